@@ -1,0 +1,48 @@
+# What a user types. How things are built is in mk/; nothing here knows a source file by name.
+# `make help` prints the lines that begin with "##".
+
+##@ Everyday
+## make                         build bin/extract_ops (release, gcc)
+## make MODEL=m.onnx profile    write out/<model>[@<options>]/ops.json; also BATCH= SEQ= DIM="a=1 b=2" PRECISION= OUT=
+## make test                    build with every compiler, run every test, print the totals
+## make bench-extract           speed and memory of extract_ops beside python onnx, on the same files
+## make install                 copy the program to $(DESTDIR)$(PREFIX)/bin (PREFIX=/usr/local)
+## make clean                   remove bin/ and the build folders; `make distclean` removes all of out/
+##@ Development
+## make debug | asan | fuzz     build in that mode (asan: address and undefined-behaviour sanitizers; fuzz: libFuzzer, clang)
+## make unit                    build and run the unit tests of the mode
+## make cli golden              the command line's tests; the stored ops.json of models/
+## make golden-update           store what extract_ops says today as the expected ops.json
+## make format | format-check   clang-format the sources, or say which ones differ
+## make tidy                    clang-tidy, every warning an error
+## make compile_commands.json   for editors and clang-tidy
+## make info                    what is built how, and which CUDA toolkit was found
+##@ Variables
+## MODE=release|debug|asan|fuzz CC=gcc|clang BUILD=folder V=1 (show commands) STATIC=1 (link the libraries in)
+
+.DEFAULT_GOAL := all
+.DELETE_ON_ERROR:
+.SUFFIXES:
+MAKEFLAGS += --no-builtin-rules
+SHELL := /bin/bash
+.SHELLFLAGS := -euo pipefail -c
+
+include mk/modes.mk
+include mk/build.mk
+include mk/profile.mk
+include mk/checks.mk
+include mk/install.mk
+
+.PHONY: all help info debug asan fuzz
+all: $(PROGRAMS)
+
+debug asan fuzz:
+	$(Q)$(MAKE) --no-print-directory MODE=$@ $(if $(filter fuzz,$@),CC=clang) modal
+
+help:
+	@sed -n -e 's/^##@ \(.*\)/\n\1/p' -e 's/^## /  /p' Makefile
+
+info:
+	@echo "mode $(MODE), $(shell $(CC) --version | head -n 1)"
+	@echo "build folder $(BUILD), program $(PROGRAM)"
+	@echo "CUDA toolkit: $(CUDA_SAYS)"

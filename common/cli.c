@@ -1,0 +1,313 @@
+/* Table-driven options: parsing, messages that say what to do next, and --help from the same table. */
+#include "common/cli.h"
+
+#include <errno.h>
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+
+static const cli_option built_in[] = {
+    {.name = "help", .letter = 'h', .help = "print this and end"},
+    {.name = "version", .help = "print the version and end"},
+};
+
+typedef struct parse {
+    const cli_spec *spec;
+    char **argv;
+    int argc;
+    int at; /* the next argument */
+    char *destination;
+    status *st;
+    bool done; /* --help or --version was served */
+} parse;
+
+/* ---- help ---- */
+
+enum { HELP_WIDTH = 100, HELP_COLUMN = 26 };
+
+/* Words of the text from HELP_COLUMN on, over as many lines as they need. */
+static void print_wrapped(FILE *out, const char *text) {
+    int column = HELP_COLUMN;
+    for (bool first = true; *text; first = false) {
+        int n = (int)strcspn(text, " ");
+        if (!first && column + 1 + n > HELP_WIDTH) {
+            fprintf(out, "\n%*s", HELP_COLUMN, "");
+            column = HELP_COLUMN;
+        } else if (!first) {
+            fputc(' ', out);
+            column++;
+        }
+        fwrite(text, 1, (size_t)n, out);
+        column += n;
+        text += n;
+        while (*text == ' ') text++;
+    }
+    fputc('\n', out);
+}
+
+static void print_option(FILE *out, const cli_option *o) {
+    int column = o->letter ? fprintf(out, "  -%c, --%s", o->letter, o->name) : fprintf(out, "      --%s", o->name);
+    if (o->argument) column += fprintf(out, " %s", o->argument);
+    if (column > HELP_COLUMN - 2) {
+        fputc('\n', out);
+        column = 0;
+    }
+    fprintf(out, "%*s", HELP_COLUMN - column, "");
+    print_wrapped(out, o->help);
+}
+
+void cli_help(const cli_spec *spec, FILE *out) {
+    fprintf(out, "usage: %s %s\n\n%s\n\noptions:\n", spec->program, spec->usage, spec->about);
+    for (int k = 0; k < spec->option_count; k++) print_option(out, &spec->options[k]);
+    for (size_t k = 0; k < sizeof built_in / sizeof built_in[0]; k++) print_option(out, &built_in[k]);
+    if (spec->after) fprintf(out, "\n%s", spec->after);
+}
+
+/* ---- finding an option ---- */
+
+static const cli_option *row(const cli_spec *spec, int k) {
+    return k < spec->option_count ? &spec->options[k] : &built_in[k - spec->option_count];
+}
+
+static int row_count(const cli_spec *spec) { return spec->option_count + (int)(sizeof built_in / sizeof built_in[0]); }
+
+static const cli_option *find_name(const cli_spec *spec, const char *name, size_t n) {
+    for (int k = 0; k < row_count(spec); k++)
+        if (strncmp(row(spec, k)->name, name, n) == 0 && row(spec, k)->name[n] == 0) return row(spec, k);
+    return NULL;
+}
+
+static const cli_option *find_letter(const cli_spec *spec, char letter) {
+    for (int k = 0; k < row_count(spec); k++)
+        if (row(spec, k)->letter == letter) return row(spec, k);
+    return NULL;
+}
+
+/* How many letters must be inserted, dropped, changed or swapped with a neighbour to make one text of the other. */
+static int distance(const char *a, size_t na, const char *b, size_t nb) {
+    enum { LONGEST = 31 };
+    if (na > LONGEST || nb > LONGEST) return LONGEST;
+    int d[LONGEST + 1][LONGEST + 1];
+    for (size_t i = 0; i <= na; i++) d[i][0] = (int)i;
+    for (size_t j = 0; j <= nb; j++) d[0][j] = (int)j;
+    for (size_t i = 1; i <= na; i++) {
+        for (size_t j = 1; j <= nb; j++) {
+            int best = d[i - 1][j - 1] + (a[i - 1] != b[j - 1]);
+            if (d[i - 1][j] + 1 < best) best = d[i - 1][j] + 1;
+            if (d[i][j - 1] + 1 < best) best = d[i][j - 1] + 1;
+            if (i > 1 && j > 1 && a[i - 1] == b[j - 2] && a[i - 2] == b[j - 1] && d[i - 2][j - 2] + 1 < best)
+                best = d[i - 2][j - 2] + 1;
+            d[i][j] = best;
+        }
+    }
+    return d[na][nb];
+}
+
+static const char *nearest(const cli_spec *spec, const char *name, size_t n) {
+    const char *found = NULL;
+    int least = n < 4 ? 2 : 3; /* farther than that it is a guess */
+    for (int k = 0; k < row_count(spec); k++) {
+        const char *candidate = row(spec, k)->name;
+        size_t length = strlen(candidate);
+        int d = distance(name, n, candidate, length);
+        if (n >= 3 && n < length && strncmp(candidate, name, n) == 0) d = 1; /* shortened */
+        if (d < least) {
+            least = d;
+            found = candidate;
+        }
+    }
+    return found;
+}
+
+static bool fail_unknown(const parse *p, const char *name, size_t n) {
+    const char *near = nearest(p->spec, name, n);
+    if (near)
+        status_set(p->st, STATUS_USAGE, "unknown option --%.*s; did you mean --%s?", (int)n, name, near);
+    else
+        status_set(p->st, STATUS_USAGE, "unknown option --%.*s; %s --help lists them", (int)n, name, p->spec->program);
+    return false;
+}
+
+/* ---- values ---- */
+
+static bool parse_number(const parse *p, const cli_option *o, const char *text, int64_t *number) {
+    char *end = NULL;
+    errno = 0;
+    long long x = strtoll(text, &end, 10);
+    bool starts = (text[0] >= '0' && text[0] <= '9') || ((text[0] == '-' || text[0] == '+') && text[1]);
+    if (!starts || *end != 0 || errno == EINVAL) {
+        status_set(p->st, STATUS_USAGE, "--%s: '%s' is not a whole number", o->name, text);
+        return false;
+    }
+    if (errno == ERANGE || x < o->min || x > o->max) {
+        status_set(p->st, STATUS_USAGE, "--%s: %s is outside %" PRId64 "..%" PRId64, o->name, text, o->min, o->max);
+        return false;
+    }
+    *number = x;
+    return true;
+}
+
+static bool take_choice(const parse *p, const cli_option *o, const char *argument) {
+    char list[256];
+    size_t used = 0;
+    list[0] = 0;
+    for (int k = 0; o->choices[k]; k++) {
+        if (strcmp(o->choices[k], argument) == 0) {
+            memcpy(p->destination + o->offset, &o->choices[k], sizeof(const char *));
+            return true;
+        }
+        int n = snprintf(list + used, sizeof list - used, "%s%s", k > 0 ? ", " : "", o->choices[k]);
+        if (n > 0) used += (size_t)n < sizeof list - used ? (size_t)n : sizeof list - used - 1;
+    }
+    status_set(p->st, STATUS_USAGE, "--%s: '%s' is none of: %s", o->name, argument, list);
+    return false;
+}
+
+/* The name may hold an = itself, so that the last one divides. */
+static bool take_binding(const parse *p, const cli_option *o, char *argument) {
+    cli_bindings *b = (cli_bindings *)(void *)(p->destination + o->offset);
+    char *divider = strrchr(argument, '=');
+    if (!divider || divider == argument) {
+        status_set(p->st, STATUS_USAGE, "--%s: '%s' is not of the form %s", o->name, argument, o->argument);
+        return false;
+    }
+    int64_t number = 0;
+    if (!parse_number(p, o, divider + 1, &number)) return false;
+    *divider = 0;
+    for (int k = 0; k < b->count; k++) {
+        if (strcmp(b->items[k].name, argument) != 0) continue;
+        if (b->items[k].number == number) return true;
+        status_set(p->st, STATUS_USAGE, "--%s: %s is given as %" PRId64 " and as %" PRId64 "; give it once", o->name,
+                   argument, b->items[k].number, number);
+        return false;
+    }
+    if (!b->items) b->items = calloc((size_t)p->argc, sizeof *b->items); /* there cannot be more than arguments */
+    if (!b->items) {
+        status_set(p->st, STATUS_ENVIRONMENT, "out of memory; free some and run again");
+        return false;
+    }
+    b->items[b->count++] = (cli_binding){argument, number};
+    return true;
+}
+
+void cli_bindings_free(cli_bindings *b) {
+    free(b->items);
+    *b = (cli_bindings){0};
+}
+
+static bool take_built_in(parse *p, const cli_option *o) {
+    if (o == &built_in[0])
+        cli_help(p->spec, stdout);
+    else
+        printf("%s %s\n", p->spec->program, p->spec->version);
+    p->done = true;
+    if (fflush(stdout) == 0 && !ferror(stdout)) return true;
+    status_set(p->st, STATUS_ENVIRONMENT, "standard output cannot be written: %s", strerror(errno));
+    return false;
+}
+
+static bool take(parse *p, const cli_option *o, char *argument) {
+    if (o == &built_in[0] || o == &built_in[1]) return take_built_in(p, o);
+    char *to = p->destination + o->offset;
+    switch (o->kind) {
+    case CLI_FLAG: memcpy(to, &(bool){true}, sizeof(bool)); return true;
+    case CLI_TEXT: memcpy(to, &argument, sizeof argument); return true;
+    case CLI_INT: {
+        int64_t number = 0;
+        if (!parse_number(p, o, argument, &number)) return false;
+        memcpy(to, &number, sizeof number);
+        return true;
+    }
+    case CLI_CHOICE: return take_choice(p, o, argument);
+    case CLI_BINDING: return take_binding(p, o, argument);
+    case CLI_CALL: return o->call(p->destination, argument, p->st);
+    }
+    return false;
+}
+
+/* ---- arguments ---- */
+
+static char no_argument[1];
+
+/* Gives an option its value: what is attached to it, or the next argument. */
+static bool take_with_value(parse *p, const cli_option *o, char *attached) {
+    if (!o->argument) {
+        if (!attached) return take(p, o, no_argument);
+        status_set(p->st, STATUS_USAGE, "--%s takes no value", o->name);
+        return false;
+    }
+    char *value = attached;
+    if (!value && p->at < p->argc) {
+        value = p->argv[p->at++];
+        if (value[0] == '-' && value[1] == '-') {
+            status_set(p->st, STATUS_USAGE, "--%s needs %s, but %s follows; write --%s=%s if that is meant", o->name,
+                       o->argument, value, o->name, value);
+            return false;
+        }
+    }
+    if (!value || !*value) {
+        status_set(p->st, STATUS_USAGE, "--%s needs %s", o->name, o->argument);
+        return false;
+    }
+    return take(p, o, value);
+}
+
+static bool take_long(parse *p, char *text) {
+    size_t n = strcspn(text, "=");
+    const cli_option *o = find_name(p->spec, text, n);
+    if (!o) return fail_unknown(p, text, n);
+    return take_with_value(p, o, text[n] ? text + n + 1 : NULL);
+}
+
+/* -q, -o FILE, -oFILE, and flags in a row. */
+static bool take_letters(parse *p, char *text) {
+    for (; *text && !p->done; text++) {
+        const cli_option *o = find_letter(p->spec, *text);
+        if (!o) {
+            const cli_option *whole = find_name(p->spec, text, strcspn(text, "="));
+            if (whole)
+                status_set(p->st, STATUS_USAGE, "unknown option -%c; did you mean --%s?", *text, whole->name);
+            else
+                status_set(p->st, STATUS_USAGE, "unknown option -%c; %s --help lists them", *text, p->spec->program);
+            return false;
+        }
+        if (o->argument) return take_with_value(p, o, text[1] ? text + 1 : NULL);
+        if (!take(p, o, no_argument)) return false;
+    }
+    return true;
+}
+
+static bool take_positional(parse *p, const char *text) {
+    const cli_spec *spec = p->spec;
+    cli_positionals *list = (cli_positionals *)(void *)(p->destination + spec->positionals);
+    if (spec->most == 0 || list->count == spec->most) {
+        status_set(p->st, STATUS_USAGE, "'%s' is one argument too many; %s --help shows the usage", text,
+                   spec->program);
+        return false;
+    }
+    list->items[list->count++] = text;
+    return true;
+}
+
+cli_result cli_parse(const cli_spec *spec, int argc, char **argv, void *destination, status *st) {
+    parse p = {.spec = spec, .argv = argv, .argc = argc, .at = 1, .destination = destination, .st = st};
+    bool only_positionals = false;
+    while (p.at < argc && !p.done) {
+        char *text = argv[p.at++];
+        bool good;
+        if (only_positionals || text[0] != '-' || text[1] == 0)
+            good = take_positional(&p, text);
+        else if (strcmp(text, "--") == 0)
+            good = only_positionals = true;
+        else if (text[1] == '-')
+            good = take_long(&p, text + 2);
+        else
+            good = take_letters(&p, text + 1);
+        if (!good) return CLI_WRONG;
+    }
+    if (p.done) return CLI_DONE;
+    int given = spec->most > 0 ? ((cli_positionals *)(void *)((char *)destination + spec->positionals))->count : 0;
+    if (given >= spec->least) return CLI_RUN;
+    status_set(st, STATUS_USAGE, "%s is missing; %s --help shows the usage", spec->positional, spec->program);
+    return CLI_WRONG;
+}

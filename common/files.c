@@ -1,0 +1,279 @@
+/* Atomic writing: a temporary file in the same folder takes all bytes, is flushed to disk, and then takes the target's
+ * name. Whatever goes wrong before leaves the target as it was. */
+#include "common/files.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+/* ---- half-written files and signals ---- */
+
+enum { TICKETS = 4 };
+static char *volatile temps[TICKETS];
+
+/* Only calls that are allowed in a handler. */
+static void on_signal(int number) {
+    for (int k = 0; k < TICKETS; k++) {
+        const char *path = temps[k];
+        if (path) unlink(path);
+    }
+    signal(number, SIG_DFL);
+    raise(number); /* arrives when the handler returns */
+}
+
+void files_clean_on_signals(void) {
+    static const int numbers[] = {SIGINT, SIGTERM, SIGHUP};
+    for (size_t k = 0; k < sizeof numbers / sizeof numbers[0]; k++) {
+        struct sigaction action, old;
+        memset(&action, 0, sizeof action);
+        action.sa_handler = on_signal;
+        sigemptyset(&action.sa_mask);
+        /* a signal that the parent ignores (nohup) stays ignored */
+        if (sigaction(numbers[k], NULL, &old) == 0 && old.sa_handler != SIG_IGN) sigaction(numbers[k], &action, NULL);
+    }
+}
+
+static int take_ticket(char *temp) {
+    for (int k = 0; k < TICKETS; k++) {
+        if (temps[k]) continue;
+        temps[k] = temp;
+        return k;
+    }
+    return -1;
+}
+
+/* ---- writing ---- */
+
+static void release(files_out *f) {
+    if (f->ticket >= 0) temps[f->ticket] = NULL;
+    f->ticket = -1;
+    if (f->fd >= 0) close(f->fd);
+    f->fd = -1;
+    free(f->target);
+    free(f->temp);
+    f->target = f->temp = NULL;
+}
+
+static bool fail(files_out *f, const char *path, int error, const char *deed, status *st) {
+    status_set(st, STATUS_ENVIRONMENT, "%s: %s: %s", path, deed, strerror(error));
+    files_abort(f);
+    return false;
+}
+
+/* A name beside the target that nobody uses. Sets errno and returns false where none can be made. */
+static bool open_temp(files_out *f) {
+    static unsigned counter;
+    const char *base = files_base(f->target);
+    int folder = (int)(base - f->target);
+    size_t room = strlen(f->target) + 64;
+    f->temp = malloc(room);
+    if (!f->temp) return false;
+    f->ticket = take_ticket(f->temp);
+    for (int attempt = 0; attempt < 1000; attempt++) {
+        /* a signal during the change of the name must find either nothing or a name that is ours */
+        snprintf(f->temp, room, "%.*s.%.180s.%ld-%u.part", folder, f->target, base, (long)getpid(), counter++);
+        f->fd = open(f->temp, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW, 0666);
+        if (f->fd >= 0) return true;
+        if (errno != EEXIST) break;
+    }
+    int error = errno;
+    if (f->ticket >= 0) temps[f->ticket] = NULL;
+    f->ticket = -1;
+    free(f->temp);
+    f->temp = NULL;
+    errno = error;
+    return false;
+}
+
+bool files_begin(files_out *f, const char *path, status *st) {
+    f->fd = f->ticket = -1;
+    f->error = 0;
+    f->direct = false;
+    f->target = f->temp = NULL;
+    f->used = 0;
+    if (!*path) return fail(f, "''", ENOENT, "cannot be written", st);
+    struct stat about;
+    bool exists = stat(path, &about) == 0;
+    if (exists && S_ISDIR(about.st_mode)) return fail(f, path, EISDIR, "cannot be written", st);
+    /* what a link points to is replaced, not the link */
+    f->target = exists ? realpath(path, NULL) : strdup(path);
+    if (!f->target && exists) f->target = strdup(path); /* such as /proc/self/fd/1, a pipe without a path */
+    if (!f->target) return fail(f, path, ENOMEM, "cannot be written", st);
+    if (exists && !S_ISREG(about.st_mode)) {
+        f->direct = true;
+        f->fd = open(path, O_WRONLY | O_CLOEXEC | O_NOCTTY);
+        return f->fd >= 0 ? true : fail(f, path, errno, "cannot be written", st);
+    }
+    if (exists && access(path, W_OK) != 0) return fail(f, path, errno, "cannot be written", st);
+    if (!open_temp(f)) return fail(f, path, errno, "no file can be made beside it", st);
+    if (exists && fchmod(f->fd, about.st_mode & 0777) != 0) return fail(f, path, errno, "cannot keep its mode", st);
+    return true;
+}
+
+static void write_all(files_out *f, const char *data, size_t n) {
+    while (n > 0 && f->error == 0) {
+        ssize_t k = write(f->fd, data, n);
+        if (k < 0) {
+            if (errno != EINTR) f->error = errno;
+            continue;
+        }
+        data += k;
+        n -= (size_t)k;
+    }
+}
+
+static void flush(files_out *f) {
+    write_all(f, f->buffer, f->used);
+    f->used = 0;
+}
+
+void files_append(files_out *f, const void *data, size_t n) {
+    if (n == 0) return;
+    if (f->used + n > sizeof f->buffer) flush(f);
+    if (n > sizeof f->buffer) {
+        write_all(f, data, n);
+        return;
+    }
+    memcpy(f->buffer + f->used, data, n);
+    f->used += n;
+}
+
+static int sync_fd(int fd) {
+    while (fsync(fd) != 0) {
+        if (errno == EINVAL || errno == ENOTSUP || errno == EROFS) return 0; /* a file system that has no such thing */
+        if (errno != EINTR) return errno;
+    }
+    return 0;
+}
+
+/* The new name itself must survive a crash too. The file is in place by then: a failure here is none of the target's.
+ */
+static void sync_folder(const char *target) {
+    size_t n = (size_t)(files_base(target) - target);
+    char *folder = n > 0 ? strndup(target, n) : strdup(".");
+    int fd = folder ? open(folder, O_RDONLY | O_DIRECTORY | O_CLOEXEC) : -1;
+    if (fd >= 0) {
+        sync_fd(fd);
+        close(fd);
+    }
+    free(folder);
+}
+
+bool files_commit(files_out *f, status *st) {
+    flush(f);
+    if (f->error) return fail(f, f->target, f->error, "cannot be written", st);
+    int error = f->direct ? 0 : sync_fd(f->fd);
+    int fd = f->fd;
+    f->fd = -1;
+    if (close(fd) != 0 && errno != EINTR && error == 0) error = errno;
+    if (error) return fail(f, f->target, error, "cannot be written", st);
+    if (!f->direct) {
+        if (rename(f->temp, f->target) != 0) return fail(f, f->target, errno, "cannot be put in place", st);
+        sync_folder(f->target);
+    }
+    release(f);
+    return true;
+}
+
+void files_abort(files_out *f) {
+    if (f->temp) unlink(f->temp);
+    release(f);
+}
+
+bool files_write(const char *path, const void *data, size_t n, status *st) {
+    files_out f;
+    if (!files_begin(&f, path, st)) return false;
+    files_append(&f, data, n);
+    return files_commit(&f, st);
+}
+
+/* ---- reading ---- */
+
+/* Reads what the descriptor has, up to limit bytes; one byte more is a failure. */
+static char *read_all(int fd, size_t hint, size_t limit, size_t *size, int *error) {
+    size_t room = hint < limit ? hint : limit;
+    char *bytes = malloc(room + 1);
+    *size = 0;
+    *error = bytes ? 0 : ENOMEM;
+    while (*error == 0) {
+        ssize_t k = read(fd, bytes + *size, room + 1 - *size); /* the place of the NUL notices a file that grows */
+        if (k < 0 && errno == EINTR) continue;
+        if (k < 0) *error = errno;
+        if (k <= 0) break;
+        *size += (size_t)k;
+        if (*size <= room) continue;
+        if (*size > limit) *error = EFBIG;
+        room = room < limit / 2 ? room * 2 + 64 : limit;
+        char *bigger = *error ? NULL : realloc(bytes, room + 1);
+        if (bigger) bytes = bigger;
+        if (!bigger && *error == 0) *error = ENOMEM;
+    }
+    if (*error == 0) {
+        bytes[*size] = 0;
+        return bytes;
+    }
+    free(bytes);
+    return NULL;
+}
+
+char *files_read(const char *path, size_t limit, size_t *size, status *st) {
+    /* without waiting: a pipe that nobody writes to must not hold the program */
+    int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
+    if (fd < 0) {
+        status_set(st, STATUS_INPUT, "%s: cannot be opened: %s", path, strerror(errno));
+        return NULL;
+    }
+    struct stat about;
+    char *bytes = NULL;
+    int error = 0;
+    if (fstat(fd, &about) != 0 || !S_ISREG(about.st_mode)) {
+        status_set(st, STATUS_INPUT, "%s: is not a regular file", path);
+    } else if (about.st_size < 0 || (size_t)about.st_size > limit) {
+        error = EFBIG;
+    } else {
+        bytes = read_all(fd, (size_t)about.st_size, limit, size, &error);
+    }
+    if (error == EFBIG) {
+        status_set(st, STATUS_INPUT, "%s: is larger than %zu bytes, the most that is read", path, limit);
+    } else if (error) {
+        status_set(st, STATUS_ENVIRONMENT, "%s: cannot be read: %s", path, strerror(error));
+    }
+    close(fd);
+    return bytes;
+}
+
+/* ---- folders and names ---- */
+
+static bool make_folder(const char *path) {
+    if (mkdir(path, 0777) == 0) return true;
+    struct stat about;
+    int error = errno;
+    if (stat(path, &about) == 0 && S_ISDIR(about.st_mode)) return true;
+    errno = error == EEXIST ? ENOTDIR : error;
+    return false;
+}
+
+bool files_make_folders(const char *path, status *st) {
+    char *copy = strdup(path);
+    bool good = copy != NULL;
+    for (char *s = copy; good && s && *s;) {
+        s += strspn(s, "/");
+        s += strcspn(s, "/");
+        char kept = *s;
+        *s = 0;
+        good = make_folder(copy);
+        *s = kept;
+    }
+    if (!good) status_set(st, STATUS_ENVIRONMENT, "%s: the folder cannot be made: %s", path, strerror(errno));
+    free(copy);
+    return good;
+}
+
+const char *files_base(const char *path) {
+    const char *slash = strrchr(path, '/');
+    return slash ? slash + 1 : path;
+}

@@ -1,0 +1,45 @@
+/* Files that appear whole or not at all, reading with a limit, folders, names. */
+#ifndef COMMON_FILES_H
+#define COMMON_FILES_H
+
+#include "common/status.h"
+
+#include <stdbool.h>
+#include <stddef.h>
+
+/* A file being written beside its final place. Small enough for the stack.
+ *
+ *     files_out f;
+ *     if (!files_begin(&f, path, &st)) return;
+ *     files_append(&f, text, n);            remembers the first failure
+ *     good = files_commit(&f, &st);         or files_abort(&f)
+ *
+ * A target that is a device or a pipe (/dev/null, /dev/stdout) is written directly; a link is followed. */
+typedef struct files_out {
+    int fd; /* -1: closed */
+    int error;
+    bool direct;
+    int ticket;   /* place in the list of files that a signal removes; -1: none */
+    char *target; /* owned */
+    char *temp;   /* owned; NULL when direct */
+    size_t used;
+    char buffer[8192];
+} files_out;
+
+bool files_begin(files_out *f, const char *path, status *st);
+void files_append(files_out *f, const void *data, size_t n);
+bool files_commit(files_out *f, status *st); /* on failure the target is untouched and nothing is left beside it */
+void files_abort(files_out *f);              /* as if never begun; fine after begin failed, commit, or abort */
+
+bool files_write(const char *path, const void *data, size_t n, status *st); /* all of the above at once */
+
+/* From now on SIGINT, SIGTERM and SIGHUP remove half-written files before they end the program. */
+void files_clean_on_signals(void);
+
+/* The bytes of a regular file and a NUL after them; owned by the caller (free). NULL: st says why. */
+char *files_read(const char *path, size_t limit, size_t *size, status *st);
+
+bool files_make_folders(const char *path, status *st); /* as mkdir -p */
+const char *files_base(const char *path);              /* what follows the last slash; borrowed from path */
+
+#endif

@@ -1,0 +1,187 @@
+/* JSON trees: limits before parsing, builders that fail once, and saving through the stream that formats. */
+#include "common/json.h"
+
+#include "common/files.h"
+#include "common/json_stream.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+enum { DEFAULT_BYTES = 256 << 20, DEFAULT_DEPTH = 64 };
+
+/* ---- reading ---- */
+
+/* Whether brackets outside of strings nest within the limit; else where they go beyond it. The parser's own limit
+ * cannot be chosen, and it recurses. */
+static bool depth_within(const char *text, size_t n, int limit, size_t *line, size_t *column) {
+    int depth = 0;
+    bool in_string = false;
+    size_t line_start = 0;
+    *line = 1;
+    for (size_t k = 0; k < n; k++) {
+        char c = text[k];
+        if (c == '\n') {
+            ++*line;
+            line_start = k + 1;
+        }
+        if (in_string) {
+            if (c == '\\') k++;
+            in_string = c != '"';
+        } else if (c == '"') {
+            in_string = true;
+        } else if (c == '[' || c == '{') {
+            if (++depth > limit) {
+                *column = k - line_start + 1;
+                return false;
+            }
+        } else if (c == ']' || c == '}') {
+            depth--;
+        }
+    }
+    return true;
+}
+
+json_t *json_read(const char *path, const json_limits *limits, status *st) {
+    size_t bytes = limits && limits->bytes ? limits->bytes : (size_t)DEFAULT_BYTES;
+    int depth = limits && limits->depth ? limits->depth : DEFAULT_DEPTH;
+    size_t n = 0, line = 0, column = 0;
+    char *text = files_read(path, bytes, &n, st);
+    if (!text) return NULL;
+    json_t *root = NULL;
+    json_error_t error;
+    if (!depth_within(text, n, depth, &line, &column)) {
+        status_set(st, STATUS_INPUT, "%s: line %zu, column %zu: nested deeper than %d", path, line, column, depth);
+    } else {
+        root = json_loadb(text, n, JSON_REJECT_DUPLICATES, &error);
+        if (!root) {
+            status_code code = json_error_code(&error) == json_error_out_of_memory ? STATUS_ENVIRONMENT : STATUS_INPUT;
+            status_set(st, code, "%s: line %d, column %d: %s", path, error.line, error.column, error.text);
+        }
+    }
+    free(text);
+    return root;
+}
+
+bool json_check_schema(const json_t *root, const char *kind, int major, const char *path, status *st) {
+    char wanted[128];
+    snprintf(wanted, sizeof wanted, "ceiling-scout/%s/%d", kind, major);
+    const char *found = json_string_value(json_object_get(root, "schema"));
+    if (found && strcmp(found, wanted) == 0) return true;
+    if (found)
+        status_set(st, STATUS_INPUT, "%s: its schema is %s; %s is needed", path, found, wanted);
+    else
+        status_set(st, STATUS_INPUT, "%s: it does not say its schema; %s is needed", path, wanted);
+    return false;
+}
+
+/* ---- building ---- */
+
+static json_t *made(json_builder *b, json_t *value, const char *why) {
+    if (!value && !b->why) b->why = why;
+    return value;
+}
+
+json_t *json_new_object(json_builder *b) { return b->why ? NULL : made(b, json_object(), "out of memory"); }
+json_t *json_new_array(json_builder *b) { return b->why ? NULL : made(b, json_array(), "out of memory"); }
+
+json_t *json_new_ints(json_builder *b, int64_t n, const int64_t *x) {
+    json_t *array = json_new_array(b);
+    for (int64_t k = 0; k < n; k++) json_push_int(b, array, x[k]);
+    return array;
+}
+
+void json_put(json_builder *b, json_t *object, const char *key, json_t *value) {
+    if (b->why || !object || !value) {
+        json_decref(value);
+        made(b, value, "out of memory");
+        return;
+    }
+    if (json_object_set_new(object, key, value) != 0 && !b->why) b->why = "a name is not UTF-8, or out of memory";
+}
+
+void json_push(json_builder *b, json_t *array, json_t *value) {
+    if (b->why || !array || !value) {
+        json_decref(value);
+        made(b, value, "out of memory");
+        return;
+    }
+    if (json_array_append_new(array, value) != 0 && !b->why) b->why = "out of memory";
+}
+
+static json_t *new_text(json_builder *b, const char *text) {
+    return text ? made(b, json_string(text), "a text is not UTF-8, or out of memory") : json_null();
+}
+
+void json_put_int(json_builder *b, json_t *object, const char *key, int64_t x) {
+    if (!b->why) json_put(b, object, key, json_integer(x));
+}
+
+void json_put_real(json_builder *b, json_t *object, const char *key, double x) {
+    if (!b->why) json_put(b, object, key, made(b, json_real(x), "a number is not finite, or out of memory"));
+}
+
+void json_put_bool(json_builder *b, json_t *object, const char *key, bool x) {
+    if (!b->why) json_put(b, object, key, json_boolean(x));
+}
+
+void json_put_text(json_builder *b, json_t *object, const char *key, const char *text) {
+    if (!b->why) json_put(b, object, key, new_text(b, text));
+}
+
+void json_push_int(json_builder *b, json_t *array, int64_t x) {
+    if (!b->why) json_push(b, array, json_integer(x));
+}
+
+void json_push_text(json_builder *b, json_t *array, const char *text) {
+    if (!b->why) json_push(b, array, new_text(b, text));
+}
+
+json_t *json_finish(json_builder *b, json_t *root, status *st) {
+    if (!b->why && root) return root;
+    json_decref(root);
+    status_set(st, STATUS_ENVIRONMENT, "JSON could not be built: %s", b->why ? b->why : "out of memory");
+    return NULL;
+}
+
+/* ---- saving ---- */
+
+static bool is_container(const json_t *x) { return json_is_object(x) || json_is_array(x); }
+
+static bool holds_container(const json_t *array) {
+    for (size_t k = 0; k < json_array_size(array); k++)
+        if (is_container(json_array_get(array, k))) return true;
+    return false;
+}
+
+/* The stream's own limit of depth ends the recursion: what it refuses is not entered. */
+static void save_value(json_stream *s, const char *key, const json_t *x) {
+    if (s->why || s->file.error) return;
+    switch (json_typeof(x)) {
+    case JSON_OBJECT: {
+        const char *name;
+        json_t *member;
+        json_stream_open(s, key, '{', json_object_size(x) == 0);
+        json_object_foreach((json_t *)(uintptr_t)x, name, member) save_value(s, name, member);
+        json_stream_close(s);
+        break;
+    }
+    case JSON_ARRAY:
+        json_stream_open(s, key, '[', !holds_container(x));
+        for (size_t k = 0; k < json_array_size(x); k++) save_value(s, NULL, json_array_get(x, k));
+        json_stream_close(s);
+        break;
+    case JSON_STRING: json_stream_text(s, key, json_string_value(x)); break;
+    case JSON_INTEGER: json_stream_int(s, key, json_integer_value(x)); break;
+    case JSON_REAL: json_stream_real(s, key, json_real_value(x)); break;
+    case JSON_TRUE: json_stream_bool(s, key, true); break;
+    case JSON_FALSE: json_stream_bool(s, key, false); break;
+    case JSON_NULL: json_stream_null(s, key); break;
+    }
+}
+
+bool json_save(const char *path, const json_t *root, status *st) {
+    json_stream s;
+    if (!json_stream_begin(&s, path, st)) return false;
+    save_value(&s, NULL, root);
+    return json_stream_commit(&s, st);
+}

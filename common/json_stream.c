@@ -1,0 +1,179 @@
+/* The one place that formats JSON: punctuation, indentation, numbers and escapes. */
+#include "common/json_stream.h"
+
+#include <inttypes.h>
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+static void put(json_stream *s, const char *text) { files_append(&s->file, text, strlen(text)); }
+
+static void fail(json_stream *s, const char *why) {
+    if (!s->why) s->why = why;
+}
+
+static void new_line(json_stream *s) {
+    put(s, "\n");
+    for (int k = 0; k < s->depth; k++) put(s, "  ");
+}
+
+/* Length of the well-formed UTF-8 sequence at s; 0 where it is broken. A NUL breaks a sequence, so this never overruns.
+ */
+static size_t sequence(const unsigned char *s) {
+    static const struct {
+        unsigned char first, last, second_from, second_to, length;
+    } forms[] = {
+        {0x01, 0x7f, 0, 0, 1},       {0xc2, 0xdf, 0x80, 0xbf, 2}, {0xe0, 0xe0, 0xa0, 0xbf, 3},
+        {0xe1, 0xec, 0x80, 0xbf, 3}, {0xed, 0xed, 0x80, 0x9f, 3}, {0xee, 0xef, 0x80, 0xbf, 3},
+        {0xf0, 0xf0, 0x90, 0xbf, 4}, {0xf1, 0xf3, 0x80, 0xbf, 4}, {0xf4, 0xf4, 0x80, 0x8f, 4},
+    };
+    for (size_t k = 0; k < sizeof forms / sizeof forms[0]; k++) {
+        if (s[0] < forms[k].first || s[0] > forms[k].last) continue;
+        if (forms[k].length > 1 && (s[1] < forms[k].second_from || s[1] > forms[k].second_to)) return 0;
+        for (size_t j = 2; j < forms[k].length; j++)
+            if ((s[j] & 0xc0) != 0x80) return 0;
+        return forms[k].length;
+    }
+    return 0;
+}
+
+static void put_escaped(json_stream *s, unsigned char c) {
+    char text[8];
+    switch (c) {
+    case '"': put(s, "\\\""); return;
+    case '\\': put(s, "\\\\"); return;
+    case '\n': put(s, "\\n"); return;
+    case '\t': put(s, "\\t"); return;
+    default: snprintf(text, sizeof text, "\\u%04x", (unsigned)c); put(s, text);
+    }
+}
+
+static void put_text(json_stream *s, const char *text) {
+    put(s, "\"");
+    const unsigned char *from = (const unsigned char *)text, *at = from;
+    while (*at) {
+        size_t n = sequence(at);
+        if (n == 0) fail(s, "a text is not UTF-8");
+        if (n == 0) return;
+        bool special = *at < 0x20 || *at == '"' || *at == '\\' || *at == 0x7f;
+        if (special) {
+            files_append(&s->file, from, (size_t)(at - from));
+            put_escaped(s, *at);
+            from = at + 1;
+        }
+        at += n;
+    }
+    files_append(&s->file, from, (size_t)(at - from));
+    put(s, "\"");
+}
+
+/* Comma, line and key before a value. */
+static bool begin_value(json_stream *s, const char *key) {
+    if (s->why) return false;
+    if (s->depth > 0) {
+        bool in_object = s->level[s->depth - 1].closer == '}', flat = s->level[s->depth - 1].flat;
+        if (in_object != (key != NULL)) fail(s, "a value in an object has no key, or one outside has");
+        if (s->why) return false;
+        if (!s->level[s->depth - 1].empty) put(s, flat ? ", " : ",");
+        s->level[s->depth - 1].empty = false;
+        if (!flat) new_line(s);
+    } else if (key) {
+        fail(s, "the root has a key");
+        return false;
+    }
+    if (key) {
+        put_text(s, key);
+        put(s, ": ");
+    }
+    return s->why == NULL;
+}
+
+void json_stream_open(json_stream *s, const char *key, char bracket, bool flat) {
+    if (!begin_value(s, key)) return;
+    if (s->depth == JSON_STREAM_DEPTH) {
+        fail(s, "it is nested too deeply");
+        return;
+    }
+    put(s, bracket == '{' ? "{" : "[");
+    s->level[s->depth].closer = bracket == '{' ? '}' : ']';
+    s->level[s->depth].flat = flat || (s->depth > 0 && s->level[s->depth - 1].flat);
+    s->level[s->depth].empty = true;
+    s->depth++;
+}
+
+void json_stream_close(json_stream *s) {
+    if (s->why) return;
+    if (s->depth == 0) {
+        fail(s, "more is closed than was opened");
+        return;
+    }
+    s->depth--;
+    if (!s->level[s->depth].empty && !s->level[s->depth].flat) new_line(s);
+    files_append(&s->file, &s->level[s->depth].closer, 1);
+}
+
+void json_stream_int(json_stream *s, const char *key, int64_t x) {
+    if (!begin_value(s, key)) return;
+    char digits[24];
+    snprintf(digits, sizeof digits, "%" PRId64, x);
+    put(s, digits);
+}
+
+void json_stream_real(json_stream *s, const char *key, double x) {
+    if (!isfinite(x)) fail(s, "a number is not finite");
+    if (!begin_value(s, key)) return;
+    char digits[40];
+    int precision = 6; /* the shortest that reads back as the same number */
+    do {
+        snprintf(digits, sizeof digits, "%.*g", precision, x);
+    } while (strtod(digits, NULL) != x && ++precision <= 17);
+    if (!strpbrk(digits, ".e")) memcpy(digits + strlen(digits), ".0", 3); /* a real stays one for whoever reads it */
+    put(s, digits);
+}
+
+void json_stream_bool(json_stream *s, const char *key, bool x) {
+    if (begin_value(s, key)) put(s, x ? "true" : "false");
+}
+
+void json_stream_null(json_stream *s, const char *key) {
+    if (begin_value(s, key)) put(s, "null");
+}
+
+void json_stream_text(json_stream *s, const char *key, const char *text) {
+    if (!begin_value(s, key)) return;
+    if (text)
+        put_text(s, text);
+    else
+        put(s, "null");
+}
+
+void json_stream_ints(json_stream *s, const char *key, int64_t n, const int64_t *x) {
+    json_stream_open(s, key, '[', true);
+    for (int64_t k = 0; k < n; k++) json_stream_int(s, NULL, x[k]);
+    json_stream_close(s);
+}
+
+void json_stream_texts(json_stream *s, const char *key, int64_t n, const char *const *texts) {
+    json_stream_open(s, key, '[', true);
+    for (int64_t k = 0; k < n; k++) json_stream_text(s, NULL, texts[k]);
+    json_stream_close(s);
+}
+
+bool json_stream_begin(json_stream *s, const char *path, status *st) {
+    s->why = NULL;
+    s->depth = 0;
+    return files_begin(&s->file, path, st);
+}
+
+bool json_stream_commit(json_stream *s, status *st) {
+    if (!s->why && s->depth > 0) fail(s, "not everything that was opened is closed");
+    if (s->why) {
+        status_set(st, STATUS_INPUT, "%s: cannot be written as JSON: %s", s->file.target ? s->file.target : "", s->why);
+        files_abort(&s->file);
+        return false;
+    }
+    put(s, "\n");
+    return files_commit(&s->file, st);
+}
+
+void json_stream_abort(json_stream *s) { files_abort(&s->file); }

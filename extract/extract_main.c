@@ -1,0 +1,128 @@
+/* extract_ops: from options to a run to an exit code, and nothing else. */
+#include "common/cli.h"
+#include "common/files.h"
+#include "extract/extract_run.h"
+
+#include <stdlib.h>
+
+typedef struct settings {
+    extract_options options;
+    cli_bindings dims;
+    const char *model_path;
+    cli_positionals models;
+} settings;
+
+static const char *const precisions[] = {"model", "fp16", "bf16", "fp32", NULL};
+
+static const int64_t most = (int64_t)1 << 40; /* a larger dimension is a slip of the finger */
+
+#define AT(field) offsetof(settings, field)
+
+static const char about[] =
+    "Reads an ONNX model and writes every operation in it, with its shapes, its work and its bytes, to OPS.json.\n"
+    "Weights are never read and may be missing. Without --quiet a table of the largest operations is printed.";
+
+static const char after[] =
+    "examples:\n"
+    "  extract_ops resnet50.onnx                                 only the table\n"
+    "  extract_ops bert.onnx -o ops.json --batch 8 --seq 512     customary symbols bound\n"
+    "  extract_ops gpt2.onnx -o ops.json --dim past_length=63    any symbol by its name\n"
+    "  extract_ops llama.onnx -o ops.json --precision bf16       as if weights and activations were bfloat16\n"
+    "\n"
+    "exit codes:\n"
+    "  0  done\n"
+    "  1  done, but a shape is unresolved or an operator is unknown (ops.json lists both)\n"
+    "  2  wrong usage\n"
+    "  3  the model is wrong, or does not fit the dimensions given\n"
+    "  4  memory, disk or another condition of this machine\n";
+
+static cli_result parse_options(int argc, char **argv, settings *s, status *st) {
+    const cli_option options[] = {
+        {.name = "output",
+         .letter = 'o',
+         .argument = "OPS.json",
+         .kind = CLI_TEXT,
+         .offset = AT(options.ops_path),
+         .help = "write the operations there"},
+        {.name = "dim",
+         .argument = "NAME=N",
+         .kind = CLI_BINDING,
+         .offset = AT(dims),
+         .min = 0,
+         .max = most,
+         .help = "bind the symbolic dimension NAME to N; as often as needed, and stronger than --batch and --seq"},
+        {.name = "batch",
+         .argument = "N",
+         .kind = CLI_INT,
+         .offset = AT(options.read.batch),
+         .min = 1,
+         .max = most,
+         .help = "bind the symbols that customarily mean the batch size"},
+        {.name = "seq",
+         .argument = "N",
+         .kind = CLI_INT,
+         .offset = AT(options.read.seq),
+         .min = 1,
+         .max = most,
+         .help = "bind the symbols that customarily mean the sequence length"},
+        {.name = "precision",
+         .argument = "P",
+         .kind = CLI_CHOICE,
+         .offset = AT(options.precision),
+         .choices = precisions,
+         .help = "count floating-point operations as fp16, bf16 or fp32; model (the default) leaves them as they are"},
+        {.name = "tensors",
+         .argument = "FILE",
+         .kind = CLI_TEXT,
+         .offset = AT(options.tensors_path),
+         .help = "write every tensor's name, data type and shape there"},
+        {.name = "quiet", .letter = 'q', .kind = CLI_FLAG, .offset = AT(options.quiet), .help = "print no table"},
+    };
+    const cli_spec spec = {
+        .program = "extract_ops",
+        .version = "0.1.0 (ceiling-scout)",
+        .usage = "MODEL.onnx [-o OPS.json] [--dim NAME=N]... [--batch N] [--seq N]\n"
+                 "                   [--precision fp16|bf16|fp32|model] [--tensors TENSORS.json] [--quiet]",
+        .about = about,
+        .after = after,
+        .options = options,
+        .option_count = (int)(sizeof options / sizeof options[0]),
+        .positional = "MODEL.onnx",
+        .least = 1,
+        .most = 1,
+        .positionals = AT(models),
+    };
+    return cli_parse(&spec, argc, argv, s, st);
+}
+
+/* The reader has its own idea of a bound dimension, so that it does not know about command lines. */
+static read_dim *bound_dims(const cli_bindings *b, status *st) {
+    read_dim *dims = calloc((size_t)b->count + 1, sizeof *dims);
+    if (!dims) {
+        status_set(st, STATUS_ENVIRONMENT, "out of memory; free some and run again");
+        return NULL;
+    }
+    for (int k = 0; k < b->count; k++) dims[k] = (read_dim){b->items[k].name, b->items[k].number};
+    return dims;
+}
+
+int main(int argc, char **argv) {
+    status st = {0};
+    settings s = {.options.precision = "model"};
+    s.models.items = &s.model_path;
+    read_dim *dims = NULL;
+    cli_result result = parse_options(argc, argv, &s, &st);
+    if (result == CLI_RUN) dims = bound_dims(&s.dims, &st);
+    if (dims) {
+        files_clean_on_signals();
+        s.options.model_path = s.model_path;
+        s.options.read.dims = dims;
+        s.options.read.dim_count = s.dims.count;
+        st.code = extract_run(&s.options, &st);
+    }
+    if (st.code > STATUS_INCOMPLETE || (st.code != STATUS_OK && st.text[0]))
+        status_print(stderr, "extract_ops", NULL, st.text);
+    free(dims);
+    cli_bindings_free(&s.dims);
+    return (int)st.code;
+}

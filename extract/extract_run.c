@@ -1,0 +1,95 @@
+/* The run: read, infer, lower, match, fuse, collect, write. Owns the arena, the guard and the mapped file, and gives all
+ * three back however the run ends. */
+#include "extract/extract_run.h"
+
+#include "extract/ops/collect.h"
+#include "extract/ops/fuse.h"
+#include "extract/ops/match.h"
+#include "extract/ops/work.h"
+#include "extract/shape/infer.h"
+#include "extract/write/emit.h"
+#include "extract/write/table.h"
+
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+/* Memory follows the size of the file within these bounds, so that a small hostile file cannot ask for much. */
+static const size_t RUN_MIN_MEMORY = (size_t)128 << 20;
+static const size_t RUN_MAX_MEMORY = (size_t)4 << 30;
+enum { RUN_MEMORY_PER_BYTE = 64 };
+
+typedef struct run {
+    const extract_options *options;
+    guard guard;
+    arena arena;
+    model_file *file;
+    bool complete;
+} run;
+
+static size_t memory_limit(const char *path) {
+    struct stat s;
+    if (stat(path, &s) != 0 || s.st_size <= 0) return RUN_MIN_MEMORY;
+    if ((uint64_t)s.st_size > RUN_MAX_MEMORY / RUN_MEMORY_PER_BYTE) return RUN_MAX_MEMORY;
+    size_t wanted = (size_t)s.st_size * RUN_MEMORY_PER_BYTE;
+    return wanted < RUN_MIN_MEMORY ? RUN_MIN_MEMORY : wanted;
+}
+
+static dtype precision_type(const char *precision) {
+    return !precision || strcmp(precision, "model") == 0 ? DTYPE_NONE : dtype_from_name(precision);
+}
+
+static const catalog *catalogue(run *r, model *m) {
+    worklist list;
+    work_list(&list, m, precision_type(r->options->precision));
+    match_all(&list);
+    catalog *c = collect(&list);
+    fuse_all(c);
+    return c;
+}
+
+/* Nothing is written before everything is known, and the file that others read last. */
+static void write_all(run *r, const model *m, const catalog *c) {
+    const extract_options *o = r->options;
+    status st = {0};
+    if (o->tensors_path && emit_tensors(m, o->tensors_path, &st) != STATUS_OK)
+        guard_fail(&r->guard, st.code, "%s", st.text);
+    if (o->ops_path && emit_ops(c, o->ops_path, &st) != STATUS_OK) {
+        if (o->tensors_path) unlink(o->tensors_path);
+        guard_fail(&r->guard, st.code, "%s", st.text);
+    }
+}
+
+static void run_work(run *r) {
+    const extract_options *o = r->options;
+    r->file = read_open(&r->arena, o->model_path);
+    model *m = read_model(&r->arena, r->file, &o->read);
+    infer_model(m);
+    const catalog *c = catalogue(r, m);
+    for (size_t k = 0; k < m->warning_count; k++) status_print(stderr, "extract_ops", "warning: ", m->warnings[k]);
+    write_all(r, m, c);
+    if (!o->quiet) table_print(stdout, c);
+    r->complete = collect_is_complete(c);
+}
+
+static void run_guarded(run *r, status *st) {
+    if (guard_enter(&r->guard)) {
+        run_work(r);
+        st->code = r->complete ? STATUS_OK : STATUS_INCOMPLETE;
+    } else if (r->guard.st.code == STATUS_INPUT) {
+        status_set(st, STATUS_INPUT, "%s: %s", r->options->model_path, r->guard.st.text);
+    } else {
+        *st = r->guard.st;
+    }
+}
+
+status_code extract_run(const extract_options *options, status *st) {
+    run r = {.options = options};
+    *st = (status){0};
+    guard_init(&r.guard);
+    arena_init(&r.arena, &r.guard, memory_limit(options->model_path));
+    run_guarded(&r, st);
+    read_close(r.file);
+    arena_free(&r.arena);
+    return st->code;
+}

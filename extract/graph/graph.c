@@ -1,0 +1,48 @@
+/* Asking nodes for their attributes, and keeping the run's warnings. */
+#include "extract/graph/graph.h"
+
+#include <stdio.h>
+#include <string.h>
+
+enum { GRAPH_MAX_WARNINGS = 100 };
+
+void graph_warn(model *m, const char *format, ...) {
+    if (m->warning_count >= GRAPH_MAX_WARNINGS) return;
+    char text[1024];
+    va_list args;
+    va_start(args, format);
+    vsnprintf(text, sizeof text, format, args);
+    va_end(args);
+    void *items = (void *)m->warnings;
+    arena_grow(m->arena, &items, &m->warning_cap, m->warning_count, sizeof *m->warnings);
+    m->warnings = items;
+    m->warnings[m->warning_count++] = arena_strndup(m->arena, text, strlen(text));
+}
+
+const attr *graph_attr(const node *n, const char *name) {
+    for (int k = 0; k < n->attr_count; k++)
+        if (strcmp(n->attrs[k].name, name) == 0) return &n->attrs[k];
+    return NULL;
+}
+
+int64_t graph_attr_int(const node *n, const char *name, int64_t otherwise) {
+    const attr *a = graph_attr(n, name);
+    return a && a->kind == ATTR_INT ? a->i : otherwise;
+}
+
+double graph_attr_float(const node *n, const char *name, double otherwise) {
+    const attr *a = graph_attr(n, name);
+    return a && a->kind == ATTR_FLOAT ? a->f : otherwise;
+}
+
+const char *graph_attr_string(const node *n, const char *name, const char *otherwise) {
+    const attr *a = graph_attr(n, name);
+    return a && a->kind == ATTR_STRING ? a->s : otherwise;
+}
+
+static bool is_in(const node *n, const char *domain, const char *op_type) {
+    return n && strcmp(n->op_type, op_type) == 0 && strcmp(n->domain, domain) == 0;
+}
+
+bool graph_is(const node *n, const char *op_type) { return is_in(n, "", op_type); }
+bool graph_is_ms(const node *n, const char *op_type) { return is_in(n, "com.microsoft", op_type); }

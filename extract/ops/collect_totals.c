@@ -1,0 +1,143 @@
+/* Owns the sums over a catalog: totals that follow control flow, parameters, and what could not be resolved. */
+#include "extract/ops/collect_totals.h"
+
+#include "common/checked.h"
+
+#include <stdint.h>
+#include <stdlib.h>
+
+/* ---- totals ---- */
+
+static void totals_add(catalog_totals *to, const catalog_totals *x) {
+    to->macs = checked_add(to->macs, x->macs);
+    to->flops = checked_add(to->flops, x->flops);
+    to->bytes_read = checked_add(to->bytes_read, x->bytes_read);
+    to->bytes_written = checked_add(to->bytes_written, x->bytes_written);
+}
+
+static bool totals_more(const catalog_totals *a, const catalog_totals *b) {
+    if (a->flops != b->flops) return a->flops > b->flops;
+    return checked_add(a->bytes_read, a->bytes_written) > checked_add(b->bytes_read, b->bytes_written);
+}
+
+static int graph_place(const map *regions, const graph *g) { return (int)(intptr_t)map_get(regions, g->region) - 1; }
+
+/* Bodies add to the graph they stand in, the branches of an If only the costlier one. A branch known not to run costs
+ * nothing, so the same rule holds for it. Bodies come after their parents, so going backwards meets them complete. */
+static void sum_regions(catalog *c, catalog_totals *own, const map *regions) {
+    const model *m = c->model;
+    const arena_mark scratch = arena_save(c->arena);
+    int *best = arena_array(c->arena, int, m->node_count); /* by If node: its costlier branch so far, plus 1 */
+    int *open = arena_array(c->arena, int, m->node_count); /* by If node: branches still to come */
+    for (int k = 1; k < m->graph_count; k++) open[m->graphs[k]->owner->id]++;
+    for (int k = m->graph_count - 1; k > 0; k--) {
+        const graph *g = m->graphs[k];
+        const int64_t owner = g->owner->id;
+        catalog_totals *parent = &own[graph_place(regions, g->parent)];
+        if (!graph_is(g->owner, "If")) {
+            totals_add(parent, &own[k]);
+            continue;
+        }
+        if (!best[owner] || totals_more(&own[k], &own[best[owner] - 1])) best[owner] = k + 1;
+        if (--open[owner] == 0) totals_add(parent, &own[best[owner] - 1]);
+    }
+    arena_rewind(c->arena, scratch);
+}
+
+void collect_totals(catalog *c, const map *regions) {
+    const model *m = c->model;
+    catalog_totals *own = arena_array(c->arena, catalog_totals, m->graph_count);
+    for (size_t e = 0; e < c->entry_count; e++) {
+        const catalog_entry *entry = c->entries[e];
+        if (entry->part) continue;
+        catalog_totals *to = &own[graph_place(regions, entry->home)];
+        for (const work *w = entry->first; w; w = w->next_same) {
+            const int64_t runs = checked_from_double(entry->home->times);
+            totals_add(to, &(catalog_totals){checked_mul(runs, w->rec.macs), checked_mul(runs, w->rec.flops), checked_mul(runs, w->rec.bytes_read),
+                                             checked_mul(runs, w->rec.bytes_written)});
+        }
+    }
+    sum_regions(c, own, regions);
+    if (m->graph_count > 0) c->totals = own[0];
+}
+
+/* ---- parameters ---- */
+
+/* Numbers stored in a weight that is not floating: of a packed one, those it unpacks to. */
+static int64_t stored_parameters(const work *w) {
+    const oprec *r = &w->rec;
+    const bool packed = r->kind == OP_GEMM && r->rank == 3 && dtype_get(r->weight_type)->bits < 8;
+    return packed ? checked_mul(r->shape[1], checked_mul(r->shape[2], oprec_int(r, "experts", 1))) : info_count(w->weight->info);
+}
+
+typedef struct parameter_count {
+    const tensor *weight;
+    int64_t size;
+} parameter_count;
+
+/* Equal weights together, the largest size first. */
+static int by_weight(const void *a, const void *b) {
+    const parameter_count *x = a, *y = b;
+    if (x->weight != y->weight) return (uintptr_t)x->weight < (uintptr_t)y->weight ? -1 : 1;
+    return (x->size < y->size) - (x->size > y->size);
+}
+
+static int64_t quantized_parameters(const worklist *list) {
+    const arena_mark scratch = arena_save(list->arena);
+    parameter_count *found = arena_array(list->arena, parameter_count, list->count);
+    size_t count = 0;
+    for (size_t k = 0; k < list->count; k++) {
+        const work *w = list->items[k];
+        if (!w->weight || dtype_get(w->weight->info->type)->cls != DTYPE_CLASS_INT) continue;
+        found[count++] = (parameter_count){w->weight, stored_parameters(w)};
+    }
+    qsort(found, count, sizeof *found, by_weight);
+    int64_t sum = 0;
+    for (size_t k = 0; k < count; k++) {
+        if (k == 0 || found[k].weight != found[k - 1].weight) sum = checked_add(sum, found[k].size);
+    }
+    arena_rewind(list->arena, scratch);
+    return sum;
+}
+
+/* Every floating constant that something uses, and every quantised weight, once each. */
+void collect_parameters(catalog *c, const worklist *list) {
+    const model *m = c->model;
+    for (int64_t k = 0; k < m->tensor_count; k++) {
+        const tensor *t = m->tensors[k];
+        const bool stored = t->source == TENSOR_INITIALIZER || (t->blob && t->info->rank > 0);
+        const bool used = t->user_count > 0 || t->is_graph_output;
+        if (stored && used && dtype_get(t->info->type)->cls == DTYPE_CLASS_FLOAT) c->parameters = checked_add(c->parameters, info_count(t->info));
+    }
+    c->parameters = checked_add(c->parameters, quantized_parameters(list));
+}
+
+/* ---- coverage ---- */
+
+static void count_unknown(catalog *c, map *types, const node *n) {
+    const char *name = n->domain[0] ? arena_printf(c->arena, "%s.%s", n->domain, n->op_type) : n->op_type;
+    void **place = map_put(types, name);
+    if (!*place) {
+        arena_grow(c->arena, (void **)&c->unknown, &c->unknown_cap, c->unknown_count, sizeof *c->unknown);
+        c->unknown[c->unknown_count++] = (catalog_unknown){.op_type = name};
+        *place = (void *)(intptr_t)c->unknown_count;
+    }
+    c->unknown[(intptr_t)*place - 1].count++;
+}
+
+void collect_coverage(catalog *c) {
+    const model *m = c->model;
+    map types;
+    map_init(&types, c->arena);
+    int64_t open = 0;
+    for (int64_t k = 0; k < m->node_count; k++) open += m->nodes[k]->unresolved || m->nodes[k]->unknown;
+    c->unresolved = arena_array(c->arena, node *, open);
+    c->nodes = m->node_count;
+    c->resolved = m->node_count - open;
+    int64_t at = 0;
+    for (int64_t k = 0; k < m->node_count; k++) {
+        node *n = m->nodes[k];
+        if (n->unresolved || n->unknown) c->unresolved[at++] = n;
+        if (n->unknown || !n->def) count_unknown(c, &types, n);
+    }
+}

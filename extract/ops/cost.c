@@ -1,0 +1,273 @@
+/* Owns what a record's numbers follow from: types under --precision, compulsory bytes, weights traced to where their bytes
+ * lie. One place, so that a plain node and a recognised pattern count the same way. */
+#include "extract/ops/cost.h"
+
+#include "common/checked.h"
+#include "extract/shape/operators.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+dtype cost_as(const work *w, dtype type) {
+    const bool replaced = type == DTYPE_FP32 || type == DTYPE_FP16 || type == DTYPE_BF16 || type == DTYPE_FP64;
+    return replaced && w->precision != DTYPE_NONE ? w->precision : type;
+}
+
+dtype cost_type(const work *w, const tensor *t) { return t ? cost_as(w, t->info->type) : DTYPE_NONE; }
+
+int64_t cost_bytes(const work *w, const tensor *t) {
+    if (!t) return 0;
+    if (t->info->form == INFO_TENSOR && t->info->rank >= 0) return dtype_bytes(cost_type(w, t), info_count(t->info));
+    return info_bytes(t->info);
+}
+
+int cost_rank(const tensor *t) { return t && info_shaped(t->info) ? t->info->rank : -1; }
+
+bool cost_shaped(const tensor *t) { return cost_rank(t) >= 0; }
+
+int64_t cost_dim(const tensor *t, int axis) {
+    const int rank = cost_rank(t);
+    if (axis < 0) axis += rank;
+    return axis >= 0 && axis < rank ? t->info->dims[axis] : 0;
+}
+
+const tensor *cost_in(const work *w, int i) { return i >= 0 && i < w->node->in_count ? w->node->in[i] : NULL; }
+
+const tensor *cost_out(const work *w, int i) { return i >= 0 && i < w->node->out_count ? w->node->out[i] : NULL; }
+
+bool cost_known(const tensor *t) { return t->is_constant || t->source == TENSOR_INITIALIZER || t->info->val; }
+
+void cost_set_shape(work *w, const tensor *t) {
+    if (cost_shaped(t)) oprec_set_shape(&w->rec, w->arena, t->info->rank, t->info->dims);
+}
+
+void cost_set_types(work *w, const tensor *in, const tensor *out) {
+    const dtype given = cost_type(w, in), made = cost_type(w, out);
+    w->rec.type = given != DTYPE_NONE ? given : made;
+    w->rec.out_type = made != w->rec.type ? made : DTYPE_NONE;
+}
+
+const char *cost_text(const work *w, const char *text, bool lower_case) {
+    enum { MOST = 200 };
+    char *clean = arena_strndup(w->arena, text, strnlen(text, MOST));
+    for (char *c = clean; *c; c++) {
+        if (*c < ' ' || *c > '~') *c = '?';
+        if (lower_case && *c >= 'A' && *c <= 'Z') *c = (char)(*c - 'A' + 'a');
+    }
+    return clean;
+}
+
+const char *cost_what(const work *w) {
+    return w->node->def && w->node->def->detail ? w->node->def->detail : cost_text(w, w->node->op_type, true);
+}
+
+int64_t cost_product(const int64_t *dims, int from, int to) {
+    int64_t product = 1;
+    for (int k = from; k < to; k++) product = checked_mul(product, dims[k]);
+    return product;
+}
+
+void cost_set_rows(work *w, op_kind kind, const char *what, int64_t rows, int64_t cols, int64_t per_element) {
+    const int64_t shape[2] = {rows, cols};
+    w->rec.kind = kind;
+    w->rec.what = what;
+    oprec_set_shape(&w->rec, w->arena, 2, shape);
+    w->rec.flops = checked_mul(checked_mul(rows, cols), per_element);
+}
+
+/* ---- weights ---- */
+
+static bool is_view(const node *n) {
+    static const char *const names[] = {"Identity", "Reshape", "Squeeze", "Unsqueeze", "Flatten"};
+    for (size_t k = 0; k < sizeof names / sizeof *names; k++) {
+        if (graph_is(n, names[k])) return true;
+    }
+    return graph_is_ms(n, "ExpandDims");
+}
+
+typedef enum cost_swap { SWAP_NONE, SWAP_LAST, SWAP_OTHER } cost_swap;
+
+/* What a Transpose does: nothing but move dimensions of size 1, swap the last two, or something else. */
+static cost_swap transpose_kind(const node *n) {
+    const tensor *in = n->in_count > 0 ? n->in[0] : NULL;
+    const int rank = cost_rank(in);
+    if (rank < 2 || rank > INFO_MAX_RANK) return rank < 0 ? SWAP_OTHER : SWAP_NONE;
+    int64_t perm[INFO_MAX_RANK];
+    for (int k = 0; k < rank; k++) perm[k] = rank - 1 - k;
+    const attr *given = graph_attr(n, "perm");
+    if (given && given->n != rank) return SWAP_OTHER;
+    for (int k = 0; given && k < rank; k++) perm[k] = given->ints[k];
+    int64_t last = -1;
+    bool ordered = true, plain = perm[rank - 1] == rank - 2 && perm[rank - 2] == rank - 1;
+    for (int k = 0; k < rank; k++) {
+        plain = plain && (k >= rank - 2 || perm[k] == k);
+        if (cost_dim(in, (int)perm[k]) == 1) continue;
+        ordered = ordered && perm[k] > last;
+        last = perm[k];
+    }
+    if (ordered) return SWAP_NONE;
+    return plain ? SWAP_LAST : SWAP_OTHER;
+}
+
+static bool keeps_matrix(const tensor *a, const tensor *b) {
+    return cost_rank(a) >= 2 && cost_rank(b) >= 2 && cost_dim(a, -1) == cost_dim(b, -1) && cost_dim(a, -2) == cost_dim(b, -2);
+}
+
+/* One step up from a tensor towards its initializer; NULL where the trail ends. */
+static tensor *trace_step(const tensor *t, cost_weight *found, bool *reshaped) {
+    const node *n = t->producer;
+    tensor *in = n && n->in_count > 0 ? n->in[0] : NULL;
+    if (!in) return NULL;
+    if (is_view(n)) {
+        if (!keeps_matrix(t, in)) *reshaped = true;
+        return in;
+    }
+    if (graph_is(n, "Cast") || graph_is(n, "CastLike")) return in;
+    if (graph_is(n, "DequantizeLinear") || graph_is_ms(n, "DequantizeLinear")) {
+        found->quantized = true;
+        return in;
+    }
+    if (!graph_is(n, "Transpose")) return NULL;
+    const cost_swap swap = transpose_kind(n);
+    if (swap == SWAP_OTHER || (swap == SWAP_LAST && *reshaped)) found->rearranged = true;
+    if (swap == SWAP_LAST) found->transposed = !found->transposed;
+    return in;
+}
+
+bool cost_trace(const work *w, tensor *t, cost_weight *found) {
+    *found = (cost_weight){.root = t};
+    if (!t || (!t->is_constant && t->source != TENSOR_INITIALIZER)) return false;
+    bool reshaped = false;
+    for (int steps = 0; steps < 64; steps++) {
+        tensor *up = trace_step(found->root, found, &reshaped);
+        if (!up) break;
+        found->root = up;
+    }
+    const bool packed = dtype_get(found->root->info->type)->cls == DTYPE_CLASS_INT && dtype_get(t->info->type)->cls == DTYPE_CLASS_FLOAT;
+    found->quantized = found->quantized || packed;
+    const tensor *stored = found->quantized ? found->root : t;
+    found->type = cost_type(w, stored);
+    found->bytes = cost_bytes(w, stored);
+    return true;
+}
+
+tensor *cost_root(tensor *t) {
+    for (int steps = 0; t && steps < 64; steps++) {
+        const node *n = t->producer;
+        if (!n || n->in_count < 1 || !n->in[0]) break;
+        if (!is_view(n) && !graph_is(n, "Cast") && !graph_is(n, "Transpose")) break;
+        t = n->in[0];
+    }
+    return t;
+}
+
+/* ---- bytes ---- */
+
+static int by_address(const void *a, const void *b) {
+    const uintptr_t x = (uintptr_t) * (tensor *const *)a, y = (uintptr_t) * (tensor *const *)b;
+    return (x > y) - (x < y);
+}
+
+static bool is_inside(const work *w, const node *n) {
+    if (!n || w->node_count == 1) return n == w->node;
+    int low = 0, high = w->node_count;
+    while (low < high) {
+        const int middle = (low + high) / 2;
+        if (w->nodes[middle]->id < n->id) low = middle + 1;
+        else high = middle;
+    }
+    return low < w->node_count && w->nodes[low] == n;
+}
+
+/* Shapes, axes and sizes that are known when the model is loaded are no data. */
+static bool is_parameter(const tensor *t) {
+    return t->info->val && t->info->rank <= 1 && dtype_get(t->info->type)->cls == DTYPE_CLASS_INT;
+}
+
+static int64_t input_bytes(const work *w, tensor *t) {
+    cost_weight stored;
+    if (t->is_constant && t->producer && cost_trace(w, t, &stored)) return stored.bytes;
+    return cost_bytes(w, t);
+}
+
+static bool leaves(const work *w, const tensor *t) {
+    if (t->is_graph_output || t->user_count == 0 || w->node_count == 1) return true;
+    for (int k = 0; k < t->user_count; k++) {
+        if (!is_inside(w, t->users[k])) return true;
+    }
+    return false;
+}
+
+static void cost_inputs(work *w) {
+    size_t most = 0, count = 0;
+    for (int k = 0; k < w->node_count; k++) most += (size_t)w->nodes[k]->in_count;
+    const arena_mark scratch = arena_save(w->arena);
+    tensor **seen = arena_array(w->arena, tensor *, most);
+    for (int k = 0; k < w->node_count; k++) {
+        const node *n = w->nodes[k];
+        for (int i = 0; i < n->in_count; i++) {
+            tensor *t = n->in[i];
+            if (t && !is_inside(w, t->producer) && !is_parameter(t)) seen[count++] = t;
+        }
+    }
+    qsort(seen, count, sizeof *seen, by_address);
+    w->rec.bytes_read = 0;
+    for (size_t k = 0; k < count; k++) {
+        if (k == 0 || seen[k] != seen[k - 1]) w->rec.bytes_read = checked_add(w->rec.bytes_read, input_bytes(w, seen[k]));
+    }
+    arena_rewind(w->arena, scratch);
+}
+
+void cost_boundary(work *w) {
+    cost_inputs(w);
+    w->rec.bytes_written = 0;
+    for (int k = 0; k < w->node_count; k++) {
+        const node *n = w->nodes[k];
+        for (int i = 0; i < n->out_count; i++) {
+            if (n->out[i] && leaves(w, n->out[i])) w->rec.bytes_written = checked_add(w->rec.bytes_written, cost_bytes(w, n->out[i]));
+        }
+    }
+}
+
+/* ---- attention ---- */
+
+/* Queries times the keys each may see. Query i sees past + i + 1 keys under a causal mask, never more than `cap`. */
+static int64_t visible_pairs(int64_t q_len, int64_t cap, int64_t past, bool causal) {
+    if (!causal) return checked_mul(q_len, cap);
+    int64_t first = checked_add(past, 1), rows = q_len;
+    if (first < 1) { /* the first queries see nothing */
+        const int64_t blind = checked_sub(1, first);
+        rows = rows > blind ? rows - blind : 0;
+        first = 1;
+    }
+    int64_t growing = cap > first ? checked_sub(cap, first) : 0;
+    if (growing > rows) growing = rows;
+    const int64_t ends = checked_add(checked_mul(2, first), growing - 1);
+    return checked_add(checked_mul(growing, ends) / 2, checked_mul(rows - growing, cap));
+}
+
+void cost_set_attention(work *w, const cost_attention *a) {
+    oprec *r = &w->rec;
+    const int64_t kv_len = a->kv_len ? a->kv_len : a->q_len, v_head = a->v_head ? a->v_head : a->head;
+    const int64_t shape[4] = {a->batch, a->heads, a->q_len, a->head};
+    r->kind = OP_ATTENTION;
+    r->mask = a->mask ? a->mask : "none";
+    oprec_set_shape(r, w->arena, 4, shape);
+    oprec_set_int(r, "kv_heads", a->kv_heads ? a->kv_heads : a->heads);
+    oprec_set_int(r, "kv_len", kv_len);
+    if (v_head != a->head) oprec_set_int(r, "v_head", v_head);
+    const double customary = a->head > 0 ? 1 / sqrt((double)a->head) : 0;
+    if (a->scale != 0 && fabs(a->scale - customary) > 1e-3 * customary) oprec_set_real(r, "scale", a->scale);
+    if (a->window > 0) oprec_set_int(r, "window", a->window);
+    if (a->softcap > 0) oprec_set_real(r, "softcap", a->softcap);
+    if (a->mask_rank > 0) oprec_set_ints(r, w->arena, "mask_shape", a->mask_rank, a->mask_dims);
+    const bool causal = strncmp(r->mask, "causal", 6) == 0;
+    const int64_t customary_past = checked_sub(kv_len, a->q_len);
+    const int64_t past = a->past < 0 ? customary_past : a->past;
+    if (causal && past != customary_past) oprec_set_int(r, "past", past);
+    const int64_t cap = a->window > 0 && a->window < kv_len ? a->window : kv_len;
+    const int64_t heads = checked_mul(checked_mul(a->batch, a->heads), checked_add(a->head, v_head));
+    r->macs = checked_mul(heads, checked_mul(a->q_len, kv_len));
+    r->flops = checked_mul(2, checked_mul(heads, visible_pairs(a->q_len, cap, past, causal)));
+}

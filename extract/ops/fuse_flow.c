@@ -1,0 +1,102 @@
+/* What flows between units: results, users and sources, seen through views. */
+#include "extract/ops/fuse_internal.h"
+
+#include <string.h>
+
+/* The plain work of a node that is free is found through no unit; views are told by their operator's record. */
+static bool node_is_view(const fuse *f, const node *n) {
+    static const char *const views[] = {"Reshape", "Squeeze", "Unsqueeze", "Flatten", "Identity", NULL};
+    if (f->unit_of[n->id] || n->domain[0]) return false;
+    for (int k = 0; views[k]; k++)
+        if (strcmp(n->op_type, views[k]) == 0) return n->out_count == 1 && n->out[0];
+    return false;
+}
+
+tensor *fuse_result(const fuse *f, const work *w) {
+    tensor *result = NULL;
+    for (int k = 0; k < w->node_count; k++) {
+        const node *n = w->nodes[k];
+        for (int o = 0; o < n->out_count; o++) {
+            tensor *t = n->out[o];
+            if (!t) continue;
+            bool leaves = t->is_graph_output;
+            for (int u = 0; u < t->user_count && !leaves; u++) leaves = f->unit_of[t->users[u]->id] != w;
+            if (!leaves) continue;
+            if (result && result != t) return NULL;
+            result = t;
+        }
+    }
+    return result;
+}
+
+typedef struct user_walk {
+    const fuse *f;
+    work **users;
+    int count, max, others, steps;
+} user_walk;
+
+static void walk_users(user_walk *x, const tensor *t, const graph *home) {
+    if (t->is_graph_output) x->others++;
+    for (int u = 0; u < t->user_count; u++) {
+        const node *n = t->users[u];
+        work *w = x->f->unit_of[n->id];
+        if (++x->steps > FUSE_MAX_THROUGH || n->home != home) {
+            x->others++;
+            continue;
+        }
+        if (!w && node_is_view(x->f, n) && n->in[0] == t) {
+            walk_users(x, n->out[0], home);
+            continue;
+        }
+        if (!w) continue; /* folded: Shape and its like read no data */
+        int k = 0;
+        while (k < x->count && x->users[k] != w) k++;
+        if (k < x->count) continue;
+        if (x->count == x->max)
+            x->others++;
+        else
+            x->users[x->count++] = w;
+    }
+}
+
+int fuse_users(const fuse *f, tensor *t, work **users, int max, int *others) {
+    user_walk x = {.f = f, .users = users, .max = max};
+    walk_users(&x, t, t->home);
+    *others = x.others;
+    return x.count;
+}
+
+work *fuse_only_user(const fuse *f, tensor *t, int *others) {
+    work *users[FUSE_MAX_OPS];
+    int count = fuse_users(f, t, users, FUSE_MAX_OPS, others);
+    if (count != 1) *others += count;
+    return count == 1 && *others == 0 ? users[0] : NULL;
+}
+
+work *fuse_source(const fuse *f, tensor *t, tensor **root) {
+    for (int steps = 0; t->producer && steps < FUSE_MAX_THROUGH; steps++) {
+        work *w = f->unit_of[t->producer->id];
+        *root = t;
+        if (w) return w;
+        if (!node_is_view(f, t->producer) || !t->producer->in[0]) return NULL;
+        t = t->producer->in[0];
+    }
+    *root = t;
+    return NULL;
+}
+
+fuse_operand fuse_other_operand(const fuse *f, const work *w, const tensor *t) {
+    if (w->node_count != 1 || w->node->in_count != 2 || !w->node->out[0]) return FUSE_OPERAND_NONE;
+    int64_t whole = info_count(w->node->out[0]->info);
+    for (int k = 0; k < 2; k++) {
+        tensor *root = NULL, *in = w->node->in[k];
+        if (!in) return FUSE_OPERAND_NONE;
+        fuse_source(f, in, &root);
+        if (root == t) {
+            const tensor *other = w->node->in[1 - k];
+            if (!other) return FUSE_OPERAND_NONE;
+            return info_count(other->info) >= whole ? FUSE_OPERAND_FULL : FUSE_OPERAND_SMALL;
+        }
+    }
+    return FUSE_OPERAND_NONE;
+}

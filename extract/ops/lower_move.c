@@ -1,0 +1,134 @@
+/* Owns what moves data without computing: transposes, copies, casts, gathers, and what moves nothing at all (views, control
+ * flow). Bytes are what has to move: a slice reads what it keeps, a view nothing. */
+#include "extract/ops/lower.h"
+
+#include "common/checked.h"
+#include "extract/ops/cost.h"
+
+#include <string.h>
+
+static void move_set_free(work *w, const char *what) {
+    w->rec = (oprec){.kind = OP_MOVE, .what = what};
+    w->free = true;
+}
+
+void lower_view(work *w) { move_set_free(w, "view"); }
+
+void lower_control(work *w) { move_set_free(w, "control"); }
+
+/* Outside of training a Dropout hands its input on. */
+void lower_dropout(work *w) {
+    const tensor *mode = cost_in(w, 2);
+    const bool training = mode && !(mode->info->val && value_at(mode->info->val, 0) == 0);
+    if (training && w->node->opset >= 12) lower_elementwise(w);
+    else lower_view(w);
+}
+
+/* ---- what a move reads ---- */
+
+typedef enum move_reads {
+    READS_ALL,    /* all inputs: concat, reverse */
+    READS_FIRST,  /* the first input: transpose, pad, expand, tile */
+    READS_OUTPUT, /* as much as it writes: slice, compress */
+    READS_NOTHING /* made from shapes: range, one-hot */
+} move_reads;
+
+static const struct {
+    const char *op_type;
+    move_reads reads;
+    bool from_input; /* its shape does not follow from the output's: the input's dimensions are part of the record */
+    const char *axis; /* attribute that is part of the record */
+} moves[] = {
+    {"BlackmanWindow", READS_NOTHING, false, NULL},
+    {"Cast", READS_FIRST, false, NULL},
+    {"CastLike", READS_FIRST, false, NULL},
+    {"CenterCropPad", READS_OUTPUT, true, NULL},
+    {"Col2Im", READS_FIRST, true, NULL},
+    {"Compress", READS_OUTPUT, true, "axis"},
+    {"Concat", READS_ALL, false, "axis"},
+    {"ConcatFromSequence", READS_FIRST, false, "axis"},
+    {"ConstantOfShape", READS_NOTHING, false, NULL},
+    {"DepthToSpace", READS_FIRST, true, NULL},
+    {"Expand", READS_FIRST, true, NULL},
+    {"EyeLike", READS_NOTHING, false, NULL},
+    {"HammingWindow", READS_NOTHING, false, NULL},
+    {"HannWindow", READS_NOTHING, false, NULL},
+    {"MaxUnpool", READS_ALL, true, NULL},
+    {"MelWeightMatrix", READS_NOTHING, false, NULL},
+    {"NonZero", READS_FIRST, true, NULL},
+    {"OneHot", READS_FIRST, true, "axis"},
+    {"Pad", READS_FIRST, true, NULL},
+    {"QLinearConcat", READS_ALL, false, "axis"},
+    {"Range", READS_NOTHING, false, NULL},
+    {"ReverseSequence", READS_FIRST, false, "time_axis"},
+    {"Slice", READS_OUTPUT, true, NULL},
+    {"SpaceToDepth", READS_FIRST, true, NULL},
+    {"Split", READS_FIRST, false, "axis"},
+    {"Tile", READS_FIRST, true, NULL},
+    {"Transpose", READS_FIRST, true, NULL},
+    {"Trilu", READS_FIRST, false, NULL},
+};
+
+static bool is_sequence_op(const node *n) { return strncmp(n->op_type, "Sequence", 8) == 0 || strcmp(n->op_type, "SplitToSequence") == 0; }
+
+static int64_t bytes_out(const work *w) {
+    int64_t bytes = 0;
+    for (int k = 0; k < w->node->out_count; k++) bytes = checked_add(bytes, cost_bytes(w, w->node->out[k]));
+    return bytes;
+}
+
+static void move_set_inputs(work *w, const char *op_type) {
+    const tensor *in = cost_in(w, 0);
+    if (strcmp(op_type, "Concat") == 0 || strcmp(op_type, "QLinearConcat") == 0) oprec_set_int(&w->rec, "inputs", w->node->in_count);
+    if (strcmp(op_type, "Split") == 0) oprec_set_int(&w->rec, "outputs", w->node->out_count);
+    if (strcmp(op_type, "Split") == 0) cost_set_shape(w, in);
+    if (strcmp(op_type, "Trilu") == 0) oprec_set_int(&w->rec, "upper", graph_attr_int(w->node, "upper", 1));
+}
+
+/* The axis counted from the front, as the record has it. */
+static void move_set_axis(work *w, const char *name) {
+    const attr *given = graph_attr(w->node, name);
+    const tensor *shaped = cost_shaped(cost_out(w, 0)) ? cost_out(w, 0) : cost_in(w, 0);
+    int64_t axis = given ? given->i : 0;
+    if (axis < 0) axis += cost_rank(shaped) > 0 ? cost_rank(shaped) : 0;
+    oprec_set_int(&w->rec, "axis", axis);
+}
+
+static void move_set_perm(work *w) {
+    const attr *perm = graph_attr(w->node, "perm");
+    const int rank = cost_rank(cost_in(w, 0));
+    if (rank < 0 || rank > INFO_MAX_RANK) return;
+    int64_t order[INFO_MAX_RANK];
+    for (int k = 0; k < rank; k++) order[k] = perm && perm->n == rank ? perm->ints[k] : rank - 1 - k;
+    oprec_set_ints(&w->rec, w->arena, "perm", rank, order);
+}
+
+void lower_move(work *w) {
+    const char *op_type = w->node->op_type;
+    const tensor *in = cost_in(w, 0), *out = cost_out(w, 0);
+    if (is_sequence_op(w->node)) {
+        lower_view(w);
+        return;
+    }
+    w->rec.kind = OP_MOVE;
+    w->rec.what = cost_what(w);
+    cost_set_types(w, in, out);
+    const bool cast = strcmp(op_type, "Cast") == 0 || strcmp(op_type, "CastLike") == 0;
+    if (cast && w->rec.out_type == DTYPE_NONE && w->rec.type != DTYPE_NONE) {
+        lower_view(w); /* nothing to convert, or nothing left of it under --precision */
+        return;
+    }
+    cost_set_shape(w, out);
+    cost_boundary(w);
+    w->rec.bytes_written = bytes_out(w);
+    for (size_t k = 0; k < sizeof moves / sizeof *moves; k++) {
+        if (strcmp(moves[k].op_type, op_type) != 0) continue;
+        if (moves[k].reads == READS_FIRST) w->rec.bytes_read = cost_bytes(w, in);
+        if (moves[k].reads == READS_OUTPUT) w->rec.bytes_read = w->rec.bytes_written;
+        if (moves[k].reads == READS_NOTHING) w->rec.bytes_read = 0;
+        if (moves[k].from_input && cost_shaped(in)) oprec_set_ints(&w->rec, w->arena, "input", in->info->rank, in->info->dims);
+        if (moves[k].axis) move_set_axis(w, moves[k].axis);
+    }
+    move_set_inputs(w, op_type);
+    if (strcmp(op_type, "Transpose") == 0) move_set_perm(w);
+}

@@ -1,0 +1,76 @@
+/* Owns recurrent layers and rotary embeddings. */
+#include "extract/ops/lower.h"
+
+#include "common/checked.h"
+#include "extract/ops/cost.h"
+
+#include <string.h>
+
+static const struct {
+    const char *op_type, *what;
+    int gates;
+} cells[] = {{"DynamicQuantizeLSTM", "lstm", 4}, {"GRU", "gru", 3}, {"LSTM", "lstm", 4}, {"RNN", "rnn", 1}};
+
+/* X is [steps, batch, input] (batch first where layout is 1); R is [directions, gates * hidden, hidden], transposed in the
+ * dynamically quantised one. */
+void lower_recurrent(work *w) {
+    enum { POINTWISE = 12 }; /* operations per gate and hidden unit beside the products */
+    const node *n = w->node;
+    const tensor *in = cost_in(w, 0), *input_weight = cost_in(w, 1);
+    int gates = 1;
+    w->rec.kind = OP_RECURRENT;
+    for (size_t k = 0; k < sizeof cells / sizeof *cells; k++) {
+        if (strcmp(cells[k].op_type, n->op_type) != 0) continue;
+        w->rec.what = cells[k].what;
+        gates = cells[k].gates;
+    }
+    cost_set_types(w, in, in);
+    cost_boundary(w);
+    cost_weight found;
+    if (input_weight && cost_trace(w, n->in[1], &found)) {
+        w->weight = found.root;
+        w->rec.weight_type = found.type;
+    }
+    if (cost_rank(in) != 3) return;
+    const bool batch_first = graph_attr_int(n, "layout", 0) != 0;
+    const char *direction = graph_attr_string(n, "direction", "forward");
+    const int64_t directions = strcmp(direction, "bidirectional") == 0 ? 2 : 1;
+    const tensor *recurrence = cost_in(w, 2);
+    const bool turned = strcmp(n->op_type, "DynamicQuantizeLSTM") == 0;
+    const int64_t hidden = graph_attr_int(n, "hidden_size", cost_dim(recurrence, turned ? 1 : 2));
+    const int64_t shape[4] = {cost_dim(in, batch_first ? 1 : 0), cost_dim(in, batch_first ? 0 : 1), cost_dim(in, 2), hidden};
+    oprec_set_shape(&w->rec, w->arena, 4, shape);
+    if (directions != 1) oprec_set_int(&w->rec, "directions", directions);
+    if (batch_first) oprec_set_text(&w->rec, "order", "batch_first");
+    const int64_t cells_run = checked_mul(checked_mul(shape[0], shape[1]), checked_mul(directions, checked_mul(hidden, gates)));
+    w->rec.macs = checked_mul(cells_run, checked_add(shape[2], hidden));
+    w->rec.flops = checked_add(checked_mul(2, w->rec.macs), checked_mul(cells_run, POINTWISE));
+}
+
+/* [B, H, S, D]; three-dimensional inputs hold the heads in their last dimension. */
+void lower_rotary(work *w) {
+    const node *n = w->node;
+    const bool gemma = strcmp(n->op_type, "GemmaRotaryEmbedding") == 0;
+    const tensor *in = cost_in(w, gemma ? 1 : 0), *out = cost_out(w, 0);
+    const int rank = cost_rank(in);
+    w->rec.kind = OP_ROTARY;
+    cost_set_types(w, in, out);
+    cost_boundary(w);
+    if (rank < 3) return;
+    const tensor *table = cost_in(w, n->domain[0] ? 2 : 1);
+    int64_t rotated = graph_attr_int(n, "rotary_embedding_dim", 0);
+    int64_t heads = rank == 4 ? cost_dim(in, 1) : graph_attr_int(n, "num_heads", 0), wide = cost_dim(in, -1);
+    if (rank == 3 && heads == 0) { /* the head size then follows from the table of angles */
+        const int64_t head = rotated ? rotated : checked_mul(2, cost_dim(table, -1));
+        heads = head > 0 ? wide / head : 1;
+    }
+    if (rank == 3 && heads > 0) wide /= heads;
+    const int64_t shape[4] = {cost_dim(in, 0), heads, cost_dim(in, rank == 4 ? 2 : 1), wide};
+    oprec_set_shape(&w->rec, w->arena, 4, shape);
+    if (rotated == wide) rotated = 0;
+    if (rotated) oprec_set_int(&w->rec, "rotary_dim", rotated);
+    if (graph_attr_int(n, "interleaved", 0)) oprec_set_int(&w->rec, "interleaved", 1);
+    if (gemma) w->rec.what = "gemma";
+    const int64_t all = checked_mul(info_count(in->info), gemma ? 2 : 1);
+    w->rec.flops = checked_mul(rotated && wide ? checked_mul(all / wide, rotated) : all, COST_ROTARY);
+}

@@ -1,0 +1,163 @@
+/* Activations spelled out, alone (GELU, SiLU, …) and gating another tensor (SwiGLU, GeGLU). What a formula is, its values at
+ * a few points tell (match_eval.c), not the order in which an exporter wrote it. */
+#include "extract/ops/match_patterns.h"
+
+#include "common/checked.h"
+#include "extract/ops/cost.h"
+#include "extract/ops/match_eval.h"
+
+#include <math.h>
+#include <string.h>
+
+enum { GATE_MAX_UP = 8, GATE_MAX_DOWN = 6 };
+
+/* Far enough out that the clipped forms show both their ends, and that erf, tanh and logistic forms of GELU differ. */
+static const double gate_lanes[EVAL_LANES] = {-3.6, -1.3, -0.4, 0.7, 2.1, 4.3};
+
+static double gate_logistic(double x) { return 1 / (1 + exp(-x)); }
+static double gate_gelu(double x) { return 0.5 * x * (1 + erf(x * 0.70710678118654752)); }
+static double gate_gelu_tanh(double x) { return 0.5 * x * (1 + tanh(0.79788456080286536 * (x + 0.044715 * x * x * x))); }
+static double gate_quick_gelu(double x) { return x * gate_logistic(1.702 * x); }
+static double gate_silu(double x) { return x * gate_logistic(x); }
+static double gate_hard_sigmoid(double x) { return fmin(fmax(x + 3, 0), 6) / 6; }
+static double gate_hard_swish(double x) { return x * gate_hard_sigmoid(x); }
+static double gate_softplus(double x) { return log1p(exp(x)); }
+static double gate_mish(double x) { return x * tanh(gate_softplus(x)); }
+static double gate_relu6(double x) { return fmin(fmax(x, 0), 6); }
+static double gate_squared_relu(double x) { return x > 0 ? x * x : 0; }
+
+/* The cost per element is that of the operator with the same meaning. */
+static const struct gate_form {
+    const char *what;
+    double (*of)(double);
+    int64_t cost;
+    const char *gated; /* what it becomes when its result gates another tensor; NULL: nothing of a name */
+} gate_forms[] = {
+    {"gelu", gate_gelu, 12, "geglu"},
+    {"gelu_tanh", gate_gelu_tanh, 16, "geglu_tanh"},
+    {"quickgelu", gate_quick_gelu, 11, "quick_geglu"},
+    {"silu", gate_silu, 11, "swiglu"},
+    {"hardswish", gate_hard_swish, 5, NULL},
+    {"hardsigmoid", gate_hard_sigmoid, 3, NULL},
+    {"mish", gate_mish, 20, NULL},
+    {"softplus", gate_softplus, 12, NULL},
+    {"relu6", gate_relu6, 2, NULL},
+    {"squared_relu", gate_squared_relu, 2, NULL},
+};
+enum { GATE_FORMS = sizeof gate_forms / sizeof *gate_forms };
+
+/* Operators whose whole meaning is one of the forms above, for gating. */
+static const struct {
+    const char *op_type, *gated;
+    int64_t cost;
+} gate_operators[] = {
+    {"Gelu", "geglu", 13}, {"FastGelu", "geglu_tanh", 17}, {"QuickGelu", "quick_geglu", 12}, {"Swish", "swiglu", 12}, {"Relu", "reglu", 2},
+};
+
+/* Tensors above the anchor that the formula may be one of. */
+static int find_sources(node *anchor, tensor **found) {
+    int count = 0, next = 0;
+    for (int i = 0; i < anchor->in_count && count < GATE_MAX_UP; i++) {
+        if (anchor->in[i] && !anchor->in[i]->is_constant) found[count++] = anchor->in[i];
+    }
+    for (; next < count; next++) {
+        const node *n = found[next]->producer;
+        if (!n || !eval_follows(n, false)) continue;
+        for (int i = 0; i < n->in_count && count < GATE_MAX_UP; i++) {
+            tensor *t = n->in[i];
+            bool seen = !t || t->is_constant || flow_is_scalar(t);
+            for (int k = 0; k < count && !seen; k++) seen = found[k] == t;
+            if (!seen) found[count++] = t;
+        }
+    }
+    return count;
+}
+
+static const struct gate_form *find_form(match *m, tensor *x, tensor *y, flow_set *set) {
+    double got[EVAL_LANES], want[EVAL_LANES];
+    memset(set, 0, sizeof *set);
+    eval_cone c = {.m = m, .x = x, .lanes = gate_lanes, .steps = EVAL_MAX_STEPS, .set = set};
+    if (!flow_same_shape(x, y) || !eval_lanes(&c, y, 0, got) || set->full) return NULL;
+    for (int f = 0; f < GATE_FORMS; f++) {
+        for (int k = 0; k < EVAL_LANES; k++) want[k] = gate_forms[f].of(gate_lanes[k]);
+        /* the two forms of GELU differ by 4e-4 at most, constants stored in half precision by less than half of that */
+        if (eval_near(got, want, 1e-4)) return &gate_forms[f];
+    }
+    return NULL;
+}
+
+static void fill_gate(work *w, const char *what, int64_t cost, tensor *x, tensor *y) {
+    memset(&w->rec, 0, sizeof w->rec);
+    w->rec.kind = OP_ELEMENTWISE;
+    w->rec.what = what;
+    cost_set_types(w, x, y);
+    cost_set_shape(w, y);
+    cost_boundary(w);
+    w->rec.flops = checked_mul(flow_count(y), cost);
+}
+
+/* The longest formula that ends below the anchor and has a name. */
+bool match_gate_activation(match *m, node *anchor) {
+    tensor *sources[GATE_MAX_UP], *results[GATE_MAX_DOWN];
+    int downs = 0, ups;
+    if (!flow_free(m, anchor) || !flow_out(anchor, 0)) return false;
+    for (tensor *y = anchor->out[0]; y && downs < GATE_MAX_DOWN;) {
+        results[downs++] = y;
+        node *n = flow_user(y);
+        y = n && eval_follows(n, false) ? flow_out(n, 0) : NULL;
+    }
+    ups = find_sources(anchor, sources);
+    for (int d = downs - 1; d >= 0; d--) {
+        for (int k = 0; k < ups; k++) {
+            flow_set set;
+            const struct gate_form *form = find_form(m, sources[k], results[d], &set);
+            if (!form || set.count < 2) continue;
+            work *w = flow_join(m, &set, results[d]->producer);
+            if (!w) continue;
+            fill_gate(w, form->what, form->cost, sources[k], results[d]);
+            return true;
+        }
+    }
+    return false;
+}
+
+/* If t is an activation's result: its name when gated, its cost per element, its nodes added to the set. */
+static const char *gated_name(match *m, tensor *t, flow_set *set, int64_t *cost) {
+    work *w = t && t->producer ? work_of(m->list, t->producer) : NULL;
+    if (!w) return NULL;
+    w = work_top(w);
+    if (w->rec.kind != OP_ELEMENTWISE || !w->rec.what || w->node != t->producer) return NULL;
+    for (int f = 0; f < GATE_FORMS && w->part_count > 0; f++) {
+        if (strcmp(gate_forms[f].what, w->rec.what) != 0 || !gate_forms[f].gated) continue;
+        for (int k = 0; k < w->node_count; k++) flow_add(set, w->nodes[k]);
+        *cost = gate_forms[f].cost + 1;
+        return gate_forms[f].gated;
+    }
+    for (size_t k = 0; k < sizeof gate_operators / sizeof *gate_operators && w->part_count == 0; k++) {
+        if (!flow_is(t->producer, gate_operators[k].op_type)) continue;
+        flow_add(set, t->producer);
+        *cost = gate_operators[k].cost;
+        bool tanh_form = strcmp(graph_attr_string(t->producer, "approximate", "none"), "tanh") == 0;
+        return tanh_form ? "geglu_tanh" : gate_operators[k].gated;
+    }
+    return NULL;
+}
+
+bool match_gate_product(match *m, node *product) {
+    if (product->in_count != 2 || !flow_free(m, product)) return false;
+    for (int slot = 0; slot < 2; slot++) {
+        tensor *gate = product->in[slot], *other = product->in[1 - slot];
+        flow_set set = {.count = 0};
+        int64_t cost;
+        if (gate == other || !flow_same_shape(gate, other) || other->is_constant) continue;
+        const char *name = gated_name(m, gate, &set, &cost);
+        if (!name) continue;
+        flow_add(&set, product);
+        work *w = flow_join(m, &set, product);
+        if (!w) continue;
+        fill_gate(w, name, cost, other, product->out[0]);
+        oprec_set_text(&w->rec, "inputs", "tensor,tensor");
+        return true;
+    }
+    return false;
+}

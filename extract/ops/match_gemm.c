@@ -1,0 +1,35 @@
+/* Products whose operand is a transpose of the last two dimensions: a library reads such an operand as it lies, so the
+ * transpose is the product's layout, not a copy. Transposes of constants are folded when the product is lowered. */
+#include "extract/ops/match_patterns.h"
+
+#include "extract/ops/cost.h"
+
+#include <string.h>
+
+/* The batch was made part of M where the right side has none; a left side read by columns could not be. */
+static bool can_turn(const work *w, const node *n, int side) {
+    return side == 1 || flow_rank(n->in[0]) == 2 || oprec_field(&w->rec, "batch") != NULL;
+}
+
+bool match_gemm_transposes(match *m, node *n) {
+    const work *plain = work_of(m->list, n);
+    if (!flow_free(m, n) || plain->rec.kind != OP_GEMM || !plain->rec.layout || strlen(plain->rec.layout) != 2 || n->domain[0]) return false;
+    bool turned[2] = {plain->rec.layout[0] == 't', plain->rec.layout[1] == 't'};
+    flow_set set = {.count = 0};
+    flow_add(&set, n);
+    for (int side = 0; side < 2 && side < n->in_count; side++) {
+        node *t = n->in[side] ? n->in[side]->producer : NULL;
+        if (!t || n->in[side]->is_constant || !flow_swaps_last(t) || !flow_closed(&set, n->in[side]) || !can_turn(plain, n, side)) continue;
+        if (!flow_free(m, t) || n->in[0] == n->in[1]) continue;
+        flow_add(&set, t);
+        turned[side] = !turned[side];
+    }
+    work *w = flow_join(m, &set, n);
+    if (!w) return false;
+    static const char *const layouts[2][2] = {{"nn", "nt"}, {"tn", "tt"}};
+    w->rec = plain->rec;
+    w->weight = plain->weight;
+    w->rec.layout = layouts[turned[0]][turned[1]];
+    cost_boundary(w);
+    return true;
+}

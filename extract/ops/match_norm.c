@@ -1,0 +1,159 @@
+/* Norms spelled out. What stands between a row and its normalised form is tried out on numbers (match_eval.c), so that powers
+ * and products, divisions and reciprocals, casts to a wider type and back all count the same; weight and bias are then taken
+ * along the flow. */
+#include "extract/ops/match_patterns.h"
+
+#include "common/checked.h"
+#include "extract/ops/cost.h"
+#include "extract/ops/match_eval.h"
+
+#include <math.h>
+#include <string.h>
+
+enum { NORM_MAX_ROWS = 8, NORM_MAX_DOWN = 3, NORM_MAX_UP = 10 };
+
+static const double norm_lanes[EVAL_LANES] = {0.37, -1.21, 2.53, 0.94, -0.68, 1.75};
+
+static void expected(bool rms, double *out) {
+    double mean = 0, square = 0;
+    for (int k = 0; k < EVAL_LANES && !rms; k++) mean += norm_lanes[k] / EVAL_LANES;
+    for (int k = 0; k < EVAL_LANES; k++) square += (norm_lanes[k] - mean) * (norm_lanes[k] - mean) / EVAL_LANES;
+    for (int k = 0; k < EVAL_LANES; k++) out[k] = (norm_lanes[k] - mean) / sqrt(square);
+}
+
+/* Tensors above the root that may be the row: what is larger than the root's own one number per row. */
+static int find_rows(node *root, tensor **rows) {
+    int count = 0;
+    tensor *t = root->in[0];
+    int64_t reduced = flow_count(flow_out(root, 0));
+    for (int step = 0; step < NORM_MAX_UP && t && t->producer && eval_follows(t->producer, true); step++) {
+        node *n = t->producer;
+        tensor *next = NULL;
+        for (int i = 0; i < n->in_count; i++) {
+            if (n->in[i] && !n->in[i]->is_constant && (!next || flow_count(n->in[i]) > flow_count(next))) next = n->in[i];
+        }
+        t = next;
+        if (!t || flow_count(t) <= reduced) continue;
+        if (count < NORM_MAX_ROWS) rows[count++] = t;
+        /* what casts a row to a wider type belongs to the norm */
+    }
+    return count;
+}
+
+/* The reduction takes whole rows: one number is left where a row was. */
+static bool is_rows(const tensor *x, const tensor *root) {
+    int rank = flow_rank(x), root_rank = flow_rank(root);
+    if (rank < 1 || root_rank < 0 || root_rank > rank) return false;
+    return flow_dim(x, -1) >= 1 && flow_count(x) > flow_count(root);
+}
+
+typedef struct norm_found {
+    tensor *x, *y; /* the row, and the normalised one before weight and bias */
+    bool rms;
+    int64_t cols;
+    flow_set set;
+} norm_found;
+
+static bool try_pair(match *m, tensor *x, tensor *y, norm_found *f) {
+    double got[EVAL_LANES], want[EVAL_LANES];
+    eval_cone c = {.m = m, .x = x, .lanes = norm_lanes, .rows = true, .steps = EVAL_MAX_STEPS, .set = &f->set};
+    memset(&f->set, 0, sizeof f->set);
+    if (!flow_same_shape(x, y) || !eval_lanes(&c, y, 0, got) || c.cols < 1) return false;
+    for (int rms = 0; rms < 2; rms++) {
+        expected(rms, want);
+        if (!eval_near(got, want, 0.01)) continue;
+        f->x = x;
+        f->y = y;
+        f->rms = rms;
+        f->cols = c.cols;
+        return !f->set.full;
+    }
+    return false;
+}
+
+static bool find_core(match *m, node *root, norm_found *f) {
+    tensor *rows[NORM_MAX_ROWS], *y = flow_out(root, 0);
+    int count = find_rows(root, rows);
+    for (int down = 0; count > 0 && down < NORM_MAX_DOWN; down++) {
+        node *n = flow_user(y);
+        if (!n || !eval_follows(n, false)) return false;
+        y = n->out[0];
+        if (flow_count(y) == flow_count(root->out[0]) && flow_count(rows[0]) != flow_count(y)) continue;
+        for (int k = 0; k < count; k++) {
+            if (is_rows(rows[k], root->out[0]) && try_pair(m, rows[k], y, f)) return true;
+        }
+    }
+    return false;
+}
+
+/* One factor or addend per column. */
+static bool is_vector(const tensor *t, const tensor *y, int64_t cols) {
+    return t && flow_count(t) == cols && (cols < flow_count(y) || t->is_constant);
+}
+
+/* Takes Casts, then n of the given operator with a vector beside y, into the set; the vector, or NULL and no change. */
+static tensor *take_vector(norm_found *f, const char *op_type, node **last) {
+    node *passed[4], *n = flow_user(f->y);
+    tensor *t = f->y;
+    int count = 0;
+    while (n && flow_renames(n) && count < 4) {
+        passed[count++] = n;
+        t = n->out[0];
+        n = flow_user(t);
+    }
+    if (!graph_is(n, op_type) || n->in_count != 2 || !flow_same_shape(t, flow_out(n, 0))) return NULL;
+    tensor *other = n->in[0] == t ? n->in[1] : n->in[0];
+    if (other == t || !is_vector(other, t, f->cols)) return NULL;
+    for (int k = 0; k < count; k++) flow_add(&f->set, passed[k]);
+    flow_add(&f->set, n);
+    f->y = n->out[0];
+    *last = n;
+    return other;
+}
+
+/* A Cast that only widens the row for this norm is part of it; so is the one that narrows the result. */
+static void take_casts(norm_found *f, node **last) {
+    while (f->x->producer && graph_is(f->x->producer, "Cast") && flow_closed(&f->set, f->x)) {
+        flow_add(&f->set, f->x->producer);
+        f->x = f->x->producer->in[0];
+    }
+    node *n = flow_user(f->y);
+    if (graph_is(n, "Cast") && f->y->info->type != f->x->info->type && n->out[0]->info->type == f->x->info->type) {
+        flow_add(&f->set, n);
+        *last = n;
+        f->y = n->out[0];
+    }
+}
+
+static void fill_norm(work *w, const norm_found *f, tensor *weight, const tensor *bias, bool last_axis) {
+    int64_t rows = f->cols > 0 ? flow_count(f->x) / f->cols : 0;
+    memset(&w->rec, 0, sizeof w->rec);
+    cost_set_rows(w, OP_NORM, f->rms ? "rms" : "layer", rows, f->cols, f->rms ? COST_RMS_NORM : COST_LAYER_NORM);
+    if (bias) oprec_set_int(&w->rec, "bias", 1);
+    if (!last_axis) oprec_set_ints(&w->rec, w->arena, "input", flow_rank(f->x), f->x->info->dims);
+    cost_weight found;
+    if (weight && cost_trace(w, weight, &found)) {
+        w->weight = found.root;
+        w->rec.weight_type = found.type;
+    }
+    cost_set_types(w, f->x, f->y);
+    cost_boundary(w);
+}
+
+bool match_norm_root(match *m, node *root) {
+    norm_found f;
+    double exponent;
+    if (graph_is(root, "Pow") && (!flow_scalar(m, flow_in(root, 1), &exponent) || exponent != -0.5)) return false;
+    if (!flow_in(root, 0) || !flow_free(m, root) || !find_core(m, root, &f)) return false;
+    node *last = f.y->producer;
+    /* the reduced dimension has to be the last one for a row to lie together */
+    bool last_axis = flow_dim(root->out[0], -1) == 1 || flow_rank(root->out[0]) < flow_rank(f.x);
+    last_axis = last_axis && flow_dim(f.x, -1) <= f.cols;
+    tensor *weight = take_vector(&f, "Mul", &last);
+    tensor *bias = take_vector(&f, "Add", &last);
+    take_casts(&f, &last);
+    work *w = flow_join(m, &f.set, last);
+    if (!w) return false;
+    fill_norm(w, &f, weight, bias, last_axis);
+    return true;
+}

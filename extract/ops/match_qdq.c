@@ -1,0 +1,121 @@
+/* Quantised models. Between a DequantizeLinear and a QuantizeLinear stands what a quantised kernel does in one: the record is
+ * that of the operator, in the types that are stored. A DequantizeLinear that feeds several such operators goes with the first;
+ * each of them reads the quantised tensor. One that feeds anything else stays a work of its own. */
+#include "extract/ops/match_patterns.h"
+
+#include "common/checked.h"
+#include "extract/ops/cost.h"
+
+#include <string.h>
+
+static bool is_dequantize(const node *n) { return flow_is(n, "DequantizeLinear"); }
+static bool is_quantize(const node *n) { return flow_is(n, "QuantizeLinear"); }
+
+/* Operators for which quantised kernels exist. `whole`: only where the result is quantised again. */
+static const struct {
+    const char *op_type;
+    bool whole;
+} qdq_operators[] = {
+    {"Conv", false}, {"ConvTranspose", false}, {"Gemm", false}, {"MatMul", false}, {"Einsum", false}, {"Add", true},
+    {"Mul", true}, {"MaxPool", true}, {"AveragePool", true}, {"GlobalAveragePool", true},
+};
+
+/* Would n be joined? That its activations are dequantised is the caller's to know. */
+static bool takes(const node *n) {
+    for (size_t k = 0; k < sizeof qdq_operators / sizeof *qdq_operators; k++) {
+        if (!graph_is(n, qdq_operators[k].op_type)) continue;
+        return !qdq_operators[k].whole || is_quantize(flow_user(flow_out(n, 0)));
+    }
+    return false;
+}
+
+static bool feeds_only_takers(const tensor *t) {
+    node *users[8];
+    int count = flow_users(t, users, 8);
+    for (int k = 0; k < count; k++) {
+        if (!takes(users[k])) return false;
+    }
+    return count > 0;
+}
+
+/* The activations of n: all inputs that are no constants. False where one of them is not dequantised. */
+static bool activations_dequantised(const node *n) {
+    int found = 0;
+    for (int i = 0; i < n->in_count; i++) {
+        const tensor *t = n->in[i];
+        if (!t || t->is_constant || flow_is_scalar(t)) continue;
+        if (!is_dequantize(t->producer)) return false;
+        found++;
+    }
+    return found > 0;
+}
+
+static int64_t read_bytes(const work *w, const node *n) {
+    int64_t bytes = 0;
+    for (int i = 0; i < n->in_count; i++) {
+        tensor *t = n->in[i];
+        cost_weight stored;
+        if (!t || (i > 0 && t == n->in[0])) continue;
+        if (is_dequantize(t->producer)) bytes = checked_add(bytes, cost_bytes(w, t->producer->in[0]));
+        else bytes = checked_add(bytes, cost_trace(w, t, &stored) ? stored.bytes : cost_bytes(w, t));
+    }
+    return bytes;
+}
+
+bool match_qdq_compute(match *m, node *n) {
+    if (!takes(n) || !flow_free(m, n) || !activations_dequantised(n)) return false;
+    flow_set set = {.count = 0};
+    node *after = flow_user(flow_out(n, 0)), *last = is_quantize(after) ? after : n;
+    const tensor *first = NULL;
+    flow_add(&set, n);
+    flow_add(&set, last);
+    for (int i = 0; i < n->in_count; i++) {
+        node *d = n->in[i] ? n->in[i]->producer : NULL;
+        if (!is_dequantize(d) || !d->in[0]) continue;
+        if (!first && !n->in[i]->is_constant) first = d->in[0];
+        bool folded = n->in[i]->is_constant || !flow_free(m, d);
+        if (!folded && feeds_only_takers(n->in[i])) flow_add(&set, d);
+    }
+    const work *plain = work_of(m->list, n);
+    if (!plain || !first || (set.count > 1 && last != n && !flow_free(m, last))) return false;
+    work *w = set.count > 1 ? work_join(m->list, n, set.nodes, set.count) : work_of(m->list, n);
+    if (!w) return false;
+    oprec rec = plain->rec;
+    w->weight = plain->weight;
+    w->rec = rec;
+    w->rec.type = w->rec.out_type = DTYPE_NONE;
+    cost_set_types(w, first, flow_out(last, 0));
+    oprec_set_text(&w->rec, "quant", "qdq");
+    w->rec.bytes_read = read_bytes(w, n);
+    w->rec.bytes_written = cost_bytes(w, flow_out(last, 0));
+    return true;
+}
+
+/* DynamicQuantizeLinear, product, Cast, Mul by the product of both scales. */
+bool match_qdq_integer(match *m, node *n) {
+    if (!flow_free(m, n)) return false;
+    flow_set set = {.count = 0};
+    node *cast = flow_user(flow_out(n, 0)), *scale = graph_is(cast, "Cast") ? flow_user(cast->out[0]) : NULL;
+    if (!graph_is(scale, "Mul") || scale->in_count != 2) return false;
+    flow_add(&set, n);
+    flow_add(&set, cast);
+    flow_add(&set, scale);
+    tensor *factor = scale->in[0] == cast->out[0] ? scale->in[1] : scale->in[0];
+    if (!factor || factor == cast->out[0]) return false;
+    if (graph_is(factor->producer, "Mul") && flow_closed(&set, factor)) flow_add(&set, factor->producer);
+    node *dynamic = flow_in(n, 0) ? n->in[0]->producer : NULL;
+    if (graph_is(dynamic, "DynamicQuantizeLinear")) {
+        flow_set with = set;
+        flow_add(&with, dynamic);
+        if (flow_sealed(&with, scale)) set = with; /* else it also feeds other products, and stays apart */
+    }
+    const work *plain = work_of(m->list, n);
+    work *w = flow_join(m, &set, scale);
+    if (!w) return false;
+    w->rec = plain->rec;
+    w->weight = plain->weight;
+    w->rec.out_type = cost_type(w, flow_out(scale, 0));
+    oprec_set_text(&w->rec, "quant", "dynamic");
+    cost_boundary(w);
+    return true;
+}

@@ -1,0 +1,53 @@
+/* Work: what the model asks a device to do. Every node becomes one work by its operator's lower function; patterns then
+ * join works into larger ones (the joined ones become parts). collect.c merges equal works into the entries of ops.json. */
+#ifndef EXTRACT_OPS_WORK_H
+#define EXTRACT_OPS_WORK_H
+
+#include "common/oprec.h"
+#include "extract/graph/graph.h"
+
+typedef struct work work;
+struct catalog_entry;
+
+struct work {
+    model *model;
+    arena *arena;
+    node *node;   /* the node it was lowered from; of a joined work, the node that anchors it */
+    oprec rec;    /* kind, shape, named dimensions, dtypes, costs: common/oprec.h */
+    node **nodes; /* all graph nodes it stands for, the anchor among them */
+    int node_count;
+    work **parts; /* works it was recognised from; empty for a plain one */
+    int part_count;
+    work *owner;     /* the joined work that this one is a part of; NULL: counts itself */
+    tensor *weight;  /* the constant that is its weight (traced to the initializer); NULL where none */
+    dtype precision; /* what floating types are replaced by; DTYPE_NONE: left as the model has them */
+    bool free;       /* costs nothing at run time: a view, folded when the model is loaded, or control flow itself */
+    bool folded;     /* computed when the model is loaded: depends on constants and bound dimensions only */
+    double times;    /* of its region */
+    work *next_same; /* collect.c: next occurrence of the same entry */
+    struct catalog_entry *entry; /* collect.c: the entry it was merged into */
+    int64_t mark;                /* work_join's own */
+};
+
+typedef struct worklist {
+    model *model;
+    arena *arena;
+    dtype precision;
+    work **items; /* plain works in graph order, then joined works in the order of their making */
+    size_t count, cap;
+    work **of_node; /* by node id: the plain work of that node */
+    int64_t mark;   /* work_join's own */
+} worklist;
+
+/* Lowers every node. Floating types (and the bytes that follow from them) are taken to be `precision`; DTYPE_NONE leaves
+ * the model's own. */
+void work_list(worklist *list, model *m, dtype precision);
+work *work_of(const worklist *list, const node *n); /* the plain work; NULL for NULL */
+work *work_top(work *w);                            /* follows owner to the work that counts */
+
+/* Joins nodes into one new work anchored at `anchor`, whose record the caller fills (cost.h helps). Nodes that already
+ * belong to a joined work bring that work, and all its nodes, as a part. Returns NULL, and changes nothing, where a node
+ * stands in another region. */
+work *work_join(worklist *list, node *anchor, node *const *nodes, int node_count);
+
+#endif

@@ -1,0 +1,47 @@
+/* From symbols to numbers: which size every symbolic dimension of the model's inputs has, by --dim, --batch, --seq or default. */
+#ifndef EXTRACT_READ_BIND_H
+#define EXTRACT_READ_BIND_H
+
+#include "extract/read/read.h"
+
+typedef struct bind_symbol {
+    const char *name;
+    int64_t size;
+    const char *how; /* NULL: not bound yet */
+} bind_symbol;
+
+typedef struct bind {
+    model *model;
+    arena *arena;
+    const read_options *options;
+    map texts; /* every dim_param seen -> bind_symbol or, where it is an expression of others, a symbol that is not listed */
+    bind_symbol **symbols; /* in order of appearance */
+    size_t count, cap;
+    bool *used; /* per --dim: names something */
+} bind;
+
+void bind_init(bind *b, model *m, const read_options *options);
+/* Registers a dim_param of an input (or the made name "input.axis" of a dimension that has none). */
+void bind_see(bind *b, const char *text);
+/* Gives every symbol a number, warns of defaults and of options that bind nothing, and fills the model's dims. */
+void bind_finish(bind *b);
+/* The number of a symbol or expression. `exact`: only of a text that was seen; false where it is not bound. */
+bool bind_lookup(const bind *b, const char *text, int64_t *size);
+
+/* The customary names of a batch or sequence dimension; case, '-', '.' and ' ' for '_' make no difference. */
+bool bind_is_batch(const char *name);
+bool bind_is_seq(const char *name);
+
+/* ---- bind_expr.c: what exporters write for a dimension that follows from others: "past_sequence_length + 1" ---- */
+typedef bool bind_expr_symbol(void *context, const char *name, size_t length, int64_t *size); /* false: give up */
+typedef enum bind_expr_result {
+    BIND_EXPR_OK,
+    BIND_EXPR_NO_EXPRESSION, /* not in the form of one */
+    BIND_EXPR_UNBOUND,       /* a symbol gave up */
+    BIND_EXPR_IMPOSSIBLE     /* division by zero, or beyond 64 bits */
+} bind_expr_result;
+/* `symbol` may be NULL: every symbol is 0 then. Not strict: divisions by zero are passed over, for a look at the symbols alone. */
+bind_expr_result bind_expr(const char *text, bind_expr_symbol *symbol, void *context, bool strict, int64_t *size);
+bool bind_expr_is_symbol(const char *text); /* one name and nothing else */
+
+#endif

@@ -1,0 +1,131 @@
+/* What the builders of the graph share: the model under construction, scopes in which names have a meaning, and nodes as the
+ * file states them. Everything that must stay is in the run's arena; everything else in the file's frames. */
+#ifndef EXTRACT_READ_BUILD_H
+#define EXTRACT_READ_BUILD_H
+
+#include "extract/read/bind.h"
+#include "extract/read/constants.h"
+#include "extract/read/external.h"
+#include "extract/read/model_meta.h"
+
+#include "onnx_meta.pb-c.h"
+
+enum {
+    BUILD_MAX_NODES = 1000000, /* after inlining */
+    BUILD_MAX_CALLS = 100      /* functions inside functions */
+};
+
+typedef struct build_function build_function; /* build_function.h */
+
+typedef struct build {
+    model *model;
+    model_file *file;
+    arena *arena;  /* the run's */
+    arena *frames; /* lists and name tables of what is being built; last in, first out */
+    map strings;    /* every name once */
+    map node_names; /* name -> how often it was asked for */
+    map functions;  /* key -> build_function */
+    map opsets;     /* domain -> int64_t *, of the model */
+    bind bind;
+    external external;
+    size_t node_cap, tensor_cap, graph_cap;
+    int64_t calls;
+} build;
+
+/* A node as the file states it. */
+typedef struct build_raw {
+    wire_span span;
+    const char *name, *op_type, *domain;
+    const char **in, **out; /* "" where left out */
+    size_t in_count, out_count;
+    model_list attrs;
+    const build_function *function; /* NULL: an operator */
+    const char **captured;          /* names that its bodies use from outside */
+    size_t captured_count;
+} build_raw;
+
+typedef struct build_name { /* what a name stands for in a scope */
+    tensor *t;              /* NULL until it is produced */
+    int64_t producer;       /* which of the scope's raw nodes; -1: none */
+    bool left_out;          /* formal of a function for which the call gives nothing */
+} build_name;
+
+typedef struct build_target { /* the graph that nodes are added to; shared by the functions inlined into it */
+    graph *g;
+    size_t node_cap;
+    map taken; /* names of tensors that inlining made */
+} build_target;
+
+typedef struct build_scope {
+    const struct build_scope *outer; /* of the graph around a body; NULL for the main graph and for functions */
+    build_target *target;
+    const struct build_call *call; /* the call that is being inlined; NULL outside functions */
+    const map *opsets;
+    const char *node_prefix, *tensor_prefix;
+    map names;  /* name -> build_name */
+    map stated; /* name -> info */
+    map given;  /* functions: output -> the caller's tensor */
+} build_scope;
+
+typedef struct build_call {
+    const build_function *function;
+    const build_scope *scope; /* where it stands, and where its attributes have their meaning */
+    const build_raw *raw;
+    int depth;
+} build_call;
+
+/* ---- build_name.c: text and names ---- */
+__attribute__((format(printf, 2, 3))) _Noreturn void build_fail(build *b, const char *format, ...); /* exit 3 */
+const char *build_text(build *b, ProtobufCBinaryData bytes, const char *what); /* checked and interned */
+const char *build_domain(build *b, ProtobufCBinaryData bytes);                 /* "" for ai.onnx */
+const char *build_raw_text(build *b, const build_raw *raw);                    /* "node 'x' (Op)" */
+build_name *build_name_find(const build_scope *s, const char *name);           /* NULL where nothing has that name */
+build_name *build_name_declare(build *b, build_scope *s, const char *name, const char *who);
+const char *build_name_of_node(build *b, const build_scope *s, const char *given, const char *op_type); /* unique */
+const char *build_name_of_tensor(build *b, const build_scope *s, const char *name);                     /* unique in its graph */
+
+/* ---- build_graph.c ---- */
+graph *build_graph_main(build *b, wire_span span);
+graph *build_graph_body(build *b, const build_scope *outer, wire_span span, node *owner, const char *attr_name);
+tensor *build_graph_tensor(build *b, build_target *target, const char *name, tensor_source source);
+
+/* ---- build_node.c ---- */
+void build_nodes(build *b, build_scope *s, const model_list *spans);
+void build_node_identity(build *b, build_scope *s, const char *name, tensor *in, tensor *out);
+void build_node_output(build *b, const build_scope *s, node *n, int slot, tensor *t);
+
+/* ---- build_order.c: the order in which every input is there before its use ---- */
+const int64_t *build_order(build *b, const build_scope *s, const build_raw *raws, size_t count);
+
+/* ---- build_capture.c: the names that the bodies of a node use from outside ---- */
+void build_capture(build *b, build_raw *raw);
+
+/* ---- build_attr.c ---- */
+void build_attrs(build *b, const build_scope *s, const build_raw *raw, node *n);
+
+/* ---- build_type.c ---- */
+/* A type as the model states it: dims of symbols that are bound as numbers, others -1. NULL where nothing is stated. */
+const info *build_type_stated(build *b, const OnnxMeta__Type *type, const char *name);
+/* The type of a graph input: every dim is a number. */
+const info *build_type_input(build *b, const OnnxMeta__Type *type, const char *name);
+/* Tells the binding which symbols an input has. */
+void build_type_see(build *b, const OnnxMeta__Type *type, const char *name);
+
+/* ---- build_tensor.c ---- */
+/* A constant; not part of a graph yet: name, info and blob are set. */
+tensor *build_tensor(build *b, wire_span span, const char *where);
+tensor *build_tensor_sparse(build *b, wire_span span, const char *where);
+
+/* ---- build_function.c ---- */
+void build_functions(build *b, const model_list *spans);
+const build_function *build_function_find(build *b, const char *domain, const char *name, const char *overload);
+void build_function_inline(build *b, build_scope *s, const build_raw *raw);
+/* The attribute of the call that a reference inside the function means: its bytes and the scope they are read in; false where the
+ * call gives none and there is no default. */
+bool build_function_attr(build *b, const build_call *call, const char *name, wire_span *span, const build_scope **scope);
+
+/* ---- build_expand.c ---- */
+/* Refuses functions that call themselves and models that would be too large when all calls are inlined. */
+void build_expand_check(build *b, wire_span main_graph);
+
+#endif

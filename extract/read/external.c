@@ -1,0 +1,191 @@
+/* The rule for external data. A location is a relative path without "..". What it leads to, all links followed, must lie
+ *   - under the folder in which the model lies as given, or
+ *   - where the model itself is a link, in the very folder in which the file lies that it links to. That is how model hubs lay out
+ *     a model: a folder of links into one store of blobs. Who could put a link to the model there has chosen that store.
+ * A hard link has no target to look at, only a count of names: a file with names that are not under the model's folder is refused,
+ * unless the model has such names too: then the folder was made by linking, from a store on the same file system.
+ * Only regular files are opened, and nothing here can block. */
+#include "extract/read/external.h"
+
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <limits.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+enum { MAX_ENTRIES = 100000, MAX_FOLDERS = 8 }; /* of the search for a file's other names */
+
+void external_init(external *e, arena *a, const char *model_path) {
+    *e = (external){.arena = a, .model = model_path};
+    map_init(&e->files, a);
+}
+
+__attribute__((format(printf, 3, 4))) static _Noreturn void refuse(external *e, const char *location, const char *format, ...) {
+    char text[700];
+    va_list args;
+    va_start(args, format);
+    vsnprintf(text, sizeof text, format, args);
+    va_end(args);
+    guard_fail(e->arena->guard, STATUS_INPUT, "external data '%.200s': %s", location, text);
+}
+
+/* The folder part of a path; in the arena. */
+static char *folder_of(arena *a, const char *path) {
+    const char *slash = strrchr(path, '/');
+    if (!slash) return arena_strndup(a, ".", 1);
+    return arena_strndup(a, path, slash == path ? 1 : (size_t)(slash - path));
+}
+
+/* realpath without malloc; NULL with errno. */
+static const char *resolved(arena *a, const char *path) {
+    char buffer[PATH_MAX];
+    if (!realpath(path, buffer)) return NULL;
+    return arena_strndup(a, buffer, strlen(buffer));
+}
+
+static void prepare(external *e) {
+    if (e->folder) return;
+    const char *folder = resolved(e->arena, folder_of(e->arena, e->model));
+    const char *model = resolved(e->arena, e->model);
+    if (!folder || !model || stat(model, &e->about) != 0) guard_fail(e->arena->guard, STATUS_ENVIRONMENT, "%s: its folder cannot be read: %s", e->model, strerror(errno));
+    e->folder = folder;
+    struct stat link;
+    if (lstat(e->model, &link) == 0 && S_ISLNK(link.st_mode)) e->store = folder_of(e->arena, model);
+}
+
+static bool is_under(const char *path, const char *folder) {
+    const size_t n = strlen(folder);
+    if (n == 1) return true; /* "/" */
+    return strncmp(path, folder, n) == 0 && path[n] == '/';
+}
+
+static bool is_allowed(const external *e, const char *path) {
+    if (is_under(path, e->folder)) return true;
+    if (!e->store || !is_under(path, e->store)) return false;
+    const char *rest = path + (strlen(e->store) == 1 ? 1 : strlen(e->store) + 1);
+    return !strchr(rest, '/');
+}
+
+static void check_location(external *e, const char *location) {
+    if (!*location) refuse(e, location, "the location is empty");
+    if (*location == '/') refuse(e, location, "absolute paths are not followed; external data lies beside its model");
+    for (const char *part = location; part;) {
+        const char *slash = strchr(part, '/');
+        const size_t n = slash ? (size_t)(slash - part) : strlen(part);
+        if (n == 2 && part[0] == '.' && part[1] == '.') refuse(e, location, "paths with '..' are not followed; external data lies beside its model");
+        part = slash ? slash + 1 : NULL;
+    }
+}
+
+/* How many names of a file lie under a folder. Bounded, and links to folders are not followed. */
+static uint64_t names_under(const char *folder, const struct stat *file, int depth, int *entries) { // NOLINT(misc-no-recursion)
+    DIR *d = opendir(folder);
+    if (!d) return 0;
+    uint64_t found = 0;
+    const struct dirent *entry;
+    char path[PATH_MAX];
+    while (*entries < MAX_ENTRIES && (entry = readdir(d))) {
+        struct stat s;
+        ++*entries;
+        if (strcmp(entry->d_name, ".") == 0 || strcmp(entry->d_name, "..") == 0) continue;
+        if (fstatat(dirfd(d), entry->d_name, &s, AT_SYMLINK_NOFOLLOW) != 0) continue;
+        if (s.st_ino == file->st_ino && s.st_dev == file->st_dev) found++;
+        if (!S_ISDIR(s.st_mode) || depth >= MAX_FOLDERS) continue;
+        if ((size_t)snprintf(path, sizeof path, "%s/%s", folder, entry->d_name) < sizeof path) found += names_under(path, file, depth + 1, entries);
+    }
+    closedir(d);
+    return found;
+}
+
+static bool has_names_outside(const char *folder, const struct stat *file) {
+    int entries = 0;
+    return file->st_nlink > 1 && names_under(folder, file, 0, &entries) < file->st_nlink;
+}
+
+static void check_hard_links(external *e, const char *location, const char *path, const struct stat *s) {
+    if (s->st_nlink < 2) return;
+    const char *home = is_under(path, e->folder) ? e->folder : e->store;
+    if (!has_names_outside(home, s)) return;
+    const bool model_too = s->st_dev == e->about.st_dev && has_names_outside(e->store ? e->store : e->folder, &e->about);
+    if (!model_too) refuse(e, location, "is a hard link to a file outside the model's folder; copy the file instead");
+}
+
+/* Missing or unreadable is normal: shapes need no weights. */
+static external_file *unreachable(external *e, external_file *f, int error) {
+    if (error == ELOOP) refuse(e, f->location, "its links run in a circle");
+    if (error == ENOENT || error == ENOTDIR || error == ENAMETOOLONG) {
+        f->why = arena_printf(e->arena, "external file %.200s is missing", f->location);
+    } else {
+        f->why = arena_printf(e->arena, "external file %.200s cannot be read: %s", f->location, strerror(error));
+    }
+    return f;
+}
+
+/* Opens what a path is now, whatever that is, without waiting; -1 with errno. */
+static int open_quietly(const char *path) { return open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOFOLLOW | O_NOCTTY); }
+
+/* Where a location leads: the folder as given comes first; a link to a model elsewhere may have left its data there. NULL with errno. */
+static const char *locate(external *e, const char *location) {
+    const char *path = resolved(e->arena, arena_printf(e->arena, "%s/%s", e->folder, location));
+    if (path && !is_allowed(e, path)) refuse(e, location, "leads out of the model's folder; put the file beside the model");
+    if (path || !e->store || errno != ENOENT) return path;
+    path = resolved(e->arena, arena_printf(e->arena, "%s/%s", e->store, location));
+    if (path && !is_under(path, e->store)) refuse(e, location, "leads out of the model's folder; put the file beside the model");
+    return path;
+}
+
+static external_file *find_new(external *e, const char *location) {
+    external_file *f = arena_zalloc(e->arena, sizeof *f);
+    f->location = arena_strndup(e->arena, location, strlen(location));
+    check_location(e, location);
+    prepare(e);
+    const char *path = locate(e, location);
+    if (!path) return unreachable(e, f, errno);
+    struct stat s;
+    if (lstat(path, &s) != 0) return unreachable(e, f, errno);
+    /* Looked at before it is opened: opening a device can do things. */
+    if (!S_ISREG(s.st_mode)) refuse(e, location, "is not a regular file");
+    check_hard_links(e, location, path, &s);
+    const int fd = open_quietly(path);
+    if (fd < 0) return unreachable(e, f, errno);
+    struct stat opened;
+    const int bad = fstat(fd, &opened);
+    close(fd);
+    if (bad || opened.st_ino != s.st_ino || opened.st_dev != s.st_dev) refuse(e, location, "was replaced while it was looked at");
+    f->path = path;
+    f->size = (uint64_t)opened.st_size;
+    f->device = opened.st_dev;
+    f->inode = opened.st_ino;
+    return f;
+}
+
+const external_file *external_find(external *e, const char *location) {
+    external_file *f = map_get(&e->files, location);
+    if (f) return f;
+    f = find_new(e, location);
+    *map_put(&e->files, f->location) = f;
+    return f;
+}
+
+/* Nothing is owned across a call that can fail: the descriptor is closed before anything is said. */
+void external_read(guard *g, const external_file *f, uint64_t offset, void *bytes, size_t size) {
+    size_t done = 0;
+    const char *why = NULL;
+    struct stat s;
+    const int fd = open_quietly(f->path);
+    if (fd < 0) {
+        why = strerror(errno);
+    } else if (fstat(fd, &s) != 0 || s.st_ino != f->inode || s.st_dev != f->device) {
+        why = "it was replaced while it was read";
+    }
+    while (fd >= 0 && !why && done < size) {
+        const ssize_t n = pread(fd, (char *)bytes + done, size - done, (off_t)(offset + done));
+        if (n < 0 && errno == EINTR) continue;
+        if (n <= 0) why = n < 0 ? strerror(errno) : "it was cut short while it was read";
+        if (n > 0) done += (size_t)n;
+    }
+    if (fd >= 0) close(fd);
+    if (why) guard_fail(g, STATUS_INPUT, "external data '%.200s': %s", f->location, why);
+}

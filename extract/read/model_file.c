@@ -1,0 +1,86 @@
+/* Opens, maps and closes a model file. Only a regular file is a model: anything else could block, never end or change. */
+#include "extract/read/model_file.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+enum {
+    LARGE_FIELD = 1 << 16,   /* smaller ones leave no page unread anyway */
+    PAGES_AROUND = 1 << 17,  /* what the kernel maps around the two ends of a large field */
+    RESIDENT_BYTES = 1 << 23 /* give the pages back after so many */
+};
+
+static const char *kind_of(mode_t mode) {
+    if (S_ISDIR(mode)) return "a folder";
+    if (S_ISFIFO(mode)) return "a pipe";
+    if (S_ISCHR(mode) || S_ISBLK(mode)) return "a device";
+    if (S_ISSOCK(mode)) return "a socket";
+    return "not a regular file";
+}
+
+/* Opens and maps, or says why not. Owns nothing afterwards but the map. */
+static status_code map_file(const char *path, const uint8_t **base, uint64_t *size, status *st) {
+    int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
+    if (fd < 0) return status_set(st, STATUS_INPUT, "cannot be opened: %s", strerror(errno));
+    struct stat s;
+    void *bytes = MAP_FAILED;
+    if (fstat(fd, &s) != 0) {
+        status_set(st, STATUS_ENVIRONMENT, "%s: %s", path, strerror(errno));
+    } else if (!S_ISREG(s.st_mode)) {
+        status_set(st, STATUS_INPUT, "this is %s; give the path of an ONNX model", kind_of(s.st_mode));
+    } else if (s.st_size == 0) {
+        status_set(st, STATUS_INPUT, "the file is empty; was it downloaded completely?");
+    } else {
+        bytes = mmap(NULL, (size_t)s.st_size, PROT_READ, MAP_PRIVATE, fd, 0);
+        if (bytes == MAP_FAILED) status_set(st, STATUS_ENVIRONMENT, "%s: cannot be mapped: %s", path, strerror(errno));
+    }
+    close(fd);
+    if (bytes == MAP_FAILED) return st->code;
+    *base = bytes;
+    *size = (uint64_t)s.st_size;
+    return STATUS_OK;
+}
+
+model_file *read_open(arena *a, const char *path) {
+    const size_t length = strlen(path) + 1;
+    model_file *f = calloc(1, sizeof *f + length);
+    if (!f) guard_fail(a->guard, STATUS_ENVIRONMENT, "out of memory; free some and run again");
+    memcpy(f->path, path, length);
+    f->guard = a->guard;
+    arena_init(&f->messages, a->guard, a->limit / 4);
+    arena_init(&f->frames, a->guard, a->limit);
+    status st = {0};
+    if (map_file(path, &f->base, &f->size, &st) != STATUS_OK) {
+        free(f);
+        guard_fail(a->guard, st.code, "%s", st.text);
+    }
+    /* No read-ahead: the metadata is thinly spread between weights. */
+    madvise((void *)(uintptr_t)f->base, (size_t)f->size, MADV_RANDOM);
+    guard_watch_map(f->guard, f->base, (size_t)f->size);
+    return f;
+}
+
+void read_close(model_file *f) {
+    if (!f) return;
+    guard_watch_map(f->guard, NULL, 0);
+    munmap((void *)(uintptr_t)f->base, (size_t)f->size);
+    arena_free(&f->messages);
+    arena_free(&f->frames);
+    free(f);
+}
+
+wire model_file_wire(const model_file *f) { return (wire){.base = f->base, .pos = 0, .end = f->size, .guard = f->guard}; }
+
+void model_file_passed(void *file, uint64_t bytes) {
+    if (bytes < LARGE_FIELD) return;
+    model_file *f = file;
+    f->touched += PAGES_AROUND;
+    if (f->touched < RESIDENT_BYTES) return;
+    madvise((void *)(uintptr_t)f->base, (size_t)f->size, MADV_DONTNEED);
+    f->touched = 0;
+}

@@ -1,0 +1,19 @@
+/* What the driver keeps during a run, shared with control flow only. */
+#ifndef EXTRACT_SHAPE_INFER_STATE_H
+#define EXTRACT_SHAPE_INFER_STATE_H
+
+#include "extract/shape/infer.h"
+
+#include <setjmp.h>
+
+typedef struct infer_state {
+    jmp_buf *soft;     /* where infer_fail goes while a node may be unresolvable without the model being wrong */
+    int64_t repeats;   /* nodes inferred again for loop iterations so far: bounded */
+    int64_t mismatches; /* tensors whose stated type or shape differs from the inferred one */
+} infer_state;
+
+/* Infers a body whose failure does not make the model wrong (a branch that may never run). False where it failed: the
+ * nodes from there on are listed as unresolved. */
+bool infer_graph_soft(model *m, graph *g);
+
+#endif

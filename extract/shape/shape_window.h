@@ -1,0 +1,25 @@
+/* Sliding windows: what convolution, pooling and unfolding share. */
+#ifndef EXTRACT_SHAPE_SHAPE_WINDOW_H
+#define EXTRACT_SHAPE_SHAPE_WINDOW_H
+
+#include "extract/shape/infer.h"
+
+typedef enum window_pad { WINDOW_EXPLICIT, WINDOW_SAME_UPPER, WINDOW_SAME_LOWER, WINDOW_VALID } window_pad;
+
+typedef struct shape_window {
+    int n; /* spatial dimensions */
+    window_pad pad;
+    bool ceil; /* ceil_mode */
+    int64_t kernel[INFO_MAX_RANK], stride[INFO_MAX_RANK], dilation[INFO_MAX_RANK];
+    int64_t before[INFO_MAX_RANK], after[INFO_MAX_RANK];
+} shape_window;
+
+/* Reads strides, dilations, pads, auto_pad and ceil_mode for n spatial dimensions; kernel sizes come from `kernel` (a
+ * weight's shape; the attribute, where given, must agree) or, where that is NULL, from the attribute kernel_shape. */
+void shape_window_read(infer *c, shape_window *w, int n, const int64_t *kernel);
+/* Size of the output along spatial dimension k for an input of `size`. Fails where the kernel does not fit. */
+int64_t shape_window_slide(infer *c, const shape_window *w, int k, int64_t size);
+/* An attribute of n integers, each at least `least`; all `otherwise` where it is absent. */
+void shape_window_ints(infer *c, const char *name, int n, int64_t least, int64_t otherwise, int64_t *x);
+
+#endif

@@ -1,0 +1,11 @@
+/* Writers of what extract_ops found: ops.json and tensors.json. Files appear whole or not at all. */
+#ifndef EXTRACT_WRITE_EMIT_H
+#define EXTRACT_WRITE_EMIT_H
+
+#include "common/status.h"
+#include "extract/ops/collect.h"
+
+status_code emit_ops(const catalog *c, const char *path, status *st);
+status_code emit_tensors(const model *m, const char *path, status *st);
+
+#endif

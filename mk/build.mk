@@ -1,0 +1,78 @@
+# Rules. Sources are found by wildcard: common/*.c and extract/**/*.c; every tests/unit/test_*.c and tests/fuzz/fuzz_*.c is a
+# program of its own, linked with everything but the main file.
+
+SOURCES := $(sort $(wildcard common/*.c extract/*.c extract/*/*.c))
+MAIN_SOURCES := $(wildcard extract/extract_main.c)
+PART_SOURCES := $(filter-out $(MAIN_SOURCES),$(SOURCES))
+UNIT_SOURCES := $(sort $(wildcard tests/unit/test_*.c))
+UNIT_HELPERS := $(filter-out $(UNIT_SOURCES),$(wildcard tests/unit/*.c))
+FUZZ_SOURCES := $(sort $(wildcard tests/fuzz/fuzz_*.c))
+HEADERS := $(sort $(wildcard common/*.h extract/*.h extract/*/*.h tests/*/*.h))
+PROTOS := $(sort $(wildcard extract/*/*.proto))
+
+GENERATED := $(patsubst %.proto,$(BUILD)/gen/%.pb-c.c,$(notdir $(PROTOS)))
+OBJECTS := $(PART_SOURCES:%.c=$(BUILD)/obj/%.o) $(GENERATED:.c=.o)
+MAIN_OBJECTS := $(MAIN_SOURCES:%.c=$(BUILD)/obj/%.o)
+UNIT_PROGRAMS := $(UNIT_SOURCES:tests/unit/%.c=$(BUILD)/unit/%)
+FUZZ_PROGRAMS := $(FUZZ_SOURCES:tests/fuzz/%.c=$(BUILD)/fuzz/%)
+
+# A build in the default release folder also puts its program where people look for it.
+BUILT := $(BUILD)/bin/extract_ops
+ifeq ($(MODE):$(BUILD),release:$(DEFAULT_BUILD))
+PROGRAM := bin/extract_ops
+else
+PROGRAM := $(BUILT)
+endif
+PROGRAMS := $(PROGRAM)
+
+.PHONY: modal units fuzzers FORCE
+modal: $(if $(filter fuzz,$(MODE)),fuzzers,$(BUILT))
+units: $(UNIT_PROGRAMS)
+fuzzers: $(FUZZ_PROGRAMS)
+
+# Changed flags rebuild everything; the same flags nothing. A removed source links again.
+FLAGS_TEXT := $(CC) $(ALL_CFLAGS) $(ALL_LDFLAGS) $(ALL_LIBS)
+$(BUILD)/flags: FORCE
+	@mkdir -p $(@D); printf '%s\n' '$(FLAGS_TEXT)' | cmp -s - $@ || printf '%s\n' '$(FLAGS_TEXT)' > $@
+$(BUILD)/objects: FORCE
+	@mkdir -p $(@D); printf '%s\n' '$(OBJECTS)' | cmp -s - $@ || printf '%s\n' '$(OBJECTS)' > $@
+
+# Headers of generated code must be there before anything that may include them is compiled; afterwards -MMD knows who does.
+$(BUILD)/gen/%.pb-c.c $(BUILD)/gen/%.pb-c.h &: extract/read/%.proto
+	$(say) PROTOC $<
+	$(Q)mkdir -p $(BUILD)/gen
+	$(Q)protoc-c --proto_path=extract/read --c_out=$(BUILD)/gen $<
+
+$(BUILD)/gen/%.o: $(BUILD)/gen/%.c $(BUILD)/flags
+	$(say) CC $@
+	$(Q)$(CC) $(LANGUAGE) $(OPT_$(MODE)) $(CFLAGS) -w -MMD -MP -c -o $@ $<
+
+$(BUILD)/obj/%.o: %.c $(BUILD)/flags | $(GENERATED:.c=.h)
+	$(say) CC $<
+	$(Q)mkdir -p $(@D)
+	$(Q)$(CC) $(ALL_CFLAGS) -MMD -MP -c -o $@ $<
+
+$(BUILT): $(MAIN_OBJECTS) $(OBJECTS) $(BUILD)/flags $(BUILD)/objects
+	$(say) LINK $@
+	$(Q)mkdir -p $(@D)
+	$(Q)$(CC) $(ALL_LDFLAGS) -o $@ $(filter %.o,$^) $(ALL_LIBS)
+
+bin/extract_ops: $(BUILT) FORCE
+	$(Q)mkdir -p $(@D); cmp -s $< $@ || { cp $< $@.new && mv $@.new $@; }
+
+# What test_faults.c makes fail goes through it, and its own arena (of tiny chunks) comes before the ordinary one.
+FAULTS := malloc calloc realloc free strdup strndup realpath mmap munmap open close fstat read pread write fsync rename
+LDFLAGS_test_faults := $(FAULTS:%=-Wl,--wrap=%) -Wl,-z,muldefs
+
+$(BUILD)/unit/%: $(BUILD)/obj/tests/unit/%.o $(UNIT_HELPERS:%.c=$(BUILD)/obj/%.o) $(OBJECTS) $(BUILD)/objects
+	$(say) LINK $@
+	$(Q)mkdir -p $(@D)
+	$(Q)$(CC) $(ALL_LDFLAGS) $(LDFLAGS_$*) -o $@ $(filter %.o,$^) $(ALL_LIBS)
+
+$(BUILD)/fuzz/%: $(BUILD)/obj/tests/fuzz/%.o $(OBJECTS) $(BUILD)/objects
+	$(say) LINK $@
+	$(Q)mkdir -p $(@D)
+	$(Q)$(CC) -fsanitize=fuzzer $(ALL_LDFLAGS) -o $@ $(filter %.o,$^) $(ALL_LIBS)
+
+.SECONDARY:
+-include $(patsubst %.o,%.d,$(OBJECTS) $(MAIN_OBJECTS) $(patsubst %.c,$(BUILD)/obj/%.o,$(UNIT_SOURCES) $(UNIT_HELPERS) $(FUZZ_SOURCES)))

@@ -1,0 +1,38 @@
+# Tests and checks. Every test script ends with a line "N passed, N failed[, N skipped]"; tests/run.sh adds them up.
+
+.PHONY: test unit cli golden golden-update format format-check tidy bench-extract
+C_FILES := $(SOURCES) $(HEADERS) $(wildcard tests/*/*.c)
+
+test:
+	$(Q)tests/run.sh
+unit: $(UNIT_PROGRAMS)
+	$(Q)tests/unit/run.sh $(BUILD)/unit
+cli: $(PROGRAMS)
+	$(Q)tests/cli/run.sh $(PROGRAM)
+golden: $(PROGRAMS)
+	$(Q)tests/golden/run.sh $(PROGRAM)
+golden-update: $(PROGRAMS)
+	$(Q)tests/golden/run.sh --update $(PROGRAM)
+
+format:
+	$(Q)clang-format -i $(C_FILES)
+format-check:
+	$(Q)clang-format --dry-run -Werror $(C_FILES)
+
+# One stamp a source, behind its object, so that a changed header is looked at again and nothing else is.
+tidy: $(SOURCES:%.c=$(BUILD)/tidy/%.ok)
+$(BUILD)/tidy/%.ok: %.c .clang-tidy $(BUILD)/obj/%.o
+	$(say) TIDY $<
+	$(Q)mkdir -p $(@D)
+	$(Q)clang-tidy --quiet $< -- $(LANGUAGE) $(WARNINGS) 2>/dev/null
+	$(Q)touch $@
+
+compile_commands.json: $(SOURCES) $(UNIT_SOURCES) $(BUILD)/flags
+	$(say) JSON $@
+	$(Q)separator='['; for source in $(SOURCES) $(UNIT_SOURCES); do \
+	  printf '%s\n{"directory": "%s", "file": "%s", "command": "%s -c %s"}' \
+	    "$$separator" '$(CURDIR)' "$$source" '$(CC) $(ALL_CFLAGS)' "$$source"; separator=','; done > $@.new
+	$(Q)printf '\n]\n' >> $@.new; mv $@.new $@
+
+bench-extract: $(PROGRAMS)
+	$(Q)scripts/bench_extract.sh $(PROGRAM)

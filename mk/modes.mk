@@ -1,0 +1,56 @@
+# Modes and flags: which compiler, which checks, which folder. A mode never shares a build folder with another one.
+
+ifeq ($(origin CC),default)
+CC := gcc
+endif
+MODE ?= release
+MODES := release debug asan fuzz
+ifeq ($(filter $(MODE),$(MODES)),)
+$(error MODE=$(MODE) is none of: $(MODES))
+endif
+ifeq ($(MODE),fuzz)
+override CC := clang
+endif
+
+V ?= 0
+ifeq ($(V),1)
+Q :=
+say = @:
+else
+Q := @
+say = @printf '  %-8s %s\n'
+endif
+
+DEFAULT_BUILD := out/build/$(MODE)-$(notdir $(CC))$(if $(filter 1,$(STATIC)),-static)
+BUILD ?= $(DEFAULT_BUILD)
+
+OPT_release := -O2 -g
+OPT_debug := -O0 -g3
+OPT_asan := -O1 -g -fno-omit-frame-pointer -fsanitize=address,undefined -fno-sanitize-recover=all
+OPT_fuzz := -O1 -g -fno-omit-frame-pointer -fsanitize=fuzzer-no-link,address,undefined -fno-sanitize-recover=all
+LINK_asan := -fsanitize=address,undefined
+LINK_fuzz := -fsanitize=address,undefined
+
+WARNINGS := -Wall -Wextra -Wshadow -Wpedantic -Wstrict-prototypes -Wmissing-prototypes -Wvla -Wformat=2 -Werror
+LIBRARIES := libprotobuf-c jansson libxxhash
+LIBRARY_CFLAGS := $(patsubst -I%,-isystem%,$(shell pkg-config --cflags $(LIBRARIES) 2>/dev/null))
+LIBRARY_LIBS := $(shell pkg-config --libs $(LIBRARIES) 2>/dev/null)
+ifeq ($(LIBRARY_LIBS),)
+ifeq ($(filter help clean distclean,$(MAKECMDGOALS)),)
+$(error Libraries are missing ($(LIBRARIES)): run scripts/setup.sh first)
+endif
+endif
+ifeq ($(STATIC),1)
+LIBRARY_LIBS := -Wl,-Bstatic $(LIBRARY_LIBS) -Wl,-Bdynamic
+endif
+
+CFLAGS ?=
+LDFLAGS ?=
+LANGUAGE := -std=c11 -D_GNU_SOURCE -I. -isystem $(BUILD)/gen $(LIBRARY_CFLAGS)
+ALL_CFLAGS := $(LANGUAGE) $(OPT_$(MODE)) $(WARNINGS) $(CFLAGS)
+ALL_LDFLAGS := $(LINK_$(MODE)) $(LDFLAGS)
+ALL_LIBS := $(LIBRARY_LIBS) -lm
+
+# The CUDA toolkit is looked for, and said, even where nothing needs it.
+NVCC := $(firstword $(if $(CUDA_HOME),$(wildcard $(CUDA_HOME)/bin/nvcc)) $(shell command -v nvcc 2>/dev/null) $(wildcard /usr/local/cuda/bin/nvcc))
+CUDA_SAYS = $(if $(NVCC),$(shell $(NVCC) --version | sed -n 's/.*release \([0-9.]*\).*/\1/p') at $(patsubst %/bin/nvcc,%,$(NVCC)),none found: the CUDA device is left out)

@@ -1,0 +1,103 @@
+#!/usr/bin/env bash
+# Proves the README's two commands on a machine with git alone: makes a fresh Debian 12 root with debootstrap, installs git,
+# clones this repository's HEAD (--worktree: its files as they are now) and runs there what the README says, each command in
+# a clone of its own. Needs root, debootstrap, and a network as this machine's own apt and pip are set up to use it: their
+# settings, proxies and certificates are handed on. The folder is removed at the end unless --keep is given.
+# Usage: scripts/fresh_root.sh [--worktree] [--keep] [FOLDER]
+set -euo pipefail
+cd "$(dirname "${BASH_SOURCE[0]}")/.."
+
+worktree=0 keep=0 root=
+while (($# > 0)); do
+    case $1 in
+        --worktree) worktree=1 ;;
+        --keep) keep=1 ;;
+        -*)
+            echo "usage: scripts/fresh_root.sh [--worktree] [--keep] [FOLDER]" >&2
+            exit 2
+            ;;
+        *) root=$1 ;;
+    esac
+    shift
+done
+root=$(realpath -m "${root:-out/fresh_root}")
+if ((EUID != 0)) || ! command -v debootstrap >/dev/null; then
+    echo "fresh_root: needs root and debootstrap (apt-get install debootstrap)" >&2
+    exit 4
+fi
+if [[ -e $root ]]; then
+    echo "fresh_root: $root exists; remove it or name another folder" >&2
+    exit 4
+fi
+
+leave() {
+    if mountpoint -q "$root/proc"; then umount "$root/proc"; fi
+    if mountpoint -q "$root/dev"; then umount "$root/dev"; fi
+    if ((!keep)); then rm -rf --one-file-system "$root"; fi
+}
+trap leave EXIT
+
+# Only what a network needs is handed on; PATH, HOME and the rest are those of a fresh machine.
+inside() {
+    local settings=() name
+    while IFS= read -r name; do
+        case $name in
+            *_proxy | *_PROXY | PIP_* | SSL_CERT_* | REQUESTS_CA_BUNDLE | CURL_CA_BUNDLE | GIT_SSL_*)
+                settings+=("$name=${!name}")
+                ;;
+        esac
+    done < <(compgen -e)
+    chroot "$root" /usr/bin/env -i PATH=/usr/sbin:/usr/bin:/sbin:/bin HOME=/root LANG=C.UTF-8 "${settings[@]}" "$@"
+}
+
+copy_settings() {
+    local path
+    for path in /etc/resolv.conf /etc/hosts /etc/pip.conf /etc/ssl/certs/ca-certificates.crt /usr/local/share/ca-certificates; do
+        if [[ -e $path ]]; then
+            mkdir -p "$root${path%/*}"
+            cp -rL "$path" "$root${path%/*}/"
+        fi
+    done
+    # apt's proxy and certificate settings, in whatever file they are
+    apt-config dump | grep -E '^Acquire::(http|https|ftp)[: ]' >"$root/etc/apt/apt.conf.d/90host" || true
+}
+
+clone() { # FOLDER
+    if ((worktree)); then
+        inside mkdir -p "/$1"
+        git ls-files -z --cached --others --exclude-standard | tar --null --files-from=- --ignore-failed-read -c | tar -x -C "$root/$1"
+        inside git -C "/$1" init -q
+        inside git -C "/$1" add -A
+        inside git -C "/$1" -c user.name=proof -c user.email=proof@localhost commit -q -m proof
+    else
+        inside git clone -q /repository.bundle "/$1"
+    fi
+}
+
+echo "fresh_root: making a Debian 12 root in $root"
+mkdir -p "$root"
+debootstrap --variant=minbase bookworm "$root" ${DEBIAN_MIRROR:+"$DEBIAN_MIRROR"} >"$root.log" 2>&1 || {
+    tail -n 20 "$root.log" >&2
+    exit 4
+}
+rm -f "$root.log"
+mount -t proc proc "$root/proc"
+mount --bind /dev "$root/dev"
+copy_settings
+inside apt-get update -qq
+inside env DEBIAN_FRONTEND=noninteractive apt-get install -y -qq --no-install-recommends git >/dev/null
+copy_settings # a package's own certificates must not replace this machine's
+if ((!worktree)); then git bundle create -q "$root/repository.bundle" HEAD; fi
+
+passed=0 failed=0
+for number in 1 2; do
+    command=$(scripts/readme_command.sh "$number")
+    clone "clone$number"
+    printf '\nfresh_root: $ %s\n' "$command"
+    start=$SECONDS code=0
+    inside bash -c "cd /clone$number && $command" </dev/null || code=$?
+    if ((code == 0)); then passed=$((passed + 1)); else failed=$((failed + 1)); fi
+    printf 'fresh_root: exit %d after %d s\n' "$code" $((SECONDS - start))
+done
+echo "$passed passed, $failed failed"
+((failed == 0))

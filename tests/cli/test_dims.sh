@@ -1,0 +1,27 @@
+#!/usr/bin/env bash
+# Binding of symbolic dimensions: by custom, by name, by default with a warning; fixed ones stay.
+source "${ROOT:?}/tests/cli/lib.sh"
+
+shape_of() { # TENSOR FILE
+    python3 -c 'import json, sys
+print(next((t["shape"] for t in json.load(open(sys.argv[2]))["tensors"] if t["name"] == sys.argv[1]), None))' "$@"
+}
+
+extract "$MODEL" --tensors t.json --batch 3 --seq 7 --quiet
+check "batch and seq bind the customary names" test "$(shape_of hidden t.json)" = "[3, 7, 32]"
+check "and nothing is to be warned of" silent
+extract "$MODEL" --tensors t.json --dim batch_size=2 --dim sequence_length=9 --quiet
+check "dim binds any name" test "$(shape_of hidden t.json)" = "[2, 9, 32]"
+extract "$MODEL" --tensors t.json --batch 3 --seq 7 --dim sequence_length=9 --quiet
+check "dim is stronger than seq" test "$(shape_of hidden t.json)" = "[3, 9, 32]"
+extract "$MODEL" --tensors t.json --quiet
+check "unbound: exit 0" exits 0
+check "unbound: 1" test "$(shape_of hidden t.json)" = "[1, 1, 32]"
+check "unbound: a warning names the first" says batch_size
+check "unbound: a warning names the second" says sequence_length
+extract "$ROOT/models/control_flow.onnx" --tensors t.json --dim T=5 --batch 2 --quiet
+check "control flow: exit 0" exits 0
+check "control flow: the result's shape" test "$(shape_of gated t.json)" = "[5, 2, 32]"
+extract "$MODEL" --tensors t.json --batch 1 --seq 4 --dim no_such_symbol=3 --quiet
+check "a name that the model does not have is said" says no_such_symbol
+finish

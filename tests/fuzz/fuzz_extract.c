@@ -1,0 +1,76 @@
+/* The libFuzzer target of extract_ops: any bytes as a model, the whole run, everything that is written thrown away. A
+ * run may refuse the bytes; it may not crash, leak, hang, or leave a file behind when it refuses them. */
+#include "extract/extract_run.h"
+
+#include <fcntl.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+int LLVMFuzzerInitialize(int *argc, char ***argv);
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
+
+static char folder[] = "/tmp/fuzz_extract.XXXXXX";
+static char model_path[sizeof folder + 16], data_path[sizeof folder + 16], ops_path[sizeof folder + 16],
+    tensors_path[sizeof folder + 20];
+static int model_fd = -1;
+
+static void clean(void) {
+    unlink(model_path);
+    unlink(data_path);
+    unlink(ops_path);
+    unlink(tensors_path);
+    rmdir(folder);
+}
+
+static void die(const char *what) {
+    perror(what);
+    exit(1);
+}
+
+/* A folder of its own, with the external data that some seeds name. The programs' only real files are here. */
+int LLVMFuzzerInitialize(int *argc, char ***argv) {
+    static const char zeros[64];
+    (void)argc, (void)argv;
+    if (!mkdtemp(folder)) die(folder);
+    snprintf(model_path, sizeof model_path, "%s/model.onnx", folder);
+    snprintf(data_path, sizeof data_path, "%s/w.bin", folder);
+    snprintf(ops_path, sizeof ops_path, "%s/ops.json", folder);
+    snprintf(tensors_path, sizeof tensors_path, "%s/tensors.json", folder);
+    atexit(clean);
+    int fd = open(data_path, O_WRONLY | O_CREAT | O_CLOEXEC, 0600);
+    if (fd < 0 || write(fd, zeros, sizeof zeros) != (ssize_t)sizeof zeros || close(fd) != 0) die(data_path);
+    model_fd = open(model_path, O_RDWR | O_CREAT | O_CLOEXEC, 0600);
+    if (model_fd < 0) die(model_path);
+    return 0;
+}
+
+static void check(status_code code, const status *st) {
+    bool refused = code != STATUS_OK && code != STATUS_INCOMPLETE;
+    if (code == STATUS_USAGE || code == STATUS_REGRESSION || (int)code < 0 || code > STATUS_REGRESSION) abort();
+    if (refused && st->text[0] == 0) abort();
+    if (refused && (access(ops_path, F_OK) == 0 || access(tensors_path, F_OK) == 0)) abort();
+}
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
+    if (ftruncate(model_fd, 0) != 0 || pwrite(model_fd, data, size, 0) != (ssize_t)size) die(model_path);
+    /* Writing files costs most of a small run, so only one in eight does; which one depends on the bytes alone. */
+    bool writes = size > 0 && data[size / 2] % 8 == 0;
+    const extract_options options = {
+        .model_path = model_path,
+        .ops_path = writes ? ops_path : NULL,
+        .tensors_path = writes ? tensors_path : NULL,
+        .precision = "model",
+        .read = {.batch = 2, .seq = 5},
+        .quiet = true,
+    };
+    status st;
+    check(extract_run(&options, &st), &st);
+    if (writes) {
+        unlink(ops_path);
+        unlink(tensors_path);
+    }
+    return 0;
+}

@@ -1,0 +1,33 @@
+#!/usr/bin/env bash
+# Fuzzes extract_ops under the sanitizers from a corpus of small valid models. What crashes it is kept under out/fuzz.
+# Usage: tests/fuzz/run.sh [SECONDS [JOBS]]
+set -euo pipefail
+cd "$(dirname "${BASH_SOURCE[0]}")/../.."
+seconds=${1:-60}
+jobs=${2:-1}
+here=tests/fuzz
+out=out/fuzz
+program=out/build/fuzz-clang/fuzz/fuzz_extract
+
+make --no-print-directory -j"$(nproc)" MODE=fuzz CC=clang fuzzers
+mkdir -p "$out/corpus" "$out/found"
+python3 -B tests/hostile/make.py --seeds "$out/seeds"
+python3 -B "$here/dictionary.py" >"$out/onnx.dict"
+
+# -timeout is per input; -rss_limit_mb covers the fuzzer's own memory too.
+options=("$out/corpus" "$out/seeds" "-dict=$out/onnx.dict" "-artifact_prefix=$out/found/" -rss_limit_mb=512
+    -timeout=5 -max_len=4096 -print_final_stats=1 -close_fd_mask=3)
+code=0
+if ((jobs > 1)); then
+    (cd "$out" && rm -f fuzz-*.log)
+    "$program" "${options[@]}" "-max_total_time=$seconds" "-fork=$jobs" 2>"$out/log" || code=$?
+else
+    "$program" "${options[@]}" "-max_total_time=$seconds" 2>"$out/log" || code=$?
+fi
+tail -n 12 "$out/log"
+if ((code != 0)); then
+    echo "FAILED with $code; the inputs are in $out/found, all that was said in $out/log"
+    echo "0 passed, 1 failed"
+    exit 1
+fi
+echo "1 passed, 0 failed"

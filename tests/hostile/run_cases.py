@@ -1,0 +1,154 @@
+#!/usr/bin/env python3
+"""Runs a program on every case that make.py wrote and checks how it ended.
+
+    run_cases.py PROGRAM FOLDER [NAME]…    NAME: only the cases whose names begin so
+
+Whatever the file: the exit code is one of those the case allows, within a second and 256 MB, stderr is at most one line
+beside warnings, short and free of control characters, and a refused model leaves no file behind.
+"""
+import json
+import os
+import re
+import resource
+import shlex
+import subprocess
+import sys
+import tempfile
+import time
+from concurrent.futures import ThreadPoolExecutor
+
+MEGABYTES = 256
+PATIENCE = 20           # seconds before a run is killed
+LINE, LINES = 2048, 200  # longest line of stderr, and how many
+CONTROL = re.compile("[\x00-\x09\x0b-\x1f\x7f-\x9f\u202a-\u202e\u2066-\u2069]")
+WARNING = "extract_ops: warning: "
+ENVIRONMENT = dict(os.environ, ASAN_OPTIONS="exitcode=99:allocator_may_return_null=1", UBSAN_OPTIONS="exitcode=98:print_stacktrace=1")
+
+
+class Run:
+    """One start of the program in an empty folder."""
+
+    def __init__(self, program, case, out):
+        self.command = [program, case["path"], "-o", os.path.join(out, "ops.json")] + case["args"]
+        with tempfile.TemporaryFile() as stdout, tempfile.TemporaryFile() as stderr:
+            start = time.monotonic()
+            child = subprocess.Popen(self.command, stdin=subprocess.DEVNULL, stdout=stdout, stderr=stderr,
+                                     env=ENVIRONMENT, cwd=out)
+            self.wait(child, start + PATIENCE)
+            self.wall = time.monotonic() - start
+            self.stdout, self.stderr = self.text(stdout), self.text(stderr)
+        self.left = sorted(os.listdir(out))
+
+    def wait(self, child, until):
+        while True:
+            pid, status, usage = os.wait4(child.pid, os.WNOHANG)
+            if pid:
+                break
+            if time.monotonic() > until:
+                child.kill()
+                pid, status, usage = os.wait4(child.pid, 0)
+                break
+            time.sleep(0.002)
+        self.code = child.returncode = os.waitstatus_to_exitcode(status)
+        self.cpu = usage.ru_utime + usage.ru_stime
+        self.megabytes = usage.ru_maxrss / 1024
+
+    @staticmethod
+    def text(file):
+        file.seek(0)
+        return file.read(16 << 20).decode("utf-8", "replace")
+
+
+def what_is_wrong(run, case):
+    """Sentences; empty where all is well."""
+    wrong = []
+    if run.code not in case["exits"]:
+        wrong.append("exit %d, expected %s" % (run.code, " or ".join(map(str, case["exits"]))))
+    if run.cpu > case["seconds"]:
+        wrong.append("%.2f s of processor time, %.1f allowed" % (run.cpu, case["seconds"]))
+    if run.wall >= PATIENCE:
+        wrong.append("killed after %d s" % PATIENCE)
+    if run.megabytes > MEGABYTES:
+        wrong.append("%.0f MB, %d allowed" % (run.megabytes, MEGABYTES))
+    wrong += wrong_lines(run, case)
+    if run.code in (0, 1) and run.left != ["ops.json"]:
+        wrong.append("left %s" % run.left)
+    elif run.code not in (0, 1) and run.left:
+        wrong.append("left %s behind" % run.left)
+    return wrong
+
+
+def wrong_lines(run, case):
+    wrong = []
+    lines = run.stderr.split("\n")
+    if lines.pop() != "":
+        wrong.append("stderr does not end with a newline")
+    errors = [l for l in lines if not l.startswith(WARNING)]
+    if run.code in (0, 1) and len(errors) > 1 or run.code not in (0, 1) and len(errors) != 1:
+        wrong.append("%d lines on stderr beside warnings" % len(errors))
+    if len(lines) > LINES:
+        wrong.append("%d lines on stderr" % len(lines))
+    if any(len(l.encode("utf-8", "replace")) > LINE for l in lines):
+        wrong.append("a line of more than %d bytes on stderr" % LINE)
+    if CONTROL.search(run.stderr):
+        wrong.append("control characters on stderr: %r" % CONTROL.search(run.stderr).group())
+    if CONTROL.search(run.stdout):
+        wrong.append("control characters on stdout: %r" % CONTROL.search(run.stdout).group())
+    if any(not l.startswith("extract_ops: ") for l in errors):
+        wrong.append("a line on stderr that does not begin with extract_ops:")
+    if run.code == 3 and not re.search(case["pattern"], "\n".join(errors), re.I):
+        wrong.append("stderr does not match /%s/" % case["pattern"])
+    return wrong
+
+
+def wrong_json(out):
+    """ops.json must be JSON of the promised kind, whatever names the model held."""
+    try:
+        with open(os.path.join(out, "ops.json"), encoding="utf-8") as f:
+            ops = json.load(f, parse_constant=lambda c: 1 / 0)
+        return [] if ops["schema"].startswith("ceiling-scout/ops/") else ["ops.json has another schema"]
+    except (ValueError, KeyError, ZeroDivisionError, UnicodeDecodeError, RecursionError, OSError) as error:
+        return ["ops.json: %r" % error]
+
+
+def check(program, case):
+    """None where all is well, else what to print."""
+    before = listing(case["home"])
+    with tempfile.TemporaryDirectory(dir=os.path.dirname(case["home"])) as out:
+        run = Run(program, case, out)
+        wrong = what_is_wrong(run, case)
+        if run.code in (0, 1) and "ops.json" in run.left:
+            wrong += wrong_json(out)
+    if listing(case["home"]) != before:
+        wrong.append("the model's folder has changed")
+    if not wrong:
+        return None
+    shown = " ".join(map(shlex.quote, run.command[:2] + ["-o", "ops.json"] + case["args"]))
+    said = "\n".join("    | " + l for l in run.stderr[:3000].splitlines()[:12])
+    return "FAILED %s: %s\n    %s\n%s" % (case["name"], "; ".join(wrong), ascii(shown)[1:-1], ascii(said)[1:-1].replace("\\n", "\n"))
+
+
+def listing(folder):
+    return sorted(os.listdir(folder)) if os.path.isdir(folder) else []
+
+
+def main(args):
+    if len(args) < 2:
+        print(__doc__, file=sys.stderr)
+        return 2
+    program, folder, names = os.path.abspath(args[0]), args[1], tuple(args[2:])
+    with open(os.path.join(folder, "cases.json")) as f:
+        cases = [c for c in json.load(f) if not names or c["name"].startswith(names)]
+    resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
+    failures = 0
+    with ThreadPoolExecutor(os.cpu_count()) as pool:
+        for failure in pool.map(lambda c: check(program, c), cases):
+            if failure:
+                failures += 1
+                print(failure, flush=True)
+    print("%d passed, %d failed" % (len(cases) - failures, failures))
+    return 1 if failures else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))

@@ -1,0 +1,74 @@
+"""onnx's backend test models as Debian's libonnx-testdata installs them: the shapes of the stored expected outputs."""
+
+import glob
+import os
+from concurrent.futures import ThreadPoolExecutor
+
+import onnx
+from onnx import numpy_helper
+
+import backend_case
+import oracle
+
+FOLDER = os.environ.get("ONNX_TESTDATA", "/usr/share/libonnx-testdata/data")
+
+
+def read_value(path, type_proto):
+    with open(path, "rb") as f:
+        data = f.read()
+    if type_proto.HasField("sequence_type"):
+        return numpy_helper.to_list(onnx.SequenceProto.FromString(data))
+    if type_proto.HasField("optional_type"):
+        return numpy_helper.to_optional(onnx.OptionalProto.FromString(data))
+    return numpy_helper.to_array(onnx.TensorProto.FromString(data))
+
+
+def read_case(path):
+    model = onnx.load(path)
+    folder = os.path.join(os.path.dirname(path), "test_data_set_0")
+
+    def values(prefix, infos):
+        names = [os.path.join(folder, f"{prefix}_{k}.pb") for k in range(len(infos))]
+        return [read_value(n, i.type) if os.path.exists(n) else None for n, i in zip(names, infos)]
+
+    return backend_case.Case("/".join(path.split("/")[-3:-1]), model, values("input", model.graph.input),
+                             values("output", model.graph.output))
+
+
+def judge(path):
+    try:
+        case = read_case(path)
+    except Exception as problem:  # a model or a value that this version of onnx cannot read
+        return path, "unreadable", [str(problem)[:200]]
+    return case.name, *backend_case.judge(oracle.program(), case)
+
+
+def report(tally, results):
+    """Prints the counts that the issue of truth is about; every case that is not wrong passed."""
+    results = sorted(results)
+    count = {v: sum(1 for r in results if r[1] == v) for v in ("matched", "by value", "wrong", "unreadable")}
+    for name, verdict, problems in results:
+        if verdict == "unreadable":
+            tally.skip(f"{name}: {problems[0]}")
+            continue
+        tally.check(verdict != "wrong", f"{name}: " + "; ".join(problems))
+        if verdict == "by value" and os.environ.get("VERBOSE"):
+            print(f"by value: {name}: {'; '.join(problems)}")
+    readable = len(results) - count["unreadable"]
+    print(f"{count['matched']} of {readable} matched; {count['by value']} more match once the inputs' values are known; "
+          f"{count['wrong']} do not")
+
+
+def main():
+    tally = oracle.Tally()
+    paths = sorted(glob.glob(os.path.join(FOLDER, "*", "*", "model.onnx")))
+    if not paths:
+        tally.skip(f"there are no test models in {FOLDER} (Debian: libonnx-testdata)")
+        tally.end()
+    with ThreadPoolExecutor(os.cpu_count()) as pool:
+        report(tally, list(pool.map(judge, paths)))
+    tally.end()
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,43 @@
+#!/usr/bin/env bash
+# Compares extract_ops with other readings of the format: onnxruntime, the outputs stored beside onnx's own test models, and
+# published or analytic figures. Usage: tests/oracle/run.sh [PROGRAM [PART]…]
+# MODELS_DIR names the folder of real models (default: shared/models beside the repository).
+set -euo pipefail
+cd "$(dirname "${BASH_SOURCE[0]}")/../.."
+program=${1:-bin/extract_ops}
+shift $(($# > 0))
+parts=("$@")
+if ((${#parts[@]} == 0)); then parts=(operations stripped backend cases runtime); fi
+export MODELS_DIR=${MODELS_DIR:-../shared/models}
+export PYTHONDONTWRITEBYTECODE=1
+
+python=
+for candidate in out/venv/bin/python python3; do
+    if "$candidate" -c 'import numpy, onnx, onnxruntime' 2>/dev/null; then
+        python=$candidate
+        break
+    fi
+done
+if [[ -z $python ]]; then
+    echo "skipped: no python with numpy, onnx and onnxruntime (tests/requirements.txt)"
+    echo "0 passed, 0 failed, 1 skipped"
+    exit 0
+fi
+
+passed=0 failed=0 skipped=0
+for part in "${parts[@]}"; do
+    code=0
+    start=$SECONDS
+    output=$("$python" "tests/oracle/check_$part.py" "$program" 2>&1) || code=$?
+    printf '%s\n%s took %d s\n\n' "$output" "$part" $((SECONDS - start))
+    last=${output##*$'\n'}
+    if [[ $last =~ ^([0-9]+)\ passed,\ ([0-9]+)\ failed,\ ([0-9]+)\ skipped$ ]]; then
+        passed=$((passed + BASH_REMATCH[1]))
+        failed=$((failed + BASH_REMATCH[2] + (code != 0 && BASH_REMATCH[2] == 0)))
+        skipped=$((skipped + BASH_REMATCH[3]))
+    else
+        failed=$((failed + 1))
+    fi
+done
+echo "$passed passed, $failed failed, $skipped skipped"
+((failed == 0))
