@@ -70,8 +70,8 @@ void arena_free(arena *a) {
 
 static arena_chunk *make_chunk(arena *a, size_t size) {
     if (size > a->limit || a->limit - size < HEADER || a->used > a->limit - size - HEADER)
-        guard_fail(a->guard, STATUS_ENVIRONMENT,
-                   "more than %zu MiB of memory would be needed; the model asks for too much", a->limit >> 20);
+        guard_fail(a->guard, STATUS_INPUT, "more than %zu MiB of memory would be needed; the file asks for too much",
+                   a->limit >> 20);
     char *memory = malloc(HEADER + size);
     if (!memory) guard_fail(a->guard, STATUS_ENVIRONMENT, "out of memory; free some and run again");
     arena_chunk *c = (arena_chunk *)(void *)memory;
@@ -106,8 +106,8 @@ static void *alloc_from_new_chunk(arena *a, size_t room) {
 
 void *arena_alloc(arena *a, size_t size) {
     if (size > SIZE_MAX / 2)
-        guard_fail(a->guard, STATUS_ENVIRONMENT,
-                   "an impossible amount of memory would be needed; the model asks for too much");
+        guard_fail(a->guard, STATUS_INPUT,
+                   "an impossible amount of memory would be needed; the file asks for too much");
     size_t room = (size + RED_ZONE + ALIGNMENT - 1) / ALIGNMENT * ALIGNMENT;
     if (room == 0) room = ALIGNMENT;
     void *p;
@@ -159,7 +159,7 @@ void arena_grow(arena *a, void **items, size_t *cap, size_t count, size_t size) 
     size_t wanted = *cap < 8 ? 8 : *cap;
     while (wanted <= count) {
         if (wanted > SIZE_MAX / 4)
-            guard_fail(a->guard, STATUS_ENVIRONMENT, "a list grew beyond memory; the model asks for too much");
+            guard_fail(a->guard, STATUS_INPUT, "a list grew beyond memory; the file asks for too much");
         wanted *= 2;
     }
     size_t total;

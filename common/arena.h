@@ -1,5 +1,6 @@
-/* Memory that lives as long as a run. Allocation never returns NULL: when memory or the stated limit runs out it fails
- * through the guard. Nothing is freed one by one; arena_free gives everything back. */
+/* Memory that lives as long as a run. Allocation never returns NULL: what cannot be had fails
+ * through the guard: STATUS_ENVIRONMENT where memory runs out, STATUS_INPUT where the stated limit is reached (a file
+ * that asks for more than its size justifies). Nothing is freed one by one; arena_free gives everything back. */
 #ifndef COMMON_ARENA_H
 #define COMMON_ARENA_H
 

@@ -33,7 +33,7 @@ typedef struct opfield {
     const char *name; /* borrowed: a literal or arena text */
     opfield_kind kind;
     int n; /* of ints */
-    union { /* which one: kind */
+    union {
         int64_t i;
         double real;
         const int64_t *ints;
@@ -41,7 +41,7 @@ typedef struct opfield {
     };
 } opfield;
 
-enum { OPREC_MAX_FIELDS = 20 }; /* a large graph holds one record per node: small matters */
+enum { OPREC_MAX_FIELDS = 16 }; /* a large graph holds one record per node: small matters */
 
 typedef struct oprec {
     op_kind kind;

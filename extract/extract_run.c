@@ -15,15 +15,16 @@
 #include <unistd.h>
 
 /* Memory follows the size of the file within these bounds, so that a small hostile file cannot ask for much. */
-static const size_t RUN_MIN_MEMORY = (size_t)128 << 20;
+static const size_t RUN_MIN_MEMORY = (size_t)176 << 20;
 static const size_t RUN_MAX_MEMORY = (size_t)4 << 30;
-enum { RUN_MEMORY_PER_BYTE = 64 };
+enum { RUN_MEMORY_PER_BYTE = 20 };
 
 typedef struct run {
     const extract_options *options;
     guard guard;
     arena arena;
     model_file *file;
+    const char *written; /* tensors.json, until ops.json is written too */
     bool complete;
 } run;
 
@@ -54,10 +55,9 @@ static void write_all(run *r, const model *m, const catalog *c) {
     status st = {0};
     if (o->tensors_path && emit_tensors(m, o->tensors_path, &st) != STATUS_OK)
         guard_fail(&r->guard, st.code, "%s", st.text);
-    if (o->ops_path && emit_ops(c, o->ops_path, &st) != STATUS_OK) {
-        if (o->tensors_path) unlink(o->tensors_path);
-        guard_fail(&r->guard, st.code, "%s", st.text);
-    }
+    r->written = o->tensors_path;
+    if (o->ops_path && emit_ops(c, o->ops_path, &st) != STATUS_OK) guard_fail(&r->guard, st.code, "%s", st.text);
+    r->written = NULL;
 }
 
 static void run_work(run *r) {
@@ -68,7 +68,11 @@ static void run_work(run *r) {
     const catalog *c = catalogue(r, m);
     for (size_t k = 0; k < m->warning_count; k++) status_print(stderr, "extract_ops", "warning: ", m->warnings[k]);
     write_all(r, m, c);
-    if (!o->quiet) table_print(stdout, c);
+    if (!o->quiet) {
+        table_print(stdout, c);
+        if (fflush(stdout) != 0 || ferror(stdout))
+            guard_fail(&r->guard, STATUS_ENVIRONMENT, "standard output: the table could not be written; --quiet prints none");
+    }
     r->complete = collect_is_complete(c);
 }
 
@@ -76,7 +80,10 @@ static void run_guarded(run *r, status *st) {
     if (guard_enter(&r->guard)) {
         run_work(r);
         st->code = r->complete ? STATUS_OK : STATUS_INCOMPLETE;
-    } else if (r->guard.st.code == STATUS_INPUT) {
+        return;
+    }
+    if (r->written) unlink(r->written); /* one file without the other is not a result */
+    if (r->guard.st.code == STATUS_INPUT) {
         status_set(st, STATUS_INPUT, "%s: %s", r->options->model_path, r->guard.st.text);
     } else {
         *st = r->guard.st;

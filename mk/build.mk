@@ -7,6 +7,7 @@ PART_SOURCES := $(filter-out $(MAIN_SOURCES),$(SOURCES))
 UNIT_SOURCES := $(sort $(wildcard tests/unit/test_*.c))
 UNIT_HELPERS := $(filter-out $(UNIT_SOURCES),$(wildcard tests/unit/*.c))
 FUZZ_SOURCES := $(sort $(wildcard tests/fuzz/fuzz_*.c))
+FUZZ_HELPERS := $(filter-out $(FUZZ_SOURCES),$(wildcard tests/fuzz/*.c))
 HEADERS := $(sort $(wildcard common/*.h extract/*.h extract/*/*.h tests/*/*.h))
 PROTOS := $(sort $(wildcard extract/*/*.proto))
 
@@ -69,10 +70,10 @@ $(BUILD)/unit/%: $(BUILD)/obj/tests/unit/%.o $(UNIT_HELPERS:%.c=$(BUILD)/obj/%.o
 	$(Q)mkdir -p $(@D)
 	$(Q)$(CC) $(ALL_LDFLAGS) $(LDFLAGS_$*) -o $@ $(filter %.o,$^) $(ALL_LIBS)
 
-$(BUILD)/fuzz/%: $(BUILD)/obj/tests/fuzz/%.o $(OBJECTS) $(BUILD)/objects
+$(BUILD)/fuzz/%: $(BUILD)/obj/tests/fuzz/%.o $(FUZZ_HELPERS:%.c=$(BUILD)/obj/%.o) $(OBJECTS) $(BUILD)/objects
 	$(say) LINK $@
 	$(Q)mkdir -p $(@D)
 	$(Q)$(CC) -fsanitize=fuzzer $(ALL_LDFLAGS) -o $@ $(filter %.o,$^) $(ALL_LIBS)
 
 .SECONDARY:
--include $(patsubst %.o,%.d,$(OBJECTS) $(MAIN_OBJECTS) $(patsubst %.c,$(BUILD)/obj/%.o,$(UNIT_SOURCES) $(UNIT_HELPERS) $(FUZZ_SOURCES)))
+-include $(patsubst %.o,%.d,$(OBJECTS) $(MAIN_OBJECTS) $(patsubst %.c,$(BUILD)/obj/%.o,$(UNIT_SOURCES) $(UNIT_HELPERS) $(FUZZ_SOURCES) $(FUZZ_HELPERS)))

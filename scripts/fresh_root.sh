@@ -3,17 +3,21 @@
 # clones this repository's HEAD (--worktree: its files as they are now) and runs there what the README says, each command in
 # a clone of its own. Needs root, debootstrap, and a network as this machine's own apt and pip are set up to use it: their
 # settings, proxies and certificates are handed on. The folder is removed at the end unless --keep is given.
-# Usage: scripts/fresh_root.sh [--worktree] [--keep] [FOLDER]
+# Usage: scripts/fresh_root.sh [--worktree] [--keep] [--only 1|2] [FOLDER]
 set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
 
-worktree=0 keep=0 root=
+worktree=0 keep=0 root='' numbers=(1 2)
 while (($# > 0)); do
     case $1 in
         --worktree) worktree=1 ;;
         --keep) keep=1 ;;
+        --only)
+            numbers=("${2:?--only wants 1 or 2}")
+            shift
+            ;;
         -*)
-            echo "usage: scripts/fresh_root.sh [--worktree] [--keep] [FOLDER]" >&2
+            echo "usage: scripts/fresh_root.sh [--worktree] [--keep] [--only 1|2] [FOLDER]" >&2
             exit 2
             ;;
         *) root=$1 ;;
@@ -90,7 +94,7 @@ copy_settings # a package's own certificates must not replace this machine's
 if ((!worktree)); then git bundle create -q "$root/repository.bundle" HEAD; fi
 
 passed=0 failed=0
-for number in 1 2; do
+for number in "${numbers[@]}"; do
     command=$(scripts/readme_command.sh "$number")
     clone "clone$number"
     printf '\nfresh_root: $ %s\n' "$command"

@@ -51,11 +51,9 @@ void collect_totals(catalog *c, const map *regions) {
         const catalog_entry *entry = c->entries[e];
         if (entry->part) continue;
         catalog_totals *to = &own[graph_place(regions, entry->home)];
-        for (const work *w = entry->first; w; w = w->next_same) {
-            const int64_t runs = checked_from_double(entry->home->times);
-            totals_add(to, &(catalog_totals){checked_mul(runs, w->rec.macs), checked_mul(runs, w->rec.flops), checked_mul(runs, w->rec.bytes_read),
-                                             checked_mul(runs, w->rec.bytes_written)});
-        }
+        const oprec *r = entry->rec;
+        totals_add(to, &(catalog_totals){checked_mul(entry->count, r->macs), checked_mul(entry->count, r->flops),
+                                         checked_mul(entry->count, r->bytes_read), checked_mul(entry->count, r->bytes_written)});
     }
     sum_regions(c, own, regions);
     if (m->graph_count > 0) c->totals = own[0];
@@ -125,19 +123,25 @@ static void count_unknown(catalog *c, map *types, const node *n) {
     c->unknown[(intptr_t)*place - 1].count++;
 }
 
+/* In a branch known not to run shapes need not fit; an operator that is not known is told of all the same. */
+static bool is_open(const node *n) {
+    const bool runs = n->home->times != 0 || !n->home->times_known;
+    return n->unknown || (n->unresolved && runs);
+}
+
 void collect_coverage(catalog *c) {
     const model *m = c->model;
     map types;
     map_init(&types, c->arena);
     int64_t open = 0;
-    for (int64_t k = 0; k < m->node_count; k++) open += m->nodes[k]->unresolved || m->nodes[k]->unknown;
+    for (int64_t k = 0; k < m->node_count; k++) open += is_open(m->nodes[k]);
     c->unresolved = arena_array(c->arena, node *, open);
     c->nodes = m->node_count;
     c->resolved = m->node_count - open;
     int64_t at = 0;
     for (int64_t k = 0; k < m->node_count; k++) {
         node *n = m->nodes[k];
-        if (n->unresolved || n->unknown) c->unresolved[at++] = n;
+        if (is_open(n)) c->unresolved[at++] = n;
         if (n->unknown || !n->def) count_unknown(c, &types, n);
     }
 }

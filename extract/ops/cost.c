@@ -39,7 +39,10 @@ const tensor *cost_out(const work *w, int i) { return i >= 0 && i < w->node->out
 bool cost_known(const tensor *t) { return t->is_constant || t->source == TENSOR_INITIALIZER || t->info->val; }
 
 void cost_set_shape(work *w, const tensor *t) {
-    if (cost_shaped(t)) oprec_set_shape(&w->rec, w->arena, t->info->rank, t->info->dims);
+    static const int64_t none = 0;
+    if (!cost_shaped(t)) return;
+    w->rec.rank = t->info->rank;
+    w->rec.shape = t->info->dims ? t->info->dims : &none; /* infos never change, so their dims need no copy */
 }
 
 void cost_set_types(work *w, const tensor *in, const tensor *out) {
@@ -109,6 +112,8 @@ static cost_swap transpose_kind(const node *n) {
     if (ordered) return SWAP_NONE;
     return plain ? SWAP_LAST : SWAP_OTHER;
 }
+
+bool cost_keeps_order(const node *n) { return cost_rank(n->in_count > 0 ? n->in[0] : NULL) >= 0 && transpose_kind(n) == SWAP_NONE; }
 
 static bool keeps_matrix(const tensor *a, const tensor *b) {
     return cost_rank(a) >= 2 && cost_rank(b) >= 2 && cost_dim(a, -1) == cost_dim(b, -1) && cost_dim(a, -2) == cost_dim(b, -2);

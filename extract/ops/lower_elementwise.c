@@ -6,6 +6,7 @@
 #include "extract/ops/cost.h"
 
 #include <inttypes.h>
+#include <stdio.h>
 #include <string.h>
 
 /* tensor: as the output; scalar: one element; vector: a suffix of the output's dimensions; else the dimensions themselves. */
@@ -30,18 +31,60 @@ static bool is_side_input(const work *w, int slot) {
     return slot % 3 != 0 || (slot == 6 && strcmp(op_type, "QLinearWhere") != 0);
 }
 
+/* Operators whose inputs may change places: theirs are listed largest first, so that a + b and b + a are one operation. */
+static bool is_commutative(const node *n) {
+    static const char *const names[] = {"Add", "And", "BitwiseAnd", "BitwiseOr", "BitwiseXor", "Equal", "Max", "Mean", "Min", "Mul", "Or", "QLinearAdd", "QLinearMul", "Sum", "Xor"};
+    for (size_t k = 0; k < sizeof names / sizeof *names; k++) {
+        if (strcmp(names[k], n->op_type) == 0) return true;
+    }
+    return false;
+}
+
+static int size_rank(const char *kind) {
+    static const char *const order[] = {"tensor", "vector", "scalar", "same"};
+    for (int k = 0; k < 4; k++) {
+        if (strcmp(order[k], kind) == 0) return k == 0 ? 0 : k + 1;
+    }
+    return 1; /* broadcast along some other dimension */
+}
+
+static void sort_kinds(const char **kinds, int n) {
+    for (int k = 1; k < n; k++) {
+        for (int i = k; i > 0 && size_rank(kinds[i]) < size_rank(kinds[i - 1]); i--) {
+            const char *swap = kinds[i];
+            kinds[i] = kinds[i - 1];
+            kinds[i - 1] = swap;
+        }
+    }
+}
+
+/* x * x reads x once: it is other work than x * y. */
+static bool is_repeated(const node *n, int slot) {
+    for (int k = 0; k < slot && k < 8; k++) {
+        if (n->in[k] == n->in[slot]) return true;
+    }
+    return false;
+}
+
 static void set_inputs(work *w, const tensor *out) {
     enum { MOST_NAMED = 8 }; /* a sum of hundreds says how many instead */
-    const char *kinds = "";
+    const char *kinds[MOST_NAMED];
+    char text[512];
+    size_t used = 0;
     int count = 0;
     for (int k = 0; k < w->node->in_count; k++) {
         const tensor *t = cost_in(w, k);
-        if (!t || is_side_input(w, k)) continue;
-        if (++count > MOST_NAMED) continue;
-        kinds = arena_printf(w->arena, "%s%s%s", kinds, count > 1 ? "," : "", input_kind(w, t, out));
+        if (!t || is_side_input(w, k) || ++count > MOST_NAMED) continue;
+        kinds[count - 1] = is_repeated(w->node, k) ? "same" : input_kind(w, t, out);
     }
-    if (count > MOST_NAMED) kinds = arena_printf(w->arena, "%s,%d more", kinds, count - MOST_NAMED);
-    if (count > 0 && strcmp(kinds, "tensor") != 0) oprec_set_text(&w->rec, "inputs", kinds);
+    const int named = count < MOST_NAMED ? count : MOST_NAMED;
+    if (count == 0 || (count == 1 && strcmp(kinds[0], "tensor") == 0)) return;
+    if (is_commutative(w->node)) sort_kinds(kinds, named);
+    for (int k = 0; k < named; k++) {
+        const int n = snprintf(text + used, sizeof text - used, "%s%s", k ? "," : "", kinds[k]);
+        used += (size_t)n < sizeof text - used ? (size_t)n : sizeof text - used - 1;
+    }
+    oprec_set_text(&w->rec, "inputs", count > named ? arena_printf(w->arena, "%s,%d more", text, count - named) : arena_strndup(w->arena, text, used));
 }
 
 void lower_elementwise(work *w) {

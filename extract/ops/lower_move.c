@@ -103,21 +103,32 @@ static void move_set_perm(work *w) {
     oprec_set_ints(&w->rec, w->arena, "perm", rank, order);
 }
 
+/* A move that leaves everything where it is: nothing cut off, nothing added, nothing converted. */
+static bool moves_nothing(const work *w) {
+    static const char *const same_when_equal[] = {"Cast", "CastLike", "CenterCropPad", "Expand", "Slice", "Tile"};
+    const node *n = w->node;
+    const tensor *in = cost_in(w, 0), *out = cost_out(w, 0);
+    if (!cost_shaped(in) || !cost_shaped(out) || in->info->inexact || out->info->inexact) return false;
+    if (strcmp(n->op_type, "Slice") == 0 && cost_in(w, 4)) return false; /* steps may turn it around */
+    if (strcmp(n->op_type, "Transpose") == 0) return cost_keeps_order(n);
+    if (strcmp(n->op_type, "Concat") == 0 && n->in_count == 1) return true;
+    if (strcmp(n->op_type, "Split") == 0 && n->out_count == 1) return true;
+    for (size_t k = 0; k < sizeof same_when_equal / sizeof *same_when_equal; k++) {
+        if (strcmp(same_when_equal[k], n->op_type) == 0) return info_same_shape(in->info, out->info) && cost_type(w, in) == cost_type(w, out);
+    }
+    return false;
+}
+
 void lower_move(work *w) {
     const char *op_type = w->node->op_type;
     const tensor *in = cost_in(w, 0), *out = cost_out(w, 0);
-    if (is_sequence_op(w->node)) {
+    if (is_sequence_op(w->node) || moves_nothing(w)) {
         lower_view(w);
         return;
     }
     w->rec.kind = OP_MOVE;
     w->rec.what = cost_what(w);
     cost_set_types(w, in, out);
-    const bool cast = strcmp(op_type, "Cast") == 0 || strcmp(op_type, "CastLike") == 0;
-    if (cast && w->rec.out_type == DTYPE_NONE && w->rec.type != DTYPE_NONE) {
-        lower_view(w); /* nothing to convert, or nothing left of it under --precision */
-        return;
-    }
     cost_set_shape(w, out);
     cost_boundary(w);
     w->rec.bytes_written = bytes_out(w);

@@ -194,7 +194,9 @@ mask_verdict mask_classify(mask_cache *cache, model *m, const mask_term *terms, 
     const mask_entry *known = cached(cache, &s);
     if (known) return known->verdict;
     s.eval.m = m;
+    arena_mark scratch = arena_save(m->arena); /* constants are read for the time of one verdict only */
     mask_verdict v = evaluate(cache, &s);
+    arena_rewind(m->arena, scratch);
     mask_entry *e = &cache->entries[cache->next];
     cache->next = (cache->next + 1) % MASK_CACHE_SIZE;
     if (cache->used < MASK_CACHE_SIZE) cache->used++;

@@ -39,7 +39,8 @@ static const value *constant_values(mask_eval *e, const tensor *t) {
         if (e->read[k] == t) return e->values[k];
     }
     if (e->read_count == MASK_EVAL_CONSTANTS) return NULL;
-    const value *v = read_values(e->m, t, MASK_EVAL_MAX_CONSTANT);
+    const value *v = read_values(e->m, t, MASK_EVAL_MAX_CONSTANT - e->read_elements);
+    if (v) e->read_elements += v->n;
     e->read[e->read_count] = t;
     e->values[e->read_count++] = v;
     return v;

@@ -12,7 +12,7 @@ typedef struct mask_number {
 enum {
     MASK_EVAL_MAX_RANK = 8,
     MASK_EVAL_MAX_DEPTH = 64,
-    MASK_EVAL_MAX_CONSTANT = 1 << 21, /* a causal buffer of 1024 by 1024 fits */
+    MASK_EVAL_MAX_CONSTANT = 1 << 22, /* elements of all constants read for one mask: a causal buffer of 2048 by 2048 fits */
     MASK_EVAL_CONSTANTS = 8           /* read constants that are kept at hand */
 };
 
@@ -24,6 +24,7 @@ typedef struct mask_eval {
     const tensor *read[MASK_EVAL_CONSTANTS];
     const value *values[MASK_EVAL_CONSTANTS];
     int read_count;
+    int64_t read_elements;
 } mask_eval;
 
 /* Element `index` (row-major) of t. False where it cannot be known: an operator that is not followed, a constant out of

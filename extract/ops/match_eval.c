@@ -152,6 +152,10 @@ bool eval_lanes(eval_cone *c, tensor *t, int depth, double *out) {
         memcpy(out, c->lanes, EVAL_LANES * sizeof *out);
         return true;
     }
+    if (t == c->also) {
+        memcpy(out, c->also_lanes, EVAL_LANES * sizeof *out);
+        return true;
+    }
     if (flow_scalar(c->m, t, &x)) {
         for (int k = 0; k < EVAL_LANES; k++) out[k] = x;
         return true;

@@ -17,6 +17,8 @@ typedef struct eval_cone {
     int64_t cols;  /* set by the first reduction: how long the real row is */
     int steps;     /* left; the caller sets EVAL_MAX_STEPS */
     flow_set *set; /* gathers the nodes between x and the result; may be NULL */
+    const tensor *also; /* another tensor whose lanes are known already; may be NULL */
+    double also_lanes[EVAL_LANES];
 } eval_cone;
 
 /* The lanes of t; false where something other than x, known scalars and arithmetic feeds it. */

@@ -104,6 +104,8 @@ int64_t flow_count(const tensor *t) { return flow_rank(t) < 0 ? 0 : info_count(t
 
 bool flow_same_shape(const tensor *a, const tensor *b) { return a && b && flow_rank(a) >= 0 && flow_rank(b) >= 0 && info_same_shape(a->info, b->info); }
 
+bool flow_constant(const tensor *t) { return t->is_constant || t->source == TENSOR_INITIALIZER; }
+
 bool flow_is_scalar(const tensor *t) { return flow_rank(t) >= 0 && info_count(t->info) == 1; }
 
 /* Values of a tensor that inference knows or that a constant of up to `max` elements holds. */

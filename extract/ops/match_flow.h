@@ -26,6 +26,7 @@ typedef struct match {
     arena *arena;
     mask_cache masks;          /* verdicts, shared by layers that share a mask */
     flow_scalar_slot *scalars; /* FLOW_SCALARS of them */
+    double *gate_values;       /* match_gate.c's own: its forms' values, computed once */
 } match;
 
 /* Nodes that a pattern is made of; each once. A node that does not fit is dropped and `full` set: such a match is given up. */
@@ -56,6 +57,7 @@ tensor *flow_out(const node *n, int i);
 tensor *flow_origin(tensor *t);                    /* up through what renames */
 node *flow_producer(tensor *t);                    /* of flow_origin */
 
+bool flow_constant(const tensor *t);               /* known without running the model: a weight, or made from weights */
 bool flow_is_scalar(const tensor *t);              /* one element */
 bool flow_scalar(match *m, const tensor *t, double *x); /* one element whose value is known */
 /* The only non-scalar input of a binary operator; *slot says which. NULL where both or none are. */

@@ -12,7 +12,7 @@
 enum { GATE_MAX_UP = 8, GATE_MAX_DOWN = 6 };
 
 /* Far enough out that the clipped forms show both their ends, and that erf, tanh and logistic forms of GELU differ. */
-static const double gate_lanes[EVAL_LANES] = {-3.6, -1.3, -0.4, 0.7, 2.1, 4.3};
+static const double gate_lanes[EVAL_LANES] = {-3.6, -1.3, -0.4, 0.7, 2.1, 7.4};
 
 static double gate_logistic(double x) { return 1 / (1 + exp(-x)); }
 static double gate_gelu(double x) { return 0.5 * x * (1 + erf(x * 0.70710678118654752)); }
@@ -58,14 +58,14 @@ static const struct {
 static int find_sources(node *anchor, tensor **found) {
     int count = 0, next = 0;
     for (int i = 0; i < anchor->in_count && count < GATE_MAX_UP; i++) {
-        if (anchor->in[i] && !anchor->in[i]->is_constant) found[count++] = anchor->in[i];
+        if (anchor->in[i] && !flow_constant(anchor->in[i])) found[count++] = anchor->in[i];
     }
     for (; next < count; next++) {
         const node *n = found[next]->producer;
         if (!n || !eval_follows(n, false)) continue;
         for (int i = 0; i < n->in_count && count < GATE_MAX_UP; i++) {
             tensor *t = n->in[i];
-            bool seen = !t || t->is_constant || flow_is_scalar(t);
+            bool seen = !t || flow_constant(t) || flow_is_scalar(t);
             for (int k = 0; k < count && !seen; k++) seen = found[k] == t;
             if (!seen) found[count++] = t;
         }
@@ -73,17 +73,40 @@ static int find_sources(node *anchor, tensor **found) {
     return count;
 }
 
-static const struct gate_form *find_form(match *m, tensor *x, tensor *y, flow_set *set) {
-    double got[EVAL_LANES], want[EVAL_LANES];
-    memset(set, 0, sizeof *set);
-    eval_cone c = {.m = m, .x = x, .lanes = gate_lanes, .steps = EVAL_MAX_STEPS, .set = set};
-    if (!flow_same_shape(x, y) || !eval_lanes(&c, y, 0, got) || set->full) return NULL;
-    for (int f = 0; f < GATE_FORMS; f++) {
-        for (int k = 0; k < EVAL_LANES; k++) want[k] = gate_forms[f].of(gate_lanes[k]);
-        /* the two forms of GELU differ by 4e-4 at most, constants stored in half precision by less than half of that */
-        if (eval_near(got, want, 1e-4)) return &gate_forms[f];
+/* The two forms of GELU differ by 4e-4 at most, constants stored in half precision by less than half of that. */
+static const double gate_tolerance = 1e-4;
+
+static const double *form_values(match *m, int form) {
+    if (!m->gate_values) {
+        m->gate_values = arena_array(m->arena, double, GATE_FORMS * EVAL_LANES);
+        for (int k = 0; k < GATE_FORMS * EVAL_LANES; k++) m->gate_values[k] = gate_forms[k / EVAL_LANES].of(gate_lanes[k % EVAL_LANES]);
     }
-    return NULL;
+    return m->gate_values + form * EVAL_LANES;
+}
+
+typedef struct gate_found {
+    const struct gate_form *form;
+    tensor *x;
+    int down; /* which result below the anchor it is */
+} gate_found;
+
+/* The last result that is a form of x, if it lies further down than what was found before. Each result is computed from the
+ * one above it. */
+static void find_form(match *m, tensor *x, tensor *const *results, int downs, gate_found *best) {
+    eval_cone c = {.m = m, .x = x, .lanes = gate_lanes};
+    for (int d = 0; d < downs; d++) {
+        double got[EVAL_LANES];
+        c.steps = EVAL_MAX_STEPS;
+        if (!eval_lanes(&c, results[d], 0, got)) return;
+        c.also = results[d];
+        memcpy(c.also_lanes, got, sizeof got);
+        if (d <= best->down || !flow_same_shape(x, results[d])) continue;
+        for (int f = 0; f < GATE_FORMS; f++) {
+            if (!eval_near(got, form_values(m, f), gate_tolerance)) continue;
+            *best = (gate_found){.form = &gate_forms[f], .x = x, .down = d};
+            break;
+        }
+    }
 }
 
 static void fill_gate(work *w, const char *what, int64_t cost, tensor *x, tensor *y) {
@@ -96,29 +119,34 @@ static void fill_gate(work *w, const char *what, int64_t cost, tensor *x, tensor
     w->rec.flops = checked_mul(flow_count(y), cost);
 }
 
-/* The longest formula that ends below the anchor and has a name. */
+/* One operator with a Cast beside it is no formula. */
+static bool is_formula(const flow_set *s) {
+    int count = 0;
+    for (int k = 0; k < s->count; k++) count += !flow_renames(s->nodes[k]);
+    return count > 1;
+}
+
+/* The longest formula that ends below the anchor and has a name; of two as long, the one that begins nearer to it. */
 bool match_gate_activation(match *m, node *anchor) {
     tensor *sources[GATE_MAX_UP], *results[GATE_MAX_DOWN];
-    int downs = 0, ups;
+    int downs = 0;
     if (!flow_free(m, anchor) || !flow_out(anchor, 0)) return false;
     for (tensor *y = anchor->out[0]; y && downs < GATE_MAX_DOWN;) {
         results[downs++] = y;
         node *n = flow_user(y);
         y = n && eval_follows(n, false) ? flow_out(n, 0) : NULL;
     }
-    ups = find_sources(anchor, sources);
-    for (int d = downs - 1; d >= 0; d--) {
-        for (int k = 0; k < ups; k++) {
-            flow_set set;
-            const struct gate_form *form = find_form(m, sources[k], results[d], &set);
-            if (!form || set.count < 2) continue;
-            work *w = flow_join(m, &set, results[d]->producer);
-            if (!w) continue;
-            fill_gate(w, form->what, form->cost, sources[k], results[d]);
-            return true;
-        }
-    }
-    return false;
+    int ups = find_sources(anchor, sources);
+    gate_found best = {.down = -1};
+    for (int k = 0; k < ups; k++) find_form(m, sources[k], results, downs, &best);
+    if (!best.form) return false;
+    flow_set set = {.count = 0};
+    double lanes[EVAL_LANES];
+    eval_cone c = {.m = m, .x = best.x, .lanes = gate_lanes, .steps = EVAL_MAX_STEPS, .set = &set};
+    if (!eval_lanes(&c, results[best.down], 0, lanes) || !is_formula(&set)) return false;
+    work *w = flow_join(m, &set, results[best.down]->producer);
+    if (w) fill_gate(w, best.form->what, best.form->cost, best.x, results[best.down]);
+    return w != NULL;
 }
 
 /* If t is an activation's result: its name when gated, its cost per element, its nodes added to the set. */
@@ -149,7 +177,7 @@ bool match_gate_product(match *m, node *product) {
         tensor *gate = product->in[slot], *other = product->in[1 - slot];
         flow_set set = {.count = 0};
         int64_t cost;
-        if (gate == other || !flow_same_shape(gate, other) || other->is_constant) continue;
+        if (gate == other || !flow_same_shape(gate, other) || flow_constant(other)) continue;
         const char *name = gated_name(m, gate, &set, &cost);
         if (!name) continue;
         flow_add(&set, product);

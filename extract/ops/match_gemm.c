@@ -19,7 +19,7 @@ bool match_gemm_transposes(match *m, node *n) {
     flow_add(&set, n);
     for (int side = 0; side < 2 && side < n->in_count; side++) {
         node *t = n->in[side] ? n->in[side]->producer : NULL;
-        if (!t || n->in[side]->is_constant || !flow_swaps_last(t) || !flow_closed(&set, n->in[side]) || !can_turn(plain, n, side)) continue;
+        if (!t || flow_constant(n->in[side]) || !flow_swaps_last(t) || !flow_closed(&set, n->in[side]) || !can_turn(plain, n, side)) continue;
         if (!flow_free(m, t) || n->in[0] == n->in[1]) continue;
         flow_add(&set, t);
         turned[side] = !turned[side];

@@ -30,12 +30,11 @@ static int find_rows(node *root, tensor **rows) {
         node *n = t->producer;
         tensor *next = NULL;
         for (int i = 0; i < n->in_count; i++) {
-            if (n->in[i] && !n->in[i]->is_constant && (!next || flow_count(n->in[i]) > flow_count(next))) next = n->in[i];
+            if (n->in[i] && !flow_constant(n->in[i]) && (!next || flow_count(n->in[i]) > flow_count(next))) next = n->in[i];
         }
         t = next;
         if (!t || flow_count(t) <= reduced) continue;
         if (count < NORM_MAX_ROWS) rows[count++] = t;
-        /* what casts a row to a wider type belongs to the norm */
     }
     return count;
 }
@@ -54,23 +53,21 @@ typedef struct norm_found {
     flow_set set;
 } norm_found;
 
-static bool try_pair(match *m, tensor *x, tensor *y, norm_found *f) {
+static bool try_pair(match *m, tensor *x, tensor *y, bool rms, norm_found *f) {
     double got[EVAL_LANES], want[EVAL_LANES];
     eval_cone c = {.m = m, .x = x, .lanes = norm_lanes, .rows = true, .steps = EVAL_MAX_STEPS, .set = &f->set};
     memset(&f->set, 0, sizeof f->set);
     if (!flow_same_shape(x, y) || !eval_lanes(&c, y, 0, got) || c.cols < 1) return false;
-    for (int rms = 0; rms < 2; rms++) {
-        expected(rms, want);
-        if (!eval_near(got, want, 0.01)) continue;
-        f->x = x;
-        f->y = y;
-        f->rms = rms;
-        f->cols = c.cols;
-        return !f->set.full;
-    }
-    return false;
+    expected(rms, want);
+    if (f->set.full || !eval_near(got, want, 0.01)) return false;
+    f->x = x;
+    f->y = y;
+    f->rms = rms;
+    f->cols = c.cols;
+    return true;
 }
 
+/* A layer norm is tried first, for all rows: from its centred row on it is an RMS norm too. */
 static bool find_core(match *m, node *root, norm_found *f) {
     tensor *rows[NORM_MAX_ROWS], *y = flow_out(root, 0);
     int count = find_rows(root, rows);
@@ -79,8 +76,9 @@ static bool find_core(match *m, node *root, norm_found *f) {
         if (!n || !eval_follows(n, false)) return false;
         y = n->out[0];
         if (flow_count(y) == flow_count(root->out[0]) && flow_count(rows[0]) != flow_count(y)) continue;
-        for (int k = 0; k < count; k++) {
-            if (is_rows(rows[k], root->out[0]) && try_pair(m, rows[k], y, f)) return true;
+        for (int k = 0; k < 2 * count; k++) {
+            tensor *x = rows[k % count];
+            if (is_rows(x, root->out[0]) && try_pair(m, x, y, k >= count, f)) return true;
         }
     }
     return false;
@@ -88,7 +86,7 @@ static bool find_core(match *m, node *root, norm_found *f) {
 
 /* One factor or addend per column. */
 static bool is_vector(const tensor *t, const tensor *y, int64_t cols) {
-    return t && flow_count(t) == cols && (cols < flow_count(y) || t->is_constant);
+    return t && flow_count(t) == cols && (cols < flow_count(y) || flow_constant(t));
 }
 
 /* Takes Casts, then n of the given operator with a vector beside y, into the set; the vector, or NULL and no change. */

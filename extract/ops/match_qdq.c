@@ -43,7 +43,7 @@ static bool activations_dequantised(const node *n) {
     int found = 0;
     for (int i = 0; i < n->in_count; i++) {
         const tensor *t = n->in[i];
-        if (!t || t->is_constant || flow_is_scalar(t)) continue;
+        if (!t || flow_constant(t) || flow_is_scalar(t)) continue;
         if (!is_dequantize(t->producer)) return false;
         found++;
     }
@@ -72,8 +72,8 @@ bool match_qdq_compute(match *m, node *n) {
     for (int i = 0; i < n->in_count; i++) {
         node *d = n->in[i] ? n->in[i]->producer : NULL;
         if (!is_dequantize(d) || !d->in[0]) continue;
-        if (!first && !n->in[i]->is_constant) first = d->in[0];
-        bool folded = n->in[i]->is_constant || !flow_free(m, d);
+        if (!first && !flow_constant(n->in[i])) first = d->in[0];
+        bool folded = flow_constant(n->in[i]) || !flow_free(m, d);
         if (!folded && feeds_only_takers(n->in[i])) flow_add(&set, d);
     }
     const work *plain = work_of(m->list, n);

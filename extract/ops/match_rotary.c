@@ -11,7 +11,7 @@ enum { ROTARY_MAX_STEPS = 12 };
 
 /* Picks or regroups parts of one tensor. */
 static bool is_part(const node *n) {
-    return graph_is(n, "Slice") || graph_is(n, "Split") || (graph_is(n, "Gather") && flow_in(n, 1) && flow_in(n, 1)->is_constant);
+    return graph_is(n, "Slice") || graph_is(n, "Split") || (graph_is(n, "Gather") && flow_in(n, 1) && flow_constant(flow_in(n, 1)));
 }
 
 /* What one half is made from: up through Neg (counted), the pick of a part, views and casts. NULL where no part is picked. */
@@ -150,7 +150,7 @@ static tensor *half_result(tensor *t, const char *op_type, flow_set *set, const 
         for (int k = 0; k < 2 && !source; k++) {
             int negations = 0, before = set->count;
             source = half_source(mul->in[k], &negations, set);
-            if (source && negations == 0 && !mul->in[k]->is_constant) {
+            if (source && negations == 0 && !flow_constant(mul->in[k])) {
                 *angle = mul->in[1 - k];
                 break;
             }

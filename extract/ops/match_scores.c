@@ -11,7 +11,7 @@ static bool keeps_matrix(const node *n) {
     return flow_rank(in) >= 2 && flow_rank(out) >= 2 && flow_dim(in, -1) == flow_dim(out, -1) && flow_dim(in, -2) == flow_dim(out, -2);
 }
 
-static bool is_activation_product(const node *n) { return product_is(n) && n->in[0] && n->in[1] && !n->in[1]->is_constant; }
+static bool is_activation_product(const node *n) { return product_is(n) && n->in[0] && n->in[1] && !flow_constant(n->in[1]); }
 
 /* Scores that are stored in fewer bits for a moment. */
 static bool is_requantised(const node *n) { return graph_is(n, "QuantizeLinear") || graph_is(n, "DequantizeLinear"); }
@@ -27,7 +27,7 @@ static bool reaches_product(const tensor *t, int *budget) {
         if (!two && !one && !flow_renames(n) && !flow_reshapes(n) && !is_requantised(n)) return false;
         int from = graph_is(n, "Where") ? 1 : 0;
         for (int i = from; two && i + 1 < n->in_count; i++) {
-            if (n->in[i] && !flow_is_scalar(n->in[i]) && !n->in[i]->is_constant && reaches_product(n->in[i], budget)) return true;
+            if (n->in[i] && !flow_is_scalar(n->in[i]) && !flow_constant(n->in[i]) && reaches_product(n->in[i], budget)) return true;
         }
         t = flow_in(n, two ? n->in_count - 1 : 0);
     }
@@ -39,7 +39,7 @@ static int scores_slot(const node *n, int first) {
     int64_t whole = flow_count(flow_out(n, 0));
     for (int i = first; i < n->in_count; i++) {
         int budget = SCORES_MAX_SEARCH;
-        if (n->in[i] && !n->in[i]->is_constant && flow_count(n->in[i]) == whole && reaches_product(n->in[i], &budget)) return i;
+        if (n->in[i] && !flow_constant(n->in[i]) && flow_count(n->in[i]) == whole && reaches_product(n->in[i], &budget)) return i;
     }
     return -1;
 }

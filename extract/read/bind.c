@@ -1,5 +1,5 @@
-/* Binds the symbolic dimensions of a model. A text is taken whole where --dim or a customary name knows it; otherwise, where it
- * reads as an expression, it follows from the symbols in it; otherwise it is a symbol of its own. */
+/* Binds the symbolic dimensions of a model. A text is taken whole where --dim or a customary name knows it; otherwise,
+ * where it reads as an expression, it follows from the symbols in it; otherwise it is a symbol of its own. */
 #include "extract/read/bind.h"
 
 #include "common/checked.h"
@@ -8,12 +8,71 @@
 #include <stdio.h>
 #include <string.h>
 
-static const char *const batch_names[] = {"batch", "batch_size", "batchsize", "batch_dim", "batch_axis", "dynamic_batch", "num_batch", "num_batches", "nbatch", "n_batch", "minibatch", "mini_batch",
-                                          "dynamic_batch_size", "batch_0", "batch0", "bs", "bsz", "bz", "b", "n"};
-static const char *const seq_names[] = {"seq", "sequence", "seq_len", "seqlen", "seq_length", "sequence_length", "sequence_len", "sequencelength", "seq_axis", "sequence_axis", "dynamic_seq",
-                                        "seq_dim", "dynamic_seq_len", "max_seq_len", "max_seq_length", "max_sequence_length", "input_length", "input_len", "input_sequence_length", "encoder_sequence_length",
-                                        "decoder_sequence_length", "encoder_seq_len", "decoder_seq_len", "text_length", "text_len", "prompt_length", "prompt_len", "query_length", "tokens", "token",
-                                        "num_tokens", "n_tokens", "token_count", "num_token", "time", "timesteps", "time_steps", "timestep", "length", "len", "s", "t", "l", "seq_0", "seq0"};
+static const char *const batch_names[] = {"batch",
+                                          "batch_size",
+                                          "batchsize",
+                                          "batch_dim",
+                                          "batch_axis",
+                                          "dynamic_batch",
+                                          "num_batch",
+                                          "num_batches",
+                                          "nbatch",
+                                          "n_batch",
+                                          "minibatch",
+                                          "mini_batch",
+                                          "dynamic_batch_size",
+                                          "batch_0",
+                                          "batch0",
+                                          "bs",
+                                          "bsz",
+                                          "bz",
+                                          "b",
+                                          "n"};
+static const char *const seq_names[] = {"seq",
+                                        "sequence",
+                                        "seq_len",
+                                        "seqlen",
+                                        "seq_length",
+                                        "sequence_length",
+                                        "sequence_len",
+                                        "sequencelength",
+                                        "seq_axis",
+                                        "sequence_axis",
+                                        "dynamic_seq",
+                                        "seq_dim",
+                                        "dynamic_seq_len",
+                                        "max_seq_len",
+                                        "max_seq_length",
+                                        "max_sequence_length",
+                                        "input_length",
+                                        "input_len",
+                                        "input_sequence_length",
+                                        "encoder_sequence_length",
+                                        "decoder_sequence_length",
+                                        "encoder_seq_len",
+                                        "decoder_seq_len",
+                                        "text_length",
+                                        "text_len",
+                                        "prompt_length",
+                                        "prompt_len",
+                                        "query_length",
+                                        "tokens",
+                                        "token",
+                                        "num_tokens",
+                                        "n_tokens",
+                                        "token_count",
+                                        "num_token",
+                                        "time",
+                                        "timesteps",
+                                        "time_steps",
+                                        "timestep",
+                                        "length",
+                                        "len",
+                                        "s",
+                                        "t",
+                                        "l",
+                                        "seq_0",
+                                        "seq0"};
 
 /* Names that are a sum of two others wherever both occur. */
 static const struct {
@@ -132,11 +191,13 @@ static void warn_defaults(bind *b) {
             left++;
             continue;
         }
-        n += (size_t)snprintf(text + n, sizeof text - n, s->size == 1 ? "%s%s" : "%s%s (as %lld)", n ? ", " : "", s->name, (long long)s->size);
+        n += (size_t)snprintf(text + n, sizeof text - n, s->size == 1 ? "%s%s" : "%s%s (as %lld)", n ? ", " : "",
+                              s->name, (long long)s->size);
     }
     if (n == 0 && left == 0) return;
-    if (left) n += (size_t)snprintf(text + n, sizeof text - n, "%s%zu more", n ? " and " : "", left);
-    graph_warn(b->model, "these dimensions have no size and are taken as 1: %s; give --dim NAME=N, --batch or --seq", text);
+    if (left) snprintf(text + n, sizeof text - n, "%s%zu more", n ? " and " : "", left);
+    graph_warn(b->model, "these dimensions have no size and are taken as 1: %s; give --dim NAME=N, --batch or --seq",
+               text);
 }
 
 static void warn_unused(bind *b) {
@@ -145,16 +206,26 @@ static void warn_unused(bind *b) {
         batch = batch || strcmp(b->symbols[k]->how, "--batch") == 0;
         seq = seq || strcmp(b->symbols[k]->how, "--seq") == 0;
     }
-    if (b->options->batch && !batch) graph_warn(b->model, "--batch %lld binds nothing: no input has a symbolic batch dimension; fixed dimensions stay", (long long)b->options->batch);
-    if (b->options->seq && !seq) graph_warn(b->model, "--seq %lld binds nothing: no input has a symbolic sequence dimension; fixed dimensions stay", (long long)b->options->seq);
+    if (b->options->batch && !batch)
+        graph_warn(b->model,
+                   "--batch %lld binds nothing: no input has a symbolic batch dimension; fixed dimensions stay",
+                   (long long)b->options->batch);
+    if (b->options->seq && !seq)
+        graph_warn(b->model,
+                   "--seq %lld binds nothing: no input has a symbolic sequence dimension; fixed dimensions stay",
+                   (long long)b->options->seq);
     for (int k = 0; k < b->options->dim_count; k++)
-        if (!b->used[k]) graph_warn(b->model, "--dim %.200s=%lld binds nothing: no input has a dimension of that name", b->options->dims[k].name, (long long)b->options->dims[k].size);
+        if (!b->used[k])
+            graph_warn(b->model, "--dim %.200s=%lld binds nothing: no input has a dimension of that name",
+                       b->options->dims[k].name, (long long)b->options->dims[k].size);
 }
 
 void bind_finish(bind *b) {
     for (size_t k = 0; k < b->count; k++) {
         if (!bind_by_option(b, b->symbols[k])) b->symbols[k]->size = 1;
-        if (b->symbols[k]->size < 0) guard_fail(b->model->guard, STATUS_USAGE, "--dim %.200s=%lld: a dimension is not negative", b->symbols[k]->name, (long long)b->symbols[k]->size);
+        if (b->symbols[k]->size < 0)
+            guard_fail(b->model->guard, STATUS_USAGE, "--dim %.200s=%lld: a dimension is not negative",
+                       b->symbols[k]->name, (long long)b->symbols[k]->size);
     }
     for (size_t k = 0; k < b->count; k++) {
         if (b->symbols[k]->how) continue;
@@ -166,7 +237,8 @@ void bind_finish(bind *b) {
     model *m = b->model;
     m->dims = arena_array(b->arena, model_dim, b->count);
     m->dim_count = (int)b->count;
-    for (size_t k = 0; k < b->count; k++) m->dims[k] = (model_dim){b->symbols[k]->name, b->symbols[k]->size, b->symbols[k]->how};
+    for (size_t k = 0; k < b->count; k++)
+        m->dims[k] = (model_dim){b->symbols[k]->name, b->symbols[k]->size, b->symbols[k]->how};
 }
 
 static bool size_of(void *context, const char *name, size_t length, int64_t *size) {
@@ -183,10 +255,14 @@ bool bind_lookup(const bind *b, const char *text, int64_t *size) {
     if (!s->how) {
         switch (bind_expr(text, size_of, (void *)(uintptr_t)b, true, &s->size)) {
         case BIND_EXPR_OK: break;
-        case BIND_EXPR_IMPOSSIBLE: guard_fail(b->model->guard, STATUS_INPUT, "dimension '%.200s': cannot be computed from the sizes given; check --dim", text);
+        case BIND_EXPR_IMPOSSIBLE:
+            guard_fail(b->model->guard, STATUS_INPUT,
+                       "dimension '%.200s': cannot be computed from the sizes given; check --dim", text);
         default: return false;
         }
-        if (s->size < 0) guard_fail(b->model->guard, STATUS_INPUT, "dimension '%.200s': would be %lld; check --dim", text, (long long)s->size);
+        if (s->size < 0)
+            guard_fail(b->model->guard, STATUS_INPUT, "dimension '%.200s': would be %lld; check --dim", text,
+                       (long long)s->size);
         s->how = "expression";
     }
     *size = s->size;

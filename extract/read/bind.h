@@ -1,4 +1,5 @@
-/* From symbols to numbers: which size every symbolic dimension of the model's inputs has, by --dim, --batch, --seq or default. */
+/* From symbols to numbers: which size every symbolic dimension of the model's inputs has, by --dim, --batch, --seq or
+ * default. */
 #ifndef EXTRACT_READ_BIND_H
 #define EXTRACT_READ_BIND_H
 
@@ -14,7 +15,8 @@ typedef struct bind {
     model *model;
     arena *arena;
     const read_options *options;
-    map texts; /* every dim_param seen -> bind_symbol or, where it is an expression of others, a symbol that is not listed */
+    map texts; /* every dim_param seen -> bind_symbol or, where it is an expression of others, a symbol that is not
+                  listed */
     bind_symbol **symbols; /* in order of appearance */
     size_t count, cap;
     bool *used; /* per --dim: names something */
@@ -40,7 +42,8 @@ typedef enum bind_expr_result {
     BIND_EXPR_UNBOUND,       /* a symbol gave up */
     BIND_EXPR_IMPOSSIBLE     /* division by zero, or beyond 64 bits */
 } bind_expr_result;
-/* `symbol` may be NULL: every symbol is 0 then. Not strict: divisions by zero are passed over, for a look at the symbols alone. */
+/* `symbol` may be NULL: every symbol is 0 then. Not strict: divisions by zero are passed over, for a look at the
+ * symbols alone. */
 bind_expr_result bind_expr(const char *text, bind_expr_symbol *symbol, void *context, bool strict, int64_t *size);
 bool bind_expr_is_symbol(const char *text); /* one name and nothing else */
 

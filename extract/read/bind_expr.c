@@ -1,4 +1,5 @@
-/* Expressions of symbols and whole numbers with + - * / // and parentheses. A '-' between name characters belongs to the name
+/* Expressions of symbols and whole numbers with + - * / // and parentheses. A '-' between name characters belongs to
+ * the name
  * ("batch-size"); a subtraction has blanks around it, as every exporter writes it. */
 #include "extract/read/bind.h"
 
@@ -34,20 +35,22 @@ static int64_t sum(expr *e);
 static int64_t number(expr *e) {
     int64_t x = 0;
     while (isdigit((unsigned char)*e->at)) {
-        if (__builtin_mul_overflow(x, 10, &x) || __builtin_add_overflow(x, *e->at - '0', &x)) return give_up(e, BIND_EXPR_IMPOSSIBLE);
+        if (__builtin_mul_overflow(x, 10, &x) || __builtin_add_overflow(x, *e->at - '0', &x))
+            return give_up(e, BIND_EXPR_IMPOSSIBLE);
         e->at++;
     }
     return in_name(*e->at) ? give_up(e, BIND_EXPR_NO_EXPRESSION) : x;
 }
 
-static int64_t factor(expr *e) { // NOLINT(misc-no-recursion): bounded by depth
+static int64_t factor(expr *e) { // recursion: bounded by depth
     blanks(e);
     int64_t x = 0;
     if (isdigit((unsigned char)*e->at)) return number(e);
     if (starts_name(*e->at)) {
         const char *start = e->at;
         while (in_name(*e->at)) e->at++;
-        if (e->symbol && !e->symbol(e->context, start, (size_t)(e->at - start), &x)) return give_up(e, BIND_EXPR_UNBOUND);
+        if (e->symbol && !e->symbol(e->context, start, (size_t)(e->at - start), &x))
+            return give_up(e, BIND_EXPR_UNBOUND);
         return x;
     }
     if ((*e->at != '(' && *e->at != '-') || ++e->depth > BIND_EXPR_DEPTH) return give_up(e, BIND_EXPR_NO_EXPRESSION);
@@ -70,7 +73,7 @@ static int64_t divided(expr *e, int64_t a, int64_t b) {
     return q - (a % b != 0 && (a < 0) != (b < 0)); /* rounds down */
 }
 
-static int64_t product(expr *e) { // NOLINT(misc-no-recursion): bounded by depth
+static int64_t product(expr *e) { // recursion: bounded by depth
     int64_t x = factor(e);
     for (blanks(e); e->result == BIND_EXPR_OK && (*e->at == '*' || *e->at == '/'); blanks(e)) {
         const char op = *e->at++;
@@ -86,13 +89,14 @@ static int64_t product(expr *e) { // NOLINT(misc-no-recursion): bounded by depth
     return x;
 }
 
-static int64_t sum(expr *e) { // NOLINT(misc-no-recursion): bounded by depth
+static int64_t sum(expr *e) { // recursion: bounded by depth
     int64_t x = product(e);
     for (blanks(e); e->result == BIND_EXPR_OK && (*e->at == '+' || *e->at == '-'); blanks(e)) {
         const char op = *e->at++;
         const int64_t y = product(e);
         if (e->result != BIND_EXPR_OK) return 0;
-        if (op == '+' ? __builtin_add_overflow(x, y, &x) : __builtin_sub_overflow(x, y, &x)) return give_up(e, BIND_EXPR_IMPOSSIBLE);
+        if (op == '+' ? __builtin_add_overflow(x, y, &x) : __builtin_sub_overflow(x, y, &x))
+            return give_up(e, BIND_EXPR_IMPOSSIBLE);
     }
     return x;
 }

@@ -1,9 +1,10 @@
-/* What the builders of the graph share: the model under construction, scopes in which names have a meaning, and nodes as the
- * file states them. Everything that must stay is in the run's arena; everything else in the file's frames. */
+/* What the builders of the graph share: the model under construction, scopes in which names have a meaning, and nodes
+ * as the file states them. Everything that must stay is in the run's arena; everything else in the file's frames. */
 #ifndef EXTRACT_READ_BUILD_H
 #define EXTRACT_READ_BUILD_H
 
 #include "extract/read/bind.h"
+#include "extract/read/build_strings.h"
 #include "extract/read/constants.h"
 #include "extract/read/external.h"
 #include "extract/read/model_meta.h"
@@ -12,7 +13,8 @@
 
 enum {
     BUILD_MAX_NODES = 1000000, /* after inlining */
-    BUILD_MAX_CALLS = 100      /* functions inside functions */
+    BUILD_MAX_ENDS = 65536,    /* inputs, and outputs, of one node */
+    BUILD_MAX_DEPTH = 128      /* bodies and calls of functions inside one another */
 };
 
 typedef struct build_function build_function; /* build_function.h */
@@ -20,12 +22,12 @@ typedef struct build_function build_function; /* build_function.h */
 typedef struct build {
     model *model;
     model_file *file;
-    arena *arena;  /* the run's */
-    arena *frames; /* lists and name tables of what is being built; last in, first out */
-    map strings;    /* every name once */
-    map node_names; /* name -> how often it was asked for */
-    map functions;  /* key -> build_function */
-    map opsets;     /* domain -> int64_t *, of the model */
+    arena *arena;             /* the run's */
+    arena *frames;            /* lists and name tables of what is being built; last in, first out */
+    build_strings strings;    /* every name once */
+    build_strings node_names; /* and how often each was asked for */
+    map functions;            /* key -> build_function */
+    map opsets;               /* domain -> int64_t *, of the model */
     bind bind;
     external external;
     size_t node_cap, tensor_cap, graph_cap;
@@ -53,7 +55,7 @@ typedef struct build_name { /* what a name stands for in a scope */
 typedef struct build_target { /* the graph that nodes are added to; shared by the functions inlined into it */
     graph *g;
     size_t node_cap;
-    map taken; /* names of tensors that inlining made */
+    build_strings taken; /* names of tensors that inlining made */
 } build_target;
 
 typedef struct build_scope {
@@ -62,6 +64,7 @@ typedef struct build_scope {
     const struct build_call *call; /* the call that is being inlined; NULL outside functions */
     const map *opsets;
     const char *node_prefix, *tensor_prefix;
+    int depth;  /* bodies and calls around it */
     map names;  /* name -> build_name */
     map stated; /* name -> info */
     map given;  /* functions: output -> the caller's tensor */
@@ -71,7 +74,6 @@ typedef struct build_call {
     const build_function *function;
     const build_scope *scope; /* where it stands, and where its attributes have their meaning */
     const build_raw *raw;
-    int depth;
 } build_call;
 
 /* ---- build_name.c: text and names ---- */
@@ -82,7 +84,7 @@ const char *build_raw_text(build *b, const build_raw *raw);                    /
 build_name *build_name_find(const build_scope *s, const char *name);           /* NULL where nothing has that name */
 build_name *build_name_declare(build *b, build_scope *s, const char *name, const char *who);
 const char *build_name_of_node(build *b, const build_scope *s, const char *given, const char *op_type); /* unique */
-const char *build_name_of_tensor(build *b, const build_scope *s, const char *name);                     /* unique in its graph */
+const char *build_name_of_tensor(build *b, const build_scope *s, const char *name); /* unique in its graph */
 
 /* ---- build_graph.c ---- */
 graph *build_graph_main(build *b, wire_span span);
@@ -120,9 +122,10 @@ tensor *build_tensor_sparse(build *b, wire_span span, const char *where);
 void build_functions(build *b, const model_list *spans);
 const build_function *build_function_find(build *b, const char *domain, const char *name, const char *overload);
 void build_function_inline(build *b, build_scope *s, const build_raw *raw);
-/* The attribute of the call that a reference inside the function means: its bytes and the scope they are read in; false where the
- * call gives none and there is no default. */
-bool build_function_attr(build *b, const build_call *call, const char *name, wire_span *span, const build_scope **scope);
+/* The attribute of the call that a reference inside the function means: its bytes and the scope they are read in; false
+ * where the call gives none and there is no default. */
+bool build_function_attr(build *b, const build_call *call, const char *name, wire_span *span,
+                         const build_scope **scope);
 
 /* ---- build_expand.c ---- */
 /* Refuses functions that call themselves and models that would be too large when all calls are inlined. */

@@ -1,5 +1,5 @@
-/* Which names the bodies of a node use from the graphs around them: a node must come after those who produce them. A name that
- * a body (or a body around it) gives itself is not captured. */
+/* Which names the bodies of a node use from the graphs around them: a node must come after those who produce them. A
+ * name that a body (or a body around it) gives itself is not captured. */
 #include "extract/read/build.h"
 
 typedef struct capture_scope {
@@ -15,7 +15,8 @@ typedef struct capture {
 } capture;
 
 static const char *text(const capture *c, wire_span span) {
-    return build_text(c->b, (ProtobufCBinaryData){span.size, (uint8_t *)(uintptr_t)(c->b->file->base + span.offset)}, "name");
+    return build_text(c->b, (ProtobufCBinaryData){span.size, (uint8_t *)(uintptr_t)(c->b->file->base + span.offset)},
+                      "name");
 }
 
 static void declare(capture_scope *s, const char *name) {
@@ -46,14 +47,14 @@ static void declare_all(const capture *c, capture_scope *s, const model_list *li
 
 static void from_graph(capture *c, const capture_scope *outer, wire_span span);
 
-static void from_attr(capture *c, const capture_scope *s, wire_span span) { // NOLINT(misc-no-recursion)
+static void from_attr(capture *c, const capture_scope *s, wire_span span) {
     const wire file = model_file_wire(c->b->file);
     wire_field f;
     for (wire w = wire_inside(&file, span); wire_next(&w, &f);)
         if (f.number == 6 && f.type == WIRE_BYTES) from_graph(c, s, f.payload);
 }
 
-static void from_node(capture *c, const capture_scope *s, wire_span span) { // NOLINT(misc-no-recursion)
+static void from_node(capture *c, const capture_scope *s, wire_span span) {
     const wire file = model_file_wire(c->b->file);
     wire_field f;
     for (wire w = wire_inside(&file, span); wire_next(&w, &f);) {
@@ -63,7 +64,7 @@ static void from_node(capture *c, const capture_scope *s, wire_span span) { // N
 }
 
 /* Bounded: the wire check has refused deeper nesting. */
-static void from_graph(capture *c, const capture_scope *outer, wire_span span) { // NOLINT(misc-no-recursion)
+static void from_graph(capture *c, const capture_scope *outer, wire_span span) {
     capture_scope s = {.outer = outer};
     model_index index;
     map_init(&s.names, c->b->frames);

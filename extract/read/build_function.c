@@ -1,5 +1,5 @@
-/* Local functions: indexed once, inlined wherever they are called. Inside, names mean what the function says; what stays of a
- * call is its path in the names of nodes and tensors. */
+/* Local functions: indexed once, inlined wherever they are called. Inside, names mean what the function says; what
+ * stays of a call is its path in the names of nodes and tensors. */
 #include "extract/read/build_function.h"
 
 #include <string.h>
@@ -13,66 +13,71 @@ static const char *key_of(arena *a, const char *domain, const char *name, const 
 }
 
 static const char **texts(build *b, size_t n, const ProtobufCBinaryData *items, const char *what) {
-    const char **list = arena_array(b->arena, const char *, n);
+    const char **list = arena_array(b->frames, const char *, n);
     for (size_t k = 0; k < n; k++) list[k] = build_text(b, items[k], what);
     return list;
 }
 
 static void read_opsets(build *b, build_function *fn, const model_list *list) {
-    map_init(&fn->opsets, b->arena);
+    map_init(&fn->opsets, b->frames);
     for (size_t k = 0; k < list->count; k++) {
         const OnnxMeta__Opset *o = model_meta_unpack(b->file, WIRE_OPSET, list->items[k]);
         const char *domain = build_domain(b, o->domain);
-        int64_t *version = arena_alloc(b->arena, sizeof *version);
+        int64_t *version = arena_alloc(b->frames, sizeof *version);
         *version = o->version;
         *map_put(&fn->opsets, domain) = version;
     }
 }
 
 static void read_defaults(build *b, build_function *fn) {
-    fn->default_names = arena_array(b->arena, const char *, fn->defaults.count);
+    fn->default_names = arena_array(b->frames, const char *, fn->defaults.count);
     for (size_t k = 0; k < fn->defaults.count; k++) {
         const OnnxMeta__Attribute *a = model_meta_unpack(b->file, WIRE_ATTRIBUTE, fn->defaults.items[k]);
         fn->default_names[k] = build_text(b, a->name, "attribute");
     }
 }
 
-static void read_function(build *b, wire_span span) {
+/* Only its key: what no call reaches is never decoded. */
+static void register_function(build *b, wire_span span) {
     const OnnxMeta__Function *m = model_meta_unpack(b->file, WIRE_FUNCTION, span);
-    build_function *fn = arena_zalloc(b->arena, sizeof *fn);
-    fn->domain = build_domain(b, m->domain);
+    build_function *fn = arena_zalloc(b->frames, sizeof *fn);
+    fn->span = span;
     fn->name = build_text(b, m->name, "function");
-    fn->overload = build_text(b, m->overload, "overload");
-    fn->in = texts(b, m->n_input, m->input, "input");
-    fn->out = texts(b, m->n_output, m->output, "output");
-    fn->attrs = texts(b, m->n_attribute, m->attribute, "attribute");
-    fn->in_count = m->n_input;
-    fn->out_count = m->n_output;
-    fn->attr_count = m->n_attribute;
     if (!*fn->name) build_fail(b, "a local function at byte %llu has no name", (unsigned long long)span.offset);
-    void **place = map_put(&b->functions, key_of(b->arena, fn->domain, fn->name, fn->overload));
+    const char *domain = build_domain(b, m->domain);
+    void **place = map_put(&b->functions, key_of(b->frames, domain, fn->name, build_text(b, m->overload, "overload")));
     if (*place) build_fail(b, "local function '%.200s' is there twice", fn->name);
     *place = fn;
+}
+
+void build_functions(build *b, const model_list *spans) {
+    for (size_t k = 0; k < spans->count; k++) register_function(b, spans->items[k]);
+}
+
+void build_function_open(build *b, build_function *fn) {
+    const OnnxMeta__Function *m = model_meta_unpack(b->file, WIRE_FUNCTION, fn->span);
+    fn->in = texts(b, m->n_input, m->input, "input");
+    fn->out = texts(b, m->n_output, m->output, "output");
+    fn->in_count = m->n_input;
+    fn->out_count = m->n_output;
     model_index index;
-    model_meta_index(b->file, b->arena, WIRE_FUNCTION, span, &index);
+    model_meta_index(b->file, b->frames, WIRE_FUNCTION, fn->span, &index);
     fn->nodes = index.fields[FIELD_NODES];
     fn->defaults = index.fields[FIELD_DEFAULTS];
     read_opsets(b, fn, &index.fields[FIELD_OPSETS]);
     read_defaults(b, fn);
 }
 
-void build_functions(build *b, const model_list *spans) {
-    for (size_t k = 0; k < spans->count; k++) read_function(b, spans->items[k]);
-}
-
 const build_function *build_function_find(build *b, const char *domain, const char *name, const char *overload) {
     char key[512];
-    const size_t n = (size_t)snprintf(key, sizeof key, "%zu:%s%zu:%s%s", strlen(domain), domain, strlen(name), name, overload);
+    const size_t n =
+        (size_t)snprintf(key, sizeof key, "%zu:%s%zu:%s%s", strlen(domain), domain, strlen(name), name, overload);
     if (n < sizeof key) return map_get(&b->functions, key);
     return map_get(&b->functions, key_of(b->frames, domain, name, overload));
 }
 
-bool build_function_attr(build *b, const build_call *call, const char *name, wire_span *span, const build_scope **scope) {
+bool build_function_attr(build *b, const build_call *call, const char *name, wire_span *span,
+                         const build_scope **scope) {
     for (size_t k = 0; k < call->raw->attrs.count; k++) {
         const OnnxMeta__Attribute *a = model_meta_unpack(b->file, WIRE_ATTRIBUTE, call->raw->attrs.items[k]);
         if (build_text(b, a->name, "attribute") != name) continue; /* names are kept once */
@@ -97,14 +102,17 @@ bool build_function_attr(build *b, const build_call *call, const char *name, wir
 
 static void bind_formals(build *b, build_scope *inner, const build_scope *s, const build_raw *raw) {
     const build_function *fn = raw->function;
-    if (raw->in_count > fn->in_count) build_fail(b, "%s: calls a function of %zu inputs with %zu", build_raw_text(b, raw), fn->in_count, raw->in_count);
+    if (raw->in_count > fn->in_count)
+        build_fail(b, "%s: calls a function of %zu inputs with %zu", build_raw_text(b, raw), fn->in_count,
+                   raw->in_count);
     for (size_t k = 0; k < fn->in_count; k++) {
         if (!*fn->in[k]) build_fail(b, "local function '%.200s': an input has no name", fn->name);
         build_name *formal = build_name_declare(b, inner, fn->in[k], fn->name);
         formal->left_out = true;
         if (k >= raw->in_count || !*raw->in[k]) continue;
         const build_name *actual = build_name_find(s, raw->in[k]);
-        if (!actual || (!actual->t && !actual->left_out)) build_fail(b, "%s: its input '%.200s' is produced by nothing", build_raw_text(b, raw), raw->in[k]);
+        if (!actual || (!actual->t && !actual->left_out))
+            build_fail(b, "%s: its input '%.200s' is produced by nothing", build_raw_text(b, raw), raw->in[k]);
         formal->t = actual->t;
         formal->left_out = actual->t == NULL;
     }
@@ -113,7 +121,9 @@ static void bind_formals(build *b, build_scope *inner, const build_scope *s, con
 /* The caller's tensors stand for the function's outputs from the start, so that inlining leaves no copies behind. */
 static void give_outputs(build *b, build_scope *inner, build_scope *s, const build_raw *raw) {
     const build_function *fn = raw->function;
-    if (raw->out_count > fn->out_count) build_fail(b, "%s: wants %zu outputs of a function of %zu", build_raw_text(b, raw), raw->out_count, fn->out_count);
+    if (raw->out_count > fn->out_count)
+        build_fail(b, "%s: wants %zu outputs of a function of %zu", build_raw_text(b, raw), raw->out_count,
+                   fn->out_count);
     for (size_t k = 0; k < raw->out_count; k++) {
         if (!*raw->out[k]) continue;
         build_name *name = map_get(&s->names, raw->out[k]);
@@ -134,19 +144,23 @@ static void pass_outputs(build *b, build_scope *inner, const build_scope *s, con
         tensor *t = ((const build_name *)map_get(&s->names, raw->out[k]))->t;
         if (t->producer) continue;
         const build_name *from = map_get(&inner->names, fn->out[k]);
-        if (!from || !from->t || from->t == t) build_fail(b, "local function '%.200s': its output '%.200s' is produced by nothing", fn->name, fn->out[k]);
+        if (!from || !from->t || from->t == t)
+            build_fail(b, "local function '%.200s': its output '%.200s' is produced by nothing", fn->name, fn->out[k]);
         build_node_identity(b, inner, "", from->t, t);
     }
 }
 
-void build_function_inline(build *b, build_scope *s, const build_raw *raw) { // NOLINT(misc-no-recursion): calls, bounded here
+void build_function_inline(build *b, build_scope *s, const build_raw *raw) { // recursion: calls, bounded here
     const build_function *fn = raw->function;
-    const build_call call = {fn, s, raw, s->call ? s->call->depth + 1 : 1};
-    if (call.depth > BUILD_MAX_CALLS) build_fail(b, "local function '%.200s': calls are nested more than %d deep", fn->name, BUILD_MAX_CALLS);
-    if (++b->calls > BUILD_MAX_NODES) build_fail(b, "the model has more than %d calls of functions when they are inlined", BUILD_MAX_NODES);
+    const build_call call = {fn, s, raw};
+    if (s->depth >= BUILD_MAX_DEPTH)
+        build_fail(b, "local function '%.200s': calls are nested more than %d deep", fn->name, BUILD_MAX_DEPTH);
+    if (++b->calls > BUILD_MAX_NODES)
+        build_fail(b, "the model has more than %d calls of functions when they are inlined", BUILD_MAX_NODES);
     const arena_mark mark = arena_save(b->frames);
-    build_scope inner = {.target = s->target, .call = &call, .opsets = &fn->opsets};
-    const char *name = *raw->name ? raw->name : arena_printf(b->arena, "%s_%lld", fn->name, (long long)b->model->node_count);
+    build_scope inner = {.target = s->target, .call = &call, .opsets = &fn->opsets, .depth = s->depth + 1};
+    const char *name =
+        *raw->name ? raw->name : arena_printf(b->arena, "%s_%lld", fn->name, (long long)b->model->node_count);
     inner.node_prefix = arena_printf(b->arena, "%s%s/", s->node_prefix, name);
     inner.tensor_prefix = arena_printf(b->arena, "%s%s/", s->tensor_prefix, name);
     map_init(&inner.names, b->frames);

@@ -4,7 +4,14 @@
 #include <string.h>
 
 /* Field numbers of a graph. */
-enum { FIELD_NODES = 1, FIELD_INITIALIZERS = 5, FIELD_INPUTS = 11, FIELD_OUTPUTS = 12, FIELD_VALUES = 13, FIELD_SPARSE = 15 };
+enum {
+    FIELD_NODES = 1,
+    FIELD_INITIALIZERS = 5,
+    FIELD_INPUTS = 11,
+    FIELD_OUTPUTS = 12,
+    FIELD_VALUES = 13,
+    FIELD_SPARSE = 15
+};
 
 static void add_tensor(build *b, graph *home, tensor *t) {
     model *m = b->model;
@@ -39,13 +46,15 @@ static graph *new_graph(build *b, graph *parent, node *owner, const char *region
     return g;
 }
 
-/* A body's input may have an initializer of its name as a default; whoever runs the body always gives a value, so it is dropped. */
+/* A body's input may have an initializer of its name as a default; whoever runs the body always gives a value, so it is
+ * dropped. */
 static void read_initializers(build *b, build_scope *s, const model_index *index) {
     const model_list *dense = &index->fields[FIELD_INITIALIZERS], *sparse = &index->fields[FIELD_SPARSE];
     graph *g = s->target->g;
     g->initializers = arena_array(b->arena, tensor *, dense->count + sparse->count);
     for (size_t k = 0; k < dense->count + sparse->count; k++) {
-        tensor *t = k < dense->count ? build_tensor(b, dense->items[k], "initializer") : build_tensor_sparse(b, sparse->items[k - dense->count], "sparse initializer");
+        tensor *t = k < dense->count ? build_tensor(b, dense->items[k], "initializer")
+                                     : build_tensor_sparse(b, sparse->items[k - dense->count], "sparse initializer");
         if (!*t->name) build_fail(b, "an initializer has no name");
         const build_name *there = g->owner ? map_get(&s->names, t->name) : NULL;
         if (there && there->t && there->t->source == TENSOR_FORMAL) continue;
@@ -120,8 +129,10 @@ static void read_outputs(build *b, build_scope *s, const model_list *list) {
         const OnnxMeta__ValueInfo *v = model_meta_unpack(b->file, WIRE_VALUE_INFO, list->items[k]);
         const char *name = value_name(b, v, "output");
         const build_name *found = build_name_find(s, name);
-        if (!found || (!found->t && !found->left_out)) build_fail(b, "graph output '%.200s' is produced by nothing", name);
-        if (!found->t) build_fail(b, "graph output '%.200s' is an input that the call of its function leaves out", name);
+        if (!found || (!found->t && !found->left_out))
+            build_fail(b, "graph output '%.200s' is produced by nothing", name);
+        if (!found->t)
+            build_fail(b, "graph output '%.200s' is an input that the call of its function leaves out", name);
         tensor *t = found->t;
         if (t->home != g) { /* a body that gives out a value from around it */
             tensor *copy = build_graph_tensor(b, s->target, build_name_of_tensor(b, s, name), TENSOR_NODE);
@@ -133,12 +144,12 @@ static void read_outputs(build *b, build_scope *s, const model_list *list) {
     }
 }
 
-static void fill(build *b, build_scope *s, wire_span span) { // NOLINT(misc-no-recursion): bodies, bounded by the wire check
+static void fill(build *b, build_scope *s, wire_span span) { // recursion: bodies, bounded by the wire check
     const arena_mark mark = arena_save(b->frames);
     map_init(&s->names, b->frames);
     map_init(&s->stated, b->frames);
     map_init(&s->given, b->frames);
-    map_init(&s->target->taken, b->arena);
+    build_strings_init(&s->target->taken, b->arena);
     model_index index;
     model_meta_index(b->file, b->frames, WIRE_GRAPH, span, &index);
     if (s->target->g->owner) {
@@ -162,9 +173,18 @@ graph *build_graph_main(build *b, wire_span span) {
     return target.g;
 }
 
-graph *build_graph_body(build *b, const build_scope *outer, wire_span span, node *owner, const char *attr_name) { // NOLINT(misc-no-recursion)
-    build_target target = {.g = new_graph(b, owner->home, owner, arena_printf(b->arena, "%s/%s", owner->name, attr_name))};
-    build_scope s = {.outer = outer, .target = &target, .call = outer->call, .opsets = outer->opsets, .tensor_prefix = outer->tensor_prefix};
+graph *build_graph_body(build *b, const build_scope *outer, wire_span span, node *owner, const char *attr_name) {
+    build_target target = {
+        .g = new_graph(b, owner->home, owner, arena_printf(b->arena, "%s/%s", owner->name, attr_name))};
+    build_scope s = {.outer = outer,
+                     .target = &target,
+                     .call = outer->call,
+                     .opsets = outer->opsets,
+                     .tensor_prefix = outer->tensor_prefix,
+                     .depth = outer->depth + 1};
+    if (s.depth > BUILD_MAX_DEPTH)
+        build_fail(b, "node '%.200s' (%.100s): its body is nested more than %d deep", owner->name, owner->op_type,
+                   BUILD_MAX_DEPTH);
     s.node_prefix = arena_printf(b->arena, "%s/", target.g->region);
     fill(b, &s, span);
     return target.g;

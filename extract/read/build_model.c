@@ -20,17 +20,23 @@ static void read_opsets(build *b, const model_list *list) {
     for (size_t k = 0; k < list->count; k++) {
         const OnnxMeta__Opset *o = model_meta_unpack(b->file, WIRE_OPSET, list->items[k]);
         const char *domain = build_domain(b, o->domain);
-        if (o->version < 0) build_fail(b, "opset %lld of domain '%.100s' does not exist", (long long)o->version, domain);
+        if (o->version < 0)
+            build_fail(b, "opset %lld of domain '%.100s' does not exist", (long long)o->version, domain);
         int64_t *version = arena_alloc(b->arena, sizeof *version);
         *version = o->version;
         void **place = map_put(&b->opsets, domain);
-        if (*place && *(int64_t *)*place != o->version) build_fail(b, "opset of domain '%.100s' is imported in two versions", domain);
+        if (*place && *(int64_t *)*place != o->version)
+            build_fail(b, "opset of domain '%.100s' is imported in two versions", domain);
         *place = version;
         if (!*domain) b->model->opset = o->version;
     }
     const long long opset = b->model->opset;
-    if (opset > NEWEST_OPSET) graph_warn(b->model, "opset %lld is newer than the newest known, %d; operators are read as of that one", opset, NEWEST_OPSET);
-    if (opset > 0 && opset < OLDEST_OPSET) graph_warn(b->model, "opset %lld is older than the oldest supported, %d; results may be incomplete", opset, OLDEST_OPSET);
+    if (opset > NEWEST_OPSET)
+        graph_warn(b->model, "opset %lld is newer than the newest known, %d; operators are read as of that one", opset,
+                   NEWEST_OPSET);
+    if (opset > 0 && opset < OLDEST_OPSET)
+        graph_warn(b->model, "opset %lld is older than the oldest supported, %d; results may be incomplete", opset,
+                   OLDEST_OPSET);
 }
 
 static model *new_model(arena *a, model_file *f, const wire_span whole) {
@@ -52,14 +58,17 @@ static const char *producer(build *b, wire_span whole) {
     return *version ? arena_printf(b->arena, "%s %s", name, version) : name;
 }
 
-/* Every use of a tensor, counted first so that each list is as long as it must be. */
+/* Every use of a tensor: counted first, so that all lists lie side by side in one piece of memory. */
 static void link_users(const model *m) {
+    int64_t uses = 0;
     for (int64_t k = 0; k < m->node_count; k++)
         for (int j = 0; j < m->nodes[k]->in_count; j++)
-            if (m->nodes[k]->in[j]) m->nodes[k]->in[j]->user_count++;
+            if (m->nodes[k]->in[j]) m->nodes[k]->in[j]->user_count++, uses++;
+    node **next = arena_array(m->arena, node *, uses);
     for (int64_t k = 0; k < m->tensor_count; k++) {
         tensor *t = m->tensors[k];
-        t->users = arena_array(m->arena, node *, t->user_count);
+        t->users = next;
+        next += t->user_count;
         t->user_count = 0;
     }
     for (int64_t k = 0; k < m->node_count; k++)
@@ -76,21 +85,27 @@ model *read_model(arena *a, model_file *f, const read_options *options) {
     arena_alloc(&f->frames, 1); /* keeps the first chunk when rewinding */
     const arena_mark mark = arena_save(&f->frames);
     build b = {.model = new_model(a, f, span), .file = f, .arena = a, .frames = &f->frames};
-    map_init(&b.strings, a);
-    map_init(&b.node_names, a);
-    map_init(&b.functions, a);
+    build_strings_init(&b.strings, &f->tables);
+    build_strings_init(&b.node_names, &f->tables);
+    map_init(&b.functions, &f->frames);
     bind_init(&b.bind, b.model, options);
     external_init(&b.external, a, b.model->path);
     b.model->producer = producer(&b, span);
     model_index index;
     model_meta_index(f, &f->frames, WIRE_MODEL, span, &index);
     const model_list *graphs = &index.fields[FIELD_GRAPH];
-    if (graphs->count != 1) build_fail(&b, graphs->count ? "the model has %zu graphs, not one" : "there is no graph in it (%zu); is this an ONNX model?", graphs->count);
+    if (graphs->count != 1)
+        build_fail(&b,
+                   graphs->count ? "the model has %zu graphs, not one"
+                                 : "there is no graph in it (%zu); is this an ONNX model?",
+                   graphs->count);
     read_opsets(&b, &index.fields[FIELD_OPSETS]);
     build_functions(&b, &index.fields[FIELD_FUNCTIONS]);
     build_expand_check(&b, graphs->items[0]);
     b.model->main = build_graph_main(&b, graphs->items[0]);
     link_users(b.model);
     arena_rewind(&f->frames, mark);
+    arena_free(&f->tables);
+    model_file_rest(f);
     return b.model;
 }

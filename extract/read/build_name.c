@@ -1,5 +1,5 @@
-/* Names: text from a model is checked once, kept once, and where inlining or a careless exporter would make two nodes or
- * tensors share a name, told apart. */
+/* Names: text from a model is checked once, kept once, and where inlining or a careless exporter would make two nodes
+ * or tensors share a name, told apart. */
 #include "extract/read/build.h"
 
 #include <stdarg.h>
@@ -15,7 +15,8 @@ void build_fail(build *b, const char *format, ...) {
     guard_fail(b->file->guard, STATUS_INPUT, "%s", text);
 }
 
-/* Length of the UTF-8 sequence at s, 0 where it is none: overlong forms, surrogates and what is above U+10FFFF are none. */
+/* Length of the UTF-8 sequence at s, 0 where it is none: overlong forms, surrogates and what is above U+10FFFF are
+ * none. */
 static size_t sequence(const uint8_t *s, size_t left) {
     const uint8_t c = s[0];
     if (c < 0x80) return 1;
@@ -23,19 +24,26 @@ static size_t sequence(const uint8_t *s, size_t left) {
     if (n == 0 || n > left) return 0;
     for (size_t k = 1; k < n; k++)
         if ((s[k] & 0xc0) != 0x80) return 0;
-    if ((c == 0xe0 && s[1] < 0xa0) || (c == 0xed && s[1] > 0x9f) || (c == 0xf0 && s[1] < 0x90) || (c == 0xf4 && s[1] > 0x8f)) return 0;
+    if ((c == 0xe0 && s[1] < 0xa0) || (c == 0xed && s[1] > 0x9f) || (c == 0xf0 && s[1] < 0x90) ||
+        (c == 0xf4 && s[1] > 0x8f))
+        return 0;
     return n;
 }
 
 const char *build_text(build *b, ProtobufCBinaryData bytes, const char *what) {
     if (bytes.len == 0) return "";
     for (size_t k = 0; k < bytes.len;) {
-        if (bytes.data[k] == 0) build_fail(b, "%s '%.*s': contains a NUL byte; names are text", what, (int)(k < 100 ? k : 100), (const char *)bytes.data);
+        if (bytes.data[k] == 0)
+            build_fail(b, "%s '%.*s': contains a NUL byte; names are text", what, (int)(k < 100 ? k : 100),
+                       (const char *)bytes.data);
         const size_t n = sequence(bytes.data + k, bytes.len - k);
-        if (n == 0) build_fail(b, "%s '%.*s': is not valid UTF-8 at its byte %zu; names are text", what, (int)(k < 100 ? k : 100), (const char *)bytes.data, k);
+        if (n == 0)
+            build_fail(b, "%s '%.*s': is not valid UTF-8 at its byte %zu; names are text", what,
+                       (int)(k < 100 ? k : 100), (const char *)bytes.data, k);
         k += n;
     }
-    return map_intern(&b->strings, (const char *)bytes.data, bytes.len);
+    bool added;
+    return build_strings_put(&b->strings, (const char *)bytes.data, bytes.len, b->arena, &added)->text;
 }
 
 const char *build_domain(build *b, ProtobufCBinaryData bytes) {
@@ -58,25 +66,25 @@ build_name *build_name_find(const build_scope *s, const char *name) {
 
 build_name *build_name_declare(build *b, build_scope *s, const char *name, const char *who) {
     void **place = map_put(&s->names, name);
-    if (*place) build_fail(b, "%s: the name '%.200s' is given twice in one graph; every value needs a name of its own", who, name);
+    if (*place)
+        build_fail(b, "%s: the name '%.200s' is given twice in one graph; every value needs a name of its own", who,
+                   name);
     build_name *n = arena_zalloc(b->frames, sizeof *n);
     n->producer = -1;
     *place = n;
     return n;
 }
 
-/* The name itself, or with "#2", "#3", …; `used` counts how often each was asked for, so that many equal ones stay cheap. */
-static const char *unique(build *b, map *used, const map *also, const char *name) {
+/* The name itself, or with "#2", "#3", …; counts how often each was asked for, so that many equal ones stay cheap. */
+static const char *unique(build *b, build_strings *used, const map *also, const char *name) {
     const char *candidate = name;
     for (;;) {
-        void **place = map_put(used, candidate);
-        const bool free_there = *place == NULL;
-        if (free_there) *place = arena_zalloc(b->arena, sizeof(int64_t));
-        if (free_there && !(also && map_get(also, candidate))) return candidate;
-        int64_t *count = map_get(used, name);
-        if (*count == 0) *count = 1;
-        ++*count;
-        candidate = arena_printf(b->arena, "%s#%lld", name, (long long)*count);
+        bool added;
+        build_strings_put(used, candidate, strlen(candidate), NULL, &added);
+        if (added && !(also && map_get(also, candidate))) return candidate;
+        build_string *first = build_strings_put(used, name, strlen(name), NULL, &added);
+        if (first->count == 0) first->count = 1;
+        candidate = arena_printf(b->arena, "%s#%u", name, (unsigned)++first->count);
     }
 }
 
@@ -100,5 +108,6 @@ const char *build_name_of_tensor(build *b, const build_scope *s, const char *nam
         root = call->scope;
         call = call->scope->call;
     }
-    return unique(b, &s->target->taken, *root->tensor_prefix ? NULL : &root->names, arena_printf(b->arena, "%s%s", s->tensor_prefix, name));
+    return unique(b, &s->target->taken, *root->tensor_prefix ? NULL : &root->names,
+                  arena_printf(b->arena, "%s%s", s->tensor_prefix, name));
 }

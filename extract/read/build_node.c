@@ -5,8 +5,6 @@
 
 #include <string.h>
 
-enum { NEWEST_OPSET = 28 };
-
 static const char **texts(build *b, size_t n, const ProtobufCBinaryData *items, const char *what) {
     const char **list = arena_array(b->frames, const char *, n);
     for (size_t k = 0; k < n; k++) list[k] = build_text(b, items[k], what);
@@ -24,7 +22,11 @@ static void read_raw(build *b, wire_span span, build_raw *raw) {
     raw->in_count = m->n_input;
     raw->out_count = m->n_output;
     if (!*raw->op_type) build_fail(b, "%s: has no operator", build_raw_text(b, raw));
-    if (b->functions.count) raw->function = build_function_find(b, raw->domain, raw->op_type, build_text(b, m->overload, "overload"));
+    if (raw->in_count > BUILD_MAX_ENDS || raw->out_count > BUILD_MAX_ENDS)
+        build_fail(b, "%s: has %zu inputs and %zu outputs; at most %d are read", build_raw_text(b, raw), raw->in_count,
+                   raw->out_count, BUILD_MAX_ENDS);
+    if (b->functions.count)
+        raw->function = build_function_find(b, raw->domain, raw->op_type, build_text(b, m->overload, "overload"));
     raw->attrs = model_meta_list(b->file, b->frames, span, 5);
     if (raw->attrs.count) build_capture(b, raw);
 }
@@ -33,13 +35,16 @@ static int64_t opset_of(build *b, const build_scope *s, const char *domain) {
     const int64_t *version = map_get(s->opsets, domain);
     if (!version) version = map_get(&b->opsets, domain);
     if (version) return *version;
-    if (!*domain) build_fail(b, "the model uses operators of ai.onnx, but does not say of which opset; export it again");
+    if (!*domain)
+        build_fail(b, "the model uses operators of ai.onnx, but does not say of which opset; export it again");
     return 1;
 }
 
-static node *new_node(build *b, const build_scope *s, const char *name, const char *op_type, size_t inputs, size_t outputs) {
+static node *new_node(build *b, const build_scope *s, const char *name, const char *op_type, size_t inputs,
+                      size_t outputs) {
     model *m = b->model;
-    if (m->node_count >= BUILD_MAX_NODES) build_fail(b, "the model has more than %d nodes when its functions are inlined", BUILD_MAX_NODES);
+    if (m->node_count >= BUILD_MAX_NODES)
+        build_fail(b, "the model has more than %d nodes when its functions are inlined", BUILD_MAX_NODES);
     node *n = arena_zalloc(b->arena, sizeof *n);
     n->name = build_name_of_node(b, s, name, op_type);
     n->id = m->node_count;
@@ -48,8 +53,8 @@ static node *new_node(build *b, const build_scope *s, const char *name, const ch
     n->home = s->target->g;
     n->in_count = (int)inputs;
     n->out_count = (int)outputs;
-    n->in = arena_array(b->arena, tensor *, inputs);
-    n->out = arena_array(b->arena, tensor *, outputs);
+    n->in = arena_array(b->arena, tensor *, inputs + outputs);
+    n->out = n->in + inputs;
     void *items = m->nodes;
     arena_grow(b->arena, &items, &b->node_cap, (size_t)m->node_count, sizeof(node *));
     m->nodes = items;
@@ -81,7 +86,8 @@ void build_node_identity(build *b, build_scope *s, const char *name, tensor *in,
 static tensor *input(build *b, const build_scope *s, const build_raw *raw, size_t k) {
     if (!*raw->in[k]) return NULL;
     const build_name *found = build_name_find(s, raw->in[k]);
-    if (!found || (!found->t && !found->left_out)) build_fail(b, "%s: its input '%.200s' is produced by nothing", build_raw_text(b, raw), raw->in[k]);
+    if (!found || (!found->t && !found->left_out))
+        build_fail(b, "%s: its input '%.200s' is produced by nothing", build_raw_text(b, raw), raw->in[k]);
     return found->t;
 }
 
@@ -104,7 +110,7 @@ static void give_blob(const node *n) {
         if (n->attrs[k].kind == ATTR_TENSOR) n->out[0]->blob = n->attrs[k].t->blob;
 }
 
-static void build_one(build *b, build_scope *s, const build_raw *raw) { // NOLINT(misc-no-recursion): bodies and calls, both bounded
+static void build_one(build *b, build_scope *s, const build_raw *raw) { // recursion: bodies and calls, both bounded
     if (raw->function) {
         build_function_inline(b, s, raw);
         return;
@@ -121,14 +127,17 @@ static void build_one(build *b, build_scope *s, const build_raw *raw) { // NOLIN
     give_blob(n);
 }
 
-void build_nodes(build *b, build_scope *s, const model_list *spans) { // NOLINT(misc-no-recursion)
-    if (spans->count > BUILD_MAX_NODES) build_fail(b, "a graph has %zu nodes; at most %d are read", spans->count, BUILD_MAX_NODES);
+void build_nodes(build *b, build_scope *s, const model_list *spans) {
+    if (spans->count > BUILD_MAX_NODES)
+        build_fail(b, "a graph has %zu nodes; at most %d are read", spans->count, BUILD_MAX_NODES);
     build_raw *raws = arena_array(b->frames, build_raw, spans->count);
     for (size_t k = 0; k < spans->count; k++) {
         read_raw(b, spans->items[k], &raws[k]);
         for (size_t j = 0; j < raws[k].out_count; j++) {
             if (!*raws[k].out[j]) continue;
-            if (map_get(&s->names, raws[k].out[j])) build_fail(b, "%s: its output '%.200s' has the name of another value of the graph", build_raw_text(b, &raws[k]), raws[k].out[j]);
+            if (map_get(&s->names, raws[k].out[j]))
+                build_fail(b, "%s: its output '%.200s' has the name of another value of the graph",
+                           build_raw_text(b, &raws[k]), raws[k].out[j]);
             build_name_declare(b, s, raws[k].out[j], raws[k].op_type)->producer = (int64_t)k;
         }
     }

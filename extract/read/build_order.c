@@ -1,5 +1,5 @@
-/* The order of a graph's nodes. The format asks for one in which every value is there before it is used, but not every exporter
- * keeps to it: nodes that come too early are put after those they need, all others stay where they are. */
+/* The order of a graph's nodes. The format asks for one in which every value is there before it is used, but not every
+ * exporter keeps to it: nodes that come too early are put after those they need, all others stay where they are. */
 #include "extract/read/build.h"
 
 typedef struct order {
@@ -22,7 +22,8 @@ static int64_t need(const order *o, const build_raw *raw, size_t k) {
 }
 
 static void push(order *o, int64_t which) {
-    if (o->state[which] == 1) build_fail(o->b, "%s: needs its own output: the graph has a cycle", build_raw_text(o->b, &o->raws[which]));
+    if (o->state[which] == 1)
+        build_fail(o->b, "%s: needs its own output: the graph has a cycle", build_raw_text(o->b, &o->raws[which]));
     if (o->state[which] == 2) return;
     o->state[which] = 1;
     o->stack[o->depth] = which;

@@ -1,5 +1,5 @@
-/* Tensors that the model holds: their type and dimensions are decoded, their bytes only located and measured. What is stated
- * and what is there must agree. */
+/* Tensors that the model holds: their type and dimensions are decoded, their bytes only located and measured. What is
+ * stated and what is there must agree. */
 #include "extract/read/build.h"
 
 #include "common/checked.h"
@@ -7,7 +7,9 @@
 #include <errno.h>
 #include <string.h>
 
-enum { COUNTED_BYTES = 1 << 16 }; /* packed numbers of up to this many bytes are counted; longer ones only bounded, as counting reads them */
+enum {
+    COUNTED_BYTES = 1 << 16
+}; /* packed numbers of up to this many bytes are counted; longer ones only bounded, as counting reads them */
 
 typedef struct stored { /* what a tensor message holds of data */
     bool has_raw, has_typed;
@@ -61,7 +63,7 @@ static void find_data(tensor_reader *r) {
                 d->most++;
             }
         }
-        model_file_passed(r->b->file, f.payload.size);
+        model_file_passed(r->b->file, f.payload);
     }
     if (d->has_raw && d->has_typed) build_fail(r->b, "%s: has both raw and typed data", r->where);
 }
@@ -83,13 +85,15 @@ static uint32_t field_of(dtype type) {
 
 static void check_typed(const tensor_reader *r) {
     const stored *d = &r->data;
-    if (d->field != field_of(r->type)) build_fail(r->b, "%s: its data is not stored as its type %s asks for", r->where, dtype_get(r->type)->name);
+    if (d->field != field_of(r->type))
+        build_fail(r->b, "%s: its data is not stored as its type %s asks for", r->where, dtype_get(r->type)->name);
     const dtype_info *about = dtype_get(r->type);
     int64_t expected = r->count;
     if (about->cls == DTYPE_CLASS_COMPLEX) expected = checked_mul(expected, 2);
     if (about->bits > 0 && about->bits < 8) expected = checked_ceil_div(expected, 8 / about->bits);
     if ((uint64_t)expected < d->least || (uint64_t)expected > d->most) {
-        build_fail(r->b, "%s: its dimensions ask for %lld values, but it holds %llu", r->where, (long long)expected, (unsigned long long)(d->least == d->most ? d->least : d->most));
+        build_fail(r->b, "%s: its dimensions ask for %lld values, but it holds %llu", r->where, (long long)expected,
+                   (unsigned long long)(d->least == d->most ? d->least : d->most));
     }
 }
 
@@ -97,7 +101,8 @@ static void check_raw(const tensor_reader *r) {
     if (r->type == DTYPE_STRING) build_fail(r->b, "%s: strings cannot be raw data", r->where);
     const int64_t expected = dtype_bytes(r->type, r->count);
     if ((uint64_t)expected != r->data.raw.size) {
-        build_fail(r->b, "%s: its dimensions ask for %lld bytes, but it holds %llu", r->where, (long long)expected, (unsigned long long)r->data.raw.size);
+        build_fail(r->b, "%s: its dimensions ask for %lld bytes, but it holds %llu", r->where, (long long)expected,
+                   (unsigned long long)r->data.raw.size);
     }
 }
 
@@ -125,11 +130,15 @@ static void locate_external(const tensor_reader *r, const OnnxMeta__Tensor *t, c
     }
     if (!location) build_fail(r->b, "%s: has external data without a location", r->where);
     if (r->type == DTYPE_STRING) build_fail(r->b, "%s: strings cannot be external data", r->where);
-    if (length != needed) build_fail(r->b, "%s: its dimensions ask for %lld bytes, but its external data has %lld", r->where, (long long)needed, (long long)length);
+    if (length != needed)
+        build_fail(r->b, "%s: its dimensions ask for %lld bytes, but its external data has %lld", r->where,
+                   (long long)needed, (long long)length);
     const external_file *f = external_find(&r->b->external, location);
     const int64_t end = checked_add(offset, length);
     if (!f->why && (uint64_t)end > f->size) {
-        build_fail(r->b, "%s: needs the bytes up to %lld of external file '%.200s', which has %llu; is the file complete?", r->where, (long long)end, location, (unsigned long long)f->size);
+        build_fail(r->b,
+                   "%s: needs the bytes up to %lld of external file '%.200s', which has %llu; is the file complete?",
+                   r->where, (long long)end, location, (unsigned long long)f->size);
     }
     c->external = f;
     c->blob = (blob){.why_unreachable = f->why, .file = f->location, .offset = offset, .length = length, .raw = true};
@@ -159,11 +168,13 @@ static void read_dims(tensor_reader *r, size_t n, const int64_t *dims) {
     int64_t *copy = arena_array(r->b->arena, int64_t, n);
     r->count = 1;
     for (size_t k = 0; k < n; k++) {
-        if (dims[k] < 0) build_fail(r->b, "%s: dimension %zu is %lld; dimensions are not negative", r->where, k, (long long)dims[k]);
+        if (dims[k] < 0)
+            build_fail(r->b, "%s: dimension %zu is %lld; dimensions are not negative", r->where, k, (long long)dims[k]);
         copy[k] = dims[k];
         r->count = checked_mul(r->count, dims[k]);
     }
-    if (checked_mul(r->count, 16) == INT64_MAX) build_fail(r->b, "%s: its dimensions multiply to more than 64 bits hold", r->where);
+    if (checked_mul(r->count, 16) == INT64_MAX)
+        build_fail(r->b, "%s: its dimensions multiply to more than 64 bits hold", r->where);
     r->rank = (int)n;
     r->dims = copy;
 }
@@ -199,18 +210,24 @@ tensor *build_tensor(build *b, wire_span span, const char *where) {
 
 /* Indices are linear, or one row of coordinates per value. */
 static void check_indices(const tensor_reader *r, const info *values, const info *indices) {
-    if (indices->type != DTYPE_INT64) build_fail(r->b, "%s: its indices are %s, not int64", r->where, dtype_get(indices->type)->name);
+    if (indices->type != DTYPE_INT64)
+        build_fail(r->b, "%s: its indices are %s, not int64", r->where, dtype_get(indices->type)->name);
     if (values->rank != 1) build_fail(r->b, "%s: its values have %d dimensions, not one", r->where, values->rank);
     const int64_t n = values->dims[0];
     const bool linear = indices->rank == 1 && indices->dims[0] == n;
     const bool rows = indices->rank == 2 && indices->dims[0] == n && indices->dims[1] == r->rank;
-    if (!linear && !rows && n != 0) build_fail(r->b, "%s: has %lld values, but indices for another number", r->where, (long long)n);
-    if (n > r->count) build_fail(r->b, "%s: has %lld values, but room for %lld", r->where, (long long)n, (long long)r->count);
+    if (!linear && !rows && n != 0)
+        build_fail(r->b, "%s: has %lld values, but indices for another number", r->where, (long long)n);
+    if (n > r->count)
+        build_fail(r->b, "%s: has %lld values, but room for %lld", r->where, (long long)n, (long long)r->count);
 }
 
 tensor *build_tensor_sparse(build *b, wire_span span, const char *where) {
-    const model_list values = model_meta_list(b->file, b->frames, span, 1), indices = model_meta_list(b->file, b->frames, span, 2);
-    if (values.count != 1 || indices.count > 1) build_fail(b, "%s at byte %llu: has no values, or more than one set of them", where, (unsigned long long)span.offset);
+    const model_list values = model_meta_list(b->file, b->frames, span, 1),
+                     indices = model_meta_list(b->file, b->frames, span, 2);
+    if (values.count != 1 || indices.count > 1)
+        build_fail(b, "%s at byte %llu: has no values, or more than one set of them", where,
+                   (unsigned long long)span.offset);
     const tensor *v = build_tensor(b, values.items[0], where);
     char text[400];
     snprintf(text, sizeof text, "%s '%.200s'", where, v->name);
@@ -224,7 +241,8 @@ tensor *build_tensor_sparse(build *b, wire_span span, const char *where) {
     c->message = span;
     c->values = v;
     c->indices = i;
-    c->blob = (blob){.offset = (int64_t)span.offset, .length = (int64_t)span.size, .why_unreachable = v->blob->why_unreachable};
+    c->blob = (blob){
+        .offset = (int64_t)span.offset, .length = (int64_t)span.size, .why_unreachable = v->blob->why_unreachable};
     if (i && !c->blob.why_unreachable) c->blob.why_unreachable = i->blob->why_unreachable;
     return made(&r, v->name, c);
 }

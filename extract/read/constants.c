@@ -30,7 +30,8 @@ static void from_typed(model *m, const constant *c, raw_writer *r) {
         const bool fixed32 = field.number == 4, fixed64 = field.number == 10;
         if (!fixed32 && !fixed64 && field.number != 5 && field.number != 7 && field.number != 11) continue;
         wire inner = wire_inside(&w, field.payload);
-        while (inner.pos < inner.end && r->used < r->size) put(r, fixed32 ? wire_fixed32(&inner) : fixed64 ? wire_fixed64(&inner) : wire_varint(&inner), width);
+        while (inner.pos < inner.end && r->used < r->size)
+            put(r, fixed32 ? wire_fixed32(&inner) : fixed64 ? wire_fixed64(&inner) : wire_varint(&inner), width);
     }
 }
 
@@ -44,7 +45,10 @@ static const uint8_t *raw_bytes(model *m, const constant *c, int64_t count) {
         external_read(m->guard, c->external, (uint64_t)c->blob.offset, r.bytes, size);
     } else {
         from_typed(m, c, &r);
-        if (r.used != size) guard_fail(m->guard, STATUS_INPUT, "the tensor at byte %llu: holds fewer values than its dimensions ask for", (unsigned long long)c->message.offset);
+        if (r.used != size)
+            guard_fail(m->guard, STATUS_INPUT,
+                       "the tensor at byte %llu: holds fewer values than its dimensions ask for",
+                       (unsigned long long)c->message.offset);
     }
     return r.bytes;
 }
@@ -55,7 +59,8 @@ static const value *read_dense(model *m, const constant *c, int64_t count) {
     int64_t *i = whole ? arena_array(m->arena, int64_t, count) : NULL;
     double *f = whole ? NULL : arena_array(m->arena, double, count);
     for (int64_t k = 0; k < count; k++) {
-        const bool known = whole ? constants_int(c->info->type, bytes, k, &i[k]) : constants_float(c->info->type, bytes, k, &f[k]);
+        const bool known =
+            whole ? constants_int(c->info->type, bytes, k, &i[k]) : constants_float(c->info->type, bytes, k, &f[k]);
         if (!known) return NULL;
     }
     value *v = arena_zalloc(m->arena, sizeof *v);
@@ -74,27 +79,30 @@ static int64_t position(model *m, const constant *c, const value *indices, int64
         outside = outside || here < 0 || here >= x->dims[axis];
         at = outside ? 0 : at * x->dims[axis] + here;
     }
-    if (outside) guard_fail(m->guard, STATUS_INPUT, "sparse tensor '%.200s': an index lies outside its dimensions", c->values->name);
+    if (outside)
+        guard_fail(m->guard, STATUS_INPUT, "sparse tensor '%.200s': an index lies outside its dimensions",
+                   c->values->name);
     return at;
 }
 
 static const value *read_sparse(model *m, const constant *c, int64_t count) {
     const value *values = read_values(m, c->values, count);
-    const value *indices = c->indices ? read_values(m, c->indices, checked_mul(count, c->info->rank > 1 ? c->info->rank : 1)) : NULL;
+    const value *indices =
+        c->indices ? read_values(m, c->indices, checked_mul(count, c->info->rank > 1 ? c->info->rank : 1)) : NULL;
     if (!values || (values->n > 0 && !indices)) return NULL;
     int64_t *i = values->i ? arena_array(m->arena, int64_t, count) : NULL;
-    double *f = values->i ? NULL : arena_array(m->arena, double, count);
+    double *f = values->f ? arena_array(m->arena, double, count) : NULL;
     for (int64_t k = 0; k < values->n; k++) {
         const int64_t at = position(m, c, indices, k, count);
         if (i) i[at] = values->i[k];
-        if (f) f[at] = values->f[k];
+        if (f && values->f) f[at] = values->f[k];
     }
     value *v = arena_zalloc(m->arena, sizeof *v);
     *v = (value){.n = count, .i = i, .f = f};
     return v;
 }
 
-const value *read_values(model *m, const tensor *t, int64_t max) { // NOLINT(misc-no-recursion): a sparse tensor's parts are dense
+const value *read_values(model *m, const tensor *t, int64_t max) { // recursion: a sparse tensor's parts are dense
     const constant *c = (const constant *)(const void *)t->blob;
     if (!c || c->blob.why_unreachable) return NULL;
     const dtype_class cls = dtype_get(c->info->type)->cls;

@@ -8,10 +8,10 @@
 
 /* What every blob of a tensor that the reader made really is. */
 typedef struct constant {
-    blob blob;        /* first: a tensor points to it */
-    const info *info; /* dtype and dims */
-    wire_span message;             /* the tensor message, for typed fields */
-    const external_file *external; /* NULL: inside the model */
+    blob blob;                      /* first: a tensor points to it */
+    const info *info;               /* dtype and dims */
+    wire_span message;              /* the tensor message, for typed fields */
+    const external_file *external;  /* NULL: inside the model */
     const tensor *values, *indices; /* sparse: both set */
 } constant;
 

@@ -1,5 +1,5 @@
-/* One element of raw data as a number, for every numeric data type. Bytes are little-endian; types of less than a byte are
- * packed from the low end. */
+/* One element of raw data as a number, for every numeric data type. Bytes are little-endian; types of less than a byte
+ * are packed from the low end. */
 #include "extract/read/constants.h"
 
 #include <math.h>
@@ -31,7 +31,8 @@ static const float_format *format_of(dtype type) {
 }
 
 static double decode_float(const float_format *f, uint64_t bits) {
-    const uint64_t mantissa_mask = ((uint64_t)1 << f->mantissa_bits) - 1, exponent_mask = ((uint64_t)1 << f->exponent_bits) - 1;
+    const uint64_t mantissa_mask = ((uint64_t)1 << f->mantissa_bits) - 1,
+                   exponent_mask = ((uint64_t)1 << f->exponent_bits) - 1;
     const uint64_t mantissa = bits & mantissa_mask, exponent = bits >> f->mantissa_bits & exponent_mask;
     const bool negative = f->is_signed && (bits >> (f->mantissa_bits + f->exponent_bits) & 1);
     const double sign = negative ? -1.0 : 1.0;

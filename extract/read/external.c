@@ -1,10 +1,11 @@
-/* The rule for external data. A location is a relative path without "..". What it leads to, all links followed, must lie
+/* The rule for external data. A location is a relative path without "..". What it leads to, all links followed, must
+ * lie
  *   - under the folder in which the model lies as given, or
- *   - where the model itself is a link, in the very folder in which the file lies that it links to. That is how model hubs lay out
- *     a model: a folder of links into one store of blobs. Who could put a link to the model there has chosen that store.
- * A hard link has no target to look at, only a count of names: a file with names that are not under the model's folder is refused,
- * unless the model has such names too: then the folder was made by linking, from a store on the same file system.
- * Only regular files are opened, and nothing here can block. */
+ *   - where the model itself is a link, in the very folder in which the file lies that it links to. That is how model
+ * hubs lay out a model: a folder of links into one store of blobs. Who could put a link to the model there has chosen
+ * that store. A hard link has no target to look at, only a count of names: a file with names that are not under the
+ * model's folder is refused, unless the model has such names too: then the folder was made by linking, from a store on
+ * the same file system. Only regular files are opened, and nothing here can block. */
 #include "extract/read/external.h"
 
 #include <dirent.h>
@@ -22,7 +23,8 @@ void external_init(external *e, arena *a, const char *model_path) {
     map_init(&e->files, a);
 }
 
-__attribute__((format(printf, 3, 4))) static _Noreturn void refuse(external *e, const char *location, const char *format, ...) {
+__attribute__((format(printf, 3, 4))) static _Noreturn void refuse(external *e, const char *location,
+                                                                   const char *format, ...) {
     char text[700];
     va_list args;
     va_start(args, format);
@@ -49,7 +51,8 @@ static void prepare(external *e) {
     if (e->folder) return;
     const char *folder = resolved(e->arena, folder_of(e->arena, e->model));
     const char *model = resolved(e->arena, e->model);
-    if (!folder || !model || stat(model, &e->about) != 0) guard_fail(e->arena->guard, STATUS_ENVIRONMENT, "%s: its folder cannot be read: %s", e->model, strerror(errno));
+    if (!folder || !model || stat(model, &e->about) != 0)
+        guard_fail(e->arena->guard, STATUS_ENVIRONMENT, "%s: its folder cannot be read: %s", e->model, strerror(errno));
     e->folder = folder;
     struct stat link;
     if (lstat(e->model, &link) == 0 && S_ISLNK(link.st_mode)) e->store = folder_of(e->arena, model);
@@ -74,13 +77,14 @@ static void check_location(external *e, const char *location) {
     for (const char *part = location; part;) {
         const char *slash = strchr(part, '/');
         const size_t n = slash ? (size_t)(slash - part) : strlen(part);
-        if (n == 2 && part[0] == '.' && part[1] == '.') refuse(e, location, "paths with '..' are not followed; external data lies beside its model");
+        if (n == 2 && part[0] == '.' && part[1] == '.')
+            refuse(e, location, "paths with '..' are not followed; external data lies beside its model");
         part = slash ? slash + 1 : NULL;
     }
 }
 
 /* How many names of a file lie under a folder. Bounded, and links to folders are not followed. */
-static uint64_t names_under(const char *folder, const struct stat *file, int depth, int *entries) { // NOLINT(misc-no-recursion)
+static uint64_t names_under(const char *folder, const struct stat *file, int depth, int *entries) {
     DIR *d = opendir(folder);
     if (!d) return 0;
     uint64_t found = 0;
@@ -93,7 +97,8 @@ static uint64_t names_under(const char *folder, const struct stat *file, int dep
         if (fstatat(dirfd(d), entry->d_name, &s, AT_SYMLINK_NOFOLLOW) != 0) continue;
         if (s.st_ino == file->st_ino && s.st_dev == file->st_dev) found++;
         if (!S_ISDIR(s.st_mode) || depth >= MAX_FOLDERS) continue;
-        if ((size_t)snprintf(path, sizeof path, "%s/%s", folder, entry->d_name) < sizeof path) found += names_under(path, file, depth + 1, entries);
+        if ((size_t)snprintf(path, sizeof path, "%s/%s", folder, entry->d_name) < sizeof path)
+            found += names_under(path, file, depth + 1, entries);
     }
     closedir(d);
     return found;
@@ -108,7 +113,8 @@ static void check_hard_links(external *e, const char *location, const char *path
     if (s->st_nlink < 2) return;
     const char *home = is_under(path, e->folder) ? e->folder : e->store;
     if (!has_names_outside(home, s)) return;
-    const bool model_too = s->st_dev == e->about.st_dev && has_names_outside(e->store ? e->store : e->folder, &e->about);
+    const bool model_too =
+        s->st_dev == e->about.st_dev && has_names_outside(e->store ? e->store : e->folder, &e->about);
     if (!model_too) refuse(e, location, "is a hard link to a file outside the model's folder; copy the file instead");
 }
 
@@ -124,15 +130,20 @@ static external_file *unreachable(external *e, external_file *f, int error) {
 }
 
 /* Opens what a path is now, whatever that is, without waiting; -1 with errno. */
-static int open_quietly(const char *path) { return open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOFOLLOW | O_NOCTTY); }
+static int open_quietly(const char *path) {
+    return open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOFOLLOW | O_NOCTTY);
+}
 
-/* Where a location leads: the folder as given comes first; a link to a model elsewhere may have left its data there. NULL with errno. */
+/* Where a location leads: the folder as given comes first; a link to a model elsewhere may have left its data there.
+ * NULL with errno. */
 static const char *locate(external *e, const char *location) {
     const char *path = resolved(e->arena, arena_printf(e->arena, "%s/%s", e->folder, location));
-    if (path && !is_allowed(e, path)) refuse(e, location, "leads out of the model's folder; put the file beside the model");
+    if (path && !is_allowed(e, path))
+        refuse(e, location, "leads out of the model's folder; put the file beside the model");
     if (path || !e->store || errno != ENOENT) return path;
     path = resolved(e->arena, arena_printf(e->arena, "%s/%s", e->store, location));
-    if (path && !is_under(path, e->store)) refuse(e, location, "leads out of the model's folder; put the file beside the model");
+    if (path && !is_under(path, e->store))
+        refuse(e, location, "leads out of the model's folder; put the file beside the model");
     return path;
 }
 
@@ -153,7 +164,8 @@ static external_file *find_new(external *e, const char *location) {
     struct stat opened;
     const int bad = fstat(fd, &opened);
     close(fd);
-    if (bad || opened.st_ino != s.st_ino || opened.st_dev != s.st_dev) refuse(e, location, "was replaced while it was looked at");
+    if (bad || opened.st_ino != s.st_ino || opened.st_dev != s.st_dev)
+        refuse(e, location, "was replaced while it was looked at");
     f->path = path;
     f->size = (uint64_t)opened.st_size;
     f->device = opened.st_dev;

@@ -26,7 +26,8 @@ typedef struct external {
 } external;
 
 void external_init(external *e, arena *a, const char *model_path);
-/* Looked at once per location. Fails (exit 3) where the location is forbidden; a missing file is normal and has a `why`. */
+/* Looked at once per location. Fails (exit 3) where the location is forbidden; a missing file is normal and has a
+ * `why`. */
 const external_file *external_find(external *e, const char *location);
 /* Reads from a file that was found; fails where it is no longer the same. */
 void external_read(guard *g, const external_file *f, uint64_t offset, void *bytes, size_t size);

@@ -1,4 +1,5 @@
-/* Opens, maps and closes a model file. Only a regular file is a model: anything else could block, never end or change. */
+/* Opens, maps and closes a model file. Only a regular file is a model: anything else could block, never end or change.
+ */
 #include "extract/read/model_file.h"
 
 #include <errno.h>
@@ -9,11 +10,9 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-enum {
-    LARGE_FIELD = 1 << 16,   /* smaller ones leave no page unread anyway */
-    PAGES_AROUND = 1 << 17,  /* what the kernel maps around the two ends of a large field */
-    RESIDENT_BYTES = 1 << 23 /* give the pages back after so many */
-};
+static const uint64_t LARGE_FIELD = 1 << 16; /* smaller ones leave no page unread anyway */
+static const uint64_t AROUND = 1 << 21;      /* how far around a touched byte the kernel may map pages */
+enum { MAX_PASSED = 16 };                    /* large fields between two times of giving pages back */
 
 static const char *kind_of(mode_t mode) {
     if (S_ISDIR(mode)) return "a folder";
@@ -23,9 +22,15 @@ static const char *kind_of(mode_t mode) {
     return "not a regular file";
 }
 
+static bool is_machines_fault(int error) {
+    return error == EMFILE || error == ENFILE || error == ENOMEM || error == EIO;
+}
+
 /* Opens and maps, or says why not. Owns nothing afterwards but the map. */
 static status_code map_file(const char *path, const uint8_t **base, uint64_t *size, status *st) {
     int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
+    if (fd < 0 && is_machines_fault(errno))
+        return status_set(st, STATUS_ENVIRONMENT, "%s: cannot be opened: %s", path, strerror(errno));
     if (fd < 0) return status_set(st, STATUS_INPUT, "cannot be opened: %s", strerror(errno));
     struct stat s;
     void *bytes = MAP_FAILED;
@@ -53,7 +58,8 @@ model_file *read_open(arena *a, const char *path) {
     memcpy(f->path, path, length);
     f->guard = a->guard;
     arena_init(&f->messages, a->guard, a->limit / 4);
-    arena_init(&f->frames, a->guard, a->limit);
+    arena_init(&f->frames, a->guard, a->limit / 2);
+    arena_init(&f->tables, a->guard, a->limit / 2);
     status st = {0};
     if (map_file(path, &f->base, &f->size, &st) != STATUS_OK) {
         free(f);
@@ -71,16 +77,33 @@ void read_close(model_file *f) {
     munmap((void *)(uintptr_t)f->base, (size_t)f->size);
     arena_free(&f->messages);
     arena_free(&f->frames);
+    arena_free(&f->tables);
     free(f);
 }
 
-wire model_file_wire(const model_file *f) { return (wire){.base = f->base, .pos = 0, .end = f->size, .guard = f->guard}; }
+wire model_file_wire(const model_file *f) {
+    return (wire){.base = f->base, .pos = 0, .end = f->size, .guard = f->guard};
+}
 
-void model_file_passed(void *file, uint64_t bytes) {
-    if (bytes < LARGE_FIELD) return;
+static void give_back(const model_file *f, uint64_t from, uint64_t to) {
+    madvise((void *)(uintptr_t)(f->base + from), (size_t)(to - from), MADV_DONTNEED);
+}
+
+/* Only the stretch since the last time: walking the page tables of the whole file each time would cost more than
+ * reading it. */
+void model_file_passed(void *file, wire_span field) {
+    if (field.size < LARGE_FIELD) return;
     model_file *f = file;
-    f->touched += PAGES_AROUND;
-    if (f->touched < RESIDENT_BYTES) return;
-    madvise((void *)(uintptr_t)f->base, (size_t)f->size, MADV_DONTNEED);
-    f->touched = 0;
+    const uint64_t end = field.offset + field.size;
+    if (f->passed == 0 || field.offset < f->passed_from) f->passed_from = field.offset;
+    if (f->passed == 0 || end > f->passed_to) f->passed_to = end;
+    if (++f->passed < MAX_PASSED) return;
+    const uint64_t from = f->passed_from > AROUND ? (f->passed_from - AROUND) / AROUND * AROUND : 0;
+    give_back(f, from, f->size - f->passed_to > AROUND ? f->passed_to + AROUND : f->size);
+    f->passed = 0;
+}
+
+void model_file_rest(model_file *f) {
+    give_back(f, 0, f->size);
+    f->passed = 0;
 }

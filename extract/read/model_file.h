@@ -1,5 +1,5 @@
-/* The mapped model and what reading it needs besides the run's arena. Not in the arena itself, because it must outlive a run
- * that failed: read_close gives everything back, whatever was reached. */
+/* The mapped model and what reading it needs besides the run's arena. Not in the arena itself, because it must outlive
+ * a run that failed: read_close gives everything back, whatever was reached. */
 #ifndef EXTRACT_READ_MODEL_FILE_H
 #define EXTRACT_READ_MODEL_FILE_H
 
@@ -12,15 +12,18 @@ struct model_file {
     uint64_t size;
     arena messages;   /* the one message that is unpacked at the moment */
     arena frames;     /* name tables and lists of the graphs that are being built; last in, first out */
+    arena tables;     /* what is looked up from all graphs, but no longer than they are built */
     arena_mark floor; /* of messages */
-    uint64_t touched; /* bytes of the map that may be resident by now */
-    char path[];      /* as given */
+    int passed;       /* large fields stepped over since pages were given back, and between which bytes */
+    uint64_t passed_from, passed_to;
+    char path[]; /* as given */
 };
 
 /* The whole file, to be read. */
 wire model_file_wire(const model_file *f);
-/* Notes that a large field was stepped over. The pages around it were read from the page cache with their neighbours; now and then
- * all are given back, so that a file of many gigabytes stays out of the process. A wire_schema_passed. */
-void model_file_passed(void *file, uint64_t bytes);
+/* Notes that a large field was stepped over. The pages around it were read from the page cache with their neighbours;
+ * now and then all are given back, so that a file of many gigabytes stays out of the process. A wire_schema_passed. */
+void model_file_passed(void *file, wire_span field);
+void model_file_rest(model_file *f); /* gives the pages back now: most of the reading is done */
 
 #endif

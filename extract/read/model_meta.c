@@ -1,5 +1,5 @@
-/* From spans of the file to decoded metadata, one message at a time: the metadata fields alone are gathered and given to
- * protobuf-c, which would otherwise copy weights and whole graphs as fields it does not know. */
+/* From spans of the file to decoded metadata, one message at a time: the metadata fields alone are gathered and given
+ * to protobuf-c, which would otherwise copy weights and whole graphs as fields it does not know. */
 #include "extract/read/model_meta.h"
 
 #include "onnx_meta.pb-c.h"
@@ -49,7 +49,8 @@ static const uint8_t *gather(model_file *f, wire_kind kind, wire_span span, size
     while (wire_next(&w, &field)) {
         if (!wire_schema_rule(kind, field.number)->meta) continue;
         const size_t size = (size_t)(w.pos - field.start);
-        if (size > *length - at) wire_fail(&w, field.start, "the file was changed while it was read; run again when nothing writes to it");
+        if (size > *length - at)
+            wire_fail(&w, field.start, "the file was changed while it was read; run again when nothing writes to it");
         memcpy(bytes + at, f->base + field.start, size);
         at += size;
     }
@@ -78,7 +79,8 @@ model_list model_meta_list(model_file *f, arena *a, wire_span span, uint32_t num
     const wire file = model_file_wire(f);
     model_list list = {0};
     wire_field field;
-    for (wire w = wire_inside(&file, span); wire_next(&w, &field);) list.count += field.number == number && field.type == WIRE_BYTES;
+    for (wire w = wire_inside(&file, span); wire_next(&w, &field);)
+        list.count += field.number == number && field.type == WIRE_BYTES;
     if (list.count == 0) return list;
     list.items = arena_array(a, wire_span, list.count);
     size_t n = 0;
@@ -96,6 +98,7 @@ void model_meta_index(model_file *f, arena *a, wire_kind kind, wire_span span, m
     for (wire w = wire_inside(&file, span); wire_next(&w, &field);) {
         const wire_rule *rule = wire_schema_rule(kind, field.number);
         if (rule->form == WIRE_FORM_MESSAGE && !rule->meta) index->fields[field.number].count++;
+        model_file_passed(f, field.payload);
     }
     for (int k = 0; k < WIRE_SCHEMA_FIELDS; k++) {
         if (index->fields[k].count) index->fields[k].items = arena_array(a, wire_span, index->fields[k].count);
@@ -104,8 +107,9 @@ void model_meta_index(model_file *f, arena *a, wire_kind kind, wire_span span, m
         const wire_rule *rule = wire_schema_rule(kind, field.number);
         if (rule->form != WIRE_FORM_MESSAGE || rule->meta) continue;
         const size_t n = filled[field.number]++;
-        if (n >= index->fields[field.number].count) wire_fail(&w, field.start, "the file was changed while it was read; run again when nothing writes to it");
+        if (n >= index->fields[field.number].count)
+            wire_fail(&w, field.start, "the file was changed while it was read; run again when nothing writes to it");
         index->fields[field.number].items[n] = field.payload;
-        model_file_passed(f, field.payload.size);
+        model_file_passed(f, field.payload);
     }
 }

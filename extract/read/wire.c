@@ -17,7 +17,8 @@ uint64_t wire_varint(wire *w) {
     const uint64_t start = w->pos;
     uint64_t value = 0;
     for (int shift = 0; shift < 70; shift += 7) {
-        if (w->pos >= w->end) wire_fail(w, start, "a number runs past the end of its message; the file is cut short or damaged");
+        if (w->pos >= w->end)
+            wire_fail(w, start, "a number runs past the end of its message; the file is cut short or damaged");
         const uint8_t byte = w->base[w->pos++];
         if (shift == 63 && byte > 1) break;
         value |= (uint64_t)(byte & 0x7f) << shift;
@@ -28,7 +29,8 @@ uint64_t wire_varint(wire *w) {
 
 static uint64_t wire_fixed(wire *w, int size) {
     if (w->end - w->pos < (uint64_t)size) {
-        wire_fail(w, w->pos, "a number of %d bytes runs past the end of its message; the file is cut short or damaged", size);
+        wire_fail(w, w->pos, "a number of %d bytes runs past the end of its message; the file is cut short or damaged",
+                  size);
     }
     uint64_t value = 0;
     for (int i = 0; i < size; i++) value |= (uint64_t)w->base[w->pos + (uint64_t)i] << (8 * i);
@@ -51,7 +53,9 @@ static void wire_length(wire *w, wire_field *f) {
     const uint64_t at = w->pos;
     const uint64_t size = wire_varint(w);
     if (size > w->end - w->pos) {
-        wire_fail(w, at, "a field of %llu bytes runs past the end of its message, which has %llu left; the file is cut short or damaged",
+        wire_fail(w, at,
+                  "a field of %llu bytes runs past the end of its message, which has %llu left; the file is cut short "
+                  "or damaged",
                   (unsigned long long)size, (unsigned long long)(w->end - w->pos));
     }
     f->payload = (wire_span){w->pos, size};
@@ -63,7 +67,9 @@ bool wire_next(wire *w, wire_field *f) {
     f->start = w->pos;
     const uint64_t tag = wire_varint(w);
     const uint64_t number = tag >> 3;
-    if (number == 0 || number > 0x1fffffff) wire_fail(w, f->start, "field number %llu does not exist; the file is damaged or not an ONNX model", (unsigned long long)number);
+    if (number == 0 || number > 0x1fffffff)
+        wire_fail(w, f->start, "field number %llu does not exist; the file is damaged or not an ONNX model",
+                  (unsigned long long)number);
     f->number = (uint32_t)number;
     f->value = 0;
     f->payload = (wire_span){w->pos, 0};
@@ -75,7 +81,9 @@ bool wire_next(wire *w, wire_field *f) {
         f->type = WIRE_BYTES;
         wire_length(w, f);
         return true;
-    default: wire_fail(w, f->start, "wire type %d is not used by ONNX; the file is damaged or not an ONNX model", (int)(tag & 7));
+    default:
+        wire_fail(w, f->start, "wire type %d is not used by ONNX; the file is damaged or not an ONNX model",
+                  (int)(tag & 7));
     }
     f->type = (wire_type)(tag & 7);
     f->payload.size = w->pos - f->payload.offset;

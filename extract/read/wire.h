@@ -1,5 +1,6 @@
-/* A bounded reader of the protobuf wire format over bytes in memory. It never reads outside what it was given, and whatever
- * is wrong ends the run through the guard with the offset of the byte at fault. Groups are refused: ONNX has none. */
+/* A bounded reader of the protobuf wire format over bytes in memory. It never reads outside what it was given, and
+ * whatever is wrong ends the run through the guard with the offset of the byte at fault. Groups are refused: ONNX has
+ * none. */
 #ifndef EXTRACT_READ_WIRE_H
 #define EXTRACT_READ_WIRE_H
 

@@ -1,5 +1,5 @@
-/* What each ONNX message may hold, as a table: which wire type a field must have, what a nested message is, and which fields
- * are metadata that protobuf-c unpacks. And the check of a whole file against that table. */
+/* What each ONNX message may hold, as a table: which wire type a field must have, what a nested message is, and which
+ * fields are metadata that protobuf-c unpacks. And the check of a whole file against that table. */
 #ifndef EXTRACT_READ_WIRE_SCHEMA_H
 #define EXTRACT_READ_WIRE_SCHEMA_H
 
@@ -54,9 +54,9 @@ typedef struct wire_rule {
 const wire_rule *wire_schema_rule(wire_kind kind, uint32_t number); /* never NULL */
 const char *wire_schema_name(wire_kind kind);
 
-/* Checks the whole file: every field of every message that extract_ops will look at, and how deep they nest. `passed` (may be
- * NULL) is told of every large field that was stepped over. */
-typedef void wire_schema_passed(void *context, uint64_t bytes);
+/* Checks the whole file: every field of every message that extract_ops will look at, and how deep they nest. `passed`
+ * (may be NULL) is told of every large field that was stepped over. */
+typedef void wire_schema_passed(void *context, wire_span field);
 void wire_schema_check(const wire *file, wire_schema_passed *passed, void *context);
 
 #endif

@@ -44,7 +44,7 @@ void shape_const_constant(infer *c) {
 /* Dims from a known input of integers. False, and the node marked, where they are not known. */
 static bool dims_of_input(infer *c, int i, int *rank, const int64_t **dims) {
     int64_t n;
-    if (!infer_ints(c, i, dims, &n)) {
+    if (!value_index_ints(c, i, dims, &n)) {
         infer_unresolved(c, "its shape is the value of input %d, which is not known", i);
         return false;
     }

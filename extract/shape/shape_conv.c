@@ -77,15 +77,18 @@ static bool pads_from_input(infer *c, shape_window *w) {
 }
 
 static int64_t transpose_size(infer *c, const shape_window *w, int k, int64_t size, int64_t extra) {
-    if (w->pad == WINDOW_SAME_UPPER || w->pad == WINDOW_SAME_LOWER) return checked_mul(size, w->stride[k]);
+    bool same = w->pad == WINDOW_SAME_UPPER || w->pad == WINDOW_SAME_LOWER;
+    if (size == 0) return 0;
     int64_t out = checked_mul(w->stride[k], checked_sub(size, 1));
     out = checked_add(out, checked_add(extra, 1));
     out = checked_add(out, checked_mul(w->kernel[k] - 1, w->dilation[k]));
     out = checked_sub(out, checked_add(w->before[k], w->after[k]));
-    if (out <= 0 && size > 0)
+    /* Automatic padding cuts the output to the strided size, but never adds to it. */
+    if (same && out > checked_mul(size, w->stride[k])) out = checked_mul(size, w->stride[k]);
+    if (out <= 0)
         infer_fail(c, "nothing is left of spatial dimension %d after padding (%" PRId64 "); input 0 is %s", k, out,
                    shape_need_text(c, 0));
-    return size > 0 ? out : 0;
+    return out;
 }
 
 /* Weights are [C, M/group, k...]. */

@@ -66,7 +66,7 @@ void shape_data_compress(infer *c) {
         if (value_at(v, k) != 0) kept[n++] = k;
     dims[axis] = n;
     if (value_index_small(from->rank, dims)) data = small_value(c, 0);
-    if (data) {
+    if (data && n > 0) {
         int64_t inner = value_index_count(from->rank - axis - 1, dims + axis + 1),
                 total = value_index_count(from->rank, dims);
         int64_t *source = arena_array(c->arena, int64_t, total);

@@ -92,11 +92,27 @@ static const char *binary_name(infer *c) {
     return name;
 }
 
+/* PRelu's slope adapts to its input, never the other way round; before opset 7 it was one slope per channel. */
+static bool prelu(infer *c) {
+    int64_t dims[INFO_MAX_RANK];
+    if (strcmp(c->node->op_type, "PRelu")) return false;
+    if (!value_index_need(c, 0) || !value_index_need(c, 1)) return true;
+    const info *x = infer_in(c, 0), *slope = infer_in(c, 1);
+    bool fits = infer_opset(c) < 7;
+    if (!fits) {
+        int rank = infer_broadcast(c, x->rank, x->dims, slope->rank, slope->dims, dims);
+        fits = rank == x->rank && (rank == 0 || !memcmp(dims, x->dims, sizeof *dims * (size_t)rank));
+    }
+    if (!fits) infer_fail(c, "slope %s does not fit %s", info_text(c->arena, slope), info_text(c->arena, x));
+    infer_set(c, 0, x->type, x->rank, x->dims);
+    return true;
+}
+
 void shape_elementwise_binary(infer *c) {
     int rank;
     int64_t dims[INFO_MAX_RANK];
     value_operand x, y;
-    if (!broadcast_pair(c, dims, &rank)) return;
+    if (prelu(c) || !broadcast_pair(c, dims, &rank)) return;
     dtype type = infer_type(c, 0) != DTYPE_NONE ? infer_type(c, 0) : infer_type(c, 1);
     const value *v = NULL;
     if (operands(c, rank, dims, &x, &y))
@@ -177,11 +193,12 @@ static const value *where_values(infer *c, int rank, const int64_t *dims, dtype 
     const value *r = value_index_new(c->arena, type, n, &i, &f);
     for (int64_t k = 0; k < n; k++) {
         int s = chosen->i[from_cond[k]] ? 0 : 1;
-        if ((side[s]->i != NULL) != (i != NULL)) return NULL;
+        const value *v = side[s];
+        if (!v || (v->i != NULL) != (i != NULL)) return NULL;
         if (i)
-            i[k] = side[s]->i[from[s][k]];
+            i[k] = v->i[from[s][k]];
         else
-            f[k] = side[s]->f[from[s][k]];
+            f[k] = v->f[from[s][k]];
     }
     return r;
 }

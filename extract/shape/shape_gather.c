@@ -13,6 +13,15 @@ static int64_t checked_index(infer *c, int64_t index, int64_t dim) {
     return index < 0 ? index + dim : index;
 }
 
+/* Both inputs are tensors of known shape, and the indices are integers. */
+static bool inputs_fit(infer *c) {
+    if (!value_index_need(c, 0) || !value_index_need(c, 1)) return false;
+    const info *at = infer_in(c, 1);
+    if (at->type != DTYPE_NONE && dtype_get(at->type)->cls != DTYPE_CLASS_INT)
+        infer_fail(c, "indices must be integers, not %s", info_text(c->arena, at));
+    return true;
+}
+
 /* Known integer indices (input 1), else NULL. */
 static const value *known_indices(infer *c) {
     const value *v = value_index_known(c, 1, 1) ? infer_value(c, 1) : NULL;
@@ -26,7 +35,7 @@ static const value *known_data(infer *c, int rank, const int64_t *dims) {
 
 void shape_gather(infer *c) {
     int64_t dims[INFO_MAX_RANK];
-    if (!value_index_need(c, 0) || !value_index_need(c, 1)) return;
+    if (!inputs_fit(c)) return;
     const info *x = infer_in(c, 0), *at = infer_in(c, 1);
     int axis = infer_axis(c, infer_attr_int(c, "axis", 0), x->rank), rank = x->rank - 1 + at->rank, n = 0;
     if (rank > INFO_MAX_RANK) infer_fail(c, "would have %d dimensions", rank);
@@ -50,7 +59,7 @@ void shape_gather(infer *c) {
 }
 
 void shape_gather_elements(infer *c) {
-    if (!value_index_need(c, 0) || !value_index_need(c, 1)) return;
+    if (!inputs_fit(c)) return;
     const info *x = infer_in(c, 0), *at = infer_in(c, 1);
     int64_t strides[INFO_MAX_RANK], own[INFO_MAX_RANK];
     int axis = infer_axis(c, infer_attr_int(c, "axis", 0), x->rank);
@@ -100,7 +109,7 @@ static const value *gather_nd_values(infer *c, const value *indices, int batch, 
 
 void shape_gather_nd(infer *c) {
     int64_t dims[INFO_MAX_RANK];
-    if (!value_index_need(c, 0) || !value_index_need(c, 1)) return;
+    if (!inputs_fit(c)) return;
     const info *x = infer_in(c, 0), *at = infer_in(c, 1);
     int64_t batch = infer_attr_int(c, "batch_dims", 0);
     if (at->rank < 1 || batch < 0 || batch >= at->rank || batch >= x->rank)

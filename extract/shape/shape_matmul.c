@@ -113,6 +113,7 @@ static void einsum_term(infer *c, einsum *e, const char *term, size_t n, const i
 /* The output term spelled out: the ellipsis' dimensions, then letters. */
 static int einsum_output(infer *c, const einsum *e, const char *term, int64_t *dims) {
     int rank = 0;
+    bool seen[128] = {false};
     for (size_t k = 0; term[k]; k++) {
         if (isspace((unsigned char)term[k])) continue;
         if (term[k] == '.') {
@@ -125,6 +126,8 @@ static int einsum_output(infer *c, const einsum *e, const char *term, int64_t *d
         }
         int letter = (unsigned char)term[k];
         if (letter > 127 || e->size[letter] < 0) infer_fail(c, "its output has an index that no operand has");
+        if (seen[letter]) infer_fail(c, "its output has index '%c' twice", letter);
+        seen[letter] = true;
         if (rank >= INFO_MAX_RANK) infer_fail(c, "its equation has too many indices");
         dims[rank++] = e->size[letter];
     }

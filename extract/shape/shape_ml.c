@@ -99,9 +99,9 @@ void shape_ml_feature_vectorizer(infer *c) {
         for (int64_t k = 0; k < n; k++) sum = checked_add(sum, widths[k]);
     } else {
         for (int k = 0; k < infer_in_count(c); k++)
-            sum = checked_add(sum, shape_need_rank(c, k, 1, 2) == 2 ? infer_dim(c, k, 1) : 1);
+            sum = checked_add(sum, infer_dim(c, k, shape_need_rank(c, k, 1, 2) - 1));
     }
-    infer_set(c, 0, DTYPE_FP32, 2, (int64_t[]){infer_rank(c, 0) >= 1 ? infer_dim(c, 0, 0) : 1, sum});
+    infer_set(c, 0, DTYPE_FP32, 2, (int64_t[]){rows(c), sum});
 }
 
 /* The type of the values is that of the attribute that lists them; the first form maps between text and numbers. */

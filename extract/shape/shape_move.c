@@ -84,7 +84,7 @@ void shape_move_tile(infer *c) {
     int64_t n, dims[INFO_MAX_RANK], strides[INFO_MAX_RANK];
     if (!value_index_need(c, 0)) return;
     const info *x = infer_in(c, 0);
-    if (!infer_ints(c, 1, &repeats, &n)) {
+    if (!value_index_ints(c, 1, &repeats, &n)) {
         infer_unresolved(c, "how often it repeats is the value of input 1, which is not known");
         return;
     }
@@ -102,7 +102,7 @@ void shape_move_tile(infer *c) {
     value_index_strides(x->rank, x->dims, strides);
     for (int d = 0; d < x->rank; d++) {
         parts[d] = value_index_axis(c->arena, dims[d], 0, 1);
-        for (int64_t k = 0; k < dims[d]; k++) parts[d][k] = k % x->dims[d] * strides[d];
+        for (int64_t k = 0; k < dims[d]; k++) parts[d][k] = checked_mul(k % x->dims[d], strides[d]);
     }
     set_moved(c, x->rank, dims, parts, v);
 }
@@ -112,7 +112,7 @@ void shape_move_expand(infer *c) {
     int64_t n, dims[INFO_MAX_RANK];
     if (!value_index_need(c, 0)) return;
     const info *x = infer_in(c, 0);
-    if (!infer_ints(c, 1, &asked, &n)) {
+    if (!value_index_ints(c, 1, &asked, &n)) {
         infer_unresolved(c, "its shape is the value of input 1, which is not known");
         return;
     }

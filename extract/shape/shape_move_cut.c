@@ -43,7 +43,8 @@ void shape_move_concat(infer *c) {
     for (int k = 0; k < n; k++)
         if (!value_index_need(c, k)) return;
     const info *first = infer_in(c, 0);
-    int axis = infer_axis(c, infer_attr_int(c, "axis", infer_opset(c) < 4 ? 1 : 0), first->rank);
+    if (infer_opset(c) >= 4 && !infer_attr(c, "axis")) infer_fail(c, "has no axis");
+    int axis = infer_axis(c, infer_attr_int(c, "axis", 1), first->rank);
     memcpy(dims, first->dims, sizeof *dims * (size_t)first->rank);
     for (int k = 1; k < n; k++) {
         const info *x = infer_in(c, k);
@@ -64,7 +65,7 @@ static const int64_t *split_sizes(infer *c, int parts, int64_t whole) {
     const int64_t *given;
     int64_t n;
     bool by_input = infer_has(c, 1);
-    if (by_input && !infer_ints(c, 1, &given, &n)) {
+    if (by_input && !value_index_ints(c, 1, &given, &n)) {
         infer_unresolved(c, "how it splits is the value of input 1, which is not known");
         return NULL;
     }
@@ -105,7 +106,8 @@ void shape_move_split(infer *c) {
         const value *part = NULL;
         if (v) {
             for (int d = 0; d < x->rank; d++)
-                parts[d] = value_index_axis(c->arena, dims[d], d == axis ? start * strides[d] : 0, strides[d]);
+                parts[d] =
+                    value_index_axis(c->arena, dims[d], d == axis ? checked_mul(start, strides[d]) : 0, strides[d]);
             part = value_index_move(c->arena, v, x->rank, dims, parts, NULL);
         }
         value_index_set(c, k, x->type, x->rank, dims, part);
@@ -152,9 +154,9 @@ static bool slice_arguments(infer *c, slice_args *a) {
         infer_attr_ints(c, "axes", &a->axes, &a->n_axes);
         return true;
     }
-    return infer_ints(c, 1, &a->starts, &a->n) && infer_ints(c, 2, &a->ends, &a->n_ends) &&
-           (!infer_has(c, 3) || infer_ints(c, 3, &a->axes, &a->n_axes)) &&
-           (!infer_has(c, 4) || infer_ints(c, 4, &a->steps, &a->n_steps));
+    return value_index_ints(c, 1, &a->starts, &a->n) && value_index_ints(c, 2, &a->ends, &a->n_ends) &&
+           (!infer_has(c, 3) || value_index_ints(c, 3, &a->axes, &a->n_axes)) &&
+           (!infer_has(c, 4) || value_index_ints(c, 4, &a->steps, &a->n_steps));
 }
 
 void shape_move_slice(infer *c) {
@@ -182,7 +184,7 @@ void shape_move_slice(infer *c) {
     if (v) {
         value_index_strides(x->rank, x->dims, strides);
         for (int d = 0; d < x->rank; d++)
-            parts[d] = value_index_axis(c->arena, dims[d], ranges[d].start * strides[d],
+            parts[d] = value_index_axis(c->arena, dims[d], checked_mul(ranges[d].start, strides[d]),
                                         checked_mul(ranges[d].step, strides[d]));
         v = value_index_move(c->arena, v, x->rank, dims, parts, NULL);
     }
@@ -212,7 +214,7 @@ static int64_t *pad_part(infer *c, int64_t dim, int64_t begin, int64_t end, int6
     int64_t *part = value_index_axis(c->arena, padded, 0, 1);
     for (int64_t k = 0; k < padded; k++) {
         int64_t source = pad_source(k - front, left, mode);
-        part[k] = source < 0 ? -1 : (cut + source) * stride;
+        part[k] = source < 0 ? -1 : checked_mul(cut + source, stride);
     }
     return part;
 }
@@ -236,7 +238,7 @@ static bool pad_amounts(infer *c, int rank, int64_t *begin, int64_t *end) {
     const int64_t *pads, *axes = NULL;
     int64_t n, n_axes = rank;
     if (infer_has(c, 1) ? !infer_ints(c, 1, &pads, &n) : !infer_attr_ints(c, "pads", &pads, &n)) return false;
-    if (infer_has(c, 3) && !infer_ints(c, 3, &axes, &n_axes)) return false;
+    if (infer_has(c, 3) && !value_index_ints(c, 3, &axes, &n_axes)) return false;
     if (n != checked_mul(2, n_axes) || n_axes > rank)
         infer_fail(c, "states %lld pads for %lld axes of %s", (long long)n, (long long)n_axes,
                    info_text(c->arena, infer_in(c, 0)));
@@ -284,7 +286,7 @@ void shape_move_center_crop_pad(infer *c) {
     int64_t n, n_axes, dims[INFO_MAX_RANK], begin[INFO_MAX_RANK] = {0}, end[INFO_MAX_RANK] = {0};
     if (!value_index_need(c, 0)) return;
     const info *x = infer_in(c, 0);
-    if (!infer_ints(c, 1, &asked, &n)) {
+    if (!value_index_ints(c, 1, &asked, &n)) {
         infer_unresolved(c, "its shape is the value of input 1, which is not known");
         return;
     }

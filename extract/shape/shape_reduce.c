@@ -86,7 +86,7 @@ static bool reduce_axes(infer *c, bool *on) {
     int rank = infer_rank(c, 0);
     bool plain = !strcmp(c->node->domain, ""); /* com.microsoft's quantised mean has other inputs */
     if (plain && infer_has(c, 1)) {
-        if (!infer_ints(c, 1, &axes, &n)) return false;
+        if (!value_index_ints(c, 1, &axes, &n)) return false;
     } else {
         infer_attr_ints(c, "axes", &axes, &n);
     }
@@ -97,7 +97,7 @@ static bool reduce_axes(infer *c, bool *on) {
 }
 
 void shape_reduce(infer *c) {
-    bool on[INFO_MAX_RANK];
+    bool on[INFO_MAX_RANK] = {false};
     int64_t dims[INFO_MAX_RANK];
     if (!value_index_need(c, 0)) return;
     const info *x = infer_in(c, 0);

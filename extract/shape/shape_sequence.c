@@ -7,7 +7,15 @@
 #include <inttypes.h>
 
 /* Longer sequences are known by what an element looks like, not element by element. */
-enum { MAX_ELEMENTS = 4096 };
+enum { MAX_ELEMENTS = 2048 };
+
+/* A sequence that keeps the array it is given: a long chain of insertions makes many of them. */
+static void set_sequence(infer *c, const info **elems, int64_t count, const info *like) {
+    info *s = info_sequence(c->arena, NULL, -1, like);
+    s->elem_count = count;
+    s->elems = elems;
+    infer_set_info(c, 0, s);
+}
 
 static const info *sequence(infer *c, int i) {
     const info *s = infer_in(c, i);
@@ -49,7 +57,7 @@ void shape_sequence_construct(infer *c) {
     int n = infer_in_count(c);
     const info **elems = arena_array(c->arena, const info *, n);
     for (int k = 0; k < n; k++) elems[k] = infer_in(c, k);
-    infer_set_info(c, 0, info_sequence(c->arena, elems, n, elems[0]));
+    set_sequence(c, elems, n, elems[0]);
 }
 
 void shape_sequence_length(infer *c) {
@@ -92,7 +100,7 @@ void shape_sequence_insert(infer *c) {
     }
     const info **elems = arena_array(c->arena, const info *, n + 1);
     for (int64_t k = 0; k <= n; k++) elems[k] = k < at ? s->elems[k] : k == at ? added : s->elems[k - 1];
-    infer_set_info(c, 0, info_sequence(c->arena, elems, n + 1, s->elem_like && n > 0 ? s->elem_like : added));
+    set_sequence(c, elems, n + 1, s->elem_like && n > 0 ? s->elem_like : added);
 }
 
 void shape_sequence_erase(infer *c) {
@@ -109,7 +117,7 @@ void shape_sequence_erase(infer *c) {
     if (!known) at = n - 1;
     const info **elems = arena_array(c->arena, const info *, n);
     for (int64_t k = 0; k < n - 1; k++) elems[k] = s->elems[k < at ? k : k + 1];
-    infer_set_info(c, 0, info_sequence(c->arena, elems, n - 1, s->elem_like));
+    set_sequence(c, elems, n - 1, s->elem_like);
 }
 
 /* Adds one element to the running shape of a concatenation. */
@@ -209,7 +217,7 @@ void shape_sequence_split(infer *c) {
         else
             elems[k] = rest < p.each ? piece(c, axis, keep, rest) : full;
     }
-    infer_set_info(c, 0, info_sequence(c->arena, elems, p.count, p.count ? elems[0] : full));
+    set_sequence(c, elems, p.count, p.count ? elems[0] : full);
 }
 
 static const info *optional_of(infer *c, const info *e, int64_t count) {

@@ -48,7 +48,7 @@ static bool reshape_blind(infer *c, int rank, const int64_t *asked, bool zero_is
 void shape_view_reshape(infer *c) {
     const int64_t *asked;
     int64_t n, dims[INFO_MAX_RANK];
-    if (infer_has(c, 1) ? !infer_ints(c, 1, &asked, &n) : !infer_attr_ints(c, "shape", &asked, &n)) {
+    if (infer_has(c, 1) ? !value_index_ints(c, 1, &asked, &n) : !infer_attr_ints(c, "shape", &asked, &n)) {
         infer_unresolved(c, "its shape is the value of input 1, which is not known");
         return;
     }
@@ -79,7 +79,7 @@ static int64_t axes_of(infer *c, int rank, bool *on) {
     const int64_t *axes;
     int64_t n;
     if (infer_has(c, 1)) {
-        if (!infer_ints(c, 1, &axes, &n)) {
+        if (!value_index_ints(c, 1, &axes, &n)) {
             infer_unresolved(c, "its axes are the value of input 1, which is not known");
             return -2;
         }
@@ -113,11 +113,11 @@ void shape_view_squeeze(infer *c) {
 }
 
 void shape_view_unsqueeze(infer *c) {
-    bool on[INFO_MAX_RANK];
+    bool on[INFO_MAX_RANK] = {false};
     const int64_t *axes;
     int64_t dims[INFO_MAX_RANK], n;
     if (!value_index_need(c, 0)) return;
-    if (infer_has(c, 1) ? !infer_ints(c, 1, &axes, &n) : !infer_attr_ints(c, "axes", &axes, &n)) {
+    if (infer_has(c, 1) ? !value_index_ints(c, 1, &axes, &n) : !infer_attr_ints(c, "axes", &axes, &n)) {
         if (!infer_has(c, 1)) infer_fail(c, "has no axes");
         infer_unresolved(c, "its axes are the value of input 1, which is not known");
         return;

@@ -73,7 +73,7 @@ int64_t shape_window_slide(infer *c, const shape_window *w, int k, int64_t size)
                    "the kernel reaches over %" PRId64 " along spatial dimension %d, the padded input has %" PRId64
                    "; input 0 is %s",
                    reach, k, padded, shape_need_text(c, 0));
-    if (!w->ceil || w->pad == WINDOW_VALID) return checked_add(room / stride, 1);
+    if (!w->ceil) return checked_add(room / stride, 1);
     int64_t out = checked_add(checked_ceil_div(room, stride), 1);
     /* A last window that would start in the padding behind the input is left out. */
     if (checked_mul(out - 1, stride) >= checked_add(size, w->before[k])) out--;

@@ -127,7 +127,6 @@ static double real_mod(double a, double b) {
 }
 static double real_min(double a, double b) { return a != a || a < b ? a : b; }
 static double real_max(double a, double b) { return a != a || a > b ? a : b; }
-static double real_prelu(double a, double b) { return a < 0 ? a * b : a; }
 
 typedef struct binary_row {
     const char *name;
@@ -142,7 +141,6 @@ static const binary_row binary_rows[] = {
     {"Sum", int_add, real_add},    {"And", int_and, NULL},        {"Or", int_or, NULL},
     {"Xor", int_xor, NULL},        {"BitwiseAnd", int_and, NULL}, {"BitwiseOr", int_or, NULL},
     {"BitwiseXor", int_xor, NULL}, {"ShiftLeft", int_left, NULL}, {"ShiftRight", int_right, NULL},
-    {"PRelu", NULL, real_prelu},
 };
 
 typedef struct compare_row {

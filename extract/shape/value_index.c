@@ -17,7 +17,8 @@ int64_t value_index_count(int rank, const int64_t *dims) {
 
 bool value_index_small(int rank, const int64_t *dims) {
     for (int d = 0; d < rank; d++)
-        if (dims[d] < 0) return false;
+        if (dims[d] < 0 || dims[d] > INFO_MAX_VALUES)
+            return false; /* maps are as long as an axis, even of an empty tensor */
     return value_index_count(rank, dims) <= INFO_MAX_VALUES;
 }
 
@@ -67,7 +68,8 @@ int64_t *value_index_map(arena *a, int rank, const int64_t *dims, int64_t *const
     int64_t at[INFO_MAX_RANK] = {0};
     for (int64_t k = 0; k < n; k++) {
         int64_t from = 0;
-        for (int d = 0; d < rank && from >= 0; d++) from = parts[d][at[d]] < 0 ? -1 : from + parts[d][at[d]];
+        for (int d = 0; d < rank && from >= 0; d++)
+            from = parts[d][at[d]] < 0 ? -1 : checked_add(from, parts[d][at[d]]);
         from_of[k] = from;
         for (int d = rank - 1; d >= 0 && ++at[d] == dims[d]; d--) at[d] = 0;
     }
@@ -146,4 +148,12 @@ bool value_index_need(infer *c, int i) {
         infer_fail(c, "input %d must be a tensor, it is %s", i, info_text(c->arena, infer_in(c, i)));
     infer_unresolved(c, "the shape of input %d is not known", i);
     return false;
+}
+
+bool value_index_ints(infer *c, int i, const int64_t **x, int64_t *n) {
+    const info *list = infer_in(c, i);
+    bool integers = list->type == DTYPE_NONE || dtype_get(list->type)->cls == DTYPE_CLASS_INT;
+    if (!integers || list->rank > 1)
+        infer_fail(c, "input %d must be a list of integers, not %s", i, info_text(c->arena, list));
+    return infer_ints(c, i, x, n);
 }

@@ -32,6 +32,10 @@ const value *value_index_move(arena *a, const value *v, int rank, const int64_t 
 /* A value to be written, of the class of `type`. */
 value *value_index_new(arena *a, dtype type, int64_t n, int64_t **i, double **f);
 
+/* As infer_ints, for sizes, positions and axes: fails where input i could not be such a list (not integers, a matrix).
+ */
+bool value_index_ints(infer *c, int i, const int64_t **x, int64_t *n);
+
 /* Input i is a tensor whose shape is known. Where it is not: fails on another form, else marks the node. */
 bool value_index_need(infer *c, int i);
 

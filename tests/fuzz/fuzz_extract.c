@@ -1,6 +1,7 @@
 /* The libFuzzer target of extract_ops: any bytes as a model, the whole run, everything that is written thrown away. A
  * run may refuse the bytes; it may not crash, leak, hang, or leave a file behind when it refuses them. */
 #include "extract/extract_run.h"
+#include "tests/fuzz/wire_mutate.h"
 
 #include <fcntl.h>
 #include <stdint.h>
@@ -11,6 +12,10 @@
 
 int LLVMFuzzerInitialize(int *argc, char ***argv);
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
+size_t LLVMFuzzerMutate(uint8_t *data, size_t size, size_t most);
+size_t LLVMFuzzerCustomMutator(uint8_t *data, size_t size, size_t most, unsigned seed);
+size_t LLVMFuzzerCustomCrossOver(const uint8_t *data, size_t size, const uint8_t *other, size_t other_size,
+                                 uint8_t *out, size_t most, unsigned seed);
 
 static char folder[] = "/tmp/fuzz_extract.XXXXXX";
 static char model_path[sizeof folder + 16], data_path[sizeof folder + 16], ops_path[sizeof folder + 16],
@@ -73,4 +78,15 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
         unlink(tensors_path);
     }
     return 0;
+}
+
+/* Mostly changes that keep the wire format right; every eighth is blind, for the reader's own sake. */
+size_t LLVMFuzzerCustomMutator(uint8_t *data, size_t size, size_t most, unsigned seed) {
+    size_t changed = seed % 8 ? wire_mutate(data, size, most, seed) : 0;
+    return changed ? changed : LLVMFuzzerMutate(data, size, most);
+}
+
+size_t LLVMFuzzerCustomCrossOver(const uint8_t *data, size_t size, const uint8_t *other, size_t other_size,
+                                 uint8_t *out, size_t most, unsigned seed) {
+    return wire_mutate_cross(data, size, other, other_size, out, most, seed);
 }

@@ -7,7 +7,7 @@ seconds=${1:-60}
 jobs=${2:-1}
 here=tests/fuzz
 out=out/fuzz
-program=out/build/fuzz-clang/fuzz/fuzz_extract
+program=${BUILD:-out/build/fuzz-clang}/fuzz/fuzz_extract
 
 make --no-print-directory -j"$(nproc)" MODE=fuzz CC=clang fuzzers
 mkdir -p "$out/corpus" "$out/found"

@@ -47,7 +47,7 @@ def permutations():
         Case("perm_short", BAD, one("Transpose", perm=[0, 1]), pattern="perm"),
         Case("perm_twice", BAD, one("Transpose", perm=[0, 0, 1]), pattern="perm"),
         Case("perm_far", BAD, one("Transpose", perm=[0, 1, 3]), pattern="perm"),
-        Case("perm_negative", BAD, one("Transpose", perm=[0, 1, -1]), pattern="perm"),
+        Case("perm_negative", ODD, one("Transpose", perm=[0, 1, -1]), pattern="perm"),
         Case("perm_max", BAD, one("Transpose", perm=[0, MAX, MIN]), pattern="perm"),
         Case("perm_long", BAD, one("Transpose", perm=list(range(1000))), pattern="perm"),
         Case("concat_ranks", BAD, one("Concat", "x w", [floats("w", [1.0])], axis=0), pattern="Concat"),
@@ -102,7 +102,7 @@ def convolutions():
             exits = LOOSE if (name, label) in (("stride", "2_62"), ("stride", "max")) else BAD
             cases.append(Case("conv_%s_%s" % (name, label), exits, conv(**{attr: x if attr == "group" else [x]})))
     for label, x in NUMBERS:
-        exits = LOOSE if label == "minus_1" else BAD
+        exits = LOOSE if label in ("minus_1", "2_40") else BAD
         cases.append(Case("conv_pads_%s" % label, exits, conv(pads=[x, x])))
     return cases
 
@@ -112,15 +112,16 @@ def sizes():
     cases = []
     for label, x in NUMBERS:
         two = [ints("s", [x, x])]
+        fits = ODD if label in ("2_40", "minus_1") else BAD  # 24 * 2^40 elements are many, but a number
         cases += [
             Case("constant_of_shape_%s" % label, BAD, one("ConstantOfShape", "s", two)),
-            Case("expand_%s" % label, LOOSE if label == "minus_1" else BAD, one("Expand", "x s", [ints("s", [x, 2, 3, 4])])),
+            Case("expand_%s" % label, fits, one("Expand", "x s", [ints("s", [x, 2, 3, 4])])),
             Case("tile_%s" % label, BAD, one("Tile", "x s", [ints("s", [x, x, x])])),
             Case("reshape_%s" % label, LOOSE if label == "minus_1" else BAD, one("Reshape", "x s", [ints("s", [x])])),
-            Case("pad_%s" % label, BAD, one("Pad", "x s", [ints("s", [x, 0, 0, x, 0, 0])])),
+            Case("pad_%s" % label, fits, one("Pad", "x s", [ints("s", [x, 0, 0, x, 0, 0])])),
             Case("resize_sizes_%s" % label, BAD, one("Resize", ["x", "", "", "s"], [ints("s", [x, x, x])])),
             Case("topk_%s" % label, BAD, one("TopK", "x s", [ints("s", [x])], outs="y z")),
-            Case("one_hot_%s" % label, BAD, one("OneHot", "i d v", [ints("i", [0] * 4), ints("d", [x], []),
+            Case("one_hot_%s" % label, ODD if label == "2_40" else BAD, one("OneHot", "i d v", [ints("i", [0] * 4), ints("d", [x], []),
                                                                     floats("v", [0.0, 1.0])])),
             Case("range_%s" % label, LOOSE, one("Range", "a b c", [ints("a", [0], []), ints("b", [x], []), ints("c", [1], [])])),
             Case("range_back_%s" % label, LOOSE, one("Range", "a b c", [ints("a", [x], []), ints("b", [0], []),
@@ -148,7 +149,7 @@ def sizes():
             Case("shape_start_%s" % label, LOOSE, one("Shape", start=x, end=x)),
             Case("hidden_size_%s" % label, BAD, one("LSTM", "x w r", [floats("w", [1.0] * 16, [1, 4, 4]), floats(
                 "r", [1.0] * 4, [1, 4, 1])], hidden_size=x)),
-            Case("multinomial_%s" % label, BAD, one("Multinomial", inputs=[value("x", (2, 3))], sample_size=x)),
+            Case("multinomial_%s" % label, ODD if label == "2_40" else BAD, one("Multinomial", inputs=[value("x", (2, 3))], sample_size=x)),
         ]
     return cases
 
@@ -162,8 +163,8 @@ def zeros():
     return [
         Case("range_step_0", BAD, rng(0.0, 5.0, 0.0), pattern="Range"),
         Case("range_int_step_0", BAD, one("Range", "a a a", [ints("a", [0], [])]), pattern="Range"),
-        Case("range_nan", BAD, rng(0.0, nan, 1.0), pattern="Range"),
-        Case("range_step_nan", BAD, rng(0.0, 5.0, nan), pattern="Range"),
+        Case("range_nan", ODD, rng(0.0, nan, 1.0), pattern="Range"),
+        Case("range_step_nan", ODD, rng(0.0, 5.0, nan), pattern="Range"),
         Case("range_inf", BAD, rng(0.0, inf, 1.0), pattern="Range"),
         Case("range_tiny_step", LOOSE, rng(0.0, 1e30, 1e-30)),
         Case("range_vector", BAD, one("Range", "a a a", [ints("a", [0, 1])])),
@@ -184,7 +185,7 @@ def zeros():
         Case("split_sum_overflows", BAD, one("Split", "x s", [ints("s", [MAX, MAX, 4])], outs="y z q")),
         Case("split_to_sequence_0", BAD, net([node("SplitToSequence", "x s", "q"), node("ConcatFromSequence", "q", axis=0)],
                                              [ints("s", [0], [])])),
-        Case("split_to_sequence_huge", BAD, net([node("SplitToSequence", "x s", "q"), node("ConcatFromSequence", "q", axis=0)],
+        Case("split_to_sequence_huge", LOOSE, net([node("SplitToSequence", "x s", "q"), node("ConcatFromSequence", "q", axis=0)],
                                                 [ints("s", [1], [])], [value("x", (1 << 40, 2))])),
         Case("gather_out_of_range", LOOSE, one("Gather", "x i", [ints("i", [5])], axis=0)),
         Case("gather_shape_out_of_range", BAD, net([node("Shape", "x", "s"), node("Gather", "s i", "n"),
@@ -208,7 +209,7 @@ def zeros():
         Case("mod_min_by_minus_1", LOOSE, arithmetic("Mod", [MIN] * 3, [-1] * 3)),
         Case("mul_overflows", LOOSE, arithmetic("Mul", [MAX] * 3, [MAX] * 3)),
         Case("add_overflows", BAD, arithmetic("Add", [MAX] * 3, [MAX] * 3)),
-        Case("sub_overflows", BAD, arithmetic("Sub", [MIN] * 3, [MAX] * 3)),
+        Case("sub_overflows", ODD, arithmetic("Sub", [MIN] * 3, [MAX] * 3)),
         Case("pow_overflows", LOOSE, arithmetic("Pow", [10] * 3, [1000] * 3)),
         Case("pow_max", LOOSE, arithmetic("Pow", [2] * 3, [MAX] * 3)),
         Case("pow_negative", LOOSE, arithmetic("Pow", [2] * 3, [MIN] * 3)),
@@ -220,7 +221,7 @@ def zeros():
         Case("abs_min", LOOSE, net([node("Abs", "a", "n"), node("Expand", "x n")], [ints("a", [MIN])])),
         Case("cast_nan_to_int", LOOSE, net([node("Cast", "f", "n", to=7), node("Expand", "x n")], [floats("f", [nan, inf, -inf])])),
         Case("cast_1e300", BAD, net([node("Cast", "f", "n", to=7), node("ConstantOfShape", "n")], [floats("f", [1e38, 1e38])])),
-        Case("reduce_prod_overflows", BAD, net([node("ReduceProd", "a", "n"), node("ConstantOfShape", "n")],
+        Case("reduce_prod_overflows", ODD, net([node("ReduceProd", "a", "n"), node("ConstantOfShape", "n")],
                                                [ints("a", [1 << 40] * 5)])),
         Case("cumsum_overflows", LOOSE, net([node("CumSum", "a k", "n"), node("Expand", "x n")],
                                             [ints("a", [MAX] * 5), ints("k", [0], [])])),
@@ -246,10 +247,10 @@ def explosions():
         Case("value_concat_doubles_30", LOOSE, net(
             [node("Identity", "v", "t0")] + [node("Concat", "t%d t%d" % (i, i), "t%d" % (i + 1), axis=0) for i in range(30)] +
             [node("Relu")], [ints("v", [1])])),
-        Case("value_add_doubles_70", BAD, net(
+        Case("value_add_doubles_70", ODD, net(
             [node("Identity", "v", "t0")] + [node("Add", "t%d t%d" % (i, i), "t%d" % (i + 1)) for i in range(70)] +
             [node("ConstantOfShape", "t70")], [ints("v", [1, 1])])),
-        Case("value_mul_squares_70", BAD, net(
+        Case("value_mul_squares_70", ODD, net(
             [node("Identity", "v", "t0")] + [node("Mul", "t%d t%d" % (i, i), "t%d" % (i + 1)) for i in range(70)] +
             [node("ConstantOfShape", "t70")], [ints("v", [3, 3])])),
         Case("values_4096_in_20k_nodes", LOOSE, lambda: net(
@@ -312,7 +313,7 @@ def oddities():
         Case("lstm_misfit", BAD, one("LSTM", "x w r", [f("w", [4, 5]), f("r", [4, 1])], hidden_size=1)),
         Case("gru_rank", BAD, one("GRU", "x w r", [f("w", [4]), f("r", [4])], hidden_size=1)),
         Case("det_not_square", BAD, one("Det")),
-        Case("strings_into_add", BAD, one("Add", "x w", [tensor("w", [1], STRING, [b"a"])])),
+        Case("strings_into_add", ODD, one("Add", "x w", [tensor("w", [1], STRING, [b"a"])])),
         Case("where_by_float", LOOSE, one("Where", "x x x")),
         Case("cast_to_0", BAD, one("Cast", to=0)),
         Case("cast_to_27", BAD, one("Cast", to=27)),
@@ -350,7 +351,7 @@ def oddities():
                                               num_heads=MAX, kv_num_heads=MIN)),
         Case("ms_nbits_k_max", BAD, one("MatMulNBits", "x b s", [tensor("b", [1, 1, 16], UINT8, raw=bytes(16)), f("s", [1])],
                                         domain=ms, K=MAX, N=MAX, bits=4, block_size=32)),
-        Case("ms_nbits_bits_0", BAD, one("MatMulNBits", "x b s", [tensor("b", [1, 1, 16], UINT8, raw=bytes(16)), f("s", [1])],
+        Case("ms_nbits_bits_0", ODD, one("MatMulNBits", "x b s", [tensor("b", [1, 1, 16], UINT8, raw=bytes(16)), f("s", [1])],
                                          domain=ms, K=4, N=1, bits=0, block_size=0)),
         Case("ms_gather_block_0", LOOSE, one("GatherBlockQuantized", "b i s", [
             tensor("b", [2, 16], UINT8, raw=bytes(32)), ints("i", [0]), f("s", [2, 1])], domain=ms, block_size=0,

@@ -5,6 +5,7 @@ import warnings
 from concurrent.futures import ThreadPoolExecutor
 
 import numpy as np
+import onnx
 
 import backend_case
 import check_backend
@@ -20,6 +21,8 @@ def collect():
 
 
 def as_value(value):
+    if isinstance(value, onnx.TensorProto):
+        return onnx.numpy_helper.to_array(value)
     if isinstance(value, np.generic):
         return np.asarray(value)
     return value

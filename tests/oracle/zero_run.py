@@ -10,12 +10,12 @@ import os
 import numpy as np
 import onnx
 import onnxruntime
-from onnx import TensorProto, external_data_helper, helper
+from onnx import external_data_helper, helper
 
 # The newest version of the file format that the runtime reads; the newer ones add nothing that these models use.
 _IR_LIMIT = 11
 
-_RUNTIME_DTYPES = {
+RUNTIME_DTYPES = {
     "tensor(float)": 1, "tensor(uint8)": 2, "tensor(int8)": 3, "tensor(uint16)": 4, "tensor(int16)": 5,
     "tensor(int32)": 6, "tensor(int64)": 7, "tensor(string)": 8, "tensor(bool)": 9, "tensor(float16)": 10,
     "tensor(double)": 11, "tensor(uint32)": 12, "tensor(uint64)": 13, "tensor(bfloat16)": 16,
@@ -29,7 +29,8 @@ def _options():
     return options
 
 
-def _session(model):
+def session(model):
+    """A session without optimizations, for a path or a ModelProto."""
     source = model if isinstance(model, str) else model.SerializeToString()
     return onnxruntime.InferenceSession(source, _options(), providers=["CPUExecutionProvider"])
 
@@ -93,13 +94,13 @@ def _known(model):
 
 def whole(path, model, binding):
     """`path` is what write_with_zeros wrote of `model`."""
-    session = _session(path)
+    runner = session(path)
     arrays = feeds(model, binding)
-    outputs = session.get_outputs()
-    results = session.run([o.name for o in outputs], arrays)
+    outputs = runner.get_outputs()
+    results = runner.run([o.name for o in outputs], arrays)
     found = _known(model)
     for o, value in zip(outputs, results):
-        found[o.name] = (_RUNTIME_DTYPES[o.type], list(value.shape))
+        found[o.name] = (RUNTIME_DTYPES[o.type], list(value.shape))
     for name, value in arrays.items():
         found[name] = (helper.np_dtype_to_tensor_dtype(value.dtype), list(value.shape))
     return found
@@ -140,10 +141,10 @@ def _run_alone(node, inputs, opsets, ir_version):
     graph = helper.make_graph(
         [alone], "alone", [helper.make_tensor_value_info(n, v.kind, v.array.shape) for n, v in given],
         [onnx.ValueInfoProto(name=o) for o in outputs if o])
-    session = _session(helper.make_model(graph, opset_imports=opsets, ir_version=min(ir_version, _IR_LIMIT)))
-    wanted = session.get_outputs()
-    results = session.run([o.name for o in wanted], {n: v.array for n, v in given})
-    by_name = {o.name: _Value(r, _RUNTIME_DTYPES[o.type]) for o, r in zip(wanted, results)}
+    runner = session(helper.make_model(graph, opset_imports=opsets, ir_version=min(ir_version, _IR_LIMIT)))
+    wanted = runner.get_outputs()
+    results = runner.run([o.name for o in wanted], {n: v.array for n, v in given})
+    by_name = {o.name: _Value(r, RUNTIME_DTYPES[o.type]) for o, r in zip(wanted, results)}
     return [by_name.get(o) for o in outputs]
 
 

@@ -78,7 +78,7 @@ static void grow_keeps_what_is_there(void) {
     arena_free(&a);
 }
 
-/* Each of these must fail with STATUS_ENVIRONMENT. */
+/* Each of these must fail with STATUS_INPUT: the file asks for too much. */
 static void ask_beyond_limit(void) { arena_alloc(&a, (size_t)2 << 20); }
 static void ask_in_small_pieces(void) {
     for (;;) arena_alloc(&a, 100);
@@ -107,7 +107,7 @@ static void limits_fail_through_the_guard(void) {
             asks[k]();
             UNIT_CHECK(!"the limit holds");
         }
-        UNIT_INT(g.st.code, STATUS_ENVIRONMENT);
+        UNIT_INT(g.st.code, STATUS_INPUT);
         UNIT_CHECK(a.used <= a.limit);
         arena_free(&a);
     }

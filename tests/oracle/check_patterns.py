@@ -1,0 +1,15 @@
+"""Patterns in many spellings, each a small model of its own: what ops.json says of them must not depend on the spelling."""
+
+import oracle
+import pattern_attention
+import pattern_formulas
+
+
+def main():
+    tally = oracle.Tally()
+    pattern_attention.check(tally)
+    pattern_formulas.check(tally)
+    tally.end()
+
+
+main()

@@ -1,0 +1,297 @@
+"""Activations, norms, rotary embeddings and quantised products in the spellings that exporters use."""
+
+import itertools
+import math
+
+import numpy as np
+
+from pattern_graph import FLOAT, HALF, Graph, expect
+
+B, S, C = 2, 24, 64
+SHAPE = [B, S, C]
+
+
+def alone(make, dtype=FLOAT, opset=20):
+    """A formula of one tensor, with something before and after it."""
+    g = Graph(opset)
+    return g.out(g.Relu(make(g, g.Relu(g.input(SHAPE, dtype)))))
+
+
+def products(g, parts):
+    """The product of parts in every association of a chain: ((a b) c), (a (b c)), …"""
+    if len(parts) == 1:
+        yield lambda: parts[0]()
+        return
+    for cut in range(1, len(parts)):
+        for left in products(g, parts[:cut]):
+            for right in products(g, parts[cut:]):
+                yield lambda l=left, r=right: g.Mul(l(), r())
+
+
+def product_forms(parts_of):
+    """Every order and association of the factors that parts_of(g, x) gives, as functions of (g, x)."""
+    count = len(parts_of(Graph(), "x"))
+    for order in itertools.permutations(range(count)):
+        for k in range(len(list(products(None, [None] * count)))):
+            def make(g, x, order=order, k=k):
+                parts = parts_of(g, x)
+                return list(products(g, [parts[i] for i in order]))[k]()
+            yield f"order {order} association {k}", make
+
+
+# ---- GELU and its kin ----
+
+ERF_INNER = {
+    "x / sqrt 2": lambda g, x: g.Div(x, math.sqrt(2)),
+    "x * 1/sqrt 2": lambda g, x: g.Mul(x, math.sqrt(0.5)),
+    "1/sqrt 2 * x": lambda g, x: g.Mul(math.sqrt(0.5), x),
+    "x / Sqrt(2)": lambda g, x: g.Div(x, g.Sqrt(2.0)),
+}
+TANH_INNER = {
+    "Pow": lambda g, x: g.Mul(g.Add(x, g.Mul(g.Pow(x, 3.0), 0.044715)), math.sqrt(2 / math.pi)),
+    "x x x": lambda g, x: g.Mul(math.sqrt(2 / math.pi), g.Add(g.Mul(0.044715, g.Mul(g.Mul(x, x), x)), x)),
+    "x (1 + c x x)": lambda g, x: g.Mul(g.Mul(x, math.sqrt(2 / math.pi)), g.Add(1.0, g.Mul(g.Mul(x, 0.044715), x))),
+    "folded constants": lambda g, x: g.Add(g.Mul(x, math.sqrt(2 / math.pi)), g.Mul(g.Mul(x, g.Mul(x, x)), 0.044715 * math.sqrt(2 / math.pi))),
+}
+
+
+def check_gelu(tally):
+    for inner, kind, op, forms in (("x / sqrt 2", "gelu", "Erf", ERF_INNER), ("Pow", "gelu_tanh", "Tanh", TANH_INNER)):
+        def parts(g, x, inner=forms[inner], op=op):
+            return [lambda: x, lambda: g.const(0.5), lambda: g.Add(getattr(g, op)(inner(g, x)), 1.0)]
+        for name, make in product_forms(parts):
+            expect(tally, f"{kind}, {name}", alone(make), "elementwise", kind, shape=SHAPE, absent=("elementwise:mul", "elementwise:add"))
+        for name, form in forms.items():
+            def whole(g, x, form=form, op=op):
+                return g.Mul(x, g.Mul(0.5, g.Add(1.0, getattr(g, op)(form(g, x)))))
+            expect(tally, f"{kind}, {name}", alone(whole), "elementwise", kind, bytes_read=4 * B * S * C, bytes_written=4 * B * S * C)
+            expect(tally, f"{kind}, {name}, inner half", alone(lambda g, x, f=form, o=op: g.Mul(x, g.Add(0.5, g.Mul(0.5, getattr(g, o)(f(g, x)))))),
+                   "elementwise", kind)
+    def widened(g, x):
+        y = g.cast(x, FLOAT)
+        return g.cast(g.Mul(g.Mul(y, 0.5), g.Add(g.Erf(g.Div(y, math.sqrt(2))), 1.0)), HALF)
+    expect(tally, "gelu inside casts", alone(widened, HALF), "elementwise", "gelu")
+    expect(tally, "not gelu", alone(lambda g, x: g.Mul(x, g.Add(g.Erf(x), 1.0))), "elementwise", "erf")
+
+
+ACTIVATIONS = {
+    "silu": [lambda g, x: g.Mul(x, g.Sigmoid(x)), lambda g, x: g.Mul(g.Sigmoid(x), x), lambda g, x: g.Div(x, g.Add(1.0, g.Exp(g.Neg(x))))],
+    "quickgelu": [lambda g, x: g.Mul(x, g.Sigmoid(g.Mul(x, 1.702))), lambda g, x: g.Mul(g.Sigmoid(g.Mul(1.702, x)), x)],
+    "hardswish": [lambda g, x: g.Mul(x, g.HardSigmoid(x, alpha=1 / 6, beta=0.5)),
+                  lambda g, x: g.Div(g.Mul(x, g.Clip(g.Add(x, 3.0), 0.0, 6.0)), 6.0),
+                  lambda g, x: g.Mul(x, g.Mul(g.Clip(g.Add(x, 3.0), 0.0, 6.0), 1 / 6)),
+                  lambda g, x: g.Mul(x, g.Div(g.Min(g.Relu(g.Add(x, 3.0)), 6.0), 6.0))],
+    "mish": [lambda g, x: g.Mul(x, g.Tanh(g.Softplus(x))), lambda g, x: g.Mul(g.Tanh(g.Log(g.Add(g.Exp(x), 1.0))), x)],
+}
+
+
+def check_activations(tally):
+    for what, forms in ACTIVATIONS.items():
+        for k, form in enumerate(forms):
+            expect(tally, f"{what}, form {k}", alone(form), "elementwise", what, shape=SHAPE, absent=("elementwise:mul", "elementwise:sigmoid"))
+    expect(tally, "sigmoid of something else", alone(lambda g, x: g.Mul(x, g.Sigmoid(g.Tanh(x)))), "elementwise", "mul")
+
+
+def gated(activation, swap=False, split=False):
+    g = Graph()
+    x = g.Relu(g.input(SHAPE))
+    if split:
+        gate, up = g.Split(g.linear(x, C, 256), outputs=2, axis=-1, num_outputs=2)
+    else:
+        gate, up = g.linear(x, C, 128), g.linear(x, C, 128)
+    a = activation(g, gate)
+    return g.out(g.linear(g.Mul(up, a) if swap else g.Mul(a, up), 128, C))
+
+
+def check_gated(tally):
+    gelu = lambda g, x: g.Mul(g.Mul(x, 0.5), g.Add(g.Erf(g.Div(x, math.sqrt(2))), 1.0))
+    silu = lambda g, x: g.Mul(x, g.Sigmoid(x))
+    forms = {"swiglu": [silu], "geglu": [gelu, lambda g, x: g.Gelu(x)], "geglu_tanh": [lambda g, x: g.Gelu(x, approximate="tanh")],
+             "reglu": [lambda g, x: g.Relu(x)]}
+    for what, activations in forms.items():
+        for activation, swap, split in itertools.product(activations, (False, True), (False, True)):
+            expect(tally, f"{what}, swapped {swap}, split {split}", gated(activation, swap, split), "elementwise", what,
+                   shape=[B, S, 128], bytes_read=2 * 4 * B * S * 128, absent=("elementwise:mul", "elementwise:silu", "elementwise:gelu"))
+
+
+# ---- norms ----
+
+SQUARES = {"Pow": lambda g, x: g.Pow(x, 2.0), "Mul": lambda g, x: g.Mul(x, x)}
+DIVIDES = {
+    "Div": lambda g, x, v: g.Div(x, g.Sqrt(v)),
+    "Reciprocal": lambda g, x, v: g.Mul(x, g.Reciprocal(g.Sqrt(v))),
+    "Reciprocal first": lambda g, x, v: g.Mul(g.Reciprocal(g.Sqrt(v)), x),
+    "1 over": lambda g, x, v: g.Mul(x, g.Div(1.0, g.Sqrt(v))),
+    "Pow": lambda g, x, v: g.Mul(x, g.Pow(v, -0.5)),
+    "Sqrt of Reciprocal": lambda g, x, v: g.Mul(x, g.Sqrt(g.Reciprocal(v))),
+}
+MEANS = {
+    "ReduceMean": lambda g, x: g.mean(x, -1),
+    "ReduceSum": lambda g, x: g.Div(g.ReduceSum(x, g.ints(-1), keepdims=1), float(C)),
+}
+
+
+def norm(square, divide, mean, centred, weight=True, bias=True, twice=False, outside=None):
+    def make(g, x):
+        if outside:
+            x = g.cast(x, FLOAT)
+        d = g.Sub(x, mean(g, x)) if centred else x
+        e = g.Sub(x, mean(g, x)) if centred and twice else d
+        y = divide(g, d, g.Add(mean(g, square(g, e)), 1e-6))
+        if outside == "before the weight":
+            y = g.cast(y, HALF)
+        if weight:
+            kind = np.float16 if outside == "before the weight" else np.float32
+            y = g.Mul(g.const(np.ones(C, dtype=kind)), y)
+        if bias and centred:
+            y = g.Add(y, g.weight(C))
+        return g.cast(y, HALF) if outside == "after the weight" else y
+    return make
+
+
+def check_norms(tally):
+    rows = {"shape": [B * S, C], "absent": ("reduce", "elementwise:sqrt", "elementwise:mul", "elementwise:add", "elementwise:sub")}
+    for (s, square), (d, divide), (m, mean) in itertools.product(SQUARES.items(), DIVIDES.items(), MEANS.items()):
+        for centred in (False, True):
+            what = "layer" if centred else "rms"
+            for weight, bias, twice in ((True, True, False), (True, False, True), (False, False, False)):
+                name = f"{what} norm, {s}, {d}, {m}, weight {weight}, bias {bias}, twice {twice}"
+                make = norm(square, divide, mean, centred, weight, bias, twice)
+                expect(tally, name, alone(make), "norm", what, **rows, weight_dtype="fp32" if weight else None,
+                       bias=1 if bias and centred else None)
+    for outside in ("before the weight", "after the weight"):
+        make = norm(SQUARES["Pow"], DIVIDES["Reciprocal"], MEANS["ReduceMean"], False, outside=outside)
+        entry = expect(tally, f"rms norm, cast {outside}", alone(make, HALF), "norm", "rms", **rows, dtype="fp16")
+        if entry:
+            tally.check(not [o for o in entry["nodes"] if "relu" in o], "the norm takes what is before it")
+            size = 2 * 2 * B * S * C
+            tally.check(size <= entry["bytes_read"] + entry["bytes_written"] <= size + 4 * C + 64, f"rms norm, cast {outside}: bytes")
+    # a residual that is added to a norm of a single row is no bias
+    g = Graph()
+    x = g.Relu(g.input([1, 1, C]))
+    y = norm(SQUARES["Mul"], DIVIDES["Div"], MEANS["ReduceMean"], True, bias=False)(g, x)
+    expect(tally, "residual after a norm of one row", g.out(g.Relu(g.Add(y, g.Tanh(x)))), "norm", "layer", bias=None)
+    check_group_norm(tally)
+
+
+def check_group_norm(tally):
+    for weight in (True, False):
+        g = Graph()
+        x = g.Relu(g.input([B, 32, 8, 8]))
+        y = g.InstanceNormalization(g.reshape(x, 0, 4, -1), g.const(np.ones(4, dtype=np.float32)), g.weight(4))
+        y = g.reshape(y, B, 32, 8, 8)
+        if weight:
+            y = g.Add(g.Mul(y, g.weight(32, 1, 1)), g.weight(32, 1, 1))
+        expect(tally, f"group norm, weight {weight}", g.out(g.Relu(y)), "norm", "group", shape=[B * 4, 8 * 64], channels=32)
+
+
+# ---- rotary ----
+
+H, D = 4, 16
+
+
+def rotate_slices(g, x, d):
+    return g.Concat(g.Neg(g.slice(x, d // 2, 2**62, 3)), g.slice(x, 0, d // 2, 3), axis=-1)
+
+
+def rotate_split(g, x, d):
+    a, b = g.Split(x, outputs=2, axis=-1, num_outputs=2)
+    return g.Concat(g.Neg(b), a, axis=-1)
+
+
+def rotate_pairs(g, x, d):
+    a, b = g.slice(x, 0, 2**62, 3, 2), g.slice(x, 1, 2**62, 3, 2)
+    return g.reshape(g.Concat(g.unsqueeze(g.Neg(b), -1), g.unsqueeze(a, -1), axis=-1), 0, 0, 0, d)
+
+
+def rotate_stacked(g, x, d):
+    a, b = g.Split(g.reshape(x, 0, 0, 0, d // 2, 2), outputs=2, axis=-1, num_outputs=2)
+    return g.reshape(g.Concat(g.Neg(b), a, axis=-1), 0, 0, 0, d)
+
+
+def halves(g, x, cos, sin, d):
+    a, b = g.slice(x, 0, d // 2, 3), g.slice(x, d // 2, 2**62, 3)
+    return g.Concat(g.Sub(g.Mul(a, cos), g.Mul(b, sin)), g.Add(g.Mul(b, cos), g.Mul(a, sin)), axis=-1)
+
+
+def rotary(rotate, swap=False, heads_last=False, partial=D):
+    g = Graph()
+    x = g.Relu(g.input([B, S, H, D] if heads_last else [B, H, S, D]))
+    angle = [1, S, 1, partial] if heads_last else [1, 1, S, partial]
+    part = x if partial == D else g.slice(x, 0, partial, 3)
+    cos, sin = g.Cos(g.input(angle)), g.Sin(g.input(angle))
+    straight, turned = g.Mul(part, cos), g.Mul(sin, rotate(g, part, partial))
+    y = g.Add(turned, straight) if swap else g.Add(straight, turned)
+    return g.out(y if partial == D else g.Concat(y, g.slice(x, partial, 2**62, 3), axis=-1))
+
+
+def check_rotary(tally):
+    absent = ("elementwise:mul", "elementwise:neg", "elementwise:add")
+    for rotate, inside in ((rotate_slices, None), (rotate_split, None), (rotate_pairs, 1)):
+        for swap, last in itertools.product((False, True), (False, True)):
+            expect(tally, f"{rotate.__name__}, swapped {swap}, heads last {last}", rotary(rotate, swap, last), "rotary",
+                   shape=[B, H, S, D], interleaved=inside, absent=absent + ("move:slice", "move:split", "move:concat"))
+    expect(tally, "rotate_stacked", rotary(rotate_stacked), "rotary", shape=[B, H, S, D], absent=absent)
+    expect(tally, "partial rotary", rotary(rotate_slices, partial=8), "rotary", shape=[B, H, S, 8], absent=absent)
+    g = Graph()
+    x = g.Relu(g.input([B, H, S, D]))
+    cos, sin = g.Cos(g.input([1, 1, S, D // 2])), g.Sin(g.input([1, 1, S, D // 2]))
+    expect(tally, "rotary by halves", g.out(halves(g, x, cos, sin, D)), "rotary", shape=[B, H, S, D], absent=absent + ("move:concat",))
+
+
+# ---- quantised ----
+
+def dequantize(g, x, scale=0.1):
+    return g.DequantizeLinear(x, scale, g.const(np.array(0, dtype=np.int8)))
+
+
+def quantize(g, x, scale=0.1):
+    return g.QuantizeLinear(x, scale, g.const(np.array(0, dtype=np.int8)))
+
+
+def check_quantised(tally):
+    for result in (True, False):
+        g = Graph()
+        x = dequantize(g, quantize(g, g.input(SHAPE)))
+        y = g.MatMul(x, dequantize(g, g.weight(C, 32, dtype=np.int8)))
+        g.out(dequantize(g, quantize(g, y)) if result else y)
+        expect(tally, f"QDQ MatMul, result quantised {result}", g, "gemm", shape=[B * S, 32, C], dtype="int8", weight_dtype="int8", quant="qdq",
+               out_dtype=None if result else "fp32", bytes_written=B * S * 32 * (1 if result else 4))
+    g = Graph()
+    g.out(g.MatMul(g.input(SHAPE), dequantize(g, g.weight(C, 32, dtype=np.int8))))
+    expect(tally, "weight-only", g, "gemm", dtype="fp32", weight_dtype="int8", quant=None)
+    g = Graph()
+    q, scale, zero = g.DynamicQuantizeLinear(g.input(SHAPE), outputs=3)
+    y = g.cast(g.MatMulInteger(q, g.weight(C, 32, dtype=np.int8), zero, g.const(np.array(0, dtype=np.int8))), FLOAT)
+    g.out(g.Mul(y, g.Mul(scale, g.const(0.02))))
+    expect(tally, "dynamic", g, "gemm", shape=[B * S, 32, C], weight_dtype="int8", quant="dynamic", absent=("quantize", "elementwise", "move:cast"))
+    g = Graph()
+    q, scale, zero = g.DynamicQuantizeLinear(g.input(SHAPE), outputs=3)
+    for _ in range(2):
+        y = g.cast(g.MatMulInteger(q, g.weight(C, 32, dtype=np.int8), zero), FLOAT)
+        g.out(g.Mul(y, g.Mul(scale, g.const(0.02))))
+    expect(tally, "dynamic, input shared", g, "gemm", count=2, quant="dynamic", absent=("elementwise", "move:cast"))
+
+
+def check_transposes(tally):
+    for left, right in itertools.product((False, True), (False, True)):
+        g = Graph()
+        a = g.Relu(g.input([B, C, S] if left else [B, S, C]))
+        b = g.Relu(g.input([B, 32, C] if right else [B, C, 32]))
+        a = g.Transpose(a, perm=[0, 2, 1]) if left else a
+        b = g.Transpose(b, perm=[0, 2, 1]) if right else b
+        expect(tally, f"transposes {left} {right}", g.out(g.MatMul(a, b)), "gemm", shape=[S, 32, C], batch=B,
+               layout="nt"[left] + "nt"[right], absent=("move:transpose",))
+    g = Graph()
+    expect(tally, "transposed weight", g.out(g.MatMul(g.input(SHAPE), g.Transpose(g.weight(32, C), perm=[1, 0]))), "gemm", layout="nt",
+           shape=[B * S, 32, C])
+
+
+def check(tally):
+    check_gelu(tally)
+    check_activations(tally)
+    check_gated(tally)
+    check_norms(tally)
+    check_rotary(tally)
+    check_quantised(tally)
+    check_transposes(tally)
