@@ -24,6 +24,7 @@ typedef struct run {
     guard guard;
     arena arena;
     model_file *file;
+    const model *model; /* NULL until it is read */
     const char *written; /* tensors.json, until ops.json is written too */
     bool complete;
 } run;
@@ -64,6 +65,7 @@ static void run_work(run *r) {
     const extract_options *o = r->options;
     r->file = read_open(&r->arena, o->model_path);
     model *m = read_model(&r->arena, r->file, &o->read);
+    r->model = m;
     infer_model(m);
     const catalog *c = catalogue(r, m);
     for (size_t k = 0; k < m->warning_count; k++) status_print(stderr, "extract_ops", "warning: ", m->warnings[k]);
@@ -76,6 +78,20 @@ static void run_work(run *r) {
     r->complete = collect_is_complete(c);
 }
 
+/* A size that nobody gave is the likeliest reason why shapes do not fit. */
+static const char *default_dims(const run *r, char *text, size_t size) {
+    size_t used = 0;
+    text[0] = '\0';
+    for (int k = 0; r->model && k < r->model->dim_count && used < size; k++) {
+        if (strcmp(r->model->dims[k].how, "default") != 0) continue;
+        int n = snprintf(text + used, size - used, "%s%s", used ? ", " : " (taken as 1, for nothing else is given: ",
+                         r->model->dims[k].name);
+        used += n > 0 ? (size_t)n : 0;
+    }
+    if (used && used + 1 < size) snprintf(text + used, size - used, ")");
+    return text;
+}
+
 static void run_guarded(run *r, status *st) {
     if (guard_enter(&r->guard)) {
         run_work(r);
@@ -84,7 +100,8 @@ static void run_guarded(run *r, status *st) {
     }
     if (r->written) unlink(r->written); /* one file without the other is not a result */
     if (r->guard.st.code == STATUS_INPUT) {
-        status_set(st, STATUS_INPUT, "%s: %s", r->options->model_path, r->guard.st.text);
+        char dims[300];
+        status_set(st, STATUS_INPUT, "%s: %s%s", r->options->model_path, r->guard.st.text, default_dims(r, dims, sizeof dims));
     } else {
         *st = r->guard.st;
     }

@@ -1,5 +1,5 @@
-/* Owns the merging of works into the entries of a catalog: equal records of one region become one entry with a count. One
- * look-up per work, so that the time grows with the graph and not with its square. */
+/* Owns the merging of works into the entries of a catalog: equal records of one region become one entry with a count.
+ * One look-up per work, so that the time grows with the graph and not with its square. */
 #include "extract/ops/collect.h"
 #include "extract/ops/collect_totals.h"
 
@@ -8,7 +8,8 @@
 
 #include <stdint.h>
 
-/* A part waiting for its entry; `place` is where the joined entry wants it, NULL where it has it from an earlier one. */
+/* A part waiting for its entry; `place` is where the joined entry wants it, NULL where it has it from an earlier one.
+ */
 typedef struct collect_part {
     work *part;
     catalog_entry **place;
@@ -25,8 +26,10 @@ typedef struct collector {
 static const char *entry_id(collector *c, const work *w, bool part) {
     arena *a = c->catalog->arena;
     const graph *home = w->node->home;
-    const char *id = w->free && w->rec.what ? arena_printf(a, "%s_%s", oprec_kind_name(w->rec.kind), w->rec.what) : oprec_id(&w->rec, a);
-    if (home != c->catalog->model->main) id = arena_printf(a, "%s_r%d", id, (int)(intptr_t)map_get(&c->regions, home->region) - 1);
+    const char *id = w->free && w->rec.what ? arena_printf(a, "%s_%s", oprec_kind_name(w->rec.kind), w->rec.what)
+                                            : oprec_id(&w->rec, a);
+    if (home != c->catalog->model->main)
+        id = arena_printf(a, "%s_r%d", id, (int)(intptr_t)map_get(&c->regions, home->region) - 1);
     return part ? arena_printf(a, "%s_part", id) : id;
 }
 
@@ -58,8 +61,10 @@ static catalog_entry *entry_of(collector *c, work *w, bool part, bool *is_new) {
         entry = entry_new(c, w, key, part);
         *map_put(&c->by_key, key) = entry;
     }
-    if (entry->last) entry->last->next_same = w;
-    else entry->first = w;
+    if (entry->last)
+        entry->last->next_same = w;
+    else
+        entry->first = w;
     entry->last = w;
     entry->occurrences++;
     if (!part) entry->count = checked_add(entry->count, checked_from_double(entry->home->times));
@@ -99,7 +104,8 @@ catalog *collect(worklist *list) {
     collector to = {.catalog = c};
     map_init(&to.by_key, c->arena);
     map_init(&to.regions, c->arena);
-    for (int k = 0; k < c->model->graph_count; k++) *map_put(&to.regions, c->model->graphs[k]->region) = (void *)(intptr_t)(k + 1);
+    for (int k = 0; k < c->model->graph_count; k++)
+        *map_put(&to.regions, c->model->graphs[k]->region) = (void *)(intptr_t)(k + 1);
     for (int64_t k = 0; k < c->model->node_count; k++) {
         work *top = work_top(list->of_node[k]);
         if (top->node == c->model->nodes[k]) collect_work(&to, top);

@@ -1,5 +1,5 @@
-/* The catalog of a model's operations: equal works merged into entries, with counts, totals and coverage. What ops.json and
- * the terminal table are written from. Everything in the run's arena. */
+/* The catalog of a model's operations: equal works merged into entries, with counts, totals and coverage. What ops.json
+ * and the terminal table are written from. Everything in the run's arena. */
 #ifndef EXTRACT_OPS_COLLECT_H
 #define EXTRACT_OPS_COLLECT_H
 
@@ -14,9 +14,9 @@ struct catalog_entry {
     work *first;      /* occurrences, linked by next_same in graph order */
     work *last;
     int64_t occurrences;
-    int64_t count; /* runs per run of the model; 0 for parts and for branches known not to run */
-    bool part;     /* belongs to joined operations only */
-    bool free;     /* view, folded, control */
+    int64_t count;         /* runs per run of the model; 0 for parts and for branches known not to run */
+    bool part;             /* belongs to joined operations only */
+    bool free;             /* view, folded, control */
     catalog_entry **parts; /* of the first occurrence, one per part, so an entry may stand there twice */
     int part_count;
     catalog_entry *next_hash; /* collect.c's own */
@@ -59,6 +59,6 @@ typedef struct catalog {
 
 catalog *collect(worklist *list);
 int64_t collect_bytes(const catalog_totals *t); /* read and written together */
-bool collect_is_complete(const catalog *c); /* every node resolved, no operator unknown */
+bool collect_is_complete(const catalog *c);     /* every node resolved, no operator unknown */
 
 #endif

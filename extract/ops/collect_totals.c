@@ -53,7 +53,8 @@ void collect_totals(catalog *c, const map *regions) {
         catalog_totals *to = &own[graph_place(regions, entry->home)];
         const oprec *r = entry->rec;
         totals_add(to, &(catalog_totals){checked_mul(entry->count, r->macs), checked_mul(entry->count, r->flops),
-                                         checked_mul(entry->count, r->bytes_read), checked_mul(entry->count, r->bytes_written)});
+                                         checked_mul(entry->count, r->bytes_read),
+                                         checked_mul(entry->count, r->bytes_written)});
     }
     sum_regions(c, own, regions);
     if (m->graph_count > 0) c->totals = own[0];
@@ -65,7 +66,8 @@ void collect_totals(catalog *c, const map *regions) {
 static int64_t stored_parameters(const work *w) {
     const oprec *r = &w->rec;
     const bool packed = r->kind == OP_GEMM && r->rank == 3 && dtype_get(r->weight_type)->bits < 8;
-    return packed ? checked_mul(r->shape[1], checked_mul(r->shape[2], oprec_int(r, "experts", 1))) : info_count(w->weight->info);
+    return packed ? checked_mul(r->shape[1], checked_mul(r->shape[2], oprec_int(r, "experts", 1)))
+                  : info_count(w->weight->info);
 }
 
 typedef struct parameter_count {
@@ -105,7 +107,8 @@ void collect_parameters(catalog *c, const worklist *list) {
         const tensor *t = m->tensors[k];
         const bool stored = t->source == TENSOR_INITIALIZER || (t->blob && t->info->rank > 0);
         const bool used = t->user_count > 0 || t->is_graph_output;
-        if (stored && used && dtype_get(t->info->type)->cls == DTYPE_CLASS_FLOAT) c->parameters = checked_add(c->parameters, info_count(t->info));
+        if (stored && used && dtype_get(t->info->type)->cls == DTYPE_CLASS_FLOAT)
+            c->parameters = checked_add(c->parameters, info_count(t->info));
     }
     c->parameters = checked_add(c->parameters, quantized_parameters(list));
 }

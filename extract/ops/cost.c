@@ -1,5 +1,5 @@
-/* Owns what a record's numbers follow from: types under --precision, compulsory bytes, weights traced to where their bytes
- * lie. One place, so that a plain node and a recognised pattern count the same way. */
+/* Owns what a record's numbers follow from: types under --precision, compulsory bytes, weights traced to where their
+ * bytes lie. One place, so that a plain node and a recognised pattern count the same way. */
 #include "extract/ops/cost.h"
 
 #include "common/checked.h"
@@ -113,10 +113,13 @@ static cost_swap transpose_kind(const node *n) {
     return plain ? SWAP_LAST : SWAP_OTHER;
 }
 
-bool cost_keeps_order(const node *n) { return cost_rank(n->in_count > 0 ? n->in[0] : NULL) >= 0 && transpose_kind(n) == SWAP_NONE; }
+bool cost_keeps_order(const node *n) {
+    return cost_rank(n->in_count > 0 ? n->in[0] : NULL) >= 0 && transpose_kind(n) == SWAP_NONE;
+}
 
 static bool keeps_matrix(const tensor *a, const tensor *b) {
-    return cost_rank(a) >= 2 && cost_rank(b) >= 2 && cost_dim(a, -1) == cost_dim(b, -1) && cost_dim(a, -2) == cost_dim(b, -2);
+    return cost_rank(a) >= 2 && cost_rank(b) >= 2 && cost_dim(a, -1) == cost_dim(b, -1) &&
+           cost_dim(a, -2) == cost_dim(b, -2);
 }
 
 /* One step up from a tensor towards its initializer; NULL where the trail ends. */
@@ -149,7 +152,8 @@ bool cost_trace(const work *w, tensor *t, cost_weight *found) {
         if (!up) break;
         found->root = up;
     }
-    const bool packed = dtype_get(found->root->info->type)->cls == DTYPE_CLASS_INT && dtype_get(t->info->type)->cls == DTYPE_CLASS_FLOAT;
+    const bool packed = dtype_get(found->root->info->type)->cls == DTYPE_CLASS_INT &&
+                        dtype_get(t->info->type)->cls == DTYPE_CLASS_FLOAT;
     found->quantized = found->quantized || packed;
     const tensor *stored = found->quantized ? found->root : t;
     found->type = cost_type(w, stored);
@@ -179,8 +183,10 @@ static bool is_inside(const work *w, const node *n) {
     int low = 0, high = w->node_count;
     while (low < high) {
         const int middle = (low + high) / 2;
-        if (w->nodes[middle]->id < n->id) low = middle + 1;
-        else high = middle;
+        if (w->nodes[middle]->id < n->id)
+            low = middle + 1;
+        else
+            high = middle;
     }
     return low < w->node_count && w->nodes[low] == n;
 }
@@ -219,7 +225,8 @@ static void cost_inputs(work *w) {
     qsort(seen, count, sizeof *seen, by_address);
     w->rec.bytes_read = 0;
     for (size_t k = 0; k < count; k++) {
-        if (k == 0 || seen[k] != seen[k - 1]) w->rec.bytes_read = checked_add(w->rec.bytes_read, input_bytes(w, seen[k]));
+        if (k == 0 || seen[k] != seen[k - 1])
+            w->rec.bytes_read = checked_add(w->rec.bytes_read, input_bytes(w, seen[k]));
     }
     arena_rewind(w->arena, scratch);
 }
@@ -230,7 +237,8 @@ void cost_boundary(work *w) {
     for (int k = 0; k < w->node_count; k++) {
         const node *n = w->nodes[k];
         for (int i = 0; i < n->out_count; i++) {
-            if (n->out[i] && leaves(w, n->out[i])) w->rec.bytes_written = checked_add(w->rec.bytes_written, cost_bytes(w, n->out[i]));
+            if (n->out[i] && leaves(w, n->out[i]))
+                w->rec.bytes_written = checked_add(w->rec.bytes_written, cost_bytes(w, n->out[i]));
         }
     }
 }

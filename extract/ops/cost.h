@@ -1,5 +1,5 @@
-/* What lower functions and patterns share to fill a record: types under --precision, compulsory bytes, weights traced to
- * their initializers, the record of an attention. */
+/* What lower functions and patterns share to fill a record: types under --precision, compulsory bytes, weights traced
+ * to their initializers, the record of an attention. */
 #ifndef EXTRACT_OPS_COST_H
 #define EXTRACT_OPS_COST_H
 
@@ -9,36 +9,40 @@ dtype cost_type(const work *w, const tensor *t);    /* element type under the wo
 dtype cost_as(const work *w, dtype type);           /* the same of a type */
 int64_t cost_bytes(const work *w, const tensor *t); /* packed bytes under the work's precision; 0 for NULL or unknown */
 
-/* Bytes of the whole work: each distinct tensor that comes from outside is read once, each one that leaves is written once.
- * What a joined work keeps inside costs nothing; known integers (shapes, axes, sizes) are not data. Sets rec.bytes_read and rec.bytes_written. */
+/* Bytes of the whole work: each distinct tensor that comes from outside is read once, each one that leaves is written
+ * once. What a joined work keeps inside costs nothing; known integers (shapes, axes, sizes) are not data. Sets
+ * rec.bytes_read and rec.bytes_written. */
 void cost_boundary(work *w);
 
-/* A constant seen through what does not change its numbers' meaning (Identity, Cast, Reshape, Transpose, DequantizeLinear…). */
+/* A constant seen through what does not change its numbers' meaning (Identity, Cast, Reshape, Transpose,
+ * DequantizeLinear…). */
 typedef struct cost_weight {
-    tensor *root;     /* the initializer or Constant output; where the trail ends elsewhere, the last constant on it */
-    dtype type;       /* as stored: int8 behind a DequantizeLinear; else the type under precision */
-    bool transposed;  /* its last two dimensions are swapped between root and use */
-    bool rearranged;  /* some other permutation or reshape lies between */
-    bool quantized;   /* stored in fewer bits and dequantised on the way */
-    int64_t bytes;    /* as stored */
+    tensor *root;    /* the initializer or Constant output; where the trail ends elsewhere, the last constant on it */
+    dtype type;      /* as stored: int8 behind a DequantizeLinear; else the type under precision */
+    bool transposed; /* its last two dimensions are swapped between root and use */
+    bool rearranged; /* some other permutation or reshape lies between */
+    bool quantized;  /* stored in fewer bits and dequantised on the way */
+    int64_t bytes;   /* as stored */
 } cost_weight;
 bool cost_trace(const work *w, tensor *t, cost_weight *found); /* false: t is not a constant */
-bool cost_keeps_order(const node *n); /* a Transpose that moves nothing in memory: only dimensions of size 1 change places */
-tensor *cost_root(tensor *t); /* through Identity, Cast, views and Transpose to where the data comes from, constant or not */
+bool cost_keeps_order(
+    const node *n); /* a Transpose that moves nothing in memory: only dimensions of size 1 change places */
+tensor *cost_root(
+    tensor *t); /* through Identity, Cast, views and Transpose to where the data comes from, constant or not */
 
 /* An attention, however it was written. Zero values mean what is customary. */
 typedef struct cost_attention {
     int64_t batch, heads, q_len, head;
-    int64_t kv_heads;   /* 0: as heads */
-    int64_t kv_len;     /* 0: as q_len */
-    int64_t v_head;     /* 0: as head */
-    int64_t past;       /* keys before the first query, for the triangle of a causal mask; -1: kv_len - q_len */
-    const char *mask;   /* none, causal, additive, causal+padding, lengths */
-    int mask_rank;      /* of an additive mask */
+    int64_t kv_heads; /* 0: as heads */
+    int64_t kv_len;   /* 0: as q_len */
+    int64_t v_head;   /* 0: as head */
+    int64_t past;     /* keys before the first query, for the triangle of a causal mask; -1: kv_len - q_len */
+    const char *mask; /* none, causal, additive, causal+padding, lengths */
+    int mask_rank;    /* of an additive mask */
     const int64_t *mask_dims;
-    double scale;       /* 0: 1/sqrt(head) */
-    int64_t window;     /* each query sees at most so many keys; 0: all */
-    double softcap;     /* 0: none */
+    double scale;   /* 0: 1/sqrt(head) */
+    int64_t window; /* each query sees at most so many keys; 0: all */
+    double softcap; /* 0: none */
 } cost_attention;
 /* Fills kind, shape, mask, the named dimensions, macs and flops; types and bytes stay with the caller. */
 void cost_set_attention(work *w, const cost_attention *a);
@@ -46,26 +50,21 @@ void cost_set_attention(work *w, const cost_attention *a);
 /* Rows and columns: sets kind, what and shape [rows, cols], and flops as elements times `per_element`. */
 void cost_set_rows(work *w, op_kind kind, const char *what, int64_t rows, int64_t cols, int64_t per_element);
 
-int cost_rank(const tensor *t);               /* -1 where the shape is not known or t is NULL */
-int64_t cost_dim(const tensor *t, int axis);  /* axis may be negative; 0 where there is no such dimension */
+int cost_rank(const tensor *t);              /* -1 where the shape is not known or t is NULL */
+int64_t cost_dim(const tensor *t, int axis); /* axis may be negative; 0 where there is no such dimension */
 bool cost_shaped(const tensor *t);
-const tensor *cost_in(const work *w, int i);  /* NULL where left out or not there */
+const tensor *cost_in(const work *w, int i); /* NULL where left out or not there */
 const tensor *cost_out(const work *w, int i);
 void cost_set_shape(work *w, const tensor *t); /* the record's shape is the tensor's; nothing where not known */
 void cost_set_types(work *w, const tensor *in, const tensor *out); /* type, and out_type where it is another */
-const char *cost_what(const work *w); /* the operator's detail from the table, or its name in lower case; in the arena */
+const char *cost_what(
+    const work *w); /* the operator's detail from the table, or its name in lower case; in the arena */
 /* Text out of an attribute, fit for a record: printable ASCII, cut at 200 characters, in lower case where asked for. */
 const char *cost_text(const work *w, const char *text, bool lower_case);
-bool cost_known(const tensor *t);              /* constant, or its values are known */
+bool cost_known(const tensor *t);                            /* constant, or its values are known */
 int64_t cost_product(const int64_t *dims, int from, int to); /* saturating; 1 where empty */
 
 /* Floating-point operations per element of what is not an elementwise operator of the table. */
-enum {
-    COST_LAYER_NORM = 8,
-    COST_RMS_NORM = 5,
-    COST_BATCH_NORM = 2,
-    COST_SOFTMAX = 12,
-    COST_ROTARY = 3
-};
+enum { COST_LAYER_NORM = 8, COST_RMS_NORM = 5, COST_BATCH_NORM = 2, COST_SOFTMAX = 12, COST_ROTARY = 3 };
 
 #endif

@@ -1,4 +1,5 @@
-/* Owns attention written as one node: of ai.onnx, and of com.microsoft in its many packings. All become the same record. */
+/* Owns attention written as one node: of ai.onnx, and of com.microsoft in its many packings. All become the same
+ * record. */
 #include "extract/ops/lower.h"
 
 #include "common/checked.h"
@@ -40,7 +41,10 @@ void lower_attention(work *w) {
     cost_set_types(w, q, cost_out(w, 0));
     cost_boundary(w);
     if (!cost_shaped(q) || !cost_shaped(k) || !cost_shaped(v)) return;
-    cost_attention a = {.batch = cost_dim(q, 0), .past = -1, .scale = graph_attr_float(n, "scale", 0), .softcap = graph_attr_float(n, "softcap", 0)};
+    cost_attention a = {.batch = cost_dim(q, 0),
+                        .past = -1,
+                        .scale = graph_attr_float(n, "scale", 0),
+                        .softcap = graph_attr_float(n, "softcap", 0)};
     int64_t v_heads, v_len;
     read_heads(q, graph_attr_int(n, "q_num_heads", 0), &a.heads, &a.q_len, &a.head);
     const int64_t told = graph_attr_int(n, "kv_num_heads", 0);
@@ -50,12 +54,16 @@ void lower_attention(work *w) {
         attention_set_linear(w, &a);
         return;
     }
-    const tensor *mask = flex ? NULL : cost_in(w, 3), *past = flex ? NULL : cost_in(w, 4), *lengths = flex ? NULL : cost_in(w, 6);
+    const tensor *mask = flex ? NULL : cost_in(w, 3), *past = flex ? NULL : cost_in(w, 4),
+                 *lengths = flex ? NULL : cost_in(w, 6);
     a.past = cost_dim(past, 2);
     a.kv_len = checked_add(a.kv_len, a.past);
     if (lengths && !past) a.past = -1; /* the cache is one of the operands; the queries are its last rows */
     const bool causal = graph_attr_int(n, "is_causal", 0) != 0;
-    a.mask = causal ? (mask || lengths ? "causal+padding" : "causal") : mask ? "additive" : lengths ? "lengths" : "none";
+    a.mask = causal    ? (mask || lengths ? "causal+padding" : "causal")
+             : mask    ? "additive"
+             : lengths ? "lengths"
+                       : "none";
     if (mask) set_mask_shape(&a, mask);
     const int64_t left = graph_attr_int(n, "left_window_size", -1);
     if (left >= 0) a.window = checked_add(left, causal ? 1 : checked_add(graph_attr_int(n, "right_window_size", 0), 1));
@@ -68,11 +76,11 @@ void lower_attention(work *w) {
 /* Which inputs of an operator mean what; -1: it has no such input. */
 typedef struct ms_form {
     const char *op_type;
-    int weight;        /* projects the input to queries, keys and values inside the operator */
+    int weight; /* projects the input to queries, keys and values inside the operator */
     int key, value;
-    int mask;          /* lengths, or a mask over keys */
+    int mask; /* lengths, or a mask over keys */
     int additive;
-    int past;          /* of keys */
+    int past;           /* of keys */
     bool packed_tokens; /* padding is removed: the batch and the longest sequence come from `offsets` */
     int offsets;
 } ms_form;
@@ -124,21 +132,27 @@ static void ms_read_operands(const work *w, const ms_form *f, cost_attention *a)
     a->v_head = a->head;
     a->kv_len = a->q_len;
     if (f->packed_tokens || !k) return;
-    if (cost_rank(k) == 4) a->kv_len = cost_dim(k, 2); /* [B, H, L, D] */
-    else a->kv_len = cost_dim(k, 1);
-    if (cost_rank(v) == 3 && a->kv_heads > 0) a->v_head = cost_dim(v, 2) / a->kv_heads;
-    else if (cost_rank(v) == 4) a->v_head = cost_dim(v, 3);
+    if (cost_rank(k) == 4)
+        a->kv_len = cost_dim(k, 2); /* [B, H, L, D] */
+    else
+        a->kv_len = cost_dim(k, 1);
+    if (cost_rank(v) == 3 && a->kv_heads > 0)
+        a->v_head = cost_dim(v, 2) / a->kv_heads;
+    else if (cost_rank(v) == 4)
+        a->v_head = cost_dim(v, 3);
 }
 
 /* Keys of earlier steps. The present output, where there is one, says how long both are together. */
 static void ms_read_past(const work *w, const ms_form *f, cost_attention *a) {
     const tensor *past = f->past >= 0 ? cost_in(w, f->past) : NULL;
-    const tensor *present = cost_out(w, 1), *total = strcmp(f->op_type, "GroupQueryAttention") == 0 ? cost_in(w, 6) : NULL;
+    const tensor *present = cost_out(w, 1),
+                 *total = strcmp(f->op_type, "GroupQueryAttention") == 0 ? cost_in(w, 6) : NULL;
     const int length_at = cost_rank(past) == 5 ? 3 : 2;
     const int64_t fresh = a->kv_len;
     if (!past) return;
     a->kv_len = checked_add(a->kv_len, cost_dim(past, length_at));
-    if (cost_rank(present) == cost_rank(past) && cost_dim(present, length_at) > 0) a->kv_len = cost_dim(present, length_at);
+    if (cost_rank(present) == cost_rank(past) && cost_dim(present, length_at) > 0)
+        a->kv_len = cost_dim(present, length_at);
     if (total && total->info->val && total->info->val->n == 1 && value_at(total->info->val, 0) >= 1)
         a->kv_len = checked_from_double(value_at(total->info->val, 0));
     a->past = a->kv_len > fresh ? checked_sub(a->kv_len, fresh) : 0;
@@ -146,12 +160,19 @@ static void ms_read_past(const work *w, const ms_form *f, cost_attention *a) {
 
 static void ms_read_mask(const work *w, const ms_form *f, cost_attention *a) {
     const node *n = w->node;
-    const tensor *mask = f->mask >= 0 ? cost_in(w, f->mask) : NULL, *additive = f->additive >= 0 ? cost_in(w, f->additive) : NULL;
+    const tensor *mask = f->mask >= 0 ? cost_in(w, f->mask) : NULL,
+                 *additive = f->additive >= 0 ? cost_in(w, f->additive) : NULL;
     const bool causal = graph_attr_int(n, "unidirectional", 0) != 0 || strcmp(f->op_type, "GroupQueryAttention") == 0;
     const bool lengths = f->packed_tokens || cost_rank(mask) == 1;
-    a->mask = causal ? (mask || additive || lengths ? "causal+padding" : "causal") : additive ? "additive" : lengths ? "lengths" : mask ? "additive" : "none";
-    if (additive) set_mask_shape(a, additive);
-    else if (mask && !lengths) set_mask_shape(a, mask);
+    a->mask = causal     ? (mask || additive || lengths ? "causal+padding" : "causal")
+              : additive ? "additive"
+              : lengths  ? "lengths"
+              : mask     ? "additive"
+                         : "none";
+    if (additive)
+        set_mask_shape(a, additive);
+    else if (mask && !lengths)
+        set_mask_shape(a, mask);
 }
 
 void lower_attention_ms(work *w) {
@@ -171,8 +192,10 @@ void lower_attention_ms(work *w) {
     const int64_t window = graph_attr_int(n, "local_window_size", -1);
     if (window > 0) a.window = window;
     if (!cost_shaped(q) || !cost_shaped(offsets) || a.heads < 1) return;
-    if (f->weight >= 0) ms_read_projected(w, f, &a);
-    else ms_read_operands(w, f, &a);
+    if (f->weight >= 0)
+        ms_read_projected(w, f, &a);
+    else
+        ms_read_operands(w, f, &a);
     ms_read_past(w, f, &a);
     ms_read_mask(w, f, &a);
     cost_set_attention(w, &a);

@@ -1,5 +1,5 @@
-/* Owns convolutions of all ranks and kinds: the record has the output as shape, and input, kernel, stride, pads, dilation
- * and group by name, with auto_pad already resolved to numbers. */
+/* Owns convolutions of all ranks and kinds: the record has the output as shape, and input, kernel, stride, pads,
+ * dilation and group by name, with auto_pad already resolved to numbers. */
 #include "extract/ops/lower.h"
 
 #include "common/checked.h"
@@ -8,11 +8,12 @@
 #include <string.h>
 
 typedef struct conv_dims {
-    int spatial;      /* dimensions of space */
-    int first;        /* where space begins in input and output */
-    int channel;      /* where their channels are */
+    int spatial; /* dimensions of space */
+    int first;   /* where space begins in input and output */
+    int channel; /* where their channels are */
     const tensor *in, *out, *weight;
-    int64_t kernel[INFO_MAX_RANK], stride[INFO_MAX_RANK], dilation[INFO_MAX_RANK], extra[INFO_MAX_RANK], pads[2 * INFO_MAX_RANK];
+    int64_t kernel[INFO_MAX_RANK], stride[INFO_MAX_RANK], dilation[INFO_MAX_RANK], extra[INFO_MAX_RANK],
+        pads[2 * INFO_MAX_RANK];
     bool transposed;
 } conv_dims;
 
@@ -37,7 +38,8 @@ static void read_pads(const work *w, conv_dims *c) {
     read_ints(w, "pads", 2 * c->spatial, 0, c->pads);
     if (strcmp(mode, "VALID") == 0) memset(c->pads, 0, sizeof c->pads);
     if (!upper && !lower && !by_output) return;
-    /* a transposed convolution cuts more at the end unless told otherwise; a plain one pads more at the end for UPPER */
+    /* a transposed convolution cuts more at the end unless told otherwise; a plain one pads more at the end for UPPER
+     */
     const bool more_at_end = c->transposed ? !upper : upper;
     for (int k = 0; k < c->spatial; k++) {
         const int64_t total = automatic_total(c, k), less = total / 2;
@@ -101,7 +103,8 @@ static void conv_set_kind(work *w) {
 
 void lower_conv(work *w) {
     const node *n = w->node;
-    const bool quantized = strcmp(n->op_type, "QLinearConv") == 0, causal = strcmp(n->op_type, "CausalConvWithState") == 0;
+    const bool quantized = strcmp(n->op_type, "QLinearConv") == 0,
+               causal = strcmp(n->op_type, "CausalConvWithState") == 0;
     const bool last = strncmp(n->op_type, "Nhwc", 4) == 0 || graph_attr_int(n, "channels_last", 0) != 0;
     const int slot = quantized ? 3 : 1;
     conv_dims c = {.in = cost_in(w, 0), .out = cost_out(w, 0), .weight = cost_in(w, slot)};
@@ -128,5 +131,8 @@ void lower_conv(work *w) {
     conv_set_macs(w, &c);
     if (causal) w->rec.macs = checked_mul(info_count(c.out->info), cost_product(c.kernel, 0, c.spatial));
     w->rec.flops = checked_mul(2, w->rec.macs);
-    conv_set_epilogue(w, quantized ? 8 : strcmp(n->op_type, "ConvInteger") == 0 ? -1 : strcmp(n->op_type, "DeformConv") == 0 ? 3 : 2);
+    conv_set_epilogue(w, quantized                                ? 8
+                         : strcmp(n->op_type, "ConvInteger") == 0 ? -1
+                         : strcmp(n->op_type, "DeformConv") == 0  ? 3
+                                                                  : 2);
 }

@@ -1,5 +1,5 @@
-/* Owns einsum: an equation of two operands is a matrix product whose letters fall into batch, M, N and K. Where the letters
- * stand in the plain order of a product the record is a plain one; else it says the equation. */
+/* Owns einsum: an equation of two operands is a matrix product whose letters fall into batch, M, N and K. Where the
+ * letters stand in the plain order of a product the record is a plain one; else it says the equation. */
 #include "extract/ops/lower.h"
 
 #include "common/checked.h"
@@ -35,7 +35,8 @@ static bool read_term(const char *text, const char *end, int rank, einsum_term *
     for (const char *c = text; c < end; c++) {
         if (*c == '.') {
             if (c + 2 >= end || c[1] != '.' || c[2] != '.') return false;
-            for (int k = rank - named; k > 0 && term->rank < INFO_MAX_RANK; k--) term->letters[term->rank++] = EINSUM_NAMED + k - 1;
+            for (int k = rank - named; k > 0 && term->rank < INFO_MAX_RANK; k--)
+                term->letters[term->rank++] = EINSUM_NAMED + k - 1;
             c += 2;
         } else if (letter_of(*c) >= 0) {
             if (term->rank == INFO_MAX_RANK) return false;
@@ -86,8 +87,10 @@ static einsum_roles find_roles(const einsum *e) {
     for (int letter = 0; letter < EINSUM_LETTERS + INFO_MAX_RANK; letter++) {
         const bool a = has(&e->in[0], letter), b = has(&e->in[1], letter), out = has(&e->out, letter);
         int64_t *role = a && b ? (out ? &r.batch : &r.k) : a && out ? &r.m : b && out ? &r.n : NULL;
-        if (role) *role = checked_mul(*role, e->size[letter]);
-        else if (a || b) r.plain = false;
+        if (role)
+            *role = checked_mul(*role, e->size[letter]);
+        else if (a || b)
+            r.plain = false;
     }
     return r;
 }
@@ -176,7 +179,10 @@ void lower_einsum(work *w) {
     w->rec.what = NULL;
     const einsum_roles roles = e.count == 2 ? find_roles(&e) : (einsum_roles){1, 1, 1, 1, false};
     bool contracts = false;
-    for (int k = 0; e.count == 2 && k < e.in[0].rank; k++) contracts = contracts || role_of(&e, e.in[0].letters[k]) == 3;
-    if (contracts && roles.plain) set_product(w, &e);
-    else set_other(w, &e);
+    for (int k = 0; e.count == 2 && k < e.in[0].rank; k++)
+        contracts = contracts || role_of(&e, e.in[0].letters[k]) == 3;
+    if (contracts && roles.plain)
+        set_product(w, &e);
+    else
+        set_other(w, &e);
 }

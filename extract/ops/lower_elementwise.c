@@ -9,7 +9,8 @@
 #include <stdio.h>
 #include <string.h>
 
-/* tensor: as the output; scalar: one element; vector: a suffix of the output's dimensions; else the dimensions themselves. */
+/* tensor: as the output; scalar: one element; vector: a suffix of the output's dimensions; else the dimensions
+ * themselves. */
 static const char *input_kind(const work *w, const tensor *t, const tensor *out) {
     if (!cost_shaped(t)) return "unknown";
     if (info_same_shape(t->info, out->info)) return "tensor";
@@ -31,9 +32,11 @@ static bool is_side_input(const work *w, int slot) {
     return slot % 3 != 0 || (slot == 6 && strcmp(op_type, "QLinearWhere") != 0);
 }
 
-/* Operators whose inputs may change places: theirs are listed largest first, so that a + b and b + a are one operation. */
+/* Operators whose inputs may change places: theirs are listed largest first, so that a + b and b + a are one operation.
+ */
 static bool is_commutative(const node *n) {
-    static const char *const names[] = {"Add", "And", "BitwiseAnd", "BitwiseOr", "BitwiseXor", "Equal", "Max", "Mean", "Min", "Mul", "Or", "QLinearAdd", "QLinearMul", "Sum", "Xor"};
+    static const char *const names[] = {"Add", "And", "BitwiseAnd", "BitwiseOr",  "BitwiseXor", "Equal", "Max", "Mean",
+                                        "Min", "Mul", "Or",         "QLinearAdd", "QLinearMul", "Sum",   "Xor"};
     for (size_t k = 0; k < sizeof names / sizeof *names; k++) {
         if (strcmp(names[k], n->op_type) == 0) return true;
     }
@@ -84,7 +87,9 @@ static void set_inputs(work *w, const tensor *out) {
         const int n = snprintf(text + used, sizeof text - used, "%s%s", k ? "," : "", kinds[k]);
         used += (size_t)n < sizeof text - used ? (size_t)n : sizeof text - used - 1;
     }
-    oprec_set_text(&w->rec, "inputs", count > named ? arena_printf(w->arena, "%s,%d more", text, count - named) : arena_strndup(w->arena, text, used));
+    oprec_set_text(&w->rec, "inputs",
+                   count > named ? arena_printf(w->arena, "%s,%d more", text, count - named)
+                                 : arena_strndup(w->arena, text, used));
 }
 
 void lower_elementwise(work *w) {

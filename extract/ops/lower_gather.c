@@ -1,5 +1,5 @@
-/* Owns what reads or writes by index: rows of a table (embedding), other gathers and scatters. They touch what the indices
- * name, not the whole table. */
+/* Owns what reads or writes by index: rows of a table (embedding), other gathers and scatters. They touch what the
+ * indices name, not the whole table. */
 #include "extract/ops/lower.h"
 
 #include "common/checked.h"
@@ -12,7 +12,8 @@ static bool is_integer(const tensor *t) { return t && dtype_get(t->info->type)->
 /* Rows of a table looked up by data: the table is a weight, or at least not integers of shape arithmetic. */
 static bool is_embedding(const work *w, const cost_weight *table, bool constant) {
     const tensor *data = cost_in(w, 0), *index = cost_in(w, 1);
-    const bool whole_rows = strcmp(w->node->op_type, "Gather") == 0 || strcmp(w->node->op_type, "GatherBlockQuantized") == 0;
+    const bool whole_rows =
+        strcmp(w->node->op_type, "Gather") == 0 || strcmp(w->node->op_type, "GatherBlockQuantized") == 0;
     int64_t axis = graph_attr_int(w->node, strcmp(w->node->op_type, "Gather") == 0 ? "axis" : "gather_axis", 0);
     if (axis < 0) axis += cost_rank(data) > 0 ? cost_rank(data) : 0;
     if (!whole_rows || axis != 0 || cost_rank(data) < 2 || !index || cost_known(index)) return false;
@@ -37,7 +38,8 @@ static void gather_embedding(work *w, const cost_weight *table, bool constant) {
     cost_set_rows(w, OP_EMBEDDING, NULL, rows, cols, 0);
     oprec_set_int(&w->rec, "table", cost_dim(data, 0));
     cost_set_types(w, out, out);
-    w->rec.bytes_read = checked_add(dtype_bytes(constant ? table->type : cost_type(w, data), info_count(out->info)), cost_bytes(w, index));
+    w->rec.bytes_read = checked_add(dtype_bytes(constant ? table->type : cost_type(w, data), info_count(out->info)),
+                                    cost_bytes(w, index));
     w->rec.bytes_written = cost_bytes(w, out);
     if (constant) {
         w->weight = table->root;
@@ -90,7 +92,9 @@ void lower_embed_norm(work *w) {
         w->rec.weight_type = table.type;
     }
     const int tables = cost_in(w, 4) ? 3 : 2;
-    const int64_t ids_bytes = checked_add(cost_bytes(w, ids), checked_add(cost_bytes(w, cost_in(w, 1)), cost_bytes(w, cost_in(w, 7))));
+    const int64_t ids_bytes =
+        checked_add(cost_bytes(w, ids), checked_add(cost_bytes(w, cost_in(w, 1)), cost_bytes(w, cost_in(w, 7))));
     w->rec.bytes_read = checked_add(checked_mul(tables, cost_bytes(w, out)), ids_bytes);
-    for (int k = 0; k < w->node->out_count; k++) w->rec.bytes_written = checked_add(w->rec.bytes_written, cost_bytes(w, w->node->out[k]));
+    for (int k = 0; k < w->node->out_count; k++)
+        w->rec.bytes_written = checked_add(w->rec.bytes_written, cost_bytes(w, w->node->out[k]));
 }

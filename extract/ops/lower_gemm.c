@@ -1,5 +1,5 @@
-/* Owns matrix products. Whatever an operator calls its inputs, the record says M, N, K, how often (batch), how both sides
- * lie in memory (n or t each), which side is a weight, and what is done with the result in passing. */
+/* Owns matrix products. Whatever an operator calls its inputs, the record says M, N, K, how often (batch), how both
+ * sides lie in memory (n or t each), which side is a weight, and what is done with the result in passing. */
 #include "extract/ops/lower.h"
 
 #include "common/checked.h"
@@ -13,19 +13,28 @@ static const struct {
     int a, b, bias; /* slots; bias -1: none */
     bool bias_is_row;
 } products[] = {
-    {"DynamicQuantizeMatMul", 0, 1, 4, true}, {"FusedGemm", 0, 1, 2, false},         {"FusedMatMul", 0, 1, -1, false},
-    {"FusedMatMulActivation", 0, 1, -1, false}, {"Gemm", 0, 1, 2, false},            {"GemmFastGelu", 0, 1, 2, true},
-    {"GemmFloat8", 0, 1, 2, false},           {"MatMul", 0, 1, -1, false},           {"MatMulInteger", 0, 1, -1, false},
-    {"MatMulInteger16", 0, 1, -1, false},     {"MatMulIntegerToFloat", 0, 1, 6, true}, {"QGemm", 0, 3, 6, false},
-    {"QLinearMatMul", 0, 3, -1, false},       {"TransposeMatMul", 0, 1, -1, false},
+    {"DynamicQuantizeMatMul", 0, 1, 4, true},
+    {"FusedGemm", 0, 1, 2, false},
+    {"FusedMatMul", 0, 1, -1, false},
+    {"FusedMatMulActivation", 0, 1, -1, false},
+    {"Gemm", 0, 1, 2, false},
+    {"GemmFastGelu", 0, 1, 2, true},
+    {"GemmFloat8", 0, 1, 2, false},
+    {"MatMul", 0, 1, -1, false},
+    {"MatMulInteger", 0, 1, -1, false},
+    {"MatMulInteger16", 0, 1, -1, false},
+    {"MatMulIntegerToFloat", 0, 1, 6, true},
+    {"QGemm", 0, 3, 6, false},
+    {"QLinearMatMul", 0, 3, -1, false},
+    {"TransposeMatMul", 0, 1, -1, false},
 };
 
 typedef struct gemm_side {
-    int64_t rows, cols;            /* as used: a is rows x k, b is k x cols */
-    int64_t batch[INFO_MAX_RANK];  /* leading dimensions */
-    int rank;                      /* of them */
+    int64_t rows, cols;           /* as used: a is rows x k, b is k x cols */
+    int64_t batch[INFO_MAX_RANK]; /* leading dimensions */
+    int rank;                     /* of them */
     bool transposed;
-    bool batch_inside;             /* its batch lies between the matrix's dimensions */
+    bool batch_inside; /* its batch lies between the matrix's dimensions */
 } gemm_side;
 
 static void side_read(gemm_side *s, const tensor *t, bool transposed, bool trans_batch, bool is_left) {
@@ -33,8 +42,10 @@ static void side_read(gemm_side *s, const tensor *t, bool transposed, bool trans
     const int64_t *dims = t->info->dims;
     *s = (gemm_side){.rows = 1, .cols = 1};
     if (rank == 1) {
-        if (is_left) s->cols = dims[0];
-        else s->rows = dims[0];
+        if (is_left)
+            s->cols = dims[0];
+        else
+            s->rows = dims[0];
         return;
     }
     if (rank < 1) return;
@@ -58,8 +69,8 @@ static int64_t broadcast_batch(const gemm_side *a, const gemm_side *b) {
     return product;
 }
 
-/* A matrix on the right that is the same for the whole batch makes the batch more rows. Otherwise the batch stays, and a
- * side that is the same for all of it has stride 0. */
+/* A matrix on the right that is the same for the whole batch makes the batch more rows. Otherwise the batch stays, and
+ * a side that is the same for all of it has stride 0. */
 static void gemm_set_batch(work *w, gemm_side *a, const gemm_side *b) {
     const int64_t in_a = cost_product(a->batch, 0, a->rank), in_b = cost_product(b->batch, 0, b->rank);
     const int64_t batch = broadcast_batch(a, b);
@@ -75,7 +86,8 @@ static void gemm_set_batch(work *w, gemm_side *a, const gemm_side *b) {
         oprec_set_ints(&w->rec, w->arena, "batch_a", a->rank, a->batch);
         oprec_set_ints(&w->rec, w->arena, "batch_b", b->rank, b->batch);
     }
-    if (a->batch_inside || b->batch_inside) oprec_set_text(&w->rec, "batch_inside", !a->batch_inside ? "b" : b->batch_inside ? "ab" : "a");
+    if (a->batch_inside || b->batch_inside)
+        oprec_set_text(&w->rec, "batch_inside", !a->batch_inside ? "b" : b->batch_inside ? "ab" : "a");
 }
 
 static const char *layout_name(bool a, bool b) { return a ? (b ? "tt" : "tn") : (b ? "nt" : "nn"); }
@@ -87,8 +99,10 @@ static void gemm_set_weight(work *w, int slot, const char *side, bool *transpose
     w->weight = found.root;
     w->rec.weight_type = found.type;
     oprec_set_text(&w->rec, "weight_side", side);
-    if (found.rearranged) oprec_set_int(&w->rec, "weight_rearranged", 1);
-    else if (found.transposed) *transposed = !*transposed;
+    if (found.rearranged)
+        oprec_set_int(&w->rec, "weight_rearranged", 1);
+    else if (found.transposed)
+        *transposed = !*transposed;
 }
 
 static const char *bias_kind(const tensor *bias, int64_t m, int64_t n) {

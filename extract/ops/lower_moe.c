@@ -1,5 +1,5 @@
-/* Owns mixtures of experts: each token goes through its k best experts, so the work is that of k tokens each, and no more
- * experts are read than there are. */
+/* Owns mixtures of experts: each token goes through its k best experts, so the work is that of k tokens each, and no
+ * more experts are read than there are. */
 #include "extract/ops/lower.h"
 
 #include "common/checked.h"
@@ -7,14 +7,19 @@
 
 #include <string.h>
 
-static int64_t elements(const tensor *t, int64_t per_byte) { return cost_shaped(t) ? checked_mul(info_count(t->info), per_byte) : 0; }
+static int64_t elements(const tensor *t, int64_t per_byte) {
+    return cost_shaped(t) ? checked_mul(info_count(t->info), per_byte) : 0;
+}
 
-static int64_t share(int64_t all, int64_t used, int64_t experts) { return experts > 0 ? checked_mul(all / experts, used) : 0; }
+static int64_t share(int64_t all, int64_t used, int64_t experts) {
+    return experts > 0 ? checked_mul(all / experts, used) : 0;
+}
 
 void lower_moe(work *w) {
     const node *n = w->node;
     const bool packed = strcmp(n->op_type, "QMoE") == 0;
-    const int64_t bits = graph_attr_int(n, "expert_weight_bits", 4), per_byte = packed && bits > 0 && bits < 8 ? 8 / bits : 1;
+    const int64_t bits = graph_attr_int(n, "expert_weight_bits", 4),
+                  per_byte = packed && bits > 0 && bits < 8 ? 8 / bits : 1;
     const int slots[3] = {2, packed ? 5 : 4, packed ? 8 : 6};
     const tensor *in = cost_in(w, 0), *first = cost_in(w, slots[0]), *second = cost_in(w, slots[1]);
     w->rec.kind = OP_GEMM;

@@ -1,5 +1,5 @@
-/* Owns what moves data without computing: transposes, copies, casts, gathers, and what moves nothing at all (views, control
- * flow). Bytes are what has to move: a slice reads what it keeps, a view nothing. */
+/* Owns what moves data without computing: transposes, copies, casts, gathers, and what moves nothing at all (views,
+ * control flow). Bytes are what has to move: a slice reads what it keeps, a view nothing. */
 #include "extract/ops/lower.h"
 
 #include "common/checked.h"
@@ -20,8 +20,10 @@ void lower_control(work *w) { move_set_free(w, "control"); }
 void lower_dropout(work *w) {
     const tensor *mode = cost_in(w, 2);
     const bool training = mode && !(mode->info->val && value_at(mode->info->val, 0) == 0);
-    if (training && w->node->opset >= 12) lower_elementwise(w);
-    else lower_view(w);
+    if (training && w->node->opset >= 12)
+        lower_elementwise(w);
+    else
+        lower_view(w);
 }
 
 /* ---- what a move reads ---- */
@@ -36,7 +38,7 @@ typedef enum move_reads {
 static const struct {
     const char *op_type;
     move_reads reads;
-    bool from_input; /* its shape does not follow from the output's: the input's dimensions are part of the record */
+    bool from_input;  /* its shape does not follow from the output's: the input's dimensions are part of the record */
     const char *axis; /* attribute that is part of the record */
 } moves[] = {
     {"BlackmanWindow", READS_NOTHING, false, NULL},
@@ -69,7 +71,9 @@ static const struct {
     {"Trilu", READS_FIRST, false, NULL},
 };
 
-static bool is_sequence_op(const node *n) { return strncmp(n->op_type, "Sequence", 8) == 0 || strcmp(n->op_type, "SplitToSequence") == 0; }
+static bool is_sequence_op(const node *n) {
+    return strncmp(n->op_type, "Sequence", 8) == 0 || strcmp(n->op_type, "SplitToSequence") == 0;
+}
 
 static int64_t bytes_out(const work *w) {
     int64_t bytes = 0;
@@ -79,7 +83,8 @@ static int64_t bytes_out(const work *w) {
 
 static void move_set_inputs(work *w, const char *op_type) {
     const tensor *in = cost_in(w, 0);
-    if (strcmp(op_type, "Concat") == 0 || strcmp(op_type, "QLinearConcat") == 0) oprec_set_int(&w->rec, "inputs", w->node->in_count);
+    if (strcmp(op_type, "Concat") == 0 || strcmp(op_type, "QLinearConcat") == 0)
+        oprec_set_int(&w->rec, "inputs", w->node->in_count);
     if (strcmp(op_type, "Split") == 0) oprec_set_int(&w->rec, "outputs", w->node->out_count);
     if (strcmp(op_type, "Split") == 0) cost_set_shape(w, in);
     if (strcmp(op_type, "Trilu") == 0) oprec_set_int(&w->rec, "upper", graph_attr_int(w->node, "upper", 1));
@@ -114,7 +119,8 @@ static bool moves_nothing(const work *w) {
     if (strcmp(n->op_type, "Concat") == 0 && n->in_count == 1) return true;
     if (strcmp(n->op_type, "Split") == 0 && n->out_count == 1) return true;
     for (size_t k = 0; k < sizeof same_when_equal / sizeof *same_when_equal; k++) {
-        if (strcmp(same_when_equal[k], n->op_type) == 0) return info_same_shape(in->info, out->info) && cost_type(w, in) == cost_type(w, out);
+        if (strcmp(same_when_equal[k], n->op_type) == 0)
+            return info_same_shape(in->info, out->info) && cost_type(w, in) == cost_type(w, out);
     }
     return false;
 }
@@ -137,7 +143,8 @@ void lower_move(work *w) {
         if (moves[k].reads == READS_FIRST) w->rec.bytes_read = cost_bytes(w, in);
         if (moves[k].reads == READS_OUTPUT) w->rec.bytes_read = w->rec.bytes_written;
         if (moves[k].reads == READS_NOTHING) w->rec.bytes_read = 0;
-        if (moves[k].from_input && cost_shaped(in)) oprec_set_ints(&w->rec, w->arena, "input", in->info->rank, in->info->dims);
+        if (moves[k].from_input && cost_shaped(in))
+            oprec_set_ints(&w->rec, w->arena, "input", in->info->rank, in->info->dims);
         if (moves[k].axis) move_set_axis(w, moves[k].axis);
     }
     move_set_inputs(w, op_type);

@@ -29,7 +29,8 @@ static void norm_rows(work *w) {
     const tensor *in = cost_in(w, 0);
     const int axis = norm_axis(w, "axis", -1, cost_rank(in));
     const bool rms = strcmp(w->node->op_type, "LayerNormalization") != 0;
-    const int64_t rows = cost_product(in->info->dims, 0, axis), cols = cost_product(in->info->dims, axis, in->info->rank);
+    const int64_t rows = cost_product(in->info->dims, 0, axis),
+                  cols = cost_product(in->info->dims, axis, in->info->rank);
     cost_set_rows(w, OP_NORM, rms ? "rms" : "layer", rows, cols, rms ? COST_RMS_NORM : COST_LAYER_NORM);
     if (!rms && cost_in(w, 2)) oprec_set_int(&w->rec, "bias", 1);
     norm_set_weight(w, 1);
@@ -73,11 +74,14 @@ static void norm_over_axes(work *w, const char *what, const bool *reduced) {
     const tensor *in = cost_in(w, 0);
     int64_t cols = 1, rows = 1;
     for (int k = 0; k < in->info->rank; k++) {
-        if (reduced[k]) cols = checked_mul(cols, in->info->dims[k]);
-        else rows = checked_mul(rows, in->info->dims[k]);
+        if (reduced[k])
+            cols = checked_mul(cols, in->info->dims[k]);
+        else
+            rows = checked_mul(rows, in->info->dims[k]);
     }
     cost_set_rows(w, OP_NORM, what, rows, cols, strcmp(what, "lp") == 0 ? 4 : 6);
-    if (in->info->rank < 1 || !reduced[in->info->rank - 1]) oprec_set_ints(&w->rec, w->arena, "input", in->info->rank, in->info->dims);
+    if (in->info->rank < 1 || !reduced[in->info->rank - 1])
+        oprec_set_ints(&w->rec, w->arena, "input", in->info->rank, in->info->dims);
 }
 
 static void norm_lp(work *w) {
@@ -104,7 +108,8 @@ static void norm_mvn(work *w) {
 static void norm_lrn(work *w) {
     const tensor *in = cost_in(w, 0);
     const int64_t size = graph_attr_int(w->node, "size", 1), channels = cost_dim(in, 1), all = info_count(in->info);
-    cost_set_rows(w, OP_NORM, "lrn", channels > 0 ? all / channels : 0, channels, checked_add(20, checked_mul(2, size)));
+    cost_set_rows(w, OP_NORM, "lrn", channels > 0 ? all / channels : 0, channels,
+                  checked_add(20, checked_mul(2, size)));
     oprec_set_int(&w->rec, "size", size);
 }
 
@@ -159,7 +164,9 @@ void lower_softmax(work *w) {
     const node *n = w->node;
     const tensor *in = cost_in(w, 0);
     const int rank = cost_rank(in);
-    const char *what = strcmp(n->op_type, "LogSoftmax") == 0 ? "log" : strcmp(n->op_type, "Hardmax") == 0 ? "hard" : NULL;
+    const char *what = strcmp(n->op_type, "LogSoftmax") == 0 ? "log"
+                       : strcmp(n->op_type, "Hardmax") == 0  ? "hard"
+                                                             : NULL;
     w->rec.kind = OP_SOFTMAX;
     w->rec.what = what;
     if (rank >= 1) {

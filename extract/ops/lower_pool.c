@@ -13,10 +13,13 @@ static const char *pool_what(const char *op_type) {
 }
 
 static bool pool_is_last(const node *n) {
-    return strcmp(n->op_type, "NhwcMaxPool") == 0 || (strncmp(n->op_type, "QLinear", 7) == 0 && graph_attr_int(n, "channels_last", 0) != 0);
+    return strcmp(n->op_type, "NhwcMaxPool") == 0 ||
+           (strncmp(n->op_type, "QLinear", 7) == 0 && graph_attr_int(n, "channels_last", 0) != 0);
 }
 
-static int64_t int_of(const attr *a, int k, int64_t otherwise) { return a && a->ints && k < a->n ? a->ints[k] : otherwise; }
+static int64_t int_of(const attr *a, int k, int64_t otherwise) {
+    return a && a->ints && k < a->n ? a->ints[k] : otherwise;
+}
 
 static void pool_set_window(work *w, const tensor *in, const tensor *out, int n, int first) {
     const attr *kernel = graph_attr(w->node, "kernel_shape"), *strides = graph_attr(w->node, "strides");
@@ -30,7 +33,9 @@ static void pool_set_window(work *w, const tensor *in, const tensor *out, int n,
         stride[k] = int_of(strides, k, 1);
         dilation[k] = int_of(dilations, k, 1);
         const int64_t reach = checked_add(checked_mul(checked_sub(size[k], 1), dilation[k]), 1);
-        int64_t total = checked_sub(checked_add(checked_mul(checked_sub(cost_dim(out, first + k), 1), stride[k]), reach), cost_dim(in, first + k));
+        int64_t total =
+            checked_sub(checked_add(checked_mul(checked_sub(cost_dim(out, first + k), 1), stride[k]), reach),
+                        cost_dim(in, first + k));
         if (total < 0) total = 0;
         pads[k] = same ? (upper ? total / 2 : total - total / 2) : strcmp(mode, "VALID") == 0 ? 0 : int_of(given, k, 0);
         pads[k + n] = same ? total - pads[k] : strcmp(mode, "VALID") == 0 ? 0 : int_of(given, k + n, 0);
@@ -58,14 +63,17 @@ void lower_pool(work *w) {
     const int rank = cost_rank(in);
     if (rank < 2 || cost_rank(out) != rank) return;
     oprec_set_ints(&w->rec, w->arena, "input", rank, in->info->dims);
-    if (regions) w->rec.flops = checked_mul(info_count(out->info), 32);
-    else if (rank <= INFO_MAX_RANK) pool_set_window(w, in, out, rank - 2, last ? 1 : 2);
+    if (regions)
+        w->rec.flops = checked_mul(info_count(out->info), 32);
+    else if (rank <= INFO_MAX_RANK)
+        pool_set_window(w, in, out, rank - 2, last ? 1 : 2);
 }
 
 /* Each output is mixed from 2 neighbours along every dimension of space (4 for cubic), or copied from the nearest. */
 void lower_resize(work *w) {
     const tensor *in = cost_in(w, 0), *out = cost_out(w, 0);
-    const char *mode = graph_attr_string(w->node, "mode", strcmp(w->node->op_type, "GridSample") == 0 ? "linear" : "nearest");
+    const char *mode =
+        graph_attr_string(w->node, "mode", strcmp(w->node->op_type, "GridSample") == 0 ? "linear" : "nearest");
     const bool nearest = strcmp(mode, "nearest") == 0;
     w->rec.kind = OP_POOL;
     w->rec.what = cost_what(w);

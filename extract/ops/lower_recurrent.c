@@ -11,8 +11,8 @@ static const struct {
     int gates;
 } cells[] = {{"DynamicQuantizeLSTM", "lstm", 4}, {"GRU", "gru", 3}, {"LSTM", "lstm", 4}, {"RNN", "rnn", 1}};
 
-/* X is [steps, batch, input] (batch first where layout is 1); R is [directions, gates * hidden, hidden], transposed in the
- * dynamically quantised one. */
+/* X is [steps, batch, input] (batch first where layout is 1); R is [directions, gates * hidden, hidden], transposed in
+ * the dynamically quantised one. */
 void lower_recurrent(work *w) {
     enum { POINTWISE = 12 }; /* operations per gate and hidden unit beside the products */
     const node *n = w->node;
@@ -38,11 +38,13 @@ void lower_recurrent(work *w) {
     const tensor *recurrence = cost_in(w, 2);
     const bool turned = strcmp(n->op_type, "DynamicQuantizeLSTM") == 0;
     const int64_t hidden = graph_attr_int(n, "hidden_size", cost_dim(recurrence, turned ? 1 : 2));
-    const int64_t shape[4] = {cost_dim(in, batch_first ? 1 : 0), cost_dim(in, batch_first ? 0 : 1), cost_dim(in, 2), hidden};
+    const int64_t shape[4] = {cost_dim(in, batch_first ? 1 : 0), cost_dim(in, batch_first ? 0 : 1), cost_dim(in, 2),
+                              hidden};
     oprec_set_shape(&w->rec, w->arena, 4, shape);
     if (directions != 1) oprec_set_int(&w->rec, "directions", directions);
     if (batch_first) oprec_set_text(&w->rec, "order", "batch_first");
-    const int64_t cells_run = checked_mul(checked_mul(shape[0], shape[1]), checked_mul(directions, checked_mul(hidden, gates)));
+    const int64_t cells_run =
+        checked_mul(checked_mul(shape[0], shape[1]), checked_mul(directions, checked_mul(hidden, gates)));
     w->rec.macs = checked_mul(cells_run, checked_add(shape[2], hidden));
     w->rec.flops = checked_add(checked_mul(2, w->rec.macs), checked_mul(cells_run, POINTWISE));
 }

@@ -1,5 +1,5 @@
-/* Owns what brings many elements down to few: reductions, running sums, searches (top-k, unique), and the operators that fit
- * no other kind and read all of their input. */
+/* Owns what brings many elements down to few: reductions, running sums, searches (top-k, unique), and the operators
+ * that fit no other kind and read all of their input. */
 #include "extract/ops/lower.h"
 
 #include "common/checked.h"
@@ -16,7 +16,8 @@ static void mark_axis(bool *reduced, int rank, int64_t axis) {
 static bool find_axes(const work *w, bool *reduced, int rank) {
     const node *n = w->node;
     const attr *axes = graph_attr(n, "axes"), *axis = graph_attr(n, "axis");
-    const tensor *given = strncmp(n->op_type, "Reduce", 6) == 0 || strncmp(n->op_type, "Cum", 3) == 0 ? cost_in(w, 1) : NULL;
+    const tensor *given =
+        strncmp(n->op_type, "Reduce", 6) == 0 || strncmp(n->op_type, "Cum", 3) == 0 ? cost_in(w, 1) : NULL;
     const bool single = strncmp(n->op_type, "Arg", 3) == 0 || strcmp(n->op_type, "TopK") == 0;
     const value *known = given ? given->info->val : NULL;
     if (given && !known) return false;
@@ -35,8 +36,10 @@ static void set_rows(work *w, const tensor *in, const bool *reduced) {
     int count = 0;
     for (int k = 0; k < rank; k++) {
         if (reduced[k]) axes[count++] = k;
-        if (reduced[k]) cols = checked_mul(cols, in->info->dims[k]);
-        else rows = checked_mul(rows, in->info->dims[k]);
+        if (reduced[k])
+            cols = checked_mul(cols, in->info->dims[k]);
+        else
+            rows = checked_mul(rows, in->info->dims[k]);
     }
     cost_set_rows(w, OP_REDUCE, w->rec.what, rows, cols, 1);
     if (count == 0 || axes[0] == rank - count) return; /* the last ones, as rows and columns say */
@@ -71,8 +74,8 @@ static double log2_of(int64_t n) {
     return steps > 0 ? steps : 1;
 }
 
-/* Operations per element of input for what fits no other kind. Zero: it only moves (strings, images). `by_row` multiplies
- * with the logarithm of the row's length (transforms, sorting) or with the length itself (determinants). */
+/* Operations per element of input for what fits no other kind. Zero: it only moves (strings, images). `by_row`
+ * multiplies with the logarithm of the row's length (transforms, sorting) or with the length itself (determinants). */
 typedef enum other_row { ROW_NONE, ROW_LOG, ROW_LENGTH } other_row;
 static const struct {
     const char *op_type;

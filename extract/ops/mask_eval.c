@@ -2,7 +2,8 @@
  * doubles back on itself ends as "not known" instead of running long. */
 #include "extract/ops/mask_eval.h"
 
-#include "extract/read/read.h"
+#include "extract/read/constants.h"
+#include "extract/read/model_file.h"
 
 int mask_eval_rank(const tensor *t) {
     if (!t || !info_shaped(t->info) || t->info->rank > MASK_EVAL_MAX_RANK) return -1;
@@ -32,6 +33,20 @@ int64_t mask_eval_broadcast(const tensor *from, const tensor *to, int64_t index)
         at[k] = p < from->info->dims[k] ? p : 0;
     }
     return mask_eval_index(from, at);
+}
+
+/* One element where it lies in the mapped file, so that a large buffer is not decoded for the few that are asked for. */
+static bool mapped_element(const mask_eval *e, const tensor *t, int64_t index, double *x) {
+    const constant *c = (const constant *)(const void *)t->blob;
+    if (!c->blob.raw || c->blob.why_unreachable || c->external || c->values) return false;
+    const dtype_info *type = dtype_get(t->info->type);
+    const uint8_t *bytes = e->m->file->base + c->blob.offset;
+    if (dtype_bytes(t->info->type, index + 1) > c->blob.length) return false;
+    if (type->cls == DTYPE_CLASS_FLOAT) return constants_float(t->info->type, bytes, index, x);
+    int64_t whole;
+    if (!constants_int(t->info->type, bytes, index, &whole)) return false;
+    *x = (double)whole;
+    return true;
 }
 
 static const value *constant_values(mask_eval *e, const tensor *t) {
@@ -67,6 +82,8 @@ bool mask_eval_at(mask_eval *e, const tensor *t, int64_t index, int depth, mask_
     if (!t || depth > MASK_EVAL_MAX_DEPTH || --e->steps < 0 || mask_eval_rank(t) < 0) return false;
     if (index < 0 || index >= info_count(t->info)) return false;
     const value *v = t->info->val;
+    out->depends = false;
+    if (!v && t->blob && mapped_element(e, t, index, &out->x)) return true;
     if (!v && t->blob) v = constant_values(e, t);
     if (v) {
         if (index >= v->n) return false;
@@ -74,7 +91,7 @@ bool mask_eval_at(mask_eval *e, const tensor *t, int64_t index, int depth, mask_
         return true;
     }
     if (!t->producer) return t->source == TENSOR_INITIALIZER ? false : input_value(e, t, out);
-    if (t->producer->domain[0]) return false;
+    if (t->producer->domain[0] || (t->producer_slot != 0 && !graph_is(t->producer, "Split"))) return false;
     mask_eval_fn *fn = mask_move_find(t->producer->op_type);
     if (!fn) fn = mask_number_find(t->producer->op_type);
     return fn && fn(e, t->producer, t, index, depth + 1, out);

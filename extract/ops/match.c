@@ -6,7 +6,7 @@
 
 #include <string.h>
 
-enum { MATCH_MAX_ANCHORS = 10 };
+enum { MATCH_MAX_ANCHORS = 20 };
 
 /* In this order: what is recognised first may be a part of what comes later, never the other way round. */
 /* clang-format off */
@@ -23,7 +23,9 @@ static const struct match_pattern {
     {"gated activation", match_gate_product, {"Mul"}},
     {"attention", match_attention, {"Softmax"}},
     {"attention mask", match_attention_mask, {"Attention"}},
-    {"product of dequantised numbers", match_qdq_compute, {"MatMul", "Gemm", "Conv", "ConvTranspose", "Einsum", "Add", "Mul", "AveragePool", "GlobalAveragePool", "MaxPool"}},
+    {"work on dequantised numbers", match_qdq_compute,
+     {"MatMul", "Gemm", "Conv", "ConvTranspose", "Einsum", "Add", "Mul", "AveragePool", "GlobalAveragePool", "MaxPool", "Flatten",
+      "Reshape", "Squeeze", "Unsqueeze", "Transpose", "Concat", "Relu"}},
     {"product of dynamically quantised numbers", match_qdq_integer, {"MatMulInteger", "ConvInteger"}},
     {"product of a transpose", match_gemm_transposes, {"MatMul"}},
 };

@@ -160,5 +160,5 @@ bool eval_lanes(eval_cone *c, tensor *t, int depth, double *out) {
         for (int k = 0; k < EVAL_LANES; k++) out[k] = x;
         return true;
     }
-    return t->producer && eval_node(c, t->producer, depth, out);
+    return t->producer && t->producer_slot == 0 && eval_node(c, t->producer, depth, out);
 }

@@ -81,7 +81,7 @@ tensor *flow_out(const node *n, int i) { return n && i < n->out_count ? n->out[i
 
 tensor *flow_origin(tensor *t) {
     for (int step = 0; t && t->producer && step < 16 && flow_renames(t->producer); step++) {
-        if (!flow_in(t->producer, 0)) break;
+        if (!flow_in(t->producer, 0) || t->producer_slot != 0) break;
         t = t->producer->in[0];
     }
     return t;
@@ -125,7 +125,7 @@ static bool find_scalar(match *m, const tensor *t, double *x) {
         }
         /* a constant that an exporter passes on by Identity or a Cast has no value of its own */
         const node *n = t->producer;
-        if (!n || !(flow_renames(n) || flow_reshapes(n) || graph_is(n, "Expand")) || !flow_is_scalar(flow_in(n, 0))) return false;
+        if (!n || t->producer_slot != 0 || !(flow_renames(n) || flow_reshapes(n) || graph_is(n, "Expand")) || !flow_is_scalar(flow_in(n, 0))) return false;
         t = n->in[0];
     }
     return false;

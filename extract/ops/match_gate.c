@@ -131,7 +131,7 @@ bool match_gate_activation(match *m, node *anchor) {
     tensor *sources[GATE_MAX_UP], *results[GATE_MAX_DOWN];
     int downs = 0;
     if (!flow_free(m, anchor) || !flow_out(anchor, 0)) return false;
-    for (tensor *y = anchor->out[0]; y && downs < GATE_MAX_DOWN;) {
+    for (tensor *y = flow_out(anchor, 0); y && downs < GATE_MAX_DOWN;) {
         results[downs++] = y;
         node *n = flow_user(y);
         y = n && eval_follows(n, false) ? flow_out(n, 0) : NULL;
@@ -177,7 +177,7 @@ bool match_gate_product(match *m, node *product) {
         tensor *gate = product->in[slot], *other = product->in[1 - slot];
         flow_set set = {.count = 0};
         int64_t cost;
-        if (gate == other || !flow_same_shape(gate, other) || flow_constant(other)) continue;
+        if (!gate || !other || gate == other || !flow_same_shape(gate, other) || flow_constant(other)) continue;
         const char *name = gated_name(m, gate, &set, &cost);
         if (!name) continue;
         flow_add(&set, product);

@@ -98,7 +98,7 @@ void heads_trace(match *m, tensor *t, bool turn, bool scaled, flow_set *set, hea
     flow_set inside = *set;
     bool apart = false; /* met something used elsewhere: what is above stays outside */
     *side = (heads_side){.scale = 1, .scale_known = true, .repeat = 1};
-    while (t && t->producer && w.length < HEADS_MAX_STEPS) {
+    while (t && t->producer && t->producer_slot == 0 && w.length < HEADS_MAX_STEPS) {
         node *n = t->producer;
         bool keep;
         if (!apart && !flow_closed(&inside, t)) apart = true;

@@ -24,7 +24,7 @@ static void expected(bool rms, double *out) {
 /* Tensors above the root that may be the row: what is larger than the root's own one number per row. */
 static int find_rows(node *root, tensor **rows) {
     int count = 0;
-    tensor *t = root->in[0];
+    tensor *t = flow_in(root, 0);
     int64_t reduced = flow_count(flow_out(root, 0));
     for (int step = 0; step < NORM_MAX_UP && t && t->producer && eval_follows(t->producer, true); step++) {
         node *n = t->producer;
@@ -74,7 +74,7 @@ static bool find_core(match *m, node *root, norm_found *f) {
     for (int down = 0; count > 0 && down < NORM_MAX_DOWN; down++) {
         node *n = flow_user(y);
         if (!n || !eval_follows(n, false)) return false;
-        y = n->out[0];
+        y = flow_out(n, 0);
         if (flow_count(y) == flow_count(root->out[0]) && flow_count(rows[0]) != flow_count(y)) continue;
         for (int k = 0; k < 2 * count; k++) {
             tensor *x = rows[k % count];
@@ -96,7 +96,7 @@ static tensor *take_vector(norm_found *f, const char *op_type, node **last) {
     int count = 0;
     while (n && flow_renames(n) && count < 4) {
         passed[count++] = n;
-        t = n->out[0];
+        t = flow_out(n, 0);
         n = flow_user(t);
     }
     if (!graph_is(n, op_type) || n->in_count != 2 || !flow_same_shape(t, flow_out(n, 0))) return NULL;
@@ -111,12 +111,12 @@ static tensor *take_vector(norm_found *f, const char *op_type, node **last) {
 
 /* A Cast that only widens the row for this norm is part of it; so is the one that narrows the result. */
 static void take_casts(norm_found *f, node **last) {
-    while (f->x->producer && graph_is(f->x->producer, "Cast") && flow_closed(&f->set, f->x)) {
+    while (flow_in(f->x->producer, 0) && graph_is(f->x->producer, "Cast") && flow_closed(&f->set, f->x)) {
         flow_add(&f->set, f->x->producer);
         f->x = f->x->producer->in[0];
     }
     node *n = flow_user(f->y);
-    if (graph_is(n, "Cast") && f->y->info->type != f->x->info->type && n->out[0]->info->type == f->x->info->type) {
+    if (graph_is(n, "Cast") && flow_out(n, 0) && f->y->info->type != f->x->info->type && n->out[0]->info->type == f->x->info->type) {
         flow_add(&f->set, n);
         *last = n;
         f->y = n->out[0];
@@ -142,7 +142,7 @@ bool match_norm_root(match *m, node *root) {
     norm_found f;
     double exponent;
     if (graph_is(root, "Pow") && (!flow_scalar(m, flow_in(root, 1), &exponent) || exponent != -0.5)) return false;
-    if (!flow_in(root, 0) || !flow_free(m, root) || !find_core(m, root, &f)) return false;
+    if (!flow_in(root, 0) || !flow_out(root, 0) || !flow_free(m, root) || !find_core(m, root, &f)) return false;
     node *last = f.y->producer;
     /* the reduced dimension has to be the last one for a row to lie together */
     bool last_axis = flow_dim(root->out[0], -1) == 1 || flow_rank(root->out[0]) < flow_rank(f.x);

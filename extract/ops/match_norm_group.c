@@ -34,7 +34,7 @@ bool match_norm_group(match *m, node *instance) {
     const tensor *grouped = flow_in(instance, 0);
     node *before = grouped ? grouped->producer : NULL, *after = flow_user(flow_out(instance, 0));
     if (!flow_free(m, instance) || !graph_is(before, "Reshape") || !graph_is(after, "Reshape")) return false;
-    const tensor *x = before->in[0], *y = flow_out(after, 0);
+    const tensor *x = flow_in(before, 0), *y = flow_out(after, 0);
     int64_t groups = flow_dim(grouped, 1);
     if (flow_rank(x) < 3 || groups < 1 || !flow_same_shape(x, y) || flow_dim(grouped, 0) != flow_dim(x, 0) || flow_dim(x, 1) % groups) return false;
     flow_set set = {.count = 0};
@@ -46,7 +46,7 @@ bool match_norm_group(match *m, node *instance) {
     if (weight) {
         last = n;
         flow_add(&set, n);
-        n = flow_user(n->out[0]);
+        n = flow_user(flow_out(n, 0));
     }
     if ((bias = per_channel(n, "Add", last->out[0]))) {
         last = n;

@@ -17,7 +17,8 @@ static const struct {
     bool whole;
 } qdq_operators[] = {
     {"Conv", false}, {"ConvTranspose", false}, {"Gemm", false}, {"MatMul", false}, {"Einsum", false}, {"Add", true},
-    {"Mul", true}, {"MaxPool", true}, {"AveragePool", true}, {"GlobalAveragePool", true},
+    {"Mul", true}, {"MaxPool", true}, {"AveragePool", true}, {"GlobalAveragePool", true}, {"Flatten", true},
+    {"Reshape", true}, {"Squeeze", true}, {"Unsqueeze", true}, {"Transpose", true}, {"Concat", true}, {"Relu", true},
 };
 
 /* Would n be joined? That its activations are dequantised is the caller's to know. */
@@ -50,16 +51,23 @@ static bool activations_dequantised(const node *n) {
     return found > 0;
 }
 
+/* Each operand once, in the type that is stored. */
 static int64_t read_bytes(const work *w, const node *n) {
     int64_t bytes = 0;
     for (int i = 0; i < n->in_count; i++) {
         tensor *t = n->in[i];
         cost_weight stored;
         if (!t || (i > 0 && t == n->in[0])) continue;
-        if (is_dequantize(t->producer)) bytes = checked_add(bytes, cost_bytes(w, t->producer->in[0]));
+        if (is_dequantize(t->producer)) bytes = checked_add(bytes, cost_bytes(w, flow_in(t->producer, 0)));
         else bytes = checked_add(bytes, cost_trace(w, t, &stored) ? stored.bytes : cost_bytes(w, t));
     }
     return bytes;
+}
+
+/* What only moves elements does nothing in between when both scales are the same. */
+static bool same_scale(match *m, const node *dequantize, const node *quantize) {
+    double from, to;
+    return flow_scalar(m, flow_in(dequantize, 1), &from) && flow_scalar(m, flow_in(quantize, 1), &to) && from == to;
 }
 
 bool match_qdq_compute(match *m, node *n) {
@@ -71,21 +79,24 @@ bool match_qdq_compute(match *m, node *n) {
     flow_add(&set, last);
     for (int i = 0; i < n->in_count; i++) {
         node *d = n->in[i] ? n->in[i]->producer : NULL;
-        if (!is_dequantize(d) || !d->in[0]) continue;
+        if (!is_dequantize(d) || !flow_in(d, 0)) continue;
         if (!first && !flow_constant(n->in[i])) first = d->in[0];
         bool folded = flow_constant(n->in[i]) || !flow_free(m, d);
         if (!folded && feeds_only_takers(n->in[i])) flow_add(&set, d);
     }
     const work *plain = work_of(m->list, n);
+    if (plain && plain->free && (!flow_in(n, 0) || !same_scale(m, n->in[0]->producer, last))) return false;
     if (!plain || !first || (set.count > 1 && last != n && !flow_free(m, last))) return false;
     work *w = set.count > 1 ? work_join(m->list, n, set.nodes, set.count) : work_of(m->list, n);
     if (!w) return false;
     oprec rec = plain->rec;
     w->weight = plain->weight;
+    w->free = plain->free;
     w->rec = rec;
     w->rec.type = w->rec.out_type = DTYPE_NONE;
     cost_set_types(w, first, flow_out(last, 0));
     oprec_set_text(&w->rec, "quant", "qdq");
+    if (w->free) return true;
     w->rec.bytes_read = read_bytes(w, n);
     w->rec.bytes_written = cost_bytes(w, flow_out(last, 0));
     return true;
@@ -95,7 +106,7 @@ bool match_qdq_compute(match *m, node *n) {
 bool match_qdq_integer(match *m, node *n) {
     if (!flow_free(m, n)) return false;
     flow_set set = {.count = 0};
-    node *cast = flow_user(flow_out(n, 0)), *scale = graph_is(cast, "Cast") ? flow_user(cast->out[0]) : NULL;
+    node *cast = flow_user(flow_out(n, 0)), *scale = graph_is(cast, "Cast") ? flow_user(flow_out(cast, 0)) : NULL;
     if (!graph_is(scale, "Mul") || scale->in_count != 2) return false;
     flow_add(&set, n);
     flow_add(&set, cast);
@@ -104,7 +115,7 @@ bool match_qdq_integer(match *m, node *n) {
     if (!factor || factor == cast->out[0]) return false;
     if (graph_is(factor->producer, "Mul") && flow_closed(&set, factor)) flow_add(&set, factor->producer);
     node *dynamic = flow_in(n, 0) ? n->in[0]->producer : NULL;
-    if (graph_is(dynamic, "DynamicQuantizeLinear")) {
+    if (graph_is(dynamic, "DynamicQuantizeLinear") && n->in[0]->producer_slot == 0) {
         flow_set with = set;
         flow_add(&with, dynamic);
         if (flow_sealed(&with, scale)) set = with; /* else it also feeds other products, and stays apart */

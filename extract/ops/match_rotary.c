@@ -20,6 +20,7 @@ static tensor *half_source(tensor *t, int *negations, flow_set *set) {
     tensor *source = NULL;
     for (int step = 0; t && t->producer && step < ROTARY_MAX_STEPS; step++) {
         node *n = t->producer;
+        if (t->producer_slot != 0 && !graph_is(n, "Split")) break;
         if (graph_is(n, "Neg")) {
             if (picked) break;
             *negations += 1;
@@ -43,11 +44,11 @@ static bool is_angle(const tensor *t, const tensor *x) {
 
 /* Same numbers regrouped (pairs split off by a Reshape before the parts are picked). */
 static tensor *before_views(tensor *t, const tensor *like, flow_set *set) {
-    for (int step = 0; step < 4 && t != like; step++) {
+    for (int step = 0; t && step < 4 && t != like; step++) {
         node *n = t->producer;
         if (!n || !(flow_reshapes(n) || graph_is(n, "Cast"))) break;
         flow_add(set, n);
-        t = n->in[0];
+        t = flow_in(n, 0);
     }
     return t;
 }
@@ -55,11 +56,11 @@ static tensor *before_views(tensor *t, const tensor *like, flow_set *set) {
 /* t is x with halves or pairs exchanged and one negated; adds what makes it to the set. */
 static bool is_rotated(tensor *t, tensor *x, flow_set *set) {
     int negations = 0;
-    for (int step = 0; t->producer && step < 4 && (flow_reshapes(t->producer) || flow_renames(t->producer)); step++) {
+    for (int step = 0; t && t->producer && step < 4 && (flow_reshapes(t->producer) || flow_renames(t->producer)); step++) {
         flow_add(set, t->producer);
-        t = t->producer->in[0];
+        t = flow_in(t->producer, 0);
     }
-    node *n = t->producer;
+    node *n = t ? t->producer : NULL;
     if (!graph_is(n, "Concat") || n->in_count != 2) return false;
     flow_add(set, n);
     for (int i = 0; i < 2; i++) {
@@ -114,7 +115,7 @@ bool match_rotary_add(match *m, node *sum) {
     if (sum->in_count != 2 || !flow_free(m, sum)) return false;
     for (int straight = 0; straight < 2; straight++) {
         node *a = flow_producer(sum->in[straight]), *b = flow_producer(sum->in[1 - straight]);
-        if (!graph_is(a, "Mul") || !graph_is(b, "Mul") || a == b || !flow_same_shape(a->out[0], b->out[0])) continue;
+        if (!graph_is(a, "Mul") || !graph_is(b, "Mul") || a == b || !flow_same_shape(flow_out(a, 0), flow_out(b, 0)) || a->in_count != 2 || b->in_count != 2) continue;
         for (int i = 0; i < 4; i++) {
             tensor *x = a->in[i & 1], *cosine = a->in[1 - (i & 1)], *rotated = b->in[i >> 1], *sine = b->in[1 - (i >> 1)];
             flow_set set = {.count = 0};
@@ -136,7 +137,7 @@ bool match_rotary_add(match *m, node *sum) {
 static tensor *half_result(tensor *t, const char *op_type, flow_set *set, const tensor **angle) {
     for (int step = 0; t && t->producer && step < 3 && (flow_reshapes(t->producer) || flow_renames(t->producer)); step++) {
         flow_add(set, t->producer);
-        t = t->producer->in[0];
+        t = flow_in(t->producer, 0);
     }
     node *n = t ? t->producer : NULL;
     tensor *found = NULL;
@@ -170,7 +171,7 @@ bool match_rotary_concat(match *m, node *concat) {
         const tensor *angle = NULL;
         tensor *x = half_result(concat->in[i], "Sub", &set, &angle);
         if (!x || x != half_result(concat->in[1 - i], "Add", &set, &angle)) continue;
-        if (flow_count(x) != flow_count(concat->out[0])) continue;
+        if (!flow_out(concat, 0) || flow_count(x) != flow_count(concat->out[0])) continue;
         flow_add(&set, concat);
         if (join_rotary(m, &set, concat, x, angle)) return true;
     }

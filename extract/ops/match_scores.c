@@ -11,7 +11,7 @@ static bool keeps_matrix(const node *n) {
     return flow_rank(in) >= 2 && flow_rank(out) >= 2 && flow_dim(in, -1) == flow_dim(out, -1) && flow_dim(in, -2) == flow_dim(out, -2);
 }
 
-static bool is_activation_product(const node *n) { return product_is(n) && n->in[0] && n->in[1] && !flow_constant(n->in[1]); }
+static bool is_activation_product(const node *n) { return product_is(n) && flow_in(n, 0) && flow_in(n, 1) && !flow_constant(n->in[1]); }
 
 /* Scores that are stored in fewer bits for a moment. */
 static bool is_requantised(const node *n) { return graph_is(n, "QuantizeLinear") || graph_is(n, "DequantizeLinear"); }
@@ -19,7 +19,7 @@ static bool is_requantised(const node *n) { return graph_is(n, "QuantizeLinear")
 /* Does t come from a product by what may stand between it and a softmax? `budget` bounds the search over both sides of
  * additions. */
 static bool reaches_product(const tensor *t, int *budget) {
-    while (t && t->producer && --*budget >= 0) {
+    while (t && t->producer && t->producer_slot == 0 && --*budget >= 0) {
         const node *n = t->producer;
         if (is_activation_product(n)) return true;
         bool two = graph_is(n, "Add") || graph_is(n, "Mul") || graph_is(n, "Where") || graph_is(n, "Max") || graph_is(n, "Min");
@@ -75,19 +75,19 @@ static tensor *up_binary(match *m, scores *s, node *n, bool turned) {
 }
 
 static tensor *up_step(match *m, scores *s, node *n, bool *turned) {
-    if (flow_renames(n) || is_requantised(n)) return n->in[0];
-    if (flow_reshapes(n)) return keeps_matrix(n) ? n->in[0] : NULL;
+    if (flow_renames(n) || is_requantised(n)) return flow_in(n, 0);
+    if (flow_reshapes(n)) return keeps_matrix(n) ? flow_in(n, 0) : NULL;
     if (graph_is(n, "Transpose")) {
         if (!flow_swaps_last(n)) return NULL;
         *turned = !*turned;
-        return n->in[0];
+        return flow_in(n, 0);
     }
-    if (graph_is(n, "Clip")) return n->in[0];
+    if (graph_is(n, "Clip")) return flow_in(n, 0);
     if (graph_is(n, "Tanh")) { /* cap * tanh(scores / cap): what was multiplied so far is the cap */
         if (s->softcap != 0 || !s->scale_known) return NULL;
         s->softcap = s->scale;
         s->scale = 1;
-        return n->in[0];
+        return flow_in(n, 0);
     }
     if (graph_is(n, "Where")) {
         int slot = scores_slot(n, 1);
@@ -100,7 +100,7 @@ static tensor *up_step(match *m, scores *s, node *n, bool *turned) {
 
 static bool walk_up(match *m, scores *s, tensor *t) {
     bool turned = false;
-    for (int step = 0; t && t->producer && step < SCORES_MAX_STEPS; step++) {
+    for (int step = 0; t && t->producer && t->producer_slot == 0 && step < SCORES_MAX_STEPS; step++) {
         node *n = t->producer;
         flow_add(&s->set, n);
         if (is_activation_product(n)) {
@@ -125,13 +125,13 @@ static node *down_guard(scores *s, const tensor *t, node *a, node *b) {
 
 /* What may stand between the softmax and the product with the values; the scores are its input `slot`. */
 static bool down_passes(const scores *s, const node *n, const tensor *t) {
-    if (flow_renames(n)) return n->in[0] == t;
-    if (flow_reshapes(n)) return n->in[0] == t && keeps_matrix(n);
+    if (flow_renames(n)) return flow_in(n, 0) == t;
+    if (flow_reshapes(n)) return flow_in(n, 0) == t && keeps_matrix(n);
     if (graph_is(n, "Transpose")) return flow_swaps_last(n);
     if (graph_is(n, "Where")) return flow_in(n, 1) == t || flow_in(n, 2) == t;
     int slot;
     if (graph_is(n, "Mul")) return flow_operand(n, &slot) == t || (s->term_count > 0 && flow_same_shape(flow_out(n, 0), t));
-    return is_requantised(n) && n->in[0] == t;
+    return is_requantised(n) && flow_in(n, 0) == t;
 }
 
 static bool walk_down(scores *s, tensor *t) {
@@ -172,7 +172,7 @@ bool scores_find(match *m, node *softmax, scores *s) {
     int64_t axis = graph_attr_int(softmax, "axis", softmax->opset < 13 ? 1 : -1);
     if (rank < 2 || (axis != -1 && axis != rank - 1)) return false;
     flow_add(&s->set, softmax);
-    if (!walk_up(m, s, softmax->in[0]) || !walk_down(s, softmax->out[0])) return false;
+    if (!walk_up(m, s, flow_in(softmax, 0)) || !walk_down(s, softmax->out[0])) return false;
     take_own_masks(s);
     return !s->set.full;
 }

@@ -10,7 +10,8 @@
 
 /* What draws random numbers gives others at every run, whatever it is made from. */
 static bool is_random(const node *n) {
-    static const char *const names[] = {"Bernoulli", "Multinomial", "RandomNormal", "RandomNormalLike", "RandomUniform", "RandomUniformLike"};
+    static const char *const names[] = {"Bernoulli",        "Multinomial",   "RandomNormal",
+                                        "RandomNormalLike", "RandomUniform", "RandomUniformLike"};
     for (size_t k = 0; k < sizeof names / sizeof *names; k++) {
         if (strcmp(n->op_type, names[k]) == 0) return true;
     }

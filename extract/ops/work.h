@@ -1,5 +1,6 @@
 /* Work: what the model asks a device to do. Every node becomes one work by its operator's lower function; patterns then
- * join works into larger ones (the joined ones become parts). collect.c merges equal works into the entries of ops.json. */
+ * join works into larger ones (the joined ones become parts). collect.c merges equal works into the entries of
+ * ops.json. */
 #ifndef EXTRACT_OPS_WORK_H
 #define EXTRACT_OPS_WORK_H
 
@@ -39,15 +40,15 @@ typedef struct worklist {
     int64_t mark;   /* work_join's own */
 } worklist;
 
-/* Lowers every node. Floating types (and the bytes that follow from them) are taken to be `precision`; DTYPE_NONE leaves
- * the model's own. */
+/* Lowers every node. Floating types (and the bytes that follow from them) are taken to be `precision`; DTYPE_NONE
+ * leaves the model's own. */
 void work_list(worklist *list, model *m, dtype precision);
 work *work_of(const worklist *list, const node *n); /* the plain work; NULL for NULL */
 work *work_top(work *w);                            /* follows owner to the work that counts */
 
 /* Joins nodes into one new work anchored at `anchor`, whose record the caller fills (cost.h helps). Nodes that already
- * belong to a joined work bring that work, and all its nodes, as a part. Returns NULL, and changes nothing, where a node
- * stands in another region. */
+ * belong to a joined work bring that work, and all its nodes, as a part. Returns NULL, and changes nothing, where a
+ * node stands in another region. */
 work *work_join(worklist *list, node *anchor, node *const *nodes, int node_count);
 
 #endif

@@ -14,10 +14,19 @@ typedef struct type_reader {
     type_use use;
 } type_reader;
 
+/* What exporters write for "not known": no symbol, for two dimensions with it need not be equal. */
+static bool is_nameless(const char *text) {
+    static const char *const nameless[] = {"", "?", "*", "-1", "None", "none", "null", "unk", "unknown", NULL};
+    for (int k = 0; nameless[k]; k++)
+        if (strcmp(text, nameless[k]) == 0) return true;
+    return false;
+}
+
 /* The text of a dimension: its symbol, or a made name where it has neither symbol nor size; NULL where it has a size.
  */
 static const char *symbol_of(const type_reader *r, const OnnxMeta__Dimension *d, size_t axis) {
-    if (d->has_dim_param && d->dim_param.len > 0) return build_text(r->b, d->dim_param, "dimension");
+    const char *text = d->has_dim_param ? build_text(r->b, d->dim_param, "dimension") : "";
+    if (!is_nameless(text)) return text;
     if (d->has_dim_value && d->dim_value != -1) return NULL;
     if (r->use == TYPE_STATED) return "";
     return arena_printf(r->b->arena, "%s.%zu", r->name, axis);

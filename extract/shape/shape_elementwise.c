@@ -92,19 +92,10 @@ static const char *binary_name(infer *c) {
     return name;
 }
 
-/* PRelu's slope adapts to its input, never the other way round; before opset 7 it was one slope per channel. */
-static bool prelu(infer *c) {
-    int64_t dims[INFO_MAX_RANK];
-    if (strcmp(c->node->op_type, "PRelu")) return false;
-    if (!value_index_need(c, 0) || !value_index_need(c, 1)) return true;
-    const info *x = infer_in(c, 0), *slope = infer_in(c, 1);
-    bool fits = infer_opset(c) < 7;
-    if (!fits) {
-        int rank = infer_broadcast(c, x->rank, x->dims, slope->rank, slope->dims, dims);
-        fits = rank == x->rank && (rank == 0 || !memcmp(dims, x->dims, sizeof *dims * (size_t)rank));
-    }
-    if (!fits) infer_fail(c, "slope %s does not fit %s", info_text(c->arena, slope), info_text(c->arena, x));
-    infer_set(c, 0, x->type, x->rank, x->dims);
+/* Before opset 7 a slope per channel stood for [channels, 1, 1], which broadcasting would put elsewhere. */
+static bool old_prelu(infer *c) {
+    if (infer_opset(c) >= 7 || strcmp(c->node->op_type, "PRelu")) return false;
+    if (value_index_need(c, 0)) infer_set(c, 0, infer_type(c, 0), infer_rank(c, 0), infer_in(c, 0)->dims);
     return true;
 }
 
@@ -112,7 +103,7 @@ void shape_elementwise_binary(infer *c) {
     int rank;
     int64_t dims[INFO_MAX_RANK];
     value_operand x, y;
-    if (prelu(c) || !broadcast_pair(c, dims, &rank)) return;
+    if (old_prelu(c) || !broadcast_pair(c, dims, &rank)) return;
     dtype type = infer_type(c, 0) != DTYPE_NONE ? infer_type(c, 0) : infer_type(c, 1);
     const value *v = NULL;
     if (operands(c, rank, dims, &x, &y))

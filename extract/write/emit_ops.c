@@ -1,5 +1,5 @@
-/* Owns the form of ops.json (docs/formats.md, docs/schema/ops.schema.json). Everything that may fail through the guard is
- * done before the file is begun, so that no half-written file can be left behind. */
+/* Owns the form of ops.json (docs/formats.md, docs/schema/ops.schema.json). Everything that may fail through the guard
+ * is done before the file is begun, so that no half-written file can be left behind. */
 #include "extract/write/emit.h"
 
 #include "common/files.h"
@@ -25,7 +25,8 @@ static void emit_model(emit *e) {
     json_stream_int(s, "opset", m->opset);
     json_stream_text(s, "producer", e->producer);
     json_stream_close(s);
-    json_stream_text(s, "precision", e->catalog->precision == DTYPE_NONE ? "model" : dtype_get(e->catalog->precision)->name);
+    json_stream_text(s, "precision",
+                     e->catalog->precision == DTYPE_NONE ? "model" : dtype_get(e->catalog->precision)->name);
     json_stream_open(s, "dims", '{', false);
     for (int k = 0; k < m->dim_count; k++) json_stream_int(s, m->dims[k].name, m->dims[k].size);
     json_stream_close(s);
@@ -125,8 +126,10 @@ static void emit_occurrences(emit *e, const catalog_entry *entry) {
 static void emit_region(json_stream *s, const graph *home) {
     if (!home->region[0]) return;
     json_stream_text(s, "region", home->region);
-    if (home->times_known) json_stream_real(s, "times", home->times);
-    else json_stream_text(s, "times", "unknown");
+    if (home->times_known)
+        json_stream_real(s, "times", home->times);
+    else
+        json_stream_text(s, "times", "unknown");
 }
 
 static void emit_entry(emit *e, const catalog_entry *entry) {

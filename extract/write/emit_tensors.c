@@ -1,4 +1,5 @@
-/* Owns the form of tensors.json: every tensor of the model with its type and shape, to be compared with what a run gives. */
+/* Owns the form of tensors.json: every tensor of the model with its type and shape, to be compared with what a run
+ * gives. */
 #include "extract/write/emit.h"
 
 #include "common/json_stream.h"

@@ -39,7 +39,8 @@ static void put_line(table *t, const char *colour, const char *text) {
 static const char *padded(table *t, const char *text, int columns, bool right) {
     const int missing = columns - plain_columns(text);
     if (missing <= 0) return text;
-    return right ? arena_printf(t->arena, "%*s%s", missing, "", text) : arena_printf(t->arena, "%s%*s", text, missing, "");
+    return right ? arena_printf(t->arena, "%*s%s", missing, "", text)
+                 : arena_printf(t->arena, "%s%*s", text, missing, "");
 }
 
 /* A number with three figures and its unit: "12.3 G". */
@@ -65,18 +66,23 @@ static const char *percent(table *t, double part, double whole) {
 static void print_head(table *t) {
     const model *m = t->catalog->model;
     put_line(t, bold, m->name);
-    const char *line = arena_printf(t->arena, "opset %" PRId64 "%s%s", m->opset, m->producer && *m->producer ? ", made by " : "", m->producer ? m->producer : "");
-    if (t->catalog->precision != DTYPE_NONE) line = arena_printf(t->arena, "%s, floats taken as %s", line, dtype_get(t->catalog->precision)->name);
+    const char *line = arena_printf(t->arena, "opset %" PRId64 "%s%s", m->opset,
+                                    m->producer && *m->producer ? ", made by " : "", m->producer ? m->producer : "");
+    if (t->catalog->precision != DTYPE_NONE)
+        line = arena_printf(t->arena, "%s, floats taken as %s", line, dtype_get(t->catalog->precision)->name);
     put_line(t, plain, line);
     const char *dims = NULL;
     for (int k = 0; k < m->dim_count && k < 16; k++) {
         const model_dim *d = &m->dims[k];
-        dims = arena_printf(t->arena, "%s%s%s %" PRId64 " (%s)", dims ? dims : "", dims ? ", " : "", d->name, d->size, d->how ? d->how : "");
+        dims = arena_printf(t->arena, "%s%s%s %" PRId64 " (%s)", dims ? dims : "", dims ? ", " : "", d->name, d->size,
+                            d->how ? d->how : "");
     }
     if (dims) put_line(t, plain, dims);
     const catalog_totals *sum = &t->catalog->totals;
-    put_line(t, plain, arena_printf(t->arena, "%s, %s, %s to move, %s parameters", scaled(t, sum->macs, "MAC"), scaled(t, sum->flops, "FLOP"),
-                                    scaled(t, collect_bytes(sum), "B"), scaled(t, t->catalog->parameters, "")));
+    put_line(t, plain,
+             arena_printf(t->arena, "%s, %s, %s to move, %s parameters", scaled(t, sum->macs, "MAC"),
+                          scaled(t, sum->flops, "FLOP"), scaled(t, collect_bytes(sum), "B"),
+                          scaled(t, t->catalog->parameters, "")));
 }
 
 static void print_coverage(table *t) {
@@ -89,7 +95,9 @@ static void print_coverage(table *t) {
     put_line(t, yellow, arena_printf(t->arena, "%" PRId64 " nodes, %" PRId64 " not resolved", c->nodes, open));
     for (int64_t k = 0; k < open && k < TABLE_OPEN; k++) {
         const node *n = c->unresolved[k];
-        put_line(t, plain, arena_printf(t->arena, "  %s (%s): %s", n->name, n->op_type, n->unresolved ? n->unresolved : "the operator is not known"));
+        put_line(t, plain,
+                 arena_printf(t->arena, "  %s (%s): %s", n->name, n->op_type,
+                              n->unresolved ? n->unresolved : "the operator is not known"));
     }
     if (open > TABLE_OPEN) put_line(t, plain, arena_printf(t->arena, "  and %" PRId64 " more", open - TABLE_OPEN));
 }
@@ -116,7 +124,8 @@ static const char *record_text(table *t, const oprec *r) {
     if (r->layout) text = arena_printf(t->arena, "%s %s", text, r->layout);
     if (r->mask && strcmp(r->mask, "none") != 0) text = arena_printf(t->arena, "%s %s", text, r->mask);
     for (int k = 0; k < r->field_count; k++) {
-        if (strcmp(r->fields[k].name, "weight_side") != 0) text = arena_printf(t->arena, "%s%s", text, field_text(t, &r->fields[k]));
+        if (strcmp(r->fields[k].name, "weight_side") != 0)
+            text = arena_printf(t->arena, "%s%s", text, field_text(t, &r->fields[k]));
     }
     return text;
 }
@@ -135,7 +144,9 @@ static const char *dtype_text(table *t, const oprec *r) {
 
 static double entry_flops(const catalog_entry *e) { return (double)e->rec->flops * (double)e->count; }
 
-static double entry_bytes(const catalog_entry *e) { return ((double)e->rec->bytes_read + (double)e->rec->bytes_written) * (double)e->count; }
+static double entry_bytes(const catalog_entry *e) {
+    return ((double)e->rec->bytes_read + (double)e->rec->bytes_written) * (double)e->count;
+}
 
 /* Widths of the columns; a narrow terminal goes without the types. */
 typedef struct columns {
@@ -189,7 +200,8 @@ static size_t rank_entries(table *t, ranked **list) {
 static columns measure(table *t, const row *rows, size_t count) {
     columns w = {.name = 9, .shape = 5, .type = 5, .count = 6, .share = 8};
     for (size_t k = 0; k < count; k++) {
-        const int name = plain_columns(rows[k].name), shape = plain_columns(rows[k].shape), type = plain_columns(rows[k].type), n = plain_columns(rows[k].count);
+        const int name = plain_columns(rows[k].name), shape = plain_columns(rows[k].shape),
+                  type = plain_columns(rows[k].type), n = plain_columns(rows[k].count);
         if (name > w.name) w.name = name;
         if (shape > w.shape) w.shape = shape;
         if (type > w.type) w.type = type;
@@ -215,8 +227,12 @@ static void print_operations(table *t) {
             bytes += entry_bytes(e);
             continue;
         }
-        rows[k] = (row){name_text(t, e), record_text(t, e->rec), dtype_text(t, e->rec), arena_printf(t->arena, "%" PRId64, e->count),
-                        percent(t, entry_flops(e), t->flops), percent(t, entry_bytes(e), t->bytes)};
+        rows[k] = (row){name_text(t, e),
+                        record_text(t, e->rec),
+                        dtype_text(t, e->rec),
+                        arena_printf(t->arena, "%" PRId64, e->count),
+                        percent(t, entry_flops(e), t->flops),
+                        percent(t, entry_bytes(e), t->bytes)};
     }
     const columns w = measure(t, rows, shown);
     fputc('\n', t->out);
@@ -233,11 +249,17 @@ static void print_free(table *t) {
     for (size_t k = 0; k < c->entry_count; k++) {
         const catalog_entry *e = c->entries[k];
         if (!e->free) continue;
-        if (e->first->folded) folded = checked_add(folded, e->occurrences);
-        else others = checked_add(others, e->occurrences);
+        if (e->first->folded)
+            folded = checked_add(folded, e->occurrences);
+        else
+            others = checked_add(others, e->occurrences);
     }
     if (folded || others)
-        put_line(t, dim, arena_printf(t->arena, "free nodes: %" PRId64 " folded when the model is loaded, %" PRId64 " only views or control", folded, others));
+        put_line(t, dim,
+                 arena_printf(t->arena,
+                              "free nodes: %" PRId64 " folded when the model is loaded, %" PRId64
+                              " only views or control",
+                              folded, others));
 }
 
 /* ---- fusions ---- */
@@ -263,7 +285,9 @@ static void print_fusions(table *t) {
     if (count == 0) return;
     qsort(list, count, sizeof *list, by_saving);
     fputc('\n', t->out);
-    put_line(t, bold, arena_printf(t->arena, "fusions, and the bytes they save against one kernel per operation: %s in all", scaled(t, saved, "B")));
+    put_line(t, bold,
+             arena_printf(t->arena, "fusions, and the bytes they save against one kernel per operation: %s in all",
+                          scaled(t, saved, "B")));
     int widest = 0;
     for (size_t k = 0; k < count && k < TABLE_FUSIONS; k++) {
         const int wide = plain_columns(list[k]->pattern);
@@ -272,9 +296,11 @@ static void print_fusions(table *t) {
     for (size_t k = 0; k < count && k < TABLE_FUSIONS; k++) {
         const catalog_fusion *f = list[k];
         const char *joined = "";
-        for (int i = 0; i < f->op_count && i < 12; i++) joined = arena_printf(t->arena, "%s%s%s", joined, i ? " + " : "", name_text(t, f->ops[i]));
-        put_line(t, plain, arena_printf(t->arena, "  %s %5" PRId64 " x %8s   %s", padded(t, f->pattern, widest, false), f->selected,
-                                        scaled(t, f->saved_bytes, "B"), joined));
+        for (int i = 0; i < f->op_count && i < 12; i++)
+            joined = arena_printf(t->arena, "%s%s%s", joined, i ? " + " : "", name_text(t, f->ops[i]));
+        put_line(t, plain,
+                 arena_printf(t->arena, "  %s %5" PRId64 " x %8s   %s", padded(t, f->pattern, widest, false),
+                              f->selected, scaled(t, f->saved_bytes, "B"), joined));
     }
     if (count > TABLE_FUSIONS) put_line(t, dim, arena_printf(t->arena, "  and %zu more", count - TABLE_FUSIONS));
 }

@@ -37,7 +37,7 @@ static void die(const char *what) {
 
 /* A folder of its own, with the external data that some seeds name. The programs' only real files are here. */
 int LLVMFuzzerInitialize(int *argc, char ***argv) {
-    static const char zeros[64];
+    static const int64_t data[8] = {6, 4}; /* a shape, and zeros */
     (void)argc, (void)argv;
     if (!mkdtemp(folder)) die(folder);
     snprintf(model_path, sizeof model_path, "%s/model.onnx", folder);
@@ -46,7 +46,7 @@ int LLVMFuzzerInitialize(int *argc, char ***argv) {
     snprintf(tensors_path, sizeof tensors_path, "%s/tensors.json", folder);
     atexit(clean);
     int fd = open(data_path, O_WRONLY | O_CREAT | O_CLOEXEC, 0600);
-    if (fd < 0 || write(fd, zeros, sizeof zeros) != (ssize_t)sizeof zeros || close(fd) != 0) die(data_path);
+    if (fd < 0 || write(fd, data, sizeof data) != (ssize_t)sizeof data || close(fd) != 0) die(data_path);
     model_fd = open(model_path, O_RDWR | O_CREAT | O_CLOEXEC, 0600);
     if (model_fd < 0) die(model_path);
     return 0;

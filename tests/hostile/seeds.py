@@ -72,8 +72,8 @@ def plain():
         ("DequantizeLinear", one("DequantizeLinear", "q s", [quantized("q", 4, 8), w("s", 4, 2)], version=21, axis=1,
                                  block_size=4)),
         ("QLinearMatMul", one("QLinearMatMul", "q s z q s z s z", [quantized("q", 4, 4), w("s"), quantized("z")])),
-        ("Attention", one("Attention", "x x x", version=23, q_num_heads=2, kv_num_heads=1, is_causal=1,
-                          inputs=[value("x", (2, 3, 4))])),
+        ("Attention", one("Attention", "x k k", version=23, q_num_heads=2, kv_num_heads=1, is_causal=1,
+                          inputs=[value("x", (2, 3, 4)), value("k", (2, 3, 2))])),
         ("RotaryEmbedding", one("RotaryEmbedding", "x c c", [w("c", 2, 3, 1)], version=23, num_heads=2)),
         ("SequenceAt", net([node("SequenceConstruct", "x x", "q"), node("SequenceAt", "q i")], [ints("i", [1], [])])),
         ("SplitToSequence", net([node("SplitToSequence", "x", "q", axis=2), node("ConcatFromSequence", "q", axis=0)])),
@@ -149,17 +149,63 @@ def rich():
     return model(body_, functions=[scale], extra=blob(2, "seed") + blob(14, blob(1, "key") + blob(2, "value")))
 
 
+def values():
+    """Arithmetic on known numbers, nearly all of it on one line per operator; every result is a tensor of its own."""
+    binary = "Add Sub Mul Div Mod Pow Min Max Equal Less Greater LessOrEqual GreaterOrEqual Sum".split()
+    unary = "Neg Abs Sign Identity".split()
+    floating = "Ceil Floor Round Sqrt Reciprocal Exp Log Erf Sin Cos Tanh Sigmoid Relu LeakyRelu HardSigmoid Neg Abs".split()
+    logic = "And Or Xor".split()
+    reduce = "ReduceSum ReduceProd ReduceMax ReduceMin ReduceMean ReduceL1 ReduceL2 ReduceSumSquare".split()
+    nodes = [node(op, "a b", "i_%s" % op) for op in binary] + [node(op, "a", "u_%s" % op) for op in unary]
+    nodes += [node("Cast", "a", "af", to=1), node("Cast", "b", "bf", to=10), node("Cast", "bf", "bg", to=1),
+              node("Cast", "a", "t", to=9), node("Not", "t", "nt")]
+    nodes += [node(op, "af bg", "f_%s" % op) for op in binary] + [node(op, "af", "v_%s" % op) for op in floating]
+    nodes += [node(op, "t nt", "l_%s" % op) for op in logic] + [node(op, "a", "r_%s" % op) for op in reduce[:4]]
+    nodes += [node(op, "af", "q_%s" % op) for op in reduce]
+    nodes += [node("Where", "t a b", "wh"), node("Gather", "a z", "ga"), node("Slice", "a z one", "sl"),
+              node("Tile", "a one", "ti"), node("Expand", "a ex", "xp"), node("Transpose", "xp", "tr"),
+              node("Unsqueeze", "a z", "un"), node("Squeeze", "un z", "sq"), node("CumSum", "a z0", "cu"),
+              node("NonZero", "a", "nz"), node("TopK", "a one", "tv ti2"), node("ArgMax", "a", "am", axis=0),
+              node("Trilu", "xp", "tu"), node("Clip", "a lo hi", "cl"), node("Split", "a", "s0 s1 s2", axis=0),
+              node("Pad", "a pd", "pa"), node("ScatterND", "a in up", "sc"), node("OneHot", "z dp ov", "oh"),
+              node("MatMul", "a b", "mm"), node("Flatten", "xp", "fl"), node("Range", "z0 lo hi", "ra"),
+              node("Concat", "ga one", "sh", axis=0), node("ConstantOfShape", "sh", "y")]
+    inits = [ints("a", [2, 3, 4]), ints("b", [1, 2, 3]), ints("z", [0]), ints("z0", [0], []), ints("one", [1]),
+             ints("ex", [3, 1]), ints("lo", [1], []), ints("hi", [3], []), ints("pd", [1, 1]), ints("in", [0], [1, 1]),
+             ints("up", [9]), ints("dp", [3], []), floats("ov", [0.0, 1.0])]
+    return net(nodes, inits)
+
+
+def masked():
+    """A causal mask made by arithmetic on positions, as exporters spell it, into attention."""
+    nodes = [node("Shape", "x", "sh"), node("Gather", "sh one", "n", axis=0), node("Range", "zero n step", "pos"),
+             node("Unsqueeze", "pos a0", "row"), node("Unsqueeze", "pos a1", "col"), node("Greater", "row col", "later"),
+             node("Where", "later low zerof", "mask"), node("Transpose", "x", "k", perm=[0, 2, 1]), node("MatMul", "x k", "s"),
+             node("Mul", "s scale", "ss"), node("Add", "ss mask", "sm"), node("Softmax", "sm", "p", axis=-1),
+             node("MatMul", "p x", "y")]
+    inits = [ints("one", [1], []), ints("zero", [0], []), ints("step", [1], []), ints("a0", [0]), ints("a1", [1]),
+             floats("low", [-3.4e38], []), floats("zerof", [0.0], []), floats("scale", [0.125], [])]
+    return net(nodes, inits, [value("x", ("batch", "seq", 8))])
+
+
+def outside():
+    """Shapes that come from external data, and weights in it."""
+    return net([node("Reshape", "x s", "t"), node("Add", "t w")],
+               [external("s", [2], "w.bin", INT64, offset=0, length=16), external("w", [4], "w.bin", offset=16, length=16)])
+
+
 def small():
     """The model that is cut at every byte."""
     return net([node("Reshape", "x s", "t", name="r"), node("MatMul", "t w", "y", name="m")],
-               [ints("s", [6, -1]), w("w", 4, 2)], [value("x", ("n", 3, 4))], [value("y", (6, 2))])
+               [ints("s", [6, -1]), w("w", 4, 2)], [value("x", ("n", 6, 4))], [value("y", (6, 2))])
 
 
 def seeds():
     table = plain() + vendor()
     table += [
         ("attention_written_out", attention_written_out()), ("norms_written_out", norms_written_out()),
-        ("rich", rich()), ("small", small()), ("loop", loop([node("Relu", "s", "s2")], 3)),
+        ("rich", rich()), ("small", small()), ("values", values()),
+        ("masked", masked()), ("outside", outside()), ("loop", loop([node("Relu", "s", "s2")], 3)),
         ("scan", scan(num_scan_inputs=1)),
         ("old_opset", one("Unsqueeze", "x", [], version=7, axes=[0])),
         ("optional", net([node("Optional", "x", "o"), node("OptionalGetElement", "o")])),
