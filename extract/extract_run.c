@@ -1,5 +1,5 @@
-/* The run: read, infer, lower, match, fuse, collect, write. Owns the arena, the guard and the mapped file, and gives all
- * three back however the run ends. */
+/* The run: read, infer, lower, match, fuse, collect, write. Owns the arena, the guard and the mapped file, and gives
+ * all three back however the run ends. */
 #include "extract/extract_run.h"
 
 #include "extract/ops/collect.h"
@@ -24,7 +24,7 @@ typedef struct run {
     guard guard;
     arena arena;
     model_file *file;
-    const model *model; /* NULL until it is read */
+    const model *model;  /* NULL until it is read */
     const char *written; /* tensors.json, until ops.json is written too */
     bool complete;
 } run;
@@ -73,7 +73,8 @@ static void run_work(run *r) {
     if (!o->quiet) {
         table_print(stdout, c);
         if (fflush(stdout) != 0 || ferror(stdout))
-            guard_fail(&r->guard, STATUS_ENVIRONMENT, "standard output: the table could not be written; --quiet prints none");
+            guard_fail(&r->guard, STATUS_ENVIRONMENT,
+                       "standard output: the table could not be written; --quiet prints none");
     }
     r->complete = collect_is_complete(c);
 }
@@ -84,8 +85,8 @@ static const char *default_dims(const run *r, char *text, size_t size) {
     text[0] = '\0';
     for (int k = 0; r->model && k < r->model->dim_count && used < size; k++) {
         if (strcmp(r->model->dims[k].how, "default") != 0) continue;
-        int n = snprintf(text + used, size - used, "%s%s", used ? ", " : " (taken as 1, for nothing else is given: ",
-                         r->model->dims[k].name);
+        int n = snprintf(text + used, size - used, "%s%s",
+                         used ? ", " : " (taken as 1, for nothing else is given: ", r->model->dims[k].name);
         used += n > 0 ? (size_t)n : 0;
     }
     if (used && used + 1 < size) snprintf(text + used, size - used, ")");
@@ -101,7 +102,8 @@ static void run_guarded(run *r, status *st) {
     if (r->written) unlink(r->written); /* one file without the other is not a result */
     if (r->guard.st.code == STATUS_INPUT) {
         char dims[300];
-        status_set(st, STATUS_INPUT, "%s: %s%s", r->options->model_path, r->guard.st.text, default_dims(r, dims, sizeof dims));
+        status_set(st, STATUS_INPUT, "%s: %s%s", r->options->model_path, r->guard.st.text,
+                   default_dims(r, dims, sizeof dims));
     } else {
         *st = r->guard.st;
     }

@@ -59,10 +59,10 @@ run_step() {
     fi
     printf '%-12s %5d passed %5d failed %5d skipped %5d s\n' "$name" "$ok" "$bad" "$left" $((SECONDS - start))
     if ((bad > 0)); then
-        sed 's/^/    | /' "$log" | tail -n 40
+        tail -n 40 "$log" | cut -c 1-240 | sed 's/^/    | /'
         echo "    everything it said: $log"
     elif ((left > 0)); then
-        grep -iE 'skip|not there|not installed' "$log" | head -n 5 | sed 's/^/    | /' || true
+        grep -iE 'skip|not there|not installed' "$log" | head -n 5 | cut -c 1-240 | sed 's/^/    | /' || true
     fi
     passed=$((passed + ok)) failed=$((failed + bad)) skipped=$((skipped + left))
 }

@@ -1,5 +1,5 @@
-/* The model as the rest of extract sees it: tensors, nodes and regions. Functions are inlined already; every name in it is
- * valid UTF-8 without NUL; every node is in topological order within its region's list. All in the run's arena. */
+/* The model as the rest of extract sees it: tensors, nodes and regions. Functions are inlined already; every name in it
+ * is valid UTF-8 without NUL; every node is in topological order within its region's list. All in the run's arena. */
 #ifndef EXTRACT_GRAPH_GRAPH_H
 #define EXTRACT_GRAPH_GRAPH_H
 
@@ -15,17 +15,24 @@ typedef struct blob {
     const char *why_unreachable; /* NULL: reachable. Else one sentence ("external file w.bin is missing") */
     const char *file;            /* external file, relative to the model's folder; NULL: the model file itself */
     int64_t offset, length;      /* bytes in that file; for raw data only */
-    bool raw;                    /* little-endian raw bytes at offset; false: typed fields (int32_data, …), offset and length span the tensor message */
+    bool raw; /* little-endian raw bytes at offset; false: typed fields (int32_data, …), offset and length span the
+                 tensor message */
 } blob;
 
-typedef enum tensor_source { TENSOR_INPUT, TENSOR_INITIALIZER, TENSOR_NODE, TENSOR_FORMAL } tensor_source; /* FORMAL: input of a body */
+typedef enum tensor_source {
+    TENSOR_INPUT,
+    TENSOR_INITIALIZER,
+    TENSOR_NODE,
+    TENSOR_FORMAL
+} tensor_source; /* FORMAL: input of a body */
 
 typedef struct tensor {
     const char *name; /* unique within its graph; inlined functions' tensors carry the call's path */
     tensor_source source;
     bool is_constant;   /* depends on nothing but initializers and constants (set by inference) */
     const info *info;   /* never NULL; &info_unknown until inferred */
-    const info *stated; /* from value_info or a graph output: rank -1 or dims, -1 where symbolic; NULL where nothing is stated */
+    const info *stated; /* from value_info or a graph output: rank -1 or dims, -1 where symbolic; NULL where nothing is
+                           stated */
     blob *blob;         /* initializers, and outputs of Constant; NULL otherwise */
     node *producer;     /* NULL for inputs and initializers */
     int producer_slot;
@@ -35,7 +42,18 @@ typedef struct tensor {
     graph *home;
 } tensor;
 
-typedef enum attr_kind { ATTR_INT, ATTR_FLOAT, ATTR_STRING, ATTR_TENSOR, ATTR_GRAPH, ATTR_INTS, ATTR_FLOATS, ATTR_STRINGS, ATTR_TYPE, ATTR_OTHER } attr_kind;
+typedef enum attr_kind {
+    ATTR_INT,
+    ATTR_FLOAT,
+    ATTR_STRING,
+    ATTR_TENSOR,
+    ATTR_GRAPH,
+    ATTR_INTS,
+    ATTR_FLOATS,
+    ATTR_STRINGS,
+    ATTR_TYPE,
+    ATTR_OTHER
+} attr_kind;
 
 typedef struct attr {
     const char *name;
@@ -55,11 +73,12 @@ typedef struct attr {
 struct operator_def;
 
 struct node {
-    int64_t id;          /* position in the model's order of nodes; unique */
-    const char *name;    /* never empty: made from op_type and position where the model gives none; carries region and call path; unique */
+    int64_t id;       /* position in the model's order of nodes; unique */
+    const char *name; /* never empty: made from op_type and position where the model gives none; carries region and call
+                         path; unique */
     const char *op_type;
-    const char *domain; /* "" for ai.onnx */
-    int64_t opset;      /* of its domain, where it stands */
+    const char *domain;             /* "" for ai.onnx */
+    int64_t opset;                  /* of its domain, where it stands */
     const struct operator_def *def; /* NULL: not known */
     attr *attrs;
     int attr_count;
@@ -77,7 +96,8 @@ struct graph {
     const char *region; /* "" for the main graph; else a path: "loop_7/body", "loop_7/body/if_2/then_branch" */
     graph *parent;      /* NULL for the main graph */
     node *owner;        /* the control-flow node; NULL for the main graph */
-    double times;       /* how often it runs per run of the model: trip counts multiplied; 1 where unknown, 0 for a branch known not to run */
+    double times; /* how often it runs per run of the model: trip counts multiplied; 1 where unknown, 0 for a branch
+                     known not to run */
     bool times_known;
     tensor **inputs; /* of a body: formals. Of the main graph: without those that are initializers too */
     int input_count;
@@ -123,7 +143,7 @@ const attr *graph_attr(const node *n, const char *name); /* NULL where absent */
 int64_t graph_attr_int(const node *n, const char *name, int64_t otherwise);
 double graph_attr_float(const node *n, const char *name, double otherwise);
 const char *graph_attr_string(const node *n, const char *name, const char *otherwise);
-bool graph_is(const node *n, const char *op_type); /* n may be NULL; ai.onnx domain only */
+bool graph_is(const node *n, const char *op_type);    /* n may be NULL; ai.onnx domain only */
 bool graph_is_ms(const node *n, const char *op_type); /* com.microsoft */
 
 #endif

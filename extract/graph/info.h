@@ -1,5 +1,6 @@
-/* What is known of one tensor (or sequence, optional, map): its type, its concrete shape and, where shapes may depend on
- * it, its values. Infos are immutable once set and may share dims and values freely; everything lives in the run's arena. */
+/* What is known of one tensor (or sequence, optional, map): its type, its concrete shape and, where shapes may depend
+ * on it, its values. Infos are immutable once set and may share dims and values freely; everything lives in the run's
+ * arena. */
 #ifndef EXTRACT_GRAPH_INFO_H
 #define EXTRACT_GRAPH_INFO_H
 
@@ -16,7 +17,8 @@ typedef enum info_form {
     INFO_TENSOR,
     INFO_SPARSE,   /* dims are the dense shape */
     INFO_SEQUENCE, /* elems */
-    INFO_OPTIONAL, /* elems: 0 or 1 of them; count -1: not known whether it holds one, elem_like tells what it would be */
+    INFO_OPTIONAL, /* elems: 0 or 1 of them; count -1: not known whether it holds one, elem_like tells what it would be
+                    */
     INFO_MAP,
     INFO_OPAQUE
 } info_form;
@@ -30,14 +32,14 @@ typedef struct value {
 
 typedef struct info {
     info_form form;
-    dtype type;  /* element type; DTYPE_NONE where unknown */
-    int rank;    /* -1: shape unknown */
+    dtype type;   /* element type; DTYPE_NONE where unknown */
+    int rank;     /* -1: shape unknown */
     bool inexact; /* the dims are an upper bound or follow from one (data-dependent) */
     const int64_t *dims;
     const value *val; /* NULL where not known; only for exact tensors */
     /* sequences and optionals */
     const struct info *const *elems;
-    int64_t elem_count;          /* -1: unknown */
+    int64_t elem_count;           /* -1: unknown */
     const struct info *elem_like; /* what an element looks like when the count is unknown or 0; may be NULL */
 } info;
 
@@ -47,13 +49,15 @@ extern const info info_unknown; /* form INFO_UNKNOWN, rank -1 */
 info *info_tensor(arena *a, dtype type, int rank, const int64_t *dims);
 info *info_tensor_like(arena *a, dtype type, const info *shape_of); /* same dims (and inexact), other type, no values */
 /* A scalar or a vector of known integers. */
-info *info_of_ints(arena *a, dtype type, int rank, const int64_t *dims, const int64_t *values, int64_t n); /* n = product of dims */
+info *info_of_ints(arena *a, dtype type, int rank, const int64_t *dims, const int64_t *values,
+                   int64_t n); /* n = product of dims */
 info *info_of_floats(arena *a, dtype type, int rank, const int64_t *dims, const double *values, int64_t n);
-info *info_sequence(arena *a, const info *const *elems, int64_t count, const info *like); /* count -1: unknown; elems copied */
+info *info_sequence(arena *a, const info *const *elems, int64_t count,
+                    const info *like); /* count -1: unknown; elems copied */
 
-bool info_shaped(const info *i);      /* a tensor (or sparse tensor) with a known rank */
-int64_t info_count(const info *i);    /* elements; saturates; 0 for unknown shapes */
-int64_t info_bytes(const info *i);    /* packed bytes; sums over a sequence's elements; saturates */
+bool info_shaped(const info *i);   /* a tensor (or sparse tensor) with a known rank */
+int64_t info_count(const info *i); /* elements; saturates; 0 for unknown shapes */
+int64_t info_bytes(const info *i); /* packed bytes; sums over a sequence's elements; saturates */
 bool info_same_shape(const info *a, const info *b);
 /* "fp16[2,128,768]", "?" … for messages; in the arena. */
 const char *info_text(arena *a, const info *i);

@@ -3,6 +3,7 @@
 #include "extract/ops/cost.h"
 
 #include "common/checked.h"
+#include "extract/read/read.h"
 #include "extract/shape/operators.h"
 
 #include <math.h>
@@ -63,6 +64,11 @@ const char *cost_text(const work *w, const char *text, bool lower_case) {
 
 const char *cost_what(const work *w) {
     return w->node->def && w->node->def->detail ? w->node->def->detail : cost_text(w, w->node->op_type, true);
+}
+
+const value *cost_values(const work *w, const tensor *t) {
+    if (!t || t->info->val || !t->blob) return t ? t->info->val : NULL;
+    return read_values(w->model, t, INFO_MAX_VALUES);
 }
 
 int64_t cost_product(const int64_t *dims, int from, int to) {
@@ -191,9 +197,11 @@ static bool is_inside(const work *w, const node *n) {
     return low < w->node_count && w->nodes[low] == n;
 }
 
-/* Shapes, axes and sizes that are known when the model is loaded are no data. */
+/* Shapes, axes and sizes that are known when the model is loaded are no data; a quantised layer's integer bias is. */
 static bool is_parameter(const tensor *t) {
-    return t->info->val && t->info->rank <= 1 && dtype_get(t->info->type)->cls == DTYPE_CLASS_INT;
+    enum { MOST_SMALL = 8 };
+    if (!cost_known(t) || cost_rank(t) < 0 || cost_rank(t) > 1) return false;
+    return t->info->type == DTYPE_INT64 || (t->info->type == DTYPE_INT32 && info_count(t->info) <= MOST_SMALL);
 }
 
 static int64_t input_bytes(const work *w, tensor *t) {

@@ -61,7 +61,9 @@ const char *cost_what(
     const work *w); /* the operator's detail from the table, or its name in lower case; in the arena */
 /* Text out of an attribute, fit for a record: printable ASCII, cut at 200 characters, in lower case where asked for. */
 const char *cost_text(const work *w, const char *text, bool lower_case);
-bool cost_known(const tensor *t);                            /* constant, or its values are known */
+bool cost_known(const tensor *t); /* constant, or its values are known */
+const value *cost_values(
+    const work *w, const tensor *t); /* of a small tensor, propagated or read from the file; NULL where not known */
 int64_t cost_product(const int64_t *dims, int from, int to); /* saturating; 1 where empty */
 
 /* Floating-point operations per element of what is not an elementwise operator of the table. */

@@ -33,11 +33,13 @@ tensor *fuse_result(const fuse *f, const work *w);
 /* The unit that uses t, seen through views, where it is the only one; NULL where there are others (*others counts them,
  * graph outputs and bodies too). */
 work *fuse_only_user(const fuse *f, tensor *t, int *others);
-/* All distinct units that use t, seen through views, up to `max`; what can't be a partner (bodies, graph outputs) is not among them. */
+/* All distinct units that use t, seen through views, up to `max`; what can't be a partner (bodies, graph outputs) is
+ * not among them. */
 int fuse_users(const fuse *f, tensor *t, work **users, int max, int *others);
 /* Where t comes from, seen through views: the unit, or NULL; *root is the tensor it gives. */
 work *fuse_source(const fuse *f, tensor *t, tensor **root);
-/* How the operand of elementwise work w that is not `t` (seen through views) compares with the result: as large, or smaller. */
+/* How the operand of elementwise work w that is not `t` (seen through views) compares with the result: as large, or
+ * smaller. */
 typedef enum fuse_operand { FUSE_OPERAND_NONE, FUSE_OPERAND_SMALL, FUSE_OPERAND_FULL } fuse_operand;
 fuse_operand fuse_other_operand(const fuse *f, const work *w, const tensor *t);
 

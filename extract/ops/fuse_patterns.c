@@ -22,13 +22,18 @@ typedef struct fuse_pattern {
     fuse_step steps[FUSE_MAX_STEPS];
 } fuse_pattern;
 
-#define BIAS {OP_ELEMENTWISE, "add", FUSE_OPERAND_SMALL, false}
-#define BIAS_OPTIONAL {OP_ELEMENTWISE, "add", FUSE_OPERAND_SMALL, true}
-#define RESIDUAL {OP_ELEMENTWISE, "add", FUSE_OPERAND_FULL, false}
-#define UNARY(names) {OP_ELEMENTWISE, names, FUSE_OPERAND_NONE, false}
-#define UNARY_OPTIONAL(names) {OP_ELEMENTWISE, names, FUSE_OPERAND_NONE, true}
-#define GELUS "gelu|gelu_tanh|fastgelu|quickgelu|biasgelu"
-#define SILUS "silu|swish"
+#define BIAS                                                                                                           \
+    { OP_ELEMENTWISE, "add", FUSE_OPERAND_SMALL, false }
+#define BIAS_OPTIONAL                                                                                                  \
+    { OP_ELEMENTWISE, "add", FUSE_OPERAND_SMALL, true }
+#define RESIDUAL                                                                                                       \
+    { OP_ELEMENTWISE, "add", FUSE_OPERAND_FULL, false }
+#define UNARY(names)                                                                                                   \
+    { OP_ELEMENTWISE, names, FUSE_OPERAND_NONE, false }
+#define UNARY_OPTIONAL(names)                                                                                          \
+    { OP_ELEMENTWISE, names, FUSE_OPERAND_NONE, true }
+#define GELUS            "gelu|gelu_tanh|fastgelu|quickgelu|biasgelu"
+#define SILUS            "silu|swish"
 #define CONV_ACTIVATIONS "relu|clip|hardswish|hardsigmoid|leakyrelu|sigmoid|" SILUS
 
 static const fuse_pattern patterns[] = {
@@ -39,11 +44,16 @@ static const fuse_pattern patterns[] = {
     {"gemm+residual", false, {{OP_GEMM, NULL, FUSE_OPERAND_NONE, false}, BIAS_OPTIONAL, RESIDUAL}},
     {"conv+bn+activation",
      false,
-     {{OP_CONV, NULL, FUSE_OPERAND_NONE, false}, {OP_NORM, "batch", FUSE_OPERAND_NONE, false}, UNARY_OPTIONAL(CONV_ACTIVATIONS)}},
+     {{OP_CONV, NULL, FUSE_OPERAND_NONE, false},
+      {OP_NORM, "batch", FUSE_OPERAND_NONE, false},
+      UNARY_OPTIONAL(CONV_ACTIVATIONS)}},
     {"conv+activation", false, {{OP_CONV, NULL, FUSE_OPERAND_NONE, false}, UNARY(CONV_ACTIVATIONS)}},
     {"conv+residual+activation",
      false,
-     {{OP_CONV, NULL, FUSE_OPERAND_NONE, false}, {OP_NORM, "batch", FUSE_OPERAND_NONE, true}, RESIDUAL, UNARY_OPTIONAL(CONV_ACTIVATIONS)}},
+     {{OP_CONV, NULL, FUSE_OPERAND_NONE, false},
+      {OP_NORM, "batch", FUSE_OPERAND_NONE, true},
+      RESIDUAL,
+      UNARY_OPTIONAL(CONV_ACTIVATIONS)}},
     {"norm+residual", true, {RESIDUAL, {OP_NORM, "layer|rms", FUSE_OPERAND_NONE, false}}},
     {"softmax+mask", false, {UNARY("add|where|mul|div"), {OP_SOFTMAX, NULL, FUSE_OPERAND_NONE, false}}},
 };
@@ -87,7 +97,8 @@ static bool step_takes(const fuse *f, const fuse_step *s, const work *w, const t
 }
 
 /* The next unit of a chain, and the bytes that joining it saves. */
-static work *next_of(const fuse *f, const work *w, bool keeps, const fuse_step *wanted, tensor **through, int64_t *saved) {
+static work *next_of(const fuse *f, const work *w, bool keeps, const fuse_step *wanted, tensor **through,
+                     int64_t *saved) {
     tensor *t = fuse_result(f, w);
     if (!t) return NULL;
     int others = 0;
@@ -125,7 +136,8 @@ static void match_chain(fuse *f, const fuse_pattern *p, work *first) {
 /* ---- projections that share their input ---- */
 
 static bool is_projection(const work *w) {
-    return w->rec.kind == OP_GEMM && w->weight && w->rec.rank == 3 && w->node->in_count >= 2 && oprec_int(&w->rec, "batch", 1) == 1;
+    return w->rec.kind == OP_GEMM && w->weight && w->rec.rank == 3 && w->node->in_count >= 2 &&
+           oprec_int(&w->rec, "batch", 1) == 1;
 }
 
 static bool alike(const work *a, const work *b) {
@@ -154,7 +166,9 @@ static void match_projections(fuse *f, work *w) {
     if (!is_projection(w)) return;
     for (int k = 0; k < w->node->in_count; k++) {
         tensor *root = NULL, *in = w->node->in[k];
-        if (!in || in->is_constant || in->source == TENSOR_INITIALIZER || info_count(in->info) != w->rec.shape[0] * w->rec.shape[2]) continue;
+        if (!in || in->is_constant || in->source == TENSOR_INITIALIZER ||
+            info_count(in->info) != w->rec.shape[0] * w->rec.shape[2])
+            continue;
         fuse_source(f, in, &root);
         work *users[FUSE_MAX_OPS];
         int others, count = fuse_users(f, root ? root : in, users, FUSE_MAX_OPS, &others);
@@ -182,7 +196,9 @@ static void match_pointwise(fuse *f, work *first) {
         tensor *root = NULL;
         int others;
         work *before = n->in[k] ? fuse_source(f, n->in[k], &root) : NULL;
-        if (before && is_pointwise(before) && fuse_result(f, before) == root && fuse_only_user(f, root, &others) == first) return;
+        if (before && is_pointwise(before) && fuse_result(f, before) == root &&
+            fuse_only_user(f, root, &others) == first)
+            return;
     }
     fuse_candidate c = {.pattern = "elementwise chain", .ops = {first}, .op_count = 1};
     while (c.op_count < FUSE_MAX_OPS) {
@@ -223,7 +239,8 @@ static void match_softmax_parts(fuse *f, work *w) {
     if (w->rec.kind != OP_ATTENTION) return;
     const fuse_pattern *p = &patterns[sizeof patterns / sizeof *patterns - 1];
     for (int k = 0; k < w->part_count; k++)
-        for (int n = 0; n < w->parts[k]->node_count; n++) f->unit_of[w->parts[k]->nodes[n]->id] = w->parts[k]->free ? NULL : w->parts[k];
+        for (int n = 0; n < w->parts[k]->node_count; n++)
+            f->unit_of[w->parts[k]->nodes[n]->id] = w->parts[k]->free ? NULL : w->parts[k];
     for (int k = 0; k < w->part_count; k++)
         if (!w->parts[k]->free) match_chain(f, p, w->parts[k]);
     for (int k = 0; k < w->node_count; k++) f->unit_of[w->nodes[k]->id] = w;

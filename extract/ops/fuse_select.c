@@ -20,8 +20,8 @@ typedef struct select_group {
 /* Leaf operations: a joined work is all of its nodes, so overlap is told by nodes. */
 typedef struct select_state {
     fuse *f;
-    size_t *parent;    /* union-find over candidates */
-    size_t *first_of;  /* by node id: 1 + a candidate that covers it */
+    size_t *parent;            /* union-find over candidates */
+    size_t *first_of;          /* by node id: 1 + a candidate that covers it */
     fuse_candidate **taken_by; /* by node id: the selected candidate that covers it */
 } select_state;
 

@@ -21,6 +21,31 @@ static void read_heads(const tensor *t, int64_t told, int64_t *heads, int64_t *l
     *size = split ? cost_dim(t, 3) : *heads > 0 ? cost_dim(t, 2) / *heads : 0;
 }
 
+static int64_t portion(int64_t bytes, int64_t part, int64_t whole) {
+    return whole > 0 && part < whole ? checked_mul(bytes / whole, part) : bytes;
+}
+
+/* A cache is appended to in place: of the present keys and values only the fresh ones are written, and of a buffer that
+ * is longer than what it holds only the valid ones are read. */
+static void attention_set_cache_bytes(work *w, const tensor *const past[2], int64_t fresh, int64_t kv_len) {
+    for (int k = 0; k < 2; k++) {
+        const tensor *present = cost_out(w, 1 + k);
+        const int rank = cost_rank(present);
+        if (rank == 4 || rank == 5) {
+            const int64_t bytes = cost_bytes(w, present);
+            w->rec.bytes_written = checked_add(checked_sub(w->rec.bytes_written, bytes),
+                                               portion(bytes, fresh, cost_dim(present, rank - 2)));
+        }
+        const int past_rank = cost_rank(past[k]);
+        if (past_rank == 4 || past_rank == 5) {
+            const int64_t bytes = cost_bytes(w, past[k]);
+            w->rec.bytes_read =
+                checked_add(checked_sub(w->rec.bytes_read, bytes),
+                            portion(bytes, checked_sub(kv_len, fresh), cost_dim(past[k], past_rank - 2)));
+        }
+    }
+}
+
 static void attention_set_linear(work *w, const cost_attention *a) {
     const char *rule = graph_attr_string(w->node, "update_rule", "gated_delta");
     cost_set_attention(w, a);
@@ -65,6 +90,8 @@ void lower_attention(work *w) {
              : lengths ? "lengths"
                        : "none";
     if (mask) set_mask_shape(&a, mask);
+    attention_set_cache_bytes(w, (const tensor *const[2]){past, past ? cost_in(w, 5) : NULL},
+                              checked_sub(a.kv_len, past ? a.past : 0), a.kv_len);
     const int64_t left = graph_attr_int(n, "left_window_size", -1);
     if (left >= 0) a.window = checked_add(left, causal ? 1 : checked_add(graph_attr_int(n, "right_window_size", 0), 1));
     cost_set_attention(w, &a);
@@ -80,20 +107,25 @@ typedef struct ms_form {
     int key, value;
     int mask; /* lengths, or a mask over keys */
     int additive;
-    int past;           /* of keys */
+    int past;  /* of keys; values follow */
+    int total; /* how many keys there are with the fresh ones, or (total_is_past) without them */
+    bool total_is_past;
     bool packed_tokens; /* padding is removed: the batch and the longest sequence come from `offsets` */
     int offsets;
 } ms_form;
 
+/* clang-format off */
 static const ms_form forms[] = {
-    {"Attention", 1, -1, -1, 3, 5, 4, false, -1},
-    {"DecoderMaskedMultiHeadAttention", -1, 1, 2, 3, 4, 5, false, -1},
-    {"GroupQueryAttention", -1, 1, 2, 5, 10, 3, false, -1},
-    {"MultiHeadAttention", -1, 1, 2, 4, 5, 6, false, -1},
-    {"PackedAttention", 1, -1, -1, 4, 5, -1, true, 3},
-    {"PackedMultiHeadAttention", -1, 1, 2, 5, 6, -1, true, 4},
-    {"QAttention", 1, -1, -1, 5, -1, 8, false, -1},
+    /* operator, weight, key, value, mask, additive, past, total, is past, packed, offsets */
+    {"Attention", 1, -1, -1, 3, 5, 4, 6, true, false, -1},
+    {"DecoderMaskedMultiHeadAttention", -1, 1, 2, 3, 4, 5, 7, true, false, -1},
+    {"GroupQueryAttention", -1, 1, 2, 5, 10, 3, 6, false, false, -1},
+    {"MultiHeadAttention", -1, 1, 2, 4, 5, 6, 8, true, false, -1},
+    {"PackedAttention", 1, -1, -1, 4, 5, -1, -1, false, true, 3},
+    {"PackedMultiHeadAttention", -1, 1, 2, 5, 6, -1, -1, false, true, 4},
+    {"QAttention", 1, -1, -1, 5, -1, 8, -1, false, false, -1},
 };
+/* clang-format on */
 
 static void ms_set_projection(work *w, const ms_form *f, int64_t rows) {
     cost_weight found;
@@ -142,20 +174,28 @@ static void ms_read_operands(const work *w, const ms_form *f, cost_attention *a)
         a->v_head = cost_dim(v, 3);
 }
 
-/* Keys of earlier steps. The present output, where there is one, says how long both are together. */
-static void ms_read_past(const work *w, const ms_form *f, cost_attention *a) {
-    const tensor *past = f->past >= 0 ? cost_in(w, f->past) : NULL;
-    const tensor *present = cost_out(w, 1),
-                 *total = strcmp(f->op_type, "GroupQueryAttention") == 0 ? cost_in(w, 6) : NULL;
-    const int length_at = cost_rank(past) == 5 ? 3 : 2;
-    const int64_t fresh = a->kv_len;
-    if (!past) return;
-    a->kv_len = checked_add(a->kv_len, cost_dim(past, length_at));
-    if (cost_rank(present) == cost_rank(past) && cost_dim(present, length_at) > 0)
-        a->kv_len = cost_dim(present, length_at);
-    if (total && total->info->val && total->info->val->n == 1 && value_at(total->info->val, 0) >= 1)
-        a->kv_len = checked_from_double(value_at(total->info->val, 0));
-    a->past = a->kv_len > fresh ? checked_sub(a->kv_len, fresh) : 0;
+/* A length that comes as an input and is known; 0 where it is not. */
+static int64_t known_length(const work *w, const tensor *t) {
+    const value *known = cost_values(w, t);
+    const int64_t length = known && known->n == 1 ? checked_from_double(value_at(known, 0)) : 0;
+    return length > 0 ? length : 0;
+}
+
+/* Keys of earlier steps. The buffer may be longer than what it holds: an input says how long that is, or the present
+ * output how long both are together. */
+static void ms_read_past(work *w, const ms_form *f, cost_attention *a) {
+    const tensor *past = f->past >= 0 ? cost_in(w, f->past) : NULL, *present = cost_out(w, 1);
+    const int length_at = cost_rank(past) - 2;
+    const int64_t fresh = a->kv_len, told = f->total >= 0 ? known_length(w, cost_in(w, f->total)) : 0;
+    const tensor *both[2] = {past, f->past >= 0 && cost_rank(past) == 4 ? cost_in(w, f->past + 1) : NULL};
+    if (past) {
+        a->kv_len = checked_add(a->kv_len, cost_dim(past, length_at));
+        if (cost_rank(present) == cost_rank(past) && cost_dim(present, length_at) > 0)
+            a->kv_len = cost_dim(present, length_at);
+        if (told > 0) a->kv_len = f->total_is_past ? checked_add(told, fresh) : told;
+        a->past = a->kv_len > fresh ? checked_sub(a->kv_len, fresh) : 0;
+    }
+    attention_set_cache_bytes(w, both, fresh, a->kv_len);
 }
 
 static void ms_read_mask(const work *w, const ms_form *f, cost_attention *a) {

@@ -121,7 +121,7 @@ void lower_conv(work *w) {
     }
     cost_set_shape(w, c.out);
     const int rank = cost_rank(c.in);
-    if (rank < 3 || cost_rank(c.out) != rank || cost_rank(c.weight) < 3) return;
+    if (!c.in || !c.weight || rank < 3 || cost_rank(c.out) != rank || cost_rank(c.weight) < 3) return;
     c.spatial = (cost_rank(c.weight) < rank ? cost_rank(c.weight) : rank) - 2;
     c.first = last ? rank - 1 - c.spatial : rank - c.spatial;
     c.channel = last ? rank - 1 : 1;

@@ -19,7 +19,8 @@ void lower_control(work *w) { move_set_free(w, "control"); }
 /* Outside of training a Dropout hands its input on. */
 void lower_dropout(work *w) {
     const tensor *mode = cost_in(w, 2);
-    const bool training = mode && !(mode->info->val && value_at(mode->info->val, 0) == 0);
+    const value *known = cost_values(w, mode);
+    const bool training = mode && !(known && known->n == 1 && value_at(known, 0) == 0);
     if (training && w->node->opset >= 12)
         lower_elementwise(w);
     else

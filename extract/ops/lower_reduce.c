@@ -19,7 +19,7 @@ static bool find_axes(const work *w, bool *reduced, int rank) {
     const tensor *given =
         strncmp(n->op_type, "Reduce", 6) == 0 || strncmp(n->op_type, "Cum", 3) == 0 ? cost_in(w, 1) : NULL;
     const bool single = strncmp(n->op_type, "Arg", 3) == 0 || strcmp(n->op_type, "TopK") == 0;
-    const value *known = given ? given->info->val : NULL;
+    const value *known = cost_values(w, given);
     if (given && !known) return false;
     for (int64_t k = 0; known && k < known->n; k++) mark_axis(reduced, rank, checked_from_double(value_at(known, k)));
     for (int64_t k = 0; axes && axes->ints && k < axes->n; k++) mark_axis(reduced, rank, axes->ints[k]);
@@ -101,7 +101,7 @@ void lower_other(work *w) {
     cost_set_types(w, in, out);
     cost_boundary(w);
     cost_set_shape(w, out);
-    if (!cost_shaped(in)) return;
+    if (!in || !cost_shaped(in)) return;
     oprec_set_ints(&w->rec, w->arena, "input", in->info->rank, in->info->dims);
     if (w->rec.kind == OP_MOVE) return;
     double each = 1;

@@ -8,10 +8,10 @@
 #include <string.h>
 
 enum {
-    MASK_STEPS_RUN = 1 << 23,    /* for all masks of a model together */
-    MASK_STEPS_MASK = 1 << 19,   /* for one */
-    MASK_GRID = 12,              /* positions per axis */
-    MASK_KEYS = MASK_GRID + 3    /* with the neighbours of the diagonal */
+    MASK_STEPS_RUN = 1 << 23,  /* for all masks of a model together */
+    MASK_STEPS_MASK = 1 << 19, /* for one */
+    MASK_GRID = 12,            /* positions per axis */
+    MASK_KEYS = MASK_GRID + 3  /* with the neighbours of the diagonal */
 };
 
 /* What is added to hide a pair: the exporters' smallest is -10000; -100 and the like are biases. */
@@ -41,7 +41,9 @@ void mask_cache_init(mask_cache *cache) {
 }
 
 /* Position k of a dimension that a term may broadcast; -1 where it does not fit. */
-static int64_t place(int64_t dim, int64_t position, int64_t length) { return dim == 1 ? 0 : dim == length ? position : -1; }
+static int64_t place(int64_t dim, int64_t position, int64_t length) {
+    return dim == 1 ? 0 : dim == length ? position : -1;
+}
 
 /* lead 0, 1, 2: the first, middle and last of each dimension before the pair's. */
 static pair_state term_at(mask_query *s, const mask_term *term, int lead, int64_t q, int64_t k) {
@@ -87,7 +89,8 @@ static int make_grid(int64_t length, int64_t *grid) {
     static const int parts[] = {3, 5, 8, 11, 13};
     int count = 0;
     for (int64_t k = 0; k < 3; k++) count = add_position(grid, count, k, length);
-    for (int k = 0; k < 5; k++) count = add_position(grid, count, length / 16 * parts[k] + length % 16 * parts[k] / 16, length);
+    for (int k = 0; k < 5; k++)
+        count = add_position(grid, count, length / 16 * parts[k] + length % 16 * parts[k] / 16, length);
     for (int64_t k = 3; k > 0; k--) count = add_position(grid, count, length - k, length);
     return count;
 }
@@ -128,16 +131,20 @@ static bool sample(mask_query *s, mask_found *f) {
     return true;
 }
 
-/* How many keys the last query sees, itself included, when it sees fewer than all before it; 0 where that is not one run. */
+/* How many keys the last query sees, itself included, when it sees fewer than all before it; 0 where that is not one
+ * run. */
 static int64_t find_window(mask_query *s, const mask_found *f) {
     int64_t near = f->visible_to, far = f->hidden_from, q = s->q_len - 1;
     if (near >= far) return 0;
     while (far - near > 1) {
         int64_t middle = near + (far - near) / 2;
         pair_state state = pair_at(s, 0, q, s->kv_len - 1 - middle);
-        if (state == PAIR_VISIBLE) near = middle;
-        else if (state == PAIR_HIDDEN) far = middle;
-        else return 0;
+        if (state == PAIR_VISIBLE)
+            near = middle;
+        else if (state == PAIR_HIDDEN)
+            far = middle;
+        else
+            return 0;
     }
     return far;
 }
@@ -165,14 +172,16 @@ static const mask_entry *cached(const mask_cache *cache, const mask_query *s) {
         const mask_entry *e = &cache->entries[i];
         bool same = e->count == s->count && e->q_len == s->q_len && e->kv_len == s->kv_len;
         for (int k = 0; same && k < s->count; k++) {
-            same = e->terms[k].t == s->terms[k].t && e->terms[k].form == s->terms[k].form && e->terms[k].turned == s->terms[k].turned;
+            same = e->terms[k].t == s->terms[k].t && e->terms[k].form == s->terms[k].form &&
+                   e->terms[k].turned == s->terms[k].turned;
         }
         if (same) return e;
     }
     return NULL;
 }
 
-/* What an input that hides nothing holds is not known: a mask of ones, or an addend of zeros, or flags of what to hide. */
+/* What an input that hides nothing holds is not known: a mask of ones, or an addend of zeros, or flags of what to hide.
+ */
 static mask_verdict evaluate(mask_cache *cache, mask_query *s) {
     static const double guesses[][2] = {{1, 1}, {1, 0}, {0, 0}};
     mask_verdict v = {.kind = "additive"};
@@ -187,7 +196,8 @@ static mask_verdict evaluate(mask_cache *cache, mask_query *s) {
     return v;
 }
 
-mask_verdict mask_classify(mask_cache *cache, model *m, const mask_term *terms, int count, int64_t q_len, int64_t kv_len) {
+mask_verdict mask_classify(mask_cache *cache, model *m, const mask_term *terms, int count, int64_t q_len,
+                           int64_t kv_len) {
     if (count < 1) return (mask_verdict){.kind = "none"};
     mask_query s = {.terms = terms, .count = count, .q_len = q_len, .kv_len = kv_len};
     if (count > MASK_MAX_TERMS || q_len < 1 || kv_len < 1) return (mask_verdict){.kind = "additive"};

@@ -33,7 +33,8 @@ typedef struct mask_entry {
     mask_verdict verdict;
 } mask_entry;
 
-/* The last verdicts, and how many steps of evaluation the run has left: what is asked after they are used up is additive. */
+/* The last verdicts, and how many steps of evaluation the run has left: what is asked after they are used up is
+ * additive. */
 typedef struct mask_cache {
     mask_entry entries[MASK_CACHE_SIZE];
     int used, next;
@@ -42,8 +43,9 @@ typedef struct mask_cache {
 
 void mask_cache_init(mask_cache *cache);
 
-/* Inputs of the model are taken to hide nothing; a mask that depends on one is told apart from one that does not. Queries
- * stand at the end of the keys. No terms: none. */
-mask_verdict mask_classify(mask_cache *cache, model *m, const mask_term *terms, int count, int64_t q_len, int64_t kv_len);
+/* Inputs of the model are taken to hide nothing; a mask that depends on one is told apart from one that does not.
+ * Queries stand at the end of the keys. No terms: none. */
+mask_verdict mask_classify(mask_cache *cache, model *m, const mask_term *terms, int count, int64_t q_len,
+                           int64_t kv_len);
 
 #endif

@@ -1,5 +1,5 @@
-/* Pulls single elements out of the part of a graph that makes a mask. Bounded in depth and in steps, so that a graph that
- * doubles back on itself ends as "not known" instead of running long. */
+/* Pulls single elements out of the part of a graph that makes a mask. Bounded in depth and in steps, so that a graph
+ * that doubles back on itself ends as "not known" instead of running long. */
 #include "extract/ops/mask_eval.h"
 
 #include "extract/read/constants.h"
@@ -25,7 +25,7 @@ int64_t mask_eval_index(const tensor *t, const int64_t *pos) {
 }
 
 int64_t mask_eval_broadcast(const tensor *from, const tensor *to, int64_t index) {
-    int64_t pos[MASK_EVAL_MAX_RANK], at[MASK_EVAL_MAX_RANK];
+    int64_t pos[MASK_EVAL_MAX_RANK] = {0}, at[MASK_EVAL_MAX_RANK] = {0};
     int lead = to->info->rank - from->info->rank;
     mask_eval_split(to, index, pos);
     for (int k = 0; k < from->info->rank; k++) {
@@ -35,7 +35,8 @@ int64_t mask_eval_broadcast(const tensor *from, const tensor *to, int64_t index)
     return mask_eval_index(from, at);
 }
 
-/* One element where it lies in the mapped file, so that a large buffer is not decoded for the few that are asked for. */
+/* One element where it lies in the mapped file, so that a large buffer is not decoded for the few that are asked for.
+ */
 static bool mapped_element(const mask_eval *e, const tensor *t, int64_t index, double *x) {
     const constant *c = (const constant *)(const void *)t->blob;
     if (!c->blob.raw || c->blob.why_unreachable || c->external || c->values) return false;

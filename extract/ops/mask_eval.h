@@ -1,4 +1,5 @@
-/* The value of one element of a tensor, pulled from upstream on demand: nothing is computed but what one position needs. */
+/* The value of one element of a tensor, pulled from upstream on demand: nothing is computed but what one position
+ * needs. */
 #ifndef EXTRACT_OPS_MASK_EVAL_H
 #define EXTRACT_OPS_MASK_EVAL_H
 
@@ -12,8 +13,9 @@ typedef struct mask_number {
 enum {
     MASK_EVAL_MAX_RANK = 8,
     MASK_EVAL_MAX_DEPTH = 64,
-    MASK_EVAL_MAX_CONSTANT = 1 << 22, /* elements of all constants read for one mask: a causal buffer of 2048 by 2048 fits */
-    MASK_EVAL_CONSTANTS = 8           /* read constants that are kept at hand */
+    MASK_EVAL_MAX_CONSTANT =
+        1 << 22,            /* elements of all constants read for one mask: a causal buffer of 2048 by 2048 fits */
+    MASK_EVAL_CONSTANTS = 8 /* read constants that are kept at hand */
 };
 
 typedef struct mask_eval {
@@ -34,7 +36,7 @@ bool mask_eval_at(mask_eval *e, const tensor *t, int64_t index, int depth, mask_
 /* One operator: element `index` of its output t. */
 typedef bool mask_eval_fn(mask_eval *e, const node *n, const tensor *t, int64_t index, int depth, mask_number *out);
 /* By operator name; NULL where not followed. */
-mask_eval_fn *mask_move_find(const char *op_type);  /* mask_move.c: what only moves elements */
+mask_eval_fn *mask_move_find(const char *op_type);   /* mask_move.c: what only moves elements */
 mask_eval_fn *mask_number_find(const char *op_type); /* mask_number.c: arithmetic, comparison, logic */
 
 int mask_eval_rank(const tensor *t); /* -1 where unknown or beyond MASK_EVAL_MAX_RANK */

@@ -108,7 +108,8 @@ static bool move_slice(mask_eval *e, const node *n, const tensor *t, int64_t ind
 }
 
 /* The element of an index tensor, as a position along a dimension. */
-static bool index_at(mask_eval *e, const tensor *indices, int64_t index, int depth, int64_t dim, int64_t *at, bool *depends) {
+static bool index_at(mask_eval *e, const tensor *indices, int64_t index, int depth, int64_t dim, int64_t *at,
+                     bool *depends) {
     mask_number x;
     if (!mask_eval_at(e, indices, index, depth, &x) || !(x.x > -9e15 && x.x < 9e15)) return false;
     *at = (int64_t)x.x;
@@ -124,7 +125,8 @@ static bool move_gather(mask_eval *e, const node *n, const tensor *t, int64_t in
     bool depends = false;
     if (rank < 1 || inner < 0 || rank - 1 + inner != t->info->rank || !axis_of(n, "axis", 0, rank, &axis)) return false;
     mask_eval_split(t, index, pos);
-    if (!index_at(e, indices, mask_eval_index(indices, pos + axis), depth, data->info->dims[axis], &at, &depends)) return false;
+    if (!index_at(e, indices, mask_eval_index(indices, pos + axis), depth, data->info->dims[axis], &at, &depends))
+        return false;
     for (int k = 0; k < axis; k++) from[k] = pos[k];
     from[axis] = at;
     for (int k = axis + 1; k < rank; k++) from[k] = pos[k - 1 + inner];
@@ -133,7 +135,8 @@ static bool move_gather(mask_eval *e, const node *n, const tensor *t, int64_t in
     return true;
 }
 
-static bool move_gather_elements(mask_eval *e, const node *n, const tensor *t, int64_t index, int depth, mask_number *out) {
+static bool move_gather_elements(mask_eval *e, const node *n, const tensor *t, int64_t index, int depth,
+                                 mask_number *out) {
     const tensor *data = input(n, 0), *indices = input(n, 1);
     int64_t pos[MASK_EVAL_MAX_RANK];
     int rank = mask_eval_rank(data), axis;
@@ -156,7 +159,8 @@ static bool move_gather_nd(mask_eval *e, const node *n, const tensor *t, int64_t
     bool depends = false;
     if (rank < 1 || inner < 1 || batch < 0 || batch >= inner) return false;
     int64_t depth_of = indices->info->dims[inner - 1];
-    if (depth_of < 1 || depth_of + batch > rank || t->info->rank != inner - 1 + rank - (int)(depth_of + batch)) return false;
+    if (depth_of < 1 || depth_of + batch > rank || t->info->rank != inner - 1 + rank - (int)(depth_of + batch))
+        return false;
     mask_eval_split(t, index, pos);
     int64_t base = 0;
     for (int k = 0; k < inner - 1; k++) base = base * indices->info->dims[k] + pos[k];
@@ -193,7 +197,7 @@ static bool move_split(mask_eval *e, const node *n, const tensor *t, int64_t ind
     mask_eval_split(t, index, pos);
     for (int k = 0; k < t->producer_slot; k++) {
         const tensor *before = k < n->out_count ? n->out[k] : NULL;
-        if (mask_eval_rank(before) != t->info->rank) return false;
+        if (!before || mask_eval_rank(before) != t->info->rank) return false;
         pos[axis] += before->info->dims[axis];
     }
     return pos[axis] < in->info->dims[axis] && mask_eval_at(e, in, mask_eval_index(in, pos), depth, out);
@@ -238,8 +242,10 @@ mask_eval_fn *mask_move_find(const char *op_type) {
         size_t middle = (low + high) / 2;
         int order = strcmp(moves[middle].name, op_type);
         if (order == 0) return moves[middle].fn;
-        if (order < 0) low = middle + 1;
-        else high = middle;
+        if (order < 0)
+            low = middle + 1;
+        else
+            high = middle;
     }
     return NULL;
 }

@@ -114,8 +114,10 @@ static bool number_unary(mask_eval *e, const node *n, const tensor *t, int64_t i
 
 static bool number_cast(mask_eval *e, const node *n, const tensor *t, int64_t index, int depth, mask_number *out) {
     if (!mask_eval_at(e, input(n, 0), index, depth, out)) return false;
-    if (t->info->type == DTYPE_BOOL) out->x = out->x != 0;
-    else if (dtype_get(t->info->type)->cls == DTYPE_CLASS_INT) out->x = trunc(out->x);
+    if (t->info->type == DTYPE_BOOL)
+        out->x = out->x != 0;
+    else if (dtype_get(t->info->type)->cls == DTYPE_CLASS_INT)
+        out->x = trunc(out->x);
     return true;
 }
 
@@ -187,8 +189,10 @@ mask_eval_fn *mask_number_find(const char *op_type) {
         size_t middle = (low + high) / 2;
         int order = strcmp(numbers[middle].name, op_type);
         if (order == 0) return numbers[middle].fn;
-        if (order < 0) low = middle + 1;
-        else high = middle;
+        if (order < 0)
+            low = middle + 1;
+        else
+            high = middle;
     }
     return NULL;
 }

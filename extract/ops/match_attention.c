@@ -1,7 +1,7 @@
-/* Attention spelled out: the scores' walk (match_scores.c), both products' dimensions (match_product.c), queries, keys and
- * values followed upward (match_heads.c) and the mask's kind (mask.c) become one record. Head splits and merges stay works
- * of their own; a tensor that is also used elsewhere keeps its maker out, and where that is a product or the softmax itself
- * (attention weights that are an output), nothing is joined. */
+/* Attention spelled out: the scores' walk (match_scores.c), both products' dimensions (match_product.c), queries, keys
+ * and values followed upward (match_heads.c) and the mask's kind (mask.c) become one record. Head splits and merges
+ * stay works of their own; a tensor that is also used elsewhere keeps its maker out, and where that is a product or the
+ * softmax itself (attention weights that are an output), nothing is joined. */
 #include "extract/ops/match_patterns.h"
 
 #include "common/checked.h"
@@ -13,7 +13,8 @@
 #include <string.h>
 
 /* Where the scores are [batch * heads, q, k], the reshapes around say how many of either. */
-static void split_merged(const scores *s, const product_sides *first, const product_sides *last, int64_t *batch, int64_t *heads) {
+static void split_merged(const scores *s, const product_sides *first, const product_sides *last, int64_t *batch,
+                         int64_t *heads) {
     int64_t merged = first->batch;
     *batch = heads_batch_before(first->left, merged, first->inner);
     if (*batch < 1) *batch = heads_batch_before(first->right, merged, first->inner);
@@ -27,7 +28,8 @@ static void split_merged(const scores *s, const product_sides *first, const prod
 static int64_t min64(int64_t a, int64_t b) { return a < b ? a : b; }
 
 /* Heads of keys and values: what either side says, less what is repeated on the way. */
-static int64_t kv_heads_of(int64_t heads, const product_sides *first, const product_sides *last, const heads_side *k, const heads_side *v) {
+static int64_t kv_heads_of(int64_t heads, const product_sides *first, const product_sides *last, const heads_side *k,
+                           const heads_side *v) {
     int64_t by_k = first->kv_heads > 0 ? first->kv_heads : heads, by_v = last->kv_heads > 0 ? last->kv_heads : heads;
     if (k->repeat > 1 && by_k % k->repeat == 0) by_k /= k->repeat;
     if (v->repeat > 1 && by_v % v->repeat == 0) by_v /= v->repeat;

@@ -1,4 +1,5 @@
-/* Attention as one node with a mask for an input: the operator says that there is a mask, its values say of what kind. */
+/* Attention as one node with a mask for an input: the operator says that there is a mask, its values say of what kind.
+ */
 #include "extract/ops/match_patterns.h"
 
 #include "extract/ops/cost.h"

@@ -1,5 +1,5 @@
-/* Evaluates a small arithmetic part of the graph lane by lane. Depth and steps are bounded, so a graph that doubles back on
- * itself is given up, not followed to the end. */
+/* Evaluates a small arithmetic part of the graph lane by lane. Depth and steps are bounded, so a graph that doubles
+ * back on itself is given up, not followed to the end. */
 #include "extract/ops/match_eval.h"
 
 #include <math.h>
@@ -78,8 +78,10 @@ static const eval_op *eval_find(const node *n) {
         size_t middle = (low + high) / 2;
         int order = strcmp(eval_ops[middle].name, n->op_type);
         if (order == 0) return &eval_ops[middle];
-        if (order < 0) low = middle + 1;
-        else high = middle;
+        if (order < 0)
+            low = middle + 1;
+        else
+            high = middle;
     }
     return NULL;
 }
@@ -136,7 +138,8 @@ static bool eval_node(eval_cone *c, node *n, int depth, double *out) {
     case EVAL_CLIP: return eval_clip(c, n, out);
     case EVAL_HARD_SIGMOID:
         for (int k = 0; k < EVAL_LANES; k++) {
-            out[k] = of_min(of_max(graph_attr_float(n, "alpha", 0.2) * out[k] + graph_attr_float(n, "beta", 0.5), 0), 1);
+            out[k] =
+                of_min(of_max(graph_attr_float(n, "alpha", 0.2) * out[k] + graph_attr_float(n, "beta", 0.5), 0), 1);
         }
         return true;
     case EVAL_MEAN:

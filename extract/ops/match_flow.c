@@ -1,5 +1,5 @@
-/* Following data: the questions that patterns ask of tensors and nodes. Every answer looks at a bounded neighbourhood, so
- * that matching stays linear in the size of the graph. */
+/* Following data: the questions that patterns ask of tensors and nodes. Every answer looks at a bounded neighbourhood,
+ * so that matching stays linear in the size of the graph. */
 #include "extract/ops/match_flow.h"
 
 #include "extract/read/read.h"
@@ -66,7 +66,8 @@ node *flow_user(const tensor *t) {
 
 bool flow_is(const node *n, const char *op_type) { return graph_is(n, op_type) || graph_is_ms(n, op_type); }
 
-/* A Dropout with a mask output or in training mode is more than a renaming, but the numbers still go straight through. */
+/* A Dropout with a mask output or in training mode is more than a renaming, but the numbers still go straight through.
+ */
 bool flow_renames(const node *n) {
     return graph_is(n, "Identity") || graph_is(n, "Cast") || graph_is(n, "Dropout") || graph_is(n, "CastLike");
 }
@@ -102,7 +103,9 @@ int64_t flow_dim(const tensor *t, int k) {
 
 int64_t flow_count(const tensor *t) { return flow_rank(t) < 0 ? 0 : info_count(t->info); }
 
-bool flow_same_shape(const tensor *a, const tensor *b) { return a && b && flow_rank(a) >= 0 && flow_rank(b) >= 0 && info_same_shape(a->info, b->info); }
+bool flow_same_shape(const tensor *a, const tensor *b) {
+    return a && b && flow_rank(a) >= 0 && flow_rank(b) >= 0 && info_same_shape(a->info, b->info);
+}
 
 bool flow_constant(const tensor *t) { return t->is_constant || t->source == TENSOR_INITIALIZER; }
 
@@ -125,7 +128,9 @@ static bool find_scalar(match *m, const tensor *t, double *x) {
         }
         /* a constant that an exporter passes on by Identity or a Cast has no value of its own */
         const node *n = t->producer;
-        if (!n || t->producer_slot != 0 || !(flow_renames(n) || flow_reshapes(n) || graph_is(n, "Expand")) || !flow_is_scalar(flow_in(n, 0))) return false;
+        if (!n || t->producer_slot != 0 || !(flow_renames(n) || flow_reshapes(n) || graph_is(n, "Expand")) ||
+            !flow_is_scalar(flow_in(n, 0)))
+            return false;
         t = n->in[0];
     }
     return false;

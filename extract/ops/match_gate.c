@@ -1,5 +1,5 @@
-/* Activations spelled out, alone (GELU, SiLU, …) and gating another tensor (SwiGLU, GeGLU). What a formula is, its values at
- * a few points tell (match_eval.c), not the order in which an exporter wrote it. */
+/* Activations spelled out, alone (GELU, SiLU, …) and gating another tensor (SwiGLU, GeGLU). What a formula is, its
+ * values at a few points tell (match_eval.c), not the order in which an exporter wrote it. */
 #include "extract/ops/match_patterns.h"
 
 #include "common/checked.h"
@@ -16,7 +16,9 @@ static const double gate_lanes[EVAL_LANES] = {-3.6, -1.3, -0.4, 0.7, 2.1, 7.4};
 
 static double gate_logistic(double x) { return 1 / (1 + exp(-x)); }
 static double gate_gelu(double x) { return 0.5 * x * (1 + erf(x * 0.70710678118654752)); }
-static double gate_gelu_tanh(double x) { return 0.5 * x * (1 + tanh(0.79788456080286536 * (x + 0.044715 * x * x * x))); }
+static double gate_gelu_tanh(double x) {
+    return 0.5 * x * (1 + tanh(0.79788456080286536 * (x + 0.044715 * x * x * x)));
+}
 static double gate_quick_gelu(double x) { return x * gate_logistic(1.702 * x); }
 static double gate_silu(double x) { return x * gate_logistic(x); }
 static double gate_hard_sigmoid(double x) { return fmin(fmax(x + 3, 0), 6) / 6; }
@@ -51,7 +53,8 @@ static const struct {
     const char *op_type, *gated;
     int64_t cost;
 } gate_operators[] = {
-    {"Gelu", "geglu", 13}, {"FastGelu", "geglu_tanh", 17}, {"QuickGelu", "quick_geglu", 12}, {"Swish", "swiglu", 12}, {"Relu", "reglu", 2},
+    {"Gelu", "geglu", 13},   {"FastGelu", "geglu_tanh", 17}, {"QuickGelu", "quick_geglu", 12},
+    {"Swish", "swiglu", 12}, {"Relu", "reglu", 2},
 };
 
 /* Tensors above the anchor that the formula may be one of. */
@@ -78,8 +81,9 @@ static const double gate_tolerance = 1e-4;
 
 static const double *form_values(match *m, int form) {
     if (!m->gate_values) {
-        m->gate_values = arena_array(m->arena, double, GATE_FORMS * EVAL_LANES);
-        for (int k = 0; k < GATE_FORMS * EVAL_LANES; k++) m->gate_values[k] = gate_forms[k / EVAL_LANES].of(gate_lanes[k % EVAL_LANES]);
+        m->gate_values = arena_array(m->arena, double, GATE_FORMS *EVAL_LANES);
+        for (int k = 0; k < GATE_FORMS * EVAL_LANES; k++)
+            m->gate_values[k] = gate_forms[k / EVAL_LANES].of(gate_lanes[k % EVAL_LANES]);
     }
     return m->gate_values + form * EVAL_LANES;
 }
@@ -90,8 +94,8 @@ typedef struct gate_found {
     int down; /* which result below the anchor it is */
 } gate_found;
 
-/* The last result that is a form of x, if it lies further down than what was found before. Each result is computed from the
- * one above it. */
+/* The last result that is a form of x, if it lies further down than what was found before. Each result is computed from
+ * the one above it. */
 static void find_form(match *m, tensor *x, tensor *const *results, int downs, gate_found *best) {
     eval_cone c = {.m = m, .x = x, .lanes = gate_lanes};
     for (int d = 0; d < downs; d++) {

@@ -13,13 +13,17 @@ static bool can_turn(const work *w, const node *n, int side) {
 
 bool match_gemm_transposes(match *m, node *n) {
     const work *plain = work_of(m->list, n);
-    if (!flow_free(m, n) || plain->rec.kind != OP_GEMM || !plain->rec.layout || strlen(plain->rec.layout) != 2 || n->domain[0]) return false;
+    if (!flow_free(m, n) || plain->rec.kind != OP_GEMM || !plain->rec.layout || strlen(plain->rec.layout) != 2 ||
+        n->domain[0])
+        return false;
     bool turned[2] = {plain->rec.layout[0] == 't', plain->rec.layout[1] == 't'};
     flow_set set = {.count = 0};
     flow_add(&set, n);
     for (int side = 0; side < 2 && side < n->in_count; side++) {
         node *t = n->in[side] ? n->in[side]->producer : NULL;
-        if (!t || flow_constant(n->in[side]) || !flow_swaps_last(t) || !flow_closed(&set, n->in[side]) || !can_turn(plain, n, side)) continue;
+        if (!t || flow_constant(n->in[side]) || !flow_swaps_last(t) || !flow_closed(&set, n->in[side]) ||
+            !can_turn(plain, n, side))
+            continue;
         if (!flow_free(m, t) || n->in[0] == n->in[1]) continue;
         flow_add(&set, t);
         turned[side] = !turned[side];

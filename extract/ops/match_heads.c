@@ -55,8 +55,10 @@ static bool take_scale(heads_walk *w, const node *n, tensor **up) {
     if (!w->scaled || !(divides || graph_is(n, "Mul"))) return false;
     tensor *t = flow_operand(n, &slot);
     if (!t || (divides && slot != 0)) return false;
-    if (!flow_scalar(w->m, n->in[1 - slot], &x)) w->side->scale_known = false;
-    else w->side->scale *= divides ? 1 / x : x;
+    if (!flow_scalar(w->m, n->in[1 - slot], &x))
+        w->side->scale_known = false;
+    else
+        w->side->scale *= divides ? 1 / x : x;
     *up = t;
     return true;
 }
@@ -123,13 +125,16 @@ int64_t heads_batch_before(tensor *t, int64_t merged, int64_t head) {
             return flow_dim(in, 0);
         }
         /* [length, batch, width] to [length, batch * heads, head] */
-        if (graph_is(n, "Reshape") && flow_rank(in) == 3 && flow_dim(n->out[0], 1) == merged && flow_dim(in, 0) == flow_dim(n->out[0], 0)) {
+        if (graph_is(n, "Reshape") && flow_rank(in) == 3 && flow_dim(n->out[0], 1) == merged &&
+            flow_dim(in, 0) == flow_dim(n->out[0], 0)) {
             int64_t heads = head > 0 ? flow_dim(in, 2) / head : 0;
             return heads > 0 && merged % heads == 0 && merged / heads == flow_dim(in, 1) ? flow_dim(in, 1) : 0;
         }
         int slot = 0;
-        if (graph_is(n, "Mul") || graph_is(n, "Div")) in = flow_operand(n, &slot);
-        else if (!flow_renames(n) && !flow_reshapes(n) && !graph_is(n, "Transpose")) in = NULL;
+        if (graph_is(n, "Mul") || graph_is(n, "Div"))
+            in = flow_operand(n, &slot);
+        else if (!flow_renames(n) && !flow_reshapes(n) && !graph_is(n, "Transpose"))
+            in = NULL;
         t = in;
     }
     return 0;

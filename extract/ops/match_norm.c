@@ -1,6 +1,6 @@
-/* Norms spelled out. What stands between a row and its normalised form is tried out on numbers (match_eval.c), so that powers
- * and products, divisions and reciprocals, casts to a wider type and back all count the same; weight and bias are then taken
- * along the flow. */
+/* Norms spelled out. What stands between a row and its normalised form is tried out on numbers (match_eval.c), so that
+ * powers and products, divisions and reciprocals, casts to a wider type and back all count the same; weight and bias
+ * are then taken along the flow. */
 #include "extract/ops/match_patterns.h"
 
 #include "common/checked.h"
@@ -30,7 +30,8 @@ static int find_rows(node *root, tensor **rows) {
         node *n = t->producer;
         tensor *next = NULL;
         for (int i = 0; i < n->in_count; i++) {
-            if (n->in[i] && !flow_constant(n->in[i]) && (!next || flow_count(n->in[i]) > flow_count(next))) next = n->in[i];
+            if (n->in[i] && !flow_constant(n->in[i]) && (!next || flow_count(n->in[i]) > flow_count(next)))
+                next = n->in[i];
         }
         t = next;
         if (!t || flow_count(t) <= reduced) continue;
@@ -99,7 +100,7 @@ static tensor *take_vector(norm_found *f, const char *op_type, node **last) {
         t = flow_out(n, 0);
         n = flow_user(t);
     }
-    if (!graph_is(n, op_type) || n->in_count != 2 || !flow_same_shape(t, flow_out(n, 0))) return NULL;
+    if (!n || !graph_is(n, op_type) || n->in_count != 2 || !flow_same_shape(t, flow_out(n, 0))) return NULL;
     tensor *other = n->in[0] == t ? n->in[1] : n->in[0];
     if (other == t || !is_vector(other, t, f->cols)) return NULL;
     for (int k = 0; k < count; k++) flow_add(&f->set, passed[k]);
@@ -116,7 +117,8 @@ static void take_casts(norm_found *f, node **last) {
         f->x = f->x->producer->in[0];
     }
     node *n = flow_user(f->y);
-    if (graph_is(n, "Cast") && flow_out(n, 0) && f->y->info->type != f->x->info->type && n->out[0]->info->type == f->x->info->type) {
+    if (graph_is(n, "Cast") && flow_out(n, 0) && f->y->info->type != f->x->info->type &&
+        n->out[0]->info->type == f->x->info->type) {
         flow_add(&f->set, n);
         *last = n;
         f->y = n->out[0];

@@ -1,4 +1,5 @@
-/* Group norm written as an instance norm over reshaped groups, with its weight and bias per channel applied afterwards. */
+/* Group norm written as an instance norm over reshaped groups, with its weight and bias per channel applied afterwards.
+ */
 #include "extract/ops/match_patterns.h"
 
 #include "common/checked.h"
@@ -36,7 +37,9 @@ bool match_norm_group(match *m, node *instance) {
     if (!flow_free(m, instance) || !graph_is(before, "Reshape") || !graph_is(after, "Reshape")) return false;
     const tensor *x = flow_in(before, 0), *y = flow_out(after, 0);
     int64_t groups = flow_dim(grouped, 1);
-    if (flow_rank(x) < 3 || groups < 1 || !flow_same_shape(x, y) || flow_dim(grouped, 0) != flow_dim(x, 0) || flow_dim(x, 1) % groups) return false;
+    if (flow_rank(x) < 3 || groups < 1 || !flow_same_shape(x, y) || flow_dim(grouped, 0) != flow_dim(x, 0) ||
+        flow_dim(x, 1) % groups)
+        return false;
     flow_set set = {.count = 0};
     flow_add(&set, before);
     flow_add(&set, instance);

@@ -9,7 +9,8 @@
 enum { PRODUCT_MAX_LETTERS = 16 };
 
 static bool is_matmul(const node *n) {
-    return flow_is(n, "MatMul") || graph_is_ms(n, "FusedMatMul") || graph_is_ms(n, "TransposeMatMul") || graph_is_ms(n, "FusedMatMulActivation");
+    return flow_is(n, "MatMul") || graph_is_ms(n, "FusedMatMul") || graph_is_ms(n, "TransposeMatMul") ||
+           graph_is_ms(n, "FusedMatMulActivation");
 }
 
 bool product_is(const node *n) { return is_matmul(n) || (graph_is(n, "Einsum") && n->in_count == 2); }

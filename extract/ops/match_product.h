@@ -1,17 +1,18 @@
-/* Products of two activations, whichever operator spells them (MatMul, FusedMatMul, Einsum), read as the two halves of an
- * attention: which side is the query, how many heads, how long, how wide. */
+/* Products of two activations, whichever operator spells them (MatMul, FusedMatMul, Einsum), read as the two halves of
+ * an attention: which side is the query, how many heads, how long, how wide. */
 #ifndef EXTRACT_OPS_MATCH_PRODUCT_H
 #define EXTRACT_OPS_MATCH_PRODUCT_H
 
 #include "extract/ops/match_flow.h"
 
 typedef struct product_sides {
-    tensor *left, *right; /* scores: query and key; values: probabilities and value */
-    int64_t batch, heads; /* heads -1: batch and heads are one dimension, `batch` holds both */
-    int64_t kv_heads;     /* of the right side */
+    tensor *left, *right;      /* scores: query and key; values: probabilities and value */
+    int64_t batch, heads;      /* heads -1: batch and heads are one dimension, `batch` holds both */
+    int64_t kv_heads;          /* of the right side */
     int64_t rows, cols, inner; /* scores: q_len, kv_len, head; values: q_len, v_head, kv_len */
     double alpha;
-    bool right_turned; /* MatMul's usual right side [inner, cols] is meant; true: [cols, inner], by the operator itself */
+    bool right_turned; /* MatMul's usual right side [inner, cols] is meant; true: [cols, inner], by the operator itself
+                        */
 } product_sides;
 
 bool product_is(const node *n); /* an operator that may be such a product */

@@ -1,6 +1,7 @@
-/* Quantised models. Between a DequantizeLinear and a QuantizeLinear stands what a quantised kernel does in one: the record is
- * that of the operator, in the types that are stored. A DequantizeLinear that feeds several such operators goes with the first;
- * each of them reads the quantised tensor. One that feeds anything else stays a work of its own. */
+/* Quantised models. Between a DequantizeLinear and a QuantizeLinear stands what a quantised kernel does in one: the
+ * record is that of the operator, in the types that are stored. A DequantizeLinear that feeds several such operators
+ * goes with the first; each of them reads the quantised tensor. One that feeds anything else stays a work of its own.
+ */
 #include "extract/ops/match_patterns.h"
 
 #include "common/checked.h"
@@ -16,9 +17,15 @@ static const struct {
     const char *op_type;
     bool whole;
 } qdq_operators[] = {
-    {"Conv", false}, {"ConvTranspose", false}, {"Gemm", false}, {"MatMul", false}, {"Einsum", false}, {"Add", true},
-    {"Mul", true}, {"MaxPool", true}, {"AveragePool", true}, {"GlobalAveragePool", true}, {"Flatten", true},
-    {"Reshape", true}, {"Squeeze", true}, {"Unsqueeze", true}, {"Transpose", true}, {"Concat", true}, {"Relu", true},
+    {"Conv", false},       {"ConvTranspose", false},
+    {"Gemm", false},       {"MatMul", false},
+    {"Einsum", false},     {"Add", true},
+    {"Mul", true},         {"MaxPool", true},
+    {"AveragePool", true}, {"GlobalAveragePool", true},
+    {"Flatten", true},     {"Reshape", true},
+    {"Squeeze", true},     {"Unsqueeze", true},
+    {"Transpose", true},   {"Concat", true},
+    {"Relu", true},
 };
 
 /* Would n be joined? That its activations are dequantised is the caller's to know. */
@@ -58,8 +65,10 @@ static int64_t read_bytes(const work *w, const node *n) {
         tensor *t = n->in[i];
         cost_weight stored;
         if (!t || (i > 0 && t == n->in[0])) continue;
-        if (is_dequantize(t->producer)) bytes = checked_add(bytes, cost_bytes(w, flow_in(t->producer, 0)));
-        else bytes = checked_add(bytes, cost_trace(w, t, &stored) ? stored.bytes : cost_bytes(w, t));
+        if (is_dequantize(t->producer))
+            bytes = checked_add(bytes, cost_bytes(w, flow_in(t->producer, 0)));
+        else
+            bytes = checked_add(bytes, cost_trace(w, t, &stored) ? stored.bytes : cost_bytes(w, t));
     }
     return bytes;
 }
@@ -79,13 +88,14 @@ bool match_qdq_compute(match *m, node *n) {
     flow_add(&set, last);
     for (int i = 0; i < n->in_count; i++) {
         node *d = n->in[i] ? n->in[i]->producer : NULL;
-        if (!is_dequantize(d) || !flow_in(d, 0)) continue;
+        if (!d || !is_dequantize(d) || !flow_in(d, 0)) continue;
         if (!first && !flow_constant(n->in[i])) first = d->in[0];
         bool folded = flow_constant(n->in[i]) || !flow_free(m, d);
         if (!folded && feeds_only_takers(n->in[i])) flow_add(&set, d);
     }
     const work *plain = work_of(m->list, n);
-    if (plain && plain->free && (!flow_in(n, 0) || !same_scale(m, n->in[0]->producer, last))) return false;
+    const tensor *moved = flow_in(n, 0);
+    if (plain && plain->free && (!moved || !same_scale(m, moved->producer, last))) return false;
     if (!plain || !first || (set.count > 1 && last != n && !flow_free(m, last))) return false;
     work *w = set.count > 1 ? work_join(m->list, n, set.nodes, set.count) : work_of(m->list, n);
     if (!w) return false;
@@ -107,7 +117,7 @@ bool match_qdq_integer(match *m, node *n) {
     if (!flow_free(m, n)) return false;
     flow_set set = {.count = 0};
     node *cast = flow_user(flow_out(n, 0)), *scale = graph_is(cast, "Cast") ? flow_user(flow_out(cast, 0)) : NULL;
-    if (!graph_is(scale, "Mul") || scale->in_count != 2) return false;
+    if (!cast || !scale || !graph_is(scale, "Mul") || scale->in_count != 2) return false;
     flow_add(&set, n);
     flow_add(&set, cast);
     flow_add(&set, scale);

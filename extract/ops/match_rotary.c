@@ -1,5 +1,5 @@
-/* Rotary embedding spelled out: x cos + rotated(x) sin, where rotated(x) is x with its halves (or its pairs) exchanged and
- * one of them negated; or both halves of the result computed apart and put together. */
+/* Rotary embedding spelled out: x cos + rotated(x) sin, where rotated(x) is x with its halves (or its pairs) exchanged
+ * and one of them negated; or both halves of the result computed apart and put together. */
 #include "extract/ops/match_patterns.h"
 
 #include "common/checked.h"
@@ -11,10 +11,12 @@ enum { ROTARY_MAX_STEPS = 12 };
 
 /* Picks or regroups parts of one tensor. */
 static bool is_part(const node *n) {
-    return graph_is(n, "Slice") || graph_is(n, "Split") || (graph_is(n, "Gather") && flow_in(n, 1) && flow_constant(flow_in(n, 1)));
+    return graph_is(n, "Slice") || graph_is(n, "Split") ||
+           (graph_is(n, "Gather") && flow_in(n, 1) && flow_constant(flow_in(n, 1)));
 }
 
-/* What one half is made from: up through Neg (counted), the pick of a part, views and casts. NULL where no part is picked. */
+/* What one half is made from: up through Neg (counted), the pick of a part, views and casts. NULL where no part is
+ * picked. */
 static tensor *half_source(tensor *t, int *negations, flow_set *set) {
     bool picked = false;
     tensor *source = NULL;
@@ -56,12 +58,13 @@ static tensor *before_views(tensor *t, const tensor *like, flow_set *set) {
 /* t is x with halves or pairs exchanged and one negated; adds what makes it to the set. */
 static bool is_rotated(tensor *t, tensor *x, flow_set *set) {
     int negations = 0;
-    for (int step = 0; t && t->producer && step < 4 && (flow_reshapes(t->producer) || flow_renames(t->producer)); step++) {
+    for (int step = 0; t && t->producer && step < 4 && (flow_reshapes(t->producer) || flow_renames(t->producer));
+         step++) {
         flow_add(set, t->producer);
         t = flow_in(t->producer, 0);
     }
     node *n = t ? t->producer : NULL;
-    if (!graph_is(n, "Concat") || n->in_count != 2) return false;
+    if (!n || !graph_is(n, "Concat") || n->in_count != 2) return false;
     flow_add(set, n);
     for (int i = 0; i < 2; i++) {
         tensor *source = half_source(n->in[i], &negations, set);
@@ -115,9 +118,12 @@ bool match_rotary_add(match *m, node *sum) {
     if (sum->in_count != 2 || !flow_free(m, sum)) return false;
     for (int straight = 0; straight < 2; straight++) {
         node *a = flow_producer(sum->in[straight]), *b = flow_producer(sum->in[1 - straight]);
-        if (!graph_is(a, "Mul") || !graph_is(b, "Mul") || a == b || !flow_same_shape(flow_out(a, 0), flow_out(b, 0)) || a->in_count != 2 || b->in_count != 2) continue;
+        if (!graph_is(a, "Mul") || !graph_is(b, "Mul") || a == b || !flow_same_shape(flow_out(a, 0), flow_out(b, 0)) ||
+            a->in_count != 2 || b->in_count != 2)
+            continue;
         for (int i = 0; i < 4; i++) {
-            tensor *x = a->in[i & 1], *cosine = a->in[1 - (i & 1)], *rotated = b->in[i >> 1], *sine = b->in[1 - (i >> 1)];
+            tensor *x = a->in[i & 1], *cosine = a->in[1 - (i & 1)], *rotated = b->in[i >> 1],
+                   *sine = b->in[1 - (i >> 1)];
             flow_set set = {.count = 0};
             if (!x || !rotated || !rotated->producer || !is_angle(cosine, x) || !is_angle(sine, x)) continue;
             if (!flow_same_shape(x, a->out[0]) || !is_rotated(rotated, x, &set)) continue;
@@ -135,18 +141,19 @@ bool match_rotary_add(match *m, node *sum) {
 
 /* One half of the result: part1 angle1 +- part2 angle2. The source of both parts, or NULL. */
 static tensor *half_result(tensor *t, const char *op_type, flow_set *set, const tensor **angle) {
-    for (int step = 0; t && t->producer && step < 3 && (flow_reshapes(t->producer) || flow_renames(t->producer)); step++) {
+    for (int step = 0; t && t->producer && step < 3 && (flow_reshapes(t->producer) || flow_renames(t->producer));
+         step++) {
         flow_add(set, t->producer);
         t = flow_in(t->producer, 0);
     }
     node *n = t ? t->producer : NULL;
     tensor *found = NULL;
-    if (!graph_is(n, op_type) || n->in_count != 2) return NULL;
+    if (!n || !graph_is(n, op_type) || n->in_count != 2) return NULL;
     flow_add(set, n);
     for (int i = 0; i < 2; i++) {
         node *mul = flow_producer(n->in[i]);
         tensor *source = NULL;
-        if (!graph_is(mul, "Mul") || mul->in_count != 2) return NULL;
+        if (!mul || !graph_is(mul, "Mul") || mul->in_count != 2) return NULL;
         flow_add(set, mul);
         for (int k = 0; k < 2 && !source; k++) {
             int negations = 0, before = set->count;

@@ -1,4 +1,5 @@
-/* Walks the scores of an attention: up from the softmax to the product of queries and keys, down to the one with the values. */
+/* Walks the scores of an attention: up from the softmax to the product of queries and keys, down to the one with the
+ * values. */
 #include "extract/ops/match_scores.h"
 
 #include <string.h>
@@ -8,10 +9,13 @@ enum { SCORES_MAX_STEPS = 24, SCORES_MAX_SEARCH = 48 };
 /* The last two dimensions are the same before and after. */
 static bool keeps_matrix(const node *n) {
     const tensor *in = flow_in(n, 0), *out = flow_out(n, 0);
-    return flow_rank(in) >= 2 && flow_rank(out) >= 2 && flow_dim(in, -1) == flow_dim(out, -1) && flow_dim(in, -2) == flow_dim(out, -2);
+    return flow_rank(in) >= 2 && flow_rank(out) >= 2 && flow_dim(in, -1) == flow_dim(out, -1) &&
+           flow_dim(in, -2) == flow_dim(out, -2);
 }
 
-static bool is_activation_product(const node *n) { return product_is(n) && flow_in(n, 0) && flow_in(n, 1) && !flow_constant(n->in[1]); }
+static bool is_activation_product(const node *n) {
+    return product_is(n) && flow_in(n, 0) && flow_in(n, 1) && !flow_constant(n->in[1]);
+}
 
 /* Scores that are stored in fewer bits for a moment. */
 static bool is_requantised(const node *n) { return graph_is(n, "QuantizeLinear") || graph_is(n, "DequantizeLinear"); }
@@ -22,12 +26,15 @@ static bool reaches_product(const tensor *t, int *budget) {
     while (t && t->producer && t->producer_slot == 0 && --*budget >= 0) {
         const node *n = t->producer;
         if (is_activation_product(n)) return true;
-        bool two = graph_is(n, "Add") || graph_is(n, "Mul") || graph_is(n, "Where") || graph_is(n, "Max") || graph_is(n, "Min");
-        bool one = graph_is(n, "Sub") || graph_is(n, "Div") || graph_is(n, "Tanh") || graph_is(n, "Clip") || graph_is(n, "Transpose");
+        bool two = graph_is(n, "Add") || graph_is(n, "Mul") || graph_is(n, "Where") || graph_is(n, "Max") ||
+                   graph_is(n, "Min");
+        bool one = graph_is(n, "Sub") || graph_is(n, "Div") || graph_is(n, "Tanh") || graph_is(n, "Clip") ||
+                   graph_is(n, "Transpose");
         if (!two && !one && !flow_renames(n) && !flow_reshapes(n) && !is_requantised(n)) return false;
         int from = graph_is(n, "Where") ? 1 : 0;
         for (int i = from; two && i + 1 < n->in_count; i++) {
-            if (n->in[i] && !flow_is_scalar(n->in[i]) && !flow_constant(n->in[i]) && reaches_product(n->in[i], budget)) return true;
+            if (n->in[i] && !flow_is_scalar(n->in[i]) && !flow_constant(n->in[i]) && reaches_product(n->in[i], budget))
+                return true;
         }
         t = flow_in(n, two ? n->in_count - 1 : 0);
     }
@@ -39,7 +46,8 @@ static int scores_slot(const node *n, int first) {
     int64_t whole = flow_count(flow_out(n, 0));
     for (int i = first; i < n->in_count; i++) {
         int budget = SCORES_MAX_SEARCH;
-        if (n->in[i] && !flow_constant(n->in[i]) && flow_count(n->in[i]) == whole && reaches_product(n->in[i], &budget)) return i;
+        if (n->in[i] && !flow_constant(n->in[i]) && flow_count(n->in[i]) == whole && reaches_product(n->in[i], &budget))
+            return i;
     }
     return -1;
 }
@@ -51,26 +59,36 @@ static bool add_term(scores *s, tensor *t, mask_form form, bool turned) {
 }
 
 /* A factor with nothing along queries and keys scales; any other is a mask. */
-static bool is_factor(const tensor *t) { return flow_is_scalar(t) || (flow_rank(t) >= 2 && flow_dim(t, -1) == 1 && flow_dim(t, -2) == 1); }
+static bool is_factor(const tensor *t) {
+    return flow_is_scalar(t) || (flow_rank(t) >= 2 && flow_dim(t, -1) == 1 && flow_dim(t, -2) == 1);
+}
 
 static bool take_factor(match *m, scores *s, const tensor *t, bool divides) {
     double x;
-    if (flow_scalar(m, t, &x) && x != 0) s->scale *= divides ? 1 / x : x;
-    else s->scale_known = false;
+    if (flow_scalar(m, t, &x) && x != 0)
+        s->scale *= divides ? 1 / x : x;
+    else
+        s->scale_known = false;
     return true;
 }
 
-/* Arithmetic on the scores: masks are noted, scales multiplied up. Returns where the scores come from, NULL where unfit. */
+/* Arithmetic on the scores: masks are noted, scales multiplied up. Returns where the scores come from, NULL where
+ * unfit. */
 static tensor *up_binary(match *m, scores *s, node *n, bool turned) {
     int slot = scores_slot(n, 0);
     if (slot < 0 || n->in_count != 2) return NULL;
     tensor *other = flow_in(n, 1 - slot);
     bool fits;
-    if (graph_is(n, "Add")) fits = add_term(s, other, MASK_ADD, turned);
-    else if (graph_is(n, "Sub")) fits = slot == 0 && add_term(s, other, MASK_SUB, turned);
-    else if (graph_is(n, "Div")) fits = slot == 0 && is_factor(other) && take_factor(m, s, other, true);
-    else if (graph_is(n, "Mul")) fits = is_factor(other) ? take_factor(m, s, other, false) : add_term(s, other, MASK_MUL, turned);
-    else fits = flow_is_scalar(other); /* Max and Min with a limit */
+    if (graph_is(n, "Add"))
+        fits = add_term(s, other, MASK_ADD, turned);
+    else if (graph_is(n, "Sub"))
+        fits = slot == 0 && add_term(s, other, MASK_SUB, turned);
+    else if (graph_is(n, "Div"))
+        fits = slot == 0 && is_factor(other) && take_factor(m, s, other, true);
+    else if (graph_is(n, "Mul"))
+        fits = is_factor(other) ? take_factor(m, s, other, false) : add_term(s, other, MASK_MUL, turned);
+    else
+        fits = flow_is_scalar(other); /* Max and Min with a limit */
     return fits ? n->in[slot] : NULL;
 }
 
@@ -94,7 +112,8 @@ static tensor *up_step(match *m, scores *s, node *n, bool *turned) {
         if (slot < 1 || !add_term(s, n->in[0], slot == 1 ? MASK_KEEP : MASK_HIDE, *turned)) return NULL;
         return n->in[slot];
     }
-    bool binary = graph_is(n, "Add") || graph_is(n, "Sub") || graph_is(n, "Mul") || graph_is(n, "Div") || graph_is(n, "Max") || graph_is(n, "Min");
+    bool binary = graph_is(n, "Add") || graph_is(n, "Sub") || graph_is(n, "Mul") || graph_is(n, "Div") ||
+                  graph_is(n, "Max") || graph_is(n, "Min");
     return binary ? up_binary(m, s, n, *turned) : NULL;
 }
 
@@ -130,7 +149,8 @@ static bool down_passes(const scores *s, const node *n, const tensor *t) {
     if (graph_is(n, "Transpose")) return flow_swaps_last(n);
     if (graph_is(n, "Where")) return flow_in(n, 1) == t || flow_in(n, 2) == t;
     int slot;
-    if (graph_is(n, "Mul")) return flow_operand(n, &slot) == t || (s->term_count > 0 && flow_same_shape(flow_out(n, 0), t));
+    if (graph_is(n, "Mul"))
+        return flow_operand(n, &slot) == t || (s->term_count > 0 && flow_same_shape(flow_out(n, 0), t));
     return is_requantised(n) && flow_in(n, 0) == t;
 }
 
@@ -154,7 +174,8 @@ static bool walk_down(scores *s, tensor *t) {
     return false;
 }
 
-/* A mask chosen from two scalars for this attention alone is applied here, and read as the booleans it was chosen by. */
+/* A mask chosen from two scalars for this attention alone is applied here, and read as the booleans it was chosen by.
+ */
 static void take_own_masks(scores *s) {
     for (int k = 0; k < s->term_count; k++) {
         node *n = s->terms[k].t->producer;

@@ -1,13 +1,14 @@
-/* An attention's scores between the product of queries and keys and the one with the values: scales, masks, softmax, guards. */
+/* An attention's scores between the product of queries and keys and the one with the values: scales, masks, softmax,
+ * guards. */
 #ifndef EXTRACT_OPS_MATCH_SCORES_H
 #define EXTRACT_OPS_MATCH_SCORES_H
 
 #include "extract/ops/match_product.h"
 
 typedef struct scores {
-    flow_set set;      /* every node from one product to the other, both included */
-    node *first, *last; /* the products */
-    bool first_turned; /* the first one writes [kv_len, q_len] */
+    flow_set set;        /* every node from one product to the other, both included */
+    node *first, *last;  /* the products */
+    bool first_turned;   /* the first one writes [kv_len, q_len] */
     const tensor *probs; /* what the last one reads, and whether that is [kv_len, q_len] */
     bool probs_turned;
     double scale;

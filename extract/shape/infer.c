@@ -1,4 +1,5 @@
-/* The driver of shape inference: takes the nodes in order, calls each operator's shape function, and checks what it says. */
+/* The driver of shape inference: takes the nodes in order, calls each operator's shape function, and checks what it
+ * says. */
 #include "extract/shape/infer_state.h"
 
 #include "common/checked.h"
@@ -128,7 +129,8 @@ static void keep_outputs(infer *c) {
             continue;
         }
         check_dims(c, k, x);
-        /* A scalar has no dimension that could be wrong, but a value taken from a bound is not to be trusted as exact. */
+        /* A scalar has no dimension that could be wrong, but a value taken from a bound is not to be trusted as exact.
+         */
         if (bound && (x->rank != 0 || x->val)) x->inexact = true;
         if (x->inexact && !n->unresolved && bound && x->rank != 0) n->unresolved = follows_from(c, bound);
         t->info = x;

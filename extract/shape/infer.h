@@ -1,6 +1,6 @@
 /* Shape inference: the driver, and what an operator's shape function may use. A shape function is called with every
- * input's info set and sets every wanted output's info. It may ask for values of inputs: where they are known (constants,
- * arithmetic on shapes) it gets them, whether they come from the model file or were propagated. */
+ * input's info set and sets every wanted output's info. It may ask for values of inputs: where they are known
+ * (constants, arithmetic on shapes) it gets them, whether they come from the model file or were propagated. */
 #ifndef EXTRACT_SHAPE_INFER_H
 #define EXTRACT_SHAPE_INFER_H
 
@@ -30,14 +30,16 @@ int64_t infer_dim(const infer *c, int i, int k); /* k may be negative (from the 
 dtype infer_type(const infer *c, int i);
 /* Values of input i, NULL where not known. Reads initializers of up to INFO_MAX_VALUES elements, lazily. */
 const value *infer_value(const infer *c, int i);
-bool infer_int(const infer *c, int i, int64_t *x); /* first element of a known integer (or float) input of one element */
+bool infer_int(const infer *c, int i,
+               int64_t *x); /* first element of a known integer (or float) input of one element */
 /* Integers of input i as an array (floats are truncated); false where not known */
 bool infer_ints(const infer *c, int i, const int64_t **x, int64_t *n);
 
 /* ---- attributes ---- */
 int64_t infer_attr_int(const infer *c, const char *name, int64_t otherwise);
 double infer_attr_float(const infer *c, const char *name, double otherwise);
-const char *infer_attr_string(const infer *c, const char *name, const char *otherwise); /* never NULL unless otherwise is */
+const char *infer_attr_string(const infer *c, const char *name,
+                              const char *otherwise); /* never NULL unless otherwise is */
 bool infer_attr_ints(const infer *c, const char *name, const int64_t **x, int64_t *n); /* false where absent */
 const attr *infer_attr(const infer *c, const char *name);
 int64_t infer_opset(const infer *c);
@@ -45,25 +47,26 @@ int infer_axis(const infer *c, int64_t axis, int rank); /* normalised; fails whe
 
 /* ---- outputs ---- */
 int infer_out_count(const infer *c);
-bool infer_wants(const infer *c, int i);                                                  /* output i exists and is named */
-void infer_set(infer *c, int i, dtype type, int rank, const int64_t *dims);                /* ignored where not wanted */
-void infer_set_info(infer *c, int i, const info *x);                                       /* any form, with values */
+bool infer_wants(const infer *c, int i);                                    /* output i exists and is named */
+void infer_set(infer *c, int i, dtype type, int rank, const int64_t *dims); /* ignored where not wanted */
+void infer_set_info(infer *c, int i, const info *x);                        /* any form, with values */
 void infer_set_like(infer *c, int i, dtype type, const info *shape_of);
 void infer_set_ints(infer *c, int i, dtype type, int rank, const int64_t *dims, const int64_t *x, int64_t n);
 void infer_set_floats(infer *c, int i, dtype type, int rank, const int64_t *dims, const double *x, int64_t n);
 /* As infer_set, but the dims are only an upper bound because they depend on data: listed as unresolved with why. */
-__attribute__((format(printf, 6, 7))) void infer_set_bound(infer *c, int i, dtype type, int rank, const int64_t *dims, const char *why, ...);
+__attribute__((format(printf, 6, 7))) void infer_set_bound(infer *c, int i, dtype type, int rank, const int64_t *dims,
+                                                           const char *why, ...);
 /* Nothing can be said of output shapes: all outputs that are not set stay unknown, the node is listed with why. */
 __attribute__((format(printf, 2, 3))) void infer_unresolved(infer *c, const char *why, ...);
-/* The model is wrong: ends the run with exit 3 and "node 'x' (Op): …". Where an input is inexact or unknown the node becomes
- * unresolved instead, so a function needs not tell the two apart. Does not return. */
+/* The model is wrong: ends the run with exit 3 and "node 'x' (Op): …". Where an input is inexact or unknown the node
+ * becomes unresolved instead, so a function needs not tell the two apart. Does not return. */
 __attribute__((format(printf, 2, 3))) _Noreturn void infer_fail(infer *c, const char *format, ...);
 
 /* Numpy broadcasting of two shapes; fails where they do not fit. Returns the rank; dims has INFO_MAX_RANK places. */
 int infer_broadcast(infer *c, int rank_a, const int64_t *a, int rank_b, const int64_t *b, int64_t *dims);
 
-/* The driver does this after each function, so that functions need not: checks arity before and dims after (negative, or
- * element count overflow: refused), marks outputs inexact where an input was, compares with what the model states, and
- * where an input that matters is unknown: calls nothing and marks the node "follows from node 'y'". */
+/* The driver does this after each function, so that functions need not: checks arity before and dims after (negative,
+ * or element count overflow: refused), marks outputs inexact where an input was, compares with what the model states,
+ * and where an input that matters is unknown: calls nothing and marks the node "follows from node 'y'". */
 
 #endif

@@ -172,7 +172,8 @@ int infer_broadcast(infer *c, int rank_a, const int64_t *a, int rank_b, const in
         int64_t x = k <= rank_a ? a[rank_a - k] : 1;
         int64_t y = k <= rank_b ? b[rank_b - k] : 1;
         if (x != y && x != 1 && y != 1) {
-            const info *ia = info_tensor(c->arena, DTYPE_NONE, rank_a, a), *ib = info_tensor(c->arena, DTYPE_NONE, rank_b, b);
+            const info *ia = info_tensor(c->arena, DTYPE_NONE, rank_a, a),
+                       *ib = info_tensor(c->arena, DTYPE_NONE, rank_b, b);
             infer_fail(c, "shapes %s and %s do not broadcast", strchr(info_text(c->arena, ia), '['),
                        strchr(info_text(c->arena, ib), '['));
         }

@@ -7,8 +7,8 @@
 #include <setjmp.h>
 
 typedef struct infer_state {
-    jmp_buf *soft;     /* where infer_fail goes while a node may be unresolvable without the model being wrong */
-    int64_t repeats;   /* nodes inferred again for loop iterations so far: bounded */
+    jmp_buf *soft;      /* where infer_fail goes while a node may be unresolvable without the model being wrong */
+    int64_t repeats;    /* nodes inferred again for loop iterations so far: bounded */
     int64_t mismatches; /* tensors whose stated type or shape differs from the inferred one */
 } infer_state;
 

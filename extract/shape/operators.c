@@ -1,5 +1,6 @@
-/* The table of operators: name, how many inputs and outputs, which function infers its shapes, which one says what work it
- * is. An operator that is not here is unknown: listed and counted, never guessed. Counts are the union over all opsets. */
+/* The table of operators: name, how many inputs and outputs, which function infers its shapes, which one says what work
+ * it is. An operator that is not here is unknown: listed and counted, never guessed. Counts are the union over all
+ * opsets. */
 #include "extract/shape/operators.h"
 
 #include "extract/ops/lower.h"

@@ -20,8 +20,10 @@ typedef struct operator_def {
     int min_outputs, max_outputs;
     operator_shape_fn *shape;
     operator_lower_fn *lower;
-    const char *detail; /* what the functions need to tell siblings apart ("relu", "sum", "max"); NULL: op name in lower case is used */
-    double cost;        /* lower: scalar operations per output element (elementwise) or per input element (reductions); 0 where lower computes it */
+    const char *detail; /* what the functions need to tell siblings apart ("relu", "sum", "max"); NULL: op name in lower
+                           case is used */
+    double cost; /* lower: scalar operations per output element (elementwise) or per input element (reductions); 0 where
+                    lower computes it */
 } operator_def;
 
 /* NULL where unknown. Domains "" and "ai.onnx" are the same. */

@@ -1,5 +1,5 @@
-/* If, Loop, Scan and SequenceMap: what their bodies see, how often they run, and what comes out. A body's tensors keep the
- * infos of the last time it was inferred. */
+/* If, Loop, Scan and SequenceMap: what their bodies see, how often they run, and what comes out. A body's tensors keep
+ * the infos of the last time it was inferred. */
 #include "common/checked.h"
 #include "extract/shape/infer_state.h"
 #include "extract/shape/shape.h"
@@ -73,7 +73,8 @@ static void set_either(infer *c, int i, const info *a, const info *b) {
 }
 
 static void check_outputs(infer *c, const graph *g, int need) {
-    if (g->output_count < need) infer_fail(c, "body '%s' has %d outputs where %d are needed", g->region, g->output_count, need);
+    if (g->output_count < need)
+        infer_fail(c, "body '%s' has %d outputs where %d are needed", g->region, g->output_count, need);
 }
 
 void shape_control_if(infer *c) {
@@ -106,11 +107,11 @@ void shape_control_if(infer *c) {
 typedef struct loop {
     infer *c;
     graph *body;
-    int carried;          /* loop-carried values */
-    int64_t limit;        /* -1: none or not known */
-    bool limit_known;     /* false: a limit is given whose value is not known */
-    const info **state;   /* carried infos entering the next iteration */
-    int64_t trips;        /* iterations, -1: not known */
+    int carried;        /* loop-carried values */
+    int64_t limit;      /* -1: none or not known */
+    bool limit_known;   /* false: a limit is given whose value is not known */
+    const info **state; /* carried infos entering the next iteration */
+    int64_t trips;      /* iterations, -1: not known */
 } loop;
 
 static void enter_body(loop *l, const info *iteration) {
@@ -178,18 +179,23 @@ static void loop_begin(loop *l) {
     for (int k = 0; k < l->carried; k++) l->state[k] = infer_in(l->c, 2 + k);
 }
 
+/* What a carried value is in any iteration: of a sequence that grows, how long it is stays open. */
+static const info *any_iteration(loop *l, int k) {
+    const info *before = infer_in(l->c, 2 + k), *after = l->body->outputs[1 + k]->info;
+    if (same_info(before, after)) return without_values(l->c, before);
+    if (before->form != INFO_SEQUENCE || after->form != INFO_SEQUENCE) return &info_unknown;
+    return info_sequence(l->c->arena, NULL, -1, after->elem_like ? after->elem_like : before->elem_like);
+}
+
 /* A loop that cannot be followed: what it carries keeps its shape or is not known. */
 static void loop_generalise(loop *l, const info *iteration) {
     loop_begin(l);
     if (loop_is_stable(l, iteration)) return;
     bool changed = false;
     for (int k = 0; k < l->carried; k++) {
-        if (same_info(l->body->outputs[1 + k]->info, infer_in(l->c, 2 + k))) {
-            l->state[k] = without_values(l->c, infer_in(l->c, 2 + k));
-        } else {
-            l->state[k] = &info_unknown;
-            changed = true;
-        }
+        const info *x = any_iteration(l, k);
+        changed |= !same_info(x, infer_in(l->c, 2 + k));
+        l->state[k] = x;
     }
     if (changed) enter_body(l, iteration);
     for (int k = 0; k < l->carried; k++)
@@ -209,7 +215,8 @@ static void loop_set_scan(loop *l, int output, const info *each) {
         infer_set(c, output, each->type, each->rank + 1, dims);
     } else if (l->limit_known && l->limit >= 0) {
         dims[0] = l->limit;
-        infer_set_bound(c, output, each->type, each->rank + 1, dims, "ends on data, after at most %" PRId64 " iterations", l->limit);
+        infer_set_bound(c, output, each->type, each->rank + 1, dims,
+                        "ends on data, after at most %" PRId64 " iterations", l->limit);
     } else {
         infer_unresolved(c, "how often it runs depends on data");
     }
@@ -295,7 +302,8 @@ static void scan_enter(scan *s) {
     }
     for (int k = 0; k < s->ins; k++) {
         const info *x = infer_in(c, s->first + s->states + k);
-        if (x->rank < 1 + s->lead) infer_fail(c, "scan input %d is %s and has nothing to scan", k, info_text(c->arena, x));
+        if (x->rank < 1 + s->lead)
+            infer_fail(c, "scan input %d is %s and has nothing to scan", k, info_text(c->arena, x));
         int axis = s->lead ? 1 : infer_axis(c, axis_of(c, "scan_input_axes", k), x->rank);
         if (s->trips >= 0 && x->dims[axis] != s->trips)
             infer_fail(c, "scan inputs have lengths %" PRId64 " and %" PRId64, s->trips, x->dims[axis]);
@@ -335,7 +343,8 @@ void shape_control_scan(infer *c) {
     s.ins = (int)ins;
     s.states = inputs - s.ins;
     s.outs = infer_out_count(c) - s.states;
-    if (s.body->input_count != inputs) infer_fail(c, "its body takes %d inputs where it has %d", s.body->input_count, inputs);
+    if (s.body->input_count != inputs)
+        infer_fail(c, "its body takes %d inputs where it has %d", s.body->input_count, inputs);
     if (s.outs < 0) infer_fail(c, "has fewer outputs than states");
     check_outputs(c, s.body, s.states + s.outs);
     scan_enter(&s);

@@ -72,7 +72,7 @@ def cycles():
              pattern="cycl|undefined|y"),
         Case("unsorted_nodes", ODD, net([node("Relu", "t"), node("Relu", "x", "t")])),
         Case("unsorted_100k", ODD, lambda: net([node("Relu", "t0")] + [
-            node("Relu", "t%d" % (i + 1), "t%d" % i) for i in range(99999)] + [node("Relu", "x", "t99999")])),
+            node("Relu", "t%d" % (i + 1), "t%d" % i) for i in range(99999)] + [node("Relu", "x", "t99999")]), seconds=3.0),
         Case("chain_100k", FINE, lambda: net([node("Relu", "x", "t0")] + [
             node("Relu", "t%d" % i, "t%d" % (i + 1)) for i in range(99999)] + [node("Relu", "t99999")]), seconds=3.0),
         Case("fan_out_100k", FINE, lambda: net([node("Relu", "x", "t%d" % i) for i in range(100000)] + [RELU]),

@@ -53,9 +53,9 @@ static inline int unit_end(void) {
     return unit_failed != 0;
 }
 
-#define UNIT_CHECK(x) unit_check((x), #x, __FILE__, __LINE__)
-#define UNIT_INT(got, want) unit_same_int((long long)(got), (long long)(want), #got, __FILE__, __LINE__)
+#define UNIT_CHECK(x)        unit_check((x), #x, __FILE__, __LINE__)
+#define UNIT_INT(got, want)  unit_same_int((long long)(got), (long long)(want), #got, __FILE__, __LINE__)
 #define UNIT_TEXT(got, want) unit_same_text((got), (want), __FILE__, __LINE__)
-#define UNIT_RUN(test) unit_run((test), #test)
+#define UNIT_RUN(test)       unit_run((test), #test)
 
 #endif
