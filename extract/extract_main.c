@@ -2,8 +2,10 @@
 #include "common/cli.h"
 #include "common/files.h"
 #include "extract/extract_run.h"
+#include "extract/read/bind.h"
 
 #include <stdlib.h>
+#include <string.h>
 
 typedef struct settings {
     extract_options options;
@@ -34,7 +36,22 @@ static const char after[] =
     "  1  done, but a shape is unresolved or an operator is unknown (ops.json lists both)\n"
     "  2  wrong usage\n"
     "  3  the model is wrong, or does not fit the dimensions given\n"
-    "  4  memory, disk or another condition of this machine\n";
+    "  4  memory, disk or another condition of this machine\n"
+    "\n";
+
+/* The help's last part: which symbols --batch and --seq bind, from the reader's own tables. */
+static void list_names(char *text, size_t size, const char *option, const char *const *names) {
+    size_t used = strlen(text), line = used;
+    used += (size_t)snprintf(text + used, size - used, "%s binds", option);
+    for (int k = 0; names[k] && used < size; k++) {
+        if (used - line + strlen(names[k]) > 90) {
+            line = used + 1;
+            used += (size_t)snprintf(text + used, size - used, "\n ");
+        }
+        if (used < size)
+            used += (size_t)snprintf(text + used, size - used, " %s%s", names[k], names[k + 1] ? "," : "\n");
+    }
+}
 
 static cli_result parse_options(int argc, char **argv, settings *s, status *st) {
     const cli_option options[] = {
@@ -78,13 +95,17 @@ static cli_result parse_options(int argc, char **argv, settings *s, status *st) 
          .help = "write every tensor's name, data type and shape there"},
         {.name = "quiet", .letter = 'q', .kind = CLI_FLAG, .offset = AT(options.quiet), .help = "print no table"},
     };
+    static char end[4096];
+    snprintf(end, sizeof end, "%s", after);
+    list_names(end, sizeof end, "--batch", bind_batch_names());
+    list_names(end, sizeof end, "--seq", bind_seq_names());
     const cli_spec spec = {
         .program = "extract_ops",
         .version = "0.1.0 (ceiling-scout)",
         .usage = "MODEL.onnx [-o OPS.json] [--dim NAME=N]... [--batch N] [--seq N]\n"
                  "                   [--precision fp16|bf16|fp32|model] [--tensors TENSORS.json] [--quiet]",
         .about = about,
-        .after = after,
+        .after = end,
         .options = options,
         .option_count = (int)(sizeof options / sizeof options[0]),
         .positional = "MODEL.onnx",

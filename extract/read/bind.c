@@ -27,7 +27,8 @@ static const char *const batch_names[] = {"batch",
                                           "bsz",
                                           "bz",
                                           "b",
-                                          "n"};
+                                          "n",
+                                          NULL};
 static const char *const seq_names[] = {"seq",
                                         "sequence",
                                         "seq_len",
@@ -72,7 +73,8 @@ static const char *const seq_names[] = {"seq",
                                         "t",
                                         "l",
                                         "seq_0",
-                                        "seq0"};
+                                        "seq0",
+                                        NULL};
 
 /* Names that are a sum of two others wherever both occur. */
 static const struct {
@@ -91,17 +93,16 @@ static bool alike(const char *name, const char *customary) {
     return *name == *customary;
 }
 
-bool bind_is_batch(const char *name) {
-    for (size_t k = 0; k < sizeof batch_names / sizeof *batch_names; k++)
-        if (alike(name, batch_names[k])) return true;
+static bool is_among(const char *const *names, const char *name) {
+    for (; *names; names++)
+        if (alike(name, *names)) return true;
     return false;
 }
 
-bool bind_is_seq(const char *name) {
-    for (size_t k = 0; k < sizeof seq_names / sizeof *seq_names; k++)
-        if (alike(name, seq_names[k])) return true;
-    return false;
-}
+const char *const *bind_batch_names(void) { return batch_names; }
+const char *const *bind_seq_names(void) { return seq_names; }
+bool bind_is_batch(const char *name) { return is_among(batch_names, name); }
+bool bind_is_seq(const char *name) { return is_among(seq_names, name); }
 
 void bind_init(bind *b, model *m, const read_options *options) {
     *b = (bind){.model = m, .arena = m->arena, .options = options};

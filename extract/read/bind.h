@@ -31,6 +31,8 @@ void bind_finish(bind *b);
 bool bind_lookup(const bind *b, const char *text, int64_t *size);
 
 /* The customary names of a batch or sequence dimension; case, '-', '.' and ' ' for '_' make no difference. */
+const char *const *bind_batch_names(void); /* ends with NULL; likewise the next */
+const char *const *bind_seq_names(void);
 bool bind_is_batch(const char *name);
 bool bind_is_seq(const char *name);
 
