@@ -4,6 +4,7 @@
 
 #include "common/checked.h"
 #include "extract/ops/cost.h"
+#include "extract/shape/shape_window.h"
 
 #include <string.h>
 
@@ -61,7 +62,8 @@ static void set_unless(work *w, const char *name, int n, const int64_t *x, int64
 
 static void conv_set_dims(work *w, conv_dims *c) {
     const int n = c->spatial;
-    for (int k = 0; k < n; k++) c->kernel[k] = cost_dim(c->weight, 2 + k);
+    const int at = shape_window_kernel_at(w->node, c->in->info, c->weight->info);
+    for (int k = 0; k < n; k++) c->kernel[k] = cost_dim(c->weight, at + k);
     read_ints(w, "strides", n, 1, c->stride);
     read_ints(w, "dilations", n, 1, c->dilation);
     read_ints(w, "output_padding", n, 0, c->extra);

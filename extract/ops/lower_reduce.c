@@ -115,3 +115,13 @@ void lower_other(work *w) {
     const int64_t taken = info_count(in->info), made = out ? info_count(out->info) : 0;
     w->rec.flops = checked_from_double((double)(taken > made ? taken : made) * each);
 }
+
+/* Shapes are known, the work behind them is not modelled: listed as unknown rather than guessed. */
+void lower_uncosted(work *w) {
+    w->node->unknown = true;
+    w->rec.kind = OP_UNKNOWN;
+    w->rec.what = w->node->op_type;
+    cost_set_types(w, cost_in(w, 0), cost_out(w, 0));
+    cost_boundary(w);
+    cost_set_shape(w, cost_out(w, 0));
+}

@@ -14,22 +14,24 @@ typedef struct conv_form {
     dtype type;
 } conv_form;
 
-/* Weights are [M, C/group, k...] in every layout of the input. */
+/* Weights are [M, C/group, k...] in every layout of the input, but for some operators whose inputs have channels last.
+ */
 static void slide_conv(infer *c, conv_form f) {
     int64_t dims[INFO_MAX_RANK];
     int rank = shape_need_rank(c, f.x, 3, -1);
     shape_need_rank(c, f.w, rank, rank);
     int n = rank - 2, first = f.channels_last ? 1 : 2, channel = f.channels_last ? rank - 1 : 1;
+    int kernel_at = shape_window_kernel_at(c->node, infer_in(c, f.x), infer_in(c, f.w));
     int64_t group = infer_attr_int(c, "group", 1);
     if (group <= 0) infer_fail(c, "attribute 'group' is %" PRId64 ", it must be at least 1", group);
-    int64_t m = infer_dim(c, f.w, 0);
-    if (infer_dim(c, f.x, channel) != checked_mul(infer_dim(c, f.w, 1), group))
+    int64_t m = infer_dim(c, f.w, 0), depth = infer_dim(c, f.w, kernel_at == 1 ? rank - 1 : 1);
+    if (infer_dim(c, f.x, channel) != checked_mul(depth, group))
         infer_fail(c, "the weight %s and %" PRId64 " group(s) do not fit the channels of the input %s",
                    shape_need_text(c, f.w), group, shape_need_text(c, f.x));
     shape_need_multiple(c, m, group, "the number of output channels", "the number of groups");
 
     shape_window w;
-    shape_window_read(c, &w, n, infer_in(c, f.w)->dims + 2);
+    shape_window_read(c, &w, n, infer_in(c, f.w)->dims + kernel_at);
     dims[0] = infer_dim(c, f.x, 0);
     dims[channel] = m;
     for (int k = 0; k < n; k++) dims[first + k] = shape_window_slide(c, &w, k, infer_dim(c, f.x, first + k));

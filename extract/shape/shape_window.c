@@ -79,3 +79,20 @@ int64_t shape_window_slide(infer *c, const shape_window *w, int k, int64_t size)
     if (checked_mul(out - 1, stride) >= checked_add(size, w->before[k])) out--;
     return out;
 }
+
+/* Do the channels stand where this form of the weight has them, and the kernel where the attribute says it is? */
+static bool weight_fits(const node *n, const info *weight, int channel, int kernel_at, int64_t channels) {
+    const attr *stated = graph_attr(n, "kernel_shape");
+    if (checked_mul(weight->dims[channel], graph_attr_int(n, "group", 1)) != channels) return false;
+    if (!stated || stated->kind != ATTR_INTS || stated->n != weight->rank - 2) return true;
+    return memcmp(stated->ints, weight->dims + kernel_at, (size_t)stated->n * sizeof *stated->ints) == 0;
+}
+
+int shape_window_kernel_at(const node *n, const info *in, const info *weight) {
+    bool usual_last = graph_is_ms(n, "NhwcConv"); /* its exporter turns the weight as well */
+    if (!usual_last && !graph_is_ms(n, "NhwcFusedConv")) return 2;
+    if (!info_shaped(in) || !info_shaped(weight) || in->rank < 3 || weight->rank != in->rank) return 2;
+    int64_t channels = in->dims[in->rank - 1];
+    bool first = weight_fits(n, weight, 1, 2, channels), last = weight_fits(n, weight, weight->rank - 1, 1, channels);
+    return last && (usual_last || !first) ? 1 : 2;
+}

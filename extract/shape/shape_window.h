@@ -21,5 +21,8 @@ void shape_window_read(infer *c, shape_window *w, int n, const int64_t *kernel);
 int64_t shape_window_slide(infer *c, const shape_window *w, int k, int64_t size);
 /* An attribute of n integers, each at least `least`; all `otherwise` where it is absent. */
 void shape_window_ints(infer *c, const char *name, int n, int64_t least, int64_t otherwise, int64_t *x);
+/* Where the kernel's sizes start in the shape of a convolution's weight: 2 for [M, C/group, k...], the usual, 1 for
+ * [M, k..., C/group], which channels-last operators of com.microsoft may have. */
+int shape_window_kernel_at(const node *n, const info *in, const info *weight);
 
 #endif

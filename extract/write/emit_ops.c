@@ -44,7 +44,10 @@ static void emit_coverage(emit *e) {
         json_stream_open(s, NULL, '{', true);
         json_stream_text(s, "node", n->name);
         json_stream_text(s, "op_type", n->op_type);
-        json_stream_text(s, "why", n->unresolved ? n->unresolved : "the operator is not known");
+        json_stream_text(s, "why",
+                         n->unresolved ? n->unresolved
+                         : n->def      ? "its shapes are known, its work is not modelled"
+                                       : "the operator is not known");
         json_stream_close(s);
     }
     json_stream_close(s);

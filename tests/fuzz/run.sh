@@ -16,7 +16,7 @@ python3 -B "$here/dictionary.py" >"$out/onnx.dict"
 
 # -timeout is per input; -rss_limit_mb covers the fuzzer's own memory too.
 options=("$out/corpus" "$out/seeds" "-dict=$out/onnx.dict" "-artifact_prefix=$out/found/" -rss_limit_mb=512
-    -timeout=5 -max_len=4096 -print_final_stats=1 -close_fd_mask=3)
+    -timeout=5 -max_len=16384 -print_final_stats=1 -close_fd_mask=3)
 code=0
 if ((jobs > 1)); then
     (cd "$out" && rm -f fuzz-*.log)

@@ -39,14 +39,14 @@ def tangled():
         Case("elementwise_fibonacci", FINE, lambda: net(fibonacci + [RELU]), seconds=2.0),
         Case("casts_20k", FINE, lambda: net(
             [node("Cast", "x" if i == 0 else "t%d" % (i - 1), "t%d" % i, to=1 + 9 * (i % 2)) for i in range(MANY)] +
-            looks("Relu", [last])), seconds=2.0),
+            looks("Relu", [last]) + [RELU]), seconds=2.0),
         Case("names_same_100k", FINE, lambda: net(same_names + [RELU]), seconds=3.0),
         Case("names_near_50k", FINE, lambda: net(near_names + [RELU]), seconds=3.0),
         Case("residual_gemms_10k", FINE, lambda: net(
             [n for i in range(10000) for n in (
                 node("MatMul", "%s w" % ("x" if i == 0 else "t%d" % (i - 1)), "m%d" % i),
                 node("Add", "m%d b" % i, "a%d" % i), node("Relu", "a%d" % i, "r%d" % i),
-                node("Add", "r%d x" % i, "t%d" % i))], [w("w", 4, 4), w("b", 4)], square), seconds=3.0),
+                node("Add", "r%d x" % i, "t%d" % i))] + [RELU], [w("w", 4, 4), w("b", 4)], square), seconds=3.0),
         Case("projections_share_an_input_20k", FINE, lambda: net(looks("MatMul", ["x", "w"]) + [RELU], [w("w", 4, 4)], square),
              seconds=2.0),
     ]
