@@ -6,10 +6,11 @@
 #include <inttypes.h>
 #include <string.h>
 
-const info info_unknown = {.form = INFO_UNKNOWN, .rank = -1};
+const int64_t info_no_dims[1] = {0};
+const info info_unknown = {.form = INFO_UNKNOWN, .rank = -1, .dims = info_no_dims};
 
 static const int64_t *copy_ints(arena *a, const int64_t *x, int64_t n) {
-    if (n <= 0) return NULL;
+    if (n <= 0) return info_no_dims;
     int64_t *copy = arena_array(a, int64_t, n);
     memcpy(copy, x, (size_t)n * sizeof *x);
     return copy;
@@ -37,9 +38,8 @@ info *info_tensor_like(arena *a, dtype type, const info *shape_of) {
 info *info_of_ints(arena *a, dtype type, int rank, const int64_t *dims, const int64_t *values, int64_t n) {
     info *i = info_tensor(a, type, rank, dims);
     value *v = arena_zalloc(a, sizeof *v);
-    static const int64_t none = 0;
     v->n = n;
-    v->i = n > 0 ? copy_ints(a, values, n) : &none;
+    v->i = copy_ints(a, values, n);
     i->val = v;
     return i;
 }
@@ -59,6 +59,7 @@ info *info_sequence(arena *a, const info *const *elems, int64_t count, const inf
     info *i = arena_zalloc(a, sizeof *i);
     i->form = INFO_SEQUENCE;
     i->rank = -1;
+    i->dims = info_no_dims;
     i->elem_count = count;
     i->elem_like = like;
     if (count > 0) {

@@ -32,18 +32,19 @@ typedef struct value {
 
 typedef struct info {
     info_form form;
-    dtype type;   /* element type; DTYPE_NONE where unknown */
-    int rank;     /* -1: shape unknown */
-    bool inexact; /* the dims are an upper bound or follow from one (data-dependent) */
-    const int64_t *dims;
-    const value *val; /* NULL where not known; only for exact tensors */
+    dtype type;          /* element type; DTYPE_NONE where unknown */
+    int rank;            /* -1: shape unknown */
+    bool inexact;        /* the dims are an upper bound or follow from one (data-dependent) */
+    const int64_t *dims; /* never NULL, so that dims + axis is a place even of a scalar */
+    const value *val;    /* NULL where not known; only for exact tensors */
     /* sequences and optionals */
     const struct info *const *elems;
     int64_t elem_count;           /* -1: unknown */
     const struct info *elem_like; /* what an element looks like when the count is unknown or 0; may be NULL */
 } info;
 
-extern const info info_unknown; /* form INFO_UNKNOWN, rank -1 */
+extern const info info_unknown;       /* form INFO_UNKNOWN, rank -1 */
+extern const int64_t info_no_dims[1]; /* of a scalar */
 
 /* A tensor's info; dims are copied. */
 info *info_tensor(arena *a, dtype type, int rank, const int64_t *dims);

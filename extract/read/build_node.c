@@ -53,7 +53,8 @@ static node *new_node(build *b, const build_scope *s, const char *name, const ch
     n->home = s->target->g;
     n->in_count = (int)inputs;
     n->out_count = (int)outputs;
-    n->in = arena_array(b->arena, tensor *, inputs + outputs);
+    n->in =
+        arena_array(b->arena, tensor *, inputs + outputs + 1); /* out[0] may be looked at even where there is none */
     n->out = n->in + inputs;
     void *items = m->nodes;
     arena_grow(b->arena, &items, &b->node_cap, (size_t)m->node_count, sizeof(node *));

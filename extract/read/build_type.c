@@ -54,6 +54,7 @@ static info *blank(build *b, info_form form) {
     info *x = arena_zalloc(b->arena, sizeof *x);
     x->form = form;
     x->rank = -1;
+    x->dims = info_no_dims;
     return x;
 }
 

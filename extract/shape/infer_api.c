@@ -142,7 +142,7 @@ void infer_set_floats(infer *c, int i, dtype type, int rank, const int64_t *dims
     c->out[i] = info_of_floats(c->arena, type, rank, dims, x, n);
 }
 
-static const char *say(infer *c, const char *format, va_list args) {
+__attribute__((format(printf, 2, 0))) static const char *say(infer *c, const char *format, va_list args) {
     char text[512];
     vsnprintf(text, sizeof text, format, args);
     return arena_strndup(c->arena, text, strlen(text));

@@ -115,7 +115,7 @@ typedef struct loop {
 } loop;
 
 static void enter_body(loop *l, const info *iteration) {
-    static const info flag = {.form = INFO_TENSOR, .type = DTYPE_BOOL, .rank = 0};
+    static const info flag = {.form = INFO_TENSOR, .type = DTYPE_BOOL, .rank = 0, .dims = info_no_dims};
     l->body->inputs[0]->info = iteration;
     l->body->inputs[1]->info = &flag;
     for (int k = 0; k < l->carried; k++) l->body->inputs[2 + k]->info = l->state[k];
@@ -249,7 +249,7 @@ void shape_control_loop(infer *c) {
     bool never = (first && first->n == 1 && value_at(first, 0) == 0) || (l.limit_known && l.limit == 0);
     set_times(l.body, 1, false);
 
-    static const info counter = {.form = INFO_TENSOR, .type = DTYPE_INT64, .rank = 0};
+    static const info counter = {.form = INFO_TENSOR, .type = DTYPE_INT64, .rank = 0, .dims = info_no_dims};
     loop_begin(&l);
     bool stable = loop_is_stable(&l, &counter);
     if (never) {
