@@ -35,6 +35,7 @@ if [[ -e $root ]]; then
 fi
 
 leave() {
+    if mountpoint -q "$root/dev/pts"; then umount "$root/dev/pts"; fi
     if mountpoint -q "$root/proc"; then umount "$root/proc"; fi
     if mountpoint -q "$root/dev"; then umount "$root/dev"; fi
     if ((!keep)); then rm -rf --one-file-system "$root"; fi
@@ -46,6 +47,7 @@ inside() {
     local settings=() name
     while IFS= read -r name; do
         case $name in
+            PIP_FIND_LINKS) ;; # a folder of this machine
             *_proxy | *_PROXY | PIP_* | SSL_CERT_* | REQUESTS_CA_BUNDLE | CURL_CA_BUNDLE | GIT_SSL_*)
                 settings+=("$name=${!name}")
                 ;;
@@ -87,6 +89,7 @@ debootstrap --variant=minbase bookworm "$root" ${DEBIAN_MIRROR:+"$DEBIAN_MIRROR"
 rm -f "$root.log"
 mount -t proc proc "$root/proc"
 mount --bind /dev "$root/dev"
+mount -t devpts -o newinstance,ptmxmode=0666 devpts "$root/dev/pts"
 copy_settings
 inside apt-get update -qq
 inside env DEBIAN_FRONTEND=noninteractive apt-get install -y -qq --no-install-recommends git >/dev/null

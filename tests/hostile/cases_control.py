@@ -1,7 +1,6 @@
 """Hostile functions and control flow: what grows, loops or calls itself."""
 from case import BAD, FINE, LOOSE, ODD, Case
-from wire import (BOOL, INT64, Graph, attribute, blob, f32, floats, function, graph, ints, many, net, node, num, opset,
-                  tensor, value)
+from wire import BOOL, INT64, Graph, blob, floats, function, graph, ints, net, node, num, opset, tensor, value
 
 HUGE = 1 << 62
 

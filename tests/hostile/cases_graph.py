@@ -1,7 +1,7 @@
 """Hostile structure: well-formed messages whose names, references, tensors or attributes make no sense."""
 from case import BAD, FINE, LOOSE, ODD, Case
-from wire import (BOOL, DOUBLE, FLOAT, INT64, STRING, Type, attribute, blob, external, f32, floats, graph, ints, many,
-                  model, net, node, num, opset, shape, sparse, tensor, tensor_type, value)
+from wire import (BOOL, DOUBLE, FLOAT, INT64, STRING, Type, attribute, blob, external, f32, floats, graph, ints,
+                  many, model, net, node, num, sparse, tensor, tensor_type, value)
 
 RELU = node("Relu")
 

@@ -3,7 +3,7 @@ import os
 import socket
 
 from case import BAD, FINE, LOOSE, ODD, Case
-from wire import blob, external, floats, net, node, num, tensor
+from wire import blob, external, net, node, num, tensor
 
 SIZE = 16
 

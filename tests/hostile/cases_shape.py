@@ -1,6 +1,6 @@
 """Hostile arithmetic: operators whose numbers do not fit, explode, or divide by nothing."""
 from case import BAD, FINE, LOOSE, ODD, OPEN, Case
-from wire import BOOL, FLOAT, FP16, INT32, INT64, INT8, STRING, UINT8, floats, ints, net, node, tensor, value
+from wire import BOOL, INT64, INT8, STRING, UINT8, floats, ints, net, node, tensor, value
 
 MIN, MAX = -(1 << 63), (1 << 63) - 1
 NUMBERS = [("2_40", 1 << 40), ("2_62", 1 << 62), ("max", MAX), ("min", MIN), ("minus_1", -1)]

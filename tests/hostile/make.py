@@ -10,6 +10,7 @@ import random
 import shutil
 import sys
 
+import cases_bent
 import cases_control
 import cases_graph
 import cases_growth
@@ -80,7 +81,7 @@ def main(args):
     folder = os.path.abspath(args[0])
     shutil.rmtree(folder, ignore_errors=True)
     os.makedirs(folder)
-    modules = (cases_wire, cases_graph, cases_control, cases_shape, cases_path, cases_growth)
+    modules = (cases_wire, cases_graph, cases_control, cases_shape, cases_path, cases_growth, cases_bent)
     everything = [c for m in modules for c in m.cases()] + truncations() + flips()
     listed = [lay_out(folder, c) for c in everything]
     if len({c["name"] for c in listed}) != len(listed):

@@ -2,7 +2,8 @@
 import os
 
 from cases_control import COND, body, call, loop, scan
-from wire import (BOOL, INT32, INT64, STRING, UINT8, blob, external, floats, function, graph, ints, model, net, node, num, sparse, tag, tensor, value)
+from wire import (BOOL, INT32, INT64, STRING, UINT8, blob, external, floats, function, graph, ints, model, net,
+                  node, num, sparse, tag, tensor, value)
 
 MS = "com.microsoft"
 X4 = [value("x", (1, 4, 8, 8))]

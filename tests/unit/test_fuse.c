@@ -78,21 +78,24 @@ static int64_t chosen(const fuse *f, bool *overlap) {
     return saved;
 }
 
+/* Ties as fuse_select breaks them: fewer operations first, then the one found first. */
 static int by_saving(const void *a, const void *b) {
-    const fuse_candidate *x = a, *y = b;
-    return x->saved < y->saved ? 1 : x->saved > y->saved ? -1 : 0;
+    const fuse_candidate *x = *(fuse_candidate *const *)a, *y = *(fuse_candidate *const *)b;
+    if (x->saved != y->saved) return x->saved < y->saved ? 1 : -1;
+    if (x->op_count != y->op_count) return x->op_count - y->op_count;
+    return x < y ? -1 : x > y;
 }
 
 static int64_t greedy(const fuse *f) {
-    fuse_candidate sorted[MAX_CANDIDATES];
-    memcpy(sorted, f->found, f->count * sizeof *sorted);
-    qsort(sorted, f->count, sizeof *sorted, by_saving);
+    fuse_candidate *sorted[MAX_CANDIDATES];
+    for (size_t k = 0; k < f->count; k++) sorted[k] = &f->found[k];
+    qsort(sorted, f->count, sizeof(fuse_candidate *), by_saving);
     uint64_t taken = 0;
     int64_t saved = 0;
     for (size_t k = 0; k < f->count; k++) {
-        if (taken & mask_of(&sorted[k])) continue;
-        taken |= mask_of(&sorted[k]);
-        saved += sorted[k].saved;
+        if (taken & mask_of(sorted[k])) continue;
+        taken |= mask_of(sorted[k]);
+        saved += sorted[k]->saved;
     }
     return saved;
 }
