@@ -12,12 +12,16 @@
 
 #include <string.h>
 #include <sys/stat.h>
+#include <time.h>
 #include <unistd.h>
 
 /* Memory follows the size of the file within these bounds, so that a small hostile file cannot ask for much. */
 static const size_t RUN_MIN_MEMORY = (size_t)176 << 20;
 static const size_t RUN_MAX_MEMORY = (size_t)4 << 30;
 enum { RUN_MEMORY_PER_BYTE = 20 };
+
+/* A run that takes longer than this says on a terminal what it is at. */
+static const double RUN_SILENT_SECONDS = 0.3;
 
 typedef struct run {
     const extract_options *options;
@@ -26,8 +30,27 @@ typedef struct run {
     model_file *file;
     const model *model;  /* NULL until it is read */
     const char *written; /* tensors.json, until ops.json is written too */
-    bool complete;
+    double started;
+    bool complete, progress; /* progress: something stands on the terminal's line */
 } run;
+
+static double now(void) {
+    struct timespec t;
+    clock_gettime(CLOCK_MONOTONIC, &t);
+    return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
+}
+
+static void show_stage(run *r, const char *stage) {
+    if (r->options->quiet || !isatty(STDERR_FILENO) || now() - r->started < RUN_SILENT_SECONDS) return;
+    fprintf(stderr, "\r\033[Kextract_ops: %s", stage);
+    fflush(stderr);
+    r->progress = true;
+}
+
+static void hide_stage(run *r) {
+    if (r->progress) fputs("\r\033[K", stderr);
+    r->progress = false;
+}
 
 static size_t memory_limit(const char *path) {
     struct stat s;
@@ -43,9 +66,13 @@ static dtype precision_type(const char *precision) {
 
 static const catalog *catalogue(run *r, model *m) {
     worklist list;
+    show_stage(r, "listing operations");
     work_list(&list, m, precision_type(r->options->precision));
+    show_stage(r, "recognising patterns");
     match_all(&list);
+    show_stage(r, "merging equal operations");
     catalog *c = collect(&list);
+    show_stage(r, "finding fusions");
     fuse_all(c);
     return c;
 }
@@ -66,10 +93,14 @@ static void run_work(run *r) {
     r->file = read_open(&r->arena, o->model_path);
     model *m = read_model(&r->arena, r->file, &o->read);
     r->model = m;
+    show_stage(r, "inferring shapes");
     infer_model(m);
     const catalog *c = catalogue(r, m);
+    hide_stage(r);
     for (size_t k = 0; k < m->warning_count; k++) status_print(stderr, "extract_ops", "warning: ", m->warnings[k]);
+    show_stage(r, "writing");
     write_all(r, m, c);
+    hide_stage(r);
     if (!o->quiet) {
         table_print(stdout, c);
         if (fflush(stdout) != 0 || ferror(stdout))
@@ -99,6 +130,7 @@ static void run_guarded(run *r, status *st) {
         st->code = r->complete ? STATUS_OK : STATUS_INCOMPLETE;
         return;
     }
+    hide_stage(r);
     if (r->written) unlink(r->written); /* one file without the other is not a result */
     if (r->guard.st.code == STATUS_INPUT) {
         char dims[300];
@@ -110,7 +142,7 @@ static void run_guarded(run *r, status *st) {
 }
 
 status_code extract_run(const extract_options *options, status *st) {
-    run r = {.options = options};
+    run r = {.options = options, .started = now()};
     *st = (status){0};
     guard_init(&r.guard);
     arena_init(&r.arena, &r.guard, memory_limit(options->model_path));
