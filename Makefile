@@ -4,6 +4,7 @@
 ##@ Everyday
 ## make                         build bin/extract_ops (release, gcc)
 ## make MODEL=m.onnx profile    write out/<model>[@<options>]/ops.json; also BATCH= SEQ= DIM="a=1 b=2" PRECISION= OUT=
+##                              (a folder belongs to one model: another of the same name is refused and needs an OUT of its own)
 ## make test                    build with every compiler, run every test, print the totals
 ## make bench-extract           speed and memory of extract_ops beside python onnx, on the same files
 ## make install                 copy the program to $(DESTDIR)$(PREFIX)/bin (PREFIX=/usr/local)

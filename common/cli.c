@@ -206,12 +206,23 @@ static bool take_built_in(parse *p, const cli_option *o) {
     return false;
 }
 
+static bool take_file(const parse *p, const cli_option *o, char *argument) {
+    if (strcmp(argument, "-") == 0) {
+        status_set(p->st, STATUS_USAGE, "--%s: '-' names no file; name one, or say /dev/stdout (and ./- for a file -)",
+                   o->name);
+        return false;
+    }
+    memcpy(p->destination + o->offset, &argument, sizeof argument);
+    return true;
+}
+
 static bool take(parse *p, const cli_option *o, char *argument) {
     if (o == &built_in[0] || o == &built_in[1]) return take_built_in(p, o);
     char *to = p->destination + o->offset;
     switch (o->kind) {
     case CLI_FLAG: memcpy(to, &(bool){true}, sizeof(bool)); return true;
     case CLI_TEXT: memcpy(to, &argument, sizeof argument); return true;
+    case CLI_FILE: return take_file(p, o, argument);
     case CLI_INT: {
         int64_t number = 0;
         if (!parse_number(p, o, argument, &number)) return false;

@@ -18,6 +18,7 @@
 typedef enum cli_kind {
     CLI_FLAG,    /* bool, set to true */
     CLI_TEXT,    /* const char *, borrowed from argv; never empty */
+    CLI_FILE,    /* as CLI_TEXT, and not "-", which elsewhere means standard output and would name a file here */
     CLI_INT,     /* int64_t within [min, max] */
     CLI_CHOICE,  /* const char *, one of `choices` (the table's own copy) */
     CLI_BINDING, /* cli_bindings: NAME=NUMBER, as often as wanted, the number within [min, max] */

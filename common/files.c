@@ -89,6 +89,45 @@ static bool open_temp(files_out *f) {
     return false;
 }
 
+/* The name that a link to nothing yet stands for, so that the link stays. NULL with errno. */
+static char *end_of_links(const char *path) {
+    enum { MOST_LINKS = 40 };
+    char *at = strdup(path), to[4096];
+    for (int k = 0; at && k < MOST_LINKS; k++) {
+        ssize_t n = readlink(at, to, sizeof to - 1);
+        if (n < 0) return at;
+        to[n] = 0;
+        int folder = to[0] == '/' ? 0 : (int)(files_base(at) - at);
+        size_t room = (size_t)folder + (size_t)n + 1;
+        char *next = malloc(room);
+        if (next) snprintf(next, room, "%.*s%s", folder, at, to);
+        free(at);
+        at = next;
+    }
+    errno = at ? ELOOP : ENOMEM;
+    free(at);
+    return NULL;
+}
+
+/* The standard output or error that a path leads to (/dev/stdout), -1 where it is neither. What else goes there must
+ * not be overwritten, so that neither a new file nor a second opening of the same one will do. */
+static int standard_stream(const struct stat *file) {
+    for (int fd = STDOUT_FILENO; fd <= STDERR_FILENO; fd++) {
+        struct stat s;
+        if (fstat(fd, &s) != 0 || s.st_dev != file->st_dev || s.st_ino != file->st_ino) continue;
+        int flags = fcntl(fd, F_GETFL);
+        if (flags >= 0 && (flags & O_ACCMODE) != O_RDONLY) return fd;
+    }
+    return -1;
+}
+
+static bool open_directly(files_out *f, const char *path, const struct stat *about, status *st) {
+    int standard = standard_stream(about);
+    f->direct = true;
+    f->fd = standard >= 0 ? fcntl(standard, F_DUPFD_CLOEXEC, 0) : open(path, O_WRONLY | O_CLOEXEC | O_NOCTTY);
+    return f->fd >= 0 ? true : fail(f, path, errno, "cannot be written", st);
+}
+
 bool files_begin(files_out *f, const char *path, status *st) {
     f->fd = f->ticket = -1;
     f->error = 0;
@@ -98,16 +137,13 @@ bool files_begin(files_out *f, const char *path, status *st) {
     if (!*path) return fail(f, "''", ENOENT, "cannot be written", st);
     struct stat about;
     bool exists = stat(path, &about) == 0;
+    if (!exists && errno != ENOENT) return fail(f, path, errno, "cannot be written", st);
     if (exists && S_ISDIR(about.st_mode)) return fail(f, path, EISDIR, "cannot be written", st);
     /* what a link points to is replaced, not the link */
-    f->target = exists ? realpath(path, NULL) : strdup(path);
+    f->target = exists ? realpath(path, NULL) : end_of_links(path);
     if (!f->target && exists) f->target = strdup(path); /* such as /proc/self/fd/1, a pipe without a path */
-    if (!f->target) return fail(f, path, ENOMEM, "cannot be written", st);
-    if (exists && !S_ISREG(about.st_mode)) {
-        f->direct = true;
-        f->fd = open(path, O_WRONLY | O_CLOEXEC | O_NOCTTY);
-        return f->fd >= 0 ? true : fail(f, path, errno, "cannot be written", st);
-    }
+    if (!f->target) return fail(f, path, exists ? ENOMEM : errno, "cannot be written", st);
+    if (exists && (!S_ISREG(about.st_mode) || standard_stream(&about) >= 0)) return open_directly(f, path, &about, st);
     if (exists && access(path, W_OK) != 0) return fail(f, path, errno, "cannot be written", st);
     if (!open_temp(f)) return fail(f, path, errno, "no file can be made beside it", st);
     if (exists && fchmod(f->fd, about.st_mode & 0777) != 0) return fail(f, path, errno, "cannot keep its mode", st);
@@ -189,6 +225,14 @@ bool files_write(const char *path, const void *data, size_t n, status *st) {
     if (!files_begin(&f, path, st)) return false;
     files_append(&f, data, n);
     return files_commit(&f, st);
+}
+
+void files_remove(const char *path) {
+    struct stat about;
+    if (stat(path, &about) != 0 || !S_ISREG(about.st_mode) || standard_stream(&about) >= 0) return;
+    char *target = realpath(path, NULL); /* the link itself is not ours */
+    if (target) unlink(target);
+    free(target);
 }
 
 /* ---- reading ---- */

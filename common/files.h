@@ -14,7 +14,8 @@
  *     files_append(&f, text, n);            remembers the first failure
  *     good = files_commit(&f, &st);         or files_abort(&f)
  *
- * A target that is a device or a pipe (/dev/null, /dev/stdout) is written directly; a link is followed. */
+ * A target that is a device, a pipe, or this program's own standard output (/dev/null, /dev/stdout) is written
+ * directly; a link is followed, to where it leads even if nothing is there yet. */
 typedef struct files_out {
     int fd; /* -1: closed */
     int error;
@@ -32,6 +33,9 @@ bool files_commit(files_out *f, status *st); /* on failure the target is untouch
 void files_abort(files_out *f);              /* as if never begun; fine after begin failed, commit, or abort */
 
 bool files_write(const char *path, const void *data, size_t n, status *st); /* all of the above at once */
+
+/* Takes a file that was written away again; a device, a pipe or a link to one stays. */
+void files_remove(const char *path);
 
 /* From now on SIGINT, SIGTERM and SIGHUP remove half-written files before they end the program. */
 void files_clean_on_signals(void);

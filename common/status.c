@@ -47,25 +47,27 @@ status_code status_set(status *st, status_code code, const char *format, ...) {
     return code;
 }
 
+/* The longest line that is printed: a log's reader must not drown in one hostile name. */
+enum { STATUS_LINE = 2000 };
+
 typedef struct line {
-    FILE *out;
     size_t used;
-    char text[4096];
+    bool cut;
+    char text[STATUS_LINE];
 } line;
 
+/* Takes a piece whole or not at all, so that no character and no escape is halved; room for "...\n" stays. */
 static void line_add(line *l, const char *s, size_t n) {
-    if (l->used + n > sizeof l->text) {
-        fwrite(l->text, 1, l->used, l->out);
-        l->used = 0;
-    }
-    memcpy(l->text + l->used, s, n); /* pieces are far shorter than the buffer */
+    l->cut = l->cut || l->used + n + 4 > sizeof l->text;
+    if (l->cut) return;
+    memcpy(l->text + l->used, s, n);
     l->used += n;
 }
 
 static void line_add_escaped(line *l, const char *text) {
     const unsigned char *s = (const unsigned char *)text;
     size_t left = strlen(text);
-    while (left > 0) {
+    while (left > 0 && !l->cut) {
         uint32_t c = 0;
         size_t n = utf8_sequence(s, left, &c);
         if (n > 0 && !is_unsafe(c)) {
@@ -86,12 +88,14 @@ static void line_add_escaped(line *l, const char *text) {
 }
 
 void status_print(FILE *out, const char *program, const char *label, const char *text) {
-    line l = {.out = out};
+    line l = {0};
     line_add_escaped(&l, program);
     line_add(&l, ": ", 2);
     if (label) line_add_escaped(&l, label);
     line_add_escaped(&l, text);
-    line_add(&l, "\n", 1);
+    const char *end = l.cut ? "...\n" : "\n";
+    memcpy(l.text + l.used, end, strlen(end));
+    l.used += strlen(end);
     fwrite(l.text, 1, l.used, out);
     fflush(out);
 }

@@ -25,7 +25,8 @@ __attribute__((format(printf, 3, 0))) status_code status_setv(status *st, status
                                                               va_list args);
 
 /* Prints "program: text" as exactly one line: control bytes and broken UTF-8 are escaped, so that a hostile name in a
- * model can neither break a log nor drive a terminal. `label` goes between (e.g. "warning: "), or NULL. */
+ * model can neither break a log nor drive a terminal. A line of more than 2000 bytes is cut. `label` goes between (e.g.
+ * "warning: "), or NULL. */
 void status_print(FILE *out, const char *program, const char *label, const char *text);
 
 #endif

@@ -77,10 +77,38 @@ static const catalog *catalogue(run *r, model *m) {
     return c;
 }
 
+static bool same_file(const char *path, const struct stat *a) {
+    struct stat b;
+    return stat(path, &b) == 0 && a->st_dev == b.st_dev && a->st_ino == b.st_ino;
+}
+
+/* A slip of the hand must not replace the model or its weights by what is said about them. */
+static void refuse_overwriting(run *r, const model *m, const char *out) {
+    struct stat s;
+    if (!out || stat(out, &s) != 0) return;
+    const char *path = r->options->model_path, *slash = strrchr(path, '/'), *last = "";
+    if (same_file(path, &s))
+        guard_fail(&r->guard, STATUS_USAGE, "%s is the model itself; name another file for the output", out);
+    for (int64_t k = 0; k < m->tensor_count; k++) {
+        const blob *b = m->tensors[k]->blob;
+        if (!b || !b->file || strcmp(b->file, last) == 0) continue;
+        last = b->file;
+        const arena_mark scratch = arena_save(&r->arena);
+        if (same_file(arena_printf(&r->arena, "%.*s%s", slash ? (int)(slash - path + 1) : 0, path, last), &s))
+            guard_fail(&r->guard, STATUS_USAGE, "%s holds weights of the model; name another file for the output", out);
+        arena_rewind(&r->arena, scratch);
+    }
+}
+
 /* Nothing is written before everything is known, and the file that others read last. */
 static void write_all(run *r, const model *m, const catalog *c) {
     const extract_options *o = r->options;
     status st = {0};
+    if (o->ops_path && o->tensors_path && strcmp(o->ops_path, o->tensors_path) == 0)
+        guard_fail(&r->guard, STATUS_USAGE, "--output and --tensors name the same file %s; give each its own",
+                   o->ops_path);
+    refuse_overwriting(r, m, o->ops_path);
+    refuse_overwriting(r, m, o->tensors_path);
     if (o->tensors_path && emit_tensors(m, o->tensors_path, &st) != STATUS_OK)
         guard_fail(&r->guard, st.code, "%s", st.text);
     r->written = o->tensors_path;

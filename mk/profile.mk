@@ -1,23 +1,24 @@
 # The daily command: a model in, its folder under out/ filled. A change of the model, of an option or of a program does
-# the work again; nothing else does. A step that ends with 1 (done, but something is missing) does not stop the next one;
-# the worst code is what the run ends with.
+# the work again; nothing else does. scripts/profile.sh names the folder and the options. It reads them from its
+# environment, as they were typed: a name may hold blanks, quotes and whatever else a shell would take for its own.
 
 OUT ?= out
 BATCH ?=
 SEQ ?=
 DIM ?=
 PRECISION ?=
-empty :=
-space := $(empty) $(empty)
-profile_tag := $(if $(BATCH),b$(BATCH)) $(if $(SEQ),s$(SEQ)) $(subst =,,$(subst /,_,$(DIM))) $(PRECISION)
-profile_folder := $(OUT)/$(basename $(notdir $(MODEL)))$(if $(strip $(profile_tag)),@$(subst $(space),_,$(strip $(profile_tag))))
-profile_options := $(if $(BATCH),--batch $(BATCH)) $(if $(SEQ),--seq $(SEQ)) $(foreach d,$(DIM),--dim '$(d)') $(if $(PRECISION),--precision $(PRECISION))
 
 .PHONY: profile
-ifeq ($(MODEL),)
+ifeq ($(value MODEL),)
 profile:
 	@echo 'Which model? Say: make MODEL=models/transformer_block.onnx profile' >&2; exit 2
 else
+profile: export PROFILE_MODEL := $(value MODEL)
+profile: export PROFILE_OUT := $(value OUT)
+profile: export PROFILE_BATCH := $(value BATCH)
+profile: export PROFILE_SEQ := $(value SEQ)
+profile: export PROFILE_DIM := $(value DIM)
+profile: export PROFILE_PRECISION := $(value PRECISION)
 profile: $(PROGRAMS)
-	$(Q)scripts/profile.sh $(PROGRAM) '$(MODEL)' '$(profile_folder)' $(profile_options)
+	$(Q)scripts/profile.sh $(PROGRAM)
 endif

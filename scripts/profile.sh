@@ -1,27 +1,70 @@
 #!/usr/bin/env bash
 # One model's folder: runs the steps whose inputs have changed since they last ran, goes on after a step that ends with 1,
 # stops at anything worse, and ends with the worst code.
-# Usage: scripts/profile.sh EXTRACT_OPS MODEL FOLDER [option of extract_ops]…
+# Usage: PROFILE_MODEL=FILE [PROFILE_OUT=FOLDER] [PROFILE_BATCH=N] [PROFILE_SEQ=N] [PROFILE_DIM="NAME=N…"]
+#        [PROFILE_PRECISION=P] scripts/profile.sh EXTRACT_OPS [option of extract_ops]…
 set -euo pipefail
-if (($# < 3)); then
-    echo "usage: ${0##*/} EXTRACT_OPS MODEL FOLDER [option]..." >&2
+model=${PROFILE_MODEL:-} out=${PROFILE_OUT:-out}
+batch=${PROFILE_BATCH:-} seq=${PROFILE_SEQ:-} precision=${PROFILE_PRECISION:-}
+if (($# < 1)) || [[ -z $model ]]; then
+    echo "usage: PROFILE_MODEL=FILE ${0##*/} EXTRACT_OPS [option]..." >&2
     exit 2
 fi
-extract=$1 model=$2 folder=$3
-shift 3
+extract=$1
+shift
+options=("$@")
+read -r -d '' -a dims <<<"${PROFILE_DIM:-}" || true
 worst=0
 
-# What a result depends on: the command, the program's bytes, and size and time of the model and of the external files that
-# the result itself names (sizes of tensors can be read from those).
-fingerprint() {
-    local result=$1 file
+# The options as a part of the folder's name: b and s, the precision, then what --dim binds, each after a comma. Different
+# options never give one name: what divides is escaped inside of a part.
+escaped() {
+    local text=${1//%/%25}
+    text=${text//,/%2C}
+    printf '%s' "${text//\//%2F}"
+}
+name=$(basename -- "$model")
+stem=${name%.*}
+case $stem in '' | . | ..) stem=model ;; esac
+folder=$out/$stem
+tag=
+if [[ -n $batch ]]; then tag+=_b$(escaped "$batch") options+=("--batch=$batch"); fi
+if [[ -n $seq ]]; then tag+=_s$(escaped "$seq") options+=("--seq=$seq"); fi
+if [[ -n $precision ]]; then tag+=_$(escaped "$precision") options+=("--precision=$precision"); fi
+for dim in ${dims[@]+"${dims[@]}"}; do tag+=,$(escaped "$dim") options+=("--dim=$dim"); done
+if [[ -n $tag ]]; then folder+=@${tag#[_,]}; fi
+case $model in -*) model=./$model ;; esac
+case $folder in -*) folder=./$folder ;; esac
+
+# Two models of one name would take turns in one folder and throw away each other's results: the second is refused. A
+# model that is gone has moved, most likely, and leaves its folder to its next path.
+path=$(realpath -s -- "$model")
+if [[ -e $folder/.model ]]; then
+    owner=$(<"$folder/.model")
+    if [[ $owner != "$path" && -e $owner && ! $owner -ef $path ]]; then
+        echo "$folder holds the results of $owner; say OUT=another-folder for $model, or remove $folder" >&2
+        exit 2
+    fi
+fi
+
+# What a result depends on: the command, the program's bytes, and size and time of the model and of the files of external
+# data that the result says the model names, there or not: shapes can be read from those.
+about() { stat -L -c '%n %s %y' -- "$1" 2>/dev/null || printf '%s is missing\n' "$1"; }
+fingerprint() { # RESULT COMMAND…
+    local result=$1 name home store
     shift
-    printf '%s\n' "$*"
+    printf '%q ' "$@"
+    echo
     cksum <"$extract"
-    stat -L -c '%n %s %y' "$model" 2>/dev/null || true
+    about "$model"
     if [[ ! -e $result ]]; then return; fi
-    { grep -oE '"file": *"[^"\\]*"' "$result" || true; } | sed 's/^"file": *"//; s/"$//' | sort -u | while read -r file; do
-        stat -L -c '%n %s %y' "$(dirname "$model")/$file" 2>/dev/null || echo "$file is missing"
+    home=$(dirname -- "$model")
+    store=$(dirname -- "$(realpath -m -- "$model")") # where the model is a link, its data may lie beside the file
+    sed -n '/^    "external": \[$/,/^    \]/s/^      "\(.*\)",\{0,1\}$/\1/p' "$result" |
+        sed 's/\\\\/\x01/g; s/\\"/"/g; s/\x01/\\\\/g' | while IFS= read -r name; do
+        name=$(printf '%b' "$name") # which knows JSON's escapes, but for a quote's
+        about "$home/$name"
+        if [[ -L $model ]]; then about "$store/$name"; fi
     done
 }
 
@@ -33,9 +76,10 @@ run_step() { # NAME RESULT COMMAND…
         code=$(head -n 1 "$stamp")
         echo "$result is up to date"
     else
-        rm -f "$stamp" "$result" # a result of something else must not stay beside a failure
+        rm -f -- "$stamp" "$result" # a result of something else must not stay beside a failure
         "$@" || code=$?
         if ((code <= 1)); then
+            printf '%s\n' "$path" >"$folder/.model"
             printf '%s\n%s\n' "$code" "$(fingerprint "$result" "$@")" >"$stamp"
             echo "wrote $result"
         fi
@@ -47,6 +91,18 @@ run_step() { # NAME RESULT COMMAND…
     fi
 }
 
-mkdir -p "$folder"
-run_step extract "$folder/ops.json" "$extract" "$model" -o "$folder/ops.json" "$@"
+# A folder without a result is none, and neither is one that was only made to hold it.
+# shellcheck disable=SC2317 # called at the end, by the trap
+drop_empty() {
+    if [[ -d $folder && -z $(find "$folder" -mindepth 1 ! -name .model -print -quit) ]]; then
+        rm -f -- "$folder/.model"
+        rmdir -- "$folder" || true
+    fi
+    if [[ -n $made_out ]]; then rmdir --ignore-fail-on-non-empty -- "$out" 2>/dev/null || true; fi
+}
+made_out=
+if [[ ! -d $out ]]; then made_out=yes; fi
+mkdir -p -- "$folder" || exit 4
+trap drop_empty EXIT
+run_step extract "$folder/ops.json" "$extract" "$model" -o "$folder/ops.json" ${options[@]+"${options[@]}"}
 exit "$worst"

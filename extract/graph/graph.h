@@ -132,6 +132,8 @@ struct model {
     int64_t tensor_count;
     model_dim *dims;
     int dim_count;
+    const char **external; /* the files of external data that the model names, there or not, in order of appearance */
+    size_t external_count;
     const char **warnings; /* one line each */
     size_t warning_count, warning_cap;
     struct model_file *file;   /* for reading constants: read/read.h */

@@ -5,6 +5,7 @@
 
 #include <stdint.h>
 #include <stdlib.h>
+#include <string.h>
 
 /* ---- totals ---- */
 
@@ -63,11 +64,22 @@ void collect_totals(catalog *c, const map *regions) {
 /* ---- parameters ---- */
 
 /* Numbers stored in a weight that is not floating: of a packed one, those it unpacks to. */
-static int64_t stored_parameters(const work *w) {
+static int64_t stored_parameters(const work *w, const tensor *t) {
     const oprec *r = &w->rec;
-    const bool packed = r->kind == OP_GEMM && r->rank == 3 && dtype_get(r->weight_type)->bits < 8;
-    return packed ? checked_mul(r->shape[1], checked_mul(r->shape[2], oprec_int(r, "experts", 1)))
-                  : info_count(w->weight->info);
+    const int bits = dtype_get(r->weight_type)->bits;
+    const bool packed = bits > 0 && bits < 8 && dtype_get(t->info->type)->bits == 8;
+    if (packed && r->kind == OP_GEMM && r->rank == 3 && !r->what) /* the last block of a row may be padded */
+        return checked_mul(r->shape[1], r->shape[2]);
+    return checked_mul(info_count(t->info), packed ? 8 / bits : 1);
+}
+
+/* Weights of their own right beside the main one; scales are floating, zero points are no parameters. */
+static bool is_weight(const work_weight *more) {
+    static const char *const roles[] = {"fc2", "fc3", "positions", "recurrence", "segments"};
+    for (size_t k = 0; k < sizeof roles / sizeof *roles; k++) {
+        if (strcmp(roles[k], more->role) == 0) return dtype_get(more->t->info->type)->cls == DTYPE_CLASS_INT;
+    }
+    return false;
 }
 
 typedef struct parameter_count {
@@ -84,12 +96,17 @@ static int by_weight(const void *a, const void *b) {
 
 static int64_t quantized_parameters(const worklist *list) {
     const arena_mark scratch = arena_save(list->arena);
-    parameter_count *found = arena_array(list->arena, parameter_count, list->count);
-    size_t count = 0;
+    size_t most = 0, count = 0;
+    for (size_t k = 0; k < list->count; k++) most += 1 + (size_t)list->items[k]->more_count;
+    parameter_count *found = arena_array(list->arena, parameter_count, most);
     for (size_t k = 0; k < list->count; k++) {
         const work *w = list->items[k];
         if (!w->weight || dtype_get(w->weight->info->type)->cls != DTYPE_CLASS_INT) continue;
-        found[count++] = (parameter_count){w->weight, stored_parameters(w)};
+        found[count++] = (parameter_count){w->weight, stored_parameters(w, w->weight)};
+        for (int i = 0; i < w->more_count; i++) {
+            if (is_weight(&w->more[i]))
+                found[count++] = (parameter_count){w->more[i].t, stored_parameters(w, w->more[i].t)};
+        }
     }
     qsort(found, count, sizeof *found, by_weight);
     int64_t sum = 0;

@@ -3,6 +3,7 @@
 #include "extract/ops/cost.h"
 
 #include "common/checked.h"
+#include "extract/ops/cost_mask.h"
 #include "extract/read/read.h"
 #include "extract/shape/operators.h"
 
@@ -140,6 +141,9 @@ static tensor *trace_step(const tensor *t, cost_weight *found, bool *reshaped) {
     if (graph_is(n, "Cast") || graph_is(n, "CastLike")) return in;
     if (graph_is(n, "DequantizeLinear") || graph_is_ms(n, "DequantizeLinear")) {
         found->quantized = true;
+        found->scales = n->in_count > 1 ? n->in[1] : NULL;
+        found->zero_points = n->in_count > 2 ? n->in[2] : NULL;
+        found->block_size = graph_attr_int(n, "block_size", 0);
         return in;
     }
     if (!graph_is(n, "Transpose")) return NULL;
@@ -163,7 +167,8 @@ bool cost_trace(const work *w, tensor *t, cost_weight *found) {
     found->quantized = found->quantized || packed;
     const tensor *stored = found->quantized ? found->root : t;
     found->type = cost_type(w, stored);
-    found->bytes = cost_bytes(w, stored);
+    found->bytes = checked_add(cost_bytes(w, stored),
+                               checked_add(cost_bytes(w, found->scales), cost_bytes(w, found->zero_points)));
     return true;
 }
 
@@ -237,6 +242,7 @@ static void cost_inputs(work *w) {
         if (k == 0 || seen[k] != seen[k - 1])
             w->rec.bytes_read = checked_add(w->rec.bytes_read, input_bytes(w, seen[k]));
     }
+    w->rec.bytes_read = checked_sub(w->rec.bytes_read, cost_mask_bytes(w, (int)count, seen, input_bytes));
     arena_rewind(w->arena, scratch);
 }
 
@@ -292,4 +298,6 @@ void cost_set_attention(work *w, const cost_attention *a) {
     const int64_t heads = checked_mul(checked_mul(a->batch, a->heads), checked_add(a->head, v_head));
     r->macs = checked_mul(heads, checked_mul(a->q_len, kv_len));
     r->flops = checked_mul(2, checked_mul(heads, visible_pairs(a->q_len, cap, past, causal)));
+    const bool alone = w->node_count == 1 && graph_is(w->node, "Attention") && w->node->in_count > 3;
+    if (alone && w->node->in[3]) cost_mask_told(w, w->node->in[3], input_bytes(w, w->node->in[3]));
 }

@@ -22,7 +22,9 @@ typedef struct cost_weight {
     bool transposed; /* its last two dimensions are swapped between root and use */
     bool rearranged; /* some other permutation or reshape lies between */
     bool quantized;  /* stored in fewer bits and dequantised on the way */
-    int64_t bytes;   /* as stored */
+    int64_t bytes;   /* as stored, with its scales and zero points */
+    tensor *scales, *zero_points; /* of the DequantizeLinear on the way; NULL where there is none */
+    int64_t block_size;           /* of the scales; 0: one per channel or for all */
 } cost_weight;
 bool cost_trace(const work *w, tensor *t, cost_weight *found); /* false: t is not a constant */
 bool cost_keeps_order(
@@ -61,7 +63,9 @@ const char *cost_what(
     const work *w); /* the operator's detail from the table, or its name in lower case; in the arena */
 /* Text out of an attribute, fit for a record: printable ASCII, cut at 200 characters, in lower case where asked for. */
 const char *cost_text(const work *w, const char *text, bool lower_case);
-bool cost_known(const tensor *t); /* constant, or its values are known */
+double cost_real(double x); /* of single precision: the shortest decimal that means the same, as a double */
+const char *cost_reals(const work *w, int64_t n, const double *x); /* the same of several, as text; in the arena */
+bool cost_known(const tensor *t);                                  /* constant, or its values are known */
 const value *cost_values(
     const work *w, const tensor *t); /* of a small tensor, propagated or read from the file; NULL where not known */
 int64_t cost_product(const int64_t *dims, int from, int to); /* saturating; 1 where empty */

@@ -90,18 +90,23 @@ work *fuse_source(const fuse *f, tensor *t, tensor **root) {
     return NULL;
 }
 
+static fuse_operand operand_kind(const info *other, const info *whole) {
+    int64_t count = info_count(other);
+    if (count == info_count(whole)) return FUSE_OPERAND_FULL;
+    bool columns = whole->rank > 0 && other->rank > 0 && count == whole->dims[whole->rank - 1] &&
+                   other->dims[other->rank - 1] == count;
+    return columns ? FUSE_OPERAND_VECTOR : FUSE_OPERAND_NONE;
+}
+
 fuse_operand fuse_other_operand(const fuse *f, const work *w, const tensor *t) {
-    if (w->node_count != 1 || w->node->in_count != 2 || !w->node->out[0]) return FUSE_OPERAND_NONE;
-    int64_t whole = info_count(w->node->out[0]->info);
+    const node *n = w->node;
+    if (w->node_count != 1 || n->in_count != 2 || !n->out[0] || !n->in[0] || !n->in[1]) return FUSE_OPERAND_NONE;
+    const info *whole = n->out[0]->info;
     for (int k = 0; k < 2; k++) {
-        tensor *root = NULL, *in = w->node->in[k];
-        if (!in) return FUSE_OPERAND_NONE;
-        fuse_source(f, in, &root);
-        if (root == t) {
-            const tensor *other = w->node->in[1 - k];
-            if (!other) return FUSE_OPERAND_NONE;
-            return info_count(other->info) >= whole ? FUSE_OPERAND_FULL : FUSE_OPERAND_SMALL;
-        }
+        tensor *root = NULL;
+        fuse_source(f, n->in[k], &root);
+        if (root == t && info_count(n->in[k]->info) == info_count(whole))
+            return operand_kind(n->in[1 - k]->info, whole);
     }
     return FUSE_OPERAND_NONE;
 }

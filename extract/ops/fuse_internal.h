@@ -13,8 +13,7 @@ typedef struct fuse_candidate {
     const char *pattern;
     work *ops[FUSE_MAX_OPS];
     int op_count;
-    int64_t saved;  /* bytes per occurrence, against its operations one by one */
-    int64_t weight; /* the same against everything spelled out: what candidates at different levels are compared by */
+    int64_t saved; /* bytes per occurrence, against its operations one by one */
     bool selected;
 } fuse_candidate;
 
@@ -40,7 +39,7 @@ int fuse_users(const fuse *f, tensor *t, work **users, int max, int *others);
 work *fuse_source(const fuse *f, tensor *t, tensor **root);
 /* How the operand of elementwise work w that is not `t` (seen through views) compares with the result: as large, or
  * smaller. */
-typedef enum fuse_operand { FUSE_OPERAND_NONE, FUSE_OPERAND_SMALL, FUSE_OPERAND_FULL } fuse_operand;
+typedef enum fuse_operand { FUSE_OPERAND_NONE, FUSE_OPERAND_VECTOR, FUSE_OPERAND_FULL } fuse_operand;
 fuse_operand fuse_other_operand(const fuse *f, const work *w, const tensor *t);
 
 /* ---- fuse_patterns.c: the table, and finding candidates ---- */

@@ -23,9 +23,9 @@ typedef struct fuse_pattern {
 } fuse_pattern;
 
 #define BIAS                                                                                                           \
-    { OP_ELEMENTWISE, "add", FUSE_OPERAND_SMALL, false }
+    { OP_ELEMENTWISE, "add", FUSE_OPERAND_VECTOR, false }
 #define BIAS_OPTIONAL                                                                                                  \
-    { OP_ELEMENTWISE, "add", FUSE_OPERAND_SMALL, true }
+    { OP_ELEMENTWISE, "add", FUSE_OPERAND_VECTOR, true }
 #define RESIDUAL                                                                                                       \
     { OP_ELEMENTWISE, "add", FUSE_OPERAND_FULL, false }
 #define UNARY(names)                                                                                                   \
@@ -58,24 +58,11 @@ static const fuse_pattern patterns[] = {
     {"softmax+mask", false, {UNARY("add|where|mul|div"), {OP_SOFTMAX, NULL, FUSE_OPERAND_NONE, false}}},
 };
 
-/* What an operation that was recognised from parts saves by being one, all the way down. */
-static int64_t inner_saving(const work *w) {
-    int64_t apart = 0;
-    for (int k = 0; k < w->part_count; k++) {
-        const work *p = w->parts[k];
-        apart = checked_add(apart, checked_add(checked_add(p->rec.bytes_read, p->rec.bytes_written), inner_saving(p)));
-    }
-    return w->part_count ? checked_sub(apart, checked_add(w->rec.bytes_read, w->rec.bytes_written)) : 0;
-}
-
 void fuse_add(fuse *f, const fuse_candidate *c) {
     void *items = f->found;
     arena_grow(f->arena, &items, &f->cap, f->count, sizeof *f->found);
     f->found = items;
-    fuse_candidate *kept = &f->found[f->count++];
-    *kept = *c;
-    kept->weight = c->saved;
-    for (int k = 0; k < c->op_count; k++) kept->weight = checked_add(kept->weight, inner_saving(c->ops[k]));
+    f->found[f->count++] = *c;
 }
 
 static bool name_among(const char *name, const char *list) {
@@ -167,7 +154,7 @@ static void match_projections(fuse *f, work *w) {
     for (int k = 0; k < w->node->in_count; k++) {
         tensor *root = NULL, *in = w->node->in[k];
         if (!in || in->is_constant || in->source == TENSOR_INITIALIZER ||
-            info_count(in->info) != w->rec.shape[0] * w->rec.shape[2])
+            info_count(in->info) != checked_mul(w->rec.shape[0], w->rec.shape[2]))
             continue;
         fuse_source(f, in, &root);
         work *users[FUSE_MAX_OPS];
@@ -214,22 +201,36 @@ static void match_pointwise(fuse *f, work *first) {
 
 /* ---- operations recognised from parts ---- */
 
-/* What is one operation already (attention with its mask, a gate, a norm spelled out) is a fusion of its parts. */
-static void match_parts(fuse *f, work *w) {
-    if (w->part_count < 2 || w->rec.kind == OP_UNKNOWN) return;
-    fuse_candidate c = {.pattern = NULL};
-    int64_t apart = 0;
+static const char *parts_pattern(const fuse *f, const work *w) {
+    const oprec *r = &w->rec;
+    const char *name = r->what ? r->what : oprec_kind_name(r->kind);
+    if (r->kind == OP_ATTENTION) return r->mask && strcmp(r->mask, "none") != 0 ? "attention+mask" : "attention";
+    if (oprec_field(r, "quant")) return arena_printf(f->arena, "quantised %s", name);
+    return r->kind == OP_GEMM ? "gemm+transpose" : name;
+}
+
+/* The plain works under w that run, down to the last; false where they are more than a candidate holds. */
+static bool add_parts(fuse_candidate *c, const work *w, int64_t *apart) {
     for (int k = 0; k < w->part_count; k++) {
         work *p = w->parts[k];
         if (p->free) continue;
-        if (c.op_count == FUSE_MAX_OPS) return;
-        c.ops[c.op_count++] = p;
-        apart = checked_add(apart, checked_add(p->rec.bytes_read, p->rec.bytes_written));
+        if (p->part_count) {
+            if (!add_parts(c, p, apart)) return false;
+            continue;
+        }
+        if (c->op_count == FUSE_MAX_OPS) return false;
+        c->ops[c->op_count++] = p;
+        *apart = checked_add(*apart, checked_add(p->rec.bytes_read, p->rec.bytes_written));
     }
-    if (c.op_count < 2) return;
-    bool masked = w->rec.kind == OP_ATTENTION && w->rec.mask && strcmp(w->rec.mask, "none") != 0;
-    c.pattern = w->rec.kind == OP_ATTENTION ? (masked ? "attention+mask" : "attention") : NULL;
-    if (!c.pattern) c.pattern = w->rec.what ? w->rec.what : oprec_kind_name(w->rec.kind);
+    return true;
+}
+
+/* What is one operation already (attention with its mask, a gate, a norm spelled out) is a fusion of its parts. */
+static void match_parts(fuse *f, work *w) {
+    if (w->part_count < 2 || w->rec.kind == OP_UNKNOWN) return;
+    fuse_candidate c = {.pattern = parts_pattern(f, w)};
+    int64_t apart = 0;
+    if (!add_parts(&c, w, &apart) || c.op_count < 2) return;
     c.saved = checked_sub(apart, checked_add(w->rec.bytes_read, w->rec.bytes_written));
     if (c.saved > 0) fuse_add(f, &c);
 }

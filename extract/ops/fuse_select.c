@@ -1,5 +1,7 @@
-/* Choosing among candidates that overlap: the set that saves most bytes while no operation is joined twice. Overlapping
- * candidates form groups; small groups are searched to the end, large ones greedily with improvement. */
+/* Choosing among candidates that overlap: the set that saves most bytes while no operation is joined twice. A
+ * recognised operation and its parts are different operations: joining the parts and joining the whole to its
+ * neighbours add up. Overlapping candidates form groups; small groups are searched to the end, large ones greedily with
+ * improvement. */
 #include "extract/ops/fuse_internal.h"
 
 #include "common/checked.h"
@@ -17,7 +19,6 @@ typedef struct select_group {
     const uint32_t *conflicts; /* by item: the items it overlaps with, as bits; only for exact search */
 } select_group;
 
-/* Leaf operations: a joined work is all of its nodes, so overlap is told by nodes. */
 typedef struct select_state {
     fuse *f;
     size_t *parent;            /* union-find over candidates */
@@ -30,44 +31,52 @@ static size_t root_of(size_t *parent, size_t k) {
     return k;
 }
 
+/* Numbers the operations that occur in candidates, from 0. */
+static size_t number_operations(fuse *f) {
+    size_t count = 0;
+    for (size_t k = 0; k < f->count; k++)
+        for (int o = 0; o < f->found[k].op_count; o++) f->found[k].ops[o]->mark = -1;
+    for (size_t k = 0; k < f->count; k++)
+        for (int o = 0; o < f->found[k].op_count; o++)
+            if (f->found[k].ops[o]->mark < 0) f->found[k].ops[o]->mark = (int64_t)count++;
+    return count;
+}
+
 static void join_groups(select_state *s) {
     for (size_t k = 0; k < s->f->count; k++) {
         const fuse_candidate *c = &s->f->found[k];
-        for (int o = 0; o < c->op_count; o++)
-            for (int n = 0; n < c->ops[o]->node_count; n++) {
-                size_t *seen = &s->first_of[c->ops[o]->nodes[n]->id];
-                if (*seen)
-                    s->parent[root_of(s->parent, k)] = root_of(s->parent, *seen - 1);
-                else
-                    *seen = k + 1;
-            }
+        for (int o = 0; o < c->op_count; o++) {
+            size_t *seen = &s->first_of[c->ops[o]->mark];
+            if (*seen)
+                s->parent[root_of(s->parent, k)] = root_of(s->parent, *seen - 1);
+            else
+                *seen = k + 1;
+        }
     }
 }
 
 static int by_saving(const void *a, const void *b) {
     const fuse_candidate *x = *(fuse_candidate *const *)a, *y = *(fuse_candidate *const *)b;
-    if (x->weight != y->weight) return x->weight < y->weight ? 1 : -1;
+    if (x->saved != y->saved) return x->saved < y->saved ? 1 : -1;
     if (x->op_count != y->op_count) return x->op_count - y->op_count;
     return x < y ? -1 : x > y;
 }
 
-static void cover(select_state *s, fuse_candidate *c, fuse_candidate *by) {
-    for (int o = 0; o < c->op_count; o++)
-        for (int n = 0; n < c->ops[o]->node_count; n++) s->taken_by[c->ops[o]->nodes[n]->id] = by;
+static void cover(select_state *s, const fuse_candidate *c, fuse_candidate *by) {
+    for (int o = 0; o < c->op_count; o++) s->taken_by[c->ops[o]->mark] = by;
 }
 
 /* The selected candidates that overlap with c, each once, up to `max` of them; returns how many there are. */
 static int rivals(const select_state *s, const fuse_candidate *c, fuse_candidate **found, int max) {
     int count = 0;
-    for (int o = 0; o < c->op_count; o++)
-        for (int n = 0; n < c->ops[o]->node_count; n++) {
-            fuse_candidate *by = s->taken_by[c->ops[o]->nodes[n]->id];
-            int k = 0;
-            while (by && k < count && found[k] != by) k++;
-            if (!by || k < count) continue;
-            if (count == max) return count + 1;
-            found[count++] = by;
-        }
+    for (int o = 0; o < c->op_count; o++) {
+        fuse_candidate *by = s->taken_by[c->ops[o]->mark];
+        int k = 0;
+        while (by && k < count && found[k] != by) k++;
+        if (!by || k < count) continue;
+        if (count == max) return count + 1;
+        found[count++] = by;
+    }
     return count;
 }
 
@@ -81,8 +90,8 @@ static void select_greedily(select_state *s, const select_group *g) {
             int count = rivals(s, c, against, FUSE_MAX_OPS);
             if (count > FUSE_MAX_OPS) continue;
             int64_t lost = 0;
-            for (int r = 0; r < count; r++) lost = checked_add(lost, against[r]->weight);
-            if (c->weight <= lost) continue;
+            for (int r = 0; r < count; r++) lost = checked_add(lost, against[r]->saved);
+            if (c->saved <= lost) continue;
             for (int r = 0; r < count; r++) {
                 against[r]->selected = false;
                 cover(s, against[r], NULL);
@@ -106,11 +115,11 @@ static void search(select_search *x, int k, uint32_t set, uint32_t barred, int64
     }
     int64_t rest = saved;
     for (int j = k; j < x->g->count; j++)
-        if (!(barred >> j & 1)) rest = checked_add(rest, x->g->items[j]->weight);
+        if (!(barred >> j & 1)) rest = checked_add(rest, x->g->items[j]->saved);
     if (rest <= x->best) return;
     while (k < x->g->count && (barred >> k & 1)) k++;
     if (k == x->g->count) return;
-    search(x, k + 1, set | 1u << k, barred | x->g->conflicts[k], checked_add(saved, x->g->items[k]->weight));
+    search(x, k + 1, set | 1u << k, barred | x->g->conflicts[k], checked_add(saved, x->g->items[k]->saved));
     search(x, k + 1, set, barred | 1u << k, saved);
 }
 
@@ -132,11 +141,11 @@ static void select_exactly(select_state *s, select_group *g) {
 
 void fuse_select(fuse *f) {
     if (!f->count) return;
-    size_t nodes = (size_t)f->catalog->model->node_count;
+    const size_t operations = number_operations(f);
     select_state s = {.f = f,
                       .parent = arena_array(f->arena, size_t, f->count),
-                      .first_of = arena_array(f->arena, size_t, nodes),
-                      .taken_by = arena_array(f->arena, fuse_candidate *, nodes)};
+                      .first_of = arena_array(f->arena, size_t, operations),
+                      .taken_by = arena_array(f->arena, fuse_candidate *, operations)};
     for (size_t k = 0; k < f->count; k++) s.parent[k] = k;
     join_groups(&s);
     size_t *start = arena_array(f->arena, size_t, f->count + 1);

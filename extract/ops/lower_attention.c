@@ -92,10 +92,16 @@ void lower_attention(work *w) {
     if (mask) set_mask_shape(&a, mask);
     attention_set_cache_bytes(w, (const tensor *const[2]){past, past ? cost_in(w, 5) : NULL},
                               checked_sub(a.kv_len, past ? a.past : 0), a.kv_len);
-    const int64_t left = graph_attr_int(n, "left_window_size", -1);
-    if (left >= 0) a.window = checked_add(left, causal ? 1 : checked_add(graph_attr_int(n, "right_window_size", 0), 1));
+    const int64_t left = graph_attr_int(n, "left_window_size", -1), right = graph_attr_int(n, "right_window_size", -1);
+    if (left >= 0 && (causal || right >= 0)) a.window = checked_add(left, causal ? 1 : checked_add(right, 1));
     cost_set_attention(w, &a);
     if (flex) w->rec.what = "flex";
+    if (!causal && left >= 0) oprec_set_int(&w->rec, "window_left", left);
+    if (!causal && right >= 0) oprec_set_int(&w->rec, "window_right", right);
+    const int64_t precise = graph_attr_int(n, "softmax_precision", 0);
+    if (dtype_known(precise) && (dtype)precise != w->rec.type)
+        oprec_set_text(&w->rec, "softmax_dtype", dtype_get((dtype)precise)->name);
+    if (cost_out(w, 3)) oprec_set_int(&w->rec, "scores_out", 1);
 }
 
 /* ---- com.microsoft ---- */
@@ -202,7 +208,8 @@ static void ms_read_mask(const work *w, const ms_form *f, cost_attention *a) {
     const node *n = w->node;
     const tensor *mask = f->mask >= 0 ? cost_in(w, f->mask) : NULL,
                  *additive = f->additive >= 0 ? cost_in(w, f->additive) : NULL;
-    const bool causal = graph_attr_int(n, "unidirectional", 0) != 0 || strcmp(f->op_type, "GroupQueryAttention") == 0;
+    const bool causal = strcmp(f->op_type, "GroupQueryAttention") == 0 ? graph_attr_int(n, "causal", 1) != 0
+                                                                       : graph_attr_int(n, "unidirectional", 0) != 0;
     const bool lengths = f->packed_tokens || cost_rank(mask) == 1;
     a->mask = causal     ? (mask || additive || lengths ? "causal+padding" : "causal")
               : additive ? "additive"

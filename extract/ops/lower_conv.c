@@ -23,13 +23,13 @@ static void read_ints(const work *w, const char *name, int n, int64_t otherwise,
     for (int k = 0; k < n; k++) out[k] = a && k < a->n && a->ints ? a->ints[k] : otherwise;
 }
 
-/* How much padding an automatic one comes to along one dimension. */
+/* How much padding an automatic one comes to along one dimension; negative where a transposed one adds to its end. */
 static int64_t automatic_total(const conv_dims *c, int k) {
     const int64_t in = cost_dim(c->in, c->first + k), out = cost_dim(c->out, c->first + k);
     const int64_t reach = checked_add(checked_mul(checked_sub(c->kernel[k], 1), c->dilation[k]), 1);
     const int64_t small = c->transposed ? in : out, large = c->transposed ? checked_sub(out, c->extra[k]) : in;
     const int64_t total = checked_sub(checked_add(checked_mul(checked_sub(small, 1), c->stride[k]), reach), large);
-    return total > 0 ? total : 0;
+    return total > 0 || c->transposed ? total : 0;
 }
 
 static void read_pads(const work *w, conv_dims *c) {
@@ -43,7 +43,10 @@ static void read_pads(const work *w, conv_dims *c) {
      */
     const bool more_at_end = c->transposed ? !upper : upper;
     for (int k = 0; k < c->spatial; k++) {
-        const int64_t total = automatic_total(c, k), less = total / 2;
+        int64_t total = automatic_total(c, k);
+        if (total < 0) c->extra[k] = checked_sub(c->extra[k], total); /* larger than the products reach */
+        if (total < 0) total = 0;
+        const int64_t less = total / 2;
         c->pads[k] = more_at_end ? less : total - less;
         c->pads[k + c->spatial] = total - c->pads[k];
     }
@@ -66,6 +69,7 @@ static void conv_set_dims(work *w, conv_dims *c) {
     for (int k = 0; k < n; k++) c->kernel[k] = cost_dim(c->weight, at + k);
     read_ints(w, "strides", n, 1, c->stride);
     read_ints(w, "dilations", n, 1, c->dilation);
+    if (graph_attr(w->node, "dilation") && n > 0) c->dilation[0] = graph_attr_int(w->node, "dilation", 1);
     read_ints(w, "output_padding", n, 0, c->extra);
     read_pads(w, c);
     oprec_set_ints(&w->rec, w->arena, "input", c->in->info->rank, c->in->info->dims);
@@ -100,6 +104,7 @@ static void conv_set_epilogue(work *w, int bias) {
 static void conv_set_kind(work *w) {
     const char *op_type = w->node->op_type;
     if (strcmp(op_type, "DeformConv") == 0) w->rec.what = "deform";
+    if (strcmp(op_type, "DeformConv") == 0 && cost_in(w, 4)) oprec_set_int(&w->rec, "offset_mask", 1);
     if (strcmp(op_type, "CausalConvWithState") == 0) w->rec.what = "causal";
 }
 

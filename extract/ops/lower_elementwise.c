@@ -5,7 +5,9 @@
 #include "common/checked.h"
 #include "extract/ops/cost.h"
 
+#include <float.h>
 #include <inttypes.h>
+#include <math.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -92,6 +94,44 @@ static void set_inputs(work *w, const tensor *out) {
                                  : arena_strndup(w->arena, text, used));
 }
 
+/* x * sigmoid(alpha * x) by all its names. */
+static void name_gate(work *w, double alpha) {
+    const bool quick = (float)alpha == 1.702F, plain = alpha == 1;
+    w->rec.what = plain ? "silu" : quick ? "quickgelu" : "swish";
+    if (!plain && !quick) oprec_set_real(&w->rec, "alpha", cost_real(alpha));
+}
+
+/* What else a node's name leaves open. Returns the operations per element. */
+static double set_form(work *w) {
+    const node *n = w->node;
+    if (strcmp(n->op_type, "Swish") == 0) name_gate(w, graph_attr_float(n, "alpha", 1));
+    if (strcmp(n->op_type, "QuickGelu") == 0) name_gate(w, graph_attr_float(n, "alpha", 1.702));
+    const bool tanh_form = strcmp(n->op_type, "Gelu") == 0
+                               ? strcmp(graph_attr_string(n, "approximate", "none"), "tanh") == 0
+                               : strcmp(n->op_type, "FastGelu") == 0 && !cost_in(w, 1);
+    if (!tanh_form) return n->def->cost;
+    w->rec.what = "gelu_tanh";
+    return 16;
+}
+
+static void set_number(work *w, const char *name, const tensor *t) {
+    const value *known = cost_values(w, t);
+    if (known && known->n == 1) oprec_set_real(&w->rec, name, cost_real(value_at(known, 0)));
+}
+
+/* The bounds of a Clip, attributes up to opset 10 and inputs since, and the exponent of a Pow: numbers that decide what
+ * kernel does it. */
+static void set_numbers(work *w) {
+    const node *n = w->node;
+    if (strcmp(n->op_type, "Pow") == 0) set_number(w, "exponent", cost_in(w, 1));
+    if (strcmp(n->op_type, "Clip") != 0) return;
+    const attr *low = graph_attr(n, "min"), *high = graph_attr(n, "max");
+    if (low && isfinite(low->f) && (float)low->f > -FLT_MAX) oprec_set_real(&w->rec, "min", cost_real(low->f));
+    if (high && isfinite(high->f) && (float)high->f < FLT_MAX) oprec_set_real(&w->rec, "max", cost_real(high->f));
+    set_number(w, "min", cost_in(w, 1));
+    set_number(w, "max", cost_in(w, 2));
+}
+
 void lower_elementwise(work *w) {
     const node *n = w->node;
     const tensor *in = cost_in(w, strcmp(n->op_type, "Where") == 0 ? 1 : 0), *out = cost_out(w, 0);
@@ -102,5 +142,6 @@ void lower_elementwise(work *w) {
     cost_boundary(w);
     if (!cost_shaped(out)) return;
     set_inputs(w, out);
-    w->rec.flops = checked_from_double((double)info_count(out->info) * n->def->cost);
+    set_numbers(w);
+    w->rec.flops = checked_from_double((double)info_count(out->info) * set_form(w));
 }

@@ -116,10 +116,14 @@ static const char *bias_kind(const tensor *bias, int64_t m, int64_t n) {
 static void gemm_set_epilogue(work *w, int bias_slot, bool bias_is_row) {
     const node *n = w->node;
     const tensor *bias = bias_slot >= 0 ? cost_in(w, bias_slot) : NULL;
-    const double alpha = graph_attr_float(n, "alpha", 1), beta = graph_attr_float(n, "beta", 1);
-    if (alpha != 1) oprec_set_real(&w->rec, "alpha", alpha);
+    const double alpha = graph_attr_float(n, "alpha", 1),
+                 beta = graph_attr_float(n, "beta", strcmp(n->op_type, "GemmFloat8") == 0 ? 0 : 1);
+    if (alpha != 1) oprec_set_real(&w->rec, "alpha", cost_real(alpha));
     if (bias) oprec_set_text(&w->rec, "bias", bias_is_row ? "n" : bias_kind(bias, w->rec.shape[0], w->rec.shape[1]));
-    if (bias && beta != 1) oprec_set_real(&w->rec, "beta", beta);
+    if (bias && beta != 1) oprec_set_real(&w->rec, "beta", cost_real(beta));
+    const bool dynamic = strcmp(n->op_type, "DynamicQuantizeMatMul") == 0,
+               integer = strcmp(n->op_type, "MatMulIntegerToFloat") == 0;
+    if (dynamic || integer) oprec_set_text(&w->rec, "quant", "dynamic");
     const char *activation = graph_attr_string(n, "activation", "");
     if (strcmp(n->op_type, "GemmFastGelu") == 0) activation = "fastgelu";
     if (!*activation) return;
@@ -189,6 +193,8 @@ void lower_matmul_nbits(work *w) {
     const int64_t block = graph_attr_int(n, "block_size", 0);
     if (block > 0) oprec_set_int(&w->rec, "block_size", block);
     if (strcmp(n->op_type, "MatMulNBits") == 0 && cost_in(w, 3)) oprec_set_int(&w->rec, "zero_points", 1);
+    if (strcmp(n->op_type, "MatMulNBits") == 0 && cost_in(w, 4)) oprec_set_int(&w->rec, "group_index", 1);
+    if (strcmp(n->op_type, "MatMulBnb4") == 0 && graph_attr_int(n, "transB", 1) == 0) w->rec.layout = "nn";
     if (!cost_shaped(in) || cost_rank(in) < 1) return;
     const int64_t k = graph_attr_int(n, "K", cost_dim(in, -1)), cols = graph_attr_int(n, "N", cost_dim(out, -1));
     gemm_set_shape(w, cost_product(in->info->dims, 0, in->info->rank - 1), cols, k);

@@ -46,6 +46,8 @@ void lower_moe(work *w) {
     oprec_set_int(&w->rec, "experts", experts);
     oprec_set_int(&w->rec, "top_k", top_k);
     oprec_set_text(&w->rec, "activation", cost_text(w, graph_attr_string(n, "activation_type", "relu"), true));
+    if (cost_in(w, packed ? 4 : 3)) oprec_set_int(&w->rec, "bias", 1);
+    if (cost_in(w, slots[2])) oprec_set_int(&w->rec, "gated", 1); /* a third matrix beside the first */
     w->rec.macs = share(weights, rows, experts);
     w->rec.flops = checked_mul(2, w->rec.macs);
     const int64_t used = rows < experts ? rows : experts;

@@ -82,20 +82,69 @@ static int64_t bytes_out(const work *w) {
     return bytes;
 }
 
+/* How the axis is cut, where the pieces are not all alike. */
+static void move_set_sizes(work *w, int count, tensor *const *pieces) {
+    enum { MOST = 64 };
+    int64_t sizes[MOST];
+    const int64_t axis = oprec_int(&w->rec, "axis", 0);
+    bool alike = true;
+    if (count < 2 || count > MOST) return;
+    for (int k = 0; k < count; k++) {
+        if (!cost_shaped(pieces[k])) return;
+        sizes[k] = cost_dim(pieces[k], (int)axis);
+        alike = alike && sizes[k] == sizes[0];
+    }
+    if (!alike) oprec_set_ints(&w->rec, w->arena, "sizes", count, sizes);
+}
+
+/* Whole numbers that came as an attribute, or as an input since; written unless all are `customary`. */
+static void move_set_ints(work *w, const char *field, const char *name, int slot, int64_t customary) {
+    int64_t x[2 * INFO_MAX_RANK];
+    const attr *given = graph_attr(w->node, name);
+    const value *known = given ? NULL : cost_values(w, cost_in(w, slot));
+    const int64_t n = given ? given->n : known ? known->n : 0;
+    bool told = false;
+    if (n < 1 || n > 2 * INFO_MAX_RANK || (given && !given->ints)) return;
+    for (int64_t k = 0; k < n; k++) {
+        x[k] = given ? given->ints[k] : checked_from_double(value_at(known, k));
+        told = told || x[k] != customary;
+    }
+    if (told) oprec_set_ints(&w->rec, w->arena, field, (int)n, x);
+}
+
 static void move_set_inputs(work *w, const char *op_type) {
-    const tensor *in = cost_in(w, 0);
+    const node *n = w->node;
     if (strcmp(op_type, "Concat") == 0 || strcmp(op_type, "QLinearConcat") == 0)
-        oprec_set_int(&w->rec, "inputs", w->node->in_count);
-    if (strcmp(op_type, "Split") == 0) oprec_set_int(&w->rec, "outputs", w->node->out_count);
-    if (strcmp(op_type, "Split") == 0) cost_set_shape(w, in);
-    if (strcmp(op_type, "Trilu") == 0) oprec_set_int(&w->rec, "upper", graph_attr_int(w->node, "upper", 1));
+        oprec_set_int(&w->rec, "inputs", n->in_count);
+    if (strcmp(op_type, "Concat") == 0) move_set_sizes(w, n->in_count, n->in);
+    if (strcmp(op_type, "Split") == 0) {
+        oprec_set_int(&w->rec, "outputs", n->out_count);
+        move_set_sizes(w, n->out_count, n->out);
+        cost_set_shape(w, cost_in(w, 0));
+    }
+    if (strcmp(op_type, "Slice") == 0 && cost_in(w, 4)) {
+        move_set_ints(w, "steps", "steps", 4, 1);
+        if (oprec_field(&w->rec, "steps")) move_set_ints(w, "axes", "axes", 3, -INT64_MAX);
+    }
+    if (strcmp(op_type, "Pad") == 0) {
+        move_set_ints(w, "pads", "pads", 1, 0);
+        move_set_ints(w, "axes", "axes", 3, -INT64_MAX);
+    }
+    if (strcmp(op_type, "Col2Im") == 0) move_set_ints(w, "kernel", "block_shape", 2, -INT64_MAX);
+    if (strcmp(op_type, "Trilu") == 0) {
+        const value *diagonal = cost_values(w, cost_in(w, 1));
+        oprec_set_int(&w->rec, "upper", graph_attr_int(n, "upper", 1));
+        if (diagonal && diagonal->n == 1 && value_at(diagonal, 0) != 0)
+            oprec_set_int(&w->rec, "diagonal", checked_from_double(value_at(diagonal, 0)));
+    }
 }
 
 /* The axis counted from the front, as the record has it. */
 static void move_set_axis(work *w, const char *name) {
     const attr *given = graph_attr(w->node, name);
+    if (!given && strcmp(w->node->op_type, "Compress") == 0) return; /* of the flattened tensor */
     const tensor *shaped = cost_shaped(cost_out(w, 0)) ? cost_out(w, 0) : cost_in(w, 0);
-    int64_t axis = given ? given->i : 0;
+    int64_t axis = given ? given->i : strcmp(w->node->op_type, "OneHot") == 0 ? -1 : 0;
     if (axis < 0) axis += cost_rank(shaped) > 0 ? cost_rank(shaped) : 0;
     oprec_set_int(&w->rec, "axis", axis);
 }
@@ -142,7 +191,10 @@ void lower_move(work *w) {
     for (size_t k = 0; k < sizeof moves / sizeof *moves; k++) {
         if (strcmp(moves[k].op_type, op_type) != 0) continue;
         if (moves[k].reads == READS_FIRST) w->rec.bytes_read = cost_bytes(w, in);
-        if (moves[k].reads == READS_OUTPUT) w->rec.bytes_read = w->rec.bytes_written;
+        if (moves[k].reads == READS_OUTPUT) {
+            const int64_t whole = cost_bytes(w, in);
+            w->rec.bytes_read = w->rec.bytes_written < whole ? w->rec.bytes_written : whole;
+        }
         if (moves[k].reads == READS_NOTHING) w->rec.bytes_read = 0;
         if (moves[k].from_input && cost_shaped(in))
             oprec_set_ints(&w->rec, w->arena, "input", in->info->rank, in->info->dims);

@@ -57,6 +57,7 @@ static void norm_groups(work *w, const char *what, int64_t groups, bool channels
     const int64_t rows = checked_mul(batch, groups > 0 ? groups : 1);
     cost_set_rows(w, OP_NORM, what, rows, rows > 0 ? all / rows : 0, per_element);
     oprec_set_int(&w->rec, "channels", cost_dim(in, channels_last ? -1 : 1));
+    if (cost_in(w, 2)) oprec_set_int(&w->rec, "bias", 1);
     if (channels_last) w->rec.layout = "nhwc";
 }
 
@@ -66,6 +67,7 @@ static void norm_group_ms(work *w) {
                 COST_LAYER_NORM + (skip ? 1 : 0));
     if (graph_attr_int(w->node, "activation", 0)) oprec_set_text(&w->rec, "activation", "silu");
     if (skip) oprec_set_int(&w->rec, "residual", 1);
+    if (skip && cost_in(w, 4)) oprec_set_int(&w->rec, "input_bias", 1);
     if (skip && cost_out(w, 1)) oprec_set_int(&w->rec, "residual_out", 1);
     norm_set_weight(w, 1);
 }
@@ -80,8 +82,14 @@ static void norm_over_axes(work *w, const char *what, const bool *reduced) {
             rows = checked_mul(rows, in->info->dims[k]);
     }
     cost_set_rows(w, OP_NORM, what, rows, cols, strcmp(what, "lp") == 0 ? 4 : 6);
-    if (in->info->rank < 1 || !reduced[in->info->rank - 1])
-        oprec_set_ints(&w->rec, w->arena, "input", in->info->rank, in->info->dims);
+    int64_t axes[INFO_MAX_RANK];
+    int count = 0;
+    for (int k = 0; k < in->info->rank; k++) {
+        if (reduced[k]) axes[count++] = k;
+    }
+    if (count > 0 && axes[0] == in->info->rank - count) return;
+    oprec_set_ints(&w->rec, w->arena, "input", in->info->rank, in->info->dims);
+    oprec_set_ints(&w->rec, w->arena, "axes", count, axes);
 }
 
 static void norm_lp(work *w) {
@@ -116,7 +124,7 @@ static void norm_lrn(work *w) {
 static void norm_batch(work *w) {
     const bool training = graph_attr_int(w->node, "training_mode", 0) != 0;
     norm_groups(w, "batch", cost_dim(cost_in(w, 0), 1), false, training ? COST_LAYER_NORM : COST_BATCH_NORM);
-    if (training) oprec_set_int(&w->rec, "training", 1);
+    if (training) oprec_set_int(&w->rec, "training", 1); /* statistics of the batch itself */
     norm_set_weight(w, 1);
 }
 

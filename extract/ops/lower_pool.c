@@ -4,6 +4,7 @@
 #include "common/checked.h"
 #include "extract/ops/cost.h"
 
+#include <math.h>
 #include <string.h>
 
 static const char *pool_what(const char *op_type) {
@@ -51,6 +52,13 @@ static void pool_set_window(work *w, const tensor *in, const tensor *out, int n,
     w->rec.flops = checked_mul(info_count(out->info), cost_product(size, 0, n));
 }
 
+/* How places of the output lie in the input. Before opset `since` there was no attribute, and `older` was meant. */
+static void pool_set_coordinates(work *w, const char *customary, int64_t since, const char *older) {
+    const char *given =
+        graph_attr_string(w->node, "coordinate_transformation_mode", w->node->opset < since ? older : customary);
+    if (strcmp(given, customary) != 0) oprec_set_text(&w->rec, "coordinates", cost_text(w, given, true));
+}
+
 void lower_pool(work *w) {
     const tensor *in = cost_in(w, 0), *out = cost_out(w, 0);
     const bool last = pool_is_last(w->node), regions = strstr(w->node->op_type, "Roi") != NULL;
@@ -63,17 +71,53 @@ void lower_pool(work *w) {
     const int rank = cost_rank(in);
     if (rank < 2 || cost_rank(out) != rank) return;
     oprec_set_ints(&w->rec, w->arena, "input", rank, in->info->dims);
+    if (strcmp(w->node->op_type, "MaxPool") == 0 && cost_out(w, 1)) oprec_set_int(&w->rec, "indices_out", 1);
+    if (strcmp(w->node->op_type, "RoiAlign") == 0) pool_set_coordinates(w, "half_pixel", 16, "output_half_pixel");
     if (regions)
         w->rec.flops = checked_mul(info_count(out->info), 32);
     else if (rank <= INFO_MAX_RANK)
         pool_set_window(w, in, out, rank - 2, last ? 1 : 2);
 }
 
+/* The mode under one name: some operators count the dimensions in it. */
+static const char *resize_mode(const node *n) {
+    const bool samples = strcmp(n->op_type, "GridSample") == 0 || strcmp(n->op_type, "CropAndResize") == 0;
+    const char *mode = graph_attr_string(n, "mode", samples ? "linear" : "nearest");
+    if (strcmp(mode, "bilinear") == 0) return "linear";
+    return strcmp(mode, "bicubic") == 0 ? "cubic" : mode;
+}
+
+/* Scales that are not the ratio of both sizes: they decide which elements are mixed. */
+static void resize_set_scales(work *w, const tensor *in, const tensor *out) {
+    const value *given = cost_values(w, cost_in(w, w->node->in_count > 2 ? 2 : 1));
+    const int rank = in->info->rank;
+    double scales[INFO_MAX_RANK];
+    bool told = false;
+    if (!given || given->n != rank || rank > INFO_MAX_RANK || cost_rank(out) != rank) return;
+    for (int k = 0; k < rank; k++) {
+        const int64_t from = in->info->dims[k], to = out->info->dims[k];
+        scales[k] = value_at(given, k);
+        told = told || (from > 0 && fabs(scales[k] - (double)to / (double)from) > 1e-6 * scales[k]);
+    }
+    if (told) oprec_set_text(&w->rec, "scales", cost_reals(w, rank, scales));
+}
+
+/* Upsample, and Resize up to opset 10, had no attribute for either: as later called asymmetric and floor. */
+static void resize_set_form(work *w, const tensor *in, const tensor *out, bool nearest) {
+    const node *n = w->node;
+    const bool up = strcmp(n->op_type, "Upsample") == 0;
+    if (!up && strcmp(n->op_type, "Resize") != 0) return;
+    const char *rounding = graph_attr_string(n, "nearest_mode", up || n->opset < 11 ? "floor" : "round_prefer_floor");
+    pool_set_coordinates(w, "half_pixel", up ? INT64_MAX : 11, "asymmetric");
+    if (nearest && strcmp(rounding, "round_prefer_floor") != 0)
+        oprec_set_text(&w->rec, "rounding", cost_text(w, rounding, true));
+    resize_set_scales(w, in, out);
+}
+
 /* Each output is mixed from 2 neighbours along every dimension of space (4 for cubic), or copied from the nearest. */
 void lower_resize(work *w) {
     const tensor *in = cost_in(w, 0), *out = cost_out(w, 0);
-    const char *mode =
-        graph_attr_string(w->node, "mode", strcmp(w->node->op_type, "GridSample") == 0 ? "linear" : "nearest");
+    const char *mode = resize_mode(w->node);
     const bool nearest = strcmp(mode, "nearest") == 0;
     w->rec.kind = OP_POOL;
     w->rec.what = cost_what(w);
@@ -83,6 +127,7 @@ void lower_resize(work *w) {
     cost_boundary(w);
     if (!cost_shaped(in) || !cost_shaped(out)) return;
     oprec_set_ints(&w->rec, w->arena, "input", in->info->rank, in->info->dims);
+    resize_set_form(w, in, out, nearest);
     int64_t taps = 1;
     for (int k = 0; k < in->info->rank && k < out->info->rank && !nearest; k++) {
         if (in->info->dims[k] != out->info->dims[k]) taps = checked_mul(taps, strstr(mode, "cubic") ? 4 : 2);

@@ -9,7 +9,50 @@
 static const struct {
     const char *op_type, *what;
     int gates;
-} cells[] = {{"DynamicQuantizeLSTM", "lstm", 4}, {"GRU", "gru", 3}, {"LSTM", "lstm", 4}, {"RNN", "rnn", 1}};
+    const char *activations; /* of one direction */
+} cells[] = {{"DynamicQuantizeLSTM", "lstm", 4, "sigmoid,tanh,tanh"},
+             {"GRU", "gru", 3, "sigmoid,tanh"},
+             {"LSTM", "lstm", 4, "sigmoid,tanh,tanh"},
+             {"RNN", "rnn", 1, "tanh"}};
+
+static const char *join_names(const work *w, const attr *a) {
+    enum { MOST = 8 };
+    const char *text = "";
+    for (int64_t k = 0; k < a->n && k < MOST; k++)
+        text = arena_printf(w->arena, "%s%s%s", text, k ? "," : "", cost_text(w, a->strings[k], true));
+    return text;
+}
+
+static void recurrent_set_activations(work *w, const char *customary, int64_t directions) {
+    const node *n = w->node;
+    const attr *names = graph_attr(n, "activations"), *alpha = graph_attr(n, "activation_alpha"),
+               *beta = graph_attr(n, "activation_beta"), *clip = graph_attr(n, "clip");
+    if (names && names->strings && names->n > 0) {
+        const char *given = join_names(w, names), *twice = arena_printf(w->arena, "%s,%s", customary, customary);
+        if (strcmp(given, directions == 2 ? twice : customary) != 0) oprec_set_text(&w->rec, "activations", given);
+    }
+    if (alpha && alpha->floats && alpha->n > 0)
+        oprec_set_text(&w->rec, "activation_alpha", cost_reals(w, alpha->n, alpha->floats));
+    if (beta && beta->floats && beta->n > 0)
+        oprec_set_text(&w->rec, "activation_beta", cost_reals(w, beta->n, beta->floats));
+    if (clip && clip->f > 0) oprec_set_real(&w->rec, "clip", cost_real(clip->f));
+}
+
+/* What goes in and out beside X, W and R: other inputs and outputs are other work. */
+static void recurrent_set_operands(work *w, const char *what) {
+    static const char *const outs[] = {"y", "y_h", "y_c"};
+    const bool lstm = strcmp(what, "lstm") == 0;
+    const char *returns = "";
+    if (cost_in(w, 3)) oprec_set_int(&w->rec, "bias", 1);
+    if (cost_in(w, 4)) oprec_set_int(&w->rec, "lengths", 1);
+    if (cost_in(w, 5) || (lstm && cost_in(w, 6))) oprec_set_int(&w->rec, "initial_state", 1);
+    if (lstm && cost_in(w, 7)) oprec_set_int(&w->rec, "peephole", 1);
+    for (int k = 0; k < 3; k++) {
+        if (cost_out(w, k)) returns = arena_printf(w->arena, "%s%s%s", returns, *returns ? "," : "", outs[k]);
+    }
+    oprec_set_text(&w->rec, "returns", returns);
+    if (strcmp(w->node->op_type, "DynamicQuantizeLSTM") == 0) oprec_set_text(&w->rec, "quant", "dynamic");
+}
 
 /* X is [steps, batch, input] (batch first where layout is 1); R is [directions, gates * hidden, hidden], transposed in
  * the dynamically quantised one. */
@@ -17,12 +60,14 @@ void lower_recurrent(work *w) {
     enum { POINTWISE = 12 }; /* operations per gate and hidden unit beside the products */
     const node *n = w->node;
     const tensor *in = cost_in(w, 0), *input_weight = cost_in(w, 1);
+    const char *activations = "";
     int gates = 1;
     w->rec.kind = OP_RECURRENT;
     for (size_t k = 0; k < sizeof cells / sizeof *cells; k++) {
         if (strcmp(cells[k].op_type, n->op_type) != 0) continue;
         w->rec.what = cells[k].what;
         gates = cells[k].gates;
+        activations = cells[k].activations;
     }
     cost_set_types(w, in, in);
     cost_boundary(w);
@@ -42,6 +87,9 @@ void lower_recurrent(work *w) {
                               hidden};
     oprec_set_shape(&w->rec, w->arena, 4, shape);
     if (directions != 1) oprec_set_int(&w->rec, "directions", directions);
+    if (strcmp(direction, "reverse") == 0) oprec_set_text(&w->rec, "direction", "reverse");
+    recurrent_set_activations(w, activations, directions);
+    recurrent_set_operands(w, w->rec.what ? w->rec.what : "");
     if (batch_first) oprec_set_text(&w->rec, "order", "batch_first");
     const int64_t cells_run =
         checked_mul(checked_mul(shape[0], shape[1]), checked_mul(directions, checked_mul(hidden, gates)));

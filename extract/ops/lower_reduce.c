@@ -74,6 +74,33 @@ static double log2_of(int64_t n) {
     return steps > 0 ? steps : 1;
 }
 
+/* The dimension that a search or transform goes along, counted from the front; the last one is not written. */
+static void other_set_axis(work *w, int rank) {
+    const node *n = w->node;
+    const bool dft = strcmp(n->op_type, "DFT") == 0;
+    const value *given = dft && n->opset >= 20 ? cost_values(w, cost_in(w, 2)) : NULL;
+    if (!dft && strcmp(n->op_type, "TopK") != 0) return;
+    int64_t axis = given && given->n == 1 ? checked_from_double(value_at(given, 0))
+                                          : graph_attr_int(n, "axis",
+                                                           !dft             ? -1
+                                                           : n->opset >= 20 ? -2
+                                                                            : 1);
+    if (axis < 0) axis += rank;
+    const int64_t customary = dft ? rank - 2 : rank - 1;
+    if (axis != customary) oprec_set_int(&w->rec, "axis", axis);
+}
+
+static void other_set_frames(work *w) {
+    if (strcmp(w->node->op_type, "STFT") != 0) return;
+    static const char *const names[] = {NULL, "frame_step", NULL, "frame_length"};
+    for (int k = 1; k < 4; k += 2) {
+        const value *known = cost_values(w, cost_in(w, k));
+        if (known && known->n == 1) oprec_set_int(&w->rec, names[k], checked_from_double(value_at(known, 0)));
+    }
+    const tensor *window = cost_in(w, 2);
+    if (cost_rank(window) == 1) oprec_set_int(&w->rec, "window_length", cost_dim(window, 0));
+}
+
 /* Operations per element of input for what fits no other kind. Zero: it only moves (strings, images). `by_row`
  * multiplies with the logarithm of the row's length (transforms, sorting) or with the length itself (determinants). */
 typedef enum other_row { ROW_NONE, ROW_LOG, ROW_LENGTH } other_row;
@@ -103,6 +130,8 @@ void lower_other(work *w) {
     cost_set_shape(w, out);
     if (!in || !cost_shaped(in)) return;
     oprec_set_ints(&w->rec, w->arena, "input", in->info->rank, in->info->dims);
+    other_set_axis(w, in->info->rank);
+    other_set_frames(w);
     if (w->rec.kind == OP_MOVE) return;
     double each = 1;
     for (size_t k = 0; k < sizeof others / sizeof *others; k++) {

@@ -108,14 +108,21 @@ static bool take_pair(mask_query *s, mask_found *f, int lead, int64_t q, int64_t
     return f->visible || f->causal;
 }
 
+/* How many leads there are to try: one where nothing stands before the pair's dimensions. */
+static int count_leads(const mask_query *s) {
+    for (int i = 0; i < s->count; i++) {
+        const info *x = s->terms[i].t->info;
+        for (int k = 0; k + 2 < x->rank; k++) {
+            if (x->dims[k] > 1) return 3;
+        }
+    }
+    return 1;
+}
+
 static bool sample(mask_query *s, mask_found *f) {
     int64_t queries[MASK_GRID], keys[MASK_KEYS];
     int query_count = make_grid(s->q_len, queries);
-    int leads = 1;
-    for (int i = 0; i < s->count; i++) {
-        const info *x = s->terms[i].t->info;
-        for (int k = 0; k + 2 < x->rank; k++) leads = x->dims[k] > 1 ? 3 : leads;
-    }
+    int leads = count_leads(s);
     *f = (mask_found){.visible = true, .causal = true, .hidden_from = INT64_MAX, .visible_to = 0};
     for (int lead = 0; lead < leads; lead++) {
         for (int i = 0; i < query_count; i++) {
@@ -180,18 +187,59 @@ static const mask_entry *cached(const mask_cache *cache, const mask_query *s) {
     return NULL;
 }
 
-/* What an input that hides nothing holds is not known: a mask of ones, or an addend of zeros, or flags of what to hide.
- */
+/* With integer inputs taken to be `length`, the keys from length + offset on are hidden from every query that is itself
+ * inside the sequence, and no other. */
+static bool hides_from(mask_query *s, int64_t length, int64_t offset, int leads) {
+    int64_t queries[MASK_GRID], keys[MASK_KEYS];
+    int64_t end = length + offset;
+    int query_count = make_grid(s->q_len, queries), key_count = make_grid(s->kv_len, keys);
+    for (int64_t k = end - 1; k <= end + 1; k++) key_count = add_position(keys, key_count, k, s->kv_len);
+    s->eval.int_input = (double)length;
+    for (int i = 0; i < leads * query_count; i++) {
+        int64_t q = queries[i % query_count];
+        if (q >= end && s->q_len == s->kv_len) continue; /* what becomes of padding is nobody's concern */
+        for (int k = 0; k < key_count; k++) {
+            if (pair_at(s, i / query_count, q, keys[k]) != (keys[k] < end ? PAIR_VISIBLE : PAIR_HIDDEN)) return false;
+        }
+    }
+    return true;
+}
+
+/* One number per sequence, an integer input, says how many of its keys count (or which is the last that does). */
+static bool is_lengths(mask_query *s) {
+    const tensor *given = s->eval.asked;
+    int64_t sequences = 1;
+    if (!given || s->kv_len < 3 || given->info->type == DTYPE_BOOL || !info_shaped(given->info) ||
+        dtype_get(given->info->type)->cls != DTYPE_CLASS_INT)
+        return false;
+    for (int i = 0; i < s->count; i++) {
+        const info *x = s->terms[i].t->info;
+        if (x->rank > 2 && x->dims[0] > sequences) sequences = x->dims[0];
+    }
+    if (info_count(given->info) < 1 || info_count(given->info) > sequences) return false;
+    const int64_t probes[] = {1, s->kv_len / 2, s->kv_len - 2, s->kv_len - 1};
+    for (int64_t offset = 0; offset < 2; offset++) {
+        bool all = true;
+        for (int k = 0; all && k < 4; k++) all = hides_from(s, probes[k], offset, count_leads(s));
+        if (all) return !s->eval.asked_several;
+    }
+    return false;
+}
+
+/* What an input that hides nothing holds is not known: a mask of ones, or an addend of zeros, or flags of what to hide,
+ * or the lengths of sequences that are all in use. */
 static mask_verdict evaluate(mask_cache *cache, mask_query *s) {
-    static const double guesses[][2] = {{1, 1}, {1, 0}, {0, 0}};
+    const double guesses[][2] = {{1, 1}, {1, 0}, {0, 0}, {(double)s->kv_len, 0}};
     mask_verdict v = {.kind = "additive"};
     s->eval.steps = cache->steps_left < MASK_STEPS_MASK ? cache->steps_left : MASK_STEPS_MASK;
     int64_t before = s->eval.steps;
-    for (int k = 0; k < 3; k++) {
+    for (int k = 0; k < 4; k++) {
         if (try_inputs(s, guesses[k][0], guesses[k][1], &v)) break;
         v = (mask_verdict){.kind = "additive"};
         if (!s->depends) break; /* other inputs would change nothing */
     }
+    if (strcmp(v.kind, "additive") == 0 && !s->eval.asked_several && is_lengths(s))
+        v = (mask_verdict){.kind = "lengths", .lengths = s->eval.asked};
     cache->steps_left -= before - (s->eval.steps > 0 ? s->eval.steps : 0);
     return v;
 }

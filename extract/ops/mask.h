@@ -14,7 +14,7 @@ typedef enum mask_form {
 } mask_form;
 
 typedef struct mask_term {
-    const tensor *t; /* broadcasts to [..., q_len, kv_len] */
+    tensor *t; /* broadcasts to [..., q_len, kv_len] */
     mask_form form;
     bool turned; /* its last two dimensions are [kv_len, q_len] */
 } mask_term;
@@ -22,8 +22,9 @@ typedef struct mask_term {
 enum { MASK_MAX_TERMS = 4, MASK_CACHE_SIZE = 16 };
 
 typedef struct mask_verdict {
-    const char *kind; /* none, causal, additive, causal+padding */
-    int64_t window;   /* a causal mask that shows each query at most so many keys; 0: all before it */
+    const char *kind;      /* none, causal, additive, causal+padding, lengths */
+    int64_t window;        /* a causal mask that shows each query at most so many keys; 0: all before it */
+    const tensor *lengths; /* the model's input that says how many keys of each sequence count; else NULL */
 } mask_verdict;
 
 typedef struct mask_entry {

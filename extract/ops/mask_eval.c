@@ -71,11 +71,13 @@ const int64_t *mask_eval_ints(mask_eval *e, const tensor *t, int64_t *n) {
     return v->i;
 }
 
-static bool input_value(const mask_eval *e, const tensor *t, mask_number *out) {
+static bool input_value(mask_eval *e, const tensor *t, mask_number *out) {
     const dtype_info *type = dtype_get(t->info->type);
     if (type->cls != DTYPE_CLASS_INT && type->cls != DTYPE_CLASS_FLOAT) return false;
     out->x = type->cls == DTYPE_CLASS_INT ? e->int_input : e->float_input;
     out->depends = true;
+    if (!e->asked) e->asked = t;
+    if (e->asked != t) e->asked_several = true;
     return true;
 }
 

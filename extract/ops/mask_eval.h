@@ -20,9 +20,11 @@ enum {
 
 typedef struct mask_eval {
     model *m;
-    int64_t steps;      /* left; evaluation fails at 0 */
-    double int_input;   /* what integer and boolean inputs of the model are taken to hold */
-    double float_input; /* and floating ones */
+    int64_t steps;       /* left; evaluation fails at 0 */
+    double int_input;    /* what integer and boolean inputs of the model are taken to hold */
+    double float_input;  /* and floating ones */
+    const tensor *asked; /* the first input of the model that had a say; NULL: none so far */
+    bool asked_several;  /* and others had */
     const tensor *read[MASK_EVAL_CONSTANTS];
     const value *values[MASK_EVAL_CONSTANTS];
     int read_count;

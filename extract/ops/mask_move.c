@@ -1,6 +1,8 @@
 /* Operators that only move elements about: which element of an input stands at a given place of the output. */
 #include "extract/ops/mask_eval.h"
 
+#include "common/checked.h"
+
 #include <stdlib.h>
 #include <string.h>
 
@@ -175,6 +177,35 @@ static bool move_gather_nd(mask_eval *e, const node *n, const tensor *t, int64_t
     return true;
 }
 
+/* Exporters spell an assignment to a slice as a scatter whose indices count through all positions in order. An element
+ * is looked for where it stands then; other orders are not followed. */
+static bool move_scatter_nd(mask_eval *e, const node *n, const tensor *t, int64_t index, int depth, mask_number *out) {
+    const tensor *indices = input(n, 1), *updates = input(n, 2);
+    int64_t pos[MASK_EVAL_MAX_RANK], positions = 1, inner = 1, tuple = 0, at;
+    int rank = t->info->rank, own = mask_eval_rank(indices);
+    bool depends = false;
+    if (own < 1 || mask_eval_rank(updates) < 0 || strcmp(graph_attr_string(n, "reduction", "none"), "none") != 0)
+        return false;
+    int64_t width = indices->info->dims[own - 1];
+    if (width < 1 || width > rank) return false;
+    mask_eval_split(t, index, pos);
+    for (int k = 0; k < rank; k++) {
+        int64_t *product = k < width ? &positions : &inner;
+        *product = checked_mul(*product, t->info->dims[k]);
+        if (k < width) tuple = tuple * t->info->dims[k] + pos[k];
+    }
+    if (info_count(indices->info) != checked_mul(positions, width) ||
+        info_count(updates->info) != checked_mul(positions, inner))
+        return false;
+    for (int64_t k = 0; k < width; k++) {
+        if (!index_at(e, indices, tuple * width + k, depth, t->info->dims[k], &at, &depends) || at != pos[k])
+            return false;
+    }
+    if (!mask_eval_at(e, updates, tuple * inner + index % inner, depth, out)) return false;
+    out->depends = out->depends || depends;
+    return true;
+}
+
 static bool move_concat(mask_eval *e, const node *n, const tensor *t, int64_t index, int depth, mask_number *out) {
     int64_t pos[MASK_EVAL_MAX_RANK];
     int axis;
@@ -226,6 +257,7 @@ static const struct { const char *name; mask_eval_fn *fn; } moves[] = { /* sorte
     {"GatherND", move_gather_nd},
     {"Identity", move_same},
     {"Reshape", move_same},
+    {"ScatterND", move_scatter_nd},
     {"Slice", move_slice},
     {"Split", move_split},
     {"Squeeze", move_same},

@@ -150,6 +150,29 @@ static bool number_range(mask_eval *e, const node *n, const tensor *t, int64_t i
     return true;
 }
 
+/* The sum of what stands before (or, reversed, behind) along an axis. */
+static bool number_cumsum(mask_eval *e, const node *n, const tensor *t, int64_t index, int depth, mask_number *out) {
+    const tensor *in = input(n, 0);
+    int64_t pos[MASK_EVAL_MAX_RANK], count;
+    const int64_t *axes = mask_eval_ints(e, input(n, 1), &count);
+    if (!axes || count != 1 || mask_eval_rank(in) != t->info->rank) return false;
+    int64_t axis = axes[0] < 0 ? axes[0] + t->info->rank : axes[0];
+    if (axis < 0 || axis >= t->info->rank) return false;
+    mask_eval_split(t, index, pos);
+    bool exclusive = graph_attr_int(n, "exclusive", 0) != 0, reverse = graph_attr_int(n, "reverse", 0) != 0;
+    int64_t own = pos[axis], first = reverse ? own + exclusive : 0;
+    int64_t end = reverse ? in->info->dims[axis] : own + !exclusive;
+    *out = (mask_number){.x = 0};
+    for (int64_t k = first; k < end; k++) {
+        mask_number one;
+        pos[axis] = k;
+        if (!mask_eval_at(e, in, mask_eval_index(in, pos), depth, &one)) return false;
+        out->x += one.x;
+        out->depends = out->depends || one.depends;
+    }
+    return true;
+}
+
 static bool number_of_shape(mask_eval *e, const node *n, const tensor *t, int64_t index, int depth, mask_number *out) {
     const attr *given = graph_attr(n, "value");
     (void)t, (void)index, (void)depth;
@@ -173,7 +196,7 @@ static bool number_eye(mask_eval *e, const node *n, const tensor *t, int64_t ind
 /* clang-format off */
 static const struct { const char *name; mask_eval_fn *fn; } numbers[] = { /* sorted by name */
     {"Abs", number_unary}, {"Add", number_binary}, {"And", number_logic}, {"Cast", number_cast}, {"CastLike", number_cast},
-    {"Ceil", number_unary}, {"Clip", number_clip}, {"ConstantOfShape", number_of_shape}, {"Div", number_binary},
+    {"Ceil", number_unary}, {"Clip", number_clip}, {"ConstantOfShape", number_of_shape}, {"CumSum", number_cumsum}, {"Div", number_binary},
     {"Equal", number_binary}, {"Exp", number_unary}, {"EyeLike", number_eye}, {"Floor", number_unary}, {"Greater", number_binary},
     {"GreaterOrEqual", number_binary}, {"IsInf", number_unary}, {"IsNaN", number_unary}, {"Less", number_binary},
     {"LessOrEqual", number_binary}, {"Log", number_unary}, {"Max", number_binary}, {"Min", number_binary}, {"Mod", number_binary},

@@ -17,17 +17,18 @@ static const struct match_pattern {
 } match_patterns[] = {
     {"rotary", match_rotary_add, {"Add", "Sum"}},
     {"rotary by halves", match_rotary_concat, {"Concat"}},
-    {"layer and RMS norm", match_norm_root, {"Sqrt", "Pow"}},
+    {"layer, RMS and L2 norm", match_norm_root, {"Sqrt", "Pow", "ReduceL2"}},
     {"group norm", match_norm_group, {"InstanceNormalization"}},
     {"activation", match_gate_activation, {"Erf", "Tanh", "Sigmoid", "HardSigmoid", "Clip", "Min", "Relu", "Exp"}},
     {"gated activation", match_gate_product, {"Mul"}},
-    {"attention", match_attention, {"Softmax"}},
+    {"softmax", match_softmax, {"Div", "Mul"}},
+    {"attention", match_attention, {"Softmax", "Div", "Mul"}},
     {"attention mask", match_attention_mask, {"Attention"}},
     {"work on dequantised numbers", match_qdq_compute,
      {"MatMul", "Gemm", "Conv", "ConvTranspose", "Einsum", "Add", "Mul", "AveragePool", "GlobalAveragePool", "MaxPool", "Flatten",
       "Reshape", "Squeeze", "Unsqueeze", "Transpose", "Concat", "Relu"}},
     {"product of dynamically quantised numbers", match_qdq_integer, {"MatMulInteger", "ConvInteger"}},
-    {"product of a transpose", match_gemm_transposes, {"MatMul"}},
+    {"product of a transpose", match_gemm_transposes, {"MatMul", "Gemm"}},
 };
 /* clang-format on */
 

@@ -7,6 +7,7 @@
 #include "common/checked.h"
 #include "extract/ops/cost.h"
 #include "extract/ops/mask_eval.h"
+#include "extract/ops/match_attention_mask.h"
 #include "extract/ops/match_heads.h"
 #include "extract/ops/match_scores.h"
 
@@ -99,12 +100,15 @@ static void fill(match *m, work *w, const scores *s, const attention_sides *a) {
     cost_set_attention(w, &c);
     cost_set_types(w, a->first.left, flow_out(s->last, 0));
     cost_boundary(w);
+    attention_mask_spare(m, w, &(attention_mask){mask, s->terms, s->term_count, a->first.rows, a->first.cols});
 }
 
 bool match_attention(match *m, node *softmax) {
     scores s;
     attention_sides a;
-    if (!flow_free(m, softmax) || !scores_find(m, softmax, &s) || !find_sides(m, &s, &a)) return false;
+    const work *found = work_top(work_of(m->list, softmax));
+    if (!found || found->rec.kind != OP_SOFTMAX || found->node != softmax) return false;
+    if (!scores_find(m, softmax, &s) || !find_sides(m, &s, &a)) return false;
     work *w = flow_join(m, &s.set, s.last);
     if (!w) return false;
     fill(m, w, &s, &a);

@@ -26,12 +26,12 @@ static double one_softplus(double a) { return a > 30 ? a : log1p(exp(a)); }
 static double one_sqrt(double a) { return sqrt(a); }
 static double one_tanh(double a) { return tanh(a); }
 
-typedef enum eval_kind { EVAL_ONE, EVAL_TWO, EVAL_CLIP, EVAL_HARD_SIGMOID, EVAL_MEAN, EVAL_SUM } eval_kind;
+typedef enum eval_kind { EVAL_ONE, EVAL_TWO, EVAL_CLIP, EVAL_HARD_SIGMOID, EVAL_MEAN, EVAL_SUM, EVAL_L2 } eval_kind;
 
 typedef struct eval_op {
     const char *name;
     eval_kind kind;
-    double (*one)(double); /* EVAL_MEAN and EVAL_SUM: of each element before */
+    double (*one)(double); /* from EVAL_MEAN on: of each element before */
     double (*two)(double, double);
 } eval_op;
 
@@ -49,6 +49,7 @@ static const eval_op eval_ops[] = { /* sorted by name */
     {"Dropout", EVAL_ONE, one_same, NULL},
     {"Erf", EVAL_ONE, one_erf, NULL},
     {"Exp", EVAL_ONE, one_exp, NULL},
+    {"Expand", EVAL_ONE, one_same, NULL},
     {"HardSigmoid", EVAL_HARD_SIGMOID, NULL, NULL},
     {"Identity", EVAL_ONE, one_same, NULL},
     {"Log", EVAL_ONE, one_log, NULL},
@@ -58,6 +59,7 @@ static const eval_op eval_ops[] = { /* sorted by name */
     {"Neg", EVAL_ONE, one_neg, NULL},
     {"Pow", EVAL_TWO, NULL, of_pow},
     {"Reciprocal", EVAL_ONE, one_reciprocal, NULL},
+    {"ReduceL2", EVAL_L2, one_square, NULL},
     {"ReduceMean", EVAL_MEAN, one_same, NULL},
     {"ReduceSum", EVAL_SUM, one_same, NULL},
     {"ReduceSumSquare", EVAL_SUM, one_square, NULL},
@@ -108,6 +110,7 @@ static bool eval_reduce(eval_cone *c, const node *n, const eval_op *op, double *
     double sum = 0;
     for (int k = 0; k < EVAL_LANES; k++) sum += op->one(out[k]);
     double all = op->kind == EVAL_MEAN ? sum / EVAL_LANES : sum / EVAL_LANES * (double)cols;
+    if (op->kind == EVAL_L2) all = sqrt(all);
     for (int k = 0; k < EVAL_LANES; k++) out[k] = all;
     return true;
 }
@@ -143,7 +146,8 @@ static bool eval_node(eval_cone *c, node *n, int depth, double *out) {
         }
         return true;
     case EVAL_MEAN:
-    case EVAL_SUM: return eval_reduce(c, n, op, out);
+    case EVAL_SUM:
+    case EVAL_L2: return eval_reduce(c, n, op, out);
     }
     return false;
 }

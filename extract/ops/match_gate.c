@@ -130,16 +130,23 @@ static bool is_formula(const flow_set *s) {
     return count > 1;
 }
 
+/* Every formula brings in a second operand (x once more, a constant, a bound), at the anchor or below it. Long chains
+ * of plain functions are told apart by this alone. */
+static bool has_operands(const node *n) { return n->in_count > 1 || graph_is(n, "Clip"); }
+
 /* The longest formula that ends below the anchor and has a name; of two as long, the one that begins nearer to it. */
 bool match_gate_activation(match *m, node *anchor) {
     tensor *sources[GATE_MAX_UP], *results[GATE_MAX_DOWN];
     int downs = 0;
+    bool operands = has_operands(anchor);
     if (!flow_free(m, anchor) || !flow_out(anchor, 0)) return false;
     for (tensor *y = flow_out(anchor, 0); y && downs < GATE_MAX_DOWN;) {
         results[downs++] = y;
         node *n = flow_user(y);
         y = n && eval_follows(n, false) ? flow_out(n, 0) : NULL;
+        operands = operands || (y && has_operands(n));
     }
+    if (!operands) return false;
     int ups = find_sources(anchor, sources);
     gate_found best = {.down = -1};
     for (int k = 0; k < ups; k++) find_form(m, sources[k], results, downs, &best);

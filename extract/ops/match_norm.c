@@ -10,14 +10,23 @@
 #include <math.h>
 #include <string.h>
 
-enum { NORM_MAX_ROWS = 8, NORM_MAX_DOWN = 3, NORM_MAX_UP = 10 };
+enum { NORM_MAX_ROWS = 8, NORM_MAX_DOWN = 5, NORM_MAX_UP = 10 };
 
 static const double norm_lanes[EVAL_LANES] = {0.37, -1.21, 2.53, 0.94, -0.68, 1.75};
 
-static void expected(bool rms, double *out) {
+/* In the order in which they are tried: from its centred row on, a layer norm is an RMS norm too. */
+typedef enum norm_form { NORM_LAYER, NORM_RMS, NORM_L2, NORM_FORMS } norm_form;
+
+static const struct {
+    const char *what;
+    int64_t cost;
+} norm_forms[NORM_FORMS] = {{"layer", COST_LAYER_NORM}, {"rms", COST_RMS_NORM}, {"l2", COST_RMS_NORM}};
+
+static void expected(norm_form form, int64_t cols, double *out) {
     double mean = 0, square = 0;
-    for (int k = 0; k < EVAL_LANES && !rms; k++) mean += norm_lanes[k] / EVAL_LANES;
+    for (int k = 0; k < EVAL_LANES && form == NORM_LAYER; k++) mean += norm_lanes[k] / EVAL_LANES;
     for (int k = 0; k < EVAL_LANES; k++) square += (norm_lanes[k] - mean) * (norm_lanes[k] - mean) / EVAL_LANES;
+    if (form == NORM_L2) square *= (double)cols;
     for (int k = 0; k < EVAL_LANES; k++) out[k] = (norm_lanes[k] - mean) / sqrt(square);
 }
 
@@ -26,6 +35,7 @@ static int find_rows(node *root, tensor **rows) {
     int count = 0;
     tensor *t = flow_in(root, 0);
     int64_t reduced = flow_count(flow_out(root, 0));
+    if (t && flow_count(t) > reduced) rows[count++] = t;
     for (int step = 0; step < NORM_MAX_UP && t && t->producer && eval_follows(t->producer, true); step++) {
         node *n = t->producer;
         tensor *next = NULL;
@@ -49,40 +59,47 @@ static bool is_rows(const tensor *x, const tensor *root) {
 
 typedef struct norm_found {
     tensor *x, *y; /* the row, and the normalised one before weight and bias */
-    bool rms;
+    norm_form form;
     int64_t cols;
     flow_set set;
 } norm_found;
 
-static bool try_pair(match *m, tensor *x, tensor *y, bool rms, norm_found *f) {
+static bool try_pair(match *m, tensor *x, tensor *y, norm_form form, norm_found *f) {
     double got[EVAL_LANES], want[EVAL_LANES];
     eval_cone c = {.m = m, .x = x, .lanes = norm_lanes, .rows = true, .steps = EVAL_MAX_STEPS, .set = &f->set};
     memset(&f->set, 0, sizeof f->set);
     if (!flow_same_shape(x, y) || !eval_lanes(&c, y, 0, got) || c.cols < 1) return false;
-    expected(rms, want);
+    expected(form, c.cols, want);
     if (f->set.full || !eval_near(got, want, 0.01)) return false;
     f->x = x;
     f->y = y;
-    f->rms = rms;
+    f->form = form;
     f->cols = c.cols;
     return true;
 }
 
-/* A layer norm is tried first, for all rows: from its centred row on it is an RMS norm too. */
+/* Each form is tried for all rows before the next one is. What is no more than an L2 norm may become an RMS norm by a
+ * factor that follows. */
 static bool find_core(match *m, node *root, norm_found *f) {
     tensor *rows[NORM_MAX_ROWS], *y = flow_out(root, 0);
     int count = find_rows(root, rows);
+    norm_found tried;
+    bool found = false;
     for (int down = 0; count > 0 && down < NORM_MAX_DOWN; down++) {
         node *n = flow_user(y);
-        if (!n || !eval_follows(n, false)) return false;
+        if (!n || !eval_follows(n, false)) return found;
         y = flow_out(n, 0);
         if (flow_count(y) == flow_count(root->out[0]) && flow_count(rows[0]) != flow_count(y)) continue;
-        for (int k = 0; k < 2 * count; k++) {
+        for (int k = 0; k < (found ? NORM_L2 : NORM_FORMS) * count; k++) {
             tensor *x = rows[k % count];
-            if (is_rows(x, root->out[0]) && try_pair(m, x, y, k >= count, f)) return true;
+            if (!is_rows(x, root->out[0]) || !try_pair(m, x, y, (norm_form)(k / count), &tried)) continue;
+            *f = tried;
+            found = true;
+            if (f->form != NORM_L2) return true;
+            break;
         }
     }
-    return false;
+    return found;
 }
 
 /* One factor or addend per column. */
@@ -128,7 +145,7 @@ static void take_casts(norm_found *f, node **last) {
 static void fill_norm(work *w, const norm_found *f, tensor *weight, const tensor *bias, bool last_axis) {
     int64_t rows = f->cols > 0 ? flow_count(f->x) / f->cols : 0;
     memset(&w->rec, 0, sizeof w->rec);
-    cost_set_rows(w, OP_NORM, f->rms ? "rms" : "layer", rows, f->cols, f->rms ? COST_RMS_NORM : COST_LAYER_NORM);
+    cost_set_rows(w, OP_NORM, norm_forms[f->form].what, rows, f->cols, norm_forms[f->form].cost);
     if (bias) oprec_set_int(&w->rec, "bias", 1);
     if (!last_axis) oprec_set_ints(&w->rec, w->arena, "input", flow_rank(f->x), f->x->info->dims);
     cost_weight found;
@@ -144,6 +161,7 @@ bool match_norm_root(match *m, node *root) {
     norm_found f;
     double exponent;
     if (graph_is(root, "Pow") && (!flow_scalar(m, flow_in(root, 1), &exponent) || exponent != -0.5)) return false;
+    if (graph_is(root, "ReduceL2") && flow_count(flow_in(root, 0)) <= flow_count(flow_out(root, 0))) return false;
     if (!flow_in(root, 0) || !flow_out(root, 0) || !flow_free(m, root) || !find_core(m, root, &f)) return false;
     node *last = f.y->producer;
     /* the reduced dimension has to be the last one for a row to lie together */

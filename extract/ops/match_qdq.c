@@ -7,6 +7,7 @@
 #include "common/checked.h"
 #include "extract/ops/cost.h"
 
+#include <math.h>
 #include <string.h>
 
 static bool is_dequantize(const node *n) { return flow_is(n, "DequantizeLinear"); }
@@ -28,11 +29,30 @@ static const struct {
     {"Relu", true},
 };
 
+/* What a quantised kernel applies to its result in passing. */
+static bool is_activation(const node *n) {
+    if (!graph_is(n, "Clip")) return graph_is(n, "Relu");
+    return (!flow_in(n, 1) || flow_constant(n->in[1])) && (!flow_in(n, 2) || flow_constant(n->in[2]));
+}
+
+/* The QuantizeLinear that n's result goes to, behind an activation perhaps; NULL where it goes elsewhere. */
+static node *quantize_after(const node *n, node **activation) {
+    node *after = flow_user(flow_out(n, 0));
+    *activation = NULL;
+    if (is_quantize(after)) return after;
+    if (!after || !is_activation(after) || flow_in(after, 0) != flow_out(n, 0)) return NULL;
+    node *last = flow_user(flow_out(after, 0));
+    if (!is_quantize(last) || flow_in(last, 0) != flow_out(after, 0)) return NULL;
+    *activation = after;
+    return last;
+}
+
 /* Would n be joined? That its activations are dequantised is the caller's to know. */
 static bool takes(const node *n) {
     for (size_t k = 0; k < sizeof qdq_operators / sizeof *qdq_operators; k++) {
         if (!graph_is(n, qdq_operators[k].op_type)) continue;
-        return !qdq_operators[k].whole || is_quantize(flow_user(flow_out(n, 0)));
+        node *activation;
+        return !qdq_operators[k].whole || quantize_after(n, &activation);
     }
     return false;
 }
@@ -79,27 +99,57 @@ static bool same_scale(match *m, const node *dequantize, const node *quantize) {
     return flow_scalar(m, flow_in(dequantize, 1), &from) && flow_scalar(m, flow_in(quantize, 1), &to) && from == to;
 }
 
-bool match_qdq_compute(match *m, node *n) {
-    if (!takes(n) || !flow_free(m, n) || !activations_dequantised(n)) return false;
-    flow_set set = {.count = 0};
-    node *after = flow_user(flow_out(n, 0)), *last = is_quantize(after) ? after : n;
+static bool is_bound(match *m, const node *clip, int slot, const char *name, double *bound) {
+    const attr *given = graph_attr(clip, name);
+    if (flow_in(clip, slot)) return flow_scalar(m, clip->in[slot], bound);
+    if (given) *bound = given->f;
+    return true;
+}
+
+/* The activation's name and, where that does not say them, its bounds. False where they are not known. */
+static bool name_activation(match *m, const node *n, oprec *rec) {
+    double low = 0, high = INFINITY;
+    if (graph_is(n, "Clip")) {
+        low = -INFINITY;
+        if (!is_bound(m, n, 1, "min", &low) || !is_bound(m, n, 2, "max", &high)) return false;
+    }
+    bool plain = low == 0 && (high == 6 || isinf(high));
+    oprec_set_text(rec, "activation", !plain ? "clip" : isinf(high) ? "relu" : "relu6");
+    if (!plain && isfinite(low)) oprec_set_real(rec, "activation_min", low);
+    if (!plain && isfinite(high)) oprec_set_real(rec, "activation_max", high);
+    return true;
+}
+
+/* The nodes that n is joined with: what dequantises for it alone, what follows it up to `last`. The first of its
+ * activations as it is stored, NULL where there is none. */
+static const tensor *gather(match *m, node *n, node *activation, node *last, flow_set *set) {
     const tensor *first = NULL;
-    flow_add(&set, n);
-    flow_add(&set, last);
+    flow_add(set, n);
+    flow_add(set, activation);
+    flow_add(set, last);
     for (int i = 0; i < n->in_count; i++) {
         node *d = n->in[i] ? n->in[i]->producer : NULL;
         if (!d || !is_dequantize(d) || !flow_in(d, 0)) continue;
         if (!first && !flow_constant(n->in[i])) first = d->in[0];
         bool folded = flow_constant(n->in[i]) || !flow_free(m, d);
-        if (!folded && feeds_only_takers(n->in[i])) flow_add(&set, d);
+        if (!folded && feeds_only_takers(n->in[i])) flow_add(set, d);
     }
+    return first;
+}
+
+bool match_qdq_compute(match *m, node *n) {
+    if (!takes(n) || !flow_free(m, n) || !activations_dequantised(n)) return false;
+    flow_set set = {.count = 0};
+    node *activation, *after = quantize_after(n, &activation), *last = after ? after : n;
     const work *plain = work_of(m->list, n);
     const tensor *moved = flow_in(n, 0);
-    if (plain && plain->free && (!moved || !same_scale(m, moved->producer, last))) return false;
-    if (!plain || !first || (set.count > 1 && last != n && !flow_free(m, last))) return false;
+    oprec rec = plain->rec;
+    if (activation && (!flow_free(m, activation) || !name_activation(m, activation, &rec))) return false;
+    const tensor *first = gather(m, n, activation, last, &set);
+    if (plain->free && (activation || !moved || !same_scale(m, moved->producer, last))) return false;
+    if (!first || (set.count > 1 && last != n && !flow_free(m, last))) return false;
     work *w = set.count > 1 ? work_join(m->list, n, set.nodes, set.count) : work_of(m->list, n);
     if (!w) return false;
-    oprec rec = plain->rec;
     w->weight = plain->weight;
     w->free = plain->free;
     w->rec = rec;
@@ -107,6 +157,8 @@ bool match_qdq_compute(match *m, node *n) {
     cost_set_types(w, first, flow_out(last, 0));
     oprec_set_text(&w->rec, "quant", "qdq");
     if (w->free) return true;
+    if (activation && rec.kind == OP_ELEMENTWISE)
+        w->rec.flops = checked_add(w->rec.flops, work_of(m->list, activation)->rec.flops);
     w->rec.bytes_read = read_bytes(w, n);
     w->rec.bytes_written = cost_bytes(w, flow_out(last, 0));
     return true;

@@ -15,15 +15,25 @@ static bool is_part(const node *n) {
            (graph_is(n, "Gather") && flow_in(n, 1) && flow_constant(flow_in(n, 1)));
 }
 
+/* What n negates: by Neg, or times -1. NULL where it negates nothing. */
+static tensor *negated(match *m, const node *n) {
+    int slot;
+    double x;
+    if (graph_is(n, "Neg")) return flow_in(n, 0);
+    tensor *t = graph_is(n, "Mul") ? flow_operand(n, &slot) : NULL;
+    return t && flow_scalar(m, n->in[1 - slot], &x) && x == -1 ? t : NULL;
+}
+
 /* What one half is made from: up through Neg (counted), the pick of a part, views and casts. NULL where no part is
  * picked. */
-static tensor *half_source(tensor *t, int *negations, flow_set *set) {
+static tensor *half_source(match *m, tensor *t, int *negations, flow_set *set) {
     bool picked = false;
     tensor *source = NULL;
     for (int step = 0; t && t->producer && step < ROTARY_MAX_STEPS; step++) {
         node *n = t->producer;
         if (t->producer_slot != 0 && !graph_is(n, "Split")) break;
-        if (graph_is(n, "Neg")) {
+        tensor *up = negated(m, n);
+        if (up) {
             if (picked) break;
             *negations += 1;
         } else if (is_part(n)) {
@@ -33,7 +43,7 @@ static tensor *half_source(tensor *t, int *negations, flow_set *set) {
             break;
         }
         flow_add(set, n);
-        t = flow_in(n, 0);
+        t = up ? up : flow_in(n, 0);
         if (picked) source = t;
     }
     return source;
@@ -56,7 +66,7 @@ static tensor *before_views(tensor *t, const tensor *like, flow_set *set) {
 }
 
 /* t is x with halves or pairs exchanged and one negated; adds what makes it to the set. */
-static bool is_rotated(tensor *t, tensor *x, flow_set *set) {
+static bool is_rotated(match *m, tensor *t, tensor *x, flow_set *set) {
     int negations = 0;
     for (int step = 0; t && t->producer && step < 4 && (flow_reshapes(t->producer) || flow_renames(t->producer));
          step++) {
@@ -67,7 +77,7 @@ static bool is_rotated(tensor *t, tensor *x, flow_set *set) {
     if (!n || !graph_is(n, "Concat") || n->in_count != 2) return false;
     flow_add(set, n);
     for (int i = 0; i < 2; i++) {
-        tensor *source = half_source(n->in[i], &negations, set);
+        tensor *source = half_source(m, n->in[i], &negations, set);
         if (!source) return false;
         if (source != x && before_views(source, x, set) != x) return false;
     }
@@ -126,7 +136,7 @@ bool match_rotary_add(match *m, node *sum) {
                    *sine = b->in[1 - (i >> 1)];
             flow_set set = {.count = 0};
             if (!x || !rotated || !rotated->producer || !is_angle(cosine, x) || !is_angle(sine, x)) continue;
-            if (!flow_same_shape(x, a->out[0]) || !is_rotated(rotated, x, &set)) continue;
+            if (!flow_same_shape(x, a->out[0]) || !is_rotated(m, rotated, x, &set)) continue;
             flow_add(&set, a);
             flow_add(&set, b);
             flow_add(&set, sum);
@@ -140,7 +150,7 @@ bool match_rotary_add(match *m, node *sum) {
 }
 
 /* One half of the result: part1 angle1 +- part2 angle2. The source of both parts, or NULL. */
-static tensor *half_result(tensor *t, const char *op_type, flow_set *set, const tensor **angle) {
+static tensor *half_result(match *m, tensor *t, const char *op_type, flow_set *set, const tensor **angle) {
     for (int step = 0; t && t->producer && step < 3 && (flow_reshapes(t->producer) || flow_renames(t->producer));
          step++) {
         flow_add(set, t->producer);
@@ -157,7 +167,7 @@ static tensor *half_result(tensor *t, const char *op_type, flow_set *set, const 
         flow_add(set, mul);
         for (int k = 0; k < 2 && !source; k++) {
             int negations = 0, before = set->count;
-            source = half_source(mul->in[k], &negations, set);
+            source = half_source(m, mul->in[k], &negations, set);
             if (source && negations == 0 && !flow_constant(mul->in[k])) {
                 *angle = mul->in[1 - k];
                 break;
@@ -176,8 +186,8 @@ bool match_rotary_concat(match *m, node *concat) {
     for (int i = 0; i < 2; i++) {
         flow_set set = {.count = 0};
         const tensor *angle = NULL;
-        tensor *x = half_result(concat->in[i], "Sub", &set, &angle);
-        if (!x || x != half_result(concat->in[1 - i], "Add", &set, &angle)) continue;
+        tensor *x = half_result(m, concat->in[i], "Sub", &set, &angle);
+        if (!x || x != half_result(m, concat->in[1 - i], "Add", &set, &angle)) continue;
         if (!flow_out(concat, 0) || flow_count(x) != flow_count(concat->out[0])) continue;
         flow_add(&set, concat);
         if (join_rotary(m, &set, concat, x, angle)) return true;

@@ -2,6 +2,8 @@
  * values. */
 #include "extract/ops/match_scores.h"
 
+#include "extract/ops/match_softmax.h"
+
 #include <string.h>
 
 enum { SCORES_MAX_STEPS = 24, SCORES_MAX_SEARCH = 48 };
@@ -188,12 +190,8 @@ bool scores_find(match *m, node *softmax, scores *s) {
     memset(s, 0, sizeof *s);
     s->scale = 1;
     s->scale_known = true;
-    const tensor *out = flow_out(softmax, 0);
-    int rank = flow_rank(out);
-    int64_t axis = graph_attr_int(softmax, "axis", softmax->opset < 13 ? 1 : -1);
-    if (rank < 2 || (axis != -1 && axis != rank - 1)) return false;
-    flow_add(&s->set, softmax);
-    if (!walk_up(m, s, flow_in(softmax, 0)) || !walk_down(s, softmax->out[0])) return false;
+    tensor *x = softmax_input(softmax, &s->set);
+    if (flow_rank(x) < 2 || !walk_up(m, s, x) || !walk_down(s, flow_out(softmax, 0))) return false;
     take_own_masks(s);
     return !s->set.full;
 }

@@ -18,7 +18,7 @@ typedef struct scores {
     int term_count;
 } scores;
 
-/* Walks up and down from a Softmax; false where what it finds is no attention. */
+/* Walks up and down from the node that writes a softmax; false where what it finds is no attention. */
 bool scores_find(match *m, node *softmax, scores *s);
 
 #endif

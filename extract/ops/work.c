@@ -63,6 +63,8 @@ static void work_lower(worklist *list, node *n) {
         w->free = w->folded = true;
     } else {
         n->def->lower(w);
+        lower_attrs(w);
+        lower_weights(w);
     }
     list->of_node[n->id] = w;
     work_append(list, w);
@@ -75,6 +77,18 @@ void work_list(worklist *list, model *m, dtype precision) {
 }
 
 work *work_of(const worklist *list, const node *n) { return n ? list->of_node[n->id] : NULL; }
+
+const work *work_weights(const work *w) {
+    for (const work *at = w; at;) {
+        if (at->more_count > 0 || !at->weight) return at;
+        const work *next = NULL;
+        for (int k = 0; k < at->part_count && !next; k++) {
+            if (at->parts[k]->weight == w->weight) next = at->parts[k];
+        }
+        at = next;
+    }
+    return w;
+}
 
 work *work_top(work *w) {
     while (w && w->owner) w = w->owner;

@@ -10,6 +10,12 @@
 typedef struct work work;
 struct catalog_entry;
 
+/* A constant beside the main weight: "bias", "scales", "recurrence", … (docs/formats.md). */
+typedef struct work_weight {
+    const char *role;
+    tensor *t;
+} work_weight;
+
 struct work {
     model *model;
     arena *arena;
@@ -19,15 +25,17 @@ struct work {
     int node_count;
     work **parts; /* works it was recognised from; empty for a plain one */
     int part_count;
-    work *owner;     /* the joined work that this one is a part of; NULL: counts itself */
-    tensor *weight;  /* the constant that is its weight (traced to the initializer); NULL where none */
+    work *owner;       /* the joined work that this one is a part of; NULL: counts itself */
+    tensor *weight;    /* the constant that is its weight (traced to the initializer); NULL where none */
+    work_weight *more; /* further constants of its own; of a joined work see work_weights */
+    int more_count;
     dtype precision; /* what floating types are replaced by; DTYPE_NONE: left as the model has them */
     bool free;       /* costs nothing at run time: a view, folded when the model is loaded, or control flow itself */
     bool folded;     /* computed when the model is loaded: depends on constants and bound dimensions only */
     double times;    /* of its region */
     work *next_same; /* collect.c: next occurrence of the same entry */
     struct catalog_entry *entry; /* collect.c: the entry it was merged into */
-    int64_t mark;                /* work_join's own */
+    int64_t mark;                /* scratch of work_join, then of fuse_select */
 };
 
 typedef struct worklist {
@@ -44,6 +52,7 @@ typedef struct worklist {
  * leaves the model's own. */
 void work_list(worklist *list, model *m, dtype precision);
 work *work_of(const worklist *list, const node *n); /* the plain work; NULL for NULL */
+const work *work_weights(const work *w);            /* who holds `more` for its weight: itself or one of its parts */
 work *work_top(work *w);                            /* follows owner to the work that counts */
 
 /* Joins nodes into one new work anchored at `anchor`, whose record the caller fills (cost.h helps). Nodes that already

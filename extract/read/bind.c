@@ -107,6 +107,8 @@ bool bind_is_seq(const char *name) { return is_among(seq_names, name); }
 void bind_init(bind *b, model *m, const read_options *options) {
     *b = (bind){.model = m, .arena = m->arena, .options = options};
     map_init(&b->texts, m->arena);
+    map_init(&b->seen, m->arena);
+    map_init(&b->known, m->arena);
     b->used = arena_array(m->arena, bool, options->dim_count > 0 ? options->dim_count : 1);
 }
 
@@ -129,6 +131,36 @@ static void add_symbol(bind *b, const char *name, bool listed) {
     b->symbols[b->count++] = s;
 }
 
+void bind_see(bind *b, const char *text) {
+    void **place = map_put(&b->seen, text);
+    if (*place) return;
+    *place = b;
+    void *order = b->order;
+    arena_grow(b->arena, &order, &b->seen_cap, b->seen_count, sizeof *b->order);
+    b->order = order;
+    b->order[b->seen_count++] = text;
+}
+
+static bool is_whole(const bind *b, const char *text) {
+    return option_of(b, text) >= 0 || bind_is_batch(text) || bind_is_seq(text);
+}
+
+static bool is_known(void *context, const char *name, size_t length) {
+    const bind *b = context;
+    char text[260]; /* longer names are not asked for */
+    if (length >= sizeof text) return false;
+    memcpy(text, name, length);
+    text[length] = 0;
+    return is_whole(b, text) || map_get(&b->known, text);
+}
+
+static bool know_inner(void *context, const char *name, size_t length, int64_t *size) {
+    bind *b = context;
+    if (!memchr(name, '-', length)) *map_put(&b->known, arena_strndup(b->arena, name, length)) = b;
+    *size = 1;
+    return true;
+}
+
 static bool see_inner(void *context, const char *name, size_t length, int64_t *size) {
     bind *b = context;
     add_symbol(b, arena_strndup(b->arena, name, length), true);
@@ -136,15 +168,32 @@ static bool see_inner(void *context, const char *name, size_t length, int64_t *s
     return true;
 }
 
-void bind_see(bind *b, const char *text) {
-    if (map_get(&b->texts, text)) return;
+static bool has_name(void *context, const char *name, size_t length, int64_t *size) {
+    (void)name, (void)length;
+    *(bool *)context = true;
+    *size = 1;
+    return true;
+}
+
+/* Numbers alone are a dimension where they are one number; "3-1" is a name. */
+static bool is_expression(bind *b, const char *text) {
+    bool named = false;
     int64_t ignored;
-    const bool whole = option_of(b, text) >= 0 || bind_is_batch(text) || bind_is_seq(text) || bind_expr_is_symbol(text);
-    if (whole || bind_expr(text, NULL, NULL, false, &ignored) == BIND_EXPR_NO_EXPRESSION) {
-        add_symbol(b, text, true);
-    } else {
-        bind_expr(text, see_inner, b, false, &ignored);
-        add_symbol(b, text, false);
+    const bind_expr_names any = {has_name, NULL, &named};
+    if (is_whole(b, text) || bind_expr(text, &any, false, &ignored) == BIND_EXPR_NO_EXPRESSION) return false;
+    return named || text[strspn(text, "0123456789")] == 0;
+}
+
+/* All texts are looked at before any is taken apart: whether "s-1" is a name depends on whether there is an s. */
+static void find_symbols(bind *b) {
+    const bind_expr_names alone = {know_inner, NULL, b}, all = {see_inner, is_known, b};
+    int64_t ignored;
+    for (size_t k = 0; k < b->seen_count; k++)
+        if (is_expression(b, b->order[k])) bind_expr(b->order[k], &alone, false, &ignored);
+    for (size_t k = 0; k < b->seen_count; k++) {
+        const bool expression = is_expression(b, b->order[k]);
+        if (expression) bind_expr(b->order[k], &all, false, &ignored);
+        add_symbol(b, b->order[k], !expression);
     }
 }
 
@@ -222,6 +271,7 @@ static void warn_unused(bind *b) {
 }
 
 void bind_finish(bind *b) {
+    find_symbols(b);
     for (size_t k = 0; k < b->count; k++) {
         if (!bind_by_option(b, b->symbols[k])) b->symbols[k]->size = 1;
         if (b->symbols[k]->size < 0)
@@ -254,7 +304,8 @@ bool bind_lookup(const bind *b, const char *text, int64_t *size) {
     bind_symbol *s = map_get(&b->texts, text);
     if (!s) return false;
     if (!s->how) {
-        switch (bind_expr(text, size_of, (void *)(uintptr_t)b, true, &s->size)) {
+        const bind_expr_names names = {size_of, is_known, (void *)(uintptr_t)b};
+        switch (bind_expr(text, &names, true, &s->size)) {
         case BIND_EXPR_OK: break;
         case BIND_EXPR_IMPOSSIBLE:
             guard_fail(b->model->guard, STATUS_INPUT,

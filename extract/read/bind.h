@@ -15,6 +15,10 @@ typedef struct bind {
     model *model;
     arena *arena;
     const read_options *options;
+    map seen; /* every dim_param seen */
+    const char **order;
+    size_t seen_count, seen_cap;
+    map known; /* names that stand alone somewhere, as a dimension or in an expression */
     map texts; /* every dim_param seen -> bind_symbol or, where it is an expression of others, a symbol that is not
                   listed */
     bind_symbol **symbols; /* in order of appearance */
@@ -37,16 +41,19 @@ bool bind_is_batch(const char *name);
 bool bind_is_seq(const char *name);
 
 /* ---- bind_expr.c: what exporters write for a dimension that follows from others: "past_sequence_length + 1" ---- */
-typedef bool bind_expr_symbol(void *context, const char *name, size_t length, int64_t *size); /* false: give up */
+typedef struct bind_expr_names {
+    bool (*size)(void *context, const char *name, size_t length, int64_t *size); /* false: give up. NULL: all are 1 */
+    bool (*known)(void *context, const char *name, size_t length);               /* NULL: a '-' never divides a name */
+    void *context;
+} bind_expr_names;
 typedef enum bind_expr_result {
     BIND_EXPR_OK,
     BIND_EXPR_NO_EXPRESSION, /* not in the form of one */
     BIND_EXPR_UNBOUND,       /* a symbol gave up */
     BIND_EXPR_IMPOSSIBLE     /* division by zero, or beyond 64 bits */
 } bind_expr_result;
-/* `symbol` may be NULL: every symbol is 0 then. Not strict: divisions by zero are passed over, for a look at the
- * symbols alone. */
-bind_expr_result bind_expr(const char *text, bind_expr_symbol *symbol, void *context, bool strict, int64_t *size);
-bool bind_expr_is_symbol(const char *text); /* one name and nothing else */
+/* `names` may be NULL. Not strict: what cannot be computed is passed over, for a look at the symbols alone. What is no
+ * whole number in the end is rounded down. */
+bind_expr_result bind_expr(const char *text, const bind_expr_names *names, bool strict, int64_t *size);
 
 #endif

@@ -1,117 +1,220 @@
-/* Expressions of symbols and whole numbers with + - * / // and parentheses. A '-' between name characters belongs to
- * the name
- * ("batch-size"); a subtraction has blanks around it, as every exporter writes it. */
+/* Expressions of symbols and whole numbers, as exporters and sympy print them: + - * / // % **, parentheses, floor(),
+ * Max() and their like. In between, numbers are fractions, so that floor(s/2 - 1/2) is exact. Names may hold a '-'
+ * ("batch-size"): it is a subtraction only where the name as a whole is not known and all of its parts are. */
 #include "extract/read/bind.h"
+
+#include "extract/read/bind_fraction.h"
 
 #include <ctype.h>
 #include <string.h>
 
-enum { BIND_EXPR_DEPTH = 32 };
+enum { BIND_EXPR_DEPTH = 32, BIND_EXPR_PARTS = 16, BIND_EXPR_ARGUMENTS = 16 };
 
 typedef struct expr {
     const char *at;
-    bind_expr_symbol *symbol;
-    void *context;
+    const bind_expr_names *names;
     bind_expr_result result;
     int depth;
     bool strict; /* the numbers count, not only the form */
 } expr;
 
-static int64_t give_up(expr *e, bind_expr_result why) {
+static const fraction one = {1, 1};
+
+static fraction give_up(expr *e, bind_expr_result why) {
     if (e->result == BIND_EXPR_OK) e->result = why;
-    return 0;
+    return one;
+}
+
+/* What arithmetic says no to: where only the form counts, the symbols' numbers are not the real ones. */
+static fraction checked(expr *e, bool possible, fraction x) {
+    if (possible) return x;
+    return e->strict ? give_up(e, BIND_EXPR_IMPOSSIBLE) : one;
 }
 
 static void blanks(expr *e) {
     while (*e->at == ' ') e->at++;
 }
 
+static bool take(expr *e, const char *what) {
+    blanks(e);
+    const size_t n = strlen(what);
+    if (e->result != BIND_EXPR_OK || strncmp(e->at, what, n) != 0) return false;
+    e->at += n;
+    return true;
+}
+
 static bool starts_name(char c) { return isalpha((unsigned char)c) || c == '_' || (c & 0x80); }
 
 static bool in_name(char c) { return starts_name(c) || isdigit((unsigned char)c) || c == '.' || c == ':' || c == '-'; }
 
-static int64_t sum(expr *e);
+static fraction sum(expr *e);
+static fraction factor(expr *e);
 
-static int64_t number(expr *e) {
-    int64_t x = 0;
+/* ---- names ---- */
+
+static bool all_digits(const char *s, size_t n) {
+    for (size_t k = 0; k < n; k++)
+        if (!isdigit((unsigned char)s[k])) return false;
+    return n > 0;
+}
+
+/* How much of a name with '-' in it is the first operand: all of it, or what stands before a subtraction. */
+static size_t first_part(const expr *e, const char *s, size_t n) {
+    size_t end[BIND_EXPR_PARTS]; /* of each part */
+    int parts = 0;
+    if (!e->names || !e->names->known || n > 256 || e->names->known(e->names->context, s, n)) return n;
+    for (size_t k = 0; k <= n; k++) {
+        if (k < n && s[k] != '-') continue;
+        if (parts == BIND_EXPR_PARTS) return n;
+        end[parts++] = k;
+    }
+    /* length[k]: of the longest operand that begins with part k and leaves only operands behind it; 0: none */
+    size_t length[BIND_EXPR_PARTS + 1];
+    for (int k = parts - 1; k >= 0; k--) {
+        const size_t start = k > 0 ? end[k - 1] + 1 : 0;
+        length[k] = 0;
+        for (int last = parts - 1; last >= k && length[k] == 0; last--) {
+            const size_t size = end[last] - start;
+            if (last + 1 < parts && length[last + 1] == 0) continue;
+            const bool operand = (k > 0 && all_digits(s + start, size)) ||
+                                 (size > 0 && e->names->known(e->names->context, s + start, size));
+            if (operand) length[k] = size;
+        }
+    }
+    return length[0] ? length[0] : n;
+}
+
+typedef struct function {
+    const char *name;
+    int least, most; /* arguments */
+    bool (*two)(fraction a, fraction b, fraction *x);
+    bool (*one)(fraction a, fraction *x);
+} function;
+
+static const function functions[] = {
+    {"floor", 1, 1, NULL, fraction_floor},
+    {"FloorToInt", 1, 1, NULL, fraction_floor},
+    {"ceil", 1, 1, NULL, fraction_ceil},
+    {"ceiling", 1, 1, NULL, fraction_ceil},
+    {"CeilToInt", 1, 1, NULL, fraction_ceil},
+    {"Max", 1, BIND_EXPR_ARGUMENTS, fraction_max, NULL},
+    {"max", 1, BIND_EXPR_ARGUMENTS, fraction_max, NULL},
+    {"Min", 1, BIND_EXPR_ARGUMENTS, fraction_min, NULL},
+    {"min", 1, BIND_EXPR_ARGUMENTS, fraction_min, NULL},
+    {"Mod", 2, 2, fraction_mod, NULL},
+    {"PythonMod", 2, 2, fraction_mod, NULL},
+    {"FloorDiv", 2, 2, fraction_floor_divide, NULL},
+    {"CleanDiv", 2, 2, fraction_divide, NULL},
+    {"IntTrueDiv", 2, 2, fraction_divide, NULL},
+};
+
+static fraction call(expr *e, const char *name, size_t n) { // recursion: bounded by depth
+    const function *f = NULL;
+    for (size_t k = 0; k < sizeof functions / sizeof *functions; k++)
+        if (strlen(functions[k].name) == n && strncmp(functions[k].name, name, n) == 0) f = &functions[k];
+    if (!f || !take(e, "(") || ++e->depth > BIND_EXPR_DEPTH) return give_up(e, BIND_EXPR_NO_EXPRESSION);
+    fraction x = sum(e);
+    if (f->one) x = checked(e, f->one(x, &x), x);
+    int count = 1;
+    for (; count < f->most && take(e, ","); count++) {
+        const fraction y = sum(e);
+        x = checked(e, f->two(x, y, &x), x);
+    }
+    if (count < f->least || !take(e, ")")) return give_up(e, BIND_EXPR_NO_EXPRESSION);
+    e->depth--;
+    return x;
+}
+
+static fraction name_or_call(expr *e) { // recursion: bounded by depth
+    const char *start = e->at, *end = start;
+    while (in_name(*end)) end++;
+    size_t n = (size_t)(end - start);
+    e->at = end;
+    if (*end == '(') return call(e, start, n);
+    if (memchr(start, '-', n)) n = first_part(e, start, n);
+    e->at = start + n;
+    fraction x = one;
+    if (e->names && e->names->size && !e->names->size(e->names->context, start, n, &x.n))
+        return give_up(e, BIND_EXPR_UNBOUND);
+    return x;
+}
+
+/* ---- arithmetic, the tightest first ---- */
+
+static fraction number(expr *e) {
+    fraction x = {0, 1};
     while (isdigit((unsigned char)*e->at)) {
-        if (__builtin_mul_overflow(x, 10, &x) || __builtin_add_overflow(x, *e->at - '0', &x))
+        if (__builtin_mul_overflow(x.n, 10, &x.n) || __builtin_add_overflow(x.n, *e->at - '0', &x.n))
             return give_up(e, BIND_EXPR_IMPOSSIBLE);
         e->at++;
     }
-    return in_name(*e->at) ? give_up(e, BIND_EXPR_NO_EXPRESSION) : x;
+    return in_name(*e->at) && *e->at != '-' ? give_up(e, BIND_EXPR_NO_EXPRESSION) : x;
 }
 
-static int64_t factor(expr *e) { // recursion: bounded by depth
+static fraction atom(expr *e) { // recursion: bounded by depth
     blanks(e);
-    int64_t x = 0;
     if (isdigit((unsigned char)*e->at)) return number(e);
-    if (starts_name(*e->at)) {
-        const char *start = e->at;
-        while (in_name(*e->at)) e->at++;
-        if (e->symbol && !e->symbol(e->context, start, (size_t)(e->at - start), &x))
-            return give_up(e, BIND_EXPR_UNBOUND);
-        return x;
-    }
-    if ((*e->at != '(' && *e->at != '-') || ++e->depth > BIND_EXPR_DEPTH) return give_up(e, BIND_EXPR_NO_EXPRESSION);
-    if (*e->at++ == '-') {
+    if (starts_name(*e->at)) return name_or_call(e);
+    if (!take(e, "(") || ++e->depth > BIND_EXPR_DEPTH) return give_up(e, BIND_EXPR_NO_EXPRESSION);
+    const fraction x = sum(e);
+    if (!take(e, ")")) return give_up(e, BIND_EXPR_NO_EXPRESSION);
+    e->depth--;
+    return x;
+}
+
+/* -a**b is -(a**b), and b may have a sign of its own. */
+static fraction factor(expr *e) { // recursion: bounded by depth
+    if (++e->depth > BIND_EXPR_DEPTH) return give_up(e, BIND_EXPR_NO_EXPRESSION);
+    fraction x;
+    if (take(e, "-")) {
         x = factor(e);
-        if (__builtin_sub_overflow(0, x, &x)) return give_up(e, BIND_EXPR_IMPOSSIBLE);
+        x = checked(e, fraction_subtract((fraction){0, 1}, x, &x), x);
     } else {
-        x = sum(e);
-        blanks(e);
-        if (*e->at != ')') return give_up(e, BIND_EXPR_NO_EXPRESSION);
-        e->at++;
+        x = atom(e);
+        if (take(e, "**")) {
+            const fraction y = factor(e);
+            x = checked(e, fraction_power(x, y, &x), x);
+        }
     }
     e->depth--;
     return x;
 }
 
-static int64_t divided(expr *e, int64_t a, int64_t b) {
-    if (b == 0 || (a == INT64_MIN && b == -1)) return give_up(e, e->strict ? BIND_EXPR_IMPOSSIBLE : BIND_EXPR_OK);
-    const int64_t q = a / b;
-    return q - (a % b != 0 && (a < 0) != (b < 0)); /* rounds down */
-}
-
-static int64_t product(expr *e) { // recursion: bounded by depth
-    int64_t x = factor(e);
-    for (blanks(e); e->result == BIND_EXPR_OK && (*e->at == '*' || *e->at == '/'); blanks(e)) {
-        const char op = *e->at++;
-        if (op == '/' && *e->at == '/') e->at++;
-        const int64_t y = factor(e);
-        if (e->result != BIND_EXPR_OK) return 0;
-        if (op == '/') {
-            x = divided(e, x, y);
-        } else if (__builtin_mul_overflow(x, y, &x)) {
-            return give_up(e, BIND_EXPR_IMPOSSIBLE);
-        }
+static fraction product(expr *e) { // recursion: bounded by depth
+    static const struct {
+        const char *text;
+        bool (*apply)(fraction a, fraction b, fraction *x);
+    } operations[] = {
+        {"//", fraction_floor_divide}, {"/", fraction_divide}, {"*", fraction_multiply}, {"%", fraction_mod}};
+    enum { COUNT = sizeof operations / sizeof *operations };
+    fraction x = factor(e);
+    for (size_t k = 0; k < COUNT; k++) {
+        if (!take(e, operations[k].text)) continue;
+        const fraction y = factor(e);
+        x = checked(e, operations[k].apply(x, y, &x), x);
+        k = (size_t)-1; /* once more from the first */
     }
     return x;
 }
 
-static int64_t sum(expr *e) { // recursion: bounded by depth
-    int64_t x = product(e);
-    for (blanks(e); e->result == BIND_EXPR_OK && (*e->at == '+' || *e->at == '-'); blanks(e)) {
-        const char op = *e->at++;
-        const int64_t y = product(e);
-        if (e->result != BIND_EXPR_OK) return 0;
-        if (op == '+' ? __builtin_add_overflow(x, y, &x) : __builtin_sub_overflow(x, y, &x))
-            return give_up(e, BIND_EXPR_IMPOSSIBLE);
+static fraction sum(expr *e) { // recursion: bounded by depth
+    fraction x = product(e);
+    for (;;) {
+        const bool plus = take(e, "+");
+        if (!plus && !take(e, "-")) return x;
+        const fraction y = product(e);
+        x = checked(e, plus ? fraction_add(x, y, &x) : fraction_subtract(x, y, &x), x);
     }
-    return x;
 }
 
-bind_expr_result bind_expr(const char *text, bind_expr_symbol *symbol, void *context, bool strict, int64_t *size) {
-    expr e = {text, symbol, context, BIND_EXPR_OK, 0, strict};
-    const int64_t x = sum(&e);
+bind_expr_result bind_expr(const char *text, const bind_expr_names *names, bool strict, int64_t *size) {
+    expr e = {text, names, BIND_EXPR_OK, 0, strict};
+    fraction x = sum(&e);
     blanks(&e);
     if (e.result == BIND_EXPR_OK && *e.at) e.result = BIND_EXPR_NO_EXPRESSION;
-    if (e.result == BIND_EXPR_OK) *size = x;
+    if (e.result == BIND_EXPR_OK) {
+        (void)fraction_floor(x, &x); /* of what is no whole number after all */
+        *size = x.n;
+    }
     return e.result;
-}
-
-bool bind_expr_is_symbol(const char *text) {
-    if (!starts_name(*text)) return false;
-    while (in_name(*text)) text++;
-    return *text == 0;
 }

@@ -104,6 +104,8 @@ model *read_model(arena *a, model_file *f, const read_options *options) {
     build_expand_check(&b, graphs->items[0]);
     b.model->main = build_graph_main(&b, graphs->items[0]);
     link_users(b.model);
+    b.model->external = b.external.names;
+    b.model->external_count = b.external.count;
     arena_rewind(&f->frames, mark);
     arena_free(&f->tables);
     model_file_rest(f);

@@ -178,6 +178,10 @@ const external_file *external_find(external *e, const char *location) {
     if (f) return f;
     f = find_new(e, location);
     *map_put(&e->files, f->location) = f;
+    void *names = e->names;
+    arena_grow(e->arena, &names, &e->cap, e->count, sizeof *e->names);
+    e->names = names;
+    e->names[e->count++] = f->location;
     return f;
 }
 

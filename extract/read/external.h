@@ -19,6 +19,8 @@ typedef struct external_file {
 typedef struct external {
     arena *arena;
     map files;          /* location -> external_file */
+    const char **names; /* the locations, in order of appearance */
+    size_t count, cap;
     const char *model;  /* the path as given */
     const char *folder; /* where the model lies as given, resolved; NULL: not asked yet */
     const char *store;  /* where the file lies that the model is a link to; NULL: it is no link */

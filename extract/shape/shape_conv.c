@@ -38,7 +38,10 @@ static void slide_conv(infer *c, conv_form f) {
     infer_set(c, 0, f.type, rank, dims);
 }
 
-void shape_conv(infer *c) { slide_conv(c, (conv_form){0, 1, false, infer_type(c, 0)}); }
+void shape_conv(infer *c) {
+    shape_need_one_type(c, 0, 3);
+    slide_conv(c, (conv_form){0, 1, false, infer_type(c, 0)});
+}
 
 void shape_conv_nhwc(infer *c) { slide_conv(c, (conv_form){0, 1, true, infer_type(c, 0)}); }
 

@@ -1,5 +1,6 @@
 /* Elementwise operators: shapes by numpy's broadcasting, values by the table of scalar functions. */
 #include "extract/shape/shape.h"
+#include "extract/shape/shape_need.h"
 #include "extract/shape/value_elementwise.h"
 #include "extract/shape/value_index.h"
 #include "extract/shape/value_number.h"
@@ -103,6 +104,8 @@ void shape_elementwise_binary(infer *c) {
     int rank;
     int64_t dims[INFO_MAX_RANK];
     value_operand x, y;
+    if (strcmp(c->node->op_type, "Pow") != 0)
+        shape_need_one_type(c, 0, 2); /* a power's exponent has a type of its own */
     if (old_prelu(c) || !broadcast_pair(c, dims, &rank)) return;
     dtype type = infer_type(c, 0) != DTYPE_NONE ? infer_type(c, 0) : infer_type(c, 1);
     const value *v = NULL;
@@ -115,6 +118,7 @@ void shape_elementwise_compare(infer *c) {
     int rank;
     int64_t dims[INFO_MAX_RANK];
     value_operand x, y;
+    shape_need_one_type(c, 0, 2);
     if (!broadcast_pair(c, dims, &rank)) return;
     const value *v = NULL;
     if (operands(c, rank, dims, &x, &y)) v = value_elementwise_compare(c->arena, c->node->op_type, &x, &y, rank, dims);
@@ -152,6 +156,7 @@ static const value *fold(infer *c, int n, dtype type, int rank, const int64_t *d
 void shape_elementwise_variadic(infer *c) {
     int64_t dims[INFO_MAX_RANK];
     int rank = 0, n = infer_in_count(c);
+    shape_need_one_type(c, 0, n);
     for (int k = 0; k < n; k++) {
         if (!value_index_need(c, k)) return;
         const info *x = infer_in(c, k);
@@ -196,6 +201,7 @@ static const value *where_values(infer *c, int rank, const int64_t *dims, dtype 
 
 void shape_elementwise_where(infer *c) {
     int64_t branches[INFO_MAX_RANK], dims[INFO_MAX_RANK];
+    shape_need_one_type(c, 1, 2);
     for (int k = 0; k < 3; k++)
         if (!value_index_need(c, k)) return;
     const info *cond = infer_in(c, 0), *x = infer_in(c, 1), *y = infer_in(c, 2);

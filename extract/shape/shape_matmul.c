@@ -1,6 +1,7 @@
 /* Matrix products in all their forms, and determinants. */
 #include "common/checked.h"
 #include "extract/shape/shape.h"
+#include "extract/shape/shape_need.h"
 #include "extract/shape/value_index.h"
 
 #include <ctype.h>
@@ -23,13 +24,17 @@ static void matmul(infer *c, int a, int b, dtype type) {
     infer_set(c, 0, type, rank, dims);
 }
 
-void shape_matmul(infer *c) { matmul(c, 0, 1, infer_type(c, 0)); }
+void shape_matmul(infer *c) {
+    shape_need_one_type(c, 0, 2);
+    matmul(c, 0, 1, infer_type(c, 0));
+}
 
 void shape_matmul_integer(infer *c) { matmul(c, 0, 1, DTYPE_INT32); }
 
 void shape_matmul_qlinear(infer *c) { matmul(c, 0, 3, infer_type(c, 7)); }
 
 void shape_matmul_gemm(infer *c) {
+    shape_need_one_type(c, 0, 3);
     if (!value_index_need(c, 0) || !value_index_need(c, 1)) return;
     const info *x = infer_in(c, 0), *y = infer_in(c, 1);
     if (x->rank != 2 || y->rank != 2)

@@ -1,6 +1,7 @@
 /* Operators that put tensors together and cut them up: Concat, Split, Slice, Pad and CenterCropPad. */
 #include "common/checked.h"
 #include "extract/shape/shape.h"
+#include "extract/shape/shape_need.h"
 #include "extract/shape/value_index.h"
 
 #include <string.h>
@@ -40,6 +41,7 @@ static const value *concat_values(infer *c, int n, int rank, const int64_t *dims
 void shape_move_concat(infer *c) {
     int64_t dims[INFO_MAX_RANK];
     int n = infer_in_count(c);
+    shape_need_one_type(c, 0, n);
     for (int k = 0; k < n; k++)
         if (!value_index_need(c, k)) return;
     const info *first = infer_in(c, 0);

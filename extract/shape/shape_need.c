@@ -57,3 +57,13 @@ bool shape_need_int(infer *c, int i, int64_t *x, const char *what) {
 }
 
 void shape_need_like(infer *c, int k, int i) { infer_set_like(c, k, infer_type(c, i), infer_in(c, i)); }
+
+void shape_need_one_type(infer *c, int first, int count) {
+    int seen = -1;
+    for (int i = first; i < first + count; i++) {
+        if (!infer_has(c, i) || infer_type(c, i) == DTYPE_NONE) continue;
+        if (seen >= 0 && infer_type(c, i) != infer_type(c, seen))
+            infer_fail(c, "inputs %s and %s are of different types", shape_need_text(c, seen), shape_need_text(c, i));
+        if (seen < 0) seen = i;
+    }
+}

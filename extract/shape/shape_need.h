@@ -13,6 +13,8 @@ int shape_need_rank(infer *c, int i, int lo, int hi);
 void shape_need_dim(infer *c, int i, int k, int64_t size, const char *what);
 /* Input i has exactly the shape of input j. */
 void shape_need_same(infer *c, int i, int j);
+/* Those of inputs [first, first + count) that are there have one element type. */
+void shape_need_one_type(infer *c, int first, int count);
 /* Attribute that must be there and be at least 1 (heads, groups, sizes). */
 int64_t shape_need_positive(infer *c, const char *name);
 /* x is a multiple of by (by >= 1); returns the quotient. */

@@ -13,6 +13,7 @@ typedef struct emit {
     const catalog *catalog;
     const char *path, *name, *producer; /* of the model, as valid text */
     const char *file;                   /* the model's own file, relative to its folder */
+    const char **external;              /* the other files, likewise */
 } emit;
 
 static void emit_model(emit *e) {
@@ -24,6 +25,11 @@ static void emit_model(emit *e) {
     json_stream_int(s, "ir_version", m->ir_version);
     json_stream_int(s, "opset", m->opset);
     json_stream_text(s, "producer", e->producer);
+    if (m->external_count > 0) {
+        json_stream_open(s, "external", '[', false);
+        for (size_t k = 0; k < m->external_count; k++) json_stream_text(s, NULL, e->external[k]);
+        json_stream_close(s);
+    }
     json_stream_close(s);
     json_stream_text(s, "precision",
                      e->catalog->precision == DTYPE_NONE ? "model" : dtype_get(e->catalog->precision)->name);
@@ -88,13 +94,8 @@ static void emit_record(json_stream *s, const oprec *r) {
     for (int k = 0; k < r->field_count; k++) emit_field(s, &r->fields[k]);
 }
 
-static void emit_weight(emit *e, const tensor *t) {
+static void emit_constant(emit *e, const tensor *t) {
     json_stream *s = &e->json;
-    if (!t) {
-        json_stream_null(s, NULL);
-        return;
-    }
-    json_stream_open(s, NULL, '{', true);
     json_stream_text(s, "name", t->name);
     const blob *b = t->blob;
     const char *why = !b ? "it is computed from constants when the model is loaded" : b->why_unreachable;
@@ -108,6 +109,27 @@ static void emit_weight(emit *e, const tensor *t) {
     }
     if (info_shaped(t->info)) json_stream_ints(s, "dims", t->info->rank, t->info->dims);
     emit_dtype(s, "dtype", t->info->type);
+}
+
+static void emit_weight(emit *e, const work *w) {
+    json_stream *s = &e->json;
+    if (!w->weight) {
+        json_stream_null(s, NULL);
+        return;
+    }
+    json_stream_open(s, NULL, '{', true);
+    emit_constant(e, w->weight);
+    const work *holder = work_weights(w);
+    if (holder->more_count > 0) {
+        json_stream_open(s, "more", '[', true);
+        for (int k = 0; k < holder->more_count; k++) {
+            json_stream_open(s, NULL, '{', true);
+            json_stream_text(s, "role", holder->more[k].role);
+            emit_constant(e, holder->more[k].t);
+            json_stream_close(s);
+        }
+        json_stream_close(s);
+    }
     json_stream_close(s);
 }
 
@@ -122,7 +144,7 @@ static void emit_occurrences(emit *e, const catalog_entry *entry) {
     json_stream_close(s);
     if (!weighted) return;
     json_stream_open(s, "weights", '[', false);
-    for (const work *w = entry->first; w; w = w->next_same) emit_weight(e, w->weight);
+    for (const work *w = entry->first; w; w = w->next_same) emit_weight(e, w);
     json_stream_close(s);
 }
 
@@ -191,6 +213,8 @@ status_code emit_ops(const catalog *c, const char *path, status *st) {
     e.file = files_base(e.path);
     e.name = plain_utf8(c->arena, m->name);
     e.producer = plain_utf8(c->arena, m->producer ? m->producer : "");
+    e.external = arena_array(c->arena, const char *, m->external_count);
+    for (size_t k = 0; k < m->external_count; k++) e.external[k] = plain_utf8(c->arena, m->external[k]);
     if (!json_stream_begin(&e.json, path, st)) return st->code;
     emit_all(&e);
     return json_stream_commit(&e.json, st) ? STATUS_OK : st->code;

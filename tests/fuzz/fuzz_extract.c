@@ -7,7 +7,6 @@
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
-#include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -18,9 +17,9 @@ size_t LLVMFuzzerCustomMutator(uint8_t *data, size_t size, size_t most, unsigned
 size_t LLVMFuzzerCustomCrossOver(const uint8_t *data, size_t size, const uint8_t *other, size_t other_size,
                                  uint8_t *out, size_t most, unsigned seed);
 
-static char folder[] = "/dev/shm/fuzz_extract.XXXXXX"; /* in memory, where there is such a place: no disk to wait for */
-static char model_path[sizeof folder + 16], data_path[sizeof folder + 16], ops_path[sizeof folder + 16],
-    tensors_path[sizeof folder + 20];
+enum { PATH_ROOM = 512 };
+static char folder[PATH_ROOM], model_path[PATH_ROOM + 16], data_path[PATH_ROOM + 16], ops_path[PATH_ROOM + 16],
+    tensors_path[PATH_ROOM + 16];
 static int model_fd = -1;
 
 static void clean(void) {
@@ -40,10 +39,9 @@ static void die(const char *what) {
 int LLVMFuzzerInitialize(int *argc, char ***argv) {
     static const int64_t data[8] = {6, 4}; /* a shape, and zeros */
     (void)argc, (void)argv;
-    if (!mkdtemp(folder)) {
-        strcpy(folder, "/tmp/fuzz_extract.XXXXXX");
-        if (!mkdtemp(folder)) die(folder);
-    }
+    const char *place = getenv("TMPDIR");
+    snprintf(folder, sizeof folder, "%s/fuzz_extract.XXXXXX", place && *place ? place : "/tmp");
+    if (!mkdtemp(folder)) die(folder);
     snprintf(model_path, sizeof model_path, "%s/model.onnx", folder);
     snprintf(data_path, sizeof data_path, "%s/w.bin", folder);
     snprintf(ops_path, sizeof ops_path, "%s/ops.json", folder);

@@ -23,14 +23,16 @@ LINE, LINES = 2048, 200  # longest line of stderr, and how many
 CONTROL = re.compile("[\x00-\x09\x0b-\x1f\x7f-\x9f\u202a-\u202e\u2066-\u2069]")
 WARNING = "extract_ops: warning: "
 MEMORY = "/dev/shm" if os.access("/dev/shm", os.W_OK) else None  # no disk to wait for
-ENVIRONMENT = dict(os.environ, ASAN_OPTIONS="exitcode=99:allocator_may_return_null=1", UBSAN_OPTIONS="exitcode=98:print_stacktrace=1")
+ENVIRONMENT = dict(os.environ, ASAN_OPTIONS="exitcode=99:allocator_may_return_null=1",
+                   UBSAN_OPTIONS="exitcode=98:print_stacktrace=1")
 
 
 class Run:
     """One start of the program in an empty folder."""
 
     def __init__(self, program, case, out):
-        self.command = [program, case["path"], "-o", os.path.join(out, "ops.json")] + case["args"]
+        self.command = [program, case["path"], "-o", os.path.join(out, "ops.json"),
+                        "--tensors", os.path.join(out, "tensors.json")] + case["args"]
         with tempfile.TemporaryFile() as stdout, tempfile.TemporaryFile() as stderr:
             start = time.monotonic()
             child = subprocess.Popen(self.command, stdin=subprocess.DEVNULL, stdout=stdout, stderr=stderr,
@@ -72,7 +74,7 @@ def what_is_wrong(run, case):
     if run.megabytes > MEGABYTES:
         wrong.append("%.0f MB, %d allowed" % (run.megabytes, MEGABYTES))
     wrong += wrong_lines(run, case)
-    if run.code in (0, 1) and run.left != ["ops.json"]:
+    if run.code in (0, 1) and run.left != ["ops.json", "tensors.json"]:
         wrong.append("left %s" % run.left)
     elif run.code not in (0, 1) and run.left:
         wrong.append("left %s behind" % run.left)
@@ -102,14 +104,23 @@ def wrong_lines(run, case):
     return wrong
 
 
+def load(out, kind):
+    """A file that must be strict JSON of the promised kind, whatever names and numbers the model held."""
+    with open(os.path.join(out, kind + ".json"), encoding="utf-8") as f:
+        content = json.load(f, parse_constant=lambda c: 1 / 0)
+    if not content["schema"].startswith("ceiling-scout/%s/" % kind):
+        raise KeyError("schema is " + content["schema"])
+    return content
+
+
 def wrong_json(out):
-    """ops.json must be JSON of the promised kind, whatever names the model held."""
     try:
-        with open(os.path.join(out, "ops.json"), encoding="utf-8") as f:
-            ops = json.load(f, parse_constant=lambda c: 1 / 0)
-        return [] if ops["schema"].startswith("ceiling-scout/ops/") else ["ops.json has another schema"]
-    except (ValueError, KeyError, ZeroDivisionError, UnicodeDecodeError, RecursionError, OSError) as error:
-        return ["ops.json: %r" % error]
+        ops, _ = load(out, "ops"), load(out, "tensors")
+        sums = [ops["totals"]] + ops["ops"]
+        low = [k for s in sums for k in ("macs", "flops", "bytes_read", "bytes_written", "bytes") if not 0 <= s.get(k, 0) < 1 << 63]
+        return ["ops.json: %s is negative or too large" % low[0]] if low else []
+    except (ValueError, KeyError, TypeError, ZeroDivisionError, RecursionError, OSError) as error:
+        return ["a file that was written: %r" % error]
 
 
 def check(program, case):
@@ -118,13 +129,13 @@ def check(program, case):
     with tempfile.TemporaryDirectory(dir=MEMORY) as out:
         run = Run(program, case, out)
         wrong = what_is_wrong(run, case)
-        if run.code in (0, 1) and "ops.json" in run.left:
+        if run.code in (0, 1) and len(run.left) == 2:
             wrong += wrong_json(out)
     if listing(case["home"]) != before:
         wrong.append("the model's folder has changed")
     if not wrong:
         return None
-    shown = " ".join(map(shlex.quote, run.command[:2] + ["-o", "ops.json"] + case["args"]))
+    shown = " ".join(map(shlex.quote, run.command[:2] + ["-o", "ops.json", "--tensors", "tensors.json"] + case["args"]))
     said = "\n".join("    | " + l for l in run.stderr[:3000].splitlines()[:12])
     return "FAILED %s: %s\n    %s\n%s" % (case["name"], "; ".join(wrong), ascii(shown)[1:-1], ascii(said)[1:-1].replace("\\n", "\n"))
 

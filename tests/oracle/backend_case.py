@@ -146,6 +146,11 @@ def _is_bound(got, value):
     return got.get("exact") is False and len(got["shape"]) == len(size) and all(a >= b for a, b in zip(got["shape"], size))
 
 
+def _only_bodies_vary(ops):
+    """A node in a loop's body may have another shape in each iteration, which is said; the outputs are exact all the same."""
+    return all("from one iteration to the next" in u["why"] for u in ops["coverage"]["unresolved"])
+
+
 def _try(program, model, case):
     """What is wrong with the outputs, and whether everything that is wrong was said to be only a bound."""
     with tempfile.TemporaryDirectory() as folder:
@@ -153,7 +158,8 @@ def _try(program, model, case):
         with open(path, "wb") as f:
             f.write(model.SerializeToString())
         run = oracle.Run(program, path, *case.options())
-    problems = [] if run.code == 0 else [f"exit {run.code} {run.last_line()}".strip()]
+    fine = run.code == 0 or (run.code == 1 and _only_bodies_vary(run.ops))
+    problems = [] if fine else [f"exit {run.code} {run.last_line()}".strip()]
     honest = run.code in (0, 1)
     if run.tensors_text:
         for info, value in zip(model.graph.output, case.outputs):

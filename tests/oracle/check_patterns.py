@@ -3,11 +3,13 @@
 import oracle
 import pattern_attention
 import pattern_formulas
+import pattern_masks
 
 
 def main():
     tally = oracle.Tally()
     pattern_attention.check(tally)
+    pattern_masks.check(tally)
     pattern_formulas.check(tally)
     tally.end()
 

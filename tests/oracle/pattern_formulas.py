@@ -5,7 +5,7 @@ import math
 
 import numpy as np
 
-from pattern_graph import FLOAT, HALF, Graph, expect
+from pattern_graph import FLOAT, HALF, Found, Graph, expect
 
 B, S, C = 2, 24, 64
 SHAPE = [B, S, C]
@@ -172,6 +172,33 @@ def check_norms(tally):
     y = norm(SQUARES["Mul"], DIVIDES["Div"], MEANS["ReduceMean"], True, bias=False)(g, x)
     expect(tally, "residual after a norm of one row", g.out(g.Relu(g.Add(y, g.Tanh(x)))), "norm", "layer", bias=None)
     check_group_norm(tally)
+    check_l2(tally)
+
+
+def check_l2(tally):
+    """A row over its length; times the root of its size it is an RMS norm."""
+    root = math.sqrt(C)
+    lengths = {
+        "ReduceL2": lambda g, x: g.ReduceL2(x, g.ints(-1), keepdims=1),
+        "sum of squares": lambda g, x: g.Sqrt(g.ReduceSumSquare(x, g.ints(-1), keepdims=1)),
+        "at least": lambda g, x: g.Max(g.ReduceL2(x, g.ints(-1), keepdims=1), 1e-6),
+        "clipped, expanded": lambda g, x: g.Expand(g.Clip(g.ReduceL2(x, g.ints(-1), keepdims=1), 1e-12), g.Shape(x)),
+    }
+    forms = {
+        "plain": ("l2", lambda g, x, n: g.Div(x, n(g, x))),
+        "by reciprocal": ("l2", lambda g, x, n: g.Mul(x, g.Reciprocal(n(g, x)))),
+        "times root": ("rms", lambda g, x, n: g.Mul(g.Div(x, n(g, x)), root)),
+        "root times row": ("rms", lambda g, x, n: g.Div(g.Mul(root, x), n(g, x))),
+        "length over root": ("rms", lambda g, x, n: g.Div(x, g.Div(n(g, x), root))),
+    }
+    absent = ("reduce", "elementwise:mul", "elementwise:div", "elementwise:clip", "elementwise:sqrt")
+    for (n, length), (f, (what, form)) in itertools.product(lengths.items(), forms.items()):
+        for weight in (False, True):
+            def make(g, x, form=form, length=length, weight=weight):
+                y = form(g, x, length)
+                return g.Mul(y, g.weight(C)) if weight else y
+            expect(tally, f"{n}, {f}, weight {weight}", alone(make), "norm", what, shape=[B * S, C], flops=5 * B * S * C, absent=absent,
+                   weight_dtype="fp32" if weight else None)
 
 
 def check_group_norm(tally):
@@ -192,6 +219,10 @@ H, D = 4, 16
 
 def rotate_slices(g, x, d):
     return g.Concat(g.Neg(g.slice(x, d // 2, 2**62, 3)), g.slice(x, 0, d // 2, 3), axis=-1)
+
+
+def rotate_by_factor(g, x, d):
+    return g.Concat(g.Mul(g.slice(x, d // 2, 2**62, 3), -1.0), g.slice(x, 0, d // 2, 3), axis=-1)
 
 
 def rotate_split(g, x, d):
@@ -227,7 +258,7 @@ def rotary(rotate, swap=False, heads_last=False, partial=D):
 
 def check_rotary(tally):
     absent = ("elementwise:mul", "elementwise:neg", "elementwise:add")
-    for rotate, inside in ((rotate_slices, None), (rotate_split, None), (rotate_pairs, 1)):
+    for rotate, inside in ((rotate_slices, None), (rotate_by_factor, None), (rotate_split, None), (rotate_pairs, 1)):
         for swap, last in itertools.product((False, True), (False, True)):
             expect(tally, f"{rotate.__name__}, swapped {swap}, heads last {last}", rotary(rotate, swap, last), "rotary",
                    shape=[B, H, S, D], interleaved=inside, absent=absent + ("move:slice", "move:split", "move:concat"))
@@ -273,6 +304,50 @@ def check_quantised(tally):
     expect(tally, "dynamic, input shared", g, "gemm", count=2, quant="dynamic", absent=("elementwise", "move:cast"))
 
 
+def check_quantised_activations(tally):
+    """What follows a product or a sum on its way to be quantised is done in passing."""
+    weight = lambda g: dequantize(g, g.weight(8, 3, 3, 3, dtype=np.int8))
+    image = lambda g: dequantize(g, quantize(g, g.input([1, 3, 8, 8])))
+    rows = lambda g: dequantize(g, quantize(g, g.input([32, C])))
+    works = {
+        "Conv": ("conv", None, lambda g: g.Conv(image(g), weight(g), dequantize(g, g.weight(8, dtype=np.int32), 0.01))),
+        "MatMul": ("gemm", None, lambda g: g.MatMul(rows(g), dequantize(g, g.weight(C, 16, dtype=np.int8)))),
+        "Gemm": ("gemm", None, lambda g: g.Gemm(rows(g), dequantize(g, g.weight(C, 16, dtype=np.int8)))),
+        "Add": ("elementwise", "add", lambda g: g.Add(rows(g), rows(g))),
+    }
+    activations = {
+        "relu": (lambda g, x: g.Relu(x), {}),
+        "relu6": (lambda g, x: g.Clip(x, 0.0, 6.0), {}),
+        "clip": (lambda g, x: g.Clip(x, -1.0, 2.5), {"activation_min": -1.0, "activation_max": 2.5}),
+        None: (lambda g, x: x, {}),
+    }
+    for (name, (kind, what, work)), (activation, (apply, fields)) in itertools.product(works.items(), activations.items()):
+        g = Graph()
+        g.out(dequantize(g, quantize(g, apply(g, work(g)))))
+        quantised = 2 if name == "Add" else 1
+        entry = expect(tally, f"QDQ {name} and {activation}", g, kind, what, quant="qdq", dtype="int8", out_dtype=None, activation=activation,
+                       absent=("elementwise:relu", "elementwise:clip"), **fields)
+        found = Found(g).of("quantize", "quantize")
+        tally.check(entry is None or sum(o["count"] for o in found) == quantised, f"QDQ {name} and {activation}: a QuantizeLinear is left over")
+    g = Graph()
+    y = g.Relu(g.MatMul(rows(g), dequantize(g, g.weight(C, 16, dtype=np.int8))))
+    expect(tally, "QDQ, activation used twice", g.out(dequantize(g, quantize(g, y)), y), "gemm", quant="qdq", activation=None, out_dtype="fp32")
+
+
+def check_transposed_weighted(tally, rank, left, right):
+    """A weight on the right keeps the batch apart only where the left side is read by columns."""
+    lead = [B, 3][:rank - 2]
+    batch, perm = math.prod(lead), [*range(rank - 2), rank - 1, rank - 2]
+    g = Graph()
+    a = g.Relu(g.input(lead + ([C, S] if left else [S, C])))
+    a = g.Transpose(a, perm=perm) if left else a
+    b = g.Transpose(g.weight(32, C), perm=[1, 0]) if right else g.weight(C, 32)
+    apart = left and rank > 2
+    expect(tally, f"transposed activation of rank {rank}, weight transposed {right}", g.out(g.MatMul(a, b)), "gemm",
+           shape=[S if apart else batch * S, 32, C], batch=batch if apart else None, batch_stride_b=0 if apart else None,
+           layout="nt"[left] + "nt"[right], macs=batch * S * 32 * C, bytes_read=4 * (batch * S * C + 32 * C), absent=("move:transpose",))
+
+
 def check_transposes(tally):
     for left, right in itertools.product((False, True), (False, True)):
         g = Graph()
@@ -282,6 +357,15 @@ def check_transposes(tally):
         b = g.Transpose(b, perm=[0, 2, 1]) if right else b
         expect(tally, f"transposes {left} {right}", g.out(g.MatMul(a, b)), "gemm", shape=[S, 32, C], batch=B,
                layout="nt"[left] + "nt"[right], absent=("move:transpose",))
+    for rank, (left, right) in itertools.product((2, 3, 4), ((True, False), (False, True), (True, True))):
+        check_transposed_weighted(tally, rank, left, right)
+    g = Graph()
+    a = g.Transpose(g.Relu(g.input([B, C, S])), perm=[0, 2, 1])
+    expect(tally, "transpose used twice", g.out(g.linear(a, C, 32), a), "gemm", layout="nn", shape=[B * S, 32, C], batch=None)
+    g = Graph()
+    a = g.Transpose(g.Relu(g.input([C, S])), perm=[1, 0])
+    expect(tally, "Gemm of a transpose", g.out(g.Gemm(a, g.weight(C, 32), g.weight(32))), "gemm", layout="tn", shape=[S, 32, C], bias="n",
+           absent=("move:transpose",))
     g = Graph()
     expect(tally, "transposed weight", g.out(g.MatMul(g.input(SHAPE), g.Transpose(g.weight(32, C), perm=[1, 0]))), "gemm", layout="nt",
            shape=[B * S, 32, C])
@@ -294,4 +378,5 @@ def check(tally):
     check_norms(tally)
     check_rotary(tally)
     check_quantised(tally)
+    check_quantised_activations(tally)
     check_transposes(tally)

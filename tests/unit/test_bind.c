@@ -116,6 +116,88 @@ static void expressions(void) {
     arena_free(&f.arena);
 }
 
+static void subtractions(void) {
+    const read_dim dims[] = {{"q", 9}, {"rest-4", 5}};
+    const read_options o = {dims, 2, 2, 8};
+    const char *const texts[] = {"s-1",    "s*s-1", "n-s-batch-size+20",
+                                 "rest-4", "q-3-2", "r-1",
+                                 "10-r-s", "2*u-1", "v-w",
+                                 "v",      "w + 4", "3-1",
+                                 "x-1",    "64",    "k-v-k",
+                                 NULL};
+    UNIT_CHECK(bound(&o, texts));
+    UNIT_INT(size("s-1"), 7);
+    UNIT_INT(size("s*s-1"), 63);
+    UNIT_INT(size("n-s-batch-size+20"), 12);
+    UNIT_INT(size("rest-4"), 5); /* --dim knows it as it is */
+    UNIT_INT(size("q-3-2"), 4);
+    UNIT_INT(size("r-1"), 1); /* no other place speaks of an r: "10-r-s" has "r-s" */
+    UNIT_INT(size("10-r-s"), 9);
+    UNIT_INT(size("2*u-1"), 1); /* "u-1": a name */
+    UNIT_INT(size("v-w"), 0);   /* both are known */
+    UNIT_INT(size("3-1"), 1);
+    UNIT_INT(size("x-1"), 1);
+    UNIT_INT(size("64"), 64);
+    UNIT_INT(size("k-v-k"), 1);
+    UNIT_CHECK(warned("r-1") && warned("x-1") && warned("3-1") && warned("k-v-k") && !warned("s-1"));
+    arena_free(&f.arena);
+}
+
+/* As sympy prints them. */
+static void functions(void) {
+    const read_options o = {.batch = 2, .seq = 7};
+    static const struct {
+        const char *text;
+        int64_t size;
+    } cases[] = {
+        {"floor(s/2)", 3},
+        {"floor(s/2 - 1/2)", 3},
+        {"floor(s/2 + 1/2)", 4},
+        {"ceil(s/2)", 4},
+        {"ceiling(s/3)", 3},
+        {"floor(-s/2) + 9", 5},
+        {"Max(1, s)", 7},
+        {"Max(s, 10, n)", 10},
+        {"Min(s, n)", 2},
+        {"Mod(s, 4)", 3},
+        {"s%4", 3},
+        {"(s - 9) % 4", 2},
+        {"s**2", 49},
+        {"s**2-1", 48},
+        {"100 - s**2", 51},
+        {"-s**2 + 100", 51},
+        {"2**n**3", 256},
+        {"s // 2 * 2", 6},
+        {"s/2*2", 7},
+        {"s/2", 3},
+        {"n*(floor(s/2)+1)", 8},
+        {"floor((s - 3)/n) + 1", 3},
+        {"((s//2))", 3},
+        {"CeilToInt(IntTrueDiv(s, 2))", 4},
+        {"floor (s)", 1}, /* names of their own from here on */
+        {"Max()", 1},
+        {"Mod(s)", 1},
+        {"Mod(s, 2, 3)", 1},
+        {"floor(s, 2)", 1},
+        {"sin(s)", 1},
+        {"s*(s-1", 1},
+        {"s++", 1},
+        {"floor(", 1},
+        {"s**(0-1)", -2}, /* impossible */
+        {"2**(s*10)", -2},
+        {"s % (s - 7)", -2},
+        {"s**99999999999", -2},
+    };
+    enum { COUNT = sizeof cases / sizeof *cases };
+    const char *texts[COUNT + 1] = {NULL};
+    for (size_t k = 0; k < COUNT; k++) texts[k] = cases[k].text;
+    UNIT_CHECK(bound(&o, texts));
+    for (size_t k = 0; k < COUNT; k++)
+        if (!UNIT_INT(size(cases[k].text), cases[k].size)) printf("  %s\n", cases[k].text);
+    UNIT_CHECK(warned("sin(s)") && warned("s*(s-1") && !warned("floor(s/2)"));
+    arena_free(&f.arena);
+}
+
 static void past_and_present(void) {
     const read_options o = {.batch = 1, .seq = 7};
     const char *const texts[] = {"batch_size", "sequence_length", "total_sequence_length", "past_sequence_length",
@@ -139,12 +221,18 @@ static void hostile_expressions(void) {
     static char deep[4000];
     int64_t x;
     memset(deep, '(', sizeof deep - 1);
-    UNIT_CHECK(bind_expr(deep, NULL, NULL, true, &x) == BIND_EXPR_NO_EXPRESSION);
+    UNIT_CHECK(bind_expr(deep, NULL, true, &x) == BIND_EXPR_NO_EXPRESSION);
+    for (size_t k = 0; k + 1 < sizeof deep; k++) deep[k] = k % 2 ? '-' : 's';
+    UNIT_CHECK(bind_expr(deep, NULL, true, &x) == BIND_EXPR_OK && x == 1);
+    for (size_t k = 0; k + 1 < sizeof deep; k++) deep[k] = "2**"[k % 3];
+    UNIT_CHECK(bind_expr(deep, NULL, true, &x) == BIND_EXPR_NO_EXPRESSION);
     memset(deep, '-', sizeof deep - 1);
-    UNIT_CHECK(bind_expr(deep, NULL, NULL, true, &x) == BIND_EXPR_NO_EXPRESSION);
-    UNIT_CHECK(bind_expr("", NULL, NULL, true, &x) == BIND_EXPR_NO_EXPRESSION);
-    UNIT_CHECK(bind_expr("99999999999999999999", NULL, NULL, true, &x) == BIND_EXPR_IMPOSSIBLE);
-    UNIT_CHECK(bind_expr("7 // 2 + -3", NULL, NULL, true, &x) == BIND_EXPR_OK && x == 0);
+    UNIT_CHECK(bind_expr(deep, NULL, true, &x) == BIND_EXPR_NO_EXPRESSION);
+    UNIT_CHECK(bind_expr("", NULL, true, &x) == BIND_EXPR_NO_EXPRESSION);
+    UNIT_CHECK(bind_expr("99999999999999999999", NULL, true, &x) == BIND_EXPR_IMPOSSIBLE);
+    UNIT_CHECK(bind_expr("9223372036854775807/2 + 1/9223372036854775807", NULL, true, &x) == BIND_EXPR_IMPOSSIBLE);
+    UNIT_CHECK(bind_expr("(-9223372036854775807 - 1) // -1", NULL, true, &x) == BIND_EXPR_IMPOSSIBLE);
+    UNIT_CHECK(bind_expr("7 // 2 + -3", NULL, true, &x) == BIND_EXPR_OK && x == 0);
 }
 
 int main(void) {
@@ -153,6 +241,8 @@ int main(void) {
     UNIT_RUN(defaults_are_named_once);
     UNIT_RUN(fixed_dimensions_stay);
     UNIT_RUN(expressions);
+    UNIT_RUN(subtractions);
+    UNIT_RUN(functions);
     UNIT_RUN(past_and_present);
     UNIT_RUN(negative_sizes);
     UNIT_RUN(hostile_expressions);

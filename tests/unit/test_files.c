@@ -238,6 +238,60 @@ static void links_are_followed_and_modes_kept(void) {
     finish();
 }
 
+static void removes_only_files(void) {
+    start();
+    struct stat about;
+    UNIT_CHECK(files_write(at("real"), "x", 1, &st));
+    UNIT_INT(symlink("real", at("link")), 0);
+    UNIT_INT(symlink("/dev/null", at("device")), 0);
+    files_remove(at("link"));
+    files_remove(at("device"));
+    files_remove(at("none"));
+    files_remove(folder);
+    UNIT_CHECK(stat(at("real"), &about) != 0 && lstat(at("link"), &about) == 0 && lstat(at("device"), &about) == 0);
+    UNIT_CHECK(stat("/dev/null", &about) == 0 && S_ISCHR(about.st_mode));
+    finish();
+}
+
+static void links_to_nothing_stay_and_are_filled(void) {
+    start();
+    struct stat about;
+    UNIT_INT(mkdir(at("sub"), 0755), 0);
+    UNIT_INT(symlink("sub/second", at("first")), 0);
+    UNIT_INT(symlink("../end", at("sub/second")), 0);
+    UNIT_CHECK(files_write(at("first"), "x", 1, &st));
+    UNIT_CHECK(lstat(at("first"), &about) == 0 && S_ISLNK(about.st_mode));
+    UNIT_CHECK(lstat(at("sub/second"), &about) == 0 && S_ISLNK(about.st_mode));
+    UNIT_CHECK(lstat(at("end"), &about) == 0 && S_ISREG(about.st_mode));
+    UNIT_CHECK(holds("end", "x"));
+    UNIT_INT(symlink("missing/place", at("nowhere")), 0);
+    UNIT_CHECK(!files_write(at("nowhere"), "x", 1, &st));
+    UNIT_INT(symlink("circle", at("circle")), 0);
+    UNIT_CHECK(!files_write(at("circle"), "x", 1, &st));
+    UNIT_CHECK(lstat(at("circle"), &about) == 0 && S_ISLNK(about.st_mode));
+    finish();
+}
+
+/* What stood in a redirected standard output before, and what comes after, stays. */
+static void standard_output_is_added_to(void) {
+    start();
+    UNIT_CHECK(files_write(at("f"), "before ", 7, &st));
+    fflush(stdout);
+    pid_t child = fork();
+    if (child == 0) {
+        int fd = open(at("f"), O_WRONLY | O_APPEND);
+        bool good = fd >= 0 && dup2(fd, STDOUT_FILENO) >= 0 && files_write("/dev/stdout", "here", 4, &st);
+        good = good && syscall(SYS_write, STDOUT_FILENO, " after", 6) == 6;
+        _exit(good ? 0 : 1);
+    }
+    int how = 0;
+    waitpid(child, &how, 0);
+    UNIT_CHECK(WIFEXITED(how) && WEXITSTATUS(how) == 0);
+    UNIT_CHECK(holds("f", "before here after"));
+    UNIT_INT(entries(), 1);
+    finish();
+}
+
 static void signals_remove_what_is_half_written(void) {
     start();
     fflush(stdout);
@@ -304,6 +358,9 @@ int main(void) {
     UNIT_RUN(longest_names);
     UNIT_RUN(devices_are_written_and_stay);
     UNIT_RUN(links_are_followed_and_modes_kept);
+    UNIT_RUN(removes_only_files);
+    UNIT_RUN(links_to_nothing_stay_and_are_filled);
+    UNIT_RUN(standard_output_is_added_to);
     UNIT_RUN(signals_remove_what_is_half_written);
     UNIT_RUN(reading_has_limits);
     UNIT_RUN(folders);

@@ -57,10 +57,21 @@ static void hostile_text_is_escaped(void) {
     UNIT_TEXT(printed(NULL, "cut\xe2\x82"), "program: cut\\xe2\\x82");
 }
 
-static void text_longer_than_the_buffer_comes_whole(void) {
+static void lines_end_within_two_kilobytes(void) {
     static char text[15001];
-    memset(text, '\x01', sizeof text - 1);
-    UNIT_INT(strlen(printed(NULL, text)), strlen("program: ") + 4 * (sizeof text - 1));
+    static const char *const pieces[] = {"\x01", "\xff", "\n", "x", "\xf0\x9f\x98\x80"};
+    for (size_t k = 0; k < sizeof pieces / sizeof *pieces; k++) {
+        size_t n = 0;
+        while (n + 5 < sizeof text) n += (size_t)snprintf(text + n, 5, "%s", pieces[k]);
+        const char *line = printed("warning: ", text);
+        const size_t length = strlen(line);
+        UNIT_CHECK(length < 2000 && length > 1980);
+        UNIT_TEXT(line + length - 3, "...");
+        UNIT_CHECK(k > 0 || strncmp(line + length - 7, "\\x01", 4) == 0); /* an escape is not halved */
+    }
+    memset(text, 'x', sizeof text);
+    text[1999 - strlen("program: ") - 3] = 0;
+    UNIT_INT(strlen(printed(NULL, text)), 1996);
 }
 
 int main(void) {
@@ -68,6 +79,6 @@ int main(void) {
     UNIT_RUN(long_text_is_cut_between_characters);
     UNIT_RUN(plain_text_is_left_alone);
     UNIT_RUN(hostile_text_is_escaped);
-    UNIT_RUN(text_longer_than_the_buffer_comes_whole);
+    UNIT_RUN(lines_end_within_two_kilobytes);
     return unit_end();
 }

@@ -1,0 +1,170 @@
+/* Loop: its body is looked at once where what it carries keeps its shape; otherwise it is followed iteration by
+ * iteration, and where that is not possible either, what it carries is what holds in any iteration. */
+#include "extract/shape/infer_state.h"
+#include "extract/shape/shape.h"
+#include "extract/shape/shape_control.h"
+
+#include <inttypes.h>
+
+typedef struct loop {
+    infer *c;
+    graph *body;
+    int carried;        /* loop-carried values */
+    int64_t limit;      /* -1: none or not known */
+    bool limit_known;   /* false: a limit is given whose value is not known */
+    const info **state; /* carried infos entering the next iteration */
+    int64_t trips;      /* iterations, -1: not known */
+} loop;
+
+static void enter_body(loop *l, const info *iteration) {
+    static const info flag = {.form = INFO_TENSOR, .type = DTYPE_BOOL, .rank = 0, .dims = info_no_dims};
+    l->body->inputs[0]->info = iteration;
+    l->body->inputs[1]->info = &flag;
+    for (int k = 0; k < l->carried; k++) l->body->inputs[2 + k]->info = l->state[k];
+    infer_graph(l->c->model, l->body);
+}
+
+/* 1 true, 0 false, -1 not known. A condition handed through unchanged stays what it was. */
+static int condition(const tensor *t, const graph *body) {
+    const tensor *at = t;
+    while (at->producer && graph_is(at->producer, "Identity")) at = at->producer->in[0];
+    if (at == body->inputs[1]) return 1;
+    const value *v = t->info->val;
+    return v && v->n == 1 ? value_at(v, 0) != 0 : -1;
+}
+
+static bool leave_body(loop *l, bool *same_shapes) {
+    bool same = true;
+    *same_shapes = true;
+    for (int k = 0; k < l->carried; k++) {
+        const info *next = l->body->outputs[1 + k]->info;
+        bool shapes = shape_control_same(next, l->state[k]) && !next->inexact == !l->state[k]->inexact;
+        *same_shapes &= shapes;
+        same &= shapes && shape_control_same_values(next, l->state[k]);
+        l->state[k] = next;
+    }
+    return same;
+}
+
+/* Once without values: where the carried shapes stay as they are, one look says all. */
+static bool loop_is_stable(loop *l, const info *iteration) {
+    for (int k = 0; k < l->carried; k++) l->state[k] = shape_control_without_values(l->c, l->state[k]);
+    enter_body(l, iteration);
+    bool shapes;
+    leave_body(l, &shapes);
+    for (int k = 0; k < l->body->node_count; k++)
+        if (l->body->nodes[k]->unresolved) return false;
+    return shapes && condition(l->body->outputs[0], l->body) == 1;
+}
+
+/* Follows the loop value by value until it ends, repeats itself, or can't be followed. */
+static void loop_follow(loop *l) {
+    infer *c = l->c;
+    shape_control_changes seen = shape_control_watch(c, l->body);
+    int go_on = 1;
+    int64_t trip = 0;
+    for (; go_on == 1 && trip != l->limit; trip++) {
+        if (trip == CONTROL_MAX_ITERATIONS || !shape_control_may_repeat(c, l->body)) return;
+        enter_body(l, info_of_ints(c->arena, DTYPE_INT64, 0, NULL, &trip, 1));
+        shape_control_note(&seen);
+        bool shapes;
+        leave_body(l, &shapes);
+        go_on = condition(l->body->outputs[0], l->body);
+        if (go_on < 0 || (go_on == 1 && !l->limit_known)) return;
+    }
+    l->trips = trip;
+    shape_control_say(&seen);
+}
+
+static void loop_begin(loop *l) {
+    for (int k = 0; k < l->carried; k++) l->state[k] = infer_in(l->c, 2 + k);
+}
+
+/* What a carried value is in any iteration: of a sequence that grows, how long it is stays open. */
+static const info *any_iteration(loop *l, int k) {
+    const info *before = infer_in(l->c, 2 + k), *after = l->body->outputs[1 + k]->info;
+    if (shape_control_same(before, after)) return shape_control_without_values(l->c, before);
+    if (before->form != INFO_SEQUENCE || after->form != INFO_SEQUENCE) return &info_unknown;
+    return info_sequence(l->c->arena, NULL, -1, after->elem_like ? after->elem_like : before->elem_like);
+}
+
+/* A loop that cannot be followed: what it carries keeps its shape or is not known. */
+static void loop_generalise(loop *l, const info *iteration) {
+    loop_begin(l);
+    if (loop_is_stable(l, iteration)) return;
+    bool changed = false;
+    for (int k = 0; k < l->carried; k++) {
+        const info *x = any_iteration(l, k);
+        changed |= !shape_control_same(x, infer_in(l->c, 2 + k));
+        l->state[k] = x;
+    }
+    if (changed) enter_body(l, iteration);
+    for (int k = 0; k < l->carried; k++)
+        if (l->state[k]->form != INFO_UNKNOWN)
+            l->state[k] = shape_control_without_values(l->c, l->body->outputs[1 + k]->info);
+}
+
+static void loop_set_scan(loop *l, int output, const info *each) {
+    infer *c = l->c;
+    if (!info_shaped(each) || each->rank >= INFO_MAX_RANK) {
+        infer_unresolved(c, "what its iterations give has no known shape");
+        return;
+    }
+    int64_t dims[INFO_MAX_RANK];
+    for (int k = 0; k < each->rank; k++) dims[k + 1] = each->dims[k];
+    if (l->trips >= 0) {
+        dims[0] = l->trips;
+        infer_set(c, output, each->type, each->rank + 1, dims);
+    } else if (l->limit_known && l->limit >= 0) {
+        dims[0] = l->limit;
+        infer_set_bound(c, output, each->type, each->rank + 1, dims,
+                        "ends on data, after at most %" PRId64 " iterations", l->limit);
+    } else {
+        infer_unresolved(c, "how often it runs depends on data");
+    }
+}
+
+static void loop_outputs(loop *l) {
+    infer *c = l->c;
+    for (int k = 0; k < l->carried; k++) {
+        const info *x = l->state[k];
+        if (x->form == INFO_UNKNOWN)
+            infer_unresolved(c, "the shape of what it carries changes with iterations whose number is not known");
+        else
+            infer_set_info(c, k, x);
+    }
+    for (int k = l->carried; k < infer_out_count(c); k++) loop_set_scan(l, k, l->body->outputs[1 + k]->info);
+    shape_control_times(l->body, l->trips >= 0 ? (double)l->trips : 1, l->trips >= 0);
+}
+
+void shape_control_loop(infer *c) {
+    loop l = {.c = c, .body = shape_control_body(c, "body"), .limit = -1, .limit_known = true, .trips = -1};
+    l.carried = infer_in_count(c) > 2 ? infer_in_count(c) - 2 : 0;
+    if (l.body->input_count != l.carried + 2)
+        infer_fail(c, "its body takes %d inputs where %d are carried", l.body->input_count - 2, l.carried);
+    shape_control_check_outputs(c, l.body, 1 + (infer_out_count(c) > l.carried ? infer_out_count(c) : l.carried));
+    l.state = arena_array(c->arena, const info *, l.carried + 1);
+    if (infer_has(c, 0)) l.limit_known = infer_int(c, 0, &l.limit);
+    if (l.limit_known && infer_has(c, 0) && l.limit < 0) l.limit = 0;
+    const value *first = infer_has(c, 1) ? infer_value(c, 1) : NULL;
+    bool starts = !infer_has(c, 1) || (first && first->n == 1 && value_at(first, 0) != 0);
+    bool never = (first && first->n == 1 && value_at(first, 0) == 0) || (l.limit_known && l.limit == 0);
+    shape_control_times(l.body, 1, false);
+
+    static const info counter = {.form = INFO_TENSOR, .type = DTYPE_INT64, .rank = 0, .dims = info_no_dims};
+    loop_begin(&l);
+    bool stable = loop_is_stable(&l, &counter);
+    if (never) {
+        loop_begin(&l);
+        l.trips = 0;
+    } else if (stable && starts && l.limit_known && l.limit >= 0) {
+        l.trips = l.limit;
+    } else if (starts) {
+        loop_begin(&l);
+        loop_follow(&l);
+        if (l.trips < 0) loop_generalise(&l, &counter);
+    } else if (!stable) {
+        loop_generalise(&l, &counter);
+    }
+    loop_outputs(&l);
+}
