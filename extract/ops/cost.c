@@ -3,7 +3,6 @@
 #include "extract/ops/cost.h"
 
 #include "common/checked.h"
-#include "extract/ops/cost_mask.h"
 #include "extract/read/read.h"
 #include "extract/shape/operators.h"
 
@@ -242,7 +241,6 @@ static void cost_inputs(work *w) {
         if (k == 0 || seen[k] != seen[k - 1])
             w->rec.bytes_read = checked_add(w->rec.bytes_read, input_bytes(w, seen[k]));
     }
-    w->rec.bytes_read = checked_sub(w->rec.bytes_read, cost_mask_bytes(w, (int)count, seen, input_bytes));
     arena_rewind(w->arena, scratch);
 }
 
@@ -298,6 +296,4 @@ void cost_set_attention(work *w, const cost_attention *a) {
     const int64_t heads = checked_mul(checked_mul(a->batch, a->heads), checked_add(a->head, v_head));
     r->macs = checked_mul(heads, checked_mul(a->q_len, kv_len));
     r->flops = checked_mul(2, checked_mul(heads, visible_pairs(a->q_len, cap, past, causal)));
-    const bool alone = w->node_count == 1 && graph_is(w->node, "Attention") && w->node->in_count > 3;
-    if (alone && w->node->in[3]) cost_mask_told(w, w->node->in[3], input_bytes(w, w->node->in[3]));
 }

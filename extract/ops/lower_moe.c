@@ -34,7 +34,8 @@ void lower_moe(work *w) {
     }
     if (cost_rank(in) < 2 || cost_rank(first) < 3 || cost_rank(second) < 3) return;
     const int64_t hidden = cost_dim(in, -1), tokens = hidden > 0 ? info_count(in->info) / hidden : 0;
-    const int64_t experts = cost_dim(first, 0), top_k = graph_attr_int(n, "k", 1), rows = checked_mul(tokens, top_k);
+    const int64_t experts = cost_dim(first, 0), asked = graph_attr_int(n, "k", 1);
+    const int64_t top_k = asked < 1 ? 1 : asked > experts ? experts : asked, rows = checked_mul(tokens, top_k);
     int64_t weights = 0, stored = 0;
     for (int k = 0; k < 3; k++) {
         weights = checked_add(weights, elements(cost_in(w, slots[k]), per_byte));

@@ -44,7 +44,7 @@ static tensor *written_out(node *last, flow_set *set) {
     flow_add(set, powers->producer);
     flow_add(set, last);
     node *shift = x ? x->producer : NULL;
-    if (!graph_is(shift, "Sub") || shift->in_count != 2 || !shift->in[0] || !shift->in[1]) return x;
+    if (!shift || !graph_is(shift, "Sub") || shift->in_count != 2 || !shift->in[0] || !shift->in[1]) return x;
     node *most = shift->in[1]->producer;
     if (!reduces_rows(most, "ReduceMax", shift->in[0])) return x;
     flow_add(set, shift);

@@ -186,7 +186,7 @@ static bool is_expression(bind *b, const char *text) {
 
 /* All texts are looked at before any is taken apart: whether "s-1" is a name depends on whether there is an s. */
 static void find_symbols(bind *b) {
-    const bind_expr_names alone = {know_inner, NULL, b}, all = {see_inner, is_known, b};
+    const bind_expr_names alone = {know_inner, is_known, b}, all = {see_inner, is_known, b};
     int64_t ignored;
     for (size_t k = 0; k < b->seen_count; k++)
         if (is_expression(b, b->order[k])) bind_expr(b->order[k], &alone, false, &ignored);

@@ -11,7 +11,7 @@
 enum { BIND_EXPR_DEPTH = 32, BIND_EXPR_PARTS = 16, BIND_EXPR_ARGUMENTS = 16 };
 
 typedef struct expr {
-    const char *at;
+    const char *text, *at;
     const bind_expr_names *names;
     bind_expr_result result;
     int depth;
@@ -58,6 +58,24 @@ static bool all_digits(const char *s, size_t n) {
     return n > 0;
 }
 
+/* How long the first operand is where a name is subtractions; 0: they leave something that is no operand. A name is one
+ * where it is known; `loosely`, also where a number is taken from it. */
+static size_t first_operand(const expr *e, const char *s, const size_t *end, int parts, bool loosely) {
+    size_t length[BIND_EXPR_PARTS]; /* of the longest operand that begins with a part and leaves only operands */
+    for (int k = parts - 1; k >= 0; k--) {
+        const size_t start = k > 0 ? end[k - 1] + 1 : 0;
+        length[k] = 0;
+        for (int last = parts - 1; last >= k && length[k] == 0; last--) {
+            const size_t size = end[last] - start;
+            if (size == 0 || (last + 1 < parts && length[last + 1] == 0)) continue;
+            const bool count = k > 0 && all_digits(s + start, size);
+            const bool less = loosely && last + 1 < parts && isdigit((unsigned char)s[end[last] + 1]);
+            if (count || less || e->names->known(e->names->context, s + start, size)) length[k] = size;
+        }
+    }
+    return length[0];
+}
+
 /* How much of a name with '-' in it is the first operand: all of it, or what stands before a subtraction. */
 static size_t first_part(const expr *e, const char *s, size_t n) {
     size_t end[BIND_EXPR_PARTS]; /* of each part */
@@ -68,20 +86,9 @@ static size_t first_part(const expr *e, const char *s, size_t n) {
         if (parts == BIND_EXPR_PARTS) return n;
         end[parts++] = k;
     }
-    /* length[k]: of the longest operand that begins with part k and leaves only operands behind it; 0: none */
-    size_t length[BIND_EXPR_PARTS + 1];
-    for (int k = parts - 1; k >= 0; k--) {
-        const size_t start = k > 0 ? end[k - 1] + 1 : 0;
-        length[k] = 0;
-        for (int last = parts - 1; last >= k && length[k] == 0; last--) {
-            const size_t size = end[last] - start;
-            if (last + 1 < parts && length[last + 1] == 0) continue;
-            const bool operand = (k > 0 && all_digits(s + start, size)) ||
-                                 (size > 0 && e->names->known(e->names->context, s + start, size));
-            if (operand) length[k] = size;
-        }
-    }
-    return length[0] ? length[0] : n;
+    size_t first = first_operand(e, s, end, parts, false);
+    if (!first && (s != e->text || s[n])) first = first_operand(e, s, end, parts, true); /* in an expression */
+    return first ? first : n;
 }
 
 typedef struct function {
@@ -208,7 +215,7 @@ static fraction sum(expr *e) { // recursion: bounded by depth
 }
 
 bind_expr_result bind_expr(const char *text, const bind_expr_names *names, bool strict, int64_t *size) {
-    expr e = {text, names, BIND_EXPR_OK, 0, strict};
+    expr e = {text, text, names, BIND_EXPR_OK, 0, strict};
     fraction x = sum(&e);
     blanks(&e);
     if (e.result == BIND_EXPR_OK && *e.at) e.result = BIND_EXPR_NO_EXPRESSION;

@@ -11,7 +11,15 @@
 #include <sys/ioctl.h>
 #include <unistd.h>
 
-enum { TABLE_ROWS = 14, TABLE_FUSIONS = 8, TABLE_OPEN = 5, TABLE_NARROWEST = 40, TABLE_WIDE = 4096 };
+enum {
+    TABLE_ROWS = 14,
+    TABLE_FUSIONS = 8,
+    TABLE_OPEN = 5,
+    TABLE_NARROWEST = 24,
+    TABLE_WIDE = 4096,
+    TABLE_SAVED = 8,
+    TABLE_JOINED = 12
+};
 
 typedef struct table {
     FILE *out;
@@ -54,6 +62,12 @@ static const char *scaled(table *t, int64_t x, const char *unit) {
     }
     const int digits = step == 0 || value_left >= 99.95 ? 0 : value_left >= 9.995 ? 1 : 2;
     return arena_printf(t->arena, "%.*f %s%s", digits, value_left, prefix[step], unit);
+}
+
+/* Exact, but for what no narrow column holds. */
+static const char *counted(table *t, int64_t x) {
+    const bool plainly = t->width == TABLE_WIDE || x < 100000;
+    return plainly ? arena_printf(t->arena, "%" PRId64, x) : scaled(t, x, "");
 }
 
 static const char *percent(table *t, double part, double whole) {
@@ -148,7 +162,7 @@ static double entry_bytes(const catalog_entry *e) {
     return ((double)e->rec->bytes_read + (double)e->rec->bytes_written) * (double)e->count;
 }
 
-/* Widths of the columns; a narrow terminal goes without the types. */
+/* Widths of the columns; a narrow terminal goes without the types, a narrower one without shapes and counts. */
 typedef struct columns {
     int name, shape, type, count, share;
 } columns;
@@ -159,13 +173,15 @@ typedef struct row {
 
 static void print_row(table *t, const columns *w, const row *r, const char *colour) {
     put(t, colour, padded(t, plain_cell(t->arena, r->name, w->name), w->name, false));
-    put(t, plain, " ");
-    put(t, plain, padded(t, plain_cell(t->arena, r->shape, w->shape), w->shape, false));
+    if (w->shape > 0) {
+        put(t, plain, " ");
+        put(t, plain, padded(t, plain_cell(t->arena, r->shape, w->shape), w->shape, false));
+    }
     if (w->type > 0) {
         put(t, plain, " ");
         put(t, dim, padded(t, plain_cell(t->arena, r->type, w->type), w->type, false));
     }
-    put(t, plain, padded(t, r->count, w->count, true));
+    if (w->count > 0) put(t, plain, padded(t, r->count, w->count, true));
     put(t, colour, padded(t, r->flops, w->share, true));
     put(t, colour, padded(t, r->bytes, w->share, true));
     fputc('\n', t->out);
@@ -211,7 +227,10 @@ static columns measure(table *t, const row *rows, size_t count) {
     if (w.name > 22) w.name = 22;
     if (t->width < 72) w.type = 0;
     const int rest = t->width - w.name - w.count - 2 * w.share - 1 - (w.type ? w.type + 1 : 0);
-    if (w.shape > rest) w.shape = rest > 5 ? rest : 5;
+    if (w.shape > rest) w.shape = rest >= 5 ? rest : 0;
+    if (t->width - 2 * w.share - w.count < 6) w.count = 0;
+    const int names = t->width - 2 * w.share - w.count;
+    if (w.shape == 0 && w.name > names) w.name = names;
     return w;
 }
 
@@ -230,7 +249,7 @@ static void print_operations(table *t) {
         rows[k] = (row){name_text(t, e),
                         record_text(t, e->rec),
                         dtype_text(t, e->rec),
-                        arena_printf(t->arena, "%" PRId64, e->count),
+                        counted(t, e->count),
                         percent(t, entry_flops(e), t->flops),
                         percent(t, entry_bytes(e), t->bytes)};
     }
@@ -271,6 +290,31 @@ static int by_saving(const void *a, const void *b) {
     return (x > y) - (x < y); /* one array: its order */
 }
 
+/* The names give way where it is narrow, never the bytes. */
+static void print_fusion(table *t, const catalog_fusion *f, int names, int counts) {
+    const int room = t->width - (2 + names + 1 + counts + 3 + TABLE_SAVED) - 3;
+    const char *joined = "";
+    for (int i = 0; room >= TABLE_JOINED && i < f->op_count && i < 12; i++)
+        joined = arena_printf(t->arena, "%s%s%s", joined, i ? " + " : "   ", name_text(t, f->ops[i]));
+    const char *name = padded(t, plain_cell(t->arena, f->pattern, names), names, false);
+    put_line(t, plain,
+             arena_printf(t->arena, "  %s %s x %s%s", name, padded(t, counted(t, f->selected), counts, true),
+                          padded(t, scaled(t, f->saved_bytes, "B"), TABLE_SAVED, true),
+                          plain_cell(t->arena, joined, room + 3)));
+}
+
+static void print_fusion_list(table *t, catalog_fusion *const *list, size_t count) {
+    int names = 0, counts = t->width < 60 ? 1 : 5;
+    for (size_t k = 0; k < count; k++) {
+        const int name = plain_columns(list[k]->pattern), wide = plain_columns(counted(t, list[k]->selected));
+        if (name > names) names = name;
+        if (wide > counts) counts = wide;
+    }
+    const int room = t->width - (2 + 1 + counts + 3 + TABLE_SAVED);
+    if (names > room) names = room;
+    for (size_t k = 0; k < count; k++) print_fusion(t, list[k], names, counts);
+}
+
 static void print_fusions(table *t) {
     const catalog *c = t->catalog;
     catalog_fusion **list = arena_array(t->arena, catalog_fusion *, c->fusion_count);
@@ -285,23 +329,11 @@ static void print_fusions(table *t) {
     if (count == 0) return;
     qsort(list, count, sizeof *list, by_saving);
     fputc('\n', t->out);
-    put_line(t, bold,
-             arena_printf(t->arena, "fusions, and the bytes they save against one kernel per operation: %s in all",
-                          scaled(t, saved, "B")));
-    int widest = 0;
-    for (size_t k = 0; k < count && k < TABLE_FUSIONS; k++) {
-        const int wide = plain_columns(list[k]->pattern);
-        if (wide > widest) widest = wide;
-    }
-    for (size_t k = 0; k < count && k < TABLE_FUSIONS; k++) {
-        const catalog_fusion *f = list[k];
-        const char *joined = "";
-        for (int i = 0; i < f->op_count && i < 12; i++)
-            joined = arena_printf(t->arena, "%s%s%s", joined, i ? " + " : "", name_text(t, f->ops[i]));
-        put_line(t, plain,
-                 arena_printf(t->arena, "  %s %5" PRId64 " x %8s   %s", padded(t, f->pattern, widest, false),
-                              f->selected, scaled(t, f->saved_bytes, "B"), joined));
-    }
+    const char *all = scaled(t, saved, "B");
+    const char *head =
+        arena_printf(t->arena, "fusions, and the bytes they save against one kernel per operation: %s in all", all);
+    put_line(t, bold, plain_columns(head) <= t->width ? head : arena_printf(t->arena, "fusions save %s", all));
+    print_fusion_list(t, list, count < TABLE_FUSIONS ? count : TABLE_FUSIONS);
     if (count > TABLE_FUSIONS) put_line(t, dim, arena_printf(t->arena, "  and %zu more", count - TABLE_FUSIONS));
 }
 

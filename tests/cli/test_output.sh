@@ -39,6 +39,21 @@ mkdir target && echo old >target/real.json && ln -s target/real.json link.json
 extract "$MODEL" -o link.json --batch 2 --seq 16 --quiet
 check "output through a link: exit 0" exits 0
 check "output through a link: written" same link.json a.json
+ln -s target/new.json dangling.json
+extract "$MODEL" -o dangling.json --batch 2 --seq 16 --quiet
+check "output through a link to nothing: written there" same target/new.json a.json
+check "output through a link to nothing: the link stays" test -L dangling.json
+refused "output -" 2 "$MODEL" -o -
+check "output -: says what to name" says /dev/stdout
+refused "tensors -" 2 "$MODEL" --tensors=-
+check "output -: no file of that name" absent ./-
+extract "$MODEL" -o /dev/stdout --batch 2 --seq 16 --quiet
+check "output /dev/stdout, a file: all of it" same stdout.txt a.json
+"$EXTRACT_OPS" "$MODEL" -o /dev/stdout --batch 2 --seq 16 --quiet | cat >piped.json
+check "output /dev/stdout, a pipe: all of it" same piped.json a.json
+echo before >appended.txt
+"$EXTRACT_OPS" "$MODEL" -o /dev/stdout --batch 2 --seq 16 --quiet >>appended.txt
+check "output /dev/stdout: what stood there stays" same <(echo before && cat a.json) appended.txt
 
 if command -v python3 >/dev/null; then
     run python3 "$ROOT/tests/cli/terminal.py" "$EXTRACT_OPS" "$MODEL" --batch 2 --seq 16

@@ -121,10 +121,10 @@ static void subtractions(void) {
     const read_options o = {dims, 2, 2, 8};
     const char *const texts[] = {"s-1",    "s*s-1", "n-s-batch-size+20",
                                  "rest-4", "q-3-2", "r-1",
-                                 "10-r-s", "2*u-1", "v-w",
-                                 "v",      "w + 4", "3-1",
-                                 "x-1",    "64",    "k-v-k",
-                                 NULL};
+                                 "10-r-s", "2*u-1", "u-1",
+                                 "v-w",    "v",     "w + 4",
+                                 "3-1",    "x-1",   "64",
+                                 "k-v-k",  NULL};
     UNIT_CHECK(bound(&o, texts));
     UNIT_INT(size("s-1"), 7);
     UNIT_INT(size("s*s-1"), 63);
@@ -133,7 +133,8 @@ static void subtractions(void) {
     UNIT_INT(size("q-3-2"), 4);
     UNIT_INT(size("r-1"), 1); /* no other place speaks of an r: "10-r-s" has "r-s" */
     UNIT_INT(size("10-r-s"), 9);
-    UNIT_INT(size("2*u-1"), 1); /* "u-1": a name */
+    UNIT_INT(size("2*u-1"), 1); /* within an expression a number is subtracted */
+    UNIT_INT(size("u-1"), 0);   /* and there is a u now */
     UNIT_INT(size("v-w"), 0);   /* both are known */
     UNIT_INT(size("3-1"), 1);
     UNIT_INT(size("x-1"), 1);
