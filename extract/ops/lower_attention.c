@@ -49,6 +49,7 @@ static void attention_set_cache_bytes(work *w, const tensor *const past[2], int6
 static void attention_set_linear(work *w, const cost_attention *a) {
     const char *rule = graph_attr_string(w->node, "update_rule", "gated_delta");
     cost_set_attention(w, a);
+    if (cost_rank(cost_in(w, 0)) == 3) w->rec.layout = "bshd";
     w->rec.what = "linear";
     oprec_set_text(&w->rec, "rule", cost_text(w, rule, true));
     /* each step updates a state of head x v_head and reads it once; the delta rules read it once more */
@@ -102,6 +103,7 @@ void lower_attention(work *w) {
     if (dtype_known(precise) && (dtype)precise != w->rec.type)
         oprec_set_text(&w->rec, "softmax_dtype", dtype_get((dtype)precise)->name);
     if (cost_out(w, 3)) oprec_set_int(&w->rec, "scores_out", 1);
+    if (cost_rank(q) == 3) w->rec.layout = "bshd";
 }
 
 /* ---- com.microsoft ---- */
@@ -118,18 +120,19 @@ typedef struct ms_form {
     bool total_is_past;
     bool packed_tokens; /* padding is removed: the batch and the longest sequence come from `offsets` */
     int offsets;
+    int bias; /* of queries, keys and values */
 } ms_form;
 
 /* clang-format off */
 static const ms_form forms[] = {
-    /* operator, weight, key, value, mask, additive, past, total, is past, packed, offsets */
-    {"Attention", 1, -1, -1, 3, 5, 4, 6, true, false, -1},
-    {"DecoderMaskedMultiHeadAttention", -1, 1, 2, 3, 4, 5, 7, true, false, -1},
-    {"GroupQueryAttention", -1, 1, 2, 5, 10, 3, 6, false, false, -1},
-    {"MultiHeadAttention", -1, 1, 2, 4, 5, 6, 8, true, false, -1},
-    {"PackedAttention", 1, -1, -1, 4, 5, -1, -1, false, true, 3},
-    {"PackedMultiHeadAttention", -1, 1, 2, 5, 6, -1, -1, false, true, 4},
-    {"QAttention", 1, -1, -1, 5, -1, 8, -1, false, false, -1},
+    /* operator, weight, key, value, mask, additive, past, total, is past, packed, offsets, bias */
+    {"Attention", 1, -1, -1, 3, 5, 4, 6, true, false, -1, 2},
+    {"DecoderMaskedMultiHeadAttention", -1, 1, 2, 3, 4, 5, 7, true, false, -1, 10},
+    {"GroupQueryAttention", -1, 1, 2, 5, 10, 3, 6, false, false, -1, -1},
+    {"MultiHeadAttention", -1, 1, 2, 4, 5, 6, 8, true, false, -1, 3},
+    {"PackedAttention", 1, -1, -1, 4, 5, -1, -1, false, true, 3, 2},
+    {"PackedMultiHeadAttention", -1, 1, 2, 5, 6, -1, -1, false, true, 4, 3},
+    {"QAttention", 1, -1, -1, 5, -1, 8, -1, false, false, -1, 2},
 };
 /* clang-format on */
 
@@ -178,6 +181,20 @@ static void ms_read_operands(const work *w, const ms_form *f, cost_attention *a)
         a->v_head = cost_dim(v, 2) / a->kv_heads;
     else if (cost_rank(v) == 4)
         a->v_head = cost_dim(v, 3);
+}
+
+/* What is done on the way beside the attention itself, and how its operands lie. */
+static void ms_set_options(work *w, const ms_form *f) {
+    const tensor *key = f->key >= 0 ? cost_in(w, f->key) : NULL;
+    const bool grouped = strcmp(f->op_type, "GroupQueryAttention") == 0;
+    if (f->bias >= 0 && cost_in(w, f->bias)) oprec_set_int(&w->rec, "bias", 1);
+    if (grouped && cost_in(w, 11)) oprec_set_int(&w->rec, "sink", 1);
+    if (grouped && cost_in(w, 14)) oprec_set_int(&w->rec, "qk_norm", 1);
+    if (graph_attr_int(w->node, "do_rotary", 0)) oprec_set_int(&w->rec, "rotary", 1);
+    if (cost_rank(cost_in(w, 0)) == 3) w->rec.layout = "bshd";
+    if (f->weight < 0 && !key) oprec_set_text(&w->rec, "packed", "qkv");
+    if (cost_rank(key) == 5) oprec_set_text(&w->rec, "packed", "kv");
+    if (f->packed_tokens) oprec_set_int(&w->rec, "packed_tokens", 1);
 }
 
 /* A length that comes as an input and is known; 0 where it is not. */
@@ -246,6 +263,6 @@ void lower_attention_ms(work *w) {
     ms_read_past(w, f, &a);
     ms_read_mask(w, f, &a);
     cost_set_attention(w, &a);
-    if (graph_attr_int(n, "do_rotary", 0)) oprec_set_int(&w->rec, "rotary", 1);
+    ms_set_options(w, f);
     if (f->weight >= 0) ms_set_projection(w, f, cost_product(q->info->dims, 0, q->info->rank - 1));
 }

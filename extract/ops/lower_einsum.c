@@ -5,6 +5,7 @@
 #include "common/checked.h"
 #include "extract/ops/cost.h"
 
+#include <inttypes.h>
 #include <string.h>
 
 enum { EINSUM_LETTERS = 64, EINSUM_OPERANDS = 8, EINSUM_NAMED = 52 };
@@ -73,7 +74,16 @@ static bool has(const einsum_term *t, int letter) {
     return false;
 }
 
+/* An equation alone does not say how long its letters are. */
 static void set_equation(work *w) {
+    const char *dims = "";
+    for (int k = 0; k < w->node->in_count && k < EINSUM_OPERANDS; k++) {
+        const tensor *t = cost_in(w, k);
+        if (k > 0) dims = arena_printf(w->arena, "%s,", dims);
+        for (int i = 0; i < cost_rank(t); i++)
+            dims = arena_printf(w->arena, "%s%s%" PRId64, dims, i ? "x" : "", t->info->dims[i]);
+    }
+    oprec_set_text(&w->rec, "operands", dims);
     oprec_set_text(&w->rec, "equation", cost_text(w, graph_attr_string(w->node, "equation", ""), false));
 }
 

@@ -186,6 +186,7 @@ void lower_softmax(work *w) {
         const int64_t rows = checked_mul(cost_product(in->info->dims, 0, axis), inner);
         cost_set_rows(w, OP_SOFTMAX, what, rows, cols, what && *what == 'h' ? 2 : COST_SOFTMAX);
         if (inner != 1) oprec_set_int(&w->rec, "inner", inner);
+        if (strcmp(n->op_type, "BiasSoftmax") == 0) oprec_set_int(&w->rec, "bias", 1); /* added before */
     }
     cost_set_types(w, in, cost_out(w, 0));
     cost_boundary(w);

@@ -6,7 +6,7 @@
 
 typedef struct settings {
     bool quiet, verbose;
-    const char *output;
+    const char *output, *title;
     int64_t batch;
     const char *precision;
     cli_bindings dims;
@@ -31,7 +31,7 @@ static const cli_option options[] = {
      .letter = 'o',
      .argument = "FILE",
      .help = "write there",
-     .kind = CLI_TEXT,
+     .kind = CLI_FILE,
      .offset = AT(output)},
     {.name = "batch",
      .argument = "N",
@@ -54,6 +54,7 @@ static const cli_option options[] = {
      .kind = CLI_CHOICE,
      .offset = AT(precision),
      .choices = precisions},
+    {.name = "title", .argument = "TEXT", .help = "says", .kind = CLI_TEXT, .offset = AT(title)},
     {.name = "tag", .argument = "T", .help = "calls", .kind = CLI_CALL, .call = count_call},
     {.name = "quiet", .letter = 'q', .help = "hush", .kind = CLI_FLAG, .offset = AT(quiet)},
     {.name = "verbose-and-very-long-name", .letter = 'v', .help = "talk", .kind = CLI_FLAG, .offset = AT(verbose)},
@@ -119,8 +120,12 @@ static void every_way_of_writing(void) {
     UNIT_INT(parse("- --output=--odd"), CLI_RUN);
     UNIT_TEXT(s.items[0], "-");
     UNIT_TEXT(s.output, "--odd");
-    UNIT_INT(parse("m -o -"), CLI_RUN);
-    UNIT_TEXT(s.output, "-");
+    UNIT_INT(parse("m -o ./-"), CLI_RUN);
+    UNIT_TEXT(s.output, "./-");
+    UNIT_INT(parse("m --title -"), CLI_RUN);
+    UNIT_TEXT(s.title, "-");
+    UNIT_INT(parse("m -o -"), CLI_WRONG);
+    UNIT_INT(parse("m --output=-"), CLI_WRONG);
 }
 
 static void bindings(void) {

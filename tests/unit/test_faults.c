@@ -321,7 +321,7 @@ static void killed_at_any_moment(void) {
     double took = time_of_a_run(path);
     int killed = 0;
     srand(20260714);
-    for (int k = 0; k < 200; k++) {
+    for (int k = 0; killed < 200 && k < 4000; k++) { /* on a busy machine many a run is over before its time */
         if (k % 2) put_old();
         /* every other one in the last part of the run, where it writes; how long that takes is learnt on the way */
         double at = (double)rand() / RAND_MAX;
@@ -330,8 +330,7 @@ static void killed_at_any_moment(void) {
         killed += hit;
         check_whole(wanted, k % 2, "killed at a moment");
     }
-    printf("%d of 200 runs were killed\n", killed);
-    UNIT_CHECK(killed > 50);
+    UNIT_INT(killed, 200);
 }
 
 static bool killed_in_new_folder(const char *path, long call) {
