@@ -2,6 +2,7 @@
  * all three back however the run ends. */
 #include "extract/extract_run.h"
 
+#include "common/files.h"
 #include "extract/ops/collect.h"
 #include "extract/ops/fuse.h"
 #include "extract/ops/match.h"
@@ -159,7 +160,7 @@ static void run_guarded(run *r, status *st) {
         return;
     }
     hide_stage(r);
-    if (r->written) unlink(r->written); /* one file without the other is not a result */
+    if (r->written) files_remove(r->written); /* one file without the other is not a result */
     if (r->guard.st.code == STATUS_INPUT) {
         char dims[300];
         status_set(st, STATUS_INPUT, "%s: %s%s", r->options->model_path, r->guard.st.text,

@@ -62,6 +62,15 @@ def hidden_from_left(g):
 LENGTHS = {f.__name__: f for f in (by_column, by_column_given, by_four_dimensions, by_cast, by_float, by_expand, by_last, by_both)}
 
 
+def decode(batch, kv_len=65):
+    """One query against a cache of fixed size, of which so many places are in use."""
+    g = Graph()
+    q, k, v = g.Relu(g.input([batch, H, 1, D])), g.input([batch, H, kv_len, D]), g.input([batch, H, kv_len, D])
+    keep = g.Less(rows_and_columns(g, 1, kv_len)[1], g.unsqueeze(g.input([batch], INT64), 1))
+    s = g.Add(g.MatMul(q, g.Transpose(k, perm=[0, 1, 3, 2])), g.Where(g.unsqueeze(keep, 1, 2), 0.0, -65504.0))
+    return g.out(g.MatMul(g.Softmax(s, axis=-1), v))
+
+
 def check_lengths(tally, usual):
     for name, keep in LENGTHS.items():
         size = 4 if keep is by_cast else 8
@@ -78,6 +87,9 @@ def check_lengths(tally, usual):
     expect(tally, "lengths and padding", plain(Graph(), mask=padded), "attention", **usual, mask="additive")
     two = additive(lambda g: g.And(by_column(g), by_column(g)))
     expect(tally, "two lengths", plain(Graph(), mask=two), "attention", **usual, mask="additive")
+    for batch in (1, B):
+        expect(tally, f"decode with lengths, batch {batch}", decode(batch), "attention", shape=[batch, H, 1, D], kv_len=65, mask="lengths",
+               mask_shape=None, absent=LEFT_OVER)
     g = attention.attention_operator(by_column)
     expect(tally, "Attention with lengths", g, "attention", **usual, mask="lengths", bytes_read=OPERANDS + B * 8)
 

@@ -1,0 +1,281 @@
+#!/usr/bin/env python3
+"""What a record says: operations that differ in an attribute must not be merged, those that only spell a default must be,
+and bytes, parameters, weights and padding are compared with figures worked out here.
+
+Usage: check_records.py [EXTRACT_OPS] [NAME...]
+The last line is "N passed, N failed, N skipped".
+"""
+
+import json
+import os
+import subprocess
+import sys
+import tempfile
+
+try:
+    import numpy as np
+    import onnx
+    from onnx import helper, numpy_helper
+except ImportError as missing:
+    print(f"{missing.name} is not installed")
+    print("0 passed, 0 failed, 1 skipped")
+    sys.exit(0)
+
+MS = "com.microsoft"
+TYPES = {np.dtype(np.float32): 1, np.dtype(np.uint8): 2, np.dtype(np.int8): 3, np.dtype(np.int32): 6, np.dtype(np.int64): 7, np.dtype(np.bool_): 9}
+
+
+def x(*shape, dtype=np.float32):
+    """An input of the model."""
+    return ("input", np.zeros(shape, dtype))
+
+
+def w(*shape, dtype=np.float32):
+    """A constant in the file."""
+    return ("constant", np.ones(shape, dtype))
+
+
+def c(values, dtype=np.int64):
+    return ("constant", np.array(values, dtype))
+
+
+def model(nodes, opset):
+    """Nodes are (operator, inputs, outputs, attributes, domain); inputs are made by x, w and c, or name an earlier output."""
+    inputs, constants, made, outs = [], [], [], []
+    for k, (op, operands, outputs, attributes, domain) in enumerate(nodes):
+        names = []
+        for i, operand in enumerate(operands):
+            name = f"n{k}_{i}"
+            if operand is None or isinstance(operand, str):
+                name = operand or ""
+            elif operand[0] == "input":
+                inputs.append(helper.make_tensor_value_info(name, TYPES[operand[1].dtype], operand[1].shape))
+            else:
+                constants.append(numpy_helper.from_array(operand[1], name))
+            names.append(name)
+        results = [f"n{k}_out{o}" for o in range(outputs)]
+        made.append(helper.make_node(op, names, results, domain=domain, **attributes))
+        outs += [helper.make_empty_tensor_value_info(name) for name in results]
+    graph = helper.make_graph(made, "records", inputs, outs, constants)
+    imports = [helper.make_opsetid("", opset), helper.make_opsetid(MS, 1)]
+    return helper.make_model(graph, opset_imports=imports, ir_version=10)
+
+
+def extract(program, nodes, opset, folder):
+    path, result = os.path.join(folder, "m.onnx"), os.path.join(folder, "o.json")
+    with open(path, "wb") as file:
+        file.write(model(nodes, opset).SerializeToString())
+    if os.path.exists(result):
+        os.remove(result)
+    run = subprocess.run([program, path, "-o", result, "--quiet"], capture_output=True, text=True)
+    if not os.path.exists(result):
+        raise AssertionError(f"exit {run.returncode}: {run.stderr.strip()}")
+    with open(result) as file:
+        return json.load(file)
+
+
+F = x(2, 16, 64)
+IMAGE = x(1, 3, 8, 8)
+LSTM = [x(5, 2, 4), w(1, 32, 4), w(1, 32, 8)]
+GRU = [x(5, 2, 4), w(1, 24, 4), w(1, 24, 8)]
+RESIZE = [IMAGE, None, c([1, 1, 2, 2], np.float32)]
+SAME = dict(kernel_shape=[3, 3], pads=[1, 1, 1, 1])
+THREE = [x(10, 8), x(10), None]
+
+# name, operator, inputs, attributes that all mean something else ({} among them: the default), attributes that mean the default
+APART = [
+    ("gelu", "Gelu", [F], [{}, dict(approximate="tanh")], dict(approximate="none")),
+    ("swish", "Swish", [F], [{}, dict(alpha=1.5), dict(alpha=1.702)], dict(alpha=1.0)),
+    ("leaky", "LeakyRelu", [F], [{}, dict(alpha=0.1), dict(alpha=0.3)], dict(alpha=0.01)),
+    ("elu", "Elu", [F], [{}, dict(alpha=0.5)], dict(alpha=1.0)),
+    ("celu", "Celu", [F], [{}, dict(alpha=0.5)], dict(alpha=1.0)),
+    ("selu", "Selu", [F], [{}, dict(alpha=1.5), dict(gamma=1.5)], dict(alpha=1.67326319217681884765625, gamma=1.05070102214813232421875)),
+    ("hardsigmoid", "HardSigmoid", [F], [{}, dict(alpha=0.25), dict(beta=0.25)], dict(alpha=0.2, beta=0.5)),
+    ("thresholded", "ThresholdedRelu", [F], [{}, dict(alpha=2.0)], dict(alpha=1.0)),
+    ("shrink", "Shrink", [F], [{}, dict(lambd=0.1), dict(bias=0.1)], dict(lambd=0.5, bias=0.0)),
+    ("mod", "Mod", [F, F], [dict(fmod=1)], None),
+    ("mod_int", "Mod", [x(8, dtype=np.int32), x(8, dtype=np.int32)], [{}, dict(fmod=1)], dict(fmod=0)),
+    ("shift", "BitShift", [x(8, dtype=np.uint8), x(8, dtype=np.uint8)], [dict(direction="LEFT"), dict(direction="RIGHT")], None),
+    ("isinf", "IsInf", [F], [{}, dict(detect_negative=0), dict(detect_positive=0)], dict(detect_negative=1, detect_positive=1)),
+    ("softmax", "Softmax", [F], [{}, dict(axis=1), dict(axis=0)], dict(axis=2)),
+    ("average", "AveragePool", [IMAGE], [SAME, dict(SAME, count_include_pad=1), dict(SAME, dilations=[2, 2], pads=[2, 2, 2, 2])],
+     dict(SAME, count_include_pad=0, ceil_mode=0, strides=[1, 1])),
+    ("max", "MaxPool", [IMAGE], [SAME, dict(SAME, ceil_mode=1), dict(SAME, storage_order=1)], dict(SAME, dilations=[1, 1], storage_order=0)),
+    ("lp", "LpPool", [IMAGE], [SAME, dict(SAME, p=1)], dict(SAME, p=2)),
+    ("global_lp", "GlobalLpPool", [IMAGE], [{}, dict(p=1)], dict(p=2)),
+    ("resize", "Resize", RESIZE,
+     [{}, dict(mode="linear"), dict(mode="cubic"), dict(mode="cubic", cubic_coeff_a=-0.5), dict(mode="linear", antialias=1),
+      dict(mode="linear", coordinate_transformation_mode="align_corners"), dict(nearest_mode="floor"), dict(mode="cubic", exclude_outside=1)],
+     dict(mode="nearest", coordinate_transformation_mode="half_pixel", nearest_mode="round_prefer_floor", antialias=0)),
+    ("grid", "GridSample", [IMAGE, x(1, 4, 4, 2)], [{}, dict(mode="nearest"), dict(mode="cubic"), dict(padding_mode="border"), dict(align_corners=1)],
+     dict(mode="linear", padding_mode="zeros", align_corners=0)),
+    ("roi", "RoiAlign", [IMAGE, x(2, 4), x(2, dtype=np.int64)],
+     [{}, dict(mode="max"), dict(sampling_ratio=2), dict(spatial_scale=0.5), dict(coordinate_transformation_mode="output_half_pixel")],
+     dict(mode="avg", coordinate_transformation_mode="half_pixel")),
+    ("lstm", "LSTM", LSTM,
+     [dict(hidden_size=8), dict(hidden_size=8, direction="reverse"), dict(hidden_size=8, clip=1.0), dict(hidden_size=8, input_forget=1),
+      dict(hidden_size=8, activations=["Tanh", "Tanh", "Tanh"]),
+      dict(hidden_size=8, activations=["HardSigmoid", "Tanh", "Tanh"], activation_alpha=[0.3]),
+      dict(hidden_size=8, activations=["HardSigmoid", "Tanh", "Tanh"], activation_alpha=[0.4])],
+     dict(hidden_size=8, direction="forward", activations=["Sigmoid", "Tanh", "Tanh"], input_forget=0)),
+    ("gru", "GRU", GRU, [dict(hidden_size=8), dict(hidden_size=8, linear_before_reset=1)], dict(hidden_size=8, linear_before_reset=0)),
+    ("cumsum", "CumSum", [F, c(2)], [{}, dict(exclusive=1), dict(reverse=1)], dict(exclusive=0, reverse=0)),
+    ("topk", "TopK", [F, c([4])], [{}, dict(largest=0), dict(sorted=0), dict(axis=1)], dict(axis=2, largest=1, sorted=1)),
+    ("argmax", "ArgMax", [F], [{}, dict(axis=1), dict(select_last_index=1)], dict(axis=-3)),
+    ("trilu", "Trilu", [F], [{}, dict(upper=0)], dict(upper=1)),
+    ("pad", "Pad", [F, c([0, 0, 1, 0, 0, 1])], [{}, dict(mode="reflect"), dict(mode="edge")], dict(mode="constant")),
+    ("depth", "DepthToSpace", [x(1, 8, 2, 2)], [dict(blocksize=2), dict(blocksize=2, mode="CRD")], dict(blocksize=2, mode="DCR")),
+    ("gather", "Gather", [x(8, 8), x(8, dtype=np.int64)], [dict(axis=1)], dict(axis=-1)),
+    ("onehot", "OneHot", [x(8, dtype=np.int64), c([8]), c([0, 1])], [{}, dict(axis=0)], dict(axis=1)),
+    ("reverse", "ReverseSequence", [x(4, 4, 8), x(4, dtype=np.int64)], [{}, dict(batch_axis=0, time_axis=1)], dict(batch_axis=1, time_axis=0)),
+    ("scatter", "ScatterElements", [x(4, 4), x(4, 4, dtype=np.int64), x(4, 4)], [{}, dict(axis=1), dict(reduction="add")], dict(axis=-2, reduction="none")),
+    ("scatter_nd", "ScatterND", [x(4, 4), x(2, 1, dtype=np.int64), x(2, 4)], [{}, dict(reduction="mul")], dict(reduction="none")),
+    ("dft", "DFT", [x(2, 8, 8, 1)], [{}, dict(inverse=1), dict(onesided=1)], dict(inverse=0, onesided=0)),
+    ("lrn", "LRN", [IMAGE], [dict(size=3), dict(size=5), dict(size=3, alpha=0.1), dict(size=3, beta=0.5), dict(size=3, bias=2.0)],
+     dict(size=3, alpha=0.0001, beta=0.75, bias=1.0)),
+    ("lp_norm", "LpNormalization", [x(8, 8)], [{}, dict(p=1), dict(axis=0)], dict(axis=1, p=2)),
+    ("mvn", "MeanVarianceNormalization", [x(4, 4, 4, 4)], [{}, dict(axes=[0, 1, 2])], dict(axes=[0, 2, 3])),
+    ("nms", "NonMaxSuppression", [x(1, 8, 4), x(1, 1, 8)], [{}, dict(center_point_box=1)], dict(center_point_box=0)),
+    ("nll", "NegativeLogLikelihoodLoss", [x(4, 8), x(4, dtype=np.int64)], [{}, dict(reduction="sum"), dict(ignore_index=1)], dict(reduction="mean")),
+    ("hann", "HannWindow", [("input", np.zeros((), np.int64))], [{}, dict(periodic=0)], dict(periodic=1)),
+]
+
+# the same where not an attribute but an input or the opset says it: name, opset, nodes of which all are apart
+BY_INPUT = [
+    ("clip bounds", 21, [("Clip", [F, c(0, np.float32), c(k, np.float32)], 1, {}, "") for k in (1, 6)]),
+    ("clip attributes", 10, [("Clip", [F], 1, dict(min=0.0, max=float(k)), "") for k in (1, 6)]),
+    ("pow", 21, [("Pow", [F, c(k, np.float32)], 1, {}, "") for k in (2, 0.5)]),
+    ("trilu diagonal", 21, [("Trilu", [F, c(k)], 1, {}, "") for k in (0, 1)]),
+    ("slice steps", 21, [("Slice", [x(16), c([0]), c([k]), c([0]), c([s])], 1, {}, "") for k, s in ((8, 1), (16, 2))]),
+    ("pads", 21, [("Pad", [x(8), c(p)], 1, {}, "") for p in ([2, 0], [1, 1])]),
+    ("concat sizes", 21, [("Concat", [x(4, a), x(4, 8 - a)], 1, dict(axis=1), "") for a in (4, 1)]),
+    ("split sizes", 21, [("Split", [x(8), c(s)], 2, {}, "") for s in ([4, 4], [2, 6])]),
+    ("upsample and resize", 10, [("Resize", [IMAGE, c([1, 1, 2, 2], np.float32)], 1, dict(mode=m), "") for m in ("nearest", "linear")]),
+    ("max pool with indices", 21, [("MaxPool", [IMAGE], n, SAME, "") for n in (1, 2)]),
+    ("rnn states", 21, [("LSTM", [*LSTM, *more], 1, dict(hidden_size=8), "") for more in ([], [w(1, 64)], [None, x(2, dtype=np.int32)], [None, None, x(1, 2, 8)])]),
+    ("einsum sizes", 21, [("Einsum", [x(4, a, 8), x(b, 8)], 1, dict(equation="iaj,bj->bia"), "") for a, b in ((2, 6), (3, 4))]),
+    ("bias softmax", 21, [("Softmax", [x(4, 8)], 1, {}, ""), ("BiasSoftmax", [x(4, 8), x(4, 8)], 1, dict(axis=1, is_inner_broadcast=1), MS)]),
+]
+
+# another operator, the same operation
+ONE = [
+    ("gelu_tanh", [("Gelu", [F], 1, dict(approximate="tanh"), ""), ("FastGelu", [F], 1, {}, MS)]),
+    ("quickgelu", [("QuickGelu", [F], 1, {}, MS), ("Swish", [F], 1, dict(alpha=1.702), "")]),
+    ("silu", [("QuickGelu", [F], 1, dict(alpha=1.0), MS), ("Swish", [F], 1, {}, "")]),
+]
+
+# name, opset, nodes, which entry, what it must say; "more": roles of further weights; "parameters": of the model
+ATTENTION = [x(1, 8, 128, dtype=np.float32), x(1, 8, 128), x(1, 8, 128)]
+I8 = dict(dtype=np.int8)
+U8 = dict(dtype=np.uint8)
+SAYS = [
+    ("table smaller than look-ups", 21, [("Gather", [w(2, 64), x(1000, dtype=np.int64)], 1, {}, "")], "embedding", dict(bytes_read=512 + 8000)),
+    ("gather of few", 21, [("Gather", [x(2, 4), x(100, dtype=np.int64)], 1, dict(axis=1), "")], "move", dict(bytes_read=32 + 800, axis=1)),
+    ("block table", 21, [("GatherBlockQuantized", [w(1000, 32, **U8), x(16, dtype=np.int64), w(1000, 2)], 1, dict(block_size=32, bits=4), MS)],
+     "embedding", dict(bytes_read=512 + 128 + 128, block_size=32, parameters=66000, more=["scales"])),
+    ("embed norm", 21, [("EmbedLayerNormalization",
+                         [x(2, 8, dtype=np.int32), x(2, 8, dtype=np.int32), w(1000, 64), w(512, 64), w(2, 64), w(64), w(64)], 2, {}, MS)],
+     "embedding", dict(bytes_read=256 * (16 + 8 + 2 + 2) + 2 * 64, more=["positions", "segments", "scale", "bias"])),
+    ("weight per channel", 21, [("DequantizeLinear", [w(64, 32, **I8), w(32), w(32, **I8)], 1, {}, ""), ("MatMul", [x(8, 64), "n0_out0"], 1, {}, "")],
+     "gemm", dict(weight_scales="channel", zero_points=1, bytes_read=8 * 64 * 4 + 64 * 32 + 32 * 5, more=["scales", "zero_points"])),
+    ("weight in blocks", 21, [("DequantizeLinear", [w(64, 32, **I8), w(4, 32)], 1, dict(axis=0, block_size=16), ""), ("MatMul", [x(8, 64), "n0_out0"], 1, {}, "")],
+     "gemm", dict(block_size=16, weight_scales=None, bytes_read=8 * 64 * 4 + 64 * 32 + 4 * 4 * 32, more=["scales"])),
+    ("dynamic product", 21, [("DynamicQuantizeMatMul", [x(8, 64), w(64, 32, **I8), w(1)], 1, {}, MS)], "gemm", dict(quant="dynamic", more=["scales"])),
+    ("integer to float", 21, [("MatMulIntegerToFloat", [x(8, 64, **U8), w(64, 32, **U8), x(1), w(1)], 1, {}, MS)], "gemm", dict(quant="dynamic")),
+    ("lstm weights", 21, [("LSTM", [*LSTM, w(1, 64), None, None, None, w(1, 24)], 1, dict(hidden_size=8), "")],
+     "recurrent", dict(bias=1, peephole=1, returns="y", more=["recurrence", "bias", "peephole"])),
+    ("experts", 21, [("MoE", [x(10, 64), x(10, 8), w(8, 64, 128), w(8, 128), w(8, 128, 64), w(8, 64)], 1, dict(k=2), MS)],
+     "gemm", dict(bias=1, experts=8, top_k=2, more=["fc1_bias", "fc2", "fc2_bias"])),
+    ("packed experts", 21, [("QMoE", [x(10, 64), x(10, 8), w(8, 128, 32, **U8), w(8, 128), None, w(8, 64, 64, **U8), w(8, 64)], 1, dict(k=2), MS)],
+     "gemm", dict(parameters=2 * 8 * 128 * 64 + 8 * 192, more=["scales", "fc2", "fc2_scales"])),
+    ("product with bias", 21, [("Gemm", [x(8, 64), w(64, 32), w(32)], 1, {}, "")], "gemm", dict(bias="n", more=["bias"])),
+    ("batch norm", 21, [("BatchNormalization", [IMAGE, w(3), w(3), w(3), w(3)], 1, {}, "")], "norm", dict(bias=1, more=["bias", "mean", "variance"])),
+    ("instance norm", 21, [("InstanceNormalization", [IMAGE, w(3), w(3)], 1, {}, "")], "norm", dict(bias=1)),
+    ("group norm", 21, [("GroupNormalization", [x(1, 4, 8), w(4), w(4)], 1, dict(num_groups=2), "")], "norm", dict(bias=1)),
+    ("group norm, nhwc", 21, [("GroupNorm", [x(1, 4, 4, 8), w(8), w(8)], 1, dict(groups=2), MS)], "norm", dict(bias=1, layout="nhwc")),
+    ("window", 24, [("Attention", ATTENTION, 1, dict(q_num_heads=4, kv_num_heads=4), "")], "attention", dict(layout="bshd", mask="none")),
+    ("numbers are short", 21, [("LeakyRelu", [F], 1, dict(alpha=0.1), "")], "elementwise", dict(alpha=0.1)),
+    ("rotary tables", 21, [("RotaryEmbedding", [x(1, 4, 8, 16), x(1, 8, dtype=np.int64), w(512, 8), w(512, 8)], 1, {}, MS)],
+     "rotary", dict(bytes_read=4 * 4 * 8 * 16 + 8 * 8 + 2 * 4 * 8 * 8)),
+]
+
+# input size, kernel, stride, dilation, attributes of a transposed convolution: its output must follow from the record
+TRANSPOSED = [
+    (3, 3, 3, 1, dict(output_shape=[10, 10])), (3, 3, 2, 1, dict(output_shape=[5, 5])), (3, 3, 2, 1, dict(output_shape=[6, 6])),
+    (4, 3, 2, 1, dict(auto_pad="SAME_UPPER")), (4, 2, 3, 1, dict(auto_pad="SAME_LOWER")), (4, 3, 2, 2, dict(pads=[1, 1, 1, 1], output_padding=[1, 1])),
+]
+
+
+def entries(found):
+    return [o for o in found["ops"] if o["count"] and o.get("what") not in ("view", "folded")]
+
+
+def check_apart(run, opset, nodes):
+    ops = entries(run(nodes, opset))
+    if len(ops) != len(nodes):
+        return f"{len(nodes)} operations became {len(ops)}: {[o['id'] for o in ops]}"
+    return None
+
+
+def check_one(run, opset, nodes):
+    ops = entries(run(nodes, opset))
+    return None if len(ops) == 1 and ops[0]["count"] == len(nodes) else f"not one operation: {[o['id'] for o in ops]}"
+
+
+def check_says(run, opset, nodes, kind, wanted):
+    found = run(nodes, opset)
+    op = next((o for o in entries(found) if o["op"] == kind), None)
+    if op is None:
+        return f"no {kind}"
+    got = dict(op, parameters=found["totals"]["parameters"])
+    got["more"] = [m["role"] for m in (op.get("weights") or [{}])[0].get("more", [])]
+    wrong = {k: (got.get(k), v) for k, v in wanted.items() if got.get(k) != v}
+    return f"is and should be: {wrong}" if wrong else None
+
+
+def check_transposed(run, size, kernel, stride, dilation, attributes):
+    attributes = dict(attributes, strides=[stride] * 2, dilations=[dilation] * 2)
+    op = entries(run([("ConvTranspose", [x(1, 1, size, size), w(1, 2, kernel, kernel)], 1, attributes, "")], 21))[0]
+    pads, extra = op.get("pads", [0] * 4), op.get("output_padding", [0, 0])
+    made = [stride * (size - 1) + extra[k] + (kernel - 1) * dilation + 1 - pads[k] - pads[k + 2] for k in range(2)]
+    return None if made == op["shape"][2:] else f"the record gives {made}, the shape is {op['shape']}"
+
+
+def checks(run):
+    for name, op, operands, apart, default in APART:
+        opset = 24
+        yield f"{name} apart", lambda: check_apart(run, opset, [(op, operands, 2 if op == "TopK" else 1, a, "") for a in apart])
+        if default is not None:
+            yield f"{name} default", lambda: check_one(run, opset, [(op, operands, 2 if op == "TopK" else 1, a, "") for a in (apart[0], default)])
+    for name, opset, nodes in BY_INPUT:
+        yield f"{name} apart", lambda: check_apart(run, opset, nodes)
+    for name, nodes in ONE:
+        yield f"{name} one", lambda: check_one(run, 24, nodes)
+    for name, opset, nodes, kind, wanted in SAYS:
+        yield name, lambda: check_says(run, opset, nodes, kind, wanted)
+    for case in TRANSPOSED:
+        yield f"transposed {case}", lambda: check_transposed(run, *case)
+
+
+def main():
+    program = os.path.abspath(sys.argv[1] if len(sys.argv) > 1 else "bin/extract_ops")
+    wanted = sys.argv[2:]
+    passed = failed = 0
+    with tempfile.TemporaryDirectory() as folder:
+        for name, check in checks(lambda nodes, opset: extract(program, nodes, opset, folder)):
+            if wanted and not any(part in name for part in wanted):
+                continue
+            try:
+                why = check()
+            except AssertionError as error:
+                why = str(error)
+            failed += why is not None
+            passed += why is None
+            if why:
+                print(f"FAILED {name}: {why}")
+    print(f"{passed} passed, {failed} failed, 0 skipped")
+    return 1 if failed else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
