@@ -72,10 +72,10 @@ static bool open_temp(files_out *f) {
     size_t room = strlen(f->target) + 64;
     f->temp = malloc(room);
     if (!f->temp) return false;
-    f->ticket = take_ticket(f->temp);
     for (int attempt = 0; attempt < 1000; attempt++) {
-        /* a signal during the change of the name must find either nothing or a name that is ours */
+        if (f->ticket >= 0) temps[f->ticket] = NULL; /* a signal must not find a name that is half made */
         snprintf(f->temp, room, "%.*s.%.180s.%ld-%u.part", folder, f->target, base, (long)getpid(), counter++);
+        f->ticket = take_ticket(f->temp);
         f->fd = open(f->temp, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW, 0666);
         if (f->fd >= 0) return true;
         if (errno != EEXIST) break;

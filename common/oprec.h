@@ -41,7 +41,7 @@ typedef struct opfield {
     };
 } opfield;
 
-enum { OPREC_MAX_FIELDS = 16 }; /* a large graph holds one record per node: small matters */
+enum { OPREC_MAX_FIELDS = 20 }; /* a large graph holds one record per node: small matters */
 
 typedef struct oprec {
     op_kind kind;

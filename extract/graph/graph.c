@@ -19,25 +19,30 @@ void graph_warn(model *m, const char *format, ...) {
     m->warnings[m->warning_count++] = arena_strndup(m->arena, text, strlen(text));
 }
 
-const attr *graph_attr(const node *n, const char *name) {
+const attr *graph_attr_any(const node *n, const char *name) {
     for (int k = 0; k < n->attr_count; k++)
         if (strcmp(n->attrs[k].name, name) == 0) return &n->attrs[k];
     return NULL;
 }
 
+const attr *graph_attr(const node *n, const char *name, attr_kind kind) {
+    const attr *a = n->misfit ? NULL : graph_attr_any(n, name);
+    return a && a->kind == kind ? a : NULL;
+}
+
 int64_t graph_attr_int(const node *n, const char *name, int64_t otherwise) {
-    const attr *a = graph_attr(n, name);
-    return a && a->kind == ATTR_INT ? a->i : otherwise;
+    const attr *a = graph_attr(n, name, ATTR_INT);
+    return a ? a->i : otherwise;
 }
 
 double graph_attr_float(const node *n, const char *name, double otherwise) {
-    const attr *a = graph_attr(n, name);
-    return a && a->kind == ATTR_FLOAT ? a->f : otherwise;
+    const attr *a = graph_attr(n, name, ATTR_FLOAT);
+    return a ? a->f : otherwise;
 }
 
 const char *graph_attr_string(const node *n, const char *name, const char *otherwise) {
-    const attr *a = graph_attr(n, name);
-    return a && a->kind == ATTR_STRING ? a->s : otherwise;
+    const attr *a = graph_attr(n, name, ATTR_STRING);
+    return a ? a->s : otherwise;
 }
 
 static bool is_in(const node *n, const char *domain, const char *op_type) {

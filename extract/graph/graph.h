@@ -89,6 +89,7 @@ struct node {
     graph *home;
     const char *unresolved; /* why its outputs are not exactly known; NULL: resolved */
     bool unknown;           /* operator not in the table */
+    bool misfit; /* its inputs or attributes contradict each other, which behind an inexact input is no error */
 };
 
 /* The main graph, or the body of an If, Loop, Scan or SequenceMap. */
@@ -141,7 +142,9 @@ struct model {
 };
 
 __attribute__((format(printf, 2, 3))) void graph_warn(model *m, const char *format, ...);
-const attr *graph_attr(const node *n, const char *name); /* NULL where absent */
+/* NULL where absent, of another kind, or where the node is a misfit. */
+const attr *graph_attr(const node *n, const char *name, attr_kind kind);
+const attr *graph_attr_any(const node *n, const char *name); /* of any kind; NULL where absent */
 int64_t graph_attr_int(const node *n, const char *name, int64_t otherwise);
 double graph_attr_float(const node *n, const char *name, double otherwise);
 const char *graph_attr_string(const node *n, const char *name, const char *otherwise);

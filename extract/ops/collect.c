@@ -18,6 +18,7 @@ typedef struct collect_part {
 typedef struct collector {
     catalog *catalog;
     map by_key;
+    map ids;     /* a set */
     map regions; /* region to the place of its graph in the model, plus 1: what its entries' ids end in */
     collect_part *queue;
     size_t queue_count, queue_cap;
@@ -30,7 +31,11 @@ static const char *entry_id(collector *c, const work *w, bool part) {
                                             : oprec_id(&w->rec, a);
     if (home != c->catalog->model->main)
         id = arena_printf(a, "%s_r%d", id, (int)(intptr_t)map_get(&c->regions, home->region) - 1);
-    return part ? arena_printf(a, "%s_part", id) : id;
+    if (part) id = arena_printf(a, "%s_part", id);
+    const char *own = id; /* two keys of one hash are rare, and no reason for two entries of one name */
+    for (int k = 2; map_get(&c->ids, own); k++) own = arena_printf(a, "%s_%d", id, k);
+    *map_put(&c->ids, own) = c;
+    return own;
 }
 
 static catalog_entry *entry_new(collector *c, work *w, const char *key, bool part) {
@@ -103,6 +108,7 @@ catalog *collect(worklist *list) {
     c->precision = list->precision;
     collector to = {.catalog = c};
     map_init(&to.by_key, c->arena);
+    map_init(&to.ids, c->arena);
     map_init(&to.regions, c->arena);
     for (int k = 0; k < c->model->graph_count; k++)
         *map_put(&to.regions, c->model->graphs[k]->region) = (void *)(intptr_t)(k + 1);

@@ -19,7 +19,6 @@ struct catalog_entry {
     bool free;             /* view, folded, control */
     catalog_entry **parts; /* of the first occurrence, one per part, so an entry may stand there twice */
     int part_count;
-    catalog_entry *next_hash; /* collect.c's own */
 };
 
 /* Operations that could run as one. Filled by whoever looks for fusions, after collect. */

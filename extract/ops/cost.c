@@ -104,7 +104,7 @@ static cost_swap transpose_kind(const node *n) {
     if (rank < 2 || rank > INFO_MAX_RANK) return rank < 0 ? SWAP_OTHER : SWAP_NONE;
     int64_t perm[INFO_MAX_RANK];
     for (int k = 0; k < rank; k++) perm[k] = rank - 1 - k;
-    const attr *given = graph_attr(n, "perm");
+    const attr *given = graph_attr(n, "perm", ATTR_INTS);
     if (given && given->n != rank) return SWAP_OTHER;
     for (int k = 0; given && k < rank; k++) perm[k] = given->ints[k];
     int64_t last = -1;

@@ -1,6 +1,7 @@
 /* Fusions: finds the candidates, chooses among them, and merges equal ones into the catalog's list. */
 #include "extract/ops/fuse.h"
 
+#include "common/checked.h"
 #include "extract/ops/fuse_internal.h"
 
 #include <inttypes.h>
@@ -43,9 +44,9 @@ static void merge(fuse *f) {
             describe(f, *place, one);
         }
         catalog_fusion *to = *place;
-        int64_t runs = one->ops[0]->times >= 1 ? (int64_t)one->ops[0]->times : 0;
-        to->count += runs;
-        if (one->selected) to->selected += runs;
+        int64_t runs = checked_from_double(one->ops[0]->times);
+        to->count = checked_add(to->count, runs);
+        if (one->selected) to->selected = checked_add(to->selected, runs);
     }
 }
 

@@ -123,7 +123,12 @@ static void match_chain(fuse *f, const fuse_pattern *p, work *first) {
 /* ---- projections that share their input ---- */
 
 static bool is_projection(const work *w) {
-    return w->rec.kind == OP_GEMM && w->weight && w->rec.rank == 3 && w->node->in_count >= 2 &&
+    int data = 0; /* a product that takes another's result as well could not run in one with it */
+    for (int k = 0; k < w->node->in_count; k++) {
+        const tensor *t = w->node->in[k];
+        data += t && !t->is_constant && t->source != TENSOR_INITIALIZER;
+    }
+    return data == 1 && w->rec.kind == OP_GEMM && w->weight && w->rec.rank == 3 && w->node->in_count >= 2 &&
            oprec_int(&w->rec, "batch", 1) == 1;
 }
 

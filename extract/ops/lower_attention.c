@@ -152,7 +152,7 @@ static void ms_set_projection(work *w, const ms_form *f, int64_t rows) {
 
 /* Sizes of heads where the operator projects for itself: the weight is [in, q + k + v], all alike unless told. */
 static void ms_read_projected(const work *w, const ms_form *f, cost_attention *a) {
-    const attr *sizes = graph_attr(w->node, "qkv_hidden_sizes");
+    const attr *sizes = graph_attr(w->node, "qkv_hidden_sizes", ATTR_INTS);
     const bool told = sizes && sizes->n == 3 && sizes->ints;
     const int64_t all = cost_dim(cost_in(w, f->weight), -1);
     a->kv_heads = a->heads;

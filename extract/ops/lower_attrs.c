@@ -284,7 +284,7 @@ void lower_attrs(work *w) {
     const char first = n->op_type[0];
     for (size_t k = 0; k < sizeof rows / sizeof *rows; k++) {
         if (rows[k].op_type[0] != first || strcmp(rows[k].op_type, n->op_type) != 0) continue;
-        const attr *a = graph_attr(n, rows[k].attr);
+        const attr *a = graph_attr_any(n, rows[k].attr);
         if (a && !all_default(&rows[k], a)) set_field(w, &rows[k], a);
     }
 }

@@ -19,7 +19,7 @@ typedef struct conv_dims {
 } conv_dims;
 
 static void read_ints(const work *w, const char *name, int n, int64_t otherwise, int64_t *out) {
-    const attr *a = graph_attr(w->node, name);
+    const attr *a = graph_attr(w->node, name, ATTR_INTS);
     for (int k = 0; k < n; k++) out[k] = a && k < a->n && a->ints ? a->ints[k] : otherwise;
 }
 
@@ -35,7 +35,7 @@ static int64_t automatic_total(const conv_dims *c, int k) {
 static void read_pads(const work *w, conv_dims *c) {
     const char *mode = graph_attr_string(w->node, "auto_pad", "NOTSET");
     const bool upper = strcmp(mode, "SAME_UPPER") == 0, lower = strcmp(mode, "SAME_LOWER") == 0;
-    const bool by_output = c->transposed && graph_attr(w->node, "output_shape");
+    const bool by_output = c->transposed && graph_attr(w->node, "output_shape", ATTR_INTS);
     read_ints(w, "pads", 2 * c->spatial, 0, c->pads);
     if (strcmp(mode, "VALID") == 0) memset(c->pads, 0, sizeof c->pads);
     if (!upper && !lower && !by_output) return;
@@ -69,7 +69,7 @@ static void conv_set_dims(work *w, conv_dims *c) {
     for (int k = 0; k < n; k++) c->kernel[k] = cost_dim(c->weight, at + k);
     read_ints(w, "strides", n, 1, c->stride);
     read_ints(w, "dilations", n, 1, c->dilation);
-    if (graph_attr(w->node, "dilation") && n > 0) c->dilation[0] = graph_attr_int(w->node, "dilation", 1);
+    if (graph_attr(w->node, "dilation", ATTR_INT) && n > 0) c->dilation[0] = graph_attr_int(w->node, "dilation", 1);
     read_ints(w, "output_padding", n, 0, c->extra);
     read_pads(w, c);
     oprec_set_ints(&w->rec, w->arena, "input", c->in->info->rank, c->in->info->dims);

@@ -125,7 +125,7 @@ static void set_numbers(work *w) {
     const node *n = w->node;
     if (strcmp(n->op_type, "Pow") == 0) set_number(w, "exponent", cost_in(w, 1));
     if (strcmp(n->op_type, "Clip") != 0) return;
-    const attr *low = graph_attr(n, "min"), *high = graph_attr(n, "max");
+    const attr *low = graph_attr(n, "min", ATTR_FLOAT), *high = graph_attr(n, "max", ATTR_FLOAT);
     if (low && isfinite(low->f) && (float)low->f > -FLT_MAX) oprec_set_real(&w->rec, "min", cost_real(low->f));
     if (high && isfinite(high->f) && (float)high->f < FLT_MAX) oprec_set_real(&w->rec, "max", cost_real(high->f));
     set_number(w, "min", cost_in(w, 1));

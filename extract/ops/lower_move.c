@@ -100,7 +100,7 @@ static void move_set_sizes(work *w, int count, tensor *const *pieces) {
 /* Whole numbers that came as an attribute, or as an input since; written unless all are `customary`. */
 static void move_set_ints(work *w, const char *field, const char *name, int slot, int64_t customary) {
     int64_t x[2 * INFO_MAX_RANK];
-    const attr *given = graph_attr(w->node, name);
+    const attr *given = graph_attr(w->node, name, ATTR_INTS);
     const value *known = given ? NULL : cost_values(w, cost_in(w, slot));
     const int64_t n = given ? given->n : known ? known->n : 0;
     bool told = false;
@@ -141,7 +141,7 @@ static void move_set_inputs(work *w, const char *op_type) {
 
 /* The axis counted from the front, as the record has it. */
 static void move_set_axis(work *w, const char *name) {
-    const attr *given = graph_attr(w->node, name);
+    const attr *given = graph_attr(w->node, name, ATTR_INT);
     if (!given && strcmp(w->node->op_type, "Compress") == 0) return; /* of the flattened tensor */
     const tensor *shaped = cost_shaped(cost_out(w, 0)) ? cost_out(w, 0) : cost_in(w, 0);
     int64_t axis = given ? given->i : strcmp(w->node->op_type, "OneHot") == 0 ? -1 : 0;
@@ -150,7 +150,7 @@ static void move_set_axis(work *w, const char *name) {
 }
 
 static void move_set_perm(work *w) {
-    const attr *perm = graph_attr(w->node, "perm");
+    const attr *perm = graph_attr(w->node, "perm", ATTR_INTS);
     const int rank = cost_rank(cost_in(w, 0));
     if (rank < 0 || rank > INFO_MAX_RANK) return;
     int64_t order[INFO_MAX_RANK];

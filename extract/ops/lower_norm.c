@@ -102,7 +102,7 @@ static void norm_lp(work *w) {
 
 static void norm_mvn(work *w) {
     static const int64_t customary[] = {0, 2, 3};
-    const attr *axes = graph_attr(w->node, "axes");
+    const attr *axes = graph_attr(w->node, "axes", ATTR_INTS);
     const int rank = cost_rank(cost_in(w, 0));
     bool reduced[INFO_MAX_RANK] = {false};
     for (int64_t k = 0; k < (axes ? axes->n : 3); k++) {

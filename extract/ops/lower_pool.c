@@ -23,8 +23,10 @@ static int64_t int_of(const attr *a, int k, int64_t otherwise) {
 }
 
 static void pool_set_window(work *w, const tensor *in, const tensor *out, int n, int first) {
-    const attr *kernel = graph_attr(w->node, "kernel_shape"), *strides = graph_attr(w->node, "strides");
-    const attr *dilations = graph_attr(w->node, "dilations"), *given = graph_attr(w->node, "pads");
+    const attr *kernel = graph_attr(w->node, "kernel_shape", ATTR_INTS),
+               *strides = graph_attr(w->node, "strides", ATTR_INTS);
+    const attr *dilations = graph_attr(w->node, "dilations", ATTR_INTS),
+               *given = graph_attr(w->node, "pads", ATTR_INTS);
     const char *mode = graph_attr_string(w->node, "auto_pad", "NOTSET");
     const bool global = !kernel, same = strncmp(mode, "SAME", 4) == 0, upper = strcmp(mode, "SAME_UPPER") == 0;
     int64_t size[INFO_MAX_RANK], stride[INFO_MAX_RANK], dilation[INFO_MAX_RANK], pads[2 * INFO_MAX_RANK];

@@ -25,8 +25,9 @@ static const char *join_names(const work *w, const attr *a) {
 
 static void recurrent_set_activations(work *w, const char *customary, int64_t directions) {
     const node *n = w->node;
-    const attr *names = graph_attr(n, "activations"), *alpha = graph_attr(n, "activation_alpha"),
-               *beta = graph_attr(n, "activation_beta"), *clip = graph_attr(n, "clip");
+    const attr *names = graph_attr(n, "activations", ATTR_STRINGS),
+               *alpha = graph_attr(n, "activation_alpha", ATTR_FLOATS),
+               *beta = graph_attr(n, "activation_beta", ATTR_FLOATS), *clip = graph_attr(n, "clip", ATTR_FLOAT);
     if (names && names->strings && names->n > 0) {
         const char *given = join_names(w, names), *twice = arena_printf(w->arena, "%s,%s", customary, customary);
         if (strcmp(given, directions == 2 ? twice : customary) != 0) oprec_set_text(&w->rec, "activations", given);

@@ -15,7 +15,7 @@ static void mark_axis(bool *reduced, int rank, int64_t axis) {
 /* Which dimensions go. Axes come as attributes, or, in later opsets, as an input. False: they are not known. */
 static bool find_axes(const work *w, bool *reduced, int rank) {
     const node *n = w->node;
-    const attr *axes = graph_attr(n, "axes"), *axis = graph_attr(n, "axis");
+    const attr *axes = graph_attr(n, "axes", ATTR_INTS), *axis = graph_attr(n, "axis", ATTR_INT);
     const tensor *given =
         strncmp(n->op_type, "Reduce", 6) == 0 || strncmp(n->op_type, "Cum", 3) == 0 ? cost_in(w, 1) : NULL;
     const bool single = strncmp(n->op_type, "Arg", 3) == 0 || strcmp(n->op_type, "TopK") == 0;

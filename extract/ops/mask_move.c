@@ -42,7 +42,7 @@ static bool move_transpose(mask_eval *e, const node *n, const tensor *t, int64_t
     int64_t pos[MASK_EVAL_MAX_RANK], from[MASK_EVAL_MAX_RANK] = {0};
     int rank = t->info->rank;
     if (mask_eval_rank(in) != rank) return false;
-    const attr *perm = graph_attr(n, "perm");
+    const attr *perm = graph_attr(n, "perm", ATTR_INTS);
     if (perm && (perm->kind != ATTR_INTS || perm->n != rank)) return false;
     mask_eval_split(t, index, pos);
     for (int k = 0; k < rank; k++) {
@@ -69,7 +69,7 @@ typedef struct slice_args {
 static bool slice_args_of(mask_eval *e, const node *n, slice_args *s) {
     *s = (slice_args){0};
     int64_t count;
-    const attr *starts = graph_attr(n, "starts"), *axes = graph_attr(n, "axes");
+    const attr *starts = graph_attr(n, "starts", ATTR_INTS), *axes = graph_attr(n, "axes", ATTR_INTS);
     if (starts) { /* opset below 10 */
         s->starts = starts->ints;
         s->n = starts->n;

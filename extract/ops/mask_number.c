@@ -174,7 +174,7 @@ static bool number_cumsum(mask_eval *e, const node *n, const tensor *t, int64_t 
 }
 
 static bool number_of_shape(mask_eval *e, const node *n, const tensor *t, int64_t index, int depth, mask_number *out) {
-    const attr *given = graph_attr(n, "value");
+    const attr *given = graph_attr(n, "value", ATTR_TENSOR);
     (void)t, (void)index, (void)depth;
     *out = (mask_number){0};
     if (!given || !given->t) return true;

@@ -39,7 +39,7 @@ void attention_mask_spare(match *m, work *w, const attention_mask *a) {
         tensor *t = a->terms[k].t;
         /* a mask that the attention chooses from two scalars by itself: what it is chosen by is read */
         if (t->producer && is_own(w, t->producer)) t = flow_in(t->producer, 0);
-        bool again = !t;
+        bool again = !t || (t->producer && is_own(w, t->producer));
         for (int i = 0; i < count; i++) again = again || seen[i] == t;
         if (again) continue;
         seen[count++] = t;
@@ -47,6 +47,18 @@ void attention_mask_spare(match *m, work *w, const attention_mask *a) {
     }
     w->rec.bytes_read = spared < w->rec.bytes_read ? w->rec.bytes_read - spared : 0;
     if (a->verdict.lengths) w->rec.bytes_read = checked_add(w->rec.bytes_read, cost_bytes(w, a->verdict.lengths));
+}
+
+/* What the operator says beside its mask stays. */
+static void keep_fields(oprec *to, const oprec *before) {
+    to->layout = before->layout;
+    for (int k = 0; k < before->field_count; k++) {
+        const opfield *f = &before->fields[k];
+        if (oprec_field(to, f->name) || strcmp(f->name, "mask_shape") == 0) continue;
+        if (f->kind == OPFIELD_INT) oprec_set_int(to, f->name, f->i);
+        if (f->kind == OPFIELD_TEXT) oprec_set_text(to, f->name, f->text);
+        if (f->kind == OPFIELD_REAL) oprec_set_real(to, f->name, f->real);
+    }
 }
 
 bool match_attention_mask(match *m, node *n) {
@@ -80,6 +92,7 @@ bool match_attention_mask(match *m, node *n) {
     w->rec.bytes_read = before.bytes_read;
     w->rec.bytes_written = before.bytes_written;
     cost_set_attention(w, &a);
+    keep_fields(&w->rec, &before);
     attention_mask_spare(m, w, &(attention_mask){v, &term, 1, q_len, kv_len});
     return true;
 }

@@ -73,13 +73,16 @@ static const eval_op eval_ops[] = { /* sorted by name */
 };
 /* clang-format on */
 
+/* A Cast that takes part of a number away is no formula's. */
+static bool is_exact(const node *n) { return flow_renames(n) || !(graph_is(n, "Cast") || graph_is(n, "CastLike")); }
+
 static const eval_op *eval_find(const node *n) {
     size_t low = 0, high = sizeof eval_ops / sizeof *eval_ops;
-    if (n->domain[0]) return NULL;
+    if (n->domain[0] || n->in_count > EVAL_MAX_INPUTS) return NULL;
     while (low < high) {
         size_t middle = (low + high) / 2;
         int order = strcmp(eval_ops[middle].name, n->op_type);
-        if (order == 0) return &eval_ops[middle];
+        if (order == 0) return is_exact(n) ? &eval_ops[middle] : NULL;
         if (order < 0)
             low = middle + 1;
         else
@@ -100,13 +103,31 @@ bool eval_near(const double *a, const double *b, double tolerance) {
     return true;
 }
 
-/* Every row of one norm has the same length. */
+/* Dimensions that n reduces, where what it gives lines up with what it reduced: they are kept with size 1, or nothing
+ * but one number is left. */
+static bool reduced_axes(const node *n, uint32_t *axes) {
+    const tensor *in = flow_in(n, 0), *out = flow_out(n, 0);
+    int rank = flow_rank(in);
+    *axes = 0;
+    if (rank < 1 || rank > INFO_MAX_RANK || (flow_rank(out) != rank && flow_count(out) != 1)) return false;
+    for (int k = 1; k <= rank; k++) {
+        int64_t left = flow_rank(out) == rank ? flow_dim(out, -k) : 1;
+        if (flow_dim(in, -k) == left) continue;
+        if (left != 1) return false;
+        *axes |= 1u << (k - 1);
+    }
+    return true;
+}
+
+/* Every row of one norm has the same length and lies along the same dimensions. */
 static bool eval_reduce(eval_cone *c, const node *n, const eval_op *op, double *out) {
     int64_t before = flow_count(flow_in(n, 0)), after = flow_count(flow_out(n, 0));
     if (!c->rows || before < 1 || after < 1 || before % after) return false;
     int64_t cols = before / after;
-    if (c->cols != 0 && c->cols != cols) return false;
+    uint32_t axes;
+    if (!reduced_axes(n, &axes) || (c->cols != 0 && (c->cols != cols || c->axes != axes))) return false;
     c->cols = cols;
+    c->axes = axes;
     double sum = 0;
     for (int k = 0; k < EVAL_LANES; k++) sum += op->one(out[k]);
     double all = op->kind == EVAL_MEAN ? sum / EVAL_LANES : sum / EVAL_LANES * (double)cols;

@@ -66,11 +66,32 @@ node *flow_user(const tensor *t) {
 
 bool flow_is(const node *n, const char *op_type) { return graph_is(n, op_type) || graph_is_ms(n, op_type); }
 
+/* The classes that a Cast goes between; false where n is no Cast. */
+static bool cast_types(const node *n, const dtype_info **from, const dtype_info **to) {
+    const tensor *in = flow_in(n, 0), *out = flow_out(n, 0);
+    if (!in || !out || !(graph_is(n, "Cast") || graph_is(n, "CastLike"))) return false;
+    *from = dtype_get(in->info->type);
+    *to = dtype_get(out->info->type);
+    return true;
+}
+
+/* A Cast to an integer or a boolean takes part of a number away. */
+static bool is_plain_cast(const node *n) {
+    const dtype_info *from, *to;
+    if (!cast_types(n, &from, &to)) return false;
+    if (from == to || from->cls != to->cls || to->cls == DTYPE_CLASS_FLOAT) return from->cls == to->cls;
+    return n->out[0]->info->type != DTYPE_BOOL && from->bits <= to->bits && (to->is_signed || !from->is_signed);
+}
+
+/* Nor does one from integers to floating numbers, but what it gives is another kind of number. */
+static bool keeps_value(const node *n) {
+    const dtype_info *from, *to;
+    return cast_types(n, &from, &to) && to->cls == DTYPE_CLASS_FLOAT && from->cls == DTYPE_CLASS_INT;
+}
+
 /* A Dropout with a mask output or in training mode is more than a renaming, but the numbers still go straight through.
  */
-bool flow_renames(const node *n) {
-    return graph_is(n, "Identity") || graph_is(n, "Cast") || graph_is(n, "Dropout") || graph_is(n, "CastLike");
-}
+bool flow_renames(const node *n) { return graph_is(n, "Identity") || graph_is(n, "Dropout") || is_plain_cast(n); }
 
 bool flow_reshapes(const node *n) {
     return graph_is(n, "Reshape") || graph_is(n, "Squeeze") || graph_is(n, "Unsqueeze") || graph_is(n, "Flatten");
@@ -128,9 +149,8 @@ static bool find_scalar(match *m, const tensor *t, double *x) {
         }
         /* a constant that an exporter passes on by Identity or a Cast has no value of its own */
         const node *n = t->producer;
-        if (!n || t->producer_slot != 0 || !(flow_renames(n) || flow_reshapes(n) || graph_is(n, "Expand")) ||
-            !flow_is_scalar(flow_in(n, 0)))
-            return false;
+        bool same = n && (flow_renames(n) || keeps_value(n) || flow_reshapes(n) || graph_is(n, "Expand"));
+        if (!same || t->producer_slot != 0 || !flow_is_scalar(flow_in(n, 0))) return false;
         t = n->in[0];
     }
     return false;
@@ -164,7 +184,7 @@ bool flow_perm(const node *n, int *rank, int64_t *perm) {
     if (!graph_is(n, "Transpose")) return false;
     *rank = flow_rank(flow_in(n, 0));
     if (*rank < 1 || *rank > INFO_MAX_RANK) return false;
-    const attr *a = graph_attr(n, "perm");
+    const attr *a = graph_attr(n, "perm", ATTR_INTS);
     for (int k = 0; k < *rank; k++) {
         perm[k] = a && a->kind == ATTR_INTS && a->n == *rank ? a->ints[k] : *rank - 1 - k;
         if (perm[k] < 0) perm[k] += *rank;

@@ -53,9 +53,9 @@ node *flow_user(const tensor *t);
 int flow_users(const tensor *t, node **users, int max);
 
 bool flow_is(const node *n, const char *op_type); /* ai.onnx or com.microsoft; n may be NULL */
-bool flow_renames(const node *n);                 /* Identity, Cast, Dropout that keeps all: same numbers, same shape */
-bool flow_reshapes(const node *n);                /* Reshape, Squeeze, Unsqueeze, Flatten: same numbers, other shape */
-tensor *flow_in(const node *n, int i);            /* NULL where absent */
+bool flow_renames(const node *n);      /* Identity, Cast that rounds at most, Dropout: same numbers, same shape */
+bool flow_reshapes(const node *n);     /* Reshape, Squeeze, Unsqueeze, Flatten: same numbers, other shape */
+tensor *flow_in(const node *n, int i); /* NULL where absent */
 tensor *flow_out(const node *n, int i);
 tensor *flow_origin(tensor *t); /* up through what renames */
 node *flow_producer(tensor *t); /* of flow_origin */

@@ -61,6 +61,7 @@ typedef struct norm_found {
     tensor *x, *y; /* the row, and the normalised one before weight and bias */
     norm_form form;
     int64_t cols;
+    uint32_t axes; /* as in eval_cone */
     flow_set set;
 } norm_found;
 
@@ -75,6 +76,7 @@ static bool try_pair(match *m, tensor *x, tensor *y, norm_form form, norm_found 
     f->y = y;
     f->form = form;
     f->cols = c.cols;
+    f->axes = c.axes;
     return true;
 }
 
@@ -102,9 +104,25 @@ static bool find_core(match *m, node *root, norm_found *f) {
     return found;
 }
 
-/* One factor or addend per column. */
-static bool is_vector(const tensor *t, const tensor *y, int64_t cols) {
-    return t && flow_count(t) == cols && (cols < flow_count(y) || flow_constant(t));
+static bool is_reduced(const norm_found *f, int from_end) { return f->axes >> (from_end - 1) & 1u; }
+
+/* One factor or addend per element of a row, along the dimensions that the rows lie along. */
+static bool is_vector(const norm_found *f, const tensor *t, const tensor *y) {
+    if (!t || flow_count(t) != f->cols || !(f->cols < flow_count(y) || flow_constant(t))) return false;
+    for (int k = 1; k <= flow_rank(t); k++) {
+        if (flow_dim(t, -k) != 1 && !(k <= flow_rank(y) && is_reduced(f, k))) return false;
+    }
+    return true;
+}
+
+/* The rows lie together: nothing but reduced dimensions stands behind the first one. */
+static bool is_last(const norm_found *f) {
+    bool last = true;
+    for (int k = 1; k <= flow_rank(f->x); k++) {
+        if (!last && is_reduced(f, k)) return false;
+        last = last && (is_reduced(f, k) || flow_dim(f->x, -k) == 1);
+    }
+    return true;
 }
 
 /* Takes Casts, then n of the given operator with a vector beside y, into the set; the vector, or NULL and no change. */
@@ -119,7 +137,7 @@ static tensor *take_vector(norm_found *f, const char *op_type, node **last) {
     }
     if (!n || !graph_is(n, op_type) || n->in_count != 2 || !flow_same_shape(t, flow_out(n, 0))) return NULL;
     tensor *other = n->in[0] == t ? n->in[1] : n->in[0];
-    if (other == t || !is_vector(other, t, f->cols)) return NULL;
+    if (other == t || !is_vector(f, other, t)) return NULL;
     for (int k = 0; k < count; k++) flow_add(&f->set, passed[k]);
     flow_add(&f->set, n);
     f->y = n->out[0];
@@ -142,12 +160,23 @@ static void take_casts(norm_found *f, node **last) {
     }
 }
 
-static void fill_norm(work *w, const norm_found *f, tensor *weight, const tensor *bias, bool last_axis) {
+/* Which dimensions of what tensor the rows are. */
+static void set_axes(work *w, const norm_found *f) {
+    int64_t axes[INFO_MAX_RANK];
+    int count = 0, rank = flow_rank(f->x);
+    for (int k = 0; k < rank; k++) {
+        if (is_reduced(f, rank - k)) axes[count++] = k;
+    }
+    oprec_set_ints(&w->rec, w->arena, "input", rank, f->x->info->dims);
+    oprec_set_ints(&w->rec, w->arena, "axes", count, axes);
+}
+
+static void fill_norm(work *w, const norm_found *f, tensor *weight, const tensor *bias) {
     int64_t rows = f->cols > 0 ? flow_count(f->x) / f->cols : 0;
     memset(&w->rec, 0, sizeof w->rec);
     cost_set_rows(w, OP_NORM, norm_forms[f->form].what, rows, f->cols, norm_forms[f->form].cost);
     if (bias) oprec_set_int(&w->rec, "bias", 1);
-    if (!last_axis) oprec_set_ints(&w->rec, w->arena, "input", flow_rank(f->x), f->x->info->dims);
+    if (!is_last(f)) set_axes(w, f);
     cost_weight found;
     if (weight && cost_trace(w, weight, &found)) {
         w->weight = found.root;
@@ -164,14 +193,11 @@ bool match_norm_root(match *m, node *root) {
     if (graph_is(root, "ReduceL2") && flow_count(flow_in(root, 0)) <= flow_count(flow_out(root, 0))) return false;
     if (!flow_in(root, 0) || !flow_out(root, 0) || !flow_free(m, root) || !find_core(m, root, &f)) return false;
     node *last = f.y->producer;
-    /* the reduced dimension has to be the last one for a row to lie together */
-    bool last_axis = flow_dim(root->out[0], -1) == 1 || flow_rank(root->out[0]) < flow_rank(f.x);
-    last_axis = last_axis && flow_dim(f.x, -1) <= f.cols;
     tensor *weight = take_vector(&f, "Mul", &last);
     tensor *bias = take_vector(&f, "Add", &last);
     take_casts(&f, &last);
     work *w = flow_join(m, &f.set, last);
     if (!w) return false;
-    fill_norm(w, &f, weight, bias, last_axis);
+    fill_norm(w, &f, weight, bias);
     return true;
 }

@@ -78,14 +78,14 @@ static bool activations_dequantised(const node *n) {
     return found > 0;
 }
 
-/* Each operand once, in the type that is stored. */
+/* Each operand once, in the type that is stored; a constant with its scales. */
 static int64_t read_bytes(const work *w, const node *n) {
     int64_t bytes = 0;
     for (int i = 0; i < n->in_count; i++) {
         tensor *t = n->in[i];
         cost_weight stored;
         if (!t || (i > 0 && t == n->in[0])) continue;
-        if (is_dequantize(t->producer))
+        if (is_dequantize(t->producer) && !t->is_constant)
             bytes = checked_add(bytes, cost_bytes(w, flow_in(t->producer, 0)));
         else
             bytes = checked_add(bytes, cost_trace(w, t, &stored) ? stored.bytes : cost_bytes(w, t));
@@ -100,7 +100,7 @@ static bool same_scale(match *m, const node *dequantize, const node *quantize) {
 }
 
 static bool is_bound(match *m, const node *clip, int slot, const char *name, double *bound) {
-    const attr *given = graph_attr(clip, name);
+    const attr *given = graph_attr(clip, name, ATTR_FLOAT);
     if (flow_in(clip, slot)) return flow_scalar(m, clip->in[slot], bound);
     if (given) *bound = given->f;
     return true;

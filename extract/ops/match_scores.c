@@ -4,9 +4,18 @@
 
 #include "extract/ops/match_softmax.h"
 
+#include <math.h>
 #include <string.h>
 
-enum { SCORES_MAX_STEPS = 24, SCORES_MAX_SEARCH = 48 };
+enum {
+    SCORES_MAX_STEPS = 24,
+    SCORES_MAX_SEARCH = 48, /* nodes looked at for one input */
+    SCORES_MAX_LOOKS = 512, /* and for one softmax */
+    SCORES_MAX_INPUTS = 3
+};
+
+/* Exporters' guards against overflow: scores beyond these are hidden, or infinite in half precision. */
+static const double scores_out_of_range = 1e4;
 
 /* The last two dimensions are the same before and after. */
 static bool keeps_matrix(const node *n) {
@@ -28,13 +37,14 @@ static bool reaches_product(const tensor *t, int *budget) {
     while (t && t->producer && t->producer_slot == 0 && --*budget >= 0) {
         const node *n = t->producer;
         if (is_activation_product(n)) return true;
+        if (n->in_count > SCORES_MAX_INPUTS) return false;
         bool two = graph_is(n, "Add") || graph_is(n, "Mul") || graph_is(n, "Where") || graph_is(n, "Max") ||
                    graph_is(n, "Min");
         bool one = graph_is(n, "Sub") || graph_is(n, "Div") || graph_is(n, "Tanh") || graph_is(n, "Clip") ||
                    graph_is(n, "Transpose");
         if (!two && !one && !flow_renames(n) && !flow_reshapes(n) && !is_requantised(n)) return false;
         int from = graph_is(n, "Where") ? 1 : 0;
-        for (int i = from; two && i + 1 < n->in_count; i++) {
+        for (int i = from; two && i + 1 < n->in_count && *budget > 0; i++) {
             if (n->in[i] && !flow_is_scalar(n->in[i]) && !flow_constant(n->in[i]) && reaches_product(n->in[i], budget))
                 return true;
         }
@@ -44,12 +54,15 @@ static bool reaches_product(const tensor *t, int *budget) {
 }
 
 /* Which input of n carries the scores: the one that is as large as the output and comes from a product. -1: none. */
-static int scores_slot(const node *n, int first) {
+static int scores_slot(scores *s, const node *n, int first) {
     int64_t whole = flow_count(flow_out(n, 0));
+    if (n->in_count != first + 2) return -1;
     for (int i = first; i < n->in_count; i++) {
-        int budget = SCORES_MAX_SEARCH;
-        if (n->in[i] && !flow_constant(n->in[i]) && flow_count(n->in[i]) == whole && reaches_product(n->in[i], &budget))
-            return i;
+        if (!n->in[i] || flow_constant(n->in[i]) || flow_count(n->in[i]) != whole) continue;
+        int most = s->search_left < SCORES_MAX_SEARCH ? s->search_left : SCORES_MAX_SEARCH, budget = most;
+        bool found = reaches_product(n->in[i], &budget);
+        s->search_left -= most - (budget > 0 ? budget : 0);
+        if (found) return i;
     }
     return -1;
 }
@@ -77,10 +90,11 @@ static bool take_factor(match *m, scores *s, const tensor *t, bool divides) {
 /* Arithmetic on the scores: masks are noted, scales multiplied up. Returns where the scores come from, NULL where
  * unfit. */
 static tensor *up_binary(match *m, scores *s, node *n, bool turned) {
-    int slot = scores_slot(n, 0);
-    if (slot < 0 || n->in_count != 2) return NULL;
+    int slot = scores_slot(s, n, 0);
+    if (slot < 0) return NULL;
     tensor *other = flow_in(n, 1 - slot);
-    bool fits;
+    double limit;
+    bool fits = false;
     if (graph_is(n, "Add"))
         fits = add_term(s, other, MASK_ADD, turned);
     else if (graph_is(n, "Sub"))
@@ -89,9 +103,26 @@ static tensor *up_binary(match *m, scores *s, node *n, bool turned) {
         fits = slot == 0 && is_factor(other) && take_factor(m, s, other, true);
     else if (graph_is(n, "Mul"))
         fits = is_factor(other) ? take_factor(m, s, other, false) : add_term(s, other, MASK_MUL, turned);
-    else
-        fits = flow_is_scalar(other); /* Max and Min with a limit */
+    else if (flow_scalar(m, other, &limit)) /* Max and Min with a limit that no score reaches */
+        fits = graph_is(n, "Max") ? limit <= -scores_out_of_range : limit >= scores_out_of_range;
     return fits ? n->in[slot] : NULL;
+}
+
+/* What takes the place of a hidden score: one number, far below every score where it is known. */
+static bool is_fill(match *m, tensor *t) {
+    double x;
+    if (!t) return false;
+    node *n = flow_producer(t);
+    if (!flow_is_scalar(t) && graph_is(n, "Expand")) t = flow_in(n, 0);
+    if (t && flow_is_scalar(t)) return !flow_scalar(m, t, &x) || x <= -100;
+    return t && (flow_constant(t) || graph_is(n, "ConstantOfShape"));
+}
+
+static bool clips_nothing(match *m, const node *n) {
+    double low = graph_attr_float(n, "min", -INFINITY), high = graph_attr_float(n, "max", INFINITY);
+    if (flow_in(n, 1) && !flow_scalar(m, n->in[1], &low)) return false;
+    if (flow_in(n, 2) && !flow_scalar(m, n->in[2], &high)) return false;
+    return low <= -scores_out_of_range && high >= scores_out_of_range;
 }
 
 static tensor *up_step(match *m, scores *s, node *n, bool *turned) {
@@ -102,7 +133,7 @@ static tensor *up_step(match *m, scores *s, node *n, bool *turned) {
         *turned = !*turned;
         return flow_in(n, 0);
     }
-    if (graph_is(n, "Clip")) return flow_in(n, 0);
+    if (graph_is(n, "Clip")) return clips_nothing(m, n) ? flow_in(n, 0) : NULL;
     if (graph_is(n, "Tanh")) { /* cap * tanh(scores / cap): what was multiplied so far is the cap */
         if (s->softcap != 0 || !s->scale_known) return NULL;
         s->softcap = s->scale;
@@ -110,8 +141,10 @@ static tensor *up_step(match *m, scores *s, node *n, bool *turned) {
         return flow_in(n, 0);
     }
     if (graph_is(n, "Where")) {
-        int slot = scores_slot(n, 1);
-        if (slot < 1 || !add_term(s, n->in[0], slot == 1 ? MASK_KEEP : MASK_HIDE, *turned)) return NULL;
+        int slot = scores_slot(s, n, 1);
+        if (slot < 1 || !is_fill(m, n->in[3 - slot]) ||
+            !add_term(s, n->in[0], slot == 1 ? MASK_KEEP : MASK_HIDE, *turned))
+            return NULL;
         return n->in[slot];
     }
     bool binary = graph_is(n, "Add") || graph_is(n, "Sub") || graph_is(n, "Mul") || graph_is(n, "Div") ||
@@ -144,19 +177,38 @@ static node *down_guard(scores *s, const tensor *t, node *a, node *b) {
     return pick;
 }
 
-/* What may stand between the softmax and the product with the values; the scores are its input `slot`. */
-static bool down_passes(const scores *s, const node *n, const tensor *t) {
+/* t is what a term hides pairs by, so that hiding them once more changes nothing. */
+static bool is_term(const scores *s, tensor *t, mask_form form) {
+    for (int k = 0; k < s->term_count; k++) {
+        if (s->terms[k].form == form && flow_origin(s->terms[k].t) == flow_origin(t)) return true;
+    }
+    return false;
+}
+
+/* Probabilities of pairs that are hidden already are made zeros, or multiplied by what the scores were. */
+static bool hides_again(match *m, const scores *s, const node *n, const tensor *t) {
+    double x;
+    if (n->in_count == 2) {
+        tensor *other = n->in[0] == t ? n->in[1] : n->in[0];
+        if (!other || other == t) return false;
+        return flow_scalar(m, other, &x) ? x == 1 : is_term(s, other, MASK_MUL);
+    }
+    if (n->in_count != 3 || !n->in[0]) return false;
+    int slot = n->in[1] == t ? 1 : 2;
+    return n->in[slot] == t && flow_in(n, 3 - slot) && flow_scalar(m, n->in[3 - slot], &x) && x == 0 &&
+           is_term(s, n->in[0], slot == 1 ? MASK_KEEP : MASK_HIDE);
+}
+
+/* What may stand between the softmax and the product with the values. */
+static bool down_passes(match *m, const scores *s, const node *n, const tensor *t) {
     if (flow_renames(n)) return flow_in(n, 0) == t;
     if (flow_reshapes(n)) return flow_in(n, 0) == t && keeps_matrix(n);
     if (graph_is(n, "Transpose")) return flow_swaps_last(n);
-    if (graph_is(n, "Where")) return flow_in(n, 1) == t || flow_in(n, 2) == t;
-    int slot;
-    if (graph_is(n, "Mul"))
-        return flow_operand(n, &slot) == t || (s->term_count > 0 && flow_same_shape(flow_out(n, 0), t));
+    if (graph_is(n, "Where") || graph_is(n, "Mul")) return hides_again(m, s, n, t);
     return is_requantised(n) && flow_in(n, 0) == t;
 }
 
-static bool walk_down(scores *s, tensor *t) {
+static bool walk_down(match *m, scores *s, tensor *t) {
     for (int step = 0; step < SCORES_MAX_STEPS; step++) {
         node *users[2];
         int count = flow_users(t, users, 2);
@@ -169,7 +221,7 @@ static bool walk_down(scores *s, tensor *t) {
             s->probs = t;
             return true;
         }
-        if (count == 1 && !down_passes(s, n, t)) return false;
+        if (count == 1 && !down_passes(m, s, n, t)) return false;
         if (graph_is(n, "Transpose")) s->probs_turned = !s->probs_turned;
         t = flow_out(n, 0);
     }
@@ -186,12 +238,24 @@ static void take_own_masks(scores *s) {
     }
 }
 
+/* Factors are no mask unless something is added where they are 0. */
+static bool is_weighted(const scores *s) {
+    bool factor = false, addend = false;
+    for (int k = 0; k < s->term_count; k++) {
+        factor = factor || s->terms[k].form == MASK_MUL;
+        addend = addend || s->terms[k].form == MASK_ADD || s->terms[k].form == MASK_SUB;
+    }
+    return factor && !addend;
+}
+
 bool scores_find(match *m, node *softmax, scores *s) {
     memset(s, 0, sizeof *s);
     s->scale = 1;
     s->scale_known = true;
+    s->search_left = SCORES_MAX_LOOKS;
     tensor *x = softmax_input(softmax, &s->set);
-    if (flow_rank(x) < 2 || !walk_up(m, s, x) || !walk_down(s, flow_out(softmax, 0))) return false;
+    if (flow_rank(x) < 2 || !walk_up(m, s, x) || !walk_down(m, s, flow_out(softmax, 0))) return false;
+    if (is_weighted(s)) return false;
     take_own_masks(s);
     return !s->set.full;
 }

@@ -16,6 +16,7 @@ typedef struct scores {
     double softcap; /* 0: none */
     mask_term terms[MASK_MAX_TERMS];
     int term_count;
+    int search_left; /* nodes that may still be looked at to tell scores from masks */
 } scores;
 
 /* Walks up and down from the node that writes a softmax; false where what it finds is no attention. */

@@ -54,7 +54,7 @@ static void work_lower(worklist *list, node *n) {
     work *w = work_new(list, n);
     w->nodes = &w->node;
     w->node_count = 1;
-    if (!n->def || n->unknown) {
+    if (!n->def || n->unknown || n->misfit) { /* a misfit's attributes are not to be trusted */
         w->rec.kind = OP_UNKNOWN;
         w->rec.what = n->op_type;
     } else if (work_is_folded(list, n)) {

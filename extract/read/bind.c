@@ -84,6 +84,7 @@ static const struct {
     {"total_seq_len", "past_seq_len", "seq_len"},
     {"total_sequence_len", "past_sequence_len", "sequence_len"},
 };
+enum { SUMS = sizeof sums / sizeof *sums };
 
 static bool alike(const char *name, const char *customary) {
     for (; *name && *customary; name++, customary++) {
@@ -221,11 +222,14 @@ static const bind_symbol *like(const bind *b, const char *customary) {
 }
 
 /* The length of past and present together follows from the two where the model names them so. */
-static void bind_by_sum(bind *b, bind_symbol *s) {
-    for (size_t k = 0; k < sizeof sums / sizeof *sums; k++) {
-        if (!alike(s->name, sums[k].total)) continue;
+static void bind_by_sums(const bind *b) {
+    for (size_t k = 0; k < SUMS; k++) {
         const bind_symbol *past = like(b, sums[k].past), *now = like(b, sums[k].now);
-        if (past && now) s->size = checked_add(past->size, now->size);
+        if (!past || !now) continue;
+        for (size_t j = 0; j < b->count; j++) {
+            bind_symbol *s = b->symbols[j];
+            if (!s->how && alike(s->name, sums[k].total)) s->size = checked_add(past->size, now->size);
+        }
     }
 }
 
@@ -278,11 +282,9 @@ void bind_finish(bind *b) {
             guard_fail(b->model->guard, STATUS_USAGE, "--dim %.200s=%lld: a dimension is not negative",
                        b->symbols[k]->name, (long long)b->symbols[k]->size);
     }
-    for (size_t k = 0; k < b->count; k++) {
-        if (b->symbols[k]->how) continue;
-        bind_by_sum(b, b->symbols[k]);
-        b->symbols[k]->how = "default";
-    }
+    bind_by_sums(b);
+    for (size_t k = 0; k < b->count; k++)
+        if (!b->symbols[k]->how) b->symbols[k]->how = "default";
     warn_defaults(b);
     warn_unused(b);
     model *m = b->model;

@@ -14,6 +14,7 @@
 enum {
     BUILD_MAX_NODES = 1000000, /* after inlining */
     BUILD_MAX_ENDS = 65536,    /* inputs, and outputs, of one node */
+    BUILD_MAX_ATTRS = 4096,    /* of one node, and defaults of one function */
     BUILD_MAX_DEPTH = 128      /* bodies and calls of functions inside one another */
 };
 
@@ -74,6 +75,7 @@ typedef struct build_call {
     const build_function *function;
     const build_scope *scope; /* where it stands, and where its attributes have their meaning */
     const build_raw *raw;
+    map attrs; /* name -> wire_span *, of the attributes that the call gives */
 } build_call;
 
 /* ---- build_name.c: text and names ---- */
@@ -130,5 +132,8 @@ bool build_function_attr(build *b, const build_call *call, const char *name, wir
 /* ---- build_expand.c ---- */
 /* Refuses functions that call themselves and models that would be too large when all calls are inlined. */
 void build_expand_check(build *b, wire_span main_graph);
+/* Refuses a model of which too much has been read again and again; asked for every node and attribute that inlining
+ * reads. */
+void build_expand_bound(build *b);
 
 #endif

@@ -58,6 +58,7 @@ static int64_t count_numbers(const attr_reader *r, uint32_t number, unsigned wid
         } else if (width) {
             n += (int64_t)(f.payload.size / width);
         } else {
+            r->b->file->steps += f.payload.size / 4;
             for (uint64_t k = 0; k < f.payload.size; k++) n += file.base[f.payload.offset + k] < 0x80;
         }
     }

@@ -1,8 +1,12 @@
 /* What inlining would come to, computed before anything is inlined: ten functions that call each other ten times are a
- * small file and a model of ten thousand million nodes. Cycles of calls are found on the way. */
+ * small file and a model of ten thousand million nodes. Cycles of calls are found on the way. And what it does come to:
+ * nodes are not all, because a node may be megabytes of fields that are stepped over at every call. */
 #include "extract/read/build_function.h"
 
 #include "common/checked.h"
+
+/* Fields that may be read when all calls are inlined: some hundred thousand nodes of ordinary size, and more. */
+static const uint64_t FREE_STEPS = 16 << 20, STEPS_PER_BYTE = 6;
 
 static const uint32_t bodies[] = {5, 6, 1, 0}; /* attribute, graph, node */
 
@@ -62,4 +66,10 @@ void build_expand_check(build *b, wire_span main_graph) {
     const int64_t n = expand_inside(b, main_graph, nodes, 0);
     if (n > BUILD_MAX_NODES)
         build_fail(b, "the model has more than %d nodes when its functions are inlined", BUILD_MAX_NODES);
+}
+
+void build_expand_bound(build *b) {
+    if (b->file->steps / STEPS_PER_BYTE <= FREE_STEPS / STEPS_PER_BYTE + b->file->size) return;
+    build_fail(b, "calls of functions make so much of the file to be read again and again that it would take too long; "
+                  "inline the functions when exporting the model");
 }

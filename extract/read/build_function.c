@@ -7,6 +7,8 @@
 /* Field numbers of a function. */
 enum { FIELD_NODES = 7, FIELD_OPSETS = 9, FIELD_DEFAULTS = 11 };
 
+enum { STEPS_A_FORMAL = 64 }; /* declaring a name takes as long as reading so many fields */
+
 /* Lengths keep parts apart that could hold any separator. */
 static const char *key_of(arena *a, const char *domain, const char *name, const char *overload) {
     return arena_printf(a, "%zu:%s%zu:%s%s", strlen(domain), domain, strlen(name), name, overload);
@@ -29,11 +31,18 @@ static void read_opsets(build *b, build_function *fn, const model_list *list) {
     }
 }
 
-static void read_defaults(build *b, build_function *fn) {
-    fn->default_names = arena_array(b->frames, const char *, fn->defaults.count);
-    for (size_t k = 0; k < fn->defaults.count; k++) {
-        const OnnxMeta__Attribute *a = model_meta_unpack(b->file, WIRE_ATTRIBUTE, fn->defaults.items[k]);
-        fn->default_names[k] = build_text(b, a->name, "attribute");
+/* Attributes by name, once for all references to them. */
+static void index_attrs(build *b, map *names, const model_list *list, const char *function) {
+    map_init(names, b->frames);
+    if (list->count > BUILD_MAX_ATTRS)
+        build_fail(b, "local function '%.200s': has %zu attributes; at most %d are read", function, list->count,
+                   BUILD_MAX_ATTRS);
+    for (size_t k = 0; k < list->count; k++) {
+        const OnnxMeta__Attribute *a = model_meta_unpack(b->file, WIRE_ATTRIBUTE, list->items[k]);
+        const char *name = build_text(b, a->name, "attribute");
+        void **place = map_put(names, name);
+        if (*place) build_fail(b, "local function '%.200s': attribute '%.100s' is given twice", function, name);
+        *place = &list->items[k];
     }
 }
 
@@ -65,7 +74,7 @@ void build_function_open(build *b, build_function *fn) {
     fn->nodes = index.fields[FIELD_NODES];
     fn->defaults = index.fields[FIELD_DEFAULTS];
     read_opsets(b, fn, &index.fields[FIELD_OPSETS]);
-    read_defaults(b, fn);
+    index_attrs(b, &fn->default_spans, &fn->defaults, fn->name);
 }
 
 const build_function *build_function_find(build *b, const char *domain, const char *name, const char *overload) {
@@ -78,26 +87,24 @@ const build_function *build_function_find(build *b, const char *domain, const ch
 
 bool build_function_attr(build *b, const build_call *call, const char *name, wire_span *span,
                          const build_scope **scope) {
-    for (size_t k = 0; k < call->raw->attrs.count; k++) {
-        const OnnxMeta__Attribute *a = model_meta_unpack(b->file, WIRE_ATTRIBUTE, call->raw->attrs.items[k]);
-        if (build_text(b, a->name, "attribute") != name) continue; /* names are kept once */
-        *span = call->raw->attrs.items[k];
+    build_expand_bound(b);
+    const wire_span *found = map_get(&call->attrs, name);
+    if (found) {
+        *span = *found;
         *scope = call->scope;
         return true;
     }
-    for (size_t k = 0; k < call->function->defaults.count; k++) {
-        if (call->function->default_names[k] != name) continue;
-        build_scope *outside = arena_zalloc(b->frames, sizeof *outside); /* a default refers to nothing */
-        *outside = *call->scope;
-        outside->call = NULL;
-        outside->outer = NULL;
-        outside->opsets = &call->function->opsets;
-        map_init(&outside->names, b->frames);
-        *span = call->function->defaults.items[k];
-        *scope = outside;
-        return true;
-    }
-    return false;
+    found = map_get(&call->function->default_spans, name);
+    if (!found) return false;
+    build_scope *outside = arena_zalloc(b->frames, sizeof *outside); /* a default refers to nothing */
+    *outside = *call->scope;
+    outside->call = NULL;
+    outside->outer = NULL;
+    outside->opsets = &call->function->opsets;
+    map_init(&outside->names, b->frames);
+    *span = *found;
+    *scope = outside;
+    return true;
 }
 
 static void bind_formals(build *b, build_scope *inner, const build_scope *s, const build_raw *raw) {
@@ -105,6 +112,7 @@ static void bind_formals(build *b, build_scope *inner, const build_scope *s, con
     if (raw->in_count > fn->in_count)
         build_fail(b, "%s: calls a function of %zu inputs with %zu", build_raw_text(b, raw), fn->in_count,
                    raw->in_count);
+    b->file->steps += fn->in_count * STEPS_A_FORMAL;
     for (size_t k = 0; k < fn->in_count; k++) {
         if (!*fn->in[k]) build_fail(b, "local function '%.200s': an input has no name", fn->name);
         build_name *formal = build_name_declare(b, inner, fn->in[k], fn->name);
@@ -152,12 +160,13 @@ static void pass_outputs(build *b, build_scope *inner, const build_scope *s, con
 
 void build_function_inline(build *b, build_scope *s, const build_raw *raw) { // recursion: calls, bounded here
     const build_function *fn = raw->function;
-    const build_call call = {fn, s, raw};
+    build_call call = {.function = fn, .scope = s, .raw = raw};
     if (s->depth >= BUILD_MAX_DEPTH)
         build_fail(b, "local function '%.200s': calls are nested more than %d deep", fn->name, BUILD_MAX_DEPTH);
     if (++b->calls > BUILD_MAX_NODES)
         build_fail(b, "the model has more than %d calls of functions when they are inlined", BUILD_MAX_NODES);
     const arena_mark mark = arena_save(b->frames);
+    index_attrs(b, &call.attrs, &raw->attrs, fn->name);
     build_scope inner = {.target = s->target, .call = &call, .opsets = &fn->opsets, .depth = s->depth + 1};
     const char *name =
         *raw->name ? raw->name : arena_printf(b->arena, "%s_%lld", fn->name, (long long)b->model->node_count);

@@ -16,8 +16,8 @@ struct build_function {
     size_t in_count, out_count;
     model_list nodes;
     model_list defaults; /* attributes with a default value */
-    const char **default_names;
-    map opsets; /* domain -> int64_t * */
+    map default_spans;   /* name -> wire_span *, in defaults */
+    map opsets;          /* domain -> int64_t * */
 };
 
 /* Decodes a function; before its first call is inlined. */

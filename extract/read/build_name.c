@@ -6,6 +6,9 @@
 #include <stdio.h>
 #include <string.h>
 
+/* Checking and looking up a text takes as long as reading one field for every so many bytes of it. */
+enum { BYTES_A_STEP = 2 };
+
 void build_fail(build *b, const char *format, ...) {
     char text[900];
     va_list args;
@@ -32,6 +35,7 @@ static size_t sequence(const uint8_t *s, size_t left) {
 
 const char *build_text(build *b, ProtobufCBinaryData bytes, const char *what) {
     if (bytes.len == 0) return "";
+    b->file->steps += bytes.len / BYTES_A_STEP;
     for (size_t k = 0; k < bytes.len;) {
         if (bytes.data[k] == 0)
             build_fail(b, "%s '%.*s': contains a NUL byte; names are text", what, (int)(k < 100 ? k : 100),

@@ -28,6 +28,9 @@ static void read_raw(build *b, wire_span span, build_raw *raw) {
     if (b->functions.count)
         raw->function = build_function_find(b, raw->domain, raw->op_type, build_text(b, m->overload, "overload"));
     raw->attrs = model_meta_list(b->file, b->frames, span, 5);
+    if (raw->attrs.count > BUILD_MAX_ATTRS)
+        build_fail(b, "%s: has %zu attributes; at most %d are read", build_raw_text(b, raw), raw->attrs.count,
+                   BUILD_MAX_ATTRS);
     if (raw->attrs.count) build_capture(b, raw);
 }
 
@@ -105,10 +108,20 @@ static tensor *output(build *b, build_scope *s, const char *name) {
 }
 
 /* What a Constant gives out is a constant of the model like any other. */
-static void give_blob(const node *n) {
-    if (!graph_is(n, "Constant") || n->out_count != 1 || !n->out[0]) return;
-    for (int k = 0; k < n->attr_count; k++)
-        if (n->attrs[k].kind == ATTR_TENSOR) n->out[0]->blob = n->attrs[k].t->blob;
+static void give_blob(build *b, const node *n) {
+    static const char prefix[] = "value";
+    if (!graph_is(n, "Constant")) return;
+    const attr *given = NULL;
+    for (int k = 0; k < n->attr_count; k++) {
+        const attr *a = &n->attrs[k];
+        if (strncmp(a->name, prefix, sizeof prefix - 1) != 0 && strcmp(a->name, "sparse_value") != 0) continue;
+        if (given)
+            build_fail(b, "node '%.200s' (Constant): has both '%.100s' and '%.100s'; it can have one value only",
+                       n->name, given->name, a->name);
+        given = a;
+    }
+    if (!given || given->kind != ATTR_TENSOR || n->out_count != 1 || !n->out[0]) return;
+    if (strcmp(given->name, "value") == 0 || strcmp(given->name, "sparse_value") == 0) n->out[0]->blob = given->t->blob;
 }
 
 static void build_one(build *b, build_scope *s, const build_raw *raw) { // recursion: bodies and calls, both bounded
@@ -125,7 +138,7 @@ static void build_one(build *b, build_scope *s, const build_raw *raw) { // recur
     for (size_t k = 0; k < raw->out_count; k++)
         if (*raw->out[k]) build_node_output(b, s, n, (int)k, output(b, s, raw->out[k]));
     if (raw->attrs.count) build_attrs(b, s, raw, n);
-    give_blob(n);
+    give_blob(b, n);
 }
 
 void build_nodes(build *b, build_scope *s, const model_list *spans) {
@@ -133,6 +146,7 @@ void build_nodes(build *b, build_scope *s, const model_list *spans) {
         build_fail(b, "a graph has %zu nodes; at most %d are read", spans->count, BUILD_MAX_NODES);
     build_raw *raws = arena_array(b->frames, build_raw, spans->count);
     for (size_t k = 0; k < spans->count; k++) {
+        if (s->call) build_expand_bound(b);
         read_raw(b, spans->items[k], &raws[k]);
         for (size_t j = 0; j < raws[k].out_count; j++) {
             if (!*raws[k].out[j]) continue;

@@ -38,6 +38,7 @@ static void count_packed(const wire *file, wire_span bytes, uint32_t field, stor
         d->most += bytes.size;
         return;
     } else {
+        *file->steps += bytes.size / 4;
         for (uint64_t k = 0; k < bytes.size; k++) n += file->base[bytes.offset + k] < 0x80;
     }
     d->least += n;

@@ -22,7 +22,7 @@ static size_t width_of(dtype type) {
 }
 
 static void from_typed(model *m, const constant *c, raw_writer *r) {
-    const model_file *f = m->file;
+    model_file *f = m->file;
     const wire file = model_file_wire(f);
     const size_t width = width_of(c->info->type);
     wire_field field;
@@ -108,6 +108,6 @@ const value *read_values(model *m, const tensor *t, int64_t max) { // recursion:
     const dtype_class cls = dtype_get(c->info->type)->cls;
     if (cls != DTYPE_CLASS_INT && cls != DTYPE_CLASS_FLOAT) return NULL;
     const int64_t count = info_count(c->info);
-    if (count > max) return NULL;
+    if (count > max || (t->info->form == INFO_TENSOR && info_count(t->info) != count)) return NULL;
     return c->values ? read_sparse(m, c, count) : read_dense(m, c, count);
 }

@@ -8,15 +8,12 @@
  * the same file system. Only regular files are opened, and nothing here can block. */
 #include "extract/read/external.h"
 
-#include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <limits.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
-
-enum { MAX_ENTRIES = 100000, MAX_FOLDERS = 8 }; /* of the search for a file's other names */
 
 void external_init(external *e, arena *a, const char *model_path) {
     *e = (external){.arena = a, .model = model_path};
@@ -83,39 +80,26 @@ static void check_location(external *e, const char *location) {
     }
 }
 
-/* How many names of a file lie under a folder. Bounded, and links to folders are not followed. */
-static uint64_t names_under(const char *folder, const struct stat *file, int depth, int *entries) {
-    DIR *d = opendir(folder);
-    if (!d) return 0;
-    uint64_t found = 0;
-    const struct dirent *entry;
-    char path[PATH_MAX];
-    while (*entries < MAX_ENTRIES && (entry = readdir(d))) {
-        struct stat s;
-        ++*entries;
-        if (strcmp(entry->d_name, ".") == 0 || strcmp(entry->d_name, "..") == 0) continue;
-        if (fstatat(dirfd(d), entry->d_name, &s, AT_SYMLINK_NOFOLLOW) != 0) continue;
-        if (s.st_ino == file->st_ino && s.st_dev == file->st_dev) found++;
-        if (!S_ISDIR(s.st_mode) || depth >= MAX_FOLDERS) continue;
-        if ((size_t)snprintf(path, sizeof path, "%s/%s", folder, entry->d_name) < sizeof path)
-            found += names_under(path, file, depth + 1, entries);
-    }
-    closedir(d);
-    return found;
-}
-
-static bool has_names_outside(const char *folder, const struct stat *file) {
-    int entries = 0;
-    return file->st_nlink > 1 && names_under(folder, file, 0, &entries) < file->st_nlink;
+/* Whether a file has names that are not under a folder. The folder is looked through once for all files. */
+static external_links_verdict names_of(external *e, const char *folder, const struct stat *file) {
+    if (file->st_nlink < 2) return EXTERNAL_LINKS_INSIDE;
+    external_links *links = folder == e->folder ? &e->folder_links : &e->store_links;
+    if (!links->items) external_links_list(links, e->arena, folder);
+    return external_links_find(links, file);
 }
 
 static void check_hard_links(external *e, const char *location, const char *path, const struct stat *s) {
     if (s->st_nlink < 2) return;
-    const char *home = is_under(path, e->folder) ? e->folder : e->store;
-    if (!has_names_outside(home, s)) return;
-    const bool model_too =
-        s->st_dev == e->about.st_dev && has_names_outside(e->store ? e->store : e->folder, &e->about);
-    if (!model_too) refuse(e, location, "is a hard link to a file outside the model's folder; copy the file instead");
+    const external_links_verdict data = names_of(e, is_under(path, e->folder) ? e->folder : e->store, s);
+    if (data == EXTERNAL_LINKS_INSIDE) return;
+    const external_links_verdict own = names_of(e, e->store ? e->store : e->folder, &e->about);
+    if (own == EXTERNAL_LINKS_OUTSIDE && s->st_dev == e->about.st_dev) return;
+    if (data == EXTERNAL_LINKS_UNSEEN || own == EXTERNAL_LINKS_UNSEEN)
+        refuse(e, location,
+               "has other names, and the model's folder is too large to look for them all (more than %d entries, "
+               "deeper than %d folders or not readable); move the model to a folder of its own",
+               EXTERNAL_LINKS_MAX_ENTRIES, EXTERNAL_LINKS_MAX_FOLDERS);
+    refuse(e, location, "is a hard link to a file outside the model's folder; copy the file instead");
 }
 
 /* Missing or unreadable is normal: shapes need no weights. */

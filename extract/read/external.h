@@ -3,6 +3,7 @@
 #define EXTRACT_READ_EXTERNAL_H
 
 #include "common/map.h"
+#include "extract/read/external_links.h"
 
 #include <stdbool.h>
 #include <sys/stat.h>
@@ -21,10 +22,11 @@ typedef struct external {
     map files;          /* location -> external_file */
     const char **names; /* the locations, in order of appearance */
     size_t count, cap;
-    const char *model;  /* the path as given */
-    const char *folder; /* where the model lies as given, resolved; NULL: not asked yet */
-    const char *store;  /* where the file lies that the model is a link to; NULL: it is no link */
-    struct stat about;  /* the model */
+    const char *model;                        /* the path as given */
+    const char *folder;                       /* where the model lies as given, resolved; NULL: not asked yet */
+    const char *store;                        /* where the file lies that the model is a link to; NULL: it is no link */
+    struct stat about;                        /* the model */
+    external_links folder_links, store_links; /* listed when the first hard link is met */
 } external;
 
 void external_init(external *e, arena *a, const char *model_path);

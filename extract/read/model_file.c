@@ -81,8 +81,8 @@ void read_close(model_file *f) {
     free(f);
 }
 
-wire model_file_wire(const model_file *f) {
-    return (wire){.base = f->base, .pos = 0, .end = f->size, .guard = f->guard};
+wire model_file_wire(model_file *f) {
+    return (wire){.base = f->base, .pos = 0, .end = f->size, .guard = f->guard, .steps = &f->steps};
 }
 
 static void give_back(const model_file *f, uint64_t from, uint64_t to) {

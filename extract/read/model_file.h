@@ -16,11 +16,12 @@ struct model_file {
     arena_mark floor; /* of messages */
     int passed;       /* large fields stepped over since pages were given back, and between which bytes */
     uint64_t passed_from, passed_to;
-    char path[]; /* as given */
+    uint64_t steps; /* fields read so far, and other work by the byte */
+    char path[];    /* as given */
 };
 
 /* The whole file, to be read. */
-wire model_file_wire(const model_file *f);
+wire model_file_wire(model_file *f);
 /* Notes that a large field was stepped over. The pages around it were read from the page cache with their neighbours;
  * now and then all are given back, so that a file of many gigabytes stays out of the process. A wire_schema_passed. */
 void model_file_passed(void *file, wire_span field);

@@ -27,7 +27,8 @@ static void meta_free(void *context, void *pointer) { /* the arena is rewound as
     (void)pointer;
 }
 
-/* The bytes of all metadata fields: where they lie side by side in the file itself, otherwise copied together. */
+/* A copy of all metadata fields, one behind the other. protobuf-c goes over its bytes twice and must find the same ones
+ * both times, whoever writes to the file meanwhile. */
 static const uint8_t *gather(model_file *f, wire_kind kind, wire_span span, size_t *length) {
     const wire file = model_file_wire(f);
     wire w = wire_inside(&file, span);
@@ -42,8 +43,8 @@ static const uint8_t *gather(model_file *f, wire_kind kind, wire_span span, size
         total += w.pos - field.start;
     }
     *length = (size_t)total;
-    if (together) return f->base + first;
     uint8_t *bytes = arena_alloc(&f->messages, (size_t)total);
+    if (together) return memcpy(bytes, f->base + first, (size_t)total);
     size_t at = 0;
     w = wire_inside(&file, span);
     while (wire_next(&w, &field)) {
@@ -67,6 +68,9 @@ const void *model_meta_unpack(model_file *f, wire_kind kind, wire_span span) {
     size_t length;
     const uint8_t *bytes = gather(f, kind, span, &length);
     ProtobufCAllocator allocator = {meta_alloc, meta_free, &f->messages};
+    const wire copy = {.base = bytes, .end = length, .guard = f->guard};
+    /* Types may be nested, and protobuf-c has no bound of its own for what these bytes may be by now. */
+    if (kind == WIRE_VALUE_INFO || kind == WIRE_ATTRIBUTE) wire_schema_check_message(&copy, kind);
     const void *message = protobuf_c_message_unpack(descriptor(kind), &allocator, length, bytes);
     if (!message) {
         const wire w = model_file_wire(f);

@@ -65,6 +65,7 @@ static void wire_length(wire *w, wire_field *f) {
 bool wire_next(wire *w, wire_field *f) {
     if (w->pos >= w->end) return false;
     f->start = w->pos;
+    if (w->steps) ++*w->steps;
     const uint64_t tag = wire_varint(w);
     const uint64_t number = tag >> 3;
     if (number == 0 || number > 0x1fffffff)

@@ -166,3 +166,8 @@ void wire_schema_check(const wire *file, wire_schema_passed *passed, void *conte
     const check c = {passed, context};
     check_message(&c, *file, WIRE_MODEL, 1, 0);
 }
+
+void wire_schema_check_message(const wire *message, wire_kind kind) {
+    const check c = {NULL, NULL};
+    check_message(&c, *message, kind, 1, 0);
+}

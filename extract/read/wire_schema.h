@@ -58,5 +58,7 @@ const char *wire_schema_name(wire_kind kind);
  * (may be NULL) is told of every large field that was stepped over. */
 typedef void wire_schema_passed(void *context, wire_span field);
 void wire_schema_check(const wire *file, wire_schema_passed *passed, void *context);
+/* Checks one message alone. */
+void wire_schema_check_message(const wire *message, wire_kind kind);
 
 #endif

@@ -19,6 +19,7 @@ void infer_fail(infer *c, const char *format, ...) {
     va_end(args);
     infer_state *s = c->model->infer;
     if (s->soft) {
+        c->node->misfit = true;
         c->node->unresolved = arena_strndup(c->arena, text, strlen(text));
         longjmp(*s->soft, 1);
     }
@@ -36,6 +37,9 @@ static void check_arity(infer *c) {
     if (d->max_outputs >= 0 && out > d->max_outputs)
         infer_fail(c, "has %d outputs where at most %d are allowed", out, d->max_outputs);
 }
+
+/* A body that runs more often than this never ends; 2^53 is still a whole number as a double. */
+static const double INFER_MAX_TIMES = 9007199254740992.0;
 
 /* The reason to give for a node that cannot be resolved because of one of its inputs. */
 static const char *follows_from(infer *c, const tensor *t) {
@@ -151,6 +155,7 @@ static void infer_node(model *m, node *n) {
     info *small[8] = {0};
     c.out = n->out_count <= 8 ? small : arena_array(m->arena, info *, n->out_count);
     n->unresolved = NULL;
+    n->misfit = false;
     if (!n->def) {
         infer_unknown_operator(&c);
         return;
@@ -199,11 +204,14 @@ bool infer_graph_soft(model *m, graph *g) {
     infer_state *s = m->infer;
     jmp_buf env, *outer = s->soft;
     s->soft = &env;
-    bool fine = setjmp(env) == 0;
-    if (fine) infer_graph(m, g);
+    if (setjmp(env) == 0) {
+        infer_graph(m, g);
+        s->soft = outer;
+        return true;
+    }
     s->soft = outer;
-    if (!fine) give_up_from(g);
-    return fine;
+    give_up_from(g);
+    return false;
 }
 
 void infer_model(model *m) {
@@ -218,6 +226,7 @@ void infer_model(model *m) {
         graph *g = m->graphs[k];
         if (!g->parent) continue;
         g->times *= g->parent->times;
+        if (g->times > INFER_MAX_TIMES) g->times = INFER_MAX_TIMES;
         g->times_known = g->times_known && g->parent->times_known;
     }
     /* Bodies whose owner could not be resolved were never entered. */

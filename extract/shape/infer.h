@@ -41,7 +41,8 @@ double infer_attr_float(const infer *c, const char *name, double otherwise);
 const char *infer_attr_string(const infer *c, const char *name,
                               const char *otherwise); /* never NULL unless otherwise is */
 bool infer_attr_ints(const infer *c, const char *name, const int64_t **x, int64_t *n); /* false where absent */
-const attr *infer_attr(const infer *c, const char *name);
+const attr *infer_attr(const infer *c, const char *name);                    /* of any kind: look before reading it */
+const attr *infer_attr_of(const infer *c, const char *name, attr_kind kind); /* fails where it is of another kind */
 int64_t infer_opset(const infer *c);
 int infer_axis(const infer *c, int64_t axis, int rank); /* normalised; fails where outside [-rank, rank) */
 

@@ -35,7 +35,7 @@ const value *infer_value(const infer *c, int i) {
     if (t->info->val) return t->info->val;
     if (!t->blob || t->info->form != INFO_TENSOR || info_count(t->info) > INFO_MAX_VALUES) return NULL;
     const value *v = read_values(c->model, t, INFO_MAX_VALUES);
-    if (!v) return NULL;
+    if (!v || v->n != info_count(t->info)) return NULL;
     info *known = arena_alloc(c->arena, sizeof *known);
     *known = *t->info;
     known->val = v;
@@ -64,31 +64,31 @@ bool infer_ints(const infer *c, int i, const int64_t **x, int64_t *n) {
 
 /* ---- attributes ---- */
 
-const attr *infer_attr(const infer *c, const char *name) { return graph_attr(c->node, name); }
+const attr *infer_attr(const infer *c, const char *name) { return graph_attr_any(c->node, name); }
 
-static const attr *attr_of_kind(const infer *c, const char *name, attr_kind kind) {
-    const attr *a = graph_attr(c->node, name);
+const attr *infer_attr_of(const infer *c, const char *name, attr_kind kind) {
+    const attr *a = graph_attr_any(c->node, name);
     if (a && a->kind != kind) infer_fail((infer *)c, "attribute '%s' is of the wrong type", name);
     return a;
 }
 
 int64_t infer_attr_int(const infer *c, const char *name, int64_t otherwise) {
-    const attr *a = attr_of_kind(c, name, ATTR_INT);
+    const attr *a = infer_attr_of(c, name, ATTR_INT);
     return a ? a->i : otherwise;
 }
 
 double infer_attr_float(const infer *c, const char *name, double otherwise) {
-    const attr *a = attr_of_kind(c, name, ATTR_FLOAT);
+    const attr *a = infer_attr_of(c, name, ATTR_FLOAT);
     return a ? a->f : otherwise;
 }
 
 const char *infer_attr_string(const infer *c, const char *name, const char *otherwise) {
-    const attr *a = attr_of_kind(c, name, ATTR_STRING);
+    const attr *a = infer_attr_of(c, name, ATTR_STRING);
     return a ? a->s : otherwise;
 }
 
 bool infer_attr_ints(const infer *c, const char *name, const int64_t **x, int64_t *n) {
-    const attr *a = attr_of_kind(c, name, ATTR_INTS);
+    const attr *a = infer_attr_of(c, name, ATTR_INTS);
     if (!a) return false;
     *x = a->ints;
     *n = a->n;

@@ -9,8 +9,10 @@
 #include <math.h>
 
 static bool constant_number(infer *c) {
-    const attr *one_int = infer_attr(c, "value_int"), *one_float = infer_attr(c, "value_float");
-    const attr *ints = infer_attr(c, "value_ints"), *floats = infer_attr(c, "value_floats");
+    const attr *one_int = infer_attr_of(c, "value_int", ATTR_INT),
+               *one_float = infer_attr_of(c, "value_float", ATTR_FLOAT);
+    const attr *ints = infer_attr_of(c, "value_ints", ATTR_INTS),
+               *floats = infer_attr_of(c, "value_floats", ATTR_FLOATS);
     if (one_int) infer_set_ints(c, 0, DTYPE_INT64, 0, NULL, &one_int->i, 1);
     if (one_float) infer_set_floats(c, 0, DTYPE_FP32, 0, NULL, &one_float->f, 1);
     if (ints && ints->n <= INFO_MAX_VALUES)
@@ -25,14 +27,14 @@ static bool constant_number(infer *c) {
 }
 
 void shape_const_constant(infer *c) {
-    const attr *dense = infer_attr(c, "value"), *sparse = infer_attr(c, "sparse_value");
-    const attr *texts = infer_attr(c, "value_strings");
+    const attr *dense = infer_attr_of(c, "value", ATTR_TENSOR), *sparse = infer_attr_of(c, "sparse_value", ATTR_TENSOR);
+    const attr *texts = infer_attr_of(c, "value_strings", ATTR_STRINGS);
     if (dense && dense->t) {
         infer_set_info(c, 0, dense->t->info);
     } else if (sparse && sparse->t) { /* a dense tensor that is only stored sparsely */
         const info *x = sparse->t->info;
         value_index_set(c, 0, x->type, x->rank, x->dims, x->val);
-    } else if (infer_attr(c, "value_string")) {
+    } else if (infer_attr_of(c, "value_string", ATTR_STRING)) {
         infer_set(c, 0, DTYPE_STRING, 0, NULL);
     } else if (texts) {
         infer_set(c, 0, DTYPE_STRING, 1, &texts->n);
@@ -59,7 +61,7 @@ void shape_const_of_shape(infer *c) {
     int rank;
     const int64_t *dims;
     if (!dims_of_input(c, 0, &rank, &dims)) return;
-    const attr *fill = infer_attr(c, "value");
+    const attr *fill = infer_attr_of(c, "value", ATTR_TENSOR);
     const value *one = NULL;
     dtype type = DTYPE_FP32;
     if (fill && fill->t) {

@@ -19,12 +19,7 @@ void shape_control_times(graph *g, double times, bool known) {
     g->times_known = known;
 }
 
-bool shape_control_may_repeat(infer *c, const graph *g) {
-    infer_state *s = c->model->infer;
-    if (s->repeats > CONTROL_MAX_REPEATS) return false;
-    s->repeats += g->node_count + 1;
-    return true;
-}
+bool shape_control_may_repeat(const infer *c) { return c->model->infer->repeats <= CONTROL_MAX_REPEATS; }
 
 const info *shape_control_without_values(infer *c, const info *x) {
     if (!x->val) return x;
@@ -243,7 +238,10 @@ void shape_control_sequence_map(infer *c) {
     for (int64_t r = 0; r < runs; r++) {
         for (int k = 0; k < body->input_count; k++) body->inputs[k]->info = element(infer_in(c, k), r);
         shape_control_times(body, n >= 0 ? (double)n : 1, n >= 0);
-        if (r == 0 || shape_control_may_repeat(c, body)) infer_graph(c->model, body);
+        if (r == 0 || shape_control_may_repeat(c)) {
+            c->model->infer->repeats += body->node_count + 1;
+            infer_graph(c->model, body);
+        }
         shape_control_note(&seen);
         for (int k = 0; k < count; k++) got[k * runs + r] = body->outputs[k]->info;
     }

@@ -13,8 +13,9 @@ graph *shape_control_body(infer *c, const char *name); /* the body in that attri
 void shape_control_check_outputs(infer *c, const graph *g, int need);
 /* How often a body runs per run of its owner; infer_model multiplies along the nesting in the end. */
 void shape_control_times(graph *g, double times, bool known);
-/* Whether the body may be inferred once more: bounds the repetitions of a whole run. */
-bool shape_control_may_repeat(infer *c, const graph *g);
+/* Whether bodies may be inferred once more: bounds the repetitions of a whole run. Who infers one adds its nodes to
+ * infer_state's repeats. */
+bool shape_control_may_repeat(const infer *c);
 const info *shape_control_without_values(infer *c, const info *x);
 bool shape_control_same_values(const info *a, const info *b);
 bool shape_control_same(const info *a, const info *b); /* form, type and shape; of sequences, the length */

@@ -21,6 +21,7 @@ static void enter_body(loop *l, const info *iteration) {
     l->body->inputs[0]->info = iteration;
     l->body->inputs[1]->info = &flag;
     for (int k = 0; k < l->carried; k++) l->body->inputs[2 + k]->info = l->state[k];
+    l->c->model->infer->repeats += l->body->node_count + 1;
     infer_graph(l->c->model, l->body);
 }
 
@@ -64,7 +65,7 @@ static void loop_follow(loop *l) {
     int go_on = 1;
     int64_t trip = 0;
     for (; go_on == 1 && trip != l->limit; trip++) {
-        if (trip == CONTROL_MAX_ITERATIONS || !shape_control_may_repeat(c, l->body)) return;
+        if (trip == CONTROL_MAX_ITERATIONS || !shape_control_may_repeat(c)) return;
         enter_body(l, info_of_ints(c->arena, DTYPE_INT64, 0, NULL, &trip, 1));
         shape_control_note(&seen);
         bool shapes;
@@ -91,14 +92,16 @@ static const info *any_iteration(loop *l, int k) {
 /* A loop that cannot be followed: what it carries keeps its shape or is not known. */
 static void loop_generalise(loop *l, const info *iteration) {
     loop_begin(l);
-    if (loop_is_stable(l, iteration)) return;
+    const bool again = shape_control_may_repeat(l->c); /* else what the last look showed has to do */
+    if (again && loop_is_stable(l, iteration)) return;
     bool changed = false;
     for (int k = 0; k < l->carried; k++) {
         const info *x = any_iteration(l, k);
         changed |= !shape_control_same(x, infer_in(l->c, 2 + k));
         l->state[k] = x;
     }
-    if (changed) enter_body(l, iteration);
+    if (!changed || !again) return;
+    enter_body(l, iteration);
     for (int k = 0; k < l->carried; k++)
         if (l->state[k]->form != INFO_UNKNOWN)
             l->state[k] = shape_control_without_values(l->c, l->body->outputs[1 + k]->info);

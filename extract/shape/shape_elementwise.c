@@ -25,7 +25,7 @@ static const value *clip(infer *c, const value *v, dtype type) {
     const char *const names[2] = {"min", "max"};
     for (int k = 0; k < 2; k++) {
         if (infer_has(c, k + 1) && !bounds[k]) return NULL;
-        const attr *stated = infer_attr(c, names[k]);
+        const attr *stated = infer_attr_of(c, names[k], ATTR_FLOAT);
         if (!stated || bounds[k]) continue;
         value *from_attr = arena_zalloc(c->arena, sizeof *from_attr);
         from_attr->n = 1;

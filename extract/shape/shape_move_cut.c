@@ -255,7 +255,7 @@ static bool pad_amounts(infer *c, int rank, int64_t *begin, int64_t *end) {
 
 /* The constant it pads with; false where that is not known. */
 static bool pad_fill(infer *c, value *fill) {
-    const attr *stated = infer_attr(c, "value");
+    const attr *stated = infer_attr_of(c, "value", ATTR_FLOAT);
     const value *given = infer_has(c, 2) ? infer_value(c, 2) : NULL;
     if (infer_has(c, 2) && (!given || given->n != 1)) return false;
     if (given) *fill = *given;

@@ -82,7 +82,7 @@ int64_t shape_window_slide(infer *c, const shape_window *w, int k, int64_t size)
 
 /* Do the channels stand where this form of the weight has them, and the kernel where the attribute says it is? */
 static bool weight_fits(const node *n, const info *weight, int channel, int kernel_at, int64_t channels) {
-    const attr *stated = graph_attr(n, "kernel_shape");
+    const attr *stated = graph_attr(n, "kernel_shape", ATTR_INTS);
     if (checked_mul(weight->dims[channel], graph_attr_int(n, "group", 1)) != channels) return false;
     if (!stated || stated->kind != ATTR_INTS || stated->n != weight->rank - 2) return true;
     return memcmp(stated->ints, weight->dims + kernel_at, (size_t)stated->n * sizeof *stated->ints) == 0;

@@ -247,6 +247,13 @@ def attributes():
         Case("attribute_graph_on_relu", LOOSE, net([node("Relu", body=graph([RELU]))])),
         Case("attribute_graphs_list", LOOSE, net([node("Relu", extra=blob(
             5, blob(1, "bodies") + many(11, [graph([RELU])] * 1000) + num(20, 10)))])),
+        Case("constant_of_two_values", BAD, net([node("Constant", "", "w", value=floats("", [1.0]), value_ints=[1, 2]),
+                                                 node("Add", "x w")]), pattern="value"),
+        Case("constant_dense_and_sparse", BAD, net([node("Constant", "", "w", value=floats("", [1.0]), sparse_value=sparse(
+            floats("", [1.0]), ints("", [0]), [1])), node("Add", "x w")]), pattern="value"),
+        Case("constant_with_another_tensor", LOOSE, net([node("Constant", "", "a", value=external(
+            "a", [4], "missing.bin", INT64), zz=ints("q", [1])), node("Add", "a b", "c"), node("Reshape", "x c")],
+            [ints("b", [1, 2, 3, 4])])),
         Case("attribute_external_tensor", LOOSE, net([node("Constant", "", "w", value=external(
             "", [1 << 20], "../w.bin")), node("Add", "x w")])),
     ]

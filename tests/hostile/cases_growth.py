@@ -1,8 +1,8 @@
 """Hostile size: graphs that are right but large or tangled, to find work that grows faster than the file."""
-from case import BAD, FINE, LOOSE, ODD, Case
+from case import BAD, FINE, LOOSE, ODD, OPEN, Case
 from cases_control import COND, body, call
 from seeds import w
-from wire import BOOL, INT64, floats, function, ints, net, node, value
+from wire import BOOL, INT64, Graph, blob, floats, function, graph, ints, net, node, num, value
 
 MANY = 20000
 RELU = node("Relu")
@@ -100,6 +100,58 @@ def causal_attention(length):
     return net(nodes, inits, [value("x", (1, length, 8))])
 
 
+def references(count):
+    """A call of a function whose nodes all refer to the last of so many attributes."""
+    last = blob(5, blob(1, "k") + blob(21, "z%d" % (count - 1)) + num(20, 2))
+    return net([call("F", "x", "y", **{"z%d" % i: 1 for i in range(count)})], functions=[
+        function("F", "a", "b", [node("Foo", "a", "t%d" % i, extra=last) for i in range(3000)] + [node("Relu", "a", "b")])])
+
+
+def called(count, *nodes, attrs=(), outs="y", **more):
+    """A function of these nodes that is called so many times."""
+    return net([call("F", "x", "z%d" % i, **more) for i in range(count)] + [RELU],
+               functions=[function("F", "x", outs, list(nodes) + [node("Relu", "x", "y")])])
+
+
+def read_again():
+    """Small functions called so often, or parts of a call referred to so often, that reading them again takes the time."""
+    junk = num(31, 1) * 1000000
+    body_of_junk = Graph(graph([node("Relu", "x", "q")], [], [value("q", None)]) + junk)
+    refers = blob(5, blob(1, "then_branch") + blob(21, "g") + num(20, 5))
+    many_ints = blob(5, blob(1, "k") + blob(8, bytes(1000000)) + num(20, 7))
+    again = "again and again"
+    return [
+        Case("call_4096_attributes_3000_references", OPEN, lambda: references(4096)),
+        Case("call_100k_attributes_3000_references", BAD, lambda: references(100000), pattern="100000 attributes"),
+        Case("call_attribute_twice", BAD, net([call("F", "x", "y", extra=blob(5, blob(1, "k") + num(3, 1)) * 2)], functions=[
+            function("F", "x", "y", [RELU])]), pattern="'k' is given twice"),
+        Case("function_unknown_fields_called_2000", BAD, lambda: called(2000, node("Relu", "x", "t", extra=junk)), pattern=again),
+        Case("function_text_of_a_megabyte_called_2000", BAD, lambda: called(2000, node("Relu", "x", "t" * 1000000)),
+             pattern=again + "|memory|needed"),
+        Case("function_ints_of_a_megabyte_called_2000", BAD, lambda: called(2000, node("Foo", "x", "t", extra=many_ints)),
+             pattern=again + "|memory|needed"),
+        Case("function_tensors_called_20k", BAD, lambda: called(20000, node("Constant", "", "t", value=ints("", [1] * 60000))),
+             pattern=again + "|memory|needed"),
+        Case("function_200k_formals_called_2000", BAD, lambda: net(
+            [call("F", "x", "z%d" % i) for i in range(2000)] + [RELU],
+            functions=[function("F", ["x"] + ["f%d" % i for i in range(200000)], "y", [RELU])]), pattern=again),
+        Case("call_graph_of_a_megabyte_2000_references", BAD, lambda: net(
+            [call("F", "x", "y", g=body_of_junk)], functions=[function("F", "a", "b", [
+                node("If", "a", "t%d" % i, extra=refers) for i in range(2000)] + [node("Relu", "a", "b")])]), pattern=again),
+        Case("function_weights_called_100", FINE, lambda: called(
+            100, node("Constant", "", "w", value=floats("", [0.5] * 100000, [100, 1000])))),
+    ]
+
+
+def spellings():
+    """Inputs named like the sum of two lengths, each in another case."""
+    letters = "total_sequence_length"
+    small = [i for i, c in enumerate(letters) if c != "_"][:16]
+    names = ["".join(c.upper() if i in small and n >> small.index(i) & 1 else c for i, c in enumerate(letters))
+             for n in range(40000)]
+    return net([RELU], inputs=[value("x")] + [value("i%d" % n, (name,)) for n, name in enumerate(names)])
+
+
 def masks():
     return [Case("attention_of_%d" % n, FINE if n < 1 << 26 else ODD, causal_attention(n))
             for n in (64, 4095, 4096, 4097, 1 << 20, 1 << 26, 1 << 30)] + [
@@ -107,4 +159,7 @@ def masks():
 
 
 def cases():
-    return tangled() + varied() + masks()
+    return tangled() + varied() + masks() + read_again() + [
+        Case("sums_spelt_in_40k_ways", FINE, spellings),
+        Case("attributes_100k_of_softmax", BAD, lambda: net([node("Softmax", **{"a%d" % k: k for k in range(100000)})]),
+             pattern="100000 attributes")]

@@ -60,6 +60,25 @@ def hard_link_out(folder):
     os.link(os.path.join(folder, "../outside/w.bin"), os.path.join(folder, "w.bin"))
 
 
+def linked_copy(count, model_too=True):
+    """A folder of one file per tensor that was copied by linking."""
+    def lay(folder):
+        made = net([node("Add", "x w%d" % i, "z%d" % i) for i in range(count)] + [node("Relu")],
+                   [external("w%d" % i, [4], "w%d" % i) for i in range(count)])
+        put(folder, "../store/model.onnx" if model_too else "model.onnx", made)
+        for name in ["w%d" % i for i in range(count)]:
+            put(folder, "../store/" + name)
+        for name in os.listdir(os.path.join(folder, "../store")):
+            os.link(os.path.join(folder, "../store", name), os.path.join(folder, name))
+    return lay
+
+
+def linked_deep(folder):
+    """The other name lies deeper than is looked."""
+    put(folder, "/".join("abcdefghijkl") + "/w.bin")
+    os.link(os.path.join(folder, "/".join("abcdefghijkl"), "w.bin"), os.path.join(folder, "w.bin"))
+
+
 def fifo(folder):
     os.mkfifo(os.path.join(folder, "w.bin"))
 
@@ -218,6 +237,9 @@ def models():
         Case("model_through_file", (3, 4), good, path="model.onnx/model.onnx"),
         Case("model_name_nasty", FINE, None, path="a\x1b[31m\n\"*.onnx", layout=lambda f: put(f, "a\x1b[31m\n\"*.onnx", good)),
         Case("model_name_nasty_refused", BAD, None, path="a\x1b[31m\n\"*.onnx", layout=lambda f: put(f, "a\x1b[31m\n\"*.onnx", b"no")),
+        Case("linked_copy_4000", FINE, None, layout=linked_copy(4000)),
+        Case("linked_copy_but_not_the_model", BAD, None, layout=linked_copy(4, False), pattern="outside the model's folder"),
+        Case("linked_deep", BAD, uses("w.bin"), layout=linked_deep, pattern="other names"),
         Case("store_of_links", FINE, None, path="snapshots/main/model.onnx", layout=store),
         Case("store_escape", BAD, None, path="snapshots/main/model.onnx", layout=store_escape, pattern="w|external"),
     ]

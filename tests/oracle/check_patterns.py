@@ -2,6 +2,7 @@
 
 import oracle
 import pattern_attention
+import pattern_false
 import pattern_formulas
 import pattern_masks
 
@@ -11,6 +12,7 @@ def main():
     pattern_attention.check(tally)
     pattern_masks.check(tally)
     pattern_formulas.check(tally)
+    pattern_false.check(tally)
     tally.end()
 
 

@@ -110,6 +110,22 @@ class Found:
         return [(o["count"], o["op"], o.get("what"), o.get("shape")) for o in self.ops if o.get("what") not in ("view", "folded")]
 
 
+def operand_bytes(entry):
+    """Queries, keys and values of an attention."""
+    batch, heads, rows, width = entry["shape"]
+    kv = entry["kv_heads"] * entry["kv_len"] * (width + entry.get("v_head", width))
+    return batch * (heads * rows * width + kv) * {"fp32": 4, "fp16": 2, "bf16": 2}[entry["dtype"]]
+
+
+def expect_none(tally, name, graph, *kinds):
+    """The run ends well, and nothing was taken for one of these (kind or kind:what)."""
+    found = Found(graph)
+    if tally.check(found.run.ops is not None and found.run.code == 0, f"{name}: exit {found.run.code} {found.run.last_line()}"):
+        for kind, _, what in (k.partition(":") for k in kinds):
+            tally.check(not found.of(kind, what or None), f"{name}: taken for {kind} {what}: {found.left()}")
+    return found
+
+
 def expect(tally, name, graph, kind, what=None, count=1, absent=(), **fields):
     """One entry of a kind (and what) that occurs `count` times, with these fields; no entry of the kinds in `absent`."""
     found = Found(graph)
@@ -119,6 +135,9 @@ def expect(tally, name, graph, kind, what=None, count=1, absent=(), **fields):
     if not tally.check(len(entries) == 1 and entries[0]["count"] == count, f"{name}: no single {kind} {what or ''} of count {count} in {found.left()}"):
         return None
     entry = entries[0]
+    if kind == "attention":
+        needed = operand_bytes(entry)
+        tally.check(entry["bytes_read"] >= needed, f"{name}: reads {entry['bytes_read']}, its operands alone are {needed}")
     for field, want in fields.items():
         got = entry.get(field)
         near = isinstance(want, float) and isinstance(got, (int, float)) and abs(got - want) <= 1e-3 * abs(want)

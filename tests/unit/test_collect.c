@@ -19,6 +19,37 @@ static void packed_weights_count_their_bits(void) {
     bench_end();
 }
 
+/* Two to the byte, all three matrices; scales are parameters of their own, zero points none. */
+static void packed_experts_count_unpacked(void) {
+    bench_begin();
+    tensor *x = bench_tensor(DTYPE_FP32, DIMS(4, 8)), *router = bench_tensor(DTYPE_FP32, DIMS(4, 2)),
+           *first = bench_weight(DTYPE_UINT8, DIMS(2, 16, 4)), *scales = bench_weight(DTYPE_FP32, DIMS(2, 16)),
+           *second = bench_weight(DTYPE_UINT8, DIMS(2, 8, 8)), *more = bench_weight(DTYPE_FP32, DIMS(2, 8));
+    node *n = NODE("com.microsoft", "QMoE", bench_tensor(DTYPE_FP32, DIMS(4, 8)), x, router, first, scales, NULL,
+                   second, more);
+    const work *w = bench_lower(n, DTYPE_NONE);
+    UNIT_CHECK(w->weight == first && w->more_count == 3 && w->more[1].t == second);
+    UNIT_TEXT(w->more[1].role, "fc2");
+    UNIT_INT(collect(&b.list)->parameters, 2 * 16 * 8 + 2 * 8 * 16 + 32 + 16);
+    bench_end();
+}
+
+/* A joined work shows what its part has beside the weight that both share. */
+static void further_weights_are_those_of_the_part(void) {
+    bench_begin();
+    tensor *x = bench_tensor(DTYPE_FP32, DIMS(2, 8)), *weight = bench_weight(DTYPE_FP32, DIMS(8, 4)),
+           *bias = bench_weight(DTYPE_FP32, DIMS(4)), *y = bench_tensor(DTYPE_FP32, DIMS(2, 4));
+    node *gemm = NODE("", "Gemm", y, x, weight, bias),
+         *relu = NODE("", "Relu", bench_tensor(DTYPE_FP32, DIMS(2, 4)), y);
+    const work *plain = bench_lower(gemm, DTYPE_NONE);
+    work *joined = work_join(&b.list, relu, (node *[]){gemm, relu}, 2);
+    joined->weight = plain->weight;
+    UNIT_CHECK(work_weights(joined) == plain && plain->more_count == 1 && plain->more[0].t == bias);
+    joined->weight = NULL;
+    UNIT_CHECK(work_weights(joined) == joined);
+    bench_end();
+}
+
 static void an_unknown_operator_is_listed(void) {
     bench_begin();
     node *n = NODE("my.domain", "Strange", bench_tensor(DTYPE_FP32, DIMS(2)), bench_tensor(DTYPE_FP32, DIMS(2)));
@@ -98,6 +129,8 @@ static void branches_do_not_add_up(void) {
 
 int main(void) {
     UNIT_RUN(packed_weights_count_their_bits);
+    UNIT_RUN(packed_experts_count_unpacked);
+    UNIT_RUN(further_weights_are_those_of_the_part);
     UNIT_RUN(an_unknown_operator_is_listed);
     UNIT_RUN(joined_works_count_once);
     UNIT_RUN(bodies_count_their_trips);

@@ -153,6 +153,47 @@ static void store_of_hard_links(void) {
     leave();
 }
 
+/* Where other names may lie deeper than is looked, that is what is said. */
+static void names_too_deep(void) {
+    enter();
+    char deep[64] = "model";
+    for (int k = 0; k < 12; k++) {
+        strcat(deep, "/d");
+        mkdir(deep, 0755);
+    }
+    strcat(deep, "/w.bin");
+    write_file(deep, "weights");
+    write_file("model/near", "weights");
+    UNIT_INT(link(deep, "model/w.bin"), 0);
+    UNIT_INT(link("model/near", "model/nearer"), 0);
+    UNIT_INT(ask("model/model.onnx", "w.bin"), FORBIDDEN);
+    UNIT_CHECK(strstr(g.st.text, "has other names") != NULL);
+    UNIT_INT(ask("model/model.onnx", "near"), READABLE);
+    leave();
+}
+
+static void links_are_counted(void) {
+    enter();
+    UNIT_INT(link("outside/secret", "outside/again"), 0);
+    UNIT_INT(link("outside/secret", "model/hard"), 0);
+    guard_init(&g);
+    arena_init(&a, &g, 1 << 23);
+    if (UNIT_CHECK(guard_enter(&g))) {
+        struct stat s;
+        external_links in_model, in_both;
+        external_links_list(&in_model, &a, "model");
+        external_links_list(&in_both, &a, ".");
+        UNIT_INT(stat("model/hard", &s), 0);
+        UNIT_INT(external_links_find(&in_model, &s), EXTERNAL_LINKS_OUTSIDE);
+        UNIT_INT(external_links_find(&in_both, &s), EXTERNAL_LINKS_INSIDE);
+        UNIT_INT(in_both.count, 1);
+        in_model.cut = true;
+        UNIT_INT(external_links_find(&in_model, &s), EXTERNAL_LINKS_UNSEEN);
+    }
+    arena_free(&a);
+    leave();
+}
+
 static void replaced_meanwhile(void) {
     enter();
     write_file("model/w.bin", "weights");
@@ -183,6 +224,8 @@ int main(void) {
     UNIT_RUN(store_of_links);
     UNIT_RUN(link_to_a_model);
     UNIT_RUN(store_of_hard_links);
+    UNIT_RUN(names_too_deep);
+    UNIT_RUN(links_are_counted);
     UNIT_RUN(replaced_meanwhile);
     return unit_end();
 }

@@ -69,7 +69,10 @@ static void a_weight_is_seen_where_it_lies(void) {
     const work *k = bench_lower(product, DTYPE_FP16);
     UNIT_CHECK(k->weight == stored && k->rec.weight_type == DTYPE_INT8 && k->rec.type == DTYPE_FP16);
     UNIT_TEXT(k->rec.layout, "nt");
-    bench_costs(k, 512, 1024, 2 * 128 + 64, 2 * 32);
+    bench_costs(k, 512, 1024, 2 * 128 + 64 + 2, 2 * 32); /* with its scale */
+    UNIT_CHECK(k->more_count == 1 && k->more[0].t == scale);
+    UNIT_TEXT(k->more[0].role, "scales");
+    UNIT_CHECK(!oprec_field(&k->rec, "weight_scales"));
     UNIT_CHECK(work_of(&b.list, dequantize)->folded && work_of(&b.list, transpose)->folded);
     bench_end();
 }
@@ -253,6 +256,56 @@ static void recurrent_layers(void) {
     bench_shape(k, DIMS(5, 2, 3, 4));
     UNIT_INT(k->rec.macs, 5 * 2 * 2 * 16 * 7);
     UNIT_INT(oprec_int(&k->rec, "directions", 1), 2);
+    UNIT_CHECK(k->weight == w && k->more_count == 1 && k->more[0].t == r);
+    bench_end();
+}
+
+/* Attributes that change the result are fields, defaults are not, and other names of one thing are one. */
+static void attributes_tell_apart(void) {
+    bench_begin();
+    tensor *x = bench_tensor(DTYPE_FP32, DIMS(2, 8));
+    node *leaky = NODE("", "LeakyRelu", bench_tensor(DTYPE_FP32, DIMS(2, 8)), x),
+         *plain = NODE("", "LeakyRelu", bench_tensor(DTYPE_FP32, DIMS(2, 8)), x);
+    node *swish = NODE("", "Swish", bench_tensor(DTYPE_FP32, DIMS(2, 8)), x),
+         *other = NODE("", "Swish", bench_tensor(DTYPE_FP32, DIMS(2, 8)), x),
+         *gelu = NODE("", "Gelu", bench_tensor(DTYPE_FP32, DIMS(2, 8)), x);
+    bench_attr(leaky, (attr){.name = "alpha", .kind = ATTR_FLOAT, .f = (double)0.3F});
+    bench_attr(plain, (attr){.name = "alpha", .kind = ATTR_FLOAT, .f = (double)0.01F});
+    bench_attr(other, (attr){.name = "alpha", .kind = ATTR_FLOAT, .f = 1.5});
+    bench_attr(gelu, (attr){.name = "approximate", .kind = ATTR_STRING, .s = "tanh", .n = 4});
+    const opfield *alpha = oprec_field(&bench_lower(leaky, DTYPE_NONE)->rec, "alpha");
+    UNIT_CHECK(alpha && alpha->real == 0.3); /* not what single precision makes of it */
+    UNIT_CHECK(!oprec_field(&work_of(&b.list, plain)->rec, "alpha"));
+    UNIT_TEXT(work_of(&b.list, swish)->rec.what, "silu");
+    UNIT_TEXT(work_of(&b.list, other)->rec.what, "swish");
+    UNIT_CHECK(oprec_field(&work_of(&b.list, other)->rec, "alpha"));
+    UNIT_TEXT(work_of(&b.list, gelu)->rec.what, "gelu_tanh");
+    bench_end();
+}
+
+static void a_table_is_read_once(void) {
+    bench_begin();
+    tensor *table = bench_weight(DTYPE_FP32, DIMS(2, 8)), *ids = bench_tensor(DTYPE_INT64, DIMS(100));
+    const work *w = bench_lower(NODE("", "Gather", bench_tensor(DTYPE_FP32, DIMS(100, 8)), table, ids), DTYPE_NONE);
+    bench_shape(w, DIMS(100, 8));
+    bench_costs(w, 0, 0, 64 + 800, 3200);
+    bench_end();
+}
+
+static void output_shape_becomes_padding(void) {
+    bench_begin();
+    tensor *x = bench_tensor(DTYPE_FP32, DIMS(1, 1, 3)), *w = bench_weight(DTYPE_FP32, DIMS(1, 2, 3));
+    node *larger = NODE("", "ConvTranspose", bench_tensor(DTYPE_FP32, DIMS(1, 2, 10)), x, w),
+         *smaller = NODE("", "ConvTranspose", bench_tensor(DTYPE_FP32, DIMS(1, 2, 8)), x, w);
+    bench_ints(larger, "strides", DIMS(3));
+    bench_ints(larger, "output_shape", DIMS(10));
+    bench_ints(smaller, "strides", DIMS(3));
+    bench_ints(smaller, "output_shape", DIMS(8));
+    const opfield *extra = oprec_field(&bench_lower(larger, DTYPE_NONE)->rec, "output_padding");
+    UNIT_CHECK(extra && extra->n == 1 && extra->ints[0] == 1);
+    UNIT_CHECK(!oprec_field(&work_of(&b.list, larger)->rec, "pads"));
+    const opfield *pads = oprec_field(&work_of(&b.list, smaller)->rec, "pads");
+    UNIT_CHECK(pads && pads->ints[0] + pads->ints[1] == 1);
     bench_end();
 }
 
@@ -283,6 +336,9 @@ int main(void) {
     UNIT_RUN(what_moves_nothing_is_free);
     UNIT_RUN(einsum_is_a_product);
     UNIT_RUN(recurrent_layers);
+    UNIT_RUN(attributes_tell_apart);
+    UNIT_RUN(a_table_is_read_once);
+    UNIT_RUN(output_shape_becomes_padding);
     UNIT_RUN(nonsense_saturates);
     return unit_end();
 }

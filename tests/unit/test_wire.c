@@ -53,12 +53,15 @@ static void fields(void) {
     wire w = over(bytes, sizeof bytes);
     wire_field f;
     if (!UNIT_CHECK(guard_enter(&g))) return;
+    uint64_t steps = 0;
+    w.steps = &steps;
     UNIT_CHECK(wire_next(&w, &f) && f.number == 1 && f.type == WIRE_VARINT && f.value == 5);
     UNIT_CHECK(wire_next(&w, &f) && f.number == 2 && f.type == WIRE_BYTES && f.payload.offset == 4 &&
                f.payload.size == 2);
     UNIT_CHECK(wire_next(&w, &f) && f.number == 3 && f.type == WIRE_FIXED32 && f.value == 1);
     UNIT_CHECK(wire_next(&w, &f) && f.number == 4 && f.type == WIRE_FIXED64 && f.value == 2 && f.payload.size == 8);
     UNIT_CHECK(!wire_next(&w, &f));
+    UNIT_INT(steps, 4);
 }
 
 static void damage_is_refused_at_its_byte(void) {
