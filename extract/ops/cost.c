@@ -214,6 +214,21 @@ static int64_t input_bytes(const work *w, tensor *t) {
     return cost_bytes(w, t);
 }
 
+static bool is_read(const tensor *t) { return t && (t->is_graph_output || t->user_count > 0); }
+
+bool cost_wanted(const node *n, int i) {
+    if (i < 0 || i >= n->out_count || !n->out[i]) return false;
+    for (int k = 0; k < n->out_count && !is_read(n->out[i]); k++)
+        if (is_read(n->out[k])) return false;
+    return true;
+}
+
+void cost_table_rows(work *w, const tensor *table, int64_t positions) {
+    const int64_t rows = cost_dim(table, 0), bytes = cost_bytes(w, table);
+    if (cost_rank(table) != 2 || rows <= positions || bytes > w->rec.bytes_read) return;
+    w->rec.bytes_read = checked_sub(w->rec.bytes_read, checked_mul(bytes / rows, checked_sub(rows, positions)));
+}
+
 static bool leaves(const work *w, const tensor *t) {
     if (t->is_graph_output || t->user_count == 0 || w->node_count == 1) return true;
     for (int k = 0; k < t->user_count; k++) { /* who asks for a shape alone needs no data */
@@ -250,7 +265,7 @@ void cost_boundary(work *w) {
     for (int k = 0; k < w->node_count; k++) {
         const node *n = w->nodes[k];
         for (int i = 0; i < n->out_count; i++) {
-            if (n->out[i] && leaves(w, n->out[i]))
+            if (cost_wanted(n, i) && leaves(w, n->out[i]))
                 w->rec.bytes_written = checked_add(w->rec.bytes_written, cost_bytes(w, n->out[i]));
         }
     }

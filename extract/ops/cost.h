@@ -57,6 +57,11 @@ int64_t cost_dim(const tensor *t, int axis); /* axis may be negative; 0 where th
 bool cost_shaped(const tensor *t);
 const tensor *cost_in(const work *w, int i); /* NULL where left out or not there */
 const tensor *cost_out(const work *w, int i);
+/* Whether output i has to be made: somebody reads it, or nobody reads any of the node's. That it has a name says
+ * nothing: exporters name every output. */
+bool cost_wanted(const node *n, int i);
+/* Of a table [rows, …] that counts in full so far, only `positions` rows are read. */
+void cost_table_rows(work *w, const tensor *table, int64_t positions);
 void cost_set_shape(work *w, const tensor *t); /* the record's shape is the tensor's; nothing where not known */
 void cost_set_types(work *w, const tensor *in, const tensor *out); /* type, and out_type where it is another */
 const char *cost_what(

@@ -190,7 +190,12 @@ static void ms_set_options(work *w, const ms_form *f) {
     if (f->bias >= 0 && cost_in(w, f->bias)) oprec_set_int(&w->rec, "bias", 1);
     if (grouped && cost_in(w, 11)) oprec_set_int(&w->rec, "sink", 1);
     if (grouped && cost_in(w, 14)) oprec_set_int(&w->rec, "qk_norm", 1);
-    if (graph_attr_int(w->node, "do_rotary", 0)) oprec_set_int(&w->rec, "rotary", 1);
+    if (graph_attr_int(w->node, "do_rotary", 0)) {
+        enum { COS = 7, SIN = 8 };
+        const int64_t positions = checked_mul(w->rec.shape[0], w->rec.shape[2]);
+        oprec_set_int(&w->rec, "rotary", 1);
+        for (int slot = COS; grouped && slot <= SIN; slot++) cost_table_rows(w, cost_in(w, slot), positions);
+    }
     if (cost_rank(cost_in(w, 0)) == 3) w->rec.layout = "bshd";
     if (f->weight < 0 && !key) oprec_set_text(&w->rec, "packed", "qkv");
     if (cost_rank(key) == 5) oprec_set_text(&w->rec, "packed", "kv");

@@ -73,7 +73,7 @@ void lower_pool(work *w) {
     const int rank = cost_rank(in);
     if (rank < 2 || cost_rank(out) != rank) return;
     oprec_set_ints(&w->rec, w->arena, "input", rank, in->info->dims);
-    if (strcmp(w->node->op_type, "MaxPool") == 0 && cost_out(w, 1)) oprec_set_int(&w->rec, "indices_out", 1);
+    if (strcmp(w->node->op_type, "MaxPool") == 0 && cost_wanted(w->node, 1)) oprec_set_int(&w->rec, "indices_out", 1);
     if (strcmp(w->node->op_type, "MaxpoolWithMask") == 0) oprec_set_int(&w->rec, "masked", 1);
     if (strcmp(w->node->op_type, "RoiAlign") == 0) pool_set_coordinates(w, "half_pixel", 16, "output_half_pixel");
     if (regions)

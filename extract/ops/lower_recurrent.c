@@ -49,7 +49,7 @@ static void recurrent_set_operands(work *w, const char *what) {
     if (cost_in(w, 5) || (lstm && cost_in(w, 6))) oprec_set_int(&w->rec, "initial_state", 1);
     if (lstm && cost_in(w, 7)) oprec_set_int(&w->rec, "peephole", 1);
     for (int k = 0; k < 3; k++) {
-        if (cost_out(w, k)) returns = arena_printf(w->arena, "%s%s%s", returns, *returns ? "," : "", outs[k]);
+        if (cost_wanted(w->node, k)) returns = arena_printf(w->arena, "%s%s%s", returns, *returns ? "," : "", outs[k]);
     }
     oprec_set_text(&w->rec, "returns", returns);
     if (strcmp(w->node->op_type, "DynamicQuantizeLSTM") == 0) oprec_set_text(&w->rec, "quant", "dynamic");
@@ -98,16 +98,6 @@ void lower_recurrent(work *w) {
     w->rec.flops = checked_add(checked_mul(2, w->rec.macs), checked_mul(cells_run, POINTWISE));
 }
 
-/* Of tables of angles that hold more positions than there are, only those are read. */
-static void rotary_set_bytes(work *w, int first, int64_t positions) {
-    for (int slot = first; slot < first + 2; slot++) {
-        const tensor *t = cost_in(w, slot);
-        const int64_t rows = cost_dim(t, 0), bytes = cost_bytes(w, t);
-        if (cost_rank(t) != 2 || rows <= positions || bytes > w->rec.bytes_read) continue;
-        w->rec.bytes_read = checked_sub(w->rec.bytes_read, checked_mul(bytes / rows, checked_sub(rows, positions)));
-    }
-}
-
 /* [B, H, S, D]; three-dimensional inputs hold the heads in their last dimension. */
 void lower_rotary(work *w) {
     const node *n = w->node;
@@ -128,7 +118,8 @@ void lower_rotary(work *w) {
     if (rank == 3 && heads > 0) wide /= heads;
     const int64_t shape[4] = {cost_dim(in, 0), heads, cost_dim(in, rank == 4 ? 2 : 1), wide};
     oprec_set_shape(&w->rec, w->arena, 4, shape);
-    if (!gemma) rotary_set_bytes(w, n->domain[0] ? 2 : 1, checked_mul(shape[0], shape[2]));
+    for (int k = 0, first = n->domain[0] ? 2 : 1; !gemma && k < 2; k++)
+        cost_table_rows(w, cost_in(w, first + k), checked_mul(shape[0], shape[2]));
     if (rotated == wide) rotated = 0;
     if (rotated) oprec_set_int(&w->rec, "rotary_dim", rotated);
     if (graph_attr_int(n, "interleaved", 0)) oprec_set_int(&w->rec, "interleaved", 1);

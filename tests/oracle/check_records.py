@@ -40,7 +40,8 @@ def c(values, dtype=np.int64):
 
 
 def model(nodes, opset):
-    """Nodes are (operator, inputs, outputs, attributes, domain); inputs are made by x, w and c, or name an earlier output."""
+    """Nodes are (operator, inputs, outputs, attributes, domain); inputs are made by x, w and c, or name an earlier output;
+    outputs are a count, or a count and which of them anybody reads."""
     inputs, constants, made, outs = [], [], [], []
     for k, (op, operands, outputs, attributes, domain) in enumerate(nodes):
         names = []
@@ -53,9 +54,10 @@ def model(nodes, opset):
             else:
                 constants.append(numpy_helper.from_array(operand[1], name))
             names.append(name)
-        results = [f"n{k}_out{o}" for o in range(outputs)]
+        count, read = outputs if isinstance(outputs, tuple) else (outputs, range(outputs))
+        results = [f"n{k}_out{o}" for o in range(count)]
         made.append(helper.make_node(op, names, results, domain=domain, **attributes))
-        outs += [helper.make_empty_tensor_value_info(name) for name in results]
+        outs += [helper.make_empty_tensor_value_info(results[o]) for o in read]
     graph = helper.make_graph(made, "records", inputs, outs, constants)
     imports = [helper.make_opsetid("", opset), helper.make_opsetid(MS, 1)]
     return helper.make_model(graph, opset_imports=imports, ir_version=10)
@@ -195,6 +197,14 @@ SAYS = [
     ("group norm, nhwc", 21, [("GroupNorm", [x(1, 4, 4, 8), w(8), w(8)], 1, dict(groups=2), MS)], "norm", dict(bias=1, layout="nhwc")),
     ("window", 24, [("Attention", ATTENTION, 1, dict(q_num_heads=4, kv_num_heads=4), "")], "attention", dict(layout="bshd", mask="none")),
     ("numbers are short", 21, [("LeakyRelu", [F], 1, dict(alpha=0.1), "")], "elementwise", dict(alpha=0.1)),
+    ("unread indices", 21, [("MaxPool", [IMAGE], (2, [0]), SAME, "")], "pool", dict(indices_out=None, bytes_written=768)),
+    ("unread states", 21, [("LSTM", LSTM, (3, [0]), dict(hidden_size=8), "")], "recurrent", dict(returns="y", bytes_written=5 * 2 * 8 * 4)),
+    ("only the last state", 21, [("GRU", GRU, (2, [1]), dict(hidden_size=8), "")], "recurrent", dict(returns="y_h", bytes_written=2 * 8 * 4)),
+    ("unread statistics", 21, [("LayerNormalization", [F, w(64)], (3, [0]), {}, "")], "norm", dict(bytes_written=2 * 16 * 64 * 4)),
+    ("tables of a grouped attention", 21,
+     [("GroupQueryAttention", [x(1, 1, 64), x(1, 1, 32), x(1, 1, 32), x(1, 2, 7, 16), x(1, 2, 7, 16), x(1, dtype=np.int32), c(8, np.int32), w(512, 8), w(512, 8)],
+       3, dict(num_heads=4, kv_num_heads=2, do_rotary=1), MS)],
+     "attention", dict(rotary=1, bytes_read=4 * (64 + 32 + 32 + 2 * 2 * 7 * 16 + 1 + 2 * 8))),
     ("rotary tables", 21, [("RotaryEmbedding", [x(1, 4, 8, 16), x(1, 8, dtype=np.int64), w(512, 8), w(512, 8)], 1, {}, MS)],
      "rotary", dict(bytes_read=4 * 4 * 8 * 16 + 8 * 8 + 2 * 4 * 8 * 8)),
 ]
