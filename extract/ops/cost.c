@@ -225,7 +225,7 @@ bool cost_wanted(const node *n, int i) {
 
 void cost_table_rows(work *w, const tensor *table, int64_t positions) {
     const int64_t rows = cost_dim(table, 0), bytes = cost_bytes(w, table);
-    if (cost_rank(table) != 2 || rows <= positions || bytes > w->rec.bytes_read) return;
+    if (cost_rank(table) != 2 || rows < 1 || positions < 0 || rows <= positions || bytes > w->rec.bytes_read) return;
     w->rec.bytes_read = checked_sub(w->rec.bytes_read, checked_mul(bytes / rows, checked_sub(rows, positions)));
 }
 

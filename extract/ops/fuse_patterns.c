@@ -156,7 +156,9 @@ static void add_biases(fuse *f, const fuse_candidate *shared) {
 /* What is really read where an operation works on the quantised form: the tensor before its dequantisation. */
 static const tensor *as_read(const work *w, const tensor *in) {
     const node *from = in->producer;
-    return oprec_field(&w->rec, "quant") && graph_is(from, "DequantizeLinear") && from->in[0] ? from->in[0] : in;
+    return oprec_field(&w->rec, "quant") && graph_is(from, "DequantizeLinear") && from->in_count > 0 && from->in[0]
+               ? from->in[0]
+               : in;
 }
 
 /* Called with each projection; the first user of the shared input speaks for all. */
