@@ -27,8 +27,7 @@ static inline int64_t checked_mul(int64_t a, int64_t b) {
 static inline int64_t checked_div(int64_t a, int64_t b) { return b == -1 ? checked_sub(0, a) : a / b; }
 static inline int64_t checked_rem(int64_t a, int64_t b) { return b == -1 ? 0 : a % b; }
 
-/* Largest integer not above a / b, and smallest not below it; b > 0. */
-static inline int64_t checked_floor_div(int64_t a, int64_t b) { return a / b - (a % b < 0); }
+/* Smallest integer not below a / b; b > 0. */
 static inline int64_t checked_ceil_div(int64_t a, int64_t b) { return a / b + (a % b > 0); }
 
 /* A double as an integer; not-a-number is 0, what does not fit saturates. */

@@ -171,16 +171,6 @@ bool cost_trace(const work *w, tensor *t, cost_weight *found) {
     return true;
 }
 
-tensor *cost_root(tensor *t) {
-    for (int steps = 0; t && steps < 64; steps++) {
-        const node *n = t->producer;
-        if (!n || n->in_count < 1 || !n->in[0]) break;
-        if (!is_view(n) && !graph_is(n, "Cast") && !graph_is(n, "Transpose")) break;
-        t = n->in[0];
-    }
-    return t;
-}
-
 /* ---- bytes ---- */
 
 static int by_address(const void *a, const void *b) {

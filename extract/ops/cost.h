@@ -29,8 +29,6 @@ typedef struct cost_weight {
 bool cost_trace(const work *w, tensor *t, cost_weight *found); /* false: t is not a constant */
 bool cost_keeps_order(
     const node *n); /* a Transpose that moves nothing in memory: only dimensions of size 1 change places */
-tensor *cost_root(
-    tensor *t); /* through Identity, Cast, views and Transpose to where the data comes from, constant or not */
 
 /* An attention, however it was written. Zero values mean what is customary. */
 typedef struct cost_attention {
