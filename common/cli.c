@@ -3,6 +3,7 @@
 
 #include <errno.h>
 #include <inttypes.h>
+#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -46,6 +47,7 @@ static void print_wrapped(FILE *out, const char *text) {
 }
 
 static void print_option(FILE *out, const cli_option *o) {
+    if (!o->help) return;
     int column = o->letter ? fprintf(out, "  -%c, --%s", o->letter, o->name) : fprintf(out, "      --%s", o->name);
     if (o->argument) column += fprintf(out, " %s", o->argument);
     if (column > HELP_COLUMN - 2) {
@@ -108,6 +110,7 @@ static const char *nearest(const cli_spec *spec, const char *name, size_t n) {
     int least = n < 4 ? 2 : 3; /* farther than that it is a guess */
     for (int k = 0; k < row_count(spec); k++) {
         const char *candidate = row(spec, k)->name;
+        if (!row(spec, k)->help) continue;
         size_t length = strlen(candidate);
         int d = distance(name, n, candidate, length);
         if (n >= 3 && n < length && strncmp(candidate, name, n) == 0) d = 1; /* shortened */
@@ -144,6 +147,21 @@ static bool parse_number(const parse *p, const cli_option *o, const char *text, 
         return false;
     }
     *number = x;
+    return true;
+}
+
+static bool take_real(const parse *p, const cli_option *o, const char *text) {
+    char *end = NULL;
+    const double x = strtod(text, &end);
+    if (end == text || *end != 0 || !isfinite(x) || strpbrk(text, "xX ")) {
+        status_set(p->st, STATUS_USAGE, "--%s: '%s' is not a number", o->name, text);
+        return false;
+    }
+    if (x < (double)o->min || x > (double)o->max) {
+        status_set(p->st, STATUS_USAGE, "--%s: %s is outside %" PRId64 "..%" PRId64, o->name, text, o->min, o->max);
+        return false;
+    }
+    memcpy(p->destination + o->offset, &x, sizeof x);
     return true;
 }
 
@@ -229,6 +247,7 @@ static bool take(parse *p, const cli_option *o, char *argument) {
         memcpy(to, &number, sizeof number);
         return true;
     }
+    case CLI_REAL: return take_real(p, o, argument);
     case CLI_CHOICE: return take_choice(p, o, argument);
     case CLI_BINDING: return take_binding(p, o, argument);
     case CLI_CALL: return o->call(p->destination, argument, p->st);

@@ -20,6 +20,7 @@ typedef enum cli_kind {
     CLI_TEXT,    /* const char *, borrowed from argv; never empty */
     CLI_FILE,    /* as CLI_TEXT, and not "-", which elsewhere means standard output and would name a file here */
     CLI_INT,     /* int64_t within [min, max] */
+    CLI_REAL,    /* double within [min, max] */
     CLI_CHOICE,  /* const char *, one of `choices` (the table's own copy) */
     CLI_BINDING, /* cli_bindings: NAME=NUMBER, as often as wanted, the number within [min, max] */
     CLI_CALL     /* calls `call` (with "" where the option takes no argument), which may set st and say false */
@@ -41,7 +42,7 @@ typedef struct cli_option {
     const char *name;     /* without the dashes */
     char letter;          /* 0: none */
     const char *argument; /* its name in --help; NULL: the option takes none (flags and calls without argument) */
-    const char *help;
+    const char *help;     /* NULL: not for people, --help says nothing of it */
     cli_kind kind;
     size_t offset; /* into the destination */
     int64_t min, max;

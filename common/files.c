@@ -199,7 +199,7 @@ static void sync_folder(const char *target) {
     free(folder);
 }
 
-bool files_commit(files_out *f, status *st) {
+static bool commit(files_out *f, bool with_folder, status *st) {
     flush(f);
     if (f->error) return fail(f, f->target, f->error, "cannot be written", st);
     int error = f->direct ? 0 : sync_fd(f->fd);
@@ -209,10 +209,28 @@ bool files_commit(files_out *f, status *st) {
     if (error) return fail(f, f->target, error, "cannot be written", st);
     if (!f->direct) {
         if (rename(f->temp, f->target) != 0) return fail(f, f->target, errno, "cannot be put in place", st);
-        sync_folder(f->target);
+        if (with_folder) sync_folder(f->target);
     }
     release(f);
     return true;
+}
+
+bool files_commit(files_out *f, status *st) { return commit(f, true, st); }
+
+/* All are on their way to the disk before the first is waited for, and the folder is waited for once. */
+bool files_commit_all(files_out *const *files, int count, status *st) {
+    bool good = true;
+    for (int k = 0; k < count; k++) {
+        flush(files[k]);
+        if (!files[k]->direct && !files[k]->error) sync_file_range(files[k]->fd, 0, 0, SYNC_FILE_RANGE_WRITE);
+    }
+    for (int k = 0; k < count; k++) {
+        status bad = {0};
+        if (commit(files[k], k == count - 1, &bad)) continue;
+        if (good) *st = bad;
+        good = false;
+    }
+    return good;
 }
 
 void files_abort(files_out *f) {

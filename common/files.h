@@ -30,7 +30,10 @@ typedef struct files_out {
 bool files_begin(files_out *f, const char *path, status *st);
 void files_append(files_out *f, const void *data, size_t n);
 bool files_commit(files_out *f, status *st); /* on failure the target is untouched and nothing is left beside it */
-void files_abort(files_out *f);              /* as if never begun; fine after begin failed, commit, or abort */
+/* Several of one folder, for little more than what one costs. One that fails is as after files_commit, the others are
+ * in place, and the first failure is told. */
+bool files_commit_all(files_out *const *files, int count, status *st);
+void files_abort(files_out *f); /* as if never begun; fine after begin failed, commit, or abort */
 
 bool files_write(const char *path, const void *data, size_t n, status *st); /* all of the above at once */
 

@@ -185,3 +185,39 @@ bool json_save(const char *path, const json_t *root, status *st) {
     save_value(&s, NULL, root);
     return json_stream_commit(&s, st);
 }
+
+enum { SAVED_AT_ONCE = 32 };
+
+static bool save_some(json_stream *streams, const char *const *paths, json_t *const *roots, int count, status *st) {
+    files_out *files[SAVED_AT_ONCE];
+    status first = {0};
+    int ready = 0;
+    for (int k = 0; k < count; k++) {
+        status bad = {0};
+        json_stream *s = &streams[k];
+        bool good = json_stream_begin(s, paths[k], &bad);
+        if (good) save_value(s, NULL, roots[k]);
+        good = good && json_stream_end(s, &bad);
+        if (good) files[ready++] = &s->file;
+        if (!good && first.code == STATUS_OK) first = bad;
+    }
+    status late = {0};
+    if (!files_commit_all(files, ready, &late) && first.code == STATUS_OK) first = late;
+    if (first.code != STATUS_OK) *st = first;
+    return first.code == STATUS_OK;
+}
+
+bool json_save_all(const char *const *paths, json_t *const *roots, int count, status *st) {
+    json_stream *streams = calloc(SAVED_AT_ONCE, sizeof *streams);
+    bool good = streams != NULL;
+    if (!good) status_set(st, STATUS_ENVIRONMENT, "out of memory; free some and run again");
+    for (int k = 0; streams && k < count; k += SAVED_AT_ONCE) {
+        const int some = count - k < SAVED_AT_ONCE ? count - k : SAVED_AT_ONCE;
+        status bad = {0};
+        if (save_some(streams, paths + k, roots + k, some, &bad)) continue;
+        if (good) *st = bad;
+        good = false;
+    }
+    free(streams);
+    return good;
+}

@@ -45,4 +45,8 @@ json_t *json_finish(json_builder *b, json_t *root, status *st);
 /* Members in the order in which they were put; the same tree gives the same bytes everywhere. */
 bool json_save(const char *path, const json_t *root, status *st);
 
+/* Several files of one folder, which takes the disk little longer than one. false: st has the first failure, and the
+ * others are in place. */
+bool json_save_all(const char *const *paths, json_t *const *roots, int count, status *st);
+
 #endif

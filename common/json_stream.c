@@ -165,7 +165,7 @@ bool json_stream_begin(json_stream *s, const char *path, status *st) {
     return files_begin(&s->file, path, st);
 }
 
-bool json_stream_commit(json_stream *s, status *st) {
+bool json_stream_end(json_stream *s, status *st) {
     if (!s->why && s->depth > 0) fail(s, "not everything that was opened is closed");
     if (s->why) {
         status_set(st, STATUS_INPUT, "%s: cannot be written as JSON: %s", s->file.target ? s->file.target : "", s->why);
@@ -173,7 +173,9 @@ bool json_stream_commit(json_stream *s, status *st) {
         return false;
     }
     put(s, "\n");
-    return files_commit(&s->file, st);
+    return true;
 }
+
+bool json_stream_commit(json_stream *s, status *st) { return json_stream_end(s, st) && files_commit(&s->file, st); }
 
 void json_stream_abort(json_stream *s) { files_abort(&s->file); }

@@ -33,6 +33,8 @@ typedef struct json_stream {
 
 bool json_stream_begin(json_stream *s, const char *path, status *st);
 bool json_stream_commit(json_stream *s, status *st); /* false: st says why, and there is no file */
+/* Half of a commit, for who commits several files at once: true: all is said, and `file` waits for its commit. */
+bool json_stream_end(json_stream *s, status *st);
 void json_stream_abort(json_stream *s);
 
 void json_stream_open(json_stream *s, const char *key, char bracket, bool flat); /* '{' or '[' */

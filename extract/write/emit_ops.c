@@ -4,7 +4,7 @@
 
 #include "common/files.h"
 #include "common/json_stream.h"
-#include "extract/write/plain.h"
+#include "common/plain.h"
 
 #include <string.h>
 

@@ -3,7 +3,7 @@
 #include "extract/write/table.h"
 
 #include "common/checked.h"
-#include "extract/write/plain.h"
+#include "common/plain.h"
 
 #include <inttypes.h>
 #include <stdlib.h>

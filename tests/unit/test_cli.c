@@ -11,6 +11,8 @@ typedef struct settings {
     const char *precision;
     cli_bindings dims;
     int calls;
+    double ratio;
+    const char *secret;
     const char *items[2];
     cli_positionals models;
 } settings;
@@ -56,6 +58,8 @@ static const cli_option options[] = {
      .choices = precisions},
     {.name = "title", .argument = "TEXT", .help = "says", .kind = CLI_TEXT, .offset = AT(title)},
     {.name = "tag", .argument = "T", .help = "calls", .kind = CLI_CALL, .call = count_call},
+    {.name = "ratio", .argument = "X", .help = "real", .kind = CLI_REAL, .offset = AT(ratio), .min = 0, .max = 1},
+    {.name = "workings", .argument = "X", .kind = CLI_TEXT, .offset = AT(secret)},
     {.name = "quiet", .letter = 'q', .help = "hush", .kind = CLI_FLAG, .offset = AT(quiet)},
     {.name = "verbose-and-very-long-name", .letter = 'v', .help = "talk", .kind = CLI_FLAG, .offset = AT(verbose)},
 };
@@ -142,6 +146,27 @@ static void bindings(void) {
     wrong("m --dim a=-1", "--dim: -1 is outside 0..9223372036854775807");
 }
 
+static void reals(void) {
+    UNIT_INT(parse("m --ratio 0.875"), CLI_RUN);
+    UNIT_CHECK(s.ratio == 0.875);
+    UNIT_INT(parse("m --ratio=1e-3"), CLI_RUN);
+    UNIT_CHECK(s.ratio == 1e-3);
+    UNIT_INT(parse("m --ratio 1"), CLI_RUN);
+    wrong("m --ratio 1.0001", "--ratio: 1.0001 is outside 0..1");
+    wrong("m --ratio -0.1", "--ratio: -0.1 is outside 0..1");
+    wrong("m --ratio nan", "--ratio: 'nan' is not a number");
+    wrong("m --ratio inf", "--ratio: 'inf' is not a number");
+    wrong("m --ratio 0x1p-1", "--ratio: '0x1p-1' is not a number");
+    wrong("m --ratio 0.5x", "--ratio: '0.5x' is not a number");
+    wrong("m --ratio x", "--ratio: 'x' is not a number");
+}
+
+static void what_is_hidden_works_and_is_not_proposed(void) {
+    UNIT_INT(parse("m --workings 3,4"), CLI_RUN);
+    UNIT_TEXT(s.secret, "3,4");
+    wrong("m --working 3", "unknown option --working; prog --help lists them");
+}
+
 static void wrong_values(void) {
     wrong("m --batch 0", "--batch: 0 is outside 1..100");
     wrong("m --batch 101", "--batch: 101 is outside 1..100");
@@ -197,7 +222,7 @@ static void help_names_every_option(void) {
     for (size_t k = 0; k < sizeof options / sizeof options[0]; k++) {
         char name[64];
         snprintf(name, sizeof name, "--%s", options[k].name);
-        UNIT_CHECK(strstr(text, name) != NULL);
+        UNIT_INT(strstr(text, name) != NULL, options[k].help != NULL);
     }
     UNIT_CHECK(strstr(text, "  -h, --help") && strstr(text, "      --version"));
     UNIT_CHECK(strstr(text, "examples:\n  prog x\n"));
@@ -219,6 +244,8 @@ static void no_room_on_standard_output_is_said(void) {
 int main(void) {
     UNIT_RUN(every_way_of_writing);
     UNIT_RUN(bindings);
+    UNIT_RUN(reals);
+    UNIT_RUN(what_is_hidden_works_and_is_not_proposed);
     UNIT_RUN(wrong_values);
     UNIT_RUN(wrong_options);
     UNIT_RUN(long_words_are_survived);

@@ -256,6 +256,40 @@ static void numbers_read_back_the_same(void) {
     json_decref(root);
 }
 
+/* More than are written at once, one into no folder, and one that is no JSON: the others are there. */
+static void many_files_at_once(void) {
+    enum { COUNT = 70, LOST = 5, BROKEN = 66 };
+    char folder[] = "/tmp/test_json_many_XXXXXX", names[COUNT][64];
+    const char *paths[COUNT];
+    json_t *roots[COUNT], *deep = json_array();
+    st = (status){0};
+    if (!UNIT_CHECK(mkdtemp(folder) != NULL)) return;
+    for (int k = 0; k < 200; k++) {
+        json_t *outer = json_array();
+        json_array_append_new(outer, deep);
+        deep = outer;
+    }
+    for (int k = 0; k < COUNT; k++) {
+        snprintf(names[k], sizeof names[k], "%s%s/%d.json", folder, k == LOST ? "/none" : "", k);
+        paths[k] = names[k];
+        roots[k] = k == BROKEN ? deep : json_pack("{s:i}", "k", k);
+    }
+    UNIT_CHECK(!json_save_all(paths, roots, COUNT, &st));
+    UNIT_INT(st.code, STATUS_ENVIRONMENT); /* the first of the two */
+    UNIT_CHECK(strstr(st.text, "/none/5.json") != NULL);
+    for (int k = 0; k < COUNT; k++) {
+        json_t *read = json_read(paths[k], NULL, &st);
+        UNIT_INT(read != NULL, k != LOST && k != BROKEN);
+        if (read) UNIT_CHECK(json_equal(read, roots[k]));
+        json_decref(read);
+        json_decref(roots[k]);
+        unlink(paths[k]);
+    }
+    UNIT_CHECK(rmdir(folder) == 0); /* nothing half-written is left */
+    st = (status){0};
+    UNIT_CHECK(json_save_all(paths, roots, 0, &st) && st.code == STATUS_OK);
+}
+
 int main(void) {
     int fd = mkstemp(path);
     if (fd < 0) return 1;
@@ -270,6 +304,7 @@ int main(void) {
     UNIT_RUN(stream_mistakes_leave_no_file);
     UNIT_RUN(deep_trees_are_refused_when_saved);
     UNIT_RUN(numbers_read_back_the_same);
+    UNIT_RUN(many_files_at_once);
     unlink(path);
     return unit_end();
 }

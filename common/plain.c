@@ -1,5 +1,5 @@
 /* Owns the cleaning of text from models and command lines before it is written anywhere. */
-#include "extract/write/plain.h"
+#include "common/plain.h"
 
 #include <stdbool.h>
 #include <string.h>

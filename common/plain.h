@@ -1,6 +1,6 @@
 /* Text that may hold anything, made fit for a file or a terminal. */
-#ifndef EXTRACT_WRITE_PLAIN_H
-#define EXTRACT_WRITE_PLAIN_H
+#ifndef COMMON_PLAIN_H
+#define COMMON_PLAIN_H
 
 #include "common/arena.h"
 

@@ -1,0 +1,54 @@
+/* From measured times to what should be done: the rules, as one table, with thresholds that are options. Pure. */
+#ifndef COMMON_VERDICT_H
+#define COMMON_VERDICT_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+typedef struct verdict_thresholds {
+    double ceiling;                         /* efficiency from which nothing is to be gained: 0.90 */
+    double high_proven, high_potential;     /* of the model's time: 0.05, 0.10 */
+    double medium_proven, medium_potential; /* 0.01, 0.03 */
+    double margin;                          /* a winner wins by more than this: 0.02 */
+} verdict_thresholds;
+extern const verdict_thresholds verdict_defaults;
+
+/* What was measured of one operation. Times are per occurrence; 0 or not-a-number: not known. */
+typedef struct verdict_facts {
+    const char *op;          /* "gemm", "attention", … */
+    const char *pattern;     /* DENSE, … */
+    const char *bound;       /* "launch": it has no potential of its own */
+    const char *best_family; /* approach that the winner stands for: LIBRARY_TUNE, SPARSE_24, CUSTOM_KERNEL, …; NULL */
+    bool no_work;            /* it computes and moves nothing */
+    bool measured;           /* the baseline is OK */
+    double ceiling_us, baseline_us, best_us;
+    double baseline_ci, best_ci; /* relative half widths */
+    double ratio, ratio_ci;      /* best over baseline from neighbouring blocks, and its half width; 0: no better one */
+    double count;                /* per run of the model */
+    double model_us;             /* of the whole model by its baselines, this one included */
+    int64_t shape[3];            /* gemm: for the tiles to try first */
+    int64_t batch;               /* gemm: products at once; 0: one */
+    int units;                   /* multiprocessors, cores; 0: not known */
+    const char *baseline_name;   /* for the sentence; NULL: "the library" */
+    const char *best_name;       /* "cublaslt algo=6"; NULL: "the alternative" */
+} verdict_facts;
+
+typedef struct verdict {
+    double efficiency;                        /* ceiling over baseline */
+    double proven_gain_us, potential_gain_us; /* per run of the model */
+    const char *priority;                     /* HIGH, MEDIUM, LOW, NONE */
+    const char *approach;                     /* NONE, LIBRARY_TUNE, … */
+    bool borderline;                          /* an interval touches a threshold: the cheaper action was taken */
+    char recommendation[256];                 /* one sentence that a person can act on */
+} verdict;
+
+verdict verdict_of(const verdict_facts *facts, const verdict_thresholds *thresholds);
+
+/* Shapes of blocks of C (M x N x K) worth trying first for a product, best first: "128x256x64". How many were found. */
+enum { VERDICT_TILES = 3 };
+typedef struct verdict_tile {
+    int m, n, k;
+} verdict_tile;
+int verdict_tiles(const verdict_facts *facts, verdict_tile tiles[VERDICT_TILES]);
+
+#endif

@@ -1,0 +1,241 @@
+/* The rules of verdicts: each of them, and both sides of every threshold. */
+#include "common/verdict.h"
+#include "tests/unit/unit.h"
+
+#include <math.h>
+
+/* A product that takes 100 us once, and the whole model with it. */
+static verdict_facts product(double ceiling_us) {
+    return (verdict_facts){.op = "gemm",
+                           .pattern = "DENSE",
+                           .bound = "compute",
+                           .measured = true,
+                           .ceiling_us = ceiling_us,
+                           .baseline_us = 100,
+                           .count = 1,
+                           .model_us = 100,
+                           .shape = {4096, 4096, 4096},
+                           .units = 132,
+                           .baseline_name = "lib"};
+}
+
+static verdict judge(const verdict_facts *f) { return verdict_of(f, NULL); }
+
+static void wants(const verdict_facts *f, const char *approach, const char *priority, bool borderline) {
+    const verdict v = judge(f);
+    UNIT_TEXT(v.approach, approach);
+    UNIT_TEXT(v.priority, priority);
+    UNIT_INT(v.borderline, borderline);
+    UNIT_CHECK(v.recommendation[0] != 0);
+    UNIT_CHECK(v.proven_gain_us >= 0 && v.potential_gain_us >= 0);
+}
+
+static void at_the_ceiling_nothing_is_done(void) {
+    verdict_facts f = product(97.7);
+    wants(&f, "NONE", "NONE", false);
+    verdict v = judge(&f);
+    UNIT_TEXT(v.recommendation, "lib is at 97.7 % of the ceiling: use it, a custom kernel cannot improve on it.");
+    UNIT_CHECK(fabs(v.efficiency - 0.977) < 1e-12);
+    UNIT_CHECK(fabs(v.potential_gain_us - 2.3) < 1e-9);
+    f = product(90);
+    wants(&f, "NONE", "NONE", false);
+    f = product(89.999);
+    wants(&f, "CUTLASS_SWEEP", "HIGH", false);
+}
+
+static void above_the_ceiling_is_not_clipped(void) {
+    verdict_facts f = product(110);
+    verdict v = judge(&f);
+    UNIT_CHECK(fabs(v.efficiency - 1.1) < 1e-12);
+    UNIT_CHECK(v.potential_gain_us == 0);
+    UNIT_TEXT(v.approach, "NONE");
+}
+
+static void an_interval_at_the_ceiling_takes_the_cheaper_action(void) {
+    verdict_facts f = product(89.8);
+    f.baseline_ci = 0.005;
+    wants(&f, "NONE", "NONE", true);
+    f = product(89.7);
+    f.baseline_ci = 0.002; /* 89.7 +- 0.18: does not reach 90 */
+    wants(&f, "CUTLASS_SWEEP", "HIGH", false);
+    f = product(90.2);
+    f.baseline_ci = 0.005;
+    wants(&f, "NONE", "NONE", true);
+    f.baseline_ci = 0.002;
+    wants(&f, "NONE", "NONE", false);
+}
+
+static void potential_follows_the_models_time(void) {
+    static const struct {
+        double model_us;
+        const char *priority;
+    } cases[] = {{500, "HIGH"}, {500.1, "MEDIUM"}, {1666.6, "MEDIUM"}, {1666.8, "LOW"}, {1e9, "LOW"}};
+    for (size_t k = 0; k < sizeof cases / sizeof cases[0]; k++) {
+        verdict_facts f = product(50); /* 50 us to gain */
+        f.model_us = cases[k].model_us;
+        wants(&f, "CUTLASS_SWEEP", cases[k].priority, false);
+    }
+    verdict_facts f = product(50);
+    f.count = 10, f.model_us = 5000;
+    wants(&f, "CUTLASS_SWEEP", "HIGH", false);
+    UNIT_CHECK(fabs(judge(&f).potential_gain_us - 500) < 1e-9);
+}
+
+static void an_interval_at_a_priority_takes_the_lower_one(void) {
+    verdict_facts f = product(50);
+    f.model_us = 500, f.baseline_ci = 0.01;
+    wants(&f, "CUTLASS_SWEEP", "MEDIUM", true);
+    f.model_us = 1666, f.baseline_ci = 0.01;
+    wants(&f, "CUTLASS_SWEEP", "LOW", true);
+    f.model_us = 1000, f.baseline_ci = 0.01;
+    wants(&f, "CUTLASS_SWEEP", "MEDIUM", false);
+}
+
+static void a_proven_gain_comes_first(void) {
+    verdict_facts f = product(99);
+    f.best_us = 90, f.ratio = 0.9, f.ratio_ci = 0.001, f.best_name = "lib algo=6";
+    wants(&f, "LIBRARY_TUNE", "HIGH", false);
+    verdict v = judge(&f);
+    UNIT_CHECK(fabs(v.proven_gain_us - 10) < 1e-9);
+    UNIT_TEXT(v.recommendation, "Use lib algo=6: proven to take 10.0 % less time than lib.");
+    f.best_family = "CUSTOM_KERNEL";
+    wants(&f, "CUSTOM_KERNEL", "HIGH", false);
+    f.ratio = 0; /* no blocks side by side: the two times and both intervals */
+    wants(&f, "CUSTOM_KERNEL", "HIGH", false);
+    UNIT_CHECK(fabs(judge(&f).proven_gain_us - 10) < 1e-9);
+}
+
+static void a_proven_gain_follows_the_models_time(void) {
+    static const struct {
+        double model_us;
+        const char *priority;
+    } cases[] = {{199.9, "HIGH"}, {200.1, "MEDIUM"}, {999, "MEDIUM"}, {1001, "LOW"}};
+    for (size_t k = 0; k < sizeof cases / sizeof cases[0]; k++) {
+        verdict_facts f = product(99.9);
+        f.best_us = 90, f.ratio = 0.9, f.model_us = cases[k].model_us;
+        wants(&f, "LIBRARY_TUNE", cases[k].priority, false);
+    }
+}
+
+static void a_win_must_exceed_margin_and_interval(void) {
+    verdict_facts f = product(95);
+    f.best_us = 98, f.ratio = 0.98001; /* just within the margin: no win */
+    wants(&f, "NONE", "NONE", false);
+    f.ratio = 0.979;
+    wants(&f, "LIBRARY_TUNE", "MEDIUM", false);
+    f.ratio_ci = 0.002; /* 2.1 +- 0.2 %: touches */
+    wants(&f, "NONE", "NONE", true);
+    UNIT_CHECK(judge(&f).proven_gain_us == 0);
+    f.ratio = 0.981;
+    wants(&f, "NONE", "NONE", true);
+    f.ratio = 0.95, f.ratio_ci = 0.06; /* the interval is wider than the win */
+    wants(&f, "NONE", "NONE", true);
+    f.ratio = 1.05, f.ratio_ci = 0; /* slower */
+    wants(&f, "NONE", "NONE", false);
+}
+
+static void bound_by_launch_has_no_potential(void) {
+    verdict_facts f = product(50);
+    f.bound = "launch";
+    wants(&f, "NONE", "NONE", false);
+    UNIT_CHECK(judge(&f).potential_gain_us == 0);
+    f.best_us = 70, f.ratio = 0.7;
+    wants(&f, "LIBRARY_TUNE", "HIGH", false);
+}
+
+static void what_was_not_measured_is_never_none(void) {
+    verdict_facts f = product(50);
+    f.measured = false;
+    wants(&f, "UNMEASURED", "NONE", false);
+    f = product(50);
+    f.baseline_us = NAN;
+    wants(&f, "UNMEASURED", "NONE", false);
+    UNIT_CHECK(isnan(judge(&f).efficiency));
+    f = product(NAN);
+    wants(&f, "UNMEASURED", "NONE", false);
+    UNIT_CHECK(strstr(judge(&f).recommendation, "--ceilings") != NULL);
+    f = product(0);
+    wants(&f, "UNMEASURED", "NONE", false);
+    f.ratio = 0.9, f.best_us = 90; /* proven, whatever the ceiling is */
+    wants(&f, "LIBRARY_TUNE", "HIGH", false);
+    f = product(50);
+    f.measured = false, f.best_us = 10, f.best_name = "own";
+    wants(&f, "UNMEASURED", "NONE", false);
+    UNIT_CHECK(strstr(judge(&f).recommendation, "only own did") != NULL);
+}
+
+static void no_work_is_no_matter(void) {
+    const verdict_facts f = {.op = "move", .no_work = true, .count = 3};
+    wants(&f, "NONE", "NONE", false);
+}
+
+static void other_kinds(void) {
+    verdict_facts f = product(50);
+    f.op = "attention";
+    wants(&f, "CUSTOM_ATTENTION", "HIGH", false);
+    f.op = "norm";
+    wants(&f, "CUSTOM_KERNEL", "HIGH", false);
+    f.model_us = 1666.6;
+    wants(&f, "CUSTOM_KERNEL", "MEDIUM", false);
+    f.model_us = 1666.8;
+    wants(&f, "NONE", "LOW", false);
+    f.model_us = 1666.6, f.baseline_ci = 0.001;
+    wants(&f, "NONE", "LOW", true);
+    f = product(50);
+    f.pattern = "BLOCK_SPARSE";
+    wants(&f, "CUSTOM_KERNEL", "HIGH", false);
+}
+
+static void a_part_is_in_nobodys_time(void) {
+    verdict_facts f = product(50);
+    f.count = 0, f.model_us = 0;
+    wants(&f, "CUTLASS_SWEEP", "LOW", false);
+    UNIT_CHECK(judge(&f).potential_gain_us == 0);
+}
+
+static void thresholds_are_options(void) {
+    verdict_facts f = product(85);
+    verdict_thresholds t = verdict_defaults;
+    t.ceiling = 0.8;
+    UNIT_TEXT(verdict_of(&f, &t).approach, "NONE");
+    t = verdict_defaults;
+    t.high_potential = 0.5;
+    UNIT_TEXT(verdict_of(&f, &t).priority, "MEDIUM");
+}
+
+static void tiles_fit_the_shape(void) {
+    verdict_facts f = product(50);
+    verdict_tile tiles[VERDICT_TILES];
+    f.shape[0] = f.shape[1] = 8192;
+    UNIT_INT(verdict_tiles(&f, tiles), VERDICT_TILES);
+    UNIT_CHECK(tiles[0].m * tiles[0].n == 256 * 128);
+    UNIT_CHECK(strstr(judge(&f).recommendation, "256x128x64") != NULL);
+    UNIT_CHECK(strstr(judge(&f).recommendation, "K split") == NULL);
+    f.shape[0] = 16; /* nothing of a block of 128 rows would be used */
+    UNIT_INT(verdict_tiles(&f, tiles), VERDICT_TILES);
+    UNIT_INT(tiles[0].m, 16);
+    f.shape[0] = 128, f.shape[1] = 128;
+    UNIT_CHECK(strstr(judge(&f).recommendation, "with K split") != NULL);
+    f.shape[0] = 0;
+    UNIT_INT(verdict_tiles(&f, tiles), 0);
+    UNIT_CHECK(judge(&f).recommendation[0] != 0);
+}
+
+int main(void) {
+    UNIT_RUN(at_the_ceiling_nothing_is_done);
+    UNIT_RUN(above_the_ceiling_is_not_clipped);
+    UNIT_RUN(an_interval_at_the_ceiling_takes_the_cheaper_action);
+    UNIT_RUN(potential_follows_the_models_time);
+    UNIT_RUN(an_interval_at_a_priority_takes_the_lower_one);
+    UNIT_RUN(a_proven_gain_comes_first);
+    UNIT_RUN(a_proven_gain_follows_the_models_time);
+    UNIT_RUN(a_win_must_exceed_margin_and_interval);
+    UNIT_RUN(bound_by_launch_has_no_potential);
+    UNIT_RUN(what_was_not_measured_is_never_none);
+    UNIT_RUN(no_work_is_no_matter);
+    UNIT_RUN(other_kinds);
+    UNIT_RUN(a_part_is_in_nobodys_time);
+    UNIT_RUN(thresholds_are_options);
+    UNIT_RUN(tiles_fit_the_shape);
+    return unit_end();
+}
