@@ -49,7 +49,7 @@ LDFLAGS ?=
 LANGUAGE := -std=c11 -D_GNU_SOURCE -I. -isystem $(BUILD)/gen $(LIBRARY_CFLAGS)
 ALL_CFLAGS := $(LANGUAGE) $(OPT_$(MODE)) $(WARNINGS) $(CFLAGS)
 ALL_LDFLAGS := $(LINK_$(MODE)) $(LDFLAGS)
-ALL_LIBS := $(LIBRARY_LIBS) -lm
+ALL_LIBS := $(LIBRARY_LIBS) -lm -ldl -lpthread
 
 # The CUDA toolkit is looked for, and said, even where nothing needs it.
 NVCC := $(firstword $(if $(CUDA_HOME),$(wildcard $(CUDA_HOME)/bin/nvcc)) $(shell command -v nvcc 2>/dev/null) $(wildcard /usr/local/cuda/bin/nvcc))

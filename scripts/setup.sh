@@ -9,6 +9,7 @@ build_packages=(
     gcc libc6-dev make pkg-config             # the compiler and what drives it
     libjansson-dev libxxhash-dev              # JSON, hashes
     libprotobuf-c-dev protobuf-c-compiler     # protocol buffers: the library, and the compiler of schemas
+    libdnnl-dev libopenblas-openmp-dev        # headers of what the CPU device opens at run time, and the libraries
 )
 test_packages=(
     clang clang-format clang-tidy libclang-rt-dev # the second compiler, its checks, its sanitizers and fuzzer

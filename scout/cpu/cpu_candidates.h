@@ -1,0 +1,12 @@
+/* The candidates of this device: one file and one line each. */
+#ifndef SCOUT_CPU_CPU_CANDIDATES_H
+#define SCOUT_CPU_CPU_CANDIDATES_H
+
+#include "scout/plugin.h"
+
+extern const scout_candidate cpu_gemm_onednn;
+extern const scout_candidate cpu_gemm_openblas;
+extern const scout_candidate cpu_gemm_tiled;
+extern const scout_candidate cpu_gemm_int4;
+
+#endif

@@ -1,0 +1,246 @@
+/* Random data by counting: every block of 512 values is made from the seed and its own number alone, so threads need
+ * not know of each other. Normal values by Box and Muller with short polynomials, in loops that compilers turn into
+ * vector code; fills of gigabytes are part of every measurement. */
+#include "scout/cpu/cpu_fill.h"
+
+#include "scout/cpu/cpu_info.h"
+#include "scout/cpu/cpu_number.h"
+#include "scout/cpu/cpu_team.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+#include <xxhash.h>
+
+enum { BLOCK = 512, PAIRS = BLOCK / 2, CHUNK = 1 << 20 };
+
+/* Vector code for the loops below, whatever the mode of the build: each body is compiled once for every width. */
+#if defined(__GNUC__) && !defined(__clang__)
+#define FAST      __attribute__((optimize("O3", "no-math-errno", "no-trapping-math")))
+#define FAST_BODY static inline __attribute__((always_inline, optimize("O3", "no-math-errno", "no-trapping-math")))
+#else
+#define FAST
+#define FAST_BODY static inline __attribute__((always_inline))
+#endif
+#if defined(__x86_64__)
+#define WIDE_AVX2   __attribute__((target("avx2,fma")))
+#define WIDE_AVX512 __attribute__((target("avx512f,avx512dq,avx512bw,avx512vl,fma")))
+#else
+#define WIDE_AVX2
+#define WIDE_AVX512
+#endif
+
+uint64_t cpu_fill_mix(uint64_t x) { /* splitmix64 */
+    x += 0x9e3779b97f4a7c15u;
+    x = (x ^ x >> 30) * 0xbf58476d1ce4e5b9u;
+    x = (x ^ x >> 27) * 0x94d049bb133111ebu;
+    return x ^ x >> 31;
+}
+
+FAST_BODY uint32_t mix32(uint32_t x) {
+    x = (x ^ x >> 16) * 0x7feb352du;
+    x = (x ^ x >> 15) * 0x846ca68bu;
+    return x ^ x >> 16;
+}
+
+FAST_BODY void words_body(uint64_t key, uint32_t *words) {
+    const uint32_t low = (uint32_t)key, high = (uint32_t)(key >> 32);
+    for (uint32_t k = 0; k < BLOCK; k++) words[k] = mix32(mix32(low + k * 0x9e3779b9u) ^ high);
+}
+
+FAST_BODY uint32_t bits_of(float x) {
+    uint32_t bits;
+    memcpy(&bits, &x, sizeof bits);
+    return bits;
+}
+
+FAST_BODY float float_of(uint32_t bits) {
+    float x;
+    memcpy(&x, &bits, sizeof x);
+    return x;
+}
+
+/* -2 ln(u), u in (0, 1]: exponent and a polynomial for the logarithm of what is left, from 0.71 to 1.41. */
+FAST_BODY float minus_two_log(uint32_t word) {
+    const float u = ((float)(int32_t)(word >> 8) + 1) * 0x1p-24f;
+    const int32_t exponent = (int32_t)(bits_of(u) - 0x3f3504f3u) >> 23;
+    const float mantissa = float_of(bits_of(u) - ((uint32_t)exponent << 23));
+    const float s = (mantissa - 1) / (mantissa + 1), q = s * s; /* ln = 2 artanh(s) */
+    const float series = 2 * s * (1 + q * (0.33333333f + q * (0.2f + q * (0.14285714f + q * 0.11111111f))));
+    return -2 * (series + (float)exponent * 0.69314718f);
+}
+
+/* x * 1/sqrt(x) by Newton's steps from a guess: the library's sqrtf may set errno, which no vector can. 0 gives 0. */
+FAST_BODY float square_root(float x) {
+    float r = float_of(0x5f375a86u - (bits_of(x) >> 1));
+    for (int step = 0; step < 3; step++) r *= 1.5f - 0.5f * x * r * r;
+    return x * r;
+}
+
+/* No branches: compilers make vectors of straight code only. */
+FAST_BODY void normal_body(uint64_t key, float *out) {
+    uint32_t words[BLOCK];
+    words_body(key, words);
+    for (uint32_t k = 0; k < PAIRS; k++) {
+        const float radius = square_root(minus_two_log(words[k]));
+        /* an eighth of a turn either way by Taylor's series; bits of the word swap the two and choose the signs */
+        const uint32_t turn = words[PAIRS + k];
+        const float angle = ((float)(int32_t)(turn >> 8) * 0x1p-24f - 0.5f) * 1.57079633f, q = angle * angle;
+        const float sine = angle * (1 + q * (-0.16666667f + q * (0.0083333333f + q * -0.00019841270f)));
+        const float cosine = 1 + q * (-0.5f + q * (0.041666667f + q * (-0.0013888889f + q * 0.0000248016f)));
+        const uint32_t swap = (0 - (turn & 1)) & (bits_of(sine) ^ bits_of(cosine));
+        out[k] = radius * float_of(bits_of(sine) ^ swap ^ (turn & 2) << 30);
+        out[PAIRS + k] = radius * float_of(bits_of(cosine) ^ swap ^ (turn & 4) << 29);
+    }
+}
+
+typedef void words_block(uint64_t key, uint32_t *words);
+typedef void normal_block(uint64_t key, float *out);
+FAST static void words_any(uint64_t key, uint32_t *words) { words_body(key, words); }
+FAST static void normal_any(uint64_t key, float *out) { normal_body(key, out); }
+FAST WIDE_AVX2 static void words_avx2(uint64_t key, uint32_t *words) { words_body(key, words); }
+FAST WIDE_AVX2 static void normal_avx2(uint64_t key, float *out) { normal_body(key, out); }
+FAST WIDE_AVX512 static void words_avx512(uint64_t key, uint32_t *words) { words_body(key, words); }
+FAST WIDE_AVX512 static void normal_avx512(uint64_t key, float *out) { normal_body(key, out); }
+
+/* --- types --- */
+
+typedef void convert_block(const float *normal, int64_t count, bool scales, void *out);
+
+static inline float as_scale(float x, bool scales) { return scales ? fabsf(x) * 0x1p-6f + 0x1p-6f : x; }
+
+FAST static void to_fp32(const float *x, int64_t count, bool scales, void *out) {
+    float *to = out;
+    for (int64_t k = 0; k < count; k++) to[k] = as_scale(x[k], scales);
+}
+
+FAST static void to_bf16(const float *x, int64_t count, bool scales, void *out) {
+    uint16_t *to = out;
+    for (int64_t k = 0; k < count; k++) {
+        const float value = as_scale(x[k], scales); /* always finite */
+        uint32_t u;
+        memcpy(&u, &value, sizeof u);
+        to[k] = (uint16_t)((u + 0x7fff + (u >> 16 & 1)) >> 16);
+    }
+}
+
+FAST static void to_int8(const float *x, int64_t count, bool scales, void *out) {
+    int8_t *to = out;
+    (void)scales;
+    for (int64_t k = 0; k < count; k++) {
+        float value = x[k] * 32;
+        value = value < -128 ? -128 : value > 127 ? 127 : value;
+        const float magic = 0x1.8p23f; /* adding it rounds to an integer, ties to even */
+        to[k] = (int8_t)(int32_t)((value + magic) - magic);
+    }
+}
+
+#define CONVERT(name, type, expression)                                                                                \
+    static void name(const float *x, int64_t count, bool scales, void *out) {                                          \
+        for (int64_t k = 0; k < count; k++) {                                                                          \
+            const float value = as_scale(x[k], scales);                                                                \
+            ((type *)out)[k] = (type)(expression);                                                                     \
+        }                                                                                                              \
+    }
+CONVERT(to_fp64, double, value)
+CONVERT(to_fp16, uint16_t, cpu_number_to_fp16(value))
+CONVERT(to_fp8e4m3, uint8_t, cpu_number_to_fp8e4m3(value))
+CONVERT(to_fp8e5m2, uint8_t, cpu_number_to_fp8e5m2(value))
+CONVERT(to_uint8, uint8_t, fminf(fmaxf(rintf(value * 32 + 128), 0), 255))
+CONVERT(to_int32, int32_t, rintf(value * 0x1p20f))
+
+static const struct {
+    uint32_t type;
+    convert_block *convert; /* NULL: bytes as they fall */
+} types[] = {
+    {SCOUT_FP32, to_fp32},   {SCOUT_FP16, to_fp16},   {SCOUT_BF16, to_bf16},       {SCOUT_FP64, to_fp64},
+    {SCOUT_INT8, to_int8},   {SCOUT_UINT8, to_uint8}, {SCOUT_FP8E4M3, to_fp8e4m3}, {SCOUT_FP8E5M2, to_fp8e5m2},
+    {SCOUT_INT32, to_int32}, {SCOUT_INT4, NULL},      {SCOUT_UINT4, NULL},
+};
+
+/* --- on all threads --- */
+
+typedef struct fill_job {
+    uint8_t *to;
+    uint64_t bytes, seed;
+    size_t element;
+    bool byte, scales;
+    convert_block *convert;
+    words_block *words;
+    normal_block *normal;
+} fill_job;
+
+static void fill_share(void *context, int thread, int threads) {
+    const fill_job *j = context;
+    const uint64_t block_bytes = j->convert ? BLOCK * j->element : BLOCK * sizeof(uint32_t);
+    int64_t from, to;
+    if (j->byte) {
+        cpu_team_share((int64_t)j->bytes, thread, threads, &from, &to);
+        memset(j->to + from, (int)(j->seed & 255), (size_t)(to - from));
+        return;
+    }
+    cpu_team_share((int64_t)((j->bytes + block_bytes - 1) / block_bytes), thread, threads, &from, &to);
+    for (int64_t block = from; block < to; block++) {
+        const uint64_t key = cpu_fill_mix(j->seed ^ cpu_fill_mix((uint64_t)block)), at = (uint64_t)block * block_bytes;
+        const uint64_t here = j->bytes - at < block_bytes ? j->bytes - at : block_bytes;
+        if (j->convert) {
+            float normal[BLOCK];
+            j->normal(key, normal);
+            j->convert(normal, (int64_t)(here / j->element), j->scales, j->to + at);
+            memset(j->to + at + here / j->element * j->element, 0, here % j->element);
+        } else {
+            uint32_t words[BLOCK];
+            j->words(key, words);
+            memcpy(j->to + at, words, here);
+        }
+    }
+}
+
+scout_answer cpu_fill(void *to, uint64_t bytes, uint32_t type, uint32_t how, uint64_t seed, scout_why *why) {
+    fill_job job = {.to = to, .bytes = bytes, .seed = seed, .scales = how == SCOUT_FILL_SCALE};
+    job.byte = how == SCOUT_FILL_BYTE;
+    size_t k = 0;
+    while (!job.byte && k < sizeof types / sizeof types[0] && types[k].type != type) k++;
+    if (k == sizeof types / sizeof types[0] || how > SCOUT_FILL_SCALE)
+        return scout_say(why, SCOUT_NO, "type", "no way to fill memory with type %u (%u)", (unsigned)type,
+                         (unsigned)how);
+    job.element = job.byte ? 1 : (size_t)(cpu_number_bits(type) + 7) / 8;
+    if (!job.byte) job.convert = types[k].convert;
+    const cpu_info *c = cpu_info_get();
+    job.words = c->avx512 ? words_avx512 : c->avx2 ? words_avx2 : words_any;
+    job.normal = c->avx512 ? normal_avx512 : c->avx2 ? normal_avx2 : normal_any;
+    if (bytes > 0) cpu_team_run(fill_share, &job);
+    return SCOUT_OK;
+}
+
+/* --- checksum --- */
+
+typedef struct sum_job {
+    const uint8_t *data;
+    uint64_t bytes;
+    uint64_t *sums; /* one a chunk */
+    int64_t chunks;
+} sum_job;
+
+static uint64_t chunk_sum(const sum_job *j, int64_t chunk) {
+    const uint64_t at = (uint64_t)chunk * CHUNK, left = j->bytes - at;
+    return XXH3_64bits_withSeed(j->data + at, (size_t)(left < CHUNK ? left : CHUNK), (XXH64_hash_t)chunk);
+}
+
+static void sum_share(void *context, int thread, int threads) {
+    const sum_job *j = context;
+    int64_t from, to;
+    cpu_team_share(j->chunks, thread, threads, &from, &to);
+    for (int64_t chunk = from; chunk < to; chunk++) j->sums[chunk] = chunk_sum(j, chunk);
+}
+
+uint64_t cpu_fill_checksum(const void *data, uint64_t bytes) {
+    sum_job job = {.data = data, .bytes = bytes, .chunks = (int64_t)((bytes + CHUNK - 1) / CHUNK)};
+    uint64_t total = bytes;
+    job.sums = job.chunks > 1 ? malloc((size_t)job.chunks * sizeof *job.sums) : NULL;
+    if (job.sums) cpu_team_run(sum_share, &job);
+    for (int64_t chunk = 0; chunk < job.chunks; chunk++)
+        total = cpu_fill_mix(total ^ (job.sums ? job.sums[chunk] : chunk_sum(&job, chunk)));
+    free(job.sums);
+    return total;
+}

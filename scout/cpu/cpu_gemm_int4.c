@@ -1,0 +1,219 @@
+/* Products of fp16 with a weight of 4 bits, quantised in blocks along K with a scale each. The weight stays in 4 bits
+ * in memory and is widened on the way, a column at a time (K floats, which stay in a core's cache), and multiplied with
+ * rows of A that were widened before. Such weights are for few rows, where the time goes into reading them. */
+#include "scout/cpu/cpu_candidates.h"
+#include "scout/cpu/cpu_info.h"
+#include "scout/cpu/cpu_number.h"
+#include "scout/cpu/cpu_team.h"
+#include "scout/gemm.h"
+
+#include <stdlib.h>
+
+enum { LANES = 16, ROWS = 4 };
+
+#if defined(__GNUC__) && !defined(__clang__)
+#define FAST      __attribute__((optimize("O3")))
+#define FAST_BODY static inline __attribute__((always_inline, optimize("O3")))
+#else
+#define FAST
+#define FAST_BODY static inline __attribute__((always_inline))
+#endif
+#if defined(__x86_64__)
+#define WIDE_AVX2   __attribute__((target("avx2,fma")))
+#define WIDE_AVX512 __attribute__((target("avx512f,avx512dq,avx512bw,avx512vl,fma")))
+#else
+#define WIDE_AVX2
+#define WIDE_AVX512
+#endif
+
+/* Widens count / 2 bytes; multiplies `rows` rows of A with one column. */
+typedef void widen_fn(const uint8_t *from, int64_t count, float scale, float *to);
+typedef void dot_fn(const float *a, int64_t stride, int64_t k, const float *column, float *sums);
+
+typedef struct kernels {
+    widen_fn *widen;
+    dot_fn *four, *one;
+    const char *name;
+} kernels;
+
+struct scout_plan {
+    gemm_problem p;
+    kernels k;
+    int scales;           /* the tensor */
+    int64_t blocks;       /* of a column */
+    int64_t rows_at_once; /* of A, widened in the workspace */
+};
+
+FAST_BODY void widen_body(const uint8_t *from, int64_t count, float scale, float *to) {
+    for (int64_t k = 0; k < count / 2; k++) {
+        const int32_t low = ((from[k] & 15) ^ 8) - 8, high = ((from[k] >> 4) ^ 8) - 8;
+        to[2 * k] = (float)low * scale;
+        to[2 * k + 1] = (float)high * scale;
+    }
+}
+
+/* Sums in lanes, so that compilers may use vectors without changing the order of additions. */
+FAST_BODY void dot_body(int rows, const float *a, int64_t stride, int64_t count, const float *column, float *sums) {
+    float lanes[ROWS][LANES] = {{0}};
+    int64_t k = 0;
+    for (; k + LANES <= count; k += LANES)
+        for (int r = 0; r < rows; r++)
+            for (int u = 0; u < LANES; u++) lanes[r][u] += a[r * stride + k + u] * column[k + u];
+    for (int r = 0; r < rows; r++) {
+        float sum = 0;
+        for (int u = 0; u < LANES; u++) sum += lanes[r][u];
+        for (int64_t rest = k; rest < count; rest++) sum += a[r * stride + rest] * column[rest];
+        sums[r] = sum;
+    }
+}
+
+#define WIDTH(NAME, TARGET)                                                                                            \
+    FAST TARGET static void widen_##NAME(const uint8_t *from, int64_t count, float scale, float *to) {                 \
+        widen_body(from, count, scale, to);                                                                            \
+    }                                                                                                                  \
+    FAST TARGET static void four_##NAME(const float *a, int64_t stride, int64_t k, const float *column, float *sums) { \
+        dot_body(ROWS, a, stride, k, column, sums);                                                                    \
+    }                                                                                                                  \
+    FAST TARGET static void one_##NAME(const float *a, int64_t stride, int64_t k, const float *column, float *sums) {  \
+        dot_body(1, a, stride, k, column, sums);                                                                       \
+    }
+#define NO_TARGET
+WIDTH(portable, NO_TARGET)
+WIDTH(avx2, WIDE_AVX2)
+WIDTH(avx512, WIDE_AVX512)
+
+static kernels best_kernels(void) {
+    const cpu_info *c = cpu_info_get();
+    if (c->avx512) return (kernels){widen_avx512, four_avx512, one_avx512, "avx512"};
+    if (c->avx2) return (kernels){widen_avx2, four_avx2, one_avx2, "avx2"};
+    return (kernels){widen_portable, four_portable, one_portable, "portable"};
+}
+
+/* --- the work --- */
+
+typedef struct int4_job {
+    const scout_plan *plan;
+    const scout_args *args;
+    int64_t row, rows; /* the part of A that is at work */
+    float *a;          /* [rows][k] */
+    float *columns;    /* one for every thread */
+} int4_job;
+
+static void widen_rows(void *context, int thread, int threads) {
+    const int4_job *j = context;
+    const gemm_problem *p = &j->plan->p;
+    const uint16_t *a = j->args->tensors[GEMM_A];
+    int64_t from, to;
+    cpu_team_share(j->rows, thread, threads, &from, &to);
+    for (int64_t i = from; i < to; i++)
+        for (int64_t k = 0; k < p->k; k++) {
+            const int64_t row = j->row + i;
+            j->a[i * p->k + k] = cpu_number_from_fp16(a[p->trans_a ? k * p->lda + row : row * p->lda + k]);
+        }
+}
+
+static void widen_column(const int4_job *j, int64_t column, float *out) {
+    const scout_plan *plan = j->plan;
+    const gemm_problem *p = &plan->p;
+    const uint8_t *codes = (const uint8_t *)j->args->tensors[GEMM_B] + column * p->ldb / 2;
+    const uint16_t *scales = (const uint16_t *)j->args->tensors[plan->scales] + column * plan->blocks;
+    for (int64_t block = 0; block < plan->blocks; block++) {
+        const int64_t k = block * p->block_size, left = p->k - k;
+        const int64_t here = left < p->block_size ? left : p->block_size;
+        plan->k.widen(codes + k / 2, here, cpu_number_from_fp16(scales[block]), out + k);
+    }
+}
+
+static void multiply_columns(void *context, int thread, int threads) {
+    const int4_job *j = context;
+    const gemm_problem *p = &j->plan->p;
+    float *column = j->columns + thread * p->k, sums[ROWS];
+    uint16_t *c = (uint16_t *)j->args->tensors[GEMM_C] + j->row * p->ldc;
+    int64_t from, to;
+    cpu_team_share(p->n, thread, threads, &from, &to);
+    for (int64_t n = from; n < to; n++) {
+        widen_column(j, n, column);
+        for (int64_t i = 0, together; i < j->rows; i += together) {
+            together = j->rows - i >= ROWS ? ROWS : 1;
+            (together == ROWS ? j->plan->k.four : j->plan->k.one)(j->a + i * p->k, p->k, p->k, column, sums);
+            for (int r = 0; r < together; r++) c[(i + r) * p->ldc + n] = cpu_number_to_fp16(sums[r]);
+        }
+    }
+}
+
+/* --- the candidate --- */
+
+static int64_t rows_that_fit(const gemm_problem *p, uint64_t limit) {
+    const int64_t fit = (int64_t)(limit / sizeof(float)) / p->k - cpu_team_size();
+    return fit < p->m ? fit : p->m;
+}
+
+static scout_answer supports(const scout_op *op, scout_device *device, scout_why *why) {
+    const gemm_problem p = gemm_problem_of(op);
+    (void)device;
+    if (p.type_a != SCOUT_FP16 || p.type_b != SCOUT_INT4 || p.type_c != SCOUT_FP16)
+        return scout_say(why, SCOUT_NO, "type", "multiplies fp16 with int4 into fp16");
+    if (p.bias || p.activation) return scout_say(why, SCOUT_NO, "epilogue", "has no bias and no activation");
+    if (!p.trans_b) return scout_say(why, SCOUT_NO, "layout", "reads weights that are stored column by column (nt)");
+    if (p.batch != 1) return scout_say(why, SCOUT_NO, "shape", "multiplies one matrix at a time");
+    if (p.block_size < 2 || p.block_size % 2 != 0 || p.ldb % 2 != 0 || p.k % 2 != 0 || gemm_tensor(op, "scales") < 0)
+        return scout_say(why, SCOUT_NO, "feature", "reads blocks of an even number of weights, with a scale each");
+    if (rows_that_fit(&p, op->workspace_limit) < 1)
+        return scout_say(why, SCOUT_NO, "memory", "a row of %lld numbers and one for each thread exceed the workspace",
+                         (long long)p.k);
+    return SCOUT_OK;
+}
+
+static scout_answer prepare(const scout_op *op, scout_device *device, const int64_t *values, scout_plan **out,
+                            scout_plan_needs *needs, scout_why *why) {
+    scout_plan *plan = calloc(1, sizeof *plan);
+    (void)device, (void)values;
+    *out = plan;
+    if (!plan) return scout_say(why, SCOUT_NO_MEMORY, "memory", "no memory for a plan");
+    plan->p = gemm_problem_of(op);
+    plan->k = best_kernels();
+    plan->scales = gemm_tensor(op, "scales");
+    plan->blocks = plan->p.block_size > 0 ? (plan->p.k + plan->p.block_size - 1) / plan->p.block_size : 0;
+    plan->rows_at_once = rows_that_fit(&plan->p, op->workspace_limit);
+    needs->workspace_bytes = (uint64_t)((plan->rows_at_once + cpu_team_size()) * plan->p.k) * sizeof(float);
+    return SCOUT_OK;
+}
+
+static scout_answer launch(scout_plan *plan, const scout_args *args, scout_why *why) {
+    const gemm_problem *p = &plan->p;
+    int4_job job = {.plan = plan, .args = args, .a = args->workspace};
+    (void)why;
+    job.columns = job.a + plan->rows_at_once * p->k;
+    for (; job.row < p->m; job.row += job.rows) {
+        job.rows = p->m - job.row < plan->rows_at_once ? p->m - job.row : plan->rows_at_once;
+        cpu_team_run(widen_rows, &job);
+        cpu_team_run(multiply_columns, &job);
+    }
+    return SCOUT_OK;
+}
+
+static int describe(const scout_plan *plan, char *json, size_t room) {
+    return snprintf(json, room,
+                    "{\"kernel\": \"int4\", \"vectors\": \"%s\", \"rows_at_once\": %lld, \"threads\": \"%s\"}",
+                    plan->k.name, (long long)plan->rows_at_once, cpu_team_about());
+}
+
+static void destroy(scout_plan *plan) { free(plan); }
+
+static const char *const precisions[] = {"int4", NULL};
+
+const scout_candidate cpu_gemm_int4 = {
+    .size = sizeof(scout_candidate),
+    .kind = SCOUT_GEMM,
+    .flags = SCOUT_OWN,
+    .priority = 50,
+    .name = "cpu_int4",
+    .about = "own product of fp16 with int4 weights in blocks, widened on the way",
+    .approach = "CUSTOM_KERNEL",
+    .precisions = precisions,
+    .supports = supports,
+    .prepare = prepare,
+    .launch = launch,
+    .describe = describe,
+    .destroy = destroy,
+};

@@ -1,0 +1,298 @@
+/* Products by oneDNN's matmul: the baseline of this device. Layouts are strides of its memory descriptors, a matrix
+ * that the batch shares is a dimension of 1, a bias is matmul's own. Variants: the weight as it lies, or packed once
+ * into the format that the library likes best. */
+#include "scout/cpu/cpu_candidates.h"
+#include "scout/cpu/cpu_info.h"
+#include "scout/cpu/cpu_onednn.h"
+#include "scout/cpu/cpu_team.h"
+#include "scout/gemm.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+enum { SRC, WEIGHTS, DST, BIAS, SCRATCH, PARTS };
+
+struct scout_plan {
+    const cpu_onednn *lib;
+    dnnl_primitive_desc_t pd, pack_pd;
+    dnnl_primitive_t primitive, pack;
+    cpu_onednn_md md[PARTS], plain; /* plain: the weight before packing */
+    dnnl_memory_t memory[PARTS];
+    dnnl_exec_arg_t args[PARTS];
+    int arg_count, bias; /* bias: its tensor; -1: none */
+    bool packed, scratch_is_ours;
+};
+
+static const int arg_of[PARTS] = {DNNL_ARG_SRC, DNNL_ARG_WEIGHTS, DNNL_ARG_DST, DNNL_ARG_BIAS, DNNL_ARG_SCRATCHPAD};
+
+static dnnl_data_type_t type_of(uint32_t type) {
+    static const struct {
+        uint32_t ours;
+        dnnl_data_type_t theirs;
+    } rows[] = {{SCOUT_FP32, dnnl_f32}, {SCOUT_BF16, dnnl_bf16}, {SCOUT_FP16, dnnl_f16},
+                {SCOUT_INT8, dnnl_s8},  {SCOUT_INT32, dnnl_s32}, {SCOUT_UINT8, dnnl_u8}};
+    for (size_t k = 0; k < sizeof rows / sizeof rows[0]; k++)
+        if (rows[k].ours == type) return rows[k].theirs;
+    return dnnl_data_type_undef;
+}
+
+/* --- descriptors --- */
+
+typedef struct matrix { /* [batch, rows, cols] as matmul sees it; a batch of 1 in all of them is left out */
+    int64_t dims[3], strides[3];
+} matrix;
+
+static matrix operand(int64_t batch, int64_t step, int64_t rows, int64_t cols, int transposed, int64_t ld) {
+    matrix m = {{step ? batch : 1, rows, cols}, {step ? step : rows * cols, ld, 1}};
+    if (transposed) m.strides[1] = 1, m.strides[2] = ld;
+    return m;
+}
+
+static bool strided(cpu_onednn_md *md, const matrix *m, bool batched, uint32_t type) {
+    return cpu_onednn_md_strided(md, batched ? 3 : 2, m->dims + !batched, type_of(type), m->strides + !batched);
+}
+
+static bool describe_bias(const scout_op *op, const gemm_problem *p, scout_plan *plan) {
+    plan->bias = gemm_tensor(op, "bias");
+    if (plan->bias < 0) return false;
+    const scout_tensor *t = &op->tensors[plan->bias];
+    const bool rows = strcmp(p->bias, "m") == 0 || strcmp(p->bias, "full") == 0;
+    const bool cols = strcmp(p->bias, "n") == 0 || strcmp(p->bias, "full") == 0;
+    const int64_t height = rows ? p->m : 1, width = cols ? p->n : 1;
+    const bool full = rows && cols;
+    const matrix m = operand(p->batch, full && t->rank == 3 ? t->strides[0] : 0, height, width, 0, width);
+    return type_of(t->type) != dnnl_data_type_undef && strided(&plan->md[BIAS], &m, p->batch > 1, t->type);
+}
+
+static bool describe_all(const scout_op *op, const gemm_problem *p, scout_plan *plan) {
+    const bool batched = p->batch > 1;
+    const matrix a = operand(p->batch, p->stride_a, p->m, p->k, p->trans_a, p->lda);
+    const matrix b = operand(p->batch, p->stride_b, p->k, p->n, p->trans_b, p->ldb);
+    const matrix c = operand(p->batch, p->stride_c, p->m, p->n, 0, p->ldc);
+    plan->bias = -1;
+    bool good = strided(&plan->md[SRC], &a, batched, p->type_a) && strided(&plan->plain, &b, batched, p->type_b) &&
+                strided(&plan->md[DST], &c, batched, p->type_c);
+    if (plan->packed)
+        good = good && cpu_onednn_md_any(&plan->md[WEIGHTS], batched ? 3 : 2, b.dims + !batched, type_of(p->type_b));
+    else
+        good = good && strided(&plan->md[WEIGHTS], &b, batched, p->type_b);
+    return good && (!p->bias || describe_bias(op, p, plan));
+}
+
+/* The harness owns the scratch memory, unless it would be more than a plan may ask for. */
+static dnnl_status_t describe_product(scout_plan *plan, uint64_t limit) {
+    const cpu_onednn *l = plan->lib;
+    dnnl_status_t status = dnnl_success;
+    for (int ours = 1; ours >= 0; ours--) {
+        dnnl_primitive_attr_t attr = NULL;
+        status = l->dnnl_primitive_attr_create(&attr);
+        if (status == dnnl_success && ours)
+            status = l->dnnl_primitive_attr_set_scratchpad_mode(attr, dnnl_scratchpad_mode_user);
+        if (status == dnnl_success)
+            status =
+                cpu_onednn_matmul(&plan->pd, &plan->md[SRC], &plan->md[WEIGHTS], &plan->md[BIAS], &plan->md[DST], attr);
+        if (attr) l->dnnl_primitive_attr_destroy(attr);
+        if (status != dnnl_success) return status;
+        plan->scratch_is_ours = ours != 0;
+        if (!ours) return status;
+        if (!cpu_onednn_md_of(&plan->md[SCRATCH], plan->pd, dnnl_query_scratchpad_md)) return dnnl_runtime_error;
+        if (cpu_onednn_md_bytes(&plan->md[SCRATCH]) <= limit) return status;
+        l->dnnl_primitive_desc_destroy(plan->pd);
+        plan->pd = NULL;
+        cpu_onednn_md_free(&plan->md[SCRATCH]);
+    }
+    return status;
+}
+
+/* --- the candidate --- */
+
+static void destroy(scout_plan *plan) {
+    if (!plan) return;
+    const cpu_onednn *l = plan->lib;
+    for (int k = 0; k < PARTS; k++) {
+        if (plan->memory[k]) l->dnnl_memory_destroy(plan->memory[k]);
+        cpu_onednn_md_free(&plan->md[k]);
+    }
+    cpu_onednn_md_free(&plan->plain);
+    if (plan->primitive) l->dnnl_primitive_destroy(plan->primitive);
+    if (plan->pack) l->dnnl_primitive_destroy(plan->pack);
+    if (plan->pd) l->dnnl_primitive_desc_destroy(plan->pd);
+    if (plan->pack_pd) l->dnnl_primitive_desc_destroy(plan->pack_pd);
+    free(plan);
+}
+
+static scout_answer refuse(const cpu_onednn *l, const gemm_problem *p, dnnl_status_t status, scout_why *why) {
+    if (status == dnnl_out_of_memory)
+        return scout_say(why, SCOUT_NO_MEMORY, "memory", "oneDNN has no memory for this product");
+    if (status != dnnl_unimplemented)
+        return scout_say(why, SCOUT_FAILED, "error", "oneDNN %s refuses this product with status %d", l->version,
+                         (int)status);
+    if (p->bias) return scout_say(why, SCOUT_NO, "epilogue", "oneDNN %s has no matmul with this bias here", l->version);
+    return scout_say(why, SCOUT_NO, "type", "oneDNN %s has no matmul for these types on this processor", l->version);
+}
+
+static scout_answer describe_plan(const scout_op *op, bool packed, scout_plan **out, scout_why *why) {
+    const gemm_problem p = gemm_problem_of(op);
+    const cpu_onednn *l = cpu_onednn_get(why);
+    *out = NULL;
+    if (!l) return SCOUT_NO;
+    scout_plan *plan = calloc(1, sizeof *plan);
+    if (!plan) return scout_say(why, SCOUT_NO_MEMORY, "memory", "no memory for a plan");
+    plan->lib = l;
+    plan->packed = packed;
+    dnnl_status_t status = dnnl_invalid_arguments;
+    if (describe_all(op, &p, plan)) status = describe_product(plan, op->workspace_limit);
+    if (status != dnnl_success) {
+        destroy(plan);
+        return refuse(l, &p, status, why);
+    }
+    *out = plan;
+    return SCOUT_OK;
+}
+
+static scout_answer supports(const scout_op *op, scout_device *device, scout_why *why) {
+    const gemm_problem p = gemm_problem_of(op);
+    scout_plan *plan = NULL;
+    (void)device;
+    if (!cpu_onednn_get(why)) return SCOUT_NO;
+    if (p.activation) return scout_say(why, SCOUT_NO, "epilogue", "activation \"%.30s\" is not covered", p.activation);
+    if (p.block_size > 0)
+        return scout_say(why, SCOUT_NO, "feature", "weights quantised in blocks are not covered by this candidate");
+    if (type_of(p.type_a) == dnnl_data_type_undef || type_of(p.type_b) == dnnl_data_type_undef ||
+        type_of(p.type_c) == dnnl_data_type_undef)
+        return scout_say(why, SCOUT_NO, "type", "oneDNN's matmul does not know these types");
+    const cpu_info *c = cpu_info_get();
+    if (p.type_a == SCOUT_INT8 && !c->avx_vnni && !c->avx512_vnni && !c->amx_int8)
+        return scout_say(why, SCOUT_NO, "hardware",
+                         "without dot products of bytes (VNNI) int8 sums would saturate here");
+    const scout_answer answer = describe_plan(op, false, &plan, why); /* asks the library; compiles nothing yet */
+    destroy(plan);
+    return answer;
+}
+
+static bool packable(const gemm_problem *p) { return p->weight == GEMM_B && (p->batch == 1 || p->stride_b == 0); }
+
+static scout_answer domain(const scout_op *op, scout_device *device, int exhaustive, scout_domain *out,
+                           scout_why *why) {
+    static const char *const labels[] = {"as_is", "packed"};
+    const gemm_problem p = gemm_problem_of(op);
+    (void)device, (void)exhaustive, (void)why;
+    out->count = packable(&p) ? 1 : 0;
+    if (out->count == 0) return SCOUT_OK;
+    scout_parameter *weight = &out->parameters[0];
+    snprintf(weight->name, sizeof weight->name, "weight");
+    weight->count = 2;
+    weight->values[0] = 0, weight->values[1] = 1;
+    weight->labels = labels;
+    return SCOUT_OK;
+}
+
+static bool add_arg(scout_plan *plan, int part) {
+    if (!plan->md[part].there) return true;
+    if (!cpu_onednn_memory(&plan->memory[part], &plan->md[part], DNNL_MEMORY_NONE)) return false;
+    plan->args[plan->arg_count++] = (dnnl_exec_arg_t){arg_of[part], plan->memory[part]};
+    return true;
+}
+
+static dnnl_status_t compile(scout_plan *plan) {
+    const cpu_onednn *l = plan->lib;
+    dnnl_status_t status = l->dnnl_primitive_create(&plan->primitive, plan->pd);
+    if (status == dnnl_success && plan->packed) {
+        cpu_onednn_md_free(&plan->md[WEIGHTS]);
+        if (!cpu_onednn_md_of(&plan->md[WEIGHTS], plan->pd, dnnl_query_weights_md)) return dnnl_runtime_error;
+        status = cpu_onednn_reorder(&plan->pack_pd, &plan->plain, &plan->md[WEIGHTS]);
+        if (status == dnnl_success) status = l->dnnl_primitive_create(&plan->pack, plan->pack_pd);
+    }
+    for (int part = 0; part < PARTS && status == dnnl_success; part++)
+        if (!add_arg(plan, part)) status = dnnl_out_of_memory;
+    return status;
+}
+
+static scout_answer prepare(const scout_op *op, scout_device *device, const int64_t *values, scout_plan **out,
+                            scout_plan_needs *needs, scout_why *why) {
+    const gemm_problem p = gemm_problem_of(op);
+    scout_plan *plan = NULL;
+    (void)device;
+    *out = NULL;
+    scout_answer answer = describe_plan(op, packable(&p) && values && values[0] == 1, &plan, why);
+    if (answer != SCOUT_OK || !plan) return answer;
+    const dnnl_status_t status = compile(plan);
+    if (status != dnnl_success)
+        answer = refuse(plan->lib, &p, status, why);
+    else if (plan->packed && cpu_onednn_md_same(&plan->md[WEIGHTS], &plan->plain))
+        answer = scout_say(why, SCOUT_NO, "feature", "oneDNN would keep the weight as it is: nothing to pack");
+    if (answer != SCOUT_OK) {
+        destroy(plan);
+        return answer;
+    }
+    needs->packs = plan->packed ? GEMM_B + 1 : 0;
+    needs->pack_bytes = plan->packed ? cpu_onednn_md_bytes(&plan->md[WEIGHTS]) : 0;
+    needs->workspace_bytes = cpu_onednn_md_bytes(&plan->md[SCRATCH]);
+    *out = plan;
+    return SCOUT_OK;
+}
+
+static scout_answer pack(scout_plan *plan, const void *weight, void *packed, void *stream, scout_why *why) {
+    const cpu_onednn *l = plan->lib;
+    dnnl_memory_t from = NULL, to = NULL;
+    dnnl_status_t status = dnnl_out_of_memory;
+    (void)stream;
+    /* the library takes no pointer to const; a reorder only reads its source */
+    if (cpu_onednn_memory(&from, &plan->plain, (void *)(uintptr_t)weight) &&
+        cpu_onednn_memory(&to, &plan->md[WEIGHTS], packed)) {
+        const dnnl_exec_arg_t args[] = {{DNNL_ARG_FROM, from}, {DNNL_ARG_TO, to}};
+        status = l->dnnl_primitive_execute(plan->pack, l->stream, 2, args);
+        if (status == dnnl_success) status = l->dnnl_stream_wait(l->stream);
+    }
+    if (from) l->dnnl_memory_destroy(from);
+    if (to) l->dnnl_memory_destroy(to);
+    if (status == dnnl_success) return SCOUT_OK;
+    return scout_say(why, SCOUT_FAILED, "error", "oneDNN could not pack the weight: status %d", (int)status);
+}
+
+static scout_answer launch(scout_plan *plan, const scout_args *args, scout_why *why) {
+    const cpu_onednn *l = plan->lib;
+    void *const parts[PARTS] = {args->tensors[GEMM_A], args->tensors[GEMM_B], args->tensors[GEMM_C],
+                                plan->bias >= 0 ? args->tensors[plan->bias] : NULL, args->workspace};
+    dnnl_status_t status = dnnl_success;
+    for (int part = 0; part < PARTS && status == dnnl_success; part++)
+        if (plan->memory[part]) status = l->dnnl_memory_set_data_handle(plan->memory[part], parts[part]);
+    if (status == dnnl_success)
+        status = l->dnnl_primitive_execute(plan->primitive, l->stream, plan->arg_count, plan->args);
+    if (status == dnnl_success) status = l->dnnl_stream_wait(l->stream);
+    if (status == dnnl_success) return SCOUT_OK;
+    return scout_say(why, SCOUT_FAILED, "error", "oneDNN's matmul failed with status %d", (int)status);
+}
+
+static int describe(const scout_plan *plan, char *json, size_t room) {
+    const char *implementation = NULL;
+    if (plan->lib->dnnl_primitive_desc_query(plan->pd, dnnl_query_impl_info_str, 0, (void *)&implementation) !=
+        dnnl_success)
+        implementation = NULL;
+    return snprintf(json, room,
+                    "{\"library\": \"onednn\", \"version\": \"%s\", \"implementation\": \"%s\", \"weight\": \"%s\", "
+                    "\"threads\": \"%s\"}",
+                    plan->lib->version, implementation ? implementation : "", plan->packed ? "packed" : "as_is",
+                    cpu_team_about());
+}
+
+static const char *const precisions[] = {"fp32", "bf16", "int8", "fp16", NULL};
+
+const scout_candidate cpu_gemm_onednn = {
+    .size = sizeof(scout_candidate),
+    .kind = SCOUT_GEMM,
+    .flags = SCOUT_BASELINE,
+    .priority = 100,
+    .name = "onednn",
+    .about = "oneDNN's matmul, the weight as it lies or packed once",
+    .library = "onednn",
+    .approach = "LIBRARY_TUNE",
+    .precisions = precisions,
+    .supports = supports,
+    .domain = domain,
+    .prepare = prepare,
+    .pack = pack,
+    .launch = launch,
+    .describe = describe,
+    .destroy = destroy,
+};

@@ -1,0 +1,80 @@
+/* oneDNN, opened at run time, in the two major versions that distributions carry (2: Debian 12, 3: Ubuntu 24.04). What
+ * differs between them (memory descriptors, creation of matmul) stays behind the functions below; everything else is
+ * called through the table, whose types are those of dnnl.h. */
+#ifndef SCOUT_CPU_CPU_ONEDNN_H
+#define SCOUT_CPU_CPU_ONEDNN_H
+
+#include "scout/plugin.h"
+
+#include <oneapi/dnnl/dnnl.h>
+#include <stdbool.h>
+
+#define CPU_ONEDNN_BOTH(X)                                                                                             \
+    X(dnnl_version)                                                                                                    \
+    X(dnnl_engine_create)                                                                                              \
+    X(dnnl_stream_create)                                                                                              \
+    X(dnnl_stream_wait)                                                                                                \
+    X(dnnl_memory_desc_get_size)                                                                                       \
+    X(dnnl_memory_desc_equal)                                                                                          \
+    X(dnnl_memory_create)                                                                                              \
+    X(dnnl_memory_destroy)                                                                                             \
+    X(dnnl_memory_set_data_handle)                                                                                     \
+    X(dnnl_primitive_attr_create)                                                                                      \
+    X(dnnl_primitive_attr_destroy)                                                                                     \
+    X(dnnl_primitive_attr_set_scratchpad_mode)                                                                         \
+    X(dnnl_primitive_desc_destroy)                                                                                     \
+    X(dnnl_primitive_desc_query)                                                                                       \
+    X(dnnl_primitive_desc_query_md)                                                                                    \
+    X(dnnl_reorder_primitive_desc_create)                                                                              \
+    X(dnnl_primitive_create)                                                                                           \
+    X(dnnl_primitive_execute)                                                                                          \
+    X(dnnl_primitive_destroy)
+#if DNNL_VERSION_MAJOR >= 3
+#define CPU_ONEDNN_ONE(X)                                                                                              \
+    X(dnnl_memory_desc_create_with_strides)                                                                            \
+    X(dnnl_memory_desc_create_with_tag)                                                                                \
+    X(dnnl_memory_desc_clone)                                                                                          \
+    X(dnnl_memory_desc_destroy)                                                                                        \
+    X(dnnl_matmul_primitive_desc_create)
+#else
+#define CPU_ONEDNN_ONE(X)                                                                                              \
+    X(dnnl_memory_desc_init_by_strides)                                                                                \
+    X(dnnl_memory_desc_init_by_tag)                                                                                    \
+    X(dnnl_matmul_desc_init)                                                                                           \
+    X(dnnl_primitive_desc_create)
+#endif
+#define CPU_ONEDNN_ALL(X) CPU_ONEDNN_BOTH(X) CPU_ONEDNN_ONE(X)
+
+typedef struct cpu_onednn {
+#define CPU_ONEDNN_MEMBER(name) __typeof__(&(name)) name;
+    CPU_ONEDNN_ALL(CPU_ONEDNN_MEMBER)
+#undef CPU_ONEDNN_MEMBER
+    dnnl_engine_t engine;
+    dnnl_stream_t stream;
+    char version[48];
+    char path[256];
+} cpu_onednn;
+
+const cpu_onednn *cpu_onednn_get(scout_why *why); /* borrowed, for the life of the process; NULL: why says */
+
+/* A memory descriptor that owns what it holds: cpu_onednn_md_free, also of a zeroed one. */
+typedef struct cpu_onednn_md {
+    dnnl_memory_desc_t md;
+    bool there;
+} cpu_onednn_md;
+
+bool cpu_onednn_md_strided(cpu_onednn_md *m, int rank, const int64_t *dims, dnnl_data_type_t type,
+                           const int64_t *strides);
+bool cpu_onednn_md_any(cpu_onednn_md *m, int rank, const int64_t *dims, dnnl_data_type_t type);
+bool cpu_onednn_md_of(cpu_onednn_md *m, const_dnnl_primitive_desc_t pd, dnnl_query_t what); /* a copy */
+void cpu_onednn_md_free(cpu_onednn_md *m);
+size_t cpu_onednn_md_bytes(const cpu_onednn_md *m);
+bool cpu_onednn_md_same(const cpu_onednn_md *a, const cpu_onednn_md *b);
+bool cpu_onednn_memory(dnnl_memory_t *memory, const cpu_onednn_md *m, void *data);
+
+/* bias: NULL or not `there`: none. */
+dnnl_status_t cpu_onednn_matmul(dnnl_primitive_desc_t *pd, const cpu_onednn_md *src, const cpu_onednn_md *weights,
+                                const cpu_onednn_md *bias, const cpu_onednn_md *dst, const_dnnl_primitive_attr_t attr);
+dnnl_status_t cpu_onednn_reorder(dnnl_primitive_desc_t *pd, const cpu_onednn_md *from, const cpu_onednn_md *to);
+
+#endif

@@ -1,0 +1,67 @@
+/* A matrix product as every candidate needs it: C[M,N] = A[M,K] * B[K,N], row-major, once per batch. Read from the
+ * tensors and fields of a scout_op; header-only, so that candidates of all devices and foreign plugins share it. */
+#ifndef SCOUT_GEMM_H
+#define SCOUT_GEMM_H
+
+#include "scout/plugin.h"
+
+#include <string.h>
+
+/* Places in op->tensors. Bias and scales follow where the operation has them: gemm_tensor finds them by name. */
+enum { GEMM_A = 0, GEMM_B = 1, GEMM_C = 2 };
+
+typedef struct gemm_problem {
+    int64_t m, n, k, batch;
+    int64_t stride_a, stride_b, stride_c; /* elements between products; 0: the same */
+    int trans_a, trans_b;                 /* 0: as [M,K] and [K,N]; 1: stored as [K,M] and [N,K] */
+    int64_t lda, ldb, ldc;                /* elements between rows as stored */
+    uint32_t type_a, type_b, type_c, accumulate;
+    int tf32;
+    const char *bias;       /* NULL, "n", "m", "scalar", "full" */
+    const char *activation; /* NULL, "relu", "gelu", … */
+    double alpha, beta;
+    int64_t block_size; /* of a weight quantised in blocks along K; 0: none */
+    int weight;         /* GEMM_A or GEMM_B: the constant side; -1: none */
+} gemm_problem;
+
+static inline const scout_field *gemm_field(const scout_op *op, const char *name) {
+    for (uint32_t k = 0; k < op->field_count; k++)
+        if (strcmp(op->fields[k].name, name) == 0) return &op->fields[k];
+    return NULL;
+}
+
+static inline int64_t gemm_number(const scout_op *op, const char *name, int64_t otherwise) {
+    const scout_field *f = gemm_field(op, name);
+    return f && !f->text ? f->number : otherwise;
+}
+
+/* Index of the tensor of that name, or -1. */
+static inline int gemm_tensor(const scout_op *op, const char *name) {
+    for (uint32_t k = 0; k < op->tensor_count; k++)
+        if (strcmp(op->tensors[k].name, name) == 0) return (int)k;
+    return -1;
+}
+
+static inline gemm_problem gemm_problem_of(const scout_op *op) {
+    const char *layout = op->layout ? op->layout : "nn";
+    const scout_tensor *a = &op->tensors[GEMM_A], *b = &op->tensors[GEMM_B], *c = &op->tensors[GEMM_C];
+    const scout_field *bias = gemm_field(op, "bias"), *activation = gemm_field(op, "activation");
+    gemm_problem p;
+    memset(&p, 0, sizeof p);
+    p.m = op->shape[0], p.n = op->shape[1], p.k = op->shape[2];
+    p.batch = gemm_number(op, "batch", 1);
+    p.trans_a = layout[0] == 't', p.trans_b = layout[1] == 't';
+    /* all three are rank 3: [batch, rows, cols] as stored; stride 0 in front: one matrix for the whole batch */
+    p.stride_a = a->strides[0], p.stride_b = b->strides[0], p.stride_c = c->strides[0];
+    p.lda = a->strides[1], p.ldb = b->strides[1], p.ldc = c->strides[1];
+    p.type_a = a->type, p.type_b = b->type, p.type_c = c->type, p.accumulate = op->accumulate;
+    p.tf32 = (int)op->tf32;
+    p.bias = bias ? bias->text : NULL;
+    p.activation = activation ? activation->text : NULL;
+    p.alpha = 1, p.beta = 1;
+    p.block_size = gemm_number(op, "block_size", 0);
+    p.weight = a->role == SCOUT_WEIGHT ? GEMM_A : b->role == SCOUT_WEIGHT ? GEMM_B : -1;
+    return p;
+}
+
+#endif

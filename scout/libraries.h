@@ -1,0 +1,22 @@
+/* Shared libraries opened at run time, in one documented order, and what was opened. The order: each folder of
+ * --library-path, each of $CEILING_SCOUT_LIBRARY_PATH, the program's own folder, ../lib/ceiling-scout beside it, then
+ * the system's loader ($LD_LIBRARY_PATH, ld.so.cache, default folders), then $CUDA_HOME/lib64 and the customary folders
+ * of the CUDA toolkit.
+ */
+#ifndef SCOUT_LIBRARIES_H
+#define SCOUT_LIBRARIES_H
+
+#include "scout/plugin.h"
+
+#include <stdbool.h>
+
+/* Colon-separated, copied; before any libraries_open. NULL: none. */
+void libraries_set_path(const char *folders);
+
+/* The handle of the first of `names` (ends with NULL) that opens, or NULL: why says where it was looked for. The same
+ * name again gives the same handle. `path` gets the file that was really opened. `global`: its symbols serve what is
+ * opened later (a library that another object names as needed must be opened so first). Handles are never closed. */
+void *libraries_open(const char *const *names, bool global, char *path, size_t room, scout_why *why);
+void *libraries_symbol(void *handle, const char *name, scout_why *why); /* NULL where it has none */
+
+#endif

@@ -1,0 +1,315 @@
+/* The one ABI between the harness and everything that computes: devices, libraries' candidates, own kernels, and
+ * anybody else's. Plain C, no other header of the project, so that a kernel can be built against this file alone.
+ *
+ * Three levels: a device owns handles and knows its identity; a candidate is an immutable descriptor of one way to
+ * compute a kind of operation; a plan is a candidate prepared for one operation and one variant.
+ *
+ * A shared object exports `scout_plugin_entry`. Every struct that crosses the border begins with its own size, as the
+ * one who filled it knew it: the reader looks at no member beyond that (SCOUT_HAS), and new members go to the end. */
+#ifndef SCOUT_PLUGIN_H
+#define SCOUT_PLUGIN_H
+
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+
+#define SCOUT_ABI            1u
+#define SCOUT_HAS(p, member) ((p)->size >= offsetof(__typeof__(*(p)), member) + sizeof((p)->member))
+
+typedef enum scout_answer {
+    SCOUT_OK = 0,
+    SCOUT_NO,        /* not here, not for this operation: UNSUPPORTED */
+    SCOUT_NO_MEMORY, /* the device or the host has none left */
+    SCOUT_FAILED,    /* this plan failed; the device is fine */
+    SCOUT_LOST       /* the device can no longer be used from this process (poisoned context, device gone) */
+} scout_answer;
+
+/* Why an answer is not SCOUT_OK: a code of the closed list in scout/reason.h ("type", "shape", "layout", "library",
+ * "memory", "error", …) and a sentence for a person. */
+typedef struct scout_why {
+    char code[24];
+    char text[232];
+} scout_why;
+
+__attribute__((format(printf, 4, 5))) static inline scout_answer scout_say(scout_why *why, scout_answer answer,
+                                                                           const char *code, const char *format, ...) {
+    va_list args;
+    if (!why) return answer;
+    snprintf(why->code, sizeof why->code, "%s", code);
+    va_start(args, format);
+    vsnprintf(why->text, sizeof why->text, format, args);
+    va_end(args);
+    return answer;
+}
+
+/* Numbered as in ONNX; common/dtype.h has the rest. */
+enum {
+    SCOUT_NONE = 0,
+    SCOUT_FP32 = 1,
+    SCOUT_UINT8 = 2,
+    SCOUT_INT8 = 3,
+    SCOUT_INT32 = 6,
+    SCOUT_FP16 = 10,
+    SCOUT_FP64 = 11,
+    SCOUT_BF16 = 16,
+    SCOUT_FP8E4M3 = 17,
+    SCOUT_FP8E5M2 = 19,
+    SCOUT_UINT4 = 21,
+    SCOUT_INT4 = 22
+};
+
+/* Kinds of operations, numbered as op_kind in common/oprec.h. */
+enum { SCOUT_GEMM = 1, SCOUT_CONV, SCOUT_ATTENTION, SCOUT_NORM, SCOUT_SOFTMAX, SCOUT_ELEMENTWISE };
+
+enum { SCOUT_MAX_RANK = 8, SCOUT_MAX_TENSORS = 12, SCOUT_MAX_PARAMETERS = 8 };
+
+typedef enum scout_role {
+    SCOUT_INPUT,  /* an activation: produced just before, as warm as its producer leaves it */
+    SCOUT_WEIGHT, /* a constant that a plan may pack */
+    SCOUT_SIDE,   /* a small constant: bias, scales */
+    SCOUT_OUTPUT
+} scout_role;
+
+typedef struct scout_tensor {
+    uint32_t size;
+    uint32_t role;
+    uint32_t type;
+    uint32_t rank;
+    int64_t dims[SCOUT_MAX_RANK];
+    int64_t strides[SCOUT_MAX_RANK]; /* in elements; 0: the same for all of that dimension */
+    uint64_t bytes;                  /* of storage */
+    char name[16];                   /* "a", "b", "c", "bias", "scales"; docs/method.md lists them by kind */
+} scout_tensor;
+
+typedef struct scout_field {
+    const char *name;
+    int64_t number; /* where text is NULL */
+    const char *text;
+} scout_field;
+
+/* An operation as candidates see it. Everything is borrowed for the life of the plans made from it. */
+typedef struct scout_op {
+    uint32_t size;
+    uint32_t kind;
+    const char *key;                  /* canonical text: two operations are the same where these are */
+    const char *what, *layout, *mask; /* NULL where the kind has none */
+    uint32_t rank;
+    int64_t shape[SCOUT_MAX_RANK];
+    uint32_t input, weight, accumulate, output; /* types; weight as stored */
+    uint32_t tf32;                              /* fp32 products may be rounded to tf32 */
+    uint64_t workspace_limit;                   /* bytes a plan may ask for */
+    uint32_t field_count, tensor_count;
+    const scout_field
+        *fields; /* the other dimensions by name: batch, batch_stride_a, bias, activation, block_size, … */
+    const scout_tensor *tensors;
+    double flops;                     /* really required */
+    double bytes_read, bytes_written; /* compulsory */
+} scout_op;
+
+typedef struct scout_device scout_device;     /* a device's own */
+typedef struct scout_plan scout_plan;         /* a candidate's own */
+typedef struct scout_sequence scout_sequence; /* a device's own: recorded launches */
+typedef struct scout_check scout_check;       /* a reference's own: what a right output looks like */
+
+/* --- candidates --- */
+
+/* One named parameter of a candidate's domain. The first value is the default. */
+typedef struct scout_parameter {
+    char name[24];
+    uint32_t count;
+    int64_t values[512];
+    const char *const *labels; /* `count` texts instead of numbers, or NULL */
+} scout_parameter;
+
+typedef struct scout_domain {
+    uint32_t count; /* 0: the candidate has one variant */
+    scout_parameter parameters[SCOUT_MAX_PARAMETERS];
+} scout_domain;
+
+typedef struct scout_plan_needs {
+    uint32_t size;
+    uint32_t packs;      /* index of the tensor that pack() replaces, plus 1; 0: none */
+    uint64_t pack_bytes; /* of its replacement */
+    uint64_t workspace_bytes;
+} scout_plan_needs;
+
+/* What a launch gets: `tensors[k]` belongs to op->tensors[k] (the packed one where the plan packs it). */
+typedef struct scout_args {
+    uint32_t size;
+    void *const *tensors;
+    void *workspace;
+    void *stream; /* CUDA: a cudaStream_t; CPU: NULL */
+} scout_args;
+
+enum {
+    SCOUT_BASELINE = 1, /* its first variant is what a library's user gets without asking */
+    SCOUT_OWN = 2,      /* a kernel of the project or of a plugin, not of a library */
+    SCOUT_LAST = 4      /* runs only while the best so far is below the early-exit fraction of the ceiling */
+};
+
+typedef struct scout_candidate {
+    uint32_t size;
+    uint32_t kind;
+    uint32_t flags;
+    int32_t priority;              /* high ones run first */
+    const char *name;              /* "cublaslt", "gemm_stream"; unique within a device's list */
+    const char *about;             /* one line for --list-candidates */
+    const char *library;           /* whose version is this candidate's version; NULL: own code */
+    const char *approach;          /* what a verdict calls its victory: LIBRARY_TUNE, CUSTOM_KERNEL, SPARSE_24, … */
+    const char *const *precisions; /* for --list-candidates, ends with NULL */
+    /* Cheap and pure; SCOUT_NO says why. device may be NULL (no context yet: say what can be said). */
+    scout_answer (*supports)(const scout_op *op, scout_device *device, scout_why *why);
+    /* The variants worth trying for this operation; NULL: one variant without parameters. `exhaustive`: all there are.
+     */
+    scout_answer (*domain)(const scout_op *op, scout_device *device, int exhaustive, scout_domain *out, scout_why *why);
+    /* Whether this combination (values[k] of parameter k) exists; NULL: all do. */
+    int (*allows)(const scout_op *op, scout_device *device, const int64_t *values);
+    scout_answer (*prepare)(const scout_op *op, scout_device *device, const int64_t *values, scout_plan **plan,
+                            scout_plan_needs *needs, scout_why *why);
+    scout_answer (*pack)(scout_plan *plan, const void *weight, void *packed, void *stream, scout_why *why);
+    /* Enqueues only: no allocation, no waiting, capturable. All side tensors (scales) come through args. */
+    scout_answer (*launch)(scout_plan *plan, const scout_args *args, scout_why *why);
+    /* A JSON object of what the dispatch table needs to run this again; returns its length as snprintf does. */
+    int (*describe)(const scout_plan *plan, char *json, size_t room);
+    void (*destroy)(scout_plan *plan);
+    /* As pack, for a weight that cannot be repacked without its side tensors (scales): `tensors` as in scout_args,
+     * unpacked. Used instead of pack where it is there; may be NULL. */
+    scout_answer (*pack_tensors)(scout_plan *plan, void *const *tensors, void *packed, void *stream, scout_why *why);
+} scout_candidate;
+
+/* --- devices --- */
+
+typedef struct scout_library {
+    char name[32];
+    char version[48];
+    char path[256];
+} scout_library;
+
+/* Everything that can be said of a device without a context on it. */
+typedef struct scout_identity {
+    uint32_t size;
+    int32_t ordinal;
+    char name[96];
+    char uuid[64];       /* which one of its class */
+    char capability[48]; /* "9.0"; of a CPU its vector extensions */
+    int32_t units;       /* multiprocessors; cores that are used */
+    uint64_t memory_bytes;
+    uint64_t cache_bytes; /* last level */
+    double power_limit_w; /* 0: not known */
+    char driver[48];      /* full version; its branch is what stands before the first dot */
+    uint32_t library_count;
+    scout_library libraries[8];
+} scout_identity;
+
+/* Not-a-number where it is not known. */
+typedef struct scout_telemetry {
+    uint32_t size;
+    double clock_mhz, memory_clock_mhz, power_w, temperature_c;
+    uint64_t throttle;      /* bits as the driver has them; 0: none */
+    char throttle_text[96]; /* "power cap", "thermal", … */
+} scout_telemetry;
+
+/* How an output is compared: every element within tolerance * (|want| + spread), where spread is the root of the sum of
+ * the squares of the terms that make it up; of a projection, which adds up many roundings, the spread counts four
+ * times. tolerance 0: equal. */
+typedef struct scout_verdict {
+    uint32_t size;
+    double worst;           /* largest |got - want| / (|want| + spread); infinite for what is not a number */
+    double worst_projected; /* the same of the projections that cover the whole output */
+    uint64_t at;            /* flat position of the worst sampled element */
+    double got, want;
+    uint64_t compared; /* elements sampled */
+    uint64_t wrong;    /* samples and projections beyond the tolerance */
+} scout_verdict;
+
+/* The reference of a kind, in fp64. `begin` computes from the inputs in `tensors` what is right (at least 4,096 sampled
+ * outputs or all, and a random projection that covers every output); `compare` holds an output against it. */
+typedef struct scout_reference {
+    uint32_t size;
+    uint32_t kind;
+    scout_answer (*begin)(scout_device *device, const scout_op *op, void *const *tensors, uint64_t seed,
+                          scout_check **check, scout_why *why);
+    scout_answer (*compare)(scout_check *check, const void *output, double tolerance, scout_verdict *verdict,
+                            scout_why *why);
+    void (*end)(scout_check *check);
+} scout_reference;
+
+enum {
+    SCOUT_FILL_NORMAL,
+    SCOUT_FILL_BYTE,
+    SCOUT_FILL_SCALE
+}; /* normal: mean 0, deviation 1 (integers: rounded, scaled to their range;
+scales of quantised weights: positive, near 1/64) */
+
+typedef scout_answer (*scout_enqueue)(void *context, uint32_t launch, void *stream, scout_why *why);
+
+typedef struct scout_device_api {
+    uint32_t size;
+    const char *name; /* "cpu", "cuda": what stands before the colon in --device */
+    /* Devices that are there; 0 with a reason where there is none (no driver, too old, no memory). No context. */
+    int32_t (*count)(scout_why *why);
+    scout_answer (*identify)(int32_t ordinal, scout_identity *out, scout_why *why);
+    scout_answer (*open)(int32_t ordinal, scout_device **out, scout_why *why);
+    void (*close)(scout_device *device);
+
+    scout_answer (*memory)(scout_device *device, uint64_t *free_bytes, uint64_t *total_bytes, scout_why *why);
+    scout_answer (*alloc)(scout_device *device, uint64_t bytes, void **out, scout_why *why); /* 512-byte aligned */
+    void (*release)(scout_device *device, void *memory);
+    scout_answer (*upload)(scout_device *device, void *to, const void *from, uint64_t bytes, scout_why *why);
+    scout_answer (*download)(scout_device *device, void *to, const void *from, uint64_t bytes, scout_why *why);
+    scout_answer (*fill)(scout_device *device, void *to, uint64_t bytes, uint32_t type, uint32_t how, uint64_t seed,
+                         scout_why *why); /* SCOUT_FILL_BYTE: the lowest byte of seed */
+    scout_answer (*checksum)(scout_device *device, const void *data, uint64_t bytes, uint64_t *sum, scout_why *why);
+
+    /* Records `launches` calls of `enqueue` (with 0, 1, …) as one sequence: a graph where `graph` is set and the device
+     * has graphs, else called anew at each run. */
+    scout_answer (*record)(scout_device *device, int graph, uint32_t launches, scout_enqueue enqueue, void *context,
+                           scout_sequence **out, scout_why *why);
+    /* Runs the sequence `repeats` times back to back and writes the seconds of each; returns when all are done. */
+    scout_answer (*run)(scout_device *device, scout_sequence *sequence, uint32_t repeats, double *seconds,
+                        scout_why *why);
+    void (*drop)(scout_device *device, scout_sequence *sequence);
+    int has_graphs;
+    double resolution_s;                                 /* of the timer behind run */
+    double (*now)(scout_device *device);                 /* seconds of a steady clock */
+    void (*pause)(scout_device *device, double seconds); /* lets the device idle */
+    void (*telemetry)(scout_device *device, scout_telemetry *out);
+
+    /* Ceilings. Each enqueues one launch. */
+    scout_answer (*stream)(scout_device *device, const void *read, uint64_t read_bytes, void *written,
+                           uint64_t written_bytes, void *stream,
+                           scout_why *why);                                    /* the fastest way to read and write */
+    scout_answer (*empty)(scout_device *device, void *stream, scout_why *why); /* a launch that does nothing */
+    /* `operations` exponentials (or rounded up; the number really done comes back). */
+    scout_answer (*special)(scout_device *device, uint64_t operations, uint64_t *done, void *stream, scout_why *why);
+    /* Multiply-adds in registers at this type, at least `flops`; SCOUT_NO where the device has no such probe. */
+    scout_answer (*arithmetic)(scout_device *device, uint32_t type, uint64_t flops, uint64_t *done, void *stream,
+                               scout_why *why);
+    /* The datasheet's figure, 0 where none is known: TFLOP/s of a type (tf32: fp32 with tf32 set), or TB/s for
+     * SCOUT_NONE. */
+    double (*datasheet)(const scout_identity *identity, uint32_t type, int tf32);
+
+    uint32_t reference_count, candidate_count;
+    const scout_reference *const *references;
+    const scout_candidate *const *candidates;
+} scout_device_api;
+
+/* --- plugins --- */
+
+/* What a shared object brings: a device, candidates for a device that is there already, or both. */
+typedef struct scout_plugin {
+    uint32_t size;
+    uint32_t abi; /* SCOUT_ABI */
+    const char *name, *version;
+    const scout_device_api *device; /* NULL: none */
+    const char *for_device;         /* the device's name that `candidates` are for; NULL: none */
+    uint32_t candidate_count;
+    const scout_candidate *const *candidates;
+} scout_plugin;
+
+/* NULL where it cannot serve this ABI. */
+typedef const scout_plugin *scout_plugin_entry_fn(uint32_t abi);
+#define SCOUT_PLUGIN_ENTRY "scout_plugin_entry"
+
+#endif
