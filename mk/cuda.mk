@@ -1,0 +1,93 @@
+# The CUDA device, a shared object that scout_batch opens at run time. Only this file needs the toolkit: without one,
+# everything else is built and `make cuda` says what is missing. CUDA_ARCHS: compute capabilities to build code for; the
+# last one also comes as PTX, which newer GPUs translate for themselves.
+
+CUDA_ARCHS ?= 90a
+CUDA_ROOT = $(patsubst %/bin/nvcc,%,$(realpath $(NVCC)))
+CUDA_SOURCES := $(sort $(wildcard scout/cuda/*.c))
+CUDA_KERNELS := $(sort $(wildcard kernels/*.cu))
+CUDA_C_FILES := $(CUDA_SOURCES) $(sort $(wildcard scout/cuda/*.h kernels/*.h))
+CUDA_NAMES := $(foreach n,tiles stages clusters,$(BUILD)/cuda/gen/lt_$(n).inc)
+CUDA_OBJECTS := $(patsubst %.c,$(BUILD)/cuda/%.o,$(CUDA_SOURCES) scout/libraries.c) $(CUDA_KERNELS:%.cu=$(BUILD)/cuda/%.o)
+CUDA_DEVICE := $(BIN)/scout_cuda.so
+DIST ?= out/dist
+DIST_BUILD ?= out/build/dist
+DIST_ARCHS := 80 89 90a 100
+
+# "90a" is code for 9.0 alone; its PTX is that of plain 9.0, which every later GPU understands.
+cuda_code = -gencode arch=compute_$(1),code=sm_$(1)
+cuda_ptx = -gencode arch=compute_$(patsubst %a,%,$(1)),code=compute_$(patsubst %a,%,$(1))
+CUDA_TARGETS = $(foreach a,$(CUDA_ARCHS),$(call cuda_code,$(a))) $(call cuda_ptx,$(lastword $(CUDA_ARCHS)))
+
+CUDA_HIDDEN := -fPIC -fvisibility=hidden
+CUDA_CFLAGS = $(LANGUAGE) -isystem $(CUDA_ROOT)/include -isystem $(BUILD)/cuda/gen $(OPT_$(MODE)) $(WARNINGS) $(CFLAGS) $(CUDA_HIDDEN)
+# No C++ runtime is linked: no exceptions, and no locks around the launch stubs' static data (a worker has one thread).
+CUDA_HOST_FLAGS := -fPIC,-fvisibility=hidden,-Wall,-Wextra,-Werror,-fno-exceptions,-fno-threadsafe-statics
+CUDA_NVCC_FLAGS = -std=c++17 -I. -O3 -lineinfo -Werror all-warnings -Xcompiler $(CUDA_HOST_FLAGS) $(CUDA_TARGETS)
+
+.PHONY: cuda dist
+ifeq ($(NVCC),)
+cuda:
+	@echo 'No CUDA toolkit was found (nvcc in PATH, $$CUDA_HOME or /usr/local/cuda): the CUDA device cannot be built.' >&2; exit 4
+else
+all: $(CUDA_DEVICE)
+cuda: $(CUDA_DEVICE)
+endif
+
+$(BUILD)/cuda/flags: FORCE
+	@mkdir -p $(@D); printf '%s\n' '$(CC) $(CUDA_CFLAGS) $(NVCC) $(CUDA_NVCC_FLAGS) $(CUDA_OBJECTS)' > $@.new; \
+	  cmp -s $@.new $@ && rm $@.new || mv $@.new $@
+
+# Names of cuBLASLt's tiles, stages and clusters, as designated initialisers of arrays of strings.
+lt_prefix_tiles := CUBLASLT_MATMUL_TILE_
+lt_prefix_stages := CUBLASLT_MATMUL_STAGES_
+lt_prefix_clusters := CUBLASLT_CLUSTER_SHAPE_
+$(CUDA_NAMES): $(BUILD)/cuda/gen/lt_%.inc: $(CUDA_ROOT)/include/cublasLt.h
+	$(say) NAMES $@
+	$(Q)mkdir -p $(@D)
+	$(Q)sed -n 's/^ *$(lt_prefix_$*)\([0-9A-Za-z]*\) *= *\([0-9][0-9]*\),.*/    [\2] = "\1",/p' $< > $@.new
+	$(Q)test -s $@.new && mv $@.new $@
+
+$(BUILD)/cuda/scout/%.o: scout/%.c $(BUILD)/cuda/flags | $(CUDA_NAMES)
+	$(say) CC $<
+	$(Q)mkdir -p $(@D)
+	$(Q)$(CC) $(CUDA_CFLAGS) -MMD -MP -c -o $@ $<
+
+$(BUILD)/cuda/kernels/%.o: kernels/%.cu $(BUILD)/cuda/flags
+	$(say) NVCC $<
+	$(Q)mkdir -p $(@D)
+	$(Q)$(NVCC) $(CUDA_NVCC_FLAGS) -MMD -MP -c -o $@ $<
+
+# Linked with the runtime inside and nothing of cuBLAS: which library is used is decided, and said, at run time.
+$(BUILD)/bin/scout_cuda.so: $(CUDA_OBJECTS) $(BUILD)/cuda/flags
+	$(say) LINK $@
+	$(Q)mkdir -p $(@D)
+	$(Q)$(CC) -shared $(ALL_LDFLAGS) -Wl,-z,defs -Wl,--exclude-libs,ALL -o $@ $(filter %.o,$^) -L$(CUDA_ROOT)/lib64 \
+	  -lcudart_static -ldl -lrt -lpthread -lm
+
+# A tree that can be put anywhere: the programs with their libraries inside, the device with code for every GPU in use.
+dist:
+	$(Q)$(MAKE) --no-print-directory STATIC=1 BUILD=$(DIST_BUILD) CUDA_ARCHS='$(DIST_ARCHS)' \
+	  $(DIST_BUILD)/bin/extract_ops $(DIST_BUILD)/bin/scout_batch $(if $(NVCC),$(DIST_BUILD)/bin/scout_cuda.so)
+	$(Q)scripts/make_dist.sh $(DIST_BUILD)/bin '$(DIST)/ceiling-scout' '$(if $(NVCC),$(DIST_ARCHS))'
+
+# Programs that check the device on a machine that has one (tests/gpu/run.sh); they are built without one.
+GPU_CHECKS := $(patsubst tests/gpu/%.c,$(BUILD)/gpu/%,$(sort $(wildcard tests/gpu/check_*.c)))
+.PHONY: gpu-checks
+gpu-checks: $(CUDA_DEVICE) $(GPU_CHECKS)
+$(BUILD)/gpu/check_%: tests/gpu/check_%.c $(BUILD)/cuda/kernels/stream.o $(wildcard tests/gpu/*.h) $(BUILD)/cuda/flags
+	$(say) CC $<
+	$(Q)mkdir -p $(@D)
+	$(Q)$(CC) $(CUDA_CFLAGS) -o $@ $< $(filter %.o,$^) -L$(CUDA_ROOT)/lib64 -lcudart_static -ldl -lrt -lpthread -lm
+
+C_FILES += $(CUDA_C_FILES)
+ifneq ($(NVCC),)
+tidy: $(CUDA_SOURCES:%.c=$(BUILD)/tidy/%.ok)
+endif
+$(BUILD)/tidy/scout/cuda/%.ok: scout/cuda/%.c .clang-tidy $(BUILD)/cuda/scout/cuda/%.o
+	$(say) TIDY $<
+	$(Q)mkdir -p $(@D)
+	$(Q)clang-tidy --quiet $< -- $(LANGUAGE) -isystem $(CUDA_ROOT)/include -isystem $(BUILD)/cuda/gen $(WARNINGS) 2>/dev/null
+	$(Q)touch $@
+
+-include $(CUDA_OBJECTS:.o=.d)

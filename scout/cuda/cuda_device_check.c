@@ -1,0 +1,236 @@
+/* The reference of matrix products: decides how finely an output is covered, keeps what is right on the device, and
+ * turns what the kernels found into a verdict. kernels/check_gemm.cu computes. */
+#include "scout/cuda/cuda_device.h"
+
+#include "kernels/kernels.h"
+#include "scout/gemm.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+struct scout_check {
+    scout_device *device;
+    kernels_gemm gemm; /* its inputs' pointers are used by begin alone */
+    double *want;      /* on the device, and so are the next three */
+    float *spread;
+    kernels_found *found;
+    kernels_sample *samples;
+    kernels_sample *copies; /* of the samples, here */
+    int sample_count;
+};
+
+enum { CHECK_SAMPLES = 4096, CHECK_WIDTH = 64 };
+
+/* Segments of 64 columns see an error of a sixteenth of one output's size at a tolerance of 1/128; they become wider
+ * only where the work (multiply-adds of m x k x segments) or the memory would be out of proportion. */
+static void check_cover(kernels_gemm *g) {
+    const double work = 6e10, entries = 3.2e7;
+    const double own = (double)g->m * (double)g->batch, folds = (double)g->k * (g->stride_b ? (double)g->batch : 1);
+    for (g->width = CHECK_WIDTH;; g->width *= 2) {
+        g->segments = (g->n + g->width - 1) / g->width;
+        const double s = (double)g->segments;
+        if (g->segments == 1 || g->activation != KERNELS_LINEAR) return;
+        if (own * (double)g->k * s <= work && own * s <= entries && folds * s <= entries) return;
+    }
+}
+
+static scout_answer check_bias(kernels_gemm *g, const scout_op *op, const gemm_problem *p, void *const *tensors,
+                               scout_why *why) {
+    static const struct {
+        const char *name;
+        int by_row, by_column;
+    } kinds[] = {{"n", 0, 1}, {"m", 1, 0}, {"scalar", 0, 0}, {"full", 1, 1}};
+    if (!p->bias) return SCOUT_OK;
+    const int at = gemm_tensor(op, "bias");
+    for (size_t k = 0; at >= 0 && k < sizeof kinds / sizeof kinds[0]; k++) {
+        if (strcmp(kinds[k].name, p->bias) != 0) continue;
+        const scout_tensor *const t = &op->tensors[at];
+        g->bias = tensors[at];
+        g->type_bias = t->type;
+        g->bias_i = kinds[k].by_row && kinds[k].by_column ? g->n : kinds[k].by_row;
+        g->bias_j = kinds[k].by_column;
+        g->bias_p = t->rank == 3 ? t->strides[0] : 0;
+        if (t->rank == 3 && kinds[k].by_row && kinds[k].by_column) g->bias_i = t->strides[1];
+        return SCOUT_OK;
+    }
+    return scout_say(why, SCOUT_NO, "epilogue", "no reference for a bias of kind %s", p->bias);
+}
+
+static bool check_activation(const char *name, int *which) {
+    static const struct {
+        const char *name;
+        int which;
+    } known[] = {{"relu", KERNELS_RELU},          {"gelu", KERNELS_GELU}, {"gelu_tanh", KERNELS_GELU_TANH},
+                 {"fastgelu", KERNELS_GELU_TANH}, {"silu", KERNELS_SILU}, {"sigmoid", KERNELS_SIGMOID},
+                 {"tanh", KERNELS_TANH}};
+    *which = KERNELS_LINEAR;
+    for (size_t k = 0; name && k < sizeof known / sizeof known[0]; k++)
+        if (strcmp(known[k].name, name) == 0) *which = known[k].which;
+    return !name || *which != KERNELS_LINEAR;
+}
+
+static scout_answer check_describe(kernels_gemm *g, const scout_op *op, void *const *tensors, uint64_t seed,
+                                   scout_why *why) {
+    const gemm_problem p = gemm_problem_of(op);
+    const int scales = gemm_tensor(op, "scales");
+    memset(g, 0, sizeof *g);
+    g->m = p.m, g->n = p.n, g->k = p.k, g->batch = p.batch;
+    g->stride_a = p.stride_a, g->stride_b = p.stride_b, g->stride_c = p.stride_c;
+    g->lda = p.lda, g->ldb = p.ldb, g->ldc = p.ldc;
+    g->trans_a = p.trans_a, g->trans_b = p.trans_b;
+    g->type_a = p.type_a, g->type_b = p.type_b, g->type_c = p.type_c;
+    g->a = tensors[GEMM_A], g->b = tensors[GEMM_B];
+    g->alpha = p.alpha, g->beta = p.beta;
+    g->seed = seed;
+    g->block = p.block_size > 0 ? p.block_size : p.k;
+    if (scales >= 0) g->scales = tensors[scales], g->type_scales = op->tensors[scales].type;
+    if (!check_activation(p.activation, &g->activation))
+        return scout_say(why, SCOUT_NO, "epilogue", "no reference for %s behind a product", p.activation);
+    if (p.type_b == SCOUT_INT4 && (!p.trans_b || !g->scales))
+        return scout_say(why, SCOUT_NO, "layout", "an int4 weight must be stored [N,K] and have scales");
+    if (p.type_b != SCOUT_INT4 && g->scales) return scout_say(why, SCOUT_NO, "feature", "no reference for scales here");
+    if (p.m < 1 || p.n < 1 || p.k < 1 || p.batch < 1) return scout_say(why, SCOUT_NO, "shape", "an empty product");
+    check_cover(g);
+    return check_bias(g, op, &p, tensors, why);
+}
+
+/* The corners first, where tiles end, then anywhere; all of them where there are few. */
+static void check_places(scout_check *c) {
+    const kernels_gemm *const g = &c->gemm;
+    const uint64_t n = (uint64_t)g->n, total = (uint64_t)g->batch * (uint64_t)g->m * n;
+    const uint64_t corners[] = {0, n - 1, total - n, total - 1};
+    uint64_t state = g->seed ^ 0x5a3b1e5u;
+    c->sample_count = total < CHECK_SAMPLES ? (int)total : CHECK_SAMPLES;
+    for (int k = 0; k < c->sample_count; k++) {
+        state = state * 6364136223846793005u + 1442695040888963407u;
+        const uint64_t bits = (state ^ state >> 29) * 0xbf58476d1ce4e5b9u;
+        c->copies[k].at = total <= CHECK_SAMPLES ? (uint64_t)k : k < 4 ? corners[k] : (bits ^ bits >> 32) % total;
+    }
+}
+
+static scout_answer check_room(scout_check *c, double **folded, float **squares, scout_why *why) {
+    const kernels_gemm *const g = &c->gemm;
+    const uint64_t outputs = (uint64_t)g->batch * (uint64_t)g->m * (uint64_t)g->segments;
+    const uint64_t folds = (g->stride_b ? (uint64_t)g->batch : 1) * (uint64_t)g->k * (uint64_t)g->segments;
+    const struct {
+        void **to;
+        uint64_t bytes;
+    } wanted[] = {
+        {(void **)&c->want, outputs * sizeof(double)}, {(void **)&c->spread, outputs * sizeof(float)},
+        {(void **)&c->found, sizeof(kernels_found)},   {(void **)&c->samples, CHECK_SAMPLES * sizeof(kernels_sample)},
+        {(void **)folded, folds * sizeof(double)},     {(void **)squares, folds * sizeof(float)}};
+    scout_answer answer = SCOUT_OK;
+    for (size_t k = 0; k < sizeof wanted / sizeof wanted[0] && answer == SCOUT_OK; k++)
+        answer = cuda_device_alloc(c->device, wanted[k].bytes, wanted[k].to, why);
+    return answer;
+}
+
+static scout_answer check_fold(scout_check *c, double *folded, float *squares, scout_why *why) {
+    cudaStream_t stream = c->device->stream;
+    const scout_answer answer =
+        cuda_device_answer(kernels_gemm_fold(&c->gemm, folded, squares, stream), "folding B", why);
+    if (answer != SCOUT_OK) return answer;
+    return cuda_device_answer(kernels_gemm_project(&c->gemm, folded, squares, c->want, c->spread, stream), "projecting",
+                              why);
+}
+
+static scout_answer check_compute(scout_check *c, double *folded, float *squares, scout_why *why) {
+    cudaStream_t stream = c->device->stream;
+    const uint64_t bytes = (uint64_t)c->sample_count * sizeof(kernels_sample);
+    scout_answer answer = cuda_device_upload(c->device, c->samples, c->copies, bytes, why);
+    if (answer == SCOUT_OK && c->gemm.activation != KERNELS_LINEAR)
+        answer = cuda_device_answer(kernels_gemm_activated(&c->gemm, c->want, c->spread, stream), "projecting", why);
+    else if (answer == SCOUT_OK)
+        answer = check_fold(c, folded, squares, why);
+    if (answer == SCOUT_OK)
+        answer =
+            cuda_device_answer(kernels_gemm_samples(&c->gemm, c->samples, c->sample_count, stream), "sampling", why);
+    return answer == SCOUT_OK ? cuda_device_wait(c->device, "computing the reference", why) : answer;
+}
+
+static void check_end(scout_check *check) {
+    if (!check) return;
+    cuda_device_release(check->device, check->want);
+    cuda_device_release(check->device, check->spread);
+    cuda_device_release(check->device, check->found);
+    cuda_device_release(check->device, check->samples);
+    free(check->copies);
+    free(check);
+}
+
+static scout_answer check_begin(scout_device *device, const scout_op *op, void *const *tensors, uint64_t seed,
+                                scout_check **check, scout_why *why) {
+    double *folded = NULL;
+    float *squares = NULL;
+    *check = NULL;
+    scout_check *const c = calloc(1, sizeof *c);
+    if (!c || !(c->copies = calloc(CHECK_SAMPLES, sizeof *c->copies))) {
+        free(c);
+        return scout_say(why, SCOUT_NO_MEMORY, "memory", "no memory left on the host");
+    }
+    c->device = device;
+    scout_answer answer = check_describe(&c->gemm, op, tensors, seed, why);
+    if (answer == SCOUT_OK) answer = check_room(c, &folded, &squares, why);
+    if (answer == SCOUT_OK) {
+        check_places(c);
+        answer = check_compute(c, folded, squares, why);
+    }
+    cuda_device_release(device, folded);
+    cuda_device_release(device, squares);
+    if (answer != SCOUT_OK) {
+        check_end(c);
+        return answer;
+    }
+    *check = c;
+    return SCOUT_OK;
+}
+
+static void check_judge(const scout_check *c, const kernels_found *found, double tolerance, scout_verdict *verdict) {
+    float projected = 0;
+    const uint32_t size = verdict->size;
+    memset(verdict, 0, sizeof *verdict);
+    verdict->size = size;
+    memcpy(&projected, &found->worst_bits, sizeof projected);
+    verdict->worst_projected = projected;
+    verdict->wrong = found->wrong;
+    verdict->compared = (uint64_t)c->sample_count;
+    for (int k = 0; k < c->sample_count; k++) {
+        const kernels_sample *const s = &c->copies[k];
+        const double off = fabs(s->got - s->want);
+        double error = off == 0 ? 0 : off / (fabs(s->want) + s->spread);
+        if (!isfinite(error)) error = INFINITY;
+        verdict->wrong += error > tolerance;
+        if (k > 0 && error <= verdict->worst) continue;
+        verdict->worst = error;
+        verdict->at = s->at;
+        verdict->got = s->got;
+        verdict->want = s->want;
+    }
+}
+
+static scout_answer check_compare(scout_check *check, const void *output, double tolerance, scout_verdict *verdict,
+                                  scout_why *why) {
+    scout_device *const d = check->device;
+    kernels_found found;
+    const uint64_t bytes = (uint64_t)check->sample_count * sizeof(kernels_sample);
+    scout_answer answer =
+        cuda_device_answer(cudaMemsetAsync(check->found, 0, sizeof found, d->stream), "comparing", why);
+    if (answer == SCOUT_OK)
+        answer = cuda_device_answer(kernels_gemm_compare(&check->gemm, output, check->want, check->spread, tolerance,
+                                                         check->found, check->samples, check->sample_count, d->stream),
+                                    "comparing", why);
+    if (answer == SCOUT_OK) answer = cuda_device_download(d, &found, check->found, sizeof found, why);
+    if (answer == SCOUT_OK) answer = cuda_device_download(d, check->copies, check->samples, bytes, why);
+    if (answer != SCOUT_OK) return answer;
+    check_judge(check, &found, tolerance, verdict);
+    return SCOUT_OK;
+}
+
+const scout_reference cuda_device_gemm_reference = {
+    .size = sizeof(scout_reference),
+    .kind = SCOUT_GEMM,
+    .begin = check_begin,
+    .compare = check_compare,
+    .end = check_end,
+};

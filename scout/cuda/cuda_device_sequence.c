@@ -1,0 +1,169 @@
+/* Recorded launches and their timing. A sequence is a graph of n launches, or n calls made anew at each run. Runs are
+ * enqueued back to back with an event between any two; nothing waits until the last one is done. */
+#include "scout/cuda/cuda_device.h"
+
+#include "kernels/kernels.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <time.h>
+
+struct scout_sequence {
+    cudaGraphExec_t graph; /* NULL: direct */
+    uint32_t launches;
+    scout_enqueue enqueue;
+    void *context;
+    double enqueue_s; /* that the host took for the first interval of the last run; 0: not run yet */
+};
+
+/* The stream is held for a while before the first event, so that the host is ahead from the first interval on and no
+ * interval holds the host's own pace: twice what the host needed to enqueue one interval the last time, or a guess. */
+static uint32_t sequence_head_start_ns(const scout_sequence *sequence) {
+    const double guess_s = sequence->enqueue_s > 0 ? sequence->enqueue_s : 0.3e-6 * sequence->launches;
+    const double held_s = 40e-6 + 2 * guess_s, most_s = 2e-3;
+    return (uint32_t)((held_s < most_s ? held_s : most_s) * 1e9);
+}
+
+static scout_answer sequence_enqueue(scout_device *device, uint32_t launches, scout_enqueue enqueue, void *context,
+                                     scout_why *why) {
+    scout_answer answer = SCOUT_OK;
+    for (uint32_t k = 0; k < launches && answer == SCOUT_OK; k++) answer = enqueue(context, k, device->stream, why);
+    return answer;
+}
+
+/* Whatever state a failed capture left behind: afterwards the stream works again. */
+static scout_answer sequence_recover(scout_device *device, scout_why *why) {
+    enum cudaStreamCaptureStatus status = cudaStreamCaptureStatusNone;
+    cudaGetLastError();
+    if (cudaStreamIsCapturing(device->stream, &status) == cudaSuccess && status == cudaStreamCaptureStatusNone)
+        return SCOUT_OK;
+    cudaGetLastError();
+    cudaStreamDestroy(device->stream);
+    device->stream = NULL;
+    return cuda_device_answer(cudaStreamCreateWithFlags(&device->stream, cudaStreamNonBlocking), "opening a new stream",
+                              why);
+}
+
+/* The capture is ended in every case; *graph is the caller's where the answer is SCOUT_OK. */
+static scout_answer sequence_capture(scout_device *device, uint32_t launches, scout_enqueue enqueue, void *context,
+                                     cudaGraph_t *graph, scout_why *why) {
+    enum cudaStreamCaptureStatus status = cudaStreamCaptureStatusNone;
+    *graph = NULL;
+    const cudaError_t begun = cudaStreamBeginCapture(device->stream, cudaStreamCaptureModeThreadLocal);
+    if (begun != cudaSuccess) return cuda_device_answer(begun, "beginning a graph", why);
+    scout_answer answer = sequence_enqueue(device, launches, enqueue, context, why);
+    const bool broken =
+        cudaStreamIsCapturing(device->stream, &status) != cudaSuccess || status != cudaStreamCaptureStatusActive;
+    const cudaError_t ended = cudaStreamEndCapture(device->stream, graph);
+    if (answer == SCOUT_OK && ended == cudaSuccess && *graph) return SCOUT_OK;
+    if (*graph) cudaGraphDestroy(*graph);
+    *graph = NULL;
+    if (sequence_recover(device, why) != SCOUT_OK) return SCOUT_LOST;
+    if (answer == SCOUT_LOST || (answer != SCOUT_OK && !broken)) return answer;
+    if (ended != cudaSuccess) answer = cuda_device_answer(ended, "ending a graph", why);
+    if (answer == SCOUT_LOST) return answer;
+    return scout_say(why, SCOUT_NO, "capture", "its launches cannot be captured in a graph: %s",
+                     cudaGetErrorString(ended));
+}
+
+static scout_answer sequence_instantiate(scout_device *device, scout_sequence *sequence, cudaGraph_t graph,
+                                         scout_why *why) {
+    scout_answer answer =
+        cuda_device_answer(cudaGraphInstantiate(&sequence->graph, graph, 0), "making a graph ready", why);
+    if (answer == SCOUT_OK)
+        answer = cuda_device_answer(cudaGraphUpload(sequence->graph, device->stream), "uploading a graph", why);
+    return answer == SCOUT_OK ? cuda_device_wait(device, "uploading a graph", why) : answer;
+}
+
+scout_answer cuda_device_record(scout_device *device, int graph, uint32_t launches, scout_enqueue enqueue,
+                                void *context, scout_sequence **out, scout_why *why) {
+    cudaGraph_t captured = NULL;
+    *out = NULL;
+    scout_sequence *const sequence = calloc(1, sizeof *sequence);
+    if (!sequence) return scout_say(why, SCOUT_NO_MEMORY, "memory", "no memory left on the host");
+    sequence->launches = launches;
+    sequence->enqueue = enqueue;
+    sequence->context = context;
+    scout_answer answer = SCOUT_OK;
+    if (graph) answer = sequence_capture(device, launches, enqueue, context, &captured, why);
+    if (captured) {
+        answer = sequence_instantiate(device, sequence, captured, why);
+        cudaGraphDestroy(captured);
+    }
+    if (answer != SCOUT_OK) {
+        cuda_device_drop(device, sequence);
+        return answer;
+    }
+    *out = sequence;
+    return SCOUT_OK;
+}
+
+static scout_answer sequence_events(scout_device *device, uint32_t count, scout_why *why) {
+    if (device->event_count >= count) return SCOUT_OK;
+    cudaEvent_t *const more = realloc(device->events, count * sizeof(cudaEvent_t));
+    if (!more) return scout_say(why, SCOUT_NO_MEMORY, "memory", "no memory left on the host");
+    device->events = more;
+    while (device->event_count < count) {
+        const scout_answer answer =
+            cuda_device_answer(cudaEventCreate(&device->events[device->event_count]), "making an event", why);
+        if (answer != SCOUT_OK) return answer;
+        device->event_count++;
+    }
+    return SCOUT_OK;
+}
+
+static scout_answer sequence_all(scout_device *device, scout_sequence *sequence, uint32_t repeats, scout_why *why) {
+    scout_answer answer =
+        cuda_device_answer(kernels_delay(sequence_head_start_ns(sequence), device->stream), "starting a run", why);
+    for (uint32_t k = 0; k <= repeats && answer == SCOUT_OK; k++) {
+        answer = cuda_device_answer(cudaEventRecord(device->events[k], device->stream), "recording an event", why);
+        if (k == repeats || answer != SCOUT_OK) break;
+        const double start = k == 0 ? cuda_device_now(device) : 0;
+        answer = sequence->graph
+                     ? cuda_device_answer(cudaGraphLaunch(sequence->graph, device->stream), "launching a graph", why)
+                     : sequence_enqueue(device, sequence->launches, sequence->enqueue, sequence->context, why);
+        if (k == 0) sequence->enqueue_s = cuda_device_now(device) - start;
+    }
+    return answer;
+}
+
+scout_answer cuda_device_run(scout_device *device, scout_sequence *sequence, uint32_t repeats, double *seconds,
+                             scout_why *why) {
+    if (repeats > 1u << 20) return scout_say(why, SCOUT_FAILED, "error", "%u runs at once are too many", repeats);
+    const scout_answer ready = sequence_events(device, repeats + 1, why);
+    if (ready != SCOUT_OK) return ready;
+    const scout_answer enqueued = sequence_all(device, sequence, repeats, why);
+    if (enqueued == SCOUT_LOST) return enqueued;
+    const scout_answer done = cuda_device_wait(device, "running", why); /* also what a failed run had enqueued */
+    if (enqueued != SCOUT_OK) return done == SCOUT_LOST ? done : enqueued;
+    if (done != SCOUT_OK) return done;
+    for (uint32_t k = 0; k < repeats; k++) {
+        float milliseconds = NAN;
+        const cudaError_t read = cudaEventElapsedTime(&milliseconds, device->events[k], device->events[k + 1]);
+        if (read != cudaSuccess) return cuda_device_answer(read, "reading an event", why);
+        seconds[k] = milliseconds / 1000.0;
+    }
+    return SCOUT_OK;
+}
+
+void cuda_device_drop(scout_device *device, scout_sequence *sequence) {
+    (void)device;
+    if (!sequence) return;
+    if (sequence->graph && cudaGraphExecDestroy(sequence->graph) != cudaSuccess) cudaGetLastError();
+    free(sequence);
+}
+
+double cuda_device_now(scout_device *device) {
+    struct timespec t;
+    (void)device;
+    clock_gettime(CLOCK_MONOTONIC, &t);
+    return (double)t.tv_sec + (double)t.tv_nsec * 1e-9;
+}
+
+void cuda_device_pause(scout_device *device, double seconds) {
+    if (!(seconds > 0)) return;
+    struct timespec left = {(time_t)seconds, (long)(fmod(seconds, 1) * 1e9)};
+    (void)device;
+    while (nanosleep(&left, &left) != 0) {
+    }
+}

@@ -1,0 +1,57 @@
+/* Opening cuBLASLt. Its handle belongs to the process: workers have one device each. */
+#include "scout/cuda/lt.h"
+
+#include "scout/libraries.h"
+
+#include <string.h>
+
+typedef struct lt_state {
+    bool opened;
+    lt_table table;
+    cublasLtHandle_t handle;
+} lt_state;
+
+/* The library and its handle are loaded once: a process can hold only one copy of it in a sensible way. */
+static lt_state state;
+
+static const struct {
+    const char *name;
+    size_t at;
+} functions[] = {
+#define LT_PLACE(name) {#name, offsetof(lt_table, name)},
+    LT_FUNCTIONS(LT_PLACE)
+#undef LT_PLACE
+};
+
+const lt_table *lt_open(scout_why *why) {
+    static const char *const names[] = {"libcublasLt.so.13", NULL};
+    if (state.opened) return &state.table;
+    void *const library = libraries_open(names, false, state.table.path, sizeof state.table.path, why);
+    if (!library) return NULL;
+    for (size_t k = 0; k < sizeof functions / sizeof functions[0]; k++) {
+        void *const symbol = libraries_symbol(library, functions[k].name, why);
+        if (!symbol) return NULL;
+        /* a function's address travels as bytes: C has no cast from an object's pointer to a function's */
+        memcpy((char *)&state.table + functions[k].at, &symbol, sizeof symbol);
+    }
+    const size_t version = state.table.cublasLtGetVersion();
+    snprintf(state.table.version, sizeof state.table.version, "%zu.%zu.%zu", version / 10000, version / 100 % 100,
+             version % 100);
+    state.opened = true;
+    return &state.table;
+}
+
+const lt_table *lt_ready(cublasLtHandle_t *handle, scout_why *why) {
+    const lt_table *const lt = lt_open(why);
+    if (!lt) return NULL;
+    if (!state.handle) {
+        const cublasStatus_t status = lt->cublasLtCreate(&state.handle);
+        if (status != CUBLAS_STATUS_SUCCESS) {
+            state.handle = NULL;
+            scout_say(why, SCOUT_FAILED, "error", "cublasLtCreate: %s", lt->cublasLtGetStatusString(status));
+            return NULL;
+        }
+    }
+    *handle = state.handle;
+    return lt;
+}

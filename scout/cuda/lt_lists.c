@@ -1,0 +1,94 @@
+/* What cuBLASLt's heuristic offers for an operation, best first. A candidate's variants are prepared one after another
+ * and each needs the same list, so the last few are kept with the device. */
+#include "scout/cuda/lt.h"
+
+#include "scout/cuda/cuda_device.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+enum { LISTS_KEPT = 8 };
+
+struct lt_lists {
+    lt_list kept[LISTS_KEPT];
+    unsigned next; /* place of the next one */
+};
+
+/* Everything that the heuristic sees. */
+static void lists_key(const scout_op *op, lt_way way, char *key, size_t room) {
+    const gemm_problem p = gemm_problem_of(op);
+    snprintf(key, room, "%lld %lld %lld b%lld t%d%d ld%lld %lld %lld s%lld %lld %lld y%u %u %u %u tf%d %s %s w%d %llu",
+             (long long)p.m, (long long)p.n, (long long)p.k, (long long)p.batch, p.trans_a, p.trans_b, (long long)p.lda,
+             (long long)p.ldb, (long long)p.ldc, (long long)p.stride_a, (long long)p.stride_b, (long long)p.stride_c,
+             p.type_a, p.type_b, p.type_c, p.accumulate, p.tf32, p.bias ? p.bias : "-",
+             p.activation ? p.activation : "-", way.transposed, (unsigned long long)op->workspace_limit);
+}
+
+static cublasStatus_t lists_ask(const lt_table *lt, cublasLtHandle_t handle, const lt_setup *setup, uint64_t workspace,
+                                lt_list *list) {
+    cublasLtMatmulPreference_t preference = NULL;
+    cublasStatus_t s = lt->cublasLtMatmulPreferenceCreate(&preference);
+    if (s != CUBLAS_STATUS_SUCCESS) return s;
+    s = lt->cublasLtMatmulPreferenceSetAttribute(preference, CUBLASLT_MATMUL_PREF_MAX_WORKSPACE_BYTES, &workspace,
+                                                 sizeof workspace);
+    if (s == CUBLAS_STATUS_SUCCESS)
+        s = lt->cublasLtMatmulAlgoGetHeuristic(handle, setup->product, setup->a, setup->b, setup->c, setup->c,
+                                               preference, list->most, list->results, &list->count);
+    lt->cublasLtMatmulPreferenceDestroy(preference);
+    if (s == CUBLAS_STATUS_SUCCESS && list->most > LT_RANKED_ALGOS)
+        list->count = lt_enumerate(lt, handle, setup, workspace, list->results, list->count, list->most);
+    return s;
+}
+
+/* Results that the library marks as unusable go; the order stays. */
+static void lists_clean(lt_list *list, uint64_t workspace) {
+    int good = 0;
+    for (int k = 0; k < list->count; k++)
+        if (list->results[k].state == CUBLAS_STATUS_SUCCESS && list->results[k].workspaceSize <= workspace)
+            list->results[good++] = list->results[k];
+    list->count = good;
+}
+
+static lt_list *lists_place(scout_device *device, scout_why *why) {
+    if (!device->lists && !(device->lists = calloc(1, sizeof *device->lists))) {
+        scout_say(why, SCOUT_NO_MEMORY, "memory", "no memory left on the host");
+        return NULL;
+    }
+    lt_list *const list = &device->lists->kept[device->lists->next++ % LISTS_KEPT];
+    free(list->results);
+    memset(list, 0, sizeof *list);
+    return list;
+}
+
+const lt_list *lt_lists_get(scout_device *device, const scout_op *op, lt_way way, int most, scout_why *why) {
+    cublasLtHandle_t handle = NULL;
+    lt_setup setup;
+    char key[sizeof(((lt_list *)NULL)->key)];
+    lists_key(op, way, key, sizeof key);
+    for (int k = 0; device->lists && k < LISTS_KEPT; k++) {
+        const lt_list *const l = &device->lists->kept[k];
+        if (l->most >= most && strcmp(l->key, key) == 0) return l;
+    }
+    const lt_table *const lt = lt_ready(&handle, why);
+    lt_list *const list = lt ? lists_place(device, why) : NULL;
+    if (!list || lt_setup_make(lt, op, way, &setup, why) != SCOUT_OK) return NULL;
+    list->results = calloc((size_t)most, sizeof *list->results);
+    list->most = most;
+    list->status =
+        list->results ? lists_ask(lt, handle, &setup, op->workspace_limit, list) : CUBLAS_STATUS_ALLOC_FAILED;
+    lt_setup_free(lt, &setup);
+    if (list->status == CUBLAS_STATUS_ALLOC_FAILED) {
+        list->most = list->count = 0; /* not worth keeping */
+        scout_say(why, SCOUT_NO_MEMORY, "memory", "cuBLASLt found no memory for its heuristic");
+        return NULL;
+    }
+    if (list->status != CUBLAS_STATUS_SUCCESS) list->count = 0;
+    lists_clean(list, op->workspace_limit);
+    snprintf(list->key, sizeof list->key, "%s", key);
+    return list;
+}
+
+void lt_lists_free(lt_lists *lists) {
+    for (int k = 0; lists && k < LISTS_KEPT; k++) free(lists->kept[k].results);
+    free(lists);
+}

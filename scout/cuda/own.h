@@ -1,0 +1,27 @@
+/* The project's own kernels (kernels/gemm_kernels.h) as candidates of the CUDA device, and what their files share. */
+#ifndef SCOUT_CUDA_OWN_H
+#define SCOUT_CUDA_OWN_H
+
+#include "kernels/gemm_kernels.h"
+#include "scout/gemm.h"
+#include "scout/plugin.h"
+
+extern const scout_candidate own_gemm_stream; /* few rows: reads the weight at memory speed */
+extern const scout_candidate own_gemm_int4;   /* fp16 x int4 */
+extern const scout_candidate own_gemm_tiled;  /* references for the build */
+extern const scout_candidate own_gemm_naive;
+
+/* The shape as the kernels take it. */
+gemm_shape own_gemm_shape(const scout_op *op);
+
+/* What no own kernel does: another kind, a bias, an activation. SCOUT_OK or SCOUT_NO with the reason. */
+scout_answer own_gemm_plain(const scout_op *op, scout_why *why);
+
+/* What a kernel's blocks may have of shared memory, in bytes, and the multiprocessors there are; as of an H200 where
+ * there is no device yet. */
+size_t own_shared_limit(const scout_device *device);
+int own_units(const scout_device *device);
+/* Whether blocks can form clusters (compute capability 9.0). */
+int own_has_clusters(const scout_device *device);
+
+#endif

@@ -1,0 +1,176 @@
+"""Times the products of reports once more, with PyTorch: agree.py REPORTS RESULT.json
+
+The independent measurement: torch.matmul of the same shapes on rotating buffers under a CUDA graph, the device loaded
+until its clock is steady, blocks whose first half is thrown away; and beside it the very algorithm that the report
+names (its bytes are in `config`), launched here through ctypes in the same library file. The names of the kernels that
+both launch are read by PyTorch's profiler. Where torch.matmul launches another kernel than the report's algorithm,
+the replayed algorithm is what is compared, and that is said.
+"""
+import ctypes
+import glob
+import json
+import os
+import sys
+import time
+
+import torch
+
+BLOCK_S, BLOCKS, WARM_S, LEAST_LAUNCHES = 0.3, 9, 2.5, 20
+WORKSPACE = 32 << 20
+R_16F, R_32F, COMPUTE_32F = 2, 0, 68
+
+
+class Lt:
+    """As much of cuBLASLt as one product needs, from the file that PyTorch has loaded."""
+
+    def __init__(self):
+        probe = torch.zeros(64, 64, device="cuda", dtype=torch.half)
+        torch.matmul(probe, probe)
+        with open("/proc/self/maps", encoding="utf-8") as maps:
+            self.path = next(line.split()[-1] for line in maps if "libcublasLt.so" in line)
+        self.lib = ctypes.CDLL(self.path)
+        self.handle = ctypes.c_void_p()
+        self.check(self.lib.cublasLtCreate(ctypes.byref(self.handle)))
+        self.workspace = torch.empty(WORKSPACE, device="cuda", dtype=torch.uint8)
+
+    @staticmethod
+    def check(code):
+        if code != 0:
+            raise RuntimeError(f"cuBLASLt answered {code}")
+
+    def layout(self, rows, cols):
+        out = ctypes.c_void_p()
+        self.check(self.lib.cublasLtMatrixLayoutCreate(ctypes.byref(out), R_16F, ctypes.c_uint64(rows),
+                                                       ctypes.c_uint64(cols), ctypes.c_int64(rows)))
+        return out
+
+    def product(self, m, n, k, algorithm):
+        """A function that launches C = A B by rows, which is C' = B' A' by columns, on the current stream."""
+        description = ctypes.c_void_p()
+        self.check(self.lib.cublasLtMatmulDescCreate(ctypes.byref(description), COMPUTE_32F, R_32F))
+        left, right, out = self.layout(n, k), self.layout(k, m), self.layout(n, m)
+        one, zero = ctypes.c_float(1), ctypes.c_float(0)
+        words = ctypes.create_string_buffer(bytes.fromhex(algorithm), 64)
+        pointer = ctypes.c_void_p
+
+        def launch(a, b, c):
+            stream = pointer(torch.cuda.current_stream().cuda_stream)
+            self.check(self.lib.cublasLtMatmul(
+                self.handle, description, ctypes.byref(one), pointer(b.data_ptr()), left, pointer(a.data_ptr()), right,
+                ctypes.byref(zero), pointer(c.data_ptr()), out, pointer(c.data_ptr()), out, words,
+                pointer(self.workspace.data_ptr()), ctypes.c_size_t(WORKSPACE), stream))
+        return launch
+
+
+def kernels(launch, buffers):
+    """Names of what one launch runs on the device."""
+    launch(*buffers)
+    torch.cuda.synchronize()
+    with torch.profiler.profile(activities=[torch.profiler.ProfilerActivity.CUDA]) as profile:
+        launch(*buffers)
+        torch.cuda.synchronize()
+    events = profile.profiler.kineto_results.events()
+    names = {event.name() for event in events if "CUDA" in str(event.device_type())}
+    return sorted(name for name in names if not name.startswith(("Memset", "Memcpy")))
+
+
+def rotation(m, n, k, covered):
+    """Sets of a, b, c: together so many bytes that nothing of one is in the cache when its turn comes again."""
+    each = 2 * (m * k + k * n + m * n)
+    count = max(2, min(512, -(-int(covered) // each)))
+    make = lambda rows, cols: torch.randn(rows, cols, device="cuda", dtype=torch.half)
+    return [(make(m, k), make(k, n), torch.empty(m, n, device="cuda", dtype=torch.half)) for _ in range(count)]
+
+
+def record(launch, sets):
+    stream = torch.cuda.Stream()
+    with torch.cuda.stream(stream):
+        for buffers in sets[:3]:
+            launch(*buffers)
+    torch.cuda.synchronize()
+    graph, launches = torch.cuda.CUDAGraph(), max(len(sets), LEAST_LAUNCHES)
+    with torch.cuda.graph(graph, stream=stream):
+        for index in range(launches):
+            launch(*sets[index % len(sets)])
+    return graph, launches
+
+
+def block(graph, launches, seconds):
+    """Microseconds of each launch, of a block of replays whose first half is thrown away."""
+    times, start = [], time.perf_counter()
+    while time.perf_counter() - start < seconds:
+        late = time.perf_counter() - start > seconds / 2
+        first, last = (torch.cuda.Event(enable_timing=True) for _ in range(2))
+        first.record()
+        graph.replay()
+        last.record()
+        last.synchronize()
+        if late:
+            times.append(first.elapsed_time(last) * 1e3 / launches)
+    return times
+
+
+def median(values):
+    return sorted(values)[len(values) // 2]
+
+
+def measure(launchers, sets):
+    """Interleaved blocks of all, after the device's clock has come to rest under the first."""
+    graphs = {name: record(launch, sets) for name, launch in launchers.items()}
+    block(*next(iter(graphs.values())), WARM_S)
+    times = {name: [] for name in graphs}
+    for turn in range(BLOCKS):
+        order = list(graphs) if turn % 2 == 0 else list(reversed(graphs))
+        for name in order:
+            times[name] += block(*graphs[name], BLOCK_S)
+    return {name: median(values) for name, values in times.items()}
+
+
+def compare(report, lt):
+    m, n, k = report["shape"]
+    row = next(r for r in report["candidates"] if r["name"] == report["baseline"]
+               and r["variant"] == report.get("baseline_variant", ""))
+    sets = rotation(m, n, k, max(report.get("rotation_bytes", 0), 1 << 30))
+    replay = lt.product(m, n, k, row["config"]["algo"])
+    by_torch = lambda a, b, c: torch.matmul(a, b, out=c)
+    ours, theirs = kernels(replay, sets[0]), kernels(by_torch, sets[0])
+    times = measure({"torch.matmul": by_torch, "replay": replay}, sets)
+    same = ours == theirs
+    by = "torch.matmul" if same else "replay of the algorithm (torch.matmul launches " + ", ".join(theirs)[:60] + ")"
+    other = times["torch.matmul" if same else "replay"]
+    want = torch.matmul(sets[0][0].float(), sets[0][1].float())
+    replay(*sets[0])
+    right = ((sets[0][2].float() - want).norm() / want.norm()).item() < 1e-2
+    return {"name": report["name"], "shape": [m, n, k], "scout_us": report["baseline_time_us"], "other_us": other,
+            "torch_us": times["torch.matmul"], "replay_us": times["replay"], "by": by, "kernel": ", ".join(ours),
+            "torch_kernel": ", ".join(theirs), "torch_picks_it": same,
+            "same_kernel": bool(ours) and right,  # what was compared is the report's kernel, and it multiplies
+            "ratio": report["baseline_time_us"] / other, "sets": len(sets)}
+
+
+def main(folder, result):
+    torch.backends.cuda.preferred_blas_library("cublaslt")
+    torch.backends.cuda.matmul.allow_fp16_reduced_precision_reduction = True
+    lt = Lt()
+    rows, libraries = [], set()
+    for path in sorted(glob.glob(f"{folder}/*.json")):
+        with open(path, encoding="utf-8") as file:
+            report = json.load(file)
+        libraries |= {os.path.realpath(entry["path"]) for entry in report.get("libraries", [])
+                      if "cublaslt" in entry["name"].lower()}
+        if not report.get("baseline_time_us"):
+            print(f"{report['name']}: no baseline ({report.get('status')})")
+            continue
+        row = compare(report, lt)
+        rows.append(row)
+        print(f"{row['name']:12s} scout {row['scout_us']:10.3f} us  torch {row['torch_us']:10.3f}  replay "
+              f"{row['replay_us']:10.3f}  {100 * (row['ratio'] - 1):+.2f} %  {row['kernel'][:70]}"
+              f"{'' if row['torch_picks_it'] else '  | torch: ' + row['torch_kernel'][:70]}", flush=True)
+        torch.cuda.empty_cache()
+    with open(result, "w", encoding="utf-8") as file:
+        json.dump({"torch": torch.__version__, "library": lt.path, "scout_libraries": sorted(libraries),
+                   "same_library": libraries == {os.path.realpath(lt.path)}, "rows": rows}, file, indent=2)
+
+
+if __name__ == "__main__":
+    main(sys.argv[1], sys.argv[2])

@@ -1,0 +1,278 @@
+/* The CUDA device, function by function: identity without a context, memory, fills, checksums, graphs, runs, telemetry,
+ * and last of all a context that is destroyed on purpose. */
+#include "tests/gpu/gpu_check.h"
+
+#include <cuda_runtime_api.h>
+
+enum { BYTES = 1 << 20 };
+
+/* Whether a context is alive on the first device: 1, 0, or -1 where the driver does not say. */
+static int context_active(void) {
+    int (*state)(int device, unsigned int *flags, int *active) = NULL;
+    unsigned int flags = 0;
+    int active = 0;
+    void *const driver = dlopen("libcuda.so.1", RTLD_NOW),
+                *symbol = driver ? dlsym(driver, "cuDevicePrimaryCtxGetState") : NULL;
+    memcpy(&state, &symbol, sizeof state);
+    return state && state(0, &flags, &active) == 0 ? active : -1;
+}
+
+static void check_identity(void) {
+    scout_identity id = {.size = sizeof id};
+    scout_why why = {"", ""};
+    const double start = gpu_api->now(NULL);
+    GPU_OK(gpu_api->identify(0, &id, &gpu_why));
+    printf("%s %s cc %s units %d memory %.1f GiB L2 %.1f MiB limit %.0f W driver %s (%.3f s)\n", id.name, id.uuid,
+           id.capability, id.units, (double)id.memory_bytes / 0x1p30, (double)id.cache_bytes / 0x1p20, id.power_limit_w,
+           id.driver, gpu_api->now(NULL) - start);
+    for (uint32_t k = 0; k < id.library_count; k++)
+        printf("  %s %s %s\n", id.libraries[k].name, id.libraries[k].version, id.libraries[k].path);
+    printf("  datasheet fp16 %.1f tf32 %.1f fp8 %.1f TFLOP/s, %.2f TB/s\n", gpu_api->datasheet(&id, SCOUT_FP16, 0),
+           gpu_api->datasheet(&id, SCOUT_FP32, 1), gpu_api->datasheet(&id, SCOUT_FP8E4M3, 0),
+           gpu_api->datasheet(&id, SCOUT_NONE, 0));
+    gpu_expect(context_active() == 0, "identify made a context (%d)", context_active());
+    gpu_expect(strncmp(id.uuid, "GPU-", 4) == 0 && strlen(id.uuid) == 40, "uuid %s", id.uuid);
+    gpu_expect(id.units > 0 && id.cache_bytes > 0 && id.memory_bytes > 0, "an identity with nothing in it");
+    gpu_expect(id.library_count == 2, "%u libraries", id.library_count);
+    gpu_expect(gpu_api->identify(99, &id, &why) == SCOUT_NO, "a 99th device");
+}
+
+static void check_memory(void) {
+    uint64_t free_bytes = 0, total = 0;
+    void *memory = NULL, *more = NULL;
+    scout_why why = {"", ""};
+    unsigned char *const here = malloc(BYTES), *const back = malloc(BYTES);
+    GPU_OK(gpu_api->memory(gpu, &free_bytes, &total, &gpu_why));
+    gpu_expect(gpu_api->alloc(gpu, total * 2, &more, &why) == SCOUT_NO_MEMORY && !more, "twice the memory: %s",
+               why.text);
+    GPU_OK(gpu_api->alloc(gpu, BYTES, &memory, &gpu_why));
+    gpu_expect(((uintptr_t)memory & 511) == 0, "alignment");
+    for (int k = 0; k < BYTES; k++) here[k] = (unsigned char)(k * 7 + k / 256);
+    GPU_OK(gpu_api->upload(gpu, memory, here, BYTES, &gpu_why));
+    GPU_OK(gpu_api->download(gpu, back, memory, BYTES, &gpu_why));
+    gpu_expect(memcmp(here, back, BYTES) == 0, "what went up did not come back");
+    GPU_OK(gpu_api->fill(gpu, (char *)memory + 3, 1001, SCOUT_NONE, SCOUT_FILL_BYTE, 0x1ff, &gpu_why));
+    GPU_OK(gpu_api->download(gpu, back, memory, BYTES, &gpu_why));
+    gpu_expect(back[2] == here[2] && back[3] == 0xff && back[1003] == 0xff && back[1004] == here[1004],
+               "fill of bytes");
+    gpu_api->release(gpu, memory);
+    gpu_api->release(gpu, NULL);
+    free(here);
+    free(back);
+}
+
+static double half_at(const unsigned char *data, int at) {
+    const unsigned bits = data[2 * at] | (unsigned)data[2 * at + 1] << 8, e = bits >> 10 & 31, f = bits & 1023;
+    const double x = e ? ldexp(1024 + f, (int)e - 25) : ldexp(f, -24);
+    return bits >> 15 ? -x : x;
+}
+
+static double float_at(const unsigned char *data, int at) {
+    float x = 0;
+    memcpy(&x, data + sizeof x * (size_t)at, sizeof x);
+    return x;
+}
+
+static double byte_at(const unsigned char *data, int at) { return (signed char)data[at]; }
+
+static double nibble_at(const unsigned char *data, int at) {
+    const int x = at & 1 ? data[at / 2] >> 4 : data[at / 2] & 15;
+    return x < 8 ? x : x - 16;
+}
+
+static void check_fill_type(uint32_t type, uint32_t how, int elements, double (*at)(const unsigned char *, int),
+                            double mean, double deviation, double fourth) {
+    void *memory = NULL;
+    unsigned char *const x = malloc(BYTES), *const y = malloc(BYTES);
+    GPU_OK(gpu_api->alloc(gpu, BYTES, &memory, &gpu_why));
+    GPU_OK(gpu_api->fill(gpu, memory, BYTES, type, how, 7, &gpu_why));
+    GPU_OK(gpu_api->download(gpu, x, memory, BYTES, &gpu_why));
+    double sum = 0, square = 0, fours = 0, twin = 0;
+    for (int k = 0; k < elements; k++) sum += at(x, k);
+    sum /= elements;
+    for (int k = 0; k < elements; k++) {
+        const double d = at(x, k) - sum;
+        square += d * d;
+        fours += d * d * d * d;
+        if (k) twin += d * (at(x, k - 1) - sum);
+    }
+    square /= elements, fours /= elements, twin /= elements;
+    printf("  type %u how %u: mean %.4f deviation %.4f kurtosis %.3f neighbours %.4f\n", type, how, sum, sqrt(square),
+           fours / square / square, twin / square);
+    gpu_expect(fabs(sum - mean) < 0.02 * deviation, "mean of type %u: %g", type, sum);
+    gpu_expect(fabs(sqrt(square) / deviation - 1) < 0.02, "deviation of type %u: %g", type, sqrt(square));
+    gpu_expect(fabs(fours / square / square / fourth - 1) < 0.1, "kurtosis of type %u", type);
+    gpu_expect(fabs(twin / square) < 0.01, "neighbours of type %u are related", type);
+    memset(y, 0, BYTES); /* the same seed again, at an odd place and length */
+    GPU_OK(gpu_api->upload(gpu, memory, y, BYTES, &gpu_why));
+    GPU_OK(gpu_api->fill(gpu, (char *)memory + 5, 1003, type, how, 7, &gpu_why));
+    GPU_OK(gpu_api->download(gpu, y, memory, BYTES, &gpu_why));
+    gpu_expect(memcmp(x, y + 5, 1003) == 0 && y[4] == 0 && y[1008] == 0, "type %u at an odd place", type);
+    GPU_OK(gpu_api->fill(gpu, memory, BYTES, type, how, 8, &gpu_why));
+    GPU_OK(gpu_api->download(gpu, y, memory, BYTES, &gpu_why));
+    int same = 0;
+    for (int k = 0; k < BYTES; k++) same += x[k] == y[k];
+    gpu_expect(same < BYTES / 2, "seeds 7 and 8 give %d equal bytes of type %u", same, type);
+    gpu_api->release(gpu, memory);
+    free(x);
+    free(y);
+}
+
+static void check_fill(void) {
+    const double half_normal = sqrt(2 / 3.14159265358979), width = sqrt(1 - half_normal * half_normal);
+    check_fill_type(SCOUT_FP32, SCOUT_FILL_NORMAL, BYTES / 4, float_at, 0, 1, 3);
+    check_fill_type(SCOUT_FP16, SCOUT_FILL_NORMAL, BYTES / 2, half_at, 0, 1, 3);
+    check_fill_type(SCOUT_FP16, SCOUT_FILL_SCALE, BYTES / 2, half_at, (half_normal + 1) / 64, width / 64, 3.87);
+    check_fill_type(SCOUT_INT8, SCOUT_FILL_NORMAL, BYTES, byte_at, 0, 32, 3);
+    check_fill_type(SCOUT_INT4, SCOUT_FILL_NORMAL, BYTES * 2, nibble_at, -0.5, 4.61, 1.79);
+}
+
+static void check_checksum(void) {
+    const uint64_t big = (uint64_t)4 << 30;
+    uint64_t first = 0, again = 0;
+    void *memory = NULL;
+    unsigned char byte = 0;
+    GPU_OK(gpu_api->alloc(gpu, big, &memory, &gpu_why));
+    double start = gpu_api->now(gpu);
+    GPU_OK(gpu_api->fill(gpu, memory, big, SCOUT_FP16, SCOUT_FILL_NORMAL, 3, &gpu_why));
+    const double filled = gpu_api->now(gpu) - start;
+    start = gpu_api->now(gpu);
+    GPU_OK(gpu_api->checksum(gpu, memory, big, &first, &gpu_why));
+    printf("  4 GiB: fill %.2f TB/s, checksum %.2f TB/s\n", (double)big / filled * 1e-12,
+           (double)big / (gpu_api->now(gpu) - start) * 1e-12);
+    for (int k = 0; k < 40; k++) {
+        const uint64_t length = k < 20 ? 100003 : big, at = (uint64_t)k * 2654435761u % length;
+        char *const from = (char *)memory + (k % 3 == 2 && k < 20 ? 1 : 0);
+        GPU_OK(gpu_api->checksum(gpu, from, length, &first, &gpu_why));
+        GPU_OK(gpu_api->download(gpu, &byte, from + at, 1, &gpu_why));
+        byte ^= (unsigned char)(1u << k % 8);
+        GPU_OK(gpu_api->upload(gpu, from + at, &byte, 1, &gpu_why));
+        GPU_OK(gpu_api->checksum(gpu, from, length, &again, &gpu_why));
+        gpu_expect(first != again, "a changed bit at %llu of %llu", (unsigned long long)at, (unsigned long long)length);
+    }
+    gpu_api->release(gpu, memory);
+}
+
+/* --- sequences --- */
+
+typedef struct doing {
+    int what; /* 0 nothing, 1 fails at the third, 2 waits for the stream, 3 allocates */
+    uint32_t calls;
+    void *memory;
+} doing;
+
+static scout_answer enqueue_doing(void *context, uint32_t number, void *stream, scout_why *why) {
+    doing *const d = context;
+    d->calls++;
+    if (d->what == 1 && number == 2) return scout_say(why, SCOUT_FAILED, "error", "on purpose");
+    if (d->what == 2) cudaStreamSynchronize(stream);
+    if (d->what == 3) cudaMallocAsync(&d->memory, 1 << 20, 0);
+    return gpu_api->empty(gpu, stream, why);
+}
+
+/* The first interval of a run is one like the others: it holds neither the host's pace nor a start. */
+static void check_first(uint32_t launches) {
+    enum { REPEATS = 20 };
+    doing d = {0, 0, NULL};
+    scout_sequence *sequence = NULL;
+    double seconds[REPEATS], sum = 0;
+    GPU_OK(gpu_api->record(gpu, 1, launches, enqueue_doing, &d, &sequence, &gpu_why));
+    for (int run = 0; run < 2; run++) {
+        GPU_OK(gpu_api->run(gpu, sequence, REPEATS, seconds, &gpu_why));
+        sum = 0;
+        for (int k = 1; k < REPEATS; k++) sum += seconds[k] / (REPEATS - 1);
+        printf("  graph of %u, run %d: first %.2f us, the others %.2f us\n", launches, run, seconds[0] * 1e6,
+               sum * 1e6);
+    }
+    gpu_expect(seconds[0] < sum * 1.1, "the first interval takes %.3g of the others", seconds[0] / sum);
+    gpu_api->drop(gpu, sequence);
+}
+
+static void check_sequences(void) {
+    scout_why why = {"", ""};
+    scout_answer answer = SCOUT_OK;
+    doing d = {0, 0, NULL};
+    const double in_graph = gpu_time(enqueue_doing, &d, 1, 1000, 20, &why, &answer);
+    gpu_expect(answer == SCOUT_OK && d.calls == 1000, "a graph of 1000: %s", why.text);
+    const double direct = gpu_time(enqueue_doing, &d, 0, 1000, 20, &why, &answer);
+    gpu_expect(answer == SCOUT_OK && d.calls == 21000, "20 runs of 1000 direct launches: %u", d.calls);
+    check_first(50);
+    check_first(500);
+    check_first(4000);
+    const double single = gpu_time(enqueue_doing, &d, 1, 1, 1000, &why, &answer);
+    printf("  empty launch: graph %.3f us, direct %.3f us, a graph each %.3f us\n", in_graph * 1e6, direct * 1e6,
+           single * 1e6);
+    gpu_expect(in_graph > 0.2e-6 && in_graph < direct * 1.2, "graphs are no faster than direct launches");
+    for (int graph = 0; graph < 2; graph++) {
+        d = (doing){1, 0, NULL};
+        gpu_time(enqueue_doing, &d, graph, 5, 1, &why, &answer);
+        gpu_expect(answer == SCOUT_FAILED && strcmp(why.text, "on purpose") == 0, "a launch that fails: %d %s", answer,
+                   why.text);
+    }
+    d = (doing){2, 0, NULL};
+    gpu_time(enqueue_doing, &d, 1, 1, 1, &why, &answer);
+    gpu_expect(answer == SCOUT_NO && strcmp(why.code, "capture") == 0, "a launch that waits: %d %s", answer, why.text);
+    d = (doing){3, 0, NULL};
+    gpu_time(enqueue_doing, &d, 1, 1, 1, &why, &answer);
+    gpu_expect(answer == SCOUT_NO && strcmp(why.code, "capture") == 0, "the wrong stream: %d %s", answer, why.text);
+    d = (doing){0, 0, NULL};
+    gpu_expect(gpu_time(enqueue_doing, &d, 1, 10, 3, &why, &answer) > 0, "after failures nothing works: %s", why.text);
+}
+
+typedef struct special {
+    uint64_t wanted, done;
+} special;
+
+static scout_answer enqueue_special(void *context, uint32_t number, void *stream, scout_why *why) {
+    special *const s = context;
+    (void)number;
+    return gpu_api->special(gpu, s->wanted, &s->done, stream, why);
+}
+
+static void check_rest(void) {
+    scout_telemetry t = {.size = sizeof t};
+    scout_why why = {"", ""};
+    scout_answer answer = SCOUT_OK;
+    special s = {1000000000000u, 0};
+    const double seconds = gpu_time(enqueue_special, &s, 1, 1, 5, &why, &answer);
+    gpu_expect(answer == SCOUT_OK && s.done >= s.wanted, "special functions: %s", why.text);
+    double start = gpu_api->now(gpu);
+    gpu_api->telemetry(gpu, &t);
+    printf("  special %.2f T/s; clock %.0f MHz, memory %.0f MHz, %.0f W, %.0f C, reasons %llx %s (%.2f ms)\n",
+           (double)s.done / seconds * 1e-12, t.clock_mhz, t.memory_clock_mhz, t.power_w, t.temperature_c,
+           (unsigned long long)t.throttle, t.throttle_text, (gpu_api->now(gpu) - start) * 1e3);
+    gpu_expect(t.clock_mhz > 100 && t.power_w > 10 && t.temperature_c > 5, "no telemetry");
+    start = gpu_api->now(gpu);
+    gpu_api->pause(gpu, 0.25);
+    gpu_expect(fabs(gpu_api->now(gpu) - start - 0.25) < 0.05, "a pause of a quarter of a second");
+    uint64_t done = 1;
+    gpu_expect(gpu_api->arithmetic(gpu, SCOUT_FP16, 1, &done, NULL, &why) == SCOUT_NO && done == 0, "arithmetic");
+}
+
+/* Reading where nothing is ends the context; from then on every answer is SCOUT_LOST, and nothing hangs. */
+static void check_lost(void) {
+    uint64_t sum = 0;
+    scout_why why = {"", ""};
+    void *memory = NULL;
+    const scout_answer bad = gpu_api->checksum(gpu, (void *)4096, BYTES, &sum, &why);
+    gpu_expect(bad == SCOUT_LOST && strcmp(why.code, "poisoned") == 0, "reading nowhere: %d %s", bad, why.text);
+    printf("  %s\n", why.text);
+    gpu_expect(gpu_api->alloc(gpu, 100, &memory, &why) == SCOUT_LOST, "an allocation afterwards: %s", why.text);
+    gpu_api->close(gpu);
+}
+
+int main(int argc, char **argv) {
+    gpu_begin(argc, argv, false);
+    check_identity();
+    const double start = gpu_api->now(NULL);
+    GPU_OK(gpu_api->open(0, &gpu, &gpu_why));
+    if (!gpu) return gpu_end();
+    printf("  opened in %.3f s\n", gpu_api->now(NULL) - start);
+    check_memory();
+    check_fill();
+    check_checksum();
+    check_sequences();
+    check_rest();
+    check_lost();
+    return gpu_end();
+}

@@ -1,0 +1,99 @@
+/* The bandwidth probe: that it moves what it says, and which of its ways is the fastest for which size and mix. */
+#include "tests/gpu/gpu_check.h"
+
+#include "kernels/kernels.h"
+
+typedef struct moving {
+    char *read, *written;
+    uint64_t read_bytes, written_bytes, rotate; /* bytes between launches, within `room` */
+    uint64_t room;
+    void *sink;
+    int units, variant;
+} moving;
+
+static scout_answer enqueue_moving(void *context, uint32_t number, void *stream, scout_why *why) {
+    const moving *const m = context;
+    const uint64_t at = m->rotate ? number * m->rotate % (m->room / m->rotate * m->rotate) : 0;
+    const cudaError_t e =
+        kernels_stream(m->read_bytes ? m->read + at : NULL, m->read_bytes, m->written_bytes ? m->written + at : NULL,
+                       m->written_bytes, m->sink, m->units, m->variant, stream);
+    return e == cudaSuccess ? SCOUT_OK : scout_say(why, SCOUT_FAILED, "error", "%s", cudaGetErrorString(e));
+}
+
+static double speed(moving *m, bool cold) {
+    scout_why why = {"", ""};
+    scout_answer answer = SCOUT_OK;
+    const uint64_t bytes = m->read_bytes + m->written_bytes,
+                   most = m->read_bytes > m->written_bytes ? m->read_bytes : m->written_bytes;
+    uint32_t launches = bytes > 200000000 ? 4 : (uint32_t)(600000000 / (bytes + 1000000)) + 4;
+    if (cold && launches * most < 512u << 20) launches = (uint32_t)((512u << 20) / most); /* more than any cache */
+    m->rotate = cold ? (most + 511) & ~511ull : 0;
+    const double seconds = gpu_time(enqueue_moving, m, 1, launches, 8, &why, &answer);
+    if (!gpu_expect(answer == SCOUT_OK, "%s: %s", kernels_stream_name(m->variant), why.text)) return 0;
+    return (double)bytes / seconds * 1e-12;
+}
+
+/* A copy is one, whatever its length; what lies behind it stays; every part of a mix is written. */
+static void check_moves(moving m) {
+    static const uint64_t lengths[] = {1, 15, 16, 17, 4096, 65536, 65537, 1000003, 16777216, 33554432 + 48};
+    for (m.variant = 0; m.variant < kernels_stream_variants(); m.variant++)
+        for (size_t k = 0; k < sizeof lengths / sizeof lengths[0]; k++) {
+            uint64_t from = 0, to = 0, before = 0, after = 0;
+            scout_why why = {"", ""};
+            scout_answer answer = SCOUT_OK;
+            m.read_bytes = m.written_bytes = lengths[k];
+            GPU_OK(gpu_api->fill(gpu, m.written, 64u << 20, SCOUT_NONE, SCOUT_FILL_BYTE, 0x5a, &gpu_why));
+            GPU_OK(gpu_api->checksum(gpu, m.written + lengths[k], 1 << 20, &before, &gpu_why));
+            gpu_time(enqueue_moving, &m, 0, 1, 1, &why, &answer);
+            GPU_OK(gpu_api->checksum(gpu, m.read, lengths[k] & ~15ull, &from, &gpu_why));
+            GPU_OK(gpu_api->checksum(gpu, m.written, lengths[k] & ~15ull, &to, &gpu_why));
+            GPU_OK(gpu_api->checksum(gpu, m.written + lengths[k], 1 << 20, &after, &gpu_why));
+            gpu_expect(answer == SCOUT_OK && from == to && before == after, "%s: a copy of %llu bytes (%s)",
+                       kernels_stream_name(m.variant), (unsigned long long)lengths[k], why.text);
+        }
+}
+
+static void check_speeds(moving m) {
+    static const struct {
+        const char *name;
+        int read, written; /* parts of 8 */
+    } mixes[] = {{"read", 8, 0}, {"7:1", 7, 1}, {"copy", 4, 4}, {"write", 0, 8}};
+    static const uint64_t sizes[] = {65536,     1u << 20,   4u << 20,   8u << 20,         16u << 20,
+                                     32u << 20, 128u << 20, 512u << 20, (uint64_t)4 << 30};
+    for (size_t x = 0; x < sizeof mixes / sizeof mixes[0]; x++) {
+        printf("%-32s", mixes[x].name);
+        for (size_t s = 0; s < sizeof sizes / sizeof sizes[0]; s++)
+            printf(" %8.3g MB hot %s", (double)sizes[s] / 1048576, sizes[s] < (64u << 20) ? "/ cold" : "      ");
+        printf("\n");
+        for (m.variant = 0; m.variant < kernels_stream_variants(); m.variant++) {
+            printf("%-32s", kernels_stream_name(m.variant));
+            for (size_t s = 0; s < sizeof sizes / sizeof sizes[0]; s++) {
+                m.read_bytes = sizes[s] / 8 * (uint64_t)mixes[x].read;
+                m.written_bytes = sizes[s] / 8 * (uint64_t)mixes[x].written;
+                printf("     %7.3f  ", speed(&m, false));
+                if (sizes[s] < (64u << 20))
+                    printf("%7.3f", speed(&m, true));
+                else
+                    printf("       ");
+            }
+            printf("\n");
+            fflush(stdout);
+        }
+    }
+}
+
+int main(int argc, char **argv) {
+    const uint64_t room = (uint64_t)4 << 30;
+    scout_identity id = {.size = sizeof id};
+    moving m = {.room = room};
+    gpu_begin(argc, argv, true);
+    GPU_OK(gpu_api->identify(0, &id, &gpu_why));
+    m.units = id.units;
+    GPU_OK(gpu_api->alloc(gpu, room + (1 << 20), (void **)&m.read, &gpu_why));
+    GPU_OK(gpu_api->alloc(gpu, room + (1 << 20), (void **)&m.written, &gpu_why));
+    GPU_OK(gpu_api->alloc(gpu, 4096, &m.sink, &gpu_why));
+    GPU_OK(gpu_api->fill(gpu, m.read, room, SCOUT_FP16, SCOUT_FILL_NORMAL, 1, &gpu_why));
+    check_moves(m);
+    check_speeds(m);
+    return gpu_end();
+}

@@ -1,0 +1,252 @@
+"""Holds what one part of tests/gpu/run.sh left against what is promised: judge.py PART FOLDER.
+
+Prints a small table and one line PASSED, FAILED or SKIPPED for every promise.
+"""
+import glob
+import json
+import os
+import re
+import sys
+
+
+def verdict(good, what):
+    print(f"{'PASSED' if good else 'FAILED'} {what}")
+
+
+def load(path):
+    with open(path, encoding="utf-8") as file:
+        return json.load(file)
+
+
+def text(path):
+    if not os.path.exists(path):
+        return ""
+    with open(path, encoding="utf-8", errors="replace") as file:
+        return file.read()
+
+
+def reports(folder):
+    """By the name that the operations file gives."""
+    found = (load(path) for path in sorted(glob.glob(f"{folder}/reports/*.json")))
+    return {report["name"]: report for report in found}
+
+
+def seconds(folder, name):
+    words = text(f"{folder}/{name}.seconds").split()
+    return (float(words[0]), int(words[1])) if len(words) == 2 else (float("inf"), 99)
+
+
+def median(values):
+    ordered = sorted(values)
+    middle = len(ordered) // 2
+    return ordered[middle] if len(ordered) % 2 else (ordered[middle - 1] + ordered[middle]) / 2
+
+
+def spread(values):
+    return (max(values) - min(values)) / median(values)
+
+
+def rows_of(report, name):
+    return [row for row in report.get("candidates", []) if row["name"] == name]
+
+
+def devices(folder):
+    verdict(re.search(r"^cuda:\d", text(f"{folder}/devices.txt"), re.M), "devices: a CUDA device is listed")
+    said = text(f"{folder}/candidates.txt")
+    for name in ("cublaslt", "gemm_stream"):
+        verdict(name in said, f"devices: candidate {name} is listed")
+
+
+def checks(folder):
+    codes = sorted(glob.glob(f"{folder}/*.code"))
+    if not codes:
+        print("SKIPPED checks: none were built (make gpu-checks)")
+    for path in codes:
+        name = os.path.basename(path)[:-5]
+        last = (text(f"{folder}/{name}.txt").strip().splitlines() or ["said nothing"])[-1]
+        verdict(text(path).strip() == "0", f"checks: {name}: {last}")
+
+
+def table(ceilings):
+    cold = [row for row in ceilings["bandwidths"] if not row["resident"]]
+    warm = [row for row in ceilings["bandwidths"] if row["resident"]]
+    for row in sorted(cold, key=lambda row: (row["bytes"], -row["read_fraction"])):
+        if row["read_fraction"] == 1:
+            hot = [w["tbps"] for w in warm if w["bytes"] == row["bytes"] and w["read_fraction"] == 1]
+            print(f"    read {row['bytes'] / 1e6:10.3f} MB  cold {row['tbps']:.3f}  "
+                  f"resident {hot[0] if hot else float('nan'):.3f} TB/s")
+
+
+def bandwidth(folder):
+    path = f"{folder}/ceilings.json"
+    if not os.path.exists(path):
+        return verdict(False, "bandwidth: no ceilings were written")
+    ceilings = load(path)
+    table(ceilings)
+    plateau = ceilings.get("plateau_bytes", 0)
+    cold = [row for row in ceilings["bandwidths"] if not row["resident"] and row["bytes"] >= 0.99 * plateau]
+    print(f"    launch {ceilings['launch_us']:.2f} us, plateau {plateau / 1e6:.0f} MB")
+    for key, fraction in (("read_tbps", 1), ("copy_tbps", 0.5), ("write_tbps", 0)):
+        best = max((row["tbps"] for row in cold if row["read_fraction"] == fraction), default=0)
+        verdict(0.99 * best <= ceilings.get(key, 0) and best > 0,
+                f"bandwidth: {key} {ceilings.get(key, 0):.3f} TB/s, best seen {best:.3f}")
+    return None
+
+
+def audited(folder, load_name, audits):
+    for precision in ("fp16", "bf16", "fp8"):
+        path = f"{folder}/{precision}.json"
+        if not os.path.exists(path):
+            verdict(False, f"{load_name} {precision}: no ceilings were written")
+            continue
+        ceilings = load(path)
+        peak = next((p for p in ceilings["peaks"] if p["precision"] == precision), None)
+        said = text(f"{folder}/{precision}.txt")
+        audit = (ceilings.get("audit") or {}).get(precision)
+        ratio = audit["ratio"] if audit else None
+        if ratio is None:
+            match = re.search(rf"audit\s+{precision}\s+([\d.]+) % of the best of (\d+)", said)
+            ratio = float(match.group(1)) / 100 if match else 0
+        shape = "x".join(map(str, peak["shape"])) if peak else "none"
+        tflops = peak["tflops"] if peak else 0
+        if precision not in audits:
+            verdict(tflops > 0, f"{load_name} {precision}: {tflops:.1f} TFLOP/s at {shape} ({peak['how'] if peak else ''})")
+        else:
+            verdict(ratio >= 0.995, f"{load_name} {precision}: {tflops:.1f} TFLOP/s at {shape} "
+                                f"({peak['how'] if peak else ''}), {100 * ratio:.2f} % of the best of 500 random shapes")
+        verdict(peak and peak["seconds"] < 30, f"{load_name} {precision}: found in "
+                                               f"{peak['seconds'] if peak else 0:.1f} s (< 30)")
+
+
+def sweep(folder):
+    path = f"{folder}/sweep.json"
+    points = load(path).get("sweep", {}).get("points", []) if os.path.exists(path) else []
+    for point in points:
+        print(f"    K {point['shape'][2]:7d}  {point['tflops']:.1f} TFLOP/s")
+    wanted = list(range(65536, 262144 + 1, 16384))
+    verdict([p["shape"][2] for p in points] == wanted, f"sweep: {len(points)} of {len(wanted)} depths measured")
+
+
+def repeat(folder):
+    runs = [reports(f"{folder}/run_{k}") for k in range(1, 6)]
+    names = list(load("tests/gpu/six_gemms.json"))
+    verdict(all(set(run) == set(names) for run in runs), f"repeat: 5 runs with {len(names)} reports each")
+    print("    operation      median us   spread   efficiency  spread   verdicts")
+    for name in names:
+        rows = [run[name] for run in runs if name in run]
+        good = [row for row in rows if row.get("baseline_time_us") and row.get("efficiency")]
+        if len(good) < 5:
+            why = {row.get("status") for row in rows}
+            verdict(False, f"repeat {name}: only {len(good)} of 5 runs have a baseline and an efficiency ({why})")
+            continue
+        times = [row["baseline_time_us"] for row in good]
+        efficiencies = [row["efficiency"] for row in good]
+        said = [f"{row.get('priority')}/{row.get('approach')}" for row in good]
+        borderline = any(row.get("borderline") for row in good)
+        points = 100 * (max(efficiencies) - min(efficiencies))
+        print(f"    {name:12s} {median(times):11.3f} {100 * spread(times):7.2f} % {100 * median(efficiencies):9.2f} % "
+              f"{points:6.2f} pt   {' '.join(sorted(set(said)))}{' borderline' if borderline else ''}")
+        verdict(spread(times) <= 0.02, f"repeat {name}: medians within {100 * spread(times):.2f} % (2 %)")
+        verdict(points <= 1, f"repeat {name}: efficiencies within {points:.2f} points (1)")
+        verdict(len(set(said)) == 1 or borderline, f"repeat {name}: one verdict")
+
+
+def agree(folder):
+    path = f"{folder}/agree.json"
+    if not os.path.exists(path):
+        return verdict(False, "agree: nothing was compared")
+    result = load(path)
+    verdict(result["same_library"], f"agree: one library file: {result['library']}")
+    for row in result["rows"]:
+        verdict(abs(row["ratio"] - 1) <= 0.03 and row["same_kernel"],
+                f"agree {row['name']}: {row['scout_us']:.3f} us here, {row['other_us']:.3f} us by {row['by']}: "
+                f"{100 * (row['ratio'] - 1):+.2f} %, {row['kernel'][:60]}")
+    return verdict(len(result["rows"]) == 6, f"agree: {len(result['rows'])} of 6 compared")
+
+
+def stream(folder):
+    run = load(f"{folder}/run/run.json") if os.path.exists(f"{folder}/run/run.json") else {}
+    device = (run.get("devices") or [{}])[0]
+    read = (device.get("ceilings") or {}).get("read_tbps", 0)
+    found = reports(f"{folder}/run")
+    for name in load("tests/gpu/stream_gemms.json"):
+        report = found.get(name)
+        own = [row for row in rows_of(report, "gemm_stream") if row["status"] == "OK"] if report else []
+        if not own or not read:
+            verdict(False, f"stream {name}: gemm_stream has no OK row, or the read ceiling is not known")
+            continue
+        best = min(own, key=lambda row: row["time_us"]["median"])
+        time = best["time_us"]["median"]
+        part = report.get("ceiling_time_us", 0) / time
+        verdict(part >= 0.8, f"stream {name}: {time:.2f} us, {100 * part:.1f} % of its ceiling (80), "
+                             f"{best['tbps']:.2f} TB/s = {100 * best['tbps'] / read:.1f} % of {read:.2f}")
+        verdict(report.get("best") == "gemm_stream" and report.get("proven_gain_us", 0) > 0,
+                f"stream {name}: the verdict names {report.get('best')} ({report.get('approach')}), "
+                f"proven gain {report.get('proven_gain_us', 0):.2f} us over {report.get('baseline_time_us', 0):.2f}")
+
+
+def llama(folder):
+    without, code = seconds(folder, "without")
+    verdict(without < 20 and code <= 1, f"llama: without cache {without:.2f} s (20), exit {code}")
+    cached, code = seconds(folder, "with")
+    verdict(cached < 1 and code <= 1, f"llama: with cache {cached:.2f} s (1), exit {code}")
+    first, second = reports(f"{folder}/without"), reports(f"{folder}/with")
+    verdict(first and set(first) == set(second), f"llama: {len(first)} operations, the same ones both times")
+    open_rows = [name for name, report in first.items() if not report.get("baseline_time_us")]
+    verdict(first and not open_rows, f"llama: each has a baseline{': not ' + ', '.join(open_rows) if open_rows else ''}")
+    for name, report in first.items():
+        print(f"    {name:24s} {report.get('baseline_time_us', 0):10.2f} us "
+              f"{100 * report.get('efficiency', 0):6.1f} %  {report.get('priority')} {report.get('approach')}")
+
+
+# What each fault may come out as. A kernel that hangs or poisons may be found alone or in the worker that it shared.
+FAULTS = {"faulty_hang": {"TIMEOUT"}, "faulty_crash": {"CRASHED"}, "faulty_bounds": {"CRASHED", "ERROR", "WRONG"},
+          "faulty_wrong": {"WRONG"}, "faulty_hog": {"ERROR", "CRASHED", "UNSUPPORTED", "TIMEOUT", "SKIPPED"}}
+
+
+def faults(folder):
+    if not all(os.path.exists(f"{folder}/{name}.json") for name in ("without", "with")):
+        return verdict(False, "faults: a report is missing")
+    plain, full = load(f"{folder}/without.json"), load(f"{folder}/with.json")
+    for name, allowed in FAULTS.items():
+        rows = rows_of(full, name)
+        said = ", ".join(f"{row['status']} {(row.get('reason') or {}).get('text', '')[:80]}" for row in rows)
+        verdict(rows and all(row["status"] in allowed for row in rows), f"faults {name}: {said or 'no row'}")
+
+    def others(report):
+        return {(row["name"], row["variant"]): row["status"] for row in report["candidates"] if row["name"] not in FAULTS}
+
+    # Which variants drop out of a race, or are left out for time, is a matter of a percent and not of the fault.
+    tame = {"OK", "SKIPPED"}
+    before, after = others(plain), others(full)
+    changed = {key for key in before if key not in after or
+               (before[key] != after[key] and not {before[key], after[key]} <= tame)}
+    verdict(not changed and set(after) == set(before), f"faults: every other row as without ({len(before)} rows; "
+                                                       f"changed: {sorted(changed)[:3]})")
+    ratio = full.get("baseline_time_us", 0) / max(plain.get("baseline_time_us", 0), 1e-9)
+    return verdict(abs(ratio - 1) < 0.05, f"faults: the baseline's time as without ({100 * (ratio - 1):+.2f} %)")
+
+
+def sanitizer(folder):
+    codes = sorted(glob.glob(f"{folder}/*.code"))
+    if not codes:
+        print("SKIPPED sanitizer: compute-sanitizer is not here")
+    for path in codes:
+        name, code = os.path.basename(path)[:-5], text(path).strip()
+        said = text(f"{folder}/{name}.txt")
+        errors = re.findall(r"ERROR SUMMARY: (\d+) error|RACECHECK SUMMARY: (\d+) hazard", said)
+        bad = sum(int(a or b) for a, b in errors)
+        verdict(code in ("0", "1") and errors and bad == 0, f"sanitizer {name}: {bad} errors, exit {code}")
+
+
+PARTS = {"devices": devices, "checks": checks, "bandwidth": bandwidth, "sweep": sweep, "repeat": repeat, "agree": agree,
+         "sustained": lambda folder: audited(folder, "sustained", ("fp16", "bf16", "fp8")),
+         "burst": lambda folder: audited(folder, "burst", ("fp16",)),
+         "stream": stream, "llama": llama, "faults": faults, "sanitizer": sanitizer}
+
+if __name__ == "__main__":
+    part = sys.argv[1]
+    try:
+        PARTS[part](sys.argv[2])
+    except (OSError, ValueError, KeyError, TypeError, IndexError) as error:
+        verdict(False, f"{part}: what it left cannot be read: {type(error).__name__}: {error}")

@@ -1,0 +1,225 @@
+#!/usr/bin/env bash
+# Everything that this project promises of a GPU, on the machine that has one, in one call:
+#     tests/gpu/run.sh [PART|GROUP]…        (all parts when none is named; tests/gpu/run.sh --list says them)
+# All of them take about twice nine minutes; one call ends after LIMIT seconds (540), and what it did not reach is
+# skipped and said. So in two calls: tests/gpu/run.sh ceilings, then tests/gpu/run.sh verdicts checking.
+# Needs a built tree and nothing else of the build: BIN (bin) holds scout_batch and scout_cuda.so, best linked with
+# STATIC=1; CHECKS (BIN/../gpu) the check_* programs where they were built. python3 with PyTorch is the independent
+# measurement. Results go to RESULTS (default out/gpu): per part what was said and the reports, then summary.txt; where
+# OUT is set, they are packed into OUT: one archive per part and summary.txt.
+# REPEAT_CEILINGS=cached: the repeated runs share ceilings instead of measuring them anew (half the time).
+# LLAMA_OPS: an ops.json of llama2_7b instead of the short form beside this file. DEVICE: cuda:0.
+# Ends with "N passed, N failed, N skipped".
+set -uo pipefail
+cd "$(dirname "${BASH_SOURCE[0]}")/../.." || exit
+
+# Each part with the seconds that it may take.
+parts=(devices sustained bandwidth burst sweep repeat agree stream llama faults checks sanitizer)
+declare -A limits=([devices]=30 [checks]=90 [bandwidth]=60 [sustained]=200 [burst]=200 [sweep]=90 [repeat]=420 [agree]=90
+    [stream]=120 [llama]=120 [faults]=150 [sanitizer]=120)
+
+declare -A groups=([ceilings]="devices sustained bandwidth burst sweep" [verdicts]="repeat agree stream llama faults"
+    [checking]="checks sanitizer")
+LIMIT=${LIMIT:-540}
+
+BIN=${BIN:-bin} DEVICE=${DEVICE:-cuda:0} RESULTS=${RESULTS:-out/gpu}
+CHECKS=${CHECKS:-$BIN/../gpu}
+if [[ $BIN != /* ]]; then BIN=$PWD/$BIN; fi
+scout=$BIN/scout_batch
+here=tests/gpu
+cache=$RESULTS/cache
+
+# The cuBLASLt that PyTorch loads, for both; else whatever the search order finds.
+torch_libraries() {
+    python3 - <<'PYTHON' 2>/dev/null
+import torch
+torch.zeros(8, 8, device="cuda", dtype=torch.half) @ torch.zeros(8, 8, device="cuda", dtype=torch.half)
+paths = {line.split()[-1] for line in open("/proc/self/maps") if "libcublasLt.so" in line}
+print(paths.pop().rsplit("/", 1)[0])
+PYTHON
+}
+
+batch() { "$scout" --device "$DEVICE" "${library[@]}" --cache-dir "$cache" "$@"; }
+timed() { # NAME COMMAND…: its seconds go to NAME.seconds; 1 is "done, but": no failure of the run
+    local name=$1 start code=0
+    shift
+    start=$(date +%s.%N)
+    "$@" >"$part/$name.txt" 2>"$part/$name.err" || code=$?
+    echo "$(date +%s.%N) $start $code" | awk '{print $1 - $2, $3}' >"$part/$name.seconds"
+    if ((code > 1)); then
+        echo "FAILED $name: exit $code: $(tail -n 1 "$part/$name.err" | cut -c 1-300)"
+        return 1
+    fi
+}
+
+known() { timed ceilings batch --ceilings --precision fp16; } # measured once, by whichever part comes first
+
+part_devices() {
+    timed devices "$scout" "${library[@]}" --list-devices
+    timed candidates "$scout" "${library[@]}" --list-candidates
+    grep -E '^cuda' "$part/devices.txt" | cut -c 1-150
+    nvidia-smi --query-gpu=name,driver_version,clocks.sm,power.draw,temperature.gpu --format=csv,noheader
+}
+part_checks() {
+    local program
+    for program in "$CHECKS"/check_*; do
+        if [[ ! -x $program ]]; then continue; fi
+        CEILING_SCOUT_LIBRARY_PATH=$libraries timeout 60 "$program" "$BIN/scout_cuda.so" \
+            >"$part/${program##*/}.txt" 2>&1
+        echo $? >"$part/${program##*/}.code"
+    done
+}
+part_bandwidth() { # the table of the first ceilings that were measured
+    if [[ -e $RESULTS/sustained/fp16.json ]]; then
+        cp "$RESULTS/sustained/fp16.json" "$part/ceilings.json"
+    else
+        timed bandwidth batch --ceilings --precision fp16 -o "$part/ceilings.json"
+    fi
+}
+ceilings_of() { # LOAD AUDITED…: one call per precision, so that a late one is lost alone
+    local load=$1 precision audit
+    shift
+    for precision in fp16 bf16 fp8; do
+        audit=()
+        if [[ " $* " == *" $precision "* ]]; then audit=(--exhaustive); fi
+        timed "$precision" batch --ceilings --regime "$load" --precision "$precision" "${audit[@]}" -o "$part/$precision.json"
+        grep -E '^ +(peak +'"$precision"'|audit|memory)' "$part/$precision.txt"
+    done
+}
+part_sustained() {
+    rm -rf "$cache" # these are measured here, by every call of this script
+    ceilings_of sustained fp16 bf16 fp8
+}
+part_burst() { # an audit in bursts takes as long as the search: of one precision
+    rm -rf "$part/cache"
+    cache=$part/cache
+    ceilings_of burst fp16
+}
+part_sweep() {
+    timed sweep batch --ceilings --precision fp16 --k-sweep -o "$part/sweep.json"
+    grep -iE 'sweep|^ +[0-9]+ ' "$part/sweep.txt" | head -n 16
+}
+part_repeat() {
+    local run dir
+    for run in 1 2 3 4 5; do
+        dir=$part/cache-$run
+        if [[ ${REPEAT_CEILINGS:-fresh} == cached ]]; then dir=$cache; fi
+        timed "run_$run" "$scout" --device "$DEVICE" "${library[@]}" "$here/six_gemms.json" --precision fp16 --cache cold \
+            --no-cache --cache-dir "$dir" -o "$part/run_$run"
+    done
+}
+part_agree() {
+    if [[ ! -d $RESULTS/repeat/run_5/reports ]]; then
+        timed scout batch "$here/six_gemms.json" --precision fp16 --cache cold --no-cache -o "$part/scout"
+    else
+        cp -r "$RESULTS/repeat/run_5" "$part/scout"
+    fi
+    timed torch python3 "$here/agree.py" "$part/scout/reports" "$part/agree.json"
+    cat "$part/torch.txt"
+}
+part_stream() {
+    known
+    timed stream batch "$here/stream_gemms.json" --precision fp16 --cache cold --no-cache -o "$part/run"
+}
+part_llama() {
+    local ops=${LLAMA_OPS:-$here/llama2_7b_gemms.json}
+    known # only what follows is timed
+    timed without batch "$ops" --precision fp16 --only gemm --no-cache -o "$part/without"
+    timed with batch "$ops" --precision fp16 --only gemm -o "$part/with"
+}
+part_faults() {
+    local plugin=$CHECKS/faulty.so
+    if [[ ! -e $plugin ]]; then
+        plugin=$RESULTS/faulty.so
+        nvcc -std=c++17 -I. -O2 -shared -Xcompiler -fPIC -gencode=arch=compute_90a,code=sm_90a "$here/faulty.cu" \
+            -o "$plugin" || return 1
+    fi
+    known
+    timed without batch --op gemm --shape 1024,1024,1024 --precision fp16 --no-cache -o "$part/without.json"
+    timed with batch --op gemm --shape 1024,1024,1024 --precision fp16 --no-cache --plugin "$(realpath "$plugin")" \
+        -o "$part/with.json"
+}
+part_sanitizer() { # the device's own checks and one whole measurement, whose ceilings are known by now
+    local tool program
+    if ! command -v compute-sanitizer >/dev/null; then
+        echo "skipped: compute-sanitizer is not here"
+        return
+    fi
+    known
+    for tool in memcheck racecheck; do
+        timeout 60 compute-sanitizer --tool "$tool" --target-processes all --error-exitcode 7 "$scout" --device "$DEVICE" \
+            "${library[@]}" --cache-dir "$cache" --op gemm --shape 16,512,512 --precision fp16 --no-cache --budget 10 \
+            -o "$part/$tool.json" >"$part/$tool.txt" 2>&1
+        echo $? >"$part/$tool.code"
+    done
+    program=$CHECKS/check_stream
+    if [[ -x $program ]]; then
+        CEILING_SCOUT_LIBRARY_PATH=$libraries timeout 60 compute-sanitizer --error-exitcode 7 "$program" \
+            "$BIN/scout_cuda.so" >"$part/check_stream.txt" 2>&1
+        echo $? >"$part/check_stream.code"
+    fi
+}
+
+# A part in a process of its own, so that its limit ends all of it; then what it left is judged.
+if [[ ${1:-} == --part ]]; then
+    part=$RESULTS/$2 libraries=${TORCH_LIBRARIES:-}
+    library=()
+    if [[ -n $libraries ]]; then library=(--library-path "$libraries"); fi
+    "part_$2"
+    exit 0
+fi
+if [[ ${1:-} == --list ]]; then
+    printf '%s\n' "${parts[@]}"
+    for name in "${!groups[@]}"; do echo "$name: ${groups[$name]}"; done
+    exit
+fi
+wanted=()
+for name in "$@"; do
+    read -r -a members <<<"${groups[$name]:-$name}"
+    wanted+=("${members[@]}")
+done
+if ((${#wanted[@]} == 0)); then wanted=("${parts[@]}"); fi
+for name in "${wanted[@]}"; do
+    if [[ -z ${limits[$name]:-} ]]; then
+        echo "no part is called $name; there are: ${parts[*]}" >&2
+        exit 2
+    fi
+done
+if [[ ! -x $scout ]]; then
+    echo "$scout is not there: build it first (make STATIC=1 all), or say where with BIN=" >&2
+    exit 4
+fi
+mkdir -p "$RESULTS"
+TORCH_LIBRARIES=$(torch_libraries)
+export TORCH_LIBRARIES BIN DEVICE RESULTS CHECKS
+{
+    echo "$(date -u +%FT%TZ) ${wanted[*]}; libraries from ${TORCH_LIBRARIES:-the search order}"
+    for name in "${wanted[@]}"; do
+        limit=$((LIMIT - SECONDS < limits[$name] ? LIMIT - SECONDS : limits[$name]))
+        if ((limit < 15)); then
+            echo "SKIPPED $name: the $LIMIT s of this call are used up"
+            continue
+        fi
+        rm -rf "${RESULTS:?}/$name"
+        mkdir -p "$RESULTS/$name"
+        begun=$SECONDS
+        echo "--- $name"
+        timeout --kill-after=5 "$limit" bash "${BASH_SOURCE[0]}" --part "$name" 2>&1 ||
+            echo "FAILED $name: ended after its $limit s"
+        python3 "$here/judge.py" "$name" "$RESULTS/$name"
+        echo "    $((SECONDS - begun)) s"
+    done
+} 2>&1 | tee "$RESULTS/log.txt"
+{
+    echo
+    grep -hE '^(PASSED|FAILED|SKIPPED) ' "$RESULTS/log.txt"
+    awk '/^PASSED /{p++} /^FAILED /{f++} /^SKIPPED /{s++} END {printf "%d passed, %d failed, %d skipped\n", p, f, s}' \
+        "$RESULTS/log.txt"
+} >"$RESULTS/verdict.txt"
+cat "$RESULTS/log.txt" "$RESULTS/verdict.txt" >"$RESULTS/summary.txt"
+if [[ -n ${OUT:-} ]]; then
+    tar czf "$OUT/reports.tar.gz" --exclude='cache*' --exclude='*.so' -C "$RESULTS" .
+    cp "$RESULTS/summary.txt" "$OUT/summary.txt"
+fi
+cat "$RESULTS/verdict.txt"
+grep -q ' 0 failed' "$RESULTS/verdict.txt"
