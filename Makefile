@@ -3,11 +3,13 @@
 
 ##@ Everyday
 ## make                         build bin/extract_ops (release, gcc)
-## make MODEL=m.onnx profile    write out/<model>[@<options>]/ops.json; also BATCH= SEQ= DIM="a=1 b=2" PRECISION= OUT=
+## make MODEL=m.onnx profile    write out/<model>[@<options>]/ops.json and measure every operation into reports/ beside it;
+##                              also BATCH= SEQ= DIM="a=1 b=2" PRECISION= DEVICE= REGIME= BUDGET=seconds MEASURE=no OUT=
 ##                              (a folder belongs to one model: another of the same name is refused and needs an OUT of its own)
 ## make test                    build with every compiler, run every test, print the totals
 ## make bench-extract           speed and memory of extract_ops beside python onnx, on the same files
-## make install                 copy the program to $(DESTDIR)$(PREFIX)/bin (PREFIX=/usr/local)
+## make install                 copy the programs to $(DESTDIR)$(PREFIX)/bin (PREFIX=/usr/local)
+## make dist                    the programs for other machines: out/dist/ceiling-scout (libraries inside, CUDA code for sm_80 to sm_100)
 ## make clean                   remove bin/ and the build folders; `make distclean` removes all of out/
 ##@ Development
 ## make debug | asan | fuzz     build in that mode (asan: address and undefined-behaviour sanitizers; fuzz: libFuzzer, clang)
@@ -17,6 +19,7 @@
 ## make format | format-check   clang-format the sources, or say which ones differ
 ## make tidy                    clang-tidy, every warning an error
 ## make compile_commands.json   for editors and clang-tidy
+## make cuda                    bin/scout_cuda.so, the CUDA device (`make` builds it too where the CUDA toolkit is)
 ## make info                    what is built how, and which CUDA toolkit was found
 ##@ Variables
 ## MODE=release|debug|asan|fuzz CC=gcc|clang BUILD=folder V=1 (show commands) STATIC=1 (link the libraries in)
@@ -33,6 +36,8 @@ include mk/build.mk
 include mk/profile.mk
 include mk/checks.mk
 include mk/install.mk
+include mk/cuda.mk
+include mk/scripted.mk
 
 .PHONY: all help info debug asan fuzz
 all: $(PROGRAMS)

@@ -1,30 +1,37 @@
-# Rules. Sources are found by wildcard: common/*.c and extract/**/*.c; every tests/unit/test_*.c and tests/fuzz/fuzz_*.c is a
-# program of its own, linked with everything but the main file.
+# Rules. Sources are found by wildcard: a program is made of common/ and its own folder; every tests/unit/test_*.c and
+# tests/fuzz/fuzz_*.c is a program of its own, linked with everything but the main files. mk/cuda.mk makes the CUDA device.
 
-SOURCES := $(sort $(wildcard common/*.c extract/*.c extract/*/*.c))
-MAIN_SOURCES := $(wildcard extract/extract_main.c)
+COMMON_SOURCES := $(sort $(wildcard common/*.c))
+EXTRACT_SOURCES := $(sort $(wildcard extract/*.c extract/*/*.c))
+SCOUT_SOURCES := $(sort $(wildcard scout/*.c scout/kinds/*.c scout/cpu/*.c))
+SOURCES := $(COMMON_SOURCES) $(EXTRACT_SOURCES) $(SCOUT_SOURCES)
+MAIN_SOURCES := extract/extract_main.c scout/scout_main.c
 PART_SOURCES := $(filter-out $(MAIN_SOURCES),$(SOURCES))
 UNIT_SOURCES := $(sort $(wildcard tests/unit/test_*.c))
 UNIT_HELPERS := $(filter-out $(UNIT_SOURCES),$(wildcard tests/unit/*.c))
 FUZZ_SOURCES := $(sort $(wildcard tests/fuzz/fuzz_*.c))
 FUZZ_HELPERS := $(filter-out $(FUZZ_SOURCES),$(wildcard tests/fuzz/*.c))
-HEADERS := $(sort $(wildcard common/*.h extract/*.h extract/*/*.h tests/*/*.h))
+HEADERS := $(sort $(wildcard common/*.h extract/*.h extract/*/*.h scout/*.h scout/*/*.h tests/*/*.h))
 PROTOS := $(sort $(wildcard extract/*/*.proto))
 
 GENERATED := $(patsubst %.proto,$(BUILD)/gen/%.pb-c.c,$(notdir $(PROTOS)))
 OBJECTS := $(PART_SOURCES:%.c=$(BUILD)/obj/%.o) $(GENERATED:.c=.o)
+objects_of = $(patsubst %.c,$(BUILD)/obj/%.o,$(COMMON_SOURCES) $(1))
 MAIN_OBJECTS := $(MAIN_SOURCES:%.c=$(BUILD)/obj/%.o)
 UNIT_PROGRAMS := $(UNIT_SOURCES:tests/unit/%.c=$(BUILD)/unit/%)
 FUZZ_PROGRAMS := $(FUZZ_SOURCES:tests/fuzz/%.c=$(BUILD)/fuzz/%)
 
-# A build in the default release folder also puts its program where people look for it.
-BUILT := $(BUILD)/bin/extract_ops
+# A build in the default release folder also puts its programs where people look for them.
+PROGRAM_NAMES := extract_ops scout_batch
+BUILT := $(PROGRAM_NAMES:%=$(BUILD)/bin/%)
 ifeq ($(MODE):$(BUILD),release:$(DEFAULT_BUILD))
-PROGRAM := bin/extract_ops
+BIN := bin
 else
-PROGRAM := $(BUILT)
+BIN := $(BUILD)/bin
 endif
-PROGRAMS := $(PROGRAM)
+PROGRAMS := $(PROGRAM_NAMES:%=$(BIN)/%)
+PROGRAM := $(BIN)/extract_ops
+SCOUT := $(BIN)/scout_batch
 
 .PHONY: modal units fuzzers FORCE
 modal: $(if $(filter fuzz,$(MODE)),fuzzers,$(BUILT))
@@ -53,12 +60,14 @@ $(BUILD)/obj/%.o: %.c $(BUILD)/flags | $(GENERATED:.c=.h)
 	$(Q)mkdir -p $(@D)
 	$(Q)$(CC) $(ALL_CFLAGS) -MMD -MP -c -o $@ $<
 
-$(BUILT): $(MAIN_OBJECTS) $(OBJECTS) $(BUILD)/flags $(BUILD)/objects
+$(BUILD)/bin/extract_ops: $(call objects_of,$(EXTRACT_SOURCES)) $(GENERATED:.c=.o)
+$(BUILD)/bin/scout_batch: $(call objects_of,$(SCOUT_SOURCES))
+$(BUILT): $(BUILD)/flags $(BUILD)/objects
 	$(say) LINK $@
 	$(Q)mkdir -p $(@D)
 	$(Q)$(CC) $(ALL_LDFLAGS) -o $@ $(filter %.o,$^) $(ALL_LIBS)
 
-bin/extract_ops: $(BUILT) FORCE
+bin/%: $(BUILD)/bin/% FORCE
 	$(Q)mkdir -p $(@D); cmp -s $< $@ || { cp $< $@.new && mv $@.new $@; }
 
 # What test_faults.c makes fail goes through it, and its own arena (of tiny chunks) comes before the ordinary one.

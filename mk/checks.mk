@@ -7,8 +7,8 @@ test:
 	$(Q)tests/run.sh
 unit: $(UNIT_PROGRAMS)
 	$(Q)tests/unit/run.sh $(BUILD)/unit
-cli: $(PROGRAMS)
-	$(Q)tests/cli/run.sh $(PROGRAM)
+cli: $(PROGRAMS) scripted
+	$(Q)SCOUT=$(abspath $(SCOUT)) SCRIPTED=$(abspath $(SCRIPTED)) tests/cli/run.sh $(PROGRAM)
 golden: $(PROGRAMS)
 	$(Q)tests/golden/run.sh $(PROGRAM)
 golden-update: $(PROGRAMS)
@@ -36,3 +36,7 @@ compile_commands.json: $(SOURCES) $(UNIT_SOURCES) $(BUILD)/flags
 
 bench-extract: $(PROGRAMS)
 	$(Q)scripts/bench_extract.sh $(PROGRAM)
+
+.PHONY: bench-repeat
+bench-repeat: $(PROGRAMS)
+	$(Q)tests/scout/repeat_cpu.sh $(SCOUT)

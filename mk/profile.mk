@@ -7,6 +7,10 @@ BATCH ?=
 SEQ ?=
 DIM ?=
 PRECISION ?=
+DEVICE ?=
+REGIME ?=
+BUDGET ?=
+MEASURE ?= yes
 
 .PHONY: profile
 ifeq ($(value MODEL),)
@@ -19,6 +23,10 @@ profile: export PROFILE_BATCH := $(value BATCH)
 profile: export PROFILE_SEQ := $(value SEQ)
 profile: export PROFILE_DIM := $(value DIM)
 profile: export PROFILE_PRECISION := $(value PRECISION)
+profile: export PROFILE_SCOUT := $(if $(filter no,$(MEASURE)),,$(SCOUT))
+profile: export PROFILE_DEVICE := $(value DEVICE)
+profile: export PROFILE_REGIME := $(value REGIME)
+profile: export PROFILE_BUDGET := $(value BUDGET)
 profile: $(PROGRAMS)
 	$(Q)scripts/profile.sh $(PROGRAM)
 endif

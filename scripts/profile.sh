@@ -1,11 +1,14 @@
 #!/usr/bin/env bash
 # One model's folder: runs the steps whose inputs have changed since they last ran, goes on after a step that ends with 1,
-# stops at anything worse, and ends with the worst code.
+# stops at anything worse, and ends with the worst code. The steps: extract_ops, then, where PROFILE_SCOUT names it,
+# scout_batch, which is what PROFILE_DEVICE, PROFILE_REGIME and PROFILE_BUDGET are for.
 # Usage: PROFILE_MODEL=FILE [PROFILE_OUT=FOLDER] [PROFILE_BATCH=N] [PROFILE_SEQ=N] [PROFILE_DIM="NAME=N…"]
-#        [PROFILE_PRECISION=P] scripts/profile.sh EXTRACT_OPS [option of extract_ops]…
+#        [PROFILE_PRECISION=P] [PROFILE_SCOUT=SCOUT_BATCH] [PROFILE_DEVICE=D] [PROFILE_REGIME=R] [PROFILE_BUDGET=SECONDS]
+#        scripts/profile.sh EXTRACT_OPS [option of extract_ops]…
 set -euo pipefail
 model=${PROFILE_MODEL:-} out=${PROFILE_OUT:-out}
 batch=${PROFILE_BATCH:-} seq=${PROFILE_SEQ:-} precision=${PROFILE_PRECISION:-}
+scout=${PROFILE_SCOUT:-} device=${PROFILE_DEVICE:-} regime=${PROFILE_REGIME:-} budget=${PROFILE_BUDGET:-}
 if (($# < 1)) || [[ -z $model ]]; then
     echo "usage: PROFILE_MODEL=FILE ${0##*/} EXTRACT_OPS [option]..." >&2
     exit 2
@@ -16,8 +19,9 @@ options=("$@")
 read -r -d '' -a dims <<<"${PROFILE_DIM:-}" || true
 worst=0
 
-# The options as a part of the folder's name: b and s, the precision, then what --dim binds, each after a comma. Different
-# options never give one name: what divides is escaped inside of a part.
+# The options as a part of the folder's name: b and s, the precision, the device and regime, then what --dim binds, each
+# after a comma. Different options never give one name: what divides is escaped inside of a part. The budget is no part:
+# it says how long to work, not on what.
 escaped() {
     local text=${1//%/%25}
     text=${text//,/%2C}
@@ -31,6 +35,10 @@ tag=
 if [[ -n $batch ]]; then tag+=_b$(escaped "$batch") options+=("--batch=$batch"); fi
 if [[ -n $seq ]]; then tag+=_s$(escaped "$seq") options+=("--seq=$seq"); fi
 if [[ -n $precision ]]; then tag+=_$(escaped "$precision") options+=("--precision=$precision"); fi
+measuring=()
+if [[ -n $scout && -n $device ]]; then tag+=_$(escaped "$device") measuring+=("--device=$device"); fi
+if [[ -n $scout && -n $regime ]]; then tag+=_$(escaped "$regime") measuring+=("--regime=$regime"); fi
+if [[ -n $scout && -n $budget ]]; then measuring+=("--budget=$budget"); fi
 for dim in ${dims[@]+"${dims[@]}"}; do tag+=,$(escaped "$dim") options+=("--dim=$dim"); done
 if [[ -n $tag ]]; then folder+=@${tag#[_,]}; fi
 case $model in -*) model=./$model ;; esac
@@ -91,6 +99,41 @@ run_step() { # NAME RESULT COMMAND…
     fi
 }
 
+# Measuring depends on the operations, the program and the devices that are there: their drivers and libraries too. What
+# was stopped halfway goes on where it was.
+measured_from() {
+    printf '%q ' "$scout" "${measuring[@]+"${measuring[@]}"}"
+    echo
+    cksum <"$scout"
+    cksum <"$folder/ops.json"
+    "$scout" --list-devices 2>&1 || true
+}
+count_reports() { find "$folder/reports" -maxdepth 1 -name '*.json' 2>/dev/null | wc -l; }
+measure() {
+    local code=0 stamp="$folder/.measure" begun="$folder/.measuring" want resume=()
+    want=$(measured_from)
+    if [[ -e $folder/run.json && -e $stamp && "$(sed 1,2d "$stamp")" == "$want" &&
+        $(sed -n 2p "$stamp") == "$(count_reports)" ]]; then
+        code=$(head -n 1 "$stamp")
+        echo "$folder/reports is up to date"
+    else
+        if [[ -e $begun && "$(<"$begun")" == "$want" ]]; then resume=(--resume); fi
+        rm -f -- "$stamp"
+        printf '%s\n' "$want" >"$begun"
+        "$scout" "$folder/ops.json" -o "$folder" "${measuring[@]+"${measuring[@]}"}" ${resume[@]+"${resume[@]}"} || code=$?
+        if ((code <= 1)) && grep -q '^  "state": "complete",$' "$folder/run.json"; then
+            rm -f -- "$begun"
+            printf '%s\n%s\n%s\n' "$code" "$(count_reports)" "$want" >"$stamp"
+            echo "wrote $folder/reports"
+        fi
+    fi
+    if ((code > worst)); then worst=$code; fi
+    if ((code > 1)); then
+        echo "measure ended with $code" >&2
+        exit "$worst"
+    fi
+}
+
 # A folder without a result is none, and neither is one that was only made to hold it.
 # shellcheck disable=SC2317 # called at the end, by the trap
 drop_empty() {
@@ -105,4 +148,5 @@ if [[ ! -d $out ]]; then made_out=yes; fi
 mkdir -p -- "$folder" || exit 4
 trap drop_empty EXIT
 run_step extract "$folder/ops.json" "$extract" "$model" -o "$folder/ops.json" ${options[@]+"${options[@]}"}
+if [[ -n $scout ]]; then measure; fi
 exit "$worst"

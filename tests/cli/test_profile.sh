@@ -114,7 +114,7 @@ check "a folder: nothing else is lost" present o/m/ops.json
 
 if command -v make >/dev/null; then
     unset MAKEFLAGS MFLAGS MAKELEVEL
-    make_profile() { run make -s -C "$ROOT" "PROGRAM=$EXTRACT_OPS" PROGRAMS= "OUT=$PWD/out" "MODEL=$PWD/m.onnx" "$@" profile; }
+    make_profile() { run make -s -C "$ROOT" "PROGRAM=$EXTRACT_OPS" PROGRAMS= MEASURE=no "OUT=$PWD/out" "MODEL=$PWD/m.onnx" "$@" profile; }
     make_profile BATCH=2 SEQ=8 PRECISION=fp16
     check "make profile names the folder by the options" present out/m@b2_s8_fp16/ops.json
     make_profile "DIM=batch_size=2 sequence_length=3"
@@ -134,8 +134,10 @@ if command -v make >/dev/null; then
     check "a missing file with a quote: its name is said" says "it's missing.onnx: "
     make_profile MODEL=
     check "make profile without a model: says how" says "Which model?"
-    run make -s -C "$ROOT" "PROGRAM=$EXTRACT_OPS" PROGRAMS= "DESTDIR=$PWD/root" PREFIX=/usr install
-    check "make install" test -x root/usr/bin/extract_ops
+    run make -s -C "$ROOT" "PROGRAM=$EXTRACT_OPS" "SCOUT=$(dirname "$EXTRACT_OPS")/scout_batch" PROGRAMS= "DESTDIR=$PWD/root" PREFIX=/usr install
+    check "make install: exit 0" exits 0
+    for program in extract_ops scout_batch; do check "make install: $program" test -x "root/usr/bin/$program"; done
+    check "make install: the interface for plugins" present root/usr/include/ceiling-scout/scout/plugin.h
     run make -s -C "$ROOT" help
     check "make help" contains stdout.txt bench-extract
     check "make help says whose a folder is" contains stdout.txt "OUT of its own"

@@ -1,5 +1,6 @@
 #!/usr/bin/env bash
-# Fuzzes extract_ops under the sanitizers from a corpus of small valid models. What crashes it is kept under out/fuzz.
+# Fuzzes both programs' readers under the sanitizers: extract_ops from a corpus of small valid models for three quarters of
+# the time, then what scout_batch reads. What crashes them is kept under out/fuzz.
 # Usage: tests/fuzz/run.sh [SECONDS [JOBS]]
 set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/../.."
@@ -7,10 +8,11 @@ seconds=${1:-60}
 jobs=${2:-1}
 here=tests/fuzz
 out=out/fuzz
-program=${BUILD:-out/build/fuzz-clang}/fuzz/fuzz_extract
+programs=${BUILD:-out/build/fuzz-clang}/fuzz
+passed=0 failed=0
 
 make --no-print-directory -j"$(nproc)" MODE=fuzz CC=clang fuzzers
-mkdir -p "$out/corpus" "$out/found"
+mkdir -p "$out/corpus" "$out/found" "$out/scout/corpus" "$out/scout/seeds" "$out/scout/found"
 python3 -B tests/hostile/make.py --seeds "$out/seeds"
 python3 -B "$here/dictionary.py" >"$out/onnx.dict"
 
@@ -19,16 +21,35 @@ scratch=$(mktemp -d -p "$(if [[ -w /dev/shm ]]; then echo /dev/shm; else echo "$
 trap 'rm -rf "$scratch"' EXIT
 export TMPDIR=$scratch
 
+# Each kind of file that scout_batch reads, with the byte in front that says which it is.
+seed() { # KIND NAME   from standard input
+    { printf '%b' "\\x0$1" && cat; } >"$out/scout/seeds/$2"
+}
+for file in tests/golden/*.ops.json tests/gpu/*.json; do
+    name=${file##*/}
+    seed 0 "$name" < <(cat "$file")
+done
+seed 0 short <<<'{"a": {"op": "gemm", "shape": [4, 8, 16], "sparsity": 0.875}, "b": {"op": "layernorm", "shape": [64]}}'
+seed 1 ceilings <<<'{"schema": "ceiling-scout/ceilings/1", "instance": "x", "load": "sustained", "launch": "graph", "taken": "2026-01-01T00:00:00Z", "launch_us": 1, "peaks": [], "bandwidths": [{"bytes": 65536, "read_fraction": 1, "resident": false, "tbps": 1, "rel_ci95": 0}]}'
+seed 3 cached <<<'{"a":[1,2.5,-3e9,true,null,"t\\n"],"b":{}}'
+
 # What once crashed is tried again first. -timeout is per input; -rss_limit_mb covers the fuzzer's own memory too.
-options=("$out/corpus" "$out/seeds" "$out/found" "-dict=$out/onnx.dict" "-artifact_prefix=$out/found/" -rss_limit_mb=512
-    -timeout=5 -max_len=16384 -print_final_stats=1 -close_fd_mask=3 "-max_total_time=$seconds")
-if ((jobs > 1)); then options+=("-fork=$jobs"); fi
-code=0
-"$program" "${options[@]}" 2>"$out/log" || code=$?
-tail -n 12 "$out/log"
-if ((code != 0)); then
-    echo "FAILED with $code; the inputs are in $out/found, all that was said in $out/log"
-    echo "0 passed, 1 failed"
-    exit 1
-fi
-echo "1 passed, 0 failed"
+fuzz() { # PROGRAM FOLDER SECONDS OPTION…
+    local program=$1 folder=$2 time=$3 code=0 options
+    shift 3
+    options=("$folder/corpus" "$folder/seeds" "$folder/found" "-artifact_prefix=$folder/found/" -rss_limit_mb=512 -timeout=5
+        -max_len=16384 -print_final_stats=1 -close_fd_mask=3 "-max_total_time=$time" "$@")
+    if ((jobs > 1)); then options+=("-fork=$jobs"); fi
+    "$programs/$program" "${options[@]}" 2>"$folder/log" || code=$?
+    tail -n 8 "$folder/log"
+    if ((code != 0)); then
+        echo "FAILED $program with $code; the inputs are in $folder/found, all that was said in $folder/log"
+        failed=$((failed + 1))
+    else
+        passed=$((passed + 1))
+    fi
+}
+fuzz fuzz_extract "$out" $((seconds * 3 / 4)) "-dict=$out/onnx.dict"
+fuzz fuzz_scout "$out/scout" $((seconds - seconds * 3 / 4))
+echo "$passed passed, $failed failed"
+((failed == 0))

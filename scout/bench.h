@@ -1,0 +1,50 @@
+/* An operation's tensors on a device, and plans that run on them: rotating copies for cold runs, canaries around every
+ * buffer, poisoned outputs, checksummed inputs, and the check against the reference. */
+#ifndef SCOUT_BENCH_H
+#define SCOUT_BENCH_H
+
+#include "common/arena.h"
+#include "scout/plugin.h"
+#include "scout/reason.h"
+#include "scout/regime.h"
+#include "scout/timing.h"
+
+typedef struct bench_set bench_set;   /* the tensors of one operation */
+typedef struct bench_plan bench_plan; /* a candidate's variant, prepared on them */
+
+/* Copies of what the regime wants cold: enough that one rotation covers at least plateau_bytes, within the memory that
+ * is free. NULL: why says. Owned: bench_set_free. */
+bench_set *bench_set_new(const scout_device_api *api, scout_device *device, const scout_op *op, regime_cache cache,
+                         double plateau_bytes, uint64_t seed, double tolerance, scout_answer *answer, scout_why *why);
+void bench_set_free(bench_set *s);
+uint64_t bench_set_rotation_bytes(const bench_set *s); /* that one rotation covers, of all tensors that rotate */
+uint32_t bench_set_copies(const bench_set *s);         /* of each tensor that rotates; 1: nothing does */
+double bench_set_resident_bytes(const bench_set *s);   /* of one launch's bytes, those that do not rotate */
+/* New random inputs, a new reference (made when it is needed), and packed weights are packed again. first_only: of
+ * the copies that a check runs on, the others stay. */
+scout_answer bench_set_refresh(bench_set *s, bool first_only, scout_why *why);
+
+/* Prepares, allocates the workspace, packs (timed). Plans of one set run one after another, so that they share one
+ * workspace; plans of one candidate whose packed weights are equal share these too. */
+bench_plan *bench_plan_new(bench_set *s, const scout_candidate *candidate, const int64_t *values, bool graph,
+                           scout_answer *answer, scout_why *why);
+void bench_plan_free(bench_plan *p);
+timing_subject bench_plan_subject(bench_plan *p); /* valid as long as the plan */
+double bench_plan_pack_s(const bench_plan *p);
+const scout_plan_needs *bench_plan_needs(const bench_plan *p);
+int bench_plan_describe(const bench_plan *p, char *json, size_t room);
+
+/* Runs it once, alone, on poisoned outputs, and holds everything against the reference. ROW_OK, or ROW_WRONG (samples,
+ * projection, canary, input_changed), ROW_ERROR, …; `lost` where the device cannot be used any more. */
+typedef struct bench_verdict {
+    row_status status;
+    scout_why why;
+    double worst, tolerance;
+    bool lost;
+} bench_verdict;
+bench_verdict bench_plan_verify(bench_plan *p);
+
+/* The row that an answer stands for; an unknown code becomes the answer's own. */
+row_status bench_status_of(scout_answer answer, scout_why *why);
+
+#endif

@@ -1,0 +1,104 @@
+/* What the parts of the bench share: bench.c owns tensors, bench_plan.c plans, bench_verify.c the check. */
+#ifndef SCOUT_BENCH_INTERNAL_H
+#define SCOUT_BENCH_INTERNAL_H
+
+#include "scout/bench.h"
+
+enum {
+    BENCH_CANARY = 256,   /* bytes on either side of every buffer */
+    BENCH_FRONT = 512,    /* before the data, which so keeps the allocation's alignment; the canary is its end */
+    BENCH_COPIES = 512,   /* at most: tiny tensors stay below the plateau, which rotation_bytes says */
+    BENCH_SEQUENCES = 4,  /* recorded per plan */
+    BENCH_PACK_TIMES = 16 /* of which the median is told */
+};
+
+typedef struct bench_buffer {
+    char *base; /* owned; NULL: none */
+    uint64_t bytes;
+} bench_buffer;
+
+typedef struct bench_tensor {
+    bench_buffer *copies; /* owned */
+    uint32_t count;
+    bool rotates, input; /* input: everything but the output */
+    bool summed;         /* `sum` is that of copy 0 as it was filled */
+    uint64_t sum;
+} bench_tensor;
+
+/* Packed weights of all copies, shared by the plans of a candidate that pack alike. */
+typedef struct bench_pack {
+    const scout_candidate *candidate;
+    uint32_t tensor;
+    uint64_t bytes, sum;
+    bench_buffer *copies; /* owned */
+    uint32_t count, users;
+    double seconds;
+    struct bench_pack *next;
+} bench_pack;
+
+struct bench_set {
+    const scout_device_api *api;
+    scout_device *device;
+    const scout_op *op;
+    double tolerance;
+    uint64_t seed, round;
+    uint32_t copies; /* of every tensor that rotates */
+    uint32_t turn;   /* next copy where launches are not captured */
+    bench_tensor tensors[SCOUT_MAX_TENSORS];
+    bench_buffer workspace; /* of workspace_limit bytes, made when the first plan asks for some */
+    const scout_reference *reference;
+    scout_check *check, *last_check; /* of copy 0, and of the last one */
+    bench_pack *packs;
+    bench_plan *plans; /* all that are alive */
+    bool lost;         /* the device: nothing is called any more */
+};
+
+typedef struct bench_sequence {
+    uint32_t launches;
+    scout_sequence *recorded; /* owned */
+} bench_sequence;
+
+typedef struct bench_launcher {
+    bench_plan *plan;
+    bool alone; /* on `copy` */
+    uint32_t copy;
+} bench_launcher;
+
+struct bench_plan {
+    bench_set *set;
+    const scout_candidate *candidate;
+    scout_plan *plan; /* owned */
+    scout_plan_needs needs;
+    bench_pack *pack;
+    bool graph, captured; /* captured: asked for, and the device has graphs */
+    bool timed;           /* has run on all copies since it was verified last */
+    bench_launcher rotating, alone;
+    bench_sequence sequences[BENCH_SEQUENCES];
+    uint32_t sequence_count;
+    scout_sequence *single; /* owned: one launch on copy 0 */
+    bench_plan *next;
+};
+
+void *bench_data(const bench_buffer *b);
+scout_answer bench_allocate(bench_set *s, bench_buffer *b, uint64_t bytes, scout_why *why);
+void bench_release(bench_set *s, bench_buffer *b);
+scout_answer bench_arm(bench_set *s, const bench_buffer *b, uint64_t bytes, scout_why *why); /* writes both canaries */
+scout_answer bench_arm_all(bench_set *s, scout_why *why); /* those of all tensors and packed weights */
+/* *whole: both canaries are as they were written. `bytes`: where the data ends. */
+scout_answer bench_inspect(bench_set *s, const bench_buffer *b, uint64_t bytes, bool *whole, scout_why *why);
+scout_answer bench_poison(bench_set *s, const bench_buffer *b, uint64_t bytes, scout_why *why);
+/* Same inputs and canaries again, after a candidate has damaged them. */
+scout_answer bench_restore(bench_set *s, scout_why *why);
+scout_answer bench_need_workspace(bench_set *s, scout_why *why);
+scout_answer bench_need_check(bench_set *s, scout_why *why);
+/* As bench_need_check; a reference of the last copy's inputs. */
+scout_answer bench_need_last_check(bench_set *s, scout_why *why);
+
+/* The first `copies`, after the inputs have changed. */
+scout_answer bench_pack_again(bench_plan *p, uint32_t copies, scout_why *why);
+scout_answer bench_plan_run(bench_plan *p, uint32_t launches, uint32_t repeats, double *seconds, scout_why *why);
+scout_answer bench_plan_run_alone(bench_plan *p, scout_why *why);
+scout_answer bench_plan_run_last(bench_plan *p, scout_why *why); /* one launch on the last copy */
+scout_answer bench_note(bench_set *s, scout_answer answer);      /* remembers that the device is lost */
+
+#endif

@@ -1,0 +1,286 @@
+/* Plans: a candidate's variant prepared on a set's tensors, its packed weights, and its recorded launches. */
+#include "scout/bench_internal.h"
+
+#include "scout/stats.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+/* ---- launching ---- */
+
+static void copy_tensors(const bench_set *s, uint32_t copy, void **tensors) {
+    for (uint32_t k = 0; k < s->op->tensor_count; k++)
+        tensors[k] = bench_data(&s->tensors[k].copies[s->tensors[k].rotates ? copy : 0]);
+}
+
+static scout_answer launch(bench_plan *p, uint32_t copy, void *stream, scout_why *why) {
+    bench_set *s = p->set;
+    void *tensors[SCOUT_MAX_TENSORS];
+    copy_tensors(s, copy, tensors);
+    if (p->pack) tensors[p->pack->tensor] = bench_data(&p->pack->copies[p->pack->count > 1 ? copy : 0]);
+    const scout_args args = {.size = sizeof args,
+                             .tensors = tensors,
+                             .workspace = p->needs.workspace_bytes ? bench_data(&s->workspace) : NULL,
+                             .stream = stream};
+    return p->candidate->launch(p->plan, &args, why);
+}
+
+/* A graph holds whole rotations, so that its place in the graph says the copy; without one the set's turn goes on. */
+static scout_answer enqueue(void *context, uint32_t number, void *stream, scout_why *why) {
+    const bench_launcher *l = context;
+    bench_set *s = l->plan->set;
+    if (l->alone) return launch(l->plan, l->copy, stream, why);
+    const uint32_t copy = l->plan->captured ? number % s->copies : s->turn++ % s->copies;
+    return launch(l->plan, copy, stream, why);
+}
+
+static scout_answer record(bench_plan *p, uint32_t launches, bench_launcher *launcher, scout_sequence **out,
+                           scout_why *why) {
+    bench_set *s = p->set;
+    scout_answer answer = s->api->record(s->device, p->graph, launches, enqueue, launcher, out, why);
+    if (answer == SCOUT_NO && p->captured && why) snprintf(why->code, sizeof why->code, "capture");
+    return bench_note(s, answer);
+}
+
+/* The recorded sequence of so many launches; the oldest makes room. */
+static scout_answer sequence_of(bench_plan *p, uint32_t launches, scout_sequence **out, scout_why *why) {
+    bench_set *s = p->set;
+    for (uint32_t k = 0; k < p->sequence_count; k++) {
+        if (p->sequences[k].launches != launches) continue;
+        *out = p->sequences[k].recorded;
+        return SCOUT_OK;
+    }
+    if (p->sequence_count == BENCH_SEQUENCES) {
+        s->api->drop(s->device, p->sequences[0].recorded);
+        memmove(&p->sequences[0], &p->sequences[1], (BENCH_SEQUENCES - 1) * sizeof p->sequences[0]);
+        p->sequence_count--;
+    }
+    const scout_answer answer = record(p, launches, &p->rotating, out, why);
+    if (answer == SCOUT_OK) p->sequences[p->sequence_count++] = (bench_sequence){launches, *out};
+    return answer;
+}
+
+scout_answer bench_plan_run(bench_plan *p, uint32_t launches, uint32_t repeats, double *seconds, scout_why *why) {
+    bench_set *s = p->set;
+    scout_sequence *sequence = NULL;
+    if (s->lost) return scout_say(why, SCOUT_LOST, "poisoned", "the device was lost before");
+    if (launches == 0) launches = 1;
+    /* a graph that ended within a rotation would begin the next run with copies that it has just used */
+    const uint32_t over = launches % s->copies, real = p->captured && over ? launches + s->copies - over : launches;
+    scout_answer answer = sequence_of(p, real, &sequence, why);
+    if (answer != SCOUT_OK) return answer;
+    p->timed = true;
+    answer = bench_note(s, s->api->run(s->device, sequence, repeats, seconds, why));
+    if (real != launches)
+        for (uint32_t k = 0; answer == SCOUT_OK && k < repeats; k++) seconds[k] *= (double)launches / real;
+    return answer;
+}
+
+scout_answer bench_plan_run_alone(bench_plan *p, scout_why *why) {
+    bench_set *s = p->set;
+    double seconds = 0;
+    scout_answer answer = SCOUT_OK;
+    if (!p->single) answer = record(p, 1, &p->alone, &p->single, why);
+    return answer == SCOUT_OK ? bench_note(s, s->api->run(s->device, p->single, 1, &seconds, why)) : answer;
+}
+
+scout_answer bench_plan_run_last(bench_plan *p, scout_why *why) {
+    bench_set *s = p->set;
+    bench_launcher last = {p, true, s->copies - 1};
+    scout_sequence *sequence = NULL;
+    double seconds = 0;
+    scout_answer answer = record(p, 1, &last, &sequence, why);
+    if (answer == SCOUT_OK) answer = bench_note(s, s->api->run(s->device, sequence, 1, &seconds, why));
+    if (sequence && !s->lost) s->api->drop(s->device, sequence);
+    return answer;
+}
+
+static scout_answer subject_run(void *context, uint32_t launches, uint32_t batches, double *seconds, scout_why *why) {
+    return bench_plan_run(context, launches, batches, seconds, why);
+}
+
+timing_subject bench_plan_subject(bench_plan *p) { return (timing_subject){.context = p, .run = subject_run}; }
+
+/* ---- packing ---- */
+
+typedef struct packing {
+    bench_plan *plan;
+    uint32_t copy;
+} packing;
+
+static bool packs_tensors(const scout_candidate *c) { return SCOUT_HAS(c, pack_tensors) && c->pack_tensors; }
+
+static scout_answer enqueue_pack(void *context, uint32_t number, void *stream, scout_why *why) {
+    const packing *work = context;
+    bench_plan *p = work->plan;
+    void *tensors[SCOUT_MAX_TENSORS], *packed = bench_data(&p->pack->copies[work->copy]);
+    (void)number;
+    copy_tensors(p->set, work->copy, tensors);
+    if (packs_tensors(p->candidate)) return p->candidate->pack_tensors(p->plan, tensors, packed, stream, why);
+    return p->candidate->pack(p->plan, tensors[p->pack->tensor], packed, stream, why);
+}
+
+/* One weight, and how long it took until it was done. Poisoned before: what a plan leaves out is the same each time. */
+static scout_answer pack_one(bench_plan *p, uint32_t copy, double *seconds, scout_why *why) {
+    bench_set *s = p->set;
+    packing work = {p, copy};
+    scout_sequence *sequence = NULL;
+    double ignored = 0;
+    scout_answer answer = bench_poison(s, &p->pack->copies[copy], p->pack->bytes, why);
+    if (answer == SCOUT_OK) answer = s->api->record(s->device, 0, 1, enqueue_pack, &work, &sequence, why);
+    const double start = s->api->now(s->device);
+    if (answer == SCOUT_OK) answer = s->api->run(s->device, sequence, 1, &ignored, why);
+    *seconds = s->api->now(s->device) - start;
+    bench_note(s, answer);
+    if (sequence && !s->lost) s->api->drop(s->device, sequence);
+    return answer;
+}
+
+scout_answer bench_pack_again(bench_plan *p, uint32_t copies, scout_why *why) {
+    bench_set *s = p->set;
+    bench_pack *pack = p->pack;
+    double times[BENCH_PACK_TIMES];
+    size_t count = 0;
+    for (uint32_t c = 0; c < pack->count && c < copies; c++) {
+        double seconds = 0;
+        const scout_answer answer = pack_one(p, c, &seconds, why);
+        if (answer != SCOUT_OK) return answer;
+        if (count < BENCH_PACK_TIMES) times[count++] = seconds;
+    }
+    if (copies >= pack->count || pack->seconds == 0) pack->seconds = stats_median(times, count);
+    return bench_note(s, s->api->checksum(s->device, bench_data(&pack->copies[0]), pack->bytes, &pack->sum, why));
+}
+
+static void drop_pack(bench_set *s, bench_pack *pack) {
+    if (!pack || --pack->users > 0) return;
+    for (bench_pack **at = &s->packs; *at; at = &(*at)->next) {
+        if (*at != pack) continue;
+        *at = pack->next;
+        break;
+    }
+    for (uint32_t c = 0; pack->copies && c < pack->count; c++) bench_release(s, &pack->copies[c]);
+    free(pack->copies);
+    free(pack);
+}
+
+/* Room for copies 1 and on, once copy 0 is known to be like no other. */
+static scout_answer complete_pack(bench_plan *p, uint32_t count, scout_why *why) {
+    bench_set *s = p->set;
+    bench_pack *pack = p->pack;
+    for (; pack->count < count; pack->count++) {
+        const scout_answer answer = bench_allocate(s, &pack->copies[pack->count], pack->bytes, why);
+        if (answer != SCOUT_OK) {
+            bench_release(s, &pack->copies[pack->count]);
+            return answer;
+        }
+    }
+    pack->next = s->packs;
+    s->packs = pack;
+    return bench_pack_again(p, count, why);
+}
+
+static scout_answer pack_weights(bench_plan *p, scout_why *why) {
+    bench_set *s = p->set;
+    const uint32_t tensor = p->needs.packs - 1;
+    if (tensor >= s->op->tensor_count || !s->tensors[tensor].input ||
+        (!p->candidate->pack && !packs_tensors(p->candidate)))
+        return scout_say(why, SCOUT_FAILED, "error", "it asks to pack what is no input, or has no pack function");
+    const uint32_t count = s->tensors[tensor].count;
+    bench_pack *pack = calloc(1, sizeof *pack);
+    if (!pack) return scout_say(why, SCOUT_NO_MEMORY, "memory", "the host has no memory left");
+    *pack = (bench_pack){.candidate = p->candidate, .tensor = tensor, .bytes = p->needs.pack_bytes, .users = 1};
+    p->pack = pack;
+    pack->copies = calloc(count, sizeof *pack->copies);
+    if (!pack->copies) return scout_say(why, SCOUT_NO_MEMORY, "memory", "the host has no memory left");
+    scout_answer answer = bench_allocate(s, &pack->copies[0], pack->bytes, why);
+    if (answer != SCOUT_OK) {
+        bench_release(s, &pack->copies[0]);
+        return answer;
+    }
+    pack->count = 1;
+    if ((answer = bench_pack_again(p, 1, why)) != SCOUT_OK) return answer;
+    for (bench_pack *other = s->packs; other; other = other->next) {
+        if (other->candidate != p->candidate || other->tensor != tensor || other->bytes != pack->bytes ||
+            other->sum != pack->sum)
+            continue;
+        drop_pack(s, pack);
+        p->pack = other;
+        other->users++;
+        return SCOUT_OK;
+    }
+    return complete_pack(p, count, why);
+}
+
+/* ---- plans ---- */
+
+/* A plan that keeps most of the device's memory to itself leaves none for its rivals. */
+static scout_answer check_greed(bench_set *s, uint64_t free_before, scout_why *why) {
+    uint64_t free_now = 0, total = 0;
+    const scout_answer answer = bench_note(s, s->api->memory(s->device, &free_now, &total, why));
+    if (answer != SCOUT_OK || free_now >= free_before) return answer;
+    const uint64_t taken = free_before - free_now;
+    if (taken <= free_before / 2 + s->op->workspace_limit) return SCOUT_OK;
+    return scout_say(why, SCOUT_NO_MEMORY, "memory", "it took %.1f GB of the %.1f GB that were free",
+                     (double)taken / 1e9, (double)free_before / 1e9);
+}
+
+static scout_answer prepare(bench_plan *p, const int64_t *values, scout_why *why) {
+    bench_set *s = p->set;
+    uint64_t free_bytes = 0, total = 0;
+    p->needs.size = sizeof p->needs;
+    scout_answer answer = bench_note(s, s->api->memory(s->device, &free_bytes, &total, why));
+    if (answer == SCOUT_OK)
+        answer = bench_note(s, p->candidate->prepare(s->op, s->device, values, &p->plan, &p->needs, why));
+    if (answer != SCOUT_OK) return answer;
+    if (!p->plan) return scout_say(why, SCOUT_FAILED, "error", "prepare made no plan");
+    if ((answer = check_greed(s, free_bytes, why)) != SCOUT_OK) return answer;
+    if (p->needs.workspace_bytes > s->op->workspace_limit)
+        return scout_say(why, SCOUT_NO, "memory", "it asks for %.1f MB of workspace, and %.1f MB are allowed",
+                         (double)p->needs.workspace_bytes / 1e6, (double)s->op->workspace_limit / 1e6);
+    if (p->needs.workspace_bytes > 0) answer = bench_need_workspace(s, why);
+    return answer == SCOUT_OK && p->needs.packs > 0 ? pack_weights(p, why) : answer;
+}
+
+bench_plan *bench_plan_new(bench_set *s, const scout_candidate *candidate, const int64_t *values, bool graph,
+                           scout_answer *answer, scout_why *why) {
+    bench_plan *p = calloc(1, sizeof *p);
+    if (!p) {
+        *answer = scout_say(why, SCOUT_NO_MEMORY, "memory", "the host has no memory left");
+        return NULL;
+    }
+    p->set = s;
+    p->candidate = candidate;
+    p->graph = graph;
+    p->captured = graph && s->api->has_graphs;
+    p->rotating = (bench_launcher){p, false, 0};
+    p->alone = (bench_launcher){p, true, 0};
+    p->next = s->plans;
+    s->plans = p;
+    *answer = prepare(p, values, why);
+    if (*answer == SCOUT_OK) return p;
+    bench_plan_free(p);
+    return NULL;
+}
+
+void bench_plan_free(bench_plan *p) {
+    if (!p) return;
+    bench_set *s = p->set;
+    for (uint32_t k = 0; !s->lost && k < p->sequence_count; k++) s->api->drop(s->device, p->sequences[k].recorded);
+    if (p->single && !s->lost) s->api->drop(s->device, p->single);
+    for (bench_plan **at = &s->plans; *at; at = &(*at)->next) {
+        if (*at != p) continue;
+        *at = p->next;
+        break;
+    }
+    drop_pack(s, p->pack);
+    if (p->plan && !s->lost && p->candidate->destroy) p->candidate->destroy(p->plan);
+    free(p);
+}
+
+double bench_plan_pack_s(const bench_plan *p) { return p->pack ? p->pack->seconds : 0; }
+const scout_plan_needs *bench_plan_needs(const bench_plan *p) { return &p->needs; }
+
+int bench_plan_describe(const bench_plan *p, char *json, size_t room) {
+    if (room > 0) json[0] = 0;
+    return p->candidate->describe ? p->candidate->describe(p->plan, json, room) : 0;
+}

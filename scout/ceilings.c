@@ -1,0 +1,90 @@
+/* What a known set of ceilings says about one operation: its peak, the bandwidth at its size and mix, its ceiling time.
+ * Pure; measuring is in ceilings_measure.c and beside it. */
+#include "scout/ceilings.h"
+
+#include <math.h>
+#include <string.h>
+
+/* Precisions that compute at another one's rate: weights in int4 are multiplied as fp16. */
+static const struct { const char *name, *as; } aliases[] = {{"int4", "fp16"}};
+
+const ceilings_peak *ceilings_find_peak(const ceilings *c, const char *precision) {
+    for (size_t k = 0; k < sizeof aliases / sizeof aliases[0]; k++)
+        if (strcmp(aliases[k].name, precision) == 0) precision = aliases[k].as;
+    for (int k = 0; k < c->peak_count; k++)
+        if (strcmp(c->peaks[k].precision, precision) == 0) return &c->peaks[k];
+    return NULL;
+}
+
+/* Along one read fraction: between the two sizes around `bytes`, by the logarithm of the size; flat beyond the ends. 0:
+ * there is no such row. */
+static double along_size(const ceilings *c, double bytes, double read_fraction, bool resident) {
+    const ceilings_bandwidth *below = NULL, *above = NULL;
+    for (int k = 0; k < c->bandwidth_count; k++) {
+        const ceilings_bandwidth *row = &c->bandwidths[k];
+        if (row->resident != resident || row->read_fraction != read_fraction) continue;
+        if ((double)row->bytes <= bytes && (!below || row->bytes > below->bytes)) below = row;
+        if ((double)row->bytes >= bytes && (!above || row->bytes < above->bytes)) above = row;
+    }
+    if (!below && !above) return 0;
+    if (!below) return above->tbps;
+    if (!above || above->bytes == below->bytes) return below->tbps;
+    double place = log(bytes / (double)below->bytes) / log((double)above->bytes / (double)below->bytes);
+    return below->tbps + place * (above->tbps - below->tbps);
+}
+
+double ceilings_bandwidth_at(const ceilings *c, double bytes, double read_fraction, bool resident) {
+    double low = -1, high = 2; /* measured fractions around the wanted one */
+    if (!(bytes > 1)) bytes = 1;
+    read_fraction = read_fraction > 0 ? fmin(read_fraction, 1) : 0;
+    for (int k = 0; k < c->bandwidth_count; k++) {
+        double f = c->bandwidths[k].read_fraction;
+        if (c->bandwidths[k].resident != resident) continue;
+        if (f <= read_fraction && f > low) low = f;
+        if (f >= read_fraction && f < high) high = f;
+    }
+    if (low < 0 && high > 1) return resident ? ceilings_bandwidth_at(c, bytes, read_fraction, false) : 0;
+    if (low < 0) return along_size(c, bytes, high, resident);
+    if (high > 1 || high <= low) return along_size(c, bytes, low, resident);
+    double a = along_size(c, bytes, low, resident), b = along_size(c, bytes, high, resident);
+    return a + (b - a) * (read_fraction - low) / (high - low);
+}
+
+static double memory_seconds(const ceilings *c, double bytes_read, double bytes_written, double resident_bytes) {
+    double total = bytes_read + bytes_written;
+    if (!(total > 0)) return 0;
+    double resident = resident_bytes > 0 ? fmin(resident_bytes, total) : 0;
+    /* What is not in the cache comes from memory, reads before writes: weights are cold, what is warm are activations.
+     * Both ways can be busy at once, and the cache carries all of it, so the longer one counts. */
+    double cold = total - resident, seconds = 0;
+    if (cold > 0) {
+        double tbps = ceilings_bandwidth_at(c, cold, fmin(bytes_read, cold) / cold, false);
+        seconds = tbps > 0 ? cold / (tbps * 1e12) : (double)NAN;
+    }
+    if (resident > 0) {
+        double tbps = ceilings_bandwidth_at(c, total, bytes_read / total, true);
+        double cached = tbps > 0 ? total / (tbps * 1e12) : (double)NAN;
+        if (isnan(seconds) || isnan(cached)) return (double)NAN;
+        seconds = fmax(seconds, cached);
+    }
+    return seconds;
+}
+
+ceilings_time ceilings_time_of(const ceilings *c, const char *precision, double flops, double bytes_read,
+                               double bytes_written, double resident_bytes, double specials) {
+    const ceilings_peak *peak = ceilings_find_peak(c, precision);
+    ceilings_time t = {.launch_s = c->launch_s, .bound = "compute"};
+    if (flops > 0) t.compute_s = peak && peak->tflops > 0 ? flops / (peak->tflops * 1e12) : (double)NAN;
+    t.memory_s = memory_seconds(c, bytes_read, bytes_written, resident_bytes);
+    if (specials > 0 && c->special_per_s > 0) t.special_s = specials / c->special_per_s;
+    double largest = t.compute_s;
+    if (isnan(t.compute_s) || isnan(t.memory_s)) {
+        t.seconds = (double)NAN;
+        return t;
+    }
+    if (t.memory_s > largest) largest = t.memory_s, t.bound = "memory";
+    if (t.special_s > largest) largest = t.special_s, t.bound = "special";
+    if (t.launch_s >= largest) t.bound = "launch"; /* half or more of the sum */
+    t.seconds = largest + t.launch_s;
+    return t;
+}

@@ -1,0 +1,95 @@
+/* What a device can do at best, measured on that very device: peak per precision, bandwidth over working-set size and
+ * read fraction, special functions, launch overhead. One `ceilings` per device instance and regime (load and launch;
+ * cache states share it), stored as JSON (docs/formats.md). */
+#ifndef SCOUT_CEILINGS_H
+#define SCOUT_CEILINGS_H
+
+#include "common/json.h"
+#include "scout/plugin.h"
+#include "scout/regime.h"
+#include "scout/timing.h"
+
+enum { CEILINGS_MAX_PEAKS = 16, CEILINGS_MAX_BANDWIDTHS = 256, CEILINGS_MAX_SWEEP = 64 };
+
+typedef struct ceilings_peak {
+    char precision[16]; /* fp32, tf32, fp16, bf16, fp8, int8 */
+    double tflops;
+    int64_t shape[3]; /* that reached it; all 0 where `how` is not a product */
+    char how[64];     /* "cublaslt algo=3", "registers" */
+    char layout[4];
+    double clock_mhz, power_w, rel_ci95, datasheet;
+    int32_t tried;  /* shapes looked at */
+    double seconds; /* that the search took */
+} ceilings_peak;
+
+typedef struct ceilings_bandwidth {
+    uint64_t bytes;       /* read plus written by one launch */
+    double read_fraction; /* 1: only read; 0.5: copy; 0: only written */
+    bool resident;        /* hot: the same bytes again; cold: bytes that no cache can hold */
+    double tbps;          /* net of the launch floor: bytes / (time - launch_s) */
+    double rel_ci95;
+} ceilings_bandwidth;
+
+typedef struct ceilings_point { /* of a K sweep */
+    int64_t shape[3];
+    double tflops, rel_ci95, clock_mhz;
+} ceilings_point;
+
+typedef struct ceilings {
+    char instance[640]; /* device_instance, as long as IDENTITY_INSTANCE_ROOM allows */
+    regime_load load;
+    regime_launch launch;
+    char taken[32];       /* when, UTC: 2026-11-21T15:07:52Z */
+    double launch_s;      /* one launch that does nothing, back to back */
+    double special_per_s; /* special functions (exp) per second; 0: not measured */
+    double plateau_bytes; /* rotating over at least so many bytes is cold: the bandwidth has stopped falling */
+    double read_tbps, copy_tbps, write_tbps; /* largest sets, cold */
+    double datasheet_tbps;
+    double clock_mhz, power_w;
+    int peak_count, bandwidth_count;
+    ceilings_peak peaks[CEILINGS_MAX_PEAKS];
+    ceilings_bandwidth bandwidths[CEILINGS_MAX_BANDWIDTHS];
+    int sweep_count;
+    char sweep_precision[16];
+    ceilings_point sweep[CEILINGS_MAX_SWEEP];
+} ceilings;
+
+json_t *ceilings_to_json(const ceilings *c, json_builder *b);
+bool ceilings_from_json(const json_t *root, ceilings *out, status *st); /* hostile files: every number is checked */
+const ceilings_peak *ceilings_find_peak(const ceilings *c, const char *precision); /* NULL: not measured */
+
+/* TB/s for so many bytes at such a read fraction: between the table's rows, by logarithm of the size. */
+double ceilings_bandwidth_at(const ceilings *c, double bytes, double read_fraction, bool resident);
+
+/* The ceiling time of an operation and what sets it. The largest of its parts, plus the launch floor. */
+typedef struct ceilings_time {
+    double seconds; /* not-a-number where the peak of its precision is not known */
+    double compute_s, memory_s, special_s, launch_s;
+    const char *bound; /* "compute", "memory", "special", "launch" (the floor is half of it or more) */
+} ceilings_time;
+/* resident_bytes: of bytes_read + bytes_written, how many the regime leaves in the cache (activations in `model`). */
+ceilings_time ceilings_time_of(const ceilings *c, const char *precision, double flops, double bytes_read,
+                               double bytes_written, double resident_bytes, double specials);
+
+/* Measuring, in a worker. What is in `c` already (a peak of that precision, the bandwidth table) is not measured again
+ * unless `again`. `say` is told about progress ("fp16: shape 120 of 380, best 671.2 TFLOP/s"). */
+typedef struct ceilings_request {
+    const char *precisions[CEILINGS_MAX_PEAKS]; /* whose peaks are wanted; ends with NULL */
+    bool bandwidth;
+    bool again;
+    bool audit; /* --exhaustive: also time 500 random shapes and say how the search compares with the best of them */
+    const char *sweep_precision; /* K sweep: M = N = sweep_m, sweep_n, K from 65,536 to 262,144; NULL: none */
+    int64_t sweep_m, sweep_n;
+    double budget_s; /* per precision */
+    const scout_identity
+        *identity; /* units and cache of the device, for the search and the datasheet; NULL: not known */
+} ceilings_request;
+typedef void ceilings_say(void *context, const char *text);
+/* `c` keeps its `instance`; load, launch and taken are set. `audit` (an object of the caller, or NULL) gets a member
+ * per precision: random_shapes, best_random_shape, best_random_tflops, found_shape, found_tflops, ratio, rel_ci95,
+ * seconds. A precision that nothing here computes is left out and said; SCOUT_LOST ends everything. */
+scout_answer ceilings_measure(const scout_device_api *api, scout_device *device, const timing_clock *clock,
+                              const regime *r, const ceilings_request *request, ceilings_say *say, void *say_context,
+                              ceilings *c, json_builder *b, json_t *audit, scout_why *why);
+
+#endif

@@ -1,0 +1,243 @@
+/* The bandwidth table: sizes by thirds of a decade, four mixes of reading and writing, from memory and from the cache.
+ * Cold launches walk through a pool so large that nothing of it is left when its turn comes again; how large that is,
+ * is found first: the smallest set that, read again and again in pieces of one size, is read no faster than any larger
+ * one. (Whole sets will not do: a short launch is slow for a reason of its own, and hides what the cache gives.) */
+#include "scout/ceilings_lab.h"
+
+#include <math.h>
+#include <stdlib.h>
+
+static const double fractions[] = {1, 0.67, 0.5, 0};
+enum {
+    FRACTIONS = sizeof fractions / sizeof fractions[0],
+    MAX_SIZES = 24,
+    MAX_NODES = 4096,
+    MAX_CALLS = 1 << 20,
+    MOST_ROWS = 250
+};
+#define LEAST_BYTES (64.0 * 1024)
+#define MOST_BYTES  4e9
+#define STEP        2.1544346900318838 /* three sizes a decade */
+#define LONGEST_S   0.08               /* a launch; larger sizes are left out once caches are far behind */
+#define WORK_S      0.012              /* timed for one row, of at least LEAST_INTERVALS */
+enum { LEAST_INTERVALS = 7, LEAST_SLOW = 3 };
+#define SHORTEST_S       2e-4 /* an interval, at least */
+#define FLAT             1.01 /* on the plateau: no more than so much above the slowest */
+#define POOL_S           60.0 /* to have it and to fill it, at most */
+#define PIECE            4e6  /* of the walks that look for the plateau, at least */
+#define CACHES           3.0  /* the plateau is no smaller than so many caches */
+#define HOST_CACHES      4.5
+#define HOST_BYTES_PER_S 1.5e8 /* of a pool, that are filled and walked through often enough */
+#define NET_LEAST        0.02  /* what is left of a time without the launch floor is at least this part of it */
+
+typedef struct pool {
+    ceilings_lab *lab;
+    char *read, *written; /* each of `bytes` */
+    uint64_t bytes;
+    uint64_t at; /* where walks go on that are called anew at each run: what was touched last stays behind them */
+} pool;
+
+/* One row's launches: launch k reads and writes the k-th piece of the pool. */
+typedef struct walk {
+    pool *pool;
+    uint64_t read_bytes, written_bytes; /* of one launch */
+    uint64_t step;                      /* between two launches' pieces; 0: the same again */
+    uint64_t turns;                     /* pieces before the walk begins anew */
+    bool recorded;                      /* a graph: one interval is the whole walk */
+} walk;
+
+static uint64_t lines(double bytes) { return (uint64_t)(bytes / 512) * 512; }
+
+static scout_answer enqueue_stream(void *context, uint32_t launch, void *stream, scout_why *why) {
+    const walk *w = context;
+    const ceilings_lab *lab = w->pool->lab;
+    uint64_t at = w->step * (launch % w->turns);
+    if (!w->recorded && w->step > 0) { /* on from where the last launch of any row ended */
+        at = w->pool->at + w->step <= w->pool->bytes ? w->pool->at : 0;
+        w->pool->at = at + w->step;
+    }
+    return lab->api->stream(lab->device, w->read_bytes ? w->pool->read + at : NULL, w->read_bytes,
+                            w->written_bytes ? w->pool->written + at : NULL, w->written_bytes, stream, why);
+}
+
+static void pool_free(pool *p) {
+    if (p->read) p->lab->api->release(p->lab->device, p->read);
+    if (p->written) p->lab->api->release(p->lab->device, p->written);
+    p->read = p->written = NULL;
+}
+
+static scout_answer pool_new(pool *p, double bytes, scout_why *why) {
+    const scout_device_api *api = p->lab->api;
+    void *read = NULL, *written = NULL;
+    p->bytes = lines(bytes);
+    if (p->lab->clock->beat) p->lab->clock->beat(p->lab->clock->context, POOL_S);
+    scout_answer answer = api->alloc(p->lab->device, p->bytes, &read, why);
+    p->read = read;
+    if (answer == SCOUT_OK) answer = api->alloc(p->lab->device, p->bytes, &written, why);
+    p->written = written;
+    /* A device's power depends on what it moves. A host's hardly does, and random numbers would take it long. */
+    uint32_t how = api->has_graphs ? SCOUT_FILL_NORMAL : SCOUT_FILL_BYTE;
+    if (answer == SCOUT_OK) answer = api->fill(p->lab->device, p->read, p->bytes, SCOUT_FP16, how, 0x35, why);
+    if (answer == SCOUT_OK)
+        answer = api->fill(p->lab->device, p->written, p->bytes, SCOUT_FP32, SCOUT_FILL_BYTE, 0, why);
+    if (answer != SCOUT_OK) pool_free(p);
+    return answer;
+}
+
+/* How a row walks: over at least `spread` bytes, in pieces that do not overlap and lie side by side; where that would
+ * be too many launches for one graph, fewer of them over the whole pool. */
+static walk walk_over(pool *p, double bytes, double fraction, double spread) {
+    const ceilings_lab *lab = p->lab;
+    walk w = {.pool = p, .read_bytes = lines(bytes * fraction), .turns = 1};
+    w.written_bytes = lines(bytes) - w.read_bytes;
+    w.recorded = lab->regime.launch == REGIME_GRAPH && lab->api->has_graphs;
+    uint64_t larger = w.read_bytes > w.written_bytes ? w.read_bytes : w.written_bytes;
+    uint64_t total = w.read_bytes + w.written_bytes, most = w.recorded ? MAX_NODES : MAX_CALLS;
+    if (!(spread > (double)total) || larger * 2 > p->bytes) return w;
+    uint64_t pieces = p->bytes / larger;
+    w.turns = (uint64_t)fmin(ceil(spread / (double)total), (double)pieces);
+    w.step = larger;
+    if (w.turns > most) {
+        w.turns = most;
+        w.step = lines((double)(p->bytes - larger) / (double)(most - 1));
+    }
+    return w;
+}
+
+/* Times one row. spread 0: the same bytes again; else cold, walking over at least so many bytes. launch_s: about how
+ * long a launch takes, and then how long it took. */
+static scout_answer row_measure(pool *p, double bytes, double fraction, double spread, ceilings_bandwidth *row,
+                                double *launch_s, scout_why *why) {
+    walk w = walk_over(p, bytes, fraction, spread);
+    ceilings_work work = {.lab = p->lab, .enqueue = enqueue_stream, .context = &w};
+    timing_subject subject = ceilings_work_subject(&work);
+    ceilings_figure figure = {0, 0};
+    double guess = fmax(*launch_s, p->lab->launch_s), interval_s = fmax(p->lab->rules.interval_s, SHORTEST_S);
+    /* a short launch goes many at a time, so that an interval is long against the timer */
+    uint32_t launches = guess > 0 ? (uint32_t)fmax(1, fmin(512, interval_s / guess)) : 1;
+    /* a graph holds whole walks, as many as make a long interval: what surrounds a graph is no part of the figure */
+    if (w.turns > 1 && w.recorded) {
+        const double walks = fmin(ceil((double)launches / (double)w.turns), floor(MAX_NODES / (double)w.turns));
+        launches = (uint32_t)((double)w.turns * fmax(walks, 1));
+    }
+    uint32_t least = guess * launches > 0.01 ? LEAST_SLOW : LEAST_INTERVALS;
+    double work_s = fmin(WORK_S, p->lab->rules.budget_s / MOST_ROWS);
+    scout_answer answer = ceilings_lab_meter(p->lab, &subject, launches, work_s, least, &figure, why);
+    ceilings_work_drop(&work);
+    if (answer != SCOUT_OK) return answer;
+    double total = (double)(w.read_bytes + w.written_bytes);
+    double net = fmax(figure.median_s - p->lab->launch_s, NET_LEAST * figure.median_s);
+    *row = (ceilings_bandwidth){.bytes = w.read_bytes + w.written_bytes, .read_fraction = fraction};
+    row->resident = !(spread > 0);
+    row->tbps = total / net / 1e12;
+    row->rel_ci95 = figure.rel_ci95;
+    *launch_s = figure.median_s;
+    return SCOUT_OK;
+}
+
+static void keep(ceilings *c, const ceilings_bandwidth *row) {
+    if (c->bandwidth_count < CEILINGS_MAX_BANDWIDTHS) c->bandwidths[c->bandwidth_count++] = *row;
+}
+
+/* The sizes that are worth rows, ascending, and about how long a launch over each takes. */
+static scout_answer find_sizes(pool *p, double *sizes, double *times, int *count, scout_why *why) {
+    double guess = 0, cache = p->lab->identity ? (double)p->lab->identity->cache_bytes : 0;
+    *count = 0;
+    for (double size = LEAST_BYTES; size <= (double)p->bytes * 1.001 && *count < MAX_SIZES; size *= STEP) {
+        ceilings_bandwidth row;
+        if (*count > 0 && guess > LONGEST_S && size > 4 * cache) break;
+        scout_answer answer = row_measure(p, size, 1, 0, &row, &guess, why);
+        if (answer != SCOUT_OK) return answer;
+        sizes[*count] = size;
+        times[(*count)++] = guess;
+        guess *= STEP;
+    }
+    return *count > 0 ? SCOUT_OK : scout_say(why, SCOUT_NO_MEMORY, "memory", "no memory for a bandwidth probe");
+}
+
+/* plateau_bytes: where reading a set again and again stops to gain from the cache. No smaller than the caches are said
+ * to be, several times: one that keeps a part of what it saw falls slowly at the end. */
+static scout_answer find_plateau(pool *p, const double *sizes, const double *times, int count, ceilings *c,
+                                 scout_why *why) {
+    double tbps[MAX_SIZES] = {0}, slowest = INFINITY;
+    double cache = p->lab->identity ? (double)p->lab->identity->cache_bytes : 0;
+    int first = 0, at = count - 1;
+    while (first < count - 1 && sizes[first] < PIECE) first++;
+    double guess = times[first];
+    for (int k = first; k < count; k++) {
+        ceilings_bandwidth row;
+        scout_answer answer = row_measure(p, sizes[first], 1, sizes[k], &row, &guess, why);
+        if (answer != SCOUT_OK) return answer;
+        tbps[k] = row.tbps;
+    }
+    for (int k = count - 1; k >= first; k--) {
+        slowest = fmin(slowest, tbps[k]);
+        if (tbps[k] > slowest * FLAT) break;
+        at = k;
+    }
+    while (at < count - 1 && sizes[at] < CACHES * cache) at++;
+    c->plateau_bytes = sizes[at];
+    return SCOUT_OK;
+}
+
+static void best_of(ceilings *c, double fraction, double least_bytes, double *tbps) {
+    *tbps = 0;
+    for (int k = 0; k < c->bandwidth_count; k++) {
+        const ceilings_bandwidth *row = &c->bandwidths[k];
+        if (row->resident || row->read_fraction != fraction || (double)row->bytes < least_bytes) continue;
+        *tbps = fmax(*tbps, row->tbps);
+    }
+}
+
+/* All rows of one size, from memory and from the cache. */
+static scout_answer size_measure(pool *p, double size, double guess, ceilings *c, scout_why *why) {
+    for (int f = 0; f < FRACTIONS; f++) {
+        ceilings_bandwidth row;
+        bool beyond = size >= c->plateau_bytes;
+        scout_answer answer = row_measure(p, size, fractions[f], c->plateau_bytes, &row, &guess, why);
+        if (answer != SCOUT_OK) return answer;
+        row.resident = false; /* a set beyond the plateau throws itself out: one figure says both */
+        keep(c, &row);
+        if (!beyond) answer = row_measure(p, size, fractions[f], 0, &row, &guess, why);
+        if (answer != SCOUT_OK) return answer;
+        row.resident = true;
+        keep(c, &row);
+    }
+    return SCOUT_OK;
+}
+
+scout_answer ceilings_bandwidth_measure(ceilings_lab *lab, ceilings *c, scout_why *why) {
+    pool p = {.lab = lab};
+    double sizes[MAX_SIZES] = {0}, times[MAX_SIZES] = {0}, start = ceilings_lab_now(lab);
+    int count = 0;
+    uint64_t free_bytes = ceilings_lab_free_bytes(lab);
+    double most = free_bytes ? fmin(MOST_BYTES, 0.2 * (double)free_bytes) : 64e6;
+    scout_answer answer = SCOUT_NO_MEMORY;
+    if (!lab->api->has_graphs) { /* a host is slow: several times its cache, and no more than the budget has time for */
+        double cache = lab->identity ? (double)lab->identity->cache_bytes : 0;
+        most = fmin(most, fmin(fmax(HOST_CACHES * cache, 256e6), lab->rules.budget_s * HOST_BYTES_PER_S));
+    }
+    if (!lab->api->stream) return scout_say(why, SCOUT_NO, "feature", "the device has no bandwidth probe");
+    for (; answer == SCOUT_NO_MEMORY && most >= LEAST_BYTES; most /= 2) {
+        answer = pool_new(&p, most, why);
+        if (answer == SCOUT_OK) break;
+    }
+    if (answer != SCOUT_OK) return answer;
+    c->bandwidth_count = 0;
+    answer = find_sizes(&p, sizes, times, &count, why);
+    if (answer == SCOUT_OK) answer = find_plateau(&p, sizes, times, count, c, why);
+    for (int k = 0; k < count && answer == SCOUT_OK; k++) {
+        ceilings_lab_say(lab, "bandwidth: %.3g MB, size %d of %d", sizes[k] / 1e6, k + 1, count);
+        answer = size_measure(&p, sizes[k], times[k], c, why);
+    }
+    pool_free(&p);
+    if (answer != SCOUT_OK) return answer;
+    double least = fmax(fmin(c->plateau_bytes, sizes[count - 1]), sizes[count - 1] / 16);
+    best_of(c, 1, least * 0.99, &c->read_tbps);
+    best_of(c, 0.5, least * 0.99, &c->copy_tbps);
+    best_of(c, 0, least * 0.99, &c->write_tbps);
+    if (lab->api->datasheet && lab->identity) c->datasheet_tbps = lab->api->datasheet(lab->identity, SCOUT_NONE, 0);
+    ceilings_lab_say(lab, "bandwidth: read %.4g, copy %.4g, write %.4g TB/s, cold from %.4g MB, in %.1f s",
+                     c->read_tbps, c->copy_tbps, c->write_tbps, c->plateau_bytes / 1e6, ceilings_lab_now(lab) - start);
+    return SCOUT_OK;
+}

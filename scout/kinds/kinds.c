@@ -1,0 +1,69 @@
+/* The kinds of operations that can be measured, one line each, and what all of them have in common as candidates see
+ * it. */
+#include "scout/kinds/kinds.h"
+
+#include <stdio.h>
+#include <string.h>
+
+static const kind *const kinds[] = {
+    &kind_gemm,
+};
+
+const kind *kinds_find(op_kind op) {
+    for (size_t k = 0; k < sizeof kinds / sizeof *kinds; k++)
+        if (kinds[k]->op == op) return kinds[k];
+    return NULL;
+}
+
+static const char *ints_text(arena *a, int n, const int64_t *x) {
+    const char *text = "";
+    for (int k = 0; k < n; k++) text = arena_printf(a, "%s%s%lld", text, k ? "," : "", (long long)x[k]);
+    return text;
+}
+
+/* Whole numbers stay numbers; lists and fractions become text. */
+static const scout_field *common_fields(const oprec *rec, arena *a) {
+    scout_field *fields = arena_array(a, scout_field, rec->field_count + 1);
+    for (int k = 0; k < rec->field_count; k++) {
+        const opfield *f = &rec->fields[k];
+        fields[k].name = f->name;
+        switch (f->kind) {
+        case OPFIELD_INT: fields[k].number = f->i; break;
+        case OPFIELD_TEXT: fields[k].text = f->text ? f->text : ""; break;
+        case OPFIELD_REAL: fields[k].text = arena_printf(a, "%.17g", f->real); break;
+        case OPFIELD_INTS: fields[k].text = ints_text(a, f->n, f->ints); break;
+        }
+    }
+    return fields;
+}
+
+bool kinds_build(const operation *o, uint64_t workspace_limit, arena *a, scout_op *out, scout_why *why) {
+    const oprec *rec = &o->rec;
+    const kind *k = kinds_find(rec->kind);
+    if (!k) {
+        scout_say(why, SCOUT_NO, "no_candidate", "no implementation of %s is known here yet",
+                  oprec_kind_name(rec->kind));
+        return false;
+    }
+    memset(out, 0, sizeof *out);
+    out->size = sizeof *out;
+    out->kind = (uint32_t)rec->kind;
+    out->key = operation_key(o, a);
+    out->what = rec->what;
+    out->layout = rec->layout;
+    out->mask = rec->mask;
+    if (!rec->shape || rec->rank > SCOUT_MAX_RANK) {
+        scout_say(why, SCOUT_NO, "shape", "its shape is not known, or has more than %d dimensions",
+                  (int)SCOUT_MAX_RANK);
+        return false;
+    }
+    out->rank = (uint32_t)rec->rank;
+    for (int d = 0; d < rec->rank; d++) out->shape[d] = rec->shape[d];
+    out->workspace_limit = workspace_limit;
+    out->field_count = (uint32_t)rec->field_count;
+    out->fields = common_fields(rec, a);
+    out->flops = (double)rec->flops;
+    out->bytes_read = (double)rec->bytes_read;
+    out->bytes_written = (double)rec->bytes_written;
+    return k->build(o, a, out, why);
+}

@@ -1,0 +1,23 @@
+/* What the harness itself knows of each kind of operation: its tensors, its tolerance, which precision it computes in.
+ * One file per kind (kind_gemm.c, …) and one line in kinds.c. */
+#ifndef SCOUT_KINDS_KINDS_H
+#define SCOUT_KINDS_KINDS_H
+
+#include "scout/operation.h"
+#include "scout/plugin.h"
+
+typedef struct kind {
+    op_kind op;
+    /* Fills tensors, fields, types and costs; all in the arena, borrowed by `out`. false: the operation has a property
+     * that no candidate of this kind could be told about; why says which. */
+    bool (*build)(const operation *o, arena *a, scout_op *out, scout_why *why);
+    /* Largest allowed |got - want| / (|want| + spread), from one visible table by types and depth; 0: exactly equal. */
+    double (*tolerance)(const scout_op *op);
+} kind;
+
+const kind *kinds_find(op_kind op); /* NULL: no candidates of this kind exist yet */
+bool kinds_build(const operation *o, uint64_t workspace_limit, arena *a, scout_op *out, scout_why *why);
+
+extern const kind kind_gemm;
+
+#endif

@@ -1,0 +1,247 @@
+/* Measuring one operation, from the request to the result: sets up the operation and its tensors, races and confirms
+ * (measure_race.c, measure_confirm.c), and tells the watcher who is at it. Every choice is a function of the seed and
+ * of what was timed. */
+#include "scout/measure_internal.h"
+
+#include "scout/kinds/kinds.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+static const size_t arena_bytes = (size_t)64 << 20;
+
+/* ---- telling the watcher ---- */
+
+static double steady_s(void) {
+    struct timespec t;
+    clock_gettime(CLOCK_MONOTONIC, &t);
+    return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
+}
+
+void measure_tell(measurement *m, const void *who, const char *candidate, const char *variant, const char *what,
+                  double seconds) {
+    const double now = steady_s();
+    if (!m->watcher || !m->watcher->step) return;
+    if (who == m->at_it && now + 0.5 * seconds < m->promised_s) return;
+    m->at_it = who;
+    m->promised_s = now + seconds;
+    m->watcher->step(m->watcher->context, candidate, variant, what, seconds);
+}
+
+/* A step of its own each time: whoever is at it has done something since. */
+void measure_tell_row(measure_row *row, const char *what, double seconds) {
+    measurement *m = row->owner;
+    m->at_it = NULL;
+    measure_tell(m, row, row->candidate->name, row->variant, what, seconds);
+}
+
+/* Everything that runs foreign code tells its own name and time; left for this are the pauses in between. */
+static void beat(void *context, double seconds) {
+    measurement *m = context;
+    (void)seconds;
+    if (m->promised_s > steady_s() + 8) return;
+    m->at_it = NULL;
+    measure_tell(m, m, NULL, NULL, "time", 30);
+}
+
+/* ---- the device's clock for the timing engine ---- */
+
+static double clock_now(void *context) {
+    const measurement *m = context;
+    return m->api->now(m->device);
+}
+
+static void clock_pause(void *context, double seconds) {
+    const measurement *m = context;
+    if (m->api->pause) m->api->pause(m->device, seconds);
+}
+
+static void clock_telemetry(void *context, scout_telemetry *out) {
+    const measurement *m = context;
+    *out = (scout_telemetry){
+        .size = sizeof *out, .clock_mhz = NAN, .memory_clock_mhz = NAN, .power_w = NAN, .temperature_c = NAN};
+    if (m->api->telemetry) m->api->telemetry(m->device, out);
+}
+
+double measure_elapsed(const measurement *m) { return m->api->now(m->device) - m->started_s; }
+
+bool measure_stopped(const measurement *m) { return m->answer != SCOUT_OK; }
+
+void measure_stop(measurement *m, scout_answer answer, const scout_why *why) {
+    if (measure_stopped(m)) return;
+    m->answer = answer;
+    m->why = *why;
+}
+
+/* ---- the whole ---- */
+
+/* For one launch of whatever speed: 2 GFLOP/s and 0.2 GB/s are less than any device has. */
+static double patience(const scout_op *op) {
+    return fmin(15 + op->flops / 2e9 + (op->bytes_read + op->bytes_written) / 2e8, 600);
+}
+
+static double plateau(const measurement *m) {
+    const ceilings *c = m->request->ceilings;
+    if (c && c->plateau_bytes > 0) return c->plateau_bytes;
+    const double cache = m->identity ? (double)m->identity->cache_bytes : 0;
+    return cache > 0 ? 4 * cache : 256e6;
+}
+
+static void decide_all(measurement *m, scout_answer answer, const scout_why *why) {
+    for (int k = 0; k < m->row_count; k++)
+        if (!m->rows[k].decided) measure_rows_decide(&m->rows[k], answer, why);
+}
+
+/* The operation as candidates see it, its rows, and its tensors. False: nothing can run, the rows say why. */
+static bool set_up(measurement *m) {
+    const measure_request *r = m->request;
+    const kind *k = kinds_find(r->operation->rec.kind);
+    scout_why why = {.code = ""};
+    scout_answer answer = SCOUT_NO;
+    m->built = kinds_build(r->operation, r->workspace_limit, &m->arena, &m->op, &why);
+    if (!m->built && m->op.kind == 0) m->op.kind = (uint32_t)r->operation->rec.kind;
+    measure_rows_list(m);
+    if (!m->built) {
+        decide_all(m, SCOUT_NO, &why);
+        return false;
+    }
+    m->tolerance = k->tolerance(&m->op);
+    m->patience_s = patience(&m->op);
+    measure_tell(m, &m->op, NULL, NULL, "fill", 300);
+    const double start = m->api->now(m->device);
+    m->set =
+        bench_set_new(m->api, m->device, &m->op, r->regime.cache, plateau(m), r->seed, m->tolerance, &answer, &why);
+    m->refresh_s = m->api->now(m->device) - start;
+    if (!m->set && answer == SCOUT_LOST) measure_stop(m, answer, &why);
+    if (!m->set) decide_all(m, answer, &why);
+    if (!m->set) return false;
+    m->ceiling = (ceilings_time){.seconds = NAN};
+    if (r->ceilings)
+        m->ceiling = ceilings_time_of(r->ceilings, operation_precision(r->operation), m->op.flops, m->op.bytes_read,
+                                      m->op.bytes_written, bench_set_resident_bytes(m->set), 0);
+    return true;
+}
+
+/* Guarded: what is set between here and a failure lies in *m. */
+static void run_guarded(measurement *m, void (*work)(measurement *m)) {
+    if (guard_enter(&m->guard)) {
+        work(m);
+    } else {
+        m->answer = SCOUT_NO_MEMORY;
+        scout_say(&m->why, SCOUT_NO_MEMORY, "memory", "%.200s", m->guard.st.text);
+    }
+}
+
+static void measure_work(measurement *m) {
+    if (!set_up(m)) return;
+    measure_race_run(m);
+    measure_confirm_run(m);
+}
+
+static measurement *open_measurement(const scout_device_api *api, scout_device *device, const scout_identity *identity,
+                                     const measure_request *request, const char *qualify,
+                                     const measure_watcher *watcher) {
+    measurement *m = calloc(1, sizeof *m);
+    if (!m) return NULL;
+    m->api = api;
+    m->device = device;
+    m->identity = identity;
+    m->request = request;
+    m->qualify = qualify;
+    m->watcher = watcher;
+    m->baseline = m->best = -1;
+    m->settled = true;
+    m->ceiling.seconds = NAN;
+    m->started_s = api->now(device);
+    m->clock = (timing_clock){.context = m,
+                              .resolution_s = api->resolution_s,
+                              .now = clock_now,
+                              .pause = clock_pause,
+                              .telemetry = clock_telemetry,
+                              .beat = beat};
+    guard_init(&m->guard);
+    arena_init(&m->arena, &m->guard, arena_bytes);
+    return m;
+}
+
+/* A lost device is not touched any more: what it holds goes with the process. */
+static void close_measurement(measurement *m) {
+    bench_set *const sets[] = {m->set, m->probe.set};
+    for (int k = 0; k < 2; k++)
+        if (sets[k] && m->answer == SCOUT_LOST) sets[k]->lost = true;
+    measure_probe_close(&m->probe);
+    for (int k = 0; k < m->row_count; k++) bench_plan_free(m->rows[k].plan);
+    bench_set_free(m->set);
+    arena_free(&m->arena);
+    free(m);
+}
+
+json_t *measure_operation(const scout_device_api *api, scout_device *device, const scout_identity *identity,
+                          const measure_request *request, const measure_watcher *watcher, scout_answer *answer,
+                          scout_why *why) {
+    measurement *m = open_measurement(api, device, identity, request, NULL, watcher);
+    *answer = scout_say(why, SCOUT_NO_MEMORY, "memory", "the host has no memory left");
+    if (!m) return NULL;
+    run_guarded(m, measure_work);
+    json_t *result = m->answer == SCOUT_OK ? measure_json_result(m) : NULL;
+    if (m->answer != SCOUT_OK) *answer = m->answer, *why = m->why;
+    if (result) *answer = SCOUT_OK;
+    close_measurement(m);
+    return result;
+}
+
+/* ---- qualifying ---- */
+
+static void qualify_work(measurement *m) {
+    double seconds[4];
+    if (!set_up(m)) return;
+    for (int k = 0; k < m->row_count && !measure_stopped(m); k++) {
+        measure_row *row = &m->rows[k];
+        if (row->decided) continue;
+        row->status = ROW_OK;
+        if (!measure_rows_prepare(row)) measure_stop(m, SCOUT_LOST, &row->why);
+        if (measure_stopped(m) || !row->plan) continue;
+        scout_why why = {.code = ""};
+        const timing_subject subject = measure_race_subject(row);
+        const scout_answer answer =
+            subject.run(subject.context, 4, 4, seconds, &why); /* as it would be timed, on all copies */
+        if (answer == SCOUT_LOST) measure_stop(m, answer, &why);
+        if (answer != SCOUT_OK) measure_rows_decide(row, answer, &why);
+        if (answer == SCOUT_OK) {
+            measure_tell_row(row, "verify", m->patience_s);
+            bench_verdict verdict = bench_plan_verify(row->plan);
+            row->status = verdict.status;
+            row->why = verdict.why;
+            if (verdict.lost) measure_stop(m, SCOUT_LOST, &verdict.why);
+        }
+        if (measure_stopped(m)) continue;
+        bench_plan_free(row->plan);
+        row->plan = NULL;
+    }
+}
+
+json_t *measure_qualify(const scout_device_api *api, scout_device *device, const measure_request *request,
+                        const char *candidate, const measure_watcher *watcher, scout_answer *answer, scout_why *why) {
+    json_builder b = {NULL};
+    json_t *result = NULL;
+    status st;
+    measurement *m = open_measurement(api, device, NULL, request, candidate, watcher);
+    *answer = scout_say(why, SCOUT_NO_MEMORY, "memory", "the host has no memory left");
+    if (!m) return NULL;
+    run_guarded(m, qualify_work);
+    if (m->answer == SCOUT_OK) {
+        result = json_new_array(&b);
+        for (int k = 0; k < m->row_count; k++) {
+            const measure_row *row = &m->rows[k];
+            if (reason_status_bad(row->status)) json_push(&b, result, measure_json_row(m, row, &b));
+        }
+        result = json_finish(&b, result, &st);
+    } else {
+        *answer = m->answer, *why = m->why;
+    }
+    if (result) *answer = SCOUT_OK;
+    close_measurement(m);
+    return result;
+}

@@ -1,0 +1,139 @@
+/* Second half of a measurement: the finalists beside the baseline and a ceiling probe, verified again on fresh inputs,
+ * and the choice of the best. */
+#include "scout/measure_internal.h"
+
+#include <math.h>
+#include <string.h>
+
+static const double refresh_share = 0.02; /* of the budget: new inputs between blocks are given up beyond */
+
+static scout_answer fresh(void *context, scout_why *why) {
+    measurement *m = context;
+    if (m->refresh_s > refresh_share * m->request->budget_s) return SCOUT_OK; /* they are new at the end anyway */
+    measure_tell(m, &m->refresh_s, NULL, NULL, "fill", 120 + 50 * m->refresh_s);
+    const double start = m->api->now(m->device);
+    const scout_answer answer = bench_set_refresh(m->set, false, why);
+    m->refresh_s = m->api->now(m->device) - start;
+    return answer;
+}
+
+/* Baseline first, then the others by their place in the race. */
+static int list_finalists(measurement *m, measure_row **finalists) {
+    int count = 0;
+    if (m->baseline >= 0) finalists[count++] = &m->rows[m->baseline];
+    for (int place = 0; place < MEASURE_FINALISTS; place++) {
+        measure_row *next = NULL;
+        for (int k = 0; k < m->row_count; k++) {
+            measure_row *row = &m->rows[k];
+            bool taken = !row->plan;
+            for (int j = 0; j < count && !taken; j++) taken = finalists[j] == row;
+            if (!taken && (!next || row->rough_s < next->rough_s)) next = row;
+        }
+        if (next) finalists[count++] = next;
+    }
+    return count;
+}
+
+static void finish_row(measurement *m, measure_row *row, const timing_result *result, double ratio, double ratio_ci) {
+    row->confirmed = true;
+    row->result = *result;
+    row->ratio = m->baseline >= 0 ? ratio : NAN;
+    row->ratio_ci = ratio_ci;
+    row->decided = true;
+    if (result->answer != SCOUT_OK) {
+        if (result->answer == SCOUT_LOST) measure_stop(m, SCOUT_LOST, &result->why);
+        row->confirmed = false;
+        if (strcmp(result->why.code, "budget") == 0) {
+            row->status = ROW_SKIPPED;
+            row->why = result->why;
+        } else {
+            measure_rows_decide(row, result->answer, &result->why);
+        }
+    } else if (!result->settled) {
+        row->status = ROW_UNSTABLE;
+        row->why = result->why;
+        if (!reason_known(row->why.code)) scout_say(&row->why, SCOUT_NO, "interval", "it would not settle");
+    } else {
+        row->status = ROW_OK;
+    }
+}
+
+static void confirm(measurement *m, measure_row **finalists, int count) {
+    timing_subject subjects[MEASURE_SUBJECTS];
+    timing_result results[MEASURE_SUBJECTS];
+    double ratios[MEASURE_SUBJECTS], ratio_ci[MEASURE_SUBJECTS];
+    memset(results, 0, sizeof results);
+    for (int k = 0; k < MEASURE_SUBJECTS; k++) ratios[k] = ratio_ci[k] = NAN;
+    for (int k = 0; k < count; k++) subjects[k] = measure_race_subject(finalists[k]);
+    measure_probe_open(m);
+    const int all = count + m->probe.ready;
+    if (m->probe.ready) subjects[count] = measure_probe_subject(&m->probe);
+    timing_rules rules = measure_race_rules(m);
+    rules.race_share = 0; /* what is left is for confirming alone */
+    timing_confirm(&m->clock, &rules, subjects, all, fresh, m, results, ratios, ratio_ci);
+    for (int k = 0; k < count; k++) finish_row(m, finalists[k], &results[k], ratios[k], ratio_ci[k]);
+    if (m->probe.ready) m->probe.result = results[count];
+    if (!measure_stopped(m)) measure_probe_close(&m->probe);
+}
+
+/* Once more on inputs that no one has seen; a wrong result takes the time away. */
+static void verify_again(measurement *m, measure_row **finalists, int count) {
+    scout_why why = {.code = ""};
+    m->at_it = NULL;
+    measure_tell(m, m->set, NULL, NULL, "reference", 120 + 50 * m->refresh_s + 10 * m->patience_s);
+    scout_answer answer = bench_set_refresh(m->set, true, &why);
+    if (answer == SCOUT_OK) answer = bench_need_check(m->set, &why);
+    if (answer == SCOUT_LOST) measure_stop(m, answer, &why);
+    for (int k = 0; k < count && !measure_stopped(m); k++) {
+        measure_row *row = finalists[k];
+        if (row->status != ROW_OK && row->status != ROW_UNSTABLE) continue;
+        measure_tell_row(row, "verify", m->patience_s);
+        bench_verdict verdict = bench_plan_verify(row->plan);
+        if (answer != SCOUT_OK) verdict = (bench_verdict){.status = ROW_ERROR, .why = why};
+        if (verdict.status == ROW_OK) {
+            row->worst = fmax(row->worst, verdict.worst);
+        } else {
+            row->status = verdict.status;
+            row->why = verdict.why;
+            row->confirmed = false;
+        }
+        if (verdict.lost) measure_stop(m, SCOUT_LOST, &verdict.why);
+    }
+}
+
+/* The baseline, unless another one wins by more than the margin and more than its interval. */
+static void choose(measurement *m) {
+    const double margin = timing_rules_of(&m->request->regime, m->request->budget_s).margin;
+    const bool baseline = m->baseline >= 0 && m->rows[m->baseline].status == ROW_OK;
+    double least = INFINITY;
+    m->best = baseline ? m->baseline : -1;
+    for (int k = 0; k < m->row_count; k++) {
+        const measure_row *row = &m->rows[k];
+        if (row->status != ROW_OK || !row->confirmed || k == m->baseline) continue;
+        const double rank = baseline ? row->ratio : row->result.median_s;
+        const bool wins = !baseline || (1 - row->ratio > margin && 1 - row->ratio > row->ratio * row->ratio_ci);
+        if (!wins || !(rank < least)) continue;
+        least = rank;
+        m->best = k;
+    }
+}
+
+void measure_confirm_run(measurement *m) {
+    measure_row *finalists[MEASURE_SUBJECTS];
+    const int count = measure_stopped(m) ? 0 : list_finalists(m, finalists);
+    for (int k = 0; k < m->row_count && !measure_stopped(m); k++) {
+        measure_row *row = &m->rows[k];
+        bool stays = false;
+        for (int j = 0; j < count; j++) stays = stays || finalists[j] == row;
+        if (stays || !row->plan) continue;
+        row->decided = true;
+        row->status = ROW_SKIPPED;
+        scout_say(&row->why, SCOUT_NO, "outraced", "not among the first in the race");
+        bench_plan_free(row->plan);
+        row->plan = NULL;
+    }
+    if (count == 0) return;
+    confirm(m, finalists, count);
+    if (!measure_stopped(m)) verify_again(m, finalists, count);
+    choose(m);
+}

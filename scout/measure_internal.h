@@ -1,0 +1,120 @@
+/* What the parts of measuring share: measure.c is the frame, measure_rows.c who takes part, measure_race.c and
+ * measure_confirm.c the two halves of timing, measure_probe.c the ceiling that runs among the finalists,
+ * measure_json.c the result. */
+#ifndef SCOUT_MEASURE_INTERNAL_H
+#define SCOUT_MEASURE_INTERNAL_H
+
+#include "scout/bench_internal.h"
+#include "scout/measure.h"
+#include "scout/timing.h"
+
+enum { MEASURE_ROWS = 600, MEASURE_FINALISTS = 2, MEASURE_SUBJECTS = MEASURE_FINALISTS + 2 };
+
+typedef struct measurement measurement;
+
+typedef struct measure_row {
+    measurement *owner;
+    const scout_candidate *candidate;
+    const char *plugin;
+    char variant[160];
+    int64_t values[SCOUT_MAX_PARAMETERS];
+    bool first; /* of its candidate */
+    row_status status;
+    scout_why why;    /* of every status but OK */
+    bench_plan *plan; /* owned; NULL: not prepared, or done with */
+    bool decided;     /* excluded, skipped, failed: it takes no part any more */
+    bool confirmed;   /* result is set */
+    timing_result result;
+    double ratio, ratio_ci; /* over the baseline; not-a-number where not confirmed beside it */
+    double worst, tolerance;
+    bool compared;
+    double launch_s; /* roughly, for how long to wait; 0: not known */
+    double rough_s;  /* its place in the race; 0: it was in none */
+    double pack_s;
+    scout_plan_needs needs;
+    char *config; /* JSON text, owned by the arena */
+} measure_row;
+
+typedef struct measure_probe {
+    char precision[16];
+    bool product; /* a GEMM of the peak's shape; else reading and writing the operation's bytes */
+    int64_t shape[3];
+    double flops, bytes, read_fraction, stored; /* stored: TFLOP/s or TB/s in the ceilings */
+    arena *arena;
+    scout_op op;
+    bench_set *set; /* owned, as all that follows */
+    bench_plan *plan;
+    measurement *owner;
+    void *read, *written;
+    uint64_t read_bytes, written_bytes;
+    uint32_t copies;
+    scout_sequence *sequence;
+    uint32_t sequence_launches;
+    double launch_s;
+    bool ready;
+    timing_result result;
+} measure_probe;
+
+struct measurement {
+    const scout_device_api *api;
+    scout_device *device;
+    const scout_identity *identity;
+    const measure_request *request;
+    const measure_watcher *watcher;
+    const char *qualify; /* the one candidate that is looked at; NULL: all */
+    guard guard;
+    arena arena;
+    scout_op op;
+    bool built;
+    double tolerance;
+    bench_set *set; /* owned */
+    measure_row *rows;
+    int row_count, left_out; /* left_out: variants beyond the room for rows */
+    int baseline;            /* its row; -1: none is OK */
+    int best;                /* -1: none */
+    ceilings_time ceiling;   /* seconds not-a-number: not known */
+    timing_clock clock;
+    double started_s;
+    bool settled;
+    scout_why settle_why;
+    measure_probe probe;
+    double patience_s;   /* for one launch of whatever speed */
+    double promised_s;   /* on the watcher's clock: what was told covers so long */
+    const void *at_it;   /* whose step was told last */
+    double raced_s;      /* what racing took */
+    double refresh_s;    /* what new inputs took the last time */
+    scout_answer answer; /* SCOUT_LOST or SCOUT_NO_MEMORY: it ends here */
+    scout_why why;
+};
+
+/* Tells the watcher who runs next and how long that may take; not again where what was told still holds. */
+void measure_tell(measurement *m, const void *who, const char *candidate, const char *variant, const char *what,
+                  double seconds);
+void measure_tell_row(measure_row *row, const char *what, double seconds);
+double measure_elapsed(const measurement *m);
+void measure_stop(measurement *m, scout_answer answer, const scout_why *why); /* the measurement ends here */
+bool measure_stopped(const measurement *m);
+
+/* Both halves; what they find is in the rows. */
+void measure_race_run(measurement *m);
+void measure_confirm_run(measurement *m);
+timing_subject measure_race_subject(measure_row *row); /* its plan, which says who it is before it runs */
+timing_rules measure_race_rules(const measurement *m); /* with the budget that is left */
+
+json_t *measure_json_row(const measurement *m, const measure_row *row, json_builder *b);
+json_t *measure_json_result(const measurement *m);
+
+/* Rows of all candidates and variants, the baseline first; some are decided already. */
+void measure_rows_list(measurement *m);
+/* False: the device was lost. `row` is decided where it failed. */
+bool measure_rows_prepare(measure_row *row);
+/* Fills row->status of what an answer says. */
+void measure_rows_decide(measure_row *row, scout_answer answer, const scout_why *why);
+
+/* Makes the probe ready where the operation's bound has one and memory allows; nothing is wrong where not. */
+void measure_probe_open(measurement *m);
+timing_subject measure_probe_subject(measure_probe *p);
+void measure_probe_close(measure_probe *p);
+json_t *measure_probe_json(const measure_probe *p, json_builder *b);
+
+#endif

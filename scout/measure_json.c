@@ -1,0 +1,129 @@
+/* A measurement as JSON (docs/formats.md): its rows, and what is said of all of them. */
+#include "scout/measure_internal.h"
+
+#include <math.h>
+#include <string.h>
+
+static void put_known(json_builder *b, json_t *to, const char *name, double x) {
+    if (isfinite(x)) json_put_real(b, to, name, x);
+}
+
+static json_t *reason_json(const scout_why *why, json_builder *b) {
+    json_t *to = json_new_object(b);
+    json_put_text(b, to, "code", reason_known(why->code) ? why->code : "error");
+    json_t *text = json_string(why->text); /* a plugin's may not be UTF-8 */
+    json_put(b, to, "text", text ? text : json_string("it gives a reason that is no text"));
+    return to;
+}
+
+static json_t *time_json(const timing_result *r, json_builder *b) {
+    json_t *to = json_new_object(b);
+    put_known(b, to, "median", 1e6 * r->median_s);
+    put_known(b, to, "mean", 1e6 * r->mean_s);
+    put_known(b, to, "min", 1e6 * r->min_s);
+    put_known(b, to, "p05", 1e6 * r->p05_s);
+    put_known(b, to, "p95", 1e6 * r->p95_s);
+    put_known(b, to, "rel_ci95", r->rel_ci95);
+    json_put_int(b, to, "batches", r->batches);
+    json_put_int(b, to, "launches", (int64_t)r->launches);
+    return to;
+}
+
+/* What only a time that counts carries. */
+static void put_time(const measurement *m, const measure_row *row, json_builder *b, json_t *to) {
+    const timing_result *r = &row->result;
+    json_put(b, to, "time_us", time_json(r, b));
+    put_known(b, to, "tflops", m->op.flops / r->median_s / 1e12);
+    put_known(b, to, "tbps", (m->op.bytes_read + m->op.bytes_written) / r->median_s / 1e12);
+    put_known(b, to, "clock_mhz", r->clock_mhz);
+    put_known(b, to, "memory_clock_mhz", r->memory_clock_mhz);
+    put_known(b, to, "power_w", r->power_w);
+    put_known(b, to, "temperature_c", r->temperature_c);
+    json_put_text(b, to, "throttle", r->throttle_text);
+    if (row->config) {
+        json_t *config = json_loads(row->config, JSON_REJECT_DUPLICATES, NULL);
+        if (json_is_object(config))
+            json_put(b, to, "config", config);
+        else
+            json_decref(config);
+    }
+}
+
+json_t *measure_json_row(const measurement *m, const measure_row *row, json_builder *b) {
+    json_t *to = json_new_object(b);
+    const bool ok = row->status == ROW_OK && row->confirmed;
+    json_put_text(b, to, "name", row->candidate->name);
+    json_put_text(b, to, "variant", row->variant);
+    if (row->plugin) json_put_text(b, to, "plugin", row->plugin);
+    json_put_text(b, to, "status", reason_status_name(row->status));
+    json_put(b, to, "reason", row->status == ROW_OK ? json_null() : reason_json(&row->why, b));
+    if (ok) put_time(m, row, b, to);
+    if (row->compared && isfinite(row->worst)) {
+        json_t *error = json_new_object(b);
+        json_put_real(b, error, "worst", row->worst);
+        json_put_real(b, error, "tolerance", row->tolerance);
+        json_put(b, to, "error", error);
+    }
+    if (row->needs.packs > 0) {
+        json_put_real(b, to, "pack_us", 1e6 * row->pack_s);
+        json_put_int(b, to, "pack_bytes", (int64_t)row->needs.pack_bytes);
+    }
+    if (row->needs.size > 0) json_put_int(b, to, "workspace_bytes", (int64_t)row->needs.workspace_bytes);
+    return to;
+}
+
+static void put_row_summary(const measurement *m, json_builder *b, json_t *to) {
+    const measure_row *baseline = m->baseline >= 0 ? &m->rows[m->baseline] : NULL;
+    const measure_row *best = m->best >= 0 ? &m->rows[m->best] : NULL;
+    json_put_text(b, to, "baseline", baseline ? baseline->candidate->name : NULL);
+    json_put_text(b, to, "baseline_variant", baseline ? baseline->variant : "");
+    json_put_text(b, to, "best", best ? best->candidate->name : NULL);
+    json_put_text(b, to, "best_variant", best ? best->variant : "");
+    json_put_text(b, to, "best_approach",
+                  !best || best == baseline   ? "NONE"
+                  : best->candidate->approach ? best->candidate->approach
+                                              : "CUSTOM_KERNEL");
+    if (baseline && baseline->status == ROW_OK)
+        json_put_real(b, to, "baseline_time_us", 1e6 * baseline->result.median_s);
+    if (best) json_put_real(b, to, "best_time_us", 1e6 * best->result.median_s);
+    if (best && best != baseline && isfinite(best->ratio)) {
+        json_put_real(b, to, "ratio", best->ratio);
+        if (isfinite(best->ratio_ci)) json_put_real(b, to, "ratio_ci", best->ratio_ci);
+    }
+}
+
+static json_t *libraries_json(const measurement *m, json_builder *b) {
+    json_t *array = json_new_array(b);
+    for (uint32_t k = 0; m->identity && k < m->identity->library_count && k < 8; k++) {
+        const scout_library *l = &m->identity->libraries[k];
+        json_t *one = json_new_object(b);
+        json_put_text(b, one, "name", l->name);
+        json_put_text(b, one, "version", l->version);
+        json_put_text(b, one, "path", l->path);
+        json_push(b, array, one);
+    }
+    return array;
+}
+
+json_t *measure_json_result(const measurement *m) {
+    json_builder b = {NULL};
+    json_t *to = json_new_object(&b), *rows = json_new_array(&b);
+    status st;
+    put_row_summary(m, &b, to);
+    json_put_int(&b, to, "rotation_bytes", m->set ? (int64_t)bench_set_rotation_bytes(m->set) : 0);
+    json_put_int(&b, to, "copies", m->set ? (int64_t)bench_set_copies(m->set) : 0);
+    json_put_real(&b, to, "resident_bytes", m->set ? bench_set_resident_bytes(m->set) : 0);
+    json_put_int(&b, to, "flops", m->request->operation->rec.flops);
+    json_put_int(&b, to, "bytes_read", m->request->operation->rec.bytes_read);
+    json_put_int(&b, to, "bytes_written", m->request->operation->rec.bytes_written);
+    json_put_text(&b, to, "precision", operation_precision(m->request->operation));
+    json_put(&b, to, "probe", measure_probe_json(&m->probe, &b));
+    json_put_bool(&b, to, "settled", m->settled);
+    if (!m->settled && m->settle_why.text[0]) json_put_text(&b, to, "settle", m->settle_why.text);
+    if (m->left_out > 0) json_put_int(&b, to, "variants_left_out", m->left_out);
+    json_put_real(&b, to, "seconds", measure_elapsed(m));
+    json_put(&b, to, "libraries", libraries_json(m, &b));
+    for (int k = 0; k < m->row_count; k++) json_push(&b, rows, measure_json_row(m, &m->rows[k], &b));
+    json_put(&b, to, "candidates", rows);
+    return json_finish(&b, to, &st);
+}

@@ -1,0 +1,157 @@
+/* First half of a measurement: prepare and verify each variant, bring the device to rest, race; candidates of the last
+ * resort only where the others stay away from the ceiling. */
+#include "scout/measure_internal.h"
+
+#include <math.h>
+#include <string.h>
+
+static const double prepare_share = 0.5; /* of the budget: what is not prepared by then is skipped */
+static const double least_timing = 0.3;  /* of the budget, for racing and confirming, however long the rest took */
+
+/* A row's plan, which says who it is before it runs. */
+static scout_answer row_run(void *context, uint32_t launches, uint32_t batches, double *seconds, scout_why *why) {
+    measure_row *row = context;
+    const double each = row->launch_s > 0 ? row->launch_s : row->owner->patience_s;
+    const double all = row->launch_s > 0 ? 20 + 20 * each * launches * batches : 20 + each;
+    measure_tell(row->owner, row, row->candidate->name, row->variant, "time", fmin(all, 3600));
+    const timing_subject subject = bench_plan_subject(row->plan);
+    const scout_answer answer = subject.run(subject.context, launches, batches, seconds, why);
+    if (answer == SCOUT_OK && launches > 0) row->launch_s = seconds[0] / launches;
+    return answer;
+}
+
+timing_subject measure_race_subject(measure_row *row) { return (timing_subject){.context = row, .run = row_run}; }
+
+timing_rules measure_race_rules(const measurement *m) {
+    const double budget = m->request->budget_s, left = budget - measure_elapsed(m);
+    return timing_rules_of(&m->request->regime, fmax(left, least_timing * budget));
+}
+
+static bool is_last(const measure_row *row) { return (row->candidate->flags & SCOUT_LAST) != 0; }
+
+static void find_baseline(measurement *m) {
+    for (int k = 0; k < m->row_count && m->baseline < 0; k++) {
+        const measure_row *row = &m->rows[k];
+        if (row->plan && row->first && (row->candidate->flags & SCOUT_BASELINE)) m->baseline = k;
+    }
+}
+
+/* What the tensors took, and a race that was run before, are not the candidates' fault. */
+static double prepare_until(const measurement *m) {
+    return m->refresh_s + m->raced_s +
+           prepare_share * fmax(m->request->budget_s - m->refresh_s, 0.5 * m->request->budget_s);
+}
+
+static void prepare_all(measurement *m, bool last) {
+    for (int k = 0; k < m->row_count && !measure_stopped(m); k++) {
+        measure_row *row = &m->rows[k];
+        if (row->decided || row->plan || is_last(row) != last) continue;
+        const bool due = (row->candidate->flags & SCOUT_BASELINE) && row->first;
+        if (!due && measure_elapsed(m) > prepare_until(m)) {
+            row->decided = true;
+            row->status = ROW_SKIPPED;
+            scout_say(&row->why, SCOUT_NO, "budget", "preparing and checking the others took %.1f s of %.1f",
+                      measure_elapsed(m), m->request->budget_s);
+            continue;
+        }
+        if (!measure_rows_prepare(row)) measure_stop(m, SCOUT_LOST, &row->why);
+    }
+    find_baseline(m);
+}
+
+static void settle(measurement *m) {
+    measure_row *load = NULL;
+    for (int k = 0; k < m->row_count && !load; k++)
+        if (m->rows[k].plan) load = &m->rows[k];
+    if (m->baseline >= 0) load = &m->rows[m->baseline];
+    if (!load) return;
+    const timing_rules rules = measure_race_rules(m);
+    const timing_subject subject = measure_race_subject(load);
+    m->settled = timing_settle(&m->clock, &rules, &subject, &m->settle_why);
+}
+
+static void finish_race(measurement *m, const timing_racer *racer, measure_row *row) {
+    if (racer->answer == SCOUT_LOST) {
+        measure_stop(m, SCOUT_LOST, &racer->why);
+        return;
+    }
+    if (racer->rounds > 0) row->rough_s = racer->median_s;
+    if (racer->answer != SCOUT_OK) {
+        measure_rows_decide(row, racer->answer, &racer->why);
+    } else if (!racer->alive && !racer->keep) {
+        row->decided = true;
+        row->status = ROW_SKIPPED;
+        row->why = racer->why;
+        if (!reason_known(row->why.code)) scout_say(&row->why, SCOUT_NO, "outraced", "behind the best in the race");
+    }
+    if (!row->decided) return;
+    bench_plan_free(row->plan);
+    row->plan = NULL;
+}
+
+static void race(measurement *m) {
+    const double start_s = measure_elapsed(m);
+    timing_racer *racers = arena_array(&m->arena, timing_racer, m->row_count + 1);
+    measure_row **rows = arena_array(&m->arena, measure_row *, m->row_count + 1);
+    int count = 0;
+    for (int k = 0; k < m->row_count; k++) {
+        if (!m->rows[k].plan) continue;
+        rows[count] = &m->rows[k];
+        racers[count++] = (timing_racer){.subject = measure_race_subject(&m->rows[k]), .keep = k == m->baseline};
+    }
+    const timing_rules rules = measure_race_rules(m);
+    timing_race(&m->clock, &rules, racers, count, MEASURE_FINALISTS);
+    for (int k = 0; k < count; k++) finish_race(m, &racers[k], rows[k]);
+    m->raced_s += measure_elapsed(m) - start_s;
+}
+
+/* Whether what was seen in the race is so near to the ceiling that candidates of the last resort need not run. */
+static bool near_ceiling(const measurement *m) {
+    double best = INFINITY;
+    for (int k = 0; k < m->row_count; k++)
+        if (m->rows[k].rough_s > 0) best = fmin(best, m->rows[k].rough_s);
+    return !m->request->exhaustive && isfinite(best) && m->ceiling.seconds >= m->request->early_exit * best;
+}
+
+static void skip_last(measurement *m) {
+    for (int k = 0; k < m->row_count; k++) {
+        measure_row *row = &m->rows[k];
+        if (row->decided || row->plan || !is_last(row)) continue;
+        row->decided = true;
+        row->status = ROW_SKIPPED;
+        scout_say(&row->why, SCOUT_NO, "early_exit", "the best so far is within %.3g %% of the ceiling",
+                  100 * (1 - m->request->early_exit));
+    }
+}
+
+static bool any_waiting(const measurement *m) {
+    for (int k = 0; k < m->row_count; k++)
+        if (!m->rows[k].decided && !m->rows[k].plan && is_last(&m->rows[k])) return true;
+    return false;
+}
+
+static bool any_ready(const measurement *m) {
+    for (int k = 0; k < m->row_count; k++)
+        if (m->rows[k].plan) return true;
+    return false;
+}
+
+void measure_race_run(measurement *m) {
+    prepare_all(m, false);
+    if (m->request->exhaustive) prepare_all(m, true);
+    if (measure_stopped(m)) return;
+    if (any_ready(m)) {
+        settle(m);
+        race(m);
+    }
+    if (measure_stopped(m) || !any_waiting(m)) return;
+    if (near_ceiling(m)) {
+        skip_last(m);
+        return;
+    }
+    const bool settled = any_ready(m);
+    prepare_all(m, true);
+    if (measure_stopped(m) || !any_ready(m)) return;
+    if (!settled) settle(m);
+    race(m);
+}

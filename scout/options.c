@@ -1,0 +1,335 @@
+/* Owns the command line: one table of options, one of which of them go together. */
+#include "scout/options.h"
+
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+
+const char options_version[] = "0.1.0 (ceiling-scout)";
+
+static const char *const precisions[] = {"fp32", "tf32", "fp16", "bf16", "fp8", "int8", "int4", NULL};
+static const char *const patterns[] = {"BLOCK_SPARSE", "STRUCTURED_24", "UNSTRUCTURED", NULL};
+
+static const char about[] =
+    "Measures how fast the operations of a model run on this device and how fast they could run, and writes one\n"
+    "report per operation to DIR/reports. Inputs: an ops.json of extract_ops, its short form written by hand, or\n"
+    "one operation by --op and --shape.";
+
+static const char after[] =
+    "examples:\n"
+    "  scout_batch out/bert/ops.json -o out/bert            every operation of a model\n"
+    "  scout_batch out/bert/ops.json -o out/bert --resume   go on where a run was stopped\n"
+    "  scout_batch --op gemm --shape 4096,11008,4096 --precision fp16\n"
+    "  scout_batch --op gemm --shape 8192,8192,147456 --precision fp16 --k-sweep -o report.json\n"
+    "  scout_batch --ceilings --device cuda:0               what the device can do at best\n"
+    "\n"
+    "exit codes:\n"
+    "  0  done\n"
+    "  1  done, but some operation has no valid baseline, a candidate failed or would not settle, or the run was\n"
+    "     interrupted (--resume continues)\n"
+    "  2  wrong usage\n"
+    "  3  the operations are wrong (or their file)\n"
+    "  4  the device, memory, disk or another condition of this machine\n";
+
+static bool take_plugin(void *destination, const char *argument, status *st) {
+    options *o = destination;
+    const char **more = realloc(o->plugins, ((size_t)o->plugin_count + 1) * sizeof *more);
+    if (!more) {
+        status_set(st, STATUS_ENVIRONMENT, "out of memory; free some and run again");
+        return false;
+    }
+    o->plugins = more;
+    o->plugins[o->plugin_count++] = argument;
+    return true;
+}
+
+#define AT(field) offsetof(options, field)
+
+static const cli_option rows[] = {
+    {.name = "output",
+     .letter = 'o',
+     .argument = "DIR",
+     .kind = CLI_FILE,
+     .offset = AT(output),
+     .help = "write DIR/reports and DIR/run.json; a name that ends with .json gets the one report itself"},
+    {.name = "op",
+     .argument = "KIND",
+     .kind = CLI_TEXT,
+     .offset = AT(op),
+     .help = "measure one operation: gemm, attention, layernorm, …"},
+    {.name = "shape", .argument = "N,N,…", .kind = CLI_TEXT, .offset = AT(shape), .help = "its shape; of a gemm M,N,K"},
+    {.name = "precision",
+     .argument = "P",
+     .kind = CLI_CHOICE,
+     .choices = precisions,
+     .offset = AT(precision),
+     .help = "of --op, and where a file says none: fp32, tf32, fp16, bf16, fp8, int8, int4"},
+    {.name = "sparsity",
+     .argument = "X",
+     .kind = CLI_REAL,
+     .max = 1,
+     .offset = AT(sparsity),
+     .help = "fraction of the weight of --op that is zero"},
+    {.name = "pattern",
+     .argument = "NAME",
+     .kind = CLI_CHOICE,
+     .choices = patterns,
+     .offset = AT(pattern),
+     .help = "how its zeros lie: BLOCK_SPARSE (the default), STRUCTURED_24, UNSTRUCTURED"},
+    {.name = "device",
+     .argument = "NAME",
+     .kind = CLI_TEXT,
+     .offset = AT(devices),
+     .help = "auto (a GPU where there is one, else the CPU), cpu, cuda:0, several as cuda:0,1, all"},
+    {.name = "regime",
+     .argument = "R",
+     .kind = CLI_CHOICE,
+     .choices = regime_load_names,
+     .offset = AT(load),
+     .help = "sustained (loaded until its clock is steady; the default) or burst"},
+    {.name = "cache",
+     .argument = "STATE",
+     .kind = CLI_CHOICE,
+     .choices = regime_cache_names,
+     .offset = AT(cache),
+     .help = "model (weights cold, activations warm), cold or hot; model for files, cold for --op"},
+    {.name = "launch",
+     .argument = "HOW",
+     .kind = CLI_CHOICE,
+     .choices = regime_launch_names,
+     .offset = AT(launch),
+     .help = "graph (the default) or direct"},
+    {.name = "budget",
+     .argument = "SECONDS",
+     .kind = CLI_REAL,
+     .max = 10000000,
+     .offset = AT(budget_s),
+     .help = "for the whole run; what it does not reach is SKIPPED, the largest operations come first"},
+    {.name = "exhaustive",
+     .kind = CLI_FLAG,
+     .offset = AT(exhaustive),
+     .help = "try every variant, without early exit; measure parts too; with --ceilings audit the search"},
+    {.name = "early-exit",
+     .argument = "X",
+     .kind = CLI_REAL,
+     .max = 1,
+     .offset = AT(early_exit),
+     .help = "fraction of the ceiling from which candidates of low priority are left out (0.97)"},
+    {.name = "only",
+     .argument = "ID|KIND",
+     .kind = CLI_TEXT,
+     .offset = AT(only),
+     .help = "only the operation of this id or name, or those of this kind"},
+    {.name = "candidate",
+     .argument = "NAME",
+     .kind = CLI_TEXT,
+     .offset = AT(candidate),
+     .help = "only this candidate beside the baseline"},
+    {.name = "resume",
+     .kind = CLI_FLAG,
+     .offset = AT(resume),
+     .help = "keep the reports in DIR that were measured in the same way, measure the rest"},
+    {.name = "no-cache",
+     .kind = CLI_FLAG,
+     .offset = AT(no_cache),
+     .help = "measure anew what the cache knows (of operations; with --ceilings the ceilings)"},
+    {.name = "cache-dir",
+     .argument = "DIR",
+     .kind = CLI_FILE,
+     .offset = AT(cache_dir),
+     .help = "where results are kept, instead of $XDG_CACHE_HOME/ceiling-scout"},
+    {.name = "k-sweep",
+     .kind = CLI_FLAG,
+     .offset = AT(k_sweep),
+     .help = "with --op gemm or --ceilings: measure K from 65536 to 262144 and print it"},
+    {.name = "library-path",
+     .argument = "DIRS",
+     .kind = CLI_TEXT,
+     .offset = AT(library_path),
+     .help = "folders, divided by colons, in which libraries are looked for first"},
+    {.name = "plugin",
+     .argument = "FILE",
+     .kind = CLI_CALL,
+     .call = take_plugin,
+     .help = "load candidates or a device from this shared object; as often as needed"},
+    {.name = "ceilings", .kind = CLI_FLAG, .offset = AT(ceilings), .help = "measure and print what the device can do"},
+    {.name = "list-devices", .kind = CLI_FLAG, .offset = AT(list_devices), .help = "print the devices and end"},
+    {.name = "list-candidates",
+     .kind = CLI_FLAG,
+     .offset = AT(list_candidates),
+     .help = "print the implementations that are known and end"},
+    {.name = "cache-info", .kind = CLI_FLAG, .offset = AT(cache_info), .help = "print what the cache holds and end"},
+    {.name = "quiet", .letter = 'q', .kind = CLI_FLAG, .offset = AT(quiet), .help = "print nothing but errors"},
+    {.name = "worker",
+     .argument = "IN,OUT",
+     .kind = CLI_TEXT,
+     .offset = AT(worker)}, /* how it starts its own workers */
+};
+
+/* ---- what goes together ---- */
+
+static const struct {
+    options_mode mode;
+    const char *name;
+} mode_names[] = {{OPTIONS_BATCH, "a file of operations"},
+                  {OPTIONS_SINGLE, "--op"},
+                  {OPTIONS_CEILINGS, "--ceilings"},
+                  {OPTIONS_DEVICES, "--list-devices"},
+                  {OPTIONS_CANDIDATES, "--list-candidates"},
+                  {OPTIONS_CACHE, "--cache-info"},
+                  {OPTIONS_WORKER, "--worker"}};
+
+static const char *mode_name(options_mode mode) {
+    size_t k = 0;
+    while (mode_names[k].mode != mode && k + 1 < sizeof mode_names / sizeof mode_names[0]) k++;
+    return mode_names[k].name;
+}
+
+static bool find_mode(options *o, status *st) {
+    const struct {
+        options_mode mode;
+        bool given;
+    } modes[] = {{OPTIONS_BATCH, o->ops_path != NULL},     {OPTIONS_SINGLE, o->op != NULL},
+                 {OPTIONS_CEILINGS, o->ceilings},          {OPTIONS_DEVICES, o->list_devices},
+                 {OPTIONS_CANDIDATES, o->list_candidates}, {OPTIONS_CACHE, o->cache_info},
+                 {OPTIONS_WORKER, o->worker != NULL}};
+    for (size_t k = 0; k < sizeof modes / sizeof modes[0]; k++) {
+        if (!modes[k].given) continue;
+        if (o->mode) {
+            status_set(st, STATUS_USAGE, "%s and %s do not go together; say one of them", mode_name(o->mode),
+                       mode_name(modes[k].mode));
+            return false;
+        }
+        o->mode = modes[k].mode;
+    }
+    if (o->mode) return true;
+    status_set(st, STATUS_USAGE, "nothing to measure; name an OPS.json, or --op and --shape (scout_batch --help)");
+    return false;
+}
+
+static bool check_modes(const options *o, status *st) {
+    enum { RUNS = OPTIONS_BATCH | OPTIONS_SINGLE, MEASURES = RUNS | OPTIONS_CEILINGS };
+    enum { LOADS = MEASURES | OPTIONS_DEVICES | OPTIONS_CANDIDATES | OPTIONS_WORKER };
+    const struct {
+        const char *name;
+        bool given;
+        int modes;
+    } uses[] = {
+        {"output", o->output != NULL, MEASURES},
+        {"shape", o->shape != NULL, OPTIONS_SINGLE},
+        {"precision", o->precision != NULL, MEASURES},
+        {"sparsity", o->sparsity > 0, OPTIONS_SINGLE},
+        {"pattern", o->pattern != NULL, OPTIONS_SINGLE},
+        {"device", o->devices != NULL, MEASURES},
+        {"regime", o->load != NULL, MEASURES},
+        {"cache", o->cache != NULL, RUNS},
+        {"launch", o->launch != NULL, MEASURES},
+        {"budget", o->budget_s >= 0, MEASURES},
+        {"exhaustive", o->exhaustive, MEASURES},
+        {"early-exit", o->early_exit >= 0, RUNS},
+        {"only", o->only != NULL, OPTIONS_BATCH},
+        {"candidate", o->candidate != NULL, RUNS},
+        {"resume", o->resume, OPTIONS_BATCH},
+        {"no-cache", o->no_cache, MEASURES},
+        {"cache-dir", o->cache_dir != NULL, MEASURES | OPTIONS_CACHE},
+        {"k-sweep", o->k_sweep, OPTIONS_SINGLE | OPTIONS_CEILINGS},
+        {"library-path", o->library_path != NULL, LOADS},
+        {"plugin", o->plugin_count > 0, LOADS},
+    };
+    for (size_t k = 0; k < sizeof uses / sizeof uses[0]; k++) {
+        if (!uses[k].given || (uses[k].modes & (int)o->mode)) continue;
+        status_set(st, STATUS_USAGE, "--%s means nothing with %s; leave it out", uses[k].name, mode_name(o->mode));
+        return false;
+    }
+    return true;
+}
+
+static status_code check_needs(const options *o, status *st) {
+    if (o->mode == OPTIONS_SINGLE && !o->shape)
+        return status_set(st, STATUS_USAGE, "--op needs --shape; of a gemm it is M,N,K");
+    if (o->sparsity >= 1) return status_set(st, STATUS_USAGE, "--sparsity: a weight of nothing but zeros is no work");
+    if (o->pattern && o->sparsity <= 0) return status_set(st, STATUS_USAGE, "--pattern needs --sparsity");
+    if (o->k_sweep && o->mode == OPTIONS_SINGLE && strcmp(o->op, "gemm") != 0)
+        return status_set(st, STATUS_USAGE, "--k-sweep is for --op gemm; %s has no K", o->op);
+    if (o->resume && (!o->output || o->output_is_file))
+        return status_set(st, STATUS_USAGE, "--resume needs -o DIR, the folder whose reports are to be kept");
+    if (o->budget_s == 0) return status_set(st, STATUS_USAGE, "--budget: 0 seconds measure nothing");
+    return STATUS_OK;
+}
+
+/* ---- values ---- */
+
+/* Two descriptors, as the supervisor writes them. */
+static bool read_worker(options *o, status *st) {
+    char end = 0;
+    if (sscanf(o->worker, "%d,%d%c", &o->worker_in, &o->worker_out, &end) == 2 && o->worker_in >= 0 &&
+        o->worker_out >= 0)
+        return true;
+    status_set(st, STATUS_USAGE, "--worker: '%s' is not of the form IN,OUT", o->worker);
+    return false;
+}
+
+static int index_of(const char *const *names, const char *name, int otherwise) {
+    for (int k = 0; name && names[k]; k++)
+        if (strcmp(names[k], name) == 0) return k;
+    return otherwise;
+}
+
+static bool ends_with(const char *text, const char *end) {
+    const size_t n = strlen(text), m = strlen(end);
+    return n > m && strcmp(text + n - m, end) == 0;
+}
+
+static void fill_defaults(options *o) {
+    o->regime.load = (regime_load)index_of(regime_load_names, o->load, REGIME_SUSTAINED);
+    o->regime.cache =
+        (regime_cache)index_of(regime_cache_names, o->cache, o->mode == OPTIONS_BATCH ? REGIME_MODEL : REGIME_COLD);
+    o->regime.launch = (regime_launch)index_of(regime_launch_names, o->launch, REGIME_GRAPH);
+    if (!o->devices) o->devices = "auto";
+    if (o->early_exit < 0) o->early_exit = 0.97;
+    if (o->budget_s < 0) o->budget_s = 0;
+}
+
+static bool finish(options *o, status *st) {
+    struct stat found;
+    if (o->files.count > 0) o->ops_path = o->files.items[0];
+    if (o->shape && !o->op) {
+        status_set(st, STATUS_USAGE, "--shape needs --op, the kind of the operation");
+        return false;
+    }
+    if (!find_mode(o, st) || !check_modes(o, st)) return false;
+    if (o->output)
+        o->output_is_file = ends_with(o->output, ".json") && !(stat(o->output, &found) == 0 && S_ISDIR(found.st_mode));
+    if (check_needs(o, st) != STATUS_OK) return false;
+    if (o->worker && !read_worker(o, st)) return false;
+    fill_defaults(o);
+    return true;
+}
+
+cli_result options_parse(int argc, char **argv, options *o, status *st) {
+    const char *file = NULL;
+    const cli_spec spec = {
+        .program = "scout_batch",
+        .version = options_version,
+        .usage = "OPS.json -o DIR [--device D] [--regime sustained|burst] [--budget SECONDS] …\n"
+                 "       scout_batch --op KIND --shape N,N,… --precision P [--k-sweep] [-o DIR]\n"
+                 "       scout_batch --ceilings | --list-devices | --list-candidates | --cache-info",
+        .about = about,
+        .after = after,
+        .options = rows,
+        .option_count = (int)(sizeof rows / sizeof rows[0]),
+        .positional = "OPS.json",
+        .most = 1,
+        .positionals = AT(files),
+    };
+    *o = (options){.budget_s = -1, .early_exit = -1, .files.items = &file};
+    const cli_result result = cli_parse(&spec, argc, argv, o, st);
+    const bool good = result != CLI_RUN || finish(o, st);
+    o->files.items = NULL; /* `file` ends here */
+    return good ? result : CLI_WRONG;
+}
+
+void options_free(options *o) {
+    free(o->plugins);
+    o->plugins = NULL;
+}

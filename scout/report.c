@@ -1,0 +1,331 @@
+/* Owns what a report says: reads a measurement (from a worker, from the cache or from an older report, none of which is
+ * trusted), sets it beside its ceiling, and has the verdict spoken. */
+#include "scout/report.h"
+
+#include <inttypes.h>
+#include <math.h>
+#include <string.h>
+
+/* What is taken over from a measurement as it is, in this order. A report holds all of it under the same names, so that
+ * it can stand for its measurement. */
+static const char *const taken_over[] = {
+    "baseline_variant", "best_variant",   "best_approach", "ratio",     "ratio_ci",
+    "rotation_bytes",   "resident_bytes", "specials",      "probe",     "settled",
+    "seconds",          "budget_s",       "taken",         "libraries", "candidates"};
+
+/* ---- reading ---- */
+
+static const char *text_of(const json_t *object, const char *key) {
+    return json_string_value(json_object_get(object, key));
+}
+
+/* Not-a-number where it is none, or no positive one. */
+static double positive(const json_t *object, const char *key) {
+    const json_t *x = json_object_get(object, key);
+    const double value = json_is_number(x) ? json_number_value(x) : NAN;
+    return isfinite(value) && value > 0 ? value : NAN;
+}
+
+static double at_least_0(double x) { return isfinite(x) && x > 0 ? x : 0; }
+
+static bool same_text(const char *a, const char *b) { return a && b && strcmp(a, b) == 0; }
+
+static row_status row_status_of(const json_t *row) {
+    row_status found = ROW_ERROR;
+    const char *name = text_of(row, "status");
+    if (name) reason_status_from_name(name, &found);
+    return found;
+}
+
+static const json_t *find_row(const json_t *rows, const char *name, const char *variant) {
+    for (size_t k = 0; name && k < json_array_size(rows); k++) {
+        const json_t *row = json_array_get(rows, k);
+        if (!same_text(text_of(row, "name"), name)) continue;
+        if (!variant || same_text(text_of(row, "variant"), variant)) return row;
+    }
+    return NULL;
+}
+
+/* The row's figures where it is OK and has them. */
+static const json_t *read_row(const json_t *row, double *us, double *ci) {
+    const json_t *time = json_object_get(row, "time_us");
+    *us = *ci = NAN;
+    if (!row || row_status_of(row) != ROW_OK || isnan(positive(time, "median"))) return NULL;
+    *us = positive(time, "median");
+    *ci = at_least_0(positive(time, "rel_ci95"));
+    return row;
+}
+
+static void take_reason(report_figures *out, const json_t *row) {
+    const json_t *reason = json_object_get(row, "reason");
+    const char *code = text_of(reason, "code"), *text = text_of(reason, "text");
+    out->status = row_status_of(row);
+    out->code = code ? code : "error";
+    out->text = text ? text : "";
+}
+
+/* Where no baseline is named: the worst row tells, and where there is none, nobody was there to run it. */
+static void read_status(const json_t *rows, const char *variant, report_figures *out) {
+    const json_t *told = find_row(rows, out->baseline, variant);
+    if (out->baseline_row) {
+        out->status = ROW_OK;
+        out->code = out->text = NULL;
+        return;
+    }
+    for (size_t k = 0; !told && k < json_array_size(rows); k++)
+        if (reason_status_bad(row_status_of(json_array_get(rows, k)))) told = json_array_get(rows, k);
+    for (size_t k = 0; !told && k < json_array_size(rows); k++)
+        if (row_status_of(json_array_get(rows, k)) != ROW_OK) told = json_array_get(rows, k);
+    if (told && row_status_of(told) != ROW_OK) {
+        take_reason(out, told);
+    } else {
+        out->status = ROW_SKIPPED;
+        out->code = "no_candidate";
+        out->text = json_array_size(rows) > 0 ? "no library's default is known here to compare with"
+                                              : "no implementation of this kind is known here yet";
+    }
+}
+
+static void read_measurement(const json_t *m, report_figures *out) {
+    const json_t *rows = json_object_get(m, "candidates");
+    const char *variant = text_of(m, "baseline_variant");
+    out->baseline = text_of(m, "baseline");
+    out->best = text_of(m, "best");
+    out->baseline_row = read_row(find_row(rows, out->baseline, variant), &out->baseline_us, &out->baseline_ci);
+    out->best_row = read_row(find_row(rows, out->best, text_of(m, "best_variant")), &out->best_us, &out->best_ci);
+    if (!out->best_row) out->best = NULL;
+    if (out->best && out->best_row != out->baseline_row) {
+        out->ratio = positive(m, "ratio");
+        out->ratio_ci = at_least_0(positive(m, "ratio_ci"));
+        out->family = text_of(m, "best_approach");
+    }
+    for (size_t k = 0; k < json_array_size(rows); k++)
+        out->bad_rows += reason_status_bad(row_status_of(json_array_get(rows, k)));
+    read_status(rows, variant, out);
+}
+
+static void read_ceiling(const report_input *in, report_figures *out) {
+    const ceilings *c = in->ceilings;
+    const oprec *r = &in->operation->rec;
+    const json_t *m = in->measurement;
+    const double flops = positive(m, "flops"), read = positive(m, "bytes_read"), written = positive(m, "bytes_written");
+    out->flops = isnan(flops) ? (double)r->flops : flops;
+    out->bytes_read = isnan(read) ? (double)r->bytes_read : read;
+    out->bytes_written = isnan(written) ? (double)r->bytes_written : written;
+    out->precision = operation_precision(in->operation);
+    if (!c || !out->precision || !m) return;
+    out->peak = ceilings_find_peak(c, out->precision);
+    const ceilings_time t =
+        ceilings_time_of(c, out->precision, out->flops, out->bytes_read, out->bytes_written,
+                         at_least_0(positive(m, "resident_bytes")), at_least_0(positive(m, "specials")));
+    if (!isfinite(t.seconds) || t.seconds <= 0) return;
+    out->ceiling_us = 1e6 * t.seconds;
+    out->bound = t.bound;
+    const double fastest = out->best_us < out->baseline_us || isnan(out->baseline_us) ? out->best_us : out->baseline_us;
+    const double intervals = at_least_0(out->baseline_ci) + (out->peak ? at_least_0(out->peak->rel_ci95) : 0);
+    out->above_ceiling = fastest > 0 && out->ceiling_us > fastest * (1.01 + intervals);
+}
+
+static const char *row_name(const json_t *row, char *text, size_t room) {
+    const char *name = text_of(row, "name"), *variant = text_of(row, "variant");
+    if (!name) return NULL;
+    snprintf(text, room, "%s%s%s", name, variant && *variant ? " " : "", variant ? variant : "");
+    return text;
+}
+
+static void judge(const report_input *in, report_figures *out) {
+    const operation *o = in->operation;
+    char best[160];
+    const verdict_facts facts = {
+        .op = oprec_kind_name(o->rec.kind),
+        .pattern = o->pattern,
+        .bound = out->bound,
+        .best_family = out->family,
+        .no_work = same_text(out->code, "no_work"),
+        .measured = out->baseline_row != NULL,
+        .ceiling_us = out->ceiling_us,
+        .baseline_us = out->baseline_us,
+        .best_us = out->best_us,
+        .baseline_ci = out->baseline_ci,
+        .best_ci = out->best_ci,
+        .ratio = out->best_row == out->baseline_row ? 0 : out->ratio,
+        .ratio_ci = out->ratio_ci,
+        .count = (double)o->count,
+        .model_us = in->model_us,
+        .shape = {o->rec.rank > 0 ? o->rec.shape[0] : 0, o->rec.rank > 1 ? o->rec.shape[1] : 0,
+                  o->rec.rank > 2 ? o->rec.shape[2] : 0},
+        .batch = oprec_int(&o->rec, "batch", 1),
+        .units = in->device ? in->device->identity.units : 0,
+        .baseline_name = out->baseline,
+        .best_name = row_name(out->best_row, best, sizeof best),
+    };
+    out->verdict = verdict_of(&facts, NULL);
+    out->efficiency = out->verdict.efficiency;
+}
+
+void report_read(const report_input *in, report_figures *out) {
+    *out = (report_figures){.status = in->status,
+                            .code = in->code,
+                            .text = in->text,
+                            .baseline_us = NAN,
+                            .baseline_ci = NAN,
+                            .best_us = NAN,
+                            .best_ci = NAN,
+                            .ratio = NAN,
+                            .ratio_ci = NAN,
+                            .ceiling_us = NAN,
+                            .efficiency = NAN};
+    if (in->measurement) read_measurement(in->measurement, out);
+    read_ceiling(in, out);
+    judge(in, out);
+}
+
+/* ---- writing ---- */
+
+static void put_known(json_builder *b, json_t *object, const char *key, double x) {
+    if (isfinite(x)) json_put_real(b, object, key, x);
+}
+
+static double rate(double work, double us, double unit) { return us > 0 ? work / us * 1e6 / unit : NAN; }
+
+static void put_operation(const report_input *in, json_t *to, json_builder *b) {
+    const operation *o = in->operation;
+    const oprec *r = &o->rec;
+    json_put_text(b, to, "schema", "ceiling-scout/report/1");
+    json_put_text(b, to, "operation", o->id);
+    json_put_text(b, to, "name", o->name);
+    json_put_text(b, to, "op", oprec_kind_name(r->kind));
+    if (r->what) json_put_text(b, to, "what", r->what);
+    json_put(b, to, "shape", json_new_ints(b, r->rank, r->shape));
+    if (r->layout) json_put_text(b, to, "layout", r->layout);
+    if (r->mask) json_put_text(b, to, "mask", r->mask);
+    if (r->type != DTYPE_NONE) json_put_text(b, to, "dtype", dtype_get(r->type)->name);
+    if (r->weight_type != DTYPE_NONE) json_put_text(b, to, "weight_dtype", dtype_get(r->weight_type)->name);
+    if (r->out_type != DTYPE_NONE && r->out_type != r->type)
+        json_put_text(b, to, "out_dtype", dtype_get(r->out_type)->name);
+    const char *precision = operation_precision(o);
+    if (precision) json_put_text(b, to, "precision", precision);
+    json_put_int(b, to, "count", o->count);
+    json_put_text(b, to, "pattern", o->pattern ? o->pattern : "DENSE");
+    json_put_real(b, to, "sparsity", o->sparsity);
+    json_put_text(b, to, "key", in->key);
+}
+
+static void put_device(const report_input *in, json_t *to, json_builder *b) {
+    const supervisor_device *d = in->device;
+    char key[64];
+    if (d) {
+        json_t *device = json_new_object(b);
+        json_put_text(b, device, "name", d->name);
+        json_put_text(b, device, "model", d->identity.name);
+        json_put_text(b, device, "class", d->device_class);
+        json_put_text(b, device, "instance", d->device_instance);
+        json_put_text(b, device, "capability", d->identity.capability);
+        json_put_int(b, device, "units", d->identity.units);
+        json_put_text(b, device, "driver", d->identity.driver);
+        json_put(b, to, "device", device);
+    }
+    regime_key(in->regime, key, sizeof key);
+    json_put_text(b, to, "regime", key);
+    json_put_int(b, to, "method", REGIME_METHOD);
+    json_t *search = json_new_object(b);
+    json_put_bool(b, search, "exhaustive", in->search->exhaustive);
+    json_put_text(b, search, "candidate", in->search->candidate);
+    json_put_real(b, search, "early_exit", in->search->early_exit);
+    json_put_int(b, search, "workspace_limit", (int64_t)in->search->workspace_limit);
+    json_put(b, to, "search", search);
+}
+
+static void put_status(const report_figures *f, json_t *to, json_builder *b) {
+    json_put_text(b, to, "status", reason_status_name(f->status));
+    if (f->status == ROW_OK) {
+        json_put(b, to, "reason", json_null());
+        return;
+    }
+    json_t *reason = json_new_object(b);
+    json_put_text(b, reason, "code", f->code ? f->code : "error");
+    json_put_text(b, reason, "text", f->text ? f->text : "");
+    json_put(b, to, "reason", reason);
+}
+
+static void put_figures(const report_figures *f, json_t *to, json_builder *b) {
+    json_put_text(b, to, "baseline", f->baseline);
+    json_put_text(b, to, "best", f->best);
+    json_put_real(b, to, "flops", f->flops);
+    json_put_real(b, to, "bytes_read", f->bytes_read);
+    json_put_real(b, to, "bytes_written", f->bytes_written);
+    put_known(b, to, "ceiling_time_us", f->ceiling_us);
+    put_known(b, to, "baseline_time_us", f->baseline_us);
+    put_known(b, to, "best_time_us", f->best_us);
+    put_known(b, to, "baseline_tflops", rate(f->flops, f->baseline_us, 1e12));
+    put_known(b, to, "best_tflops", rate(f->flops, f->best_us, 1e12));
+    put_known(b, to, "ceiling_tflops", rate(f->flops, f->ceiling_us, 1e12));
+    if (f->peak) put_known(b, to, "peak_tflops", f->peak->tflops);
+    put_known(b, to, "efficiency", f->efficiency);
+    if (f->bound) json_put_text(b, to, "bound", f->bound);
+    if (isfinite(f->ceiling_us) && (f->baseline_row || f->best_row))
+        json_put_bool(b, to, "above_ceiling", f->above_ceiling);
+}
+
+static void put_verdict(const report_figures *f, json_t *to, json_builder *b) {
+    const verdict *v = &f->verdict;
+    json_put_real(b, to, "proven_gain_us", v->proven_gain_us);
+    json_put_real(b, to, "potential_gain_us", v->potential_gain_us);
+    json_put_text(b, to, "priority", v->priority);
+    json_put_text(b, to, "approach", v->approach);
+    json_put_bool(b, to, "borderline", v->borderline);
+    json_put_text(b, to, "recommendation", v->recommendation);
+}
+
+json_t *report_build(const report_input *in, json_builder *b) {
+    report_figures f;
+    report_read(in, &f);
+    json_t *to = json_new_object(b);
+    put_operation(in, to, b);
+    put_device(in, to, b);
+    put_status(&f, to, b);
+    put_figures(&f, to, b);
+    if (in->model_us >= 0) put_verdict(&f, to, b);
+    const json_t *config = json_object_get(f.best_row ? f.best_row : f.baseline_row, "config");
+    if (config) json_put(b, to, "config", json_deep_copy(config));
+    for (size_t k = 0; in->measurement && k < sizeof taken_over / sizeof taken_over[0]; k++) {
+        const json_t *value = json_object_get(in->measurement, taken_over[k]);
+        if (value) json_put(b, to, taken_over[k], json_deep_copy(value));
+    }
+    if (!json_is_array(json_object_get(to, "candidates"))) json_put(b, to, "candidates", json_new_array(b));
+    return to;
+}
+
+/* ---- reusing ---- */
+
+bool report_is_of(const json_t *report, const report_input *in) {
+    char key[64];
+    const json_t *search = json_object_get(report, "search"), *candidate = json_object_get(search, "candidate");
+    regime_key(in->regime, key, sizeof key);
+    if (!same_text(text_of(report, "schema"), "ceiling-scout/report/1") ||
+        !same_text(text_of(report, "operation"), in->operation->id) || !same_text(text_of(report, "key"), in->key) ||
+        !same_text(text_of(report, "regime"), key) ||
+        json_integer_value(json_object_get(report, "method")) != REGIME_METHOD)
+        return false;
+    if (!in->device || !same_text(text_of(json_object_get(report, "device"), "class"), in->device->device_class))
+        return false;
+    if (json_is_true(json_object_get(search, "exhaustive")) != in->search->exhaustive ||
+        json_integer_value(json_object_get(search, "workspace_limit")) != (json_int_t)in->search->workspace_limit ||
+        fabs(json_number_value(json_object_get(search, "early_exit")) - in->search->early_exit) > 1e-9)
+        return false;
+    const bool same_candidate = in->search->candidate ? same_text(json_string_value(candidate), in->search->candidate)
+                                                      : json_is_null(candidate);
+    return same_candidate && json_array_size(json_object_get(report, "candidates")) > 0;
+}
+
+bool report_may_serve(const json_t *measurement, bool later) {
+    static const char *const passing[] = {"budget", "memory", "device_lost"};
+    report_figures f = {.status = ROW_ERROR};
+    if (!json_is_array(json_object_get(measurement, "candidates"))) return false;
+    read_measurement(measurement, &f);
+    if (f.status == ROW_OK) return true;
+    if (later) return f.status == ROW_UNSUPPORTED;
+    for (size_t k = 0; k < sizeof passing / sizeof passing[0]; k++)
+        if (same_text(f.code, passing[k])) return false;
+    return true;
+}

@@ -1,0 +1,177 @@
+/* Owns which ceilings a run needs of a device: those of its operations' precisions, from the cache where it has them,
+ * else by a job before the first operation; and once more where an operation turned out faster than its ceiling. */
+#include "scout/run_internal.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+const char *const run_precisions[] = {"fp32", "tf32", "fp16", "bf16", "fp8", "int8", NULL};
+
+enum { PRECISION_SECONDS = 25 };
+
+unsigned run_precision_bit(const char *name) {
+    if (name && strcmp(name, "int4") == 0) name = "fp16"; /* what its products are computed in */
+    for (int k = 0; name && run_precisions[k]; k++)
+        if (strcmp(run_precisions[k], name) == 0) return 1U << k;
+    return 0;
+}
+
+/* ---- kept in the cache ---- */
+
+static void key_of(const run *r, const run_device *d, char *key, size_t room) {
+    const regime *g = &r->options->regime;
+    snprintf(key, room, "ceilings|%s|%s-%s|method=%d", d->about->device_instance, regime_load_names[g->load],
+             regime_launch_names[g->launch], REGIME_METHOD);
+}
+
+static json_t *names_of(unsigned bits, json_builder *b) {
+    json_t *names = json_new_array(b);
+    for (int k = 0; run_precisions[k]; k++)
+        if (bits & 1U << k) json_push_text(b, names, run_precisions[k]);
+    if (bits & RUN_BANDWIDTH) json_push_text(b, names, "bandwidth");
+    return names;
+}
+
+static unsigned bits_of(const json_t *names) {
+    unsigned bits = 0;
+    for (size_t k = 0; k < json_array_size(names); k++) {
+        const char *name = json_string_value(json_array_get(names, k));
+        bits |= name && strcmp(name, "bandwidth") == 0 ? (unsigned)RUN_BANDWIDTH : run_precision_bit(name);
+    }
+    return bits;
+}
+
+/* Takes a ceilings object; false: it is none. */
+static bool take(run_device *d, const json_t *object, status *st) {
+    ceilings *c = calloc(1, sizeof *c);
+    if (!c) {
+        status_set(st, STATUS_ENVIRONMENT, "out of memory; free some and run again");
+        return false;
+    }
+    if (!ceilings_from_json(object, c, st)) {
+        free(c);
+        return false;
+    }
+    free(d->ceilings);
+    json_decref(d->json);
+    d->ceilings = c;
+    d->json = json_deep_copy(object);
+    return true;
+}
+
+/* What each part (a precision, bandwidth) may take: a run with a budget gives its ceilings about a third. */
+static double part_seconds(const run *r) {
+    const double part = r->options->budget_s / 6;
+    return part > 0 && part < PRECISION_SECONDS ? part : PRECISION_SECONDS;
+}
+
+void run_ceilings_load(run *r, run_device *d) {
+    char key[1024], note[256];
+    status st = {0};
+    if (r->options->mode == OPTIONS_CEILINGS && r->options->no_cache) return;
+    key_of(r, d, key, sizeof key);
+    json_t *entry = cache_get(&r->cache, key, note, sizeof note);
+    if (note[0]) run_warn(r, "%s", note);
+    const double budget_s = json_number_value(json_object_get(entry, "budget_s"));
+    if (entry && budget_s >= 0.5 * part_seconds(r) && take(d, json_object_get(entry, "ceilings"), &st)) {
+        d->asked = bits_of(json_object_get(entry, "asked"));
+        d->again = bits_of(json_object_get(entry, "again"));
+        d->budget_s = budget_s;
+        d->from_cache = true;
+    }
+    if (st.code != STATUS_OK) run_warn(r, "%s; they are measured anew", st.text);
+    json_decref(entry);
+}
+
+static void store(run *r, const run_device *d) {
+    char key[1024];
+    status st = {0};
+    json_builder b = {0};
+    json_t *entry = json_new_object(&b);
+    json_put(&b, entry, "ceilings", json_deep_copy(d->json));
+    json_put(&b, entry, "asked", names_of(d->asked, &b));
+    json_put(&b, entry, "again", names_of(d->again, &b));
+    json_put_real(&b, entry, "budget_s", d->budget_s);
+    entry = json_finish(&b, entry, &st);
+    key_of(r, d, key, sizeof key);
+    if (entry) cache_put(&r->cache, key, entry, &st);
+    if (st.code != STATUS_OK) run_warn(r, "%s", st.text);
+    json_decref(entry);
+}
+
+/* ---- jobs ---- */
+
+static bool has_sweep(const run *r, const run_device *d) {
+    const ceilings *c = d->ceilings;
+    return c && c->sweep_count > 0 && strcmp(c->sweep_precision, r->sweep_precision) == 0 &&
+           c->sweep[0].shape[0] == r->sweep_m && c->sweep[0].shape[1] == r->sweep_n;
+}
+
+unsigned run_ceilings_due(const run *r, const run_device *d, bool *again) {
+    *again = d->suspect & ~d->again;
+    if (*again) return d->suspect & ~d->again;
+    if (d->tried) return 0; /* what failed once is not tried for every operation */
+    return (r->wanted | (r->wanted ? (unsigned)RUN_BANDWIDTH : 0)) & ~d->asked;
+}
+
+json_t *run_ceilings_job(run *r, run_device *d, int job) {
+    const options *o = r->options;
+    bool again = false;
+    const unsigned due = run_ceilings_due(r, d, &again);
+    const bool sweep = r->sweep_precision && !d->sweep_tried && !has_sweep(r, d);
+    const bool audit = o->mode == OPTIONS_CEILINGS && o->exhaustive && !d->tried;
+    json_builder b = {0};
+    status st = {0};
+    char key[64];
+    if (!due && !sweep && !audit) return NULL;
+    d->tried = true;
+    d->sweep_tried = d->sweep_tried || sweep;
+    d->flying = due;
+    if (again) d->again |= due;
+    if (d->budget_s == 0) d->budget_s = part_seconds(r);
+    regime_key(&o->regime, key, sizeof key);
+    json_t *to = json_new_object(&b);
+    json_put_text(&b, to, "what", "ceilings");
+    json_put_int(&b, to, "job", job);
+    json_put_text(&b, to, "regime", key);
+    json_put(&b, to, "precisions", names_of((audit ? r->wanted : due) & ~(unsigned)RUN_BANDWIDTH, &b));
+    json_put_bool(&b, to, "bandwidth", (due & RUN_BANDWIDTH) != 0);
+    json_put_bool(&b, to, "again", again);
+    json_put_bool(&b, to, "audit", audit);
+    json_put_real(&b, to, "budget_s", d->budget_s);
+    if (sweep) {
+        json_t *points = json_new_object(&b);
+        json_put_text(&b, points, "precision", r->sweep_precision);
+        json_put_int(&b, points, "m", r->sweep_m);
+        json_put_int(&b, points, "n", r->sweep_n);
+        json_put(&b, to, "sweep", points);
+    }
+    json_put(&b, to, "ceilings", d->json ? json_deep_copy(d->json) : json_null());
+    to = json_finish(&b, to, &st);
+    if (!to) run_warn(r, "%s", st.text);
+    return to;
+}
+
+void run_ceilings_done(run *r, run_device *d, const json_t *result, const status *st) {
+    status bad = {0};
+    const unsigned flying = d->flying;
+    d->flying = 0;
+    if (!result) {
+        snprintf(d->why, sizeof d->why, "%.200s", st->text);
+        run_warn(r, "%s: its ceilings could not be measured: %s", d->about->name, st->text);
+        return;
+    }
+    if (!take(d, json_object_get(result, "ceilings"), &bad)) {
+        snprintf(d->why, sizeof d->why, "%.200s", bad.text);
+        run_warn(r, "%s: %s", d->about->name, bad.text);
+        return;
+    }
+    const json_t *audit = json_object_get(result, "audit");
+    if (json_is_object(audit)) {
+        json_decref(d->audit);
+        d->audit = json_deep_copy(audit);
+    }
+    d->asked |= flying;
+    d->from_cache = false;
+    store(r, d);
+}

@@ -1,0 +1,118 @@
+/* What the files of a run share: its state. run.c is its sequence, run_queue.c the jobs, run_ceilings.c the ceilings
+ * that they need, run_files.c what it reads and writes in its folder, run_json.c the story of the run. */
+#ifndef SCOUT_RUN_INTERNAL_H
+#define SCOUT_RUN_INTERNAL_H
+
+#include "scout/cache.h"
+#include "scout/report.h"
+#include "scout/run.h"
+#include "scout/show.h"
+
+/* What ceilings can be asked for: a bit per precision, and one for bandwidth, launches and special functions. */
+enum { RUN_PRECISIONS = 6, RUN_BANDWIDTH = 1 << RUN_PRECISIONS, RUN_MOST_DEVICES = 64 };
+extern const char *const run_precisions[]; /* ends with NULL */
+unsigned run_precision_bit(const char *name);
+
+typedef enum run_source {
+    RUN_PENDING, /* to be measured */
+    RUN_SKIPPED, /* cannot be, or was not asked for */
+    RUN_LEFT,    /* not asked for by --only: no report is written */
+    RUN_KEPT,    /* --resume: its report was there */
+    RUN_CACHED,
+    RUN_MEASURED,
+    RUN_FAILED /* no worker survived it */
+} run_source;
+extern const char *const run_source_names[];
+
+typedef struct run_item {
+    const operation *operation;
+    const char *key;
+    run_source source;
+    row_status status; /* where there is no measurement */
+    const char *code;
+    char text[240];
+    json_t *measurement; /* owned; may be a whole report */
+    int device;          /* that measured it */
+    double weight;       /* how much of the run's time it deserves */
+    double seconds;      /* that it took */
+    double budget_s;
+    bool started;
+} run_item;
+
+typedef struct run_device {
+    const supervisor_device *about;
+    ceilings *ceilings; /* owned; NULL: not known */
+    json_t *json;       /* owned: the same as JSON */
+    json_t *audit;      /* owned; NULL: none was asked for */
+    unsigned asked;     /* bits that were measured, or found to be impossible */
+    unsigned again;     /* bits that were measured a second time */
+    unsigned suspect;   /* bits that an operation was faster than */
+    unsigned flying;    /* bits that are being measured */
+    double budget_s;    /* that each of them had */
+    bool tried, sweep_tried, from_cache;
+    char why[240]; /* why they are not known */
+} run_device;
+
+typedef struct run {
+    const options *options;
+    const volatile int *stop;
+    guard guard;
+    arena arena;
+    operation_list list;
+    run_item *items;
+    int *order; /* of measuring: the heaviest first */
+    int at;     /* in `order` */
+    supervisor *supervisor;
+    run_device devices[RUN_MOST_DEVICES];
+    int device_count;
+    cache cache;
+    report_search search;
+    unsigned wanted; /* bits of ceilings */
+    show_progress progress;
+    double started, budget_end; /* budget_end 0: none */
+    char taken[32];             /* when it began */
+    status failure;             /* of writing: the run ends */
+    bool interrupted;
+    const char *sweep_precision;
+    int64_t sweep_m, sweep_n;
+} run;
+
+double run_now(void);                  /* seconds of a steady clock */
+void run_utc(char *text, size_t room); /* "2026-11-21T15:07:52Z" */
+void run_warn(run *r, const char *format, ...) __attribute__((format(printf, 2, 3)));
+
+/* Starts workers and fills `devices`; false: st says why. */
+bool run_start(run *r, status *st);
+void run_end(run *r); /* gives everything back */
+
+/* run_ceilings.c */
+void run_ceilings_load(run *r, run_device *d);
+/* Bits that have to be measured before operations can be: what is wanted and unknown, or (`again`) what is doubted. */
+unsigned run_ceilings_due(const run *r, const run_device *d, bool *again);
+json_t *run_ceilings_job(run *r, run_device *d, int job); /* NULL: nothing is due */
+void run_ceilings_done(run *r, run_device *d, const json_t *result, const status *st);
+
+/* run_queue.c */
+void run_queue_fill(run *r); /* what is cached is taken, the rest put in order */
+bool run_queue_work(run *r, status *st);
+int run_queue_pending(const run *r);
+
+/* run_files.c */
+report_input run_input(const run *r, const run_item *i, double model_us);
+bool run_files_prepare(run *r, status *st); /* the output's folders are there and can be written */
+void run_files_resume(run *r);
+bool run_files_report(run *r, const run_item *i, double model_us); /* false: `failure` says why */
+bool run_files_reports(run *r, double model_us); /* all of them, those that differ from what is there */
+void run_files_clean(const run *r);              /* reports of operations that are gone */
+
+/* run_json.c */
+typedef struct run_counts {
+    int statuses[ROW_STATUS_COUNT];
+    int sources[RUN_FAILED + 1];
+    int bad, open; /* operations with a bad row; without a baseline */
+    double model_us, best_us, ceiling_us;
+} run_counts;
+run_counts run_count(const run *r);
+bool run_json_save(run *r, const char *state, status *st);
+
+#endif

@@ -1,0 +1,89 @@
+/* scout_batch: from options to a run to an exit code, and nothing else. */
+#include "common/files.h"
+#include "scout/options.h"
+#include "scout/run.h"
+#include "scout/worker.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <signal.h>
+#include <string.h>
+#include <unistd.h>
+
+/* Set by the first signal that asks for an end; a second one ends the program as it would have without a handler.
+ * A handler has nothing but globals to tell by. */
+static volatile int stop;
+
+static void on_signal(int number) {
+    const int kept = errno;
+    if (stop) {
+        signal(number, SIG_DFL);
+        raise(number);
+    }
+    stop = 1;
+    errno = kept;
+}
+
+static void watch_signals(void) {
+    static const int numbers[] = {SIGINT, SIGTERM, SIGHUP};
+    for (size_t k = 0; k < sizeof numbers / sizeof numbers[0]; k++) {
+        struct sigaction action, old;
+        memset(&action, 0, sizeof action);
+        action.sa_handler = on_signal;
+        sigemptyset(&action.sa_mask);
+        /* a signal that the parent ignores (nohup) stays ignored */
+        if (sigaction(numbers[k], NULL, &old) == 0 && old.sa_handler != SIG_IGN) sigaction(numbers[k], &action, NULL);
+    }
+    signal(SIGPIPE, SIG_IGN); /* who stops reading the table does not end the measuring */
+}
+
+/* Started with one of them closed, the next file that is opened would take its place, and be printed into. */
+static void hold_standard_files(void) {
+    int fd = 0;
+    while (fd >= 0 && fd <= STDERR_FILENO) fd = open("/dev/null", O_RDWR);
+    if (fd >= 0) close(fd);
+}
+
+static status_code run_worker(const options *o, status *st) {
+    const worker_options with = {.in = o->worker_in,
+                                 .out = o->worker_out,
+                                 .library_path = o->library_path,
+                                 .plugins = o->plugins,
+                                 .plugin_count = o->plugin_count};
+    return worker_run(&with, st);
+}
+
+static status_code run_mode(const options *o, status *st) {
+    switch (o->mode) {
+    case OPTIONS_BATCH:
+    case OPTIONS_SINGLE: return run_operations(o, &stop, st);
+    case OPTIONS_CEILINGS: return run_ceilings(o, &stop, st);
+    case OPTIONS_DEVICES: return run_list_devices(o, st);
+    case OPTIONS_CANDIDATES: return run_list_candidates(o, st);
+    case OPTIONS_CACHE: return run_cache_info(o, st);
+    case OPTIONS_WORKER: return run_worker(o, st);
+    }
+    return STATUS_USAGE;
+}
+
+/* A table that could not be printed whole is a failure too, but not a worse one than what happened before. */
+static void finish_output(status *st) {
+    const bool good = fflush(stdout) == 0 && !ferror(stdout);
+    if (!good && st->code <= STATUS_INCOMPLETE)
+        status_set(st, STATUS_ENVIRONMENT, "standard output cannot be written whole; give it room, or say --quiet");
+}
+
+int main(int argc, char **argv) {
+    status st = {0};
+    options o;
+    hold_standard_files();
+    if (options_parse(argc, argv, &o, &st) == CLI_RUN) {
+        if (o.mode != OPTIONS_WORKER) watch_signals();
+        st.code = run_mode(&o, &st);
+        if (o.mode != OPTIONS_WORKER) finish_output(&st);
+    }
+    if (st.code > STATUS_INCOMPLETE || (st.code != STATUS_OK && st.text[0]))
+        status_print(stderr, "scout_batch", NULL, st.text);
+    options_free(&o);
+    return (int)st.code;
+}

@@ -1,0 +1,51 @@
+/* What a person sees: one operation in full, a table of many, lists, and what goes on meanwhile. Texts from files are
+ * cleaned before they reach a terminal. */
+#ifndef SCOUT_SHOW_H
+#define SCOUT_SHOW_H
+
+#include "common/arena.h"
+#include "scout/cache.h"
+#include "scout/report.h"
+
+#include <stdio.h>
+
+/* Standard error while something is measured: a bar with the time left where it is a terminal, else plain lines. */
+typedef struct show_progress {
+    bool terminal, quiet, drawn;
+    double begun, last; /* seconds of a steady clock; begun 0: nothing was drawn yet */
+    double part_begun;  /* what was done when it began: time left is told by what came since */
+} show_progress;
+void show_progress_init(show_progress *p, bool quiet);
+/* `part` (0 to 1) is done, so many of `count` operations are finished, and this is at work. */
+void show_progress_set(show_progress *p, double part, int finished, int count, const char *what);
+void show_progress_line(show_progress *p, const char *text); /* a line of its own, unless on a terminal or quiet */
+void show_progress_hint(show_progress *p, const char *text); /* the same, but only every few seconds */
+void show_progress_end(show_progress *p);
+
+/* "gemm_…  412.1 us  93.2 %": one finished operation. */
+void show_result_line(const report_input *in, const report_figures *f, char *text, size_t room);
+
+/* Three figures or more and a unit: "18.92 us", "30.20 ms". */
+void show_time(double us, char *text, size_t room);
+
+/* Memory for texts comes from the arena, whose guard takes what fails. `sweep`: the K sweep is printed too. */
+void show_operation(FILE *out, arena *a, const report_input *in, bool sweep);
+/* Largest time first; those without a time are counted below. */
+void show_table(FILE *out, arena *a, const report_input *inputs, int count);
+void show_sweep(FILE *out, const ceilings *c);
+void show_ceilings(FILE *out, arena *a, const supervisor_device *device, const regime *r, const ceilings *c,
+                   const json_t *audit);
+void show_devices(FILE *out, arena *a, const json_t *devices);
+void show_candidates(FILE *out, arena *a, const json_t *candidates);
+void show_cache(FILE *out, arena *a, const char *folder, const cache_info *rows, int count);
+
+/* ---- shared by the files of show ---- */
+
+/* With a unit that keeps it readable: "655.3 TFLOP/s", "48.10 GFLOP/s", "4.302 TB/s". */
+const char *show_rate(arena *a, double per_s, const char *unit);
+const char *show_bytes(arena *a, double bytes);
+const char *show_cell(arena *a, const char *text, int columns, bool right); /* cleaned, cut and padded */
+int show_width(FILE *out);                                                  /* of the terminal; 4096 where it is none */
+const char *show_shape(arena *a, const operation *o, const char *between);
+
+#endif

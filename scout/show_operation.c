@@ -1,0 +1,175 @@
+/* One operation in full: device, shape, sweep, baseline, best, ceiling, and what to do. */
+#include "scout/show.h"
+
+#include "common/plain.h"
+
+#include <inttypes.h>
+#include <math.h>
+#include <string.h>
+
+enum { MOST_REASONS = 8, WIDE = 200 };
+
+static const char *clean(arena *a, const char *text) { return plain_cell(a, text ? text : "", WIDE); }
+
+static double number(const json_t *row, const char *key) {
+    const json_t *x = json_object_get(row, key);
+    return json_is_number(x) ? json_number_value(x) : NAN;
+}
+
+static void print_device(FILE *out, arena *a, const report_input *in, const report_figures *f) {
+    char words[96];
+    const json_t *row = f->baseline_row ? f->baseline_row : f->best_row;
+    const double clock = number(row, "clock_mhz"), power = number(row, "power_w");
+    regime_say(in->regime, words, sizeof words);
+    fprintf(out, "%s · %s", in->device ? clean(a, in->device->identity.name) : "no device", words);
+    if (clock > 0) fprintf(out, " · %.0f MHz", clock);
+    if (power > 0) fprintf(out, ", %.0f W", power);
+    fputc('\n', out);
+}
+
+static const char *types_of(const char *precision) {
+    static const struct {
+        const char *precision, *text;
+    } types[] = {{"tf32", "fp32 in, tf32 products"},    {"fp16", "fp16 in, fp32 accumulate"},
+                 {"bf16", "bf16 in, fp32 accumulate"},  {"fp8", "fp8 in, bf16 out, fp32 accumulate"},
+                 {"int8", "int8 in, int32 accumulate"}, {"int4", "fp16 x int4, fp32 accumulate"}};
+    for (size_t k = 0; precision && k < sizeof types / sizeof types[0]; k++)
+        if (strcmp(types[k].precision, precision) == 0) return types[k].text;
+    return precision ? precision : "";
+}
+
+static void print_head(FILE *out, arena *a, const report_input *in, const report_figures *f) {
+    const operation *o = in->operation;
+    const int64_t batch = oprec_int(&o->rec, "batch", 1);
+    fprintf(out, "%s %s", oprec_kind_name(o->rec.kind), show_shape(a, o, " x "));
+    if (batch > 1) fprintf(out, ", %" PRId64 " at once", batch);
+    if (o->rec.layout && strcmp(o->rec.layout, "nn") != 0) fprintf(out, " %s", clean(a, o->rec.layout));
+    if (o->rec.mask) fprintf(out, " %s", clean(a, o->rec.mask));
+    fprintf(out, ", %s", types_of(f->precision));
+    if (o->sparsity > 0) fprintf(out, ", %.4g %% of the weight zero (%s)", 100 * o->sparsity, clean(a, o->pattern));
+    fputc('\n', out);
+}
+
+void show_sweep(FILE *out, const ceilings *c) {
+    for (int k = 0; c && k < c->sweep_count; k++) {
+        const double tflops = c->sweep[k].tflops;
+        fprintf(out, "  %-11s %-9" PRId64 " %8.*f %s ± %.1f %%\n", k == 0 ? "K sweep" : "", c->sweep[k].shape[2],
+                tflops < 1 ? 2 : 1, tflops < 1 ? 1000 * tflops : tflops, tflops < 1 ? "GFLOP/s" : "TFLOP/s",
+                100 * c->sweep[k].rel_ci95);
+    }
+}
+
+static bool is_by_memory(const report_figures *f) {
+    return f->flops <= 0 || (f->bound && strcmp(f->bound, "memory") == 0);
+}
+
+static const char *rate_of(arena *a, const report_figures *f, double us) {
+    if (is_by_memory(f)) return show_rate(a, (f->bytes_read + f->bytes_written) / us * 1e6, "B/s");
+    return show_rate(a, f->flops / us * 1e6, "FLOP/s");
+}
+
+static const char *row_name(arena *a, const json_t *row) {
+    const char *name = json_string_value(json_object_get(row, "name"));
+    const char *variant = json_string_value(json_object_get(row, "variant"));
+    return clean(a,
+                 arena_printf(a, "%s%s%s", name ? name : "", variant && *variant ? " " : "", variant ? variant : ""));
+}
+
+static void print_row(FILE *out, arena *a, const char *label, const char *name, const report_figures *f, double us,
+                      double ci) {
+    char time[32];
+    show_time(us, time, sizeof time);
+    fprintf(out, "  %-11s %-28s %14s %12s ± %.1f %%\n", label, name, rate_of(a, f, us), time, 100 * ci);
+}
+
+static void print_times(FILE *out, arena *a, const report_figures *f) {
+    if (f->baseline_row)
+        print_row(out, a, "baseline", arena_printf(a, "%s default", clean(a, f->baseline)), f, f->baseline_us,
+                  f->baseline_ci);
+    else
+        fprintf(out, "  %-11s %s %s: %s\n", "baseline", clean(a, f->baseline ? f->baseline : "none"),
+                reason_status_name(f->status), clean(a, f->text));
+    if (f->best_row && f->best_row != f->baseline_row)
+        print_row(out, a, "best", row_name(a, f->best_row), f, f->best_us, f->best_ci);
+    else if (f->best_row)
+        fprintf(out, "  %-11s the baseline: nothing beats it by more than 2 %%\n", "best");
+}
+
+static void print_ceiling(FILE *out, arena *a, const report_figures *f) {
+    char time[32];
+    if (!isfinite(f->ceiling_us)) {
+        fprintf(out, "  %-11s not known\n", "ceiling");
+        return;
+    }
+    show_time(f->ceiling_us, time, sizeof time);
+    fprintf(out, "  %-11s %s, %s, bound by %s", "ceiling", rate_of(a, f, f->ceiling_us), time, f->bound);
+    const ceilings_peak *p = f->peak;
+    if (p && !is_by_memory(f) && p->shape[0] > 0)
+        fprintf(out, "; %s measured at %" PRId64 " x %" PRId64 " x %" PRId64, show_rate(a, p->tflops * 1e12, "FLOP/s"),
+                p->shape[0], p->shape[1], p->shape[2]);
+    else if (p && !is_by_memory(f))
+        fprintf(out, "; %s measured in %s", show_rate(a, p->tflops * 1e12, "FLOP/s"), clean(a, p->how));
+    fprintf(out, "%s\n", f->above_ceiling ? "  (the operation is faster than it)" : "");
+}
+
+/* What a row's configuration says, one level deep. */
+static void print_config(FILE *out, arena *a, const report_figures *f) {
+    const json_t *config = json_object_get(f->best_row ? f->best_row : f->baseline_row, "config");
+    const char *key, *text = "";
+    json_t *value;
+    json_object_foreach((json_t *)(uintptr_t)config, key, value) {
+        if (json_is_string(value) && json_string_length(value) <= 40)
+            text = arena_printf(a, "%s%s%s=%s", text, *text ? ", " : "", key, json_string_value(value));
+        else if (json_is_integer(value))
+            text = arena_printf(a, "%s%s%s=%" JSON_INTEGER_FORMAT, text, *text ? ", " : "", key,
+                                json_integer_value(value));
+    }
+    if (*text) fprintf(out, "  %-11s %s\n", "config", clean(a, text));
+}
+
+/* Who did not come through, and why; those that were only slower are a number. */
+static void print_others(FILE *out, arena *a, const report_input *in, const report_figures *f) {
+    const json_t *rows = json_object_get(in->measurement, "candidates");
+    int slower = 0, shown = 0, more = 0;
+    for (size_t k = 0; k < json_array_size(rows); k++) {
+        const json_t *row = json_array_get(rows, k), *reason = json_object_get(row, "reason");
+        const char *state = json_string_value(json_object_get(row, "status"));
+        const char *code = json_string_value(json_object_get(reason, "code"));
+        if (!state || strcmp(state, "OK") == 0 || row == f->baseline_row) continue;
+        if (code && strcmp(code, "outraced") == 0) {
+            slower++;
+        } else if (shown < MOST_REASONS) {
+            fprintf(out, "  %-11s %s %s: %s\n", shown == 0 ? "not timed" : "", row_name(a, row), clean(a, state),
+                    clean(a, json_string_value(json_object_get(reason, "text"))));
+            shown++;
+        } else {
+            more++;
+        }
+    }
+    if (more > 0) fprintf(out, "  %-11s and %d more\n", "", more);
+    if (slower > 0) fprintf(out, "  %-11s %d variants, slower in the race\n", "outraced", slower);
+}
+
+void show_operation(FILE *out, arena *a, const report_input *in, bool sweep) {
+    report_figures f;
+    report_read(in, &f);
+    print_device(out, a, in, &f);
+    print_head(out, a, in, &f);
+    if (sweep && (!in->ceilings || in->ceilings->sweep_count == 0))
+        fprintf(out, "  %-11s not measured: too large or too slow for this device\n", "K sweep");
+    else if (sweep)
+        show_sweep(out, in->ceilings);
+    print_times(out, a, &f);
+    if (f.baseline_row || f.best_row) print_ceiling(out, a, &f);
+    if (isfinite(f.efficiency))
+        fprintf(out, "  %-11s %.1f %%     ", "efficiency", 100 * f.efficiency);
+    else
+        fputs("  ", out);
+    if (in->model_us >= 0)
+        fprintf(out, "priority %s     approach %s%s", f.verdict.priority, f.verdict.approach,
+                f.verdict.borderline ? "     borderline" : "");
+    fputc('\n', out);
+    print_config(out, a, &f);
+    print_others(out, a, in, &f);
+    if (in->model_us >= 0) fprintf(out, "  %s\n", clean(a, f.verdict.recommendation));
+}

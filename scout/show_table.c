@@ -1,0 +1,171 @@
+/* Many operations as a table, those that take most of the model's time first. */
+#include "scout/show.h"
+
+#include "common/plain.h"
+
+#include <inttypes.h>
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { COLUMNS = 10, NARROWEST = 5 };
+
+typedef struct row {
+    const char *cells[COLUMNS];
+    double weight;
+    int order;
+} row;
+
+static const struct {
+    const char *head;
+    bool right;
+    bool gives; /* way, where the terminal is narrow */
+} columns[COLUMNS] = {{"operation", false, true}, {"shape", false, true},    {"dtype", false, false},
+                      {"count", true, false},     {"baseline", true, false}, {"best", true, false},
+                      {"ceiling", true, false},   {"eff.", true, false},     {"priority", false, false},
+                      {"approach", false, false}};
+
+static const char *time_cell(arena *a, double us) {
+    char text[32];
+    show_time(us, text, sizeof text);
+    return arena_printf(a, "%s", text);
+}
+
+static const char *dtype_cell(arena *a, const report_input *in, const report_figures *f) {
+    const oprec *r = &in->operation->rec;
+    if (in->operation->sparsity > 0)
+        return arena_printf(a, "%s %.3g%%0", f->precision ? f->precision : "", 100 * in->operation->sparsity);
+    return f->precision ? f->precision : dtype_get(r->type)->name;
+}
+
+/* A name that somebody gave, or the kind where the name is only an id made of it. */
+static const char *name_cell(const operation *o) {
+    const char *made_of = oprec_kind_name(o->rec.kind);
+    const size_t n = strlen(made_of);
+    return strncmp(o->name, made_of, n) == 0 && o->name[n] == '_' ? made_of : o->name;
+}
+
+static row make_row(arena *a, const report_input *in, const report_figures *f, int order) {
+    const operation *o = in->operation;
+    const bool judged = in->model_us >= 0;
+    row r = {.weight = (double)o->count * (f->baseline_row ? f->baseline_us : f->best_us), .order = order};
+    r.cells[0] = name_cell(o);
+    r.cells[1] = show_shape(a, o, "x");
+    r.cells[2] = dtype_cell(a, in, f);
+    r.cells[3] = arena_printf(a, "%" PRId64, o->count);
+    r.cells[4] = f->baseline_row ? time_cell(a, f->baseline_us) : reason_status_name(f->status);
+    r.cells[5] = f->best_row && f->best_row != f->baseline_row ? time_cell(a, f->best_us) : "=";
+    r.cells[6] = time_cell(a, f->ceiling_us);
+    r.cells[7] = isfinite(f->efficiency) ? arena_printf(a, "%.1f %%", 100 * f->efficiency) : "-";
+    r.cells[8] = judged ? f->verdict.priority : "";
+    r.cells[9] = judged ? arena_printf(a, "%s%s", f->verdict.approach, f->verdict.borderline ? " ?" : "") : "";
+    return r;
+}
+
+static int by_weight(const void *a, const void *b) {
+    const row *x = a, *y = b;
+    if (x->weight != y->weight) return x->weight < y->weight ? 1 : -1;
+    return (x->order > y->order) - (x->order < y->order);
+}
+
+static void measure_columns(arena *a, const row *rows, int count, int width, int *widths) {
+    int all = COLUMNS - 1;
+    for (int c = 0; c < COLUMNS; c++) {
+        widths[c] = plain_columns(columns[c].head);
+        for (int k = 0; k < count; k++) {
+            const int n = plain_columns(plain_cell(a, rows[k].cells[c], width));
+            if (n > widths[c]) widths[c] = n;
+        }
+        all += widths[c];
+    }
+    /* figures are shown whole or not at all: first names and shapes are cut, then these columns go */
+    static const int last[] = {2, 3, 6, 5, 8, 9};
+    for (int c = 0; c < COLUMNS && all > width; c++) {
+        if (!columns[c].gives) continue;
+        const int cut = widths[c] - NARROWEST < all - width ? widths[c] - NARROWEST : all - width;
+        if (cut <= 0) continue;
+        widths[c] -= cut;
+        all -= cut;
+    }
+    for (size_t k = 0; k < sizeof last / sizeof last[0] && all > width; k++) {
+        all -= widths[last[k]] + 1;
+        widths[last[k]] = 0;
+    }
+}
+
+static void print_line(FILE *out, arena *a, const char *const *cells, const int *widths, int width) {
+    const char *line = "";
+    for (int c = 0; c < COLUMNS; c++)
+        if (widths[c] > 0)
+            line =
+                arena_printf(a, "%s%s%s", line, c > 0 ? " " : "", show_cell(a, cells[c], widths[c], columns[c].right));
+    const char *whole = plain_cell(a, line, width);
+    size_t n = strlen(whole);
+    while (n > 0 && whole[n - 1] == ' ') n--;
+    fprintf(out, "%.*s\n", (int)n, whole);
+}
+
+static void print_head(FILE *out, arena *a, const report_input *in, int width) {
+    char words[96];
+    regime_say(in->regime, words, sizeof words);
+    const char *line = arena_printf(a, "%s · %s", in->device ? in->device->identity.name : "no device", words);
+    fprintf(out, "%s\n", plain_cell(a, line, width));
+}
+
+/* "31 SKIPPED (no_candidate)", … */
+static void print_untimed(FILE *out, arena *a, const report_input *inputs, const report_figures *figures, int count,
+                          int width) {
+    bool *told = arena_array(a, bool, count + 1);
+    for (int k = 0; k < count; k++) {
+        const report_figures *f = &figures[k];
+        if (told[k] || f->baseline_row || f->best_row) continue;
+        int same = 0;
+        for (int j = k; j < count; j++) {
+            const report_figures *g = &figures[j];
+            if (g->baseline_row || g->best_row || g->status != f->status || strcmp(g->code, f->code) != 0) continue;
+            told[j] = true;
+            same++;
+        }
+        const char *text = same > 1 ? reason_about(f->code) : f->text;
+        const char *line =
+            arena_printf(a, "%d %s (%s): %s%s%s", same, reason_status_name(f->status), f->code,
+                         same > 1 ? "" : inputs[k].operation->name, same > 1 ? "" : ", ", text ? text : "");
+        fprintf(out, "%s\n", plain_cell(a, line, width));
+    }
+}
+
+void show_table(FILE *out, arena *a, const report_input *inputs, int count) {
+    row *rows = arena_array(a, row, count + 1);
+    report_figures *figures = arena_array(a, report_figures, count + 1);
+    const char *heads[COLUMNS];
+    int widths[COLUMNS], timed = 0;
+    const int width = show_width(out);
+    double baseline_us = 0, best_us = 0, ceiling_us = 0;
+    if (count == 0) return;
+    for (int k = 0; k < count; k++) {
+        report_figures *f = &figures[k];
+        report_read(&inputs[k], f);
+        if (!f->baseline_row && !f->best_row) continue;
+        rows[timed++] = make_row(a, &inputs[k], f, k);
+        if (!f->baseline_row) continue;
+        const double n = (double)inputs[k].operation->count;
+        baseline_us += n * f->baseline_us;
+        best_us += n * (f->best_us < f->baseline_us ? f->best_us : f->baseline_us);
+        ceiling_us += n * (isfinite(f->ceiling_us) ? f->ceiling_us : f->baseline_us);
+    }
+    print_head(out, a, &inputs[0], width);
+    if (timed > 0) {
+        qsort(rows, (size_t)timed, sizeof *rows, by_weight);
+        for (int c = 0; c < COLUMNS; c++) heads[c] = columns[c].head;
+        measure_columns(a, rows, timed, width, widths);
+        print_line(out, a, heads, widths, width);
+        for (int k = 0; k < timed; k++) print_line(out, a, rows[k].cells, widths, width);
+    }
+    print_untimed(out, a, inputs, figures, count, width);
+    if (baseline_us > 0)
+        fprintf(out, "%s\n",
+                plain_cell(a,
+                           arena_printf(a, "together %s, with the best %s, at the ceilings %s",
+                                        time_cell(a, baseline_us), time_cell(a, best_us), time_cell(a, ceiling_us)),
+                           width));
+}

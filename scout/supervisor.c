@@ -1,0 +1,281 @@
+/* The supervisor's loop: jobs from the caller to the workers, frames from the workers to the caller, and what becomes
+ * of a job whose worker is lost. Who is blamed: whoever's step it was. Nobody's step twice fails the job; a device that
+ * cannot be opened twice in a row is out, and its job goes to another one. */
+#include "scout/supervisor.h"
+
+#include "scout/supervisor_internal.h"
+#include "scout/worker.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+enum { MOST_LOSSES = 256 };
+
+typedef struct run { /* what supervisor_run was given */
+    supervisor_next *next;
+    supervisor_done *done;
+    supervisor_watch *watch;
+    void *context;
+} run;
+
+/* ---- a job's way ---- */
+
+static void tell(const supervisor *s, const run *r, supervisor_event_kind kind, const supervisor_slot *at,
+                 const char *candidate, const char *variant, const char *text) {
+    if (r->watch)
+        r->watch(r->context, kind, (int)(at - s->slots), at->task ? at->task->job : -1, candidate, variant, text);
+}
+
+static void finish(const supervisor *s, const run *r, supervisor_slot *at, const json_t *result, const status *st) {
+    supervisor_task *t = at->task;
+    at->task = NULL;
+    r->done(r->context, (int)(at - s->slots), t->job, result, st);
+    supervisor_task_free(t);
+}
+
+__attribute__((format(printf, 4, 5))) static void give_up(const supervisor *s, const run *r, supervisor_slot *at,
+                                                          const char *format, ...) {
+    status st;
+    va_list args;
+    va_start(args, format);
+    status_setv(&st, STATUS_ENVIRONMENT, format, args);
+    va_end(args);
+    finish(s, r, at, NULL, &st);
+}
+
+/* Its job goes to another device; if the last worker was lost just before, then that was the device's fault too. */
+static void put_out(supervisor *s, const run *r, supervisor_slot *at, const char *why) {
+    process *both[2] = {&at->main, &at->qualifier};
+    at->out = true;
+    snprintf(at->out_why, sizeof at->out_why, "%s", why);
+    tell(s, r, SUPERVISOR_RESTART, at, NULL, NULL, why);
+    process_end(both, 2);
+    if (!at->task) return;
+    supervisor_task_acquit(at->task);
+    at->task->next = s->returned;
+    s->returned = at->task;
+    at->task = NULL;
+}
+
+static process *active_process(supervisor_slot *at) {
+    return supervisor_task_qualify(at->task) ? &at->qualifier : &at->main;
+}
+
+static void open_failed(supervisor *s, const run *r, supervisor_slot *at, const char *why) {
+    if (++at->open_failures >= 2) {
+        put_out(s, r, at, why);
+    } else {
+        tell(s, r, SUPERVISOR_RESTART, at, NULL, NULL, why);
+    }
+}
+
+/* Moves the job of a slot on: starts the process that it needs next, or sends it what to do. */
+static void advance(supervisor *s, const run *r, supervisor_slot *at) {
+    status st;
+    if (!at->task || at->out) return;
+    process *p = active_process(at);
+    const char *candidate = supervisor_task_qualify(at->task);
+    if (p->state == PROCESS_NONE) {
+        if (!process_start(p, &s->options, at->device.name, &st)) open_failed(s, r, at, st.text);
+    } else if (p->state == PROCESS_IDLE) {
+        json_t *request = supervisor_task_request(at->task, candidate);
+        if (!request) {
+            give_up(s, r, at, "out of memory");
+            return;
+        }
+        p->state = PROCESS_BUSY;
+        process_send(p, FRAMES_JOB, request, supervisor_start_seconds(&s->options));
+    }
+}
+
+static void on_loss(supervisor *s, const run *r, supervisor_slot *at, process *p, process_state state,
+                    const process_loss *loss) {
+    supervisor_task *t = at->task;
+    if (!t || p != active_process(at)) return; /* an idle one: the next job starts another */
+    const char *qualified = supervisor_task_qualify(t);
+    const bool opening = state != PROCESS_BUSY || strcmp(p->step.what, WORKER_STEP_OPEN) == 0;
+    const char *candidate = qualified ? qualified : p->step.candidate;
+    t->losses++;
+    if (opening) {
+        open_failed(s, r, at, loss->text);
+        return;
+    }
+    tell(s, r, SUPERVISOR_RESTART, at, candidate[0] ? candidate : NULL, p->step.variant, loss->text);
+    if (qualified) {
+        supervisor_task_exclude(t, qualified, "", loss->status, loss->code, loss->text);
+        t->next_qualify++;
+    } else if (candidate[0]) {
+        supervisor_task_exclude(t, candidate, p->step.variant, loss->status, loss->code, loss->text);
+    } else {
+        t->nameless++;
+    }
+    if (t->nameless >= 2 || t->losses > MOST_LOSSES)
+        give_up(s, r, at, "%s: a worker was lost more than once: %s", at->device.name, loss->text);
+}
+
+/* ---- frames ---- */
+
+static void on_opened(supervisor *s, const run *r, supervisor_slot *at, process *p, const json_t *body) {
+    supervisor_device now = at->device;
+    process_rest(p, PROCESS_IDLE);
+    if (supervisor_read_opened(body, &now) && strcmp(now.device_instance, at->device.device_instance) == 0) return;
+    char text[128];
+    snprintf(text, sizeof text, "%s is another device than before", at->device.name);
+    process_end(&p, 1);
+    open_failed(s, r, at, text);
+}
+
+static void on_done(supervisor *s, const run *r, supervisor_slot *at, process *p, const json_t *body) {
+    const json_t *result = json_object_get(body, "result");
+    supervisor_task *t = at->task;
+    process_rest(p, PROCESS_IDLE);
+    if (!t || p != active_process(at)) return;
+    at->open_failures = 0;
+    const char *qualified = supervisor_task_qualify(t);
+    if (!qualified) {
+        const status good = {.code = STATUS_OK};
+        finish(s, r, at, result, &good);
+        return;
+    }
+    supervisor_task_exclude_rows(t, qualified, result);
+    t->fresh = NULL;
+    t->next_qualify++;
+    /* a process in which something went wrong is not one that another candidate should be judged in */
+    if (json_array_size(result) > 0) process_end(&p, 1);
+}
+
+static void on_failed(supervisor *s, const run *r, supervisor_slot *at, process *p, process_state state,
+                      const json_t *body) {
+    const char *answer = json_string_value(json_object_get(body, "answer"));
+    const char *code = json_string_value(json_object_get(body, "code"));
+    const char *said = json_string_value(json_object_get(body, "text"));
+    const char *text = said && *said ? said : "a call failed";
+    if (state == PROCESS_STARTING || state == PROCESS_OPENING) {
+        process_end(&p, 1);
+        open_failed(s, r, at, text);
+    } else if (answer && strcmp(answer, "lost") == 0) {
+        process_loss loss;
+        process_condemn(p, ROW_CRASHED, "poisoned", text, &loss);
+        on_loss(s, r, at, p, state, &loss);
+    } else if (at->task) {
+        const char *qualified = supervisor_task_qualify(at->task);
+        process_rest(p, PROCESS_IDLE);
+        if (qualified) {
+            supervisor_task_exclude(at->task, qualified, "", ROW_ERROR, code && reason_known(code) ? code : "error",
+                                    text);
+            at->task->next_qualify++;
+            process_end(&p, 1);
+        } else {
+            give_up(s, r, at, "%s: %s", at->device.name, text);
+        }
+    }
+}
+
+static void on_frame(supervisor *s, const run *r, supervisor_slot *at, process *p, const frames_frame *frame) {
+    const process_state state = p->state;
+    const char *said = json_string_value(json_object_get(frame->body, "text"));
+    switch (frame->type) {
+    case FRAMES_HELLO:
+        if (state != PROCESS_STARTING) break;
+        p->state = PROCESS_OPENING;
+        process_send(p, FRAMES_OPEN, supervisor_open_request(at->device.name), supervisor_start_seconds(&s->options));
+        break;
+    case FRAMES_OPENED:
+        if (state == PROCESS_OPENING) on_opened(s, r, at, p, frame->body);
+        break;
+    case FRAMES_STEP:
+        if (strcmp(p->step.what, WORKER_STEP_OPEN) != 0) at->open_failures = 0;
+        tell(s, r, SUPERVISOR_STEP, at, p->step.candidate[0] ? p->step.candidate : NULL, p->step.variant, p->step.what);
+        break;
+    case FRAMES_SAY: tell(s, r, SUPERVISOR_SAY, at, NULL, NULL, said ? said : ""); break;
+    case FRAMES_DONE:
+        if (state == PROCESS_BUSY) on_done(s, r, at, p, frame->body);
+        break;
+    case FRAMES_FAILED: on_failed(s, r, at, p, state, frame->body); break;
+    default: break;
+    }
+}
+
+static void attend(supervisor *s, const run *r, supervisor_slot *at, process *p) {
+    for (;;) {
+        frames_frame frame;
+        process_loss loss;
+        const process_state state = p->state;
+        const process_event event = process_next(p, &frame, &loss);
+        if (event == PROCESS_QUIET) return;
+        if (event == PROCESS_LOST) {
+            on_loss(s, r, at, p, state, &loss);
+            return;
+        }
+        on_frame(s, r, at, p, &frame);
+        json_decref(frame.body);
+    }
+}
+
+/* ---- the loop ---- */
+
+/* false: there is nothing left for it. */
+static bool give_task(supervisor *s, const run *r, supervisor_slot *at) {
+    if (at->task) return true;
+    if (s->returned) {
+        at->task = s->returned;
+        s->returned = at->task->next;
+        at->task->next = NULL;
+        return true;
+    }
+    int job = 0;
+    json_t *body = r->next(r->context, (int)(at - s->slots), &job);
+    if (!body) return false;
+    at->task = supervisor_task_new(job, body, s->candidates, at->device.name);
+    if (at->task) return true;
+    const status st = {.code = STATUS_ENVIRONMENT, .text = "out of memory"};
+    r->done(r->context, (int)(at - s->slots), job, NULL, &st);
+    return false;
+}
+
+/* All devices are out: what they had in hand has failed. */
+static bool no_device_left(supervisor *s, const run *r, status *st) {
+    status_set(st, STATUS_ENVIRONMENT, "%s was lost: %s; what is finished is kept, --resume does the rest",
+               s->slots[0].device.name, s->slots[0].out_why);
+    while (s->returned) {
+        supervisor_task *t = s->returned;
+        s->returned = t->next;
+        r->done(r->context, 0, t->job, NULL, st);
+        supervisor_task_free(t);
+    }
+    return false;
+}
+
+static void stop_all(supervisor *s) {
+    process *list[2 * SUPERVISOR_MAX_DEVICES];
+    process_end(list, supervisor_processes(s, list));
+    supervisor_drop_tasks(s);
+}
+
+bool supervisor_run(supervisor *s, supervisor_next *next, supervisor_done *done, supervisor_watch *watch, void *context,
+                    const volatile int *stop, status *st) {
+    static const double look_up_s = 0.25; /* a signal may come just before the wait */
+    const run r = {next, done, watch, context};
+    for (;;) {
+        process *list[2 * SUPERVISOR_MAX_DEVICES];
+        int busy = 0, out = 0;
+        if (stop && *stop) {
+            stop_all(s);
+            status_set(st, STATUS_INCOMPLETE, "stopped; what is finished is kept, --resume does the rest");
+            return false;
+        }
+        for (int k = 0; k < s->count; k++) {
+            supervisor_slot *at = &s->slots[k];
+            if (!at->out && give_task(s, &r, at)) advance(s, &r, at);
+            busy += at->task != NULL;
+            out += at->out;
+        }
+        if (out == s->count) return no_device_left(s, &r, st);
+        if (busy == 0 && !s->returned) return true;
+        process_wait(list, supervisor_processes(s, list), busy > 0 ? look_up_s : 0);
+        for (int k = 0; k < s->count; k++) {
+            attend(s, &r, &s->slots[k], &s->slots[k].main);
+            attend(s, &r, &s->slots[k], &s->slots[k].qualifier);
+        }
+    }
+}

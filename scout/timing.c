@@ -1,0 +1,30 @@
+/* The method's figures, by regime. */
+#include "scout/timing.h"
+
+#include <math.h>
+
+timing_rules timing_rules_of(const regime *r, double budget_s) {
+    const bool burst = r->load == REGIME_BURST;
+    return (timing_rules){
+        .burst = burst,
+        .warmups = 20,
+        .launches = 200,
+        .batches = 20,
+        .resolutions = 200,
+        /* A graph's launch leaves a gap of a few microseconds: under 0.2 % of this. A burst has room for few. */
+        .interval_s = burst ? 0.001 : 0.002,
+        .target = 0.005,
+        .acceptable = 0.02,
+        .block_s = 0.3,
+        .block_drop = 0.5,
+        .settle_s = fmin(fmax(0.75 * budget_s, 0.5), 3),
+        .settle_slope = 0.01,
+        .idle_s = 1,
+        .burst_s = 0.01,
+        .margin = 0.02,
+        .budget_s = budget_s,
+        .race_share = 0.35,
+        .train_s = burst ? 0.01 : 0.04,
+        .window_s = 0.3,
+    };
+}

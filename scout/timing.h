@@ -1,0 +1,105 @@
+/* The timing engine: when a device is warm, who drops out of a race, when to stop measuring. It knows no device: what
+ * can be timed is a subject with a `run`, what passes is told by a clock, and in the tests both are scripted.
+ *
+ * Order of use for one operation: timing_settle (sustained only), timing_race over all variants, timing_confirm over
+ * the finalists. Only what timing_confirm returns is ever reported. */
+#ifndef SCOUT_TIMING_H
+#define SCOUT_TIMING_H
+
+#include "scout/plugin.h"
+#include "scout/regime.h"
+
+#include <stdbool.h>
+
+/* One thing that can be timed. `run` does `batches` intervals of `launches` launches each, back to back, and writes the
+ * seconds of every interval. What it returns that is not SCOUT_OK ends this subject and nothing else (SCOUT_LOST: all).
+ */
+typedef struct timing_subject {
+    void *context;
+    scout_answer (*run)(void *context, uint32_t launches, uint32_t batches, double *seconds, scout_why *why);
+} timing_subject;
+
+typedef struct timing_clock {
+    void *context;
+    double resolution_s;
+    double (*now)(void *context);
+    void (*pause)(void *context, double seconds);
+    void (*telemetry)(void *context, scout_telemetry *out);
+    /* Told before anything that takes time: by when the next sign of life comes at the latest. May be NULL. */
+    void (*beat)(void *context, double seconds);
+} timing_clock;
+
+/* All that the method fixes, in one place; timing_rules_of gives the values of a regime. */
+typedef struct timing_rules {
+    bool burst;
+    uint32_t warmups, launches, batches; /* least: 20, 200, 20 */
+    double resolutions;                  /* an interval is at least so many times the timer's resolution: 200 */
+    double interval_s;                   /* and at least so long, against what surrounds a batch */
+    double target;                       /* relative half width of the median's interval: 0.005 */
+    double acceptable;                   /* what still counts where launches are too long for the budget: 0.02 */
+    double block_s, block_drop;          /* confirming blocks: 0.3 s, the first half is thrown away */
+    double settle_s, settle_slope;       /* longest warm-up; a clock is steady when its slope is under 1 % */
+    double idle_s, burst_s;              /* burst: 1 s of idling, at most 10 ms of work */
+    double margin;                       /* a winner wins by more than this: 0.02 */
+    double budget_s;                     /* for racing and confirming of one operation together */
+    double race_share;                   /* of the budget, that racing may use; the rest is for confirming */
+    double train_s;                      /* longest work of one call of a subject's `run`, but for a single launch */
+    double window_s;                     /* over so long (and five samples) a clock must have been steady */
+} timing_rules;
+timing_rules timing_rules_of(const regime *r, double budget_s);
+
+typedef struct timing_result {
+    scout_answer answer;
+    scout_why why;                                /* where the answer is not SCOUT_OK, or `settled` is false */
+    bool settled;                                 /* false: UNSTABLE, the figures are not to be reported */
+    double median_s, mean_s, min_s, p05_s, p95_s; /* per launch */
+    double rel_ci95;
+    uint32_t batches;
+    uint64_t launches;
+    double clock_mhz, memory_clock_mhz, power_w, temperature_c; /* medians over its blocks */
+    uint64_t throttle;                                          /* all reasons seen */
+    char throttle_text[96];
+} timing_result;
+
+typedef struct timing_racer {
+    timing_subject subject;
+    bool keep;                 /* never dropped: the baseline */
+    bool alive;                /* out: still in the race at its end */
+    uint32_t rounds;           /* 0: never timed (the budget was used up, or it failed) */
+    double median_s, rel_ci95; /* rough, for the order of finalists and for the reason of who dropped out; rel_ci95 is
+                                * infinite after one round, both are not-a-number after none */
+    scout_answer answer;       /* not SCOUT_OK: it failed, why says how. SCOUT_LOST: the device is gone, for all */
+    scout_why why;             /* of one that is SCOUT_OK and not alive: "outraced" or "budget", and a sentence */
+    uint32_t launches;         /* per interval, found in the first round */
+} timing_racer;
+
+/* Loads the device with the subject until its clock is steady; false: it would not settle within the rules, or the
+ * subject failed (said in why), measuring goes on and says so. Burst: idles instead. */
+bool timing_settle(const timing_clock *clock, const timing_rules *rules, const timing_subject *load, scout_why *why);
+
+/* Fine interleaving, one interval of each in turn; who is behind the best by more than both intervals drops out. Ends
+ * when at most `finalists` are left beside those that are kept, or its part of the budget is used: then the best
+ * `finalists` stay alive. Those that are kept are timed at least once, whatever the budget; of the others, earlier ones
+ * are timed first, so an order by priority is a good one. */
+void timing_race(const timing_clock *clock, const timing_rules *rules, timing_racer *racers, int count, int finalists);
+
+/* Confirms subjects against each other in blocks A B … B A …, of at least block_s, whose first part is thrown away
+ * (until it is steady, at most four times as much as block_drop says), until all have settled or the budget is used.
+ * Rounds come in twos, forwards and backwards: from four on, what is compared are the means of such pairs, in which the
+ * effects of who ran before whom are the same.
+ *
+ * `fresh` (may be NULL) is called once, before everything else: new inputs beside those of the race. Then the device is
+ * loaded with subject 0 until it is steady again; from there on it never idles.
+ * ratios[k]: median of subject k over that of subject 0 in neighbouring blocks, with its interval in ratio_ci[k]
+ * (relative half width); not-a-number where either has no figures. Subject 0 is the baseline. A probe of a ceiling is
+ * one more subject.
+ *
+ * Two rounds of blocks are measured whatever the budget, as long as launches are short. Where launches are so long that
+ * not even two of each fit the whole budget, subjects are left out from the last on: SCOUT_NO with the code "budget";
+ * never subject 0. A subject of short launches, well below its target after two rounds, costs 0.6 s and rests, so a
+ * generous budget costs nothing but where the device is restless. */
+void timing_confirm(const timing_clock *clock, const timing_rules *rules, const timing_subject *subjects, int count,
+                    scout_answer (*fresh)(void *context, scout_why *why), void *fresh_context, timing_result *results,
+                    double *ratios, double *ratio_ci);
+
+#endif

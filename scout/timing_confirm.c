@@ -1,0 +1,146 @@
+/* Confirming: blocks of every subject in turn, forwards and backwards, until what they say together is narrow enough.
+ * What is slow to change (clock, temperature, a neighbour on a shared machine) moves neighbouring blocks alike, and
+ * whatever it does to one subject shows as blocks that disagree. Who runs after whom is the same in every second round:
+ * a block on the way forth and one on the way back are one look at a subject (see timing_judge.c). */
+#include "scout/stats.h"
+#include "scout/timing.h"
+#include "scout/timing_plan.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { RESTLESS_ROUNDS = 6, MOST_ROUNDS = 1000 };
+
+/* Who has settled rests; the baseline goes on, as the neighbour of the others. */
+static void one_round(timing_trial *c, int round) {
+    for (int step = 0; step < c->count && !c->lost; step++) {
+        const int k = round % 2 ? c->count - 1 - step : step;
+        timing_entrant *e = &c->entrants[k];
+        if (!e->dead && (e->open || k == 0)) timing_block_run(c, e, round);
+    }
+}
+
+/* --- when to stop --- */
+
+static bool minima_held(const timing_rules *rules, const timing_entrant *e) {
+    return e->opinion.n >= rules->batches && timing_plan_launches(e) >= rules->launches;
+}
+
+/* What blocks of all deviate by, in the median over the subjects: one restless subject does not make the others so.
+ * From three subjects on, else there is no telling whose it is. */
+static double common_deviation(const timing_trial *c) {
+    if (c->count < 3) return 0;
+    double *all = calloc((size_t)c->count, sizeof *all);
+    if (!all) return 0;
+    size_t n = 0;
+    for (int k = 0; k < c->count; k++)
+        if (!c->entrants[k].dead) all[n++] = c->entrants[k].opinion.deviation;
+    const double common = n >= 3 ? stats_median(all, n) : 0;
+    free(all);
+    return common;
+}
+
+static bool judge_all(timing_trial *c, int rounds) {
+    const timing_rules *rules = c->pace.rules;
+    bool open = false;
+    for (int pass = 0; pass < 2; pass++) {
+        const double common = pass ? common_deviation(c) : 0;
+        for (int k = 0; k < c->count; k++) {
+            timing_entrant *e = &c->entrants[k];
+            if (!e->dead && (e->open || k == 0)) e->opinion = timing_judge(&e->series, common);
+        }
+    }
+    for (int k = 0; k < c->count; k++) {
+        timing_entrant *e = &c->entrants[k];
+        const timing_opinion *o = &e->opinion;
+        /* Two blocks of a restless device may agree by luck. */
+        const bool watched = !(o->spread > timing_judge_restless) || rounds >= RESTLESS_ROUNDS || e->relaxed;
+        const bool enough = e->relaxed || minima_held(rules, e);
+        e->open = !e->dead && !(o->rel_ci95 <= rules->target && !o->drifts && watched && enough);
+        open = open || e->open;
+    }
+    return open;
+}
+
+/* Once, before everything: between rounds the device would idle meanwhile, and a clock that has risen makes the block
+ * that follows another one than its counterpart on the way back. */
+static bool renewed(timing_trial *c, scout_answer (*fresh)(void *context, scout_why *why), void *fresh_context) {
+    scout_why why = {.code = ""};
+    if (!fresh) return true;
+    timing_pace_beat(&c->pace, c->pace.rules->budget_s);
+    const scout_answer answer = fresh(fresh_context, &why);
+    for (int k = 0; k < c->count && answer != SCOUT_OK; k++) {
+        c->entrants[k].result->why = why;
+        timing_plan_fail(c, &c->entrants[k], answer);
+    }
+    return answer == SCOUT_OK;
+}
+
+/* The device is gone for all of them; whose run it was keeps its own words. */
+static void all_lost(timing_trial *c) {
+    for (int k = 0; k < c->count; k++) {
+        timing_entrant *e = &c->entrants[k];
+        if (e->dead && e->result->answer == SCOUT_LOST) continue;
+        scout_say(&e->result->why, SCOUT_OK, "device_lost", "the device went away while another one ran");
+        timing_plan_fail(c, e, SCOUT_LOST);
+    }
+}
+
+static void rounds(timing_trial *c) {
+    for (int round = 0; round < MOST_ROUNDS && !c->lost; round++) {
+        const bool look = round >= TIMING_PLAN_ROUNDS && round % timing_plan_stride(c) == 0;
+        if (look && (!judge_all(c, round) || !timing_plan_room(c))) break;
+        one_round(c, round);
+    }
+}
+
+static void conclude(timing_trial *c, double *ratios, double *ratio_ci) {
+    const timing_rules *rules = c->pace.rules;
+    if (c->lost) all_lost(c);
+    for (int k = 0; k < c->count; k++) {
+        timing_entrant *e = &c->entrants[k];
+        if (!e->dead) timing_fill(rules, e, e->result);
+        if (e->dead || c->entrants[0].dead) continue;
+        ratios[k] = 1;
+        ratio_ci[k] = 0;
+        if (k > 0) ratios[k] = timing_judge_ratio(&e->series, &c->entrants[0].series, &ratio_ci[k]);
+    }
+}
+
+void timing_confirm(const timing_clock *clock, const timing_rules *rules, const timing_subject *subjects, int count,
+                    scout_answer (*fresh)(void *context, scout_why *why), void *fresh_context, timing_result *results,
+                    double *ratios, double *ratio_ci) {
+    timing_trial c = {
+        .pace = timing_pace_of(clock, rules), .count = count, .budget_s = (1 - rules->race_share) * rules->budget_s};
+    if (count <= 0) return;
+    c.begun_s = timing_pace_now(&c.pace);
+    c.entrants = calloc((size_t)count, sizeof *c.entrants);
+    for (int k = 0; k < count; k++) {
+        results[k] = (timing_result){.answer = SCOUT_OK,
+                                     .median_s = NAN,
+                                     .mean_s = NAN,
+                                     .min_s = NAN,
+                                     .p05_s = NAN,
+                                     .p95_s = NAN,
+                                     .rel_ci95 = NAN,
+                                     .clock_mhz = NAN,
+                                     .memory_clock_mhz = NAN,
+                                     .power_w = NAN,
+                                     .temperature_c = NAN};
+        ratios[k] = ratio_ci[k] = NAN;
+        if (c.entrants)
+            c.entrants[k] = (timing_entrant){.subject = &subjects[k], .result = &results[k], .open = true};
+        else
+            results[k].answer =
+                scout_say(&results[k].why, SCOUT_NO_MEMORY, "memory", "no memory for %d subjects", count);
+    }
+    if (!c.entrants) return;
+    if (renewed(&c, fresh, fresh_context)) {
+        timing_plan(&c);
+        rounds(&c);
+    }
+    conclude(&c, ratios, ratio_ci);
+    for (int k = 0; k < count; k++) timing_judge_free(&c.entrants[k].series);
+    free(c.entrants);
+}

@@ -1,0 +1,53 @@
+/* What blocks of timed intervals say together: the interval of their median, and whether they agree with each other.
+ * Pure: no clock, no device. For the timing_*.c alone. */
+#ifndef SCOUT_TIMING_JUDGE_H
+#define SCOUT_TIMING_JUDGE_H
+
+#include "scout/timing.h"
+
+#include <stddef.h>
+
+/* Intervals that spread more widely than this (see below) are those of a restless device. */
+extern const double timing_judge_restless;
+
+typedef struct timing_block {
+    size_t first, count; /* its intervals, of those in the series */
+    int round;
+    double middle_s; /* when, for what lies between two blocks of another series */
+    double median_s;
+    scout_telemetry telemetry; /* at its end */
+} timing_block;
+
+typedef struct timing_series {
+    double *x; /* seconds of a launch, as averages over intervals; in the order in which they were taken */
+    size_t n, room;
+    timing_block *blocks;
+    size_t block_count, block_room;
+    bool paired; /* blocks of rounds 2k and 2k + 1 belong together: forwards and backwards */
+} timing_series;
+
+/* Adds an empty block, or an interval to the last block. False: no memory. */
+bool timing_judge_block(timing_series *s, int round);
+bool timing_judge_add(timing_series *s, double launch_s);
+void timing_judge_close(timing_series *s); /* the last block is complete: its median */
+void timing_judge_free(timing_series *s);
+
+typedef struct timing_opinion {
+    size_t first_block; /* earlier ones are left out: they were still warming up */
+    size_t looks;       /* blocks, or pairs of them, that were compared */
+    size_t n;           /* intervals from there */
+    double median_s, rel_ci95;
+    double spread;    /* from the 5th to the 95th percentile, over the median */
+    double deviation; /* of the looks, relative, widened where neighbours are alike */
+    double drift;     /* change over all blocks, relative; beyond what their noise explains where `drifts` is set */
+    bool drifts, by_clock;
+} timing_opinion;
+
+/* common_deviation: what looks at all subjects deviate by (0: not known); one's own may be small by luck. */
+timing_opinion timing_judge(const timing_series *s, double common_deviation);
+
+/* Of a over b, block by block (and then pair by pair), b taken between its neighbouring blocks; half its 95 % width in
+ * *ci, relative. */
+double timing_judge_ratio(const timing_series *a, const timing_series *b, double *ci);
+
+#endif

@@ -1,0 +1,178 @@
+/* Planning blocks: the method's minima where launches are short, what the budget has room for where they are long. */
+#include "scout/timing_plan.h"
+
+#include <math.h>
+
+static const double burst_fill = 0.9;               /* of a burst, so that a slower moment stays within it */
+static const double warm_share = 0.25;              /* of a subject's time, for its warm-ups */
+static const double again_s = 1, again_share = 0.1; /* most for loading the device again; of the budget */
+
+double timing_plan_used(const timing_trial *c) { return timing_pace_now(&c->pace) - c->begun_s; }
+
+double timing_plan_interval(const timing_entrant *e) { return e->pitch.launches * e->pitch.launch_s; }
+
+uint64_t timing_plan_launches(const timing_entrant *e) { return (uint64_t)e->opinion.n * e->pitch.launches; }
+
+/* Whole intervals are thrown away. */
+static double dropped_s(const timing_entrant *e) {
+    return ceil(e->drop_s / timing_plan_interval(e)) * timing_plan_interval(e);
+}
+
+double timing_plan_cost(const timing_trial *c, const timing_entrant *e) {
+    const timing_rules *rules = c->pace.rules;
+    if (rules->burst) return rules->idle_s + (e->drop + e->keep) * timing_plan_interval(e);
+    return fmax(fmax(dropped_s(e) + e->keep * timing_plan_interval(e), rules->block_s), e->block_s);
+}
+
+int timing_plan_stride(const timing_trial *c) { return c->pace.rules->burst ? 1 : 2; }
+
+bool timing_plan_room(timing_trial *c) {
+    double sum_s = 0;
+    for (int k = 0; k < c->count; k++)
+        if (!c->entrants[k].dead && (c->entrants[k].open || k == 0)) sum_s += timing_plan_cost(c, &c->entrants[k]);
+    c->spare_s = c->budget_s - timing_plan_used(c) - timing_plan_stride(c) * sum_s;
+    return c->spare_s >= 0;
+}
+
+void timing_plan_fail(timing_trial *c, timing_entrant *e, scout_answer answer) {
+    e->dead = true;
+    e->open = false;
+    e->result->answer = answer;
+    c->lost = c->lost || answer == SCOUT_LOST;
+}
+
+static void find_pitches(timing_trial *c) {
+    const timing_rules *rules = c->pace.rules;
+    for (int k = 0; k < c->count && !c->lost; k++) {
+        timing_entrant *e = &c->entrants[k];
+        const timing_pitch_wish wish = {
+            .interval_s = rules->interval_s, .repeats = 3, .patience_s = warm_share * c->budget_s / c->count};
+        /* Long launches may have used up everything before a later subject's turn. */
+        if (k > 0 && timing_plan_used(c) > rules->budget_s) {
+            timing_plan_fail(
+                c, e,
+                scout_say(&e->result->why, SCOUT_NO, "budget", "%.1f s were used up before its turn", rules->budget_s));
+            continue;
+        }
+        const scout_answer answer = timing_pace_find(&c->pace, e->subject, &wish, &e->pitch, &e->result->why);
+        if (answer != SCOUT_OK) timing_plan_fail(c, e, answer);
+    }
+}
+
+static int living(const timing_trial *c) {
+    int count = 0;
+    for (int k = 0; k < c->count; k++) count += !c->entrants[k].dead;
+    return count;
+}
+
+static double round_cost_s(const timing_trial *c) {
+    double sum = 0;
+    for (int k = 0; k < c->count; k++)
+        if (!c->entrants[k].dead) sum += timing_plan_cost(c, &c->entrants[k]);
+    return sum;
+}
+
+/* No idle time lies between this and the blocks: a device that rests for a moment is faster for the next. */
+static void load_again(timing_trial *c) {
+    const timing_entrant *first = &c->entrants[0];
+    const double most_s = fmin(again_s, again_share * c->budget_s);
+    if (first->dead || first->pitch.launch_s >= c->pace.rules->block_s) return;
+    timing_settle_again(&c->pace, first->subject, &first->pitch, most_s);
+}
+
+/* The shortest block that is one, then what the minima ask for, spread over two rounds. */
+void timing_plan_shortest(const timing_trial *c, timing_entrant *e) {
+    const timing_rules *rules = c->pace.rules;
+    const double interval_s = timing_plan_interval(e);
+    if (rules->burst) {
+        const double fit = floor(burst_fill * rules->burst_s / interval_s);
+        e->drop = fit >= 3 ? 1 : 0;
+        e->keep = fit >= 2 ? (uint32_t)fmin(fit, TIMING_PACE_TRAIN) - e->drop : 1;
+        const double batches = ceil((double)rules->batches / e->keep);
+        e->rounds = (uint32_t)fmax(batches, ceil((double)rules->launches / e->keep / e->pitch.launches));
+        return;
+    }
+    /* A launch as long as a block has its transition within itself. */
+    e->drop_s = e->pitch.launch_s >= rules->block_s ? 0 : rules->block_drop * rules->block_s;
+    e->series.paired = e->drop_s > 0;
+    e->keep = (uint32_t)fmax(ceil((rules->block_s - e->drop_s) / interval_s), 1);
+}
+
+static uint32_t full_block(const timing_rules *rules, const timing_entrant *e) {
+    const uint32_t batches = (rules->batches + TIMING_PLAN_ROUNDS - 1) / TIMING_PLAN_ROUNDS;
+    const uint32_t intervals = (rules->launches + e->pitch.launches - 1) / e->pitch.launches;
+    const uint32_t wanted = (intervals + TIMING_PLAN_ROUNDS - 1) / TIMING_PLAN_ROUNDS;
+    const uint32_t most = wanted > batches ? wanted : batches;
+    return e->keep > most ? e->keep : most;
+}
+
+/* Bursts are as long as they are; whether the minima can be met is a question of their number. */
+static void plan_bursts(timing_trial *c, double left_s) {
+    const double round_s = round_cost_s(c);
+    for (int k = 0; k < c->count; k++) {
+        timing_entrant *e = &c->entrants[k];
+        e->relaxed = e->rounds > TIMING_PLAN_ROUNDS && e->rounds * round_s > left_s;
+    }
+}
+
+static double full_cost_s(const timing_rules *rules, const timing_entrant *e) {
+    return fmax(dropped_s(e) + full_block(rules, e) * timing_plan_interval(e), rules->block_s);
+}
+
+static void plan_blocks(timing_trial *c, double left_s) {
+    double full_s = 0;
+    for (int k = 0; k < c->count; k++) {
+        timing_entrant *e = &c->entrants[k];
+        if (!e->dead) full_s += TIMING_PLAN_ROUNDS * full_cost_s(c->pace.rules, e);
+    }
+    const double share_s = left_s / (TIMING_PLAN_ROUNDS * (living(c) ? living(c) : 1));
+    for (int k = 0; k < c->count; k++) {
+        timing_entrant *e = &c->entrants[k];
+        if (e->dead) continue;
+        const uint32_t full = full_block(c->pace.rules, e);
+        const double fit = full_s <= left_s ? full : floor((share_s - dropped_s(e)) / timing_plan_interval(e));
+        e->relaxed = fit < full && e->keep < full;
+        e->keep = (uint32_t)fmin(fmax(fit, e->keep), full);
+    }
+}
+
+/* A launch as long as a block is one; the first look at it is too dear to be thrown away. */
+static void count_single(timing_trial *c, timing_entrant *e) {
+    if (e->dead || c->pace.rules->burst || e->drop_s > 0) return;
+    if (!timing_judge_block(&e->series, -1) || !timing_judge_add(&e->series, e->pitch.single_s)) {
+        timing_plan_fail(c, e, scout_say(&e->result->why, SCOUT_NO_MEMORY, "memory", "no memory for its intervals"));
+        return;
+    }
+    e->series.blocks[0].middle_s = e->pitch.single_at_s;
+    timing_judge_close(&e->series);
+}
+
+/* Two rounds are measured in any case where launches are short; where they are long, as many subjects as the whole
+ * budget has room for. */
+static void lay_out(timing_trial *c) {
+    const timing_rules *rules = c->pace.rules;
+    for (int k = 0; k < c->count; k++)
+        if (!c->entrants[k].dead) timing_plan_shortest(c, &c->entrants[k]);
+    for (int k = c->count - 1; k > 0; k--) {
+        timing_entrant *e = &c->entrants[k];
+        const double granted_s = 1.2 * (rules->burst ? rules->idle_s + rules->burst_s : rules->block_s);
+        const double room_s = fmax(rules->budget_s - timing_plan_used(c), TIMING_PLAN_ROUNDS * living(c) * granted_s);
+        if (e->dead || TIMING_PLAN_ROUNDS * round_cost_s(c) <= room_s) continue;
+        timing_plan_fail(c, e,
+                         scout_say(&e->result->why, SCOUT_NO, "budget", "launches of %.3g s: no time for it in %.1f s",
+                                   e->pitch.launch_s, rules->budget_s));
+    }
+    const double left_s = c->budget_s - timing_plan_used(c);
+    if (rules->burst)
+        plan_bursts(c, left_s);
+    else
+        plan_blocks(c, left_s);
+    for (int k = 0; k < c->count; k++) count_single(c, &c->entrants[k]);
+    (void)timing_plan_room(c); /* the first rounds take place in any case */
+}
+
+void timing_plan(timing_trial *c) {
+    find_pitches(c);
+    if (!c->lost) load_again(c);
+    if (!c->lost) lay_out(c);
+}

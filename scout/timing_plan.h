@@ -1,0 +1,54 @@
+/* The plan of a confirmation: who takes part, how long their blocks are, and who is left out because launches are too
+ * long for the budget. For the timing_*.c alone. */
+#ifndef SCOUT_TIMING_PLAN_H
+#define SCOUT_TIMING_PLAN_H
+
+#include "scout/timing_judge.h"
+#include "scout/timing_pace.h"
+
+enum { TIMING_PLAN_ROUNDS = 2 }; /* least, and the number over which the minima are spread */
+
+typedef struct timing_entrant {
+    const timing_subject *subject;
+    timing_result *result;
+    timing_series series;
+    timing_pitch pitch;
+    timing_opinion opinion;
+    double drop_s;   /* sustained: of a block, thrown away at least */
+    double block_s;  /* sustained: what the last block took */
+    uint32_t drop;   /* burst: intervals thrown away */
+    uint32_t keep;   /* intervals of a block that count, at least */
+    uint32_t rounds; /* burst: for the stated minima */
+    bool relaxed;    /* launches are too long for the minima */
+    bool dead, open;
+} timing_entrant;
+
+typedef struct timing_trial {
+    timing_pace pace;
+    timing_entrant *entrants;
+    int count;
+    double begun_s, budget_s; /* of confirming */
+    double spare_s;           /* beyond what is planned: blocks that are slow to come to rest may use it */
+    bool lost;
+} timing_trial;
+
+double timing_plan_used(const timing_trial *c); /* seconds since it began */
+double timing_plan_interval(const timing_entrant *e);
+uint64_t timing_plan_launches(const timing_entrant *e);                  /* that count */
+double timing_plan_cost(const timing_trial *c, const timing_entrant *e); /* seconds of one block of it */
+int timing_plan_stride(const timing_trial *c); /* rounds between two looks: forwards and backwards are one */
+/* Those that follow now, and what the budget has beyond them; false: it has no room for them. */
+bool timing_plan_room(timing_trial *c);
+void timing_plan_fail(timing_trial *c, timing_entrant *e, scout_answer answer);
+void timing_plan_shortest(const timing_trial *c, timing_entrant *e); /* the shortest block that is one */
+
+/* Finds the launches of an interval of each, warms them up, loads the device again, and lays out the blocks. */
+void timing_plan(timing_trial *c);
+
+/* timing_block.c: one block of an entrant, into its series. */
+void timing_block_run(timing_trial *c, timing_entrant *e, int round);
+
+/* timing_fill.c: what is to be reported of an entrant that is not dead. */
+void timing_fill(const timing_rules *rules, const timing_entrant *e, timing_result *out);
+
+#endif

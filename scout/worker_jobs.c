@@ -1,0 +1,252 @@
+/* Jobs that need a device: measuring and qualifying candidates, measuring ceilings. Each reads its request as if a
+ * stranger had sent it, opens the device on first need, and tells the supervisor before each step of foreign code. */
+#include "scout/worker_jobs.h"
+
+#include "scout/identity.h"
+#include "scout/measure.h"
+#include "scout/worker.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { OPEN_SECONDS = 120, MAX_EXCLUSIONS = 1024, ARENA_BYTES = 64 << 20 };
+
+/* ---- the device ---- */
+
+static bool open_device(worker *w, worker_end *end) {
+    if (w->device) return true;
+    if (!w->api) {
+        end->answer = SCOUT_FAILED;
+        status_set(&end->st, STATUS_ENVIRONMENT, "a worker was given a job before a device");
+        return false;
+    }
+    worker_step(w, NULL, NULL, WORKER_STEP_OPEN, OPEN_SECONDS);
+    end->answer = w->api->open(w->ordinal, &w->device, &end->why);
+    if (end->answer == SCOUT_OK) return true;
+    w->device = NULL;
+    /* whoever cannot open the device cannot use it from this process */
+    end->answer = SCOUT_LOST;
+    return false;
+}
+
+/* ---- measuring ---- */
+
+typedef struct request { /* of one job, with what its parts borrow from */
+    guard guard;
+    arena arena;
+    operation operation;
+    ceilings ceilings;
+    measure_exclusion *exclusions;
+    measure_request measure;
+} request;
+
+static double number_or(const json_t *body, const char *key, double otherwise) {
+    const json_t *value = json_object_get(body, key);
+    const double x = json_is_number(value) ? json_number_value(value) : otherwise;
+    return isfinite(x) ? x : otherwise;
+}
+
+static const char *text_of(const json_t *o, const char *key) {
+    const char *text = json_string_value(json_object_get(o, key));
+    return text ? text : "";
+}
+
+static void read_exclusions(request *r, const json_t *list) {
+    const size_t n = json_array_size(list);
+    if (n > MAX_EXCLUSIONS) guard_fail(&r->guard, STATUS_ENVIRONMENT, "a job with %zu exclusions", n);
+    r->exclusions = arena_array(&r->arena, measure_exclusion, n);
+    for (size_t k = 0; k < n; k++) {
+        const json_t *one = json_array_get(list, k);
+        measure_exclusion *e = &r->exclusions[k];
+        e->name = arena_printf(&r->arena, "%s", text_of(one, "name"));
+        e->variant = arena_printf(&r->arena, "%s", text_of(one, "variant"));
+        if (!reason_status_from_name(text_of(one, "status"), &e->status)) e->status = ROW_ERROR;
+        snprintf(e->why.code, sizeof e->why.code, "%s", text_of(one, "code"));
+        snprintf(e->why.text, sizeof e->why.text, "%s", text_of(one, "text"));
+        if (!reason_known(e->why.code)) snprintf(e->why.code, sizeof e->why.code, "error");
+    }
+    r->measure.exclusions = r->exclusions;
+    r->measure.exclusion_count = (int)n;
+}
+
+/* Fails through the guard. */
+static void read_request(request *r, const json_t *body) {
+    measure_request *m = &r->measure;
+    const json_t *known = json_object_get(body, "ceilings");
+    const char *only = json_string_value(json_object_get(body, "only"));
+    status st = {0};
+    operation_from_json(json_object_get(body, "operation"), &r->arena, &r->operation);
+    m->operation = &r->operation;
+    if (!regime_from_key(text_of(body, "regime"), &m->regime))
+        guard_fail(&r->guard, STATUS_ENVIRONMENT, "a job of an unknown regime \"%s\"", text_of(body, "regime"));
+    if (json_is_object(known)) {
+        if (!ceilings_from_json(known, &r->ceilings, &st)) guard_fail(&r->guard, st.code, "%s", st.text);
+        m->ceilings = &r->ceilings;
+    }
+    m->exhaustive = json_is_true(json_object_get(body, "exhaustive"));
+    m->budget_s = number_or(body, "budget_s", 20);
+    m->early_exit = number_or(body, "early_exit", 0.97);
+    m->workspace_limit = (uint64_t)number_or(body, "workspace_limit", 32 << 20);
+    m->seed = (uint64_t)json_integer_value(json_object_get(body, "seed"));
+    m->only = only ? arena_printf(&r->arena, "%s", only) : NULL;
+    read_exclusions(r, json_object_get(body, "exclusions"));
+}
+
+/* A frame of its own: nothing that is set between guard_enter and a failure is looked at afterwards. */
+static bool read_guarded(request *r, const json_t *body) {
+    if (!guard_enter(&r->guard)) return false;
+    read_request(r, body);
+    return true;
+}
+
+static request *request_new(const json_t *body, worker_end *end) {
+    request *r = calloc(1, sizeof *r);
+    if (!r) {
+        status_set(&end->st, STATUS_ENVIRONMENT, "out of memory");
+        return NULL;
+    }
+    guard_init(&r->guard);
+    arena_init(&r->arena, &r->guard, ARENA_BYTES);
+    if (read_guarded(r, body)) return r;
+    end->st = r->guard.st;
+    arena_free(&r->arena);
+    free(r);
+    return NULL;
+}
+
+static void request_free(request *r) {
+    if (!r) return;
+    arena_free(&r->arena);
+    free(r);
+}
+
+static json_t *job_measure(worker *w, const json_t *body, worker_end *end) {
+    const measure_watcher watcher = {.context = w, .step = worker_step};
+    json_t *result = NULL;
+    request *r = request_new(body, end);
+    if (r && open_device(w, end))
+        result = measure_operation(w->api, w->device, &w->identity, &r->measure, &watcher, &end->answer, &end->why);
+    request_free(r);
+    return result;
+}
+
+static json_t *job_qualify(worker *w, const json_t *body, worker_end *end) {
+    const measure_watcher watcher = {.context = w, .step = worker_step};
+    const char *candidate = text_of(body, "candidate");
+    json_t *result = NULL;
+    request *r = request_new(body, end);
+    if (r && open_device(w, end))
+        result = measure_qualify(w->api, w->device, &r->measure, candidate, &watcher, &end->answer, &end->why);
+    request_free(r);
+    return result;
+}
+
+/* ---- ceilings ---- */
+
+static double clock_now(void *context) {
+    const worker *w = context;
+    return w->api->now(w->device);
+}
+
+static void clock_pause(void *context, double seconds) {
+    const worker *w = context;
+    w->api->pause(w->device, seconds);
+}
+
+static void clock_telemetry(void *context, scout_telemetry *out) {
+    const worker *w = context;
+    w->api->telemetry(w->device, out);
+}
+
+static void clock_beat(void *context, double seconds) {
+    worker_step(context, NULL, NULL, "measuring ceilings", seconds);
+}
+
+static void say(void *context, const char *text) {
+    json_t *body = json_pack("{s:s}", "text", text);
+    if (body) worker_send(context, FRAMES_SAY, body);
+}
+
+typedef struct ceilings_job {
+    regime regime;
+    ceilings_request request;
+    ceilings ceilings;
+} ceilings_job;
+
+static bool read_ceilings_job(const worker *w, const json_t *body, ceilings_job *j, status *st) {
+    const json_t *known = json_object_get(body, "ceilings"), *list = json_object_get(body, "precisions");
+    const json_t *sweep = json_object_get(body, "sweep");
+    char instance[sizeof j->ceilings.instance];
+    identity_instance(&w->identity, instance, sizeof instance);
+    if (!regime_from_key(text_of(body, "regime"), &j->regime)) {
+        status_set(st, STATUS_ENVIRONMENT, "a job of an unknown regime \"%s\"", text_of(body, "regime"));
+        return false;
+    }
+    if (json_is_object(known) && !ceilings_from_json(known, &j->ceilings, st)) return false;
+    /* what was measured on another device or under other conditions is none of this one's */
+    const bool ours = json_is_object(known) && strcmp(j->ceilings.instance, instance) == 0 &&
+                      j->ceilings.load == j->regime.load && j->ceilings.launch == j->regime.launch;
+    if (!ours) memset(&j->ceilings, 0, sizeof j->ceilings);
+    snprintf(j->ceilings.instance, sizeof j->ceilings.instance, "%s", instance);
+    j->ceilings.load = j->regime.load;
+    j->ceilings.launch = j->regime.launch;
+    for (size_t k = 0, n = 0; k < json_array_size(list) && n + 1 < CEILINGS_MAX_PEAKS; k++)
+        if (json_is_string(json_array_get(list, k)))
+            j->request.precisions[n++] = json_string_value(json_array_get(list, k));
+    j->request.bandwidth = json_is_true(json_object_get(body, "bandwidth"));
+    j->request.again = json_is_true(json_object_get(body, "again"));
+    j->request.audit = json_is_true(json_object_get(body, "audit"));
+    j->request.identity = &w->identity;
+    j->request.budget_s = number_or(body, "budget_s", 30);
+    if (json_is_object(sweep)) {
+        j->request.sweep_precision = json_string_value(json_object_get(sweep, "precision"));
+        j->request.sweep_m = (int64_t)number_or(sweep, "m", 8192);
+        j->request.sweep_n = (int64_t)number_or(sweep, "n", 8192);
+    }
+    return true;
+}
+
+static json_t *job_ceilings(worker *w, const json_t *body, worker_end *end) {
+    ceilings_job *j = calloc(1, sizeof *j);
+    json_builder b = {0};
+    json_t *audit = json_new_object(&b), *result = NULL;
+    if (!j) {
+        status_set(&end->st, STATUS_ENVIRONMENT, "out of memory");
+    } else if (read_ceilings_job(w, body, j, &end->st) && open_device(w, end)) {
+        const timing_clock clock = {.context = w,
+                                    .resolution_s = w->api->resolution_s,
+                                    .now = clock_now,
+                                    .pause = clock_pause,
+                                    .telemetry = clock_telemetry,
+                                    .beat = clock_beat};
+        end->answer = ceilings_measure(w->api, w->device, &clock, &j->regime, &j->request, say, w, &j->ceilings, &b,
+                                       audit, &end->why);
+        if (end->answer == SCOUT_OK) {
+            result = json_new_object(&b);
+            json_put(&b, result, "ceilings", ceilings_to_json(&j->ceilings, &b));
+            json_put(&b, result, "audit", j->request.audit ? json_incref(audit) : json_null());
+            result = json_finish(&b, result, &end->st);
+        }
+    }
+    json_decref(audit);
+    free(j);
+    return result;
+}
+
+static const struct {
+    const char *what;
+    worker_job *job;
+} jobs[] = {
+    {"measure", job_measure},
+    {"qualify", job_qualify},
+    {"ceilings", job_ceilings},
+    {"devices", worker_jobs_devices},
+    {"candidates", worker_jobs_candidates},
+};
+
+worker_job *worker_jobs_find(const char *what) {
+    for (size_t k = 0; k < sizeof jobs / sizeof jobs[0]; k++)
+        if (strcmp(jobs[k].what, what) == 0) return jobs[k].job;
+    return NULL;
+}

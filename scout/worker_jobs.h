@@ -1,0 +1,39 @@
+/* What a worker does for each job. */
+#ifndef SCOUT_WORKER_JOBS_H
+#define SCOUT_WORKER_JOBS_H
+
+#include "scout/frames.h"
+#include "scout/plugin.h"
+
+typedef struct worker {
+    int out;
+    bool gone;                   /* the supervisor does not listen any more */
+    const scout_device_api *api; /* NULL: none was asked for yet */
+    int32_t ordinal;
+    scout_identity identity;
+    scout_device *device; /* NULL: not opened yet */
+    struct {              /* the last heartbeat: one that says the same at once is not sent */
+        char candidate[64], variant[256], what[64];
+        double at, seconds;
+    } step;
+} worker;
+
+/* How a job ended. */
+typedef struct worker_end {
+    scout_answer answer;
+    scout_why why;
+    status st; /* where the job itself was wrong: code not STATUS_OK */
+} worker_end;
+
+void worker_send(worker *w, frames_type type, json_t *body); /* takes over the body; NULL: it could not be made */
+void worker_step(void *context, const char *candidate, const char *variant, const char *what, double seconds);
+
+/* A job: the caller's result, or NULL and `end` says why. */
+typedef json_t *worker_job(worker *w, const json_t *body, worker_end *end);
+
+worker_job *worker_jobs_find(const char *what); /* NULL: there is no such job */
+/* Parts of it, by file. */
+json_t *worker_jobs_devices(worker *w, const json_t *body, worker_end *end);
+json_t *worker_jobs_candidates(worker *w, const json_t *body, worker_end *end);
+
+#endif

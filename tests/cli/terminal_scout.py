@@ -1,0 +1,45 @@
+"""Runs a command on pseudo-terminals of several widths: a bar must be drawn while it measures, nothing of it be left, and
+every line of the table fit. Usage: terminal_scout.py COMMAND…"""
+import fcntl
+import os
+import pty
+import re
+import struct
+import sys
+import termios
+
+
+def on_terminal(command, columns):
+    child, terminal = pty.fork()
+    if child == 0:
+        fcntl.ioctl(0, termios.TIOCSWINSZ, struct.pack("HHHH", 40, columns, 0, 0))
+        os.execv(command[0], command)
+    output = b""
+    while True:
+        try:
+            piece = os.read(terminal, 65536)
+        except OSError:  # the other side is closed
+            break
+        if not piece:
+            break
+        output += piece
+    _, status = os.waitpid(child, 0)
+    return os.waitstatus_to_exitcode(status), output.decode()
+
+
+BAR = re.compile(r"^\[[#.]{20}\] \d+/\d+  ")
+bad = 0
+for columns in (40, 60, 80, 120):
+    code, output = on_terminal(sys.argv[1:], columns)
+    pieces = [re.sub(r"\x1b\[[0-9;?]*[A-Za-z]", "", part) for line in output.split("\n") for part in line.split("\r")]
+    bars = [piece for piece in pieces if piece.startswith("[")]
+    left = output.split("\x1b[K")[-1]
+    longest = max(map(len, pieces))
+    if code > 1 or longest > columns or not bars or not all(map(BAR.match, bars)) or "[#" in left:
+        print(f"{columns} columns: exit {code}, longest line {longest}, {len(bars)} bars: {bars[:2]}")
+        bad = 1
+    figures = [line for line in left.split("\n") if line.startswith("down ")]
+    if not figures or not re.search(r" \d[\d.]* us .*\d %", figures[0]):
+        print(f"{columns} columns: figures are cut: {figures}")
+        bad = 1
+sys.exit(bad)

@@ -1,0 +1,157 @@
+#!/usr/bin/env bash
+# scout_batch on the scripted device: reports, what a person sees, cache, --resume, --only, --budget, Ctrl-C.
+source "${ROOT:?}/tests/cli/lib.sh"
+source "$ROOT/tests/cli/scout.sh"
+cat >block.json <<'END'
+{"qkv": {"op": "gemm", "shape": [64, 96, 96]},
+ "up": {"op": "gemm", "shape": [64, 96, 32], "sparsity": 0.875},
+ "down": {"op": "gemm", "shape": [64, 32, 96], "precision": "fp32"},
+ "out": {"op": "gemm", "shape": [4, 64, 64]},
+ "attention": {"op": "attention", "shape": [1, 4, 64, 16], "causal": true},
+ "norm": {"op": "layernorm", "shape": [64]}}
+END
+batch() { scripted block.json --precision fp32 -o out "$@"; } # [OPTION…]
+
+# ---- the block of six ----
+
+batch
+check "a block: exit 1, for two kinds have no candidates" exits 1
+for name in qkv up down out attention norm; do check "a block: report of $name" present "out/reports/$name.json"; done
+check "a block: nothing else in reports" test "$(find out/reports -type f | wc -l)" = 6
+check "a block: reports and run.json fit their schemas" fits_schema out/reports/*.json out/run.json
+check "a block: the table" prints "CUSTOM_KERNEL"
+check "a block: largest time first" test "$(grep -nE '^(qkv|up|down|out) ' stdout.txt | sort -n | head -n 1 | grep -c qkv)" = 1
+check "a block: what has no candidates is told" prints "2 SKIPPED (no_candidate)"
+check "a block: plain lines meanwhile" says "% of the ceiling"
+if command -v python3 >/dev/null; then
+    check "no candidates: UNMEASURED" test "$(field out/reports/norm.json 'r["status"], r["approach"], r["reason"]["code"]')" = \
+        "('SKIPPED', 'UNMEASURED', 'no_candidate')"
+    check "an own kernel wins for few rows" test "$(field out/reports/out.json 'r["best"], r["approach"]')" = \
+        "('scripted_stream', 'CUSTOM_KERNEL')"
+    check "the baseline is the library's default" test "$(field out/reports/qkv.json 'r["baseline"], r["baseline_variant"]')" = \
+        "('scripted_blas', 'algo=0')"
+    check "efficiency is the ceiling over the baseline" test \
+        "$(field out/reports/qkv.json 'abs(r["efficiency"] - r["ceiling_time_us"] / r["baseline_time_us"]) < 1e-12')" = True
+    check "every row but OK has a reason" test \
+        "$(field out/reports/qkv.json 'all((c["status"] == "OK") == (c["reason"] is None) for c in r["candidates"])')" = True
+    check "sparsity and pattern are told" test "$(field out/reports/up.json 'r["sparsity"], r["pattern"]')" = "(0.875, 'BLOCK_SPARSE')"
+    check "run.json counts" test "$(field out/run.json 'r["state"], r["sources"]["measured"], r["statuses"]["OK"]')" = "('complete', 4, 4)"
+    check "run.json has the ceilings" test "$(field out/run.json 'r["devices"][0]["ceilings"]["peaks"][0]["precision"]')" = fp32
+    check "run.json has clock and power" test "$(field out/run.json 'r["clock_mhz"]["median"], r["power_w"]["max"]')" = "(1000.0, 90.0)"
+fi
+
+# ---- again ----
+
+cp -r out first
+batch
+check "again: exit 1" exits 1
+check "again: nothing is measured" test -z "$STDERR"
+check "again: the same bytes" diff -qr first/reports out/reports
+rm -r out
+SECONDS=0
+batch
+check "again, the folder gone: the same bytes" diff -qr first/reports out/reports
+check "again: takes no time" test "$SECONDS" -lt 2
+batch --no-cache
+check "--no-cache measures" says "% of the ceiling"
+check "--no-cache: the ceilings stay" test "$(grep -c ceilings stderr.txt)" = 0
+batch --quiet
+check "--quiet: silent" silent
+check "--quiet: exit 1" exits 1
+batch --regime burst --cache hot
+check "another regime is measured" says "its ceilings"
+check "another regime is told" contains out/reports/qkv.json '"regime": "burst-hot-graph"'
+check "another regime: exit 1" exits 1
+
+# ---- --resume ----
+
+rm -r out && cp -r first out
+rm out/reports/down.json
+echo "garbage" >out/reports/up.json
+batch --resume --no-cache
+check "--resume: measures what is missing or broken" test "$(grep -cE '^scout_batch: (up|down)  ' stderr.txt)" = 2
+check "--resume: keeps the rest" test "$(grep -cE '^scout_batch: (qkv|out)  ' stderr.txt)" = 0
+check "--resume: says what was broken" says "up.json"
+for name in qkv out attention norm; do
+    check "--resume: $name is as it was" same "first/reports/$name.json" "out/reports/$name.json"
+done
+check "--resume: all of it" test "$(find out/reports -name '*.json' | wc -l)" = 6
+batch --resume --regime burst --cache-dir empty
+check "--resume under another regime measures everything" test "$(grep -cE '^scout_batch: (qkv|up|down|out)  ' stderr.txt)" = 4
+
+# ---- what is no longer in the list ----
+
+rm -r out && cp -r first out
+sed 's/"qkv"/"new"/' block.json >fewer.json
+echo '{"schema": "somebody/else/1"}' >out/reports/foreign.json
+scripted fewer.json --precision fp32 -o out
+check "renamed: its report" present out/reports/new.json
+check "renamed: the old one is gone" absent out/reports/qkv.json
+check "what is not ours stays" present out/reports/foreign.json
+rm out/reports/foreign.json
+
+# ---- --only, one report, one operation ----
+
+rm -r out && cp -r first out
+scripted block.json --precision fp32 -o out --only norm
+check "--only KIND: exit 1" exits 1
+scripted block.json --precision fp32 -o out --only down
+check "--only NAME: exit 0" exits 0
+check "--only NAME: others stay" diff -qr -x down.json first/reports out/reports
+scripted block.json --precision fp32 --only down -o down.json
+check "one report in a file" present down.json
+check "one report in a file: fits" fits_schema down.json
+scripted --op gemm --shape 4,64,64 --precision fp32 -o one.json
+check "one operation: exit 0" exits 0
+check "one operation: fits" fits_schema one.json
+for text in "Scripted One" "sustained, cold cache, graph" "gemm 4 x 64 x 64" "baseline    scripted_blas default" \
+    "best        scripted_stream" "ceiling " "efficiency " "priority HIGH" "approach CUSTOM_KERNEL" "Use scripted_stream"; do
+    check "one operation: prints '$text'" prints "$text"
+done
+scripted --op gemm --shape 4,64,64 --precision fp32 --candidate scripted_absent -o two.json
+check "--candidate: the others are not run" contains two.json '"not_asked"'
+check "--candidate: the baseline is" prints "scripted_blas default"
+scripted --op gemm --shape 4,64,64 --precision fp16
+check "a precision that nothing computes: exit 1" exits 1
+check "a precision that nothing computes: says so" prints "computes in fp32 only"
+scripted --ceilings --precision fp32 -o ceilings.json
+check "--ceilings: exit 0" exits 0
+check "--ceilings: fits" fits_schema ceilings.json
+check "--ceilings: peak" prints "fp32"
+check "--ceilings: bandwidth" prints "copy"
+check "--ceilings: from the cache" test -z "$STDERR"
+
+# ---- on a terminal ----
+
+if command -v python3 >/dev/null; then
+    export CEILING_SCOUT_SCRIPTED_SLOW_US=2000
+    run python3 -B "$ROOT/tests/cli/terminal_scout.py" "$SCOUT" --plugin "$SCRIPTED/device.so" --device scripted:0 block.json \
+        --precision fp32 --no-cache
+    unset CEILING_SCOUT_SCRIPTED_SLOW_US
+    check "on a terminal: a bar, and lines that fit" exits 0
+else
+    skip "python3 is not installed: no terminal"
+fi
+
+# ---- --budget and Ctrl-C ----
+
+rm -rf out
+CEILING_SCOUT_SCRIPTED_SLOW_US=50000 batch --budget 1 --no-cache
+check "--budget: exit 1" exits 1
+check "--budget: the run is complete" contains out/run.json '"complete"'
+check "--budget: says who was left out" prints "(budget)"
+check "--budget: the report says so too" contains <(cat out/reports/*.json) '"code": "budget"'
+check "--budget: a report for each" test "$(find out/reports -name '*.json' | wc -l)" = 6
+check "--budget: fits" fits_schema out/reports/*.json out/run.json
+rm -rf out
+run timeout --preserve-status -s INT 2 env CEILING_SCOUT_SCRIPTED_SLOW_US=50000 "$SCOUT" --plugin "$SCRIPTED/device.so" \
+    --device scripted:0 block.json --precision fp32 -o out --no-cache
+check "Ctrl-C: exit 1" exits 1
+check "Ctrl-C: says how to go on" says "--resume continues"
+check "Ctrl-C: run.json tells" contains out/run.json '"interrupted"'
+check "Ctrl-C: fits" fits_schema out/run.json out/reports/*.json
+batch --resume
+check "Ctrl-C, then --resume: whole" contains out/run.json '"complete"'
+check "Ctrl-C, then --resume: no worker is left" test -z "$(pgrep -f "worker.*$PWD" || true)"
+for name in attention norm; do check "Ctrl-C, then --resume: $name" same "first/reports/$name.json" "out/reports/$name.json"; done
+finish

@@ -1,0 +1,62 @@
+#!/usr/bin/env bash
+# scout_batch where the machine does not play along: folders, disks, caches, and reports of others.
+source "${ROOT:?}/tests/cli/lib.sh"
+source "$ROOT/tests/cli/scout.sh"
+echo '{"a": {"op": "gemm", "shape": [64, 64, 64]}, "b": {"op": "gemm", "shape": [64, 64, 32]}}' >ops.json
+scripted ops.json --precision fp32 -o warm -q
+check "warm: exit 0" exits 0
+
+: >file
+scripted ops.json --precision fp32 -o file/out
+check "a folder under a file: exit 4" exits 4
+check "a folder under a file: one line" one_line
+scripted ops.json --precision fp32 -o /proc/nothing
+check "a folder that nobody can make: exit 4" exits 4
+check "a folder that nobody can make: one line" one_line
+scripted ops.json --precision fp32 -o nowhere/out.json --only a
+check "a report in no folder: exit 4" exits 4
+if ((EUID != 0)); then
+    mkdir locked && chmod 555 locked
+    scripted ops.json --precision fp32 -o locked
+    check "an unwritable folder: exit 4" exits 4
+    check "an unwritable folder: one line" one_line
+else
+    skip "root may write everywhere: no unwritable folder"
+fi
+
+# a disk that is full: a size limit stands for it, which also spares what was written before
+mkdir out && cp -r warm/. out/
+cat >full.sh <<'END'
+ulimit -f 1
+trap '' XFSZ
+exec "$@"
+END
+run bash full.sh "$SCOUT" --plugin "$SCRIPTED/device.so" --device scripted:0 ops.json --precision fp32 -o out --regime burst
+check "a full disk: exit 4" exits 4
+check "a full disk: says which file" says "out/"
+check "a full disk: what was there stays" diff -qr warm/reports out/reports
+check "a full disk: nothing half written" test -z "$(find out -name '*.part')"
+
+scripted ops.json --precision fp32 -o dark --cache-dir file/cache
+check "no cache: a warning" says "warning: "
+check "no cache: exit 0" exits 0
+for entry in cache/ceiling-scout/*/*; do echo "torn" >"$entry"; done
+scripted ops.json --precision fp32 -o torn
+check "a torn cache: measures again" exits 0
+check "a torn cache: the same results" diff <(timeless warm/reports/*) <(timeless torn/reports/*)
+
+touch torn/.run.json.999999-3.part "torn/reports/.a.json.999999-0.part" "torn/reports/.a.json.$$-0.part"
+scripted ops.json --precision fp32 -o torn
+check "a dead writer's file is swept" absent torn/reports/.a.json.999999-0.part
+check "a dead writer's run.json is swept" absent torn/.run.json.999999-3.part
+check "a living one's stays" test -e "torn/reports/.a.json.$$-0.part"
+
+check "standard output is full: exit 4" test "$("$SCOUT" --plugin "$SCRIPTED/device.so" --device scripted:0 ops.json --precision fp32 \
+    2>&1 >/dev/full </dev/null | grep -c 'standard output cannot be written')" = 1
+CEILING_SCOUT_SCRIPTED_LOST=$PWD/lost scripted ops.json --precision fp32 -o gone --no-cache
+check "a device that is there: exit 0" exits 0
+echo 0 >lost
+CEILING_SCOUT_SCRIPTED_LOST=$PWD/lost scripted ops.json --precision fp32 -o gone --no-cache
+check "a device that went away: exit 4" exits 4
+check "a device that went away: what was finished stays" test "$(find gone/reports -name '*.json' | wc -l)" = 2
+finish

@@ -1,0 +1,60 @@
+#!/usr/bin/env bash
+# The daily command with measuring: extraction, then reports; again only where something has changed; goes on after a stop.
+source "${ROOT:?}/tests/cli/lib.sh"
+source "$ROOT/tests/cli/scout.sh"
+cp "$MODEL" m.onnx
+printf '#!/bin/sh\nexec "%s" --plugin "%s" "$@"\n' "$SCOUT" "$SCRIPTED/device.so" >program
+chmod +x program
+profile() { # [NAME=VALUE…]
+    run env PROFILE_MODEL=m.onnx PROFILE_OUT=o PROFILE_SCOUT=./program PROFILE_DEVICE=scripted:0 "$@" "$ROOT/scripts/profile.sh" \
+        "$EXTRACT_OPS" --quiet
+}
+folder=o/m@scripted:0
+profile
+check "first run: exit 1, for some kinds have no candidates" exits 1
+check "first run: writes" prints "wrote $folder/reports"
+check "first run: ops.json" present "$folder/ops.json"
+check "first run: a report for each operation" test "$(grep -c '^      "id"' "$folder/ops.json")" = "$(find "$folder/reports" -name '*.json' | wc -l)"
+check "first run: fits" fits_schema "$folder"/reports/*.json "$folder/run.json"
+profile
+check "second run: exit 1 still" exits 1
+check "second run: nothing to do" prints "$folder/reports is up to date"
+check "second run: nothing is measured" test -z "$STDERR"
+profile PROFILE_BUDGET=5
+check "another budget: runs" prints "wrote $folder/reports"
+profile PROFILE_REGIME=burst
+check "another regime: a folder of its own" present "$folder""_burst/run.json"
+rm "$folder"/reports/gemm_*_fp32_*.json
+profile PROFILE_BUDGET=5
+check "reports gone: runs" prints "wrote $folder/reports"
+touch -d '2001-01-01' m.onnx
+profile PROFILE_BUDGET=5
+check "the model is only touched: its operations are read again" prints "wrote $folder/ops.json"
+check "the model is only touched: the same operations are not measured again" prints "$folder/reports is up to date"
+echo "# another program" >>program
+profile PROFILE_BUDGET=5
+check "another program: runs" prints "wrote $folder/reports"
+
+rm -rf o cache
+run timeout --preserve-status -s INT 2 env CEILING_SCOUT_SCRIPTED_SLOW_US=100000 PROFILE_MODEL=m.onnx PROFILE_OUT=o PROFILE_SCOUT=./program \
+    PROFILE_DEVICE=scripted:0 "$ROOT/scripts/profile.sh" "$EXTRACT_OPS" --quiet
+check "stopped: no stamp" absent "$folder/.measure"
+profile
+check "stopped, then again: goes on" contains "$folder/run.json" '"resume": true'
+check "stopped, then again: whole" contains "$folder/run.json" '"complete"'
+profile PROFILE_DEVICE=nothing:0
+check "no such device: worse than 1" test "$EXIT" -gt 1
+check "no such device: its operations stay" present "o/m@nothing:0/ops.json"
+
+if command -v make >/dev/null; then
+    unset MAKEFLAGS MFLAGS MAKELEVEL
+    run make -s -C "$ROOT" "PROGRAM=$EXTRACT_OPS" "SCOUT=$PWD/program" PROGRAMS= "OUT=$PWD/made" "MODEL=$PWD/m.onnx" BATCH=2 \
+        DEVICE=scripted:1 REGIME=burst profile
+    check "make profile measures" present "made/m@b2_scripted:1_burst/run.json"
+    check "make profile hands the device on" contains "made/m@b2_scripted:1_burst/run.json" '"name": "scripted:1"'
+    run make -s -C "$ROOT" "PROGRAM=$EXTRACT_OPS" "SCOUT=$PWD/program" PROGRAMS= "OUT=$PWD/made" "MODEL=$PWD/m.onnx" MEASURE=no profile
+    check "MEASURE=no only extracts" present made/m/ops.json
+    check "MEASURE=no: exit 0" exits 0
+    check "MEASURE=no: no reports" absent made/m/reports
+fi
+finish

@@ -1,0 +1,83 @@
+#!/usr/bin/env bash
+# scout_batch's options: help, what is wrong in one line, what does not go together, and the lists.
+source "${ROOT:?}/tests/cli/lib.sh"
+source "$ROOT/tests/cli/scout.sh"
+
+scout --help
+check "--help: exit 0" exits 0
+for option in --output --op --shape --precision --sparsity --device --regime --cache --launch --budget --exhaustive --only \
+    --resume --no-cache --cache-dir --k-sweep --library-path --plugin --ceilings --list-devices --list-candidates \
+    --cache-info --early-exit --quiet; do
+    check "--help names $option" contains stdout.txt "$option"
+done
+check "--help keeps its workings to itself" test -z "$(grep -e --worker stdout.txt)"
+check "--help tells the exit codes" contains stdout.txt "exit codes:"
+scout --version
+check "--version" exits 0
+
+echo '{"a": {"op": "gemm", "shape": [8, 8, 8], "precision": "fp32"}}' >ops.json
+echo '{"a": {"op": "gemm", "shape": [8, 8, 8]}, "b": {"op": "gemm", "shape": [8, 8, 16]}}' >two.json
+scout_refused "nothing" 2
+scout_refused "two files" 2 ops.json ops.json
+scout_refused "a file and --op" 2 ops.json --op gemm --shape 1,2,3
+scout_refused "--op without --shape" 2 --op gemm -o refused
+scout_refused "--shape without --op" 2 --shape 1,2,3
+scout_refused "--ceilings and a file" 2 ops.json --ceilings
+scout_refused "--sparsity with a file" 2 ops.json --sparsity 0.5 -o refused
+scout_refused "--sparsity 1" 2 --op gemm --shape 8,8,8 --sparsity 1
+scout_refused "--sparsity -1" 2 --op gemm --shape 8,8,8 --sparsity -1
+scout_refused "--pattern without --sparsity" 2 --op gemm --shape 8,8,8 --pattern UNSTRUCTURED
+scout_refused "--k-sweep with a file" 2 ops.json --k-sweep
+scout_refused "--k-sweep of what has no K" 2 --op norm --shape 8,8 --k-sweep
+scout_refused "--resume without a folder" 2 ops.json --resume
+scout_refused "--resume with one report" 2 ops.json --resume -o refused.json
+scout_refused "--only with --op" 2 --op gemm --shape 8,8,8 --only gemm
+scout_refused "--only of nothing" 2 ops.json --only conv -o refused
+scout_refused "--budget 0" 2 ops.json --budget 0
+scout_refused "--budget x" 2 ops.json --budget soon
+scout_refused "--early-exit 2" 2 ops.json --early-exit 2
+scout_refused "an unknown regime" 2 ops.json --regime fast
+scout_refused "an unknown cache state" 2 ops.json --cache warm
+scout_refused "an unknown launch" 2 ops.json --launch twice
+scout_refused "an unknown precision" 2 --op gemm --shape 8,8,8 --precision fp12
+scout_refused "an unknown kind" 2 --op gemmm --shape 8,8,8 --precision fp32 -o refused
+scout_refused "an impossible shape" 2 --op gemm --shape 8,0,8 --precision fp32 -o refused
+scout_refused "a shape of two" 2 --op gemm --shape 8,8 --precision fp32 -o refused
+scout_refused "a shape that is none" 2 --op gemm --shape big --precision fp32 -o refused
+scout_refused "output with a list" 2 --list-devices -o refused
+scout_refused "a worker's words" 2 --worker 3
+scout_refused "two reports in one file" 2 two.json --precision fp32 -o refused.json
+cp ops.json same.json
+scout_refused "the operations as output" 2 same.json -o same.json
+check "the operations as output: they stay" same same.json ops.json
+
+scout_refused "a missing file" 3 nowhere.json -o refused
+printf '{"a": {"op": "gemm", "shape": [8, 8, ' >cut.json
+scout_refused "a file that is cut short" 3 cut.json -o refused
+echo '{"a": {"op": "gemm", "shape": [8, 8, -8], "precision": "fp32"}}' >negative.json
+scout_refused "a negative dimension" 3 negative.json -o refused
+echo '{"a": {"op": "teleport", "shape": [8]}}' >kind.json
+scout_refused "an unknown kind in a file" 3 kind.json -o refused
+echo '{"schema": "ceiling-scout/ops/9", "ops": []}' >future.json
+scout_refused "a future format" 3 future.json -o refused
+echo '[1, 2]' >array.json
+scout_refused "no object" 3 array.json -o refused
+
+scout_refused "a plugin that is not there" 3 ops.json --plugin ./nothing.so -o refused
+echo "no object" >text.so
+scout_refused "a plugin that is none" 3 ops.json --plugin ./text.so -o refused
+scout_refused "a device that is not there" 4 ops.json --device cuda:7 -o refused
+
+scout --list-devices
+check "--list-devices: exit 0" exits 0
+check "--list-devices: the CPU" prints "cpu "
+scout --list-candidates --plugin "$SCRIPTED/device.so"
+check "--list-candidates: exit 0" exits 0
+check "--list-candidates: of the plugin" prints "scripted_blas"
+check "--list-candidates: says who is the baseline" prints "[baseline]"
+scout --cache-info
+check "--cache-info: exit 0" exits 0
+check "--cache-info: says where" prints "$XDG_CACHE_HOME"
+scout --cache-info --cache-dir elsewhere
+check "--cache-info --cache-dir" prints elsewhere
+finish

@@ -1,0 +1,116 @@
+/* The libFuzzer target of what scout_batch reads: operation files, ceilings, frames, cached values. The first byte says
+ * which. Any bytes may be refused, with a line; none may crash, leak or hang, and what was read must survive its own
+ * way to a worker and back. */
+#include "common/guard.h"
+#include "scout/cache_parse.h"
+#include "scout/ceilings.h"
+#include "scout/frames.h"
+#include "scout/kinds/kinds.h"
+#include "scout/operation.h"
+
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
+
+static int file_with(const uint8_t *data, size_t size, char *path, size_t room) {
+    int fd = memfd_create("input", MFD_CLOEXEC);
+    if (fd < 0 || write(fd, data, size) != (ssize_t)size || lseek(fd, 0, SEEK_SET) != 0) {
+        perror("memfd");
+        exit(1);
+    }
+    snprintf(path, room, "/proc/self/fd/%d", fd);
+    return fd;
+}
+
+/* As a worker gets it; both must be the same operation. */
+static void travel(const operation *o, arena *a) {
+    json_builder b = {NULL};
+    json_t *sent = operation_to_json(o, &b);
+    operation back;
+    if (!sent || b.why) abort();
+    operation_from_json(sent, a, &back);
+    if (strcmp(operation_key(o, a), operation_key(&back, a)) != 0) abort();
+    json_decref(sent);
+}
+
+static void fuzz_operations(const uint8_t *data, size_t size) {
+    char path[64];
+    int fd = file_with(data, size, path, sizeof path);
+    guard g;
+    arena a;
+    operation_list list = {0};
+    guard_init(&g);
+    arena_init(&a, &g, (size_t)64 << 20);
+    if (guard_enter(&g)) {
+        operation_read(path, "fp16", &a, &list);
+        for (int k = 0; k < list.count && k < 64; k++) {
+            scout_op op;
+            scout_why why = {.code = ""};
+            if (list.items[k].skip_code) continue;
+            travel(&list.items[k], &a);
+            if (!kinds_build(&list.items[k], 32 << 20, &a, &op, &why) && (!why.code[0] || !why.text[0])) abort();
+        }
+    } else if (g.st.code != STATUS_INPUT || !g.st.text[0]) {
+        abort();
+    }
+    operation_list_free(&list);
+    arena_free(&a);
+    close(fd);
+}
+
+static void fuzz_ceilings(const char *text, size_t size) {
+    static ceilings c;
+    status st = {0};
+    json_t *root = json_loadb(text, size, 0, NULL);
+    if (!root) return;
+    if (ceilings_from_json(root, &c, &st)) {
+        const ceilings_time t = ceilings_time_of(&c, "fp16", 1e12, 1e8, 1e7, 1e6, 1e3);
+        if (t.seconds < 0 || !t.bound) abort();
+    } else if (!st.text[0]) {
+        abort();
+    }
+    json_decref(root);
+}
+
+static void fuzz_frames(const uint8_t *data, size_t size) {
+    char path[64];
+    int fd = file_with(data, size, path, sizeof path);
+    frames_reader r;
+    frames_frame frame;
+    status st = {0};
+    frames_reader_init(&r, fd);
+    while (frames_receive(&r, &frame, &st)) json_decref(frame.body);
+    frames_reader_free(&r);
+    close(fd);
+}
+
+/* The quick reader may give up, but what it reads is what the whole parser reads. */
+static void fuzz_cached(const char *text, size_t size) {
+    char *copy = malloc(size + 1);
+    if (!copy) return;
+    memcpy(copy, text, size);
+    copy[size] = 0;
+    json_t *quick = cache_parse(copy, size);
+    json_t *whole = json_loadb(copy, size, JSON_DECODE_ANY | JSON_ALLOW_NUL, NULL);
+    if (quick && (!whole || !json_equal(quick, whole))) abort();
+    json_decref(quick);
+    json_decref(whole);
+    free(copy);
+}
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
+    if (size == 0) return 0;
+    const uint8_t *rest = data + 1;
+    switch (data[0] % 4) {
+    case 0: fuzz_operations(rest, size - 1); break;
+    case 1: fuzz_ceilings((const char *)rest, size - 1); break;
+    case 2: fuzz_frames(rest, size - 1); break;
+    default: fuzz_cached((const char *)rest, size - 1); break;
+    }
+    return 0;
+}

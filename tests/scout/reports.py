@@ -1,0 +1,71 @@
+#!/usr/bin/env python3
+"""Looks into folders of reports: whether two say the same but for time, and how a candidate fared."""
+
+import json
+import pathlib
+import re
+import sys
+
+# What depends on when something was measured and how long it took.
+VOLATILE = re.compile(
+    r"(_us|_s|_ci|ci95|_tflops|_mhz|_w|_c)$"
+    r"|^(time_us|tflops|tbps|taken|seconds|ratio|efficiency|borderline|recommendation|throttle|rotation_bytes|copies)$"
+)
+
+
+def masked(value):
+    if isinstance(value, dict):
+        return {k: "time" if VOLATILE.search(k) and v is not None else masked(v) for k, v in value.items()}
+    if isinstance(value, list):
+        return [masked(v) for v in value]
+    if isinstance(value, str):
+        return re.sub(r"[0-9.]+ %|after [0-9]+ rounds", "#", value)
+    return value
+
+
+def reports(folder):
+    found = {}
+    for path in sorted(pathlib.Path(folder, "reports").iterdir()):
+        assert path.suffix == ".json", f"{path} is no report"
+        found[path.name] = json.loads(path.read_text())
+    return found
+
+
+def same(one, other, *aside):
+    left, right = reports(one), reports(other)
+    for table in (left, right):
+        for report in table.values():
+            report["candidates"] = [row for row in report["candidates"] if row["name"] not in aside]
+    left, right = masked(left), masked(right)
+    if not left:
+        print("    there are no reports")
+    if left == right:
+        return bool(left)
+    for name in sorted(set(left) | set(right)):
+        a, b = left.get(name), right.get(name)
+        if a is None or b is None:
+            print(f"    {name}: only in one of them")
+            continue
+        for key in sorted(set(a) | set(b)):
+            if a.get(key) != b.get(key):
+                print(f"    {name}: {key}: {json.dumps(a.get(key))[:400]} != {json.dumps(b.get(key))[:400]}")
+    return False
+
+
+def row(folder, candidate, status, code):
+    """In every report that has rows, that candidate has one of this status and code, and no time."""
+    seen = 0
+    for name, report in reports(folder).items():
+        if report["op"] != "gemm":
+            continue
+        rows = [r for r in report["candidates"] if r["name"] == candidate]
+        good = [r for r in rows if r["status"] == status and r["reason"]["code"] == code and "time_us" not in r]
+        if not rows or len(good) != len(rows):
+            print(f"    {name}: {candidate}: {[(r['status'], r['reason']) for r in rows]}, not {status} {code}")
+            return False
+        seen += 1
+    return seen > 0
+
+
+if __name__ == "__main__":
+    sys.exit(0 if {"same": same, "row": row}[sys.argv[1]](*sys.argv[2:]) else 1)

@@ -1,0 +1,40 @@
+#!/usr/bin/env bash
+# SIGKILL of the supervisor at random moments, then --resume: in the end everything is as if nothing had happened.
+# KILLS sets how many.
+source "$ROOT/tests/scout/lib.sh"
+write_ops ops.json
+warm_up scripted:0
+export CEILING_SCOUT_SCRIPTED_SLOW_US=300 # so that there are moments to hit
+kills=${KILLS:-200}
+start=$(date +%s%N)
+scout ops.json -o whole --device scripted:0 --no-cache
+check "an uninterrupted run: exit 0" exits 0
+whole_us=$((($(date +%s%N) - start) / 1000))
+
+RANDOM=20260
+killed=0 late=0 rounds=0
+while ((killed < kills && late < 3 * kills)); do
+    rm -rf cut
+    # one folder: killed again and again, until it is done or there were enough
+    for ((round = 0; round < 8 && killed < kills; round++)); do
+        "$SCOUT" "${DEVICE[@]}" ops.json -o cut --device scripted:0 --no-cache --resume >cut.txt 2>&1 </dev/null &
+        pid=$!
+        sleep "$(printf '0.%06d' $(((RANDOM * 32768 + RANDOM) % whole_us * 8 / 10 % 1000000)))"
+        code=0
+        kill -KILL "$pid" 2>/dev/null || true
+        wait "$pid" 2>/dev/null || code=$?
+        if ((code != 137)); then break; fi
+        killed=$((killed + 1))
+    done
+    if ((round < 8 && killed < kills)); then late=$((late + 1)); fi
+    run "$SCOUT" "${DEVICE[@]}" ops.json -o cut --device scripted:0 --no-cache --resume
+    check "resumed: exit 0" exits 0
+    check "resumed: as uninterrupted" same_but_time whole cut
+    check "no half-written file is left" test -z "$(find cut -name '.*' -type f)"
+    rounds=$((rounds + 1))
+done
+echo "$killed kills in $rounds folders, $late came too late"
+check "there were as many kills as there should be" test "$killed" = "$kills"
+sleep 0.5
+check "no worker has outlived its supervisor" alone "--worker .*$SCRIPTED/device.so"
+finish

@@ -1,0 +1,367 @@
+/* The scripted device's own half: memory, clock, sequences, probes. The clock moves by what work says that it takes,
+ * plus a launch; memory that was touched within the last CACHE_BYTES of traffic is moved faster. So every figure of a
+ * measurement is known beforehand, and a whole one takes milliseconds.
+ *
+ * Environment, for the tests: CEILING_SCOUT_SCRIPTED_LOST=FILE (the devices whose numbers stand in that file are lost
+ * from the moment it is there), CEILING_SCOUT_SCRIPTED_SLOW_US=N (every run really takes so long). */
+#include "tests/scripted/device.h"
+
+#include <math.h>
+#include <string.h>
+#include <unistd.h>
+
+enum { DEVICES = 4, MEMORY_BYTES = 64 << 20, CACHE_BYTES = 1 << 20, TOUCHED = 1 << 14 };
+
+static const double launch_s = 20e-6, cold_bytes_per_s = 1e9, warm_bytes_per_s = 4e9, special_per_s = 1e9;
+static const double arithmetic_per_s = 1.3 * SCRIPTED_FLOPS_PER_S;
+
+struct scout_device {
+    scripted_stream stream; /* first: a stream is its device */
+    int32_t ordinal;
+    bool poisoned;
+    double now_s;
+    uint64_t used_bytes;
+    scout_sequence *recording;
+    uint64_t traffic_bytes;
+    struct {
+        const void *memory;
+        uint64_t at_bytes;
+    } touched[TOUCHED];
+};
+
+struct scout_sequence {
+    bool graph;
+    uint32_t launches;
+    scout_enqueue enqueue;
+    void *context;
+    scripted_work *work; /* owned */
+    size_t count, room;
+};
+
+static bool is_lost(int32_t ordinal) {
+    const char *path = getenv("CEILING_SCOUT_SCRIPTED_LOST");
+    char text[64] = "", number[12];
+    FILE *f = path ? fopen(path, "re") : NULL;
+    if (!f) return false;
+    const bool read = fgets(text, sizeof text, f) != NULL;
+    fclose(f);
+    snprintf(number, sizeof number, "%d", (int)ordinal);
+    return read && strstr(text, number) != NULL;
+}
+
+static scout_answer check(const scout_device *d, scout_why *why) {
+    if (is_lost(d->ordinal)) return scout_say(why, SCOUT_LOST, "device_lost", "the scripted device is gone");
+    if (d->poisoned) return scout_say(why, SCOUT_LOST, "poisoned", "the scripted device is poisoned");
+    return SCOUT_OK;
+}
+
+/* ---- identity and life ---- */
+
+static int32_t count(scout_why *why) {
+    (void)why;
+    return DEVICES;
+}
+
+static scout_answer identify(int32_t ordinal, scout_identity *out, scout_why *why) {
+    if (is_lost(ordinal)) return scout_say(why, SCOUT_NO, "device_lost", "the scripted device is gone");
+    out->ordinal = ordinal;
+    snprintf(out->name, sizeof out->name, "Scripted One");
+    snprintf(out->uuid, sizeof out->uuid, "scripted-%d", (int)ordinal);
+    snprintf(out->capability, sizeof out->capability, "1.0");
+    snprintf(out->driver, sizeof out->driver, "7.1");
+    out->units = 4;
+    out->memory_bytes = MEMORY_BYTES;
+    out->cache_bytes = CACHE_BYTES;
+    out->power_limit_w = 100;
+    out->library_count = 1;
+    snprintf(out->libraries[0].name, sizeof out->libraries[0].name, "scriptlib");
+    snprintf(out->libraries[0].version, sizeof out->libraries[0].version, "1.2.3");
+    return SCOUT_OK;
+}
+
+static scout_answer push(scripted_stream *s, const scripted_work *work, scout_why *why) {
+    scout_sequence *q = ((scout_device *)s)->recording;
+    if (!q) return scout_say(why, SCOUT_FAILED, "error", "work outside of a sequence");
+    if (q->count == q->room) {
+        const size_t room = q->room ? q->room * 2 : 16;
+        scripted_work *bigger = realloc(q->work, room * sizeof *bigger);
+        if (!bigger) return scout_say(why, SCOUT_NO_MEMORY, "memory", "out of memory");
+        q->work = bigger;
+        q->room = room;
+    }
+    q->work[q->count++] = *work;
+    return SCOUT_OK;
+}
+
+static void poison(scripted_stream *s) { ((scout_device *)s)->poisoned = true; }
+
+static scout_answer open_device(int32_t ordinal, scout_device **out, scout_why *why) {
+    if (is_lost(ordinal)) return scout_say(why, SCOUT_NO, "device_lost", "the scripted device is gone");
+    scout_device *d = calloc(1, sizeof *d);
+    if (!d) return scout_say(why, SCOUT_NO_MEMORY, "memory", "out of memory");
+    d->stream = (scripted_stream){push, poison};
+    d->ordinal = ordinal;
+    *out = d;
+    return SCOUT_OK;
+}
+
+static void close_device(scout_device *d) { free(d); }
+
+/* ---- memory ---- */
+
+typedef struct block { /* in front of what is handed out, a page before it */
+    uint64_t bytes;
+} block;
+enum { FRONT = 4096 };
+
+static scout_answer memory(scout_device *d, uint64_t *free_bytes, uint64_t *total_bytes, scout_why *why) {
+    *total_bytes = MEMORY_BYTES;
+    *free_bytes = MEMORY_BYTES - d->used_bytes;
+    return check(d, why);
+}
+
+static scout_answer alloc(scout_device *d, uint64_t bytes, void **out, scout_why *why) {
+    const scout_answer answer = check(d, why);
+    if (answer != SCOUT_OK) return answer;
+    if (bytes > MEMORY_BYTES - d->used_bytes)
+        return scout_say(why, SCOUT_NO_MEMORY, "memory", "%llu bytes are more than the scripted device has left",
+                         (unsigned long long)bytes);
+    char *memory_block = aligned_alloc(FRONT, FRONT + (bytes + FRONT - 1) / FRONT * FRONT);
+    if (!memory_block) return scout_say(why, SCOUT_NO_MEMORY, "memory", "out of memory");
+    ((block *)(void *)memory_block)->bytes = bytes;
+    d->used_bytes += bytes;
+    *out = memory_block + FRONT;
+    return SCOUT_OK;
+}
+
+static void release(scout_device *d, void *p) {
+    if (!p) return;
+    char *front = (char *)p - FRONT;
+    d->used_bytes -= ((block *)(void *)front)->bytes;
+    free(front);
+}
+
+static scout_answer copy(scout_device *d, void *to, const void *from, uint64_t bytes, scout_why *why) {
+    const scout_answer answer = check(d, why);
+    if (answer == SCOUT_OK) memcpy(to, from, bytes);
+    return answer;
+}
+
+static uint64_t next_random(uint64_t *state) {
+    uint64_t z = *state += 0x9e3779b97f4a7c15u;
+    z = (z ^ (z >> 30)) * 0xbf58476d1ce4e5b9u;
+    z = (z ^ (z >> 27)) * 0x94d049bb133111ebu;
+    return z ^ (z >> 31);
+}
+
+static const float *normals(void) { /* a table of them: filling shall not be what the tests wait for */
+    static float table[1 << 14];
+    uint64_t state = 1;
+    if (table[0] != 0) return table;
+    for (size_t k = 0; k < sizeof table / sizeof table[0]; k++) {
+        const double u = ((double)(next_random(&state) >> 11) + 1) * 0x1p-53;
+        const double v = (double)(next_random(&state) >> 11) * 0x1p-53;
+        table[k] = (float)(sqrt(-2 * log(u)) * cos(6.283185307179586 * v));
+    }
+    return table;
+}
+
+static scout_answer fill(scout_device *d, void *to, uint64_t bytes, uint32_t type, uint32_t how, uint64_t seed,
+                         scout_why *why) {
+    const scout_answer answer = check(d, why);
+    if (answer != SCOUT_OK) return answer;
+    if (how == SCOUT_FILL_BYTE) {
+        memset(to, (int)(seed & 0xff), bytes);
+        return SCOUT_OK;
+    }
+    (void)type; /* of others only bandwidth probes ask, and nobody reads them */
+    const float *table = normals();
+    float *out = to;
+    for (uint64_t k = 0; k < bytes / sizeof *out; k += 4) {
+        const uint64_t r = next_random(&seed);
+        for (uint64_t i = 0; i < 4 && k + i < bytes / sizeof *out; i++) {
+            const float x = table[r >> (14 * i) & 0x3fff];
+            out[k + i] = how == SCOUT_FILL_SCALE ? fabsf(x) / 64 + 1.0F / 64 : x;
+        }
+    }
+    return SCOUT_OK;
+}
+
+static scout_answer checksum(scout_device *d, const void *data, uint64_t bytes, uint64_t *sum, scout_why *why) {
+    const unsigned char *b = data;
+    uint64_t h = bytes, word;
+    for (uint64_t k = 0; k < bytes; k += sizeof word) {
+        word = 0;
+        memcpy(&word, b + k, bytes - k < sizeof word ? bytes - k : sizeof word);
+        h = (h ^ word) * 0x9fb21c651e98df25u;
+        h ^= h >> 32;
+    }
+    *sum = h;
+    return check(d, why);
+}
+
+/* ---- sequences ---- */
+
+static scout_answer capture(scout_device *d, scout_sequence *q, scout_why *why) {
+    scout_answer answer = SCOUT_OK;
+    q->count = 0;
+    d->recording = q;
+    for (uint32_t k = 0; k < q->launches && answer == SCOUT_OK; k++)
+        answer = q->enqueue(q->context, k, &d->stream, why);
+    d->recording = NULL;
+    return answer;
+}
+
+static void drop(scout_device *d, scout_sequence *q) {
+    (void)d;
+    if (!q) return;
+    free(q->work);
+    free(q);
+}
+
+static scout_answer record(scout_device *d, int graph, uint32_t launches, scout_enqueue enqueue, void *context,
+                           scout_sequence **out, scout_why *why) {
+    scout_answer answer = check(d, why);
+    if (answer != SCOUT_OK) return answer;
+    scout_sequence *q = calloc(1, sizeof *q);
+    if (!q) return scout_say(why, SCOUT_NO_MEMORY, "memory", "out of memory");
+    *q = (scout_sequence){.graph = graph != 0, .launches = launches, .enqueue = enqueue, .context = context};
+    if (q->graph) answer = capture(d, q, why);
+    if (answer == SCOUT_OK) {
+        *out = q;
+    } else {
+        drop(d, q);
+    }
+    return answer;
+}
+
+/* Seconds to move it, and remembers that it was there. */
+static double touch(scout_device *d, const void *p, uint64_t bytes) {
+    const size_t place = (size_t)(((uintptr_t)p >> 9) * 0x9e3779b97f4a7c15u >> 50);
+    const bool warm = d->touched[place].memory == p && d->traffic_bytes - d->touched[place].at_bytes <= CACHE_BYTES;
+    d->traffic_bytes += bytes;
+    d->touched[place].memory = p;
+    d->touched[place].at_bytes = d->traffic_bytes - bytes;
+    return (double)bytes / (warm ? warm_bytes_per_s : cold_bytes_per_s);
+}
+
+static double take(scout_device *d, const scripted_work *w) {
+    double moving_s = 0, noise = 0;
+    for (int k = 0; k < SCOUT_MAX_TENSORS; k++)
+        if (w->bytes[k] > 0) moving_s += touch(d, w->tensors[k], w->bytes[k]);
+    if (w->random) noise = w->noise * ((double)(next_random(w->random) >> 11) * 0x1p-52 - 1);
+    return launch_s + fmax(moving_s, w->compute_s) * w->factor * (1 + noise);
+}
+
+static scout_answer run(scout_device *d, scout_sequence *q, uint32_t repeats, double *seconds, scout_why *why) {
+    const char *slow = getenv("CEILING_SCOUT_SCRIPTED_SLOW_US");
+    const bool real = q->launches == 1 && repeats == 1;
+    scout_answer answer = check(d, why);
+    if (slow) usleep((useconds_t)strtoul(slow, NULL, 10));
+    for (uint32_t r = 0; r < repeats && answer == SCOUT_OK; r++) {
+        const double began_s = d->now_s;
+        if (!q->graph) answer = capture(d, q, why);
+        for (size_t k = 0; k < q->count && answer == SCOUT_OK; k++) {
+            const scripted_work *w = &q->work[k];
+            if (real && w->compute) w->compute(w->plan, w->tensors, w->workspace);
+            if (!real && w->timed) w->timed(w->plan);
+            d->now_s += take(d, w);
+        }
+        seconds[r] = d->now_s - began_s;
+        if (answer == SCOUT_OK) answer = check(d, why);
+    }
+    return answer;
+}
+
+static double now(scout_device *d) { return d->now_s; }
+static void pause_device(scout_device *d, double seconds) { d->now_s += seconds; }
+
+static void telemetry(scout_device *d, scout_telemetry *out) {
+    (void)d;
+    out->clock_mhz = 1000;
+    out->memory_clock_mhz = 500;
+    out->power_w = 90;
+    out->temperature_c = 50;
+    out->throttle = 0;
+    out->throttle_text[0] = 0;
+}
+
+/* ---- probes ---- */
+
+static scout_answer probe(void *stream, const scripted_work *w, scout_why *why) {
+    scripted_stream *s = stream;
+    return s->push(s, w, why);
+}
+
+static scout_answer stream_probe(scout_device *d, const void *from, uint64_t read_bytes, void *to,
+                                 uint64_t written_bytes, void *stream, scout_why *why) {
+    scripted_work w = {.factor = 1, .bytes = {read_bytes, written_bytes}};
+    (void)d;
+    w.tensors[0] = (void *)(uintptr_t)from;
+    w.tensors[1] = to;
+    return probe(stream, &w, why);
+}
+
+static scout_answer empty_probe(scout_device *d, void *stream, scout_why *why) {
+    const scripted_work w = {.factor = 1};
+    (void)d;
+    return probe(stream, &w, why);
+}
+
+static scout_answer special_probe(scout_device *d, uint64_t operations, uint64_t *done, void *stream, scout_why *why) {
+    const scripted_work w = {.factor = 1, .compute_s = (double)operations / special_per_s};
+    (void)d;
+    *done = operations;
+    return probe(stream, &w, why);
+}
+
+static scout_answer arithmetic_probe(scout_device *d, uint32_t type, uint64_t flops, uint64_t *done, void *stream,
+                                     scout_why *why) {
+    const scripted_work w = {.factor = 1, .compute_s = (double)flops / arithmetic_per_s};
+    (void)d;
+    if (type != SCOUT_FP32) return scout_say(why, SCOUT_NO, "type", "the scripted device computes in fp32 only");
+    *done = flops;
+    return probe(stream, &w, why);
+}
+
+static double datasheet(const scout_identity *identity, uint32_t type, int tf32) {
+    (void)identity;
+    if (type == SCOUT_NONE) return cold_bytes_per_s * 1e-12;
+    return type == SCOUT_FP32 && !tf32 ? arithmetic_per_s * 1e-12 : 0;
+}
+
+static const scout_reference *const references[] = {&scripted_reference};
+static const scout_candidate *const candidates[] = {&scripted_blas, &scripted_stream_k, &scripted_absent};
+
+const scout_device_api scripted_device = {
+    .size = sizeof(scout_device_api),
+    .name = "scripted",
+    .count = count,
+    .identify = identify,
+    .open = open_device,
+    .close = close_device,
+    .memory = memory,
+    .alloc = alloc,
+    .release = release,
+    .upload = copy,
+    .download = copy,
+    .fill = fill,
+    .checksum = checksum,
+    .record = record,
+    .run = run,
+    .drop = drop,
+    .has_graphs = 1,
+    .resolution_s = 1e-8,
+    .now = now,
+    .pause = pause_device,
+    .telemetry = telemetry,
+    .stream = stream_probe,
+    .empty = empty_probe,
+    .special = special_probe,
+    .arithmetic = arithmetic_probe,
+    .datasheet = datasheet,
+    .reference_count = 1,
+    .candidate_count = 3,
+    .references = references,
+    .candidates = candidates,
+};

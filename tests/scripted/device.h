@@ -1,0 +1,15 @@
+/* The parts of the scripted device's plugin. */
+#ifndef TESTS_SCRIPTED_DEVICE_H
+#define TESTS_SCRIPTED_DEVICE_H
+
+#include "tests/scripted/scripted.h"
+
+#include <stdbool.h>
+
+extern const scout_device_api scripted_device;
+extern const scout_reference scripted_reference;
+extern const scout_candidate scripted_blas;     /* the baseline: algo 0; algo 1 is faster, the others slower */
+extern const scout_candidate scripted_stream_k; /* fastest, for M of at most 16 */
+extern const scout_candidate scripted_absent;   /* supports nothing */
+
+#endif

@@ -1,0 +1,205 @@
+/* The scripted device: virtual seconds pass only where its functions say so. */
+#include "tests/unit/noisy.h"
+
+#include <math.h>
+#include <stdio.h>
+
+static const double pi = 3.14159265358979323846;
+static const double idle_w = 120, wander_s = 2;
+static const double steepness = 2; /* power goes with this power of the clock, near the cap */
+
+static uint64_t step(uint64_t *random) { /* splitmix64 */
+    uint64_t z = *random += 0x9E3779B97F4A7C15u;
+    z = (z ^ z >> 30) * 0xBF58476D1CE4E5B9u;
+    z = (z ^ z >> 27) * 0x94D049BB133111EBu;
+    return z ^ z >> 31;
+}
+
+double noisy_uniform(uint64_t *random) { return ((double)(step(random) >> 11) + 0.5) / 9007199254740992.0; }
+
+double noisy_normal(uint64_t *random) {
+    const double radius = sqrt(-2 * log(noisy_uniform(random)));
+    return radius * cos(2 * pi * noisy_uniform(random));
+}
+
+noisy noisy_quiet(uint64_t seed) {
+    return (noisy){.random = seed * 7919 + 1,
+                   .resolution_s = 0.5e-6,
+                   .call_s = 40e-6,
+                   .record_s = 1e-3,
+                   .idle_mhz = 1980,
+                   .clock_mhz = 1980,
+                   .tau_s = 0.05,
+                   .clock_known = true,
+                   .clock_grain_mhz = 15,
+                   .noise = 0.002,
+                   .swing_period_s = 1,
+                   .shortest_pause_s = INFINITY,
+                   .due_s = -INFINITY};
+}
+
+noisy noisy_gpu(uint64_t seed) {
+    noisy w = noisy_quiet(seed);
+    w.gap_s = 3e-6;
+    w.outlier_share = 0.002;
+    w.outlier_factor = 3;
+    return w;
+}
+
+noisy noisy_capped(uint64_t seed, double tau_s) {
+    noisy w = noisy_gpu(seed);
+    w.tau_s = tau_s;
+    w.cap_w = 700;
+    w.averaged_w = idle_w;
+    w.wander = 0.0007;
+    w.wandered = w.wander * noisy_normal(&w.random);
+    return w;
+}
+
+noisy noisy_shared(uint64_t seed) {
+    noisy w = noisy_quiet(seed);
+    w.clock_known = false;
+    w.noise = 0.03;
+    w.outlier_share = 0.02;
+    w.outlier_factor = 3;
+    w.swing = 0.25;
+    w.swing_period_s = 1.7;
+    w.swing_phase = noisy_uniform(&w.random);
+    return w;
+}
+
+noisy_load noisy_load_of(noisy *world, double launch_s) {
+    return (noisy_load){.world = world, .launch_s = launch_s, .loaded_mhz = world->idle_mhz};
+}
+
+noisy_load noisy_heavy(noisy *world, double launch_s, double loaded_mhz) {
+    return (noisy_load){.world = world, .launch_s = launch_s, .compute = 1, .loaded_mhz = loaded_mhz};
+}
+
+noisy_load noisy_drawing(noisy *world, double launch_s, double power_w) {
+    const double slowed = fmin(pow((world->cap_w - idle_w) / (power_w - idle_w), 1 / steepness), 1);
+    return (noisy_load){
+        .world = world, .launch_s = launch_s, .compute = 1, .loaded_mhz = slowed * world->idle_mhz, .power_w = power_w};
+}
+
+double noisy_truth(const noisy_load *load) {
+    return load->launch_s * (1 - load->compute + load->compute * load->world->idle_mhz / load->loaded_mhz);
+}
+
+/* The clock rises while the averaged power is below the cap and falls while it is above. As poles: -1/tau +- i/tau. */
+static void control(noisy *w, double seconds, double power_w) {
+    while (seconds > 0) {
+        const double step_s = fmin(seconds, w->tau_s / 100);
+        const double drawn_w = idle_w + (power_w - idle_w) * pow(w->clock_mhz / w->idle_mhz, steepness);
+        w->averaged_w += (drawn_w - w->averaged_w) * step_s / (w->tau_s / 2);
+        w->clock_mhz *= 1 + (1 - w->averaged_w / w->cap_w) * step_s / (2 * w->tau_s);
+        w->clock_mhz = fmin(w->clock_mhz, w->idle_mhz);
+        seconds -= step_s;
+    }
+}
+
+static void pass(noisy *w, double seconds, double target_mhz, double power_w) {
+    const double kept = exp(-seconds / wander_s);
+    if (w->wander > 0) w->wandered = kept * w->wandered + sqrt(1 - kept * kept) * w->wander * noisy_normal(&w->random);
+    if (w->cap_w > 0) {
+        control(w, seconds, power_w);
+        w->now_s += seconds;
+        return;
+    }
+    w->clock_mhz += (target_mhz - w->clock_mhz) * (1 - exp(-seconds / w->tau_s)) - w->creep_mhz_per_s * seconds;
+    w->now_s += seconds;
+    if (w->creep_mhz_per_s > 0) w->idle_mhz -= w->creep_mhz_per_s * seconds;
+}
+
+/* One interval in pieces short against the clock's own time. */
+static double interval(const noisy_load *load, uint32_t launches) {
+    noisy *w = load->world;
+    double left = launches, seconds = 0;
+    const double disturbed = (1 + w->noise * noisy_normal(&w->random)) *
+                             (noisy_uniform(&w->random) < w->outlier_share ? w->outlier_factor : 1);
+    while (left > 0) {
+        const double others = 1 + w->swing * 0.5 * (1 + sin(2 * pi * (w->now_s / w->swing_period_s + w->swing_phase)));
+        const double clock = 1 - load->compute + load->compute * 1980 / w->clock_mhz;
+        const double launch_s =
+            load->launch_s * clock * others * disturbed * (1 + w->creep_per_s * w->now_s) * (1 + w->wandered);
+        const double piece = fmin(left, fmax(w->tau_s / 10 / launch_s, 1e-6));
+        pass(w, piece * launch_s, fmin(load->loaded_mhz, w->idle_mhz), load->power_w);
+        seconds += piece * launch_s;
+        left -= piece;
+    }
+    seconds += w->gap_s;
+    w->now_s += w->gap_s;
+    /* The timer counts grains; where it begins within one is chance. */
+    const double phase = noisy_uniform(&w->random);
+    return (floor(seconds / w->resolution_s + phase)) * w->resolution_s;
+}
+
+static scout_answer run(void *context, uint32_t launches, uint32_t batches, double *seconds, scout_why *why) {
+    noisy_load *load = context;
+    noisy *w = load->world;
+    const double begun_s = w->now_s;
+    load->runs++;
+    w->runs++;
+    w->switches += w->last != load;
+    w->last = load;
+    pass(w, w->call_s + (load->recorded != launches ? w->record_s : 0), w->idle_mhz, idle_w);
+    load->recorded = launches;
+    if (load->fails_at && load->runs >= load->fails_at)
+        return scout_say(why, load->answer, "error", "scripted to fail at run %u", load->fails_at);
+    for (uint32_t k = 0; k < batches; k++) {
+        seconds[k] = interval(load, launches);
+        w->worked_s += seconds[k];
+        w->burst_s += seconds[k];
+        if (load->lies_s != 0) seconds[k] = load->lies_s;
+    }
+    load->launches += (uint64_t)launches * batches;
+    w->longest_burst_s = fmax(w->longest_burst_s, w->burst_s);
+    w->late += w->now_s > w->due_s || w->due_s < begun_s;
+    return SCOUT_OK;
+}
+
+static double now(void *context) { return ((noisy *)context)->now_s; }
+
+static void pause_for(void *context, double seconds) {
+    noisy *w = context;
+    pass(w, seconds, w->idle_mhz, idle_w);
+    w->burst_s = 0;
+    w->bursts++;
+    w->shortest_pause_s = fmin(w->shortest_pause_s, seconds);
+    w->late += w->now_s > w->due_s;
+}
+
+static void telemetry(void *context, scout_telemetry *out) {
+    noisy *w = context;
+    pass(w, 0.5e-3, w->idle_mhz, idle_w);
+    out->clock_mhz = w->clock_known ? round(w->clock_mhz / w->clock_grain_mhz) * w->clock_grain_mhz : NAN;
+    out->power_w = w->clock_known ? 695 : NAN;
+    out->throttle = w->clock_mhz < 0.97 * w->idle_mhz ? 4 : 0;
+    snprintf(out->throttle_text, sizeof out->throttle_text, "%s", out->throttle ? "power cap" : "");
+}
+
+static void beat(void *context, double seconds) {
+    noisy *w = context;
+    w->late += w->due_s > -INFINITY && w->now_s > w->due_s;
+    w->due_s = w->now_s + seconds;
+}
+
+timing_clock noisy_clock(noisy *world) {
+    return (timing_clock){.context = world,
+                          .resolution_s = world->resolution_s,
+                          .now = now,
+                          .pause = pause_for,
+                          .telemetry = telemetry,
+                          .beat = beat};
+}
+
+timing_subject noisy_subject(noisy_load *load) { return (timing_subject){.context = load, .run = run}; }
+
+scout_answer noisy_fresh(void *world, scout_why *why) {
+    noisy *w = world;
+    pass(w, w->fresh_s, w->idle_mhz, idle_w);
+    w->fresh_calls++;
+    if (w->fresh_fails_at && w->fresh_calls >= w->fresh_fails_at)
+        return scout_say(why, w->fresh_answer, "memory", "scripted to have no new inputs");
+    return SCOUT_OK;
+}

@@ -1,0 +1,69 @@
+/* A scripted device with a clock of its own, so that timing can be tried without time: it runs loads whose true
+ * duration is known, and disturbs them as real devices do. Nothing here reads a real clock. */
+#ifndef TESTS_UNIT_NOISY_H
+#define TESTS_UNIT_NOISY_H
+
+#include "scout/timing.h"
+
+typedef struct noisy {
+    double now_s;
+    uint64_t random;
+    /* The timer: its grain, and what it sees besides the launches of an interval. */
+    double resolution_s, gap_s;
+    double call_s;   /* between two calls of run, the device idling */
+    double record_s; /* a launch count that was not run before costs so much */
+    /* The clock: high when idle, and under load on its way to what the load leaves it. */
+    double idle_mhz, clock_mhz, tau_s;
+    bool clock_known; /* by the telemetry */
+    double clock_grain_mhz;
+    /* Or, where cap_w is given, a controller that steers the clock by the power of the last moments: what ran before
+     * still counts, idling fills a budget, and the clock swings to its place within a few tau_s. */
+    double cap_w, averaged_w;
+    /* Disturbances: of an interval (relative deviation), by others on the machine, and what never ends. */
+    double noise, outlier_share, outlier_factor;
+    double swing, swing_period_s, swing_phase;
+    double wander, wandered; /* a slow random walk about the truth: its relative deviation, and where it is */
+    double creep_per_s;      /* launches become slower for ever */
+    double creep_mhz_per_s;  /* the clock falls for ever */
+    /* What was seen. */
+    double worked_s, burst_s, longest_burst_s, shortest_pause_s;
+    uint32_t bursts, runs, late, switches;
+    double due_s;
+    const void *last;
+    double fresh_s; /* what new inputs take */
+    uint32_t fresh_calls, fresh_fails_at;
+    scout_answer fresh_answer;
+} noisy;
+
+typedef struct noisy_load {
+    noisy *world;
+    double launch_s;   /* at the idle clock */
+    double compute;    /* part of it that goes with the clock; the rest does not care */
+    double loaded_mhz; /* the clock that this load leaves */
+    double power_w;    /* at the idle clock, for the controller */
+    uint32_t fails_at; /* run number, from 1; 0: never */
+    scout_answer answer;
+    double lies_s; /* not 0: what the timer says instead */
+    uint32_t runs;
+    uint64_t launches;
+    uint32_t recorded; /* the launch count of the last run */
+} noisy_load;
+
+noisy noisy_quiet(uint64_t seed);                /* resolution 0.5 us, noise 0.2 %, no other disturbance */
+noisy noisy_gpu(uint64_t seed);                  /* and the clock of a card at its power limit */
+noisy noisy_capped(uint64_t seed, double tau_s); /* and a power controller: 700 W, 1980 MHz */
+noisy noisy_shared(uint64_t seed); /* a CPU among others: 3 % noise, outliers, slow swings by a quarter, no clock */
+
+noisy_load noisy_load_of(noisy *world, double launch_s);                  /* does not care about the clock */
+noisy_load noisy_heavy(noisy *world, double launch_s, double loaded_mhz); /* does, and pulls it down */
+noisy_load noisy_drawing(noisy *world, double launch_s, double power_w);  /* does, under a controller */
+double noisy_truth(const noisy_load *load);                               /* once its own load has settled the clock */
+
+timing_clock noisy_clock(noisy *world);
+timing_subject noisy_subject(noisy_load *load);
+scout_answer noisy_fresh(void *world, scout_why *why);
+
+double noisy_uniform(uint64_t *random);
+double noisy_normal(uint64_t *random);
+
+#endif

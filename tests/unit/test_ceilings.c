@@ -1,0 +1,253 @@
+/* What a set of ceilings says of an operation, and its JSON: a round trip, and files that lie. */
+#include "scout/ceilings.h"
+#include "tests/unit/unit.h"
+
+#include <math.h>
+#include <stdlib.h>
+
+static bool near(double got, double want, double tolerance) {
+    if (fabs(got - want) <= tolerance * fabs(want)) return true;
+    printf("    got %.9g, want %.9g\n", got, want);
+    return false;
+}
+
+static void add_row(ceilings *c, uint64_t bytes, double fraction, bool resident, double tbps) {
+    c->bandwidths[c->bandwidth_count++] =
+        (ceilings_bandwidth){.bytes = bytes, .read_fraction = fraction, .resident = resident, .tbps = tbps};
+}
+
+static void add_peak(ceilings *c, const char *precision, double tflops) {
+    ceilings_peak *p = &c->peaks[c->peak_count++];
+    snprintf(p->precision, sizeof p->precision, "%s", precision);
+    snprintf(p->how, sizeof p->how, "cublaslt algo=3");
+    snprintf(p->layout, sizeof p->layout, "nt");
+    p->tflops = tflops;
+    p->shape[0] = 8192, p->shape[1] = 8448, p->shape[2] = 16384;
+    p->rel_ci95 = 0.003, p->clock_mhz = 1470, p->power_w = NAN, p->tried = 700, p->seconds = 25.5;
+}
+
+/* A device of 500 TFLOP/s, 4 TB/s reading and 3 copying, 8 from its cache, 2 us per launch. */
+static ceilings *device(void) {
+    ceilings *c = calloc(1, sizeof *c);
+    if (!c) abort();
+    snprintf(c->instance, sizeof c->instance, "A device, GPU-1234");
+    snprintf(c->taken, sizeof c->taken, "2026-11-21T15:07:52Z");
+    c->launch_s = 2e-6, c->special_per_s = 1e13, c->plateau_bytes = 6e8;
+    c->read_tbps = 4, c->copy_tbps = 3, c->write_tbps = 3.5, c->clock_mhz = 1500, c->power_w = NAN;
+    add_peak(c, "fp16", 500);
+    add_peak(c, "fp8", 1000);
+    for (int resident = 0; resident < 2; resident++) {
+        double factor = resident ? 2 : 1;
+        add_row(c, 1000000000, 1, resident, 4 * factor);
+        add_row(c, 1000000, 1, resident, 2 * factor);
+        add_row(c, 1000000, 0.5, resident, 1.5 * factor);
+        add_row(c, 1000000000, 0.5, resident, 3 * factor);
+    }
+    return c;
+}
+
+static void bandwidth_between_rows(void) {
+    ceilings *c = device();
+    UNIT_CHECK(near(ceilings_bandwidth_at(c, 1e9, 1, false), 4, 1e-12));
+    UNIT_CHECK(near(ceilings_bandwidth_at(c, 1e6, 1, false), 2, 1e-12));
+    UNIT_CHECK(near(ceilings_bandwidth_at(c, sqrt(1e15), 1, false), 3, 1e-9)); /* half way by the logarithm */
+    UNIT_CHECK(near(ceilings_bandwidth_at(c, 1e12, 1, false), 4, 1e-12));      /* beyond the ends: flat */
+    UNIT_CHECK(near(ceilings_bandwidth_at(c, 10, 1, false), 2, 1e-12));
+    UNIT_CHECK(near(ceilings_bandwidth_at(c, 1e9, 0.75, false), 3.5, 1e-12));
+    UNIT_CHECK(near(ceilings_bandwidth_at(c, 1e9, 0, false), 3, 1e-12)); /* nothing below a half was measured */
+    UNIT_CHECK(near(ceilings_bandwidth_at(c, 1e9, 2, false), 4, 1e-12));
+    UNIT_CHECK(near(ceilings_bandwidth_at(c, 1e9, 1, true), 8, 1e-12));
+    UNIT_CHECK(near(ceilings_bandwidth_at(c, NAN, 1, false), 2, 1e-12));
+    c->bandwidth_count = 4; /* cold rows only: the cache is no slower */
+    UNIT_CHECK(near(ceilings_bandwidth_at(c, 1e9, 1, true), 4, 1e-12));
+    c->bandwidth_count = 0;
+    UNIT_CHECK(ceilings_bandwidth_at(c, 1e9, 1, true) == 0);
+    free(c);
+}
+
+static void times(void) {
+    ceilings *c = device();
+    ceilings_time t = ceilings_time_of(c, "fp16", 500e9, 1e6, 0, 0, 0);
+    UNIT_CHECK(near(t.seconds, 1e-3 + 2e-6, 1e-12));
+    UNIT_TEXT(t.bound, "compute");
+    t = ceilings_time_of(c, "fp16", 1e9, 0.5e9, 0.5e9, 0, 0);
+    UNIT_CHECK(near(t.memory_s, 1e9 / 3e12, 1e-9) && near(t.seconds, t.memory_s + 2e-6, 1e-12));
+    UNIT_TEXT(t.bound, "memory");
+    t = ceilings_time_of(c, "fp16", 1e9, 0.5e9, 0.5e9, 0.5e9, 0); /* the other half is read from memory */
+    double cold = 0.5e9 / (ceilings_bandwidth_at(c, 0.5e9, 1, false) * 1e12);
+    UNIT_CHECK(near(t.memory_s, fmax(cold, 1e9 / 6e12), 1e-9));
+    t = ceilings_time_of(c, "fp16", 0, 0.5e9, 0.5e9, 2e9, 0); /* more than there is: all of it, from the cache */
+    UNIT_CHECK(near(t.memory_s, 1e9 / 6e12, 1e-9));
+    t = ceilings_time_of(c, "fp16", 1, 1e3, 0, 0, 1e9);
+    UNIT_CHECK(near(t.seconds, 1e-4 + 2e-6, 1e-12));
+    UNIT_TEXT(t.bound, "special");
+    t = ceilings_time_of(c, "fp16", 500e12 * 2e-6, 0, 0, 0, 0); /* the floor is exactly half */
+    UNIT_TEXT(t.bound, "launch");
+    UNIT_CHECK(near(t.seconds, 4e-6, 1e-9));
+    t = ceilings_time_of(c, "fp16", 500e12 * 2.1e-6, 0, 0, 0, 0);
+    UNIT_TEXT(t.bound, "compute");
+    UNIT_CHECK(isnan(ceilings_time_of(c, "bf16", 1e9, 1e6, 0, 0, 0).seconds));
+    UNIT_CHECK(near(ceilings_time_of(c, "int4", 500e9, 0, 0, 0, 0).compute_s, 1e-3, 1e-12)); /* multiplied as fp16 */
+    c->bandwidth_count = 0;
+    UNIT_CHECK(isnan(ceilings_time_of(c, "fp16", 1e9, 1e6, 0, 0, 0).seconds));
+    free(c);
+}
+
+static json_t *as_json(const ceilings *c) {
+    json_builder b = {NULL};
+    status st;
+    json_t *root = json_finish(&b, ceilings_to_json(c, &b), &st);
+    if (!root) printf("    %s\n", st.text);
+    return root;
+}
+
+static void round_trip(void) {
+    ceilings *c = device(), *back = calloc(1, sizeof *back);
+    status st = {0};
+    c->sweep_count = 2;
+    snprintf(c->sweep_precision, sizeof c->sweep_precision, "fp16");
+    c->sweep[0] = (ceilings_point){.shape = {8192, 8192, 65536}, .tflops = 650, .rel_ci95 = 0.001, .clock_mhz = NAN};
+    c->sweep[1] = (ceilings_point){.shape = {8192, 8192, 81920}, .tflops = 655, .rel_ci95 = INFINITY};
+    json_t *first = as_json(c);
+    UNIT_CHECK(first && back && ceilings_from_json(first, back, &st));
+    json_t *second = back ? as_json(back) : NULL;
+    UNIT_CHECK(json_equal(first, second));
+    if (back) {
+        UNIT_INT(back->bandwidth_count, c->bandwidth_count);
+        UNIT_INT(back->sweep_count, 2);
+        UNIT_CHECK(near(back->launch_s, 2e-6, 1e-12) && near(back->sweep[1].rel_ci95, 1, 1e-12));
+        UNIT_TEXT(back->peaks[1].precision, "fp8");
+        UNIT_TEXT(back->instance, c->instance);
+        UNIT_CHECK(back->power_w == 0); /* not known is left out */
+    }
+    json_decref(first);
+    json_decref(second);
+    free(c);
+    free(back);
+}
+
+/* Every member of the tree replaced by everything it may not be: nothing is read beyond a field, nothing but numbers
+ * within their range come out, and what is refused says where. */
+static int refused, taken;
+
+static bool sane(const ceilings *c) {
+    bool good = c->peak_count >= 0 && c->peak_count <= CEILINGS_MAX_PEAKS && c->bandwidth_count >= 0 &&
+                c->bandwidth_count <= CEILINGS_MAX_BANDWIDTHS && c->sweep_count <= CEILINGS_MAX_SWEEP;
+    for (int k = 0; good && k < c->peak_count; k++)
+        good = c->peaks[k].tflops > 0 && isfinite(c->peaks[k].tflops) && c->peaks[k].shape[0] >= 0;
+    for (int k = 0; good && k < c->bandwidth_count; k++)
+        good = c->bandwidths[k].tbps > 0 && c->bandwidths[k].bytes > 0 && c->bandwidths[k].read_fraction <= 1;
+    return good && memchr(c->instance, 0, sizeof c->instance) && isfinite(c->launch_s) && c->launch_s >= 0;
+}
+
+static void try_tree(const json_t *root) {
+    ceilings *c = calloc(1, sizeof *c);
+    status st = {0};
+    if (!c) return;
+    if (ceilings_from_json(root, c, &st)) {
+        taken++;
+        UNIT_CHECK(sane(c));
+    } else {
+        refused++;
+        UNIT_CHECK(st.code == STATUS_INPUT && st.text[0] && !strchr(st.text, '\n'));
+    }
+    free(c);
+}
+
+static json_t *lie(int which) {
+    static char text[2000];
+    memset(text, 'x', sizeof text - 1);
+    switch (which) {
+    case 0: return json_real(1e300);
+    case 1: return json_real(-1);
+    case 2: return json_integer(INT64_MAX);
+    case 3: return json_integer(-7);
+    case 4: return json_string(text);
+    case 5: return json_null();
+    case 6: return json_array();
+    case 7: return json_object();
+    case 8: return json_true();
+    case 9: return json_stringn("a\0b", 3);
+    default: return NULL;
+    }
+}
+
+static void twist(json_t *root, json_t *at);
+
+static void twist_object(json_t *root, json_t *at) {
+    char names[32][64]; /* a member that is put back stands last: the names are taken down first */
+    int count = 0;
+    const char *key;
+    json_t *value, *other;
+    json_object_foreach(at, key, value) if (count < 32) snprintf(names[count++], sizeof names[0], "%s", key);
+    for (int n = 0; n < count; n++) {
+        json_t *kept = json_incref(json_object_get(at, names[n]));
+        for (int k = 0; (other = lie(k)); k++) {
+            json_object_set_new(at, names[n], other);
+            try_tree(root);
+        }
+        json_object_del(at, names[n]);
+        try_tree(root);
+        json_object_set(at, names[n], kept);
+        twist(root, kept);
+        json_decref(kept);
+    }
+}
+
+static void twist_array(json_t *root, json_t *at) {
+    size_t was = json_array_size(at);
+    json_t *other;
+    for (size_t k = 0; k < was && k < 2; k++) {
+        json_t *kept = json_incref(json_array_get(at, k));
+        for (int which = 0; (other = lie(which)); which++) {
+            json_array_set_new(at, k, other);
+            try_tree(root);
+        }
+        json_array_set(at, k, kept);
+        twist(root, kept);
+        json_decref(kept);
+    }
+    for (size_t k = 0; was > 0 && k < 300; k++) json_array_append(at, json_array_get(at, k % was));
+    try_tree(root); /* too many rows, and the same ones twice */
+    while (json_array_size(at) > was) json_array_remove(at, was);
+}
+
+static void twist(json_t *root, json_t *at) {
+    if (json_is_object(at)) twist_object(root, at);
+    if (json_is_array(at)) twist_array(root, at);
+}
+
+static void hostile_files(void) {
+    ceilings *c = device();
+    c->bandwidth_count = 3;
+    c->sweep_count = 1;
+    c->sweep[0] = (ceilings_point){.shape = {1, 2, 3}, .tflops = 1};
+    json_t *root = as_json(c);
+    if (UNIT_CHECK(root != NULL)) twist(root, root);
+    UNIT_CHECK(refused > 300 && taken > 10);
+    json_decref(root);
+    free(c);
+}
+
+static void refusals_name_the_place(void) {
+    ceilings *c = device();
+    status st = {0};
+    json_t *root = as_json(c);
+    json_object_set_new(json_array_get(json_object_get(root, "peaks"), 1), "tflops", json_string("many"));
+    UNIT_CHECK(!ceilings_from_json(root, c, &st));
+    UNIT_TEXT(st.text, "ceilings: peaks[1].tflops is not a number");
+    UNIT_INT(c->peak_count, 0); /* nothing half-read is left */
+    json_object_set_new(root, "schema", json_string("ceiling-scout/ceilings/2"));
+    UNIT_CHECK(!ceilings_from_json(root, c, &st) && strstr(st.text, "ceilings/2"));
+    json_decref(root);
+    free(c);
+}
+
+int main(void) {
+    UNIT_RUN(bandwidth_between_rows);
+    UNIT_RUN(times);
+    UNIT_RUN(round_trip);
+    UNIT_RUN(hostile_files);
+    UNIT_RUN(refusals_name_the_place);
+    return unit_end();
+}

@@ -1,0 +1,280 @@
+/* Reports: what is taken from a measurement, whoever wrote it; figures beside their ceiling; what may be reused. */
+#include "scout/report.h"
+#include "tests/unit/unit.h"
+
+#include <math.h>
+#include <stdlib.h>
+
+static const int64_t shape[] = {1000, 1000, 1000};
+static const operation product = {.id = "gemm_1",
+                                  .name = "ffn",
+                                  .rec = {.kind = OP_GEMM,
+                                          .rank = 3,
+                                          .shape = shape,
+                                          .layout = "nn",
+                                          .type = DTYPE_FP16,
+                                          .weight_type = DTYPE_FP16,
+                                          .flops = 2000000000,
+                                          .bytes_read = 4000000,
+                                          .bytes_written = 2000000},
+                                  .count = 3,
+                                  .pattern = "DENSE"};
+static const regime rules = {REGIME_SUSTAINED, REGIME_MODEL, REGIME_GRAPH};
+static const report_search search = {false, NULL, 0.97, 1 << 25};
+static supervisor_device device = {.name = "cuda:0", .device_class = "class A", .device_instance = "class A;1"};
+static ceilings best;
+
+/* 100 TFLOP/s and 1 TB/s: the product takes at least 20 us, 1 us for its launch included here. */
+static void set_up(void) {
+    best = (ceilings){.launch_s = 1e-6, .plateau_bytes = 1e8, .peak_count = 1, .bandwidth_count = 4};
+    snprintf(best.peaks[0].precision, sizeof best.peaks[0].precision, "fp16");
+    best.peaks[0].tflops = 100;
+    for (int k = 0; k < 4; k++)
+        best.bandwidths[k] =
+            (ceilings_bandwidth){.bytes = k % 2 ? 1 << 30 : 1 << 16, .read_fraction = k < 2 ? 1 : 0.5, .tbps = 1};
+    device.identity.units = 100;
+    snprintf(device.identity.name, sizeof device.identity.name, "A");
+}
+
+static report_input input(const json_t *m) {
+    return (report_input){.operation = &product,
+                          .key = "gemm;key",
+                          .device = &device,
+                          .regime = &rules,
+                          .search = &search,
+                          .measurement = m,
+                          .ceilings = &best,
+                          .model_us = -1};
+}
+
+static json_t *parsed(const char *text) {
+    json_error_t error;
+    char copy[8192];
+    snprintf(copy, sizeof copy, "%s", text);
+    for (char *c = copy; *c; c++)
+        if (*c == '\'') *c = '"';
+    json_t *root = json_loads(copy, 0, &error);
+    if (!root) printf("%s\n%s\n", error.text, copy);
+    UNIT_CHECK(root != NULL);
+    return root;
+}
+
+#define ROW_TIME(us)                                                                                                   \
+    "'status':'OK','reason':null,'tflops':1.0,'tbps':1.0,'time_us':{'median':" us                                      \
+    ",'mean':1.0,'min':1.0,'p05':1.0,'p95':1.0,'rel_ci95':0.002,'batches':20,'launches':200}"
+static const char good[] =
+    "{'baseline':'lib','baseline_variant':'algo=0','best':'lib','best_variant':'algo=3','best_approach':'LIBRARY_TUNE',"
+    "'ratio':0.8,'ratio_ci':0.002,'settled':true,'libraries':[],'candidates':["
+    "{'name':'lib','variant':'algo=0'," ROW_TIME(
+        "40.0") ",'config':{'a':0}},"
+                "{'name':'lib','variant':'algo=3'," ROW_TIME(
+                    "32.0") ",'config':{'a':3}},"
+                            "{'name':'own','variant':'','status':'WRONG','reason':{'code':'samples','text':'off'}}]}";
+
+static void near(double got, double want) {
+    if (!UNIT_CHECK(fabs(got - want) <= 1e-9 * fabs(want))) printf("got %.12g, want %.12g\n", got, want);
+}
+
+static double number(const json_t *o, const char *key) { return json_number_value(json_object_get(o, key)); }
+static const char *text(const json_t *o, const char *key) { return json_string_value(json_object_get(o, key)); }
+
+static void figures_of_a_measurement(void) {
+    json_t *m = parsed(good);
+    report_input in = input(m);
+    report_figures f;
+    report_read(&in, &f);
+    UNIT_INT(f.status, ROW_OK);
+    near(f.baseline_us, 40);
+    near(f.best_us, 32);
+    near(f.ratio, 0.8);
+    UNIT_TEXT(f.family, "LIBRARY_TUNE");
+    UNIT_INT(f.bad_rows, 1);
+    UNIT_TEXT(f.precision, "fp16");
+    UNIT_TEXT(f.bound, "compute");
+    UNIT_CHECK(f.peak == &best.peaks[0]);
+    UNIT_CHECK(f.ceiling_us >= 20 && f.ceiling_us < 22);
+    near(f.efficiency, f.ceiling_us / 40);
+    UNIT_CHECK(!f.above_ceiling);
+    json_decref(m);
+}
+
+static void a_report_says_it_all(void) {
+    json_t *m = parsed(good);
+    report_input in = input(m);
+    json_builder b = {0};
+    json_t *first = report_build(&in, &b);
+    UNIT_CHECK(!b.why);
+    UNIT_TEXT(text(first, "operation"), "gemm_1");
+    UNIT_TEXT(text(first, "status"), "OK");
+    UNIT_TEXT(text(first, "regime"), "sustained-model-graph");
+    near(number(first, "baseline_time_us"), 40);
+    near(number(first, "baseline_tflops"), 50);
+    near(number(first, "peak_tflops"), 100);
+    UNIT_INT(number(json_object_get(first, "config"), "a"), 3);
+    UNIT_CHECK(!json_object_get(first, "approach")); /* the model's time is not known yet */
+    in.model_us = 1000;
+    json_t *second = report_build(&in, &b);
+    UNIT_TEXT(text(second, "approach"), "LIBRARY_TUNE");
+    UNIT_TEXT(text(second, "priority"), "MEDIUM"); /* 24 of 1000 us proven; of the potential 54 to 60 */
+    near(number(second, "proven_gain_us"), 3 * 40 * 0.2);
+    /* a report stands for its own measurement, with or without a verdict */
+    report_input again = input(second);
+    again.model_us = 1000;
+    json_t *third = report_build(&again, &b);
+    UNIT_CHECK(json_equal(second, third));
+    again.measurement = first;
+    json_t *fourth = report_build(&again, &b);
+    UNIT_CHECK(json_equal(second, fourth));
+    json_decref(first), json_decref(second), json_decref(third), json_decref(fourth), json_decref(m);
+}
+
+static void without_a_measurement(void) {
+    report_input in = input(NULL);
+    json_builder b = {0};
+    in.status = ROW_SKIPPED, in.code = "no_candidate", in.text = "nobody", in.model_us = 10;
+    json_t *r = report_build(&in, &b);
+    UNIT_TEXT(text(r, "status"), "SKIPPED");
+    UNIT_TEXT(text(json_object_get(r, "reason"), "code"), "no_candidate");
+    UNIT_TEXT(text(r, "approach"), "UNMEASURED");
+    UNIT_CHECK(json_is_null(json_object_get(r, "baseline")));
+    UNIT_CHECK(!json_object_get(r, "baseline_time_us") && !json_object_get(r, "efficiency"));
+    UNIT_INT(json_array_size(json_object_get(r, "candidates")), 0);
+    json_decref(r);
+    in.code = "no_work";
+    r = report_build(&in, &b);
+    UNIT_TEXT(text(r, "approach"), "NONE");
+    json_decref(r);
+}
+
+static void a_baseline_that_is_not_ok(void) {
+    static const struct {
+        const char *measurement, *status, *code;
+    } cases[] = {
+        {"{'baseline':'lib','baseline_variant':'','best':null,'candidates':[{'name':'lib','variant':'','status':'"
+         "UNSTABLE',"
+         "'reason':{'code':'interval','text':'wide'}}]}",
+         "UNSTABLE", "interval"},
+        {"{'baseline':null,'best':null,'candidates':[{'name':'a','variant':'','status':'UNSUPPORTED','reason':"
+         "{'code':'type','text':'no'}},{'name':'b','variant':'','status':'CRASHED','reason':{'code':'signal','text':"
+         "'SIGSEGV'}}]}",
+         "CRASHED", "signal"},
+        {"{'baseline':null,'best':null,'candidates':[]}", "SKIPPED", "no_candidate"},
+        /* says OK and has no figure */
+        {"{'baseline':'lib','baseline_variant':'','candidates':[{'name':'lib','variant':'','status':'OK'}]}", "SKIPPED",
+         "no_candidate"},
+        {"{'baseline':'lib','baseline_variant':'','candidates':[{'name':'lib','variant':'','status':'OK','time_us':"
+         "{'median':-4}}]}",
+         "SKIPPED", "no_candidate"},
+    };
+    for (size_t k = 0; k < sizeof cases / sizeof cases[0]; k++) {
+        json_t *m = parsed(cases[k].measurement);
+        report_input in = input(m);
+        json_builder b = {0};
+        in.model_us = 5;
+        json_t *r = report_build(&in, &b);
+        UNIT_TEXT(text(r, "status"), cases[k].status);
+        UNIT_TEXT(text(json_object_get(r, "reason"), "code"), cases[k].code);
+        UNIT_TEXT(text(r, "approach"), "UNMEASURED");
+        UNIT_CHECK(!json_object_get(r, "baseline_time_us"));
+        json_decref(r), json_decref(m);
+    }
+}
+
+static void nonsense_is_survived(void) {
+    static const char *const cases[] = {
+        "[]", "{'candidates':3}", "{'candidates':[1,null,{},[]]}",
+        "{'baseline':7,'candidates':[{'name':7,'status':[]}]}",
+        "{'baseline':'lib','best':'lib','candidates':[{'name':'lib','status':'NEW','time_us':'fast'}],'ratio':'x'}"};
+    for (size_t k = 0; k < sizeof cases / sizeof cases[0]; k++) {
+        json_t *m = parsed(cases[k]);
+        report_input in = input(m);
+        json_builder b = {0};
+        in.model_us = 1;
+        json_t *r = report_build(&in, &b);
+        UNIT_CHECK(r && !b.why);
+        UNIT_TEXT(text(r, "approach"), "UNMEASURED");
+        UNIT_CHECK(!report_may_serve(m, true));
+        json_decref(r), json_decref(m);
+    }
+}
+
+static void faster_than_the_ceiling_is_flagged(void) {
+    json_t *m = parsed("{'baseline':'lib','baseline_variant':'','best':'lib','best_variant':'','candidates':[{'name':"
+                       "'lib','variant':''," ROW_TIME("15.0") "}]}");
+    report_input in = input(m);
+    report_figures f;
+    report_read(&in, &f);
+    UNIT_CHECK(f.above_ceiling);
+    UNIT_CHECK(f.efficiency > 1.3); /* not clipped */
+    best.peaks[0].rel_ci95 = 0.5;   /* within what the ceiling is known to */
+    report_read(&in, &f);
+    UNIT_CHECK(!f.above_ceiling);
+    best.peaks[0].rel_ci95 = 0;
+    json_decref(m);
+}
+
+static void what_is_kept_is_of_the_same(void) {
+    json_t *m = parsed(good);
+    report_input in = input(m);
+    json_builder b = {0};
+    json_t *r = report_build(&in, &b);
+    UNIT_CHECK(report_is_of(r, &in));
+    report_input other = in;
+    other.key = "gemm;another";
+    UNIT_CHECK(!report_is_of(r, &other));
+    other = in;
+    const regime burst = {REGIME_BURST, REGIME_MODEL, REGIME_GRAPH};
+    other.regime = &burst;
+    UNIT_CHECK(!report_is_of(r, &other));
+    other = in;
+    supervisor_device second = device;
+    snprintf(second.device_class, sizeof second.device_class, "class B");
+    other.device = &second;
+    UNIT_CHECK(!report_is_of(r, &other));
+    other = in;
+    report_search all = search;
+    all.exhaustive = true;
+    other.search = &all;
+    UNIT_CHECK(!report_is_of(r, &other));
+    all = search;
+    all.candidate = "own";
+    UNIT_CHECK(!report_is_of(r, &other));
+    json_object_set_new(r, "method", json_integer(REGIME_METHOD + 1));
+    UNIT_CHECK(!report_is_of(r, &in));
+    json_decref(r), json_decref(m);
+}
+
+static void what_may_serve(void) {
+    static const struct {
+        const char *row;
+        bool now, later;
+    } cases[] = {{ROW_TIME("4.0"), true, true},
+                 {"'status':'UNSTABLE','reason':{'code':'interval','text':''}", true, false},
+                 {"'status':'UNSUPPORTED','reason':{'code':'type','text':''}", true, true},
+                 {"'status':'ERROR','reason':{'code':'memory','text':''}", false, false},
+                 {"'status':'CRASHED','reason':{'code':'device_lost','text':''}", false, false},
+                 {"'status':'SKIPPED','reason':{'code':'budget','text':''}", false, false}};
+    for (size_t k = 0; k < sizeof cases / sizeof cases[0]; k++) {
+        char whole[1024];
+        snprintf(whole, sizeof whole,
+                 "{'baseline':'lib','baseline_variant':'','candidates':[{'name':'lib','variant':'',%s}]}",
+                 cases[k].row);
+        json_t *m = parsed(whole);
+        UNIT_INT(report_may_serve(m, false), cases[k].now);
+        UNIT_INT(report_may_serve(m, true), cases[k].later);
+        json_decref(m);
+    }
+}
+
+int main(void) {
+    set_up();
+    UNIT_RUN(figures_of_a_measurement);
+    UNIT_RUN(a_report_says_it_all);
+    UNIT_RUN(without_a_measurement);
+    UNIT_RUN(a_baseline_that_is_not_ok);
+    UNIT_RUN(nonsense_is_survived);
+    UNIT_RUN(faster_than_the_ceiling_is_flagged);
+    UNIT_RUN(what_is_kept_is_of_the_same);
+    UNIT_RUN(what_may_serve);
+    return unit_end();
+}

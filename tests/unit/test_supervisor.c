@@ -1,0 +1,522 @@
+/* The supervisor against workers that do whatever the job says: this program is its own worker. A job's "do" names what
+ * happens unless the candidate at fault is excluded already. */
+#include "scout/frames.h"
+#include "scout/supervisor.h"
+#include "scout/supervisor_words.h"
+#include "scout/worker.h"
+#include "tests/unit/unit.h"
+
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <sys/wait.h>
+#include <time.h>
+#include <unistd.h>
+
+/* ---- the worker ---- */
+
+static int wire;
+static status st;
+
+static void answer(frames_type type, json_t *body) {
+    if (!frames_send(wire, type, body, &st)) _exit(9);
+    json_decref(body);
+}
+
+static void step(const char *candidate, const char *variant, const char *what, double seconds) {
+    answer(FRAMES_STEP, json_pack("{s:s?, s:s, s:s, s:f}", "candidate", candidate, "variant", variant, "what", what,
+                                  "seconds", seconds));
+}
+
+static void done(json_t *result) { answer(FRAMES_DONE, json_pack("{s:o}", "result", result)); }
+
+static void failed(const char *how, const char *text) {
+    answer(FRAMES_FAILED, json_pack("{s:s, s:s, s:s, s:i}", "answer", how, "code", "error", "text", text, "status", 0));
+}
+
+static bool excluded(const json_t *body, const char *name, const char *variant) {
+    const json_t *list = json_object_get(body, "exclusions");
+    for (size_t k = 0; k < json_array_size(list); k++) {
+        const json_t *one = json_array_get(list, k);
+        const char *form = json_string_value(json_object_get(one, "variant"));
+        if (strcmp(json_string_value(json_object_get(one, "name")), name) != 0) continue;
+        if (form[0] == 0 || strcmp(form, variant) == 0) return true;
+    }
+    return false;
+}
+
+static void crash(void) {
+    fprintf(stderr, "a line before\nthe last words\n");
+    signal(SIGSEGV, SIG_DFL); /* a sanitizer has a handler of its own */
+    raise(SIGSEGV);
+}
+
+static void garbage(void) {
+    static const char text[] = "this is not a frame, and never was one";
+    if (write(wire, text, sizeof text) < 0) _exit(9);
+    for (;;) pause();
+}
+
+/* A child that holds the connection open, as a plugin's might. */
+static void forked(void) {
+    if (fork() == 0)
+        for (;;) pause();
+    _exit(7);
+}
+
+static void alive(void) { /* longer than a step may take, with signs of life */
+    for (int k = 0; k < 6; k++) {
+        usleep(250000);
+        step("x", "", "slow", 1);
+    }
+}
+
+static void flood(void) { /* more than a pipe holds */
+    for (int k = 0; k < 20000; k++) fprintf(stderr, "noise noise noise %d\n", k);
+}
+
+static void hang(void) {
+    for (;;) pause();
+}
+static void leave(void) { _exit(3); }
+static void lose(void) {
+    failed("lost", "the device is poisoned");
+    hang();
+}
+
+static const struct {
+    const char *name;
+    void (*act)(void);
+} acts[] = {{"crash", crash},     {"hang", hang},     {"leave", leave}, {"lose", lose},
+            {"garbage", garbage}, {"forked", forked}, {"alive", alive}, {"flood", flood}};
+
+static void do_measure(const json_t *body, const char *what) {
+    static const char *const variants[] = {"v=1", "v=2", "v=3"};
+    const bool nobody = json_is_true(json_object_get(body, "nobody")), all = json_is_true(json_object_get(body, "all"));
+    for (int v = 0; v < (all ? 3 : 1); v++)
+        for (size_t k = 0; k < sizeof acts / sizeof acts[0]; k++) {
+            if (strcmp(acts[k].name, what) != 0 || excluded(body, "x", variants[v])) continue;
+            step(nobody ? NULL : "x", nobody ? "" : variants[v], nobody ? "idling" : "running", 1);
+            acts[k].act();
+        }
+    json_t *copy = json_deep_copy(json_object_get(body, "exclusions"));
+    done(json_pack("{s:o, s:i, s:s}", "exclusions", copy, "pid", (int)getpid(), "spin",
+                   getenv("GOMP_SPINCOUNT") ? getenv("GOMP_SPINCOUNT") : ""));
+}
+
+static void do_qualify(const json_t *body) {
+    const char *candidate = json_string_value(json_object_get(body, "candidate"));
+    step(candidate, "", "qualify", 1);
+    if (strcmp(candidate, "q_crash") == 0) crash();
+    json_t *rows = json_array();
+    if (strcmp(candidate, "q_wrong") == 0)
+        json_array_append_new(rows, json_pack("{s:s, s:s, s:s, s:{s:s, s:s}}", "name", candidate, "variant", "t=1",
+                                              "status", "WRONG", "reason", "code", "samples", "text", "one is off"));
+    done(rows);
+}
+
+static json_t *device_entry(int k) {
+    char name[16];
+    snprintf(name, sizeof name, "fake:%d", k);
+    return json_pack("{s:s, s:s}", "device", name, "name", "Fake");
+}
+
+static void do_job(const json_t *body) {
+    const char *what = json_string_value(json_object_get(body, "what"));
+    const char *act = json_string_value(json_object_get(body, "do"));
+    if (strcmp(what, "devices") == 0) {
+        done(json_pack("[o, o, {s:s, s:s}]", device_entry(0), device_entry(1), "device", "cuda", "why", "no driver"));
+    } else if (strcmp(what, "candidates") == 0) {
+        json_t *list = json_array();
+        static const char *const names[] = {"q_fine", "q_crash", "q_wrong"};
+        for (int k = 0; k < 3; k++)
+            json_array_append_new(list, json_pack("{s:s, s:s, s:s, s:s}", "name", names[k], "kind", "gemm", "device",
+                                                  "fake", "plugin", "/some/file.so"));
+        json_array_append_new(list, json_pack("{s:s, s:s, s:s, s:s}", "name", "other_kind", "kind", "conv", "device",
+                                              "fake", "plugin", "/some/file.so"));
+        json_array_append_new(
+            list, json_pack("{s:s, s:s, s:s, s:n}", "name", "built_in", "kind", "gemm", "device", "fake", "plugin"));
+        done(list);
+    } else if (strcmp(what, "qualify") == 0) {
+        do_qualify(body);
+    } else if (act && strcmp(act, "failed") == 0) {
+        failed("failed", "this job cannot be done");
+    } else if (act && strcmp(act, "open") == 0 && access(getenv("FAKE_OUT"), F_OK) != 0) {
+        close(open(getenv("FAKE_OUT"), O_CREAT | O_WRONLY, 0666)); /* from now on device 0 is out */
+        step("x", "", "running", 1);
+        lose();
+    } else {
+        do_measure(body, act ? act : "");
+    }
+}
+
+static void do_open(const json_t *body) {
+    const char *name = json_string_value(json_object_get(body, "device")), *out = getenv("FAKE_OUT");
+    char instance[32];
+    if (strcmp(name, "fake:0") == 0 && out && access(out, F_OK) == 0) {
+        failed("no", "the device has fallen off");
+        return;
+    }
+    snprintf(instance, sizeof instance, "class;uuid=%s", name);
+    answer(FRAMES_OPENED,
+           json_pack("{s:s, s:{s:s}, s:s, s:s, s:s, s:s}", "device", name, "identity", "name", "Fake", "class", "class",
+                     "instance", instance, "class_folder", "fake-0", "candidates_hash", "00000000000000ff"));
+}
+
+/* Every descriptor of ours but the connection: there must be none. */
+static int strangers(void) {
+    int n = 0;
+    DIR *d = opendir("/proc/self/fd");
+    for (struct dirent *e; d && (e = readdir(d));) {
+        const int fd = (int)strtol(e->d_name, NULL, 10);
+        n += fd > 2 && fd != wire && fd != dirfd(d);
+    }
+    if (d) closedir(d);
+    return n;
+}
+
+static int be_worker(const char *connection) {
+    frames_reader r;
+    frames_frame frame;
+    wire = (int)strtol(connection, NULL, 10);
+    frames_reader_init(&r, wire);
+    printf("what libraries print\n");
+    fflush(stdout);
+    if (getenv("FAKE_MUTE")) hang();
+    if (strangers() > 0 || getpgrp() != getpid()) return 5;
+    answer(FRAMES_HELLO, json_pack("{s:i}", "version", FRAMES_VERSION));
+    while (frames_receive(&r, &frame, &st) && frame.type != FRAMES_QUIT) {
+        if (frame.type == FRAMES_OPEN) do_open(frame.body);
+        if (frame.type == FRAMES_JOB) do_job(frame.body);
+        json_decref(frame.body);
+    }
+    return 0;
+}
+
+/* ---- the tests ---- */
+
+enum { MAX_JOBS = 64 };
+
+typedef struct plan { /* of a run: one job per text */
+    const char *const *jobs;
+    int count, given, finished, restarts;
+    json_t *results[MAX_JOBS]; /* owned */
+    status why[MAX_JOBS];
+    int device[MAX_JOBS];
+    char said[512];
+    volatile int stop;
+    int stop_after;
+} plan;
+
+static json_t *next(void *context, int device, int *job) {
+    plan *p = context;
+    (void)device;
+    if (p->given == p->count) return NULL;
+    json_t *body = json_loads(p->jobs[p->given], 0, NULL);
+    UNIT_CHECK(body != NULL);
+    *job = p->given++;
+    return body;
+}
+
+static void finished(void *context, int device, int job, const json_t *result, const status *why) {
+    plan *p = context;
+    p->finished++;
+    p->results[job] = json_deep_copy(result);
+    p->why[job] = *why;
+    p->device[job] = device;
+    if (p->stop_after && p->finished == p->stop_after) p->stop = 1;
+}
+
+static void watch(void *context, supervisor_event_kind kind, int device, int job, const char *candidate,
+                  const char *variant, const char *text) {
+    plan *p = context;
+    (void)device, (void)job, (void)candidate, (void)variant;
+    if (kind != SUPERVISOR_RESTART) return;
+    p->restarts++;
+    snprintf(p->said, sizeof p->said, "%s", text);
+}
+
+static supervisor_options options_for(const char *devices, int plugins) {
+    static const char *const files[] = {"/some/file.so"};
+    return (supervisor_options){
+        .program = "/proc/self/exe", .devices = devices, .plugins = files, .plugin_count = plugins, .start_seconds = 5};
+}
+
+static bool run_jobs(plan *p, const char *devices, int plugins) {
+    const supervisor_options options = options_for(devices, plugins);
+    supervisor *s = supervisor_new(&options, &st);
+    if (!UNIT_CHECK(s != NULL)) {
+        printf("    %s\n", st.text);
+        return false;
+    }
+    const bool good = supervisor_run(s, next, finished, watch, p, &p->stop, &st);
+    supervisor_free(s);
+    UNIT_CHECK(waitpid(-1, NULL, WNOHANG) < 0 && errno == ECHILD); /* nothing is left */
+    return good;
+}
+
+static void forget(plan *p) {
+    for (int k = 0; k < MAX_JOBS; k++) json_decref(p->results[k]);
+}
+
+static const json_t *exclusion(const plan *p, int job, size_t k) {
+    return json_array_get(json_object_get(p->results[job], "exclusions"), k);
+}
+
+static const char *text_of(const json_t *o, const char *key) {
+    const char *text = json_string_value(json_object_get(o, key));
+    return text ? text : "";
+}
+
+static void one_fault(const char *what, const char *want_status, const char *want_code, const char *want_text) {
+    char first[128];
+    snprintf(first, sizeof first, "{\"what\": \"measure\", \"do\": \"%s\"}", what);
+    const char *jobs[] = {first, "{\"what\": \"measure\"}"};
+    plan p = {.jobs = jobs, .count = 2};
+    UNIT_CHECK(run_jobs(&p, "fake:0", 0));
+    UNIT_INT(p.finished, 2);
+    UNIT_INT(p.restarts, 1);
+    UNIT_INT(json_array_size(json_object_get(p.results[0], "exclusions")), 1);
+    UNIT_INT(json_array_size(json_object_get(p.results[1], "exclusions")), 0);
+    const json_t *e = exclusion(&p, 0, 0);
+    UNIT_TEXT(text_of(e, "name"), "x");
+    UNIT_TEXT(text_of(e, "variant"), "v=1");
+    UNIT_TEXT(text_of(e, "status"), want_status);
+    UNIT_TEXT(text_of(e, "code"), want_code);
+    if (!UNIT_CHECK(strstr(text_of(e, "text"), want_text) != NULL)) printf("    %s\n", text_of(e, "text"));
+    forget(&p);
+}
+
+static void faults(void) {
+    one_fault("crash", "CRASHED", "signal", "signal 11 (Segmentation fault) (running); it said last: the last words");
+    one_fault("hang", "TIMEOUT", "deadline", "no sign of life for 1 s and was ended (running)");
+    one_fault("leave", "CRASHED", "exit", "code 3 (running)");
+    one_fault("lose", "CRASHED", "poisoned", "the device is poisoned (running)");
+    one_fault("garbage", "CRASHED", "exit", "damaged");
+    one_fault("forked", "CRASHED", "exit", "code 7");
+}
+
+static void no_faults(void) {
+    static const char *const jobs[] = {"{\"what\": \"measure\", \"do\": \"alive\"}",
+                                       "{\"what\": \"measure\", \"do\": \"flood\"}",
+                                       "{\"what\": \"measure\", \"do\": \"failed\"}", "{\"what\": \"measure\"}"};
+    plan p = {.jobs = jobs, .count = 4};
+    UNIT_CHECK(run_jobs(&p, "fake:1", 0));
+    UNIT_INT(p.finished, 4);
+    UNIT_INT(p.restarts, 0);
+    UNIT_CHECK(p.results[0] && p.results[1] && !p.results[2] && p.results[3]);
+    UNIT_INT(p.why[2].code, STATUS_ENVIRONMENT);
+    UNIT_CHECK(strstr(p.why[2].text, "this job cannot be done") != NULL);
+    UNIT_CHECK(json_equal(json_object_get(p.results[0], "pid"), json_object_get(p.results[3], "pid")));
+    UNIT_CHECK(strtol(text_of(p.results[3], "spin"), NULL, 10) > 0);
+    forget(&p);
+}
+
+/* The first loss excludes the variant, the second one the candidate. */
+static void variants(void) {
+    static const char *const jobs[] = {"{\"what\": \"measure\", \"do\": \"crash\", \"all\": true}"};
+    plan p = {.jobs = jobs, .count = 1};
+    UNIT_CHECK(run_jobs(&p, "fake:0", 0));
+    UNIT_INT(p.restarts, 2);
+    UNIT_INT(json_array_size(json_object_get(p.results[0], "exclusions")), 1);
+    UNIT_TEXT(text_of(exclusion(&p, 0, 0), "variant"), "");
+    forget(&p);
+}
+
+static void nobody_to_blame(void) {
+    static const char *const jobs[] = {"{\"what\": \"measure\", \"do\": \"crash\", \"nobody\": true}",
+                                       "{\"what\": \"measure\"}"};
+    plan p = {.jobs = jobs, .count = 2};
+    UNIT_CHECK(run_jobs(&p, "fake:0", 0));
+    UNIT_INT(p.restarts, 2);
+    UNIT_CHECK(!p.results[0] && p.why[0].code == STATUS_ENVIRONMENT && strstr(p.why[0].text, "the last words"));
+    UNIT_CHECK(p.results[1] != NULL); /* the device is none the worse */
+    forget(&p);
+}
+
+static void qualified_first(void) {
+    static const char *const jobs[] = {
+        "{\"what\": \"measure\", \"operation\": {\"op\": \"gemm\"}}",
+        "{\"what\": \"measure\", \"operation\": {\"op\": \"gemm\"}, \"only\": \"q_wrong\"}",
+        "{\"what\": \"measure\", \"operation\": {\"op\": \"norm\"}}"};
+    plan p = {.jobs = jobs, .count = 3};
+    UNIT_CHECK(run_jobs(&p, "fake:0", 1));
+    UNIT_INT(json_array_size(json_object_get(p.results[0], "exclusions")), 2);
+    UNIT_TEXT(text_of(exclusion(&p, 0, 0), "name"), "q_crash");
+    UNIT_TEXT(text_of(exclusion(&p, 0, 0), "variant"), "");
+    UNIT_TEXT(text_of(exclusion(&p, 0, 0), "status"), "CRASHED");
+    UNIT_TEXT(text_of(exclusion(&p, 0, 1), "name"), "q_wrong");
+    UNIT_TEXT(text_of(exclusion(&p, 0, 1), "variant"), "t=1");
+    UNIT_TEXT(text_of(exclusion(&p, 0, 1), "status"), "WRONG");
+    UNIT_TEXT(text_of(exclusion(&p, 0, 1), "code"), "samples");
+    UNIT_INT(json_array_size(json_object_get(p.results[1], "exclusions")), 1);
+    UNIT_INT(json_array_size(json_object_get(p.results[2], "exclusions")), 0);
+    UNIT_INT(p.restarts, 1);
+    forget(&p);
+}
+
+static void two_devices(void) {
+    static const char *const job = "{\"what\": \"measure\", \"do\": \"alive\"}";
+    const char *jobs[6];
+    plan p = {.jobs = jobs, .count = 6};
+    int used[2] = {0, 0};
+    for (int k = 0; k < 6; k++) jobs[k] = job;
+    UNIT_CHECK(run_jobs(&p, "fake:0,1", 0));
+    for (int k = 0; k < 6; k++) used[p.device[k]]++;
+    UNIT_INT(p.finished, 6);
+    UNIT_INT(used[0], 3);
+    UNIT_INT(used[1], 3);
+    forget(&p);
+}
+
+/* A device that goes away: what it had in hand goes to the other one, and nobody is blamed for it. */
+static void device_lost(void) {
+    static const char *const jobs[] = {"{\"what\": \"measure\", \"do\": \"open\"}", "{\"what\": \"measure\"}",
+                                       "{\"what\": \"measure\"}"};
+    char flag[64] = "/tmp/unit_supervisor_XXXXXX";
+    const int fd = mkstemp(flag);
+    close(fd);
+    unlink(flag);
+    setenv("FAKE_OUT", flag, 1);
+    plan p = {.jobs = jobs, .count = 3};
+    UNIT_CHECK(run_jobs(&p, "fake:0,fake:1", 0));
+    UNIT_INT(p.finished, 3);
+    for (int k = 0; k < 3; k++) UNIT_INT(json_array_size(json_object_get(p.results[k], "exclusions")), 0);
+    UNIT_INT(p.device[0], 1);
+    UNIT_CHECK(strstr(p.said, "fallen off") != NULL);
+    forget(&p);
+
+    unlink(flag);
+    plan alone = {.jobs = jobs, .count = 3};
+    st = (status){0};
+    UNIT_CHECK(!run_jobs(&alone, "fake:0", 0));
+    UNIT_INT(st.code, STATUS_ENVIRONMENT);
+    UNIT_CHECK(strstr(st.text, "fake:0 was lost: the device has fallen off") != NULL);
+    UNIT_INT(alone.finished, 1);
+    UNIT_CHECK(!alone.results[0] && alone.why[0].code == STATUS_ENVIRONMENT);
+    unlink(flag);
+    unsetenv("FAKE_OUT");
+}
+
+static void stopped(void) {
+    static const char *const jobs[] = {"{\"what\": \"measure\"}", "{\"what\": \"measure\", \"do\": \"alive\"}",
+                                       "{\"what\": \"measure\"}"};
+    plan p = {.jobs = jobs, .count = 3, .stop_after = 1};
+    UNIT_CHECK(!run_jobs(&p, "fake:0", 0));
+    UNIT_INT(p.finished, 1);
+    UNIT_CHECK(p.results[0] != NULL);
+    forget(&p);
+}
+
+static void asked(void) {
+    const supervisor_options options = options_for(NULL, 0);
+    json_t *list = supervisor_ask(&options, "devices", NULL, &st);
+    UNIT_INT(json_array_size(list), 3);
+    json_decref(list);
+    setenv("FAKE_MUTE", "1", 1); /* a library that never returns from loading */
+    supervisor_options hasty = options;
+    hasty.start_seconds = 1;
+    UNIT_CHECK(!supervisor_ask(&hasty, "devices", NULL, &st));
+    UNIT_CHECK(strstr(st.text, "no sign of life for 1 s") && strstr(st.text, "what libraries print"));
+    unsetenv("FAKE_MUTE");
+    hasty.program = "/nonexistent/program";
+    UNIT_CHECK(!supervisor_ask(&hasty, "devices", NULL, &st));
+    UNIT_INT(st.code, STATUS_ENVIRONMENT);
+    UNIT_CHECK(strstr(st.text, "cannot be started") != NULL);
+}
+
+/* The kernel ends a worker whose supervisor was killed, even one that hangs. */
+static void no_orphans(void) {
+    int ends[2];
+    int worker = 0, how;
+    UNIT_INT(pipe(ends), 0);
+    const pid_t pid = fork();
+    if (pid == 0) {
+        static const char *const jobs[] = {"{\"what\": \"measure\"}", "{\"what\": \"measure\", \"do\": \"hang\"}"};
+        plan p = {.jobs = jobs, .count = 1};
+        const supervisor_options options = options_for("fake:0", 0);
+        supervisor *s = supervisor_new(&options, &st);
+        if (!s || !supervisor_run(s, next, finished, NULL, &p, NULL, &st)) _exit(1);
+        worker = (int)json_integer_value(json_object_get(p.results[0], "pid"));
+        if (write(ends[1], &worker, sizeof worker) < 0) _exit(1);
+        for (;;) pause();
+    }
+    UNIT_INT(read(ends[0], &worker, sizeof worker), sizeof worker);
+    UNIT_CHECK(worker > 0 && kill(worker, 0) == 0);
+    kill(pid, SIGKILL);
+    waitpid(pid, &how, 0);
+    char path[64], state[256] = "";
+    snprintf(path, sizeof path, "/proc/%d/stat", worker);
+    bool gone = false;
+    for (int k = 0; k < 200 && !gone; k++) {
+        FILE *f = fopen(path, "re");
+        gone = !f || !fgets(state, sizeof state, f) || strstr(state, ") Z ");
+        if (f) fclose(f);
+        usleep(10000);
+    }
+    UNIT_CHECK(gone);
+    close(ends[0]);
+    close(ends[1]);
+}
+
+static void resolve(const char *text, const json_t *list, status_code want, const char *names) {
+    supervisor_words words;
+    char got[256] = "";
+    st = (status){0};
+    const bool good = supervisor_words_resolve(text, list, &words, &st);
+    for (int k = 0; good && k < words.count; k++) {
+        const size_t used = strlen(got);
+        snprintf(got + used, sizeof got - used, "%s%s", k ? " " : "", words.names[k]);
+    }
+    if (UNIT_INT(st.code, want) && want == STATUS_OK) UNIT_TEXT(got, names);
+}
+
+static void words(void) {
+    json_t *bare = json_pack("[{s:s}, {s:s, s:s}]", "device", "cpu", "device", "cuda", "why", "no driver");
+    json_t *full = json_pack("[{s:s}, {s:s}, {s:s}, {s:s}]", "device", "cpu", "device", "cuda:0", "device", "cuda:1",
+                             "device", "scripted:0");
+    resolve("auto", bare, STATUS_OK, "cpu");
+    resolve(NULL, bare, STATUS_OK, "cpu");
+    resolve("all", bare, STATUS_OK, "cpu");
+    resolve("cpu", full, STATUS_OK, "cpu");
+    resolve("cpu:0", full, STATUS_OK, "cpu");
+    resolve("auto", full, STATUS_OK, "cuda:0");
+    resolve("all", full, STATUS_OK, "cuda:0 cuda:1");
+    resolve("cuda", full, STATUS_OK, "cuda:0");
+    resolve("cuda:1,0", full, STATUS_OK, "cuda:1 cuda:0");
+    resolve("cuda:0,cuda:1", full, STATUS_OK, "cuda:0 cuda:1");
+    resolve("scripted:0", full, STATUS_OK, "scripted:0");
+    resolve("cuda:0", bare, STATUS_ENVIRONMENT, NULL);
+    UNIT_CHECK(strstr(st.text, "cuda:0: no driver") != NULL);
+    resolve("cuda:2", full, STATUS_ENVIRONMENT, NULL);
+    UNIT_CHECK(strstr(st.text, "the last one is cuda:1") != NULL);
+    resolve("tpu:0", full, STATUS_ENVIRONMENT, NULL);
+    static const char *const wrong[] = {
+        "",         ",",        "0",      "cuda:",      ":0",      "cuda:0,",      "cuda:x",
+        "cuda:0:1", "cuda:0,0", "cuda 0", "cpu,cuda:0", "cuda:-1", "cuda:1234567", "averyveryverylongnameofadevice:0"};
+    for (size_t k = 0; k < sizeof wrong / sizeof wrong[0]; k++) {
+        resolve(wrong[k], full, STATUS_USAGE, NULL);
+        if (!unit_ok) printf("    \"%s\"\n", wrong[k]);
+    }
+    json_decref(bare);
+    json_decref(full);
+}
+
+int main(int argc, char **argv) {
+    if (argc > 2 && strcmp(argv[1], "--worker") == 0) return be_worker(argv[2]);
+    alarm(120);
+    UNIT_RUN(words);
+    UNIT_RUN(no_faults);
+    UNIT_RUN(faults);
+    UNIT_RUN(variants);
+    UNIT_RUN(nobody_to_blame);
+    UNIT_RUN(qualified_first);
+    UNIT_RUN(two_devices);
+    UNIT_RUN(device_lost);
+    UNIT_RUN(stopped);
+    UNIT_RUN(asked);
+    UNIT_RUN(no_orphans);
+    return unit_end();
+}
