@@ -60,7 +60,7 @@ static judged judge(const verdict_facts *f, const verdict_thresholds *t) {
     j.ceiling = is_time(f->ceiling_us);
     if (j.ceiling) {
         j.efficiency = f->ceiling_us / f->baseline_us;
-        j.efficiency_half = j.efficiency * width(f->baseline_ci);
+        j.efficiency_half = j.efficiency * (width(f->baseline_ci) + width(f->ceiling_ci));
     }
     judge_win(&j);
     if (!(j.model_us > 0)) return j; /* a part: in nobody's time */
@@ -68,7 +68,7 @@ static judged judge(const verdict_facts *f, const verdict_thresholds *t) {
     if (j.proven) j.proven_share = share * j.win, j.proven_half = share * j.win_half;
     if (j.ceiling && !j.launch && j.efficiency < 1) {
         j.potential_share = share * (1 - j.efficiency);
-        j.potential_half = share * width(f->baseline_ci);
+        j.potential_half = share * (width(f->baseline_ci) + j.efficiency * width(f->ceiling_ci));
     }
     return j;
 }
@@ -111,6 +111,31 @@ int verdict_tiles(const verdict_facts *facts, verdict_tile tiles[VERDICT_TILES])
 
 static const char *library_of(const judged *j) { return j->f->baseline_name ? j->f->baseline_name : "the library"; }
 
+/* What can be done about having no figure, by the reason's code. */
+static const char *advice_for(const char *reason) {
+    static const char quiet[] = "Its times would not settle: measure it again while the device has nothing else to do.";
+    static const char none[] = "No library here computes it: look for one that does before writing a kernel.";
+    static const struct {
+        const char *reason, *text;
+    } known[] = {
+        {"interval", quiet},
+        {"drift", quiet},
+        {"clock", quiet},
+        {"type", none},
+        {"shape", none},
+        {"layout", none},
+        {"epilogue", none},
+        {"feature", none},
+        {"hardware", none},
+        {"no_candidate", "Nothing is known of it: no implementation of this kind is known here yet."},
+        {"budget", "Nothing is known of it: its time was used up, run again with a larger --budget."},
+        {"memory", "Nothing is known of it: measure it where more memory is free, or in smaller pieces."},
+    };
+    for (size_t k = 0; reason && k < sizeof known / sizeof known[0]; k++)
+        if (strcmp(known[k].reason, reason) == 0) return known[k].text;
+    return "Nothing could be measured: see the rows' reasons before deciding anything.";
+}
+
 static void say_unmeasured(const judged *j, char *text, size_t room) {
     if (is_time(j->f->best_us) && j->f->best_name)
         snprintf(text, room,
@@ -119,7 +144,7 @@ static void say_unmeasured(const judged *j, char *text, size_t room) {
     else if (j->f->measured)
         snprintf(text, room, "No ceiling is known for this operation: measure it with --ceilings, then run again.");
     else
-        snprintf(text, room, "Nothing could be measured: see the rows' reasons before deciding anything.");
+        snprintf(text, room, "%s", advice_for(j->f->reason));
 }
 
 static void say_no_work(const judged *j, char *text, size_t room) {

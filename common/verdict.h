@@ -19,18 +19,19 @@ typedef struct verdict_facts {
     const char *pattern;     /* DENSE, … */
     const char *bound;       /* "launch": it has no potential of its own */
     const char *best_family; /* approach that the winner stands for: LIBRARY_TUNE, SPARSE_24, CUSTOM_KERNEL, …; NULL */
+    const char *reason;      /* code of the reason why there is no baseline; NULL: there is one */
     bool no_work;            /* it computes and moves nothing */
     bool measured;           /* the baseline is OK */
     double ceiling_us, baseline_us, best_us;
-    double baseline_ci, best_ci; /* relative half widths */
-    double ratio, ratio_ci;      /* best over baseline from neighbouring blocks, and its half width; 0: no better one */
-    double count;                /* per run of the model */
-    double model_us;             /* of the whole model by its baselines, this one included */
-    int64_t shape[3];            /* gemm: for the tiles to try first */
-    int64_t batch;               /* gemm: products at once; 0: one */
-    int units;                   /* multiprocessors, cores; 0: not known */
-    const char *baseline_name;   /* for the sentence; NULL: "the library" */
-    const char *best_name;       /* "cublaslt algo=6"; NULL: "the alternative" */
+    double ceiling_ci, baseline_ci, best_ci; /* relative half widths */
+    double ratio, ratio_ci;    /* best over baseline from neighbouring blocks, and its half width; 0: no better one */
+    double count;              /* per run of the model */
+    double model_us;           /* of the whole model by its baselines, this one included */
+    int64_t shape[3];          /* gemm: for the tiles to try first */
+    int64_t batch;             /* gemm: products at once; 0: one */
+    int units;                 /* multiprocessors, cores; 0: not known */
+    const char *baseline_name; /* for the sentence; NULL: "the library" */
+    const char *best_name;     /* "cublaslt algo=6"; NULL: "the alternative" */
 } verdict_facts;
 
 typedef struct verdict {

@@ -97,6 +97,16 @@ __global__ void check_fold_columns(const kernels_gemm g, int64_t matrices, doubl
 
 constexpr int tile_m = 64, tile_s = 32, tile_k = 16;
 
+/* A grid's y and z hold 65,535 each: a batch may need both. */
+__device__ int64_t check_product() { return blockIdx.y + (int64_t)blockIdx.z * gridDim.y; }
+
+constexpr int64_t most_batch = 65535ll * 65535;
+
+dim3 check_grid(int64_t blocks, int64_t batch) {
+    const int64_t y = batch < 65535 ? batch : 65535;
+    return dim3((unsigned)blocks, (unsigned)y, (unsigned)((batch + y - 1) / y));
+}
+
 struct check_tiles {
     double a[tile_k][tile_m + 1];
     double y[tile_k][tile_s];
@@ -138,7 +148,8 @@ __global__ void __launch_bounds__(threads)
     check_project(const kernels_gemm g, int64_t across, const double *folded, const float *squares, double *want,
                   float *spread) {
     __shared__ check_tiles t;
-    const int64_t p = blockIdx.y, row = blockIdx.x / across * tile_m, segment = blockIdx.x % across * tile_s;
+    const int64_t p = check_product(), row = blockIdx.x / across * tile_m, segment = blockIdx.x % across * tile_s;
+    if (p >= g.batch) return;
     const int i = threadIdx.x / 16, s = threadIdx.x % 16; /* rows i + 16 r, segments s + 16 c */
     double sum[4][2] = {};
     float square[4][2] = {};
@@ -182,7 +193,8 @@ __device__ void check_load_square(const kernels_gemm &g, check_square &t, int64_
 __global__ void __launch_bounds__(threads)
     check_activated(const kernels_gemm g, double *want, float *spread) {
     __shared__ check_square t;
-    const int64_t p = blockIdx.y, row = blockIdx.x / g.segments * tile_m, segment = blockIdx.x % g.segments;
+    const int64_t p = check_product(), row = blockIdx.x / g.segments * tile_m, segment = blockIdx.x % g.segments;
+    if (p >= g.batch) return;
     const int i = threadIdx.x / 16, j = threadIdx.x % 16;
     double sum[4][4] = {};
     float square[4][4] = {};
@@ -292,16 +304,16 @@ cudaError_t kernels_gemm_fold(const kernels_gemm *g, double *folded, float *squa
 cudaError_t kernels_gemm_project(const kernels_gemm *g, const double *folded, const float *squares, double *want,
                                  float *spread, cudaStream_t stream) {
     const int64_t down = (g->m + tile_m - 1) / tile_m, across = (g->segments + tile_s - 1) / tile_s;
-    if (down * across > 0x7fffffff || g->batch > 65535) return cudaErrorInvalidValue;
-    check_project<<<dim3((unsigned)(down * across), (unsigned)g->batch), threads, 0, stream>>>(*g, across, folded,
-                                                                                             squares, want, spread);
+    if (down * across > 0x7fffffff || g->batch > most_batch) return cudaErrorInvalidValue;
+    check_project<<<check_grid(down * across, g->batch), threads, 0, stream>>>(*g, across, folded, squares, want,
+                                                                              spread);
     return cudaGetLastError();
 }
 
 cudaError_t kernels_gemm_activated(const kernels_gemm *g, double *want, float *spread, cudaStream_t stream) {
     const int64_t blocks = (g->m + tile_m - 1) / tile_m * g->segments;
-    if (g->width != tile_m || blocks > 0x7fffffff || g->batch > 65535) return cudaErrorInvalidValue;
-    check_activated<<<dim3((unsigned)blocks, (unsigned)g->batch), threads, 0, stream>>>(*g, want, spread);
+    if (g->width != tile_m || blocks > 0x7fffffff || g->batch > most_batch) return cudaErrorInvalidValue;
+    check_activated<<<check_grid(blocks, g->batch), threads, 0, stream>>>(*g, want, spread);
     return cudaGetLastError();
 }
 

@@ -97,6 +97,7 @@ scout_answer bench_need_last_check(bench_set *s, scout_why *why);
 /* The first `copies`, after the inputs have changed. */
 scout_answer bench_pack_again(bench_plan *p, uint32_t copies, scout_why *why);
 scout_answer bench_plan_run(bench_plan *p, uint32_t launches, uint32_t repeats, double *seconds, scout_why *why);
+scout_answer bench_plan_record_alone(bench_plan *p, scout_why *why); /* what bench_plan_run_alone runs */
 scout_answer bench_plan_run_alone(bench_plan *p, scout_why *why);
 scout_answer bench_plan_run_last(bench_plan *p, scout_why *why); /* one launch on the last copy */
 scout_answer bench_note(bench_set *s, scout_answer answer);      /* remembers that the device is lost */

@@ -76,11 +76,27 @@ scout_answer bench_plan_run(bench_plan *p, uint32_t launches, uint32_t repeats, 
     return answer;
 }
 
+/* A library may load a kernel at its first launch, which cannot be part of a graph: then it is launched once outside of
+ * one, and recorded again. */
+scout_answer bench_plan_record_alone(bench_plan *p, scout_why *why) {
+    bench_set *s = p->set;
+    scout_sequence *once = NULL;
+    scout_why ignored;
+    double seconds = 0;
+    if (p->single) return SCOUT_OK;
+    const scout_answer answer = record(p, 1, &p->alone, &p->single, why);
+    if (!p->captured || (answer != SCOUT_NO && answer != SCOUT_FAILED)) return answer;
+    if (s->api->record(s->device, 0, 1, enqueue, &p->alone, &once, &ignored) != SCOUT_OK) return answer;
+    const scout_answer ran = bench_note(s, s->api->run(s->device, once, 1, &seconds, &ignored));
+    if (ran == SCOUT_LOST) return scout_say(why, SCOUT_LOST, "poisoned", "its first launch lost the device");
+    s->api->drop(s->device, once);
+    return ran == SCOUT_OK ? record(p, 1, &p->alone, &p->single, why) : answer;
+}
+
 scout_answer bench_plan_run_alone(bench_plan *p, scout_why *why) {
     bench_set *s = p->set;
     double seconds = 0;
-    scout_answer answer = SCOUT_OK;
-    if (!p->single) answer = record(p, 1, &p->alone, &p->single, why);
+    const scout_answer answer = bench_plan_record_alone(p, why);
     return answer == SCOUT_OK ? bench_note(s, s->api->run(s->device, p->single, 1, &seconds, why)) : answer;
 }
 

@@ -172,6 +172,8 @@ static scout_answer verify_steps(verify *v) {
     /* whoever was timed beside this one may have been at the canaries: each answers for its own launches */
     if (answer == SCOUT_OK && v->plan->timed) answer = bench_arm_all(v->set, &v->verdict->why);
     if (answer == SCOUT_OK) answer = sum_inputs(v, true);
+    if (answer == SCOUT_OK)
+        answer = bench_plan_record_alone(v->plan, &v->verdict->why); /* it may have to be launched */
     if (answer == SCOUT_OK) answer = poison_all(v);
     if (answer == SCOUT_OK) answer = bench_plan_run_alone(v->plan, &v->verdict->why);
     if (answer == SCOUT_OK) answer = inspect_all(v, false);

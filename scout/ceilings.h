@@ -55,6 +55,7 @@ typedef struct ceilings {
 } ceilings;
 
 json_t *ceilings_to_json(const ceilings *c, json_builder *b);
+json_t *ceilings_sweep_to_json(const ceilings *c, json_builder *b);     /* its part "sweep" */
 bool ceilings_from_json(const json_t *root, ceilings *out, status *st); /* hostile files: every number is checked */
 const ceilings_peak *ceilings_find_peak(const ceilings *c, const char *precision); /* NULL: not measured */
 

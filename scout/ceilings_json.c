@@ -45,7 +45,7 @@ static json_t *bandwidth_to_json(const ceilings_bandwidth *row, json_builder *b)
     return o;
 }
 
-static json_t *sweep_to_json(const ceilings *c, json_builder *b) {
+json_t *ceilings_sweep_to_json(const ceilings *c, json_builder *b) {
     json_t *o = json_new_object(b), *points = json_new_array(b);
     json_put_text(b, o, "precision", c->sweep_precision);
     for (int k = 0; k < c->sweep_count; k++) {
@@ -80,7 +80,7 @@ json_t *ceilings_to_json(const ceilings *c, json_builder *b) {
     json_put(b, o, "peaks", peaks);
     for (int k = 0; k < c->bandwidth_count; k++) json_push(b, rows, bandwidth_to_json(&c->bandwidths[k], b));
     json_put(b, o, "bandwidths", rows);
-    if (c->sweep_count > 0) json_put(b, o, "sweep", sweep_to_json(c, b));
+    if (c->sweep_count > 0) json_put(b, o, "sweep", ceilings_sweep_to_json(c, b));
     return o;
 }
 

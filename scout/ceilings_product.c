@@ -21,6 +21,7 @@ typedef struct product {
     scout_plan *plan;
     void *tensors[SCOUT_MAX_TENSORS];
     void *packed;
+    uint32_t packs; /* the tensor that `packed` replaces */
     ceilings_work work;
 } product;
 
@@ -63,19 +64,29 @@ static scout_answer enqueue_product(void *context, uint32_t launch, void *stream
     return x->pool->candidate->launch(x->plan, &args, why);
 }
 
+static scout_answer enqueue_pack(void *context, uint32_t launch, void *stream, scout_why *why) {
+    product *x = context;
+    const scout_candidate *candidate = x->pool->candidate;
+    (void)launch;
+    if (SCOUT_HAS(candidate, pack_tensors) && candidate->pack_tensors)
+        return candidate->pack_tensors(x->plan, x->tensors, x->packed, stream, why);
+    if (candidate->pack) return candidate->pack(x->plan, x->tensors[x->packs], x->packed, stream, why);
+    return scout_say(why, SCOUT_NO, "feature", "it wants a packed weight and has no way to pack one");
+}
+
+/* On the device's own stream, and until it is done: what is timed afterwards reads it. */
 static scout_answer product_pack(product *x, uint32_t tensor, uint64_t bytes, scout_why *why) {
     const ceilings_lab *lab = x->pool->lab;
-    const scout_candidate *candidate = x->pool->candidate;
+    scout_sequence *sequence = NULL;
+    double seconds = 0;
     if (tensor >= x->op.tensor_count)
         return scout_say(why, SCOUT_FAILED, "error", "it packs a tensor that is not there");
     scout_answer answer = lab->api->alloc(lab->device, bytes, &x->packed, why);
     if (answer != SCOUT_OK) return answer == SCOUT_NO_MEMORY ? SCOUT_NO : answer;
-    if (SCOUT_HAS(candidate, pack_tensors) && candidate->pack_tensors)
-        answer = candidate->pack_tensors(x->plan, x->tensors, x->packed, NULL, why);
-    else if (candidate->pack)
-        answer = candidate->pack(x->plan, x->tensors[tensor], x->packed, NULL, why);
-    else
-        answer = scout_say(why, SCOUT_NO, "feature", "it wants a packed weight and has no way to pack one");
+    x->packs = tensor;
+    answer = lab->api->record(lab->device, 0, 1, enqueue_pack, x, &sequence, why);
+    if (answer == SCOUT_OK) answer = lab->api->run(lab->device, sequence, 1, &seconds, why);
+    if (sequence && answer != SCOUT_LOST) lab->api->drop(lab->device, sequence);
     x->tensors[tensor] = x->packed;
     return answer;
 }

@@ -63,6 +63,9 @@ static void clock_telemetry(void *context, scout_telemetry *out) {
     *out = (scout_telemetry){
         .size = sizeof *out, .clock_mhz = NAN, .memory_clock_mhz = NAN, .power_w = NAN, .temperature_c = NAN};
     if (m->api->telemetry) m->api->telemetry(m->device, out);
+    out->throttle_text[sizeof out->throttle_text - 1] = 0;
+    for (char *c = out->throttle_text; *c; c++) /* a plugin's may be no text */
+        if (*c < 0x20 || *c > 0x7e) *c = '?';
 }
 
 double measure_elapsed(const measurement *m) { return m->api->now(m->device) - m->started_s; }

@@ -5,8 +5,9 @@
 #include <math.h>
 #include <string.h>
 
-static const double refresh_share = 0.02; /* of the budget: new inputs between blocks are given up beyond */
+static const double refresh_share = 0.1; /* of the budget: new inputs are given up beyond */
 
+/* New inputs beside those of the race. */
 static scout_answer fresh(void *context, scout_why *why) {
     measurement *m = context;
     if (m->refresh_s > refresh_share * m->request->budget_s) return SCOUT_OK; /* they are new at the end anyway */
@@ -17,8 +18,23 @@ static scout_answer fresh(void *context, scout_why *why) {
     return answer;
 }
 
-/* Baseline first, then the others by their place in the race. */
+/* Whether a row may turn out faster than the baseline by the margin, for all that the race says. */
+static bool might_win(const measurement *m, const measure_row *row, double margin) {
+    if (m->baseline < 0) return true;
+    const measure_row *base = &m->rows[m->baseline];
+    if (!(row->rough_s > 0) || !(base->rough_s > 0)) return true; /* the race did not come to it */
+    return !(row->rough_s * (1 - row->rough_ci) >= (1 - margin) * base->rough_s * (1 + base->rough_ci));
+}
+
+/* Next by its place in the race; those that it did not come to are last. */
+static bool before(const measure_row *a, const measure_row *b) {
+    return (a->rough_s > 0 ? a->rough_s : INFINITY) < (b->rough_s > 0 ? b->rough_s : INFINITY);
+}
+
+/* Baseline first, then the others by their place in the race: one in any case, so that its ratio is known, more only
+ * as long as they might win. */
 static int list_finalists(measurement *m, measure_row **finalists) {
+    const double margin = timing_rules_of(&m->request->regime, m->request->budget_s).margin;
     int count = 0;
     if (m->baseline >= 0) finalists[count++] = &m->rows[m->baseline];
     for (int place = 0; place < MEASURE_FINALISTS; place++) {
@@ -27,9 +43,9 @@ static int list_finalists(measurement *m, measure_row **finalists) {
             measure_row *row = &m->rows[k];
             bool taken = !row->plan;
             for (int j = 0; j < count && !taken; j++) taken = finalists[j] == row;
-            if (!taken && (!next || row->rough_s < next->rough_s)) next = row;
+            if (!taken && (!next || before(row, next))) next = row;
         }
-        if (next) finalists[count++] = next;
+        if (next && (place == 0 || might_win(m, next, margin))) finalists[count++] = next;
     }
     return count;
 }
@@ -128,7 +144,7 @@ void measure_confirm_run(measurement *m) {
         if (stays || !row->plan) continue;
         row->decided = true;
         row->status = ROW_SKIPPED;
-        scout_say(&row->why, SCOUT_NO, "outraced", "not among the first in the race");
+        scout_say(&row->why, SCOUT_NO, "outraced", "not the first in the race, nor likely to beat the baseline");
         bench_plan_free(row->plan);
         row->plan = NULL;
     }

@@ -30,6 +30,7 @@ typedef struct measure_row {
     bool compared;
     double launch_s; /* roughly, for how long to wait; 0: not known */
     double rough_s;  /* its place in the race; 0: it was in none */
+    double rough_ci; /* relative half width; infinite: it was timed once */
     double pack_s;
     scout_plan_needs needs;
     char *config; /* JSON text, owned by the arena */

@@ -75,7 +75,10 @@ static void finish_race(measurement *m, const timing_racer *racer, measure_row *
         measure_stop(m, SCOUT_LOST, &racer->why);
         return;
     }
-    if (racer->rounds > 0) row->rough_s = racer->median_s;
+    if (racer->rounds > 0) {
+        row->rough_s = racer->median_s;
+        row->rough_ci = racer->rel_ci95;
+    }
     if (racer->answer != SCOUT_OK) {
         measure_rows_decide(row, racer->answer, &racer->why);
     } else if (!racer->alive && !racer->keep) {

@@ -18,6 +18,8 @@ void measure_variant_text(const scout_domain *domain, const int *indices, char *
                 : snprintf(text + used, room - used, "%s%.23s=%lld", comma, p->name, (long long)p->values[indices[k]]);
         if (n > 0) used += (size_t)n;
     }
+    for (char *c = text; room > 0 && *c; c++) /* it goes into JSON and onto terminals */
+        if (*c < 0x20 || *c > 0x7e) *c = '?';
 }
 
 void measure_rows_decide(measure_row *row, scout_answer answer, const scout_why *why) {

@@ -37,7 +37,6 @@ static void mark_skipped(arena *a, operation *o) {
     if (rec->kind == OP_UNKNOWN)
         skip(o, "no_candidate",
              arena_printf(a, "the operator %.80s is not known", rec->what ? rec->what : "of this entry"));
-    if (o->count == 0) skip(o, "not_asked", "a part of a recognised operation, or never run: it is in no total");
     if (!rec->shape) skip(o, "unresolved", "its shape is not known: bind the model's dimensions and extract again");
     if (is_empty(rec)) skip(o, "no_work", "one of its dimensions is 0");
 }

@@ -22,6 +22,13 @@ static bool good_name(const char *name, size_t longest) {
     return n > 0 && n <= longest && strspn(name, allowed) == n && name[0] != '.' && name[0] != '-';
 }
 
+/* It goes into JSON and onto terminals. */
+static bool good_text(const char *text, bool needed) {
+    if (!text) return !needed;
+    while (*text >= 0x20 && *text <= 0x7e) text++;
+    return *text == 0;
+}
+
 static bool known_approach(const char *approach) {
     static const char *const known[] = {"LIBRARY_TUNE", "CUTLASS_SWEEP", "SPARSE_24",        "SPARSE_BLOCK",
                                         "SPARSE_CSR",   "CUSTOM_KERNEL", "CUSTOM_ATTENTION", "FUSION"};
@@ -37,6 +44,9 @@ bool plugins_check_candidate(const scout_candidate *c, scout_why *why) {
     if (!good_name(c->name, MAX_NAME)) return refuse(why, "a candidate", "its name is not letters, digits, _ - or .");
     if (c->kind == 0 || c->kind >= 64) return refuse(why, c->name, "its kind of operation is not known");
     if (!c->about || !c->precisions) return refuse(why, c->name, "about or precisions is missing");
+    bool plain = good_text(c->about, true) && good_text(c->library, false);
+    for (int k = 0; plain && k < 64 && c->precisions[k]; k++) plain = good_text(c->precisions[k], true);
+    if (!plain) return refuse(why, c->name, "about, library or precisions is not plain ASCII");
     if (!known_approach(c->approach)) return refuse(why, c->name, "its approach is none of those of a verdict");
     if (!c->supports || !c->prepare || !c->launch || !c->describe || !c->destroy)
         return refuse(why, c->name, "supports, prepare, launch, describe or destroy is missing");

@@ -18,7 +18,7 @@ static const struct {
     {"early_exit", "a candidate of higher priority is near enough to the ceiling"},
     {"budget", "the time budget was used up"},
     {"no_candidate", "no implementation of this kind is known here yet"},
-    {"not_asked", "left out by --only or by the operation itself"},
+    {"not_asked", "left out by --only or --candidate, or a part of another operation"},
     {"no_work", "moves nothing and computes nothing"},
     {"unresolved", "its shape is not known"},
     /* UNSUPPORTED */

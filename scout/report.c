@@ -9,9 +9,9 @@
 /* What is taken over from a measurement as it is, in this order. A report holds all of it under the same names, so that
  * it can stand for its measurement. */
 static const char *const taken_over[] = {
-    "baseline_variant", "best_variant",   "best_approach", "ratio",     "ratio_ci",
-    "rotation_bytes",   "resident_bytes", "specials",      "probe",     "settled",
-    "seconds",          "budget_s",       "taken",         "libraries", "candidates"};
+    "baseline_variant", "best_variant",   "best_approach",  "ratio",     "ratio_ci",  "variants_left_out",
+    "settle",           "rotation_bytes", "resident_bytes", "specials",  "probe",     "settled",
+    "seconds",          "budget_s",       "taken",          "libraries", "candidates"};
 
 /* ---- reading ---- */
 
@@ -141,11 +141,13 @@ static void judge(const report_input *in, report_figures *out) {
         .pattern = o->pattern,
         .bound = out->bound,
         .best_family = out->family,
+        .reason = out->code,
         .no_work = same_text(out->code, "no_work"),
         .measured = out->baseline_row != NULL,
         .ceiling_us = out->ceiling_us,
         .baseline_us = out->baseline_us,
         .best_us = out->best_us,
+        .ceiling_ci = out->peak && same_text(out->bound, "compute") ? out->peak->rel_ci95 : 0,
         .baseline_ci = out->baseline_ci,
         .best_ci = out->best_ci,
         .ratio = out->best_row == out->baseline_row ? 0 : out->ratio,
@@ -260,7 +262,11 @@ static void put_figures(const report_figures *f, json_t *to, json_builder *b) {
     put_known(b, to, "baseline_tflops", rate(f->flops, f->baseline_us, 1e12));
     put_known(b, to, "best_tflops", rate(f->flops, f->best_us, 1e12));
     put_known(b, to, "ceiling_tflops", rate(f->flops, f->ceiling_us, 1e12));
-    if (f->peak) put_known(b, to, "peak_tflops", f->peak->tflops);
+    if (f->peak) {
+        put_known(b, to, "peak_tflops", f->peak->tflops);
+        json_put(b, to, "peak_shape", json_new_ints(b, 3, f->peak->shape));
+        json_put_text(b, to, "peak_how", f->peak->how);
+    }
     put_known(b, to, "efficiency", f->efficiency);
     if (f->bound) json_put_text(b, to, "bound", f->bound);
     if (isfinite(f->ceiling_us) && (f->baseline_row || f->best_row))
@@ -277,6 +283,14 @@ static void put_verdict(const report_figures *f, json_t *to, json_builder *b) {
     json_put_text(b, to, "recommendation", v->recommendation);
 }
 
+bool report_has_sweep(const report_input *in) {
+    const ceilings *c = in->ceilings;
+    const oprec *r = &in->operation->rec;
+    return in->sweep && c && c->sweep_count > 0 && r->rank == 3 &&
+           same_text(c->sweep_precision, operation_precision(in->operation)) && c->sweep[0].shape[0] == r->shape[0] &&
+           c->sweep[0].shape[1] == r->shape[1];
+}
+
 json_t *report_build(const report_input *in, json_builder *b) {
     report_figures f;
     report_read(in, &f);
@@ -286,6 +300,7 @@ json_t *report_build(const report_input *in, json_builder *b) {
     put_status(&f, to, b);
     put_figures(&f, to, b);
     if (in->model_us >= 0) put_verdict(&f, to, b);
+    if (report_has_sweep(in)) json_put(b, to, "sweep", ceilings_sweep_to_json(in->ceilings, b));
     const json_t *config = json_object_get(f.best_row ? f.best_row : f.baseline_row, "config");
     if (config) json_put(b, to, "config", json_deep_copy(config));
     for (size_t k = 0; in->measurement && k < sizeof taken_over / sizeof taken_over[0]; k++) {

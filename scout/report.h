@@ -28,6 +28,7 @@ typedef struct report_input {
     row_status status;
     const char *code, *text;
     const ceilings *ceilings; /* NULL: not known */
+    bool sweep;               /* the K sweep of this product was asked for */
     double model_us;          /* negative: not known yet, the report goes without its verdict */
 } report_input;
 
@@ -46,6 +47,9 @@ typedef struct report_figures {
     verdict verdict;
 } report_figures;
 void report_read(const report_input *in, report_figures *out);
+
+/* Whether the ceilings hold the K sweep that was asked for, and not that of another product. */
+bool report_has_sweep(const report_input *in);
 
 /* The caller's. */
 json_t *report_build(const report_input *in, json_builder *b);

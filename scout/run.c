@@ -36,6 +36,20 @@ void run_warn(run *r, const char *format, ...) {
 
 /* ---- devices ---- */
 
+/* A slip in a candidate's name would measure the baseline alone. Where the list cannot be had, the run says why. */
+static bool is_candidate(const supervisor_options *with, const char *name, status *st) {
+    status unused = {0};
+    json_t *list = supervisor_ask(with, "candidates", NULL, &unused);
+    bool found = !list;
+    for (size_t k = 0; !found && k < json_array_size(list); k++) {
+        const char *known = json_string_value(json_object_get(json_array_get(list, k), "name"));
+        found = known && strcmp(known, name) == 0;
+    }
+    json_decref(list);
+    if (!found) status_set(st, STATUS_USAGE, "--candidate: '%s' is not known; --list-candidates says which are", name);
+    return found;
+}
+
 bool run_start(run *r, status *st) {
     const options *o = r->options;
     const supervisor_options with = {.program = "/proc/self/exe",
@@ -44,6 +58,7 @@ bool run_start(run *r, status *st) {
                                      .plugin_count = o->plugin_count,
                                      .devices = o->devices,
                                      .start_seconds = 60};
+    if (o->candidate && !is_candidate(&with, o->candidate, st)) return false;
     r->supervisor = supervisor_new(&with, st);
     if (!r->supervisor) return false;
     r->device_count = supervisor_device_count(r->supervisor);
@@ -107,7 +122,7 @@ static void set_up_item(run *r, run_item *i) {
         skip_item(i, o->skip_code, o->skip_text ? o->skip_text : "");
     else if (o->count == 0 && !r->search.exhaustive && !named)
         skip_item(i, "not_asked",
-                  "a part of another operation, or in a branch that does not run; --exhaustive measures it");
+                  "a part of another operation, or in a branch that never runs; --exhaustive measures it");
     else if (!kinds_find(o->rec.kind))
         skip_item(i, "no_candidate", "no implementation of this kind is known here yet");
 }
@@ -148,7 +163,7 @@ static void show_all(run *r, double model_us) {
         if (i->source != RUN_LEFT && i->source != RUN_PENDING) inputs[count++] = run_input(r, i, model_us);
     }
     if (r->options->op && count == 1)
-        show_operation(stdout, &r->arena, &inputs[0], r->options->k_sweep);
+        show_operation(stdout, &r->arena, &inputs[0]);
     else
         show_table(stdout, &r->arena, inputs, count);
 }
@@ -174,7 +189,8 @@ static void finish(run *r, bool good, status *st) {
     if (r->failure.code != STATUS_OK) {
         *st = r->failure;
     } else if (r->interrupted) {
-        status_set(st, STATUS_INCOMPLETE, "interrupted with %d operations left%s", run_queue_pending(r),
+        const int left = run_queue_pending(r);
+        status_set(st, STATUS_INCOMPLETE, "interrupted with %d operation%s left%s", left, left == 1 ? "" : "s",
                    r->options->output && !r->options->output_is_file && r->options->ops_path
                        ? "; the same command with --resume continues"
                        : "");

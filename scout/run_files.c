@@ -26,6 +26,7 @@ report_input run_input(const run *r, const run_item *i, double model_us) {
                           .code = i->code,
                           .text = i->text,
                           .ceilings = d ? d->ceilings : NULL,
+                          .sweep = r->options->op && r->options->k_sweep,
                           .model_us = model_us};
 }
 
@@ -229,6 +230,10 @@ void run_files_clean(const run *r) {
     if (!o->output || o->output_is_file) return;
     if (snprintf(folder, sizeof folder, "%s/reports", o->output) >= (int)sizeof folder) return;
     clean_folder(o->output, NULL, 0);
+    if (!o->ops_path) { /* one operation by --op stands beside what is there */
+        clean_folder(folder, NULL, 0);
+        return;
+    }
     char **ids = calloc((size_t)r->list.count + 1, sizeof *ids);
     if (!ids) return;
     for (int k = 0; k < r->list.count; k++) ids[k] = (char *)(uintptr_t)r->list.items[k].id;

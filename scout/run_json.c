@@ -49,6 +49,9 @@ static json_t *options_json(const run *r, json_builder *b) {
     json_put_text(b, to, "op", o->op);
     json_put_text(b, to, "shape", o->shape);
     json_put_text(b, to, "precision", o->precision);
+    if (o->sparsity > 0) json_put_real(b, to, "sparsity", o->sparsity);
+    if (o->pattern) json_put_text(b, to, "pattern", o->pattern);
+    if (o->k_sweep) json_put_bool(b, to, "k_sweep", true);
     json_put_text(b, to, "device", o->devices);
     json_put_text(b, to, "only", o->only);
     json_put_text(b, to, "candidate", o->candidate);
@@ -57,6 +60,7 @@ static json_t *options_json(const run *r, json_builder *b) {
     json_put_bool(b, to, "exhaustive", o->exhaustive);
     json_put_bool(b, to, "cache", !o->no_cache);
     json_put_bool(b, to, "resume", o->resume);
+    json_put_text(b, to, "cache_dir", o->cache_dir);
     json_put_text(b, to, "library_path", o->library_path);
     json_t *plugins = json_new_array(b);
     for (int k = 0; k < o->plugin_count; k++) json_push_text(b, plugins, o->plugins[k]);

@@ -107,8 +107,8 @@ static void skip_rest(run *r) {
         i->source = RUN_SKIPPED;
         i->status = ROW_SKIPPED;
         i->code = "budget";
-        snprintf(i->text, sizeof i->text, "the budget of %g s was used up; run again with more, or with --resume",
-                 r->options->budget_s);
+        snprintf(i->text, sizeof i->text, "the budget of %g s was used up; run again with more%s", r->options->budget_s,
+                 r->options->ops_path ? ", or with --resume" : "");
     }
 }
 
@@ -137,6 +137,12 @@ static json_t *measure_job(run *r, run_device *d, run_item *i, int job) {
     return to;
 }
 
+/* How much of it is done: one that is being measured has its budget, though most take less. */
+static double part_of(const run_item *i) {
+    if (i->source != RUN_PENDING) return 1;
+    return i->started && i->budget_s > 0 ? fmin(0.95, (run_now() + i->seconds) / i->budget_s) : 0;
+}
+
 static void show_state(run *r, const char *what) {
     double done = 0, all = 0;
     int finished = 0, count = 0;
@@ -146,9 +152,8 @@ static void show_state(run *r, const char *what) {
         if (!i->started && i->source != RUN_PENDING) continue;
         all += i->weight;
         count++;
-        if (i->source == RUN_PENDING) continue;
-        done += i->weight;
-        finished++;
+        if (i->source != RUN_PENDING) finished++;
+        done += i->weight * part_of(i);
     }
     show_progress_set(&r->progress, all > 0 ? done / all : 0, finished, count, what);
 }
@@ -256,15 +261,18 @@ static void watch(void *context, supervisor_event_kind kind, int device, int job
     const bool named = job >= 0 && job < r->list.count;
     const char *subject = named ? r->items[job].operation->name : r->devices[device].about->name;
     if (kind == SUPERVISOR_RESTART) {
-        run_warn(r, "%s: %s", subject, text ? text : "its worker was lost");
+        run_warn(r, "%s: %s%s%s%s%s", subject, candidate ? candidate : "", candidate && variant && *variant ? " " : "",
+                 candidate && variant ? variant : "", candidate ? ": " : "", text ? text : "its worker was lost");
         return;
     }
     if (kind == SUPERVISOR_SAY) {
         snprintf(what, sizeof what, "%.120s: %.180s", subject, text ? text : "");
         show_progress_hint(&r->progress, what);
     } else {
-        snprintf(what, sizeof what, "%.120s: %.60s %.80s %.40s", subject, candidate ? candidate : "",
-                 variant ? variant : "", text ? text : "");
+        const char *const words[] = {candidate, variant, text};
+        int n = snprintf(what, sizeof what, "%.120s:", subject);
+        for (size_t k = 0; k < sizeof words / sizeof words[0]; k++)
+            if (words[k] && words[k][0]) n += snprintf(what + n, sizeof what - (size_t)n, " %.60s", words[k]);
     }
     show_state(r, what);
 }

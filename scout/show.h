@@ -28,8 +28,8 @@ void show_result_line(const report_input *in, const report_figures *f, char *tex
 /* Three figures or more and a unit: "18.92 us", "30.20 ms". */
 void show_time(double us, char *text, size_t room);
 
-/* Memory for texts comes from the arena, whose guard takes what fails. `sweep`: the K sweep is printed too. */
-void show_operation(FILE *out, arena *a, const report_input *in, bool sweep);
+/* Memory for texts comes from the arena, whose guard takes what fails. */
+void show_operation(FILE *out, arena *a, const report_input *in);
 /* Largest time first; those without a time are counted below. */
 void show_table(FILE *out, arena *a, const report_input *inputs, int count);
 void show_sweep(FILE *out, const ceilings *c);

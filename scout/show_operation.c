@@ -147,28 +147,31 @@ static void print_others(FILE *out, arena *a, const report_input *in, const repo
         }
     }
     if (more > 0) fprintf(out, "  %-11s and %d more\n", "", more);
-    if (slower > 0) fprintf(out, "  %-11s %d variants, slower in the race\n", "outraced", slower);
+    if (slower > 0)
+        fprintf(out, "  %-11s %d variant%s, slower in the race\n", "outraced", slower, slower > 1 ? "s" : "");
 }
 
-void show_operation(FILE *out, arena *a, const report_input *in, bool sweep) {
+/* Without a verdict (the run was interrupted, or its report could not be written) there may be nothing to say. */
+static void print_verdict(FILE *out, const report_input *in, const report_figures *f) {
+    const bool judged = in->model_us >= 0, known = isfinite(f->efficiency);
+    if (known) fprintf(out, "  %-11s %.1f %%%s", "efficiency", 100 * f->efficiency, judged ? "   " : "\n");
+    if (!judged) return;
+    fprintf(out, "  priority %s     approach %s%s\n", f->verdict.priority, f->verdict.approach,
+            f->verdict.borderline ? "     borderline" : "");
+}
+
+void show_operation(FILE *out, arena *a, const report_input *in) {
     report_figures f;
     report_read(in, &f);
     print_device(out, a, in, &f);
     print_head(out, a, in, &f);
-    if (sweep && (!in->ceilings || in->ceilings->sweep_count == 0))
+    if (in->sweep && !report_has_sweep(in))
         fprintf(out, "  %-11s not measured: too large or too slow for this device\n", "K sweep");
-    else if (sweep)
+    else if (in->sweep)
         show_sweep(out, in->ceilings);
     print_times(out, a, &f);
     if (f.baseline_row || f.best_row) print_ceiling(out, a, &f);
-    if (isfinite(f.efficiency))
-        fprintf(out, "  %-11s %.1f %%     ", "efficiency", 100 * f.efficiency);
-    else
-        fputs("  ", out);
-    if (in->model_us >= 0)
-        fprintf(out, "priority %s     approach %s%s", f.verdict.priority, f.verdict.approach,
-                f.verdict.borderline ? "     borderline" : "");
-    fputc('\n', out);
+    print_verdict(out, in, &f);
     print_config(out, a, &f);
     print_others(out, a, in, &f);
     if (in->model_us >= 0) fprintf(out, "  %s\n", clean(a, f.verdict.recommendation));

@@ -40,7 +40,7 @@ static void plain(const char *from, char *to, size_t room) {
 void show_progress_set(show_progress *p, double part, int finished, int count, const char *what) {
     const double at = now();
     if (p->quiet || !p->terminal || (p->drawn && at - p->last < REDRAW_SECONDS)) return;
-    if (p->begun == 0) {
+    if (p->begun == 0 || part <= p->part_begun) { /* ceilings come before the first operation, and are no part of it */
         p->begun = at;
         p->part_begun = part;
     }

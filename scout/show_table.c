@@ -8,7 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { COLUMNS = 10, NARROWEST = 5 };
+enum { COLUMNS = 10, NARROWEST = 5, MOST_NAMES = 6 };
 
 typedef struct row {
     const char *cells[COLUMNS];
@@ -112,25 +112,53 @@ static void print_head(FILE *out, arena *a, const report_input *in, int width) {
     fprintf(out, "%s\n", plain_cell(a, line, width));
 }
 
-/* "31 SKIPPED (no_candidate)", … */
+/* "31 SKIPPED (no_candidate)", …; of those that failed, which. */
 static void print_untimed(FILE *out, arena *a, const report_input *inputs, const report_figures *figures, int count,
                           int width) {
     bool *told = arena_array(a, bool, count + 1);
     for (int k = 0; k < count; k++) {
         const report_figures *f = &figures[k];
         if (told[k] || f->baseline_row || f->best_row) continue;
+        const char *names = "";
+        bool alike = true; /* all of them say the same */
         int same = 0;
         for (int j = k; j < count; j++) {
             const report_figures *g = &figures[j];
             if (g->baseline_row || g->best_row || g->status != f->status || strcmp(g->code, f->code) != 0) continue;
             told[j] = true;
             same++;
+            alike = alike && f->text && g->text && strcmp(f->text, g->text) == 0;
+            if (reason_status_bad(f->status) && same <= MOST_NAMES)
+                names = arena_printf(a, "%s%s %s", names, same > 1 ? "," : ":", inputs[j].operation->name);
         }
-        const char *text = same > 1 ? reason_about(f->code) : f->text;
-        const char *line =
-            arena_printf(a, "%d %s (%s): %s%s%s", same, reason_status_name(f->status), f->code,
-                         same > 1 ? "" : inputs[k].operation->name, same > 1 ? "" : ", ", text ? text : "");
+        if (*names && same > MOST_NAMES) names = arena_printf(a, "%s and %d more", names, same - MOST_NAMES);
+        const char *text = alike ? f->text : reason_about(f->code);
+        const char *line = arena_printf(a, "%d %s (%s): %s%s%s%s", same, reason_status_name(f->status), f->code,
+                                        same > 1 ? "" : inputs[k].operation->name, same > 1 ? "" : ", ",
+                                        text ? text : "", same > 1 ? names : "");
         fprintf(out, "%s\n", plain_cell(a, line, width));
+    }
+}
+
+/* The candidates that failed beside a baseline that did not: what makes the exit code 1 where every row has its times.
+ */
+static void print_failed(FILE *out, arena *a, const report_input *inputs, const report_figures *figures, int count,
+                         int width) {
+    for (int k = 0; k < count; k++) {
+        const json_t *rows = json_object_get(inputs[k].measurement, "candidates");
+        const char *names = "";
+        int told = 0;
+        if (figures[k].bad_rows == 0 || (!figures[k].baseline_row && !figures[k].best_row)) continue;
+        for (size_t n = 0; n < json_array_size(rows); n++) {
+            const json_t *from = json_array_get(rows, n);
+            const char *name = json_string_value(json_object_get(from, "name"));
+            const char *state = json_string_value(json_object_get(from, "status"));
+            row_status is = ROW_OK;
+            if (!name || !state || !reason_status_from_name(state, &is) || !reason_status_bad(is)) continue;
+            if (told++ < MOST_NAMES) names = arena_printf(a, "%s%s %s %s", names, *names ? "," : "", name, state);
+        }
+        if (told > MOST_NAMES) names = arena_printf(a, "%s and %d more", names, told - MOST_NAMES);
+        fprintf(out, "%s\n", plain_cell(a, arena_printf(a, "%s:%s", inputs[k].operation->name, names), width));
     }
 }
 
@@ -162,6 +190,7 @@ void show_table(FILE *out, arena *a, const report_input *inputs, int count) {
         for (int k = 0; k < timed; k++) print_line(out, a, rows[k].cells, widths, width);
     }
     print_untimed(out, a, inputs, figures, count, width);
+    print_failed(out, a, inputs, figures, count, width);
     if (baseline_us > 0)
         fprintf(out, "%s\n",
                 plain_cell(a,

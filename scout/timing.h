@@ -37,7 +37,7 @@ typedef struct timing_rules {
     double interval_s;                   /* and at least so long, against what surrounds a batch */
     double target;                       /* relative half width of the median's interval: 0.005 */
     double acceptable;                   /* what still counts where launches are too long for the budget: 0.02 */
-    double block_s, block_drop;          /* confirming blocks: 0.3 s, the first half is thrown away */
+    double block_s, block_drop;          /* confirming blocks: 0.3 s, the first half is thrown away at least */
     double settle_s, settle_slope;       /* longest warm-up; a clock is steady when its slope is under 1 % */
     double idle_s, burst_s;              /* burst: 1 s of idling, at most 10 ms of work */
     double margin;                       /* a winner wins by more than this: 0.02 */

@@ -10,9 +10,10 @@ enum { MOST_TRAINS = 4096, TRAIL = 1024, LEAST_TRAIL = 8 };
 
 /* After a subject that draws another power a clock may need longer than usual: a half of what is thrown away that
  * differs by more than this from the other half is followed by more of it. Were the clock's own time as long as the
- * part thrown away, what then remains in the median would be half of this. */
+ * part thrown away, what then remains in the median would be three quarters of this. */
 static const double notable = 0.0015, beyond = 2; /* relative; and in deviations of what noise makes of it */
 static const double most_dropped = 4;             /* times the least */
+static const double normal_spread = 3.29;         /* from the 5th to the 95th percentile, in deviations */
 
 /* The intervals that were thrown away last. */
 typedef struct trail {
@@ -29,19 +30,24 @@ static void trail_add(trail *t, double seconds) {
     t->seconds += seconds;
 }
 
-/* Half of the distance between which two thirds lie: outliers do not widen it. */
+/* The deviation of n <= TRAIL intervals from what they go along with, from the steps between neighbours: neither a
+ * trend nor outliers widen it. */
 static double noise_of(const double *x, size_t n) {
-    return (stats_quantile(x, n, 0.84) - stats_quantile(x, n, 0.16)) / 2;
+    double steps[TRAIL];
+    for (size_t k = 0; k + 1 < n; k++) steps[k] = fabs(x[k + 1] - x[k]);
+    return stats_median(steps, n - 1) / (0.6745 * sqrt(2));
 }
 
+/* A restless device is never still: waiting for it would choose the crests and valleys of what moves it. */
 static bool still_moving(const trail *t, double window_s, double interval_s) {
     const size_t half = (size_t)(fmin(window_s / interval_s, (double)t->n) / 2);
     if (2 * half < LEAST_TRAIL) return false;
     const double *later = t->x + t->n - half, *earlier = later - half;
     const double at_s = stats_median(later, half), moved_s = fabs(stats_median(earlier, half) - at_s);
-    /* A median's deviation is 1.2533 times that of a mean. */
-    const double noise_s = 1.2533 * hypot(noise_of(later, half), noise_of(earlier, half)) / sqrt((double)half);
-    return moved_s > fmax(notable * at_s, beyond * noise_s);
+    const double noise_s = noise_of(earlier, 2 * half);
+    if (normal_spread * noise_s > timing_judge_restless * at_s) return false;
+    /* A median's deviation is 1.2533 times that of a mean; there are two of them. */
+    return moved_s > fmax(notable * at_s, beyond * 1.2533 * noise_s * sqrt(2 / (double)half));
 }
 
 static void look(const timing_trial *c, timing_entrant *e) {

@@ -15,6 +15,10 @@ const double timing_judge_restless = 0.05;
 
 static const double drift_floor = 0.01; /* less is no drift worth the word */
 
+/* A few looks may agree by luck, and what all of them share (the rest of a transition, what an event takes, how memory
+ * happens to lie) shows in none: they are never believed to deviate by less than this. */
+static const double least_deviation = 0.0005;
+
 bool timing_judge_block(timing_series *s, int round) {
     if (s->block_count == s->block_room) {
         const size_t room = s->block_room ? 2 * s->block_room : 8;
@@ -71,7 +75,7 @@ static double alike(const double *y, size_t n) {
  * them to agree within a twelfth of the target; one degree more is lent from the fact that most differences between
  * looks are the device's own and alike for all subjects (see common_deviation). */
 static double between_looks(double deviation, size_t n) {
-    return n > 1 ? stats_t95(n) * deviation / sqrt((double)n) : 0;
+    return n > 1 ? stats_t95(n) * fmax(deviation, least_deviation) / sqrt((double)n) : 0;
 }
 
 /* What is compared: blocks, or pairs of them. */
@@ -79,10 +83,20 @@ typedef struct look {
     double median_s, clock_mhz, middle_s;
 } look;
 
+static double spread_of(const double *x, size_t n) {
+    return (stats_quantile(x, n, 0.95) - stats_quantile(x, n, 0.05)) / stats_median(x, n);
+}
+
+static bool restless(const timing_series *s) {
+    const timing_block *last = &s->blocks[s->block_count - 1];
+    return spread_of(s->x + last->first, last->count) > timing_judge_restless;
+}
+
+/* Not where the device is restless: a swing as fast as the rounds would hide in pairs. */
 static bool in_pairs(const timing_series *s, size_t from) {
     enum { LEAST = 4 };
     const size_t n = s->block_count - from;
-    return s->paired && n >= LEAST && n % 2 == 0 && s->blocks[from].round % 2 == 0;
+    return s->paired && n >= LEAST && n % 2 == 0 && s->blocks[from].round % 2 == 0 && !restless(s);
 }
 
 /* Of the blocks from `from` on, `each` at a time. The caller frees; NULL: no memory. */
@@ -167,24 +181,27 @@ static bool drift_over(const timing_series *s, const look *looks, size_t n, timi
     return true;
 }
 
-static double deviation_over(const look *looks, size_t n) {
+/* The deviation of the looks, relative to their median. */
+static double deviation_over(const look *looks, size_t n, double *median_s) {
     double *y = calloc(n, sizeof *y);
+    *median_s = NAN;
     if (!y) return INFINITY;
     for (size_t k = 0; k < n; k++) y[k] = looks[k].median_s;
-    const double deviation = alike(y, n) * stats_deviation(y, n) / stats_median(y, n);
+    *median_s = stats_median(y, n);
+    const double deviation = alike(y, n) * stats_deviation(y, n) / *median_s;
     free(y);
     return deviation;
 }
 
 static bool find_drift(const timing_series *s, timing_opinion *o) {
     enum { TELLING = 6 }; /* blocks; fewer pairs than three of a drift and of chance look the same */
-    const bool pairs = in_pairs(s, o->first_block);
     size_t n = 0;
-    look *looks = looks_of(s, o->first_block, pairs ? 2 : 1, &n);
+    o->pairs = in_pairs(s, o->first_block);
+    look *looks = looks_of(s, o->first_block, o->pairs ? 2 : 1, &n);
     if (!looks) return false;
     o->looks = n;
-    o->deviation = deviation_over(looks, n);
-    if (pairs && s->block_count - o->first_block < TELLING) {
+    o->deviation = deviation_over(looks, n, &o->median_s);
+    if (o->pairs && s->block_count - o->first_block < TELLING) {
         free(looks);
         looks = looks_of(s, o->first_block, 1, &n);
     }
@@ -193,16 +210,11 @@ static bool find_drift(const timing_series *s, timing_opinion *o) {
     return good;
 }
 
-static double spread_of(const double *x, size_t n) {
-    return (stats_quantile(x, n, 0.95) - stats_quantile(x, n, 0.05)) / stats_median(x, n);
-}
-
 /* How many blocks may be left out: up to a half, but none where the device is restless, for there the crest of a slow
  * swing looks like the end of a warm-up. */
 static size_t most_skipped(const timing_series *s) {
-    const timing_block *last = &s->blocks[s->block_count - 1];
     const size_t most = s->paired ? s->block_count / 4 * 2 : s->block_count / 2;
-    return spread_of(s->x + last->first, last->count) > timing_judge_restless ? 0 : most;
+    return restless(s) ? 0 : most;
 }
 
 /* Blocks at the beginning that are not like the later half at all: the warm-up was not over. */
@@ -221,6 +233,20 @@ static size_t transient(const timing_series *s, size_t most) {
     return s->paired && skip % 2 ? skip + 1 : skip; /* `most` is even then */
 }
 
+/* What the intervals within the blocks from `from` on leave open, wherever the blocks themselves lie. */
+static double within_blocks(const timing_series *s, size_t from) {
+    const size_t begin = s->block_count ? s->blocks[from].first : 0, n = s->n - begin;
+    double *x = n ? calloc(n, sizeof *x) : NULL;
+    if (!x) return NAN;
+    for (size_t j = from; j < s->block_count; j++) {
+        const timing_block *block = &s->blocks[j];
+        for (size_t i = block->first; i < block->first + block->count; i++) x[i - begin] = s->x[i] / block->median_s;
+    }
+    const double half = stats_median_interval(x, n, 0, 1).relative;
+    free(x);
+    return half;
+}
+
 timing_opinion timing_judge(const timing_series *s, double common_deviation) {
     timing_opinion o = {.rel_ci95 = INFINITY, .median_s = NAN, .spread = NAN};
     if (s->block_count == 0 || s->n == 0) return o;
@@ -231,17 +257,22 @@ timing_opinion timing_judge(const timing_series *s, double common_deviation) {
     const size_t step = s->paired ? 2 : 1; /* two looks are left at least */
     for (size_t skip = o.first_block + step; o.drifts && skip <= most && skip + 2 * step <= s->block_count;
          skip += step) {
-        timing_opinion later = {.first_block = skip, .rel_ci95 = INFINITY};
+        timing_opinion later = {.first_block = skip, .rel_ci95 = INFINITY, .median_s = NAN, .spread = NAN};
         if (find_drift(s, &later) && !later.drifts) o = later;
     }
     const size_t from = s->blocks[o.first_block].first;
     const double *x = s->x + from;
     o.n = s->n - from;
-    const stats_interval within = stats_median_interval(x, o.n, 0, (uint64_t)o.n);
     const double between = between_looks(fmax(o.deviation, common_deviation), o.looks);
-    o.median_s = stats_median(x, o.n);
+    double within = 0;
+    if (o.pairs) { /* of two places the median of all intervals is nowhere: anything between them is one */
+        within = within_blocks(s, o.first_block);
+    } else {
+        within = stats_median_interval(x, o.n, 0, (uint64_t)o.n).relative;
+        o.median_s = stats_median(x, o.n);
+    }
     o.spread = spread_of(x, o.n);
-    o.rel_ci95 = hypot(within.relative, between);
+    o.rel_ci95 = hypot(within, between);
     if (isnan(o.rel_ci95)) o.rel_ci95 = INFINITY;
     return o;
 }
@@ -260,23 +291,11 @@ static double at_moment(const timing_series *b, double moment_s) {
     return before->median_s + part * (after->median_s - before->median_s);
 }
 
-/* What the intervals within a series' blocks leave open, wherever the blocks themselves lie. */
-static double within_blocks(const timing_series *s) {
-    double *x = s->n ? calloc(s->n, sizeof *x) : NULL;
-    if (!x) return NAN;
-    for (size_t j = 0; j < s->block_count; j++) {
-        const timing_block *block = &s->blocks[j];
-        for (size_t i = block->first; i < block->first + block->count; i++) x[i] = s->x[i] / block->median_s;
-    }
-    const double half = stats_median_interval(x, s->n, 0, 1).relative;
-    free(x);
-    return half;
-}
-
 static double deviation_of(const timing_series *s) {
     size_t n = 0;
     look *looks = looks_of(s, 0, in_pairs(s, 0) ? 2 : 1, &n);
-    const double deviation = looks ? deviation_over(looks, n) : NAN;
+    double median_s;
+    const double deviation = looks ? deviation_over(looks, n, &median_s) : NAN;
     free(looks);
     return deviation;
 }
@@ -293,7 +312,7 @@ double timing_judge_ratio(const timing_series *a, const timing_series *b, double
      * two in its valleys and by the other on its hills, and a few looks do not show it. */
     const double moved = 0.5 * fmin(deviation_of(a), deviation_of(b));
     const double between = between_looks(fmax(stats_deviation(quotients, n) / ratio, moved), n);
-    *ci = hypot(between, hypot(within_blocks(a), within_blocks(b)));
+    *ci = hypot(between, hypot(within_blocks(a, 0), within_blocks(b, 0)));
     free(quotients);
     return ratio;
 }

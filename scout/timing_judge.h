@@ -35,11 +35,12 @@ void timing_judge_free(timing_series *s);
 typedef struct timing_opinion {
     size_t first_block; /* earlier ones are left out: they were still warming up */
     size_t looks;       /* blocks, or pairs of them, that were compared */
-    size_t n;           /* intervals from there */
-    double median_s, rel_ci95;
-    double spread;    /* from the 5th to the 95th percentile, over the median */
-    double deviation; /* of the looks, relative, widened where neighbours are alike */
-    double drift;     /* change over all blocks, relative; beyond what their noise explains where `drifts` is set */
+    bool pairs;
+    size_t n;                  /* intervals from there */
+    double median_s, rel_ci95; /* the median of all intervals; where pairs were compared, of the pairs */
+    double spread;             /* from the 5th to the 95th percentile, over the median */
+    double deviation;          /* of the looks, relative, widened where neighbours are alike */
+    double drift; /* change over all blocks, relative; beyond what their noise explains where `drifts` is set */
     bool drifts, by_clock;
 } timing_opinion;
 

@@ -63,7 +63,7 @@ static uint32_t rounded_up(double launches) {
     return rounded ? rounded : 1;
 }
 
-/* Warm-ups that are still missing, unless they cost too much: launches of a tenth of a second are warm soon. */
+/* Warm-ups that are still missing, as many as patience allows: launches of a tenth of a second are warm soon. */
 static scout_answer warm_up(timing_pace *p, const timing_subject *subject, const timing_pitch *pitch, double warmed,
                             double patience, scout_why *why) {
     const timing_rules *rules = p->rules;
@@ -72,8 +72,8 @@ static scout_answer warm_up(timing_pace *p, const timing_subject *subject, const
     const double fit = fmin(fmax(floor(room_s / interval_s), 1), TIMING_PACE_TRAIN);
     double seconds[TIMING_PACE_TRAIN];
     double missing = ceil((rules->warmups - warmed) / pitch->launches);
-    const double idling_s = rules->burst ? ceil(missing / fit) * rules->idle_s : 0;
-    if (missing * interval_s + idling_s > patience) return SCOUT_OK;
+    if (rules->burst && missing * interval_s + ceil(missing / fit) * rules->idle_s > patience) return SCOUT_OK;
+    missing = fmin(missing, floor(patience / interval_s));
     while (missing > 0) {
         const double batches = fmin(missing, fit);
         const scout_answer answer =

@@ -35,7 +35,7 @@ typedef struct timing_pitch {
 typedef struct timing_pitch_wish {
     double interval_s; /* wanted at least; never below what the timer's resolution asks for */
     uint32_t repeats;  /* intervals timed to know launch_s */
-    double patience_s; /* most that warm-ups may cost; where they would cost more they are left out */
+    double patience_s; /* most that warm-ups may cost; no more of them are run */
     double guess_s;    /* what a launch may take, from what others took; 0: nobody knows */
     double far_s;      /* give up on what is slower; 0: never */
 } timing_pitch_wish;

@@ -8,14 +8,15 @@
 #include <math.h>
 #include <stdlib.h>
 
-enum { ROUNDS = 40 };
+enum { ROUNDS = 40, LEAST_ROUNDS = 4 };
 
 static const double hopeless = 3;          /* a single launch against the best single launch: nothing more is tried */
 static const double far_behind_1 = 1.5;    /* best interval so far against the best's median, after one round */
 static const double far_behind_2 = 1.15;   /* after two */
 static const double worth_telling = 1.005; /* nearer ones stay, however sure their place: confirming tells them apart */
 static const double many_looks = 1.5;      /* on the interval: one look in twenty fails, and there is one each round */
-static const double warm_share = 0.5;      /* of the race's time, for the warm-ups of its first round */
+static const double known_share = 0.01;    /* of the race's time: rounds that cost less are run for intervals' sake */
+static const double warm_share = 0.15;     /* of the race's time, for the warm-ups of its first round */
 
 typedef struct race {
     timing_pace pace;
@@ -202,7 +203,9 @@ static void run_race(race *r) {
     first_round(r);
     for (uint32_t round = 1; !r->lost; round++) {
         drop_those_behind(r);
-        if (rivals(r) <= r->finalists || round == ROUNDS || !fits(r, round_cost_s(r))) break;
+        const double next_s = round_cost_s(r);
+        const bool known = round >= LEAST_ROUNDS || next_s > known_share * r->budget_s;
+        if ((known && rivals(r) <= r->finalists) || round == ROUNDS || !fits(r, next_s)) break;
         next_round(r, round);
     }
     if (r->lost)

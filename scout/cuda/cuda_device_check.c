@@ -22,8 +22,9 @@ struct scout_check {
 
 enum { CHECK_SAMPLES = 4096, CHECK_WIDTH = 64 };
 
-/* Segments of 64 columns see an error of a sixteenth of one output's size at a tolerance of 1/128; they become wider
- * only where the work (multiply-adds of m x k x segments) or the memory would be out of proportion. */
+/* Segments of 64 columns see an error of a third of one output's size at a tolerance of 1/128 (their spread counts four
+ * times); they become wider only where the work (multiply-adds of m x k x segments) or the memory would be out of
+ * proportion. */
 static void check_cover(kernels_gemm *g) {
     const double work = 6e10, entries = 3.2e7;
     const double own = (double)g->m * (double)g->batch, folds = (double)g->k * (g->stride_b ? (double)g->batch : 1);

@@ -108,9 +108,30 @@ for text in "Scripted One" "sustained, cold cache, graph" "gemm 4 x 64 x 64" "ba
     "best        scripted_stream" "ceiling " "efficiency " "priority HIGH" "approach CUSTOM_KERNEL" "Use scripted_stream"; do
     check "one operation: prints '$text'" prints "$text"
 done
+scripted --op gemm --shape 1,1,64 --precision fp32 --k-sweep -o sweep.json
+check "--k-sweep: prints it" prints "K sweep     65536 "
+check "--k-sweep: is in the report" contains sweep.json '"sweep": {'
+check "--k-sweep: fits" fits_schema sweep.json
+scripted --op gemm --shape 64,96,96 --precision fp32 --k-sweep -o other.json
+check "--k-sweep that does not fit: says so" prints "K sweep     not measured"
+check "--k-sweep that does not fit: not that of another product" test "$(grep -c '"sweep"' other.json)" = 0
 scripted --op gemm --shape 4,64,64 --precision fp32 --candidate scripted_absent -o two.json
 check "--candidate: the others are not run" contains two.json '"not_asked"'
 check "--candidate: the baseline is" prints "scripted_blas default"
+scripted --op gemm --shape 4,64,64 --precision fp32 --sparsity 0.5 --pattern UNSTRUCTURED -o out
+check "one operation in a model's folder: the others stay" diff -qr -x down.json -x 'gemm_*' first/reports out/reports
+check "one operation in a model's folder: its report" test "$(find out/reports -name 'gemm_4x64x64*' | wc -l)" = 1
+check "one operation in a model's folder: run.json tells its options" contains out/run.json '"pattern": "UNSTRUCTURED"'
+check "one operation in a model's folder: fits" fits_schema out/run.json
+scripted --op gemm --shape 4,64,64 --precision fp32 --budget 0.01 --no-cache
+check "one operation, no time: exit 1" exits 1
+check "one operation, no time: what to do" prints "run again with a larger --budget"
+check "one operation, no time: no word of --resume" test "$(grep -c -e --resume stdout.txt)" = 0
+"$EXTRACT_OPS" "$ROOT/models/transformer_block.onnx" --batch 1 --seq 16 -q -o parts.json
+scripted parts.json
+check "parts of others are not measured" prints "; --exhaustive measures it"
+scripted parts.json --exhaustive
+check "--exhaustive: parts are measured" test "$(grep -c not_asked stdout.txt)" = 0
 scripted --op gemm --shape 4,64,64 --precision fp16
 check "a precision that nothing computes: exit 1" exits 1
 check "a precision that nothing computes: says so" prints "computes in fp32 only"
@@ -127,8 +148,12 @@ if command -v python3 >/dev/null; then
     export CEILING_SCOUT_SCRIPTED_SLOW_US=2000
     run python3 -B "$ROOT/tests/cli/terminal_scout.py" "$SCOUT" --plugin "$SCRIPTED/device.so" --device scripted:0 block.json \
         --precision fp32 --no-cache
-    unset CEILING_SCOUT_SCRIPTED_SLOW_US
     check "on a terminal: a bar, and lines that fit" exits 0
+    export CEILING_SCOUT_SCRIPTED_SLOW_US=50000
+    run python3 -c 'import pty, sys; pty.spawn(sys.argv[1:])' "$SCOUT" --plugin "$SCRIPTED/device.so" --device scripted:0 \
+        --op gemm --shape 64,96,96 --precision fp32 --no-cache
+    unset CEILING_SCOUT_SCRIPTED_SLOW_US
+    check "on a terminal: time left of a single operation" test "$(grep -cE '\[#+\.+\] 0/1  0:0[0-9] left  gemm: ' stdout.txt)" -gt 0
 else
     skip "python3 is not installed: no terminal"
 fi

@@ -6,6 +6,10 @@ echo '{"a": {"op": "gemm", "shape": [64, 64, 64]}, "b": {"op": "gemm", "shape": 
 scripted ops.json --precision fp32 -o warm -q
 check "warm: exit 0" exits 0
 
+CEILING_SCOUT_FAULTS=crash,wrong scripted ops.json --plugin "$SCRIPTED/faults.so" --precision fp32 --no-cache
+check "candidates that fail: exit 1" exits 1
+check "candidates that fail: the one that took its worker along is named" says "a: fault_crash: "
+check "candidates that fail: the table names them" prints "a: fault_crash CRASHED, fault_wrong WRONG"
 : >file
 scripted ops.json --precision fp32 -o file/out
 check "a folder under a file: exit 4" exits 4

@@ -48,6 +48,7 @@ scout_refused "output with a list" 2 --list-devices -o refused
 scout_refused "a worker's words" 2 --worker 3
 scout_refused "two reports in one file" 2 two.json --precision fp32 -o refused.json
 cp ops.json same.json
+scout_refused "an unknown candidate" 2 ops.json --candidate blas -o refused
 scout_refused "the operations as output" 2 same.json -o same.json
 check "the operations as output: they stay" same same.json ops.json
 

@@ -52,7 +52,7 @@ static double host_product(const gpu_product *p, const gpu_operation *o, const h
     return host_activation(p->activation, sum + value_at(h->data[bias], p->c, at));
 }
 
-/* One wrong element, off by a sixteenth of what an output usually is (integers: by one), must show. */
+/* One wrong element, off by a quarter of what an output usually is (integers: by one), must show. */
 static void check_one_wrong(const gpu_product *p, scout_check *check, unsigned char *output, void *memory,
                             uint64_t bytes, uint64_t seed, const char *text) {
     scout_verdict v = {.size = sizeof v};
@@ -134,6 +134,9 @@ static void check_references(void) {
                 p.shared = p.batch > 1 && (t + l) % 2;
                 check_reference(&p, seed++);
             }
+    /* more products than one dimension of a grid holds */
+    const gpu_product many = {4, 8, 16, 70000, "nn", SCOUT_FP16, SCOUT_FP16, SCOUT_FP32, 0, NULL, false, false, NULL};
+    check_reference(&many, seed);
 }
 
 /* Behind an activation, on the host and by the library where it has it. */

@@ -59,6 +59,7 @@ pid=$!
 set +m
 wait_for_report stopped
 kill -INT -- "-$pid"
+kill -INT -- "-$pid" || true # at once, as from who signals a process and its group
 EXIT=0
 wait "$pid" || EXIT=$?
 STDOUT=$(<stdout.txt) STDERR=$(<stderr.txt)

@@ -21,7 +21,8 @@ typedef enum behaviour {
     UNCAPTURABLE,
     LATE,
     LATE_OUTSIDE,
-    REMEMBERS
+    REMEMBERS,
+    LAZY
 } behaviour;
 
 struct scout_plan {
@@ -83,6 +84,7 @@ static scout_answer launch(scout_plan *p, const scout_args *args, scout_why *why
         fake_execute(&one);
         return d->lost ? scout_say(why, SCOUT_LOST, "poisoned", "the launch lost the device") : SCOUT_OK;
     }
+    if (p->does == LAZY && p->launches == 0) return scout_say(why, SCOUT_NO, "error", "it has to load its kernel");
     if (p->does == UNCAPTURABLE) return scout_say(why, SCOUT_NO, "error", "it allocates when it launches");
     d->capturing->calls[d->capturing->count++] = one;
     return SCOUT_OK;
@@ -229,6 +231,7 @@ PREPARE(lost, LOSES, 1e-4, 0)
 PREPARE(uncapturable, UNCAPTURABLE, 2e-4, 0)
 PREPARE(late, LATE, 1e-4, 0)
 PREPARE(late_outside, LATE_OUTSIDE, 1e-4, 0)
+PREPARE(lazy, LAZY, 1e-4, 0)
 PREPARE(remembers, REMEMBERS, 1e-4, 0)
 PREPARE(many, RIGHT, 1e-3, 0)
 PREPARE(last, RIGHT, 1.2e-4, 0)
@@ -250,6 +253,7 @@ CANDIDATE(packs, SCOUT_OWN, .priority = 50, .supports = supports, .domain = pack
 CANDIDATE(uncapturable, SCOUT_OWN, .priority = 50, .supports = supports);
 CANDIDATE(late, SCOUT_OWN, .priority = 50, .supports = supports);
 CANDIDATE(late_outside, SCOUT_OWN, .priority = 50, .supports = supports);
+CANDIDATE(lazy, SCOUT_OWN, .priority = 50, .supports = supports);
 CANDIDATE(remembers, SCOUT_OWN, .priority = 50, .supports = supports);
 CANDIDATE(many, 0, .priority = 1, .supports = supports, .domain = many_domain);
 CANDIDATE(last, SCOUT_LAST, .priority = 0, .supports = supports);

@@ -70,6 +70,7 @@ extern const scout_candidate fake_packs;   /* wants the weight transposed; order
 extern const scout_candidate fake_uncapturable;
 extern const scout_candidate fake_late;         /* right at first, wrong after 300 launches; fast */
 extern const scout_candidate fake_late_outside; /* spoils what lies behind every output but the first; fast */
+extern const scout_candidate fake_lazy;         /* its first launch cannot be captured; fast */
 extern const scout_candidate fake_remembers;    /* goes on with the tensors of its first launch; fast */
 extern const scout_candidate fake_last;         /* of the last resort; 120 us */
 

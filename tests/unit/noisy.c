@@ -51,7 +51,8 @@ noisy noisy_capped(uint64_t seed, double tau_s) {
     w.tau_s = tau_s;
     w.cap_w = 700;
     w.averaged_w = idle_w;
-    w.wander = 0.0007;
+    w.gap_s = 1e-6;
+    w.wander = 0.0005;
     w.wandered = w.wander * noisy_normal(&w.random);
     return w;
 }

@@ -203,6 +203,14 @@ static void changing_an_input(void) { found(&fake_changes, ROW_WRONG, "input_cha
 static void leaving_something_out(void) { found(&fake_partial, ROW_WRONG, "projection"); }
 static void what_cannot_be_captured(void) { found(&fake_uncapturable, ROW_UNSUPPORTED, "capture"); }
 
+static void a_first_launch_that_cannot_be_captured(void) {
+    begin(REGIME_MODEL, 10000);
+    bench_plan *p = prepare(&fake_lazy, 0);
+    UNIT_INT(bench_plan_verify(p).status, ROW_OK);
+    bench_plan_free(p);
+    end();
+}
+
 static void without_graphs_nothing_is_captured(void) {
     fake_api.has_graphs = 0;
     begin(REGIME_MODEL, 10000);
@@ -349,6 +357,7 @@ int main(void) {
     UNIT_RUN(changing_an_input);
     UNIT_RUN(leaving_something_out);
     UNIT_RUN(what_cannot_be_captured);
+    UNIT_RUN(a_first_launch_that_cannot_be_captured);
     UNIT_RUN(without_graphs_nothing_is_captured);
     UNIT_RUN(later_launches_are_checked_too);
     UNIT_RUN(addresses_of_an_earlier_launch);

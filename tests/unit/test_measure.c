@@ -96,6 +96,14 @@ static void row_is(const char *name, const char *variant, const char *status_nam
     if (code) UNIT_CHECK(text(reason, "text") && *text(reason, "text"));
 }
 
+static int rows_of(const char *status_name) {
+    const json_t *rows = json_object_get(result, "candidates");
+    int count = 0;
+    for (size_t k = 0; k < json_array_size(rows); k++)
+        count += strcmp(text(json_array_get(rows, k), "status"), status_name) == 0;
+    return count;
+}
+
 static void near(double got, double want) {
     if (!(fabs(got / want - 1) < 0.01)) {
         printf("got %g, want %g\n", got, want);
@@ -133,6 +141,20 @@ static void the_faster_one_wins(void) {
     end();
 }
 
+/* Two are confirmed beside the baseline where both might win. */
+static void two_that_may_win_are_confirmed(void) {
+    static scout_candidate twin;
+    twin = fake_fast;
+    twin.name = "twin";
+    begin("16,24,8", "fp32");
+    USE(&fake_fast, &fake_right, &twin);
+    measure();
+    row_is("fast", "", "OK", NULL);
+    row_is("twin", "", "OK", NULL);
+    UNIT_INT(rows_of("OK"), 3);
+    end();
+}
+
 static void a_small_lead_is_none(void) {
     begin("16,24,8", "fp32");
     USE(&fake_near, &fake_right);
@@ -152,6 +174,7 @@ static void variants_race(void) {
     UNIT_INT(json_array_size(json_object_get(result, "candidates")), 12);
     row_is("tuned", "algo=3,split=1", "OK", NULL);
     row_is("tuned", "algo=5,split=1", "SKIPPED", "outraced");
+    UNIT_INT(rows_of("OK"), 2); /* the others are slower than the baseline: not even the next of them is confirmed */
     UNIT_CHECK(row("tuned", "algo=5,split=2") == NULL); /* which does not exist */
     end();
 }
@@ -473,6 +496,7 @@ static void names_of_variants(void) {
 
 int main(void) {
     UNIT_RUN(the_faster_one_wins);
+    UNIT_RUN(two_that_may_win_are_confirmed);
     UNIT_RUN(a_small_lead_is_none);
     UNIT_RUN(variants_race);
     UNIT_RUN(the_same_seed_gives_the_same_rows);

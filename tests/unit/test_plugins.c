@@ -65,6 +65,10 @@ static void candidates(void) {
     WITH(c.name = long_name, "name");
     WITH(c.about = NULL, "about");
     WITH(c.precisions = NULL, "precisions");
+    static const char *const odd[] = {"fp32", "\xff", NULL};
+    WITH(c.precisions = odd, "ASCII");
+    WITH(c.about = "\x1b[2J", "ASCII");
+    WITH(c.library = "\xff", "ASCII");
     WITH(c.approach = NULL, "approach");
     WITH(c.approach = "MAGIC", "approach");
     WITH(c.supports = NULL, "supports");

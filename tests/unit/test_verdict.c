@@ -63,6 +63,11 @@ static void an_interval_at_the_ceiling_takes_the_cheaper_action(void) {
     wants(&f, "NONE", "NONE", true);
     f.baseline_ci = 0.002;
     wants(&f, "NONE", "NONE", false);
+    f.ceiling_ci = 0.001; /* the ceiling is not exact either */
+    wants(&f, "NONE", "NONE", true);
+    f = product(89.8);
+    f.ceiling_ci = 0.005;
+    wants(&f, "NONE", "NONE", true);
 }
 
 static void potential_follows_the_models_time(void) {
@@ -162,6 +167,16 @@ static void what_was_not_measured_is_never_none(void) {
     f.measured = false, f.best_us = 10, f.best_name = "own";
     wants(&f, "UNMEASURED", "NONE", false);
     UNIT_CHECK(strstr(judge(&f).recommendation, "only own did") != NULL);
+    static const char *const advice[][2] = {{"interval", "again while"}, {"clock", "again while"},
+                                            {"budget", "--budget"},      {"no_candidate", "no implementation"},
+                                            {"type", "No library"},      {"memory", "memory"},
+                                            {"samples", "see the rows"}, {NULL, "see the rows"}};
+    f = (verdict_facts){.op = "gemm", .count = 1};
+    for (size_t k = 0; k < sizeof advice / sizeof advice[0]; k++) {
+        f.reason = advice[k][0];
+        wants(&f, "UNMEASURED", "NONE", false);
+        UNIT_CHECK(strstr(judge(&f).recommendation, advice[k][1]) != NULL);
+    }
 }
 
 static void no_work_is_no_matter(void) {
