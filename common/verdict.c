@@ -157,6 +157,12 @@ static void say_proven(const judged *j, char *text, size_t room) {
              j->f->best_name ? j->f->best_name : "the measured alternative", 100 * j->win, library_of(j));
 }
 
+static void say_launch_proven(const judged *j, char *text, size_t room) {
+    snprintf(text, room,
+             "Bound by launching: %s takes %.1f %% less time than %s, joining it with its neighbours may gain more.",
+             j->f->best_name ? j->f->best_name : "the measured alternative", 100 * j->win, library_of(j));
+}
+
 static void say_launch(const judged *j, char *text, size_t room) {
     (void)j;
     snprintf(text, room, "Bound by launching: a faster kernel gains nothing here, joining it with its neighbours may.");
@@ -209,6 +215,9 @@ static bool is_unmeasured(const judged *j) {
     return !j->f->measured || !is_time(j->f->baseline_us) || (!j->ceiling && !j->proven);
 }
 static bool is_proven(const judged *j) { return j->proven; }
+static bool is_launch_proven(const judged *j) {
+    return j->proven && j->launch && !(j->f->best_family && strcmp(j->f->best_family, "FUSION") == 0);
+}
 static bool is_launch(const judged *j) { return j->launch; }
 static bool is_at_ceiling(const judged *j) { return j->efficiency + j->efficiency_half >= j->t->ceiling; }
 static bool is_product(const judged *j) { return is_dense_gemm(j->f); }
@@ -239,6 +248,7 @@ typedef struct rule {
 static const rule rules[] = {
     {is_no_work, "NONE", true, near_nothing, say_no_work},
     {is_unmeasured, "UNMEASURED", true, near_nothing, say_unmeasured},
+    {is_launch_proven, NULL, true, near_nothing, say_launch_proven},
     {is_proven, NULL, false, near_nothing, say_proven},
     {is_launch, "NONE", true, near_nothing, say_launch},
     {is_at_ceiling, "NONE", true, near_ceiling, say_at_ceiling},

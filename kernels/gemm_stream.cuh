@@ -211,6 +211,40 @@ __device__ __forceinline__ void finish(const stream_job &job, const cut &mine, c
 }
 #endif
 
+/* One warp's sums of a tile, where gather finds them. */
+template <int TILE, int MT>
+__device__ __forceinline__ void lay_down(float *partial, const float (&sums)[TILE / 16][MT][4], int warp, int lane) {
+#pragma unroll
+    for (int strip = 0; strip < TILE / 16; strip++)
+#pragma unroll
+        for (int h = 0; h < MT; h++)
+#pragma unroll
+            for (int e = 0; e < 4; e++)
+                partial[(warp * 8 * MT + h * 8 + (lane & 3) * 2 + (e & 1)) * (TILE + 4) + strip * 16 + (lane >> 2) +
+                        (e >> 1) * 8] = sums[strip][h][e];
+}
+
+/* A block's sums of a tile: to the output, or to the block of the cluster that adds this tile up. */
+template <typename T, int TILE, int MT>
+__device__ __forceinline__ void pass_on(const stream_job &job, const cut &mine, int tile, [[maybe_unused]] int rank,
+                                        const float *partial, [[maybe_unused]] float *exchange) {
+    if (job.split == 1) {
+        const int base = mine.first + tile * mine.height, count = min(mine.height, mine.last - base);
+        gather<TILE, MT>(partial, job.m, [&](int m, int n, float sum) {
+            if (n < count) ((T *)job.c)[m * job.ldc + base + n] = gemm::from_float<T>(sum);
+        });
+    } else {
+#ifdef GEMM_HAS_CLUSTERS
+        if (tile == 0) gemm::cluster_wait(); /* the others have begun: their memory is there */
+        const int owner = tile % (unsigned)job.split;
+        const uint32_t there = gemm::shared_address(exchange + (tile - owner + rank) * TILE * 8 * MT);
+        gather<TILE, MT>(partial, job.m, [&](int m, int n, float sum) {
+            gemm::store_remote(there + (uint32_t)(m * TILE + n) * 4, (uint32_t)owner, sum);
+        });
+#endif
+    }
+}
+
 template <typename T, int MT, int FORM, int SIZE, int DEPTH>
 __global__ void __launch_bounds__(THREADS, 1) stream_kernel(const __grid_constant__ stream_job job) {
     using geo = geometry<FORM, SIZE>;
@@ -264,30 +298,9 @@ __global__ void __launch_bounds__(THREADS, 1) stream_kernel(const __grid_constan
             slot = slot + 1 == DEPTH ? 0 : slot + 1;
         }
         if (tile > 0) __syncthreads();
-#pragma unroll
-        for (int strip = 0; strip < geo::strips; strip++)
-#pragma unroll
-            for (int h = 0; h < MT; h++)
-#pragma unroll
-                for (int e = 0; e < 4; e++)
-                    partial[(warp * 8 * MT + h * 8 + (lane & 3) * 2 + (e & 1)) * (TILE + 4) + strip * 16 + (lane >> 2) +
-                            (e >> 1) * 8] = sums[strip][h][e];
+        lay_down<TILE, MT>(partial, sums, warp, lane);
         __syncthreads();
-        if (job.split == 1) {
-            const int base = mine.first + tile * mine.height, count = min(mine.height, mine.last - base);
-            gather<TILE, MT>(partial, job.m, [&](int m, int n, float sum) {
-                if (n < count) ((T *)job.c)[m * job.ldc + base + n] = gemm::from_float<T>(sum);
-            });
-        } else {
-#ifdef GEMM_HAS_CLUSTERS
-            if (tile == 0) gemm::cluster_wait(); /* the others have begun: their memory is there */
-            const int owner = tile % (unsigned)job.split;
-            const uint32_t there = gemm::shared_address(exchange + (tile - owner + rank) * TILE * 8 * MT);
-            gather<TILE, MT>(partial, job.m, [&](int m, int n, float sum) {
-                gemm::store_remote(there + (uint32_t)(m * TILE + n) * 4, (uint32_t)owner, sum);
-            });
-#endif
-        }
+        pass_on<T, TILE, MT>(job, mine, tile, rank, partial, exchange);
     }
 #ifdef GEMM_HAS_CLUSTERS
     if (job.split > 1) finish<T, TILE, MT>(job, mine, exchange, rank);

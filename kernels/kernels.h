@@ -92,7 +92,9 @@ cudaError_t kernels_gemm_fold(const kernels_gemm *g, double *folded, float *squa
 /* want, spread: [batch][m][segments]. */
 cudaError_t kernels_gemm_project(const kernels_gemm *g, const double *folded, const float *squares, double *want,
                                  float *spread, cudaStream_t stream);
-/* The same where an activation is in the way, which no folding gets through: every output one by one. width: 64. */
+/* The same where an activation is in the way, which no folding gets through: every output one by one. Its width is
+ * KERNELS_FINE_WIDTH. */
+enum { KERNELS_FINE_WIDTH = 16 };
 cudaError_t kernels_gemm_activated(const kernels_gemm *g, double *want, float *spread, cudaStream_t stream);
 cudaError_t kernels_gemm_samples(const kernels_gemm *g, kernels_sample *samples, int count, cudaStream_t stream);
 /* Holds an output against both. `found` must be zero before. */

@@ -20,6 +20,7 @@ typedef struct ceilings_peak {
     double clock_mhz, power_w, rel_ci95, datasheet;
     int32_t tried;  /* shapes looked at */
     double seconds; /* that the search took */
+    bool disturbed; /* confirming disagrees with what was seen before, or with itself: to be measured again */
 } ceilings_peak;
 
 typedef struct ceilings_bandwidth {
@@ -72,8 +73,8 @@ typedef struct ceilings_time {
 ceilings_time ceilings_time_of(const ceilings *c, const char *precision, double flops, double bytes_read,
                                double bytes_written, double resident_bytes, double specials);
 
-/* Measuring, in a worker. What is in `c` already (a peak of that precision, the bandwidth table) is not measured again
- * unless `again`. `say` is told about progress ("fp16: shape 120 of 380, best 671.2 TFLOP/s"). */
+/* Measuring, in a worker. What is in `c` already (a peak of that precision that was not disturbed, the bandwidth table)
+ * is not measured again unless `again`. `say` is told about progress ("fp16: shape 120 of 380, best 671.2 TFLOP/s"). */
 typedef struct ceilings_request {
     const char *precisions[CEILINGS_MAX_PEAKS]; /* whose peaks are wanted; ends with NULL */
     bool bandwidth;
@@ -82,6 +83,7 @@ typedef struct ceilings_request {
     const char *sweep_precision; /* K sweep: M = N = sweep_m, sweep_n, K from 65,536 to 262,144; NULL: none */
     int64_t sweep_m, sweep_n;
     double budget_s; /* per precision */
+    double within_s; /* for all parts together; 0: each has its budget, and they take what they take */
     const scout_identity
         *identity; /* units and cache of the device, for the search and the datasheet; NULL: not known */
 } ceilings_request;

@@ -7,10 +7,12 @@
 #include <math.h>
 #include <stdlib.h>
 
-static const double fractions[] = {1, 0.67, 0.5, 0};
+#define BETWEEN 0.67 /* told well enough by its neighbours where the time is short */
+static const double fractions[] = {1, BETWEEN, 0.5, 0};
 enum {
     FRACTIONS = sizeof fractions / sizeof fractions[0],
     MAX_SIZES = 24,
+    FIRST_STEP = 8,
     MAX_NODES = 4096,
     MAX_CALLS = 1 << 20,
     MOST_ROWS = 250
@@ -166,6 +168,10 @@ static scout_answer find_plateau(pool *p, const double *sizes, const double *tim
     double guess = times[first];
     for (int k = first; k < count; k++) {
         ceilings_bandwidth row;
+        if (ceilings_lab_late(p->lab)) { /* the largest is cold, whatever the others are */
+            c->plateau_bytes = sizes[count - 1];
+            return SCOUT_OK;
+        }
         scout_answer answer = row_measure(p, sizes[first], 1, sizes[k], &row, &guess, why);
         if (answer != SCOUT_OK) return answer;
         tbps[k] = row.tbps;
@@ -193,6 +199,7 @@ static void best_of(ceilings *c, double fraction, double least_bytes, double *tb
 static scout_answer size_measure(pool *p, double size, double guess, ceilings *c, scout_why *why) {
     for (int f = 0; f < FRACTIONS; f++) {
         ceilings_bandwidth row;
+        if (fractions[f] == BETWEEN && ceilings_lab_late(p->lab)) continue;
         bool beyond = size >= c->plateau_bytes;
         scout_answer answer = row_measure(p, size, fractions[f], c->plateau_bytes, &row, &guess, why);
         if (answer != SCOUT_OK) return answer;
@@ -206,6 +213,40 @@ static scout_answer size_measure(pool *p, double size, double guess, ceilings *c
     return SCOUT_OK;
 }
 
+static int by_row(const void *a, const void *b) {
+    const ceilings_bandwidth *x = a, *y = b;
+    if (x->bytes != y->bytes) return x->bytes > y->bytes ? 1 : -1;
+    if (x->read_fraction != y->read_fraction) return x->read_fraction < y->read_fraction ? 1 : -1;
+    return (x->resident > y->resident) - (x->resident < y->resident);
+}
+
+/* The ends first and the largest that a cache holds, whatever the time is, then what lies between in ever finer steps:
+ * whenever the time is up the table covers all of its range. */
+static scout_answer all_sizes(pool *p, const double *sizes, const double *times, int count, ceilings *c,
+                              scout_why *why) {
+    const double cache = p->lab->identity ? (double)p->lab->identity->cache_bytes : 0;
+    scout_answer answer = SCOUT_OK;
+    bool known[MAX_SIZES] = {false};
+    int warm = 0, done = 0;
+    while (warm < count - 1 && sizes[warm + 1] <= 0.5 * cache) warm++;
+    const int first[] = {count - 1, 0, warm};
+    for (int step = FIRST_STEP, n = 0; step > 0 && answer == SCOUT_OK; n++) {
+        const int k = n < 3 ? first[n] : (n - 2) * step;
+        if (n >= 3 && (k >= count - 1 || ceilings_lab_late(p->lab))) {
+            step = ceilings_lab_late(p->lab) ? 0 : step / 2;
+            n = 2;
+        } else if (!known[k]) {
+            known[k] = true;
+            ceilings_lab_say(p->lab, "bandwidth: %.3g MB, size %d of %d", sizes[k] / 1e6, ++done, count);
+            answer = size_measure(p, sizes[k], times[k], c, why);
+        }
+    }
+    qsort(c->bandwidths, (size_t)c->bandwidth_count, sizeof c->bandwidths[0], by_row);
+    if (answer == SCOUT_OK && done < count)
+        ceilings_lab_say(p->lab, "bandwidth: the time is up after %d of %d sizes", done, count);
+    return answer;
+}
+
 scout_answer ceilings_bandwidth_measure(ceilings_lab *lab, ceilings *c, scout_why *why) {
     pool p = {.lab = lab};
     double sizes[MAX_SIZES] = {0}, times[MAX_SIZES] = {0}, start = ceilings_lab_now(lab);
@@ -215,7 +256,8 @@ scout_answer ceilings_bandwidth_measure(ceilings_lab *lab, ceilings *c, scout_wh
     scout_answer answer = SCOUT_NO_MEMORY;
     if (!lab->api->has_graphs) { /* a host is slow: several times its cache, and no more than the budget has time for */
         double cache = lab->identity ? (double)lab->identity->cache_bytes : 0;
-        most = fmin(most, fmin(fmax(HOST_CACHES * cache, 256e6), lab->rules.budget_s * HOST_BYTES_PER_S));
+        most = fmin(most, fmin(fmax(HOST_CACHES * cache, 256e6),
+                               fmin(lab->rules.budget_s, ceilings_lab_left(lab)) * HOST_BYTES_PER_S));
     }
     if (!lab->api->stream) return scout_say(why, SCOUT_NO, "feature", "the device has no bandwidth probe");
     for (; answer == SCOUT_NO_MEMORY && most >= LEAST_BYTES; most /= 2) {
@@ -226,10 +268,7 @@ scout_answer ceilings_bandwidth_measure(ceilings_lab *lab, ceilings *c, scout_wh
     c->bandwidth_count = 0;
     answer = find_sizes(&p, sizes, times, &count, why);
     if (answer == SCOUT_OK) answer = find_plateau(&p, sizes, times, count, c, why);
-    for (int k = 0; k < count && answer == SCOUT_OK; k++) {
-        ceilings_lab_say(lab, "bandwidth: %.3g MB, size %d of %d", sizes[k] / 1e6, k + 1, count);
-        answer = size_measure(&p, sizes[k], times[k], c, why);
-    }
+    if (answer == SCOUT_OK) answer = all_sizes(&p, sizes, times, count, c, why);
     pool_free(&p);
     if (answer != SCOUT_OK) return answer;
     double least = fmax(fmin(c->plateau_bytes, sizes[count - 1]), sizes[count - 1] / 16);

@@ -21,6 +21,7 @@ typedef struct ceilings_field {
     ceilings_entry *entries;
     int count;
     double best_rate; /* flop/s, of any interval so far */
+    double steady;    /* flop/s: the best under steady load, in long slots */
     double probe[CEILINGS_FIELD_PROBES], probe_now;
     int probes;
     double start;

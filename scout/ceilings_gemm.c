@@ -9,13 +9,14 @@
 
 enum { FIRST_SIDE = 128, LAST_SIDE = 16384, AUDITED = 500, SEED = 20251121 };
 enum { SWEEP_FIRST = 65536, SWEEP_LAST = 262144, SWEEP_STEP = 16384 };
-#define QUEUED_S     1.5e-3 /* a product in the middle of the space, where launches are queued */
-#define CALLED_S     6e-3   /* the same where they are calls of a host's library */
-#define MOST_INPUT   536870912.0
-#define MEMORY_PART  0.4
-#define HOST_LEAST_S 5.0
-#define HOST_PART    0.25 /* of the budget, on a device that also says its peak in registers */
-#define BUDGET_PART  0.92 /* planned with; confirming may take longer than it was given */
+#define QUEUED_S       1.5e-3 /* a product in the middle of the space, where launches are queued */
+#define CALLED_S       6e-3   /* the same where they are calls of a host's library */
+#define MOST_INPUT     536870912.0
+#define MEMORY_PART    0.4
+#define HOST_LEAST_S   5.0
+#define HOST_PART      0.25 /* of the budget, on a device that also says its peak in registers */
+#define LEAST_SEARCH_S 0.1  /* where others have used up the time */
+#define BUDGET_PART    0.92 /* planned with; confirming may take longer than it was given */
 
 static scout_answer time_cube(ceilings_product_pool *p, int64_t side, double *seconds, scout_why *why) {
     const ceilings_search_point point = {.m = side, .n = side, .k = side};
@@ -66,6 +67,7 @@ static void peak_of(const ceilings_product_pool *p, const ceilings_search_point 
     ceilings_product_how(p, point, peak->how, sizeof peak->how);
     snprintf(peak->layout, sizeof peak->layout, "%s", p->layouts[point->layout] ? p->layouts[point->layout] : "nn");
     peak->clock_mhz = timing->clock_mhz, peak->power_w = timing->power_w, peak->rel_ci95 = timing->rel_ci95;
+    peak->disturbed = !(timing->rel_ci95 <= CEILINGS_LAB_WIDE);
 }
 
 static void audit_to_json(const char *precision, const ceilings_search_verdict *v, const ceilings_search_point *found,
@@ -117,11 +119,16 @@ scout_answer ceilings_gemm_measure(ceilings_lab *lab, const char *precision, dou
     search.name = pool.precision->name;
     if (!lab->api->has_graphs && ceilings_find_peak(c, precision))
         budget_s = fmax(HOST_PART * budget_s, fmin(budget_s, HOST_LEAST_S));
+    search.host = !lab->api->has_graphs;
+    search.strict = isfinite(lab->part_s);
     search.budget_s = fmax(BUDGET_PART * budget_s - (ceilings_lab_now(lab) - start), 0.5 * budget_s);
+    if (search.strict)
+        search.budget_s = fmax(fmin(search.budget_s, BUDGET_PART * ceilings_lab_left(lab)), LEAST_SEARCH_S);
     answer = ceilings_search_run(&search, &best, why);
     if (answer != SCOUT_OK) goto done;
     peak_of(&pool, &best.point, best.tflops, &best.timing, &peak);
     peak.tried = best.tried;
+    peak.disturbed = best.disturbed;
     peak.seconds = ceilings_lab_now(lab) - start;
     ceilings_peak_offer(c, &peak);
     ceilings_lab_say(lab, "%s: %.4g TFLOP/s at %lld x %lld x %lld (%s), %d tried in %.1f s", peak.precision,

@@ -32,6 +32,7 @@ static json_t *peak_to_json(const ceilings_peak *p, json_builder *b) {
     put_known(b, o, "datasheet_tflops", p->datasheet);
     json_put_int(b, o, "tried", p->tried);
     json_put_real(b, o, "seconds", p->seconds);
+    if (p->disturbed) json_put_bool(b, o, "disturbed", true);
     return o;
 }
 
@@ -125,6 +126,13 @@ static double get_number(reader *r, const json_t *o, const char *key, double lea
     return 0;
 }
 
+/* false where it is absent. */
+static bool get_flag(reader *r, const json_t *o, const char *key) {
+    const json_t *x = json_object_get(o, key);
+    if (x && !json_is_boolean(x)) refuse(r, key, "is neither true nor false");
+    return json_is_true(x);
+}
+
 static int64_t get_int(reader *r, const json_t *x, const char *key, int64_t least, int64_t most) {
     if (!json_is_integer(x) || json_integer_value(x) < least || json_integer_value(x) > most) {
         refuse(r, key, "is no whole number within its range");
@@ -177,6 +185,7 @@ static void get_peak(reader *r, const json_t *o, ceilings *c) {
     p->datasheet = get_number(r, o, "datasheet_tflops", 0, TERA_MOST, false);
     p->tried = (int32_t)get_int(r, json_object_get(o, "tried"), "tried", 0, INT32_MAX);
     p->seconds = get_number(r, o, "seconds", 0, 1e9, true);
+    p->disturbed = get_flag(r, o, "disturbed");
     if (!r->failed && (p->precision[0] == 0 || ceilings_find_peak(c, p->precision)))
         refuse(r, "precision", "is empty, or stands there twice");
     if (!r->failed) c->peak_count++;

@@ -15,10 +15,19 @@ typedef struct ceilings_lab {
     ceilings_say *say;
     void *say_context;
     double launch_s; /* the floor, once it is known */
+    double end_s;    /* on the device's clock: by then all parts are done; infinite: whenever they are */
+    double part_s;   /* the same of the part that is being measured */
 } ceilings_lab;
+
+#define CEILINGS_LAB_WIDE 0.05   /* a figure whose interval is wider was disturbed */
+enum { CEILINGS_LAB_TIMES = 3 }; /* that something disturbed is timed, at most */
 
 double ceilings_lab_now(const ceilings_lab *lab);
 __attribute__((format(printf, 2, 3))) void ceilings_lab_say(const ceilings_lab *lab, const char *format, ...);
+/* The next part begins, of so many that are left: each gets as much of the time as the others. */
+void ceilings_lab_part(ceilings_lab *lab, int parts_left);
+double ceilings_lab_left(const ceilings_lab *lab); /* seconds of the part; not negative */
+bool ceilings_lab_late(const ceilings_lab *lab);
 uint64_t ceilings_lab_free_bytes(const ceilings_lab *lab); /* 0: not known */
 
 /* One thing that is launched again and again; the sequence of its launches is recorded when first run. Starts as

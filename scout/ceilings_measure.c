@@ -84,11 +84,25 @@ static void take_telemetry(const ceilings_lab *lab, ceilings *c) {
     c->power_w = t.power_w;
 }
 
+static bool is_known(const ceilings_request *request, const ceilings *c, const char *name) {
+    const ceilings_peak *peak = ceilings_find_peak(c, name);
+    return !request->again && !request->audit && peak && !peak->disturbed;
+}
+
+/* From the k-th precision on, and the K sweep. */
+static int parts_left(const ceilings_request *request, const ceilings *c, int k) {
+    int count = request->sweep_precision != NULL;
+    for (; k < CEILINGS_MAX_PEAKS && request->precisions[k]; k++)
+        count += !is_known(request, c, request->precisions[k]);
+    return count;
+}
+
 static scout_answer measure_peaks(ceilings_lab *lab, const ceilings_request *request, ceilings *c, json_builder *b,
                                   json_t *audit, scout_why *why) {
     for (int k = 0; k < CEILINGS_MAX_PEAKS && request->precisions[k]; k++) {
         const char *name = request->precisions[k];
-        if (!request->again && !request->audit && ceilings_find_peak(c, name)) continue;
+        if (is_known(request, c, name)) continue;
+        ceilings_lab_part(lab, parts_left(request, c, k));
         scout_answer answer = measure_precision(lab, request, name, c, b, audit, why);
         if (fatal(answer)) return answer;
         if (answer != SCOUT_OK) ceilings_lab_say(lab, "%s: no peak by products: %s", name, why->text);
@@ -106,12 +120,15 @@ scout_answer ceilings_measure(const scout_device_api *api, scout_device *device,
     if (c->load != r->load || c->launch != r->launch) c->peak_count = c->sweep_count = 0; /* of another regime */
     c->load = r->load, c->launch = r->launch;
     lab.launch_s = c->launch_s;
+    lab.end_s = lab.part_s = request->within_s > 0 ? ceilings_lab_now(&lab) + request->within_s : (double)INFINITY;
     scout_answer answer = SCOUT_OK;
+    ceilings_lab_part(&lab, 1 + parts_left(request, c, 0));
     if (request->again || !known) answer = measure_base(&lab, request->bandwidth, c, why);
     if (answer == SCOUT_OK) answer = measure_peaks(&lab, request, c, b, audit, why);
     if (answer == SCOUT_OK && request->sweep_precision) {
+        ceilings_lab_part(&lab, 1);
         answer = ceilings_gemm_sweep(&lab, request->sweep_precision, request->sweep_m, request->sweep_n,
-                                     request->budget_s, c, why);
+                                     fmin(request->budget_s, ceilings_lab_left(&lab)), c, why);
         if (answer != SCOUT_OK) ceilings_lab_say(&lab, "K sweep: %s", why->text);
         if (!fatal(answer)) answer = SCOUT_OK;
     }

@@ -34,6 +34,8 @@ typedef struct ceilings_search {
     const timing_clock *clock;
     timing_rules rules;
     double budget_s;
+    bool host;        /* its clock does not follow the power within milliseconds */
+    bool strict;      /* it may not be overrun: fewer are confirmed, and in shorter blocks */
     const char *name; /* of the precision, for `say` */
     ceilings_say *say;
     void *say_context;
@@ -43,7 +45,9 @@ typedef struct ceilings_search_best {
     ceilings_search_point point;
     double tflops;
     timing_result timing;
-    int32_t tried; /* shapes and variants looked at */
+    int32_t tried;     /* shapes and variants looked at */
+    int32_t confirmed; /* how often: more than once where the device was disturbed */
+    bool disturbed;    /* the last time too */
     double seconds;
 } ceilings_search_best;
 scout_answer ceilings_search_run(const ceilings_search *s, ceilings_search_best *out, scout_why *why);

@@ -85,7 +85,9 @@ static void confirm(measurement *m, measure_row **finalists, int count) {
     const int all = count + m->probe.ready;
     if (m->probe.ready) subjects[count] = measure_probe_subject(&m->probe);
     timing_rules rules = measure_race_rules(m);
-    rules.race_share = 0; /* what is left is for confirming alone */
+    rules.race_share = 0;               /* what is left is for confirming alone */
+    rules.brief_from = (uint32_t)count; /* the probe is no row of a report */
+    rules.contest = m->baseline >= 0;
     timing_confirm(&m->clock, &rules, subjects, all, fresh, m, results, ratios, ratio_ci);
     for (int k = 0; k < count; k++) finish_row(m, finalists[k], &results[k], ratios[k], ratio_ci[k]);
     if (m->probe.ready) m->probe.result = results[count];

@@ -211,12 +211,12 @@ typedef struct scout_telemetry {
 } scout_telemetry;
 
 /* How an output is compared: every element within tolerance * (|want| + spread), where spread is the root of the sum of
- * the squares of the terms that make it up; of a projection, which adds up many roundings, the spread counts four
- * times. tolerance 0: equal. */
+ * the squares of the terms that make it up; a projection adds up many roundings, and how far it may be off by them is
+ * the reference's to say (docs/method.md). tolerance 0: equal. */
 typedef struct scout_verdict {
     uint32_t size;
     double worst;           /* largest |got - want| / (|want| + spread); infinite for what is not a number */
-    double worst_projected; /* the same of the projections that cover the whole output */
+    double worst_projected; /* of the projections that cover the whole output, in units that `tolerance` bounds */
     uint64_t at;            /* flat position of the worst sampled element */
     double got, want;
     uint64_t compared; /* elements sampled */

@@ -16,25 +16,10 @@ enum { MAX_ARGUMENTS = 80 };
 
 typedef struct launch { /* all that the child needs, made before the fork */
     char *arguments[MAX_ARGUMENTS];
-    char **environment;
     char connection[32];
     int fd, error_fd, null_fd;
     pid_t parent;
 } launch;
-
-/* Idle threads of the OpenMP runtime shall sleep, not spin: they would take the cores from the library whose turn it
- * is. What the user has set stays. */
-static char **environment_of_worker(void) {
-    static char spin[] = "GOMP_SPINCOUNT=2000"; /* a few microseconds */
-    size_t n = 0;
-    bool said = false;
-    while (environ[n]) said = strncmp(environ[n++], spin, sizeof "GOMP_SPINCOUNT=" - 1) == 0 || said;
-    char **copy = calloc(n + 2, sizeof *copy);
-    if (!copy) return NULL;
-    memcpy(copy, environ, n * sizeof *copy);
-    if (!said) copy[n] = spin;
-    return copy;
-}
 
 static bool make_arguments(launch *l, const supervisor_options *o) {
     int n = 0;
@@ -69,7 +54,7 @@ static _Noreturn void become_worker(const launch *l) {
     dup2(l->error_fd, STDERR_FILENO);
     close_range(3, ~0U, CLOSE_RANGE_CLOEXEC);
     fcntl(l->fd, F_SETFD, 0);
-    execve(l->arguments[0], l->arguments, l->environment);
+    execve(l->arguments[0], l->arguments, environ);
     dprintf(STDERR_FILENO, "%s: cannot be started: %s\n", l->arguments[0], strerror(errno));
     _exit(127);
 }
@@ -83,8 +68,7 @@ static bool fork_worker(process *p, launch *l, const supervisor_options *options
         l->fd = pair[1], l->error_fd = error_pipe[1], l->parent = getpid();
         fcntl(pair[0], F_SETFL, O_NONBLOCK);
         fcntl(error_pipe[0], F_SETFL, O_NONBLOCK);
-        l->environment = environment_of_worker();
-        good = l->environment && make_arguments(l, options);
+        good = make_arguments(l, options);
         if (!good) errno = E2BIG;
     }
     const pid_t pid = good ? fork() : -1;
@@ -93,7 +77,6 @@ static bool fork_worker(process *p, launch *l, const supervisor_options *options
     if (pair[1] >= 0) close(pair[1]);
     if (error_pipe[1] >= 0) close(error_pipe[1]);
     if (l->null_fd >= 0) close(l->null_fd);
-    free(l->environment);
     if (pid < 0) {
         if (pair[0] >= 0) close(pair[0]);
         if (error_pipe[0] >= 0) close(error_pipe[0]);

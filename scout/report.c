@@ -126,6 +126,19 @@ static void read_ceiling(const report_input *in, report_figures *out) {
     out->above_ceiling = fastest > 0 && out->ceiling_us > fastest * (1.01 + intervals);
 }
 
+/* What an operation takes at least, for the model's time where its baseline has none. Without a peak or a precision,
+ * its bytes alone. */
+static void estimate(const report_input *in, report_figures *out) {
+    const double resident = at_least_0(positive(in->measurement, "resident_bytes"));
+    if (!in->ceilings) return;
+    const ceilings *c = in->ceilings;
+    ceilings_time t = {.seconds = NAN};
+    if (out->precision)
+        t = ceilings_time_of(c, out->precision, out->flops, out->bytes_read, out->bytes_written, resident, 0);
+    if (!isfinite(t.seconds)) t = ceilings_time_of(c, "", 0, out->bytes_read, out->bytes_written, resident, 0);
+    if (isfinite(t.seconds) && t.seconds > 0) out->estimate_us = 1e6 * t.seconds;
+}
+
 static const char *row_name(const json_t *row, char *text, size_t room) {
     const char *name = text_of(row, "name"), *variant = text_of(row, "variant");
     if (!name) return NULL;
@@ -176,10 +189,19 @@ void report_read(const report_input *in, report_figures *out) {
                             .ratio = NAN,
                             .ratio_ci = NAN,
                             .ceiling_us = NAN,
+                            .estimate_us = NAN,
                             .efficiency = NAN};
     if (in->measurement) read_measurement(in->measurement, out);
     read_ceiling(in, out);
+    estimate(in, out);
     judge(in, out);
+}
+
+bool report_is_excused(const report_figures *f) {
+    static const char *const codes[] = {"no_work", "not_asked"};
+    for (size_t k = 0; f->code && k < sizeof codes / sizeof codes[0]; k++)
+        if (same_text(f->code, codes[k])) return true;
+    return false;
 }
 
 /* ---- writing ---- */
@@ -213,6 +235,12 @@ static void put_operation(const report_input *in, json_t *to, json_builder *b) {
     json_put_text(b, to, "key", in->key);
 }
 
+/* The set that there was to choose from, with the versions of its libraries. */
+static const char *candidates_text(const supervisor_device *d, char *text, size_t room) {
+    snprintf(text, room, "%016" PRIx64, d->candidates_hash);
+    return text;
+}
+
 static void put_device(const report_input *in, json_t *to, json_builder *b) {
     const supervisor_device *d = in->device;
     char key[64];
@@ -235,6 +263,7 @@ static void put_device(const report_input *in, json_t *to, json_builder *b) {
     json_put_text(b, search, "candidate", in->search->candidate);
     json_put_real(b, search, "early_exit", in->search->early_exit);
     json_put_int(b, search, "workspace_limit", (int64_t)in->search->workspace_limit);
+    if (d) json_put_text(b, search, "candidates_hash", candidates_text(d, key, sizeof key));
     json_put(b, to, "search", search);
 }
 
@@ -307,6 +336,10 @@ json_t *report_build(const report_input *in, json_builder *b) {
         const json_t *value = json_object_get(in->measurement, taken_over[k]);
         if (value) json_put(b, to, taken_over[k], json_deep_copy(value));
     }
+    if (in->measurement && !f.best) { /* nobody has no variant */
+        json_put(b, to, "best_variant", json_null());
+        json_put(b, to, "best_approach", json_null());
+    }
     if (!json_is_array(json_object_get(to, "candidates"))) json_put(b, to, "candidates", json_new_array(b));
     return to;
 }
@@ -324,6 +357,7 @@ bool report_is_of(const json_t *report, const report_input *in) {
         return false;
     if (!in->device || !same_text(text_of(json_object_get(report, "device"), "class"), in->device->device_class))
         return false;
+    if (!same_text(text_of(search, "candidates_hash"), candidates_text(in->device, key, sizeof key))) return false;
     if (json_is_true(json_object_get(search, "exhaustive")) != in->search->exhaustive ||
         json_integer_value(json_object_get(search, "workspace_limit")) != (json_int_t)in->search->workspace_limit ||
         fabs(json_number_value(json_object_get(search, "early_exit")) - in->search->early_exit) > 1e-9)

@@ -89,6 +89,7 @@ void run_end(run *r) {
         json_decref(r->devices[k].audit);
     }
     for (int k = 0; r->items && k < r->list.count; k++) json_decref(r->items[k].measurement);
+    free(r->faults);
     cache_close(&r->cache);
     operation_list_free(&r->list);
     arena_free(&r->arena);

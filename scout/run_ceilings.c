@@ -2,12 +2,15 @@
  * else by a job before the first operation; and once more where an operation turned out faster than its ceiling. */
 #include "scout/run_internal.h"
 
+#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
 const char *const run_precisions[] = {"fp32", "tf32", "fp16", "bf16", "fp8", "int8", NULL};
 
 enum { PRECISION_SECONDS = 25 };
+static const double CEILINGS_SHARE = 1.0 / 3; /* of a budget, at most */
+static const double LEAST_SECONDS = 0.5;      /* less than that says no more than is known */
 
 unsigned run_precision_bit(const char *name) {
     if (name && strcmp(name, "int4") == 0) name = "fp16"; /* what its products are computed in */
@@ -59,10 +62,30 @@ static bool take(run_device *d, const json_t *object, status *st) {
     return true;
 }
 
-/* What each part (a precision, bandwidth) may take: a run with a budget gives its ceilings about a third. */
-static double part_seconds(const run *r) {
-    const double part = r->options->budget_s / 6;
-    return part > 0 && part < PRECISION_SECONDS ? part : PRECISION_SECONDS;
+/* Seconds that are left for ceilings, all of them together; infinite without a budget. A run that measures operations
+ * keeps the rest of its budget for them. */
+static double seconds_left(const run *r, const run_device *d) {
+    const double budget_s = r->options->budget_s;
+    if (!(budget_s > 0)) return INFINITY;
+    return (r->options->mode == OPTIONS_CEILINGS ? 1 : CEILINGS_SHARE) * budget_s - d->used_s;
+}
+
+/* What each of so many parts (a precision, bandwidth) may take. */
+static double part_seconds(const run *r, const run_device *d, int parts) {
+    return fmin(seconds_left(r, d) / (parts > 1 ? parts : 1), PRECISION_SECONDS);
+}
+
+/* Peaks that were disturbed when they were measured: good for want of better, and not known. */
+static unsigned disturbed_bits(const ceilings *c) {
+    unsigned bits = 0;
+    for (int k = 0; k < c->peak_count; k++)
+        if (c->peaks[k].disturbed) bits |= run_precision_bit(c->peaks[k].precision);
+    return bits;
+}
+
+/* Ceilings that had less time are good enough for a run that would have to give its own little time for better ones. */
+static bool had_enough(const run *r, double budget_s) {
+    return budget_s >= 0.5 * PRECISION_SECONDS || (r->options->budget_s > 0 && r->options->mode != OPTIONS_CEILINGS);
 }
 
 void run_ceilings_load(run *r, run_device *d) {
@@ -73,8 +96,8 @@ void run_ceilings_load(run *r, run_device *d) {
     json_t *entry = cache_get(&r->cache, key, note, sizeof note);
     if (note[0]) run_warn(r, "%s", note);
     const double budget_s = json_number_value(json_object_get(entry, "budget_s"));
-    if (entry && budget_s >= 0.5 * part_seconds(r) && take(d, json_object_get(entry, "ceilings"), &st)) {
-        d->asked = bits_of(json_object_get(entry, "asked"));
+    if (entry && had_enough(r, budget_s) && take(d, json_object_get(entry, "ceilings"), &st)) {
+        d->asked = bits_of(json_object_get(entry, "asked")) & ~disturbed_bits(d->ceilings);
         d->again = bits_of(json_object_get(entry, "again"));
         d->budget_s = budget_s;
         d->from_cache = true;
@@ -108,10 +131,16 @@ static bool has_sweep(const run *r, const run_device *d) {
 }
 
 unsigned run_ceilings_due(const run *r, const run_device *d, bool *again) {
-    *again = d->suspect & ~d->again;
+    *again = (d->suspect & ~d->again) && seconds_left(r, d) > LEAST_SECONDS;
     if (*again) return d->suspect & ~d->again;
     if (d->tried) return 0; /* what failed once is not tried for every operation */
     return (r->wanted | (r->wanted ? (unsigned)RUN_BANDWIDTH : 0)) & ~d->asked;
+}
+
+static int parts_of(unsigned bits) {
+    int count = 0;
+    for (; bits; bits &= bits - 1) count++;
+    return count;
 }
 
 json_t *run_ceilings_job(run *r, run_device *d, int job) {
@@ -125,10 +154,13 @@ json_t *run_ceilings_job(run *r, run_device *d, int job) {
     char key[64];
     if (!due && !sweep && !audit) return NULL;
     d->tried = true;
+    d->began = run_now();
     d->sweep_tried = d->sweep_tried || sweep;
     d->flying = due;
     if (again) d->again |= due;
-    if (d->budget_s == 0) d->budget_s = part_seconds(r);
+    const int parts = parts_of(due) + sweep;
+    const double part_s = part_seconds(r, d, parts);
+    if (d->budget_s == 0 || part_s < d->budget_s) d->budget_s = part_s;
     regime_key(&o->regime, key, sizeof key);
     json_t *to = json_new_object(&b);
     json_put_text(&b, to, "what", "ceilings");
@@ -138,7 +170,8 @@ json_t *run_ceilings_job(run *r, run_device *d, int job) {
     json_put_bool(&b, to, "bandwidth", (due & RUN_BANDWIDTH) != 0);
     json_put_bool(&b, to, "again", again);
     json_put_bool(&b, to, "audit", audit);
-    json_put_real(&b, to, "budget_s", d->budget_s);
+    json_put_real(&b, to, "budget_s", part_s);
+    if (isfinite(seconds_left(r, d))) json_put_real(&b, to, "within_s", seconds_left(r, d));
     if (sweep) {
         json_t *points = json_new_object(&b);
         json_put_text(&b, points, "precision", r->sweep_precision);
@@ -156,6 +189,7 @@ void run_ceilings_done(run *r, run_device *d, const json_t *result, const status
     status bad = {0};
     const unsigned flying = d->flying;
     d->flying = 0;
+    d->used_s += run_now() - d->began;
     if (!result) {
         snprintf(d->why, sizeof d->why, "%.200s", st->text);
         run_warn(r, "%s: its ceilings could not be measured: %s", d->about->name, st->text);

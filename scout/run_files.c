@@ -10,6 +10,7 @@
 #include <signal.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 enum { REPORT_BYTES = 64 << 20 };
@@ -39,6 +40,25 @@ static char *report_path(const run *r, const char *id) {
     return path;
 }
 
+/* Something else in a report's place, such as a pipe that nobody reads, would be waited for. Nothing of it is opened.
+ */
+static bool is_file(const char *path) {
+    struct stat about;
+    return stat(path, &about) != 0 || S_ISREG(about.st_mode);
+}
+
+static bool are_files(const run *r, status *st) {
+    for (int k = 0; k < r->list.count; k++) {
+        char *path = report_path(r, r->list.items[k].id);
+        const bool good = path && is_file(path);
+        if (!path) status_set(st, STATUS_ENVIRONMENT, "out of memory; free some and run again");
+        if (path && !good) status_set(st, STATUS_ENVIRONMENT, "%s: is not a file; move it out of the way", path);
+        free(path);
+        if (!good) return false;
+    }
+    return true;
+}
+
 /* A slip of the hand must not replace the operations by what is said about them. */
 bool run_files_prepare(run *r, status *st) {
     const options *o = r->options;
@@ -50,7 +70,7 @@ bool run_files_prepare(run *r, status *st) {
             return false;
         }
         if (!files_make_folders(path, st)) return false;
-        if (access(path, W_OK | X_OK) == 0) return true;
+        if (access(path, W_OK | X_OK) == 0) return are_files(r, st);
         status_set(st, STATUS_ENVIRONMENT, "%s: cannot be written: %s", path, strerror(errno));
         return false;
     }
@@ -213,7 +233,7 @@ static void clean_entry(const char *folder, const char *name, char *const *ids, 
     if (is_orphan(name))
         unlink(path);
     else if (ids && name[0] != '.' && n > 5 && strcmp(name + n - 5, ".json") == 0 &&
-             !is_listed(ids, count, name, n - 5) && is_report(path))
+             !is_listed(ids, count, name, n - 5) && is_file(path) && is_report(path))
         unlink(path);
 }
 

@@ -48,10 +48,21 @@ typedef struct run_device {
     unsigned again;     /* bits that were measured a second time */
     unsigned suspect;   /* bits that an operation was faster than */
     unsigned flying;    /* bits that are being measured */
-    double budget_s;    /* that each of them had */
+    double budget_s;    /* the least that one of them had */
+    double used_s;      /* by their jobs in this run */
+    double began;       /* of the job under way */
     bool tried, sweep_tried, from_cache;
     char why[240]; /* why they are not known */
 } run_device;
+
+/* A candidate that hung or crashed. After the second operation it is left out for the rest of the run: each time costs
+ * as long as a watchdog waits. */
+typedef struct run_fault {
+    char name[64], variant[256]; /* variant empty: all of it */
+    row_status status;
+    char code[32];
+    const operation *where[2];
+} run_fault;
 
 typedef struct run {
     const options *options;
@@ -73,6 +84,8 @@ typedef struct run {
     char taken[32];             /* when it began */
     status failure;             /* of writing: the run ends */
     bool interrupted;
+    run_fault *faults; /* owned; candidates that hung or crashed, one per candidate */
+    int fault_count;
     const char *sweep_precision;
     int64_t sweep_m, sweep_n;
 } run;
@@ -97,6 +110,10 @@ void run_queue_fill(run *r); /* what is cached is taken, the rest put in order *
 bool run_queue_work(run *r, status *st);
 int run_queue_pending(const run *r);
 
+/* run_faults.c */
+void run_faults_note(run *r, const run_item *i); /* after it was measured */
+json_t *run_faults_exclusions(const run *r, json_builder *b);
+
 /* run_files.c */
 report_input run_input(const run *r, const run_item *i, double model_us);
 bool run_files_prepare(run *r, status *st); /* the output's folders are there and can be written */
@@ -110,7 +127,8 @@ typedef struct run_counts {
     int statuses[ROW_STATUS_COUNT];
     int sources[RUN_FAILED + 1];
     int bad, open; /* operations with a bad row; without a baseline */
-    double model_us, best_us, ceiling_us;
+    int missing;   /* of the model's time: operations without a baseline; missing_us: what they take at least */
+    double baseline_us, missing_us, model_us, best_us, ceiling_us; /* model_us: the first two together */
 } run_counts;
 run_counts run_count(const run *r);
 bool run_json_save(run *r, const char *state, status *st);

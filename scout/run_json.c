@@ -9,14 +9,6 @@ const char *const run_source_names[] = {"pending", "skipped", "left", "kept", "c
 
 /* ---- counting ---- */
 
-/* What needs no measuring is no failure when it has none. */
-static bool is_excused(const report_figures *f) {
-    static const char *const codes[] = {"no_work", "not_asked"};
-    for (size_t k = 0; f->code && k < sizeof codes / sizeof codes[0]; k++)
-        if (strcmp(f->code, codes[k]) == 0) return true;
-    return false;
-}
-
 run_counts run_count(const run *r) {
     run_counts c = {.open = 0};
     for (int k = 0; k < r->list.count; k++) {
@@ -28,15 +20,19 @@ run_counts run_count(const run *r) {
         const report_input in = run_input(r, i, -1);
         report_read(&in, &f);
         if (f.baseline_row) {
-            c.model_us += count * f.baseline_us;
+            c.baseline_us += count * f.baseline_us;
             c.best_us += count * (f.best_us < f.baseline_us ? f.best_us : f.baseline_us);
             if (isfinite(f.ceiling_us)) c.ceiling_us += count * f.ceiling_us;
+        } else if (!report_is_excused(&f) && count > 0) {
+            c.missing++;
+            if (isfinite(f.estimate_us)) c.missing_us += count * f.estimate_us;
         }
         if (i->source == RUN_LEFT) continue;
         c.statuses[f.status]++;
         c.bad += f.bad_rows > 0;
-        c.open += !f.baseline_row && !is_excused(&f);
+        c.open += !f.baseline_row && !report_is_excused(&f);
     }
+    c.model_us = c.baseline_us + c.missing_us;
     return c;
 }
 
@@ -146,9 +142,12 @@ static void put_counts(const run *r, json_t *to, json_builder *b) {
     json_put(b, to, "sources", sources);
     json_put_int(b, to, "with_bad_rows", c.bad);
     json_put_int(b, to, "without_baseline", c.open);
-    json_put_real(b, totals, "baseline_us", c.model_us);
+    json_put_real(b, totals, "baseline_us", c.baseline_us);
     json_put_real(b, totals, "best_us", c.best_us);
     json_put_real(b, totals, "ceiling_us", c.ceiling_us);
+    json_put_int(b, totals, "missing", c.missing);
+    json_put_real(b, totals, "missing_us", c.missing_us);
+    json_put_real(b, totals, "model_us", c.model_us);
     json_put(b, to, "totals", totals);
 }
 

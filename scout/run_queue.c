@@ -131,7 +131,7 @@ static json_t *measure_job(run *r, run_device *d, run_item *i, int job) {
     json_put_int(&b, to, "workspace_limit", (int64_t)r->search.workspace_limit);
     json_put_int(&b, to, "seed", job + 1);
     json_put_text(&b, to, "only", r->search.candidate);
-    json_put(&b, to, "exclusions", json_new_array(&b));
+    json_put(&b, to, "exclusions", run_faults_exclusions(r, &b));
     to = json_finish(&b, to, &st);
     if (!to && r->failure.code == STATUS_OK) r->failure = st;
     return to;
@@ -227,6 +227,7 @@ static void finish_item(run *r, run_item *i, const json_t *result, const status 
             status_set(&r->failure, STATUS_ENVIRONMENT, "out of memory; free some and run again");
         return;
     }
+    run_faults_note(r, i);
     store(r, i);
     doubt(r, &r->devices[i->device], i);
 }

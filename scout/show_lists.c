@@ -30,6 +30,7 @@ static void print_peaks(FILE *out, arena *a, const ceilings *c) {
         if (p->clock_mhz > 0) fprintf(out, ", %.0f MHz", p->clock_mhz);
         if (p->tried > 1) fprintf(out, ", best of %d shapes in %.0f s", p->tried, p->seconds);
         if (p->datasheet > 0) fprintf(out, " (datasheet %s)", show_rate(a, p->datasheet * 1e12, "FLOP/s"));
+        if (p->disturbed) fprintf(out, ", DISTURBED: the next run measures it again");
         fputc('\n', out);
     }
 }

@@ -162,21 +162,35 @@ static void print_failed(FILE *out, arena *a, const report_input *inputs, const 
     }
 }
 
+/* Whose time is not in the sum, and by what it counts in the shares that priorities follow. */
+static void print_missing(FILE *out, arena *a, int missing, double missing_us, int width) {
+    if (missing == 0) return;
+    const char *line =
+        arena_printf(a, "missing in it: %d operation%s without a baseline", missing, missing == 1 ? "" : "s");
+    if (missing_us > 0) line = arena_printf(a, "%s, counted as %s (at the ceilings)", line, time_cell(a, missing_us));
+    fprintf(out, "%s\n", plain_cell(a, line, width));
+}
+
 void show_table(FILE *out, arena *a, const report_input *inputs, int count) {
     row *rows = arena_array(a, row, count + 1);
     report_figures *figures = arena_array(a, report_figures, count + 1);
     const char *heads[COLUMNS];
     int widths[COLUMNS], timed = 0;
     const int width = show_width(out);
-    double baseline_us = 0, best_us = 0, ceiling_us = 0;
+    double baseline_us = 0, best_us = 0, ceiling_us = 0, missing_us = 0;
+    int missing = 0;
     if (count == 0) return;
     for (int k = 0; k < count; k++) {
         report_figures *f = &figures[k];
         report_read(&inputs[k], f);
+        const double n = (double)inputs[k].operation->count;
+        if (!f->baseline_row && !report_is_excused(f) && n > 0) {
+            missing++;
+            missing_us += isfinite(f->estimate_us) ? n * f->estimate_us : 0;
+        }
         if (!f->baseline_row && !f->best_row) continue;
         rows[timed++] = make_row(a, &inputs[k], f, k);
         if (!f->baseline_row) continue;
-        const double n = (double)inputs[k].operation->count;
         baseline_us += n * f->baseline_us;
         best_us += n * (f->best_us < f->baseline_us ? f->best_us : f->baseline_us);
         ceiling_us += n * (isfinite(f->ceiling_us) ? f->ceiling_us : f->baseline_us);
@@ -197,4 +211,5 @@ void show_table(FILE *out, arena *a, const report_input *inputs, int count) {
                            arena_printf(a, "together %s, with the best %s, at the ceilings %s",
                                         time_cell(a, baseline_us), time_cell(a, best_us), time_cell(a, ceiling_us)),
                            width));
+    print_missing(out, a, missing, missing_us, width);
 }

@@ -60,6 +60,25 @@ double stats_mean(const double *x, size_t n) {
     return kept ? sum / (double)kept : NAN;
 }
 
+double stats_middle_mean(const double *x, size_t n, size_t cut) {
+    size_t kept;
+    double *copy = finite_copy(x, n, &kept);
+    if (!copy || 2 * cut >= kept) {
+        free(copy);
+        return NAN;
+    }
+    qsort(copy, kept, sizeof *copy, by_value);
+    const double mean = stats_mean(copy + cut, kept - 2 * cut);
+    free(copy);
+    return mean;
+}
+
+double stats_trimmed_mean(const double *x, size_t n) {
+    size_t finite = 0;
+    for (size_t k = 0; k < n; k++) finite += isfinite(x[k]) != 0;
+    return stats_middle_mean(x, n, finite > 2 ? (finite + 9) / 10 : 0);
+}
+
 double stats_deviation(const double *x, size_t n) {
     const double mean = stats_mean(x, n);
     double sum = 0;

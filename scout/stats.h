@@ -13,6 +13,11 @@
 double stats_median(const double *x, size_t n);             /* not-a-number where n is 0; x is not changed */
 double stats_quantile(const double *x, size_t n, double q); /* linear between neighbours */
 double stats_mean(const double *x, size_t n);
+/* Of those that are left without the `cut` least and greatest; not-a-number where none are. */
+double stats_middle_mean(const double *x, size_t n, size_t cut);
+/* The same without a tenth at either end (rounded up, from three on): outliers move it not, and where values have
+ * several peaks it goes from one to another smoothly, as a median does not. */
+double stats_trimmed_mean(const double *x, size_t n);
 double stats_deviation(const double *x, size_t n); /* of the sample (n - 1); 0 where n is 1 */
 
 /* Student's t: 95 % of its distribution lie within plus and minus this. */

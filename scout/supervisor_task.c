@@ -18,6 +18,15 @@ static bool is_for(const json_t *candidate, const char *kind, const char *device
     return strlen(of) == n && strncmp(of, device, n) == 0;
 }
 
+static bool is_excluded(const json_t *body, const char *name) {
+    const json_t *list = json_object_get(body, "exclusions");
+    for (size_t k = 0; k < json_array_size(list); k++) {
+        const json_t *one = json_array_get(list, k);
+        if (strcmp(text_of(one, "name"), name) == 0 && text_of(one, "variant")[0] == 0) return true;
+    }
+    return false;
+}
+
 static json_t *find_to_qualify(const json_t *body, const json_t *candidates, const char *device) {
     json_t *names = json_array();
     const char *kind = text_of(json_object_get(body, "operation"), "op");
@@ -25,6 +34,7 @@ static json_t *find_to_qualify(const json_t *body, const json_t *candidates, con
     if (strcmp(text_of(body, "what"), "measure") != 0) return names;
     for (size_t k = 0; k < json_array_size(candidates); k++) {
         const json_t *candidate = json_array_get(candidates, k);
+        if (is_excluded(body, text_of(candidate, "name"))) continue; /* known from before */
         if (is_for(candidate, kind, device, only)) json_array_append(names, json_object_get(candidate, "name"));
     }
     return names;

@@ -87,7 +87,7 @@ static bool look_up(const char *name, const char *kind, const json_t *list, stat
     } else if (why) {
         status_set(st, STATUS_ENVIRONMENT, "there is no device %s: %s", name, why);
     } else {
-        status_set(st, STATUS_ENVIRONMENT, "there is no device %s: --list-devices shows what is there", name);
+        status_set(st, STATUS_USAGE, "--device %s: no device is called so; --list-devices shows what is there", kind);
     }
     return false;
 }

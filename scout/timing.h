@@ -37,8 +37,14 @@ typedef struct timing_rules {
     double interval_s;                   /* and at least so long, against what surrounds a batch */
     double target;                       /* relative half width of the median's interval: 0.005 */
     double acceptable;                   /* what still counts where launches are too long for the budget: 0.02 */
-    double block_s, block_drop;          /* confirming blocks: 0.3 s, the first half is thrown away at least */
+    double last;                         /* what counts when the budget is used up: as `target`, or more on a host */
+    double block_s, block_drop;          /* confirming blocks: 0.3 s, the first half is thrown away */
+    double hopping_block_s;              /* so long where the clock hops: 0.6 s, as much is thrown away */
+    double look_s;                       /* kept time that counts as one observation, at least: 0.15 s */
+    uint32_t brief_from;                 /* subjects from this one on get two blocks and rest; 0: none */
+    bool contest;                        /* subject 0 is to be beaten: who cannot win by the margin rests as well */
     double settle_s, settle_slope;       /* longest warm-up; a clock is steady when its slope is under 1 % */
+    double hunt_s;                       /* a throttled clock is steady when spans of this length agree: 1 s */
     double idle_s, burst_s;              /* burst: 1 s of idling, at most 10 ms of work */
     double margin;                       /* a winner wins by more than this: 0.02 */
     double budget_s;                     /* for racing and confirming of one operation together */
@@ -52,7 +58,7 @@ typedef struct timing_result {
     scout_answer answer;
     scout_why why;                                /* where the answer is not SCOUT_OK, or `settled` is false */
     bool settled;                                 /* false: UNSTABLE, the figures are not to be reported */
-    double median_s, mean_s, min_s, p05_s, p95_s; /* per launch */
+    double median_s, mean_s, min_s, p05_s, p95_s; /* per launch; median_s: the middle of the looks (timing_judge.c) */
     double rel_ci95;
     uint32_t batches;
     uint64_t launches;
@@ -83,16 +89,15 @@ bool timing_settle(const timing_clock *clock, const timing_rules *rules, const t
  * are timed first, so an order by priority is a good one. */
 void timing_race(const timing_clock *clock, const timing_rules *rules, timing_racer *racers, int count, int finalists);
 
-/* Confirms subjects against each other in blocks A B … B A …, of at least block_s, whose first part is thrown away
- * (until it is steady, at most four times as much as block_drop says), until all have settled or the budget is used.
- * Rounds come in twos, forwards and backwards: from four on, what is compared are the means of such pairs, in which the
- * effects of who ran before whom are the same.
+/* Confirms subjects against each other in blocks A B … B A …, of at least block_s, whose first part is thrown away,
+ * until all have settled or the budget is used. Blocks are longer where the clock hops.
  *
  * `fresh` (may be NULL) is called once, before everything else: new inputs beside those of the race. Then the device is
  * loaded with subject 0 until it is steady again; from there on it never idles.
  * ratios[k]: median of subject k over that of subject 0 in neighbouring blocks, with its interval in ratio_ci[k]
  * (relative half width); not-a-number where either has no figures. Subject 0 is the baseline. A probe of a ceiling is
- * one more subject.
+ * one more subject, from rules->brief_from on: such subjects, and those
+ * that rest because they cannot win, count as settled within `acceptable`.
  *
  * Two rounds of blocks are measured whatever the budget, as long as launches are short. Where launches are so long that
  * not even two of each fit the whole budget, subjects are left out from the last on: SCOUT_NO with the code "budget";

@@ -1,70 +1,30 @@
-/* Running blocks: trains of intervals, the first part thrown away, the telemetry read where it disturbs nothing. */
+/* Running blocks: trains of intervals, the first part thrown away, the telemetry read where it disturbs nothing. What
+ * ran before is gone from a block within a tenth of a second, and half as much again is thrown away; a clock that hops
+ * never comes to rest, and only longer blocks see enough of it. */
 #include "scout/stats.h"
 #include "scout/timing_plan.h"
 
 #include <math.h>
-#include <string.h>
 
 /* More in one block only where a timer is broken: launches that take no time would never end. */
-enum { MOST_TRAINS = 4096, TRAIL = 1024, LEAST_TRAIL = 8 };
+enum { MOST_TRAINS = 4096, MOST_PIECES = 8, LEAST_OF_PIECE = 5 };
 
-/* After a subject that draws another power a clock may need longer than usual: a half of what is thrown away that
- * differs by more than this from the other half is followed by more of it. Were the clock's own time as long as the
- * part thrown away, what then remains in the median would be three quarters of this. */
-static const double notable = 0.0015, beyond = 2; /* relative; and in deviations of what noise makes of it */
-static const double most_dropped = 4;             /* times the least */
-static const double normal_spread = 3.29;         /* from the 5th to the 95th percentile, in deviations */
-
-/* The intervals that were thrown away last. */
-typedef struct trail {
-    double x[TRAIL], seconds;
-    size_t n;
-} trail;
-
-static void trail_add(trail *t, double seconds) {
-    if (t->n == TRAIL) {
-        t->n = TRAIL / 2;
-        memmove(t->x, t->x + TRAIL / 2, t->n * sizeof t->x[0]);
-    }
-    t->x[t->n++] = seconds;
-    t->seconds += seconds;
-}
-
-/* The deviation of n <= TRAIL intervals from what they go along with, from the steps between neighbours: neither a
- * trend nor outliers widen it. */
-static double noise_of(const double *x, size_t n) {
-    double steps[TRAIL];
-    for (size_t k = 0; k + 1 < n; k++) steps[k] = fabs(x[k + 1] - x[k]);
-    return stats_median(steps, n - 1) / (0.6745 * sqrt(2));
-}
-
-/* A restless device is never still: waiting for it would choose the crests and valleys of what moves it. */
-static bool still_moving(const trail *t, double window_s, double interval_s) {
-    const size_t half = (size_t)(fmin(window_s / interval_s, (double)t->n) / 2);
-    if (2 * half < LEAST_TRAIL) return false;
-    const double *later = t->x + t->n - half, *earlier = later - half;
-    const double at_s = stats_median(later, half), moved_s = fabs(stats_median(earlier, half) - at_s);
-    const double noise_s = noise_of(earlier, 2 * half);
-    if (normal_spread * noise_s > timing_judge_restless * at_s) return false;
-    /* A median's deviation is 1.2533 times that of a mean; there are two of them. */
-    return moved_s > fmax(notable * at_s, beyond * 1.2533 * noise_s * sqrt(2 / (double)half));
-}
+/* A clock that hops from one step to another shows within what a block keeps: pieces of it deviate by more than this.
+ */
+static const double piece_s = 0.05, hopping = 0.0025;
 
 static void look(const timing_trial *c, timing_entrant *e) {
     e->series.blocks[e->series.block_count - 1].telemetry = timing_pace_telemetry(&c->pace);
 }
 
-/* `batches` intervals in one call; those from `from` on count and go into the series, the others into the trail (which
- * may be NULL). *worked_s grows by what they took. */
-static scout_answer train(timing_trial *c, timing_entrant *e, uint32_t batches, uint32_t from, trail *dropped,
-                          double *worked_s) {
+/* `batches` intervals in one call; those from `from` on count. *worked_s grows by what they took. */
+static scout_answer train(timing_trial *c, timing_entrant *e, uint32_t batches, uint32_t from, double *worked_s) {
     double seconds[TIMING_PACE_TRAIN];
     const scout_answer answer = timing_pace_run(&c->pace, e->subject, e->pitch.launches, batches,
                                                 batches * timing_plan_interval(e), true, seconds, &e->result->why);
     if (answer != SCOUT_OK) return answer;
     for (uint32_t k = 0; k < batches; k++) {
         *worked_s += seconds[k];
-        if (k < from && dropped) trail_add(dropped, seconds[k]);
         if (k >= from && !timing_judge_add(&e->series, seconds[k] / e->pitch.launches))
             return scout_say(&e->result->why, SCOUT_NO_MEMORY, "memory", "no memory for more intervals");
     }
@@ -76,40 +36,46 @@ static uint32_t train_length(const timing_trial *c, const timing_entrant *e, dou
     return (uint32_t)fmax(fmin(fmin(ceil(wanted), fit), TIMING_PACE_TRAIN), 1);
 }
 
-/* Runs what is thrown away: drop_s of it, and more while the device is still on its way. */
-static scout_answer come_to_rest(timing_trial *c, timing_entrant *e, trail *dropped, int *trains) {
-    const double interval_s = timing_plan_interval(e);
-    double wanted_s = e->drop_s;
+/* Not where intervals are too long to tell. */
+static bool clock_hops(const timing_entrant *e) {
+    const timing_block *block = &e->series.blocks[e->series.block_count - 1];
+    const size_t each = (size_t)fmax(ceil(piece_s / timing_plan_interval(e)), 1);
+    double levels[MOST_PIECES];
+    size_t n = 0;
+    if (each < LEAST_OF_PIECE) return false;
+    for (size_t k = 0; n < MOST_PIECES && (k + 1) * each <= block->count; k++)
+        levels[n++] = stats_trimmed_mean(e->series.x + block->first + k * each, each);
+    return n > 1 && stats_deviation(levels, n) > hopping * levels[0];
+}
+
+/* Trains until `least` intervals and seconds_s have been run in all; `kept`: they count. */
+static scout_answer run_until(timing_trial *c, timing_entrant *e, double seconds_s, uint32_t least, bool kept,
+                              double *worked_s, int *trains) {
+    const timing_block *block = &e->series.blocks[e->series.block_count - 1];
     scout_answer answer = SCOUT_OK;
-    for (;;) {
-        while (answer == SCOUT_OK && dropped->seconds < wanted_s && (*trains)++ < MOST_TRAINS) {
-            const uint32_t batches = train_length(c, e, (wanted_s - dropped->seconds) / interval_s);
-            double worked_s = 0;
-            answer = train(c, e, batches, batches, dropped, &worked_s);
-        }
-        const double more_s = e->drop_s / 2;
-        if (answer != SCOUT_OK || wanted_s + more_s > most_dropped * e->drop_s || c->spare_s < more_s ||
-            !still_moving(dropped, e->drop_s, interval_s))
-            return answer;
-        wanted_s += more_s;
-        c->spare_s -= more_s;
+    while (answer == SCOUT_OK && (block->count < least || *worked_s < seconds_s) && (*trains)++ < MOST_TRAINS) {
+        const double missing =
+            fmax((double)least - (double)block->count, (seconds_s - *worked_s) / timing_plan_interval(e));
+        const uint32_t batches = train_length(c, e, missing);
+        answer = train(c, e, batches, kept ? 0 : batches, worked_s);
     }
+    return answer;
 }
 
 /* The telemetry is read when all is done: a reading lets the device idle for a moment, and its clock would rise. */
 static scout_answer sustained_block(timing_trial *c, timing_entrant *e) {
-    const double count_s = c->pace.rules->block_s - e->drop_s;
+    const timing_rules *rules = c->pace.rules;
     timing_block *block = &e->series.blocks[e->series.block_count - 1];
     const double started_s = timing_pace_now(&c->pace);
-    double kept_s = 0;
-    trail dropped = {.n = 0};
+    double dropped_s = 0;
     int trains = 0;
-    scout_answer answer = come_to_rest(c, e, &dropped, &trains);
+    scout_answer answer = run_until(c, e, e->drop_s, 0, false, &dropped_s, &trains);
     const double begun_s = timing_pace_now(&c->pace);
-    while (answer == SCOUT_OK && (block->count < e->keep || kept_s < count_s) && trains++ < MOST_TRAINS) {
-        const double missing =
-            fmax((double)e->keep - (double)block->count, (count_s - kept_s) / timing_plan_interval(e));
-        answer = train(c, e, train_length(c, e, missing), 0, NULL, &kept_s);
+    if (answer == SCOUT_OK)
+        answer = run_until(c, e, rules->block_s - e->drop_s, e->keep, true, &block->kept_s, &trains);
+    if (answer == SCOUT_OK && !e->brief && (c->hops || clock_hops(e))) {
+        c->hops = true; /* for all, for good: a clock that does not happen to hop now will */
+        answer = run_until(c, e, rules->hopping_block_s - e->drop_s, e->keep, true, &block->kept_s, &trains);
     }
     block->middle_s = (begun_s + timing_pace_now(&c->pace)) / 2;
     look(c, e);
@@ -123,7 +89,7 @@ static scout_answer burst_block(timing_trial *c, timing_entrant *e) {
     timing_block *block = &e->series.blocks[e->series.block_count - 1];
     double worked_s = 0;
     timing_pace_idle(&c->pace);
-    const scout_answer answer = train(c, e, e->drop + e->keep, e->drop, NULL, &worked_s);
+    const scout_answer answer = train(c, e, e->drop + e->keep, e->drop, &worked_s);
     block->middle_s = timing_pace_now(&c->pace) - worked_s / 2;
     look(c, e);
     /* What turns out slower than it was found to be gets fewer intervals in the next burst. */
@@ -149,5 +115,5 @@ void timing_block_run(timing_trial *c, timing_entrant *e, int round) {
     }
     timing_judge_close(&e->series);
     if (!c->pace.rules->burst)
-        e->pitch.launch_s = e->series.blocks[e->series.block_count - 1].median_s; /* the clock may have moved */
+        e->pitch.launch_s = e->series.blocks[e->series.block_count - 1].level_s; /* the clock may have moved */
 }

@@ -1,7 +1,6 @@
 /* Confirming: blocks of every subject in turn, forwards and backwards, until what they say together is narrow enough.
  * What is slow to change (clock, temperature, a neighbour on a shared machine) moves neighbouring blocks alike, and
- * whatever it does to one subject shows as blocks that disagree. Who runs after whom is the same in every second round:
- * a block on the way forth and one on the way back are one look at a subject (see timing_judge.c). */
+ * whatever it does to one subject shows as blocks that disagree. */
 #include "scout/stats.h"
 #include "scout/timing.h"
 #include "scout/timing_plan.h"
@@ -27,44 +26,38 @@ static bool minima_held(const timing_rules *rules, const timing_entrant *e) {
     return e->opinion.n >= rules->batches && timing_plan_launches(e) >= rules->launches;
 }
 
-/* What blocks of all deviate by, in the median over the subjects: one restless subject does not make the others so.
- * From three subjects on, else there is no telling whose it is. */
-static double common_deviation(const timing_trial *c) {
-    if (c->count < 3) return 0;
-    double *all = calloc((size_t)c->count, sizeof *all);
-    if (!all) return 0;
-    size_t n = 0;
-    for (int k = 0; k < c->count; k++)
-        if (!c->entrants[k].dead) all[n++] = c->entrants[k].opinion.deviation;
-    const double common = n >= 3 ? stats_median(all, n) : 0;
-    free(all);
-    return common;
+/* Whether nothing but its own interval would become better by going on. */
+static bool cannot_win(const timing_trial *c, const timing_entrant *e) {
+    const timing_rules *rules = c->pace.rules;
+    double ci = NAN;
+    if (!rules->contest || e == &c->entrants[0] || c->entrants[0].dead) return false;
+    const double ratio = timing_judge_ratio(&e->series, &c->entrants[0].series, &ci);
+    return e->opinion.rel_ci95 <= rules->acceptable && ratio * (1 - ci) > 1 - rules->margin;
+}
+
+static void judge(const timing_trial *c, timing_entrant *e, int rounds) {
+    const timing_rules *rules = c->pace.rules;
+    e->opinion = timing_judge(&e->series);
+    const timing_opinion *o = &e->opinion;
+    /* Two blocks of a restless device may agree by luck. */
+    const bool watched = !(o->spread > timing_judge_restless) || rounds >= RESTLESS_ROUNDS || e->relaxed;
+    e->enough = !o->drifts && watched && (e->relaxed || minima_held(rules, e));
+    e->brief = e->brief || (e->enough && cannot_win(c, e));
+    e->open = !e->brief && !(e->enough && o->rel_ci95 <= rules->target);
 }
 
 static bool judge_all(timing_trial *c, int rounds) {
-    const timing_rules *rules = c->pace.rules;
     bool open = false;
-    for (int pass = 0; pass < 2; pass++) {
-        const double common = pass ? common_deviation(c) : 0;
-        for (int k = 0; k < c->count; k++) {
-            timing_entrant *e = &c->entrants[k];
-            if (!e->dead && (e->open || k == 0)) e->opinion = timing_judge(&e->series, common);
-        }
-    }
     for (int k = 0; k < c->count; k++) {
         timing_entrant *e = &c->entrants[k];
-        const timing_opinion *o = &e->opinion;
-        /* Two blocks of a restless device may agree by luck. */
-        const bool watched = !(o->spread > timing_judge_restless) || rounds >= RESTLESS_ROUNDS || e->relaxed;
-        const bool enough = e->relaxed || minima_held(rules, e);
-        e->open = !e->dead && !(o->rel_ci95 <= rules->target && !o->drifts && watched && enough);
+        if (!e->dead && (e->open || k == 0)) judge(c, e, rounds);
         open = open || e->open;
     }
     return open;
 }
 
-/* Once, before everything: between rounds the device would idle meanwhile, and a clock that has risen makes the block
- * that follows another one than its counterpart on the way back. */
+/* Once, before everything: between rounds the device would idle meanwhile, and a clock that has risen makes the
+ * blocks that follow others than those before. */
 static bool renewed(timing_trial *c, scout_answer (*fresh)(void *context, scout_why *why), void *fresh_context) {
     scout_why why = {.code = ""};
     if (!fresh) return true;
@@ -89,8 +82,7 @@ static void all_lost(timing_trial *c) {
 
 static void rounds(timing_trial *c) {
     for (int round = 0; round < MOST_ROUNDS && !c->lost; round++) {
-        const bool look = round >= TIMING_PLAN_ROUNDS && round % timing_plan_stride(c) == 0;
-        if (look && (!judge_all(c, round) || !timing_plan_room(c))) break;
+        if (round >= TIMING_PLAN_ROUNDS && (!judge_all(c, round) || !timing_plan_room(c))) break;
         one_round(c, round);
     }
 }
@@ -130,7 +122,10 @@ void timing_confirm(const timing_clock *clock, const timing_rules *rules, const 
                                      .temperature_c = NAN};
         ratios[k] = ratio_ci[k] = NAN;
         if (c.entrants)
-            c.entrants[k] = (timing_entrant){.subject = &subjects[k], .result = &results[k], .open = true};
+            c.entrants[k] = (timing_entrant){.subject = &subjects[k],
+                                             .result = &results[k],
+                                             .open = true,
+                                             .brief = rules->brief_from > 0 && k >= (int)rules->brief_from};
         else
             results[k].answer =
                 scout_say(&results[k].why, SCOUT_NO_MEMORY, "memory", "no memory for %d subjects", count);

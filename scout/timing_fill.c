@@ -33,7 +33,7 @@ static void fill_telemetry(const timing_series *s, timing_result *out) {
 
 static void verdict(const timing_rules *rules, const timing_entrant *e, timing_result *out) {
     const timing_opinion *o = &e->opinion;
-    const double limit = e->relaxed ? rules->acceptable : rules->target;
+    const double limit = e->relaxed || e->brief ? rules->acceptable : fmax(rules->target, rules->last);
     const size_t blocks = e->series.block_count;
     out->settled = false;
     if (o->drifts && o->by_clock)
@@ -43,12 +43,13 @@ static void verdict(const timing_rules *rules, const timing_entrant *e, timing_r
         scout_say(&out->why, SCOUT_OK, "drift", "launches became %.1f %% %s over %zu blocks", 100 * fabs(o->drift),
                   o->drift > 0 ? "slower" : "faster", blocks);
     else if (!(o->rel_ci95 <= limit))
-        scout_say(&out->why, SCOUT_OK, "interval", "known to +- %.2f %% after %zu blocks, +- %.2f %% were wanted",
+        scout_say(&out->why, SCOUT_OK, "interval",
+                  "about %.4g us, known to +- %.2f %% after %zu blocks; +- %.2f %% were wanted", 1e6 * o->median_s,
                   100 * o->rel_ci95, blocks, 100 * limit);
     else if (!e->relaxed && timing_plan_launches(e) < rules->launches)
         scout_say(&out->why, SCOUT_OK, "interval", "the budget ended after %llu launches, at least %u were wanted",
                   (unsigned long long)timing_plan_launches(e), rules->launches);
-    else if (!e->relaxed && e->open)
+    else if (!e->relaxed && !e->brief && !e->enough)
         scout_say(&out->why, SCOUT_OK, "interval", "intervals spread by %.1f %% and the budget ended after %zu blocks",
                   100 * o->spread, blocks);
     else

@@ -1,10 +1,12 @@
-/* Judging blocks. Intervals of one block share the state that the device was in, so a bootstrap over them alone would
- * promise too much: how far the blocks' medians lie apart is added to it.
+/* Judging blocks. Neighbouring intervals share the state that the device is in (a clock hops between steps, and stays
+ * on each for some hundredths of a second), so they are no independent observations. Looks are: the means of so many
+ * neighbouring intervals that hops have come and gone between one and the next. Where looks still resemble their
+ * neighbours the interval is widened, and where blocks disagree beyond what their looks explain, blocks are compared.
  *
- * Where a block follows another subject's, something of that one is left in it (power, temperature, caches), and on the
- * way back it is something else: blocks differ by their place in the round, every time alike. That is no chance, and no
- * more rounds make it less. So as soon as there are two of them, pairs of a block forwards and one backwards are
- * compared, not blocks. A pair counts as one look: what it hides is paid for with half of the degrees of freedom. */
+ * What is stated is the middle of the looks: of a clock with several steps the median over intervals is one step or
+ * the other, by chance. Means over looks lie between, and what a controller misses in one look it makes up for in
+ * others, so that their mean is steadier than their median; without a fifth at either end rare excursions move it not.
+ */
 #include "scout/timing_judge.h"
 #include "scout/stats.h"
 
@@ -47,9 +49,30 @@ bool timing_judge_add(timing_series *s, double launch_s) {
     return true;
 }
 
+/* Of looks or blocks: the mean without a fifth at either end, one at least where there are three. */
+static double middle_of(const double *y, size_t n) {
+    const size_t cut = n > 2 ? (n + 4) / 5 : 0;
+    return stats_middle_mean(y, n, cut);
+}
+
+static size_t looks_in(const timing_series *s, const timing_block *block) {
+    /* A block that ends a few intervals short of its last look has it all the same. */
+    const double n = s->per_look ? floor(1.1 * (double)block->count / (double)s->per_look) : 1;
+    return (size_t)fmax(n, 1);
+}
+
+static double look_level(const timing_series *s, const timing_block *block, size_t look, size_t looks) {
+    const size_t begin = block->count * look / looks, end = block->count * (look + 1) / looks;
+    return stats_trimmed_mean(s->x + block->first + begin, end - begin);
+}
+
 void timing_judge_close(timing_series *s) {
+    enum { MOST = 16 };
     timing_block *last = &s->blocks[s->block_count - 1];
-    last->median_s = stats_median(s->x + last->first, last->count);
+    double levels[MOST];
+    const size_t looks = looks_in(s, last), n = looks < MOST ? looks : MOST;
+    for (size_t k = 0; k < n; k++) levels[k] = look_level(s, last, k, n);
+    last->level_s = middle_of(levels, n);
 }
 
 void timing_judge_free(timing_series *s) {
@@ -58,30 +81,44 @@ void timing_judge_free(timing_series *s) {
     *s = (timing_series){.n = 0};
 }
 
-/* How much a swing that is slower than the blocks widens what they say together: neighbours alike are not independent.
- * By the correlation of each with the next; fewer than four show none. */
+/* How much a swing that is slower than the looks widens what they say together: neighbours alike are not independent.
+ * By the correlation of each with the next; fewer than four show none. Neighbours that make up for each other, as those
+ * of a steered clock do, say more than independent ones: a little of that is believed. */
 static double alike(const double *y, size_t n) {
     enum { LEAST = 4 };
-    const double mean = stats_mean(y, n), most = 0.8;
+    const double mean = stats_mean(y, n), most = 0.8, least = -0.33;
     double own = 0, next = 0;
     if (n < LEAST) return 1;
     for (size_t k = 0; k < n; k++) own += (y[k] - mean) * (y[k] - mean);
     for (size_t k = 0; k + 1 < n; k++) next += (y[k] - mean) * (y[k + 1] - mean);
-    const double correlation = own > 0 ? fmin(fmax(next / own, 0), most) : 0;
+    const double correlation = own > 0 ? fmin(fmax(next / own, least), most) : 0;
     return sqrt((1 + correlation) / (1 - correlation));
 }
 
-/* Half the 95 % width of what n looks say together, from their deviation. Student's t of n - 1 degrees asks of two of
- * them to agree within a twelfth of the target; one degree more is lent from the fact that most differences between
- * looks are the device's own and alike for all subjects (see common_deviation). */
-static double between_looks(double deviation, size_t n) {
+typedef struct look {
+    double level_s, clock_mhz, moment_s;
+} look;
+
+/* Half the 95 % width of what n values say together, from their relative deviation. Student's t of n - 1 degrees asks
+ * of two of them to agree within a twelfth of the target, so one degree more is lent: noise within them is known. */
+static double together(double deviation, size_t n) {
     return n > 1 ? stats_t95(n) * fmax(deviation, least_deviation) / sqrt((double)n) : 0;
 }
 
-/* What is compared: blocks, or pairs of them. */
-typedef struct look {
-    double median_s, clock_mhz, middle_s;
-} look;
+/* The relative deviation of y, whose outliers are drawn in to their neighbours (y is changed): from TELLING on, a fifth
+ * at either end, and *left of them count (Tukey and McLaughlin). */
+static double robust_deviation(double *y, size_t n, size_t *left) {
+    enum { TELLING = 5 };
+    const double median = stats_median(y, n);
+    const size_t cut = n >= TELLING ? n / 5 : 0;
+    *left = n - 2 * cut;
+    if (cut > 0) {
+        const double low = stats_quantile(y, n, (double)cut / (double)(n - 1));
+        const double high = stats_quantile(y, n, (double)(n - 1 - cut) / (double)(n - 1));
+        for (size_t k = 0; k < n; k++) y[k] = fmin(fmax(y[k], low), high);
+    }
+    return alike(y, n) * stats_deviation(y, n) / median * (double)n / (double)*left;
+}
 
 static double spread_of(const double *x, size_t n) {
     return (stats_quantile(x, n, 0.95) - stats_quantile(x, n, 0.05)) / stats_median(x, n);
@@ -92,23 +129,21 @@ static bool restless(const timing_series *s) {
     return spread_of(s->x + last->first, last->count) > timing_judge_restless;
 }
 
-/* Not where the device is restless: a swing as fast as the rounds would hide in pairs. */
-static bool in_pairs(const timing_series *s, size_t from) {
-    enum { LEAST = 4 };
-    const size_t n = s->block_count - from;
-    return s->paired && n >= LEAST && n % 2 == 0 && s->blocks[from].round % 2 == 0 && !restless(s);
-}
-
-/* Of the blocks from `from` on, `each` at a time. The caller frees; NULL: no memory. */
-static look *looks_of(const timing_series *s, size_t from, size_t each, size_t *n) {
-    *n = (s->block_count - from) / each;
-    look *all = *n ? calloc(*n, sizeof *all) : NULL;
-    for (size_t k = 0; all && k < *n * each; k++) {
-        const timing_block *block = &s->blocks[from + k];
-        look *one = &all[k / each];
-        one->median_s += block->median_s / (double)each;
-        one->clock_mhz += block->telemetry.clock_mhz / (double)each;
-        one->middle_s += block->middle_s / (double)each;
+/* Of the blocks from `from` on. The caller frees; NULL: no memory. */
+static look *looks_of(const timing_series *s, size_t from, size_t *n) {
+    size_t room = 0;
+    for (size_t k = from; k < s->block_count; k++) room += looks_in(s, &s->blocks[k]);
+    look *all = room ? calloc(room, sizeof *all) : NULL;
+    *n = 0;
+    for (size_t k = from; all && k < s->block_count; k++) {
+        const timing_block *block = &s->blocks[k];
+        const size_t count = looks_in(s, block);
+        for (size_t j = 0; j < count; j++) {
+            const double part = ((double)j + 0.5) / (double)count - 0.5;
+            all[(*n)++] = (look){.level_s = look_level(s, block, j, count),
+                                 .clock_mhz = block->telemetry.clock_mhz,
+                                 .moment_s = block->middle_s + part * block->kept_s};
+        }
     }
     return all;
 }
@@ -120,7 +155,7 @@ static double slope_of(const double *y, const look *looks, size_t n) {
     if (!slopes) return NAN;
     for (size_t i = 0; i < n; i++)
         for (size_t j = i + 1; j < n; j++) {
-            const double apart_s = looks[j].middle_s - looks[i].middle_s;
+            const double apart_s = looks[j].moment_s - looks[i].moment_s;
             if (apart_s > 0) slopes[count++] = (y[j] - y[i]) / apart_s;
         }
     const double slope = stats_median(slopes, count);
@@ -131,7 +166,7 @@ static double slope_of(const double *y, const look *looks, size_t n) {
 /* The relative change over n >= 2 looks, and how much of one their noise could feign. */
 static double change_over(const double *y, const look *looks, size_t n, double *feigned) {
     const double slope = slope_of(y, looks, n), median = stats_median(y, n);
-    const double whole_s = looks[n - 1].middle_s - looks[0].middle_s;
+    const double whole_s = looks[n - 1].moment_s - looks[0].moment_s;
     double *residuals = calloc(2 * n, sizeof *residuals);
     *feigned = INFINITY;
     if (!residuals || isnan(slope)) {
@@ -140,7 +175,7 @@ static double change_over(const double *y, const look *looks, size_t n, double *
     }
     double *moments = residuals + n;
     for (size_t k = 0; k < n; k++) {
-        moments[k] = looks[k].middle_s;
+        moments[k] = looks[k].moment_s;
         residuals[k] = y[k] - slope * (moments[k] - moments[0]);
     }
     /* The deviation of a slope over these moments, times the time between the first and the last. */
@@ -167,7 +202,7 @@ static bool drift_over(const timing_series *s, const look *looks, size_t n, timi
     double *clocks = y + n, feigned = 0;
     bool known = true;
     for (size_t k = 0; k < n; k++) {
-        y[k] = looks[k].median_s;
+        y[k] = looks[k].level_s;
         clocks[k] = looks[k].clock_mhz;
         known = known && clocks[k] > 0;
     }
@@ -181,41 +216,61 @@ static bool drift_over(const timing_series *s, const look *looks, size_t n, timi
     return true;
 }
 
-/* The deviation of the looks, relative to their median. */
-static double deviation_over(const look *looks, size_t n, double *median_s) {
-    double *y = calloc(n, sizeof *y);
-    *median_s = NAN;
-    if (!y) return INFINITY;
-    for (size_t k = 0; k < n; k++) y[k] = looks[k].median_s;
-    *median_s = stats_median(y, n);
-    const double deviation = alike(y, n) * stats_deviation(y, n) / *median_s;
+/* What the looks within blocks explain of how far blocks lie apart, relative; 0: every block is one look. */
+static double explained(const timing_series *s, size_t from) {
+    double sum = 0;
+    size_t looks = 0, n = s->block_count - from;
+    for (size_t k = from; k < s->block_count; k++) {
+        const timing_block *block = &s->blocks[k];
+        const size_t count = looks_in(s, block);
+        double mean = 0;
+        for (size_t j = 0; j < count; j++) mean += look_level(s, block, j, count) / (double)count;
+        for (size_t j = 0; j < count; j++) sum += pow(look_level(s, block, j, count) / mean - 1, 2);
+        looks += count;
+    }
+    return looks > n ? sqrt(sum / (double)(looks - n) * (double)n / (double)looks) : 0;
+}
+
+/* Blocks that disagree by more than twice what their looks explain: then it is blocks that are independent, if any. */
+static double between_blocks(const timing_series *s, size_t from) {
+    const size_t n = s->block_count - from;
+    const double expected = explained(s, from);
+    double *y = n > 1 && expected > 0 ? calloc(n, sizeof *y) : NULL;
+    if (!y) return 0;
+    for (size_t k = 0; k < n; k++) y[k] = s->blocks[from + k].level_s;
+    const double deviation = stats_deviation(y, n) / stats_median(y, n);
+    const double half = deviation > 2 * expected ? together(alike(y, n) * deviation, n) : 0;
     free(y);
-    return deviation;
+    return half;
+}
+
+/* The middle of the looks and its interval, from what they and their blocks deviate by. */
+static bool compare(const timing_series *s, const look *looks, size_t n, timing_opinion *o) {
+    double *y = n ? calloc(n, sizeof *y) : NULL;
+    size_t left;
+    if (!y) return false;
+    for (size_t k = 0; k < n; k++) y[k] = looks[k].level_s;
+    o->looks = n;
+    o->median_s = middle_of(y, n);
+    const double plain = alike(y, n) * stats_deviation(y, n) / o->median_s, deviation = robust_deviation(y, n, &left);
+    const double half =
+        left < n ? stats_t95(left - 1) * fmax(deviation, least_deviation) / sqrt((double)n) : together(deviation, n);
+    o->rel_ci95 = fmax(fmin(half, together(plain, n)), between_blocks(s, o->first_block));
+    free(y);
+    return true;
 }
 
 static bool find_drift(const timing_series *s, timing_opinion *o) {
-    enum { TELLING = 6 }; /* blocks; fewer pairs than three of a drift and of chance look the same */
     size_t n = 0;
-    o->pairs = in_pairs(s, o->first_block);
-    look *looks = looks_of(s, o->first_block, o->pairs ? 2 : 1, &n);
-    if (!looks) return false;
-    o->looks = n;
-    o->deviation = deviation_over(looks, n, &o->median_s);
-    if (o->pairs && s->block_count - o->first_block < TELLING) {
-        free(looks);
-        looks = looks_of(s, o->first_block, 1, &n);
-    }
-    const bool good = looks && drift_over(s, looks, n, o);
+    look *looks = looks_of(s, o->first_block, &n);
+    const bool good = looks && compare(s, looks, n, o) && drift_over(s, looks, n, o);
     free(looks);
     return good;
 }
 
 /* How many blocks may be left out: up to a half, but none where the device is restless, for there the crest of a slow
  * swing looks like the end of a warm-up. */
-static size_t most_skipped(const timing_series *s) {
-    const size_t most = s->paired ? s->block_count / 4 * 2 : s->block_count / 2;
-    return restless(s) ? 0 : most;
-}
+static size_t most_skipped(const timing_series *s) { return restless(s) ? 0 : s->block_count / 2; }
 
 /* Blocks at the beginning that are not like the later half at all: the warm-up was not over. */
 static size_t transient(const timing_series *s, size_t most) {
@@ -225,12 +280,12 @@ static size_t transient(const timing_series *s, size_t most) {
     double *later = s->block_count >= LEAST ? calloc(n, sizeof *later) : NULL;
     size_t skip = 0;
     if (!later) return 0;
-    for (size_t k = 0; k < n; k++) later[k] = s->blocks[half + k].median_s;
+    for (size_t k = 0; k < n; k++) later[k] = s->blocks[half + k].level_s;
     const double median = stats_median(later, n);
     const double allowed = fmax(notable * median, beyond * stats_deviation(later, n));
-    while (skip < most && fabs(s->blocks[skip].median_s - median) > allowed) skip++;
+    while (skip < most && fabs(s->blocks[skip].level_s - median) > allowed) skip++;
     free(later);
-    return s->paired && skip % 2 ? skip + 1 : skip; /* `most` is even then */
+    return skip;
 }
 
 /* What the intervals within the blocks from `from` on leave open, wherever the blocks themselves lie. */
@@ -240,39 +295,28 @@ static double within_blocks(const timing_series *s, size_t from) {
     if (!x) return NAN;
     for (size_t j = from; j < s->block_count; j++) {
         const timing_block *block = &s->blocks[j];
-        for (size_t i = block->first; i < block->first + block->count; i++) x[i - begin] = s->x[i] / block->median_s;
+        for (size_t i = block->first; i < block->first + block->count; i++) x[i - begin] = s->x[i] / block->level_s;
     }
     const double half = stats_median_interval(x, n, 0, 1).relative;
     free(x);
     return half;
 }
 
-timing_opinion timing_judge(const timing_series *s, double common_deviation) {
+timing_opinion timing_judge(const timing_series *s) {
     timing_opinion o = {.rel_ci95 = INFINITY, .median_s = NAN, .spread = NAN};
     if (s->block_count == 0 || s->n == 0) return o;
     const size_t most = most_skipped(s);
     o.first_block = transient(s, most);
     if (!find_drift(s, &o)) return o;
-    /* A drift that ends was the warm-up's end too. */
-    const size_t step = s->paired ? 2 : 1; /* two looks are left at least */
-    for (size_t skip = o.first_block + step; o.drifts && skip <= most && skip + 2 * step <= s->block_count;
-         skip += step) {
+    /* A drift that ends was the warm-up's end too. Two blocks are left at least. */
+    for (size_t skip = o.first_block + 1; o.drifts && skip <= most && skip + 2 <= s->block_count; skip++) {
         timing_opinion later = {.first_block = skip, .rel_ci95 = INFINITY, .median_s = NAN, .spread = NAN};
         if (find_drift(s, &later) && !later.drifts) o = later;
     }
     const size_t from = s->blocks[o.first_block].first;
-    const double *x = s->x + from;
     o.n = s->n - from;
-    const double between = between_looks(fmax(o.deviation, common_deviation), o.looks);
-    double within = 0;
-    if (o.pairs) { /* of two places the median of all intervals is nowhere: anything between them is one */
-        within = within_blocks(s, o.first_block);
-    } else {
-        within = stats_median_interval(x, o.n, 0, (uint64_t)o.n).relative;
-        o.median_s = stats_median(x, o.n);
-    }
-    o.spread = spread_of(x, o.n);
-    o.rel_ci95 = hypot(within, between);
+    o.spread = spread_of(s->x + from, o.n);
+    o.rel_ci95 = hypot(o.rel_ci95, within_blocks(s, o.first_block));
     if (isnan(o.rel_ci95)) o.rel_ci95 = INFINITY;
     return o;
 }
@@ -286,32 +330,33 @@ static double at_moment(const timing_series *b, double moment_s) {
         else if (!after)
             after = &b->blocks[k];
     }
-    if (!before || !after) return before ? before->median_s : after ? after->median_s : NAN;
+    if (!before || !after) return before ? before->level_s : after ? after->level_s : NAN;
     const double part = (moment_s - before->middle_s) / (after->middle_s - before->middle_s);
-    return before->median_s + part * (after->median_s - before->median_s);
+    return before->level_s + part * (after->level_s - before->level_s);
 }
 
 static double deviation_of(const timing_series *s) {
-    size_t n = 0;
-    look *looks = looks_of(s, 0, in_pairs(s, 0) ? 2 : 1, &n);
-    double median_s;
-    const double deviation = looks ? deviation_over(looks, n, &median_s) : NAN;
-    free(looks);
-    return deviation;
+    double *y = calloc(s->block_count, sizeof *y);
+    if (!y) return NAN;
+    for (size_t k = 0; k < s->block_count; k++) y[k] = s->blocks[k].level_s;
+    const double deviation = alike(y, s->block_count) * stats_deviation(y, s->block_count);
+    const double relative = deviation / stats_median(y, s->block_count);
+    free(y);
+    return relative;
 }
 
 double timing_judge_ratio(const timing_series *a, const timing_series *b, double *ci) {
-    const size_t each = in_pairs(a, 0) ? 2 : 1, n = a->block_count / each;
-    double *quotients = a->block_count > 1 && b->block_count > 1 ? calloc(n, sizeof *quotients) : NULL;
+    const size_t n = a->block_count;
+    double *quotients = n > 1 && b->block_count > 1 ? calloc(n, sizeof *quotients) : NULL;
     *ci = NAN;
     if (!quotients) return NAN;
-    for (size_t k = 0; k < n * each; k++)
-        quotients[k / each] += a->blocks[k].median_s / at_moment(b, a->blocks[k].middle_s) / (double)each;
+    for (size_t k = 0; k < n; k++) quotients[k] = a->blocks[k].level_s / at_moment(b, a->blocks[k].middle_s);
     const double ratio = stats_median(quotients, n);
-    /* What moves the looks is taken to be common by half at most: a swing as fast as the rounds is met by one of the
-     * two in its valleys and by the other on its hills, and a few looks do not show it. */
+    /* What moves the blocks is taken to be common by half at most: a swing as fast as the rounds is met by one of the
+     * two in its valleys and by the other on its hills, and a few blocks do not show it. */
     const double moved = 0.5 * fmin(deviation_of(a), deviation_of(b));
-    const double between = between_looks(fmax(stats_deviation(quotients, n) / ratio, moved), n);
+    const double seen = fmax(hypot(explained(a, 0), explained(b, 0)), stats_deviation(quotients, n) / ratio);
+    const double between = together(fmax(seen, moved), n);
     *ci = hypot(between, hypot(within_blocks(a, 0), within_blocks(b, 0)));
     free(quotients);
     return ratio;

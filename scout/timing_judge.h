@@ -13,8 +13,9 @@ extern const double timing_judge_restless;
 typedef struct timing_block {
     size_t first, count; /* its intervals, of those in the series */
     int round;
-    double middle_s; /* when, for what lies between two blocks of another series */
-    double median_s;
+    double middle_s;           /* when, for what lies between two blocks of another series */
+    double kept_s;             /* how long its intervals took, in all */
+    double level_s;            /* a launch: the middle of its looks */
     scout_telemetry telemetry; /* at its end */
 } timing_block;
 
@@ -23,31 +24,28 @@ typedef struct timing_series {
     size_t n, room;
     timing_block *blocks;
     size_t block_count, block_room;
-    bool paired; /* blocks of rounds 2k and 2k + 1 belong together: forwards and backwards */
+    size_t per_look; /* intervals, or nearly so many; 0: a block is one look */
 } timing_series;
 
 /* Adds an empty block, or an interval to the last block. False: no memory. */
 bool timing_judge_block(timing_series *s, int round);
 bool timing_judge_add(timing_series *s, double launch_s);
-void timing_judge_close(timing_series *s); /* the last block is complete: its median */
+void timing_judge_close(timing_series *s); /* the last block is complete: its level */
 void timing_judge_free(timing_series *s);
 
 typedef struct timing_opinion {
     size_t first_block; /* earlier ones are left out: they were still warming up */
-    size_t looks;       /* blocks, or pairs of them, that were compared */
-    bool pairs;
+    size_t looks;
     size_t n;                  /* intervals from there */
-    double median_s, rel_ci95; /* the median of all intervals; where pairs were compared, of the pairs */
-    double spread;             /* from the 5th to the 95th percentile, over the median */
-    double deviation;          /* of the looks, relative, widened where neighbours are alike */
-    double drift; /* change over all blocks, relative; beyond what their noise explains where `drifts` is set */
+    double median_s, rel_ci95; /* the middle of the looks: see timing_judge.c */
+    double spread;             /* of intervals, from the 5th to the 95th percentile, over the median */
+    double drift; /* change over all looks, relative; beyond what their noise explains where `drifts` is set */
     bool drifts, by_clock;
 } timing_opinion;
 
-/* common_deviation: what looks at all subjects deviate by (0: not known); one's own may be small by luck. */
-timing_opinion timing_judge(const timing_series *s, double common_deviation);
+timing_opinion timing_judge(const timing_series *s);
 
-/* Of a over b, block by block (and then pair by pair), b taken between its neighbouring blocks; half its 95 % width in
+/* Of a over b, block by block, b taken between its neighbouring blocks; half its 95 % width in
  * *ci, relative. */
 double timing_judge_ratio(const timing_series *a, const timing_series *b, double *ci);
 

@@ -24,14 +24,11 @@ double timing_plan_cost(const timing_trial *c, const timing_entrant *e) {
     return fmax(fmax(dropped_s(e) + e->keep * timing_plan_interval(e), rules->block_s), e->block_s);
 }
 
-int timing_plan_stride(const timing_trial *c) { return c->pace.rules->burst ? 1 : 2; }
-
-bool timing_plan_room(timing_trial *c) {
+bool timing_plan_room(const timing_trial *c) {
     double sum_s = 0;
     for (int k = 0; k < c->count; k++)
         if (!c->entrants[k].dead && (c->entrants[k].open || k == 0)) sum_s += timing_plan_cost(c, &c->entrants[k]);
-    c->spare_s = c->budget_s - timing_plan_used(c) - timing_plan_stride(c) * sum_s;
-    return c->spare_s >= 0;
+    return timing_plan_used(c) + sum_s <= c->budget_s;
 }
 
 void timing_plan_fail(timing_trial *c, timing_entrant *e, scout_answer answer) {
@@ -94,7 +91,7 @@ void timing_plan_shortest(const timing_trial *c, timing_entrant *e) {
     }
     /* A launch as long as a block has its transition within itself. */
     e->drop_s = e->pitch.launch_s >= rules->block_s ? 0 : rules->block_drop * rules->block_s;
-    e->series.paired = e->drop_s > 0;
+    e->series.per_look = (size_t)fmax(ceil(rules->look_s / interval_s), 1);
     e->keep = (uint32_t)fmax(ceil((rules->block_s - e->drop_s) / interval_s), 1);
 }
 
@@ -168,7 +165,6 @@ static void lay_out(timing_trial *c) {
     else
         plan_blocks(c, left_s);
     for (int k = 0; k < c->count; k++) count_single(c, &c->entrants[k]);
-    (void)timing_plan_room(c); /* the first rounds take place in any case */
 }
 
 void timing_plan(timing_trial *c) {

@@ -14,12 +14,14 @@ typedef struct timing_entrant {
     timing_series series;
     timing_pitch pitch;
     timing_opinion opinion;
-    double drop_s;   /* sustained: of a block, thrown away at least */
+    double drop_s;   /* sustained: of a block, thrown away */
     double block_s;  /* sustained: what the last block took */
     uint32_t drop;   /* burst: intervals thrown away */
     uint32_t keep;   /* intervals of a block that count, at least */
     uint32_t rounds; /* burst: for the stated minima */
     bool relaxed;    /* launches are too long for the minima */
+    bool brief;      /* two blocks and no more, whatever its interval */
+    bool enough;     /* seen often enough, without drift: only its interval may still be too wide */
     bool dead, open;
 } timing_entrant;
 
@@ -28,7 +30,7 @@ typedef struct timing_trial {
     timing_entrant *entrants;
     int count;
     double begun_s, budget_s; /* of confirming */
-    double spare_s;           /* beyond what is planned: blocks that are slow to come to rest may use it */
+    bool hops;                /* the clock does: blocks are longer */
     bool lost;
 } timing_trial;
 
@@ -36,9 +38,7 @@ double timing_plan_used(const timing_trial *c); /* seconds since it began */
 double timing_plan_interval(const timing_entrant *e);
 uint64_t timing_plan_launches(const timing_entrant *e);                  /* that count */
 double timing_plan_cost(const timing_trial *c, const timing_entrant *e); /* seconds of one block of it */
-int timing_plan_stride(const timing_trial *c); /* rounds between two looks: forwards and backwards are one */
-/* Those that follow now, and what the budget has beyond them; false: it has no room for them. */
-bool timing_plan_room(timing_trial *c);
+bool timing_plan_room(const timing_trial *c);                            /* for one more round of those that are open */
 void timing_plan_fail(timing_trial *c, timing_entrant *e, scout_answer answer);
 void timing_plan_shortest(const timing_trial *c, timing_entrant *e); /* the shortest block that is one */
 

@@ -199,6 +199,7 @@ static bool read_ceilings_job(const worker *w, const json_t *body, ceilings_job 
     j->request.audit = json_is_true(json_object_get(body, "audit"));
     j->request.identity = &w->identity;
     j->request.budget_s = number_or(body, "budget_s", 30);
+    j->request.within_s = number_or(body, "within_s", 0);
     if (json_is_object(sweep)) {
         j->request.sweep_precision = json_string_value(json_object_get(sweep, "precision"));
         j->request.sweep_m = (int64_t)number_or(sweep, "m", 8192);

@@ -1,6 +1,7 @@
 /* Jobs that need no device: what is there, and what could compute. */
 #include "common/oprec.h"
 #include "scout/identity.h"
+#include "scout/kinds/kinds.h"
 #include "scout/plugins.h"
 #include "scout/worker_jobs.h"
 
@@ -72,7 +73,8 @@ static void put_candidate(json_builder *b, json_t *list, const scout_device_api 
     json_put_text(b, o, "about", c->about);
     json_put_text(b, o, "library", c->library);
     json_put_text(b, o, "approach", c->approach);
-    for (int k = 0; c->precisions[k] && k < 64; k++) json_push_text(b, precisions, c->precisions[k]);
+    for (int k = 0; c->precisions[k] && k < 64; k++) /* a plugin's code is not called before it is qualified */
+        if (from->plugin || kinds_offers(c, c->precisions[k])) json_push_text(b, precisions, c->precisions[k]);
     json_put(b, o, "precisions", precisions);
     json_put_text(b, o, "plugin", from->plugin);
     json_push(b, list, o);
@@ -81,16 +83,16 @@ static void put_candidate(json_builder *b, json_t *list, const scout_device_api 
 json_t *worker_jobs_candidates(worker *w, const json_t *body, worker_end *end) {
     static plugins_candidate all[PLUGINS_MAX_CANDIDATES];
     const char *kind_name = json_string_value(json_object_get(body, "kind"));
-    op_kind kind = OP_UNKNOWN;
+    op_kind wanted = OP_UNKNOWN;
     json_builder b = {0};
     (void)w;
-    if (kind_name && !oprec_kind_from_name(kind_name, &kind)) {
+    if (kind_name && !oprec_kind_from_name(kind_name, &wanted)) {
         status_set(&end->st, STATUS_USAGE, "no kind of operation is called \"%s\"", kind_name);
         return NULL;
     }
     json_t *list = json_new_array(&b);
     for (int d = 0; d < plugins_device_count(); d++) {
-        const int n = plugins_candidates(plugins_device(d), (uint32_t)kind, all, PLUGINS_MAX_CANDIDATES);
+        const int n = plugins_candidates(plugins_device(d), (uint32_t)wanted, all, PLUGINS_MAX_CANDIDATES);
         for (int k = 0; k < n; k++) put_candidate(&b, list, plugins_device(d), &all[k]);
     }
     return json_finish(&b, list, &end->st);

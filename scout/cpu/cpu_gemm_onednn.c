@@ -162,9 +162,10 @@ static scout_answer supports(const scout_op *op, scout_device *device, scout_why
         type_of(p.type_c) == dnnl_data_type_undef)
         return scout_say(why, SCOUT_NO, "type", "oneDNN's matmul does not know these types");
     const cpu_info *c = cpu_info_get();
-    if (p.type_a == SCOUT_INT8 && !c->avx_vnni && !c->avx512_vnni && !c->amx_int8)
+    const bool bytes = p.type_a == SCOUT_INT8 || p.type_a == SCOUT_UINT8;
+    if (bytes && !c->avx_vnni && !c->avx512_vnni && !c->amx_int8)
         return scout_say(why, SCOUT_NO, "hardware",
-                         "without dot products of bytes (VNNI) int8 sums would saturate here");
+                         "without dot products of bytes (VNNI) sums of 8-bit products would saturate here");
     const scout_answer answer = describe_plan(op, false, &plan, why); /* asks the library; compiles nothing yet */
     destroy(plan);
     return answer;
@@ -276,7 +277,7 @@ static int describe(const scout_plan *plan, char *json, size_t room) {
                     cpu_team_about());
 }
 
-static const char *const precisions[] = {"fp32", "bf16", "int8", "fp16", NULL};
+static const char *const precisions[] = {"fp32", "tf32", "bf16", "int8", "fp16", NULL};
 
 const scout_candidate cpu_gemm_onednn = {
     .size = sizeof(scout_candidate),

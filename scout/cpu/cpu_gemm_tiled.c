@@ -221,7 +221,7 @@ static int describe(const scout_plan *plan, char *json, size_t room) {
 
 static void destroy(scout_plan *plan) { free(plan); }
 
-static const char *const precisions[] = {"fp32", NULL};
+static const char *const precisions[] = {"fp32", "tf32", NULL};
 
 const scout_candidate cpu_gemm_tiled = {
     .size = sizeof(scout_candidate),

@@ -1,18 +1,17 @@
 /* The reference of products. Two nets, and a wrong output must pass neither:
  *
  * - samples: at least 4,096 outputs (all, where there are few), each a sum in fp64;
- * - projections: every row of C is cut into segments of 256 columns, and of every segment the sum of c[i][j] * x[j] is
- *   known beforehand as the row of A times B*x, which costs 1/256 of the product. x[j] is plus or minus an integer from
- *   48 to 80, so that one wrong element shows (no weight is near 0), two that are swapped show (weights differ), and
- *   integer products stay exact.
+ * - projections: every row of C is cut into segments of 256 columns (16 where results are coarse), and of every segment
+ *   the sum of c[i][j] * x[j] is known beforehand as the row of A times B*x, which costs 1/256 of the product. x[j] is
+ *   plus or minus an integer from 48 to 60 or from 68 to 80, so that one wrong element shows (no weight is near 0), two
+ *   neighbours that are swapped show (weights differ), and integer products stay exact.
  *
  * With a spread (the root of the sum of squares of the terms) kept beside every sum, an error is judged against what
- * rounding can do. An element's rounding has a bound; a projection adds 256 roundings, whose sum has none but a normal
- * distribution, and there are very many projections: so their spread counts four times (six deviations of roundings
- * that are evenly distributed). It is 16 times that of one element to begin with: an element that is off by some 70
- * times its tolerance shows in any place, and one that is off by its tolerance where it is sampled. */
+ * rounding can do: cpu_cover.c argues how far a projection may be off, and how many columns may be projected together.
+ */
 #include "scout/cpu/cpu_reference.h"
 
+#include "scout/cpu/cpu_cover.h"
 #include "scout/cpu/cpu_fill.h"
 #include "scout/cpu/cpu_lines.h"
 #include "scout/cpu/cpu_number.h"
@@ -22,8 +21,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { PROJECTED_SPREAD = 4 };
-enum { SEGMENT = 256, SAMPLES = 8192, ALL_UP_TO = 16384, PANEL_BYTES = 64 << 20, LANES = 8 };
+enum { SAMPLES = 8192, ALL_UP_TO = 16384, PANEL_BYTES = 64 << 20, LANES = 8 };
 
 typedef struct sum { /* what an output, or a projection of outputs, should be */
     double want, spread;
@@ -145,7 +143,7 @@ static void project_rows(void *context, int thread, int threads) {
             dot_squares(row, c->bx + s * p->k, c->bx2 + s * p->k, p->k, &total, &squares);
             total *= p->alpha, squares *= p->alpha * p->alpha;
             add_bias(c, i, s, &total, &squares);
-            c->projections[(c->product * p->m + i) * c->segments + s] = (sum){total, PROJECTED_SPREAD * sqrt(squares)};
+            c->projections[(c->product * p->m + i) * c->segments + s] = (sum){total, sqrt(squares)};
         }
     }
 }
@@ -230,18 +228,6 @@ static void plan_samples(scout_check *c) {
     c->per_line = least(c->panel_lines, (wanted + c->other_lines - 1) / c->other_lines);
 }
 
-static void plan_segments(scout_check *c) {
-    const gemm_problem *p = &c->lines.p;
-    const double rows = (double)p->m * (double)p->batch;
-    c->segment = SEGMENT;
-    for (;;) { /* wider where the work or the memory of so many projections would be too much */
-        c->segments = (p->n + c->segment - 1) / c->segment;
-        const double count = rows * (double)c->segments;
-        if (c->segments == 1 || (count * (double)p->k <= 2e9 && count <= 1 << 24)) return;
-        c->segment *= 2;
-    }
-}
-
 static bool allocate(scout_check *c) {
     const gemm_problem *p = &c->lines.p;
     const size_t rows = (size_t)(p->m * p->batch), k = (size_t)p->k, segments = (size_t)c->segments;
@@ -278,15 +264,11 @@ static scout_answer begin(scout_device *device, const scout_op *op, void *const 
     c->seed = cpu_fill_mix(seed ^ 0x7265666572u);
     c->threads = cpu_team_size();
     plan_samples(c);
-    plan_segments(c);
+    cpu_cover_segments(&c->lines.p, &c->segment, &c->segments);
     answer = allocate(c) ? SCOUT_OK : SCOUT_NO_MEMORY;
     if (answer != SCOUT_OK) goto failed;
     const gemm_problem *p = &c->lines.p;
-    for (int64_t j = 0; j < p->n; j++) {
-        const uint64_t random = cpu_fill_mix(c->seed + (uint64_t)j * 3);
-        c->x[j] = (double)(48 + (random >> 8) % 33) * (random & 1 ? -1 : 1);
-        if (j > 0 && c->x[j] == c->x[j - 1]) c->x[j] = -c->x[j]; /* neighbours that are swapped always show */
-    }
+    for (int64_t j = 0; j < p->n; j++) c->x[j] = cpu_cover_weight(c->seed, j);
     for (c->product = 0; c->product < p->batch; c->product++) {
         if (c->product == 0 || p->stride_b != 0) cpu_team_run(p->trans_b ? project_b_columns : project_b_rows, c);
         cpu_team_run(project_rows, c);
@@ -314,14 +296,6 @@ typedef struct comparing {
     scout_verdict *parts; /* one a thread */
 } comparing;
 
-/* 0 where equal; infinite where `got` is not a number, or anything but equal has no measure. */
-static double error_of(double got, const sum *s) {
-    const double difference = fabs(got - s->want), measure = fabs(s->want) + s->spread;
-    if (difference == 0) return 0;
-    if (!isfinite(got) || !isfinite(measure) || measure == 0) return INFINITY;
-    return difference / measure;
-}
-
 static void compare_samples(const comparing *w, int thread, int threads, scout_verdict *v) {
     const scout_check *c = w->check;
     int64_t from, to;
@@ -330,7 +304,7 @@ static void compare_samples(const comparing *w, int thread, int threads, scout_v
         const sample *s = &c->samples[k];
         double got;
         cpu_number_load(c->lines.p.type_c, w->output, s->at, 1, 1, &got);
-        const double error = error_of(got, &s->s);
+        const double error = cpu_cover_sample_error(got, s->s.want, s->s.spread);
         v->compared++;
         if (error > w->tolerance) v->wrong++;
         if (v->compared > 1 && error <= v->worst) continue;
@@ -350,7 +324,8 @@ static void compare_projections(const comparing *w, int thread, int threads, sco
         for (int64_t s = 0; s < c->segments; s++) {
             double got, squares;
             dot(row + s * c->segment, c->x + s * c->segment, segment_width(c, s), &got, &squares);
-            const double error = error_of(got, &c->projections[i * c->segments + s]);
+            const sum *right = &c->projections[i * c->segments + s];
+            const double error = cpu_cover_projection_error(got, squares, right->want, right->spread);
             if (error > w->tolerance) v->wrong++;
             if (error > v->worst_projected) v->worst_projected = error;
         }

@@ -20,18 +20,28 @@ struct scout_check {
     int sample_count;
 };
 
-enum { CHECK_SAMPLES = 4096, CHECK_WIDTH = 64 };
+enum { CHECK_SAMPLES = 4096, CHECK_WIDTH = 64, CHECK_WIDE = 256, CHECK_WIDEST = 2048 };
 
-/* Segments of 64 columns see an error of a third of one output's size at a tolerance of 1/128 (their spread counts four
- * times); they become wider only where the work (multiply-adds of m x k x segments) or the memory would be out of
- * proportion. */
+/* How many columns may be projected together so that one wrong element shows in any place: as widest_segment in
+ * scout/cpu/cpu_cover.c, where it is argued. */
+static int64_t check_widest(const kernels_gemm *g) {
+    const bool coarse = g->type_b == SCOUT_INT4 && g->type_a == SCOUT_BF16;
+    if (coarse || g->type_a == SCOUT_FP8E4M3 || g->type_a == SCOUT_FP8E5M2) return KERNELS_FINE_WIDTH;
+    const bool integer = g->type_c == SCOUT_INT32, fine = g->type_c == SCOUT_FP16 || g->type_a == SCOUT_FP64;
+    return (integer || fine) && g->type_b != SCOUT_INT4 ? CHECK_WIDEST : CHECK_WIDE;
+}
+
+/* Segments of 64 columns, narrower where results are coarse; they become wider where the work (multiply-adds of m x k x
+ * segments) or the memory would be out of proportion, but never so wide that a wrong element is missed: of fp8 the work
+ * is a sixteenth of the product's and the memory about that of its tensors (12 bytes for 16 elements). */
 static void check_cover(kernels_gemm *g) {
     const double work = 6e10, entries = 3.2e7;
     const double own = (double)g->m * (double)g->batch, folds = (double)g->k * (g->stride_b ? (double)g->batch : 1);
-    for (g->width = CHECK_WIDTH;; g->width *= 2) {
+    const int64_t widest = g->activation == KERNELS_LINEAR ? check_widest(g) : KERNELS_FINE_WIDTH;
+    for (g->width = widest < CHECK_WIDTH ? widest : CHECK_WIDTH;; g->width *= 2) {
         g->segments = (g->n + g->width - 1) / g->width;
         const double s = (double)g->segments;
-        if (g->segments == 1 || g->activation != KERNELS_LINEAR) return;
+        if (g->segments == 1 || g->width >= widest) return;
         if (own * (double)g->k * s <= work && own * s <= entries && folds * s <= entries) return;
     }
 }

@@ -206,7 +206,8 @@ static bool build(const operation *o, arena *a, scout_op *out, scout_why *why) {
  * of the size of its spread. Every row allows the rounding of the output and unit * (fixed + root * sqrt(K) + line *
  * K): `root` is the walk of independent rounding errors, taken five times its deviation since millions of elements are
  * looked at; `line` is for adders that cut off instead of rounding, whose errors add up in one direction. A wrong
- * element is off by about its spread: 1 here, and 1/16 or so where 256 of them are projected together. */
+ * element is off by about its spread: 1 here, and 0.01 to 0.04 where it is projected with others, as argued in
+ * scout/cpu/cpu_cover.c, which chooses how many by what this table comes to. */
 typedef struct tolerance_row {
     uint32_t input, weight; /* weight SCOUT_NONE: any */
     int tf32;
@@ -218,9 +219,9 @@ static const tolerance_row tolerances[] = {
     {SCOUT_INT8, SCOUT_NONE, 0, 0, 0, 0, 0, "integers are exact"},
     {SCOUT_UINT8, SCOUT_NONE, 0, 0, 0, 0, 0, "integers are exact"},
     {SCOUT_FP64, SCOUT_NONE, 0, 0x1p-53, 16, 8, 0, "the reference rounds as much as the candidate"},
-    {SCOUT_FP16, SCOUT_INT4, 0, 0x1p-11, 6, 0, 0x1p-16, "weights times scales may be rounded to the input's type"},
-    {SCOUT_BF16, SCOUT_INT4, 0, 0x1p-8, 6, 0, 0x1p-18, "weights times scales may be rounded to the input's type"},
-    {SCOUT_FP32, SCOUT_INT4, 0, 0x1p-11, 6, 0, 0x1p-16, "weights times scales may be rounded to half precision"},
+    {SCOUT_FP16, SCOUT_INT4, 0, 0x1p-11, 3, 0, 0x1p-16, "weights times scales may be rounded to the input's type"},
+    {SCOUT_BF16, SCOUT_INT4, 0, 0x1p-8, 3, 0, 0x1p-18, "weights times scales may be rounded to the input's type"},
+    {SCOUT_FP32, SCOUT_INT4, 0, 0x1p-11, 3, 0, 0x1p-16, "weights times scales may be rounded to half precision"},
     {SCOUT_FP32, SCOUT_NONE, 1, 0x1p-11, 8, 0, 0x1p-16, "inputs are rounded or cut off to 10 bits, sums as fp16"},
     {SCOUT_FP32, SCOUT_NONE, 0, 0x1p-24, 16, 6, 0, "sums in fp32, each addition rounded"},
     {SCOUT_FP16, SCOUT_NONE, 0, 0x1p-23, 16, 6, 0x1p-4, "exact products; sums of 16 at a time are cut off to fp32"},

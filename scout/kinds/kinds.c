@@ -67,3 +67,26 @@ bool kinds_build(const operation *o, uint64_t workspace_limit, arena *a, scout_o
     out->bytes_written = (double)rec->bytes_written;
     return k->build(o, a, out, why);
 }
+
+/* A frame of its own: nothing that is set between guard_enter and a failure is looked at afterwards. */
+static bool ask(const scout_candidate *c, const char *precision, guard *g, arena *a) {
+    operation_list list;
+    scout_op op;
+    scout_why why;
+    if (!guard_enter(g)) return false;
+    operation_from_words("gemm", "16,256,256", precision, 0, NULL, a, &list);
+    const bool built = kinds_build(&list.items[0], 32 << 20, a, &op, &why);
+    operation_list_free(&list);
+    return built && c->supports(&op, NULL, &why) == SCOUT_OK;
+}
+
+bool kinds_offers(const scout_candidate *c, const char *precision) {
+    guard g;
+    arena a;
+    if (c->kind != SCOUT_GEMM) return true;
+    guard_init(&g);
+    arena_init(&a, &g, (size_t)16 << 20);
+    const bool offers = ask(c, precision, &g, &a);
+    arena_free(&a);
+    return offers;
+}

@@ -18,6 +18,10 @@ typedef struct kind {
 const kind *kinds_find(op_kind op); /* NULL: no candidates of this kind exist yet */
 bool kinds_build(const operation *o, uint64_t workspace_limit, arena *a, scout_op *out, scout_why *why);
 
+/* Whether a candidate takes a product of this precision here and now (its library, this processor): it is asked about a
+ * small one that every candidate's shapes include. Other kinds: true. */
+bool kinds_offers(const scout_candidate *c, const char *precision);
+
 extern const kind kind_gemm;
 
 #endif

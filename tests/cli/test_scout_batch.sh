@@ -105,7 +105,8 @@ scripted --op gemm --shape 4,64,64 --precision fp32 -o one.json
 check "one operation: exit 0" exits 0
 check "one operation: fits" fits_schema one.json
 for text in "Scripted One" "sustained, cold cache, graph" "gemm 4 x 64 x 64" "baseline    scripted_blas default" \
-    "best        scripted_stream" "ceiling " "efficiency " "priority HIGH" "approach CUSTOM_KERNEL" "Use scripted_stream"; do
+    "best        scripted_stream" "ceiling " "efficiency " "priority NONE" "approach CUSTOM_KERNEL" \
+    "Bound by launching: scripted_stream takes"; do
     check "one operation: prints '$text'" prints "$text"
 done
 scripted --op gemm --shape 1,1,64 --precision fp32 --k-sweep -o sweep.json

@@ -52,7 +52,8 @@ static double host_product(const gpu_product *p, const gpu_operation *o, const h
     return host_activation(p->activation, sum + value_at(h->data[bias], p->c, at));
 }
 
-/* One wrong element, off by a quarter of what an output usually is (integers: by one), must show. */
+/* One wrong element, off by what an output usually is (integers: by one), must show in the projections, which alone see
+ * every place. */
 static void check_one_wrong(const gpu_product *p, scout_check *check, unsigned char *output, void *memory,
                             uint64_t bytes, uint64_t seed, const char *text) {
     scout_verdict v = {.size = sizeof v};
@@ -60,11 +61,11 @@ static void check_one_wrong(const gpu_product *p, scout_check *check, unsigned c
     const int64_t total = p->m * p->n * p->batch, at = (int64_t)(seed * 2654435761u % (uint64_t)total);
     const double was = value_at(output, p->c, at);
     const double scale = p->a == SCOUT_INT8 ? 1 : sqrt((double)p->k) * (p->b == SCOUT_INT4 ? 0.13 : 1);
-    put_value(output, p->c, at, was + (p->a == SCOUT_INT8 ? 1 : scale / 4));
+    put_value(output, p->c, at, was + (p->a == SCOUT_INT8 ? 1 : scale));
     GPU_OK(gpu_api->upload(gpu, memory, output, bytes, &gpu_why));
     GPU_OK(gpu_api->references[0]->compare(check, memory, tolerance_of(&q), &v, &gpu_why));
-    gpu_expect(v.wrong >= 1, "%s: a wrong element at %lld went unseen (projected %.3g)", text, (long long)at,
-               v.worst_projected);
+    gpu_expect(v.wrong >= 1 && v.worst_projected > tolerance_of(&q),
+               "%s: a wrong element at %lld went unseen (projected %.3g)", text, (long long)at, v.worst_projected);
     put_value(output, p->c, at, NAN);
     if (p->a != SCOUT_INT8) {
         GPU_OK(gpu_api->upload(gpu, memory, output, bytes, &gpu_why));
@@ -118,7 +119,7 @@ static void check_references(void) {
                  {SCOUT_INT8, SCOUT_INT8, SCOUT_INT32}, {SCOUT_FP16, SCOUT_INT4, SCOUT_FP16}};
     static const char *const layouts[] = {"nn", "nt", "tn", "tt"};
     static const char *const biases[] = {NULL, "n", "m", "scalar", "full"};
-    static const int64_t shapes[][4] = {{97, 150, 70, 1}, {1, 257, 512, 1}, {33, 40, 256, 3}};
+    static const int64_t shapes[][4] = {{97, 150, 70, 1}, {1, 257, 512, 1}, {33, 40, 256, 3}, {3, 90, 4096, 1}};
     uint64_t seed = 1;
     for (size_t t = 0; t < sizeof types / sizeof types[0]; t++)
         for (size_t l = 0; l < 4; l++)

@@ -3,7 +3,8 @@
  * measurement is known beforehand, and a whole one takes milliseconds.
  *
  * Environment, for the tests: CEILING_SCOUT_SCRIPTED_LOST=FILE (the devices whose numbers stand in that file are lost
- * from the moment it is there), CEILING_SCOUT_SCRIPTED_SLOW_US=N (every run really takes so long). */
+ * from the moment it is there), CEILING_SCOUT_SCRIPTED_SLOW_US=N (every run really takes so long),
+ * CEILING_SCOUT_SCRIPTED_DISTURBED=1 (intervals are longer than they are, by chance). */
 #include "tests/scripted/device.h"
 
 #include <math.h>
@@ -20,7 +21,7 @@ struct scout_device {
     int32_t ordinal;
     bool poisoned;
     double now_s;
-    uint64_t used_bytes;
+    uint64_t used_bytes, random;
     scout_sequence *recording;
     uint64_t traffic_bytes;
     struct {
@@ -253,8 +254,15 @@ static double take(scout_device *d, const scripted_work *w) {
     return launch_s + fmax(moving_s, w->compute_s) * w->factor * (1 + noise);
 }
 
+/* What somebody else's work adds to an interval: nothing to three times as much. */
+static double stray(uint64_t *state) {
+    *state = *state * UINT64_C(6364136223846793005) + UINT64_C(1442695040888963407);
+    return 3 * (double)(*state >> 11) / 9007199254740992.0;
+}
+
 static scout_answer run(scout_device *d, scout_sequence *q, uint32_t repeats, double *seconds, scout_why *why) {
     const char *slow = getenv("CEILING_SCOUT_SCRIPTED_SLOW_US");
+    const bool disturbed = getenv("CEILING_SCOUT_SCRIPTED_DISTURBED") != NULL;
     const bool real = q->launches == 1 && repeats == 1;
     scout_answer answer = check(d, why);
     if (slow) usleep((useconds_t)strtoul(slow, NULL, 10));
@@ -267,6 +275,7 @@ static scout_answer run(scout_device *d, scout_sequence *q, uint32_t repeats, do
             if (!real && w->timed) w->timed(w->plan);
             d->now_s += take(d, w);
         }
+        if (disturbed) d->now_s += stray(&d->random) * (d->now_s - began_s);
         seconds[r] = d->now_s - began_s;
         if (answer == SCOUT_OK) answer = check(d, why);
     }

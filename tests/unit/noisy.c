@@ -5,8 +5,9 @@
 #include <stdio.h>
 
 static const double pi = 3.14159265358979323846;
-static const double idle_w = 120, wander_s = 2;
-static const double steepness = 2; /* power goes with this power of the clock, near the cap */
+static const double wander_s = 2;
+static const double cooling = 0.5; /* idling cools so much slower than load warms */
+static const double made_up = 0.3; /* of what is owed, by the next hold */
 
 static uint64_t step(uint64_t *random) { /* splitmix64 */
     uint64_t z = *random += 0x9E3779B97F4A7C15u;
@@ -46,14 +47,20 @@ noisy noisy_gpu(uint64_t seed) {
     return w;
 }
 
-noisy noisy_capped(uint64_t seed, double tau_s) {
+/* Held against the trace of a card with a cap of 700 W: see test_timing_power.c. */
+noisy noisy_hopping(uint64_t seed, bool calm) {
     noisy w = noisy_gpu(seed);
-    w.tau_s = tau_s;
-    w.cap_w = 700;
-    w.averaged_w = idle_w;
+    w.tau_s = 0.02;
     w.gap_s = 1e-6;
-    w.wander = 0.0005;
-    w.wandered = w.wander * noisy_normal(&w.random);
+    w.step_mhz = calm ? 3 : 7.5;
+    w.hold_s = 0.08;
+    w.aim = calm ? 0.001 : 0.008;
+    w.hunt = 0.035;
+    w.hunt_period_s = 1;
+    w.warm_s = 5;
+    w.excursion_share = calm ? 0.012 : 0;
+    w.excursion = 0.025;
+    w.swing_phase = noisy_uniform(&w.random);
     return w;
 }
 
@@ -77,36 +84,33 @@ noisy_load noisy_heavy(noisy *world, double launch_s, double loaded_mhz) {
     return (noisy_load){.world = world, .launch_s = launch_s, .compute = 1, .loaded_mhz = loaded_mhz};
 }
 
-noisy_load noisy_drawing(noisy *world, double launch_s, double power_w) {
-    const double slowed = fmin(pow((world->cap_w - idle_w) / (power_w - idle_w), 1 / steepness), 1);
-    return (noisy_load){
-        .world = world, .launch_s = launch_s, .compute = 1, .loaded_mhz = slowed * world->idle_mhz, .power_w = power_w};
-}
-
 double noisy_truth(const noisy_load *load) {
     return load->launch_s * (1 - load->compute + load->compute * load->world->idle_mhz / load->loaded_mhz);
 }
 
-/* The clock rises while the averaged power is below the cap and falls while it is above. As poles: -1/tau +- i/tau. */
-static void control(noisy *w, double seconds, double power_w) {
-    while (seconds > 0) {
-        const double step_s = fmin(seconds, w->tau_s / 100);
-        const double drawn_w = idle_w + (power_w - idle_w) * pow(w->clock_mhz / w->idle_mhz, steepness);
-        w->averaged_w += (drawn_w - w->averaged_w) * step_s / (w->tau_s / 2);
-        w->clock_mhz *= 1 + (1 - w->averaged_w / w->cap_w) * step_s / (2 * w->tau_s);
-        w->clock_mhz = fmin(w->clock_mhz, w->idle_mhz);
-        seconds -= step_s;
+/* Where the clock of a steered card is wanted now; nothing is steered below what the load would draw. */
+static double steered_mhz(noisy *w, double seconds, double loaded_mhz) {
+    if (loaded_mhz >= w->idle_mhz) {
+        w->warmth = fmax(w->warmth - cooling * seconds / w->warm_s, 0);
+        return w->idle_mhz;
     }
+    w->warmth = fmin(w->warmth + seconds / w->warm_s, 1);
+    if (w->now_s >= w->held_until_s) {
+        w->held_until_s = w->now_s + w->hold_s * (0.5 + noisy_uniform(&w->random));
+        if (noisy_uniform(&w->random) < w->excursion_share)
+            w->aside = w->now_s + 0.1 + 0.15 * noisy_uniform(&w->random);
+        const double error = w->aim * noisy_normal(&w->random) - made_up * w->owed;
+        w->level = round(loaded_mhz * (1 + error) / w->step_mhz) * w->step_mhz / loaded_mhz - 1;
+    }
+    w->owed += w->level * seconds / w->hold_s;
+    const double swing = w->hunt * (1 - w->warmth) * sin(2 * pi * (w->now_s / w->hunt_period_s + w->swing_phase));
+    return loaded_mhz * (1 + w->level + swing + (w->now_s < w->aside ? w->excursion : 0));
 }
 
-static void pass(noisy *w, double seconds, double target_mhz, double power_w) {
+static void pass(noisy *w, double seconds, double target_mhz) {
     const double kept = exp(-seconds / wander_s);
     if (w->wander > 0) w->wandered = kept * w->wandered + sqrt(1 - kept * kept) * w->wander * noisy_normal(&w->random);
-    if (w->cap_w > 0) {
-        control(w, seconds, power_w);
-        w->now_s += seconds;
-        return;
-    }
+    if (w->step_mhz > 0) target_mhz = steered_mhz(w, seconds, target_mhz);
     w->clock_mhz += (target_mhz - w->clock_mhz) * (1 - exp(-seconds / w->tau_s)) - w->creep_mhz_per_s * seconds;
     w->now_s += seconds;
     if (w->creep_mhz_per_s > 0) w->idle_mhz -= w->creep_mhz_per_s * seconds;
@@ -124,7 +128,7 @@ static double interval(const noisy_load *load, uint32_t launches) {
         const double launch_s =
             load->launch_s * clock * others * disturbed * (1 + w->creep_per_s * w->now_s) * (1 + w->wandered);
         const double piece = fmin(left, fmax(w->tau_s / 10 / launch_s, 1e-6));
-        pass(w, piece * launch_s, fmin(load->loaded_mhz, w->idle_mhz), load->power_w);
+        pass(w, piece * launch_s, fmin(load->loaded_mhz, w->idle_mhz));
         seconds += piece * launch_s;
         left -= piece;
     }
@@ -143,7 +147,7 @@ static scout_answer run(void *context, uint32_t launches, uint32_t batches, doub
     w->runs++;
     w->switches += w->last != load;
     w->last = load;
-    pass(w, w->call_s + (load->recorded != launches ? w->record_s : 0), w->idle_mhz, idle_w);
+    pass(w, w->call_s + (load->recorded != launches ? w->record_s : 0), w->idle_mhz);
     load->recorded = launches;
     if (load->fails_at && load->runs >= load->fails_at)
         return scout_say(why, load->answer, "error", "scripted to fail at run %u", load->fails_at);
@@ -163,7 +167,7 @@ static double now(void *context) { return ((noisy *)context)->now_s; }
 
 static void pause_for(void *context, double seconds) {
     noisy *w = context;
-    pass(w, seconds, w->idle_mhz, idle_w);
+    pass(w, seconds, w->idle_mhz);
     w->burst_s = 0;
     w->bursts++;
     w->shortest_pause_s = fmin(w->shortest_pause_s, seconds);
@@ -172,7 +176,7 @@ static void pause_for(void *context, double seconds) {
 
 static void telemetry(void *context, scout_telemetry *out) {
     noisy *w = context;
-    pass(w, 0.5e-3, w->idle_mhz, idle_w);
+    pass(w, 0.5e-3, w->idle_mhz);
     out->clock_mhz = w->clock_known ? round(w->clock_mhz / w->clock_grain_mhz) * w->clock_grain_mhz : NAN;
     out->power_w = w->clock_known ? 695 : NAN;
     out->throttle = w->clock_mhz < 0.97 * w->idle_mhz ? 4 : 0;
@@ -198,7 +202,7 @@ timing_subject noisy_subject(noisy_load *load) { return (timing_subject){.contex
 
 scout_answer noisy_fresh(void *world, scout_why *why) {
     noisy *w = world;
-    pass(w, w->fresh_s, w->idle_mhz, idle_w);
+    pass(w, w->fresh_s, w->idle_mhz);
     w->fresh_calls++;
     if (w->fresh_fails_at && w->fresh_calls >= w->fresh_fails_at)
         return scout_say(why, w->fresh_answer, "memory", "scripted to have no new inputs");

@@ -16,9 +16,11 @@ typedef struct noisy {
     double idle_mhz, clock_mhz, tau_s;
     bool clock_known; /* by the telemetry */
     double clock_grain_mhz;
-    /* Or, where cap_w is given, a controller that steers the clock by the power of the last moments: what ran before
-     * still counts, idling fills a budget, and the clock swings to its place within a few tau_s. */
-    double cap_w, averaged_w;
+    /* Or, where step_mhz is given, a controller that hops between steps: each is held for about hold_s, aimed at what
+     * the load leaves with a relative error of `aim`, and what one missed the next ones make up for. From a cool start
+     * it hunts besides, by `hunt` at first, for warm_s under load; a rare excursion lifts the clock for some holds. */
+    double step_mhz, hold_s, aim, hunt, hunt_period_s, warm_s, warmth, excursion_share, excursion;
+    double level, owed, held_until_s, aside;
     /* Disturbances: of an interval (relative deviation), by others on the machine, and what never ends. */
     double noise, outlier_share, outlier_factor;
     double swing, swing_period_s, swing_phase;
@@ -40,7 +42,6 @@ typedef struct noisy_load {
     double launch_s;   /* at the idle clock */
     double compute;    /* part of it that goes with the clock; the rest does not care */
     double loaded_mhz; /* the clock that this load leaves */
-    double power_w;    /* at the idle clock, for the controller */
     uint32_t fails_at; /* run number, from 1; 0: never */
     scout_answer answer;
     double lies_s; /* not 0: what the timer says instead */
@@ -49,14 +50,14 @@ typedef struct noisy_load {
     uint32_t recorded; /* the launch count of the last run */
 } noisy_load;
 
-noisy noisy_quiet(uint64_t seed);                /* resolution 0.5 us, noise 0.2 %, no other disturbance */
-noisy noisy_gpu(uint64_t seed);                  /* and the clock of a card at its power limit */
-noisy noisy_capped(uint64_t seed, double tau_s); /* and a power controller: 700 W, 1980 MHz */
+noisy noisy_quiet(uint64_t seed); /* resolution 0.5 us, noise 0.2 %, no other disturbance */
+noisy noisy_gpu(uint64_t seed);   /* and the clock of a card at its power limit */
+noisy noisy_hopping(uint64_t seed,
+                    bool calm);    /* a card at its power limit, as one was seen: cool; calm: long kernels */
 noisy noisy_shared(uint64_t seed); /* a CPU among others: 3 % noise, outliers, slow swings by a quarter, no clock */
 
 noisy_load noisy_load_of(noisy *world, double launch_s);                  /* does not care about the clock */
 noisy_load noisy_heavy(noisy *world, double launch_s, double loaded_mhz); /* does, and pulls it down */
-noisy_load noisy_drawing(noisy *world, double launch_s, double power_w);  /* does, under a controller */
 double noisy_truth(const noisy_load *load);                               /* once its own load has settled the clock */
 
 timing_clock noisy_clock(noisy *world);

@@ -20,6 +20,7 @@ typedef struct model {
     int lost_at;
     double said; /* last promised sign of life */
     bool late;
+    double slow_from, slow_to; /* somebody else uses the device meanwhile */
 } model;
 
 typedef struct shape {
@@ -78,6 +79,7 @@ static scout_answer shape_run(void *context, uint32_t launches, uint32_t batches
         double warm = 1 - m->drift * (1 - exp(-m->now / 15));
         double rate = PEAK * fit(m, &s->p) * m->clock * warm;
         seconds[k] = launches * (flops / rate + 2e-6) * (1 + m->noise * gauss);
+        if (m->now >= m->slow_from && m->now < m->slow_to) seconds[k] *= 3;
         pass(m, seconds[k], steady(m, &s->p));
     }
     return SCOUT_OK;
@@ -149,6 +151,7 @@ static void holds_the_rule(bool burst, int seeds) {
             printf("    seed %d reports %.4f of it\n", seed, reported);
         UNIT_CHECK(m.now < 30 && best.seconds < 30);
         UNIT_CHECK(m.opened == m.closed && !m.late);
+        UNIT_CHECK(best.confirmed == 1 && !best.disturbed);
     }
     printf("%s: worst %.4f of the best of %d random shapes, at most %.1f s, at least %d tried\n",
            burst ? "burst" : "sustained", worst, SHAPES, longest, least);
@@ -188,6 +191,45 @@ static void small_budget_and_space(void) {
     s.space.most = 1536, s.space.least = 96, s.space.deepest = 0, s.space.units = 1; /* a host */
     UNIT_CHECK(ceilings_search_run(&s, &best, &why) == SCOUT_OK);
     UNIT_CHECK(best.tflops > 0 && best.point.m <= 1536 && m.now < 6 && m.opened == m.closed);
+}
+
+/* Stages end by parts of the budget, so confirming begins at about 0.71 * 30 s. */
+static void a_disturbed_device(void) {
+    static const struct {
+        double from, to;
+        bool disturbed, host;
+    } cases[] = {{20.5, 23.5, false, false}, {21.5, 1e9, true, false}, {14, 1e9, true, true}};
+    for (int k = 0; k < 3; k++) {
+        model m = model_of(7);
+        timing_clock clock;
+        ceilings_search s = search_of(&m, &clock, false);
+        ceilings_search_best best;
+        scout_why why = {.text = ""};
+        s.host = cases[k].host;
+        m.slow_from = cases[k].from, m.slow_to = cases[k].to;
+        UNIT_CHECK(ceilings_search_run(&s, &best, &why) == SCOUT_OK);
+        const double of_truth = best.tflops * 1e12 / truth(&m, &best.point, false);
+        if (!UNIT_CHECK(best.disturbed == cases[k].disturbed && best.confirmed > 1 && best.confirmed <= 3))
+            printf("    case %d: %d times, disturbed %d, %.4f of it\n", k, best.confirmed, best.disturbed, of_truth);
+        UNIT_CHECK(cases[k].disturbed ? of_truth < 0.5 : of_truth > 0.97);
+        UNIT_INT(m.opened, m.closed);
+    }
+}
+
+/* A budget that may not be overrun is not, however short it is. */
+static void strict_budgets(void) {
+    static const double budgets_s[] = {0.5, 1, 2, 4, 8, 16};
+    for (size_t k = 0; k < sizeof budgets_s / sizeof budgets_s[0]; k++) {
+        const double budget_s = budgets_s[k];
+        model m = model_of(9);
+        timing_clock clock;
+        ceilings_search s = search_of(&m, &clock, false);
+        ceilings_search_best best;
+        scout_why why = {.text = ""};
+        s.budget_s = budget_s, s.strict = true;
+        UNIT_CHECK(ceilings_search_run(&s, &best, &why) == SCOUT_OK && best.tflops > 0);
+        if (!UNIT_CHECK(m.now < 1.1 * budget_s)) printf("    %.1f s of %.1f\n", m.now, budget_s);
+    }
 }
 
 static void shapes_that_fail_and_a_lost_device(void) {
@@ -234,6 +276,8 @@ int main(void) {
     UNIT_RUN(in_bursts);
     UNIT_RUN(audit_says_the_truth);
     UNIT_RUN(small_budget_and_space);
+    UNIT_RUN(a_disturbed_device);
+    UNIT_RUN(strict_budgets);
     UNIT_RUN(shapes_that_fail_and_a_lost_device);
     return unit_end();
 }

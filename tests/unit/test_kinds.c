@@ -257,6 +257,22 @@ static void a_sequential_sum_is_within(void) {
     UNIT_CHECK(worst > allowed / 100); /* and the table is no barn door */
 }
 
+static scout_answer takes_wide_fp16(const scout_op *asked, scout_device *device, scout_why *reason) {
+    if (asked->input == SCOUT_FP16 && asked->shape[2] >= 256 && !device) return SCOUT_OK;
+    return scout_say(reason, SCOUT_NO, "type", "fp16 alone");
+}
+
+static void a_candidate_offers_what_it_supports(void) {
+    scout_candidate c = {.size = sizeof c, .kind = SCOUT_GEMM, .supports = takes_wide_fp16};
+    UNIT_CHECK(kinds_offers(&c, "fp16"));
+    UNIT_CHECK(kinds_offers(&c, "int4")); /* whose input is fp16 */
+    UNIT_CHECK(!kinds_offers(&c, "bf16"));
+    UNIT_CHECK(!kinds_offers(&c, "fp32"));
+    UNIT_CHECK(!kinds_offers(&c, "no such precision"));
+    c.kind = SCOUT_CONV;
+    UNIT_CHECK(kinds_offers(&c, "bf16"));
+}
+
 int main(void) {
     UNIT_RUN(a_plain_product);
     UNIT_RUN(layouts_are_as_stored);
@@ -266,6 +282,7 @@ int main(void) {
     UNIT_RUN(types_that_go_together);
     UNIT_RUN(what_cannot_be_told_is_refused);
     UNIT_RUN(fractions_and_lists_become_text);
+    UNIT_RUN(a_candidate_offers_what_it_supports);
     UNIT_RUN(tolerances_hold_both_ways);
     UNIT_RUN(a_sequential_sum_is_within);
     return unit_end();

@@ -180,6 +180,35 @@ static void a_baseline_that_is_not_ok(void) {
     }
 }
 
+/* For the model's time: at least what its ceiling takes, or its bytes where no ceiling of its precision is known. */
+static void what_was_not_timed_is_estimated(void) {
+    json_t *m = parsed("{'baseline':'lib','baseline_variant':'','best':null,'best_variant':'','best_approach':'NONE',"
+                       "'candidates':[{'name':'lib','variant':'','status':'UNSTABLE',"
+                       "'reason':{'code':'interval','text':'wide'}}]}");
+    report_input in = input(m);
+    report_figures f;
+    report_read(&in, &f);
+    UNIT_CHECK(!f.baseline_row && f.estimate_us >= 20 && f.estimate_us < 22);
+    json_builder b = {0};
+    json_t *r = report_build(&in, &b);
+    UNIT_CHECK(json_is_null(json_object_get(r, "best_variant")) && json_is_null(json_object_get(r, "best_approach")));
+    json_decref(r);
+    in.measurement = NULL, in.status = ROW_SKIPPED, in.code = "budget", in.text = "";
+    report_read(&in, &f);
+    UNIT_CHECK(f.estimate_us >= 20 && f.estimate_us < 22 && isnan(f.ceiling_us) && !report_is_excused(&f));
+    best.peak_count = 0; /* 6 MB at 1 TB/s */
+    report_read(&in, &f);
+    UNIT_CHECK(f.estimate_us >= 6 && f.estimate_us < 8);
+    best.peak_count = 1;
+    in.ceilings = NULL;
+    report_read(&in, &f);
+    UNIT_CHECK(isnan(f.estimate_us));
+    in.code = "no_work";
+    report_read(&in, &f);
+    UNIT_CHECK(report_is_excused(&f));
+    json_decref(m);
+}
+
 static void nonsense_is_survived(void) {
     static const char *const cases[] = {
         "[]", "{'candidates':3}", "{'candidates':[1,null,{},[]]}",
@@ -231,6 +260,9 @@ static void what_is_kept_is_of_the_same(void) {
     snprintf(second.device_class, sizeof second.device_class, "class B");
     other.device = &second;
     UNIT_CHECK(!report_is_of(r, &other));
+    second = device;
+    second.candidates_hash++; /* another plugin, or another version of it */
+    UNIT_CHECK(!report_is_of(r, &other));
     other = in;
     report_search all = search;
     all.exhaustive = true;
@@ -272,6 +304,7 @@ int main(void) {
     UNIT_RUN(a_report_says_it_all);
     UNIT_RUN(without_a_measurement);
     UNIT_RUN(a_baseline_that_is_not_ok);
+    UNIT_RUN(what_was_not_timed_is_estimated);
     UNIT_RUN(nonsense_is_survived);
     UNIT_RUN(faster_than_the_ceiling_is_flagged);
     UNIT_RUN(what_is_kept_is_of_the_same);

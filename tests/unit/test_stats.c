@@ -21,6 +21,10 @@ static void medians_and_quantiles(void) {
     UNIT_CHECK(isnan(stats_quantile(even, 4, NAN)));
     UNIT_CHECK(stats_median(holes, 5) == 8);
     UNIT_CHECK(stats_mean(holes, 5) == 8);
+    const double outlier[] = {3, 100, 1, 2, -50}; /* 1, 2 and 3 are left */
+    UNIT_CHECK(stats_trimmed_mean(outlier, 5) == 2 && stats_middle_mean(outlier, 5, 2) == 2);
+    UNIT_CHECK(stats_middle_mean(outlier, 5, 0) == 11.2 && isnan(stats_middle_mean(outlier, 5, 3)));
+    UNIT_CHECK(stats_trimmed_mean(even, 2) == 2.5 && stats_trimmed_mean(holes, 5) == 8);
     UNIT_CHECK(stats_mean(even, 4) == 2.5);
     UNIT_CHECK(near(stats_deviation(even, 4), sqrt(5.0 / 3), 1e-12));
     UNIT_CHECK(stats_deviation(even, 1) == 0);

@@ -303,6 +303,7 @@ static void no_faults(void) {
                                        "{\"what\": \"measure\", \"do\": \"flood\"}",
                                        "{\"what\": \"measure\", \"do\": \"failed\"}", "{\"what\": \"measure\"}"};
     plan p = {.jobs = jobs, .count = 4};
+    unsetenv("GOMP_SPINCOUNT");
     UNIT_CHECK(run_jobs(&p, "fake:1", 0));
     UNIT_INT(p.finished, 4);
     UNIT_INT(p.restarts, 0);
@@ -310,7 +311,7 @@ static void no_faults(void) {
     UNIT_INT(p.why[2].code, STATUS_ENVIRONMENT);
     UNIT_CHECK(strstr(p.why[2].text, "this job cannot be done") != NULL);
     UNIT_CHECK(json_equal(json_object_get(p.results[0], "pid"), json_object_get(p.results[3], "pid")));
-    UNIT_CHECK(strtol(text_of(p.results[3], "spin"), NULL, 10) > 0);
+    UNIT_TEXT(text_of(p.results[3], "spin"), ""); /* a device says what its threads do, and nobody else */
     forget(&p);
 }
 
@@ -492,7 +493,7 @@ static void words(void) {
     UNIT_CHECK(strstr(st.text, "cuda:0: no driver") != NULL);
     resolve("cuda:2", full, STATUS_ENVIRONMENT, NULL);
     UNIT_CHECK(strstr(st.text, "the last one is cuda:1") != NULL);
-    resolve("tpu:0", full, STATUS_ENVIRONMENT, NULL);
+    resolve("tpu:0", full, STATUS_USAGE, NULL); /* nowhere is there such a thing */
     static const char *const wrong[] = {
         "",         ",",        "0",      "cuda:",      ":0",      "cuda:0,",      "cuda:x",
         "cuda:0:1", "cuda:0,0", "cuda 0", "cpu,cuda:0", "cuda:-1", "cuda:1234567", "averyveryverylongnameofadevice:0"};

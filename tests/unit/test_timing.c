@@ -30,11 +30,11 @@ static void warming_up_ends_at_a_steady_clock(void) {
         scout_why why = {.code = ""};
         UNIT_CHECK(timing_settle(&clock, &rules, &subject, &why));
         UNIT_CHECK(fabs(world.clock_mhz / 1470 - 1) < 0.012);
-        UNIT_CHECK(world.now_s < 1);
+        UNIT_CHECK(world.now_s < 1.5);
         const double warm_s = world.now_s; /* the next operation finds the device warm, after a moment's pause */
         world.clock_mhz += 10;
         UNIT_CHECK(timing_settle(&clock, &rules, &subject, &why));
-        UNIT_CHECK(world.now_s - warm_s < 0.45);
+        UNIT_CHECK(world.now_s - warm_s < 1.1);
         UNIT_INT(world.late, 0);
     }
 }
@@ -164,7 +164,7 @@ static timing_opinion opinion_of(double noise) {
         timing_judge_close(&s);
         s.blocks[block].middle_s = block;
     }
-    const timing_opinion o = timing_judge(&s, 0);
+    const timing_opinion o = timing_judge(&s);
     timing_judge_free(&s);
     return o;
 }
@@ -174,7 +174,7 @@ static void only_a_calm_device_may_have_warmed_up(void) {
     UNIT_CHECK(calm.first_block == 4 && calm.n == 250 && calm.rel_ci95 < 0.002 && !calm.drifts);
     UNIT_CHECK(restless.first_block == 0 && restless.n == 450 && restless.rel_ci95 > 0.02);
     const timing_series none = {.n = 0};
-    UNIT_CHECK(isinf(timing_judge(&none, 0).rel_ci95));
+    UNIT_CHECK(isinf(timing_judge(&none).rel_ci95));
 }
 
 static void minima_are_held(void) {

@@ -144,8 +144,12 @@ static void bound_by_launch_has_no_potential(void) {
     f.bound = "launch";
     wants(&f, "NONE", "NONE", false);
     UNIT_CHECK(judge(&f).potential_gain_us == 0);
-    f.best_us = 70, f.ratio = 0.7;
-    wants(&f, "LIBRARY_TUNE", "HIGH", false);
+    f.best_us = 70, f.ratio = 0.7, f.best_name = "own", f.best_family = "CUSTOM_KERNEL";
+    wants(&f, "CUSTOM_KERNEL", "NONE", false); /* what was gained stays visible */
+    UNIT_CHECK(fabs(judge(&f).proven_gain_us - 30) < 1e-9);
+    UNIT_CHECK(strstr(judge(&f).recommendation, "Bound by launching: own takes 30.0 % less time than lib") != NULL);
+    f.best_family = "FUSION"; /* only that gives it priority */
+    wants(&f, "FUSION", "HIGH", false);
 }
 
 static void what_was_not_measured_is_never_none(void) {

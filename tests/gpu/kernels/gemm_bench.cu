@@ -519,6 +519,15 @@ double time_read(stopwatch &watch, const pool &memory, size_t bytes, int copies,
     return best;
 }
 
+std::string stream_line(const gemm_shape &s, const char *layout, size_t bytes, double read, double best,
+                        const std::string &variant, double lt) {
+    char line[240];
+    snprintf(line, sizeof line, "%5d x %-5d  %4d  %s  %7.2f %6.2f | %8.2f %6.2f  %6.3f  %-38s | %6.2f\n", (int)s.n,
+             (int)s.k, (int)s.m, layout, read, bytes / read * 1e-6, best, bytes / best * 1e-6, read / best,
+             variant.c_str(), lt);
+    return line;
+}
+
 void time_stream(bool all) {
     stopwatch watch;
     pool memory;
@@ -566,15 +575,9 @@ void time_stream(bool all) {
                 }
                 const double lt =
                     library.time(watch, s, memory.a(), weight, memory.c(), memory.workspace(), 32 << 20, launches);
-                for (int packed = 0; packed < 2; packed++) {
-                    if (!std::isfinite(best[packed])) continue;
-                    char line[240];
-                    snprintf(line, sizeof line,
-                             "%5d x %-5d  %4d  %s  %7.2f %6.2f | %8.2f %6.2f  %6.3f  %-38s | %6.2f\n", size[0], size[1],
-                             m, layout, read, bytes / read * 1e-6, best[packed], bytes / best[packed] * 1e-6,
-                             read / best[packed], words(which[packed]).c_str(), lt);
-                    table += line;
-                }
+                for (int packed = 0; packed < 2; packed++)
+                    if (std::isfinite(best[packed]))
+                        table += stream_line(s, layout, bytes, read, best[packed], words(which[packed]), lt);
             }
     }
     printf("%s", table.c_str());

@@ -1,0 +1,82 @@
+#!/usr/bin/env bash
+# What a run believes of an earlier one, what it learns while it lasts, and what it does with little time.
+source "$ROOT/tests/scout/lib.sh"
+write_ops ops.json
+said_from() { grep -qF "\"ceilings_from\": \"$2\"" "$1/run.json"; }
+
+# ---- a budget ----
+scout ops.json -o short --device scripted:0 --budget 6
+check "a budget: ceilings are measured" said_from short "this run"
+scout --op gemm --shape 16,16,16 --precision fp32 -o longer --device scripted:0 --budget 15
+check "a longer budget: ceilings of a shorter one are good enough" said_from longer cache
+scout --op gemm --shape 16,16,24 --precision fp32 -o usual --device scripted:0
+check "no budget: ceilings of a budget are not" said_from usual "this run"
+scout --op gemm --shape 16,16,32 --precision fp32 -o usual --device scripted:0
+check "no budget: those of none are" said_from usual cache
+CEILING_SCOUT_PATIENCE=1 run "$SCOUT" --device cpu --op gemm --shape 64,256,256 --precision fp32 --budget 6 -o cpu \
+    --cache-dir cpu-cache
+check "6 s with nothing cached: ceilings leave time for the operation" test "$(grep -c '"measured": 1' cpu/run.json)" = 1
+
+# ---- a disturbed device ----
+export CEILING_SCOUT_SCRIPTED_DISTURBED=1
+scout --ceilings --device scripted:1 --precision fp32 -o disturbed.json
+check "disturbed ceilings are marked" grep -qF '"disturbed": true' disturbed.json
+check "disturbed ceilings are shown so" grep -qF DISTURBED stdout.txt
+unset CEILING_SCOUT_SCRIPTED_DISTURBED
+scout --op gemm --shape 16,16,16 --precision fp32 -o quiet --device scripted:1
+check "disturbed ceilings are measured again by the next run" said_from quiet "this run"
+check "disturbed ceilings: what is measured in peace is not" test "$(grep -c disturbed quiet/run.json)" = 0
+scout --op gemm --shape 16,16,24 --precision fp32 -o quiet --device scripted:1
+check "disturbed ceilings: and it serves" said_from quiet cache
+
+# ---- other candidates ----
+export CEILING_SCOUT_FAULTS=wrong
+scout "${FAULTS[@]}" ops.json -o short --device scripted:0 --resume
+check "--resume with one more candidate: it is measured" row_is short fault_wrong WRONG samples
+scout "${FAULTS[@]}" ops.json -o short --device scripted:0 --resume --no-cache
+check "--resume with the same ones: everything is kept" grep -qF '"kept": 5' short/run.json
+
+# ---- who hangs or crashes twice ----
+scout ops.json -o usual_rows --device scripted:0 --no-cache
+for fault in "hang TIMEOUT deadline hung" "late_crash CRASHED signal crashed"; do
+    read -r name status code did <<<"$fault"
+    export CEILING_SCOUT_FAULTS=$name
+    rm -rf twice
+    scout "${FAULTS[@]}" ops.json -o twice --device scripted:0 --no-cache
+    check "$name: every row says so" row_is twice "fault_$name" "$status" "$code"
+    check "$name: after two operations it is left out" test "$(grep -lE "left out: it $did in [a-z]+ and [a-z]+" twice/reports/*.json | wc -l)" = 3
+    check "$name: that is said" says "left out from here on"
+    if [[ $name == hang ]]; then
+        check "hang: it is waited for twice" test "$(grep -c "fault_hang:.*no sign of life" stderr.txt)" = 2
+    fi
+    check "$name: every other row is as without it" same_but_time usual_rows twice "fault_$name"
+done
+unset CEILING_SCOUT_FAULTS
+
+# ---- what has no time ----
+cat >heavy.json <<'END'
+{"square": {"op": "gemm", "shape": [64, 64, 64], "dtype": "fp32"},
+ "norm": {"op": "layernorm", "shape": [65536, 4096], "dtype": "fp32"}}
+END
+scout heavy.json -o heavy --device scripted:0
+check "no baseline: the table says what is missing" grep -qE '^missing in it: 1 operation .*at the ceilings' stdout.txt
+check "no baseline: run.json counts it" python3 -c '
+import json
+t = json.load(open("heavy/run.json"))["totals"]
+exit(not (t["missing"] == 1 and t["missing_us"] > 1e5 and t["model_us"] == t["missing_us"] + t["baseline_us"]))'
+check "no baseline: the others' shares are of all of it" grep -qF '"priority": "LOW"' heavy/reports/square.json
+
+# ---- something else in a report's place ----
+mkdir -p pipes/reports
+mkfifo pipes/reports/square.json
+scout heavy.json -o pipes --device scripted:0
+check "a pipe in a report's place: exit 4, not waited for" exits 4
+check "a pipe in a report's place: it is named" says "square.json: is not a file"
+rm pipes/reports/square.json
+mkfifo pipes/reports/other.json
+scout heavy.json -o pipes --device scripted:0
+check "a pipe beside the reports: left alone" test -p pipes/reports/other.json
+check "a pipe beside the reports: exit 1" exits 1
+scout ops.json -o none --device gpu
+check "a device that no machine has: exit 2" exits 2
+finish
