@@ -47,7 +47,7 @@ noisy noisy_gpu(uint64_t seed) {
     return w;
 }
 
-/* Held against the trace of a card with a cap of 700 W: see test_timing_power.c. */
+/* Held against docs/results/h200/clock_trace.txt, of a card with a cap of 700 W: see test_timing_power.c. */
 noisy noisy_hopping(uint64_t seed, bool calm) {
     noisy w = noisy_gpu(seed);
     w.tau_s = 0.02;
