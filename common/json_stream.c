@@ -38,13 +38,14 @@ static size_t sequence(const unsigned char *s) {
 }
 
 static void put_escaped(json_stream *s, unsigned char c) {
-    char text[8];
+    static const char digits[] = "0123456789abcdef";
+    const char code[] = {'\\', 'u', '0', '0', digits[c >> 4], digits[c & 15]};
     switch (c) {
     case '"': put(s, "\\\""); return;
     case '\\': put(s, "\\\\"); return;
     case '\n': put(s, "\\n"); return;
     case '\t': put(s, "\\t"); return;
-    default: snprintf(text, sizeof text, "\\u%04x", (unsigned)c); put(s, text);
+    default: files_append(&s->file, code, sizeof code);
     }
 }
 
@@ -52,7 +53,7 @@ static void put_text(json_stream *s, const char *text) {
     put(s, "\"");
     const unsigned char *from = (const unsigned char *)text, *at = from;
     while (*at) {
-        size_t n = sequence(at);
+        size_t n = *at < 0x80 ? 1 : sequence(at); /* most text is ASCII, and one byte of it is always whole */
         if (n == 0) fail(s, "a text is not UTF-8");
         if (n == 0) return;
         bool special = *at < 0x20 || *at == '"' || *at == '\\' || *at == 0x7f;

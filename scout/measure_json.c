@@ -78,9 +78,10 @@ static void put_row_summary(const measurement *m, json_builder *b, json_t *to) {
     json_put_text(b, to, "baseline", baseline ? baseline->candidate->name : NULL);
     json_put_text(b, to, "baseline_variant", baseline ? baseline->variant : "");
     json_put_text(b, to, "best", best ? best->candidate->name : NULL);
-    json_put_text(b, to, "best_variant", best ? best->variant : "");
+    json_put_text(b, to, "best_variant", best ? best->variant : NULL); /* nobody has no variant */
     json_put_text(b, to, "best_approach",
-                  !best || best == baseline   ? "NONE"
+                  !best                       ? NULL
+                  : best == baseline          ? "NONE"
                   : best->candidate->approach ? best->candidate->approach
                                               : "CUSTOM_KERNEL");
     if (baseline && baseline->status == ROW_OK)

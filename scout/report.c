@@ -336,10 +336,6 @@ json_t *report_build(const report_input *in, json_builder *b) {
         const json_t *value = json_object_get(in->measurement, taken_over[k]);
         if (value) json_put(b, to, taken_over[k], json_deep_copy(value));
     }
-    if (in->measurement && !f.best) { /* nobody has no variant */
-        json_put(b, to, "best_variant", json_null());
-        json_put(b, to, "best_approach", json_null());
-    }
     if (!json_is_array(json_object_get(to, "candidates"))) json_put(b, to, "candidates", json_new_array(b));
     return to;
 }

@@ -6,6 +6,7 @@
 #include "scout/cpu/cpu_info.h"
 #include "scout/cpu/cpu_number.h"
 #include "scout/cpu/cpu_team.h"
+#include "scout/cpu/cpu_vector.h"
 
 #include <math.h>
 #include <stdlib.h>
@@ -13,22 +14,6 @@
 #include <xxhash.h>
 
 enum { BLOCK = 512, PAIRS = BLOCK / 2, CHUNK = 1 << 20 };
-
-/* Vector code for the loops below, whatever the mode of the build: each body is compiled once for every width. */
-#if defined(__GNUC__) && !defined(__clang__)
-#define FAST      __attribute__((optimize("O3", "no-math-errno", "no-trapping-math")))
-#define FAST_BODY static inline __attribute__((always_inline, optimize("O3", "no-math-errno", "no-trapping-math")))
-#else
-#define FAST
-#define FAST_BODY static inline __attribute__((always_inline))
-#endif
-#if defined(__x86_64__)
-#define WIDE_AVX2   __attribute__((target("avx2,fma")))
-#define WIDE_AVX512 __attribute__((target("avx512f,avx512dq,avx512bw,avx512vl,fma")))
-#else
-#define WIDE_AVX2
-#define WIDE_AVX512
-#endif
 
 uint64_t cpu_fill_mix(uint64_t x) { /* splitmix64 */
     x += 0x9e3779b97f4a7c15u;

@@ -5,26 +5,12 @@
 #include "scout/cpu/cpu_info.h"
 #include "scout/cpu/cpu_number.h"
 #include "scout/cpu/cpu_team.h"
+#include "scout/cpu/cpu_vector.h"
 #include "scout/gemm.h"
 
 #include <stdlib.h>
 
 enum { LANES = 16, ROWS = 4 };
-
-#if defined(__GNUC__) && !defined(__clang__)
-#define FAST      __attribute__((optimize("O3")))
-#define FAST_BODY static inline __attribute__((always_inline, optimize("O3")))
-#else
-#define FAST
-#define FAST_BODY static inline __attribute__((always_inline))
-#endif
-#if defined(__x86_64__)
-#define WIDE_AVX2   __attribute__((target("avx2,fma")))
-#define WIDE_AVX512 __attribute__((target("avx512f,avx512dq,avx512bw,avx512vl,fma")))
-#else
-#define WIDE_AVX2
-#define WIDE_AVX512
-#endif
 
 /* Widens count / 2 bytes; multiplies `rows` rows of A with one column. */
 typedef void widen_fn(const uint8_t *from, int64_t count, float scale, float *to);

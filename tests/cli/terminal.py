@@ -1,32 +1,9 @@
 """Runs a command on pseudo-terminals of several widths: every line must fit, and colours be there unless NO_COLOR is set."""
-import fcntl
 import os
-import pty
 import re
-import struct
 import sys
-import termios
 
-
-def on_terminal(command, columns):
-    child, terminal = pty.fork()
-    if child == 0:
-        fcntl.ioctl(0, termios.TIOCSWINSZ, struct.pack("HHHH", 40, columns, 0, 0))
-        os.environ["TERM"] = "xterm-256color"
-        os.environ.pop("COLUMNS", None)
-        os.execv(command[0], command)
-    output = b""
-    while True:
-        try:
-            piece = os.read(terminal, 65536)
-        except OSError:  # the other side is closed
-            break
-        if not piece:
-            break
-        output += piece
-    _, status = os.waitpid(child, 0)
-    return os.waitstatus_to_exitcode(status), output.decode()
-
+from pseudo_terminal import on_terminal
 
 # What a reader looks for: the shares of every operation, the bytes of every fusion.
 SHARES = re.compile(r"\S +(< 0\.1|\d+\.\d) % +(< 0\.1|\d+\.\d) %$")

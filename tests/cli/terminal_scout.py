@@ -1,31 +1,9 @@
 """Runs a command on pseudo-terminals of several widths: a bar must be drawn while it measures, nothing of it be left, and
 every line of the table fit. Usage: terminal_scout.py COMMAND…"""
-import fcntl
-import os
-import pty
 import re
-import struct
 import sys
-import termios
 
-
-def on_terminal(command, columns):
-    child, terminal = pty.fork()
-    if child == 0:
-        fcntl.ioctl(0, termios.TIOCSWINSZ, struct.pack("HHHH", 40, columns, 0, 0))
-        os.execv(command[0], command)
-    output = b""
-    while True:
-        try:
-            piece = os.read(terminal, 65536)
-        except OSError:  # the other side is closed
-            break
-        if not piece:
-            break
-        output += piece
-    _, status = os.waitpid(child, 0)
-    return os.waitstatus_to_exitcode(status), output.decode()
-
+from pseudo_terminal import on_terminal
 
 BAR = re.compile(r"^\[[#.]{20}\] \d+/\d+  ")
 bad = 0

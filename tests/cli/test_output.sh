@@ -56,9 +56,9 @@ echo before >appended.txt
 check "output /dev/stdout: what stood there stays" same <(echo before && cat a.json) appended.txt
 
 if command -v python3 >/dev/null; then
-    run python3 "$ROOT/tests/cli/terminal.py" "$EXTRACT_OPS" "$MODEL" --batch 2 --seq 16
+    run python3 -B "$ROOT/tests/cli/terminal.py" "$EXTRACT_OPS" "$MODEL" --batch 2 --seq 16
     check "on a terminal: coloured and within its width" exits 0
-    NO_COLOR=1 run python3 "$ROOT/tests/cli/terminal.py" "$EXTRACT_OPS" "$MODEL" --batch 2 --seq 16
+    NO_COLOR=1 run python3 -B "$ROOT/tests/cli/terminal.py" "$EXTRACT_OPS" "$MODEL" --batch 2 --seq 16
     check "NO_COLOR on a terminal: within its width, no colour" exits 0
 else
     skip "python3 is not installed: no terminal to try"

@@ -3,7 +3,7 @@
 
     run_cases.py PROGRAM FOLDER [NAME]…    NAME: only the cases whose names begin so
 
-Whatever the file: the exit code is one of those the case allows, within a second (SLOW of them here) and 256 MB, stderr is at most one line
+Whatever the file: the exit code is one of those the case allows, within a second and 256 MB, stderr is at most one line
 beside warnings, short and free of control characters, and a refused model leaves no file behind.
 """
 import json
@@ -18,7 +18,6 @@ import time
 from concurrent.futures import ThreadPoolExecutor
 
 MEGABYTES = 256
-SLOW = 2                # under sanitizers, and beside whatever else the machine does
 PATIENCE = 20           # seconds before a run is killed
 LINE, LINES = 2048, 200  # longest line of stderr, and how many
 CONTROL = re.compile("[\x00-\x09\x0b-\x1f\x7f-\x9f\u202a-\u202e\u2066-\u2069]")
@@ -68,8 +67,8 @@ def what_is_wrong(run, case):
     wrong = []
     if run.code not in case["exits"]:
         wrong.append("exit %d, expected %s" % (run.code, " or ".join(map(str, case["exits"]))))
-    if run.cpu > SLOW * case["seconds"]:
-        wrong.append("%.2f s of processor time, %.1f allowed" % (run.cpu, SLOW * case["seconds"]))
+    if run.cpu > case["seconds"]:
+        wrong.append("%.2f s of processor time, %.1f allowed" % (run.cpu, case["seconds"]))
     if run.wall >= PATIENCE:
         wrong.append("killed after %d s" % PATIENCE)
     if run.megabytes > MEGABYTES:

@@ -182,7 +182,7 @@ static void a_baseline_that_is_not_ok(void) {
 
 /* For the model's time: at least what its ceiling takes, or its bytes where no ceiling of its precision is known. */
 static void what_was_not_timed_is_estimated(void) {
-    json_t *m = parsed("{'baseline':'lib','baseline_variant':'','best':null,'best_variant':'','best_approach':'NONE',"
+    json_t *m = parsed("{'baseline':'lib','baseline_variant':'','best':null,'best_variant':null,'best_approach':null,"
                        "'candidates':[{'name':'lib','variant':'','status':'UNSTABLE',"
                        "'reason':{'code':'interval','text':'wide'}}]}");
     report_input in = input(m);
