@@ -31,12 +31,19 @@ static bool before(const measure_row *a, const measure_row *b) {
     return (a->rough_s > 0 ? a->rough_s : INFINITY) < (b->rough_s > 0 ? b->rough_s : INFINITY);
 }
 
+/* Whether the race leaves open which of the two is faster. */
+static bool beside(const measure_row *row, const measure_row *first) {
+    if (!(row->rough_s > 0) || !(first->rough_s > 0)) return true;
+    return row->rough_s * (1 - row->rough_ci) <= first->rough_s * (1 + first->rough_ci);
+}
+
 /* Baseline first, then the others by their place in the race: one in any case, so that its ratio is known, more only
- * as long as they might win. */
+ * as long as they might win, over the baseline and over that one. */
 static int list_finalists(measurement *m, measure_row **finalists) {
     const double margin = timing_rules_of(&m->request->regime, m->request->budget_s).margin;
     int count = 0;
     if (m->baseline >= 0) finalists[count++] = &m->rows[m->baseline];
+    const int first = count;
     for (int place = 0; place < MEASURE_FINALISTS; place++) {
         measure_row *next = NULL;
         for (int k = 0; k < m->row_count; k++) {
@@ -45,7 +52,8 @@ static int list_finalists(measurement *m, measure_row **finalists) {
             for (int j = 0; j < count && !taken; j++) taken = finalists[j] == row;
             if (!taken && (!next || before(row, next))) next = row;
         }
-        if (next && (place == 0 || might_win(m, next, margin))) finalists[count++] = next;
+        if (next && (place == 0 || (might_win(m, next, margin) && beside(next, finalists[first]))))
+            finalists[count++] = next;
     }
     return count;
 }

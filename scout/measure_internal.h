@@ -75,6 +75,7 @@ struct measurement {
     int best;                /* -1: none */
     ceilings_time ceiling;   /* seconds not-a-number: not known */
     timing_clock clock;
+    timing_state state;
     double started_s;
     bool settled;
     scout_why settle_why;
@@ -100,7 +101,7 @@ bool measure_stopped(const measurement *m);
 void measure_race_run(measurement *m);
 void measure_confirm_run(measurement *m);
 timing_subject measure_race_subject(measure_row *row); /* its plan, which says who it is before it runs */
-timing_rules measure_race_rules(const measurement *m); /* with the budget that is left */
+timing_rules measure_race_rules(measurement *m); /* with the budget that is left, and what is known of the device */
 
 json_t *measure_json_row(const measurement *m, const measure_row *row, json_builder *b);
 json_t *measure_json_result(const measurement *m);

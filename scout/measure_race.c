@@ -22,9 +22,10 @@ static scout_answer row_run(void *context, uint32_t launches, uint32_t batches, 
 
 timing_subject measure_race_subject(measure_row *row) { return (timing_subject){.context = row, .run = row_run}; }
 
-timing_rules measure_race_rules(const measurement *m) {
+timing_rules measure_race_rules(measurement *m) {
     const double budget = m->request->budget_s, left = budget - measure_elapsed(m);
     timing_rules rules = timing_rules_of(&m->request->regime, fmax(left, least_timing * budget));
+    rules.state = &m->state;
     /* A host shares its cores and caches with whatever else runs, and seldom keeps still to half a percent. What it is
      * known to at the end counts while it is less than the margin of a winner; the report has the interval. */
     if (!m->api->has_graphs) rules.last = rules.acceptable;

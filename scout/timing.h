@@ -29,22 +29,34 @@ typedef struct timing_clock {
     void (*beat)(void *context, double seconds);
 } timing_clock;
 
+/* What one call after another learns of the device. timing_settle begins it; whoever measures without a pause hands it
+ * on. */
+typedef struct timing_state {
+    double loaded_since_s, busy_until_s; /* on the clock: since when the device has not rested, and its last work */
+    bool steered; /* power or heat holds its clock back: it swings about once a second, and moves for ever */
+} timing_state;
+
 /* All that the method fixes, in one place; timing_rules_of gives the values of a regime. */
 typedef struct timing_rules {
+    timing_state *state; /* NULL: nothing is known, and nothing kept */
     bool burst;
     uint32_t warmups, launches, batches; /* least: 20, 200, 20 */
     double resolutions;                  /* an interval is at least so many times the timer's resolution: 200 */
     double interval_s;                   /* and at least so long, against what surrounds a batch */
     double target;                       /* relative half width of the median's interval: 0.005 */
+    double steered_target;               /* the same where the clock is steered: 0.0075 */
     double acceptable;                   /* what still counts where launches are too long for the budget: 0.02 */
     double last;                         /* what counts when the budget is used up: as `target`, or more on a host */
     double block_s, block_drop;          /* confirming blocks: 0.3 s, the first half is thrown away */
-    double hopping_block_s;              /* so long where the clock hops: 0.6 s, as much is thrown away */
+    double hopping_block_s;              /* so long where a clock hops that nothing tells to be steered: 0.6 s */
+    double steered_block_s;              /* so long where the clock is steered, half of its period: 0.5 s */
+    double steered_drop_s;               /* and so much of them is thrown away: 0.06 s */
     double look_s;                       /* kept time that counts as one observation, at least: 0.15 s */
-    uint32_t brief_from;                 /* subjects from this one on get two blocks and rest; 0: none */
+    uint32_t brief_from;                 /* subjects from this one on get two blocks, first of all; 0: none */
     bool contest;                        /* subject 0 is to be beaten: who cannot win by the margin rests as well */
     double settle_s, settle_slope;       /* longest warm-up; a clock is steady when its slope is under 1 % */
-    double hunt_s;                       /* a throttled clock is steady when spans of this length agree: 1 s */
+    double steered_load_s;               /* a steered clock is fit for figures after so long under load: 2 s */
+    double rest_s;                       /* a device that was idle for longer has rested: 0.01 s */
     double idle_s, burst_s;              /* burst: 1 s of idling, at most 10 ms of work */
     double margin;                       /* a winner wins by more than this: 0.02 */
     double budget_s;                     /* for racing and confirming of one operation together */
@@ -79,8 +91,9 @@ typedef struct timing_racer {
     uint32_t launches;         /* per interval, found in the first round */
 } timing_racer;
 
-/* Loads the device with the subject until its clock is steady; false: it would not settle within the rules, or the
- * subject failed (said in why), measuring goes on and says so. Burst: idles instead. */
+/* Loads the device with the subject until its clock is steady, or found to be steered (confirming sees to the rest);
+ * false: it would not settle within the rules, or the subject failed (said in why), measuring goes on and says so.
+ * Burst: idles instead. */
 bool timing_settle(const timing_clock *clock, const timing_rules *rules, const timing_subject *load, scout_why *why);
 
 /* Fine interleaving, one interval of each in turn; who is behind the best by more than both intervals drops out. Ends
@@ -90,10 +103,10 @@ bool timing_settle(const timing_clock *clock, const timing_rules *rules, const t
 void timing_race(const timing_clock *clock, const timing_rules *rules, timing_racer *racers, int count, int finalists);
 
 /* Confirms subjects against each other in blocks A B … B A …, of at least block_s, whose first part is thrown away,
- * until all have settled or the budget is used. Blocks are longer where the clock hops.
+ * until all have settled or the budget is used. Blocks are longer where the clock is steered.
  *
  * `fresh` (may be NULL) is called once, before everything else: new inputs beside those of the race. Then the device is
- * loaded with subject 0 until it is steady again; from there on it never idles.
+ * loaded with subject 0 until it is steady again (steered: for steered_load_s in all); from there on it never idles.
  * ratios[k]: median of subject k over that of subject 0 in neighbouring blocks, with its interval in ratio_ci[k]
  * (relative half width); not-a-number where either has no figures. Subject 0 is the baseline. A probe of a ceiling is
  * one more subject, from rules->brief_from on: such subjects, and those

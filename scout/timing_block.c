@@ -1,13 +1,16 @@
 /* Running blocks: trains of intervals, the first part thrown away, the telemetry read where it disturbs nothing. What
- * ran before is gone from a block within a tenth of a second, and half as much again is thrown away; a clock that hops
- * never comes to rest, and only longer blocks see enough of it. */
+ * ran before is gone from a block within a tenth of a second, and half as much again is thrown away.
+ *
+ * A clock that is steered never comes to rest. What disturbed its controller comes back once a second, so blocks take
+ * half a second each, by the clock: with an odd number of them between two blocks of the same subject, as there is in
+ * A B … B A, the two lie at opposite phases, and together show a whole second, whatever the phase. */
 #include "scout/stats.h"
 #include "scout/timing_plan.h"
 
 #include <math.h>
 
 /* More in one block only where a timer is broken: launches that take no time would never end. */
-enum { MOST_TRAINS = 4096, MOST_PIECES = 8, LEAST_OF_PIECE = 5 };
+enum { MOST_TRAINS = 4096, MOST_PIECES = 8, LEAST_OF_PIECE = 5, MOST_STRETCH = 100 };
 
 /* A clock that hops from one step to another shows within what a block keeps: pieces of it deviate by more than this.
  */
@@ -48,18 +51,32 @@ static bool clock_hops(const timing_entrant *e) {
     return n > 1 && stats_deviation(levels, n) > hopping * levels[0];
 }
 
-/* Trains until `least` intervals and seconds_s have been run in all; `kept`: they count. */
-static scout_answer run_until(timing_trial *c, timing_entrant *e, double seconds_s, uint32_t least, bool kept,
+/* Trains until end_s, and until `least` intervals have been run; `kept`: they count. */
+static scout_answer run_until(timing_trial *c, timing_entrant *e, double end_s, uint32_t least, bool kept,
                               double *worked_s, int *trains) {
     const timing_block *block = &e->series.blocks[e->series.block_count - 1];
     scout_answer answer = SCOUT_OK;
-    while (answer == SCOUT_OK && (block->count < least || *worked_s < seconds_s) && (*trains)++ < MOST_TRAINS) {
-        const double missing =
-            fmax((double)least - (double)block->count, (seconds_s - *worked_s) / timing_plan_interval(e));
+    for (double now_s = timing_pace_now(&c->pace); answer == SCOUT_OK && (*trains)++ < MOST_TRAINS;) {
+        const double each_s = timing_plan_interval(e) * e->stretch;
+        /* Half an interval too early or too late is as near as it gets. */
+        if (block->count >= least && end_s - now_s < 0.5 * each_s) break;
+        const double missing = fmax((double)least - (double)block->count, (end_s - now_s) / each_s);
         const uint32_t batches = train_length(c, e, missing);
+        const double before_s = now_s, worked_before_s = *worked_s;
         answer = train(c, e, batches, kept ? 0 : batches, worked_s);
+        now_s = timing_pace_now(&c->pace);
+        if (answer == SCOUT_OK && *worked_s > worked_before_s)
+            e->stretch = fmin(fmax((now_s - before_s) / (*worked_s - worked_before_s), 1), MOST_STRETCH);
     }
     return answer;
+}
+
+/* What comes late (launches are long, or something waited) shifts those that follow. */
+static double due(timing_trial *c, double now_s) {
+    const double late = 0.1;
+    if (!(fabs(now_s - c->next_s) < late)) c->next_s = now_s;
+    c->next_s += c->pace.rules->steered_block_s;
+    return c->next_s;
 }
 
 /* The telemetry is read when all is done: a reading lets the device idle for a moment, and its clock would rise. */
@@ -67,18 +84,20 @@ static scout_answer sustained_block(timing_trial *c, timing_entrant *e) {
     const timing_rules *rules = c->pace.rules;
     timing_block *block = &e->series.blocks[e->series.block_count - 1];
     const double started_s = timing_pace_now(&c->pace);
+    const double end_s = c->steered ? due(c, started_s) : started_s + rules->block_s;
+    const double drop_s = c->steered ? fmin(e->drop_s, rules->steered_drop_s) : e->drop_s;
     double dropped_s = 0;
     int trains = 0;
-    scout_answer answer = run_until(c, e, e->drop_s, 0, false, &dropped_s, &trains);
+    scout_answer answer = drop_s > 0 ? run_until(c, e, started_s + drop_s, 0, false, &dropped_s, &trains) : SCOUT_OK;
     const double begun_s = timing_pace_now(&c->pace);
-    if (answer == SCOUT_OK)
-        answer = run_until(c, e, rules->block_s - e->drop_s, e->keep, true, &block->kept_s, &trains);
-    if (answer == SCOUT_OK && !e->brief && (c->hops || clock_hops(e))) {
+    if (answer == SCOUT_OK) answer = run_until(c, e, end_s, e->keep, true, &block->kept_s, &trains);
+    if (answer == SCOUT_OK && !e->brief && !c->steered && (c->hops || clock_hops(e))) {
         c->hops = true; /* for all, for good: a clock that does not happen to hop now will */
-        answer = run_until(c, e, rules->hopping_block_s - e->drop_s, e->keep, true, &block->kept_s, &trains);
+        answer = run_until(c, e, started_s + rules->hopping_block_s, e->keep, true, &block->kept_s, &trains);
     }
     block->middle_s = (begun_s + timing_pace_now(&c->pace)) / 2;
     look(c, e);
+    c->steered = c->steered || timing_pace_steered(&block->telemetry);
     e->block_s = timing_pace_now(&c->pace) - started_s;
     if (answer == SCOUT_OK && block->count == 0)
         return scout_say(&e->result->why, SCOUT_FAILED, "error", "%d trains of launches took no time", trains);

@@ -11,12 +11,19 @@
 
 enum { RESTLESS_ROUNDS = 6, MOST_ROUNDS = 1000 };
 
+/* Probes come first, while a clock that is steered still has to be loaded. */
+static void probes(timing_trial *c) {
+    for (int k = 0; k < c->count && !c->lost; k++)
+        for (int round = 0; round < TIMING_PLAN_ROUNDS && c->entrants[k].probe && !c->entrants[k].dead; round++)
+            timing_block_run(c, &c->entrants[k], round);
+}
+
 /* Who has settled rests; the baseline goes on, as the neighbour of the others. */
 static void one_round(timing_trial *c, int round) {
     for (int step = 0; step < c->count && !c->lost; step++) {
         const int k = round % 2 ? c->count - 1 - step : step;
         timing_entrant *e = &c->entrants[k];
-        if (!e->dead && (e->open || k == 0)) timing_block_run(c, e, round);
+        if (!e->dead && !e->probe && (e->open || k == 0)) timing_block_run(c, e, round);
     }
 }
 
@@ -31,26 +38,35 @@ static bool cannot_win(const timing_trial *c, const timing_entrant *e) {
     const timing_rules *rules = c->pace.rules;
     double ci = NAN;
     if (!rules->contest || e == &c->entrants[0] || c->entrants[0].dead) return false;
-    const double ratio = timing_judge_ratio(&e->series, &c->entrants[0].series, &ci);
+    const double ratio = timing_judge_ratio(&e->series, &c->entrants[0].series, &c->noise, &ci);
     return e->opinion.rel_ci95 <= rules->acceptable && ratio * (1 - ci) > 1 - rules->margin;
 }
 
 static void judge(const timing_trial *c, timing_entrant *e, int rounds) {
     const timing_rules *rules = c->pace.rules;
-    e->opinion = timing_judge(&e->series);
+    const double target = c->steered ? rules->steered_target : rules->target;
+    e->opinion = timing_judge(&e->series, &c->noise);
     const timing_opinion *o = &e->opinion;
     /* Two blocks of a restless device may agree by luck. */
-    const bool watched = !(o->spread > timing_judge_restless) || rounds >= RESTLESS_ROUNDS || e->relaxed;
+    const bool calm = c->steered || !(o->spread > timing_judge_restless);
+    const bool watched = calm || rounds >= RESTLESS_ROUNDS || e->relaxed;
     e->enough = !o->drifts && watched && (e->relaxed || minima_held(rules, e));
     e->brief = e->brief || (e->enough && cannot_win(c, e));
-    e->open = !e->brief && !(e->enough && o->rel_ci95 <= rules->target);
+    e->open = !e->brief && !(e->enough && o->rel_ci95 <= target);
 }
 
 static bool judge_all(timing_trial *c, int rounds) {
     bool open = false;
+    c->noise = (timing_noise){0};
+    for (int k = 0; c->steered && k < c->count; k++) {
+        if (c->entrants[k].dead) continue;
+        timing_series *s = &c->entrants[k].series;
+        timing_judge_steered(s);
+        timing_noise_add(&c->noise, s, timing_judge_first(s));
+    }
     for (int k = 0; k < c->count; k++) {
         timing_entrant *e = &c->entrants[k];
-        if (!e->dead && (e->open || k == 0)) judge(c, e, rounds);
+        if (!e->dead && (e->open || k == 0 || c->steered)) judge(c, e, rounds);
         open = open || e->open;
     }
     return open;
@@ -80,10 +96,23 @@ static void all_lost(timing_trial *c) {
     }
 }
 
+/* A first round that found the clock to be steered is run again: its blocks were too short. */
+static bool to_repeat(timing_trial *c, int round, bool steered_before) {
+    if (round > 0 || steered_before || !c->steered || c->lost) return false;
+    for (int k = 0; k < c->count; k++)
+        if (!c->entrants[k].probe) timing_judge_forget(&c->entrants[k].series);
+    return true;
+}
+
+/* Where the clock is steered, rounds come in pairs. */
 static void rounds(timing_trial *c) {
+    probes(c);
+    if (!c->lost) timing_plan_load(c);
     for (int round = 0; round < MOST_ROUNDS && !c->lost; round++) {
-        if (round >= TIMING_PLAN_ROUNDS && (!judge_all(c, round) || !timing_plan_room(c))) break;
+        const bool whole = !c->steered || round % 2 == 0, steered = c->steered;
+        if (round >= TIMING_PLAN_ROUNDS && whole && (!judge_all(c, round) || !timing_plan_room(c))) break;
         one_round(c, round);
+        if (to_repeat(c, round, steered)) round = -1;
     }
 }
 
@@ -96,7 +125,7 @@ static void conclude(timing_trial *c, double *ratios, double *ratio_ci) {
         if (e->dead || c->entrants[0].dead) continue;
         ratios[k] = 1;
         ratio_ci[k] = 0;
-        if (k > 0) ratios[k] = timing_judge_ratio(&e->series, &c->entrants[0].series, &ratio_ci[k]);
+        if (k > 0) ratios[k] = timing_judge_ratio(&e->series, &c->entrants[0].series, &c->noise, &ratio_ci[k]);
     }
 }
 
@@ -125,11 +154,12 @@ void timing_confirm(const timing_clock *clock, const timing_rules *rules, const 
             c.entrants[k] = (timing_entrant){.subject = &subjects[k],
                                              .result = &results[k],
                                              .open = true,
-                                             .brief = rules->brief_from > 0 && k >= (int)rules->brief_from};
+                                             .probe = rules->brief_from > 0 && k >= (int)rules->brief_from};
         else
             results[k].answer =
                 scout_say(&results[k].why, SCOUT_NO_MEMORY, "memory", "no memory for %d subjects", count);
     }
+    for (int k = 0; c.entrants && k < count; k++) c.entrants[k].brief = c.entrants[k].probe;
     if (!c.entrants) return;
     if (renewed(&c, fresh, fresh_context)) {
         timing_plan(&c);

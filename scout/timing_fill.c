@@ -33,7 +33,8 @@ static void fill_telemetry(const timing_series *s, timing_result *out) {
 
 static void verdict(const timing_rules *rules, const timing_entrant *e, timing_result *out) {
     const timing_opinion *o = &e->opinion;
-    const double limit = e->relaxed || e->brief ? rules->acceptable : fmax(rules->target, rules->last);
+    const double target = e->series.steered ? rules->steered_target : rules->target;
+    const double limit = e->relaxed || e->brief ? rules->acceptable : fmax(target, rules->last);
     const size_t blocks = e->series.block_count;
     out->settled = false;
     if (o->drifts && o->by_clock)

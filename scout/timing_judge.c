@@ -15,11 +15,11 @@
 
 const double timing_judge_restless = 0.05;
 
-static const double drift_floor = 0.01; /* less is no drift worth the word */
-
 /* A few looks may agree by luck, and what all of them share (the rest of a transition, what an event takes, how memory
  * happens to lie) shows in none: they are never believed to deviate by less than this. */
 static const double least_deviation = 0.0005;
+
+static const double beyond_clocks = 1.5; /* an interval so many times its block's median is no doing of the clock */
 
 bool timing_judge_block(timing_series *s, int round) {
     if (s->block_count == s->block_room) {
@@ -66,14 +66,37 @@ static double look_level(const timing_series *s, const timing_block *block, size
     return stats_trimmed_mean(s->x + block->first + begin, end - begin);
 }
 
-void timing_judge_close(timing_series *s) {
-    enum { MOST = 16 };
-    timing_block *last = &s->blocks[s->block_count - 1];
-    double levels[MOST];
-    const size_t looks = looks_in(s, last), n = looks < MOST ? looks : MOST;
-    for (size_t k = 0; k < n; k++) levels[k] = look_level(s, last, k, n);
-    last->level_s = middle_of(levels, n);
+/* Of all its intervals: what a controller misses in some it makes up for in others. */
+static double mean_level(const timing_series *s, const timing_block *block) {
+    const double *x = s->x + block->first, most = beyond_clocks * stats_median(x, block->count);
+    double sum = 0;
+    size_t n = 0;
+    for (size_t k = 0; k < block->count; k++) {
+        if (x[k] > most) continue;
+        sum += x[k];
+        n++;
+    }
+    return sum / (double)n;
 }
+
+static void level(timing_series *s, timing_block *block) {
+    enum { MOST = 16 };
+    double levels[MOST];
+    const size_t looks = looks_in(s, block), n = looks < MOST ? looks : MOST;
+    for (size_t k = 0; k < n; k++) levels[k] = look_level(s, block, k, n);
+    block->level_s = s->steered ? mean_level(s, block) : middle_of(levels, n);
+}
+
+void timing_judge_close(timing_series *s) { level(s, &s->blocks[s->block_count - 1]); }
+
+void timing_judge_steered(timing_series *s) {
+    if (s->steered) return;
+    s->steered = true;
+    s->per_look = 0;
+    for (size_t k = 0; k < s->block_count; k++) level(s, &s->blocks[k]);
+}
+
+void timing_judge_forget(timing_series *s) { s->n = s->block_count = 0; }
 
 void timing_judge_free(timing_series *s) {
     free(s->x);
@@ -94,10 +117,6 @@ static double alike(const double *y, size_t n) {
     const double correlation = own > 0 ? fmin(fmax(next / own, least), most) : 0;
     return sqrt((1 + correlation) / (1 - correlation));
 }
-
-typedef struct look {
-    double level_s, clock_mhz, moment_s;
-} look;
 
 /* Half the 95 % width of what n values say together, from their relative deviation. Student's t of n - 1 degrees asks
  * of two of them to agree within a twelfth of the target, so one degree more is lent: noise within them is known. */
@@ -129,91 +148,34 @@ static bool restless(const timing_series *s) {
     return spread_of(s->x + last->first, last->count) > timing_judge_restless;
 }
 
+/* Where the clock is steered: pairs of blocks. */
+static void look_at_pairs(const timing_series *s, size_t from, timing_look *all, size_t *n) {
+    for (size_t k = from; k + 1 < s->block_count; k += 2) {
+        const timing_block *one = &s->blocks[k], *other = &s->blocks[k + 1];
+        all[(*n)++] = (timing_look){.level_s = (one->level_s + other->level_s) / 2,
+                                    .clock_mhz = (one->telemetry.clock_mhz + other->telemetry.clock_mhz) / 2,
+                                    .moment_s = (one->middle_s + other->middle_s) / 2};
+    }
+}
+
 /* Of the blocks from `from` on. The caller frees; NULL: no memory. */
-static look *looks_of(const timing_series *s, size_t from, size_t *n) {
+static timing_look *looks_of(const timing_series *s, size_t from, size_t *n) {
     size_t room = 0;
     for (size_t k = from; k < s->block_count; k++) room += looks_in(s, &s->blocks[k]);
-    look *all = room ? calloc(room, sizeof *all) : NULL;
+    timing_look *all = room ? calloc(room, sizeof *all) : NULL;
     *n = 0;
-    for (size_t k = from; all && k < s->block_count; k++) {
+    if (all && s->steered) look_at_pairs(s, from, all, n);
+    for (size_t k = from; all && !s->steered && k < s->block_count; k++) {
         const timing_block *block = &s->blocks[k];
         const size_t count = looks_in(s, block);
         for (size_t j = 0; j < count; j++) {
             const double part = ((double)j + 0.5) / (double)count - 0.5;
-            all[(*n)++] = (look){.level_s = look_level(s, block, j, count),
-                                 .clock_mhz = block->telemetry.clock_mhz,
-                                 .moment_s = block->middle_s + part * block->kept_s};
+            all[(*n)++] = (timing_look){.level_s = look_level(s, block, j, count),
+                                        .clock_mhz = block->telemetry.clock_mhz,
+                                        .moment_s = block->middle_s + part * block->kept_s};
         }
     }
     return all;
-}
-
-/* Slope by Theil and Sen over their moments: what goes forth and back is not evenly spaced. */
-static double slope_of(const double *y, const look *looks, size_t n) {
-    double *slopes = calloc(n * (n - 1) / 2, sizeof *slopes);
-    size_t count = 0;
-    if (!slopes) return NAN;
-    for (size_t i = 0; i < n; i++)
-        for (size_t j = i + 1; j < n; j++) {
-            const double apart_s = looks[j].moment_s - looks[i].moment_s;
-            if (apart_s > 0) slopes[count++] = (y[j] - y[i]) / apart_s;
-        }
-    const double slope = stats_median(slopes, count);
-    free(slopes);
-    return slope;
-}
-
-/* The relative change over n >= 2 looks, and how much of one their noise could feign. */
-static double change_over(const double *y, const look *looks, size_t n, double *feigned) {
-    const double slope = slope_of(y, looks, n), median = stats_median(y, n);
-    const double whole_s = looks[n - 1].moment_s - looks[0].moment_s;
-    double *residuals = calloc(2 * n, sizeof *residuals);
-    *feigned = INFINITY;
-    if (!residuals || isnan(slope)) {
-        free(residuals);
-        return 0;
-    }
-    double *moments = residuals + n;
-    for (size_t k = 0; k < n; k++) {
-        moments[k] = looks[k].moment_s;
-        residuals[k] = y[k] - slope * (moments[k] - moments[0]);
-    }
-    /* The deviation of a slope over these moments, times the time between the first and the last. */
-    const double width_s = stats_deviation(moments, n) * sqrt((double)n - 1);
-    *feigned = n > 2 ? stats_t95(n - 1) * stats_deviation(residuals, n) / median * whole_s / width_s : 0;
-    free(residuals);
-    return slope * whole_s / median;
-}
-
-/* What the intervals within the first and the last block leave open. */
-static double noise_of_ends(const timing_series *s, size_t from) {
-    const timing_block *ends[] = {&s->blocks[from], &s->blocks[s->block_count - 1]};
-    double noise = 0;
-    for (int k = 0; k < 2; k++) {
-        const double half = stats_median_interval(s->x + ends[k]->first, ends[k]->count, 0, 1).relative;
-        noise += isfinite(half) ? half * half : 0; /* a block of one interval says nothing about it */
-    }
-    return sqrt(noise);
-}
-
-static bool drift_over(const timing_series *s, const look *looks, size_t n, timing_opinion *o) {
-    double *y = calloc(2 * n, sizeof *y);
-    if (!y) return false;
-    double *clocks = y + n, feigned = 0;
-    bool known = true;
-    for (size_t k = 0; k < n; k++) {
-        y[k] = looks[k].level_s;
-        clocks[k] = looks[k].clock_mhz;
-        known = known && clocks[k] > 0;
-    }
-    o->drift = n > 1 ? change_over(y, looks, n, &feigned) : 0;
-    if (n > 1 && fabs(o->drift) > drift_floor) {
-        o->drifts = fabs(o->drift) > fmax(feigned, noise_of_ends(s, o->first_block));
-        const double moved = known ? change_over(clocks, looks, n, &feigned) : 0;
-        o->by_clock = o->drifts && fabs(moved) > drift_floor && moved * o->drift < 0;
-    }
-    free(y);
-    return true;
 }
 
 /* What the looks within blocks explain of how far blocks lie apart, relative; 0: every block is one look. */
@@ -245,12 +207,18 @@ static double between_blocks(const timing_series *s, size_t from) {
 }
 
 /* The middle of the looks and its interval, from what they and their blocks deviate by. */
-static bool compare(const timing_series *s, const look *looks, size_t n, timing_opinion *o) {
+static bool compare(const timing_series *s, const timing_noise *noise, const timing_look *looks, size_t n,
+                    timing_opinion *o) {
+    o->looks = n;
+    if (s->steered) {
+        o->median_s = timing_noise_pace(s, o->first_block);
+        o->rel_ci95 = timing_noise_half(noise, s, o->first_block);
+        return true;
+    }
     double *y = n ? calloc(n, sizeof *y) : NULL;
     size_t left;
     if (!y) return false;
     for (size_t k = 0; k < n; k++) y[k] = looks[k].level_s;
-    o->looks = n;
     o->median_s = middle_of(y, n);
     const double plain = alike(y, n) * stats_deviation(y, n) / o->median_s, deviation = robust_deviation(y, n, &left);
     const double half =
@@ -260,17 +228,17 @@ static bool compare(const timing_series *s, const look *looks, size_t n, timing_
     return true;
 }
 
-static bool find_drift(const timing_series *s, timing_opinion *o) {
+static bool find_drift(const timing_series *s, const timing_noise *noise, timing_opinion *o) {
     size_t n = 0;
-    look *looks = looks_of(s, o->first_block, &n);
-    const bool good = looks && compare(s, looks, n, o) && drift_over(s, looks, n, o);
+    timing_look *looks = looks_of(s, o->first_block, &n);
+    const bool good = looks && compare(s, noise, looks, n, o) && timing_drift(s, noise, looks, n, o);
     free(looks);
     return good;
 }
 
 /* How many blocks may be left out: up to a half, but none where the device is restless, for there the crest of a slow
  * swing looks like the end of a warm-up. */
-static size_t most_skipped(const timing_series *s) { return restless(s) ? 0 : s->block_count / 2; }
+static size_t most_skipped(const timing_series *s) { return !s->steered && restless(s) ? 0 : s->block_count / 2; }
 
 /* Blocks at the beginning that are not like the later half at all: the warm-up was not over. */
 static size_t transient(const timing_series *s, size_t most) {
@@ -288,6 +256,13 @@ static size_t transient(const timing_series *s, size_t most) {
     return skip;
 }
 
+static size_t step_of(const timing_series *s) { return s->steered ? 2 : 1; } /* pairs stay together */
+
+size_t timing_judge_first(const timing_series *s) {
+    const size_t most = most_skipped(s), step = step_of(s);
+    return (transient(s, most) + step - 1) / step * step;
+}
+
 /* What the intervals within the blocks from `from` on leave open, wherever the blocks themselves lie. */
 static double within_blocks(const timing_series *s, size_t from) {
     const size_t begin = s->block_count ? s->blocks[from].first : 0, n = s->n - begin;
@@ -302,21 +277,25 @@ static double within_blocks(const timing_series *s, size_t from) {
     return half;
 }
 
-timing_opinion timing_judge(const timing_series *s) {
+timing_opinion timing_judge(const timing_series *s, const timing_noise *noise) {
     timing_opinion o = {.rel_ci95 = INFINITY, .median_s = NAN, .spread = NAN};
     if (s->block_count == 0 || s->n == 0) return o;
+    timing_noise own = {0};
+    if (!noise) timing_noise_add(&own, s, timing_judge_first(s));
+    if (!noise) noise = &own;
     const size_t most = most_skipped(s);
-    o.first_block = transient(s, most);
-    if (!find_drift(s, &o)) return o;
+    const size_t step = step_of(s);
+    o.first_block = timing_judge_first(s);
+    if (!find_drift(s, noise, &o)) return o;
     /* A drift that ends was the warm-up's end too. Two blocks are left at least. */
-    for (size_t skip = o.first_block + 1; o.drifts && skip <= most && skip + 2 <= s->block_count; skip++) {
+    for (size_t skip = o.first_block + step; o.drifts && skip <= most && skip + 2 <= s->block_count; skip += step) {
         timing_opinion later = {.first_block = skip, .rel_ci95 = INFINITY, .median_s = NAN, .spread = NAN};
-        if (find_drift(s, &later) && !later.drifts) o = later;
+        if (find_drift(s, noise, &later) && !later.drifts) o = later;
     }
     const size_t from = s->blocks[o.first_block].first;
     o.n = s->n - from;
     o.spread = spread_of(s->x + from, o.n);
-    o.rel_ci95 = hypot(o.rel_ci95, within_blocks(s, o.first_block));
+    if (!s->steered) o.rel_ci95 = hypot(o.rel_ci95, within_blocks(s, o.first_block));
     if (isnan(o.rel_ci95)) o.rel_ci95 = INFINITY;
     return o;
 }
@@ -345,13 +324,18 @@ static double deviation_of(const timing_series *s) {
     return relative;
 }
 
-double timing_judge_ratio(const timing_series *a, const timing_series *b, double *ci) {
+double timing_judge_ratio(const timing_series *a, const timing_series *b, const timing_noise *noise, double *ci) {
     const size_t n = a->block_count;
     double *quotients = n > 1 && b->block_count > 1 ? calloc(n, sizeof *quotients) : NULL;
     *ci = NAN;
     if (!quotients) return NAN;
     for (size_t k = 0; k < n; k++) quotients[k] = a->blocks[k].level_s / at_moment(b, a->blocks[k].middle_s);
-    const double ratio = stats_median(quotients, n);
+    const double ratio = a->steered ? stats_mean(quotients, n) : stats_median(quotients, n);
+    if (a->steered) {
+        free(quotients);
+        *ci = hypot(timing_noise_half(noise, a, 0), timing_noise_half(noise, b, 0));
+        return ratio;
+    }
     /* What moves the blocks is taken to be common by half at most: a swing as fast as the rounds is met by one of the
      * two in its valleys and by the other on its hills, and a few blocks do not show it. */
     const double moved = 0.5 * fmin(deviation_of(a), deviation_of(b));

@@ -25,12 +25,15 @@ typedef struct timing_series {
     timing_block *blocks;
     size_t block_count, block_room;
     size_t per_look; /* intervals, or nearly so many; 0: a block is one look */
+    bool steered;    /* the clock is: a block is one observation, its level is the mean of its intervals */
 } timing_series;
 
 /* Adds an empty block, or an interval to the last block. False: no memory. */
 bool timing_judge_block(timing_series *s, int round);
 bool timing_judge_add(timing_series *s, double launch_s);
-void timing_judge_close(timing_series *s); /* the last block is complete: its level */
+void timing_judge_close(timing_series *s);   /* the last block is complete: its level */
+void timing_judge_steered(timing_series *s); /* from now on it is, and so are the blocks that it has */
+void timing_judge_forget(timing_series *s);  /* all blocks */
 void timing_judge_free(timing_series *s);
 
 typedef struct timing_opinion {
@@ -43,10 +46,32 @@ typedef struct timing_opinion {
     bool drifts, by_clock;
 } timing_opinion;
 
-timing_opinion timing_judge(const timing_series *s);
+/* How far pairs of blocks deviate where the clock is steered; begins as {0}, and gets all series of a confirmation. See
+ * timing_noise.c. */
+typedef struct timing_noise {
+    double squares; /* of relative deviations, summed over */
+    size_t degrees; /* of freedom */
+} timing_noise;
+void timing_noise_add(timing_noise *noise, const timing_series *s, size_t from);
+/* Of the blocks from `from` on: their pace (a launch), and half its 95 % width, relative. */
+double timing_noise_pace(const timing_series *s, size_t from);
+double timing_noise_half(const timing_noise *noise, const timing_series *s, size_t from);
+
+typedef struct timing_look { /* the unit of what is compared */
+    double level_s, clock_mhz, moment_s;
+} timing_look;
+/* timing_drift.c: fills drift, drifts and by_clock. False: no memory. */
+bool timing_drift(const timing_series *s, const timing_noise *noise, const timing_look *looks, size_t n,
+                  timing_opinion *o);
+
+/* The first block that is like the later half of them: what comes before was still warming up. */
+size_t timing_judge_first(const timing_series *s);
+
+/* noise: only of a series that is steered; NULL: its own. */
+timing_opinion timing_judge(const timing_series *s, const timing_noise *noise);
 
 /* Of a over b, block by block, b taken between its neighbouring blocks; half its 95 % width in
  * *ci, relative. */
-double timing_judge_ratio(const timing_series *a, const timing_series *b, double *ci);
+double timing_judge_ratio(const timing_series *a, const timing_series *b, const timing_noise *noise, double *ci);
 
 #endif

@@ -3,6 +3,7 @@
 #include "scout/stats.h"
 
 #include <math.h>
+#include <string.h>
 
 /* Deadlines are for what hangs, not for what is slow. */
 static const double patience_s = 10, patience_factor = 20;
@@ -24,6 +25,8 @@ timing_pace timing_pace_of(const timing_clock *clock, const timing_rules *rules)
     return (timing_pace){.clock = clock, .rules = rules, .burst_used_s = INFINITY};
 }
 
+timing_state *timing_pace_state(timing_pace *p) { return p->rules->state ? p->rules->state : &p->own; }
+
 double timing_pace_now(const timing_pace *p) { return p->clock->now(p->clock->context); }
 
 void timing_pace_beat(const timing_pace *p, double expected_s) {
@@ -43,7 +46,11 @@ scout_answer timing_pace_run(timing_pace *p, const timing_subject *subject, uint
     if (p->rules->burst && p->burst_used_s > 0 && p->burst_used_s + wanted_s > burst_fill * p->rules->burst_s)
         timing_pace_idle(p);
     timing_pace_beat(p, known ? expected_s : fmin(p->rules->budget_s, unknown_s));
+    timing_state *state = timing_pace_state(p);
+    const double begun_s = timing_pace_now(p);
+    if (begun_s - state->busy_until_s > p->rules->rest_s) state->loaded_since_s = begun_s;
     const scout_answer answer = subject->run(subject->context, launches, batches, seconds, why);
+    state->busy_until_s = timing_pace_now(p);
     if (answer != SCOUT_OK) return answer;
     for (uint32_t k = 0; k < batches; k++) {
         p->burst_used_s += seconds[k];
@@ -140,4 +147,11 @@ scout_telemetry timing_pace_telemetry(const timing_pace *p) {
     if (p->clock->telemetry) p->clock->telemetry(p->clock->context, &t);
     t.throttle_text[sizeof t.throttle_text - 1] = 0;
     return t;
+}
+
+bool timing_pace_steered(const scout_telemetry *t) {
+    static const char *const reasons[] = {"power", "thermal", "slowdown"};
+    for (size_t k = 0; t->throttle && k < sizeof reasons / sizeof reasons[0]; k++)
+        if (strstr(t->throttle_text, reasons[k])) return true;
+    return false;
 }

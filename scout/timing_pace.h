@@ -11,9 +11,11 @@ typedef struct timing_pace {
     const timing_clock *clock;
     const timing_rules *rules;
     double burst_used_s; /* burst: work since the last idling */
+    timing_state own;    /* where the rules have none */
 } timing_pace;
 
 timing_pace timing_pace_of(const timing_clock *clock, const timing_rules *rules);
+timing_state *timing_pace_state(timing_pace *p); /* that of the rules, or its own */
 double timing_pace_now(const timing_pace *p);
 void timing_pace_beat(const timing_pace *p, double expected_s);
 void timing_pace_idle(timing_pace *p); /* burst: the pause before a burst */
@@ -45,9 +47,11 @@ scout_answer timing_pace_find(timing_pace *p, const timing_subject *subject, con
                               timing_pitch *pitch, scout_why *why);
 
 scout_telemetry timing_pace_telemetry(const timing_pace *p);
+bool timing_pace_steered(const scout_telemetry *t); /* power or heat holds the clock back */
 
 /* timing_settle.c: loads a device that was warm and then idled for a moment, until it is steady again, but no longer
- * than most_s. Not where launches are too long for that, and not in bursts. Failures show in the blocks that follow. */
-void timing_settle_again(const timing_pace *p, const timing_subject *load, const timing_pitch *pitch, double most_s);
+ * than most_s; one that is steered, until it has not rested for as long as the rules ask. Not where launches are too
+ * long for that, and not in bursts. Failures show in the blocks that follow. */
+void timing_settle_again(timing_pace *p, const timing_subject *load, const timing_pitch *pitch, double most_s);
 
 #endif

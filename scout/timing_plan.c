@@ -28,7 +28,7 @@ bool timing_plan_room(const timing_trial *c) {
     double sum_s = 0;
     for (int k = 0; k < c->count; k++)
         if (!c->entrants[k].dead && (c->entrants[k].open || k == 0)) sum_s += timing_plan_cost(c, &c->entrants[k]);
-    return timing_plan_used(c) + sum_s <= c->budget_s;
+    return timing_plan_used(c) + (c->steered ? 2 : 1) * sum_s <= c->budget_s;
 }
 
 void timing_plan_fail(timing_trial *c, timing_entrant *e, scout_answer answer) {
@@ -70,11 +70,12 @@ static double round_cost_s(const timing_trial *c) {
 }
 
 /* No idle time lies between this and the blocks: a device that rests for a moment is faster for the next. */
-static void load_again(timing_trial *c) {
+void timing_plan_load(timing_trial *c) {
     const timing_entrant *first = &c->entrants[0];
     const double most_s = fmin(again_s, again_share * c->budget_s);
-    if (first->dead || first->pitch.launch_s >= c->pace.rules->block_s) return;
-    timing_settle_again(&c->pace, first->subject, &first->pitch, most_s);
+    if (!first->dead && first->pitch.launch_s < c->pace.rules->block_s)
+        timing_settle_again(&c->pace, first->subject, &first->pitch, most_s);
+    c->steered = !c->pace.rules->burst && timing_pace_state(&c->pace)->steered;
 }
 
 /* The shortest block that is one, then what the minima ask for, spread over two rounds. */
@@ -90,6 +91,7 @@ void timing_plan_shortest(const timing_trial *c, timing_entrant *e) {
         return;
     }
     /* A launch as long as a block has its transition within itself. */
+    e->stretch = 1;
     e->drop_s = e->pitch.launch_s >= rules->block_s ? 0 : rules->block_drop * rules->block_s;
     e->series.per_look = (size_t)fmax(ceil(rules->look_s / interval_s), 1);
     e->keep = (uint32_t)fmax(ceil((rules->block_s - e->drop_s) / interval_s), 1);
@@ -168,7 +170,7 @@ static void lay_out(timing_trial *c) {
 }
 
 void timing_plan(timing_trial *c) {
+    c->steered = !c->pace.rules->burst && timing_pace_state(&c->pace)->steered;
     find_pitches(c);
-    if (!c->lost) load_again(c);
     if (!c->lost) lay_out(c);
 }

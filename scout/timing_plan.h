@@ -16,11 +16,13 @@ typedef struct timing_entrant {
     timing_opinion opinion;
     double drop_s;   /* sustained: of a block, thrown away */
     double block_s;  /* sustained: what the last block took */
+    double stretch;  /* the time that an interval takes over what is timed of it */
     uint32_t drop;   /* burst: intervals thrown away */
     uint32_t keep;   /* intervals of a block that count, at least */
     uint32_t rounds; /* burst: for the stated minima */
     bool relaxed;    /* launches are too long for the minima */
-    bool brief;      /* two blocks and no more, whatever its interval */
+    bool probe;      /* two blocks before all others */
+    bool brief;      /* its interval matters no more */
     bool enough;     /* seen often enough, without drift: only its interval may still be too wide */
     bool dead, open;
 } timing_entrant;
@@ -31,6 +33,9 @@ typedef struct timing_trial {
     int count;
     double begun_s, budget_s; /* of confirming */
     bool hops;                /* the clock does: blocks are longer */
+    bool steered;             /* it is known to be steered: blocks lie at opposite phases of it, two and two */
+    timing_noise noise;       /* of all entrants' blocks, where it is */
+    double next_s;            /* when the next block is due, where it is */
     bool lost;
 } timing_trial;
 
@@ -42,8 +47,10 @@ bool timing_plan_room(const timing_trial *c);                            /* for 
 void timing_plan_fail(timing_trial *c, timing_entrant *e, scout_answer answer);
 void timing_plan_shortest(const timing_trial *c, timing_entrant *e); /* the shortest block that is one */
 
-/* Finds the launches of an interval of each, warms them up, loads the device again, and lays out the blocks. */
+/* Finds the launches of an interval of each, warms them up, and lays out the blocks. */
 void timing_plan(timing_trial *c);
+/* Loads the device until it is fit for figures: right before the first block of those that go on to the end. */
+void timing_plan_load(timing_trial *c);
 
 /* timing_block.c: one block of an entrant, into its series. */
 void timing_block_run(timing_trial *c, timing_entrant *e, int round);

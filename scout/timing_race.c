@@ -16,6 +16,7 @@ static const double far_behind_2 = 1.15;   /* after two */
 static const double worth_telling = 1.005; /* nearer ones stay, however sure their place: confirming tells them apart */
 static const double many_looks = 1.5;      /* on the interval: one look in twenty fails, and there is one each round */
 static const double known_share = 0.01;    /* of the race's time: rounds that cost less are run for intervals' sake */
+static const double least_s = 0.25;        /* what disturbs a steered clock is over in less: no race is all within it */
 static const double warm_share = 0.15;     /* of the race's time, for the warm-ups of its first round */
 
 typedef struct race {
@@ -106,6 +107,14 @@ static int best_of(const race *r) {
     return best;
 }
 
+/* Against the best of the same round: a moment in which all of them were slow is nobody's. Of two rounds the better. */
+static double behind_beside(const race *r, int k, int best) {
+    double least = INFINITY;
+    for (uint32_t round = 0; round < r->racers[k].rounds; round++)
+        least = fmin(least, times_of(r, k)[round] / times_of(r, best)[round]);
+    return least;
+}
+
 static void drop_those_behind(race *r) {
     const int best = best_of(r);
     for (int k = 0; k < r->count && best >= 0; k++) {
@@ -113,7 +122,7 @@ static void drop_those_behind(race *r) {
         const timing_racer *first = &r->racers[best];
         if (!one->alive || one->keep || k == best || one->rounds == 0) continue;
         double ratio = r->lowest[k] / first->median_s;
-        bool behind = one->rounds == 1 ? ratio > far_behind_1 : ratio > far_behind_2;
+        bool behind = one->rounds == 1 ? ratio > far_behind_1 : fmin(ratio, behind_beside(r, k, best)) > far_behind_2;
         if (one->rounds > 2) {
             const stats_interval interval =
                 stats_ratio_interval(times_of(r, k), times_of(r, best), one->rounds, (uint64_t)k, &ratio);
@@ -133,12 +142,46 @@ static int rivals(const race *r) {
     return left;
 }
 
+static bool might_beat(const race *r, int k, int kept) {
+    const uint32_t rounds = r->racers[k].rounds;
+    double ratio;
+    if (rounds == 0 || rounds != r->racers[kept].rounds) return true;
+    const stats_interval interval =
+        stats_ratio_interval(times_of(r, k), times_of(r, kept), rounds, (uint64_t)k, &ratio);
+    return ratio - many_looks * (ratio - interval.low) < 1 - r->pace.rules->margin;
+}
+
+/* Whether the race leaves open that somebody beats who is kept by the margin. */
+static bool contested(const race *r) {
+    int kept = -1;
+    for (int k = 0; k < r->count; k++)
+        if (r->racers[k].alive && r->racers[k].keep) kept = k;
+    for (int k = 0; k < r->count; k++)
+        if (r->racers[k].alive && k != kept && (kept < 0 || might_beat(r, k, kept))) return true;
+    return false;
+}
+
 static double round_cost_s(const race *r) {
     double work_s = 0;
     for (int k = 0; k < r->count; k++)
         if (r->racers[k].alive) work_s += r->racers[k].launches * r->racers[k].median_s;
     const timing_rules *rules = r->pace.rules;
     return rules->burst ? work_s + ceil(work_s / rules->burst_s) * rules->idle_s : work_s;
+}
+
+/* The last word on those that are left: their rounds beside the best one's, so that a clock that moved between rounds
+ * moves nobody's place. */
+static void compare(race *r) {
+    const int best = best_of(r);
+    if (best < 0) return;
+    const double best_s = r->racers[best].median_s;
+    for (int k = 0; k < r->count; k++) {
+        timing_racer *one = &r->racers[k];
+        double ratio = 1;
+        if (!one->alive || k == best || one->rounds < 2 || one->rounds != r->racers[best].rounds) continue;
+        (void)stats_ratio_interval(times_of(r, k), times_of(r, best), one->rounds, (uint64_t)k, &ratio);
+        one->median_s = ratio * best_s;
+    }
 }
 
 /* In turn, from another one each time, forwards and backwards: nobody always runs after the same neighbour. */
@@ -159,8 +202,8 @@ static void next_round(race *r, uint32_t round) {
     }
 }
 
-/* The budget is used: the best stay, then those that nobody has looked at, by their order. */
-static void cut(race *r) {
+/* The race is over: the best stay, then those that nobody has looked at, by their order. */
+static void cut(race *r, bool uncontested) {
     int places = r->finalists;
     const int best = best_of(r);
     for (int k = 0; k < r->count; k++) {
@@ -183,6 +226,10 @@ static void cut(race *r) {
         one->alive = false;
         if (one->rounds == 0)
             scout_say(&one->why, SCOUT_OK, "budget", "the race's %.2f s were used up before its turn", r->budget_s);
+        else if (uncontested)
+            scout_say(&one->why, SCOUT_OK, "outraced",
+                      "%.1f %% behind the best, and nobody beats the baseline by %.3g %%",
+                      100 * (one->median_s / r->racers[best].median_s - 1), 100 * r->pace.rules->margin);
         else
             scout_say(&one->why, SCOUT_OK, "budget", "%.1f %% behind the best when the race's %.2f s were used up",
                       100 * (one->median_s / r->racers[best].median_s - 1), r->budget_s);
@@ -199,19 +246,28 @@ static void all_lost(race *r) {
     }
 }
 
+/* Enough is known: few are left, or nothing hangs on their order. */
+static bool decided(const race *r, uint32_t round, double next_s, bool *uncontested) {
+    const bool brief = timing_pace_now(&r->pace) - r->begun_s < fmin(least_s, r->budget_s / 4);
+    if ((round < LEAST_ROUNDS || brief) && next_s <= known_share * r->budget_s) return false;
+    *uncontested = round >= LEAST_ROUNDS && !contested(r);
+    return *uncontested || rivals(r) <= r->finalists;
+}
+
 static void run_race(race *r) {
+    bool uncontested = false;
     first_round(r);
     for (uint32_t round = 1; !r->lost; round++) {
         drop_those_behind(r);
         const double next_s = round_cost_s(r);
-        const bool known = round >= LEAST_ROUNDS || next_s > known_share * r->budget_s;
-        if ((known && rivals(r) <= r->finalists) || round == ROUNDS || !fits(r, next_s)) break;
+        if (decided(r, round, next_s, &uncontested) || round == ROUNDS || !fits(r, next_s)) break;
         next_round(r, round);
     }
     if (r->lost)
         all_lost(r);
     else if (rivals(r) > r->finalists)
-        cut(r);
+        cut(r, uncontested);
+    compare(r);
     for (int k = 0; k < r->count; k++)
         if (r->racers[k].rounds > 0)
             r->racers[k].rel_ci95 = stats_median_interval(times_of(r, k), r->racers[k].rounds, 1, (uint64_t)k).relative;

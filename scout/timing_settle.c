@@ -1,8 +1,10 @@
 /* Warming up: a device is measured under load only once its clock has come to rest.
  *
- * A clock that nothing holds back is at rest when its slope is small. One that is throttled is steered: from a cool
- * start it hunts for its place for seconds, once a second or so, and rests for a moment at every turn; later it hops
- * between neighbouring steps for ever. So there spans as long as a period are compared. */
+ * A clock that nothing holds back is at rest when its slope is small. One that power or heat holds back is steered: its
+ * controller looks at about a second, so whatever rested for a moment swings once a second from then on, by less each
+ * time, and hops between neighbouring steps for ever. It never rests, but it makes up for what it misses: the work of
+ * any whole second but the first is the same within 0.1 % on the card that was watched. So there is nothing to wait for
+ * but that first second. */
 #include "scout/stats.h"
 #include "scout/timing.h"
 #include "scout/timing_pace.h"
@@ -13,21 +15,13 @@
 enum { SAMPLES = 256, LEAST_SAMPLES = 5 };
 
 static const double again_share = 0.5;     /* of the window: what idled for a moment comes to rest sooner */
-static const double alike = 0.005;         /* levels of a steered clock agree within this */
-static const double calm = 0.015;          /* quarters of a span lie this near to each other: it hunts no more */
-static const double still_as_wide = 0.9;   /* as the spans before: what is left is no hunting, and will stay */
 static const double unsteered_share = 0.5; /* of the longest warm-up, where there is no clock to wait for */
 
 /* What the warm-up has seen, one sample after each train. When it is full the older half is forgotten. */
 typedef struct watch {
     double time_s[SAMPLES], clock_mhz[SAMPLES], launch_s[SAMPLES];
     size_t n;
-    double throttled_s; /* when it was seen last */
 } watch;
-
-static bool throttled(const scout_telemetry *t) {
-    return t->throttle && t->throttle_text[0] && strcmp(t->throttle_text, "idle") != 0;
-}
 
 static void watch_add(watch *w, double time_s, const scout_telemetry *t, double launch_s) {
     if (w->n == SAMPLES) {
@@ -39,7 +33,6 @@ static void watch_add(watch *w, double time_s, const scout_telemetry *t, double 
     }
     w->time_s[w->n] = time_s;
     w->clock_mhz[w->n] = t->clock_mhz;
-    if (throttled(t)) w->throttled_s = time_s;
     w->launch_s[w->n] = launch_s;
     w->n++;
 }
@@ -70,47 +63,6 @@ static scout_answer one_train(timing_pace *p, const timing_subject *load, const 
     return answer;
 }
 
-enum { QUARTERS = 4 };
-
-typedef struct span {
-    double mean_s, range, halves; /* range of the quarters and difference of the halves, relative */
-} span;
-
-/* The launches of the time that ends with end_s. False: not all of it was seen. */
-static bool span_of(const watch *w, double end_s, double length_s, span *out) {
-    double sum[QUARTERS] = {0}, count[QUARTERS] = {0}, least = INFINITY, most = 0;
-    for (size_t k = 0; k < w->n; k++) {
-        const double quarter = floor(QUARTERS * (1 - (end_s - w->time_s[k]) / length_s - 1e-9));
-        if (quarter < 0 || quarter >= QUARTERS) continue;
-        sum[(int)quarter] += w->launch_s[k];
-        count[(int)quarter]++;
-    }
-    for (int k = 0; k < QUARTERS; k++) {
-        if (count[k] == 0) return false;
-        least = fmin(least, sum[k] / count[k]);
-        most = fmax(most, sum[k] / count[k]);
-    }
-    const double first_s = sum[0] / count[0] + sum[1] / count[1], second_s = sum[2] / count[2] + sum[3] / count[3];
-    *out = (span){.mean_s = (first_s + second_s) / QUARTERS};
-    out->range = (most - least) / out->mean_s;
-    out->halves = 2 * fabs(first_s - second_s) / QUARTERS / out->mean_s;
-    return true;
-}
-
-/* *range: of the last span; infinite: too little was seen. */
-static bool steered_to_rest(const watch *w, double hunt_s, double *range) {
-    const double end_s = w->time_s[w->n - 1];
-    span last, previous, earlier;
-    *range = INFINITY;
-    if (!span_of(w, end_s, hunt_s, &last)) return false;
-    *range = last.range;
-    if (last.range <= calm && last.halves <= alike) return true;
-    if (!span_of(w, end_s - hunt_s, hunt_s, &previous) || !span_of(w, end_s - 2 * hunt_s, hunt_s, &earlier))
-        return false;
-    return fabs(last.mean_s / previous.mean_s - 1) <= alike &&
-           last.range >= still_as_wide * fmax(previous.range, earlier.range);
-}
-
 static bool would_not_settle(double change, double over_s, double after_s, bool by_clock, scout_why *why) {
     const char *const what = by_clock ? "the clock" : "the duration of a launch";
     if (isfinite(change))
@@ -121,12 +73,13 @@ static bool would_not_settle(double change, double over_s, double after_s, bool 
     return false;
 }
 
-/* Runs the load until it was steady; begun_s: since when it runs. hunt_s: 0: no steering is waited for. */
+/* Runs the load, which began at begun_s, until it is steady, or has not rested for steered_s where it is steered. */
 static bool until_steady(timing_pace *p, const timing_subject *load, const timing_pitch *pitch, double begun_s,
-                         double hunt_s, scout_why *why) {
+                         double steered_s, scout_why *why) {
     const timing_rules *rules = p->rules;
-    watch w = {.n = 0, .throttled_s = -INFINITY};
-    bool by_clock = false, steered = false;
+    timing_state *state = timing_pace_state(p);
+    watch w = {.n = 0};
+    bool by_clock = false;
     double change = INFINITY, launch_s = 0, most_s = rules->settle_s;
     scout_telemetry now = timing_pace_telemetry(p);
     if (!(now.clock_mhz > 0)) most_s *= unsteered_share;
@@ -134,18 +87,20 @@ static bool until_steady(timing_pace *p, const timing_subject *load, const timin
     while (timing_pace_now(p) - begun_s < most_s) {
         if (one_train(p, load, pitch, &launch_s, why) != SCOUT_OK) return false;
         now = timing_pace_telemetry(p);
-        watch_add(&w, timing_pace_now(p), &now, launch_s);
-        steered = QUARTERS * pitch->launch_s < hunt_s && w.time_s[w.n - 1] - w.throttled_s < rules->window_s;
-        if (steered && steered_to_rest(&w, hunt_s, &change)) return true;
-        if (steered) continue;
+        state->steered = state->steered || timing_pace_steered(&now);
+        const double at_s = timing_pace_now(p);
+        if (state->steered && at_s - state->loaded_since_s >= steered_s) return true;
+        if (state->steered) continue;
+        watch_add(&w, at_s, &now, launch_s);
         change = watch_slope(&w, begun_s, rules->window_s, pitch->launch_s, &by_clock);
         if (change < rules->settle_slope) return true;
     }
-    return would_not_settle(change, steered ? hunt_s : rules->window_s, most_s, by_clock || steered, why);
+    return state->steered || would_not_settle(change, rules->window_s, most_s, by_clock, why);
 }
 
 bool timing_settle(const timing_clock *clock, const timing_rules *rules, const timing_subject *load, scout_why *why) {
     timing_pace pace = timing_pace_of(clock, rules);
+    timing_pace_state(&pace)->steered = false; /* this load may need less power than the one before */
     if (rules->burst) {
         timing_pace_idle(&pace);
         return true;
@@ -155,17 +110,19 @@ bool timing_settle(const timing_clock *clock, const timing_rules *rules, const t
     /* Warming up is what this does anyway. */
     const timing_pitch_wish wish = {.interval_s = rules->interval_s, .repeats = 1};
     if (timing_pace_find(&pace, load, &wish, &pitch, why) != SCOUT_OK) return false;
-    return until_steady(&pace, load, &pitch, begun_s, rules->hunt_s, why);
+    return until_steady(&pace, load, &pitch, begun_s, rules->window_s, why);
 }
 
-void timing_settle_again(const timing_pace *p, const timing_subject *load, const timing_pitch *pitch, double most_s) {
-    timing_rules rules = *p->rules;
-    timing_pace pace = *p;
+void timing_settle_again(timing_pace *p, const timing_subject *load, const timing_pitch *pitch, double most_s) {
+    const timing_rules *whole = p->rules;
+    timing_rules rules = *whole;
     scout_why ignored;
-    pace.rules = &rules;
+    rules.state = timing_pace_state(p);
     rules.window_s *= again_share;
     rules.train_s = fmin(rules.train_s, rules.window_s / LEAST_SAMPLES);
-    rules.settle_s = fmin(rules.settle_s, most_s);
+    rules.settle_s = fmin(rules.settle_s, rules.state->steered ? rules.steered_load_s : most_s);
     if (rules.burst || LEAST_SAMPLES * pitch->launches * pitch->launch_s > rules.settle_s) return;
-    (void)until_steady(&pace, load, pitch, timing_pace_now(p), 0, &ignored);
+    p->rules = &rules;
+    (void)until_steady(p, load, pitch, timing_pace_now(p), rules.steered_load_s, &ignored);
+    p->rules = whole;
 }

@@ -1,7 +1,8 @@
 """Times the products of reports once more, with PyTorch: agree.py REPORTS RESULT.json
 
 The independent measurement: torch.matmul of the same shapes on rotating buffers under a CUDA graph, the device loaded
-until its clock is steady, blocks whose first half is thrown away; and beside it the very algorithm that the report
+until its clock is steady, then whole seconds (a clock at the power limit swings once a second), all that ran in them
+over all their time; and beside it the very algorithm that the report
 names (its bytes are in `config`), launched here through ctypes in the same library file. The names of the kernels that
 both launch are read by PyTorch's profiler. Where torch.matmul launches another kernel than the report's algorithm,
 the replayed algorithm is what is compared, and that is said.
@@ -15,7 +16,7 @@ import time
 
 import torch
 
-BLOCK_S, BLOCKS, WARM_S = 0.6, 7, 4
+DROP_S, KEEP_S, BLOCKS, WARM_S = 0.1, 1.0, 3, 2.5
 GRAPH_S, LEAST_LAUNCHES, TRAIN = 0.004, 20, 8  # a replay is so long that what surrounds it does not count
 WORKSPACE = 32 << 20
 R_16F, R_32F, COMPUTE_32F = 2, 0, 68
@@ -118,31 +119,27 @@ def train(graph):
     return [first.elapsed_time(last) for first, last in zip(marks[1:], marks[2:])]
 
 
-def block(graph, launches, seconds):
-    """Microseconds of each launch, of a block of replays whose first half is thrown away."""
+def block(graph, launches, drop, keep):
+    """Microseconds of a launch, on average over the replays of `keep` seconds; those of `drop` before do not count."""
     times, start = [], time.perf_counter()
-    while time.perf_counter() - start < seconds:
-        late = time.perf_counter() - start > seconds / 2
-        taken = train(graph)
-        if late:
-            times += [each * 1e3 / launches for each in taken]
-    return times
-
-
-def median(values):
-    return sorted(values)[len(values) // 2]
+    while time.perf_counter() - start < drop:
+        train(graph)
+    start = time.perf_counter()
+    while time.perf_counter() - start < keep:
+        times += train(graph)
+    return sum(times) / len(times) * 1e3 / launches
 
 
 def measure(launchers, sets):
     """Interleaved blocks of all, after the device's clock has come to rest under the first."""
     graphs = {name: record(launch, sets) for name, launch in launchers.items()}
-    block(*next(iter(graphs.values())), WARM_S)
+    block(*next(iter(graphs.values())), 0, WARM_S)
     times = {name: [] for name in graphs}
     for turn in range(BLOCKS):
         order = list(graphs) if turn % 2 == 0 else list(reversed(graphs))
         for name in order:
-            times[name] += block(*graphs[name], BLOCK_S)
-    return {name: median(values) for name, values in times.items()}
+            times[name].append(block(*graphs[name], DROP_S, KEEP_S))
+    return {name: sum(values) / len(values) for name, values in times.items()}
 
 
 def compare(report, lt):

@@ -1,7 +1,9 @@
 #!/usr/bin/env python3
-"""How a power-capped clock moves under load, seen in the times of products: what the timing engine's model of a device
-(tests/unit/noisy.c) was made from. Prints microseconds per launch: medians of 0.25 s under 5 s of one load, then of
-0.1 s in blocks of 1 s that alternate between two loads; behind them clock (MHz) and power (W).
+"""How a power-capped clock moves under load, seen in the times of products: what the timing engine and the model of a
+device that it is tested on (tests/unit/noisy.c) were made from. After a rest of 0.1 s, 5 s of one load: microseconds
+per launch in each 0.1 s; then by how many percent each half second, each second, each pair of half seconds from
+opposite phases (as A B B A and A B P P B A have them), and the same pairs of 0.6 s, were slower than all seconds but the
+first on average; behind them clock (MHz) and power (W). Then 0.1 s each of blocks of 1 s that alternate between loads.
 """
 import statistics
 import time
@@ -53,13 +55,36 @@ def bins(seen, width, count):
     return " ".join("%.2f" % statistics.median(part) for part in parts if part)
 
 
+def mean(seen, *spans):
+    """Microseconds per launch over spans of time: launches count by how long they took."""
+    inside = [us for when, us in seen if any(begin <= when < end for begin, end in spans)]
+    return len(inside) / sum(1 / us for us in inside)
+
+
+def swings(seen):
+    usual = mean(seen, (1, 5))
+    percent = lambda values: " ".join("%+.2f" % (100 * (value / usual - 1)) for value in values)
+    pair = lambda begin, length, apart: mean(seen, *((at + 0.06, at + length)
+                                                     for at in (begin, begin + apart * length)))
+    print("  halves ", percent(mean(seen, (0.5 * k, 0.5 * k + 0.5)) for k in range(10)))
+    print("  seconds", percent(mean(seen, (k, k + 1)) for k in range(5)))
+    for length in (0.5, 0.6):
+        for apart in (1, 3, 5):
+            starts = [1 + 0.25 * k for k in range(17) if 1 + 0.25 * k + (apart + 1) * length <= 5]
+            print("  pairs of %.1f s, %d apart" % (length, apart), percent(pair(at, length, apart) for at in starts))
+
+
 def main():
     loads = {"4096": load(4096, 4096, 4096, 12), "8192": load(8192, 8192, 8192, 2), "512": load(512, 4096, 4096, 80),
              "probe": load(14592, 3840, 16384, 1, 2)}
+    run(loads["8192"], 3.0)
     for name in ("8192", "512", "4096"):
-        print(name, "long:", bins(run(loads[name], 5.0), 0.25, 20), telemetry())
-    for order in (["8192", "4096"], ["512", "probe"], ["8192", "probe"]):
-        for turn in range(3):
+        time.sleep(0.1)
+        seen = run(loads[name], 5.0)
+        print(name, "long:", bins(seen, 0.1, 50), telemetry())
+        swings(seen)
+    for order in (["8192", "4096"], ["512", "probe"]):
+        for turn in range(2):
             for name in order if turn % 2 == 0 else order[::-1]:
                 print(name, "blk:", bins(run(loads[name], 1.0), 0.1, 10), telemetry())
 

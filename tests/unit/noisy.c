@@ -6,7 +6,6 @@
 
 static const double pi = 3.14159265358979323846;
 static const double wander_s = 2;
-static const double cooling = 0.5; /* idling cools so much slower than load warms */
 static const double made_up = 0.3; /* of what is owed, by the next hold */
 
 static uint64_t step(uint64_t *random) { /* splitmix64 */
@@ -47,7 +46,7 @@ noisy noisy_gpu(uint64_t seed) {
     return w;
 }
 
-/* Held against docs/results/h200/clock_trace.txt, of a card with a cap of 700 W: see test_timing_power.c. */
+/* Held against traces of a card with a cap of 700 W (docs/results/h200): see test_timing_power.c. */
 noisy noisy_hopping(uint64_t seed, bool calm) {
     noisy w = noisy_gpu(seed);
     w.tau_s = 0.02;
@@ -55,12 +54,11 @@ noisy noisy_hopping(uint64_t seed, bool calm) {
     w.step_mhz = calm ? 3 : 7.5;
     w.hold_s = 0.08;
     w.aim = calm ? 0.001 : 0.008;
-    w.hunt = 0.035;
-    w.hunt_period_s = 1;
-    w.warm_s = 5;
+    w.echo = 0.22;
+    w.rest_s = 0.02;
+    w.rested_s = 1;
     w.excursion_share = calm ? 0.012 : 0;
     w.excursion = 0.025;
-    w.swing_phase = noisy_uniform(&w.random);
     return w;
 }
 
@@ -88,13 +86,22 @@ double noisy_truth(const noisy_load *load) {
     return load->launch_s * (1 - load->compute + load->compute * load->world->idle_mhz / load->loaded_mhz);
 }
 
+/* A second after a load began, and every second after that: what is taken then is given back over the rest of it. */
+static double echo(const noisy *w) {
+    const double begin = 0.8, width = 0.1, fades = 0.4;
+    const double since_s = w->now_s - w->loaded_since_s, amplitude = w->echo * pow(fades, floor(since_s));
+    const double phase = since_s - floor(since_s);
+    return phase >= begin && phase < begin + width ? -amplitude : amplitude * width / (1 - width);
+}
+
 /* Where the clock of a steered card is wanted now; nothing is steered below what the load would draw. */
 static double steered_mhz(noisy *w, double seconds, double loaded_mhz) {
     if (loaded_mhz >= w->idle_mhz) {
-        w->warmth = fmax(w->warmth - cooling * seconds / w->warm_s, 0);
+        w->rested_s += seconds;
         return w->idle_mhz;
     }
-    w->warmth = fmin(w->warmth + seconds / w->warm_s, 1);
+    if (w->rested_s > w->rest_s) w->loaded_since_s = w->now_s;
+    w->rested_s = 0;
     if (w->now_s >= w->held_until_s) {
         w->held_until_s = w->now_s + w->hold_s * (0.5 + noisy_uniform(&w->random));
         if (noisy_uniform(&w->random) < w->excursion_share)
@@ -103,8 +110,7 @@ static double steered_mhz(noisy *w, double seconds, double loaded_mhz) {
         w->level = round(loaded_mhz * (1 + error) / w->step_mhz) * w->step_mhz / loaded_mhz - 1;
     }
     w->owed += w->level * seconds / w->hold_s;
-    const double swing = w->hunt * (1 - w->warmth) * sin(2 * pi * (w->now_s / w->hunt_period_s + w->swing_phase));
-    return loaded_mhz * (1 + w->level + swing + (w->now_s < w->aside ? w->excursion : 0));
+    return loaded_mhz * (1 + w->level + echo(w) + (w->now_s < w->aside ? w->excursion : 0));
 }
 
 static void pass(noisy *w, double seconds, double target_mhz) {

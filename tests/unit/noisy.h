@@ -17,10 +17,11 @@ typedef struct noisy {
     bool clock_known; /* by the telemetry */
     double clock_grain_mhz;
     /* Or, where step_mhz is given, a controller that hops between steps: each is held for about hold_s, aimed at what
-     * the load leaves with a relative error of `aim`, and what one missed the next ones make up for. From a cool start
-     * it hunts besides, by `hunt` at first, for warm_s under load; a rare excursion lifts the clock for some holds. */
-    double step_mhz, hold_s, aim, hunt, hunt_period_s, warm_s, warmth, excursion_share, excursion;
-    double level, owed, held_until_s, aside;
+     * the load leaves with a relative error of `aim`, and what one missed the next ones make up for. Whatever rested
+     * for rest_s comes back as an echo once a second: the clock falls by `echo` for a tenth of it, each time by less. A
+     * rare excursion lifts the clock for some holds. */
+    double step_mhz, hold_s, aim, echo, rest_s, excursion_share, excursion;
+    double level, owed, held_until_s, aside, rested_s, loaded_since_s;
     /* Disturbances: of an interval (relative deviation), by others on the machine, and what never ends. */
     double noise, outlier_share, outlier_factor;
     double swing, swing_period_s, swing_phase;
@@ -50,10 +51,9 @@ typedef struct noisy_load {
     uint32_t recorded; /* the launch count of the last run */
 } noisy_load;
 
-noisy noisy_quiet(uint64_t seed); /* resolution 0.5 us, noise 0.2 %, no other disturbance */
-noisy noisy_gpu(uint64_t seed);   /* and the clock of a card at its power limit */
-noisy noisy_hopping(uint64_t seed,
-                    bool calm);    /* a card at its power limit, as one was seen: cool; calm: long kernels */
+noisy noisy_quiet(uint64_t seed);              /* resolution 0.5 us, noise 0.2 %, no other disturbance */
+noisy noisy_gpu(uint64_t seed);                /* and the clock of a card at its power limit */
+noisy noisy_hopping(uint64_t seed, bool calm); /* a card at its power limit, as one was seen; calm: long kernels */
 noisy noisy_shared(uint64_t seed); /* a CPU among others: 3 % noise, outliers, slow swings by a quarter, no clock */
 
 noisy_load noisy_load_of(noisy *world, double launch_s);                  /* does not care about the clock */

@@ -164,7 +164,7 @@ static timing_opinion opinion_of(double noise) {
         timing_judge_close(&s);
         s.blocks[block].middle_s = block;
     }
-    const timing_opinion o = timing_judge(&s);
+    const timing_opinion o = timing_judge(&s, NULL);
     timing_judge_free(&s);
     return o;
 }
@@ -174,7 +174,7 @@ static void only_a_calm_device_may_have_warmed_up(void) {
     UNIT_CHECK(calm.first_block == 4 && calm.n == 250 && calm.rel_ci95 < 0.002 && !calm.drifts);
     UNIT_CHECK(restless.first_block == 0 && restless.n == 450 && restless.rel_ci95 > 0.02);
     const timing_series none = {.n = 0};
-    UNIT_CHECK(isinf(timing_judge(&none).rel_ci95));
+    UNIT_CHECK(isinf(timing_judge(&none, NULL).rel_ci95));
 }
 
 static void minima_are_held(void) {

@@ -1,8 +1,9 @@
-/* Timing on a card at its power limit: from a cool start its controller hunts for the clock, once a second and for
- * seconds; later the clock hops from step to step for ever. Figures shall settle soon all the same, at what the card
- * does in the long run, and alike in every process. */
+/* Timing on a card at its power limit: whatever rested comes back as an echo once a second, for seconds, and the clock
+ * hops from step to step for ever. Figures shall settle soon all the same, at what the card does in the long run, and
+ * alike in every process. */
 #include "scout/stats.h"
 #include "scout/timing_judge.h"
+#include "scout/timing_pace.h"
 #include "tests/unit/noisy_lab.h"
 #include "tests/unit/unit.h"
 
@@ -43,65 +44,91 @@ static double averages_deviate(const double *bins, size_t n, size_t each) {
     return stats_deviation(means, count) / stats_mean(means, count);
 }
 
-/* Figures of the trace: hops of 0.5 to 0.9 % from one 0.1 s to the next, half of it left over 0.4 s, rare excursions of
- * calm ones; from a cool start quarters of a second by some percent, for four seconds. */
+/* Figures of the traces: hops of 0.4 to 0.9 % from one 0.1 s to the next, and what is left of them falls with the
+ * length of the time looked at: 0.45 % over 0.4 s, 0.3 % over 0.6 s, 0.15 % over a second. After a rest, quarters of a
+ * second swing by percents, while whole seconds do not from the second one on. */
 static void the_model_is_like_the_trace(void) {
     static double bins[1000];
     for (int kind = 0; kind < KINDS; kind++) {
         world = noisy_hopping(3, kinds[kind].calm);
         loads[0] = load_of(kind, 1);
-        UNIT_CHECK(trace(&loads[0], 7, 0.25, bins, 1000) >= 12);
-        for (size_t second = 0; second < 3; second++) {
-            const double *x = bins + 4 * second;
-            UNIT_CHECK((stats_quantile(x, 4, 1) - stats_quantile(x, 4, 0)) / stats_median(x, 4) > 0.015);
+        UNIT_CHECK(trace(&loads[0], 4, 0.05, bins, 1000) >= 70);
+        for (size_t second = 0; second < 2; second++) {
+            const double *x = bins + 20 * second + 4;
+            UNIT_CHECK((stats_quantile(x, 16, 1) - stats_quantile(x, 16, 0)) / stats_median(x, 16) > 0.03);
+            if (second == 1) UNIT_CHECK(fabs(stats_mean(x, 20) / noisy_truth(&loads[0]) - 1) < 0.005);
         }
         const size_t n = trace(&loads[0], 90, 0.1, bins, 1000);
-        const double tenths = averages_deviate(bins, n, 1), longer = averages_deviate(bins, n, 4);
-        if (!UNIT_CHECK(tenths > (kinds[kind].calm ? 0.003 : 0.005) && tenths < 0.009 && longer > 0.0015 &&
-                        longer < 0.004))
-            printf("  %g s: %.4f, %.4f\n", kinds[kind].launch_s, tenths, longer);
+        const double tenths = averages_deviate(bins, n, 1), block = averages_deviate(bins, n, 6),
+                     second = averages_deviate(bins, n, 10);
+        if (!UNIT_CHECK(tenths > (kinds[kind].calm ? 0.003 : 0.005) && tenths < 0.009 && block > 0.0012 &&
+                        block < 0.004 && second < (kinds[kind].calm ? 0.003 : 0.002)))
+            printf("  %g s: %.4f, %.4f, %.4f\n", kinds[kind].launch_s, tenths, block, second);
         UNIT_CHECK(fabs(stats_median(bins, n) / noisy_truth(&loads[0]) - 1) < 0.003);
-        world.warmth = 1;
         scout_telemetry t;
         const timing_clock clock = noisy_clock(&world);
-        clock.pause(&world, 5); /* it cools when idle, and hunts less than at first */
         clock.telemetry(&world, &t);
-        UNIT_CHECK(world.warmth < 0.6 && world.warmth > 0.3 && !t.throttle);
+        UNIT_CHECK(timing_pace_steered(&t));
+        clock.pause(&world, 1);
+        clock.telemetry(&world, &t);
+        UNIT_CHECK(!timing_pace_steered(&t));
     }
 }
 
-static bool settles(const timing_rules *rules, double *took_s) {
+static timing_state state;
+
+static bool settles(timing_rules rules, double *took_s) {
     const timing_clock clock = noisy_clock(&world);
     const timing_subject load = noisy_subject(&loads[0]);
     scout_why why = {.code = ""};
     const double begun_s = world.now_s;
-    const bool good = timing_settle(&clock, rules, &load, &why);
+    rules.state = &state;
+    const bool good = timing_settle(&clock, &rules, &load, &why);
     *took_s = world.now_s - begun_s;
     return good;
 }
 
-static void hunting_is_waited_for_once(void) {
+/* What is steered is seen to be; whoever goes on then waits for the rest of the first second. */
+static void steering_is_seen_at_once(void) {
     const timing_rules rules = noisy_lab_rules(REGIME_SUSTAINED, 10);
     for (int kind = 0; kind < KINDS; kind++) {
-        double cool_s = 0, warm_s = 0, took_s;
-        int settled = 0;
+        double took_s;
         for (uint64_t seed = 0; seed < SEEDS; seed++) {
             world = noisy_hopping(seed, kinds[kind].calm);
+            state = (timing_state){0};
             loads[0] = load_of(kind, 1);
-            settled += settles(&rules, &took_s);
-            UNIT_CHECK(world.warmth > 0.5 && took_s < 6.1); /* the rest averages out over blocks */
-            cool_s += took_s / SEEDS;
-            world.warmth = 1; /* the next operation */
-            settled += settles(&rules, &took_s);
-            warm_s += took_s / SEEDS;
+            UNIT_CHECK(settles(rules, &took_s) && state.steered && took_s < 0.6);
+            UNIT_CHECK(world.now_s - state.loaded_since_s >= rules.window_s);
             loads[0] = noisy_load_of(&world, 5e-6); /* one that does not need the power: the clock is pinned */
             world.clock_mhz = world.idle_mhz;
-            UNIT_CHECK(settles(&rules, &took_s) && took_s < 0.5);
+            UNIT_CHECK(settles(rules, &took_s) && !state.steered && took_s < 0.5);
             UNIT_INT(world.late, 0);
         }
-        if (!UNIT_CHECK(settled >= 0.95 * 2 * SEEDS && cool_s > 3 && cool_s < 5.5 && warm_s < 1.3))
-            printf("  %g s: %d settled, cool %.2f s, warm %.2f s\n", kinds[kind].launch_s, settled, cool_s, warm_s);
     }
+}
+
+/* A second under load comes before the first block: what idled before is known, and what raced counts. */
+static void the_first_second_is_waited_for(void) {
+    timing_rules rules = noisy_lab_rules(REGIME_SUSTAINED, 10);
+    rules.state = &state;
+    for (int raced = 0; raced < 2; raced++) {
+        double took_s;
+        world = noisy_hopping(1, false);
+        state = (timing_state){0};
+        for (int k = 0; k < 16; k++) loads[k] = load_of(1, 1);
+        UNIT_CHECK(settles(rules, &took_s));
+        if (raced) noisy_lab_race(&rules, 16, 2);
+        const double since_s = state.loaded_since_s, before_s = world.now_s;
+        rules.race_share = 0;
+        const double confirmed_s = noisy_lab_confirm(&rules, 1);
+        UNIT_CHECK(state.loaded_since_s == since_s && results[0].settled);
+        UNIT_CHECK(before_s + confirmed_s >= since_s + rules.steered_load_s + 2 * rules.steered_block_s);
+        UNIT_CHECK(raced || confirmed_s < rules.steered_load_s + 5 * rules.steered_block_s);
+    }
+    world.fresh_s = 0.1; /* it rests */
+    const double since_s = state.loaded_since_s;
+    noisy_lab_confirm(&rules, 1);
+    UNIT_CHECK(state.loaded_since_s > since_s);
 }
 
 /* What is left of a budget after a race, for confirming alone: a baseline, a rival, and a probe that is brief. */
@@ -114,32 +141,34 @@ static timing_rules confirming(double left_s) {
 }
 
 /* From a warm device to confirmed figures: 16 variants, the winner and a probe beside the baseline. */
-static double operation(uint64_t seed, int kind, double rival) {
+static double operation(uint64_t seed, int kind, double rival, int *missed) {
     timing_rules rules = noisy_lab_rules(REGIME_SUSTAINED, 10);
     double took_s;
     world = noisy_hopping(seed, kinds[kind].calm);
-    world.fresh_s = 0.01;
-    world.warmth = 1;
+    world.fresh_s = 0.005;
+    state = (timing_state){0};
+    rules.state = &state;
     for (int k = 0; k < 16; k++) loads[k] = load_of(kind, k == 5 ? rival : 1 + 0.03 * k * k);
-    (void)settles(&rules, &took_s);
+    UNIT_CHECK(settles(rules, &took_s));
     noisy_lab_race(&rules, 16, 2);
-    UNIT_CHECK(racers[0].alive && racers[5].alive);
-    UNIT_CHECK(rival > 0.98 || racers[5].median_s < racers[0].median_s);
+    UNIT_CHECK(racers[0].alive);
+    *missed += rival < 0.98 && !(racers[5].alive && racers[5].median_s < racers[0].median_s);
     loads[1] = loads[5];
     loads[2] = noisy_heavy(&world, 1.93e-3, 1395);
     rules = confirming(10 - world.now_s);
+    rules.state = &state;
     noisy_lab_confirm(&rules, 3);
     return world.now_s;
 }
 
 static void operations(int kind, double rival, double longest_s) {
     double took_s = 0, least = INFINITY, most = 0, least_ratio = INFINITY, most_ratio = 0;
-    int settled = 0, right = 0, held = 0, ratios_held = 0;
-    const double wanted = rival < 0.98 ? 0.005 : 0.02; /* of the rival: how fast it is matters where it wins */
+    int settled = 0, right = 0, held = 0, ratios_held = 0, missed = 0;
+    const double wanted = rival < 0.98 ? 0.0075 : 0.02; /* of the rival: how fast it is matters where it wins */
     for (uint64_t seed = 0; seed < SEEDS; seed++) {
-        took_s += operation(seed, kind, rival) / SEEDS;
+        took_s += operation(seed, kind, rival, &missed) / SEEDS;
         for (int k = 0; k < 2; k++) {
-            settled += results[k].settled && results[k].rel_ci95 <= (k ? wanted : 0.005);
+            settled += results[k].settled && results[k].rel_ci95 <= (k ? wanted : 0.0075);
             right += noisy_lab_error(k) < (k ? fmax(wanted / 2, 0.005) : 0.005);
             held += noisy_lab_error(k) <= results[k].rel_ci95;
         }
@@ -148,11 +177,12 @@ static void operations(int kind, double rival, double longest_s) {
         most = fmax(most, results[0].median_s);
         least_ratio = fmin(least_ratio, ratios[1]);
         most_ratio = fmax(most_ratio, ratios[1]);
-        UNIT_CHECK(results[2].answer == SCOUT_OK && results[2].launches <= 220);
+        UNIT_CHECK(results[2].answer == SCOUT_OK && results[2].launches <= 400);
         UNIT_INT(world.late, 0);
     }
     bool good = settled >= 0.95 * 2 * SEEDS && right >= 0.95 * 2 * SEEDS && held >= 0.9 * 2 * SEEDS;
-    good = good && ratios_held >= 0.9 * SEEDS && most / least < 1.01 && most_ratio / least_ratio < 1.02;
+    good = good && ratios_held >= 0.9 * SEEDS && most / least < 1.0125 && most_ratio / least_ratio < 1.02;
+    UNIT_CHECK(missed <= 1); /* one interval of a thousand or so takes three times as long */
     if (!UNIT_CHECK(good && took_s < longest_s))
         printf("  %g s, rival %g: settled %d, right %d, held %d of %d, ratios %d in %.2f s; %.4f, ratios %.4f\n",
                kinds[kind].launch_s, rival, settled, right, held, 2 * SEEDS, ratios_held, took_s, most / least,
@@ -160,25 +190,26 @@ static void operations(int kind, double rival, double longest_s) {
 }
 
 /* One that beats the baseline is confirmed as well as the baseline, one that does not is soon seen not to. */
-static void an_operation_takes_six_seconds(void) {
+static void an_operation_takes_five_seconds(void) {
     for (int kind = 0; kind < KINDS; kind++) {
-        operations(kind, 1.003, kinds[kind].calm ? 4.5 : 6.2);
-        operations(kind, 0.96, kinds[kind].calm ? 4.8 : 7);
+        operations(kind, 1.003, 4.5);
+        operations(kind, 0.96, 4.5);
     }
 }
 
 /* However long new inputs take, and however much the clock rises meanwhile: all blocks come after it. */
 static void nothing_idles_between_blocks(void) {
     const timing_rules rules = confirming(10);
+    int right = 0;
     for (uint64_t seed = 0; seed < SEEDS; seed++) {
         world = noisy_hopping(seed, true);
-        world.warmth = 1;
         world.fresh_s = 1;
         for (int k = 0; k < 2; k++) loads[k] = load_of(0, 1 - 0.1 * k);
         UNIT_CHECK(noisy_lab_confirm(&rules, 2) < 8);
         UNIT_INT(world.fresh_calls, 1);
-        for (int k = 0; k < 2; k++) UNIT_CHECK(noisy_lab_error(k) < 0.006);
+        for (int k = 0; k < 2; k++) right += noisy_lab_error(k) < 0.0075;
     }
+    UNIT_CHECK(right >= 0.95 * 2 * SEEDS);
 }
 
 /* --- judging --- */
@@ -195,7 +226,7 @@ static timing_opinion opinion_of(const double *levels, int blocks, int looks) {
         s.blocks[block].middle_s = block;
         s.blocks[block].kept_s = 0.5;
     }
-    const timing_opinion o = timing_judge(&s);
+    const timing_opinion o = timing_judge(&s, NULL);
     timing_judge_free(&s);
     return o;
 }
@@ -218,8 +249,9 @@ static void looks_are_judged(void) {
 
 int main(void) {
     UNIT_RUN(the_model_is_like_the_trace);
-    UNIT_RUN(hunting_is_waited_for_once);
-    UNIT_RUN(an_operation_takes_six_seconds);
+    UNIT_RUN(steering_is_seen_at_once);
+    UNIT_RUN(the_first_second_is_waited_for);
+    UNIT_RUN(an_operation_takes_five_seconds);
     UNIT_RUN(nothing_idles_between_blocks);
     UNIT_RUN(looks_are_judged);
     return unit_end();

@@ -45,7 +45,10 @@ static void those_that_are_level_are_not_outraced(void) {
         world.noise = 0.02;
         for (int k = 0; k < 5; k++) loads[k] = noisy_load_of(&world, 1e-4 * (1 + 0.0005 * k));
         noisy_lab_race(&rules, 5, 1);
-        for (int k = 1; k < 5; k++) level += racers[k].alive || strcmp(racers[k].why.code, "budget") == 0;
+        for (int k = 1; k < 5; k++) {
+            const bool told = strstr(racers[k].why.text, "nobody beats the baseline") != NULL;
+            level += racers[k].alive || told || strcmp(racers[k].why.code, "budget") == 0;
+        }
     }
     UNIT_CHECK(level >= 0.8 * 4 * repeats);
 }
@@ -96,7 +99,7 @@ static void what_is_kept_is_timed_though_it_is_slow(void) {
     UNIT_CHECK(racers[1].alive && !racers[9].alive);
     UNIT_TEXT(racers[9].why.code, "outraced");
     noisy_lab_race(&rules, 2, 3); /* nobody needs to drop out: a few looks, for the order and its intervals */
-    UNIT_CHECK(racers[0].alive && racers[1].alive && racers[1].rounds == 4 && racers[1].rel_ci95 < 0.02);
+    UNIT_CHECK(racers[0].alive && racers[1].alive && racers[1].rounds >= 4 && racers[1].rel_ci95 < 0.02);
     for (int k = 0; k < 2; k++) loads[k] = noisy_load_of(&world, 0.1);
     noisy_lab_race(&rules, 2, 3); /* one where they are dear */
     UNIT_CHECK(racers[0].alive && racers[1].alive && racers[1].rounds == 1 && isinf(racers[1].rel_ci95));
