@@ -45,8 +45,8 @@ static double change_over(const double *y, const timing_look *looks, size_t n, d
 }
 
 /* What the intervals within the first and the last block leave open. */
-static double noise_of_ends(const timing_series *s, const timing_noise *noise, size_t from) {
-    if (s->steered) return timing_noise_half(noise, s, from) * sqrt((double)(s->block_count - from));
+static double noise_of_ends(const timing_series *s, size_t from) {
+    if (s->steered) return timing_noise_ends();
     const timing_block *ends[] = {&s->blocks[from], &s->blocks[s->block_count - 1]};
     double sum = 0;
     for (int k = 0; k < 2; k++) {
@@ -56,8 +56,7 @@ static double noise_of_ends(const timing_series *s, const timing_noise *noise, s
     return sqrt(sum);
 }
 
-bool timing_drift(const timing_series *s, const timing_noise *noise, const timing_look *looks, size_t n,
-                  timing_opinion *o) {
+bool timing_drift(const timing_series *s, const timing_look *looks, size_t n, timing_opinion *o) {
     double *y = calloc(2 * n, sizeof *y);
     if (!y) return false;
     double *clocks = y + n, feigned = 0;
@@ -69,7 +68,7 @@ bool timing_drift(const timing_series *s, const timing_noise *noise, const timin
     }
     o->drift = n > 1 ? change_over(y, looks, n, &feigned) : 0;
     if (n > 1 && fabs(o->drift) > drift_floor) {
-        o->drifts = fabs(o->drift) > fmax(feigned, noise_of_ends(s, noise, o->first_block));
+        o->drifts = fabs(o->drift) > fmax(feigned, noise_of_ends(s, o->first_block));
         const double moved = known ? change_over(clocks, looks, n, &feigned) : 0;
         o->by_clock = o->drifts && fabs(moved) > drift_floor && moved * o->drift < 0;
     }

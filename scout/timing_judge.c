@@ -231,7 +231,7 @@ static bool compare(const timing_series *s, const timing_noise *noise, const tim
 static bool find_drift(const timing_series *s, const timing_noise *noise, timing_opinion *o) {
     size_t n = 0;
     timing_look *looks = looks_of(s, o->first_block, &n);
-    const bool good = looks && compare(s, noise, looks, n, o) && timing_drift(s, noise, looks, n, o);
+    const bool good = looks && compare(s, noise, looks, n, o) && timing_drift(s, looks, n, o);
     free(looks);
     return good;
 }

@@ -56,13 +56,13 @@ void timing_noise_add(timing_noise *noise, const timing_series *s, size_t from);
 /* Of the blocks from `from` on: their pace (a launch), and half its 95 % width, relative. */
 double timing_noise_pace(const timing_series *s, size_t from);
 double timing_noise_half(const timing_noise *noise, const timing_series *s, size_t from);
+double timing_noise_ends(void); /* by how much two pairs may differ, relative */
 
 typedef struct timing_look { /* the unit of what is compared */
     double level_s, clock_mhz, moment_s;
 } timing_look;
 /* timing_drift.c: fills drift, drifts and by_clock. False: no memory. */
-bool timing_drift(const timing_series *s, const timing_noise *noise, const timing_look *looks, size_t n,
-                  timing_opinion *o);
+bool timing_drift(const timing_series *s, const timing_look *looks, size_t n, timing_opinion *o);
 
 /* The first block that is like the later half of them: what comes before was still warming up. */
 size_t timing_judge_first(const timing_series *s);

@@ -52,3 +52,5 @@ double timing_noise_half(const timing_noise *noise, const timing_series *s, size
     const double squares = noise->squares + KNOWN_DEGREES * known_deviation * known_deviation;
     return stats_t95(degrees) * sqrt(squares / (double)degrees / (double)n);
 }
+
+double timing_noise_ends(void) { return stats_t95(KNOWN_DEGREES) * known_deviation * sqrt(2); }

@@ -272,6 +272,21 @@ def faults(folder):
     return verdict(abs(ratio - 1) < 0.05, f"faults: the baseline's time as without ({100 * (ratio - 1):+.2f} %)")
 
 
+def trace(folder):
+    """Two halves of a second from opposite phases show all of it; 0.75 % is what the engine lets pass."""
+    said = text(f"{folder}/clock_trace.txt")
+    for name, held in (("halves", None), ("seconds", None), ("pairs of 0.6 s", None), ("pairs of 0.5 s", 0.75)):
+        found = re.findall(rf"^  {re.escape(name)}[^+-]*((?:[+-][\d.]+ ?)+)$", said, re.M)
+        skip = 1 if name == "seconds" else 2 if name == "halves" else 0  # the first second
+        percents = [abs(float(word)) for line in found for word in line.split()[skip:]]
+        if held is None:
+            print(f"    {name} after the first second: up to {max(percents, default=float('nan')):.2f} % off")
+            continue
+        good = sum(percent <= held for percent in percents)
+        verdict(percents and good >= 0.95 * len(percents),
+                f"trace: {good} of {len(percents)} {name} within {held} %, the widest {max(percents, default=0):.2f} %")
+
+
 def sanitizer(folder):
     codes = sorted(glob.glob(f"{folder}/*.code"))
     if not codes:
@@ -287,7 +302,7 @@ def sanitizer(folder):
 PARTS = {"devices": devices, "checks": checks, "bandwidth": bandwidth, "sweep": sweep, "repeat": repeat, "agree": agree,
          "sustained": lambda folder: audited(folder, "sustained", ("fp16", "bf16", "fp8")),
          "burst": lambda folder: audited(folder, "burst", ("fp16",)),
-         "stream": stream, "llama": llama, "faults": faults, "sanitizer": sanitizer}
+         "stream": stream, "llama": llama, "faults": faults, "trace": trace, "sanitizer": sanitizer}
 
 if __name__ == "__main__":
     part = sys.argv[1]

@@ -17,7 +17,7 @@ set -uo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/../.." || exit
 
 # Each part with the seconds that it may take; behind it what it took on an H200, or is expected to (about).
-parts=(devices sustained bandwidth llama stream sweep burst repeat agree faults checks sanitizer)
+parts=(devices sustained bandwidth llama stream sweep burst repeat agree faults trace checks sanitizer)
 declare -A limits=(
     [devices]=30   # 5
     [sustained]=200 # about 170: three searches of 24 s, each with its audit
@@ -29,8 +29,9 @@ declare -A limits=(
     [repeat]=420   # 350; 224 with REPEAT_CEILINGS=cached
     [agree]=130    # about 90: 14 s an operation
     [faults]=150   # 40
+    [trace]=60     # about 35
     [checks]=90 [sanitizer]=120)
-declare -A groups=([figures]="devices sustained bandwidth llama stream sweep burst" [agreement]="repeat agree faults"
+declare -A groups=([figures]="devices sustained bandwidth llama stream sweep burst" [agreement]="repeat agree faults trace"
     [checking]="checks sanitizer")
 LIMIT=${LIMIT:-540}
 
@@ -155,6 +156,10 @@ part_faults() {
     timed without batch --op gemm --shape 1024,1024,1024 --precision fp16 --no-cache -o "$part/without.json"
     timed with batch --op gemm --shape 1024,1024,1024 --precision fp16 --no-cache --plugin "$(realpath "$plugin")" \
         -o "$part/with.json"
+}
+part_trace() { # what the timing engine takes for granted of a clock at its power limit
+    timed clock_trace python3 "$here/clock_trace.py"
+    cut -c 1-150 "$part/clock_trace.txt"
 }
 part_sanitizer() { # the device's own checks and one whole measurement, whose ceilings are known by now
     local tool program

@@ -247,6 +247,46 @@ static void looks_are_judged(void) {
     UNIT_CHECK(opinion_of(drifts, 2, 4).drifts);
 }
 
+/* Pairs of blocks, one level each, of half a second. */
+static timing_series pairs_of(const double *levels, int blocks) {
+    timing_series s = {.steered = true};
+    for (int block = 0; block < blocks; block++) {
+        UNIT_CHECK(timing_judge_block(&s, block));
+        for (int k = 0; k < 20; k++) UNIT_CHECK(timing_judge_add(&s, levels[block]));
+        timing_judge_close(&s);
+        s.blocks[block].middle_s = block;
+        s.blocks[block].kept_s = 0.5;
+    }
+    return s;
+}
+
+static timing_opinion pairs_say(const double *levels, int blocks, double *half) {
+    timing_series s = pairs_of(levels, blocks);
+    timing_noise noise = {0};
+    timing_noise_add(&noise, &s, 0);
+    *half = timing_noise_half(&noise, &s, 0);
+    const timing_opinion o = timing_judge(&s, NULL);
+    timing_judge_free(&s);
+    return o;
+}
+
+static void pairs_are_judged(void) {
+    static const double halves[] = {1.01, 0.99, 1.011, 0.989, 1.009, 0.991, 1.01, 0.99};
+    static const double apart[] = {1, 1, 1.01, 1.01, 0.99, 0.99, 1.005, 0.995}, far[] = {1.03, 0.98, 1.03, 0.98};
+    static const double drifts[] = {1, 1, 1.015, 1.015, 1.03, 1.03, 1.045, 1.045};
+    double one, two, four, wide, none;
+    /* Half a second is off by a percent, and the other half as much to the other side. */
+    UNIT_CHECK(fabs(pairs_say(halves, 2, &one).median_s - 1) < 2e-4 && one > 0.005 && one < 0.0075);
+    UNIT_CHECK(!pairs_say(halves, 4, &two).drifts && two < 0.75 * one);
+    UNIT_CHECK(pairs_say(halves, 8, &four).looks == 4 && four < 0.75 * two);
+    UNIT_CHECK(pairs_say(apart, 8, &wide).looks == 4 && wide > 1.5 * four);
+    /* No controller that is known: one pair says nothing, nor does half of one. */
+    UNIT_CHECK(isinf(pairs_say(far, 2, &none).rel_ci95) && isinf(none));
+    UNIT_CHECK(isfinite(pairs_say(far, 4, &none).rel_ci95) && none < 0.0075);
+    UNIT_CHECK(isinf(pairs_say(halves, 1, &none).rel_ci95));
+    UNIT_CHECK(pairs_say(drifts, 8, &none).drifts);
+}
+
 int main(void) {
     UNIT_RUN(the_model_is_like_the_trace);
     UNIT_RUN(steering_is_seen_at_once);
@@ -254,5 +294,6 @@ int main(void) {
     UNIT_RUN(an_operation_takes_five_seconds);
     UNIT_RUN(nothing_idles_between_blocks);
     UNIT_RUN(looks_are_judged);
+    UNIT_RUN(pairs_are_judged);
     return unit_end();
 }
