@@ -16,60 +16,106 @@ const verdict_thresholds verdict_defaults = {
     .margin = 0.02,
 };
 
-/* What the rules look at. Shares are of the model's time; a half is half the width of an interval. */
+/* The floor at which a ceiling is said to be set by launching (scout/ceilings.c): half of it. */
+static const double launch_bound = 0.5;
+
+/* What a rule asks of a threshold, and how surely it is known: `half` is half the width of its interval. */
+typedef struct figure {
+    double x, half;
+} figure;
+
+/* What the rules look at. Shares are of the model's time. */
 typedef struct judged {
     const verdict_facts *f;
     const verdict_thresholds *t;
     double count, model_us;
-    double efficiency, efficiency_half; /* not-a-number where no ceiling is known */
-    double win, win_half;               /* part of the baseline's time that the best one saves */
-    bool launch, ceiling, proven;       /* `ceiling`: one is known */
-    double proven_share, proven_half, potential_share, potential_half;
+    figure efficiency; /* not-a-number where no ceiling is known */
+    figure win, rival; /* part of the baseline's time that the best one, its nearest rival saves */
+    figure floor;      /* part of the ceiling that is launching */
+    figure proven_share, potential_share;
+    bool launch, ceiling, proven, tie; /* `ceiling`: one is known; `tie`: the rival stands for another approach */
 } judged;
 
 static bool is_time(double us) { return isfinite(us) && us > 0; }
 static double width(double x) { return isfinite(x) && x > 0 ? x : 0; }
-static bool touches(double x, double half, double threshold) { return half > 0 && fabs(x - threshold) <= half; }
+
+static bool touches(figure f, double threshold) { return f.half > 0 && fabs(f.x - threshold) <= f.half; }
+static bool surely(figure f, double threshold) { return f.x >= threshold && !touches(f, threshold); }
+static bool possibly(figure f, double threshold) { return f.x >= threshold || touches(f, threshold); }
 
 static bool is_dense_gemm(const verdict_facts *f) {
     return f->op && strcmp(f->op, "gemm") == 0 && (!f->pattern || strcmp(f->pattern, "DENSE") == 0);
 }
 
+/* Devices that CUTLASS has tiles for; on others a product is judged as every other kind of operation is. */
+static bool has_cutlass(const char *device) {
+    static const char *const kinds[] = {"cuda"};
+    const size_t length = device ? strcspn(device, ":") : 0;
+    for (size_t k = 0; k < sizeof kinds / sizeof kinds[0]; k++)
+        if (strlen(kinds[k]) == length && strncmp(kinds[k], device, length) == 0) return true;
+    return false;
+}
+
 /* ---- the facts, weighed ---- */
+
+/* What a ratio of two times saves; nothing where there is none. */
+static figure saving(double ratio, double relative_half) {
+    return is_time(ratio) ? (figure){1 - ratio, width(relative_half) * ratio} : (figure){0, 0};
+}
+
+static const char *family_of(const verdict_facts *f) { return f->best_family ? f->best_family : "LIBRARY_TUNE"; }
 
 static void judge_win(judged *j) {
     const verdict_facts *f = j->f;
-    double ratio = f->ratio, half = width(f->ratio_ci) * f->ratio;
-    if (!is_time(ratio) && is_time(f->best_us) && f->best_us < f->baseline_us) {
-        ratio = f->best_us / f->baseline_us;
-        half = ratio * (width(f->best_ci) + width(f->baseline_ci));
+    const double margin = j->t->margin;
+    j->win = saving(f->ratio, f->ratio_ci);
+    if (!is_time(f->ratio) && is_time(f->best_us) && f->best_us < f->baseline_us)
+        j->win = saving(f->best_us / f->baseline_us, width(f->best_ci) + width(f->baseline_ci));
+    j->rival = saving(f->rival_ratio, f->rival_ratio_ci);
+    j->proven = j->win.x > margin && surely(j->win, margin) && j->win.x > j->win.half;
+    const bool another = f->rival_family && strcmp(f->rival_family, family_of(f)) != 0;
+    j->tie = j->proven && another && j->rival.x + j->rival.half >= j->win.x - j->win.half;
+}
+
+static void judge_ceiling(judged *j) {
+    const verdict_facts *f = j->f;
+    const double ceiling_ci = width(f->ceiling_ci);
+    j->launch = f->bound && strcmp(f->bound, "launch") == 0;
+    j->ceiling = is_time(f->ceiling_us);
+    if (!j->ceiling) return;
+    j->efficiency.x = f->ceiling_us / f->baseline_us;
+    j->efficiency.half = j->efficiency.x * (width(f->baseline_ci) + ceiling_ci);
+    if (!is_time(f->launch_us)) return;
+    j->floor.x = f->launch_us / f->ceiling_us;
+    j->floor.half = j->floor.x * ceiling_ci;
+    j->launch = j->launch || touches(j->floor, launch_bound); /* the cheaper action: it has no potential */
+}
+
+/* A share falls as the model's time grows: by what this operation itself takes, and by what all others do. */
+static void judge_shares(judged *j) {
+    const verdict_facts *f = j->f;
+    const double weight = j->count * f->baseline_us, share = weight / j->model_us, own = width(f->baseline_ci);
+    const double all = width(f->model_ci) * j->model_us, mine = weight * own;
+    const double others = all > mine ? sqrt(all * all - mine * mine) / j->model_us : 0;
+    if (j->proven) {
+        const double gain = share * j->win.x;
+        j->proven_share = (figure){gain, share * (j->win.half + own * j->win.x * (1 - share)) + gain * others};
     }
-    if (!is_time(ratio) || ratio >= 1) return;
-    j->win = 1 - ratio;
-    j->win_half = half;
-    j->proven = j->win > j->t->margin && j->win > half && !touches(j->win, half, j->t->margin);
+    if (j->ceiling && !j->launch && j->efficiency.x < 1) {
+        const double gain = share * (1 - j->efficiency.x), ceiling_ci = width(f->ceiling_ci);
+        j->potential_share = (figure){gain, share * (own * (1 - gain) + j->efficiency.x * ceiling_ci) + gain * others};
+    }
 }
 
 static judged judge(const verdict_facts *f, const verdict_thresholds *t) {
-    judged j = {.f = f, .t = t, .efficiency = NAN};
+    judged j = {.f = f, .t = t, .efficiency = {NAN, 0}};
     j.count = isfinite(f->count) && f->count > 0 ? f->count : 0;
     if (!f->measured || !is_time(f->baseline_us)) return j;
     const double weight = j.count * f->baseline_us;
     j.model_us = is_time(f->model_us) && f->model_us > weight ? f->model_us : weight;
-    j.launch = f->bound && strcmp(f->bound, "launch") == 0;
-    j.ceiling = is_time(f->ceiling_us);
-    if (j.ceiling) {
-        j.efficiency = f->ceiling_us / f->baseline_us;
-        j.efficiency_half = j.efficiency * (width(f->baseline_ci) + width(f->ceiling_ci));
-    }
+    judge_ceiling(&j);
     judge_win(&j);
-    if (!(j.model_us > 0)) return j; /* a part: in nobody's time */
-    const double share = weight / j.model_us;
-    if (j.proven) j.proven_share = share * j.win, j.proven_half = share * j.win_half;
-    if (j.ceiling && !j.launch && j.efficiency < 1) {
-        j.potential_share = share * (1 - j.efficiency);
-        j.potential_half = share * (width(f->baseline_ci) + j.efficiency * width(f->ceiling_ci));
-    }
+    if (j.model_us > 0) judge_shares(&j); /* else a part: in nobody's time */
     return j;
 }
 
@@ -154,13 +200,13 @@ static void say_no_work(const judged *j, char *text, size_t room) {
 
 static void say_proven(const judged *j, char *text, size_t room) {
     snprintf(text, room, "Use %s: proven to take %.1f %% less time than %s.",
-             j->f->best_name ? j->f->best_name : "the measured alternative", 100 * j->win, library_of(j));
+             j->f->best_name ? j->f->best_name : "the measured alternative", 100 * j->win.x, library_of(j));
 }
 
 static void say_launch_proven(const judged *j, char *text, size_t room) {
     snprintf(text, room,
              "Bound by launching: %s takes %.1f %% less time than %s, joining it with its neighbours may gain more.",
-             j->f->best_name ? j->f->best_name : "the measured alternative", 100 * j->win, library_of(j));
+             j->f->best_name ? j->f->best_name : "the measured alternative", 100 * j->win.x, library_of(j));
 }
 
 static void say_launch(const judged *j, char *text, size_t room) {
@@ -170,7 +216,7 @@ static void say_launch(const judged *j, char *text, size_t room) {
 
 static void say_at_ceiling(const judged *j, char *text, size_t room) {
     snprintf(text, room, "%s is at %.1f %% of the ceiling: use it, a custom kernel %s.", library_of(j),
-             100 * j->efficiency, j->efficiency >= 0.97 ? "cannot improve on it" : "would hardly improve on it");
+             100 * j->efficiency.x, j->efficiency.x >= 0.97 ? "cannot improve on it" : "would hardly improve on it");
 }
 
 static void say_sweep(const judged *j, char *text, size_t room) {
@@ -190,22 +236,22 @@ static void say_sweep(const judged *j, char *text, size_t room) {
                                     (double)(j->f->batch > 1 ? j->f->batch : 1);
     snprintf(text, room, "Sweep tile shapes%s%s%s: %.0f %% of its time lies above the ceiling.",
              count > 0 ? ", first " : "", list, blocks > 0 && 2 * blocks <= j->f->units ? ", with K split" : "",
-             100 * (1 - j->efficiency));
+             100 * (1 - j->efficiency.x));
 }
 
 static void say_attention(const judged *j, char *text, size_t room) {
     snprintf(text, room, "Write an attention kernel for this shape: %.0f %% of its time lies above the ceiling.",
-             100 * (1 - j->efficiency));
+             100 * (1 - j->efficiency.x));
 }
 
 static void say_kernel(const judged *j, char *text, size_t room) {
     snprintf(text, room, "Write a kernel of its own: up to %.1f %% of the model's time is to be gained.",
-             100 * j->potential_share);
+             100 * j->potential_share.x);
 }
 
 static void say_too_little(const judged *j, char *text, size_t room) {
     snprintf(text, room, "Use %s: at best %.1f %% of the model's time is to be gained, which pays for no kernel.",
-             library_of(j), 100 * j->potential_share);
+             library_of(j), 100 * j->potential_share.x);
 }
 
 /* ---- the rules ---- */
@@ -219,18 +265,18 @@ static bool is_launch_proven(const judged *j) {
     return j->proven && j->launch && !(j->f->best_family && strcmp(j->f->best_family, "FUSION") == 0);
 }
 static bool is_launch(const judged *j) { return j->launch; }
-static bool is_at_ceiling(const judged *j) { return j->efficiency + j->efficiency_half >= j->t->ceiling; }
-static bool is_product(const judged *j) { return is_dense_gemm(j->f); }
+static bool is_at_ceiling(const judged *j) { return possibly(j->efficiency, j->t->ceiling); }
+static bool is_swept(const judged *j) { return is_dense_gemm(j->f) && has_cutlass(j->f->device); }
 static bool is_attention(const judged *j) { return j->f->op && strcmp(j->f->op, "attention") == 0; }
-static bool is_worth_it(const judged *j) { return j->potential_share - j->potential_half >= j->t->medium_potential; }
+static bool is_worth_it(const judged *j) { return surely(j->potential_share, j->t->medium_potential); }
 static bool is_anything(const judged *j) {
     (void)j;
     return true;
 }
 
-static bool near_ceiling(const judged *j) { return touches(j->efficiency, j->efficiency_half, j->t->ceiling); }
+static bool near_ceiling(const judged *j) { return touches(j->efficiency, j->t->ceiling); }
 static bool near_worth(const judged *j) {
-    return near_ceiling(j) || touches(j->potential_share, j->potential_half, j->t->medium_potential);
+    return near_ceiling(j) || touches(j->potential_share, j->t->medium_potential);
 }
 static bool near_nothing(const judged *j) {
     (void)j;
@@ -252,7 +298,7 @@ static const rule rules[] = {
     {is_proven, NULL, false, near_nothing, say_proven},
     {is_launch, "NONE", true, near_nothing, say_launch},
     {is_at_ceiling, "NONE", true, near_ceiling, say_at_ceiling},
-    {is_product, "CUTLASS_SWEEP", false, near_ceiling, say_sweep},
+    {is_swept, "CUTLASS_SWEEP", false, near_ceiling, say_sweep},
     {is_attention, "CUSTOM_ATTENTION", false, near_ceiling, say_attention},
     {is_worth_it, "CUSTOM_KERNEL", false, near_worth, say_kernel},
     {is_anything, "NONE", false, near_worth, say_too_little},
@@ -262,28 +308,36 @@ static const rule rules[] = {
 
 static const char *const priorities[] = {"LOW", "MEDIUM", "HIGH"};
 
-static int level(const judged *j, double proven, double potential) {
-    if (proven >= j->t->high_proven || potential >= j->t->high_potential) return 2;
-    return proven >= j->t->medium_proven || potential >= j->t->medium_potential;
+static int level(const judged *j, bool (*reaches)(figure f, double threshold)) {
+    const verdict_thresholds *t = j->t;
+    if (reaches(j->proven_share, t->high_proven) || reaches(j->potential_share, t->high_potential)) return 2;
+    return reaches(j->proven_share, t->medium_proven) || reaches(j->potential_share, t->medium_potential);
 }
 
 /* The lower one of those that the intervals allow. */
 static const char *priority(const judged *j, bool *borderline) {
-    const int least = level(j, j->proven_share - j->proven_half, j->potential_share - j->potential_half);
-    const int most = level(j, j->proven_share + j->proven_half, j->potential_share + j->potential_half);
+    const int least = level(j, surely), most = level(j, possibly);
     *borderline = *borderline || least != most;
     return priorities[least];
+}
+
+/* What comes before the rules' own thresholds: whether anything was proven, by whom, and what bounds the operation. A
+ * rival that might have won (it did not settle, or came near) may win the next time. */
+static bool near_another_rule(const judged *j) {
+    const double margin = j->t->margin;
+    return touches(j->win, margin) || (!j->proven && possibly(j->rival, margin)) || j->tie ||
+           touches(j->floor, launch_bound);
 }
 
 verdict verdict_of(const verdict_facts *facts, const verdict_thresholds *thresholds) {
     const judged j = judge(facts, thresholds ? thresholds : &verdict_defaults);
     const rule *r = rules;
     while (!r->applies(&j)) r++; /* the last one always does */
-    verdict v = {.efficiency = j.efficiency, .priority = "NONE"};
-    v.approach = r->approach ? r->approach : facts->best_family ? facts->best_family : "LIBRARY_TUNE";
-    v.borderline = r->borderline(&j) || (j.win > 0 && touches(j.win, j.win_half, j.t->margin));
-    if (j.proven) v.proven_gain_us = j.count * facts->baseline_us * j.win;
-    if (j.potential_share > 0) v.potential_gain_us = j.count * (facts->baseline_us - facts->ceiling_us);
+    verdict v = {.efficiency = j.efficiency.x, .priority = "NONE"};
+    v.approach = r->approach ? r->approach : family_of(facts);
+    v.borderline = r->borderline(&j) || near_another_rule(&j);
+    if (j.proven) v.proven_gain_us = j.count * facts->baseline_us * j.win.x;
+    if (j.potential_share.x > 0) v.potential_gain_us = j.count * (facts->baseline_us - facts->ceiling_us);
     if (!r->idle) v.priority = priority(&j, &v.borderline);
     r->say(&j, v.recommendation, sizeof v.recommendation);
     return v;

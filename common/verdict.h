@@ -13,10 +13,12 @@ typedef struct verdict_thresholds {
 } verdict_thresholds;
 extern const verdict_thresholds verdict_defaults;
 
-/* What was measured of one operation. Times are per occurrence; 0 or not-a-number: not known. */
+/* What was measured of one operation. Times are per occurrence; 0 or not-a-number: not known. An interval that is not
+ * known counts as 0. */
 typedef struct verdict_facts {
     const char *op;          /* "gemm", "attention", … */
     const char *pattern;     /* DENSE, … */
+    const char *device;      /* "cuda:0": decides what can be tried on it; NULL: not known */
     const char *bound;       /* "launch": it has no potential of its own */
     const char *best_family; /* approach that the winner stands for: LIBRARY_TUNE, SPARSE_24, CUSTOM_KERNEL, …; NULL */
     const char *reason;      /* code of the reason why there is no baseline; NULL: there is one */
@@ -24,9 +26,14 @@ typedef struct verdict_facts {
     bool measured;           /* the baseline is OK */
     double ceiling_us, baseline_us, best_us;
     double ceiling_ci, baseline_ci, best_ci; /* relative half widths */
-    double ratio, ratio_ci;    /* best over baseline from neighbouring blocks, and its half width; 0: no better one */
+    double launch_us;                        /* the launch floor within ceiling_us */
+    double ratio,
+        ratio_ci; /* best over baseline from neighbouring blocks, and its relative half width; 0: no better one */
+    /* Of the others that were confirmed beside the baseline, the one that came nearest to winning; 0: there is none. */
+    double rival_ratio, rival_ratio_ci;
+    const char *rival_family;  /* as best_family */
     double count;              /* per run of the model */
-    double model_us;           /* of the whole model by its baselines, this one included */
+    double model_us, model_ci; /* of the whole model by its baselines, this one included; its relative half width */
     int64_t shape[3];          /* gemm: for the tiles to try first */
     int64_t batch;             /* gemm: products at once; 0: one */
     int units;                 /* multiprocessors, cores; 0: not known */

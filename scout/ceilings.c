@@ -16,9 +16,22 @@ const ceilings_peak *ceilings_find_peak(const ceilings *c, const char *precision
     return NULL;
 }
 
+/* Between measured rows: TB/s, and the wider one of their intervals. */
+typedef struct rate {
+    double tbps, ci;
+} rate;
+
+static double width(double ci) { return isfinite(ci) && ci > 0 ? ci : 0; }
+
+static rate between(rate a, rate b, double place) {
+    return (rate){a.tbps + place * (b.tbps - a.tbps), fmax(a.ci, b.ci)};
+}
+
+static rate rate_of(const ceilings_bandwidth *row) { return (rate){row->tbps, width(row->rel_ci95)}; }
+
 /* Along one read fraction: between the two sizes around `bytes`, by the logarithm of the size; flat beyond the ends. 0:
  * there is no such row. */
-static double along_size(const ceilings *c, double bytes, double read_fraction, bool resident) {
+static rate along_size(const ceilings *c, double bytes, double read_fraction, bool resident) {
     const ceilings_bandwidth *below = NULL, *above = NULL;
     for (int k = 0; k < c->bandwidth_count; k++) {
         const ceilings_bandwidth *row = &c->bandwidths[k];
@@ -26,14 +39,14 @@ static double along_size(const ceilings *c, double bytes, double read_fraction, 
         if ((double)row->bytes <= bytes && (!below || row->bytes > below->bytes)) below = row;
         if ((double)row->bytes >= bytes && (!above || row->bytes < above->bytes)) above = row;
     }
-    if (!below && !above) return 0;
-    if (!below) return above->tbps;
-    if (!above || above->bytes == below->bytes) return below->tbps;
-    double place = log(bytes / (double)below->bytes) / log((double)above->bytes / (double)below->bytes);
-    return below->tbps + place * (above->tbps - below->tbps);
+    if (!below && !above) return (rate){0, 0};
+    if (!below) return rate_of(above);
+    if (!above || above->bytes == below->bytes) return rate_of(below);
+    const double place = log(bytes / (double)below->bytes) / log((double)above->bytes / (double)below->bytes);
+    return between(rate_of(below), rate_of(above), place);
 }
 
-double ceilings_bandwidth_at(const ceilings *c, double bytes, double read_fraction, bool resident) {
+static rate bandwidth_at(const ceilings *c, double bytes, double read_fraction, bool resident) {
     double low = -1, high = 2; /* measured fractions around the wanted one */
     if (!(bytes > 1)) bytes = 1;
     read_fraction = read_fraction > 0 ? fmin(read_fraction, 1) : 0;
@@ -43,14 +56,20 @@ double ceilings_bandwidth_at(const ceilings *c, double bytes, double read_fracti
         if (f <= read_fraction && f > low) low = f;
         if (f >= read_fraction && f < high) high = f;
     }
-    if (low < 0 && high > 1) return resident ? ceilings_bandwidth_at(c, bytes, read_fraction, false) : 0;
+    if (low < 0 && high > 1) return resident ? bandwidth_at(c, bytes, read_fraction, false) : (rate){0, 0};
     if (low < 0) return along_size(c, bytes, high, resident);
     if (high > 1 || high <= low) return along_size(c, bytes, low, resident);
-    double a = along_size(c, bytes, low, resident), b = along_size(c, bytes, high, resident);
-    return a + (b - a) * (read_fraction - low) / (high - low);
+    return between(along_size(c, bytes, low, resident), along_size(c, bytes, high, resident),
+                   (read_fraction - low) / (high - low));
 }
 
-static double memory_seconds(const ceilings *c, double bytes_read, double bytes_written, double resident_bytes) {
+double ceilings_bandwidth_at(const ceilings *c, double bytes, double read_fraction, bool resident) {
+    return bandwidth_at(c, bytes, read_fraction, resident).tbps;
+}
+
+/* Seconds, and the interval of the rate that set them. */
+static double memory_seconds(const ceilings *c, double bytes_read, double bytes_written, double resident_bytes,
+                             double *ci) {
     double total = bytes_read + bytes_written;
     if (!(total > 0)) return 0;
     double resident = resident_bytes > 0 ? fmin(resident_bytes, total) : 0;
@@ -58,13 +77,15 @@ static double memory_seconds(const ceilings *c, double bytes_read, double bytes_
      * Both ways can be busy at once, and the cache carries all of it, so the longer one counts. */
     double cold = total - resident, seconds = 0;
     if (cold > 0) {
-        double tbps = ceilings_bandwidth_at(c, cold, fmin(bytes_read, cold) / cold, false);
-        seconds = tbps > 0 ? cold / (tbps * 1e12) : (double)NAN;
+        const rate r = bandwidth_at(c, cold, fmin(bytes_read, cold) / cold, false);
+        seconds = r.tbps > 0 ? cold / (r.tbps * 1e12) : (double)NAN;
+        *ci = r.ci;
     }
     if (resident > 0) {
-        double tbps = ceilings_bandwidth_at(c, total, bytes_read / total, true);
-        double cached = tbps > 0 ? total / (tbps * 1e12) : (double)NAN;
+        const rate r = bandwidth_at(c, total, bytes_read / total, true);
+        const double cached = r.tbps > 0 ? total / (r.tbps * 1e12) : (double)NAN;
         if (isnan(seconds) || isnan(cached)) return (double)NAN;
+        if (cached > seconds) *ci = r.ci;
         seconds = fmax(seconds, cached);
     }
     return seconds;
@@ -74,17 +95,19 @@ ceilings_time ceilings_time_of(const ceilings *c, const char *precision, double 
                                double bytes_written, double resident_bytes, double specials) {
     const ceilings_peak *peak = ceilings_find_peak(c, precision);
     ceilings_time t = {.launch_s = c->launch_s, .bound = "compute"};
+    double memory_ci = 0, ci = peak ? width(peak->rel_ci95) : 0;
     if (flops > 0) t.compute_s = peak && peak->tflops > 0 ? flops / (peak->tflops * 1e12) : (double)NAN;
-    t.memory_s = memory_seconds(c, bytes_read, bytes_written, resident_bytes);
+    t.memory_s = memory_seconds(c, bytes_read, bytes_written, resident_bytes, &memory_ci);
     if (specials > 0 && c->special_per_s > 0) t.special_s = specials / c->special_per_s;
     double largest = t.compute_s;
     if (isnan(t.compute_s) || isnan(t.memory_s)) {
         t.seconds = (double)NAN;
         return t;
     }
-    if (t.memory_s > largest) largest = t.memory_s, t.bound = "memory";
-    if (t.special_s > largest) largest = t.special_s, t.bound = "special";
+    if (t.memory_s > largest) largest = t.memory_s, t.bound = "memory", ci = memory_ci;
+    if (t.special_s > largest) largest = t.special_s, t.bound = "special", ci = 0;
     if (t.launch_s >= largest) t.bound = "launch"; /* half or more of the sum */
     t.seconds = largest + t.launch_s;
+    t.rel_ci95 = t.seconds > 0 ? ci * largest / t.seconds : 0;
     return t;
 }

@@ -143,7 +143,8 @@ done:
 /* ---- the K sweep ---- */
 
 static scout_answer sweep_point(ceilings_product_pool *p, const ceilings_search_point *point, double budget_s,
-                                bool warm, ceilings_point *out, timing_result *result, scout_why *why) {
+                                bool warm, timing_state *state, ceilings_point *out, timing_result *result,
+                                scout_why *why) {
     const ceilings_lab *lab = p->lab;
     timing_rules rules = lab->rules;
     timing_subject subject;
@@ -153,6 +154,7 @@ static scout_answer sweep_point(ceilings_product_pool *p, const ceilings_search_
     if (answer != SCOUT_OK) return answer;
     rules.budget_s = budget_s;
     rules.race_share = 0; /* nothing races here */
+    rules.state = state;
     if (!warm && !rules.burst) (void)timing_settle(lab->clock, &rules, &subject, &ignored);
     timing_confirm(lab->clock, &rules, &subject, 1, NULL, NULL, result, &ratio, &ratio_ci);
     ceilings_product_close(p, &subject);
@@ -185,6 +187,7 @@ scout_answer ceilings_gemm_sweep(ceilings_lab *lab, const char *precision, int64
     if (answer != SCOUT_OK) return answer;
     int64_t deepest = deepest_that_fits(&pool, m, n);
     double shortest_s = known ? 2.0 * (double)m * (double)n * SWEEP_FIRST / (known->tflops * 1e12) : 0;
+    timing_state state = {.steered = false};
     c->sweep_count = 0;
     snprintf(c->sweep_precision, sizeof c->sweep_precision, "%s", pool.precision->name);
     if (deepest == 0 || shortest_s * 8 > budget_s) {
@@ -201,7 +204,7 @@ scout_answer ceilings_gemm_sweep(ceilings_lab *lab, const char *precision, int64
         timing_result result;
         ceilings_peak peak;
         ceilings_point *at = &c->sweep[c->sweep_count];
-        answer = sweep_point(&pool, &point, each_s, c->sweep_count > 0, at, &result, why);
+        answer = sweep_point(&pool, &point, each_s, c->sweep_count > 0, &state, at, &result, why);
         if (answer == SCOUT_NO || answer == SCOUT_FAILED) { /* this K only */
             ceilings_lab_say(lab, "%s: K %lld left out: %s", pool.precision->name, (long long)k, why->text);
             answer = SCOUT_OK;

@@ -8,6 +8,10 @@ static void put_known(json_builder *b, json_t *to, const char *name, double x) {
     if (isfinite(x)) json_put_real(b, to, name, x);
 }
 
+static const char *approach_of(const measure_row *row) {
+    return row->candidate->approach ? row->candidate->approach : "CUSTOM_KERNEL";
+}
+
 static json_t *reason_json(const scout_why *why, json_builder *b) {
     json_t *to = json_new_object(b);
     json_put_text(b, to, "code", reason_known(why->code) ? why->code : "error");
@@ -72,6 +76,32 @@ json_t *measure_json_row(const measurement *m, const measure_row *row, json_buil
     return to;
 }
 
+/* Of all that were confirmed beside the baseline and are not the best, the one that came nearest to winning: whose
+ * interval reaches deepest. Also where it would not settle, for the next time it may. */
+static const measure_row *find_rival(const measurement *m) {
+    const measure_row *rival = NULL;
+    double deepest = INFINITY;
+    for (int k = 0; k < m->row_count; k++) {
+        const measure_row *row = &m->rows[k];
+        if (k == m->baseline || k == m->best || !row->confirmed || !isfinite(row->ratio)) continue;
+        const double depth = row->ratio * (1 - (isfinite(row->ratio_ci) ? row->ratio_ci : 1));
+        if (depth < deepest) deepest = depth, rival = row;
+    }
+    return rival;
+}
+
+static void put_rival(const measurement *m, json_builder *b, json_t *to) {
+    const measure_row *rival = find_rival(m);
+    if (!rival) return;
+    json_t *o = json_new_object(b);
+    json_put_text(b, o, "name", rival->candidate->name);
+    json_put_text(b, o, "variant", rival->variant);
+    json_put_text(b, o, "approach", approach_of(rival));
+    json_put_real(b, o, "ratio", rival->ratio);
+    json_put_real(b, o, "ratio_ci", isfinite(rival->ratio_ci) ? rival->ratio_ci : 1); /* 1: it may be anything */
+    json_put(b, to, "rival", o);
+}
+
 static void put_row_summary(const measurement *m, json_builder *b, json_t *to) {
     const measure_row *baseline = m->baseline >= 0 ? &m->rows[m->baseline] : NULL;
     const measure_row *best = m->best >= 0 ? &m->rows[m->best] : NULL;
@@ -79,11 +109,7 @@ static void put_row_summary(const measurement *m, json_builder *b, json_t *to) {
     json_put_text(b, to, "baseline_variant", baseline ? baseline->variant : "");
     json_put_text(b, to, "best", best ? best->candidate->name : NULL);
     json_put_text(b, to, "best_variant", best ? best->variant : NULL); /* nobody has no variant */
-    json_put_text(b, to, "best_approach",
-                  !best                       ? NULL
-                  : best == baseline          ? "NONE"
-                  : best->candidate->approach ? best->candidate->approach
-                                              : "CUSTOM_KERNEL");
+    json_put_text(b, to, "best_approach", !best ? NULL : best == baseline ? "NONE" : approach_of(best));
     if (baseline && baseline->status == ROW_OK)
         json_put_real(b, to, "baseline_time_us", 1e6 * baseline->result.median_s);
     if (best) json_put_real(b, to, "best_time_us", 1e6 * best->result.median_s);
@@ -111,6 +137,7 @@ json_t *measure_json_result(const measurement *m) {
     json_t *to = json_new_object(&b), *rows = json_new_array(&b);
     status st;
     put_row_summary(m, &b, to);
+    put_rival(m, &b, to);
     json_put_int(&b, to, "rotation_bytes", m->set ? (int64_t)bench_set_rotation_bytes(m->set) : 0);
     json_put_int(&b, to, "copies", m->set ? (int64_t)bench_set_copies(m->set) : 0);
     json_put_real(&b, to, "resident_bytes", m->set ? bench_set_resident_bytes(m->set) : 0);

@@ -73,6 +73,10 @@ const char *operation_text(const operation_reader *r, const json_t *o, const cha
     return arena_strndup(r->arena, json_string_value(x), json_string_length(x));
 }
 
+const char *operation_field_name(size_t k) {
+    return k < sizeof field_names / sizeof *field_names ? field_names[k] : NULL;
+}
+
 static int64_t whole(const operation_reader *r, const json_t *x, const char *name, int64_t least, int64_t most) {
     if (!json_is_integer(x)) operation_fail(r, "%s must be a whole number", name);
     const int64_t n = json_integer_value(x);

@@ -40,9 +40,13 @@ void operation_read_record(const operation_reader *r, const json_t *o, int64_t l
 void operation_read_fields(const operation_reader *r, const json_t *o, oprec *rec);
 void operation_read_costs(const operation_reader *r, const json_t *o, oprec *rec);
 bool operation_is_field(const char *name);
+const char *operation_field_name(size_t k); /* of that table; NULL: it ends before */
 /* Shape and layout are possible for their kind; said for both forms alike. */
 void operation_check_record(const operation_reader *r, const oprec *rec);
 void operation_read_sparsity(const operation_reader *r, const json_t *o, const char *pattern_name, operation *out);
+
+/* That all members of a hand-written entry are known ones. */
+void operation_check_names(const operation_reader *r, const json_t *entry);
 
 /* The hand-written form: one entry, and all of them. */
 void operation_read_short(operation_reader *r, const char *name, json_t *entry, operation *out);

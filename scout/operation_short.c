@@ -125,7 +125,9 @@ static int64_t attention_pairs(const oprec *rec, int64_t kv_len) {
 
 static void finish_attention(const operation_reader *r, const json_t *entry, oprec *rec) {
     const int64_t batch = rec->shape[0], heads = rec->shape[1], queries = rec->shape[2], d = rec->shape[3];
-    if (json_is_true(json_object_get(entry, "causal"))) rec->mask = "causal";
+    const json_t *causal = json_object_get(entry, "causal");
+    if (causal && !json_is_boolean(causal)) operation_fail(r, "causal must be true or false");
+    if (json_is_true(causal)) rec->mask = "causal";
     if (!rec->mask) rec->mask = "none";
     if (!oprec_field(rec, "kv_heads")) oprec_set_int(rec, "kv_heads", heads);
     if (!oprec_field(rec, "kv_len")) oprec_set_int(rec, "kv_len", queries);
@@ -194,6 +196,7 @@ void operation_read_short(operation_reader *r, const char *name, json_t *entry, 
     r->entry = name;
     *out = (operation){.name = name, .source = entry};
     if (!json_is_object(entry)) operation_fail(r, "it must be an object like {\"op\": \"gemm\", \"shape\": [M, N, K]}");
+    operation_check_names(r, entry);
     operation_read_record(r, entry, 1, rec);
     if (rec->rank == 0) operation_fail(r, "\"shape\" is missing: a list of dimensions");
     if (!rec->what) rec->what = what_of_alias(operation_text(r, entry, "op"));

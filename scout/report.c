@@ -9,9 +9,9 @@
 /* What is taken over from a measurement as it is, in this order. A report holds all of it under the same names, so that
  * it can stand for its measurement. */
 static const char *const taken_over[] = {
-    "baseline_variant", "best_variant",   "best_approach",  "ratio",     "ratio_ci",  "variants_left_out",
-    "settle",           "rotation_bytes", "resident_bytes", "specials",  "probe",     "settled",
-    "seconds",          "budget_s",       "taken",          "libraries", "candidates"};
+    "baseline_variant",  "best_variant", "best_approach",  "ratio",          "ratio_ci",  "rival",
+    "variants_left_out", "settle",       "rotation_bytes", "resident_bytes", "specials",  "probe",
+    "settled",           "seconds",      "budget_s",       "taken",          "libraries", "candidates"};
 
 /* ---- reading ---- */
 
@@ -99,6 +99,10 @@ static void read_measurement(const json_t *m, report_figures *out) {
         out->ratio_ci = at_least_0(positive(m, "ratio_ci"));
         out->family = text_of(m, "best_approach");
     }
+    const json_t *rival = json_object_get(m, "rival");
+    out->rival_ratio = positive(rival, "ratio");
+    out->rival_ratio_ci = at_least_0(positive(rival, "ratio_ci"));
+    out->rival_family = text_of(rival, "approach");
     for (size_t k = 0; k < json_array_size(rows); k++)
         out->bad_rows += reason_status_bad(row_status_of(json_array_get(rows, k)));
     read_status(rows, variant, out);
@@ -120,9 +124,10 @@ static void read_ceiling(const report_input *in, report_figures *out) {
                          at_least_0(positive(m, "resident_bytes")), at_least_0(positive(m, "specials")));
     if (!isfinite(t.seconds) || t.seconds <= 0) return;
     out->ceiling_us = 1e6 * t.seconds;
+    out->ceiling_ci = t.rel_ci95;
     out->bound = t.bound;
     const double fastest = out->best_us < out->baseline_us || isnan(out->baseline_us) ? out->best_us : out->baseline_us;
-    const double intervals = at_least_0(out->baseline_ci) + (out->peak ? at_least_0(out->peak->rel_ci95) : 0);
+    const double intervals = at_least_0(out->baseline_ci) + out->ceiling_ci;
     out->above_ceiling = fastest > 0 && out->ceiling_us > fastest * (1.01 + intervals);
 }
 
@@ -152,6 +157,7 @@ static void judge(const report_input *in, report_figures *out) {
     const verdict_facts facts = {
         .op = oprec_kind_name(o->rec.kind),
         .pattern = o->pattern,
+        .device = in->device ? in->device->name : NULL,
         .bound = out->bound,
         .best_family = out->family,
         .reason = out->code,
@@ -160,13 +166,18 @@ static void judge(const report_input *in, report_figures *out) {
         .ceiling_us = out->ceiling_us,
         .baseline_us = out->baseline_us,
         .best_us = out->best_us,
-        .ceiling_ci = out->peak && same_text(out->bound, "compute") ? out->peak->rel_ci95 : 0,
+        .ceiling_ci = out->ceiling_ci,
         .baseline_ci = out->baseline_ci,
         .best_ci = out->best_ci,
         .ratio = out->best_row == out->baseline_row ? 0 : out->ratio,
         .ratio_ci = out->ratio_ci,
+        .launch_us = in->ceilings ? 1e6 * in->ceilings->launch_s : 0,
+        .rival_ratio = out->rival_ratio,
+        .rival_ratio_ci = out->rival_ratio_ci,
+        .rival_family = out->rival_family,
         .count = (double)o->count,
         .model_us = in->model_us,
+        .model_ci = in->model_ci,
         .shape = {o->rec.rank > 0 ? o->rec.shape[0] : 0, o->rec.rank > 1 ? o->rec.shape[1] : 0,
                   o->rec.rank > 2 ? o->rec.shape[2] : 0},
         .batch = oprec_int(&o->rec, "batch", 1),
@@ -188,6 +199,7 @@ void report_read(const report_input *in, report_figures *out) {
                             .best_ci = NAN,
                             .ratio = NAN,
                             .ratio_ci = NAN,
+                            .rival_ratio = NAN,
                             .ceiling_us = NAN,
                             .estimate_us = NAN,
                             .efficiency = NAN};

@@ -30,6 +30,7 @@ typedef struct report_input {
     const ceilings *ceilings; /* NULL: not known */
     bool sweep;               /* the K sweep of this product was asked for */
     double model_us;          /* negative: not known yet, the report goes without its verdict */
+    double model_ci;          /* relative half width of it */
 } report_input;
 
 /* What everybody wants to know of a measurement; texts and rows are borrowed from it. */
@@ -39,9 +40,11 @@ typedef struct report_figures {
     const char *baseline, *best, *family;                               /* candidates' names; NULL: none */
     const json_t *baseline_row, *best_row;                              /* NULL where it is not OK */
     double baseline_us, baseline_ci, best_us, best_ci, ratio, ratio_ci; /* not-a-number where there is none */
+    double rival_ratio, rival_ratio_ci; /* of the one that came nearest to the best, or to beating the baseline */
+    const char *rival_family;
     const char *precision, *bound;
     const ceilings_peak *peak; /* NULL: not known */
-    double flops, bytes_read, bytes_written, ceiling_us, efficiency;
+    double flops, bytes_read, bytes_written, ceiling_us, ceiling_ci, efficiency;
     double estimate_us; /* at least, also where nothing could be measured; not-a-number: not known */
     bool above_ceiling; /* by more than all intervals */
     int bad_rows;       /* WRONG, UNSTABLE, TIMEOUT, CRASHED, ERROR */

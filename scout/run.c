@@ -173,6 +173,7 @@ static void show_all(run *r, double model_us) {
 static void finish(run *r, bool good, status *st) {
     status saving = {0};
     const run_counts counts = run_count(r);
+    r->model_ci = counts.model_ci;
     r->interrupted = *r->stop != 0 && run_queue_pending(r) > 0;
     const bool whole = good && !r->interrupted && r->failure.code == STATUS_OK;
     show_progress_end(&r->progress);

@@ -161,6 +161,10 @@ json_t *run_ceilings_job(run *r, run_device *d, int job) {
     const int parts = parts_of(due) + sweep;
     const double part_s = part_seconds(r, d, parts);
     if (d->budget_s == 0 || part_s < d->budget_s) d->budget_s = part_s;
+    d->parts = parts > 1 ? parts : 1; /* an audit alone is one */
+    d->part = 0;
+    d->part_s = part_s;
+    d->part_began = d->began;
     regime_key(&o->regime, key, sizeof key);
     json_t *to = json_new_object(&b);
     json_put_text(&b, to, "what", "ceilings");
@@ -185,10 +189,36 @@ json_t *run_ceilings_job(run *r, run_device *d, int job) {
     return to;
 }
 
+/* Bandwidth and launches come first, then precisions in the order of their bits, the K sweep last. What is not due, or
+ * not there on this device, takes no time and is never heard of. */
+static int part_of(const run_device *d, const char *text) {
+    const size_t length = strcspn(text, ":");
+    char name[16] = "";
+    if (text[length] != ':' || length >= sizeof name) return 0;
+    memcpy(name, text, length);
+    const unsigned bit = run_precision_bit(name);
+    if (!bit) return 0;
+    if (strncmp(text + length, ": K ", 4) == 0) return d->parts - 1;
+    return parts_of(d->flying & (RUN_BANDWIDTH | (bit - 1)));
+}
+
+void run_ceilings_hear(run_device *d, const char *text) {
+    const int part = part_of(d, text);
+    if (part <= d->part || part >= d->parts) return;
+    d->part = part;
+    d->part_began = run_now();
+}
+
+double run_ceilings_left_s(const run_device *d) {
+    if (d->parts == 0) return NAN;
+    return (d->parts - d->part) * d->part_s - fmin(run_now() - d->part_began, d->part_s);
+}
+
 void run_ceilings_done(run *r, run_device *d, const json_t *result, const status *st) {
     status bad = {0};
     const unsigned flying = d->flying;
     d->flying = 0;
+    d->parts = 0;
     d->used_s += run_now() - d->began;
     if (!result) {
         snprintf(d->why, sizeof d->why, "%.200s", st->text);

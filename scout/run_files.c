@@ -28,7 +28,8 @@ report_input run_input(const run *r, const run_item *i, double model_us) {
                           .text = i->text,
                           .ceilings = d ? d->ceilings : NULL,
                           .sweep = r->options->op && r->options->k_sweep,
-                          .model_us = model_us};
+                          .model_us = model_us,
+                          .model_ci = r->model_ci};
 }
 
 static char *report_path(const run *r, const char *id) {

@@ -51,6 +51,9 @@ typedef struct run_device {
     double budget_s;    /* the least that one of them had */
     double used_s;      /* by their jobs in this run */
     double began;       /* of the job under way */
+    int parts, part;    /* of it: how many it has (0: there is none), and at which it is */
+    double part_s;      /* that each of them may take */
+    double part_began;
     bool tried, sweep_tried, from_cache;
     char why[240]; /* why they are not known */
 } run_device;
@@ -79,6 +82,7 @@ typedef struct run {
     cache cache;
     report_search search;
     unsigned wanted; /* bits of ceilings */
+    double model_ci; /* of the model's time, once that is known */
     show_progress progress;
     double started, budget_end; /* budget_end 0: none */
     char taken[32];             /* when it began */
@@ -104,6 +108,9 @@ void run_ceilings_load(run *r, run_device *d);
 unsigned run_ceilings_due(const run *r, const run_device *d, bool *again);
 json_t *run_ceilings_job(run *r, run_device *d, int job); /* NULL: nothing is due */
 void run_ceilings_done(run *r, run_device *d, const json_t *result, const status *st);
+/* A worker's word about its job tells which part it is at. */
+void run_ceilings_hear(run_device *d, const char *text);
+double run_ceilings_left_s(const run_device *d); /* at most, of the job under way; not-a-number: there is none */
 
 /* run_queue.c */
 void run_queue_fill(run *r); /* what is cached is taken, the rest put in order */
@@ -129,6 +136,7 @@ typedef struct run_counts {
     int bad, open; /* operations with a bad row; without a baseline */
     int missing;   /* of the model's time: operations without a baseline; missing_us: what they take at least */
     double baseline_us, missing_us, model_us, best_us, ceiling_us; /* model_us: the first two together */
+    double model_ci;                                               /* relative half width of it */
 } run_counts;
 run_counts run_count(const run *r);
 bool run_json_save(run *r, const char *state, status *st);

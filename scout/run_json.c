@@ -11,6 +11,7 @@ const char *const run_source_names[] = {"pending", "skipped", "left", "kept", "c
 
 run_counts run_count(const run *r) {
     run_counts c = {.open = 0};
+    double squares = 0; /* of the operations' half widths, which have nothing to do with each other */
     for (int k = 0; k < r->list.count; k++) {
         const run_item *i = &r->items[k];
         const double count = (double)i->operation->count;
@@ -21,6 +22,7 @@ run_counts run_count(const run *r) {
         report_read(&in, &f);
         if (f.baseline_row) {
             c.baseline_us += count * f.baseline_us;
+            squares += pow(count * f.baseline_us * f.baseline_ci, 2);
             c.best_us += count * (f.best_us < f.baseline_us ? f.best_us : f.baseline_us);
             if (isfinite(f.ceiling_us)) c.ceiling_us += count * f.ceiling_us;
         } else if (!report_is_excused(&f) && count > 0) {
@@ -33,6 +35,9 @@ run_counts run_count(const run *r) {
         c.open += !f.baseline_row && !report_is_excused(&f);
     }
     c.model_us = c.baseline_us + c.missing_us;
+    /* what is missing takes its ceiling's time at least, and nobody knows how much more: as much again is allowed for
+     */
+    if (c.model_us > 0) c.model_ci = hypot(sqrt(squares), c.missing_us) / c.model_us;
     return c;
 }
 

@@ -143,10 +143,29 @@ static double part_of(const run_item *i) {
     return i->started && i->budget_s > 0 ? fmin(0.95, (run_now() + i->seconds) / i->budget_s) : 0;
 }
 
+/* While nothing but ceilings is measured: how far that is, by the device that needs longest. */
+static bool show_ceilings_state(run *r, const char *what) {
+    double left_s = 0, all_s = 0;
+    int part = 0, parts = 0;
+    for (int k = 0; k < r->list.count; k++)
+        if (r->items[k].started && r->items[k].source == RUN_PENDING) return false;
+    for (int k = 0; k < r->device_count; k++) {
+        const run_device *d = &r->devices[k];
+        if (d->parts == 0) continue;
+        part += d->part;
+        parts += d->parts;
+        left_s = fmax(left_s, run_ceilings_left_s(d));
+        all_s = fmax(all_s, d->parts * d->part_s);
+    }
+    if (parts == 0) return false;
+    show_progress_set(&r->progress, all_s > 0 ? 1 - left_s / all_s : 0, left_s, part, parts, what);
+    return true;
+}
+
 static void show_state(run *r, const char *what) {
     double done = 0, all = 0;
     int finished = 0, count = 0;
-    if (!r->progress.terminal || r->progress.quiet) return;
+    if (!r->progress.terminal || r->progress.quiet || show_ceilings_state(r, what)) return;
     for (int k = 0; k < r->list.count; k++) {
         const run_item *i = &r->items[k];
         if (!i->started && i->source != RUN_PENDING) continue;
@@ -155,7 +174,14 @@ static void show_state(run *r, const char *what) {
         if (i->source != RUN_PENDING) finished++;
         done += i->weight * part_of(i);
     }
-    show_progress_set(&r->progress, all > 0 ? done / all : 0, finished, count, what);
+    show_progress_set(&r->progress, all > 0 ? done / all : 0, NAN, finished, count, what);
+}
+
+/* For those who see no bar. */
+static void add_left(char *what, size_t room, double left_s) {
+    char left[32];
+    const size_t n = strlen(what);
+    if (*show_left(left_s, left, sizeof left)) snprintf(what + n, room - n, ", %s at most", left);
 }
 
 static json_t *next(void *context, int device, int *job) {
@@ -170,8 +196,9 @@ static json_t *next(void *context, int device, int *job) {
         snprintf(what, sizeof what, "%s: %s", d->about->name,
                  doubted ? "an operation is faster than its ceiling, which is measured once more"
                          : "measuring its ceilings (once, then cached)");
-        show_progress_line(&r->progress, what);
         show_state(r, what);
+        add_left(what, sizeof what, run_ceilings_left_s(d));
+        show_progress_line(&r->progress, what);
         return ceilings_job;
     }
     while (r->at < r->list.count) {
@@ -267,8 +294,13 @@ static void watch(void *context, supervisor_event_kind kind, int device, int job
         return;
     }
     if (kind == SUPERVISOR_SAY) {
-        snprintf(what, sizeof what, "%.120s: %.180s", subject, text ? text : "");
+        run_device *d = &r->devices[device];
+        if (job >= CEILINGS_JOB && text) run_ceilings_hear(d, text);
+        snprintf(what, sizeof what, "%.120s: %.150s", subject, text ? text : "");
+        const size_t n = strlen(what);
+        add_left(what, sizeof what, job >= CEILINGS_JOB ? run_ceilings_left_s(d) : NAN);
         show_progress_hint(&r->progress, what);
+        what[n] = 0; /* the bar says it itself */
     } else {
         const char *const words[] = {candidate, variant, text};
         int n = snprintf(what, sizeof what, "%.120s:", subject);

@@ -16,8 +16,11 @@ typedef struct show_progress {
     double part_begun;  /* what was done when it began: time left is told by what came since */
 } show_progress;
 void show_progress_init(show_progress *p, bool quiet);
-/* `part` (0 to 1) is done, so many of `count` operations are finished, and this is at work. */
-void show_progress_set(show_progress *p, double part, int finished, int count, const char *what);
+/* `part` (0 to 1) is done, so many of `count` are finished, and this is at work. left_s: how long the rest takes;
+ * not-a-number: as long as what was done says. */
+void show_progress_set(show_progress *p, double part, double left_s, int finished, int count, const char *what);
+/* "1:05 left"; empty where that is not known, or nearly over. */
+const char *show_left(double left_s, char *text, size_t room);
 void show_progress_line(show_progress *p, const char *text); /* a line of its own, unless on a terminal or quiet */
 void show_progress_hint(show_progress *p, const char *text); /* the same, but only every few seconds */
 void show_progress_end(show_progress *p);

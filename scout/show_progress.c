@@ -21,13 +21,22 @@ void show_progress_init(show_progress *p, bool quiet) {
     *p = (show_progress){.quiet = quiet, .terminal = isatty(STDERR_FILENO) == 1, .last = now()};
 }
 
-static void say_left(const show_progress *p, double part, double at, char *text, size_t room) {
-    const double gone = at - p->begun, came = part - p->part_begun;
-    const double left = came > 0 ? gone * (1 - part) / came : NAN;
-    if (!(left < 1e6) || gone < 1)
-        snprintf(text, room, "%s", "");
+static void write_left(double left_s, const char *behind, char *text, size_t room) {
+    if (left_s >= 0 && left_s < 1e6)
+        snprintf(text, room, "%d:%02d left%s", (int)left_s / 60, (int)left_s % 60, behind);
     else
-        snprintf(text, room, "%d:%02d left  ", (int)left / 60, (int)left % 60);
+        snprintf(text, room, "%s", "");
+}
+
+const char *show_left(double left_s, char *text, size_t room) {
+    write_left(left_s < 1 ? NAN : left_s, "", text, room);
+    return text;
+}
+
+/* By what came since it began. */
+static double guess_left(const show_progress *p, double part, double at) {
+    const double gone = at - p->begun, came = part - p->part_begun;
+    return came > 0 && gone >= 1 ? gone * (1 - part) / came : NAN;
 }
 
 /* Only printable ASCII: names come from files, and a byte is a column then. */
@@ -37,13 +46,14 @@ static void plain(const char *from, char *to, size_t room) {
     to[n] = 0;
 }
 
-void show_progress_set(show_progress *p, double part, int finished, int count, const char *what) {
+void show_progress_set(show_progress *p, double part, double left_s, int finished, int count, const char *what) {
     const double at = now();
     if (p->quiet || !p->terminal || (p->drawn && at - p->last < REDRAW_SECONDS)) return;
-    if (p->begun == 0 || part <= p->part_begun) { /* ceilings come before the first operation, and are no part of it */
+    if (p->begun == 0 || part <= p->part_begun) {
         p->begun = at;
         p->part_begun = part;
     }
+    if (!isnan(left_s)) p->begun = 0; /* ceilings: what is guessed later begins anew behind them */
     p->last = at;
     struct winsize size;
     int width = ioctl(STDERR_FILENO, TIOCGWINSZ, &size) == 0 && size.ws_col > 0 ? size.ws_col : 80;
@@ -52,7 +62,7 @@ void show_progress_set(show_progress *p, double part, int finished, int count, c
     const int full = part > 0 ? (int)(part * BAR + 0.5) : 0;
     for (int k = 0; k < BAR; k++) bar[k] = k < full ? '#' : '.';
     bar[BAR] = 0;
-    say_left(p, part, at, left, sizeof left);
+    write_left(isnan(left_s) ? guess_left(p, part, at) : left_s < 1 ? NAN : left_s, "  ", left, sizeof left);
     plain(what, clean, sizeof clean);
     snprintf(line, sizeof line, "[%s] %d/%d  %s%s", bar, finished, count, left, clean);
     if (strlen(line) >= (size_t)width) line[width - 1] = 0;

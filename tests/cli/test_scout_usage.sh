@@ -59,6 +59,9 @@ echo '{"a": {"op": "gemm", "shape": [8, 8, -8], "precision": "fp32"}}' >negative
 scout_refused "a negative dimension" 3 negative.json -o refused
 echo '{"a": {"op": "teleport", "shape": [8]}}' >kind.json
 scout_refused "an unknown kind in a file" 3 kind.json -o refused
+echo '{"a": {"op": "gemm", "shape": [8, 8, 8], "sparcity": 0.5}}' >misspelt.json
+scout_refused "a misspelt member" 3 misspelt.json -o refused
+check "a misspelt member: what was meant" says 'misspelt.json: a: "sparcity" is not known; did you mean "sparsity"?'
 echo '{"schema": "ceiling-scout/ops/9", "ops": []}' >future.json
 scout_refused "a future format" 3 future.json -o refused
 echo '[1, 2]' >array.json

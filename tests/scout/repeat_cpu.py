@@ -1,4 +1,6 @@
-"""Compares the reports of several runs: repeat_cpu.py FOLDER RUNS. Ends with "N passed, N failed"."""
+"""Compares the reports of several runs: repeat_cpu.py FOLDER RUNS. What settled agrees in its efficiency, and, where it
+is not borderline in any run, in its verdict; what would not settle says UNSTABLE. Ends with "N passed, N failed, N
+skipped": skipped are rows without a verdict to compare, borderline ones and those that settled less than twice."""
 import glob
 import json
 import sys
@@ -24,8 +26,19 @@ def read(folder, runs):
     return found
 
 
+def verdict_of(good):
+    """"borderline", "alone" (nothing to compare it with), "same" or "changed"."""
+    if any(report.get("borderline") for report in good):
+        return "borderline"
+    if len(good) < 2:
+        return "alone"
+    said = {(report.get("priority"), report.get("approach")) for report in good}
+    return "same" if len(said) == 1 else "changed"
+
+
 def main(folder, runs):
     passed = failed = settled = unstable = 0
+    verdicts = {"same": 0, "changed": 0, "borderline": 0, "alone": 0}
     for name, reports in read(folder, runs).items():
         states = [row_of(report) for report in reports]
         good = [report for report, state in zip(reports, states) if state == "OK"]
@@ -34,18 +47,24 @@ def main(folder, runs):
         others = [state for state in states if state not in ("OK", "UNSTABLE")]
         efficiencies = [100 * report["efficiency"] for report in good]
         spread = max(efficiencies) - min(efficiencies) if good else 0
-        said = {f"{report.get('priority')}/{report.get('approach')}" for report in good}
-        borderline = any(report.get("borderline") for report in good)
-        holds = not others and len(reports) == runs and spread <= POINTS and (len(said) <= 1 or borderline)
-        print(f"{'ok    ' if holds else 'FAILED'} {name:10s} {len(good)} settled, {states.count('UNSTABLE')} UNSTABLE, "
+        said = [f"{report.get('priority')}/{report.get('approach')}{' ?' if report.get('borderline') else ''}"
+                for report in good]
+        verdict = verdict_of(good)
+        verdicts[verdict] += 1
+        bad = others or len(reports) != runs or spread > POINTS or verdict == "changed"
+        print(f"{'FAILED' if bad else 'ok    '} {name:10s} {len(good)} settled, {states.count('UNSTABLE')} UNSTABLE, "
               f"efficiency {' '.join(f'{e:.1f}' for e in efficiencies)} (within {spread:.1f} points), "
-              f"{' '.join(sorted(said))}{' borderline' if borderline else ''} {' '.join(others)}")
-        passed, failed = passed + holds, failed + (not holds)
+              f"verdict {verdict}: {', '.join(sorted(set(said)))} {' '.join(others)}".rstrip())
+        failed += bool(bad)
+        passed += not bad and verdict == "same"
     print(f"{settled} rows settled, {unstable} UNSTABLE")
-    if passed + failed == 0:
+    print(f"verdicts: {verdicts['same'] + verdicts['changed']} compared, {verdicts['changed']} of them changed; "
+          f"{verdicts['borderline']} borderline, {verdicts['alone']} that settled less than twice")
+    total = sum(verdicts.values())
+    if total == 0:
         print("no reports were written")
         failed = 1
-    print(f"{passed} passed, {failed} failed")
+    print(f"{passed} passed, {failed} failed, {max(0, total - passed - failed)} skipped")
     return failed != 0
 
 

@@ -93,6 +93,33 @@ static void times(void) {
     free(c);
 }
 
+/* What sets a ceiling has an interval; the floor, which is added to it, has none. */
+static void times_have_intervals(void) {
+    ceilings *c = device();
+    ceilings_time t = ceilings_time_of(c, "fp16", 500e12 * 6e-6, 0, 0, 0, 0); /* the peak's 0.3 %, of 6 us in 8 */
+    UNIT_CHECK(near(t.rel_ci95, 0.003 * 6 / 8, 1e-9));
+    t = ceilings_time_of(c, "fp16", 500e12 * 2e-6, 0, 0, 0, 0);
+    UNIT_TEXT(t.bound, "launch");
+    UNIT_CHECK(near(t.rel_ci95, 0.003 / 2, 1e-9));
+    for (int k = 0; k < c->bandwidth_count; k++)
+        c->bandwidths[k].rel_ci95 = c->bandwidths[k].resident ? 0.02 : c->bandwidths[k].bytes > 1000000 ? 0.01 : 0.005;
+    t = ceilings_time_of(c, "fp16", 1, 1e9, 0, 0, 0);
+    UNIT_CHECK(near(t.rel_ci95, 0.01 * t.memory_s / t.seconds, 1e-9));
+    t = ceilings_time_of(c, "fp16", 1, 0.5e6, 0.25e6, 0, 0); /* below the smallest rows: that of both fractions */
+    UNIT_CHECK(near(t.rel_ci95, 0.005 * t.memory_s / t.seconds, 1e-9));
+    t = ceilings_time_of(c, "fp16", 1, 1e8, 0, 0, 0); /* between two sizes: the wider one */
+    UNIT_CHECK(near(t.rel_ci95, 0.01 * t.memory_s / t.seconds, 1e-9));
+    t = ceilings_time_of(c, "fp16", 1, 1e9, 0, 1e9, 0); /* all of it from the cache */
+    UNIT_CHECK(near(t.rel_ci95, 0.02 * t.memory_s / t.seconds, 1e-9));
+    t = ceilings_time_of(c, "fp16", 1, 1e3, 0, 0, 1e9);
+    UNIT_TEXT(t.bound, "special");
+    UNIT_CHECK(t.rel_ci95 == 0);
+    c->bandwidths[0].rel_ci95 = NAN; /* of a file that does not say */
+    t = ceilings_time_of(c, "fp16", 1, 1e9, 0, 0, 0);
+    UNIT_CHECK(t.rel_ci95 == 0);
+    free(c);
+}
+
 static json_t *as_json(const ceilings *c) {
     json_builder b = {NULL};
     status st;
@@ -246,6 +273,7 @@ static void refusals_name_the_place(void) {
 int main(void) {
     UNIT_RUN(bandwidth_between_rows);
     UNIT_RUN(times);
+    UNIT_RUN(times_have_intervals);
     UNIT_RUN(round_trip);
     UNIT_RUN(hostile_files);
     UNIT_RUN(refusals_name_the_place);

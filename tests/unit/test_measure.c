@@ -152,6 +152,11 @@ static void two_that_may_win_are_confirmed(void) {
     row_is("fast", "", "OK", NULL);
     row_is("twin", "", "OK", NULL);
     UNIT_INT(rows_of("OK"), 3);
+    const json_t *rival = json_object_get(result, "rival"); /* the other one of the two */
+    UNIT_CHECK(rival && strcmp(text(rival, "name"), text(result, "best")) != 0);
+    UNIT_TEXT(text(rival, "approach"), "CUSTOM_KERNEL");
+    near(number(rival, "ratio"), 0.75);
+    UNIT_CHECK(number(rival, "ratio_ci") < 0.01);
     end();
 }
 
@@ -162,6 +167,17 @@ static void a_small_lead_is_none(void) {
     UNIT_TEXT(text(result, "best"), "right");
     UNIT_TEXT(text(result, "best_approach"), "NONE");
     UNIT_CHECK(json_object_get(result, "ratio") == NULL);
+    UNIT_TEXT(text(json_object_get(result, "rival"), "name"), "near"); /* how near it came is told */
+    UNIT_CHECK(number(json_object_get(result, "rival"), "ratio") > 0.98);
+    end();
+}
+
+static void alone_there_is_no_rival(void) {
+    begin("16,24,8", "fp32");
+    USE(&fake_right);
+    measure();
+    UNIT_TEXT(text(result, "best"), "right");
+    UNIT_CHECK(json_object_get(result, "rival") == NULL);
     end();
 }
 
@@ -498,6 +514,7 @@ int main(void) {
     UNIT_RUN(the_faster_one_wins);
     UNIT_RUN(two_that_may_win_are_confirmed);
     UNIT_RUN(a_small_lead_is_none);
+    UNIT_RUN(alone_there_is_no_rival);
     UNIT_RUN(variants_race);
     UNIT_RUN(the_same_seed_gives_the_same_rows);
     UNIT_RUN(packed_weights_are_told);

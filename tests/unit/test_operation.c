@@ -371,6 +371,59 @@ static void bad_files_get_one_clear_line(void) {
             "fp32, tf32, fp16, bf16, fp8, int8, int4");
 }
 
+/* What is typed by hand is misspelt by hand. */
+static void misspelt_members_are_refused(void) {
+    static const struct {
+        const char *member, *says;
+    } rows[] = {
+        {"\"sparcity\": 0.5", "x: \"sparcity\" is not known; did you mean \"sparsity\"?"},
+        {"\"dtpye\": \"fp16\"", "did you mean \"dtype\"?"},
+        {"\"Dtype\": \"fp16\"", "did you mean \"dtype\"?"},
+        {"\"presicion\": \"fp16\"", "did you mean \"precision\"?"},
+        {"\"counts\": 3", "did you mean \"count\"?"},
+        {"\"casual\": true", "did you mean \"causal\"?"},
+        {"\"kv_head\": 8", "did you mean \"kv_heads\"?"},
+        {"\"weight_types\": 8", "did you mean \"weight_dtype\"?"},
+        {"\"batchs\": 8", "did you mean \"batch\"?"},
+        {"\"layuot\": \"nt\"", "did you mean \"layout\"?"},
+        {"\"zzz\": 1", "x: \"zzz\" is not known; known are op, shape, dtype, count"},
+        {"\"\": 1", "\"\" is not known"},
+        {"\"m\": 1", "\"m\" is not known; known are"},
+        {"\"a_name_that_is_longer_than_any_that_is_known_here_or_anywhere_else\": 1", "is not known; known are"},
+        {"\"causal\": 1", "causal must be true or false"},
+    };
+    for (size_t k = 0; k < sizeof rows / sizeof *rows; k++) {
+        char text[512];
+        snprintf(text, sizeof text, "{\"x\": {\"op\": \"attention\", \"shape\": [1, 8, 4, 64], %s}}", rows[k].member);
+        refused(text, NULL, STATUS_INPUT, rows[k].says);
+    }
+    refused("{\"x\": {\"opp\": \"gemm\", \"shape\": [1, 2, 3]}}", NULL, STATUS_INPUT, "did you mean \"op\"?");
+    refused("{\"x\": {\"op\": \"gemm\", \"shap\": [1, 2, 3]}}", NULL, STATUS_INPUT, "did you mean \"shape\"?");
+}
+
+/* A remark, every named dimension, and an entry that was copied from ops.json. */
+static void members_that_are_no_mistake(void) {
+    if (!UNIT_CHECK(
+            read_text("{\"x\": {\"op\": \"gemm\", \"shape\": [8, 8, 8], \"comment\": \"of the first layer\"}}", NULL)))
+        return;
+    end();
+    if (!UNIT_CHECK(read_text("{\"x\": {\"id\": \"gemm_1\", \"op\": \"gemm\", \"shape\": [8, 8, 8], \"layout\": \"nn\","
+                              "\"dtype\": \"fp16\", \"count\": 2, \"occurrences\": 2, \"macs\": 512, \"flops\": 1024,"
+                              "\"bytes_read\": 1, \"bytes_written\": 1, \"nodes\": [\"a\"], \"weights\": [null],"
+                              "\"parts\": [], \"region\": \"r\", \"times\": 1}}",
+                              NULL)))
+        return;
+    UNIT_INT(list.items[0].rec.flops, 1024);
+    end();
+    for (size_t k = 0; operation_field_name(k); k++) UNIT_CHECK(operation_is_field(operation_field_name(k)));
+    /* ops.json may come from a later version, and keeps what is not known here out */
+    if (!UNIT_CHECK(read_text("{\"schema\": \"ceiling-scout/ops/1\", \"ops\": [{\"id\": \"a\", \"op\": \"gemm\","
+                              "\"shape\": [2, 3, 4], \"dtype\": \"fp16\", \"sparcity\": 0.5}]}",
+                              NULL)))
+        return;
+    end();
+}
+
 static void bad_entries_get_one_clear_line(void) {
     static const struct {
         const char *entries, *says;
@@ -435,6 +488,8 @@ int main(void) {
     UNIT_RUN(operations_travel_whole);
     UNIT_RUN(damaged_jobs_are_refused);
     UNIT_RUN(bad_files_get_one_clear_line);
+    UNIT_RUN(misspelt_members_are_refused);
+    UNIT_RUN(members_that_are_no_mistake);
     UNIT_RUN(bad_entries_get_one_clear_line);
     UNIT_RUN(bad_words_are_a_usage);
     return unit_end();

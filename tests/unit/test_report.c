@@ -242,6 +242,79 @@ static void faster_than_the_ceiling_is_flagged(void) {
     json_decref(m);
 }
 
+/* What a measurement says of the one that nearly won decides whether its report is sure of its verdict. */
+static void borderline_by_what_nearly_won(void) {
+    static const struct {
+        const char *rival;
+        bool borderline;
+    } cases[] = {
+        {"", false},
+        {"'rival':{'name':'o','variant':'','approach':'CUSTOM_KERNEL','ratio':0.9805,'ratio_ci':0.001},", true},
+        {"'rival':{'name':'o','variant':'','approach':'CUSTOM_KERNEL','ratio':0.9795,'ratio_ci':0.001},", true},
+        {"'rival':{'name':'o','variant':'','approach':'CUSTOM_KERNEL','ratio':0.99,'ratio_ci':0.001},", false},
+        {"'rival':{'name':'o','variant':'','approach':'CUSTOM_KERNEL','ratio':0.99,'ratio_ci':1},", true},
+        {"'rival':[],", false},
+        {"'rival':{'ratio':-3,'ratio_ci':'x'},", false}};
+    for (size_t k = 0; k < sizeof cases / sizeof cases[0]; k++) {
+        char whole[2048];
+        snprintf(whole, sizeof whole,
+                 "{'baseline':'lib','baseline_variant':'','best':'lib','best_variant':'',%s'candidates':[{'name':'lib',"
+                 "'variant':'',%s}]}",
+                 cases[k].rival, ROW_TIME("40.0"));
+        json_t *m = parsed(whole);
+        report_input in = input(m);
+        json_builder b = {0};
+        in.model_us = 120;
+        json_t *r = report_build(&in, &b);
+        UNIT_TEXT(text(r, "approach"), "CUTLASS_SWEEP");
+        UNIT_INT(json_is_true(json_object_get(r, "borderline")), cases[k].borderline);
+        report_input again = input(r); /* a report that is kept says the same */
+        again.model_us = 120;
+        json_t *second = report_build(&again, &b);
+        UNIT_CHECK(json_equal(r, second));
+        json_decref(r), json_decref(second), json_decref(m);
+    }
+}
+
+/* Bound by memory the ceiling's interval is that of the bandwidth, not of a peak that has nothing to do with it. */
+static void borderline_by_the_ceilings_interval(void) {
+    static operation moves;
+    json_t *m = parsed("{'baseline':'lib','baseline_variant':'','best':'lib','best_variant':'','candidates':[{'name':"
+                       "'lib','variant':''," ROW_TIME("40.0") "}]}");
+    moves = product;
+    moves.rec.flops = 1000, moves.rec.bytes_read = 34800000, moves.rec.bytes_written = 0; /* 35.8 of 40 us */
+    report_input in = input(m);
+    report_figures f;
+    in.operation = &moves;
+    in.model_us = 120;
+    best.peaks[0].rel_ci95 = 0.5;
+    report_read(&in, &f);
+    UNIT_TEXT(f.bound, "memory");
+    near(f.ceiling_us, 35.8);
+    UNIT_CHECK(!f.verdict.borderline);
+    for (int k = 0; k < best.bandwidth_count; k++) best.bandwidths[k].rel_ci95 = 0.01;
+    report_read(&in, &f);
+    near(f.ceiling_ci, 0.01 * 34.8 / 35.8);
+    UNIT_CHECK(f.verdict.borderline);
+    UNIT_TEXT(f.verdict.approach, "NONE");
+    for (int k = 0; k < best.bandwidth_count; k++) best.bandwidths[k].rel_ci95 = 0;
+    best.peaks[0].rel_ci95 = 0;
+    json_decref(m);
+}
+
+static void a_product_on_a_cpu_is_not_swept(void) {
+    json_t *m = parsed("{'baseline':'lib','baseline_variant':'','best':'lib','best_variant':'','candidates':[{'name':"
+                       "'lib','variant':''," ROW_TIME("40.0") "}]}");
+    report_input in = input(m);
+    supervisor_device other = device;
+    report_figures f;
+    snprintf(other.name, sizeof other.name, "cpu");
+    in.device = &other, in.model_us = 120;
+    report_read(&in, &f);
+    UNIT_TEXT(f.verdict.approach, "CUSTOM_KERNEL");
+    json_decref(m);
+}
+
 static void what_is_kept_is_of_the_same(void) {
     json_t *m = parsed(good);
     report_input in = input(m);
@@ -307,6 +380,9 @@ int main(void) {
     UNIT_RUN(what_was_not_timed_is_estimated);
     UNIT_RUN(nonsense_is_survived);
     UNIT_RUN(faster_than_the_ceiling_is_flagged);
+    UNIT_RUN(borderline_by_what_nearly_won);
+    UNIT_RUN(borderline_by_the_ceilings_interval);
+    UNIT_RUN(a_product_on_a_cpu_is_not_swept);
     UNIT_RUN(what_is_kept_is_of_the_same);
     UNIT_RUN(what_may_serve);
     return unit_end();

@@ -8,6 +8,7 @@
 static verdict_facts product(double ceiling_us) {
     return (verdict_facts){.op = "gemm",
                            .pattern = "DENSE",
+                           .device = "cuda:0",
                            .bound = "compute",
                            .measured = true,
                            .ceiling_us = ceiling_us,
@@ -68,6 +69,132 @@ static void an_interval_at_the_ceiling_takes_the_cheaper_action(void) {
     f = product(89.8);
     f.ceiling_ci = 0.005;
     wants(&f, "NONE", "NONE", true);
+}
+
+/* Below, the interval's end short of the threshold; touching it from below and from above; above, short of it. */
+typedef void set_figure(verdict_facts *f, double x);
+static void around(verdict_facts f, set_figure *set, double threshold, double half, const char *const approaches[4],
+                   const char *const priority[4]) {
+    static const double steps[] = {-1.02, -0.98, 0.98, 1.02}; /* of half the interval's width */
+    for (int k = 0; k < 4; k++) {
+        set(&f, threshold + steps[k] * half);
+        wants(&f, approaches[k], priority[k], k == 1 || k == 2);
+    }
+}
+
+#define ALL(a)      ((const char *const[4]){a, a, a, a})
+#define FROM(a, b)  ((const char *const[4]){a, a, a, b})
+#define UP_TO(a, b) ((const char *const[4]){a, b, b, b})
+
+static void set_efficiency(verdict_facts *f, double x) { f->baseline_us = 100, f->ceiling_us = 100 * x; }
+static void set_win(verdict_facts *f, double x) { f->ratio = 1 - x, f->best_us = 100 * (1 - x); }
+static void set_rival(verdict_facts *f, double x) { f->rival_ratio = 1 - x; }
+static void set_potential(verdict_facts *f, double x) { f->model_us = (100 - f->ceiling_us) / x; }
+static void set_proven(verdict_facts *f, double x) { f->model_us = 100 * (1 - f->ratio) / x; }
+static void set_floor(verdict_facts *f, double x) {
+    f->launch_us = x * f->ceiling_us, f->bound = x >= 0.5 ? "launch" : "compute";
+}
+
+/* Every threshold, by the intervals of all that it is compared with. Half widths are those at the threshold. */
+static void every_threshold_on_both_sides(void) {
+    verdict_facts f = product(90);
+    f.baseline_ci = 0.005;
+    around(f, set_efficiency, 0.9, 0.9 * 0.005, UP_TO("CUTLASS_SWEEP", "NONE"), UP_TO("HIGH", "NONE"));
+    f.ceiling_ci = 0.004; /* that of the ceiling comes on top */
+    around(f, set_efficiency, 0.9, 0.9 * 0.009, UP_TO("CUTLASS_SWEEP", "NONE"), UP_TO("HIGH", "NONE"));
+    f.baseline_ci = 0;
+    around(f, set_efficiency, 0.9, 0.9 * 0.004, UP_TO("CUTLASS_SWEEP", "NONE"), UP_TO("HIGH", "NONE"));
+    f = product(95);
+    f.ratio_ci = 0.004;
+    around(f, set_win, 0.02, 0.98 * 0.004, FROM("NONE", "LIBRARY_TUNE"), FROM("NONE", "MEDIUM"));
+    f.ratio_ci = 0.03; /* also where it was the slower one this time */
+    f.ratio = 1.005, f.best_us = 100.5;
+    wants(&f, "NONE", "NONE", true);
+    f = product(20), f.ratio = 0.5; /* of 60 us proven, or 80 potential: the shares of a large model */
+    f.ceiling_us = 99.9, f.ratio_ci = 0.01, f.model_us = 1e4;
+    around(f, set_proven, 0.01, 0.01 * 0.01, ALL("LIBRARY_TUNE"), FROM("LOW", "MEDIUM"));
+    around(f, set_proven, 0.05, 0.05 * 0.01, ALL("LIBRARY_TUNE"), FROM("MEDIUM", "HIGH"));
+    f = product(50);
+    f.ceiling_ci = 0.01;
+    around(f, set_potential, 0.03, 0.03 * 0.01, ALL("CUTLASS_SWEEP"), FROM("LOW", "MEDIUM"));
+    around(f, set_potential, 0.10, 0.10 * 0.01, ALL("CUTLASS_SWEEP"), FROM("MEDIUM", "HIGH"));
+    f.ceiling_ci = 0, f.baseline_ci = 0.01; /* the baseline is in the model's time too */
+    around(f, set_potential, 0.03, 0.06 * 0.01 * 0.97, ALL("CUTLASS_SWEEP"), FROM("LOW", "MEDIUM"));
+    f.op = "norm";
+    around(f, set_potential, 0.03, 0.06 * 0.01 * 0.97, FROM("NONE", "CUSTOM_KERNEL"), FROM("LOW", "MEDIUM"));
+    f = product(50);
+    f.ceiling_ci = 0.01;
+    around(f, set_floor, 0.5, 0.5 * 0.01, UP_TO("CUTLASS_SWEEP", "NONE"), UP_TO("HIGH", "NONE"));
+}
+
+/* Shares know no better what they are parts of. */
+static void the_models_time_has_an_interval(void) {
+    verdict_facts f = product(50);
+    f.model_ci = 0.01; /* this operation is exact: all of it is that of the others */
+    around(f, set_potential, 0.10, 0.10 * 0.01, ALL("CUTLASS_SWEEP"), FROM("MEDIUM", "HIGH"));
+    f = product(99.9);
+    f.ratio = 0.5, f.model_ci = 0.01;
+    around(f, set_proven, 0.05, 0.05 * 0.01, ALL("LIBRARY_TUNE"), FROM("MEDIUM", "HIGH"));
+    f = product(89.9); /* alone it is the model, and its own interval counts once: 10.1 +- 0.09 % */
+    f.baseline_ci = f.model_ci = 0.001;
+    wants(&f, "CUTLASS_SWEEP", "HIGH", false);
+    f.baseline_ci = f.model_ci = 0.0012;
+    wants(&f, "NONE", "NONE", true);
+}
+
+/* Who nearly won may win the next time. */
+static void a_rival_at_the_margin_is_told(void) {
+    verdict_facts f = product(80);
+    f.rival_ratio_ci = 0.004, f.rival_family = "LIBRARY_TUNE";
+    for (double win = 0.0165; win < 0.024; win += 0.001) { /* never proven: it was not chosen */
+        set_rival(&f, win);
+        wants(&f, "CUTLASS_SWEEP", "HIGH", true);
+        UNIT_CHECK(judge(&f).proven_gain_us == 0);
+    }
+    set_rival(&f, 0.0159);
+    f.rival_ratio_ci = 0.0041;
+    wants(&f, "CUTLASS_SWEEP", "HIGH", false);
+    f.rival_ratio_ci = 0.0043;
+    wants(&f, "CUTLASS_SWEEP", "HIGH", true);
+    f.rival_ratio = 1.02, f.rival_ratio_ci = 0.05; /* it would not settle */
+    wants(&f, "CUTLASS_SWEEP", "HIGH", true);
+    f.rival_ratio = 0.7, f.rival_ratio_ci = 0.01; /* nor this one, which will win when it does */
+    wants(&f, "CUTLASS_SWEEP", "HIGH", true);
+    f.rival_ratio = 0.98, f.rival_ratio_ci = 0.01;
+    f.ratio = 0.9, f.best_us = 90; /* what is proven does not hang on it */
+    f.best_family = "LIBRARY_TUNE";
+    wants(&f, "LIBRARY_TUNE", "HIGH", false);
+}
+
+static void two_approaches_that_win_alike(void) {
+    verdict_facts f = product(80);
+    f.ratio = 0.9, f.best_us = 90, f.ratio_ci = 0.002, f.best_family = "CUSTOM_KERNEL";
+    f.rival_ratio = 0.903, f.rival_ratio_ci = 0.002, f.rival_family = "LIBRARY_TUNE";
+    wants(&f, "CUSTOM_KERNEL", "HIGH", true);
+    f.rival_ratio = 0.904;
+    wants(&f, "CUSTOM_KERNEL", "HIGH", false);
+    f.rival_ratio = 0.7, f.rival_ratio_ci = 0.01; /* it was not chosen, for it would not settle */
+    wants(&f, "CUSTOM_KERNEL", "HIGH", true);
+    f.rival_ratio = 0.901, f.rival_family = "CUSTOM_KERNEL"; /* the same is to be done either way */
+    wants(&f, "CUSTOM_KERNEL", "HIGH", false);
+}
+
+static void without_cutlass_nothing_is_swept(void) {
+    static const char *const others[] = {"cpu", "cpu:0", "scripted:0", "cudas:0", "cud", "", NULL};
+    for (size_t k = 0; k < sizeof others / sizeof others[0]; k++) {
+        verdict_facts f = product(50);
+        f.device = others[k];
+        wants(&f, "CUSTOM_KERNEL", "HIGH", false);
+        UNIT_CHECK(!strstr(judge(&f).recommendation, "tile"));
+        f.model_us = 1666.8; /* of 3 % nobody writes a kernel */
+        wants(&f, "NONE", "LOW", false);
+        f = product(95);
+        f.device = others[k];
+        wants(&f, "NONE", "NONE", false);
+    }
+    verdict_facts f = product(50);
+    f.device = "cuda";
+    wants(&f, "CUTLASS_SWEEP", "HIGH", false);
 }
 
 static void potential_follows_the_models_time(void) {
@@ -244,6 +371,11 @@ int main(void) {
     UNIT_RUN(at_the_ceiling_nothing_is_done);
     UNIT_RUN(above_the_ceiling_is_not_clipped);
     UNIT_RUN(an_interval_at_the_ceiling_takes_the_cheaper_action);
+    UNIT_RUN(every_threshold_on_both_sides);
+    UNIT_RUN(the_models_time_has_an_interval);
+    UNIT_RUN(a_rival_at_the_margin_is_told);
+    UNIT_RUN(two_approaches_that_win_alike);
+    UNIT_RUN(without_cutlass_nothing_is_swept);
     UNIT_RUN(potential_follows_the_models_time);
     UNIT_RUN(an_interval_at_a_priority_takes_the_lower_one);
     UNIT_RUN(a_proven_gain_comes_first);

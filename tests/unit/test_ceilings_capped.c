@@ -1,0 +1,137 @@
+/* The shape search on a device that power holds back. The rule: what is found reaches 99.5 % of the best of 500 random
+ * shapes, by their true rates, in less than 30 s. */
+#include "scout/ceilings_points.h"
+#include "tests/unit/capped.h"
+#include "tests/unit/unit.h"
+
+#include <math.h>
+
+enum { SHAPES = 500, SEEDS = 200, AUDITS = 20 };
+#define BUDGET_S 23.0 /* as a precision has it, unless told otherwise */
+
+/* The best true rate of random shapes that the search has not seen the seed of. */
+static double best_random(const capped *c, const ceilings_search_space *space) {
+    uint64_t state = c->seed + 1000;
+    double best = 0;
+    for (int k = 0; k < SHAPES; k++) {
+        ceilings_search_point p = ceilings_points_random(space, &state);
+        best = fmax(best, capped_truth(c, &p));
+    }
+    return best;
+}
+
+typedef struct tally {
+    int held;
+    double worst, mean, longest_s, error; /* error: root of the mean square of what is reported against the truth */
+} tally;
+
+static tally searched(bool silent, int seeds) {
+    tally t = {.worst = 10};
+    for (int seed = 1; seed <= seeds; seed++) {
+        capped c = capped_of((uint64_t)seed);
+        const timing_clock clock = capped_clock(&c);
+        const ceilings_search s = capped_search(&c, &clock, BUDGET_S);
+        ceilings_search_best best;
+        scout_why why = {.text = ""};
+        c.silent = silent;
+        if (!UNIT_CHECK(ceilings_search_run(&s, &best, &why) == SCOUT_OK)) printf("    %s\n", why.text);
+        const double truth = capped_truth(&c, &best.point), ratio = truth / best_random(&c, &s.space);
+        t.held += ratio >= 0.995;
+        t.worst = fmin(t.worst, ratio), t.mean += ratio / seeds, t.longest_s = fmax(t.longest_s, c.now);
+        t.error += pow(best.tflops * 1e12 / truth - 1, 2) / seeds;
+        UNIT_CHECK(best.confirmed == 1 && !best.disturbed);
+        UNIT_CHECK(c.opened == c.closed && !c.late);
+    }
+    t.error = sqrt(t.error);
+    printf("%s: %d of %d hold, worst %.4f, mean %.4f, at most %.1f s, reported within %.2f %%\n",
+           silent ? "not told" : "told", t.held, seeds, t.worst, t.mean, t.longest_s, 100 * t.error);
+    return t;
+}
+
+static void holds_the_rule(void) {
+    const tally t = searched(false, SEEDS);
+    UNIT_CHECK(t.held >= 0.95 * SEEDS);
+    UNIT_CHECK(t.longest_s < 26);
+    UNIT_CHECK(t.error < 0.0025);
+}
+
+/* A device that does not tell of its cap is searched in short slots, as others are: that this rule can be broken. */
+static void short_slots_alone_do_not(void) {
+    const tally t = searched(true, SEEDS);
+    UNIT_CHECK(t.held < 0.7 * SEEDS);
+}
+
+/* Judged by the true best of the random shapes that the audit itself has looked at. */
+static void the_audit_is_fair(void) {
+    double longest_s = 0, widest = 0, squares = 0, slack = 0;
+    for (int seed = 1; seed <= AUDITS; seed++) {
+        capped c = capped_of((uint64_t)seed);
+        const timing_clock clock = capped_clock(&c);
+        const ceilings_search s = capped_search(&c, &clock, BUDGET_S);
+        const ceilings_search_point found = {.m = 14080, .n = 1536, .k = 16384};
+        ceilings_search_verdict v;
+        scout_why why = {.text = ""};
+        if (!UNIT_CHECK(ceilings_search_audit(&s, &found, SHAPES, &v, &why) == SCOUT_OK)) printf("    %s\n", why.text);
+        const double want = capped_truth(&c, &found) / capped_truth(&c, &v.best);
+        longest_s = fmax(longest_s, c.now), widest = fmax(widest, v.rel_ci95);
+        squares += pow(v.ratio / want - 1, 2) / AUDITS;
+        slack += (1 - capped_truth(&c, &v.best) / best_random(&c, &s.space)) / AUDITS;
+        UNIT_INT(v.random_shapes, SHAPES);
+        UNIT_CHECK(c.opened == c.closed && !c.late);
+    }
+    printf("audits: at most %.1f s, intervals within %.2f %%, ratios off by %.2f %%, %.2f %% below the best random "
+           "shape\n",
+           longest_s, 100 * widest, 100 * sqrt(squares), 100 * slack);
+    UNIT_CHECK(longest_s < 40 && widest <= 0.005);
+    UNIT_CHECK(sqrt(squares) < 0.0025 && slack < 0.005);
+}
+
+/* A budget that may not be overrun is not, however short it is. */
+static void strict_budgets(void) {
+    static const double budgets_s[] = {0.5, 1, 2, 4, 8, 10, 12, 16, 22};
+    for (size_t k = 0; k < sizeof budgets_s / sizeof budgets_s[0]; k++) {
+        const double budget_s = budgets_s[k];
+        capped c = capped_of(9);
+        const timing_clock clock = capped_clock(&c);
+        ceilings_search s = capped_search(&c, &clock, budget_s);
+        ceilings_search_best best;
+        scout_why why = {.text = ""};
+        s.strict = true;
+        UNIT_CHECK(ceilings_search_run(&s, &best, &why) == SCOUT_OK && best.tflops > 0);
+        if (!UNIT_CHECK(c.now < 1.1 * budget_s)) printf("    %.1f s of %.1f\n", c.now, budget_s);
+        const double reported = best.tflops * 1e12 / capped_truth(&c, &best.point);
+        if (!UNIT_CHECK(fabs(reported - 1) < (budget_s < 16 ? 0.05 : 0.01))) printf("    %.4f of it\n", reported);
+    }
+}
+
+static void shapes_that_fail_and_a_lost_device(void) {
+    const ceilings_search_point found = {.m = 8192, .n = 8192, .k = 8192};
+    ceilings_search_verdict v;
+    ceilings_search_best best;
+    scout_why why = {.text = ""};
+    capped c = capped_of(3);
+    const timing_clock clock = capped_clock(&c);
+    const ceilings_search s = capped_search(&c, &clock, BUDGET_S);
+    c.fail_every = 3;
+    UNIT_CHECK(ceilings_search_run(&s, &best, &why) == SCOUT_OK && best.tflops > 0);
+    UNIT_INT(c.opened, c.closed);
+    for (int at = 1; at < 700; at += 37) {
+        c = capped_of(3);
+        c.lost_at = at;
+        UNIT_CHECK(ceilings_search_run(&s, &best, &why) == SCOUT_LOST || c.opened < at);
+        UNIT_INT(c.opened, c.closed);
+        c = capped_of(3);
+        c.lost_at = at;
+        UNIT_CHECK(ceilings_search_audit(&s, &found, SHAPES, &v, &why) == SCOUT_LOST || c.opened < at);
+        UNIT_INT(c.opened, c.closed);
+    }
+}
+
+int main(void) {
+    UNIT_RUN(shapes_that_fail_and_a_lost_device);
+    UNIT_RUN(strict_budgets);
+    UNIT_RUN(holds_the_rule);
+    UNIT_RUN(short_slots_alone_do_not);
+    UNIT_RUN(the_audit_is_fair);
+    return unit_end();
+}
