@@ -84,7 +84,8 @@ typedef struct timing_racer {
     bool keep;                 /* never dropped: the baseline */
     bool alive;                /* out: still in the race at its end */
     uint32_t rounds;           /* 0: never timed (the budget was used up, or it failed) */
-    double median_s, rel_ci95; /* rough, for the order of finalists and for the reason of who dropped out; rel_ci95 is
+    double median_s, rel_ci95; /* rough, for the order of finalists and for the reason of who dropped out; rel_ci95, of
+                                * those left at the end, is that of the ratio to the best one (whose own is 0);
                                 * infinite after one round, both are not-a-number after none */
     scout_answer answer;       /* not SCOUT_OK: it failed, why says how. SCOUT_LOST: the device is gone, for all */
     scout_why why;             /* of one that is SCOUT_OK and not alive: "outraced" or "budget", and a sentence */

@@ -170,7 +170,7 @@ static double round_cost_s(const race *r) {
 }
 
 /* The last word on those that are left: their rounds beside the best one's, so that a clock that moved between rounds
- * moves nobody's place. */
+ * moves nobody's place, and widens nobody's interval. */
 static void compare(race *r) {
     const int best = best_of(r);
     if (best < 0) return;
@@ -179,8 +179,11 @@ static void compare(race *r) {
         timing_racer *one = &r->racers[k];
         double ratio = 1;
         if (!one->alive || k == best || one->rounds < 2 || one->rounds != r->racers[best].rounds) continue;
-        (void)stats_ratio_interval(times_of(r, k), times_of(r, best), one->rounds, (uint64_t)k, &ratio);
+        const stats_interval interval =
+            stats_ratio_interval(times_of(r, k), times_of(r, best), one->rounds, (uint64_t)k, &ratio);
         one->median_s = ratio * best_s;
+        one->rel_ci95 = interval.relative; /* over the best one: what both share is in neither */
+        r->racers[best].rel_ci95 = 0;
     }
 }
 
@@ -267,10 +270,10 @@ static void run_race(race *r) {
         all_lost(r);
     else if (rivals(r) > r->finalists)
         cut(r, uncontested);
-    compare(r);
     for (int k = 0; k < r->count; k++)
         if (r->racers[k].rounds > 0)
             r->racers[k].rel_ci95 = stats_median_interval(times_of(r, k), r->racers[k].rounds, 1, (uint64_t)k).relative;
+    compare(r);
 }
 
 void timing_race(const timing_clock *clock, const timing_rules *rules, timing_racer *racers, int count, int finalists) {
