@@ -17,9 +17,10 @@ import time
 import torch
 
 DROP_S, KEEP_S, BLOCKS, WARM_S = 0.1, 1.0, 3, 2.5
-GRAPH_S, LEAST_LAUNCHES, TRAIN = 0.004, 20, 8  # a replay is so long that what surrounds it does not count
+GRAPH_S, LEAST_LAUNCHES, TRAIN = 0.006, 20, 8  # a replay is so long that what surrounds it does not count
 WORKSPACE = 32 << 20
 R_16F, R_32F, COMPUTE_32F = 2, 0, 68
+KEPT, STREAMS = [], []
 
 
 class Lt:
@@ -76,6 +77,12 @@ def kernels(launch, buffers):
     return sorted(name for name in names if not name.startswith(("Memset", "Memcpy")))
 
 
+def the_stream():
+    if not STREAMS:
+        STREAMS.append(torch.cuda.Stream())
+    return STREAMS[0]
+
+
 def rotation(m, n, k, covered):
     """Sets of a, b, c: together so many bytes that nothing of one is in the cache when its turn comes again."""
     each = 2 * (m * k + k * n + m * n)
@@ -93,28 +100,34 @@ def capture(launch, sets, launches, stream):
 
 
 def record(launch, sets):
-    """A graph of whole rotations, at least GRAPH_S long."""
-    stream = torch.cuda.Stream()
+    """A graph of whole rotations, about GRAPH_S long. All of them are recorded and replayed on one stream, and kept: in
+    a process that had launched kernels on more streams, every node of every graph took longer, by the half of a
+    microsecond or so that starting a kernel takes."""
+    stream = the_stream()
+    marks = [torch.cuda.Event(enable_timing=True) for _ in range(2)]
     with torch.cuda.stream(stream):
         for buffers in sets[:3]:
             launch(*buffers)
+        marks[0].record()
+        for index in range(LEAST_LAUNCHES):
+            launch(*sets[index % len(sets)])
+        marks[1].record()
     torch.cuda.synchronize()
-    turns = -(-LEAST_LAUNCHES // len(sets))
-    graph = capture(launch, sets, turns * len(sets), stream)
-    once = min(train(graph)) * 1e-3
-    if once < GRAPH_S:
-        turns = min(-(-int(turns * GRAPH_S * 1e6) // int(once * 1e6)), 4096 // len(sets) + 1)
-        graph = capture(launch, sets, turns * len(sets), stream)
-    return graph, turns * len(sets)
+    each = marks[0].elapsed_time(marks[1]) * 1e-3 / LEAST_LAUNCHES
+    launches = max(LEAST_LAUNCHES, int(GRAPH_S / each))
+    turns = min(-(-launches // len(sets)), 4096 // len(sets) + 1)
+    KEPT.append(capture(launch, sets, turns * len(sets), stream))
+    return KEPT[-1], turns * len(sets)
 
 
 def train(graph):
     """Milliseconds of each of several replays, one after the other, so that the device does not idle between them."""
     marks = [torch.cuda.Event(enable_timing=True) for _ in range(TRAIN + 1)]
-    marks[0].record()
-    for mark in marks[1:]:
-        graph.replay()
-        mark.record()
+    with torch.cuda.stream(the_stream()):
+        marks[0].record()
+        for mark in marks[1:]:
+            graph.replay()
+            mark.record()
     torch.cuda.synchronize()
     return [first.elapsed_time(last) for first, last in zip(marks[1:], marks[2:])]
 
