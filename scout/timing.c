@@ -20,7 +20,7 @@ timing_rules timing_rules_of(const regime *r, double budget_s) {
         .block_s = 0.3,
         .block_drop = 0.5,
         .hopping_block_s = 0.6,
-        .steered_block_s = 0.5,
+        .steered_block_s = 1,
         .steered_drop_s = 0.06,
         .look_s = 0.15,
         .settle_s = fmin(fmax(0.6 * budget_s, 0.5), 6),

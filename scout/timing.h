@@ -33,7 +33,7 @@ typedef struct timing_clock {
  * on. */
 typedef struct timing_state {
     double loaded_since_s, busy_until_s; /* on the clock: since when the device has not rested, and its last work */
-    bool steered; /* power or heat holds its clock back: it swings about once a second, and moves for ever */
+    bool steered; /* power holds its clock back: it swings about once a second, and moves for ever */
 } timing_state;
 
 /* All that the method fixes, in one place; timing_rules_of gives the values of a regime. */
@@ -49,10 +49,10 @@ typedef struct timing_rules {
     double last;                         /* what counts when the budget is used up: as `target`, or more on a host */
     double block_s, block_drop;          /* confirming blocks: 0.3 s, the first half is thrown away */
     double hopping_block_s;              /* so long where a clock hops that nothing tells to be steered: 0.6 s */
-    double steered_block_s;              /* so long where the clock is steered, half of its period: 0.5 s */
+    double steered_block_s;              /* so long where the clock is steered, a period of it: 1 s */
     double steered_drop_s;               /* and so much of them is thrown away: 0.06 s */
     double look_s;                       /* kept time that counts as one observation, at least: 0.15 s */
-    uint32_t brief_from;                 /* subjects from this one on get two blocks, first of all; 0: none */
+    uint32_t brief_from;                 /* subjects from this one on get the fewest blocks, first of all; 0: none */
     bool contest;                        /* subject 0 is to be beaten: who cannot win by the margin rests as well */
     double settle_s, settle_slope;       /* longest warm-up; a clock is steady when its slope is under 1 % */
     double steered_load_s;               /* a steered clock is fit for figures after so long under load: 2 s */
@@ -113,10 +113,11 @@ void timing_race(const timing_clock *clock, const timing_rules *rules, timing_ra
  * one more subject, from rules->brief_from on: such subjects, and those
  * that rest because they cannot win, count as settled within `acceptable`.
  *
- * Two rounds of blocks are measured whatever the budget, as long as launches are short. Where launches are so long that
- * not even two of each fit the whole budget, subjects are left out from the last on: SCOUT_NO with the code "budget";
- * never subject 0. A subject of short launches, well below its target after two rounds, costs 0.6 s and rests, so a
- * generous budget costs nothing but where the device is restless. */
+ * Two rounds of blocks are measured whatever the budget, as long as launches are short: 0.6 s for each subject; where
+ * the clock is steered one round, of a second each, after two seconds of load. Where launches are so long that not even
+ * two of each fit the whole budget, subjects are left out from the last on: SCOUT_NO with the code "budget"; never
+ * subject 0. Who is below its target then rests, so a generous budget costs nothing but where the device is restless.
+ */
 void timing_confirm(const timing_clock *clock, const timing_rules *rules, const timing_subject *subjects, int count,
                     scout_answer (*fresh)(void *context, scout_why *why), void *fresh_context, timing_result *results,
                     double *ratios, double *ratio_ci);

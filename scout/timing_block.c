@@ -1,9 +1,8 @@
 /* Running blocks: trains of intervals, the first part thrown away, the telemetry read where it disturbs nothing. What
  * ran before is gone from a block within a tenth of a second, and half as much again is thrown away.
  *
- * A clock that is steered never comes to rest. What disturbed its controller comes back once a second, so blocks take
- * half a second each, by the clock: with an odd number of them between two blocks of the same subject, as there is in
- * A B … B A, the two lie at opposite phases, and together show a whole second, whatever the phase. */
+ * A clock that is steered never comes to rest. What disturbed its controller comes back once a second, so a block takes
+ * a whole second, by the clock, and shows all of that whatever its phase. */
 #include "scout/stats.h"
 #include "scout/timing_plan.h"
 
@@ -71,20 +70,12 @@ static scout_answer run_until(timing_trial *c, timing_entrant *e, double end_s, 
     return answer;
 }
 
-/* What comes late (launches are long, or something waited) shifts those that follow. */
-static double due(timing_trial *c, double now_s) {
-    const double late = 0.1;
-    if (!(fabs(now_s - c->next_s) < late)) c->next_s = now_s;
-    c->next_s += c->pace.rules->steered_block_s;
-    return c->next_s;
-}
-
 /* The telemetry is read when all is done: a reading lets the device idle for a moment, and its clock would rise. */
 static scout_answer sustained_block(timing_trial *c, timing_entrant *e) {
     const timing_rules *rules = c->pace.rules;
     timing_block *block = &e->series.blocks[e->series.block_count - 1];
     const double started_s = timing_pace_now(&c->pace);
-    const double end_s = c->steered ? due(c, started_s) : started_s + rules->block_s;
+    const double end_s = started_s + (c->steered ? rules->steered_block_s : rules->block_s);
     const double drop_s = c->steered ? fmin(e->drop_s, rules->steered_drop_s) : e->drop_s;
     double dropped_s = 0;
     int trains = 0;
@@ -97,7 +88,7 @@ static scout_answer sustained_block(timing_trial *c, timing_entrant *e) {
     }
     block->middle_s = (begun_s + timing_pace_now(&c->pace)) / 2;
     look(c, e);
-    c->steered = c->steered || timing_pace_steered(&block->telemetry);
+    timing_plan_steered(c, &block->telemetry);
     e->block_s = timing_pace_now(&c->pace) - started_s;
     if (answer == SCOUT_OK && block->count == 0)
         return scout_say(&e->result->why, SCOUT_FAILED, "error", "%d trains of launches took no time", trains);
@@ -122,8 +113,8 @@ static scout_answer burst_block(timing_trial *c, timing_entrant *e) {
     return answer;
 }
 
-void timing_block_run(timing_trial *c, timing_entrant *e, int round) {
-    if (!timing_judge_block(&e->series, round)) {
+void timing_block_run(timing_trial *c, timing_entrant *e) {
+    if (!timing_judge_block(&e->series)) {
         timing_plan_fail(c, e, scout_say(&e->result->why, SCOUT_NO_MEMORY, "memory", "no memory for more blocks"));
         return;
     }

@@ -11,11 +11,15 @@
 
 enum { RESTLESS_ROUNDS = 6, MOST_ROUNDS = 1000 };
 
+static const double probe_load = 0.5; /* of what a steered clock needs: the probe's own second is more of it */
+
 /* Probes come first, while a clock that is steered still has to be loaded. */
 static void probes(timing_trial *c) {
-    for (int k = 0; k < c->count && !c->lost; k++)
-        for (int round = 0; round < TIMING_PLAN_ROUNDS && c->entrants[k].probe && !c->entrants[k].dead; round++)
-            timing_block_run(c, &c->entrants[k], round);
+    for (int k = 0; k < c->count && !c->lost; k++) {
+        timing_entrant *e = &c->entrants[k];
+        if (e->probe && !e->dead) timing_plan_load(c, probe_load);
+        for (int round = 0; round < timing_plan_rounds(c) && e->probe && !e->dead; round++) timing_block_run(c, e);
+    }
 }
 
 /* Who has settled rests; the baseline goes on, as the neighbour of the others. */
@@ -23,7 +27,7 @@ static void one_round(timing_trial *c, int round) {
     for (int step = 0; step < c->count && !c->lost; step++) {
         const int k = round % 2 ? c->count - 1 - step : step;
         timing_entrant *e = &c->entrants[k];
-        if (!e->dead && !e->probe && (e->open || k == 0)) timing_block_run(c, e, round);
+        if (!e->dead && !e->probe && (e->open || k == 0)) timing_block_run(c, e);
     }
 }
 
@@ -96,23 +100,28 @@ static void all_lost(timing_trial *c) {
     }
 }
 
-/* A first round that found the clock to be steered is run again: its blocks were too short. */
-static bool to_repeat(timing_trial *c, int round, bool steered_before) {
-    if (round > 0 || steered_before || !c->steered || c->lost) return false;
-    for (int k = 0; k < c->count; k++)
-        if (!c->entrants[k].probe) timing_judge_forget(&c->entrants[k].series);
+/* Once it is found that the clock is steered, all that was measured is too short to say anything. */
+static bool to_begin_anew(timing_trial *c, bool steered_before) {
+    if (steered_before || !c->steered || c->lost) return false;
+    for (int k = 0; k < c->count; k++) {
+        timing_entrant *e = &c->entrants[k];
+        if (e->probe || e->dead) continue;
+        timing_judge_forget(&e->series);
+        e->open = true;
+        e->brief = false;
+    }
+    timing_plan_load(c, 1);
     return true;
 }
 
-/* Where the clock is steered, rounds come in pairs. */
 static void rounds(timing_trial *c) {
     probes(c);
-    if (!c->lost) timing_plan_load(c);
+    if (!c->lost) timing_plan_load(c, 1);
     for (int round = 0; round < MOST_ROUNDS && !c->lost; round++) {
-        const bool whole = !c->steered || round % 2 == 0, steered = c->steered;
-        if (round >= TIMING_PLAN_ROUNDS && whole && (!judge_all(c, round) || !timing_plan_room(c))) break;
+        const bool steered = c->steered;
+        if (round >= timing_plan_rounds(c) && (!judge_all(c, round) || !timing_plan_room(c))) break;
         one_round(c, round);
-        if (to_repeat(c, round, steered)) round = -1;
+        if (to_begin_anew(c, steered)) round = -1;
     }
 }
 

@@ -43,6 +43,9 @@ static void verdict(const timing_rules *rules, const timing_entrant *e, timing_r
     else if (o->drifts)
         scout_say(&out->why, SCOUT_OK, "drift", "launches became %.1f %% %s over %zu blocks", 100 * fabs(o->drift),
                   o->drift > 0 ? "slower" : "faster", blocks);
+    else if (!isfinite(o->rel_ci95))
+        scout_say(&out->why, SCOUT_OK, "interval", "about %.4g us by %zu block%s, too little to know how well",
+                  1e6 * o->median_s, blocks, blocks == 1 ? "" : "s");
     else if (!(o->rel_ci95 <= limit))
         scout_say(&out->why, SCOUT_OK, "interval",
                   "about %.4g us, known to +- %.2f %% after %zu blocks; +- %.2f %% were wanted", 1e6 * o->median_s,

@@ -21,7 +21,7 @@ static const double least_deviation = 0.0005;
 
 static const double beyond_clocks = 1.5; /* an interval so many times its block's median is no doing of the clock */
 
-bool timing_judge_block(timing_series *s, int round) {
+bool timing_judge_block(timing_series *s) {
     if (s->block_count == s->block_room) {
         const size_t room = s->block_room ? 2 * s->block_room : 8;
         timing_block *more = realloc(s->blocks, room * sizeof *more);
@@ -29,10 +29,8 @@ bool timing_judge_block(timing_series *s, int round) {
         s->blocks = more;
         s->block_room = room;
     }
-    s->blocks[s->block_count++] =
-        (timing_block){.first = s->n,
-                       .round = round,
-                       .telemetry = {.clock_mhz = NAN, .memory_clock_mhz = NAN, .power_w = NAN, .temperature_c = NAN}};
+    s->blocks[s->block_count++] = (timing_block){
+        .first = s->n, .telemetry = {.clock_mhz = NAN, .memory_clock_mhz = NAN, .power_w = NAN, .temperature_c = NAN}};
     return true;
 }
 
@@ -85,6 +83,7 @@ static void level(timing_series *s, timing_block *block) {
     const size_t looks = looks_in(s, block), n = looks < MOST ? looks : MOST;
     for (size_t k = 0; k < n; k++) levels[k] = look_level(s, block, k, n);
     block->level_s = s->steered ? mean_level(s, block) : middle_of(levels, n);
+    block->halves = block->count > 1 ? fabs(look_level(s, block, 0, 2) / look_level(s, block, 1, 2) - 1) : 0;
 }
 
 void timing_judge_close(timing_series *s) { level(s, &s->blocks[s->block_count - 1]); }
@@ -148,24 +147,13 @@ static bool restless(const timing_series *s) {
     return spread_of(s->x + last->first, last->count) > timing_judge_restless;
 }
 
-/* Where the clock is steered: pairs of blocks. */
-static void look_at_pairs(const timing_series *s, size_t from, timing_look *all, size_t *n) {
-    for (size_t k = from; k + 1 < s->block_count; k += 2) {
-        const timing_block *one = &s->blocks[k], *other = &s->blocks[k + 1];
-        all[(*n)++] = (timing_look){.level_s = (one->level_s + other->level_s) / 2,
-                                    .clock_mhz = (one->telemetry.clock_mhz + other->telemetry.clock_mhz) / 2,
-                                    .moment_s = (one->middle_s + other->middle_s) / 2};
-    }
-}
-
 /* Of the blocks from `from` on. The caller frees; NULL: no memory. */
 static timing_look *looks_of(const timing_series *s, size_t from, size_t *n) {
     size_t room = 0;
     for (size_t k = from; k < s->block_count; k++) room += looks_in(s, &s->blocks[k]);
     timing_look *all = room ? calloc(room, sizeof *all) : NULL;
     *n = 0;
-    if (all && s->steered) look_at_pairs(s, from, all, n);
-    for (size_t k = from; all && !s->steered && k < s->block_count; k++) {
+    for (size_t k = from; all && k < s->block_count; k++) {
         const timing_block *block = &s->blocks[k];
         const size_t count = looks_in(s, block);
         for (size_t j = 0; j < count; j++) {
@@ -256,12 +244,7 @@ static size_t transient(const timing_series *s, size_t most) {
     return skip;
 }
 
-static size_t step_of(const timing_series *s) { return s->steered ? 2 : 1; } /* pairs stay together */
-
-size_t timing_judge_first(const timing_series *s) {
-    const size_t most = most_skipped(s), step = step_of(s);
-    return (transient(s, most) + step - 1) / step * step;
-}
+size_t timing_judge_first(const timing_series *s) { return transient(s, most_skipped(s)); }
 
 /* What the intervals within the blocks from `from` on leave open, wherever the blocks themselves lie. */
 static double within_blocks(const timing_series *s, size_t from) {
@@ -284,11 +267,10 @@ timing_opinion timing_judge(const timing_series *s, const timing_noise *noise) {
     if (!noise) timing_noise_add(&own, s, timing_judge_first(s));
     if (!noise) noise = &own;
     const size_t most = most_skipped(s);
-    const size_t step = step_of(s);
     o.first_block = timing_judge_first(s);
     if (!find_drift(s, noise, &o)) return o;
     /* A drift that ends was the warm-up's end too. Two blocks are left at least. */
-    for (size_t skip = o.first_block + step; o.drifts && skip <= most && skip + 2 <= s->block_count; skip += step) {
+    for (size_t skip = o.first_block + 1; o.drifts && skip <= most && skip + 2 <= s->block_count; skip++) {
         timing_opinion later = {.first_block = skip, .rel_ci95 = INFINITY, .median_s = NAN, .spread = NAN};
         if (find_drift(s, noise, &later) && !later.drifts) o = later;
     }
@@ -325,17 +307,16 @@ static double deviation_of(const timing_series *s) {
 }
 
 double timing_judge_ratio(const timing_series *a, const timing_series *b, const timing_noise *noise, double *ci) {
+    if (a->steered) { /* its noise is faster than the rounds: neighbours have nothing in common */
+        *ci = hypot(timing_noise_half(noise, a, 0), timing_noise_half(noise, b, 0));
+        return a->block_count && b->block_count ? timing_noise_pace(a, 0) / timing_noise_pace(b, 0) : NAN;
+    }
     const size_t n = a->block_count;
     double *quotients = n > 1 && b->block_count > 1 ? calloc(n, sizeof *quotients) : NULL;
     *ci = NAN;
     if (!quotients) return NAN;
     for (size_t k = 0; k < n; k++) quotients[k] = a->blocks[k].level_s / at_moment(b, a->blocks[k].middle_s);
-    const double ratio = a->steered ? stats_mean(quotients, n) : stats_median(quotients, n);
-    if (a->steered) {
-        free(quotients);
-        *ci = hypot(timing_noise_half(noise, a, 0), timing_noise_half(noise, b, 0));
-        return ratio;
-    }
+    const double ratio = stats_median(quotients, n);
     /* What moves the blocks is taken to be common by half at most: a swing as fast as the rounds is met by one of the
      * two in its valleys and by the other on its hills, and a few blocks do not show it. */
     const double moved = 0.5 * fmin(deviation_of(a), deviation_of(b));

@@ -11,11 +11,11 @@
 extern const double timing_judge_restless;
 
 typedef struct timing_block {
-    size_t first, count; /* its intervals, of those in the series */
-    int round;
+    size_t first, count;       /* its intervals, of those in the series */
     double middle_s;           /* when, for what lies between two blocks of another series */
     double kept_s;             /* how long its intervals took, in all */
     double level_s;            /* a launch: the middle of its looks */
+    double halves;             /* how far its halves are apart, relative */
     scout_telemetry telemetry; /* at its end */
 } timing_block;
 
@@ -29,7 +29,7 @@ typedef struct timing_series {
 } timing_series;
 
 /* Adds an empty block, or an interval to the last block. False: no memory. */
-bool timing_judge_block(timing_series *s, int round);
+bool timing_judge_block(timing_series *s);
 bool timing_judge_add(timing_series *s, double launch_s);
 void timing_judge_close(timing_series *s);   /* the last block is complete: its level */
 void timing_judge_steered(timing_series *s); /* from now on it is, and so are the blocks that it has */
@@ -46,7 +46,7 @@ typedef struct timing_opinion {
     bool drifts, by_clock;
 } timing_opinion;
 
-/* How far pairs of blocks deviate where the clock is steered; begins as {0}, and gets all series of a confirmation. See
+/* How far blocks deviate where the clock is steered; begins as {0}, and gets all series of a confirmation. See
  * timing_noise.c. */
 typedef struct timing_noise {
     double squares; /* of relative deviations, summed over */
@@ -56,7 +56,7 @@ void timing_noise_add(timing_noise *noise, const timing_series *s, size_t from);
 /* Of the blocks from `from` on: their pace (a launch), and half its 95 % width, relative. */
 double timing_noise_pace(const timing_series *s, size_t from);
 double timing_noise_half(const timing_noise *noise, const timing_series *s, size_t from);
-double timing_noise_ends(void); /* by how much two pairs may differ, relative */
+double timing_noise_ends(void); /* by how much two blocks may differ, relative */
 
 typedef struct timing_look { /* the unit of what is compared */
     double level_s, clock_mhz, moment_s;

@@ -149,9 +149,4 @@ scout_telemetry timing_pace_telemetry(const timing_pace *p) {
     return t;
 }
 
-bool timing_pace_steered(const scout_telemetry *t) {
-    static const char *const reasons[] = {"power", "thermal", "slowdown"};
-    for (size_t k = 0; t->throttle && k < sizeof reasons / sizeof reasons[0]; k++)
-        if (strstr(t->throttle_text, reasons[k])) return true;
-    return false;
-}
+bool timing_pace_steered(const scout_telemetry *t) { return t->throttle && strstr(t->throttle_text, "power") != NULL; }

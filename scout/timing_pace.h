@@ -47,11 +47,12 @@ scout_answer timing_pace_find(timing_pace *p, const timing_subject *subject, con
                               timing_pitch *pitch, scout_why *why);
 
 scout_telemetry timing_pace_telemetry(const timing_pace *p);
-bool timing_pace_steered(const scout_telemetry *t); /* power or heat holds the clock back */
+bool timing_pace_steered(const scout_telemetry *t); /* power holds the clock back */
 
 /* timing_settle.c: loads a device that was warm and then idled for a moment, until it is steady again, but no longer
- * than most_s; one that is steered, until it has not rested for as long as the rules ask. Not where launches are too
- * long for that, and not in bursts. Failures show in the blocks that follow. */
-void timing_settle_again(timing_pace *p, const timing_subject *load, const timing_pitch *pitch, double most_s);
+ * than most_s; one that is steered, until it has not rested for `part` of what the rules ask. Not where launches are
+ * too long for that, and not in bursts. Failures show in the blocks that follow. */
+void timing_settle_again(timing_pace *p, const timing_subject *load, const timing_pitch *pitch, double most_s,
+                         double part);
 
 #endif

@@ -5,6 +5,8 @@
 
 static const double burst_fill = 0.9;               /* of a burst, so that a slower moment stays within it */
 static const double warm_share = 0.25;              /* of a subject's time, for its warm-ups */
+enum { HELD_BACK = 2 };                             /* blocks: once is an accident */
+static const double long_share = 0.1;               /* of a second of a steered clock */
 static const double again_s = 1, again_share = 0.1; /* most for loading the device again; of the budget */
 
 double timing_plan_used(const timing_trial *c) { return timing_pace_now(&c->pace) - c->begun_s; }
@@ -28,7 +30,7 @@ bool timing_plan_room(const timing_trial *c) {
     double sum_s = 0;
     for (int k = 0; k < c->count; k++)
         if (!c->entrants[k].dead && (c->entrants[k].open || k == 0)) sum_s += timing_plan_cost(c, &c->entrants[k]);
-    return timing_plan_used(c) + (c->steered ? 2 : 1) * sum_s <= c->budget_s;
+    return timing_plan_used(c) + sum_s <= c->budget_s;
 }
 
 void timing_plan_fail(timing_trial *c, timing_entrant *e, scout_answer answer) {
@@ -69,14 +71,33 @@ static double round_cost_s(const timing_trial *c) {
     return sum;
 }
 
-/* No idle time lies between this and the blocks: a device that rests for a moment is faster for the next. */
-void timing_plan_load(timing_trial *c) {
-    const timing_entrant *first = &c->entrants[0];
-    const double most_s = fmin(again_s, again_share * c->budget_s);
-    if (!first->dead && first->pitch.launch_s < c->pace.rules->block_s)
-        timing_settle_again(&c->pace, first->subject, &first->pitch, most_s);
-    c->steered = !c->pace.rules->burst && timing_pace_state(&c->pace)->steered;
+/* Launches that are long against a second show all of it one by one. */
+static void find_steered(timing_trial *c) {
+    const timing_rules *rules = c->pace.rules;
+    double longest_s = 0;
+    if (c->steered) return; /* for good: what was measured since then was measured so */
+    for (int k = 0; k < c->count; k++)
+        if (!c->entrants[k].dead) longest_s = fmax(longest_s, c->entrants[k].pitch.launch_s);
+    c->steered =
+        !rules->burst && timing_pace_state(&c->pace)->steered && longest_s < long_share * rules->steered_block_s;
 }
+
+/* No idle time lies between this and the blocks: a device that rests for a moment is faster for the next. */
+void timing_plan_load(timing_trial *c, double part) {
+    const timing_entrant *first = &c->entrants[0];
+    if (first->dead || first->pitch.launch_s >= c->pace.rules->block_s) return;
+    timing_settle_again(&c->pace, first->subject, &first->pitch, fmin(again_s, again_share * c->budget_s), part);
+    find_steered(c);
+}
+
+void timing_plan_steered(timing_trial *c, const scout_telemetry *t) {
+    c->held_back += timing_pace_steered(t);
+    if (c->held_back < HELD_BACK) return;
+    timing_pace_state(&c->pace)->steered = true;
+    find_steered(c);
+}
+
+int timing_plan_rounds(const timing_trial *c) { return c->steered ? 1 : TIMING_PLAN_ROUNDS; }
 
 /* The shortest block that is one, then what the minima ask for, spread over two rounds. */
 void timing_plan_shortest(const timing_trial *c, timing_entrant *e) {
@@ -138,11 +159,12 @@ static void plan_blocks(timing_trial *c, double left_s) {
 /* A launch as long as a block is one; the first look at it is too dear to be thrown away. */
 static void count_single(timing_trial *c, timing_entrant *e) {
     if (e->dead || c->pace.rules->burst || e->drop_s > 0) return;
-    if (!timing_judge_block(&e->series, -1) || !timing_judge_add(&e->series, e->pitch.single_s)) {
+    if (!timing_judge_block(&e->series) || !timing_judge_add(&e->series, e->pitch.single_s)) {
         timing_plan_fail(c, e, scout_say(&e->result->why, SCOUT_NO_MEMORY, "memory", "no memory for its intervals"));
         return;
     }
     e->series.blocks[0].middle_s = e->pitch.single_at_s;
+    e->series.blocks[0].kept_s = e->pitch.single_s;
     timing_judge_close(&e->series);
 }
 
@@ -170,7 +192,7 @@ static void lay_out(timing_trial *c) {
 }
 
 void timing_plan(timing_trial *c) {
-    c->steered = !c->pace.rules->burst && timing_pace_state(&c->pace)->steered;
     find_pitches(c);
+    find_steered(c);
     if (!c->lost) lay_out(c);
 }

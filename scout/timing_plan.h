@@ -33,9 +33,9 @@ typedef struct timing_trial {
     int count;
     double begun_s, budget_s; /* of confirming */
     bool hops;                /* the clock does: blocks are longer */
-    bool steered;             /* it is known to be steered: blocks lie at opposite phases of it, two and two */
-    timing_noise noise;       /* of all entrants' blocks, where it is */
-    double next_s;            /* when the next block is due, where it is */
+    bool steered;             /* it is known to be steered: a block is a whole second of it */
+    int held_back;            /* so many blocks ended with a clock that power holds back */
+    timing_noise noise;       /* of all entrants' blocks, where it is steered */
     bool lost;
 } timing_trial;
 
@@ -49,11 +49,14 @@ void timing_plan_shortest(const timing_trial *c, timing_entrant *e); /* the shor
 
 /* Finds the launches of an interval of each, warms them up, and lays out the blocks. */
 void timing_plan(timing_trial *c);
-/* Loads the device until it is fit for figures: right before the first block of those that go on to the end. */
-void timing_plan_load(timing_trial *c);
+/* Loads the device until it is fit for figures, or for part of the time that a steered one takes. */
+void timing_plan_load(timing_trial *c, double part);
+/* What telemetry at the end of a block says. */
+void timing_plan_steered(timing_trial *c, const scout_telemetry *t);
+int timing_plan_rounds(const timing_trial *c); /* least */
 
 /* timing_block.c: one block of an entrant, into its series. */
-void timing_block_run(timing_trial *c, timing_entrant *e, int round);
+void timing_block_run(timing_trial *c, timing_entrant *e);
 
 /* timing_fill.c: what is to be reported of an entrant that is not dead. */
 void timing_fill(const timing_rules *rules, const timing_entrant *e, timing_result *out);

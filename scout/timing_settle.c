@@ -1,10 +1,9 @@
 /* Warming up: a device is measured under load only once its clock has come to rest.
  *
- * A clock that nothing holds back is at rest when its slope is small. One that power or heat holds back is steered: its
- * controller looks at about a second, so whatever rested for a moment swings once a second from then on, by less each
- * time, and hops between neighbouring steps for ever. It never rests, but it makes up for what it misses: the work of
- * any whole second but the first is the same within 0.1 % on the card that was watched. So there is nothing to wait for
- * but that first second. */
+ * A clock that nothing holds back is at rest when its slope is small. One that power holds back is steered: its
+ * controller looks at about a second, so whatever rested for a moment swings once a second from then on, and hops
+ * between neighbouring steps for ever. It never rests, but it makes up for what it misses: on the card that was watched
+ * whole seconds are much alike but for the first one or two. So there is nothing to wait for but these. */
 #include "scout/stats.h"
 #include "scout/timing.h"
 #include "scout/timing_pace.h"
@@ -12,7 +11,7 @@
 #include <math.h>
 #include <string.h>
 
-enum { SAMPLES = 256, LEAST_SAMPLES = 5 };
+enum { SAMPLES = 256, LEAST_SAMPLES = 5, HELD_BACK = 3 /* samples that say so: once is an accident */ };
 
 static const double again_share = 0.5;     /* of the window: what idled for a moment comes to rest sooner */
 static const double unsteered_share = 0.5; /* of the longest warm-up, where there is no clock to wait for */
@@ -80,6 +79,7 @@ static bool until_steady(timing_pace *p, const timing_subject *load, const timin
     timing_state *state = timing_pace_state(p);
     watch w = {.n = 0};
     bool by_clock = false;
+    int held_back = 0;
     double change = INFINITY, launch_s = 0, most_s = rules->settle_s;
     scout_telemetry now = timing_pace_telemetry(p);
     if (!(now.clock_mhz > 0)) most_s *= unsteered_share;
@@ -87,7 +87,8 @@ static bool until_steady(timing_pace *p, const timing_subject *load, const timin
     while (timing_pace_now(p) - begun_s < most_s) {
         if (one_train(p, load, pitch, &launch_s, why) != SCOUT_OK) return false;
         now = timing_pace_telemetry(p);
-        state->steered = state->steered || timing_pace_steered(&now);
+        held_back += timing_pace_steered(&now);
+        state->steered = state->steered || held_back >= HELD_BACK;
         const double at_s = timing_pace_now(p);
         if (state->steered && at_s - state->loaded_since_s >= steered_s) return true;
         if (state->steered) continue;
@@ -113,16 +114,17 @@ bool timing_settle(const timing_clock *clock, const timing_rules *rules, const t
     return until_steady(&pace, load, &pitch, begun_s, rules->window_s, why);
 }
 
-void timing_settle_again(timing_pace *p, const timing_subject *load, const timing_pitch *pitch, double most_s) {
+void timing_settle_again(timing_pace *p, const timing_subject *load, const timing_pitch *pitch, double most_s,
+                         double part) {
     const timing_rules *whole = p->rules;
     timing_rules rules = *whole;
     scout_why ignored;
     rules.state = timing_pace_state(p);
     rules.window_s *= again_share;
     rules.train_s = fmin(rules.train_s, rules.window_s / LEAST_SAMPLES);
-    rules.settle_s = fmin(rules.settle_s, rules.state->steered ? rules.steered_load_s : most_s);
+    rules.settle_s = rules.state->steered ? rules.steered_load_s : fmin(rules.settle_s, most_s);
     if (rules.burst || LEAST_SAMPLES * pitch->launches * pitch->launch_s > rules.settle_s) return;
     p->rules = &rules;
-    (void)until_steady(p, load, pitch, timing_pace_now(p), rules.steered_load_s, &ignored);
+    (void)until_steady(p, load, pitch, timing_pace_now(p), part * rules.steered_load_s, &ignored);
     p->rules = whole;
 }

@@ -88,9 +88,9 @@ double noisy_truth(const noisy_load *load) {
 
 /* A second after a load began, and every second after that: what is taken then is given back over the rest of it. */
 static double echo(const noisy *w) {
-    const double begin = 0.8, width = 0.1, fades = 0.4;
-    const double since_s = w->now_s - w->loaded_since_s, amplitude = w->echo * pow(fades, floor(since_s));
-    const double phase = since_s - floor(since_s);
+    const double period_s = 0.96, begin = 0.8, width = 0.1, second = 0.4, fades = 0.85;
+    const double since = (w->now_s - w->loaded_since_s) / period_s, turn = floor(since), phase = since - turn;
+    const double amplitude = w->echo * (turn > 0 ? second * pow(fades, turn - 1) : 1);
     return phase >= begin && phase < begin + width ? -amplitude : amplitude * width / (1 - width);
 }
 
@@ -185,7 +185,7 @@ static void telemetry(void *context, scout_telemetry *out) {
     pass(w, 0.5e-3, w->idle_mhz);
     out->clock_mhz = w->clock_known ? round(w->clock_mhz / w->clock_grain_mhz) * w->clock_grain_mhz : NAN;
     out->power_w = w->clock_known ? 695 : NAN;
-    out->throttle = w->clock_mhz < 0.97 * w->idle_mhz ? 4 : 0;
+    out->throttle = w->clock_mhz < 0.97 * w->idle_mhz && w->now_s >= w->silent_until_s ? 4 : 0;
     snprintf(out->throttle_text, sizeof out->throttle_text, "%s", out->throttle ? "power cap" : "");
 }
 

@@ -18,10 +18,11 @@ typedef struct noisy {
     double clock_grain_mhz;
     /* Or, where step_mhz is given, a controller that hops between steps: each is held for about hold_s, aimed at what
      * the load leaves with a relative error of `aim`, and what one missed the next ones make up for. Whatever rested
-     * for rest_s comes back as an echo once a second: the clock falls by `echo` for a tenth of it, each time by less. A
+     * for rest_s comes back as an echo once a second: the clock falls by `echo` for a tenth of it, later by less. A
      * rare excursion lifts the clock for some holds. */
     double step_mhz, hold_s, aim, echo, rest_s, excursion_share, excursion;
     double level, owed, held_until_s, aside, rested_s, loaded_since_s;
+    double silent_until_s; /* its telemetry does not tell before that it is held back */
     /* Disturbances: of an interval (relative deviation), by others on the machine, and what never ends. */
     double noise, outlier_share, outlier_factor;
     double swing, swing_period_s, swing_phase;

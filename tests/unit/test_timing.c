@@ -158,7 +158,7 @@ static timing_opinion opinion_of(double noise) {
     timing_series s = {.n = 0};
     uint64_t random = 4;
     for (int block = 0; block < 9; block++) {
-        UNIT_CHECK(timing_judge_block(&s, block));
+        UNIT_CHECK(timing_judge_block(&s));
         for (int k = 0; k < 50; k++)
             UNIT_CHECK(timing_judge_add(&s, (block < 4 ? 1.1 : 1) * (1 + noise * noisy_normal(&random))));
         timing_judge_close(&s);
