@@ -13,6 +13,8 @@ typedef struct kind {
     bool (*build)(const operation *o, arena *a, scout_op *out, scout_why *why);
     /* Largest allowed |got - want| / (|want| + spread), from one visible table by types and depth; 0: exactly equal. */
     double (*tolerance)(const scout_op *op);
+    /* Special functions (exponentials and their like) that a launch evaluates, at the least; NULL: none. */
+    double (*specials)(const scout_op *op);
 } kind;
 
 const kind *kinds_find(op_kind op); /* NULL: no candidates of this kind exist yet */
