@@ -50,6 +50,17 @@ dnnl_status_t cpu_onednn_plan_attr(cpu_onednn_plan *p, dnnl_primitive_attr_t *at
     return status;
 }
 
+bool cpu_onednn_plan_scratch_fits(cpu_onednn_plan *p, uint64_t limit) {
+    cpu_onednn_md scratch = {.there = false};
+    const bool asks = cpu_onednn_md_of(&scratch, p->pd, dnnl_query_scratchpad_md);
+    const uint64_t bytes = asks ? cpu_onednn_md_bytes(&scratch) : 0;
+    cpu_onednn_md_free(&scratch);
+    if (bytes <= limit) return true;
+    p->lib->dnnl_primitive_desc_destroy(p->pd);
+    p->pd = NULL;
+    return false;
+}
+
 scout_answer cpu_onednn_plan_refuse(const cpu_onednn_plan *p, const char *what, dnnl_status_t status, scout_why *why) {
     const char *const version = p->lib->version;
     if (status == dnnl_out_of_memory)

@@ -40,6 +40,10 @@ int cpu_onednn_plan_part(cpu_onednn_plan *p, int arg, int tensor, cpu_onednn_md 
 /* With attributes that keep scratch memory out of the library's hands (a user scratchpad). Freed by the caller. */
 dnnl_status_t cpu_onednn_plan_attr(cpu_onednn_plan *p, dnnl_primitive_attr_t *attr);
 
+/* Whether the scratch memory that p->pd asks for is within the limit; where it is not, p->pd is dropped, so that the
+ * caller can make it anew with attributes that leave scratch memory to the library. */
+bool cpu_onednn_plan_scratch_fits(cpu_onednn_plan *p, uint64_t limit);
+
 /* Once p->pd is there: scratch memory as one more part, the primitive, its memories; and where `packed` is set, the
  * reorder from p->plain to what the primitive likes best (md of that part was created with cpu_onednn_md_any). Fills
  * `needs`. */
