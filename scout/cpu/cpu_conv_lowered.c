@@ -30,14 +30,11 @@ static int64_t ceil_div(int64_t a, int64_t b) { return a / b + (a % b > 0); } /*
 static void lay_row(const window_axis *a, int64_t tap, const float *input, float *out) {
     const int64_t shift = tap * a->dilation - a->begin; /* in = out * stride + shift */
     int64_t from = ceil_div(-shift, a->stride), to = ceil_div(a->in - shift, a->stride);
-    from = !input || from > a->out ? a->out : from < 0 ? 0 : from;
+    from = from < 0 ? 0 : from > a->out ? a->out : from;
     to = to < from ? from : to > a->out ? a->out : to;
     memset(out, 0, (size_t)from * sizeof *out);
-    const float *const first = input ? input + from * a->stride + shift : NULL;
-    if (to > from && a->stride == 1)
-        memcpy(out + from, first, (size_t)(to - from) * sizeof *out);
-    else
-        for (int64_t k = from; k < to; k++) out[k] = first[(k - from) * a->stride];
+    if (to > from && a->stride == 1) memcpy(out + from, input + from + shift, (size_t)(to - from) * sizeof *out);
+    for (int64_t k = from; k < to && a->stride > 1; k++) out[k] = input[k * a->stride + shift];
     memset(out + to, 0, (size_t)(a->out - to) * sizeof *out);
 }
 
@@ -56,8 +53,11 @@ static void lay_columns(void *context, int thread, int threads) {
             const int64_t in_d = row / h->out * d->stride - d->begin + kd * d->dilation;
             const int64_t in_h = row % h->out * h->stride - h->begin + kh * h->dilation;
             const bool inside = in_d >= 0 && in_d < d->in && in_h >= 0 && in_h < h->in;
-            lay_row(x, kx, inside ? job->input + line / taps * plane + (in_d * h->in + in_h) * x->in : NULL,
-                    job->columns + line * wide + r * x->out);
+            float *out = job->columns + line * wide + r * x->out;
+            if (inside)
+                lay_row(x, kx, job->input + line / taps * plane + (in_d * h->in + in_h) * x->in, out);
+            else
+                memset(out, 0, (size_t)x->out * sizeof *out);
         }
     }
 }

@@ -101,7 +101,8 @@ static int allows(const scout_op *op, scout_device *device, const int64_t *value
     if (values[0] == CPU_ONEDNN_CONV_PACKED) return 1;
     bool good = op->tensors[CONV_WEIGHT].role == SCOUT_WEIGHT || values[0] == CPU_ONEDNN_CONV_BLOCKED;
     good = good && describe_plan(op, CPU_ONEDNN_CONV_PACKED, &packed, &why) == SCOUT_OK &&
-           describe_plan(op, values[0], &plan, &why) == SCOUT_OK && !is_reference(plan);
+           describe_plan(op, values[0], &plan, &why) == SCOUT_OK;
+    good = good && packed && plan && !is_reference(plan);
     if (good) good = values[0] == CPU_ONEDNN_CONV_AS_IS ? packed->conv.packed >= 0 : plan->moves.in || plan->moves.out;
     destroy(packed);
     destroy(plan);

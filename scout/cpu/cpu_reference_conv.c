@@ -183,7 +183,7 @@ static void sum_strips(void *context, int thread, int threads) {
 static void choose_strips(scout_check *c) {
     const conv_problem *p = &c->p;
     const int64_t columns = p->w.axes[2].out, per_row = (columns + STRIP - 1) / STRIP;
-    const int64_t all = p->n * p->cout * c->rows * per_row, part = all / c->strip_count;
+    const int64_t all = p->n * p->cout * c->rows * per_row, part = c->strip_count > 0 ? all / c->strip_count : all;
     for (int64_t k = 0; k < c->strip_count; k++) {
         strip *s = &c->strips[k];
         const uint64_t jitter = cpu_fill_mix(c->seed ^ (uint64_t)k) % (uint64_t)part;
@@ -242,7 +242,7 @@ static void end(scout_check *c) {
 
 static void compute(scout_check *c) {
     for (int64_t o = 0; o < c->p.cout; o++) c->x[o] = c->whole ? 1 : cpu_cover_weight(c->seed, o);
-    if (c->strip_count > 0) choose_strips(c);
+    if (c->strips) choose_strips(c);
     cpu_team_run(project_filters, c);
     for (c->at = 0; c->at < c->p.n && !c->failed; c->at++) {
         cpu_team_run(load_image, c);
@@ -268,9 +268,9 @@ static scout_answer begin(scout_device *device, const scout_op *op, void *const 
         end(c);
         return scout_say(why, SCOUT_NO, "shape", "this convolution is too large to be checked: it would take minutes");
     }
-    if (!allocate(c)) c->failed = true;
-    if (!c->failed) compute(c);
-    if (c->failed) {
+    const bool room = allocate(c);
+    if (room) compute(c);
+    if (!room || c->failed) {
         end(c);
         return scout_say(why, SCOUT_NO_MEMORY, "memory", "no memory for the reference of this convolution");
     }
