@@ -108,24 +108,26 @@ static scout_answer poison_all(verify *v) {
     return answer;
 }
 
-static const bench_buffer *output_of(const bench_set *s, uint32_t copy, uint64_t *bytes) {
-    uint32_t output = 0;
-    while (output < s->op->tensor_count && s->tensors[output].input) output++;
-    if (output == s->op->tensor_count) return NULL;
-    *bytes = s->op->tensors[output].bytes;
+static const bench_buffer *output_of(const bench_set *s, uint32_t output, uint32_t copy) {
     return &s->tensors[output].copies[s->tensors[output].rotates ? copy : 0];
 }
 
-static scout_answer compare(verify *v, scout_check *check, uint32_t copy) {
+static scout_answer ask_reference(const bench_set *s, scout_check *check, uint32_t output, bool only, const void *data,
+                                  scout_verdict *found, scout_why *why) {
+    const scout_reference *r = s->reference;
+    if (only) return r->compare(check, data, s->tolerance, found, why);
+    if (!SCOUT_HAS(r, compare_at) || !r->compare_at)
+        return scout_say(why, SCOUT_FAILED, "error", "the reference knows one output, the operation has more");
+    return r->compare_at(check, output, data, s->tolerance, found, why);
+}
+
+static scout_answer compare_output(verify *v, scout_check *check, uint32_t output, bool only, uint32_t copy) {
     bench_set *s = v->set;
     bench_verdict *out = v->verdict;
     scout_verdict found = {.size = sizeof found};
     char text[160];
-    uint64_t bytes = 0;
-    const bench_buffer *output = output_of(s, copy, &bytes);
-    if (!output) return scout_say(&out->why, SCOUT_FAILED, "error", "there is no output");
-    const scout_answer answer =
-        bench_note(s, s->reference->compare(check, bench_data(output), s->tolerance, &found, &out->why));
+    const void *data = bench_data(output_of(s, output, copy));
+    const scout_answer answer = bench_note(s, ask_reference(s, check, output, only, data, &found, &out->why));
     if (answer != SCOUT_OK) return answer;
     /* a projection joins many elements: its error is told only where it is what is wrong */
     const bool samples = !(found.worst <= s->tolerance), projection = !(found.worst_projected <= s->tolerance);
@@ -140,6 +142,17 @@ static scout_answer compare(verify *v, scout_check *check, uint32_t copy) {
                  found.worst_projected, s->tolerance);
     judge(v, samples || !projection ? "samples" : "projection", text);
     return SCOUT_OK;
+}
+
+static scout_answer compare(verify *v, scout_check *check, uint32_t copy) {
+    const bench_set *s = v->set;
+    scout_answer answer = SCOUT_OK;
+    uint32_t outputs = 0;
+    for (uint32_t k = 0; k < s->op->tensor_count; k++) outputs += !s->tensors[k].input;
+    if (outputs == 0) return scout_say(&v->verdict->why, SCOUT_FAILED, "error", "there is no output");
+    for (uint32_t k = 0; k < s->op->tensor_count && answer == SCOUT_OK; k++)
+        if (!s->tensors[k].input) answer = compare_output(v, check, k, outputs == 1, copy);
+    return answer;
 }
 
 /* All of the rotation once, then every canary: what the timed launches did to other copies. */
@@ -157,12 +170,12 @@ static scout_answer check_rotation(verify *v) {
 static scout_answer check_last_copy(verify *v) {
     bench_set *s = v->set;
     scout_why *why = &v->verdict->why;
-    uint64_t bytes = 0;
     if (!v->plan->timed || s->copies < 2 || v->verdict->status != ROW_OK) return SCOUT_OK;
     scout_answer answer = bench_need_last_check(s, why);
     if (answer == SCOUT_NO_MEMORY) return SCOUT_OK;
-    const bench_buffer *output = output_of(s, s->copies - 1, &bytes);
-    if (answer == SCOUT_OK && output) answer = bench_poison(s, output, bytes, why);
+    for (uint32_t k = 0; k < s->op->tensor_count && answer == SCOUT_OK; k++)
+        if (!s->tensors[k].input)
+            answer = bench_poison(s, output_of(s, k, s->copies - 1), s->op->tensors[k].bytes, why);
     if (answer == SCOUT_OK) answer = bench_plan_run_last(v->plan, why);
     return answer == SCOUT_OK ? compare(v, s->last_check, s->copies - 1) : answer;
 }

@@ -3,11 +3,9 @@
 #ifndef SCOUT_GEMM_H
 #define SCOUT_GEMM_H
 
-#include "scout/plugin.h"
+#include "scout/op.h"
 
-#include <string.h>
-
-/* Places in op->tensors. Bias and scales follow where the operation has them: gemm_tensor finds them by name. */
+/* Places in op->tensors. Bias and scales follow where the operation has them: op_tensor finds them by name. */
 enum { GEMM_A = 0, GEMM_B = 1, GEMM_C = 2 };
 
 typedef struct gemm_problem {
@@ -24,32 +22,14 @@ typedef struct gemm_problem {
     int weight;         /* GEMM_A or GEMM_B: the constant side; -1: none */
 } gemm_problem;
 
-static inline const scout_field *gemm_field(const scout_op *op, const char *name) {
-    for (uint32_t k = 0; k < op->field_count; k++)
-        if (strcmp(op->fields[k].name, name) == 0) return &op->fields[k];
-    return NULL;
-}
-
-static inline int64_t gemm_number(const scout_op *op, const char *name, int64_t otherwise) {
-    const scout_field *f = gemm_field(op, name);
-    return f && !f->text ? f->number : otherwise;
-}
-
-/* Index of the tensor of that name, or -1. */
-static inline int gemm_tensor(const scout_op *op, const char *name) {
-    for (uint32_t k = 0; k < op->tensor_count; k++)
-        if (strcmp(op->tensors[k].name, name) == 0) return (int)k;
-    return -1;
-}
-
 static inline gemm_problem gemm_problem_of(const scout_op *op) {
     const char *layout = op->layout ? op->layout : "nn";
     const scout_tensor *a = &op->tensors[GEMM_A], *b = &op->tensors[GEMM_B], *c = &op->tensors[GEMM_C];
-    const scout_field *bias = gemm_field(op, "bias"), *activation = gemm_field(op, "activation");
+    const scout_field *bias = op_field(op, "bias"), *activation = op_field(op, "activation");
     gemm_problem p;
     memset(&p, 0, sizeof p);
     p.m = op->shape[0], p.n = op->shape[1], p.k = op->shape[2];
-    p.batch = gemm_number(op, "batch", 1);
+    p.batch = op_number(op, "batch", 1);
     p.trans_a = layout[0] == 't', p.trans_b = layout[1] == 't';
     /* all three are rank 3: [batch, rows, cols] as stored; stride 0 in front: one matrix for the whole batch */
     p.stride_a = a->strides[0], p.stride_b = b->strides[0], p.stride_c = c->strides[0];
@@ -59,7 +39,7 @@ static inline gemm_problem gemm_problem_of(const scout_op *op) {
     p.bias = bias ? bias->text : NULL;
     p.activation = activation ? activation->text : NULL;
     p.alpha = 1, p.beta = 1;
-    p.block_size = gemm_number(op, "block_size", 0);
+    p.block_size = op_number(op, "block_size", 0);
     p.weight = a->role == SCOUT_WEIGHT ? GEMM_A : b->role == SCOUT_WEIGHT ? GEMM_B : -1;
     return p;
 }

@@ -111,6 +111,7 @@ static bool set_up(measurement *m) {
         return false;
     }
     m->tolerance = k->tolerance(&m->op);
+    m->specials = k->specials ? k->specials(&m->op) : 0;
     m->patience_s = patience(&m->op);
     measure_tell(m, &m->op, NULL, NULL, "fill", 300);
     const double start = m->api->now(m->device);
@@ -123,7 +124,7 @@ static bool set_up(measurement *m) {
     m->ceiling = (ceilings_time){.seconds = NAN};
     if (r->ceilings)
         m->ceiling = ceilings_time_of(r->ceilings, operation_precision(r->operation), m->op.flops, m->op.bytes_read,
-                                      m->op.bytes_written, bench_set_resident_bytes(m->set), 0);
+                                      m->op.bytes_written, bench_set_resident_bytes(m->set), m->specials);
     return true;
 }
 

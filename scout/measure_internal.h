@@ -67,7 +67,7 @@ struct measurement {
     arena arena;
     scout_op op;
     bool built;
-    double tolerance;
+    double tolerance, specials;
     bench_set *set; /* owned */
     measure_row *rows;
     int row_count, left_out; /* left_out: variants beyond the room for rows */

@@ -141,6 +141,7 @@ json_t *measure_json_result(const measurement *m) {
     json_put_int(&b, to, "rotation_bytes", m->set ? (int64_t)bench_set_rotation_bytes(m->set) : 0);
     json_put_int(&b, to, "copies", m->set ? (int64_t)bench_set_copies(m->set) : 0);
     json_put_real(&b, to, "resident_bytes", m->set ? bench_set_resident_bytes(m->set) : 0);
+    json_put_real(&b, to, "specials", m->specials);
     json_put_int(&b, to, "flops", m->request->operation->rec.flops);
     json_put_int(&b, to, "bytes_read", m->request->operation->rec.bytes_read);
     json_put_int(&b, to, "bytes_written", m->request->operation->rec.bytes_written);

@@ -155,16 +155,21 @@ static void finish_conv(const operation_reader *r, oprec *rec) {
     const opfield *input = oprec_field(rec, "input"), *kernel = oprec_field(rec, "kernel");
     const int64_t out = product(rec->rank, rec->shape), group = oprec_int(rec, "group", 1);
     if (!rec->layout) rec->layout = "nchw";
-    rec->bytes_written = dtype_bytes(rec->type, out);
+    const bool last = strcmp(rec->layout, "nhwc") == 0;
+    rec->bytes_written = dtype_bytes(rec->out_type != DTYPE_NONE ? rec->out_type : rec->type, out);
     if (group < 1) operation_fail(r, "group must be at least 1");
     if (!input || input->kind != OPFIELD_INTS || input->n < 2 || !kernel || kernel->kind != OPFIELD_INTS) return;
     check_sizes(r, input);
     check_sizes(r, kernel);
-    const int64_t taps = checked_mul(input->ints[1] / group, product(kernel->n, kernel->ints));
-    rec->macs = checked_mul(out, taps);
+    const int64_t cin = input->ints[last ? input->n - 1 : 1], places = product(input->n, input->ints);
+    const int64_t cout = rec->rank > 1 ? rec->shape[last ? rec->rank - 1 : 1] : 1;
+    const int64_t taps = product(kernel->n, kernel->ints);
+    /* every weight is used once for each output position (each input position, where transposed) */
+    rec->macs = oprec_int(rec, "transposed", 0) ? checked_mul(places, checked_mul(cout / group, taps))
+                                                : checked_mul(out, checked_mul(cin / group, taps));
     rec->flops = checked_mul(2, rec->macs);
-    rec->bytes_read = checked_add(dtype_bytes(rec->type, product(input->n, input->ints)),
-                                  dtype_bytes(rec->weight_type, checked_mul(rec->rank > 1 ? rec->shape[1] : 1, taps)));
+    rec->bytes_read = checked_add(dtype_bytes(rec->type, places),
+                                  dtype_bytes(rec->weight_type, checked_mul(checked_mul(cout, cin) / group, taps)));
 }
 
 /* Everything else: each element read and written once. */
@@ -181,6 +186,19 @@ static void finish_plain(oprec *rec) {
     rec->bytes_read = rec->bytes_written = dtype_bytes(rec->type, n);
     if (rec->kind == OP_NORM && rec->rank == 2)
         rec->bytes_read = checked_add(rec->bytes_read, dtype_bytes(rec->type, rec->shape[1]));
+}
+
+/* The input is another size than the output, and every output looks at a window of it. */
+static void finish_pool(const operation_reader *r, oprec *rec) {
+    const opfield *input = oprec_field(rec, "input"), *kernel = oprec_field(rec, "kernel");
+    if (!rec->layout) rec->layout = "nchw";
+    finish_plain(rec);
+    if (!input || input->kind != OPFIELD_INTS) return;
+    check_sizes(r, input);
+    rec->bytes_read = dtype_bytes(rec->type, product(input->n, input->ints));
+    if (!kernel || kernel->kind != OPFIELD_INTS) return;
+    check_sizes(r, kernel);
+    rec->flops = checked_mul(product(rec->rank, rec->shape), product(kernel->n, kernel->ints));
 }
 
 /* [cols] is one row, and leading dimensions are rows. */
@@ -212,6 +230,7 @@ void operation_read_short(operation_reader *r, const char *name, json_t *entry, 
     case OP_GEMM: finish_gemm(r, row, rec); break;
     case OP_ATTENTION: finish_attention(r, entry, rec); break;
     case OP_CONV: finish_conv(r, rec); break;
+    case OP_POOL: finish_pool(r, rec); break;
     default: finish_plain(rec); break;
     }
 }

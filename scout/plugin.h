@@ -60,7 +60,21 @@ enum {
 };
 
 /* Kinds of operations, numbered as op_kind in common/oprec.h. */
-enum { SCOUT_GEMM = 1, SCOUT_CONV, SCOUT_ATTENTION, SCOUT_NORM, SCOUT_SOFTMAX, SCOUT_ELEMENTWISE };
+enum {
+    SCOUT_GEMM = 1,
+    SCOUT_CONV,
+    SCOUT_ATTENTION,
+    SCOUT_NORM,
+    SCOUT_SOFTMAX,
+    SCOUT_ELEMENTWISE,
+    SCOUT_REDUCE,
+    SCOUT_POOL,
+    SCOUT_EMBEDDING,
+    SCOUT_RECURRENT,
+    SCOUT_ROTARY,
+    SCOUT_MOVE,
+    SCOUT_QUANTIZE
+};
 
 enum { SCOUT_MAX_RANK = 8, SCOUT_MAX_TENSORS = 12, SCOUT_MAX_PARAMETERS = 8 };
 
@@ -233,6 +247,9 @@ typedef struct scout_reference {
     scout_answer (*compare)(scout_check *check, const void *output, double tolerance, scout_verdict *verdict,
                             scout_why *why);
     void (*end)(scout_check *check);
+    /* As compare, for the output that op->tensors[tensor] is; NULL: there is one output. */
+    scout_answer (*compare_at)(scout_check *check, uint32_t tensor, const void *output, double tolerance,
+                               scout_verdict *verdict, scout_why *why);
 } scout_reference;
 
 enum {

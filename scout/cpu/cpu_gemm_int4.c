@@ -142,7 +142,7 @@ static scout_answer supports(const scout_op *op, scout_device *device, scout_why
     if (p.bias || p.activation) return scout_say(why, SCOUT_NO, "epilogue", "has no bias and no activation");
     if (!p.trans_b) return scout_say(why, SCOUT_NO, "layout", "reads weights that are stored column by column (nt)");
     if (p.batch != 1) return scout_say(why, SCOUT_NO, "shape", "multiplies one matrix at a time");
-    if (p.block_size < 2 || p.block_size % 2 != 0 || p.ldb % 2 != 0 || p.k % 2 != 0 || gemm_tensor(op, "scales") < 0)
+    if (p.block_size < 2 || p.block_size % 2 != 0 || p.ldb % 2 != 0 || p.k % 2 != 0 || op_tensor(op, "scales") < 0)
         return scout_say(why, SCOUT_NO, "feature", "reads blocks of an even number of weights, with a scale each");
     if (rows_that_fit(&p, op->workspace_limit) < 1)
         return scout_say(why, SCOUT_NO, "memory", "a row of %lld numbers and one for each thread exceed the workspace",
@@ -158,7 +158,7 @@ static scout_answer prepare(const scout_op *op, scout_device *device, const int6
     if (!plan) return scout_say(why, SCOUT_NO_MEMORY, "memory", "no memory for a plan");
     plan->p = gemm_problem_of(op);
     plan->k = best_kernels();
-    plan->scales = gemm_tensor(op, "scales");
+    plan->scales = op_tensor(op, "scales");
     plan->blocks = plan->p.block_size > 0 ? (plan->p.k + plan->p.block_size - 1) / plan->p.block_size : 0;
     plan->rows_at_once = rows_that_fit(&plan->p, op->workspace_limit);
     needs->workspace_bytes = (uint64_t)((plan->rows_at_once + cpu_team_size()) * plan->p.k) * sizeof(float);

@@ -53,7 +53,7 @@ static bool strided(cpu_onednn_md *md, const matrix *m, bool batched, uint32_t t
 }
 
 static bool describe_bias(const scout_op *op, const gemm_problem *p, scout_plan *plan) {
-    plan->bias = gemm_tensor(op, "bias");
+    plan->bias = op_tensor(op, "bias");
     if (plan->bias < 0) return false;
     const scout_tensor *t = &op->tensors[plan->bias];
     const bool rows = strcmp(p->bias, "m") == 0 || strcmp(p->bias, "full") == 0;

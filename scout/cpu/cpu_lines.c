@@ -11,7 +11,7 @@ static scout_answer find_bias(const scout_op *op, void *const *tensors, cpu_line
         const char *kind;
         bool by_row, by_column;
     } kinds[] = {{"n", false, true}, {"m", true, false}, {"scalar", false, false}, {"full", true, true}};
-    const int index = gemm_tensor(op, "bias");
+    const int index = op_tensor(op, "bias");
     if (!p->bias) return SCOUT_OK;
     for (size_t k = 0; k < sizeof kinds / sizeof kinds[0] && index >= 0; k++) {
         if (strcmp(kinds[k].kind, p->bias) != 0) continue;
@@ -40,7 +40,7 @@ scout_answer cpu_lines_of(const scout_op *op, void *const *tensors, cpu_lines *o
                          p->activation);
     if (p->m < 1 || p->n < 1 || p->k < 1 || p->batch < 1)
         return scout_say(why, SCOUT_NO, "shape", "no reference for an empty product");
-    const int scales = gemm_tensor(op, "scales");
+    const int scales = op_tensor(op, "scales");
     if (scales >= 0 && p->block_size > 0) {
         out->scales = tensors[scales], out->scales_type = op->tensors[scales].type;
         out->scale_blocks = (p->k + p->block_size - 1) / p->block_size;

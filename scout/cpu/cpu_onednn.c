@@ -101,6 +101,32 @@ dnnl_status_t cpu_onednn_matmul(dnnl_primitive_desc_t *pd, const cpu_onednn_md *
                                                          bias && bias->there ? bias->md : NULL, dst->md, attr);
 }
 
+dnnl_status_t cpu_onednn_convolution(dnnl_primitive_desc_t *pd, bool transposed, const cpu_onednn_md *src,
+                                     const cpu_onednn_md *weights, const cpu_onednn_md *bias, const cpu_onednn_md *dst,
+                                     const cpu_onednn_window *w, const_dnnl_primitive_attr_t attr) {
+    const_dnnl_memory_desc_t b = bias && bias->there ? bias->md : NULL;
+    if (transposed)
+        return the_library.dnnl_deconvolution_forward_primitive_desc_create(
+            pd, the_library.engine, dnnl_forward_inference, dnnl_deconvolution_direct, src->md, weights->md, b, dst->md,
+            w->strides, w->dilates, w->begin, w->end, attr);
+    return the_library.dnnl_convolution_forward_primitive_desc_create(
+        pd, the_library.engine, dnnl_forward_inference, dnnl_convolution_direct, src->md, weights->md, b, dst->md,
+        w->strides, w->dilates, w->begin, w->end, attr);
+}
+
+dnnl_status_t cpu_onednn_pooling(dnnl_primitive_desc_t *pd, dnnl_alg_kind_t how, const cpu_onednn_md *src,
+                                 const cpu_onednn_md *dst, const cpu_onednn_window *w,
+                                 const_dnnl_primitive_attr_t attr) {
+    return the_library.dnnl_pooling_forward_primitive_desc_create(pd, the_library.engine, dnnl_forward_inference, how,
+                                                                  src->md, dst->md, w->strides, w->kernel, w->dilates,
+                                                                  w->begin, w->end, attr);
+}
+
+dnnl_status_t cpu_onednn_append_eltwise(dnnl_post_ops_t ops, dnnl_alg_kind_t how, float alpha, float beta) {
+    const bool hardswish = how == dnnl_eltwise_hardswish; /* has parameters since version 3 */
+    return the_library.dnnl_post_ops_append_eltwise(ops, how, hardswish ? 1.0F / 6 : alpha, hardswish ? 0.5F : beta);
+}
+
 #else
 
 bool cpu_onednn_md_strided(cpu_onednn_md *m, int rank, const int64_t *dims, dnnl_data_type_t type,
@@ -134,7 +160,40 @@ dnnl_status_t cpu_onednn_matmul(dnnl_primitive_desc_t *pd, const cpu_onednn_md *
     return the_library.dnnl_primitive_desc_create(pd, &d, attr, the_library.engine, NULL);
 }
 
+dnnl_status_t cpu_onednn_convolution(dnnl_primitive_desc_t *pd, bool transposed, const cpu_onednn_md *src,
+                                     const cpu_onednn_md *weights, const cpu_onednn_md *bias, const cpu_onednn_md *dst,
+                                     const cpu_onednn_window *w, const_dnnl_primitive_attr_t attr) {
+    const dnnl_memory_desc_t *b = bias && bias->there ? &bias->md : NULL;
+    dnnl_convolution_desc_t d; /* of both: dnnl_deconvolution_desc_t is the same type */
+    const dnnl_status_t status = transposed ? the_library.dnnl_dilated_deconvolution_forward_desc_init(
+                                                  &d, dnnl_forward_inference, dnnl_deconvolution_direct, &src->md,
+                                                  &weights->md, b, &dst->md, w->strides, w->dilates, w->begin, w->end)
+                                            : the_library.dnnl_dilated_convolution_forward_desc_init(
+                                                  &d, dnnl_forward_inference, dnnl_convolution_direct, &src->md,
+                                                  &weights->md, b, &dst->md, w->strides, w->dilates, w->begin, w->end);
+    if (status != dnnl_success) return status;
+    return the_library.dnnl_primitive_desc_create(pd, &d, attr, the_library.engine, NULL);
+}
+
+dnnl_status_t cpu_onednn_pooling(dnnl_primitive_desc_t *pd, dnnl_alg_kind_t how, const cpu_onednn_md *src,
+                                 const cpu_onednn_md *dst, const cpu_onednn_window *w,
+                                 const_dnnl_primitive_attr_t attr) {
+    dnnl_pooling_v2_desc_t d;
+    const dnnl_status_t status = the_library.dnnl_pooling_v2_forward_desc_init(
+        &d, dnnl_forward_inference, how, &src->md, &dst->md, w->strides, w->kernel, w->dilates, w->begin, w->end);
+    if (status != dnnl_success) return status;
+    return the_library.dnnl_primitive_desc_create(pd, &d, attr, the_library.engine, NULL);
+}
+
+dnnl_status_t cpu_onednn_append_eltwise(dnnl_post_ops_t ops, dnnl_alg_kind_t how, float alpha, float beta) {
+    return the_library.dnnl_post_ops_append_eltwise(ops, 1, how, alpha, beta);
+}
+
 #endif
+
+dnnl_status_t cpu_onednn_append_binary(dnnl_post_ops_t ops, dnnl_alg_kind_t how, const cpu_onednn_md *other) {
+    return the_library.dnnl_post_ops_append_binary(ops, how, HANDLE(other));
+}
 
 size_t cpu_onednn_md_bytes(const cpu_onednn_md *m) {
     return m->there ? the_library.dnnl_memory_desc_get_size(HANDLE(m)) : 0;

@@ -22,6 +22,11 @@
     X(dnnl_primitive_attr_create)                                                                                      \
     X(dnnl_primitive_attr_destroy)                                                                                     \
     X(dnnl_primitive_attr_set_scratchpad_mode)                                                                         \
+    X(dnnl_primitive_attr_set_post_ops)                                                                                \
+    X(dnnl_post_ops_create)                                                                                            \
+    X(dnnl_post_ops_destroy)                                                                                           \
+    X(dnnl_post_ops_append_eltwise)                                                                                    \
+    X(dnnl_post_ops_append_binary)                                                                                     \
     X(dnnl_primitive_desc_destroy)                                                                                     \
     X(dnnl_primitive_desc_query)                                                                                       \
     X(dnnl_primitive_desc_query_md)                                                                                    \
@@ -35,12 +40,18 @@
     X(dnnl_memory_desc_create_with_tag)                                                                                \
     X(dnnl_memory_desc_clone)                                                                                          \
     X(dnnl_memory_desc_destroy)                                                                                        \
-    X(dnnl_matmul_primitive_desc_create)
+    X(dnnl_matmul_primitive_desc_create)                                                                               \
+    X(dnnl_convolution_forward_primitive_desc_create)                                                                  \
+    X(dnnl_deconvolution_forward_primitive_desc_create)                                                                \
+    X(dnnl_pooling_forward_primitive_desc_create)
 #else
 #define CPU_ONEDNN_ONE(X)                                                                                              \
     X(dnnl_memory_desc_init_by_strides)                                                                                \
     X(dnnl_memory_desc_init_by_tag)                                                                                    \
     X(dnnl_matmul_desc_init)                                                                                           \
+    X(dnnl_dilated_convolution_forward_desc_init)                                                                      \
+    X(dnnl_dilated_deconvolution_forward_desc_init)                                                                    \
+    X(dnnl_pooling_v2_forward_desc_init)                                                                               \
     X(dnnl_primitive_desc_create)
 #endif
 #define CPU_ONEDNN_ALL(X) CPU_ONEDNN_BOTH(X) CPU_ONEDNN_ONE(X)
@@ -75,6 +86,20 @@ bool cpu_onednn_memory(dnnl_memory_t *memory, const cpu_onednn_md *m, void *data
 /* bias: NULL or not `there`: none. */
 dnnl_status_t cpu_onednn_matmul(dnnl_primitive_desc_t *pd, const cpu_onednn_md *src, const cpu_onednn_md *weights,
                                 const cpu_onednn_md *bias, const cpu_onednn_md *dst, const_dnnl_primitive_attr_t attr);
+/* How a window slides, in dnnl's words: a dilation of 0 is none. `kernel` is for pools alone. */
+typedef struct cpu_onednn_window {
+    dnnl_dims_t kernel, strides, dilates, begin, end;
+} cpu_onednn_window;
+
+/* transposed: a deconvolution. Weights are [output, input, …] or [group, output, input, …] for both. */
+dnnl_status_t cpu_onednn_convolution(dnnl_primitive_desc_t *pd, bool transposed, const cpu_onednn_md *src,
+                                     const cpu_onednn_md *weights, const cpu_onednn_md *bias, const cpu_onednn_md *dst,
+                                     const cpu_onednn_window *w, const_dnnl_primitive_attr_t attr);
+dnnl_status_t cpu_onednn_pooling(dnnl_primitive_desc_t *pd, dnnl_alg_kind_t how, const cpu_onednn_md *src,
+                                 const cpu_onednn_md *dst, const cpu_onednn_window *w,
+                                 const_dnnl_primitive_attr_t attr);
+dnnl_status_t cpu_onednn_append_eltwise(dnnl_post_ops_t ops, dnnl_alg_kind_t how, float alpha, float beta);
+dnnl_status_t cpu_onednn_append_binary(dnnl_post_ops_t ops, dnnl_alg_kind_t how, const cpu_onednn_md *other);
 dnnl_status_t cpu_onednn_reorder(dnnl_primitive_desc_t *pd, const cpu_onednn_md *from, const cpu_onednn_md *to);
 
 #endif

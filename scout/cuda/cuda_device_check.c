@@ -53,7 +53,7 @@ static scout_answer check_bias(kernels_gemm *g, const scout_op *op, const gemm_p
         int by_row, by_column;
     } kinds[] = {{"n", 0, 1}, {"m", 1, 0}, {"scalar", 0, 0}, {"full", 1, 1}};
     if (!p->bias) return SCOUT_OK;
-    const int at = gemm_tensor(op, "bias");
+    const int at = op_tensor(op, "bias");
     for (size_t k = 0; at >= 0 && k < sizeof kinds / sizeof kinds[0]; k++) {
         if (strcmp(kinds[k].name, p->bias) != 0) continue;
         const scout_tensor *const t = &op->tensors[at];
@@ -84,7 +84,7 @@ static bool check_activation(const char *name, int *which) {
 static scout_answer check_describe(kernels_gemm *g, const scout_op *op, void *const *tensors, uint64_t seed,
                                    scout_why *why) {
     const gemm_problem p = gemm_problem_of(op);
-    const int scales = gemm_tensor(op, "scales");
+    const int scales = op_tensor(op, "scales");
     memset(g, 0, sizeof *g);
     g->m = p.m, g->n = p.n, g->k = p.k, g->batch = p.batch;
     g->stride_a = p.stride_a, g->stride_b = p.stride_b, g->stride_c = p.stride_c;

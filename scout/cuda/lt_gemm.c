@@ -132,7 +132,7 @@ static scout_answer gemm_prepare(const scout_op *op, scout_device *device, const
     if (!p) return scout_say(why, SCOUT_NO_MEMORY, "memory", "no memory left on the host");
     p->way = gemm_way(op, values);
     p->problem = gemm_problem_of(op);
-    p->scales = p->problem.type_b == SCOUT_INT4 ? gemm_tensor(op, "scales") : -1;
+    p->scales = p->problem.type_b == SCOUT_INT4 ? op_tensor(op, "scales") : -1;
     lt_setup_packing(op, &p->packing);
     p->lt = lt_ready(&p->handle, why);
     scout_answer answer = p->lt ? gemm_choose(p, op, device, values[0], why) : SCOUT_NO;

@@ -80,7 +80,7 @@ scout_answer lt_setup_covers(const scout_op *op, scout_why *why) {
     cublasLtEpilogue_t epilogue = CUBLASLT_EPILOGUE_DEFAULT;
     if (op->kind != SCOUT_GEMM) return scout_say(why, SCOUT_NO, "feature", "only matrix products");
     const gemm_problem p = gemm_problem_of(op);
-    const bool scales = gemm_tensor(op, "scales") >= 0, bias = gemm_tensor(op, "bias") >= 0;
+    const bool scales = op_tensor(op, "scales") >= 0, bias = op_tensor(op, "bias") >= 0;
     if (!setup_types(&p)) return scout_say(why, SCOUT_NO, "type", "cuBLASLt has no product of these types");
     if (p.batch > INT32_MAX) return scout_say(why, SCOUT_NO, "shape", "cuBLASLt counts a batch in 32 bits");
     if ((p.type_b == SCOUT_INT4) != scales)
@@ -177,7 +177,7 @@ scout_answer lt_setup_make(const lt_table *lt, const scout_op *op, lt_way way, l
     bool flip_a = false, flip_b = false;
     memset(out, 0, sizeof *out);
     if (!t) return scout_say(why, SCOUT_NO, "type", "cuBLASLt has no product of these types");
-    const int bias = gemm_tensor(op, "bias");
+    const int bias = op_tensor(op, "bias");
     const bool full = p.bias && strcmp(p.bias, "full") == 0;
     out->bias = p.bias && !full ? bias : -1;
     out->full = full ? bias : -1;

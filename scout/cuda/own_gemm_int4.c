@@ -25,7 +25,7 @@ static scout_answer supports(const scout_op *op, scout_device *device, scout_why
     if (s.type_a != GEMM_FP16 || s.type_b != GEMM_INT4 || s.type_c != GEMM_FP16)
         return scout_say(why, SCOUT_NO, "type", "gemm_int4 multiplies fp16 with int4 into fp16");
     if (s.batch != 1) return scout_say(why, SCOUT_NO, "shape", "gemm_int4 takes no batches");
-    if (s.trans_a || !s.trans_b || gemm_tensor(op, "scales") < 0)
+    if (s.trans_a || !s.trans_b || op_tensor(op, "scales") < 0)
         return scout_say(why, SCOUT_NO, "layout", "gemm_int4 wants A as [M,K], the weight as [N,K], and scales");
     if (device && device->capability_major < 8)
         return scout_say(why, SCOUT_NO, "hardware", "gemm_int4 needs compute capability 8.0");
@@ -63,7 +63,7 @@ static scout_answer prepare(const scout_op *op, scout_device *device, const int6
         return scout_say(why, SCOUT_NO, "shape", "streaming wants K in multiples of 256 and blocks of 32, 64 or 128");
     scout_plan *p = calloc(1, sizeof *p);
     if (!p) return scout_say(why, SCOUT_NO_MEMORY, "memory", "no memory for a plan");
-    p->scales = gemm_tensor(op, "scales");
+    p->scales = op_tensor(op, "scales");
     const int error = gemm_int4_prepare(&s, &config, &p->int4);
     if (error) {
         destroy(p);

@@ -28,7 +28,7 @@ static scout_answer supports(const scout_op *op, int tiled, scout_why *why) {
             known = tiled ? types[k].tiled : types[k].naive;
     if (!known)
         return scout_say(why, SCOUT_NO, "type", "%s is not for these types", tiled ? "gemm_tiled" : "gemm_naive");
-    if (s.type_b == GEMM_INT4 && (!s.trans_b || s.batch != 1 || s.block_size < 1 || gemm_tensor(op, "scales") < 0))
+    if (s.type_b == GEMM_INT4 && (!s.trans_b || s.batch != 1 || s.block_size < 1 || op_tensor(op, "scales") < 0))
         return scout_say(why, SCOUT_NO, "layout", "an int4 weight must be stored as [N,K], with scales");
     return SCOUT_OK;
 }
@@ -50,7 +50,7 @@ static scout_answer prepare(const scout_op *op, scout_device *device, const int6
     (void)device, (void)values;
     if (!p) return scout_say(why, SCOUT_NO_MEMORY, "memory", "no memory for a plan");
     p->shape = own_gemm_shape(op);
-    p->scales = gemm_tensor(op, "scales");
+    p->scales = op_tensor(op, "scales");
     needs->packs = 0, needs->pack_bytes = 0, needs->workspace_bytes = 0;
     *plan = p;
     return SCOUT_OK;

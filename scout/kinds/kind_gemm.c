@@ -4,6 +4,7 @@
 
 #include "common/checked.h"
 #include "scout/gemm.h"
+#include "scout/kinds/kind_tensors.h"
 
 #include <math.h>
 #include <string.h>
@@ -25,11 +26,6 @@ static const struct {
     {SCOUT_BF16, SCOUT_INT4, SCOUT_BF16, SCOUT_FP32},       {SCOUT_FP32, SCOUT_INT4, SCOUT_FP32, SCOUT_FP32},
 };
 
-static bool refuse(scout_why *why, const char *code, const char *text) {
-    scout_say(why, SCOUT_NO, code, "%s", text);
-    return false;
-}
-
 static bool set_types(const oprec *rec, scout_op *out, scout_why *why) {
     out->input = (uint32_t)rec->type;
     out->weight = (uint32_t)rec->weight_type;
@@ -40,7 +36,7 @@ static bool set_types(const oprec *rec, scout_op *out, scout_why *why) {
             combinations[k].output != out->output)
             continue;
         out->accumulate = combinations[k].accumulate;
-        const scout_field *math = gemm_field(out, "math");
+        const scout_field *math = op_field(out, "math");
         out->tf32 = out->input == SCOUT_FP32 && math && math->text && strcmp(math->text, "tf32") == 0;
         return true;
     }
@@ -79,11 +75,11 @@ static bool expressible(const scout_op *op, scout_why *why) {
         return false;
     }
     for (size_t k = 0; k < sizeof not_expressed / sizeof *not_expressed; k++) {
-        const scout_field *f = gemm_field(op, not_expressed[k].field);
-        if (f && (f->text || f->number != 0)) return refuse(why, "feature", not_expressed[k].text);
+        const scout_field *f = op_field(op, not_expressed[k].field);
+        if (f && (f->text || f->number != 0)) return kind_tensors_refuse(why, "feature", "%s", not_expressed[k].text);
     }
-    if (gemm_number(op, "batch_stride_a", 0) != 0 || gemm_number(op, "batch_stride_b", 0) != 0)
-        return refuse(why, "feature", "gaps between the products of a batch are not covered");
+    if (op_number(op, "batch_stride_a", 0) != 0 || op_number(op, "batch_stride_b", 0) != 0)
+        return kind_tensors_refuse(why, "feature", "gaps between the products of a batch are not covered");
     return true;
 }
 
@@ -92,37 +88,26 @@ static bool expressible(const scout_op *op, scout_why *why) {
 typedef struct builder {
     const operation *operation;
     scout_op *op;
-    scout_tensor *tensors;
+    kind_tensors to;
     int64_t batch;
 } builder;
 
 static bool text_is(const scout_op *op, const char *field, const char *text) {
-    const scout_field *f = gemm_field(op, field);
+    const scout_field *f = op_field(op, field);
     return f && f->text && strcmp(f->text, text) == 0;
 }
 
+/* Without strides yet. */
 static scout_tensor *add(builder *b, const char *name, scout_role role, uint32_t type) {
-    scout_tensor *t = &b->tensors[b->op->tensor_count++];
-    t->size = sizeof *t;
-    t->role = (uint32_t)role;
-    t->type = type;
+    scout_tensor *t = &b->to.tensors[b->op->tensor_count++];
+    *t = (scout_tensor){.size = sizeof *t, .role = (uint32_t)role, .type = type};
     snprintf(t->name, sizeof t->name, "%s", name);
     return t;
 }
 
-/* Storage ends behind the last element that the strides reach. */
-static bool measure_storage(scout_tensor *t, scout_why *why) {
-    int64_t last = 0;
-    for (uint32_t d = 0; d < t->rank; d++) last = checked_add(last, checked_mul(t->dims[d] - 1, t->strides[d]));
-    const int64_t bytes = dtype_bytes((dtype)t->type, checked_add(last, 1));
-    if (bytes >= (int64_t)1 << 50) return refuse(why, "shape", "its tensors are larger than any memory");
-    t->bytes = (uint64_t)bytes;
-    return true;
-}
-
 /* A matrix per product of the batch, or one for all; `inside`: the batch lies between rows and columns. */
 static bool add_matrix(builder *b, const char *name, scout_role role, uint32_t type, int64_t rows, int64_t cols,
-                       bool shared, bool inside, scout_why *why) {
+                       bool shared, bool inside) {
     scout_tensor *t = add(b, name, role, type);
     t->rank = 3;
     t->dims[0] = shared ? 1 : b->batch;
@@ -131,53 +116,52 @@ static bool add_matrix(builder *b, const char *name, scout_role role, uint32_t t
     t->strides[0] = shared && b->batch > 1 ? 0 : inside ? cols : checked_mul(rows, cols);
     t->strides[1] = inside && !shared ? checked_mul(b->batch, cols) : cols;
     t->strides[2] = 1;
-    return measure_storage(t, why);
+    return kind_tensors_close(&b->to, t);
 }
 
-static bool add_side(builder *b, const char *name, scout_role role, uint32_t type, int64_t rows, int64_t cols,
-                     scout_why *why) {
+static bool add_side(builder *b, const char *name, scout_role role, uint32_t type, int64_t rows, int64_t cols) {
     scout_tensor *t = add(b, name, role, type);
     t->rank = rows > 0 ? 2 : 1;
     t->dims[0] = rows > 0 ? rows : cols;
     t->dims[1] = rows > 0 ? cols : 0;
     t->strides[0] = rows > 0 ? cols : 1;
     t->strides[1] = rows > 0 ? 1 : 0;
-    return measure_storage(t, why);
+    return kind_tensors_close(&b->to, t);
 }
 
 static bool add_bias(builder *b, scout_why *why) {
     const scout_op *op = b->op;
-    const scout_field *bias = gemm_field(op, "bias");
+    const scout_field *bias = op_field(op, "bias");
     const int64_t m = op->shape[0], n = op->shape[1];
     if (!bias) return true;
-    if (!bias->text) return refuse(why, "feature", "a bias of this form is not covered");
-    if (strcmp(bias->text, "n") == 0) return add_side(b, "bias", SCOUT_SIDE, op->output, 0, n, why);
-    if (strcmp(bias->text, "m") == 0) return add_side(b, "bias", SCOUT_SIDE, op->output, 0, m, why);
-    if (strcmp(bias->text, "scalar") == 0) return add_side(b, "bias", SCOUT_SIDE, op->output, 0, 1, why);
-    if (strcmp(bias->text, "full") == 0 && b->batch == 1)
-        return add_side(b, "bias", SCOUT_INPUT, op->output, m, n, why);
-    return refuse(why, "feature", "a bias of this form is not covered");
+    if (!bias->text) return kind_tensors_refuse(why, "feature", "a bias of this form is not covered");
+    if (strcmp(bias->text, "n") == 0) return add_side(b, "bias", SCOUT_SIDE, op->output, 0, n);
+    if (strcmp(bias->text, "m") == 0) return add_side(b, "bias", SCOUT_SIDE, op->output, 0, m);
+    if (strcmp(bias->text, "scalar") == 0) return add_side(b, "bias", SCOUT_SIDE, op->output, 0, 1);
+    if (strcmp(bias->text, "full") == 0 && b->batch == 1) return add_side(b, "bias", SCOUT_INPUT, op->output, m, n);
+    return kind_tensors_refuse(why, "feature", "a bias of this form is not covered");
 }
 
 /* An int4 weight is [N,K], two values a byte, with a scale for each block along K. */
 static bool check_blocks(const scout_op *op, scout_why *why) {
-    const int64_t block = gemm_number(op, "block_size", 0), k = op->shape[2];
+    const int64_t block = op_number(op, "block_size", 0), k = op->shape[2];
     if (op->weight != SCOUT_INT4) {
         if (block == 0) return true;
-        return refuse(why, "feature", "blocks of a weight that is not int4 are not covered");
+        return kind_tensors_refuse(why, "feature", "blocks of a weight that is not int4 are not covered");
     }
     if (!op->layout || op->layout[1] != 't' || !text_is(op, "weight_side", "b"))
-        return refuse(why, "layout", "an int4 weight must be the right side, stored as [N,K]");
-    if (block <= 0) return refuse(why, "feature", "an int4 weight without blocks along K is not covered");
-    if (k % block != 0 || k % 2 != 0) return refuse(why, "feature", "K is no multiple of the weight's block size");
+        return kind_tensors_refuse(why, "layout", "an int4 weight must be the right side, stored as [N,K]");
+    if (block <= 0) return kind_tensors_refuse(why, "feature", "an int4 weight without blocks along K is not covered");
+    if (k % block != 0 || k % 2 != 0)
+        return kind_tensors_refuse(why, "feature", "K is no multiple of the weight's block size");
     return true;
 }
 
 static bool build(const operation *o, arena *a, scout_op *out, scout_why *why) {
     builder b = {.operation = o, .op = out, .batch = oprec_int(&o->rec, "batch", 1)};
-    if (out->rank != 3 || b.batch < 1) return refuse(why, "shape", "a product needs M, N and K");
+    if (out->rank != 3 || b.batch < 1) return kind_tensors_refuse(why, "shape", "a product needs M, N and K");
     for (int d = 0; d < 3; d++)
-        if (out->shape[d] < 1) return refuse(why, "shape", "a dimension of the product is 0");
+        if (out->shape[d] < 1) return kind_tensors_refuse(why, "shape", "a dimension of the product is 0");
     if (!out->layout) out->layout = "nn";
     if (!set_types(&o->rec, out, why) || !expressible(out, why) || !check_blocks(out, why)) return false;
     const int64_t m = out->shape[0], n = out->shape[1], k = out->shape[2];
@@ -185,19 +169,19 @@ static bool build(const operation *o, arena *a, scout_op *out, scout_why *why) {
     const bool weight_a = text_is(out, "weight_side", "a"), weight_b = text_is(out, "weight_side", "b");
     const bool inside_a = text_is(out, "batch_inside", "a") || text_is(out, "batch_inside", "ab"),
                inside_b = text_is(out, "batch_inside", "b") || text_is(out, "batch_inside", "ab");
-    const bool shared_a = b.batch == 1 || (gemm_field(out, "batch_stride_a") != NULL),
-               shared_b = b.batch == 1 || (gemm_field(out, "batch_stride_b") != NULL);
+    const bool shared_a = b.batch == 1 || (op_field(out, "batch_stride_a") != NULL),
+               shared_b = b.batch == 1 || (op_field(out, "batch_stride_b") != NULL);
     const uint32_t stored = out->weight != SCOUT_NONE ? out->weight : out->input;
-    out->tensors = b.tensors = arena_array(a, scout_tensor, SCOUT_MAX_TENSORS);
+    b.to = kind_tensors_of(out, a, why);
     if (!add_matrix(&b, "a", weight_a ? SCOUT_WEIGHT : SCOUT_INPUT, weight_a ? stored : out->input, ta ? k : m,
-                    ta ? m : k, shared_a, inside_a, why) ||
+                    ta ? m : k, shared_a, inside_a) ||
         !add_matrix(&b, "b", weight_b ? SCOUT_WEIGHT : SCOUT_INPUT, weight_a ? out->input : stored, tb ? n : k,
-                    tb ? k : n, shared_b, inside_b, why) ||
-        !add_matrix(&b, "c", SCOUT_OUTPUT, out->output, m, n, b.batch == 1, false, why))
+                    tb ? k : n, shared_b, inside_b) ||
+        !add_matrix(&b, "c", SCOUT_OUTPUT, out->output, m, n, b.batch == 1, false))
         return false;
     if (!add_bias(&b, why)) return false;
-    const int64_t block = gemm_number(out, "block_size", 0);
-    return block == 0 || add_side(&b, "scales", SCOUT_SIDE, out->input, n, k / block, why);
+    const int64_t block = op_number(out, "block_size", 0);
+    return block == 0 || add_side(&b, "scales", SCOUT_SIDE, out->input, n, k / block);
 }
 
 /* ---- tolerance ---- */
@@ -230,24 +214,13 @@ static const tolerance_row tolerances[] = {
     {SCOUT_FP8E5M2, SCOUT_NONE, 0, 0x1p-13, 16, 0.5, 0, "sums of 128 keep about 14 bits, and are then added in fp32"},
 };
 
-/* Half a step of the type where it is widest against the number. */
-static double output_rounding(uint32_t type) {
-    switch (type) {
-    case SCOUT_FP64: return 0x1p-53;
-    case SCOUT_FP32: return 0x1p-24;
-    case SCOUT_FP16: return 0x1p-11;
-    case SCOUT_BF16: return 0x1p-8;
-    default: return 0;
-    }
-}
-
 static double tolerance(const scout_op *op) {
     const double k = (double)op->shape[2];
     for (size_t i = 0; i < sizeof tolerances / sizeof *tolerances; i++) {
         const tolerance_row *row = &tolerances[i];
         if (row->input != op->input || row->tf32 != (int)op->tf32) continue;
         if (row->weight != SCOUT_NONE && row->weight != op->weight) continue;
-        return output_rounding(op->output) + row->unit * (row->fixed + row->root * sqrt(k) + row->line * k);
+        return kind_rounding(op->output) + row->unit * (row->fixed + row->root * sqrt(k) + row->line * k);
     }
     return 0;
 }

@@ -13,6 +13,8 @@ typedef struct kind {
     bool (*build)(const operation *o, arena *a, scout_op *out, scout_why *why);
     /* Largest allowed |got - want| / (|want| + spread), from one visible table by types and depth; 0: exactly equal. */
     double (*tolerance)(const scout_op *op);
+    /* Special functions (exponentials and their like) that a launch evaluates, at the least; NULL: none. */
+    double (*specials)(const scout_op *op);
 } kind;
 
 const kind *kinds_find(op_kind op); /* NULL: no candidates of this kind exist yet */
@@ -23,5 +25,7 @@ bool kinds_build(const operation *o, uint64_t workspace_limit, arena *a, scout_o
 bool kinds_offers(const scout_candidate *c, const char *precision);
 
 extern const kind kind_gemm;
+extern const kind kind_conv;
+extern const kind kind_pool;
 
 #endif

@@ -36,7 +36,7 @@ static double host_activation(const char *name, double x) {
 static double host_product(const gpu_product *p, const gpu_operation *o, const host_side *h, int64_t b, int64_t i,
                            int64_t j) {
     const gemm_problem g = gemm_problem_of(&o->op);
-    const int scales = gemm_tensor(&o->op, "scales"), bias = gemm_tensor(&o->op, "bias");
+    const int scales = op_tensor(&o->op, "scales"), bias = op_tensor(&o->op, "bias");
     double sum = 0;
     for (int64_t k = 0; k < p->k; k++) {
         const double x = value_at(h->data[0], p->a, b * g.stride_a + (g.trans_a ? k * g.lda + i : i * g.lda + k));

@@ -9,7 +9,7 @@
 #include <stdlib.h>
 
 static double bias_at(const problem *p, int64_t row, int64_t column) {
-    const int index = gemm_tensor(&p->op, "bias");
+    const int index = op_tensor(&p->op, "bias");
     if (index < 0) return 0;
     const bool rows = strcmp(p->w.bias, "m") == 0 || strcmp(p->w.bias, "full") == 0;
     const bool cols = strcmp(p->w.bias, "n") == 0 || strcmp(p->w.bias, "full") == 0;
@@ -19,7 +19,7 @@ static double bias_at(const problem *p, int64_t row, int64_t column) {
 /* The oracle: no blocks, no threads, nothing shared with the code under test but the loads. */
 static void triple_loop(const problem *p) {
     const product *w = &p->w;
-    const int scales = gemm_tensor(&p->op, "scales");
+    const int scales = op_tensor(&p->op, "scales");
     const bool ta = w->layout[0] == 't', tb = w->layout[1] == 't';
     for (int64_t g = 0; g < w->batch; g++)
         for (int64_t i = 0; i < w->m; i++)
@@ -178,7 +178,7 @@ static double tolerance_of_kind(const problem *p) { return kind_gemm.tolerance(&
  * as adders with few bits are. `spreads` gets the spread of each. */
 static void compute_fast(const problem *p, double noise, uint64_t seed, double *spreads) {
     const product *w = &p->w;
-    const int scales = gemm_tensor(&p->op, "scales");
+    const int scales = op_tensor(&p->op, "scales");
     double *a = malloc((size_t)(w->m * w->k) * sizeof *a), *b = malloc((size_t)w->k * sizeof *b);
     if (!a || !b) abort();
     cpu_number_load(w->type_a, p->data[GEMM_A], 0, 1, w->m * w->k, a);

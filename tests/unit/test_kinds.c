@@ -27,7 +27,7 @@ static bool build(void) { return kinds_build(&o, 1000, &a, &op, &why); }
 static void end(void) { arena_free(&a); }
 
 static const scout_tensor *tensor(const char *name) {
-    const int k = gemm_tensor(&op, name);
+    const int k = op_tensor(&op, name);
     static const scout_tensor none;
     UNIT_CHECK(k >= 0);
     return k >= 0 ? &op.tensors[k] : &none;
@@ -196,8 +196,8 @@ static void fractions_and_lists_become_text(void) {
     oprec_set_real(&o.rec, "scale", 0.5);
     oprec_set_ints(&o.rec, &a, "pads", 2, (int64_t[]){1, 2});
     UNIT_CHECK(build());
-    UNIT_TEXT(gemm_field(&op, "scale")->text, "0.5");
-    UNIT_TEXT(gemm_field(&op, "pads")->text, "1,2");
+    UNIT_TEXT(op_field(&op, "scale")->text, "0.5");
+    UNIT_TEXT(op_field(&op, "pads")->text, "1,2");
     end();
 }
 

@@ -1,0 +1,94 @@
+/* Pools: maximum and average over windows (scout/pool.h), what cannot be expressed so, and how exact a result has to
+ * be. */
+#include "scout/kinds/kinds.h"
+
+#include "common/checked.h"
+#include "common/dtype.h"
+#include "scout/kinds/kind_tensors.h"
+#include "scout/kinds/kind_window.h"
+#include "scout/pool.h"
+
+#include <math.h>
+#include <string.h>
+
+static const struct {
+    uint32_t type;
+    bool average; /* averages of integers would need a rule for rounding; ONNX has none of them */
+} types[] = {
+    {SCOUT_FP32, true}, {SCOUT_FP16, true}, {SCOUT_BF16, true}, {SCOUT_INT8, false}, {SCOUT_UINT8, false},
+};
+
+static const struct {
+    const char *field, *text;
+} not_expressed[] = {
+    {"quant", "quantising of inputs or outputs within the pool is not covered"},
+    {"indices_out", "a second output of indices is not covered"},
+    {"masked", "a mask of the window is not covered"},
+    {"activation", "an activation of a pool is not covered"},
+};
+
+static bool set_types(const oprec *rec, scout_op *out, scout_why *why) {
+    out->input = out->output = (uint32_t)rec->type;
+    out->accumulate = SCOUT_FP32;
+    for (size_t k = 0; k < sizeof types / sizeof *types; k++)
+        if (types[k].type == out->input && (types[k].average || op_is(out, "max")) &&
+            (rec->out_type == DTYPE_NONE || rec->out_type == rec->type))
+            return true;
+    return kind_tensors_refuse(why, "type", "no %s pool of %s is known here", out->what, dtype_get(rec->type)->name);
+}
+
+static bool expressible(const scout_op *op, scout_why *why) {
+    if (!op_is(op, "max") && !op_is(op, "average"))
+        return kind_tensors_refuse(why, "feature", "pools are covered as max and average, not as %.60s",
+                                   op->what ? op->what : "nothing");
+    for (size_t k = 0; k < sizeof not_expressed / sizeof *not_expressed; k++) {
+        const scout_field *f = op_field(op, not_expressed[k].field);
+        if (f && (f->text || f->number != 0)) return kind_tensors_refuse(why, "feature", "%s", not_expressed[k].text);
+    }
+    return true;
+}
+
+/* Every window has a place inside of the input, and the output is as long as ONNX says, rounded either way. */
+static bool check_axis(const window_axis *a, scout_why *why) {
+    const int64_t reach = checked_add(checked_mul(a->kernel - 1, a->dilation), 1);
+    const int64_t room = checked_sub(a->in + a->begin + a->end, reach);
+    if (a->begin >= reach || a->end >= reach)
+        return kind_tensors_refuse(why, "shape", "padding of %lld is not less than the window",
+                                   (long long)(a->begin > a->end ? a->begin : a->end));
+    if (a->dilation > a->in && a->begin > 0)
+        return kind_tensors_refuse(why, "shape", "a window of this dilation may have no place in the input");
+    if (room < 0) return kind_tensors_refuse(why, "shape", "the window is larger than the padded input");
+    const int64_t floored = room / a->stride + 1, raised = checked_ceil_div(room, a->stride) + 1;
+    if (a->out != floored && a->out != raised)
+        return kind_tensors_refuse(why, "shape", "%lld outputs instead of %lld along a dimension", (long long)a->out,
+                                   (long long)floored);
+    if ((a->out - 1) * a->stride - a->begin >= a->in)
+        return kind_tensors_refuse(why, "shape", "the last window begins behind the input");
+    return true;
+}
+
+static bool build(const operation *o, arena *a, scout_op *out, scout_why *why) {
+    int64_t input[SCOUT_MAX_RANK];
+    if (!expressible(out, why) || !set_types(&o->rec, out, why) ||
+        !kind_window_check(out, op_number(out, "global", 0) != 0, why))
+        return false;
+    kind_window_input(out, input);
+    if (input[0] != out->shape[0] || kind_window_channels(out, input) != kind_window_channels(out, out->shape))
+        return kind_tensors_refuse(why, "shape", "images or channels of input and output differ");
+    const window w = window_of(out);
+    for (int k = 0; k < WINDOW_AXES; k++)
+        if (!check_axis(&w.axes[k], why)) return false;
+    kind_tensors t = kind_tensors_of(out, a, why);
+    return kind_tensors_add(&t, "input", SCOUT_INPUT, out->input, (int)out->rank, input) &&
+           kind_tensors_add(&t, "output", SCOUT_OUTPUT, out->output, (int)out->rank, out->shape);
+}
+
+/* A maximum is one of the inputs: exact. An average is rounded as the output, and its sum of K terms in fp32 as that of
+ * a product is: each addition rounds (16 + 6 roots of K, as scout/kinds/kind_gemm.c has it). */
+static double tolerance(const scout_op *op) {
+    if (!op_is(op, "average")) return 0;
+    const window w = window_of(op);
+    return kind_rounding(op->output) + 0x1p-24 * (16 + 6 * sqrt((double)window_kernel(&w)));
+}
+
+const kind kind_pool = {.op = OP_POOL, .build = build, .tolerance = tolerance};

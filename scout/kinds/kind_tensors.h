@@ -1,0 +1,34 @@
+/* The tensors of an operation, one after the other: what the files of the kinds share. */
+#ifndef SCOUT_KINDS_KIND_TENSORS_H
+#define SCOUT_KINDS_KIND_TENSORS_H
+
+#include "common/arena.h"
+#include "scout/op.h"
+
+#include <stdbool.h>
+
+typedef struct kind_tensors {
+    scout_op *op;
+    scout_tensor *tensors;
+    scout_why *why;
+} kind_tensors;
+
+/* Room for SCOUT_MAX_TENSORS in the arena, as op->tensors. */
+kind_tensors kind_tensors_of(scout_op *op, arena *a, scout_why *why);
+
+/* Adds a tensor that lies densely, rows last; NULL: too many, or larger than any memory (why says so). */
+scout_tensor *kind_tensors_add(kind_tensors *k, const char *name, scout_role role, uint32_t type, int rank,
+                               const int64_t *dims);
+/* The same of one dimension. */
+scout_tensor *kind_tensors_add_vector(kind_tensors *k, const char *name, scout_role role, uint32_t type, int64_t count);
+/* Sets the bytes of a tensor whose strides were given; false: larger than any memory. */
+bool kind_tensors_close(kind_tensors *k, scout_tensor *t);
+
+/* false, with why: "shape", "type", "feature", … and a sentence. */
+__attribute__((format(printf, 3, 4))) bool kind_tensors_refuse(scout_why *why, const char *code, const char *format,
+                                                               ...);
+
+/* Half a step of the type where it is widest against the number; 0: integers, and what is not known. */
+double kind_rounding(uint32_t type);
+
+#endif
