@@ -8,5 +8,9 @@ extern const scout_candidate cpu_gemm_onednn;
 extern const scout_candidate cpu_gemm_openblas;
 extern const scout_candidate cpu_gemm_tiled;
 extern const scout_candidate cpu_gemm_int4;
+extern const scout_candidate cpu_norm_onednn;
+extern const scout_candidate cpu_norm_rows;
+extern const scout_candidate cpu_softmax_onednn;
+extern const scout_candidate cpu_softmax_rows;
 
 #endif

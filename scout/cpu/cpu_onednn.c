@@ -101,6 +101,31 @@ dnnl_status_t cpu_onednn_matmul(dnnl_primitive_desc_t *pd, const cpu_onednn_md *
                                                          bias && bias->there ? bias->md : NULL, dst->md, attr);
 }
 
+dnnl_status_t cpu_onednn_softmax(dnnl_primitive_desc_t *pd, dnnl_alg_kind_t algorithm, const cpu_onednn_md *src,
+                                 const cpu_onednn_md *dst, int axis, const_dnnl_primitive_attr_t attr) {
+    return the_library.dnnl_softmax_forward_primitive_desc_create(pd, the_library.engine, dnnl_forward_inference,
+                                                                  algorithm, src->md, dst->md, axis, attr);
+}
+
+dnnl_status_t cpu_onednn_layer_norm(dnnl_primitive_desc_t *pd, const cpu_onednn_md *src, const cpu_onednn_md *dst,
+                                    float epsilon, unsigned flags, const_dnnl_primitive_attr_t attr) {
+    return the_library.dnnl_layer_normalization_forward_primitive_desc_create(
+        pd, the_library.engine, dnnl_forward_inference, src->md, dst->md, NULL, epsilon, flags, attr);
+}
+
+dnnl_status_t cpu_onednn_batch_norm(dnnl_primitive_desc_t *pd, const cpu_onednn_md *src, const cpu_onednn_md *dst,
+                                    float epsilon, unsigned flags, const_dnnl_primitive_attr_t attr) {
+    return the_library.dnnl_batch_normalization_forward_primitive_desc_create(
+        pd, the_library.engine, dnnl_forward_inference, src->md, dst->md, epsilon, flags, attr);
+}
+
+dnnl_status_t cpu_onednn_lrn(dnnl_primitive_desc_t *pd, const cpu_onednn_md *src, const cpu_onednn_md *dst,
+                             int64_t size, float alpha, float beta, float k, const_dnnl_primitive_attr_t attr) {
+    return the_library.dnnl_lrn_forward_primitive_desc_create(pd, the_library.engine, dnnl_forward_inference,
+                                                              dnnl_lrn_across_channels, src->md, dst->md, size, alpha,
+                                                              beta, k, attr);
+}
+
 #else
 
 bool cpu_onednn_md_strided(cpu_onednn_md *m, int rank, const int64_t *dims, dnnl_data_type_t type,
@@ -132,6 +157,48 @@ dnnl_status_t cpu_onednn_matmul(dnnl_primitive_desc_t *pd, const cpu_onednn_md *
         the_library.dnnl_matmul_desc_init(&d, &src->md, &weights->md, bias && bias->there ? &bias->md : NULL, &dst->md);
     if (status != dnnl_success) return status;
     return the_library.dnnl_primitive_desc_create(pd, &d, attr, the_library.engine, NULL);
+}
+
+/* Version 2 describes an operation first; most have one descriptor for source and destination. */
+static dnnl_status_t create(dnnl_primitive_desc_t *pd, dnnl_status_t described, const void *d,
+                            const_dnnl_primitive_attr_t attr) {
+    if (described != dnnl_success) return described;
+    return the_library.dnnl_primitive_desc_create(pd, d, attr, the_library.engine, NULL);
+}
+
+dnnl_status_t cpu_onednn_softmax(dnnl_primitive_desc_t *pd, dnnl_alg_kind_t algorithm, const cpu_onednn_md *src,
+                                 const cpu_onednn_md *dst, int axis, const_dnnl_primitive_attr_t attr) {
+    dnnl_softmax_v2_desc_t d;
+    const dnnl_status_t described =
+        the_library.dnnl_softmax_v2_forward_desc_init(&d, dnnl_forward_inference, algorithm, &src->md, &dst->md, axis);
+    return create(pd, described, &d, attr);
+}
+
+dnnl_status_t cpu_onednn_layer_norm(dnnl_primitive_desc_t *pd, const cpu_onednn_md *src, const cpu_onednn_md *dst,
+                                    float epsilon, unsigned flags, const_dnnl_primitive_attr_t attr) {
+    dnnl_layer_normalization_desc_t d;
+    (void)dst;
+    const dnnl_status_t described = the_library.dnnl_layer_normalization_forward_desc_init(
+        &d, dnnl_forward_inference, &src->md, NULL, epsilon, flags);
+    return create(pd, described, &d, attr);
+}
+
+dnnl_status_t cpu_onednn_batch_norm(dnnl_primitive_desc_t *pd, const cpu_onednn_md *src, const cpu_onednn_md *dst,
+                                    float epsilon, unsigned flags, const_dnnl_primitive_attr_t attr) {
+    dnnl_batch_normalization_desc_t d;
+    (void)dst;
+    const dnnl_status_t described =
+        the_library.dnnl_batch_normalization_forward_desc_init(&d, dnnl_forward_inference, &src->md, epsilon, flags);
+    return create(pd, described, &d, attr);
+}
+
+dnnl_status_t cpu_onednn_lrn(dnnl_primitive_desc_t *pd, const cpu_onednn_md *src, const cpu_onednn_md *dst,
+                             int64_t size, float alpha, float beta, float k, const_dnnl_primitive_attr_t attr) {
+    dnnl_lrn_desc_t d;
+    (void)dst;
+    const dnnl_status_t described = the_library.dnnl_lrn_forward_desc_init(
+        &d, dnnl_forward_inference, dnnl_lrn_across_channels, &src->md, size, alpha, beta, k);
+    return create(pd, described, &d, attr);
 }
 
 #endif

@@ -35,12 +35,20 @@
     X(dnnl_memory_desc_create_with_tag)                                                                                \
     X(dnnl_memory_desc_clone)                                                                                          \
     X(dnnl_memory_desc_destroy)                                                                                        \
-    X(dnnl_matmul_primitive_desc_create)
+    X(dnnl_matmul_primitive_desc_create)                                                                               \
+    X(dnnl_softmax_forward_primitive_desc_create)                                                                      \
+    X(dnnl_layer_normalization_forward_primitive_desc_create)                                                          \
+    X(dnnl_batch_normalization_forward_primitive_desc_create)                                                          \
+    X(dnnl_lrn_forward_primitive_desc_create)
 #else
 #define CPU_ONEDNN_ONE(X)                                                                                              \
     X(dnnl_memory_desc_init_by_strides)                                                                                \
     X(dnnl_memory_desc_init_by_tag)                                                                                    \
     X(dnnl_matmul_desc_init)                                                                                           \
+    X(dnnl_softmax_v2_forward_desc_init)                                                                               \
+    X(dnnl_layer_normalization_forward_desc_init)                                                                      \
+    X(dnnl_batch_normalization_forward_desc_init)                                                                      \
+    X(dnnl_lrn_forward_desc_init)                                                                                      \
     X(dnnl_primitive_desc_create)
 #endif
 #define CPU_ONEDNN_ALL(X) CPU_ONEDNN_BOTH(X) CPU_ONEDNN_ONE(X)
@@ -75,6 +83,16 @@ bool cpu_onednn_memory(dnnl_memory_t *memory, const cpu_onednn_md *m, void *data
 /* bias: NULL or not `there`: none. */
 dnnl_status_t cpu_onednn_matmul(dnnl_primitive_desc_t *pd, const cpu_onednn_md *src, const cpu_onednn_md *weights,
                                 const cpu_onednn_md *bias, const cpu_onednn_md *dst, const_dnnl_primitive_attr_t attr);
+/* In inference, src and dst of one type and layout; flags: dnnl_use_scale, dnnl_use_shift, dnnl_use_global_stats. */
+dnnl_status_t cpu_onednn_softmax(dnnl_primitive_desc_t *pd, dnnl_alg_kind_t algorithm, const cpu_onednn_md *src,
+                                 const cpu_onednn_md *dst, int axis, const_dnnl_primitive_attr_t attr);
+dnnl_status_t cpu_onednn_layer_norm(dnnl_primitive_desc_t *pd, const cpu_onednn_md *src, const cpu_onednn_md *dst,
+                                    float epsilon, unsigned flags, const_dnnl_primitive_attr_t attr);
+dnnl_status_t cpu_onednn_batch_norm(dnnl_primitive_desc_t *pd, const cpu_onednn_md *src, const cpu_onednn_md *dst,
+                                    float epsilon, unsigned flags, const_dnnl_primitive_attr_t attr);
+/* Across channels: over (k + alpha / size * sum of squares) ^ beta. */
+dnnl_status_t cpu_onednn_lrn(dnnl_primitive_desc_t *pd, const cpu_onednn_md *src, const cpu_onednn_md *dst,
+                             int64_t size, float alpha, float beta, float k, const_dnnl_primitive_attr_t attr);
 dnnl_status_t cpu_onednn_reorder(dnnl_primitive_desc_t *pd, const cpu_onednn_md *from, const cpu_onednn_md *to);
 
 #endif
