@@ -71,7 +71,11 @@ static inline int64_t norm_groups(int64_t rows, int64_t cols, int64_t channels) 
 static inline void norm_channels(norm_problem *p, const scout_op *op) {
     const int64_t channels = op_number(op, "channels", 1);
     const int64_t groups = op_is(op, "group") ? norm_groups(p->rows, p->cols, channels) : channels;
-    const int64_t each = groups > 0 ? channels / groups : 1, space = p->cols / (each > 0 ? each : 1);
+    if (groups < 1 || channels < groups) {
+        p->form = NORM_NONE;
+        return;
+    }
+    const int64_t each = channels / groups, space = p->cols / each;
     p->sides = channels;
     if (op->layout && strcmp(op->layout, "nhwc") == 0) { /* [images, space, groups, channels of one] */
         p->k0 = p->rows / groups, p->r0 = space, p->k1 = groups, p->r1 = each;
@@ -97,6 +101,7 @@ static inline int norm_levels(norm_problem *p, const int64_t *dims, int rank, co
         if (at < 0) return 0;
         *levels[at] *= dims[d];
     }
+    if (p->r0 == 1) p->k0 *= p->k1, p->k1 = 1; /* nothing lies between them */
     return 1;
 }
 

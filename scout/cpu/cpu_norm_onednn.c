@@ -19,7 +19,7 @@ static void destroy(scout_plan *plan) {
 
 /* Rows at the end, or channels: what the library's three norms look like. */
 static bool has_form(const scout_op *op, const norm_problem *p, scout_why *why) {
-    if (!op_is(op, "layer") && p->form != NORM_BATCH && p->form != NORM_LRN) {
+    if ((!op_is(op, "layer") || p->form == NORM_NONE) && p->form != NORM_BATCH && p->form != NORM_LRN) {
         scout_say(why, SCOUT_NO, "feature", "oneDNN has layer and batch norms and those over channels, no %.20s norm",
                   op->what ? op->what : "such");
         return false;
@@ -57,9 +57,19 @@ static bool add(cpu_onednn_plan *p, const scout_op *op, int arg, int tensor) {
            (cpu_onednn_plan_md(&md, &op->tensors[tensor], NULL) && cpu_onednn_plan_part(p, arg, tensor, md) >= 0);
 }
 
+/* The library normalises the last dimension alone: rows of several are one dimension to it. */
+static bool add_data(cpu_onednn_plan *p, const scout_op *op, const norm_problem *n, int arg, int tensor) {
+    const int64_t dims[] = {n->k0, n->r1}, strides[] = {n->r1, 1};
+    const dnnl_data_type_t type = cpu_onednn_plan_type(op->tensors[tensor].type);
+    cpu_onednn_md md = {.there = false};
+    if (n->form != NORM_CENTRED) return add(p, op, arg, tensor);
+    return type != dnnl_data_type_undef && cpu_onednn_md_strided(&md, 2, dims, type, strides) &&
+           cpu_onednn_plan_part(p, arg, tensor, md) >= 0;
+}
+
 /* The order of these is that of the plan's parts: source and destination first. */
 static bool add_all(cpu_onednn_plan *p, const scout_op *op, const norm_problem *n) {
-    return add(p, op, DNNL_ARG_SRC, NORM_X) && add(p, op, DNNL_ARG_DST, NORM_Y) &&
+    return add_data(p, op, n, DNNL_ARG_SRC, NORM_X) && add_data(p, op, n, DNNL_ARG_DST, NORM_Y) &&
            add(p, op, DNNL_ARG_SCALE, n->scale) && add(p, op, DNNL_ARG_SHIFT, n->bias) &&
            add(p, op, DNNL_ARG_MEAN, n->mean) && add(p, op, DNNL_ARG_VARIANCE, n->variance);
 }

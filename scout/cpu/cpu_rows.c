@@ -53,6 +53,10 @@ FAST_BODY float float_of(uint32_t u) {
                     const lanes v = *(const lanes *)(x + k + u * LANES);                                               \
                     s[u] += (of_vector);                                                                               \
                 }                                                                                                      \
+            for (; k + LANES <= end; k += LANES) {                                                                     \
+                const lanes v = *(const lanes *)(x + k);                                                               \
+                s[0] += (of_vector);                                                                                   \
+            }                                                                                                          \
             for (; k < end; k++) {                                                                                     \
                 const float v = x[k];                                                                                  \
                 rest += (of_scalar);                                                                                   \
@@ -68,23 +72,21 @@ SUM_BODY(sum_body, (const float *x, int64_t count), v, v)
 SUM_BODY(squares_body, (const float *x, int64_t count, float mean), (v - mean) * (v - mean), (v - mean) * (v - mean))
 SUM_BODY(magnitudes_body, (const float *x, int64_t count), (lanes)((bits)v & 0x7fffffff), fabsf(v))
 
+FAST_BODY void largest_columns_body(const float *x, int64_t count, float *most) {
+    APART for (int64_t k = 0; k < count; k++) most[k] = x[k] > most[k] ? x[k] : most[k];
+}
+
 FAST_BODY float largest_body(const float *x, int64_t count) {
-    int64_t k = 0;
-    float most = x[0];
-    if (count >= STEP) {
-        lanes m[4];
-        for (int u = 0; u < 4; u++) m[u] = *(const lanes *)(x + u * LANES);
-        for (k = STEP; k + STEP <= count; k += STEP)
-            for (int u = 0; u < 4; u++) {
-                const lanes v = *(const lanes *)(x + k + u * LANES);
-                const bits more = v > m[u];
-                m[u] = (lanes)(((bits)v & more) | ((bits)m[u] & ~more));
-            }
-        for (int u = 0; u < 4; u++)
-            for (int l = 0; l < LANES; l++) most = m[u][l] > most ? m[u][l] : most;
-    }
-    for (; k < count; k++) most = x[k] > most ? x[k] : most;
-    return most;
+    float most[STEP];
+    int64_t k = count < STEP ? count : STEP;
+    if (count >= STEP)
+        memcpy(most, x, sizeof most);
+    else
+        for (int l = 0; l < STEP; l++) most[l] = x[l < k ? l : 0];
+    for (; k + STEP <= count; k += STEP) largest_columns_body(x + k, STEP, most);
+    largest_columns_body(x + k, count - k, most);
+    for (int half = STEP / 2; half > 0; half /= 2) largest_columns_body(most + half, half, most);
+    return most[0];
 }
 
 /* --- exponentials --- */
@@ -167,10 +169,6 @@ FAST_BODY void magnitude_columns_body(const float *x, int64_t count, float *sums
 
 FAST_BODY void square_columns_body(const float *x, const float *mean, int64_t count, float *sums) {
     APART for (int64_t k = 0; k < count; k++) sums[k] += (x[k] - mean[k]) * (x[k] - mean[k]);
-}
-
-FAST_BODY void largest_columns_body(const float *x, int64_t count, float *most) {
-    APART for (int64_t k = 0; k < count; k++) most[k] = x[k] > most[k] ? x[k] : most[k];
 }
 
 FAST_BODY void scale_columns_body(const float *x, const float *mean, const float *factor, int64_t count, float *y) {
