@@ -57,13 +57,18 @@ static bool add(cpu_onednn_plan *p, const scout_op *op, int arg, int tensor) {
            (cpu_onednn_plan_md(&md, &op->tensors[tensor], NULL) && cpu_onednn_plan_part(p, arg, tensor, md) >= 0);
 }
 
-/* The library normalises the last dimension alone: rows of several are one dimension to it. */
+/* The library normalises the last dimension alone: rows of several are one dimension to it. Images have two dimensions
+ * of space, for which it has more implementations than for one. */
 static bool add_data(cpu_onednn_plan *p, const scout_op *op, const norm_problem *n, int arg, int tensor) {
-    const int64_t dims[] = {n->k0, n->r1}, strides[] = {n->r1, 1};
-    const dnnl_data_type_t type = cpu_onednn_plan_type(op->tensors[tensor].type);
+    const scout_tensor *t = &op->tensors[tensor];
+    const bool image = n->form != NORM_CENTRED;
+    const int64_t rows[] = {n->k0, n->r1}, steps[] = {n->r1, 1};
+    const int64_t images[] = {t->dims[0], t->dims[1], 1, t->dims[2]},
+                  apart[] = {t->strides[0], t->strides[1], t->dims[2], 1};
+    const dnnl_data_type_t type = cpu_onednn_plan_type(t->type);
     cpu_onednn_md md = {.there = false};
-    if (n->form != NORM_CENTRED) return add(p, op, arg, tensor);
-    return type != dnnl_data_type_undef && cpu_onednn_md_strided(&md, 2, dims, type, strides) &&
+    return type != dnnl_data_type_undef &&
+           cpu_onednn_md_strided(&md, image ? 4 : 2, image ? images : rows, type, image ? apart : steps) &&
            cpu_onednn_plan_part(p, arg, tensor, md) >= 0;
 }
 
