@@ -30,6 +30,7 @@ static inline softmax_problem softmax_problem_of(const scout_op *op) {
 
 /* The row of the bias that belongs to a row. */
 static inline int64_t softmax_bias_row(const softmax_problem *p, int64_t row) {
+    if (p->bias_rows < 1) return 0;
     return p->bias_inside ? row / (p->rows / p->bias_rows) : row % p->bias_rows;
 }
 

@@ -138,7 +138,7 @@ static uint64_t sum_of(const cpu_norm_lab *lab, uint32_t tensor) {
 static void launch_and_look(cpu_norm_lab *lab, const scout_candidate *c, scout_plan *plan, void *workspace,
                             uint64_t workspace_bytes) {
     const scout_args args = {sizeof args, lab->data, workspace, NULL};
-    uint64_t before[SCOUT_MAX_TENSORS];
+    uint64_t before[SCOUT_MAX_TENSORS] = {0};
     for (uint32_t k = 0; k < lab->op.tensor_count; k++) {
         if (lab->op.tensors[k].role == SCOUT_OUTPUT) memset(lab->data[k], 0xFF, lab->op.tensors[k].bytes);
         before[k] = sum_of(lab, k);

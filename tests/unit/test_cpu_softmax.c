@@ -66,7 +66,7 @@ static void candidates_are_right(void) {
                                             .what = logarithm ? "log" : NULL,
                                             .shape = shapes[shape],
                                             .precision = types[type]};
-                cpu_norm_lab_all(&want, (uint64_t)(type * 100 + shape), ran);
+                cpu_norm_lab_all(&want, 100 * (uint64_t)type + (uint64_t)shape, ran);
             }
     printf("  own %d, library %d\n", ran[own], ran[library]);
     UNIT_INT(ran[own], 6 * SHAPES);
