@@ -170,7 +170,10 @@ static scout_answer prepare(const scout_op *op, scout_device *device, const int6
 static scout_answer launch(scout_plan *plan, const scout_args *args, scout_why *why) {
     job j = {plan, args};
     (void)why;
-    cpu_team_run(share, &j);
+    if (plan->items > 1)
+        cpu_team_run(share, &j);
+    else
+        share(&j, 0, 1); /* nothing to share: nobody needs to be called */
     return SCOUT_OK;
 }
 
