@@ -79,7 +79,8 @@ static uint64_t seed_of(const bench_set *s, uint32_t tensor, uint32_t copy) {
 static scout_answer fill_inputs(bench_set *s, uint32_t copies, scout_why *why) {
     for (uint32_t k = 0; k < s->op->tensor_count; k++) {
         const scout_tensor *t = &s->op->tensors[k];
-        const uint32_t how = strcmp(t->name, "scales") == 0 ? SCOUT_FILL_SCALE : SCOUT_FILL_NORMAL;
+        const bool positive = strcmp(t->name, "scales") == 0 || strcmp(t->name, "variance") == 0;
+        const uint32_t how = positive ? SCOUT_FILL_SCALE : SCOUT_FILL_NORMAL;
         s->tensors[k].summed = false;
         for (uint32_t c = 0; s->tensors[k].input && c < s->tensors[k].count && c < copies; c++) {
             const scout_answer answer = s->api->fill(s->device, bench_data(&s->tensors[k].copies[c]), t->bytes, t->type,

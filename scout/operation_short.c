@@ -172,6 +172,21 @@ static void finish_conv(const operation_reader *r, oprec *rec) {
                                   dtype_bytes(rec->weight_type, checked_mul(checked_mul(cout, cin) / group, taps)));
 }
 
+/* Norms of a learned scale have one, also where nothing is said of it; what else they read is told by their fields. */
+static void finish_norm(oprec *rec, int64_t elements) {
+    static const char *const scaled[] = {"layer", "rms", "group", "batch", "instance"};
+    static const char *const sides[] = {"bias", "input_bias"};
+    for (size_t k = 0; k < sizeof scaled / sizeof *scaled && rec->weight_type == DTYPE_NONE; k++)
+        if (rec->what && strcmp(scaled[k], rec->what) == 0) rec->weight_type = rec->type;
+    const dtype type = rec->weight_type != DTYPE_NONE ? rec->weight_type : rec->type;
+    const int64_t each = oprec_int(rec, "channels", rec->shape[1]);
+    int64_t vectors = (rec->weight_type != DTYPE_NONE) + 2 * (rec->what && strcmp(rec->what, "batch") == 0);
+    for (size_t k = 0; k < sizeof sides / sizeof *sides; k++) vectors += oprec_int(rec, sides[k], 0) != 0;
+    rec->bytes_read = checked_add(rec->bytes_read, dtype_bytes(type, checked_mul(vectors, each > 0 ? each : 0)));
+    if (oprec_int(rec, "residual", 0)) rec->bytes_read = checked_add(rec->bytes_read, dtype_bytes(rec->type, elements));
+    if (oprec_int(rec, "residual_out", 0)) rec->bytes_written = checked_mul(2, rec->bytes_written);
+}
+
 /* Everything else: each element read and written once. */
 static void finish_plain(oprec *rec) {
     const int64_t n = product(rec->rank, rec->shape);
@@ -184,8 +199,7 @@ static void finish_plain(oprec *rec) {
     }
     rec->flops = rec->kind == OP_MOVE || rec->kind == OP_EMBEDDING ? 0 : checked_mul(each, n);
     rec->bytes_read = rec->bytes_written = dtype_bytes(rec->type, n);
-    if (rec->kind == OP_NORM && rec->rank == 2)
-        rec->bytes_read = checked_add(rec->bytes_read, dtype_bytes(rec->type, rec->shape[1]));
+    if (rec->kind == OP_NORM && rec->rank == 2) finish_norm(rec, n);
 }
 
 /* The input is another size than the output, and every output looks at a window of it. */

@@ -13,5 +13,9 @@ extern const scout_candidate cpu_conv_lowered;
 extern const scout_candidate cpu_conv_depthwise;
 extern const scout_candidate cpu_pool_onednn;
 extern const scout_candidate cpu_pool_direct;
+extern const scout_candidate cpu_norm_onednn;
+extern const scout_candidate cpu_norm_rows;
+extern const scout_candidate cpu_softmax_onednn;
+extern const scout_candidate cpu_softmax_rows;
 
 #endif

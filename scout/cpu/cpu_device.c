@@ -213,6 +213,15 @@ static const scout_reference *const references[] = {&cpu_reference_gemm, &cpu_re
 static const scout_candidate *const candidates[] = {
     &cpu_gemm_onednn,  &cpu_gemm_openblas,  &cpu_gemm_tiled,  &cpu_gemm_int4,   &cpu_conv_onednn,
     &cpu_conv_lowered, &cpu_conv_depthwise, &cpu_pool_onednn, &cpu_pool_direct,
+static const scout_reference *const references[] = {
+    &cpu_reference_gemm,
+    &cpu_reference_norm,
+    &cpu_reference_softmax,
+};
+
+static const scout_candidate *const candidates[] = {
+    &cpu_gemm_onednn, &cpu_gemm_openblas, &cpu_gemm_tiled,     &cpu_gemm_int4,
+    &cpu_norm_onednn, &cpu_norm_rows,     &cpu_softmax_onednn, &cpu_softmax_rows,
 };
 
 static scout_device_api the_api = {

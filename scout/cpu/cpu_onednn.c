@@ -125,6 +125,29 @@ dnnl_status_t cpu_onednn_pooling(dnnl_primitive_desc_t *pd, dnnl_alg_kind_t how,
 dnnl_status_t cpu_onednn_append_eltwise(dnnl_post_ops_t ops, dnnl_alg_kind_t how, float alpha, float beta) {
     const bool hardswish = how == dnnl_eltwise_hardswish; /* has parameters since version 3 */
     return the_library.dnnl_post_ops_append_eltwise(ops, how, hardswish ? 1.0F / 6 : alpha, hardswish ? 0.5F : beta);
+dnnl_status_t cpu_onednn_softmax(dnnl_primitive_desc_t *pd, dnnl_alg_kind_t algorithm, const cpu_onednn_md *src,
+                                 const cpu_onednn_md *dst, int axis, const_dnnl_primitive_attr_t attr) {
+    return the_library.dnnl_softmax_forward_primitive_desc_create(pd, the_library.engine, dnnl_forward_inference,
+                                                                  algorithm, src->md, dst->md, axis, attr);
+}
+
+dnnl_status_t cpu_onednn_layer_norm(dnnl_primitive_desc_t *pd, const cpu_onednn_md *src, const cpu_onednn_md *dst,
+                                    float epsilon, unsigned flags, const_dnnl_primitive_attr_t attr) {
+    return the_library.dnnl_layer_normalization_forward_primitive_desc_create(
+        pd, the_library.engine, dnnl_forward_inference, src->md, dst->md, NULL, epsilon, flags, attr);
+}
+
+dnnl_status_t cpu_onednn_batch_norm(dnnl_primitive_desc_t *pd, const cpu_onednn_md *src, const cpu_onednn_md *dst,
+                                    float epsilon, unsigned flags, const_dnnl_primitive_attr_t attr) {
+    return the_library.dnnl_batch_normalization_forward_primitive_desc_create(
+        pd, the_library.engine, dnnl_forward_inference, src->md, dst->md, epsilon, flags, attr);
+}
+
+dnnl_status_t cpu_onednn_lrn(dnnl_primitive_desc_t *pd, const cpu_onednn_md *src, const cpu_onednn_md *dst,
+                             int64_t size, float alpha, float beta, float k, const_dnnl_primitive_attr_t attr) {
+    return the_library.dnnl_lrn_forward_primitive_desc_create(pd, the_library.engine, dnnl_forward_inference,
+                                                              dnnl_lrn_across_channels, src->md, dst->md, size, alpha,
+                                                              beta, k, attr);
 }
 
 #else
@@ -187,6 +210,46 @@ dnnl_status_t cpu_onednn_pooling(dnnl_primitive_desc_t *pd, dnnl_alg_kind_t how,
 
 dnnl_status_t cpu_onednn_append_eltwise(dnnl_post_ops_t ops, dnnl_alg_kind_t how, float alpha, float beta) {
     return the_library.dnnl_post_ops_append_eltwise(ops, 1, how, alpha, beta);
+/* Version 2 describes an operation first; most have one descriptor for source and destination. */
+static dnnl_status_t create(dnnl_primitive_desc_t *pd, dnnl_status_t described, const void *d,
+                            const_dnnl_primitive_attr_t attr) {
+    if (described != dnnl_success) return described;
+    return the_library.dnnl_primitive_desc_create(pd, d, attr, the_library.engine, NULL);
+}
+
+dnnl_status_t cpu_onednn_softmax(dnnl_primitive_desc_t *pd, dnnl_alg_kind_t algorithm, const cpu_onednn_md *src,
+                                 const cpu_onednn_md *dst, int axis, const_dnnl_primitive_attr_t attr) {
+    dnnl_softmax_v2_desc_t d;
+    const dnnl_status_t described =
+        the_library.dnnl_softmax_v2_forward_desc_init(&d, dnnl_forward_inference, algorithm, &src->md, &dst->md, axis);
+    return create(pd, described, &d, attr);
+}
+
+dnnl_status_t cpu_onednn_layer_norm(dnnl_primitive_desc_t *pd, const cpu_onednn_md *src, const cpu_onednn_md *dst,
+                                    float epsilon, unsigned flags, const_dnnl_primitive_attr_t attr) {
+    dnnl_layer_normalization_desc_t d;
+    (void)dst;
+    const dnnl_status_t described = the_library.dnnl_layer_normalization_forward_desc_init(
+        &d, dnnl_forward_inference, &src->md, NULL, epsilon, flags);
+    return create(pd, described, &d, attr);
+}
+
+dnnl_status_t cpu_onednn_batch_norm(dnnl_primitive_desc_t *pd, const cpu_onednn_md *src, const cpu_onednn_md *dst,
+                                    float epsilon, unsigned flags, const_dnnl_primitive_attr_t attr) {
+    dnnl_batch_normalization_desc_t d;
+    (void)dst;
+    const dnnl_status_t described =
+        the_library.dnnl_batch_normalization_forward_desc_init(&d, dnnl_forward_inference, &src->md, epsilon, flags);
+    return create(pd, described, &d, attr);
+}
+
+dnnl_status_t cpu_onednn_lrn(dnnl_primitive_desc_t *pd, const cpu_onednn_md *src, const cpu_onednn_md *dst,
+                             int64_t size, float alpha, float beta, float k, const_dnnl_primitive_attr_t attr) {
+    dnnl_lrn_desc_t d;
+    (void)dst;
+    const dnnl_status_t described = the_library.dnnl_lrn_forward_desc_init(
+        &d, dnnl_forward_inference, dnnl_lrn_across_channels, &src->md, size, alpha, beta, k);
+    return create(pd, described, &d, attr);
 }
 
 #endif

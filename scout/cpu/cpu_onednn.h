@@ -44,6 +44,10 @@
     X(dnnl_convolution_forward_primitive_desc_create)                                                                  \
     X(dnnl_deconvolution_forward_primitive_desc_create)                                                                \
     X(dnnl_pooling_forward_primitive_desc_create)
+    X(dnnl_softmax_forward_primitive_desc_create)                                                                      \
+    X(dnnl_layer_normalization_forward_primitive_desc_create)                                                          \
+    X(dnnl_batch_normalization_forward_primitive_desc_create)                                                          \
+    X(dnnl_lrn_forward_primitive_desc_create)
 #else
 #define CPU_ONEDNN_ONE(X)                                                                                              \
     X(dnnl_memory_desc_init_by_strides)                                                                                \
@@ -52,6 +56,10 @@
     X(dnnl_dilated_convolution_forward_desc_init)                                                                      \
     X(dnnl_dilated_deconvolution_forward_desc_init)                                                                    \
     X(dnnl_pooling_v2_forward_desc_init)                                                                               \
+    X(dnnl_softmax_v2_forward_desc_init)                                                                               \
+    X(dnnl_layer_normalization_forward_desc_init)                                                                      \
+    X(dnnl_batch_normalization_forward_desc_init)                                                                      \
+    X(dnnl_lrn_forward_desc_init)                                                                                      \
     X(dnnl_primitive_desc_create)
 #endif
 #define CPU_ONEDNN_ALL(X) CPU_ONEDNN_BOTH(X) CPU_ONEDNN_ONE(X)
@@ -100,6 +108,16 @@ dnnl_status_t cpu_onednn_pooling(dnnl_primitive_desc_t *pd, dnnl_alg_kind_t how,
                                  const_dnnl_primitive_attr_t attr);
 dnnl_status_t cpu_onednn_append_eltwise(dnnl_post_ops_t ops, dnnl_alg_kind_t how, float alpha, float beta);
 dnnl_status_t cpu_onednn_append_binary(dnnl_post_ops_t ops, dnnl_alg_kind_t how, const cpu_onednn_md *other);
+/* In inference, src and dst of one type and layout; flags: dnnl_use_scale, dnnl_use_shift, dnnl_use_global_stats. */
+dnnl_status_t cpu_onednn_softmax(dnnl_primitive_desc_t *pd, dnnl_alg_kind_t algorithm, const cpu_onednn_md *src,
+                                 const cpu_onednn_md *dst, int axis, const_dnnl_primitive_attr_t attr);
+dnnl_status_t cpu_onednn_layer_norm(dnnl_primitive_desc_t *pd, const cpu_onednn_md *src, const cpu_onednn_md *dst,
+                                    float epsilon, unsigned flags, const_dnnl_primitive_attr_t attr);
+dnnl_status_t cpu_onednn_batch_norm(dnnl_primitive_desc_t *pd, const cpu_onednn_md *src, const cpu_onednn_md *dst,
+                                    float epsilon, unsigned flags, const_dnnl_primitive_attr_t attr);
+/* Across channels: over (k + alpha / size * sum of squares) ^ beta. */
+dnnl_status_t cpu_onednn_lrn(dnnl_primitive_desc_t *pd, const cpu_onednn_md *src, const cpu_onednn_md *dst,
+                             int64_t size, float alpha, float beta, float k, const_dnnl_primitive_attr_t attr);
 dnnl_status_t cpu_onednn_reorder(dnnl_primitive_desc_t *pd, const cpu_onednn_md *from, const cpu_onednn_md *to);
 
 #endif

@@ -3,6 +3,7 @@
 
 #include "scout/cpu/cpu_team.h"
 
+#include <dlfcn.h>
 #include <string.h>
 
 scout_answer cpu_onednn_plan_begin(cpu_onednn_plan *p, scout_why *why) {
@@ -86,6 +87,7 @@ static dnnl_status_t make(cpu_onednn_plan *p) {
     const cpu_onednn *l = p->lib;
     cpu_onednn_md scratch = {.there = false};
     dnnl_status_t status = l->dnnl_primitive_create(&p->primitive, p->pd);
+    (void)dlerror(); /* it looks for a profiler, and leaves the loader's message about there being none behind */
     if (status == dnnl_success && p->packed >= 0) status = find_packing(p);
     if (status != dnnl_success) return status;
     if (cpu_onednn_md_of(&scratch, p->pd, dnnl_query_scratchpad_md) && cpu_onednn_md_bytes(&scratch) > 0) {

@@ -7,5 +7,7 @@
 extern const scout_reference cpu_reference_gemm;
 extern const scout_reference cpu_reference_conv;
 extern const scout_reference cpu_reference_pool;
+extern const scout_reference cpu_reference_norm;
+extern const scout_reference cpu_reference_softmax;
 
 #endif

@@ -9,6 +9,8 @@ static const kind *const kinds[] = {
     &kind_gemm,
     &kind_conv,
     &kind_pool,
+    &kind_norm,
+    &kind_softmax,
 };
 
 const kind *kinds_find(op_kind op) {

@@ -27,5 +27,7 @@ bool kinds_offers(const scout_candidate *c, const char *precision);
 extern const kind kind_gemm;
 extern const kind kind_conv;
 extern const kind kind_pool;
+extern const kind kind_norm;
+extern const kind kind_softmax;
 
 #endif

@@ -1,0 +1,105 @@
+/* Softmax and its logarithm by oneDNN, along any axis. */
+#include "scout/cpu/cpu_candidates.h"
+#include "scout/cpu/cpu_onednn_plan.h"
+#include "scout/softmax.h"
+
+#include <stdlib.h>
+
+struct scout_plan {
+    cpu_onednn_plan p;
+};
+
+static void destroy(scout_plan *plan) {
+    if (plan) cpu_onednn_plan_free(&plan->p);
+    free(plan);
+}
+
+/* A row at the end is a row at the end to the library, too: without a dimension of 1 behind it. */
+static bool add(cpu_onednn_plan *p, const scout_op *op, int arg, int tensor) {
+    const scout_tensor *t = &op->tensors[tensor];
+    const dnnl_data_type_t type = cpu_onednn_plan_type(t->type);
+    const int rank = t->dims[2] > 1 ? 3 : 2;
+    const int64_t flat[] = {t->dims[1], 1};
+    cpu_onednn_md md = {.there = false};
+    return type != dnnl_data_type_undef &&
+           cpu_onednn_md_strided(&md, rank, t->dims, type, rank == 3 ? t->strides : flat) &&
+           cpu_onednn_plan_part(p, arg, tensor, md) >= 0;
+}
+
+static dnnl_status_t describe_softmax(cpu_onednn_plan *p, const scout_op *op) {
+    const softmax_problem s = softmax_problem_of(op);
+    dnnl_primitive_attr_t attr = NULL;
+    if (!add(p, op, DNNL_ARG_SRC, SOFTMAX_X) || !add(p, op, DNNL_ARG_DST, SOFTMAX_Y)) return dnnl_unimplemented;
+    dnnl_status_t status = cpu_onednn_plan_attr(p, &attr);
+    if (status == dnnl_success)
+        status = cpu_onednn_softmax(&p->pd, s.logarithm ? dnnl_softmax_log : dnnl_softmax_accurate, &p->parts[0].md,
+                                    &p->parts[1].md, 1, attr);
+    if (attr) p->lib->dnnl_primitive_attr_destroy(attr);
+    return status;
+}
+
+static scout_answer describe_plan(const scout_op *op, scout_plan **out, scout_why *why) {
+    *out = NULL;
+    if (op_tensor(op, "bias") >= 0) return scout_say(why, SCOUT_NO, "feature", "oneDNN's softmax adds nothing before");
+    scout_plan *plan = calloc(1, sizeof *plan);
+    if (!plan) return scout_say(why, SCOUT_NO_MEMORY, "memory", "no memory for a plan");
+    scout_answer answer = cpu_onednn_plan_begin(&plan->p, why);
+    if (answer != SCOUT_OK) {
+        free(plan);
+        return answer;
+    }
+    const dnnl_status_t status = describe_softmax(&plan->p, op);
+    if (status == dnnl_success) {
+        *out = plan;
+        return SCOUT_OK;
+    }
+    answer = cpu_onednn_plan_refuse(&plan->p, "softmax", status, why);
+    destroy(plan);
+    return answer;
+}
+
+static scout_answer supports(const scout_op *op, scout_device *device, scout_why *why) {
+    scout_plan *plan = NULL;
+    (void)device;
+    const scout_answer answer = describe_plan(op, &plan, why);
+    destroy(plan);
+    return answer;
+}
+
+static scout_answer prepare(const scout_op *op, scout_device *device, const int64_t *values, scout_plan **out,
+                            scout_plan_needs *needs, scout_why *why) {
+    (void)device, (void)values;
+    scout_answer answer = describe_plan(op, out, why);
+    if (answer == SCOUT_OK) answer = cpu_onednn_plan_finish(&(*out)->p, op->workspace_limit, needs, why);
+    if (answer == SCOUT_OK) return answer;
+    destroy(*out);
+    *out = NULL;
+    return answer;
+}
+
+static scout_answer launch(scout_plan *plan, const scout_args *args, scout_why *why) {
+    return cpu_onednn_plan_launch(&plan->p, args, why);
+}
+
+static int describe(const scout_plan *plan, char *json, size_t room) {
+    return cpu_onednn_plan_describe(&plan->p, json, room);
+}
+
+static const char *const precisions[] = {"fp32", "bf16", NULL};
+
+const scout_candidate cpu_softmax_onednn = {
+    .size = sizeof(scout_candidate),
+    .kind = SCOUT_SOFTMAX,
+    .flags = SCOUT_BASELINE,
+    .priority = 100,
+    .name = "onednn_softmax",
+    .about = "oneDNN's softmax and logarithm of it, along any axis",
+    .library = "onednn",
+    .approach = "LIBRARY_TUNE",
+    .precisions = precisions,
+    .supports = supports,
+    .prepare = prepare,
+    .launch = launch,
+    .describe = describe,
+    .destroy = destroy,
+};
