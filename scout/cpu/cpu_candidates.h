@@ -8,5 +8,9 @@ extern const scout_candidate cpu_gemm_onednn;
 extern const scout_candidate cpu_gemm_openblas;
 extern const scout_candidate cpu_gemm_tiled;
 extern const scout_candidate cpu_gemm_int4;
+extern const scout_candidate cpu_elementwise_onednn;
+extern const scout_candidate cpu_elementwise_loop;
+extern const scout_candidate cpu_reduce_onednn;
+extern const scout_candidate cpu_reduce_loop;
 
 #endif

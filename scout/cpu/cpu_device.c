@@ -208,13 +208,15 @@ static double datasheet(const scout_identity *identity, uint32_t type, int tf32)
 
 /* --- the tables --- */
 
-static const scout_reference *const references[] = {&cpu_reference_gemm};
+static const scout_reference *const references[] = {
+    &cpu_reference_gemm,
+    &cpu_reference_elementwise,
+    &cpu_reference_reduce,
+};
 
 static const scout_candidate *const candidates[] = {
-    &cpu_gemm_onednn,
-    &cpu_gemm_openblas,
-    &cpu_gemm_tiled,
-    &cpu_gemm_int4,
+    &cpu_gemm_onednn,        &cpu_gemm_openblas,    &cpu_gemm_tiled,    &cpu_gemm_int4,
+    &cpu_elementwise_onednn, &cpu_elementwise_loop, &cpu_reduce_onednn, &cpu_reduce_loop,
 };
 
 static scout_device_api the_api = {

@@ -101,6 +101,24 @@ dnnl_status_t cpu_onednn_matmul(dnnl_primitive_desc_t *pd, const cpu_onednn_md *
                                                          bias && bias->there ? bias->md : NULL, dst->md, attr);
 }
 
+dnnl_status_t cpu_onednn_eltwise(dnnl_primitive_desc_t *pd, dnnl_alg_kind_t algorithm, const cpu_onednn_md *src,
+                                 const cpu_onednn_md *dst, float alpha, float beta, const_dnnl_primitive_attr_t attr) {
+    return the_library.dnnl_eltwise_forward_primitive_desc_create(pd, the_library.engine, dnnl_forward_inference,
+                                                                  algorithm, src->md, dst->md, alpha, beta, attr);
+}
+
+dnnl_status_t cpu_onednn_binary(dnnl_primitive_desc_t *pd, dnnl_alg_kind_t algorithm, const cpu_onednn_md *src0,
+                                const cpu_onednn_md *src1, const cpu_onednn_md *dst, const_dnnl_primitive_attr_t attr) {
+    return the_library.dnnl_binary_primitive_desc_create(pd, the_library.engine, algorithm, src0->md, src1->md, dst->md,
+                                                         attr);
+}
+
+dnnl_status_t cpu_onednn_reduction(dnnl_primitive_desc_t *pd, dnnl_alg_kind_t algorithm, const cpu_onednn_md *src,
+                                   const cpu_onednn_md *dst, float p, const_dnnl_primitive_attr_t attr) {
+    return the_library.dnnl_reduction_primitive_desc_create(pd, the_library.engine, algorithm, src->md, dst->md, p, 0,
+                                                            attr);
+}
+
 #else
 
 bool cpu_onednn_md_strided(cpu_onednn_md *m, int rank, const int64_t *dims, dnnl_data_type_t type,
@@ -130,6 +148,33 @@ dnnl_status_t cpu_onednn_matmul(dnnl_primitive_desc_t *pd, const cpu_onednn_md *
     dnnl_matmul_desc_t d;
     dnnl_status_t status =
         the_library.dnnl_matmul_desc_init(&d, &src->md, &weights->md, bias && bias->there ? &bias->md : NULL, &dst->md);
+    if (status != dnnl_success) return status;
+    return the_library.dnnl_primitive_desc_create(pd, &d, attr, the_library.engine, NULL);
+}
+
+/* Version 2 has one md for source and destination. */
+dnnl_status_t cpu_onednn_eltwise(dnnl_primitive_desc_t *pd, dnnl_alg_kind_t algorithm, const cpu_onednn_md *src,
+                                 const cpu_onednn_md *dst, float alpha, float beta, const_dnnl_primitive_attr_t attr) {
+    dnnl_eltwise_desc_t d;
+    (void)dst;
+    const dnnl_status_t status =
+        the_library.dnnl_eltwise_forward_desc_init(&d, dnnl_forward_inference, algorithm, &src->md, alpha, beta);
+    if (status != dnnl_success) return status;
+    return the_library.dnnl_primitive_desc_create(pd, &d, attr, the_library.engine, NULL);
+}
+
+dnnl_status_t cpu_onednn_binary(dnnl_primitive_desc_t *pd, dnnl_alg_kind_t algorithm, const cpu_onednn_md *src0,
+                                const cpu_onednn_md *src1, const cpu_onednn_md *dst, const_dnnl_primitive_attr_t attr) {
+    dnnl_binary_desc_t d;
+    const dnnl_status_t status = the_library.dnnl_binary_desc_init(&d, algorithm, &src0->md, &src1->md, &dst->md);
+    if (status != dnnl_success) return status;
+    return the_library.dnnl_primitive_desc_create(pd, &d, attr, the_library.engine, NULL);
+}
+
+dnnl_status_t cpu_onednn_reduction(dnnl_primitive_desc_t *pd, dnnl_alg_kind_t algorithm, const cpu_onednn_md *src,
+                                   const cpu_onednn_md *dst, float p, const_dnnl_primitive_attr_t attr) {
+    dnnl_reduction_desc_t d;
+    const dnnl_status_t status = the_library.dnnl_reduction_desc_init(&d, algorithm, &src->md, &dst->md, p, 0);
     if (status != dnnl_success) return status;
     return the_library.dnnl_primitive_desc_create(pd, &d, attr, the_library.engine, NULL);
 }

@@ -35,12 +35,18 @@
     X(dnnl_memory_desc_create_with_tag)                                                                                \
     X(dnnl_memory_desc_clone)                                                                                          \
     X(dnnl_memory_desc_destroy)                                                                                        \
-    X(dnnl_matmul_primitive_desc_create)
+    X(dnnl_matmul_primitive_desc_create)                                                                               \
+    X(dnnl_eltwise_forward_primitive_desc_create)                                                                      \
+    X(dnnl_binary_primitive_desc_create)                                                                               \
+    X(dnnl_reduction_primitive_desc_create)
 #else
 #define CPU_ONEDNN_ONE(X)                                                                                              \
     X(dnnl_memory_desc_init_by_strides)                                                                                \
     X(dnnl_memory_desc_init_by_tag)                                                                                    \
     X(dnnl_matmul_desc_init)                                                                                           \
+    X(dnnl_eltwise_forward_desc_init)                                                                                  \
+    X(dnnl_binary_desc_init)                                                                                           \
+    X(dnnl_reduction_desc_init)                                                                                        \
     X(dnnl_primitive_desc_create)
 #endif
 #define CPU_ONEDNN_ALL(X) CPU_ONEDNN_BOTH(X) CPU_ONEDNN_ONE(X)
@@ -75,6 +81,12 @@ bool cpu_onednn_memory(dnnl_memory_t *memory, const cpu_onednn_md *m, void *data
 /* bias: NULL or not `there`: none. */
 dnnl_status_t cpu_onednn_matmul(dnnl_primitive_desc_t *pd, const cpu_onednn_md *src, const cpu_onednn_md *weights,
                                 const cpu_onednn_md *bias, const cpu_onednn_md *dst, const_dnnl_primitive_attr_t attr);
+dnnl_status_t cpu_onednn_eltwise(dnnl_primitive_desc_t *pd, dnnl_alg_kind_t algorithm, const cpu_onednn_md *src,
+                                 const cpu_onednn_md *dst, float alpha, float beta, const_dnnl_primitive_attr_t attr);
+dnnl_status_t cpu_onednn_binary(dnnl_primitive_desc_t *pd, dnnl_alg_kind_t algorithm, const cpu_onednn_md *src0,
+                                const cpu_onednn_md *src1, const cpu_onednn_md *dst, const_dnnl_primitive_attr_t attr);
+dnnl_status_t cpu_onednn_reduction(dnnl_primitive_desc_t *pd, dnnl_alg_kind_t algorithm, const cpu_onednn_md *src,
+                                   const cpu_onednn_md *dst, float p, const_dnnl_primitive_attr_t attr);
 dnnl_status_t cpu_onednn_reorder(dnnl_primitive_desc_t *pd, const cpu_onednn_md *from, const cpu_onednn_md *to);
 
 #endif

@@ -5,5 +5,7 @@
 #include "scout/plugin.h"
 
 extern const scout_reference cpu_reference_gemm;
+extern const scout_reference cpu_reference_elementwise;
+extern const scout_reference cpu_reference_reduce;
 
 #endif

@@ -7,6 +7,8 @@
 
 static const kind *const kinds[] = {
     &kind_gemm,
+    &kind_elementwise,
+    &kind_reduce,
 };
 
 const kind *kinds_find(op_kind op) {
