@@ -12,13 +12,13 @@
 #define LOAD(name, type, to, expression)                                                                               \
     FAST static void load_##name(const void *data, int64_t at, int64_t count, void *block) {                           \
         const type *restrict from = (const type *)data + at;                                                           \
-        to *restrict out = block;                                                                                      \
+        __typeof__(to) *restrict out = block;                                                                          \
         for (int64_t k = 0; k < count; k++) out[k] = (to)(expression);                                                 \
     }
 #define STORE(name, type, of, expression)                                                                              \
     FAST static void store_##name(const void *block, int64_t count, void *data, int64_t at) {                          \
         const of *restrict from = block;                                                                               \
-        type *restrict out = (type *)data + at;                                                                        \
+        __typeof__(type) *restrict out = (type *)data + at;                                                            \
         for (int64_t k = 0; k < count; k++) out[k] = (type)(expression);                                               \
     }
 

@@ -13,7 +13,7 @@
 #define LOOP(name, type, expression)                                                                                   \
     FAST_BODY void name##_body(const cpu_elementwise_call *c) {                                                        \
         const type *const a = c->in[0], *const b = c->in[1], *const d = c->in[2];                                      \
-        type *restrict const out = c->out;                                                                             \
+        __typeof__(type) *restrict const out = c->out;                                                                 \
         const float alpha = c->alpha, beta = c->beta;                                                                  \
         const int64_t low = c->low, high = c->high;                                                                    \
         (void)alpha, (void)beta, (void)low, (void)high, (void)b, (void)d;                                              \
@@ -30,15 +30,15 @@
 #define MANY(name, type, expression, end)                                                                              \
     FAST_BODY void name##_body(const cpu_elementwise_call *c) {                                                        \
         const type *const first = c->in[0];                                                                            \
-        type *restrict const out = c->out;                                                                             \
+        __typeof__(type) *restrict const out = c->out;                                                                 \
         const float share = 1.0F / (float)c->operands;                                                                 \
         (void)share;                                                                                                   \
         for (int64_t k = 0; k < c->count; k++) out[k] = first[k];                                                      \
         for (int o = 1; o < c->operands; o++) {                                                                        \
             const type *const a = c->in[o];                                                                            \
-            for (int64_t k = 0; k < c->count; k++) out[k] = expression;                                                \
+            for (int64_t k = 0; k < c->count; k++) out[k] = (expression);                                              \
         }                                                                                                              \
-        for (int64_t k = 0; k < c->count; k++) out[k] = end;                                                           \
+        for (int64_t k = 0; k < c->count; k++) out[k] = (end);                                                         \
     }                                                                                                                  \
     WIDTHS(name)
 

@@ -64,9 +64,9 @@ static void compute(const launching *l, int64_t from, int64_t to) {
     block blocks[ELEMENTWISE_MAX_INPUTS], result;
     cpu_elementwise_call call = p->call;
     char *const out = l->tensors[p->output];
-    for (int k = 0; k < w->inputs; k++) blocks[k].of = NULL;
+    for (int k = 0; k < w->inputs; k++) blocks[k].of = NULL, blocks[k].filled = 0;
     while (from < to) {
-        int64_t offsets[ELEMENTWISE_MAX_INPUTS], run = elementwise_walk_to(w, from, offsets);
+        int64_t offsets[ELEMENTWISE_MAX_INPUTS] = {0}, run = elementwise_walk_to(w, from, offsets);
         if (run > to - from) run = to - from;
         while (run > 0) {
             call.count = run < CPU_BLOCKS_MOST ? run : CPU_BLOCKS_MOST;

@@ -26,7 +26,7 @@ enum { LANES = 32 };
     }                                                                                                                  \
     FAST_BODY void name##_column(const void *data, int64_t count, void *sums) {                                        \
         const type *const x = data;                                                                                    \
-        type *restrict const s = sums;                                                                                 \
+        __typeof__(type) *restrict const s = sums;                                                                     \
         for (int64_t k = 0; k < count; k++) s[k] = name##_step(s[k], x[k]);                                            \
     }                                                                                                                  \
     WIDTH(name, _any, )                                                                                                \
@@ -46,7 +46,7 @@ enum { LANES = 32 };
 #define PLACE(name, type, better)                                                                                      \
     FAST_BODY void name##_place(const void *data, int64_t count, void *sums, int64_t *places, int64_t which) {         \
         const type *const x = data;                                                                                    \
-        type *restrict const s = sums;                                                                                 \
+        __typeof__(type) *restrict const s = sums;                                                                     \
         for (int64_t k = 0; k < count; k++) {                                                                          \
             places[k] = x[k] better s[k] ? which : places[k];                                                          \
             s[k] = x[k] better s[k] ? x[k] : s[k];                                                                     \

@@ -86,7 +86,7 @@ static double of_floats(reduce_id id, const sums *s) {
 static double of_wholes(const state *s, const sums *of) {
     const int64_t all[REDUCE_COUNT] = {
         [REDUCE_sum] = of->whole_sum,
-        [REDUCE_mean] = of->whole_sum / of->count,
+        [REDUCE_mean] = of->count > 0 ? of->whole_sum / of->count : 0,
         [REDUCE_max] = checked_from_double(of->most),
         [REDUCE_min] = checked_from_double(of->least),
         [REDUCE_prod] = of->whole_product,

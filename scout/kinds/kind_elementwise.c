@@ -62,12 +62,13 @@ static bool read_operand(builder *b, const char *text, size_t length) {
 
 static bool read_operands(builder *b) {
     const scout_field *inputs = op_field(b->op, "inputs");
-    const char *at = inputs && inputs->text ? inputs->text : "tensor";
+    const char *const text = inputs && inputs->text ? inputs->text : "tensor";
+    const char *at = text;
     if (strstr(at, " more")) return kind_tensors_refuse(b->why, "feature", "more than 8 operands are not covered");
     for (;;) {
         const size_t length = strcspn(at, ",");
         if (b->count == ELEMENTWISE_MAX_INPUTS || !read_operand(b, at, length))
-            return kind_tensors_refuse(b->why, "shape", "operands \"%.100s\" do not fit its shape", inputs->text);
+            return kind_tensors_refuse(b->why, "shape", "operands \"%.100s\" do not fit its shape", text);
         b->count++;
         if (at[length] == 0) return true;
         at += length + 1;
