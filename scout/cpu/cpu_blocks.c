@@ -9,17 +9,32 @@
 #include <immintrin.h>
 #endif
 
+/* Each is compiled for every width that the processor may have. */
 #define LOAD(name, type, to, expression)                                                                               \
-    FAST static void load_##name(const void *data, int64_t at, int64_t count, void *block) {                           \
+    FAST_BODY void load_##name##_body(const void *data, int64_t at, int64_t count, void *block) {                      \
         const type *restrict from = (const type *)data + at;                                                           \
         __typeof__(to) *restrict out = block;                                                                          \
         for (int64_t k = 0; k < count; k++) out[k] = (to)(expression);                                                 \
+    }                                                                                                                  \
+    LOAD_WIDTH(name, any, )                                                                                            \
+    LOAD_WIDTH(name, avx2, WIDE_AVX2)                                                                                  \
+    LOAD_WIDTH(name, avx512, WIDE_AVX512)
+#define LOAD_WIDTH(name, width, target)                                                                                \
+    FAST target static void load_##name##_##width(const void *data, int64_t at, int64_t count, void *block) {          \
+        load_##name##_body(data, at, count, block);                                                                    \
     }
 #define STORE(name, type, of, expression)                                                                              \
-    FAST static void store_##name(const void *block, int64_t count, void *data, int64_t at) {                          \
+    FAST_BODY void store_##name##_body(const void *block, int64_t count, void *data, int64_t at) {                     \
         const of *restrict from = block;                                                                               \
         __typeof__(type) *restrict out = (type *)data + at;                                                            \
         for (int64_t k = 0; k < count; k++) out[k] = (type)(expression);                                               \
+    }                                                                                                                  \
+    STORE_WIDTH(name, any, )                                                                                           \
+    STORE_WIDTH(name, avx2, WIDE_AVX2)                                                                                 \
+    STORE_WIDTH(name, avx512, WIDE_AVX512)
+#define STORE_WIDTH(name, width, target)                                                                               \
+    FAST target static void store_##name##_##width(const void *block, int64_t count, void *data, int64_t at) {         \
+        store_##name##_body(block, count, data, at);                                                                   \
     }
 
 FAST_BODY uint16_t to_bf16(float x) {
@@ -31,11 +46,11 @@ FAST_BODY uint16_t to_bf16(float x) {
 LOAD(fp32, float, float, from[k])
 LOAD(bf16, uint16_t, float, cpu_math_float((uint32_t)from[k] << 16))
 LOAD(fp16, uint16_t, float, cpu_number_from_fp16(from[k]))
-LOAD(bool, uint8_t, float, from[k] != 0)
+LOAD(byte, uint8_t, float, from[k] != 0)
 STORE(fp32, float, float, from[k])
 STORE(bf16, uint16_t, float, to_bf16(from[k]))
 STORE(fp16, uint16_t, float, cpu_number_to_fp16(from[k]))
-STORE(bool, uint8_t, float, from[k] != 0)
+STORE(byte, uint8_t, float, from[k] != 0)
 
 LOAD(int64, int64_t, int64_t, from[k])
 LOAD(int32, int32_t, int64_t, from[k])
@@ -50,7 +65,7 @@ STORE(truth, uint8_t, int64_t, from[k] != 0)
 
 #if defined(__x86_64__)
 
-WIDE_AVX512 static void load_fp16_avx512(const void *data, int64_t at, int64_t count, void *block) {
+WIDE_AVX512 static void load_fp16_f16c(const void *data, int64_t at, int64_t count, void *block) {
     const uint16_t *from = (const uint16_t *)data + at;
     float *out = block;
     for (int64_t k = 0; k < count; k += 16) {
@@ -59,7 +74,7 @@ WIDE_AVX512 static void load_fp16_avx512(const void *data, int64_t at, int64_t c
     }
 }
 
-WIDE_AVX512 static void store_fp16_avx512(const void *block, int64_t count, void *data, int64_t at) {
+WIDE_AVX512 static void store_fp16_f16c(const void *block, int64_t count, void *data, int64_t at) {
     const float *from = block;
     uint16_t *out = (uint16_t *)data + at;
     for (int64_t k = 0; k < count; k += 16) {
@@ -71,33 +86,38 @@ WIDE_AVX512 static void store_fp16_avx512(const void *block, int64_t count, void
 
 static void choose_wide(uint32_t type, cpu_blocks *out) {
     if (type != SCOUT_FP16 || !cpu_info_get()->avx512) return;
-    out->load = load_fp16_avx512;
-    out->store = store_fp16_avx512;
+    out->load = load_fp16_f16c;
+    out->store = store_fp16_f16c;
 }
 
 #else
 static void choose_wide(uint32_t type, cpu_blocks *out) { (void)type, (void)out; }
 #endif
 
+#define ALL(name)                                                                                                      \
+    {load_##name##_any, load_##name##_avx2, load_##name##_avx512}, {                                                   \
+        store_##name##_any, store_##name##_avx2, store_##name##_avx512                                                 \
+    }
+
 bool cpu_blocks_of(uint32_t type, bool wholes, cpu_blocks *out) {
     static const struct {
         uint32_t type;
-        bool wholes;
-        cpu_blocks blocks;
+        bool wholes, plain;
+        size_t size;
+        cpu_blocks_load *load[3];
+        cpu_blocks_store *store[3];
     } rows[] = {
-        {SCOUT_FP32, false, {load_fp32, store_fp32, true, 4}},
-        {SCOUT_BF16, false, {load_bf16, store_bf16, false, 2}},
-        {SCOUT_FP16, false, {load_fp16, store_fp16, false, 2}},
-        {SCOUT_BOOL, false, {load_bool, store_bool, false, 1}},
-        {SCOUT_INT64, true, {load_int64, store_int64, true, 8}},
-        {SCOUT_INT32, true, {load_int32, store_int32, false, 4}},
-        {SCOUT_INT8, true, {load_int8, store_int8, false, 1}},
-        {SCOUT_UINT8, true, {load_uint8, store_uint8, false, 1}},
-        {SCOUT_BOOL, true, {load_truth, store_truth, false, 1}},
+        {SCOUT_FP32, false, true, 4, ALL(fp32)},  {SCOUT_BF16, false, false, 2, ALL(bf16)},
+        {SCOUT_FP16, false, false, 2, ALL(fp16)}, {SCOUT_BOOL, false, false, 1, ALL(byte)},
+        {SCOUT_INT64, true, true, 8, ALL(int64)}, {SCOUT_INT32, true, false, 4, ALL(int32)},
+        {SCOUT_INT8, true, false, 1, ALL(int8)},  {SCOUT_UINT8, true, false, 1, ALL(uint8)},
+        {SCOUT_BOOL, true, false, 1, ALL(truth)},
     };
+    const cpu_info *c = cpu_info_get();
+    const int width = c->avx512 ? 2 : c->avx2 ? 1 : 0;
     for (size_t k = 0; k < sizeof rows / sizeof rows[0]; k++) {
         if (rows[k].type != type || rows[k].wholes != wholes) continue;
-        *out = rows[k].blocks;
+        *out = (cpu_blocks){rows[k].load[width], rows[k].store[width], rows[k].plain, rows[k].size};
         choose_wide(type, out);
         return true;
     }

@@ -15,9 +15,9 @@
         const type *const a = c->in[0], *const b = c->in[1], *const d = c->in[2];                                      \
         __typeof__(type) *restrict const out = c->out;                                                                 \
         const float alpha = c->alpha, beta = c->beta;                                                                  \
-        const int64_t low = c->low, high = c->high;                                                                    \
+        const int64_t low = c->low, high = c->high, n = c->count;                                                      \
         (void)alpha, (void)beta, (void)low, (void)high, (void)b, (void)d;                                              \
-        for (int64_t k = 0; k < c->count; k++) out[k] = (type)(expression);                                            \
+        for (int64_t k = 0; k < n; k++) out[k] = (type)(expression);                                                   \
     }                                                                                                                  \
     WIDTHS(name)
 #define FLOATS(name, expression) LOOP(f_##name, float, expression)
@@ -31,14 +31,15 @@
     FAST_BODY void name##_body(const cpu_elementwise_call *c) {                                                        \
         const type *const first = c->in[0];                                                                            \
         __typeof__(type) *restrict const out = c->out;                                                                 \
+        const int64_t n = c->count; /* the output may be what lies beside it, for all that compilers know */           \
         const float share = 1.0F / (float)c->operands;                                                                 \
         (void)share;                                                                                                   \
-        for (int64_t k = 0; k < c->count; k++) out[k] = first[k];                                                      \
+        for (int64_t k = 0; k < n; k++) out[k] = first[k];                                                             \
         for (int o = 1; o < c->operands; o++) {                                                                        \
             const type *const a = c->in[o];                                                                            \
-            for (int64_t k = 0; k < c->count; k++) out[k] = (expression);                                              \
+            for (int64_t k = 0; k < n; k++) out[k] = (expression);                                                     \
         }                                                                                                              \
-        for (int64_t k = 0; k < c->count; k++) out[k] = (end);                                                         \
+        for (int64_t k = 0; k < n; k++) out[k] = (end);                                                                \
     }                                                                                                                  \
     WIDTHS(name)
 
