@@ -91,12 +91,22 @@ static double memory_seconds(const ceilings *c, double bytes_read, double bytes_
     return seconds;
 }
 
+/* Flops for each byte that is read or written, up to which no peak is asked for where none is known: what works with
+ * truth, integers or a type that has no products here (an addition, a comparison, a mean) is bound by its bytes. */
+static const double FEW_FLOPS = 8;
+
+static double compute_seconds(const ceilings_peak *peak, double flops, double bytes) {
+    if (!(flops > 0)) return 0;
+    if (peak && peak->tflops > 0) return flops / (peak->tflops * 1e12);
+    return flops <= FEW_FLOPS * bytes ? 0 : (double)NAN;
+}
+
 ceilings_time ceilings_time_of(const ceilings *c, const char *precision, double flops, double bytes_read,
                                double bytes_written, double resident_bytes, double specials) {
     const ceilings_peak *peak = ceilings_find_peak(c, precision);
     ceilings_time t = {.launch_s = c->launch_s, .bound = "compute"};
     double memory_ci = 0, ci = peak ? width(peak->rel_ci95) : 0;
-    if (flops > 0) t.compute_s = peak && peak->tflops > 0 ? flops / (peak->tflops * 1e12) : (double)NAN;
+    t.compute_s = compute_seconds(peak, flops, bytes_read + bytes_written);
     t.memory_s = memory_seconds(c, bytes_read, bytes_written, resident_bytes, &memory_ci);
     if (specials > 0 && c->special_per_s > 0) t.special_s = specials / c->special_per_s;
     double largest = t.compute_s;

@@ -65,7 +65,8 @@ double ceilings_bandwidth_at(const ceilings *c, double bytes, double read_fracti
 
 /* The ceiling time of an operation and what sets it. The largest of its parts, plus the launch floor. */
 typedef struct ceilings_time {
-    double seconds;  /* not-a-number where the peak of its precision is not known */
+    double seconds;  /* not-a-number where the peak of its precision is not known and it needs more than 8 flops
+                        for each of its bytes */
     double rel_ci95; /* of it, as far as what sets it has an interval: peaks and bandwidths have, the floor has none */
     double compute_s, memory_s, special_s, launch_s;
     const char *bound; /* "compute", "memory", "special", "launch" (the floor is half of it or more) */

@@ -110,6 +110,7 @@ static bool set_up(measurement *m) {
         decide_all(m, SCOUT_NO, &why);
         return false;
     }
+    if (m->row_count == 0) return false; /* a device without candidates of this kind: nobody needs the tensors */
     m->tolerance = k->tolerance(&m->op);
     m->specials = k->specials ? k->specials(&m->op) : 0;
     m->patience_s = patience(&m->op);

@@ -50,6 +50,8 @@ enum {
     SCOUT_UINT8 = 2,
     SCOUT_INT8 = 3,
     SCOUT_INT32 = 6,
+    SCOUT_INT64 = 7,
+    SCOUT_BOOL = 9, /* a byte, 0 or 1 */
     SCOUT_FP16 = 10,
     SCOUT_FP64 = 11,
     SCOUT_BF16 = 16,

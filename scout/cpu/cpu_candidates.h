@@ -17,5 +17,9 @@ extern const scout_candidate cpu_norm_onednn;
 extern const scout_candidate cpu_norm_rows;
 extern const scout_candidate cpu_softmax_onednn;
 extern const scout_candidate cpu_softmax_rows;
+extern const scout_candidate cpu_elementwise_onednn;
+extern const scout_candidate cpu_elementwise_loop;
+extern const scout_candidate cpu_reduce_onednn;
+extern const scout_candidate cpu_reduce_loop;
 
 #endif

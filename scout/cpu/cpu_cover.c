@@ -54,7 +54,7 @@ double cpu_cover_weight(uint64_t seed, int64_t column) {
 }
 
 static double error_of(double got, double want, double measure) {
-    const double difference = fabs(got - want);
+    const double difference = got == want ? 0 : fabs(got - want); /* both may be infinite */
     if (difference == 0) return 0;
     if (!isfinite(got) || !isfinite(measure) || measure == 0) return INFINITY;
     return difference / measure;

@@ -222,6 +222,15 @@ static const scout_reference *const references[] = {
 static const scout_candidate *const candidates[] = {
     &cpu_gemm_onednn, &cpu_gemm_openblas, &cpu_gemm_tiled,     &cpu_gemm_int4,
     &cpu_norm_onednn, &cpu_norm_rows,     &cpu_softmax_onednn, &cpu_softmax_rows,
+static const scout_reference *const references[] = {
+    &cpu_reference_gemm,
+    &cpu_reference_elementwise,
+    &cpu_reference_reduce,
+};
+
+static const scout_candidate *const candidates[] = {
+    &cpu_gemm_onednn,        &cpu_gemm_openblas,    &cpu_gemm_tiled,    &cpu_gemm_int4,
+    &cpu_elementwise_onednn, &cpu_elementwise_loop, &cpu_reduce_onednn, &cpu_reduce_loop,
 };
 
 static scout_device_api the_api = {

@@ -133,6 +133,8 @@ CONVERT(to_fp8e4m3, uint8_t, cpu_number_to_fp8e4m3(value))
 CONVERT(to_fp8e5m2, uint8_t, cpu_number_to_fp8e5m2(value))
 CONVERT(to_uint8, uint8_t, fminf(fmaxf(rintf(value * 32 + 128), 0), 255))
 CONVERT(to_int32, int32_t, rintf(value * 0x1p20f))
+CONVERT(to_int64, int64_t, rintf(value * 0x1p20f)) /* as int32: products are exact in a double */
+CONVERT(to_bool, uint8_t, value > 0)
 
 static const struct {
     uint32_t type;
@@ -140,7 +142,8 @@ static const struct {
 } types[] = {
     {SCOUT_FP32, to_fp32},   {SCOUT_FP16, to_fp16},   {SCOUT_BF16, to_bf16},       {SCOUT_FP64, to_fp64},
     {SCOUT_INT8, to_int8},   {SCOUT_UINT8, to_uint8}, {SCOUT_FP8E4M3, to_fp8e4m3}, {SCOUT_FP8E5M2, to_fp8e5m2},
-    {SCOUT_INT32, to_int32}, {SCOUT_INT4, NULL},      {SCOUT_UINT4, NULL},
+    {SCOUT_INT32, to_int32}, {SCOUT_INT4, NULL},      {SCOUT_UINT4, NULL},         {SCOUT_INT64, to_int64},
+    {SCOUT_BOOL, to_bool},
 };
 
 /* --- on all threads --- */

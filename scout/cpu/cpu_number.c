@@ -2,6 +2,8 @@
  * every one of them is a short float with its own number of exponent and fraction bits. */
 #include "scout/cpu/cpu_number.h"
 
+#include "common/checked.h"
+
 #include <math.h>
 #include <string.h>
 
@@ -10,12 +12,21 @@ int cpu_number_bits(uint32_t type) {
         uint32_t type;
         int bits;
     } rows[] = {
-        {SCOUT_FP32, 32}, {SCOUT_UINT8, 8}, {SCOUT_INT8, 8},    {SCOUT_INT32, 32},  {SCOUT_FP16, 16}, {SCOUT_FP64, 64},
-        {SCOUT_BF16, 16}, {SCOUT_INT4, 4},  {SCOUT_FP8E4M3, 8}, {SCOUT_FP8E5M2, 8}, {SCOUT_UINT4, 4},
+        {SCOUT_FP32, 32}, {SCOUT_UINT8, 8},  {SCOUT_INT8, 8}, {SCOUT_INT32, 32},  {SCOUT_FP16, 16},
+        {SCOUT_FP64, 64}, {SCOUT_BF16, 16},  {SCOUT_INT4, 4}, {SCOUT_FP8E4M3, 8}, {SCOUT_FP8E5M2, 8},
+        {SCOUT_UINT4, 4}, {SCOUT_INT64, 64}, {SCOUT_BOOL, 8},
     };
     for (size_t k = 0; k < sizeof rows / sizeof rows[0]; k++)
         if (rows[k].type == type) return rows[k].bits;
     return 0;
+}
+
+bool cpu_number_whole(uint32_t type) {
+    static const uint32_t types[] = {SCOUT_INT64, SCOUT_INT32, SCOUT_INT8, SCOUT_UINT8,
+                                     SCOUT_BOOL,  SCOUT_INT4,  SCOUT_UINT4};
+    for (size_t k = 0; k < sizeof types / sizeof types[0]; k++)
+        if (types[k] == type) return true;
+    return false;
 }
 
 static uint32_t bits_of(float x) {
@@ -101,6 +112,8 @@ void cpu_number_load(uint32_t type, const void *data, int64_t at, int64_t step, 
     case SCOUT_FP32: LOAD_LOOP(((const float *)data)[i]);
     case SCOUT_FP64: LOAD_LOOP(((const double *)data)[i]);
     case SCOUT_INT32: LOAD_LOOP(((const int32_t *)data)[i]);
+    case SCOUT_INT64: LOAD_LOOP(((const int64_t *)data)[i]);
+    case SCOUT_BOOL: LOAD_LOOP(bytes[i]);
     case SCOUT_INT8: LOAD_LOOP((int8_t)bytes[i]);
     case SCOUT_UINT8: LOAD_LOOP(bytes[i]);
     case SCOUT_FP16: LOAD_LOOP(widen(&fp16, halves[i]));
@@ -122,6 +135,8 @@ void cpu_number_store(uint32_t type, void *data, int64_t at, double value) {
     case SCOUT_FP32: ((float *)data)[at] = (float)value; break;
     case SCOUT_FP64: ((double *)data)[at] = value; break;
     case SCOUT_INT32: ((int32_t *)data)[at] = (int32_t)clamp(value, INT32_MIN, INT32_MAX); break;
+    case SCOUT_INT64: ((int64_t *)data)[at] = checked_from_double(rint(value)); break;
+    case SCOUT_BOOL: bytes[at] = value != 0; break;
     case SCOUT_INT8: bytes[at] = (uint8_t)(int8_t)clamp(value, -128, 127); break;
     case SCOUT_UINT8: bytes[at] = (uint8_t)clamp(value, 0, 255); break;
     case SCOUT_FP16: halves[at] = cpu_number_to_fp16((float)value); break;

@@ -7,7 +7,8 @@
 
 #include <stdbool.h>
 
-int cpu_number_bits(uint32_t type); /* 0: a type that is not known here */
+int cpu_number_bits(uint32_t type);   /* 0: a type that is not known here */
+bool cpu_number_whole(uint32_t type); /* integers; bool is one */
 
 float cpu_number_from_fp16(uint16_t h);
 uint16_t cpu_number_to_fp16(float x);
@@ -18,7 +19,8 @@ uint8_t cpu_number_to_fp8e4m3(float x);
 float cpu_number_from_fp8e5m2(uint8_t b);
 uint8_t cpu_number_to_fp8e5m2(float x);
 
-/* `count` elements from position `at`, `step` apart, as doubles. 4-bit types: two a byte, the low one first. */
+/* `count` elements from position `at`, `step` apart, as doubles (of int64: exact up to 2^53). 4-bit types: two a byte,
+ * the low one first. */
 void cpu_number_load(uint32_t type, const void *data, int64_t at, int64_t step, int64_t count, double *out);
 /* Stores one. 4-bit types: the other half of the byte stays. */
 void cpu_number_store(uint32_t type, void *data, int64_t at, double value);

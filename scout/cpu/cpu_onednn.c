@@ -148,6 +148,22 @@ dnnl_status_t cpu_onednn_lrn(dnnl_primitive_desc_t *pd, const cpu_onednn_md *src
     return the_library.dnnl_lrn_forward_primitive_desc_create(pd, the_library.engine, dnnl_forward_inference,
                                                               dnnl_lrn_across_channels, src->md, dst->md, size, alpha,
                                                               beta, k, attr);
+dnnl_status_t cpu_onednn_eltwise(dnnl_primitive_desc_t *pd, dnnl_alg_kind_t algorithm, const cpu_onednn_md *src,
+                                 const cpu_onednn_md *dst, float alpha, float beta, const_dnnl_primitive_attr_t attr) {
+    return the_library.dnnl_eltwise_forward_primitive_desc_create(pd, the_library.engine, dnnl_forward_inference,
+                                                                  algorithm, src->md, dst->md, alpha, beta, attr);
+}
+
+dnnl_status_t cpu_onednn_binary(dnnl_primitive_desc_t *pd, dnnl_alg_kind_t algorithm, const cpu_onednn_md *src0,
+                                const cpu_onednn_md *src1, const cpu_onednn_md *dst, const_dnnl_primitive_attr_t attr) {
+    return the_library.dnnl_binary_primitive_desc_create(pd, the_library.engine, algorithm, src0->md, src1->md, dst->md,
+                                                         attr);
+}
+
+dnnl_status_t cpu_onednn_reduction(dnnl_primitive_desc_t *pd, dnnl_alg_kind_t algorithm, const cpu_onednn_md *src,
+                                   const cpu_onednn_md *dst, float p, const_dnnl_primitive_attr_t attr) {
+    return the_library.dnnl_reduction_primitive_desc_create(pd, the_library.engine, algorithm, src->md, dst->md, p, 0,
+                                                            attr);
 }
 
 #else
@@ -194,6 +210,13 @@ dnnl_status_t cpu_onednn_convolution(dnnl_primitive_desc_t *pd, bool transposed,
                                             : the_library.dnnl_dilated_convolution_forward_desc_init(
                                                   &d, dnnl_forward_inference, dnnl_convolution_direct, &src->md,
                                                   &weights->md, b, &dst->md, w->strides, w->dilates, w->begin, w->end);
+/* Version 2 has one md for source and destination. */
+dnnl_status_t cpu_onednn_eltwise(dnnl_primitive_desc_t *pd, dnnl_alg_kind_t algorithm, const cpu_onednn_md *src,
+                                 const cpu_onednn_md *dst, float alpha, float beta, const_dnnl_primitive_attr_t attr) {
+    dnnl_eltwise_desc_t d;
+    (void)dst;
+    const dnnl_status_t status =
+        the_library.dnnl_eltwise_forward_desc_init(&d, dnnl_forward_inference, algorithm, &src->md, alpha, beta);
     if (status != dnnl_success) return status;
     return the_library.dnnl_primitive_desc_create(pd, &d, attr, the_library.engine, NULL);
 }
@@ -204,6 +227,10 @@ dnnl_status_t cpu_onednn_pooling(dnnl_primitive_desc_t *pd, dnnl_alg_kind_t how,
     dnnl_pooling_v2_desc_t d;
     const dnnl_status_t status = the_library.dnnl_pooling_v2_forward_desc_init(
         &d, dnnl_forward_inference, how, &src->md, &dst->md, w->strides, w->kernel, w->dilates, w->begin, w->end);
+dnnl_status_t cpu_onednn_binary(dnnl_primitive_desc_t *pd, dnnl_alg_kind_t algorithm, const cpu_onednn_md *src0,
+                                const cpu_onednn_md *src1, const cpu_onednn_md *dst, const_dnnl_primitive_attr_t attr) {
+    dnnl_binary_desc_t d;
+    const dnnl_status_t status = the_library.dnnl_binary_desc_init(&d, algorithm, &src0->md, &src1->md, &dst->md);
     if (status != dnnl_success) return status;
     return the_library.dnnl_primitive_desc_create(pd, &d, attr, the_library.engine, NULL);
 }
@@ -250,6 +277,12 @@ dnnl_status_t cpu_onednn_lrn(dnnl_primitive_desc_t *pd, const cpu_onednn_md *src
     const dnnl_status_t described = the_library.dnnl_lrn_forward_desc_init(
         &d, dnnl_forward_inference, dnnl_lrn_across_channels, &src->md, size, alpha, beta, k);
     return create(pd, described, &d, attr);
+dnnl_status_t cpu_onednn_reduction(dnnl_primitive_desc_t *pd, dnnl_alg_kind_t algorithm, const cpu_onednn_md *src,
+                                   const cpu_onednn_md *dst, float p, const_dnnl_primitive_attr_t attr) {
+    dnnl_reduction_desc_t d;
+    const dnnl_status_t status = the_library.dnnl_reduction_desc_init(&d, algorithm, &src->md, &dst->md, p, 0);
+    if (status != dnnl_success) return status;
+    return the_library.dnnl_primitive_desc_create(pd, &d, attr, the_library.engine, NULL);
 }
 
 #endif

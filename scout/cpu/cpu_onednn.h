@@ -48,6 +48,9 @@
     X(dnnl_layer_normalization_forward_primitive_desc_create)                                                          \
     X(dnnl_batch_normalization_forward_primitive_desc_create)                                                          \
     X(dnnl_lrn_forward_primitive_desc_create)
+    X(dnnl_eltwise_forward_primitive_desc_create)                                                                      \
+    X(dnnl_binary_primitive_desc_create)                                                                               \
+    X(dnnl_reduction_primitive_desc_create)
 #else
 #define CPU_ONEDNN_ONE(X)                                                                                              \
     X(dnnl_memory_desc_init_by_strides)                                                                                \
@@ -60,6 +63,9 @@
     X(dnnl_layer_normalization_forward_desc_init)                                                                      \
     X(dnnl_batch_normalization_forward_desc_init)                                                                      \
     X(dnnl_lrn_forward_desc_init)                                                                                      \
+    X(dnnl_eltwise_forward_desc_init)                                                                                  \
+    X(dnnl_binary_desc_init)                                                                                           \
+    X(dnnl_reduction_desc_init)                                                                                        \
     X(dnnl_primitive_desc_create)
 #endif
 #define CPU_ONEDNN_ALL(X) CPU_ONEDNN_BOTH(X) CPU_ONEDNN_ONE(X)
@@ -118,6 +124,12 @@ dnnl_status_t cpu_onednn_batch_norm(dnnl_primitive_desc_t *pd, const cpu_onednn_
 /* Across channels: over (k + alpha / size * sum of squares) ^ beta. */
 dnnl_status_t cpu_onednn_lrn(dnnl_primitive_desc_t *pd, const cpu_onednn_md *src, const cpu_onednn_md *dst,
                              int64_t size, float alpha, float beta, float k, const_dnnl_primitive_attr_t attr);
+dnnl_status_t cpu_onednn_eltwise(dnnl_primitive_desc_t *pd, dnnl_alg_kind_t algorithm, const cpu_onednn_md *src,
+                                 const cpu_onednn_md *dst, float alpha, float beta, const_dnnl_primitive_attr_t attr);
+dnnl_status_t cpu_onednn_binary(dnnl_primitive_desc_t *pd, dnnl_alg_kind_t algorithm, const cpu_onednn_md *src0,
+                                const cpu_onednn_md *src1, const cpu_onednn_md *dst, const_dnnl_primitive_attr_t attr);
+dnnl_status_t cpu_onednn_reduction(dnnl_primitive_desc_t *pd, dnnl_alg_kind_t algorithm, const cpu_onednn_md *src,
+                                   const cpu_onednn_md *dst, float p, const_dnnl_primitive_attr_t attr);
 dnnl_status_t cpu_onednn_reorder(dnnl_primitive_desc_t *pd, const cpu_onednn_md *from, const cpu_onednn_md *to);
 
 #endif

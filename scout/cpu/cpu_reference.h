@@ -9,5 +9,7 @@ extern const scout_reference cpu_reference_conv;
 extern const scout_reference cpu_reference_pool;
 extern const scout_reference cpu_reference_norm;
 extern const scout_reference cpu_reference_softmax;
+extern const scout_reference cpu_reference_elementwise;
+extern const scout_reference cpu_reference_reduce;
 
 #endif

@@ -11,6 +11,8 @@ static const kind *const kinds[] = {
     &kind_pool,
     &kind_norm,
     &kind_softmax,
+    &kind_elementwise,
+    &kind_reduce,
 };
 
 const kind *kinds_find(op_kind op) {

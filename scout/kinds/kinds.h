@@ -29,5 +29,7 @@ extern const kind kind_conv;
 extern const kind kind_pool;
 extern const kind kind_norm;
 extern const kind kind_softmax;
+extern const kind kind_elementwise;
+extern const kind kind_reduce;
 
 #endif

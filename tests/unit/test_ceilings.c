@@ -93,6 +93,23 @@ static void times(void) {
     free(c);
 }
 
+/* No product works with truth or 64-bit integers, so no peak of them is ever measured: their bytes decide. */
+static void times_without_a_peak(void) {
+    ceilings *c = device();
+    ceilings_time t = ceilings_time_of(c, "int64", 1e8, 0.5e9, 0.5e9, 0, 0);
+    UNIT_CHECK(near(t.seconds, 1e9 / 3e12 + 2e-6, 1e-9) && t.compute_s == 0);
+    UNIT_TEXT(t.bound, "memory");
+    t = ceilings_time_of(c, "bool", 0, 0.5e9, 0.5e9, 0, 0);
+    UNIT_CHECK(near(t.seconds, 1e9 / 3e12 + 2e-6, 1e-9));
+    t = ceilings_time_of(c, "bf16", 8e9, 0.5e9, 0.5e9, 0, 1e10); /* special functions count all the same */
+    UNIT_CHECK(near(t.seconds, 1e-3 + 2e-6, 1e-9));
+    UNIT_TEXT(t.bound, "special");
+    UNIT_CHECK(isnan(ceilings_time_of(c, "bf16", 8.1e9, 0.5e9, 0.5e9, 0, 0).seconds)); /* too much to say without */
+    t = ceilings_time_of(c, "fp16", 8e9, 0.5e9, 0.5e9, 0, 0);                          /* a known peak counts */
+    UNIT_CHECK(near(t.compute_s, 8e9 / 500e12, 1e-9));
+    free(c);
+}
+
 /* What sets a ceiling has an interval; the floor, which is added to it, has none. */
 static void times_have_intervals(void) {
     ceilings *c = device();
@@ -273,6 +290,7 @@ static void refusals_name_the_place(void) {
 int main(void) {
     UNIT_RUN(bandwidth_between_rows);
     UNIT_RUN(times);
+    UNIT_RUN(times_without_a_peak);
     UNIT_RUN(times_have_intervals);
     UNIT_RUN(round_trip);
     UNIT_RUN(hostile_files);

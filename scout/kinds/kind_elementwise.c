@@ -1,0 +1,224 @@
+/* Operations of one element at a time: which operands there are and how they are broadcast, and how exact a result has
+ * to be. The operators are the table of scout/elementwise.h. */
+#include "scout/elementwise.h"
+
+#include "common/checked.h"
+#include "common/dtype.h"
+#include "scout/kinds/kind_tensors.h"
+#include "scout/kinds/kinds.h"
+
+#include <math.h>
+#include <string.h>
+
+/* ---- operands ---- */
+
+typedef enum form { FORM_TENSOR, FORM_VECTOR, FORM_SCALAR, FORM_SAME, FORM_DIMS } form;
+
+typedef struct operand {
+    form form;
+    int64_t dims[SCOUT_MAX_RANK]; /* aligned with the output's last dimension; of FORM_DIMS */
+} operand;
+
+typedef struct builder {
+    scout_op *op;
+    kind_tensors to;
+    scout_why *why;
+    const elementwise_operator *is;
+    operand operands[ELEMENTWISE_MAX_INPUTS];
+    int count;
+} builder;
+
+/* "2x1x1x128": each 1 or as the output's. */
+static bool read_dims(const builder *b, const char *text, size_t length, operand *to) {
+    const int rank = (int)b->op->rank;
+    int64_t dims[SCOUT_MAX_RANK];
+    int count = 0;
+    for (const char *at = text, *const end = text + length; at < end;) {
+        char *behind;
+        const long long x = strtoll(at, &behind, 10);
+        if (behind == at || count == rank || (behind < end && *behind != 'x')) return false;
+        dims[count++] = x;
+        at = behind + 1;
+    }
+    for (int d = 0; d < rank; d++) {
+        const int from = d - (rank - count);
+        to->dims[d] = from < 0 ? 1 : dims[from];
+        if (to->dims[d] != 1 && to->dims[d] != b->op->shape[d]) return false;
+    }
+    return count > 0;
+}
+
+static bool read_operand(builder *b, const char *text, size_t length) {
+    static const char *const names[] = {"tensor", "vector", "scalar", "same"};
+    operand *to = &b->operands[b->count];
+    for (int k = 0; k < 4; k++)
+        if (strlen(names[k]) == length && strncmp(text, names[k], length) == 0) {
+            to->form = (form)k;
+            return k != FORM_SAME || b->count > 0;
+        }
+    to->form = FORM_DIMS;
+    return read_dims(b, text, length, to);
+}
+
+static bool read_operands(builder *b) {
+    const scout_field *inputs = op_field(b->op, "inputs");
+    const char *const text = inputs && inputs->text ? inputs->text : "tensor";
+    const char *at = text;
+    if (strstr(at, " more")) return kind_tensors_refuse(b->why, "feature", "more than 8 operands are not covered");
+    for (;;) {
+        const size_t length = strcspn(at, ",");
+        if (b->count == ELEMENTWISE_MAX_INPUTS || !read_operand(b, at, length))
+            return kind_tensors_refuse(b->why, "shape", "operands \"%.100s\" do not fit its shape", text);
+        b->count++;
+        if (at[length] == 0) return true;
+        at += length + 1;
+    }
+}
+
+/* ---- types ---- */
+
+static int class_of(uint32_t type) {
+    static const struct {
+        uint32_t type;
+        int is;
+    } rows[] = {{SCOUT_FP32, ELEMENTWISE_FLOAT},  {SCOUT_BF16, ELEMENTWISE_FLOAT},  {SCOUT_FP16, ELEMENTWISE_FLOAT},
+                {SCOUT_INT64, ELEMENTWISE_WHOLE}, {SCOUT_INT32, ELEMENTWISE_WHOLE}, {SCOUT_INT8, ELEMENTWISE_WHOLE},
+                {SCOUT_UINT8, ELEMENTWISE_WHOLE}, {SCOUT_BOOL, ELEMENTWISE_BOOL}};
+    for (size_t k = 0; k < sizeof rows / sizeof rows[0]; k++)
+        if (rows[k].type == type) return rows[k].is;
+    return 0;
+}
+
+static bool set_types(const builder *b, const oprec *rec) {
+    scout_op *op = b->op;
+    op->input = (uint32_t)rec->type;
+    /* what is written by hand need not say that a comparison tells truth */
+    const dtype plain = b->is->truth ? DTYPE_BOOL : rec->type;
+    op->output = rec->out_type != DTYPE_NONE ? (uint32_t)rec->out_type : (uint32_t)plain;
+    op->weight = SCOUT_NONE;
+    op->accumulate = class_of(op->input) == ELEMENTWISE_FLOAT ? SCOUT_FP32 : op->input;
+    if ((class_of(op->input) & b->is->types) && op->output == (uint32_t)plain) return true;
+    return kind_tensors_refuse(b->why, "type", "%.30s of %s into %s is not covered", op->what,
+                               dtype_get((dtype)op->input)->name, dtype_get((dtype)op->output)->name);
+}
+
+/* ---- tensors ---- */
+
+static int64_t suffix(const scout_op *op, int dims) {
+    int64_t count = 1;
+    for (int d = (int)op->rank - dims; d < (int)op->rank; d++) count = checked_mul(count, op->shape[d]);
+    return count;
+}
+
+/* How many of the last dimensions a vector has is not told, but the bytes that are read tell it: the number that comes
+ * nearest to what the other operands leave. */
+static int vector_dims(const builder *b) {
+    const scout_op *op = b->op;
+    int64_t vectors = 0;
+    double left = op->bytes_read;
+    for (int k = 0; k < b->count; k++) {
+        const double size = (double)dtype_bytes(op_is(op, "where") && k == 0 ? DTYPE_BOOL : (dtype)op->input, 1);
+        double elements = b->operands[k].form == FORM_TENSOR ? (double)suffix(op, (int)op->rank) : 1;
+        for (uint32_t d = 0; b->operands[k].form == FORM_DIMS && d < op->rank; d++)
+            elements *= (double)b->operands[k].dims[d];
+        if (b->operands[k].form == FORM_VECTOR)
+            vectors++;
+        else if (b->operands[k].form != FORM_SAME)
+            left -= elements * size;
+    }
+    if (vectors == 0) return 0;
+    left /= (double)vectors * (double)dtype_bytes((dtype)op->input, 1);
+    int best = 0;
+    for (int dims = 1; dims <= (int)op->rank; dims++) {
+        if (suffix(op, dims) == 1) continue;
+        if (best == 0 || fabs((double)suffix(op, dims) - left) < fabs((double)suffix(op, best) - left)) best = dims;
+    }
+    return best > 0 ? best : 1;
+}
+
+static bool positive(const builder *b) {
+    if (b->is->positive) return true;
+    if (!op_is(b->op, "pow")) return false;
+    const double exponent = op_real(b->op, "exponent", 0.5); /* negative numbers have whole powers only */
+    return exponent != rint(exponent);
+}
+
+static bool add_operand(builder *b, int k, int vector) {
+    const operand *o = &b->operands[k];
+    const int rank = (int)b->op->rank;
+    int64_t dims[SCOUT_MAX_RANK];
+    char name[2] = {(char)('a' + k), 0};
+    for (int d = 0; d < rank; d++)
+        dims[d] = o->form == FORM_DIMS                                                       ? o->dims[d]
+                  : o->form == FORM_TENSOR || (o->form == FORM_VECTOR && d >= rank - vector) ? b->op->shape[d]
+                                                                                             : 1;
+    const scout_role role = o->form == FORM_VECTOR || o->form == FORM_SCALAR ? SCOUT_SIDE : SCOUT_INPUT;
+    const uint32_t type = op_is(b->op, "where") && k == 0 ? (uint32_t)SCOUT_BOOL : b->op->input;
+    /* the harness fills with positive numbers what is called scales */
+    scout_tensor *t = kind_tensors_add(&b->to, positive(b) ? "scales" : name, role, type, rank, dims);
+    for (int d = 0; t && d < rank; d++)
+        if (t->dims[d] == 1) t->strides[d] = 0;
+    return t != NULL;
+}
+
+static bool add_operands(builder *b) {
+    const int vector = vector_dims(b);
+    for (int k = 0; k < b->count; k++)
+        if (b->operands[k].form != FORM_SAME && !add_operand(b, k, vector)) return false;
+    return true;
+}
+
+static bool expressible(const builder *b) {
+    static const char *const fields[] = {"quant", "direction", "fmod"};
+    for (size_t k = 0; k < sizeof fields / sizeof fields[0]; k++)
+        if (op_field(b->op, fields[k]))
+            return kind_tensors_refuse(b->why, "feature",
+                                       strcmp(fields[k], "quant") == 0
+                                           ? "quantising inputs or outputs within the operation is not covered"
+                                           : "the field %s is not covered",
+                                       fields[k]);
+    return true;
+}
+
+static void set_bytes(scout_op *op) {
+    op->bytes_read = 0;
+    for (uint32_t k = 0; k + 1 < op->tensor_count; k++) op->bytes_read += (double)op->tensors[k].bytes;
+    op->bytes_written = (double)op->tensors[op->tensor_count - 1].bytes;
+}
+
+static bool build(const operation *o, arena *a, scout_op *out, scout_why *why) {
+    builder b = {.op = out, .why = why};
+    if (!out->what) return kind_tensors_refuse(why, "feature", "\"what\" does not say which operator it is");
+    b.is = elementwise_operator_of(out);
+    if (!b.is) return kind_tensors_refuse(why, "feature", "the operator %.60s is not covered", out->what);
+    if (!set_types(&b, &o->rec) || !expressible(&b) || !read_operands(&b)) return false;
+    if (op_is(out, "pow") && op_field(out, "exponent")) b.count = 1; /* a known exponent is no operand */
+    if (b.count < b.is->least || b.count > b.is->most)
+        return kind_tensors_refuse(why, "feature", "%.60s of %d operands is not covered", out->what, b.count);
+    b.to = kind_tensors_of(out, a, why);
+    for (uint32_t d = 0; d < out->rank; d++)
+        if (out->shape[d] < 1) return kind_tensors_refuse(why, "shape", "a dimension of the output is 0");
+    if (!add_operands(&b)) return false;
+    if (!kind_tensors_add(&b.to, "y", SCOUT_OUTPUT, out->output, (int)out->rank, out->shape)) return false;
+    set_bytes(out);
+    return true;
+}
+
+/* ---- exactness ---- */
+
+/* Truth and integers are exact; a float may be off by its own rounding and by what fp32 loses inside. */
+static double tolerance(const scout_op *op) {
+    const elementwise_operator *is = elementwise_operator_of(op);
+    const double rounding = kind_rounding(op->output);
+    return rounding > 0 && is ? rounding + 0x1p-24 * is->grows : 0;
+}
+
+/* A whole power of small order is a product, and 0.5 a root. */
+static double specials(const scout_op *op) {
+    const elementwise_operator *is = elementwise_operator_of(op);
+    if (!is) return 0;
+    if (op_is(op, "pow") && fabs(op_real(op, "exponent", 1000)) <= 8) return 0;
+    return (double)is->specials * (double)op_elements(&op->tensors[op->tensor_count - 1]);
+}
+
+const kind kind_elementwise = {.op = OP_ELEMENTWISE, .build = build, .tolerance = tolerance, .specials = specials};
