@@ -8,5 +8,7 @@ extern const scout_candidate cpu_gemm_onednn;
 extern const scout_candidate cpu_gemm_openblas;
 extern const scout_candidate cpu_gemm_tiled;
 extern const scout_candidate cpu_gemm_int4;
+extern const scout_candidate cpu_attention_onednn;
+extern const scout_candidate cpu_attention_tiled;
 
 #endif

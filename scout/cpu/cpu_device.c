@@ -208,13 +208,18 @@ static double datasheet(const scout_identity *identity, uint32_t type, int tf32)
 
 /* --- the tables --- */
 
-static const scout_reference *const references[] = {&cpu_reference_gemm};
+static const scout_reference *const references[] = {
+    &cpu_reference_gemm,
+    &cpu_reference_attention,
+};
 
 static const scout_candidate *const candidates[] = {
     &cpu_gemm_onednn,
     &cpu_gemm_openblas,
     &cpu_gemm_tiled,
     &cpu_gemm_int4,
+    &cpu_attention_onednn,
+    &cpu_attention_tiled,
 };
 
 static scout_device_api the_api = {

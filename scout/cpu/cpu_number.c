@@ -11,6 +11,7 @@ int cpu_number_bits(uint32_t type) {
         int bits;
     } rows[] = {
         {SCOUT_FP32, 32}, {SCOUT_UINT8, 8}, {SCOUT_INT8, 8},    {SCOUT_INT32, 32},  {SCOUT_FP16, 16}, {SCOUT_FP64, 64},
+        {SCOUT_INT64, 64}, {SCOUT_BOOL, 8},
         {SCOUT_BF16, 16}, {SCOUT_INT4, 4},  {SCOUT_FP8E4M3, 8}, {SCOUT_FP8E5M2, 8}, {SCOUT_UINT4, 4},
     };
     for (size_t k = 0; k < sizeof rows / sizeof rows[0]; k++)
@@ -101,6 +102,8 @@ void cpu_number_load(uint32_t type, const void *data, int64_t at, int64_t step, 
     case SCOUT_FP32: LOAD_LOOP(((const float *)data)[i]);
     case SCOUT_FP64: LOAD_LOOP(((const double *)data)[i]);
     case SCOUT_INT32: LOAD_LOOP(((const int32_t *)data)[i]);
+    case SCOUT_INT64: LOAD_LOOP(((const int64_t *)data)[i]);
+    case SCOUT_BOOL: LOAD_LOOP(bytes[i] != 0);
     case SCOUT_INT8: LOAD_LOOP((int8_t)bytes[i]);
     case SCOUT_UINT8: LOAD_LOOP(bytes[i]);
     case SCOUT_FP16: LOAD_LOOP(widen(&fp16, halves[i]));
@@ -122,6 +125,8 @@ void cpu_number_store(uint32_t type, void *data, int64_t at, double value) {
     case SCOUT_FP32: ((float *)data)[at] = (float)value; break;
     case SCOUT_FP64: ((double *)data)[at] = value; break;
     case SCOUT_INT32: ((int32_t *)data)[at] = (int32_t)clamp(value, INT32_MIN, INT32_MAX); break;
+    case SCOUT_INT64: ((int64_t *)data)[at] = (int64_t)clamp(value, -0x1p62, 0x1p62); break;
+    case SCOUT_BOOL: bytes[at] = value != 0; break;
     case SCOUT_INT8: bytes[at] = (uint8_t)(int8_t)clamp(value, -128, 127); break;
     case SCOUT_UINT8: bytes[at] = (uint8_t)clamp(value, 0, 255); break;
     case SCOUT_FP16: halves[at] = cpu_number_to_fp16((float)value); break;

@@ -101,6 +101,16 @@ dnnl_status_t cpu_onednn_matmul(dnnl_primitive_desc_t *pd, const cpu_onednn_md *
                                                          bias && bias->there ? bias->md : NULL, dst->md, attr);
 }
 
+dnnl_status_t cpu_onednn_softmax(dnnl_primitive_desc_t *pd, const cpu_onednn_md *md, int axis,
+                                 const_dnnl_primitive_attr_t attr) {
+    return the_library.dnnl_softmax_forward_primitive_desc_create(pd, the_library.engine, dnnl_forward_inference,
+                                                                  dnnl_softmax_accurate, md->md, md->md, axis, attr);
+}
+
+static dnnl_status_t append_linear(dnnl_post_ops_t ops, float scale) {
+    return the_library.dnnl_post_ops_append_eltwise(ops, dnnl_eltwise_linear, scale, 0);
+}
+
 #else
 
 bool cpu_onednn_md_strided(cpu_onednn_md *m, int rank, const int64_t *dims, dnnl_data_type_t type,
@@ -134,7 +144,29 @@ dnnl_status_t cpu_onednn_matmul(dnnl_primitive_desc_t *pd, const cpu_onednn_md *
     return the_library.dnnl_primitive_desc_create(pd, &d, attr, the_library.engine, NULL);
 }
 
+dnnl_status_t cpu_onednn_softmax(dnnl_primitive_desc_t *pd, const cpu_onednn_md *md, int axis,
+                                 const_dnnl_primitive_attr_t attr) {
+    dnnl_softmax_desc_t d;
+    const dnnl_status_t status =
+        the_library.dnnl_softmax_forward_desc_init(&d, dnnl_forward_inference, &md->md, axis);
+    if (status != dnnl_success) return status;
+    return the_library.dnnl_primitive_desc_create(pd, &d, attr, the_library.engine, NULL);
+}
+
+static dnnl_status_t append_linear(dnnl_post_ops_t ops, float scale) {
+    return the_library.dnnl_post_ops_append_eltwise(ops, 1, dnnl_eltwise_linear, scale, 0);
+}
+
 #endif
+
+dnnl_status_t cpu_onednn_scaled(dnnl_primitive_attr_t attr, float scale) {
+    dnnl_post_ops_t ops = NULL;
+    dnnl_status_t status = the_library.dnnl_post_ops_create(&ops);
+    if (status == dnnl_success) status = append_linear(ops, scale);
+    if (status == dnnl_success) status = the_library.dnnl_primitive_attr_set_post_ops(attr, ops);
+    if (ops) the_library.dnnl_post_ops_destroy(ops);
+    return status;
+}
 
 size_t cpu_onednn_md_bytes(const cpu_onednn_md *m) {
     return m->there ? the_library.dnnl_memory_desc_get_size(HANDLE(m)) : 0;

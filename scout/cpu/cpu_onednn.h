@@ -22,6 +22,10 @@
     X(dnnl_primitive_attr_create)                                                                                      \
     X(dnnl_primitive_attr_destroy)                                                                                     \
     X(dnnl_primitive_attr_set_scratchpad_mode)                                                                         \
+    X(dnnl_primitive_attr_set_post_ops)                                                                                \
+    X(dnnl_post_ops_create)                                                                                            \
+    X(dnnl_post_ops_destroy)                                                                                           \
+    X(dnnl_post_ops_append_eltwise)                                                                                    \
     X(dnnl_primitive_desc_destroy)                                                                                     \
     X(dnnl_primitive_desc_query)                                                                                       \
     X(dnnl_primitive_desc_query_md)                                                                                    \
@@ -35,11 +39,13 @@
     X(dnnl_memory_desc_create_with_tag)                                                                                \
     X(dnnl_memory_desc_clone)                                                                                          \
     X(dnnl_memory_desc_destroy)                                                                                        \
+    X(dnnl_softmax_forward_primitive_desc_create)                                                                      \
     X(dnnl_matmul_primitive_desc_create)
 #else
 #define CPU_ONEDNN_ONE(X)                                                                                              \
     X(dnnl_memory_desc_init_by_strides)                                                                                \
     X(dnnl_memory_desc_init_by_tag)                                                                                    \
+    X(dnnl_softmax_forward_desc_init)                                                                                  \
     X(dnnl_matmul_desc_init)                                                                                           \
     X(dnnl_primitive_desc_create)
 #endif
@@ -75,6 +81,11 @@ bool cpu_onednn_memory(dnnl_memory_t *memory, const cpu_onednn_md *m, void *data
 /* bias: NULL or not `there`: none. */
 dnnl_status_t cpu_onednn_matmul(dnnl_primitive_desc_t *pd, const cpu_onednn_md *src, const cpu_onednn_md *weights,
                                 const cpu_onednn_md *bias, const cpu_onednn_md *dst, const_dnnl_primitive_attr_t attr);
+/* Of fp32 or half types, in place or not, along `axis`. */
+dnnl_status_t cpu_onednn_softmax(dnnl_primitive_desc_t *pd, const cpu_onednn_md *md, int axis,
+                                 const_dnnl_primitive_attr_t attr);
+/* What comes out is multiplied by a number. */
+dnnl_status_t cpu_onednn_scaled(dnnl_primitive_attr_t attr, float scale);
 dnnl_status_t cpu_onednn_reorder(dnnl_primitive_desc_t *pd, const cpu_onednn_md *from, const cpu_onednn_md *to);
 
 #endif

@@ -5,5 +5,6 @@
 #include "scout/plugin.h"
 
 extern const scout_reference cpu_reference_gemm;
+extern const scout_reference cpu_reference_attention;
 
 #endif

@@ -7,6 +7,7 @@
 
 static const kind *const kinds[] = {
     &kind_gemm,
+    &kind_attention,
 };
 
 const kind *kinds_find(op_kind op) {

@@ -25,5 +25,6 @@ bool kinds_build(const operation *o, uint64_t workspace_limit, arena *a, scout_o
 bool kinds_offers(const scout_candidate *c, const char *precision);
 
 extern const kind kind_gemm;
+extern const kind kind_attention;
 
 #endif
