@@ -10,5 +10,10 @@ extern const scout_candidate cpu_gemm_tiled;
 extern const scout_candidate cpu_gemm_int4;
 extern const scout_candidate cpu_attention_onednn;
 extern const scout_candidate cpu_attention_tiled;
+extern const scout_candidate cpu_embedding_rows;
+extern const scout_candidate cpu_rotary_rows;
+extern const scout_candidate cpu_move_copy;
+extern const scout_candidate cpu_move_onednn;
+extern const scout_candidate cpu_quantize_rows;
 
 #endif

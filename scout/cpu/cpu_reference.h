@@ -6,5 +6,9 @@
 
 extern const scout_reference cpu_reference_gemm;
 extern const scout_reference cpu_reference_attention;
+extern const scout_reference cpu_reference_embedding;
+extern const scout_reference cpu_reference_rotary;
+extern const scout_reference cpu_reference_move;
+extern const scout_reference cpu_reference_quantize;
 
 #endif

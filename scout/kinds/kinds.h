@@ -26,5 +26,9 @@ bool kinds_offers(const scout_candidate *c, const char *precision);
 
 extern const kind kind_gemm;
 extern const kind kind_attention;
+extern const kind kind_embedding;
+extern const kind kind_rotary;
+extern const kind kind_move;
+extern const kind kind_quantize;
 
 #endif
