@@ -10,8 +10,8 @@
 enum { MOVE_RANK = 2 * SCOUT_MAX_RANK };
 
 typedef struct move_piece {
-    int from, to;             /* tensors */
-    int64_t from_at, to_at;   /* elements from their beginning */
+    int from, to;           /* tensors */
+    int64_t from_at, to_at; /* elements from their beginning */
     int rank;
     int64_t dims[MOVE_RANK], from_strides[MOVE_RANK], to_strides[MOVE_RANK];
 } move_piece;
@@ -90,7 +90,8 @@ static inline int move_pieces(const scout_op *op, move_piece *out) {
     return 1;
 }
 
-/* A gather: out[o][k][i] = x[o][indices[k]][i]. Of gathernd, indices hold `parts` places for each k, and there is no o. */
+/* A gather: out[o][k][i] = x[o][indices[k]][i]. Of gathernd, indices hold `parts` places for each k, and there is no o.
+ */
 typedef struct move_gather {
     int64_t outer, length, count, inner; /* length: of the dimension that is gathered from */
     int parts;

@@ -7,9 +7,9 @@
 #include "scout/op.h"
 
 typedef struct quantize_problem {
-    int quantizes;                 /* else it goes back */
+    int quantizes;                  /* else it goes back */
     int64_t outer, channels, inner; /* channels: how many scales there are */
-    int scales, zero_points, y;    /* tensors; zero_points -1: none */
+    int scales, zero_points, y;     /* tensors; zero_points -1: none */
     uint32_t from, to, scale_type;
 } quantize_problem;
 

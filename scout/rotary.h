@@ -16,8 +16,13 @@ typedef struct rotary_problem {
 } rotary_problem;
 
 static inline rotary_problem rotary_problem_of(const scout_op *op) {
-    rotary_problem p = {op->shape[0], op->shape[1], op->shape[2], op->shape[3], op_number(op, "rotary_dim", op->shape[3]),
-                        op_number(op, "interleaved", 0) != 0, op->input};
+    rotary_problem p = {op->shape[0],
+                        op->shape[1],
+                        op->shape[2],
+                        op->shape[3],
+                        op_number(op, "rotary_dim", op->shape[3]),
+                        op_number(op, "interleaved", 0) != 0,
+                        op->input};
     return p;
 }
 

@@ -1,5 +1,10 @@
 /* Tiles of 8 x 32 (or x 16) in registers, and exponentials by a polynomial; each body is compiled once for every width
  * that a processor may have. */
+#if defined(__GNUC__) && !defined(__clang__)
+#pragma GCC optimize("fp-contract=fast") /* products and sums in one instruction, which -std=c11 forbids */
+#elif defined(__clang__)
+#pragma STDC FP_CONTRACT ON
+#endif
 #include "scout/cpu/cpu_attention_kernel.h"
 
 #include "scout/cpu/cpu_convert.h"
@@ -99,7 +104,8 @@ FAST_BODY void soften_body(const cpu_attention_soften *s) {
     FAST attributes static void store_##name(uint32_t type, const float *from, int64_t count, void *to) {              \
         cpu_convert_store(type, from, count, to);                                                                      \
     }                                                                                                                  \
-    static const cpu_attention_kernel kernel_##name = {#name, multiply_##name, soften_##name, load_##name, store_##name};
+    static const cpu_attention_kernel kernel_##name = {#name, multiply_##name, soften_##name, load_##name,             \
+                                                       store_##name};
 WIDTH(any, )
 WIDTH(avx2, WIDE_AVX2)
 WIDTH(avx512, WIDE_AVX512)

@@ -18,10 +18,10 @@ typedef struct cpu_attention_product {
 
 /* Scores of one block of keys become exponentials: the largest so far, the sum and what is already there follow. */
 typedef struct cpu_attention_soften {
-    float *scores;      /* [keys][lanes] */
-    float *most, *sum;  /* [lanes] */
-    float *out;         /* [v_dim][lanes] */
-    float *change;      /* [lanes], for its own use */
+    float *scores;     /* [keys][lanes] */
+    float *most, *sum; /* [lanes] */
+    float *out;        /* [v_dim][lanes] */
+    float *change;     /* [lanes], for its own use */
     int64_t keys, lanes, v_dim;
 } cpu_attention_soften;
 

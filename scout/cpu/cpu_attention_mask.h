@@ -8,8 +8,8 @@
 
 typedef struct cpu_attention_scores {
     const attention_problem *p;
-    void *const *tensors; /* of the operation: mask, lengths */
-    float *scores;        /* [heads][queries][p->keys], scaled */
+    void *const *tensors;                       /* of the operation: mask, lengths */
+    float *scores;                              /* [heads][queries][p->keys], scaled */
     int64_t batch, head, heads, query, queries; /* which of them these are */
 } cpu_attention_scores;
 

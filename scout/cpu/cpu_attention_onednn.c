@@ -1,7 +1,8 @@
-/* Attention as a composition of oneDNN's calls, what a user of the library builds: scores by a batched matmul (scaled in
- * passing), a softmax in place, another matmul. The scores lie in the workspace, so work is cut into chunks of heads, or
- * of queries, whose scores fit in there. What the library has no call for (masks by place, soft caps) is put on the
- * scores by a loop on all threads in between. Half types that its matmul does not take are converted by its reorder. */
+/* Attention as a composition of oneDNN's calls, what a user of the library builds: scores by a batched matmul (scaled
+ * in passing), a softmax in place, another matmul. The scores lie in the workspace, so work is cut into chunks of
+ * heads, or of queries, whose scores fit in there. What the library has no call for (masks by place, soft caps) is put
+ * on the scores by a loop on all threads in between. Half types that its matmul does not take are converted by its
+ * reorder. */
 #include "scout/attention.h"
 #include "scout/cpu/cpu_attention_mask.h"
 #include "scout/cpu/cpu_candidates.h"
@@ -85,7 +86,8 @@ static view dense_of(int64_t lanes, int64_t group, int64_t rows, int64_t cols) {
 /* Keys and values: one for the group; keys are read across. */
 static view shared_of(const scout_plan *plan, int tensor, bool across) {
     const scout_tensor *t = &plan->p.tensors[tensor];
-    const int64_t row = plan->convert ? t->dims[3] : t->strides[2], head = plan->convert ? row * t->dims[2] : t->strides[1];
+    const int64_t row = plan->convert ? t->dims[3] : t->strides[2],
+                  head = plan->convert ? row * t->dims[2] : t->strides[1];
     view v = {{plan->lanes, 1, t->dims[2], t->dims[3]}, {head, head, row, 1}};
     if (across) v = (view){{plan->lanes, 1, t->dims[3], t->dims[2]}, {head, head, 1, row}};
     return v;
@@ -111,8 +113,8 @@ static dnnl_status_t part(step *s, int arg, int slot, cpu_onednn_md md) {
     return cpu_onednn_plan_part(&s->plan, arg, slot, md) < 0 ? dnnl_out_of_memory : dnnl_success;
 }
 
-static dnnl_status_t add_matmul(scout_plan *plan, step *s, const view *a, const view *b, const view *c, const int *slots,
-                                float scale) {
+static dnnl_status_t add_matmul(scout_plan *plan, step *s, const view *a, const view *b, const view *c,
+                                const int *slots, float scale) {
     const dnnl_data_type_t type = plan->convert ? dnnl_f32 : cpu_onednn_plan_type(plan->p.type);
     const dnnl_data_type_t result = slots[2] == SCORES ? dnnl_f32 : type;
     const bool joined = joins(a) && joins(c);
@@ -172,7 +174,8 @@ static dnnl_status_t add_step(scout_plan *plan, step *s, int which, int64_t rows
     const view own_k = {{plan->lanes, 1, p->keys, p->dim}, {tk->strides[1], tk->strides[1], tk->strides[2], 1}};
     const view own_v = {{plan->lanes, 1, p->keys, p->v_dim}, {tv->strides[1], tv->strides[1], tv->strides[2], 1}};
     const int first[3] = {convert ? WIDE_Q : Q, convert ? WIDE_K : K, SCORES};
-    const int last[3] = {p->type == SCOUT_FP32 || convert ? SCORES : PROBS, convert ? WIDE_V : V, convert ? WIDE_OUT : OUT};
+    const int last[3] = {p->type == SCOUT_FP32 || convert ? SCORES : PROBS, convert ? WIDE_V : V,
+                         convert ? WIDE_OUT : OUT};
     switch (which) {
     case LOAD_K: return add_reorder(s, &own_k, type, K, &wide_k, dnnl_f32, WIDE_K);
     case LOAD_V: return add_reorder(s, &own_v, type, V, &wide_v, dnnl_f32, WIDE_V);
@@ -224,12 +227,9 @@ static void place(scout_plan *plan) {
     const uint64_t lanes = (uint64_t)plan->lanes, rows = lanes * (uint64_t)(p->group * plan->rows);
     const uint64_t keys = lanes * (uint64_t)p->keys, dim = (uint64_t)p->dim, v_dim = (uint64_t)p->v_dim;
     const uint64_t scores = rows * (uint64_t)p->keys, wide = plan->convert ? 4 : 0;
-    const uint64_t bytes[SLOTS] = {[WIDE_Q] = wide * rows * dim,
-                                   [WIDE_K] = wide * keys * dim,
-                                   [WIDE_V] = wide * keys * v_dim,
-                                   [WIDE_OUT] = wide * rows * v_dim,
-                                   [SCORES] = 4 * scores,
-                                   [PROBS] = needed(plan, NARROW) ? 2 * scores : 0};
+    const uint64_t bytes[SLOTS] = {[WIDE_Q] = wide * rows * dim,   [WIDE_K] = wide * keys * dim,
+                                   [WIDE_V] = wide * keys * v_dim, [WIDE_OUT] = wide * rows * v_dim,
+                                   [SCORES] = 4 * scores,          [PROBS] = needed(plan, NARROW) ? 2 * scores : 0};
     plan->end = 0;
     for (int slot = 0; slot < SLOTS; slot++) {
         plan->offset[slot] = plan->end;
@@ -328,8 +328,14 @@ static scout_answer run_chunk(scout_plan *plan, const scout_args *args, int64_t 
     const scout_args inner = {sizeof inner, slots, (char *)args->workspace + plan->end, args->stream};
     scout_answer answer = run_steps(steps, row == 0 ? LOAD_K : LOAD_Q, PRODUCT, &inner, why);
     if (answer == SCOUT_OK && cpu_attention_masked(p)) {
-        const cpu_attention_scores scores = {p, args->tensors, slots[SCORES], batch, lane * p->group,
-                                             plan->lanes * p->group, row, shorter ? plan->tail : plan->rows};
+        const cpu_attention_scores scores = {p,
+                                             args->tensors,
+                                             slots[SCORES],
+                                             batch,
+                                             lane * p->group,
+                                             plan->lanes * p->group,
+                                             row,
+                                             shorter ? plan->tail : plan->rows};
         cpu_attention_mask(&scores);
     }
     return answer == SCOUT_OK ? run_steps(steps, SOFTMAX, STORE, &inner, why) : answer;

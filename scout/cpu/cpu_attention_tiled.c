@@ -229,9 +229,10 @@ static scout_answer launch(scout_plan *plan, const scout_args *args, scout_why *
 }
 
 static int describe(const scout_plan *plan, char *json, size_t room) {
-    return snprintf(json, room,
-                    "{\"kernel\": \"tiled\", \"vectors\": \"%s\", \"queries\": %lld, \"keys\": %d, \"threads\": \"%s\"}",
-                    plan->kernel->name, (long long)plan->lanes, KEYS, cpu_team_about());
+    return snprintf(
+        json, room,
+        "{\"kernel\": \"tiled\", \"vectors\": \"%s\", \"queries\": %lld, \"keys\": %d, \"threads\": \"%s\"}",
+        plan->kernel->name, (long long)plan->lanes, KEYS, cpu_team_about());
 }
 
 static void destroy(scout_plan *plan) { free(plan); }

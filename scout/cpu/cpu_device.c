@@ -209,26 +209,14 @@ static double datasheet(const scout_identity *identity, uint32_t type, int tf32)
 /* --- the tables --- */
 
 static const scout_reference *const references[] = {
-    &cpu_reference_gemm,
-    &cpu_reference_attention,
-    &cpu_reference_embedding,
-    &cpu_reference_rotary,
-    &cpu_reference_move,
-    &cpu_reference_quantize,
+    &cpu_reference_gemm,   &cpu_reference_attention, &cpu_reference_embedding,
+    &cpu_reference_rotary, &cpu_reference_move,      &cpu_reference_quantize,
 };
 
 static const scout_candidate *const candidates[] = {
-    &cpu_gemm_onednn,
-    &cpu_gemm_openblas,
-    &cpu_gemm_tiled,
-    &cpu_gemm_int4,
-    &cpu_attention_onednn,
-    &cpu_attention_tiled,
-    &cpu_embedding_rows,
-    &cpu_rotary_rows,
-    &cpu_move_copy,
-    &cpu_move_onednn,
-    &cpu_quantize_rows,
+    &cpu_gemm_onednn,      &cpu_gemm_openblas,   &cpu_gemm_tiled,     &cpu_gemm_int4,
+    &cpu_attention_onednn, &cpu_attention_tiled, &cpu_embedding_rows, &cpu_rotary_rows,
+    &cpu_move_copy,        &cpu_move_onednn,     &cpu_quantize_rows,
 };
 
 static scout_device_api the_api = {

@@ -32,7 +32,8 @@ static void share(void *context, int thread, int threads) {
     from *= LINE;
     to = to * LINE < all ? to * LINE : all;
     while (from < to) {
-        const int64_t row = from / bytes, at = from % bytes, left = bytes - at, here = to - from < left ? to - from : left;
+        const int64_t row = from / bytes, at = from % bytes, left = bytes - at,
+                      here = to - from < left ? to - from : left;
         if (row + AHEAD < p->rows)
             __builtin_prefetch(table + embedding_index(p->index_type, indices, row + AHEAD) * bytes);
         memcpy(out + from, table + embedding_index(p->index_type, indices, row) * bytes + at, (size_t)here);

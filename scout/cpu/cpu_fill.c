@@ -142,7 +142,7 @@ static const struct {
 } types[] = {
     {SCOUT_FP32, to_fp32},   {SCOUT_FP16, to_fp16},   {SCOUT_BF16, to_bf16},       {SCOUT_FP64, to_fp64},
     {SCOUT_INT8, to_int8},   {SCOUT_UINT8, to_uint8}, {SCOUT_FP8E4M3, to_fp8e4m3}, {SCOUT_FP8E5M2, to_fp8e5m2},
-    {SCOUT_INT32, to_int32}, {SCOUT_INT4, NULL},      {SCOUT_UINT4, NULL},           {SCOUT_INT64, to_int64},
+    {SCOUT_INT32, to_int32}, {SCOUT_INT4, NULL},      {SCOUT_UINT4, NULL},         {SCOUT_INT64, to_int64},
     {SCOUT_BOOL, to_bool},
 };
 

@@ -35,8 +35,8 @@ typedef struct job {
     break
 
 /* Rows and columns with any steps; where all columns are next to each other the compiler makes vectors of it. */
-FAST static void copy_block(int64_t size, const char *from, int64_t from_row, int64_t from_col, char *to, int64_t to_row,
-                            int64_t to_col, int64_t rows, int64_t cols) {
+FAST static void copy_block(int64_t size, const char *from, int64_t from_row, int64_t from_col, char *to,
+                            int64_t to_row, int64_t to_col, int64_t rows, int64_t cols) {
     switch (size) {
     case 1: COPY_LOOP(uint8_t);
     case 2: COPY_LOOP(uint16_t);
@@ -117,8 +117,7 @@ static void gather_share(void *context, int thread, int threads) {
     int64_t from, to;
     cpu_team_share(g.outer * g.count, thread, threads, &from, &to);
     for (int64_t k = from; k < to; k++) {
-        const char *source =
-            x + (k / g.count * g.length + move_index(&g, j->args->tensors[1], k % g.count)) * bytes;
+        const char *source = x + (k / g.count * g.length + move_index(&g, j->args->tensors[1], k % g.count)) * bytes;
         memcpy(y + k * bytes, source, (size_t)bytes);
     }
 }
@@ -139,7 +138,8 @@ static void cast_any(uint32_t from_type, const char *from, uint32_t to_type, cha
 static void cast_share(void *context, int thread, int threads) {
     const job *j = context;
     const scout_tensor *x = &j->plan->op->tensors[0], *y = &j->plan->op->tensors[1];
-    const int64_t count = op_elements(x), from_size = cpu_number_bits(x->type) / 8, to_size = cpu_number_bits(y->type) / 8;
+    const int64_t count = op_elements(x), from_size = cpu_number_bits(x->type) / 8,
+                  to_size = cpu_number_bits(y->type) / 8;
     const bool floats = cpu_convert_known(x->type) && cpu_convert_known(y->type);
     int64_t from, to;
     cpu_team_share((count + BLOCK - 1) / BLOCK, thread, threads, &from, &to);
@@ -197,7 +197,10 @@ static scout_answer launch(scout_plan *plan, const scout_args *args, scout_why *
 
 static int describe(const scout_plan *plan, char *json, size_t room) {
     return snprintf(json, room, "{\"kernel\": \"%s\", \"pieces\": %d, \"threads\": \"%s\"}",
-                    plan->gathers ? "gather" : plan->count ? "copy" : "cast", plan->count, cpu_team_about());
+                    plan->gathers ? "gather"
+                    : plan->count ? "copy"
+                                  : "cast",
+                    plan->count, cpu_team_about());
 }
 
 static void destroy(scout_plan *plan) { free(plan); }

@@ -31,7 +31,8 @@ static scout_answer supports(const scout_op *op, scout_device *device, scout_why
     if (!cpu_onednn_get(why)) return SCOUT_NO;
     if (!op_is(op, "transpose") && !op_is(op, "cast"))
         return scout_say(why, SCOUT_NO, "feature", "oneDNN's reorder transposes and casts");
-    if (cpu_onednn_plan_type(op->input) == dnnl_data_type_undef || cpu_onednn_plan_type(op->output) == dnnl_data_type_undef)
+    if (cpu_onednn_plan_type(op->input) == dnnl_data_type_undef ||
+        cpu_onednn_plan_type(op->output) == dnnl_data_type_undef)
         return scout_say(why, SCOUT_NO, "type", "oneDNN does not know these types");
     /* it rounds to the nearest whole number where a cast cuts off */
     if (op->input != op->output && (op->output == SCOUT_INT32 || op->output == SCOUT_INT8 || op->output == SCOUT_UINT8))

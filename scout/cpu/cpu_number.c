@@ -10,9 +10,9 @@ int cpu_number_bits(uint32_t type) {
         uint32_t type;
         int bits;
     } rows[] = {
-        {SCOUT_FP32, 32}, {SCOUT_UINT8, 8}, {SCOUT_INT8, 8},    {SCOUT_INT32, 32},  {SCOUT_FP16, 16}, {SCOUT_FP64, 64},
-        {SCOUT_INT64, 64}, {SCOUT_BOOL, 8},
-        {SCOUT_BF16, 16}, {SCOUT_INT4, 4},  {SCOUT_FP8E4M3, 8}, {SCOUT_FP8E5M2, 8}, {SCOUT_UINT4, 4},
+        {SCOUT_FP32, 32},   {SCOUT_UINT8, 8},   {SCOUT_INT8, 8},  {SCOUT_INT32, 32}, {SCOUT_FP16, 16},
+        {SCOUT_FP64, 64},   {SCOUT_INT64, 64},  {SCOUT_BOOL, 8},  {SCOUT_BF16, 16},  {SCOUT_INT4, 4},
+        {SCOUT_FP8E4M3, 8}, {SCOUT_FP8E5M2, 8}, {SCOUT_UINT4, 4},
     };
     for (size_t k = 0; k < sizeof rows / sizeof rows[0]; k++)
         if (rows[k].type == type) return rows[k].bits;

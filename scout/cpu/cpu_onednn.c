@@ -147,8 +147,7 @@ dnnl_status_t cpu_onednn_matmul(dnnl_primitive_desc_t *pd, const cpu_onednn_md *
 dnnl_status_t cpu_onednn_softmax(dnnl_primitive_desc_t *pd, const cpu_onednn_md *md, int axis,
                                  const_dnnl_primitive_attr_t attr) {
     dnnl_softmax_desc_t d;
-    const dnnl_status_t status =
-        the_library.dnnl_softmax_forward_desc_init(&d, dnnl_forward_inference, &md->md, axis);
+    const dnnl_status_t status = the_library.dnnl_softmax_forward_desc_init(&d, dnnl_forward_inference, &md->md, axis);
     if (status != dnnl_success) return status;
     return the_library.dnnl_primitive_desc_create(pd, &d, attr, the_library.engine, NULL);
 }

@@ -11,7 +11,8 @@
 
 enum { BLOCK = 2048 };
 
-typedef void block_kernel(const quantize_problem *p, const char *from, char *to, int64_t count, float scale, float zero);
+typedef void block_kernel(const quantize_problem *p, const char *from, char *to, int64_t count, float scale,
+                          float zero);
 
 struct scout_plan {
     quantize_problem p;
@@ -34,12 +35,15 @@ FAST_BODY void block_body(const quantize_problem *p, const char *from, char *to,
         }
         return;
     }
-    for (int64_t k = 0; p->from == SCOUT_INT8 && k < count; k++) row[k] = ((float)((const int8_t *)from)[k] - zero) * scale;
-    for (int64_t k = 0; p->from != SCOUT_INT8 && k < count; k++) row[k] = ((float)((const uint8_t *)from)[k] - zero) * scale;
+    for (int64_t k = 0; p->from == SCOUT_INT8 && k < count; k++)
+        row[k] = ((float)((const int8_t *)from)[k] - zero) * scale;
+    for (int64_t k = 0; p->from != SCOUT_INT8 && k < count; k++)
+        row[k] = ((float)((const uint8_t *)from)[k] - zero) * scale;
     cpu_convert_store(p->to, row, count, to);
 }
 
-FAST static void block_any(const quantize_problem *p, const char *from, char *to, int64_t count, float scale, float zero) {
+FAST static void block_any(const quantize_problem *p, const char *from, char *to, int64_t count, float scale,
+                           float zero) {
     block_body(p, from, to, count, scale, zero);
 }
 FAST WIDE_AVX2 static void block_avx2(const quantize_problem *p, const char *from, char *to, int64_t count, float scale,
@@ -74,10 +78,9 @@ static void share(void *context, int thread, int threads) {
     for (int64_t unit = from; unit < to; unit++) {
         const int64_t line = unit / blocks, at = unit % blocks * BLOCK, place = line * p->inner + at;
         const int64_t channel = line % p->channels, here = p->inner - at < BLOCK ? p->inner - at : BLOCK;
-        j->plan->kernel(p, (const char *)j->args->tensors[0] + place * from_size,
-                        (char *)j->args->tensors[p->y] + place * to_size, here,
-                        side(j->args, p->scales, p->scale_type, channel),
-                        side(j->args, p->zero_points, zero_type, channel));
+        j->plan->kernel(
+            p, (const char *)j->args->tensors[0] + place * from_size, (char *)j->args->tensors[p->y] + place * to_size,
+            here, side(j->args, p->scales, p->scale_type, channel), side(j->args, p->zero_points, zero_type, channel));
     }
 }
 

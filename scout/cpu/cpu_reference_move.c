@@ -70,7 +70,8 @@ static origin from_one(const scout_op *op, const int64_t *place) {
 
 static scout_answer compute(const void *state, const scout_op *op, void *const *tensors, uint32_t output, int64_t from,
                             int64_t count, double *want, double *spread, double *scratch) {
-    const bool gathers = op_is(op, "gather") || op_is(op, "gathernd"), along = op_is(op, "concat") || op_is(op, "split");
+    const bool gathers = op_is(op, "gather") || op_is(op, "gathernd"),
+               along = op_is(op, "concat") || op_is(op, "split");
     const uint32_t to = op->tensors[output].type, type = op->tensors[0].type;
     const bool whole_number = to == SCOUT_INT32 || to == SCOUT_INT64 || to == SCOUT_INT8 || to == SCOUT_UINT8;
     (void)state, (void)scratch;

@@ -56,8 +56,7 @@ static bool check_range(const scout_op *op, const sizes *s, bool causal, scout_w
     if (!isfinite(cap) || cap < 0 || !isfinite(scale))
         return kind_tensors_refuse(why, "feature", "softcap and scale must be finite");
     if (window < 0) return kind_tensors_refuse(why, "feature", "a window of %lld keys", (long long)window);
-    if (window > 0 && !causal)
-        return kind_tensors_refuse(why, "feature", "a window that is not causal is not covered");
+    if (window > 0 && !causal) return kind_tensors_refuse(why, "feature", "a window that is not causal is not covered");
     if (!causal) return true;
     if (past > (int64_t)1 << 40 || window > (int64_t)1 << 40)
         return kind_tensors_refuse(why, "shape", "no cache has so many keys");

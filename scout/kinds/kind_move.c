@@ -22,12 +22,12 @@ typedef struct builder {
 static bool bad(builder *b, const char *text) { return kind_tensors_refuse(b->why, "shape", "%s", text); }
 
 static bool plain(builder *b, const char *name, scout_role role, int rank, const int64_t *dims) {
-    return kind_tensors_add(&b->to, name, role, role == SCOUT_OUTPUT ? b->op->output : b->op->input, rank, dims) != NULL;
+    return kind_tensors_add(&b->to, name, role, role == SCOUT_OUTPUT ? b->op->output : b->op->input, rank, dims) !=
+           NULL;
 }
 
 static bool one_to_one(builder *b) {
-    return plain(b, "x", SCOUT_INPUT, b->rank, b->input) &&
-           plain(b, "y", SCOUT_OUTPUT, (int)b->op->rank, b->op->shape);
+    return plain(b, "x", SCOUT_INPUT, b->rank, b->input) && plain(b, "y", SCOUT_OUTPUT, (int)b->op->rank, b->op->shape);
 }
 
 static bool build_transpose(builder *b) {
@@ -146,7 +146,8 @@ static bool build_cast(builder *b) {
     const bool narrow = to == SCOUT_INT8 || to == SCOUT_UINT8 || to == SCOUT_FP8E4M3 || to == SCOUT_FP8E5M2;
     const bool fits = from == SCOUT_BOOL || !narrow;
     const bool half = (from == SCOUT_INT64 || from == SCOUT_INT32) && to == SCOUT_FP16; /* would be infinite */
-    if (!fits || half) return kind_tensors_refuse(b->why, "type", "a cast that may leave the type's range is not covered");
+    if (!fits || half)
+        return kind_tensors_refuse(b->why, "type", "a cast that may leave the type's range is not covered");
     b->rank = (int)b->op->rank;
     memcpy(b->input, b->op->shape, sizeof b->input);
     return one_to_one(b);
@@ -171,7 +172,7 @@ static const struct {
 
 /* Of all these candidates know how to load and store them. */
 static bool known_type(uint32_t type) {
-    static const uint32_t types[] = {SCOUT_FP32,  SCOUT_FP64,  SCOUT_FP16, SCOUT_BF16, SCOUT_INT8,
+    static const uint32_t types[] = {SCOUT_FP32,  SCOUT_FP64,  SCOUT_FP16,  SCOUT_BF16, SCOUT_INT8,
                                      SCOUT_UINT8, SCOUT_INT32, SCOUT_INT64, SCOUT_BOOL};
     for (size_t k = 0; k < sizeof types / sizeof *types; k++)
         if (types[k] == type) return true;
@@ -185,16 +186,17 @@ static bool build(const operation *o, arena *a, scout_op *out, scout_why *why) {
     out->output = o->rec.out_type != DTYPE_NONE ? (uint32_t)o->rec.out_type : (uint32_t)o->rec.type;
     while (row < sizeof rows / sizeof *rows && !op_is(out, rows[row].what)) row++;
     if (row == sizeof rows / sizeof *rows)
-        return kind_tensors_refuse(why, "feature", "a move of kind %.40s is not covered", out->what ? out->what : "none");
+        return kind_tensors_refuse(why, "feature", "a move of kind %.40s is not covered",
+                                   out->what ? out->what : "none");
     if (!kind_fields_only(out, rows[row].fields, why)) return false;
-    if (!known_type(out->input) || !known_type(out->output) ||
-        (out->input != out->output && !op_is(out, "cast")))
+    if (!known_type(out->input) || !known_type(out->output) || (out->input != out->output && !op_is(out, "cast")))
         return kind_tensors_refuse(why, "type", "a move of %s into %s is not covered",
                                    dtype_get((dtype)out->input)->name, dtype_get((dtype)out->output)->name);
     b.rank = op_ints(out, "input", b.input, SCOUT_MAX_RANK);
     if (b.rank > SCOUT_MAX_RANK) return kind_tensors_refuse(why, "shape", "an input of %d dimensions", b.rank);
     for (uint32_t d = 0; d < out->rank; d++)
-        if (out->shape[d] < 1) return kind_tensors_refuse(why, "shape", "a dimension is %lld", (long long)out->shape[d]);
+        if (out->shape[d] < 1)
+            return kind_tensors_refuse(why, "shape", "a dimension is %lld", (long long)out->shape[d]);
     b.to = kind_tensors_of(out, a, why);
     return rows[row].build(&b);
 }

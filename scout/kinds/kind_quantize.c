@@ -16,11 +16,12 @@ static bool build(const operation *o, arena *a, scout_op *out, scout_why *why) {
     out->input = (uint32_t)o->rec.type;
     out->output = (uint32_t)o->rec.out_type;
     if (!forward && !op_is(out, "dequantize"))
-        return kind_tensors_refuse(why, "feature", "quantising of kind %.40s is not covered", out->what ? out->what : "none");
+        return kind_tensors_refuse(why, "feature", "quantising of kind %.40s is not covered",
+                                   out->what ? out->what : "none");
     if (!kind_fields_only(out, known_fields, why)) return false;
     if (forward ? !is_float(out->input) || !is_byte(out->output) : !is_byte(out->input) || !is_float(out->output))
-        return kind_tensors_refuse(why, "type", "no way from %s to %s is known here", dtype_get((dtype)out->input)->name,
-                                   dtype_get((dtype)out->output)->name);
+        return kind_tensors_refuse(why, "type", "no way from %s to %s is known here",
+                                   dtype_get((dtype)out->input)->name, dtype_get((dtype)out->output)->name);
     const int64_t axis = op_number(out, "axis", -1);
     if (axis >= (int64_t)out->rank || axis < -1) return kind_tensors_refuse(why, "shape", "there is no such axis");
     const int64_t channels = axis < 0 ? 1 : out->shape[axis];
@@ -34,8 +35,8 @@ static bool build(const operation *o, arena *a, scout_op *out, scout_why *why) {
     return kind_tensors_add(&to, "y", SCOUT_OUTPUT, out->output, (int)out->rank, out->shape) != NULL;
 }
 
-/* Back: one product in fp32, one rounding to the type. To 8 bits: the reference keeps the quotient as it is, and chooses
- * its spread so that 2^-10 of |want| + spread is half a step and 2^-9 more, for quotients (or products with a
+/* Back: one product in fp32, one rounding to the type. To 8 bits: the reference keeps the quotient as it is, and
+ * chooses its spread so that 2^-10 of |want| + spread is half a step and 2^-9 more, for quotients (or products with a
  * reciprocal) that round near the middle between two steps. */
 static double tolerance(const scout_op *op) {
     return op_is(op, "quantize") ? 0x1p-10 : kind_rounding(op->output) + 3 * 0x1p-24;

@@ -6,12 +6,7 @@
 #include <string.h>
 
 static const kind *const kinds[] = {
-    &kind_gemm,
-    &kind_attention,
-    &kind_embedding,
-    &kind_rotary,
-    &kind_move,
-    &kind_quantize,
+    &kind_gemm, &kind_attention, &kind_embedding, &kind_rotary, &kind_move, &kind_quantize,
 };
 
 const kind *kinds_find(op_kind op) {

@@ -26,8 +26,8 @@ void cpu_built_make(cpu_built *b, const char *text, uint64_t workspace_limit);
 void cpu_built_end(cpu_built *b);
 void cpu_built_fill(cpu_built *b, uint64_t seed); /* makes the tensors on the first call */
 
-/* Every candidate that supports it, in every variant, on poisoned outputs, twice: outputs right, guards whole, inputs as
- * they were. Then outputs with one wrong element each: they must be found. Returns how many variants ran. */
+/* Every candidate that supports it, in every variant, on poisoned outputs, twice: outputs right, guards whole, inputs
+ * as they were. Then outputs with one wrong element each: they must be found. Returns how many variants ran. */
 int cpu_built_run(cpu_built *b, const char *text);
 /* All of it for one text, which at least `least` variants must run. */
 void cpu_built_check(const char *text, int least);

@@ -14,7 +14,8 @@ static void check(const char *shape, const char *rest, int least) {
     UNIT_INT(cpu_built_failures, before);
 }
 
-static const char *const shapes[] = {"1,1,1,1", "1,2,1,64", "2,3,7,17", "1,2,17,63", "1,2,65,64", "1,1,127,129", "2,2,129,8"};
+static const char *const shapes[] = {"1,1,1,1",   "1,2,1,64",    "2,3,7,17", "1,2,17,63",
+                                     "1,2,65,64", "1,1,127,129", "2,2,129,8"};
 enum { SHAPES = sizeof shapes / sizeof *shapes };
 
 static void every_type(void) {
@@ -51,7 +52,8 @@ static void additive_masks_of_every_shape(void) {
             check("2,3,7,17", rest, 2);
         }
     check("1,2,130,32", "\"mask\": \"additive\", \"mask_shape\": [1, 1, 130, 130]", 2);
-    check("1,2,5,32", "\"kv_len\": 1500, \"mask\": \"additive\", \"mask_shape\": [1, 1, 5, 1500], \"dtype\": \"bf16\"", 2);
+    check("1,2,5,32", "\"kv_len\": 1500, \"mask\": \"additive\", \"mask_shape\": [1, 1, 5, 1500], \"dtype\": \"bf16\"",
+          2);
 }
 
 static void shared_keys_and_caches(void) {
@@ -63,8 +65,8 @@ static void shared_keys_and_caches(void) {
             snprintf(rest, sizeof rest, "\"kv_heads\": 2, \"kv_len\": 65, \"dtype\": \"%s\"%s", types[t], layout);
             check("2,8,1,64", rest, 2);
             check("2,6,3,17", rest, 2);
-            snprintf(rest, sizeof rest, "\"kv_heads\": 2, \"kv_len\": 200, \"causal\": true, \"dtype\": \"%s\"%s", types[t],
-                     layout);
+            snprintf(rest, sizeof rest, "\"kv_heads\": 2, \"kv_len\": 200, \"causal\": true, \"dtype\": \"%s\"%s",
+                     types[t], layout);
             check("1,4,70,16", rest, 2);
             snprintf(rest, sizeof rest, "\"kv_heads\": 3, \"v_head\": 40, \"dtype\": \"%s\"%s", types[t], layout);
             check("1,6,33,24", rest, 2);
@@ -80,8 +82,10 @@ static void chunks(void) {
     static const uint64_t limits[] = {1 << 20, 160 << 10};
     static const char *const texts[] = {
         "{\"op\": \"attention\", \"shape\": [2, 6, 150, 16], \"causal\": true}",
-        "{\"op\": \"attention\", \"shape\": [1, 4, 150, 16], \"kv_heads\": 2, \"dtype\": \"fp16\", \"layout\": \"bshd\"}",
-        "{\"op\": \"attention\", \"shape\": [1, 2, 90, 16], \"kv_len\": 210, \"dtype\": \"bf16\", \"mask\": \"lengths\"}",
+        "{\"op\": \"attention\", \"shape\": [1, 4, 150, 16], \"kv_heads\": 2, \"dtype\": \"fp16\", \"layout\": "
+        "\"bshd\"}",
+        "{\"op\": \"attention\", \"shape\": [1, 2, 90, 16], \"kv_len\": 210, \"dtype\": \"bf16\", \"mask\": "
+        "\"lengths\"}",
     };
     for (int t = 0; t < 3; t++)
         for (int l = 0; l < 2; l++) {

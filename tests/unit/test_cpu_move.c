@@ -25,22 +25,27 @@ static void check_types(const char *start, int least) {
 static void moves_of_every_type(void) {
     static const char *const texts[] = {
         "{\"op\": \"move\", \"what\": \"transpose\", \"shape\": [65, 129], \"input\": [129, 65], \"perm\": [1, 0]",
-        "{\"op\": \"move\", \"what\": \"transpose\", \"shape\": [3, 1, 12, 17, 7], \"input\": [1, 17, 3, 12, 7], \"perm\": "
+        "{\"op\": \"move\", \"what\": \"transpose\", \"shape\": [3, 1, 12, 17, 7], \"input\": [1, 17, 3, 12, 7], "
+        "\"perm\": "
         "[2, 0, 3, 1, 4]",
-        "{\"op\": \"move\", \"what\": \"transpose\", \"shape\": [2, 63, 127, 5], \"input\": [5, 127, 63, 2], \"perm\": [3, 2, "
+        "{\"op\": \"move\", \"what\": \"transpose\", \"shape\": [2, 63, 127, 5], \"input\": [5, 127, 63, 2], \"perm\": "
+        "[3, 2, "
         "1, 0]",
-        "{\"op\": \"move\", \"what\": \"concat\", \"shape\": [3, 17, 7], \"axis\": 1, \"inputs\": 3, \"sizes\": [1, 6, 10]",
+        "{\"op\": \"move\", \"what\": \"concat\", \"shape\": [3, 17, 7], \"axis\": 1, \"inputs\": 3, \"sizes\": [1, 6, "
+        "10]",
         "{\"op\": \"move\", \"what\": \"split\", \"shape\": [3, 18, 7], \"axis\": 1, \"outputs\": 3",
         "{\"op\": \"move\", \"what\": \"split\", \"shape\": [129, 7], \"axis\": 0, \"outputs\": 2, \"sizes\": [128, 1]",
         "{\"op\": \"move\", \"what\": \"slice\", \"shape\": [2, 5, 63], \"input\": [2, 9, 127]",
-        "{\"op\": \"move\", \"what\": \"slice\", \"shape\": [2, 5, 63], \"input\": [2, 9, 127], \"steps\": [2, 2], \"axes\": "
+        "{\"op\": \"move\", \"what\": \"slice\", \"shape\": [2, 5, 63], \"input\": [2, 9, 127], \"steps\": [2, 2], "
+        "\"axes\": "
         "[1, -1]",
         "{\"op\": \"move\", \"what\": \"expand\", \"shape\": [2, 4, 4, 65, 3], \"input\": [4, 1, 65, 3]",
         "{\"op\": \"move\", \"what\": \"expand\", \"shape\": [7, 1000], \"input\": [7, 1]",
         "{\"op\": \"move\", \"what\": \"tile\", \"shape\": [6, 10], \"input\": [2, 5]",
         "{\"op\": \"move\", \"what\": \"pad\", \"shape\": [4, 10], \"input\": [2, 5], \"pads\": [1, 2, 1, 3]",
         "{\"op\": \"move\", \"what\": \"gather\", \"shape\": [3, 65, 7], \"axis\": 1, \"input\": [3, 17, 7]",
-        "{\"op\": \"move\", \"what\": \"gather\", \"shape\": [3, 7], \"axis\": 1, \"input\": [3, 17, 7], \"index_dtype\": "
+        "{\"op\": \"move\", \"what\": \"gather\", \"shape\": [3, 7], \"axis\": 1, \"input\": [3, 17, 7], "
+        "\"index_dtype\": "
         "\"int32\"",
         "{\"op\": \"move\", \"what\": \"gathernd\", \"shape\": [5, 6, 3], \"indices\": [5, 6, 2], \"input\": [9, 8, 3]",
         "{\"op\": \"move\", \"what\": \"transpose\", \"shape\": [1, 1], \"input\": [1, 1], \"perm\": [1, 0]",
@@ -54,18 +59,21 @@ static void casts(void) {
                                            {"int64", "fp32"}, {"fp32", "fp64"}, {"bool", "int8"}, {"fp32", "int32"}};
     for (size_t k = 0; k < sizeof pairs / sizeof *pairs; k++) {
         char text[256];
-        snprintf(text, sizeof text,
-                 "{\"op\": \"move\", \"what\": \"cast\", \"shape\": [3, 1000], \"dtype\": \"%s\", \"out_dtype\": \"%s\"}",
-                 pairs[k][0], pairs[k][1]);
+        snprintf(
+            text, sizeof text,
+            "{\"op\": \"move\", \"what\": \"cast\", \"shape\": [3, 1000], \"dtype\": \"%s\", \"out_dtype\": \"%s\"}",
+            pairs[k][0], pairs[k][1]);
         check(text, 1);
     }
 }
 
 static void libraries_move_too(void) {
-    check("{\"op\": \"move\", \"what\": \"transpose\", \"shape\": [2, 12, 64, 33], \"input\": [2, 12, 33, 64], \"perm\": [0, "
+    check("{\"op\": \"move\", \"what\": \"transpose\", \"shape\": [2, 12, 64, 33], \"input\": [2, 12, 33, 64], "
+          "\"perm\": [0, "
           "1, 3, 2]}",
           2);
-    check("{\"op\": \"move\", \"what\": \"cast\", \"shape\": [7, 129], \"dtype\": \"bf16\", \"out_dtype\": \"fp32\"}", 2);
+    check("{\"op\": \"move\", \"what\": \"cast\", \"shape\": [7, 129], \"dtype\": \"bf16\", \"out_dtype\": \"fp32\"}",
+          2);
 }
 
 static void embeddings(void) {
@@ -80,8 +88,8 @@ static void rotations(void) {
         for (int way = 0; way < 4; way++) {
             char text[256];
             snprintf(text, sizeof text,
-                     "{\"op\": \"rotary\", \"shape\": [2, 3, 17, 66], \"dtype\": \"%s\", \"interleaved\": %d%s}", types[t],
-                     way % 2, way / 2 ? ", \"rotary_dim\": 34" : "");
+                     "{\"op\": \"rotary\", \"shape\": [2, 3, 17, 66], \"dtype\": \"%s\", \"interleaved\": %d%s}",
+                     types[t], way % 2, way / 2 ? ", \"rotary_dim\": 34" : "");
             check(text, 1);
         }
     check("{\"op\": \"rotary\", \"shape\": [1, 1, 1, 2]}", 1);
@@ -124,11 +132,14 @@ static void begin(cpu_built *b, const char *text, const char *tensor, int64_t co
 
 static void references_by_hand(void) {
     cpu_built b;
-    begin(&b, "{\"op\": \"move\", \"what\": \"transpose\", \"shape\": [3, 2], \"input\": [2, 3], \"perm\": [1, 0]}", "x", 6);
+    begin(&b, "{\"op\": \"move\", \"what\": \"transpose\", \"shape\": [3, 2], \"input\": [2, 3], \"perm\": [1, 0]}",
+          "x", 6);
     expect_output(&b, "y", (const double[]){0, 3, 1, 4, 2, 5}, 6, 1);
     cpu_built_end(&b);
-    begin(&b, "{\"op\": \"move\", \"what\": \"slice\", \"shape\": [2, 2], \"input\": [2, 4], \"steps\": [2], \"axes\": [1]}",
-          "x", 8);
+    begin(
+        &b,
+        "{\"op\": \"move\", \"what\": \"slice\", \"shape\": [2, 2], \"input\": [2, 4], \"steps\": [2], \"axes\": [1]}",
+        "x", 8);
     expect_output(&b, "y", (const double[]){0, 2, 4, 6}, 4, 1);
     cpu_built_end(&b);
     begin(&b, "{\"op\": \"move\", \"what\": \"tile\", \"shape\": [2, 4], \"input\": [1, 2]}", "x", 2);
@@ -154,8 +165,10 @@ static void references_by_hand(void) {
 
 static void quantised_by_hand(void) {
     cpu_built b;
-    begin(&b, "{\"op\": \"quantize\", \"what\": \"quantize\", \"shape\": [4], \"out_dtype\": \"uint8\", \"zero_points\": 1}",
-          "x", 4);
+    begin(
+        &b,
+        "{\"op\": \"quantize\", \"what\": \"quantize\", \"shape\": [4], \"out_dtype\": \"uint8\", \"zero_points\": 1}",
+        "x", 4);
     cpu_built_put(&b, "scales", 0, 0.25), cpu_built_put(&b, "zero_points", 0, 10);
     cpu_built_put(&b, "x", 2, -3), cpu_built_put(&b, "x", 3, 100);
     for (int k = 0; k < 4; k++) cpu_built_put(&b, "y", k, (const double[]){10, 14, 0, 255}[k]);
@@ -163,7 +176,9 @@ static void quantised_by_hand(void) {
     cpu_built_put(&b, "y", 1, 13); /* one step off */
     UNIT_CHECK(!cpu_built_accepts(&b));
     cpu_built_end(&b);
-    begin(&b, "{\"op\": \"quantize\", \"what\": \"dequantize\", \"shape\": [2], \"dtype\": \"int8\", \"out_dtype\": \"fp32\"}",
+    begin(&b,
+          "{\"op\": \"quantize\", \"what\": \"dequantize\", \"shape\": [2], \"dtype\": \"int8\", \"out_dtype\": "
+          "\"fp32\"}",
           "x", 2);
     cpu_built_put(&b, "scales", 0, 0.5), cpu_built_put(&b, "x", 0, -7);
     expect_output(&b, "y", (const double[]){-3.5, 0.5}, 2, 1e-5);
@@ -178,16 +193,20 @@ static void places_are_below_their_bound(void) {
     static int32_t lengths[COUNT];
     scout_why why;
     int seen[7] = {0}, high = 0;
-    UNIT_CHECK(cpu_fill(places, sizeof places, SCOUT_INT64, SCOUT_FILL_BELOW, SCOUT_FILL_SEED(7, 99), &why) == SCOUT_OK);
+    UNIT_CHECK(cpu_fill(places, sizeof places, SCOUT_INT64, SCOUT_FILL_BELOW, SCOUT_FILL_SEED(7, 99), &why) ==
+               SCOUT_OK);
     for (int k = 0; k < COUNT; k++)
         if (UNIT_CHECK(places[k] >= 0 && places[k] < 7)) seen[places[k]]++;
     for (int k = 0; k < 7; k++) UNIT_CHECK(seen[k] > COUNT / 7 / 2 && seen[k] < COUNT / 7 * 2);
-    UNIT_CHECK(cpu_fill(lengths, sizeof lengths, SCOUT_INT32, SCOUT_FILL_NEAR, SCOUT_FILL_SEED(6400, 5), &why) == SCOUT_OK);
+    UNIT_CHECK(cpu_fill(lengths, sizeof lengths, SCOUT_INT32, SCOUT_FILL_NEAR, SCOUT_FILL_SEED(6400, 5), &why) ==
+               SCOUT_OK);
     for (int k = 0; k < COUNT; k++) UNIT_CHECK(lengths[k] >= 6300 && lengths[k] < 6400);
-    UNIT_CHECK(cpu_fill(lengths, sizeof lengths, SCOUT_INT32, SCOUT_FILL_NEAR, SCOUT_FILL_SEED(65, 5), &why) == SCOUT_OK);
+    UNIT_CHECK(cpu_fill(lengths, sizeof lengths, SCOUT_INT32, SCOUT_FILL_NEAR, SCOUT_FILL_SEED(65, 5), &why) ==
+               SCOUT_OK);
     for (int k = 0; k < COUNT; k++) high += lengths[k] == 64;
     UNIT_CHECK(high > COUNT / 3 && high < COUNT);
-    UNIT_CHECK(cpu_fill(lengths, sizeof lengths, SCOUT_FP32, SCOUT_FILL_BELOW, SCOUT_FILL_SEED(65, 5), &why) == SCOUT_NO);
+    UNIT_CHECK(cpu_fill(lengths, sizeof lengths, SCOUT_FP32, SCOUT_FILL_BELOW, SCOUT_FILL_SEED(65, 5), &why) ==
+               SCOUT_NO);
     UNIT_CHECK(cpu_fill(lengths, sizeof lengths, SCOUT_INT32, SCOUT_FILL_BELOW, 5, &why) == SCOUT_NO);
 }
 
@@ -203,16 +222,20 @@ static void what_cannot_be_told_is_refused(void) {
         {"{\"op\": \"rotary\", \"shape\": [1, 1, 1, 4], \"what\": \"gemma\"}", "feature"},
         {"{\"op\": \"rotary\", \"shape\": [1, 1, 1, 4], \"dtype\": \"int8\"}", "type"},
         {"{\"op\": \"move\", \"what\": \"scatter\", \"shape\": [4]}", "feature"},
-        {"{\"op\": \"move\", \"what\": \"transpose\", \"shape\": [4, 2], \"input\": [2, 4], \"perm\": [0, 0]}", "shape"},
-        {"{\"op\": \"move\", \"what\": \"transpose\", \"shape\": [4, 2], \"input\": [2, 4], \"perm\": [1, 7]}", "shape"},
+        {"{\"op\": \"move\", \"what\": \"transpose\", \"shape\": [4, 2], \"input\": [2, 4], \"perm\": [0, 0]}",
+         "shape"},
+        {"{\"op\": \"move\", \"what\": \"transpose\", \"shape\": [4, 2], \"input\": [2, 4], \"perm\": [1, 7]}",
+         "shape"},
         {"{\"op\": \"move\", \"what\": \"slice\", \"shape\": [4], \"input\": [3]}", "shape"},
         {"{\"op\": \"move\", \"what\": \"slice\", \"shape\": [4], \"input\": [4], \"steps\": [-1]}", "feature"},
         {"{\"op\": \"move\", \"what\": \"expand\", \"shape\": [4], \"input\": [3]}", "shape"},
         {"{\"op\": \"move\", \"what\": \"pad\", \"shape\": [4], \"input\": [2], \"pads\": [1, 2]}", "shape"},
-        {"{\"op\": \"move\", \"what\": \"pad\", \"shape\": [4], \"input\": [2], \"pads\": [1, 1], \"mode\": \"edge\"}", "feature"},
+        {"{\"op\": \"move\", \"what\": \"pad\", \"shape\": [4], \"input\": [2], \"pads\": [1, 1], \"mode\": \"edge\"}",
+         "feature"},
         {"{\"op\": \"move\", \"what\": \"concat\", \"shape\": [4], \"axis\": 0, \"inputs\": 200}", "feature"},
         {"{\"op\": \"move\", \"what\": \"concat\", \"shape\": [4], \"axis\": 3, \"inputs\": 2}", "shape"},
-        {"{\"op\": \"move\", \"what\": \"concat\", \"shape\": [4], \"axis\": 0, \"inputs\": 2, \"sizes\": [1, 2]}", "shape"},
+        {"{\"op\": \"move\", \"what\": \"concat\", \"shape\": [4], \"axis\": 0, \"inputs\": 2, \"sizes\": [1, 2]}",
+         "shape"},
         {"{\"op\": \"move\", \"what\": \"split\", \"shape\": [5], \"axis\": 0, \"outputs\": 2}", "shape"},
         {"{\"op\": \"move\", \"what\": \"gather\", \"shape\": [4, 5], \"axis\": 0, \"input\": [7, 6]}", "shape"},
         {"{\"op\": \"move\", \"what\": \"gathernd\", \"shape\": [4], \"indices\": [4, 3], \"input\": [7, 6]}", "shape"},
@@ -220,8 +243,10 @@ static void what_cannot_be_told_is_refused(void) {
         {"{\"op\": \"move\", \"what\": \"cast\", \"shape\": [4], \"out_dtype\": \"int4\"}", "type"},
         {"{\"op\": \"quantize\", \"what\": \"dynamic\", \"shape\": [4], \"out_dtype\": \"uint8\"}", "feature"},
         {"{\"op\": \"quantize\", \"what\": \"quantize\", \"shape\": [4]}", "type"},
-        {"{\"op\": \"quantize\", \"what\": \"quantize\", \"shape\": [4], \"out_dtype\": \"int8\", \"axis\": 1}", "shape"},
-        {"{\"op\": \"quantize\", \"what\": \"quantize\", \"shape\": [4], \"out_dtype\": \"int8\", \"block_size\": 2}", "feature"},
+        {"{\"op\": \"quantize\", \"what\": \"quantize\", \"shape\": [4], \"out_dtype\": \"int8\", \"axis\": 1}",
+         "shape"},
+        {"{\"op\": \"quantize\", \"what\": \"quantize\", \"shape\": [4], \"out_dtype\": \"int8\", \"block_size\": 2}",
+         "feature"},
     };
     for (size_t k = 0; k < sizeof rows / sizeof *rows; k++) {
         const int before = cpu_built_failures;
