@@ -46,7 +46,7 @@ static inline int move_pieces_along(const scout_op *op, move_piece *out) {
 
 /* The step of a slice along a dimension: 1 where nothing is said. */
 static inline int64_t move_step(const scout_op *op, int dim) {
-    int64_t steps[SCOUT_MAX_RANK], axes[SCOUT_MAX_RANK];
+    int64_t steps[SCOUT_MAX_RANK] = {0}, axes[SCOUT_MAX_RANK] = {0};
     const int count = op_ints(op, "steps", steps, SCOUT_MAX_RANK), told = op_ints(op, "axes", axes, SCOUT_MAX_RANK);
     for (int k = 0; k < count && k < SCOUT_MAX_RANK; k++) {
         const int64_t axis = told == count ? axes[k] : k;
@@ -57,7 +57,7 @@ static inline int64_t move_step(const scout_op *op, int dim) {
 
 /* What stands before a dimension of the output of a pad. */
 static inline int64_t move_before(const scout_op *op, int dim) {
-    int64_t pads[2 * SCOUT_MAX_RANK];
+    int64_t pads[2 * SCOUT_MAX_RANK] = {0};
     const int count = op_ints(op, "pads", pads, 2 * SCOUT_MAX_RANK);
     return count == 2 * (int)op->rank ? pads[dim] : 0;
 }

@@ -43,6 +43,30 @@ static void mask_share(void *context, int thread, int threads) {
     }
 }
 
+static void convert_share(void *context, int thread, int threads) {
+    const cpu_attention_rows *r = context;
+    const cpu_attention_kernel *kernel = cpu_attention_kernel_get();
+    float line[LINE];
+    int64_t from, to;
+    cpu_team_share(r->dims[0] * r->dims[1] * r->dims[2], thread, threads, &from, &to);
+    for (int64_t row = from; row < to; row++) {
+        const int64_t place[3] = {row / r->dims[2] / r->dims[1], row / r->dims[2] % r->dims[1], row % r->dims[2]};
+        int64_t source = 0, target = 0;
+        for (int d = 0; d < 3; d++) source += place[d] * r->from_strides[d], target += place[d] * r->to_strides[d];
+        for (int64_t k = 0; k < r->cols; k += LINE) {
+            const int64_t count = r->cols - k < LINE ? r->cols - k : LINE;
+            kernel->load(r->from_type, (const char *)r->from + (source + k) * cpu_convert_size(r->from_type), count,
+                         line);
+            kernel->store(r->to_type, line, count, (char *)r->to + (target + k) * cpu_convert_size(r->to_type));
+        }
+    }
+}
+
+void cpu_attention_convert(const cpu_attention_rows *r) {
+    cpu_attention_rows copy = *r;
+    cpu_team_run(convert_share, &copy);
+}
+
 bool cpu_attention_masked(const attention_problem *p) {
     return p->causal || p->mask >= 0 || p->lengths >= 0 || p->softcap > 0;
 }

@@ -20,7 +20,10 @@ enum { LOAD_K, LOAD_V, LOAD_Q, PRODUCT, SOFTMAX, NARROW, WEIGHTED, STORE, STEPS 
 
 typedef struct step {
     cpu_onednn_plan plan;
-    bool used;
+    bool used; /* the plan */
+    bool converts;
+    cpu_attention_rows rows; /* what is converted, between these slots */
+    int from, to;
 } step;
 
 struct scout_plan {
@@ -148,22 +151,24 @@ static dnnl_status_t add_softmax(step *s, int64_t rows, int64_t keys) {
     return status;
 }
 
-static dnnl_status_t add_reorder(step *s, const view *a, dnnl_data_type_t type_a, int slot_a, const view *b,
-                                 dnnl_data_type_t type_b, int slot_b) {
-    cpu_onednn_md from = {.there = false}, to = {.there = false};
-    dnnl_status_t status = dnnl_invalid_arguments;
-    if (cpu_onednn_md_strided(&from, 4, a->dims, type_a, a->strides) &&
-        cpu_onednn_md_strided(&to, 4, b->dims, type_b, b->strides))
-        status = cpu_onednn_reorder(&s->plan.pd, &from, &to);
-    const dnnl_status_t added[] = {part(s, DNNL_ARG_FROM, slot_a, from), part(s, DNNL_ARG_TO, slot_b, to)};
-    for (int k = 0; k < 2 && status == dnnl_success; k++) status = added[k];
-    return status;
+/* By a loop of ours: oneDNN's reorder of half types takes 100 ns for a number where it has no code of its own for it.
+ */
+static dnnl_status_t add_rows(step *s, const view *a, uint32_t type_a, int slot_a, const view *b, uint32_t type_b,
+                              int slot_b) {
+    s->converts = true;
+    s->from = slot_a, s->to = slot_b;
+    s->rows = (cpu_attention_rows){.from_type = type_a, .to_type = type_b, .cols = a->dims[3]};
+    for (int d = 0; d < 3; d++) {
+        s->rows.dims[d] = a->dims[d];
+        s->rows.from_strides[d] = a->strides[d], s->rows.to_strides[d] = b->strides[d];
+    }
+    return dnnl_success;
 }
 
 static dnnl_status_t add_step(scout_plan *plan, step *s, int which, int64_t rows) {
     const attention_problem *p = &plan->p;
     const bool convert = plan->convert;
-    const dnnl_data_type_t type = cpu_onednn_plan_type(p->type);
+    const uint32_t type = p->type;
     const view q = view_of(plan, ATTENTION_Q, rows), out = view_of(plan, ATTENTION_OUT, rows);
     const view k = shared_of(plan, ATTENTION_K, true), v = shared_of(plan, ATTENTION_V, false);
     const view scores = dense_of(plan->lanes, p->group, rows, p->keys);
@@ -177,14 +182,14 @@ static dnnl_status_t add_step(scout_plan *plan, step *s, int which, int64_t rows
     const int last[3] = {p->type == SCOUT_FP32 || convert ? SCORES : PROBS, convert ? WIDE_V : V,
                          convert ? WIDE_OUT : OUT};
     switch (which) {
-    case LOAD_K: return add_reorder(s, &own_k, type, K, &wide_k, dnnl_f32, WIDE_K);
-    case LOAD_V: return add_reorder(s, &own_v, type, V, &wide_v, dnnl_f32, WIDE_V);
-    case LOAD_Q: return add_reorder(s, &q, type, Q, &wide_q, dnnl_f32, WIDE_Q);
+    case LOAD_K: return add_rows(s, &own_k, type, K, &wide_k, SCOUT_FP32, WIDE_K);
+    case LOAD_V: return add_rows(s, &own_v, type, V, &wide_v, SCOUT_FP32, WIDE_V);
+    case LOAD_Q: return add_rows(s, &q, type, Q, &wide_q, SCOUT_FP32, WIDE_Q);
     case PRODUCT: return add_matmul(plan, s, convert ? &wide_q : &q, &k, &scores, first, (float)p->scale);
     case SOFTMAX: return add_softmax(s, plan->lanes * p->group * rows, p->keys);
-    case NARROW: return add_reorder(s, &scores, dnnl_f32, SCORES, &scores, type, PROBS);
+    case NARROW: return add_rows(s, &scores, SCOUT_FP32, SCORES, &scores, type, PROBS);
     case WEIGHTED: return add_matmul(plan, s, &scores, &v, convert ? &wide_out : &out, last, 1);
-    default: return add_reorder(s, &wide_out, dnnl_f32, WIDE_OUT, &out, type, OUT);
+    default: return add_rows(s, &wide_out, SCOUT_FP32, WIDE_OUT, &out, type, OUT);
     }
 }
 
@@ -197,7 +202,7 @@ static void free_steps(scout_plan *plan) {
     for (int set = 0; set < 2; set++)
         for (int k = 0; k < STEPS; k++) {
             if (plan->steps[set][k].used) cpu_onednn_plan_free(&plan->steps[set][k].plan);
-            plan->steps[set][k].used = false;
+            plan->steps[set][k].used = plan->steps[set][k].converts = false;
         }
 }
 
@@ -208,6 +213,10 @@ static scout_answer build_steps(scout_plan *plan, uint64_t limit, scout_why *why
             step *s = &plan->steps[set][k];
             scout_plan_needs needs = {.size = sizeof needs};
             if (!needed(plan, k)) continue;
+            if (k != PRODUCT && k != SOFTMAX && k != WEIGHTED) {
+                (void)add_step(plan, s, k, set ? plan->tail : plan->rows);
+                continue;
+            }
             scout_answer answer = cpu_onednn_plan_begin(&s->plan, why);
             if (answer != SCOUT_OK) return answer;
             s->used = true;
@@ -303,8 +312,13 @@ static scout_answer prepare(const scout_op *op, scout_device *device, const int6
 
 static scout_answer run_steps(step *steps, int from, int to, const scout_args *args, scout_why *why) {
     scout_answer answer = SCOUT_OK;
-    for (int k = from; k <= to && answer == SCOUT_OK; k++)
+    for (int k = from; k <= to && answer == SCOUT_OK; k++) {
         if (steps[k].used) answer = cpu_onednn_plan_launch(&steps[k].plan, args, why);
+        if (!steps[k].converts) continue;
+        cpu_attention_rows rows = steps[k].rows;
+        rows.from = args->tensors[steps[k].from], rows.to = args->tensors[steps[k].to];
+        cpu_attention_convert(&rows);
+    }
     return answer;
 }
 
@@ -355,7 +369,7 @@ static int describe(const scout_plan *plan, char *json, size_t room) {
     return snprintf(json, room,
                     "{\"library\": \"onednn\", \"version\": \"%s\", \"calls\": \"matmul, softmax, matmul\", "
                     "\"heads\": %lld, \"queries\": %lld, \"computes_in\": \"%s\", \"threads\": \"%s\"}",
-                    plan->steps[0][PRODUCT].plan.lib->version, (long long)(plan->lanes * plan->p.group),
+                    plan->steps[0][PRODUCT].plan.lib->version, (long long)plan->lanes * (long long)plan->p.group,
                     (long long)plan->rows, plan->convert ? "fp32" : "its type", cpu_team_about());
 }
 
