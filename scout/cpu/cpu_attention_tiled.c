@@ -175,6 +175,7 @@ static void tiled_share(void *context, int thread, int threads) {
     const scout_plan *plan = job->plan;
     const attention_problem *p = &plan->p;
     scratch room;
+    memset(&room, 0, sizeof room);
     share_scratch(plan, (float *)job->args->workspace + thread * scratch_floats(p, plan->lanes), &room);
     for (int64_t k = thread; k < p->batch * p->kv_heads * plan->blocks; k += threads) {
         const int64_t lane = k / plan->blocks;

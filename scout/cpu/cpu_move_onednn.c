@@ -45,6 +45,14 @@ static void destroy(scout_plan *plan) {
     free(plan);
 }
 
+/* Its reference goes through every index by divisions: some 100 ns a number, which nobody would call a baseline. */
+static bool is_plain(const cpu_onednn_plan *p) {
+    const char *name = NULL;
+    if (p->lib->dnnl_primitive_desc_query(p->pd, dnnl_query_impl_info_str, 0, (void *)&name) != dnnl_success || !name)
+        return false;
+    return strstr(name, "ref") != NULL || strstr(name, "simple:any") != NULL;
+}
+
 static scout_answer prepare(const scout_op *op, scout_device *device, const int64_t *values, scout_plan **out,
                             scout_plan_needs *needs, scout_why *why) {
     scout_plan *plan = calloc(1, sizeof *plan);
@@ -57,6 +65,8 @@ static scout_answer prepare(const scout_op *op, scout_device *device, const int6
         answer = status == dnnl_success ? cpu_onednn_plan_finish(&plan->inner, op->workspace_limit, needs, why)
                                         : cpu_onednn_plan_refuse(&plan->inner, "reorder", status, why);
     }
+    if (answer == SCOUT_OK && is_plain(&plan->inner))
+        answer = scout_say(why, SCOUT_NO, "library", "oneDNN has only its plain reference for this reorder");
     if (answer != SCOUT_OK) {
         destroy(plan);
         return answer;
