@@ -53,6 +53,14 @@ struct fill_int32 {
     typedef int32_t value;
     __device__ static value of(float x) { return (int32_t)rintf(0x1p27f * fminf(15.0f, fmaxf(-15.0f, x))); }
 };
+struct fill_int64 {
+    typedef int64_t value;
+    __device__ static value of(float x) { return (int64_t)rintf(0x1p20f * x); }
+};
+struct fill_bool {
+    typedef uint8_t value;
+    __device__ static value of(float x) { return x > 0; }
+};
 
 union fill_chunk {
     uint4 whole;
@@ -98,6 +106,14 @@ __global__ void fill_bits(unsigned char *to, uint64_t bytes, uint64_t seed) {
     }
 }
 
+/* Whole numbers from `least` on, `range` of them alike. */
+template <typename T>
+__global__ void fill_places(T *to, uint64_t count, uint32_t least, uint32_t range, uint64_t seed) {
+    const uint64_t step = (uint64_t)gridDim.x * threads;
+    for (uint64_t k = (uint64_t)blockIdx.x * threads + threadIdx.x; k < count; k += step)
+        to[k] = (T)(least + __umulhi((uint32_t)(values_mix(seed + k) >> 32), range));
+}
+
 template <typename T>
 cudaError_t fill_launch(void *to, uint64_t bytes, int scale, uint64_t seed, unsigned blocks, cudaStream_t stream) {
     fill_values<T><<<blocks, threads, 0, stream>>>((unsigned char *)to, bytes, scale, seed);
@@ -115,7 +131,8 @@ const struct {
     {SCOUT_FP16, fill_launch<fill_fp16>},    {SCOUT_BF16, fill_launch<fill_bf16>},
     {SCOUT_FP8E4M3, fill_launch<fill_e4m3>}, {SCOUT_FP8E5M2, fill_launch<fill_e5m2>},
     {SCOUT_INT8, fill_launch<fill_int8>},    {SCOUT_UINT8, fill_launch<fill_uint8>},
-    {SCOUT_INT32, fill_launch<fill_int32>},
+    {SCOUT_INT32, fill_launch<fill_int32>},  {SCOUT_INT64, fill_launch<fill_int64>},
+    {SCOUT_BOOL, fill_launch<fill_bool>},
 };
 
 unsigned fill_blocks(uint64_t bytes) {
@@ -163,6 +180,17 @@ cudaError_t kernels_fill(void *to, uint64_t bytes, uint32_t type, int scale, uin
     for (const auto &t : fill_types)
         if (t.type == type) return t.launch(to, bytes, scale, start, fill_blocks(bytes), stream);
     return cudaErrorInvalidValue;
+}
+
+cudaError_t kernels_fill_places(void *to, uint64_t bytes, int element, uint32_t least, uint32_t range, uint64_t seed,
+                                cudaStream_t stream) {
+    const uint64_t start = values_mix(seed ^ 0x5eedull), count = bytes / (uint64_t)element;
+    if (count == 0) return cudaSuccess;
+    if (element == 8)
+        fill_places<<<fill_blocks(bytes), threads, 0, stream>>>((int64_t *)to, count, least, range, start);
+    else
+        fill_places<<<fill_blocks(bytes), threads, 0, stream>>>((int32_t *)to, count, least, range, start);
+    return cudaGetLastError();
 }
 
 cudaError_t kernels_checksum(const void *data, uint64_t bytes, uint64_t *sum, int multiprocessors,

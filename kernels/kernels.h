@@ -15,6 +15,9 @@ extern "C" {
 /* Normal random numbers (or scales, or uniform nibbles) from a counter: the same seed gives the same bytes. 0 and
  * cudaErrorInvalidValue for a type that it does not know. */
 cudaError_t kernels_fill(void *to, uint64_t bytes, uint32_t type, int scale, uint64_t seed, cudaStream_t stream);
+/* int32 or int64 (element: their size): whole numbers from `least` on, `range` of them alike. */
+cudaError_t kernels_fill_places(void *to, uint64_t bytes, int element, uint32_t least, uint32_t range, uint64_t seed,
+                                cudaStream_t stream);
 /* Adds up all bytes, each weighed by its place, so that any one changed byte changes *sum (on the device). */
 cudaError_t kernels_checksum(const void *data, uint64_t bytes, uint64_t *sum, int multiprocessors, cudaStream_t stream);
 

@@ -75,16 +75,23 @@ static uint64_t seed_of(const bench_set *s, uint32_t tensor, uint32_t copy) {
     return mix(mix(mix(s->seed) + s->round) + ((uint64_t)tensor << 32) + copy);
 }
 
+/* What a tensor must hold to mean something: scales are positive, places lie inside of what they point into. */
+static uint32_t fill_of(const scout_tensor *t) {
+    if (t->below > 0) return strcmp(t->name, "lengths") == 0 ? SCOUT_FILL_NEAR : SCOUT_FILL_BELOW;
+    const bool positive = strcmp(t->name, "scales") == 0 || strcmp(t->name, "variance") == 0;
+    return positive ? SCOUT_FILL_SCALE : SCOUT_FILL_NORMAL;
+}
+
 /* The first `copies` of each. */
 static scout_answer fill_inputs(bench_set *s, uint32_t copies, scout_why *why) {
     for (uint32_t k = 0; k < s->op->tensor_count; k++) {
         const scout_tensor *t = &s->op->tensors[k];
-        const bool positive = strcmp(t->name, "scales") == 0 || strcmp(t->name, "variance") == 0;
-        const uint32_t how = positive ? SCOUT_FILL_SCALE : SCOUT_FILL_NORMAL;
+        const uint32_t how = fill_of(t);
         s->tensors[k].summed = false;
         for (uint32_t c = 0; s->tensors[k].input && c < s->tensors[k].count && c < copies; c++) {
-            const scout_answer answer = s->api->fill(s->device, bench_data(&s->tensors[k].copies[c]), t->bytes, t->type,
-                                                     how, seed_of(s, k, c), why);
+            const uint64_t seed = t->below > 0 ? SCOUT_FILL_SEED(t->below, seed_of(s, k, c)) : seed_of(s, k, c);
+            const scout_answer answer =
+                s->api->fill(s->device, bench_data(&s->tensors[k].copies[c]), t->bytes, t->type, how, seed, why);
             if (answer != SCOUT_OK) return bench_note(s, answer);
         }
     }

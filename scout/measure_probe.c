@@ -13,14 +13,26 @@ static const uint32_t most_copies = 64;
 
 /* ---- a product of the peak's shape ---- */
 
+/* Who multiplies: the baseline, or (of another kind of operation) the device's baseline of products. */
+static const scout_candidate *product_candidate(const measurement *m) {
+    const scout_candidate *c = m->rows[m->baseline].candidate;
+    for (uint32_t k = 0; c->kind != SCOUT_GEMM && k < m->api->candidate_count; k++) {
+        const scout_candidate *other = m->api->candidates[k];
+        scout_why why;
+        if (other->kind != SCOUT_GEMM || !(other->flags & SCOUT_BASELINE)) continue;
+        if (other->supports(&m->probe.op, m->device, &why) == SCOUT_OK) return other;
+    }
+    return c->kind == SCOUT_GEMM ? c : NULL;
+}
+
 /* "cublaslt algo=3": the candidate, and the variant that it names; the first one where it names none of today's. */
 static const scout_candidate *peak_values(measurement *m, const char *how, int64_t *values) {
-    const measure_row *baseline = &m->rows[m->baseline];
-    const scout_candidate *c = baseline->candidate;
+    const scout_candidate *c = product_candidate(m);
     scout_domain *domain = arena_zalloc(&m->arena, sizeof *domain);
-    const size_t n = strlen(c->name);
     scout_why why;
     memset(values, 0, SCOUT_MAX_PARAMETERS * sizeof *values);
+    if (!c) return NULL;
+    const size_t n = strlen(c->name);
     if (!c->domain || c->domain(&m->probe.op, m->device, 0, domain, &why) != SCOUT_OK) return c;
     for (uint32_t k = 0; k < domain->count && k < SCOUT_MAX_PARAMETERS; k++)
         values[k] = domain->parameters[k].values[0];
@@ -67,6 +79,7 @@ static bool open_product(measurement *m) {
     p->set = bench_set_new(m->api, m->device, &p->op, REGIME_HOT, 0, m->request->seed, 0, &answer, &why);
     if (!p->set) return false;
     const scout_candidate *c = peak_values(m, peak->how, values);
+    if (!c) return false;
     p->plan = bench_plan_new(p->set, c, values, m->request->regime.launch == REGIME_GRAPH, &answer, &why);
     if (answer == SCOUT_LOST) measure_stop(m, answer, &why);
     snprintf(p->precision, sizeof p->precision, "%s", peak->precision);

@@ -96,6 +96,7 @@ typedef struct scout_tensor {
     int64_t strides[SCOUT_MAX_RANK]; /* in elements; 0: the same for all of that dimension */
     uint64_t bytes;                  /* of storage */
     char name[16];                   /* "a", "b", "c", "bias", "scales"; docs/method.md lists them by kind */
+    int64_t below;                   /* 0: any values; else whole numbers from 0 to below - 1: rows, positions */
 } scout_tensor;
 
 typedef struct scout_field {
@@ -257,9 +258,14 @@ typedef struct scout_reference {
 enum {
     SCOUT_FILL_NORMAL,
     SCOUT_FILL_BYTE,
-    SCOUT_FILL_SCALE
-}; /* normal: mean 0, deviation 1 (integers: rounded, scaled to their range;
-scales of quantised weights: positive, near 1/64) */
+    SCOUT_FILL_SCALE,
+    SCOUT_FILL_BELOW,
+    SCOUT_FILL_NEAR
+}; /* normal: mean 0, deviation 1 (integers: rounded, scaled to their range; scales of quantised weights: positive, near
+1/64). below: int32 or int64 from 0 on, all below a bound alike; near: from the last 64th below it, lengths that leave
+almost all to do. The bound (up to 2^31) is the upper half of seed: SCOUT_FILL_SEED. */
+
+#define SCOUT_FILL_SEED(bound, seed) ((uint64_t)(bound) << 32 | ((seed)&0xffffffffu))
 
 typedef scout_answer (*scout_enqueue)(void *context, uint32_t launch, void *stream, scout_why *why);
 

@@ -21,5 +21,12 @@ extern const scout_candidate cpu_elementwise_onednn;
 extern const scout_candidate cpu_elementwise_loop;
 extern const scout_candidate cpu_reduce_onednn;
 extern const scout_candidate cpu_reduce_loop;
+extern const scout_candidate cpu_attention_onednn;
+extern const scout_candidate cpu_attention_tiled;
+extern const scout_candidate cpu_embedding_rows;
+extern const scout_candidate cpu_rotary_rows;
+extern const scout_candidate cpu_move_copy;
+extern const scout_candidate cpu_move_onednn;
+extern const scout_candidate cpu_quantize_rows;
 
 #endif

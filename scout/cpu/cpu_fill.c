@@ -153,14 +153,26 @@ typedef struct fill_job {
     uint64_t bytes, seed;
     size_t element;
     bool byte, scales;
+    uint32_t least, range; /* range > 0: whole numbers, `least` and as many more */
     convert_block *convert;
     words_block *words;
     normal_block *normal;
 } fill_job;
 
+/* A word's upper bits choose: all numbers of the range alike, within what 32 bits can share out. */
+static void put_places(const fill_job *j, const uint32_t *words, int64_t count, void *out) {
+    for (int64_t k = 0; k < count; k++) {
+        const uint32_t place = j->least + (uint32_t)((uint64_t)words[k] * j->range >> 32);
+        if (j->element == sizeof(int64_t))
+            ((int64_t *)out)[k] = place;
+        else
+            ((int32_t *)out)[k] = (int32_t)place;
+    }
+}
+
 static void fill_share(void *context, int thread, int threads) {
     const fill_job *j = context;
-    const uint64_t block_bytes = j->convert ? BLOCK * j->element : BLOCK * sizeof(uint32_t);
+    const uint64_t block_bytes = j->convert || j->range ? BLOCK * j->element : BLOCK * sizeof(uint32_t);
     int64_t from, to;
     if (j->byte) {
         cpu_team_share((int64_t)j->bytes, thread, threads, &from, &to);
@@ -171,7 +183,11 @@ static void fill_share(void *context, int thread, int threads) {
     for (int64_t block = from; block < to; block++) {
         const uint64_t key = cpu_fill_mix(j->seed ^ cpu_fill_mix((uint64_t)block)), at = (uint64_t)block * block_bytes;
         const uint64_t here = j->bytes - at < block_bytes ? j->bytes - at : block_bytes;
-        if (j->convert) {
+        if (j->range) {
+            uint32_t words[BLOCK];
+            j->words(key, words);
+            put_places(j, words, (int64_t)(here / j->element), j->to + at);
+        } else if (j->convert) {
             float normal[BLOCK];
             j->normal(key, normal);
             j->convert(normal, (int64_t)(here / j->element), j->scales, j->to + at);
@@ -184,16 +200,29 @@ static void fill_share(void *context, int thread, int threads) {
     }
 }
 
+/* Lengths: from the last 64th, of two values at least, so that a candidate that does not look at them is wrong. */
+static bool cpu_fill_range(uint32_t how, uint64_t seed, uint32_t *least, uint32_t *range) {
+    const uint32_t bound = (uint32_t)(seed >> 32), last = bound / 64 < 2 ? 2 : bound / 64;
+    if (bound == 0 || bound > (uint32_t)1 << 31) return false;
+    *range = how == SCOUT_FILL_NEAR && last < bound ? last : bound;
+    *least = bound - *range;
+    return true;
+}
+
 scout_answer cpu_fill(void *to, uint64_t bytes, uint32_t type, uint32_t how, uint64_t seed, scout_why *why) {
     fill_job job = {.to = to, .bytes = bytes, .seed = seed, .scales = how == SCOUT_FILL_SCALE};
     job.byte = how == SCOUT_FILL_BYTE;
     size_t k = 0;
     while (!job.byte && k < sizeof types / sizeof types[0] && types[k].type != type) k++;
-    if (k == sizeof types / sizeof types[0] || how > SCOUT_FILL_SCALE)
+    const bool places = how == SCOUT_FILL_BELOW || how == SCOUT_FILL_NEAR;
+    if (k == sizeof types / sizeof types[0] || how > SCOUT_FILL_NEAR ||
+        (places && type != SCOUT_INT32 && type != SCOUT_INT64))
         return scout_say(why, SCOUT_NO, "type", "no way to fill memory with type %u (%u)", (unsigned)type,
                          (unsigned)how);
     job.element = job.byte ? 1 : (size_t)(cpu_number_bits(type) + 7) / 8;
     if (!job.byte) job.convert = types[k].convert;
+    if (places && !cpu_fill_range(how, seed, &job.least, &job.range))
+        return scout_say(why, SCOUT_NO, "shape", "there is no whole number below that bound");
     const cpu_info *c = cpu_info_get();
     job.words = c->avx512 ? words_avx512 : c->avx2 ? words_avx2 : words_any;
     job.normal = c->avx512 ? normal_avx512 : c->avx2 ? normal_avx2 : normal_any;

@@ -43,11 +43,11 @@
     X(dnnl_matmul_primitive_desc_create)                                                                               \
     X(dnnl_convolution_forward_primitive_desc_create)                                                                  \
     X(dnnl_deconvolution_forward_primitive_desc_create)                                                                \
-    X(dnnl_pooling_forward_primitive_desc_create)
+    X(dnnl_pooling_forward_primitive_desc_create)                                                                      \
     X(dnnl_softmax_forward_primitive_desc_create)                                                                      \
     X(dnnl_layer_normalization_forward_primitive_desc_create)                                                          \
     X(dnnl_batch_normalization_forward_primitive_desc_create)                                                          \
-    X(dnnl_lrn_forward_primitive_desc_create)
+    X(dnnl_lrn_forward_primitive_desc_create)                                                                          \
     X(dnnl_eltwise_forward_primitive_desc_create)                                                                      \
     X(dnnl_binary_primitive_desc_create)                                                                               \
     X(dnnl_reduction_primitive_desc_create)
@@ -59,14 +59,14 @@
     X(dnnl_dilated_convolution_forward_desc_init)                                                                      \
     X(dnnl_dilated_deconvolution_forward_desc_init)                                                                    \
     X(dnnl_pooling_v2_forward_desc_init)                                                                               \
+    X(dnnl_primitive_desc_create)                                                                                      \
     X(dnnl_softmax_v2_forward_desc_init)                                                                               \
     X(dnnl_layer_normalization_forward_desc_init)                                                                      \
     X(dnnl_batch_normalization_forward_desc_init)                                                                      \
     X(dnnl_lrn_forward_desc_init)                                                                                      \
     X(dnnl_eltwise_forward_desc_init)                                                                                  \
     X(dnnl_binary_desc_init)                                                                                           \
-    X(dnnl_reduction_desc_init)                                                                                        \
-    X(dnnl_primitive_desc_create)
+    X(dnnl_reduction_desc_init)
 #endif
 #define CPU_ONEDNN_ALL(X) CPU_ONEDNN_BOTH(X) CPU_ONEDNN_ONE(X)
 
@@ -100,6 +100,10 @@ bool cpu_onednn_memory(dnnl_memory_t *memory, const cpu_onednn_md *m, void *data
 /* bias: NULL or not `there`: none. */
 dnnl_status_t cpu_onednn_matmul(dnnl_primitive_desc_t *pd, const cpu_onednn_md *src, const cpu_onednn_md *weights,
                                 const cpu_onednn_md *bias, const cpu_onednn_md *dst, const_dnnl_primitive_attr_t attr);
+dnnl_status_t cpu_onednn_reorder(dnnl_primitive_desc_t *pd, const cpu_onednn_md *from, const cpu_onednn_md *to);
+
+/* --- cpu_onednn_primitives.c --- */
+
 /* How a window slides, in dnnl's words: a dilation of 0 is none. `kernel` is for pools alone. */
 typedef struct cpu_onednn_window {
     dnnl_dims_t kernel, strides, dilates, begin, end;
@@ -130,6 +134,7 @@ dnnl_status_t cpu_onednn_binary(dnnl_primitive_desc_t *pd, dnnl_alg_kind_t algor
                                 const cpu_onednn_md *src1, const cpu_onednn_md *dst, const_dnnl_primitive_attr_t attr);
 dnnl_status_t cpu_onednn_reduction(dnnl_primitive_desc_t *pd, dnnl_alg_kind_t algorithm, const cpu_onednn_md *src,
                                    const cpu_onednn_md *dst, float p, const_dnnl_primitive_attr_t attr);
-dnnl_status_t cpu_onednn_reorder(dnnl_primitive_desc_t *pd, const cpu_onednn_md *from, const cpu_onednn_md *to);
+/* What comes out is multiplied by a number. */
+dnnl_status_t cpu_onednn_scaled(dnnl_primitive_attr_t attr, float scale);
 
 #endif

@@ -11,5 +11,10 @@ extern const scout_reference cpu_reference_norm;
 extern const scout_reference cpu_reference_softmax;
 extern const scout_reference cpu_reference_elementwise;
 extern const scout_reference cpu_reference_reduce;
+extern const scout_reference cpu_reference_attention;
+extern const scout_reference cpu_reference_embedding;
+extern const scout_reference cpu_reference_rotary;
+extern const scout_reference cpu_reference_move;
+extern const scout_reference cpu_reference_quantize;
 
 #endif

@@ -38,8 +38,7 @@ static pthread_once_t team_once = PTHREAD_ONCE_INIT;
 #ifdef HAS_LEAK_CHECKER
 const char *__lsan_default_options(void);
 const char *__lsan_default_options(void) { return "use_tls=0:print_suppressions=0"; }
-/* Without thread-local memory it takes the loader's own lists for lost, and the text of its last error (oneDNN looks
- * for a profiler that is not there). */
+/* Without thread-local memory it takes the loader's own lists and its last error for lost. */
 const char *__lsan_default_suppressions(void);
 const char *__lsan_default_suppressions(void) { return "leak:ld-linux\nleak:_dlerror_run"; }
 #endif

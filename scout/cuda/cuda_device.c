@@ -170,9 +170,21 @@ scout_answer cuda_device_download(scout_device *device, void *to, const void *fr
     return device_copy(device, to, from, bytes, "copying from the GPU", why);
 }
 
+/* As on the CPU: lengths come from the last 64th below the bound, of two values at least. */
+static cudaError_t fill_places(scout_device *device, void *to, uint64_t bytes, uint32_t type, uint32_t how,
+                               uint64_t seed) {
+    const uint32_t bound = (uint32_t)(seed >> 32), last = bound / 64 < 2 ? 2 : bound / 64;
+    const uint32_t range = how == SCOUT_FILL_NEAR && last < bound ? last : bound;
+    if (bound == 0 || bound > (uint32_t)1 << 31 || (type != SCOUT_INT32 && type != SCOUT_INT64))
+        return cudaErrorInvalidValue;
+    return kernels_fill_places(to, bytes, type == SCOUT_INT64 ? 8 : 4, bound - range, range, seed, device->stream);
+}
+
 scout_answer cuda_device_fill(scout_device *device, void *to, uint64_t bytes, uint32_t type, uint32_t how,
                               uint64_t seed, scout_why *why) {
-    const cudaError_t error = how == SCOUT_FILL_BYTE
+    const bool places = how == SCOUT_FILL_BELOW || how == SCOUT_FILL_NEAR;
+    const cudaError_t error = places ? fill_places(device, to, bytes, type, how, seed)
+                              : how == SCOUT_FILL_BYTE
                                   ? cudaMemsetAsync(to, (int)(seed & 0xff), bytes, device->stream)
                                   : kernels_fill(to, bytes, type, how == SCOUT_FILL_SCALE, seed, device->stream);
     if (error == cudaErrorInvalidValue && how != SCOUT_FILL_BYTE)

@@ -31,5 +31,10 @@ extern const kind kind_norm;
 extern const kind kind_softmax;
 extern const kind kind_elementwise;
 extern const kind kind_reduce;
+extern const kind kind_attention;
+extern const kind kind_embedding;
+extern const kind kind_rotary;
+extern const kind kind_move;
+extern const kind kind_quantize;
 
 #endif

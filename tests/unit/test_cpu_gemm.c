@@ -97,7 +97,7 @@ static void report(const char *what, const tally *tallies) {
 }
 
 static void candidates_are_right_in_every_layout_and_type(void) {
-    tally tallies[16] = {{0, 0, 0}};
+    tally tallies[64] = {{0, 0, 0}};
     for (size_t t = 0; t < CPU_PRODUCTS_TYPES; t++)
         for (size_t l = 0; l < 4; l++)
             for (size_t s = 0; s < CPU_PRODUCTS_SHAPES; s++) {
@@ -111,7 +111,7 @@ static void candidates_are_right_in_every_layout_and_type(void) {
 }
 
 static void candidates_are_right_in_batches(void) {
-    tally tallies[16] = {{0, 0, 0}};
+    tally tallies[64] = {{0, 0, 0}};
     for (size_t t = 0; t < CPU_PRODUCTS_TYPES; t++)
         for (size_t l = 0; l < 4; l++)
             for (int shared = 0; shared < 3; shared++) {
@@ -126,7 +126,7 @@ static void candidates_are_right_in_batches(void) {
 
 static void candidates_are_right_with_a_bias(void) {
     static const char *const kinds[] = {"n", "m", "scalar", "full"};
-    tally tallies[16] = {{0, 0, 0}};
+    tally tallies[64] = {{0, 0, 0}};
     for (size_t k = 0; k < 4; k++)
         for (int64_t batch = 1; batch < 4; batch += 2) {
             product w = cpu_products_want(2, k, 0, batch);
@@ -137,7 +137,7 @@ static void candidates_are_right_with_a_bias(void) {
 }
 
 static void candidates_are_right_on_larger_products(void) {
-    tally tallies[16] = {{0, 0, 0}};
+    tally tallies[64] = {{0, 0, 0}};
     static const int64_t large[][3] = {{1, 1024, 1024}, {16, 768, 1031}, {257, 513, 700}, {512, 512, 512}};
     for (size_t t = 0; t < CPU_PRODUCTS_TYPES; t++)
         for (size_t s = 0; s < 4; s++) {
@@ -150,7 +150,7 @@ static void candidates_are_right_on_larger_products(void) {
 
 /* What needs workspace does with less, or says that it cannot: never more than it was given (run_variant looks). */
 static void little_workspace_is_enough_or_refused(void) {
-    tally tallies[16] = {{0, 0, 0}};
+    tally tallies[64] = {{0, 0, 0}};
     for (size_t l = 0; l < 4; l++) {
         product w = cpu_products_want(3, l, l % 2, 1);
         w.workspace = 1;
@@ -161,7 +161,7 @@ static void little_workspace_is_enough_or_refused(void) {
 }
 
 static void a_weight_in_4_bits_is_multiplied_or_refused(void) {
-    tally tallies[16] = {{0, 0, 0}};
+    tally tallies[64] = {{0, 0, 0}};
     static const int64_t rows[] = {1, 3, 17};
     for (size_t k = 0; k < 3; k++) {
         product w = {.m = rows[k],

@@ -1,0 +1,208 @@
+/* Moves of data: their tensors (scout/move.h), and what is not covered. What is moved must arrive as it was; casts
+ * round once. */
+#include "scout/kinds/kinds.h"
+
+#include "common/checked.h"
+#include "common/dtype.h"
+#include "scout/kinds/kind_fields.h"
+#include "scout/kinds/kind_tensors.h"
+#include "scout/move.h"
+
+#include <stdio.h>
+#include <string.h>
+
+typedef struct builder {
+    scout_op *op;
+    kind_tensors to;
+    scout_why *why;
+    int64_t input[SCOUT_MAX_RANK];
+    int rank; /* of input; 0: not told */
+} builder;
+
+static bool bad(builder *b, const char *text) { return kind_tensors_refuse(b->why, "shape", "%s", text); }
+
+static bool plain(builder *b, const char *name, scout_role role, int rank, const int64_t *dims) {
+    return kind_tensors_add(&b->to, name, role, role == SCOUT_OUTPUT ? b->op->output : b->op->input, rank, dims) !=
+           NULL;
+}
+
+static bool one_to_one(builder *b) {
+    return plain(b, "x", SCOUT_INPUT, b->rank, b->input) && plain(b, "y", SCOUT_OUTPUT, (int)b->op->rank, b->op->shape);
+}
+
+static bool build_transpose(builder *b) {
+    int64_t perm[SCOUT_MAX_RANK];
+    unsigned seen = 0;
+    const int n = op_ints(b->op, "perm", perm, SCOUT_MAX_RANK);
+    if (n != (int)b->op->rank || b->rank != n) return bad(b, "perm and input must have a number for each dimension");
+    for (int d = 0; d < n; d++) {
+        if (perm[d] < 0 || perm[d] >= n || (seen >> perm[d] & 1)) return bad(b, "perm is no permutation");
+        seen |= 1u << perm[d];
+        if (b->input[perm[d]] != b->op->shape[d]) return bad(b, "input, perm and output do not belong together");
+    }
+    return one_to_one(b);
+}
+
+static bool build_slice(builder *b) {
+    if (b->rank != (int)b->op->rank) return bad(b, "a slice keeps the number of dimensions");
+    for (int d = 0; d < b->rank; d++) {
+        const int64_t step = move_step(b->op, d);
+        if (step < 1) return kind_tensors_refuse(b->why, "feature", "a slice that goes backward is not covered");
+        if (checked_mul(b->op->shape[d] - 1, step) >= b->input[d]) return bad(b, "a slice is larger than its input");
+    }
+    return one_to_one(b);
+}
+
+static bool build_repeat(builder *b) {
+    if (b->rank > (int)b->op->rank) return bad(b, "the output has fewer dimensions than the input");
+    for (int d = 0; d < b->rank; d++) {
+        const int64_t own = b->input[d], out = b->op->shape[(int)b->op->rank - b->rank + d];
+        if (own < 1 || out % own != 0 || (op_is(b->op, "expand") && own != 1 && own != out))
+            return bad(b, "the input does not go into the output");
+    }
+    return b->rank > 0 ? one_to_one(b) : bad(b, "the shape of its input is not known");
+}
+
+static bool build_pad(builder *b) {
+    int64_t pads[2 * SCOUT_MAX_RANK];
+    const char *mode = op_text(b->op, "mode");
+    const int n = op_ints(b->op, "pads", pads, 2 * SCOUT_MAX_RANK);
+    if ((mode && strcmp(mode, "constant") != 0) || op_field(b->op, "axes"))
+        return kind_tensors_refuse(b->why, "feature", "only padding of all axes with a constant is covered");
+    if (n != 2 * b->rank || b->rank != (int)b->op->rank) return bad(b, "how much is padded is not known");
+    for (int d = 0; d < b->rank; d++)
+        if (pads[d] < 0 || pads[b->rank + d] < 0 ||
+            checked_add(checked_add(pads[d], pads[b->rank + d]), b->input[d]) != b->op->shape[d])
+            return bad(b, "input, pads and output do not belong together");
+    return one_to_one(b);
+}
+
+/* Concat and split: `count` pieces of a whole, as large as sizes say or all alike. */
+static bool build_along(builder *b) {
+    const bool joins = op_is(b->op, "concat");
+    const int64_t axis = op_number(b->op, "axis", 0), count = op_number(b->op, joins ? "inputs" : "outputs", 0);
+    int64_t sizes[SCOUT_MAX_TENSORS], dims[SCOUT_MAX_RANK], all = 0;
+    if (count < 1 || count >= SCOUT_MAX_TENSORS)
+        return kind_tensors_refuse(b->why, "feature", "%lld pieces are not covered", (long long)count);
+    if (axis < 0 || axis >= (int64_t)b->op->rank) return bad(b, "there is no such axis");
+    const int told = op_ints(b->op, "sizes", sizes, SCOUT_MAX_TENSORS);
+    if (told != 0 && told != count) return bad(b, "sizes do not belong to the pieces");
+    if (told == 0 && b->op->shape[axis] % count != 0) return bad(b, "pieces of this size do not add up");
+    memcpy(dims, b->op->shape, sizeof dims);
+    if (!joins && !plain(b, "x", SCOUT_INPUT, (int)b->op->rank, b->op->shape)) return false;
+    for (int64_t k = 0; k < count; k++) {
+        char name[8];
+        snprintf(name, sizeof name, "%s%d", joins ? "x" : "y", (int)k);
+        dims[axis] = told ? sizes[k] : b->op->shape[axis] / count;
+        all = checked_add(all, dims[axis]);
+        if (!plain(b, name, joins ? SCOUT_INPUT : SCOUT_OUTPUT, (int)b->op->rank, dims)) return false;
+    }
+    if (all != b->op->shape[axis]) return bad(b, "pieces of this size do not add up");
+    return !joins || plain(b, "y", SCOUT_OUTPUT, (int)b->op->rank, b->op->shape);
+}
+
+static bool add_indices(builder *b, int rank, const int64_t *dims, int64_t below) {
+    const char *text = op_text(b->op, "index_dtype");
+    const uint32_t type = text ? (uint32_t)dtype_from_name(text) : (uint32_t)SCOUT_INT64;
+    if (type != SCOUT_INT64 && type != SCOUT_INT32)
+        return kind_tensors_refuse(b->why, "type", "indices are int32 or int64");
+    if (below < 1 || below > INT32_MAX) return bad(b, "too many places to point at");
+    scout_tensor *t = kind_tensors_add(&b->to, "indices", SCOUT_INPUT, type, rank, dims);
+    if (t) t->below = below;
+    return t != NULL;
+}
+
+/* The indices' dimensions stand in the output in place of the axis. */
+static bool build_gather(builder *b) {
+    const int64_t axis = op_number(b->op, "axis", 0), places = (int64_t)b->op->rank - b->rank + 1;
+    int64_t one = 1;
+    if (b->rank < 1 || axis < 0 || axis >= b->rank || places < 0) return bad(b, "there is no such axis");
+    for (int64_t d = 0; d < b->rank; d++) {
+        if (d != axis && b->input[d] != b->op->shape[d < axis ? d : d + places - 1])
+            return bad(b, "input, axis and output do not belong together");
+    }
+    return plain(b, "x", SCOUT_INPUT, b->rank, b->input) &&
+           add_indices(b, places ? (int)places : 1, places ? b->op->shape + axis : &one, b->input[axis]) &&
+           plain(b, "y", SCOUT_OUTPUT, (int)b->op->rank, b->op->shape);
+}
+
+static bool build_gathernd(builder *b) {
+    int64_t dims[SCOUT_MAX_RANK], below = INT64_MAX;
+    const int n = op_ints(b->op, "indices", dims, SCOUT_MAX_RANK);
+    if (n < 1 || n > SCOUT_MAX_RANK || dims[n - 1] < 1 || dims[n - 1] > b->rank ||
+        n - 1 + b->rank - dims[n - 1] != (int64_t)b->op->rank)
+        return bad(b, "input, indices and output do not belong together");
+    for (int d = 0; d < (int)b->op->rank; d++)
+        if (b->op->shape[d] != (d < n - 1 ? dims[d] : b->input[d - (n - 1) + dims[n - 1]]))
+            return bad(b, "input, indices and output do not belong together");
+    for (int64_t k = 0; k < dims[n - 1]; k++) below = b->input[k] < below ? b->input[k] : below;
+    return plain(b, "x", SCOUT_INPUT, b->rank, b->input) && add_indices(b, n, dims, below) &&
+           plain(b, "y", SCOUT_OUTPUT, (int)b->op->rank, b->op->shape);
+}
+
+/* Among floats, from and to bool, and what a whole number fits into: the rest is undefined beyond its range. */
+static bool build_cast(builder *b) {
+    const uint32_t from = b->op->input, to = b->op->output;
+    const bool narrow = to == SCOUT_INT8 || to == SCOUT_UINT8 || to == SCOUT_FP8E4M3 || to == SCOUT_FP8E5M2;
+    const bool fits = from == SCOUT_BOOL || !narrow;
+    const bool half = (from == SCOUT_INT64 || from == SCOUT_INT32) && to == SCOUT_FP16; /* would be infinite */
+    if (!fits || half)
+        return kind_tensors_refuse(b->why, "type", "a cast that may leave the type's range is not covered");
+    b->rank = (int)b->op->rank;
+    memcpy(b->input, b->op->shape, sizeof b->input);
+    return one_to_one(b);
+}
+
+static const struct {
+    const char *what;
+    bool (*build)(builder *b);
+    const char *fields[8];
+} rows[] = {
+    {"transpose", build_transpose, {"perm", "input"}},
+    {"slice", build_slice, {"input", "steps", "axes"}},
+    {"expand", build_repeat, {"input"}},
+    {"tile", build_repeat, {"input"}},
+    {"pad", build_pad, {"input", "pads", "mode", "axes"}},
+    {"concat", build_along, {"axis", "inputs", "sizes"}},
+    {"split", build_along, {"axis", "outputs", "sizes"}},
+    {"gather", build_gather, {"axis", "input", "index_dtype"}},
+    {"gathernd", build_gathernd, {"input", "indices", "index_dtype", "axis"}},
+    {"cast", build_cast, {NULL}},
+};
+
+/* Of all these candidates know how to load and store them. */
+static bool known_type(uint32_t type) {
+    static const uint32_t types[] = {SCOUT_FP32,  SCOUT_FP64,  SCOUT_FP16,  SCOUT_BF16, SCOUT_INT8,
+                                     SCOUT_UINT8, SCOUT_INT32, SCOUT_INT64, SCOUT_BOOL};
+    for (size_t k = 0; k < sizeof types / sizeof *types; k++)
+        if (types[k] == type) return true;
+    return false;
+}
+
+static bool build(const operation *o, arena *a, scout_op *out, scout_why *why) {
+    builder b = {.op = out, .why = why};
+    size_t row = 0;
+    out->input = (uint32_t)o->rec.type;
+    out->output = o->rec.out_type != DTYPE_NONE ? (uint32_t)o->rec.out_type : (uint32_t)o->rec.type;
+    while (row < sizeof rows / sizeof *rows && !op_is(out, rows[row].what)) row++;
+    if (row == sizeof rows / sizeof *rows)
+        return kind_tensors_refuse(why, "feature", "a move of kind %.40s is not covered",
+                                   out->what ? out->what : "none");
+    if (!kind_fields_only(out, rows[row].fields, why)) return false;
+    if (!known_type(out->input) || !known_type(out->output) || (out->input != out->output && !op_is(out, "cast")))
+        return kind_tensors_refuse(why, "type", "a move of %s into %s is not covered",
+                                   dtype_get((dtype)out->input)->name, dtype_get((dtype)out->output)->name);
+    b.rank = op_ints(out, "input", b.input, SCOUT_MAX_RANK);
+    if (b.rank > SCOUT_MAX_RANK) return kind_tensors_refuse(why, "shape", "an input of %d dimensions", b.rank);
+    for (uint32_t d = 0; d < out->rank; d++)
+        if (out->shape[d] < 1)
+            return kind_tensors_refuse(why, "shape", "a dimension is %lld", (long long)out->shape[d]);
+    b.to = kind_tensors_of(out, a, why);
+    return rows[row].build(&b);
+}
+
+/* Copies are equal; a cast to a float is off by one rounding; of one from a float to whole numbers the fraction is cut
+ * off, which is exact. */
+static double tolerance(const scout_op *op) { return op->input == op->output ? 0 : kind_rounding(op->output); }
+
+const kind kind_move = {.op = OP_MOVE, .build = build, .tolerance = tolerance};

@@ -1,0 +1,45 @@
+/* Quantising to 8 bits and back: tensors (scout/quantize.h), and how exact a step has to be. */
+#include "scout/kinds/kinds.h"
+
+#include "common/dtype.h"
+#include "scout/kinds/kind_fields.h"
+#include "scout/kinds/kind_tensors.h"
+#include "scout/quantize.h"
+
+static const char *const known_fields[] = {"axis", "zero_points", NULL};
+
+static bool is_float(uint32_t type) { return type == SCOUT_FP32 || type == SCOUT_FP16 || type == SCOUT_BF16; }
+static bool is_byte(uint32_t type) { return type == SCOUT_INT8 || type == SCOUT_UINT8; }
+
+static bool build(const operation *o, arena *a, scout_op *out, scout_why *why) {
+    const bool forward = op_is(out, "quantize");
+    out->input = (uint32_t)o->rec.type;
+    out->output = (uint32_t)o->rec.out_type;
+    if (!forward && !op_is(out, "dequantize"))
+        return kind_tensors_refuse(why, "feature", "quantising of kind %.40s is not covered",
+                                   out->what ? out->what : "none");
+    if (!kind_fields_only(out, known_fields, why)) return false;
+    if (forward ? !is_float(out->input) || !is_byte(out->output) : !is_byte(out->input) || !is_float(out->output))
+        return kind_tensors_refuse(why, "type", "no way from %s to %s is known here",
+                                   dtype_get((dtype)out->input)->name, dtype_get((dtype)out->output)->name);
+    const int64_t axis = op_number(out, "axis", -1);
+    if (axis >= (int64_t)out->rank || axis < -1) return kind_tensors_refuse(why, "shape", "there is no such axis");
+    const int64_t channels = axis < 0 ? 1 : out->shape[axis];
+    kind_tensors to = kind_tensors_of(out, a, why);
+    if (!kind_tensors_add(&to, "x", SCOUT_INPUT, out->input, (int)out->rank, out->shape) ||
+        !kind_tensors_add_vector(&to, "scales", SCOUT_SIDE, forward ? out->input : out->output, channels))
+        return false;
+    if (op_number(out, "zero_points", 0) &&
+        !kind_tensors_add_vector(&to, "zero_points", SCOUT_SIDE, forward ? out->output : out->input, channels))
+        return false;
+    return kind_tensors_add(&to, "y", SCOUT_OUTPUT, out->output, (int)out->rank, out->shape) != NULL;
+}
+
+/* Back: one product in fp32, one rounding to the type. To 8 bits: the reference keeps the quotient as it is, and
+ * chooses its spread so that 2^-10 of |want| + spread is half a step and 2^-9 more, for quotients (or products with a
+ * reciprocal) that round near the middle between two steps. */
+static double tolerance(const scout_op *op) {
+    return op_is(op, "quantize") ? 0x1p-10 : kind_rounding(op->output) + 3 * 0x1p-24;
+}
+
+const kind kind_quantize = {.op = OP_QUANTIZE, .build = build, .tolerance = tolerance};
