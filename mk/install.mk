@@ -1,14 +1,17 @@
 # Installing and cleaning. Who builds a plugin says -I$(PREFIX)/include/ceiling-scout.
 
 PREFIX ?= /usr/local
+# What a plugin may include: the ABI, and how operations of each kind are read.
+PLUGIN_HEADERS := $(addprefix scout/,plugin.h op.h attention.h conv.h elementwise.h embedding.h gemm.h move.h norm.h \
+  pool.h quantize.h reduce.h rotary.h softmax.h window.h)
 .PHONY: install clean distclean
 install: $(PROGRAMS)
 	install -D -m 755 $(PROGRAM) $(DESTDIR)$(PREFIX)/bin/extract_ops
 	install -D -m 755 $(SCOUT) $(DESTDIR)$(PREFIX)/bin/scout_batch
 	$(Q)if [[ -e $(CUDA_DEVICE) ]]; then \
 	  install -D -m 755 $(CUDA_DEVICE) $(DESTDIR)$(PREFIX)/lib/ceiling-scout/scout_cuda.so; fi
-	install -D -m 644 scout/gemm.h $(DESTDIR)$(PREFIX)/include/ceiling-scout/scout/gemm.h
-	install -D -m 644 scout/plugin.h $(DESTDIR)$(PREFIX)/include/ceiling-scout/scout/plugin.h
+	install -d $(DESTDIR)$(PREFIX)/include/ceiling-scout/scout
+	install -m 644 $(PLUGIN_HEADERS) $(DESTDIR)$(PREFIX)/include/ceiling-scout/scout/
 
 clean:
 	$(Q)rm -rf bin out/build compile_commands.json

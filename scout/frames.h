@@ -11,7 +11,7 @@ enum { FRAMES_VERSION = 1, FRAMES_MAX_BYTES = 64 << 20, FRAMES_HEADER_BYTES = 16
 typedef enum frames_type {
     FRAMES_HELLO = 1, /* worker: {version, pid} */
     FRAMES_OPEN,      /* supervisor: {device} */
-    FRAMES_OPENED,    /* worker: {device, identity, class, instance, class_folder, candidates_hash} */
+    FRAMES_OPENED,    /* worker: {device, identity, class, instance, class_folder, candidates_hash, kinds} */
     FRAMES_JOB,       /* supervisor: {what: "measure" | "qualify" | "ceilings" | "candidates" | "devices", …} */
     FRAMES_STEP,      /* worker: {candidate, variant, what, seconds}: heartbeat; silence beyond `seconds` is a hang */
     FRAMES_SAY,       /* worker: {text}: progress for a person */

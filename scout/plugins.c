@@ -85,6 +85,15 @@ static void hash_text(XXH3_state_t *state, const char *text) {
     XXH3_64bits_update(state, text ? text : "", text ? strlen(text) + 1 : 1);
 }
 
+uint32_t plugins_kinds(const scout_device_api *device) {
+    static plugins_candidate all[PLUGINS_MAX_CANDIDATES];
+    const int n = plugins_candidates(device, 0, all, PLUGINS_MAX_CANDIDATES);
+    uint32_t kinds = 0;
+    for (int k = 0; k < n; k++)
+        if (all[k].candidate->kind < 32) kinds |= UINT32_C(1) << all[k].candidate->kind;
+    return kinds;
+}
+
 uint64_t plugins_candidates_hash(const scout_device_api *device, const scout_identity *identity) {
     static plugins_candidate all[PLUGINS_MAX_CANDIDATES];
     const int n = plugins_candidates(device, 0, all, PLUGINS_MAX_CANDIDATES);

@@ -28,6 +28,7 @@ const char *plugins_device_why(const char *name);
 /* Candidates of a kind on a device (kind 0: all kinds), by priority, high first; ties by name. Borrowed. */
 int plugins_candidates(const scout_device_api *device, uint32_t kind, plugins_candidate *out, int room);
 /* Hash of names, versions and library versions of all candidates of the device: part of cache keys. */
+uint32_t plugins_kinds(const scout_device_api *device); /* a bit for each kind that somebody computes */
 uint64_t plugins_candidates_hash(const scout_device_api *device, const scout_identity *identity);
 
 #endif

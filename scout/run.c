@@ -128,6 +128,19 @@ static void set_up_item(run *r, run_item *i) {
         skip_item(i, "no_candidate", "no implementation of this kind is known here yet");
 }
 
+/* All devices of a run are of one class, and have the same implementations. */
+static void skip_foreign_kinds(run *r) {
+    const supervisor_device *d = r->devices[0].about;
+    for (int k = 0; k < r->list.count; k++) {
+        run_item *i = &r->items[k];
+        const op_kind of = i->operation->rec.kind;
+        char text[128];
+        if (i->source != RUN_PENDING || (d->kinds >> of & 1)) continue;
+        snprintf(text, sizeof text, "nobody computes %s on %s yet", oprec_kind_name(of), d->name);
+        skip_item(i, "no_candidate", text);
+    }
+}
+
 static void read_operations(run *r) {
     const options *o = r->options;
     if (o->op)
@@ -204,6 +217,7 @@ static void finish(run *r, bool good, status *st) {
 static void work(run *r, status *st) {
     read_operations(r);
     if (!run_files_prepare(r, st) || !run_start(r, st)) return;
+    skip_foreign_kinds(r);
     run_files_resume(r);
     run_queue_fill(r);
     if (!run_json_save(r, "running", st)) return;

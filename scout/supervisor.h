@@ -25,6 +25,7 @@ typedef struct supervisor_device { /* one that is used; borrowed, as long as the
     char device_instance[640]; /* class and UUID */
     char class_folder[128];    /* of the class, safe as a folder's name, unique by a hash */
     uint64_t candidates_hash;
+    uint32_t kinds; /* a bit for each kind of operation that somebody computes there */
 } supervisor_device;
 
 typedef enum supervisor_event_kind {

@@ -20,6 +20,7 @@ bool supervisor_read_opened(const json_t *body, supervisor_device *d) {
     snprintf(d->device_instance, sizeof d->device_instance, "%s", instance);
     snprintf(d->class_folder, sizeof d->class_folder, "%s", folder);
     d->candidates_hash = strtoull(hash, NULL, 16);
+    d->kinds = (uint32_t)json_integer_value(json_object_get(body, "kinds"));
     return true;
 }
 

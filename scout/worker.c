@@ -136,6 +136,7 @@ static json_t *opened_body(const worker *w, const char *word, json_builder *b) {
     json_put_text(b, body, "class_folder", text);
     snprintf(text, sizeof text, "%016llx", (unsigned long long)plugins_candidates_hash(w->api, &w->identity));
     json_put_text(b, body, "candidates_hash", text);
+    json_put_int(b, body, "kinds", plugins_kinds(w->api));
     return body;
 }
 

@@ -154,9 +154,9 @@ static void do_open(const json_t *body) {
         return;
     }
     snprintf(instance, sizeof instance, "class;uuid=%s", name);
-    answer(FRAMES_OPENED,
-           json_pack("{s:s, s:{s:s}, s:s, s:s, s:s, s:s}", "device", name, "identity", "name", "Fake", "class", "class",
-                     "instance", instance, "class_folder", "fake-0", "candidates_hash", "00000000000000ff"));
+    answer(FRAMES_OPENED, json_pack("{s:s, s:{s:s}, s:s, s:s, s:s, s:s, s:i}", "device", name, "identity", "name",
+                                    "Fake", "class", "class", "instance", instance, "class_folder", "fake-0",
+                                    "candidates_hash", "00000000000000ff", "kinds", 2));
 }
 
 /* Every descriptor of ours but the connection: there must be none. */
