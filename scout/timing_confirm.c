@@ -11,6 +11,7 @@
 
 enum { RESTLESS_ROUNDS = 6, MOST_ROUNDS = 1000 };
 
+static const double hopeless = 2, hopeless_from = 0.25; /* of the interval wanted; of the budget */
 static const double probe_load = 0.5; /* of what a steered clock needs: the probe's own second is more of it */
 
 /* Probes come first, while a clock that is steered still has to be loaded. */
@@ -114,12 +115,30 @@ static bool to_begin_anew(timing_trial *c, bool steered_before) {
     return true;
 }
 
+static double limit_of(const timing_trial *c, const timing_entrant *e) {
+    const timing_rules *rules = c->pace.rules;
+    return e->relaxed ? rules->acceptable : fmax(c->steered ? rules->steered_target : rules->target, rules->last);
+}
+
+/* Intervals narrow as the root of the time: those that would be twice too wide when all of it is used are given up, so
+ * that a restless machine costs a part of each budget and not all of it. */
+static bool is_hopeless(const timing_trial *c, int rounds) {
+    const double part = timing_plan_used(c) / c->budget_s;
+    if (rounds < RESTLESS_ROUNDS || part < hopeless_from) return false;
+    for (int k = 0; k < c->count; k++) {
+        const timing_entrant *e = &c->entrants[k];
+        if (!e->dead && e->open && !(e->opinion.rel_ci95 * sqrt(part) > hopeless * limit_of(c, e))) return false;
+    }
+    return true;
+}
+
 static void rounds(timing_trial *c) {
     probes(c);
     if (!c->lost) timing_plan_load(c, 1);
     for (int round = 0; round < MOST_ROUNDS && !c->lost; round++) {
         const bool steered = c->steered;
-        if (round >= timing_plan_rounds(c) && (!judge_all(c, round) || !timing_plan_room(c))) break;
+        if (round >= timing_plan_rounds(c) && (!judge_all(c, round) || !timing_plan_room(c) || is_hopeless(c, round)))
+            break;
         one_round(c, round);
         if (to_begin_anew(c, steered)) round = -1;
     }

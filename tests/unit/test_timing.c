@@ -350,6 +350,21 @@ static void budgets_of_confirming_are_held(void) {
     }
 }
 
+/* A generous budget is not spent on what it cannot bring. */
+static void the_hopeless_is_given_up(void) {
+    const timing_rules rules = noisy_lab_rules(REGIME_SUSTAINED, 20);
+    int unstable_runs = 0, early = 0;
+    for (uint64_t seed = 0; seed < 20; seed++) {
+        world = noisy_shared(seed);
+        for (int k = 0; k < 2; k++) loads[k] = noisy_load_of(&world, 1e-3);
+        const double took_s = noisy_lab_confirm(&rules, 2);
+        unstable_runs += !results[0].settled;
+        early += !results[0].settled && took_s < 0.5 * rules.budget_s;
+    }
+    if (!UNIT_CHECK(unstable_runs >= 15 && early >= 0.8 * unstable_runs))
+        printf("  %d unstable, %d of them early\n", unstable_runs, early);
+}
+
 int main(void) {
     UNIT_RUN(rules_are_the_methods);
     UNIT_RUN(warming_up_ends_at_a_steady_clock);
@@ -371,5 +386,6 @@ int main(void) {
     UNIT_RUN(long_launches_get_fewer);
     UNIT_RUN(long_launches_that_jump_are_unstable);
     UNIT_RUN(budgets_of_confirming_are_held);
+    UNIT_RUN(the_hopeless_is_given_up);
     return unit_end();
 }
