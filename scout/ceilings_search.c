@@ -138,8 +138,7 @@ static timing_rules rules_of(const ceilings_field *x, const terms *t, int count)
     if (t->target > 0) rules.steered_target = t->target;
     if (!x->s->strict) return rules;
     rules.block_s = fmin(rules.block_s, fmax(t->budget_s / (LEAST_BLOCKS * count), SHORTEST_BLOCK));
-    if (!x->steered)
-        rules.steered_block_s = fmin(rules.steered_block_s, fmax(t->budget_s / (2 * count), 2 * SHORTEST_BLOCK));
+    if (!x->steered) rules.steered_block_s = fmin(rules.steered_block_s, fmax(t->budget_s / count, 2 * SHORTEST_BLOCK));
     rules.steered_load_s = fmin(rules.steered_load_s, t->budget_s);
     return rules;
 }
@@ -183,6 +182,13 @@ static bool is_disturbed(const ceilings_field *x, const confirmed *c) {
            !(c->results[c->first].rel_ci95 <= CEILINGS_LAB_WIDE * c->shortened);
 }
 
+/* Two figures that disagree are known no better than they are apart. */
+static void doubt(const ceilings_field *x, confirmed *c) {
+    timing_result *r = &c->results[c->first];
+    if (!(x->steady > 0)) return;
+    r->rel_ci95 = fmax(r->rel_ci95, fabs(x->steady / (c->tflops[c->first] * 1e12) - 1));
+}
+
 /* What disagrees is timed again: something else may have used the device meanwhile. The undisturbed figure counts, or
  * the largest. */
 static scout_answer confirm_patiently(ceilings_field *x, ceilings_entry **list, int count, const terms *t,
@@ -199,6 +205,7 @@ static scout_answer confirm_patiently(ceilings_field *x, ceilings_entry **list, 
             *out = again;
     }
     best->disturbed = is_disturbed(x, out);
+    if (best->disturbed && out->first >= 0) doubt(x, out);
     return answer;
 }
 

@@ -121,9 +121,10 @@ static void short_budgets_claim_no_more_than_they_know(void) {
             if (!UNIT_CHECK(ceilings_search_run(&s, &best, &why) == SCOUT_OK)) continue;
             const double off = best.tflops * 1e12 / capped_truth(&c, &best.point) - 1;
             held += fabs(off) <= best.timing.rel_ci95;
-            widest = fmax(widest, best.timing.rel_ci95), squares += off * off / SHORT_SEEDS;
+            if (!best.disturbed) widest = fmax(widest, best.timing.rel_ci95);
+            squares += off * off / SHORT_SEEDS;
         }
-        printf("%.1f s: %d of %d hold what is claimed, at most %.2f %%, off by %.2f %%\n", budgets_s[k], held,
+        printf("%.1f s: %d of %d hold what is claimed, at most %.2f %% in peace, off by %.2f %%\n", budgets_s[k], held,
                SHORT_SEEDS, 100 * widest, 100 * sqrt(squares));
         UNIT_CHECK(held >= 0.9 * SHORT_SEEDS);
         UNIT_CHECK(budgets_s[k] < 4 || widest < 0.05);
