@@ -9,6 +9,7 @@
 
 const verdict_thresholds verdict_defaults = {
     .ceiling = 0.90,
+    .ceiling_ci = 0.05,
     .high_proven = 0.05,
     .high_potential = 0.10,
     .medium_proven = 0.01,
@@ -33,7 +34,8 @@ typedef struct judged {
     figure win, rival; /* part of the baseline's time that the best one, its nearest rival saves */
     figure floor;      /* part of the ceiling that is launching */
     figure proven_share, potential_share;
-    bool launch, ceiling, proven, tie; /* `ceiling`: one is known; `tie`: the rival stands for another approach */
+    bool launch, proven, tie; /* `tie`: the rival stands for another approach */
+    bool ceiling, vague;      /* one is known; to so little that it decides nothing */
 } judged;
 
 static bool is_time(double us) { return isfinite(us) && us > 0; }
@@ -71,7 +73,7 @@ static void judge_win(judged *j) {
     j->win = saving(f->ratio, f->ratio_ci);
     if (!is_time(f->ratio) && is_time(f->best_us) && f->best_us < f->baseline_us)
         j->win = saving(f->best_us / f->baseline_us, width(f->best_ci) + width(f->baseline_ci));
-    j->rival = saving(f->rival_ratio, f->rival_ratio_ci);
+    if (f->rival_ratio_ci < 1) j->rival = saving(f->rival_ratio, f->rival_ratio_ci); /* else any time would be in it */
     j->proven = j->win.x > margin && surely(j->win, margin) && j->win.x > j->win.half;
     const bool another = f->rival_family && strcmp(f->rival_family, family_of(f)) != 0;
     j->tie = j->proven && another && j->rival.x + j->rival.half >= j->win.x - j->win.half;
@@ -83,12 +85,13 @@ static void judge_ceiling(judged *j) {
     j->launch = f->bound && strcmp(f->bound, "launch") == 0;
     j->ceiling = is_time(f->ceiling_us);
     if (!j->ceiling) return;
+    j->vague = !(f->ceiling_ci <= j->t->ceiling_ci);
     j->efficiency.x = f->ceiling_us / f->baseline_us;
     j->efficiency.half = j->efficiency.x * (width(f->baseline_ci) + ceiling_ci);
     if (!is_time(f->launch_us)) return;
     j->floor.x = f->launch_us / f->ceiling_us;
     j->floor.half = j->floor.x * ceiling_ci;
-    j->launch = j->launch || touches(j->floor, launch_bound); /* the cheaper action: it has no potential */
+    if (touches(j->floor, launch_bound)) j->launch = !j->vague; /* the cheaper action: it has no potential */
 }
 
 /* A share falls as the model's time grows: by what this operation itself takes, and by what all others do. */
@@ -101,7 +104,9 @@ static void judge_shares(judged *j) {
         const double gain = share * j->win.x;
         j->proven_share = (figure){gain, share * (j->win.half + own * j->win.x * (1 - share)) + gain * others};
     }
-    if (j->ceiling && !j->launch && j->efficiency.x < 1) {
+    if (j->vague && !j->launch) {
+        j->potential_share = (figure){0, INFINITY}; /* it may be any: only what is proven makes a priority */
+    } else if (j->ceiling && !j->launch && j->efficiency.x < 1) {
         const double gain = share * (1 - j->efficiency.x), ceiling_ci = width(f->ceiling_ci);
         j->potential_share = (figure){gain, share * (own * (1 - gain) + j->efficiency.x * ceiling_ci) + gain * others};
     }
@@ -214,7 +219,25 @@ static void say_launch(const judged *j, char *text, size_t room) {
     snprintf(text, room, "Bound by launching: a faster kernel gains nothing here, joining it with its neighbours may.");
 }
 
+static void say_vague(const judged *j, char *text, size_t room) {
+    const double ci = j->f->ceiling_ci;
+    static const char again[] = "measure it again with --ceilings --no-cache";
+    if (ci < 1)
+        snprintf(text, room, "Its ceiling is known to +- %.1f %% only: %s.", 100 * ci, again);
+    else
+        snprintf(text, room, "It is not known how exact its ceiling is: %s.", again);
+}
+
+static bool near_ceiling(const judged *j) { return touches(j->efficiency, j->t->ceiling); }
+
 static void say_at_ceiling(const judged *j, char *text, size_t room) {
+    if (near_ceiling(j)) {
+        snprintf(text, room,
+                 "%s is at %.1f +- %.1f %% of the ceiling, near the %.0f %% that decide: use it, measure again before "
+                 "writing a kernel.",
+                 library_of(j), 100 * j->efficiency.x, 100 * j->efficiency.half, 100 * j->t->ceiling);
+        return;
+    }
     snprintf(text, room, "%s is at %.1f %% of the ceiling: use it, a custom kernel %s.", library_of(j),
              100 * j->efficiency.x, j->efficiency.x >= 0.97 ? "cannot improve on it" : "would hardly improve on it");
 }
@@ -265,6 +288,7 @@ static bool is_launch_proven(const judged *j) {
     return j->proven && j->launch && !(j->f->best_family && strcmp(j->f->best_family, "FUSION") == 0);
 }
 static bool is_launch(const judged *j) { return j->launch; }
+static bool is_vague(const judged *j) { return j->vague; }
 static bool is_at_ceiling(const judged *j) { return possibly(j->efficiency, j->t->ceiling); }
 static bool is_swept(const judged *j) { return is_dense_gemm(j->f) && has_cutlass(j->f->device); }
 static bool is_attention(const judged *j) { return j->f->op && strcmp(j->f->op, "attention") == 0; }
@@ -274,7 +298,6 @@ static bool is_anything(const judged *j) {
     return true;
 }
 
-static bool near_ceiling(const judged *j) { return touches(j->efficiency, j->t->ceiling); }
 static bool near_worth(const judged *j) {
     return near_ceiling(j) || touches(j->potential_share, j->t->medium_potential);
 }
@@ -297,6 +320,7 @@ static const rule rules[] = {
     {is_launch_proven, NULL, true, near_nothing, say_launch_proven},
     {is_proven, NULL, false, near_nothing, say_proven},
     {is_launch, "NONE", true, near_nothing, say_launch},
+    {is_vague, "UNMEASURED", true, is_vague, say_vague},
     {is_at_ceiling, "NONE", true, near_ceiling, say_at_ceiling},
     {is_swept, "CUTLASS_SWEEP", false, near_ceiling, say_sweep},
     {is_attention, "CUSTOM_ATTENTION", false, near_ceiling, say_attention},

@@ -7,6 +7,7 @@
 
 typedef struct verdict_thresholds {
     double ceiling;                         /* efficiency from which nothing is to be gained: 0.90 */
+    double ceiling_ci;                      /* a ceiling that is known no better decides nothing: 0.05 */
     double high_proven, high_potential;     /* of the model's time: 0.05, 0.10 */
     double medium_proven, medium_potential; /* 0.01, 0.03 */
     double margin;                          /* a winner wins by more than this: 0.02 */
@@ -14,7 +15,7 @@ typedef struct verdict_thresholds {
 extern const verdict_thresholds verdict_defaults;
 
 /* What was measured of one operation. Times are per occurrence; 0 or not-a-number: not known. An interval that is not
- * known counts as 0. */
+ * known counts as 0; that of a ceiling or a rival, as any: they decide nothing. */
 typedef struct verdict_facts {
     const char *op;          /* "gemm", "attention", … */
     const char *pattern;     /* DENSE, … */

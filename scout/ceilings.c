@@ -21,7 +21,8 @@ typedef struct rate {
     double tbps, ci;
 } rate;
 
-static double width(double ci) { return isfinite(ci) && ci > 0 ? ci : 0; }
+/* One that is not known counts as any, never as exact. */
+static double width(double ci) { return ci >= 0 && ci < 1 ? ci : 1; }
 
 static rate between(rate a, rate b, double place) {
     return (rate){a.tbps + place * (b.tbps - a.tbps), fmax(a.ci, b.ci)};

@@ -105,7 +105,7 @@ scout_answer ceilings_lab_meter(const ceilings_lab *lab, const timing_subject *s
     }
     out->median_s = stats_median(intervals, count) / launches;
     out->rel_ci95 = stats_median_interval(intervals, count, 0, 1).relative;
-    if (!isfinite(out->rel_ci95)) out->rel_ci95 = 0;
+    if (!isfinite(out->rel_ci95)) out->rel_ci95 = 1; /* a single interval says nothing of it */
     return out->median_s > 0 ? SCOUT_OK : scout_say(why, SCOUT_FAILED, "error", "the device's timer stands still");
 }
 

@@ -19,7 +19,8 @@ typedef struct ceilings_lab {
     double part_s;   /* the same of the part that is being measured */
 } ceilings_lab;
 
-#define CEILINGS_LAB_WIDE 0.05   /* a figure whose interval is wider was disturbed */
+#define CEILINGS_LAB_WIDE                                                                                              \
+    0.05 /* a figure whose interval is wider was disturbed, and decides nothing (common/verdict.c) */
 enum { CEILINGS_LAB_TIMES = 3 }; /* that something disturbed is timed, at most */
 
 double ceilings_lab_now(const ceilings_lab *lab);

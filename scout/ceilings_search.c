@@ -17,7 +17,7 @@ enum {
     LEAST_BLOCKS = 8 /* of each finalist, where blocks are shortened to fit */
 };
 #define HURRY_S        10.0 /* below this a strict budget has time for one finalist, and none for slots of 0.3 s */
-#define STRICT_S       16.0 /* the latter of a strict one, */
+#define STRICT_S       16.0 /* the same of a strict one where the clock is steered, */
 #define STRICT_PART    0.85 /* so much of which is planned with there: whole seconds do not end on time */
 #define SHORTEST_BLOCK 0.01
 
@@ -124,6 +124,7 @@ typedef struct confirmed {
     double ratios[FINALISTS + 1], ratio_ci[FINALISTS + 1];
     double tflops[FINALISTS + 1]; /* 0: it could not be confirmed */
     int first;                    /* the fastest; -1: there is none */
+    double shortened;             /* how many times shorter its blocks were than the method's */
 } confirmed;
 
 typedef struct terms {
@@ -137,9 +138,19 @@ static timing_rules rules_of(const ceilings_field *x, const terms *t, int count)
     if (t->target > 0) rules.steered_target = t->target;
     if (!x->s->strict) return rules;
     rules.block_s = fmin(rules.block_s, fmax(t->budget_s / (LEAST_BLOCKS * count), SHORTEST_BLOCK));
-    if (!x->steered) rules.steered_block_s = 2 * rules.block_s;
+    if (!x->steered) rules.steered_block_s = fmin(rules.steered_block_s, fmax(t->budget_s / count, 2 * SHORTEST_BLOCK));
     rules.steered_load_s = fmin(rules.steered_load_s, t->budget_s);
     return rules;
+}
+
+/* The work of a block strays by as much time as ever, however short the block is (ceilings_guess_error), while what
+ * blocks claim is learnt from those of the method's length. */
+static void claim(const ceilings_field *x, const timing_rules *rules, int count, confirmed *out) {
+    out->shortened = x->state.steered ? fmax(x->rules.steered_block_s / rules->steered_block_s, 1) : 1;
+    for (int k = 0; k < count; k++) {
+        out->results[k].rel_ci95 *= out->shortened;
+        out->ratio_ci[k] *= out->shortened;
+    }
 }
 
 static scout_answer confirm(ceilings_field *x, ceilings_entry **list, int count, const terms *t, confirmed *out,
@@ -150,6 +161,7 @@ static scout_answer confirm(ceilings_field *x, ceilings_entry **list, int count,
     out->first = -1;
     for (int k = 0; k < count; k++) subjects[k] = list[k]->subject;
     timing_confirm(x->s->clock, &rules, subjects, count, NULL, NULL, out->results, out->ratios, out->ratio_ci);
+    claim(x, &rules, count, out);
     for (int k = 0; k < count; k++) {
         const timing_result *r = &out->results[k];
         if (r->answer == SCOUT_LOST) {
@@ -163,11 +175,18 @@ static scout_answer confirm(ceilings_field *x, ceilings_entry **list, int count,
     return SCOUT_OK;
 }
 
-/* Far below what was seen under the same load, or anywhere within a wide interval. */
+/* Far below what was seen under the same load, or anywhere within an interval that is wide for blocks so long. */
 static bool is_disturbed(const ceilings_field *x, const confirmed *c) {
     if (c->first < 0) return true;
     return c->tflops[c->first] * 1e12 < (1 - CEILINGS_LAB_WIDE) * x->steady ||
-           !(c->results[c->first].rel_ci95 <= CEILINGS_LAB_WIDE);
+           !(c->results[c->first].rel_ci95 <= CEILINGS_LAB_WIDE * c->shortened);
+}
+
+/* Two figures that disagree are known no better than they are apart. */
+static void doubt(const ceilings_field *x, confirmed *c) {
+    timing_result *r = &c->results[c->first];
+    if (!(x->steady > 0)) return;
+    r->rel_ci95 = fmax(r->rel_ci95, fabs(x->steady / (c->tflops[c->first] * 1e12) - 1));
 }
 
 /* What disagrees is timed again: something else may have used the device meanwhile. The undisturbed figure counts, or
@@ -175,9 +194,10 @@ static bool is_disturbed(const ceilings_field *x, const confirmed *c) {
 static scout_answer confirm_patiently(ceilings_field *x, ceilings_entry **list, int count, const terms *t,
                                       confirmed *out, ceilings_search_best *best, scout_why *why) {
     confirmed again;
+    const double until = x->s->strict ? 1 - t->budget_s / x->budget_s : 1; /* there has to be room for one more */
     scout_answer answer = confirm(x, list, count, t, out, why);
     for (best->confirmed = 1; answer == SCOUT_OK && is_disturbed(x, out); best->confirmed++) {
-        if (best->confirmed == CEILINGS_LAB_TIMES || ceilings_field_late(x, 1)) break;
+        if (best->confirmed == CEILINGS_LAB_TIMES || ceilings_field_late(x, until)) break;
         if (x->s->say) x->s->say(x->s->say_context, "disturbed: its best products are timed again");
         answer = confirm(x, list, count, t, &again, why);
         if (answer != SCOUT_OK || again.first < 0) continue;
@@ -185,11 +205,13 @@ static scout_answer confirm_patiently(ceilings_field *x, ceilings_entry **list, 
             *out = again;
     }
     best->disturbed = is_disturbed(x, out);
+    if (best->disturbed && out->first >= 0) doubt(x, out);
     return answer;
 }
 
 static int finalists_of(const ceilings_field *x, const plan *p) {
-    return x->s->strict && !x->rules.burst && x->s->budget_s < HURRY_S ? 1 : p->finalists;
+    const double hurry_s = x->state.steered ? STRICT_S : HURRY_S; /* what is shared out is all the less exact there */
+    return x->s->strict && !x->rules.burst && x->s->budget_s < hurry_s ? 1 : p->finalists;
 }
 
 scout_answer ceilings_search_run(const ceilings_search *s, ceilings_search_best *out, scout_why *why) {

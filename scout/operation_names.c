@@ -1,6 +1,6 @@
-/* Which members an entry of the hand-written form can have. Who types a file misspells a name now and then, and what is
- * silently left out would be measured as another operation: so a name that is not known is refused, with the nearest
- * one that is. */
+/* Which members an entry of the hand-written form can have. Who types a file misspells a name now and then, or takes it
+ * from another kind, and what is silently left out would be measured as another operation: so a name that its kind does
+ * not have is refused, with the nearest one that it has. */
 #include "scout/operation_internal.h"
 
 #include <string.h>
@@ -9,12 +9,54 @@ enum { LONGEST = 32 }; /* no name is longer; what is has nothing near it */
 
 /* Beside the named dimensions of operation_fields.c. What comes after `comment` says nothing here: a remark, and what
  * an entry that was copied from ops.json brings along. */
-static const char *const members[] = {
-    "op",    "shape",  "dtype",        "precision", "count",   "sparsity",   "pattern",      "causal",      "layout",
-    "mask",  "what",   "weight_dtype", "out_dtype", "comment", "id",         "nodes",        "occurrences", "weights",
-    "parts", "region", "times",        "macs",      "flops",   "bytes_read", "bytes_written"};
+static const char *const members[] = {"op",     "shape", "dtype",       "count",        "sparsity",     "causal",
+                                      "layout", "mask",  "what",        "weight_dtype", "out_dtype",    "comment",
+                                      "id",     "nodes", "occurrences", "weights",      "parts",        "region",
+                                      "times",  "macs",  "flops",       "bytes_read",   "bytes_written"};
 
-enum { MEMBERS = sizeof members / sizeof *members };
+enum { MEMBERS = sizeof members / sizeof *members, MOST_NAMES = 28 };
+
+#define OF(kind) (1U << OP_##kind)
+
+/* Names that only these kinds have, as docs/formats.md tells them; all others any kind may have: what few operators
+ * are told by stands in no kind's list. */
+static const struct {
+    unsigned kinds;
+    const char *names[MOST_NAMES];
+} owned[] = {
+    {OF(ATTENTION), {"causal",        "mask",        "kv_heads",       "kv_len",        "v_head",     "window",
+                     "softcap",       "past",        "mask_shape",     "rotary",        "projection", "packed",
+                     "packed_tokens", "window_left", "window_right",   "softmax_dtype", "scores_out", "sink",
+                     "qk_norm",       "qk_output",   "smooth_softmax", "k_quant",       "v_quant",    "kv_bits"}},
+    {OF(ATTENTION) | OF(ROTARY), {"scale", "rotary_dim", "interleaved"}},
+    {OF(GEMM),
+     {"batch", "batch_a", "batch_b", "batch_inside", "batch_stride_a", "batch_stride_b", "weight_side",
+      "weight_rearranged", "experts", "top_k", "gated", "normalize_routing", "sparse_mixer", "swiglu_fusion",
+      "swiglu_limit", "accuracy_level"}},
+    {OF(CONV), {"group", "transposed", "output_padding", "offset_group", "offset_mask"}},
+    {OF(CONV) | OF(POOL) | OF(MOVE), {"kernel", "stride", "dilation", "pads"}},
+    {OF(GEMM) | OF(CONV) | OF(ATTENTION) | OF(NORM) | OF(POOL), {"layout"}},
+    {OF(NORM), {"channels", "residual_out"}},
+    {OF(SOFTMAX), {"inner", "inner_broadcast"}},
+    {OF(POOL), {"global", "ceil_mode", "count_include_pad", "storage_order", "indices_out"}},
+    {OF(EMBEDDING), {"table"}},
+    {OF(RECURRENT),
+     {"directions", "order", "activations", "input_forget", "linear_before_reset", "peephole", "initial_state",
+      "returns"}},
+    {OF(RECURRENT) | OF(ELEMENTWISE), {"direction"}},
+    {OF(MOVE), {"perm"}},
+    {OF(MOVE) | OF(QUANTIZE), {"saturate"}},
+};
+
+/* How other programs say what has another name here. */
+static const struct {
+    const char *name, *here;
+    op_kind kind;
+} foreign[] = {
+    {"transpose_b", "\"layout\": \"nt\"", OP_GEMM}, {"transpose_a", "\"layout\": \"tn\"", OP_GEMM},
+    {"trans_b", "\"layout\": \"nt\"", OP_GEMM},     {"trans_a", "\"layout\": \"tn\"", OP_GEMM},
+    {"transB", "\"layout\": \"nt\"", OP_GEMM},      {"transA", "\"layout\": \"tn\"", OP_GEMM},
+};
 
 /* The k-th name that is known; NULL: there are no more. */
 static const char *known_name(size_t k) { return k < MEMBERS ? members[k] : operation_field_name(k - MEMBERS); }
@@ -24,6 +66,17 @@ static bool is_known(const char *name) {
         if (strcmp(members[k], name) == 0) return true;
     return operation_is_field(name);
 }
+
+/* Bits of the kinds that have it; all where it is nobody's own. */
+static unsigned kinds_of(const char *name) {
+    for (size_t k = 0; k < sizeof owned / sizeof *owned; k++)
+        for (int n = 0; n < MOST_NAMES && owned[k].names[n]; n++)
+            if (strcmp(owned[k].names[n], name) == 0) return owned[k].kinds;
+    return ~0U;
+}
+
+/* Of an unknown kind nothing is known to be wrong. */
+static bool fits(const char *name, op_kind kind) { return kind == OP_UNKNOWN || kinds_of(name) & 1U << kind; }
 
 static int least(int a, int b) { return a < b ? a : b; }
 
@@ -42,30 +95,47 @@ static int distance(const char *a, const char *b) {
     return d[n][m];
 }
 
-/* NULL: nothing is so near that it could have been meant. */
-static const char *nearest(const char *name) {
+/* NULL: nothing that the kind has is so near that it could have been meant. */
+static const char *nearest(const char *name, op_kind kind) {
     const size_t length = strlen(name);
     const char *best = NULL, *one;
     if (length > LONGEST) return NULL;
     int far = length < 2 ? 0 : length < 4 ? 1 : length < 8 ? 2 : 3;
     for (size_t k = 0; (one = known_name(k)); k++) {
-        if (strlen(one) > LONGEST) continue;
+        if (strlen(one) > LONGEST || !fits(one, kind)) continue;
         const int d = distance(name, one);
         if (d < far || (d == far && !best)) best = one, far = d;
     }
     return best;
 }
 
+static _Noreturn void not_of_kind(const operation_reader *r, const char *name, op_kind kind) {
+    const char *who = "";
+    for (int k = 0; k < OP_KIND_COUNT; k++)
+        if (kinds_of(name) & 1U << k)
+            who = arena_printf(r->arena, "%s%s%s", who, *who ? ", " : "", oprec_kind_name((op_kind)k));
+    operation_fail(r, "\"%.60s\" says nothing of %s: it is a member of %s", name, oprec_kind_name(kind), who);
+}
+
+static _Noreturn void not_known(const operation_reader *r, const char *name, op_kind kind) {
+    for (size_t k = 0; k < sizeof foreign / sizeof *foreign; k++)
+        if (foreign[k].kind == kind && strcmp(foreign[k].name, name) == 0)
+            operation_fail(r, "\"%.60s\" is not known; did you mean %s?", name, foreign[k].here);
+    const char *meant = nearest(name, kind);
+    if (meant) operation_fail(r, "\"%.60s\" is not known; did you mean \"%s\"?", name, meant);
+    operation_fail(r,
+                   "\"%.60s\" is not known; known are op, shape, dtype, count, sparsity, pattern, %scomment and the "
+                   "members of its kind in docs/formats.md",
+                   name, fits("causal", kind) ? "causal, " : "");
+}
+
 void operation_check_names(const operation_reader *r, const json_t *entry) {
-    const char *name;
+    const char *op = json_string_value(json_object_get(entry, "op")), *name;
     json_t *value;
+    op_kind kind = OP_UNKNOWN; /* which is said elsewhere */
+    if (op) (void)oprec_kind_from_name(op, &kind);
     json_object_foreach((json_t *)(uintptr_t)entry, name, value) {
-        if (is_known(name)) continue;
-        const char *meant = nearest(name);
-        if (meant) operation_fail(r, "\"%.60s\" is not known; did you mean \"%s\"?", name, meant);
-        operation_fail(r,
-                       "\"%.60s\" is not known; known are op, shape, dtype, count, sparsity, pattern, causal, comment "
-                       "and the members of an operation in docs/formats.md",
-                       name);
+        if (!is_known(name)) not_known(r, name, kind);
+        if (!fits(name, kind)) not_of_kind(r, name, kind);
     }
 }

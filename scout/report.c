@@ -127,7 +127,8 @@ static void read_ceiling(const report_input *in, report_figures *out) {
     out->ceiling_ci = t.rel_ci95;
     out->bound = t.bound;
     const double fastest = out->best_us < out->baseline_us || isnan(out->baseline_us) ? out->best_us : out->baseline_us;
-    const double intervals = at_least_0(out->baseline_ci) + out->ceiling_ci;
+    /* a ceiling that is known to less than that is no excuse: it is to be measured again */
+    const double intervals = at_least_0(out->baseline_ci) + fmin(out->ceiling_ci, verdict_defaults.ceiling_ci);
     out->above_ceiling = fastest > 0 && out->ceiling_us > fastest * (1.01 + intervals);
 }
 

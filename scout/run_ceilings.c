@@ -97,7 +97,8 @@ void run_ceilings_load(run *r, run_device *d) {
     if (note[0]) run_warn(r, "%s", note);
     const double budget_s = json_number_value(json_object_get(entry, "budget_s"));
     if (entry && had_enough(r, budget_s) && take(d, json_object_get(entry, "ceilings"), &st)) {
-        d->asked = bits_of(json_object_get(entry, "asked")) & ~disturbed_bits(d->ceilings);
+        d->disturbed = disturbed_bits(d->ceilings);
+        d->asked = bits_of(json_object_get(entry, "asked")) & ~d->disturbed;
         d->again = bits_of(json_object_get(entry, "again"));
         d->budget_s = budget_s;
         d->from_cache = true;
@@ -202,6 +203,12 @@ static int part_of(const run_device *d, const char *text) {
     return parts_of(d->flying & (RUN_BANDWIDTH | (bit - 1)));
 }
 
+const char *run_ceilings_words(const run_device *d, bool doubted) {
+    if (doubted) return "an operation is faster than its ceiling, which is measured once more";
+    if (d->flying & d->disturbed) return "measuring its ceilings (the last ones were disturbed: once more)";
+    return "measuring its ceilings (once, then cached)";
+}
+
 void run_ceilings_hear(run_device *d, const char *text) {
     const int part = part_of(d, text);
     if (part <= d->part || part >= d->parts) return;
@@ -214,10 +221,25 @@ double run_ceilings_left_s(const run_device *d) {
     return (d->parts - d->part) * d->part_s - fmin(run_now() - d->part_began, d->part_s);
 }
 
+/* What was measured just now and cannot be relied on. */
+static void warn_disturbed(run *r, const run_device *d, unsigned measured) {
+    for (int k = 0; k < d->ceilings->peak_count; k++) {
+        const ceilings_peak *p = &d->ceilings->peaks[k];
+        char known[32] = "";
+        if (!p->disturbed || !(measured & run_precision_bit(p->precision))) continue;
+        if (p->rel_ci95 < 1) snprintf(known, sizeof known, " (+- %.1f %%)", 100 * p->rel_ci95);
+        run_warn(r,
+                 "%s: its %s peak was disturbed while it was measured%s, as by something else that uses the device: "
+                 "the next run measures it again",
+                 d->about->name, p->precision, known);
+    }
+}
+
 void run_ceilings_done(run *r, run_device *d, const json_t *result, const status *st) {
     status bad = {0};
     const unsigned flying = d->flying;
     d->flying = 0;
+    d->disturbed &= ~flying;
     d->parts = 0;
     d->used_s += run_now() - d->began;
     if (!result) {
@@ -237,5 +259,6 @@ void run_ceilings_done(run *r, run_device *d, const json_t *result, const status
     }
     d->asked |= flying;
     d->from_cache = false;
+    warn_disturbed(r, d, flying);
     store(r, d);
 }

@@ -47,6 +47,7 @@ typedef struct run_device {
     unsigned asked;     /* bits that were measured, or found to be impossible */
     unsigned again;     /* bits that were measured a second time */
     unsigned suspect;   /* bits that an operation was faster than */
+    unsigned disturbed; /* bits whose cached peaks were, and that are measured again for that */
     unsigned flying;    /* bits that are being measured */
     double budget_s;    /* the least that one of them had */
     double used_s;      /* by their jobs in this run */
@@ -108,6 +109,7 @@ void run_ceilings_load(run *r, run_device *d);
 unsigned run_ceilings_due(const run *r, const run_device *d, bool *again);
 json_t *run_ceilings_job(run *r, run_device *d, int job); /* NULL: nothing is due */
 void run_ceilings_done(run *r, run_device *d, const json_t *result, const status *st);
+const char *run_ceilings_words(const run_device *d, bool doubted); /* what is measured now, and why */
 /* A worker's word about its job tells which part it is at. */
 void run_ceilings_hear(run_device *d, const char *text);
 double run_ceilings_left_s(const run_device *d); /* at most, of the job under way; not-a-number: there is none */

@@ -193,9 +193,7 @@ static json_t *next(void *context, int device, int *job) {
     *job = CEILINGS_JOB + device;
     json_t *ceilings_job = run_ceilings_job(r, d, *job);
     if (ceilings_job) {
-        snprintf(what, sizeof what, "%s: %s", d->about->name,
-                 doubted ? "an operation is faster than its ceiling, which is measured once more"
-                         : "measuring its ceilings (once, then cached)");
+        snprintf(what, sizeof what, "%s: %s", d->about->name, run_ceilings_words(d, doubted));
         show_state(r, what);
         add_left(what, sizeof what, run_ceilings_left_s(d));
         show_progress_line(&r->progress, what);

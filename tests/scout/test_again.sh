@@ -22,9 +22,13 @@ export CEILING_SCOUT_SCRIPTED_DISTURBED=1
 scout --ceilings --device scripted:1 --precision fp32 -o disturbed.json
 check "disturbed ceilings are marked" grep -qF '"disturbed": true' disturbed.json
 check "disturbed ceilings are shown so" grep -qF DISTURBED stdout.txt
+check "disturbed ceilings: measured for the first time" grep -qF 'measuring its ceilings (once, then cached)' stderr.txt
+check "disturbed ceilings: said when they are measured" grep -qF 'warning: scripted:1: its fp32 peak was disturbed while it was measured' stderr.txt
 unset CEILING_SCOUT_SCRIPTED_DISTURBED
 scout --op gemm --shape 16,16,16 --precision fp32 -o quiet --device scripted:1
 check "disturbed ceilings are measured again by the next run" said_from quiet "this run"
+check "disturbed ceilings: why they are measured again" grep -qF 'measuring its ceilings (the last ones were disturbed: once more)' stderr.txt
+check "disturbed ceilings: nothing to warn of in peace" test "$(grep -c 'was disturbed while' stderr.txt)" = 0
 check "disturbed ceilings: what is measured in peace is not" test "$(grep -c disturbed quiet/run.json)" = 0
 scout --op gemm --shape 16,16,24 --precision fp32 -o quiet --device scripted:1
 check "disturbed ceilings: and it serves" said_from quiet cache

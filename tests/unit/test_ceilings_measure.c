@@ -1,7 +1,7 @@
 /* Measuring ceilings on a whole device that is made up: a cache, memory, a launch floor, special functions, one library
  * whose products have a known best. What comes out is what was put in, everything is given back, and failures end what
  * they must end and nothing more. Time is virtual; memory is only counted. */
-#include "scout/ceilings.h"
+#include "scout/ceilings_lab.h"
 #include "tests/unit/made_up.h"
 #include "tests/unit/unit.h"
 
@@ -176,6 +176,25 @@ static void a_lost_device_ends_it(void) {
     free(c);
 }
 
+static scout_answer even_pace(void *context, uint32_t launches, uint32_t batches, double *seconds, scout_why *why) {
+    (void)context, (void)why;
+    for (uint32_t k = 0; k < batches; k++) seconds[k] = 1e-3 * launches;
+    return SCOUT_OK;
+}
+
+/* One interval alone tells nothing of how well its figure is known; that is not the same as exactly. */
+static void a_single_interval_is_not_exact(void) {
+    made_up_begin();
+    const ceilings_lab lab = {.clock = &made_up_clock, .end_s = INFINITY, .part_s = INFINITY};
+    const timing_subject subject = {.run = even_pace};
+    ceilings_figure figure = {0, 0};
+    scout_why why = {.text = ""};
+    UNIT_INT(ceilings_lab_meter(&lab, &subject, 4, 0, 1, &figure, &why), SCOUT_OK);
+    UNIT_CHECK(near(figure.median_s, 1e-3, 1e-9) && figure.rel_ci95 == 1);
+    UNIT_INT(ceilings_lab_meter(&lab, &subject, 4, 0, 20, &figure, &why), SCOUT_OK);
+    UNIT_CHECK(near(figure.median_s, 1e-3, 1e-9) && figure.rel_ci95 < 1e-9);
+}
+
 int main(void) {
     UNIT_RUN(what_was_put_in);
     UNIT_RUN(known_is_not_measured_again);
@@ -185,5 +204,6 @@ int main(void) {
     UNIT_RUN(k_sweep);
     UNIT_RUN(less_memory_and_missing_parts);
     UNIT_RUN(a_lost_device_ends_it);
+    UNIT_RUN(a_single_interval_is_not_exact);
     return unit_end();
 }

@@ -1,60 +1,5 @@
 /* Operations: ops.json, the short form, the command line, and their way between processes. */
-#include "scout/operation_internal.h"
-#include "tests/unit/unit.h"
-
-#include <stdlib.h>
-#include <unistd.h>
-
-static guard g;
-static arena a;
-static operation_list list;
-static char path[64];
-
-static void begin(void) {
-    guard_init(&g);
-    arena_init(&a, &g, (size_t)64 << 20);
-    list = (operation_list){.items = NULL};
-}
-
-static void end(void) {
-    operation_list_free(&list);
-    arena_free(&a);
-    if (*path) unlink(path);
-    *path = 0;
-}
-
-static void write_text(const char *text) {
-    snprintf(path, sizeof path, "/tmp/test_operation.%d.json", (int)getpid());
-    FILE *f = fopen(path, "w");
-    if (!f || fputs(text, f) < 0 || fclose(f) != 0) abort();
-}
-
-static bool read_file(const char *file, const char *precision) {
-    if (!guard_enter(&g)) return false;
-    operation_read(file, precision, &a, &list);
-    return true;
-}
-
-/* The list as read; what went wrong otherwise is in g.st. */
-static bool read_text(const char *text, const char *precision) {
-    begin();
-    write_text(text);
-    return read_file(path, precision);
-}
-
-static bool read_words(const char *kind, const char *shape, const char *precision, double sparsity,
-                       const char *pattern) {
-    begin();
-    if (!guard_enter(&g)) return false;
-    operation_from_words(kind, shape, precision, sparsity, pattern, &a, &list);
-    return true;
-}
-
-static const operation *named(const char *name) {
-    for (int k = 0; k < list.count; k++)
-        if (strcmp(list.items[k].name, name) == 0) return &list.items[k];
-    return NULL;
-}
+#include "tests/unit/operation_lab.h"
 
 /* ---- the short form ---- */
 
@@ -213,14 +158,6 @@ static void what_cannot_be_measured_says_why(void) {
     end();
 }
 
-static const char long_form[] = "{\"schema\": \"ceiling-scout/ops/1\", \"model\": {\"name\": \"m\"}, \"ops\": [%s]}";
-
-static bool read_entries(const char *entries, const char *precision) {
-    char text[2048];
-    snprintf(text, sizeof text, long_form, entries);
-    return read_text(text, precision);
-}
-
 static void precision_fills_in_only(void) {
     const char entries[] =
         "{\"id\": \"a\", \"op\": \"gemm\", \"shape\": [2, 3, 4], \"count\": 3},"
@@ -328,151 +265,6 @@ static void damaged_jobs_are_refused(void) {
     }
 }
 
-/* ---- bad input ---- */
-
-static void refused(const char *text, const char *precision, status_code code, const char *says) {
-    UNIT_CHECK(!read_text(text, precision));
-    UNIT_INT(g.st.code, code);
-    if (!strstr(g.st.text, says)) unit_same_text(g.st.text, says, __FILE__, __LINE__);
-    end();
-}
-
-static void bad_files_get_one_clear_line(void) {
-    refused("{", NULL, STATUS_INPUT, "line 1");
-    refused("[]", NULL, STATUS_INPUT, "object");
-    refused("{}", NULL, STATUS_INPUT, "names no operation");
-    refused("{\"schema\": \"ceiling-scout/ops/2\"}", NULL, STATUS_INPUT, "ceiling-scout/ops/1 is needed");
-    refused("{\"schema\": \"ceiling-scout/ops/1\"}", NULL, STATUS_INPUT, "\"ops\"");
-    refused("{\"x\": 5}", NULL, STATUS_INPUT, "x: it must be an object");
-    refused("{\"x\": {\"shape\": [1, 1, 1]}}", NULL, STATUS_INPUT, "\"op\" is missing");
-    refused("{\"x\": {\"op\": \"gem\", \"shape\": [1, 1, 1]}}", NULL, STATUS_INPUT, "known are: gemm, conv, attention");
-    refused("{\"x\": {\"op\": \"gemm\"}}", NULL, STATUS_INPUT, "\"shape\" is missing");
-    refused("{\"x\": {\"op\": \"gemm\", \"shape\": [1, 1]}}", NULL, STATUS_INPUT, "M, N, K");
-    refused("{\"x\": {\"op\": \"gemm\", \"shape\": [1, 0, 1]}}", NULL, STATUS_INPUT, "at least 1");
-    refused("{\"x\": {\"op\": \"gemm\", \"shape\": [1, 1, -5]}}", NULL, STATUS_INPUT, "at least 1");
-    refused("{\"x\": {\"op\": \"gemm\", \"shape\": [1, 1, 2000000000000]}}", NULL, STATUS_INPUT, "at most");
-    refused("{\"x\": {\"op\": \"gemm\", \"shape\": [1, 1, 1.5]}}", NULL, STATUS_INPUT, "whole number");
-    refused("{\"x\": {\"op\": \"gemm\", \"shape\": [1000000000000, 1000000000000, 1000]}}", NULL, STATUS_INPUT,
-            "impossible");
-    refused("{\"x\": {\"op\": \"gemm\", \"shape\": [1, 1, 1], \"dtype\": \"fp17\"}}", NULL, STATUS_INPUT, "fp17");
-    refused("{\"x\": {\"op\": \"gemm\", \"shape\": [1, 1, 1], \"sparsity\": 1}}", NULL, STATUS_INPUT, "below 1");
-    refused("{\"x\": {\"op\": \"gemm\", \"shape\": [1, 1, 1], \"pattern\": \"STRIPES\"}}", NULL, STATUS_INPUT,
-            "BLOCK_SPARSE");
-    refused("{\"x\": {\"op\": \"gemm\", \"shape\": [1, 1, 1], \"pattern\": \"BLOCK_SPARSE\"}}", NULL, STATUS_INPUT,
-            "needs a sparsity");
-    refused("{\"x\": {\"op\": \"gemm\", \"shape\": [1, 1, 1], \"layout\": \"no\"}}", NULL, STATUS_INPUT,
-            "nn, nt, tn, tt");
-    refused("{\"x\": {\"op\": \"conv\", \"shape\": [1, 8, 4, 4], \"input\": [1, 3, 4, 4], \"kernel\": [3, -3]}}", NULL,
-            STATUS_INPUT, "kernel");
-    refused("{\"x\": {\"op\": \"attention\", \"shape\": [1, 8, 4, 64], \"v_head\": -3}}", NULL, STATUS_INPUT, "v_head");
-    refused("{\"x\": {\"op\": \"attention\", \"shape\": [1, 8, 4, 64], \"kv_heads\": 3}}", NULL, STATUS_INPUT,
-            "kv_heads");
-    refused("{\"x\": {\"op\": \"gemm\", \"shape\": [1, 1, 1]}}", "fp12", STATUS_USAGE,
-            "fp32, tf32, fp16, bf16, fp8, int8, int4");
-}
-
-/* What is typed by hand is misspelt by hand. */
-static void misspelt_members_are_refused(void) {
-    static const struct {
-        const char *member, *says;
-    } rows[] = {
-        {"\"sparcity\": 0.5", "x: \"sparcity\" is not known; did you mean \"sparsity\"?"},
-        {"\"dtpye\": \"fp16\"", "did you mean \"dtype\"?"},
-        {"\"Dtype\": \"fp16\"", "did you mean \"dtype\"?"},
-        {"\"presicion\": \"fp16\"", "did you mean \"precision\"?"},
-        {"\"counts\": 3", "did you mean \"count\"?"},
-        {"\"casual\": true", "did you mean \"causal\"?"},
-        {"\"kv_head\": 8", "did you mean \"kv_heads\"?"},
-        {"\"weight_types\": 8", "did you mean \"weight_dtype\"?"},
-        {"\"batchs\": 8", "did you mean \"batch\"?"},
-        {"\"layuot\": \"nt\"", "did you mean \"layout\"?"},
-        {"\"zzz\": 1", "x: \"zzz\" is not known; known are op, shape, dtype, count"},
-        {"\"\": 1", "\"\" is not known"},
-        {"\"m\": 1", "\"m\" is not known; known are"},
-        {"\"a_name_that_is_longer_than_any_that_is_known_here_or_anywhere_else\": 1", "is not known; known are"},
-        {"\"causal\": 1", "causal must be true or false"},
-    };
-    for (size_t k = 0; k < sizeof rows / sizeof *rows; k++) {
-        char text[512];
-        snprintf(text, sizeof text, "{\"x\": {\"op\": \"attention\", \"shape\": [1, 8, 4, 64], %s}}", rows[k].member);
-        refused(text, NULL, STATUS_INPUT, rows[k].says);
-    }
-    refused("{\"x\": {\"opp\": \"gemm\", \"shape\": [1, 2, 3]}}", NULL, STATUS_INPUT, "did you mean \"op\"?");
-    refused("{\"x\": {\"op\": \"gemm\", \"shap\": [1, 2, 3]}}", NULL, STATUS_INPUT, "did you mean \"shape\"?");
-}
-
-/* A remark, every named dimension, and an entry that was copied from ops.json. */
-static void members_that_are_no_mistake(void) {
-    if (!UNIT_CHECK(
-            read_text("{\"x\": {\"op\": \"gemm\", \"shape\": [8, 8, 8], \"comment\": \"of the first layer\"}}", NULL)))
-        return;
-    end();
-    if (!UNIT_CHECK(read_text("{\"x\": {\"id\": \"gemm_1\", \"op\": \"gemm\", \"shape\": [8, 8, 8], \"layout\": \"nn\","
-                              "\"dtype\": \"fp16\", \"count\": 2, \"occurrences\": 2, \"macs\": 512, \"flops\": 1024,"
-                              "\"bytes_read\": 1, \"bytes_written\": 1, \"nodes\": [\"a\"], \"weights\": [null],"
-                              "\"parts\": [], \"region\": \"r\", \"times\": 1}}",
-                              NULL)))
-        return;
-    UNIT_INT(list.items[0].rec.flops, 1024);
-    end();
-    for (size_t k = 0; operation_field_name(k); k++) UNIT_CHECK(operation_is_field(operation_field_name(k)));
-    /* ops.json may come from a later version, and keeps what is not known here out */
-    if (!UNIT_CHECK(read_text("{\"schema\": \"ceiling-scout/ops/1\", \"ops\": [{\"id\": \"a\", \"op\": \"gemm\","
-                              "\"shape\": [2, 3, 4], \"dtype\": \"fp16\", \"sparcity\": 0.5}]}",
-                              NULL)))
-        return;
-    end();
-}
-
-static void bad_entries_get_one_clear_line(void) {
-    static const struct {
-        const char *entries, *says;
-    } rows[] = {
-        {"5", "must be an object"},
-        {"{\"op\": \"gemm\"}", "no id"},
-        {"{\"id\": \"../x\", \"op\": \"gemm\"}", "file's name"},
-        {"{\"id\": \"a\", \"op\": \"view\"}", "known are"},
-        {"{\"id\": \"a\", \"op\": \"gemm\"}, {\"id\": \"a\", \"op\": \"gemm\"}", "two entries"},
-        {"{\"id\": \"a\", \"op\": \"gemm\", \"shape\": [1, 2, 3]}", "dtype is missing"},
-        {"{\"id\": \"a\", \"op\": \"gemm\", \"shape\": [1, 2, 3], \"dtype\": \"fp99\"}", "fp99"},
-        {"{\"id\": \"a\", \"op\": \"gemm\", \"shape\": [1, 2, 3], \"dtype\": \"fp16\", \"count\": -1}", "count"},
-        {"{\"id\": \"a\", \"op\": \"gemm\", \"shape\": [1, 2, 3], \"dtype\": \"fp16\", \"flops\": \"x\"}", "flops"},
-        {"{\"id\": \"a\", \"op\": \"gemm\", \"shape\": [1, 2, 3], \"dtype\": \"fp16\", \"batch\": -2}", "batch"},
-    };
-    for (size_t k = 0; k < sizeof rows / sizeof *rows; k++) {
-        UNIT_CHECK(!read_entries(rows[k].entries, NULL));
-        UNIT_INT(g.st.code, STATUS_INPUT);
-        if (!strstr(g.st.text, rows[k].says)) unit_same_text(g.st.text, rows[k].says, __FILE__, __LINE__);
-        end();
-    }
-}
-
-static void bad_words_are_a_usage(void) {
-    static const struct {
-        const char *kind, *shape, *precision;
-        double sparsity;
-        const char *says;
-    } rows[] = {
-        {"gemm", "8,8", NULL, 0, "M, N, K"},
-        {"gemm", "8,,8", NULL, 0, "commas"},
-        {"gemm", "", NULL, 0, "commas"},
-        {"gemm", "8,8,8,", NULL, 0, "commas"},
-        {"gemm", "8,8,-8", NULL, 0, "commas"},
-        {"gemm", "8,8,0", NULL, 0, "at least 1"},
-        {"gemm", "8,8,8k", NULL, 0, "commas"},
-        {"gem", "8,8,8", NULL, 0, "known are"},
-        {"gemm", "8,8,8", "fp9", 0, "fp8"},
-        {"gemm", "8,8,8", NULL, 1.5, "sparsity"},
-        {"gemm", "8,8,99999999999999999999", NULL, 0, "commas"},
-    };
-    for (size_t k = 0; k < sizeof rows / sizeof *rows; k++) {
-        UNIT_CHECK(!read_words(rows[k].kind, rows[k].shape, rows[k].precision, rows[k].sparsity, NULL));
-        UNIT_INT(g.st.code, STATUS_USAGE);
-        if (!strstr(g.st.text, rows[k].says)) unit_same_text(g.st.text, rows[k].says, __FILE__, __LINE__);
-        end();
-    }
-}
-
 int main(void) {
     UNIT_RUN(a_transformer_block);
     UNIT_RUN(fp32_unless_said);
@@ -487,10 +279,5 @@ int main(void) {
     UNIT_RUN(every_named_dimension_is_read);
     UNIT_RUN(operations_travel_whole);
     UNIT_RUN(damaged_jobs_are_refused);
-    UNIT_RUN(bad_files_get_one_clear_line);
-    UNIT_RUN(misspelt_members_are_refused);
-    UNIT_RUN(members_that_are_no_mistake);
-    UNIT_RUN(bad_entries_get_one_clear_line);
-    UNIT_RUN(bad_words_are_a_usage);
     return unit_end();
 }

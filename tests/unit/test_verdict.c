@@ -1,75 +1,7 @@
 /* The rules of verdicts: each of them, and both sides of every threshold. */
-#include "common/verdict.h"
-#include "tests/unit/unit.h"
+#include "tests/unit/verdict_lab.h"
 
 #include <math.h>
-
-/* A product that takes 100 us once, and the whole model with it. */
-static verdict_facts product(double ceiling_us) {
-    return (verdict_facts){.op = "gemm",
-                           .pattern = "DENSE",
-                           .device = "cuda:0",
-                           .bound = "compute",
-                           .measured = true,
-                           .ceiling_us = ceiling_us,
-                           .baseline_us = 100,
-                           .count = 1,
-                           .model_us = 100,
-                           .shape = {4096, 4096, 4096},
-                           .units = 132,
-                           .baseline_name = "lib"};
-}
-
-static verdict judge(const verdict_facts *f) { return verdict_of(f, NULL); }
-
-static void wants(const verdict_facts *f, const char *approach, const char *priority, bool borderline) {
-    const verdict v = judge(f);
-    UNIT_TEXT(v.approach, approach);
-    UNIT_TEXT(v.priority, priority);
-    UNIT_INT(v.borderline, borderline);
-    UNIT_CHECK(v.recommendation[0] != 0);
-    UNIT_CHECK(v.proven_gain_us >= 0 && v.potential_gain_us >= 0);
-}
-
-static void at_the_ceiling_nothing_is_done(void) {
-    verdict_facts f = product(97.7);
-    wants(&f, "NONE", "NONE", false);
-    verdict v = judge(&f);
-    UNIT_TEXT(v.recommendation, "lib is at 97.7 % of the ceiling: use it, a custom kernel cannot improve on it.");
-    UNIT_CHECK(fabs(v.efficiency - 0.977) < 1e-12);
-    UNIT_CHECK(fabs(v.potential_gain_us - 2.3) < 1e-9);
-    f = product(90);
-    wants(&f, "NONE", "NONE", false);
-    f = product(89.999);
-    wants(&f, "CUTLASS_SWEEP", "HIGH", false);
-}
-
-static void above_the_ceiling_is_not_clipped(void) {
-    verdict_facts f = product(110);
-    verdict v = judge(&f);
-    UNIT_CHECK(fabs(v.efficiency - 1.1) < 1e-12);
-    UNIT_CHECK(v.potential_gain_us == 0);
-    UNIT_TEXT(v.approach, "NONE");
-}
-
-static void an_interval_at_the_ceiling_takes_the_cheaper_action(void) {
-    verdict_facts f = product(89.8);
-    f.baseline_ci = 0.005;
-    wants(&f, "NONE", "NONE", true);
-    f = product(89.7);
-    f.baseline_ci = 0.002; /* 89.7 +- 0.18: does not reach 90 */
-    wants(&f, "CUTLASS_SWEEP", "HIGH", false);
-    f = product(90.2);
-    f.baseline_ci = 0.005;
-    wants(&f, "NONE", "NONE", true);
-    f.baseline_ci = 0.002;
-    wants(&f, "NONE", "NONE", false);
-    f.ceiling_ci = 0.001; /* the ceiling is not exact either */
-    wants(&f, "NONE", "NONE", true);
-    f = product(89.8);
-    f.ceiling_ci = 0.005;
-    wants(&f, "NONE", "NONE", true);
-}
 
 /* Below, the interval's end short of the threshold; touching it from below and from above; above, short of it. */
 typedef void set_figure(verdict_facts *f, double x);
@@ -160,6 +92,17 @@ static void a_rival_at_the_margin_is_told(void) {
     wants(&f, "CUTLASS_SWEEP", "HIGH", true);
     f.rival_ratio = 0.7, f.rival_ratio_ci = 0.01; /* nor this one, which will win when it does */
     wants(&f, "CUTLASS_SWEEP", "HIGH", true);
+    f.rival_ratio_ci = 0.3; /* wide, and known: it may save from 9 to 51 % */
+    wants(&f, "CUTLASS_SWEEP", "HIGH", true);
+    f.rival_ratio = 1.9, f.rival_ratio_ci = 0.6; /* twice as slow, within an interval that reaches below */
+    wants(&f, "CUTLASS_SWEEP", "HIGH", true);
+    f.rival_ratio_ci = 0.4;
+    wants(&f, "CUTLASS_SWEEP", "HIGH", false);
+    static const double unknown[] = {1, 1.5, INFINITY, NAN};
+    for (int k = 0; k < 4; k++) { /* how it compares is not known: that says nothing of the row */
+        f.rival_ratio_ci = unknown[k];
+        for (f.rival_ratio = 0.7; f.rival_ratio < 2; f.rival_ratio += 0.3) wants(&f, "CUTLASS_SWEEP", "HIGH", false);
+    }
     f.rival_ratio = 0.98, f.rival_ratio_ci = 0.01;
     f.ratio = 0.9, f.best_us = 90; /* what is proven does not hang on it */
     f.best_family = "LIBRARY_TUNE";
@@ -175,6 +118,9 @@ static void two_approaches_that_win_alike(void) {
     wants(&f, "CUSTOM_KERNEL", "HIGH", false);
     f.rival_ratio = 0.7, f.rival_ratio_ci = 0.01; /* it was not chosen, for it would not settle */
     wants(&f, "CUSTOM_KERNEL", "HIGH", true);
+    f.rival_ratio = 1.9, f.rival_ratio_ci = 1; /* nothing is known of how it compares */
+    wants(&f, "CUSTOM_KERNEL", "HIGH", false);
+    f.rival_ratio_ci = 0.01;
     f.rival_ratio = 0.901, f.rival_family = "CUSTOM_KERNEL"; /* the same is to be done either way */
     wants(&f, "CUSTOM_KERNEL", "HIGH", false);
 }
@@ -368,9 +314,6 @@ static void tiles_fit_the_shape(void) {
 }
 
 int main(void) {
-    UNIT_RUN(at_the_ceiling_nothing_is_done);
-    UNIT_RUN(above_the_ceiling_is_not_clipped);
-    UNIT_RUN(an_interval_at_the_ceiling_takes_the_cheaper_action);
     UNIT_RUN(every_threshold_on_both_sides);
     UNIT_RUN(the_models_time_has_an_interval);
     UNIT_RUN(a_rival_at_the_margin_is_told);
