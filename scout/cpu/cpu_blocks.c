@@ -117,7 +117,8 @@ bool cpu_blocks_of(uint32_t type, bool wholes, cpu_blocks *out) {
     const int width = c->avx512 ? 2 : c->avx2 ? 1 : 0;
     for (size_t k = 0; k < sizeof rows / sizeof rows[0]; k++) {
         if (rows[k].type != type || rows[k].wholes != wholes) continue;
-        *out = (cpu_blocks){rows[k].load[width], rows[k].store[width], rows[k].plain, rows[k].size};
+        *out = (cpu_blocks){rows[k].load[width], rows[k].store[width], rows[k].plain, rows[k].size,
+                            wholes ? sizeof(int64_t) : sizeof(float)};
         choose_wide(type, out);
         return true;
     }

@@ -17,7 +17,7 @@ typedef struct cpu_blocks {
     cpu_blocks_load *load;
     cpu_blocks_store *store;
     bool plain;  /* the type is what is computed in: no copy is needed */
-    size_t size; /* bytes of an element in a tensor */
+    size_t size, in_block; /* bytes of an element in a tensor, and in a block */
 } cpu_blocks;
 
 /* wholes: blocks are int64, else fp32. false: this type cannot be had so. */

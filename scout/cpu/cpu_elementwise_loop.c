@@ -38,7 +38,7 @@ typedef struct block {
 static const void *same_for_all(block *b, const cpu_blocks *how, const char *element, int64_t count) {
     if (b->of == element && b->filled >= count) return b->data;
     how->load(element, 0, 1, b->data);
-    if (how->plain && how->size == sizeof(int64_t)) {
+    if (how->in_block == sizeof(int64_t)) {
         for (int64_t k = 1; k < count; k++) b->data[k] = b->data[0];
     } else {
         float *const values = (float *)(void *)b->data;

@@ -56,9 +56,9 @@ static void broadcasts(void) {
     int ran[2] = {0, 0}, asked = 0;
     for (size_t k = 0; k < sizeof inputs / sizeof inputs[0]; k++)
         for (size_t o = 0; o < 5; o++)
-            for (size_t t = 0; t < 4; t++) {
-                const dtype type = t < 3 ? floats[t] : DTYPE_INT64;
-                if (o == 4 && t == 3) continue; /* swiglu is of floats */
+            for (size_t t = 0; t < 5; t++) {
+                const dtype type = t < 3 ? floats[t] : t == 3 ? DTYPE_INT64 : DTYPE_INT32;
+                if (o == 4 && t >= 3) continue; /* swiglu is of floats */
                 element_want w = {.kind = OP_ELEMENTWISE, .what = whats[o], .inputs = inputs[k], .type = type};
                 w.rank = 4;
                 memcpy(w.shape, (int64_t[]){2, 3, 5, 37}, 4 * sizeof(int64_t));
