@@ -15,7 +15,7 @@ typedef struct verdict_thresholds {
 extern const verdict_thresholds verdict_defaults;
 
 /* What was measured of one operation. Times are per occurrence; 0 or not-a-number: not known. An interval that is not
- * known counts as 0; that of a ceiling or a rival, as any: they decide nothing. */
+ * known counts as 0; that of a ceiling or a rival (1 and more) as any: such a one decides nothing. */
 typedef struct verdict_facts {
     const char *op;          /* "gemm", "attention", … */
     const char *pattern;     /* DENSE, … */

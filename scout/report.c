@@ -101,7 +101,8 @@ static void read_measurement(const json_t *m, report_figures *out) {
     }
     const json_t *rival = json_object_get(m, "rival");
     out->rival_ratio = positive(rival, "ratio");
-    out->rival_ratio_ci = at_least_0(positive(rival, "ratio_ci"));
+    const json_t *ci = json_object_get(rival, "ratio_ci");
+    out->rival_ratio_ci = json_is_number(ci) ? at_least_0(json_number_value(ci)) : NAN; /* absent: not known */
     out->rival_family = text_of(rival, "approach");
     for (size_t k = 0; k < json_array_size(rows); k++)
         out->bad_rows += reason_status_bad(row_status_of(json_array_get(rows, k)));
