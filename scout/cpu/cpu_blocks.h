@@ -16,7 +16,7 @@ typedef void cpu_blocks_store(const void *block, int64_t count, void *data, int6
 typedef struct cpu_blocks {
     cpu_blocks_load *load;
     cpu_blocks_store *store;
-    bool plain;  /* the type is what is computed in: no copy is needed */
+    bool plain;            /* the type is what is computed in: no copy is needed */
     size_t size, in_block; /* bytes of an element in a tensor, and in a block */
 } cpu_blocks;
 
