@@ -52,7 +52,7 @@ static int list_finalists(measurement *m, measure_row **finalists) {
             for (int j = 0; j < count && !taken; j++) taken = finalists[j] == row;
             if (!taken && (!next || before(row, next))) next = row;
         }
-        if (next && (place == 0 || (might_win(m, next, margin) && beside(next, finalists[first]))))
+        if (next && (count == first || (might_win(m, next, margin) && beside(next, finalists[first]))))
             finalists[count++] = next;
     }
     return count;

@@ -11,7 +11,7 @@ struct scout_plan {
 
 /* Both sides in the output's order; a transposed input by its strides. */
 static dnnl_status_t describe_both(const scout_op *op, cpu_onednn_plan *p) {
-    int64_t perm[SCOUT_MAX_RANK];
+    int64_t perm[SCOUT_MAX_RANK] = {0};
     int order[SCOUT_MAX_RANK];
     cpu_onednn_md from = {.there = false}, to = {.there = false};
     const bool turned = op_is(op, "transpose");

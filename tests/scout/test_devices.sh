@@ -56,7 +56,8 @@ check "a worker killed from outside: the exit code tells of it, or nothing was l
 for _ in 1 2 3 4 5 6 7 8 9 10; do # on a busy machine the run may be over before the signal comes
     rm -rf stopped
     set -m # a group of its own, whose signals are not ignored: as on a terminal
-    "$SCOUT" "${DEVICE[@]}" ops.json -o stopped --device scripted:0 --no-cache >stdout.txt 2>stderr.txt </dev/null &
+    CEILING_SCOUT_SCRIPTED_SLOW_US=8000 "$SCOUT" "${DEVICE[@]}" ops.json -o stopped --device scripted:0 --no-cache \
+        >stdout.txt 2>stderr.txt </dev/null &
     pid=$!
     set +m
     wait_for_report stopped
