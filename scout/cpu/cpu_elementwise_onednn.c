@@ -1,14 +1,8 @@
 /* Element by element by oneDNN: its eltwise primitive for one operand, its binary primitive for two, where one of them
  * is the whole operation. Truth is bytes of 0 and 1 to it. */
 #include "scout/cpu/cpu_candidates.h"
-#include "scout/cpu/cpu_onednn_plan.h"
+#include "scout/cpu/cpu_onednn_single.h"
 #include "scout/elementwise.h"
-
-#include <stdlib.h>
-
-struct scout_plan {
-    cpu_onednn_plan p;
-};
 
 /* --- which primitive --- */
 
@@ -110,35 +104,15 @@ static dnnl_status_t describe_primitive(const scout_op *op, const row *r, cpu_on
     return status;
 }
 
-static void destroy(scout_plan *plan) {
-    if (!plan) return;
-    cpu_onednn_plan_free(&plan->p);
-    free(plan);
-}
-
 /* What the library refuses as wrong arguments are broadcasts that it does not have. */
 static scout_answer refuse(const cpu_onednn_plan *p, dnnl_status_t status, scout_why *why) {
     if (status != dnnl_invalid_arguments) return cpu_onednn_plan_refuse(p, "eltwise or binary primitive", status, why);
     return scout_say(why, SCOUT_NO, "feature", "oneDNN %s has no binary primitive that broadcasts so", p->lib->version);
 }
 
-static scout_answer describe_plan(const scout_op *op, scout_plan **out, scout_why *why) {
-    *out = NULL;
-    scout_plan *plan = calloc(1, sizeof *plan);
-    if (!plan) return scout_say(why, SCOUT_NO_MEMORY, "memory", "no memory for a plan");
-    scout_answer answer = cpu_onednn_plan_begin(&plan->p, why);
-    if (answer != SCOUT_OK) {
-        free(plan);
-        return answer;
-    }
-    const dnnl_status_t status = describe_primitive(op, row_of(op), &plan->p);
-    if (status == dnnl_success) {
-        *out = plan;
-        return SCOUT_OK;
-    }
-    answer = refuse(&plan->p, status, why);
-    destroy(plan);
-    return answer;
+static scout_answer describe(cpu_onednn_plan *p, const scout_op *op, scout_why *why) {
+    const dnnl_status_t status = describe_primitive(op, row_of(op), p);
+    return status == dnnl_success ? SCOUT_OK : refuse(p, status, why);
 }
 
 /* --- the candidate --- */
@@ -154,37 +128,18 @@ static bool type_fits(const scout_op *op) {
 static scout_answer supports(const scout_op *op, scout_device *device, scout_why *why) {
     const row *r = row_of(op);
     int sources[ELEMENTWISE_MAX_INPUTS];
-    scout_plan *plan = NULL;
     (void)device;
     if (!cpu_onednn_get(why)) return SCOUT_NO;
     if (!r || elementwise_sources(op, sources) != r->operands)
         return scout_say(why, SCOUT_NO, "feature", "oneDNN has no single primitive that is this operation");
     if (!type_fits(op)) return scout_say(why, SCOUT_NO, "type", "oneDNN's primitives do not wrap integers around");
-    const scout_answer answer = describe_plan(op, &plan, why); /* asks the library; compiles nothing yet */
-    destroy(plan);
-    return answer;
+    return cpu_onednn_single_supports(describe, op, why);
 }
 
 static scout_answer prepare(const scout_op *op, scout_device *device, const int64_t *values, scout_plan **out,
                             scout_plan_needs *needs, scout_why *why) {
-    scout_plan *plan = NULL;
     (void)device, (void)values;
-    *out = NULL;
-    scout_answer answer = describe_plan(op, &plan, why);
-    if (answer == SCOUT_OK) answer = cpu_onednn_plan_finish(&plan->p, op->workspace_limit, needs, why);
-    if (answer != SCOUT_OK)
-        destroy(plan);
-    else
-        *out = plan;
-    return answer;
-}
-
-static scout_answer launch(scout_plan *plan, const scout_args *args, scout_why *why) {
-    return cpu_onednn_plan_launch(&plan->p, args, why);
-}
-
-static int describe(const scout_plan *plan, char *json, size_t room) {
-    return cpu_onednn_plan_describe(&plan->p, json, room);
+    return cpu_onednn_single_prepare(describe, op, out, needs, why);
 }
 
 static const char *const precisions[] = {"fp32", "bf16", "fp16", "bool", NULL};
@@ -201,7 +156,7 @@ const scout_candidate cpu_elementwise_onednn = {
     .precisions = precisions,
     .supports = supports,
     .prepare = prepare,
-    .launch = launch,
-    .describe = describe,
-    .destroy = destroy,
+    .launch = cpu_onednn_single_launch,
+    .describe = cpu_onednn_single_json,
+    .destroy = cpu_onednn_single_destroy,
 };

@@ -1,19 +1,8 @@
 /* Norms by oneDNN: layer norms of rows that lie together, batch norms in inference, and norms over neighbouring
  * channels. Scale, bias, mean and variance are fp32 there, whatever the type of the rows. */
 #include "scout/cpu/cpu_candidates.h"
-#include "scout/cpu/cpu_onednn_plan.h"
+#include "scout/cpu/cpu_onednn_single.h"
 #include "scout/norm.h"
-
-#include <stdlib.h>
-
-struct scout_plan {
-    cpu_onednn_plan p;
-};
-
-static void destroy(scout_plan *plan) {
-    if (plan) cpu_onednn_plan_free(&plan->p);
-    free(plan);
-}
 
 /* --- what it has --- */
 
@@ -99,55 +88,25 @@ static dnnl_status_t describe_norm(cpu_onednn_plan *p, const norm_problem *n) {
     return status;
 }
 
-static scout_answer describe_plan(const scout_op *op, scout_plan **out, scout_why *why) {
+static scout_answer describe(cpu_onednn_plan *p, const scout_op *op, scout_why *why) {
     const norm_problem n = norm_problem_of(op);
-    *out = NULL;
-    scout_answer answer = covers(op, &n, why);
+    const scout_answer answer = covers(op, &n, why);
     if (answer != SCOUT_OK) return answer;
-    scout_plan *plan = calloc(1, sizeof *plan);
-    if (!plan) return scout_say(why, SCOUT_NO_MEMORY, "memory", "no memory for a plan");
-    answer = cpu_onednn_plan_begin(&plan->p, why);
-    if (answer != SCOUT_OK) {
-        free(plan);
-        return answer;
-    }
-    const dnnl_status_t status = add_all(&plan->p, op, &n) ? describe_norm(&plan->p, &n) : dnnl_unimplemented;
-    if (status == dnnl_success) {
-        *out = plan;
-        return SCOUT_OK;
-    }
-    answer = cpu_onednn_plan_refuse(&plan->p, "norm", status, why);
-    destroy(plan);
-    return answer;
+    const dnnl_status_t status = add_all(p, op, &n) ? describe_norm(p, &n) : dnnl_unimplemented;
+    return status == dnnl_success ? SCOUT_OK : cpu_onednn_plan_refuse(p, "norm", status, why);
 }
 
 /* --- the candidate --- */
 
 static scout_answer supports(const scout_op *op, scout_device *device, scout_why *why) {
-    scout_plan *plan = NULL;
     (void)device;
-    const scout_answer answer = describe_plan(op, &plan, why);
-    destroy(plan);
-    return answer;
+    return cpu_onednn_single_supports(describe, op, why);
 }
 
 static scout_answer prepare(const scout_op *op, scout_device *device, const int64_t *values, scout_plan **out,
                             scout_plan_needs *needs, scout_why *why) {
     (void)device, (void)values;
-    scout_answer answer = describe_plan(op, out, why);
-    if (answer == SCOUT_OK) answer = cpu_onednn_plan_finish(&(*out)->p, op->workspace_limit, needs, why);
-    if (answer == SCOUT_OK) return answer;
-    destroy(*out);
-    *out = NULL;
-    return answer;
-}
-
-static scout_answer launch(scout_plan *plan, const scout_args *args, scout_why *why) {
-    return cpu_onednn_plan_launch(&plan->p, args, why);
-}
-
-static int describe(const scout_plan *plan, char *json, size_t room) {
-    return cpu_onednn_plan_describe(&plan->p, json, room);
+    return cpu_onednn_single_prepare(describe, op, out, needs, why);
 }
 
 static const char *const precisions[] = {"fp32", "bf16", NULL};
@@ -164,7 +123,7 @@ const scout_candidate cpu_norm_onednn = {
     .precisions = precisions,
     .supports = supports,
     .prepare = prepare,
-    .launch = launch,
-    .describe = describe,
-    .destroy = destroy,
+    .launch = cpu_onednn_single_launch,
+    .describe = cpu_onednn_single_json,
+    .destroy = cpu_onednn_single_destroy,
 };
