@@ -68,9 +68,9 @@ static const plan bursts = {
               {ceilings_stages_narrow, LONG, 0}},
 };
 
-/* Power holds the clock back, and only long slots tell (scout/ceilings_long.c). Of 23 s, 5 go to about 500 shapes,
+/* Power holds the clock back, and only long slots tell (scout/ceilings_long.c). Of 26 s, 5 go to about 500 shapes,
  * since flops per cycle are half of what decides; 12 to two dozen slots of 0.3 s, with the short ones that choose for
- * them; 5 to whole seconds of the best four or five. They name the winner, and blocks that had no part in that say its
+ * them; 7 to whole seconds of the best five or six. They name the winner, and blocks that had no part in that say its
  * rate: the best of several noisy figures would flatter it. Two pairs of blocks know it within 0.2 % (deviation), so
  * that two processes agree within 0.5 %. An audit may take longer: its duel goes on until either rate is known so well
  * that the interval of the ratio is within 0.5 %. */
@@ -82,13 +82,13 @@ static const plan steered = {
     .audited = 3,
     .target = 0.0045,
     .duel_target = 0.0028,
-    .search = {{ceilings_stages_designed, CEILINGS_FIELD_ENTRIES / 2, 0.22},
-               {ceilings_long_first, 14, 0.43},
-               {ceilings_stages_near, 4, 0.52},
-               {ceilings_long_next, 7, 0.64},
-               {ceilings_stages_variants, 2, 0.67},
-               {ceilings_long_next, 6, 0.75},
-               {ceilings_long_last, 5, 0.95}},
+    .search = {{ceilings_stages_designed, CEILINGS_FIELD_ENTRIES / 2, 0.20},
+               {ceilings_long_first, 14, 0.39},
+               {ceilings_stages_near, 4, 0.47},
+               {ceilings_long_next, 7, 0.58},
+               {ceilings_stages_variants, 2, 0.61},
+               {ceilings_long_next, 6, 0.69},
+               {ceilings_long_last, 8, 0.95}},
     .audit = {{ceilings_stages_random, 0, INFINITY},
               {ceilings_long_first, 16, INFINITY},
               {ceilings_long_next, 6, INFINITY},

@@ -5,7 +5,8 @@
 #include <math.h>
 #include <string.h>
 
-static const double refresh_share = 0.1; /* of the budget: new inputs are given up beyond */
+static const double refresh_share = 0.1;   /* of the budget: new inputs are given up beyond */
+static const double worth_telling = 0.005; /* what two variants may be apart and still count as one */
 
 /* New inputs beside those of the race. */
 static scout_answer fresh(void *context, scout_why *why) {
@@ -31,14 +32,16 @@ static bool before(const measure_row *a, const measure_row *b) {
     return (a->rough_s > 0 ? a->rough_s : INFINITY) < (b->rough_s > 0 ? b->rough_s : INFINITY);
 }
 
-/* Whether the race leaves open which of the two is faster. */
+/* Whether the race leaves open which of the two is faster; of two variants of one candidate, by what blocks can tell.
+ */
 static bool beside(const measure_row *row, const measure_row *first) {
     if (!(row->rough_s > 0) || !(first->rough_s > 0)) return true;
-    return row->rough_s * (1 - row->rough_ci) <= first->rough_s * (1 + first->rough_ci);
+    const double least = row->candidate == first->candidate ? 1 - worth_telling : 1;
+    return row->rough_s * (1 - row->rough_ci) <= least * first->rough_s * (1 + first->rough_ci);
 }
 
-/* Baseline first, then the others by their place in the race: one in any case, so that its ratio is known, more only
- * as long as they might win, over the baseline and over that one. */
+/* Baseline first, then the others by their place in the race: one unless it is slower than the baseline, so that its
+ * ratio is known, more only as long as they might win, over the baseline and over that one. */
 static int list_finalists(measurement *m, measure_row **finalists) {
     const double margin = timing_rules_of(&m->request->regime, m->request->budget_s).margin;
     int count = 0;
@@ -52,7 +55,8 @@ static int list_finalists(measurement *m, measure_row **finalists) {
             for (int j = 0; j < count && !taken; j++) taken = finalists[j] == row;
             if (!taken && (!next || before(row, next))) next = row;
         }
-        if (next && (count == first || (might_win(m, next, margin) && beside(next, finalists[first]))))
+        if (next && might_win(m, next, count == first ? 0 : margin) &&
+            (count == first || beside(next, finalists[first])))
             finalists[count++] = next;
     }
     return count;

@@ -249,12 +249,14 @@ static void all_lost(race *r) {
     }
 }
 
-/* Enough is known: few are left, or nothing hangs on their order. */
+/* Enough is known: few are left, or nothing hangs on their order. Rounds are cheap beside the blocks that each of the
+ * last few would get, so these go on while they are. */
 static bool decided(const race *r, uint32_t round, double next_s, bool *uncontested) {
     const bool brief = timing_pace_now(&r->pace) - r->begun_s < fmin(least_s, r->budget_s / 4);
-    if ((round < LEAST_ROUNDS || brief) && next_s <= known_share * r->budget_s) return false;
+    const bool cheap = next_s <= known_share * r->budget_s;
+    if ((round < LEAST_ROUNDS || brief) && cheap) return false;
     *uncontested = round >= LEAST_ROUNDS && !contested(r);
-    return *uncontested || rivals(r) <= r->finalists;
+    return *uncontested || rivals(r) <= (cheap ? 1 : r->finalists);
 }
 
 static void run_race(race *r) {
