@@ -30,6 +30,8 @@ __device__ inline double values_at(const void *data, uint32_t type, int64_t at) 
     case SCOUT_INT8: return (double)((const int8_t *)data)[at];
     case SCOUT_UINT8: return (double)((const uint8_t *)data)[at];
     case SCOUT_INT32: return (double)((const int32_t *)data)[at];
+    case SCOUT_INT64: return (double)((const long long *)data)[at];
+    case SCOUT_BOOL: return (double)((const uint8_t *)data)[at];
     default: return __longlong_as_double(0x7ff8000000000000ll);
     }
 }
