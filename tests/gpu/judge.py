@@ -297,7 +297,50 @@ def sanitizer(folder):
         verdict(code in ("0", "1") and errors and bad == 0, f"sanitizer {name}: {bad} errors, exit {code}")
 
 
-PARTS = {"devices": devices, "checks": checks, "bandwidth": bandwidth, "sweep": sweep, "repeat": repeat, "agree": agree,
+BAD = ("WRONG", "CRASHED", "TIMEOUT", "ERROR")
+
+
+def said(row):
+    reason = row.get("reason") or {}
+    return f"{row['name']} {row['variant']}: {row['status']} {reason.get('code', '')} {reason.get('text', '')}"
+
+
+def kinds(folder):
+    """Of every file: what candidates made of its operations."""
+    for path in sorted(glob.glob(f"{folder}/*.seconds")):
+        name = os.path.basename(path)[:-8]
+        if name == "ceilings":
+            continue
+        found, counts, bad, alone = reports(f"{folder}/{name}"), {}, [], []
+        for report in found.values():
+            for row in report.get("candidates", []):
+                counts[row["status"]] = counts.get(row["status"], 0) + 1
+                if row["status"] in BAD:
+                    bad.append(f"{report['name']}: {said(row)}")
+            if report["status"] in BAD or not report.get("baseline"):
+                alone.append(f"{report['name']}: {report['status']} {(report.get('reason') or {}).get('text', '')}")
+        told = ", ".join(f"{count} {status}" for status, count in sorted(counts.items()))
+        for line in bad + alone:
+            print(f"    {line[:230]}")
+        verdict(found and not bad and not alone, f"kinds {name}: {len(found)} operations, {told}; "
+                f"{len(bad)} wrong or failed, {len(alone)} without a baseline; {seconds(folder, name)[0]:.0f} s")
+
+
+def targets(folder):
+    """What is promised of operations by name: the least rate of the best of them, in its unit."""
+    for path in sorted(glob.glob(f"{folder}/*_targets.seconds")):
+        name = os.path.basename(path)[:-8]
+        for report in reports(f"{folder}/{name}").values():
+            rows = [row for row in report.get("candidates", []) if row["status"] == "OK"]
+            best = max(rows, key=lambda row: -row["time_us"]["median"], default=None)
+            print(f"    {report['name']:24} " + "; ".join(
+                f"{row['name']} {row['variant']} {row['time_us']['median']:.2f} us "
+                f"{row['tbps']:.2f} TB/s {row['tflops']:.0f} TFLOP/s" for row in rows)[:300])
+            verdict(best, f"targets {report['name']}: measured")
+
+
+PARTS = {"kinds": kinds, "targets": targets,
+         "devices": devices, "checks": checks, "bandwidth": bandwidth, "sweep": sweep, "repeat": repeat, "agree": agree,
          "sustained": lambda folder: audited(folder, "sustained", ("fp16", "bf16", "fp8")),
          "burst": lambda folder: audited(folder, "burst", ("fp16",)),
          "stream": stream, "llama": llama, "faults": faults, "trace": trace, "sanitizer": sanitizer}

@@ -9,6 +9,7 @@
 # STATIC=1; CHECKS (BIN/../gpu) the check_* programs where they were built. python3 with PyTorch is the independent
 # measurement. Results go to RESULTS (default out/gpu): per part what was said and the reports, then summary.txt; where
 # OUT is set, they are packed into OUT: one archive per part and summary.txt.
+# KINDS: of part kinds, the files of tests/gpu/kinds that are run (a pattern, without .json).
 # REPEAT_RUNS: how often part repeat measures (5; fewer prove less, and it says so). REPEAT_CEILINGS=cached: these runs
 # share ceilings instead of measuring them anew (45 s each instead of 70).
 # LLAMA_OPS: an ops.json of llama2_7b instead of the short form beside this file. DEVICE: cuda:0.
@@ -17,7 +18,7 @@ set -uo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/../.." || exit
 
 # Each part with the seconds that it may take; behind it what it took on an H200, or is expected to (about).
-parts=(devices sustained bandwidth llama stream sweep burst repeat agree faults trace checks sanitizer)
+parts=(devices sustained bandwidth llama stream sweep burst repeat agree faults trace checks sanitizer kinds targets)
 declare -A limits=(
     [devices]=30   # 5
     [sustained]=260 # about 160: three searches of 24 s, each with its audit
@@ -30,9 +31,11 @@ declare -A limits=(
     [agree]=190    # about 120: 14 to 20 s an operation
     [faults]=150   # 40
     [trace]=60     # about 35
-    [checks]=90 [sanitizer]=120)
+    [checks]=90 [sanitizer]=120
+    [kinds]=420   # about 2 s an operation
+    [targets]=120)
 declare -A groups=([figures]="devices sustained bandwidth llama stream sweep burst" [agreement]="repeat agree faults trace"
-    [checking]="checks sanitizer")
+    [checking]="checks sanitizer" [kinds]="kinds targets")
 LIMIT=${LIMIT:-540}
 
 REPEAT_RUNS=${REPEAT_RUNS:-5}
@@ -47,13 +50,14 @@ scout=$BIN/scout_batch
 here=tests/gpu
 cache=$RESULTS/cache
 
-# The cuBLASLt that PyTorch loads, for both; else whatever the search order finds.
+# The cuBLASLt and the cuDNN that PyTorch loads, for both; else whatever the search order finds.
 torch_libraries() {
     python3 - <<'PYTHON' 2>/dev/null
 import torch
 torch.zeros(8, 8, device="cuda", dtype=torch.half) @ torch.zeros(8, 8, device="cuda", dtype=torch.half)
-paths = {line.split()[-1] for line in open("/proc/self/maps") if "libcublasLt.so" in line}
-print(paths.pop().rsplit("/", 1)[0])
+torch.backends.cudnn.version()
+maps = [line.split()[-1] for line in open("/proc/self/maps") if "libcublasLt.so" in line or "libcudnn.so" in line]
+print(":".join(sorted({path.rsplit("/", 1)[0] for path in maps})))
 PYTHON
 }
 
@@ -144,6 +148,23 @@ part_llama() {
     known # only what follows is timed
     timed without batch "$ops" --precision fp16 --only gemm --no-cache -o "$part/without"
     timed with batch "$ops" --precision fp16 --only gemm -o "$part/with"
+}
+part_kinds() { # every candidate of every kind over awkward shapes: what is WRONG, crashed or without a baseline
+    local file name
+    known
+    for file in "$here"/kinds/${KINDS:-*}.json; do
+        name=${file##*/}
+        timed "${name%.json}" batch "$file" --precision fp16 --no-cache -o "$part/${name%.json}"
+    done
+}
+part_targets() { # kinds other than products at the sizes that figures are promised of
+    local file name
+    known
+    for file in "$here"/*_targets.json; do
+        name=${file##*/}
+        timed "${name%.json}" batch "$file" --precision fp16 --cache cold --no-cache -o "$part/${name%.json}"
+        cat "$part/${name%.json}.txt"
+    done
 }
 part_faults() {
     local plugin=$CHECKS/faulty.so
