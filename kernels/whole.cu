@@ -15,12 +15,13 @@ struct worst {
 /* The greater error; of equal ones the first, so that the answer is the same every time. */
 __device__ worst worse(worst a, worst b) { return b.error > a.error || (b.error == a.error && b.at < a.at) ? b : a; }
 
-/* Equal is right, infinite or not; what is no number is as wrong as can be. */
+/* Equal is right, infinite or not; what is no number, or is measured by none, is as wrong as can be: as error_of in
+ * scout/cpu/cpu_cover.c. */
 __device__ double error_of(double got, double want, double spread) {
-    const double off = fabs(got - want);
+    const double measure = fabs(want) + spread;
     if (got == want) return 0;
-    const double error = off / (fabs(want) + spread);
-    return isfinite(error) ? error : __longlong_as_double(0x7ff0000000000000ll);
+    if (!isfinite(got) || !isfinite(measure) || measure == 0) return __longlong_as_double(0x7ff0000000000000ll);
+    return fabs(got - want) / measure;
 }
 
 __global__ void compare(uint32_t type, const void *output, const double *want, const float *spread, uint64_t count,

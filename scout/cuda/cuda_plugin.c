@@ -1,6 +1,7 @@
 /* What scout_cuda.so exports: the device "cuda" with its candidates and references. A new candidate is one line here
  * and one file of its own. */
 #include "scout/cuda/cuda_device.h"
+#include "scout/cuda/cuda_whole.h"
 #include "scout/cuda/lt.h"
 #include "scout/cuda/own.h"
 
@@ -9,7 +10,8 @@ static const scout_candidate *const candidates[] = {
 };
 
 static const scout_reference *const references[] = {
-    &cuda_device_gemm_reference,
+    &cuda_device_gemm_reference, &cuda_whole_norm,   &cuda_whole_softmax,
+    &cuda_whole_elementwise,     &cuda_whole_reduce, &cuda_whole_rotary,
 };
 
 static const scout_device_api api = {

@@ -6,7 +6,8 @@
 #include "scout/plugin.h"
 
 /* Enqueues on the device's stream what fills want and spread (both on the device) with as many elements as
- * op->tensors[output] has, densely in the order of its dimensions. SCOUT_NO: there is no reference for this one. */
+ * op->tensors[output] has, densely in the order of its storage (its strides). SCOUT_NO: there is no reference for this.
+ */
 typedef scout_answer cuda_whole_compute(scout_device *device, const scout_op *op, void *const *tensors, uint32_t output,
                                         double *want, float *spread, scout_why *why);
 
@@ -17,6 +18,12 @@ scout_answer cuda_whole_compare(scout_check *check, const void *output, double t
 scout_answer cuda_whole_compare_at(scout_check *check, uint32_t tensor, const void *output, double tolerance,
                                    scout_verdict *verdict, scout_why *why);
 void cuda_whole_end(scout_check *check);
+
+extern const scout_reference cuda_whole_norm; /* each in its cuda_whole_<kind>.c */
+extern const scout_reference cuda_whole_softmax;
+extern const scout_reference cuda_whole_elementwise;
+extern const scout_reference cuda_whole_reduce;
+extern const scout_reference cuda_whole_rotary;
 
 /* A reference of that name, of its kind, by its function. */
 #define CUDA_WHOLE_REFERENCE(name_, kind_, compute_)                                                                   \

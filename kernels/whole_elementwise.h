@@ -1,0 +1,32 @@
+/* The reference of what is computed element by element (kernels/whole_elementwise.cu). Pointers are of the device;
+ * everything is enqueued on the stream. */
+#ifndef KERNELS_WHOLE_ELEMENTWISE_H
+#define KERNELS_WHOLE_ELEMENTWISE_H
+
+#include "scout/elementwise.h"
+
+#include <cuda_runtime_api.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+typedef struct whole_elementwise_problem {
+    elementwise_id id;
+    elementwise_walk walk;
+    elementwise_numbers numbers;
+    int64_t low, high;                        /* bounds of integers, where the operator has bounds */
+    int wholes;                               /* computed in integers of 64 bits */
+    const void *data[ELEMENTWISE_MAX_INPUTS]; /* of each operand */
+    uint32_t types[ELEMENTWISE_MAX_INPUTS];
+    uint32_t output;
+} whole_elementwise_problem;
+
+/* Every element, densely. */
+cudaError_t whole_elementwise(const whole_elementwise_problem *problem, double *want, float *spread,
+                              cudaStream_t stream);
+
+#ifdef __cplusplus
+}
+#endif
+#endif

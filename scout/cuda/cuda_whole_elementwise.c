@@ -1,0 +1,30 @@
+/* The reference of what is computed element by element, on this device. */
+#include "scout/cuda/cuda_whole.h"
+
+#include "common/checked.h"
+#include "kernels/whole_elementwise.h"
+#include "scout/cuda/cuda_device.h"
+
+static int is_whole(uint32_t type) {
+    return type == SCOUT_INT64 || type == SCOUT_INT32 || type == SCOUT_INT8 || type == SCOUT_UINT8;
+}
+
+static scout_answer compute(scout_device *device, const scout_op *op, void *const *tensors, uint32_t output,
+                            double *want, float *spread, scout_why *why) {
+    const elementwise_operator *const is = elementwise_operator_of(op);
+    whole_elementwise_problem w = {.id = elementwise_id_of(op),
+                                   .walk = elementwise_walk_of(op),
+                                   .numbers = elementwise_numbers_of(op),
+                                   .wholes = is_whole(op->input),
+                                   .output = op->tensors[output].type};
+    if (!is) return scout_say(why, SCOUT_NO, "feature", "the reference does not know this operator");
+    if (w.wholes && !(is->types & ELEMENTWISE_WHOLE))
+        return scout_say(why, SCOUT_NO, "type", "the reference does not know this operator on integers");
+    w.low = checked_from_double(w.numbers.alpha), w.high = checked_from_double(w.numbers.beta);
+    for (int k = 0; k < w.walk.inputs; k++)
+        w.data[k] = tensors[w.walk.source[k]], w.types[k] = op->tensors[w.walk.source[k]].type;
+    return cuda_device_answer(whole_elementwise(&w, want, spread, device->stream),
+                              "computing the reference of an elementwise operation", why);
+}
+
+CUDA_WHOLE_REFERENCE(cuda_whole_elementwise, SCOUT_ELEMENTWISE, compute);
