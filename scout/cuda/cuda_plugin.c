@@ -1,6 +1,7 @@
 /* What scout_cuda.so exports: the device "cuda" with its candidates and references. A new candidate is one line here
  * and one file of its own. */
 #include "scout/cuda/cuda_device.h"
+#include "scout/cuda/cuda_whole_places.h"
 #include "scout/cuda/lt.h"
 #include "scout/cuda/own.h"
 
@@ -10,6 +11,8 @@ static const scout_candidate *const candidates[] = {
 
 static const scout_reference *const references[] = {
     &cuda_device_gemm_reference,
+    &cuda_whole_attention,
+    &cuda_whole_conv,
 };
 
 static const scout_device_api api = {
