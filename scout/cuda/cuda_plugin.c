@@ -10,9 +10,8 @@ static const scout_candidate *const candidates[] = {
 };
 
 static const scout_reference *const references[] = {
-    &cuda_device_gemm_reference,
-    &cuda_whole_attention,
-    &cuda_whole_conv,
+    &cuda_device_gemm_reference, &cuda_whole_attention, &cuda_whole_conv,     &cuda_whole_pool,
+    &cuda_whole_embedding,       &cuda_whole_move,      &cuda_whole_quantize,
 };
 
 static const scout_device_api api = {

@@ -7,7 +7,7 @@
 #include "scout/cuda/cuda_whole_places.h"
 
 /* Some tens of seconds where fp64 is quick; beyond it a check would cost more than what is measured. */
-static const double most_flops = 2e13;
+static const double most_flops = 5e13;
 
 static whole_attention_steps steps_of(const scout_tensor *t) {
     return (whole_attention_steps){t->strides[0], t->strides[1], t->strides[2], t->strides[3]};
