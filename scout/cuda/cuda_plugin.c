@@ -2,6 +2,7 @@
  * and one file of its own. */
 #include "scout/cuda/cuda_device.h"
 #include "scout/cuda/cuda_whole.h"
+#include "scout/cuda/cuda_whole_places.h"
 #include "scout/cuda/lt.h"
 #include "scout/cuda/own.h"
 
@@ -12,6 +13,8 @@ static const scout_candidate *const candidates[] = {
 static const scout_reference *const references[] = {
     &cuda_device_gemm_reference, &cuda_whole_norm,   &cuda_whole_softmax,
     &cuda_whole_elementwise,     &cuda_whole_reduce, &cuda_whole_rotary,
+    &cuda_whole_attention,       &cuda_whole_conv,   &cuda_whole_pool,
+    &cuda_whole_embedding,       &cuda_whole_move,   &cuda_whole_quantize,
 };
 
 static const scout_device_api api = {

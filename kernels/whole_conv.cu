@@ -1,0 +1,96 @@
+/* The reference of convolutions: a thread adds up one output, product by product. */
+#include "kernels/whole_conv.h"
+
+#include "kernels/values.cuh"
+#include "kernels/whole_each.cuh"
+
+namespace {
+
+constexpr double steepest = 2; /* no activation passes on an error times more */
+
+struct sums {
+    double sum, squares;
+};
+
+__device__ void add(sums &s, double term) { s.sum += term, s.squares += term * term; }
+
+/* Place of the input that output `out` sees through a tap; -1: none. */
+__device__ int64_t seen(const whole_conv_axis &a, int transposed, int64_t out, int64_t tap) {
+    int64_t at = out * a.stride - a.begin + tap * a.dilation;
+    if (transposed) {
+        at = out + a.begin - tap * a.dilation;
+        if (at < 0 || at % a.stride != 0) return -1;
+        at /= a.stride;
+    }
+    return at >= 0 && at < a.in ? at : -1;
+}
+
+/* What all input channels bring through one tap. */
+__device__ void add_channels(const whole_conv_problem &p, int64_t input, int64_t weight, sums &s) {
+    const int64_t channels = p.cin / p.group;
+    for (int64_t c = 0; c < channels; c++)
+        add(s,
+            values_at(p.input, p.type_in, input + c * p.in_c) * values_at(p.weight, p.type_weight, weight + c * p.w_i));
+}
+
+__device__ void add_taps(const whole_conv_problem &p, int64_t image, int64_t channel, int64_t place, sums &s) {
+    const whole_conv_axis &d = p.axes[0], &h = p.axes[1], &w = p.axes[2];
+    const int64_t x = place % w.out, y = place / w.out % h.out, z = place / w.out / h.out;
+    const int64_t each = p.cout / p.group, group = channel / each;
+    const int64_t input = image * p.in_n + group * (p.cin / p.group) * p.in_c;
+    const int64_t weight = group * p.w_g + channel % each * p.w_o;
+    for (int64_t kd = 0; kd < d.kernel; kd++) {
+        const int64_t in_d = seen(d, p.transposed, z, kd);
+        for (int64_t kh = 0; kh < h.kernel && in_d >= 0; kh++) {
+            const int64_t in_h = seen(h, p.transposed, y, kh);
+            for (int64_t kw = 0; kw < w.kernel && in_h >= 0; kw++) {
+                const int64_t in_w = seen(w, p.transposed, x, kw);
+                if (in_w < 0) continue;
+                add_channels(p, input + ((in_d * h.in + in_h) * w.in + in_w) * p.in_step,
+                             weight + (kd * h.kernel + kh) * w.kernel + kw, s);
+            }
+        }
+    }
+}
+
+__device__ double between(double x, double low, double high) { return fmin(fmax(x, low), high); }
+
+__device__ double activate(const whole_conv_problem &p, double x) {
+    switch (p.activation) {
+    case WHOLE_CONV_RELU: return x < 0 ? p.alpha * x : x;
+    case WHOLE_CONV_CLIP: return between(x, p.alpha, p.beta);
+    case WHOLE_CONV_HARDSIGMOID: return between(p.alpha * x + p.beta, 0, 1);
+    case WHOLE_CONV_HARDSWISH: return x * between(x / 6 + 0.5, 0, 1);
+    case WHOLE_CONV_SIGMOID: return 1 / (1 + exp(-x));
+    case WHOLE_CONV_TANH: return tanh(x);
+    case WHOLE_CONV_SILU: return x / (1 + exp(-x));
+    default: return x;
+    }
+}
+
+__global__ void __launch_bounds__(whole_each_threads)
+    convolve(const whole_conv_problem p, int64_t places, double *__restrict__ want, float *__restrict__ spread) {
+    const int64_t count = p.images * p.cout * places;
+    for (int64_t k = whole_each_first(); k < count; k += whole_each_step()) {
+        const int64_t rest = k % (p.cout * places), image = k / (p.cout * places); /* neighbours lie side by side */
+        const int64_t channel = p.last ? rest % p.cout : rest / places;
+        const int64_t place = p.last ? rest / p.cout : rest % places;
+        const int64_t at = image * p.out_n + channel * p.out_c + place * p.out_step;
+        sums s = {0, 0};
+        add_taps(p, image, channel, place, s);
+        if (p.bias) add(s, values_at(p.bias, p.type_out, channel));
+        if (p.residual) add(s, values_at(p.residual, p.type_out, at));
+        const bool active = p.activation != WHOLE_CONV_PLAIN;
+        want[at] = activate(p, s.sum);
+        spread[at] = (float)((active ? steepest : 1) * sqrt(s.squares));
+    }
+}
+
+} // namespace
+
+cudaError_t whole_conv(const whole_conv_problem *p, double *want, float *spread, cudaStream_t stream) {
+    const int64_t places = p->axes[0].out * p->axes[1].out * p->axes[2].out;
+    const unsigned blocks = whole_each_blocks(p->images * p->cout * places);
+    convolve<<<blocks, whole_each_threads, 0, stream>>>(*p, places, want, spread);
+    return cudaGetLastError();
+}

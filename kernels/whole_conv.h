@@ -1,0 +1,51 @@
+/* What a convolution's output should be, in fp64: every element, into memory of the caller. Enqueues only. */
+#ifndef KERNELS_WHOLE_CONV_H
+#define KERNELS_WHOLE_CONV_H
+
+#include <cuda_runtime_api.h>
+#include <stdint.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+enum { WHOLE_CONV_AXES = 3 }; /* depth, height, width; what there is not is 1 */
+
+typedef struct whole_conv_axis {
+    int64_t in, out, kernel, stride, dilation, begin; /* begin: padding before */
+} whole_conv_axis;
+
+/* What is done with the sum of everything. */
+enum {
+    WHOLE_CONV_PLAIN,
+    WHOLE_CONV_RELU,        /* x < 0: alpha * x */
+    WHOLE_CONV_CLIP,        /* from alpha to beta */
+    WHOLE_CONV_HARDSIGMOID, /* alpha * x + beta, from 0 to 1 */
+    WHOLE_CONV_HARDSWISH,
+    WHOLE_CONV_SIGMOID,
+    WHOLE_CONV_TANH,
+    WHOLE_CONV_SILU
+};
+
+typedef struct whole_conv_problem {
+    const void *input, *weight;
+    const void *bias, *residual;             /* NULL: none; the residual lies as the output */
+    uint32_t type_in, type_weight, type_out; /* as in scout/plugin.h; bias and residual have the output's */
+    int transposed, last;                    /* last: channels are the last dimension, of input and output */
+    int64_t images, group, cin, cout;        /* channels of all groups */
+    whole_conv_axis axes[WHOLE_CONV_AXES];
+    /* Element (image, channel, place) at image * n + channel * c + place * step. */
+    int64_t in_n, in_c, in_step, out_n, out_c, out_step;
+    /* Of a group: element (output channel, input channel, tap) at group * w_g + output * w_o + input * w_i + tap. */
+    int64_t w_g, w_o, w_i;
+    int activation;
+    double alpha, beta;
+} whole_conv_problem;
+
+/* want and spread are indexed as the output lies. */
+cudaError_t whole_conv(const whole_conv_problem *p, double *want, float *spread, cudaStream_t stream);
+
+#ifdef __cplusplus
+}
+#endif
+#endif

@@ -1,0 +1,33 @@
+/* The reference of quantising: quotients stay as they are, and their spread makes half a step of them right. */
+#include "kernels/whole_quantize.h"
+
+#include "kernels/values.cuh"
+#include "kernels/whole_each.cuh"
+
+namespace {
+
+/* As the kind's tolerance has it: so much of |want| + spread is half a step, and 2^-9 more. */
+constexpr double within = 1.0 / 1024, half_a_step = 0.5 + 1.0 / 512;
+constexpr double least_half = 1.0 / 16384; /* below it the steps of fp16 grow no smaller */
+
+__global__ void __launch_bounds__(whole_each_threads)
+    quantize(const whole_quantize_problem p, double *__restrict__ want, float *__restrict__ spread) {
+    const int64_t count = p.outer * p.channels * p.inner;
+    const double low = p.to == SCOUT_INT8 ? -128 : 0, high = p.to == SCOUT_INT8 ? 127 : 255;
+    for (int64_t k = whole_each_first(); k < count; k += whole_each_step()) {
+        const int64_t channel = k / p.inner % p.channels;
+        const double x = values_at(p.x, p.from, k), scale = values_at(p.scales, p.scale_type, channel);
+        const double zero = p.zero_points ? values_at(p.zero_points, p.zero_type, channel) : 0;
+        const double y = p.quantizes ? fmin(high, fmax(low, x / scale + zero)) : (x - zero) * scale;
+        want[k] = y;
+        spread[k] = (float)(p.quantizes ? half_a_step / within - fabs(y) : p.to == SCOUT_FP16 ? least_half : 0);
+    }
+}
+
+} // namespace
+
+cudaError_t whole_quantize(const whole_quantize_problem *p, double *want, float *spread, cudaStream_t stream) {
+    const unsigned blocks = whole_each_blocks(p->outer * p->channels * p->inner);
+    quantize<<<blocks, whole_each_threads, 0, stream>>>(*p, want, spread);
+    return cudaGetLastError();
+}

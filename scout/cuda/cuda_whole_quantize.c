@@ -1,0 +1,26 @@
+/* The reference of quantising: an operation as kernels/whole_quantize.h wants it. */
+#include "scout/cuda/cuda_whole.h"
+
+#include "kernels/whole_quantize.h"
+#include "scout/cuda/cuda_device.h"
+#include "scout/cuda/cuda_whole_places.h"
+#include "scout/quantize.h"
+
+static scout_answer compute(scout_device *device, const scout_op *op, void *const *tensors, uint32_t output,
+                            double *want, float *spread, scout_why *why) {
+    const quantize_problem p = quantize_problem_of(op);
+    whole_quantize_problem w = {.x = tensors[0],
+                                .scales = tensors[p.scales],
+                                .from = p.from,
+                                .to = p.to,
+                                .scale_type = p.scale_type,
+                                .quantizes = p.quantizes,
+                                .outer = p.outer,
+                                .channels = p.channels,
+                                .inner = p.inner};
+    (void)output;
+    if (p.zero_points >= 0) w.zero_points = tensors[p.zero_points], w.zero_type = op->tensors[p.zero_points].type;
+    return cuda_device_answer(whole_quantize(&w, want, spread, device->stream), "computing the reference", why);
+}
+
+CUDA_WHOLE_REFERENCE(cuda_whole_quantize, SCOUT_QUANTIZE, compute);
