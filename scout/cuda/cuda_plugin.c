@@ -6,8 +6,8 @@
 #include "scout/cuda/own.h"
 
 static const scout_candidate *const candidates[] = {
-    &lt_candidate, &own_gemm_stream, &own_gemm_int4, &own_gemm_tiled, &own_gemm_naive,
-    &dnn_attention,
+    &lt_candidate,  &own_gemm_stream, &own_gemm_int4,  &own_gemm_tiled, &own_gemm_naive,
+    &dnn_attention, &dnn_norm,        &dnn_batch_norm, &dnn_softmax,
 };
 
 static const scout_reference *const references[] = {

@@ -38,7 +38,8 @@
     F(cudnnSetPoolingNdDescriptor)                                                                                     \
     F(cudnnDestroyPoolingDescriptor)                                                                                   \
     F(cudnnPoolingForward)                                                                                             \
-    F(cudnnSoftmaxForward)
+    F(cudnnSoftmaxForward)                                                                                             \
+    F(cudnnBatchNormalizationForwardInference)
 
 typedef struct dnn_table {
 #define DNN_MEMBER(name) __typeof__(&(name)) name;
@@ -173,5 +174,12 @@ scout_answer dnn_plan_launch(const dnn_plan *plan, int count, const int64_t *uid
 /* JSON members (without braces): library, version, engine, knobs, rank, workspace. As snprintf. */
 int dnn_plan_describe(const dnn_plan *plan, char *text, size_t room);
 void dnn_plan_free(dnn_plan *plan); /* all zero: nothing happens */
+
+/* --- the candidates, one file each --- */
+
+extern const scout_candidate dnn_attention;
+extern const scout_candidate dnn_norm;
+extern const scout_candidate dnn_batch_norm;
+extern const scout_candidate dnn_softmax;
 
 #endif
