@@ -38,8 +38,8 @@ static scout_answer supports(const scout_op *op, scout_device *device, scout_why
 
 static void destroy(scout_plan *plan) {
     if (!plan) return;
-    if (plan->images) plan->dnn->cudnnDestroyTensorDescriptor(plan->images);
-    if (plan->channels) plan->dnn->cudnnDestroyTensorDescriptor(plan->channels);
+    if (plan->dnn && plan->images) plan->dnn->cudnnDestroyTensorDescriptor(plan->images);
+    if (plan->dnn && plan->channels) plan->dnn->cudnnDestroyTensorDescriptor(plan->channels);
     free(plan);
 }
 

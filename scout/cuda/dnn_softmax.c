@@ -17,10 +17,8 @@ struct scout_plan {
 };
 
 /* The same where a row is a whole image; the library may have another kernel for it. */
-static const struct {
-    const char *name;
-    cudnnSoftmaxMode_t mode;
-} modes[] = {{"channel", CUDNN_SOFTMAX_MODE_CHANNEL}, {"instance", CUDNN_SOFTMAX_MODE_INSTANCE}};
+static const char *const names[] = {"channel", "instance"};
+static const cudnnSoftmaxMode_t modes[] = {CUDNN_SOFTMAX_MODE_CHANNEL, CUDNN_SOFTMAX_MODE_INSTANCE};
 
 static scout_answer supports(const scout_op *op, scout_device *device, scout_why *why) {
     (void)device;
@@ -35,24 +33,20 @@ static scout_answer supports(const scout_op *op, scout_device *device, scout_why
 
 static scout_answer domain(const scout_op *op, scout_device *device, int exhaustive, scout_domain *out,
                            scout_why *why) {
-    static const char *labels[sizeof modes / sizeof modes[0]];
     scout_parameter *const p = &out->parameters[0];
     (void)device, (void)exhaustive, (void)why;
     memset(out, 0, sizeof *out);
     out->count = 1;
     snprintf(p->name, sizeof p->name, "mode");
     p->count = softmax_problem_of(op).inner == 1 ? sizeof modes / sizeof modes[0] : 1;
-    p->labels = labels;
-    for (uint32_t k = 0; k < p->count; k++) {
-        labels[k] = modes[k].name;
-        p->values[k] = k;
-    }
+    p->labels = names;
+    for (uint32_t k = 0; k < p->count; k++) p->values[k] = k;
     return SCOUT_OK;
 }
 
 static void destroy(scout_plan *plan) {
     if (!plan) return;
-    if (plan->shape) plan->dnn->cudnnDestroyTensorDescriptor(plan->shape);
+    if (plan->dnn && plan->shape) plan->dnn->cudnnDestroyTensorDescriptor(plan->shape);
     free(plan);
 }
 
@@ -74,7 +68,7 @@ static scout_answer prepare(const scout_op *op, scout_device *device, const int6
     *plan = NULL;
     if (!p) return scout_say(why, SCOUT_NO_MEMORY, "memory", "no memory for a plan");
     p->algorithm = softmax_problem_of(op).logarithm ? CUDNN_SOFTMAX_LOG : CUDNN_SOFTMAX_ACCURATE;
-    p->mode = modes[values[0]].mode;
+    p->mode = modes[values[0]];
     p->dnn = dnn_ready(&p->handle, why);
     const scout_answer answer = p->dnn ? describe_shape(p, op, why) : SCOUT_NO;
     if (answer != SCOUT_OK) {
@@ -98,7 +92,7 @@ static scout_answer launch(scout_plan *plan, const scout_args *args, scout_why *
 static int describe(const scout_plan *plan, char *json, size_t room) {
     return snprintf(json, room,
                     "{\"library\":\"cudnn\",\"version\":\"%s\",\"call\":\"cudnnSoftmaxForward\",\"mode\":\"%s\"}",
-                    plan->dnn->version, modes[plan->mode == modes[0].mode ? 0 : 1].name);
+                    plan->dnn->version, names[plan->mode == modes[0] ? 0 : 1]);
 }
 
 static const char *const precisions[] = {"fp32", "fp16", "bf16", NULL};
