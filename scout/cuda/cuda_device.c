@@ -2,6 +2,7 @@
 #include "scout/cuda/cuda_device.h"
 
 #include "kernels/kernels.h"
+#include "scout/cuda/dnn.h"
 #include "scout/cuda/lt.h"
 
 #include <stdlib.h>
@@ -121,6 +122,7 @@ scout_answer cuda_device_open(int32_t ordinal, scout_device **out, scout_why *wh
 void cuda_device_close(scout_device *device) {
     if (!device) return;
     lt_lists_free(device->lists);
+    dnn_offers_free(device->offers);
     for (uint32_t k = 0; k < device->event_count; k++) cudaEventDestroy(device->events[k]);
     free(device->events);
     cudaFree(device->scratch);

@@ -9,7 +9,8 @@
 #include <cuda_runtime_api.h>
 #include <stdbool.h>
 
-typedef struct lt_lists lt_lists; /* what cuBLASLt offered for the last operations; lt.h */
+typedef struct lt_lists lt_lists;     /* what cuBLASLt offered for the last operations; lt.h */
+typedef struct dnn_offers dnn_offers; /* and what cuDNN did; dnn.h */
 
 struct scout_device {
     int32_t ordinal;
@@ -22,6 +23,7 @@ struct scout_device {
     uint64_t cache_bytes; /* L2 */
     void *nvml;           /* its NVML handle, NULL: none */
     lt_lists *lists;      /* owned, NULL: none yet */
+    dnn_offers *offers;   /* owned, NULL: none yet */
 };
 
 /* What a call of the CUDA runtime that went wrong means: out of memory, a poisoned context (SCOUT_LOST), or this call

@@ -2,6 +2,7 @@
  * power limit and the full version. The ordinals are the driver's own, so CUDA_VISIBLE_DEVICES counts. */
 #include "scout/cuda/cuda_device.h"
 #include "scout/cuda/cuda_driver.h"
+#include "scout/cuda/dnn.h"
 #include "scout/cuda/lt.h"
 #include "scout/cuda/nvml.h"
 
@@ -70,6 +71,8 @@ static void identity_libraries(scout_identity *out) {
     char version[48];
     const lt_table *const lt = lt_open(NULL);
     if (lt) identity_library(out, "cublaslt", lt->version, lt->path);
+    const dnn_table *const dnn = dnn_open(NULL);
+    if (dnn) identity_library(out, "cudnn", dnn->version, dnn->path);
     snprintf(version, sizeof version, "%d.%d", CUDART_VERSION / 1000, CUDART_VERSION % 1000 / 10);
     identity_library(out, "cudart", version, "linked in");
 }

@@ -3,11 +3,13 @@
 #include "scout/cuda/cuda_device.h"
 #include "scout/cuda/cuda_whole.h"
 #include "scout/cuda/cuda_whole_places.h"
+#include "scout/cuda/dnn.h"
 #include "scout/cuda/lt.h"
 #include "scout/cuda/own.h"
 
 static const scout_candidate *const candidates[] = {
-    &lt_candidate, &own_gemm_stream, &own_gemm_int4, &own_gemm_tiled, &own_gemm_naive,
+    &lt_candidate,  &own_gemm_stream, &own_gemm_int4,  &own_gemm_tiled, &own_gemm_naive,
+    &dnn_attention, &dnn_norm,        &dnn_batch_norm, &dnn_softmax,
 };
 
 static const scout_reference *const references[] = {
