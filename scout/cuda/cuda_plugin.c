@@ -1,11 +1,12 @@
 /* What scout_cuda.so exports: the device "cuda" with its candidates and references. A new candidate is one line here
  * and one file of its own. */
 #include "scout/cuda/cuda_device.h"
+#include "scout/cuda/dnn_conv.h"
 #include "scout/cuda/lt.h"
 #include "scout/cuda/own.h"
 
 static const scout_candidate *const candidates[] = {
-    &lt_candidate, &own_gemm_stream, &own_gemm_int4, &own_gemm_tiled, &own_gemm_naive,
+    &lt_candidate, &own_gemm_stream, &own_gemm_int4, &own_gemm_tiled, &own_gemm_naive, &dnn_conv,
 };
 
 static const scout_reference *const references[] = {
