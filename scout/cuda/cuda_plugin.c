@@ -2,8 +2,10 @@
  * and one file of its own. */
 #include "scout/cuda/cuda_device.h"
 #include "scout/cuda/dnn_conv.h"
+#include "scout/cuda/dnn_pool.h"
 #include "scout/cuda/lt.h"
 #include "scout/cuda/own.h"
+#include "scout/cuda/own_pool_direct.h"
 
 static const scout_candidate *const candidates[] = {
     &lt_candidate, &own_gemm_stream, &own_gemm_int4, &own_gemm_tiled, &own_gemm_naive, &dnn_conv,
