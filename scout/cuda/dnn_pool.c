@@ -75,16 +75,16 @@ static cudnnStatus_t tell_tensor(const dnn_table *dnn, const pool_problem *p, cu
 }
 
 static cudnnStatus_t tell_pool(scout_plan *plan, const pool_problem *p) {
-    int window[WINDOW_AXES], padding[WINDOW_AXES], stride[WINDOW_AXES];
+    int kernel[WINDOW_AXES], padding[WINDOW_AXES], stride[WINDOW_AXES];
     for (int k = 0; k < space_of(p); k++) {
         const window_axis *const a = axis(p, k);
-        window[k] = (int)a->kernel, padding[k] = (int)a->begin;
-        stride[k] = (int)(a->out > 1 ? a->stride : 1); /* where there is one window the stride may be of any size */
+        kernel[k] = (int)a->kernel, padding[k] = (int)a->begin;
+        stride[k] = a->stride < INT_MAX / 2 ? (int)a->stride : INT_MAX / 2; /* longer than any input either way */
     }
     const cudnnStatus_t status = plan->dnn->cudnnCreatePoolingDescriptor(&plan->pool);
     return status == CUDNN_STATUS_SUCCESS
                ? plan->dnn->cudnnSetPoolingNdDescriptor(plan->pool, plan->mode, CUDNN_PROPAGATE_NAN, space_of(p),
-                                                        window, padding, stride)
+                                                        kernel, padding, stride)
                : status;
 }
 
