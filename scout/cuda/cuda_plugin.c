@@ -4,12 +4,15 @@
 #include "scout/cuda/cuda_whole.h"
 #include "scout/cuda/cuda_whole_places.h"
 #include "scout/cuda/dnn.h"
+#include "scout/cuda/dnn_conv.h"
+#include "scout/cuda/dnn_pool.h"
 #include "scout/cuda/lt.h"
 #include "scout/cuda/own.h"
+#include "scout/cuda/own_pool_direct.h"
 
 static const scout_candidate *const candidates[] = {
     &lt_candidate,  &own_gemm_stream, &own_gemm_int4,  &own_gemm_tiled, &own_gemm_naive,
-    &dnn_attention, &dnn_norm,        &dnn_batch_norm, &dnn_softmax,
+    &dnn_attention, &dnn_norm,        &dnn_batch_norm, &dnn_softmax,    &dnn_conv,
 };
 
 static const scout_reference *const references[] = {

@@ -1,0 +1,233 @@
+/* A convolution as a graph of cuDNN's: the convolution, then what is done to its sums, in the order that the library's
+ * ready-made kernels know (residual, bias, activation). One dimension of space is told as two. */
+#include "scout/cuda/dnn_conv.h"
+
+#include <float.h>
+#include <limits.h>
+#include <string.h>
+
+static bool has_more(const conv_problem *p) {
+    return p->bias >= 0 || p->residual >= 0 || p->activation.function != CONV_PLAIN;
+}
+
+/* Where one of both is 1, the two orders of the weight are one. */
+static bool two_orders(const scout_op *op) {
+    const conv_problem p = conv_problem_of(op);
+    return window_kernel(&p.w) > 1 && op->tensors[CONV_WEIGHT].dims[1] > 1;
+}
+
+bool dnn_conv_packs(const scout_op *op, dnn_conv_form form) {
+    const bool wanted = form == DNN_CONV_PACKED || form == DNN_CONV_CONVERTED;
+    return wanted && two_orders(op) && op->tensors[CONV_WEIGHT].role == SCOUT_WEIGHT;
+}
+
+bool dnn_conv_exists(const scout_op *op, dnn_conv_form form) {
+    const conv_problem p = conv_problem_of(op);
+    enum { MANY = 65535 }; /* matrices that one launch transposes */
+    if (form == DNN_CONV_PACKED)
+        return p.w.last && dnn_conv_packs(op, form) && op->tensors[CONV_WEIGHT].dims[0] <= MANY;
+    /* a result that is rounded to 16 bits before its bias is not what the operation says */
+    if (form == DNN_CONV_SPLIT) return has_more(&p) && p.type_out == SCOUT_FP32;
+    if (form == DNN_CONV_CONVERTED) return !p.w.last && p.n <= MANY && op->tensors[CONV_WEIGHT].dims[0] <= MANY;
+    return true;
+}
+
+int dnn_conv_constants(const conv_problem *p, float values[DNN_CONV_CONSTANTS]) {
+    if (p->activation.function != CONV_HARDSIGMOID && p->activation.function != CONV_HARDSWISH) return 0;
+    const bool swish = p->activation.function == CONV_HARDSWISH;
+    values[0] = swish ? 1.0F / 6 : (float)p->activation.alpha;
+    values[1] = swish ? 0.5F : (float)p->activation.beta;
+    return 2;
+}
+
+/* --- tensors --- */
+
+typedef struct teller {
+    dnn_graph *g;
+    const scout_op *op;
+    conv_problem p;
+    bool last; /* channels of activations, as cuDNN sees them */
+    int space; /* dimensions: 2 or 3 */
+    int64_t out_dims[SCOUT_MAX_RANK], out_strides[SCOUT_MAX_RANK];
+} teller;
+
+static const window_axis *axis(const teller *t, int k) { return &t->p.w.axes[WINDOW_AXES - t->space + k]; }
+
+/* [n, channels, space]: densely, with the channels where they are wanted. */
+static void lay(const teller *t, int64_t n, int64_t channels, bool last, const int64_t *space, int64_t *dims,
+                int64_t *strides) {
+    int64_t step = last ? channels : 1;
+    dims[0] = n, dims[1] = channels;
+    for (int k = t->space - 1; k >= 0; k--) {
+        dims[2 + k] = space[k], strides[2 + k] = step;
+        step *= space[k];
+    }
+    strides[1] = last ? 1 : step;
+    strides[0] = last ? step : step * channels;
+}
+
+static dnn_desc tell_input(const teller *t, cudnnDataType_t type) {
+    int64_t dims[SCOUT_MAX_RANK], strides[SCOUT_MAX_RANK], space[WINDOW_AXES];
+    for (int k = 0; k < t->space; k++) space[k] = axis(t, k)->in;
+    lay(t, t->p.n, t->p.cin, t->last, space, dims, strides);
+    return dnn_tensor(t->g, CONV_INPUT + 1, type, t->space + 2, dims, strides);
+}
+
+static dnn_desc tell_weight(const teller *t, cudnnDataType_t type, dnn_conv_form form) {
+    int64_t dims[SCOUT_MAX_RANK], strides[SCOUT_MAX_RANK], space[WINDOW_AXES];
+    const int64_t *const stored = t->op->tensors[CONV_WEIGHT].dims;
+    const bool last = dnn_conv_packs(t->op, form) || (t->last && !two_orders(t->op));
+    for (int k = 0; k < t->space; k++) space[k] = axis(t, k)->kernel;
+    lay(t, stored[0], stored[1], last, space, dims, strides);
+    return dnn_tensor(t->g, CONV_WEIGHT + 1, type, t->space + 2, dims, strides);
+}
+
+static dnn_desc tell_output(const teller *t, int place, cudnnDataType_t type) {
+    return dnn_tensor(t->g, place + 1, type, t->space + 2, t->out_dims, t->out_strides);
+}
+
+static dnn_desc tell_bias(const teller *t, cudnnDataType_t type) {
+    const int64_t ones[WINDOW_AXES] = {1, 1, 1};
+    int64_t dims[SCOUT_MAX_RANK], strides[SCOUT_MAX_RANK];
+    lay(t, 1, t->p.cout, t->last, ones, dims, strides);
+    return dnn_tensor(t->g, t->p.bias + 1, type, t->space + 2, dims, strides);
+}
+
+static dnn_desc between(const teller *t) {
+    return dnn_virtual(t->g, CUDNN_DATA_FLOAT, t->space + 2, t->out_dims, t->out_strides);
+}
+
+/* --- operations --- */
+
+static dnn_desc tell_window(const teller *t, cudnnDataType_t sums) {
+    const cudnnConvolutionMode_t mode = CUDNN_CROSS_CORRELATION;
+    const int64_t space = t->space;
+    int64_t begin[WINDOW_AXES], end[WINDOW_AXES], stride[WINDOW_AXES], dilation[WINDOW_AXES];
+    for (int k = 0; k < t->space; k++) {
+        const window_axis *const a = axis(t, k);
+        begin[k] = a->begin, end[k] = a->end, stride[k] = a->stride, dilation[k] = a->dilation;
+    }
+    const dnn_attribute attributes[] = {
+        {CUDNN_ATTR_CONVOLUTION_COMP_TYPE, CUDNN_TYPE_DATA_TYPE, 1, &sums},
+        {CUDNN_ATTR_CONVOLUTION_CONV_MODE, CUDNN_TYPE_CONVOLUTION_MODE, 1, &mode},
+        {CUDNN_ATTR_CONVOLUTION_SPATIAL_DIMS, CUDNN_TYPE_INT64, 1, &space},
+        {CUDNN_ATTR_CONVOLUTION_PRE_PADDINGS, CUDNN_TYPE_INT64, space, begin},
+        {CUDNN_ATTR_CONVOLUTION_POST_PADDINGS, CUDNN_TYPE_INT64, space, end},
+        {CUDNN_ATTR_CONVOLUTION_FILTER_STRIDES, CUDNN_TYPE_INT64, space, stride},
+        {CUDNN_ATTR_CONVOLUTION_DILATIONS, CUDNN_TYPE_INT64, space, dilation},
+    };
+    return dnn_make(t->g, CUDNN_BACKEND_CONVOLUTION_DESCRIPTOR, attributes, sizeof attributes / sizeof attributes[0],
+                    "cuDNN's convolution");
+}
+
+/* A transposed convolution is what another one needs for the gradient of its input. */
+static void tell_convolution(const teller *t, dnn_desc how, dnn_desc x, dnn_desc w, dnn_desc y) {
+    static const float one = 1, zero = 0;
+    const bool back = t->p.transposed != 0;
+    const dnn_attribute attributes[] = {
+        {back ? CUDNN_ATTR_OPERATION_CONVOLUTION_BWD_DATA_CONV_DESC
+              : CUDNN_ATTR_OPERATION_CONVOLUTION_FORWARD_CONV_DESC,
+         CUDNN_TYPE_BACKEND_DESCRIPTOR, 1, &how},
+        {back ? CUDNN_ATTR_OPERATION_CONVOLUTION_BWD_DATA_DY : CUDNN_ATTR_OPERATION_CONVOLUTION_FORWARD_X,
+         CUDNN_TYPE_BACKEND_DESCRIPTOR, 1, &x},
+        {back ? CUDNN_ATTR_OPERATION_CONVOLUTION_BWD_DATA_W : CUDNN_ATTR_OPERATION_CONVOLUTION_FORWARD_W,
+         CUDNN_TYPE_BACKEND_DESCRIPTOR, 1, &w},
+        {back ? CUDNN_ATTR_OPERATION_CONVOLUTION_BWD_DATA_DX : CUDNN_ATTR_OPERATION_CONVOLUTION_FORWARD_Y,
+         CUDNN_TYPE_BACKEND_DESCRIPTOR, 1, &y},
+        {back ? CUDNN_ATTR_OPERATION_CONVOLUTION_BWD_DATA_ALPHA : CUDNN_ATTR_OPERATION_CONVOLUTION_FORWARD_ALPHA,
+         CUDNN_TYPE_FLOAT, 1, &one},
+        {back ? CUDNN_ATTR_OPERATION_CONVOLUTION_BWD_DATA_BETA : CUDNN_ATTR_OPERATION_CONVOLUTION_FORWARD_BETA,
+         CUDNN_TYPE_FLOAT, 1, &zero},
+    };
+    dnn_node(t->g,
+             back ? CUDNN_BACKEND_OPERATION_CONVOLUTION_BACKWARD_DATA_DESCRIPTOR
+                  : CUDNN_BACKEND_OPERATION_CONVOLUTION_FORWARD_DESCRIPTOR,
+             attributes, sizeof attributes / sizeof attributes[0], "cuDNN's convolution");
+}
+
+/* What has a mode of its own. */
+static bool tell_simple(const teller *t, dnn_desc x, dnn_desc y) {
+    static const struct {
+        conv_function function;
+        cudnnPointwiseMode_t mode;
+    } modes[] = {{CONV_RELU, CUDNN_POINTWISE_RELU_FWD},
+                 {CONV_CLIP, CUDNN_POINTWISE_RELU_FWD},
+                 {CONV_SIGMOID, CUDNN_POINTWISE_SIGMOID_FWD},
+                 {CONV_TANH, CUDNN_POINTWISE_TANH_FWD},
+                 {CONV_SILU, CUDNN_POINTWISE_SWISH_FWD}};
+    const conv_activation *const a = &t->p.activation;
+    dnn_pointwise_how how = {.math = CUDNN_DATA_FLOAT};
+    if (a->function == CONV_RELU && a->alpha != 0) how.clipped = true, how.upper = FLT_MAX, how.slope = a->alpha;
+    if (a->function == CONV_CLIP)
+        how.clipped = true, how.lower = fmax(a->alpha, -FLT_MAX), how.upper = fmin(a->beta, FLT_MAX);
+    for (size_t k = 0; k < sizeof modes / sizeof modes[0]; k++)
+        if (modes[k].function == a->function) {
+            dnn_pointwise(t->g, modes[k].mode, x, NULL, NULL, y, &how);
+            return true;
+        }
+    return false;
+}
+
+/* From 0 to 1 what alpha and beta make of x; times x where it is a swish. */
+static void tell_hard(const teller *t, dnn_desc x, dnn_desc y) {
+    const dnn_pointwise_how from_0_to_1 = {.clipped = true, .lower = 0, .upper = 1};
+    const bool swish = t->p.activation.function == CONV_HARDSWISH;
+    const dnn_desc alpha = dnn_scalar(t->g, DNN_CONV_FIRST_CONSTANT, CUDNN_DATA_FLOAT, t->space + 2);
+    const dnn_desc beta = dnn_scalar(t->g, DNN_CONV_FIRST_CONSTANT + 1, CUDNN_DATA_FLOAT, t->space + 2);
+    const dnn_desc scaled = between(t), moved = between(t), clipped = swish ? between(t) : y;
+    dnn_pointwise(t->g, CUDNN_POINTWISE_MUL, x, alpha, NULL, scaled, NULL);
+    dnn_pointwise(t->g, CUDNN_POINTWISE_ADD, scaled, beta, NULL, moved, NULL);
+    dnn_pointwise(t->g, CUDNN_POINTWISE_RELU_FWD, moved, NULL, NULL, clipped, &from_0_to_1);
+    if (swish) dnn_pointwise(t->g, CUDNN_POINTWISE_MUL, x, clipped, NULL, y, NULL);
+}
+
+/* Residual, bias, activation: the last one that there is writes the output. */
+static void tell_rest(const teller *t, dnn_desc at, dnn_desc y, cudnnDataType_t type) {
+    const bool active = t->p.activation.function != CONV_PLAIN;
+    if (t->p.residual >= 0) {
+        const dnn_desc residual = tell_output(t, t->p.residual, type);
+        const dnn_desc sum = t->p.bias >= 0 || active ? between(t) : y;
+        dnn_pointwise(t->g, CUDNN_POINTWISE_ADD, at, residual, NULL, sum, NULL);
+        at = sum;
+    }
+    if (t->p.bias >= 0) {
+        const dnn_desc bias = tell_bias(t, type), sum = active ? between(t) : y;
+        dnn_pointwise(t->g, CUDNN_POINTWISE_ADD, at, bias, NULL, sum, NULL);
+        at = sum;
+    }
+    if (active && !tell_simple(t, at, y)) tell_hard(t, at, y);
+}
+
+/* What would not be as exact as the operation asks for. */
+static uint32_t refused(const scout_op *op) {
+    const uint32_t coarse = 1U << CUDNN_NUMERICAL_NOTE_REDUCED_PRECISION_REDUCTION |
+                            1U << CUDNN_NUMERICAL_NOTE_WINOGRAD_TILE_6x6 |
+                            1U << CUDNN_NUMERICAL_NOTE_WINOGRAD_TILE_13x13;
+    const uint32_t tf32 = 1U << CUDNN_NUMERICAL_NOTE_TENSOR_CORE | 1U << CUDNN_NUMERICAL_NOTE_DOWN_CONVERT_INPUTS;
+    /* both transform in the type of the input: in 16 bits that is one rounding more than there may be */
+    const uint32_t transforms = 1U << CUDNN_NUMERICAL_NOTE_WINOGRAD | 1U << CUDNN_NUMERICAL_NOTE_FFT;
+    if (op->input != SCOUT_FP32) return coarse | transforms;
+    return op->tf32 ? coarse : coarse | tf32;
+}
+
+scout_answer dnn_conv_build(dnn_graph *g, const scout_op *op, int64_t way, scout_why *why) {
+    const dnn_conv_form form = (dnn_conv_form)way;
+    cudnnDataType_t in = CUDNN_DATA_FLOAT, weight = CUDNN_DATA_FLOAT, out = CUDNN_DATA_FLOAT;
+    int64_t space[WINDOW_AXES];
+    teller t = {.g = g, .op = op, .p = conv_problem_of(op)};
+    if (!dnn_conv_exists(op, form)) return scout_say(why, SCOUT_NO, "layout", "this form is none of this operation");
+    if (!dnn_type(t.p.type_in, &in) || !dnn_type(t.p.type_weight, &weight) || !dnn_type(t.p.type_out, &out))
+        return scout_say(why, SCOUT_NO, "type", "cuDNN's convolution does not know these types");
+    t.last = t.p.w.last || form == DNN_CONV_CONVERTED;
+    t.space = t.p.w.spatial < 2 ? 2 : t.p.w.spatial;
+    for (int k = 0; k < t.space; k++) space[k] = axis(&t, k)->out;
+    lay(&t, t.p.n, t.p.cout, t.last, space, t.out_dims, t.out_strides);
+    g->refused = refused(op);
+    const bool more = has_more(&t.p) && form != DNN_CONV_SPLIT;
+    const dnn_desc x = tell_input(&t, in), w = tell_weight(&t, weight, form);
+    const dnn_desc y = tell_output(&t, CONV_OUTPUT, out), sums = more ? between(&t) : y;
+    const dnn_desc how = tell_window(&t, op->accumulate == SCOUT_INT32 ? CUDNN_DATA_INT32 : CUDNN_DATA_FLOAT);
+    tell_convolution(&t, how, x, w, sums);
+    if (more) tell_rest(&t, sums, y, out);
+    return SCOUT_OK;
+}
