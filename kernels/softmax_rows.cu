@@ -1,0 +1,175 @@
+/* Softmax, and its logarithm, of rows that fit into the registers of their threads (rows.cuh): each is read once. Every
+ * warp takes its exponentials against its own largest value, so that one meeting of the threads is enough: what the
+ * others' largest makes of them is one factor. */
+#include "kernels/rows.cuh"
+
+using namespace rows;
+
+namespace {
+
+struct softmax_job {
+    const void *x, *bias;
+    void *y;
+    int64_t count;             /* rows */
+    int64_t bias_rows, serves; /* rows that neighbours share a bias; 0: biases come in turn */
+    int cols, logarithm, streaming;
+};
+
+struct shared_parts { /* of warps; two sets in turn, so that nobody overwrites what is still read */
+    float most[2][32], sums[2][32];
+};
+
+/* A fast exponential is off by some units of fp32, which 16-bit outputs do not show. */
+template <int TYPE> __device__ float exponential(float x) { return TYPE == ROW_FP32 ? expf(x) : __expf(x); }
+
+/* x + bias, and minus infinity behind the row's end. */
+template <int TYPE, int N, int V, bool BIAS>
+__device__ void gather(const softmax_job &job, const raw<TYPE, N> *own, const raw<TYPE, N> *bias, float (&x)[V][N]) {
+#pragma unroll
+    for (int v = 0; v < V; v++) {
+        unpack<TYPE, N>(own[v], x[v]);
+        if constexpr (BIAS) {
+            float b[N];
+            unpack<TYPE, N>(bias[v], b);
+#pragma unroll
+            for (int k = 0; k < N; k++) x[v][k] += b[k];
+        }
+        if (column<N>(v) < job.cols) continue;
+#pragma unroll
+        for (int k = 0; k < N; k++) x[v][k] = -INFINITY;
+    }
+}
+
+/* The largest value of this warp's part (0 where there is none, so that nothing becomes not-a-number) and the sum of
+ * its exponentials, which take x's place unless its logarithm is wanted. */
+template <int TYPE, int N, int V>
+__device__ void warp_part(bool logarithm, float (&x)[V][N], float *most, float *base, float *sum) {
+    float largest = -INFINITY, total = 0;
+#pragma unroll
+    for (int v = 0; v < V; v++)
+#pragma unroll
+        for (int k = 0; k < N; k++) largest = fmaxf(largest, x[v][k]);
+    *most = lanes_most(largest);
+    *base = *most == -INFINITY ? 0 : *most;
+#pragma unroll
+    for (int v = 0; v < V; v++)
+#pragma unroll
+        for (int k = 0; k < N; k++) {
+            const float e = exponential<TYPE>(x[v][k] - *base);
+            total += e;
+            if (!logarithm) x[v][k] = e;
+        }
+    *sum = lanes_sum(total);
+}
+
+/* The same of the whole row. Every thread of the block comes here. */
+__device__ void whole_row(shared_parts &shared, int turn, float *most, float *sum) {
+    if (blockDim.x <= 32) return;
+    const int lane = threadIdx.x & 31, warp = threadIdx.x >> 5, warps = blockDim.x >> 5;
+    if (lane == 0) shared.most[turn][warp] = *most, shared.sums[turn][warp] = *sum;
+    __syncthreads();
+    const float largest = lane < warps ? shared.most[turn][lane] : -INFINITY;
+    const float part = lane < warps ? shared.sums[turn][lane] : 0;
+    *most = lanes_most(largest);
+    *sum = lanes_sum(part > 0 ? part * expf(largest - *most) : 0);
+}
+
+/* (x - from) * factor - less */
+template <int TYPE, int N, int V>
+__device__ void write(const softmax_job &job, int64_t row, float (&x)[V][N], float from, float factor, float less) {
+#pragma unroll
+    for (int v = 0; v < V; v++) {
+        if (column<N>(v) >= job.cols) continue;
+#pragma unroll
+        for (int k = 0; k < N; k++) x[v][k] = (x[v][k] - from) * factor - less;
+        store<TYPE, N>(job.y, row, job.cols, v, job.streaming, x[v]);
+    }
+}
+
+/* The row of the bias that belongs to a row. Dividing 64 bits takes long. */
+__device__ int64_t bias_of(const softmax_job &job, int64_t row) {
+    if (job.bias_rows == job.count) return row;
+    if (job.bias_rows == 1) return 0;
+    if (job.count <= 0xffffffffll)
+        return job.serves ? (unsigned)row / (unsigned)job.serves : (unsigned)row % (unsigned)job.bias_rows;
+    return job.serves ? row / job.serves : row % job.bias_rows;
+}
+
+template <int TYPE, int N, int V, bool BIAS, int THREADS>
+__global__ void __launch_bounds__(THREADS) softmax_kernel(const softmax_job job) {
+    constexpr bool ahead = V * N <= 32;
+    __shared__ shared_parts shared;
+    const int64_t step = (int64_t)gridDim.x * blockDim.y;
+    raw<TYPE, N> own[V], bias[V];
+    int turn = 0;
+    const auto fetch = [&](int64_t row) {
+        load<TYPE, N, V>(job.x, row, row < job.count, job.cols, job.streaming, own);
+        if constexpr (BIAS) {
+            const bool once = job.bias_rows == job.count;
+            load<TYPE, N, V>(job.bias, bias_of(job, row), row < job.count, job.cols, once && job.streaming, bias);
+        }
+    };
+    if (ahead) fetch((int64_t)blockIdx.x * blockDim.y + threadIdx.y);
+    /* the same number of rounds for every thread of the block: they meet in there */
+    for (int64_t first = (int64_t)blockIdx.x * blockDim.y; first < job.count; first += step, turn ^= 1) {
+        const int64_t row = first + threadIdx.y;
+        float x[V][N], base, most, sum;
+        if (!ahead) fetch(row);
+        gather<TYPE, N, V, BIAS>(job, own, bias, x);
+        if (ahead && first + step < job.count) fetch(row + step);
+        warp_part<TYPE, N, V>(job.logarithm, x, &most, &base, &sum);
+        whole_row(shared, turn, &most, &sum);
+        if (row >= job.count) continue;
+        if (job.logarithm)
+            write<TYPE, N, V>(job, row, x, most, 1, logf(sum));
+        else /* a base above the row's largest is that of a part without any value */
+            write<TYPE, N, V>(job, row, x, 0, expf(fminf(base - most, 0)) / sum, 0);
+    }
+}
+
+using kernel_fn = void (*)(const softmax_job);
+
+template <int TYPE, bool BIAS> kernel_fn by_size(int size) {
+    constexpr int N = wide_of<TYPE>;
+    static const kernel_fn kernels[size_count] = {
+        softmax_kernel<TYPE, N, 1, BIAS, 1024>, softmax_kernel<TYPE, N, 2, BIAS, 1024>,
+        softmax_kernel<TYPE, N, 4, BIAS, 512>,  softmax_kernel<TYPE, N, 8, BIAS, 512>,
+        softmax_kernel<TYPE, 1, 4, BIAS, 1024>, softmax_kernel<TYPE, 1, 16, BIAS, 1024>,
+    };
+    return size < 0 ? nullptr : kernels[size];
+}
+template <int TYPE> kernel_fn by_bias(int size, int64_t bias_rows) {
+    return bias_rows > 0 ? by_size<TYPE, true>(size) : by_size<TYPE, false>(size);
+}
+kernel_fn kernel_of(const softmax_rows_shape *s, const row_config *c) {
+    const int size = size_for(s->type, s->cols, c->threads);
+    if (s->type == ROW_FP32) return by_bias<ROW_FP32>(size, s->bias_rows);
+    if (s->type == ROW_FP16) return by_bias<ROW_FP16>(size, s->bias_rows);
+    return by_bias<ROW_BF16>(size, s->bias_rows);
+}
+} // namespace
+
+extern "C" int softmax_rows_fits(const softmax_rows_shape *s, const row_config *config) {
+    return type_known(s->type) && s->rows >= 1 && s->bias_rows >= 0 &&
+           (s->bias_rows == 0 || s->rows % s->bias_rows == 0) && config->turns >= 0 && kernel_of(s, config) != nullptr;
+}
+
+extern "C" int softmax_rows_prepare(const softmax_rows_shape *shape, const row_config *config,
+                                    softmax_rows_plan *plan) {
+    if (!softmax_rows_fits(shape, config)) return cudaErrorInvalidValue;
+    plan->shape = *shape, plan->config = *config;
+    return divide(shape->rows, config, (const void *)kernel_of(shape, config), &plan->launch);
+}
+
+extern "C" int softmax_rows_launch(const softmax_rows_plan *plan, const void *x, const void *bias, void *y,
+                                   void *stream) {
+    const softmax_rows_shape *s = &plan->shape;
+    softmax_job job = {};
+    job.x = x, job.bias = bias, job.y = y;
+    job.count = s->rows, job.cols = (int)s->cols, job.logarithm = s->logarithm;
+    job.streaming = plan->config.streaming, job.bias_rows = s->bias_rows;
+    job.serves = s->bias_rows > 0 && s->bias_inside ? s->rows / s->bias_rows : 0;
+    void *arguments[] = {&job};
+    return cudaLaunchKernel(plan->launch.kernel, dim3(plan->launch.blocks),
+                            dim3(plan->launch.threads, plan->launch.rows), arguments, 0, (cudaStream_t)stream);
+}
