@@ -10,7 +10,7 @@ namespace {
 struct norm_job {
     norm_tensors t;
     int64_t count; /* rows */
-    int cols, form, activation, type_side, streaming;
+    int cols, form, activation, type_side, streaming, depth;
     float epsilon;
 };
 
@@ -141,52 +141,83 @@ template <int N, int V> __device__ float counted_of(int cols) {
     return lanes_sum((float)count);
 }
 
-template <int TYPE, int N, int V, bool RESIDUAL, int THREADS>
-__global__ void __launch_bounds__(THREADS) norm_kernel(const norm_job job) {
-    constexpr bool ahead = V * N <= 32;
-    __shared__ shared_parts shared;
-    const int64_t step = (int64_t)gridDim.x * blockDim.y;
-    const float counted = counted_of<N, V>(job.cols);
+/* Of a thread: what it loaded, or where it has its rows come to. */
+template <int TYPE, int N, int V, bool RESIDUAL, bool STAGED> struct reader {
     raw<TYPE, N> own[V], residual[V];
-    int turn = 0;
+    uint4 *places;
+
+    __device__ void fetch(const norm_job &job, int64_t row, int turn) {
+        const bool there = row < job.count;
+        if constexpr (STAGED) {
+            const int chunk = turn * V * (RESIDUAL ? 2 : 1);
+            start<TYPE, N, V>(job.t.x, row, there, job.cols, places, chunk);
+            if constexpr (RESIDUAL) start<TYPE, N, V>(job.t.residual, row, there, job.cols, places, chunk + V);
+            started();
+        } else {
+            load<TYPE, N, V>(job.t.x, row, there, job.cols, job.streaming, own);
+            if constexpr (RESIDUAL) load<TYPE, N, V>(job.t.residual, row, there, job.cols, job.streaming, residual);
+        }
+    }
+
+    __device__ void receive(int depth, int turn) {
+        if constexpr (STAGED) {
+            const int chunk = turn * V * (RESIDUAL ? 2 : 1);
+            arrived(depth);
+            take<V>(places, chunk, own);
+            if constexpr (RESIDUAL) take<V>(places, chunk + V, residual);
+        }
+    }
+};
+
+template <int TYPE, int N, int V, bool RESIDUAL, bool STAGED, int THREADS>
+__global__ void __launch_bounds__(THREADS) norm_kernel(const norm_job job) {
+    extern __shared__ uint4 places[];
+    __shared__ shared_parts shared;
+    const int64_t step = (int64_t)gridDim.x * blockDim.y, begin = (int64_t)blockIdx.x * blockDim.y;
+    const float counted = counted_of<N, V>(job.cols);
+    reader<TYPE, N, V, RESIDUAL, STAGED> r;
+    int turn = 0, set = 0;
+    r.places = places;
     if ((threadIdx.x & 31) == 0 && blockDim.x > 32) shared.counts[threadIdx.x >> 5] = counted;
-    const auto fetch = [&](int64_t row) {
-        load<TYPE, N, V>(job.t.x, row, row < job.count, job.cols, job.streaming, own);
-        if constexpr (RESIDUAL)
-            load<TYPE, N, V>(job.t.residual, row, row < job.count, job.cols, job.streaming, residual);
-    };
-    if (ahead) fetch((int64_t)blockIdx.x * blockDim.y + threadIdx.y);
+    for (int k = 0; STAGED && k < job.depth; k++) r.fetch(job, begin + k * step + threadIdx.y, k);
     /* the same number of rounds for every thread of the block: they meet in there */
-    for (int64_t first = (int64_t)blockIdx.x * blockDim.y; first < job.count; first += step, turn ^= 1) {
+    for (int64_t first = begin; first < job.count; first += step, set ^= 1) {
         const int64_t row = first + threadIdx.y;
         float x[V][N], mean, total;
-        if (!ahead) fetch(row);
-        gather<TYPE, N, V, RESIDUAL>(job, row, own, residual, x);
-        if (ahead && first + step < job.count) fetch(row + step);
-        statistics<N, V>(job, shared, turn, x, counted, &mean, &total);
+        if constexpr (!STAGED) r.fetch(job, row, 0);
+        r.receive(job.depth, turn);
+        gather<TYPE, N, V, RESIDUAL>(job, row, r.own, r.residual, x);
+        statistics<N, V>(job, shared, set, x, counted, &mean, &total);
+        if constexpr (STAGED) { /* all that was in there has gone into the statistics: it is free */
+            r.fetch(job, row + job.depth * step, turn);
+            turn = turn + 1 == job.depth ? 0 : turn + 1;
+        }
         if (row < job.count) write<TYPE, N, V>(job, row, x, mean, factor_of(job, total));
     }
 }
 
 using kernel_fn = void (*)(const norm_job);
 
-template <int TYPE, bool RESIDUAL> kernel_fn by_size(int size) {
+template <int TYPE, bool RESIDUAL> kernel_fn by_size(int size, int depth) {
     constexpr int N = wide_of<TYPE>;
-    static const kernel_fn kernels[size_count] = {
-        norm_kernel<TYPE, N, 1, RESIDUAL, 1024>, norm_kernel<TYPE, N, 2, RESIDUAL, 1024>,
-        norm_kernel<TYPE, N, 4, RESIDUAL, 512>,  norm_kernel<TYPE, N, 8, RESIDUAL, 512>,
-        norm_kernel<TYPE, 1, 4, RESIDUAL, 1024>, norm_kernel<TYPE, 1, 16, RESIDUAL, 1024>,
+    static const kernel_fn direct[size_count] = {
+        norm_kernel<TYPE, N, 1, RESIDUAL, false, 1024>, norm_kernel<TYPE, N, 2, RESIDUAL, false, 1024>,
+        norm_kernel<TYPE, N, 4, RESIDUAL, false, 512>,  norm_kernel<TYPE, N, 8, RESIDUAL, false, 512>,
+        norm_kernel<TYPE, 1, 4, RESIDUAL, false, 1024>, norm_kernel<TYPE, 1, 16, RESIDUAL, false, 1024>,
     };
-    return size < 0 ? nullptr : kernels[size];
+    static const kernel_fn staged[size_count] = {norm_kernel<TYPE, N, 1, RESIDUAL, true, 1024>,
+                                                 norm_kernel<TYPE, N, 2, RESIDUAL, true, 1024>,
+                                                 norm_kernel<TYPE, N, 4, RESIDUAL, true, 512>};
+    return size < 0 ? nullptr : depth > 0 ? staged[size] : direct[size];
 }
-template <int TYPE> kernel_fn by_residual(int size, int residual) {
-    return residual ? by_size<TYPE, true>(size) : by_size<TYPE, false>(size);
+template <int TYPE> kernel_fn by_residual(int size, int depth, bool residual) {
+    return residual ? by_size<TYPE, true>(size, depth) : by_size<TYPE, false>(size, depth);
 }
 kernel_fn kernel_of(const norm_rows_shape *s, const row_config *c) {
     const int size = size_for(s->type, s->cols, c->threads);
-    if (s->type == ROW_FP32) return by_residual<ROW_FP32>(size, s->has_residual);
-    if (s->type == ROW_FP16) return by_residual<ROW_FP16>(size, s->has_residual);
-    return by_residual<ROW_BF16>(size, s->has_residual);
+    if (s->type == ROW_FP32) return by_residual<ROW_FP32>(size, c->depth, s->has_residual);
+    if (s->type == ROW_FP16) return by_residual<ROW_FP16>(size, c->depth, s->has_residual);
+    return by_residual<ROW_BF16>(size, c->depth, s->has_residual);
 }
 } // namespace
 
@@ -209,15 +240,17 @@ extern "C" int row_threads(int type, int64_t cols, int choice) {
     return 0;
 }
 
-extern "C" int norm_rows_fits(const norm_rows_shape *s, const row_config *config) {
-    return type_known(s->type) && type_known(s->type_side) && s->rows >= 1 && config->turns >= 0 &&
-           s->form >= NORM_FORM_CENTRED && s->form <= NORM_FORM_MAGNITUDE && kernel_of(s, config) != nullptr;
+extern "C" int norm_rows_fits(const norm_rows_shape *s, const row_config *config, size_t shared_limit) {
+    const int size = size_for(s->type, s->cols, config->threads);
+    return size >= 0 && depth_fits(config, size, s->has_residual ? 2 : 1, shared_limit) && type_known(s->type) &&
+           type_known(s->type_side) && s->rows >= 1 && s->form >= NORM_FORM_CENTRED && s->form <= NORM_FORM_MAGNITUDE;
 }
 
 extern "C" int norm_rows_prepare(const norm_rows_shape *shape, const row_config *config, norm_rows_plan *plan) {
-    if (!norm_rows_fits(shape, config)) return cudaErrorInvalidValue;
+    if (!norm_rows_fits(shape, config, SIZE_MAX)) return cudaErrorInvalidValue;
     plan->shape = *shape, plan->config = *config;
-    return divide(shape->rows, config, (const void *)kernel_of(shape, config), &plan->launch);
+    return divide(shape->rows, config, size_for(shape->type, shape->cols, config->threads), shape->has_residual ? 2 : 1,
+                  (const void *)kernel_of(shape, config), &plan->launch);
 }
 
 extern "C" int norm_rows_launch(const norm_rows_plan *plan, const norm_tensors *tensors, void *stream) {
@@ -226,7 +259,6 @@ extern "C" int norm_rows_launch(const norm_rows_plan *plan, const norm_tensors *
     job.t = *tensors;
     job.count = s->rows, job.cols = (int)s->cols, job.form = s->form, job.activation = s->activation;
     job.type_side = s->type_side, job.streaming = plan->config.streaming, job.epsilon = s->epsilon;
-    void *arguments[] = {&job};
-    return cudaLaunchKernel(plan->launch.kernel, dim3(plan->launch.blocks),
-                            dim3(plan->launch.threads, plan->launch.rows), arguments, 0, (cudaStream_t)stream);
+    job.depth = plan->config.depth;
+    return rows::launch(&plan->launch, &job, stream);
 }

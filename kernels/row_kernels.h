@@ -3,7 +3,7 @@
  * the CUDA runtime.
  *
  *     norm_rows_plan plan;
- *     row_config config = {.threads = row_threads(ROW_FP16, cols, 0), .turns = 1, .streaming = 0};
+ *     row_config config = {.threads = row_threads(ROW_FP16, cols, 0), .depth = 0, .streaming = 0};
  *     if (norm_rows_prepare(&shape, &config, &plan) != 0) …      once; nothing to free
  *     norm_rows_launch(&plan, &tensors, stream);
  *
@@ -13,6 +13,7 @@
 #ifndef KERNELS_ROW_KERNELS_H
 #define KERNELS_ROW_KERNELS_H
 
+#include <stddef.h>
 #include <stdint.h>
 
 #ifdef __cplusplus
@@ -25,7 +26,8 @@ enum { ROW_FP32 = 1, ROW_FP16 = 10, ROW_BF16 = 16 };
 /* How rows are shared out where each is read once and stays in registers. */
 typedef struct row_config {
     int threads;   /* of one row: a power of 2 from 4 to 1024 */
-    int turns;     /* rows that those threads take one after another; 0: the device is filled once */
+    int depth;     /* 0: as many threads as rows need; 2, 3, 4: as many as the device holds take one row after another,
+                      and so many are on their way to them */
     int streaming; /* 1: tells the caches that nothing is used again */
 } row_config;
 
@@ -36,7 +38,7 @@ int row_threads(int type, int64_t cols, int choice);
 
 typedef struct row_launch { /* of the kernels' own */
     const void *kernel;
-    unsigned blocks, threads, rows;
+    unsigned blocks, threads, rows, shared_bytes;
 } row_launch;
 
 /* --- norms of rows that lie together: norm_rows, each row read once --- */
@@ -66,7 +68,8 @@ typedef struct norm_rows_plan {
     row_launch launch;
 } norm_rows_plan;
 
-int norm_rows_fits(const norm_rows_shape *shape, const row_config *config);
+/* Whether that exists on a device whose blocks may have `shared_limit` bytes of shared memory. */
+int norm_rows_fits(const norm_rows_shape *shape, const row_config *config, size_t shared_limit);
 int norm_rows_prepare(const norm_rows_shape *shape, const row_config *config, norm_rows_plan *plan);
 int norm_rows_launch(const norm_rows_plan *plan, const norm_tensors *tensors, void *stream);
 
@@ -112,7 +115,7 @@ typedef struct softmax_rows_plan {
     row_launch launch;
 } softmax_rows_plan;
 
-int softmax_rows_fits(const softmax_rows_shape *shape, const row_config *config);
+int softmax_rows_fits(const softmax_rows_shape *shape, const row_config *config, size_t shared_limit);
 int softmax_rows_prepare(const softmax_rows_shape *shape, const row_config *config, softmax_rows_plan *plan);
 int softmax_rows_launch(const softmax_rows_plan *plan, const void *x, const void *bias, void *y, void *stream);
 

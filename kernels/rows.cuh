@@ -1,10 +1,13 @@
 /* What the kernels share that hold a row in registers: how values are loaded and stored, which thread has which, sums
  * over the threads of a row, and on the host which kernel and how many blocks.
  *
- * A row belongs to blockDim.x threads, a block has blockDim.y rows (more than one only where these are 32 threads or
- * fewer), and takes further ones gridDim.x * blockDim.y rows on. A thread has V chunks of N neighbouring values each:
- * chunk v of thread t begins at column (v * blockDim.x + t) * N. N is what 16 bytes hold where rows are whole numbers
- * of that, else 1. The next row's chunks are on their way while one is worked on, where registers allow that. */
+ * A row belongs to blockDim.x threads, and a block has blockDim.y rows (more than one only where these are 32 threads
+ * or fewer). A thread has V chunks of N neighbouring values each: chunk v of thread t begins at column (v * blockDim.x
+ * + t) * N. N is what 16 bytes hold where rows are whole numbers of that, else 1.
+ *
+ * Either there are threads for every row, which load it and are done; or there are as many as the device holds, which
+ * go on to the row gridDim.x * blockDim.y further, while the next ones come to places of theirs in shared memory. No
+ * thread reads another's place, so nobody has to wait for others there. */
 #ifndef KERNELS_ROWS_CUH
 #define KERNELS_ROWS_CUH
 
@@ -133,6 +136,44 @@ __device__ inline void load(const void *data, int64_t row, bool there, int cols,
     }
 }
 
+/* A thread's places in shared memory: `depth` rows of `sets` tensors of V chunks. */
+__device__ inline uint4 *place_of(uint4 *places, int chunk) {
+    const int threads = (int)(blockDim.x * blockDim.y);
+    return places + chunk * threads + (int)(threadIdx.y * blockDim.x + threadIdx.x);
+}
+
+/* Starts bringing a row there, with zeros behind its end; where there is no row, nothing will be asked for. */
+template <int TYPE, int N, int V>
+__device__ inline void start(const void *data, int64_t row, bool there, int cols, uint4 *places, int chunk) {
+    const uint4 *from = (const uint4 *)data + row * (cols / N) + threadIdx.x;
+    if (!there) return;
+#pragma unroll
+    for (int v = 0; v < V; v++) {
+        const bool some = column<N>(v) < cols;
+        const unsigned to = (unsigned)__cvta_generic_to_shared(place_of(places, chunk + v));
+        const void *source = some ? (const void *)(from + v * (int)blockDim.x) : data;
+        asm volatile("cp.async.cg.shared.global [%0], [%1], 16, %2;" ::"r"(to), "l"(source), "r"(some ? 16 : 0)
+                     : "memory");
+    }
+}
+
+__device__ inline void started() { asm volatile("cp.async.commit_group;" ::: "memory"); }
+
+/* Until all but the last depth - 1 rows that were started are there. */
+__device__ inline void arrived(int depth) {
+    if (depth == 2)
+        asm volatile("cp.async.wait_group 1;" ::: "memory");
+    else if (depth == 3)
+        asm volatile("cp.async.wait_group 2;" ::: "memory");
+    else
+        asm volatile("cp.async.wait_group 3;" ::: "memory");
+}
+
+template <int V> __device__ inline void take(uint4 *places, int chunk, uint4 *chunks) {
+#pragma unroll
+    for (int v = 0; v < V; v++) chunks[v] = *place_of(places, chunk + v);
+}
+
 template <int TYPE, int N>
 __device__ inline void store(void *data, int64_t row, int cols, int v, bool streaming, const float *x) {
     raw<TYPE, N> *to = (raw<TYPE, N> *)data + row * (cols / N) + threadIdx.x + v * (int)blockDim.x;
@@ -175,30 +216,54 @@ inline int size_for(int type, int64_t cols, int threads) {
     return -1;
 }
 
-inline int units(int *out) {
-    int device = 0;
-    const cudaError_t e = cudaGetDevice(&device);
-    return e != cudaSuccess ? e : cudaDeviceGetAttribute(out, cudaDevAttrMultiProcessorCount, device);
+/* Rows of a block. */
+inline unsigned rows_of(const row_config *config) {
+    return config->threads <= 32 ? 256u / (unsigned)config->threads : 1u;
+}
+
+constexpr int least_spare = 1024; /* bytes of shared memory that kernels have of their own, and more */
+
+/* Shared memory for the rows on their way; `sets`: tensors that are read. */
+inline size_t shared_for(const row_config *config, int size, int sets) {
+    return (size_t)config->depth * (size_t)sets * (size_t)sizes[size].loads * 16 * (size_t)config->threads *
+           rows_of(config);
+}
+
+inline bool depth_fits(const row_config *config, int size, int sets, size_t limit) {
+    if (config->depth == 0) return true;
+    if (config->depth < 2 || config->depth > 4 || !sizes[size].wide || sizes[size].loads > 4) return false;
+    return shared_for(config, size, sets) + least_spare <= limit;
 }
 
 /* Blocks for that many rows. */
-inline int divide(int64_t count, const row_config *config, const void *kernel, row_launch *out) {
-    out->kernel = kernel;
-    out->threads = (unsigned)config->threads;
-    out->rows = config->threads <= 32 ? 256u / out->threads : 1u;
-    const int64_t most = 0x7fffffff, groups = (count + out->rows - 1) / out->rows;
-    int64_t blocks = config->turns > 0 ? (groups + config->turns - 1) / config->turns : groups;
-    if (config->turns == 0) {
-        int all = 0, each = 0;
-        int e = units(&all);
+inline int divide(int64_t count, const row_config *config, int size, int sets, const void *kernel, row_launch *out) {
+    const int64_t most = 0x7fffffff, rows = rows_of(config);
+    int64_t blocks = (count + rows - 1) / rows;
+    int all = 0, each = 0, limit = 0, device = 0;
+    *out = {};
+    out->kernel = kernel, out->threads = (unsigned)config->threads, out->rows = (unsigned)rows;
+    if (config->depth > 0) {
+        out->shared_bytes = (unsigned)shared_for(config, size, sets);
+        cudaError_t e = cudaGetDevice(&device);
+        if (e == cudaSuccess) e = cudaDeviceGetAttribute(&limit, cudaDevAttrMaxSharedMemoryPerBlockOptin, device);
+        if (e == cudaSuccess) e = cudaDeviceGetAttribute(&all, cudaDevAttrMultiProcessorCount, device);
         if (e == cudaSuccess)
-            e = cudaOccupancyMaxActiveBlocksPerMultiprocessor(&each, kernel, (int)(out->threads * out->rows), 0);
+            e = cudaFuncSetAttribute(kernel, cudaFuncAttributeMaxDynamicSharedMemorySize, limit - least_spare);
+        if (e == cudaSuccess)
+            e = cudaOccupancyMaxActiveBlocksPerMultiprocessor(&each, kernel, (int)(out->threads * out->rows),
+                                                              out->shared_bytes);
         if (e != cudaSuccess) return e;
         if (each < 1) return cudaErrorInvalidValue;
         if (blocks > (int64_t)all * each) blocks = (int64_t)all * each;
     }
     out->blocks = (unsigned)(blocks < most ? blocks : most);
     return cudaSuccess;
+}
+
+inline int launch(const row_launch *l, void *job, void *stream) {
+    void *arguments[] = {job};
+    return cudaLaunchKernel(l->kernel, dim3(l->blocks), dim3(l->threads, l->rows), arguments, l->shared_bytes,
+                            (cudaStream_t)stream);
 }
 
 } // namespace rows

@@ -12,7 +12,7 @@ struct softmax_job {
     void *y;
     int64_t count;             /* rows */
     int64_t bias_rows, serves; /* rows that neighbours share a bias; 0: biases come in turn */
-    int cols, logarithm, streaming;
+    int cols, logarithm, streaming, depth;
 };
 
 struct shared_parts { /* of warps; two sets in turn, so that nobody overwrites what is still read */
@@ -95,30 +95,57 @@ __device__ int64_t bias_of(const softmax_job &job, int64_t row) {
     return job.serves ? row / job.serves : row % job.bias_rows;
 }
 
-template <int TYPE, int N, int V, bool BIAS, int THREADS>
-__global__ void __launch_bounds__(THREADS) softmax_kernel(const softmax_job job) {
-    constexpr bool ahead = V * N <= 32;
-    __shared__ shared_parts shared;
-    const int64_t step = (int64_t)gridDim.x * blockDim.y;
+/* Of a thread: what it loaded, or where it has its rows come to. */
+template <int TYPE, int N, int V, bool BIAS, bool STAGED> struct reader {
     raw<TYPE, N> own[V], bias[V];
-    int turn = 0;
-    const auto fetch = [&](int64_t row) {
-        load<TYPE, N, V>(job.x, row, row < job.count, job.cols, job.streaming, own);
-        if constexpr (BIAS) {
-            const bool once = job.bias_rows == job.count;
-            load<TYPE, N, V>(job.bias, bias_of(job, row), row < job.count, job.cols, once && job.streaming, bias);
+    uint4 *places;
+
+    __device__ void fetch(const softmax_job &job, int64_t row, int turn) {
+        const bool there = row < job.count;
+        if constexpr (STAGED) {
+            const int chunk = turn * V * (BIAS ? 2 : 1);
+            start<TYPE, N, V>(job.x, row, there, job.cols, places, chunk);
+            if constexpr (BIAS) start<TYPE, N, V>(job.bias, bias_of(job, row), there, job.cols, places, chunk + V);
+            started();
+        } else {
+            load<TYPE, N, V>(job.x, row, there, job.cols, job.streaming, own);
+            const bool once = job.bias_rows == job.count && job.streaming;
+            if constexpr (BIAS) load<TYPE, N, V>(job.bias, bias_of(job, row), there, job.cols, once, bias);
         }
-    };
-    if (ahead) fetch((int64_t)blockIdx.x * blockDim.y + threadIdx.y);
+    }
+
+    __device__ void receive(int depth, int turn) {
+        if constexpr (STAGED) {
+            const int chunk = turn * V * (BIAS ? 2 : 1);
+            arrived(depth);
+            take<V>(places, chunk, own);
+            if constexpr (BIAS) take<V>(places, chunk + V, bias);
+        }
+    }
+};
+
+template <int TYPE, int N, int V, bool BIAS, bool STAGED, int THREADS>
+__global__ void __launch_bounds__(THREADS) softmax_kernel(const softmax_job job) {
+    extern __shared__ uint4 places[];
+    __shared__ shared_parts shared;
+    const int64_t step = (int64_t)gridDim.x * blockDim.y, begin = (int64_t)blockIdx.x * blockDim.y;
+    reader<TYPE, N, V, BIAS, STAGED> r;
+    int turn = 0, set = 0;
+    r.places = places;
+    for (int k = 0; STAGED && k < job.depth; k++) r.fetch(job, begin + k * step + threadIdx.y, k);
     /* the same number of rounds for every thread of the block: they meet in there */
-    for (int64_t first = (int64_t)blockIdx.x * blockDim.y; first < job.count; first += step, turn ^= 1) {
+    for (int64_t first = begin; first < job.count; first += step, set ^= 1) {
         const int64_t row = first + threadIdx.y;
         float x[V][N], base, most, sum;
-        if (!ahead) fetch(row);
-        gather<TYPE, N, V, BIAS>(job, own, bias, x);
-        if (ahead && first + step < job.count) fetch(row + step);
+        if constexpr (!STAGED) r.fetch(job, row, 0);
+        r.receive(job.depth, turn);
+        gather<TYPE, N, V, BIAS>(job, r.own, r.bias, x);
         warp_part<TYPE, N, V>(job.logarithm, x, &most, &base, &sum);
-        whole_row(shared, turn, &most, &sum);
+        whole_row(shared, set, &most, &sum);
+        if constexpr (STAGED) { /* all that was in there has gone into the sum: it is free */
+            r.fetch(job, row + job.depth * step, turn);
+            turn = turn + 1 == job.depth ? 0 : turn + 1;
+        }
         if (row >= job.count) continue;
         if (job.logarithm)
             write<TYPE, N, V>(job, row, x, most, 1, logf(sum));
@@ -129,36 +156,41 @@ __global__ void __launch_bounds__(THREADS) softmax_kernel(const softmax_job job)
 
 using kernel_fn = void (*)(const softmax_job);
 
-template <int TYPE, bool BIAS> kernel_fn by_size(int size) {
+template <int TYPE, bool BIAS> kernel_fn by_size(int size, int depth) {
     constexpr int N = wide_of<TYPE>;
-    static const kernel_fn kernels[size_count] = {
-        softmax_kernel<TYPE, N, 1, BIAS, 1024>, softmax_kernel<TYPE, N, 2, BIAS, 1024>,
-        softmax_kernel<TYPE, N, 4, BIAS, 512>,  softmax_kernel<TYPE, N, 8, BIAS, 512>,
-        softmax_kernel<TYPE, 1, 4, BIAS, 1024>, softmax_kernel<TYPE, 1, 16, BIAS, 1024>,
+    static const kernel_fn direct[size_count] = {
+        softmax_kernel<TYPE, N, 1, BIAS, false, 1024>, softmax_kernel<TYPE, N, 2, BIAS, false, 1024>,
+        softmax_kernel<TYPE, N, 4, BIAS, false, 512>,  softmax_kernel<TYPE, N, 8, BIAS, false, 512>,
+        softmax_kernel<TYPE, 1, 4, BIAS, false, 1024>, softmax_kernel<TYPE, 1, 16, BIAS, false, 1024>,
     };
-    return size < 0 ? nullptr : kernels[size];
+    static const kernel_fn staged[size_count] = {softmax_kernel<TYPE, N, 1, BIAS, true, 1024>,
+                                                 softmax_kernel<TYPE, N, 2, BIAS, true, 1024>,
+                                                 softmax_kernel<TYPE, N, 4, BIAS, true, 512>};
+    return size < 0 ? nullptr : depth > 0 ? staged[size] : direct[size];
 }
-template <int TYPE> kernel_fn by_bias(int size, int64_t bias_rows) {
-    return bias_rows > 0 ? by_size<TYPE, true>(size) : by_size<TYPE, false>(size);
+template <int TYPE> kernel_fn by_bias(int size, int depth, bool bias) {
+    return bias ? by_size<TYPE, true>(size, depth) : by_size<TYPE, false>(size, depth);
 }
 kernel_fn kernel_of(const softmax_rows_shape *s, const row_config *c) {
     const int size = size_for(s->type, s->cols, c->threads);
-    if (s->type == ROW_FP32) return by_bias<ROW_FP32>(size, s->bias_rows);
-    if (s->type == ROW_FP16) return by_bias<ROW_FP16>(size, s->bias_rows);
-    return by_bias<ROW_BF16>(size, s->bias_rows);
+    if (s->type == ROW_FP32) return by_bias<ROW_FP32>(size, c->depth, s->bias_rows > 0);
+    if (s->type == ROW_FP16) return by_bias<ROW_FP16>(size, c->depth, s->bias_rows > 0);
+    return by_bias<ROW_BF16>(size, c->depth, s->bias_rows > 0);
 }
 } // namespace
 
-extern "C" int softmax_rows_fits(const softmax_rows_shape *s, const row_config *config) {
-    return type_known(s->type) && s->rows >= 1 && s->bias_rows >= 0 &&
-           (s->bias_rows == 0 || s->rows % s->bias_rows == 0) && config->turns >= 0 && kernel_of(s, config) != nullptr;
+extern "C" int softmax_rows_fits(const softmax_rows_shape *s, const row_config *config, size_t shared_limit) {
+    const int size = size_for(s->type, s->cols, config->threads);
+    return size >= 0 && depth_fits(config, size, s->bias_rows > 0 ? 2 : 1, shared_limit) && type_known(s->type) &&
+           s->rows >= 1 && s->bias_rows >= 0 && (s->bias_rows == 0 || s->rows % s->bias_rows == 0);
 }
 
 extern "C" int softmax_rows_prepare(const softmax_rows_shape *shape, const row_config *config,
                                     softmax_rows_plan *plan) {
-    if (!softmax_rows_fits(shape, config)) return cudaErrorInvalidValue;
+    if (!softmax_rows_fits(shape, config, SIZE_MAX)) return cudaErrorInvalidValue;
     plan->shape = *shape, plan->config = *config;
-    return divide(shape->rows, config, (const void *)kernel_of(shape, config), &plan->launch);
+    return divide(shape->rows, config, size_for(shape->type, shape->cols, config->threads),
+                  shape->bias_rows > 0 ? 2 : 1, (const void *)kernel_of(shape, config), &plan->launch);
 }
 
 extern "C" int softmax_rows_launch(const softmax_rows_plan *plan, const void *x, const void *bias, void *y,
@@ -169,7 +201,6 @@ extern "C" int softmax_rows_launch(const softmax_rows_plan *plan, const void *x,
     job.count = s->rows, job.cols = (int)s->cols, job.logarithm = s->logarithm;
     job.streaming = plan->config.streaming, job.bias_rows = s->bias_rows;
     job.serves = s->bias_rows > 0 && s->bias_inside ? s->rows / s->bias_rows : 0;
-    void *arguments[] = {&job};
-    return cudaLaunchKernel(plan->launch.kernel, dim3(plan->launch.blocks),
-                            dim3(plan->launch.threads, plan->launch.rows), arguments, 0, (cudaStream_t)stream);
+    job.depth = plan->config.depth;
+    return rows::launch(&plan->launch, &job, stream);
 }

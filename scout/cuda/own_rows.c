@@ -5,14 +5,14 @@
 
 #include <stdio.h>
 
-enum { THREADS, TURNS, CACHE, PARAMETERS };
+enum { THREADS, DEPTH, CACHE, PARAMETERS };
 
 void own_rows_domain(int type, int64_t cols, int exhaustive, scout_domain *out) {
     static const char *const caches[] = {"normal", "streaming"};
     const uint32_t most = exhaustive ? 16 : 3;
     out->count = PARAMETERS;
     out->parameters[THREADS] = (scout_parameter){.name = "threads"};
-    out->parameters[TURNS] = (scout_parameter){.name = "turns", .count = exhaustive ? 4 : 3, .values = {1, 0, 2, 4}};
+    out->parameters[DEPTH] = (scout_parameter){.name = "depth", .count = 4, .values = {0, 3, 2, 4}};
     out->parameters[CACHE] = (scout_parameter){.name = "cache", .count = 2, .values = {0, 1}, .labels = caches};
     scout_parameter *threads = &out->parameters[THREADS];
     for (int choice = row_threads(type, cols, 0); choice > 0 && threads->count < most;
@@ -21,8 +21,8 @@ void own_rows_domain(int type, int64_t cols, int exhaustive, scout_domain *out) 
 }
 
 row_config own_rows_config(int type, int64_t cols, const int64_t *values) {
-    if (!values) return (row_config){.threads = row_threads(type, cols, 0), .turns = 1, .streaming = 0};
-    return (row_config){.threads = (int)values[THREADS], .turns = (int)values[TURNS], .streaming = (int)values[CACHE]};
+    if (!values) return (row_config){.threads = row_threads(type, cols, 0), .depth = 0, .streaming = 0};
+    return (row_config){.threads = (int)values[THREADS], .depth = (int)values[DEPTH], .streaming = (int)values[CACHE]};
 }
 
 scout_answer own_rows_hold(int type, int64_t cols, scout_why *why) {
@@ -32,9 +32,11 @@ scout_answer own_rows_hold(int type, int64_t cols, scout_why *why) {
 }
 
 int own_rows_describe(const char *kernel, const row_config *config, const row_launch *launch, char *json, size_t room) {
-    return snprintf(
-        json, room, "{\"kernel\":\"%s\",\"threads\":%d,\"turns\":%d,\"streaming\":%s,\"blocks\":%u,\"block_rows\":%u}",
-        kernel, config->threads, config->turns, config->streaming ? "true" : "false", launch->blocks, launch->rows);
+    return snprintf(json, room,
+                    "{\"kernel\":\"%s\",\"threads\":%d,\"depth\":%d,\"streaming\":%s,\"blocks\":%u,"
+                    "\"block_rows\":%u,\"shared_bytes\":%u}",
+                    kernel, config->threads, config->depth, config->streaming ? "true" : "false", launch->blocks,
+                    launch->rows, launch->shared_bytes);
 }
 
 static void *tensor(const scout_args *args, int which) { return which < 0 ? NULL : args->tensors[which]; }

@@ -1,6 +1,8 @@
 /* softmax_rows as a candidate: softmax and its logarithm, with a bias added before, of rows that lie together and fit
- * into the registers of one block. Its variants: the threads of a row, the rows they take, hints for the caches. */
+ * into the registers of one block. Its variants: the threads of a row, the rows that are on their way to them, hints
+ * for the caches. */
 #include "scout/cuda/cuda_device.h"
+#include "scout/cuda/own.h"
 #include "scout/cuda/own_rows.h"
 #include "scout/softmax.h"
 
@@ -26,17 +28,28 @@ static scout_answer domain(const scout_op *op, scout_device *device, int exhaust
     return SCOUT_OK;
 }
 
+static softmax_rows_shape shape_of(const scout_op *op, const softmax_problem *p) {
+    return (softmax_rows_shape){.rows = p->rows,
+                                .cols = p->cols,
+                                .type = (int)op->input,
+                                .logarithm = p->logarithm,
+                                .bias_rows = p->bias_rows,
+                                .bias_inside = p->bias_inside};
+}
+
+static int allows(const scout_op *op, scout_device *device, const int64_t *values) {
+    const softmax_problem p = softmax_problem_of(op);
+    const softmax_rows_shape shape = shape_of(op, &p);
+    const row_config config = own_rows_config(shape.type, shape.cols, values);
+    return softmax_rows_fits(&shape, &config, own_shared_limit(device));
+}
+
 static void destroy(scout_plan *plan) { free(plan); }
 
 static scout_answer prepare(const scout_op *op, scout_device *device, const int64_t *values, scout_plan **plan,
                             scout_plan_needs *needs, scout_why *why) {
     const softmax_problem p = softmax_problem_of(op);
-    const softmax_rows_shape shape = {.rows = p.rows,
-                                      .cols = p.cols,
-                                      .type = (int)op->input,
-                                      .logarithm = p.logarithm,
-                                      .bias_rows = p.bias_rows,
-                                      .bias_inside = p.bias_inside};
+    const softmax_rows_shape shape = shape_of(op, &p);
     scout_answer answer = supports(op, device, why);
     if (answer != SCOUT_OK) return answer;
     scout_plan *out = calloc(1, sizeof *out);
@@ -78,6 +91,7 @@ const scout_candidate own_softmax_rows = {
     .precisions = precisions,
     .supports = supports,
     .domain = domain,
+    .allows = allows,
     .prepare = prepare,
     .launch = launch,
     .describe = describe,
