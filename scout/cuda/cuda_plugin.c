@@ -9,10 +9,12 @@
 #include "scout/cuda/lt.h"
 #include "scout/cuda/own.h"
 #include "scout/cuda/own_pool_direct.h"
+#include "scout/cuda/own_rows.h"
 
 static const scout_candidate *const candidates[] = {
-    &lt_candidate,  &own_gemm_stream, &own_gemm_int4,  &own_gemm_tiled, &own_gemm_naive,
-    &dnn_attention, &dnn_norm,        &dnn_batch_norm, &dnn_softmax,    &dnn_conv,
+    &lt_candidate,  &own_gemm_stream, &own_gemm_int4,    &own_gemm_tiled,  &own_gemm_naive,
+    &dnn_attention, &dnn_norm,        &dnn_batch_norm,   &dnn_softmax,     &dnn_conv,
+    &own_norm_rows, &own_norm_any,    &own_softmax_rows, &own_softmax_any,
 };
 
 static const scout_reference *const references[] = {

@@ -1,0 +1,206 @@
+/* Softmax, and its logarithm, of rows that fit into the registers of their threads (rows.cuh): each is read once. Every
+ * warp takes its exponentials against its own largest value, so that one meeting of the threads is enough: what the
+ * others' largest makes of them is one factor. */
+#include "kernels/rows.cuh"
+
+using namespace rows;
+
+namespace {
+
+struct softmax_job {
+    const void *x, *bias;
+    void *y;
+    int64_t count;             /* rows */
+    int64_t bias_rows, serves; /* rows that neighbours share a bias; 0: biases come in turn */
+    int cols, logarithm, streaming, depth;
+};
+
+struct shared_parts { /* of warps; two sets in turn, so that nobody overwrites what is still read */
+    float most[2][32], sums[2][32];
+};
+
+/* A fast exponential is off by some units of fp32, which 16-bit outputs do not show. */
+template <int TYPE> __device__ float exponential(float x) { return TYPE == ROW_FP32 ? expf(x) : __expf(x); }
+
+/* x + bias, and minus infinity behind the row's end. */
+template <int TYPE, int N, int V, bool BIAS>
+__device__ void gather(const softmax_job &job, const raw<TYPE, N> *own, const raw<TYPE, N> *bias, float (&x)[V][N]) {
+#pragma unroll
+    for (int v = 0; v < V; v++) {
+        unpack<TYPE, N>(own[v], x[v]);
+        if constexpr (BIAS) {
+            float b[N];
+            unpack<TYPE, N>(bias[v], b);
+#pragma unroll
+            for (int k = 0; k < N; k++) x[v][k] += b[k];
+        }
+        if (column<N>(v) < job.cols) continue;
+#pragma unroll
+        for (int k = 0; k < N; k++) x[v][k] = -INFINITY;
+    }
+}
+
+/* The largest value of this warp's part (0 where there is none, so that nothing becomes not-a-number) and the sum of
+ * its exponentials, which take x's place unless its logarithm is wanted. */
+template <int TYPE, int N, int V>
+__device__ void warp_part(bool logarithm, float (&x)[V][N], float *most, float *base, float *sum) {
+    float largest = -INFINITY, total = 0;
+#pragma unroll
+    for (int v = 0; v < V; v++)
+#pragma unroll
+        for (int k = 0; k < N; k++) largest = fmaxf(largest, x[v][k]);
+    *most = lanes_most(largest);
+    *base = *most == -INFINITY ? 0 : *most;
+#pragma unroll
+    for (int v = 0; v < V; v++)
+#pragma unroll
+        for (int k = 0; k < N; k++) {
+            const float e = exponential<TYPE>(x[v][k] - *base);
+            total += e;
+            if (!logarithm) x[v][k] = e;
+        }
+    *sum = lanes_sum(total);
+}
+
+/* The same of the whole row. Every thread of the block comes here. */
+__device__ void whole_row(shared_parts &shared, int turn, float *most, float *sum) {
+    if (blockDim.x <= 32) return;
+    const int lane = threadIdx.x & 31, warp = threadIdx.x >> 5, warps = blockDim.x >> 5;
+    if (lane == 0) shared.most[turn][warp] = *most, shared.sums[turn][warp] = *sum;
+    __syncthreads();
+    const float largest = lane < warps ? shared.most[turn][lane] : -INFINITY;
+    const float part = lane < warps ? shared.sums[turn][lane] : 0;
+    *most = lanes_most(largest);
+    *sum = lanes_sum(part > 0 ? part * expf(largest - *most) : 0);
+}
+
+/* (x - from) * factor - less */
+template <int TYPE, int N, int V>
+__device__ void write(const softmax_job &job, int64_t row, float (&x)[V][N], float from, float factor, float less) {
+#pragma unroll
+    for (int v = 0; v < V; v++) {
+        if (column<N>(v) >= job.cols) continue;
+#pragma unroll
+        for (int k = 0; k < N; k++) x[v][k] = (x[v][k] - from) * factor - less;
+        store<TYPE, N>(job.y, row, job.cols, v, job.streaming, x[v]);
+    }
+}
+
+/* The row of the bias that belongs to a row. Dividing 64 bits takes long. */
+__device__ int64_t bias_of(const softmax_job &job, int64_t row) {
+    if (job.bias_rows == job.count) return row;
+    if (job.bias_rows == 1) return 0;
+    if (job.count <= 0xffffffffll)
+        return job.serves ? (unsigned)row / (unsigned)job.serves : (unsigned)row % (unsigned)job.bias_rows;
+    return job.serves ? row / job.serves : row % job.bias_rows;
+}
+
+/* Of a thread: what it loaded, or where it has its rows come to. */
+template <int TYPE, int N, int V, bool BIAS, bool STAGED> struct reader {
+    raw<TYPE, N> own[V], bias[V];
+    uint4 *places;
+
+    __device__ void fetch(const softmax_job &job, int64_t row, int turn) {
+        const bool there = row < job.count;
+        if constexpr (STAGED) {
+            const int chunk = turn * V * (BIAS ? 2 : 1);
+            start<TYPE, N, V>(job.x, row, there, job.cols, places, chunk);
+            if constexpr (BIAS) start<TYPE, N, V>(job.bias, bias_of(job, row), there, job.cols, places, chunk + V);
+            started();
+        } else {
+            load<TYPE, N, V>(job.x, row, there, job.cols, job.streaming, own);
+            const bool once = job.bias_rows == job.count && job.streaming;
+            if constexpr (BIAS) load<TYPE, N, V>(job.bias, bias_of(job, row), there, job.cols, once, bias);
+        }
+    }
+
+    __device__ void receive(int depth, int turn) {
+        if constexpr (STAGED) {
+            const int chunk = turn * V * (BIAS ? 2 : 1);
+            arrived(depth);
+            take<V>(places, chunk, own);
+            if constexpr (BIAS) take<V>(places, chunk + V, bias);
+        }
+    }
+};
+
+template <int TYPE, int N, int V, bool BIAS, bool STAGED, int THREADS>
+__global__ void __launch_bounds__(THREADS) softmax_kernel(const softmax_job job) {
+    extern __shared__ uint4 places[];
+    __shared__ shared_parts shared;
+    const int64_t step = (int64_t)gridDim.x * blockDim.y, begin = (int64_t)blockIdx.x * blockDim.y;
+    reader<TYPE, N, V, BIAS, STAGED> r;
+    int turn = 0, set = 0;
+    r.places = places;
+    for (int k = 0; STAGED && k < job.depth; k++) r.fetch(job, begin + k * step + threadIdx.y, k);
+    /* the same number of rounds for every thread of the block: they meet in there */
+    for (int64_t first = begin; first < job.count; first += step, set ^= 1) {
+        const int64_t row = first + threadIdx.y;
+        float x[V][N], base, most, sum;
+        if constexpr (!STAGED) r.fetch(job, row, 0);
+        r.receive(job.depth, turn);
+        gather<TYPE, N, V, BIAS>(job, r.own, r.bias, x);
+        warp_part<TYPE, N, V>(job.logarithm, x, &most, &base, &sum);
+        whole_row(shared, set, &most, &sum);
+        if constexpr (STAGED) { /* all that was in there has gone into the sum: it is free */
+            r.fetch(job, row + job.depth * step, turn);
+            turn = turn + 1 == job.depth ? 0 : turn + 1;
+        }
+        if (row >= job.count) continue;
+        if (job.logarithm)
+            write<TYPE, N, V>(job, row, x, most, 1, logf(sum));
+        else /* a base above the row's largest is that of a part without any value */
+            write<TYPE, N, V>(job, row, x, 0, expf(fminf(base - most, 0)) / sum, 0);
+    }
+}
+
+using kernel_fn = void (*)(const softmax_job);
+
+template <int TYPE, bool BIAS> kernel_fn by_size(int size, int depth) {
+    constexpr int N = wide_of<TYPE>;
+    static const kernel_fn direct[size_count] = {
+        softmax_kernel<TYPE, N, 1, BIAS, false, 1024>, softmax_kernel<TYPE, N, 2, BIAS, false, 1024>,
+        softmax_kernel<TYPE, N, 4, BIAS, false, 512>,  softmax_kernel<TYPE, N, 8, BIAS, false, 512>,
+        softmax_kernel<TYPE, 1, 4, BIAS, false, 1024>, softmax_kernel<TYPE, 1, 16, BIAS, false, 1024>,
+    };
+    static const kernel_fn staged[size_count] = {softmax_kernel<TYPE, N, 1, BIAS, true, 1024>,
+                                                 softmax_kernel<TYPE, N, 2, BIAS, true, 1024>,
+                                                 softmax_kernel<TYPE, N, 4, BIAS, true, 512>};
+    return size < 0 ? nullptr : depth > 0 ? staged[size] : direct[size];
+}
+template <int TYPE> kernel_fn by_bias(int size, int depth, bool bias) {
+    return bias ? by_size<TYPE, true>(size, depth) : by_size<TYPE, false>(size, depth);
+}
+kernel_fn kernel_of(const softmax_rows_shape *s, const row_config *c) {
+    const int size = size_for(s->type, s->cols, c->threads);
+    if (s->type == ROW_FP32) return by_bias<ROW_FP32>(size, c->depth, s->bias_rows > 0);
+    if (s->type == ROW_FP16) return by_bias<ROW_FP16>(size, c->depth, s->bias_rows > 0);
+    return by_bias<ROW_BF16>(size, c->depth, s->bias_rows > 0);
+}
+} // namespace
+
+extern "C" int softmax_rows_fits(const softmax_rows_shape *s, const row_config *config, size_t shared_limit) {
+    const int size = size_for(s->type, s->cols, config->threads);
+    return size >= 0 && depth_fits(config, size, s->bias_rows > 0 ? 2 : 1, shared_limit) && type_known(s->type) &&
+           s->rows >= 1 && s->bias_rows >= 0 && (s->bias_rows == 0 || s->rows % s->bias_rows == 0);
+}
+
+extern "C" int softmax_rows_prepare(const softmax_rows_shape *shape, const row_config *config,
+                                    softmax_rows_plan *plan) {
+    if (!softmax_rows_fits(shape, config, SIZE_MAX)) return cudaErrorInvalidValue;
+    plan->shape = *shape, plan->config = *config;
+    return divide(shape->rows, config, size_for(shape->type, shape->cols, config->threads),
+                  shape->bias_rows > 0 ? 2 : 1, (const void *)kernel_of(shape, config), &plan->launch);
+}
+
+extern "C" int softmax_rows_launch(const softmax_rows_plan *plan, const void *x, const void *bias, void *y,
+                                   void *stream) {
+    const softmax_rows_shape *s = &plan->shape;
+    softmax_job job = {};
+    job.x = x, job.bias = bias, job.y = y;
+    job.count = s->rows, job.cols = (int)s->cols, job.logarithm = s->logarithm;
+    job.streaming = plan->config.streaming, job.bias_rows = s->bias_rows;
+    job.serves = s->bias_rows > 0 && s->bias_inside ? s->rows / s->bias_rows : 0;
+    job.depth = plan->config.depth;
+    return rows::launch(&plan->launch, &job, stream);
+}

@@ -1,0 +1,33 @@
+/* The project's own norms and softmax (kernels/row_kernels.h) as candidates of the CUDA device, and the variants that
+ * those share which hold rows in registers. */
+#ifndef SCOUT_CUDA_OWN_ROWS_H
+#define SCOUT_CUDA_OWN_ROWS_H
+
+#include "kernels/row_kernels.h"
+#include "scout/norm.h"
+#include "scout/plugin.h"
+
+extern const scout_candidate own_norm_rows; /* rows that lie together, each read once */
+extern const scout_candidate own_norm_any;  /* any rows, batch and lrn */
+extern const scout_candidate own_softmax_rows;
+extern const scout_candidate own_softmax_any;
+
+/* Threads of a row, rows on their way, cache hints: the likely best first. */
+void own_rows_domain(int type, int64_t cols, int exhaustive, scout_domain *out);
+/* A variant of that domain; values NULL: its first. */
+row_config own_rows_config(int type, int64_t cols, const int64_t *values);
+/* SCOUT_NO where no registers hold a row. */
+scout_answer own_rows_hold(int type, int64_t cols, scout_why *why);
+int own_rows_describe(const char *kernel, const row_config *config, const row_launch *launch, char *json, size_t room);
+
+/* What a norm reads and writes, as its kernels take it. */
+norm_tensors own_rows_norm_tensors(const norm_problem *p, const scout_args *args);
+
+/* The same of the general kernels, of which a block has so many threads; `few`: there are fewer blocks than it takes
+ * to fill the device, so that large ones come first. */
+void own_rows_any_domain(int few, scout_domain *out);
+int own_rows_any_threads(int few, const int64_t *values);
+/* Whether so many rows, `side` by side in memory (1: not), are few. */
+int own_rows_few(const scout_device *device, int64_t rows, int64_t side);
+
+#endif
