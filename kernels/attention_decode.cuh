@@ -14,49 +14,49 @@ enum { KEYS = 16, ROWS = 16 };
 struct decode_job {
     attention_shape s;
     attention_tensors t;
-    float *sums, *stats; /* of each block, for each of its rows: v_dim sums; the largest score and the total */
-    int64_t group;
-    int rows, tiles, splits; /* rows of a block, blocks for all rows that share keys */
+    float *sums, *stats;          /* of each block, for each of its rows: v_dim sums; the largest score and the total */
+    int group, kv_heads, queries; /* of s: divisions of 64 bits would take as long as the copies */
+    int rows, tiles, splits, cluster; /* rows of a block, blocks for all rows that share keys, and for their keys */
 };
 
 /* What a lane knows of one of the 16 rows. */
 struct decode_row {
-    int64_t first, end; /* the keys that it sees; none where there is no such row */
+    int first, end; /* the keys that it sees; none where there is no such row */
     const void *mask;
     float most, total;
 };
 
 /* Where a block works. */
 struct decode_place {
-    int64_t b, kv, row, rows; /* its first row of all that share these keys, and how many there are */
-    int64_t begin, stop;      /* keys */
+    int64_t b, kv;
+    int row, rows;   /* its first row of all that share these keys, and how many there are */
+    int begin, stop; /* keys */
 };
 
-__device__ __forceinline__ int64_t head_of(const decode_job &job, const decode_place &at, int64_t row) {
-    return at.kv * job.group + (at.row + row) / job.s.queries;
+__device__ __forceinline__ int64_t head_of(const decode_job &job, const decode_place &at, int row) {
+    return at.kv * job.group + (at.row + row) / job.queries;
 }
-__device__ __forceinline__ int64_t query_of(const decode_job &job, const decode_place &at, int64_t row) {
-    return (at.row + row) % job.s.queries;
+__device__ __forceinline__ int64_t query_of(const decode_job &job, const decode_place &at, int row) {
+    return (at.row + row) % job.queries;
 }
 
-__device__ __forceinline__ decode_place place_of(const decode_job &job, int64_t unit) {
-    const attention_shape &s = job.s;
-    const int64_t all = job.group * s.queries, tile = unit % job.tiles;
+__device__ __forceinline__ decode_place place_of(const decode_job &job, int unit) {
+    const int head = unit / job.tiles, tile = unit % job.tiles, left = job.group * job.queries - tile * job.rows;
     decode_place at;
-    at.kv = unit / job.tiles % s.kv_heads, at.b = unit / job.tiles / s.kv_heads;
-    at.row = tile * job.rows;
-    at.rows = all - at.row < job.rows ? all - at.row : job.rows;
+    at.b = head / job.kv_heads, at.kv = head % job.kv_heads;
+    at.row = tile * job.rows, at.rows = left < job.rows ? left : job.rows;
+    at.begin = at.stop = 0;
     return at;
 }
 
 /* This block's share of the keys that any query sees, in whole steps. */
-__device__ __forceinline__ void share_keys(const decode_job &job, int64_t split, decode_place &at) {
+__device__ __forceinline__ void share_keys(const decode_job &job, int split, decode_place &at) {
     const attention_shape &s = job.s;
-    const int64_t low = first_key(s, 0), high = end_key(s, s.queries - 1, sequence_end(s, job.t.lengths, at.b));
-    const int64_t steps = high > low ? (high - low + KEYS - 1) / KEYS : 0;
-    const int64_t begin = steps * split / job.splits, end = steps * (split + 1) / job.splits;
-    at.begin = low + begin * KEYS;
-    at.stop = low + end * KEYS < high ? low + end * KEYS : high;
+    const int low = (int)first_key(s, 0), high = (int)end_key(s, s.queries - 1, sequence_end(s, job.t.lengths, at.b));
+    const int steps = high > low ? (high - low + KEYS - 1) / KEYS : 0;
+    const int each = steps / job.splits, more = steps % job.splits;
+    at.begin = low + (split * each + min(split, more)) * KEYS;
+    at.stop = min(at.begin + (each + (split < more)) * KEYS, high);
 }
 
 /* The warp's ring of copies: in each step 16 keys, then their values, in pieces of 16 bytes, one for each lane. Lane
@@ -65,14 +65,14 @@ __device__ __forceinline__ void share_keys(const decode_job &job, int64_t split,
 template <typename T, int DIM> struct ring {
     static constexpr int pieces = DIM / 16, bytes = 2 * pieces * 512; /* of keys, and as many of values */
     const T *k, *v;                                                   /* of the first step, at this lane's elements */
-    int64_t step_k, step_v, key;                                      /* rows; the block's first key */
-    int64_t stop;
+    int64_t step_k, step_v;                                           /* from row to row */
+    int keys;                                                         /* of the block */
     int dim, v_dim, lane;
     uint32_t at; /* this lane's place in shared memory */
 
-    __device__ __forceinline__ void load(int slot, int64_t step) const {
+    __device__ __forceinline__ void load(int slot, int step) const {
         const int g = lane >> 2, t = lane & 3;
-        const int64_t from = step * KEYS, left = stop - key - from;
+        const int from = step * KEYS, left = keys - from;
         const uint32_t to = at + slot * bytes;
 #pragma unroll
         for (int n = 0; n < 2; n++)
@@ -101,7 +101,7 @@ __device__ __forceinline__ ring<T, DIM> ring_of(const decode_job &job, const dec
     ring<T, DIM> r;
     const T *k = (const T *)job.t.k + at.b * s.k[0] + at.kv * s.k[1];
     const T *v = (const T *)job.t.v + at.b * s.v[0] + at.kv * s.v[1];
-    r.step_k = s.k[2], r.step_v = s.v[2], r.key = at.begin, r.stop = at.stop;
+    r.step_k = s.k[2], r.step_v = s.v[2], r.keys = at.stop - at.begin;
     r.k = k + (at.begin + g) * r.step_k + 8 * t, r.v = v + (at.begin + 2 * t) * r.step_v + 8 * g;
     if (at.begin + g >= at.stop || 8 * t >= s.dim) r.k = k;
     if (at.begin + 2 * t >= at.stop || 8 * g >= s.v_dim) r.v = v;
@@ -128,13 +128,13 @@ __device__ __forceinline__ void load_queries(const decode_job &job, const decode
 }
 
 template <typename T>
-__device__ __forceinline__ decode_row row_of(const decode_job &job, const decode_place &at, int64_t row) {
+__device__ __forceinline__ decode_row row_of(const decode_job &job, const decode_place &at, int row) {
     const attention_shape &s = job.s;
     const int64_t head = head_of(job, at, row), query = query_of(job, at, row);
     decode_row r = {0, 0, nullptr, -INFINITY, 0};
     if (row >= at.rows) return r;
-    r.first = first_key(s, query);
-    r.end = end_key(s, query, sequence_end(s, job.t.lengths, at.b));
+    r.first = (int)first_key(s, query);
+    r.end = (int)end_key(s, query, sequence_end(s, job.t.lengths, at.b));
     if (job.t.mask) r.mask = (const T *)job.t.mask + at.b * s.mask[0] + head * s.mask[1] + query * s.mask[2];
     return r;
 }
@@ -154,12 +154,12 @@ __device__ __forceinline__ void multiply_keys(uint32_t from, const uint4 (&q)[2]
 
 /* Scores become exponentials; what the sums so far have to be multiplied with comes back. */
 template <typename T>
-__device__ __forceinline__ float soften(const attention_shape &s, decode_row &r, int64_t key, float *x0, float *x1) {
+__device__ __forceinline__ float soften(const attention_shape &s, decode_row &r, int key, float *x0, float *x1) {
     float *const x[4] = {x0, x0 + 1, x1, x1 + 1};
     float now = r.most;
 #pragma unroll
     for (int e = 0; e < 4; e++) {
-        const int64_t at = key + (e & 1) + (e >> 1) * 8;
+        const int at = key + (e & 1) + (e >> 1) * 8;
         const bool seen = at >= r.first && at < r.end;
         float score = capped(s, *x[e]);
         if (r.mask && seen) score += gemm::to_float(((const T *)r.mask)[at * s.mask[3]]);
@@ -202,12 +202,13 @@ __device__ __forceinline__ void add_values(uint32_t from, const float (&p)[2][4]
     }
 }
 
-/* One warp's steps: the warp's share of the block's keys. */
+/* One warp's steps: the warp's share of the block's keys. Everything that can wait is computed after the first copies
+ * are on their way. */
 template <typename T, int DIM, int DEPTH>
 __device__ __forceinline__ void walk(const decode_job &job, const decode_place &at, const ring<T, DIM> &keys,
                                      decode_row (&rows)[2], float (&o)[DIM / 8][4]) {
     const int warps = blockDim.x >> 5, warp = threadIdx.x >> 5, t = threadIdx.x & 3;
-    const int64_t steps = at.stop > at.begin ? (at.stop - at.begin + KEYS - 1) / KEYS : 0;
+    const int steps = at.stop > at.begin ? (at.stop - at.begin + KEYS - 1) / KEYS : 0;
     uint4 q[2][DIM / 32];
 #pragma unroll
     for (int d = 0; d < DEPTH; d++) {
@@ -215,10 +216,11 @@ __device__ __forceinline__ void walk(const decode_job &job, const decode_place &
         gemm::copy_commit();
     }
     load_queries<T, DIM>(job, at, q);
+    rows[0] = row_of<T>(job, at, (threadIdx.x & 31) >> 2), rows[1] = row_of<T>(job, at, ((threadIdx.x & 31) >> 2) + 8);
     int slot = 0;
-    for (int64_t step = warp; step < steps; step += warps) {
+    for (int step = warp; step < steps; step += warps) {
         const uint32_t from = keys.at + slot * ring<T, DIM>::bytes;
-        const int64_t key = at.begin + step * KEYS + 2 * t;
+        const int key = at.begin + step * KEYS + 2 * t;
         float c[2][4] = {};
         gemm::copy_wait<DEPTH - 1>();
         multiply_keys<T, DIM>(from, q, c);
@@ -255,6 +257,26 @@ __device__ __forceinline__ void leave(float *sums, float *stats, const decode_ro
                                                              o[h * 8 + e + 2][side], o[h * 8 + e + 3][side]);
             }
     }
+}
+
+/* Floats of the same place in the shared memory of block `rank` of the cluster. */
+__device__ __forceinline__ float remote(const float *at, int rank) {
+    float x = 0;
+#ifdef GEMM_HAS_CLUSTERS
+    uint32_t there;
+    asm volatile("mapa.shared::cluster.u32 %0, %1, %2;" : "=r"(there) : "r"(gemm::shared_address(at)), "r"(rank));
+    asm volatile("ld.shared::cluster.f32 %0, [%1];" : "=f"(x) : "r"(there) : "memory");
+#else
+    (void)at, (void)rank;
+#endif
+    return x;
+}
+__device__ __forceinline__ void cluster_barrier() {
+#ifdef GEMM_HAS_CLUSTERS
+    __syncwarp(); /* the barrier wants warps whole */
+    gemm::cluster_arrive();
+    gemm::cluster_wait();
+#endif
 }
 
 } // namespace attention

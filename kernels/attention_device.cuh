@@ -39,7 +39,7 @@ static __device__ __forceinline__ float capped(const attention_shape &s, float d
 static __device__ __forceinline__ float base_of(float most) { return most == -INFINITY ? 0.0f : most; }
 
 /* What sums are multiplied with in the end: a query that sees nothing gets 0. */
-static __device__ __forceinline__ float inverse(float total) { return total > 0 ? 1 / total : 0.0f; }
+static __device__ __forceinline__ float inverse(float total) { return total == 0 ? 0.0f : 1 / total; }
 
 /* 2^x */
 static __device__ __forceinline__ float power(float x) {

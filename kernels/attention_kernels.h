@@ -1,7 +1,7 @@
 /* The project's own attention kernels for CUDA, as plain C functions: what a dispatch table names can be linked from
  * here. No header of CUDA is needed to include this; link the objects of kernels/attention_*.cu and the CUDA runtime.
  *
- *     attention_decode_config config = {.splits = 0, .warps = 4, .depth = 3};
+ *     attention_decode_config config = {.splits = 0, .cluster = 0, .warps = 4, .depth = 3};
  *     attention_decode_plan plan;
  *     if (attention_decode_prepare(&shape, &config, units, shared_limit, &plan) != 0) …   once; sets the kernel up
  *     attention_decode_launch(&plan, &tensors, workspace, stream);                        plan.workspace_bytes long
@@ -52,9 +52,10 @@ int attention_naive_launch(const attention_shape *shape, const attention_tensors
 /* --- attention_decode: few queries; fp16, bf16; reads keys and values once, at memory speed --- */
 enum { ATTENTION_DECODE_QUERIES = 8, ATTENTION_DECODE_DIM = 256 };
 typedef struct attention_decode_config {
-    int splits; /* blocks that share the keys of a head; 0: as many as fill the device once */
-    int warps;  /* 1 to 8 of a block */
-    int depth;  /* 2, 3, 4: steps of 16 keys in flight for each warp */
+    int splits;  /* blocks that share the keys of a head, at most 256; 0: as many as fill the device once */
+    int cluster; /* 1: those 2 to 8 blocks are a cluster, and merge what they found without a second kernel (sm_90) */
+    int warps;   /* 1 to 8 of a block */
+    int depth;   /* 2, 3, 4: steps of 16 keys in flight for each warp */
 } attention_decode_config;
 
 typedef struct attention_decode_plan {

@@ -7,7 +7,7 @@
 
 #include <stdlib.h>
 
-enum { SPLITS, WARPS, DEPTH, PARAMETERS };
+enum { SPLITS, MERGE, WARPS, DEPTH, PARAMETERS };
 
 struct scout_plan {
     attention_decode_plan decode;
@@ -30,25 +30,29 @@ static scout_answer supports(const scout_op *op, scout_device *device, scout_why
 static scout_answer domain(const scout_op *op, scout_device *device, int exhaustive, scout_domain *out,
                            scout_why *why) {
     static const char *const splits[] = {"auto", "1", "2", "4", "8", "16", "32"};
+    static const char *const merges[] = {"kernel", "cluster"};
     (void)op, (void)device, (void)exhaustive, (void)why;
     out->count = PARAMETERS;
     out->parameters[SPLITS] =
         (scout_parameter){.name = "splits", .count = 7, .values = {0, 1, 2, 4, 8, 16, 32}, .labels = splits};
-    out->parameters[WARPS] = (scout_parameter){.name = "warps", .count = 3, .values = {4, 8, 2}};
+    out->parameters[MERGE] = (scout_parameter){.name = "merge", .count = 2, .values = {0, 1}, .labels = merges};
+    out->parameters[WARPS] = (scout_parameter){.name = "warps", .count = 2, .values = {4, 8}};
     out->parameters[DEPTH] = (scout_parameter){.name = "depth", .count = 3, .values = {3, 2, 4}};
     return SCOUT_OK;
 }
 
 static attention_decode_config config_of(const int64_t *values) {
-    attention_decode_config config = {.splits = 0, .warps = 4, .depth = 3};
+    attention_decode_config config = {.splits = 0, .cluster = 0, .warps = 4, .depth = 3};
     if (!values) return config;
-    config.splits = (int)values[SPLITS], config.warps = (int)values[WARPS], config.depth = (int)values[DEPTH];
+    config.splits = (int)values[SPLITS], config.cluster = (int)values[MERGE];
+    config.warps = (int)values[WARPS], config.depth = (int)values[DEPTH];
     return config;
 }
 
 static int allows(const scout_op *op, scout_device *device, const int64_t *values) {
     const attention_shape s = own_attention_shape(op);
     const attention_decode_config config = config_of(values);
+    if (config.cluster && !own_has_clusters(device)) return 0;
     return attention_decode_fits(&s, &config, own_shared_limit(device));
 }
 
@@ -87,10 +91,11 @@ static scout_answer launch(scout_plan *plan, const scout_args *args, scout_why *
 
 static int describe(const scout_plan *plan, char *json, size_t room) {
     const attention_decode_plan *d = &plan->decode;
-    return snprintf(json, room,
-                    "{\"kernel\":\"attention_decode\",\"splits\":%d,\"warps\":%d,\"depth\":%d,\"shared_bytes\":%zu,"
-                    "\"workspace_bytes\":%zu}",
-                    d->splits, d->config.warps, d->config.depth, d->shared_bytes, d->workspace_bytes);
+    return snprintf(
+        json, room,
+        "{\"kernel\":\"attention_decode\",\"splits\":%d,\"cluster\":%d,\"warps\":%d,\"depth\":%d,\"shared_bytes\":%zu,"
+        "\"workspace_bytes\":%zu}",
+        d->splits, d->config.cluster, d->config.warps, d->config.depth, d->shared_bytes, d->workspace_bytes);
 }
 
 static const char *const precisions[] = {"fp16", "bf16", NULL};
