@@ -8,13 +8,28 @@
 #include "scout/cuda/dnn_pool.h"
 #include "scout/cuda/lt.h"
 #include "scout/cuda/own.h"
+#include "scout/cuda/own_attention.h"
 #include "scout/cuda/own_pool_direct.h"
 #include "scout/cuda/own_rows.h"
 
 static const scout_candidate *const candidates[] = {
-    &lt_candidate,  &own_gemm_stream, &own_gemm_int4,    &own_gemm_tiled,  &own_gemm_naive,
-    &dnn_attention, &dnn_norm,        &dnn_batch_norm,   &dnn_softmax,     &dnn_conv,
-    &own_norm_rows, &own_norm_any,    &own_softmax_rows, &own_softmax_any,
+    &lt_candidate,
+    &own_gemm_stream,
+    &own_gemm_int4,
+    &own_gemm_tiled,
+    &own_gemm_naive,
+    &dnn_attention,
+    &dnn_norm,
+    &dnn_batch_norm,
+    &dnn_softmax,
+    &dnn_conv,
+    &own_norm_rows,
+    &own_norm_any,
+    &own_softmax_rows,
+    &own_softmax_any,
+    &own_attention_decode,
+    &own_attention_tiled,
+    &own_attention_naive,
 };
 
 static const scout_reference *const references[] = {

@@ -1,0 +1,119 @@
+/* attention_decode as a candidate: fp16 and bf16 attention of at most 8 queries. Its variants: the blocks that share
+ * the keys of a head, the warps of a block, and the steps that a warp has in flight. */
+#include "scout/attention.h"
+#include "scout/cuda/cuda_device.h"
+#include "scout/cuda/own.h"
+#include "scout/cuda/own_attention.h"
+
+#include <stdlib.h>
+
+enum { SPLITS, MERGE, WARPS, DEPTH, PARAMETERS };
+
+struct scout_plan {
+    attention_decode_plan decode;
+    const scout_op *op;
+};
+
+static scout_answer supports(const scout_op *op, scout_device *device, scout_why *why) {
+    const scout_answer plain = own_attention_copies(op, device, "attention_decode", why);
+    if (plain != SCOUT_OK) return plain;
+    const attention_problem p = attention_problem_of(op);
+    if (p.queries > ATTENTION_DECODE_QUERIES)
+        return scout_say(why, SCOUT_NO, "shape", "attention_decode is for at most %d queries",
+                         (int)ATTENTION_DECODE_QUERIES);
+    if (p.dim > ATTENTION_DECODE_DIM || p.v_dim > ATTENTION_DECODE_DIM)
+        return scout_say(why, SCOUT_NO, "shape", "attention_decode is for heads of at most %d",
+                         (int)ATTENTION_DECODE_DIM);
+    return SCOUT_OK;
+}
+
+static scout_answer domain(const scout_op *op, scout_device *device, int exhaustive, scout_domain *out,
+                           scout_why *why) {
+    static const char *const splits[] = {"auto", "1", "2", "4", "8", "16", "32"};
+    static const char *const merges[] = {"kernel", "cluster"};
+    (void)op, (void)device, (void)exhaustive, (void)why;
+    out->count = PARAMETERS;
+    out->parameters[SPLITS] =
+        (scout_parameter){.name = "splits", .count = 7, .values = {0, 1, 2, 4, 8, 16, 32}, .labels = splits};
+    out->parameters[MERGE] = (scout_parameter){.name = "merge", .count = 2, .values = {0, 1}, .labels = merges};
+    out->parameters[WARPS] = (scout_parameter){.name = "warps", .count = 2, .values = {4, 8}};
+    out->parameters[DEPTH] = (scout_parameter){.name = "depth", .count = 3, .values = {3, 2, 4}};
+    return SCOUT_OK;
+}
+
+static attention_decode_config config_of(const int64_t *values) {
+    attention_decode_config config = {.splits = 0, .cluster = 0, .warps = 4, .depth = 3};
+    if (!values) return config;
+    config.splits = (int)values[SPLITS], config.cluster = (int)values[MERGE];
+    config.warps = (int)values[WARPS], config.depth = (int)values[DEPTH];
+    return config;
+}
+
+static int allows(const scout_op *op, scout_device *device, const int64_t *values) {
+    const attention_shape s = own_attention_shape(op);
+    const attention_decode_config config = config_of(values);
+    if (config.cluster && !own_has_clusters(device)) return 0;
+    return attention_decode_fits(&s, &config, own_shared_limit(device));
+}
+
+static void destroy(scout_plan *plan) { free(plan); }
+
+static scout_answer prepare(const scout_op *op, scout_device *device, const int64_t *values, scout_plan **plan,
+                            scout_plan_needs *needs, scout_why *why) {
+    const attention_shape s = own_attention_shape(op);
+    const attention_decode_config config = config_of(values);
+    const scout_answer answer = supports(op, device, why);
+    if (answer != SCOUT_OK) return answer;
+    if (!allows(op, device, values))
+        return scout_say(why, SCOUT_NO, "hardware", "this variant does not fit these keys, or shared memory here");
+    scout_plan *p = calloc(1, sizeof *p);
+    if (!p) return scout_say(why, SCOUT_NO_MEMORY, "memory", "no memory for a plan");
+    const int error = attention_decode_prepare(&s, &config, own_units(device), own_shared_limit(device), &p->decode);
+    if (error) {
+        destroy(p);
+        return cuda_device_answer((cudaError_t)error, "preparing attention_decode", why);
+    }
+    if (p->decode.workspace_bytes > op->workspace_limit) {
+        destroy(p);
+        return scout_say(why, SCOUT_NO, "memory", "the parts of this variant do not fit into the workspace");
+    }
+    p->op = op;
+    needs->packs = 0, needs->pack_bytes = 0, needs->workspace_bytes = p->decode.workspace_bytes;
+    *plan = p;
+    return SCOUT_OK;
+}
+
+static scout_answer launch(scout_plan *plan, const scout_args *args, scout_why *why) {
+    const attention_tensors tensors = own_attention_tensors(plan->op, args->tensors);
+    const int error = attention_decode_launch(&plan->decode, &tensors, args->workspace, args->stream);
+    return error ? cuda_device_answer((cudaError_t)error, "launching attention_decode", why) : SCOUT_OK;
+}
+
+static int describe(const scout_plan *plan, char *json, size_t room) {
+    const attention_decode_plan *d = &plan->decode;
+    return snprintf(
+        json, room,
+        "{\"kernel\":\"attention_decode\",\"splits\":%d,\"cluster\":%d,\"warps\":%d,\"depth\":%d,\"shared_bytes\":%zu,"
+        "\"workspace_bytes\":%zu}",
+        d->splits, d->config.cluster, d->config.warps, d->config.depth, d->shared_bytes, d->workspace_bytes);
+}
+
+static const char *const precisions[] = {"fp16", "bf16", NULL};
+
+const scout_candidate own_attention_decode = {
+    .size = sizeof(scout_candidate),
+    .kind = SCOUT_ATTENTION,
+    .flags = SCOUT_OWN,
+    .priority = 50,
+    .name = "attention_decode",
+    .about = "own attention of at most 8 queries: reads keys and values once, at memory speed",
+    .approach = "CUSTOM_ATTENTION",
+    .precisions = precisions,
+    .supports = supports,
+    .domain = domain,
+    .allows = allows,
+    .prepare = prepare,
+    .launch = launch,
+    .describe = describe,
+    .destroy = destroy,
+};
