@@ -1,0 +1,80 @@
+/* Passes over memory that no library offers, as plain C functions: what a dispatch table names can be linked from here.
+ * No header of CUDA is needed to include this; link the objects of kernels/<name>.cu and the CUDA runtime. A pass is a
+ * plain struct that its user fills and keeps; a launch only enqueues, allocates nothing, and can be captured in a
+ * graph. `stream` is a cudaStream_t. Everything works on the current device and returns 0 or a cudaError_t; what cannot
+ * be is cudaErrorInvalidValue, before anything runs. Pointers may have any alignment that their elements allow: what
+ * lies at multiples of 16 bytes is faster. */
+#ifndef KERNELS_PASS_KERNELS_H
+#define KERNELS_PASS_KERNELS_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/* Element types, numbered as in ONNX. */
+enum {
+    PASS_FP32 = 1,
+    PASS_UINT8 = 2,
+    PASS_INT8 = 3,
+    PASS_INT32 = 6,
+    PASS_INT64 = 7,
+    PASS_BOOL = 9, /* a byte, 0 or 1 */
+    PASS_FP16 = 10,
+    PASS_FP64 = 11,
+    PASS_BF16 = 16
+};
+
+enum { PASS_RANK = 8 };
+
+/* How a pass is launched; 0: as the kernel likes it. */
+typedef struct pass_config {
+    int threads;  /* of a block: 128, 256, 512 */
+    int resident; /* blocks of a multiprocessor, which go on until all is done; 0: one block for every tile */
+} pass_config;
+
+/* --- elementwise_pass: floats in fp32, integers in their own arithmetic, bool as bytes --- */
+
+#define ELEMENTWISE_PASS_OPERATORS(X)                                                                                  \
+    X(abs)                                                                                                             \
+    X(neg) X(relu) X(sign) X(clip) X(ceil) X(floor) X(round) X(sqrt) X(reciprocal) X(exp) X(log) X(sin) X(cos) X(tanh) \
+        X(erf) X(sigmoid) X(silu) X(quickgelu) X(swish) X(gelu) X(gelu_tanh) X(mish) X(softplus) X(softsign) X(elu)    \
+            X(celu) X(selu) X(leakyrelu) X(thresholdedrelu) X(hardsigmoid) X(hardswish) X(isnan) X(isinf) X(not )      \
+                X(add) X(sub) X(mul) X(div) X(pow) X(prelu) X(min) X(max) X(sum) X(mean) X(equal) X(less)              \
+                    X(lessorequal) X(greater) X(greaterorequal) X(and) X(or) X(xor) X(swiglu) X(biasgelu) X(fastgelu)  \
+                        X(biasadd) X(where)
+
+enum {
+#define ELEMENTWISE_PASS_ID(name) ELEMENTWISE_PASS_##name,
+    ELEMENTWISE_PASS_OPERATORS(ELEMENTWISE_PASS_ID)
+#undef ELEMENTWISE_PASS_ID
+        ELEMENTWISE_PASS_COUNT,
+    ELEMENTWISE_PASS_INPUTS = 8
+};
+
+/* Dimensions innermost first; the output lies densely, operand k of output element [.., j, i] at
+ * i * strides[k][0] + j * strides[k][1] + … (0: the same for all of that dimension). */
+typedef struct elementwise_pass {
+    int what, inputs, rank;
+    int type;  /* of the operands; the first one of where is bool */
+    int truth; /* 1: the output is bool, else it has the operands' type */
+    int64_t count;
+    int64_t dims[PASS_RANK];
+    int64_t strides[ELEMENTWISE_PASS_INPUTS][PASS_RANK];
+    float alpha, beta; /* the operator's numbers; of a clip its bounds, of isinf whether it looks for -inf and +inf */
+    int64_t low, high; /* bounds of a clip of integers */
+    pass_config config;
+} elementwise_pass;
+
+int elementwise_pass_fits(const elementwise_pass *pass);
+/* What a launch will do, with tensors that begin at multiples of 16 bytes: "flat", "rows", "single". Borrowed. */
+const char *elementwise_pass_mode(const elementwise_pass *pass);
+int elementwise_pass_launch(const elementwise_pass *pass, const void *const *in, void *out, void *stream);
+
+#ifdef __cplusplus
+}
+#endif
+
+#endif
