@@ -39,12 +39,13 @@ typedef struct pass_config {
 
 #define ELEMENTWISE_PASS_OPERATORS(X)                                                                                  \
     X(abs)                                                                                                             \
-    X(neg) X(relu) X(sign) X(clip) X(ceil) X(floor) X(round) X(sqrt) X(reciprocal) X(exp) X(log) X(sin) X(cos) X(tanh) \
-        X(erf) X(sigmoid) X(silu) X(quickgelu) X(swish) X(gelu) X(gelu_tanh) X(mish) X(softplus) X(softsign) X(elu)    \
-            X(celu) X(selu) X(leakyrelu) X(thresholdedrelu) X(hardsigmoid) X(hardswish) X(isnan) X(isinf) X(not )      \
-                X(add) X(sub) X(mul) X(div) X(pow) X(prelu) X(min) X(max) X(sum) X(mean) X(equal) X(less)              \
-                    X(lessorequal) X(greater) X(greaterorequal) X(and) X(or) X(xor) X(swiglu) X(biasgelu) X(fastgelu)  \
-                        X(biasadd) X(where)
+    X(neg)                                                                                                             \
+    X(relu) X(sign) X(clip) X(ceil) X(floor) X(round) X(sqrt) X(reciprocal) X(exp) X(log) X(sin) X(cos) X(tanh) X(erf) \
+        X(sigmoid) X(silu) X(quickgelu) X(swish) X(gelu) X(gelu_tanh) X(mish) X(softplus) X(softsign) X(elu) X(celu)   \
+            X(selu) X(leakyrelu) X(thresholdedrelu) X(hardsigmoid) X(hardswish) X(isnan) X(isinf) X(not ) X(add)       \
+                X(sub) X(mul) X(div) X(pow) X(prelu) X(min) X(max) X(sum) X(mean) X(equal) X(less) X(lessorequal)      \
+                    X(greater) X(greaterorequal) X(and) X(or) X(xor) X(swiglu) X(biasgelu) X(fastgelu) X(biasadd)      \
+                        X(where)
 
 enum {
 #define ELEMENTWISE_PASS_ID(name) ELEMENTWISE_PASS_##name,
@@ -72,6 +73,35 @@ int elementwise_pass_fits(const elementwise_pass *pass);
 /* What a launch will do, with tensors that begin at multiples of 16 bytes: "flat", "rows", "single". Borrowed. */
 const char *elementwise_pass_mode(const elementwise_pass *pass);
 int elementwise_pass_launch(const elementwise_pass *pass, const void *const *in, void *out, void *stream);
+
+/* --- rotary_rows: fp32, fp16, bf16 --- */
+
+/* x and y are [planes][steps][dim], cosine and sine [steps][rotated / 2]; what is beyond `rotated` is copied. */
+typedef struct rotary_rows {
+    int type, interleaved;               /* interleaved: pairs are neighbours, else the halves belong together */
+    int64_t planes, steps, dim, rotated; /* planes: batch times heads */
+    int planes_each;                     /* 1, 2, 4: that a thread turns, whose angles it reads once */
+    pass_config config;
+} rotary_rows;
+
+int rotary_rows_fits(const rotary_rows *rows);
+const char *rotary_rows_mode(const rotary_rows *rows); /* "halves", "neighbours", "pairs"; as elementwise_pass_mode */
+int rotary_rows_launch(const rotary_rows *rows, const void *x, const void *cosine, const void *sine, void *y,
+                       void *stream);
+
+/* --- gather_rows: out[o][k] = table[o][indices[k]], rows of any bytes --- */
+
+typedef struct gather_rows {
+    int64_t outer, length, count, row_bytes; /* length: rows of the table (each outer one); count: indices */
+    int parts;                               /* numbers in an index, 1 but for gathernd */
+    int64_t lengths[PASS_RANK];              /* of the dimensions that these are places in */
+    int index_type;                          /* int32, int64 */
+    pass_config config;
+} gather_rows;
+
+int gather_rows_fits(const gather_rows *rows);
+int gather_rows_width(const gather_rows *rows); /* bytes of a piece */
+int gather_rows_launch(const gather_rows *rows, const void *table, const void *indices, void *out, void *stream);
 
 #ifdef __cplusplus
 }

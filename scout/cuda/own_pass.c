@@ -1,6 +1,8 @@
 /* What the candidates of own passes over memory share: their variants. */
 #include "scout/cuda/own_pass.h"
 
+#include "scout/op.h"
+
 enum { THREADS, RESIDENT, PARAMETERS };
 
 scout_answer own_pass_domain(const scout_op *op, scout_device *device, int exhaustive, scout_domain *out,
@@ -17,3 +19,5 @@ pass_config own_pass_config(const int64_t *values) {
     if (values) c.threads = (int)values[THREADS], c.resident = (int)values[RESIDENT];
     return c;
 }
+
+int own_pass_size(const scout_tensor *t) { return (int)(t->bytes / (uint64_t)op_elements(t)); }
