@@ -110,8 +110,8 @@ __device__ __forceinline__ uint32_t divide(uint32_t n, const divisor &d) {
 /* Mixed radix, innermost first. `narrow`: all places are below 2^31. */
 struct radix {
     int rank, narrow;
-    int64_t dims[PASS_RANK];
-    divisor by[PASS_RANK];
+    int64_t dims[PASS_PLACES];
+    divisor by[PASS_PLACES];
 };
 
 inline radix radix_of(int rank, const int64_t *dims) {

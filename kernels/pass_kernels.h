@@ -27,7 +27,7 @@ enum {
     PASS_BF16 = 16
 };
 
-enum { PASS_RANK = 8 };
+enum { PASS_RANK = 8, PASS_PLACES = 16 };
 
 /* How a pass is launched; 0: as the kernel likes it. */
 typedef struct pass_config {
@@ -40,7 +40,8 @@ typedef struct pass_config {
 #define ELEMENTWISE_PASS_OPERATORS(X)                                                                                  \
     X(abs)                                                                                                             \
     X(neg)                                                                                                             \
-    X(relu) X(sign) X(clip) X(ceil) X(floor) X(round) X(sqrt) X(reciprocal) X(exp) X(log) X(sin) X(cos) X(tanh) X(erf) \
+    X(relu)                                                                                                            \
+    X(sign) X(clip) X(ceil) X(floor) X(round) X(sqrt) X(reciprocal) X(exp) X(log) X(sin) X(cos) X(tanh) X(erf)         \
         X(sigmoid) X(silu) X(quickgelu) X(swish) X(gelu) X(gelu_tanh) X(mish) X(softplus) X(softsign) X(elu) X(celu)   \
             X(selu) X(leakyrelu) X(thresholdedrelu) X(hardsigmoid) X(hardswish) X(isnan) X(isinf) X(not ) X(add)       \
                 X(sub) X(mul) X(div) X(pow) X(prelu) X(min) X(max) X(sum) X(mean) X(equal) X(less) X(lessorequal)      \
@@ -102,6 +103,33 @@ typedef struct gather_rows {
 int gather_rows_fits(const gather_rows *rows);
 int gather_rows_width(const gather_rows *rows); /* bytes of a piece */
 int gather_rows_launch(const gather_rows *rows, const void *table, const void *indices, void *out, void *stream);
+
+/* --- move_copy: elements of any size along any steps --- */
+
+/* Dimensions innermost first; element [.., j, i] goes from from_at + i * from_strides[0] + j * from_strides[1] + … to
+ * to_at + i * to_strides[0] + …. Where more than one dimension is told, neighbours that could be one should be. */
+typedef struct move_copy {
+    int size, rank; /* bytes of an element: 1, 2, 4, 8 */
+    int64_t from_at, to_at;
+    int64_t dims[PASS_PLACES], from_strides[PASS_PLACES], to_strides[PASS_PLACES];
+    pass_config config; /* tiles have threads of their own */
+} move_copy;
+
+int move_copy_fits(const move_copy *copy);
+const char *move_copy_mode(const move_copy *copy); /* "rows", "tiles", "single" */
+int move_copy_launch(const move_copy *copy, const void *from, void *to, void *stream);
+int move_zero_launch(void *to, size_t bytes, void *stream);
+
+/* --- move_cast: dense, every type to every other --- */
+
+typedef struct move_cast {
+    int from_type, to_type;
+    int64_t count;
+    pass_config config;
+} move_cast;
+
+int move_cast_fits(const move_cast *cast);
+int move_cast_launch(const move_cast *cast, const void *from, void *to, void *stream);
 
 #ifdef __cplusplus
 }
