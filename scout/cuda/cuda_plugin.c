@@ -9,6 +9,7 @@
 #include "scout/cuda/lt.h"
 #include "scout/cuda/own.h"
 #include "scout/cuda/own_attention.h"
+#include "scout/cuda/own_pass.h"
 #include "scout/cuda/own_pool_direct.h"
 #include "scout/cuda/own_rows.h"
 
@@ -30,6 +31,10 @@ static const scout_candidate *const candidates[] = {
     &own_attention_decode,
     &own_attention_tiled,
     &own_attention_naive,
+    &own_elementwise,
+    &own_rotary,
+    &own_embedding,
+    &own_move,
 };
 
 static const scout_reference *const references[] = {

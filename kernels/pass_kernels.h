@@ -1,0 +1,138 @@
+/* Passes over memory that no library offers, as plain C functions: what a dispatch table names can be linked from here.
+ * No header of CUDA is needed to include this; link the objects of kernels/<name>.cu and the CUDA runtime. A pass is a
+ * plain struct that its user fills and keeps; a launch only enqueues, allocates nothing, and can be captured in a
+ * graph. `stream` is a cudaStream_t. Everything works on the current device and returns 0 or a cudaError_t; what cannot
+ * be is cudaErrorInvalidValue, before anything runs. Pointers may have any alignment that their elements allow: what
+ * lies at multiples of 16 bytes is faster. */
+#ifndef KERNELS_PASS_KERNELS_H
+#define KERNELS_PASS_KERNELS_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/* Element types, numbered as in ONNX. */
+enum {
+    PASS_FP32 = 1,
+    PASS_UINT8 = 2,
+    PASS_INT8 = 3,
+    PASS_INT32 = 6,
+    PASS_INT64 = 7,
+    PASS_BOOL = 9, /* a byte, 0 or 1 */
+    PASS_FP16 = 10,
+    PASS_FP64 = 11,
+    PASS_BF16 = 16
+};
+
+enum { PASS_RANK = 8, PASS_PLACES = 16 };
+
+/* How a pass is launched; 0: as the kernel likes it. */
+typedef struct pass_config {
+    int threads;  /* of a block: 128, 256, 512 */
+    int resident; /* blocks of a multiprocessor, which go on until all is done; 0: one block for every tile */
+} pass_config;
+
+/* --- elementwise_pass: floats in fp32, integers in their own arithmetic, bool as bytes --- */
+
+#define ELEMENTWISE_PASS_OPERATORS(X)                                                                                  \
+    X(abs)                                                                                                             \
+    X(neg)                                                                                                             \
+    X(relu)                                                                                                            \
+    X(sign) X(clip) X(ceil) X(floor) X(round) X(sqrt) X(reciprocal) X(exp) X(log) X(sin) X(cos) X(tanh) X(erf)         \
+        X(sigmoid) X(silu) X(quickgelu) X(swish) X(gelu) X(gelu_tanh) X(mish) X(softplus) X(softsign) X(elu) X(celu)   \
+            X(selu) X(leakyrelu) X(thresholdedrelu) X(hardsigmoid) X(hardswish) X(isnan) X(isinf) X(not ) X(add)       \
+                X(sub) X(mul) X(div) X(pow) X(prelu) X(min) X(max) X(sum) X(mean) X(equal) X(less) X(lessorequal)      \
+                    X(greater) X(greaterorequal) X(and) X(or) X(xor) X(swiglu) X(biasgelu) X(fastgelu) X(biasadd)      \
+                        X(where)
+
+enum {
+#define ELEMENTWISE_PASS_ID(name) ELEMENTWISE_PASS_##name,
+    ELEMENTWISE_PASS_OPERATORS(ELEMENTWISE_PASS_ID)
+#undef ELEMENTWISE_PASS_ID
+        ELEMENTWISE_PASS_COUNT,
+    ELEMENTWISE_PASS_INPUTS = 8
+};
+
+/* Dimensions innermost first; the output lies densely, operand k of output element [.., j, i] at
+ * i * strides[k][0] + j * strides[k][1] + … (0: the same for all of that dimension). */
+typedef struct elementwise_pass {
+    int what, inputs, rank;
+    int type;  /* of the operands; the first one of where is bool */
+    int truth; /* 1: the output is bool, else it has the operands' type */
+    int64_t count;
+    int64_t dims[PASS_RANK];
+    int64_t strides[ELEMENTWISE_PASS_INPUTS][PASS_RANK];
+    float alpha, beta; /* the operator's numbers; of a clip its bounds, of isinf whether it looks for -inf and +inf */
+    int64_t low, high; /* bounds of a clip of integers */
+    pass_config config;
+} elementwise_pass;
+
+int elementwise_pass_fits(const elementwise_pass *pass);
+/* What a launch will do, with tensors that begin at multiples of 16 bytes: "flat", "rows", "single". Borrowed. */
+const char *elementwise_pass_mode(const elementwise_pass *pass);
+int elementwise_pass_launch(const elementwise_pass *pass, const void *const *in, void *out, void *stream);
+
+/* --- rotary_rows: fp32, fp16, bf16 --- */
+
+/* x and y are [planes][steps][dim], cosine and sine [steps][rotated / 2]; what is beyond `rotated` is copied. */
+typedef struct rotary_rows {
+    int type, interleaved;               /* interleaved: pairs are neighbours, else the halves belong together */
+    int64_t planes, steps, dim, rotated; /* planes: batch times heads */
+    int planes_each;                     /* 1, 2, 4: that a thread turns, whose angles it reads once */
+    pass_config config;
+} rotary_rows;
+
+int rotary_rows_fits(const rotary_rows *rows);
+const char *rotary_rows_mode(const rotary_rows *rows); /* "halves", "neighbours", "pairs"; as elementwise_pass_mode */
+int rotary_rows_launch(const rotary_rows *rows, const void *x, const void *cosine, const void *sine, void *y,
+                       void *stream);
+
+/* --- gather_rows: out[o][k] = table[o][indices[k]], rows of any bytes --- */
+
+typedef struct gather_rows {
+    int64_t outer, length, count, row_bytes; /* length: rows of the table (each outer one); count: indices */
+    int parts;                               /* numbers in an index, 1 but for gathernd */
+    int64_t lengths[PASS_RANK];              /* of the dimensions that these are places in */
+    int index_type;                          /* int32, int64 */
+    pass_config config;
+} gather_rows;
+
+int gather_rows_fits(const gather_rows *rows);
+int gather_rows_width(const gather_rows *rows); /* bytes of a piece */
+int gather_rows_launch(const gather_rows *rows, const void *table, const void *indices, void *out, void *stream);
+
+/* --- move_copy: elements of any size along any steps --- */
+
+/* Dimensions innermost first; element [.., j, i] goes from from_at + i * from_strides[0] + j * from_strides[1] + … to
+ * to_at + i * to_strides[0] + …. Where more than one dimension is told, neighbours that could be one should be. */
+typedef struct move_copy {
+    int size, rank; /* bytes of an element: 1, 2, 4, 8 */
+    int64_t from_at, to_at;
+    int64_t dims[PASS_PLACES], from_strides[PASS_PLACES], to_strides[PASS_PLACES];
+    pass_config config; /* tiles have threads of their own */
+} move_copy;
+
+int move_copy_fits(const move_copy *copy);
+const char *move_copy_mode(const move_copy *copy); /* "rows", "tiles", "single" */
+int move_copy_launch(const move_copy *copy, const void *from, void *to, void *stream);
+int move_zero_launch(void *to, size_t bytes, void *stream);
+
+/* --- move_cast: dense, every type to every other --- */
+
+typedef struct move_cast {
+    int from_type, to_type;
+    int64_t count;
+    pass_config config;
+} move_cast;
+
+int move_cast_fits(const move_cast *cast);
+int move_cast_launch(const move_cast *cast, const void *from, void *to, void *stream);
+
+#ifdef __cplusplus
+}
+#endif
+
+#endif
