@@ -24,6 +24,8 @@ static const scout_candidate *const candidates[] = {
     &dnn_batch_norm,
     &dnn_softmax,
     &dnn_conv,
+    &dnn_pool,
+    &own_pool_direct,
     &own_norm_rows,
     &own_norm_any,
     &own_softmax_rows,
