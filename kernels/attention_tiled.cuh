@@ -43,13 +43,17 @@ template <typename F> static __device__ __forceinline__ uint32_t place(int row, 
 template <typename F, int ROWS>
 static __device__ __forceinline__ void copy_rows(uint32_t to, const typename F::T *from, int64_t step, int64_t rows,
                                                  int64_t dim) {
-    constexpr int pieces = F::DIM / 8, all = ROWS * pieces;
-    static_assert(all % F::THREADS == 0, "every thread copies as many pieces");
+    typedef typename F::T T;
+    constexpr int pieces = F::DIM / 8, rows_at_once = F::THREADS / pieces;
+    static_assert(rows_at_once % 8 == 0 && ROWS % rows_at_once == 0, "a thread's pieces lie below each other");
+    const int row = threadIdx.x / pieces, piece = threadIdx.x % pieces;
+    const T *const mine = from + row * step + piece * 8;
+    const int64_t left = piece * 8 < dim ? rows - row : 0;
+    to += place<F>(row, piece);
 #pragma unroll
-    for (int i = 0; i < all / F::THREADS; i++) {
-        const int k = i * F::THREADS + threadIdx.x, row = k / pieces, piece = k % pieces;
-        const bool valid = row < rows && piece * 8 < dim;
-        gemm::copy16(to + place<F>(row, piece), valid ? from + row * step + piece * 8 : from, valid);
+    for (int i = 0; i < ROWS / rows_at_once; i++) {
+        const bool valid = i * rows_at_once < left;
+        gemm::copy16(to + i * rows_at_once * F::pitch, valid ? mine + i * rows_at_once * step : from, valid);
     }
 }
 

@@ -49,10 +49,15 @@ static attention_decode_config config_of(const int64_t *values) {
     return config;
 }
 
+/* Where the device has blocks enough without, more of them only have more to merge. */
+static int too_many(const attention_shape *s, const attention_decode_config *config, const scout_device *device) {
+    return config->splits > 1 && s->batch * s->kv_heads * config->splits > (int64_t)16 * own_units(device);
+}
+
 static int allows(const scout_op *op, scout_device *device, const int64_t *values) {
     const attention_shape s = own_attention_shape(op);
     const attention_decode_config config = config_of(values);
-    if (config.cluster && !own_has_clusters(device)) return 0;
+    if ((config.cluster && !own_has_clusters(device)) || too_many(&s, &config, device)) return 0;
     return attention_decode_fits(&s, &config, own_shared_limit(device));
 }
 
