@@ -41,12 +41,13 @@ typedef struct pass_config {
     X(abs)                                                                                                             \
     X(neg)                                                                                                             \
     X(relu)                                                                                                            \
-    X(sign) X(clip) X(ceil) X(floor) X(round) X(sqrt) X(reciprocal) X(exp) X(log) X(sin) X(cos) X(tanh) X(erf)         \
-        X(sigmoid) X(silu) X(quickgelu) X(swish) X(gelu) X(gelu_tanh) X(mish) X(softplus) X(softsign) X(elu) X(celu)   \
-            X(selu) X(leakyrelu) X(thresholdedrelu) X(hardsigmoid) X(hardswish) X(isnan) X(isinf) X(not ) X(add)       \
-                X(sub) X(mul) X(div) X(pow) X(prelu) X(min) X(max) X(sum) X(mean) X(equal) X(less) X(lessorequal)      \
-                    X(greater) X(greaterorequal) X(and) X(or) X(xor) X(swiglu) X(biasgelu) X(fastgelu) X(biasadd)      \
-                        X(where)
+    X(sign)                                                                                                            \
+    X(clip)                                                                                                            \
+    X(ceil) X(floor) X(round) X(sqrt) X(reciprocal) X(exp) X(log) X(sin) X(cos) X(tanh) X(erf) X(sigmoid) X(silu)      \
+        X(quickgelu) X(swish) X(gelu) X(gelu_tanh) X(mish) X(softplus) X(softsign) X(elu) X(celu) X(selu) X(leakyrelu) \
+            X(thresholdedrelu) X(hardsigmoid) X(hardswish) X(isnan) X(isinf) X(not ) X(add) X(sub) X(mul) X(div)       \
+                X(pow) X(prelu) X(min) X(max) X(sum) X(mean) X(equal) X(less) X(lessorequal) X(greater)                \
+                    X(greaterorequal) X(and) X(or) X(xor) X(swiglu) X(biasgelu) X(fastgelu) X(biasadd) X(where)
 
 enum {
 #define ELEMENTWISE_PASS_ID(name) ELEMENTWISE_PASS_##name,
@@ -130,6 +131,51 @@ typedef struct move_cast {
 
 int move_cast_fits(const move_cast *cast);
 int move_cast_launch(const move_cast *cast, const void *from, void *to, void *stream);
+
+/* --- reduce_pass: floats in fp32, integers in 64 bits that wrap around --- */
+
+#define REDUCE_PASS_OPERATORS(X)                                                                                       \
+    X(sum) X(mean) X(max) X(min) X(prod) X(l1) X(l2) X(sumsquare) X(logsum) X(argmax) X(argmin)
+
+enum {
+#define REDUCE_PASS_ID(name) REDUCE_PASS_##name,
+    REDUCE_PASS_OPERATORS(REDUCE_PASS_ID)
+#undef REDUCE_PASS_ID
+        REDUCE_PASS_COUNT
+};
+
+/* Dimensions of the input, innermost first; at least one, of 1 where there is none. */
+typedef struct reduce_pass_side {
+    int rank;
+    int64_t count;
+    int64_t dims[PASS_RANK], strides[PASS_RANK];
+} reduce_pass_side;
+
+typedef struct reduce_pass {
+    int what, type; /* the output has the input's type; of argmax and argmin it is int64: the first of equals */
+    reduce_pass_side kept, reduced;
+    pass_config config;
+} reduce_pass;
+
+int reduce_pass_fits(const reduce_pass *pass);
+size_t reduce_pass_workspace(const reduce_pass *pass); /* bytes, at a multiple of 16 */
+const char *reduce_pass_mode(const reduce_pass *pass); /* "rows", "columns", "cut rows", "cut columns" */
+int reduce_pass_launch(const reduce_pass *pass, const void *x, void *y, void *workspace, void *stream);
+
+/* --- quantize_rows: fp32, fp16, bf16 to int8, uint8 and back --- */
+
+/* y = round(x / scale) + zero point within the type's range, or y = (x - zero point) * scale, densely as
+ * [outer][channels][inner], with a scale (and a zero point, of the 8-bit type) for each channel. */
+typedef struct quantize_rows {
+    int from, to, scale_type;
+    int64_t outer, channels, inner;
+    pass_config config;
+} quantize_rows;
+
+int quantize_rows_fits(const quantize_rows *rows);
+/* zero_points: NULL where there are none. */
+int quantize_rows_launch(const quantize_rows *rows, const void *x, const void *scales, const void *zero_points, void *y,
+                         void *stream);
 
 #ifdef __cplusplus
 }

@@ -37,6 +37,8 @@ static const scout_candidate *const candidates[] = {
     &own_rotary,
     &own_embedding,
     &own_move,
+    &own_reduce,
+    &own_quantize,
 };
 
 static const scout_reference *const references[] = {

@@ -11,6 +11,8 @@ extern const scout_candidate own_elementwise;
 extern const scout_candidate own_rotary;
 extern const scout_candidate own_embedding;
 extern const scout_candidate own_move;
+extern const scout_candidate own_reduce;
+extern const scout_candidate own_quantize;
 
 /* Two parameters: threads of a block, and blocks that stay on a multiprocessor (0: one block for every tile). */
 scout_answer own_pass_domain(const scout_op *op, scout_device *device, int exhaustive, scout_domain *out,
