@@ -133,6 +133,13 @@ static void k_sweep(void) {
     UNIT_CHECK(near(c->sweep[12].tflops, MADE_UP_PEAK / 1e12 * made_up_part_of(8192, 8192, 262144, 0), 0.01));
     UNIT_CHECK(made_up_nothing_left());
     for (int k = 0; k < c->sweep_count; k++) UNIT_CHECK(c->peaks[0].tflops >= c->sweep[k].tflops);
+    const ceilings_peak searched = c->peaks[0];
+    q.precisions[0] =
+        NULL; /* the sweep alone: it adds its shapes to those that were tried, and no time to the search */
+    UNIT_CHECK(measure(&q, c, NULL, &why) == SCOUT_OK);
+    UNIT_INT(c->peaks[0].tried, searched.tried + 13);
+    UNIT_CHECK(c->peaks[0].seconds == searched.seconds && searched.seconds < q.budget_s);
+    q.precisions[0] = "fp16";
     made_up.room = UINT64_C(4) << 30; /* 8192 x 131072 in fp16 twice is all that fits */
     q.again = true;
     UNIT_CHECK(measure(&q, c, NULL, &why) == SCOUT_OK);
