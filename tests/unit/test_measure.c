@@ -155,6 +155,12 @@ static void the_last_resort_waits(void) {
     row_is("last", "", "OK", NULL);
     end();
     begin("16,24,8", "fp32");
+    ceilings_at(work / 199e-6);
+    known.peaks[0].rel_ci95 = 0.2; /* so does the baseline seem to be, but nobody knows */
+    measure();
+    row_is("last", "", "OK", NULL);
+    end();
+    begin("16,24,8", "fp32");
     measure(); /* no ceilings are known */
     row_is("last", "", "OK", NULL);
     end();
