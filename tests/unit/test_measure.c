@@ -202,6 +202,14 @@ static void bytes_that_only_stream_have_a_probe(void) {
     UNIT_CHECK(number(probe, "bytes") >= bytes && json_object_get(probe, "shape") == NULL);
     UNIT_CHECK(number(probe, "read_fraction") > 0.4 && number(probe, "read_fraction") <= 0.5);
     end();
+    begin("16,24,8", "fp32");
+    ceilings_at(1e6);
+    for (int k = 0; k < 2; k++) known.bandwidths[k].tbps = bytes / 100e-6 / 1e12;
+    known.plateau_bytes = 1e7; /* 512 copies are less: what is stored was colder than the probe could be */
+    measure();
+    row_is("right", "", "OK", NULL);
+    UNIT_CHECK(json_is_null(json_object_get(result, "probe")));
+    end();
 }
 
 static void too_many_variants_are_counted(void) {
