@@ -147,6 +147,24 @@ static void k_sweep(void) {
     free(c);
 }
 
+/* A figure that may be anything does not make one that is known as vague as itself. */
+static void a_disturbed_peak_replaces_none_by_luck(void) {
+    static const struct {
+        double tflops, ci;
+        bool disturbed;
+        double left;
+    } offers[] = {{500, 0.01, false, 500}, {520, 0.2, true, 500},   {700, 0.2, true, 700},
+                  {600, 0.01, false, 600}, {590, 0.01, false, 600}, {610, 0.01, false, 610}};
+    ceilings *c = calloc(1, sizeof *c);
+    for (size_t k = 0; c && k < sizeof offers / sizeof offers[0]; k++) {
+        ceilings_peak p = {.precision = "fp32", .tflops = offers[k].tflops, .rel_ci95 = offers[k].ci};
+        p.disturbed = offers[k].disturbed;
+        ceilings_peak_offer(c, &p);
+        UNIT_CHECK(c->peak_count == 1 && near(c->peaks[0].tflops, offers[k].left, 1e-12));
+    }
+    free(c);
+}
+
 static void less_memory_and_missing_parts(void) {
     ceilings *c = calloc(1, sizeof *c);
     scout_why why = {.text = ""};
@@ -209,6 +227,7 @@ int main(void) {
     UNIT_RUN(disturbed_is_measured_again);
     UNIT_RUN(lazy_library);
     UNIT_RUN(k_sweep);
+    UNIT_RUN(a_disturbed_peak_replaces_none_by_luck);
     UNIT_RUN(less_memory_and_missing_parts);
     UNIT_RUN(a_lost_device_ends_it);
     UNIT_RUN(a_single_interval_is_not_exact);
