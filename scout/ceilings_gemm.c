@@ -182,7 +182,6 @@ scout_answer ceilings_gemm_sweep(ceilings_lab *lab, const char *precision, int64
                                  ceilings *c, scout_why *why) {
     ceilings_product_pool pool;
     const ceilings_peak *known = ceilings_find_peak(c, precision);
-    double start = ceilings_lab_now(lab);
     scout_answer answer = ceilings_product_begin(&pool, lab, precision, why);
     if (answer != SCOUT_OK) return answer;
     int64_t deepest = deepest_that_fits(&pool, m, n);
@@ -214,8 +213,7 @@ scout_answer ceilings_gemm_sweep(ceilings_lab *lab, const char *precision, int64
         c->sweep_count++;
         ceilings_lab_say(lab, "%s: K %lld %.4g TFLOP/s", pool.precision->name, (long long)k, at->tflops);
         peak_of(&pool, &point, at->tflops, &result, &peak);
-        peak.tried = c->sweep_count;
-        peak.seconds = ceilings_lab_now(lab) - start;
+        peak.tried = 1;                           /* `seconds` stay those of the search */
         if (known) ceilings_peak_offer(c, &peak); /* a sweep alone is no search */
     }
     ceilings_product_end(&pool);

@@ -19,13 +19,21 @@ const ceilings_precision *ceilings_precision_named(const char *name) {
     return NULL;
 }
 
+/* What was disturbed takes the place of what was not only by more than its interval, and never keeps it else. */
+static bool is_more(const ceilings_peak *p, const ceilings_peak *known) {
+    if (p->disturbed == known->disturbed) return p->tflops > known->tflops;
+    const ceilings_peak *doubted = p->disturbed ? p : known, *sure = p->disturbed ? known : p;
+    const bool surely = doubted->tflops * (1 - fmin(doubted->rel_ci95, 1)) > sure->tflops;
+    return surely == p->disturbed;
+}
+
 void ceilings_peak_offer(ceilings *c, const ceilings_peak *p) {
     for (int k = 0; k < c->peak_count; k++) {
         ceilings_peak *known = &c->peaks[k];
         if (strcmp(known->precision, p->precision) != 0) continue;
         double seconds = known->seconds + p->seconds, datasheet = known->datasheet;
         int32_t tried = known->tried + p->tried;
-        if (p->tflops > known->tflops) *known = *p;
+        if (is_more(p, known)) *known = *p;
         known->seconds = seconds, known->tried = tried; /* of all that was looked at */
         if (datasheet > 0) known->datasheet = datasheet;
         return;

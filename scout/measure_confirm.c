@@ -148,6 +148,15 @@ static void choose(measurement *m) {
     }
 }
 
+static void say_outraced(const measurement *m, measure_row *row) {
+    const double base_s = m->baseline >= 0 ? m->rows[m->baseline].rough_s : 0, by = 100 * (row->rough_s / base_s - 1);
+    if (row->rough_s > 0 && base_s > 0)
+        scout_say(&row->why, SCOUT_NO, "outraced", "%.1f %% %s than the baseline in the race, not likely to win",
+                  fabs(by), by > 0 ? "slower" : "faster");
+    else
+        scout_say(&row->why, SCOUT_NO, "outraced", "not the first in the race, nor likely to beat the baseline");
+}
+
 void measure_confirm_run(measurement *m) {
     measure_row *finalists[MEASURE_SUBJECTS];
     const int count = measure_stopped(m) ? 0 : list_finalists(m, finalists);
@@ -158,7 +167,7 @@ void measure_confirm_run(measurement *m) {
         if (stays || !row->plan) continue;
         row->decided = true;
         row->status = ROW_SKIPPED;
-        scout_say(&row->why, SCOUT_NO, "outraced", "not the first in the race, nor likely to beat the baseline");
+        say_outraced(m, row);
         bench_plan_free(row->plan);
         row->plan = NULL;
     }

@@ -9,7 +9,6 @@
 
 static const double longest_s = 0.25; /* a probe whose launch takes longer eats the budget of what it stands beside */
 static const double memory_share = 0.3;
-static const uint32_t most_copies = 64;
 
 /* ---- a product of the peak's shape ---- */
 
@@ -114,10 +113,11 @@ static bool open_stream(measurement *m) {
     p->bytes = (double)p->read_bytes + (double)p->written_bytes;
     if (!(p->bytes > 0) || p->bytes > memory_share * (double)free_bytes) return false;
     const bool hot = m->request->regime.cache == REGIME_HOT;
-    const double wanted = hot ? 1 : ceil(2 * c->plateau_bytes / p->bytes),
-                 fit = memory_share * (double)free_bytes / p->bytes;
-    const double copies = fmin(fmin(wanted, fit), most_copies);
+    const double wanted = hot ? 1 : fmax(ceil(c->plateau_bytes / p->bytes), 2); /* as many as of the tensors */
+    const double fit = memory_share * (double)free_bytes / p->bytes;
+    const double copies = fmin(fmin(wanted, fit), BENCH_COPIES);
     p->copies = copies > 1 ? (uint32_t)copies : 1;
+    if (!hot && p->copies * p->bytes < c->plateau_bytes) return false; /* warmer than what it would be held against */
     if (p->read_bytes && m->api->alloc(m->device, p->read_bytes * p->copies, &p->read, &why) != SCOUT_OK) return false;
     if (p->written_bytes && m->api->alloc(m->device, p->written_bytes * p->copies, &p->written, &why) != SCOUT_OK)
         return false;

@@ -2,6 +2,8 @@
  * resort only where the others stay away from the ceiling. */
 #include "scout/measure_internal.h"
 
+#include "common/verdict.h"
+
 #include <math.h>
 #include <string.h>
 
@@ -113,9 +115,11 @@ static void race(measurement *m) {
     m->raced_s += measure_elapsed(m) - start_s;
 }
 
-/* Whether what was seen in the race is so near to the ceiling that candidates of the last resort need not run. */
+/* Whether what was seen in the race is so near to the ceiling that candidates of the last resort need not run. A
+ * ceiling that decides no verdict leaves nobody out either. */
 static bool near_ceiling(const measurement *m) {
     double best = INFINITY;
+    if (m->ceiling.rel_ci95 > verdict_defaults.ceiling_ci) return false;
     for (int k = 0; k < m->row_count; k++)
         if (m->rows[k].rough_s > 0) best = fmin(best, m->rows[k].rough_s);
     return !m->request->exhaustive && isfinite(best) && m->ceiling.seconds >= m->request->early_exit * best;

@@ -94,6 +94,23 @@ uint32_t plugins_kinds(const scout_device_api *device) {
     return kinds;
 }
 
+static uint64_t content_of(const char *file) {
+    enum { LIMIT = 1 << 30 };
+    size_t size = 0;
+    status ignored;
+    char *bytes = files_read(file, LIMIT, &size, &ignored);
+    const uint64_t hash = bytes ? XXH3_64bits(bytes, size) : 0;
+    free(bytes);
+    return hash;
+}
+
+/* What the built-in device's kernels are compiled into. */
+static uint64_t program_content(void) {
+    static uint64_t hash;
+    if (hash == 0) hash = content_of("/proc/self/exe");
+    return hash;
+}
+
 uint64_t plugins_candidates_hash(const scout_device_api *device, const scout_identity *identity) {
     static plugins_candidate all[PLUGINS_MAX_CANDIDATES];
     const int n = plugins_candidates(device, 0, all, PLUGINS_MAX_CANDIDATES);
@@ -109,6 +126,8 @@ uint64_t plugins_candidates_hash(const scout_device_api *device, const scout_ide
         hash_text(state, library ? library->version : NULL);
         XXH3_64bits_update(state, numbers, sizeof numbers);
     }
+    const uint64_t own = device == cpu_device_api() ? program_content() : 0; /* its own kernels have no version else */
+    XXH3_64bits_update(state, &own, sizeof own);
     for (int k = 0; k < source_count; k++) {
         const scout_plugin *p = sources[k].plugin;
         if (p->device != device && !(p->for_device && strcmp(p->for_device, device->name) == 0)) continue;
@@ -136,16 +155,6 @@ static bool add_device(const scout_device_api *api, const char *file, status *st
         return true;
     }
     return false;
-}
-
-static uint64_t content_of(const char *file) {
-    enum { LIMIT = 1 << 30 };
-    size_t size = 0;
-    status ignored;
-    char *bytes = files_read(file, LIMIT, &size, &ignored);
-    const uint64_t hash = bytes ? XXH3_64bits(bytes, size) : 0;
-    free(bytes);
-    return hash;
 }
 
 /* Asks an opened object for its plugin, checks all of it, and puts it on the list. The path is copied. */

@@ -39,7 +39,9 @@ static bool save_ceilings(const run *r, const run_device *d, status *st) {
 
 static void ceilings_end(run *r, bool good, status *st) {
     show_progress_end(&r->progress);
-    if (*r->stop) status_set(st, STATUS_INCOMPLETE, "interrupted; what was measured is in the cache");
+    if (*r->stop)
+        status_set(st, STATUS_INCOMPLETE,
+                   "interrupted; nothing of it is kept, ceilings are stored when all of them are measured");
     for (int k = 0; k < r->device_count; k++) {
         const run_device *d = &r->devices[k];
         status bad = {0};

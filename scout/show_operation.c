@@ -127,7 +127,13 @@ static void print_config(FILE *out, arena *a, const report_figures *f) {
     if (*text) fprintf(out, "  %-11s %s\n", "config", clean(a, text));
 }
 
-/* Who did not come through, and why; those that were only slower are a number. */
+/* By --candidate. */
+static bool is_asked(const report_input *in, const json_t *row) {
+    const char *name = json_string_value(json_object_get(row, "name")), *asked = in->search->candidate;
+    return name && asked && strcmp(name, asked) == 0;
+}
+
+/* Who did not come through, and why; those that were only slower are a number, unless they were asked for. */
 static void print_others(FILE *out, arena *a, const report_input *in, const report_figures *f) {
     const json_t *rows = json_object_get(in->measurement, "candidates");
     int slower = 0, shown = 0, more = 0;
@@ -136,7 +142,7 @@ static void print_others(FILE *out, arena *a, const report_input *in, const repo
         const char *state = json_string_value(json_object_get(row, "status"));
         const char *code = json_string_value(json_object_get(reason, "code"));
         if (!state || strcmp(state, "OK") == 0 || row == f->baseline_row) continue;
-        if (code && strcmp(code, "outraced") == 0) {
+        if (code && strcmp(code, "outraced") == 0 && !is_asked(in, row)) {
             slower++;
         } else if (shown < MOST_REASONS) {
             fprintf(out, "  %-11s %s %s: %s\n", shown == 0 ? "not timed" : "", row_name(a, row), clean(a, state),
@@ -166,7 +172,8 @@ void show_operation(FILE *out, arena *a, const report_input *in) {
     print_device(out, a, in, &f);
     print_head(out, a, in, &f);
     if (in->sweep && !report_has_sweep(in))
-        fprintf(out, "  %-11s not measured: too large or too slow for this device\n", "K sweep");
+        fprintf(out, "  %-11s not measured: too large or too slow for this device, or nothing multiplies it\n",
+                "K sweep");
     else if (in->sweep)
         show_sweep(out, in->ceilings);
     print_times(out, a, &f);

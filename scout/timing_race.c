@@ -189,8 +189,9 @@ static void compare(race *r) {
 
 /* In turn, from another one each time, forwards and backwards: nobody always runs after the same neighbour. */
 static void next_round(race *r, uint32_t round) {
+    const uint32_t count = (uint32_t)r->count, stride = count % 7 ? 7 : 5; /* by a multiple all would begin alike */
     for (int step = 0; step < r->count && !r->lost; step++) {
-        const int turn = (int)((round * 7u + (uint32_t)step) % (uint32_t)r->count);
+        const int turn = (int)((round * stride + (uint32_t)step) % count);
         const int k = round % 2 ? r->count - 1 - turn : turn;
         timing_racer *one = &r->racers[k];
         double seconds[1];

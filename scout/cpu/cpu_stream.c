@@ -128,13 +128,22 @@ static bool stays_near(const cpu_info *c, uint64_t bytes, bool again) {
     return again && bytes <= c->l2_bytes / 2 * (uint64_t)c->core_count;
 }
 
+/* How both are tried: by turns in rows, for a row finds the caches as its own first launch leaves them. What is larger
+ * finds little there, and is launched a few times only when it is metered: most of these must be of the better one. */
+typedef struct trial {
+    uint32_t row, tries;
+} trial;
+
+static trial trial_of(uint64_t written_bytes) {
+    enum { LARGE = 16 << 20, LARGEST = 64 << 20 };
+    if (written_bytes < LARGE) return (trial){4, 24};
+    return written_bytes < LARGEST ? (trial){1, 6} : (trial){1, 2};
+}
+
 void cpu_stream_run(cpu_stream_state *state, const void *read, uint64_t read_bytes, void *written,
                     uint64_t written_bytes) {
-    enum {
-        ROW = 4,
-        TRIES = 6 * ROW
-    }; /* by turns in rows: a row finds the caches as its own first launch leaves them */
     const cpu_info *c = cpu_info_get();
+    const trial how = trial_of(written_bytes);
     stream_job job = {read, written, read_bytes, written_bytes, NULL, NULL};
     const bool able = c->avx2 && (uintptr_t)written % LINE == 0 && written_bytes >= BLOCK;
     const bool again = written == state->last;
@@ -145,8 +154,8 @@ void cpu_stream_run(cpu_stream_state *state, const void *read, uint64_t read_byt
         cpu_team_run(stream_share, &job);
         return;
     }
-    const bool trying = choice->tries < TRIES;
-    const bool past = trying ? choice->tries / ROW % 2 == 1 : choice->seconds[1] < choice->seconds[0];
+    const bool trying = choice->tries < how.tries;
+    const bool past = trying ? choice->tries / how.row % 2 == 1 : choice->seconds[1] < choice->seconds[0];
     choose_kernels(&job, past);
     const double start = trying ? cpu_telemetry_now() : 0;
     cpu_team_run(stream_share, &job);

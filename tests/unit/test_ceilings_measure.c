@@ -133,10 +133,35 @@ static void k_sweep(void) {
     UNIT_CHECK(near(c->sweep[12].tflops, MADE_UP_PEAK / 1e12 * made_up_part_of(8192, 8192, 262144, 0), 0.01));
     UNIT_CHECK(made_up_nothing_left());
     for (int k = 0; k < c->sweep_count; k++) UNIT_CHECK(c->peaks[0].tflops >= c->sweep[k].tflops);
+    const ceilings_peak searched = c->peaks[0];
+    q.precisions[0] =
+        NULL; /* the sweep alone: it adds its shapes to those that were tried, and no time to the search */
+    UNIT_CHECK(measure(&q, c, NULL, &why) == SCOUT_OK);
+    UNIT_INT(c->peaks[0].tried, searched.tried + 13);
+    UNIT_CHECK(c->peaks[0].seconds == searched.seconds && searched.seconds < q.budget_s);
+    q.precisions[0] = "fp16";
     made_up.room = UINT64_C(4) << 30; /* 8192 x 131072 in fp16 twice is all that fits */
     q.again = true;
     UNIT_CHECK(measure(&q, c, NULL, &why) == SCOUT_OK);
     UNIT_CHECK(c->sweep_count > 0 && c->sweep_count < 6 && made_up_nothing_left());
+    free(c);
+}
+
+/* A figure that may be anything does not make one that is known as vague as itself. */
+static void a_disturbed_peak_replaces_none_by_luck(void) {
+    static const struct {
+        double tflops, ci;
+        bool disturbed;
+        double left;
+    } offers[] = {{500, 0.01, false, 500}, {520, 0.2, true, 500},   {700, 0.2, true, 700},
+                  {600, 0.01, false, 600}, {590, 0.01, false, 600}, {610, 0.01, false, 610}};
+    ceilings *c = calloc(1, sizeof *c);
+    for (size_t k = 0; c && k < sizeof offers / sizeof offers[0]; k++) {
+        ceilings_peak p = {.precision = "fp32", .tflops = offers[k].tflops, .rel_ci95 = offers[k].ci};
+        p.disturbed = offers[k].disturbed;
+        ceilings_peak_offer(c, &p);
+        UNIT_CHECK(c->peak_count == 1 && near(c->peaks[0].tflops, offers[k].left, 1e-12));
+    }
     free(c);
 }
 
@@ -202,6 +227,7 @@ int main(void) {
     UNIT_RUN(disturbed_is_measured_again);
     UNIT_RUN(lazy_library);
     UNIT_RUN(k_sweep);
+    UNIT_RUN(a_disturbed_peak_replaces_none_by_luck);
     UNIT_RUN(less_memory_and_missing_parts);
     UNIT_RUN(a_lost_device_ends_it);
     UNIT_RUN(a_single_interval_is_not_exact);
