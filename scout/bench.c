@@ -82,16 +82,20 @@ static uint32_t fill_of(const scout_tensor *t) {
     return positive ? SCOUT_FILL_SCALE : SCOUT_FILL_NORMAL;
 }
 
+static scout_answer fill_one(bench_set *s, uint32_t k, uint32_t c, scout_why *why) {
+    const scout_tensor *t = &s->op->tensors[k];
+    void *to = bench_data(&s->tensors[k].copies[c]);
+    if (s->given.bytes && s->given.tensor == k) return s->api->upload(s->device, to, s->given.bytes, t->bytes, why);
+    const uint64_t seed = t->below > 0 ? SCOUT_FILL_SEED(t->below, seed_of(s, k, c)) : seed_of(s, k, c);
+    return s->api->fill(s->device, to, t->bytes, t->type, fill_of(t), seed, why);
+}
+
 /* The first `copies` of each. */
 static scout_answer fill_inputs(bench_set *s, uint32_t copies, scout_why *why) {
     for (uint32_t k = 0; k < s->op->tensor_count; k++) {
-        const scout_tensor *t = &s->op->tensors[k];
-        const uint32_t how = fill_of(t);
         s->tensors[k].summed = false;
         for (uint32_t c = 0; s->tensors[k].input && c < s->tensors[k].count && c < copies; c++) {
-            const uint64_t seed = t->below > 0 ? SCOUT_FILL_SEED(t->below, seed_of(s, k, c)) : seed_of(s, k, c);
-            const scout_answer answer =
-                s->api->fill(s->device, bench_data(&s->tensors[k].copies[c]), t->bytes, t->type, how, seed, why);
+            const scout_answer answer = fill_one(s, k, c, why);
             if (answer != SCOUT_OK) return bench_note(s, answer);
         }
     }
@@ -232,7 +236,8 @@ static const scout_reference *find_reference(const scout_device_api *api, uint32
 }
 
 bench_set *bench_set_new(const scout_device_api *api, scout_device *device, const scout_op *op, regime_cache cache,
-                         double plateau_bytes, uint64_t seed, double tolerance, scout_answer *answer, scout_why *why) {
+                         double plateau_bytes, uint64_t seed, double tolerance, const bench_given *given,
+                         scout_answer *answer, scout_why *why) {
     bench_set *s = calloc(1, sizeof *s);
     if (!s) {
         *answer = scout_say(why, SCOUT_NO_MEMORY, "memory", "the host has no memory left");
@@ -243,6 +248,7 @@ bench_set *bench_set_new(const scout_device_api *api, scout_device *device, cons
     s->op = op;
     s->seed = seed;
     s->tolerance = tolerance;
+    if (given) s->given = *given;
     s->reference = find_reference(api, op->kind);
     *answer = plan_copies(s, cache, plateau_bytes, why);
     if (*answer == SCOUT_OK) *answer = allocate_tensors(s, why);

@@ -14,8 +14,13 @@ typedef struct bench_plan bench_plan; /* a candidate's variant, prepared on them
 
 /* Copies of what the regime wants cold: enough that one rotation covers at least plateau_bytes, within the memory that
  * is free. NULL: why says. Owned: bench_set_free. */
+typedef struct bench_given { /* a tensor whose content is known, in memory of the host; borrowed as long as the set */
+    uint32_t tensor;
+    const void *bytes; /* NULL: there is none */
+} bench_given;
 bench_set *bench_set_new(const scout_device_api *api, scout_device *device, const scout_op *op, regime_cache cache,
-                         double plateau_bytes, uint64_t seed, double tolerance, scout_answer *answer, scout_why *why);
+                         double plateau_bytes, uint64_t seed, double tolerance, const bench_given *given,
+                         scout_answer *answer, scout_why *why);
 void bench_set_free(bench_set *s);
 uint64_t bench_set_rotation_bytes(const bench_set *s); /* that one rotation covers, of all tensors that rotate */
 uint32_t bench_set_copies(const bench_set *s);         /* of each tensor that rotates; 1: nothing does */

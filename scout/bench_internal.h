@@ -41,6 +41,7 @@ struct bench_set {
     scout_device *device;
     const scout_op *op;
     double tolerance;
+    bench_given given;
     uint64_t seed, round;
     uint32_t copies; /* of every tensor that rotates */
     uint32_t turn;   /* next copy where launches are not captured */

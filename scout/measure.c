@@ -103,7 +103,8 @@ static bool set_up(measurement *m) {
     const kind *k = kinds_find(r->operation->rec.kind);
     scout_why why = {.code = ""};
     scout_answer answer = SCOUT_NO;
-    m->built = kinds_build(r->operation, r->workspace_limit, &m->arena, &m->op, &why);
+    m->built = kinds_build(r->operation, r->workspace_limit, &m->arena, &m->op, &why) &&
+               weights_make(r->operation, &m->op, r->seed, &m->arena, &m->weights, &why);
     if (!m->built && m->op.kind == 0) m->op.kind = (uint32_t)r->operation->rec.kind;
     measure_rows_list(m);
     if (!m->built) {
@@ -116,8 +117,9 @@ static bool set_up(measurement *m) {
     m->patience_s = patience(&m->op);
     measure_tell(m, &m->op, NULL, NULL, "fill", 300);
     const double start = m->api->now(m->device);
-    m->set =
-        bench_set_new(m->api, m->device, &m->op, r->regime.cache, plateau(m), r->seed, m->tolerance, &answer, &why);
+    const bench_given given = {m->weights.tensor, m->weights.bytes};
+    m->set = bench_set_new(m->api, m->device, &m->op, r->regime.cache, plateau(m), r->seed, m->tolerance, &given,
+                           &answer, &why);
     m->refresh_s = m->api->now(m->device) - start;
     if (!m->set && answer == SCOUT_LOST) measure_stop(m, answer, &why);
     if (!m->set) decide_all(m, answer, &why);
@@ -179,6 +181,7 @@ static void close_measurement(measurement *m) {
     measure_probe_close(&m->probe);
     for (int k = 0; k < m->row_count; k++) bench_plan_free(m->rows[k].plan);
     bench_set_free(m->set);
+    weights_free(&m->weights);
     arena_free(&m->arena);
     free(m);
 }

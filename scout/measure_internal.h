@@ -7,6 +7,7 @@
 #include "scout/bench_internal.h"
 #include "scout/measure.h"
 #include "scout/timing.h"
+#include "scout/weights.h"
 
 enum { MEASURE_ROWS = 600, MEASURE_FINALISTS = 2, MEASURE_SUBJECTS = MEASURE_FINALISTS + 2 };
 
@@ -68,6 +69,7 @@ struct measurement {
     scout_op op;
     bool built;
     double tolerance, specials;
+    weights_content weights;
     bench_set *set; /* owned */
     measure_row *rows;
     int row_count, left_out; /* left_out: variants beyond the room for rows */

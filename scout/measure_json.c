@@ -33,11 +33,19 @@ static json_t *time_json(const timing_result *r, json_builder *b) {
     return to;
 }
 
+/* Who leaves out the zeros does less work than the dense product: both rates are told, under names of their own. */
+static void put_rates(const measurement *m, const measure_row *row, json_builder *b, json_t *to) {
+    const double dense = m->op.flops / row->result.median_s / 1e12;
+    const bool sparse = m->weights.bytes && strncmp(approach_of(row), "SPARSE", 6) == 0;
+    put_known(b, to, "tflops", sparse ? dense * (1 - m->weights.facts.zeros) : dense);
+    if (sparse) put_known(b, to, "dense_equivalent_tflops", dense);
+}
+
 /* What only a time that counts carries. */
 static void put_time(const measurement *m, const measure_row *row, json_builder *b, json_t *to) {
     const timing_result *r = &row->result;
     json_put(b, to, "time_us", time_json(r, b));
-    put_known(b, to, "tflops", m->op.flops / r->median_s / 1e12);
+    put_rates(m, row, b, to);
     put_known(b, to, "tbps", (m->op.bytes_read + m->op.bytes_written) / r->median_s / 1e12);
     put_known(b, to, "clock_mhz", r->clock_mhz);
     put_known(b, to, "memory_clock_mhz", r->memory_clock_mhz);
@@ -146,6 +154,7 @@ json_t *measure_json_result(const measurement *m) {
     json_put_int(&b, to, "bytes_read", m->request->operation->rec.bytes_read);
     json_put_int(&b, to, "bytes_written", m->request->operation->rec.bytes_written);
     json_put_text(&b, to, "precision", operation_precision(m->request->operation));
+    if (m->weights.bytes) json_put(&b, to, "weight", weights_json(&m->weights, m->request->operation, &b));
     json_put(&b, to, "probe", measure_probe_json(&m->probe, &b));
     json_put_bool(&b, to, "settled", m->settled);
     if (!m->settled && m->settle_why.text[0]) json_put_text(&b, to, "settle", m->settle_why.text);

@@ -2,6 +2,9 @@
  * Reading them from files is in operation_read.c, the hand-written form in operation_short.c. */
 #include "scout/operation_internal.h"
 
+#include "scout/weights_file.h"
+
+#include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -47,7 +50,8 @@ const char *operation_precision(const operation *o) {
 char *operation_key(const operation *o, arena *a) {
     char *key = oprec_key(&o->rec, a);
     if (!(o->sparsity > 0)) return key;
-    return arena_printf(a, "%s;sparsity=%.9g;sparse_pattern=%s", key, o->sparsity, o->pattern);
+    key = arena_printf(a, "%s;sparsity=%.9g;sparse_pattern=%s", key, o->sparsity, o->pattern);
+    return o->weight ? arena_printf(a, "%s;zeros=%016" PRIx64, key, o->zeros_hash) : key;
 }
 
 void operation_list_free(operation_list *list) {
@@ -75,6 +79,33 @@ static void put_field(json_builder *b, json_t *object, const opfield *f) {
     }
 }
 
+static json_t *weight_to_json(const operation *o, json_builder *b) {
+    json_t *to = json_new_object(b);
+    char hash[20];
+    snprintf(hash, sizeof hash, "%016" PRIx64, o->zeros_hash);
+    json_put_text(b, to, "model", o->weight->model);
+    json_put_text(b, to, "file", o->weight->file);
+    json_put_text(b, to, "name", o->weight->name);
+    json_put_int(b, to, "offset", o->weight->offset);
+    json_put_int(b, to, "length", o->weight->length);
+    json_put_text(b, to, "zeros_hash", hash);
+    return to;
+}
+
+static void weight_from_json(const operation_reader *r, const json_t *from, operation *out) {
+    if (!json_is_object(from)) return;
+    weights_place *at = arena_array(r->arena, weights_place, 1);
+    at->model = operation_text(r, from, "model");
+    at->file = operation_text(r, from, "file");
+    at->name = operation_text(r, from, "name");
+    at->offset = operation_number(r, from, "offset", 0, INT64_MAX, 0);
+    at->length = operation_number(r, from, "length", 0, INT64_MAX, 0);
+    const char *hash = operation_text(r, from, "zeros_hash");
+    if (!at->model || !at->file || !at->name || !hash) operation_fail(r, "its weight's place is incomplete");
+    out->zeros_hash = strtoull(hash, NULL, 16);
+    out->weight = at;
+}
+
 json_t *operation_to_json(const operation *o, json_builder *b) {
     const oprec *rec = &o->rec;
     json_t *object = json_new_object(b), *fields = json_new_object(b);
@@ -97,6 +128,7 @@ json_t *operation_to_json(const operation *o, json_builder *b) {
     json_put_int(b, object, "bytes_written", rec->bytes_written);
     if (o->sparsity > 0) json_put_real(b, object, "sparsity", o->sparsity);
     put_text(b, object, "pattern", o->pattern);
+    if (o->weight) json_put(b, object, "weight", weight_to_json(o, b));
     put_text(b, object, "skip_code", o->skip_code);
     put_text(b, object, "skip_text", o->skip_text);
     return object;
@@ -118,6 +150,7 @@ void operation_from_json(const json_t *o, arena *a, operation *out) {
     if (out->rec.shape) operation_check_record(&r, &out->rec);
     out->count = operation_number(&r, o, "count", 0, INT64_MAX, 1);
     operation_read_sparsity(&r, o, operation_text(&r, o, "pattern"), out);
+    weight_from_json(&r, json_object_get(o, "weight"), out);
     out->skip_code = operation_text(&r, o, "skip_code");
     out->skip_text = operation_text(&r, o, "skip_text");
 }

@@ -9,9 +9,11 @@ typedef struct operation {
     const char *id;   /* of the report's file: unique in the list, safe as a file name */
     const char *name; /* what a person calls it: the short form's key, else the id */
     oprec rec;
-    int64_t count;         /* per run of the model; 0: a part */
-    double sparsity;       /* of the weight, 0 where dense */
-    const char *pattern;   /* DENSE, BLOCK_SPARSE, STRUCTURED_24, UNSTRUCTURED */
+    int64_t count;                      /* per run of the model; 0: a part */
+    double sparsity;                    /* of the weight, 0 where dense */
+    const char *pattern;                /* DENSE, BLOCK_SPARSE, STRUCTURED_24, UNSTRUCTURED */
+    const struct weights_place *weight; /* where the sparse weight's numbers are; NULL: nowhere, or it is dense */
+    uint64_t zeros_hash;                /* of which of them are zero */
     const char *skip_code; /* it cannot be measured, whatever the device: reason code and sentence; NULL: it can */
     const char *skip_text;
     json_t *source; /* its entry as read; borrowed from operation_list.root */

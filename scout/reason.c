@@ -31,6 +31,8 @@ static const struct {
     {"library", "the library is not there, or is not the right one"},
     {"capture", "cannot be captured in a graph"},
     {"alignment", "needs another alignment"},
+    {"weight", "the weight's numbers cannot be read"},
+    {"pattern", "the weight's zeros come in another pattern, or are none"},
     /* WRONG */
     {"samples", "sampled outputs differ from the reference"},
     {"projection", "the projection of the whole output differs from the reference"},

@@ -3,6 +3,7 @@
 #include "scout/run_internal.h"
 
 #include "scout/kinds/kinds.h"
+#include "scout/weights.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -141,12 +142,18 @@ static void skip_foreign_kinds(run *r) {
     }
 }
 
+static void read_model(run *r) {
+    operation_read(r->options->ops_path, r->options->precision, &r->arena, &r->list);
+    weights_split(&r->list, json_string_value(json_object_get(json_object_get(r->list.root, "model"), "path")),
+                  &r->arena);
+}
+
 static void read_operations(run *r) {
     const options *o = r->options;
     if (o->op)
         operation_from_words(o->op, o->shape, o->precision, o->sparsity, o->pattern, &r->arena, &r->list);
     else
-        operation_read(o->ops_path, o->precision, &r->arena, &r->list);
+        read_model(r);
     r->items = arena_array(&r->arena, run_item, r->list.count + 1);
     r->order = arena_array(&r->arena, int, r->list.count + 1);
     int asked = 0;

@@ -8,6 +8,8 @@ extern const scout_candidate cpu_gemm_onednn;
 extern const scout_candidate cpu_gemm_openblas;
 extern const scout_candidate cpu_gemm_tiled;
 extern const scout_candidate cpu_gemm_int4;
+extern const scout_candidate cpu_gemm_bsr;
+extern const scout_candidate cpu_gemm_csr;
 extern const scout_candidate cpu_conv_onednn;
 extern const scout_candidate cpu_conv_lowered;
 extern const scout_candidate cpu_conv_depthwise;

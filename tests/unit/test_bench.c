@@ -22,7 +22,7 @@ static void open_set(const char *shape, regime_cache cache, double plateau) {
     UNIT_CHECK(kinds_build(&list.items[0], 1 << 16, &a, &op, &why));
     operation_list_free(&list);
     if (!d) d = fake_open();
-    set = bench_set_new(&fake_api, d, &op, cache, plateau, 7, kind_gemm.tolerance(&op), &answer, &why);
+    set = bench_set_new(&fake_api, d, &op, cache, plateau, 7, kind_gemm.tolerance(&op), NULL, &answer, &why);
 }
 
 static void begin(regime_cache cache, double plateau) {

@@ -1,0 +1,160 @@
+/* Makes what a weight holds: from the model's file or from a pattern, and tells candidates what they need to know. */
+#include "scout/weights.h"
+
+#include "scout/op.h"
+#include "scout/weights_file.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+enum { FIELDS = 3 + SPARSITY_SIZES };
+
+/* --- made up --- */
+
+static uint64_t mixed(uint64_t x) {
+    x += 0x9e3779b97f4a7c15u;
+    x = (x ^ (x >> 30)) * 0xbf58476d1ce4e5b9u;
+    x = (x ^ (x >> 27)) * 0x94d049bb133111ebu;
+    return x ^ (x >> 31);
+}
+
+/* The sum of twelve uniform numbers is as good as normal here: what matters is where the zeros are. */
+static float normal(uint64_t seed, uint64_t at) {
+    float sum = -6;
+    for (uint64_t k = 0; k < 3; k++) {
+        const uint64_t bits = mixed(seed ^ mixed(3 * at + k));
+        for (int j = 0; j < 4; j++) sum += (float)((bits >> 16 * j & 0xffff) + 0.5) / 65536;
+    }
+    return sum == 0 ? 1.0f : sum;
+}
+
+static uint16_t narrow(dtype type, float x) {
+    uint32_t u;
+    memcpy(&u, &x, sizeof u);
+    if (type == DTYPE_BF16) return (uint16_t)((u + 0x8000) >> 16);
+    const uint32_t sign = u >> 16 & 0x8000, rest = u & 0x7fffffff; /* all are between 2^-14 and 8 in size, or are cut */
+    return rest < 0x38800000 ? (uint16_t)(sign | 0x0400) : (uint16_t)(sign | ((rest + 0x1000 - 0x38000000) >> 13));
+}
+
+static bool put(void *to, dtype type, int64_t at, float x) {
+    if (type == DTYPE_FP32)
+        ((float *)to)[at] = x;
+    else if (type == DTYPE_FP16 || type == DTYPE_BF16)
+        ((uint16_t *)to)[at] = narrow(type, x);
+    else
+        return false;
+    return true;
+}
+
+/* The sparse dimension of 2:4 is K, whichever way the weight is stored: that is what hardware can leave out. */
+static bool make_up(const operation *o, const scout_tensor *t, bool k_last, uint64_t seed, void *bytes) {
+    const int64_t rows = t->dims[t->rank - 2], cols = t->dims[t->rank - 1];
+    for (int64_t r = 0; r < rows; r++)
+        for (int64_t c = 0; c < cols; c++) {
+            const bool keeps = sparsity_keeps(o->pattern, o->sparsity, k_last ? r : c, k_last ? c : r, seed);
+            const float x = keeps ? normal(seed, (uint64_t)(r * cols + c)) : 0;
+            if (!put(bytes, (dtype)t->type, r * cols + c, x)) return false;
+        }
+    return true;
+}
+
+/* --- what candidates are told --- */
+
+static scout_field *field(arena *a, const char *name, int64_t number, scout_field *at) {
+    (void)a;
+    *at = (scout_field){.name = name, .number = number};
+    return at + 1;
+}
+
+static void tell(scout_op *op, const sparsity_facts *f, bool k_last, arena *a) {
+    static const char *const names[SPARSITY_SIZES] = {"weight_blocks_16", "weight_blocks_32", "weight_blocks_64",
+                                                      "weight_blocks_128"};
+    scout_field *fields = arena_array(a, scout_field, op->field_count + FIELDS), *at = fields + op->field_count;
+    if (op->field_count) memcpy(fields, op->fields, op->field_count * sizeof *fields);
+    at = field(a, "weight_nonzeros", f->nonzeros, at);
+    at = field(a, "weight_block", f->block, at);
+    at = field(a, "weight_24", k_last ? f->two_of_four_by_row : f->two_of_four_by_col, at);
+    for (int k = 0; k < SPARSITY_SIZES; k++) {
+        const int64_t side = sparsity_sizes[k];
+        const double all = (double)((f->rows + side - 1) / side) * (double)((f->cols + side - 1) / side);
+        at = field(a, names[k], (int64_t)(f->blocks[k] * all + 0.5), at);
+    }
+    op->fields = fields;
+    op->field_count += FIELDS;
+}
+
+/* --- the whole --- */
+
+static int weight_of(const scout_op *op) {
+    for (uint32_t k = 0; k < op->tensor_count; k++)
+        if (op->tensors[k].role == SCOUT_WEIGHT) return (int)k;
+    return -1;
+}
+
+bool weights_make(const operation *o, scout_op *op, uint64_t seed, arena *a, weights_content *out, scout_why *why) {
+    const int at = weight_of(op);
+    *out = (weights_content){.tensor = at < 0 ? 0 : (uint32_t)at};
+    if (!(o->sparsity > 0)) return true;
+    const scout_tensor *t = at < 0 ? NULL : &op->tensors[at];
+    int64_t matrices = 1;
+    for (uint32_t d = 0; t && d + 2 < t->rank; d++) matrices *= t->dims[d];
+    if (op->kind != SCOUT_GEMM || !t || t->rank < 2 || matrices != 1 || !sparsity_knows((dtype)t->type)) {
+        scout_say(why, SCOUT_NO, "pattern", "a pattern of zeros is known only for one floating weight of a product");
+        return false;
+    }
+    const int64_t rows = t->dims[t->rank - 2], cols = t->dims[t->rank - 1];
+    const bool b_side = strcmp(t->name, "b") == 0, stored_t = op->layout && op->layout[b_side ? 1 : 0] == 't';
+    const bool k_last = b_side == stored_t; /* b as [N,K], a as [M,K] */
+    out->bytes = calloc(1, t->bytes);
+    if (!out->bytes) {
+        scout_say(why, SCOUT_NO_MEMORY, "memory", "the host has no memory for a weight of %.3g MB",
+                  (double)t->bytes / 1e6);
+        return false;
+    }
+    const bool made =
+        o->weight ? weights_file_read(o->weight, out->bytes, t->bytes, why) : make_up(o, t, k_last, seed, out->bytes);
+    if (!made && !o->weight) scout_say(why, SCOUT_NO, "type", "a pattern can be made up for fp32, fp16 and bf16");
+    if (made && sparsity_analyse(out->bytes, (dtype)t->type, rows, cols, &out->facts)) {
+        tell(op, &out->facts, k_last, a);
+        return true;
+    }
+    if (made) scout_say(why, SCOUT_NO_MEMORY, "memory", "the host has no memory to look at the weight");
+    weights_free(out);
+    return false;
+}
+
+void weights_free(weights_content *w) {
+    free(w->bytes);
+    w->bytes = NULL;
+}
+
+static json_t *fractions(const double *values, json_builder *b) {
+    json_t *to = json_new_object(b);
+    char name[8];
+    for (int k = 0; k < SPARSITY_SIZES; k++) {
+        snprintf(name, sizeof name, "%d", sparsity_sizes[k]);
+        json_put_real(b, to, name, values[k]);
+    }
+    return to;
+}
+
+json_t *weights_json(const weights_content *w, const operation *o, json_builder *b) {
+    const sparsity_facts *f = &w->facts;
+    json_t *to = json_new_object(b);
+    json_put_text(b, to, "source", o->weight ? "file" : "synthetic");
+    if (o->weight) json_put_text(b, to, "name", o->weight->name);
+    json_put_text(b, to, "pattern", f->pattern);
+    json_put_int(b, to, "rows", f->rows);
+    json_put_int(b, to, "cols", f->cols);
+    json_put_int(b, to, "nonzeros", f->nonzeros);
+    json_put_real(b, to, "zeros", f->zeros);
+    json_put_bool(b, to, "two_of_four_by_row", f->two_of_four_by_row);
+    json_put_bool(b, to, "two_of_four_by_col", f->two_of_four_by_col);
+    json_put(b, to, "blocks", fractions(f->blocks, b));
+    json_put(b, to, "pieces", fractions(f->pieces, b));
+    json_put_int(b, to, "block", f->block);
+    json_put_int(b, to, "fewest_in_row", f->fewest);
+    json_put_int(b, to, "most_in_row", f->most);
+    json_put_int(b, to, "same_rows", f->same_rows);
+    return to;
+}

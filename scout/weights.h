@@ -1,0 +1,29 @@
+/* The numbers of a weight, where its zeros matter: read from the model's file, or made up from the pattern that was
+ * asked for. Everything in a model's file is untrusted: a place outside of its file, a file outside of its folder, or a
+ * size that does not fit is a reason, and the weight counts as unreachable. */
+#ifndef SCOUT_WEIGHTS_H
+#define SCOUT_WEIGHTS_H
+
+#include "common/json.h"
+#include "scout/operation.h"
+#include "scout/plugin.h"
+#include "scout/sparsity.h"
+
+/* Splits entries whose weights are not alike: one for the dense ones, one for each pattern, fraction of zeros and side
+ * of blocks. Weights are looked at where they can be reached; what cannot be stays as it is. `model`: the path that
+ * ops.json gives; NULL: none. New entries lie in the arena. */
+void weights_split(operation_list *list, const char *model, arena *a);
+
+typedef struct weights_content {
+    uint32_t tensor; /* its place in op->tensors */
+    void *bytes;     /* owned: weights_free; NULL: the operation asks for no pattern */
+    sparsity_facts facts;
+} weights_content;
+
+/* What an operation's weight holds, and the fields that tell candidates of it, in the arena (weight_nonzeros,
+ * weight_block, weight_blocks_16, …). False: why. */
+bool weights_make(const operation *o, scout_op *op, uint64_t seed, arena *a, weights_content *out, scout_why *why);
+void weights_free(weights_content *w);
+json_t *weights_json(const weights_content *w, const operation *o, json_builder *b);
+
+#endif
