@@ -6,8 +6,8 @@
 #include "scout/cuda/own_pass.h"
 
 static const scout_candidate *const candidates[] = {
-    &lt_candidate, &own_gemm_stream, &own_gemm_int4, &own_gemm_tiled, &own_gemm_naive,
-    &own_elementwise, &own_rotary, &own_embedding, &own_move, &own_reduce, &own_quantize,
+    &lt_candidate, &own_gemm_stream, &own_gemm_int4, &own_gemm_tiled, &own_gemm_naive, &own_elementwise,
+    &own_rotary,   &own_embedding,   &own_move,      &own_reduce,     &own_quantize,
 };
 
 static const scout_reference *const references[] = {
