@@ -200,12 +200,14 @@ template <class C, int, int E, int MODE> __global__ void __launch_bounds__(most_
     }
 }
 
+/* As many pieces as registers hold. */
+template <int SIZE> struct chosen_pieces {
+    enum { count = SIZE == 1 ? 1 : 2 };
+};
+
 /* Where a byte says so the second operand, else the third: values as they are. */
 template <int SIZE, int MODE> __global__ void __launch_bounds__(most_threads, 2) chosen(const job p) {
-    constexpr int vec = piece<SIZE, MODE>::elements,
-                  pieces = MODE == single ? 4
-                           : SIZE == 1    ? 1
-                                          : 2,
+    constexpr int vec = piece<SIZE, MODE>::elements, pieces = MODE == single ? 4 : (int)chosen_pieces<SIZE>::count,
                   elements = vec * pieces;
     for (int64_t tile = blockIdx.x; tile < p.tiles; tile += gridDim.x) {
         const bool whole = (tile + 1) * elements * blockDim.x <= p.count;
@@ -256,7 +258,7 @@ struct choice {
 #define CHOSEN(size)                                                                                                   \
     {                                                                                                                  \
         {(const void *)chosen<size, flat>, (const void *)chosen<size, rows>, (const void *)chosen<size, single>}, {    \
-            32 / size, 32 / size, 4                                                                                    \
+            16 / size *chosen_pieces<size>::count, 16 / size *chosen_pieces<size>::count, 4                            \
         }                                                                                                              \
     }
 

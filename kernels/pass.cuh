@@ -124,6 +124,9 @@ inline radix radix_of(int rank, const int64_t *dims) {
     return r;
 }
 
+/* Long, and seldom wanted: once in the code is enough. */
+static __device__ __noinline__ int64_t divide_any(int64_t n, int64_t by) { return n / by; }
+
 /* One place after the other, from the innermost dimension on: `n` becomes what is left. */
 __device__ __forceinline__ int64_t radix_next(const radix &r, int d, int64_t &n) {
     if (d == r.rank - 1) return n;
@@ -133,7 +136,7 @@ __device__ __forceinline__ int64_t radix_next(const radix &r, int d, int64_t &n)
         return all - rest * r.by[d].by;
     }
     const int64_t all = n;
-    n = all / r.dims[d];
+    n = divide_any(all, r.dims[d]);
     return all - n * r.dims[d];
 }
 

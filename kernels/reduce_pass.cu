@@ -88,9 +88,9 @@ __device__ __forceinline__ void to_values(int type, const pass::bits<SIZE, VEC> 
 #pragma unroll
     for (int i = 0; i < VEC; i++)
         to[i] = SIZE == 8           ? (long long)x.at[i]
-                : SIZE == 4         ? (int)x.at[i]
-                : type == PASS_INT8 ? (int8_t)x.at[i]
-                                    : x.at[i];
+                : SIZE == 4         ? (long long)(int)x.at[i]
+                : type == PASS_INT8 ? (long long)(int8_t)x.at[i]
+                                    : (long long)x.at[i];
 }
 
 __device__ __forceinline__ float finished(int what, float x, int64_t count) {
@@ -166,15 +166,20 @@ __device__ __forceinline__ found<C> scan(const job &p, int64_t base, int64_t fro
     return all;
 }
 
+/* 16 bytes; of 1-byte elements only 4, which become 64 bits each. */
+template <int SIZE, int WIDE> struct piece {
+    enum { elements = !WIDE ? 1 : SIZE == 1 ? 4 : 16 / SIZE };
+};
+
 template <class C, int F, int WIDE>
 __device__ __forceinline__ found<C> scan_any(const job &p, int64_t base, int64_t from, int64_t to, int step) {
     if constexpr (sizeof(C) == 4) {
-        if (p.size == 2) return scan < C, F, 2, WIDE ? 8 : 1 > (p, base, from, to, step);
+        if (p.size == 2) return scan<C, F, 2, piece<2, WIDE>::elements>(p, base, from, to, step);
     } else {
-        if (p.size == 1) return scan < C, F, 1, WIDE ? 16 : 1 > (p, base, from, to, step);
-        if (p.size == 8) return scan < C, F, 8, WIDE ? 2 : 1 > (p, base, from, to, step);
+        if (p.size == 1) return scan<C, F, 1, piece<1, WIDE>::elements>(p, base, from, to, step);
+        if (p.size == 8) return scan<C, F, 8, piece<8, WIDE>::elements>(p, base, from, to, step);
     }
-    return scan < C, F, 4, WIDE ? 4 : 1 > (p, base, from, to, step);
+    return scan<C, F, 4, piece<4, WIDE>::elements>(p, base, from, to, step);
 }
 
 template <class C, int F, int WIDE> __global__ void __launch_bounds__(512) rows(const job p) {
