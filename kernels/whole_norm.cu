@@ -31,11 +31,12 @@ __device__ double activated(const norm_problem &p, double x) {
 /* fp16 is not relative below its smallest normal number. */
 __device__ double least_spread(uint32_t type) { return type == SCOUT_FP16 ? 0x1p-14 : 0; }
 
-/* y = (x - mean) * factor * scale + bias is made of x, the mean and the terms that make it up, and bias. */
-__device__ void put(const whole_norm_problem &w, int64_t at, int64_t side, double x, double mean, double terms,
-                    double factor, double *want, float *spread) {
+/* y = (x - mean) * factor * scale + bias is made of x, which may be a sum itself (size), the mean and the terms that
+ * make it up, and bias. */
+__device__ void put(const whole_norm_problem &w, int64_t at, int64_t side, double x, double size, double mean,
+                    double terms, double factor, double *want, float *spread) {
     const double scale = factor * element(w.scale, side, 1), bias = element(w.bias, side, 0);
-    const double a = x * scale, b = mean * scale, c = terms * scale;
+    const double a = size * scale, b = mean * scale, c = terms * scale;
     want[at] = activated(w.p, (x - mean) * scale + bias);
     spread[at] = (float)fmax(sqrt(a * a + b * b + c * c + bias * bias), least_spread(w.type));
 }
@@ -67,7 +68,7 @@ __global__ void norm_rows(whole_norm_problem w, int lanes, double *want, float *
         for (int64_t k = lane; k < cols; k += lanes) {
             const place to = place_of(p, a, b, c, k);
             const double x = added(w, to.at, to.side, &squares);
-            total += x, terms += x * x;
+            total += x, terms += squares;
         }
         total = whole_together(total, shared, lanes, whole_plus());
         terms = whole_together(terms, shared, lanes, whole_plus());
@@ -81,7 +82,8 @@ __global__ void norm_rows(whole_norm_problem w, int lanes, double *want, float *
         const double factor = factor_of(p, whole_together(sum, shared, lanes, whole_plus()));
         for (int64_t k = lane; k < cols; k += lanes) {
             const place to = place_of(p, a, b, c, k);
-            put(w, to.at, to.side, added(w, to.at, to.side, &squares), mean, terms, factor, want, spread);
+            const double x = added(w, to.at, to.side, &squares);
+            put(w, to.at, to.side, x, sqrt(squares), mean, terms, factor, want, spread);
         }
     }
 }
@@ -89,7 +91,8 @@ __global__ void norm_rows(whole_norm_problem w, int lanes, double *want, float *
 __device__ void norm_batch(const whole_norm_problem &w, int64_t at, int64_t side, double *want, float *spread) {
     const double mean = element(w.mean, side, 0), variance = element(w.variance, side, 1);
     double squares;
-    put(w, at, side, added(w, at, side, &squares), mean, 0, 1 / sqrt(variance + w.p.epsilon), want, spread);
+    const double x = added(w, at, side, &squares);
+    put(w, at, side, x, sqrt(squares), mean, 0, 1 / sqrt(variance + w.p.epsilon), want, spread);
 }
 
 /* The neighbours of a channel are (size - 1) / 2 before it, rounded down, and as many behind, rounded up. */
@@ -101,7 +104,8 @@ __device__ void norm_neighbours(const whole_norm_problem &w, int64_t at, int64_t
         const double x = element(w.x, at + (n - j) * p.k2, 0);
         sum += x * x;
     }
-    put(w, at, 0, element(w.x, at, 0), 0, 0, pow(p.offset + p.alpha / (double)p.size * sum, -p.beta), want, spread);
+    const double x = element(w.x, at, 0), factor = pow(p.offset + p.alpha / (double)p.size * sum, -p.beta);
+    put(w, at, 0, x, x, 0, 0, factor, want, spread);
 }
 
 /* What needs no sums of its row: one thread for each element. */

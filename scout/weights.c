@@ -30,6 +30,7 @@ static float normal(uint64_t seed, uint64_t at) {
 
 static uint16_t narrow(dtype type, float x) {
     uint32_t u;
+    if (x == 0) return 0;
     memcpy(&u, &x, sizeof u);
     if (type == DTYPE_BF16) return (uint16_t)((u + 0x8000) >> 16);
     const uint32_t sign = u >> 16 & 0x8000, rest = u & 0x7fffffff; /* all are between 2^-14 and 8 in size, or are cut */
@@ -60,8 +61,7 @@ static bool make_up(const operation *o, const scout_tensor *t, bool k_last, uint
 
 /* --- what candidates are told --- */
 
-static scout_field *field(arena *a, const char *name, int64_t number, scout_field *at) {
-    (void)a;
+static scout_field *field(const char *name, int64_t number, scout_field *at) {
     *at = (scout_field){.name = name, .number = number};
     return at + 1;
 }
@@ -71,13 +71,13 @@ static void tell(scout_op *op, const sparsity_facts *f, bool k_last, arena *a) {
                                                       "weight_blocks_128"};
     scout_field *fields = arena_array(a, scout_field, op->field_count + FIELDS), *at = fields + op->field_count;
     if (op->field_count) memcpy(fields, op->fields, op->field_count * sizeof *fields);
-    at = field(a, "weight_nonzeros", f->nonzeros, at);
-    at = field(a, "weight_block", f->block, at);
-    at = field(a, "weight_24", k_last ? f->two_of_four_by_row : f->two_of_four_by_col, at);
+    at = field("weight_nonzeros", f->nonzeros, at);
+    at = field("weight_block", f->block, at);
+    at = field("weight_24", k_last ? f->two_of_four_by_row : f->two_of_four_by_col, at);
     for (int k = 0; k < SPARSITY_SIZES; k++) {
         const int64_t side = sparsity_sizes[k];
         const double all = (double)((f->rows + side - 1) / side) * (double)((f->cols + side - 1) / side);
-        at = field(a, names[k], (int64_t)(f->blocks[k] * all + 0.5), at);
+        at = field(names[k], (int64_t)(f->blocks[k] * all + 0.5), at);
     }
     op->fields = fields;
     op->field_count += FIELDS;

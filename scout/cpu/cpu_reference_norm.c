@@ -66,13 +66,15 @@ static double activated(const norm_problem *p, double x) {
     return p->activation == NORM_SILU ? x / (1 + exp(-x)) : x;
 }
 
-/* y = (x - mean) * factor * scale + bias is made of x, the mean and the terms that make it up (`terms`: the root of
- * their squares' sum), and bias; an activation is no steeper than 1.1. What is below fp16's smallest normal number is
+/* y = (x - mean) * factor * scale + bias is made of x, which may be a sum that was rounded itself (`size`: the root of
+ * its terms' squares' sum), the mean and the terms that make it up (`terms`: alike), and bias; an activation is no
+ * steeper than 1.1. What is below fp16's smallest normal number is
  * not rounded relative to itself. */
-static void put(const place *w, int64_t at, int64_t side, double x, double mean, double terms, double factor) {
+static void put(const place *w, int64_t at, int64_t side, double x, double size, double mean, double terms,
+                double factor) {
     const double scale = factor * element(w->op, w->tensors, w->p->scale, side, 1);
     const double bias = element(w->op, w->tensors, w->p->bias, side, 0);
-    const double a = x * scale, b = mean * scale, c = terms * scale, least = w->type == SCOUT_FP16 ? 0x1p-14 : 0;
+    const double a = size * scale, b = mean * scale, c = terms * scale, least = w->type == SCOUT_FP16 ? 0x1p-14 : 0;
     w->want[at] = activated(w->p, (x - mean) * scale + bias);
     w->spread[at] = fmax(sqrt(a * a + b * b + c * c + bias * bias), least);
 }
@@ -92,14 +94,16 @@ static void do_row(const place *w, int64_t b, int64_t c, double *row) {
         const int64_t i = k / p->r1, j = k % p->r1;
         row[k] = added(w, w->from + behind(p, i, b, j, c), norm_side(p, w->a, i, b, j), &squares);
         mean += row[k] / (double)p->cols;
-        terms += row[k] * row[k];
+        terms += squares;
     }
     terms = p->form == NORM_CENTRED ? sqrt(terms) / (double)p->cols : 0;
     if (p->form != NORM_CENTRED) mean = 0;
     const double factor = factor_of(p, row, mean);
     for (int64_t k = 0; k < p->cols; k++) {
         const int64_t i = k / p->r1, j = k % p->r1;
-        put(w, behind(p, i, b, j, c), norm_side(p, w->a, i, b, j), row[k], mean, terms, factor);
+        const int64_t at = behind(p, i, b, j, c), side = norm_side(p, w->a, i, b, j);
+        (void)added(w, w->from + at, side, &squares);
+        put(w, at, side, row[k], sqrt(squares), mean, terms, factor);
     }
 }
 
@@ -111,7 +115,7 @@ static void do_batch(const place *w) {
         const double variance = element(w->op, w->tensors, p->variance, side, 1);
         double squares;
         const double x = added(w, w->from + at, side, &squares);
-        put(w, at, side, x, mean, 0, 1 / sqrt(variance + p->epsilon));
+        put(w, at, side, x, sqrt(squares), mean, 0, 1 / sqrt(variance + p->epsilon));
     }
 }
 
@@ -123,7 +127,7 @@ static void do_position(const place *w, int64_t c, double *row) {
     for (int64_t j = 0; j < p->cols; j++) {
         double sum = 0;
         for (int64_t n = j > before ? j - before : 0; n <= j + after && n < p->cols; n++) sum += row[n] * row[n];
-        put(w, j * p->k2 + c, 0, row[j], 0, 0, pow(p->offset + p->alpha / (double)p->size * sum, -p->beta));
+        put(w, j * p->k2 + c, 0, row[j], row[j], 0, 0, pow(p->offset + p->alpha / (double)p->size * sum, -p->beta));
     }
 }
 

@@ -1,0 +1,178 @@
+/* Weights as they are: reading them from a model's folder and nothing beside it, entries split by what their zeros are
+ * good for, and what a made-up weight holds. */
+#include "scout/kinds/kinds.h"
+#include "scout/weights.h"
+#include "scout/weights_file.h"
+#include "tests/unit/unit.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+enum { SIDE = 256, BYTES = SIDE * SIDE * 2 };
+
+static char folder[64], model[96], outside[96];
+static guard g;
+static arena a;
+static scout_why why;
+
+static void write_file(const char *path, const void *data, size_t n) {
+    FILE *f = fopen(path, "wb");
+    UNIT_CHECK(f && fwrite(data, 1, n, f) == n);
+    if (f) fclose(f);
+}
+
+/* Four weights, one behind another after a byte of something else. */
+static void make_model(void) {
+    static const struct {
+        const char *pattern;
+        double zeros;
+    } rows[] = {{NULL, 0}, {"UNSTRUCTURED", 0.9}, {"STRUCTURED_24", 0.5}, {"BLOCK_SPARSE", 0.8}};
+    static uint16_t all[4 * SIDE * SIDE];
+    static unsigned char file[1 + sizeof all];
+    for (int64_t k = 0; k < 4; k++)
+        for (int64_t at = 0; at < SIDE * SIDE; at++)
+            all[k * SIDE * SIDE + at] =
+                !rows[k].pattern || sparsity_keeps(rows[k].pattern, rows[k].zeros, at / SIDE, at % SIDE, 3) ? 0x3c00
+                                                                                                            : 0;
+    memcpy(file + 1, all, sizeof all);
+    write_file(model, file, sizeof file);
+    write_file(outside, file, sizeof file);
+}
+
+static bool reads(const char *file, int64_t offset, int64_t length, uint64_t bytes) {
+    static char to[BYTES];
+    const weights_place at = {model, file, "w", offset, length};
+    why = (scout_why){.code = ""};
+    return weights_file_read(&at, to, bytes, &why);
+}
+
+static void only_the_models_folder(void) {
+    char path[128];
+    UNIT_CHECK(reads("m.onnx", 1, BYTES, BYTES));
+    UNIT_CHECK(!reads("m.onnx", 1, BYTES, BYTES - 2) && strstr(why.text, "does not fit"));
+    UNIT_CHECK(!reads("m.onnx", 4 * BYTES, BYTES, BYTES) && strstr(why.text, "size"));
+    UNIT_CHECK(!reads("m.onnx", INT64_MAX - 4, BYTES, BYTES) && !reads("m.onnx", -1, BYTES, BYTES));
+    UNIT_CHECK(!reads("../outside.bin", 1, BYTES, BYTES) && strstr(why.text, "outside"));
+    UNIT_CHECK(!reads("x/../../outside.bin", 1, BYTES, BYTES) && !reads("", 1, BYTES, BYTES));
+    UNIT_CHECK(!reads(outside, 1, BYTES, BYTES) && strstr(why.text, "outside"));
+    UNIT_CHECK(!reads("nobody.bin", 1, BYTES, BYTES));
+    snprintf(path, sizeof path, "%s/link.bin", folder);
+    UNIT_CHECK(symlink(outside, path) == 0 && !reads("link.bin", 1, BYTES, BYTES));
+    unlink(path);
+    snprintf(path, sizeof path, "%s/pipe", folder);
+    UNIT_CHECK(mkfifo(path, 0600) == 0 && !reads("pipe", 0, BYTES, BYTES) && strcmp(why.code, "weight") == 0);
+    unlink(path);
+    snprintf(path, sizeof path, "%s/sub", folder);
+    UNIT_CHECK(mkdir(path, 0700) == 0);
+    snprintf(path, sizeof path, "%s/sub/w.bin", folder);
+    static const char zeros[BYTES];
+    write_file(path, zeros, sizeof zeros);
+    UNIT_CHECK(reads("sub/w.bin", 0, BYTES, BYTES));
+    unlink(path);
+    path[strlen(path) - 6] = 0;
+    rmdir(path);
+}
+
+static json_t *entry(int count, int offset_by) {
+    json_t *weights = json_array();
+    for (int k = 0; k < 4; k++)
+        json_array_append_new(weights, json_pack("{ss, ss, sI, si, s[ii], ss}", "name", "w", "file", "m.onnx", "offset",
+                                                 (json_int_t)(1 + k * BYTES + offset_by), "length", BYTES, "dims", SIDE,
+                                                 SIDE, "dtype", "fp16"));
+    json_t *one =
+        json_pack("{ss, ss, s[iii], ss, ss, ss, ss, si}", "id", "g", "op", "gemm", "shape", 1, SIDE, SIDE, "layout",
+                  "nt", "dtype", "fp16", "weight_dtype", "fp16", "weight_side", "b", "count", count);
+    json_object_set_new(one, "weights", weights);
+    return json_pack("{ss, s{ss}, s[o]}", "schema", "ceiling-scout/ops/1", "model", "name", "m", "ops", one);
+}
+
+static int split(json_t *ops, operation_list *list) {
+    char path[128];
+    snprintf(path, sizeof path, "%s/ops.json", folder);
+    UNIT_CHECK(json_dump_file(ops, path, 0) == 0);
+    json_decref(ops);
+    operation_read(path, NULL, &a, list);
+    weights_split(list, model, &a);
+    unlink(path);
+    return list->count;
+}
+
+static void entries_are_split(void) {
+    operation_list list;
+    UNIT_INT(split(entry(8, 0), &list), 4);
+    static const char *const patterns[] = {"DENSE", "UNSTRUCTURED", "STRUCTURED_24", "BLOCK_SPARSE"};
+    for (int k = 0; k < list.count && k < 4; k++) {
+        const operation *o = &list.items[k];
+        operation back;
+        json_builder b = {NULL};
+        status st;
+        UNIT_TEXT(o->pattern, patterns[k]);
+        UNIT_CHECK(o->count == 2 && (k > 0) == (o->weight != NULL) && (k > 0) == (o->sparsity > 0));
+        for (int j = 0; j < k; j++) UNIT_CHECK(strcmp(o->id, list.items[j].id) != 0);
+        json_t *wire = json_finish(&b, operation_to_json(o, &b), &st);
+        operation_from_json(wire, &a, &back);
+        UNIT_TEXT(operation_key(&back, &a), operation_key(o, &a));
+        UNIT_CHECK((back.weight != NULL) == (k > 0) && back.sparsity == o->sparsity);
+        json_decref(wire);
+    }
+    UNIT_CHECK(strstr(operation_key(&list.items[1], &a), ";zeros=") != NULL);
+    operation_list_free(&list);
+    UNIT_INT(split(entry(6, 0), &list), 1); /* nobody knows which of them runs how often */
+    operation_list_free(&list);
+    UNIT_INT(split(entry(4, 4 * BYTES), &list), 1); /* unreachable */
+    UNIT_CHECK(list.items[0].count == 4 && list.items[0].sparsity == 0);
+    operation_list_free(&list);
+}
+
+static void content_is_what_was_asked_for(void) {
+    static const struct {
+        const char *pattern, *layout;
+        double zeros;
+    } rows[] = {{"BLOCK_SPARSE", "nn", 0.75},
+                {"UNSTRUCTURED", "nt", 0.9},
+                {"STRUCTURED_24", "nn", 0.5},
+                {"STRUCTURED_24", "nt", 0.5}};
+    for (size_t k = 0; k < sizeof rows / sizeof rows[0]; k++) {
+        operation_list list;
+        scout_op op;
+        weights_content w;
+        operation_from_words("gemm", "8,256,512", "fp16", rows[k].zeros, rows[k].pattern, &a, &list);
+        list.items[0].rec.layout = rows[k].layout;
+        UNIT_CHECK(kinds_build(&list.items[0], 1 << 20, &a, &op, &why));
+        const uint32_t before = op.field_count;
+        UNIT_CHECK(weights_make(&list.items[0], &op, 5, &a, &w, &why) && w.bytes && w.tensor == 1);
+        UNIT_TEXT(w.facts.pattern, rows[k].pattern);
+        UNIT_CHECK(w.facts.zeros > rows[k].zeros - 0.15 && w.facts.zeros < rows[k].zeros + 0.15);
+        UNIT_CHECK(op.field_count > before);
+        const bool by_row = w.facts.two_of_four_by_row, k_last = rows[k].layout[1] == 't';
+        if (rows[k].zeros == 0.5) UNIT_CHECK(by_row == k_last); /* along K, however it is stored */
+        weights_free(&w);
+        operation_list_free(&list);
+    }
+}
+
+int main(void) {
+    guard_init(&g);
+    arena_init(&a, &g, (size_t)16 << 20);
+    snprintf(folder, sizeof folder, "/tmp/test_weights_XXXXXX");
+    if (!mkdtemp(folder)) return 1;
+    snprintf(model, sizeof model, "%s/m.onnx", folder);
+    snprintf(outside, sizeof outside, "%s.outside", folder);
+    if (guard_enter(&g)) {
+        make_model();
+        UNIT_RUN(only_the_models_folder);
+        UNIT_RUN(entries_are_split);
+        UNIT_RUN(content_is_what_was_asked_for);
+    } else {
+        printf("    %s\n", g.st.text);
+        UNIT_CHECK(false);
+    }
+    arena_free(&a);
+    unlink(model);
+    unlink(outside);
+    rmdir(folder);
+    return unit_end();
+}
