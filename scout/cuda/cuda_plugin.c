@@ -5,7 +5,7 @@
 #include "scout/cuda/own.h"
 
 static const scout_candidate *const candidates[] = {
-    &lt_candidate, &own_gemm_stream, &own_gemm_int4, &own_gemm_tiled, &own_gemm_naive,
+    &lt_candidate, &own_gemm_stream, &own_gemm_int4, &own_gemm_block_sparse, &own_gemm_tiled, &own_gemm_naive,
 };
 
 static const scout_reference *const references[] = {
