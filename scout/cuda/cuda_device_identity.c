@@ -4,6 +4,7 @@
 #include "scout/cuda/cuda_driver.h"
 #include "scout/cuda/lt.h"
 #include "scout/cuda/nvml.h"
+#include "scout/cuda/sparse.h"
 
 #include <string.h>
 
@@ -70,6 +71,8 @@ static void identity_libraries(scout_identity *out) {
     char version[48];
     const lt_table *const lt = lt_open(NULL);
     if (lt) identity_library(out, "cublaslt", lt->version, lt->path);
+    const sparse_table *const sparse = sparse_open(NULL);
+    if (sparse) identity_library(out, "cusparse", sparse->version, sparse->path);
     snprintf(version, sizeof version, "%d.%d", CUDART_VERSION / 1000, CUDART_VERSION % 1000 / 10);
     identity_library(out, "cudart", version, "linked in");
 }

@@ -3,9 +3,11 @@
 #include "scout/cuda/cuda_device.h"
 #include "scout/cuda/lt.h"
 #include "scout/cuda/own.h"
+#include "scout/cuda/sparse.h"
 
 static const scout_candidate *const candidates[] = {
-    &lt_candidate, &own_gemm_stream, &own_gemm_int4, &own_gemm_block_sparse, &own_gemm_tiled, &own_gemm_naive,
+    &lt_candidate,    &own_gemm_stream, &own_gemm_int4,  &own_gemm_block_sparse, &sparse_gemm_ell,
+    &sparse_gemm_bsr, &sparse_gemm_csr, &own_gemm_tiled, &own_gemm_naive,
 };
 
 static const scout_reference *const references[] = {
