@@ -1,6 +1,8 @@
 /* Products with a sparse weight by cuSPARSE. It wants the sparse matrix on the left and stores by columns what we store
  * by rows, so C = A W becomes C' = W' A' without a copy: W' as [N,K] is what packing lists. Descriptors hold pointers,
- * and those change with every launch: they are made for each, which is host work alone and no part of a graph. */
+ * and those change with every launch: they are made for each, which is host work alone and no part of a graph. It adds
+ * no bias: a kernel of our own writes it to every row of C, which the product is then added to. */
+#include "kernels/kernels.h"
 #include "scout/cuda/cuda_device.h"
 #include "scout/cuda/sparse.h"
 #include "scout/cuda/sparse_weight.h"
@@ -17,6 +19,7 @@ struct scout_plan {
     gemm_sparse_weight weight;
     cudaDataType type;
     cusparseSpMMAlg_t algorithm;
+    int bias;                      /* place in op->tensors; -1: none */
     int64_t side, columns, places; /* of blocks; columns and places: how many across and along K */
     int64_t kept, width;           /* numbers or blocks that are not zeros; blocks in a row of one length */
     uint64_t place_at, values_at, bytes;
@@ -111,6 +114,9 @@ static const sparse_format ell = {"blocked_ell", ell_pack, ell_describe};
 
 static const float one = 1, zero = 0;
 
+/* What C is multiplied by before. */
+static const float *factor_of(const scout_plan *p) { return p->bias < 0 ? &zero : &one; }
+
 typedef struct matrices {
     cusparseConstSpMatDescr_t weight;
     cusparseConstDnMatDescr_t a;
@@ -143,9 +149,9 @@ static scout_answer ask_workspace(scout_plan *p, void *address, scout_why *why) 
     matrices m = {0};
     cusparseStatus_t status = make_matrices(p, address, address, address, &m);
     if (status == CUSPARSE_STATUS_SUCCESS)
-        status =
-            p->table->cusparseSpMM_bufferSize(p->handle, CUSPARSE_OPERATION_NON_TRANSPOSE, operation_of(p), &one,
-                                              m.weight, m.a, &zero, m.c, CUDA_R_32F, p->algorithm, &p->workspace_bytes);
+        status = p->table->cusparseSpMM_bufferSize(p->handle, CUSPARSE_OPERATION_NON_TRANSPOSE, operation_of(p), &one,
+                                                   m.weight, m.a, factor_of(p), m.c, CUDA_R_32F, p->algorithm,
+                                                   &p->workspace_bytes);
     free_matrices(p, &m);
     return status == CUSPARSE_STATUS_SUCCESS ? SCOUT_OK
                                              : sparse_answer(p->table, status, "cusparseSpMM_bufferSize", why);
@@ -154,11 +160,17 @@ static scout_answer ask_workspace(scout_plan *p, void *address, scout_why *why) 
 static scout_answer launch(scout_plan *plan, const scout_args *args, scout_why *why) {
     void *const *const t = args->tensors;
     matrices m = {0};
+    if (plan->bias >= 0) {
+        const cudaError_t error = kernels_repeat_row(t[GEMM_C], t[plan->bias], plan->weight.element, plan->p.m,
+                                                     plan->p.n, plan->p.ldc, args->stream);
+        if (error) return cuda_device_answer(error, "writing the bias", why);
+    }
     cusparseStatus_t status = plan->table->cusparseSetStream(plan->handle, args->stream);
     if (status == CUSPARSE_STATUS_SUCCESS) status = make_matrices(plan, t[GEMM_A], t[GEMM_B], t[GEMM_C], &m);
     if (status == CUSPARSE_STATUS_SUCCESS)
         status = plan->table->cusparseSpMM(plan->handle, CUSPARSE_OPERATION_NON_TRANSPOSE, operation_of(plan), &one,
-                                           m.weight, m.a, &zero, m.c, CUDA_R_32F, plan->algorithm, args->workspace);
+                                           m.weight, m.a, factor_of(plan), m.c, CUDA_R_32F, plan->algorithm,
+                                           args->workspace);
     free_matrices(plan, &m);
     return status == CUSPARSE_STATUS_SUCCESS ? SCOUT_OK : sparse_answer(plan->table, status, "cusparseSpMM", why);
 }
@@ -173,7 +185,6 @@ static scout_answer supports(const scout_op *op, scout_device *device, scout_why
     (void)device;
     const scout_answer answer = sparse_weight_supports(op, why);
     if (answer != SCOUT_OK) return answer;
-    if (op_tensor(op, "bias") >= 0) return scout_say(why, SCOUT_NO, "epilogue", "cuSPARSE adds no bias");
     const gemm_problem p = gemm_problem_of(op);
     if (op_number(op, "weight_nonzeros", 0) > INT32_MAX || p.m > INT32_MAX || p.n >= INT32_MAX || p.k >= INT32_MAX)
         return scout_say(why, SCOUT_NO, "shape", "dimensions and the weight's numbers are counted in 32 bits");
@@ -228,6 +239,7 @@ static scout_plan *new_plan(const scout_op *op, const sparse_format *format, int
     p->weight = sparse_weight_of(&p->p);
     p->type = op->input == SCOUT_FP32 ? CUDA_R_32F : op->input == SCOUT_FP16 ? CUDA_R_16F : CUDA_R_16BF;
     p->algorithm = CUSPARSE_SPMM_ALG_DEFAULT;
+    p->bias = op_tensor(op, "bias");
     p->side = side;
     p->columns = side ? p->p.n / side : 0;
     p->width = p->places = side ? p->p.k / side : 0;
@@ -289,11 +301,12 @@ static scout_answer pack(scout_plan *plan, const void *weight, void *packed, voi
 }
 
 static int describe(const scout_plan *plan, char *json, size_t room) {
-    return snprintf(json, room,
-                    "{\"library\":\"cusparse\",\"version\":\"%s\",\"function\":\"cusparseSpMM\",\"format\":\"%s\","
-                    "\"algorithm\":%d,\"block\":%lld,\"parts\":%lld,\"width\":%lld,\"workspace_bytes\":%zu}",
-                    plan->table->version, plan->format->name, (int)plan->algorithm, (long long)plan->side,
-                    (long long)plan->kept, (long long)plan->width, plan->workspace_bytes);
+    return snprintf(
+        json, room,
+        "{\"library\":\"cusparse\",\"version\":\"%s\",\"function\":\"cusparseSpMM\",\"format\":\"%s\","
+        "\"algorithm\":%d,\"block\":%lld,\"parts\":%lld,\"width\":%lld,\"bias\":\"%s\",\"workspace_bytes\":%zu}",
+        plan->table->version, plan->format->name, (int)plan->algorithm, (long long)plan->side, (long long)plan->kept,
+        (long long)plan->width, plan->bias < 0 ? "none" : "own kernel before", plan->workspace_bytes);
 }
 
 static const char *const precisions[] = {"fp32", "fp16", "bf16", NULL};
