@@ -96,6 +96,34 @@ int gemm_int4_prepare(const gemm_shape *shape, const gemm_int4_config *config, g
 int gemm_int4_launch(const gemm_int4_plan *plan, const void *a, const void *b, const void *scales, void *c,
                      void *stream);
 
+/* --- gemm_block_sparse: fp16 or bf16 with a weight of square blocks, most of which are zeros --- */
+typedef struct gemm_block_sparse_config {
+    int side;  /* of the blocks: 16, 32, 64, 128 */
+    int rows;  /* of A for each thread block: 64, 128, 256 (above 64: A as [m,k], k and lda in multiples of 8) */
+    int depth; /* steps in flight and at work: 2, 3, 4 */
+} gemm_block_sparse_config;
+
+typedef struct gemm_block_sparse_plan {
+    gemm_shape shape;
+    gemm_block_sparse_config config;
+    const void *kernel;      /* of the runtime's own; for launch alone */
+    int fast, threads;       /* fast: A needs no care for its alignment */
+    int64_t columns, blocks; /* of the weight: columns of blocks; blocks that are not all zeros */
+    int64_t thread_blocks;
+    size_t shared_bytes, place_at, values_at, pack_bytes;
+} gemm_block_sparse_plan;
+
+/* `blocks`: how many blocks of the weight are not all zeros; those at its edges count whole. Packing waits for the
+ * stream and tells how many there were: more than that is a weight that the plan was not made for. bias: one for each
+ * column, of C's type, or NULL. */
+int gemm_block_sparse_fits(const gemm_shape *shape, const gemm_block_sparse_config *config, size_t shared_limit);
+int gemm_block_sparse_prepare(const gemm_shape *shape, const gemm_block_sparse_config *config, int64_t blocks,
+                              gemm_block_sparse_plan *plan);
+int gemm_block_sparse_pack(const gemm_block_sparse_plan *plan, const void *weight, void *packed, int32_t *blocks,
+                           void *stream);
+int gemm_block_sparse_launch(const gemm_block_sparse_plan *plan, const void *a, const void *packed, const void *bias,
+                             void *c, void *stream);
+
 #ifdef __cplusplus
 }
 #endif

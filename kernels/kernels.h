@@ -46,6 +46,12 @@ cudaError_t kernels_transpose(void *to, const void *from, int element, int64_t r
 cudaError_t kernels_unpack_int4(void *to, uint32_t type, const void *from, const void *scales, int64_t rows,
                                 int64_t cols, int64_t block, cudaStream_t stream);
 
+/* --- repeat.cu --- */
+
+/* to[r][c] = row[c]; element of 2 or 4 bytes; ld in elements. */
+cudaError_t kernels_repeat_row(void *to, const void *row, int element, int64_t rows, int64_t cols, int64_t ld,
+                               cudaStream_t stream);
+
 /* --- check_gemm.cu: the reference, in fp64 --- */
 
 /* What is done behind a product. */

@@ -5,6 +5,7 @@
 #include "scout/cuda/dnn.h"
 #include "scout/cuda/lt.h"
 #include "scout/cuda/nvml.h"
+#include "scout/cuda/sparse.h"
 
 #include <string.h>
 
@@ -73,6 +74,8 @@ static void identity_libraries(scout_identity *out) {
     if (lt) identity_library(out, "cublaslt", lt->version, lt->path);
     const dnn_table *const dnn = dnn_open(NULL);
     if (dnn) identity_library(out, "cudnn", dnn->version, dnn->path);
+    const sparse_table *const sparse = sparse_open(NULL);
+    if (sparse) identity_library(out, "cusparse", sparse->version, sparse->path);
     snprintf(version, sizeof version, "%d.%d", CUDART_VERSION / 1000, CUDART_VERSION % 1000 / 10);
     identity_library(out, "cudart", version, "linked in");
 }

@@ -12,6 +12,7 @@
 #include "scout/cuda/own_pass.h"
 #include "scout/cuda/own_pool_direct.h"
 #include "scout/cuda/own_rows.h"
+#include "scout/cuda/sparse.h"
 
 static const scout_candidate *const candidates[] = {
     &lt_candidate,
@@ -39,6 +40,10 @@ static const scout_candidate *const candidates[] = {
     &own_move,
     &own_reduce,
     &own_quantize,
+    &own_gemm_block_sparse,
+    &sparse_gemm_ell,
+    &sparse_gemm_bsr,
+    &sparse_gemm_csr,
 };
 
 static const scout_reference *const references[] = {

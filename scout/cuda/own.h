@@ -6,9 +6,10 @@
 #include "scout/gemm.h"
 #include "scout/plugin.h"
 
-extern const scout_candidate own_gemm_stream; /* few rows: reads the weight at memory speed */
-extern const scout_candidate own_gemm_int4;   /* fp16 x int4 */
-extern const scout_candidate own_gemm_tiled;  /* references for the build */
+extern const scout_candidate own_gemm_stream;       /* few rows: reads the weight at memory speed */
+extern const scout_candidate own_gemm_int4;         /* fp16 x int4 */
+extern const scout_candidate own_gemm_block_sparse; /* a weight of blocks, most of which are zeros */
+extern const scout_candidate own_gemm_tiled;        /* references for the build */
 extern const scout_candidate own_gemm_naive;
 
 /* The shape as the kernels take it. */
