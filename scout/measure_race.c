@@ -99,13 +99,20 @@ static void finish_race(measurement *m, const timing_racer *racer, measure_row *
     row->plan = NULL;
 }
 
+/* A candidate that was asked for races with itself alone: it is to be known, however far behind it is. */
+static bool races(const measurement *m, int k) {
+    const char *only = m->request->only;
+    if (!m->rows[k].plan) return false;
+    return k != m->baseline || !only || strcmp(m->rows[k].candidate->name, only) == 0;
+}
+
 static void race(measurement *m) {
     const double start_s = measure_elapsed(m);
     timing_racer *racers = arena_array(&m->arena, timing_racer, m->row_count + 1);
     measure_row **rows = arena_array(&m->arena, measure_row *, m->row_count + 1);
     int count = 0;
     for (int k = 0; k < m->row_count; k++) {
-        if (!m->rows[k].plan) continue;
+        if (!races(m, k)) continue;
         rows[count] = &m->rows[k];
         racers[count++] = (timing_racer){.subject = measure_race_subject(&m->rows[k]), .keep = k == m->baseline};
     }

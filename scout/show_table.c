@@ -178,6 +178,7 @@ void show_table(FILE *out, arena *a, const report_input *inputs, int count) {
     int widths[COLUMNS], timed = 0;
     const int width = show_width(out);
     double baseline_us = 0, best_us = 0, ceiling_us = 0, missing_us = 0;
+    bool borderline = false;
     int missing = 0;
     if (count == 0) return;
     for (int k = 0; k < count; k++) {
@@ -190,6 +191,7 @@ void show_table(FILE *out, arena *a, const report_input *inputs, int count) {
         }
         if (!f->baseline_row && !f->best_row) continue;
         rows[timed++] = make_row(a, &inputs[k], f, k);
+        borderline = borderline || (inputs[k].model_us >= 0 && f->verdict.borderline);
         if (!f->baseline_row) continue;
         baseline_us += n * f->baseline_us;
         best_us += n * (f->best_us < f->baseline_us ? f->best_us : f->baseline_us);
@@ -212,4 +214,5 @@ void show_table(FILE *out, arena *a, const report_input *inputs, int count) {
                                         time_cell(a, baseline_us), time_cell(a, best_us), time_cell(a, ceiling_us)),
                            width));
     print_missing(out, a, missing, missing_us, width);
+    if (borderline) fprintf(out, "%s\n", plain_cell(a, "? the next run may well decide otherwise (borderline)", width));
 }

@@ -164,7 +164,7 @@ static bool contested(const race *r) {
 static double round_cost_s(const race *r) {
     double work_s = 0;
     for (int k = 0; k < r->count; k++)
-        if (r->racers[k].alive) work_s += r->racers[k].launches * r->racers[k].median_s;
+        if (r->racers[k].alive && r->racers[k].rounds > 0) work_s += r->racers[k].launches * r->racers[k].median_s;
     const timing_rules *rules = r->pace.rules;
     return rules->burst ? work_s + ceil(work_s / rules->burst_s) * rules->idle_s : work_s;
 }
