@@ -144,9 +144,8 @@ __device__ void check_store(const kernels_gemm &g, int64_t p, int64_t i, int64_t
 }
 
 /* A times folded B, and squares times squares: 64 rows and 32 segments a block. */
-__global__ void __launch_bounds__(threads)
-    check_project(const kernels_gemm g, int64_t across, const double *folded, const float *squares, double *want,
-                  float *spread) {
+__global__ void __launch_bounds__(threads) check_project(const kernels_gemm g, int64_t across, const double *folded,
+                                                         const float *squares, double *want, float *spread) {
     __shared__ check_tiles t;
     const int64_t p = check_product(), row = blockIdx.x / across * tile_m, segment = blockIdx.x % across * tile_s;
     if (p >= g.batch) return;
@@ -308,7 +307,7 @@ cudaError_t kernels_gemm_project(const kernels_gemm *g, const double *folded, co
     const int64_t down = (g->m + tile_m - 1) / tile_m, across = (g->segments + tile_s - 1) / tile_s;
     if (down * across > 0x7fffffff || g->batch > most_batch) return cudaErrorInvalidValue;
     check_project<<<check_grid(down * across, g->batch), threads, 0, stream>>>(*g, across, folded, squares, want,
-                                                                              spread);
+                                                                               spread);
     return cudaGetLastError();
 }
 

@@ -51,8 +51,8 @@ cudaError_t kernels_transpose(void *to, const void *from, int element, int64_t r
     static const struct {
         int element;
         decltype(&pack_launch<uint8_t>) launch;
-    } launches[] = {{1, pack_launch<uint8_t>}, {2, pack_launch<uint16_t>}, {4, pack_launch<uint32_t>},
-                    {8, pack_launch<uint64_t>}};
+    } launches[] = {
+        {1, pack_launch<uint8_t>}, {2, pack_launch<uint16_t>}, {4, pack_launch<uint32_t>}, {8, pack_launch<uint64_t>}};
     for (const auto &l : launches)
         if (l.element == element)
             return l.launch(to, from, rows, cols, ld_from, ld_to, stride_from, stride_to, matrices, stream);
@@ -65,14 +65,15 @@ cudaError_t kernels_unpack_int4(void *to, uint32_t type, const void *from, const
     const uint8_t *const bytes = (const uint8_t *)from;
     if (block < 1) return cudaErrorInvalidValue;
     if (type == SCOUT_FP16)
-        pack_int4<__half><<<blocks, threads, 0, stream>>>((__half *)to, type, bytes, (const __half *)scales, rows, cols,
-                                                          block);
+        pack_int4<__half>
+            <<<blocks, threads, 0, stream>>>((__half *)to, type, bytes, (const __half *)scales, rows, cols, block);
     else if (type == SCOUT_BF16)
         pack_int4<__nv_bfloat16><<<blocks, threads, 0, stream>>>((__nv_bfloat16 *)to, type, bytes,
                                                                  (const __nv_bfloat16 *)scales, rows, cols, block);
     else if (type == SCOUT_FP32)
-        pack_int4<float><<<blocks, threads, 0, stream>>>((float *)to, type, bytes, (const float *)scales, rows, cols,
-                                                         block);
-    else return cudaErrorInvalidValue;
+        pack_int4<float>
+            <<<blocks, threads, 0, stream>>>((float *)to, type, bytes, (const float *)scales, rows, cols, block);
+    else
+        return cudaErrorInvalidValue;
     return cudaGetLastError();
 }

@@ -44,11 +44,49 @@ typedef struct pass_config {
     X(sign)                                                                                                            \
     X(clip)                                                                                                            \
     X(ceil)                                                                                                            \
-    X(floor) X(round) X(sqrt) X(reciprocal) X(exp) X(log) X(sin) X(cos) X(tanh) X(erf) X(sigmoid) X(silu) X(quickgelu) \
-        X(swish) X(gelu) X(gelu_tanh) X(mish) X(softplus) X(softsign) X(elu) X(celu) X(selu) X(leakyrelu)              \
-            X(thresholdedrelu) X(hardsigmoid) X(hardswish) X(isnan) X(isinf) X(not ) X(add) X(sub) X(mul) X(div)       \
-                X(pow) X(prelu) X(min) X(max) X(sum) X(mean) X(equal) X(less) X(lessorequal) X(greater)                \
-                    X(greaterorequal) X(and) X(or) X(xor) X(swiglu) X(biasgelu) X(fastgelu) X(biasadd) X(where)
+    X(floor)                                                                                                           \
+    X(round)                                                                                                           \
+    X(sqrt)                                                                                                            \
+    X(reciprocal)                                                                                                      \
+    X(exp)                                                                                                             \
+    X(log)                                                                                                             \
+    X(sin)                                                                                                             \
+    X(cos)                                                                                                             \
+    X(tanh)                                                                                                            \
+    X(erf)                                                                                                             \
+    X(sigmoid)                                                                                                         \
+    X(silu)                                                                                                            \
+    X(quickgelu)                                                                                                       \
+    X(swish)                                                                                                           \
+    X(gelu)                                                                                                            \
+    X(gelu_tanh)                                                                                                       \
+    X(mish)                                                                                                            \
+    X(softplus)                                                                                                        \
+    X(softsign)                                                                                                        \
+    X(elu)                                                                                                             \
+    X(celu)                                                                                                            \
+    X(selu)                                                                                                            \
+    X(leakyrelu)                                                                                                       \
+    X(thresholdedrelu)                                                                                                 \
+    X(hardsigmoid)                                                                                                     \
+    X(hardswish)                                                                                                       \
+    X(isnan)                                                                                                           \
+    X(isinf)                                                                                                           \
+    X(not )                                                                                                            \
+    X(add)                                                                                                             \
+    X(sub)                                                                                                             \
+    X(mul)                                                                                                             \
+    X(div)                                                                                                             \
+    X(pow)                                                                                                             \
+    X(prelu)                                                                                                           \
+    X(min)                                                                                                             \
+    X(max)                                                                                                             \
+    X(sum)                                                                                                             \
+    X(mean)                                                                                                            \
+    X(equal)                                                                                                           \
+    X(less)                                                                                                            \
+    X(lessorequal)                                                                                                     \
+    X(greater) X(greaterorequal) X(and) X(or) X(xor) X(swiglu) X(biasgelu) X(fastgelu) X(biasadd) X(where)
 
 enum {
 #define ELEMENTWISE_PASS_ID(name) ELEMENTWISE_PASS_##name,

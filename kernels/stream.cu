@@ -1,7 +1,7 @@
 /* Probes of what the device can do at best: reading and writing in any proportion, a launch that does nothing, special
  * functions. The variants differ in how much a thread has in flight and how its accesses pass through the caches;
- * `choices` says which is taken when, as measured on an H200 (tests/gpu/check_stream.c measures them all again). The bulk
- * copy engine was a rival too: it never won by more than 1 %, and lost by 10 % on writes. */
+ * `choices` says which is taken when, as measured on an H200 (tests/gpu/check_stream.c measures them all again). The
+ * bulk copy engine was a rival too: it never won by more than 1 %, and lost by 10 % on writes. */
 #include "kernels/kernels.h"
 
 namespace {
@@ -47,8 +47,10 @@ template <int policy> __device__ uint4 stream_load(const unsigned char *from) {
 }
 
 template <int policy> __device__ void stream_store(unsigned char *to, uint4 x) {
-    if (policy == plain) *(uint4 *)to = x;
-    else __stcs((uint4 *)to, x);
+    if (policy == plain)
+        *(uint4 *)to = x;
+    else
+        __stcs((uint4 *)to, x);
 }
 
 __device__ void stream_join(uint4 &into, uint4 x) { into.x ^= x.x, into.y ^= x.y, into.z ^= x.z, into.w ^= x.w; }
@@ -66,7 +68,8 @@ __device__ void stream_rest(const stream_work &w, uint4 &seen) {
     if (c < w.written_bytes) w.written[c] = (unsigned char)seen.x;
 }
 
-template <int policy, int pieces, int threads> __global__ void __launch_bounds__(threads) stream_loads(const stream_work w) {
+template <int policy, int pieces, int threads>
+__global__ void __launch_bounds__(threads) stream_loads(const stream_work w) {
     constexpr uint64_t tile = (uint64_t)pieces * threads * 16;
     uint4 seen = make_uint4(threadIdx.x, blockIdx.x, 2, 3);
     for (uint64_t t = blockIdx.x; t < w.steps; t += gridDim.x) {
@@ -91,7 +94,6 @@ template <int policy, int pieces, int threads> __global__ void __launch_bounds__
     stream_rest(w, seen);
     stream_keep(w.sink, seen);
 }
-
 
 typedef cudaError_t stream_launcher(const stream_work &w, unsigned blocks, cudaStream_t stream);
 
@@ -177,8 +179,8 @@ cudaError_t kernels_stream(const void *read, uint64_t read_bytes, void *written,
         return cudaErrorInvalidValue;
     if (!most) return cudaSuccess;
     const stream_variant &v = variants[variant ? variant : stream_choose(read_bytes, written_bytes)];
-    stream_work w = {(const unsigned char *)read, (unsigned char *)written, read_bytes, written_bytes, 0, 0, 0,
-                     (uint4 *)sink};
+    stream_work w = {
+        (const unsigned char *)read, (unsigned char *)written, read_bytes, written_bytes, 0, 0, 0, (uint4 *)sink};
     w.read_tiles = (read_bytes + v.tile - 1) / v.tile;
     w.written_tiles = (written_bytes + v.tile - 1) / v.tile;
     w.steps = w.read_tiles > w.written_tiles ? w.read_tiles : w.written_tiles;

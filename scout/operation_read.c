@@ -112,6 +112,7 @@ static void read_short(operation_reader *r, operation_list *list) {
     map_init(&ids, r->arena);
     json_object_foreach(list->root, name, entry) {
         operation *o = &list->items[list->count];
+        if (!*name) operation_fail(r, "an operation has an empty name");
         operation_read_short(r, arena_strndup(r->arena, name, strlen(name)), entry, o);
         o->id = short_id(r->arena, &ids, o);
         mark_skipped(r->arena, o);

@@ -227,7 +227,6 @@ void operation_read_short(operation_reader *r, const char *name, json_t *entry, 
     oprec *rec = &out->rec;
     r->entry = name;
     *out = (operation){.name = name, .source = entry};
-    if (!*name) operation_fail(r, "an operation has an empty name");
     if (!json_is_object(entry)) operation_fail(r, "it must be an object like {\"op\": \"gemm\", \"shape\": [M, N, K]}");
     operation_check_names(r, entry);
     operation_read_record(r, entry, 1, rec);
