@@ -8,7 +8,9 @@ CUDA_SOURCES := $(sort $(wildcard scout/cuda/*.c))
 CUDA_KERNELS := $(sort $(wildcard kernels/*.cu))
 CUDA_C_FILES := $(CUDA_SOURCES) $(sort $(wildcard scout/cuda/*.h kernels/*.h))
 CUDA_NAMES := $(foreach n,tiles stages clusters,$(BUILD)/cuda/gen/lt_$(n).inc)
-CUDA_OBJECTS := $(patsubst %.c,$(BUILD)/cuda/%.o,$(CUDA_SOURCES) scout/libraries.c) $(CUDA_KERNELS:%.cu=$(BUILD)/cuda/%.o)
+# Kernels are the same whatever the mode, and take minutes: one place for all, by the GPUs that they are for.
+KERNEL_BUILD = out/build/kernels-$(subst $(eval) ,-,$(strip $(CUDA_ARCHS)))
+CUDA_OBJECTS = $(patsubst %.c,$(BUILD)/cuda/%.o,$(CUDA_SOURCES) scout/libraries.c) $(CUDA_KERNELS:%.cu=$(KERNEL_BUILD)/%.o)
 CUDA_DEVICE := $(BIN)/scout_cuda.so
 DIST ?= out/dist
 DIST_BUILD ?= out/build/dist
@@ -38,6 +40,9 @@ $(BUILD)/cuda/flags: FORCE
 	@mkdir -p $(@D); printf '%s\n' '$(CC) $(CUDA_CFLAGS) $(NVCC) $(CUDA_NVCC_FLAGS) $(CUDA_OBJECTS)' > $@.new; \
 	  cmp -s $@.new $@ && rm $@.new || mv $@.new $@
 
+$(KERNEL_BUILD)/flags: FORCE
+	@mkdir -p $(@D); printf '%s\n' '$(NVCC) $(CUDA_NVCC_FLAGS)' > $@.new; cmp -s $@.new $@ && rm $@.new || mv $@.new $@
+
 # Names of cuBLASLt's tiles, stages and clusters, as designated initialisers of arrays of strings.
 lt_prefix_tiles := CUBLASLT_MATMUL_TILE_
 lt_prefix_stages := CUBLASLT_MATMUL_STAGES_
@@ -53,7 +58,7 @@ $(BUILD)/cuda/scout/%.o: scout/%.c $(BUILD)/cuda/flags | $(CUDA_NAMES)
 	$(Q)mkdir -p $(@D)
 	$(Q)$(CC) $(CUDA_CFLAGS) -MMD -MP -c -o $@ $<
 
-$(BUILD)/cuda/kernels/%.o: kernels/%.cu $(BUILD)/cuda/flags
+$(KERNEL_BUILD)/kernels/%.o: kernels/%.cu $(KERNEL_BUILD)/flags
 	$(say) NVCC $<
 	$(Q)mkdir -p $(@D)
 	$(Q)$(NVCC) $(CUDA_NVCC_FLAGS) -MMD -MP -c -o $@ $<
@@ -75,7 +80,7 @@ dist:
 GPU_CHECKS := $(patsubst tests/gpu/%.c,$(BUILD)/gpu/%,$(sort $(wildcard tests/gpu/check_*.c)))
 .PHONY: gpu-checks
 gpu-checks: $(CUDA_DEVICE) $(GPU_CHECKS)
-$(BUILD)/gpu/check_%: tests/gpu/check_%.c $(BUILD)/cuda/kernels/stream.o $(wildcard tests/gpu/*.h) $(BUILD)/cuda/flags
+$(BUILD)/gpu/check_%: tests/gpu/check_%.c $(KERNEL_BUILD)/kernels/stream.o $(wildcard tests/gpu/*.h) $(BUILD)/cuda/flags
 	$(say) CC $<
 	$(Q)mkdir -p $(@D)
 	$(Q)$(CC) $(CUDA_CFLAGS) -o $@ $< $(filter %.o,$^) -L$(CUDA_ROOT)/lib64 -lcudart_static -ldl -lrt -lpthread -lm
