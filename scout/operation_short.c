@@ -198,8 +198,18 @@ static void finish_plain(oprec *rec) {
         break;
     }
     rec->flops = rec->kind == OP_MOVE || rec->kind == OP_EMBEDDING ? 0 : checked_mul(each, n);
-    rec->bytes_read = rec->bytes_written = dtype_bytes(rec->type, n);
+    rec->bytes_read = dtype_bytes(rec->type, n);
+    rec->bytes_written = dtype_bytes(rec->out_type != DTYPE_NONE ? rec->out_type : rec->type, n);
     if (rec->kind == OP_NORM && rec->rank == 2) finish_norm(rec, n);
+}
+
+/* A number for each row: of a place it is an int64. */
+static void finish_reduce(oprec *rec) {
+    finish_plain(rec);
+    if (rec->rank != 2) return;
+    const bool place = rec->what && strncmp(rec->what, "arg", 3) == 0;
+    const dtype out = rec->out_type != DTYPE_NONE ? rec->out_type : place ? DTYPE_INT64 : rec->type;
+    rec->bytes_written = dtype_bytes(out, rec->shape[0]);
 }
 
 /* The input is another size than the output, and every output looks at a window of it. */
@@ -245,6 +255,7 @@ void operation_read_short(operation_reader *r, const char *name, json_t *entry, 
     case OP_ATTENTION: finish_attention(r, entry, rec); break;
     case OP_CONV: finish_conv(r, rec); break;
     case OP_POOL: finish_pool(r, rec); break;
+    case OP_REDUCE: finish_reduce(rec); break;
     default: finish_plain(rec); break;
     }
 }

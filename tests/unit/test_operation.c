@@ -42,6 +42,20 @@ static void a_transformer_block(void) {
     end();
 }
 
+/* A reduction writes a number for each row, a place is eight bytes, a cast writes its own type. */
+static void what_is_written(void) {
+    const char text[] =
+        "{\"sum\": {\"op\": \"reduce\", \"what\": \"sum\", \"shape\": [100, 64]},"
+        " \"place\": {\"op\": \"reduce\", \"what\": \"argmax\", \"shape\": [100, 64]},"
+        " \"cast\": {\"op\": \"move\", \"what\": \"cast\", \"shape\": [100, 64], \"out_dtype\": \"fp16\"}}";
+    if (!UNIT_CHECK(read_text(text, "fp32"))) return;
+    UNIT_INT(named("sum")->rec.bytes_read, 4 * 6400);
+    UNIT_INT(named("sum")->rec.bytes_written, 4 * 100);
+    UNIT_INT(named("place")->rec.bytes_written, 8 * 100);
+    UNIT_INT(named("cast")->rec.bytes_written, 2 * 6400);
+    end();
+}
+
 static void fp32_unless_said(void) {
     if (!UNIT_CHECK(read_text("{\"x\": {\"op\": \"linear\", \"shape\": [8, 8, 8]}}", NULL))) return;
     UNIT_INT(list.items[0].rec.type, DTYPE_FP32);
@@ -267,6 +281,7 @@ static void damaged_jobs_are_refused(void) {
 
 int main(void) {
     UNIT_RUN(a_transformer_block);
+    UNIT_RUN(what_is_written);
     UNIT_RUN(fp32_unless_said);
     UNIT_RUN(names_that_are_no_file_names);
     UNIT_RUN(sparsity_and_patterns);
