@@ -93,9 +93,11 @@ static void print_audit(FILE *out, arena *a, const json_t *audit) {
     const char *precision;
     json_t *row;
     json_object_foreach((json_t *)(uintptr_t)audit, precision, row) {
-        fprintf(out, "  %-10s %-5s %.2f %% of the best of %.0f random shapes (%s against %s), audited in %.1f s\n",
+        fprintf(out,
+                "  %-10s %-5s %.2f %% of the best of %.0f random shapes, ± %.2f (%s against %s), audited in %.1f s\n",
                 "audit", plain_cell(a, precision, 8), 100 * json_number_value(json_object_get(row, "ratio")),
                 json_number_value(json_object_get(row, "random_shapes")),
+                100 * json_number_value(json_object_get(row, "rel_ci95")),
                 show_rate(a, 1e12 * json_number_value(json_object_get(row, "found_tflops")), "FLOP/s"),
                 show_rate(a, 1e12 * json_number_value(json_object_get(row, "best_random_tflops")), "FLOP/s"),
                 json_number_value(json_object_get(row, "seconds")));
