@@ -75,9 +75,8 @@ static void tell(scout_op *op, const sparsity_facts *f, bool k_last, arena *a) {
     at = field("weight_block", f->block, at);
     at = field("weight_24", k_last ? f->two_of_four_by_row : f->two_of_four_by_col, at);
     for (int k = 0; k < SPARSITY_SIZES; k++) {
-        const int64_t side = sparsity_sizes[k];
-        const double all = (double)((f->rows + side - 1) / side) * (double)((f->cols + side - 1) / side);
-        at = field(names[k], (int64_t)(f->blocks[k] * all + 0.5), at);
+        const int64_t side = sparsity_sizes[k], all = ((f->rows + side - 1) / side) * ((f->cols + side - 1) / side);
+        at = field(names[k], (int64_t)(f->blocks[k] * (double)all + 0.5), at);
     }
     op->fields = fields;
     op->field_count += FIELDS;

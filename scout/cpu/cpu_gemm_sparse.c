@@ -40,7 +40,7 @@ static void load_piece(const cpu_gemm_sparse_rows *j, int64_t i, int64_t k, floa
 
 static void widen(void *context, int thread, int threads) {
     const cpu_gemm_sparse_rows *j = context;
-    float piece[PIECE];
+    float piece[PIECE] = {0};
     int64_t from, to;
     cpu_team_share((j->width + PIECE - 1) / PIECE, thread, threads, &from, &to);
     for (int64_t at = from * PIECE; at < to * PIECE && at < j->width; at += PIECE)

@@ -1,4 +1,4 @@
-/* Memory streams, the empty launch, and exponentials. A stream is cut into equal shares, one a thread; a share
+/* Memory streams and exponentials. A stream is cut into equal shares, one a thread; a share
  * alternates between blocks it reads and blocks it writes in the proportion that is asked for, so that a copy overlaps
  * both directions. Stores go past the caches where that is faster: an ordinary store first reads what it overwrites,
  * which is free only where it is in a cache already. */
@@ -164,10 +164,6 @@ void cpu_stream_run(cpu_stream_state *state, const void *read, uint64_t read_byt
     if (choice->seconds[past] <= 0 || seconds < choice->seconds[past]) choice->seconds[past] = seconds;
     choice->tries++;
 }
-
-static void nothing(void *context, int thread, int threads) { (void)context, (void)thread, (void)threads; }
-
-void cpu_stream_empty(void) { cpu_team_run(nothing, NULL); }
 
 /* --- exponentials --- */
 

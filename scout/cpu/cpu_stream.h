@@ -19,7 +19,6 @@ typedef struct cpu_stream_state { /* zeroed to begin with */
 /* Reads and writes both buffers once, on all threads; either may be empty. */
 void cpu_stream_run(cpu_stream_state *state, const void *read, uint64_t read_bytes, void *written,
                     uint64_t written_bytes);
-void cpu_stream_empty(void);                      /* wakes the team and waits for it */
 uint64_t cpu_stream_special(uint64_t operations); /* exponentials in registers; returns how many */
 
 #endif

@@ -144,7 +144,7 @@ check "--ceilings: bandwidth" prints "copy"
 check "--ceilings: from the cache" test -z "$STDERR"
 anew=("$SCOUT" --plugin "$SCRIPTED/device.so" --device scripted:0 --ceilings --precision fp32 --no-cache)
 run "${anew[@]}"
-check "--ceilings --no-cache: how long it may take, without a terminal" test "$(grep -cE '^scout_batch: scripted:0: measuring its ceilings \(once, then cached\), 0:(49|50) left at most$' stderr.txt)" = 1
+check "--ceilings --no-cache: how long it may take, without a terminal" test "$(grep -cE '^scout_batch: scripted:0: measuring its ceilings \(once, then cached\), 0:(55|56) left at most$' stderr.txt)" = 1
 run "${anew[@]}" --budget 9
 check "--ceilings --budget: no longer than that" test "$(grep -cE 'cached\), 0:0[89] left at most$' stderr.txt)" = 1
 
@@ -162,7 +162,7 @@ if command -v python3 >/dev/null; then
     check "on a terminal: time left of a single operation" test "$(grep -cE '\[#+\.+\] 0/1  0:0[0-9] left  gemm: ' stdout.txt)" -gt 0
     CEILING_SCOUT_SCRIPTED_SLOW_US=500 run python3 -c 'import pty, sys; pty.spawn(sys.argv[1:])' "${anew[@]}"
     grep -oE '\[[#.]{20}\] [0-9]/2  0:[0-9][0-9] left  scripted:0: ' stdout.txt >bars.txt || true
-    check "on a terminal: time left of ceilings" grep -qE '\[\.+\] 0/2  0:(49|50) left' bars.txt
+    check "on a terminal: time left of ceilings" grep -qE '\[\.+\] 0/2  0:(55|56) left' bars.txt
     check "on a terminal: time left of ceilings, further on" grep -qE '\[#+\.+\] 1/2  0:[12][0-9] left' bars.txt
     check "on a terminal: no bar of ceilings without its time left" test "$(grep -o '\] [0-9]/2  ' stdout.txt | wc -l)" = "$(wc -l <bars.txt)"
 else
