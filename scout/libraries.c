@@ -199,3 +199,13 @@ void *libraries_symbol(void *handle, const char *name, scout_why *why) {
     scout_say(why, SCOUT_NO, "library", "%.150s has no %.60s: another version is needed", path, name);
     return NULL;
 }
+
+bool libraries_bind(void *handle, const libraries_place *places, size_t count, void *table, scout_why *why) {
+    for (size_t k = 0; k < count; k++) {
+        void *const symbol = libraries_symbol(handle, places[k].name, why);
+        if (!symbol) return false;
+        /* a function's address travels as bytes: C has no cast from an object's pointer to a function's */
+        memcpy((char *)table + places[k].at, &symbol, sizeof symbol);
+    }
+    return true;
+}

@@ -19,4 +19,12 @@ void libraries_set_path(const char *folders);
 void *libraries_open(const char *const *names, bool global, char *path, size_t room, scout_why *why);
 void *libraries_symbol(void *handle, const char *name, scout_why *why); /* NULL where it has none */
 
+/* Where in a table of functions the one of that name belongs. */
+typedef struct libraries_place {
+    const char *name;
+    size_t at;
+} libraries_place;
+/* Fills a whole table; false: the library has not all of them, why names the first that is missing. */
+bool libraries_bind(void *handle, const libraries_place *places, size_t count, void *table, scout_why *why);
+
 #endif

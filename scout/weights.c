@@ -6,23 +6,17 @@
 
 #include <stdlib.h>
 #include <string.h>
+#include <xxhash.h>
 
 enum { FIELDS = 3 + SPARSITY_SIZES };
 
 /* --- made up --- */
 
-static uint64_t mixed(uint64_t x) {
-    x += 0x9e3779b97f4a7c15u;
-    x = (x ^ (x >> 30)) * 0xbf58476d1ce4e5b9u;
-    x = (x ^ (x >> 27)) * 0x94d049bb133111ebu;
-    return x ^ (x >> 31);
-}
-
 /* The sum of twelve uniform numbers is as good as normal here: what matters is where the zeros are. */
 static float normal(uint64_t seed, uint64_t at) {
     float sum = -6;
     for (uint64_t k = 0; k < 3; k++) {
-        const uint64_t bits = mixed(seed ^ mixed(3 * at + k));
+        const uint64_t place = 3 * at + k, bits = XXH3_64bits_withSeed(&place, sizeof place, seed);
         for (int j = 0; j < 4; j++) sum += (float)((bits >> 16 * j & 0xffff) + 0.5) / 65536;
     }
     return sum == 0 ? 1.0f : sum;

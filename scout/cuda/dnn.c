@@ -15,10 +15,7 @@ typedef struct dnn_state {
 /* The library and its handle are loaded once: a process can hold only one copy of it in a sensible way. */
 static dnn_state state;
 
-static const struct {
-    const char *name;
-    size_t at;
-} functions[] = {
+static const libraries_place functions[] = {
 #define DNN_PLACE(name) {#name, offsetof(dnn_table, name)},
     DNN_FUNCTIONS(DNN_PLACE)
 #undef DNN_PLACE
@@ -59,12 +56,7 @@ const dnn_table *dnn_open(scout_why *why) {
     if (state.opened) return &state.table;
     void *const library = libraries_open(names, false, state.table.path, sizeof state.table.path, why);
     if (!library) return NULL;
-    for (size_t k = 0; k < sizeof functions / sizeof functions[0]; k++) {
-        void *const symbol = libraries_symbol(library, functions[k].name, why);
-        if (!symbol) return NULL;
-        /* a function's address travels as bytes: C has no cast from an object's pointer to a function's */
-        memcpy((char *)&state.table + functions[k].at, &symbol, sizeof symbol);
-    }
+    if (!libraries_bind(library, functions, sizeof functions / sizeof functions[0], &state.table, why)) return NULL;
     open_needed(0, 1);
     const size_t version = state.table.cudnnGetVersion();
     snprintf(state.table.version, sizeof state.table.version, "%zu.%zu.%zu", version / 10000, version / 100 % 100,

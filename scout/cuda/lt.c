@@ -3,8 +3,6 @@
 
 #include "scout/libraries.h"
 
-#include <string.h>
-
 typedef struct lt_state {
     bool opened;
     lt_table table;
@@ -14,10 +12,7 @@ typedef struct lt_state {
 /* The library and its handle are loaded once: a process can hold only one copy of it in a sensible way. */
 static lt_state state;
 
-static const struct {
-    const char *name;
-    size_t at;
-} functions[] = {
+static const libraries_place functions[] = {
 #define LT_PLACE(name) {#name, offsetof(lt_table, name)},
     LT_FUNCTIONS(LT_PLACE)
 #undef LT_PLACE
@@ -28,12 +23,7 @@ const lt_table *lt_open(scout_why *why) {
     if (state.opened) return &state.table;
     void *const library = libraries_open(names, false, state.table.path, sizeof state.table.path, why);
     if (!library) return NULL;
-    for (size_t k = 0; k < sizeof functions / sizeof functions[0]; k++) {
-        void *const symbol = libraries_symbol(library, functions[k].name, why);
-        if (!symbol) return NULL;
-        /* a function's address travels as bytes: C has no cast from an object's pointer to a function's */
-        memcpy((char *)&state.table + functions[k].at, &symbol, sizeof symbol);
-    }
+    if (!libraries_bind(library, functions, sizeof functions / sizeof functions[0], &state.table, why)) return NULL;
     const size_t version = state.table.cublasLtGetVersion();
     snprintf(state.table.version, sizeof state.table.version, "%zu.%zu.%zu", version / 10000, version / 100 % 100,
              version % 100);

@@ -4,8 +4,6 @@
 #include "scout/cuda/cuda_device.h"
 #include "scout/libraries.h"
 
-#include <string.h>
-
 typedef struct sparse_state {
     bool opened;
     sparse_table table;
@@ -15,10 +13,7 @@ typedef struct sparse_state {
 /* Loaded once: a process can hold only one copy of the library in a sensible way. */
 static sparse_state state;
 
-static const struct {
-    const char *name;
-    size_t at;
-} functions[] = {
+static const libraries_place functions[] = {
 #define SPARSE_PLACE(name) {#name, offsetof(sparse_table, name)},
     SPARSE_FUNCTIONS(SPARSE_PLACE)
 #undef SPARSE_PLACE
@@ -30,12 +25,7 @@ const sparse_table *sparse_open(scout_why *why) {
     if (state.opened) return &state.table;
     void *const library = libraries_open(names, false, state.table.path, sizeof state.table.path, why);
     if (!library) return NULL;
-    for (size_t k = 0; k < sizeof functions / sizeof functions[0]; k++) {
-        void *const symbol = libraries_symbol(library, functions[k].name, why);
-        if (!symbol) return NULL;
-        /* a function's address travels as bytes: C has no cast from an object's pointer to a function's */
-        memcpy((char *)&state.table + functions[k].at, &symbol, sizeof symbol);
-    }
+    if (!libraries_bind(library, functions, sizeof functions / sizeof functions[0], &state.table, why)) return NULL;
     state.table.cusparseGetProperty(MAJOR_VERSION, &major);
     state.table.cusparseGetProperty(MINOR_VERSION, &minor);
     state.table.cusparseGetProperty(PATCH_LEVEL, &patch);

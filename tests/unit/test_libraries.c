@@ -134,6 +134,21 @@ static void by_path_and_by_loader(void) {
     UNIT_CHECK(path[0] == '/' && strstr(path, "libm.so.6") != NULL);
 }
 
+/* A table is whole, or the first function that is missing has a name. */
+static void a_table_is_whole(void) {
+    struct {
+        double (*cosine)(double), (*root)(double);
+    } table = {NULL, NULL};
+    const libraries_place all[] = {{"cos", 0}, {"sqrt", sizeof table.cosine}};
+    const libraries_place one_more[] = {{"cos", 0}, {"no_such_function", sizeof table.cosine}};
+    char path[PATH_MAX];
+    void *const handle = open_one("libm.so.6", false, path);
+    UNIT_CHECK(handle && libraries_bind(handle, all, 2, &table, &why));
+    UNIT_CHECK(table.cosine && table.root && table.cosine(0) == 1 && table.root(9) == 3);
+    UNIT_CHECK(!libraries_bind(handle, one_more, 2, &table, &why));
+    UNIT_CHECK(strstr(why.text, "no_such_function") != NULL && strcmp(why.code, "library") == 0);
+}
+
 int main(void) {
     char made[] = "/tmp/unit_libraries_XXXXXX", command[PATH_MAX];
     if (!mkdtemp(made) || !realpath(made, top)) return 1;
@@ -144,6 +159,7 @@ int main(void) {
     UNIT_RUN(not_found);
     UNIT_RUN(broken);
     UNIT_RUN(by_path_and_by_loader);
+    UNIT_RUN(a_table_is_whole);
     snprintf(command, sizeof command, "rm -rf '%s'", top);
     if (system(command) != 0) return 1;
     return unit_end();
