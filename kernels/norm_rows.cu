@@ -11,11 +11,16 @@ struct norm_job {
     norm_tensors t;
     int64_t count; /* rows */
     int cols, form, activation, type_side, streaming, depth;
+    unsigned sides_from, rows_from; /* in a ring's shared memory */
     float epsilon;
 };
 
-struct shared_parts { /* of warps; two sets in turn, so that nobody overwrites what is still read */
+struct shared_parts { /* of a row's warps; two sets in turn, so that nobody overwrites what is still read */
     float sums[2][32], squares[2][32], counts[32];
+};
+
+struct near_sides { /* vectors in shared memory; NULL: none */
+    const uint4 *scale, *bias, *input_bias;
 };
 
 __device__ float activated(int activation, float x) {
@@ -54,7 +59,7 @@ template <int N, int V> __device__ float total_of(const float (&x)[V][N]) {
 }
 
 /* The mean of the row (0 where it is not centred), and what its factor is made of. `counted`: the values of this warp's
- * part. Every thread of the block comes here. */
+ * part. Every thread of the row comes here. */
 template <int N, int V>
 __device__ void statistics(const norm_job &job, shared_parts &shared, int turn, const float (&x)[V][N], float counted,
                            float *mean, float *total) {
@@ -66,7 +71,7 @@ __device__ void statistics(const norm_job &job, shared_parts &shared, int turn, 
     if (blockDim.x <= 32) return;
     const int lane = threadIdx.x & 31, warp = threadIdx.x >> 5, warps = blockDim.x >> 5;
     if (lane == 0) shared.sums[turn][warp] = sum, shared.squares[turn][warp] = squares;
-    __syncthreads();
+    meet();
     const bool there = lane < warps;
     const float part = there ? shared.sums[turn][lane] : 0, count = there ? shared.counts[lane] : 0;
     float apart = there ? shared.squares[turn][lane] : 0;
@@ -78,8 +83,18 @@ __device__ void statistics(const norm_job &job, shared_parts &shared, int turn, 
     *total = lanes_sum(apart);
 }
 
-template <int TYPE, int N, int V>
-__device__ void write(const norm_job &job, int64_t row, const float (&x)[V][N], float mean, float factor) {
+/* N values of a vector: from where the ring's blocks have it, or from where it lies. */
+template <int TYPE, int N, bool NEAR>
+__device__ void side_at(const norm_job &job, const void *vector, const uint4 *near, int at, float *x) {
+    if constexpr (NEAR)
+        near_side<TYPE, N>(near, at, x);
+    else
+        side<N>(vector, job.type_side, at, x);
+}
+
+template <int TYPE, int N, int V, bool NEAR>
+__device__ void write(const norm_job &job, const near_sides &near, int64_t row, const float (&x)[V][N], float mean,
+                      float factor) {
 #pragma unroll
     for (int v = 0; v < V; v++) {
         const int at = column<N>(v);
@@ -88,12 +103,12 @@ __device__ void write(const norm_job &job, int64_t row, const float (&x)[V][N], 
 #pragma unroll
         for (int k = 0; k < N; k++) y[k] = (x[v][k] - mean) * factor;
         if (job.t.scale) {
-            side<N>(job.t.scale, job.type_side, at, s);
+            side_at<TYPE, N, NEAR>(job, job.t.scale, near.scale, at, s);
 #pragma unroll
             for (int k = 0; k < N; k++) y[k] *= s[k];
         }
         if (job.t.bias) {
-            side<N>(job.t.bias, job.type_side, at, s);
+            side_at<TYPE, N, NEAR>(job, job.t.bias, near.bias, at, s);
 #pragma unroll
             for (int k = 0; k < N; k++) y[k] += s[k];
         }
@@ -106,9 +121,9 @@ __device__ void write(const norm_job &job, int64_t row, const float (&x)[V][N], 
 }
 
 /* x + residual + input_bias from what was loaded; the sum is written where it is wanted. */
-template <int TYPE, int N, int V, bool RESIDUAL>
-__device__ void gather(const norm_job &job, int64_t row, const raw<TYPE, N> *own, const raw<TYPE, N> *residual,
-                       float (&x)[V][N]) {
+template <int TYPE, int N, int V, bool RESIDUAL, bool NEAR>
+__device__ void gather(const norm_job &job, const near_sides &near, int64_t row, const raw<TYPE, N> *own,
+                       const raw<TYPE, N> *residual, float (&x)[V][N]) {
 #pragma unroll
     for (int v = 0; v < V; v++) {
         unpack<TYPE, N>(own[v], x[v]);
@@ -126,7 +141,7 @@ __device__ void gather(const norm_job &job, int64_t row, const raw<TYPE, N> *own
         float s[N];
         if (at >= job.cols) continue;
         if (job.t.input_bias) {
-            side<N>(job.t.input_bias, job.type_side, at, s);
+            side_at<TYPE, N, NEAR>(job, job.t.input_bias, near.input_bias, at, s);
 #pragma unroll
             for (int k = 0; k < N; k++) x[v][k] += s[k];
         }
@@ -141,83 +156,103 @@ template <int N, int V> __device__ float counted_of(int cols) {
     return lanes_sum((float)count);
 }
 
-/* Of a thread: what it loaded, or where it has its rows come to. */
-template <int TYPE, int N, int V, bool RESIDUAL, bool STAGED> struct reader {
-    raw<TYPE, N> own[V], residual[V];
-    uint4 *places;
-
-    __device__ void fetch(const norm_job &job, int64_t row, int turn) {
-        const bool there = row < job.count;
-        if constexpr (STAGED) {
-            const int chunk = turn * V * (RESIDUAL ? 2 : 1);
-            start<TYPE, N, V>(job.t.x, row, there, job.cols, places, chunk);
-            if constexpr (RESIDUAL) start<TYPE, N, V>(job.t.residual, row, there, job.cols, places, chunk + V);
-            started();
-        } else {
-            load<TYPE, N, V>(job.t.x, row, there, job.cols, job.streaming, own);
-            if constexpr (RESIDUAL) load<TYPE, N, V>(job.t.residual, row, there, job.cols, job.streaming, residual);
-        }
-    }
-
-    __device__ void receive(int depth, int turn) {
-        if constexpr (STAGED) {
-            const int chunk = turn * V * (RESIDUAL ? 2 : 1);
-            arrived(depth);
-            take<V>(places, chunk, own);
-            if constexpr (RESIDUAL) take<V>(places, chunk + V, residual);
-        }
-    }
-};
-
-template <int TYPE, int N, int V, bool RESIDUAL, bool STAGED, int THREADS>
+/* A team for every row. */
+template <int TYPE, int N, int V, bool RESIDUAL, int THREADS>
 __global__ void __launch_bounds__(THREADS) norm_kernel(const norm_job job) {
-    extern __shared__ uint4 places[];
     __shared__ shared_parts shared;
     const int64_t step = (int64_t)gridDim.x * blockDim.y, begin = (int64_t)blockIdx.x * blockDim.y;
     const float counted = counted_of<N, V>(job.cols);
-    reader<TYPE, N, V, RESIDUAL, STAGED> r;
-    int turn = 0, set = 0;
-    r.places = places;
+    const near_sides none = {};
+    int set = 0;
     if ((threadIdx.x & 31) == 0 && blockDim.x > 32) shared.counts[threadIdx.x >> 5] = counted;
-    for (int k = 0; STAGED && k < job.depth; k++) r.fetch(job, begin + k * step + threadIdx.y, k);
     /* the same number of rounds for every thread of the block: they meet in there */
     for (int64_t first = begin; first < job.count; first += step, set ^= 1) {
         const int64_t row = first + threadIdx.y;
+        const bool there = row < job.count;
         float x[V][N], mean, total;
-        if constexpr (!STAGED) r.fetch(job, row, 0);
-        r.receive(job.depth, turn);
-        gather<TYPE, N, V, RESIDUAL>(job, row, r.own, r.residual, x);
+        raw<TYPE, N> own[V], residual[V];
+        load<TYPE, N, V>(job.t.x, row, there, job.cols, job.streaming, own);
+        if constexpr (RESIDUAL) load<TYPE, N, V>(job.t.residual, row, there, job.cols, job.streaming, residual);
+        gather<TYPE, N, V, RESIDUAL, false>(job, none, row, own, residual, x);
         statistics<N, V>(job, shared, set, x, counted, &mean, &total);
-        if constexpr (STAGED) { /* all that was in there has gone into the statistics: it is free */
-            r.fetch(job, row + job.depth * step, turn);
-            turn = turn + 1 == job.depth ? 0 : turn + 1;
-        }
-        if (row < job.count) write<TYPE, N, V>(job, row, x, mean, factor_of(job, total));
+        if (there) write<TYPE, N, V, false>(job, none, row, x, mean, factor_of(job, total));
+    }
+}
+
+/* Brings the vectors that there are, one behind the other. */
+__device__ near_sides bring_sides(const norm_job &job, uint4 *to, int chunks) {
+    const void *const from[] = {job.t.scale, job.t.bias, job.t.input_bias};
+    const uint4 *place[3];
+    for (int k = 0; k < 3; k++) {
+        place[k] = to;
+        if (!from[k]) continue;
+        bring(to, from[k], chunks);
+        to += chunks;
+    }
+    return {place[0], place[1], place[2]};
+}
+
+/* As many teams as the device holds, with rows that the copy engine brings. */
+template <int TYPE, int V, bool RESIDUAL, int THREADS>
+__global__ void __launch_bounds__(THREADS) norm_ring_kernel(const norm_job job) {
+    constexpr int N = wide_of<TYPE>, SETS = RESIDUAL ? 2 : 1;
+    extern __shared__ uint4 places[];
+    __shared__ shared_parts all[8];
+    shared_parts &shared = all[threadIdx.y];
+    const int64_t step = (int64_t)gridDim.x * blockDim.y, begin = (int64_t)blockIdx.x * blockDim.y + threadIdx.y;
+    const int chunks = job.cols / N;
+    const float counted = counted_of<N, V>(job.cols);
+    const void *from[SETS];
+    ring<SETS> r;
+    int set = 0;
+    from[0] = job.t.x;
+    if constexpr (RESIDUAL) from[1] = job.t.residual;
+    r.open((char *)places, job.rows_from, chunks, job.depth);
+    const near_sides near = bring_sides(job, (uint4 *)((char *)places + job.sides_from), chunks);
+    if ((threadIdx.x & 31) == 0) shared.counts[threadIdx.x >> 5] = counted;
+    __syncthreads();
+    for (int k = 0; threadIdx.x == 0 && k < job.depth; k++)
+        if (begin + k * step < job.count) r.ask(k, begin + k * step, from);
+    for (int64_t row = begin; row < job.count; row += step, set ^= 1) {
+        float x[V][N], mean, total;
+        uint4 own[V], residual[V];
+        r.wait();
+        r.template take<V>(0, own);
+        if constexpr (RESIDUAL) r.template take<V>(1, residual);
+        gather<TYPE, N, V, RESIDUAL, true>(job, near, row, own, residual, x);
+        statistics<N, V>(job, shared, set, x, counted, &mean, &total);
+        __syncwarp(); /* all have taken their part and met since: the place is free */
+        if (threadIdx.x == 0 && row + job.depth * step < job.count) r.ask(r.turn, row + job.depth * step, from);
+        r.turn_on();
+        write<TYPE, N, V, true>(job, near, row, x, mean, factor_of(job, total));
     }
 }
 
 using kernel_fn = void (*)(const norm_job);
 
-template <int TYPE, bool RESIDUAL> kernel_fn by_size(int size, int depth) {
+template <int TYPE, bool RESIDUAL> kernel_fn by_size(int size, bool ring) {
     constexpr int N = wide_of<TYPE>;
-    static const kernel_fn direct[size_count] = {
-        norm_kernel<TYPE, N, 1, RESIDUAL, false, 1024>, norm_kernel<TYPE, N, 2, RESIDUAL, false, 1024>,
-        norm_kernel<TYPE, N, 4, RESIDUAL, false, 512>,  norm_kernel<TYPE, N, 8, RESIDUAL, false, 512>,
-        norm_kernel<TYPE, 1, 4, RESIDUAL, false, 1024>, norm_kernel<TYPE, 1, 16, RESIDUAL, false, 1024>,
-    };
-    static const kernel_fn staged[size_count] = {norm_kernel<TYPE, N, 1, RESIDUAL, true, 1024>,
-                                                 norm_kernel<TYPE, N, 2, RESIDUAL, true, 1024>,
-                                                 norm_kernel<TYPE, N, 4, RESIDUAL, true, 512>};
-    return size < 0 ? nullptr : depth > 0 ? staged[size] : direct[size];
+    static const kernel_fn direct[size_count] = {norm_kernel<TYPE, N, 1, RESIDUAL, 1024>,
+                                                 norm_kernel<TYPE, N, 2, RESIDUAL, 1024>,
+                                                 norm_kernel<TYPE, N, 4, RESIDUAL, 512>,
+                                                 norm_kernel<TYPE, N, 8, RESIDUAL, 512>,
+                                                 nullptr,
+                                                 norm_kernel<TYPE, 1, 4, RESIDUAL, 1024>,
+                                                 norm_kernel<TYPE, 1, 16, RESIDUAL, 1024>};
+    static const kernel_fn rings[] = {
+        norm_ring_kernel<TYPE, 1, RESIDUAL, 1024>, norm_ring_kernel<TYPE, 2, RESIDUAL, 1024>,
+        norm_ring_kernel<TYPE, 4, RESIDUAL, 512>, norm_ring_kernel<TYPE, 8, RESIDUAL, 512>,
+        norm_ring_kernel<TYPE, 16, RESIDUAL, 256>};
+    return ring ? rings[size] : direct[size];
 }
-template <int TYPE> kernel_fn by_residual(int size, int depth, bool residual) {
-    return residual ? by_size<TYPE, true>(size, depth) : by_size<TYPE, false>(size, depth);
+template <int TYPE> kernel_fn by_residual(int size, bool ring, bool residual) {
+    return residual ? by_size<TYPE, true>(size, ring) : by_size<TYPE, false>(size, ring);
 }
 kernel_fn kernel_of(const norm_rows_shape *s, const row_config *c) {
-    const int size = size_for(s->type, s->cols, c->threads);
-    if (s->type == ROW_FP32) return by_residual<ROW_FP32>(size, c->depth, s->has_residual);
-    if (s->type == ROW_FP16) return by_residual<ROW_FP16>(size, c->depth, s->has_residual);
-    return by_residual<ROW_BF16>(size, c->depth, s->has_residual);
+    const int size = size_for(s->type, s->cols, c->threads), ring = c->depth > 0;
+    if (s->type == ROW_FP32) return by_residual<ROW_FP32>(size, ring, s->has_residual);
+    if (s->type == ROW_FP16) return by_residual<ROW_FP16>(size, ring, s->has_residual);
+    return by_residual<ROW_BF16>(size, ring, s->has_residual);
 }
 } // namespace
 
@@ -226,10 +261,10 @@ extern "C" int row_loads(int type, int64_t cols, int threads) {
     return size < 0 ? 0 : sizes[size].loads;
 }
 
-/* Two loads for each thread keep enough under way; four need fewer threads to meet; more lack registers for the next
- * row. Threads without any part of the row are a waste. */
+/* Four loads for each thread keep enough under way, and few threads have to meet; of eight and more it is a ring that
+ * has use. Threads without any part of the row are a waste. */
 extern "C" int row_threads(int type, int64_t cols, int choice) {
-    static const int loads[] = {2, 4, 1, 8, 16};
+    static const int loads[] = {4, 8, 16, 2, 1};
     for (int k = 0; k < (int)(sizeof loads / sizeof loads[0]); k++)
         for (int threads = 4; threads <= 1024; threads *= 2) {
             const int64_t wide = type == ROW_FP32 ? 4 : 8, each = cols % wide == 0 ? wide : 1;
@@ -241,24 +276,31 @@ extern "C" int row_threads(int type, int64_t cols, int choice) {
 }
 
 extern "C" int norm_rows_fits(const norm_rows_shape *s, const row_config *config, size_t shared_limit) {
-    const int size = size_for(s->type, s->cols, config->threads);
-    return size >= 0 && depth_fits(config, size, s->has_residual ? 2 : 1, shared_limit) && type_known(s->type) &&
-           type_known(s->type_side) && s->rows >= 1 && s->form >= NORM_FORM_CENTRED && s->form <= NORM_FORM_MAGNITUDE;
+    if (!type_known(s->type) || !type_known(s->type_side) || s->rows < 1) return 0;
+    if (s->form < NORM_FORM_CENTRED || s->form > NORM_FORM_MAGNITUDE || s->sides < 0 || s->sides > 3) return 0;
+    if (config->depth > 0 && s->sides > 0 && s->type_side != s->type) return 0; /* a ring has them as the rows are */
+    return config_fits(config, size_for(s->type, s->cols, config->threads), s->type, s->cols, s->has_residual ? 2 : 1,
+                       s->sides, shared_limit);
 }
 
 extern "C" int norm_rows_prepare(const norm_rows_shape *shape, const row_config *config, norm_rows_plan *plan) {
     if (!norm_rows_fits(shape, config, SIZE_MAX)) return cudaErrorInvalidValue;
     plan->shape = *shape, plan->config = *config;
-    return divide(shape->rows, config, size_for(shape->type, shape->cols, config->threads), shape->has_residual ? 2 : 1,
+    return divide(shape->rows, config, shape->type, shape->cols, shape->has_residual ? 2 : 1, shape->sides,
                   (const void *)kernel_of(shape, config), &plan->launch);
 }
 
 extern "C" int norm_rows_launch(const norm_rows_plan *plan, const norm_tensors *tensors, void *stream) {
     const norm_rows_shape *s = &plan->shape;
+    const int teams = (int)plan->launch.rows, depth = plan->config.depth;
+    const size_t bytes = row_bytes(s->type, s->cols);
     norm_job job = {};
     job.t = *tensors;
+    if (s->sides != !!tensors->scale + !!tensors->bias + !!tensors->input_bias) return cudaErrorInvalidValue;
     job.count = s->rows, job.cols = (int)s->cols, job.form = s->form, job.activation = s->activation;
     job.type_side = s->type_side, job.streaming = plan->config.streaming, job.epsilon = s->epsilon;
-    job.depth = plan->config.depth;
+    job.depth = depth;
+    if (depth > 0) job.sides_from = (unsigned)rows_from(teams, depth, 0, bytes);
+    if (depth > 0) job.rows_from = (unsigned)rows_from(teams, depth, s->sides, bytes);
     return rows::launch(&plan->launch, &job, stream);
 }

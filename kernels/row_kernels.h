@@ -26,8 +26,8 @@ enum { ROW_FP32 = 1, ROW_FP16 = 10, ROW_BF16 = 16 };
 /* How rows are shared out where each is read once and stays in registers. */
 typedef struct row_config {
     int threads;   /* of one row: a power of 2 from 4 to 1024 */
-    int depth;     /* 0: as many threads as rows need; 2, 3, 4: as many as the device holds take one row after another,
-                      and so many are on their way to them */
+    int depth;     /* 0: threads for every row; from 2 to 16: as many as the device holds (compute capability 9.0) take
+                      one row after another, and the copy engine has so many on their way to them */
     int streaming; /* 1: tells the caches that nothing is used again */
 } row_config;
 
@@ -59,6 +59,7 @@ typedef struct norm_rows_shape {
     int form, activation;
     int type, type_side; /* of x, residual, y and sum; of the vectors of `cols` elements */
     int has_residual;
+    int sides; /* how many of scale, bias and input_bias there are */
     float epsilon;
 } norm_rows_shape;
 

@@ -13,9 +13,10 @@ struct softmax_job {
     int64_t count;             /* rows */
     int64_t bias_rows, serves; /* rows that neighbours share a bias; 0: biases come in turn */
     int cols, logarithm, streaming, depth;
+    unsigned rows_from; /* in a ring's shared memory */
 };
 
-struct shared_parts { /* of warps; two sets in turn, so that nobody overwrites what is still read */
+struct shared_parts { /* of a row's warps; two sets in turn, so that nobody overwrites what is still read */
     float most[2][32], sums[2][32];
 };
 
@@ -62,12 +63,12 @@ __device__ void warp_part(bool logarithm, float (&x)[V][N], float *most, float *
     *sum = lanes_sum(total);
 }
 
-/* The same of the whole row. Every thread of the block comes here. */
+/* The same of the whole row. Every thread of it comes here. */
 __device__ void whole_row(shared_parts &shared, int turn, float *most, float *sum) {
     if (blockDim.x <= 32) return;
     const int lane = threadIdx.x & 31, warp = threadIdx.x >> 5, warps = blockDim.x >> 5;
     if (lane == 0) shared.most[turn][warp] = *most, shared.sums[turn][warp] = *sum;
-    __syncthreads();
+    meet();
     const float largest = lane < warps ? shared.most[turn][lane] : -INFINITY;
     const float part = lane < warps ? shared.sums[turn][lane] : 0;
     *most = lanes_most(largest);
@@ -95,112 +96,119 @@ __device__ int64_t bias_of(const softmax_job &job, int64_t row) {
     return job.serves ? row / job.serves : row % job.bias_rows;
 }
 
-/* Of a thread: what it loaded, or where it has its rows come to. */
-template <int TYPE, int N, int V, bool BIAS, bool STAGED> struct reader {
-    raw<TYPE, N> own[V], bias[V];
-    uint4 *places;
+template <int TYPE, int N, int V>
+__device__ void finish(const softmax_job &job, int64_t row, float (&x)[V][N], float most, float base, float sum) {
+    if (job.logarithm)
+        write<TYPE, N, V>(job, row, x, most, 1, logf(sum));
+    else /* a base above the row's largest is that of a part without any value */
+        write<TYPE, N, V>(job, row, x, 0, expf(fminf(base - most, 0)) / sum, 0);
+}
 
-    __device__ void fetch(const softmax_job &job, int64_t row, int turn) {
-        const bool there = row < job.count;
-        if constexpr (STAGED) {
-            const int chunk = turn * V * (BIAS ? 2 : 1);
-            start<TYPE, N, V>(job.x, row, there, job.cols, places, chunk);
-            if constexpr (BIAS) start<TYPE, N, V>(job.bias, bias_of(job, row), there, job.cols, places, chunk + V);
-            started();
-        } else {
-            load<TYPE, N, V>(job.x, row, there, job.cols, job.streaming, own);
-            const bool once = job.bias_rows == job.count && job.streaming;
-            if constexpr (BIAS) load<TYPE, N, V>(job.bias, bias_of(job, row), there, job.cols, once, bias);
-        }
-    }
-
-    __device__ void receive(int depth, int turn) {
-        if constexpr (STAGED) {
-            const int chunk = turn * V * (BIAS ? 2 : 1);
-            arrived(depth);
-            take<V>(places, chunk, own);
-            if constexpr (BIAS) take<V>(places, chunk + V, bias);
-        }
-    }
-};
-
-template <int TYPE, int N, int V, bool BIAS, bool STAGED, int THREADS>
+/* A team for every row. */
+template <int TYPE, int N, int V, bool BIAS, int THREADS>
 __global__ void __launch_bounds__(THREADS) softmax_kernel(const softmax_job job) {
-    extern __shared__ uint4 places[];
     __shared__ shared_parts shared;
     const int64_t step = (int64_t)gridDim.x * blockDim.y, begin = (int64_t)blockIdx.x * blockDim.y;
-    reader<TYPE, N, V, BIAS, STAGED> r;
-    int turn = 0, set = 0;
-    r.places = places;
-    for (int k = 0; STAGED && k < job.depth; k++) r.fetch(job, begin + k * step + threadIdx.y, k);
+    const bool once = job.bias_rows == job.count && job.streaming;
+    int set = 0;
     /* the same number of rounds for every thread of the block: they meet in there */
     for (int64_t first = begin; first < job.count; first += step, set ^= 1) {
         const int64_t row = first + threadIdx.y;
+        const bool there = row < job.count;
         float x[V][N], base, most, sum;
-        if constexpr (!STAGED) r.fetch(job, row, 0);
-        r.receive(job.depth, turn);
-        gather<TYPE, N, V, BIAS>(job, r.own, r.bias, x);
+        raw<TYPE, N> own[V], bias[V];
+        load<TYPE, N, V>(job.x, row, there, job.cols, job.streaming, own);
+        if constexpr (BIAS) load<TYPE, N, V>(job.bias, bias_of(job, row), there, job.cols, once, bias);
+        gather<TYPE, N, V, BIAS>(job, own, bias, x);
         warp_part<TYPE, N, V>(job.logarithm, x, &most, &base, &sum);
         whole_row(shared, set, &most, &sum);
-        if constexpr (STAGED) { /* all that was in there has gone into the sum: it is free */
-            r.fetch(job, row + job.depth * step, turn);
-            turn = turn + 1 == job.depth ? 0 : turn + 1;
-        }
-        if (row >= job.count) continue;
-        if (job.logarithm)
-            write<TYPE, N, V>(job, row, x, most, 1, logf(sum));
-        else /* a base above the row's largest is that of a part without any value */
-            write<TYPE, N, V>(job, row, x, 0, expf(fminf(base - most, 0)) / sum, 0);
+        if (there) finish<TYPE, N, V>(job, row, x, most, base, sum);
+    }
+}
+
+/* As many teams as the device holds, with rows that the copy engine brings; what is added to them is read in passing,
+ * as it often serves many rows. */
+template <int TYPE, int V, bool BIAS, int THREADS>
+__global__ void __launch_bounds__(THREADS) softmax_ring_kernel(const softmax_job job) {
+    constexpr int N = wide_of<TYPE>;
+    extern __shared__ uint4 places[];
+    __shared__ shared_parts all[8];
+    const int64_t step = (int64_t)gridDim.x * blockDim.y, begin = (int64_t)blockIdx.x * blockDim.y + threadIdx.y;
+    const void *const from[1] = {job.x};
+    ring<1> r;
+    int set = 0;
+    r.open((char *)places, job.rows_from, job.cols / N, job.depth);
+    __syncthreads();
+    for (int k = 0; threadIdx.x == 0 && k < job.depth; k++)
+        if (begin + k * step < job.count) r.ask(k, begin + k * step, from);
+    for (int64_t row = begin; row < job.count; row += step, set ^= 1) {
+        float x[V][N], base, most, sum;
+        uint4 own[V], bias[V];
+        if constexpr (BIAS) load<TYPE, N, V>(job.bias, bias_of(job, row), true, job.cols, false, bias);
+        r.wait();
+        r.template take<V>(0, own);
+        gather<TYPE, N, V, BIAS>(job, own, bias, x);
+        warp_part<TYPE, N, V>(job.logarithm, x, &most, &base, &sum);
+        whole_row(all[threadIdx.y], set, &most, &sum);
+        __syncwarp(); /* all have taken their part and met since: the place is free */
+        if (threadIdx.x == 0 && row + job.depth * step < job.count) r.ask(r.turn, row + job.depth * step, from);
+        r.turn_on();
+        finish<TYPE, N, V>(job, row, x, most, base, sum);
     }
 }
 
 using kernel_fn = void (*)(const softmax_job);
 
-template <int TYPE, bool BIAS> kernel_fn by_size(int size, int depth) {
+template <int TYPE, bool BIAS> kernel_fn by_size(int size, bool ring) {
     constexpr int N = wide_of<TYPE>;
-    static const kernel_fn direct[size_count] = {
-        softmax_kernel<TYPE, N, 1, BIAS, false, 1024>, softmax_kernel<TYPE, N, 2, BIAS, false, 1024>,
-        softmax_kernel<TYPE, N, 4, BIAS, false, 512>,  softmax_kernel<TYPE, N, 8, BIAS, false, 512>,
-        softmax_kernel<TYPE, 1, 4, BIAS, false, 1024>, softmax_kernel<TYPE, 1, 16, BIAS, false, 1024>,
-    };
-    static const kernel_fn staged[size_count] = {softmax_kernel<TYPE, N, 1, BIAS, true, 1024>,
-                                                 softmax_kernel<TYPE, N, 2, BIAS, true, 1024>,
-                                                 softmax_kernel<TYPE, N, 4, BIAS, true, 512>};
-    return size < 0 ? nullptr : depth > 0 ? staged[size] : direct[size];
+    static const kernel_fn direct[size_count] = {softmax_kernel<TYPE, N, 1, BIAS, 1024>,
+                                                 softmax_kernel<TYPE, N, 2, BIAS, 1024>,
+                                                 softmax_kernel<TYPE, N, 4, BIAS, 512>,
+                                                 softmax_kernel<TYPE, N, 8, BIAS, 512>,
+                                                 nullptr,
+                                                 softmax_kernel<TYPE, 1, 4, BIAS, 1024>,
+                                                 softmax_kernel<TYPE, 1, 16, BIAS, 1024>};
+    static const kernel_fn rings[] = {softmax_ring_kernel<TYPE, 1, BIAS, 1024>,
+                                      softmax_ring_kernel<TYPE, 2, BIAS, 1024>, softmax_ring_kernel<TYPE, 4, BIAS, 512>,
+                                      softmax_ring_kernel<TYPE, 8, BIAS, 512>,
+                                      softmax_ring_kernel<TYPE, 16, BIAS, 256>};
+    return ring ? rings[size] : direct[size];
 }
-template <int TYPE> kernel_fn by_bias(int size, int depth, bool bias) {
-    return bias ? by_size<TYPE, true>(size, depth) : by_size<TYPE, false>(size, depth);
+template <int TYPE> kernel_fn by_bias(int size, bool ring, bool bias) {
+    return bias ? by_size<TYPE, true>(size, ring) : by_size<TYPE, false>(size, ring);
 }
 kernel_fn kernel_of(const softmax_rows_shape *s, const row_config *c) {
-    const int size = size_for(s->type, s->cols, c->threads);
-    if (s->type == ROW_FP32) return by_bias<ROW_FP32>(size, c->depth, s->bias_rows > 0);
-    if (s->type == ROW_FP16) return by_bias<ROW_FP16>(size, c->depth, s->bias_rows > 0);
-    return by_bias<ROW_BF16>(size, c->depth, s->bias_rows > 0);
+    const int size = size_for(s->type, s->cols, c->threads), ring = c->depth > 0;
+    if (s->type == ROW_FP32) return by_bias<ROW_FP32>(size, ring, s->bias_rows > 0);
+    if (s->type == ROW_FP16) return by_bias<ROW_FP16>(size, ring, s->bias_rows > 0);
+    return by_bias<ROW_BF16>(size, ring, s->bias_rows > 0);
 }
 } // namespace
 
 extern "C" int softmax_rows_fits(const softmax_rows_shape *s, const row_config *config, size_t shared_limit) {
-    const int size = size_for(s->type, s->cols, config->threads);
-    return size >= 0 && depth_fits(config, size, s->bias_rows > 0 ? 2 : 1, shared_limit) && type_known(s->type) &&
-           s->rows >= 1 && s->bias_rows >= 0 && (s->bias_rows == 0 || s->rows % s->bias_rows == 0);
+    if (!type_known(s->type) || s->rows < 1 || s->bias_rows < 0) return 0;
+    if (s->bias_rows > 0 && s->rows % s->bias_rows != 0) return 0;
+    return config_fits(config, size_for(s->type, s->cols, config->threads), s->type, s->cols, 1, 0, shared_limit);
 }
 
 extern "C" int softmax_rows_prepare(const softmax_rows_shape *shape, const row_config *config,
                                     softmax_rows_plan *plan) {
     if (!softmax_rows_fits(shape, config, SIZE_MAX)) return cudaErrorInvalidValue;
     plan->shape = *shape, plan->config = *config;
-    return divide(shape->rows, config, size_for(shape->type, shape->cols, config->threads),
-                  shape->bias_rows > 0 ? 2 : 1, (const void *)kernel_of(shape, config), &plan->launch);
+    return divide(shape->rows, config, shape->type, shape->cols, 1, 0, (const void *)kernel_of(shape, config),
+                  &plan->launch);
 }
 
 extern "C" int softmax_rows_launch(const softmax_rows_plan *plan, const void *x, const void *bias, void *y,
                                    void *stream) {
     const softmax_rows_shape *s = &plan->shape;
+    const int depth = plan->config.depth;
     softmax_job job = {};
     job.x = x, job.bias = bias, job.y = y;
     job.count = s->rows, job.cols = (int)s->cols, job.logarithm = s->logarithm;
     job.streaming = plan->config.streaming, job.bias_rows = s->bias_rows;
     job.serves = s->bias_rows > 0 && s->bias_inside ? s->rows / s->bias_rows : 0;
-    job.depth = plan->config.depth;
+    job.depth = depth;
+    if (depth > 0) job.rows_from = (unsigned)rows_from((int)plan->launch.rows, depth, 0, row_bytes(s->type, s->cols));
     return rows::launch(&plan->launch, &job, stream);
 }

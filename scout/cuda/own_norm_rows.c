@@ -22,6 +22,7 @@ static norm_rows_shape shape_of(const scout_op *op, const norm_problem *p) {
     s.type = (int)op->input;
     s.type_side = (int)(op->weight != SCOUT_NONE ? op->weight : op->input);
     s.has_residual = p->residual >= 0;
+    s.sides = (p->scale >= 0) + (p->bias >= 0) + (p->input_bias >= 0);
     s.epsilon = (float)p->epsilon;
     return s;
 }
@@ -46,8 +47,8 @@ static scout_answer supports(const scout_op *op, scout_device *device, scout_why
 
 static scout_answer domain(const scout_op *op, scout_device *device, int exhaustive, scout_domain *out,
                            scout_why *why) {
-    (void)device, (void)why;
-    own_rows_domain((int)op->input, op->shape[1], exhaustive, out);
+    (void)why;
+    own_rows_domain((int)op->input, op->shape[1], own_has_clusters(device), exhaustive, out);
     return SCOUT_OK;
 }
 

@@ -7,13 +7,14 @@
 
 enum { THREADS, DEPTH, CACHE, PARAMETERS };
 
-void own_rows_domain(int type, int64_t cols, int exhaustive, scout_domain *out) {
+void own_rows_domain(int type, int64_t cols, int rings, int exhaustive, scout_domain *out) {
     static const char *const caches[] = {"normal", "streaming"};
     const uint32_t most = exhaustive ? 16 : 3;
     out->count = PARAMETERS;
     out->parameters[THREADS] = (scout_parameter){.name = "threads"};
-    out->parameters[DEPTH] = (scout_parameter){.name = "depth", .count = 4, .values = {0, 3, 2, 4}};
+    out->parameters[DEPTH] = (scout_parameter){.name = "depth", .count = 1, .values = {0, 3, 4, 2, 6, 8}};
     out->parameters[CACHE] = (scout_parameter){.name = "cache", .count = 2, .values = {0, 1}, .labels = caches};
+    if (rings) out->parameters[DEPTH].count = exhaustive ? 6 : 4;
     scout_parameter *threads = &out->parameters[THREADS];
     for (int choice = row_threads(type, cols, 0); choice > 0 && threads->count < most;
          choice = row_threads(type, cols, (int)threads->count))

@@ -23,8 +23,8 @@ static scout_answer supports(const scout_op *op, scout_device *device, scout_why
 
 static scout_answer domain(const scout_op *op, scout_device *device, int exhaustive, scout_domain *out,
                            scout_why *why) {
-    (void)device, (void)why;
-    own_rows_domain((int)op->input, op->shape[1], exhaustive, out);
+    (void)why;
+    own_rows_domain((int)op->input, op->shape[1], own_has_clusters(device), exhaustive, out);
     return SCOUT_OK;
 }
 
