@@ -1,13 +1,14 @@
-/* Attention of few queries: keys and values come once, and all heads that share them are served by one block
- * (attention_decode.cuh). Blocks that share the keys of a head leave their parts in the workspace, for a second kernel
- * to merge. */
+/* Attention of few queries: keys and values come once, and all heads that share them are served by one block, on tensor
+ * cores (attention_decode.cuh) or, where they are very few, without (attention_vector.cuh). Blocks that share the keys
+ * of a head leave their parts in the workspace, for a second kernel to merge. */
 #include "kernels/attention_decode.cuh"
+#include "kernels/attention_vector.cuh"
 
 namespace {
 
 using namespace attention;
 
-enum { MERGE_THREADS = 128, MAX_WARPS = 8, MAX_SPLITS = 256, MAX_CLUSTER = 8 };
+enum { MERGE_THREADS = 128, MAX_WARPS = 16, TENSOR_WARPS = 8, MAX_SPLITS = 256, MAX_CLUSTER = 8 };
 
 /* One row of a block, of what its warps found: the largest score and the total; a sum, `pitch` floats from warp to
  * warp. */
@@ -58,13 +59,37 @@ __device__ __forceinline__ void gather(const decode_job &job, const decode_place
     cluster_barrier(); /* nobody may leave while others read its memory */
 }
 
+/* What the warps of a block found becomes one, and goes to the output or to those who merge blocks. In shared memory
+ * every warp has its sums at the beginning of its `room` bytes; a cluster's blocks put theirs behind `free`. */
+template <typename T, int DIM>
+__device__ __forceinline__ void hand_over(const decode_job &job, const decode_place &at, const char *shared, int room,
+                                          char *free, const float *stats, float *found) {
+    const int warps = blockDim.x >> 5;
+    const int64_t part = ((int64_t)blockIdx.x * job.splits + blockIdx.y) * job.rows;
+    float *const sums = job.cluster ? (float *)free : job.sums + part * job.s.v_dim;
+    float *const most = job.cluster ? found : job.stats + part * 2;
+    const int pitch = job.cluster ? DIM : (int)job.s.v_dim;
+    for (int row = 0; row < at.rows; row++) {
+        const float2 all = merged(stats + row * 2, warps);
+        if (job.splits > 1 && threadIdx.x == 0) *(float2 *)(most + row * 2) = all;
+        for (int d = threadIdx.x; d < job.s.v_dim; d += blockDim.x) {
+            const float sum = weighed((const float *)shared + row * DIM + d, room / 4, stats + row * 2, warps, all.x);
+            if (job.splits > 1)
+                sums[row * pitch + d] = sum;
+            else
+                out_of<T>(job, at, row)[d] = gemm::from_float<T>(sum * inverse(all.y));
+        }
+    }
+    if (job.cluster) gather<T, DIM>(job, at, sums, found);
+}
+
 template <typename T, int DIM, int DEPTH>
-__global__ void __launch_bounds__(MAX_WARPS * 32) decode_kernel(const decode_job job) {
+__global__ void __launch_bounds__(TENSOR_WARPS * 32) decode_kernel(const decode_job job) {
     extern __shared__ __align__(16) char shared[];
     __shared__ float stats[MAX_WARPS][ROWS * 2], found[ROWS * 2];
     constexpr int room = DEPTH * ring<T, DIM>::bytes; /* of a warp; sums take the place of its first step */
     static_assert(ring<T, DIM>::bytes == ROWS * DIM * 4 && DEPTH > 1, "a step is as large as sums, and there are two");
-    const int warp = threadIdx.x >> 5, warps = blockDim.x >> 5;
+    const int warp = threadIdx.x >> 5;
     decode_place at = place_of(job, blockIdx.x);
     share_keys(job, blockIdx.y, at);
     decode_row rows[2];
@@ -74,23 +99,23 @@ __global__ void __launch_bounds__(MAX_WARPS * 32) decode_kernel(const decode_job
     __syncwarp();
     leave<DIM>((float *)(shared + warp * room), stats[warp], rows, o);
     __syncthreads();
-    const int64_t part = ((int64_t)blockIdx.x * job.splits + blockIdx.y) * job.rows;
-    float *const sums = job.cluster ? (float *)(shared + ring<T, DIM>::bytes) : job.sums + part * job.s.v_dim;
-    float *const most = job.cluster ? found : job.stats + part * 2;
-    const int pitch = job.cluster ? DIM : (int)job.s.v_dim;
-    for (int row = 0; row < at.rows; row++) {
-        const float2 all = merged(&stats[0][row * 2], warps);
-        if (job.splits > 1 && threadIdx.x == 0) *(float2 *)(most + row * 2) = all;
-        for (int d = threadIdx.x; d < job.s.v_dim; d += blockDim.x) {
-            const float sum =
-                weighed((const float *)shared + row * DIM + d, room / 4, &stats[0][row * 2], warps, all.x);
-            if (job.splits > 1)
-                sums[row * pitch + d] = sum;
-            else
-                out_of<T>(job, at, row)[d] = gemm::from_float<T>(sum * inverse(all.y));
-        }
-    }
-    if (job.cluster) gather<T, DIM>(job, at, sums, found);
+    hand_over<T, DIM>(job, at, shared, room, shared + ring<T, DIM>::bytes, &stats[0][0], found);
+}
+
+/* Registers for 16 warps on a multiprocessor: that many have to be waiting for their keys. */
+template <typename T, int DIM, int R, int U>
+__global__ void __launch_bounds__(MAX_WARPS * 32) vector_kernel(const decode_job job) {
+    extern __shared__ __align__(16) char shared[];
+    __shared__ float stats[MAX_WARPS][ROWS * 2], found[ROWS * 2];
+    constexpr int room = R * DIM * 4; /* of a warp */
+    const int warp = threadIdx.x >> 5, warps = blockDim.x >> 5;
+    decode_place at = place_of(job, blockIdx.x);
+    share_keys(job, blockIdx.y, at);
+    vector_row rows[R];
+    walk_vectors<T, DIM, R, U>(job, at, rows);
+    leave_vectors<DIM, R, U>((float *)(shared + warp * room), stats[warp], rows);
+    __syncthreads();
+    hand_over<T, DIM>(job, at, shared, room, shared + warps * room, &stats[0][0], found);
 }
 
 /* One block for each row of each of the first kernel's ranges. Launched early, it waits for all that kernel wrote. */
@@ -128,20 +153,28 @@ template <typename T> __global__ void __launch_bounds__(MERGE_THREADS) merge_ker
 
 typedef void kernel_function(const decode_job);
 
+#define TENSOR_OF(type, T, dim, depth)                                                                                 \
+    { type, dim, depth, 0, decode_kernel<T, dim, depth>, merge_kernel<T> }
+#define VECTOR_OF(type, T, dim, depth, rows)                                                                           \
+    { type, dim, depth, rows, vector_kernel<T, dim, rows, depth>, merge_kernel<T> }
 #define DEPTHS_OF(type, T, dim)                                                                                        \
-    {type, dim, 2, decode_kernel<T, dim, 2>, merge_kernel<T>},                                                         \
-        {type, dim, 3, decode_kernel<T, dim, 3>, merge_kernel<T>}, {                                                   \
-        type, dim, 4, decode_kernel<T, dim, 4>, merge_kernel<T>                                                        \
-    }
+    TENSOR_OF(type, T, dim, 2), TENSOR_OF(type, T, dim, 3), TENSOR_OF(type, T, dim, 4), VECTOR_OF(type, T, dim, 4, 1), \
+        VECTOR_OF(type, T, dim, 8, 1), VECTOR_OF(type, T, dim, 4, VECTOR_ROWS),                                        \
+        VECTOR_OF(type, T, dim, 8, VECTOR_ROWS)
 #define DIMS_OF(type, T) DEPTHS_OF(type, T, 64), DEPTHS_OF(type, T, 128), DEPTHS_OF(type, T, 256)
 const struct kernel_row {
     int type, dim, depth;
+    int rows; /* of a block without tensor cores; 0: with */
     kernel_function *kernel, *merge;
 } kernels[] = {DIMS_OF(ATTENTION_FP16, __half), DIMS_OF(ATTENTION_BF16, __nv_bfloat16)};
 
+/* The smallest that holds such heads and, without tensor cores, all rows that share keys. */
 const kernel_row *kernel_of(const attention_shape *s, const attention_decode_config *c) {
+    const int64_t rows = s->heads / s->kv_heads * s->queries;
     for (const kernel_row &k : kernels)
-        if (k.type == s->type && k.depth == c->depth && s->dim <= k.dim && s->v_dim <= k.dim) return &k;
+        if (k.type == s->type && k.depth == c->depth && s->dim <= k.dim && s->v_dim <= k.dim && !k.rows == !c->vector &&
+            (!k.rows || rows <= k.rows))
+            return &k;
     return nullptr;
 }
 
@@ -155,11 +188,16 @@ bool fits_shape(const attention_shape *s) {
     return s->dim % 8 == 0 && s->v_dim % 8 == 0 && aligned(s->q) && aligned(s->k) && aligned(s->v);
 }
 
-size_t shared_of(const kernel_row *k, int warps) { return (size_t)warps * k->depth * ROWS * k->dim * 4; }
+/* Rings of keys and values; without them what each warp leaves, and the block. */
+size_t shared_of(const kernel_row *k, int warps) {
+    if (k->rows) return (size_t)(warps + 1) * k->rows * k->dim * 4;
+    return (size_t)warps * k->depth * ROWS * k->dim * 4;
+}
 
 /* As many blocks as the device holds at once, where a warp has two steps at least. */
-int splits_of(const attention_shape *s, int64_t blocks, int warps, int held) {
-    const int64_t most = (s->keys + (int64_t)2 * KEYS * warps - 1) / ((int64_t)2 * KEYS * warps);
+int splits_of(const attention_shape *s, const kernel_row *k, int64_t blocks, int warps, int held) {
+    const int64_t step = k->rows ? k->depth * (256 / k->dim) : KEYS, each = 2 * step * warps;
+    const int64_t most = (s->keys + each - 1) / each;
     const int64_t splits = held / blocks < most ? held / blocks : most;
     return splits < 1 ? 1 : splits > MAX_SPLITS ? MAX_SPLITS : (int)splits;
 }
@@ -168,7 +206,8 @@ int splits_of(const attention_shape *s, int64_t blocks, int warps, int held) {
 
 extern "C" int attention_decode_fits(const attention_shape *s, const attention_decode_config *c, size_t shared_limit) {
     const kernel_row *k = fits_shape(s) ? kernel_of(s, c) : nullptr;
-    if (!k || c->warps < 1 || c->warps > MAX_WARPS || c->splits < 0 || c->splits > MAX_SPLITS) return 0;
+    if (!k || c->warps < 1 || c->warps > (k->rows ? MAX_WARPS : TENSOR_WARPS)) return 0;
+    if (c->splits < 0 || c->splits > MAX_SPLITS) return 0;
     if (c->cluster && (c->splits < 2 || c->splits > MAX_CLUSTER)) return 0;
     if (c->splits > 1 && (int64_t)c->splits * KEYS > s->keys) return 0;
     return shared_of(k, c->warps) + (MAX_WARPS + 1) * ROWS * 2 * sizeof(float) <= shared_limit;
@@ -183,7 +222,8 @@ extern "C" int attention_decode_prepare(const attention_shape *s, const attentio
     plan->shape = *s, plan->config = *c;
     plan->kernel = (const void *)k->kernel, plan->merge = (const void *)k->merge;
     const int64_t all = s->heads / s->kv_heads * s->queries;
-    plan->rows = all < ROWS ? (int)all : (int)ROWS, plan->tiles = (int)((all + ROWS - 1) / ROWS);
+    const int most = k->rows ? k->rows : (int)ROWS;
+    plan->rows = all < most ? (int)all : most, plan->tiles = (int)((all + most - 1) / most);
     if ((double)s->batch * (double)s->kv_heads * plan->tiles * plan->rows > INT32_MAX) return cudaErrorInvalidValue;
     const int64_t blocks = s->batch * s->kv_heads * plan->tiles;
     plan->shared_bytes = shared_of(k, c->warps);
@@ -197,7 +237,7 @@ extern "C" int attention_decode_prepare(const attention_shape *s, const attentio
     if (held < 1) return cudaErrorInvalidConfiguration;
     if (c->cluster && capability < 9) return cudaErrorInvalidValue;
     plan->early = capability >= 9;
-    plan->splits = c->splits ? c->splits : splits_of(s, blocks, c->warps, held * units);
+    plan->splits = c->splits ? c->splits : splits_of(s, k, blocks, c->warps, held * units);
     if (plan->splits > 1 && !c->cluster)
         plan->workspace_bytes = (size_t)(blocks * plan->splits * plan->rows) * (size_t)(s->v_dim + 2) * sizeof(float);
     return cudaSuccess;

@@ -1,7 +1,7 @@
 /* The project's own attention kernels for CUDA, as plain C functions: what a dispatch table names can be linked from
  * here. No header of CUDA is needed to include this; link the objects of kernels/attention_*.cu and the CUDA runtime.
  *
- *     attention_decode_config config = {.splits = 0, .cluster = 0, .warps = 4, .depth = 3};
+ *     attention_decode_config config = {.splits = 0, .cluster = 0, .warps = 4, .depth = 3, .vector = 0};
  *     attention_decode_plan plan;
  *     if (attention_decode_prepare(&shape, &config, units, shared_limit, &plan) != 0) …   once; sets the kernel up
  *     attention_decode_launch(&plan, &tensors, workspace, stream);                        plan.workspace_bytes long
@@ -54,8 +54,9 @@ enum { ATTENTION_DECODE_QUERIES = 8, ATTENTION_DECODE_DIM = 256 };
 typedef struct attention_decode_config {
     int splits;  /* blocks that share the keys of a head, at most 256; 0: as many as fill the device once */
     int cluster; /* 1: those 2 to 8 blocks are a cluster, and merge what they found without a second kernel (sm_90) */
-    int warps;   /* 1 to 8 of a block */
-    int depth;   /* 2, 3, 4: steps of 16 keys in flight for each warp */
+    int warps;   /* 1 to 8 of a block; 16 without tensor cores */
+    int depth;  /* 2, 3, 4: steps of 16 keys in flight for each warp; without tensor cores 4 or 8: loads of each lane */
+    int vector; /* 1: without tensor cores, for at most 4 queries that share keys */
 } attention_decode_config;
 
 typedef struct attention_decode_plan {

@@ -240,7 +240,7 @@ template <int TYPE, bool RESIDUAL> kernel_fn by_size(int size, bool ring) {
                                                  norm_kernel<TYPE, 1, 4, RESIDUAL, 1024>,
                                                  norm_kernel<TYPE, 1, 16, RESIDUAL, 1024>};
     static const kernel_fn rings[] = {
-        norm_ring_kernel<TYPE, 1, RESIDUAL, 1024>, norm_ring_kernel<TYPE, 2, RESIDUAL, 1024>,
+        norm_ring_kernel<TYPE, 1, RESIDUAL, 512>, norm_ring_kernel<TYPE, 2, RESIDUAL, 1024>,
         norm_ring_kernel<TYPE, 4, RESIDUAL, 512>, norm_ring_kernel<TYPE, 8, RESIDUAL, 512>,
         norm_ring_kernel<TYPE, 16, RESIDUAL, 256>};
     return ring ? rings[size] : direct[size];

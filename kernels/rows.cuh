@@ -239,8 +239,8 @@ struct size { /* a kernel exists for it */
     int team;    /* threads of a block of rings; 0: none */
 };
 
-constexpr size sizes[] = {{1, 1, 1024, 1024}, {1, 2, 1024, 1024}, {1, 4, 512, 512}, {1, 8, 512, 512},
-                          {1, 16, 0, 256},    {0, 4, 1024, 0},    {0, 16, 1024, 0}};
+constexpr size sizes[] = {{1, 1, 1024, 512}, {1, 2, 1024, 512}, {1, 4, 512, 512}, {1, 8, 512, 512},
+                          {1, 16, 0, 256},   {0, 4, 1024, 0},   {0, 16, 1024, 0}};
 constexpr int size_count = sizeof sizes / sizeof sizes[0];
 constexpr int most_depth = 16;
 

@@ -168,9 +168,8 @@ template <int TYPE, bool BIAS> kernel_fn by_size(int size, bool ring) {
                                                  nullptr,
                                                  softmax_kernel<TYPE, 1, 4, BIAS, 1024>,
                                                  softmax_kernel<TYPE, 1, 16, BIAS, 1024>};
-    static const kernel_fn rings[] = {softmax_ring_kernel<TYPE, 1, BIAS, 1024>,
-                                      softmax_ring_kernel<TYPE, 2, BIAS, 1024>, softmax_ring_kernel<TYPE, 4, BIAS, 512>,
-                                      softmax_ring_kernel<TYPE, 8, BIAS, 512>,
+    static const kernel_fn rings[] = {softmax_ring_kernel<TYPE, 1, BIAS, 512>, softmax_ring_kernel<TYPE, 2, BIAS, 512>,
+                                      softmax_ring_kernel<TYPE, 4, BIAS, 512>, softmax_ring_kernel<TYPE, 8, BIAS, 512>,
                                       softmax_ring_kernel<TYPE, 16, BIAS, 256>};
     return ring ? rings[size] : direct[size];
 }

@@ -1,5 +1,5 @@
-/* attention_decode as a candidate: fp16 and bf16 attention of at most 8 queries. Its variants: the blocks that share
- * the keys of a head, the warps of a block, and the steps that a warp has in flight. */
+/* attention_decode as a candidate: fp16 and bf16 attention of at most 8 queries. Its variants: with or without tensor
+ * cores, the blocks that share the keys of a head, the warps of a block, and what a warp has in flight. */
 #include "scout/attention.h"
 #include "scout/cuda/cuda_device.h"
 #include "scout/cuda/own.h"
@@ -7,7 +7,7 @@
 
 #include <stdlib.h>
 
-enum { SPLITS, MERGE, WARPS, DEPTH, PARAMETERS };
+enum { CORES, SPLITS, MERGE, WARPS, DEPTH, PARAMETERS };
 
 struct scout_plan {
     attention_decode_plan decode;
@@ -29,35 +29,46 @@ static scout_answer supports(const scout_op *op, scout_device *device, scout_why
 
 static scout_answer domain(const scout_op *op, scout_device *device, int exhaustive, scout_domain *out,
                            scout_why *why) {
+    static const char *const cores[] = {"vector", "tensor"};
     static const char *const splits[] = {"auto", "1", "2", "4", "8", "16", "32"};
     static const char *const merges[] = {"kernel", "cluster"};
     (void)op, (void)device, (void)exhaustive, (void)why;
     out->count = PARAMETERS;
+    out->parameters[CORES] = (scout_parameter){.name = "cores", .count = 2, .values = {1, 0}, .labels = cores};
     out->parameters[SPLITS] =
         (scout_parameter){.name = "splits", .count = 7, .values = {0, 1, 2, 4, 8, 16, 32}, .labels = splits};
     out->parameters[MERGE] = (scout_parameter){.name = "merge", .count = 2, .values = {0, 1}, .labels = merges};
-    out->parameters[WARPS] = (scout_parameter){.name = "warps", .count = 2, .values = {4, 8}};
-    out->parameters[DEPTH] = (scout_parameter){.name = "depth", .count = 3, .values = {3, 2, 4}};
+    out->parameters[WARPS] = (scout_parameter){.name = "warps", .count = 3, .values = {4, 8, 16}};
+    out->parameters[DEPTH] = (scout_parameter){.name = "depth", .count = 4, .values = {3, 4, 8, 2}};
     return SCOUT_OK;
 }
 
 static attention_decode_config config_of(const int64_t *values) {
     attention_decode_config config = {.splits = 0, .cluster = 0, .warps = 4, .depth = 3};
     if (!values) return config;
-    config.splits = (int)values[SPLITS], config.cluster = (int)values[MERGE];
+    config.vector = (int)values[CORES], config.splits = (int)values[SPLITS], config.cluster = (int)values[MERGE];
     config.warps = (int)values[WARPS], config.depth = (int)values[DEPTH];
     return config;
 }
 
-/* Where the device has blocks enough without, more of them only have more to merge. */
-static int too_many(const attention_shape *s, const attention_decode_config *config, const scout_device *device) {
-    return config->splits > 1 && s->batch * s->kv_heads * config->splits > (int64_t)16 * own_units(device);
+/* Where the device has blocks enough without, more of them only have more to merge; and half of it does not keep the
+ * memory busy. */
+static int hopeless(const attention_shape *s, const attention_decode_config *config, const scout_device *device) {
+    const int64_t blocks = s->batch * s->kv_heads * config->splits, units = own_units(device);
+    return config->splits > 0 && ((config->splits > 1 && blocks > 16 * units) || 2 * blocks <= units);
+}
+
+/* Where few rows share keys, tensor cores only lose: one look at them is enough. */
+static int idle(const attention_shape *s, const attention_decode_config *config) {
+    const attention_decode_config vector = {.warps = 4, .depth = 4, .vector = 1};
+    const int first = config->splits == 0 && config->warps == 4 && config->depth == 3;
+    return !config->vector && !first && attention_decode_fits(s, &vector, SIZE_MAX);
 }
 
 static int allows(const scout_op *op, scout_device *device, const int64_t *values) {
     const attention_shape s = own_attention_shape(op);
     const attention_decode_config config = config_of(values);
-    if ((config.cluster && !own_has_clusters(device)) || too_many(&s, &config, device)) return 0;
+    if ((config.cluster && !own_has_clusters(device)) || hopeless(&s, &config, device) || idle(&s, &config)) return 0;
     return attention_decode_fits(&s, &config, own_shared_limit(device));
 }
 
@@ -96,11 +107,12 @@ static scout_answer launch(scout_plan *plan, const scout_args *args, scout_why *
 
 static int describe(const scout_plan *plan, char *json, size_t room) {
     const attention_decode_plan *d = &plan->decode;
-    return snprintf(
-        json, room,
-        "{\"kernel\":\"attention_decode\",\"splits\":%d,\"cluster\":%d,\"warps\":%d,\"depth\":%d,\"shared_bytes\":%zu,"
-        "\"workspace_bytes\":%zu}",
-        d->splits, d->config.cluster, d->config.warps, d->config.depth, d->shared_bytes, d->workspace_bytes);
+    return snprintf(json, room,
+                    "{\"kernel\":\"attention_decode\",\"vector\":%s,\"splits\":%d,\"cluster\":%d,\"warps\":%d,"
+                    "\"depth\":%d,\"shared_bytes\":%zu,"
+                    "\"workspace_bytes\":%zu}",
+                    d->config.vector ? "true" : "false", d->splits, d->config.cluster, d->config.warps, d->config.depth,
+                    d->shared_bytes, d->workspace_bytes);
 }
 
 static const char *const precisions[] = {"fp16", "bf16", NULL};
