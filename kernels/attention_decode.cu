@@ -102,9 +102,11 @@ __global__ void __launch_bounds__(TENSOR_WARPS * 32) decode_kernel(const decode_
     hand_over<T, DIM>(job, at, shared, room, shared + ring<T, DIM>::bytes, &stats[0][0], found);
 }
 
-/* Registers for 16 warps on a multiprocessor: that many have to be waiting for their keys. */
+constexpr int vector_warps(int rows) { return rows == 1 ? MAX_WARPS : MAX_WARPS / 2; }
+
+/* Registers for 16 warps on a multiprocessor, where there is one row: that many have to be waiting for their keys. */
 template <typename T, int DIM, int R, int U>
-__global__ void __launch_bounds__(MAX_WARPS * 32) vector_kernel(const decode_job job) {
+__global__ void __launch_bounds__(vector_warps(R) * 32) vector_kernel(const decode_job job) {
     extern __shared__ __align__(16) char shared[];
     __shared__ float stats[MAX_WARPS][ROWS * 2], found[ROWS * 2];
     constexpr int room = R * DIM * 4; /* of a warp */
@@ -159,8 +161,7 @@ typedef void kernel_function(const decode_job);
     { type, dim, depth, rows, vector_kernel<T, dim, rows, depth>, merge_kernel<T> }
 #define DEPTHS_OF(type, T, dim)                                                                                        \
     TENSOR_OF(type, T, dim, 2), TENSOR_OF(type, T, dim, 3), TENSOR_OF(type, T, dim, 4), VECTOR_OF(type, T, dim, 4, 1), \
-        VECTOR_OF(type, T, dim, 8, 1), VECTOR_OF(type, T, dim, 4, VECTOR_ROWS),                                        \
-        VECTOR_OF(type, T, dim, 8, VECTOR_ROWS)
+        VECTOR_OF(type, T, dim, 8, 1), VECTOR_OF(type, T, dim, 4, VECTOR_ROWS)
 #define DIMS_OF(type, T) DEPTHS_OF(type, T, 64), DEPTHS_OF(type, T, 128), DEPTHS_OF(type, T, 256)
 const struct kernel_row {
     int type, dim, depth;
@@ -206,7 +207,7 @@ int splits_of(const attention_shape *s, const kernel_row *k, int64_t blocks, int
 
 extern "C" int attention_decode_fits(const attention_shape *s, const attention_decode_config *c, size_t shared_limit) {
     const kernel_row *k = fits_shape(s) ? kernel_of(s, c) : nullptr;
-    if (!k || c->warps < 1 || c->warps > (k->rows ? MAX_WARPS : TENSOR_WARPS)) return 0;
+    if (!k || c->warps < 1 || c->warps > (k->rows ? vector_warps(k->rows) : (int)TENSOR_WARPS)) return 0;
     if (c->splits < 0 || c->splits > MAX_SPLITS) return 0;
     if (c->cluster && (c->splits < 2 || c->splits > MAX_CLUSTER)) return 0;
     if (c->splits > 1 && (int64_t)c->splits * KEYS > s->keys) return 0;
