@@ -45,8 +45,12 @@ static bool masks_earlier(const attention_problem *p) {
 /* Whether arithmetic on places has to move queries to where they stand among the keys. */
 static bool moved(const attention_problem *p) { return p->past > 0 && (masks_later(p) || masks_earlier(p)); }
 
+/* The library knows this arithmetic when it sees it, and takes the last query to stand at the last key, whatever the
+ * numbers say. */
+static bool stands_elsewhere(const attention_problem *p) { return moved(p) && p->past + p->queries != p->keys; }
+
 static bool serves(const attention_problem *p, int64_t way) {
-    if (way == PARTS) return p->lengths < 0;
+    if (way == PARTS) return p->lengths < 0 && !stands_elsewhere(p);
     return p->mask < 0 && !(p->softcap > 0) && !masks_later(p) && !masks_earlier(p);
 }
 
@@ -228,6 +232,8 @@ static scout_answer supports(const scout_op *op, scout_device *device, scout_why
     const attention_problem p = attention_problem_of(op);
     if (p.type != SCOUT_FP16 && p.type != SCOUT_BF16)
         return scout_say(why, SCOUT_NO, "type", "cuDNN's fused attention is for fp16 and bf16");
+    if (stands_elsewhere(&p) && p.lengths < 0)
+        return scout_say(why, SCOUT_NO, "feature", "cuDNN takes the last query to stand at the last key");
     if (!serves(&p, WHOLE) && !serves(&p, PARTS))
         return scout_say(why, SCOUT_NO, "feature", "lengths together with a mask or a soft cap are not told to cuDNN");
     if (p.past + p.queries > INT32_MAX || p.keys > INT32_MAX || p.window > INT32_MAX)
