@@ -49,15 +49,33 @@ static double prepare_until(const measurement *m) {
            prepare_share * fmax(m->request->budget_s - m->refresh_s, 0.5 * m->request->budget_s);
 }
 
+static bool waits(const measure_row *row, bool last) { return !row->decided && !row->plan && is_last(row) == last; }
+
+/* When the variants of row k's candidate have had their share of the time that is left: as much as each other candidate
+ * that waits behind it, so that a library whose plans take long does not keep the others out. */
+static double share_until(const measurement *m, int k, bool last) {
+    const double now = measure_elapsed(m), until = prepare_until(m);
+    int waiting = 1;
+    for (int other = k + 1; other < m->row_count; other++)
+        if (m->rows[other].candidate != m->rows[other - 1].candidate && waits(&m->rows[other], last)) waiting++;
+    return until > now ? now + (until - now) / waiting : until;
+}
+
 static void prepare_all(measurement *m, bool last) {
+    const scout_candidate *of = NULL;
+    double share_s = 0;
     for (int k = 0; k < m->row_count && !measure_stopped(m); k++) {
         measure_row *row = &m->rows[k];
-        if (row->decided || row->plan || is_last(row) != last) continue;
+        if (!waits(row, last)) continue;
+        const bool begins = row->candidate != of;
+        if (begins) share_s = share_until(m, k, last);
+        of = row->candidate;
         const bool due = (row->candidate->flags & SCOUT_BASELINE) && row->first;
-        if (!due && measure_elapsed(m) > prepare_until(m)) {
+        if (!due && measure_elapsed(m) > (begins ? prepare_until(m) : share_s)) {
             row->decided = true;
             row->status = ROW_SKIPPED;
-            scout_say(&row->why, SCOUT_NO, "budget", "preparing and checking the others took %.1f s of %.1f",
+            scout_say(&row->why, SCOUT_NO, "budget",
+                      "its candidate's share for preparing and checking was used up after %.1f s of %.1f",
                       measure_elapsed(m), m->request->budget_s);
             continue;
         }
