@@ -41,7 +41,7 @@ declare -A limits=(
     [kinds]=420   # about 2 s an operation
     [targets]=120
     [models]=530  # 30 to 45 a model
-    [agree_kinds]=240 # about 10 s an operation for PyTorch, 3 for scout_batch
+    [agree_kinds]=300 # about 220: 10 to 16 s an operation for PyTorch, 5 for scout_batch
     [end_to_end]=150) # about 40 for each model that part models has not measured, 15 for PyTorch
 declare -A groups=([figures]="devices sustained bandwidth llama stream sweep burst" [agreement]="repeat agree faults trace"
     [checking]="checks sanitizer" [kinds]="kinds targets" [models]="models end_to_end")
