@@ -4,7 +4,7 @@
 # All of them take longer than one call may: it ends after LIMIT seconds (540), and what it did not reach is skipped and
 # said, so within a group the most important parts come first. Repeatability, agreement, ceilings, the streaming kernel
 # and a whole model are two calls of about eight minutes each: tests/gpu/run.sh figures, then tests/gpu/run.sh agreement;
-# tests/gpu/run.sh checking has what is left.
+# tests/gpu/run.sh checking has the kernels' own checks; kinds, models and libraries are whole calls, too.
 # Needs a built tree and nothing else of the build: BIN (bin) holds scout_batch and scout_cuda.so, best linked with
 # STATIC=1; CHECKS (BIN/../gpu) the check_* programs where they were built. python3 with PyTorch is the independent
 # measurement. Results go to RESULTS (default out/gpu): per part what was said and the reports, then summary.txt; where
@@ -44,7 +44,7 @@ declare -A limits=(
     [agree_kinds]=300 # about 220: 10 to 16 s an operation for PyTorch, 5 for scout_batch
     [end_to_end]=280) # about 30 for each of two by PyTorch; 40 for each that part models has not measured
 declare -A groups=([figures]="devices sustained bandwidth llama stream sweep burst" [agreement]="repeat agree faults trace"
-    [checking]="checks sanitizer" [kinds]="kinds targets" [models]="models end_to_end")
+    [checking]="checks sanitizer" [kinds]="kinds targets" [libraries]="agree_kinds end_to_end")
 LIMIT=${LIMIT:-540}
 
 REPEAT_RUNS=${REPEAT_RUNS:-5}
