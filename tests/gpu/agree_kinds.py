@@ -22,6 +22,7 @@ from agree_common import baseline_row, kernels, libraries_of, library, measure, 
 from agree_plugin import INPUT, OUTPUT, WEIGHT, Plugin, operation
 
 COLD_BYTES = 1 << 30
+TIMING = {"warm": 1.5, "blocks": 2}  # many operations, and none that swings the clock for long
 
 
 def randn(*dims):
@@ -117,7 +118,7 @@ def compare(entry, report, plugin):
     del got, want
     ours = kernels(replay, sets[0])
     theirs = kernels(work.torch_call, sets[0]) if not refused else []
-    times = measure(launchers, sets)
+    times = measure(launchers, sets, **TIMING)
     return {"name": report["name"], "op": entry["op"], "shape": entry["shape"], "variant": f"{row['name']} {row['variant']}",
             "scout_us": report["baseline_time_us"], "replay_us": times["replay"], "torch_us": times.get("torch"),
             "kernel": ours, "torch_kernel": theirs, "refused": refused, "right": right, "sets": len(sets)}
@@ -131,7 +132,7 @@ def benchmark(names, entries, found):
         sets = sets_of(work, found[name])
         work.torch_call(*sets[0])
         chosen = kernels(work.torch_call, sets[0])
-        times = measure({"torch": keeping(work.torch_call, len(sets))}, sets)
+        times = measure({"torch": keeping(work.torch_call, len(sets))}, sets, **TIMING)
         print(json.dumps({"name": name, "kernel": chosen, "us": times["torch"]}), flush=True)
 
 

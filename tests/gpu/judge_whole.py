@@ -151,5 +151,8 @@ def sanitizer(folder):
         verdict(well and not wrong, f"sanitizer {tool}: {well} programs clean, {len(wrong)} not; {launches} launches of "
                                     f"{len(kernels)} own kernels")
         missed = own - kernels
+        if missed and os.environ.get("KINDS"):
+            print("    only a part of the lists was run")
+            continue
         verdict(not missed, f"sanitizer {tool}: every own kernel was launched"
                             f"{': not ' + ', '.join(sorted(missed)) if missed else ''}")

@@ -10,10 +10,11 @@
 # measurement. Results go to RESULTS (default out/gpu): per part what was said and the reports, then summary.txt; where
 # OUT is set, they are packed into OUT: one archive per part and summary.txt.
 # KINDS: of parts kinds and sanitizer, the files of tests/gpu/kinds that are run (a pattern, without .json).
-# MODELS: the folder of part models and end_to_end, which tests/gpu/model_ops.sh makes where the models are; MODEL: of
-# part models, the files that are measured (patterns, without .json): all together take two calls, of which the second
-# has from the cache what the first one measured. MODEL_SECONDS: most for one of them (45).
-# SANITIZE: the tools of part sanitizer (memcheck racecheck synccheck initcheck).
+# MODELS: the folder of parts models and end_to_end (out/models), which tests/gpu/model_ops.sh makes where the models are;
+# MODEL: of part models, the files that are measured (patterns, without .json): all together are more than one call, and
+# the next one has from the cache what was measured. MODEL_SECONDS: most for each operation, on average (1).
+# CACHE: cache.tar.gz of an earlier call's OUT, on another machine of the same kind, say.
+# SANITIZE: the tools of part sanitizer (memcheck racecheck synccheck initcheck); SANITIZE_JOBS: processes at a time (12).
 # REPEAT_RUNS: how often part repeat measures (5; fewer prove less, and it says so). REPEAT_CEILINGS=cached: these runs
 # share ceilings instead of measuring them anew (45 s each instead of 70).
 # LLAMA_OPS: an ops.json of llama2_7b instead of the short form beside this file. DEVICE: cuda:0.
@@ -37,17 +38,17 @@ declare -A limits=(
     [faults]=150   # 40
     [trace]=60     # about 35
     [checks]=90
-    [sanitizer]=530 # about 60 to 120 for each of its four tools, eight processes at a time
+    [sanitizer]=530 # about 60 to 120 for each of its four tools
     [kinds]=420   # about 2 s an operation
     [targets]=120
-    [models]=530  # 30 to 45 a model
-    [agree_kinds]=300 # about 220: 10 to 16 s an operation for PyTorch, 5 for scout_batch
+    [models]=530  # 25 to 95 for each of the 18, about 700 in all: two calls
+    [agree_kinds]=300 # about 150: 8 to 12 s an operation for PyTorch, 4 for scout_batch
     [end_to_end]=280) # about 30 for each of two by PyTorch; 40 for each that part models has not measured
 declare -A groups=([figures]="devices sustained bandwidth llama stream sweep burst" [agreement]="repeat agree faults trace"
     [checking]="checks sanitizer" [kinds]="kinds targets" [libraries]="agree_kinds end_to_end")
 LIMIT=${LIMIT:-540}
 
-REPEAT_RUNS=${REPEAT_RUNS:-5}
+REPEAT_RUNS=${REPEAT_RUNS:-5} SANITIZE_JOBS=${SANITIZE_JOBS:-12}
 if [[ ! $REPEAT_RUNS =~ ^[1-9][0-9]?$ ]]; then
     echo "REPEAT_RUNS is how often to measure: 1 to 99, not $REPEAT_RUNS" >&2
     exit 2
@@ -196,7 +197,7 @@ sanitize() { # TOOL NAME COMMAND…
     local tool=$1 name=$2 options=(--print-limit 20 --error-exitcode 7)
     if [[ $tool == memcheck ]]; then options+=(--report-api-errors no); fi # what is refused is asked for, and answered
     shift 2
-    while (($(jobs -rp | wc -l) >= 8)); do wait -n; done
+    while (($(jobs -rp | wc -l) >= SANITIZE_JOBS)); do wait -n; done
     {
         CEILING_SCOUT_LIBRARY_PATH=$libraries timeout --kill-after=5 150 compute-sanitizer --tool "$tool" "${options[@]}" \
             "$@" >"$part/$tool-$name.txt" 2>&1
@@ -210,6 +211,14 @@ part_sanitizer() { # every own kernel over awkward shapes, launched alone; the l
         return
     fi
     timed candidates "$scout" "${library[@]}" --list-candidates
+    sanitize memcheck check_stream "$CHECKS/check_stream" "$BIN/scout_cuda.so"
+    wait
+    if grep -q 'Device not supported' "$part/memcheck-check_stream.txt"; then
+        echo "skipped: compute-sanitizer does not know this device, or may not look into it: another machine may let it"
+        rm "$part"/*.code
+        return
+    fi
+    rm "$part"/memcheck-check_stream.* # it has its turn
     for tool in ${SANITIZE:-memcheck racecheck synccheck initcheck}; do
         how=(--most 1e8)
         if [[ $tool == racecheck ]]; then how+=(--no-compare); fi
@@ -232,7 +241,9 @@ part_models() { # the one with a promise of its own without what others left in 
         for file in "${MODELS:-out/models}"/$name.json; do
             name=${file##*/} name=${name%.json}
             if [[ ! -e $file || -e $part/$name.seconds ]]; then continue; fi
-            how=(--budget "${MODEL_SECONDS:-45}")
+            how=(--budget "$(python3 -c 'import json, sys
+ops = json.load(open(sys.argv[1]))["ops"]
+print(5 + float(sys.argv[2]) * sum(op["count"] > 0 for op in ops))' "$file" "${MODEL_SECONDS:-1}")")
             if [[ $name == "$promised" ]]; then how=(--no-cache); fi
             timed "$name" batch "$file" "${how[@]}" -o "$part/$name"
             echo "$name: $(tail -n 1 "$part/$name.txt" | cut -c 1-150)"
@@ -287,6 +298,7 @@ if [[ ! -x $scout ]]; then
     exit 4
 fi
 mkdir -p "$RESULTS"
+if [[ -n ${CACHE:-} && ! -d $cache ]]; then tar xzf "$CACHE" -C "$RESULTS"; fi
 TORCH_LIBRARIES=$(torch_libraries)
 export TORCH_LIBRARIES BIN DEVICE RESULTS CHECKS REPEAT_RUNS
 {
@@ -317,6 +329,7 @@ cat "$RESULTS/log.txt" "$RESULTS/verdict.txt" >"$RESULTS/summary.txt"
 if [[ -n ${OUT:-} ]]; then
     tar czf "$OUT/reports.tar.gz" --exclude='cache*' --exclude='*.so' -C "$RESULTS" .
     cp "$RESULTS/summary.txt" "$OUT/summary.txt"
+    if [[ -d $cache ]]; then tar czf "$OUT/cache.tar.gz" -C "$RESULTS" "${cache##*/}"; fi
 fi
 cat "$RESULTS/verdict.txt"
 grep -q ' 0 failed' "$RESULTS/verdict.txt"
