@@ -80,10 +80,13 @@ dist:
 GPU_CHECKS := $(patsubst tests/gpu/%.c,$(BUILD)/gpu/%,$(sort $(wildcard tests/gpu/check_*.c)))
 .PHONY: gpu-checks
 gpu-checks: $(CUDA_DEVICE) $(GPU_CHECKS)
-$(BUILD)/gpu/check_%: tests/gpu/check_%.c $(KERNEL_BUILD)/kernels/stream.o $(wildcard tests/gpu/*.h) $(BUILD)/cuda/flags
+# What check_kernels reads lists of operations with: the harness's own reader.
+$(BUILD)/gpu/check_kernels: $(call objects_of,$(wildcard scout/operation*.c scout/weights*.c scout/kinds/*.c) scout/sparsity.c scout/reason.c)
+$(BUILD)/gpu/check_kernels: CHECK_LIBS = $(ALL_LIBS)
+$(BUILD)/gpu/check_%: tests/gpu/check_%.c $(KERNEL_BUILD)/kernels/stream.o $(HEADERS) $(BUILD)/cuda/flags
 	$(say) CC $<
 	$(Q)mkdir -p $(@D)
-	$(Q)$(CC) $(CUDA_CFLAGS) -o $@ $< $(filter %.o,$^) -L$(CUDA_ROOT)/lib64 -lcudart_static -ldl -lrt -lpthread -lm
+	$(Q)$(CC) $(CUDA_CFLAGS) $(ALL_LDFLAGS) -o $@ $< $(filter %.o,$^) -L$(CUDA_ROOT)/lib64 -lcudart_static $(CHECK_LIBS) -ldl -lrt -lpthread -lm
 
 C_FILES += $(CUDA_C_FILES)
 ifneq ($(NVCC),)

@@ -1,26 +1,21 @@
 """Times the products of reports once more, with PyTorch: agree.py REPORTS RESULT.json
 
-The independent measurement: torch.matmul of the same shapes on rotating buffers under a CUDA graph, the device loaded
-until its clock is steady, then whole seconds (a clock at the power limit swings once a second), all that ran in them
-over all their time; and beside it the very algorithm that the report
-names (its bytes are in `config`), launched here through ctypes in the same library file. The names of the kernels that
-both launch are read by PyTorch's profiler. Where torch.matmul launches another kernel than the report's algorithm,
-the replayed algorithm is what is compared, and that is said.
+The independent measurement: torch.matmul of the same shapes, measured as agree_common.py does; and beside it the very
+algorithm that the report names (its bytes are in `config`), launched here through ctypes in the same library file. The
+names of the kernels that both launch are read by PyTorch's profiler. Where torch.matmul launches another kernel than the
+report's algorithm, the replayed algorithm is what is compared, and that is said.
 """
 import ctypes
-import glob
 import json
 import os
 import sys
-import time
 
 import torch
 
-DROP_S, KEEP_S, BLOCKS, WARM_S = 0.1, 1.0, 3, 2.5
-GRAPH_S, LEAST_LAUNCHES, TRAIN = 0.006, 20, 8  # a replay is so long that what surrounds it does not count
+from agree_common import baseline_row, kernels, libraries_of, library, measure, reports, rotation
+
 WORKSPACE = 32 << 20
 R_16F, R_32F, COMPUTE_32F = 2, 0, 68
-KEPT, STREAMS = [], []
 
 
 class Lt:
@@ -29,8 +24,7 @@ class Lt:
     def __init__(self):
         probe = torch.zeros(64, 64, device="cuda", dtype=torch.half)
         torch.matmul(probe, probe)
-        with open("/proc/self/maps", encoding="utf-8") as maps:
-            self.path = next(line.split()[-1] for line in maps if "libcublasLt.so" in line)
+        self.path = library("libcublasLt.so")
         self.lib = ctypes.CDLL(self.path)
         self.handle = ctypes.c_void_p()
         self.check(self.lib.cublasLtCreate(ctypes.byref(self.handle)))
@@ -65,102 +59,12 @@ class Lt:
         return launch
 
 
-def kernels(launch, buffers):
-    """Names of what one launch runs on the device."""
-    launch(*buffers)
-    torch.cuda.synchronize()
-    with torch.profiler.profile(activities=[torch.profiler.ProfilerActivity.CUDA]) as profile:
-        launch(*buffers)
-        torch.cuda.synchronize()
-    events = profile.profiler.kineto_results.events()
-    names = {event.name() for event in events if "CUDA" in str(event.device_type())}
-    return sorted(name for name in names if not name.startswith(("Memset", "Memcpy")))
-
-
-def the_stream():
-    if not STREAMS:
-        STREAMS.append(torch.cuda.Stream())
-    return STREAMS[0]
-
-
-def rotation(m, n, k, covered):
-    """Sets of a, b, c: together so many bytes that nothing of one is in the cache when its turn comes again."""
-    each = 2 * (m * k + k * n + m * n)
-    count = max(2, min(512, -(-int(covered) // each)))
-    make = lambda rows, cols: torch.randn(rows, cols, device="cuda", dtype=torch.half)
-    return [(make(m, k), make(k, n), torch.empty(m, n, device="cuda", dtype=torch.half)) for _ in range(count)]
-
-
-def capture(launch, sets, launches, stream):
-    graph = torch.cuda.CUDAGraph()
-    with torch.cuda.graph(graph, stream=stream):
-        for index in range(launches):
-            launch(*sets[index % len(sets)])
-    return graph
-
-
-def record(launch, sets):
-    """A graph of whole rotations, about GRAPH_S long. All of them are recorded and replayed on one stream, and kept: in
-    a process that had launched kernels on more streams, every node of every graph took longer, by the half of a
-    microsecond or so that starting a kernel takes."""
-    stream = the_stream()
-    marks = [torch.cuda.Event(enable_timing=True) for _ in range(2)]
-    with torch.cuda.stream(stream):
-        for buffers in sets[:3]:
-            launch(*buffers)
-        marks[0].record()
-        for index in range(LEAST_LAUNCHES):
-            launch(*sets[index % len(sets)])
-        marks[1].record()
-    torch.cuda.synchronize()
-    each = marks[0].elapsed_time(marks[1]) * 1e-3 / LEAST_LAUNCHES
-    launches = max(LEAST_LAUNCHES, int(GRAPH_S / each))
-    turns = min(-(-launches // len(sets)), 4096 // len(sets) + 1)
-    KEPT.append(capture(launch, sets, turns * len(sets), stream))
-    return KEPT[-1], turns * len(sets)
-
-
-def train(graph):
-    """Milliseconds of each of several replays, one after the other, so that the device does not idle between them."""
-    marks = [torch.cuda.Event(enable_timing=True) for _ in range(TRAIN + 1)]
-    with torch.cuda.stream(the_stream()):
-        marks[0].record()
-        for mark in marks[1:]:
-            graph.replay()
-            mark.record()
-    torch.cuda.synchronize()
-    return [first.elapsed_time(last) for first, last in zip(marks[1:], marks[2:])]
-
-
-def block(graph, launches, drop, keep):
-    """Microseconds of a launch, on average over the replays of `keep` seconds; those of `drop` before do not count."""
-    times, start = [], time.perf_counter()
-    while time.perf_counter() - start < drop:
-        train(graph)
-    start = time.perf_counter()
-    while time.perf_counter() - start < keep:
-        times += train(graph)
-    return sum(times) / len(times) * 1e3 / launches
-
-
-def measure(launchers, sets):
-    """Interleaved blocks of all, after the device's clock has come to rest under the first."""
-    graphs = {name: record(launch, sets) for name, launch in launchers.items()}
-    block(*next(iter(graphs.values())), 0, WARM_S)
-    times = {name: [] for name in graphs}
-    for turn in range(BLOCKS):
-        order = list(graphs) if turn % 2 == 0 else list(reversed(graphs))
-        for name in order:
-            times[name].append(block(*graphs[name], DROP_S, KEEP_S))
-    return {name: sum(values) / len(values) for name, values in times.items()}
-
-
 def compare(report, lt):
     m, n, k = report["shape"]
-    row = next(r for r in report["candidates"] if r["name"] == report["baseline"]
-               and r["variant"] == report.get("baseline_variant", ""))
-    sets = rotation(m, n, k, max(report.get("rotation_bytes", 0), 1 << 30))
-    replay = lt.product(m, n, k, row["config"]["algo"])
+    some = lambda rows, cols: torch.randn(rows, cols, device="cuda", dtype=torch.half)
+    sets = rotation(lambda: (some(m, k), some(k, n), torch.empty(m, n, device="cuda", dtype=torch.half)),
+                    max(report.get("rotation_bytes", 0), 1 << 30))
+    replay = lt.product(m, n, k, baseline_row(report)["config"]["algo"])
     by_torch = lambda a, b, c: torch.matmul(a, b, out=c)
     ours, theirs = kernels(replay, sets[0]), kernels(by_torch, sets[0])
     times = measure({"torch.matmul": by_torch, "replay": replay}, sets)
@@ -182,11 +86,8 @@ def main(folder, result):
     torch.backends.cuda.matmul.allow_fp16_reduced_precision_reduction = True
     lt = Lt()
     rows, libraries = [], set()
-    for path in sorted(glob.glob(f"{folder}/*.json")):
-        with open(path, encoding="utf-8") as file:
-            report = json.load(file)
-        libraries |= {os.path.realpath(entry["path"]) for entry in report.get("libraries", [])
-                      if "cublaslt" in entry["name"].lower()}
+    for report in reports(folder):
+        libraries |= libraries_of(report, "cublaslt")
         if not report.get("baseline_time_us"):
             print(f"{report['name']}: no baseline ({report.get('status')})")
             continue

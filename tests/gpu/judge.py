@@ -3,54 +3,14 @@
 Prints a small table and one line PASSED, FAILED or SKIPPED for every promise.
 """
 import glob
-import json
 import os
 import re
 import sys
 
+from judge_common import BAD, load, median, reports, row_said, rows_of, seconds, spread, text, verdict
+from judge_whole import agree_kinds, end_to_end, models, sanitizer
 
 RUNS = int(os.environ.get("REPEAT_RUNS", "5"))
-
-
-def verdict(good, what):
-    print(f"{'PASSED' if good else 'FAILED'} {what}")
-
-
-def load(path):
-    with open(path, encoding="utf-8") as file:
-        return json.load(file)
-
-
-def text(path):
-    if not os.path.exists(path):
-        return ""
-    with open(path, encoding="utf-8", errors="replace") as file:
-        return file.read()
-
-
-def reports(folder):
-    """By the name that the operations file gives."""
-    found = (load(path) for path in sorted(glob.glob(f"{folder}/reports/*.json")))
-    return {report["name"]: report for report in found}
-
-
-def seconds(folder, name):
-    words = text(f"{folder}/{name}.seconds").split()
-    return (float(words[0]), int(words[1])) if len(words) == 2 else (float("inf"), 99)
-
-
-def median(values):
-    ordered = sorted(values)
-    middle = len(ordered) // 2
-    return ordered[middle] if len(ordered) % 2 else (ordered[middle - 1] + ordered[middle]) / 2
-
-
-def spread(values):
-    return (max(values) - min(values)) / median(values)
-
-
-def rows_of(report, name):
-    return [row for row in report.get("candidates", []) if row["name"] == name]
 
 
 def devices(folder):
@@ -285,26 +245,6 @@ def trace(folder):
                     f"trace: {len(percents)} {name} after the first two within {max(percents, default=0):.2f} % ({held})")
 
 
-def sanitizer(folder):
-    codes = sorted(glob.glob(f"{folder}/*.code"))
-    if not codes:
-        print("SKIPPED sanitizer: compute-sanitizer is not here")
-    for path in codes:
-        name, code = os.path.basename(path)[:-5], text(path).strip()
-        said = text(f"{folder}/{name}.txt")
-        errors = re.findall(r"ERROR SUMMARY: (\d+) error|RACECHECK SUMMARY: (\d+) hazard", said)
-        bad = sum(int(a or b) for a, b in errors)
-        verdict(code in ("0", "1") and errors and bad == 0, f"sanitizer {name}: {bad} errors, exit {code}")
-
-
-BAD = ("WRONG", "CRASHED", "TIMEOUT", "ERROR")
-
-
-def said(row):
-    reason = row.get("reason") or {}
-    return f"{row['name']} {row['variant']}: {row['status']} {reason.get('code', '')} {reason.get('text', '')}"
-
-
 def kinds(folder):
     """Of every file: what candidates made of its operations."""
     for path in sorted(glob.glob(f"{folder}/*.seconds")):
@@ -316,7 +256,7 @@ def kinds(folder):
             for row in report.get("candidates", []):
                 counts[row["status"]] = counts.get(row["status"], 0) + 1
                 if row["status"] in BAD:
-                    bad.append(f"{report['name']}: {said(row)}")
+                    bad.append(f"{report['name']}: {row_said(row)}")
             if report["status"] in BAD or not report.get("baseline"):
                 alone.append(f"{report['name']}: {report['status']} {(report.get('reason') or {}).get('text', '')}")
         told = ", ".join(f"{count} {status}" for status, count in sorted(counts.items()))
@@ -339,7 +279,7 @@ def targets(folder):
             verdict(best, f"targets {report['name']}: measured")
 
 
-PARTS = {"kinds": kinds, "targets": targets,
+PARTS = {"kinds": kinds, "targets": targets, "models": models, "agree_kinds": agree_kinds, "end_to_end": end_to_end,
          "devices": devices, "checks": checks, "bandwidth": bandwidth, "sweep": sweep, "repeat": repeat, "agree": agree,
          "sustained": lambda folder: audited(folder, "sustained", ("fp16", "bf16", "fp8")),
          "burst": lambda folder: audited(folder, "burst", ("fp16",)),

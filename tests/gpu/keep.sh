@@ -19,5 +19,30 @@ keep llama/without.txt llama2_7b_gemms.txt
 keep llama/with.txt llama2_7b_gemms_cached.txt
 for run in 1 2 3 4 5; do keep "repeat/run_$run.txt" "repeat_$run.txt"; done
 keep agree/torch.txt agree.txt
+judged() { # FROM TO WHAT: with the verdicts on it, as one call may have measured a part of a part
+    if [[ ! -s $from/$1 ]] || ! grep -qE "^(PASSED|FAILED|SKIPPED) $3" "$from/log.txt"; then return; fi
+    mkdir -p "$(dirname "$to/$2")"
+    { cat "$from/$1" && grep -hE "^(PASSED|FAILED|SKIPPED) $3" "$from/log.txt" | sort -u; } >"$to/$2" || true
+}
+for path in "$from"/models/*@*.txt; do
+    name=${path##*/} name=${name%.txt}
+    judged "models/$name.txt" "models/$name.txt" "models $name:"
+done
+for name in bert_base@b8_s128 llama2_7b@b1_s2048; do
+    judged "end_to_end/torch_$name.txt" "end_to_end/$name.txt" "end_to_end $name:"
+done
+judged agree_kinds/torch.txt agree_kinds.txt "agree_kinds "
+for tool in memcheck racecheck synccheck initcheck; do # what was launched, and what came of it
+    if ! grep -qE "^(PASSED|FAILED) sanitizer $tool:" "$from/log.txt"; then continue; fi
+    {
+        for path in "$from"/sanitizer/"$tool"-*.txt; do
+            name=${path##*/"$tool"-}
+            printf '%-24s %s\n' "${name%.txt}" "$(grep -cE '^launched ' "$path") launches; $(grep -E 'SUMMARY' "$path" | tail -n 1)"
+        done
+        grep -E "^(PASSED|FAILED) sanitizer $tool:" "$from/log.txt"
+    } >"$to/sanitizer_$tool.txt"
+done
+for path in "$from"/targets/*_targets.txt; do keep "targets/${path##*/}" "${path##*/}"; done
+if grep -q ' kinds ' "$from/log.txt"; then grep -E '^(PASSED|FAILED) kinds ' "$from/log.txt" >"$to/kinds.txt" || true; fi
 keep faults/with.txt faults.txt
 keep trace/clock_trace.txt clock_trace.txt

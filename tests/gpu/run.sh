@@ -4,12 +4,17 @@
 # All of them take longer than one call may: it ends after LIMIT seconds (540), and what it did not reach is skipped and
 # said, so within a group the most important parts come first. Repeatability, agreement, ceilings, the streaming kernel
 # and a whole model are two calls of about eight minutes each: tests/gpu/run.sh figures, then tests/gpu/run.sh agreement;
-# tests/gpu/run.sh checking has what is left.
+# tests/gpu/run.sh checking has the kernels' own checks; kinds, models and libraries are whole calls, too.
 # Needs a built tree and nothing else of the build: BIN (bin) holds scout_batch and scout_cuda.so, best linked with
 # STATIC=1; CHECKS (BIN/../gpu) the check_* programs where they were built. python3 with PyTorch is the independent
 # measurement. Results go to RESULTS (default out/gpu): per part what was said and the reports, then summary.txt; where
 # OUT is set, they are packed into OUT: one archive per part and summary.txt.
-# KINDS: of part kinds, the files of tests/gpu/kinds that are run (a pattern, without .json).
+# KINDS: of parts kinds and sanitizer, the files of tests/gpu/kinds that are run (a pattern, without .json).
+# MODELS: the folder of parts models and end_to_end (out/models), which tests/gpu/model_ops.sh makes where the models are;
+# MODEL: of part models, the files that are measured (patterns, without .json): all together are more than one call, and
+# the next one has from the cache what was measured. MODEL_SECONDS: most for each operation, on average (1).
+# CACHE: cache.tar.gz of an earlier call's OUT, on another machine of the same kind, say.
+# SANITIZE: the tools of part sanitizer (memcheck racecheck synccheck initcheck); SANITIZE_JOBS: processes at a time (12).
 # REPEAT_RUNS: how often part repeat measures (5; fewer prove less, and it says so). REPEAT_CEILINGS=cached: these runs
 # share ceilings instead of measuring them anew (45 s each instead of 70).
 # LLAMA_OPS: an ops.json of llama2_7b instead of the short form beside this file. DEVICE: cuda:0.
@@ -18,7 +23,8 @@ set -uo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/../.." || exit
 
 # Each part with the seconds that it may take; behind it what it took on an H200, or is expected to (about).
-parts=(devices sustained bandwidth llama stream sweep burst repeat agree faults trace checks sanitizer kinds targets)
+parts=(devices sustained bandwidth llama stream sweep burst repeat agree faults trace checks sanitizer kinds targets models
+    agree_kinds end_to_end)
 declare -A limits=(
     [devices]=30   # 5
     [sustained]=260 # about 160: three searches of 24 s, each with its audit
@@ -31,14 +37,18 @@ declare -A limits=(
     [agree]=190    # about 120: 14 to 20 s an operation
     [faults]=150   # 40
     [trace]=60     # about 35
-    [checks]=90 [sanitizer]=120
+    [checks]=90
+    [sanitizer]=530 # about 60 to 120 for each of its four tools
     [kinds]=420   # about 2 s an operation
-    [targets]=120)
+    [targets]=120
+    [models]=530  # 25 to 95 for each of the 18, about 700 in all: two calls
+    [agree_kinds]=300 # about 150: 8 to 12 s an operation for PyTorch, 4 for scout_batch
+    [end_to_end]=280) # about 30 for each of two by PyTorch; 40 for each that part models has not measured
 declare -A groups=([figures]="devices sustained bandwidth llama stream sweep burst" [agreement]="repeat agree faults trace"
-    [checking]="checks sanitizer" [kinds]="kinds targets")
+    [checking]="checks sanitizer" [kinds]="kinds targets" [libraries]="agree_kinds end_to_end")
 LIMIT=${LIMIT:-540}
 
-REPEAT_RUNS=${REPEAT_RUNS:-5}
+REPEAT_RUNS=${REPEAT_RUNS:-5} SANITIZE_JOBS=${SANITIZE_JOBS:-12}
 if [[ ! $REPEAT_RUNS =~ ^[1-9][0-9]?$ ]]; then
     echo "REPEAT_RUNS is how often to measure: 1 to 99, not $REPEAT_RUNS" >&2
     exit 2
@@ -182,25 +192,80 @@ part_trace() { # what the timing engine takes for granted of a clock at its powe
     timed clock_trace python3 "$here/clock_trace.py"
     cut -c 1-150 "$part/clock_trace.txt"
 }
-part_sanitizer() { # the device's own checks and one whole measurement, whose ceilings are known by now
-    local tool program
-    if ! command -v compute-sanitizer >/dev/null; then
-        echo "skipped: compute-sanitizer is not here"
+# One program under one tool; what it said goes to TOOL-NAME.txt, its exit status to TOOL-NAME.code (124: not finished).
+sanitize() { # TOOL NAME COMMAND…
+    local tool=$1 name=$2 options=(--print-limit 20 --error-exitcode 7)
+    if [[ $tool == memcheck ]]; then options+=(--report-api-errors no); fi # what is refused is asked for, and answered
+    shift 2
+    while (($(jobs -rp | wc -l) >= SANITIZE_JOBS)); do wait -n; done
+    {
+        CEILING_SCOUT_LIBRARY_PATH=$libraries timeout --kill-after=5 150 compute-sanitizer --tool "$tool" "${options[@]}" \
+            "$@" >"$part/$tool-$name.txt" 2>&1
+        echo $? >"$part/$tool-$name.code"
+    } &
+}
+part_sanitizer() { # every own kernel over awkward shapes, launched alone; the largest are left out
+    local tool file name how kernels=$CHECKS/check_kernels
+    if ! command -v compute-sanitizer >/dev/null || [[ ! -x $kernels ]]; then
+        echo "skipped: compute-sanitizer or $kernels is not here"
         return
     fi
-    known
-    for tool in memcheck racecheck; do
-        timeout 60 compute-sanitizer --tool "$tool" --target-processes all --error-exitcode 7 "$scout" --device "$DEVICE" \
-            "${library[@]}" --cache-dir "$cache" --op gemm --shape 16,512,512 --precision fp16 --no-cache --budget 10 \
-            -o "$part/$tool.json" >"$part/$tool.txt" 2>&1
-        echo $? >"$part/$tool.code"
-    done
-    program=$CHECKS/check_stream
-    if [[ -x $program ]]; then
-        CEILING_SCOUT_LIBRARY_PATH=$libraries timeout 60 compute-sanitizer --error-exitcode 7 "$program" \
-            "$BIN/scout_cuda.so" >"$part/check_stream.txt" 2>&1
-        echo $? >"$part/check_stream.code"
+    timed candidates "$scout" "${library[@]}" --list-candidates
+    sanitize memcheck check_stream "$CHECKS/check_stream" "$BIN/scout_cuda.so"
+    wait
+    if grep -q 'Device not supported' "$part/memcheck-check_stream.txt"; then
+        echo "skipped: compute-sanitizer does not know this device, or may not look into it: another machine may let it"
+        rm "$part"/*.code
+        return
     fi
+    rm "$part"/memcheck-check_stream.* # it has its turn
+    for tool in ${SANITIZE:-memcheck racecheck synccheck initcheck}; do
+        how=(--most 1e8)
+        if [[ $tool == racecheck ]]; then how+=(--no-compare); fi
+        if [[ $tool == initcheck ]]; then how+=(--unwritten); fi
+        for file in "$here"/own_awkward.json "$here"/kinds/${KINDS:-*}.json; do
+            name=${file##*/}
+            sanitize "$tool" "${name%.json}" "$kernels" "$BIN/scout_cuda.so" "${how[@]}" "$file"
+        done
+        for name in check_stream check_whole; do # the device's own kernels and those of the references
+            sanitize "$tool" "$name" "$CHECKS/$name" "$BIN/scout_cuda.so"
+        done
+    done
+    wait
+}
+part_models() { # the one with a promise of its own without what others left in the cache
+    local file name patterns how promised=llama2_7b@b1_s2048
+    known
+    read -r -a patterns <<<"${MODEL:-$promised bert_base@b8_s128 *}" # the first ones first
+    for name in "${patterns[@]}"; do
+        for file in "${MODELS:-out/models}"/$name.json; do
+            name=${file##*/} name=${name%.json}
+            if [[ ! -e $file || -e $part/$name.seconds ]]; then continue; fi
+            how=(--budget "$(python3 -c 'import json, sys
+ops = json.load(open(sys.argv[1]))["ops"]
+print(5 + float(sys.argv[2]) * sum(op["count"] > 0 for op in ops))' "$file" "${MODEL_SECONDS:-1}")")
+            if [[ $name == "$promised" ]]; then how=(--no-cache); fi
+            timed "$name" batch "$file" "${how[@]}" -o "$part/$name"
+            echo "$name: $(tail -n 1 "$part/$name.txt" | cut -c 1-150)"
+        done
+    done
+}
+part_agree_kinds() { # other libraries than cuBLASLt
+    known
+    timed scout batch "$here/agree_ops.json" --precision fp16 --cache cold --no-cache -o "$part/scout"
+    CEILING_SCOUT_LIBRARY_PATH=$libraries timed torch python3 "$here/agree_kinds.py" "$here/agree_ops.json" \
+        "$part/scout/reports" "$BIN/scout_cuda.so" "$part/agree_kinds.json"
+    cat "$part/torch.txt"
+}
+part_end_to_end() { # what part models has measured is in the cache
+    local name
+    known
+    for name in bert_base@b8_s128 llama2_7b@b1_s2048; do
+        timed "$name" batch "${MODELS:-out/models}/$name.json" --budget 60 -o "$part/$name"
+        timed "torch_$name" python3 "$here/end_to_end.py" "${MODELS:-out/models}/$name.json" "$part/$name/reports" \
+            "$part/$name.json"
+        cat "$part/torch_$name.txt"
+    done
 }
 
 # A part in a process of its own, so that its limit ends all of it; then what it left is judged.
@@ -233,6 +298,7 @@ if [[ ! -x $scout ]]; then
     exit 4
 fi
 mkdir -p "$RESULTS"
+if [[ -n ${CACHE:-} && ! -d $cache ]]; then tar xzf "$CACHE" -C "$RESULTS"; fi
 TORCH_LIBRARIES=$(torch_libraries)
 export TORCH_LIBRARIES BIN DEVICE RESULTS CHECKS REPEAT_RUNS
 {
@@ -263,6 +329,7 @@ cat "$RESULTS/log.txt" "$RESULTS/verdict.txt" >"$RESULTS/summary.txt"
 if [[ -n ${OUT:-} ]]; then
     tar czf "$OUT/reports.tar.gz" --exclude='cache*' --exclude='*.so' -C "$RESULTS" .
     cp "$RESULTS/summary.txt" "$OUT/summary.txt"
+    if [[ -d $cache ]]; then tar czf "$OUT/cache.tar.gz" -C "$RESULTS" "${cache##*/}"; fi
 fi
 cat "$RESULTS/verdict.txt"
 grep -q ' 0 failed' "$RESULTS/verdict.txt"

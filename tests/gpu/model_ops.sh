@@ -1,0 +1,27 @@
+#!/usr/bin/env bash
+# The operations of the models that part `models` of tests/gpu/run.sh measures, one file each, made where the models are:
+#     tests/gpu/model_ops.sh FROM TO        FROM: a folder of ONNX models; TO: what MODELS is told on the GPU's machine
+# A file is called NAME@bBATCH_sSEQUENCE.json (NAME@bBATCH.json where there is no sequence). What they say of weights
+# stays behind with the models: there, weights are random numbers. EXTRACT: the program (bin/extract_ops).
+set -euo pipefail
+from=${1:?FROM, a folder of ONNX models} to=${2:?TO, a folder}
+extract=${EXTRACT:-bin/extract_ops}
+
+# NAME FILE SEQUENCES: as long as the model allows
+models=("bert_base bert_base 128 512" "gpt2 gpt2_ts 128 1024" "llama2_7b llama2_7b 128 2048"
+    "vit_base vit_base_ts" "resnet50 resnet50_ts" "mobilenet_v3 mobilenet_v3")
+
+mkdir -p "$to"
+for model in "${models[@]}"; do
+    read -r name file sequences <<<"$model"
+    for batch in 1 8; do
+        if [[ -z $sequences ]]; then
+            "$extract" "$from/$file.onnx" -q --precision fp16 --batch "$batch" -o "$to/$name@b$batch.json"
+        fi
+        for sequence in $sequences; do
+            "$extract" "$from/$file.onnx" -q --precision fp16 --batch "$batch" --seq "$sequence" \
+                -o "$to/$name@b${batch}_s$sequence.json"
+        done
+    done
+done
+printf '%d files in %s\n' "$(find "$to" -name '*@*.json' | wc -l)" "$to"
