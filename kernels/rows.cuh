@@ -194,6 +194,9 @@ template <int SETS> struct ring {
     }
 };
 
+/* Of the block's warps, the first that has this thread's row. */
+__device__ inline int first_warp() { return (int)(threadIdx.y * (blockDim.x >> 5)); }
+
 /* The threads of a row wait for each other. */
 __device__ inline void meet() {
     if (blockDim.y == 1)
