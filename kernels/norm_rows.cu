@@ -36,26 +36,26 @@ __device__ float factor_of(const norm_job &job, float total) {
 
 /* Of this thread's values: the squares of their distances from a centre. Places behind the row's end count nothing. */
 template <int N, int V> __device__ float distances(const norm_job &job, const float (&x)[V][N], float centre) {
-    float total = 0;
+    float lines[N] = {};
 #pragma unroll
     for (int v = 0; v < V; v++) {
         if (column<N>(v) >= job.cols) continue;
 #pragma unroll
         for (int k = 0; k < N; k++) {
             const float d = x[v][k] - centre;
-            total += job.form == NORM_FORM_MAGNITUDE ? fabsf(d) : d * d;
+            lines[k] += job.form == NORM_FORM_MAGNITUDE ? fabsf(d) : d * d;
         }
     }
-    return total;
+    return pairs_sum<N>(lines);
 }
 
 template <int N, int V> __device__ float total_of(const float (&x)[V][N]) {
-    float total = 0;
+    float lines[N] = {};
 #pragma unroll
     for (int v = 0; v < V; v++)
 #pragma unroll
-        for (int k = 0; k < N; k++) total += x[v][k];
-    return total;
+        for (int k = 0; k < N; k++) lines[k] += x[v][k];
+    return pairs_sum<N>(lines);
 }
 
 /* The mean of the row (0 where it is not centred), and what its factor is made of. `counted`: the values of this warp's

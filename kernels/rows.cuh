@@ -222,6 +222,22 @@ __device__ inline void store(void *data, int64_t row, int cols, int v, bool stre
         *to = pack<TYPE, N>(x);
 }
 
+/* N sums that grew side by side become one: a single one would wait for each of its additions. */
+template <int N> __device__ inline float pairs_sum(float (&lines)[N]) {
+#pragma unroll
+    for (int width = N / 2; width >= 1; width /= 2)
+#pragma unroll
+        for (int k = 0; k < width; k++) lines[k] += lines[k + width];
+    return lines[0];
+}
+template <int N> __device__ inline float pairs_most(float (&lines)[N]) {
+#pragma unroll
+    for (int width = N / 2; width >= 1; width /= 2)
+#pragma unroll
+        for (int k = 0; k < width; k++) lines[k] = fmaxf(lines[k], lines[k + width]);
+    return lines[0];
+}
+
 /* Over those lanes of a warp that have the same row. Every lane takes part. */
 __device__ inline float lanes_sum(float x) {
     for (int far = min((int)blockDim.x, 32) / 2; far > 0; far /= 2) x += __shfl_xor_sync(0xffffffffu, x, far);

@@ -45,22 +45,26 @@ __device__ void gather(const softmax_job &job, const raw<TYPE, N> *own, const ra
  * its exponentials, which take x's place unless its logarithm is wanted. */
 template <int TYPE, int N, int V>
 __device__ void warp_part(bool logarithm, float (&x)[V][N], float *most, float *base, float *sum) {
-    float largest = -INFINITY, total = 0;
+    float lines[N];
 #pragma unroll
-    for (int v = 0; v < V; v++)
+    for (int k = 0; k < N; k++) lines[k] = x[0][k];
 #pragma unroll
-        for (int k = 0; k < N; k++) largest = fmaxf(largest, x[v][k]);
-    *most = lanes_most(largest);
+    for (int v = 1; v < V; v++)
+#pragma unroll
+        for (int k = 0; k < N; k++) lines[k] = fmaxf(lines[k], x[v][k]);
+    *most = lanes_most(pairs_most<N>(lines));
     *base = *most == -INFINITY ? 0 : *most;
+#pragma unroll
+    for (int k = 0; k < N; k++) lines[k] = 0;
 #pragma unroll
     for (int v = 0; v < V; v++)
 #pragma unroll
         for (int k = 0; k < N; k++) {
             const float e = exponential<TYPE>(x[v][k] - *base);
-            total += e;
+            lines[k] += e;
             if (!logarithm) x[v][k] = e;
         }
-    *sum = lanes_sum(total);
+    *sum = lanes_sum(pairs_sum<N>(lines));
 }
 
 /* The same of the whole row. Every thread of it comes here. */
