@@ -15,7 +15,7 @@ struct norm_job {
     float epsilon;
 };
 
-struct shared_parts { /* of a row's warps; two sets in turn, so that nobody overwrites what is still read */
+struct shared_parts { /* of the block's warps; two sets in turn, so that nobody overwrites what is still read */
     float sums[2][32], squares[2][32], counts[32];
 };
 
@@ -36,26 +36,26 @@ __device__ float factor_of(const norm_job &job, float total) {
 
 /* Of this thread's values: the squares of their distances from a centre. Places behind the row's end count nothing. */
 template <int N, int V> __device__ float distances(const norm_job &job, const float (&x)[V][N], float centre) {
-    float total = 0;
+    float lines[N] = {};
 #pragma unroll
     for (int v = 0; v < V; v++) {
         if (column<N>(v) >= job.cols) continue;
 #pragma unroll
         for (int k = 0; k < N; k++) {
             const float d = x[v][k] - centre;
-            total += job.form == NORM_FORM_MAGNITUDE ? fabsf(d) : d * d;
+            lines[k] += job.form == NORM_FORM_MAGNITUDE ? fabsf(d) : d * d;
         }
     }
-    return total;
+    return pairs_sum<N>(lines);
 }
 
 template <int N, int V> __device__ float total_of(const float (&x)[V][N]) {
-    float total = 0;
+    float lines[N] = {};
 #pragma unroll
     for (int v = 0; v < V; v++)
 #pragma unroll
-        for (int k = 0; k < N; k++) total += x[v][k];
-    return total;
+        for (int k = 0; k < N; k++) lines[k] += x[v][k];
+    return pairs_sum<N>(lines);
 }
 
 /* The mean of the row (0 where it is not centred), and what its factor is made of. `counted`: the values of this warp's
@@ -69,12 +69,12 @@ __device__ void statistics(const norm_job &job, shared_parts &shared, int turn, 
     const float squares = lanes_sum(distances<N, V>(job, x, middle));
     *mean = middle, *total = squares;
     if (blockDim.x <= 32) return;
-    const int lane = threadIdx.x & 31, warp = threadIdx.x >> 5, warps = blockDim.x >> 5;
+    const int lane = threadIdx.x & 31, first = first_warp(), warp = first + (threadIdx.x >> 5);
     if (lane == 0) shared.sums[turn][warp] = sum, shared.squares[turn][warp] = squares;
     meet();
-    const bool there = lane < warps;
-    const float part = there ? shared.sums[turn][lane] : 0, count = there ? shared.counts[lane] : 0;
-    float apart = there ? shared.squares[turn][lane] : 0;
+    const bool there = lane < blockDim.x >> 5;
+    const float part = there ? shared.sums[turn][first + lane] : 0, count = there ? shared.counts[first + lane] : 0;
+    float apart = there ? shared.squares[turn][first + lane] : 0;
     *mean = centred ? lanes_sum(part) / (float)job.cols : 0;
     if (centred && count > 0) {
         const float d = part / count - *mean;
@@ -197,8 +197,7 @@ template <int TYPE, int V, bool RESIDUAL, int THREADS>
 __global__ void __launch_bounds__(THREADS) norm_ring_kernel(const norm_job job) {
     constexpr int N = wide_of<TYPE>, SETS = RESIDUAL ? 2 : 1;
     extern __shared__ uint4 places[];
-    __shared__ shared_parts all[8];
-    shared_parts &shared = all[threadIdx.y];
+    __shared__ shared_parts shared;
     const int64_t step = (int64_t)gridDim.x * blockDim.y, begin = (int64_t)blockIdx.x * blockDim.y + threadIdx.y;
     const int chunks = job.cols / N;
     const float counted = counted_of<N, V>(job.cols);
@@ -209,7 +208,7 @@ __global__ void __launch_bounds__(THREADS) norm_ring_kernel(const norm_job job) 
     if constexpr (RESIDUAL) from[1] = job.t.residual;
     r.open((char *)places, job.rows_from, chunks, job.depth);
     const near_sides near = bring_sides(job, (uint4 *)((char *)places + job.sides_from), chunks);
-    if ((threadIdx.x & 31) == 0) shared.counts[threadIdx.x >> 5] = counted;
+    if ((threadIdx.x & 31) == 0) shared.counts[first_warp() + (threadIdx.x >> 5)] = counted;
     __syncthreads();
     for (int k = 0; threadIdx.x == 0 && k < job.depth; k++)
         if (begin + k * step < job.count) r.ask(k, begin + k * step, from);

@@ -194,6 +194,9 @@ template <int SETS> struct ring {
     }
 };
 
+/* Of the block's warps, the first that has this thread's row. */
+__device__ inline int first_warp() { return (int)(threadIdx.y * (blockDim.x >> 5)); }
+
 /* The threads of a row wait for each other. */
 __device__ inline void meet() {
     if (blockDim.y == 1)
@@ -217,6 +220,22 @@ __device__ inline void store(void *data, int64_t row, int cols, int v, bool stre
         __stcs(to, pack<TYPE, N>(x));
     else
         *to = pack<TYPE, N>(x);
+}
+
+/* N sums that grew side by side become one: a single one would wait for each of its additions. */
+template <int N> __device__ inline float pairs_sum(float (&lines)[N]) {
+#pragma unroll
+    for (int width = N / 2; width >= 1; width /= 2)
+#pragma unroll
+        for (int k = 0; k < width; k++) lines[k] += lines[k + width];
+    return lines[0];
+}
+template <int N> __device__ inline float pairs_most(float (&lines)[N]) {
+#pragma unroll
+    for (int width = N / 2; width >= 1; width /= 2)
+#pragma unroll
+        for (int k = 0; k < width; k++) lines[k] = fmaxf(lines[k], lines[k + width]);
+    return lines[0];
 }
 
 /* Over those lanes of a warp that have the same row. Every lane takes part. */

@@ -16,7 +16,7 @@ struct softmax_job {
     unsigned rows_from; /* in a ring's shared memory */
 };
 
-struct shared_parts { /* of a row's warps; two sets in turn, so that nobody overwrites what is still read */
+struct shared_parts { /* of the block's warps; two sets in turn, so that nobody overwrites what is still read */
     float most[2][32], sums[2][32];
 };
 
@@ -45,32 +45,37 @@ __device__ void gather(const softmax_job &job, const raw<TYPE, N> *own, const ra
  * its exponentials, which take x's place unless its logarithm is wanted. */
 template <int TYPE, int N, int V>
 __device__ void warp_part(bool logarithm, float (&x)[V][N], float *most, float *base, float *sum) {
-    float largest = -INFINITY, total = 0;
+    float lines[N];
 #pragma unroll
-    for (int v = 0; v < V; v++)
+    for (int k = 0; k < N; k++) lines[k] = x[0][k];
 #pragma unroll
-        for (int k = 0; k < N; k++) largest = fmaxf(largest, x[v][k]);
-    *most = lanes_most(largest);
+    for (int v = 1; v < V; v++)
+#pragma unroll
+        for (int k = 0; k < N; k++) lines[k] = fmaxf(lines[k], x[v][k]);
+    *most = lanes_most(pairs_most<N>(lines));
     *base = *most == -INFINITY ? 0 : *most;
+#pragma unroll
+    for (int k = 0; k < N; k++) lines[k] = 0;
 #pragma unroll
     for (int v = 0; v < V; v++)
 #pragma unroll
         for (int k = 0; k < N; k++) {
             const float e = exponential<TYPE>(x[v][k] - *base);
-            total += e;
+            lines[k] += e;
             if (!logarithm) x[v][k] = e;
         }
-    *sum = lanes_sum(total);
+    *sum = lanes_sum(pairs_sum<N>(lines));
 }
 
 /* The same of the whole row. Every thread of it comes here. */
 __device__ void whole_row(shared_parts &shared, int turn, float *most, float *sum) {
     if (blockDim.x <= 32) return;
-    const int lane = threadIdx.x & 31, warp = threadIdx.x >> 5, warps = blockDim.x >> 5;
+    const int lane = threadIdx.x & 31, first = first_warp(), warp = first + (threadIdx.x >> 5);
     if (lane == 0) shared.most[turn][warp] = *most, shared.sums[turn][warp] = *sum;
     meet();
-    const float largest = lane < warps ? shared.most[turn][lane] : -INFINITY;
-    const float part = lane < warps ? shared.sums[turn][lane] : 0;
+    const bool there = lane < blockDim.x >> 5;
+    const float largest = there ? shared.most[turn][first + lane] : -INFINITY;
+    const float part = there ? shared.sums[turn][first + lane] : 0;
     *most = lanes_most(largest);
     *sum = lanes_sum(part > 0 ? part * expf(largest - *most) : 0);
 }
@@ -132,7 +137,7 @@ template <int TYPE, int V, bool BIAS, int THREADS>
 __global__ void __launch_bounds__(THREADS) softmax_ring_kernel(const softmax_job job) {
     constexpr int N = wide_of<TYPE>;
     extern __shared__ uint4 places[];
-    __shared__ shared_parts all[8];
+    __shared__ shared_parts shared;
     const int64_t step = (int64_t)gridDim.x * blockDim.y, begin = (int64_t)blockIdx.x * blockDim.y + threadIdx.y;
     const void *const from[1] = {job.x};
     ring<1> r;
@@ -149,7 +154,7 @@ __global__ void __launch_bounds__(THREADS) softmax_ring_kernel(const softmax_job
         r.template take<V>(0, own);
         gather<TYPE, N, V, BIAS>(job, own, bias, x);
         warp_part<TYPE, N, V>(job.logarithm, x, &most, &base, &sum);
-        whole_row(all[threadIdx.y], set, &most, &sum);
+        whole_row(shared, set, &most, &sum);
         __syncwarp(); /* all have taken their part and met since: the place is free */
         if (threadIdx.x == 0 && row + job.depth * step < job.count) r.ask(r.turn, row + job.depth * step, from);
         r.turn_on();
