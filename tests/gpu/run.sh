@@ -12,7 +12,7 @@
 # KINDS: of parts kinds and sanitizer, the files of tests/gpu/kinds that are run (a pattern, without .json).
 # MODELS: the folder of parts models and end_to_end (out/models), which tests/gpu/model_ops.sh makes where the models are;
 # MODEL: of part models, the files that are measured (patterns, without .json): all together are more than one call, and
-# the next one has from the cache what was measured. MODEL_SECONDS: most for each operation, on average (1).
+# the next one has from the cache what was measured. MODEL_SECONDS: most for each operation, on average (2).
 # CACHE: cache.tar.gz of an earlier call's OUT, on another machine of the same kind, say.
 # SANITIZE: the tools of part sanitizer (memcheck racecheck synccheck initcheck); SANITIZE_JOBS: processes at a time (12).
 # REPEAT_RUNS: how often part repeat measures (5; fewer prove less, and it says so). REPEAT_CEILINGS=cached: these runs
@@ -41,7 +41,7 @@ declare -A limits=(
     [sanitizer]=530 # about 60 to 120 for each of its four tools
     [kinds]=420   # about 2 s an operation
     [targets]=120
-    [models]=530  # 25 to 95 for each of the 18, about 700 in all: two calls
+    [models]=530  # 35 to 150 for each of the 18, about 900 in all: two calls
     [agree_kinds]=300 # about 150: 8 to 12 s an operation for PyTorch, 4 for scout_batch
     [end_to_end]=280) # about 30 for each of two by PyTorch; 40 for each that part models has not measured
 declare -A groups=([figures]="devices sustained bandwidth llama stream sweep burst" [agreement]="repeat agree faults trace"
@@ -243,7 +243,7 @@ part_models() { # the one with a promise of its own without what others left in 
             if [[ ! -e $file || -e $part/$name.seconds ]]; then continue; fi
             how=(--budget "$(python3 -c 'import json, sys
 ops = json.load(open(sys.argv[1]))["ops"]
-print(5 + float(sys.argv[2]) * sum(op["count"] > 0 for op in ops))' "$file" "${MODEL_SECONDS:-1}")")
+print(5 + float(sys.argv[2]) * sum(op["count"] > 0 for op in ops))' "$file" "${MODEL_SECONDS:-2}")")
             if [[ $name == "$promised" ]]; then how=(--no-cache); fi
             timed "$name" batch "$file" "${how[@]}" -o "$part/$name"
             echo "$name: $(tail -n 1 "$part/$name.txt" | cut -c 1-150)"
