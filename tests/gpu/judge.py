@@ -8,7 +8,7 @@ import re
 import sys
 
 from judge_common import BAD, load, median, reports, row_said, rows_of, seconds, spread, text, verdict
-from judge_whole import agree_kinds, end_to_end, models, sanitizer
+from judge_whole import agree_kinds, end_to_end, models, rate, sanitizer
 
 RUNS = int(os.environ.get("REPEAT_RUNS", "5"))
 
@@ -277,6 +277,7 @@ def targets(folder):
                 f"{row['name']} {row['variant']} {row['time_us']['median']:.2f} us "
                 f"{row['tbps']:.2f} TB/s {row['tflops']:.0f} TFLOP/s" for row in rows)[:300])
             verdict(best, f"targets {report['name']}: measured")
+            rate(report)
 
 
 PARTS = {"kinds": kinds, "targets": targets, "models": models, "agree_kinds": agree_kinds, "end_to_end": end_to_end,
