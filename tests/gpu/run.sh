@@ -227,6 +227,12 @@ part_sanitizer() { # every own kernel over awkward shapes, launched alone; the l
             name=${file##*/}
             sanitize "$tool" "${name%.json}" "$kernels" "$BIN/scout_cuda.so" "${how[@]}" "$file"
         done
+        if [[ $tool == memcheck ]]; then # kernels of ours that libraries' candidates lean on
+            sanitize "$tool" behind_conv "$kernels" "$BIN/scout_cuda.so" --candidate cudnn_conv --variants 4 "${how[@]}" \
+                "$here/kinds/conv_dnn.json"
+            sanitize "$tool" behind_attention "$kernels" "$BIN/scout_cuda.so" --candidate cudnn_attention --variants 1 \
+                "${how[@]}" "$here/own_awkward.json"
+        fi
         for name in check_stream check_whole; do # the device's own kernels and those of the references
             sanitize "$tool" "$name" "$CHECKS/$name" "$BIN/scout_cuda.so"
         done
