@@ -199,11 +199,11 @@ static scout_answer run(const scout_plan *plan, const scout_args *args, scout_wh
 }
 
 static scout_answer run_tail(const scout_plan *plan, const scout_args *args, scout_why *why) {
-    static const int functions[CONV_UNKNOWN] = {
-        [CONV_PLAIN] = CONV_TAIL_PLAIN,         [CONV_RELU] = CONV_TAIL_RELU,
-        [CONV_CLIP] = CONV_TAIL_CLIP,           [CONV_HARDSIGMOID] = CONV_TAIL_HARDSIGMOID,
-        [CONV_HARDSWISH] = CONV_TAIL_HARDSWISH, [CONV_SIGMOID] = CONV_TAIL_SIGMOID,
-        [CONV_TANH] = CONV_TAIL_TANH,           [CONV_SILU] = CONV_TAIL_SILU};
+    static const int functions[ACTIVATION_UNKNOWN] = {
+        [ACTIVATION_PLAIN] = CONV_TAIL_PLAIN,         [ACTIVATION_RELU] = CONV_TAIL_RELU,
+        [ACTIVATION_CLIP] = CONV_TAIL_CLIP,           [ACTIVATION_HARDSIGMOID] = CONV_TAIL_HARDSIGMOID,
+        [ACTIVATION_HARDSWISH] = CONV_TAIL_HARDSWISH, [ACTIVATION_SIGMOID] = CONV_TAIL_SIGMOID,
+        [ACTIVATION_TANH] = CONV_TAIL_TANH,           [ACTIVATION_SILU] = CONV_TAIL_SILU};
     const conv_problem *const p = &plan->p;
     const int64_t places = window_out(&p->w);
     const conv_tail tail = {.elements = p->n * p->cout * places,

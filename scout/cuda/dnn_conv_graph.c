@@ -7,7 +7,7 @@
 #include <string.h>
 
 static bool has_more(const conv_problem *p) {
-    return p->bias >= 0 || p->residual >= 0 || p->activation.function != CONV_PLAIN;
+    return p->bias >= 0 || p->residual >= 0 || p->activation.function != ACTIVATION_PLAIN;
 }
 
 /* Where one of both is 1, the two orders of the weight are one. */
@@ -33,8 +33,8 @@ bool dnn_conv_exists(const scout_op *op, dnn_conv_form form) {
 }
 
 int dnn_conv_constants(const conv_problem *p, float values[DNN_CONV_CONSTANTS]) {
-    if (p->activation.function != CONV_HARDSIGMOID && p->activation.function != CONV_HARDSWISH) return 0;
-    const bool swish = p->activation.function == CONV_HARDSWISH;
+    if (p->activation.function != ACTIVATION_HARDSIGMOID && p->activation.function != ACTIVATION_HARDSWISH) return 0;
+    const bool swish = p->activation.function == ACTIVATION_HARDSWISH;
     values[0] = swish ? 1.0F / 6 : (float)p->activation.alpha;
     values[1] = swish ? 0.5F : (float)p->activation.beta;
     return 2;
@@ -148,17 +148,17 @@ static void tell_convolution(const teller *t, dnn_desc how, dnn_desc x, dnn_desc
 /* What has a mode of its own. */
 static bool tell_simple(const teller *t, dnn_desc x, dnn_desc y) {
     static const struct {
-        conv_function function;
+        activation_function function;
         cudnnPointwiseMode_t mode;
-    } modes[] = {{CONV_RELU, CUDNN_POINTWISE_RELU_FWD},
-                 {CONV_CLIP, CUDNN_POINTWISE_RELU_FWD},
-                 {CONV_SIGMOID, CUDNN_POINTWISE_SIGMOID_FWD},
-                 {CONV_TANH, CUDNN_POINTWISE_TANH_FWD},
-                 {CONV_SILU, CUDNN_POINTWISE_SWISH_FWD}};
-    const conv_activation *const a = &t->p.activation;
+    } modes[] = {{ACTIVATION_RELU, CUDNN_POINTWISE_RELU_FWD},
+                 {ACTIVATION_CLIP, CUDNN_POINTWISE_RELU_FWD},
+                 {ACTIVATION_SIGMOID, CUDNN_POINTWISE_SIGMOID_FWD},
+                 {ACTIVATION_TANH, CUDNN_POINTWISE_TANH_FWD},
+                 {ACTIVATION_SILU, CUDNN_POINTWISE_SWISH_FWD}};
+    const op_activation *const a = &t->p.activation;
     dnn_pointwise_how how = {.math = CUDNN_DATA_FLOAT};
-    if (a->function == CONV_RELU && a->alpha != 0) how.clipped = true, how.upper = FLT_MAX, how.slope = a->alpha;
-    if (a->function == CONV_CLIP)
+    if (a->function == ACTIVATION_RELU && a->alpha != 0) how.clipped = true, how.upper = FLT_MAX, how.slope = a->alpha;
+    if (a->function == ACTIVATION_CLIP)
         how.clipped = true, how.lower = fmax(a->alpha, -FLT_MAX), how.upper = fmin(a->beta, FLT_MAX);
     for (size_t k = 0; k < sizeof modes / sizeof modes[0]; k++)
         if (modes[k].function == a->function) {
@@ -171,7 +171,7 @@ static bool tell_simple(const teller *t, dnn_desc x, dnn_desc y) {
 /* From 0 to 1 what alpha and beta make of x; times x where it is a swish. */
 static void tell_hard(const teller *t, dnn_desc x, dnn_desc y) {
     const dnn_pointwise_how from_0_to_1 = {.clipped = true, .lower = 0, .upper = 1};
-    const bool swish = t->p.activation.function == CONV_HARDSWISH;
+    const bool swish = t->p.activation.function == ACTIVATION_HARDSWISH;
     const dnn_desc alpha = dnn_scalar(t->g, DNN_CONV_FIRST_CONSTANT, CUDNN_DATA_FLOAT, t->space + 2);
     const dnn_desc beta = dnn_scalar(t->g, DNN_CONV_FIRST_CONSTANT + 1, CUDNN_DATA_FLOAT, t->space + 2);
     const dnn_desc scaled = between(t), moved = between(t), clipped = swish ? between(t) : y;
@@ -183,7 +183,7 @@ static void tell_hard(const teller *t, dnn_desc x, dnn_desc y) {
 
 /* Residual, bias, activation: the last one that there is writes the output. */
 static void tell_rest(const teller *t, dnn_desc at, dnn_desc y, cudnnDataType_t type) {
-    const bool active = t->p.activation.function != CONV_PLAIN;
+    const bool active = t->p.activation.function != ACTIVATION_PLAIN;
     if (t->p.residual >= 0) {
         const dnn_desc residual = tell_output(t, t->p.residual, type);
         const dnn_desc sum = t->p.bias >= 0 || active ? between(t) : y;
