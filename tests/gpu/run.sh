@@ -23,8 +23,8 @@ set -uo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/../.." || exit
 
 # Each part with the seconds that it may take; behind it what it took on an H200, or is expected to (about).
-parts=(devices sustained bandwidth llama stream sweep burst repeat agree faults trace checks sanitizer kinds targets models
-    agree_kinds end_to_end)
+parts=(devices sustained bandwidth llama stream sweep burst repeat agree epilogue faults trace checks sanitizer kinds
+    targets models agree_kinds end_to_end)
 declare -A limits=(
     [devices]=30   # 5
     [sustained]=260 # about 160: three searches of 24 s, each with its audit
@@ -35,6 +35,7 @@ declare -A limits=(
     [burst]=200    # about 120
     [repeat]=420   # 350; 224 with REPEAT_CEILINGS=cached
     [agree]=190    # about 120: 14 to 20 s an operation
+    [epilogue]=180 # about 110: four comparisons, and eleven operations measured
     [faults]=150   # 40
     [trace]=60     # about 35
     [checks]=90
@@ -44,7 +45,7 @@ declare -A limits=(
     [models]=530  # 35 to 150 for each of the 18, about 900 in all: two calls
     [agree_kinds]=300 # about 150: 8 to 12 s an operation for PyTorch, 4 for scout_batch
     [end_to_end]=280) # about 30 for each of two by PyTorch; 40 for each that part models has not measured
-declare -A groups=([figures]="devices sustained bandwidth llama stream sweep burst" [agreement]="repeat agree faults trace"
+declare -A groups=([figures]="devices sustained bandwidth llama stream sweep burst" [agreement]="repeat agree epilogue faults trace"
     [checking]="checks sanitizer" [kinds]="kinds targets" [libraries]="agree_kinds end_to_end")
 LIMIT=${LIMIT:-540}
 
@@ -158,6 +159,11 @@ part_llama() {
     known # only what follows is timed
     timed without batch "$ops" --precision fp16 --only gemm --no-cache -o "$part/without"
     timed with batch "$ops" --precision fp16 --only gemm -o "$part/with"
+}
+part_epilogue() { # a product with what stands behind it, fused and not, and projections as one and apart
+    timed scout batch "$here/epilogue_gemms.json" --precision fp16 --cache cold --no-cache -o "$part/scout"
+    timed torch python3 "$here/agree_epilogue.py" "$here/epilogue_gemms.json" "$part/scout/reports" "$part/agree.json"
+    cat "$part/torch.txt"
 }
 part_kinds() { # every candidate of every kind over awkward shapes: what is WRONG, crashed or without a baseline
     local file name
