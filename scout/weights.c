@@ -31,11 +31,30 @@ static uint16_t narrow(dtype type, float x) {
     return rest < 0x38800000 ? (uint16_t)(sign | 0x0400) : (uint16_t)(sign | ((rest + 0x1000 - 0x38000000) >> 13));
 }
 
+/* Three bits behind the first one; what is below 2^-6 in size becomes that, and not zero. */
+static uint8_t narrow_fp8(float x) {
+    uint32_t u;
+    if (x == 0) return 0;
+    memcpy(&u, &x, sizeof u);
+    const uint32_t sign = u >> 24 & 0x80, rest = u & 0x7fffffff;
+    return (uint8_t)(sign | (rest < 0x3c800000 ? 0x08 : (rest + 0x80000 - 0x3c000000) >> 20));
+}
+
+/* Six deviations fill the range; what is kept is not zero. */
+static int8_t whole(float x) {
+    const int near = (int)(20 * x + (x < 0 ? -0.5f : 0.5f));
+    return (int8_t)(x == 0 || near != 0 ? near : 1);
+}
+
 static bool put(void *to, dtype type, int64_t at, float x) {
     if (type == DTYPE_FP32)
         ((float *)to)[at] = x;
     else if (type == DTYPE_FP16 || type == DTYPE_BF16)
         ((uint16_t *)to)[at] = narrow(type, x);
+    else if (type == DTYPE_FP8E4M3FN)
+        ((uint8_t *)to)[at] = narrow_fp8(x);
+    else if (type == DTYPE_INT8)
+        ((int8_t *)to)[at] = whole(x);
     else
         return false;
     return true;
@@ -106,7 +125,7 @@ bool weights_make(const operation *o, scout_op *op, uint64_t seed, arena *a, wei
     }
     const bool made =
         o->weight ? weights_file_read(o->weight, out->bytes, t->bytes, why) : make_up(o, t, k_last, seed, out->bytes);
-    if (!made && !o->weight) scout_say(why, SCOUT_NO, "type", "a pattern can be made up for fp32, fp16 and bf16");
+    if (!made && !o->weight) scout_say(why, SCOUT_NO, "type", "a pattern can be made up for fp32, fp16, bf16, fp8 (e4m3) and int8");
     if (made && sparsity_analyse(out->bytes, (dtype)t->type, rows, cols, &out->facts)) {
         tell(op, &out->facts, k_last, a);
         return true;

@@ -50,13 +50,14 @@ scout=$BIN/scout_batch
 here=tests/gpu
 cache=$RESULTS/cache
 
-# The cuBLASLt and the cuDNN that PyTorch loads, for both; else whatever the search order finds.
+# The cuBLASLt, the cuDNN and the cuSPARSELt that PyTorch loads, for all; else whatever the search order finds.
 torch_libraries() {
     python3 - <<'PYTHON' 2>/dev/null
 import torch
 torch.zeros(8, 8, device="cuda", dtype=torch.half) @ torch.zeros(8, 8, device="cuda", dtype=torch.half)
 torch.backends.cudnn.version()
-maps = [line.split()[-1] for line in open("/proc/self/maps") if "libcublasLt.so" in line or "libcudnn.so" in line]
+names = ("libcublasLt.so", "libcudnn.so", "libcusparseLt.so")
+maps = [line.split()[-1] for line in open("/proc/self/maps") if any(name in line for name in names)]
 print(":".join(sorted({path.rsplit("/", 1)[0] for path in maps})))
 PYTHON
 }
