@@ -12,13 +12,14 @@
 # KINDS: of part kinds, the files of tests/gpu/kinds that are run (a pattern, without .json).
 # REPEAT_RUNS: how often part repeat measures (5; fewer prove less, and it says so). REPEAT_CEILINGS=cached: these runs
 # share ceilings instead of measuring them anew (45 s each instead of 70).
-# LLAMA_OPS: an ops.json of llama2_7b instead of the short form beside this file. DEVICE: cuda:0.
+# LLAMA_OPS: an ops.json of llama2_7b instead of the short form beside this file. MLP_SPARSE: mlp_sparse.onnx, whose
+# weights part sparse looks at (skipped without; BIN must hold extract_ops). DEVICE: cuda:0.
 # Ends with "N passed, N failed, N skipped".
 set -uo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/../.." || exit
 
 # Each part with the seconds that it may take; behind it what it took on an H200, or is expected to (about).
-parts=(devices sustained bandwidth llama stream sweep burst repeat agree faults trace checks sanitizer kinds targets)
+parts=(devices sustained bandwidth llama stream sweep burst repeat agree faults trace checks sanitizer kinds targets sparse)
 declare -A limits=(
     [devices]=30   # 5
     [sustained]=260 # about 160: three searches of 24 s, each with its audit
@@ -33,9 +34,10 @@ declare -A limits=(
     [trace]=60     # about 35
     [checks]=90 [sanitizer]=120
     [kinds]=420   # about 2 s an operation
-    [targets]=120)
+    [targets]=120
+    [sparse]=200) # two sweeps of nine products, about 3 s each
 declare -A groups=([figures]="devices sustained bandwidth llama stream sweep burst" [agreement]="repeat agree faults trace"
-    [checking]="checks sanitizer" [kinds]="kinds targets")
+    [checking]="checks sanitizer" [kinds]="kinds targets sparse")
 LIMIT=${LIMIT:-540}
 
 REPEAT_RUNS=${REPEAT_RUNS:-5}
@@ -165,6 +167,20 @@ part_targets() { # kinds other than products at the sizes that figures are promi
         name=${file##*/}
         timed "${name%.json}" batch "$file" --precision fp16 --cache cold --no-cache -o "$part/${name%.json}"
         cat "$part/${name%.json}.txt"
+    done
+}
+part_sparse() { # weights of a model that are not alike, and from how many zeros on leaving them out is faster
+    local block
+    known
+    if [[ -e ${MLP_SPARSE:-} && -x $BIN/extract_ops ]]; then
+        timed extract "$BIN/extract_ops" "$MLP_SPARSE" --batch 4096 -o "$part/ops.json"
+        timed mlp batch "$part/ops.json" --precision fp16 --only gemm --no-cache --weight-threshold 0.01 -o "$part/mlp"
+        cat "$part/mlp.txt"
+    fi
+    for block in 64 128; do
+        timed "sweep_$block" batch --op gemm --shape 8192,8192,8192 --precision fp16 --sparsity-sweep \
+            --sparse-block "$block" --cache cold --no-cache -o "$part/sweep_$block"
+        grep -A 12 'zeros as' "$part/sweep_$block.txt"
     done
 }
 part_faults() {

@@ -371,7 +371,7 @@ const scout_device_api scripted_device = {
     .arithmetic = arithmetic_probe,
     .datasheet = datasheet,
     .reference_count = 1,
-    .candidate_count = 3,
+    .candidate_count = sizeof candidates / sizeof candidates[0],
     .references = references,
     .candidates = candidates,
 };
