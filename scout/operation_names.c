@@ -9,10 +9,10 @@ enum { LONGEST = 32 }; /* no name is longer; what is has nothing near it */
 
 /* Beside the named dimensions of operation_fields.c. What comes after `comment` says nothing here: a remark, and what
  * an entry that was copied from ops.json brings along. */
-static const char *const members[] = {"op",     "shape", "dtype",       "count",        "sparsity",     "causal",
-                                      "layout", "mask",  "what",        "weight_dtype", "out_dtype",    "comment",
-                                      "id",     "nodes", "occurrences", "weights",      "parts",        "region",
-                                      "times",  "macs",  "flops",       "bytes_read",   "bytes_written"};
+static const char *const members[] = {
+    "op",    "shape",        "dtype",     "count",   "sparsity", "causal",     "layout",        "mask",
+    "what",  "weight_dtype", "out_dtype", "comment", "id",       "nodes",      "occurrences",   "weights",
+    "parts", "region",       "times",     "macs",    "flops",    "bytes_read", "bytes_written", "sparse_block"};
 
 enum { MEMBERS = sizeof members / sizeof *members, MOST_NAMES = 28 };
 

@@ -14,6 +14,7 @@
 #include "scout/cuda/own_pool_direct.h"
 #include "scout/cuda/own_rows.h"
 #include "scout/cuda/sparse.h"
+#include "scout/cuda/sparse_lt.h"
 
 static const scout_candidate *const candidates[] = {
     &lt_candidate,
@@ -44,6 +45,7 @@ static const scout_candidate *const candidates[] = {
     &own_reduce,
     &own_quantize,
     &own_gemm_block_sparse,
+    &sparse_lt_gemm,
     &sparse_gemm_ell,
     &sparse_gemm_bsr,
     &sparse_gemm_csr,

@@ -17,14 +17,15 @@
 # SANITIZE: the tools of part sanitizer (memcheck racecheck synccheck initcheck); SANITIZE_JOBS: processes at a time (12).
 # REPEAT_RUNS: how often part repeat measures (5; fewer prove less, and it says so). REPEAT_CEILINGS=cached: these runs
 # share ceilings instead of measuring them anew (45 s each instead of 70).
-# LLAMA_OPS: an ops.json of llama2_7b instead of the short form beside this file. DEVICE: cuda:0.
+# LLAMA_OPS: an ops.json of llama2_7b instead of the short form beside this file. MLP_SPARSE: mlp_sparse.onnx, whose
+# weights part sparse looks at (skipped without; BIN must hold extract_ops). DEVICE: cuda:0.
 # Ends with "N passed, N failed, N skipped".
 set -uo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/../.." || exit
 
 # Each part with the seconds that it may take; behind it what it took on an H200, or is expected to (about).
 parts=(devices sustained bandwidth llama stream sweep burst repeat agree epilogue faults trace checks sanitizer kinds
-    targets models agree_kinds end_to_end)
+    targets sparse models agree_kinds end_to_end)
 declare -A limits=(
     [devices]=30   # 5
     [sustained]=260 # about 160: three searches of 24 s, each with its audit
@@ -42,11 +43,12 @@ declare -A limits=(
     [sanitizer]=530 # about 60 to 120 for each of its four tools
     [kinds]=420   # about 2 s an operation
     [targets]=120
+    [sparse]=200 # two sweeps of nine products, about 3 s each
     [models]=530  # 35 to 150 for each of the 18, about 900 in all: two calls
     [agree_kinds]=300 # about 150: 8 to 12 s an operation for PyTorch, 4 for scout_batch
     [end_to_end]=280) # about 30 for each of two by PyTorch; 40 for each that part models has not measured
 declare -A groups=([figures]="devices sustained bandwidth llama stream sweep burst" [agreement]="repeat agree epilogue faults trace"
-    [checking]="checks sanitizer" [kinds]="kinds targets" [libraries]="agree_kinds end_to_end")
+    [checking]="checks sanitizer" [kinds]="kinds targets sparse" [libraries]="agree_kinds end_to_end")
 LIMIT=${LIMIT:-540}
 
 REPEAT_RUNS=${REPEAT_RUNS:-5} SANITIZE_JOBS=${SANITIZE_JOBS:-12}
@@ -61,13 +63,14 @@ scout=$BIN/scout_batch
 here=tests/gpu
 cache=$RESULTS/cache
 
-# The cuBLASLt and the cuDNN that PyTorch loads, for both; else whatever the search order finds.
+# The cuBLASLt, the cuDNN and the cuSPARSELt that PyTorch loads, for all; else whatever the search order finds.
 torch_libraries() {
     python3 - <<'PYTHON' 2>/dev/null
 import torch
 torch.zeros(8, 8, device="cuda", dtype=torch.half) @ torch.zeros(8, 8, device="cuda", dtype=torch.half)
 torch.backends.cudnn.version()
-maps = [line.split()[-1] for line in open("/proc/self/maps") if "libcublasLt.so" in line or "libcudnn.so" in line]
+names = ("libcublasLt.so", "libcudnn.so", "libcusparseLt.so")
+maps = [line.split()[-1] for line in open("/proc/self/maps") if any(name in line for name in names)]
 print(":".join(sorted({path.rsplit("/", 1)[0] for path in maps})))
 PYTHON
 }
@@ -180,6 +183,20 @@ part_targets() { # kinds other than products at the sizes that figures are promi
         name=${file##*/}
         timed "${name%.json}" batch "$file" --precision fp16 --cache cold --no-cache -o "$part/${name%.json}"
         cat "$part/${name%.json}.txt"
+    done
+}
+part_sparse() { # weights of a model that are not alike, and from how many zeros on leaving them out is faster
+    local block
+    known
+    if [[ -e ${MLP_SPARSE:-} && -x $BIN/extract_ops ]]; then
+        timed extract "$BIN/extract_ops" "$MLP_SPARSE" --batch 4096 -o "$part/ops.json"
+        timed mlp batch "$part/ops.json" --precision fp16 --only gemm --no-cache --weight-threshold 0.01 -o "$part/mlp"
+        cat "$part/mlp.txt"
+    fi
+    for block in 64 128; do
+        timed "sweep_$block" batch --op gemm --shape 8192,8192,8192 --precision fp16 --sparsity-sweep \
+            --sparse-block "$block" --cache cold --no-cache -o "$part/sweep_$block"
+        grep -A 12 'zeros as' "$part/sweep_$block.txt"
     done
 }
 part_faults() {
