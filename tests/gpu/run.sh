@@ -234,14 +234,14 @@ part_sanitizer() { # every own kernel over awkward shapes, launched alone; the l
         return
     fi
     timed candidates "$scout" "${library[@]}" --list-candidates
-    sanitize memcheck check_stream "$CHECKS/check_stream" "$BIN/scout_cuda.so"
+    sanitize memcheck first "$kernels" "$BIN/scout_cuda.so" --most 200 "$here/own_awkward.json"
     wait
-    if grep -q 'Device not supported' "$part/memcheck-check_stream.txt"; then
+    if grep -q 'Device not supported' "$part/memcheck-first.txt"; then
         echo "skipped: compute-sanitizer does not know this device, or may not look into it: another machine may let it"
         rm "$part"/*.code
         return
     fi
-    rm "$part"/memcheck-check_stream.* # it has its turn
+    rm "$part"/memcheck-first.*
     for tool in ${SANITIZE:-memcheck racecheck synccheck initcheck}; do
         how=(--most 1e8)
         if [[ $tool == racecheck ]]; then how+=(--no-compare); fi
@@ -255,10 +255,9 @@ part_sanitizer() { # every own kernel over awkward shapes, launched alone; the l
                 "$here/kinds/conv_dnn.json"
             sanitize "$tool" behind_attention "$kernels" "$BIN/scout_cuda.so" --candidate cudnn_attention --variants 1 \
                 "${how[@]}" "$here/own_awkward.json"
+            sanitize "$tool" check_stream "$CHECKS/check_stream" "$BIN/scout_cuda.so" # reads what nobody wrote
         fi
-        for name in check_stream check_whole; do # the device's own kernels and those of the references
-            sanitize "$tool" "$name" "$CHECKS/$name" "$BIN/scout_cuda.so"
-        done
+        sanitize "$tool" check_whole "$CHECKS/check_whole" "$BIN/scout_cuda.so"
     done
     wait
 }
