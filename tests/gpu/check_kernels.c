@@ -87,7 +87,7 @@ static bool begin_check(subject *s) {
     const scout_reference *const r = reference_of(s->op.kind);
     void *tensors[SCOUT_MAX_TENSORS];
     if (!s->choices->compare) return true;
-    if (!gpu_expect(r != NULL, "%s: its kind has no reference", s->about->id)) return false;
+    if (!r) return gpu_expect(false, "%s: its kind has no reference", s->about->id);
     memcpy(tensors, s->tensors, sizeof tensors);
     return gpu_expect(r->begin(gpu, &s->op, tensors, 1, &s->check, &gpu_why) == SCOUT_OK, "%s: its reference: %s",
                       s->about->id, gpu_why.text);
