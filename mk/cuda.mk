@@ -80,8 +80,8 @@ dist:
 GPU_CHECKS := $(patsubst tests/gpu/%.c,$(BUILD)/gpu/%,$(sort $(wildcard tests/gpu/check_*.c)))
 .PHONY: gpu-checks
 gpu-checks: $(CUDA_DEVICE) $(GPU_CHECKS)
-# What check_kernels reads lists of operations with: the harness's own reader.
-$(BUILD)/gpu/check_kernels: $(call objects_of,$(wildcard scout/operation*.c scout/weights*.c scout/kinds/*.c) scout/sparsity.c scout/reason.c)
+# check_kernels reads lists of operations with the harness's own reader.
+$(BUILD)/gpu/check_kernels: $(OBJECTS)
 $(BUILD)/gpu/check_kernels: CHECK_LIBS = $(ALL_LIBS)
 $(BUILD)/gpu/check_%: tests/gpu/check_%.c $(KERNEL_BUILD)/kernels/stream.o $(HEADERS) $(BUILD)/cuda/flags
 	$(say) CC $<

@@ -49,8 +49,9 @@ const char *operation_precision(const operation *o) {
 
 char *operation_key(const operation *o, arena *a) {
     char *key = oprec_key(&o->rec, a);
-    if (!(o->sparsity > 0)) return key;
-    key = arena_printf(a, "%s;sparsity=%.9g;sparse_pattern=%s", key, o->sparsity, o->pattern);
+    if (o->sparsity > 0) key = arena_printf(a, "%s;sparsity=%.9g;sparse_pattern=%s", key, o->sparsity, o->pattern);
+    if (o->sparse_block) key = arena_printf(a, "%s;sparse_block=%d", key, o->sparse_block);
+    if (o->threshold > 0) key = arena_printf(a, "%s;weight_threshold=%.9g", key, o->threshold);
     return o->weight ? arena_printf(a, "%s;zeros=%016" PRIx64, key, o->zeros_hash) : key;
 }
 
@@ -127,6 +128,8 @@ json_t *operation_to_json(const operation *o, json_builder *b) {
     json_put_int(b, object, "bytes_read", rec->bytes_read);
     json_put_int(b, object, "bytes_written", rec->bytes_written);
     if (o->sparsity > 0) json_put_real(b, object, "sparsity", o->sparsity);
+    if (o->sparse_block) json_put_int(b, object, "sparse_block", o->sparse_block);
+    if (o->threshold > 0) json_put_real(b, object, "weight_threshold", o->threshold);
     put_text(b, object, "pattern", o->pattern);
     if (o->weight) json_put(b, object, "weight", weight_to_json(o, b));
     put_text(b, object, "skip_code", o->skip_code);
@@ -150,6 +153,7 @@ void operation_from_json(const json_t *o, arena *a, operation *out) {
     if (out->rec.shape) operation_check_record(&r, &out->rec);
     out->count = operation_number(&r, o, "count", 0, INT64_MAX, 1);
     operation_read_sparsity(&r, o, operation_text(&r, o, "pattern"), out);
+    out->threshold = json_number_value(json_object_get(o, "weight_threshold"));
     weight_from_json(&r, json_object_get(o, "weight"), out);
     out->skip_code = operation_text(&r, o, "skip_code");
     out->skip_text = operation_text(&r, o, "skip_text");

@@ -14,6 +14,8 @@ typedef struct operation {
     const char *pattern;                /* DENSE, BLOCK_SPARSE, STRUCTURED_24, UNSTRUCTURED */
     const struct weights_place *weight; /* where the sparse weight's numbers are; NULL: nowhere, or it is dense */
     uint64_t zeros_hash;                /* of which of them are zero */
+    int sparse_block;                   /* side of the blocks that are zero in a made-up weight; 0: the customary one */
+    double threshold;      /* what would be if numbers below it in size were zeros is asked as well; 0: no */
     const char *skip_code; /* it cannot be measured, whatever the device: reason code and sentence; NULL: it can */
     const char *skip_text;
     json_t *source; /* its entry as read; borrowed from operation_list.root */

@@ -2,6 +2,8 @@
  */
 #include "scout/operation_internal.h"
 
+#include "scout/sparsity.h"
+
 #include <inttypes.h>
 #include <math.h>
 #include <stdarg.h>
@@ -211,4 +213,10 @@ void operation_read_sparsity(const operation_reader *r, const json_t *o, const c
     if (!dense && !(sparsity > 0)) operation_fail(r, "pattern %s needs a sparsity above 0", pattern);
     out->sparsity = sparsity;
     out->pattern = pattern;
+    out->sparse_block = (int)operation_number(r, o, "sparse_block", 1, 128, 0);
+    if (out->sparse_block == sparsity_block) out->sparse_block = 0;
+    if (out->sparse_block && strcmp(pattern, "BLOCK_SPARSE") != 0)
+        operation_fail(r, "sparse_block is the side of blocks; of pattern %s there are none", pattern);
+    for (int k = 0; out->sparse_block && out->sparse_block != sparsity_sizes[k];)
+        if (++k == SPARSITY_SIZES) operation_fail(r, "sparse_block is 16, 32, 64 or 128, not %d", out->sparse_block);
 }

@@ -9,10 +9,10 @@ enum { LONGEST = 32 }; /* no name is longer; what is has nothing near it */
 
 /* Beside the named dimensions of operation_fields.c. What comes after `comment` says nothing here: a remark, and what
  * an entry that was copied from ops.json brings along. */
-static const char *const members[] = {"op",     "shape", "dtype",       "count",        "sparsity",     "causal",
-                                      "layout", "mask",  "what",        "weight_dtype", "out_dtype",    "comment",
-                                      "id",     "nodes", "occurrences", "weights",      "parts",        "region",
-                                      "times",  "macs",  "flops",       "bytes_read",   "bytes_written"};
+static const char *const members[] = {
+    "op",    "shape",        "dtype",     "count",   "sparsity", "causal",     "layout",        "mask",
+    "what",  "weight_dtype", "out_dtype", "comment", "id",       "nodes",      "occurrences",   "weights",
+    "parts", "region",       "times",     "macs",    "flops",    "bytes_read", "bytes_written", "sparse_block"};
 
 enum { MEMBERS = sizeof members / sizeof *members, MOST_NAMES = 28 };
 
@@ -28,7 +28,8 @@ static const struct {
                      "softcap",       "past",        "mask_shape",     "rotary",        "projection", "packed",
                      "packed_tokens", "window_left", "window_right",   "softmax_dtype", "scores_out", "sink",
                      "qk_norm",       "qk_output",   "smooth_softmax", "k_quant",       "v_quant",    "kv_bits"}},
-    {OF(ATTENTION) | OF(ROTARY), {"scale", "rotary_dim", "interleaved"}},
+    {OF(ATTENTION) | OF(ROTARY), {"rotary_dim", "interleaved"}},
+    {OF(ATTENTION) | OF(ROTARY) | OF(SOFTMAX), {"scale"}},
     {OF(GEMM),
      {"batch", "batch_a", "batch_b", "batch_inside", "batch_stride_a", "batch_stride_b", "weight_side",
       "weight_rearranged", "experts", "top_k", "gated", "normalize_routing", "sparse_mixer", "swiglu_fusion",

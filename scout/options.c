@@ -8,6 +8,7 @@
 const char options_version[] = "0.1.0 (ceiling-scout)";
 
 static const char *const precisions[] = {"fp32", "tf32", "fp16", "bf16", "fp8", "int8", "int4", NULL};
+static const char *const blocks[] = {"16", "32", "64", "128", NULL};
 static const char *const patterns[] = {"BLOCK_SPARSE", "STRUCTURED_24", "UNSTRUCTURED", NULL};
 
 static const char about[] =
@@ -76,6 +77,22 @@ static const cli_option rows[] = {
      .choices = patterns,
      .offset = AT(pattern),
      .help = "how its zeros lie: BLOCK_SPARSE (the default), STRUCTURED_24, UNSTRUCTURED"},
+    {.name = "sparse-block",
+     .argument = "N",
+     .kind = CLI_CHOICE,
+     .choices = blocks,
+     .offset = AT(block),
+     .help = "side of the blocks of BLOCK_SPARSE: 16, 32, 64 (the default), 128"},
+    {.name = "sparsity-sweep",
+     .kind = CLI_FLAG,
+     .offset = AT(sparsity_sweep),
+     .help = "with --op gemm: measure it with 50 to 97 % zeros and print from where on sparse is faster than dense"},
+    {.name = "weight-threshold",
+     .argument = "X",
+     .kind = CLI_REAL,
+     .max = 1e6,
+     .offset = AT(weight_threshold),
+     .help = "report what weights would be as blocks if numbers below X in size were zeros; measures the real ones"},
     {.name = "device",
      .argument = "NAME",
      .kind = CLI_TEXT,
@@ -220,6 +237,9 @@ static bool check_modes(const options *o, status *st) {
         {"precision", o->precision != NULL, MEASURES},
         {"sparsity", o->sparsity > 0, OPTIONS_SINGLE},
         {"pattern", o->pattern != NULL, OPTIONS_SINGLE},
+        {"sparse-block", o->block != NULL, OPTIONS_SINGLE},
+        {"sparsity-sweep", o->sparsity_sweep, OPTIONS_SINGLE},
+        {"weight-threshold", o->weight_threshold > 0, RUNS},
         {"device", o->devices != NULL, MEASURES},
         {"regime", o->load != NULL, MEASURES},
         {"cache", o->cache != NULL, RUNS},
@@ -248,7 +268,23 @@ static status_code check_needs(const options *o, status *st) {
     if (o->mode == OPTIONS_SINGLE && !o->shape)
         return status_set(st, STATUS_USAGE, "--op needs --shape; of a gemm it is M,N,K");
     if (o->sparsity >= 1) return status_set(st, STATUS_USAGE, "--sparsity: a weight of nothing but zeros is no work");
-    if (o->pattern && o->sparsity <= 0) return status_set(st, STATUS_USAGE, "--pattern needs --sparsity");
+    if (o->weight_threshold > 0 && o->mode == OPTIONS_SINGLE && o->sparsity <= 0 && !o->sparsity_sweep)
+        return status_set(st, STATUS_USAGE, "--weight-threshold needs a weight: a model's, or one of --sparsity");
+    if (o->sparsity_sweep && strcmp(o->op, "gemm") != 0)
+        return status_set(st, STATUS_USAGE, "--sparsity-sweep is for --op gemm; %s has no weight that may be sparse",
+                          o->op);
+    if (o->sparsity_sweep && (o->sparsity > 0 || o->k_sweep))
+        return status_set(st, STATUS_USAGE, "--sparsity-sweep says itself how many zeros there are; leave %s out",
+                          o->k_sweep ? "--k-sweep" : "--sparsity");
+    if (o->sparsity_sweep && o->output_is_file)
+        return status_set(st, STATUS_USAGE,
+                          "--sparsity-sweep writes a report for each fraction of zeros; name a folder");
+    if (o->sparsity_sweep && o->pattern && strcmp(o->pattern, "STRUCTURED_24") == 0)
+        return status_set(st, STATUS_USAGE, "--sparsity-sweep: of STRUCTURED_24 half is zero, never more nor less");
+    if (o->pattern && o->sparsity <= 0 && !o->sparsity_sweep)
+        return status_set(st, STATUS_USAGE, "--pattern needs --sparsity");
+    if (o->block && ((o->sparsity <= 0 && !o->sparsity_sweep) || (o->pattern && strcmp(o->pattern, patterns[0]) != 0)))
+        return status_set(st, STATUS_USAGE, "--sparse-block needs --sparsity, and pattern BLOCK_SPARSE");
     if (o->k_sweep && o->mode == OPTIONS_SINGLE && strcmp(o->op, "gemm") != 0)
         return status_set(st, STATUS_USAGE, "--k-sweep is for --op gemm; %s has no K", o->op);
     if (o->resume && (!o->output || o->output_is_file))
@@ -286,6 +322,7 @@ static void fill_defaults(options *o) {
         (regime_cache)index_of(regime_cache_names, o->cache, o->mode == OPTIONS_BATCH ? REGIME_MODEL : REGIME_COLD);
     o->regime.launch = (regime_launch)index_of(regime_launch_names, o->launch, REGIME_GRAPH);
     if (!o->devices) o->devices = "auto";
+    if (o->block) o->sparse_block = strtol(o->block, NULL, 10);
     if (o->early_exit < 0) o->early_exit = 0.97;
     if (o->budget_s < 0) o->budget_s = 0;
 }

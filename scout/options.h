@@ -19,10 +19,11 @@ typedef enum options_mode {
 typedef struct options {
     options_mode mode;
     const char *ops_path, *op, *shape, *precision, *pattern; /* NULL: not given */
-    double sparsity;
-    const char *output;    /* NULL: nothing is written */
-    bool output_is_file;   /* one report, or the ceilings; else a folder */
-    const char *devices;   /* "auto" */
+    double sparsity, weight_threshold;                       /* 0: not given */
+    long sparse_block;                                       /* 0: not given */
+    const char *output;                                      /* NULL: nothing is written */
+    bool output_is_file;                                     /* one report, or the ceilings; else a folder */
+    const char *devices;                                     /* "auto" */
     const char *only;      /* id, name or kind of the operations that are asked for; NULL: all */
     const char *candidate; /* the one candidate beside the baseline; NULL: all */
     const char *cache_dir, *library_path;
@@ -31,11 +32,11 @@ typedef struct options {
     regime regime;
     double budget_s;   /* of the whole run; 0: none */
     double early_exit; /* fraction of the ceiling */
-    bool exhaustive, no_cache, resume, k_sweep, quiet;
+    bool exhaustive, no_cache, resume, k_sweep, sparsity_sweep, quiet;
     int worker_in, worker_out;
 
     /* as parsed */
-    const char *load, *cache, *launch, *worker;
+    const char *load, *cache, *launch, *worker, *block;
     bool ceilings, list_devices, list_candidates, cache_info;
     cli_positionals files;
 } options;

@@ -2,7 +2,9 @@
  * report at once, and write the verdicts when the model's time is known. Owns the state of the run. */
 #include "scout/run_internal.h"
 
+#include "scout/crossover.h"
 #include "scout/kinds/kinds.h"
+#include "scout/sparsity.h"
 #include "scout/weights.h"
 
 #include <stdlib.h>
@@ -145,15 +147,32 @@ static void skip_foreign_kinds(run *r) {
 static void read_model(run *r) {
     operation_read(r->options->ops_path, r->options->precision, &r->arena, &r->list);
     weights_split(&r->list, json_string_value(json_object_get(json_object_get(r->list.root, "model"), "path")),
-                  &r->arena);
+                  r->options->weight_threshold, &r->arena);
+}
+
+static void read_words(run *r) {
+    const options *o = r->options;
+    operation_from_words(o->op, o->shape, o->precision, o->sparsity, o->pattern, &r->arena, &r->list);
+    if (o->sparse_block != sparsity_block) r->list.items[0].sparse_block = (int)o->sparse_block;
+}
+
+/* What is not a weight's question is not asked. */
+static void ask_threshold(run *r) {
+    for (int k = 0; k < r->list.count; k++) {
+        operation *o = &r->list.items[k];
+        if (o->rec.kind == OP_GEMM && (o->sparsity > 0 || o->weight)) o->threshold = r->options->weight_threshold;
+    }
 }
 
 static void read_operations(run *r) {
     const options *o = r->options;
-    if (o->op)
-        operation_from_words(o->op, o->shape, o->precision, o->sparsity, o->pattern, &r->arena, &r->list);
+    if (o->sparsity_sweep)
+        crossover_operations(o->shape, o->precision, o->pattern, (int)o->sparse_block, &r->arena, &r->list);
+    else if (o->op)
+        read_words(r);
     else
         read_model(r);
+    ask_threshold(r);
     r->items = arena_array(&r->arena, run_item, r->list.count + 1);
     r->order = arena_array(&r->arena, int, r->list.count + 1);
     int asked = 0;
@@ -187,6 +206,9 @@ static void show_all(run *r, double model_us) {
         show_operation(stdout, &r->arena, &inputs[0]);
     else
         show_table(stdout, &r->arena, inputs, count);
+    crossover *found;
+    const int crossovers = crossover_find(inputs, count, &r->arena, &found);
+    crossover_show(stdout, &r->arena, found, crossovers);
 }
 
 /* Reports that were only cached are written here too, so that nothing finished is lost however the run ended. */

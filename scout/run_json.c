@@ -1,4 +1,5 @@
 /* Owns run.json: what was asked, on which device, with which ceilings and libraries, and how it went. */
+#include "scout/crossover.h"
 #include "scout/run_internal.h"
 
 #include <math.h>
@@ -52,6 +53,9 @@ static json_t *options_json(const run *r, json_builder *b) {
     json_put_text(b, to, "precision", o->precision);
     if (o->sparsity > 0) json_put_real(b, to, "sparsity", o->sparsity);
     if (o->pattern) json_put_text(b, to, "pattern", o->pattern);
+    if (o->weight_threshold > 0) json_put_real(b, to, "weight_threshold", o->weight_threshold);
+    if (o->sparse_block) json_put_int(b, to, "sparse_block", o->sparse_block);
+    if (o->sparsity_sweep) json_put_bool(b, to, "sparsity_sweep", true);
     if (o->k_sweep) json_put_bool(b, to, "k_sweep", true);
     json_put_text(b, to, "device", o->devices);
     json_put_text(b, to, "only", o->only);
@@ -174,6 +178,19 @@ static json_t *operations_json(const run *r, json_builder *b) {
     return list;
 }
 
+/* Only where there is one: most runs have no such products. */
+static void put_crossovers(run *r, json_t *to, json_builder *b) {
+    report_input *inputs = arena_array(&r->arena, report_input, r->list.count + 1);
+    crossover *found;
+    int count = 0;
+    for (int k = 0; k < r->list.count; k++) {
+        const run_item *i = &r->items[k];
+        if (i->measurement && i->source != RUN_LEFT) inputs[count++] = run_input(r, i, -1);
+    }
+    const int crossovers = crossover_find(inputs, count, &r->arena, &found);
+    if (crossovers > 0) json_put(b, to, "crossovers", crossover_json(found, crossovers, b));
+}
+
 bool run_json_save(run *r, const char *state, status *st) {
     const options *o = r->options;
     char path[4096], key[64];
@@ -196,6 +213,7 @@ bool run_json_save(run *r, const char *state, status *st) {
     put_telemetry(r, to, &b);
     put_counts(r, to, &b);
     json_put(&b, to, "operations", operations_json(r, &b));
+    put_crossovers(r, to, &b);
     to = json_finish(&b, to, st);
     const bool good = to && json_save(path, to, st);
     json_decref(to);

@@ -178,6 +178,7 @@ void show_operation(FILE *out, arena *a, const report_input *in) {
         show_sweep(out, in->ceilings);
     print_times(out, a, &f);
     if (f.baseline_row || f.best_row) print_ceiling(out, a, &f);
+    show_weight(out, a, in);
     print_verdict(out, in, &f);
     print_config(out, a, &f);
     print_others(out, a, in, &f);

@@ -1,4 +1,5 @@
-/* Looks at the zeros of a weight. Everything but the values of rows is told from one bit for each number. */
+/* Looks at the zeros of a weight, in one pass over its rows. Everything but whether rows are alike is told from one bit
+ * for each number. */
 #include "scout/sparsity.h"
 
 #include <stdlib.h>
@@ -7,9 +8,10 @@
 
 const int sparsity_sizes[SPARSITY_SIZES] = {16, 32, 64, 128};
 const double sparsity_worth = 0.7;
+const int sparsity_block = 64;
 
 static const double filled = 0.5; /* of what is kept in blocks that are worth keeping as such */
-enum { SYNTHETIC_BLOCK = 64, WORD = 64 };
+enum { WORD = 64 };
 
 /* --- numbers --- */
 
@@ -44,74 +46,133 @@ double sparsity_zeros(const void *data, dtype type, size_t count) {
 
 /* --- bits: set where a number is not zero --- */
 
-typedef struct bits {
-    uint64_t *words;
-    int64_t rows, cols, width; /* width: words of a row; bits beyond the last column are 0 */
-} bits;
+/* Eight flags of a byte each become eight bits: every product of the multiplication lands on a place of its own. */
+static uint64_t pack_flags(const uint8_t flags[WORD]) {
+    uint64_t word = 0;
+    for (int g = 0; g < WORD / 8; g++) {
+        uint64_t eight;
+        memcpy(&eight, flags + 8 * g, sizeof eight);
+        word |= (eight * 0x0102040810204080u) >> 56 << 8 * g;
+    }
+    return word;
+}
 
-static const uint64_t *row_bits(const bits *b, int64_t row) { return b->words + row * b->width; }
+/* Loops of one length without branches, which compilers turn into vectors. */
+#define FLAGS(name, type)                                                                                              \
+    static uint64_t name(const unsigned char *data, uint32_t bits) {                                                   \
+        uint8_t flags[WORD];                                                                                           \
+        for (int k = 0; k < WORD; k++) {                                                                               \
+            type x;                                                                                                    \
+            memcpy(&x, data + (size_t)k * sizeof x, sizeof x);                                                         \
+            flags[k] = (x & (type)bits) != 0;                                                                          \
+        }                                                                                                              \
+        return pack_flags(flags);                                                                                      \
+    }
+FLAGS(flags_1, uint8_t)
+FLAGS(flags_2, uint16_t)
+FLAGS(flags_4, uint32_t)
 
-static bool make_bits(const unsigned char *data, int type, int64_t rows, int64_t cols, bits *b) {
-    *b = (bits){.rows = rows, .cols = cols, .width = (cols + WORD - 1) / WORD};
-    b->words = calloc((size_t)(rows * b->width), sizeof *b->words);
-    for (int64_t r = 0; b->words && r < rows; r++)
-        for (int64_t c = 0; c < cols; c++)
-            if (!is_zero(data, type, (size_t)(r * cols + c)))
-                b->words[r * b->width + c / WORD] |= (uint64_t)1 << c % WORD;
-    return b->words != NULL;
+/* Bits beyond the last column are 0. */
+static void row_bits(const unsigned char *data, int row, int64_t cols, uint64_t *to) {
+    const size_t bytes = (size_t)known[row].bytes;
+    uint64_t (*const flags)(const unsigned char *, uint32_t) = bytes == 1 ? flags_1 : bytes == 2 ? flags_2 : flags_4;
+    const int64_t whole = cols / WORD;
+    for (int64_t k = 0; k < whole; k++) to[k] = flags(data + (size_t)(k * WORD) * bytes, known[row].bits);
+    if (cols % WORD) to[whole] = 0;
+    for (int64_t c = whole * WORD; c < cols; c++) to[whole] |= (uint64_t)!is_zero(data, row, (size_t)c) << c % WORD;
 }
 
 /* Three or four of four. */
-static uint64_t more_than_two(uint64_t a, uint64_t b, uint64_t c, uint64_t d) {
-    return (a & b & (c | d)) | (c & d & (a | b));
+static bool more_than_two_beside(uint64_t w) {
+    const uint64_t a = w, b = w >> 1, c = w >> 2, d = w >> 3;
+    return (((a & b & (c | d)) | (c & d & (a | b))) & 0x1111111111111111u) != 0;
 }
 
-static bool two_of_four_by_row(const bits *b) {
-    for (int64_t k = 0; k < b->rows * b->width; k++) {
-        const uint64_t w = b->words[k];
-        if (more_than_two(w, w >> 1, w >> 2, w >> 3) & 0x1111111111111111u) return false;
+/* --- one pass over the rows, which looks at everything while a row is at hand --- */
+
+typedef struct scan {
+    int64_t width;                  /* words of a row of bits */
+    uint64_t *row;                  /* of the row at hand; all that follows is as long */
+    uint64_t *once, *twice;         /* of the four rows at hand: columns with one number, with two */
+    uint64_t *band[SPARSITY_SIZES]; /* columns with any number, of the 16, 32, 64, 128 rows at hand */
+    uint64_t *hashes;               /* of rows */
+    XXH3_state_t *state;            /* hash of all bits */
+    int64_t blocks[SPARSITY_SIZES], pieces[SPARSITY_SIZES];
+} scan;
+
+static void *lay_out(scan *s, int64_t rows, int64_t cols) {
+    s->width = (cols + WORD - 1) / WORD;
+    uint64_t *const all = calloc((size_t)((3 + SPARSITY_SIZES) * s->width + rows), sizeof *all);
+    s->row = all, s->once = all + s->width, s->twice = all + 2 * s->width;
+    for (int k = 0; k < SPARSITY_SIZES; k++) s->band[k] = all + (3 + k) * s->width;
+    s->hashes = all + (3 + SPARSITY_SIZES) * s->width;
+    return all;
+}
+
+/* Pieces of 16, 32, 64 and 128 columns that hold any number: into count[0], where `count` has room for one size, that
+ * size alone. */
+static void count_pieces(const uint64_t *bits, int64_t width, int first, int last, int64_t count[SPARSITY_SIZES]) {
+    for (int64_t k = 0; k < width; k++) {
+        uint64_t w = bits[k];
+        for (int step = 8; step > 0; step /= 2) w |= w >> step;
+        const uint64_t pair = w | w >> 16;
+        if (first <= 0 && last >= 0) count[0] += __builtin_popcountll(w & 0x0001000100010001u);
+        if (first <= 1 && last >= 1) count[1] += __builtin_popcountll(pair & 0x0000000100000001u);
+        if (first <= 2 && last >= 2) count[2] += bits[k] != 0;
+        if (first <= 3 && last >= 3 && k % 2 == 0) count[3] += (bits[k] | (k + 1 < width ? bits[k + 1] : 0)) != 0;
     }
-    return true;
 }
 
-static bool two_of_four_by_col(const bits *b) {
-    static const uint64_t none = 0;
-    for (int64_t r = 0; r < b->rows; r += 4)
-        for (int64_t k = 0; k < b->width; k++) {
-            uint64_t w[4];
-            for (int64_t j = 0; j < 4; j++) w[j] = r + j < b->rows ? row_bits(b, r + j)[k] : none;
-            if (more_than_two(w[0], w[1], w[2], w[3])) return false;
-        }
-    return true;
-}
-
-/* Of bands of `side` rows, pieces of `size` columns that hold any number: as a fraction of all. */
-static double occupied(const bits *b, int64_t side, int64_t size, uint64_t *band) {
-    int64_t found = 0, all = 0;
-    for (int64_t r = 0; r < b->rows; r += side) {
-        memset(band, 0, (size_t)b->width * sizeof *band);
-        for (int64_t j = r; j < r + side && j < b->rows; j++)
-            for (int64_t k = 0; k < b->width; k++) band[k] |= row_bits(b, j)[k];
-        for (int64_t c = 0; c < b->cols; c += size, all++) {
-            uint64_t any = band[c / WORD] >> c % WORD;
-            if (size < WORD) any &= ((uint64_t)1 << size) - 1;
-            for (int64_t k = c / WORD + 1; k < b->width && k < (c + size) / WORD; k++) any |= band[k];
-            found += any != 0;
-        }
+/* A band that is complete is counted, and becomes part of the one that is twice as high. */
+static void close_bands(scan *s, int64_t rows_done, bool end) {
+    for (int k = 0; k < SPARSITY_SIZES && (end || rows_done % sparsity_sizes[k] == 0); k++) {
+        count_pieces(s->band[k], s->width, k, k, s->blocks);
+        for (int64_t at = 0; k + 1 < SPARSITY_SIZES && at < s->width; at++) s->band[k + 1][at] |= s->band[k][at];
+        memset(s->band[k], 0, (size_t)s->width * sizeof *s->band[k]);
     }
-    return all ? (double)found / (double)all : 0;
 }
 
-static void count_rows(const bits *b, sparsity_facts *out) {
-    out->fewest = b->cols;
-    for (int64_t r = 0; r < b->rows; r++) {
-        int64_t count = 0;
-        for (int64_t k = 0; k < b->width; k++) count += __builtin_popcountll(row_bits(b, r)[k]);
-        out->nonzeros += count;
-        if (count < out->fewest) out->fewest = count;
-        if (count > out->most) out->most = count;
+static void look_at_row(scan *s, int64_t r, sparsity_facts *f) {
+    int64_t count = 0;
+    uint64_t beside = 0, below = 0;
+    if (r % 4 == 0) memset(s->once, 0, 2 * (size_t)s->width * sizeof *s->once); /* and `twice` behind it */
+    for (int64_t k = 0; k < s->width; k++) {
+        const uint64_t w = s->row[k];
+        count += __builtin_popcountll(w);
+        beside |= more_than_two_beside(w);
+        below |= s->twice[k] & w;
+        s->twice[k] |= s->once[k] & w;
+        s->once[k] |= w;
+        s->band[0][k] |= w;
     }
-    out->zeros = 1 - (double)out->nonzeros / ((double)b->rows * (double)b->cols);
+    f->nonzeros += count;
+    if (count < f->fewest) f->fewest = count;
+    if (count > f->most) f->most = count;
+    if (beside) f->two_of_four_by_row = false;
+    if (below) f->two_of_four_by_col = false;
+}
+
+static void scan_rows(scan *s, const unsigned char *data, int type, sparsity_facts *f) {
+    const size_t bytes = (size_t)f->cols * (size_t)known[type].bytes;
+    f->two_of_four_by_row = f->two_of_four_by_col = true;
+    f->fewest = f->cols;
+    XXH3_64bits_reset(s->state);
+    for (int64_t r = 0; r < f->rows; r++) {
+        const unsigned char *const row = data + (size_t)r * bytes;
+        row_bits(row, type, f->cols, s->row);
+        look_at_row(s, r, f);
+        count_pieces(s->row, s->width, 0, SPARSITY_SIZES - 1, s->pieces);
+        close_bands(s, r + 1, r + 1 == f->rows);
+        XXH3_64bits_update(s->state, s->row, (size_t)s->width * sizeof *s->row);
+        s->hashes[r] = XXH3_64bits(row, bytes);
+    }
+    f->hash = XXH3_64bits_digest(s->state);
+    f->zeros = 1 - (double)f->nonzeros / ((double)f->rows * (double)f->cols);
+    for (int k = 0; k < SPARSITY_SIZES; k++) {
+        const int64_t side = sparsity_sizes[k], across = (f->cols + side - 1) / side;
+        f->blocks[k] = (double)s->blocks[k] / ((double)across * (double)((f->rows + side - 1) / side));
+        f->pieces[k] = (double)s->pieces[k] / ((double)across * (double)f->rows);
+    }
 }
 
 /* --- rows that are alike --- */
@@ -121,15 +182,11 @@ static int by_hash(const void *a, const void *b) {
     return (x > y) - (x < y);
 }
 
-static bool count_same(const unsigned char *data, size_t row_bytes, int64_t rows, int64_t *same) {
-    uint64_t *hashes = malloc((size_t)rows * sizeof *hashes);
-    if (!hashes) return false;
-    for (int64_t r = 0; r < rows; r++) hashes[r] = XXH3_64bits(data + (size_t)r * row_bytes, row_bytes);
+static int64_t count_same(uint64_t *hashes, int64_t rows) {
+    int64_t same = 0;
     qsort(hashes, (size_t)rows, sizeof *hashes, by_hash);
-    *same = 0;
-    for (int64_t r = 1; r < rows; r++) *same += hashes[r] == hashes[r - 1];
-    free(hashes);
-    return true;
+    for (int64_t r = 1; r < rows; r++) same += hashes[r] == hashes[r - 1];
+    return same;
 }
 
 /* --- what it is good for --- */
@@ -148,25 +205,19 @@ static void decide(sparsity_facts *f) {
 
 bool sparsity_analyse(const void *data, dtype type, int64_t rows, int64_t cols, sparsity_facts *out) {
     const int row = row_of(type);
-    bits b;
+    scan s = {.state = NULL};
     *out = (sparsity_facts){.rows = rows, .cols = cols, .pattern = "DENSE"};
     if (row < 0 || rows < 1 || cols < 1) return true;
-    uint64_t *band = calloc((size_t)((cols + WORD - 1) / WORD), sizeof *band);
-    bool good = make_bits(data, row, rows, cols, &b) && band;
+    void *const all = lay_out(&s, rows, cols);
+    s.state = XXH3_createState();
+    const bool good = all && s.state;
     if (good) {
-        count_rows(&b, out);
-        out->two_of_four_by_row = two_of_four_by_row(&b);
-        out->two_of_four_by_col = two_of_four_by_col(&b);
-        for (int k = 0; k < SPARSITY_SIZES; k++) {
-            out->blocks[k] = occupied(&b, sparsity_sizes[k], sparsity_sizes[k], band);
-            out->pieces[k] = occupied(&b, 1, sparsity_sizes[k], band);
-        }
-        out->hash = XXH3_64bits(b.words, (size_t)(rows * b.width) * sizeof *b.words);
-        good = count_same(data, (size_t)cols * (size_t)known[row].bytes, rows, &out->same_rows);
+        scan_rows(&s, data, row, out);
+        out->same_rows = count_same(s.hashes, rows);
         decide(out);
     }
-    free(b.words);
-    free(band);
+    XXH3_freeState(s.state);
+    free(all);
     return good;
 }
 
@@ -177,10 +228,10 @@ static uint64_t mixed(uint64_t seed, int64_t a, int64_t b) {
     return XXH3_64bits_withSeed(place, sizeof place, seed);
 }
 
-bool sparsity_keeps(const char *pattern, double zeros, int64_t row, int64_t col, uint64_t seed) {
+bool sparsity_keeps(const char *pattern, double zeros, int block, int64_t row, int64_t col, uint64_t seed) {
     static const uint8_t pairs[6] = {0x3, 0x5, 0x6, 0x9, 0xa, 0xc}; /* two of four */
     const bool blocks = strcmp(pattern, "BLOCK_SPARSE") == 0;
     if (strcmp(pattern, "STRUCTURED_24") == 0) return pairs[mixed(seed, row, col / 4) % 6] >> col % 4 & 1;
-    const int64_t side = blocks ? SYNTHETIC_BLOCK : 1;
+    const int64_t side = blocks ? block : 1;
     return (double)(mixed(seed, row / side, col / side) >> 11) * 0x1p-53 >= zeros;
 }

@@ -36,11 +36,26 @@ typedef struct sparsity_facts {
 bool sparsity_analyse(const void *data, dtype type, int64_t rows, int64_t cols, sparsity_facts *out);
 bool sparsity_knows(dtype type);
 
+/* What becomes of a weight that is kept as square blocks, and those left out of which no number is as large in size as
+ * the threshold. Numbers below it that share a block with a larger one stay. */
+typedef struct sparsity_conversion {
+    double threshold;
+    double below;                /* fraction of all numbers that are zero, or smaller in size than the threshold */
+    double work[SPARSITY_SIZES]; /* fraction of the dense product's that is left to do */
+    double lost[SPARSITY_SIZES]; /* norm of what is left out, as a fraction of the weight's (Frobenius) */
+    int largest;                 /* side of the largest blocks that save a tenth of the work; 0: none */
+} sparsity_conversion;
+
+/* Of a matrix whose facts are known; without a threshold they tell everything. False: no memory. */
+bool sparsity_convert(const void *data, dtype type, const sparsity_facts *facts, double threshold,
+                      sparsity_conversion *out);
+
 /* Fraction of zeros among `count` numbers. */
 double sparsity_zeros(const void *data, dtype type, size_t count);
 
-/* Whether each number of a synthetic weight is kept: `pattern` as above (BLOCK_SPARSE: blocks of 64), a fraction of
- * zeros, the same for the same seed. */
-bool sparsity_keeps(const char *pattern, double zeros, int64_t row, int64_t col, uint64_t seed);
+/* Whether each number of a synthetic weight is kept: `pattern` as above (BLOCK_SPARSE: blocks of so many a side), a
+ * fraction of zeros, the same for the same seed. */
+extern const int sparsity_block; /* 64: the customary side */
+bool sparsity_keeps(const char *pattern, double zeros, int block, int64_t row, int64_t col, uint64_t seed);
 
 #endif

@@ -31,11 +31,30 @@ static uint16_t narrow(dtype type, float x) {
     return rest < 0x38800000 ? (uint16_t)(sign | 0x0400) : (uint16_t)(sign | ((rest + 0x1000 - 0x38000000) >> 13));
 }
 
+/* Three bits behind the first one; what is below 2^-6 in size becomes that, and not zero. */
+static uint8_t narrow_fp8(float x) {
+    uint32_t u;
+    if (x == 0) return 0;
+    memcpy(&u, &x, sizeof u);
+    const uint32_t sign = u >> 24 & 0x80, rest = u & 0x7fffffff;
+    return (uint8_t)(sign | (rest < 0x3c800000 ? 0x08 : (rest + 0x80000 - 0x3c000000) >> 20));
+}
+
+/* Six deviations fill the range; what is kept is not zero. */
+static int8_t whole(float x) {
+    const int near = (int)(20 * x + (x < 0 ? -0.5f : 0.5f));
+    return (int8_t)(x == 0 || near != 0 ? near : 1);
+}
+
 static bool put(void *to, dtype type, int64_t at, float x) {
     if (type == DTYPE_FP32)
         ((float *)to)[at] = x;
     else if (type == DTYPE_FP16 || type == DTYPE_BF16)
         ((uint16_t *)to)[at] = narrow(type, x);
+    else if (type == DTYPE_FP8E4M3FN)
+        ((uint8_t *)to)[at] = narrow_fp8(x);
+    else if (type == DTYPE_INT8)
+        ((int8_t *)to)[at] = whole(x);
     else
         return false;
     return true;
@@ -44,9 +63,10 @@ static bool put(void *to, dtype type, int64_t at, float x) {
 /* The sparse dimension of 2:4 is K, whichever way the weight is stored: that is what hardware can leave out. */
 static bool make_up(const operation *o, const scout_tensor *t, bool k_last, uint64_t seed, void *bytes) {
     const int64_t rows = t->dims[t->rank - 2], cols = t->dims[t->rank - 1];
+    const int block = o->sparse_block ? o->sparse_block : sparsity_block;
     for (int64_t r = 0; r < rows; r++)
         for (int64_t c = 0; c < cols; c++) {
-            const bool keeps = sparsity_keeps(o->pattern, o->sparsity, k_last ? r : c, k_last ? c : r, seed);
+            const bool keeps = sparsity_keeps(o->pattern, o->sparsity, block, k_last ? r : c, k_last ? c : r, seed);
             const float x = keeps ? normal(seed, (uint64_t)(r * cols + c)) : 0;
             if (!put(bytes, (dtype)t->type, r * cols + c, x)) return false;
         }
@@ -84,17 +104,9 @@ static int weight_of(const scout_op *op) {
     return -1;
 }
 
-bool weights_make(const operation *o, scout_op *op, uint64_t seed, arena *a, weights_content *out, scout_why *why) {
-    const int at = weight_of(op);
-    *out = (weights_content){.tensor = at < 0 ? 0 : (uint32_t)at};
-    if (!(o->sparsity > 0)) return true;
-    const scout_tensor *t = at < 0 ? NULL : &op->tensors[at];
-    int64_t matrices = 1;
-    for (uint32_t d = 0; t && d + 2 < t->rank; d++) matrices *= t->dims[d];
-    if (op->kind != SCOUT_GEMM || !t || t->rank < 2 || matrices != 1 || !sparsity_knows((dtype)t->type)) {
-        scout_say(why, SCOUT_NO, "pattern", "a pattern of zeros is known only for one floating weight of a product");
-        return false;
-    }
+/* The numbers and what they are good for; NULL fields of `out` where it cannot be told. */
+static bool fill(const operation *o, scout_op *op, const scout_tensor *t, uint64_t seed, arena *a, weights_content *out,
+                 scout_why *why) {
     const int64_t rows = t->dims[t->rank - 2], cols = t->dims[t->rank - 1];
     const bool b_side = strcmp(t->name, "b") == 0, stored_t = op->layout && op->layout[b_side ? 1 : 0] == 't';
     const bool k_last = b_side == stored_t; /* b as [N,K], a as [M,K] */
@@ -106,14 +118,31 @@ bool weights_make(const operation *o, scout_op *op, uint64_t seed, arena *a, wei
     }
     const bool made =
         o->weight ? weights_file_read(o->weight, out->bytes, t->bytes, why) : make_up(o, t, k_last, seed, out->bytes);
-    if (!made && !o->weight) scout_say(why, SCOUT_NO, "type", "a pattern can be made up for fp32, fp16 and bf16");
-    if (made && sparsity_analyse(out->bytes, (dtype)t->type, rows, cols, &out->facts)) {
-        tell(op, &out->facts, k_last, a);
+    if (!made && !o->weight)
+        scout_say(why, SCOUT_NO, "type", "a pattern can be made up for fp32, fp16, bf16, fp8 (e4m3) and int8");
+    if (made && sparsity_analyse(out->bytes, (dtype)t->type, rows, cols, &out->facts) &&
+        sparsity_convert(out->bytes, (dtype)t->type, &out->facts, o->threshold, &out->conversion)) {
+        if (o->sparsity > 0) tell(op, &out->facts, k_last, a);
         return true;
     }
     if (made) scout_say(why, SCOUT_NO_MEMORY, "memory", "the host has no memory to look at the weight");
     weights_free(out);
     return false;
+}
+
+bool weights_make(const operation *o, scout_op *op, uint64_t seed, arena *a, weights_content *out, scout_why *why) {
+    const int at = weight_of(op);
+    const bool only_asked = !(o->sparsity > 0); /* a dense one: what cannot be told of it hinders nobody */
+    *out = (weights_content){.tensor = at < 0 ? 0 : (uint32_t)at};
+    if (only_asked && !(o->threshold > 0 && o->weight)) return true;
+    const scout_tensor *t = at < 0 ? NULL : &op->tensors[at];
+    int64_t matrices = 1;
+    for (uint32_t d = 0; t && d + 2 < t->rank; d++) matrices *= t->dims[d];
+    if (op->kind != SCOUT_GEMM || !t || t->rank < 2 || matrices != 1 || !sparsity_knows((dtype)t->type)) {
+        scout_say(why, SCOUT_NO, "pattern", "a pattern of zeros is known only for one floating weight of a product");
+        return only_asked;
+    }
+    return fill(o, op, t, seed, a, out, why) || only_asked;
 }
 
 void weights_free(weights_content *w) {
@@ -128,6 +157,16 @@ static json_t *fractions(const double *values, json_builder *b) {
         snprintf(name, sizeof name, "%d", sparsity_sizes[k]);
         json_put_real(b, to, name, values[k]);
     }
+    return to;
+}
+
+static json_t *conversion_json(const sparsity_conversion *c, json_builder *b) {
+    json_t *to = json_new_object(b);
+    json_put_real(b, to, "threshold", c->threshold);
+    json_put_real(b, to, "below", c->below);
+    json_put(b, to, "work", fractions(c->work, b));
+    json_put(b, to, "norm_lost", fractions(c->lost, b));
+    json_put_int(b, to, "largest", c->largest);
     return to;
 }
 
@@ -148,6 +187,8 @@ json_t *weights_json(const weights_content *w, const operation *o, json_builder 
     json_put_int(b, to, "block", f->block);
     json_put_int(b, to, "fewest_in_row", f->fewest);
     json_put_int(b, to, "most_in_row", f->most);
+    if (f->nonzeros > 0) json_put_real(b, to, "balance", (double)f->most * (double)f->rows / (double)f->nonzeros);
     json_put_int(b, to, "same_rows", f->same_rows);
+    json_put(b, to, "convert_to_bsr", conversion_json(&w->conversion, b));
     return to;
 }

@@ -11,13 +11,15 @@
 
 /* Splits entries whose weights are not alike: one for the dense ones, one for each pattern, fraction of zeros and side
  * of blocks. Weights are looked at where they can be reached; what cannot be stays as it is. `model`: the path that
- * ops.json gives; NULL: none. New entries lie in the arena. */
-void weights_split(operation_list *list, const char *model, arena *a);
+ * ops.json gives; NULL: none. With a threshold, whose question is asked of all weights, the dense ones get the first of
+ * theirs as well. New entries lie in the arena. */
+void weights_split(operation_list *list, const char *model, double threshold, arena *a);
 
 typedef struct weights_content {
     uint32_t tensor; /* its place in op->tensors */
-    void *bytes;     /* owned: weights_free; NULL: the operation asks for no pattern */
+    void *bytes;     /* owned: weights_free; NULL: nobody asks what the weight holds */
     sparsity_facts facts;
+    sparsity_conversion conversion; /* to blocks, at the threshold that was asked for */
 } weights_content;
 
 /* What an operation's weight holds, and the fields that tell candidates of it, in the arena (weight_nonzeros,

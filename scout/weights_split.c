@@ -7,6 +7,7 @@
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
+#include <xxhash.h>
 
 enum { SAMPLES = 64, SAMPLE_BYTES = 4096 };
 static const double worth_looking = 0.3; /* zeros among samples: below it neither 2:4 nor 70 % is near */
@@ -54,17 +55,20 @@ static bool plainly_dense(const weights_place *at, dtype type, int64_t element) 
     return zeros / looked < worth_looking;
 }
 
-/* False: it cannot be reached, or is dense. */
-static bool look(const weights_place *at, dtype type, int64_t rows, int64_t cols, sparsity_facts *facts) {
+/* False: it cannot be reached, or nobody needs to know more than that it is dense. What numbers below a threshold are
+ * depends on all of them, and so does then what the weight is known by. */
+static bool look(const weights_place *at, dtype type, int64_t rows, int64_t cols, double threshold,
+                 sparsity_facts *facts) {
     const int64_t element = dtype_bytes(type, 1);
     scout_why why;
     if (!sparsity_knows(type) || (uint64_t)at->length > most_bytes || at->length != rows * cols * element) return false;
-    if (plainly_dense(at, type, element)) return false;
+    if (!(threshold > 0) && plainly_dense(at, type, element)) return false;
     void *bytes = malloc((size_t)at->length);
     const bool good = bytes && weights_file_read(at, bytes, (uint64_t)at->length, &why) &&
                       sparsity_analyse(bytes, type, rows, cols, facts);
+    if (good && threshold > 0) facts->hash = XXH3_64bits(bytes, (size_t)at->length);
     free(bytes);
-    return good && strcmp(facts->pattern, "DENSE") != 0;
+    return good && (threshold > 0 || strcmp(facts->pattern, "DENSE") != 0);
 }
 
 /* --- one entry --- */
@@ -74,7 +78,7 @@ static bool alike(const sparsity_facts *a, const sparsity_facts *b) {
 }
 
 /* The weights of an entry by what they are good for; groups[0] are the dense ones and what cannot be reached. */
-static int group_weights(const operation *o, const char *model, arena *a, group *groups) {
+static int group_weights(const operation *o, const char *model, double threshold, arena *a, group *groups) {
     const json_t *list = json_object_get(o->source, "weights");
     const dtype type = o->rec.weight_type != DTYPE_NONE ? o->rec.weight_type : o->rec.type;
     int count = 1;
@@ -89,8 +93,10 @@ static int group_weights(const operation *o, const char *model, arena *a, group 
         const char *said = json_string_value(json_object_get(one, "dtype"));
         const bool fits = at->file && at->name && said && dtype_from_name(said) == type && two_dims(one, &rows, &cols);
         int g = 0;
-        if (fits && look(at, type, rows, cols, &facts)) {
-            for (g = 1; g < count && !alike(&groups[g].facts, &facts); g++) {
+        if (fits && look(at, type, rows, cols, threshold, &facts)) {
+            const bool dense = strcmp(facts.pattern, "DENSE") == 0;
+            if (dense && !groups[0].first) groups[0].first = at, groups[0].facts.hash = facts.hash;
+            for (g = dense ? 0 : 1; !dense && g < count && !alike(&groups[g].facts, &facts); g++) {
             }
             if (g == count) groups[count++] = (group){.first = at, .facts = facts};
         }
@@ -113,13 +119,13 @@ static void add_groups(const operation *o, const group *groups, int count, int64
         if (groups[g].count == 0) continue;
         *one = *o;
         one->count = factor * groups[g].count;
+        one->weight = groups[g].first;
+        one->zeros_hash = groups[g].facts.hash;
         to->count++;
         if (g == 0) continue;
         one->id = one->name = id_of(o, &groups[g], g, a);
         one->sparsity = groups[g].facts.zeros;
         one->pattern = groups[g].facts.pattern;
-        one->weight = groups[g].first;
-        one->zeros_hash = groups[g].facts.hash;
     }
 }
 
@@ -129,7 +135,7 @@ static bool can_split(const operation *o) {
            o->count % (int64_t)n == 0;
 }
 
-void weights_split(operation_list *list, const char *model, arena *a) {
+void weights_split(operation_list *list, const char *model, double threshold, arena *a) {
     size_t most = (size_t)list->count;
     for (int k = 0; k < list->count; k++) most += json_array_size(json_object_get(list->items[k].source, "weights"));
     operation_list to = *list;
@@ -143,7 +149,7 @@ void weights_split(operation_list *list, const char *model, arena *a) {
             continue;
         }
         group *groups = arena_array(a, group, n + 1);
-        const int count = group_weights(o, model, a, groups);
+        const int count = group_weights(o, model, threshold, a, groups);
         add_groups(o, groups, count, o->count / (int64_t)n, &to, a);
     }
     if (model) *list = to;

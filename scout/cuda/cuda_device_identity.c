@@ -6,6 +6,7 @@
 #include "scout/cuda/lt.h"
 #include "scout/cuda/nvml.h"
 #include "scout/cuda/sparse.h"
+#include "scout/cuda/sparse_lt.h"
 
 #include <string.h>
 
@@ -76,6 +77,8 @@ static void identity_libraries(scout_identity *out) {
     if (dnn) identity_library(out, "cudnn", dnn->version, dnn->path);
     const sparse_table *const sparse = sparse_open(NULL);
     if (sparse) identity_library(out, "cusparse", sparse->version, sparse->path);
+    const sparse_lt_table *const sparse_lt = sparse_lt_open(NULL);
+    if (sparse_lt) identity_library(out, "cusparselt", sparse_lt->version, sparse_lt->path);
     snprintf(version, sizeof version, "%d.%d", CUDART_VERSION / 1000, CUDART_VERSION % 1000 / 10);
     identity_library(out, "cudart", version, "linked in");
 }

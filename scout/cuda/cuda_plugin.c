@@ -5,6 +5,7 @@
 #include "scout/cuda/cuda_whole_places.h"
 #include "scout/cuda/dnn.h"
 #include "scout/cuda/dnn_conv.h"
+#include "scout/cuda/dnn_gemm.h"
 #include "scout/cuda/dnn_pool.h"
 #include "scout/cuda/lt.h"
 #include "scout/cuda/own.h"
@@ -13,9 +14,12 @@
 #include "scout/cuda/own_pool_direct.h"
 #include "scout/cuda/own_rows.h"
 #include "scout/cuda/sparse.h"
+#include "scout/cuda/sparse_lt.h"
 
 static const scout_candidate *const candidates[] = {
     &lt_candidate,
+    &lt_tail,
+    &dnn_gemm,
     &own_gemm_stream,
     &own_gemm_int4,
     &own_gemm_tiled,
@@ -41,6 +45,7 @@ static const scout_candidate *const candidates[] = {
     &own_reduce,
     &own_quantize,
     &own_gemm_block_sparse,
+    &sparse_lt_gemm,
     &sparse_gemm_ell,
     &sparse_gemm_bsr,
     &sparse_gemm_csr,

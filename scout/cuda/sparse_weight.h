@@ -10,8 +10,10 @@
 enum { SPARSE_WEIGHT_SIDES = 4 };
 extern const int64_t sparse_weight_sides[SPARSE_WEIGHT_SIDES];
 
-/* Whether the weight is sparse, and the product one of fp32, fp16 or bf16 that sparse candidates know: one matrix
- * times a weight on the right, with a bias for each column or without. */
+/* Whether the weight is sparse, and the product one that sparse candidates know, but for its types: one matrix and one
+ * weight, on either side, with a bias for each column or without. */
+scout_answer sparse_weight_known(const scout_op *op, scout_why *why);
+/* The same, and fp32, fp16 or bf16 with the weight on the right: of those that pack it themselves. */
 scout_answer sparse_weight_supports(const scout_op *op, scout_why *why);
 
 /* Blocks of so many numbers a side that are not all zeros; -1: not known. */

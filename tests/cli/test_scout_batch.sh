@@ -124,6 +124,23 @@ check "one operation in a model's folder: the others stay" diff -qr -x down.json
 check "one operation in a model's folder: its report" test "$(find out/reports -name 'gemm_4x64x64*' | wc -l)" = 1
 check "one operation in a model's folder: run.json tells its options" contains out/run.json '"pattern": "UNSTRUCTURED"'
 check "one operation in a model's folder: fits" fits_schema out/run.json
+scripted --op gemm --shape 32,128,128 --precision fp32 --sparsity-sweep --sparse-block 16 -o zeros
+check "--sparsity-sweep: exit 0" exits 0
+check "--sparsity-sweep: a report for each" test "$(find zeros/reports -name '*_zeros*.json' | wc -l)" = 9
+check "--sparsity-sweep: fits" fits_schema zeros/run.json zeros/reports/*.json
+check "--sparsity-sweep: says of what" prints "32 x 128 x 128, zeros as blocks of 16"
+check "--sparsity-sweep: prints the crossover" prints "zeros (at "
+crossover=$(field zeros/run.json 'r["crossovers"][0]["behind"] <= 0.8 < r["crossovers"][0]["from"] < 0.84')
+check "--sparsity-sweep: it is where the sparse one overtakes the fastest dense one" test "$crossover" = True
+scripted --op gemm --shape 32,128,128 --precision fp32 --sparsity 0.9 --pattern UNSTRUCTURED --weight-threshold 0.5 -o below.json
+check "a sparse weight: says what it is" prints "weight      made up: "
+check "a sparse weight: both rates" prints "as if dense"
+check "--weight-threshold: says what would be" prints "numbers below 0.5 in size"
+check "--weight-threshold: fits" fits_schema below.json
+below=$(field below.json '(lambda c: c["threshold"] == 0.5 and r["weight"]["zeros"] < c["below"] < 1 and c["norm_lost"]["128"] <= c["norm_lost"]["16"])(r["weight"]["convert_to_bsr"])')
+check "--weight-threshold: is in the report" test "$below" = True
+check "--weight-threshold: measures the weight as it is" test "$(field below.json '0.88 < r["weight"]["zeros"] < 0.92')" = True
+check "one product: no crossover" test "$(grep -c crossover below.json)" = 0
 scripted --op gemm --shape 4,64,64 --precision fp32 --budget 0.01 --no-cache
 check "one operation, no time: exit 1" exits 1
 check "one operation, no time: what to do" prints "run again with a larger --budget"

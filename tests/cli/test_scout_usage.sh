@@ -7,7 +7,7 @@ scout --help
 check "--help: exit 0" exits 0
 for option in --output --op --shape --precision --sparsity --device --regime --cache --launch --budget --exhaustive --only \
     --resume --no-cache --cache-dir --k-sweep --library-path --plugin --ceilings --list-devices --list-candidates \
-    --cache-info --early-exit --quiet; do
+    --cache-info --early-exit --quiet --sparse-block --sparsity-sweep --weight-threshold; do
     check "--help names $option" contains stdout.txt "$option"
 done
 check "--help keeps its workings to itself" test -z "$(grep -e --worker stdout.txt)"
@@ -27,6 +27,16 @@ scout_refused "--sparsity with a file" 2 ops.json --sparsity 0.5 -o refused
 scout_refused "--sparsity 1" 2 --op gemm --shape 8,8,8 --sparsity 1
 scout_refused "--sparsity -1" 2 --op gemm --shape 8,8,8 --sparsity -1
 scout_refused "--pattern without --sparsity" 2 --op gemm --shape 8,8,8 --pattern UNSTRUCTURED
+scout_refused "--sparse-block without --sparsity" 2 --op gemm --shape 8,8,8 --sparse-block 32
+scout_refused "--sparse-block of single numbers" 2 --op gemm --shape 8,8,8 --sparsity 0.5 --pattern UNSTRUCTURED --sparse-block 32
+scout_refused "--sparse-block 48" 2 --op gemm --shape 8,8,8 --sparsity 0.5 --sparse-block 48
+scout_refused "--sparsity-sweep with a file" 2 ops.json --sparsity-sweep
+scout_refused "--sparsity-sweep of what has no weight" 2 --op norm --shape 8,8 --sparsity-sweep
+scout_refused "--sparsity-sweep and --sparsity" 2 --op gemm --shape 8,8,8 --sparsity-sweep --sparsity 0.5
+scout_refused "--sparsity-sweep into one report" 2 --op gemm --shape 8,8,8 --sparsity-sweep -o refused.json
+scout_refused "--sparsity-sweep of halves" 2 --op gemm --shape 8,8,8 --sparsity-sweep --pattern STRUCTURED_24
+scout_refused "--weight-threshold without a weight" 2 --op gemm --shape 8,8,8 --weight-threshold 0.1
+scout_refused "--weight-threshold -1" 2 ops.json --weight-threshold -1
 scout_refused "--k-sweep with a file" 2 ops.json --k-sweep
 scout_refused "--k-sweep of what has no K" 2 --op norm --shape 8,8 --k-sweep
 scout_refused "--resume without a folder" 2 ops.json --resume

@@ -45,7 +45,8 @@ def kernel_events(work):
         work()
         torch.cuda.synchronize()
     events = [(event.name(), event.start_ns(), event.start_ns() + event.duration_ns())
-              for event in profile.profiler.kineto_results.events() if "CUDA" in str(event.device_type())]
+              for event in profile.profiler.kineto_results.events()
+              if "CUDA" in str(event.device_type()) and not event.is_user_annotation()]
     return sorted((event for event in events if not event[0].startswith(("Memset", "Memcpy"))), key=lambda event: event[1])
 
 

@@ -2,12 +2,13 @@
  * the project's own is prepared, packed, launched alone and held against the reference. Nothing is timed, so that it
  * can run under compute-sanitizer, where a measurement would take hours.
  *
- *     check_kernels scout_cuda.so [--candidate NAME] [--most WORK] [--no-compare] [--unwritten] [FILE…]
+ *     check_kernels scout_cuda.so [--candidate NAME] [--variants N] [--most WORK] [--no-compare] [--unwritten] [FILE…]
  *
- * --most: operations of more work (flops + 10 bytes moved) are left out. --no-compare: launches alone, without the
- * reference's kernels. --unwritten: outputs and workspaces stay as the driver gives them, for initcheck; else they are
- * poisoned. Buffers are exactly as large as their tensors, so that memcheck sees the first byte beyond. Without files:
- * tests/gpu/own_awkward.json. */
+ * --candidate: this one alone, a library's too, for the own kernels that some of those lean on. --variants: the first N
+ * of each candidate. --most: operations of more work (flops + 10 bytes moved) are left out. --no-compare: launches
+ * alone, without the reference's kernels. --unwritten: outputs and workspaces stay as the driver gives them, for
+ * initcheck; else they are poisoned. Buffers are exactly as large as their tensors, so that memcheck sees the first
+ * byte beyond. Without files: tests/gpu/own_awkward.json. */
 #include "tests/gpu/gpu_check.h"
 
 #include "common/arena.h"
@@ -19,6 +20,7 @@
 typedef struct run_choices {
     const char *candidate;
     double most;
+    int variants; /* 0: all */
     bool compare, unwritten;
 } run_choices;
 
@@ -85,7 +87,7 @@ static bool begin_check(subject *s) {
     const scout_reference *const r = reference_of(s->op.kind);
     void *tensors[SCOUT_MAX_TENSORS];
     if (!s->choices->compare) return true;
-    if (!gpu_expect(r != NULL, "%s: its kind has no reference", s->about->id)) return false;
+    if (!r) return gpu_expect(false, "%s: its kind has no reference", s->about->id);
     memcpy(tensors, s->tensors, sizeof tensors);
     return gpu_expect(r->begin(gpu, &s->op, tensors, 1, &s->check, &gpu_why) == SCOUT_OK, "%s: its reference: %s",
                       s->about->id, gpu_why.text);
@@ -200,6 +202,7 @@ static void say_variant(const scout_domain *domain, const uint32_t *indices, cha
 
 static void try_candidate(subject *s, const scout_candidate *c) {
     static scout_domain domain;
+    int tried = 0;
     uint32_t indices[SCOUT_MAX_PARAMETERS] = {0};
     memset(&domain, 0, sizeof domain);
     if (c->supports(&s->op, gpu, &gpu_why) != SCOUT_OK) return;
@@ -211,7 +214,8 @@ static void try_candidate(subject *s, const scout_candidate *c) {
         char variant[160];
         for (uint32_t k = 0; k < domain.count; k++) values[k] = domain.parameters[k].values[indices[k]];
         say_variant(&domain, indices, variant, sizeof variant);
-        if (!c->allows || c->allows(&s->op, gpu, values)) try_variant(s, c, values, variant);
+        if (!c->allows || c->allows(&s->op, gpu, values)) try_variant(s, c, values, variant), tried++;
+        if (tried == s->choices->variants && tried > 0) return;
         uint32_t k = domain.count;
         while (k > 0 && ++indices[k - 1] == domain.parameters[k - 1].count) indices[--k] = 0;
         if (k == 0) return;
@@ -220,7 +224,7 @@ static void try_candidate(subject *s, const scout_candidate *c) {
 
 static bool is_asked(const subject *s, const scout_candidate *c) {
     const char *const only = s->choices->candidate;
-    return c->kind == s->op.kind && (c->flags & SCOUT_OWN) && (!only || strcmp(only, c->name) == 0);
+    return c->kind == s->op.kind && (only ? strcmp(only, c->name) == 0 : (c->flags & SCOUT_OWN) != 0);
 }
 
 static void try_operation(const operation *o, const run_choices *choices, arena *a) {
@@ -269,6 +273,8 @@ int main(int argc, char **argv) {
             choices.candidate = argv[++k];
         else if (strcmp(argv[k], "--most") == 0 && more)
             choices.most = strtod(argv[++k], NULL);
+        else if (strcmp(argv[k], "--variants") == 0 && more)
+            choices.variants = (int)strtol(argv[++k], NULL, 10);
         else if (strcmp(argv[k], "--no-compare") == 0)
             choices.compare = false;
         else if (strcmp(argv[k], "--unwritten") == 0)

@@ -33,9 +33,20 @@ def swiglu(gate, up):
     return F.silu(gate) * up
 
 
+BACKENDS = [SDPBackend.CUDNN_ATTENTION]
+
+
 def attend(q, k, v, mask, causal):
-    with sdpa_kernel(SDPBackend.CUDNN_ATTENTION):
-        return F.scaled_dot_product_attention(q, k, v, attn_mask=mask, is_causal=causal)
+    """By cuDNN, as in the reports; by what PyTorch picks where it does not give cuDNN this one, which is said."""
+    try:
+        with sdpa_kernel(BACKENDS):
+            return F.scaled_dot_product_attention(q, k, v, attn_mask=mask, is_causal=causal)
+    except RuntimeError as error:
+        if len(BACKENDS) > 1:
+            raise
+        print(f"attention runs without cuDNN: {str(error).splitlines()[0][:150]}")
+        BACKENDS.extend([SDPBackend.FLASH_ATTENTION, SDPBackend.EFFICIENT_ATTENTION, SDPBackend.MATH])
+        return attend(q, k, v, mask, causal)
 
 
 def compiled(function):

@@ -8,7 +8,7 @@ import re
 import sys
 
 from judge_common import BAD, load, median, reports, row_said, rows_of, seconds, spread, text, verdict
-from judge_whole import agree_kinds, end_to_end, models, sanitizer
+from judge_whole import agree_kinds, end_to_end, models, rate, sanitizer
 
 RUNS = int(os.environ.get("REPEAT_RUNS", "5"))
 
@@ -143,14 +143,11 @@ def repeat(folder):
     not_above("repeat", folder, min(read, default=0))
 
 
-def agree(folder):
-    path = f"{folder}/agree.json"
-    if not os.path.exists(path):
-        return verdict(False, "agree: nothing was compared")
-    result = load(path)
-    verdict(result["same_library"], f"agree: one library file: {result['library']}")
+def compared(part, result, names):
+    """One line for each operation that PyTorch has timed as well."""
+    verdict(result["same_library"], f"{part}: one library file: {result['library']}")
     for row in result["rows"]:
-        said = (f"agree {row['name']}: {row['scout_us']:.3f} us here, {row['other_us']:.3f} us by {row['by']}: "
+        said = (f"{part} {row['name']}: {row['scout_us']:.3f} us here, {row['other_us']:.3f} us by {row['by']}: "
                 f"{100 * (row['ratio'] - 1):+.2f} %, {row['kernel'][:60]}")
         close = abs(row["ratio"] - 1) <= 0.03 and row["same_kernel"]
         if close and not row["torch_picks_it"]:
@@ -159,8 +156,48 @@ def agree(folder):
         else:
             verdict(close, said)
     alike = sum(row["torch_picks_it"] for row in result["rows"])
-    return verdict(len(result["rows"]) == 6, f"agree: {len(result['rows'])} of 6 compared, of {alike} of them PyTorch "
-                                             "launches the same kernel by itself")
+    return verdict(len(result["rows"]) == names, f"{part}: {len(result['rows'])} of {names} compared, of {alike} of them "
+                                                 "PyTorch launches the same kernel by itself")
+
+
+def agree(folder):
+    path = f"{folder}/agree.json"
+    if not os.path.exists(path):
+        return verdict(False, "agree: nothing was compared")
+    return compared("agree", load(path), 6)
+
+
+# What is one wider product, and what it is apart: name, how often.
+MERGED = {"qkv_2048": ("q_2048", 3), "qkv_128": ("q_128", 3), "gate_up_2048": ("ffn_plain", 2),
+          "gate_up_128": ("up_128", 2)}
+
+
+def epilogue(folder):
+    path, found = f"{folder}/agree.json", reports(f"{folder}/scout")
+    if not os.path.exists(path):
+        return verdict(False, "epilogue: nothing was compared")
+    result = load(path)
+    compared("epilogue", result, 4)
+    # the gelu that cuBLASLt has no epilogue for: its baseline is the product, and one kernel behind it
+    other = found.get("ffn_gelu_erf", {})
+    two = other.get("baseline_time_us") if other.get("baseline") == "cublaslt_tail" else None
+    verdict(two, f"epilogue ffn_gelu_erf: baseline {other.get('baseline')}, best {other.get('best')} "
+                 f"{other.get('best_variant')}, {other.get('best_time_us', 0):.2f} us")
+    for row in result["rows"]:
+        apart = row["others_us"].get("separate")
+        if apart and two:
+            print(f"    {row['name']:12s} fused {row['scout_us']:.2f} us; product and one kernel behind it {two:.2f} "
+                  f"({two / row['scout_us']:.3f} times as long); PyTorch fused {row['torch_us']:.2f}, in three kernels "
+                  f"{apart:.2f} ({apart / row['torch_us']:.3f} times)")
+        if row["name"] == "ffn_gelu":
+            verdict(apart and two and apart > row["torch_us"] and two > row["scout_us"],
+                    "epilogue ffn_gelu: fused is faster than apart, here and by PyTorch")
+    for wide, (part, times) in MERGED.items():
+        both = [found.get(name, {}).get("baseline_time_us") for name in (wide, part)]
+        said = f"{both[0]:.2f} us as one, {times} times {both[1]:.2f} apart: {times * both[1] / both[0]:.3f} times as long" \
+            if all(both) else "not measured"
+        verdict(all(both), f"epilogue {wide}: {said}")
+    return None
 
 
 def stream(folder):
@@ -266,6 +303,61 @@ def kinds(folder):
                 f"{len(bad)} wrong or failed, {len(alone)} without a baseline; {seconds(folder, name)[0]:.0f} s")
 
 
+# Of operations by name: what the best sparse candidate reaches at least, in TFLOP/s on numbers that are not zero.
+LEAST_REAL = {"blocks_8192": 195, "blocks_8192_128": 211}
+
+
+def is_sparse(row):
+    return row.get("dense_equivalent_tflops", 0) > row.get("tflops", 0) > 0
+
+
+def fastest_of(rows):
+    return min(rows, key=lambda row: row["time_us"]["median"], default=None)
+
+
+def sparse_targets(report):
+    good = [row for row in report.get("candidates", []) if row["status"] == "OK"]
+    best, dense = fastest_of([row for row in good if is_sparse(row)]), fastest_of([row for row in good if not is_sparse(row)])
+    if best and dense:
+        print(f"    {report['name']:24} {best['name']} {best['variant']}: {best['tflops']:.0f} TFLOP/s real, "
+              f"{best['dense_equivalent_tflops']:.0f} as if dense, "
+              f"{dense['time_us']['median'] / best['time_us']['median']:.2f} x {dense['name']}")
+    least = LEAST_REAL.get(report["name"])
+    if least:
+        real = best["tflops"] if best else 0
+        verdict(real >= least, f"targets {report['name']}: {real:.0f} real TFLOP/s ({least})")
+
+
+# What can leave out the zeros of a model's weights on a GPU, if anything can.
+LEAVES_OUT = {"STRUCTURED_24": {"cusparselt"}, "BLOCK_SPARSE": {"gemm_block_sparse", "cusparse_bsr", "cusparse_ell"},
+              "UNSTRUCTURED": {"cusparse_csr"}, "DENSE": set()}
+
+
+def sparse(folder):
+    if os.path.exists(f"{folder}/mlp.seconds"):
+        found = {report["pattern"]: report for report in reports(f"{folder}/mlp").values()}
+        verdict(set(found) == set(LEAVES_OUT), f"sparse mlp_sparse: reports {sorted(found)}")
+        for pattern, report in found.items():
+            rows = [row for row in report["candidates"] if row["name"] in LEAVES_OUT.get(pattern, ())]
+            good = {row["name"] for row in rows if row["status"] == "OK" or "error" in row}
+            for row in [row for row in rows if row["status"] not in ("OK", "SKIPPED")][:6]:
+                print(f"    {pattern}: {row_said(row)[:200]}")
+            verdict(report.get("baseline_time_us"), f"sparse mlp_sparse {pattern}: dense baseline "
+                    f"{report.get('baseline')} {report.get('baseline_time_us', 0):.2f} us")
+            wrong = [row_said(row) for row in report["candidates"] if row["status"] in BAD]
+            verdict(not wrong, f"sparse mlp_sparse {pattern}: {len(wrong)} wrong or failed {' '.join(wrong)[:200]}")
+            if LEAVES_OUT.get(pattern):
+                verdict(good, f"sparse mlp_sparse {pattern}: zeros left out by {', '.join(sorted(good)) or 'nobody'}")
+    else:
+        print("SKIPPED sparse mlp_sparse: MLP_SPARSE or extract_ops is not there")
+    for block in (64, 128):
+        path = f"{folder}/sweep_{block}/run.json"
+        crossovers = load(path).get("crossovers", []) if os.path.exists(path) else []
+        from_zeros = crossovers[0].get("from") if crossovers else None
+        verdict(from_zeros is not None and from_zeros <= 0.875,
+                f"sparse blocks of {block}: faster than dense from {100 * (from_zeros or 1):.1f} % zeros on (87.5)")
+
+
 def targets(folder):
     """What is promised of operations by name: the least rate of the best of them, in its unit."""
     for path in sorted(glob.glob(f"{folder}/*_targets.seconds")):
@@ -277,10 +369,14 @@ def targets(folder):
                 f"{row['name']} {row['variant']} {row['time_us']['median']:.2f} us "
                 f"{row['tbps']:.2f} TB/s {row['tflops']:.0f} TFLOP/s" for row in rows)[:300])
             verdict(best, f"targets {report['name']}: measured")
+            rate(report)
+            if report.get("sparsity"):
+                sparse_targets(report)
 
 
 PARTS = {"kinds": kinds, "targets": targets, "models": models, "agree_kinds": agree_kinds, "end_to_end": end_to_end,
          "devices": devices, "checks": checks, "bandwidth": bandwidth, "sweep": sweep, "repeat": repeat, "agree": agree,
+         "epilogue": epilogue, "sparse": sparse,
          "sustained": lambda folder: audited(folder, "sustained", ("fp16", "bf16", "fp8")),
          "burst": lambda folder: audited(folder, "burst", ("fp16",)),
          "stream": stream, "llama": llama, "faults": faults, "trace": trace, "sanitizer": sanitizer}

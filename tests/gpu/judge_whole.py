@@ -12,6 +12,27 @@ KINDS = ("gemm", "conv", "attention", "norm", "softmax")  # each of them has a b
 COVERED, CLOSE, WHOLE_CLOSE = 0.99, 0.03, 0.10
 
 
+# What the best own kernel reaches at least, by the operation's name: TB/s or TFLOP/s.
+RATES = {**{f"{kind}_{size}{more}": ("tbps", 3.9) for kind in ("layer", "rms") for size in (8192, 16384)
+            for more in ("", "_residual")},
+         "softmax_8192": ("tbps", 3.7), "softmax_16384": ("tbps", 3.7), "swiglu_8192": ("tbps", 3.9),
+         "decode_1": ("tbps", 3.0), "decode_32": ("tbps", 3.0), "full_4096": ("tflops", 200)}
+UNITS = {"tbps": "TB/s", "tflops": "TFLOP/s"}
+LIBRARIES = ("cublas", "cudnn", "cusparse")
+
+
+def rate(report):
+    """Part targets: the best own kernel of an operation against what is promised of it, and the best library beside it."""
+    if report["name"] not in RATES:
+        return
+    what, least = RATES[report["name"]]
+    good = [row for row in report["candidates"] if row["status"] == "OK"]
+    own, other = (max((row for row in good if row["name"].startswith(LIBRARIES) == library), key=lambda row: row[what],
+                      default=None) for library in (False, True))
+    said = lambda row: f"{row['name']} {row['variant']} {row[what]:.2f} {UNITS[what]}" if row else "nothing measured"
+    verdict(own and own[what] >= least, f"targets {report['name']}: {said(own)} ({least}); libraries: {said(other)}")
+
+
 def reason_codes():
     return set(load("docs/schema/report.schema.json")["$defs"]["reason"]["properties"]["code"]["enum"])
 

@@ -12,19 +12,20 @@
 # KINDS: of parts kinds and sanitizer, the files of tests/gpu/kinds that are run (a pattern, without .json).
 # MODELS: the folder of parts models and end_to_end (out/models), which tests/gpu/model_ops.sh makes where the models are;
 # MODEL: of part models, the files that are measured (patterns, without .json): all together are more than one call, and
-# the next one has from the cache what was measured. MODEL_SECONDS: most for each operation, on average (1).
+# the next one has from the cache what was measured. MODEL_SECONDS: most for each operation, on average (2).
 # CACHE: cache.tar.gz of an earlier call's OUT, on another machine of the same kind, say.
 # SANITIZE: the tools of part sanitizer (memcheck racecheck synccheck initcheck); SANITIZE_JOBS: processes at a time (12).
 # REPEAT_RUNS: how often part repeat measures (5; fewer prove less, and it says so). REPEAT_CEILINGS=cached: these runs
 # share ceilings instead of measuring them anew (45 s each instead of 70).
-# LLAMA_OPS: an ops.json of llama2_7b instead of the short form beside this file. DEVICE: cuda:0.
+# LLAMA_OPS: an ops.json of llama2_7b instead of the short form beside this file. MLP_SPARSE: mlp_sparse.onnx, whose
+# weights part sparse looks at (skipped without; BIN must hold extract_ops). DEVICE: cuda:0.
 # Ends with "N passed, N failed, N skipped".
 set -uo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/../.." || exit
 
 # Each part with the seconds that it may take; behind it what it took on an H200, or is expected to (about).
-parts=(devices sustained bandwidth llama stream sweep burst repeat agree faults trace checks sanitizer kinds targets models
-    agree_kinds end_to_end)
+parts=(devices sustained bandwidth llama stream sweep burst repeat agree epilogue faults trace checks sanitizer kinds
+    targets sparse models agree_kinds end_to_end)
 declare -A limits=(
     [devices]=30   # 5
     [sustained]=260 # about 160: three searches of 24 s, each with its audit
@@ -35,17 +36,19 @@ declare -A limits=(
     [burst]=200    # about 120
     [repeat]=420   # 350; 224 with REPEAT_CEILINGS=cached
     [agree]=190    # about 120: 14 to 20 s an operation
+    [epilogue]=180 # about 110: four comparisons, and eleven operations measured
     [faults]=150   # 40
     [trace]=60     # about 35
     [checks]=90
     [sanitizer]=530 # about 60 to 120 for each of its four tools
     [kinds]=420   # about 2 s an operation
     [targets]=120
-    [models]=530  # 25 to 95 for each of the 18, about 700 in all: two calls
+    [sparse]=200 # two sweeps of nine products, about 3 s each
+    [models]=530  # 35 to 150 for each of the 18, about 900 in all: two calls
     [agree_kinds]=300 # about 150: 8 to 12 s an operation for PyTorch, 4 for scout_batch
     [end_to_end]=280) # about 30 for each of two by PyTorch; 40 for each that part models has not measured
-declare -A groups=([figures]="devices sustained bandwidth llama stream sweep burst" [agreement]="repeat agree faults trace"
-    [checking]="checks sanitizer" [kinds]="kinds targets" [libraries]="agree_kinds end_to_end")
+declare -A groups=([figures]="devices sustained bandwidth llama stream sweep burst" [agreement]="repeat agree epilogue faults trace"
+    [checking]="checks sanitizer" [kinds]="kinds targets sparse" [libraries]="agree_kinds end_to_end")
 LIMIT=${LIMIT:-540}
 
 REPEAT_RUNS=${REPEAT_RUNS:-5} SANITIZE_JOBS=${SANITIZE_JOBS:-12}
@@ -60,13 +63,14 @@ scout=$BIN/scout_batch
 here=tests/gpu
 cache=$RESULTS/cache
 
-# The cuBLASLt and the cuDNN that PyTorch loads, for both; else whatever the search order finds.
+# The cuBLASLt, the cuDNN and the cuSPARSELt that PyTorch loads, for all; else whatever the search order finds.
 torch_libraries() {
     python3 - <<'PYTHON' 2>/dev/null
 import torch
 torch.zeros(8, 8, device="cuda", dtype=torch.half) @ torch.zeros(8, 8, device="cuda", dtype=torch.half)
 torch.backends.cudnn.version()
-maps = [line.split()[-1] for line in open("/proc/self/maps") if "libcublasLt.so" in line or "libcudnn.so" in line]
+names = ("libcublasLt.so", "libcudnn.so", "libcusparseLt.so")
+maps = [line.split()[-1] for line in open("/proc/self/maps") if any(name in line for name in names)]
 print(":".join(sorted({path.rsplit("/", 1)[0] for path in maps})))
 PYTHON
 }
@@ -159,6 +163,11 @@ part_llama() {
     timed without batch "$ops" --precision fp16 --only gemm --no-cache -o "$part/without"
     timed with batch "$ops" --precision fp16 --only gemm -o "$part/with"
 }
+part_epilogue() { # a product with what stands behind it, fused and not, and projections as one and apart
+    timed scout batch "$here/epilogue_gemms.json" --precision fp16 --cache cold --no-cache -o "$part/scout"
+    timed torch python3 "$here/agree_epilogue.py" "$here/epilogue_gemms.json" "$part/scout/reports" "$part/agree.json"
+    cat "$part/torch.txt"
+}
 part_kinds() { # every candidate of every kind over awkward shapes: what is WRONG, crashed or without a baseline
     local file name
     known
@@ -174,6 +183,20 @@ part_targets() { # kinds other than products at the sizes that figures are promi
         name=${file##*/}
         timed "${name%.json}" batch "$file" --precision fp16 --cache cold --no-cache -o "$part/${name%.json}"
         cat "$part/${name%.json}.txt"
+    done
+}
+part_sparse() { # weights of a model that are not alike, and from how many zeros on leaving them out is faster
+    local block
+    known
+    if [[ -e ${MLP_SPARSE:-} && -x $BIN/extract_ops ]]; then
+        timed extract "$BIN/extract_ops" "$MLP_SPARSE" --batch 4096 -o "$part/ops.json"
+        timed mlp batch "$part/ops.json" --precision fp16 --only gemm --no-cache --weight-threshold 0.01 -o "$part/mlp"
+        cat "$part/mlp.txt"
+    fi
+    for block in 64 128; do
+        timed "sweep_$block" batch --op gemm --shape 8192,8192,8192 --precision fp16 --sparsity-sweep \
+            --sparse-block "$block" --cache cold --no-cache -o "$part/sweep_$block"
+        grep -A 12 'zeros as' "$part/sweep_$block.txt"
     done
 }
 part_faults() {
@@ -211,14 +234,14 @@ part_sanitizer() { # every own kernel over awkward shapes, launched alone; the l
         return
     fi
     timed candidates "$scout" "${library[@]}" --list-candidates
-    sanitize memcheck check_stream "$CHECKS/check_stream" "$BIN/scout_cuda.so"
+    sanitize memcheck first "$kernels" "$BIN/scout_cuda.so" --most 200 "$here/own_awkward.json"
     wait
-    if grep -q 'Device not supported' "$part/memcheck-check_stream.txt"; then
+    if grep -q 'Device not supported' "$part/memcheck-first.txt"; then
         echo "skipped: compute-sanitizer does not know this device, or may not look into it: another machine may let it"
         rm "$part"/*.code
         return
     fi
-    rm "$part"/memcheck-check_stream.* # it has its turn
+    rm "$part"/memcheck-first.*
     for tool in ${SANITIZE:-memcheck racecheck synccheck initcheck}; do
         how=(--most 1e8)
         if [[ $tool == racecheck ]]; then how+=(--no-compare); fi
@@ -227,9 +250,14 @@ part_sanitizer() { # every own kernel over awkward shapes, launched alone; the l
             name=${file##*/}
             sanitize "$tool" "${name%.json}" "$kernels" "$BIN/scout_cuda.so" "${how[@]}" "$file"
         done
-        for name in check_stream check_whole; do # the device's own kernels and those of the references
-            sanitize "$tool" "$name" "$CHECKS/$name" "$BIN/scout_cuda.so"
-        done
+        if [[ $tool == memcheck ]]; then # kernels of ours that libraries' candidates lean on
+            sanitize "$tool" behind_conv "$kernels" "$BIN/scout_cuda.so" --candidate cudnn_conv --variants 4 "${how[@]}" \
+                "$here/kinds/conv_dnn.json"
+            sanitize "$tool" behind_attention "$kernels" "$BIN/scout_cuda.so" --candidate cudnn_attention --variants 1 \
+                "${how[@]}" "$here/own_awkward.json"
+            sanitize "$tool" check_stream "$CHECKS/check_stream" "$BIN/scout_cuda.so" # reads what nobody wrote
+        fi
+        sanitize "$tool" check_whole "$CHECKS/check_whole" "$BIN/scout_cuda.so"
     done
     wait
 }
@@ -243,7 +271,7 @@ part_models() { # the one with a promise of its own without what others left in 
             if [[ ! -e $file || -e $part/$name.seconds ]]; then continue; fi
             how=(--budget "$(python3 -c 'import json, sys
 ops = json.load(open(sys.argv[1]))["ops"]
-print(5 + float(sys.argv[2]) * sum(op["count"] > 0 for op in ops))' "$file" "${MODEL_SECONDS:-1}")")
+print(5 + float(sys.argv[2]) * sum(op["count"] > 0 for op in ops))' "$file" "${MODEL_SECONDS:-2}")")
             if [[ $name == "$promised" ]]; then how=(--no-cache); fi
             timed "$name" batch "$file" "${how[@]}" -o "$part/$name"
             echo "$name: $(tail -n 1 "$part/$name.txt" | cut -c 1-150)"

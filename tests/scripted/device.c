@@ -340,7 +340,8 @@ static double datasheet(const scout_identity *identity, uint32_t type, int tf32)
 }
 
 static const scout_reference *const references[] = {&scripted_reference};
-static const scout_candidate *const candidates[] = {&scripted_blas, &scripted_stream_k, &scripted_absent};
+static const scout_candidate *const candidates[] = {&scripted_blas, &scripted_stream_k, &scripted_sparse,
+                                                    &scripted_absent};
 
 const scout_device_api scripted_device = {
     .size = sizeof(scout_device_api),
@@ -370,7 +371,7 @@ const scout_device_api scripted_device = {
     .arithmetic = arithmetic_probe,
     .datasheet = datasheet,
     .reference_count = 1,
-    .candidate_count = 3,
+    .candidate_count = sizeof candidates / sizeof candidates[0],
     .references = references,
     .candidates = candidates,
 };

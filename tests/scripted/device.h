@@ -10,6 +10,7 @@ extern const scout_device_api scripted_device;
 extern const scout_reference scripted_reference;
 extern const scout_candidate scripted_blas;     /* the baseline: algo 0; algo 1 is faster, the others slower */
 extern const scout_candidate scripted_stream_k; /* fastest, for M of at most 16 */
+extern const scout_candidate scripted_sparse;   /* for sparse weights; the fastest above three quarters of zeros */
 extern const scout_candidate scripted_absent;   /* supports nothing */
 
 #endif

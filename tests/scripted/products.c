@@ -82,6 +82,20 @@ static scout_answer stream_prepare(const scout_op *op, scout_device *device, con
     return make_plan(op, 1.02, 0.002, plan, needs, why);
 }
 
+/* Four times as slow as the library for each number, so that it wins from three quarters of zeros on. */
+static scout_answer sparse_supports(const scout_op *op, scout_device *device, scout_why *why) {
+    if (op_number(op, "weight_nonzeros", -1) < 0) return scout_say(why, SCOUT_NO, "pattern", "the weight is dense");
+    return scripted_supports(op, device, why);
+}
+
+static scout_answer sparse_prepare(const scout_op *op, scout_device *device, const int64_t *values, scout_plan **plan,
+                                   scout_plan_needs *needs, scout_why *why) {
+    const double all = (double)op->shape[1] * (double)op->shape[2];
+    (void)device, (void)values;
+    return make_plan(op, 4 * algorithms[0].factor * (double)op_number(op, "weight_nonzeros", 0) / all, 0.002, plan,
+                     needs, why);
+}
+
 static scout_answer absent_supports(const scout_op *op, scout_device *device, scout_why *why) {
     (void)op, (void)device;
     return scout_say(why, SCOUT_NO, "hardware", "this device has nothing of the kind");
@@ -104,6 +118,9 @@ const scout_candidate scripted_stream_k = PRODUCT("scripted_stream", "for few ro
                                                   "CUSTOM_KERNEL", stream_supports, NULL, stream_prepare);
 const scout_candidate scripted_absent = PRODUCT("scripted_absent", "needs hardware that is not there", SCOUT_OWN, 40,
                                                 NULL, "CUSTOM_KERNEL", absent_supports, NULL, stream_prepare);
+
+const scout_candidate scripted_sparse = PRODUCT("scripted_sparse", "leaves zeros out", SCOUT_OWN, 45, NULL,
+                                                "SPARSE_CSR", sparse_supports, NULL, sparse_prepare);
 
 /* ---- the reference: every output, in fp64 ---- */
 

@@ -35,8 +35,8 @@ static void make_model(void) {
     for (int64_t k = 0; k < 4; k++)
         for (int64_t at = 0; at < SIDE * SIDE; at++)
             all[k * SIDE * SIDE + at] =
-                !rows[k].pattern || sparsity_keeps(rows[k].pattern, rows[k].zeros, at / SIDE, at % SIDE, 3) ? 0x3c00
-                                                                                                            : 0;
+                !rows[k].pattern || sparsity_keeps(rows[k].pattern, rows[k].zeros, 64, at / SIDE, at % SIDE, 3) ? 0x3c00
+                                                                                                                : 0;
     memcpy(file + 1, all, sizeof all);
     write_file(model, file, sizeof file);
     write_file(outside, file, sizeof file);
@@ -89,20 +89,20 @@ static json_t *entry(int count, int offset_by) {
     return json_pack("{ss, s{ss}, s[o]}", "schema", "ceiling-scout/ops/1", "model", "name", "m", "ops", one);
 }
 
-static int split(json_t *ops, operation_list *list) {
+static int split(json_t *ops, double threshold, operation_list *list) {
     char path[128];
     snprintf(path, sizeof path, "%s/ops.json", folder);
     UNIT_CHECK(json_dump_file(ops, path, 0) == 0);
     json_decref(ops);
     operation_read(path, NULL, &a, list);
-    weights_split(list, model, &a);
+    weights_split(list, model, threshold, &a);
     unlink(path);
     return list->count;
 }
 
 static void entries_are_split(void) {
     operation_list list;
-    UNIT_INT(split(entry(8, 0), &list), 4);
+    UNIT_INT(split(entry(8, 0), 0, &list), 4);
     static const char *const patterns[] = {"DENSE", "UNSTRUCTURED", "STRUCTURED_24", "BLOCK_SPARSE"};
     for (int k = 0; k < list.count && k < 4; k++) {
         const operation *o = &list.items[k];
@@ -120,11 +120,51 @@ static void entries_are_split(void) {
     }
     UNIT_CHECK(strstr(operation_key(&list.items[1], &a), ";zeros=") != NULL);
     operation_list_free(&list);
-    UNIT_INT(split(entry(6, 0), &list), 1); /* nobody knows which of them runs how often */
+    UNIT_INT(split(entry(6, 0), 0, &list), 1); /* nobody knows which of them runs how often */
     operation_list_free(&list);
-    UNIT_INT(split(entry(4, 4 * BYTES), &list), 1); /* unreachable */
+    UNIT_INT(split(entry(4, 4 * BYTES), 0, &list), 1); /* unreachable */
     UNIT_CHECK(list.items[0].count == 4 && list.items[0].sparsity == 0);
     operation_list_free(&list);
+}
+
+/* What would be below a threshold is asked of the dense one as well, which is measured as what it is. */
+static void a_threshold_is_asked_of_all(void) {
+    operation_list list;
+    UNIT_INT(split(entry(8, 0), 2, &list), 4);
+    const operation *dense = &list.items[0];
+    scout_op op;
+    weights_content w;
+    UNIT_CHECK(dense->weight && dense->sparsity == 0 && dense->zeros_hash != 0);
+    list.items[0].threshold = 2;
+    UNIT_CHECK(strstr(operation_key(dense, &a), ";weight_threshold=2;zeros=") != NULL);
+    UNIT_CHECK(kinds_build(dense, 1 << 20, &a, &op, &why));
+    const uint32_t before = op.field_count;
+    UNIT_CHECK(weights_make(dense, &op, 5, &a, &w, &why) && w.bytes && op.field_count == before);
+    UNIT_CHECK(w.facts.zeros == 0 && w.conversion.below == 1 && w.conversion.work[0] == 0);
+    weights_free(&w);
+    list.items[0].threshold = 0.5;
+    UNIT_CHECK(weights_make(dense, &op, 5, &a, &w, &why) && w.conversion.below == 0 && w.conversion.work[0] == 1);
+    weights_free(&w);
+    const weights_place nowhere = {model, "nobody.bin", "w", 0, BYTES};
+    list.items[0].weight = &nowhere; /* it hinders no measurement */
+    UNIT_CHECK(weights_make(dense, &op, 5, &a, &w, &why) && !w.bytes);
+    operation_list_free(&list);
+}
+
+/* Eight bits hold what is made up for them as well: no number that is kept becomes a zero. */
+static void eight_bits(void) {
+    static const char *const precisions[] = {"fp8", "int8"};
+    for (int k = 0; k < 2; k++) {
+        operation_list list;
+        scout_op op;
+        weights_content w;
+        operation_from_words("gemm", "16,256,512", precisions[k], 0.5, "STRUCTURED_24", &a, &list);
+        UNIT_CHECK(kinds_build(&list.items[0], 1 << 20, &a, &op, &why));
+        UNIT_CHECK(weights_make(&list.items[0], &op, 5, &a, &w, &why) && w.facts.two_of_four_by_row);
+        UNIT_CHECK(w.facts.nonzeros == 256 * 512 / 2);
+        weights_free(&w);
+        operation_list_free(&list);
+    }
 }
 
 static void content_is_what_was_asked_for(void) {
@@ -165,6 +205,8 @@ int main(void) {
         make_model();
         UNIT_RUN(only_the_models_folder);
         UNIT_RUN(entries_are_split);
+        UNIT_RUN(a_threshold_is_asked_of_all);
+        UNIT_RUN(eight_bits);
         UNIT_RUN(content_is_what_was_asked_for);
     } else {
         printf("    %s\n", g.st.text);

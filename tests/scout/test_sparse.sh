@@ -1,0 +1,44 @@
+#!/usr/bin/env bash
+# A model whose one product stands for four weights that are not alike: each becomes a report of its own, recognised from
+# the model's numbers, and every candidate that can leave the zeros out is checked and measured, on this machine's CPU.
+source "$ROOT/tests/scout/lib.sh"
+model=${MODELS_DIR:-$ROOT/../shared/models}/mlp_sparse.onnx
+extract=$(dirname "$SCOUT")/extract_ops
+if [[ ! -e $model || ! -x $extract ]]; then
+    skip "$model or $extract is not there"
+    finish
+    exit
+fi
+run "$extract" "$model" --batch 16 -o ops.json
+check "the model is read" exits 0
+
+run "$SCOUT" ops.json --device cpu --only gemm --no-cache --budget 40 --weight-threshold 0.01 -o out
+check "measured: done, or some would not settle on a busy machine" test "$EXIT" -le 1
+check "measured: four reports" test "$(find out/reports -name 'gemm_*.json' | wc -l)" = 4
+run python3 - out/reports <<'PYTHON'
+import glob, json, sys
+
+SPARSE = {"UNSTRUCTURED": {"cpu_csr"}, "STRUCTURED_24": {"cpu_csr"}, "BLOCK_SPARSE": {"cpu_csr", "cpu_bsr"}, "DENSE": set()}
+found = {}
+for path in glob.glob(sys.argv[1] + "/gemm_*.json"):
+    with open(path, encoding="utf-8") as file:
+        report = json.load(file)
+    found[report["pattern"]] = report
+assert set(found) == set(SPARSE), f"patterns {sorted(found)}"
+for pattern, report in found.items():
+    rows = report["candidates"]
+    assert report["count"] == 1, f"{pattern}: count {report['count']}"
+    bad = [(row["name"], row["status"]) for row in rows if row["status"] in ("WRONG", "CRASHED", "ERROR", "TIMEOUT")]
+    assert not bad, f"{pattern}: {bad}"
+    weight = report["weight"]
+    assert weight["source"] == "file" and weight["convert_to_bsr"]["threshold"] == 0.01, f"{pattern}: {weight}"
+    assert weight["pattern"] == pattern, f"{pattern}: its weight is {weight['pattern']}"
+    able = {row["name"] for row in rows if row["status"] != "UNSUPPORTED" and row["name"] in ("cpu_csr", "cpu_bsr")}
+    assert able == SPARSE[pattern], f"{pattern}: {able} can leave its zeros out"
+    checked = [row for row in rows if row["name"] in able and "error" in row]
+    assert checked or pattern == "DENSE", f"{pattern}: none of {able} was checked and measured"
+assert 0.89 < found["UNSTRUCTURED"]["sparsity"] < 0.91 and found["STRUCTURED_24"]["sparsity"] == 0.5
+assert found["BLOCK_SPARSE"]["weight"]["block"] == 64 and found["DENSE"]["sparsity"] == 0
+PYTHON
+check "four reports: recognised, and each measured with what can leave its zeros out" exits 0
+finish
