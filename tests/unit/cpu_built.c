@@ -88,6 +88,7 @@ void cpu_built_fill(cpu_built *b, uint64_t seed) {
         uint32_t how = strcmp(t->name, "scales") == 0 ? SCOUT_FILL_SCALE : SCOUT_FILL_NORMAL;
         scout_why why = {"", ""};
         if (t->below > 0) how = strcmp(t->name, "lengths") == 0 ? SCOUT_FILL_NEAR : SCOUT_FILL_BELOW;
+        if (t->below > 0 && !cpu_number_whole(t->type)) how = SCOUT_FILL_SMALL;
         if (!b->data[k]) b->data[k] = guarded(t->bytes);
         if (t->role == SCOUT_OUTPUT) continue;
         const uint64_t own = t->below > 0 ? SCOUT_FILL_SEED(t->below, seed + k) : seed + k;
