@@ -173,7 +173,7 @@ static void step_units(void *context, int thread, int threads) {
         const double *rows[RECURRENT_MOST_GATES];
         for (int g = 0; g < p->gates; g++) rows[g] = load_rows(s, thread, g, unit);
         for (int64_t row = 0; row < p->batch; row++) {
-            entry e[RECURRENT_MOST_GATES];
+            entry e[RECURRENT_MOST_GATES] = {{{0, 0}, {0, 0}}};
             const int64_t at = row * p->hidden + unit;
             if (s->step >= length_of(s, row)) continue;
             for (int g = 0; g < p->gates; g++) e[g] = entry_of(s, g, row, unit, rows[g], rows[g] + p->input, s->h);
