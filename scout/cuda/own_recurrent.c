@@ -6,7 +6,7 @@
 enum { ROWS, PARAMETERS };
 
 _Static_assert((int)RECURRENT_RNN == RECURRENT_LAYER_RNN && (int)RECURRENT_LSTM == RECURRENT_LAYER_LSTM &&
-                   (int)RECURRENT_SOFTPLUS == RECURRENT_LAYER_SOFTPLUS && RECURRENT_LAYER_BF16 == SCOUT_BF16,
+                   (int)RECURRENT_SOFTPLUS == RECURRENT_LAYER_SOFTPLUS && (int)RECURRENT_LAYER_BF16 == (int)SCOUT_BF16,
                "kernels are told cells, functions and types by the same numbers");
 
 struct scout_plan {
