@@ -181,7 +181,11 @@ static scout_answer prepare(const scout_op *op, scout_device *device, const int6
     plan->p = recurrent_problem_of(op);
     plan->algorithm = values ? (int)values[ALGORITHM] : 0;
     plan->dnn = dnn_ready_for(&plan->handle, "libcudnn_adv.so.9", why);
-    const scout_answer answer = plan->dnn ? fill(plan, op, needs, why) : SCOUT_NO;
+    if (!plan->dnn) {
+        free(plan);
+        return SCOUT_NO;
+    }
+    const scout_answer answer = fill(plan, op, needs, why);
     if (answer == SCOUT_OK)
         *out = plan;
     else
