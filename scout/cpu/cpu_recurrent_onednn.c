@@ -121,15 +121,14 @@ static bool add_weight(describing *d, int which, int arg, int tensor, int64_t in
     return plan->parts[which] >= 0;
 }
 
-/* Biases are fp32, whatever the type; those of input and state are added up but for the last one of such a gru. */
+/* Biases are fp32, whatever the type; those of input and state are added up but for the last one of such a gru. Where
+ * there are none they are zeros: kernels for processors insist on some. */
 static bool add_bias(describing *d) {
     scout_plan *plan = d->plan;
     const recurrent_problem *p = &plan->p;
     const int64_t gates = p->gates + plan->linear, dims[] = {1, p->directions, gates, p->hidden};
     const int64_t strides[] = {p->directions * gates * p->hidden, gates * p->hidden, p->hidden, 1};
     cpu_onednn_md md = {.there = false};
-    plan->parts[BIAS] = -1;
-    if (p->bias < 0 && !plan->linear) return true;
     if (!cpu_onednn_md_strided(&md, 4, dims, dnnl_f32, strides)) return false;
     plan->parts[BIAS] = cpu_onednn_plan_part(&plan->onednn, DNNL_ARG_BIAS, RECURRENT_W, md);
     if (plan->parts[BIAS] >= 0) d->r.bias = &plan->onednn.parts[plan->parts[BIAS]].md;
@@ -219,7 +218,6 @@ static dnnl_status_t place_weights(scout_plan *plan) {
     cpu_onednn_plan *o = &plan->onednn;
     dnnl_status_t status = dnnl_success;
     for (int k = 0; k < PACKED && status == dnnl_success; k++) {
-        if (plan->parts[k] < 0) continue;
         cpu_onednn_part *at = &o->parts[plan->parts[k]];
         if (k != BIAS) {
             cpu_onednn_md_free(&at->md);
@@ -295,9 +293,8 @@ static scout_answer pack_tensors(scout_plan *plan, void *const *tensors, void *p
     free(room);
     if (status != dnnl_success)
         return scout_say(why, SCOUT_FAILED, "error", "oneDNN could not pack the weights: status %d", (int)status);
-    if (plan->parts[BIAS] >= 0)
-        pack_bias(plan, p->bias >= 0 ? tensors[p->bias] : NULL,
-                  (float *)((char *)packed + plan->onednn.parts[plan->parts[BIAS]].offset));
+    pack_bias(plan, p->bias >= 0 ? tensors[p->bias] : NULL,
+              (float *)((char *)packed + plan->onednn.parts[plan->parts[BIAS]].offset));
     return SCOUT_OK;
 }
 
