@@ -88,6 +88,14 @@ static inline const char *recurrent_number(const char *list, double *out) {
     return *end == ',' ? end + 1 : end;
 }
 
+/* A field that is such a list; a single whole number comes as a number, and is written into `room`. NULL: none. */
+static inline const char *recurrent_list(const scout_op *op, const char *name, char *room, size_t size) {
+    const scout_field *f = op_field(op, name);
+    if (!f || f->text) return f ? f->text : NULL;
+    snprintf(room, size, "%lld", (long long)f->number);
+    return room;
+}
+
 /* The function whose name begins the list; what is behind it. NULL: not known. */
 static inline const char *recurrent_name(const char *list, recurrent_function *out) {
     const size_t length = strcspn(list, ",");
@@ -105,8 +113,9 @@ static inline const char *recurrent_name(const char *list, recurrent_function *o
 static inline int recurrent_read_activations(recurrent_problem *p, const scout_op *op) {
     static const recurrent_function customary[] = {RECURRENT_SIGMOID, RECURRENT_TANH, RECURRENT_TANH};
     const int each = p->cell == RECURRENT_LSTM ? 3 : p->cell == RECURRENT_GRU ? 2 : 1;
-    const char *names = op_text(op, "activations"), *alphas = op_text(op, "activation_alpha"),
-               *betas = op_text(op, "activation_beta");
+    char one[24], other[24];
+    const char *names = op_text(op, "activations"), *alphas = recurrent_list(op, "activation_alpha", one, sizeof one),
+               *betas = recurrent_list(op, "activation_beta", other, sizeof other);
     p->customary = 1;
     for (int d = 0; d < p->directions; d++)
         for (int k = 0; k < each; k++) {

@@ -122,6 +122,8 @@ static void what_is_refused(void) {
     cpu_built_refused(
         "{\"op\": \"rnn\", \"shape\": [2, 2, 2, 2], \"activations\": \"affine\", \"activation_alpha\": \"2\"}",
         "feature");
+    cpu_built_refused("{\"op\": \"rnn\", \"shape\": [2, 2, 2, 2], \"activations\": \"elu\", \"activation_alpha\": 2}",
+                      "feature");
     cpu_built_refused("{\"op\": \"lstm\", \"shape\": [2, 2, 2, 2], \"dtype\": \"int8\"}", "type");
     cpu_built_refused("{\"op\": \"lstm\", \"shape\": [2, 2, 2, 2], \"order\": \"tnc\"}", "layout");
     cpu_built_refused("{\"op\": \"recurrent\", \"shape\": [2, 2, 2, 2]}", "feature");
