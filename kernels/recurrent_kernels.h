@@ -38,7 +38,6 @@ enum {
 typedef struct recurrent_layer_function {
     int function;
     double alpha, beta;
-    double steepest; /* of its slope: for the reference alone */
 } recurrent_layer_function;
 
 typedef struct recurrent_layer {

@@ -23,6 +23,8 @@ struct walk {
     double *want;
     float *spread;
     int output;
+    int *unbounded; /* set where a number's spread is more than `most` times its size, or 1 */
+    double most;
 };
 
 __device__ uncertain plus(uncertain a, uncertain b) { return {a.value + b.value, a.square + b.square}; }
@@ -49,13 +51,30 @@ __device__ double function(const recurrent_layer_function &f, double x) {
     }
 }
 
-/* The steepest slope stands for all: it is no smaller where a bend is near. */
+/* How steep it is at x, or up to `near` beside it where it bends: what is off by a little may lie there. */
+__device__ double slope(const recurrent_layer_function &f, double x, double near) {
+    const double alpha = fabs(f.alpha), y = function(f, x), inside = tanh(f.beta * x);
+    switch (f.function) {
+    case RECURRENT_LAYER_SIGMOID: return y * (1 - y);
+    case RECURRENT_LAYER_TANH: return 1 - y * y;
+    case RECURRENT_LAYER_RELU: return x > -near;
+    case RECURRENT_LAYER_AFFINE: return alpha;
+    case RECURRENT_LAYER_LEAKYRELU: return x < -near ? alpha : fmax(alpha, 1.0);
+    case RECURRENT_LAYER_SCALEDTANH: return alpha * fabs(f.beta) * (1 - inside * inside);
+    case RECURRENT_LAYER_HARDSIGMOID: return fabs(f.alpha * x + f.beta - 0.5) < 0.5 + alpha * near ? alpha : 0;
+    case RECURRENT_LAYER_ELU: return x < -near ? alpha * exp(x) : fmax(alpha, 1.0);
+    case RECURRENT_LAYER_SOFTSIGN: return 1 / ((1 + fabs(x)) * (1 + fabs(x)));
+    default: return 1 / (1 + exp(-x)); /* softplus */
+    }
+}
+
 __device__ uncertain activate(const walk &w, int direction, int which, uncertain x) {
     const recurrent_layer_function &f = w.p.functions[direction][which];
-    const double at = w.p.clip > 0 ? fmin(fmax(x.value, -w.p.clip), w.p.clip) : x.value;
+    const double clip = w.p.clip, near = sqrt(x.square) / 32;
+    const double at = clip > 0 ? fmin(fmax(x.value, -clip), clip) : x.value, y = function(f, at);
+    const double steep = clip > 0 && fabs(x.value) > clip + near ? 0 : slope(f, at, near);
     const bool adds = f.function == RECURRENT_LAYER_AFFINE || f.function == RECURRENT_LAYER_HARDSIGMOID;
-    const double y = function(f, at), inside = adds ? f.beta * f.beta : 0;
-    return {y, f.steepest * f.steepest * x.square + inside + y * y};
+    return {y, steep * steep * x.square + (adds ? f.beta * f.beta : 0) + y * y};
 }
 
 /* ---- one unit ---- */
@@ -139,11 +158,18 @@ __device__ uncertain mix(uncertain update, uncertain fresh, uncertain before) {
          rest * rest * fresh.square + update.value * update.value * before.square + apart * apart * update.square});
 }
 
+/* Below it types are coarse, and gates become 0. What is behind the end of a sequence is 0 and nothing else. */
+__device__ double least_spread(const walk &w, uncertain x) {
+    return !(x.square > 0) ? 0 : w.p.type == SCOUT_FP16 ? 0x1p-14 : 0x1p-100;
+}
+
 __device__ void keep(const walk &w, const place &at, int64_t time, uncertain h) {
+    const double most = w.most * (1 + fabs(h.value));
+    if (!(h.square <= most * most)) *w.unbounded = 1;
     w.next_h[at.state] = h;
     if (w.output != WHOLE_RECURRENT_Y) return;
     const int64_t to = time * w.p.y_step + at.direction * w.p.y_direction + at.row * w.p.y_row + at.unit;
-    const double least = w.p.type == SCOUT_FP16 && h.square > 0 ? 0x1p-14 : 0;
+    const double least = least_spread(w, h);
     w.want[to] = h.value, w.spread[to] = (float)fmax(sqrt(h.square), least);
 }
 
@@ -202,6 +228,7 @@ __device__ int64_t state_at(const recurrent_layer &p, int64_t k) {
 
 __global__ void __launch_bounds__(whole_each_threads) begin_states(const walk w) {
     const int64_t k = whole_each_first();
+    if (k == 0) *w.unbounded = 0;
     if (k >= w.p.directions * w.p.batch * w.p.hidden) return;
     const int64_t at = state_at(w.p, k);
     w.h[k] = {w.t.h0 ? values_at(w.t.h0, (uint32_t)w.p.type, at) : 0, 0};
@@ -212,7 +239,9 @@ __global__ void __launch_bounds__(whole_each_threads) end_states(const walk w) {
     const int64_t k = whole_each_first();
     if (k >= w.p.directions * w.p.batch * w.p.hidden) return;
     const uncertain x = w.output == WHOLE_RECURRENT_Y_H ? w.h[k] : w.c[k];
-    const double least = w.p.type == SCOUT_FP16 && x.square > 0 ? 0x1p-14 : 0;
+    const double most = w.most * (1 + fabs(x.value));
+    if (!(x.square <= most * most)) *w.unbounded = 1;
+    const double least = least_spread(w, x);
     const int64_t at = state_at(w.p, k);
     w.want[at] = x.value, w.spread[at] = (float)fmax(sqrt(x.square), least);
 }
@@ -220,18 +249,19 @@ __global__ void __launch_bounds__(whole_each_threads) end_states(const walk w) {
 } // namespace
 
 uint64_t whole_recurrent_bytes(const recurrent_layer *p) {
-    return 5 * sizeof(uncertain) * (uint64_t)(p->directions * p->batch * p->hidden);
+    return WHOLE_RECURRENT_STATES + 5 * sizeof(uncertain) * (uint64_t)(p->directions * p->batch * p->hidden);
 }
 
 cudaError_t whole_recurrent(const recurrent_layer *p, const recurrent_layer_tensors *t, whole_recurrent_output output,
-                            void *room, double *want, float *spread, cudaStream_t stream) {
+                            double most, void *room, double *want, float *spread, cudaStream_t stream) {
     const int64_t state = p->directions * p->batch * p->hidden;
     const bool twice = p->cell == RECURRENT_LAYER_GRU && !p->linear_before_reset;
     const unsigned blocks = whole_each_blocks(state), warps = whole_each_blocks(state * lanes);
-    uncertain *const states = (uncertain *)room;
+    uncertain *const states = (uncertain *)((char *)room + WHOLE_RECURRENT_STATES);
     walk w = {};
     if ((state * lanes + whole_each_threads - 1) / whole_each_threads > (int64_t)1 << 24) return cudaErrorInvalidValue;
     w.p = *p, w.t = *t, w.want = want, w.spread = spread, w.output = output;
+    w.unbounded = (int *)room, w.most = most;
     w.h = states, w.next_h = states + state, w.c = states + 2 * state;
     w.reset = states + 3 * state, w.update = states + 4 * state;
     begin_states<<<blocks, whole_each_threads, 0, stream>>>(w);

@@ -173,6 +173,13 @@ static inline recurrent_problem recurrent_problem_of(const scout_op *op) {
     return p;
 }
 
+/* A reference refuses a layer whose numbers have a larger spread than so many times their own size, or 1. */
+static const double recurrent_most_spread = 1024;
+
+static inline scout_answer recurrent_say_unbounded(scout_why *why) {
+    return scout_say(why, SCOUT_NO, "feature", "what a step is off by grows in those behind: nothing could be checked");
+}
+
 /* Whether that direction goes from the last step to the first. */
 static inline int recurrent_backwards(const recurrent_problem *p, int direction) {
     return direction == 1 || p->reverse;

@@ -57,13 +57,30 @@ static double function(const recurrent_activation *a, double x) {
     }
 }
 
-/* The steepest slope stands for all: it is no smaller where a bend is near. */
+/* How steep it is at x, or up to `near` beside it where it bends: what is off by a little may lie there. */
+static double slope(const recurrent_activation *a, double x, double near) {
+    const double alpha = fabs(a->alpha), y = function(a, x);
+    switch (a->function) {
+    case RECURRENT_SIGMOID: return y * (1 - y);
+    case RECURRENT_TANH: return 1 - y * y;
+    case RECURRENT_RELU: return x > -near;
+    case RECURRENT_AFFINE: return alpha;
+    case RECURRENT_LEAKYRELU: return x < -near ? alpha : fmax(alpha, 1);
+    case RECURRENT_SCALEDTANH: return alpha * fabs(a->beta) * (1 - pow(tanh(a->beta * x), 2));
+    case RECURRENT_HARDSIGMOID: return fabs(a->alpha * x + a->beta - 0.5) < 0.5 + alpha * near ? alpha : 0;
+    case RECURRENT_ELU: return x < -near ? alpha * exp(x) : fmax(alpha, 1);
+    case RECURRENT_SOFTSIGN: return 1 / ((1 + fabs(x)) * (1 + fabs(x)));
+    default: return 1 / (1 + exp(-x)); /* softplus */
+    }
+}
+
 static number activate(const walk *s, int which, number x) {
     const recurrent_activation *a = &s->p->activations[s->direction][which];
-    const double clip = s->p->clip, at = clip > 0 ? fmin(fmax(x.value, -clip), clip) : x.value;
-    const double y = function(a, at), slope = recurrent_steepest(a), beta = a->beta;
+    const double clip = s->p->clip, near = sqrt(x.square) / 32, beta = a->beta;
+    const double at = clip > 0 ? fmin(fmax(x.value, -clip), clip) : x.value, y = function(a, at);
+    const double steep = clip > 0 && fabs(x.value) > clip + near ? 0 : slope(a, at, near);
     const double inside = a->function == RECURRENT_AFFINE || a->function == RECURRENT_HARDSIGMOID ? beta * beta : 0;
-    return (number){y, slope * slope * x.square + inside + y * y};
+    return (number){y, steep * steep * x.square + inside + y * y};
 }
 
 static number plus(number a, number b) { return (number){a.value + b.value, a.square + b.square}; }
@@ -286,6 +303,17 @@ static scout_answer walk_all(const scout_op *op, const recurrent_problem *p, voi
 
 /* ---- the reference ---- */
 
+/* Where what a step is off by grows in those behind (activations without bounds can do that), nothing could be told
+ * from rounding in the end. */
+static bool bounded(const scout_op *op, number *const *outputs) {
+    for (uint32_t k = 0; k < op->tensor_count; k++)
+        for (int64_t at = 0; outputs[k] && at < op_elements(&op->tensors[k]); at++) {
+            const double most = recurrent_most_spread * (1 + fabs(outputs[k][at].value));
+            if (!(outputs[k][at].square <= most * most)) return false;
+        }
+    return true;
+}
+
 static scout_answer open_recurrent(const scout_op *op, void **state, scout_why *why) {
     (void)op, (void)why;
     *state = NULL;
@@ -301,7 +329,8 @@ static int64_t grain(const void *state, const scout_op *op, uint32_t output) {
 static scout_answer compute(const void *state, const scout_op *op, void *const *tensors, uint32_t output, int64_t from,
                             int64_t count, double *want, double *spread, double *scratch) {
     const number *found = tensors[output];
-    const double least = op->tensors[output].type == SCOUT_FP16 ? 0x1p-14 : 0;
+    const double least =
+        op->tensors[output].type == SCOUT_FP16 ? 0x1p-14 : 0x1p-100; /* below, types are coarse, and gates become 0 */
     (void)state, (void)scratch;
     for (int64_t k = 0; k < count; k++) {
         want[k] = found[from + k].value;
@@ -324,6 +353,7 @@ static scout_answer begin(scout_device *device, const scout_op *op, void *const 
     if (products > most_products)
         return scout_say(why, SCOUT_NO, "shape", "its reference would take minutes: %.3g products in fp64", products);
     scout_answer answer = walk_all(op, &p, tensors, outputs, why);
+    if (answer == SCOUT_OK && !bounded(op, outputs)) answer = recurrent_say_unbounded(why);
     for (uint32_t k = 0; k < op->tensor_count; k++) with[k] = outputs[k] ? (void *)outputs[k] : tensors[k];
     if (answer == SCOUT_OK) answer = cpu_whole_begin(&kind, op, with, check, why);
     for (uint32_t k = 0; k < op->tensor_count; k++) free(outputs[k]);

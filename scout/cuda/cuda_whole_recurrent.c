@@ -17,13 +17,16 @@ static scout_answer compute(scout_device *device, const scout_op *op, void *cons
     const double products =
         (double)(p.steps * p.batch) * (double)(p.directions * p.gates * p.hidden) * (double)(p.input + p.hidden);
     void *room = NULL;
+    int unbounded = 0;
     if (products > most_products)
         return scout_say(why, SCOUT_NO, "shape", "its reference would take minutes: %.3g products in fp64", products);
     scout_answer answer = cuda_device_alloc(device, whole_recurrent_bytes(&layer), &room, why);
     if (answer == SCOUT_OK)
-        answer = cuda_device_answer(whole_recurrent(&layer, &t, which, room, want, spread, device->stream),
-                                    "computing the reference", why);
-    if (answer == SCOUT_OK) answer = cuda_device_wait(device, "computing the reference", why);
+        answer = cuda_device_answer(
+            whole_recurrent(&layer, &t, which, recurrent_most_spread, room, want, spread, device->stream),
+            "computing the reference", why);
+    if (answer == SCOUT_OK) answer = cuda_device_download(device, &unbounded, room, sizeof unbounded, why);
+    if (answer == SCOUT_OK && unbounded) answer = recurrent_say_unbounded(why);
     if (answer != SCOUT_LOST) cuda_device_release(device, room);
     return answer;
 }

@@ -37,7 +37,7 @@ recurrent_layer own_recurrent_layer(const recurrent_problem *p) {
     for (int d = 0; d < 2; d++)
         for (int k = 0; k < RECURRENT_ACTIVATIONS; k++) {
             const recurrent_activation *a = &p->activations[d][k];
-            l.functions[d][k] = (recurrent_layer_function){(int)a->function, a->alpha, a->beta, recurrent_steepest(a)};
+            l.functions[d][k] = (recurrent_layer_function){(int)a->function, a->alpha, a->beta};
         }
     return l;
 }

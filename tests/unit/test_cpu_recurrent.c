@@ -102,6 +102,30 @@ static void little_workspace(void) {
     nothing_failed();
 }
 
+/* Long layers: what a step is off by adds up, and the reference must neither take it for an error nor lose its sight.
+ */
+static void many_steps(void) {
+    static const char *const texts[] = {
+        "{\"op\": \"lstm\", \"shape\": [500, 2, 64, 256], \"bias\": 1, \"peephole\": 1, \"returns\": \"y,y_c\"}",
+        "{\"op\": \"gru\", \"shape\": [500, 2, 64, 200], \"bias\": 1, \"dtype\": \"fp16\"}",
+        "{\"op\": \"rnn\", \"shape\": [1000, 1, 64, 256], \"activations\": \"relu\"}",
+    };
+    for (size_t k = 0; k < sizeof texts / sizeof texts[0]; k++) cpu_built_check(texts[k], 1);
+    nothing_failed();
+}
+
+/* Of a state without bounds nothing could be checked after some hundred steps, and it is said. */
+static void what_grows_without_bound_has_no_reference(void) {
+    cpu_built b;
+    cpu_built_make(&b,
+                   "{\"op\": \"lstm\", \"shape\": [400, 1, 512, 64], \"activations\": \"hardsigmoid,relu,relu\", "
+                   "\"bias\": 1}",
+                   32 << 20);
+    cpu_built_fill(&b, 3);
+    UNIT_CHECK(!cpu_built_accepts(&b));
+    cpu_built_end(&b);
+}
+
 static void costs_are_those_of_a_model(void) {
     cpu_built b;
     cpu_built_make(
@@ -136,6 +160,8 @@ int main(void) {
     UNIT_RUN(candidates_are_right);
     UNIT_RUN(half_types);
     UNIT_RUN(little_workspace);
+    UNIT_RUN(many_steps);
+    UNIT_RUN(what_grows_without_bound_has_no_reference);
     UNIT_RUN(costs_are_those_of_a_model);
     UNIT_RUN(what_is_refused);
     cpu_built_close();
