@@ -14,7 +14,8 @@ extern "C" {
 
 /* Normal random numbers (or scales, or uniform nibbles) from a counter: the same seed gives the same bytes. 0 and
  * cudaErrorInvalidValue for a type that it does not know. */
-cudaError_t kernels_fill(void *to, uint64_t bytes, uint32_t type, int scale, uint64_t seed, cudaStream_t stream);
+cudaError_t kernels_fill(void *to, uint64_t bytes, uint32_t type, int scale, float deviation, uint64_t seed,
+                         cudaStream_t stream);
 /* int32 or int64 (element: their size): whole numbers from `least` on, `range` of them alike. */
 cudaError_t kernels_fill_places(void *to, uint64_t bytes, int element, uint32_t least, uint32_t range, uint64_t seed,
                                 cudaStream_t stream);

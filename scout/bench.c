@@ -77,6 +77,8 @@ static uint64_t seed_of(const bench_set *s, uint32_t tensor, uint32_t copy) {
 
 /* What a tensor must hold to mean something: scales are positive, places lie inside of what they point into. */
 static uint32_t fill_of(const scout_tensor *t) {
+    const bool whole = t->type == SCOUT_INT32 || t->type == SCOUT_INT64;
+    if (t->below > 0 && !whole) return SCOUT_FILL_SMALL;
     if (t->below > 0) return strcmp(t->name, "lengths") == 0 ? SCOUT_FILL_NEAR : SCOUT_FILL_BELOW;
     const bool positive = strcmp(t->name, "scales") == 0 || strcmp(t->name, "variance") == 0;
     return positive ? SCOUT_FILL_SCALE : SCOUT_FILL_NORMAL;

@@ -30,5 +30,7 @@ extern const scout_candidate cpu_rotary_rows;
 extern const scout_candidate cpu_move_copy;
 extern const scout_candidate cpu_move_onednn;
 extern const scout_candidate cpu_quantize_rows;
+extern const scout_candidate cpu_recurrent_onednn;
+extern const scout_candidate cpu_recurrent_steps;
 
 #endif

@@ -82,8 +82,8 @@ bool cpu_onednn_md_any(cpu_onednn_md *m, int rank, const int64_t *dims, dnnl_dat
     return m->there;
 }
 
-bool cpu_onednn_md_of(cpu_onednn_md *m, const_dnnl_primitive_desc_t pd, dnnl_query_t what) {
-    const_dnnl_memory_desc_t found = the_library.dnnl_primitive_desc_query_md(pd, what, 0);
+static bool md_of(cpu_onednn_md *m, const_dnnl_primitive_desc_t pd, dnnl_query_t what, int index) {
+    const_dnnl_memory_desc_t found = the_library.dnnl_primitive_desc_query_md(pd, what, index);
     m->there = found && the_library.dnnl_memory_desc_clone(&m->md, found) == dnnl_success;
     return m->there;
 }
@@ -114,8 +114,8 @@ bool cpu_onednn_md_any(cpu_onednn_md *m, int rank, const int64_t *dims, dnnl_dat
     return m->there;
 }
 
-bool cpu_onednn_md_of(cpu_onednn_md *m, const_dnnl_primitive_desc_t pd, dnnl_query_t what) {
-    const dnnl_memory_desc_t *found = the_library.dnnl_primitive_desc_query_md(pd, what, 0);
+static bool md_of(cpu_onednn_md *m, const_dnnl_primitive_desc_t pd, dnnl_query_t what, int index) {
+    const dnnl_memory_desc_t *found = the_library.dnnl_primitive_desc_query_md(pd, what, index);
     m->there = found != NULL;
     if (found) m->md = *found;
     return m->there;
@@ -135,6 +135,14 @@ dnnl_status_t cpu_onednn_matmul(dnnl_primitive_desc_t *pd, const cpu_onednn_md *
 }
 
 #endif
+
+bool cpu_onednn_md_of(cpu_onednn_md *m, const_dnnl_primitive_desc_t pd, dnnl_query_t what) {
+    return md_of(m, pd, what, 0);
+}
+
+bool cpu_onednn_md_of_arg(cpu_onednn_md *m, const_dnnl_primitive_desc_t pd, int arg) {
+    return md_of(m, pd, dnnl_query_exec_arg_md, arg);
+}
 
 size_t cpu_onednn_md_bytes(const cpu_onednn_md *m) {
     return m->there ? the_library.dnnl_memory_desc_get_size(HANDLE(m)) : 0;

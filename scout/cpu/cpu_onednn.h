@@ -50,7 +50,11 @@
     X(dnnl_lrn_forward_primitive_desc_create)                                                                          \
     X(dnnl_eltwise_forward_primitive_desc_create)                                                                      \
     X(dnnl_binary_primitive_desc_create)                                                                               \
-    X(dnnl_reduction_primitive_desc_create)
+    X(dnnl_reduction_primitive_desc_create)                                                                            \
+    X(dnnl_vanilla_rnn_forward_primitive_desc_create)                                                                  \
+    X(dnnl_lstm_forward_primitive_desc_create)                                                                         \
+    X(dnnl_gru_forward_primitive_desc_create)                                                                          \
+    X(dnnl_lbr_gru_forward_primitive_desc_create)
 #else
 #define CPU_ONEDNN_ONE(X)                                                                                              \
     X(dnnl_memory_desc_init_by_strides)                                                                                \
@@ -66,7 +70,11 @@
     X(dnnl_lrn_forward_desc_init)                                                                                      \
     X(dnnl_eltwise_forward_desc_init)                                                                                  \
     X(dnnl_binary_desc_init)                                                                                           \
-    X(dnnl_reduction_desc_init)
+    X(dnnl_reduction_desc_init)                                                                                        \
+    X(dnnl_vanilla_rnn_forward_desc_init)                                                                              \
+    X(dnnl_lstm_forward_desc_init)                                                                                     \
+    X(dnnl_gru_forward_desc_init)                                                                                      \
+    X(dnnl_lbr_gru_forward_desc_init)
 #endif
 #define CPU_ONEDNN_ALL(X) CPU_ONEDNN_BOTH(X) CPU_ONEDNN_ONE(X)
 
@@ -92,6 +100,7 @@ bool cpu_onednn_md_strided(cpu_onednn_md *m, int rank, const int64_t *dims, dnnl
                            const int64_t *strides);
 bool cpu_onednn_md_any(cpu_onednn_md *m, int rank, const int64_t *dims, dnnl_data_type_t type);
 bool cpu_onednn_md_of(cpu_onednn_md *m, const_dnnl_primitive_desc_t pd, dnnl_query_t what); /* a copy */
+bool cpu_onednn_md_of_arg(cpu_onednn_md *m, const_dnnl_primitive_desc_t pd, int arg);       /* DNNL_ARG_… */
 void cpu_onednn_md_free(cpu_onednn_md *m);
 size_t cpu_onednn_md_bytes(const cpu_onednn_md *m);
 bool cpu_onednn_md_same(const cpu_onednn_md *a, const cpu_onednn_md *b);
@@ -134,6 +143,16 @@ dnnl_status_t cpu_onednn_binary(dnnl_primitive_desc_t *pd, dnnl_alg_kind_t algor
                                 const cpu_onednn_md *src1, const cpu_onednn_md *dst, const_dnnl_primitive_attr_t attr);
 dnnl_status_t cpu_onednn_reduction(dnnl_primitive_desc_t *pd, dnnl_alg_kind_t algorithm, const cpu_onednn_md *src,
                                    const cpu_onednn_md *dst, float p, const_dnnl_primitive_attr_t attr);
+/* A recurrent layer in inference; those of its arguments that are NULL it has not. `activation` is that of a plain one.
+ */
+typedef struct cpu_onednn_recurrent {
+    dnnl_alg_kind_t cell, activation;
+    dnnl_rnn_direction_t direction;
+    cpu_onednn_md *src_layer, *src_iter, *src_iter_c, *weights_layer, *weights_iter, *bias;
+    cpu_onednn_md *dst_layer, *dst_iter, *dst_iter_c;
+} cpu_onednn_recurrent;
+dnnl_status_t cpu_onednn_recurrence(dnnl_primitive_desc_t *pd, const cpu_onednn_recurrent *r,
+                                    const_dnnl_primitive_attr_t attr);
 /* What comes out is multiplied by a number. */
 dnnl_status_t cpu_onednn_scaled(dnnl_primitive_attr_t attr, float scale);
 

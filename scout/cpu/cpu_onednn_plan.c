@@ -142,7 +142,7 @@ scout_answer cpu_onednn_plan_launch(cpu_onednn_plan *p, const scout_args *args, 
     dnnl_status_t status = dnnl_success;
     for (int k = 0; k < p->count && status == dnnl_success; k++) {
         const cpu_onednn_part *part = &p->parts[k];
-        void *data = part->tensor >= 0 ? args->tensors[part->tensor] : (char *)args->workspace + part->offset;
+        void *data = (char *)(part->tensor >= 0 ? args->tensors[part->tensor] : args->workspace) + part->offset;
         status = l->dnnl_memory_set_data_handle(part->memory, data);
         exec[k] = (dnnl_exec_arg_t){part->arg, part->memory};
     }

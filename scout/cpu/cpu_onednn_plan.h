@@ -10,7 +10,7 @@ enum { CPU_ONEDNN_PARTS = 12 };
 
 typedef struct cpu_onednn_part {
     int arg;    /* DNNL_ARG_… */
-    int tensor; /* of the operation; -1: the workspace, from `offset` on */
+    int tensor; /* of the operation; -1: the workspace; either from byte `offset` on */
     uint64_t offset;
     cpu_onednn_md md;
     dnnl_memory_t memory;

@@ -76,6 +76,27 @@ dnnl_status_t cpu_onednn_reduction(dnnl_primitive_desc_t *pd, dnnl_alg_kind_t al
                                                            attr);
 }
 
+dnnl_status_t cpu_onednn_recurrence(dnnl_primitive_desc_t *pd, const cpu_onednn_recurrent *r,
+                                    const_dnnl_primitive_attr_t attr) {
+    const cpu_onednn *l = library();
+#define OF(m) ((m) ? (m)->md : NULL)
+    if (r->cell == dnnl_vanilla_lstm)
+        return l->dnnl_lstm_forward_primitive_desc_create(
+            pd, l->engine, dnnl_forward_inference, r->direction, OF(r->src_layer), OF(r->src_iter), OF(r->src_iter_c),
+            OF(r->weights_layer), OF(r->weights_iter), NULL, NULL, OF(r->bias), OF(r->dst_layer), OF(r->dst_iter),
+            OF(r->dst_iter_c), 0, attr);
+    if (r->cell == dnnl_vanilla_rnn)
+        return l->dnnl_vanilla_rnn_forward_primitive_desc_create(
+            pd, l->engine, dnnl_forward_inference, r->activation, r->direction, OF(r->src_layer), OF(r->src_iter),
+            OF(r->weights_layer), OF(r->weights_iter), OF(r->bias), OF(r->dst_layer), OF(r->dst_iter), 0, 0, 0, attr);
+    __typeof__(l->dnnl_gru_forward_primitive_desc_create) make = r->cell == dnnl_lbr_gru
+                                                                     ? l->dnnl_lbr_gru_forward_primitive_desc_create
+                                                                     : l->dnnl_gru_forward_primitive_desc_create;
+    return make(pd, l->engine, dnnl_forward_inference, r->direction, OF(r->src_layer), OF(r->src_iter),
+                OF(r->weights_layer), OF(r->weights_iter), OF(r->bias), OF(r->dst_layer), OF(r->dst_iter), 0, attr);
+#undef OF
+}
+
 #else
 
 #define HANDLE(m) (&(m)->md)
@@ -170,6 +191,29 @@ dnnl_status_t cpu_onednn_reduction(dnnl_primitive_desc_t *pd, dnnl_alg_kind_t al
                                    const cpu_onednn_md *dst, float p, const_dnnl_primitive_attr_t attr) {
     dnnl_reduction_desc_t d;
     const dnnl_status_t status = library()->dnnl_reduction_desc_init(&d, algorithm, &src->md, &dst->md, p, 0);
+    return create(pd, status, &d, attr);
+}
+
+dnnl_status_t cpu_onednn_recurrence(dnnl_primitive_desc_t *pd, const cpu_onednn_recurrent *r,
+                                    const_dnnl_primitive_attr_t attr) {
+    const cpu_onednn *l = library();
+    dnnl_rnn_desc_t d;
+    dnnl_status_t status = dnnl_success;
+#define OF(m)     ((m) ? &(m)->md : NULL)
+    if (r->cell == dnnl_vanilla_lstm)
+        status =
+            l->dnnl_lstm_forward_desc_init(&d, dnnl_forward_inference, r->direction, OF(r->src_layer), OF(r->src_iter),
+                                           OF(r->src_iter_c), OF(r->weights_layer), OF(r->weights_iter), OF(r->bias),
+                                           OF(r->dst_layer), OF(r->dst_iter), OF(r->dst_iter_c), 0);
+    else if (r->cell == dnnl_vanilla_rnn)
+        status = l->dnnl_vanilla_rnn_forward_desc_init(
+            &d, dnnl_forward_inference, r->activation, r->direction, OF(r->src_layer), OF(r->src_iter),
+            OF(r->weights_layer), OF(r->weights_iter), OF(r->bias), OF(r->dst_layer), OF(r->dst_iter), 0, 0, 0);
+    else
+        status = (r->cell == dnnl_lbr_gru ? l->dnnl_lbr_gru_forward_desc_init : l->dnnl_gru_forward_desc_init)(
+            &d, dnnl_forward_inference, r->direction, OF(r->src_layer), OF(r->src_iter), OF(r->weights_layer),
+            OF(r->weights_iter), OF(r->bias), OF(r->dst_layer), OF(r->dst_iter), 0);
+#undef OF
     return create(pd, status, &d, attr);
 }
 

@@ -16,5 +16,6 @@ extern const scout_reference cpu_reference_embedding;
 extern const scout_reference cpu_reference_rotary;
 extern const scout_reference cpu_reference_move;
 extern const scout_reference cpu_reference_quantize;
+extern const scout_reference cpu_reference_recurrent;
 
 #endif

@@ -12,6 +12,7 @@
 #include "scout/cuda/own_attention.h"
 #include "scout/cuda/own_pass.h"
 #include "scout/cuda/own_pool_direct.h"
+#include "scout/cuda/own_recurrent.h"
 #include "scout/cuda/own_rows.h"
 #include "scout/cuda/sparse.h"
 #include "scout/cuda/sparse_lt.h"
@@ -44,6 +45,8 @@ static const scout_candidate *const candidates[] = {
     &own_move,
     &own_reduce,
     &own_quantize,
+    &dnn_recurrent,
+    &own_recurrent,
     &own_gemm_block_sparse,
     &sparse_lt_gemm,
     &sparse_gemm_ell,
@@ -56,6 +59,7 @@ static const scout_reference *const references[] = {
     &cuda_whole_elementwise,     &cuda_whole_reduce, &cuda_whole_rotary,
     &cuda_whole_attention,       &cuda_whole_conv,   &cuda_whole_pool,
     &cuda_whole_embedding,       &cuda_whole_move,   &cuda_whole_quantize,
+    &cuda_whole_recurrent,
 };
 
 static const scout_device_api api = {

@@ -37,18 +37,20 @@ static const char *const needed[] = {
 enum { NEEDED = sizeof needed / sizeof needed[0] };
 
 /* One that is not there is cuDNN's to complain about: not every operation needs all. */
-static void open_needed(int from, int to) {
+static void open_part(const char *name) {
     const char *const slash = strrchr(state.table.path, '/');
-    for (int k = from; k < to; k++) {
-        char beside[512];
-        const char *names[] = {needed[k], NULL, NULL};
-        if (slash && strncmp(needed[k], "libcudnn", 8) == 0) {
-            snprintf(beside, sizeof beside, "%.*s/%s", (int)(slash - state.table.path), state.table.path, needed[k]);
-            names[0] = beside;
-            names[1] = needed[k];
-        }
-        libraries_open(names, false, NULL, 0, NULL);
+    char beside[512];
+    const char *names[] = {name, NULL, NULL};
+    if (slash && strncmp(name, "libcudnn", 8) == 0) {
+        snprintf(beside, sizeof beside, "%.*s/%s", (int)(slash - state.table.path), state.table.path, name);
+        names[0] = beside;
+        names[1] = name;
     }
+    libraries_open(names, false, NULL, 0, NULL);
+}
+
+static void open_needed(int from, int to) {
+    for (int k = from; k < to; k++) open_part(needed[k]);
 }
 
 const dnn_table *dnn_open(scout_why *why) {
@@ -78,6 +80,12 @@ const dnn_table *dnn_ready(cudnnHandle_t *handle, scout_why *why) {
         }
     }
     *handle = state.handle;
+    return dnn;
+}
+
+const dnn_table *dnn_ready_for(cudnnHandle_t *handle, const char *part, scout_why *why) {
+    const dnn_table *const dnn = dnn_ready(handle, why);
+    if (dnn) open_part(part);
     return dnn;
 }
 

@@ -39,7 +39,18 @@
     F(cudnnDestroyPoolingDescriptor)                                                                                   \
     F(cudnnPoolingForward)                                                                                             \
     F(cudnnSoftmaxForward)                                                                                             \
-    F(cudnnBatchNormalizationForwardInference)
+    F(cudnnBatchNormalizationForwardInference)                                                                         \
+    F(cudnnCreateRNNDescriptor)                                                                                        \
+    F(cudnnSetRNNDescriptor_v8)                                                                                        \
+    F(cudnnDestroyRNNDescriptor)                                                                                       \
+    F(cudnnBuildRNNDynamic)                                                                                            \
+    F(cudnnCreateRNNDataDescriptor)                                                                                    \
+    F(cudnnSetRNNDataDescriptor)                                                                                       \
+    F(cudnnDestroyRNNDataDescriptor)                                                                                   \
+    F(cudnnGetRNNTempSpaceSizes)                                                                                       \
+    F(cudnnGetRNNWeightSpaceSize)                                                                                      \
+    F(cudnnGetRNNWeightParams)                                                                                         \
+    F(cudnnRNNForward)
 
 typedef struct dnn_table {
 #define DNN_MEMBER(name) __typeof__(&(name)) name;
@@ -52,6 +63,8 @@ typedef struct dnn_table {
 const dnn_table *dnn_open(scout_why *why);
 /* The handle of the device that is current; made at the first call, lives as long as the process. */
 const dnn_table *dnn_ready(cudnnHandle_t *handle, scout_why *why);
+/* The same, and one more of its parts ("libcudnn_adv.so.9") is found where the others are; few operations need it. */
+const dnn_table *dnn_ready_for(cudnnHandle_t *handle, const char *part, scout_why *why);
 /* What a status means: SCOUT_OK, SCOUT_NO where cuDNN has nothing for this, or worse; `doing` begins the sentence. */
 scout_answer dnn_answer(cudnnStatus_t status, const char *doing, scout_why *why);
 /* cuDNN's name of a type of scout/plugin.h; false: it has none. */

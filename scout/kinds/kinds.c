@@ -6,8 +6,8 @@
 #include <string.h>
 
 static const kind *const kinds[] = {
-    &kind_gemm,   &kind_conv,      &kind_pool,      &kind_norm,   &kind_softmax, &kind_elementwise,
-    &kind_reduce, &kind_attention, &kind_embedding, &kind_rotary, &kind_move,    &kind_quantize,
+    &kind_gemm,      &kind_conv,      &kind_pool,   &kind_norm, &kind_softmax,  &kind_elementwise, &kind_reduce,
+    &kind_attention, &kind_embedding, &kind_rotary, &kind_move, &kind_quantize, &kind_recurrent,
 };
 
 const kind *kinds_find(op_kind op) {

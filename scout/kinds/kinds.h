@@ -36,5 +36,6 @@ extern const kind kind_embedding;
 extern const kind kind_rotary;
 extern const kind kind_move;
 extern const kind kind_quantize;
+extern const kind kind_recurrent;
 
 #endif

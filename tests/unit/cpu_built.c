@@ -88,6 +88,7 @@ void cpu_built_fill(cpu_built *b, uint64_t seed) {
         uint32_t how = strcmp(t->name, "scales") == 0 ? SCOUT_FILL_SCALE : SCOUT_FILL_NORMAL;
         scout_why why = {"", ""};
         if (t->below > 0) how = strcmp(t->name, "lengths") == 0 ? SCOUT_FILL_NEAR : SCOUT_FILL_BELOW;
+        if (t->below > 0 && !cpu_number_whole(t->type)) how = SCOUT_FILL_SMALL;
         if (!b->data[k]) b->data[k] = guarded(t->bytes);
         if (t->role == SCOUT_OUTPUT) continue;
         const uint64_t own = t->below > 0 ? SCOUT_FILL_SEED(t->below, seed + k) : seed + k;
@@ -180,6 +181,24 @@ static void describe(const scout_candidate *c, const scout_plan *plan, const cha
            "describes itself badly");
 }
 
+/* What the harness does for a plan that packs a weight: the tensors of a launch have the packed one in its place. */
+static void *pack(const cpu_built *b, const scout_candidate *c, scout_plan *plan, const scout_plan_needs *needs,
+                  void **tensors, const char *text) {
+    scout_why why = {"", ""};
+    void *packed = NULL;
+    memcpy(tensors, b->data, sizeof b->data);
+    if (!needs->packs) return NULL;
+    packed = guarded(needs->pack_bytes);
+    memset(packed, 0xFF, needs->pack_bytes);
+    void **at = &tensors[needs->packs - 1];
+    const scout_answer answer = SCOUT_HAS(c, pack_tensors) && c->pack_tensors
+                                    ? c->pack_tensors(plan, b->data, packed, NULL, &why)
+                                    : c->pack(plan, *at, packed, NULL, &why);
+    expect(answer == SCOUT_OK && whole(packed, needs->pack_bytes), text, c->name, "does not pack");
+    *at = packed;
+    return packed;
+}
+
 static bool run_variant(cpu_built *b, const scout_candidate *c, const int64_t *values, scout_check *check,
                         const char *text) {
     scout_plan *plan = NULL;
@@ -194,7 +213,9 @@ static bool run_variant(cpu_built *b, const scout_candidate *c, const int64_t *v
     expect(needs.workspace_bytes <= b->op.workspace_limit, text, c->name, "wants more workspace than there is");
     void *workspace = guarded(needs.workspace_bytes);
     const uint64_t before = sum_inputs(b);
-    const scout_args args = {sizeof args, b->data, workspace, NULL};
+    void *tensors[SCOUT_MAX_TENSORS];
+    void *packed = pack(b, c, plan, &needs, tensors, text);
+    const scout_args args = {sizeof args, tensors, workspace, NULL};
     for (int twice = 0; twice < 2; twice++) {
         poison(b);
         memset(workspace, 0xFF, needs.workspace_bytes);
@@ -207,6 +228,7 @@ static bool run_variant(cpu_built *b, const scout_candidate *c, const int64_t *v
     expect(sum_inputs(b) == before, text, c->name, "changed an input");
     describe(c, plan, text);
     c->destroy(plan);
+    give_back(packed);
     give_back(workspace);
     return true;
 }
