@@ -26,7 +26,8 @@ typedef struct measure_request {
     double early_exit;        /* fraction of the ceiling: 0.97 */
     uint64_t workspace_limit; /* 32 MiB */
     uint64_t seed;
-    const char *only; /* name of the one candidate to run beside the baseline, or NULL */
+    const char *only;   /* names of the candidates to run beside the baseline, commas between; NULL: all */
+    const char *before; /* what stands in the baseline's place (chosen_is_before), or NULL */
     const measure_exclusion *exclusions;
     int exclusion_count;
 } measure_request;

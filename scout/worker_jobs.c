@@ -75,6 +75,7 @@ static void read_request(request *r, const json_t *body) {
     measure_request *m = &r->measure;
     const json_t *known = json_object_get(body, "ceilings");
     const char *only = json_string_value(json_object_get(body, "only"));
+    const char *before = json_string_value(json_object_get(body, "before"));
     status st = {0};
     operation_from_json(json_object_get(body, "operation"), &r->arena, &r->operation);
     m->operation = &r->operation;
@@ -90,6 +91,7 @@ static void read_request(request *r, const json_t *body) {
     m->workspace_limit = (uint64_t)number_or(body, "workspace_limit", 32 << 20);
     m->seed = (uint64_t)json_integer_value(json_object_get(body, "seed"));
     m->only = only ? arena_printf(&r->arena, "%s", only) : NULL;
+    m->before = before ? arena_printf(&r->arena, "%s", before) : NULL;
     read_exclusions(r, json_object_get(body, "exclusions"));
 }
 
