@@ -3,6 +3,8 @@
  * reverted however fast it was. */
 #include "scout/compare.h"
 
+#include "scout/chosen.h"
+
 #include <math.h>
 #include <string.h>
 
@@ -30,47 +32,55 @@ static bool is_of(const json_t *row, const char *name, const char *variant) {
 
 /* ---- who comes after ---- */
 
+static bool is_not_asked(const json_t *row) {
+    return strcmp(text_of(json_object_get(row, "reason"), "code"), "not_asked") == 0;
+}
+
 /* Where nobody has a time: whose failure says most. */
 static int telling(const json_t *row) {
     static const row_status order[] = {ROW_UNSUPPORTED, ROW_SKIPPED, ROW_UNSTABLE, ROW_ERROR,
                                        ROW_TIMEOUT,     ROW_CRASHED, ROW_WRONG};
-    const json_t *reason = json_object_get(row, "reason");
     for (int k = 0; k < (int)(sizeof order / sizeof order[0]); k++)
-        if (status_of(row) == order[k]) return strcmp(text_of(reason, "code"), "not_asked") == 0 ? -1 : k;
+        if (status_of(row) == order[k]) return k;
     return -1;
 }
 
-static const json_t *find_after(const json_t *rows, const json_t *before, const json_t *rival) {
-    const json_t *found = NULL;
+static const json_t *find_after(const report_input *in, const json_t *before) {
+    const json_t *rows = json_object_get(in->measurement, "candidates");
+    const json_t *rival = json_object_get(in->measurement, "rival"), *found = NULL;
     int most = -1;
     for (size_t k = 0; k < json_array_size(rows); k++) {
         const json_t *row = json_array_get(rows, k);
-        if (row == before) continue;
+        if (row == before || is_not_asked(row) || !chosen_is(in->search->candidate, text_of(row, "name"))) continue;
         if (rival && is_of(row, text_of(rival, "name"), text_of(rival, "variant"))) return row;
         if (telling(row) > most) most = telling(row), found = row;
     }
     return found;
 }
 
-static const json_t *find_before(const json_t *m) {
-    const json_t *rows = json_object_get(m, "candidates");
+/* Also where it failed, and so is nobody's baseline: then it is who was asked for and does not come after. */
+static const json_t *find_before(const report_input *in) {
+    const json_t *m = in->measurement, *rows = json_object_get(m, "candidates");
     for (size_t k = 0; k < json_array_size(rows); k++) {
         const json_t *row = json_array_get(rows, k);
-        if (is_of(row, text_of(m, "baseline"), text_of(m, "baseline_variant"))) return row;
+        const bool told = json_is_string(json_object_get(m, "baseline"));
+        if (told ? is_of(row, text_of(m, "baseline"), text_of(m, "baseline_variant"))
+                 : !is_not_asked(row) && !chosen_is(in->search->candidate, text_of(row, "name")))
+            return row;
     }
     return NULL;
 }
 
-static void read_rows(const json_t *m, const report_figures *f, compare *out) {
-    const json_t *rival = json_object_get(m, "rival");
-    out->before = f->baseline_row ? f->baseline_row : find_before(m);
+static void read_rows(const report_input *in, const report_figures *f, compare *out) {
+    const json_t *rival = json_object_get(in->measurement, "rival");
+    out->before = f->baseline_row ? f->baseline_row : find_before(in);
     out->before_us = f->baseline_us;
     out->before_ci = f->baseline_ci;
     if (f->best_row && f->best_row != f->baseline_row) {
         out->after = f->best_row;
         if (f->baseline_row) out->ratio = f->ratio, out->ratio_ci = f->ratio_ci;
     } else {
-        out->after = find_after(json_object_get(m, "candidates"), out->before, rival);
+        out->after = find_after(in, out->before);
         const bool known = out->after && f->baseline_row && isfinite(f->rival_ratio) &&
                            is_of(out->after, text_of(rival, "name"), text_of(rival, "variant"));
         if (known) out->ratio = f->rival_ratio, out->ratio_ci = f->rival_ratio_ci;
@@ -127,10 +137,10 @@ static compare_decision decide(compare *c) {
     return COMPARE_UNDECIDED;
 }
 
-void compare_read(const json_t *measurement, const report_figures *f, compare *out) {
+void compare_read(const report_input *in, const report_figures *f, compare *out) {
     *out =
         (compare){.before_us = NAN, .before_ci = NAN, .after_us = NAN, .after_ci = NAN, .ratio = NAN, .ratio_ci = NAN};
-    if (measurement) read_rows(measurement, f, out);
+    if (in->measurement) read_rows(in, f, out);
     out->decision = decide(out);
 }
 

@@ -22,7 +22,7 @@ typedef struct compare {
     char text[320];                                  /* why, for a person */
 } compare;
 
-void compare_read(const json_t *measurement, const report_figures *f, compare *out);
+void compare_read(const report_input *in, const report_figures *f, compare *out);
 json_t *compare_json(const compare *c, json_builder *b); /* the caller's */
 
 #endif

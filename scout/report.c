@@ -339,7 +339,7 @@ bool report_has_sweep(const report_input *in) {
 
 static void put_comparison(const report_input *in, const report_figures *f, json_t *to, json_builder *b) {
     compare c;
-    compare_read(in->measurement, f, &c);
+    compare_read(in, f, &c);
     json_put(b, to, "comparison", compare_json(&c, b));
 }
 

@@ -105,7 +105,7 @@ void run_compare_end(const run *r, status *st) {
         if (!i->measurement || i->source == RUN_LEFT) continue;
         const report_input in = run_input(r, i, -1);
         report_read(&in, &f);
-        compare_read(i->measurement, &f, &c);
+        compare_read(&in, &f, &c);
         if (c.decision == COMPARE_REVERT && counts[COMPARE_REVERT] == 0)
             snprintf(said, sizeof said, "%.100s: %.320s", i->operation->name, c.text);
         counts[c.decision]++;

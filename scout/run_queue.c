@@ -21,7 +21,7 @@ static char *key_of(run *r, const run_item *i, bool cut) {
                         "early_exit=%.4f|workspace=%" PRIu64 "|cut=%d%s%s",
                         i->key, regime_text, REGIME_METHOD, r->devices[0].about->candidates_hash, r->search.exhaustive,
                         r->search.candidate ? r->search.candidate : "", r->search.early_exit, r->search.workspace_limit,
-                        cut, r->search.before ? "|before=" : "", r->search.before ? r->search.before : "");
+                        cut, r->search.compare ? "|compare=" : "", r->search.before ? r->search.before : "");
 }
 
 static double usual_seconds(const run *r) { return r->search.exhaustive ? EXHAUSTIVE_SECONDS : OPERATION_SECONDS; }

@@ -32,7 +32,7 @@ static void print_side(FILE *out, arena *a, const char *label, const json_t *row
 
 void show_comparison(FILE *out, arena *a, const report_input *in, const report_figures *f) {
     compare c;
-    compare_read(in->measurement, f, &c);
+    compare_read(in, f, &c);
     print_side(out, a, "before", c.before, f, c.before_us, c.before_ci);
     print_side(out, a, "after", c.after, f, c.after_us, c.after_ci);
     if (text_of(c.after, "plugin")[0])
@@ -47,7 +47,7 @@ void show_comparisons(FILE *out, arena *a, const report_input *inputs, int count
         report_figures f;
         compare c;
         report_read(&inputs[k], &f);
-        compare_read(inputs[k].measurement, &f, &c);
+        compare_read(&inputs[k], &f, &c);
         if (inputs[k].measurement && c.decision != COMPARE_NONE)
             fprintf(out, "%s: %s: %s\n", plain_cell(a, inputs[k].operation->name, 60), words[c.decision],
                     plain_cell(a, c.text, WIDE));
