@@ -244,6 +244,7 @@ bool plugins_load(const char *const *files, int count, status *st) {
         if (!add_device(cpu_device_api(), "the built-in CPU device", st)) return false;
         load_cuda();
     }
+    cpu_device_prepare();
     for (int k = 0; k < count; k++)
         if (!load_file(files[k], st)) return false;
     return check_lists(st);

@@ -19,6 +19,12 @@ run make -s -C mine cpu "SCOUT_INCLUDE=$include"
 check "the example builds out of tree" exits 0
 check "the example builds without a word" silent
 
+# It brings the library of the CPU device's threads: these must be as without it, pinned where they can be.
+scout --list-devices
+without=$STDOUT
+scout --list-devices --custom-kernel ./mine/build/skinny.so
+check "the example leaves the device as it is" test "$STDOUT" = "$without"
+
 # What it takes here and now is nobody's business: a busy machine may call it unstable. It must be right.
 right() { # SHAPE
     rm -f r.json
