@@ -52,6 +52,12 @@ for fault in "wrong WRONG" "crash CRASHED" "hang TIMEOUT" "late_crash CRASHED"; 
     decides "${fault% *}" revert "${fault#* }" 5
 done
 
+if [[ -x $ROOT/out/venv/bin/python ]]; then
+    check "the report fits its schema" "$ROOT/out/venv/bin/python" -B "$ROOT/tests/cli/schema.py" "$ROOT/docs/schema" r.json
+else
+    skip "schemas: $ROOT/out/venv/bin/python is not there"
+fi
+
 # a whole list: a line for each, and the worst of them is the exit code
 write_few_ops ops.json
 scout ops.json --device scripted:0 "${CUSTOM[@]}" --candidate custom_slower --compare -o list
