@@ -89,7 +89,8 @@ static void add_variants(measurement *m, const plugins_candidate *c, const scout
         for (uint32_t k = 0; k < domain->count; k++) values[k] = domain->parameters[k].values[indices[k]];
         if (allowed(m, c->candidate, values)) {
             measure_variant_text(domain, indices, text, sizeof text);
-            measure_row *row = add_row(m, c, text, values);
+            const bool wanted = !m->qualify || !m->request->variant || strcmp(m->request->variant, text) == 0;
+            measure_row *row = wanted ? add_row(m, c, text, values) : NULL;
             if (row) row->first = first;
             if (row) (void)exclude(m, c, text, row);
             first = false;

@@ -5,6 +5,7 @@
 
 #include "common/arena.h"
 #include "scout/cache.h"
+#include "scout/counters.h"
 #include "scout/report.h"
 
 #include <stdio.h>
@@ -35,6 +36,7 @@ void show_time(double us, char *text, size_t room);
 void show_operation(FILE *out, arena *a, const report_input *in);
 /* Largest time first; those without a time are counted below. */
 void show_table(FILE *out, arena *a, const report_input *inputs, int count);
+void show_counters(FILE *out, arena *a, const json_t *row, const counters *c); /* what a profiler says of a row */
 /* Before, after and the decision: of one operation in full, of many a line each. */
 void show_comparison(FILE *out, arena *a, const report_input *in, const report_figures *f);
 void show_comparisons(FILE *out, arena *a, const report_input *inputs, int count);

@@ -128,6 +128,10 @@ static void print_config(FILE *out, arena *a, const report_figures *f) {
     if (*text) fprintf(out, "  %-11s %s\n", "config", clean(a, text));
 }
 
+void show_counters(FILE *out, arena *a, const json_t *row, const counters *c) {
+    fprintf(out, "%s: %s: %s\n", show_row_name(a, row), c->bottleneck, clean(a, c->text));
+}
+
 /* By --candidate. */
 static bool is_asked(const report_input *in, const json_t *row) {
     const char *name = json_string_value(json_object_get(row, "name")), *asked = in->search->candidate;

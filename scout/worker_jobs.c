@@ -10,7 +10,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { OPEN_SECONDS = 120, MAX_EXCLUSIONS = 1024, ARENA_BYTES = 64 << 20 };
+enum { OPEN_SECONDS = 120, MAX_EXCLUSIONS = 1024, MOST_LAUNCHES = 1000, ARENA_BYTES = 64 << 20 };
 
 /* ---- the device ---- */
 
@@ -92,6 +92,8 @@ static void read_request(request *r, const json_t *body) {
     m->seed = (uint64_t)json_integer_value(json_object_get(body, "seed"));
     m->only = only ? arena_printf(&r->arena, "%s", only) : NULL;
     m->before = before ? arena_printf(&r->arena, "%s", before) : NULL;
+    m->variant = json_string_value(json_object_get(body, "variant")); /* borrowed from the request */
+    m->launches = (uint32_t)fmin(fmax(number_or(body, "launches", 0), 0), MOST_LAUNCHES);
     read_exclusions(r, json_object_get(body, "exclusions"));
 }
 
