@@ -6,7 +6,7 @@ source "$ROOT/tests/cli/scout.sh"
 scout --help
 check "--help: exit 0" exits 0
 for option in --output --op --shape --precision --sparsity --device --regime --cache --launch --budget --exhaustive --only \
-    --resume --no-cache --cache-dir --k-sweep --library-path --custom-kernel --compare --before --ceilings --list-devices --list-candidates \
+    --resume --no-cache --cache-dir --k-sweep --library-path --custom-kernel --compare --before --run-once --counters --ceilings --list-devices --list-candidates \
     --cache-info --early-exit --quiet; do
     check "--help names $option" contains stdout.txt "$option"
 done
