@@ -14,10 +14,10 @@
 typedef struct report_search {
     bool exhaustive;
     const char *candidate; /* those that were asked for, commas between; NULL: all */
-    const char *before;    /* of a comparison, what stands in the library's place; NULL: its default */
-    bool compare;          /* a comparison: report_build adds how it came out */
     double early_exit;
     uint64_t workspace_limit;
+    const char *before; /* of a comparison, what stands in the library's place; NULL: its default */
+    bool compare;       /* a comparison: report_build adds how it came out */
 } report_search;
 
 typedef struct report_input {
