@@ -6,6 +6,8 @@
 ## make MODEL=m.onnx profile    write out/<model>[@<options>]/ops.json and measure every operation into reports/ beside it;
 ##                              also BATCH= SEQ= DIM="a=1 b=2" PRECISION= DEVICE= REGIME= BUDGET=seconds MEASURE=no OUT=
 ##                              (a folder belongs to one model: another of the same name is refused and needs an OUT of its own)
+## make validate BEFORE=cublas AFTER=./mine.so SHAPE=M,N,K   a kernel of your own beside the library's: keep, or revert;
+##                              also OP= PRECISION= DEVICE= REGIME= BUDGET=seconds; AFTER may be the name of a candidate
 ## make test                    build with every compiler, run every test, print the totals
 ## make bench-extract           speed and memory of extract_ops beside python onnx, on the same files
 ## make install                 copy the programs to $(DESTDIR)$(PREFIX)/bin (PREFIX=/usr/local)
@@ -34,6 +36,7 @@ SHELL := /bin/bash
 include mk/modes.mk
 include mk/build.mk
 include mk/profile.mk
+include mk/validate.mk
 include mk/checks.mk
 include mk/install.mk
 include mk/cuda.mk

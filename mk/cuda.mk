@@ -74,7 +74,7 @@ $(BUILD)/bin/scout_cuda.so: $(CUDA_OBJECTS) $(BUILD)/cuda/flags
 dist:
 	$(Q)$(MAKE) --no-print-directory STATIC=1 BUILD=$(DIST_BUILD) CUDA_ARCHS='$(DIST_ARCHS)' \
 	  $(DIST_BUILD)/bin/extract_ops $(DIST_BUILD)/bin/scout_batch $(if $(NVCC),$(DIST_BUILD)/bin/scout_cuda.so)
-	$(Q)scripts/make_dist.sh $(DIST_BUILD)/bin '$(DIST)/ceiling-scout' '$(if $(NVCC),$(DIST_ARCHS))'
+	$(Q)PLUGIN_HEADERS='$(PLUGIN_HEADERS)' scripts/make_dist.sh $(DIST_BUILD)/bin '$(DIST)/ceiling-scout' '$(if $(NVCC),$(DIST_ARCHS))'
 
 # Programs that check the device on a machine that has one (tests/gpu/run.sh); they are built without one.
 GPU_CHECKS := $(patsubst tests/gpu/%.c,$(BUILD)/gpu/%,$(sort $(wildcard tests/gpu/check_*.c)))

@@ -202,8 +202,21 @@ json_t *measure_operation(const scout_device_api *api, scout_device *device, con
 
 /* ---- qualifying ---- */
 
+/* As it would be timed, on all copies; or for a profiler, which shall see these launches and nothing else. */
+static scout_answer run_unmeasured(measurement *m, measure_row *row, scout_why *why) {
+    enum { TRIALS = 4 };
+    double seconds[TRIALS];
+    const timing_subject subject = measure_race_subject(row);
+    const uint32_t launches = m->request->launches;
+    const bool marks = launches > 0 && SCOUT_HAS(m->api, profile) && m->api->profile;
+    if (launches == 0) return subject.run(subject.context, TRIALS, TRIALS, seconds, why);
+    if (marks) m->api->profile(m->device, 1);
+    const scout_answer answer = subject.run(subject.context, launches, 1, seconds, why);
+    if (marks) m->api->profile(m->device, 0);
+    return answer;
+}
+
 static void qualify_work(measurement *m) {
-    double seconds[4];
     if (!set_up(m)) return;
     for (int k = 0; k < m->row_count && !measure_stopped(m); k++) {
         measure_row *row = &m->rows[k];
@@ -212,9 +225,7 @@ static void qualify_work(measurement *m) {
         if (!measure_rows_prepare(row)) measure_stop(m, SCOUT_LOST, &row->why);
         if (measure_stopped(m) || !row->plan) continue;
         scout_why why = {.code = ""};
-        const timing_subject subject = measure_race_subject(row);
-        const scout_answer answer =
-            subject.run(subject.context, 4, 4, seconds, &why); /* as it would be timed, on all copies */
+        const scout_answer answer = run_unmeasured(m, row, &why);
         if (answer == SCOUT_LOST) measure_stop(m, answer, &why);
         if (answer != SCOUT_OK) measure_rows_decide(row, answer, &why);
         if (answer == SCOUT_OK) {
@@ -243,7 +254,8 @@ json_t *measure_qualify(const scout_device_api *api, scout_device *device, const
         result = json_new_array(&b);
         for (int k = 0; k < m->row_count; k++) {
             const measure_row *row = &m->rows[k];
-            if (reason_status_bad(row->status)) json_push(&b, result, measure_json_row(m, row, &b));
+            if (request->launches > 0 || reason_status_bad(row->status))
+                json_push(&b, result, measure_json_row(m, row, &b));
         }
         result = json_finish(&b, result, &st);
     } else {

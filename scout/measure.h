@@ -26,9 +26,12 @@ typedef struct measure_request {
     double early_exit;        /* fraction of the ceiling: 0.97 */
     uint64_t workspace_limit; /* 32 MiB */
     uint64_t seed;
-    const char *only; /* name of the one candidate to run beside the baseline, or NULL */
+    const char *only;   /* names of the candidates to run beside the baseline, commas between; NULL: all */
+    const char *before; /* what stands in the baseline's place (chosen_is_before), or NULL */
     const measure_exclusion *exclusions;
     int exclusion_count;
+    const char *variant; /* measure_qualify: only this one; NULL: all */
+    uint32_t launches;   /* measure_qualify: this many, one after another, between a profiler's marks; 0: as it does */
 } measure_request;
 
 /* Told before every step that runs foreign code: who is at it, and by when it must be done. A step of nobody has NULL.
@@ -46,7 +49,7 @@ json_t *measure_operation(const scout_device_api *api, scout_device *device, con
                           scout_why *why);
 
 /* Prepares, runs and verifies one candidate's variants alone, without timing; for candidates of plugins, in a process
- * of their own. The array of rows of those that failed (empty: all is well). */
+ * of their own. The array of rows of those that failed (empty: all is well); with `launches`, of all. */
 json_t *measure_qualify(const scout_device_api *api, scout_device *device, const measure_request *request,
                         const char *candidate, const measure_watcher *watcher, scout_answer *answer, scout_why *why);
 

@@ -17,6 +17,7 @@ typedef struct measure_row {
     measurement *owner;
     const scout_candidate *candidate;
     const char *plugin;
+    uint64_t plugin_hash;
     char variant[160];
     int64_t values[SCOUT_MAX_PARAMETERS];
     bool first; /* of its candidate */
@@ -108,6 +109,8 @@ timing_rules measure_race_rules(measurement *m); /* with the budget that is left
 json_t *measure_json_row(const measurement *m, const measure_row *row, json_builder *b);
 json_t *measure_json_result(const measurement *m);
 
+/* Whether a candidate is one whose first variant can be the baseline. */
+bool measure_rows_is_baseline(const measurement *m, const scout_candidate *c);
 /* Rows of all candidates and variants, the baseline first; some are decided already. */
 void measure_rows_list(measurement *m);
 /* False: the device was lost. `row` is decided where it failed. */

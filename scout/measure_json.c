@@ -1,6 +1,7 @@
 /* A measurement as JSON (docs/formats.md): its rows, and what is said of all of them. */
 #include "scout/measure_internal.h"
 
+#include <inttypes.h>
 #include <math.h>
 #include <string.h>
 
@@ -66,7 +67,12 @@ json_t *measure_json_row(const measurement *m, const measure_row *row, json_buil
     const bool ok = row->status == ROW_OK && row->confirmed;
     json_put_text(b, to, "name", row->candidate->name);
     json_put_text(b, to, "variant", row->variant);
-    if (row->plugin) json_put_text(b, to, "plugin", row->plugin);
+    if (row->plugin) {
+        char hash[24];
+        snprintf(hash, sizeof hash, "%016" PRIx64, row->plugin_hash);
+        json_put_text(b, to, "plugin", row->plugin);
+        json_put_text(b, to, "plugin_hash", hash);
+    }
     json_put_text(b, to, "status", reason_status_name(row->status));
     json_put(b, to, "reason", row->status == ROW_OK ? json_null() : reason_json(&row->why, b));
     if (ok) put_time(m, row, b, to);

@@ -3,6 +3,7 @@
 #include "scout/measure_internal.h"
 
 #include "common/verdict.h"
+#include "scout/chosen.h"
 
 #include <math.h>
 #include <string.h>
@@ -39,7 +40,7 @@ static bool is_last(const measure_row *row) { return (row->candidate->flags & SC
 static void find_baseline(measurement *m) {
     for (int k = 0; k < m->row_count && m->baseline < 0; k++) {
         const measure_row *row = &m->rows[k];
-        if (row->plan && row->first && (row->candidate->flags & SCOUT_BASELINE)) m->baseline = k;
+        if (row->plan && row->first && measure_rows_is_baseline(m, row->candidate)) m->baseline = k;
     }
 }
 
@@ -70,7 +71,7 @@ static void prepare_all(measurement *m, bool last) {
         const bool begins = row->candidate != of;
         if (begins) share_s = share_until(m, k, last);
         of = row->candidate;
-        const bool due = (row->candidate->flags & SCOUT_BASELINE) && row->first;
+        const bool due = row->first && measure_rows_is_baseline(m, row->candidate);
         if (!due && measure_elapsed(m) > (begins ? prepare_until(m) : share_s)) {
             row->decided = true;
             row->status = ROW_SKIPPED;
@@ -117,11 +118,11 @@ static void finish_race(measurement *m, const timing_racer *racer, measure_row *
     row->plan = NULL;
 }
 
-/* A candidate that was asked for races with itself alone: it is to be known, however far behind it is. */
+/* Candidates that were asked for race among themselves: the first is to be known, however far behind it is. */
 static bool races(const measurement *m, int k) {
     const char *only = m->request->only;
     if (!m->rows[k].plan) return false;
-    return k != m->baseline || !only || strcmp(m->rows[k].candidate->name, only) == 0;
+    return k != m->baseline || chosen_is(only, m->rows[k].candidate->name);
 }
 
 static void race(measurement *m) {

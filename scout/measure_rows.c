@@ -2,6 +2,8 @@
  * each is prepared and verified. */
 #include "scout/measure_internal.h"
 
+#include "scout/chosen.h"
+
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -29,6 +31,10 @@ void measure_rows_decide(measure_row *row, scout_answer answer, const scout_why 
     if (answer == SCOUT_OK) row->status = ROW_ERROR;
 }
 
+bool measure_rows_is_baseline(const measurement *m, const scout_candidate *c) {
+    return chosen_is_before(m->request->before, c->name, c->library, (c->flags & SCOUT_BASELINE) != 0);
+}
+
 /* ---- the list ---- */
 
 static measure_row *add_row(measurement *m, const plugins_candidate *c, const char *variant, const int64_t *values) {
@@ -40,6 +46,7 @@ static measure_row *add_row(measurement *m, const plugins_candidate *c, const ch
     *row = (measure_row){.owner = m,
                          .candidate = c->candidate,
                          .plugin = c->plugin,
+                         .plugin_hash = c->plugin_hash,
                          .status = ROW_SKIPPED,
                          .ratio = NAN,
                          .ratio_ci = NAN};
@@ -82,7 +89,8 @@ static void add_variants(measurement *m, const plugins_candidate *c, const scout
         for (uint32_t k = 0; k < domain->count; k++) values[k] = domain->parameters[k].values[indices[k]];
         if (allowed(m, c->candidate, values)) {
             measure_variant_text(domain, indices, text, sizeof text);
-            measure_row *row = add_row(m, c, text, values);
+            const bool wanted = !m->qualify || !m->request->variant || strcmp(m->request->variant, text) == 0;
+            measure_row *row = wanted ? add_row(m, c, text, values) : NULL;
             if (row) row->first = first;
             if (row) (void)exclude(m, c, text, row);
             first = false;
@@ -106,10 +114,10 @@ static bool good_domain(const scout_domain *d) {
 static void add_candidate(measurement *m, const plugins_candidate *c) {
     const scout_candidate *candidate = c->candidate;
     const char *only = m->request->only;
-    const bool asked = !only || strcmp(only, candidate->name) == 0;
+    const bool asked = chosen_is(only, candidate->name);
     scout_why why = {.code = ""};
     if (m->qualify && strcmp(m->qualify, candidate->name) != 0) return;
-    if (!asked && !(candidate->flags & SCOUT_BASELINE)) {
+    if (!asked && !measure_rows_is_baseline(m, candidate)) {
         scout_say(&why, SCOUT_NO, "not_asked", "only %.60s was asked for", only);
         add_decided(m, c, SCOUT_NO, &why);
         m->rows[m->row_count - 1].status = ROW_SKIPPED;
@@ -160,7 +168,7 @@ void measure_rows_list(measurement *m) {
     m->rows = arena_array(&m->arena, measure_row, MEASURE_ROWS);
     for (int baseline = 1; baseline >= 0; baseline--)
         for (int k = 0; k < count && !measure_stopped(m); k++)
-            if (((list[k].candidate->flags & SCOUT_BASELINE) != 0) == (baseline == 1)) add_candidate(m, &list[k]);
+            if (measure_rows_is_baseline(m, list[k].candidate) == (baseline == 1)) add_candidate(m, &list[k]);
 }
 
 /* ---- preparing ---- */

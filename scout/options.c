@@ -1,6 +1,8 @@
 /* Owns the command line: one table of options, one of which of them go together. */
 #include "scout/options.h"
 
+#include "scout/plugins_file.h"
+
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
@@ -22,6 +24,7 @@ static const char after[] =
     "  scout_batch out/bert/ops.json -o out/bert --resume   go on where a run was stopped\n"
     "  scout_batch --op gemm --shape 4096,11008,4096 --precision fp16\n"
     "  scout_batch --op gemm --shape 8192,8192,147456 --precision fp16 --k-sweep -o report.json\n"
+    "  scout_batch --op gemm --shape 4,4096,4096 --custom-kernel ./mine.so --compare    keep it, or revert?\n"
     "  scout_batch --ceilings --device cuda:0               what the device can do at best\n"
     "\n"
     "exit codes:\n"
@@ -30,18 +33,33 @@ static const char after[] =
     "     interrupted (--resume continues)\n"
     "  2  wrong usage\n"
     "  3  the operations are wrong (or their file)\n"
-    "  4  the device, memory, disk or another condition of this machine\n";
+    "  4  the device, memory, disk or another condition of this machine\n"
+    "  5  --compare says revert\n";
 
-static bool take_plugin(void *destination, const char *argument, status *st) {
-    options *o = destination;
-    const char **more = realloc(o->plugins, ((size_t)o->plugin_count + 1) * sizeof *more);
+static bool append(const char ***list, int *count, const char *argument, status *st) {
+    const char **more = realloc(*list, ((size_t)*count + 1) * sizeof *more);
     if (!more) {
         status_set(st, STATUS_ENVIRONMENT, "out of memory; free some and run again");
         return false;
     }
-    o->plugins = more;
-    o->plugins[o->plugin_count++] = argument;
+    *list = more;
+    more[(*count)++] = argument;
     return true;
+}
+
+static bool take_plugin(void *destination, const char *argument, status *st) {
+    options *o = destination;
+    if (plugins_file_is_path(argument)) return append(&o->plugins, &o->plugin_count, argument, st);
+    status_set(st, STATUS_USAGE, "--custom-kernel: %s is no path; say ./%s if it is here", argument, argument);
+    return false;
+}
+
+static bool take_counters(void *destination, const char *argument, status *st) {
+    options *o = destination;
+    const char *equals = strchr(argument, '=');
+    if (equals && equals > argument && equals[1]) return append(&o->counters, &o->counters_count, argument, st);
+    status_set(st, STATUS_USAGE, "--counters: '%s' is not of the form WHO=FILE, such as best=ncu.csv", argument);
+    return false;
 }
 
 #define AT(field) offsetof(options, field)
@@ -141,7 +159,7 @@ static const cli_option rows[] = {
      .argument = "NAME",
      .kind = CLI_TEXT,
      .offset = AT(candidate),
-     .help = "only this candidate beside the baseline"},
+     .help = "only this candidate (or several, commas between) beside the baseline"},
     {.name = "resume",
      .kind = CLI_FLAG,
      .offset = AT(resume),
@@ -164,11 +182,30 @@ static const cli_option rows[] = {
      .kind = CLI_TEXT,
      .offset = AT(library_path),
      .help = "folders, divided by colons, in which libraries are looked for first"},
-    {.name = "plugin",
+    {.name = "custom-kernel",
      .argument = "FILE",
      .kind = CLI_CALL,
      .call = take_plugin,
-     .help = "load candidates or a device from this shared object; as often as needed"},
+     .help = "add the candidates (or device) of this shared object, as ./mine.so; as often as needed"},
+    {.name = "compare",
+     .kind = CLI_FLAG,
+     .offset = AT(compare),
+     .help = "measure only the baseline (before) and the custom kernels or --candidate (after): keep or revert"},
+    {.name = "before",
+     .argument = "NAME",
+     .kind = CLI_TEXT,
+     .offset = AT(before),
+     .help = "with --compare: this candidate, or this library's default (cublas, cudnn, onednn), stands before"},
+    {.name = "run-once",
+     .argument = "WHO",
+     .kind = CLI_TEXT,
+     .offset = AT(run_once),
+     .help = "for a profiler: launch best, baseline (of DIR's report) or NAME:VARIANT a few times, measure nothing"},
+    {.name = "counters",
+     .argument = "WHO=FILE",
+     .kind = CLI_CALL,
+     .call = take_counters,
+     .help = "put what ncu --csv printed of such a run into DIR's report (scripts/profile_ncu.sh does both)"},
     {.name = "ceilings", .kind = CLI_FLAG, .offset = AT(ceilings), .help = "measure and print what the device can do"},
     {.name = "list-devices", .kind = CLI_FLAG, .offset = AT(list_devices), .help = "print the devices and end"},
     {.name = "list-candidates",
@@ -254,7 +291,11 @@ static bool check_modes(const options *o, status *st) {
         {"cache-dir", o->cache_dir != NULL, MEASURES | OPTIONS_CACHE},
         {"k-sweep", o->k_sweep, OPTIONS_SINGLE | OPTIONS_CEILINGS},
         {"library-path", o->library_path != NULL, LOADS},
-        {"plugin", o->plugin_count > 0, LOADS},
+        {"custom-kernel", o->plugin_count > 0, LOADS},
+        {"compare", o->compare, RUNS},
+        {"before", o->before != NULL, RUNS},
+        {"run-once", o->run_once != NULL, OPTIONS_BATCH},
+        {"counters", o->counters_count > 0, OPTIONS_BATCH},
     };
     for (size_t k = 0; k < sizeof uses / sizeof uses[0]; k++) {
         if (!uses[k].given || (uses[k].modes & (int)o->mode)) continue;
@@ -289,6 +330,14 @@ static status_code check_needs(const options *o, status *st) {
         return status_set(st, STATUS_USAGE, "--k-sweep is for --op gemm; %s has no K", o->op);
     if (o->resume && (!o->output || o->output_is_file))
         return status_set(st, STATUS_USAGE, "--resume needs -o DIR, the folder whose reports are to be kept");
+    if ((o->run_once || o->counters_count > 0) && (!o->only || !o->output || o->output_is_file))
+        return status_set(st, STATUS_USAGE,
+                          "--run-once and --counters need --only ID and -o DIR, whose report they read");
+    if (o->before && !o->compare)
+        return status_set(st, STATUS_USAGE, "--before means nothing without --compare; leave it out");
+    if (o->compare && !o->candidate && o->plugin_count == 0)
+        return status_set(st, STATUS_USAGE,
+                          "--compare needs what comes after: --custom-kernel FILE, or --candidate NAME");
     if (o->budget_s == 0) return status_set(st, STATUS_USAGE, "--budget: 0 seconds measure nothing");
     return STATUS_OK;
 }
@@ -368,5 +417,6 @@ cli_result options_parse(int argc, char **argv, options *o, status *st) {
 
 void options_free(options *o) {
     free(o->plugins);
-    o->plugins = NULL;
+    free(o->counters);
+    o->plugins = o->counters = NULL;
 }

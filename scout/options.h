@@ -25,14 +25,18 @@ typedef struct options {
     bool output_is_file;                                     /* one report, or the ceilings; else a folder */
     const char *devices;                                     /* "auto" */
     const char *only;      /* id, name or kind of the operations that are asked for; NULL: all */
-    const char *candidate; /* the one candidate beside the baseline; NULL: all */
+    const char *candidate; /* those beside the baseline, commas between; NULL: all */
+    const char *before;    /* of a comparison, instead of the library's default; NULL: that */
     const char *cache_dir, *library_path;
     const char **plugins; /* owned: options_free */
     int plugin_count;
+    const char *run_once;  /* who is to be launched for a profiler: best, baseline, NAME[:VARIANT]; NULL: nobody */
+    const char **counters; /* owned: WHO=FILE */
+    int counters_count;
     regime regime;
     double budget_s;   /* of the whole run; 0: none */
     double early_exit; /* fraction of the ceiling */
-    bool exhaustive, no_cache, resume, k_sweep, sparsity_sweep, quiet;
+    bool exhaustive, no_cache, resume, k_sweep, sparsity_sweep, compare, quiet;
     int worker_in, worker_out;
 
     /* as parsed */

@@ -321,6 +321,8 @@ typedef struct scout_device_api {
     uint32_t reference_count, candidate_count;
     const scout_reference *const *references;
     const scout_candidate *const *candidates;
+    /* Tells a profiler where to begin (1) and to end (0) looking; nothing else depends on it. May be NULL. */
+    void (*profile)(scout_device *device, int on);
 } scout_device_api;
 
 /* --- plugins --- */

@@ -2,10 +2,10 @@
  * ends; hence static. Nothing that a shared object says is believed before plugins_check.c has looked at it. */
 #include "scout/plugins.h"
 
-#include "common/files.h"
 #include "scout/cpu/cpu.h"
 #include "scout/libraries.h"
 #include "scout/plugins_check.h"
+#include "scout/plugins_file.h"
 
 #include <dlfcn.h>
 #include <limits.h>
@@ -18,7 +18,7 @@ enum { MAX_FILES = 32 };
 typedef struct source { /* one shared object */
     char *file;         /* real path, owned */
     const scout_plugin *plugin;
-    uint64_t content; /* hash of the file's bytes: a kernel that was built anew is another one */
+    uint64_t content; /* hash of the file's bytes */
     bool built_in;    /* the CUDA device's own object: its candidates are not a plugin's */
 } source;
 
@@ -42,7 +42,7 @@ const scout_device_api *plugins_device_named(const char *name) {
 const char *plugins_device_why(const char *name) {
     const scout_device_api *device = plugins_device_named(name);
     if (!device && strcmp(name, "cuda") == 0) return cuda_why.text;
-    if (!device) return "no device of that name is known; one of a plugin needs --plugin FILE";
+    if (!device) return "no device of that name is known; one of a plugin needs --custom-kernel FILE";
     static scout_why why; /* valid until the next call */
     why = (scout_why){.code = ""};
     if (device->count(&why) > 0) return NULL;
@@ -56,10 +56,11 @@ static int by_priority(const void *a, const void *b) {
     return strcmp(x->name, y->name);
 }
 
-static int take(const scout_candidate *const *from, uint32_t n, const char *file, uint32_t kind, plugins_candidate *out,
-                int count, int room) {
+static int take(const scout_candidate *const *from, uint32_t n, const source *plugin, uint32_t kind,
+                plugins_candidate *out, int count, int room) {
     for (uint32_t k = 0; k < n && count < room; k++)
-        if (kind == 0 || from[k]->kind == kind) out[count++] = (plugins_candidate){from[k], file};
+        if (kind == 0 || from[k]->kind == kind)
+            out[count++] = (plugins_candidate){from[k], plugin ? plugin->file : NULL, plugin ? plugin->content : 0};
     return count;
 }
 
@@ -69,7 +70,7 @@ int plugins_candidates(const scout_device_api *device, uint32_t kind, plugins_ca
         const scout_plugin *p = sources[k].plugin;
         if (!p->for_device || strcmp(p->for_device, device->name) != 0) continue;
         const bool own = sources[k].built_in || p->device == device;
-        count = take(p->candidates, p->candidate_count, own ? NULL : sources[k].file, kind, out, count, room);
+        count = take(p->candidates, p->candidate_count, own ? NULL : &sources[k], kind, out, count, room);
     }
     qsort(out, (size_t)count, sizeof *out, by_priority);
     return count;
@@ -94,20 +95,10 @@ uint32_t plugins_kinds(const scout_device_api *device) {
     return kinds;
 }
 
-static uint64_t content_of(const char *file) {
-    enum { LIMIT = 1 << 30 };
-    size_t size = 0;
-    status ignored;
-    char *bytes = files_read(file, LIMIT, &size, &ignored);
-    const uint64_t hash = bytes ? XXH3_64bits(bytes, size) : 0;
-    free(bytes);
-    return hash;
-}
-
 /* What the built-in device's kernels are compiled into. */
 static uint64_t program_content(void) {
     static uint64_t hash;
-    if (hash == 0) hash = content_of("/proc/self/exe");
+    if (hash == 0) hash = plugins_file_content("/proc/self/exe");
     return hash;
 }
 
@@ -158,7 +149,7 @@ static bool add_device(const scout_device_api *api, const char *file, status *st
 }
 
 /* Asks an opened object for its plugin, checks all of it, and puts it on the list. The path is copied. */
-static bool add_source(void *handle, const char *path, bool built_in, status *st) {
+static bool add_source(void *handle, const char *path, uint64_t content, bool built_in, status *st) {
     scout_why why = {.code = ""};
     scout_plugin_entry_fn *entry;
     void *symbol = dlsym(handle, SCOUT_PLUGIN_ENTRY);
@@ -192,25 +183,22 @@ static bool add_source(void *handle, const char *path, bool built_in, status *st
         free(copy);
         return false;
     }
-    sources[source_count++] = (source){copy, plugin, content_of(path), built_in};
+    sources[source_count++] = (source){copy, plugin, content, built_in};
     return true;
 }
 
 static bool load_file(const char *file, status *st) {
-    char path[PATH_MAX];
-    if (!realpath(file, path)) {
-        status_set(st, STATUS_INPUT, "%s: no such plugin", file);
-        return false;
-    }
+    plugins_file looked;
+    if (!plugins_file_look(file, &looked, st)) return false;
     for (int k = 0; k < source_count; k++)
-        if (strcmp(sources[k].file, path) == 0) return true; /* said twice */
-    void *handle = dlopen(path, RTLD_NOW | RTLD_LOCAL);
+        if (strcmp(sources[k].file, looked.path) == 0) return true; /* said twice */
+    void *handle = dlopen(looked.path, RTLD_NOW | RTLD_LOCAL);
     if (!handle) {
         const char *why = dlerror();
         status_set(st, STATUS_INPUT, "%s: is no plugin: %s", file, why ? why : "it cannot be loaded");
         return false;
     }
-    return add_source(handle, path, false, st);
+    return add_source(handle, looked.path, looked.content, false, st);
 }
 
 /* Its absence is no error, and neither is one that is unfit: the machine then has no CUDA device, and the reason is
@@ -220,7 +208,8 @@ static void load_cuda(void) {
     char path[PATH_MAX];
     status st = {0};
     void *handle = libraries_open(names, false, path, sizeof path, &cuda_why);
-    if (handle && !add_source(handle, path, true, &st)) scout_say(&cuda_why, SCOUT_NO, "library", "%.200s", st.text);
+    if (handle && !add_source(handle, path, plugins_file_content(path), true, &st))
+        scout_say(&cuda_why, SCOUT_NO, "library", "%.200s", st.text);
 }
 
 /* Names are unique within a device's list, whoever brought them; and what a plugin is for must be known. */
@@ -255,6 +244,7 @@ bool plugins_load(const char *const *files, int count, status *st) {
         if (!add_device(cpu_device_api(), "the built-in CPU device", st)) return false;
         load_cuda();
     }
+    cpu_device_prepare();
     for (int k = 0; k < count; k++)
         if (!load_file(files[k], st)) return false;
     return check_lists(st);

@@ -1,5 +1,5 @@
 /* Devices and candidates that a process has: the built-in CPU, the CUDA device's shared object where it is there, and
- * plugins named on the command line. Only workers call this: loading a plugin runs its code. */
+ * plugins named on the command line (--custom-kernel). Only workers call this: loading a plugin runs its code. */
 #ifndef SCOUT_PLUGINS_H
 #define SCOUT_PLUGINS_H
 
@@ -12,7 +12,8 @@ enum { PLUGINS_MAX_DEVICES = 8, PLUGINS_MAX_CANDIDATES = 256 };
 
 typedef struct plugins_candidate {
     const scout_candidate *candidate;
-    const char *plugin; /* file it came from; NULL: built in, or the device's own object */
+    const char *plugin;   /* file it came from; NULL: built in, or the device's own object */
+    uint64_t plugin_hash; /* of that file's bytes */
 } plugins_candidate;
 
 /* Opens the built-in devices' objects (scout_cuda.so: its absence is no error, plugins_device_why says it) and each of

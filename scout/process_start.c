@@ -33,7 +33,7 @@ static bool make_arguments(launch *l, const supervisor_options *o) {
         l->arguments[n++] = (char *)(uintptr_t)o->library_path;
     }
     for (int k = 0; k < o->plugin_count; k++) {
-        l->arguments[n++] = (char *)(uintptr_t) "--plugin";
+        l->arguments[n++] = (char *)(uintptr_t) "--custom-kernel";
         l->arguments[n++] = (char *)(uintptr_t)o->plugins[k];
     }
     l->arguments[n] = NULL;

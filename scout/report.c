@@ -2,6 +2,8 @@
  * trusted), sets it beside its ceiling, and has the verdict spoken. */
 #include "scout/report.h"
 
+#include "scout/compare.h"
+
 #include <inttypes.h>
 #include <math.h>
 #include <string.h>
@@ -275,6 +277,7 @@ static void put_device(const report_input *in, json_t *to, json_builder *b) {
     json_t *search = json_new_object(b);
     json_put_bool(b, search, "exhaustive", in->search->exhaustive);
     json_put_text(b, search, "candidate", in->search->candidate);
+    if (in->search->before) json_put_text(b, search, "before", in->search->before);
     json_put_real(b, search, "early_exit", in->search->early_exit);
     json_put_int(b, search, "workspace_limit", (int64_t)in->search->workspace_limit);
     if (d) json_put_text(b, search, "candidates_hash", candidates_text(d, key, sizeof key));
@@ -334,6 +337,12 @@ bool report_has_sweep(const report_input *in) {
            c->sweep[0].shape[1] == r->shape[1];
 }
 
+static void put_comparison(const report_input *in, const report_figures *f, json_t *to, json_builder *b) {
+    compare c;
+    compare_read(in, f, &c);
+    json_put(b, to, "comparison", compare_json(&c, b));
+}
+
 json_t *report_build(const report_input *in, json_builder *b) {
     report_figures f;
     report_read(in, &f);
@@ -343,6 +352,7 @@ json_t *report_build(const report_input *in, json_builder *b) {
     put_status(&f, to, b);
     put_figures(&f, to, b);
     if (in->model_us >= 0) put_verdict(&f, to, b);
+    if (in->search->compare) put_comparison(in, &f, to, b);
     if (report_has_sweep(in)) json_put(b, to, "sweep", ceilings_sweep_to_json(in->ceilings, b));
     const json_t *config = json_object_get(f.best_row ? f.best_row : f.baseline_row, "config");
     if (config) json_put(b, to, "config", json_deep_copy(config));
@@ -372,9 +382,11 @@ bool report_is_of(const json_t *report, const report_input *in) {
         json_integer_value(json_object_get(search, "workspace_limit")) != (json_int_t)in->search->workspace_limit ||
         fabs(json_number_value(json_object_get(search, "early_exit")) - in->search->early_exit) > 1e-9)
         return false;
+    const char *before = text_of(search, "before");
+    const bool same_before = in->search->before ? same_text(before, in->search->before) : !before;
     const bool same_candidate = in->search->candidate ? same_text(json_string_value(candidate), in->search->candidate)
                                                       : json_is_null(candidate);
-    return same_candidate && json_array_size(json_object_get(report, "candidates")) > 0;
+    return same_candidate && same_before && json_array_size(json_object_get(report, "candidates")) > 0;
 }
 
 bool report_may_serve(const json_t *measurement, bool later) {

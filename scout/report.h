@@ -13,9 +13,11 @@
 /* What else decides how an operation is measured; told in the report, and part of what makes a report reusable. */
 typedef struct report_search {
     bool exhaustive;
-    const char *candidate; /* NULL: all */
+    const char *candidate; /* those that were asked for, commas between; NULL: all */
     double early_exit;
     uint64_t workspace_limit;
+    const char *before; /* of a comparison, what stands in the library's place; NULL: its default */
+    bool compare;       /* a comparison: report_build adds how it came out */
 } report_search;
 
 typedef struct report_input {

@@ -39,20 +39,6 @@ void run_warn(run *r, const char *format, ...) {
 
 /* ---- devices ---- */
 
-/* A slip in a candidate's name would measure the baseline alone. Where the list cannot be had, the run says why. */
-static bool is_candidate(const supervisor_options *with, const char *name, status *st) {
-    status unused = {0};
-    json_t *list = supervisor_ask(with, "candidates", NULL, &unused);
-    bool found = !list;
-    for (size_t k = 0; !found && k < json_array_size(list); k++) {
-        const char *known = json_string_value(json_object_get(json_array_get(list, k), "name"));
-        found = known && strcmp(known, name) == 0;
-    }
-    json_decref(list);
-    if (!found) status_set(st, STATUS_USAGE, "--candidate: '%s' is not known; --list-candidates says which are", name);
-    return found;
-}
-
 bool run_start(run *r, status *st) {
     const options *o = r->options;
     const supervisor_options with = {.program = "/proc/self/exe",
@@ -61,7 +47,6 @@ bool run_start(run *r, status *st) {
                                      .plugin_count = o->plugin_count,
                                      .devices = o->devices,
                                      .start_seconds = 60};
-    if (o->candidate && !is_candidate(&with, o->candidate, st)) return false;
     r->supervisor = supervisor_new(&with, st);
     if (!r->supervisor) return false;
     r->device_count = supervisor_device_count(r->supervisor);
@@ -77,6 +62,7 @@ bool run_start(run *r, status *st) {
         status_set(st, STATUS_ENVIRONMENT, "there is no device %s; --list-devices says which there are", o->devices);
         return false;
     }
+    if (!run_compare_names(r, &with, st)) return false;
     status bad = {0};
     if (!cache_open(&r->cache, o->cache_dir, r->devices[0].about->class_folder, 0, &bad)) run_warn(r, "%s", bad.text);
     for (int k = 0; k < r->device_count; k++) run_ceilings_load(r, &r->devices[k]);
@@ -209,6 +195,7 @@ static void show_all(run *r, double model_us) {
     crossover *found;
     const int crossovers = crossover_find(inputs, count, &r->arena, &found);
     crossover_show(stdout, &r->arena, found, crossovers);
+    if (r->options->compare && !(r->options->op && count == 1)) show_comparisons(stdout, &r->arena, inputs, count);
 }
 
 /* Reports that were only cached are written here too, so that nothing finished is lost however the run ended. */
@@ -240,6 +227,7 @@ static void finish(run *r, bool good, status *st) {
                        : "");
     } else if (good) {
         st->code = counts.bad > 0 || counts.open > 0 ? STATUS_INCOMPLETE : STATUS_OK;
+        run_compare_end(r, st);
     }
 }
 
@@ -261,7 +249,12 @@ status_code run_operations(const options *o, const volatile int *stop, status *s
     r->options = o;
     r->stop = stop;
     r->started = run_now();
-    r->search = (report_search){o->exhaustive, o->candidate, o->exhaustive ? 1 : o->early_exit, WORKSPACE_BYTES};
+    r->search = (report_search){.exhaustive = o->exhaustive,
+                                .candidate = o->candidate,
+                                .before = o->before,
+                                .compare = o->compare,
+                                .early_exit = o->exhaustive ? 1 : o->early_exit,
+                                .workspace_limit = WORKSPACE_BYTES};
     run_utc(r->taken, sizeof r->taken);
     guard_init(&r->guard);
     arena_init(&r->arena, &r->guard, MOST_MEMORY);

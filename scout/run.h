@@ -8,6 +8,8 @@
 /* `stop` turns non-zero when a person wants the run to end: what is finished is kept. The exit code; st says why it is
  * not 0 where a line is due. */
 status_code run_operations(const options *o, const volatile int *stop, status *st);
+/* --run-once and --counters: one operation of a file, whose report is in the folder. */
+status_code run_profile(const options *o, const volatile int *stop, status *st);
 status_code run_ceilings(const options *o, const volatile int *stop, status *st);
 status_code run_list_devices(const options *o, status *st);
 status_code run_list_candidates(const options *o, status *st);

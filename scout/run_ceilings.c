@@ -132,6 +132,8 @@ static bool has_sweep(const run *r, const run_device *d) {
 }
 
 unsigned run_ceilings_due(const run *r, const run_device *d, bool *again) {
+    *again = false;
+    if (r->search.compare) return 0; /* two times beside each other need none; those that are known are told */
     *again = (d->suspect & ~d->again) && seconds_left(r, d) > LEAST_SECONDS;
     if (*again) return d->suspect & ~d->again;
     if (d->tried) return 0; /* what failed once is not tried for every operation */

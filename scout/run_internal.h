@@ -119,6 +119,11 @@ void run_queue_fill(run *r); /* what is cached is taken, the rest put in order *
 bool run_queue_work(run *r, status *st);
 int run_queue_pending(const run *r);
 
+/* run_compare.c */
+/* Refuses names that nobody has, and fills search.candidate of a comparison. The devices are known. */
+bool run_compare_names(run *r, const supervisor_options *with, status *st);
+void run_compare_end(const run *r, status *st); /* the exit code of a run that came to its end */
+
 /* run_faults.c */
 void run_faults_note(run *r, const run_item *i); /* after it was measured */
 json_t *run_faults_exclusions(const run *r, json_builder *b);

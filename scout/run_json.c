@@ -60,6 +60,8 @@ static json_t *options_json(const run *r, json_builder *b) {
     json_put_text(b, to, "device", o->devices);
     json_put_text(b, to, "only", o->only);
     json_put_text(b, to, "candidate", o->candidate);
+    if (o->compare) json_put_bool(b, to, "compare", true);
+    if (o->before) json_put_text(b, to, "before", o->before);
     if (o->budget_s > 0) json_put_real(b, to, "budget_s", o->budget_s);
     json_put_real(b, to, "early_exit", o->early_exit);
     json_put_bool(b, to, "exhaustive", o->exhaustive);

@@ -18,10 +18,10 @@ static char *key_of(run *r, const run_item *i, bool cut) {
     regime_key(&r->options->regime, regime_text, sizeof regime_text);
     return arena_printf(&r->arena,
                         "measurement|%s|%s|method=%d|candidates=%016" PRIx64 "|exhaustive=%d|candidate=%s|"
-                        "early_exit=%.4f|workspace=%" PRIu64 "|cut=%d",
+                        "early_exit=%.4f|workspace=%" PRIu64 "|cut=%d%s%s",
                         i->key, regime_text, REGIME_METHOD, r->devices[0].about->candidates_hash, r->search.exhaustive,
                         r->search.candidate ? r->search.candidate : "", r->search.early_exit, r->search.workspace_limit,
-                        cut);
+                        cut, r->search.compare ? "|compare=" : "", r->search.before ? r->search.before : "");
 }
 
 static double usual_seconds(const run *r) { return r->search.exhaustive ? EXHAUSTIVE_SECONDS : OPERATION_SECONDS; }
@@ -131,6 +131,7 @@ static json_t *measure_job(run *r, run_device *d, run_item *i, int job) {
     json_put_int(&b, to, "workspace_limit", (int64_t)r->search.workspace_limit);
     json_put_int(&b, to, "seed", job + 1);
     json_put_text(&b, to, "only", r->search.candidate);
+    json_put_text(&b, to, "before", r->search.before);
     json_put(&b, to, "exclusions", run_faults_exclusions(r, &b));
     to = json_finish(&b, to, &st);
     if (!to && r->failure.code == STATUS_OK) r->failure = st;

@@ -64,6 +64,7 @@ static status_code run_worker(const options *o, status *st) {
 }
 
 static status_code run_mode(const options *o, status *st) {
+    if (o->run_once || o->counters_count > 0) return run_profile(o, &stop, st);
     switch (o->mode) {
     case OPTIONS_BATCH:
     case OPTIONS_SINGLE: return run_operations(o, &stop, st);

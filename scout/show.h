@@ -5,6 +5,7 @@
 
 #include "common/arena.h"
 #include "scout/cache.h"
+#include "scout/counters.h"
 #include "scout/report.h"
 
 #include <stdio.h>
@@ -37,6 +38,10 @@ void show_operation(FILE *out, arena *a, const report_input *in);
 void show_table(FILE *out, arena *a, const report_input *inputs, int count);
 void show_weight(FILE *out, arena *a,
                  const report_input *in); /* of one that is sparse, or whose zeros were asked for */
+void show_counters(FILE *out, arena *a, const json_t *row, const counters *c); /* what a profiler says of a row */
+/* Before, after and the decision: of one operation in full, of many a line each. */
+void show_comparison(FILE *out, arena *a, const report_input *in, const report_figures *f);
+void show_comparisons(FILE *out, arena *a, const report_input *inputs, int count);
 void show_sweep(FILE *out, const ceilings *c);
 void show_ceilings(FILE *out, arena *a, const supervisor_device *device, const regime *r, const ceilings *c,
                    const json_t *audit);
@@ -47,7 +52,10 @@ void show_cache(FILE *out, arena *a, const char *folder, const cache_info *rows,
 /* ---- shared by the files of show ---- */
 
 /* With a unit that keeps it readable: "655.3 TFLOP/s", "48.10 GFLOP/s", "4.302 TB/s". */
+const char *show_row_name(arena *a, const json_t *row); /* with its variant, cleaned */
 const char *show_rate(arena *a, double per_s, const char *unit);
+/* That of the operation in so many microseconds: flops, or bytes where memory bounds it. */
+const char *show_rate_of(arena *a, const report_figures *f, double us);
 const char *show_bytes(arena *a, double bytes);
 const char *show_cell(arena *a, const char *text, int columns, bool right); /* cleaned, cut and padded */
 int show_width(FILE *out);                                                  /* of the terminal; 4096 where it is none */

@@ -2,6 +2,7 @@
 #include "scout/show.h"
 
 #include "common/plain.h"
+#include "scout/chosen.h"
 
 #include <inttypes.h>
 #include <math.h>
@@ -63,12 +64,12 @@ static bool is_by_memory(const report_figures *f) {
     return f->flops <= 0 || (f->bound && strcmp(f->bound, "memory") == 0);
 }
 
-static const char *rate_of(arena *a, const report_figures *f, double us) {
+const char *show_rate_of(arena *a, const report_figures *f, double us) {
     if (is_by_memory(f)) return show_rate(a, (f->bytes_read + f->bytes_written) / us * 1e6, "B/s");
     return show_rate(a, f->flops / us * 1e6, "FLOP/s");
 }
 
-static const char *row_name(arena *a, const json_t *row) {
+const char *show_row_name(arena *a, const json_t *row) {
     const char *name = json_string_value(json_object_get(row, "name"));
     const char *variant = json_string_value(json_object_get(row, "variant"));
     return clean(a,
@@ -79,7 +80,7 @@ static void print_row(FILE *out, arena *a, const char *label, const char *name, 
                       double ci) {
     char time[32];
     show_time(us, time, sizeof time);
-    fprintf(out, "  %-11s %-28s %14s %12s ± %.1f %%\n", label, name, rate_of(a, f, us), time, 100 * ci);
+    fprintf(out, "  %-11s %-28s %14s %12s ± %.1f %%\n", label, name, show_rate_of(a, f, us), time, 100 * ci);
 }
 
 static void print_times(FILE *out, arena *a, const report_figures *f) {
@@ -90,7 +91,7 @@ static void print_times(FILE *out, arena *a, const report_figures *f) {
         fprintf(out, "  %-11s %s %s: %s\n", "baseline", clean(a, f->baseline ? f->baseline : "none"),
                 reason_status_name(f->status), clean(a, f->text));
     if (f->best_row && f->best_row != f->baseline_row)
-        print_row(out, a, "best", row_name(a, f->best_row), f, f->best_us, f->best_ci);
+        print_row(out, a, "best", show_row_name(a, f->best_row), f, f->best_us, f->best_ci);
     else if (f->best_row)
         fprintf(out, "  %-11s the baseline: nothing beats it by more than 2 %%\n", "best");
 }
@@ -102,7 +103,7 @@ static void print_ceiling(FILE *out, arena *a, const report_figures *f) {
         return;
     }
     show_time(f->ceiling_us, time, sizeof time);
-    fprintf(out, "  %-11s %s, %s, bound by %s", "ceiling", rate_of(a, f, f->ceiling_us), time, f->bound);
+    fprintf(out, "  %-11s %s, %s, bound by %s", "ceiling", show_rate_of(a, f, f->ceiling_us), time, f->bound);
     const ceilings_peak *p = f->peak;
     if (p && !is_by_memory(f) && p->shape[0] > 0)
         fprintf(out, "; %s measured at %" PRId64 " x %" PRId64 " x %" PRId64, show_rate(a, p->tflops * 1e12, "FLOP/s"),
@@ -127,10 +128,14 @@ static void print_config(FILE *out, arena *a, const report_figures *f) {
     if (*text) fprintf(out, "  %-11s %s\n", "config", clean(a, text));
 }
 
+void show_counters(FILE *out, arena *a, const json_t *row, const counters *c) {
+    fprintf(out, "%s: %s: %s\n", show_row_name(a, row), c->bottleneck, clean(a, c->text));
+}
+
 /* By --candidate. */
 static bool is_asked(const report_input *in, const json_t *row) {
     const char *name = json_string_value(json_object_get(row, "name")), *asked = in->search->candidate;
-    return name && asked && strcmp(name, asked) == 0;
+    return name && asked && chosen_is(asked, name);
 }
 
 /* Who did not come through, and why; those that were only slower are a number, unless they were asked for. */
@@ -142,10 +147,11 @@ static void print_others(FILE *out, arena *a, const report_input *in, const repo
         const char *state = json_string_value(json_object_get(row, "status"));
         const char *code = json_string_value(json_object_get(reason, "code"));
         if (!state || strcmp(state, "OK") == 0 || row == f->baseline_row) continue;
+        if (in->search->compare && code && strcmp(code, "not_asked") == 0) continue;
         if (code && strcmp(code, "outraced") == 0 && !is_asked(in, row)) {
             slower++;
         } else if (shown < MOST_REASONS) {
-            fprintf(out, "  %-11s %s %s: %s\n", shown == 0 ? "not timed" : "", row_name(a, row), clean(a, state),
+            fprintf(out, "  %-11s %s %s: %s\n", shown == 0 ? "not timed" : "", show_row_name(a, row), clean(a, state),
                     clean(a, json_string_value(json_object_get(reason, "text"))));
             shown++;
         } else {
@@ -176,7 +182,10 @@ void show_operation(FILE *out, arena *a, const report_input *in) {
                 "K sweep");
     else if (in->sweep)
         show_sweep(out, in->ceilings);
-    print_times(out, a, &f);
+    if (in->search->compare)
+        show_comparison(out, a, in, &f);
+    else
+        print_times(out, a, &f);
     if (f.baseline_row || f.best_row) print_ceiling(out, a, &f);
     show_weight(out, a, in);
     print_verdict(out, in, &f);

@@ -1,6 +1,8 @@
 /* Tasks. Blame is kept in the request itself, so that whoever does the job next knows. */
 #include "scout/supervisor_task.h"
 
+#include "scout/chosen.h"
+
 #include <stdlib.h>
 #include <string.h>
 
@@ -9,12 +11,13 @@ static const char *text_of(const json_t *o, const char *key) {
     return text ? text : "";
 }
 
-static bool is_for(const json_t *candidate, const char *kind, const char *device, const char *only) {
+static bool is_for(const json_t *candidate, const char *kind, const char *device, const char *only,
+                   const char *before) {
     const char *of = text_of(candidate, "device"), *name = text_of(candidate, "name");
     const size_t n = strcspn(device, ":");
     if (!json_is_string(json_object_get(candidate, "plugin"))) return false;
     if (strcmp(text_of(candidate, "kind"), kind) != 0) return false;
-    if (only && strcmp(only, name) != 0) return false;
+    if (!chosen_is(only, name) && !(before && strcmp(before, name) == 0)) return false;
     return strlen(of) == n && strncmp(of, device, n) == 0;
 }
 
@@ -31,11 +34,12 @@ static json_t *find_to_qualify(const json_t *body, const json_t *candidates, con
     json_t *names = json_array();
     const char *kind = text_of(json_object_get(body, "operation"), "op");
     const char *only = json_string_value(json_object_get(body, "only"));
+    const char *before = json_string_value(json_object_get(body, "before"));
     if (strcmp(text_of(body, "what"), "measure") != 0) return names;
     for (size_t k = 0; k < json_array_size(candidates); k++) {
         const json_t *candidate = json_array_get(candidates, k);
         if (is_excluded(body, text_of(candidate, "name"))) continue; /* known from before */
-        if (is_for(candidate, kind, device, only)) json_array_append(names, json_object_get(candidate, "name"));
+        if (is_for(candidate, kind, device, only, before)) json_array_append(names, json_object_get(candidate, "name"));
     }
     return names;
 }

@@ -10,7 +10,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { OPEN_SECONDS = 120, MAX_EXCLUSIONS = 1024, ARENA_BYTES = 64 << 20 };
+enum { OPEN_SECONDS = 120, MAX_EXCLUSIONS = 1024, MOST_LAUNCHES = 1000, ARENA_BYTES = 64 << 20 };
 
 /* ---- the device ---- */
 
@@ -75,6 +75,7 @@ static void read_request(request *r, const json_t *body) {
     measure_request *m = &r->measure;
     const json_t *known = json_object_get(body, "ceilings");
     const char *only = json_string_value(json_object_get(body, "only"));
+    const char *before = json_string_value(json_object_get(body, "before"));
     status st = {0};
     operation_from_json(json_object_get(body, "operation"), &r->arena, &r->operation);
     m->operation = &r->operation;
@@ -90,6 +91,9 @@ static void read_request(request *r, const json_t *body) {
     m->workspace_limit = (uint64_t)number_or(body, "workspace_limit", 32 << 20);
     m->seed = (uint64_t)json_integer_value(json_object_get(body, "seed"));
     m->only = only ? arena_printf(&r->arena, "%s", only) : NULL;
+    m->before = before ? arena_printf(&r->arena, "%s", before) : NULL;
+    m->variant = json_string_value(json_object_get(body, "variant")); /* borrowed from the request */
+    m->launches = (uint32_t)fmin(fmax(number_or(body, "launches", 0), 0), MOST_LAUNCHES);
     read_exclusions(r, json_object_get(body, "exclusions"));
 }
 

@@ -2,6 +2,7 @@
 # Puts what was built into a tree that can be copied anywhere, and checks that it needs nothing that a machine with the
 # NVIDIA driver and the CUDA libraries would not have. Usage: scripts/make_dist.sh BIN TREE [ARCHS]
 #   BIN    folder with extract_ops, scout_batch and, where ARCHS are given, scout_cuda.so
+#   PLUGIN_HEADERS, in the environment: what a plugin may include, as mk/install.mk lists it
 #   TREE   is written anew; ARCHS: "80 89 90a 100", what scout_cuda.so holds code for
 set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
@@ -41,7 +42,8 @@ for program in extract_ops scout_batch; do
     needs_little "$bin/$program"
     install -m 755 "$bin/$program" "$tree.new/bin/$program"
 done
-install -m 644 scout/plugin.h scout/gemm.h "$tree.new/include/ceiling-scout/scout/"
+read -r -a headers <<<"${PLUGIN_HEADERS:?what a plugin may include: \`make dist\` says it}"
+install -m 644 "${headers[@]}" "$tree.new/include/ceiling-scout/scout/"
 install -m 644 README.md "$tree.new/README.md"
 if [[ -n $archs ]]; then
     needs_little "$bin/scout_cuda.so"

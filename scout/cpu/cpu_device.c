@@ -259,6 +259,8 @@ static pthread_once_t the_once = PTHREAD_ONCE_INIT;
 
 static void measure_resolution(void) { the_api.resolution_s = cpu_telemetry_resolution(); }
 
+void cpu_device_prepare(void) { cpu_team_prepare(); }
+
 const scout_device_api *cpu_device_api(void) {
     (void)pthread_once(&the_once, measure_resolution);
     return &the_api;

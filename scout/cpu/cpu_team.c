@@ -24,6 +24,7 @@ static struct {
     char about[160];
     char library[256];
 } team;
+static pthread_once_t team_prepared = PTHREAD_ONCE_INIT;
 static pthread_once_t team_once = PTHREAD_ONCE_INIT;
 
 /* The leak checker of gcc 12 and clang 14 falls over thread-local memory of libraries that were opened at run time;
@@ -170,11 +171,15 @@ static void open_runtime(void) {
     if (!team.number || !team.count) team.parallel = NULL;
 }
 
+static void prepare_once(void) { set_environment(cpu_info_get()); }
+
+void cpu_team_prepare(void) { (void)pthread_once(&team_prepared, prepare_once); }
+
 static void start_once(void) {
     const cpu_info *c = cpu_info_get();
     where *w = calloc(1, sizeof *w);
     char list[96] = "";
-    set_environment(c);
+    cpu_team_prepare();
     open_runtime();
     team.size = c->core_count;
     if (w) {

@@ -15,7 +15,9 @@
 
 typedef void cpu_team_work(void *context, int thread, int threads);
 
-/* Starts the team once; must be called before any library that brings libgomp is opened. */
+/* Says to libgomp what it will read when it is loaded: before any object that may bring it along is opened. */
+void cpu_team_prepare(void);
+/* Starts the team once. */
 void cpu_team_start(void);
 int cpu_team_size(void);
 bool cpu_team_pinned(void);         /* every thread sits on its own core */

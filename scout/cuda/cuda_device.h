@@ -68,6 +68,7 @@ scout_answer cuda_device_special(scout_device *device, uint64_t operations, uint
 scout_answer cuda_device_arithmetic(scout_device *device, uint32_t type, uint64_t flops, uint64_t *done, void *stream,
                                     scout_why *why);
 double cuda_device_datasheet(const scout_identity *identity, uint32_t type, int tf32);
+void cuda_device_profile(scout_device *device, int on);
 void cuda_device_telemetry(scout_device *device, scout_telemetry *out);
 
 extern const scout_reference cuda_device_gemm_reference; /* cuda_device_check.c */

@@ -4,6 +4,7 @@
 
 #include "kernels/kernels.h"
 
+#include <cuda_profiler_api.h>
 #include <math.h>
 #include <stdlib.h>
 #include <time.h>
@@ -144,6 +145,11 @@ scout_answer cuda_device_run(scout_device *device, scout_sequence *sequence, uin
         seconds[k] = milliseconds / 1000.0;
     }
     return SCOUT_OK;
+}
+
+void cuda_device_profile(scout_device *device, int on) {
+    (void)device;
+    if ((on ? cudaProfilerStart() : cudaProfilerStop()) != cudaSuccess) cudaGetLastError();
 }
 
 void cuda_device_drop(scout_device *device, scout_sequence *sequence) {

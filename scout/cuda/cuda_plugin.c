@@ -93,6 +93,7 @@ static const scout_device_api api = {
     .candidate_count = sizeof candidates / sizeof candidates[0],
     .references = references,
     .candidates = candidates,
+    .profile = cuda_device_profile,
 };
 
 static const scout_plugin plugin = {

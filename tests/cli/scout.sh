@@ -13,7 +13,7 @@ export XDG_CACHE_HOME=$PWD/cache
 PYTHON=$ROOT/out/venv/bin/python
 
 scout() { run "$SCOUT" "$@"; }
-scripted() { scout --plugin "$SCRIPTED/device.so" --device scripted:0 "$@"; } # ARGUMENTS…: on the scripted device
+scripted() { scout --custom-kernel "$SCRIPTED/device.so" --device scripted:0 "$@"; } # ARGUMENTS…: on the scripted device
 one_line() { [[ -n $STDERR && $STDERR != *$'\n'* && $STDERR == "scout_batch: "* ]]; }
 scout_refused() { # WHAT CODE ARGUMENTS…   exits with the code, one line on stderr, nothing else, and writes nothing
     local what=$1 code=$2

@@ -159,7 +159,7 @@ check "--ceilings: fits" fits_schema ceilings.json
 check "--ceilings: peak" prints "fp32"
 check "--ceilings: bandwidth" prints "copy"
 check "--ceilings: from the cache" test -z "$STDERR"
-anew=("$SCOUT" --plugin "$SCRIPTED/device.so" --device scripted:0 --ceilings --precision fp32 --no-cache)
+anew=("$SCOUT" --custom-kernel "$SCRIPTED/device.so" --device scripted:0 --ceilings --precision fp32 --no-cache)
 run "${anew[@]}"
 check "--ceilings --no-cache: how long it may take, without a terminal" test "$(grep -cE '^scout_batch: scripted:0: measuring its ceilings \(once, then cached\), 0:(55|56) left at most$' stderr.txt)" = 1
 run "${anew[@]}" --budget 9
@@ -169,11 +169,11 @@ check "--ceilings --budget: no longer than that" test "$(grep -cE 'cached\), 0:0
 
 if command -v python3 >/dev/null; then
     export CEILING_SCOUT_SCRIPTED_SLOW_US=2000
-    run python3 -B "$ROOT/tests/cli/terminal_scout.py" "$SCOUT" --plugin "$SCRIPTED/device.so" --device scripted:0 block.json \
+    run python3 -B "$ROOT/tests/cli/terminal_scout.py" "$SCOUT" --custom-kernel "$SCRIPTED/device.so" --device scripted:0 block.json \
         --precision fp32 --no-cache
     check "on a terminal: a bar, and lines that fit" exits 0
     export CEILING_SCOUT_SCRIPTED_SLOW_US=50000
-    run python3 -c 'import pty, sys; pty.spawn(sys.argv[1:])' "$SCOUT" --plugin "$SCRIPTED/device.so" --device scripted:0 \
+    run python3 -c 'import pty, sys; pty.spawn(sys.argv[1:])' "$SCOUT" --custom-kernel "$SCRIPTED/device.so" --device scripted:0 \
         --op gemm --shape 64,96,96 --precision fp32 --no-cache
     unset CEILING_SCOUT_SCRIPTED_SLOW_US
     check "on a terminal: time left of a single operation" test "$(grep -cE '\[#+\.+\] 0/1  0:0[0-9] left  gemm: ' stdout.txt)" -gt 0
@@ -197,7 +197,7 @@ check "--budget: the report says so too" contains <(cat out/reports/*.json) '"co
 check "--budget: a report for each" test "$(find out/reports -name '*.json' | wc -l)" = 6
 check "--budget: fits" fits_schema out/reports/*.json out/run.json
 rm -rf out
-run timeout --preserve-status -s INT 2 env CEILING_SCOUT_SCRIPTED_SLOW_US=50000 "$SCOUT" --plugin "$SCRIPTED/device.so" \
+run timeout --preserve-status -s INT 2 env CEILING_SCOUT_SCRIPTED_SLOW_US=50000 "$SCOUT" --custom-kernel "$SCRIPTED/device.so" \
     --device scripted:0 block.json --precision fp32 -o out --no-cache
 check "Ctrl-C: exit 1" exits 1
 check "Ctrl-C: says how to go on" says "--resume continues"

@@ -6,7 +6,7 @@ echo '{"a": {"op": "gemm", "shape": [64, 64, 64]}, "b": {"op": "gemm", "shape": 
 scripted ops.json --precision fp32 -o warm -q
 check "warm: exit 0" exits 0
 
-CEILING_SCOUT_FAULTS=crash,wrong scripted ops.json --plugin "$SCRIPTED/faults.so" --precision fp32 --no-cache
+CEILING_SCOUT_FAULTS=crash,wrong scripted ops.json --custom-kernel "$SCRIPTED/faults.so" --precision fp32 --no-cache
 check "candidates that fail: exit 1" exits 1
 check "candidates that fail: the one that took its worker along is named" says "a: fault_crash: "
 check "candidates that fail: the table names them" prints "a: fault_crash CRASHED, fault_wrong WRONG"
@@ -35,7 +35,7 @@ ulimit -f 1
 trap '' XFSZ
 exec "$@"
 END
-run bash full.sh "$SCOUT" --plugin "$SCRIPTED/device.so" --device scripted:0 ops.json --precision fp32 -o out --regime burst
+run bash full.sh "$SCOUT" --custom-kernel "$SCRIPTED/device.so" --device scripted:0 ops.json --precision fp32 -o out --regime burst
 check "a full disk: exit 4" exits 4
 check "a full disk: says which file" says "out/"
 check "a full disk: what was there stays" diff -qr warm/reports out/reports
@@ -55,7 +55,7 @@ check "a dead writer's file is swept" absent torn/reports/.a.json.999999-0.part
 check "a dead writer's run.json is swept" absent torn/.run.json.999999-3.part
 check "a living one's stays" test -e "torn/reports/.a.json.$$-0.part"
 
-check "standard output is full: exit 4" test "$("$SCOUT" --plugin "$SCRIPTED/device.so" --device scripted:0 ops.json --precision fp32 \
+check "standard output is full: exit 4" test "$("$SCOUT" --custom-kernel "$SCRIPTED/device.so" --device scripted:0 ops.json --precision fp32 \
     2>&1 >/dev/full </dev/null | grep -c 'standard output cannot be written')" = 1
 CEILING_SCOUT_SCRIPTED_LOST=$PWD/lost scripted ops.json --precision fp32 -o gone --no-cache
 check "a device that is there: exit 0" exits 0

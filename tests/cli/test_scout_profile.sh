@@ -3,7 +3,7 @@
 source "${ROOT:?}/tests/cli/lib.sh"
 source "$ROOT/tests/cli/scout.sh"
 cp "$MODEL" m.onnx
-printf '#!/bin/sh\nexec "%s" --plugin "%s" "$@"\n' "$SCOUT" "$SCRIPTED/device.so" >program
+printf '#!/bin/sh\nexec "%s" --custom-kernel "%s" "$@"\n' "$SCOUT" "$SCRIPTED/device.so" >program
 chmod +x program
 profile() { # [NAME=VALUE…]
     run env PROFILE_MODEL=m.onnx PROFILE_OUT=o PROFILE_SCOUT=./program PROFILE_DEVICE=scripted:0 "$@" "$ROOT/scripts/profile.sh" \

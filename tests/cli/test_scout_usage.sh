@@ -6,8 +6,8 @@ source "$ROOT/tests/cli/scout.sh"
 scout --help
 check "--help: exit 0" exits 0
 for option in --output --op --shape --precision --sparsity --device --regime --cache --launch --budget --exhaustive --only \
-    --resume --no-cache --cache-dir --k-sweep --library-path --plugin --ceilings --list-devices --list-candidates \
-    --cache-info --early-exit --quiet --sparse-block --sparsity-sweep --weight-threshold; do
+    --resume --no-cache --cache-dir --k-sweep --library-path --custom-kernel --compare --before --run-once --counters --ceilings \
+    --list-devices --list-candidates --cache-info --early-exit --quiet --sparse-block --sparsity-sweep --weight-threshold; do
     check "--help names $option" contains stdout.txt "$option"
 done
 check "--help keeps its workings to itself" test -z "$(grep -e --worker stdout.txt)"
@@ -77,15 +77,15 @@ scout_refused "a future format" 3 future.json -o refused
 echo '[1, 2]' >array.json
 scout_refused "no object" 3 array.json -o refused
 
-scout_refused "a plugin that is not there" 3 ops.json --plugin ./nothing.so -o refused
+scout_refused "a plugin that is not there" 3 ops.json --custom-kernel ./nothing.so -o refused
 echo "no object" >text.so
-scout_refused "a plugin that is none" 3 ops.json --plugin ./text.so -o refused
+scout_refused "a plugin that is none" 3 ops.json --custom-kernel ./text.so -o refused
 scout_refused "a device that is not there" 4 ops.json --device cuda:7 -o refused
 
 scout --list-devices
 check "--list-devices: exit 0" exits 0
 check "--list-devices: the CPU" prints "cpu "
-scout --list-candidates --plugin "$SCRIPTED/device.so"
+scout --list-candidates --custom-kernel "$SCRIPTED/device.so"
 check "--list-candidates: exit 0" exits 0
 check "--list-candidates: of the plugin" prints "scripted_blas"
 check "--list-candidates: says who is the baseline" prints "[baseline]"

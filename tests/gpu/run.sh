@@ -208,7 +208,7 @@ part_faults() {
     fi
     known
     timed without batch --op gemm --shape 1024,1024,1024 --precision fp16 --no-cache -o "$part/without.json"
-    timed with batch --op gemm --shape 1024,1024,1024 --precision fp16 --no-cache --plugin "$(realpath "$plugin")" \
+    timed with batch --op gemm --shape 1024,1024,1024 --precision fp16 --no-cache --custom-kernel "$(realpath "$plugin")" \
         -o "$part/with.json"
 }
 part_trace() { # what the timing engine takes for granted of a clock at its power limit

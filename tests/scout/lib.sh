@@ -6,9 +6,9 @@ passed=0 failed=0 skipped=0
 : "${SCOUT:?set by tests/scout/run.sh}" "${SCRIPTED:?set by tests/scout/run.sh}" "${ROOT:?set by tests/scout/run.sh}"
 export XDG_CACHE_HOME=$PWD/cache
 export CEILING_SCOUT_PATIENCE=${CEILING_SCOUT_PATIENCE:-0.1} # a candidate that hangs is ended after 2 seconds
-DEVICE=(--plugin "$SCRIPTED/device.so")
+DEVICE=(--custom-kernel "$SCRIPTED/device.so")
 # shellcheck disable=SC2034 # for the tests that source this
-FAULTS=(--plugin "$SCRIPTED/faults.so")
+FAULTS=(--custom-kernel "$SCRIPTED/faults.so")
 
 write_ops() { # FILE
     cat >"$1" <<'END'

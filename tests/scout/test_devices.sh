@@ -94,8 +94,8 @@ for word in scripted:x : 0 cpu,scripted:0 scripted:0,0 scripted:0,,1 nosuch:; do
     scout ops.json -o names --device "$word"
     check "--device $word: exit 2" exits 2
 done
-run "$SCOUT" --plugin /nonexistent.so --list-devices
+run "$SCOUT" --custom-kernel /nonexistent.so --list-devices
 check "a plugin that is not there: exit 3" exits 3
-run "$SCOUT" --plugin "$SCOUT" --list-devices
+run "$SCOUT" --custom-kernel "$SCOUT" --list-devices
 check "a plugin that is none: exit 3" exits 3
 finish

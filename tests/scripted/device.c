@@ -4,7 +4,9 @@
  *
  * Environment, for the tests: CEILING_SCOUT_SCRIPTED_LOST=FILE (the devices whose numbers stand in that file are lost
  * from the moment it is there), CEILING_SCOUT_SCRIPTED_SLOW_US=N (every run really takes so long),
- * CEILING_SCOUT_SCRIPTED_DISTURBED=1 (intervals are longer than they are, by chance). */
+ * CEILING_SCOUT_SCRIPTED_DISTURBED=1 (intervals are longer than they are, by chance),
+ * CEILING_SCOUT_SCRIPTED_PROFILE=FILE (gets a line for what a profiler would have seen: how many launches, and the time
+ * of the last one). */
 #include "tests/scripted/device.h"
 
 #include <math.h>
@@ -23,6 +25,9 @@ struct scout_device {
     double now_s;
     uint64_t used_bytes, random;
     scout_sequence *recording;
+    bool watched; /* by a profiler */
+    int seen;
+    double seen_s;
     uint64_t traffic_bytes;
     struct {
         const void *memory;
@@ -273,7 +278,9 @@ static scout_answer run(scout_device *d, scout_sequence *q, uint32_t repeats, do
             const scripted_work *w = &q->work[k];
             if (real && w->compute) w->compute(w->plan, w->tensors, w->workspace);
             if (!real && w->timed) w->timed(w->plan);
-            d->now_s += take(d, w);
+            d->seen_s = take(d, w);
+            d->seen += d->watched;
+            d->now_s += d->seen_s;
         }
         if (disturbed) d->now_s += stray(&d->random) * (d->now_s - began_s);
         seconds[r] = d->now_s - began_s;
@@ -343,6 +350,15 @@ static const scout_reference *const references[] = {&scripted_reference};
 static const scout_candidate *const candidates[] = {&scripted_blas, &scripted_stream_k, &scripted_sparse,
                                                     &scripted_absent};
 
+static void profile(scout_device *d, int on) {
+    const char *path = getenv("CEILING_SCOUT_SCRIPTED_PROFILE");
+    FILE *f = path && !on ? fopen(path, "ae") : NULL;
+    if (f) fprintf(f, "%d launches, %.0f us\n", d->seen, 1e6 * d->seen_s);
+    if (f) fclose(f);
+    d->watched = on;
+    d->seen = 0;
+}
+
 const scout_device_api scripted_device = {
     .size = sizeof(scout_device_api),
     .name = "scripted",
@@ -374,4 +390,5 @@ const scout_device_api scripted_device = {
     .candidate_count = sizeof candidates / sizeof candidates[0],
     .references = references,
     .candidates = candidates,
+    .profile = profile,
 };

@@ -1,0 +1,88 @@
+#!/usr/bin/env bash
+# One operation under Nsight Compute: the winner and the baseline that its report names are launched a few times each, and
+# what ncu counted goes back into the report as `counters`, with a line on the bottleneck.
+# Usage: scripts/profile_ncu.sh OPS.json ID [DIR [option of scout_batch]…]
+#   DIR   the folder whose reports/ID.json it is; that of OPS.json where it is not said
+#   SCOUT=program and NCU=program in the environment name others than bin/scout_batch and the ncu that is found
+# Exit: as scout_batch; 4 where ncu is missing, or may not read the counters of this GPU.
+set -euo pipefail
+if (($# < 2)); then
+    echo "usage: ${0##*/} OPS.json ID [DIR [option]...]" >&2
+    exit 2
+fi
+here=$(cd "$(dirname "${BASH_SOURCE[0]}")/.." && pwd)
+ops=$1 id=$2 dir=${3:-$(dirname -- "$1")}
+shift "$(($# < 3 ? 2 : 3))"
+scout=${SCOUT:-$here/bin/scout_batch}
+export CEILING_SCOUT_PATIENCE=${CEILING_SCOUT_PATIENCE:-1000} # each kernel runs many times over, once for some counters each
+
+die() { # CODE TEXT
+    printf 'profile_ncu: %s\n' "$2" >&2
+    exit "$1"
+}
+
+ncu=${NCU:-$(command -v ncu || true)}
+for place in "${CUDA_HOME:-/usr/local/cuda}/bin/ncu" /opt/nvidia/nsight-compute/*/ncu; do
+    if [[ -z $ncu && -x $place ]]; then ncu=$place; fi
+done
+if [[ -z $ncu ]] || ! command -v -- "$ncu" >/dev/null; then
+    die 4 "Nsight Compute (ncu) is not here; install it, or say NCU=its path"
+fi
+if [[ ! -x $scout ]]; then die 4 "$scout is not there; say make first, or SCOUT=its path"; fi
+
+# Names have changed from one generation to the next: of these, those are asked for that this ncu has for this GPU.
+held=smsp__average_warps_issue_stalled
+wanted=(
+    gpu__time_duration.sum
+    sm__warps_active.avg.pct_of_peak_sustained_active
+    sm__pipe_tensor_cycles_active.avg.pct_of_peak_sustained_active
+    sm__pipe_tensor_op_hmma_cycles_active.avg.pct_of_peak_sustained_active
+    sm__pipe_tensor_op_gmma_cycles_active.avg.pct_of_peak_sustained_active
+    sm__inst_executed_pipe_tensor.avg.pct_of_peak_sustained_active
+    dram__throughput.avg.pct_of_peak_sustained_elapsed
+    lts__throughput.avg.pct_of_peak_sustained_elapsed
+)
+for reason in barrier branch_resolving dispatch_stall drain gmma imc_miss lg_throttle long_scoreboard math_pipe_throttle membar \
+    mio_throttle misc no_instruction not_selected selected short_scoreboard sleeping tex_throttle wait; do
+    wanted+=("${held}_${reason}_per_issue_active.ratio")
+done
+known=$("$ncu" --query-metrics 2>/dev/null | grep -oE '^[a-z0-9_]+__[a-z0-9_]+' | sort -u || true)
+metrics=
+for metric in "${wanted[@]}"; do
+    if [[ -z $known ]] || grep -qxF -- "${metric%%.*}" <<<"$known"; then metrics+=${metrics:+,}$metric; fi
+done
+if [[ -z $metrics ]]; then die 4 "$ncu knows none of the counters that are needed on this GPU"; fi
+
+report=$dir/reports/$id.json
+if [[ ! -e $report ]]; then
+    die 3 "$report is not there; measure it first: $scout $ops --only $id -o $dir"
+fi
+member() { sed -n "s/^  \"$1\": \"\(.*\)\",\{0,1\}\$/\1/p" "$report"; }
+who=(baseline)
+if [[ -n $(member best) && "$(member best):$(member best_variant)" != "$(member baseline):$(member baseline_variant)" ]]; then
+    who+=(best)
+fi
+if [[ -z $(member baseline) ]]; then who=(best); fi
+
+scratch=$(mktemp -d)
+trap 'rm -rf "$scratch"' EXIT
+read_back=()
+for role in "${who[@]}"; do
+    csv=$scratch/$role.csv code=0
+    "$ncu" --target-processes all --profile-from-start off --csv --page raw --print-units base --metrics "$metrics" \
+        --log-file "$csv" "$scout" "$ops" --only "$id" -o "$dir" "$@" --run-once "$role" >"$scratch/said" 2>&1 || code=$?
+    if grep -qs ERR_NVGPUCTRPERM "$csv" "$scratch/said"; then
+        die 4 "the driver lets only administrators read this GPU's counters (ERR_NVGPUCTRPERM); run as root, or have them allowed"
+    fi
+    if ((code != 0)); then
+        cat "$scratch/said" >&2
+        tail -n 5 "$csv" >&2 2>/dev/null || true
+        die "$((code > 4 ? 4 : code))" "launching the $role under $ncu ended with $code"
+    fi
+    if ! grep -qs '^"ID",' "$csv"; then
+        tail -n 5 "$csv" >&2 2>/dev/null || true
+        die 4 "$ncu saw no kernel of the $role; is it measured on this GPU?"
+    fi
+    read_back+=(--counters "$role=$csv")
+done
+"$scout" "$ops" --only "$id" -o "$dir" "$@" "${read_back[@]}"
