@@ -6,6 +6,7 @@
 #include "common/json.h"
 #include "scout/ceilings.h"
 #include "scout/operation.h"
+#include "scout/parts.h"
 #include "scout/plugin.h"
 #include "scout/plugins.h"
 #include "scout/reason.h"
@@ -26,7 +27,8 @@ typedef struct measure_request {
     double early_exit;        /* fraction of the ceiling: 0.97 */
     uint64_t workspace_limit; /* 32 MiB */
     uint64_t seed;
-    const char *only; /* name of the one candidate to run beside the baseline, or NULL */
+    parts_request parts; /* of a fusion: what is measured beside it, as the baseline */
+    const char *only;    /* name of the one candidate to run beside the baseline, or NULL */
     const measure_exclusion *exclusions;
     int exclusion_count;
 } measure_request;

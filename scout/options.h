@@ -31,7 +31,7 @@ typedef struct options {
     regime regime;
     double budget_s;   /* of the whole run; 0: none */
     double early_exit; /* fraction of the ceiling */
-    bool exhaustive, no_cache, resume, k_sweep, quiet;
+    bool exhaustive, no_fusions, no_cache, resume, k_sweep, quiet;
     int worker_in, worker_out;
 
     /* as parsed */

@@ -267,6 +267,14 @@ almost all to do. The bound (up to 2^31) is the upper half of seed: SCOUT_FILL_S
 
 #define SCOUT_FILL_SEED(bound, seed) ((uint64_t)(bound) << 32 | ((seed)&0xffffffffu))
 
+/* What a device is given to do by a graph. */
+typedef struct scout_composition {
+    uint32_t size;
+    uint32_t kernels;
+    uint32_t copies; /* and fills */
+    uint32_t others; /* whatever else takes the device's time */
+} scout_composition;
+
 typedef scout_answer (*scout_enqueue)(void *context, uint32_t launch, void *stream, scout_why *why);
 
 typedef struct scout_device_api {
@@ -318,6 +326,9 @@ typedef struct scout_device_api {
     uint32_t reference_count, candidate_count;
     const scout_reference *const *references;
     const scout_candidate *const *candidates;
+
+    /* What a recorded sequence is made of, of all its launches; SCOUT_NO where it is no graph. NULL: cannot tell. */
+    scout_answer (*made_of)(scout_device *device, scout_sequence *sequence, scout_composition *out, scout_why *why);
 } scout_device_api;
 
 /* --- plugins --- */

@@ -35,6 +35,8 @@ void show_time(double us, char *text, size_t room);
 void show_operation(FILE *out, arena *a, const report_input *in);
 /* Largest time first; those without a time are counted below. */
 void show_table(FILE *out, arena *a, const report_input *inputs, int count);
+/* What could run as one: the parts against it, the largest saving first. */
+void show_fusions(FILE *out, arena *a, const report_input *inputs, int count);
 void show_sweep(FILE *out, const ceilings *c);
 void show_ceilings(FILE *out, arena *a, const supervisor_device *device, const regime *r, const ceilings *c,
                    const json_t *audit);

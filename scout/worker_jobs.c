@@ -38,6 +38,7 @@ typedef struct request { /* of one job, with what its parts borrow from */
     operation operation;
     ceilings ceilings;
     measure_exclusion *exclusions;
+    fusion_part parts[FUSION_PARTS];
     measure_request measure;
 } request;
 
@@ -90,6 +91,8 @@ static void read_request(request *r, const json_t *body) {
     m->workspace_limit = (uint64_t)number_or(body, "workspace_limit", 32 << 20);
     m->seed = (uint64_t)json_integer_value(json_object_get(body, "seed"));
     m->only = only ? arena_printf(&r->arena, "%s", only) : NULL;
+    m->parts = (parts_request){fusion_from_json(json_object_get(body, "parts"), &r->arena, r->parts), r->parts,
+                               json_is_true(json_object_get(body, "exhaustive"))};
     read_exclusions(r, json_object_get(body, "exclusions"));
 }
 
