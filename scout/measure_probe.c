@@ -12,10 +12,11 @@ static const double memory_share = 0.3;
 
 /* ---- a product of the peak's shape ---- */
 
-/* Who multiplies: the baseline, or (of another kind of operation) the device's baseline of products. */
+/* Who multiplies: the baseline, or (of another kind of operation, and of a fusion's parts) the device's baseline of
+ * products. */
 static const scout_candidate *product_candidate(const measurement *m) {
     const scout_candidate *c = m->rows[m->baseline].candidate;
-    for (uint32_t k = 0; c->kind != SCOUT_GEMM && k < m->api->candidate_count; k++) {
+    for (uint32_t k = 0; (c->kind != SCOUT_GEMM || c == m->parts) && k < m->api->candidate_count; k++) {
         const scout_candidate *other = m->api->candidates[k];
         scout_why why;
         if (other->kind != SCOUT_GEMM || !(other->flags & SCOUT_BASELINE)) continue;

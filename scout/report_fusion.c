@@ -48,8 +48,8 @@ static void read_why(const json_t *m, report_fused *to) {
 static void read_sequence(const json_t *m, const report_figures *f, report_fused *to) {
     const json_t *row = NULL, *rival = json_object_get(m, "rival");
     if (!is_parts(f->baseline) || !f->baseline_row) {
-        to->code = f->baseline ? "no_candidate" : f->code;
-        to->text = f->baseline ? "the parts in sequence did not run" : f->text;
+        to->code = f->code ? f->code : "no_candidate"; /* the baseline is OK, but another one: they could not run */
+        to->text = f->code ? f->text : "the parts in sequence did not run";
         return;
     }
     to->parts_us = f->baseline_us;
