@@ -139,7 +139,7 @@ static scout_answer supports(const scout_op *op, scout_device *device, scout_why
     (void)device;
     if (p.type_a != SCOUT_FP16 || p.type_b != SCOUT_INT4 || p.type_c != SCOUT_FP16)
         return scout_say(why, SCOUT_NO, "type", "multiplies fp16 with int4 into fp16");
-    if (p.bias || p.activation) return scout_say(why, SCOUT_NO, "epilogue", "has no bias and no activation");
+    if (gemm_has_epilogue(&p)) return scout_say(why, SCOUT_NO, "epilogue", "has no bias, residual or activation");
     if (!p.trans_b) return scout_say(why, SCOUT_NO, "layout", "reads weights that are stored column by column (nt)");
     if (p.batch != 1) return scout_say(why, SCOUT_NO, "shape", "multiplies one matrix at a time");
     if (p.block_size < 2 || p.block_size % 2 != 0 || p.ldb % 2 != 0 || p.k % 2 != 0 || op_tensor(op, "scales") < 0)

@@ -183,7 +183,7 @@ static scout_answer supports(const scout_op *op, scout_device *device, scout_why
     (void)device;
     if (p.type_a != SCOUT_FP32 || p.type_b != SCOUT_FP32 || p.type_c != SCOUT_FP32)
         return scout_say(why, SCOUT_NO, "type", "multiplies fp32 into fp32");
-    if (p.bias || p.activation) return scout_say(why, SCOUT_NO, "epilogue", "has no bias and no activation");
+    if (gemm_has_epilogue(&p)) return scout_say(why, SCOUT_NO, "epilogue", "has no bias, residual or activation");
     if (workspace_bytes() > op->workspace_limit)
         return scout_say(why, SCOUT_NO, "memory", "needs %.1f MB of workspace for %d threads",
                          (double)workspace_bytes() / 1e6, cpu_team_size());

@@ -5,6 +5,7 @@
 #include "scout/cuda/cuda_whole_places.h"
 #include "scout/cuda/dnn.h"
 #include "scout/cuda/dnn_conv.h"
+#include "scout/cuda/dnn_gemm.h"
 #include "scout/cuda/dnn_pool.h"
 #include "scout/cuda/lt.h"
 #include "scout/cuda/own.h"
@@ -16,6 +17,8 @@
 
 static const scout_candidate *const candidates[] = {
     &lt_candidate,
+    &lt_tail,
+    &dnn_gemm,
     &own_gemm_stream,
     &own_gemm_int4,
     &own_gemm_tiled,

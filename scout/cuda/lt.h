@@ -58,7 +58,7 @@ typedef struct lt_setup {
     cublasLtMatrixLayout_t a, b, c; /* its A, B and C, which are our b, a and c */
     cublasComputeType_t compute;
     cudaDataType type_a, type_b, type_c; /* of its A, B and C */
-    int bias, full;     /* places in op->tensors of a bias vector, of a matrix that is added; -1: none */
+    int bias, full;     /* places in op->tensors of a bias vector, of a bias matrix or a residual; -1: none */
     cudaDataType scale; /* of the factors: which of these three pairs it reads */
     float alpha, beta;
     int32_t alpha_whole, beta_whole;
@@ -108,5 +108,6 @@ int lt_enumerate(const lt_table *lt, cublasLtHandle_t handle, const lt_setup *se
 int lt_describe_algo(const lt_table *lt, const cublasLtMatmulAlgo_t *algo, char *text, size_t room);
 
 extern const scout_candidate lt_candidate;
+extern const scout_candidate lt_tail; /* the product, and a kernel of its own for what stands behind it */
 
 #endif
