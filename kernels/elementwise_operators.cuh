@@ -76,6 +76,8 @@ template <int E> __device__ __forceinline__ void apply(int what, const numbers &
         OPERATOR(abs, fabsf(X))
         OPERATOR(neg, -X)
         OPERATOR(relu, fmaxf(X, 0.0f))
+        OPERATOR(relu6, fminf(fmaxf(X, 0.0f), 6.0f))
+        OPERATOR(squared_relu, fmaxf(X, 0.0f) * fmaxf(X, 0.0f))
         OPERATOR(sign, (X > 0 ? 1.0f : 0.0f) - (X < 0 ? 1.0f : 0.0f))
         OPERATOR(clip, fminf(fmaxf(X, alpha), beta))
         OPERATOR(ceil, ceilf(X))
@@ -112,7 +114,8 @@ template <int E> __device__ __forceinline__ void apply(int what, const numbers &
     }
 }
 
-template <int E> __device__ __forceinline__ void apply(int what, const numbers &, float (&x)[2][E]) {
+template <int E> __device__ __forceinline__ void apply(int what, const numbers &n, float (&x)[2][E]) {
+    const float alpha = n.alpha;
     switch (what) {
         OPERATOR(add, X + Y)
         OPERATOR(sub, X - Y)
@@ -130,6 +133,10 @@ template <int E> __device__ __forceinline__ void apply(int what, const numbers &
         OPERATOR(greater, X > Y ? 1.0f : 0.0f)
         OPERATOR(greaterorequal, X >= Y ? 1.0f : 0.0f)
         OPERATOR(swiglu, swish(X, 1.0f) * Y)
+        OPERATOR(geglu, gelu(X) * Y)
+        OPERATOR(geglu_tanh, gelu_tanh(X) * Y)
+        OPERATOR(quick_geglu, swish(X, alpha) * Y)
+        OPERATOR(reglu, fmaxf(X, 0.0f) * Y)
         OPERATOR(biasgelu, gelu(X + Y))
         OPERATOR(fastgelu, gelu_tanh(X + Y))
     default: break;

@@ -3,7 +3,7 @@
 #ifndef KERNELS_WHOLE_ELEMENTWISE_H
 #define KERNELS_WHOLE_ELEMENTWISE_H
 
-#include "scout/elementwise.h"
+#include "scout/elementwise_chain.h"
 
 #include <cuda_runtime_api.h>
 
@@ -22,9 +22,18 @@ typedef struct whole_elementwise_problem {
     uint32_t output;
 } whole_elementwise_problem;
 
+typedef struct whole_chain_problem {
+    elementwise_chain chain;
+    elementwise_walk walk;
+    const void *data[ELEMENTWISE_MAX_OPERANDS]; /* of each operand */
+    double tolerance, step_tolerance[ELEMENTWISE_CHAIN_STEPS];
+    uint32_t output;
+} whole_chain_problem;
+
 /* Every element, densely. */
 cudaError_t whole_elementwise(const whole_elementwise_problem *problem, double *want, float *spread,
                               cudaStream_t stream);
+cudaError_t whole_chain(const whole_chain_problem *problem, double *want, float *spread, cudaStream_t stream);
 
 #ifdef __cplusplus
 }

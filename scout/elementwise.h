@@ -1,7 +1,8 @@
 /* What is computed element by element, as every candidate needs it: which operator, its numbers, and how the operands
  * lie under the output. Header-only, so that candidates of all devices and foreign plugins share it. Operands come
  * first in op->tensors, in the operator's order, the output is the last tensor. An operand has the output's rank; a
- * dimension that it is broadcast along is 1 with stride 0. */
+ * dimension that it is broadcast along is 1 with stride 0. Several operators in one pass (what `chain`) are read by
+ * scout/elementwise_chain.h. */
 #ifndef SCOUT_ELEMENTWISE_H
 #define SCOUT_ELEMENTWISE_H
 
@@ -11,7 +12,8 @@
 
 enum { ELEMENTWISE_FLOAT = 1, ELEMENTWISE_WHOLE = 2, ELEMENTWISE_BOOL = 4 }; /* types of operands */
 enum { ELEMENTWISE_NUMBERS = ELEMENTWISE_FLOAT | ELEMENTWISE_WHOLE, ELEMENTWISE_ALL = 7 };
-enum { ELEMENTWISE_MAX_INPUTS = 8 };
+/* Of one operator; of a whole chain. */
+enum { ELEMENTWISE_MAX_INPUTS = 8, ELEMENTWISE_MAX_OPERANDS = SCOUT_MAX_TENSORS - 1 };
 
 /* The operators: name; least and most operands; types; whether the result is bool; special functions per element; how
  * much the rounding errors of fp32 grow inside, in units of 2^-24 of |want| + spread; whether operands must be positive
@@ -21,6 +23,8 @@ enum { ELEMENTWISE_MAX_INPUTS = 8 };
     X(abs, 1, 1, ELEMENTWISE_NUMBERS, 0, 0, 1, 0)                                                                      \
     X(neg, 1, 1, ELEMENTWISE_NUMBERS, 0, 0, 1, 0)                                                                      \
     X(relu, 1, 1, ELEMENTWISE_NUMBERS, 0, 0, 1, 0)                                                                     \
+    X(relu6, 1, 1, ELEMENTWISE_FLOAT, 0, 0, 1, 0)                                                                      \
+    X(squared_relu, 1, 1, ELEMENTWISE_FLOAT, 0, 0, 2, 0)                                                               \
     X(sign, 1, 1, ELEMENTWISE_NUMBERS, 0, 0, 1, 0)                                                                     \
     X(clip, 1, 1, ELEMENTWISE_NUMBERS, 0, 0, 1, 0)                                                                     \
     X(ceil, 1, 1, ELEMENTWISE_FLOAT, 0, 0, 1, 0)                                                                       \
@@ -72,6 +76,10 @@ enum { ELEMENTWISE_MAX_INPUTS = 8 };
     X(or, 2, 2, ELEMENTWISE_BOOL, 1, 0, 0, 0)                                                                          \
     X(xor, 2, 2, ELEMENTWISE_BOOL, 1, 0, 0, 0)                                                                         \
     X(swiglu, 2, 2, ELEMENTWISE_FLOAT, 0, 1, 34, 0)                                                                    \
+    X(geglu, 2, 2, ELEMENTWISE_FLOAT, 0, 1, 34, 0)                                                                     \
+    X(geglu_tanh, 2, 2, ELEMENTWISE_FLOAT, 0, 1, 34, 0)                                                                \
+    X(quick_geglu, 2, 2, ELEMENTWISE_FLOAT, 0, 1, 34, 0)                                                               \
+    X(reglu, 2, 2, ELEMENTWISE_FLOAT, 0, 0, 2, 0)                                                                      \
     X(biasgelu, 2, 2, ELEMENTWISE_FLOAT, 0, 1, 34, 0)                                                                  \
     X(fastgelu, 2, 2, ELEMENTWISE_FLOAT, 0, 1, 34, 0)                                                                  \
     X(biasadd, 3, 3, ELEMENTWISE_FLOAT, 0, 0, 4, 0)                                                                    \
@@ -90,23 +98,30 @@ typedef struct elementwise_operator {
 } elementwise_operator;
 
 /* NULL: not one of the table. */
-static inline const elementwise_operator *elementwise_operator_of(const scout_op *op) {
+static inline const elementwise_operator *elementwise_operator_at(elementwise_id id) {
 #define ELEMENTWISE_ROW(name, least, most, types, truth, specials, grows, positive)                                    \
     {#name, least, most, types, truth, specials, grows, positive},
     static const elementwise_operator rows[ELEMENTWISE_COUNT] = {ELEMENTWISE_OPERATORS(ELEMENTWISE_ROW)};
 #undef ELEMENTWISE_ROW
-    for (int k = 0; k < ELEMENTWISE_COUNT; k++)
-        if (op_is(op, rows[k].what)) return &rows[k];
-    return NULL;
+    return id < ELEMENTWISE_COUNT ? &rows[id] : NULL;
+}
+
+/* ELEMENTWISE_COUNT: not one of the table. */
+static inline elementwise_id elementwise_id_named(const char *name, size_t length) {
+    int k = 0;
+    for (; k < ELEMENTWISE_COUNT; k++) {
+        const char *const what = elementwise_operator_at((elementwise_id)k)->what;
+        if (strncmp(what, name, length) == 0 && what[length] == 0) break;
+    }
+    return (elementwise_id)k;
 }
 
 static inline elementwise_id elementwise_id_of(const scout_op *op) {
-#define ELEMENTWISE_NAME(name, least, most, types, truth, specials, grows, positive) #name,
-    static const char *const names[ELEMENTWISE_COUNT] = {ELEMENTWISE_OPERATORS(ELEMENTWISE_NAME)};
-#undef ELEMENTWISE_NAME
-    int k = 0;
-    while (k < ELEMENTWISE_COUNT && !op_is(op, names[k])) k++;
-    return (elementwise_id)k;
+    return op->what ? elementwise_id_named(op->what, strlen(op->what)) : ELEMENTWISE_COUNT;
+}
+
+static inline const elementwise_operator *elementwise_operator_of(const scout_op *op) {
+    return elementwise_operator_at(elementwise_id_of(op));
 }
 
 /* The numbers of an operator: alpha and beta as ONNX names and defaults them; of clip its bounds (what is not known is
@@ -115,38 +130,52 @@ typedef struct elementwise_numbers {
     double alpha, beta;
 } elementwise_numbers;
 
-static inline elementwise_numbers elementwise_numbers_of(const scout_op *op) {
-    static const struct {
-        elementwise_id id;
-        const char *first, *second;
-        double alpha, beta;
-    } rows[] = {
+typedef struct elementwise_number_names {
+    elementwise_id id;
+    const char *first, *second; /* NULL: there is no second one */
+    double alpha, beta;
+} elementwise_number_names;
+
+/* NULL: it has none. */
+static inline const elementwise_number_names *elementwise_number_names_of(elementwise_id id) {
+    static const elementwise_number_names rows[] = {
         {ELEMENTWISE_clip, "min", "max", -INFINITY, INFINITY},
-        {ELEMENTWISE_pow, "exponent", "beta", 1, 0},
-        {ELEMENTWISE_swish, "alpha", "beta", 1, 0},
-        {ELEMENTWISE_quickgelu, "alpha", "beta", 1.702, 0},
+        {ELEMENTWISE_pow, "exponent", NULL, 1, 0},
+        {ELEMENTWISE_swish, "alpha", NULL, 1, 0},
+        {ELEMENTWISE_quickgelu, "alpha", NULL, 1.702, 0},
+        {ELEMENTWISE_quick_geglu, "alpha", NULL, 1.702, 0},
         {ELEMENTWISE_hardsigmoid, "alpha", "beta", 0.2, 0.5},
-        {ELEMENTWISE_elu, "alpha", "beta", 1, 0},
-        {ELEMENTWISE_celu, "alpha", "beta", 1, 0},
+        {ELEMENTWISE_elu, "alpha", NULL, 1, 0},
+        {ELEMENTWISE_celu, "alpha", NULL, 1, 0},
         {ELEMENTWISE_selu, "alpha", "gamma", 1.67326319217681884765625, 1.05070102214813232421875},
-        {ELEMENTWISE_leakyrelu, "alpha", "beta", 0.01, 0},
-        {ELEMENTWISE_thresholdedrelu, "alpha", "beta", 1, 0},
+        {ELEMENTWISE_leakyrelu, "alpha", NULL, 0.01, 0},
+        {ELEMENTWISE_thresholdedrelu, "alpha", NULL, 1, 0},
         {ELEMENTWISE_isinf, "detect_negative", "detect_positive", 1, 1},
     };
-    const elementwise_id id = elementwise_id_of(op);
     for (size_t k = 0; k < sizeof rows / sizeof rows[0]; k++)
-        if (rows[k].id == id)
-            return (elementwise_numbers){op_real(op, rows[k].first, rows[k].alpha),
-                                         op_real(op, rows[k].second, rows[k].beta)};
-    return (elementwise_numbers){1, 0};
+        if (rows[k].id == id) return &rows[k];
+    return NULL;
+}
+
+static inline elementwise_numbers elementwise_numbers_of(const scout_op *op) {
+    const elementwise_number_names *const names = elementwise_number_names_of(elementwise_id_of(op));
+    elementwise_numbers n = {1, 0};
+    if (!names) return n;
+    n.alpha = op_real(op, names->first, names->alpha);
+    n.beta = names->second ? op_real(op, names->second, names->beta) : names->beta;
+    return n;
 }
 
 /* Which tensor each operand is; returns how many operands there are. One that stands there once more (x * x) is told by
- * "same" and is the tensor before it. */
+ * "same" and is the tensor before it. A chain has every tensor once; its steps tell who reads which. */
 static inline int elementwise_sources(const scout_op *op, int *sources) {
     const char *at = op_text(op, "inputs");
     const int tensors = (int)op->tensor_count - 1;
     int count = 0, next = 0;
+    if (op_is(op, "chain")) {
+        for (; count < tensors && count < ELEMENTWISE_MAX_OPERANDS; count++) sources[count] = count;
+        return count;
+    }
     for (; at && *at && count < ELEMENTWISE_MAX_INPUTS; at += strcspn(at, ","), at += *at == ',') {
         const int same = strncmp(at, "same", 4) == 0;
         if (!same && next == tensors) break; /* a known exponent is no tensor */
@@ -161,8 +190,8 @@ typedef struct elementwise_walk {
     int inputs, rank; /* at least 1 */
     int64_t count;    /* of the output */
     int64_t dims[SCOUT_MAX_RANK];
-    int source[ELEMENTWISE_MAX_INPUTS];                      /* the tensor of each operand */
-    int64_t strides[ELEMENTWISE_MAX_INPUTS][SCOUT_MAX_RANK]; /* in elements; the output lies densely */
+    int source[ELEMENTWISE_MAX_OPERANDS];                      /* the tensor of each operand */
+    int64_t strides[ELEMENTWISE_MAX_OPERANDS][SCOUT_MAX_RANK]; /* in elements; the output lies densely */
 } elementwise_walk;
 
 static inline int elementwise_joins(const scout_op *op, uint32_t d, const elementwise_walk *w) {

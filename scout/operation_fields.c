@@ -18,7 +18,7 @@ static const char *const field_names[] = {
     "activation_max", "activation_min", "activation_params", "activations", "aggregate", "align_corners", "alpha",
     "antialias", "axes", "axis", "batch", "batch_a", "batch_axis", "batch_b", "batch_dims", "batch_inside",
     "batch_stride_a", "batch_stride_b", "beta", "bias", "bidirectional", "block_size", "branches", "case_change",
-    "case_sensitive", "ceil_mode", "center_point_box", "channels", "chunk_size", "clip", "coordinates",
+    "case_sensitive", "ceil_mode", "center_point_box", "chain", "channels", "chunk_size", "clip", "coordinates",
     "count_include_pad", "cubic_coeff_a", "delimiter", "detect_negative", "detect_positive", "diagonal", "dilation",
     "direction", "directions", "equation", "exclude_outside", "exclusive", "experts", "exponent",
     "extrapolation_value", "fmod", "frame_length", "frame_step", "gamma", "gated", "global", "group", "group_index",

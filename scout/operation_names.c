@@ -43,6 +43,7 @@ static const struct {
     {OF(RECURRENT),
      {"directions", "order", "activations", "input_forget", "linear_before_reset", "peephole", "initial_state",
       "returns"}},
+    {OF(ELEMENTWISE), {"chain"}},
     {OF(RECURRENT) | OF(ELEMENTWISE), {"direction"}},
     {OF(MOVE), {"perm"}},
     {OF(MOVE) | OF(QUANTIZE), {"saturate"}},

@@ -64,6 +64,8 @@ FAST_BODY float power(float x, float y) { return cpu_math_exp(y * cpu_math_log(x
 FLOATS(abs, cpu_math_abs(X))
 FLOATS(neg, -X)
 FLOATS(relu, X > 0 ? X : 0)
+FLOATS(relu6, cpu_math_min(cpu_math_max(X, 0), 6))
+FLOATS(squared_relu, cpu_math_max(X, 0) * cpu_math_max(X, 0))
 FLOATS(sign, (X > 0 ? 1.0F : 0.0F) - (X < 0 ? 1.0F : 0.0F))
 FLOATS(clip, cpu_math_min(cpu_math_max(X, alpha), beta))
 FLOATS(ceil, -below(-X))
@@ -114,6 +116,10 @@ FLOATS(and, X *Y)
 FLOATS(or, X + Y)
 FLOATS(xor, X != Y ? 1.0F : 0.0F)
 FLOATS(swiglu, X *cpu_math_sigmoid(X) * Y)
+FLOATS(geglu, gelu(X) * Y)
+FLOATS(geglu_tanh, gelu_tanh(X) * Y)
+FLOATS(quick_geglu, X *cpu_math_sigmoid(alpha *X) * Y)
+FLOATS(reglu, cpu_math_max(X, 0) * Y)
 FLOATS(biasgelu, gelu(X + Y))
 FLOATS(fastgelu, gelu_tanh(X + Y))
 FLOATS(biasadd, X + Y + Z)
@@ -167,6 +173,28 @@ WHOLES(greater, X > Y)
 WHOLES(greaterorequal, X >= Y)
 WHOLES(where, X != 0 ? Y : Z)
 
+/* Between the steps of a chain: from what one step computes in to what the next one does, and what integers are kept
+ * in. Numbers beyond 63 bits are no case of a cast that is right. */
+#define CHANGE(name, type, to, expression)                                                                             \
+    FAST_BODY void name##_body(const cpu_elementwise_call *c) {                                                        \
+        const type *const a = c->in[0];                                                                                \
+        __typeof__(to) *restrict const out = c->out;                                                                   \
+        const int64_t n = c->count;                                                                                    \
+        for (int64_t k = 0; k < n; k++) out[k] = (to)(expression);                                                     \
+    }                                                                                                                  \
+    WIDTHS(name)
+
+FAST_BODY int64_t cut(float x) { return x > -0x1p63F && x < 0x1p63F ? (int64_t)x : 0; }
+
+CHANGE(change_copy, float, float, X)
+CHANGE(change_wholes, float, int64_t, cut(X))
+CHANGE(change_floats, int64_t, float, X)
+CHANGE(change_truth, float, float, X != 0 ? 1.0F : 0.0F)
+CHANGE(change_whole_truth, int64_t, int64_t, X != 0)
+CHANGE(change_int32, int64_t, int64_t, (int32_t)(uint32_t)(uint64_t)X)
+CHANGE(change_int8, int64_t, int64_t, (int8_t)(uint8_t)(uint64_t)X)
+CHANGE(change_uint8, int64_t, int64_t, (uint8_t)(uint64_t)X)
+
 typedef struct row {
     cpu_elementwise_kernel *any, *avx2, *avx512;
 } row;
@@ -183,9 +211,21 @@ static const row wholes[ELEMENTWISE_COUNT] = {
     WHOLE_ROW(where),
 };
 
-cpu_elementwise_kernel *cpu_elementwise_kernel_of(elementwise_id id, int in_wholes) {
+#define CHANGE_ROW(of, name)                                                                                           \
+    [CPU_ELEMENTWISE_##of] = {change_##name##_any, change_##name##_avx2, change_##name##_avx512}
+static const row changes[] = {
+    CHANGE_ROW(COPY, copy),      CHANGE_ROW(TO_WHOLES, wholes),        CHANGE_ROW(TO_FLOATS, floats),
+    CHANGE_ROW(TRUTH, truth),    CHANGE_ROW(WHOLE_TRUTH, whole_truth), CHANGE_ROW(KEEP_INT32, int32),
+    CHANGE_ROW(KEEP_INT8, int8), CHANGE_ROW(KEEP_UINT8, uint8),
+};
+
+static cpu_elementwise_kernel *widest(const row *r) {
     const cpu_info *c = cpu_info_get();
-    if (id >= ELEMENTWISE_COUNT) return NULL;
-    const row *r = in_wholes ? &wholes[id] : &floats[id];
     return c->avx512 ? r->avx512 : c->avx2 ? r->avx2 : r->any;
 }
+
+cpu_elementwise_kernel *cpu_elementwise_kernel_of(elementwise_id id, int in_wholes) {
+    return id < ELEMENTWISE_COUNT ? widest(in_wholes ? &wholes[id] : &floats[id]) : NULL;
+}
+
+cpu_elementwise_kernel *cpu_elementwise_change_of(cpu_elementwise_change change) { return widest(&changes[change]); }

@@ -15,6 +15,21 @@ typedef struct cpu_elementwise_call {
 
 typedef void cpu_elementwise_kernel(const cpu_elementwise_call *c);
 
+/* What happens to a value between the steps of a chain: from fp32 to int64 (the fraction is cut off) and back, to truth
+ * (of fp32, of int64), and integers as a narrow type keeps them. */
+typedef enum cpu_elementwise_change {
+    CPU_ELEMENTWISE_COPY,
+    CPU_ELEMENTWISE_TO_WHOLES,
+    CPU_ELEMENTWISE_TO_FLOATS,
+    CPU_ELEMENTWISE_TRUTH,
+    CPU_ELEMENTWISE_WHOLE_TRUTH,
+    CPU_ELEMENTWISE_KEEP_INT32,
+    CPU_ELEMENTWISE_KEEP_INT8,
+    CPU_ELEMENTWISE_KEEP_UINT8
+} cpu_elementwise_change;
+
+cpu_elementwise_kernel *cpu_elementwise_change_of(cpu_elementwise_change change); /* one operand */
+
 /* The best for this processor; NULL: this operator is not known in that type. */
 cpu_elementwise_kernel *cpu_elementwise_kernel_of(elementwise_id id, int wholes);
 

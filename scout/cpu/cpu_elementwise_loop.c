@@ -1,12 +1,9 @@
-/* Element by element by a loop of the project: blocks of 512 elements are brought to fp32 (or int64), computed, and
- * brought to the output's type, so that memory sees each tensor once. fp32 is read and written where it lies. */
-#include "scout/cpu/cpu_blocks.h"
+/* Element by element by a loop of the project: blocks of 512 elements are brought to fp32 (or int64), computed step by
+ * step in the first cache, and brought to the output's type, so that memory sees each tensor once, however many
+ * operators there are. fp32 is read and written where it lies. */
 #include "scout/cpu/cpu_candidates.h"
-#include "scout/cpu/cpu_elementwise_kernels.h"
-#include "scout/cpu/cpu_number.h"
+#include "scout/cpu/cpu_elementwise_steps.h"
 #include "scout/cpu/cpu_team.h"
-
-#include "common/checked.h"
 
 #include <stdlib.h>
 
@@ -14,11 +11,9 @@ enum { FEW = 4096, STEP = 64 }; /* fewer than these are done sooner alone than b
 
 struct scout_plan {
     elementwise_walk walk;
-    cpu_elementwise_kernel *kernel;
-    cpu_blocks in[ELEMENTWISE_MAX_INPUTS], out;
-    cpu_elementwise_call call; /* its numbers */
-    const char *what;
+    cpu_elementwise_steps run;
     int output; /* its tensor */
+    char what[24];
 };
 
 /* --- running --- */
@@ -49,7 +44,7 @@ static const void *same_for_all(block *b, const cpu_blocks *how, const char *ele
 }
 
 static const void *operand(const launching *l, int k, int64_t at, int64_t count, block *b) {
-    const cpu_blocks *how = &l->plan->in[k];
+    const cpu_blocks *how = &l->plan->run.in[k];
     const char *const data = l->tensors[l->plan->walk.source[k]];
     if (l->plan->walk.strides[k][0] == 0) return same_for_all(b, how, data + (size_t)at * how->size, count);
     if (how->plain) return data + (size_t)at * how->size;
@@ -57,27 +52,43 @@ static const void *operand(const launching *l, int k, int64_t at, int64_t count,
     return b->data;
 }
 
+/* What a share works in: each operand's block, and two for the value, which steps write in turn. */
+typedef struct scratch {
+    block operands[ELEMENTWISE_MAX_OPERANDS], values[2];
+} scratch;
+
+/* `count` elements from output element `at`, whose operands lie at `offsets`. */
+static void compute_block(const launching *l, scratch *r, const int64_t *offsets, int64_t at, int64_t count) {
+    const cpu_elementwise_steps *run = &l->plan->run;
+    char *const out = (char *)l->tensors[l->plan->output] + (size_t)at * run->out.size;
+    const void *in[ELEMENTWISE_MAX_OPERANDS], *value = NULL;
+    for (int k = 0; k < l->plan->walk.inputs; k++) in[k] = operand(l, k, offsets[k], count, &r->operands[k]);
+    for (int s = 0; s < run->count; s++) {
+        const cpu_elementwise_step *step = &run->steps[s];
+        cpu_elementwise_call call = step->call;
+        const bool last = s + 1 == run->count;
+        call.count = count;
+        call.out = last && run->out.plain ? (void *)out : (void *)r->values[s & 1].data;
+        for (int k = 0; k < call.operands; k++) call.in[k] = step->from[k] < 0 ? value : in[step->from[k]];
+        step->kernel(&call);
+        value = call.out;
+    }
+    if (!run->out.plain) run->out.store(value, count, out, 0);
+}
+
 /* Elements [from, to) of the output. */
 static void compute(const launching *l, int64_t from, int64_t to) {
-    const scout_plan *p = l->plan;
-    const elementwise_walk *w = &p->walk;
-    block blocks[ELEMENTWISE_MAX_INPUTS], result;
-    cpu_elementwise_call call = p->call;
-    char *const out = l->tensors[p->output];
-    for (int k = 0; k < w->inputs; k++) blocks[k].of = NULL, blocks[k].filled = 0;
+    const elementwise_walk *w = &l->plan->walk;
+    scratch r;
+    for (int k = 0; k < w->inputs; k++) r.operands[k].of = NULL, r.operands[k].filled = 0;
     while (from < to) {
-        int64_t offsets[ELEMENTWISE_MAX_INPUTS] = {0}, run = elementwise_walk_to(w, from, offsets);
+        int64_t offsets[ELEMENTWISE_MAX_OPERANDS] = {0}, run = elementwise_walk_to(w, from, offsets);
         if (run > to - from) run = to - from;
         while (run > 0) {
-            call.count = run < CPU_BLOCKS_MOST ? run : CPU_BLOCKS_MOST;
-            for (int k = 0; k < w->inputs; k++) {
-                call.in[k] = operand(l, k, offsets[k], call.count, &blocks[k]);
-                offsets[k] += w->strides[k][0] * call.count;
-            }
-            call.out = p->out.plain ? out + (size_t)from * p->out.size : (void *)result.data;
-            p->kernel(&call);
-            if (!p->out.plain) p->out.store(result.data, call.count, out, from);
-            from += call.count, run -= call.count;
+            const int64_t count = run < CPU_BLOCKS_MOST ? run : CPU_BLOCKS_MOST;
+            compute_block(l, &r, offsets, from, count);
+            for (int k = 0; k < w->inputs; k++) offsets[k] += w->strides[k][0] * count;
+            from += count, run -= count;
         }
     }
 }
@@ -103,43 +114,30 @@ static scout_answer launch(scout_plan *plan, const scout_args *args, scout_why *
 
 /* --- the candidate --- */
 
-static bool plan_of(const scout_op *op, scout_plan *p) {
-    const bool wholes = op->input != SCOUT_BOOL && cpu_number_whole(op->input);
-    const elementwise_id id = elementwise_id_of(op);
-    const elementwise_numbers n = elementwise_numbers_of(op);
+static bool plan_of(const scout_op *op, scout_plan *p, scout_why *why) {
     memset(p, 0, sizeof *p);
-    p->kernel = cpu_elementwise_kernel_of(id, wholes);
+    if (!cpu_elementwise_steps_of(op, &p->run, why)) return false;
     p->walk = elementwise_walk_of(op);
     p->output = (int)op->tensor_count - 1;
-    p->call.operands = p->walk.inputs;
-    p->call.alpha = (float)n.alpha, p->call.beta = (float)n.beta;
-    p->call.low = checked_from_double(n.alpha), p->call.high = checked_from_double(n.beta);
-    bool good = p->kernel && cpu_blocks_of(op->output, wholes, &p->out);
-    for (int k = 0; k < p->walk.inputs && good; k++)
-        good = cpu_blocks_of(op->tensors[p->walk.source[k]].type, wholes, &p->in[k]);
-    return good;
+    snprintf(p->what, sizeof p->what, "%s", op->what); /* one of the table, or chain */
+    return true;
 }
 
 static scout_answer supports(const scout_op *op, scout_device *device, scout_why *why) {
     scout_plan p;
     (void)device;
-    if (plan_of(op, &p)) return SCOUT_OK;
-    return scout_say(why, SCOUT_NO, "type", "there is no loop for %.30s of this type", op->what ? op->what : "this");
+    return plan_of(op, &p, why) ? SCOUT_OK : SCOUT_NO;
 }
 
 static scout_answer prepare(const scout_op *op, scout_device *device, const int64_t *values, scout_plan **out,
                             scout_plan_needs *needs, scout_why *why) {
-    const elementwise_operator *is = elementwise_operator_of(op);
     (void)device, (void)values, (void)needs;
     *out = malloc(sizeof **out);
     if (!*out) return scout_say(why, SCOUT_NO_MEMORY, "memory", "no memory for a plan");
-    if (is && plan_of(op, *out)) {
-        (*out)->what = is->what;
-        return SCOUT_OK;
-    }
+    if (plan_of(op, *out, why)) return SCOUT_OK;
     free(*out);
     *out = NULL;
-    return scout_say(why, SCOUT_NO, "type", "there is no loop for this operation");
+    return SCOUT_NO;
 }
 
 static int describe(const scout_plan *plan, char *json, size_t room) {
@@ -157,7 +155,7 @@ const scout_candidate cpu_elementwise_loop = {
     .flags = SCOUT_OWN | SCOUT_BASELINE, /* the baseline of what no library has */
     .priority = 50,
     .name = "cpu_elementwise",
-    .about = "own vector loop over blocks, every operator and type",
+    .about = "own vector loop over blocks, every operator and type, chains in one pass",
     .approach = "CUSTOM_KERNEL",
     .precisions = precisions,
     .supports = supports,

@@ -9,6 +9,16 @@ static int is_whole(uint32_t type) {
     return type == SCOUT_INT64 || type == SCOUT_INT32 || type == SCOUT_INT8 || type == SCOUT_UINT8;
 }
 
+static scout_answer compute_chain(scout_device *device, const scout_op *op, void *const *tensors, uint32_t output,
+                                  double *want, float *spread, scout_why *why) {
+    whole_chain_problem p = {.walk = elementwise_walk_of(op), .output = op->tensors[output].type};
+    if (!elementwise_chain_of(op, &p.chain, why)) return SCOUT_NO;
+    p.tolerance = elementwise_chain_tolerance(&p.chain);
+    for (int k = 0; k < p.chain.count; k++) p.step_tolerance[k] = elementwise_step_tolerance(&p.chain.steps[k]);
+    for (int k = 0; k < p.walk.inputs; k++) p.data[k] = tensors[p.walk.source[k]];
+    return cuda_device_answer(whole_chain(&p, want, spread, device->stream), "computing the reference of a chain", why);
+}
+
 static scout_answer compute(scout_device *device, const scout_op *op, void *const *tensors, uint32_t output,
                             double *want, float *spread, scout_why *why) {
     const elementwise_operator *const is = elementwise_operator_of(op);
@@ -17,6 +27,7 @@ static scout_answer compute(scout_device *device, const scout_op *op, void *cons
                                    .numbers = elementwise_numbers_of(op),
                                    .wholes = is_whole(op->input),
                                    .output = op->tensors[output].type};
+    if (op_is(op, "chain")) return compute_chain(device, op, tensors, output, want, spread, why);
     if (!is) return scout_say(why, SCOUT_NO, "feature", "the reference does not know this operator");
     if (w.wholes && !(is->types & ELEMENTWISE_WHOLE))
         return scout_say(why, SCOUT_NO, "type", "the reference does not know this operator on integers");

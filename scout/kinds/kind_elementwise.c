@@ -1,9 +1,10 @@
 /* Operations of one element at a time: which operands there are and how they are broadcast, and how exact a result has
- * to be. The operators are the table of scout/elementwise.h. */
-#include "scout/elementwise.h"
+ * to be. The operators are the table of scout/elementwise.h; several of them as one are kind_chain.c's. */
+#include "scout/elementwise_chain.h"
 
 #include "common/checked.h"
 #include "common/dtype.h"
+#include "scout/kinds/kind_chain.h"
 #include "scout/kinds/kind_tensors.h"
 #include "scout/kinds/kinds.h"
 
@@ -77,18 +78,6 @@ static bool read_operands(builder *b) {
 
 /* ---- types ---- */
 
-static int class_of(uint32_t type) {
-    static const struct {
-        uint32_t type;
-        int is;
-    } rows[] = {{SCOUT_FP32, ELEMENTWISE_FLOAT},  {SCOUT_BF16, ELEMENTWISE_FLOAT},  {SCOUT_FP16, ELEMENTWISE_FLOAT},
-                {SCOUT_INT64, ELEMENTWISE_WHOLE}, {SCOUT_INT32, ELEMENTWISE_WHOLE}, {SCOUT_INT8, ELEMENTWISE_WHOLE},
-                {SCOUT_UINT8, ELEMENTWISE_WHOLE}, {SCOUT_BOOL, ELEMENTWISE_BOOL}};
-    for (size_t k = 0; k < sizeof rows / sizeof rows[0]; k++)
-        if (rows[k].type == type) return rows[k].is;
-    return 0;
-}
-
 static bool set_types(const builder *b, const oprec *rec) {
     scout_op *op = b->op;
     op->input = (uint32_t)rec->type;
@@ -96,8 +85,8 @@ static bool set_types(const builder *b, const oprec *rec) {
     const dtype plain = b->is->truth ? DTYPE_BOOL : rec->type;
     op->output = rec->out_type != DTYPE_NONE ? (uint32_t)rec->out_type : (uint32_t)plain;
     op->weight = SCOUT_NONE;
-    op->accumulate = class_of(op->input) == ELEMENTWISE_FLOAT ? SCOUT_FP32 : op->input;
-    if ((class_of(op->input) & b->is->types) && op->output == (uint32_t)plain) return true;
+    op->accumulate = elementwise_class_of(op->input) == ELEMENTWISE_FLOAT ? SCOUT_FP32 : op->input;
+    if ((elementwise_class_of(op->input) & b->is->types) && op->output == (uint32_t)plain) return true;
     return kind_tensors_refuse(b->why, "type", "%.30s of %s into %s is not covered", op->what,
                                dtype_get((dtype)op->input)->name, dtype_get((dtype)op->output)->name);
 }
@@ -189,6 +178,7 @@ static void set_bytes(scout_op *op) {
 static bool build(const operation *o, arena *a, scout_op *out, scout_why *why) {
     builder b = {.op = out, .why = why};
     if (!out->what) return kind_tensors_refuse(why, "feature", "\"what\" does not say which operator it is");
+    if (op_is(out, "chain")) return kind_chain_build(&o->rec, a, out, why);
     b.is = elementwise_operator_of(out);
     if (!b.is) return kind_tensors_refuse(why, "feature", "the operator %.60s is not covered", out->what);
     if (!set_types(&b, &o->rec) || !expressible(&b) || !read_operands(&b)) return false;
@@ -209,6 +199,7 @@ static bool build(const operation *o, arena *a, scout_op *out, scout_why *why) {
 /* Truth and integers are exact; a float may be off by its own rounding and by what fp32 loses inside. */
 static double tolerance(const scout_op *op) {
     const elementwise_operator *is = elementwise_operator_of(op);
+    if (op_is(op, "chain")) return kind_chain_tolerance(op);
     const double rounding = kind_rounding(op->output);
     return rounding > 0 && is ? rounding + 0x1p-24 * is->grows : 0;
 }
@@ -216,6 +207,7 @@ static double tolerance(const scout_op *op) {
 /* A whole power of small order is a product, and 0.5 a root. */
 static double specials(const scout_op *op) {
     const elementwise_operator *is = elementwise_operator_of(op);
+    if (op_is(op, "chain")) return kind_chain_specials(op);
     if (!is) return 0;
     if (op_is(op, "pow") && fabs(op_real(op, "exponent", 1000)) <= 8) return 0;
     return (double)is->specials * (double)op_elements(&op->tensors[op->tensor_count - 1]);
