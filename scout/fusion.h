@@ -13,8 +13,9 @@ enum { FUSION_PARTS = 16 };
 /* Where a tensor of a part lies. */
 typedef struct fusion_place {
     const char *tensor; /* of the part, by name */
-    const char *of; /* a tensor of the fused operation; "@2": what part 2 writes for others; "=0", "=1", "=variance":
-                       a vector of that number, the last one such that a batch norm divides by 1 */
+    const char *
+        of; /* a tensor of the fused operation, by name or, as "#3", by its number; "@2": what part 2 writes for others;
+               "=0", "=1", "=variance": a vector of that number, the last one such that a batch norm divides by 1 */
     int64_t offset; /* elements from the beginning of that */
     int64_t stride; /* elements between rows (the last dimension but one); 0: as the part has it */
 } fusion_place;

@@ -1,5 +1,6 @@
 /* What the makers of fused operations share: fusion_make.c has the table of patterns, fusion_fold.c products and
- * convolutions with what follows them, fusion_wide.c products side by side, fusion_rows.c norms and softmax. */
+ * convolutions with what follows them, fusion_wide.c products side by side, fusion_rows.c norms and
+ * softmax, fusion_chain.c elementwise operations. */
 #ifndef SCOUT_FUSION_INTERNAL_H
 #define SCOUT_FUSION_INTERNAL_H
 
@@ -23,6 +24,9 @@ void fusion_put_rest(fusion_maker *m, int part);
 /* What part k writes for the next one. */
 const char *fusion_between(const fusion_maker *m, int part);
 
+/* An operation as candidates see it. */
+bool fusion_build(fusion_maker *m, const operation *o, scout_op *out);
+
 /* The costs of the fused operation: the parts' own without what is saved; `written` of them by those in the mask. */
 void fusion_costs(fusion_maker *m, unsigned written);
 
@@ -31,5 +35,6 @@ bool fusion_fold(fusion_maker *m);
 bool fusion_wide(fusion_maker *m);
 bool fusion_norm(fusion_maker *m);
 bool fusion_softmax(fusion_maker *m);
+bool fusion_chain(fusion_maker *m);
 
 #endif

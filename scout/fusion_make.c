@@ -24,6 +24,7 @@ static const struct {
     {"gemm+gemm shared input+bias", fusion_wide},
     {"norm+residual", fusion_norm},
     {"softmax+mask", fusion_softmax},
+    {"elementwise chain", fusion_chain},
 };
 
 /* ---- shared ---- */
@@ -103,14 +104,18 @@ static void skip(fusion *f, const char *code, const char *text) {
     f->skip_text = text;
 }
 
+bool fusion_build(fusion_maker *m, const operation *o, scout_op *out) {
+    static const uint64_t any_workspace = 1 << 20; /* nobody is asked to run it */
+    return kinds_build(o, any_workspace, m->a, out, &m->why);
+}
+
 /* The parts as dense operations: what is known of a weight's zeros belongs to its own operation. */
 static bool build_parts(fusion_maker *m) {
-    static const uint64_t any_workspace = 1 << 20;
     for (int k = 0; k < m->f->op_count; k++) {
         operation *o = arena_array(m->a, operation, 1);
         *o = *m->f->ops[k];
         o->sparsity = 0, o->pattern = "DENSE", o->weight = NULL;
-        if (!kinds_build(o, any_workspace, m->a, &m->ops[k], &m->why)) return false;
+        if (!fusion_build(m, o, &m->ops[k])) return false;
         m->f->parts[k] = (fusion_part){.operation = o, .place_count = (int)m->ops[k].tensor_count};
     }
     return true;

@@ -35,7 +35,8 @@ static void put_product(fusion_maker *m, int part, int64_t before, int64_t width
     else
         fusion_put(m, part, GEMM_B, "b", before, width);
     if (bias >= 0) fusion_put(m, part, bias, "bias", before, 0);
-    if (scales >= 0) fusion_put(m, part, scales, "scales", checked_mul(before, p.k / p.block_size), 0);
+    if (scales >= 0 && p.block_size > 0)
+        fusion_put(m, part, scales, "scales", checked_mul(before, p.k / p.block_size), 0);
     if (result)
         fusion_put(m, part, GEMM_C, result, 0, 0);
     else

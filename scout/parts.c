@@ -28,8 +28,9 @@ static void widen(scout_tensor *t, int64_t stride) {
 }
 
 static bool in_fused(parts_layout *l, const scout_tensor *t, const fusion_place *p, parts_source *to) {
-    const int at = op_tensor(l->fused, p->of);
-    if (at < 0) return refuse(l, "feature", "the fused operation has no such tensor", p->of);
+    const int at = p->of[0] == '#' ? atoi(p->of + 1) : op_tensor(l->fused, p->of);
+    if (at < 0 || (uint32_t)at >= l->fused->tensor_count)
+        return refuse(l, "feature", "the fused operation has no such tensor", p->of);
     const scout_tensor *whole = &l->fused->tensors[at];
     if (whole->type != t->type) return refuse(l, "type", "a part has another type of", p->of);
     to->where = PARTS_FUSED;
