@@ -8,7 +8,7 @@
 #include "scout/operation.h"
 #include "scout/plugin.h"
 
-enum { FUSION_PARTS = 16 };
+enum { FUSION_PARTS = 16, FUSION_ALIGNMENT = 256 }; /* ALIGNMENT: bytes that candidates may count on */
 
 /* Where a tensor of a part lies. */
 typedef struct fusion_place {

@@ -3,6 +3,7 @@
 #include "scout/fusion_internal.h"
 
 #include "common/checked.h"
+#include "common/dtype.h"
 #include "scout/gemm.h"
 
 #include <string.h>
@@ -56,8 +57,18 @@ static bool put_bias(fusion_maker *m, int part, int product, int64_t before) {
     return true;
 }
 
-/* Passes over tensors write densely: a bias that is added into a slice of several rows cannot be told them. Each part
- * is measured by itself then. */
+/* Whether every slice begins where candidates expect a tensor to begin. */
+static bool is_aligned(const fusion_maker *m, int products) {
+    for (int k = 0; k < products; k++)
+        for (int t = 0; t < m->f->parts[k].place_count; t++) {
+            const fusion_place *p = &m->f->parts[k].places[t];
+            if (dtype_bytes((dtype)m->ops[k].tensors[t].type, p->offset) % FUSION_ALIGNMENT != 0) return false;
+        }
+    return true;
+}
+
+/* Passes write densely: a bias that is added into a slice of several rows cannot be told them. Each part is measured by
+ * itself then, and where slices would not be aligned. */
 bool fusion_wide(fusion_maker *m) {
     oprec *to = &m->f->fused.rec;
     int64_t *shape = arena_array(m->a, int64_t, 3), before = 0;
@@ -83,7 +94,7 @@ bool fusion_wide(fusion_maker *m) {
     }
     if (biased && oprec_field(to, "bias")) return fusion_refuse(m, "epilogue", "a second bias is not covered");
     if (biased) oprec_set_text(to, "bias", "n");
-    if (biased && to->shape[0] > 1) m->f->how = FUSION_SUM;
+    if ((biased && to->shape[0] > 1) || !is_aligned(m, products)) m->f->how = FUSION_SUM;
     fusion_costs(m, biased ? ((1U << products) - 1) << products : (1U << products) - 1);
     return true;
 }

@@ -282,6 +282,13 @@ static scout_answer run(scout_device *d, scout_sequence *q, uint32_t repeats, do
     return answer;
 }
 
+static scout_answer made_of(scout_device *d, scout_sequence *q, scout_composition *out, scout_why *why) {
+    (void)d;
+    if (!q->graph) return scout_say(why, SCOUT_NO, "capture", "it is no graph");
+    out->kernels = (uint32_t)q->count;
+    return SCOUT_OK;
+}
+
 static double now(scout_device *d) { return d->now_s; }
 static void pause_device(scout_device *d, double seconds) { d->now_s += seconds; }
 
@@ -373,4 +380,5 @@ const scout_device_api scripted_device = {
     .candidate_count = 3,
     .references = references,
     .candidates = candidates,
+    .made_of = made_of,
 };

@@ -52,7 +52,7 @@ static const char *const products[] = {"\"gemm+bias\",\"ops\":[\"g\",\"bias\"],\
                                        "\"gemm+silu\",\"ops\":[\"g\",\"silu\"],\"saved_bytes\":8",
                                        "\"gemm+residual\",\"ops\":[\"g\",\"bias\",\"res\"],\"saved_bytes\":8",
                                        "\"gemm+residual\",\"ops\":[\"g1\",\"add1\"],\"saved_bytes\":8",
-                                       "\"gemm+gemm shared input\",\"ops\":[\"g\",\"g\",\"g\"],\"saved_bytes\":8",
+                                       "\"gemm+gemm shared input\",\"ops\":[\"gq\",\"gq\",\"gq\"],\"saved_bytes\":8",
                                        "\"gemm+gemm shared input\",\"ops\":[\"gt\",\"gu\"],\"saved_bytes\":8",
                                        "\"gemm+gemm shared input+bias\",\"ops\":[\"g1\",\"g1\",\"add1\",\"add1\"],"
                                        "\"saved_bytes\":8",

@@ -4,19 +4,20 @@
 
 static fusion_part parts[FUSION_PARTS];
 static operation_list widths[2];
+enum { WIDTH = 70 };
 
-/* Two products side by side: `n` columns behind `before` of 16, each 12 rows by 8. */
+/* Two products side by side: their columns behind `before` of WIDTH, each 12 rows by 8. */
 static void part_of(int k, const char *shape, int64_t before) {
     operation_from_words("gemm", shape, "fp32", 0, NULL, &a, &widths[k]);
     parts[k] = (fusion_part){.operation = &widths[k].items[0],
                              .place_count = 3,
-                             .places = {{"a", "a", 0, 0}, {"b", "b", before, 16}, {"c", "c", before, 16}}};
+                             .places = {{"a", "a", 0, 0}, {"b", "b", before, WIDTH}, {"c", "c", before, WIDTH}}};
 }
 
 static void begin_fusion(void) {
-    begin("12,16,8", "fp32");
-    part_of(0, "12,10,8", 0);
-    part_of(1, "12,6,8", 10);
+    begin("12,70,8", "fp32");
+    part_of(0, "12,64,8", 0);
+    part_of(1, "12,6,8", 64);
     request.parts = (parts_request){.count = 2, .items = parts};
 }
 
@@ -106,7 +107,7 @@ static void weights_are_packed_once(void) {
     measure();
     row_is("parts", "", "OK", NULL);
     UNIT_TEXT(ran_as(0, "candidate"), "packs");
-    UNIT_CHECK(number(row("parts", ""), "pack_bytes") >= 4.0 * 8 * 16);
+    UNIT_CHECK(number(row("parts", ""), "pack_bytes") >= 4.0 * 8 * WIDTH);
     near(number(result, "baseline_time_us"), 401);
     end_fusion();
 }
@@ -135,7 +136,7 @@ static void wrong_parts_are_wrong(void) {
 static void slices_are_where_they_should_be(void) {
     begin_fusion();
     USE(&fake_right);
-    parts[1].places[2].offset = 9; /* over the other one's last column */
+    parts[1].places[2].offset = 0; /* over the other one's first columns */
     measure();
     row_is("parts", "", "WRONG", "samples");
     end_fusion();
@@ -146,10 +147,11 @@ static void what_cannot_be_laid_out_is_refused(void) {
         int tensor;
         fusion_place place;
         const char *code;
-    } cases[] = {
-        {1, {"b", "weight", 0, 0}, "feature"}, {1, {"b", "b", 80, 16}, "shape"},  {2, {"c", "a", 0, 0}, "feature"},
-        {1, {"x", "b", 0, 16}, "feature"},     {0, {"a", "@1", 0, 0}, "shape"},   {0, {"a", "@7", 0, 0}, "feature"},
-        {0, {"a", "=2", 0, 0}, "feature"},     {2, {"c", "=1", 0, 0}, "feature"}, {1, {"b", "#8", 0, 16}, "feature"}};
+    } cases[] = {{1, {"b", "weight", 0, 0}, "feature"}, {1, {"b", "b", 512, WIDTH}, "shape"},
+                 {2, {"c", "a", 0, 0}, "feature"},      {1, {"x", "b", 0, WIDTH}, "feature"},
+                 {0, {"a", "@1", 0, 0}, "shape"},       {0, {"a", "@7", 0, 0}, "feature"},
+                 {0, {"a", "=2", 0, 0}, "feature"},     {2, {"c", "=1", 0, 0}, "feature"},
+                 {1, {"b", "#8", 0, WIDTH}, "feature"}, {1, {"b", "b", 6, WIDTH}, "alignment"}};
     for (size_t k = 0; k < sizeof cases / sizeof cases[0]; k++) {
         begin_fusion();
         USE(&fake_right);
