@@ -76,7 +76,8 @@ __device__ void fill_put(unsigned char *to, uint64_t at, uint64_t bytes, bool al
         if (at + k < bytes) to[at + k] = chunk.bytes[k];
 }
 
-template <typename T> __global__ void fill_values(unsigned char *to, uint64_t bytes, int scale, uint64_t seed) {
+template <typename T>
+__global__ void fill_values(unsigned char *to, uint64_t bytes, int scale, float factor, uint64_t seed) {
     constexpr int per = 16 / (int)sizeof(typename T::value);
     const uint64_t step = (uint64_t)gridDim.x * threads;
     const bool aligned = ((uintptr_t)to & 15) == 0;
@@ -87,8 +88,8 @@ template <typename T> __global__ void fill_values(unsigned char *to, uint64_t by
         for (int k = 0; k < per; k += 2) {
             float2 pair = fill_normals(values_mix(seed + (c * per + k)));
             if (scale) pair = make_float2((fabsf(pair.x) + 1) / 64, (fabsf(pair.y) + 1) / 64);
-            values[k] = T::of(pair.x);
-            values[k + 1] = T::of(pair.y);
+            values[k] = T::of(pair.x * factor);
+            values[k + 1] = T::of(pair.y * factor);
         }
         fill_put(to, c * 16, bytes, aligned, chunk);
     }
@@ -115,12 +116,13 @@ __global__ void fill_places(T *to, uint64_t count, uint32_t least, uint32_t rang
 }
 
 template <typename T>
-cudaError_t fill_launch(void *to, uint64_t bytes, int scale, uint64_t seed, unsigned blocks, cudaStream_t stream) {
-    fill_values<T><<<blocks, threads, 0, stream>>>((unsigned char *)to, bytes, scale, seed);
+cudaError_t fill_launch(void *to, uint64_t bytes, int scale, float factor, uint64_t seed, unsigned blocks,
+                        cudaStream_t stream) {
+    fill_values<T><<<blocks, threads, 0, stream>>>((unsigned char *)to, bytes, scale, factor, seed);
     return cudaGetLastError();
 }
 
-typedef cudaError_t fill_launcher(void *to, uint64_t bytes, int scale, uint64_t seed, unsigned blocks,
+typedef cudaError_t fill_launcher(void *to, uint64_t bytes, int scale, float factor, uint64_t seed, unsigned blocks,
                                   cudaStream_t stream);
 
 const struct {
@@ -169,7 +171,8 @@ __global__ void fill_checksum_bytes(const unsigned char *data, uint64_t bytes, u
 
 } // namespace
 
-cudaError_t kernels_fill(void *to, uint64_t bytes, uint32_t type, int scale, uint64_t seed, cudaStream_t stream) {
+cudaError_t kernels_fill(void *to, uint64_t bytes, uint32_t type, int scale, float factor, uint64_t seed,
+                         cudaStream_t stream) {
     /* seeds that follow one another must not give shifted copies of one sequence */
     const uint64_t start = values_mix(seed ^ 0x5eedull);
     if (!bytes) return cudaSuccess;
@@ -178,7 +181,7 @@ cudaError_t kernels_fill(void *to, uint64_t bytes, uint32_t type, int scale, uin
         return cudaGetLastError();
     }
     for (const auto &t : fill_types)
-        if (t.type == type) return t.launch(to, bytes, scale, start, fill_blocks(bytes), stream);
+        if (t.type == type) return t.launch(to, bytes, scale, factor, start, fill_blocks(bytes), stream);
     return cudaErrorInvalidValue;
 }
 

@@ -223,6 +223,13 @@ static void finish_reduce(oprec *rec) {
     rec->bytes_written = dtype_bytes(out, rec->shape[0]);
 }
 
+/* How large its bias is, is told by the bytes that are read alone. */
+static void finish_softmax(const operation_reader *r, const json_t *entry, oprec *rec) {
+    finish_plain(rec);
+    if (oprec_int(rec, "bias", 0))
+        rec->bytes_read = operation_number(r, entry, "bytes_read", rec->bytes_read, INT64_MAX / 2, rec->bytes_read);
+}
+
 /* The input is another size than the output, and every output looks at a window of it. */
 static void finish_pool(const operation_reader *r, oprec *rec) {
     const opfield *input = oprec_field(rec, "input"), *kernel = oprec_field(rec, "kernel");
@@ -267,6 +274,7 @@ void operation_read_short(operation_reader *r, const char *name, json_t *entry, 
     case OP_CONV: finish_conv(r, rec); break;
     case OP_POOL: finish_pool(r, rec); break;
     case OP_REDUCE: finish_reduce(rec); break;
+    case OP_SOFTMAX: finish_softmax(r, entry, rec); break;
     default: finish_plain(rec); break;
     }
 }

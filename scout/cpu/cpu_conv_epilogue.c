@@ -7,12 +7,11 @@
 #include <float.h>
 
 scout_answer cpu_conv_epilogue_covers(const conv_problem *p, scout_why *why) {
-    const activation_function f = p->activation.function;
     if (p->type_in != SCOUT_FP32 || p->type_weight != SCOUT_FP32 || p->type_out != SCOUT_FP32)
         return scout_say(why, SCOUT_NO, "type", "convolves fp32 with fp32");
     if (p->w.last) return scout_say(why, SCOUT_NO, "layout", "wants channels before space (nchw)");
     if (p->transposed) return scout_say(why, SCOUT_NO, "feature", "transposed convolutions are not covered");
-    if (f == ACTIVATION_SIGMOID || f == ACTIVATION_TANH || f == ACTIVATION_SILU)
+    if (activation_is_special(&p->activation))
         return scout_say(why, SCOUT_NO, "epilogue", "activations with exponentials are not covered");
     return SCOUT_OK;
 }

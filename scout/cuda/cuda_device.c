@@ -5,6 +5,7 @@
 #include "scout/cuda/dnn.h"
 #include "scout/cuda/lt.h"
 
+#include <math.h>
 #include <stdlib.h>
 #include <time.h>
 
@@ -185,10 +186,11 @@ static cudaError_t fill_places(scout_device *device, void *to, uint64_t bytes, u
 scout_answer cuda_device_fill(scout_device *device, void *to, uint64_t bytes, uint32_t type, uint32_t how,
                               uint64_t seed, scout_why *why) {
     const bool places = how == SCOUT_FILL_BELOW || how == SCOUT_FILL_NEAR;
-    const cudaError_t error = places ? fill_places(device, to, bytes, type, how, seed)
-                              : how == SCOUT_FILL_BYTE
-                                  ? cudaMemsetAsync(to, (int)(seed & 0xff), bytes, device->stream)
-                                  : kernels_fill(to, bytes, type, how == SCOUT_FILL_SCALE, seed, device->stream);
+    const float factor = how == SCOUT_FILL_SMALL ? ldexpf(1, -(int)(seed >> 32 & 127)) : 1;
+    const cudaError_t error =
+        places                   ? fill_places(device, to, bytes, type, how, seed)
+        : how == SCOUT_FILL_BYTE ? cudaMemsetAsync(to, (int)(seed & 0xff), bytes, device->stream)
+                                 : kernels_fill(to, bytes, type, how == SCOUT_FILL_SCALE, factor, seed, device->stream);
     if (error == cudaErrorInvalidValue && how != SCOUT_FILL_BYTE)
         return scout_say(why, SCOUT_NO, "type", "no random numbers of type %u are made on the GPU", type);
     const scout_answer answer = cuda_device_answer(error, "filling a buffer", why);

@@ -10,6 +10,15 @@ static const char block[] = "{\"qkv\": {\"op\": \"gemm\", \"shape\": [4096, 1228
                             " \"down\": {\"op\": \"gemm\", \"shape\": [4096, 4096, 11008], \"batch\": 2},"
                             " \"norm\": {\"op\": \"layernorm\", \"shape\": [4096]}}";
 
+static void a_mask_is_as_large_as_is_read(void) {
+    static const char text[] = "{\"turns\": {\"op\": \"softmax\", \"shape\": [6, 5], \"bias\": 1, \"bytes_read\": 180},"
+                               " \"all\": {\"op\": \"softmax\", \"shape\": [6, 5], \"bytes_read\": 180}}";
+    if (!UNIT_CHECK(read_text(text, "fp32"))) return;
+    UNIT_INT(named("turns")->rec.bytes_read, 180);
+    UNIT_INT(named("all")->rec.bytes_read, 120);
+    end();
+}
+
 static void what_stands_behind_a_product_is_read(void) {
     static const char text[] = "{\"up\": {\"op\": \"gemm\", \"shape\": [16, 24, 8], \"bias\": true, \"residual\": "
                                "true, \"activation\": \"gelu\"},"
@@ -297,6 +306,7 @@ static void damaged_jobs_are_refused(void) {
 int main(void) {
     UNIT_RUN(a_transformer_block);
     UNIT_RUN(what_stands_behind_a_product_is_read);
+    UNIT_RUN(a_mask_is_as_large_as_is_read);
     UNIT_RUN(what_is_written);
     UNIT_RUN(fp32_unless_said);
     UNIT_RUN(names_that_are_no_file_names);
