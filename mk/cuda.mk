@@ -53,6 +53,17 @@ $(CUDA_NAMES): $(BUILD)/cuda/gen/lt_%.inc: $(CUDA_ROOT)/include/cublasLt.h
 	$(Q)sed -n 's/^ *$(lt_prefix_$*)\([0-9A-Za-z]*\) *= *\([0-9][0-9]*\),.*/    [\2] = "\1",/p' $< > $@.new
 	$(Q)test -s $@.new && mv $@.new $@
 
+# What kernels that are generated at run time include, as lines of C strings: no file of ours is needed where they run.
+CHAIN_LINES := $(foreach n,elementwise_chain elementwise_functions,$(BUILD)/cuda/gen/$(n).inc)
+$(CHAIN_LINES): $(BUILD)/cuda/gen/%.inc: kernels/%.cuh
+	$(say) LINES $@
+	$(Q)mkdir -p $(@D)
+	$(Q)sed 's/\\/\\\\/g; s/"/\\"/g; s/^/"/; s/$$/\\n",/' $< > $@.new && mv $@.new $@
+$(BUILD)/cuda/scout/cuda/chain_source.o $(BUILD)/obj/scout/cuda/chain_source.o: $(CHAIN_LINES)
+# Writing them needs no CUDA: a unit test does it, with or without a toolkit.
+$(BUILD)/obj/scout/cuda/chain_source.o: ALL_CFLAGS += -isystem $(BUILD)/cuda/gen
+$(BUILD)/unit/test_chain_source: $(BUILD)/obj/scout/cuda/chain_source.o
+
 $(BUILD)/cuda/scout/%.o: scout/%.c $(BUILD)/cuda/flags | $(CUDA_NAMES)
 	$(say) CC $<
 	$(Q)mkdir -p $(@D)

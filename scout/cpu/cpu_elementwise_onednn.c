@@ -86,7 +86,7 @@ static bool add_part(cpu_onednn_plan *p, const scout_op *op, int arg, int tensor
 
 static dnnl_status_t describe_primitive(const scout_op *op, const row *r, cpu_onednn_plan *p) {
     const int out = (int)op->tensor_count - 1;
-    int sources[ELEMENTWISE_MAX_INPUTS];
+    int sources[ELEMENTWISE_MAX_OPERANDS] = {0};
     const int operands = elementwise_sources(op, sources);
     float alpha, beta;
     dnnl_primitive_attr_t attr = NULL;
@@ -127,7 +127,7 @@ static bool type_fits(const scout_op *op) {
 
 static scout_answer supports(const scout_op *op, scout_device *device, scout_why *why) {
     const row *r = row_of(op);
-    int sources[ELEMENTWISE_MAX_INPUTS];
+    int sources[ELEMENTWISE_MAX_OPERANDS] = {0};
     (void)device;
     if (!cpu_onednn_get(why)) return SCOUT_NO;
     if (!r || elementwise_sources(op, sources) != r->operands)

@@ -5,6 +5,7 @@
 #include "scout/cuda/dnn.h"
 #include "scout/cuda/lt.h"
 #include "scout/cuda/nvml.h"
+#include "scout/cuda/nvrtc.h"
 #include "scout/cuda/sparse.h"
 
 #include <string.h>
@@ -76,6 +77,8 @@ static void identity_libraries(scout_identity *out) {
     if (dnn) identity_library(out, "cudnn", dnn->version, dnn->path);
     const sparse_table *const sparse = sparse_open(NULL);
     if (sparse) identity_library(out, "cusparse", sparse->version, sparse->path);
+    const nvrtc_table *const nvrtc = nvrtc_open(NULL);
+    if (nvrtc) identity_library(out, "nvrtc", nvrtc->version, nvrtc->path);
     snprintf(version, sizeof version, "%d.%d", CUDART_VERSION / 1000, CUDART_VERSION % 1000 / 10);
     identity_library(out, "cudart", version, "linked in");
 }

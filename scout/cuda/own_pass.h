@@ -8,6 +8,7 @@
 #include "scout/plugin.h"
 
 extern const scout_candidate own_elementwise;
+extern const scout_candidate own_chain;
 extern const scout_candidate own_rotary;
 extern const scout_candidate own_embedding;
 extern const scout_candidate own_move;

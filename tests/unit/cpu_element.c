@@ -42,6 +42,7 @@ void element_build(element *e, const element_want *w) {
     rec->bytes_read = w->bytes_read, rec->flops = 1;
     oprec_set_shape(rec, &e->arena, w->rank, w->shape);
     if (w->inputs) oprec_set_text(rec, "inputs", w->inputs);
+    if (w->chain) oprec_set_text(rec, "chain", w->chain);
     for (int k = 0; k < 3; k++)
         if (w->numbers[k].name) oprec_set_real(rec, w->numbers[k].name, w->numbers[k].value);
     if (w->input_rank) oprec_set_ints(rec, &e->arena, "input", w->input_rank, w->input);

@@ -12,7 +12,7 @@ typedef struct element_number {
 
 typedef struct element_want { /* which operation a test asks for */
     op_kind kind;
-    const char *what, *inputs;
+    const char *what, *inputs, *chain;
     int rank;
     int64_t shape[SCOUT_MAX_RANK];
     dtype type, out; /* DTYPE_NONE: as type */

@@ -274,7 +274,7 @@ static void tensors_as_broadcast(void) {
     element_build(&e, &w);
     UNIT_INT(e.op.tensor_count, 2);
     UNIT_INT(e.op.output, SCOUT_BOOL);
-    int sources[ELEMENTWISE_MAX_INPUTS];
+    int sources[ELEMENTWISE_MAX_OPERANDS] = {0};
     UNIT_INT(elementwise_sources(&e.op, sources), 2);
     UNIT_CHECK(sources[0] == 0 && sources[1] == 0);
     UNIT_CHECK(e.tolerance == 0);

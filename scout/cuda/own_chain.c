@@ -1,0 +1,182 @@
+/* Chains of elementwise steps by one kernel that is generated and compiled for them (chain_source.h, nvrtc.h): every
+ * tensor is read or written once, whatever the steps. */
+#include "scout/cuda/chain_source.h"
+#include "scout/cuda/nvrtc.h"
+#include "scout/cuda/own_pass.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+enum { PIECES, STREAM, BYTES, THREADS, RESIDENT, PARAMETERS };
+
+struct scout_plan {
+    chain_source source;
+    cudaLibrary_t library;
+    cudaKernel_t pieces, single;
+    int threads, resident, units;
+    int output; /* its tensor */
+};
+
+/* Variants that differ in threads and blocks share the code, and come one after the other: the last one is kept. A
+ * worker has one thread. */
+static struct {
+    char *text;
+    int major, minor;
+    nvrtc_code code;
+} last;
+
+static chain_source_config config_of(const int64_t *values) {
+    chain_source_config c = {.bytes = 16, .pieces = 2, .stream = 0};
+    if (values) c = (chain_source_config){(int)values[BYTES], (int)values[PIECES], (int)values[STREAM]};
+    return c;
+}
+
+static scout_answer supports(const scout_op *op, scout_device *device, scout_why *why) {
+    chain_source s;
+    (void)device;
+    if (!op_is(op, "chain"))
+        return scout_say(why, SCOUT_NO, "feature", "one operator needs no generated kernel: elementwise_pass has it");
+    if (!chain_source_of(op, config_of(NULL), &s, why)) return SCOUT_NO;
+    return nvrtc_open(why) ? SCOUT_OK : SCOUT_NO;
+}
+
+static scout_answer domain(const scout_op *op, scout_device *device, int exhaustive, scout_domain *out,
+                           scout_why *why) {
+    (void)op, (void)device, (void)why;
+    out->count = PARAMETERS;
+    out->parameters[PIECES] = (scout_parameter){.name = "pieces", .count = 3, .values = {2, 4, 1}};
+    out->parameters[STREAM] = (scout_parameter){.name = "stream", .count = 2, .values = {0, 1}};
+    out->parameters[BYTES] = (scout_parameter){.name = "bytes", .count = exhaustive ? 2 : 1, .values = {16, 8}};
+    out->parameters[THREADS] =
+        (scout_parameter){.name = "threads", .count = exhaustive ? 3 : 2, .values = {256, 512, 128}};
+    out->parameters[RESIDENT] = (scout_parameter){.name = "resident", .count = exhaustive ? 3 : 1, .values = {0, 4, 8}};
+    return SCOUT_OK;
+}
+
+/* --- preparing --- */
+
+static scout_answer compile(char *text, int major, int minor, scout_why *why) {
+    char *includes[CHAIN_SOURCE_INCLUDES];
+    nvrtc_source source = {.text = text, .include_count = CHAIN_SOURCE_INCLUDES};
+    scout_answer answer = SCOUT_OK;
+    for (int k = 0; k < CHAIN_SOURCE_INCLUDES; k++) {
+        includes[k] = chain_source_include(k);
+        if (!includes[k]) answer = scout_say(why, SCOUT_NO_MEMORY, "memory", "no memory for a kernel's source");
+    }
+    source.includes = (const char *const *)includes;
+    source.include_names = chain_source_include_names;
+    free(last.text);
+    last.text = NULL;
+    nvrtc_code_free(&last.code);
+    if (answer == SCOUT_OK) answer = nvrtc_compile(&source, major, minor, &last.code, why);
+    for (int k = 0; k < CHAIN_SOURCE_INCLUDES; k++) free(includes[k]);
+    if (answer != SCOUT_OK) {
+        free(text);
+        return answer;
+    }
+    last.text = text, last.major = major, last.minor = minor;
+    return SCOUT_OK;
+}
+
+/* The code of the plan's source is in `last` afterwards. */
+static scout_answer code_of(const scout_plan *p, const scout_device *device, scout_why *why) {
+    const int major = device->capability_major, minor = device->capability_minor;
+    char *const text = chain_source_text(&p->source);
+    if (!text) return scout_say(why, SCOUT_NO_MEMORY, "memory", "no memory for a kernel's source");
+    if (last.text && last.major == major && last.minor == minor && strcmp(last.text, text) == 0) {
+        free(text);
+        return SCOUT_OK;
+    }
+    return compile(text, major, minor, why);
+}
+
+/* Attributes are asked for so that the code is on the device before any launch, which may be captured. */
+static scout_answer load(scout_plan *p, scout_why *why) {
+    struct cudaFuncAttributes attributes;
+    cudaError_t error = cudaLibraryLoadData(&p->library, last.code.cubin, NULL, NULL, 0, NULL, NULL, 0);
+    if (error != cudaSuccess) p->library = NULL;
+    if (error == cudaSuccess) error = cudaLibraryGetKernel(&p->pieces, p->library, "chain_pieces");
+    if (error == cudaSuccess) error = cudaLibraryGetKernel(&p->single, p->library, "chain_single");
+    if (error == cudaSuccess) error = cudaFuncGetAttributes(&attributes, (const void *)p->pieces);
+    if (error == cudaSuccess) error = cudaFuncGetAttributes(&attributes, (const void *)p->single);
+    return error == cudaSuccess ? SCOUT_OK : cuda_device_answer(error, "loading a generated kernel", why);
+}
+
+static void destroy(scout_plan *plan) {
+    if (plan && plan->library) (void)cudaLibraryUnload(plan->library);
+    free(plan);
+}
+
+static scout_answer prepare(const scout_op *op, scout_device *device, const int64_t *values, scout_plan **out,
+                            scout_plan_needs *needs, scout_why *why) {
+    (void)needs;
+    *out = NULL;
+    scout_plan *const p = calloc(1, sizeof *p);
+    if (!p) return scout_say(why, SCOUT_NO_MEMORY, "memory", "no memory for a plan");
+    p->threads = values ? (int)values[THREADS] : 256;
+    p->resident = values ? (int)values[RESIDENT] : 0;
+    p->units = device->multiprocessors;
+    p->output = (int)op->tensor_count - 1;
+    scout_answer answer = chain_source_of(op, config_of(values), &p->source, why) ? SCOUT_OK : SCOUT_NO;
+    if (answer == SCOUT_OK) answer = code_of(p, device, why);
+    if (answer == SCOUT_OK) answer = load(p, why);
+    if (answer != SCOUT_OK) {
+        destroy(p);
+        return answer;
+    }
+    *out = p;
+    return SCOUT_OK;
+}
+
+/* --- running --- */
+
+static int aligned(const void *pointer) { return ((uintptr_t)pointer & 15) == 0; }
+
+static scout_answer launch(scout_plan *plan, const scout_args *args, scout_why *why) {
+    const elementwise_walk *const w = &plan->source.walk;
+    const void *pointers[ELEMENTWISE_MAX_OPERANDS + 1];
+    void *parameters[ELEMENTWISE_MAX_OPERANDS + 1];
+    int whole = aligned(args->tensors[plan->output]);
+    for (int k = 0; k < w->inputs; k++) {
+        pointers[k] = args->tensors[w->source[k]];
+        whole = whole && aligned(pointers[k]);
+    }
+    pointers[w->inputs] = args->tensors[plan->output];
+    for (int k = 0; k <= w->inputs; k++) parameters[k] = (void *)&pointers[k];
+    const int64_t tile = whole ? chain_source_tile(&plan->source, plan->threads) : plan->threads;
+    int64_t blocks = (w->count + tile - 1) / tile;
+    const int64_t most = plan->resident > 0 ? (int64_t)plan->resident * plan->units : whole ? 0x7fffffff : 0xffff;
+    if (blocks > most) blocks = most; /* kernels go on by the size of the grid */
+    const cudaError_t error =
+        cudaLaunchKernel((const void *)(whole ? plan->pieces : plan->single), (struct dim3){(unsigned)blocks, 1, 1},
+                         (struct dim3){(unsigned)plan->threads, 1, 1}, parameters, 0, (cudaStream_t)args->stream);
+    return error == cudaSuccess ? SCOUT_OK : cuda_device_answer(error, "launching a generated kernel", why);
+}
+
+static int describe(const scout_plan *plan, char *json, size_t room) {
+    const chain_source_config *c = &plan->source.config;
+    return snprintf(json, room,
+                    "{\"kernel\":\"chain_pieces\",\"steps\":%d,\"bytes\":%d,\"pieces\":%d,\"stream\":%d,\"threads\":%d,"
+                    "\"resident\":%d}",
+                    plan->source.chain.count, c->bytes, c->pieces, c->stream, plan->threads, plan->resident);
+}
+
+static const char *const precisions[] = {"fp32", "bf16", "fp16", "int64", "int32", "int8", "uint8", "bool", NULL};
+
+const scout_candidate own_chain = {
+    .size = sizeof(scout_candidate),
+    .kind = SCOUT_ELEMENTWISE,
+    .flags = SCOUT_OWN | SCOUT_BASELINE,
+    .priority = 50,
+    .name = "elementwise_chain",
+    .about = "own kernel, generated for a chain of elementwise steps and compiled by NVRTC",
+    .library = "nvrtc",
+    .approach = "CUSTOM_KERNEL",
+    .precisions = precisions,
+    .supports = supports,
+    .domain = domain,
+    .prepare = prepare,
+    .launch = launch,
+    .describe = describe,
+    .destroy = destroy,
+};
