@@ -15,7 +15,8 @@ typedef struct fusion_place {
     const char *tensor; /* of the part, by name */
     const char *
         of; /* a tensor of the fused operation, by name or, as "#3", by its number; "@2": what part 2 writes for others;
-               "=0", "=1", "=variance": a vector of that number, the last one such that a batch norm divides by 1 */
+               "=0", "=1", "=8", "=0.125", "=variance": all of it is that number, the last one such that a batch norm
+               divides by 1 */
     int64_t offset; /* elements from the beginning of that */
     int64_t stride; /* elements between rows (the last dimension but one); 0: as the part has it */
 } fusion_place;

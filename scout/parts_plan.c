@@ -26,7 +26,11 @@ struct scout_plan {
 static const struct {
     const char *name;
     uint32_t fp32, fp16, bf16;
-} constants[] = {{"=0", 0, 0, 0}, {"=1", 0x3f800000, 0x3c00, 0x3f80}, {"=variance", 0x3f7fff58, 0x3c00, 0x3f80}};
+} constants[] = {{"=0", 0, 0, 0},
+                 {"=1", 0x3f800000, 0x3c00, 0x3f80},
+                 {"=8", 0x41000000, 0x4800, 0x4100},
+                 {"=0.125", 0x3e000000, 0x3000, 0x3e00},
+                 {"=variance", 0x3f7fff58, 0x3c00, 0x3f80}};
 
 int parts_constant(const char *name) {
     for (size_t k = 0; k < sizeof constants / sizeof constants[0]; k++)

@@ -178,8 +178,24 @@ static void rows_of_a_mask(void) {
     end();
     f = one("{\"pattern\":\"softmax+mask\",\"ops\":[\"pad\",\"sm\"],\"count\":1,\"selected\":1,\"saved_bytes\":3840}");
     if (!UNIT_CHECK(f && f->how == FUSION_SEQUENCE)) return;
-    UNIT_INT(oprec_int(&f->fused.rec, "inner_broadcast", 0), 1);
+    UNIT_INT(oprec_int(&f->fused.rec, "inner_broadcast", 0), 1); /* each serves neighbours */
     UNIT_INT(f->fused.rec.bytes_read, 4 * (480 + 32));
+    end();
+    f = one("{\"pattern\":\"softmax+mask\",\"ops\":[\"inside\",\"sm\"],\"count\":1,\"selected\":1,"
+            "\"saved_bytes\":3840}");
+    if (!UNIT_CHECK(f && f->how == FUSION_SEQUENCE)) return;
+    UNIT_INT(oprec_int(&f->fused.rec, "inner_broadcast", 0), 5);
+    UNIT_INT(f->fused.rec.bytes_read, 4 * (480 + 160));
+    end();
+}
+
+static void a_factor_before_a_softmax(void) {
+    const fusion *f = one("{\"pattern\":\"softmax+mask\",\"ops\":[\"scale\",\"sm\"],\"count\":1,\"selected\":1,"
+                          "\"saved_bytes\":3840}");
+    if (!UNIT_CHECK(f && f->how == FUSION_SEQUENCE)) return;
+    const opfield *scale = oprec_field(&f->fused.rec, "scale");
+    UNIT_CHECK(scale && scale->kind == OPFIELD_REAL && scale->real == 0.125);
+    lies(f, 0, "b", "=0.125", 0, 0);
     end();
 }
 
@@ -221,8 +237,9 @@ static void others_have_a_reason(void) {
         {"\"gemm+gemm shared input+bias\",\"ops\":[\"g\",\"g\",\"relu\",\"relu\"]", "epilogue"},
         {"\"norm+residual\",\"ops\":[\"bias\",\"ln\"]", "epilogue"},
         {"\"norm+residual\",\"ops\":[\"res\",\"sm\"]", "feature"},
-        {"\"softmax+mask\",\"ops\":[\"scale\",\"sm\"]", "epilogue"},
-        {"\"softmax+mask\",\"ops\":[\"inside\",\"sm\"]", "layout"},
+        {"\"softmax+mask\",\"ops\":[\"odd\",\"sm\"]", "layout"},
+        {"\"softmax+mask\",\"ops\":[\"rowwise\",\"sm\"]", "epilogue"},
+        {"\"softmax+mask\",\"ops\":[\"crelu\",\"sm\"]", "epilogue"},
         {"\"swiglu\",\"ops\":[\"silu\",\"silu\"]", "feature"},
         {"\"of nobody\",\"ops\":[\"silu\",\"mul\",\"mul\"]", "feature"},
     };
@@ -305,6 +322,7 @@ int main(void) {
     UNIT_RUN(biases_into_slices_are_a_sum);
     UNIT_RUN(a_sum_is_written_where_others_read_it);
     UNIT_RUN(rows_of_a_mask);
+    UNIT_RUN(a_factor_before_a_softmax);
     UNIT_RUN(a_chain_is_one_pass);
     UNIT_RUN(what_was_recognised_is_the_operation);
     UNIT_RUN(others_have_a_reason);

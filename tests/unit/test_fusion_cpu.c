@@ -66,6 +66,8 @@ static const char *const passes[] = {"\"norm+residual\",\"ops\":[\"res\",\"ln\"]
                                      "\"elementwise chain\",\"ops\":[\"bias\",\"silu\",\"mul\"],\"saved_bytes\":8",
                                      "\"softmax+mask\",\"ops\":[\"mask\",\"sm\"],\"saved_bytes\":8",
                                      "\"softmax+mask\",\"ops\":[\"pad\",\"sm\"],\"saved_bytes\":8",
+                                     "\"softmax+mask\",\"ops\":[\"inside\",\"sm\"],\"saved_bytes\":8",
+                                     "\"softmax+mask\",\"ops\":[\"scale\",\"sm\"],\"saved_bytes\":8",
                                      NULL};
 
 static void products_are_right(void) {
