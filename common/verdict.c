@@ -208,6 +208,13 @@ static void say_proven(const judged *j, char *text, size_t room) {
              j->f->best_name ? j->f->best_name : "the measured alternative", 100 * j->win.x, library_of(j));
 }
 
+static void say_apart(const judged *j, char *text, size_t room) {
+    if (is_time(j->f->rival_ratio))
+        snprintf(text, room, "Leave them apart: what does them at once takes %.2f times as long.", j->f->rival_ratio);
+    else
+        snprintf(text, room, "Leave them apart: nothing that does them at once was measured to be faster.");
+}
+
 static void say_launch_proven(const judged *j, char *text, size_t room) {
     snprintf(text, room,
              "Bound by launching: %s takes %.1f %% less time than %s, joining it with its neighbours may gain more.",
@@ -287,6 +294,7 @@ static bool is_proven(const judged *j) { return j->proven; }
 static bool is_launch_proven(const judged *j) {
     return j->proven && j->launch && !(j->f->best_family && strcmp(j->f->best_family, "FUSION") == 0);
 }
+static bool is_fusion(const judged *j) { return j->f->fusion; }
 static bool is_launch(const judged *j) { return j->launch; }
 static bool is_vague(const judged *j) { return j->vague; }
 static bool is_at_ceiling(const judged *j) { return possibly(j->efficiency, j->t->ceiling); }
@@ -319,6 +327,7 @@ static const rule rules[] = {
     {is_unmeasured, "UNMEASURED", true, near_nothing, say_unmeasured},
     {is_launch_proven, NULL, true, near_nothing, say_launch_proven},
     {is_proven, NULL, false, near_nothing, say_proven},
+    {is_fusion, "NONE", true, near_nothing, say_apart},
     {is_launch, "NONE", true, near_nothing, say_launch},
     {is_vague, "UNMEASURED", true, is_vague, say_vague},
     {is_at_ceiling, "NONE", true, near_ceiling, say_at_ceiling},

@@ -25,6 +25,7 @@ typedef struct verdict_facts {
     const char *reason;      /* code of the reason why there is no baseline; NULL: there is one */
     bool no_work;            /* it computes and moves nothing */
     bool measured;           /* the baseline is OK */
+    bool fusion;             /* the baseline is what could run as one, run apart */
     double ceiling_us, baseline_us, best_us;
     double ceiling_ci, baseline_ci, best_ci; /* relative half widths */
     double launch_us;                        /* the launch floor within ceiling_us */

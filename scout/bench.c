@@ -75,7 +75,8 @@ static uint64_t seed_of(const bench_set *s, uint32_t tensor, uint32_t copy) {
     return mix(mix(mix(s->seed) + s->round) + ((uint64_t)tensor << 32) + copy);
 }
 
-/* What a tensor must hold to mean something: scales are positive, places lie inside of what they point into. */
+/* What a tensor must hold to mean something: scales are positive, places lie inside of what they point into, a weight
+ * with an activation behind it is small. */
 static uint32_t fill_of(const scout_tensor *t) {
     const bool whole = t->type == SCOUT_INT32 || t->type == SCOUT_INT64;
     if (t->below > 0 && !whole) return SCOUT_FILL_SMALL;

@@ -37,6 +37,8 @@ void bench_plan_free(bench_plan *p);
 timing_subject bench_plan_subject(bench_plan *p); /* valid as long as the plan */
 double bench_plan_pack_s(const bench_plan *p);
 const scout_plan_needs *bench_plan_needs(const bench_plan *p);
+/* What one launch is made of, once it was verified; size 0: the device cannot tell. */
+void bench_plan_made_of(bench_plan *p, scout_composition *out);
 int bench_plan_describe(const bench_plan *p, char *json, size_t room);
 
 /* Runs it once, alone, on poisoned outputs, and holds everything against the reference. ROW_OK, or ROW_WRONG (samples,

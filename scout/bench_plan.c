@@ -296,6 +296,14 @@ void bench_plan_free(bench_plan *p) {
 double bench_plan_pack_s(const bench_plan *p) { return p->pack ? p->pack->seconds : 0; }
 const scout_plan_needs *bench_plan_needs(const bench_plan *p) { return &p->needs; }
 
+void bench_plan_made_of(bench_plan *p, scout_composition *out) {
+    const scout_device_api *api = p->set->api;
+    scout_why ignored;
+    *out = (scout_composition){.size = sizeof *out};
+    const bool can = p->captured && p->single && SCOUT_HAS(api, made_of) && api->made_of;
+    if (!can || bench_note(p->set, api->made_of(p->set->device, p->single, out, &ignored)) != SCOUT_OK) out->size = 0;
+}
+
 int bench_plan_describe(const bench_plan *p, char *json, size_t room) {
     if (room > 0) json[0] = 0;
     return p->candidate->describe ? p->candidate->describe(p->plan, json, room) : 0;

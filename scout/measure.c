@@ -106,13 +106,14 @@ static bool set_up(measurement *m) {
     m->built = kinds_build(r->operation, r->workspace_limit, &m->arena, &m->op, &why) &&
                weights_make(r->operation, &m->op, r->seed, &m->arena, &m->weights, &why);
     if (!m->built && m->op.kind == 0) m->op.kind = (uint32_t)r->operation->rec.kind;
+    if (m->built && r->parts.count > 0) m->parts = parts_open(m->api, &m->op, &r->parts, &m->arena);
     measure_rows_list(m);
     if (!m->built) {
         decide_all(m, SCOUT_NO, &why);
         return false;
     }
     if (m->row_count == 0) return false; /* a device without candidates of this kind: nobody needs the tensors */
-    m->tolerance = k->tolerance(&m->op);
+    m->tolerance = k->tolerance(&m->op) + parts_tolerance(&m->op, &r->parts);
     m->specials = k->specials ? k->specials(&m->op) : 0;
     m->patience_s = patience(&m->op);
     measure_tell(m, &m->op, NULL, NULL, "fill", 300);
@@ -181,6 +182,7 @@ static void close_measurement(measurement *m) {
     measure_probe_close(&m->probe);
     for (int k = 0; k < m->row_count; k++) bench_plan_free(m->rows[k].plan);
     bench_set_free(m->set);
+    parts_close();
     weights_free(&m->weights);
     arena_free(&m->arena);
     free(m);

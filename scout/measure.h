@@ -6,6 +6,7 @@
 #include "common/json.h"
 #include "scout/ceilings.h"
 #include "scout/operation.h"
+#include "scout/parts.h"
 #include "scout/plugin.h"
 #include "scout/plugins.h"
 #include "scout/reason.h"
@@ -26,8 +27,9 @@ typedef struct measure_request {
     double early_exit;        /* fraction of the ceiling: 0.97 */
     uint64_t workspace_limit; /* 32 MiB */
     uint64_t seed;
-    const char *only;   /* names of the candidates to run beside the baseline, commas between; NULL: all */
-    const char *before; /* what stands in the baseline's place (chosen_is_before), or NULL */
+    const char *only;    /* names of the candidates to run beside the baseline, commas between; NULL: all */
+    const char *before;  /* what stands in the baseline's place (chosen_is_before), or NULL */
+    parts_request parts; /* of a fusion: what is measured beside it, as the baseline */
     const measure_exclusion *exclusions;
     int exclusion_count;
     const char *variant; /* measure_qualify: only this one; NULL: all */

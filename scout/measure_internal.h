@@ -35,7 +35,8 @@ typedef struct measure_row {
     double rough_ci; /* relative half width; infinite: it was timed once */
     double pack_s;
     scout_plan_needs needs;
-    char *config; /* JSON text, owned by the arena */
+    char *config;              /* JSON text, owned by the arena */
+    scout_composition made_of; /* size 0: not known */
 } measure_row;
 
 typedef struct measure_probe {
@@ -69,6 +70,7 @@ struct measurement {
     arena arena;
     scout_op op;
     bool built;
+    const scout_candidate *parts; /* of a fusion: its parts in sequence; NULL: it is none */
     double tolerance, specials;
     weights_content weights;
     bench_set *set; /* owned */
@@ -113,6 +115,9 @@ json_t *measure_json_result(const measurement *m);
 bool measure_rows_is_baseline(const measurement *m, const scout_candidate *c);
 /* Rows of all candidates and variants, the baseline first; some are decided already. */
 void measure_rows_list(measurement *m);
+/* A device's candidates of a kind by priority, ties by name; room for PLUGINS_MAX_CANDIDATES. */
+int measure_rows_candidates(const scout_device_api *api, uint32_t kind, plugins_candidate *out);
+bool measure_rows_good_domain(const scout_domain *d);
 /* False: the device was lost. `row` is decided where it failed. */
 bool measure_rows_prepare(measure_row *row);
 /* Fills row->status of what an answer says. */

@@ -10,6 +10,7 @@ static void put_known(json_builder *b, json_t *to, const char *name, double x) {
 }
 
 static const char *approach_of(const measure_row *row) {
+    if (row->owner->parts && row->candidate != row->owner->parts) return "FUSION";
     return row->candidate->approach ? row->candidate->approach : "CUSTOM_KERNEL";
 }
 
@@ -85,6 +86,11 @@ json_t *measure_json_row(const measurement *m, const measure_row *row, json_buil
     if (row->needs.packs > 0) {
         json_put_real(b, to, "pack_us", 1e6 * row->pack_s);
         json_put_int(b, to, "pack_bytes", (int64_t)row->needs.pack_bytes);
+    }
+    if (row->made_of.size > 0) {
+        json_put_int(b, to, "kernels", row->made_of.kernels);
+        if (row->made_of.copies + row->made_of.others > 0)
+            json_put_int(b, to, "copies", (int64_t)row->made_of.copies + row->made_of.others);
     }
     if (row->needs.size > 0) json_put_int(b, to, "workspace_bytes", (int64_t)row->needs.workspace_bytes);
     return to;

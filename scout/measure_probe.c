@@ -12,7 +12,8 @@ static const double memory_share = 0.3;
 
 /* ---- a product of the peak's shape ---- */
 
-/* Who multiplies: the baseline, or (of another kind of operation) the device's baseline of products. */
+/* Who multiplies: the baseline, or (of another kind of operation, and of a fusion's parts) the device's baseline of
+ * products. */
 static const scout_candidate *product_candidate(const measurement *m) {
     const scout_candidate *c = m->rows[m->baseline].candidate;
     scout_why why;

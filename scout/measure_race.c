@@ -118,10 +118,11 @@ static void finish_race(measurement *m, const timing_racer *racer, measure_row *
     row->plan = NULL;
 }
 
-/* Candidates that were asked for race among themselves: the first is to be known, however far behind it is. */
+/* Candidates that were asked for race among themselves: the first is to be known, however far behind it is. So is what
+ * does several operations at once, and races without them. */
 static bool races(const measurement *m, int k) {
     const char *only = m->request->only;
-    if (!m->rows[k].plan) return false;
+    if (!m->rows[k].plan || m->rows[k].candidate == m->parts) return false;
     return k != m->baseline || chosen_is(only, m->rows[k].candidate->name);
 }
 

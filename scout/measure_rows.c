@@ -102,7 +102,7 @@ static void add_variants(measurement *m, const plugins_candidate *c, const scout
     }
 }
 
-static bool good_domain(const scout_domain *d) {
+bool measure_rows_good_domain(const scout_domain *d) {
     if (d->count > SCOUT_MAX_PARAMETERS) return false;
     for (uint32_t k = 0; k < d->count; k++)
         if (d->parameters[k].count < 1 ||
@@ -135,7 +135,7 @@ static void add_candidate(measurement *m, const plugins_candidate *c) {
     if (answer == SCOUT_OK && candidate->domain)
         answer = candidate->domain(&m->op, m->device, m->request->exhaustive, domain, &why);
     if (answer == SCOUT_LOST) measure_stop(m, answer, &why);
-    if (answer == SCOUT_OK && !good_domain(domain))
+    if (answer == SCOUT_OK && !measure_rows_good_domain(domain))
         answer = scout_say(&why, SCOUT_FAILED, "error", "its domain of variants is broken");
     if (answer == SCOUT_OK)
         add_variants(m, c, domain, !asked);
@@ -151,21 +151,20 @@ static int by_priority(const void *a, const void *b) {
 }
 
 /* Of the process's registry; of a device that is not in it, its own. */
-static int list_candidates(const measurement *m, plugins_candidate *out) {
+int measure_rows_candidates(const scout_device_api *api, uint32_t kind, plugins_candidate *out) {
     int count = 0;
-    if (plugins_device_named(m->api->name) == m->api)
-        return plugins_candidates(m->api, m->op.kind, out, PLUGINS_MAX_CANDIDATES);
-    for (uint32_t k = 0; k < m->api->candidate_count && count < PLUGINS_MAX_CANDIDATES; k++)
-        if (m->api->candidates[k]->kind == m->op.kind)
-            out[count++] = (plugins_candidate){.candidate = m->api->candidates[k]};
+    if (plugins_device_named(api->name) == api) return plugins_candidates(api, kind, out, PLUGINS_MAX_CANDIDATES);
+    for (uint32_t k = 0; k < api->candidate_count && count < PLUGINS_MAX_CANDIDATES; k++)
+        if (api->candidates[k]->kind == kind) out[count++] = (plugins_candidate){.candidate = api->candidates[k]};
     qsort(out, (size_t)count, sizeof *out, by_priority);
     return count;
 }
 
 void measure_rows_list(measurement *m) {
     plugins_candidate *list = arena_array(&m->arena, plugins_candidate, PLUGINS_MAX_CANDIDATES);
-    const int count = list_candidates(m, list);
+    const int count = measure_rows_candidates(m->api, m->op.kind, list);
     m->rows = arena_array(&m->arena, measure_row, MEASURE_ROWS);
+    if (m->parts) add_candidate(m, &(plugins_candidate){.candidate = m->parts});
     for (int baseline = 1; baseline >= 0; baseline--)
         for (int k = 0; k < count && !measure_stopped(m); k++)
             if (measure_rows_is_baseline(m, list[k].candidate) == (baseline == 1)) add_candidate(m, &list[k]);
@@ -204,6 +203,7 @@ bool measure_rows_prepare(measure_row *row) {
     row->why = verdict.why;
     if (verdict.lost) return false;
     if (verdict.status == ROW_OK) {
+        bench_plan_made_of(row->plan, &row->made_of);
         keep_config(row);
         return true;
     }

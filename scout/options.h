@@ -36,7 +36,7 @@ typedef struct options {
     regime regime;
     double budget_s;   /* of the whole run; 0: none */
     double early_exit; /* fraction of the ceiling */
-    bool exhaustive, no_cache, resume, k_sweep, sparsity_sweep, compare, quiet;
+    bool exhaustive, no_cache, resume, k_sweep, sparsity_sweep, compare, no_fusions, quiet;
     int worker_in, worker_out;
 
     /* as parsed */

@@ -265,10 +265,18 @@ enum {
     SCOUT_FILL_SMALL
 }; /* normal: mean 0, deviation 1 (integers: rounded, scaled to their range; scales of quantised weights: positive, near
 1/64). below: int32 or int64 from 0 on, all below a bound alike; near: from the last 64th below it, lengths that leave
-almost all to do; small: normal numbers of deviation 1 over the bound's root. The bound (up to 2^31) is the upper half
-of seed: SCOUT_FILL_SEED. */
+almost all to do; small (16 bits or more): normal numbers of deviation 1 over the bound's root. The bound (up to 2^31)
+is the upper half of seed: SCOUT_FILL_SEED. */
 
 #define SCOUT_FILL_SEED(bound, seed) ((uint64_t)(bound) << 32 | ((seed)&0xffffffffu))
+
+/* What a device is given to do by a graph. */
+typedef struct scout_composition {
+    uint32_t size;
+    uint32_t kernels;
+    uint32_t copies; /* and fills */
+    uint32_t others; /* whatever else takes the device's time */
+} scout_composition;
 
 typedef scout_answer (*scout_enqueue)(void *context, uint32_t launch, void *stream, scout_why *why);
 
@@ -321,8 +329,11 @@ typedef struct scout_device_api {
     uint32_t reference_count, candidate_count;
     const scout_reference *const *references;
     const scout_candidate *const *candidates;
+
     /* Tells a profiler where to begin (1) and to end (0) looking; nothing else depends on it. May be NULL. */
     void (*profile)(scout_device *device, int on);
+    /* What a recorded sequence is made of, of all its launches; SCOUT_NO where it is no graph. NULL: cannot tell. */
+    scout_answer (*made_of)(scout_device *device, scout_sequence *sequence, scout_composition *out, scout_why *why);
 } scout_device_api;
 
 /* --- plugins --- */

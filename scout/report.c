@@ -158,7 +158,7 @@ static const char *row_name(const json_t *row, char *text, size_t room) {
 static void judge(const report_input *in, report_figures *out) {
     const operation *o = in->operation;
     char best[160];
-    const verdict_facts facts = {
+    verdict_facts facts = {
         .op = oprec_kind_name(o->rec.kind),
         .pattern = o->pattern,
         .device = in->device ? in->device->name : NULL,
@@ -189,6 +189,7 @@ static void judge(const report_input *in, report_figures *out) {
         .baseline_name = out->baseline,
         .best_name = row_name(out->best_row, best, sizeof best),
     };
+    if (in->fusion.of) report_fusion_facts(in, out, &facts);
     out->verdict = verdict_of(&facts, NULL);
     out->efficiency = out->verdict.efficiency;
 }
@@ -210,6 +211,7 @@ void report_read(const report_input *in, report_figures *out) {
     if (in->measurement) read_measurement(in->measurement, out);
     read_ceiling(in, out);
     estimate(in, out);
+    if (in->fusion.of) report_fusion_read(in, out);
     judge(in, out);
 }
 
@@ -353,6 +355,7 @@ json_t *report_build(const report_input *in, json_builder *b) {
     put_figures(&f, to, b);
     if (in->model_us >= 0) put_verdict(&f, to, b);
     if (in->search->compare) put_comparison(in, &f, to, b);
+    if (in->fusion.of) json_put(b, to, "fusion", report_fusion_json(in, &f, b));
     if (report_has_sweep(in)) json_put(b, to, "sweep", ceilings_sweep_to_json(in->ceilings, b));
     const json_t *config = json_object_get(f.best_row ? f.best_row : f.baseline_row, "config");
     if (config) json_put(b, to, "config", json_deep_copy(config));

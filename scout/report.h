@@ -5,6 +5,7 @@
 
 #include "common/verdict.h"
 #include "scout/ceilings.h"
+#include "scout/fusion.h"
 #include "scout/operation.h"
 #include "scout/reason.h"
 #include "scout/regime.h"
@@ -20,8 +21,16 @@ typedef struct report_search {
     bool compare;       /* a comparison: report_build adds how it came out */
 } report_search;
 
+typedef struct report_fusion { /* what a report of a fusion says beside what that of an operation does */
+    const fusion *of;          /* NULL: it is an operation */
+    double sum_us, sum_ci;     /* FUSION_SUM: what the parts take by themselves; not-a-number: not known */
+    int sum_kernels;           /* -1: not known */
+    const char *code, *text;   /* why it is not known */
+} report_fusion;
+
 typedef struct report_input {
     const operation *operation;
+    report_fusion fusion;
     const char *key; /* operation_key */
     const supervisor_device *device;
     const regime *regime;
@@ -34,6 +43,16 @@ typedef struct report_input {
     double model_us;          /* negative: not known yet, the report goes without its verdict */
     double model_ci;          /* relative half width of it */
 } report_input;
+
+/* A fusion in figures; not-a-number, -1 and NULL: not known. */
+typedef struct report_fused {
+    double parts_us, fused_us, ratio, ratio_ci; /* ratio: fused over parts */
+    int kernels_parts, kernels_fused;
+    const char *name, *variant; /* of what does all at once, the fastest */
+    const char *worth;          /* yes, no, borderline */
+    double saved_us;            /* per run of the model, where it is proven; else 0 */
+    const char *code, *text;    /* why there is no comparison */
+} report_fused;
 
 /* What everybody wants to know of a measurement; texts and rows are borrowed from it. */
 typedef struct report_figures {
@@ -49,12 +68,19 @@ typedef struct report_figures {
     double flops, bytes_read, bytes_written, ceiling_us, ceiling_ci, efficiency;
     double estimate_us; /* at least, also where nothing could be measured; not-a-number: not known */
     bool above_ceiling; /* by more than all intervals */
+    report_fused fused; /* of a fusion */
     int bad_rows;       /* WRONG, UNSTABLE, TIMEOUT, CRASHED, ERROR */
     verdict verdict;
 } report_figures;
 /* What needs no measuring is no failure when it has none, and takes no time. */
 bool report_is_excused(const report_figures *f);
 void report_read(const report_input *in, report_figures *out);
+
+/* report_fusion.c: the figures of a fusion from a measurement whose own are read, what its verdict is spoken on, and
+ * the member `fusion` of its report. */
+void report_fusion_read(const report_input *in, report_figures *out);
+void report_fusion_facts(const report_input *in, const report_figures *f, verdict_facts *facts);
+json_t *report_fusion_json(const report_input *in, const report_figures *f, json_builder *b);
 
 /* Whether the ceilings hold the K sweep that was asked for, and not that of another product. */
 bool report_has_sweep(const report_input *in);

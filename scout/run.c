@@ -77,7 +77,7 @@ void run_end(run *r) {
         json_decref(r->devices[k].json);
         json_decref(r->devices[k].audit);
     }
-    for (int k = 0; r->items && k < r->list.count; k++) json_decref(r->items[k].measurement);
+    for (int k = 0; r->items && k < r->item_count; k++) json_decref(r->items[k].measurement);
     free(r->faults);
     cache_close(&r->cache);
     operation_list_free(&r->list);
@@ -161,14 +161,20 @@ static void read_operations(run *r) {
     ask_threshold(r);
     r->items = arena_array(&r->arena, run_item, r->list.count + 1);
     r->order = arena_array(&r->arena, int, r->list.count + 1);
+    if (!o->op && !o->no_fusions) fusion_read(&r->list, o->ops_path, &r->arena, &r->fusions);
+    r->items = arena_array(&r->arena, run_item, r->list.count + r->fusions.count + 1);
+    r->order = arena_array(&r->arena, int, r->list.count + r->fusions.count + 1);
+    r->item_count = r->list.count + r->fusions.count;
     int asked = 0;
     for (int k = 0; k < r->list.count; k++) {
         r->items[k].operation = &r->list.items[k];
         set_up_item(r, &r->items[k]);
         asked += r->items[k].source != RUN_LEFT;
     }
+    asked += run_fusion_set_up(r);
     if (o->only && asked == 0)
-        guard_fail(&r->guard, STATUS_USAGE, "--only: %s has no operation, name or kind '%s'", o->ops_path, o->only);
+        guard_fail(&r->guard, STATUS_USAGE, "--only: %s has no operation, name, kind or fusion '%s'", o->ops_path,
+                   o->only);
     if (o->output && o->output_is_file && asked != 1)
         guard_fail(&r->guard, STATUS_USAGE, "%s can hold one report, not %d; name a folder, or one operation by --only",
                    o->output, asked);
@@ -182,7 +188,7 @@ static void read_operations(run *r) {
 /* ---- the end ---- */
 
 static void show_all(run *r, double model_us) {
-    report_input *inputs = arena_array(&r->arena, report_input, r->list.count + 1);
+    report_input *inputs = arena_array(&r->arena, report_input, r->item_count + 1);
     int count = 0;
     for (int k = 0; k < r->list.count; k++) {
         const run_item *i = &r->items[k];
@@ -196,11 +202,18 @@ static void show_all(run *r, double model_us) {
     const int crossovers = crossover_find(inputs, count, &r->arena, &found);
     crossover_show(stdout, &r->arena, found, crossovers);
     if (r->options->compare && !(r->options->op && count == 1)) show_comparisons(stdout, &r->arena, inputs, count);
+    count = 0;
+    for (int k = r->list.count; k < r->item_count; k++) {
+        const run_item *i = &r->items[k];
+        if (i->source != RUN_LEFT && i->source != RUN_PENDING) inputs[count++] = run_input(r, i, model_us);
+    }
+    show_fusions(stdout, &r->arena, inputs, count);
 }
 
 /* Reports that were only cached are written here too, so that nothing finished is lost however the run ended. */
 static void finish(run *r, bool good, status *st) {
     status saving = {0};
+    run_fusion_derive(r);
     const run_counts counts = run_count(r);
     r->model_ci = counts.model_ci;
     r->interrupted = *r->stop != 0 && run_queue_pending(r) > 0;

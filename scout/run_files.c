@@ -18,6 +18,7 @@ enum { REPORT_BYTES = 64 << 20 };
 report_input run_input(const run *r, const run_item *i, double model_us) {
     const run_device *d = i->device < r->device_count ? &r->devices[i->device] : NULL;
     return (report_input){.operation = i->operation,
+                          .fusion = run_fusion_about(r, i),
                           .key = i->key,
                           .device = d ? d->about : NULL,
                           .regime = &r->options->regime,
@@ -32,12 +33,14 @@ report_input run_input(const run *r, const run_item *i, double model_us) {
                           .model_ci = r->model_ci};
 }
 
-static char *report_path(const run *r, const char *id) {
+static char *report_path(const run *r, const run_item *i) {
     const options *o = r->options;
-    const size_t room = strlen(o->output) + strlen(id) + 16;
+    const char *id = i->operation->id;
+    const size_t room = strlen(o->output) + strlen(id) + 20;
     char *path = malloc(room);
     if (path && o->output_is_file) snprintf(path, room, "%s", o->output);
-    if (path && !o->output_is_file) snprintf(path, room, "%s/reports/%s.json", o->output, id);
+    if (path && !o->output_is_file)
+        snprintf(path, room, "%s/%s/%s.json", o->output, i->fusion ? "fusions" : "reports", id);
     return path;
 }
 
@@ -49,8 +52,8 @@ static bool is_file(const char *path) {
 }
 
 static bool are_files(const run *r, status *st) {
-    for (int k = 0; k < r->list.count; k++) {
-        char *path = report_path(r, r->list.items[k].id);
+    for (int k = 0; k < r->item_count; k++) {
+        char *path = report_path(r, &r->items[k]);
         const bool good = path && is_file(path);
         if (!path) status_set(st, STATUS_ENVIRONMENT, "out of memory; free some and run again");
         if (path && !good) status_set(st, STATUS_ENVIRONMENT, "%s: is not a file; move it out of the way", path);
@@ -60,20 +63,25 @@ static bool are_files(const run *r, status *st) {
     return true;
 }
 
+static bool make_folder(const options *o, const char *name, status *st) {
+    char path[4096];
+    if (snprintf(path, sizeof path, "%s/%s", o->output, name) >= (int)sizeof path) {
+        status_set(st, STATUS_USAGE, "--output: the folder's name is too long");
+        return false;
+    }
+    if (!files_make_folders(path, st)) return false;
+    if (access(path, W_OK | X_OK) == 0) return true;
+    status_set(st, STATUS_ENVIRONMENT, "%s: cannot be written: %s", path, strerror(errno));
+    return false;
+}
+
 /* A slip of the hand must not replace the operations by what is said about them. */
 bool run_files_prepare(run *r, status *st) {
     const options *o = r->options;
     if (!o->output) return true;
     if (!o->output_is_file) {
-        char path[4096];
-        if (snprintf(path, sizeof path, "%s/reports", o->output) >= (int)sizeof path) {
-            status_set(st, STATUS_USAGE, "--output: the folder's name is too long");
-            return false;
-        }
-        if (!files_make_folders(path, st)) return false;
-        if (access(path, W_OK | X_OK) == 0) return are_files(r, st);
-        status_set(st, STATUS_ENVIRONMENT, "%s: cannot be written: %s", path, strerror(errno));
-        return false;
+        if (!make_folder(o, "reports", st) || (r->fusions.count > 0 && !make_folder(o, "fusions", st))) return false;
+        return are_files(r, st);
     }
     char *folder = strdup(o->output);
     if (!folder) {
@@ -107,10 +115,11 @@ static int device_named(const run *r, const char *name) {
 void run_files_resume(run *r) {
     const json_limits limits = {.bytes = REPORT_BYTES};
     if (!r->options->output || r->options->output_is_file) return;
-    for (int k = 0; k < r->list.count; k++) {
+    for (int k = 0; k < r->item_count; k++) {
         run_item *i = &r->items[k];
+        if (i->fusion && i->source == RUN_LEFT) continue; /* it is in nobody's time */
         if (i->source != RUN_LEFT && !(i->source == RUN_PENDING && r->options->resume)) continue;
-        char *path = report_path(r, i->operation->id);
+        char *path = report_path(r, i);
         const report_input in = run_input(r, i, -1);
         status st = {0};
         json_t *report = path && access(path, F_OK) == 0 ? json_read(path, &limits, &st) : NULL;
@@ -154,7 +163,7 @@ static bool make_report(run *r, const run_item *i, double model_us, char **path,
     const report_input in = run_input(r, i, model_us);
     json_builder b = {0};
     status st = {0};
-    *path = report_path(r, i->operation->id);
+    *path = report_path(r, i);
     *report = json_finish(&b, report_build(&in, &b), &st);
     if (!*path || !*report) note_failure(r, &st);
     if (*path && *report && !is_there(*path, *report)) return true;
@@ -175,14 +184,14 @@ bool run_files_report(run *r, const run_item *i, double model_us) {
     return good;
 }
 
-bool run_files_reports(run *r, double model_us) {
-    char **paths = calloc((size_t)r->list.count + 1, sizeof *paths);
-    json_t **reports = calloc((size_t)r->list.count + 1, sizeof *reports);
+/* Of one folder. */
+static bool save_reports(run *r, const run_item *items, int items_count, double model_us) {
+    char **paths = calloc((size_t)items_count + 1, sizeof *paths);
+    json_t **reports = calloc((size_t)items_count + 1, sizeof *reports);
     status st = {0};
     int count = 0;
-    for (int k = 0; paths && reports && k < r->list.count && r->failure.code == STATUS_OK; k++)
-        if (is_written(r, &r->items[k]))
-            count += make_report(r, &r->items[k], model_us, &paths[count], &reports[count]);
+    for (int k = 0; paths && reports && k < items_count && r->failure.code == STATUS_OK; k++)
+        if (is_written(r, &items[k])) count += make_report(r, &items[k], model_us, &paths[count], &reports[count]);
     const bool good = paths && reports && json_save_all((const char *const *)paths, reports, count, &st);
     if (!good) note_failure(r, &st);
     for (int k = 0; k < count; k++) {
@@ -192,6 +201,11 @@ bool run_files_reports(run *r, double model_us) {
     free(paths);
     free(reports);
     return good;
+}
+
+bool run_files_reports(run *r, double model_us) {
+    const bool good = save_reports(r, r->items, r->list.count, model_us);
+    return save_reports(r, r->items + r->list.count, r->fusions.count, model_us) && good;
 }
 
 /* ---- what is no longer of this list ---- */
@@ -245,6 +259,15 @@ static void clean_folder(const char *folder, char *const *ids, int count) {
     closedir(entries);
 }
 
+static void clean_listed(const char *folder, const run_item *items, int count) {
+    char **ids = calloc((size_t)count + 1, sizeof *ids);
+    if (!ids) return;
+    for (int k = 0; k < count; k++) ids[k] = (char *)(uintptr_t)items[k].operation->id;
+    qsort(ids, (size_t)count, sizeof *ids, by_text);
+    clean_folder(folder, ids, count);
+    free(ids);
+}
+
 void run_files_clean(const run *r) {
     const options *o = r->options;
     char folder[4096];
@@ -255,10 +278,7 @@ void run_files_clean(const run *r) {
         clean_folder(folder, NULL, 0);
         return;
     }
-    char **ids = calloc((size_t)r->list.count + 1, sizeof *ids);
-    if (!ids) return;
-    for (int k = 0; k < r->list.count; k++) ids[k] = (char *)(uintptr_t)r->list.items[k].id;
-    qsort(ids, (size_t)r->list.count, sizeof *ids, by_text);
-    clean_folder(folder, ids, r->list.count);
-    free(ids);
+    clean_listed(folder, r->items, r->list.count);
+    if (!o->no_fusions && snprintf(folder, sizeof folder, "%s/fusions", o->output) < (int)sizeof folder)
+        clean_listed(folder, r->items + r->list.count, r->fusions.count);
 }

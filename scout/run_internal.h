@@ -24,9 +24,16 @@ typedef enum run_source {
 } run_source;
 extern const char *const run_source_names[];
 
+/* What is measured when: the winners of operations are what a fusion is compared with. */
+typedef enum run_stage { RUN_OPERATIONS, RUN_FUSIONS, RUN_OTHER_FUSIONS, RUN_PARTS } run_stage;
+
 typedef struct run_item {
     const operation *operation;
+    fusion *fusion; /* that it is; NULL: an operation of the list */
     const char *key;
+    run_stage stage;
+    bool derived;    /* a fusion that is an operation of the list: it has that one's measurement */
+    bool for_fusion; /* a part that is measured for a fusion alone */
     run_source source;
     row_status status; /* where there is no measurement */
     const char *code;
@@ -74,8 +81,10 @@ typedef struct run {
     guard guard;
     arena arena;
     operation_list list;
-    run_item *items;
-    int *order; /* of measuring: the heaviest first */
+    fusion_list fusions;
+    run_item *items; /* of the list, in its order, then of the fusions */
+    int item_count;
+    int *order; /* of measuring: stage by stage, the heaviest first */
     int at;     /* in `order` */
     supervisor *supervisor;
     run_device devices[RUN_MOST_DEVICES];
@@ -86,6 +95,7 @@ typedef struct run {
     double model_ci; /* of the model's time, once that is known */
     show_progress progress;
     double started, budget_end; /* budget_end 0: none */
+    double fusions_end;         /* 0: none of them has begun */
     char taken[32];             /* when it began */
     status failure;             /* of writing: the run ends */
     bool interrupted;
@@ -123,6 +133,16 @@ int run_queue_pending(const run *r);
 /* Refuses names that nobody has, and fills search.candidate of a comparison. The devices are known. */
 bool run_compare_names(run *r, const supervisor_options *with, status *st);
 void run_compare_end(const run *r, status *st); /* the exit code of a run that came to its end */
+/* run_fusion.c */
+/* Their items, after all others, and those of parts that are needed. How many fusions are asked for. */
+int run_fusion_set_up(run *r);
+bool run_fusion_ready(const run *r, const run_item *i); /* its parts were measured, or will not be */
+void run_fusion_choose(const run *r, run_item *i);      /* what its parts run as */
+void run_fusion_derive(run *r);                         /* at the end: those that are operations of the list */
+report_fusion run_fusion_about(const run *r, const run_item *i);
+/* When a stage has to be done with what it measures; 0: it may take its time. */
+double run_fusion_stage_end(run *r, run_stage stage);
+void run_fusion_skip(run_item *i); /* its time was used up */
 
 /* run_faults.c */
 void run_faults_note(run *r, const run_item *i); /* after it was measured */

@@ -32,8 +32,17 @@ run_counts run_count(const run *r) {
         }
         if (i->source == RUN_LEFT) continue;
         c.statuses[f.status]++;
+        if (i->for_fusion) continue; /* nobody asked for it itself */
         c.bad += f.bad_rows > 0;
         c.open += !f.baseline_row && !report_is_excused(&f);
+    }
+    for (int k = r->list.count; k < r->item_count; k++) {
+        const run_item *i = &r->items[k];
+        report_figures f;
+        if (i->derived || i->source == RUN_PENDING || i->source == RUN_LEFT) continue;
+        const report_input in = run_input(r, i, -1);
+        report_read(&in, &f);
+        c.bad += f.bad_rows > 0;
     }
     c.model_us = c.baseline_us + c.missing_us;
     /* what is missing takes its ceiling's time at least, and nobody knows how much more: as much again is allowed for
@@ -67,6 +76,7 @@ static json_t *options_json(const run *r, json_builder *b) {
     json_put_bool(b, to, "exhaustive", o->exhaustive);
     json_put_bool(b, to, "cache", !o->no_cache);
     json_put_bool(b, to, "resume", o->resume);
+    json_put_bool(b, to, "fusions", !o->no_fusions);
     json_put_text(b, to, "cache_dir", o->cache_dir);
     json_put_text(b, to, "library_path", o->library_path);
     json_t *plugins = json_new_array(b);
@@ -193,6 +203,29 @@ static void put_crossovers(run *r, json_t *to, json_builder *b) {
     if (crossovers > 0) json_put(b, to, "crossovers", crossover_json(found, crossovers, b));
 }
 
+static json_t *fusions_json(const run *r, json_builder *b) {
+    json_t *list = json_new_array(b);
+    for (int k = r->list.count; k < r->item_count; k++) {
+        const run_item *i = &r->items[k];
+        const report_input in = run_input(r, i, -1);
+        report_figures f;
+        report_read(&in, &f);
+        json_t *o = json_new_object(b);
+        json_put_text(b, o, "fusion", i->operation->id);
+        json_put_text(b, o, "pattern", i->fusion->pattern);
+        json_put_text(b, o, "source", run_source_names[i->source]);
+        if (i->source != RUN_PENDING && i->source != RUN_LEFT)
+            json_put_text(b, o, "status", reason_status_name(f.status));
+        if (f.fused.worth) {
+            json_put_text(b, o, "worth", f.fused.worth);
+            json_put_real(b, o, "saved_us", f.fused.saved_us);
+        }
+        if (i->source == RUN_MEASURED && !i->derived) json_put_real(b, o, "seconds", i->seconds);
+        json_push(b, list, o);
+    }
+    return list;
+}
+
 bool run_json_save(run *r, const char *state, status *st) {
     const options *o = r->options;
     char path[4096], key[64];
@@ -216,6 +249,7 @@ bool run_json_save(run *r, const char *state, status *st) {
     put_counts(r, to, &b);
     json_put(&b, to, "operations", operations_json(r, &b));
     put_crossovers(r, to, &b);
+    json_put(&b, to, "fusions", fusions_json(r, &b));
     to = json_finish(&b, to, st);
     const bool good = to && json_save(path, to, st);
     json_decref(to);

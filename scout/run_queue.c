@@ -62,48 +62,57 @@ static double weight_of(const operation *o) {
 static const run_item *sorted; /* what by_weight compares: qsort takes no context, and there is one run in a process */
 static int by_weight(const void *a, const void *b) {
     const int x = *(const int *)a, y = *(const int *)b;
+    if (sorted[x].stage != sorted[y].stage) return sorted[x].stage < sorted[y].stage ? -1 : 1;
     if (sorted[x].weight != sorted[y].weight) return sorted[x].weight < sorted[y].weight ? 1 : -1;
     return (x > y) - (x < y);
 }
 
 void run_queue_fill(run *r) {
-    for (int k = 0; k < r->list.count; k++) {
+    for (int k = 0; k < r->item_count; k++) {
         run_item *i = &r->items[k];
         r->order[k] = k;
-        i->weight = weight_of(i->operation);
+        if (i->stage == RUN_OPERATIONS) i->weight = weight_of(i->operation);
         if (i->source == RUN_PENDING) find_cached(r, i);
         if (i->source != RUN_SKIPPED && i->source != RUN_LEFT)
             r->wanted |= run_precision_bit(operation_precision(i->operation));
     }
     sorted = r->items;
-    if (r->list.count > 0) qsort(r->order, (size_t)r->list.count, sizeof *r->order, by_weight);
+    if (r->item_count > 0) qsort(r->order, (size_t)r->item_count, sizeof *r->order, by_weight);
 }
 
 int run_queue_pending(const run *r) {
     int count = 0;
-    for (int k = 0; k < r->list.count; k++) count += r->items[k].source == RUN_PENDING;
+    for (int k = 0; k < r->item_count; k++) count += r->items[k].source == RUN_PENDING;
     return count;
 }
 
 /* ---- the budget ---- */
 
 /* Seconds for this operation; 0: there are none left. */
-static double seconds_for(const run *r, const run_item *i) {
-    const double usual = usual_seconds(r);
-    if (r->budget_end == 0) return usual;
-    const double left = (r->budget_end - run_now()) * r->device_count;
+static double seconds_for(run *r, const run_item *i) {
+    const double usual = usual_seconds(r), end = run_fusion_stage_end(r, i->stage);
+    if (end == 0) return usual;
+    const double left = (end - run_now()) * r->device_count;
     double weights = 0;
-    for (int k = 0; k < r->list.count; k++)
-        if (r->items[k].source == RUN_PENDING && !r->items[k].started) weights += r->items[k].weight;
+    for (int k = 0; k < r->item_count; k++) {
+        const run_item *one = &r->items[k];
+        const bool rivals = (one->stage == RUN_OPERATIONS) == (i->stage == RUN_OPERATIONS);
+        if (rivals && one->source == RUN_PENDING && !one->started) weights += one->weight;
+    }
     if (left < LEAST_SECONDS) return 0;
+    if (r->budget_end == 0) return left < usual ? left : usual; /* first come, first served */
     const double part = weights > 0 ? left * i->weight / weights : left;
     return part < LEAST_SECONDS ? LEAST_SECONDS : part < usual ? part : usual;
 }
 
-static void skip_rest(run *r) {
-    for (int k = 0; k < r->list.count; k++) {
+static void skip_rest(run *r, bool operations) {
+    for (int k = 0; k < r->item_count; k++) {
         run_item *i = &r->items[k];
-        if (i->source != RUN_PENDING || i->started) continue;
+        if (i->source != RUN_PENDING || i->started || (i->stage == RUN_OPERATIONS) != operations) continue;
+        if (!operations) {
+            run_fusion_skip(i);
+            continue;
+        }
         i->source = RUN_SKIPPED;
         i->status = ROW_SKIPPED;
         i->code = "budget";
@@ -132,6 +141,10 @@ static json_t *measure_job(run *r, run_device *d, run_item *i, int job) {
     json_put_int(&b, to, "seed", job + 1);
     json_put_text(&b, to, "only", r->search.candidate);
     json_put_text(&b, to, "before", r->search.before);
+    if (i->fusion && i->fusion->how == FUSION_SEQUENCE) {
+        run_fusion_choose(r, i);
+        json_put(&b, to, "parts", fusion_to_json(i->fusion, &b));
+    }
     json_put(&b, to, "exclusions", run_faults_exclusions(r, &b));
     to = json_finish(&b, to, &st);
     if (!to && r->failure.code == STATUS_OK) r->failure = st;
@@ -148,7 +161,7 @@ static double part_of(const run_item *i) {
 static bool show_ceilings_state(run *r, const char *what) {
     double left_s = 0, all_s = 0;
     int part = 0, parts = 0;
-    for (int k = 0; k < r->list.count; k++)
+    for (int k = 0; k < r->item_count; k++)
         if (r->items[k].started && r->items[k].source == RUN_PENDING) return false;
     for (int k = 0; k < r->device_count; k++) {
         const run_device *d = &r->devices[k];
@@ -167,7 +180,7 @@ static void show_state(run *r, const char *what) {
     double done = 0, all = 0;
     int finished = 0, count = 0;
     if (!r->progress.terminal || r->progress.quiet || show_ceilings_state(r, what)) return;
-    for (int k = 0; k < r->list.count; k++) {
+    for (int k = 0; k < r->item_count; k++) {
         const run_item *i = &r->items[k];
         if (!i->started && i->source != RUN_PENDING) continue;
         all += i->weight;
@@ -200,16 +213,17 @@ static json_t *next(void *context, int device, int *job) {
         show_progress_line(&r->progress, what);
         return ceilings_job;
     }
-    while (r->at < r->list.count) {
+    while (r->at < r->item_count) {
         run_item *i = &r->items[r->order[r->at]];
         if (i->source != RUN_PENDING || i->started) {
             r->at++;
             continue;
         }
+        if (!run_fusion_ready(r, i)) return NULL; /* another device is at one of its parts */
         i->budget_s = seconds_for(r, i);
         if (i->budget_s == 0) {
-            skip_rest(r);
-            return NULL;
+            skip_rest(r, i->stage == RUN_OPERATIONS);
+            continue;
         }
         *job = r->order[r->at++];
         i->started = true;
@@ -264,7 +278,7 @@ static void done(void *context, int device, int job, const json_t *result, const
         run_ceilings_done(r, &r->devices[device], result, st);
         return;
     }
-    if (job < 0 || job >= r->list.count) return;
+    if (job < 0 || job >= r->item_count) return;
     run_item *i = &r->items[job];
     if (!result && *r->stop) { /* ended, not failed: --resume measures it */
         i->started = false;
@@ -285,7 +299,7 @@ static void watch(void *context, supervisor_event_kind kind, int device, int job
                   const char *variant, const char *text) {
     run *r = context;
     char what[320];
-    const bool named = job >= 0 && job < r->list.count;
+    const bool named = job >= 0 && job < r->item_count;
     const char *subject = named ? r->items[job].operation->name : r->devices[device].about->name;
     if (kind == SUPERVISOR_RESTART) {
         run_warn(r, "%s: %s%s%s%s%s", subject, candidate ? candidate : "", candidate && variant && *variant ? " " : "",

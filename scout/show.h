@@ -42,6 +42,8 @@ void show_counters(FILE *out, arena *a, const json_t *row, const counters *c); /
 /* Before, after and the decision: of one operation in full, of many a line each. */
 void show_comparison(FILE *out, arena *a, const report_input *in, const report_figures *f);
 void show_comparisons(FILE *out, arena *a, const report_input *inputs, int count);
+/* What could run as one: the parts against it, the largest saving first. */
+void show_fusions(FILE *out, arena *a, const report_input *inputs, int count);
 void show_sweep(FILE *out, const ceilings *c);
 void show_ceilings(FILE *out, arena *a, const supervisor_device *device, const regime *r, const ceilings *c,
                    const json_t *audit);

@@ -38,6 +38,7 @@ typedef struct request { /* of one job, with what its parts borrow from */
     operation operation;
     ceilings ceilings;
     measure_exclusion *exclusions;
+    fusion_part parts[FUSION_PARTS];
     measure_request measure;
 } request;
 
@@ -94,6 +95,8 @@ static void read_request(request *r, const json_t *body) {
     m->before = before ? arena_printf(&r->arena, "%s", before) : NULL;
     m->variant = json_string_value(json_object_get(body, "variant")); /* borrowed from the request */
     m->launches = (uint32_t)fmin(fmax(number_or(body, "launches", 0), 0), MOST_LAUNCHES);
+    m->parts = (parts_request){fusion_from_json(json_object_get(body, "parts"), &r->arena, r->parts), r->parts,
+                               json_is_true(json_object_get(body, "exhaustive"))};
     read_exclusions(r, json_object_get(body, "exclusions"));
 }
 

@@ -108,7 +108,7 @@ measured_from() {
     cksum <"$folder/ops.json"
     "$scout" --list-devices 2>&1 || true
 }
-count_reports() { find "$folder/reports" -maxdepth 1 -name '*.json' 2>/dev/null | wc -l; }
+count_reports() { find "$folder/reports" "$folder/fusions" -maxdepth 1 -name '*.json' 2>/dev/null | wc -l; }
 measure() {
     local code=0 stamp="$folder/.measure" begun="$folder/.measuring" want resume=()
     want=$(measured_from)

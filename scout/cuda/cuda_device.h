@@ -57,6 +57,8 @@ scout_answer cuda_device_record(scout_device *device, int graph, uint32_t launch
 scout_answer cuda_device_run(scout_device *device, scout_sequence *sequence, uint32_t repeats, double *seconds,
                              scout_why *why);
 void cuda_device_drop(scout_device *device, scout_sequence *sequence);
+scout_answer cuda_device_made_of(scout_device *device, scout_sequence *sequence, scout_composition *out,
+                                 scout_why *why);
 double cuda_device_now(scout_device *device);
 void cuda_device_pause(scout_device *device, double seconds);
 

@@ -12,6 +12,7 @@
 struct scout_sequence {
     cudaGraphExec_t graph; /* NULL: direct */
     uint32_t launches;
+    scout_composition made_of; /* of a graph; size 0: not known */
     scout_enqueue enqueue;
     void *context;
     double enqueue_s; /* that the host took for the first interval of the last run; 0: not run yet */
@@ -76,6 +77,54 @@ static scout_answer sequence_instantiate(scout_device *device, scout_sequence *s
     return answer == SCOUT_OK ? cuda_device_wait(device, "uploading a graph", why) : answer;
 }
 
+/* A graph within a graph counts by what is in it. What only orders others (empty nodes, events) is nothing. */
+static bool sequence_count(cudaGraph_t graph, int depth, scout_composition *out) {
+    size_t count = 0;
+    if (depth == 0 || cudaGraphGetNodes(graph, NULL, &count) != cudaSuccess) return false;
+    cudaGraphNode_t *const nodes = malloc((count + 1) * sizeof *nodes);
+    bool good = nodes && cudaGraphGetNodes(graph, nodes, &count) == cudaSuccess;
+    for (size_t k = 0; good && k < count; k++) {
+        enum cudaGraphNodeType type = cudaGraphNodeTypeEmpty;
+        cudaGraph_t within = NULL;
+        good = cudaGraphNodeGetType(nodes[k], &type) == cudaSuccess;
+        if (!good) break;
+        switch (type) {
+        case cudaGraphNodeTypeKernel: out->kernels++; break;
+        case cudaGraphNodeTypeMemcpy:
+        case cudaGraphNodeTypeMemset: out->copies++; break;
+        case cudaGraphNodeTypeGraph:
+            good = cudaGraphChildGraphNodeGetGraph(nodes[k], &within) == cudaSuccess &&
+                   sequence_count(within, depth - 1, out);
+            break;
+        case cudaGraphNodeTypeEmpty:
+        case cudaGraphNodeTypeWaitEvent:
+        case cudaGraphNodeTypeEventRecord: break;
+        default: out->others++; break;
+        }
+    }
+    free(nodes);
+    return good;
+}
+
+/* Counted while the graph is there: what is made ready of it does not tell its nodes. */
+static void sequence_compose(scout_sequence *sequence, cudaGraph_t graph) {
+    enum { DEEPEST = 8 };
+    sequence->made_of = (scout_composition){.size = sizeof sequence->made_of};
+    if (sequence_count(graph, DEEPEST, &sequence->made_of)) return;
+    cudaGetLastError();
+    sequence->made_of.size = 0;
+}
+
+scout_answer cuda_device_made_of(scout_device *device, scout_sequence *sequence, scout_composition *out,
+                                 scout_why *why) {
+    (void)device;
+    if (sequence->made_of.size == 0) return scout_say(why, SCOUT_NO, "capture", "it is no graph that can be counted");
+    out->kernels = sequence->made_of.kernels;
+    out->copies = sequence->made_of.copies;
+    out->others = sequence->made_of.others;
+    return SCOUT_OK;
+}
+
 scout_answer cuda_device_record(scout_device *device, int graph, uint32_t launches, scout_enqueue enqueue,
                                 void *context, scout_sequence **out, scout_why *why) {
     cudaGraph_t captured = NULL;
@@ -89,6 +138,7 @@ scout_answer cuda_device_record(scout_device *device, int graph, uint32_t launch
     if (graph) answer = sequence_capture(device, launches, enqueue, context, &captured, why);
     if (captured) {
         answer = sequence_instantiate(device, sequence, captured, why);
+        sequence_compose(sequence, captured);
         cudaGraphDestroy(captured);
     }
     if (answer != SCOUT_OK) {

@@ -81,6 +81,7 @@ static const scout_device_api api = {
     .record = cuda_device_record,
     .run = cuda_device_run,
     .drop = cuda_device_drop,
+    .made_of = cuda_device_made_of,
     .has_graphs = 1,
     .resolution_s = 0.5e-6, /* of events, as CUDA documents them */
     .now = cuda_device_now,

@@ -91,9 +91,13 @@ static bool add_tensors(const operation *o, arena *a, scout_op *out, const int64
     weight[1] = (transposed ? cout : cin) / group;
     (void)op_ints(out, "kernel", weight + 2, SCOUT_MAX_RANK - 2);
     kind_tensors t = kind_tensors_of(out, a, why);
-    return kind_tensors_add(&t, "input", SCOUT_INPUT, out->input, (int)out->rank, input) &&
-           kind_tensors_add(&t, "weight", constant ? SCOUT_WEIGHT : SCOUT_INPUT, out->weight, (int)out->rank, weight) &&
-           kind_tensors_add(&t, "output", SCOUT_OUTPUT, out->output, (int)out->rank, out->shape) &&
+    scout_tensor *filter = NULL;
+    if (!kind_tensors_add(&t, "input", SCOUT_INPUT, out->input, (int)out->rank, input) ||
+        !(filter = kind_tensors_add(&t, "weight", constant ? SCOUT_WEIGHT : SCOUT_INPUT, out->weight, (int)out->rank,
+                                    weight)))
+        return false;
+    if (op_field(out, "activation")) filter->below = kind_small(op_elements(filter) / cout, filter->type);
+    return kind_tensors_add(&t, "output", SCOUT_OUTPUT, out->output, (int)out->rank, out->shape) &&
            (!op_field(out, "bias") || kind_tensors_add_vector(&t, "bias", SCOUT_SIDE, out->output, cout)) &&
            (op_number(out, "residual", 0) == 0 ||
             kind_tensors_add(&t, "residual", SCOUT_INPUT, out->output, (int)out->rank, out->shape));

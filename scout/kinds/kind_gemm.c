@@ -180,6 +180,10 @@ static bool build(const operation *o, arena *a, scout_op *out, scout_why *why) {
                     tb ? k : n, shared_b, inside_b) ||
         !add_matrix(&b, "c", SCOUT_OUTPUT, out->output, m, n, b.batch == 1, false))
         return false;
+    if (op_field(out, "activation")) { /* the constant side, else the right one */
+        scout_tensor *side = &b.to.tensors[weight_a ? GEMM_A : GEMM_B];
+        side->below = kind_small(k, side->type);
+    }
     if (!add_bias(&b, why)) return false;
     if (op_number(out, "residual", 0) != 0 &&
         !add_matrix(&b, "residual", SCOUT_INPUT, out->output, m, n, b.batch == 1, false))

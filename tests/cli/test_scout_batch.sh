@@ -146,7 +146,7 @@ check "one operation, no time: exit 1" exits 1
 check "one operation, no time: what to do" prints "run again with a larger --budget"
 check "one operation, no time: no word of --resume" test "$(grep -c -e --resume stdout.txt)" = 0
 "$EXTRACT_OPS" "$ROOT/models/transformer_block.onnx" --batch 1 --seq 16 -q -o parts.json
-scripted parts.json
+scripted parts.json --no-fusions
 check "parts of others are not measured" prints "; --exhaustive measures it"
 scripted parts.json --exhaustive
 check "--exhaustive: parts are measured" test "$(grep -c not_asked stdout.txt)" = 0

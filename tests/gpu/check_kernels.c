@@ -55,7 +55,10 @@ static scout_answer fill_input(const subject *s, uint32_t k) {
     const scout_tensor *const t = &s->op.tensors[k];
     const bool lengths = strcmp(t->name, "lengths") == 0;
     const bool positive = strcmp(t->name, "scales") == 0 || strcmp(t->name, "variance") == 0;
-    const uint32_t how = t->below > 0 ? lengths ? SCOUT_FILL_NEAR : SCOUT_FILL_BELOW
+    const bool whole = t->type == SCOUT_INT32 || t->type == SCOUT_INT64;
+    const uint32_t how = t->below > 0 ? !whole    ? SCOUT_FILL_SMALL
+                                        : lengths ? SCOUT_FILL_NEAR
+                                                  : SCOUT_FILL_BELOW
                          : positive   ? SCOUT_FILL_SCALE
                                       : SCOUT_FILL_NORMAL;
     if (s->weights.bytes && s->weights.tensor == k)

@@ -183,11 +183,15 @@ static scout_answer fill(scout_device *d, void *to, uint64_t bytes, uint32_t typ
     (void)type; /* of others only bandwidth probes ask, and nobody reads them */
     const float *table = normals();
     float *out = to;
+    const int power = (int)(seed >> 32 & 127);
     for (uint64_t k = 0; k < bytes / sizeof *out; k += 4) {
         const uint64_t r = next_random(&seed);
         for (uint64_t i = 0; i < 4 && k + i < bytes / sizeof *out; i++) {
             const float x = table[r >> (14 * i) & 0x3fff];
-            out[k + i] = how == SCOUT_FILL_SCALE ? fabsf(x) / 64 + 1.0F / 64 : x;
+            if (how == SCOUT_FILL_SMALL)
+                out[k + i] = ldexpf(x, -power);
+            else
+                out[k + i] = how == SCOUT_FILL_SCALE ? fabsf(x) / 64 + 1.0F / 64 : x;
         }
     }
     return SCOUT_OK;
@@ -287,6 +291,13 @@ static scout_answer run(scout_device *d, scout_sequence *q, uint32_t repeats, do
         if (answer == SCOUT_OK) answer = check(d, why);
     }
     return answer;
+}
+
+static scout_answer made_of(scout_device *d, scout_sequence *q, scout_composition *out, scout_why *why) {
+    (void)d;
+    if (!q->graph) return scout_say(why, SCOUT_NO, "capture", "it is no graph");
+    out->kernels = (uint32_t)q->count;
+    return SCOUT_OK;
 }
 
 static double now(scout_device *d) { return d->now_s; }
@@ -391,4 +402,5 @@ const scout_device_api scripted_device = {
     .references = references,
     .candidates = candidates,
     .profile = profile,
+    .made_of = made_of,
 };

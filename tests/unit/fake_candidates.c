@@ -153,9 +153,9 @@ static scout_answer pack(scout_plan *p, const void *weight, void *packed, void *
     for (int64_t k = 0; k < g.k; k++)
         for (int64_t n = 0; n < g.n; n++) {
             if (g.trans_b)
-                to[k * g.n + n] = from[n * g.k + k];
+                to[k * g.n + n] = from[n * g.ldb + k];
             else
-                to[n * g.k + k] = from[k * g.n + n];
+                to[n * g.k + k] = from[k * g.ldb + n];
         }
     p->device->now_s += 5e-5;
     return SCOUT_OK;
@@ -218,6 +218,7 @@ static scout_answer many_domain(const scout_op *op, scout_device *d, int exhaust
 
 PREPARE(right, RIGHT, 2e-4, 0)
 PREPARE(fast, RIGHT, 1.5e-4, 0)
+PREPARE(slow, RIGHT, 5e-4, 0)
 PREPARE(near, RIGHT, 1.98e-4, 0)
 PREPARE(wrong, WRONG, 1e-4, 0)
 PREPARE(outside, OUTSIDE, 1e-4, 0)
@@ -238,6 +239,7 @@ PREPARE(last, RIGHT, 1.2e-4, 0)
 
 CANDIDATE(right, SCOUT_BASELINE, .priority = 100, .supports = supports);
 CANDIDATE(fast, SCOUT_OWN, .priority = 50, .supports = supports);
+CANDIDATE(slow, SCOUT_OWN, .priority = 50, .supports = supports);
 CANDIDATE(near, SCOUT_OWN, .priority = 50, .supports = supports);
 CANDIDATE(tuned, 0, .priority = 60, .supports = supports, .domain = tuned_domain, .allows = tuned_allows);
 CANDIDATE(wrong, SCOUT_OWN, .priority = 50, .supports = supports);

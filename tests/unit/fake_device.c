@@ -110,7 +110,7 @@ static scout_answer fake_record(scout_device *d, int graph, uint32_t launches, s
                                 scout_sequence **out, scout_why *why) {
     scout_answer answer = SCOUT_OK;
     scout_sequence *s = fake_own(d, calloc(1, sizeof *s));
-    fake_call *calls = fake_own(d, calloc(launches, sizeof *calls));
+    fake_call *calls = fake_own(d, calloc((size_t)launches * FAKE_CALLS, sizeof *calls));
     if (d->lost || !s || !calls) {
         fake_disown(d, s);
         fake_disown(d, calls);
@@ -146,6 +146,13 @@ static scout_answer fake_run(scout_device *d, scout_sequence *s, uint32_t repeat
         d->now_s += (d->now_s - start) * d->noise * (uniform(&d->random) - 0.5);
         seconds[r] = d->now_s - start;
     }
+    return SCOUT_OK;
+}
+
+static scout_answer fake_made_of(scout_device *d, scout_sequence *s, scout_composition *out, scout_why *why) {
+    (void)d;
+    if (!s->graph) return scout_say(why, SCOUT_NO, "capture", "it is no graph");
+    for (uint32_t k = 0; k < s->count; k++) out->kernels += s->calls[k].plan != NULL;
     return SCOUT_OK;
 }
 
@@ -186,7 +193,7 @@ void fake_compute(const scout_op *op, void *const *tensors, bool packed, double 
             sum += term;
             squares += term * term;
         }
-        if (c) c[i] = (float)sum;
+        if (c) c[batch * p.stride_c * (p.batch > 1) + row * p.ldc + col] = (float)sum;
         if (want) want[i] = sum, spread[i] = sqrt(squares);
     }
 }
@@ -272,7 +279,8 @@ scout_device_api fake_api = {.size = sizeof(scout_device_api),
                              .telemetry = fake_telemetry,
                              .stream = fake_stream,
                              .reference_count = 1,
-                             .references = references};
+                             .references = references,
+                             .made_of = fake_made_of};
 
 void fake_use(int count, const scout_candidate *const *candidates) {
     fake_api.candidate_count = (uint32_t)count;

@@ -7,7 +7,7 @@
 
 #include <stdbool.h>
 
-enum { FAKE_LOG = 8192, FAKE_OWNED = 8192 };
+enum { FAKE_LOG = 8192, FAKE_OWNED = 8192, FAKE_CALLS = 4 }; /* CALLS: of a launch, at most */
 
 struct scout_device {
     double now_s;
@@ -54,6 +54,7 @@ struct scout_sequence {
 
 extern const scout_candidate fake_right;   /* the baseline */
 extern const scout_candidate fake_fast;    /* 150 us */
+extern const scout_candidate fake_slow;    /* 500 us */
 extern const scout_candidate fake_near;    /* 198 us: within the margin */
 extern const scout_candidate fake_tuned;   /* algo=0…5 x split=1,2: 180 us at algo=3,split=1, else 210 and more */
 extern const scout_candidate fake_many;    /* 1024 variants, all slow */

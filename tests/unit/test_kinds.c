@@ -147,6 +147,24 @@ static void activations_have_their_parameters(void) {
     }
 }
 
+/* So that sums are about 1, where activations bend; of 8 bits nothing is left to make smaller. */
+static void a_weight_with_an_activation_behind_it_is_small(void) {
+    static const struct {
+        const char *shape, *precision, *side, *activation, *tensor;
+        int64_t below;
+    } rows[] = {{"16,24,4096", "fp16", "b", "gelu", "b", 4096}, {"16,24,4096", "bf16", "a", "relu", "a", 4096},
+                {"16,24,1", "fp32", "b", "gelu", "b", 0},       {"16,24,4096", "fp8", "b", "gelu", "b", 0},
+                {"16,24,4096", "fp16", "b", NULL, "b", 0},      {"16,24,262144", "fp16", NULL, "tanh", "b", 262144}};
+    for (size_t k = 0; k < sizeof rows / sizeof *rows; k++) {
+        begin(rows[k].shape, rows[k].precision);
+        if (rows[k].side) oprec_set_text(&o.rec, "weight_side", rows[k].side);
+        if (rows[k].activation) oprec_set_text(&o.rec, "activation", rows[k].activation);
+        UNIT_CHECK(build());
+        UNIT_INT(tensor(rows[k].tensor)->below, rows[k].below);
+        end();
+    }
+}
+
 /* A part of a chain may round what the next one reads; and what integers would become is not said. */
 static void an_epilogue_has_its_tolerance_and_its_limits(void) {
     static const char *const refused[] = {"erf", "swish"};
@@ -345,6 +363,7 @@ int main(void) {
     UNIT_RUN(a_bias_is_a_tensor);
     UNIT_RUN(a_residual_lies_as_the_output);
     UNIT_RUN(activations_have_their_parameters);
+    UNIT_RUN(a_weight_with_an_activation_behind_it_is_small);
     UNIT_RUN(an_epilogue_has_its_tolerance_and_its_limits);
     UNIT_RUN(int4_has_scales);
     UNIT_RUN(types_that_go_together);

@@ -1,0 +1,27 @@
+/* The candidate `parts`: the operations that a fusion joins, one after another on the fused operation's tensors, each
+ * by the candidate of the device that it runs best with. Made of the device's own candidates and nothing else, it is
+ * the baseline of a fusion's measurement: verified, raced and confirmed as whatever does all at once. */
+#ifndef SCOUT_PARTS_H
+#define SCOUT_PARTS_H
+
+#include "scout/fusion.h"
+
+typedef struct parts_request {
+    int count; /* 0: the operation is no fusion */
+    const fusion_part *items;
+    bool exhaustive; /* their variants were found so */
+} parts_request;
+
+/* Lays the parts out on the fused operation's tensors, for measurements of `op` until parts_close: the interface gives
+ * a candidate no place for what it is made of, and a process measures one operation at a time. Everything is borrowed,
+ * and lies in the arena. What cannot be laid out is refused when the candidate is asked whether it supports the
+ * operation. */
+const scout_candidate *parts_open(const scout_device_api *api, const scout_op *op, const parts_request *request,
+                                  arena *a);
+void parts_close(void);
+
+/* What the parts' roundings in between add to the tolerance of the fused operation, where its kind does not expect them
+ * anyway: relative to |want| + spread. */
+double parts_tolerance(const scout_op *op, const parts_request *request);
+
+#endif

@@ -1,0 +1,94 @@
+/* Every pattern on the CPU, in its types: the parts in sequence come out as the one operation does. */
+#include "tests/unit/fusion_lab.h"
+
+#include "scout/cpu/cpu.h"
+#include "scout/measure.h"
+
+static scout_device *device;
+static bool ran;
+
+static void step(void *context, const char *candidate, const char *variant, const char *what, double seconds) {
+    (void)context, (void)variant, (void)seconds;
+    ran = ran || (candidate && strcmp(candidate, "parts") == 0 && strcmp(what, "verify") == 0);
+}
+
+static void try_one(const char *type, int size, const char *asked) {
+    static const measure_watcher watcher = {.step = step};
+    const bool good = fusion_make_of(type, size, asked) && fusions.count == 1;
+    scout_answer answer = SCOUT_NO;
+    scout_why why = {.code = ""};
+    if (!UNIT_CHECK(good)) printf("%s\n", g.st.text);
+    if (good) {
+        const fusion *f = &fusions.items[0];
+        if (f->how == FUSION_SKIPPED) printf("%s %s: %s\n", type, asked, f->skip_text);
+        const measure_request request = {.operation = &f->fused,
+                                         .regime = {REGIME_BURST, REGIME_HOT, REGIME_DIRECT},
+                                         .budget_s = 1,
+                                         .workspace_limit = 32 << 20,
+                                         .seed = 7,
+                                         .parts = {.count = f->op_count, .items = f->parts}};
+        ran = false;
+        json_t *bad = measure_qualify(cpu_device_api(), device, &request, "parts", &watcher, &answer, &why);
+        if (!UNIT_CHECK(ran && json_is_array(bad) && json_array_size(bad) == 0)) {
+            char *text = bad ? json_dumps(bad, JSON_INDENT(1)) : NULL;
+            printf("%s %s: %s %s\n", type, asked, text ? text : "", why.text);
+            free(text);
+        }
+        json_decref(bad);
+    }
+    end();
+}
+
+static void try_all(const char *type, int size, const char *const *asked) {
+    for (; *asked; asked++) {
+        char text[256];
+        snprintf(text, sizeof text, "{\"pattern\":%s,\"count\":1,\"selected\":1}", *asked);
+        try_one(type, size, text);
+    }
+}
+
+static const char *const products[] = {"\"gemm+bias\",\"ops\":[\"g\",\"bias\"],\"saved_bytes\":8",
+                                       "\"gemm+gelu\",\"ops\":[\"g\",\"bias\",\"gelu\"],\"saved_bytes\":8",
+                                       "\"gemm+silu\",\"ops\":[\"g\",\"silu\"],\"saved_bytes\":8",
+                                       "\"gemm+residual\",\"ops\":[\"g\",\"bias\",\"res\"],\"saved_bytes\":8",
+                                       "\"gemm+residual\",\"ops\":[\"g1\",\"add1\"],\"saved_bytes\":8",
+                                       "\"gemm+gemm shared input\",\"ops\":[\"gq\",\"gq\",\"gq\"],\"saved_bytes\":8",
+                                       "\"gemm+gemm shared input\",\"ops\":[\"gt\",\"gu\"],\"saved_bytes\":8",
+                                       "\"gemm+gemm shared input+bias\",\"ops\":[\"g1\",\"g1\",\"add1\",\"add1\"],"
+                                       "\"saved_bytes\":8",
+                                       "\"conv+bn+activation\",\"ops\":[\"cb\",\"bn\",\"crelu\"],\"saved_bytes\":8",
+                                       "\"conv+activation\",\"ops\":[\"c\",\"hard\"],\"saved_bytes\":8",
+                                       "\"conv+residual+activation\",\"ops\":[\"c\",\"bn\",\"cadd\",\"crelu\"],"
+                                       "\"saved_bytes\":8",
+                                       NULL};
+static const char *const passes[] = {"\"norm+residual\",\"ops\":[\"res\",\"ln\"],\"saved_bytes\":8000",
+                                     "\"norm+residual\",\"ops\":[\"res\",\"ln\"],\"saved_bytes\":8",
+                                     "\"elementwise chain\",\"ops\":[\"bias\",\"silu\",\"mul\"],\"saved_bytes\":8",
+                                     "\"softmax+mask\",\"ops\":[\"mask\",\"sm\"],\"saved_bytes\":8",
+                                     "\"softmax+mask\",\"ops\":[\"pad\",\"sm\"],\"saved_bytes\":8",
+                                     "\"softmax+mask\",\"ops\":[\"inside\",\"sm\"],\"saved_bytes\":8",
+                                     "\"softmax+mask\",\"ops\":[\"scale\",\"sm\"],\"saved_bytes\":8",
+                                     NULL};
+
+static void products_are_right(void) {
+    try_all("fp32", 4, products);
+    try_all("bf16", 2, products); /* not every processor multiplies fp16 */
+}
+
+static void passes_are_right(void) {
+    try_all("fp32", 4, passes);
+    try_all("bf16", 2, passes);
+    try_all("fp16", 2, passes);
+}
+
+int main(void) {
+    scout_why why = {.code = ""};
+    if (cpu_device_api()->open(0, &device, &why) != SCOUT_OK) {
+        printf("%s\n0 passed, 1 failed\n", why.text);
+        return 1;
+    }
+    UNIT_RUN(products_are_right);
+    UNIT_RUN(passes_are_right);
+    cpu_device_api()->close(device);
+    return unit_end();
+}
