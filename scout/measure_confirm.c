@@ -86,6 +86,21 @@ static void finish_row(measurement *m, measure_row *row, const timing_result *re
     }
 }
 
+/* Where the ceiling is that of the same blocks, an efficiency is known as well as their ratio is. */
+static void judge_probe(measurement *m, const timing_result *result, double ratio, double ratio_ci) {
+    const timing_rules rules = timing_rules_of(&m->request->regime, m->request->budget_s);
+    measure_row *baseline = m->baseline >= 0 ? &m->rows[m->baseline] : NULL;
+    m->probe.result = *result;
+    m->probe.ratio = ratio;
+    m->probe.ratio_ci = ratio_ci;
+    if (!measure_probe_among(m) || !baseline || baseline->status != ROW_OK || result->answer != SCOUT_OK) return;
+    if (!(ratio_ci > rules.acceptable)) return;
+    baseline->status = ROW_UNSTABLE;
+    scout_say(&baseline->why, SCOUT_NO, "interval",
+              "about %.4g us, but its ceiling beside it is known to +- %.2f %%; +- %.2f %% were wanted",
+              1e6 * baseline->result.median_s, 100 * ratio_ci, 100 * rules.acceptable);
+}
+
 static void confirm(measurement *m, measure_row **finalists, int count) {
     timing_subject subjects[MEASURE_SUBJECTS];
     timing_result results[MEASURE_SUBJECTS];
@@ -99,10 +114,11 @@ static void confirm(measurement *m, measure_row **finalists, int count) {
     timing_rules rules = measure_race_rules(m);
     rules.race_share = 0;               /* what is left is for confirming alone */
     rules.brief_from = (uint32_t)count; /* the probe is no row of a report */
+    rules.among = measure_probe_among(m);
     rules.contest = m->baseline >= 0;
     timing_confirm(&m->clock, &rules, subjects, all, fresh, m, results, ratios, ratio_ci);
     for (int k = 0; k < count; k++) finish_row(m, finalists[k], &results[k], ratios[k], ratio_ci[k]);
-    if (m->probe.ready) m->probe.result = results[count];
+    if (m->probe.ready) judge_probe(m, &results[count], ratios[count], ratio_ci[count]);
     if (!measure_stopped(m)) measure_probe_close(&m->probe);
 }
 

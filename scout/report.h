@@ -45,13 +45,15 @@ typedef struct report_figures {
     const char *precision, *bound;
     const ceilings_peak *peak; /* NULL: not known */
     double flops, bytes_read, bytes_written, ceiling_us, ceiling_ci, efficiency;
-    double estimate_us; /* at least, also where nothing could be measured; not-a-number: not known */
-    bool above_ceiling; /* by more than all intervals */
-    int bad_rows;       /* WRONG, UNSTABLE, TIMEOUT, CRASHED, ERROR */
+    double stored_ceiling_us; /* by the ceilings, where a probe took their place; else not-a-number */
+    double estimate_us;       /* at least, also where nothing could be measured; not-a-number: not known */
+    bool above_ceiling;       /* by more than all intervals */
+    int bad_rows;             /* WRONG, UNSTABLE, TIMEOUT, CRASHED, ERROR */
     verdict verdict;
 } report_figures;
 /* What needs no measuring is no failure when it has none, and takes no time. */
 bool report_is_excused(const report_figures *f);
+const char *report_ceiling_from(const report_figures *f); /* "probe": measured beside the operation; "stored" */
 void report_read(const report_input *in, report_figures *out);
 
 /* Whether the ceilings hold the K sweep that was asked for, and not that of another product. */

@@ -23,6 +23,7 @@ timing_rules timing_rules_of(const regime *r, double budget_s) {
         .steered_block_s = 1,
         .steered_drop_s = 0.06,
         .look_s = 0.15,
+        .among_target = 0.01,
         .settle_s = fmin(fmax(0.6 * budget_s, 0.5), 6),
         .steered_load_s = 2,
         .rest_s = 0.01,

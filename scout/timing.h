@@ -53,6 +53,8 @@ typedef struct timing_rules {
     double steered_drop_s;               /* and so much of them is thrown away: 0.06 s */
     double look_s;                       /* kept time that counts as one observation, at least: 0.15 s */
     uint32_t brief_from;                 /* subjects from this one on get the fewest blocks, first of all; 0: none */
+    bool among;                          /* these run in every round instead: their ratio to subject 0 is wanted */
+    double among_target;                 /* rounds go on until it is known to this: 0.01 */
     bool contest;                        /* subject 0 is to be beaten: who cannot win by the margin rests as well */
     double settle_s, settle_slope;       /* longest warm-up; a clock is steady when its slope is under 1 % */
     double steered_load_s;               /* a steered clock is fit for figures after so long under load: 2 s */
@@ -110,8 +112,8 @@ void timing_race(const timing_clock *clock, const timing_rules *rules, timing_ra
  * loaded with subject 0 until it is steady again (steered: for steered_load_s in all); from there on it never idles.
  * ratios[k]: median of subject k over that of subject 0 in neighbouring blocks, with its interval in ratio_ci[k]
  * (relative half width); not-a-number where either has no figures. Subject 0 is the baseline. A probe of a ceiling is
- * one more subject, from rules->brief_from on: such subjects, and those
- * that rest because they cannot win, count as settled within `acceptable`.
+ * one more subject, from rules->brief_from on: such subjects, and those that rest because they cannot win, count as
+ * settled within `acceptable`.
  *
  * Two rounds of blocks are measured whatever the budget, as long as launches are short: 0.6 s for each subject; where
  * the clock is steered one round, of a second each, after two seconds of load. Where launches are so long that not even

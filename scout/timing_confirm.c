@@ -16,19 +16,17 @@ static const double probe_load = 0.5; /* of what a steered clock needs: the prob
 
 /* Probes come first, while a clock that is steered still has to be loaded. */
 static void probes(timing_trial *c) {
-    for (int k = 0; k < c->count && !c->lost; k++) {
+    for (int k = 0; k < c->count && !c->lost && !c->pace.rules->among; k++) {
         timing_entrant *e = &c->entrants[k];
         if (e->probe && !e->dead) timing_plan_load(c, probe_load);
         for (int round = 0; round < timing_plan_rounds(c) && e->probe && !e->dead; round++) timing_block_run(c, e);
     }
 }
 
-/* Who has settled rests; the baseline goes on, as the neighbour of the others. */
 static void one_round(timing_trial *c, int round) {
     for (int step = 0; step < c->count && !c->lost; step++) {
         const int k = round % 2 ? c->count - 1 - step : step;
-        timing_entrant *e = &c->entrants[k];
-        if (!e->dead && !e->probe && (e->open || k == 0)) timing_block_run(c, e);
+        if (timing_plan_turn(c, k)) timing_block_run(c, &c->entrants[k]);
     }
 }
 
@@ -45,6 +43,16 @@ static bool cannot_win(const timing_trial *c, const timing_entrant *e) {
     if (!rules->contest || e == &c->entrants[0] || c->entrants[0].dead) return false;
     const double ratio = timing_judge_ratio(&e->series, &c->entrants[0].series, &c->noise, &ci);
     return e->opinion.rel_ci95 <= rules->acceptable && ratio * (1 - ci) > 1 - rules->margin;
+}
+
+/* What counts is how it compares with its neighbour: both may drift, as long as they do it together. */
+static void judge_beside(const timing_trial *c, timing_entrant *e) {
+    const timing_entrant *first = &c->entrants[0];
+    e->opinion = timing_judge(&e->series, &c->noise);
+    e->enough = !e->opinion.drifts;
+    e->beside = INFINITY;
+    if (!first->dead) (void)timing_judge_ratio(&e->series, &first->series, &c->noise, &e->beside);
+    e->open = !first->dead && !(e->beside <= c->pace.rules->among_target);
 }
 
 static void judge(const timing_trial *c, timing_entrant *e, int rounds) {
@@ -71,7 +79,10 @@ static bool judge_all(timing_trial *c, int rounds) {
     }
     for (int k = 0; k < c->count; k++) {
         timing_entrant *e = &c->entrants[k];
-        if (!e->dead && (e->open || k == 0 || c->steered)) judge(c, e, rounds);
+        if (!e->dead && e->probe && c->pace.rules->among)
+            judge_beside(c, e);
+        else if (!e->dead && (e->open || k == 0 || c->steered))
+            judge(c, e, rounds);
         open = open || e->open;
     }
     return open;
@@ -106,10 +117,10 @@ static bool to_begin_anew(timing_trial *c, bool steered_before) {
     if (steered_before || !c->steered || c->lost) return false;
     for (int k = 0; k < c->count; k++) {
         timing_entrant *e = &c->entrants[k];
-        if (e->probe || e->dead) continue;
+        if ((e->probe && !c->pace.rules->among) || e->dead) continue;
         timing_judge_forget(&e->series);
         e->open = true;
-        e->brief = false;
+        e->brief = e->probe;
     }
     timing_plan_load(c, 1);
     return true;
@@ -127,7 +138,10 @@ static bool is_hopeless(const timing_trial *c, int rounds) {
     if (rounds < RESTLESS_ROUNDS || part < hopeless_from) return false;
     for (int k = 0; k < c->count; k++) {
         const timing_entrant *e = &c->entrants[k];
-        if (!e->dead && e->open && !(e->opinion.rel_ci95 * sqrt(part) > hopeless * limit_of(c, e))) return false;
+        const bool among = e->probe && c->pace.rules->among;
+        const double half = among ? e->beside : e->opinion.rel_ci95;
+        const double limit = among ? c->pace.rules->acceptable : limit_of(c, e);
+        if (!e->dead && e->open && !(half * sqrt(part) > hopeless * limit)) return false;
     }
     return true;
 }

@@ -26,10 +26,17 @@ double timing_plan_cost(const timing_trial *c, const timing_entrant *e) {
     return fmax(fmax(dropped_s(e) + e->keep * timing_plan_interval(e), rules->block_s), e->block_s);
 }
 
+/* Who has settled rests; the baseline goes on, as the neighbour of the others, and so does a probe among them. */
+bool timing_plan_turn(const timing_trial *c, int k) {
+    const timing_entrant *e = &c->entrants[k];
+    if (e->dead) return false;
+    return e->probe ? c->pace.rules->among : e->open || k == 0;
+}
+
 bool timing_plan_room(const timing_trial *c) {
     double sum_s = 0;
     for (int k = 0; k < c->count; k++)
-        if (!c->entrants[k].dead && (c->entrants[k].open || k == 0)) sum_s += timing_plan_cost(c, &c->entrants[k]);
+        if (timing_plan_turn(c, k)) sum_s += timing_plan_cost(c, &c->entrants[k]);
     return timing_plan_used(c) + sum_s <= c->budget_s;
 }
 
