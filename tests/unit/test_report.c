@@ -101,48 +101,6 @@ static void figures_of_a_measurement(void) {
     json_decref(m);
 }
 
-/* What ran among the blocks of a host is its ceiling, in place of what is stored, and is doubted no more. */
-static void a_ceiling_from_beside(void) {
-    json_t *m = parsed(ONLY_LIB("40.0"));
-    report_input in = input(m);
-    report_figures f;
-    report_read(&in, &f);
-    UNIT_TEXT(report_ceiling_from(&f), "stored");
-    const double stored_us = f.ceiling_us;
-    static const struct {
-        const char *probe;
-        double ceiling_us;
-        const char *from;
-    } cases[] = {
-        {"{'bound':'compute','bound_us':30.0,'bound_ci':0.01}", 31, "probe"},
-        {"{'bound':'compute','bound_us':50.0,'bound_ci':0.01}", 51, "probe"}, /* above it: said, not clipped */
-        {"{'bound':'memory','bound_us':25.0,'bound_ci':0.01}", 26, "probe"},
-        {"{'bound':'memory','bound_us':2.0,'bound_ci':0.01}", 0, "stored"}, /* the other part is larger */
-        {"{'bound':'compute','bound_us':-30.0,'bound_ci':0.01}", 0, "stored"},
-        {"{'bound':'compute','bound_us':'30'}", 0, "stored"},
-        {"{'bound':7,'bound_us':30.0}", 0, "stored"},
-        {"{'bound':'launch','bound_us':30.0}", 0, "stored"},
-        {"null", 0, "stored"},
-    };
-    for (size_t k = 0; k < sizeof cases / sizeof cases[0]; k++) {
-        json_object_set_new(m, "probe", cases[k].probe[0] == 'n' ? json_null() : parsed(cases[k].probe));
-        report_read(&in, &f);
-        UNIT_TEXT(report_ceiling_from(&f), cases[k].from);
-        near(f.ceiling_us, cases[k].ceiling_us > 0 ? cases[k].ceiling_us : stored_us);
-        near(f.efficiency, f.ceiling_us / 40);
-        UNIT_CHECK(f.above_ceiling == (f.ceiling_us > 42));
-        json_builder b = {0};
-        json_t *report = report_build(&in, &b);
-        UNIT_TEXT(text(report, "ceiling_from"), cases[k].from);
-        if (cases[k].ceiling_us > 0)
-            near(number(report, "stored_ceiling_time_us"), stored_us);
-        else
-            UNIT_CHECK(!json_object_get(report, "stored_ceiling_time_us"));
-        json_decref(report);
-    }
-    json_decref(m);
-}
-
 static void a_report_says_it_all(void) {
     json_t *m = parsed(good);
     report_input in = input(m);
@@ -426,7 +384,6 @@ static void what_may_serve(void) {
 int main(void) {
     set_up();
     UNIT_RUN(figures_of_a_measurement);
-    UNIT_RUN(a_ceiling_from_beside);
     UNIT_RUN(a_report_says_it_all);
     UNIT_RUN(without_a_measurement);
     UNIT_RUN(a_baseline_that_is_not_ok);

@@ -7,46 +7,6 @@
 
 #include <math.h>
 
-/* A host that drifts by a few percent for minutes: the time of a launch is one thing today and another tomorrow, what
- * it is beside a probe is not. */
-static void a_probe_among_blocks_is_a_scale_that_drifts_along(void) {
-    timing_rules rules = noisy_lab_rules(REGIME_SUSTAINED, 8);
-    enum { SEEDS = 100 };
-    int settled = 0, right = 0, held = 0;
-    double least = INFINITY, most = 0, least_s = INFINITY, most_s = 0;
-    rules.last = rules.acceptable;
-    rules.brief_from = 2;
-    rules.among = rules.contest = true;
-    for (uint64_t seed = 0; seed < SEEDS; seed++) {
-        world = noisy_quiet(seed + 300);
-        world.noise = 0.01;
-        world.wander = 0.02;
-        const double today = 1 + 0.05 * noisy_uniform(&world.random);
-        for (int k = 0; k < 3; k++) loads[k] = noisy_load_of(&world, today * 1e-3 * (1 + 0.1 * k));
-        noisy_lab_confirm(&rules, 3);
-        UNIT_CHECK(ratio_ci[2] > 0);
-        if (!results[0].settled || ratio_ci[2] > rules.acceptable) continue;
-        const double error = fabs(ratios[2] / 1.2 - 1);
-        settled++;
-        right += error < 0.015;
-        held += error <= ratio_ci[2];
-        least = fmin(least, ratios[2]), most = fmax(most, ratios[2]);
-        least_s = fmin(least_s, results[0].median_s), most_s = fmax(most_s, results[0].median_s);
-    }
-    if (!UNIT_CHECK(settled >= SEEDS / 2 && right >= 0.98 * settled && held >= 0.9 * settled))
-        printf("    settled %d, right %d, held %d\n", settled, right, held);
-    UNIT_CHECK(most / least - 1 < 0.03 && most_s / least_s - 1 > 0.05);
-
-    world = noisy_quiet(7); /* in every round, as long as anybody is open; the baseline stays for its sake */
-    for (int k = 0; k < 3; k++) loads[k] = noisy_load_of(&world, 1e-3);
-    noisy_lab_confirm(&rules, 3);
-    UNIT_CHECK(loads[2].launches >= 0.8 * (double)loads[0].launches && results[2].settled);
-    world = noisy_shared(7);
-    for (int k = 0; k < 3; k++) loads[k] = noisy_load_of(&world, 1e-3);
-    UNIT_CHECK(noisy_lab_confirm(&rules, 3) < 9); /* and no longer than there is time */
-    UNIT_CHECK(loads[2].launches >= 0.5 * (double)loads[0].launches);
-}
-
 static bool unstable(int k, const char *code) {
     return results[k].answer == SCOUT_OK && !results[k].settled && strcmp(results[k].why.code, code) == 0;
 }
@@ -406,7 +366,6 @@ static void the_hopeless_is_given_up(void) {
 }
 
 int main(void) {
-    UNIT_RUN(a_probe_among_blocks_is_a_scale_that_drifts_along);
     UNIT_RUN(rules_are_the_methods);
     UNIT_RUN(warming_up_ends_at_a_steady_clock);
     UNIT_RUN(without_a_clock_durations_tell);
