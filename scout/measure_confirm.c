@@ -115,6 +115,7 @@ static void confirm(measurement *m, measure_row **finalists, int count) {
     rules.race_share = 0;               /* what is left is for confirming alone */
     rules.brief_from = (uint32_t)count; /* the probe is no row of a report */
     rules.among = measure_probe_among(m);
+    if (rules.among) timing_rules_hasten(&rules, all);
     rules.contest = m->baseline >= 0;
     timing_confirm(&m->clock, &rules, subjects, all, fresh, m, results, ratios, ratio_ci);
     for (int k = 0; k < count; k++) finish_row(m, finalists[k], &results[k], ratios[k], ratio_ci[k]);

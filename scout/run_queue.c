@@ -9,6 +9,7 @@
 
 enum { OPERATION_SECONDS = 10, EXHAUSTIVE_SECONDS = 120, CEILINGS_JOB = 1 << 24 };
 static const double LEAST_SECONDS = 0.2; /* less than that measures nothing */
+static const double alike = 0.5;         /* of a budget: each needs its tensors, its check and its blocks */
 
 /* ---- the cache ---- */
 
@@ -93,10 +94,14 @@ static double seconds_for(const run *r, const run_item *i) {
     if (r->budget_end == 0) return usual;
     const double left = (r->budget_end - run_now()) * r->device_count;
     double weights = 0;
-    for (int k = 0; k < r->list.count; k++)
-        if (r->items[k].source == RUN_PENDING && !r->items[k].started) weights += r->items[k].weight;
+    int waiting = 0;
+    for (int k = 0; k < r->list.count; k++) {
+        if (r->items[k].source != RUN_PENDING || r->items[k].started) continue;
+        weights += r->items[k].weight;
+        waiting++;
+    }
     if (left < LEAST_SECONDS) return 0;
-    const double part = weights > 0 ? left * i->weight / weights : left;
+    const double part = waiting > 0 ? left * (alike / waiting + (1 - alike) * i->weight / weights) : left;
     return part < LEAST_SECONDS ? LEAST_SECONDS : part < usual ? part : usual;
 }
 

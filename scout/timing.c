@@ -3,6 +3,9 @@
 
 #include <math.h>
 
+static const double hasten_share = 0.8; /* of the budget, for the rounds that a restless device needs */
+static const double shortest_block_s = 0.08;
+
 timing_rules timing_rules_of(const regime *r, double budget_s) {
     const bool burst = r->load == REGIME_BURST;
     return (timing_rules){
@@ -36,4 +39,10 @@ timing_rules timing_rules_of(const regime *r, double budget_s) {
         .train_s = burst ? 0.01 : 0.04,
         .window_s = 0.3,
     };
+}
+
+void timing_rules_hasten(timing_rules *rules, int subjects) {
+    const double fit_s = hasten_share * rules->budget_s / (TIMING_RESTLESS_ROUNDS * (subjects > 0 ? subjects : 1));
+    rules->block_s = fmin(rules->block_s, fmax(fit_s, shortest_block_s));
+    rules->hopping_block_s = fmin(rules->hopping_block_s, fmax(fit_s, rules->block_s));
 }

@@ -67,6 +67,11 @@ typedef struct timing_rules {
     double window_s;                     /* over so long (and five samples) a clock must have been steady */
 } timing_rules;
 timing_rules timing_rules_of(const regime *r, double budget_s);
+/* For so many subjects on a host, which is restless as a rule: shorter blocks rather than fewer rounds than a restless
+ * device needs. No shorter than 0.08 s; a host has nothing that takes longer to come to rest than half of that. */
+void timing_rules_hasten(timing_rules *rules, int subjects);
+
+enum { TIMING_RESTLESS_ROUNDS = 6 }; /* blocks of a restless device may agree by luck: so many are wanted of it */
 
 typedef struct timing_result {
     scout_answer answer;

@@ -9,7 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { RESTLESS_ROUNDS = 6, MOST_ROUNDS = 1000 };
+enum { MOST_ROUNDS = 1000 };
 
 static const double hopeless = 2, hopeless_from = 0.25; /* of the interval wanted; of the budget */
 static const double probe_load = 0.5; /* of what a steered clock needs: the probe's own second is more of it */
@@ -60,9 +60,8 @@ static void judge(const timing_trial *c, timing_entrant *e, int rounds) {
     const double target = c->steered ? rules->steered_target : rules->target;
     e->opinion = timing_judge(&e->series, &c->noise);
     const timing_opinion *o = &e->opinion;
-    /* Two blocks of a restless device may agree by luck. */
     const bool calm = c->steered || !(o->spread > timing_judge_restless);
-    const bool watched = calm || rounds >= RESTLESS_ROUNDS || e->relaxed;
+    const bool watched = calm || rounds >= TIMING_RESTLESS_ROUNDS || e->relaxed;
     e->enough = !o->drifts && watched && (e->relaxed || minima_held(rules, e));
     e->brief = e->brief || (e->enough && cannot_win(c, e));
     e->open = !e->brief && !(e->enough && o->rel_ci95 <= target);
@@ -135,7 +134,7 @@ static double limit_of(const timing_trial *c, const timing_entrant *e) {
  * that a restless machine costs a part of each budget and not all of it. */
 static bool is_hopeless(const timing_trial *c, int rounds) {
     const double part = timing_plan_used(c) / c->budget_s;
-    if (rounds < RESTLESS_ROUNDS || part < hopeless_from) return false;
+    if (rounds < TIMING_RESTLESS_ROUNDS || part < hopeless_from) return false;
     for (int k = 0; k < c->count; k++) {
         const timing_entrant *e = &c->entrants[k];
         const bool among = e->probe && c->pace.rules->among;
