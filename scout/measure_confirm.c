@@ -94,11 +94,12 @@ static void judge_probe(measurement *m, const timing_result *result, double rati
     m->probe.ratio = ratio;
     m->probe.ratio_ci = ratio_ci;
     if (!measure_probe_among(m) || !baseline || baseline->status != ROW_OK || result->answer != SCOUT_OK) return;
-    if (!(ratio_ci > rules.acceptable)) return;
+    const double efficiency = ratio * measure_probe_scale(m), half = efficiency * ratio_ci;
+    if (!(half > rules.among_last)) return;
     baseline->status = ROW_UNSTABLE;
     scout_say(&baseline->why, SCOUT_NO, "interval",
-              "about %.4g us, but its ceiling beside it is known to +- %.2f %%; +- %.2f %% were wanted",
-              1e6 * baseline->result.median_s, 100 * ratio_ci, 100 * rules.acceptable);
+              "about %.4g us, but its ceiling beside it leaves %.1f +- %.1f %% of efficiency; +- %.1f were wanted",
+              1e6 * baseline->result.median_s, 100 * efficiency, 100 * half, 100 * rules.among_last);
 }
 
 static void confirm(measurement *m, measure_row **finalists, int count) {
@@ -116,6 +117,7 @@ static void confirm(measurement *m, measure_row **finalists, int count) {
     rules.brief_from = (uint32_t)count; /* the probe is no row of a report */
     rules.among = measure_probe_among(m);
     if (rules.among) timing_rules_hasten(&rules, all);
+    if (rules.among && m->probe.ready) rules.among_scale = measure_probe_scale(m);
     rules.contest = m->baseline >= 0;
     timing_confirm(&m->clock, &rules, subjects, all, fresh, m, results, ratios, ratio_ci);
     for (int k = 0; k < count; k++) finish_row(m, finalists[k], &results[k], ratios[k], ratio_ci[k]);

@@ -131,6 +131,8 @@ void measure_probe_open(measurement *m);
  * that of the same blocks, and not that of the day when the ceilings were taken. */
 bool measure_probe_among(const measurement *m);
 timing_subject measure_probe_subject(measure_probe *p);
+/* Where it runs among the blocks: an efficiency is so many times its ratio to the baseline. */
+double measure_probe_scale(const measurement *m);
 void measure_probe_close(measure_probe *p);
 json_t *measure_probe_json(const measurement *m, json_builder *b);
 

@@ -141,11 +141,14 @@ static bool open_stream(measurement *m) {
     scout_why why;
     if (!m->api->stream || m->api->memory(m->device, &free_bytes, &total, &why) != SCOUT_OK) return false;
     if (!choose_bytes(m, &hot) || p->bytes > memory_share * (double)free_bytes) return false;
-    const double wanted = hot ? 1 : fmax(ceil(c->plateau_bytes / p->bytes), 2); /* as many as of the tensors */
+    const bool among = measure_probe_among(m);
+    /* Rotating over as much as the operation's own tensors do: colder than them would be no ceiling of theirs. */
+    const double over = among ? fmin(c->plateau_bytes, (double)bench_set_rotation_bytes(m->set)) : c->plateau_bytes;
+    const double wanted = hot ? 1 : fmax(ceil(over / p->bytes), 2);
     const double fit = memory_share * (double)free_bytes / p->bytes;
-    const double copies = fmin(fmin(wanted, fit), measure_probe_among(m) ? UINT32_MAX : BENCH_COPIES);
+    const double copies = fmin(fmin(wanted, fit), among ? UINT32_MAX : BENCH_COPIES);
     p->copies = copies > 1 ? (uint32_t)copies : 1;
-    if (!hot && p->copies * p->bytes < c->plateau_bytes) return false; /* warmer than what it would be held against */
+    if (!hot && p->copies * p->bytes < over) return false; /* warmer than what it would be held against */
     if (p->read_bytes && m->api->alloc(m->device, p->read_bytes * p->copies, &p->read, &why) != SCOUT_OK) return false;
     if (p->written_bytes && m->api->alloc(m->device, p->written_bytes * p->copies, &p->written, &why) != SCOUT_OK)
         return false;
@@ -292,16 +295,20 @@ void measure_probe_close(measure_probe *p) {
     p->read = p->written = NULL;
 }
 
+double measure_probe_scale(const measurement *m) {
+    const measure_probe *p = &m->probe;
+    if (p->kind == MEASURE_PROBE_STREAM) return m->ceiling.moved_bytes / p->bytes;
+    if (p->kind == MEASURE_PROBE_PRODUCT) return m->op.flops / p->flops;
+    const double done = p->done > 0 ? (double)p->done : p->flops;
+    return (p->type == SCOUT_NONE ? m->specials : m->op.flops) / done;
+}
+
 /* How long the part that bounds the operation takes at the pace of the probe's blocks: by its ratio to the baseline, so
  * that what moved both is in neither's way. The launch floor, which the report adds, is in every launch of the probe.
  */
 static double bound_seconds(const measurement *m) {
-    const measure_probe *p = &m->probe;
-    const double launch_s = p->ratio * m->rows[m->baseline].result.median_s;
-    const double net_s = fmax(launch_s - m->request->ceilings->launch_s, 0.5 * launch_s);
-    if (p->kind == MEASURE_PROBE_STREAM) return net_s * m->ceiling.moved_bytes / p->bytes;
-    if (p->kind == MEASURE_PROBE_PRODUCT) return net_s * m->op.flops / p->flops;
-    return net_s * (p->type == SCOUT_NONE ? m->specials : m->op.flops) / (double)p->done;
+    const double launch_s = m->probe.ratio * m->rows[m->baseline].result.median_s;
+    return measure_probe_scale(m) * fmax(launch_s - m->request->ceilings->launch_s, 0.5 * launch_s);
 }
 
 static void put_beside(const measurement *m, json_t *to, json_builder *b) {

@@ -4,7 +4,7 @@
 #include <math.h>
 
 static const double hasten_share = 0.8; /* of the budget, for the rounds that a restless device needs */
-static const double shortest_block_s = 0.08;
+static const double shortest_block_s = 0.05;
 
 timing_rules timing_rules_of(const regime *r, double budget_s) {
     const bool burst = r->load == REGIME_BURST;
@@ -26,7 +26,10 @@ timing_rules timing_rules_of(const regime *r, double budget_s) {
         .steered_block_s = 1,
         .steered_drop_s = 0.06,
         .look_s = 0.15,
-        .among_target = 0.01,
+        .among_scale = 1,
+        .among_ci = 0.05,
+        .among_target = 0.0075,
+        .among_last = 0.015,
         .settle_s = fmin(fmax(0.6 * budget_s, 0.5), 6),
         .steered_load_s = 2,
         .rest_s = 0.01,

@@ -53,22 +53,25 @@ typedef struct timing_rules {
     double steered_drop_s;               /* and so much of them is thrown away: 0.06 s */
     double look_s;                       /* kept time that counts as one observation, at least: 0.15 s */
     uint32_t brief_from;                 /* subjects from this one on get the fewest blocks, first of all; 0: none */
-    bool among;                          /* these run in every round instead: their ratio to subject 0 is wanted */
-    double among_target;                 /* rounds go on until it is known to this: 0.01 */
-    bool contest;                        /* subject 0 is to be beaten: who cannot win by the margin rests as well */
-    double settle_s, settle_slope;       /* longest warm-up; a clock is steady when its slope is under 1 % */
-    double steered_load_s;               /* a steered clock is fit for figures after so long under load: 2 s */
-    double rest_s;                       /* a device that was idle for longer has rested: 0.01 s */
-    double idle_s, burst_s;              /* burst: 1 s of idling, at most 10 ms of work */
-    double margin;                       /* a winner wins by more than this: 0.02 */
-    double budget_s;                     /* for racing and confirming of one operation together */
-    double race_share;                   /* of the budget, that racing may use; the rest is for confirming */
-    double train_s;                      /* longest work of one call of a subject's `run`, but for a single launch */
-    double window_s;                     /* over so long (and five samples) a clock must have been steady */
+    bool among; /* these run in every round instead: an efficiency is wanted, their time over that of subject 0 */
+    double among_scale;              /* times this */
+    double among_ci;                 /* their ratio itself is known to this at least, or it decides nothing: 0.05 */
+    double among_target, among_last; /* rounds go on until it is known to +- 0.0075; 0.015 when the budget ends */
+    bool contest;                    /* subject 0 is to be beaten: who cannot win by the margin rests as well */
+    double settle_s, settle_slope;   /* longest warm-up; a clock is steady when its slope is under 1 % */
+    double steered_load_s;           /* a steered clock is fit for figures after so long under load: 2 s */
+    double rest_s;                   /* a device that was idle for longer has rested: 0.01 s */
+    double idle_s, burst_s;          /* burst: 1 s of idling, at most 10 ms of work */
+    double margin;                   /* a winner wins by more than this: 0.02 */
+    double budget_s;                 /* for racing and confirming of one operation together */
+    double race_share;               /* of the budget, that racing may use; the rest is for confirming */
+    double train_s;                  /* longest work of one call of a subject's `run`, but for a single launch */
+    double window_s;                 /* over so long (and five samples) a clock must have been steady */
 } timing_rules;
 timing_rules timing_rules_of(const regime *r, double budget_s);
 /* For so many subjects on a host, which is restless as a rule: shorter blocks rather than fewer rounds than a restless
- * device needs. No shorter than 0.08 s; a host has nothing that takes longer to come to rest than half of that. */
+ * device needs. No shorter than 0.05 s: what another subject leaves in a host's caches
+ * is gone in a few milliseconds, and half of it is thrown away. */
 void timing_rules_hasten(timing_rules *rules, int subjects);
 
 enum { TIMING_RESTLESS_ROUNDS = 6 }; /* blocks of a restless device may agree by luck: so many are wanted of it */

@@ -50,9 +50,10 @@ static void judge_beside(const timing_trial *c, timing_entrant *e) {
     const timing_entrant *first = &c->entrants[0];
     e->opinion = timing_judge(&e->series, &c->noise);
     e->enough = !e->opinion.drifts;
-    e->beside = INFINITY;
-    if (!first->dead) (void)timing_judge_ratio(&e->series, &first->series, &c->noise, &e->beside);
-    e->open = !first->dead && !(e->beside <= c->pace.rules->among_target);
+    double ci = NAN;
+    const double ratio = first->dead ? NAN : timing_judge_ratio(&e->series, &first->series, &c->noise, &ci);
+    e->beside = c->pace.rules->among_scale * ratio * ci;
+    e->open = !first->dead && !(e->beside <= c->pace.rules->among_target && ci <= c->pace.rules->among_ci);
 }
 
 static void judge(const timing_trial *c, timing_entrant *e, int rounds) {
@@ -139,7 +140,7 @@ static bool is_hopeless(const timing_trial *c, int rounds) {
         const timing_entrant *e = &c->entrants[k];
         const bool among = e->probe && c->pace.rules->among;
         const double half = among ? e->beside : e->opinion.rel_ci95;
-        const double limit = among ? c->pace.rules->acceptable : limit_of(c, e);
+        const double limit = among ? c->pace.rules->among_last : limit_of(c, e);
         if (!e->dead && e->open && !(half * sqrt(part) > hopeless * limit)) return false;
     }
     return true;

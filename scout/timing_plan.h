@@ -22,7 +22,7 @@ typedef struct timing_entrant {
     uint32_t rounds; /* burst: for the stated minima */
     bool relaxed;    /* launches are too long for the minima */
     bool probe;      /* two blocks before all others, or one in every round of them */
-    double beside;   /* half width of its ratio to entrant 0, where it runs among the others */
+    double beside;   /* half width of the efficiency that it stands for, where it runs among the others */
     bool brief;      /* its interval matters no more */
     bool enough;     /* seen often enough, without drift: only its interval may still be too wide */
     bool dead, open;
