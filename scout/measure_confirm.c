@@ -5,7 +5,8 @@
 #include <math.h>
 #include <string.h>
 
-static const double refresh_share = 0.1;   /* of the budget: new inputs are given up beyond */
+static const double refresh_share = 0.1; /* of the budget: new inputs are given up beyond */
+static const double brief_s = 4; /* a host with less is better off with more blocks of one rival than with two */
 static const double worth_telling = 0.005; /* what two variants may be apart and still count as one */
 
 /* New inputs beside those of the race. */
@@ -47,7 +48,8 @@ static int list_finalists(measurement *m, measure_row **finalists) {
     int count = 0;
     if (m->baseline >= 0) finalists[count++] = &m->rows[m->baseline];
     const int first = count;
-    for (int place = 0; place < MEASURE_FINALISTS; place++) {
+    const int places = measure_probe_among(m) && m->request->budget_s < brief_s ? 1 : MEASURE_FINALISTS;
+    for (int place = 0; place < places; place++) {
         measure_row *next = NULL;
         for (int k = 0; k < m->row_count; k++) {
             measure_row *row = &m->rows[k];

@@ -13,6 +13,7 @@ timing_rules timing_rules_of(const regime *r, double budget_s) {
         .warmups = 20,
         .launches = 200,
         .batches = 20,
+        .minima_rounds = 2,
         .resolutions = 200,
         /* A graph's launch leaves a gap of a few microseconds: under 0.2 % of this. A burst has room for few. */
         .interval_s = burst ? 0.001 : 0.002,
@@ -46,6 +47,7 @@ timing_rules timing_rules_of(const regime *r, double budget_s) {
 
 void timing_rules_hasten(timing_rules *rules, int subjects) {
     const double fit_s = hasten_share * rules->budget_s / (TIMING_RESTLESS_ROUNDS * (subjects > 0 ? subjects : 1));
+    rules->minima_rounds = 4;
     rules->block_s = fmin(rules->block_s, fmax(fit_s, shortest_block_s));
     rules->hopping_block_s = fmin(rules->hopping_block_s, fmax(fit_s, rules->block_s));
 }

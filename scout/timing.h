@@ -41,6 +41,7 @@ typedef struct timing_rules {
     timing_state *state; /* NULL: nothing is known, and nothing kept */
     bool burst;
     uint32_t warmups, launches, batches; /* least: 20, 200, 20 */
+    int minima_rounds;                   /* rounds over which the launches and batches are spread: 2 */
     double resolutions;                  /* an interval is at least so many times the timer's resolution: 200 */
     double interval_s;                   /* and at least so long, against what surrounds a batch */
     double target;                       /* relative half width of the median's interval: 0.005 */

@@ -126,9 +126,9 @@ void timing_plan_shortest(const timing_trial *c, timing_entrant *e) {
 }
 
 static uint32_t full_block(const timing_rules *rules, const timing_entrant *e) {
-    const uint32_t batches = (rules->batches + TIMING_PLAN_ROUNDS - 1) / TIMING_PLAN_ROUNDS;
+    const uint32_t rounds = (uint32_t)rules->minima_rounds, batches = (rules->batches + rounds - 1) / rounds;
     const uint32_t intervals = (rules->launches + e->pitch.launches - 1) / e->pitch.launches;
-    const uint32_t wanted = (intervals + TIMING_PLAN_ROUNDS - 1) / TIMING_PLAN_ROUNDS;
+    const uint32_t wanted = (intervals + rounds - 1) / rounds;
     const uint32_t most = wanted > batches ? wanted : batches;
     return e->keep > most ? e->keep : most;
 }
@@ -147,12 +147,13 @@ static double full_cost_s(const timing_rules *rules, const timing_entrant *e) {
 }
 
 static void plan_blocks(timing_trial *c, double left_s) {
+    const int rounds = c->pace.rules->minima_rounds;
     double full_s = 0;
     for (int k = 0; k < c->count; k++) {
         timing_entrant *e = &c->entrants[k];
-        if (!e->dead) full_s += TIMING_PLAN_ROUNDS * full_cost_s(c->pace.rules, e);
+        if (!e->dead) full_s += rounds * full_cost_s(c->pace.rules, e);
     }
-    const double share_s = left_s / (TIMING_PLAN_ROUNDS * (living(c) ? living(c) : 1));
+    const double share_s = left_s / (rounds * (living(c) ? living(c) : 1));
     for (int k = 0; k < c->count; k++) {
         timing_entrant *e = &c->entrants[k];
         if (e->dead) continue;

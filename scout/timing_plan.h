@@ -6,7 +6,7 @@
 #include "scout/timing_judge.h"
 #include "scout/timing_pace.h"
 
-enum { TIMING_PLAN_ROUNDS = 2 }; /* least, and the number over which the minima are spread */
+enum { TIMING_PLAN_ROUNDS = 2 }; /* least */
 
 typedef struct timing_entrant {
     const timing_subject *subject;
