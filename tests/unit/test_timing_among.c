@@ -57,8 +57,35 @@ static void it_runs_in_every_round(void) {
     UNIT_CHECK(loads[2].launches >= 0.2 * (double)loads[0].launches);
 }
 
+/* What is left of an operation's time holds the rounds that a restless device needs; where there is plenty nothing
+ * changes. */
+static void little_time_makes_blocks_shorter(void) {
+    const double left_s[] = {0.3, 0.9, 2, 4, 10};
+    for (size_t k = 0; k < sizeof left_s / sizeof left_s[0]; k++) {
+        for (int subjects = 1; subjects <= 4; subjects++) {
+            timing_rules rules = noisy_lab_rules(REGIME_SUSTAINED, left_s[k]);
+            const timing_rules usual = rules;
+            timing_rules_hasten(&rules, subjects);
+            UNIT_CHECK(rules.block_s >= 0.05 && rules.block_s <= usual.block_s);
+            UNIT_CHECK(rules.hopping_block_s >= rules.block_s && rules.hopping_block_s <= usual.hopping_block_s);
+            const double all_s = TIMING_RESTLESS_ROUNDS * subjects * rules.block_s;
+            UNIT_CHECK(all_s <= left_s[k] || rules.block_s == 0.05);
+            UNIT_CHECK(all_s >= 0.7 * left_s[k] || rules.block_s == usual.block_s);
+        }
+    }
+    timing_rules rules = host_rules();
+    rules.budget_s = 1.2;
+    timing_rules_hasten(&rules, 3);
+    world = noisy_quiet(11);
+    for (int k = 0; k < 3; k++) loads[k] = noisy_load_of(&world, 2e-4 * (1 + 0.1 * k));
+    UNIT_CHECK(noisy_lab_confirm(&rules, 3) < 1.3);
+    UNIT_CHECK(results[0].settled && noisy_lab_error(0) < 0.005 && results[0].launches >= 200);
+    UNIT_CHECK(fabs(ratios[1] / 1.1 - 1) < 0.01 && fabs(ratios[2] / 1.2 - 1) < 0.01);
+}
+
 int main(void) {
     UNIT_RUN(a_host_drifts_and_its_probe_with_it);
     UNIT_RUN(it_runs_in_every_round);
+    UNIT_RUN(little_time_makes_blocks_shorter);
     return unit_end();
 }
