@@ -49,11 +49,12 @@ static bool cannot_win(const timing_trial *c, const timing_entrant *e) {
 static void judge_beside(const timing_trial *c, timing_entrant *e) {
     const timing_entrant *first = &c->entrants[0];
     e->opinion = timing_judge(&e->series, &c->noise);
-    e->enough = !e->opinion.drifts;
+    e->enough = e->relaxed || minima_held(c->pace.rules, e);
     double ci = NAN;
     const double ratio = first->dead ? NAN : timing_judge_ratio(&e->series, &first->series, &c->noise, &ci);
     e->beside = c->pace.rules->among_scale * ratio * ci;
-    e->open = !first->dead && !(e->beside <= c->pace.rules->among_target && ci <= c->pace.rules->among_ci);
+    const bool known = e->beside <= c->pace.rules->among_target && ci <= c->pace.rules->among_ci;
+    e->open = !first->dead && !(e->enough && known);
 }
 
 static void judge(const timing_trial *c, timing_entrant *e, int rounds) {

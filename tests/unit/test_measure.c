@@ -239,6 +239,23 @@ static void a_host_is_held_against_its_own_minute(void) {
     }
 }
 
+/* Where a product set the peak, registers may only have had a bad moment then: who is faster now is the scale. */
+static void the_faster_one_of_now_is_the_scale(void) {
+    const double product = 2.0 * 16 * 16 * 16 / 200e-6;
+    for (int faster = 0; faster < 2; faster++) {
+        begin("16,24,8", "fp32");
+        fake_api.has_graphs = 0;
+        USE(&fake_right);
+        ceilings_at(product / 1e12); /* by a product of 16 x 16 x 16 */
+        d->counted_per_s = (faster ? 1.1 : 0.9) * product;
+        measure();
+        const json_t *probe = json_object_get(result, "probe");
+        UNIT_CHECK((json_object_get(probe, "shape") == NULL) == (faster == 1));
+        near(number(probe, "bound_us"), 2.0 * 16 * 24 * 8 / (faster ? 1.1 * product : product) * 1e6);
+        end();
+    }
+}
+
 /* A time that is known says nothing of an efficiency where its ceiling is not. */
 static void a_host_whose_ceiling_is_restless_is_unstable(void) {
     const double work = 2.0 * 16 * 24 * 8;
@@ -326,6 +343,7 @@ int main(void) {
     UNIT_RUN(bursts_and_direct_launches);
     UNIT_RUN(bytes_that_only_stream_have_a_probe);
     UNIT_RUN(a_host_is_held_against_its_own_minute);
+    UNIT_RUN(the_faster_one_of_now_is_the_scale);
     UNIT_RUN(a_host_whose_ceiling_is_restless_is_unstable);
     UNIT_RUN(bytes_of_a_host);
     UNIT_RUN(too_many_variants_are_counted);
