@@ -155,11 +155,37 @@ static scout_answer compare(verify *v, scout_check *check, uint32_t copy) {
     return answer;
 }
 
+/* Whether every canary of the set is whole after the timed launches of all plans: then nobody has to answer for one. */
+static scout_answer look_around(bench_set *s, bool *whole, scout_why *why) {
+    scout_answer answer = SCOUT_OK;
+    *whole = true;
+    for (uint32_t k = 0; k < s->op->tensor_count; k++)
+        for (uint32_t c = 0; c < s->tensors[k].count && answer == SCOUT_OK && *whole; c++)
+            answer = bench_inspect(s, &s->tensors[k].copies[c], s->op->tensors[k].bytes, whole, why);
+    for (const bench_pack *pack = s->packs; pack; pack = pack->next)
+        for (uint32_t c = 0; c < pack->count && answer == SCOUT_OK && *whole; c++)
+            answer = bench_inspect(s, &pack->copies[c], pack->bytes, whole, why);
+    return answer;
+}
+
+/* Somebody's timed launches damaged a canary: who did it once does it again, alone with its own. */
+static scout_answer prepare_canaries(verify *v) {
+    bench_set *s = v->set;
+    bool whole = true;
+    if (!v->plan->timed) return SCOUT_OK;
+    if (!s->suspect) {
+        const scout_answer answer = look_around(s, &whole, &v->verdict->why);
+        if (answer != SCOUT_OK) return answer;
+    }
+    s->suspect = s->suspect || !whole;
+    return s->suspect ? bench_arm_all(s, &v->verdict->why) : SCOUT_OK;
+}
+
 /* All of the rotation once, then every canary: what the timed launches did to other copies. */
 static scout_answer check_rotation(verify *v) {
     bench_set *s = v->set;
     double seconds = 0;
-    if (!v->plan->timed || s->copies < 2) return SCOUT_OK;
+    if (!v->plan->timed || !s->suspect || s->copies < 2) return SCOUT_OK;
     const scout_answer answer = bench_plan_run(v->plan, s->copies, 1, &seconds, &v->verdict->why);
     return answer == SCOUT_OK ? inspect_all(v, true) : answer;
 }
@@ -182,8 +208,7 @@ static scout_answer check_last_copy(verify *v) {
 
 static scout_answer verify_steps(verify *v) {
     scout_answer answer = bench_need_check(v->set, &v->verdict->why);
-    /* whoever was timed beside this one may have been at the canaries: each answers for its own launches */
-    if (answer == SCOUT_OK && v->plan->timed) answer = bench_arm_all(v->set, &v->verdict->why);
+    if (answer == SCOUT_OK) answer = prepare_canaries(v);
     if (answer == SCOUT_OK) answer = sum_inputs(v, true);
     if (answer == SCOUT_OK)
         answer = bench_plan_record_alone(v->plan, &v->verdict->why); /* it may have to be launched */

@@ -68,28 +68,35 @@ double ceilings_bandwidth_at(const ceilings *c, double bytes, double read_fracti
     return bandwidth_at(c, bytes, read_fraction, resident).tbps;
 }
 
-/* Seconds, and the interval of the rate that set them. */
-static double memory_seconds(const ceilings *c, double bytes_read, double bytes_written, double resident_bytes,
-                             double *ci) {
-    double total = bytes_read + bytes_written;
-    if (!(total > 0)) return 0;
-    double resident = resident_bytes > 0 ? fmin(resident_bytes, total) : 0;
+/* The time that the bytes take, and which of them it is the time of. */
+static void find_memory(const ceilings *c, double bytes_read, double bytes_written, double resident_bytes,
+                        ceilings_time *t) {
+    const double total = bytes_read + bytes_written;
+    if (!(total > 0)) return;
+    const double resident = resident_bytes > 0 ? fmin(resident_bytes, total) : 0;
     /* What is not in the cache comes from memory, reads before writes: weights are cold, what is warm are activations.
      * Both ways can be busy at once, and the cache carries all of it, so the longer one counts. */
-    double cold = total - resident, seconds = 0;
+    const double cold = total - resident;
     if (cold > 0) {
-        const rate r = bandwidth_at(c, cold, fmin(bytes_read, cold) / cold, false);
-        seconds = r.tbps > 0 ? cold / (r.tbps * 1e12) : (double)NAN;
-        *ci = r.ci;
+        t->moved_bytes = cold;
+        t->moved_read_fraction = fmin(bytes_read, cold) / cold;
+        const rate r = bandwidth_at(c, cold, t->moved_read_fraction, false);
+        t->memory_s = r.tbps > 0 ? cold / (r.tbps * 1e12) : (double)NAN;
+        t->memory_ci = r.ci;
     }
     if (resident > 0) {
         const rate r = bandwidth_at(c, total, bytes_read / total, true);
         const double cached = r.tbps > 0 ? total / (r.tbps * 1e12) : (double)NAN;
-        if (isnan(seconds) || isnan(cached)) return (double)NAN;
-        if (cached > seconds) *ci = r.ci;
-        seconds = fmax(seconds, cached);
+        if (isnan(t->memory_s) || isnan(cached)) {
+            t->memory_s = (double)NAN;
+        } else if (cached > t->memory_s) {
+            t->memory_s = cached;
+            t->memory_ci = r.ci;
+            t->moved_bytes = total;
+            t->moved_read_fraction = bytes_read / total;
+            t->moved_resident = true;
+        }
     }
-    return seconds;
 }
 
 /* Flops for each byte that is read or written, up to which no peak is asked for where none is known: what works with
@@ -102,23 +109,46 @@ static double compute_seconds(const ceilings_peak *peak, double flops, double by
     return flops <= FEW_FLOPS * bytes ? 0 : (double)NAN;
 }
 
+/* The largest part sets it. */
+static void add_up(ceilings_time *t) {
+    double largest = t->compute_s, ci = t->compute_ci;
+    t->bound = "compute";
+    t->seconds = t->rel_ci95 = 0;
+    if (isnan(t->compute_s) || isnan(t->memory_s)) {
+        t->seconds = (double)NAN;
+        return;
+    }
+    if (t->memory_s > largest) largest = t->memory_s, t->bound = "memory", ci = t->memory_ci;
+    if (t->special_s > largest) largest = t->special_s, t->bound = "special", ci = t->special_ci;
+    if (t->launch_s >= largest) t->bound = "launch"; /* half or more of the sum */
+    t->seconds = largest + t->launch_s;
+    if (t->seconds > 0) t->rel_ci95 = ci * largest / t->seconds;
+}
+
 ceilings_time ceilings_time_of(const ceilings *c, const char *precision, double flops, double bytes_read,
                                double bytes_written, double resident_bytes, double specials) {
     const ceilings_peak *peak = ceilings_find_peak(c, precision);
-    ceilings_time t = {.launch_s = c->launch_s, .bound = "compute"};
-    double memory_ci = 0, ci = peak ? width(peak->rel_ci95) : 0;
+    ceilings_time t = {.launch_s = c->launch_s};
     t.compute_s = compute_seconds(peak, flops, bytes_read + bytes_written);
-    t.memory_s = memory_seconds(c, bytes_read, bytes_written, resident_bytes, &memory_ci);
+    t.compute_ci = peak ? width(peak->rel_ci95) : 0;
+    find_memory(c, bytes_read, bytes_written, resident_bytes, &t);
     if (specials > 0 && c->special_per_s > 0) t.special_s = specials / c->special_per_s;
-    double largest = t.compute_s;
-    if (isnan(t.compute_s) || isnan(t.memory_s)) {
-        t.seconds = (double)NAN;
-        return t;
+    add_up(&t);
+    return t;
+}
+
+ceilings_time ceilings_time_beside(ceilings_time t, const char *bound, double seconds, double rel_ci95) {
+    const struct {
+        const char *name;
+        double *seconds, *ci;
+    } parts[] = {{"compute", &t.compute_s, &t.compute_ci},
+                 {"memory", &t.memory_s, &t.memory_ci},
+                 {"special", &t.special_s, &t.special_ci}};
+    for (size_t k = 0; k < sizeof parts / sizeof parts[0]; k++) {
+        if (!bound || strcmp(parts[k].name, bound) != 0) continue;
+        *parts[k].seconds = seconds;
+        *parts[k].ci = width(rel_ci95);
     }
-    if (t.memory_s > largest) largest = t.memory_s, t.bound = "memory", ci = memory_ci;
-    if (t.special_s > largest) largest = t.special_s, t.bound = "special", ci = 0;
-    if (t.launch_s >= largest) t.bound = "launch"; /* half or more of the sum */
-    t.seconds = largest + t.launch_s;
-    t.rel_ci95 = t.seconds > 0 ? ci * largest / t.seconds : 0;
+    add_up(&t);
     return t;
 }

@@ -69,11 +69,21 @@ typedef struct ceilings_time {
                         for each of its bytes */
     double rel_ci95; /* of it, as far as what sets it has an interval: peaks and bandwidths have, the floor has none */
     double compute_s, memory_s, special_s, launch_s;
+    double compute_ci, memory_ci, special_ci;
+    double moved_bytes, moved_read_fraction; /* what memory_s is the time of: all bytes, or those that are cold */
+    bool moved_resident;                     /* at the cache's bandwidth */
     const char *bound; /* "compute", "memory", "special", "launch" (the floor is half of it or more) */
 } ceilings_time;
 /* resident_bytes: of bytes_read + bytes_written, how many the regime leaves in the cache (activations in `model`). */
 ceilings_time ceilings_time_of(const ceilings *c, const char *precision, double flops, double bytes_read,
                                double bytes_written, double resident_bytes, double specials);
+
+/* The same where the part that is called `bound` takes so long instead: what a probe saw beside the operation. A name
+ * that is none of the three changes nothing. */
+ceilings_time ceilings_time_beside(ceilings_time t, const char *bound, double seconds, double rel_ci95);
+
+/* The type that a precision multiplies, as a device's arithmetic() wants it; SCOUT_NONE where it has no such peak. */
+uint32_t ceilings_type_of(const char *precision);
 
 /* Measuring, in a worker. What is in `c` already (a peak of that precision that was not disturbed, the bandwidth table)
  * is not measured again unless `again`. `say` is told about progress ("fp16: shape 120 of 380, best 671.2 TFLOP/s"). */

@@ -181,8 +181,11 @@ static scout_answer find_plateau(pool *p, const double *sizes, const double *tim
         if (tbps[k] > slowest * FLAT) break;
         at = k;
     }
+    const double flat = sizes[at];
     while (at < count - 1 && sizes[at] < CACHES * cache) at++;
     c->plateau_bytes = sizes[at];
+    if (!p->lab->api->has_graphs) /* a host fills and packs all of it for every operation: no more than is needed */
+        c->plateau_bytes = fmin(sizes[at], fmax(flat, CACHES * cache));
     return SCOUT_OK;
 }
 

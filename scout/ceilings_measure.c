@@ -19,6 +19,11 @@ const ceilings_precision *ceilings_precision_named(const char *name) {
     return NULL;
 }
 
+uint32_t ceilings_type_of(const char *precision) {
+    const ceilings_precision *p = ceilings_precision_named(precision);
+    return p && !p->tf32 ? p->type : SCOUT_NONE;
+}
+
 /* What was disturbed takes the place of what was not only by more than its interval, and never keeps it else. */
 static bool is_more(const ceilings_peak *p, const ceilings_peak *known) {
     if (p->disturbed == known->disturbed) return p->tflops > known->tflops;

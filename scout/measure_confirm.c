@@ -5,7 +5,8 @@
 #include <math.h>
 #include <string.h>
 
-static const double refresh_share = 0.1;   /* of the budget: new inputs are given up beyond */
+static const double refresh_share = 0.1; /* of the budget: new inputs are given up beyond */
+static const double brief_s = 4; /* a host with less is better off with more blocks of one rival than with two */
 static const double worth_telling = 0.005; /* what two variants may be apart and still count as one */
 
 /* New inputs beside those of the race. */
@@ -47,7 +48,8 @@ static int list_finalists(measurement *m, measure_row **finalists) {
     int count = 0;
     if (m->baseline >= 0) finalists[count++] = &m->rows[m->baseline];
     const int first = count;
-    for (int place = 0; place < MEASURE_FINALISTS; place++) {
+    const int places = measure_probe_among(m) && m->request->budget_s < brief_s ? 1 : MEASURE_FINALISTS;
+    for (int place = 0; place < places; place++) {
         measure_row *next = NULL;
         for (int k = 0; k < m->row_count; k++) {
             measure_row *row = &m->rows[k];
@@ -86,6 +88,22 @@ static void finish_row(measurement *m, measure_row *row, const timing_result *re
     }
 }
 
+/* Where the ceiling is that of the same blocks, an efficiency is known as well as their ratio is. */
+static void judge_probe(measurement *m, const timing_result *result, double ratio, double ratio_ci) {
+    const timing_rules rules = timing_rules_of(&m->request->regime, m->request->budget_s);
+    measure_row *baseline = m->baseline >= 0 ? &m->rows[m->baseline] : NULL;
+    m->probe.result = *result;
+    m->probe.ratio = ratio;
+    m->probe.ratio_ci = ratio_ci;
+    if (!measure_probe_among(m) || !baseline || baseline->status != ROW_OK || result->answer != SCOUT_OK) return;
+    const double efficiency = ratio * measure_probe_scale(m), half = efficiency * ratio_ci;
+    if (!(half > rules.among_last)) return;
+    baseline->status = ROW_UNSTABLE;
+    scout_say(&baseline->why, SCOUT_NO, "interval",
+              "about %.4g us, but its ceiling beside it leaves %.1f +- %.1f %% of efficiency; +- %.1f were wanted",
+              1e6 * baseline->result.median_s, 100 * efficiency, 100 * half, 100 * rules.among_last);
+}
+
 static void confirm(measurement *m, measure_row **finalists, int count) {
     timing_subject subjects[MEASURE_SUBJECTS];
     timing_result results[MEASURE_SUBJECTS];
@@ -99,10 +117,13 @@ static void confirm(measurement *m, measure_row **finalists, int count) {
     timing_rules rules = measure_race_rules(m);
     rules.race_share = 0;               /* what is left is for confirming alone */
     rules.brief_from = (uint32_t)count; /* the probe is no row of a report */
+    rules.among = measure_probe_among(m);
+    if (rules.among) timing_rules_hasten(&rules, all);
+    if (rules.among && m->probe.ready) rules.among_scale = measure_probe_scale(m);
     rules.contest = m->baseline >= 0;
     timing_confirm(&m->clock, &rules, subjects, all, fresh, m, results, ratios, ratio_ci);
     for (int k = 0; k < count; k++) finish_row(m, finalists[k], &results[k], ratios[k], ratio_ci[k]);
-    if (m->probe.ready) m->probe.result = results[count];
+    if (m->probe.ready) judge_probe(m, &results[count], ratios[count], ratio_ci[count]);
     if (!measure_stopped(m)) measure_probe_close(&m->probe);
 }
 

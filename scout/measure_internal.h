@@ -39,11 +39,20 @@ typedef struct measure_row {
     scout_composition made_of; /* size 0: not known */
 } measure_row;
 
+typedef enum measure_probe_kind {
+    MEASURE_PROBE_PRODUCT, /* a GEMM of the peak's shape */
+    MEASURE_PROBE_STREAM,  /* reading and writing the operation's bytes */
+    MEASURE_PROBE_COUNTED  /* multiply-adds in registers, or special functions: where no product set the ceiling */
+} measure_probe_kind;
+
 typedef struct measure_probe {
     char precision[16];
-    bool product; /* a GEMM of the peak's shape; else reading and writing the operation's bytes */
+    measure_probe_kind kind;
     int64_t shape[3];
-    double flops, bytes, read_fraction, stored; /* stored: TFLOP/s or TB/s in the ceilings */
+    uint32_t type;                /* counted: of its arithmetic; SCOUT_NONE: special functions */
+    uint64_t done;                /* counted: of one launch */
+    double flops, bytes;          /* of one launch: multiply-adds and special functions are flops */
+    double read_fraction, stored; /* stored: TFLOP/s, TB/s or special functions per second in the ceilings */
     arena *arena;
     scout_op op;
     bench_set *set; /* owned, as all that follows */
@@ -51,12 +60,13 @@ typedef struct measure_probe {
     measurement *owner;
     void *read, *written;
     uint64_t read_bytes, written_bytes;
-    uint32_t copies;
+    uint32_t copies, turn; /* turn: the next copy, where launches are not captured */
     scout_sequence *sequence;
     uint32_t sequence_launches;
     double launch_s;
     bool ready;
     timing_result result;
+    double ratio, ratio_ci; /* of a launch over the baseline's, from neighbouring blocks: where it ran among them */
 } measure_probe;
 
 struct measurement {
@@ -125,8 +135,13 @@ void measure_rows_decide(measure_row *row, scout_answer answer, const scout_why 
 
 /* Makes the probe ready where the operation's bound has one and memory allows; nothing is wrong where not. */
 void measure_probe_open(measurement *m);
+/* A host shares its cores and its memory with others, whose load comes and goes within minutes: there the ceiling is
+ * that of the same blocks, and not that of the day when the ceilings were taken. */
+bool measure_probe_among(const measurement *m);
 timing_subject measure_probe_subject(measure_probe *p);
+/* Where it runs among the blocks: an efficiency is so many times its ratio to the baseline. */
+double measure_probe_scale(const measurement *m);
 void measure_probe_close(measure_probe *p);
-json_t *measure_probe_json(const measure_probe *p, json_builder *b);
+json_t *measure_probe_json(const measurement *m, json_builder *b);
 
 #endif

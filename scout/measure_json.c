@@ -167,7 +167,7 @@ json_t *measure_json_result(const measurement *m) {
     json_put_int(&b, to, "bytes_written", m->request->operation->rec.bytes_written);
     json_put_text(&b, to, "precision", operation_precision(m->request->operation));
     if (m->weights.bytes) json_put(&b, to, "weight", weights_json(&m->weights, m->request->operation, &b));
-    json_put(&b, to, "probe", measure_probe_json(&m->probe, &b));
+    json_put(&b, to, "probe", measure_probe_json(m, &b));
     json_put_bool(&b, to, "settled", m->settled);
     if (!m->settled && m->settle_why.text[0]) json_put_text(&b, to, "settle", m->settle_why.text);
     if (m->left_out > 0) json_put_int(&b, to, "variants_left_out", m->left_out);

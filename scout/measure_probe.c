@@ -1,5 +1,6 @@
-/* The ceiling probe: among the finalists runs what once set the ceiling, so that a report shows whether the device was
- * then as fast as it is now. A product of the peak's shape where compute is the bound, else the same bytes streamed. */
+/* The ceiling probe: beside the finalists runs what once set the ceiling, so that a report shows whether the device was
+ * then as fast as it is now. A product of the peak's shape where compute is the bound, or multiply-adds in registers
+ * where those were faster; else the same bytes streamed, or special functions. */
 #include "scout/measure_internal.h"
 
 #include "scout/kinds/kinds.h"
@@ -9,6 +10,11 @@
 
 static const double longest_s = 0.25; /* a probe whose launch takes longer eats the budget of what it stands beside */
 static const double memory_share = 0.3;
+static const double counted_s = 0.002; /* a launch of what is counted takes about so long, as when it was measured */
+
+bool measure_probe_among(const measurement *m) {
+    return !m->api->has_graphs && m->request->regime.load == REGIME_SUSTAINED;
+}
 
 /* ---- a product of the peak's shape ---- */
 
@@ -88,7 +94,7 @@ static bool open_product(measurement *m) {
     memcpy(p->shape, peak->shape, sizeof p->shape);
     p->flops = p->op.flops;
     p->stored = peak->tflops;
-    p->product = true;
+    p->kind = MEASURE_PROBE_PRODUCT;
     return p->plan != NULL;
 }
 
@@ -97,30 +103,55 @@ static bool open_product(measurement *m) {
 static uint64_t aligned(double bytes) { return ((uint64_t)bytes + 511) / 512 * 512; }
 
 static scout_answer enqueue_stream(void *context, uint32_t number, void *stream, scout_why *why) {
-    const measure_probe *p = context;
-    const uint64_t copy = number % p->copies;
+    measure_probe *p = context;
+    /* a captured sequence is whole rotations; others are called anew each time, and go on where the last one ended */
+    const uint64_t copy = (p->owner->api->has_graphs ? number : p->turn++) % p->copies;
     const char *read = p->read;
     char *written = p->written;
     return p->owner->api->stream(p->owner->device, read ? read + copy * p->read_bytes : NULL, p->read_bytes,
                                  written ? written + copy * p->written_bytes : NULL, p->written_bytes, stream, why);
 }
 
+/* The operation's bytes, all of them; on a host those that set its ceiling, in a size that the table of bandwidths has:
+ * below it there is nothing but the waking of threads. */
+static bool choose_bytes(measurement *m, bool *hot) {
+    measure_probe *p = &m->probe;
+    const ceilings *c = m->request->ceilings;
+    const ceilings_time *t = &m->ceiling;
+    double read = m->op.bytes_read, written = m->op.bytes_written, least = INFINITY, most = 0;
+    *hot = m->request->regime.cache == REGIME_HOT;
+    if (measure_probe_among(m)) {
+        for (int k = 0; k < c->bandwidth_count; k++) {
+            least = fmin(least, (double)c->bandwidths[k].bytes);
+            most = fmax(most, (double)c->bandwidths[k].bytes);
+        }
+        const double bytes = fmin(fmax(t->moved_bytes, least), most);
+        read = bytes * t->moved_read_fraction;
+        written = bytes - read;
+        *hot = *hot || t->moved_resident;
+    }
+    p->read_bytes = aligned(read);
+    p->written_bytes = aligned(written);
+    p->bytes = (double)p->read_bytes + (double)p->written_bytes;
+    return p->bytes > 0;
+}
+
 static bool open_stream(measurement *m) {
     measure_probe *p = &m->probe;
     const ceilings *c = m->request->ceilings;
     uint64_t free_bytes = 0, total = 0;
+    bool hot = false;
     scout_why why;
     if (!m->api->stream || m->api->memory(m->device, &free_bytes, &total, &why) != SCOUT_OK) return false;
-    p->read_bytes = aligned(m->op.bytes_read);
-    p->written_bytes = aligned(m->op.bytes_written);
-    p->bytes = (double)p->read_bytes + (double)p->written_bytes;
-    if (!(p->bytes > 0) || p->bytes > memory_share * (double)free_bytes) return false;
-    const bool hot = m->request->regime.cache == REGIME_HOT;
-    const double wanted = hot ? 1 : fmax(ceil(c->plateau_bytes / p->bytes), 2); /* as many as of the tensors */
+    if (!choose_bytes(m, &hot) || p->bytes > memory_share * (double)free_bytes) return false;
+    const bool among = measure_probe_among(m);
+    /* Rotating over as much as the operation's own tensors do: colder than them would be no ceiling of theirs. */
+    const double over = among ? fmin(c->plateau_bytes, (double)bench_set_rotation_bytes(m->set)) : c->plateau_bytes;
+    const double wanted = hot ? 1 : fmax(ceil(over / p->bytes), 2);
     const double fit = memory_share * (double)free_bytes / p->bytes;
-    const double copies = fmin(fmin(wanted, fit), BENCH_COPIES);
+    const double copies = fmin(fmin(wanted, fit), among ? UINT32_MAX : BENCH_COPIES);
     p->copies = copies > 1 ? (uint32_t)copies : 1;
-    if (!hot && p->copies * p->bytes < c->plateau_bytes) return false; /* warmer than what it would be held against */
+    if (!hot && p->copies * p->bytes < over) return false; /* warmer than what it would be held against */
     if (p->read_bytes && m->api->alloc(m->device, p->read_bytes * p->copies, &p->read, &why) != SCOUT_OK) return false;
     if (p->written_bytes && m->api->alloc(m->device, p->written_bytes * p->copies, &p->written, &why) != SCOUT_OK)
         return false;
@@ -130,20 +161,53 @@ static bool open_stream(measurement *m) {
     p->read_fraction = (double)p->read_bytes / p->bytes;
     p->stored = ceilings_bandwidth_at(c, p->bytes, p->read_fraction, hot);
     snprintf(p->precision, sizeof p->precision, "%s", operation_precision(m->request->operation));
+    p->kind = MEASURE_PROBE_STREAM;
     return true;
 }
 
-static scout_answer run_stream(measure_probe *p, uint32_t launches, uint32_t batches, double *seconds, scout_why *why) {
+/* ---- so many operations in registers ---- */
+
+static scout_answer enqueue_counted(void *context, uint32_t number, void *stream, scout_why *why) {
+    measure_probe *p = context;
     const scout_device_api *api = p->owner->api;
-    const uint32_t over = launches % p->copies, real = over ? launches + p->copies - over : launches;
+    const uint64_t wanted = (uint64_t)p->flops;
+    (void)number;
+    if (p->type == SCOUT_NONE) return api->special(p->owner->device, wanted, &p->done, stream, why);
+    return api->arithmetic(p->owner->device, p->type, wanted, &p->done, stream, why);
+}
+
+/* `per_s`: the ceilings' figure, SCOUT_NONE stands for special functions. */
+static bool open_counted(measurement *m, uint32_t type, const char *precision, double per_s) {
+    measure_probe *p = &m->probe;
+    if (!measure_probe_among(m) || !(per_s > 0)) return false;
+    if (type == SCOUT_NONE ? !m->api->special : !m->api->arithmetic) return false;
+    p->type = type;
+    p->flops = ceil(per_s * counted_s);
+    p->stored = type == SCOUT_NONE ? per_s : per_s / 1e12;
+    p->kind = MEASURE_PROBE_COUNTED;
+    snprintf(p->precision, sizeof p->precision, "%s", precision);
+    return p->flops < 1e18;
+}
+
+/* ---- all of them ---- */
+
+static scout_enqueue enqueue_of(const measure_probe *p) {
+    return p->kind == MEASURE_PROBE_STREAM ? enqueue_stream : enqueue_counted;
+}
+
+static scout_answer run_sequence(measure_probe *p, uint32_t launches, uint32_t batches, double *seconds,
+                                 scout_why *why) {
+    const scout_device_api *api = p->owner->api;
+    const uint32_t over = api->has_graphs && p->copies ? launches % p->copies : 0;
+    const uint32_t real = over ? launches + p->copies - over : launches;
     scout_answer answer = SCOUT_OK;
     if (p->sequence && p->sequence_launches != real) {
         api->drop(p->owner->device, p->sequence);
         p->sequence = NULL;
     }
     if (!p->sequence)
-        answer = api->record(p->owner->device, p->owner->request->regime.launch == REGIME_GRAPH, real, enqueue_stream,
-                             p, &p->sequence, why);
+        answer = api->record(p->owner->device, p->owner->request->regime.launch == REGIME_GRAPH, real, enqueue_of(p), p,
+                             &p->sequence, why);
     if (answer != SCOUT_OK) return answer;
     p->sequence_launches = real;
     answer = api->run(p->owner->device, p->sequence, batches, seconds, why);
@@ -151,29 +215,70 @@ static scout_answer run_stream(measure_probe *p, uint32_t launches, uint32_t bat
     return answer;
 }
 
-/* ---- both ---- */
-
 static scout_answer probe_run(void *context, uint32_t launches, uint32_t batches, double *seconds, scout_why *why) {
     measure_probe *p = context;
     measurement *m = p->owner;
     const double each = p->launch_s > 0 ? p->launch_s : 0.1;
     measure_tell(m, p, NULL, NULL, "probe", fmin(60 + 20 * each * launches * batches, 3600));
-    const scout_answer answer = p->product ? bench_plan_run(p->plan, launches, batches, seconds, why)
-                                           : run_stream(p, launches, batches, seconds, why);
+    const scout_answer answer = p->kind == MEASURE_PROBE_PRODUCT
+                                    ? bench_plan_run(p->plan, launches, batches, seconds, why)
+                                    : run_sequence(p, launches, batches, seconds, why);
     if (answer == SCOUT_OK && launches > 0) p->launch_s = seconds[0] / launches;
     return answer;
 }
 
 timing_subject measure_probe_subject(measure_probe *p) { return (timing_subject){.context = p, .run = probe_run}; }
 
+/* Flops per second of the best of a few launches; 0: it does not run. */
+static double best_rate(measurement *m) {
+    enum { TIMES = 5 };
+    measure_probe *p = &m->probe;
+    double seconds[TIMES], least = INFINITY;
+    scout_why why;
+    const scout_answer answer = probe_run(p, 1, TIMES, seconds, &why);
+    if (answer == SCOUT_LOST) measure_stop(m, answer, &why);
+    for (int k = 0; answer == SCOUT_OK && k < TIMES; k++) least = fmin(least, seconds[k]);
+    return least > 0 ? (p->kind == MEASURE_PROBE_COUNTED ? (double)p->done : p->flops) / least : 0;
+}
+
+static bool open_registers(measurement *m, const ceilings_peak *peak) {
+    const uint32_t type = ceilings_type_of(peak->precision);
+    return type != SCOUT_NONE && open_counted(m, type, peak->precision, 1e12 * peak->tflops);
+}
+
+/* What set the peak. On a host, where that is a product, registers may only have had a bad moment when the ceilings
+ * were taken: the faster one of now, so that two runs do not take two scales. */
+static bool open_compute(measurement *m) {
+    const ceilings_peak *peak = ceilings_find_peak(m->request->ceilings, operation_precision(m->request->operation));
+    if (!peak || peak->tflops <= 0) return false;
+    if (peak->shape[0] < 1) return open_registers(m, peak);
+    const double registers = open_registers(m, peak) ? best_rate(m) : 0;
+    measure_probe_close(&m->probe);
+    const bool product = !measure_stopped(m) && open_product(m);
+    if (!(registers > 0) || (product && best_rate(m) > registers)) return product;
+    measure_probe_close(&m->probe);
+    return !measure_stopped(m) && open_registers(m, peak);
+}
+
+static bool open_special(measurement *m) {
+    return open_counted(m, SCOUT_NONE, operation_precision(m->request->operation), m->request->ceilings->special_per_s);
+}
+
+static const struct {
+    const char *bound;
+    bool (*open)(measurement *m);
+} openers[] = {{"compute", open_compute}, {"memory", open_stream}, {"special", open_special}};
+
 void measure_probe_open(measurement *m) {
     measure_probe *p = &m->probe;
     const char *bound = m->ceiling.bound;
     p->owner = m;
+    p->ratio = p->ratio_ci = NAN;
     if (!m->request->ceilings || !bound || !isfinite(m->ceiling.seconds)) return;
     if (m->request->regime.load == REGIME_BURST) return; /* its own load would be in the others' way */
     measure_tell(m, p, NULL, NULL, "probe", 120);
-    p->ready = strcmp(bound, "compute") == 0 ? open_product(m) : strcmp(bound, "memory") == 0 && open_stream(m);
+    for (size_t k = 0; k < sizeof openers / sizeof openers[0]; k++)
+        if (strcmp(openers[k].bound, bound) == 0) p->ready = openers[k].open(m);
     if (!p->ready && !measure_stopped(m)) measure_probe_close(p);
 }
 
@@ -193,21 +298,52 @@ void measure_probe_close(measure_probe *p) {
     p->read = p->written = NULL;
 }
 
-json_t *measure_probe_json(const measure_probe *p, json_builder *b) {
+double measure_probe_scale(const measurement *m) {
+    const measure_probe *p = &m->probe;
+    if (p->kind == MEASURE_PROBE_STREAM) return m->ceiling.moved_bytes / p->bytes;
+    if (p->kind == MEASURE_PROBE_PRODUCT) return m->op.flops / p->flops;
+    const double done = p->done > 0 ? (double)p->done : p->flops;
+    return (p->type == SCOUT_NONE ? m->specials : m->op.flops) / done;
+}
+
+/* How long the part that bounds the operation takes at the pace of the probe's blocks: by its ratio to the baseline, so
+ * that what moved both is in neither's way. The launch floor, which the report adds, is in every launch of the probe.
+ */
+static double bound_seconds(const measurement *m) {
+    const double launch_s = m->probe.ratio * m->rows[m->baseline].result.median_s;
+    return measure_probe_scale(m) * fmax(launch_s - m->request->ceilings->launch_s, 0.5 * launch_s);
+}
+
+static void put_beside(const measurement *m, json_t *to, json_builder *b) {
+    const measure_probe *p = &m->probe;
+    if (!measure_probe_among(m) || m->baseline < 0 || !isfinite(p->ratio) || !isfinite(p->ratio_ci)) return;
+    const double seconds = bound_seconds(m);
+    if (!isfinite(seconds) || seconds <= 0) return;
+    json_put_text(b, to, "bound", m->ceiling.bound);
+    json_put_real(b, to, "bound_us", 1e6 * seconds);
+    json_put_real(b, to, "bound_ci", p->ratio_ci);
+}
+
+json_t *measure_probe_json(const measurement *m, json_builder *b) {
+    static const char *const units[] = {"tflops", "tbps", "tflops", "specials_per_s"};
+    static const char *const stored[] = {"stored_tflops", "stored_tbps", "stored_tflops", "stored_specials_per_s"};
+    const measure_probe *p = &m->probe;
     const timing_result *r = &p->result;
     if (!p->ready || r->answer != SCOUT_OK || !(r->median_s > 0)) return json_null();
     json_t *to = json_new_object(b);
-    const char *unit = p->product ? "tflops" : "tbps", *stored = p->product ? "stored_tflops" : "stored_tbps";
+    const bool counted = p->kind == MEASURE_PROBE_COUNTED, special = counted && p->type == SCOUT_NONE;
+    const int unit = special ? 3 : (int)p->kind;
+    const double work = counted ? (double)p->done : p->kind == MEASURE_PROBE_STREAM ? p->bytes : p->flops;
     json_put_text(b, to, "precision", p->precision);
-    if (p->product) {
-        json_put(b, to, "shape", json_new_ints(b, 3, p->shape));
-    } else {
+    if (p->kind == MEASURE_PROBE_PRODUCT) json_put(b, to, "shape", json_new_ints(b, 3, p->shape));
+    if (p->kind == MEASURE_PROBE_STREAM) {
         json_put_real(b, to, "bytes", p->bytes);
         json_put_real(b, to, "read_fraction", p->read_fraction);
     }
-    if (isfinite(p->stored)) json_put_real(b, to, stored, p->stored);
-    json_put_real(b, to, unit, (p->product ? p->flops : p->bytes) / r->median_s / 1e12);
+    if (isfinite(p->stored)) json_put_real(b, to, stored[unit], p->stored);
+    json_put_real(b, to, units[unit], work / r->median_s / (special ? 1 : 1e12));
     if (isfinite(r->rel_ci95)) json_put_real(b, to, "rel_ci95", r->rel_ci95);
     json_put_bool(b, to, "settled", r->settled);
+    put_beside(m, to, b);
     return to;
 }

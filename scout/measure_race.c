@@ -9,6 +9,7 @@
 #include <string.h>
 
 static const double prepare_share = 0.5; /* of the budget: what is not prepared by then is skipped */
+static const double settle_share = 0.1;  /* of the budget, over which a host's clock is looked at */
 static const double least_timing = 0.3;  /* of the budget, for racing and confirming, however long the rest took */
 
 /* A row's plan, which says who it is before it runs. */
@@ -31,7 +32,11 @@ timing_rules measure_race_rules(measurement *m) {
     rules.state = &m->state;
     /* A host shares its cores and caches with whatever else runs, and seldom keeps still to half a percent. What it is
      * known to at the end counts while it is less than the margin of a winner; the report has the interval. */
-    if (!m->api->has_graphs) rules.last = rules.acceptable;
+    if (m->api->has_graphs) return rules;
+    rules.last = rules.acceptable;
+    /* Nor does its clock ever rest where others use it: what is waited for that is missing for the blocks. */
+    rules.window_s = fmin(rules.window_s, settle_share * budget);
+    rules.settle_s = fmin(rules.settle_s, 2 * settle_share * budget);
     return rules;
 }
 

@@ -25,6 +25,6 @@ void regime_key(const regime *r, char *text, size_t room);
 bool regime_from_key(const char *key, regime *r);
 
 /* Raised when the method of measuring changes: results taken by another one are not served from the cache. */
-enum { REGIME_METHOD = 3 };
+enum { REGIME_METHOD = 4 };
 
 #endif

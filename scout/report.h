@@ -66,14 +66,16 @@ typedef struct report_figures {
     const char *precision, *bound;
     const ceilings_peak *peak; /* NULL: not known */
     double flops, bytes_read, bytes_written, ceiling_us, ceiling_ci, efficiency;
-    double estimate_us; /* at least, also where nothing could be measured; not-a-number: not known */
-    bool above_ceiling; /* by more than all intervals */
-    report_fused fused; /* of a fusion */
-    int bad_rows;       /* WRONG, UNSTABLE, TIMEOUT, CRASHED, ERROR */
+    double stored_ceiling_us; /* by the ceilings, where a probe took their place; else not-a-number */
+    double estimate_us;       /* at least, also where nothing could be measured; not-a-number: not known */
+    bool above_ceiling;       /* by more than all intervals */
+    report_fused fused;       /* of a fusion */
+    int bad_rows;             /* WRONG, UNSTABLE, TIMEOUT, CRASHED, ERROR */
     verdict verdict;
 } report_figures;
 /* What needs no measuring is no failure when it has none, and takes no time. */
 bool report_is_excused(const report_figures *f);
+const char *report_ceiling_from(const report_figures *f); /* "probe": measured beside the operation; "stored" */
 void report_read(const report_input *in, report_figures *out);
 
 /* report_fusion.c: the figures of a fusion from a measurement whose own are read, what its verdict is spoken on, and

@@ -9,6 +9,7 @@
 
 enum { OPERATION_SECONDS = 10, EXHAUSTIVE_SECONDS = 120, CEILINGS_JOB = 1 << 24 };
 static const double LEAST_SECONDS = 0.2; /* less than that measures nothing */
+static const double alike = 0.5;         /* of a budget: each needs its tensors, its check and its blocks */
 
 /* ---- the cache ---- */
 
@@ -94,14 +95,18 @@ static double seconds_for(run *r, const run_item *i) {
     if (end == 0) return usual;
     const double left = (end - run_now()) * r->device_count;
     double weights = 0;
+    int waiting = 0;
     for (int k = 0; k < r->item_count; k++) {
         const run_item *one = &r->items[k];
         const bool rivals = (one->stage == RUN_OPERATIONS) == (i->stage == RUN_OPERATIONS);
-        if (rivals && one->source == RUN_PENDING && !one->started) weights += one->weight;
+        if (!rivals || one->source != RUN_PENDING || one->started) continue;
+        weights += one->weight;
+        waiting++;
     }
     if (left < LEAST_SECONDS) return 0;
     if (r->budget_end == 0) return left < usual ? left : usual; /* first come, first served */
-    const double part = weights > 0 ? left * i->weight / weights : left;
+    const double share = weights > 0 ? i->weight / weights : 1;
+    const double part = waiting > 0 ? left * (alike / waiting + (1 - alike) * share) : left;
     return part < LEAST_SECONDS ? LEAST_SECONDS : part < usual ? part : usual;
 }
 
@@ -241,7 +246,7 @@ static void doubt(run *r, run_device *d, const run_item *i) {
     report_figures f;
     const report_input in = run_input(r, i, -1);
     report_read(&in, &f);
-    if (!f.above_ceiling) return;
+    if (!f.above_ceiling || isfinite(f.stored_ceiling_us)) return; /* the probe was measuring it once more */
     d->suspect |= f.bound && strcmp(f.bound, "compute") == 0 ? run_precision_bit(f.precision) : (unsigned)RUN_BANDWIDTH;
 }
 

@@ -3,6 +3,9 @@
 
 #include <math.h>
 
+static const double hasten_share = 0.8; /* of the budget, for the rounds that a restless device needs */
+static const double shortest_block_s = 0.05;
+
 timing_rules timing_rules_of(const regime *r, double budget_s) {
     const bool burst = r->load == REGIME_BURST;
     return (timing_rules){
@@ -10,6 +13,7 @@ timing_rules timing_rules_of(const regime *r, double budget_s) {
         .warmups = 20,
         .launches = 200,
         .batches = 20,
+        .minima_rounds = 2,
         .resolutions = 200,
         /* A graph's launch leaves a gap of a few microseconds: under 0.2 % of this. A burst has room for few. */
         .interval_s = burst ? 0.001 : 0.002,
@@ -23,6 +27,10 @@ timing_rules timing_rules_of(const regime *r, double budget_s) {
         .steered_block_s = 1,
         .steered_drop_s = 0.06,
         .look_s = 0.15,
+        .among_scale = 1,
+        .among_ci = 0.05,
+        .among_target = 0.0075,
+        .among_last = 0.015,
         .settle_s = fmin(fmax(0.6 * budget_s, 0.5), 6),
         .steered_load_s = 2,
         .rest_s = 0.01,
@@ -35,4 +43,11 @@ timing_rules timing_rules_of(const regime *r, double budget_s) {
         .train_s = burst ? 0.01 : 0.04,
         .window_s = 0.3,
     };
+}
+
+void timing_rules_hasten(timing_rules *rules, int subjects) {
+    const double fit_s = hasten_share * rules->budget_s / (TIMING_RESTLESS_ROUNDS * (subjects > 0 ? subjects : 1));
+    rules->minima_rounds = 4;
+    rules->block_s = fmin(rules->block_s, fmax(fit_s, shortest_block_s));
+    rules->hopping_block_s = fmin(rules->hopping_block_s, fmax(fit_s, rules->block_s));
 }

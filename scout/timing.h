@@ -41,6 +41,7 @@ typedef struct timing_rules {
     timing_state *state; /* NULL: nothing is known, and nothing kept */
     bool burst;
     uint32_t warmups, launches, batches; /* least: 20, 200, 20 */
+    int minima_rounds;                   /* rounds over which the launches and batches are spread: 2 */
     double resolutions;                  /* an interval is at least so many times the timer's resolution: 200 */
     double interval_s;                   /* and at least so long, against what surrounds a batch */
     double target;                       /* relative half width of the median's interval: 0.005 */
@@ -53,18 +54,28 @@ typedef struct timing_rules {
     double steered_drop_s;               /* and so much of them is thrown away: 0.06 s */
     double look_s;                       /* kept time that counts as one observation, at least: 0.15 s */
     uint32_t brief_from;                 /* subjects from this one on get the fewest blocks, first of all; 0: none */
-    bool contest;                        /* subject 0 is to be beaten: who cannot win by the margin rests as well */
-    double settle_s, settle_slope;       /* longest warm-up; a clock is steady when its slope is under 1 % */
-    double steered_load_s;               /* a steered clock is fit for figures after so long under load: 2 s */
-    double rest_s;                       /* a device that was idle for longer has rested: 0.01 s */
-    double idle_s, burst_s;              /* burst: 1 s of idling, at most 10 ms of work */
-    double margin;                       /* a winner wins by more than this: 0.02 */
-    double budget_s;                     /* for racing and confirming of one operation together */
-    double race_share;                   /* of the budget, that racing may use; the rest is for confirming */
-    double train_s;                      /* longest work of one call of a subject's `run`, but for a single launch */
-    double window_s;                     /* over so long (and five samples) a clock must have been steady */
+    bool among; /* these run in every round instead: an efficiency is wanted, their time over that of subject 0 */
+    double among_scale;              /* times this */
+    double among_ci;                 /* their ratio itself is known to this at least, or it decides nothing: 0.05 */
+    double among_target, among_last; /* rounds go on until it is known to +- 0.0075; 0.015 when the budget ends */
+    bool contest;                    /* subject 0 is to be beaten: who cannot win by the margin rests as well */
+    double settle_s, settle_slope;   /* longest warm-up; a clock is steady when its slope is under 1 % */
+    double steered_load_s;           /* a steered clock is fit for figures after so long under load: 2 s */
+    double rest_s;                   /* a device that was idle for longer has rested: 0.01 s */
+    double idle_s, burst_s;          /* burst: 1 s of idling, at most 10 ms of work */
+    double margin;                   /* a winner wins by more than this: 0.02 */
+    double budget_s;                 /* for racing and confirming of one operation together */
+    double race_share;               /* of the budget, that racing may use; the rest is for confirming */
+    double train_s;                  /* longest work of one call of a subject's `run`, but for a single launch */
+    double window_s;                 /* over so long (and five samples) a clock must have been steady */
 } timing_rules;
 timing_rules timing_rules_of(const regime *r, double budget_s);
+/* For so many subjects on a host, which is restless as a rule: shorter blocks rather than fewer rounds than a restless
+ * device needs. No shorter than 0.05 s: what another subject leaves in a host's caches
+ * is gone in a few milliseconds, and half of it is thrown away. */
+void timing_rules_hasten(timing_rules *rules, int subjects);
+
+enum { TIMING_RESTLESS_ROUNDS = 6 }; /* blocks of a restless device may agree by luck: so many are wanted of it */
 
 typedef struct timing_result {
     scout_answer answer;
@@ -110,8 +121,8 @@ void timing_race(const timing_clock *clock, const timing_rules *rules, timing_ra
  * loaded with subject 0 until it is steady again (steered: for steered_load_s in all); from there on it never idles.
  * ratios[k]: median of subject k over that of subject 0 in neighbouring blocks, with its interval in ratio_ci[k]
  * (relative half width); not-a-number where either has no figures. Subject 0 is the baseline. A probe of a ceiling is
- * one more subject, from rules->brief_from on: such subjects, and those
- * that rest because they cannot win, count as settled within `acceptable`.
+ * one more subject, from rules->brief_from on: such subjects, and those that rest because they cannot win, count as
+ * settled within `acceptable`.
  *
  * Two rounds of blocks are measured whatever the budget, as long as launches are short: 0.6 s for each subject; where
  * the clock is steered one round, of a second each, after two seconds of load. Where launches are so long that not even

@@ -9,26 +9,24 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { RESTLESS_ROUNDS = 6, MOST_ROUNDS = 1000 };
+enum { MOST_ROUNDS = 1000 };
 
 static const double hopeless = 2, hopeless_from = 0.25; /* of the interval wanted; of the budget */
 static const double probe_load = 0.5; /* of what a steered clock needs: the probe's own second is more of it */
 
 /* Probes come first, while a clock that is steered still has to be loaded. */
 static void probes(timing_trial *c) {
-    for (int k = 0; k < c->count && !c->lost; k++) {
+    for (int k = 0; k < c->count && !c->lost && !c->pace.rules->among; k++) {
         timing_entrant *e = &c->entrants[k];
         if (e->probe && !e->dead) timing_plan_load(c, probe_load);
         for (int round = 0; round < timing_plan_rounds(c) && e->probe && !e->dead; round++) timing_block_run(c, e);
     }
 }
 
-/* Who has settled rests; the baseline goes on, as the neighbour of the others. */
 static void one_round(timing_trial *c, int round) {
     for (int step = 0; step < c->count && !c->lost; step++) {
         const int k = round % 2 ? c->count - 1 - step : step;
-        timing_entrant *e = &c->entrants[k];
-        if (!e->dead && !e->probe && (e->open || k == 0)) timing_block_run(c, e);
+        if (timing_plan_turn(c, k)) timing_block_run(c, &c->entrants[k]);
     }
 }
 
@@ -47,14 +45,25 @@ static bool cannot_win(const timing_trial *c, const timing_entrant *e) {
     return e->opinion.rel_ci95 <= rules->acceptable && ratio * (1 - ci) > 1 - rules->margin;
 }
 
+/* What counts is how it compares with its neighbour: both may drift, as long as they do it together. */
+static void judge_beside(const timing_trial *c, timing_entrant *e) {
+    const timing_entrant *first = &c->entrants[0];
+    e->opinion = timing_judge(&e->series, &c->noise);
+    e->enough = e->relaxed || minima_held(c->pace.rules, e);
+    double ci = NAN;
+    const double ratio = first->dead ? NAN : timing_judge_ratio(&e->series, &first->series, &c->noise, &ci);
+    e->beside = c->pace.rules->among_scale * ratio * ci;
+    const bool known = e->beside <= c->pace.rules->among_target && ci <= c->pace.rules->among_ci;
+    e->open = !first->dead && !(e->enough && known);
+}
+
 static void judge(const timing_trial *c, timing_entrant *e, int rounds) {
     const timing_rules *rules = c->pace.rules;
     const double target = c->steered ? rules->steered_target : rules->target;
     e->opinion = timing_judge(&e->series, &c->noise);
     const timing_opinion *o = &e->opinion;
-    /* Two blocks of a restless device may agree by luck. */
     const bool calm = c->steered || !(o->spread > timing_judge_restless);
-    const bool watched = calm || rounds >= RESTLESS_ROUNDS || e->relaxed;
+    const bool watched = calm || rounds >= TIMING_RESTLESS_ROUNDS || e->relaxed;
     e->enough = !o->drifts && watched && (e->relaxed || minima_held(rules, e));
     e->brief = e->brief || (e->enough && cannot_win(c, e));
     e->open = !e->brief && !(e->enough && o->rel_ci95 <= target);
@@ -71,7 +80,10 @@ static bool judge_all(timing_trial *c, int rounds) {
     }
     for (int k = 0; k < c->count; k++) {
         timing_entrant *e = &c->entrants[k];
-        if (!e->dead && (e->open || k == 0 || c->steered)) judge(c, e, rounds);
+        if (!e->dead && e->probe && c->pace.rules->among)
+            judge_beside(c, e);
+        else if (!e->dead && (e->open || k == 0 || c->steered))
+            judge(c, e, rounds);
         open = open || e->open;
     }
     return open;
@@ -106,10 +118,10 @@ static bool to_begin_anew(timing_trial *c, bool steered_before) {
     if (steered_before || !c->steered || c->lost) return false;
     for (int k = 0; k < c->count; k++) {
         timing_entrant *e = &c->entrants[k];
-        if (e->probe || e->dead) continue;
+        if ((e->probe && !c->pace.rules->among) || e->dead) continue;
         timing_judge_forget(&e->series);
         e->open = true;
-        e->brief = false;
+        e->brief = e->probe;
     }
     timing_plan_load(c, 1);
     return true;
@@ -124,10 +136,13 @@ static double limit_of(const timing_trial *c, const timing_entrant *e) {
  * that a restless machine costs a part of each budget and not all of it. */
 static bool is_hopeless(const timing_trial *c, int rounds) {
     const double part = timing_plan_used(c) / c->budget_s;
-    if (rounds < RESTLESS_ROUNDS || part < hopeless_from) return false;
+    if (rounds < TIMING_RESTLESS_ROUNDS || part < hopeless_from) return false;
     for (int k = 0; k < c->count; k++) {
         const timing_entrant *e = &c->entrants[k];
-        if (!e->dead && e->open && !(e->opinion.rel_ci95 * sqrt(part) > hopeless * limit_of(c, e))) return false;
+        const bool among = e->probe && c->pace.rules->among;
+        const double half = among ? e->beside : e->opinion.rel_ci95;
+        const double limit = among ? c->pace.rules->among_last : limit_of(c, e);
+        if (!e->dead && e->open && !(half * sqrt(part) > hopeless * limit)) return false;
     }
     return true;
 }

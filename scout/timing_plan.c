@@ -26,10 +26,17 @@ double timing_plan_cost(const timing_trial *c, const timing_entrant *e) {
     return fmax(fmax(dropped_s(e) + e->keep * timing_plan_interval(e), rules->block_s), e->block_s);
 }
 
+/* Who has settled rests; the baseline goes on, as the neighbour of the others, and so does a probe among them. */
+bool timing_plan_turn(const timing_trial *c, int k) {
+    const timing_entrant *e = &c->entrants[k];
+    if (e->dead) return false;
+    return e->probe ? c->pace.rules->among : e->open || k == 0;
+}
+
 bool timing_plan_room(const timing_trial *c) {
     double sum_s = 0;
     for (int k = 0; k < c->count; k++)
-        if (!c->entrants[k].dead && (c->entrants[k].open || k == 0)) sum_s += timing_plan_cost(c, &c->entrants[k]);
+        if (timing_plan_turn(c, k)) sum_s += timing_plan_cost(c, &c->entrants[k]);
     return timing_plan_used(c) + sum_s <= c->budget_s;
 }
 
@@ -119,9 +126,9 @@ void timing_plan_shortest(const timing_trial *c, timing_entrant *e) {
 }
 
 static uint32_t full_block(const timing_rules *rules, const timing_entrant *e) {
-    const uint32_t batches = (rules->batches + TIMING_PLAN_ROUNDS - 1) / TIMING_PLAN_ROUNDS;
+    const uint32_t rounds = (uint32_t)rules->minima_rounds, batches = (rules->batches + rounds - 1) / rounds;
     const uint32_t intervals = (rules->launches + e->pitch.launches - 1) / e->pitch.launches;
-    const uint32_t wanted = (intervals + TIMING_PLAN_ROUNDS - 1) / TIMING_PLAN_ROUNDS;
+    const uint32_t wanted = (intervals + rounds - 1) / rounds;
     const uint32_t most = wanted > batches ? wanted : batches;
     return e->keep > most ? e->keep : most;
 }
@@ -140,12 +147,13 @@ static double full_cost_s(const timing_rules *rules, const timing_entrant *e) {
 }
 
 static void plan_blocks(timing_trial *c, double left_s) {
+    const int rounds = c->pace.rules->minima_rounds;
     double full_s = 0;
     for (int k = 0; k < c->count; k++) {
         timing_entrant *e = &c->entrants[k];
-        if (!e->dead) full_s += TIMING_PLAN_ROUNDS * full_cost_s(c->pace.rules, e);
+        if (!e->dead) full_s += rounds * full_cost_s(c->pace.rules, e);
     }
-    const double share_s = left_s / (TIMING_PLAN_ROUNDS * (living(c) ? living(c) : 1));
+    const double share_s = left_s / (rounds * (living(c) ? living(c) : 1));
     for (int k = 0; k < c->count; k++) {
         timing_entrant *e = &c->entrants[k];
         if (e->dead) continue;

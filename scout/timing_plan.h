@@ -6,7 +6,7 @@
 #include "scout/timing_judge.h"
 #include "scout/timing_pace.h"
 
-enum { TIMING_PLAN_ROUNDS = 2 }; /* least, and the number over which the minima are spread */
+enum { TIMING_PLAN_ROUNDS = 2 }; /* least */
 
 typedef struct timing_entrant {
     const timing_subject *subject;
@@ -21,7 +21,8 @@ typedef struct timing_entrant {
     uint32_t keep;   /* intervals of a block that count, at least */
     uint32_t rounds; /* burst: for the stated minima */
     bool relaxed;    /* launches are too long for the minima */
-    bool probe;      /* two blocks before all others */
+    bool probe;      /* two blocks before all others, or one in every round of them */
+    double beside;   /* half width of the efficiency that it stands for, where it runs among the others */
     bool brief;      /* its interval matters no more */
     bool enough;     /* seen often enough, without drift: only its interval may still be too wide */
     bool dead, open;
@@ -53,7 +54,8 @@ void timing_plan(timing_trial *c);
 void timing_plan_load(timing_trial *c, double part);
 /* What telemetry at the end of a block says. */
 void timing_plan_steered(timing_trial *c, const scout_telemetry *t);
-int timing_plan_rounds(const timing_trial *c); /* least */
+int timing_plan_rounds(const timing_trial *c);       /* least */
+bool timing_plan_turn(const timing_trial *c, int k); /* whether it has a block in the next round */
 
 /* timing_block.c: one block of an entrant, into its series. */
 void timing_block_run(timing_trial *c, timing_entrant *e);

@@ -92,7 +92,7 @@ FAST WIDE_AVX512 static void normal_avx512(uint64_t key, float *out) { normal_bo
 
 typedef void convert_block(const float *normal, int64_t count, bool scales, void *out);
 
-static inline float as_scale(float x, bool scales) { return scales ? fabsf(x) * 0x1p-6f + 0x1p-6f : x; }
+FAST_BODY float as_scale(float x, bool scales) { return scales ? fabsf(x) * 0x1p-6f + 0x1p-6f : x; }
 
 FAST static void to_fp32(const float *x, int64_t count, bool scales, void *out) {
     float *to = out;

@@ -3,7 +3,7 @@
 # quarter, so: rows that settle agree within 3 points of efficiency, and in their verdict where no run says borderline;
 # all others say UNSTABLE. How many there were of each is printed.
 # Usage: tests/scout/repeat_cpu.sh SCOUT_BATCH [RUNS] (RUNS: 5)
-# Ceilings are measured once, by the first run, and shared: they are the scale, and not what is repeated here.
+# Ceilings are measured once, by the first run, and shared; the scale of an efficiency is the probe among its own blocks.
 set -euo pipefail
 scout=${1:?usage: tests/scout/repeat_cpu.sh SCOUT_BATCH [RUNS]}
 runs=${2:-5}

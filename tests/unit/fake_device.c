@@ -143,7 +143,7 @@ static scout_answer fake_run(scout_device *d, scout_sequence *s, uint32_t repeat
             if (answer != SCOUT_OK) return answer;
         }
         if (d->lost) return scout_say(why, SCOUT_LOST, "poisoned", "the launch lost the device");
-        d->now_s += (d->now_s - start) * d->noise * (uniform(&d->random) - 0.5);
+        d->now_s += (d->now_s - start) * (d->slow + d->noise * (uniform(&d->random) - 0.5));
         seconds[r] = d->now_s - start;
     }
     return SCOUT_OK;
@@ -173,6 +173,23 @@ static scout_answer fake_stream(scout_device *d, const void *read, uint64_t read
     else
         d->now_s += seconds;
     return SCOUT_OK;
+}
+
+static scout_answer count(scout_device *d, uint64_t wanted, uint64_t *done) {
+    *done = (wanted + 999) / 1000 * 1000;
+    d->now_s += (double)*done / d->counted_per_s * (1 + d->counted_noise * (uniform(&d->random) - 0.5));
+    return SCOUT_OK;
+}
+
+static scout_answer fake_special(scout_device *d, uint64_t operations, uint64_t *done, void *stream, scout_why *why) {
+    (void)stream, (void)why;
+    return count(d, operations, done);
+}
+
+static scout_answer fake_arithmetic(scout_device *d, uint32_t type, uint64_t flops, uint64_t *done, void *stream,
+                                    scout_why *why) {
+    (void)stream;
+    return type == SCOUT_FP32 ? count(d, flops, done) : scout_say(why, SCOUT_NO, "type", "fp32 alone");
 }
 
 /* ---- reference ---- */
@@ -278,6 +295,8 @@ scout_device_api fake_api = {.size = sizeof(scout_device_api),
                              .pause = fake_pause,
                              .telemetry = fake_telemetry,
                              .stream = fake_stream,
+                             .special = fake_special,
+                             .arithmetic = fake_arithmetic,
                              .reference_count = 1,
                              .references = references,
                              .made_of = fake_made_of};
@@ -293,6 +312,7 @@ scout_device *fake_open(void) {
     d->limit_bytes = (uint64_t)64 << 20;
     d->clock_mhz = 1000;
     d->noise = 0.002;
+    d->counted_per_s = 1e9;
     return d;
 }
 

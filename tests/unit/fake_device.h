@@ -15,7 +15,9 @@ struct scout_device {
     int live_allocations, live_plans, live_sequences, live_checks;
     scout_sequence *capturing; /* NULL: launches run at once */
     bool lost;
-    double noise; /* of an interval, relative: 0.002 */
+    double noise;                        /* of an interval, relative: 0.002 */
+    double slow;                         /* everything takes so much longer, relative: 0 */
+    double counted_per_s, counted_noise; /* multiply-adds or special functions; of a launch, relative: 1e9, 0 */
     uint64_t random;
     uint64_t fills;            /* calls of fill with random numbers */
     const void *log[FAKE_LOG]; /* weights of the last launches, in order */

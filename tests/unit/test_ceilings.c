@@ -46,6 +46,43 @@ static ceilings *device(void) {
     return c;
 }
 
+/* What a probe saw beside an operation takes the place of a part, and the largest sets the time as before. */
+static void a_part_is_replaced(void) {
+    ceilings *c = device();
+    const ceilings_time t = ceilings_time_of(c, "fp16", 5e11, 1e9, 0, 0, 1e9); /* 1 ms, 0.25 ms, 0.1 ms */
+    UNIT_TEXT(t.bound, "compute");
+    UNIT_CHECK(near(t.seconds, 1e-3 + 2e-6, 1e-9) && near(t.rel_ci95, 0.003, 0.01));
+    ceilings_time later = ceilings_time_beside(t, "compute", 1.25e-3, 0.01);
+    UNIT_TEXT(later.bound, "compute");
+    UNIT_CHECK(near(later.seconds, 1.25e-3 + 2e-6, 1e-9) && near(later.rel_ci95, 0.01, 0.01));
+    later = ceilings_time_beside(t, "compute", 1e-4, 0.01); /* then it is the bytes */
+    UNIT_TEXT(later.bound, "memory");
+    UNIT_CHECK(near(later.seconds, 2.5e-4 + 2e-6, 1e-9));
+    later = ceilings_time_beside(t, "memory", 2e-3, NAN);
+    UNIT_TEXT(later.bound, "memory");
+    UNIT_CHECK(later.rel_ci95 > 0.9); /* not known */
+    UNIT_TEXT(ceilings_time_beside(t, "special", 1, 0.01).bound, "special");
+    UNIT_CHECK(near(ceilings_time_beside(t, "launch", 1, 0.01).seconds, t.seconds, 1e-12));
+    UNIT_CHECK(near(ceilings_time_beside(t, NULL, 1, 0.01).seconds, t.seconds, 1e-12));
+    free(c);
+}
+
+/* Which bytes it is that the time is of: those that are cold, or all of them from the cache. */
+static void the_bytes_that_count(void) {
+    ceilings *c = device();
+    ceilings_time t = ceilings_time_of(c, "fp16", 0, 6e8, 4e8, 0, 0);
+    UNIT_CHECK(!t.moved_resident && near(t.moved_bytes, 1e9, 1e-12) && near(t.moved_read_fraction, 0.6, 1e-12));
+    t = ceilings_time_of(c, "fp16", 0, 6e8, 4e8, 9e8, 0); /* 0.1e9 cold ones are sooner there than all from the cache */
+    UNIT_CHECK(t.moved_resident && near(t.moved_bytes, 1e9, 1e-12) && near(t.moved_read_fraction, 0.6, 1e-12));
+    t = ceilings_time_of(c, "fp16", 0, 6e8, 4e8, 2e8, 0);
+    UNIT_CHECK(!t.moved_resident && near(t.moved_bytes, 8e8, 1e-12) && near(t.moved_read_fraction, 0.75, 1e-12));
+    UNIT_INT(ceilings_type_of("bf16"), SCOUT_BF16);
+    UNIT_INT(ceilings_type_of("int4"), SCOUT_FP16);
+    UNIT_INT(ceilings_type_of("tf32"), SCOUT_NONE); /* no register holds it */
+    UNIT_INT(ceilings_type_of("fp128"), SCOUT_NONE);
+    free(c);
+}
+
 static void bandwidth_between_rows(void) {
     ceilings *c = device();
     UNIT_CHECK(near(ceilings_bandwidth_at(c, 1e9, 1, false), 4, 1e-12));
@@ -289,6 +326,8 @@ static void refusals_name_the_place(void) {
 
 int main(void) {
     UNIT_RUN(bandwidth_between_rows);
+    UNIT_RUN(a_part_is_replaced);
+    UNIT_RUN(the_bytes_that_count);
     UNIT_RUN(times);
     UNIT_RUN(times_without_a_peak);
     UNIT_RUN(times_have_intervals);

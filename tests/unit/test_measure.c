@@ -212,6 +212,92 @@ static void bytes_that_only_stream_have_a_probe(void) {
     end();
 }
 
+/* ---- the ceiling of the same blocks ---- */
+
+/* A host that is slower today than when its ceilings were taken: so is its ceiling. */
+static void a_host_is_held_against_its_own_minute(void) {
+    const double work = 2.0 * 16 * 24 * 8;
+    for (int slow = 0; slow < 2; slow++) {
+        begin("16,24,8", "fp32");
+        fake_api.has_graphs = 0;
+        USE(&fake_right);
+        ceilings_at(work / 100e-6 / 1e12);
+        memset(known.peaks[0].shape, 0, sizeof known.peaks[0].shape); /* reached in registers */
+        d->counted_per_s = work / 100e-6;
+        d->slow = slow * 0.3;
+        measure();
+        row_is("right", "", "OK", NULL);
+        near(number(result, "baseline_time_us"), slow ? 260 : 200);
+        const json_t *probe = json_object_get(result, "probe");
+        UNIT_CHECK(json_is_true(json_object_get(probe, "settled")) && !json_object_get(probe, "shape"));
+        near(number(probe, "stored_tflops"), work / 100e-6 / 1e12);
+        near(number(probe, "tflops"), work / 100e-6 / 1e12 / (slow ? 1.3 : 1));
+        UNIT_TEXT(text(probe, "bound"), "compute");
+        near(number(probe, "bound_us"), slow ? 130 : 100);
+        UNIT_CHECK(number(probe, "bound_ci") > 0 && number(probe, "bound_ci") <= 0.01);
+        end();
+    }
+}
+
+/* Where a product set the peak, registers may only have had a bad moment then: who is faster now is the scale. */
+static void the_faster_one_of_now_is_the_scale(void) {
+    const double product = 2.0 * 16 * 16 * 16 / 200e-6;
+    for (int faster = 0; faster < 2; faster++) {
+        begin("16,24,8", "fp32");
+        fake_api.has_graphs = 0;
+        USE(&fake_right);
+        ceilings_at(product / 1e12); /* by a product of 16 x 16 x 16 */
+        d->counted_per_s = (faster ? 1.1 : 0.9) * product;
+        measure();
+        const json_t *probe = json_object_get(result, "probe");
+        UNIT_CHECK((json_object_get(probe, "shape") == NULL) == (faster == 1));
+        near(number(probe, "bound_us"), 2.0 * 16 * 24 * 8 / (faster ? 1.1 * product : product) * 1e6);
+        end();
+    }
+}
+
+/* A time that is known says nothing of an efficiency where its ceiling is not. */
+static void a_host_whose_ceiling_is_restless_is_unstable(void) {
+    const double work = 2.0 * 16 * 24 * 8;
+    begin("16,24,8", "fp32");
+    fake_api.has_graphs = 0;
+    USE(&fake_right, &fake_fast);
+    ceilings_at(work / 100e-6 / 1e12);
+    memset(known.peaks[0].shape, 0, sizeof known.peaks[0].shape);
+    d->counted_per_s = work / 100e-6;
+    d->counted_noise = 1.8;
+    request.budget_s = 4;
+    measure();
+    row_is("right", "", "UNSTABLE", "interval");
+    UNIT_CHECK(strstr(text(json_object_get(row("right", ""), "reason"), "text"), "its ceiling beside it") != NULL);
+    row_is("fast", "", "OK", NULL); /* it says nothing of its efficiency */
+    end();
+}
+
+static void bytes_of_a_host(void) {
+    const double bytes = 16 * 8 * 4 + 24 * 8 * 4 + 16 * 24 * 4;
+    begin("16,24,8", "fp32");
+    fake_api.has_graphs = 0;
+    USE(&fake_right);
+    ceilings_at(1e6);
+    for (int k = 0; k < 2; k++) {
+        known.bandwidths[k].bytes = 512;
+        known.bandwidths[k].tbps = bytes / 100e-6 / 1e12;
+    }
+    known.bandwidths[2] = (ceilings_bandwidth){.bytes = 1 << 16, .read_fraction = 1, .tbps = bytes / 100e-6 / 1e12};
+    known.bandwidths[3] = known.bandwidths[2];
+    known.bandwidths[3].resident = true;
+    known.bandwidth_count = 4;
+    known.plateau_bytes = 1e7; /* more than 512 copies have: who records nothing may have as many as it takes */
+    measure();
+    const json_t *probe = json_object_get(result, "probe");
+    UNIT_TEXT(text(probe, "bound"), "memory");
+    /* the cache carries all of it; the probe has whole lines, and the fake moves a byte in a nanosecond */
+    near(number(probe, "bound_us"), bytes * 1e-3);
+    UNIT_CHECK(number(probe, "bytes") >= bytes && number(probe, "bytes") < bytes + 1024);
+    end();
+}
+
 static void too_many_variants_are_counted(void) {
     begin("4,4,4", "fp32");
     USE(&fake_right, &fake_many);
@@ -256,6 +342,10 @@ int main(void) {
     UNIT_RUN(only_one_was_asked_for);
     UNIT_RUN(bursts_and_direct_launches);
     UNIT_RUN(bytes_that_only_stream_have_a_probe);
+    UNIT_RUN(a_host_is_held_against_its_own_minute);
+    UNIT_RUN(the_faster_one_of_now_is_the_scale);
+    UNIT_RUN(a_host_whose_ceiling_is_restless_is_unstable);
+    UNIT_RUN(bytes_of_a_host);
     UNIT_RUN(too_many_variants_are_counted);
     UNIT_RUN(what_the_budget_does_not_reach);
     UNIT_RUN(a_restless_device_is_unstable);

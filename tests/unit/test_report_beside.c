@@ -1,0 +1,116 @@
+/* Reports of a host: its ceiling is what ran among the blocks, in place of what is stored. */
+#include "scout/report.h"
+#include "tests/unit/unit.h"
+
+#include <math.h>
+
+static const int64_t shape[] = {1000, 1000, 1000};
+static const operation product = {.id = "gemm_1",
+                                  .name = "ffn",
+                                  .rec = {.kind = OP_GEMM,
+                                          .rank = 3,
+                                          .shape = shape,
+                                          .layout = "nn",
+                                          .type = DTYPE_FP16,
+                                          .weight_type = DTYPE_FP16,
+                                          .flops = 2000000000,
+                                          .bytes_read = 4000000,
+                                          .bytes_written = 2000000},
+                                  .count = 3,
+                                  .pattern = "DENSE"};
+static const regime rules = {REGIME_SUSTAINED, REGIME_MODEL, REGIME_GRAPH};
+static const report_search search = {false, NULL, 0.97, 1 << 25};
+static supervisor_device device = {.name = "cpu", .device_class = "class A", .device_instance = "class A;1"};
+static ceilings best;
+
+/* 100 TFLOP/s and 1 TB/s: the product takes at least 20 us, 1 us for its launch included here. */
+static void set_up(void) {
+    best = (ceilings){.launch_s = 1e-6, .plateau_bytes = 1e8, .peak_count = 1, .bandwidth_count = 4};
+    snprintf(best.peaks[0].precision, sizeof best.peaks[0].precision, "fp16");
+    best.peaks[0].tflops = 100;
+    for (int k = 0; k < 4; k++)
+        best.bandwidths[k] =
+            (ceilings_bandwidth){.bytes = k % 2 ? 1 << 30 : 1 << 16, .read_fraction = k < 2 ? 1 : 0.5, .tbps = 1};
+    device.identity.units = 100;
+    snprintf(device.identity.name, sizeof device.identity.name, "A");
+}
+
+static report_input input(const json_t *m) {
+    return (report_input){.operation = &product,
+                          .key = "gemm;key",
+                          .device = &device,
+                          .regime = &rules,
+                          .search = &search,
+                          .measurement = m,
+                          .ceilings = &best,
+                          .model_us = -1};
+}
+
+static json_t *parsed(const char *text) {
+    json_error_t error;
+    char copy[512];
+    snprintf(copy, sizeof copy, "%s", text);
+    for (char *c = copy; *c; c++)
+        if (*c == '\'') *c = '"';
+    json_t *root = json_loads(copy, 0, &error);
+    if (!root) printf("%s\n%s\n", error.text, copy);
+    UNIT_CHECK(root != NULL);
+    return root;
+}
+
+static void near(double got, double want) {
+    if (!UNIT_CHECK(fabs(got - want) <= 1e-9 * fabs(want))) printf("got %.12g, want %.12g\n", got, want);
+}
+
+static double number(const json_t *o, const char *key) { return json_number_value(json_object_get(o, key)); }
+static const char *text(const json_t *o, const char *key) { return json_string_value(json_object_get(o, key)); }
+
+/* What ran among the blocks of a host is its ceiling, in place of what is stored, and is doubted no more. */
+static void a_ceiling_from_beside(void) {
+    json_t *m =
+        parsed("{'baseline':'lib','baseline_variant':'','best':'lib','best_variant':'','candidates':[{'name':'lib',"
+               "'variant':'','status':'OK','reason':null,'time_us':{'median':40.0,'rel_ci95':0.002}}]}");
+    report_input in = input(m);
+    report_figures f;
+    report_read(&in, &f);
+    UNIT_TEXT(report_ceiling_from(&f), "stored");
+    const double stored_us = f.ceiling_us;
+    static const struct {
+        const char *probe;
+        double ceiling_us;
+        const char *from;
+    } cases[] = {
+        {"{'bound':'compute','bound_us':30.0,'bound_ci':0.01}", 31, "probe"},
+        {"{'bound':'compute','bound_us':50.0,'bound_ci':0.01}", 51, "probe"}, /* above it: said, not clipped */
+        {"{'bound':'memory','bound_us':25.0,'bound_ci':0.01}", 26, "probe"},
+        {"{'bound':'memory','bound_us':2.0,'bound_ci':0.01}", 0, "stored"}, /* the other part is larger */
+        {"{'bound':'compute','bound_us':-30.0,'bound_ci':0.01}", 0, "stored"},
+        {"{'bound':'compute','bound_us':'30'}", 0, "stored"},
+        {"{'bound':7,'bound_us':30.0}", 0, "stored"},
+        {"{'bound':'launch','bound_us':30.0}", 0, "stored"},
+        {"null", 0, "stored"},
+    };
+    for (size_t k = 0; k < sizeof cases / sizeof cases[0]; k++) {
+        json_object_set_new(m, "probe", cases[k].probe[0] == 'n' ? json_null() : parsed(cases[k].probe));
+        report_read(&in, &f);
+        UNIT_TEXT(report_ceiling_from(&f), cases[k].from);
+        near(f.ceiling_us, cases[k].ceiling_us > 0 ? cases[k].ceiling_us : stored_us);
+        near(f.efficiency, f.ceiling_us / 40);
+        UNIT_CHECK(f.above_ceiling == (f.ceiling_us > 42));
+        json_builder b = {0};
+        json_t *report = report_build(&in, &b);
+        UNIT_TEXT(text(report, "ceiling_from"), cases[k].from);
+        if (cases[k].ceiling_us > 0)
+            near(number(report, "stored_ceiling_time_us"), stored_us);
+        else
+            UNIT_CHECK(!json_object_get(report, "stored_ceiling_time_us"));
+        json_decref(report);
+    }
+    json_decref(m);
+}
+
+int main(void) {
+    set_up();
+    UNIT_RUN(a_ceiling_from_beside);
+    return unit_end();
+}
