@@ -169,8 +169,9 @@ static void scan_rows(scan *s, const unsigned char *data, int type, sparsity_fac
     f->hash = XXH3_64bits_digest(s->state);
     f->zeros = 1 - (double)f->nonzeros / ((double)f->rows * (double)f->cols);
     for (int k = 0; k < SPARSITY_SIZES; k++) {
-        const int64_t side = sparsity_sizes[k], across = (f->cols + side - 1) / side;
-        f->blocks[k] = (double)s->blocks[k] / ((double)across * (double)((f->rows + side - 1) / side));
+        const int64_t side = sparsity_sizes[k], across = (f->cols + side - 1) / side,
+                      down = (f->rows + side - 1) / side;
+        f->blocks[k] = (double)s->blocks[k] / ((double)across * (double)down);
         f->pieces[k] = (double)s->pieces[k] / ((double)across * (double)f->rows);
     }
 }

@@ -45,7 +45,7 @@ static const scout_candidate *const candidates[] = {
     &sparse_lt_gemm,
     &sparse_gemm_ell,
     &sparse_gemm_bsr,
-    &sparse_gemm_csr,
+    &sparse_csr,
 };
 
 static const scout_reference *const references[] = {
