@@ -86,6 +86,7 @@ static const scout_device_api api = {
     .candidate_count = sizeof candidates / sizeof candidates[0],
     .references = references,
     .candidates = candidates,
+    .zeros = cuda_device_zeros,
 };
 
 static const scout_plugin plugin = {
