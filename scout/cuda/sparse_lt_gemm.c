@@ -12,7 +12,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { ALIGNMENT = 16 };                  /* of all tensors, bytes */
+enum { ALIGNMENT = 16, TILE = 128 };      /* of all tensors, bytes; of outputs, about what its kernels have */
 enum { ALGO, SPLIT_K, BIAS, PARAMETERS }; /* BIAS where there is one */
 enum { INSIDE, BEFORE };
 
@@ -169,6 +169,12 @@ static scout_answer supports(const scout_op *op, scout_device *device, scout_why
     return sparse_lt_open(why) ? SCOUT_OK : SCOUT_NO;
 }
 
+/* Outputs come in so few tiles that some multiprocessors would have none or only one: else dividing K only costs. */
+static bool leaves_idle(const gemm_problem *p, const scout_device *device) {
+    const int64_t tiles = ((p->m + TILE - 1) / TILE) * ((p->n + TILE - 1) / TILE);
+    return tiles < 2 * (int64_t)device->multiprocessors;
+}
+
 /* Its algorithms by number, the one that it would take by itself in front; K in one piece, in the library's own pieces
  * (-1, compute capability 9.0) or in some (before). */
 static scout_answer domain(const scout_op *op, scout_device *device, int exhaustive, scout_domain *out,
@@ -178,7 +184,6 @@ static scout_answer domain(const scout_op *op, scout_device *device, int exhaust
     if (!s) return scout_say(why, SCOUT_NO_MEMORY, "memory", "no memory for a plan");
     const scout_answer answer = setup_make(s, &p, NULL, why);
     static const char *const places[] = {"inside", "before"};
-    (void)exhaustive;
     if (answer == SCOUT_OK) {
         scout_parameter *const algo = &out->parameters[ALGO], *const split = &out->parameters[SPLIT_K];
         const int most = (int)(sizeof algo->values / sizeof algo->values[0]);
@@ -190,8 +195,10 @@ static scout_answer domain(const scout_op *op, scout_device *device, int exhaust
         for (int k = 0; k < all && algo->count < (uint32_t)most; k++)
             if (k != first) algo->values[algo->count++] = k;
         *split = (scout_parameter){.name = "split_k", .count = 1, .values = {1}};
-        if (device && device->capability_major == 8) split->count = 3, split->values[1] = 2, split->values[2] = 4;
-        if (device && device->capability_major == 9) split->count = 2, split->values[1] = -1;
+        if (exhaustive || leaves_idle(&p, device)) {
+            if (device->capability_major == 8) split->count = 3, split->values[1] = 2, split->values[2] = 4;
+            if (device->capability_major == 9) split->count = 2, split->values[1] = -1;
+        }
         setup_free(s);
     }
     free(s);
