@@ -278,6 +278,15 @@ typedef struct scout_composition {
     uint32_t others; /* whatever else takes the device's time */
 } scout_composition;
 
+/* What the zeros of a matrix come to: counts, from which scout/sparsity.c tells what they are good for. */
+typedef struct scout_zeros {
+    uint32_t size;
+    int64_t nonzeros, fewest, most; /* of the matrix; of the emptiest and of the fullest row */
+    int64_t same_rows;              /* that are equal to another one before */
+    int64_t blocks[4], pieces[4]; /* of 16, 32, 64 and 128 a side, or 1 by that, with any number: those at edges too */
+    int two_of_four_by_row, two_of_four_by_col;
+} scout_zeros;
+
 typedef scout_answer (*scout_enqueue)(void *context, uint32_t launch, void *stream, scout_why *why);
 
 typedef struct scout_device_api {
@@ -334,6 +343,9 @@ typedef struct scout_device_api {
     void (*profile)(scout_device *device, int on);
     /* What a recorded sequence is made of, of all its launches; SCOUT_NO where it is no graph. NULL: cannot tell. */
     scout_answer (*made_of)(scout_device *device, scout_sequence *sequence, scout_composition *out, scout_why *why);
+    /* Counts the zeros of a dense matrix that lies on the device; SCOUT_NO or NULL: the host has to. */
+    scout_answer (*zeros)(scout_device *device, const void *matrix, uint32_t type, int64_t rows, int64_t cols,
+                          scout_zeros *out, scout_why *why);
 } scout_device_api;
 
 /* --- plugins --- */

@@ -97,7 +97,7 @@ typedef struct scan {
     uint64_t *band[SPARSITY_SIZES]; /* columns with any number, of the 16, 32, 64, 128 rows at hand */
     uint64_t *hashes;               /* of rows */
     XXH3_state_t *state;            /* hash of all bits */
-    int64_t blocks[SPARSITY_SIZES], pieces[SPARSITY_SIZES];
+    sparsity_counts counts;
 } scan;
 
 static void *lay_out(scan *s, int64_t rows, int64_t cols) {
@@ -126,13 +126,14 @@ static void count_pieces(const uint64_t *bits, int64_t width, int first, int las
 /* A band that is complete is counted, and becomes part of the one that is twice as high. */
 static void close_bands(scan *s, int64_t rows_done, bool end) {
     for (int k = 0; k < SPARSITY_SIZES && (end || rows_done % sparsity_sizes[k] == 0); k++) {
-        count_pieces(s->band[k], s->width, k, k, s->blocks);
+        count_pieces(s->band[k], s->width, k, k, s->counts.blocks);
         for (int64_t at = 0; k + 1 < SPARSITY_SIZES && at < s->width; at++) s->band[k + 1][at] |= s->band[k][at];
         memset(s->band[k], 0, (size_t)s->width * sizeof *s->band[k]);
     }
 }
 
-static void look_at_row(scan *s, int64_t r, sparsity_facts *f) {
+static void look_at_row(scan *s, int64_t r) {
+    sparsity_counts *const f = &s->counts;
     int64_t count = 0;
     uint64_t beside = 0, below = 0;
     if (r % 4 == 0) memset(s->once, 0, 2 * (size_t)s->width * sizeof *s->once); /* and `twice` behind it */
@@ -152,26 +153,18 @@ static void look_at_row(scan *s, int64_t r, sparsity_facts *f) {
     if (below) f->two_of_four_by_col = false;
 }
 
-static void scan_rows(scan *s, const unsigned char *data, int type, sparsity_facts *f) {
-    const size_t bytes = (size_t)f->cols * (size_t)known[type].bytes;
-    f->two_of_four_by_row = f->two_of_four_by_col = true;
-    f->fewest = f->cols;
+static void scan_rows(scan *s, const unsigned char *data, int type, int64_t rows, int64_t cols) {
+    const size_t bytes = (size_t)cols * (size_t)known[type].bytes;
+    s->counts = (sparsity_counts){.fewest = cols, .two_of_four_by_row = true, .two_of_four_by_col = true};
     XXH3_64bits_reset(s->state);
-    for (int64_t r = 0; r < f->rows; r++) {
+    for (int64_t r = 0; r < rows; r++) {
         const unsigned char *const row = data + (size_t)r * bytes;
-        row_bits(row, type, f->cols, s->row);
-        look_at_row(s, r, f);
-        count_pieces(s->row, s->width, 0, SPARSITY_SIZES - 1, s->pieces);
-        close_bands(s, r + 1, r + 1 == f->rows);
+        row_bits(row, type, cols, s->row);
+        look_at_row(s, r);
+        count_pieces(s->row, s->width, 0, SPARSITY_SIZES - 1, s->counts.pieces);
+        close_bands(s, r + 1, r + 1 == rows);
         XXH3_64bits_update(s->state, s->row, (size_t)s->width * sizeof *s->row);
         s->hashes[r] = XXH3_64bits(row, bytes);
-    }
-    f->hash = XXH3_64bits_digest(s->state);
-    f->zeros = 1 - (double)f->nonzeros / ((double)f->rows * (double)f->cols);
-    for (int k = 0; k < SPARSITY_SIZES; k++) {
-        const int64_t side = sparsity_sizes[k], across = (f->cols + side - 1) / side;
-        f->blocks[k] = (double)s->blocks[k] / ((double)across * (double)((f->rows + side - 1) / side));
-        f->pieces[k] = (double)s->pieces[k] / ((double)across * (double)f->rows);
     }
 }
 
@@ -203,6 +196,25 @@ static void decide(sparsity_facts *f) {
         f->pattern = half ? "STRUCTURED_24" : "DENSE";
 }
 
+sparsity_facts sparsity_of_counts(const sparsity_counts *counts, int64_t rows, int64_t cols) {
+    sparsity_facts f = {.rows = rows,
+                        .cols = cols,
+                        .nonzeros = counts->nonzeros,
+                        .two_of_four_by_row = counts->two_of_four_by_row,
+                        .two_of_four_by_col = counts->two_of_four_by_col,
+                        .fewest = counts->fewest,
+                        .most = counts->most,
+                        .same_rows = counts->same_rows};
+    f.zeros = 1 - (double)f.nonzeros / ((double)rows * (double)cols);
+    for (int k = 0; k < SPARSITY_SIZES; k++) {
+        const int64_t side = sparsity_sizes[k], across = (cols + side - 1) / side, down = (rows + side - 1) / side;
+        f.blocks[k] = (double)counts->blocks[k] / ((double)across * (double)down);
+        f.pieces[k] = (double)counts->pieces[k] / ((double)across * (double)rows);
+    }
+    decide(&f);
+    return f;
+}
+
 bool sparsity_analyse(const void *data, dtype type, int64_t rows, int64_t cols, sparsity_facts *out) {
     const int row = row_of(type);
     scan s = {.state = NULL};
@@ -212,9 +224,10 @@ bool sparsity_analyse(const void *data, dtype type, int64_t rows, int64_t cols, 
     s.state = XXH3_createState();
     const bool good = all && s.state;
     if (good) {
-        scan_rows(&s, data, row, out);
-        out->same_rows = count_same(s.hashes, rows);
-        decide(out);
+        scan_rows(&s, data, row, rows, cols);
+        s.counts.same_rows = count_same(s.hashes, rows);
+        *out = sparsity_of_counts(&s.counts, rows, cols);
+        out->hash = XXH3_64bits_digest(s.state);
     }
     XXH3_freeState(s.state);
     free(all);

@@ -36,6 +36,15 @@ typedef struct sparsity_facts {
 bool sparsity_analyse(const void *data, dtype type, int64_t rows, int64_t cols, sparsity_facts *out);
 bool sparsity_knows(dtype type);
 
+/* The same of a matrix whose zeros somebody else has counted: blocks and pieces with any number, those at the edge
+ * included. Everything but the hash. */
+typedef struct sparsity_counts {
+    int64_t nonzeros, fewest, most, same_rows;
+    int64_t blocks[SPARSITY_SIZES], pieces[SPARSITY_SIZES];
+    bool two_of_four_by_row, two_of_four_by_col;
+} sparsity_counts;
+sparsity_facts sparsity_of_counts(const sparsity_counts *counts, int64_t rows, int64_t cols);
+
 /* What becomes of a weight that is kept as square blocks, and those left out of which no number is as large in size as
  * the threshold. Numbers below it that share a block with a larger one stay. */
 typedef struct sparsity_conversion {

@@ -104,9 +104,35 @@ static int weight_of(const scout_op *op) {
     return -1;
 }
 
+/* The device may have no room for a copy, or no way: then the host looks at it. */
+static bool count_on_device(const weights_counter *c, const scout_tensor *t, int64_t rows, int64_t cols,
+                            weights_content *out) {
+    scout_zeros z = {.size = sizeof z};
+    sparsity_counts counts;
+    void *copy = NULL;
+    scout_why why;
+    if (!c || !SCOUT_HAS(c->api, zeros) || !c->api->zeros ||
+        c->api->alloc(c->device, t->bytes, &copy, &why) != SCOUT_OK)
+        return false;
+    out->on_device = c->api->upload(c->device, copy, out->bytes, t->bytes, &why) == SCOUT_OK &&
+                     c->api->zeros(c->device, copy, t->type, rows, cols, &z, &why) == SCOUT_OK;
+    c->api->release(c->device, copy);
+    if (!out->on_device) return false;
+    counts = (sparsity_counts){z.nonzeros,
+                               z.fewest,
+                               z.most,
+                               z.same_rows,
+                               .two_of_four_by_row = z.two_of_four_by_row != 0,
+                               .two_of_four_by_col = z.two_of_four_by_col != 0};
+    memcpy(counts.blocks, z.blocks, sizeof counts.blocks);
+    memcpy(counts.pieces, z.pieces, sizeof counts.pieces);
+    out->facts = sparsity_of_counts(&counts, rows, cols);
+    return true;
+}
+
 /* The numbers and what they are good for; NULL fields of `out` where it cannot be told. */
-static bool fill(const operation *o, scout_op *op, const scout_tensor *t, uint64_t seed, arena *a, weights_content *out,
-                 scout_why *why) {
+static bool fill(const operation *o, scout_op *op, const scout_tensor *t, uint64_t seed, const weights_counter *counter,
+                 arena *a, weights_content *out, scout_why *why) {
     const int64_t rows = t->dims[t->rank - 2], cols = t->dims[t->rank - 1];
     const bool b_side = strcmp(t->name, "b") == 0, stored_t = op->layout && op->layout[b_side ? 1 : 0] == 't';
     const bool k_last = b_side == stored_t; /* b as [N,K], a as [M,K] */
@@ -120,7 +146,9 @@ static bool fill(const operation *o, scout_op *op, const scout_tensor *t, uint64
         o->weight ? weights_file_read(o->weight, out->bytes, t->bytes, why) : make_up(o, t, k_last, seed, out->bytes);
     if (!made && !o->weight)
         scout_say(why, SCOUT_NO, "type", "a pattern can be made up for fp32, fp16, bf16, fp8 (e4m3) and int8");
-    if (made && sparsity_analyse(out->bytes, (dtype)t->type, rows, cols, &out->facts) &&
+    if (made &&
+        (count_on_device(counter, t, rows, cols, out) ||
+         sparsity_analyse(out->bytes, (dtype)t->type, rows, cols, &out->facts)) &&
         sparsity_convert(out->bytes, (dtype)t->type, &out->facts, o->threshold, &out->conversion)) {
         if (o->sparsity > 0) tell(op, &out->facts, k_last, a);
         return true;
@@ -130,7 +158,8 @@ static bool fill(const operation *o, scout_op *op, const scout_tensor *t, uint64
     return false;
 }
 
-bool weights_make(const operation *o, scout_op *op, uint64_t seed, arena *a, weights_content *out, scout_why *why) {
+bool weights_make(const operation *o, scout_op *op, uint64_t seed, const weights_counter *counter, arena *a,
+                  weights_content *out, scout_why *why) {
     const int at = weight_of(op);
     const bool only_asked = !(o->sparsity > 0); /* a dense one: what cannot be told of it hinders nobody */
     *out = (weights_content){.tensor = at < 0 ? 0 : (uint32_t)at};
@@ -142,7 +171,7 @@ bool weights_make(const operation *o, scout_op *op, uint64_t seed, arena *a, wei
         scout_say(why, SCOUT_NO, "pattern", "a pattern of zeros is known only for one floating weight of a product");
         return only_asked;
     }
-    return fill(o, op, t, seed, a, out, why) || only_asked;
+    return fill(o, op, t, seed, counter, a, out, why) || only_asked;
 }
 
 void weights_free(weights_content *w) {
@@ -175,6 +204,7 @@ json_t *weights_json(const weights_content *w, const operation *o, json_builder 
     json_t *to = json_new_object(b);
     json_put_text(b, to, "source", o->weight ? "file" : "synthetic");
     if (o->weight) json_put_text(b, to, "name", o->weight->name);
+    json_put_text(b, to, "counted", w->on_device ? "device" : "host");
     json_put_text(b, to, "pattern", f->pattern);
     json_put_int(b, to, "rows", f->rows);
     json_put_int(b, to, "cols", f->cols);

@@ -15,16 +15,24 @@
  * theirs as well. New entries lie in the arena. */
 void weights_split(operation_list *list, const char *model, double threshold, arena *a);
 
+/* Who counts zeros: a device that can, where it is there. */
+typedef struct weights_counter {
+    const scout_device_api *api;
+    scout_device *device;
+} weights_counter;
+
 typedef struct weights_content {
     uint32_t tensor; /* its place in op->tensors */
     void *bytes;     /* owned: weights_free; NULL: nobody asks what the weight holds */
     sparsity_facts facts;
     sparsity_conversion conversion; /* to blocks, at the threshold that was asked for */
+    bool on_device;                 /* its zeros were counted there */
 } weights_content;
 
 /* What an operation's weight holds, and the fields that tell candidates of it, in the arena (weight_nonzeros,
- * weight_block, weight_blocks_16, …). False: why. */
-bool weights_make(const operation *o, scout_op *op, uint64_t seed, arena *a, weights_content *out, scout_why *why);
+ * weight_block, weight_blocks_16, …). counter NULL: the host counts. False: why. */
+bool weights_make(const operation *o, scout_op *op, uint64_t seed, const weights_counter *counter, arena *a,
+                  weights_content *out, scout_why *why);
 void weights_free(weights_content *w);
 json_t *weights_json(const weights_content *w, const operation *o, json_builder *b);
 

@@ -52,6 +52,9 @@ scout_answer cuda_device_fill(scout_device *device, void *to, uint64_t bytes, ui
 scout_answer cuda_device_checksum(scout_device *device, const void *data, uint64_t bytes, uint64_t *sum,
                                   scout_why *why);
 
+scout_answer cuda_device_zeros(scout_device *device, const void *matrix, uint32_t type, int64_t rows, int64_t cols,
+                               scout_zeros *out, scout_why *why); /* cuda_device_zeros.c */
+
 scout_answer cuda_device_record(scout_device *device, int graph, uint32_t launches, scout_enqueue enqueue,
                                 void *context, scout_sequence **out, scout_why *why); /* cuda_device_sequence.c */
 scout_answer cuda_device_run(scout_device *device, scout_sequence *sequence, uint32_t repeats, double *seconds,

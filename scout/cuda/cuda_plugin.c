@@ -53,7 +53,7 @@ static const scout_candidate *const candidates[] = {
     &sparse_lt_gemm,
     &sparse_gemm_ell,
     &sparse_gemm_bsr,
-    &sparse_gemm_csr,
+    &sparse_csr,
 };
 
 static const scout_reference *const references[] = {
@@ -97,6 +97,7 @@ static const scout_device_api api = {
     .references = references,
     .candidates = candidates,
     .profile = cuda_device_profile,
+    .zeros = cuda_device_zeros,
 };
 
 static const scout_plugin plugin = {

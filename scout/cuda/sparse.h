@@ -36,6 +36,6 @@ const sparse_table *sparse_ready(cusparseHandle_t *handle, scout_why *why);
 /* What a status other than success means; `doing` is the function's name. */
 scout_answer sparse_answer(const sparse_table *table, cusparseStatus_t status, const char *doing, scout_why *why);
 
-extern const scout_candidate sparse_gemm_csr, sparse_gemm_bsr, sparse_gemm_ell;
+extern const scout_candidate sparse_csr, sparse_gemm_bsr, sparse_gemm_ell;
 
 #endif

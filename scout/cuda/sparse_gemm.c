@@ -1,7 +1,7 @@
-/* Products with a sparse weight by cuSPARSE. It wants the sparse matrix on the left and stores by columns what we store
- * by rows, so C = A W becomes C' = W' A' without a copy: W' as [N,K] is what packing lists. Descriptors hold pointers,
- * and those change with every launch: they are made for each, which is host work alone and no part of a graph. It adds
- * no bias: a kernel of our own writes it to every row of C, which the product is then added to. */
+/* Products with a weight of blocks by cuSPARSE. It wants the sparse matrix on the left and stores by columns what we
+ * store by rows, so C = A W becomes C' = W' A' without a copy: W' as [N,K] is what packing lists. Descriptors hold
+ * pointers, and those change with every launch: they are made for each, which is host work alone and no part of a
+ * graph. It adds no bias: a kernel of our own writes it to every row of C, which the product is then added to. */
 #include "kernels/kernels.h"
 #include "scout/cuda/cuda_device.h"
 #include "scout/cuda/sparse.h"
@@ -18,10 +18,9 @@ struct scout_plan {
     gemm_problem p;
     gemm_sparse_weight weight;
     cudaDataType type;
-    cusparseSpMMAlg_t algorithm;
     int bias;                      /* place in op->tensors; -1: none */
     int64_t side, columns, places; /* of blocks; columns and places: how many across and along K */
-    int64_t kept, width;           /* numbers or blocks that are not zeros; blocks in a row of one length */
+    int64_t kept, width;           /* blocks that are not zeros; blocks in a row of one length */
     uint64_t place_at, values_at, bytes;
     size_t workspace_bytes;
 };
@@ -59,20 +58,6 @@ static scout_answer check_kept(const scout_plan *p, const int32_t *begin, int64_
                      (long long)p->kept);
 }
 
-static scout_answer csr_pack(scout_plan *p, void *packed, void *stream, scout_why *why) {
-    char *const to = packed;
-    const int error = gemm_sparse_pack_numbers(&p->weight, p->kept, packed, (int32_t *)(void *)(to + p->place_at),
-                                               to + p->values_at, stream);
-    if (error) return cuda_device_answer((cudaError_t)error, "packing for cuSPARSE", why);
-    return check_kept(p, packed, p->p.n, stream, why);
-}
-
-static cusparseStatus_t csr_describe(const scout_plan *p, const char *packed, cusparseConstSpMatDescr_t *out) {
-    return p->table->cusparseCreateConstCsr(out, p->p.n, p->p.k, p->kept, packed, packed + p->place_at,
-                                            packed + p->values_at, CUSPARSE_INDEX_32I, CUSPARSE_INDEX_32I,
-                                            CUSPARSE_INDEX_BASE_ZERO, p->type);
-}
-
 static scout_answer bsr_pack(scout_plan *p, void *packed, void *stream, scout_why *why) {
     char *const to = packed;
     const int error = gemm_sparse_pack_blocks(&p->weight, (int)p->side, p->kept, packed,
@@ -106,7 +91,6 @@ static cusparseStatus_t ell_describe(const scout_plan *p, const char *packed, cu
                                                    CUSPARSE_INDEX_BASE_ZERO, p->type);
 }
 
-static const sparse_format csr = {"csr", csr_pack, csr_describe};
 static const sparse_format bsr = {"bsr", bsr_pack, bsr_describe};
 static const sparse_format ell = {"blocked_ell", ell_pack, ell_describe};
 
@@ -150,8 +134,8 @@ static scout_answer ask_workspace(scout_plan *p, void *address, scout_why *why) 
     cusparseStatus_t status = make_matrices(p, address, address, address, &m);
     if (status == CUSPARSE_STATUS_SUCCESS)
         status = p->table->cusparseSpMM_bufferSize(p->handle, CUSPARSE_OPERATION_NON_TRANSPOSE, operation_of(p), &one,
-                                                   m.weight, m.a, factor_of(p), m.c, CUDA_R_32F, p->algorithm,
-                                                   &p->workspace_bytes);
+                                                   m.weight, m.a, factor_of(p), m.c, CUDA_R_32F,
+                                                   CUSPARSE_SPMM_ALG_DEFAULT, &p->workspace_bytes);
     free_matrices(p, &m);
     return status == CUSPARSE_STATUS_SUCCESS ? SCOUT_OK
                                              : sparse_answer(p->table, status, "cusparseSpMM_bufferSize", why);
@@ -169,17 +153,13 @@ static scout_answer launch(scout_plan *plan, const scout_args *args, scout_why *
     if (status == CUSPARSE_STATUS_SUCCESS) status = make_matrices(plan, t[GEMM_A], t[GEMM_B], t[GEMM_C], &m);
     if (status == CUSPARSE_STATUS_SUCCESS)
         status = plan->table->cusparseSpMM(plan->handle, CUSPARSE_OPERATION_NON_TRANSPOSE, operation_of(plan), &one,
-                                           m.weight, m.a, factor_of(plan), m.c, CUDA_R_32F, plan->algorithm,
+                                           m.weight, m.a, factor_of(plan), m.c, CUDA_R_32F, CUSPARSE_SPMM_ALG_DEFAULT,
                                            args->workspace);
     free_matrices(plan, &m);
     return status == CUSPARSE_STATUS_SUCCESS ? SCOUT_OK : sparse_answer(plan->table, status, "cusparseSpMM", why);
 }
 
 /* --- the candidates --- */
-
-static const cusparseSpMMAlg_t algorithms[] = {CUSPARSE_SPMM_ALG_DEFAULT, CUSPARSE_SPMM_CSR_ALG1,
-                                               CUSPARSE_SPMM_CSR_ALG2, CUSPARSE_SPMM_CSR_ALG3};
-enum { ALGORITHMS = sizeof algorithms / sizeof algorithms[0] };
 
 static scout_answer supports(const scout_op *op, scout_device *device, scout_why *why) {
     (void)device;
@@ -189,14 +169,6 @@ static scout_answer supports(const scout_op *op, scout_device *device, scout_why
     if (op_number(op, "weight_nonzeros", 0) > INT32_MAX || p.m > INT32_MAX || p.n >= INT32_MAX || p.k >= INT32_MAX)
         return scout_say(why, SCOUT_NO, "shape", "dimensions and the weight's numbers are counted in 32 bits");
     return sparse_open(why) ? SCOUT_OK : SCOUT_NO;
-}
-
-/* In 16 bits, outputs were found off by hundredths of themselves (cuSPARSE 12.6, a weight of blocks): their parts seem
- * to be added up in the output's own type. */
-static scout_answer csr_supports(const scout_op *op, scout_device *device, scout_why *why) {
-    const scout_answer answer = supports(op, device, why);
-    if (answer != SCOUT_OK || gemm_problem_of(op).type_c == SCOUT_FP32) return answer;
-    return scout_say(why, SCOUT_NO, "type", "lists of numbers are exact enough in fp32 alone");
 }
 
 /* Without edges: a matrix of blocks has whole ones. */
@@ -214,16 +186,6 @@ static scout_answer blocks_supports(const scout_op *op, scout_device *device, sc
     return scout_say(why, SCOUT_NO, "pattern", "the weight is not made of whole blocks some of which are all zeros");
 }
 
-static scout_answer csr_domain(const scout_op *op, scout_device *device, int exhaustive, scout_domain *out,
-                               scout_why *why) {
-    static const char *const labels[ALGORITHMS] = {"default", "alg1", "alg2", "alg3"};
-    (void)op, (void)device, (void)exhaustive, (void)why;
-    out->count = 1;
-    out->parameters[0] = (scout_parameter){.name = "algo", .count = ALGORITHMS, .labels = labels};
-    for (int k = 0; k < ALGORITHMS; k++) out->parameters[0].values[k] = k;
-    return SCOUT_OK;
-}
-
 static scout_answer blocks_domain(const scout_op *op, scout_device *device, int exhaustive, scout_domain *out,
                                   scout_why *why) {
     (void)op, (void)device, (void)exhaustive, (void)why;
@@ -235,7 +197,7 @@ static scout_answer blocks_domain(const scout_op *op, scout_device *device, int 
 
 static void destroy(scout_plan *plan) { free(plan); }
 
-/* What all forms have; side 0: the form has no blocks. */
+/* What both forms have. */
 static scout_plan *new_plan(const scout_op *op, const sparse_format *format, int64_t side, scout_why *why) {
     scout_plan *const p = calloc(1, sizeof *p);
     if (!p) {
@@ -246,12 +208,11 @@ static scout_plan *new_plan(const scout_op *op, const sparse_format *format, int
     p->p = gemm_problem_of(op);
     p->weight = sparse_weight_of(&p->p);
     p->type = op->input == SCOUT_FP32 ? CUDA_R_32F : op->input == SCOUT_FP16 ? CUDA_R_16F : CUDA_R_16BF;
-    p->algorithm = CUSPARSE_SPMM_ALG_DEFAULT;
     p->bias = op_tensor(op, "bias");
     p->side = side;
-    p->columns = side ? p->p.n / side : 0;
-    p->width = p->places = side ? p->p.k / side : 0;
-    p->kept = side ? sparse_weight_blocks(op, side) : op_number(op, "weight_nonzeros", 0);
+    p->columns = p->p.n / side;
+    p->width = p->places = p->p.k / side;
+    p->kept = sparse_weight_blocks(op, side);
     return p;
 }
 
@@ -268,16 +229,6 @@ static scout_answer finish_plan(scout_plan *p, scout_device *device, scout_plan 
     needs->workspace_bytes = p->workspace_bytes;
     *plan = p;
     return SCOUT_OK;
-}
-
-static scout_answer csr_prepare(const scout_op *op, scout_device *device, const int64_t *values, scout_plan **plan,
-                                scout_plan_needs *needs, scout_why *why) {
-    const scout_answer answer = supports(op, device, why);
-    scout_plan *const p = answer == SCOUT_OK ? new_plan(op, &csr, 0, why) : NULL;
-    if (!p) return answer == SCOUT_OK ? SCOUT_NO_MEMORY : answer;
-    p->algorithm = algorithms[values[0]];
-    lay_out(p, p->p.n + 1, p->kept, p->kept);
-    return finish_plan(p, device, plan, needs, why);
 }
 
 static scout_answer blocks_prepare(const scout_op *op, scout_device *device, const int64_t *values, int rows,
@@ -313,31 +264,12 @@ static int describe(const scout_plan *plan, char *json, size_t room) {
         json, room,
         "{\"library\":\"cusparse\",\"version\":\"%s\",\"function\":\"cusparseSpMM\",\"format\":\"%s\","
         "\"algorithm\":%d,\"block\":%lld,\"parts\":%lld,\"width\":%lld,\"bias\":\"%s\",\"workspace_bytes\":%zu}",
-        plan->table->version, plan->format->name, (int)plan->algorithm, (long long)plan->side, (long long)plan->kept,
-        (long long)plan->width, plan->bias < 0 ? "none" : "own kernel before", plan->workspace_bytes);
+        plan->table->version, plan->format->name, (int)CUSPARSE_SPMM_ALG_DEFAULT, (long long)plan->side,
+        (long long)plan->kept, (long long)plan->width, plan->bias < 0 ? "none" : "own kernel before",
+        plan->workspace_bytes);
 }
 
 static const char *const precisions[] = {"fp32", "fp16", "bf16", NULL};
-static const char *const csr_precisions[] = {"fp32", NULL};
-
-const scout_candidate sparse_gemm_csr = {
-    .size = sizeof(scout_candidate),
-    .kind = SCOUT_GEMM,
-    .priority = 56,
-    .name = "cusparse_csr",
-    .about = "cuSPARSE: a sparse weight as lists of its numbers",
-    .library = "cusparse",
-    .approach = "SPARSE_CSR",
-    .precisions = csr_precisions,
-    .supports = csr_supports,
-    .domain = csr_domain,
-    .prepare = csr_prepare,
-    .pack = pack,
-    .launch = launch,
-    .describe = describe,
-    .destroy = destroy,
-};
-
 const scout_candidate sparse_gemm_bsr = {
     .size = sizeof(scout_candidate),
     .kind = SCOUT_GEMM,

@@ -19,6 +19,7 @@ enum { SPARSE_LT_HALF_ZEROS = 0 };                                   /* of a str
 enum { SPARSE_LT_SUM_INT32 = 0, SPARSE_LT_SUM_FP32 = 2 };            /* what is added up in */
 enum { SPARSE_LT_DEFAULT = 0 };                                      /* how an algorithm is selected */
 enum { SPARSE_LT_ALGO = 0, SPARSE_LT_ALGOS, SPARSE_LT_SPLIT_K = 3 }; /* attributes of a selection */
+enum { SPARSE_LT_BIAS_POINTER = 8 };                                 /* attribute of a product */
 
 #define SPARSE_LT_FUNCTIONS(F)                                                                                         \
     F(cusparseLtInit, (sparse_lt_object * handle))                                                                     \
@@ -34,6 +35,8 @@ enum { SPARSE_LT_ALGO = 0, SPARSE_LT_ALGOS, SPARSE_LT_SPLIT_K = 3 }; /* attribut
       (const sparse_lt_object *handle, sparse_lt_object *product, cusparseOperation_t operation_a,                     \
        cusparseOperation_t operation_b, const sparse_lt_object *a, const sparse_lt_object *b,                          \
        const sparse_lt_object *c, const sparse_lt_object *d, int compute))                                             \
+    F(cusparseLtMatmulDescSetAttribute,                                                                                \
+      (const sparse_lt_object *handle, sparse_lt_object *product, int attribute, const void *value, size_t bytes))     \
     F(cusparseLtMatmulAlgSelectionInit,                                                                                \
       (const sparse_lt_object *handle, sparse_lt_object *selection, const sparse_lt_object *product, int how))         \
     F(cusparseLtMatmulAlgSelectionDestroy, (const sparse_lt_object *selection))                                        \

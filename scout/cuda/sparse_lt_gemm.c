@@ -1,8 +1,9 @@
 /* The candidate "cusparselt": products whose weight keeps two of each four numbers along K. The library is shown
  * everything by columns, as which it sees what we store by rows: C = A B becomes C' = B' A', without a copy, and either
  * side of it may be the sparse one. The weight is compressed as it is, after the library has agreed that no number of
- * it would be lost. It adds its bias where the plan is made, but pointers change with every launch: a kernel of our own
- * writes the bias to every row of C, which the product is then added to. */
+ * it would be lost. Where a bias lies is part of the library's plan, but pointers may change with every launch: then
+ * the plan is made anew, which is host work alone. The other way is a variant: a kernel of our own writes the bias to
+ * every row of C, which the product is then added to. */
 #include "kernels/kernels.h"
 #include "scout/cuda/cuda_device.h"
 #include "scout/cuda/sparse_lt.h"
@@ -11,8 +12,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { ALIGNMENT = 16 }; /* of all tensors, bytes */
-enum { ALGO, SPLIT_K, PARAMETERS };
+enum { ALIGNMENT = 16, TILE = 128 };      /* of all tensors, bytes; of outputs, about what its kernels have */
+enum { ALGO, SPLIT_K, BIAS, PARAMETERS }; /* BIAS where there is one */
+enum { INSIDE, BEFORE };
 
 /* What the library multiplies, and what the sides of its matrices must be multiples of. */
 static const struct lt_type {
@@ -39,7 +41,8 @@ typedef struct setup {
 struct scout_plan {
     setup s;
     gemm_problem p;
-    int bias, element; /* place in op->tensors, -1: none; bytes of an output */
+    int bias, element;  /* place in op->tensors, -1: none; bytes of an output */
+    const void *inside; /* where the library's plan has the bias; NULL: it is written before */
     int algo, split_k;
     uint64_t buffer_at, valid_at; /* in what packing writes: behind the compressed weight */
     size_t compressed_bytes, workspace_bytes;
@@ -76,8 +79,14 @@ static cusparseOperation_t operation_of(int transposed) {
     return transposed ? CUSPARSE_OPERATION_TRANSPOSE : CUSPARSE_OPERATION_NON_TRANSPOSE;
 }
 
+/* It has one number for each row of the library's output: for each column of ours. */
+static cusparseStatus_t setup_bias(setup *s, const void *bias) {
+    return s->table->cusparseLtMatmulDescSetAttribute(s->handle, &s->product, SPARSE_LT_BIAS_POINTER, &bias,
+                                                      sizeof bias);
+}
+
 /* Our right side is the library's left one: by columns [N,K], or [K,N] where it is stored transposed. */
-static cusparseStatus_t setup_product(setup *s, const gemm_problem *p) {
+static cusparseStatus_t setup_product(setup *s, const gemm_problem *p, const void *bias) {
     const struct lt_type *const t = type_of(p);
     cusparseStatus_t status =
         setup_matrix(s, p->weight == GEMM_B, p->trans_b ? p->k : p->n, p->trans_b ? p->n : p->k, p->ldb, t->in);
@@ -89,18 +98,19 @@ static cusparseStatus_t setup_product(setup *s, const gemm_problem *p) {
         status = s->table->cusparseLtMatmulDescriptorInit(s->handle, &s->product, operation_of(p->trans_b),
                                                           operation_of(p->trans_a), &s->matrix[0], &s->matrix[1],
                                                           &s->matrix[2], &s->matrix[2], t->compute);
+    if (status == CUSPARSE_STATUS_SUCCESS && bias) status = setup_bias(s, bias);
     if (status != CUSPARSE_STATUS_SUCCESS) return status;
     status = s->table->cusparseLtMatmulAlgSelectionInit(s->handle, &s->selection, &s->product, SPARSE_LT_DEFAULT);
     s->selected = status == CUSPARSE_STATUS_SUCCESS;
     return status;
 }
 
-/* Everything but the plan. What is refused leaves nothing behind. */
-static scout_answer setup_make(setup *s, const gemm_problem *p, scout_why *why) {
+/* Everything but the plan; bias NULL: the library adds none. What is refused leaves nothing behind. */
+static scout_answer setup_make(setup *s, const gemm_problem *p, const void *bias, scout_why *why) {
     memset(s, 0, sizeof *s);
     s->table = sparse_lt_ready(&s->handle, why);
     if (!s->table) return SCOUT_NO;
-    const cusparseStatus_t status = setup_product(s, p);
+    const cusparseStatus_t status = setup_product(s, p, bias);
     if (status == CUSPARSE_STATUS_SUCCESS) return SCOUT_OK;
     setup_free(s);
     return sparse_lt_answer(s->table, status, "describing the product to cuSPARSELt", "layout", why);
@@ -159,6 +169,12 @@ static scout_answer supports(const scout_op *op, scout_device *device, scout_why
     return sparse_lt_open(why) ? SCOUT_OK : SCOUT_NO;
 }
 
+/* Outputs come in so few tiles that some multiprocessors would have none or only one: else dividing K only costs. */
+static bool leaves_idle(const gemm_problem *p, const scout_device *device) {
+    const int64_t tiles = ((p->m + TILE - 1) / TILE) * ((p->n + TILE - 1) / TILE);
+    return tiles < 2 * (int64_t)device->multiprocessors;
+}
+
 /* Its algorithms by number, the one that it would take by itself in front; K in one piece, in the library's own pieces
  * (-1, compute capability 9.0) or in some (before). */
 static scout_answer domain(const scout_op *op, scout_device *device, int exhaustive, scout_domain *out,
@@ -166,32 +182,42 @@ static scout_answer domain(const scout_op *op, scout_device *device, int exhaust
     const gemm_problem p = gemm_problem_of(op);
     setup *const s = malloc(sizeof *s);
     if (!s) return scout_say(why, SCOUT_NO_MEMORY, "memory", "no memory for a plan");
-    const scout_answer answer = setup_make(s, &p, why);
-    (void)exhaustive;
+    const scout_answer answer = setup_make(s, &p, NULL, why);
+    static const char *const places[] = {"inside", "before"};
     if (answer == SCOUT_OK) {
         scout_parameter *const algo = &out->parameters[ALGO], *const split = &out->parameters[SPLIT_K];
         const int most = (int)(sizeof algo->values / sizeof algo->values[0]);
         const int all = setup_number(s, SPARSE_LT_ALGOS), first = setup_number(s, SPARSE_LT_ALGO);
-        out->count = PARAMETERS;
+        out->count = p.bias ? PARAMETERS : BIAS;
+        out->parameters[BIAS] =
+            (scout_parameter){.name = "bias", .count = 2, .values = {INSIDE, BEFORE}, .labels = places};
         *algo = (scout_parameter){.name = "algo", .count = 1, .values = {first}};
         for (int k = 0; k < all && algo->count < (uint32_t)most; k++)
             if (k != first) algo->values[algo->count++] = k;
         *split = (scout_parameter){.name = "split_k", .count = 1, .values = {1}};
-        if (device && device->capability_major == 8) split->count = 3, split->values[1] = 2, split->values[2] = 4;
-        if (device && device->capability_major == 9) split->count = 2, split->values[1] = -1;
+        if (exhaustive || leaves_idle(&p, device)) {
+            if (device->capability_major == 8) split->count = 3, split->values[1] = 2, split->values[2] = 4;
+            if (device->capability_major == 9) split->count = 2, split->values[1] = -1;
+        }
         setup_free(s);
     }
     free(s);
     return answer;
 }
 
-/* Which algorithms can divide K is nowhere written: whether there is a plan tells. */
+/* Any address of the device stands for a bias whose place is not known yet. */
+static const void *bias_inside(const gemm_problem *p, scout_device *device, const int64_t *values) {
+    return p->bias && values[BIAS] == INSIDE ? device->scratch : NULL;
+}
+
+/* Which algorithms can divide K is nowhere written: whether there is a plan tells. What fails with K in one piece is
+ * said by prepare. */
 static int allows(const scout_op *op, scout_device *device, const int64_t *values) {
+    if (values[SPLIT_K] == 1) return 1;
     const gemm_problem p = gemm_problem_of(op);
     setup *const s = malloc(sizeof *s);
     int planned = 0;
-    (void)device;
-    if (s && setup_make(s, &p, NULL) == SCOUT_OK) {
+    if (s && setup_make(s, &p, bias_inside(&p, device, values), NULL) == SCOUT_OK) {
         (void)setup_plan(s, (int)values[ALGO], (int)values[SPLIT_K]);
         planned = s->planned;
         setup_free(s);
@@ -212,7 +238,7 @@ static void destroy(scout_plan *plan) {
 static scout_answer make_plan(scout_plan *p, const scout_op *op, scout_why *why) {
     setup *const s = &p->s;
     size_t buffer_bytes = 0;
-    const scout_answer answer = setup_make(s, &p->p, why);
+    const scout_answer answer = setup_make(s, &p->p, p->inside, why);
     if (answer != SCOUT_OK) return answer;
     cusparseStatus_t status = setup_plan(s, p->algo, p->split_k);
     if (status != CUSPARSE_STATUS_SUCCESS)
@@ -238,6 +264,7 @@ static scout_answer prepare(const scout_op *op, scout_device *device, const int6
     p->p = gemm_problem_of(op);
     p->bias = op_tensor(op, "bias");
     p->element = op->output == SCOUT_FP16 || op->output == SCOUT_BF16 ? 2 : 4;
+    p->inside = bias_inside(&p->p, device, values);
     p->algo = (int)values[ALGO], p->split_k = (int)values[SPLIT_K];
     answer = make_plan(p, op, why);
     if (answer != SCOUT_OK) {
@@ -270,19 +297,37 @@ static scout_answer pack(scout_plan *plan, const void *weight, void *packed, voi
                                              : sparse_lt_answer(s->table, status, "cusparseLtSpMMACompress", NULL, why);
 }
 
+/* The bias lies elsewhere than the plan has it. */
+static scout_answer move_bias(scout_plan *plan, const void *bias, scout_why *why) {
+    setup *const s = &plan->s;
+    cusparseStatus_t status = setup_bias(s, bias);
+    if (status == CUSPARSE_STATUS_SUCCESS) status = s->table->cusparseLtMatmulPlanDestroy(&s->plan);
+    s->planned = s->planned && status != CUSPARSE_STATUS_SUCCESS;
+    if (status == CUSPARSE_STATUS_SUCCESS) status = setup_plan(s, plan->algo, plan->split_k);
+    if (status != CUSPARSE_STATUS_SUCCESS)
+        return sparse_lt_answer(s->table, status, "telling cuSPARSELt where the bias is", NULL, why);
+    plan->inside = bias;
+    return SCOUT_OK;
+}
+
 static scout_answer launch(scout_plan *plan, const scout_args *args, scout_why *why) {
     static const float one = 1, zero = 0; /* whatever is added up in */
     const setup *const s = &plan->s;
     void *const *const t = args->tensors;
+    const bool before = plan->bias >= 0 && !plan->inside;
     cudaStream_t stream = args->stream;
-    if (plan->bias >= 0) {
+    if (plan->inside && plan->inside != t[plan->bias]) {
+        const scout_answer answer = move_bias(plan, t[plan->bias], why);
+        if (answer != SCOUT_OK) return answer;
+    }
+    if (before) {
         const cudaError_t error =
             kernels_repeat_row(t[GEMM_C], t[plan->bias], plan->element, plan->p.m, plan->p.n, plan->p.ldc, stream);
         if (error) return cuda_device_answer(error, "writing the bias", why);
     }
     const cusparseStatus_t status =
-        s->table->cusparseLtMatmul(s->handle, &s->plan, &one, t[GEMM_B], t[GEMM_A], plan->bias < 0 ? &zero : &one,
-                                   t[GEMM_C], t[GEMM_C], args->workspace, &stream, 1);
+        s->table->cusparseLtMatmul(s->handle, &s->plan, &one, t[GEMM_B], t[GEMM_A], before ? &one : &zero, t[GEMM_C],
+                                   t[GEMM_C], args->workspace, &stream, 1);
     return status == CUSPARSE_STATUS_SUCCESS ? SCOUT_OK
                                              : sparse_lt_answer(s->table, status, "cusparseLtMatmul", NULL, why);
 }
@@ -293,7 +338,11 @@ static int describe(const scout_plan *plan, char *json, size_t room) {
                     "\"split_k\":%d,\"sparse_side\":\"%s\",\"compressed_bytes\":%zu,\"bias\":\"%s\","
                     "\"workspace_bytes\":%zu}",
                     plan->s.table->version, plan->algo, plan->split_k, plan->p.weight == GEMM_B ? "b" : "a",
-                    plan->compressed_bytes, plan->bias < 0 ? "none" : "own kernel before", plan->workspace_bytes);
+                    plan->compressed_bytes,
+                    plan->bias < 0 ? "none"
+                    : plan->inside ? "inside"
+                                   : "own kernel before",
+                    plan->workspace_bytes);
 }
 
 static const char *const precisions[] = {"fp16", "bf16", "fp8", "int8", NULL};

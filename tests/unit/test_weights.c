@@ -139,15 +139,15 @@ static void a_threshold_is_asked_of_all(void) {
     UNIT_CHECK(strstr(operation_key(dense, &a), ";weight_threshold=2;zeros=") != NULL);
     UNIT_CHECK(kinds_build(dense, 1 << 20, &a, &op, &why));
     const uint32_t before = op.field_count;
-    UNIT_CHECK(weights_make(dense, &op, 5, &a, &w, &why) && w.bytes && op.field_count == before);
+    UNIT_CHECK(weights_make(dense, &op, 5, NULL, &a, &w, &why) && w.bytes && op.field_count == before);
     UNIT_CHECK(w.facts.zeros == 0 && w.conversion.below == 1 && w.conversion.work[0] == 0);
     weights_free(&w);
     list.items[0].threshold = 0.5;
-    UNIT_CHECK(weights_make(dense, &op, 5, &a, &w, &why) && w.conversion.below == 0 && w.conversion.work[0] == 1);
+    UNIT_CHECK(weights_make(dense, &op, 5, NULL, &a, &w, &why) && w.conversion.below == 0 && w.conversion.work[0] == 1);
     weights_free(&w);
     const weights_place nowhere = {model, "nobody.bin", "w", 0, BYTES};
     list.items[0].weight = &nowhere; /* it hinders no measurement */
-    UNIT_CHECK(weights_make(dense, &op, 5, &a, &w, &why) && !w.bytes);
+    UNIT_CHECK(weights_make(dense, &op, 5, NULL, &a, &w, &why) && !w.bytes);
     operation_list_free(&list);
 }
 
@@ -160,8 +160,59 @@ static void eight_bits(void) {
         weights_content w;
         operation_from_words("gemm", "16,256,512", precisions[k], 0.5, "STRUCTURED_24", &a, &list);
         UNIT_CHECK(kinds_build(&list.items[0], 1 << 20, &a, &op, &why));
-        UNIT_CHECK(weights_make(&list.items[0], &op, 5, &a, &w, &why) && w.facts.two_of_four_by_row);
+        UNIT_CHECK(weights_make(&list.items[0], &op, 5, NULL, &a, &w, &why) && w.facts.two_of_four_by_row);
         UNIT_CHECK(w.facts.nonzeros == 256 * 512 / 2);
+        weights_free(&w);
+        operation_list_free(&list);
+    }
+}
+
+/* A device that counts: 100 numbers, whatever there is. */
+static int in_use;
+static scout_answer lend(scout_device *d, uint64_t bytes, void **out, scout_why *w) {
+    (void)d, (void)w;
+    in_use += (*out = malloc(bytes)) != NULL;
+    return SCOUT_OK;
+}
+static void take_back(scout_device *d, void *memory) {
+    (void)d;
+    in_use -= memory != NULL;
+    free(memory);
+}
+static scout_answer copy(scout_device *d, void *to, const void *from, uint64_t bytes, scout_why *w) {
+    (void)d, (void)w;
+    memcpy(to, from, bytes);
+    return SCOUT_OK;
+}
+static scout_answer zeros(scout_device *d, const void *matrix, uint32_t type, int64_t rows, int64_t cols,
+                          scout_zeros *out, scout_why *w) {
+    (void)d;
+    if (!matrix || type != SCOUT_FP16) return scout_say(w, SCOUT_NO, "type", "fp16 alone");
+    *out = (scout_zeros){.size = sizeof *out, .nonzeros = 100, .most = cols, .blocks = {rows, 2, 3, 1}};
+    return SCOUT_OK;
+}
+
+static void the_device_counts_where_it_can(void) {
+    const scout_device_api api = {
+        .size = sizeof api, .alloc = lend, .release = take_back, .upload = copy, .zeros = zeros};
+    scout_device_api old = api;
+    old.size = offsetof(scout_device_api, zeros); /* of a time that knew no such member */
+    const struct {
+        const char *precision;
+        const scout_device_api *api;
+        bool on_device;
+    } rows[] = {{"fp16", &api, true}, {"fp32", &api, false}, {"fp16", &old, false}};
+    for (size_t k = 0; k < sizeof rows / sizeof rows[0]; k++) {
+        const weights_counter counter = {rows[k].api, NULL};
+        operation_list list;
+        scout_op op;
+        weights_content w;
+        operation_from_words("gemm", "8,256,512", rows[k].precision, 0.9, "UNSTRUCTURED", &a, &list);
+        UNIT_CHECK(kinds_build(&list.items[0], 1 << 20, &a, &op, &why));
+        UNIT_CHECK(weights_make(&list.items[0], &op, 5, &counter, &a, &w, &why) && in_use == 0);
+        UNIT_CHECK(w.on_device == rows[k].on_device && (w.facts.nonzeros == 100) == rows[k].on_device);
+        if (w.on_device) UNIT_CHECK(w.facts.blocks[3] == 1.0 / 8 && w.facts.rows == 512 && w.facts.fewest == 0);
+        if (w.on_device) UNIT_CHECK(w.conversion.largest == 128);
         weights_free(&w);
         operation_list_free(&list);
     }
@@ -183,7 +234,7 @@ static void content_is_what_was_asked_for(void) {
         list.items[0].rec.layout = rows[k].layout;
         UNIT_CHECK(kinds_build(&list.items[0], 1 << 20, &a, &op, &why));
         const uint32_t before = op.field_count;
-        UNIT_CHECK(weights_make(&list.items[0], &op, 5, &a, &w, &why) && w.bytes && w.tensor == 1);
+        UNIT_CHECK(weights_make(&list.items[0], &op, 5, NULL, &a, &w, &why) && w.bytes && w.tensor == 1);
         UNIT_TEXT(w.facts.pattern, rows[k].pattern);
         UNIT_CHECK(w.facts.zeros > rows[k].zeros - 0.15 && w.facts.zeros < rows[k].zeros + 0.15);
         UNIT_CHECK(op.field_count > before);
@@ -207,6 +258,7 @@ int main(void) {
         UNIT_RUN(entries_are_split);
         UNIT_RUN(a_threshold_is_asked_of_all);
         UNIT_RUN(eight_bits);
+        UNIT_RUN(the_device_counts_where_it_can);
         UNIT_RUN(content_is_what_was_asked_for);
     } else {
         printf("    %s\n", g.st.text);
