@@ -79,7 +79,10 @@ dist:
 # Programs that check the device on a machine that has one (tests/gpu/run.sh); they are built without one.
 GPU_CHECKS := $(patsubst tests/gpu/%.c,$(BUILD)/gpu/%,$(sort $(wildcard tests/gpu/check_*.c)))
 .PHONY: gpu-checks
-gpu-checks: $(CUDA_DEVICE) $(GPU_CHECKS)
+gpu-checks: $(CUDA_DEVICE) $(GPU_CHECKS) $(BUILD)/gpu/skinny_cuda.so
+$(BUILD)/gpu/skinny_cuda.so: docs/examples/custom_kernel/skinny.cu docs/examples/custom_kernel/Makefile scout/plugin.h scout/op.h scout/gemm.h
+	$(say) NVCC $<
+	$(Q)$(MAKE) -s -C $(dir $<) cuda SCOUT_INCLUDE='$(CURDIR)' OUT='$(abspath $(@D))' NVCC=$(NVCC)
 $(BUILD)/gpu/check_%: tests/gpu/check_%.c $(KERNEL_BUILD)/kernels/stream.o $(wildcard tests/gpu/*.h) $(BUILD)/cuda/flags
 	$(say) CC $<
 	$(Q)mkdir -p $(@D)
