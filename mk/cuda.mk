@@ -90,7 +90,10 @@ dist:
 # Programs that check the device on a machine that has one (tests/gpu/run.sh); they are built without one.
 GPU_CHECKS := $(patsubst tests/gpu/%.c,$(BUILD)/gpu/%,$(sort $(wildcard tests/gpu/check_*.c)))
 .PHONY: gpu-checks
-gpu-checks: $(CUDA_DEVICE) $(GPU_CHECKS)
+gpu-checks: $(CUDA_DEVICE) $(GPU_CHECKS) $(BUILD)/gpu/skinny_cuda.so
+$(BUILD)/gpu/skinny_cuda.so: docs/examples/custom_kernel/skinny.cu docs/examples/custom_kernel/Makefile scout/plugin.h scout/op.h scout/gemm.h
+	$(say) NVCC $<
+	$(Q)$(MAKE) -s -C $(dir $<) cuda SCOUT_INCLUDE='$(CURDIR)' OUT='$(abspath $(@D))' NVCC=$(NVCC)
 # check_kernels reads lists of operations with the harness's own reader.
 $(BUILD)/gpu/check_kernels: $(OBJECTS)
 $(BUILD)/gpu/check_kernels: CHECK_LIBS = $(ALL_LIBS)

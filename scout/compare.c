@@ -167,3 +167,9 @@ json_t *compare_json(const compare *c, json_builder *b) {
     json_put_text(b, to, "text", c->text);
     return to;
 }
+
+void compare_put(const report_input *in, const report_figures *f, json_t *report, json_builder *b) {
+    compare c;
+    compare_read(in, f, &c);
+    json_put(b, report, "comparison", compare_json(&c, b));
+}

@@ -24,5 +24,7 @@ typedef struct compare {
 
 void compare_read(const report_input *in, const report_figures *f, compare *out);
 json_t *compare_json(const compare *c, json_builder *b); /* the caller's */
+/* Both at once, as the report's member. */
+void compare_put(const report_input *in, const report_figures *f, json_t *report, json_builder *b);
 
 #endif

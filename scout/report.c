@@ -357,12 +357,6 @@ bool report_has_sweep(const report_input *in) {
            c->sweep[0].shape[1] == r->shape[1];
 }
 
-static void put_comparison(const report_input *in, const report_figures *f, json_t *to, json_builder *b) {
-    compare c;
-    compare_read(in, f, &c);
-    json_put(b, to, "comparison", compare_json(&c, b));
-}
-
 json_t *report_build(const report_input *in, json_builder *b) {
     report_figures f;
     report_read(in, &f);
@@ -372,7 +366,7 @@ json_t *report_build(const report_input *in, json_builder *b) {
     put_status(&f, to, b);
     put_figures(&f, to, b);
     if (in->model_us >= 0) put_verdict(&f, to, b);
-    if (in->search->compare) put_comparison(in, &f, to, b);
+    if (in->search->compare) compare_put(in, &f, to, b);
     if (in->fusion.of) json_put(b, to, "fusion", report_fusion_json(in, &f, b));
     if (report_has_sweep(in)) json_put(b, to, "sweep", ceilings_sweep_to_json(in->ceilings, b));
     const json_t *config = json_object_get(f.best_row ? f.best_row : f.baseline_row, "config");

@@ -374,7 +374,24 @@ def targets(folder):
                 sparse_targets(report)
 
 
-PARTS = {"kinds": kinds, "targets": targets, "models": models, "agree_kinds": agree_kinds, "end_to_end": end_to_end,
+def custom(folder):
+    """Each variant of the example is right, the comparison comes to a decision, and ncu's counters are in the report."""
+    for path in sorted(glob.glob(f"{folder}/skinny_*.json")):
+        report, name = load(path), os.path.basename(path)[:-5]
+        rows, code = rows_of(report, "example_skinny"), text(f"{folder}/{name}.code").strip()
+        outcome = report.get("comparison", {})
+        good = {"KEEP": "0", "REVERT": "5", "UNDECIDED": "1"}.get(outcome.get("decision")) == code
+        verdict(rows and not any(row["status"] in BAD for row in rows) and good,
+                f"custom {name}: {outcome.get('decision')} (exit {code}), {outcome.get('text', '')[:120]}")
+    code, told = text(f"{folder}/ncu.code").strip(), text(f"{folder}/ncu.txt").strip()
+    if code == "4":
+        print(f"SKIPPED custom ncu: {told[-200:]}")
+        return
+    rows = [row for report in reports(f"{folder}/whole").values() for row in report["candidates"] if "counters" in row]
+    verdict(code == "0" and rows, f"custom ncu: exit {code}, {len(rows)} rows: {told[-200:]}")
+
+
+PARTS = {"kinds": kinds, "custom": custom, "targets": targets, "models": models, "agree_kinds": agree_kinds, "end_to_end": end_to_end,
          "devices": devices, "checks": checks, "bandwidth": bandwidth, "sweep": sweep, "repeat": repeat, "agree": agree,
          "epilogue": epilogue, "sparse": sparse,
          "sustained": lambda folder: audited(folder, "sustained", ("fp16", "bf16", "fp8")),

@@ -25,7 +25,7 @@ cd "$(dirname "${BASH_SOURCE[0]}")/../.." || exit
 
 # Each part with the seconds that it may take; behind it what it took on an H200, or is expected to (about).
 parts=(devices sustained bandwidth llama stream sweep burst repeat agree epilogue faults trace checks sanitizer kinds
-    targets sparse models agree_kinds end_to_end)
+    targets sparse models agree_kinds end_to_end custom)
 declare -A limits=(
     [devices]=30   # 5
     [sustained]=260 # about 160: three searches of 24 s, each with its audit
@@ -46,9 +46,10 @@ declare -A limits=(
     [sparse]=200 # two sweeps of nine products, about 3 s each
     [models]=530  # 35 to 150 for each of the 18, about 900 in all: two calls
     [agree_kinds]=300 # about 150: 8 to 12 s an operation for PyTorch, 4 for scout_batch
+    [custom]=200
     [end_to_end]=280) # about 30 for each of two by PyTorch; 40 for each that part models has not measured
 declare -A groups=([figures]="devices sustained bandwidth llama stream sweep burst" [agreement]="repeat agree epilogue faults trace"
-    [checking]="checks sanitizer" [kinds]="kinds targets sparse" [libraries]="agree_kinds end_to_end")
+    [checking]="checks sanitizer" [kinds]="kinds targets sparse" [libraries]="agree_kinds end_to_end custom")
 LIMIT=${LIMIT:-540}
 
 REPEAT_RUNS=${REPEAT_RUNS:-5} SANITIZE_JOBS=${SANITIZE_JOBS:-12}
@@ -206,10 +207,36 @@ part_faults() {
         nvcc -std=c++17 -I. -O2 -shared -Xcompiler -fPIC -gencode=arch=compute_90a,code=sm_90a "$here/faulty.cu" \
             -o "$plugin" || return 1
     fi
+    local own
+    own=$(mktemp -d)/faulty.so # whoever brought the other one here
+    install -m 755 "$plugin" "$own"
     known
     timed without batch --op gemm --shape 1024,1024,1024 --precision fp16 --no-cache -o "$part/without.json"
-    timed with batch --op gemm --shape 1024,1024,1024 --precision fp16 --no-cache --custom-kernel "$(realpath "$plugin")" \
+    timed with batch --op gemm --shape 1024,1024,1024 --precision fp16 --no-cache --custom-kernel "$own" \
         -o "$part/with.json"
+}
+part_custom() { # the example of a custom kernel beside cuBLAS, and what ncu counts of both where it is here and may
+    local plugin shape name
+    plugin=$(mktemp -d)/skinny_cuda.so
+    if [[ -e $CHECKS/skinny_cuda.so ]]; then
+        install -m 755 "$CHECKS/skinny_cuda.so" "$plugin"
+    else
+        make -s -C docs/examples/custom_kernel cuda SCOUT_INCLUDE="$PWD" OUT="${plugin%/*}" || return 1
+    fi
+    for shape in 1,4096,4096 4,11008,4096 3,1000,777 2,8,1; do
+        name=skinny_${shape//,/x}
+        batch --op gemm --shape "$shape" --precision fp16 --no-cache --custom-kernel "$plugin" --before cublas --compare \
+            -o "$part/$name.json" >"$part/$name.txt" 2>"$part/$name.err"
+        echo "$?" >"$part/$name.code"
+        cat "$part/$name.txt"
+    done
+    printf '{"skinny": {"op": "gemm", "shape": [1, 4096, 4096]}}\n' >"$part/ops.json"
+    known
+    timed whole batch "$part/ops.json" --precision fp16 -o "$part/whole" --custom-kernel "$plugin"
+    SCOUT=$scout scripts/profile_ncu.sh "$part/ops.json" skinny "$part/whole" --precision fp16 "${library[@]}" \
+        --custom-kernel "$plugin" >"$part/ncu.txt" 2>&1
+    echo "$?" >"$part/ncu.code"
+    cat "$part/ncu.txt"
 }
 part_trace() { # what the timing engine takes for granted of a clock at its power limit
     timed clock_trace python3 "$here/clock_trace.py"
