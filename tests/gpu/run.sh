@@ -18,7 +18,7 @@ set -uo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/../.." || exit
 
 # Each part with the seconds that it may take; behind it what it took on an H200, or is expected to (about).
-parts=(devices sustained bandwidth llama stream sweep burst repeat agree epilogue faults trace checks sanitizer kinds targets)
+parts=(devices sustained bandwidth llama stream sweep burst repeat agree epilogue faults trace checks sanitizer kinds targets fusions)
 declare -A limits=(
     [devices]=30   # 5
     [sustained]=260 # about 160: three searches of 24 s, each with its audit
@@ -34,9 +34,9 @@ declare -A limits=(
     [trace]=60     # about 35
     [checks]=90 [sanitizer]=120
     [kinds]=420   # about 2 s an operation
-    [targets]=120)
+    [targets]=120 [fusions]=420) # expected: 4 s an operation, 7 s a fusion
 declare -A groups=([figures]="devices sustained bandwidth llama stream sweep burst" [agreement]="repeat agree epilogue faults trace"
-    [checking]="checks sanitizer" [kinds]="kinds targets")
+    [checking]="checks sanitizer" [kinds]="kinds targets" [fusions]="fusions")
 LIMIT=${LIMIT:-540}
 
 REPEAT_RUNS=${REPEAT_RUNS:-5}
@@ -170,6 +170,15 @@ part_targets() { # kinds other than products at the sizes that figures are promi
         name=${file##*/}
         timed "${name%.json}" batch "$file" --precision fp16 --cache cold --no-cache -o "$part/${name%.json}"
         cat "$part/${name%.json}.txt"
+    done
+}
+part_fusions() { # parts in sequence beside what does all at once: right everywhere, and at sizes that count, what it saves
+    local name
+    known
+    for name in awkward large; do
+        timed "${name}_apart" batch "$here/${name}_fusions.json" --no-fusions -o "$part/$name"
+        timed "$name" batch "$here/${name}_fusions.json" --only fusion --resume -o "$part/$name"
+        cat "$part/$name.txt"
     done
 }
 part_faults() {
