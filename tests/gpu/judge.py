@@ -391,7 +391,23 @@ def custom(folder):
     verdict(code == "0" and rows, f"custom ncu: exit {code}, {len(rows)} rows: {told[-200:]}")
 
 
-PARTS = {"kinds": kinds, "custom": custom, "targets": targets, "models": models, "agree_kinds": agree_kinds, "end_to_end": end_to_end,
+def fusions(folder):
+    """Of every fusion: the parts in sequence are right and timed, and so is what does all at once; kernels of both."""
+    for name in ("awkward", "large"):
+        for path in sorted(glob.glob(f"{folder}/{name}/fusions/*.json")):
+            report = load(path)
+            told, bad = report["fusion"], [row for row in report.get("candidates", []) if row["status"] in BAD]
+            for row in bad:
+                print(f"    {report['name']}: {row_said(row)}"[:230])
+            what = (f"{told['parts_time_us']:.2f} us as {told.get('kernels_parts', '?')} kernels, "
+                    f"{told.get('fused_time_us', float('nan')):.2f} us as {told.get('kernels_fused', '?')}, "
+                    f"{told['speedup']:.3f}x +- {100 * told['speedup_ci']:.1f} %, worth it: {told['worth']}, "
+                    f"{told.get('fused')} {told.get('fused_variant')}"
+                    if "worth" in told else told["why"]["text"])
+            verdict("worth" in told and not bad, f"fusions {report['name']}: {what}")
+
+
+PARTS = {"kinds": kinds, "custom": custom, "fusions": fusions, "targets": targets, "models": models, "agree_kinds": agree_kinds, "end_to_end": end_to_end,
          "devices": devices, "checks": checks, "bandwidth": bandwidth, "sweep": sweep, "repeat": repeat, "agree": agree,
          "epilogue": epilogue, "sparse": sparse,
          "sustained": lambda folder: audited(folder, "sustained", ("fp16", "bf16", "fp8")),

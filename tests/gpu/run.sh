@@ -25,7 +25,7 @@ cd "$(dirname "${BASH_SOURCE[0]}")/../.." || exit
 
 # Each part with the seconds that it may take; behind it what it took on an H200, or is expected to (about).
 parts=(devices sustained bandwidth llama stream sweep burst repeat agree epilogue faults trace checks sanitizer kinds
-    targets sparse models agree_kinds end_to_end custom)
+    targets sparse models agree_kinds end_to_end custom fusions)
 declare -A limits=(
     [devices]=30   # 5
     [sustained]=260 # about 160: three searches of 24 s, each with its audit
@@ -46,10 +46,10 @@ declare -A limits=(
     [sparse]=200 # two sweeps of nine products, about 3 s each
     [models]=530  # 35 to 150 for each of the 18, about 900 in all: two calls
     [agree_kinds]=300 # about 150: 8 to 12 s an operation for PyTorch, 4 for scout_batch
-    [custom]=200
+    [custom]=200 [fusions]=420 # expected: 4 s an operation, 7 s a fusion
     [end_to_end]=280) # about 30 for each of two by PyTorch; 40 for each that part models has not measured
 declare -A groups=([figures]="devices sustained bandwidth llama stream sweep burst" [agreement]="repeat agree epilogue faults trace"
-    [checking]="checks sanitizer" [kinds]="kinds targets sparse" [libraries]="agree_kinds end_to_end custom")
+    [checking]="checks sanitizer" [kinds]="kinds targets sparse" [fusions]="fusions" [libraries]="agree_kinds end_to_end custom")
 LIMIT=${LIMIT:-540}
 
 REPEAT_RUNS=${REPEAT_RUNS:-5} SANITIZE_JOBS=${SANITIZE_JOBS:-12}
@@ -198,6 +198,15 @@ part_sparse() { # weights of a model that are not alike, and from how many zeros
         timed "sweep_$block" batch --op gemm --shape 8192,8192,8192 --precision fp16 --sparsity-sweep \
             --sparse-block "$block" --cache cold --no-cache -o "$part/sweep_$block"
         grep -A 12 'zeros as' "$part/sweep_$block.txt"
+    done
+}
+part_fusions() { # parts in sequence beside what does all at once: right everywhere, and at sizes that count, what it saves
+    local name
+    known
+    for name in awkward large; do
+        timed "${name}_apart" batch "$here/${name}_fusions.json" --no-fusions -o "$part/$name"
+        timed "$name" batch "$here/${name}_fusions.json" --only fusion --resume -o "$part/$name"
+        cat "$part/$name.txt"
     done
 }
 part_faults() {
