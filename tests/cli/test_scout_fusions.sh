@@ -25,7 +25,7 @@ for path in sorted(pathlib.Path(sys.argv[1], "fusions").glob("*.json")):
     if "worth" not in told and not told["why"]["text"]:
         bad.append(f"{path.name}: neither worth nor why")
 print("\n".join(bad) or f"{sequences} sequences of {sorted(patterns)}")
-sys.exit(bool(bad) or sequences < 2)
+sys.exit(bool(bad) or sequences < 1)
 PYTHON
 }
 
@@ -33,7 +33,7 @@ for model in "${models[@]}"; do
     name=$(basename "$model" .onnx)
     run "$EXTRACT_OPS" "$model" --batch 1 --seq 32 -q -o "$name.json"
     if ((EXIT > 1)); then run "$EXTRACT_OPS" "$model" -q -o "$name.json"; fi
-    scout "$name.json" -o "$name" --device cpu --only fusion --budget 12
+    scout "$name.json" -o "$name" --device cpu --only fusion --budget 20
     check "$name: done" test "$EXIT" -le 1
     check "$name: all are right or say why" judge "$name"
     check "$name: files fit their schemas" fits_schema "$name"/fusions/*.json "$name/run.json"
