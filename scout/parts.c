@@ -123,6 +123,7 @@ const scout_candidate *parts_open(const scout_device_api *api, const scout_op *o
     parts_layout *l = arena_array(a, parts_layout, 1);
     l->api = api;
     l->fused = op;
+    l->arena = a;
     l->count = request->count < FUSION_PARTS ? request->count : FUSION_PARTS;
     l->exhaustive = request->exhaustive;
     l->good = true;

@@ -28,6 +28,7 @@ typedef struct parts_step { /* one part */
 typedef struct parts_layout {
     const scout_device_api *api;
     const scout_op *fused;
+    arena *arena; /* also of plans: those of a lost device are given back with it */
     bool exhaustive;
     int count;
     parts_step steps[FUSION_PARTS];

@@ -121,8 +121,7 @@ static scout_answer choose(scout_plan *p, bool wished, scout_plan_needs *needs, 
 scout_answer parts_plan_prepare(const scout_op *op, scout_device *device, const int64_t *values, scout_plan **plan,
                                 scout_plan_needs *needs, scout_why *why) {
     (void)op, (void)values;
-    scout_plan *p = calloc(1, sizeof *p);
-    if (!p) return scout_say(why, SCOUT_NO_MEMORY, "memory", "the host has no memory left");
+    scout_plan *p = arena_array(parts_current->arena, scout_plan, 1);
     p->layout = parts_current;
     p->device = device;
     p->packed = -1;
@@ -136,8 +135,6 @@ scout_answer parts_plan_prepare(const scout_op *op, scout_device *device, const 
         *plan = p;
     else if (answer != SCOUT_LOST) /* a lost device is not touched any more */
         parts_plan_destroy(p);
-    else
-        free(p);
     return answer;
 }
 
@@ -149,7 +146,6 @@ void parts_plan_destroy(scout_plan *p) {
         for (int t = 0; t < SCOUT_MAX_TENSORS; t++)
             if (p->constants[k][t]) api->release(p->device, p->constants[k][t]);
     }
-    free(p);
 }
 
 /* ---- running ---- */

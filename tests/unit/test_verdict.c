@@ -313,6 +313,21 @@ static void tiles_fit_the_shape(void) {
     UNIT_CHECK(judge(&f).recommendation[0] != 0);
 }
 
+/* The parts are the baseline: nothing else is to be done about them here. */
+static void what_could_run_as_one(void) {
+    verdict_facts f = product(50);
+    f.fusion = true;
+    f.best_family = "FUSION";
+    wants(&f, "NONE", "NONE", false);
+    UNIT_CHECK(strstr(judge(&f).recommendation, "Leave them apart") != NULL);
+    f.rival_ratio = 1.3, f.rival_ratio_ci = 0.01;
+    UNIT_CHECK(strstr(judge(&f).recommendation, "1.30 times") != NULL);
+    f.ratio = 0.7, f.ratio_ci = 0.01;
+    wants(&f, "FUSION", "HIGH", false);
+    f.measured = false; /* the parts did not run */
+    wants(&f, "UNMEASURED", "NONE", false);
+}
+
 int main(void) {
     UNIT_RUN(every_threshold_on_both_sides);
     UNIT_RUN(the_models_time_has_an_interval);
@@ -326,6 +341,7 @@ int main(void) {
     UNIT_RUN(a_win_must_exceed_margin_and_interval);
     UNIT_RUN(bound_by_launch_has_no_potential);
     UNIT_RUN(what_was_not_measured_is_never_none);
+    UNIT_RUN(what_could_run_as_one);
     UNIT_RUN(no_work_is_no_matter);
     UNIT_RUN(other_kinds);
     UNIT_RUN(a_part_is_in_nobodys_time);
