@@ -36,7 +36,7 @@ typedef struct run_item {
     double weight;       /* how much of the run's time it deserves */
     double seconds;      /* that it took */
     double budget_s;
-    bool started;
+    bool started, again; /* again: it is measured once more, for its baseline would not settle */
 } run_item;
 
 typedef struct run_device {
@@ -118,6 +118,12 @@ double run_ceilings_left_s(const run_device *d); /* at most, of the job under wa
 void run_queue_fill(run *r); /* what is cached is taken, the rest put in order */
 bool run_queue_work(run *r, status *st);
 int run_queue_pending(const run *r);
+
+/* run_again.c */
+/* Of an item that was measured once more: its new measurement where that settled, else the earlier one; the other is
+ * given back. */
+bool run_again_keep(const run *r, run_item *i, json_t *earlier);
+run_item *run_again_choose(run *r, double usual_s);        /* with its new budget; NULL: nobody, or no time */
 
 /* run_faults.c */
 void run_faults_note(run *r, const run_item *i); /* after it was measured */
