@@ -43,7 +43,7 @@ typedef struct run_item {
     double weight;       /* how much of the run's time it deserves */
     double seconds;      /* that it took */
     double budget_s;
-    bool started;
+    bool started, again; /* again: it is measured once more, for its baseline would not settle */
 } run_item;
 
 typedef struct run_device {
@@ -143,6 +143,12 @@ report_fusion run_fusion_about(const run *r, const run_item *i);
 /* When a stage has to be done with what it measures; 0: it may take its time. */
 double run_fusion_stage_end(run *r, run_stage stage);
 void run_fusion_skip(run_item *i); /* its time was used up */
+
+/* run_again.c */
+/* Of an item that was measured once more: its new measurement where that settled, else the earlier one; the other is
+ * given back. */
+bool run_again_keep(const run *r, run_item *i, json_t *earlier);
+run_item *run_again_choose(run *r, double usual_s);        /* with its new budget; NULL: nobody, or no time */
 
 /* run_faults.c */
 void run_faults_note(run *r, const run_item *i); /* after it was measured */

@@ -9,7 +9,6 @@
 
 enum { OPERATION_SECONDS = 10, EXHAUSTIVE_SECONDS = 120, CEILINGS_JOB = 1 << 24 };
 static const double LEAST_SECONDS = 0.2; /* less than that measures nothing */
-static const double alike = 0.5;         /* of a budget: each needs its tensors, its check and its blocks */
 
 /* ---- the cache ---- */
 
@@ -68,6 +67,13 @@ static int by_weight(const void *a, const void *b) {
     return (x > y) - (x < y);
 }
 
+/* Half of a budget is shared alike: each operation needs its tensors, its check and its blocks. */
+static void level_weights(run *r) {
+    double mean = 0;
+    for (int k = 0; k < r->list.count; k++) mean += r->items[k].weight / r->list.count;
+    for (int k = 0; k < r->list.count; k++) r->items[k].weight += mean;
+}
+
 void run_queue_fill(run *r) {
     for (int k = 0; k < r->item_count; k++) {
         run_item *i = &r->items[k];
@@ -77,6 +83,7 @@ void run_queue_fill(run *r) {
         if (i->source != RUN_SKIPPED && i->source != RUN_LEFT)
             r->wanted |= run_precision_bit(operation_precision(i->operation));
     }
+    level_weights(r);
     sorted = r->items;
     if (r->item_count > 0) qsort(r->order, (size_t)r->item_count, sizeof *r->order, by_weight);
 }
@@ -95,18 +102,14 @@ static double seconds_for(run *r, const run_item *i) {
     if (end == 0) return usual;
     const double left = (end - run_now()) * r->device_count;
     double weights = 0;
-    int waiting = 0;
     for (int k = 0; k < r->item_count; k++) {
         const run_item *one = &r->items[k];
         const bool rivals = (one->stage == RUN_OPERATIONS) == (i->stage == RUN_OPERATIONS);
-        if (!rivals || one->source != RUN_PENDING || one->started) continue;
-        weights += one->weight;
-        waiting++;
+        if (rivals && one->source == RUN_PENDING && !one->started) weights += one->weight;
     }
     if (left < LEAST_SECONDS) return 0;
     if (r->budget_end == 0) return left < usual ? left : usual; /* first come, first served */
-    const double share = weights > 0 ? i->weight / weights : 1;
-    const double part = waiting > 0 ? left * (alike / waiting + (1 - alike) * share) : left;
+    const double part = weights > 0 ? left * i->weight / weights : left;
     return part < LEAST_SECONDS ? LEAST_SECONDS : part < usual ? part : usual;
 }
 
@@ -238,7 +241,14 @@ static json_t *next(void *context, int device, int *job) {
         show_state(r, what);
         return measure_job(r, d, i, *job);
     }
-    return NULL;
+    run_item *again = run_again_choose(r, usual_seconds(r));
+    if (!again) return NULL;
+    *job = (int)(again - r->items);
+    again->device = device;
+    again->seconds -= run_now();
+    snprintf(what, sizeof what, "%.120s, once more", again->operation->name);
+    show_state(r, what);
+    return measure_job(r, d, again, *job);
 }
 
 /* Faster than what the device can do at best: the ceiling is doubted, once. */
@@ -251,7 +261,9 @@ static void doubt(run *r, run_device *d, const run_item *i) {
 }
 
 static void finish_item(run *r, run_item *i, const json_t *result, const status *st) {
+    json_t *earlier = i->measurement; /* of what was measured once more */
     i->seconds += run_now();
+    if (earlier && (!result || !json_is_array(json_object_get(result, "candidates")))) return;
     if (!result || !json_is_array(json_object_get(result, "candidates"))) {
         i->source = RUN_FAILED;
         i->status = ROW_ERROR;
@@ -268,10 +280,12 @@ static void finish_item(run *r, run_item *i, const json_t *result, const status 
     json_put_real(&b, i->measurement, "budget_s", i->budget_s);
     json_put_text(&b, i->measurement, "taken", taken);
     if (!i->measurement || b.why) {
+        json_decref(earlier);
         if (r->failure.code == STATUS_OK)
             status_set(&r->failure, STATUS_ENVIRONMENT, "out of memory; free some and run again");
         return;
     }
+    if (earlier && !run_again_keep(r, i, earlier)) return;
     run_faults_note(r, i);
     store(r, i);
     doubt(r, &r->devices[i->device], i);

@@ -18,13 +18,14 @@ CEILING_SCOUT_PATIENCE=1 run "$SCOUT" --device cpu --op gemm --shape 64,256,256 
 check "6 s with nothing cached: ceilings leave time for the operation" test "$(grep -c '"measured": 1' cpu/run.json)" = 1
 
 # ---- a disturbed device ----
-export CEILING_SCOUT_SCRIPTED_DISTURBED=1
+touch noise
+export CEILING_SCOUT_SCRIPTED_DISTURBED=$PWD/noise
 scout --ceilings --device scripted:1 --precision fp32 -o disturbed.json
 check "disturbed ceilings are marked" grep -qF '"disturbed": true' disturbed.json
 check "disturbed ceilings are shown so" grep -qF DISTURBED stdout.txt
 check "disturbed ceilings: measured for the first time" grep -qF 'measuring its ceilings (once, then cached)' stderr.txt
 check "disturbed ceilings: said when they are measured" grep -qF 'warning: scripted:1: its fp32 peak was disturbed while it was measured' stderr.txt
-unset CEILING_SCOUT_SCRIPTED_DISTURBED
+rm noise
 scout --op gemm --shape 16,16,16 --precision fp32 -o quiet --device scripted:1
 check "disturbed ceilings are measured again by the next run" said_from quiet "this run"
 check "disturbed ceilings: why they are measured again" grep -qF 'measuring its ceilings (the last ones were disturbed: once more)' stderr.txt
@@ -32,6 +33,26 @@ check "disturbed ceilings: nothing to warn of in peace" test "$(grep -c 'was dis
 check "disturbed ceilings: what is measured in peace is not" test "$(grep -c disturbed quiet/run.json)" = 0
 scout --op gemm --shape 16,16,24 --precision fp32 -o quiet --device scripted:1
 check "disturbed ceilings: and it serves" said_from quiet cache
+
+# ---- who would not settle ----
+unstable() { grep -l '"status": "UNSTABLE"' "$1"/reports/*.json | wc -l; }
+said_unstable() { grep -cE '^scout_batch: [a-z]+  UNSTABLE' stderr.txt; }
+touch noise
+scout ops.json -o restless --device scripted:0 --no-cache
+check "a restless machine: without a budget nobody is measured once more" test "$(said_unstable)" = 5
+scout ops.json -o restless --device scripted:0 --no-cache --budget 60
+check "a restless machine: with one everybody is, once" test "$(said_unstable)" = 10
+check "a restless machine: and says so" test "$(unstable restless)" = 5
+export CEILING_SCOUT_SCRIPTED_SLOW_US=2000
+(
+    wait_for_report calm
+    rm noise
+) &
+scout ops.json -o calm --device scripted:0 --no-cache --budget 60
+wait
+check "a machine that comes to rest: who would not settle is measured once more" test "$(said_unstable)" -ge 1
+check "a machine that comes to rest: and does settle then" test "$(unstable calm)" = 0
+unset CEILING_SCOUT_SCRIPTED_SLOW_US CEILING_SCOUT_SCRIPTED_DISTURBED
 
 # ---- other candidates ----
 export CEILING_SCOUT_FAULTS=wrong

@@ -4,7 +4,7 @@
  *
  * Environment, for the tests: CEILING_SCOUT_SCRIPTED_LOST=FILE (the devices whose numbers stand in that file are lost
  * from the moment it is there), CEILING_SCOUT_SCRIPTED_SLOW_US=N (every run really takes so long),
- * CEILING_SCOUT_SCRIPTED_DISTURBED=1 (intervals are longer than they are, by chance),
+ * CEILING_SCOUT_SCRIPTED_DISTURBED=FILE (while it is there, intervals are longer than they are, by chance),
  * CEILING_SCOUT_SCRIPTED_PROFILE=FILE (gets a line for what a profiler would have seen: how many launches, and the time
  * of the last one). */
 #include "tests/scripted/device.h"
@@ -271,7 +271,8 @@ static double stray(uint64_t *state) {
 
 static scout_answer run(scout_device *d, scout_sequence *q, uint32_t repeats, double *seconds, scout_why *why) {
     const char *slow = getenv("CEILING_SCOUT_SCRIPTED_SLOW_US");
-    const bool disturbed = getenv("CEILING_SCOUT_SCRIPTED_DISTURBED") != NULL;
+    const char *noise = getenv("CEILING_SCOUT_SCRIPTED_DISTURBED");
+    const bool disturbed = noise && access(noise, F_OK) == 0;
     const bool real = q->launches == 1 && repeats == 1;
     scout_answer answer = check(d, why);
     if (slow) usleep((useconds_t)strtoul(slow, NULL, 10));

@@ -10,7 +10,7 @@ enum { MOST = 8 };
 static guard g;
 static arena a;
 static const regime rules = {REGIME_SUSTAINED, REGIME_COLD, REGIME_GRAPH};
-static const report_search search = {false, NULL, 0.97, 1 << 25};
+static const report_search search = {.early_exit = 0.97, .workspace_limit = 1 << 25};
 static operation_list list;
 static report_input inputs[MOST];
 static int count;
