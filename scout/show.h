@@ -37,6 +37,7 @@ void show_operation(FILE *out, arena *a, const report_input *in);
 void show_table(FILE *out, arena *a, const report_input *inputs, int count);
 void show_weight(FILE *out, arena *a,
                  const report_input *in); /* of one that is sparse, or whose zeros were asked for */
+void show_weight_of(FILE *out, arena *a, const report_input *in); /* the same below the operation's name */
 void show_sweep(FILE *out, const ceilings *c);
 void show_ceilings(FILE *out, arena *a, const supervisor_device *device, const regime *r, const ceilings *c,
                    const json_t *audit);

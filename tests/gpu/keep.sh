@@ -21,3 +21,5 @@ for run in 1 2 3 4 5; do keep "repeat/run_$run.txt" "repeat_$run.txt"; done
 keep agree/torch.txt agree.txt
 keep faults/with.txt faults.txt
 keep trace/clock_trace.txt clock_trace.txt
+keep sparse/mlp.txt mlp_sparse.txt
+for block in 64 128; do keep "sparse/sweep_$block.txt" "sparsity_sweep_$block.txt"; done
