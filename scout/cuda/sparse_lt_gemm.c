@@ -14,7 +14,7 @@
 
 enum { ALIGNMENT = 16, TILE = 128 };      /* of all tensors, bytes; of outputs, about what its kernels have */
 enum { ALGO, SPLIT_K, BIAS, PARAMETERS }; /* BIAS where there is one */
-enum { INSIDE, BEFORE };
+enum { INSIDE, BEFORE, PLACES };
 
 /* What the library multiplies, and what the sides of its matrices must be multiples of. */
 static const struct lt_type {
@@ -183,6 +183,9 @@ static bool leaves_idle(const gemm_problem *p, const scout_device *device) {
     return tiles < 2 * (int64_t)device->multiprocessors;
 }
 
+/* A bias of the output's own type; of other products it is of another one in the library. */
+static bool adds_bias(const gemm_problem *p) { return p->type_a == p->type_c; }
+
 /* Its algorithms by number, the one that it would take by itself in front; K in one piece, in the library's own pieces
  * (-1, compute capability 9.0) or in some (before). */
 static scout_answer domain(const scout_op *op, scout_device *device, int exhaustive, scout_domain *out,
@@ -197,8 +200,11 @@ static scout_answer domain(const scout_op *op, scout_device *device, int exhaust
         const int most = (int)(sizeof algo->values / sizeof algo->values[0]);
         const int all = setup_number(s, SPARSE_LT_ALGOS), first = setup_number(s, SPARSE_LT_ALGO);
         out->count = p.bias ? PARAMETERS : BIAS;
-        out->parameters[BIAS] =
-            (scout_parameter){.name = "bias", .count = 2, .values = {INSIDE, BEFORE}, .labels = places};
+        const int first_place = adds_bias(&p) ? INSIDE : BEFORE;
+        out->parameters[BIAS] = (scout_parameter){.name = "bias",
+                                                  .count = (uint32_t)(PLACES - first_place),
+                                                  .values = {first_place, BEFORE},
+                                                  .labels = places + first_place};
         *algo = (scout_parameter){.name = "algo", .count = 1, .values = {first}};
         for (int k = 0; k < all && algo->count < (uint32_t)most; k++)
             if (k != first) algo->values[algo->count++] = k;
