@@ -34,7 +34,7 @@ declare -A limits=(
     [trace]=60     # about 35
     [checks]=90 [sanitizer]=120
     [kinds]=420   # about 2 s an operation
-    [targets]=120
+    [targets]=200
     [sparse]=200) # two sweeps of nine products, about 3 s each
 declare -A groups=([figures]="devices sustained bandwidth llama stream sweep burst" [agreement]="repeat agree faults trace"
     [checking]="checks sanitizer" [kinds]="kinds targets sparse")
