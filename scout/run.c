@@ -198,6 +198,8 @@ static void show_all(run *r, double model_us) {
         show_operation(stdout, &r->arena, &inputs[0]);
     else
         show_table(stdout, &r->arena, inputs, count);
+    for (int k = 0; count > 1 && k < count; k++)
+        if (inputs[k].operation->weight) show_weight_of(stdout, &r->arena, &inputs[k]);
     crossover *found;
     const int crossovers = crossover_find(inputs, count, &r->arena, &found);
     crossover_show(stdout, &r->arena, found, crossovers);

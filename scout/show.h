@@ -44,6 +44,7 @@ void show_comparison(FILE *out, arena *a, const report_input *in, const report_f
 void show_comparisons(FILE *out, arena *a, const report_input *inputs, int count);
 /* What could run as one: the parts against it, the largest saving first. */
 void show_fusions(FILE *out, arena *a, const report_input *inputs, int count);
+void show_weight_of(FILE *out, arena *a, const report_input *in); /* the same below the operation's name */
 void show_sweep(FILE *out, const ceilings *c);
 void show_ceilings(FILE *out, arena *a, const supervisor_device *device, const regime *r, const ceilings *c,
                    const json_t *audit);

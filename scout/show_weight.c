@@ -78,3 +78,9 @@ void show_weight(FILE *out, arena *a, const report_input *in) {
     show_blocks(out, a, w);
     show_rates(out, a, json_object_get(in->measurement, "candidates"));
 }
+
+void show_weight_of(FILE *out, arena *a, const report_input *in) {
+    if (!json_is_object(json_object_get(in->measurement, "weight"))) return;
+    fprintf(out, "%s\n", plain_cell(a, in->operation->name, WIDE));
+    show_weight(out, a, in);
+}

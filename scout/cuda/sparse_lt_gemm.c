@@ -1,9 +1,9 @@
 /* The candidate "cusparselt": products whose weight keeps two of each four numbers along K. The library is shown
  * everything by columns, as which it sees what we store by rows: C = A B becomes C' = B' A', without a copy, and either
  * side of it may be the sparse one. The weight is compressed as it is, after the library has agreed that no number of
- * it would be lost. Where a bias lies is part of the library's plan, but pointers may change with every launch: then
- * the plan is made anew, which is host work alone. The other way is a variant: a kernel of our own writes the bias to
- * every row of C, which the product is then added to. */
+ * it would be lost. Where a bias lies is part of the library's plan, but pointers change from launch to
+ * launch: there is a plan for each, which is host work alone. The other way is a variant: a kernel of our own writes
+ * the bias to every row of C, which the product is then added to. */
 #include "kernels/kernels.h"
 #include "scout/cuda/cuda_device.h"
 #include "scout/cuda/sparse_lt.h"
@@ -14,7 +14,7 @@
 
 enum { ALIGNMENT = 16, TILE = 128 };      /* of all tensors, bytes; of outputs, about what its kernels have */
 enum { ALGO, SPLIT_K, BIAS, PARAMETERS }; /* BIAS where there is one */
-enum { INSIDE, BEFORE };
+enum { INSIDE, BEFORE, PLACES };
 
 /* What the library multiplies, and what the sides of its matrices must be multiples of. */
 static const struct lt_type {
@@ -38,11 +38,19 @@ typedef struct setup {
     sparse_lt_object matrix[3], product, selection, plan;
 } setup;
 
+/* The library's plan for a bias that lies there. All of them are kept: recorded launches may still need them. */
+typedef struct placed {
+    struct placed *next;
+    const void *bias;
+    sparse_lt_object plan;
+} placed;
+
 struct scout_plan {
     setup s;
+    placed *places;
     gemm_problem p;
     int bias, element;  /* place in op->tensors, -1: none; bytes of an output */
-    const void *inside; /* where the library's plan has the bias; NULL: it is written before */
+    const void *inside; /* where the library last heard that the bias is; NULL: it is written before */
     int algo, split_k;
     uint64_t buffer_at, valid_at; /* in what packing writes: behind the compressed weight */
     size_t compressed_bytes, workspace_bytes;
@@ -175,6 +183,9 @@ static bool leaves_idle(const gemm_problem *p, const scout_device *device) {
     return tiles < 2 * (int64_t)device->multiprocessors;
 }
 
+/* A bias of the output's own type; of other products it is of another one in the library. */
+static bool adds_bias(const gemm_problem *p) { return p->type_a == p->type_c; }
+
 /* Its algorithms by number, the one that it would take by itself in front; K in one piece, in the library's own pieces
  * (-1, compute capability 9.0) or in some (before). */
 static scout_answer domain(const scout_op *op, scout_device *device, int exhaustive, scout_domain *out,
@@ -189,8 +200,11 @@ static scout_answer domain(const scout_op *op, scout_device *device, int exhaust
         const int most = (int)(sizeof algo->values / sizeof algo->values[0]);
         const int all = setup_number(s, SPARSE_LT_ALGOS), first = setup_number(s, SPARSE_LT_ALGO);
         out->count = p.bias ? PARAMETERS : BIAS;
-        out->parameters[BIAS] =
-            (scout_parameter){.name = "bias", .count = 2, .values = {INSIDE, BEFORE}, .labels = places};
+        const int first_place = adds_bias(&p) ? INSIDE : BEFORE;
+        out->parameters[BIAS] = (scout_parameter){.name = "bias",
+                                                  .count = (uint32_t)(PLACES - first_place),
+                                                  .values = {first_place, BEFORE},
+                                                  .labels = places + first_place};
         *algo = (scout_parameter){.name = "algo", .count = 1, .values = {first}};
         for (int k = 0; k < all && algo->count < (uint32_t)most; k++)
             if (k != first) algo->values[algo->count++] = k;
@@ -231,6 +245,12 @@ static int allows(const scout_op *op, scout_device *device, const int64_t *value
 static uint64_t rounded(uint64_t bytes) { return (bytes + 255) / 256 * 256; }
 
 static void destroy(scout_plan *plan) {
+    while (plan->places) {
+        placed *const first = plan->places;
+        plan->places = first->next;
+        plan->s.table->cusparseLtMatmulPlanDestroy(&first->plan);
+        free(first);
+    }
     if (plan->s.table) setup_free(&plan->s);
     free(plan);
 }
@@ -297,17 +317,28 @@ static scout_answer pack(scout_plan *plan, const void *weight, void *packed, voi
                                              : sparse_lt_answer(s->table, status, "cusparseLtSpMMACompress", NULL, why);
 }
 
-/* The bias lies elsewhere than the plan has it. */
-static scout_answer move_bias(scout_plan *plan, const void *bias, scout_why *why) {
+/* The library's plan for a bias that lies here: whether it remembers the product's description or looks at it again is
+ * nowhere written, so that both are told. NULL: why. */
+static const sparse_lt_object *plan_for(scout_plan *plan, const void *bias, scout_why *why) {
     setup *const s = &plan->s;
-    cusparseStatus_t status = setup_bias(s, bias);
-    if (status == CUSPARSE_STATUS_SUCCESS) status = s->table->cusparseLtMatmulPlanDestroy(&s->plan);
-    s->planned = s->planned && status != CUSPARSE_STATUS_SUCCESS;
-    if (status == CUSPARSE_STATUS_SUCCESS) status = setup_plan(s, plan->algo, plan->split_k);
-    if (status != CUSPARSE_STATUS_SUCCESS)
-        return sparse_lt_answer(s->table, status, "telling cuSPARSELt where the bias is", NULL, why);
+    cusparseStatus_t status = CUSPARSE_STATUS_SUCCESS;
+    placed *at = plan->places;
+    if (plan->inside != bias) status = setup_bias(s, bias);
     plan->inside = bias;
-    return SCOUT_OK;
+    while (at && at->bias != bias) at = at->next;
+    if (status == CUSPARSE_STATUS_SUCCESS && at) return &at->plan;
+    at = status == CUSPARSE_STATUS_SUCCESS ? calloc(1, sizeof *at) : NULL;
+    if (!at && status == CUSPARSE_STATUS_SUCCESS) status = CUSPARSE_STATUS_ALLOC_FAILED;
+    if (at) status = s->table->cusparseLtMatmulPlanInit(s->handle, &at->plan, &s->product, &s->selection);
+    if (status != CUSPARSE_STATUS_SUCCESS) {
+        free(at);
+        sparse_lt_answer(s->table, status, "telling cuSPARSELt where the bias is", NULL, why);
+        return NULL;
+    }
+    at->bias = bias;
+    at->next = plan->places;
+    plan->places = at;
+    return &at->plan;
 }
 
 static scout_answer launch(scout_plan *plan, const scout_args *args, scout_why *why) {
@@ -315,18 +346,16 @@ static scout_answer launch(scout_plan *plan, const scout_args *args, scout_why *
     const setup *const s = &plan->s;
     void *const *const t = args->tensors;
     const bool before = plan->bias >= 0 && !plan->inside;
+    const sparse_lt_object *const how = plan->inside ? plan_for(plan, t[plan->bias], why) : &s->plan;
     cudaStream_t stream = args->stream;
-    if (plan->inside && plan->inside != t[plan->bias]) {
-        const scout_answer answer = move_bias(plan, t[plan->bias], why);
-        if (answer != SCOUT_OK) return answer;
-    }
+    if (!how) return SCOUT_FAILED;
     if (before) {
         const cudaError_t error =
             kernels_repeat_row(t[GEMM_C], t[plan->bias], plan->element, plan->p.m, plan->p.n, plan->p.ldc, stream);
         if (error) return cuda_device_answer(error, "writing the bias", why);
     }
     const cusparseStatus_t status =
-        s->table->cusparseLtMatmul(s->handle, &s->plan, &one, t[GEMM_B], t[GEMM_A], before ? &one : &zero, t[GEMM_C],
+        s->table->cusparseLtMatmul(s->handle, how, &one, t[GEMM_B], t[GEMM_A], before ? &one : &zero, t[GEMM_C],
                                    t[GEMM_C], args->workspace, &stream, 1);
     return status == CUSPARSE_STATUS_SUCCESS ? SCOUT_OK
                                              : sparse_lt_answer(s->table, status, "cusparseLtMatmul", NULL, why);

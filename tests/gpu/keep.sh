@@ -46,3 +46,5 @@ for path in "$from"/targets/*_targets.txt; do keep "targets/${path##*/}" "${path
 if grep -q ' kinds ' "$from/log.txt"; then grep -E '^(PASSED|FAILED) kinds ' "$from/log.txt" >"$to/kinds.txt" || true; fi
 keep faults/with.txt faults.txt
 keep trace/clock_trace.txt clock_trace.txt
+keep sparse/mlp.txt mlp_sparse.txt
+for block in 64 128; do keep "sparse/sweep_$block.txt" "sparsity_sweep_$block.txt"; done

@@ -2,7 +2,7 @@
 # A model whose one product stands for four weights that are not alike: each becomes a report of its own, recognised from
 # the model's numbers, and every candidate that can leave the zeros out is checked and measured, on this machine's CPU.
 source "$ROOT/tests/scout/lib.sh"
-model=${MODELS_DIR:-$ROOT/../shared/models}/mlp_sparse.onnx
+model=$(realpath -m "${MODELS_DIR:-$ROOT/../shared/models}")/mlp_sparse.onnx
 extract=$(dirname "$SCOUT")/extract_ops
 if [[ ! -e $model || ! -x $extract ]]; then
     skip "$model or $extract is not there"
@@ -14,6 +14,9 @@ check "the model is read" exits 0
 
 run "$SCOUT" ops.json --device cpu --only gemm --no-cache --budget 40 --weight-threshold 0.01 -o out
 check "measured: done, or some would not settle on a busy machine" test "$EXIT" -le 1
+tells() { [[ $STDOUT == *"$1"* ]]; }
+check "measured: a person is told how the zeros lie" tells "2:4 along "
+check "measured: and what blocks would save and lose" tells "numbers below 0.01 in size"
 check "measured: four reports" test "$(find out/reports -name 'gemm_*.json' | wc -l)" = 4
 run python3 - out/reports <<'PYTHON'
 import glob, json, sys

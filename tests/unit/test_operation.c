@@ -101,11 +101,16 @@ static void names_that_are_no_file_names(void) {
 static void sparsity_and_patterns(void) {
     const char text[] =
         "{\"h\": {\"op\": \"gemm\", \"shape\": [8, 8, 8], \"pattern\": \"structured_24\"},"
-        " \"u\": {\"op\": \"gemm\", \"shape\": [8, 8, 8], \"pattern\": \"UNSTRUCTURED\", \"sparsity\": 0.9}}";
+        " \"u\": {\"op\": \"gemm\", \"shape\": [8, 8, 8], \"pattern\": \"UNSTRUCTURED\", \"sparsity\": 0.9},"
+        " \"s\": {\"op\": \"gemm\", \"shape\": [8, 8, 8], \"sparsity\": 0.9, \"sparse_block\": 32},"
+        " \"d\": {\"op\": \"gemm\", \"shape\": [8, 8, 8], \"sparsity\": 0.9, \"sparse_block\": 64}}";
     if (!UNIT_CHECK(read_text(text, NULL))) return;
     UNIT_TEXT(list.items[0].pattern, "STRUCTURED_24");
     UNIT_CHECK(list.items[0].sparsity == 0.5);
     UNIT_TEXT(list.items[1].pattern, "UNSTRUCTURED");
+    UNIT_CHECK(list.items[2].sparse_block == 32 && list.items[3].sparse_block == 0); /* 64 is customary */
+    UNIT_CHECK(strstr(operation_key(&list.items[2], &a), ";sparse_block=32") != NULL);
+    UNIT_CHECK(strstr(operation_key(&list.items[3], &a), "sparse_block") == NULL);
     const char *dense = operation_key(&(operation){.rec = list.items[1].rec, .pattern = "DENSE"}, &a);
     UNIT_CHECK(strcmp(dense, operation_key(&list.items[1], &a)) != 0);
     end();

@@ -20,6 +20,10 @@ static void bad_files_get_one_clear_line(void) {
             "impossible");
     refused("{\"x\": {\"op\": \"gemm\", \"shape\": [1, 1, 1], \"dtype\": \"fp17\"}}", NULL, STATUS_INPUT, "fp17");
     refused("{\"x\": {\"op\": \"gemm\", \"shape\": [1, 1, 1], \"sparsity\": 1}}", NULL, STATUS_INPUT, "below 1");
+    refused("{\"x\": {\"op\": \"gemm\", \"shape\": [1, 1, 1], \"sparsity\": 0.5, \"sparse_block\": 48}}", NULL,
+            STATUS_INPUT, "16, 32, 64 or 128");
+    refused("{\"x\": {\"op\": \"gemm\", \"shape\": [1, 1, 1], \"sparse_block\": 32}}", NULL, STATUS_INPUT,
+            "of pattern DENSE there are none");
     refused("{\"x\": {\"op\": \"gemm\", \"shape\": [1, 1, 1], \"pattern\": \"STRIPES\"}}", NULL, STATUS_INPUT,
             "BLOCK_SPARSE");
     refused("{\"x\": {\"op\": \"gemm\", \"shape\": [1, 1, 1], \"pattern\": \"BLOCK_SPARSE\"}}", NULL, STATUS_INPUT,

@@ -19,7 +19,7 @@ static const operation product = {.id = "gemm_1",
                                   .count = 3,
                                   .pattern = "DENSE"};
 static const regime rules = {REGIME_SUSTAINED, REGIME_MODEL, REGIME_GRAPH};
-static const report_search search = {false, NULL, 0.97, 1 << 25};
+static const report_search search = {.early_exit = 0.97, .workspace_limit = 1 << 25};
 static supervisor_device device = {.name = "cpu", .device_class = "class A", .device_instance = "class A;1"};
 static ceilings best;
 

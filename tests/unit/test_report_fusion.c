@@ -27,7 +27,7 @@ static fusion joined = {.id = "gemm_bias_1",
                                   .count = 4,
                                   .pattern = "DENSE"}};
 static const regime rules = {REGIME_SUSTAINED, REGIME_MODEL, REGIME_GRAPH};
-static const report_search search = {false, NULL, 0.97, 1 << 25};
+static const report_search search = {.early_exit = 0.97, .workspace_limit = 1 << 25};
 static supervisor_device device = {.name = "cuda:0", .device_class = "class A", .device_instance = "class A;1"};
 static ceilings best;
 
