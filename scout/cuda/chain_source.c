@@ -218,7 +218,7 @@ static void put_single(chain_writer *w) {
 
 static void put_head(chain_writer *w, const char *name) {
     const chain_source *s = w->s;
-    chain_steps_put(w, "extern \"C\" __global__ void %s(", name);
+    chain_steps_put(w, "extern \"C\" __global__ void __launch_bounds__(%d) %s(", CHAIN_SOURCE_MOST_THREADS, name);
     for (int k = 0; k < s->chain.operands; k++) chain_steps_put(w, "const void *__restrict__ p%d, ", k);
     chain_steps_put(w, "void *__restrict__ out) {\n    operands g;\n    g.out = out;\n");
     for (int k = 0; k < s->chain.operands; k++) {
