@@ -83,12 +83,12 @@ static void put_places(chain_writer *w, int single, int each) {
             if (walk->strides[k][d] != 0 && d > last) last = d;
     }
     if (last < 0) return;
-    chain_steps_put(w, "    index left = place;\n");
+    chain_steps_put(w, "    offset left = place;\n");
     for (int d = 0; d <= last; d++) {
         if (d + 1 == walk->rank)
-            chain_steps_put(w, "    const index d%d = left;\n", d);
+            chain_steps_put(w, "    const offset d%d = left;\n", d);
         else
-            chain_steps_put(w, "    const index d%d = left %% %" PRId64 "u; left /= %" PRId64 "u;\n", d, walk->dims[d],
+            chain_steps_put(w, "    const offset d%d = left %% %" PRId64 "u; left /= %" PRId64 "u;\n", d, walk->dims[d],
                             walk->dims[d]);
     }
     chain_steps_put(w, "    (void)left;\n");
@@ -131,7 +131,7 @@ static void put_each(chain_writer *w) {
     int some = 0;
     for (int k = 0; k < s->chain.operands; k++) some = some || s->ways[k] == CHAIN_SOURCE_EACH;
     if (!some) return;
-    chain_steps_put(w, "#pragma unroll\n    for (int i = 0; i < %d; i++) {\n    const index place = at + i;\n",
+    chain_steps_put(w, "#pragma unroll\n    for (int i = 0; i < %d; i++) {\n    const offset place = at + i;\n",
                     s->elements);
     put_places(w, 0, 1);
     for (int k = 0; k < s->chain.operands; k++) {
@@ -145,8 +145,8 @@ static void put_each(chain_writer *w) {
 
 static void put_fetch(chain_writer *w) {
     const chain_source *s = w->s;
-    chain_steps_put(w, "__device__ __forceinline__ void fetch(piece &x, const operands &g, index at) {\n");
-    chain_steps_put(w, "    const index place = at;\n    (void)place;\n");
+    chain_steps_put(w, "__device__ __forceinline__ void fetch(piece &x, const operands &g, offset at) {\n");
+    chain_steps_put(w, "    const offset place = at;\n    (void)place;\n");
     put_places(w, 0, 0);
     for (int k = 0; k < s->chain.operands; k++) {
         const chain_type *t = operand_type(s, k);
@@ -179,7 +179,7 @@ static void put_finish(chain_writer *w) {
     const chain_source *s = w->s;
     const chain_type *t = chain_steps_type(s->output);
     chain_steps_put(
-        w, "__device__ __forceinline__ void finish(const piece &x, const operands &g, index at) {\n    %s v[%d];\n",
+        w, "__device__ __forceinline__ void finish(const piece &x, const operands &g, offset at) {\n    %s v[%d];\n",
         t->value, s->elements);
     chain_steps_put(w, "#pragma unroll\n    for (int i = 0; i < %d; i++) v[i] = compute(", s->elements);
     for (int k = 0; k < s->chain.operands; k++) {
@@ -194,7 +194,7 @@ static void put_finish(chain_writer *w) {
 static void put_single(chain_writer *w) {
     const chain_source *s = w->s;
     chain_steps_put(
-        w, "__device__ __forceinline__ void single(const operands &g, index at) {\n    const index place = at;\n");
+        w, "__device__ __forceinline__ void single(const operands &g, offset at) {\n    const offset place = at;\n");
     chain_steps_put(w, "    (void)place;\n");
     put_places(w, 1, 0);
     chain_steps_put(w, "    put_one<%s>(g.out, at, compute(", chain_steps_type(s->output)->tag);
@@ -218,7 +218,7 @@ static void put_single(chain_writer *w) {
 
 static void put_head(chain_writer *w, const char *name) {
     const chain_source *s = w->s;
-    chain_steps_put(w, "extern \"C\" __global__ void %s(", name);
+    chain_steps_put(w, "extern \"C\" __global__ void __launch_bounds__(%d) %s(", CHAIN_SOURCE_MOST_THREADS, name);
     for (int k = 0; k < s->chain.operands; k++) chain_steps_put(w, "const void *__restrict__ p%d, ", k);
     chain_steps_put(w, "void *__restrict__ out) {\n    operands g;\n    g.out = out;\n");
     for (int k = 0; k < s->chain.operands; k++) {
@@ -230,9 +230,9 @@ static void put_head(chain_writer *w, const char *name) {
 
 static void put_kernels(chain_writer *w) {
     put_head(w, "chain_pieces");
-    chain_steps_put(w, "    const index tile = (index)VEC * PIECES * blockDim.x;\n"
-                       "    for (index begin = blockIdx.x * tile; begin < COUNT; begin += gridDim.x * tile) {\n"
-                       "        const index first = begin + threadIdx.x * VEC, step = blockDim.x * VEC;\n"
+    chain_steps_put(w, "    const offset tile = (offset)VEC * PIECES * blockDim.x;\n"
+                       "    for (offset begin = blockIdx.x * tile; begin < COUNT; begin += gridDim.x * tile) {\n"
+                       "        const offset first = begin + threadIdx.x * VEC, step = blockDim.x * VEC;\n"
                        "        if (COUNT - begin >= tile) {\n"
                        "            piece x[PIECES];\n"
                        "#pragma unroll\n"
@@ -242,18 +242,18 @@ static void put_kernels(chain_writer *w) {
                        "            continue;\n"
                        "        }\n"
                        "        for (int j = 0; j < PIECES; j++) {\n"
-                       "            const index at = first + j * step;\n"
+                       "            const offset at = first + j * step;\n"
                        "            piece x;\n"
                        "            if (at + VEC <= COUNT) {\n"
                        "                fetch(x, g, at);\n"
                        "                finish(x, g, at);\n"
                        "            } else\n"
-                       "                for (index i = at; i < COUNT; i++) single(g, i);\n"
+                       "                for (offset i = at; i < COUNT; i++) single(g, i);\n"
                        "        }\n"
                        "    }\n}\n\n");
     put_head(w, "chain_single");
     chain_steps_put(
-        w, "    for (index at = blockIdx.x * blockDim.x + threadIdx.x; at < COUNT; at += gridDim.x * blockDim.x)\n"
+        w, "    for (offset at = blockIdx.x * blockDim.x + threadIdx.x; at < COUNT; at += gridDim.x * blockDim.x)\n"
            "        single(g, at);\n}\n");
 }
 
@@ -262,9 +262,9 @@ char *chain_source_text(const chain_source *s) {
     if (!w.text) return NULL;
     /* places are numbers of 32 bits where all of them are far below 2^32: what lies beyond the end is counted as well
      */
-    chain_steps_put(&w, "#include \"%s\"\nusing namespace chain;\n\ntypedef %s index;\n", chain_source_include_names[0],
-                    s->walk.count < (int64_t)1 << 31 ? "u32" : "u64");
-    chain_steps_put(&w, "enum { VEC = %d, PIECES = %d };\n#define COUNT ((index)%" PRId64 "ull)\n\nnamespace {\n\n",
+    chain_steps_put(&w, "#include \"%s\"\nusing namespace chain;\n\ntypedef %s offset;\n",
+                    chain_source_include_names[0], s->walk.count < (int64_t)1 << 31 ? "u32" : "u64");
+    chain_steps_put(&w, "enum { VEC = %d, PIECES = %d };\n#define COUNT ((offset)%" PRId64 "ull)\n\nnamespace {\n\n",
                     s->elements, s->config.pieces, s->walk.count);
     chain_steps_function(&w);
     put_structs(&w);

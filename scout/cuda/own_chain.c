@@ -59,8 +59,8 @@ static scout_answer domain(const scout_op *op, scout_device *device, int exhaust
     out->parameters[PIECES] = (scout_parameter){.name = "pieces", .count = 3, .values = {2, 4, 1}};
     out->parameters[STREAM] = (scout_parameter){.name = "stream", .count = 2, .values = {0, 1}};
     out->parameters[BYTES] = (scout_parameter){.name = "bytes", .count = exhaustive ? 2 : 1, .values = {16, 8}};
-    out->parameters[THREADS] =
-        (scout_parameter){.name = "threads", .count = exhaustive ? 3 : 2, .values = {256, 512, 128}};
+    out->parameters[THREADS] = (scout_parameter){
+        .name = "threads", .count = exhaustive ? 3 : 2, .values = {256, CHAIN_SOURCE_MOST_THREADS, 128}};
     out->parameters[RESIDENT] = (scout_parameter){.name = "resident", .count = exhaustive ? 3 : 1, .values = {0, 4, 8}};
     return SCOUT_OK;
 }

@@ -73,6 +73,22 @@ static void pieces(void) {
     drop(&m);
 }
 
+/* Nothing but what the tables name and numbers as bits gets into what is compiled. */
+static void no_text_of_an_operation(void) {
+    static const int64_t shape[] = {4, 64};
+    static const scout_field more[] = {{"name", 0, "MARK*/"}, {"chain", 0, "elu[alpha=0.5000](tensor);add(v,vector)"}};
+    made plain_one, marked;
+    UNIT_CHECK(make(&plain_one, "elu[alpha=0.5](tensor);add(v,1x64)", DTYPE_FP16, 2, shape, plain));
+    UNIT_CHECK(make(&marked, "elu[alpha=0.5000](tensor);add(v,vector)", DTYPE_FP16, 2, shape, plain));
+    marked.op.key = "MARK", marked.op.layout = "MARK", marked.op.fields = more, marked.op.field_count = 2;
+    UNIT_CHECK(chain_source_of(&marked.op, plain, &marked.source, &marked.why));
+    char *const one = chain_source_text(&plain_one.source), *const other = chain_source_text(&marked.source);
+    if (UNIT_CHECK(one && other)) UNIT_TEXT(one, other);
+    UNIT_CHECK(one && strstr(one, "__int_as_float(0x3f000000)"));
+    free(one), free(other);
+    drop(&plain_one), drop(&marked);
+}
+
 /* --- compiling --- */
 
 typedef struct nvrtc_table {
@@ -232,6 +248,7 @@ static void compiling(void) {
 int main(void) {
     UNIT_RUN(ways);
     UNIT_RUN(pieces);
+    UNIT_RUN(no_text_of_an_operation);
     UNIT_RUN(compiling);
     return unit_end();
 }
