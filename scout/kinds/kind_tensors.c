@@ -4,6 +4,7 @@
 #include "common/checked.h"
 #include "common/dtype.h"
 
+#include <math.h>
 #include <stdarg.h>
 #include <stdio.h>
 
@@ -71,4 +72,9 @@ double kind_rounding(uint32_t type) {
     for (size_t k = 0; k < sizeof rows / sizeof rows[0]; k++)
         if (rows[k].type == type) return rows[k].half;
     return 0;
+}
+
+int64_t kind_small(int64_t depth, uint32_t type) {
+    const bool wide = type == SCOUT_FP32 || type == SCOUT_FP16 || type == SCOUT_BF16 || type == SCOUT_FP64;
+    return wide && depth > 1 ? -(int64_t)lround(log2((double)depth) / 2) : 0;
 }

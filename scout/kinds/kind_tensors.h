@@ -28,6 +28,11 @@ bool kind_tensors_close(kind_tensors *k, scout_tensor *t);
 __attribute__((format(printf, 3, 4))) bool kind_tensors_refuse(scout_why *why, const char *code, const char *format,
                                                                ...);
 
+/* For scout_tensor.below of a side of a product with an activation behind it: what makes sums of `depth` products of
+ * normal numbers about 1 large. At K of 4,096 they would be 64, where every activation is a straight line, and what
+ * rounding may do to such a sum is more than the difference of two activations. 0: not of this type. */
+int64_t kind_small(int64_t depth, uint32_t type);
+
 /* Half a step of the type where it is widest against the number; 0: integers, and what is not known. */
 double kind_rounding(uint32_t type);
 

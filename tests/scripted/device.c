@@ -178,11 +178,15 @@ static scout_answer fill(scout_device *d, void *to, uint64_t bytes, uint32_t typ
     (void)type; /* of others only bandwidth probes ask, and nobody reads them */
     const float *table = normals();
     float *out = to;
+    const int power = (int)(seed >> 32 & 127);
     for (uint64_t k = 0; k < bytes / sizeof *out; k += 4) {
         const uint64_t r = next_random(&seed);
         for (uint64_t i = 0; i < 4 && k + i < bytes / sizeof *out; i++) {
             const float x = table[r >> (14 * i) & 0x3fff];
-            out[k + i] = how == SCOUT_FILL_SCALE ? fabsf(x) / 64 + 1.0F / 64 : x;
+            if (how == SCOUT_FILL_SMALL)
+                out[k + i] = ldexpf(x, -power);
+            else
+                out[k + i] = how == SCOUT_FILL_SCALE ? fabsf(x) / 64 + 1.0F / 64 : x;
         }
     }
     return SCOUT_OK;

@@ -115,13 +115,13 @@ static void memory_is_aligned_touched_and_refused_in_time(void) {
 }
 
 /* Mean, deviation, tails and independence of neighbours, of what N(0, 1) is in that type. */
-static void check_normal(uint32_t type, double scale, double coarse) {
+static void check_normal(uint32_t type, uint32_t how, uint64_t seed, double scale, double coarse) {
     enum { COUNT = 400000 };
     const uint64_t bytes = (uint64_t)COUNT * (uint64_t)cpu_number_bits(type) / 8;
     void *data = take(bytes);
     double *x = malloc(COUNT * sizeof *x), mean = 0, square = 0, fourth = 0, next = 0, pair = 0;
     int beyond = 0;
-    UNIT_CHECK(api->fill(device, data, bytes, type, SCOUT_FILL_NORMAL, 11, &why) == SCOUT_OK);
+    UNIT_CHECK(api->fill(device, data, bytes, type, how, seed, &why) == SCOUT_OK);
     cpu_number_load(type, data, 0, 1, COUNT, x);
     for (int k = 0; k < COUNT; k++) {
         const double v = x[k] / scale;
@@ -141,13 +141,15 @@ static void check_normal(uint32_t type, double scale, double coarse) {
 }
 
 static void normal_data_is_normal_in_every_type(void) {
-    check_normal(SCOUT_FP32, 1, 0);
-    check_normal(SCOUT_FP16, 1, 0);
-    check_normal(SCOUT_BF16, 1, 0.01);
-    check_normal(SCOUT_FP64, 1, 0);
-    check_normal(SCOUT_FP8E4M3, 1, 0.1);
-    check_normal(SCOUT_INT8, 32, 0.02);
-    check_normal(SCOUT_INT32, 0x1p20, 0);
+    check_normal(SCOUT_FP32, SCOUT_FILL_NORMAL, 11, 1, 0);
+    check_normal(SCOUT_FP16, SCOUT_FILL_NORMAL, 11, 1, 0);
+    check_normal(SCOUT_BF16, SCOUT_FILL_NORMAL, 11, 1, 0.01);
+    check_normal(SCOUT_FP64, SCOUT_FILL_NORMAL, 11, 1, 0);
+    check_normal(SCOUT_FP8E4M3, SCOUT_FILL_NORMAL, 11, 1, 0.1);
+    check_normal(SCOUT_INT8, SCOUT_FILL_NORMAL, 11, 32, 0.02);
+    check_normal(SCOUT_INT32, SCOUT_FILL_NORMAL, 11, 0x1p20, 0);
+    check_normal(SCOUT_FP16, SCOUT_FILL_SMALL, SCOUT_FILL_SEED(6, 11), 0x1p-6, 0);
+    check_normal(SCOUT_FP32, SCOUT_FILL_SMALL, SCOUT_FILL_SEED(9, 11), 0x1p-9, 0);
 }
 
 static void fills_repeat_and_differ_by_seed(void) {
@@ -174,6 +176,8 @@ static void fills_repeat_and_differ_by_seed(void) {
         if (!UNIT_CHECK(scale >= 1.0 / 64 && scale < 0.2)) break;
     }
     UNIT_INT(api->fill(device, a, BYTES, 999, SCOUT_FILL_NORMAL, 1, &why), SCOUT_NO);
+    UNIT_INT(api->fill(device, a, BYTES, SCOUT_INT8, SCOUT_FILL_SMALL, SCOUT_FILL_SEED(3, 1), &why), SCOUT_NO);
+    UNIT_INT(api->fill(device, a, BYTES, SCOUT_FP32, SCOUT_FILL_SMALL, SCOUT_FILL_SEED(65, 1), &why), SCOUT_NO);
     api->release(device, a);
     api->release(device, b);
 }
