@@ -77,7 +77,7 @@ __device__ void fill_put(unsigned char *to, uint64_t at, uint64_t bytes, bool al
 }
 
 template <typename T>
-__global__ void fill_values(unsigned char *to, uint64_t bytes, int scale, float deviation, uint64_t seed) {
+__global__ void fill_values(unsigned char *to, uint64_t bytes, int scale, float factor, uint64_t seed) {
     constexpr int per = 16 / (int)sizeof(typename T::value);
     const uint64_t step = (uint64_t)gridDim.x * threads;
     const bool aligned = ((uintptr_t)to & 15) == 0;
@@ -87,10 +87,9 @@ __global__ void fill_values(unsigned char *to, uint64_t bytes, int scale, float 
 #pragma unroll
         for (int k = 0; k < per; k += 2) {
             float2 pair = fill_normals(values_mix(seed + (c * per + k)));
-            pair = make_float2(pair.x * deviation, pair.y * deviation);
             if (scale) pair = make_float2((fabsf(pair.x) + 1) / 64, (fabsf(pair.y) + 1) / 64);
-            values[k] = T::of(pair.x);
-            values[k + 1] = T::of(pair.y);
+            values[k] = T::of(pair.x * factor);
+            values[k + 1] = T::of(pair.y * factor);
         }
         fill_put(to, c * 16, bytes, aligned, chunk);
     }
@@ -117,13 +116,13 @@ __global__ void fill_places(T *to, uint64_t count, uint32_t least, uint32_t rang
 }
 
 template <typename T>
-cudaError_t fill_launch(void *to, uint64_t bytes, int scale, float deviation, uint64_t seed, unsigned blocks,
+cudaError_t fill_launch(void *to, uint64_t bytes, int scale, float factor, uint64_t seed, unsigned blocks,
                         cudaStream_t stream) {
-    fill_values<T><<<blocks, threads, 0, stream>>>((unsigned char *)to, bytes, scale, deviation, seed);
+    fill_values<T><<<blocks, threads, 0, stream>>>((unsigned char *)to, bytes, scale, factor, seed);
     return cudaGetLastError();
 }
 
-typedef cudaError_t fill_launcher(void *to, uint64_t bytes, int scale, float deviation, uint64_t seed, unsigned blocks,
+typedef cudaError_t fill_launcher(void *to, uint64_t bytes, int scale, float factor, uint64_t seed, unsigned blocks,
                                   cudaStream_t stream);
 
 const struct {
@@ -172,7 +171,7 @@ __global__ void fill_checksum_bytes(const unsigned char *data, uint64_t bytes, u
 
 } // namespace
 
-cudaError_t kernels_fill(void *to, uint64_t bytes, uint32_t type, int scale, float deviation, uint64_t seed,
+cudaError_t kernels_fill(void *to, uint64_t bytes, uint32_t type, int scale, float factor, uint64_t seed,
                          cudaStream_t stream) {
     /* seeds that follow one another must not give shifted copies of one sequence */
     const uint64_t start = values_mix(seed ^ 0x5eedull);
@@ -182,7 +181,7 @@ cudaError_t kernels_fill(void *to, uint64_t bytes, uint32_t type, int scale, flo
         return cudaGetLastError();
     }
     for (const auto &t : fill_types)
-        if (t.type == type) return t.launch(to, bytes, scale, deviation, start, fill_blocks(bytes), stream);
+        if (t.type == type) return t.launch(to, bytes, scale, factor, start, fill_blocks(bytes), stream);
     return cudaErrorInvalidValue;
 }
 

@@ -12,9 +12,9 @@ extern "C" {
 
 /* --- fill.cu: types and ways of filling as in scout/plugin.h --- */
 
-/* Normal random numbers (or scales, or uniform nibbles) from a counter: the same seed gives the same bytes. 0 and
- * cudaErrorInvalidValue for a type that it does not know. */
-cudaError_t kernels_fill(void *to, uint64_t bytes, uint32_t type, int scale, float deviation, uint64_t seed,
+/* Normal random numbers times factor (or scales, or uniform nibbles) from a counter: the same seed gives the same
+ * bytes. 0 and cudaErrorInvalidValue for a type that it does not know. */
+cudaError_t kernels_fill(void *to, uint64_t bytes, uint32_t type, int scale, float factor, uint64_t seed,
                          cudaStream_t stream);
 /* int32 or int64 (element: their size): whole numbers from `least` on, `range` of them alike. */
 cudaError_t kernels_fill_places(void *to, uint64_t bytes, int element, uint32_t least, uint32_t range, uint64_t seed,

@@ -78,8 +78,7 @@ static uint64_t seed_of(const bench_set *s, uint32_t tensor, uint32_t copy) {
 /* What a tensor must hold to mean something: scales are positive, places lie inside of what they point into, a weight
  * with an activation behind it is small. */
 static uint32_t fill_of(const scout_tensor *t) {
-    const bool whole = t->type == SCOUT_INT32 || t->type == SCOUT_INT64;
-    if (t->below > 0 && !whole) return SCOUT_FILL_SMALL;
+    if (t->below < 0) return SCOUT_FILL_SMALL;
     if (t->below > 0) return strcmp(t->name, "lengths") == 0 ? SCOUT_FILL_NEAR : SCOUT_FILL_BELOW;
     const bool positive = strcmp(t->name, "scales") == 0 || strcmp(t->name, "variance") == 0;
     return positive ? SCOUT_FILL_SCALE : SCOUT_FILL_NORMAL;
@@ -89,7 +88,8 @@ static scout_answer fill_one(bench_set *s, uint32_t k, uint32_t c, scout_why *wh
     const scout_tensor *t = &s->op->tensors[k];
     void *to = bench_data(&s->tensors[k].copies[c]);
     if (s->given.bytes && s->given.tensor == k) return s->api->upload(s->device, to, s->given.bytes, t->bytes, why);
-    const uint64_t seed = t->below > 0 ? SCOUT_FILL_SEED(t->below, seed_of(s, k, c)) : seed_of(s, k, c);
+    const int64_t told = t->below < 0 ? -t->below : t->below;
+    const uint64_t seed = told ? SCOUT_FILL_SEED(told, seed_of(s, k, c)) : seed_of(s, k, c);
     return s->api->fill(s->device, to, t->bytes, t->type, fill_of(t), seed, why);
 }
 

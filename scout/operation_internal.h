@@ -48,6 +48,8 @@ void operation_read_sparsity(const operation_reader *r, const json_t *o, const c
 /* That all members of a hand-written entry are known ones. */
 void operation_check_names(const operation_reader *r, const json_t *entry);
 
+void operation_finish_recurrent(const operation_reader *r, oprec *rec); /* of the hand-written form */
+
 /* The hand-written form: one entry, and all of them. */
 void operation_read_short(operation_reader *r, const char *name, json_t *entry, operation *out);
 

@@ -96,8 +96,9 @@ typedef struct scout_tensor {
     int64_t strides[SCOUT_MAX_RANK]; /* in elements; 0: the same for all of that dimension */
     uint64_t bytes;                  /* of storage */
     char name[16];                   /* "a", "b", "c", "bias", "scales"; docs/method.md lists them by kind */
-    int64_t below;                   /* 0: any values; else whole numbers from 0 to below - 1: rows, positions; of
-                                        fractions: normal numbers of deviation 1 / root of below, as small weights */
+    /* What it holds. 0: any values; above: whole numbers from 0 to below - 1 (rows, positions); under: numbers of about
+     * 2 to this power (a weight whose sums are to be of about 1, since an activation bends there). */
+    int64_t below;
 } scout_tensor;
 
 typedef struct scout_field {
@@ -265,8 +266,8 @@ enum {
     SCOUT_FILL_SMALL
 }; /* normal: mean 0, deviation 1 (integers: rounded, scaled to their range; scales of quantised weights: positive, near
 1/64). below: int32 or int64 from 0 on, all below a bound alike; near: from the last 64th below it, lengths that leave
-almost all to do; small (16 bits or more): normal numbers of deviation 1 over the bound's root. The bound (up to 2^31)
-is the upper half of seed: SCOUT_FILL_SEED. */
+almost all to do. The bound (up to 2^31) is the upper half of seed: SCOUT_FILL_SEED. small: normal numbers over 2 to the
+power of that half, 64 at most; of types with 16 bits or more. */
 
 #define SCOUT_FILL_SEED(bound, seed) ((uint64_t)(bound) << 32 | ((seed)&0xffffffffu))
 

@@ -92,7 +92,7 @@ FAST WIDE_AVX512 static void normal_avx512(uint64_t key, float *out) { normal_bo
 
 typedef void convert_block(const float *normal, int64_t count, bool scales, void *out);
 
-FAST_BODY float as_scale(float x, bool scales) { return scales ? fabsf(x) * 0x1p-6f + 0x1p-6f : x; }
+static inline float as_scale(float x, bool scales) { return scales ? fabsf(x) * 0x1p-6f + 0x1p-6f : x; }
 
 FAST static void to_fp32(const float *x, int64_t count, bool scales, void *out) {
     float *to = out;
@@ -153,8 +153,8 @@ typedef struct fill_job {
     uint64_t bytes, seed;
     size_t element;
     bool byte, scales;
+    float factor;          /* of normal numbers */
     uint32_t least, range; /* range > 0: whole numbers, `least` and as many more */
-    float deviation;       /* of normal numbers */
     convert_block *convert;
     words_block *words;
     normal_block *normal;
@@ -191,7 +191,7 @@ static void fill_share(void *context, int thread, int threads) {
         } else if (j->convert) {
             float normal[BLOCK];
             j->normal(key, normal);
-            for (int k = 0; k < BLOCK && j->deviation != 1; k++) normal[k] *= j->deviation;
+            for (int64_t k = 0; k < BLOCK && j->factor != 1; k++) normal[k] *= j->factor;
             j->convert(normal, (int64_t)(here / j->element), j->scales, j->to + at);
             memset(j->to + at + here / j->element * j->element, 0, here % j->element);
         } else {
@@ -212,7 +212,7 @@ static bool cpu_fill_range(uint32_t how, uint64_t seed, uint32_t *least, uint32_
 }
 
 scout_answer cpu_fill(void *to, uint64_t bytes, uint32_t type, uint32_t how, uint64_t seed, scout_why *why) {
-    fill_job job = {.to = to, .bytes = bytes, .seed = seed, .scales = how == SCOUT_FILL_SCALE, .deviation = 1};
+    fill_job job = {.to = to, .bytes = bytes, .seed = seed, .scales = how == SCOUT_FILL_SCALE, .factor = 1};
     job.byte = how == SCOUT_FILL_BYTE;
     size_t k = 0;
     while (!job.byte && k < sizeof types / sizeof types[0] && types[k].type != type) k++;
@@ -226,8 +226,8 @@ scout_answer cpu_fill(void *to, uint64_t bytes, uint32_t type, uint32_t how, uin
     if (!job.byte) job.convert = types[k].convert;
     if (places && !cpu_fill_range(how, seed, &job.least, &job.range))
         return scout_say(why, SCOUT_NO, "shape", "there is no whole number below that bound");
-    if (small && seed >> 32 == 0) return scout_say(why, SCOUT_NO, "shape", "no numbers have such a deviation");
-    if (small) job.deviation = (float)(1 / sqrt((double)(seed >> 32)));
+    if (small && seed >> 32 > 64) return scout_say(why, SCOUT_NO, "shape", "no number is that small");
+    if (small) job.factor = ldexpf(1, -(int)(seed >> 32));
     const cpu_info *c = cpu_info_get();
     job.words = c->avx512 ? words_avx512 : c->avx2 ? words_avx2 : words_any;
     job.normal = c->avx512 ? normal_avx512 : c->avx2 ? normal_avx2 : normal_any;

@@ -186,14 +186,11 @@ static cudaError_t fill_places(scout_device *device, void *to, uint64_t bytes, u
 scout_answer cuda_device_fill(scout_device *device, void *to, uint64_t bytes, uint32_t type, uint32_t how,
                               uint64_t seed, scout_why *why) {
     const bool places = how == SCOUT_FILL_BELOW || how == SCOUT_FILL_NEAR;
-    const uint64_t bound = seed >> 32;
-    if (how == SCOUT_FILL_SMALL && bound == 0)
-        return scout_say(why, SCOUT_NO, "shape", "no numbers have such a deviation");
-    const float deviation = how == SCOUT_FILL_SMALL ? (float)(1 / sqrt((double)bound)) : 1;
-    const cudaError_t error = places                   ? fill_places(device, to, bytes, type, how, seed)
-                              : how == SCOUT_FILL_BYTE ? cudaMemsetAsync(to, (int)(seed & 0xff), bytes, device->stream)
-                                                       : kernels_fill(to, bytes, type, how == SCOUT_FILL_SCALE,
-                                                                      deviation, seed, device->stream);
+    const float factor = how == SCOUT_FILL_SMALL ? ldexpf(1, -(int)(seed >> 32 & 127)) : 1;
+    const cudaError_t error =
+        places                   ? fill_places(device, to, bytes, type, how, seed)
+        : how == SCOUT_FILL_BYTE ? cudaMemsetAsync(to, (int)(seed & 0xff), bytes, device->stream)
+                                 : kernels_fill(to, bytes, type, how == SCOUT_FILL_SCALE, factor, seed, device->stream);
     if (error == cudaErrorInvalidValue && how != SCOUT_FILL_BYTE)
         return scout_say(why, SCOUT_NO, "type", "no random numbers of type %u are made on the GPU", type);
     const scout_answer answer = cuda_device_answer(error, "filling a buffer", why);

@@ -104,7 +104,7 @@ static bool check(const scout_op *op, scout_why *why) {
 static bool add_small(kind_tensors *t, const char *name, scout_role role, int rank, const int64_t *dims,
                       int64_t terms) {
     scout_tensor *at = kind_tensors_add(t, name, role, t->op->input, rank, dims);
-    if (at) at->below = terms < (int64_t)1 << 31 ? terms : (int64_t)1 << 31;
+    if (at) at->below = kind_small(terms, at->type);
     return at != NULL;
 }
 

@@ -76,5 +76,5 @@ double kind_rounding(uint32_t type) {
 
 int64_t kind_small(int64_t depth, uint32_t type) {
     const bool wide = type == SCOUT_FP32 || type == SCOUT_FP16 || type == SCOUT_BF16 || type == SCOUT_FP64;
-    return !wide || depth < 2 ? 0 : depth < INT32_MAX ? depth : INT32_MAX;
+    return wide && depth > 1 ? -(int64_t)lround(log2((double)depth) / 2) : 0;
 }

@@ -63,7 +63,8 @@ static scout_answer fill_input(const subject *s, uint32_t k) {
                                       : SCOUT_FILL_NORMAL;
     if (s->weights.bytes && s->weights.tensor == k)
         return gpu_api->upload(gpu, s->tensors[k], s->weights.bytes, t->bytes, &gpu_why);
-    const uint64_t seed = t->below > 0 ? SCOUT_FILL_SEED(t->below, 7 + k) : 7 + k;
+    const int64_t told = t->below < 0 ? -t->below : t->below;
+    const uint64_t seed = told ? SCOUT_FILL_SEED(told, 7 + k) : 7 + k;
     return gpu_api->fill(gpu, s->tensors[k], t->bytes, t->type, how, seed, &gpu_why);
 }
 

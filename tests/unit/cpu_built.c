@@ -88,10 +88,11 @@ void cpu_built_fill(cpu_built *b, uint64_t seed) {
         uint32_t how = strcmp(t->name, "scales") == 0 ? SCOUT_FILL_SCALE : SCOUT_FILL_NORMAL;
         scout_why why = {"", ""};
         if (t->below > 0) how = strcmp(t->name, "lengths") == 0 ? SCOUT_FILL_NEAR : SCOUT_FILL_BELOW;
-        if (t->below > 0 && !cpu_number_whole(t->type)) how = SCOUT_FILL_SMALL;
+        if (t->below < 0) how = SCOUT_FILL_SMALL;
         if (!b->data[k]) b->data[k] = guarded(t->bytes);
         if (t->role == SCOUT_OUTPUT) continue;
-        const uint64_t own = t->below > 0 ? SCOUT_FILL_SEED(t->below, seed + k) : seed + k;
+        const int64_t told = t->below < 0 ? -t->below : t->below;
+        const uint64_t own = told ? SCOUT_FILL_SEED(told, seed + k) : seed + k;
         if (api->fill(device, b->data[k], t->bytes, t->type, how, own, &why) != SCOUT_OK) {
             printf("%s: %s\n", why.code, why.text);
             abort();
