@@ -2,6 +2,7 @@
 # Custom kernels beside the device's library: what is kept and what is reverted, whose files are not loaded at all, and
 # `make validate`.
 source "$ROOT/tests/scout/lib.sh"
+umask 022 # what is built and copied here is nobody else's to write
 warm_up scripted:0
 CUSTOM=(--custom-kernel "$SCRIPTED/custom.so")
 prints() { [[ $STDOUT == *"$1"* ]]; }
