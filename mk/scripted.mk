@@ -13,6 +13,7 @@ $(SCRIPTED_PLUGINS): tests/scripted/device.h tests/scripted/scripted.h scout/plu
 	$(say) LINK $@
 	$(Q)mkdir -p $(@D)
 	$(Q)$(CC) $(SCRIPTED_CFLAGS) -o $@ $(filter %.c,$^) -lm
+	$(Q)chmod go-w $@ # else it is not loaded, whatever the umask
 
 scout-test: $(PROGRAMS) $(SCRIPTED_PLUGINS)
 	$(Q)tests/scout/run.sh $(SCOUT) $(SCRIPTED)

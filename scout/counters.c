@@ -11,6 +11,8 @@
 static const double busy_percent = 60;
 static const double waiting_percent = 100.0 / 3; /* of held-back time at barriers, from which they are to blame */
 
+static const double most_value = 1e15; /* more is no count of anything; sums of less stay numbers */
+
 /* ---- what a metric's name stands for ---- */
 
 enum { METRIC_TIME = COUNTERS_FIGURES, METRIC_HELD, METRIC_NONE }; /* after the figures themselves */
@@ -82,7 +84,7 @@ static bool is_ours(const char *kernel) { return strncmp(kernel, "stream_delay",
 static void take_metric(void *context, const char *metric, const char *unit, double value) {
     totals *t = context;
     const int what = metric_of(metric);
-    if (what == METRIC_NONE || !isfinite(value) || value < 0) return;
+    if (what == METRIC_NONE || !(value >= 0 && value < most_value)) return;
     if (what == METRIC_TIME) {
         t->kernel.time_us = value * time_unit(unit);
     } else if (what == METRIC_HELD) {

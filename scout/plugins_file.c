@@ -6,6 +6,7 @@
 #include "common/files.h"
 
 #include <elf.h>
+#include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
@@ -68,7 +69,7 @@ bool plugins_file_look(const char *file, plugins_file *out, status *st) {
         return false;
     }
     if (!realpath(file, out->path) || stat(out->path, &about) != 0) {
-        status_set(st, STATUS_INPUT, "%s: no such file; build it first, or mend its path", file);
+        status_set(st, STATUS_INPUT, "%s: %s; build it first, or mend its path", file, strerror(errno));
         return false;
     }
     if (!is_safe(file, &about, st)) return false;

@@ -14,6 +14,7 @@ here=$(cd "$(dirname "${BASH_SOURCE[0]}")/.." && pwd)
 ops=$1 id=$2 dir=${3:-$(dirname -- "$1")}
 shift "$(($# < 3 ? 2 : 3))"
 scout=${SCOUT:-$here/bin/scout_batch}
+export LC_ALL=C # ncu writes numbers as the locale wants them
 export CEILING_SCOUT_PATIENCE=${CEILING_SCOUT_PATIENCE:-1000} # each kernel runs many times over, once for some counters each
 
 die() { # CODE TEXT

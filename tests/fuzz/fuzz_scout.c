@@ -1,9 +1,10 @@
-/* The libFuzzer target of what scout_batch reads: operation files, ceilings, frames, cached values. The first byte says
- * which. Any bytes may be refused, with a line; none may crash, leak or hang, and what was read must survive its own
- * way to a worker and back. */
+/* The libFuzzer target of what scout_batch reads: operation files, ceilings, frames, cached values, counters. The first
+ * byte says which. Any bytes may be refused, with a line; none may crash, leak or hang, and what was read must survive
+ * its own way to a worker and back. */
 #include "common/guard.h"
 #include "scout/cache_parse.h"
 #include "scout/ceilings.h"
+#include "scout/counters.h"
 #include "scout/frames.h"
 #include "scout/kinds/kinds.h"
 #include "scout/operation.h"
@@ -103,14 +104,32 @@ static void fuzz_cached(const char *text, size_t size) {
     free(copy);
 }
 
+static void fuzz_counters(const char *text, size_t size) {
+    char *copy = malloc(size + 1);
+    counters c;
+    status st = {0};
+    if (!copy) return;
+    memcpy(copy, text, size);
+    copy[size] = 0;
+    if (counters_read(copy, size, "a.csv", &c, &st)) {
+        json_builder b = {NULL};
+        json_decref(counters_json(&c, &b));
+        if (b.why || c.kernels < 1 || !c.bottleneck[0]) abort();
+    } else if (st.code != STATUS_INPUT || !st.text[0]) {
+        abort();
+    }
+    free(copy);
+}
+
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
     if (size == 0) return 0;
     const uint8_t *rest = data + 1;
-    switch (data[0] % 4) {
+    switch (data[0] % 5) {
     case 0: fuzz_operations(rest, size - 1); break;
     case 1: fuzz_ceilings((const char *)rest, size - 1); break;
     case 2: fuzz_frames(rest, size - 1); break;
-    default: fuzz_cached((const char *)rest, size - 1); break;
+    case 3: fuzz_cached((const char *)rest, size - 1); break;
+    default: fuzz_counters((const char *)rest, size - 1); break;
     }
     return 0;
 }

@@ -2,6 +2,7 @@
 # Custom kernels beside the device's library: what is kept and what is reverted, whose files are not loaded at all, and
 # `make validate`.
 source "$ROOT/tests/scout/lib.sh"
+umask 022 # what is built and copied here is nobody else's to write
 warm_up scripted:0
 CUSTOM=(--custom-kernel "$SCRIPTED/custom.so")
 prints() { [[ $STDOUT == *"$1"* ]]; }
@@ -90,7 +91,7 @@ loads() { # WHAT CODE SAYS FILE
 }
 cp "$SCRIPTED/custom.so" mine.so
 loads "a bare name" 2 "./mine.so" mine.so
-loads "a missing file" 3 "no such file" ./nothing.so
+loads "a missing file" 3 "No such file" ./nothing.so
 mkdir folder
 loads "a folder" 3 "is no file" ./folder
 chmod o+w mine.so
@@ -127,7 +128,7 @@ loads "a version that it makes up" 3 "another version" ./ninetynine.so
 echo '__attribute__((constructor)) static void start(void) { __builtin_trap(); }' | build ./trap.so
 scout --device scripted:0 --op gemm --shape 64,64,64 --precision fp32 --custom-kernel ./trap.so
 check "one that crashes when it is loaded: exit 4" exits 4
-check "one that crashes when it is loaded: said" says "signal"
+check "one that crashes when it is loaded: said" says "ended"
 scout --device scripted:0 --op gemm --shape 64,64,64 --precision fp32 --custom-kernel ./mine.so --candidate custom_same
 check "a relative path: exit 0" exits 0
 finish

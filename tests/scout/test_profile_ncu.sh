@@ -101,7 +101,7 @@ scout ops.json -o out --only row --run-once scripted_absent
 check "one that does not do it: exit 1" exits 1
 CEILING_SCOUT_FAULTS=crash scout "${FAULTS[@]}" ops.json -o out --only row --run-once fault_crash
 check "one that crashes: exit 1" exits 1
-check "one that crashes: said" says "signal"
+check "one that crashes: said" says "CRASHED"
 scout ops.json -o out --run-once best
 check "--run-once of no operation: exit 2" exits 2
 scout ops.json -o out --only row --counters best

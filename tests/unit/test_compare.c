@@ -18,7 +18,7 @@ static const report_search search = {.candidate = "mine,other", .early_exit = 0.
 static json_t *measurement; /* that `c` borrows from */
 static compare c;
 
-static compare_decision decide(const char *format, ...) {
+__attribute__((format(printf, 1, 2))) static compare_decision decide(const char *format, ...) {
     char text[4096];
     va_list args;
     va_start(args, format);

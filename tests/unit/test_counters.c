@@ -118,6 +118,7 @@ static void bent(void) {
     UNIT_CHECK(refused("ID,Kernel Name," DRAM "\n0,k,inf\n", "none of the counters"));
     UNIT_CHECK(refused("ID,Kernel Name," DRAM "\n0,k,1e999\n", "none of the counters"));
     UNIT_CHECK(refused("ID,Kernel Name," DRAM "\n0,k,-5\n", "none of the counters"));
+    UNIT_CHECK(refused("ID,Kernel Name," DRAM "\n0,k,1e300\n", "none of the counters"));
     UNIT_CHECK(refused("ID,Kernel Name," DRAM "\n0,k,\"12\n", "never closed"));
     memset(long_line, ',', sizeof long_line - 1);
     memcpy(long_line, "ID,", 3);
