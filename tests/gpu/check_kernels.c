@@ -2,9 +2,11 @@
  * the project's own is prepared, packed, launched alone and held against the reference. Nothing is timed, so that it
  * can run under compute-sanitizer, where a measurement would take hours.
  *
- *     check_kernels scout_cuda.so [--candidate NAME] [--variants N] [--most WORK] [--no-compare] [--unwritten] [FILE…]
+ *     check_kernels scout_cuda.so [--all | --candidate NAME] [--variants N] [--most WORK] [--no-compare] [--unwritten]
+ * [FILE…]
  *
- * --candidate: this one alone, a library's too, for the own kernels that some of those lean on. --variants: the first N
+ * --all: those of libraries too, which is how every candidate of a kind is looked at in seconds. --candidate: this one
+ * alone, a library's too, for the own kernels that some of those lean on. --variants: the first N
  * of each candidate. --most: operations of more work (flops + 10 bytes moved) are left out. --no-compare: launches
  * alone, without the reference's kernels. --unwritten: outputs and workspaces stay as the driver gives them, for
  * initcheck; else they are poisoned. Buffers are exactly as large as their tensors, so that memcheck sees the first
@@ -21,7 +23,7 @@ typedef struct run_choices {
     const char *candidate;
     double most;
     int variants; /* 0: all */
-    bool compare, unwritten;
+    bool all, compare, unwritten;
 } run_choices;
 
 typedef struct subject { /* an operation with its tensors on the device */
@@ -210,8 +212,10 @@ static void try_candidate(subject *s, const scout_candidate *c) {
     uint32_t indices[SCOUT_MAX_PARAMETERS] = {0};
     memset(&domain, 0, sizeof domain);
     if (c->supports(&s->op, gpu, &gpu_why) != SCOUT_OK) return;
-    if (c->domain && !gpu_expect(c->domain(&s->op, gpu, 0, &domain, &gpu_why) == SCOUT_OK, "%s %s: its variants: %s",
-                                 s->about->id, c->name, gpu_why.text))
+    const scout_answer answer = c->domain ? c->domain(&s->op, gpu, 0, &domain, &gpu_why) : SCOUT_OK;
+    if (answer == SCOUT_NO) printf("refused %s %s: %s %s\n", s->about->id, c->name, gpu_why.code, gpu_why.text);
+    if (answer == SCOUT_NO ||
+        !gpu_expect(answer == SCOUT_OK, "%s %s: its variants: %s", s->about->id, c->name, gpu_why.text))
         return;
     for (;;) {
         int64_t values[SCOUT_MAX_PARAMETERS] = {0};
@@ -228,7 +232,8 @@ static void try_candidate(subject *s, const scout_candidate *c) {
 
 static bool is_asked(const subject *s, const scout_candidate *c) {
     const char *const only = s->choices->candidate;
-    return c->kind == s->op.kind && (only ? strcmp(only, c->name) == 0 : (c->flags & SCOUT_OWN) != 0);
+    if (c->kind != s->op.kind) return false;
+    return only ? strcmp(only, c->name) == 0 : s->choices->all || (c->flags & SCOUT_OWN) != 0;
 }
 
 static void try_operation(const operation *o, const run_choices *choices, arena *a) {
@@ -279,6 +284,8 @@ int main(int argc, char **argv) {
             choices.most = strtod(argv[++k], NULL);
         else if (strcmp(argv[k], "--variants") == 0 && more)
             choices.variants = (int)strtol(argv[++k], NULL, 10);
+        else if (strcmp(argv[k], "--all") == 0)
+            choices.all = true;
         else if (strcmp(argv[k], "--no-compare") == 0)
             choices.compare = false;
         else if (strcmp(argv[k], "--unwritten") == 0)
