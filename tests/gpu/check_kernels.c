@@ -2,8 +2,8 @@
  * the project's own is prepared, packed, launched alone and held against the reference. Nothing is timed, so that it
  * can run under compute-sanitizer, where a measurement would take hours.
  *
- *     check_kernels scout_cuda.so [--all | --candidate NAME] [--variants N] [--most WORK] [--no-compare] [--unwritten]
- * [FILE…]
+ *     check_kernels scout_cuda.so [--all | --candidate NAME] [--variants N] [--most WORK] [--no-compare]
+ *                   [--unwritten] [FILE…]
  *
  * --all: those of libraries too, which is how every candidate of a kind is looked at in seconds. --candidate: this one
  * alone, a library's too, for the own kernels that some of those lean on. --variants: the first N
@@ -240,7 +240,7 @@ static void try_operation(const operation *o, const run_choices *choices, arena 
     subject s = {.about = o, .choices = choices};
     scout_why why = {"", ""};
     if (o->skip_code) return;
-    if (!gpu_expect(kinds_build(o, 32u << 20, a, &s.op, &why) && weights_make(o, &s.op, 1, a, &s.weights, &why),
+    if (!gpu_expect(kinds_build(o, 32u << 20, a, &s.op, &why) && weights_make(o, &s.op, 1, NULL, a, &s.weights, &why),
                     "%s: %s", o->id, why.text))
         return;
     const double work = s.op.flops + 10 * (s.op.bytes_read + s.op.bytes_written);

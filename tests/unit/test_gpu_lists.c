@@ -14,7 +14,7 @@ static void check_operation(const char *path, const operation *o, arena *a) {
     weights_content weights = {.tensor = 0};
     const double small = 1e10; /* flops: making up the zeros of larger weights takes seconds */
     bool good = !o->skip_code && kinds_build(o, 32u << 20, a, &op, &why);
-    if (good && op.flops < small) good = weights_make(o, &op, 1, a, &weights, &why);
+    if (good && op.flops < small) good = weights_make(o, &op, 1, NULL, a, &weights, &why);
     if (!UNIT_CHECK(good)) printf("%s: %s: %s %s\n", path, o->name, why.text, o->skip_text ? o->skip_text : "");
     weights_free(&weights);
     operations++;
