@@ -35,8 +35,8 @@ declare -A limits=(
     [checks]=90 [sanitizer]=120
     [kinds]=420   # about 2 s an operation
     [targets]=120)
-declare -A groups=([figures]="devices sustained bandwidth llama stream sweep burst" [agreement]="repeat agree epilogue faults trace"
-    [checking]="checks sanitizer" [kinds]="kinds targets")
+declare -A groups=([figures]="devices sustained bandwidth llama stream sweep burst" [agreement]="repeat agree faults trace"
+    [checking]="epilogue checks sanitizer" [kinds]="kinds targets")
 LIMIT=${LIMIT:-540}
 
 REPEAT_RUNS=${REPEAT_RUNS:-5}
