@@ -48,8 +48,8 @@ declare -A limits=(
     [agree_kinds]=300 # about 150: 8 to 12 s an operation for PyTorch, 4 for scout_batch
     [custom]=200 [fusions]=420 # expected: 4 s an operation, 7 s a fusion
     [end_to_end]=280) # about 30 for each of two by PyTorch; 40 for each that part models has not measured
-declare -A groups=([figures]="devices sustained bandwidth llama stream sweep burst" [agreement]="repeat agree epilogue faults trace"
-    [checking]="checks sanitizer" [kinds]="kinds targets sparse" [fusions]="fusions" [libraries]="agree_kinds end_to_end custom")
+declare -A groups=([figures]="devices sustained bandwidth llama stream sweep burst" [agreement]="repeat agree faults trace"
+    [checking]="epilogue checks sanitizer" [kinds]="kinds targets sparse" [fusions]="fusions" [libraries]="agree_kinds end_to_end custom")
 LIMIT=${LIMIT:-540}
 
 REPEAT_RUNS=${REPEAT_RUNS:-5} SANITIZE_JOBS=${SANITIZE_JOBS:-12}

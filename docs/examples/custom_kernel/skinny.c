@@ -18,7 +18,7 @@ static scout_answer skinny_supports(const scout_op *op, scout_device *device, sc
         return scout_say(why, SCOUT_NO, "type", "computes in fp32 only");
     if (p.m > MOST_ROWS || p.batch != 1) return scout_say(why, SCOUT_NO, "shape", "for one product of up to 4 rows");
     if (p.trans_a || p.trans_b) return scout_say(why, SCOUT_NO, "layout", "for matrices that lie row by row");
-    if (op->tensor_count != 3 || p.bias || p.activation || p.alpha != 1)
+    if (op->tensor_count != 3 || gemm_has_epilogue(&p) || p.alpha != 1)
         return scout_say(why, SCOUT_NO, "epilogue", "a plain product, without bias or activation");
     return SCOUT_OK;
 }
