@@ -200,6 +200,60 @@ template <class C, int, int E, int MODE> __global__ void __launch_bounds__(most_
     }
 }
 
+/* Sums, products and gates of two dense tensors in 16 bits, which are most of what models do element by element: two
+ * pieces of each in flight, and one at a time in fp32, so that few registers are needed and many threads run. */
+template <int VEC> __device__ __forceinline__ void pair_of(const job &p, float *x, const float *y) {
+#define PAIR(name, expression)                                                                                         \
+    case ELEMENTWISE_PASS_##name: _Pragma("unroll") for (int i = 0; i < VEC; i++) x[i] = (expression); break;
+    switch (p.what) {
+        PAIR(add, x[i] + y[i])
+        PAIR(sub, x[i] - y[i])
+        PAIR(mul, x[i] * y[i])
+        PAIR(swiglu, operators::swish(x[i], 1.0f) * y[i])
+        PAIR(geglu, operators::gelu(x[i]) * y[i])
+        PAIR(geglu_tanh, operators::gelu_tanh(x[i]) * y[i])
+        PAIR(quick_geglu, operators::swish(x[i], p.numbers.alpha) * y[i])
+        PAIR(reglu, fmaxf(x[i], 0.0f) * y[i])
+    default: break;
+    }
+#undef PAIR
+}
+
+constexpr int pair_pieces = 2;
+
+__global__ void __launch_bounds__(most_threads, 3) pairs(const job p) {
+    constexpr int vec = 8, elements = vec * pair_pieces;
+    for (int64_t tile = blockIdx.x; tile < p.tiles; tile += gridDim.x) {
+        const bool whole = (tile + 1) * elements * blockDim.x <= p.count;
+        pass::bits<2, vec> raw[2][pair_pieces];
+        int64_t at[pair_pieces];
+#pragma unroll
+        for (int j = 0; j < pair_pieces; j++) at[j] = begin<vec>(tile, elements, j);
+#pragma unroll
+        for (int k = 0; k < 2; k++) fetch<2, vec, pair_pieces>(p.in[k], true, whole, p.count, at, at, 1, raw[k]);
+#pragma unroll
+        for (int j = 0; j < pair_pieces; j++) {
+            float x[vec], y[vec];
+            pass::widen<vec>(p.type, raw[0][j], x);
+            pass::widen<vec>(p.type, raw[1][j], y);
+            pair_of<vec>(p, x, y);
+            pass::narrow<vec>(p.type, x, raw[0][j]);
+        }
+        put<2, vec, pair_pieces>(p, whole, at, raw[0]);
+    }
+}
+
+bool is_pair(const elementwise_pass *s, int mode) {
+    static const int whats[] = {ELEMENTWISE_PASS_add,        ELEMENTWISE_PASS_sub,        ELEMENTWISE_PASS_mul,
+                                ELEMENTWISE_PASS_swiglu,     ELEMENTWISE_PASS_geglu,      ELEMENTWISE_PASS_reglu,
+                                ELEMENTWISE_PASS_geglu_tanh, ELEMENTWISE_PASS_quick_geglu};
+    if (mode != flat || s->inputs != 2 || (s->type != PASS_FP16 && s->type != PASS_BF16)) return false;
+    if (s->strides[0][0] != 1 || s->strides[1][0] != 1) return false;
+    for (int what : whats)
+        if (s->what == what) return true;
+    return false;
+}
+
 /* As many pieces as registers hold. */
 template <int SIZE> struct chosen_pieces {
     enum { count = SIZE == 1 ? 1 : 2 };
@@ -270,6 +324,7 @@ const choice floats[] = {
 const choice ints[] = {FIXED(int, 1, 16, 4), FIXED(int, 2, 16, 4)};
 const choice longs[] = {FIXED(long long, 1, 4, 4), FIXED(long long, 2, 4, 4)};
 const choice any_floats = MANY(float, 8, 4), any_ints = MANY(int, 16, 4), any_longs = MANY(long long, 4, 4);
+const choice pair = {{(const void *)pairs, NULL, NULL}, {8 * pair_pieces, 0, 0}};
 const choice wheres[] = {CHOSEN(1), CHOSEN(2), CHOSEN(4), CHOSEN(8)};
 
 /* Sums of two have a kernel with both operands in flight; only what takes any number goes one by one. */
@@ -319,7 +374,7 @@ const char *elementwise_pass_mode(const elementwise_pass *s) {
 int elementwise_pass_launch(const elementwise_pass *s, const void *const *in, void *out, void *stream) {
     if (!elementwise_pass_fits(s)) return cudaErrorInvalidValue;
     const int mode = mode_of(s, in, out), threads = pass::threads_of(s->config, 256);
-    const choice *c = choose(s);
+    const choice *c = is_pair(s, mode) ? &pair : choose(s);
     job j = {};
     j.what = s->what, j.inputs = s->inputs, j.type = s->type, j.size = pass::size_of(s->type), j.truth = s->truth;
     j.count = s->count, j.out = out;
