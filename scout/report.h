@@ -53,7 +53,6 @@ typedef struct report_figures {
 } report_figures;
 /* What needs no measuring is no failure when it has none, and takes no time. */
 bool report_is_excused(const report_figures *f);
-const char *report_ceiling_from(const report_figures *f); /* "probe": measured beside the operation; "stored" */
 void report_read(const report_input *in, report_figures *out);
 
 /* Whether the ceilings hold the K sweep that was asked for, and not that of another product. */

@@ -52,7 +52,7 @@ static void judge_beside(const timing_trial *c, timing_entrant *e) {
     e->enough = e->relaxed || minima_held(c->pace.rules, e);
     double ci = NAN;
     const double ratio = first->dead ? NAN : timing_judge_ratio(&e->series, &first->series, &c->noise, &ci);
-    e->beside = c->pace.rules->among_scale * ratio * ci;
+    e->beside = fmin(c->pace.rules->among_scale * ratio, 1) * ci; /* above 1 it is none */
     const bool known = e->beside <= c->pace.rules->among_target && ci <= c->pace.rules->among_ci;
     e->open = !first->dead && !(e->enough && known);
 }
