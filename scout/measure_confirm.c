@@ -96,7 +96,7 @@ static void judge_probe(measurement *m, const timing_result *result, double rati
     m->probe.ratio = ratio;
     m->probe.ratio_ci = ratio_ci;
     if (!measure_probe_among(m) || !baseline || baseline->status != ROW_OK || result->answer != SCOUT_OK) return;
-    const double efficiency = ratio * measure_probe_scale(m), half = efficiency * ratio_ci;
+    const double efficiency = fmin(ratio * measure_probe_scale(m), 1), half = efficiency * ratio_ci;
     if (!(half > rules.among_last)) return;
     baseline->status = ROW_UNSTABLE;
     scout_say(&baseline->why, SCOUT_NO, "interval",

@@ -3,6 +3,7 @@
 #include "scout/report.h"
 
 #include "scout/compare.h"
+#include "scout/report_beside.h"
 
 #include <inttypes.h>
 #include <math.h>
@@ -111,19 +112,6 @@ static void read_measurement(const json_t *m, report_figures *out) {
     read_status(rows, variant, out);
 }
 
-/* On a host the probe ran among the blocks: what it saw of the ceiling takes the place of what is stored. */
-static void read_beside(const json_t *m, ceilings_time *t, report_figures *out) {
-    const json_t *probe = json_object_get(m, "probe"), *ci = json_object_get(probe, "bound_ci");
-    const double us = positive(probe, "bound_us");
-    const char *bound = text_of(probe, "bound");
-    if (isnan(us) || !bound) return;
-    const ceilings_time beside =
-        ceilings_time_beside(*t, bound, 1e-6 * us, json_is_number(ci) ? json_number_value(ci) : NAN);
-    if (!same_text(beside.bound, bound)) return; /* another part is the larger one by now, and no probe ran for it */
-    out->stored_ceiling_us = 1e6 * t->seconds;
-    *t = beside;
-}
-
 static void read_ceiling(const report_input *in, report_figures *out) {
     const ceilings *c = in->ceilings;
     const oprec *r = &in->operation->rec;
@@ -138,14 +126,11 @@ static void read_ceiling(const report_input *in, report_figures *out) {
     ceilings_time t = ceilings_time_of(c, out->precision, out->flops, out->bytes_read, out->bytes_written,
                                        at_least_0(positive(m, "resident_bytes")), at_least_0(positive(m, "specials")));
     if (!isfinite(t.seconds) || t.seconds <= 0) return;
-    read_beside(m, &t, out);
+    report_beside_read(m, &t, out);
     out->ceiling_us = 1e6 * t.seconds;
     out->ceiling_ci = t.rel_ci95;
     out->bound = t.bound;
-    const double fastest = out->best_us < out->baseline_us || isnan(out->baseline_us) ? out->best_us : out->baseline_us;
-    /* a ceiling that is known to less than that is no excuse: it is to be measured again */
-    const double intervals = at_least_0(out->baseline_ci) + fmin(out->ceiling_ci, verdict_defaults.ceiling_ci);
-    out->above_ceiling = fastest > 0 && out->ceiling_us > fastest * (1.01 + intervals);
+    out->above_ceiling = report_beside_outruns(out, out->ceiling_us, out->ceiling_ci);
 }
 
 /* What an operation takes at least, for the model's time where its baseline has none. Without a peak or a precision,
@@ -228,8 +213,6 @@ void report_read(const report_input *in, report_figures *out) {
     if (in->fusion.of) report_fusion_read(in, out);
     judge(in, out);
 }
-
-const char *report_ceiling_from(const report_figures *f) { return isfinite(f->stored_ceiling_us) ? "probe" : "stored"; }
 
 bool report_is_excused(const report_figures *f) {
     static const char *const codes[] = {"no_work", "not_asked"};
@@ -321,7 +304,7 @@ static void put_figures(const report_figures *f, json_t *to, json_builder *b) {
     json_put_real(b, to, "bytes_read", f->bytes_read);
     json_put_real(b, to, "bytes_written", f->bytes_written);
     put_known(b, to, "ceiling_time_us", f->ceiling_us);
-    if (isfinite(f->ceiling_us)) json_put_text(b, to, "ceiling_from", report_ceiling_from(f));
+    if (isfinite(f->ceiling_us)) json_put_text(b, to, "ceiling_from", report_beside_from(f));
     put_known(b, to, "stored_ceiling_time_us", f->stored_ceiling_us);
     put_known(b, to, "baseline_time_us", f->baseline_us);
     put_known(b, to, "best_time_us", f->best_us);

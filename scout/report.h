@@ -75,7 +75,6 @@ typedef struct report_figures {
 } report_figures;
 /* What needs no measuring is no failure when it has none, and takes no time. */
 bool report_is_excused(const report_figures *f);
-const char *report_ceiling_from(const report_figures *f); /* "probe": measured beside the operation; "stored" */
 void report_read(const report_input *in, report_figures *out);
 
 /* report_fusion.c: the figures of a fusion from a measurement whose own are read, what its verdict is spoken on, and

@@ -148,7 +148,7 @@ void run_fusion_skip(run_item *i); /* its time was used up */
 /* Of an item that was measured once more: its new measurement where that settled, else the earlier one; the other is
  * given back. */
 bool run_again_keep(const run *r, run_item *i, json_t *earlier);
-run_item *run_again_choose(run *r, double usual_s);        /* with its new budget; NULL: nobody, or no time */
+run_item *run_again_choose(run *r, double usual_s); /* with its new budget; NULL: nobody, or no time */
 
 /* run_faults.c */
 void run_faults_note(run *r, const run_item *i); /* after it was measured */

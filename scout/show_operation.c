@@ -3,6 +3,7 @@
 
 #include "common/plain.h"
 #include "scout/chosen.h"
+#include "scout/report_beside.h"
 
 #include <inttypes.h>
 #include <math.h>
@@ -105,7 +106,7 @@ static void print_ceiling(FILE *out, arena *a, const report_figures *f) {
     show_time(f->ceiling_us, time, sizeof time);
     fprintf(out, "  %-11s %s, %s, bound by %s", "ceiling", show_rate_of(a, f, f->ceiling_us), time, f->bound);
     const ceilings_peak *p = f->peak;
-    if (strcmp(report_ceiling_from(f), "probe") == 0)
+    if (strcmp(report_beside_from(f), "probe") == 0)
         fprintf(out, "; measured beside it");
     else if (p && !is_by_memory(f) && p->shape[0] > 0)
         fprintf(out, "; %s measured at %" PRId64 " x %" PRId64 " x %" PRId64, show_rate(a, p->tflops * 1e12, "FLOP/s"),

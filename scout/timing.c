@@ -3,7 +3,8 @@
 
 #include <math.h>
 
-static const double hasten_share = 0.8; /* of the budget, for the rounds that a restless device needs */
+enum { host_rounds = 4 };
+static const double hasten_share = 0.7; /* of the budget, for the rounds that a restless device needs */
 static const double shortest_block_s = 0.05;
 
 timing_rules timing_rules_of(const regime *r, double budget_s) {
@@ -13,6 +14,7 @@ timing_rules timing_rules_of(const regime *r, double budget_s) {
         .warmups = 20,
         .launches = 200,
         .batches = 20,
+        .restless_rounds = 6,
         .minima_rounds = 2,
         .resolutions = 200,
         /* A graph's launch leaves a gap of a few microseconds: under 0.2 % of this. A burst has room for few. */
@@ -46,8 +48,8 @@ timing_rules timing_rules_of(const regime *r, double budget_s) {
 }
 
 void timing_rules_hasten(timing_rules *rules, int subjects) {
-    const double fit_s = hasten_share * rules->budget_s / (TIMING_RESTLESS_ROUNDS * (subjects > 0 ? subjects : 1));
-    rules->minima_rounds = 4;
+    rules->restless_rounds = rules->minima_rounds = host_rounds;
+    const double fit_s = hasten_share * rules->budget_s / (rules->restless_rounds * (subjects > 0 ? subjects : 1));
     rules->block_s = fmin(rules->block_s, fmax(fit_s, shortest_block_s));
     rules->hopping_block_s = fmin(rules->hopping_block_s, fmax(fit_s, rules->block_s));
 }

@@ -41,19 +41,20 @@ typedef struct timing_rules {
     timing_state *state; /* NULL: nothing is known, and nothing kept */
     bool burst;
     uint32_t warmups, launches, batches; /* least: 20, 200, 20 */
-    int minima_rounds;                   /* rounds over which the launches and batches are spread: 2 */
-    double resolutions;                  /* an interval is at least so many times the timer's resolution: 200 */
-    double interval_s;                   /* and at least so long, against what surrounds a batch */
-    double target;                       /* relative half width of the median's interval: 0.005 */
-    double steered_target;               /* the same where the clock is steered: 0.0075 */
-    double acceptable;                   /* what still counts where launches are too long for the budget: 0.02 */
-    double last;                         /* what counts when the budget is used up: as `target`, or more on a host */
-    double block_s, block_drop;          /* confirming blocks: 0.3 s, the first half is thrown away */
-    double hopping_block_s;              /* so long where a clock hops that nothing tells to be steered: 0.6 s */
-    double steered_block_s;              /* so long where the clock is steered, a period of it: 1 s */
-    double steered_drop_s;               /* and so much of them is thrown away: 0.06 s */
-    double look_s;                       /* kept time that counts as one observation, at least: 0.15 s */
-    uint32_t brief_from;                 /* subjects from this one on get the fewest blocks, first of all; 0: none */
+    int restless_rounds;   /* blocks of a restless device may agree by luck: so many are wanted of it, 6; a host: 4 */
+    int minima_rounds;     /* rounds over which the launches and batches are spread: 2 */
+    double resolutions;    /* an interval is at least so many times the timer's resolution: 200 */
+    double interval_s;     /* and at least so long, against what surrounds a batch */
+    double target;         /* relative half width of the median's interval: 0.005 */
+    double steered_target; /* the same where the clock is steered: 0.0075 */
+    double acceptable;     /* what still counts where launches are too long for the budget: 0.02 */
+    double last;           /* what counts when the budget is used up: as `target`, or more on a host */
+    double block_s, block_drop; /* confirming blocks: 0.3 s, the first half is thrown away */
+    double hopping_block_s;     /* so long where a clock hops that nothing tells to be steered: 0.6 s */
+    double steered_block_s;     /* so long where the clock is steered, a period of it: 1 s */
+    double steered_drop_s;      /* and so much of them is thrown away: 0.06 s */
+    double look_s;              /* kept time that counts as one observation, at least: 0.15 s */
+    uint32_t brief_from;        /* subjects from this one on get the fewest blocks, first of all; 0: none */
     bool among; /* these run in every round instead: an efficiency is wanted, their time over that of subject 0 */
     double among_scale;              /* times this */
     double among_ci;                 /* their ratio itself is known to this at least, or it decides nothing: 0.05 */
@@ -74,8 +75,6 @@ timing_rules timing_rules_of(const regime *r, double budget_s);
  * device needs. No shorter than 0.05 s: what another subject leaves in a host's caches
  * is gone in a few milliseconds, and half of it is thrown away. */
 void timing_rules_hasten(timing_rules *rules, int subjects);
-
-enum { TIMING_RESTLESS_ROUNDS = 6 }; /* blocks of a restless device may agree by luck: so many are wanted of it */
 
 typedef struct timing_result {
     scout_answer answer;

@@ -33,7 +33,7 @@ static void one_round(timing_trial *c, int round) {
 /* --- when to stop --- */
 
 static bool minima_held(const timing_rules *rules, const timing_entrant *e) {
-    return e->opinion.n >= rules->batches && timing_plan_launches(e) >= rules->launches;
+    return e->opinion.n >= rules->batches && timing_plan_launches(e) >= timing_plan_least(rules, e);
 }
 
 /* Whether nothing but its own interval would become better by going on. */
@@ -52,7 +52,7 @@ static void judge_beside(const timing_trial *c, timing_entrant *e) {
     e->enough = e->relaxed || minima_held(c->pace.rules, e);
     double ci = NAN;
     const double ratio = first->dead ? NAN : timing_judge_ratio(&e->series, &first->series, &c->noise, &ci);
-    e->beside = c->pace.rules->among_scale * ratio * ci;
+    e->beside = fmin(c->pace.rules->among_scale * ratio, 1) * ci; /* above 1 it is none */
     const bool known = e->beside <= c->pace.rules->among_target && ci <= c->pace.rules->among_ci;
     e->open = !first->dead && !(e->enough && known);
 }
@@ -63,7 +63,7 @@ static void judge(const timing_trial *c, timing_entrant *e, int rounds) {
     e->opinion = timing_judge(&e->series, &c->noise);
     const timing_opinion *o = &e->opinion;
     const bool calm = c->steered || !(o->spread > timing_judge_restless);
-    const bool watched = calm || rounds >= TIMING_RESTLESS_ROUNDS || e->relaxed;
+    const bool watched = calm || rounds >= rules->restless_rounds || e->relaxed;
     e->enough = !o->drifts && watched && (e->relaxed || minima_held(rules, e));
     e->brief = e->brief || (e->enough && cannot_win(c, e));
     e->open = !e->brief && !(e->enough && o->rel_ci95 <= target);
@@ -136,7 +136,7 @@ static double limit_of(const timing_trial *c, const timing_entrant *e) {
  * that a restless machine costs a part of each budget and not all of it. */
 static bool is_hopeless(const timing_trial *c, int rounds) {
     const double part = timing_plan_used(c) / c->budget_s;
-    if (rounds < TIMING_RESTLESS_ROUNDS || part < hopeless_from) return false;
+    if (rounds < c->pace.rules->restless_rounds || part < hopeless_from) return false;
     for (int k = 0; k < c->count; k++) {
         const timing_entrant *e = &c->entrants[k];
         const bool among = e->probe && c->pace.rules->among;

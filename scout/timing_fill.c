@@ -50,7 +50,7 @@ static void verdict(const timing_rules *rules, const timing_entrant *e, timing_r
         scout_say(&out->why, SCOUT_OK, "interval",
                   "about %.4g us, known to +- %.2f %% after %zu blocks; +- %.2f %% were wanted", 1e6 * o->median_s,
                   100 * o->rel_ci95, blocks, 100 * limit);
-    else if (!e->relaxed && timing_plan_launches(e) < rules->launches)
+    else if (!e->relaxed && timing_plan_launches(e) < timing_plan_least(rules, e))
         scout_say(&out->why, SCOUT_OK, "interval", "the budget ended after %llu launches, at least %u were wanted",
                   (unsigned long long)timing_plan_launches(e), rules->launches);
     else if (!e->relaxed && !e->brief && !e->enough)

@@ -15,6 +15,10 @@ double timing_plan_interval(const timing_entrant *e) { return e->pitch.launches 
 
 uint64_t timing_plan_launches(const timing_entrant *e) { return (uint64_t)e->opinion.n * e->pitch.launches; }
 
+uint32_t timing_plan_least(const timing_rules *rules, const timing_entrant *e) {
+    return e->probe && rules->among ? 0 : rules->launches;
+}
+
 /* Whole intervals are thrown away. */
 static double dropped_s(const timing_entrant *e) {
     return ceil(e->drop_s / timing_plan_interval(e)) * timing_plan_interval(e);
@@ -127,7 +131,7 @@ void timing_plan_shortest(const timing_trial *c, timing_entrant *e) {
 
 static uint32_t full_block(const timing_rules *rules, const timing_entrant *e) {
     const uint32_t rounds = (uint32_t)rules->minima_rounds, batches = (rules->batches + rounds - 1) / rounds;
-    const uint32_t intervals = (rules->launches + e->pitch.launches - 1) / e->pitch.launches;
+    const uint32_t intervals = (timing_plan_least(rules, e) + e->pitch.launches - 1) / e->pitch.launches;
     const uint32_t wanted = (intervals + rounds - 1) / rounds;
     const uint32_t most = wanted > batches ? wanted : batches;
     return e->keep > most ? e->keep : most;

@@ -44,7 +44,9 @@ double timing_plan_used(const timing_trial *c); /* seconds since it began */
 double timing_plan_interval(const timing_entrant *e);
 uint64_t timing_plan_launches(const timing_entrant *e);                  /* that count */
 double timing_plan_cost(const timing_trial *c, const timing_entrant *e); /* seconds of one block of it */
-bool timing_plan_room(const timing_trial *c);                            /* for one more round of those that are open */
+/* Launches that it has to have: none of a probe among the others, whose launches are as long as it likes. */
+uint32_t timing_plan_least(const timing_rules *rules, const timing_entrant *e);
+bool timing_plan_room(const timing_trial *c); /* for one more round of those that are open */
 void timing_plan_fail(timing_trial *c, timing_entrant *e, scout_answer answer);
 void timing_plan_shortest(const timing_trial *c, timing_entrant *e); /* the shortest block that is one */
 
