@@ -6,7 +6,7 @@
 #include "scout/cpu/cpu_info.h"
 #include "scout/cpu/cpu_team.h"
 
-enum { PIECE = 1024 };
+enum { PIECE = CPU_GEMM_TAIL_MOST };
 
 static const elementwise_id functions[ACTIVATION_UNKNOWN] = {
     [ACTIVATION_RELU] = ELEMENTWISE_leakyrelu,
@@ -21,16 +21,6 @@ static const elementwise_id functions[ACTIVATION_UNKNOWN] = {
 };
 
 /* --- widths of this processor --- */
-
-typedef void load_fn(uint32_t type, const void *from, int64_t count, float *to);
-typedef void store_fn(uint32_t type, const float *from, int64_t count, void *to);
-typedef void add_fn(const float *from, float constant, int64_t count, float *to);
-
-struct cpu_gemm_tail_way {
-    load_fn *load;
-    store_fn *store;
-    add_fn *add; /* from NULL: the constant alone */
-};
 
 FAST_BODY void add_body(const float *from, float constant, int64_t count, float *restrict to) {
     if (from)
@@ -49,7 +39,7 @@ FAST_BODY void add_body(const float *from, float constant, int64_t count, float 
     FAST width static void add_##name(const float *from, float constant, int64_t count, float *to) {                   \
         add_body(from, constant, count, to);                                                                           \
     }                                                                                                                  \
-    static const struct cpu_gemm_tail_way way_##name = {load_##name, store_##name, add_##name};
+    static const cpu_gemm_tail_way way_##name = {load_##name, store_##name, add_##name};
 
 WAY(any, )
 WAY(avx2, WIDE_AVX2)
@@ -77,35 +67,27 @@ scout_answer cpu_gemm_tail_of(const scout_op *op, cpu_gemm_tail *out, scout_why 
     return SCOUT_OK;
 }
 
-typedef struct pass {
-    const cpu_gemm_tail *tail;
-    void *const *tensors;
-} pass;
-
 static const void *at(const void *base, uint32_t type, int64_t element) {
     return (const char *)base + element * cpu_convert_size(type);
 }
 
-static void add_bias(const pass *w, int64_t row, int64_t first, int64_t count, float *sums) {
-    const cpu_gemm_tail *t = w->tail;
-    const bool by_row = t->p.bias[0] == 'm' || t->p.bias[0] == 'f',
-               by_column = t->p.bias[0] == 'n' || t->p.bias[0] == 'f';
+static void add_bias(const cpu_gemm_tail *t, const void *bias, int64_t row, int64_t first, int64_t count, float *sums) {
+    const char form = t->p.bias[0];
+    const bool by_row = form == 'm' || form == 'f', by_column = form == 'n' || form == 'f';
     const int64_t from = (by_row ? row * (by_column ? t->p.n : 1) : 0) + (by_column ? first : 0);
-    float bias[PIECE];
-    t->way->load(t->type_bias, at(w->tensors[t->bias], t->type_bias, from), by_column ? count : 1, bias);
-    t->way->add(by_column ? bias : NULL, bias[0], count, sums);
+    float values[PIECE];
+    t->way->load(t->type_bias, at(bias, t->type_bias, from), by_column ? count : 1, values);
+    t->way->add(by_column ? values : NULL, values[0], count, sums);
 }
 
-static void run_piece(const pass *w, int64_t product, int64_t row, int64_t first, int64_t count) {
-    const cpu_gemm_tail *t = w->tail;
+void cpu_gemm_tail_row(const cpu_gemm_tail *t, void *const *tensors, int64_t product, int64_t row, int64_t first,
+                       int64_t count, float *sums) {
     const gemm_problem *p = &t->p;
     const int64_t place = product * p->stride_c + row * p->ldc + first;
-    float sums[PIECE], other[PIECE];
-    void *const c = (char *)w->tensors[GEMM_C] + place * cpu_convert_size(p->type_c);
-    t->way->load(p->type_c, c, count, sums);
-    if (t->bias >= 0) add_bias(w, row, first, count, sums);
+    float other[PIECE];
+    if (t->bias >= 0) add_bias(t, tensors[t->bias], row, first, count, sums);
     if (p->residual >= 0) {
-        t->way->load(p->type_c, at(w->tensors[p->residual], p->type_c, place), count, other);
+        t->way->load(p->type_c, at(tensors[p->residual], p->type_c, place), count, other);
         t->way->add(other, 0, count, sums);
     }
     const cpu_elementwise_call call = {.in = {sums, sums, sums},
@@ -115,8 +97,14 @@ static void run_piece(const pass *w, int64_t product, int64_t row, int64_t first
                                        .alpha = (float)p->activation.alpha,
                                        .beta = (float)p->activation.beta};
     if (t->activate) t->activate(&call);
-    t->way->store(p->type_c, t->activate ? other : sums, count, c);
+    t->way->store(p->type_c, t->activate ? other : sums, count,
+                  (char *)tensors[GEMM_C] + place * cpu_convert_size(p->type_c));
 }
+
+typedef struct pass {
+    const cpu_gemm_tail *tail;
+    void *const *tensors;
+} pass;
 
 static void run_share(void *context, int thread, int threads) {
     const pass *w = context;
@@ -125,8 +113,12 @@ static void run_share(void *context, int thread, int threads) {
     int64_t from, to;
     cpu_team_share(p->batch * p->m * pieces, thread, threads, &from, &to);
     for (int64_t k = from; k < to; k++) {
-        const int64_t first = k % pieces * PIECE, left = p->n - first, row = k / pieces;
-        run_piece(w, row / p->m, row % p->m, first, left < PIECE ? left : PIECE);
+        const int64_t first = k % pieces * PIECE, left = p->n - first, line = k / pieces;
+        const int64_t product = line / p->m, row = line % p->m, count = left < PIECE ? left : PIECE;
+        float sums[PIECE];
+        w->tail->way->load(p->type_c, at(w->tensors[GEMM_C], p->type_c, product * p->stride_c + row * p->ldc + first),
+                           count, sums);
+        cpu_gemm_tail_row(w->tail, w->tensors, product, row, first, count, sums);
     }
 }
 

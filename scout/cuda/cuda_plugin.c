@@ -10,6 +10,7 @@
 #include "scout/cuda/lt.h"
 #include "scout/cuda/own.h"
 #include "scout/cuda/own_attention.h"
+#include "scout/cuda/own_gemm_tail.h"
 #include "scout/cuda/own_pass.h"
 #include "scout/cuda/own_pool_direct.h"
 #include "scout/cuda/own_rows.h"
@@ -17,10 +18,12 @@
 
 static const scout_candidate *const candidates[] = {
     &lt_candidate,
-    &lt_tail,
+    &own_gemm_tail,
     &dnn_gemm,
     &own_gemm_stream,
     &own_gemm_int4,
+    &own_gemm_stream_tail,
+    &own_gemm_int4_tail,
     &own_gemm_tiled,
     &own_gemm_naive,
     &dnn_attention,

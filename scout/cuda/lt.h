@@ -108,6 +108,5 @@ int lt_enumerate(const lt_table *lt, cublasLtHandle_t handle, const lt_setup *se
 int lt_describe_algo(const lt_table *lt, const cublasLtMatmulAlgo_t *algo, char *text, size_t room);
 
 extern const scout_candidate lt_candidate;
-extern const scout_candidate lt_tail; /* the product, and a kernel of its own for what stands behind it */
 
 #endif
