@@ -87,8 +87,11 @@ typedef struct pass_config {
     X(less)                                                                                                            \
     X(lessorequal)                                                                                                     \
     X(greater)                                                                                                         \
-    X(greaterorequal) X(and) X(or) X(xor) X(swiglu) X(geglu) X(geglu_tanh) X(quick_geglu) X(reglu) X(biasgelu)         \
-        X(fastgelu) X(biasadd) X(where) X(relu6) X(squared_relu)
+    X(greaterorequal)                                                                                                  \
+    X(and)                                                                                                             \
+    X(or)                                                                                                              \
+    X(xor) X(swiglu) X(geglu) X(geglu_tanh) X(quick_geglu) X(reglu) X(biasgelu) X(fastgelu) X(biasadd) X(where)        \
+        X(relu6) X(squared_relu)
 
 enum {
 #define ELEMENTWISE_PASS_ID(name) ELEMENTWISE_PASS_##name,

@@ -62,7 +62,7 @@ $(CHAIN_LINES): $(BUILD)/cuda/gen/%.inc: kernels/%.cuh
 $(BUILD)/cuda/scout/cuda/chain_source.o $(BUILD)/obj/scout/cuda/chain_source.o: $(CHAIN_LINES)
 # Writing them needs no CUDA: a unit test does it, with or without a toolkit.
 $(BUILD)/obj/scout/cuda/chain_source.o: ALL_CFLAGS += -isystem $(BUILD)/cuda/gen
-$(BUILD)/unit/test_chain_source: $(BUILD)/obj/scout/cuda/chain_source.o
+$(BUILD)/unit/test_chain_source: $(BUILD)/obj/scout/cuda/chain_source.o $(BUILD)/obj/scout/cuda/chain_steps.o
 
 $(BUILD)/cuda/scout/%.o: scout/%.c $(BUILD)/cuda/flags | $(CUDA_NAMES)
 	$(say) CC $<

@@ -61,7 +61,7 @@ static value evaluate(const elementwise_step *s, const value *in) {
 
 /* The step's result where its value is another one; how far it is from `y`. */
 static double distance(const elementwise_step *s, const value *in, value other, value y) {
-    value moved[ELEMENTWISE_MAX_INPUTS];
+    value moved[ELEMENTWISE_MAX_INPUTS] = {other};
     for (int k = 0; k < s->inputs; k++) moved[k] = s->from[k] == ELEMENTWISE_CHAIN_VALUE ? other : in[k];
     return fabs(evaluate(s, moved).real - y.real);
 }
@@ -107,7 +107,7 @@ void cpu_reference_chain_element(const cpu_reference_chain *c, const double *x, 
     double error = 0;
     for (int k = 0; k < c->chain.count; k++) {
         const elementwise_step *s = &c->chain.steps[k];
-        value in[ELEMENTWISE_MAX_INPUTS];
+        value in[ELEMENTWISE_MAX_INPUTS] = {v}; /* a step has an operand at least */
         for (int i = 0; i < s->inputs; i++)
             in[i] = s->from[i] < 0 ? v : operand_of(c->chain.operand[s->from[i]].type, x[s->from[i]]);
         const value y = evaluate(s, in);

@@ -15,6 +15,8 @@ typedef enum chain_source_way {
     CHAIN_SOURCE_EACH   /* element by element */
 } chain_source_way;
 
+enum { CHAIN_SOURCE_MOST_THREADS = 512 }; /* of a block: registers are shared out so that these can run */
+
 typedef struct chain_source_config {
     int bytes;  /* of the narrowest tensor's piece: 16 or 8 */
     int pieces; /* of each operand that a thread has in flight */

@@ -42,6 +42,7 @@ static const scout_candidate *const candidates[] = {
     &own_attention_naive,
     &own_elementwise,
     &own_chain,
+    &own_generated,
     &own_rotary,
     &own_embedding,
     &own_move,

@@ -1,5 +1,6 @@
-/* Chains of elementwise steps by one kernel that is generated and compiled for them (chain_source.h, nvrtc.h): every
- * tensor is read or written once, whatever the steps. */
+/* Elementwise operations by a kernel that is generated and compiled for each (chain_source.h, nvrtc.h): chains of
+ * steps, which have no other kernel in one pass, and single operators where elementwise_pass leaves something of the
+ * ceiling: with everything known, more is in flight. */
 #include "scout/cuda/chain_source.h"
 #include "scout/cuda/nvrtc.h"
 #include "scout/cuda/own_pass.h"
@@ -31,13 +32,24 @@ static chain_source_config config_of(const int64_t *values) {
     return c;
 }
 
-static scout_answer supports(const scout_op *op, scout_device *device, scout_why *why) {
+static scout_answer generates(const scout_op *op, scout_why *why) {
     chain_source s;
-    (void)device;
-    if (!op_is(op, "chain"))
-        return scout_say(why, SCOUT_NO, "feature", "one operator needs no generated kernel: elementwise_pass has it");
     if (!chain_source_of(op, config_of(NULL), &s, why)) return SCOUT_NO;
     return nvrtc_open(why) ? SCOUT_OK : SCOUT_NO;
+}
+
+static scout_answer supports(const scout_op *op, scout_device *device, scout_why *why) {
+    (void)device;
+    if (op_is(op, "chain")) return generates(op, why);
+    return scout_say(why, SCOUT_NO, "feature", "this is one operator, not a chain");
+}
+
+static scout_answer supports_one(const scout_op *op, scout_device *device, scout_why *why) {
+    (void)device;
+    if (op_is(op, "chain")) return scout_say(why, SCOUT_NO, "feature", "this is a chain, not one operator");
+    if (op->bytes_read + op->bytes_written < 1 << 20)
+        return scout_say(why, SCOUT_NO, "shape", "below 1 MiB a launch costs more than a better kernel could save");
+    return generates(op, why);
 }
 
 static scout_answer domain(const scout_op *op, scout_device *device, int exhaustive, scout_domain *out,
@@ -47,8 +59,8 @@ static scout_answer domain(const scout_op *op, scout_device *device, int exhaust
     out->parameters[PIECES] = (scout_parameter){.name = "pieces", .count = 3, .values = {2, 4, 1}};
     out->parameters[STREAM] = (scout_parameter){.name = "stream", .count = 2, .values = {0, 1}};
     out->parameters[BYTES] = (scout_parameter){.name = "bytes", .count = exhaustive ? 2 : 1, .values = {16, 8}};
-    out->parameters[THREADS] =
-        (scout_parameter){.name = "threads", .count = exhaustive ? 3 : 2, .values = {256, 512, 128}};
+    out->parameters[THREADS] = (scout_parameter){
+        .name = "threads", .count = exhaustive ? 3 : 2, .values = {256, CHAIN_SOURCE_MOST_THREADS, 128}};
     out->parameters[RESIDENT] = (scout_parameter){.name = "resident", .count = exhaustive ? 3 : 1, .values = {0, 4, 8}};
     return SCOUT_OK;
 }
@@ -170,10 +182,26 @@ const scout_candidate own_chain = {
     .priority = 50,
     .name = "elementwise_chain",
     .about = "own kernel, generated for a chain of elementwise steps and compiled by NVRTC",
-    .library = "nvrtc",
     .approach = "CUSTOM_KERNEL",
     .precisions = precisions,
     .supports = supports,
+    .domain = domain,
+    .prepare = prepare,
+    .launch = launch,
+    .describe = describe,
+    .destroy = destroy,
+};
+
+const scout_candidate own_generated = {
+    .size = sizeof(scout_candidate),
+    .kind = SCOUT_ELEMENTWISE,
+    .flags = SCOUT_OWN | SCOUT_LAST,
+    .priority = 10,
+    .name = "elementwise_generated",
+    .about = "own kernel, generated for one elementwise operator and its shape and compiled by NVRTC",
+    .approach = "CUSTOM_KERNEL",
+    .precisions = precisions,
+    .supports = supports_one,
     .domain = domain,
     .prepare = prepare,
     .launch = launch,

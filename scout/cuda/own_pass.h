@@ -9,6 +9,7 @@
 
 extern const scout_candidate own_elementwise;
 extern const scout_candidate own_chain;
+extern const scout_candidate own_generated;
 extern const scout_candidate own_rotary;
 extern const scout_candidate own_embedding;
 extern const scout_candidate own_move;

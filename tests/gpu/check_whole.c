@@ -3,7 +3,7 @@
 #include "tests/gpu/gpu_check.h"
 #include "tests/gpu/gpu_values.h"
 
-#include "scout/op.h"
+#include "scout/elementwise_chain.h"
 
 typedef struct whole_case {
     scout_op op;
@@ -196,6 +196,25 @@ static void check_elementwise(const char *what, uint32_t type, double tolerance)
     hold(&c, tolerance, what);
 }
 
+/* Three steps on a [3, 65, 17], b [3, 1, 17] and c [17], none of them rounded: less than the reference admits. */
+static void check_chain(uint32_t type) {
+    whole_case c = begin(SCOUT_ELEMENTWISE, "chain", type);
+    const int64_t dims[] = {3, 65, 17}, part[] = {3, 1, 17}, vector[] = {1, 1, 17};
+    elementwise_chain chain;
+    c.op.rank = 3;
+    memcpy(c.op.shape, dims, sizeof dims);
+    add(&c, "a", SCOUT_INPUT, type, 3, dims), add(&c, "b", SCOUT_INPUT, type, 3, part);
+    add(&c, "c", SCOUT_SIDE, type, 3, vector), add(&c, "y", SCOUT_OUTPUT, type, 3, dims);
+    field(&c, "chain", 0, "sub(tensor,3x1x17);sigmoid;mul(v,vector)");
+    fill(&c);
+    GPU_OK(elementwise_chain_of(&c.op, &chain, &gpu_why) ? SCOUT_OK : SCOUT_NO);
+    for (int64_t at = 0; at < 3 * 65 * 17; at++) {
+        const double a = get(&c, 0, at), b = get(&c, 1, at / (65 * 17) * 17 + at % 17), by = get(&c, 2, at % 17);
+        put(&c, at, by / (1 + exp(b - a)));
+    }
+    hold(&c, elementwise_chain_tolerance(&chain), "chain");
+}
+
 static void check_rotary(int64_t rotated, bool interleaved, uint32_t type, double tolerance) {
     whole_case c = begin(SCOUT_ROTARY, NULL, type);
     const int64_t dims[] = {2, 3, 17, 66}, half = rotated / 2, angles[] = {17, half};
@@ -241,6 +260,7 @@ int main(int argc, char **argv) {
     for (size_t t = 0; t < 2; t++) {
         check_elementwise("sub", types[t].type, types[t].tolerance);
         check_elementwise("swiglu", types[t].type, types[t].tolerance);
+        check_chain(types[t].type);
         for (int k = 0; k < 4; k++) check_rotary(k / 2 ? 34 : 66, k % 2, types[t].type, types[t].tolerance);
     }
     check_elementwise("mul", SCOUT_INT64, 0);

@@ -73,6 +73,22 @@ static void pieces(void) {
     drop(&m);
 }
 
+/* Nothing but what the tables name and numbers as bits gets into what is compiled. */
+static void no_text_of_an_operation(void) {
+    static const int64_t shape[] = {4, 64};
+    static const scout_field more[] = {{"name", 0, "MARK*/"}, {"chain", 0, "elu[alpha=0.5000](tensor);add(v,vector)"}};
+    made plain_one, marked;
+    UNIT_CHECK(make(&plain_one, "elu[alpha=0.5](tensor);add(v,1x64)", DTYPE_FP16, 2, shape, plain));
+    UNIT_CHECK(make(&marked, "elu[alpha=0.5000](tensor);add(v,vector)", DTYPE_FP16, 2, shape, plain));
+    marked.op.key = "MARK", marked.op.layout = "MARK", marked.op.fields = more, marked.op.field_count = 2;
+    UNIT_CHECK(chain_source_of(&marked.op, plain, &marked.source, &marked.why));
+    char *const one = chain_source_text(&plain_one.source), *const other = chain_source_text(&marked.source);
+    if (UNIT_CHECK(one && other)) UNIT_TEXT(one, other);
+    UNIT_CHECK(one && strstr(one, "__int_as_float(0x3f000000)"));
+    free(one), free(other);
+    drop(&plain_one), drop(&marked);
+}
+
 /* --- compiling --- */
 
 typedef struct nvrtc_table {
@@ -134,29 +150,51 @@ static void compile_chain(const nvrtc_table *nvrtc, const char *chain, dtype typ
     {#name, least, most, types, truth, specials, grows, positive},
 static const elementwise_operator operators[] = {ELEMENTWISE_OPERATORS(NAME)};
 
-/* All operators of one type in a row: each on tensors of its own, into a sum, a choice or a comparison of all. */
-static void operators_of(const nvrtc_table *nvrtc, dtype type, int class, const char *arch) {
-    static const int64_t shape[] = {3, 64};
-    for (size_t k = 0; k < ELEMENTWISE_COUNT; k++) {
-        char text[256];
-        size_t used = (size_t)snprintf(text, sizeof text, "%s(", operators[k].what);
-        if (!(operators[k].types & class)) continue;
-        for (int i = 0; i < operators[k].least + (operators[k].most > 3); i++)
-            used += (size_t)snprintf(text + used, sizeof text - used, "%stensor%s", i ? "," : "",
-                                     operators[k].least == 3 && operators[k].most == 3 && i == 0 &&
-                                             strcmp(operators[k].what, "where") == 0
-                                         ? ":bool"
-                                         : "");
-        snprintf(text + used, sizeof text - used, ")");
-        compile_chain(nvrtc, text, type, 2, shape, plain, arch);
+/* One more operator on the value so far, and on tensors of its own; how many of these. */
+static int append(char *text, size_t room, const elementwise_operator *is, bool first) {
+    static const char *const operands[] = {"v", "v,tensor", "v,tensor,vector"};
+    const bool where = strcmp(is->what, "where") == 0;
+    const int count = where ? 2 : is->most > 3 ? 3 : is->least;
+    char all[64];
+    snprintf(all, sizeof all, "%s%s", where ? "tensor:bool," : "", operands[count - 1]);
+    if (first) { /* there is no value yet */
+        char *const v = strchr(all, 'v');
+        char behind[64];
+        snprintf(behind, sizeof behind, "%s", v + 1);
+        snprintf(v, sizeof all - (size_t)(v - all), "tensor%s", behind);
     }
+    snprintf(text, room, "%s%s%s(%s)", first ? "" : ";", is->positive && !first ? "abs;" : "", is->what, all);
+    return count - !first + where;
+}
+
+/* All operators of a class in chains as long as tensors last; what tells truth ends one. */
+static int operators_of(const nvrtc_table *nvrtc, dtype type, int class, const char *arch) {
+    static const int64_t shape[] = {3, 64};
+    char text[1024] = "";
+    int operands = 0, steps = 0, seen = 0;
+    for (size_t k = 0; k < ELEMENTWISE_COUNT; k++) {
+        const bool last = k + 1 == ELEMENTWISE_COUNT;
+        if (operators[k].types & class) {
+            const size_t used = strlen(text);
+            operands += append(text + used, sizeof text - used, &operators[k], steps == 0);
+            steps += 1 + operators[k].positive;
+            seen++;
+        }
+        const bool truth = (operators[k].types & class) && operators[k].truth && type != DTYPE_BOOL;
+        if (steps == 0 || (!last && !truth && operands < 8 && steps < 14)) continue;
+        compile_chain(nvrtc, text, type, 2, shape, plain, arch);
+        *text = 0, operands = steps = 0;
+    }
+    return seen;
 }
 
 static void every_operator(const nvrtc_table *nvrtc) {
-    operators_of(nvrtc, DTYPE_FP16, ELEMENTWISE_FLOAT, "--gpu-architecture=sm_90a");
-    operators_of(nvrtc, DTYPE_INT8, ELEMENTWISE_WHOLE, "--gpu-architecture=sm_90a");
-    operators_of(nvrtc, DTYPE_INT64, ELEMENTWISE_WHOLE, "--gpu-architecture=sm_90a");
-    operators_of(nvrtc, DTYPE_BOOL, ELEMENTWISE_BOOL, "--gpu-architecture=sm_90a");
+    static const char *const arch = "--gpu-architecture=sm_90a";
+    int seen = operators_of(nvrtc, DTYPE_FP16, ELEMENTWISE_FLOAT, arch);
+    UNIT_CHECK(operators_of(nvrtc, DTYPE_INT8, ELEMENTWISE_WHOLE, arch) > 10);
+    UNIT_CHECK(operators_of(nvrtc, DTYPE_INT64, ELEMENTWISE_WHOLE, arch) > 10);
+    seen += operators_of(nvrtc, DTYPE_BOOL, ELEMENTWISE_BOOL, arch);
+    UNIT_INT(seen, ELEMENTWISE_COUNT + 2); /* equal and where are of both */
 }
 
 /* Types, ways, widths and what stands between steps, for every GPU. */
@@ -210,6 +248,7 @@ static void compiling(void) {
 int main(void) {
     UNIT_RUN(ways);
     UNIT_RUN(pieces);
+    UNIT_RUN(no_text_of_an_operation);
     UNIT_RUN(compiling);
     return unit_end();
 }
