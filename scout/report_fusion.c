@@ -58,8 +58,10 @@ static void read_sequence(const json_t *m, const report_figures *f, report_fused
         row = f->best_row;
         to->ratio = f->ratio, to->ratio_ci = f->ratio_ci;
     } else if ((row = rival_row(m))) {
-        to->ratio = number(rival, "ratio");
-        to->ratio_ci = isfinite(number(rival, "ratio_ci")) ? number(rival, "ratio_ci") : 1;
+        const json_t *reason = json_object_get(row, "reason"), *ci = json_object_get(rival, "ratio_ci");
+        to->ratio_ci = json_is_number(ci) ? fmax(json_number_value(ci), 0) : 1;
+        if (to->ratio_ci < 1) to->ratio = number(rival, "ratio"); /* else it may be anything */
+        to->code = text_of(reason, "code"), to->text = text_of(reason, "text");
     } else {
         read_why(m, to);
         return;

@@ -112,7 +112,7 @@ export CEILING_SCOUT_SCRIPTED_SLOW_US=20000
 scout ops.json -o short --device scripted:0 --no-cache --budget 0.5
 unset CEILING_SCOUT_SCRIPTED_SLOW_US
 check "no time is left for them: parts that only they need are as they were" grep -q '"not_asked"' short/reports/left.json
-check "no time is left for them: they say so" says_of short attention 'f["why"]["code"] == "not_asked"'
+check "no time is left for them: they say so" says_of short attention 'f["why"]["code"] in ("budget", "not_asked")'
 
 # ---- a file that is wrong ----
 sed 's/"ops": \["left", "right"\]/"ops": ["left", "nobody"]/' ops.json >wrong.json

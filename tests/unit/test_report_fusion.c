@@ -143,6 +143,15 @@ static void an_unstable_one_has_no_time(void) {
     json_decref(r);
 }
 
+static void a_ratio_that_may_be_anything_is_none(void) {
+    json_t *r = report_of("{" PARTS_FIRST RIVAL("0.7", "1.0") "'best':'parts','best_variant':'','candidates':[" OK_ROW(
+        "parts", "40.0",
+        "2") ",{'name':'one','variant':'','status':'UNSTABLE','reason':{'code':'drift','text':'x'}}]}");
+    UNIT_CHECK(json_object_get(fusion_of(r), "worth") == NULL);
+    UNIT_TEXT(text(json_object_get(fusion_of(r), "why"), "code"), "drift");
+    json_decref(r);
+}
+
 static void what_is_missing_is_said(void) {
     static const struct {
         const char *measurement, *code;
@@ -208,6 +217,7 @@ int main(void) {
     UNIT_RUN(a_slower_one_is_said_to_be);
     UNIT_RUN(near_the_margin_it_is_borderline);
     UNIT_RUN(an_unstable_one_has_no_time);
+    UNIT_RUN(a_ratio_that_may_be_anything_is_none);
     UNIT_RUN(what_is_missing_is_said);
     UNIT_RUN(a_sum_has_both_intervals);
     return unit_end();
