@@ -2,6 +2,7 @@
  * of C is cut into segments; a segment's columns are folded into one number with random integer weights, and so is B
  * beforehand, so that C x = A (B x) costs a product with as many columns as there are segments. The weights are small
  * integers, which keeps products of integers exact; they differ, so that columns that changed places show. */
+#include "kernels/activate.cuh"
 #include "kernels/kernels.h"
 #include "kernels/values.cuh"
 
@@ -38,16 +39,12 @@ __device__ double check_bias(const kernels_gemm &g, int64_t p, int64_t i, int64_
     return g.bias ? g.beta * values_at(g.bias, g.type_bias, p * g.bias_p + i * g.bias_i + j * g.bias_j) : 0;
 }
 
-__device__ double check_activation(int which, double x) {
-    switch (which) {
-    case KERNELS_RELU: return fmax(x, 0.0);
-    case KERNELS_GELU: return x * normcdf(x);
-    case KERNELS_GELU_TANH: return 0.5 * x * (1 + tanh(0.7978845608028654 * (x + 0.044715 * x * x * x)));
-    case KERNELS_SILU: return x / (1 + exp(-x));
-    case KERNELS_SIGMOID: return 1 / (1 + exp(-x));
-    case KERNELS_TANH: return tanh(x);
-    default: return x;
-    }
+__device__ double check_residual(const kernels_gemm &g, int64_t p, int64_t i, int64_t j) {
+    return g.residual ? values_at(g.residual, g.type_c, p * g.stride_c + i * g.ldc + j) : 0;
+}
+
+__device__ double check_activate(const kernels_gemm &g, double x) {
+    return activate_exactly(g.activation, g.activation_alpha, g.activation_beta, x);
 }
 
 __device__ double check_sum(double x) {
@@ -134,10 +131,12 @@ __device__ void check_store(const kernels_gemm &g, int64_t p, int64_t i, int64_t
     if (i >= g.m || s >= g.segments) return;
     sum *= g.alpha;
     square *= g.alpha * g.alpha;
-    for (int64_t j = s * g.width; g.bias && j < check_end(g, s); j++) {
-        const double term = check_weight(g, j) * check_bias(g, p, i, j);
-        sum += term;
-        square += term * term;
+    const bool any = g.bias || g.residual;
+    for (int64_t j = s * g.width; any && j < check_end(g, s); j++) {
+        const double bias = check_weight(g, j) * check_bias(g, p, i, j);
+        const double residual = check_weight(g, j) * check_residual(g, p, i, j);
+        sum += bias + residual;
+        square += bias * bias + residual * residual;
     }
     want[(p * g.m + i) * g.segments + s] = sum;
     spread[(p * g.m + i) * g.segments + s] = (float)sqrt(square);
@@ -216,8 +215,9 @@ __global__ void __launch_bounds__(threads)
             const int64_t y = row + i + 16 * r, x = column + j + 16 * c;
             const bool inside = y < g.m && x < g.n;
             const double bias = inside ? check_bias(g, p, y, x) : 0, weight = inside ? check_weight(g, x) : 0;
-            double projected = weight * check_activation(g.activation, g.alpha * sum[r][c] + bias);
-            double squares = weight * weight * (g.alpha * g.alpha * square[r][c] + bias * bias);
+            const double residual = inside ? check_residual(g, p, y, x) : 0;
+            double projected = weight * check_activate(g, g.alpha * sum[r][c] + bias + residual);
+            double squares = weight * weight * (g.alpha * g.alpha * square[r][c] + bias * bias + residual * residual);
             for (int offset = 8; offset > 0; offset /= 2) {
                 projected += __shfl_xor_sync(~0u, projected, offset);
                 squares += __shfl_xor_sync(~0u, squares, offset);
@@ -225,7 +225,7 @@ __global__ void __launch_bounds__(threads)
             if (j != 0 || !inside) continue;
             const int64_t at = (p * g.m + y) * g.segments + x / activated_width;
             want[at] = projected;
-            spread[at] = (float)sqrt(squares);
+            spread[at] = (float)(g.steepest * sqrt(squares));
         }
 }
 
@@ -245,10 +245,10 @@ __global__ void check_samples(const kernels_gemm g, kernels_sample *samples) {
     if (threadIdx.x % 32 == 0) sums[threadIdx.x / 32] = sum, squares[threadIdx.x / 32] = square;
     __syncthreads();
     if (threadIdx.x != 0) return;
-    const double bias = check_bias(g, p, i, j);
+    const double bias = check_bias(g, p, i, j), residual = check_residual(g, p, i, j);
     for (int w = 1; w < warps; w++) sum += sums[w], square += squares[w];
-    sample->want = check_activation(g.activation, sum + bias);
-    sample->spread = sqrt(square + bias * bias);
+    sample->want = check_activate(g, sum + bias + residual);
+    sample->spread = g.steepest * sqrt(square + bias * bias + residual * residual);
 }
 
 __global__ void check_gather(const kernels_gemm g, const void *c, kernels_sample *samples, int count) {

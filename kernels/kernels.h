@@ -55,17 +55,6 @@ cudaError_t kernels_repeat_row(void *to, const void *row, int element, int64_t r
 
 /* --- check_gemm.cu: the reference, in fp64 --- */
 
-/* What is done behind a product. */
-enum {
-    KERNELS_LINEAR,
-    KERNELS_RELU,
-    KERNELS_GELU,      /* by the error function */
-    KERNELS_GELU_TANH, /* by the hyperbolic tangent */
-    KERNELS_SILU,
-    KERNELS_SIGMOID,
-    KERNELS_TANH
-};
-
 typedef struct kernels_gemm {
     int64_t m, n, k, batch;
     int64_t stride_a, stride_b, stride_c; /* elements; 0: shared by the batch */
@@ -79,10 +68,13 @@ typedef struct kernels_gemm {
     const void *bias; /* NULL: none; element [i][j] of product p at p * bias_p + i * bias_i + j * bias_j */
     uint32_t type_bias;
     int64_t bias_p, bias_i, bias_j;
+    const void *residual; /* NULL: none; of type_c, and laid out as C */
     double alpha, beta;
-    int activation;
-    int64_t width;    /* columns of a segment */
-    int64_t segments; /* ceil(n / width) */
+    int activation;                           /* of the sum of everything: activate.h */
+    double activation_alpha, activation_beta; /* its parameters */
+    double steepest;                          /* it passes on an error times this */
+    int64_t width;                            /* columns of a segment */
+    int64_t segments;                         /* ceil(n / width) */
     uint64_t seed;
 } kernels_gemm;
 

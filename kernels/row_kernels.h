@@ -105,8 +105,10 @@ typedef struct softmax_rows_shape {
     int64_t rows, cols;
     int type; /* of x, bias and y */
     int logarithm;
-    int64_t bias_rows; /* added before; 0: none */
-    int bias_inside;   /* 1: one of them serves rows / bias_rows neighbours; 0: they come in turn */
+    float scale;       /* x is multiplied by it */
+    int64_t bias_rows; /* added then; 0: none */
+    int64_t
+        bias_turn; /* so many of them come in turn for rows * bias_turn / bias_rows neighbours, then the next ones */
 } softmax_rows_shape;
 
 typedef struct softmax_rows_plan {
@@ -125,8 +127,8 @@ typedef struct softmax_any_shape {
     int64_t outer, cols, inner;
     int type_x, type_y;
     int logarithm;
-    int64_t bias_rows; /* as above; inner is 1 then */
-    int bias_inside;
+    float scale;
+    int64_t bias_rows, bias_turn; /* as above; inner is 1 then */
 } softmax_any_shape;
 
 int softmax_any_launch(const softmax_any_shape *shape, int threads, const void *x, const void *bias, void *y,

@@ -14,14 +14,15 @@ struct any_job {
 };
 
 __device__ float gathered(const any_job &job, int64_t at, int64_t bias_at) {
-    const float x = value(job.x, job.s.type_x, at);
+    const float x = value(job.x, job.s.type_x, at) * job.s.scale;
     return job.bias ? x + value(job.bias, job.s.type_x, bias_at) : x;
 }
 
 /* The row of the bias that belongs to a row. */
 __device__ int64_t bias_row(const softmax_any_shape &s, int64_t row) {
     if (s.bias_rows < 1) return 0;
-    return s.bias_inside ? row / (s.outer * s.inner / s.bias_rows) : row % s.bias_rows;
+    const int64_t serves = s.outer * s.inner / (s.bias_rows / s.bias_turn);
+    return row / serves * s.bias_turn + row % serves % s.bias_turn;
 }
 
 __device__ void do_rows(const any_job &job, int64_t from, int64_t bias, bool there, float *room) {
@@ -61,7 +62,8 @@ extern "C" int softmax_any_launch(const softmax_any_shape *shape, int threads, c
     any_job job = {*shape, x, bias, y, 0};
     dim3 grid, block;
     if (!type_known(shape->type_x) || !type_known(shape->type_y) || shape->cols < 1 ||
-        (shape->bias_rows > 0 && (shape->inner != 1 || shape->outer % shape->bias_rows != 0)) ||
+        (shape->bias_rows > 0 && (shape->inner != 1 || shape->outer % shape->bias_rows != 0 || shape->bias_turn < 1 ||
+                                  shape->bias_rows % shape->bias_turn != 0)) ||
         !divide_any(shape->outer, shape->inner, threads, &grid, &block))
         return cudaErrorInvalidValue;
     job.slabs = (shape->inner + block.x - 1) / block.x;

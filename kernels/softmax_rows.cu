@@ -10,8 +10,9 @@ namespace {
 struct softmax_job {
     const void *x, *bias;
     void *y;
-    int64_t count;             /* rows */
-    int64_t bias_rows, serves; /* rows that neighbours share a bias; 0: biases come in turn */
+    int64_t count; /* rows */
+    float scale;
+    int64_t bias_rows, turn, serves; /* rows of a bias come in turn for so many rows, then the next ones do */
     int cols, logarithm, streaming, depth;
 };
 
@@ -22,7 +23,7 @@ struct shared_parts { /* of warps; two sets in turn, so that nobody overwrites w
 /* A fast exponential is off by some units of fp32, which 16-bit outputs do not show. */
 template <int TYPE> __device__ float exponential(float x) { return TYPE == ROW_FP32 ? expf(x) : __expf(x); }
 
-/* x + bias, and minus infinity behind the row's end. */
+/* scale * x + bias, and minus infinity behind the row's end. */
 template <int TYPE, int N, int V, bool BIAS>
 __device__ void gather(const softmax_job &job, const raw<TYPE, N> *own, const raw<TYPE, N> *bias, float (&x)[V][N]) {
 #pragma unroll
@@ -32,7 +33,10 @@ __device__ void gather(const softmax_job &job, const raw<TYPE, N> *own, const ra
             float b[N];
             unpack<TYPE, N>(bias[v], b);
 #pragma unroll
-            for (int k = 0; k < N; k++) x[v][k] += b[k];
+            for (int k = 0; k < N; k++) x[v][k] = x[v][k] * job.scale + b[k];
+        } else {
+#pragma unroll
+            for (int k = 0; k < N; k++) x[v][k] *= job.scale;
         }
         if (column<N>(v) < job.cols) continue;
 #pragma unroll
@@ -90,9 +94,12 @@ __device__ void write(const softmax_job &job, int64_t row, float (&x)[V][N], flo
 __device__ int64_t bias_of(const softmax_job &job, int64_t row) {
     if (job.bias_rows == job.count) return row;
     if (job.bias_rows == 1) return 0;
-    if (job.count <= 0xffffffffll)
-        return job.serves ? (unsigned)row / (unsigned)job.serves : (unsigned)row % (unsigned)job.bias_rows;
-    return job.serves ? row / job.serves : row % job.bias_rows;
+    if (job.count <= 0xffffffffll) {
+        const unsigned at = (unsigned)row, serves = (unsigned)job.serves, turn = (unsigned)job.turn;
+        if (job.serves == job.count) return at % turn;
+        return turn == 1 ? at / serves : at / serves * turn + at % serves % turn;
+    }
+    return row / job.serves * job.turn + row % job.serves % job.turn;
 }
 
 /* Of a thread: what it loaded, or where it has its rows come to. */
@@ -182,7 +189,9 @@ kernel_fn kernel_of(const softmax_rows_shape *s, const row_config *c) {
 extern "C" int softmax_rows_fits(const softmax_rows_shape *s, const row_config *config, size_t shared_limit) {
     const int size = size_for(s->type, s->cols, config->threads);
     return size >= 0 && depth_fits(config, size, s->bias_rows > 0 ? 2 : 1, shared_limit) && type_known(s->type) &&
-           s->rows >= 1 && s->bias_rows >= 0 && (s->bias_rows == 0 || s->rows % s->bias_rows == 0);
+           s->rows >= 1 && s->bias_rows >= 0 &&
+           (s->bias_rows == 0 ||
+            (s->rows % s->bias_rows == 0 && s->bias_turn >= 1 && s->bias_rows % s->bias_turn == 0));
 }
 
 extern "C" int softmax_rows_prepare(const softmax_rows_shape *shape, const row_config *config,
@@ -200,7 +209,8 @@ extern "C" int softmax_rows_launch(const softmax_rows_plan *plan, const void *x,
     job.x = x, job.bias = bias, job.y = y;
     job.count = s->rows, job.cols = (int)s->cols, job.logarithm = s->logarithm;
     job.streaming = plan->config.streaming, job.bias_rows = s->bias_rows;
-    job.serves = s->bias_rows > 0 && s->bias_inside ? s->rows / s->bias_rows : 0;
+    job.scale = s->scale, job.turn = s->bias_turn;
+    if (s->bias_rows > 0) job.serves = s->rows / (s->bias_rows / s->bias_turn);
     job.depth = plan->config.depth;
     return rows::launch(&plan->launch, &job, stream);
 }

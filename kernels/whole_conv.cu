@@ -1,12 +1,11 @@
 /* The reference of convolutions: a thread adds up one output, product by product. */
 #include "kernels/whole_conv.h"
 
+#include "kernels/activate.cuh"
 #include "kernels/values.cuh"
 #include "kernels/whole_each.cuh"
 
 namespace {
-
-constexpr double steepest = 2; /* no activation passes on an error times more */
 
 struct sums {
     double sum, squares;
@@ -53,21 +52,6 @@ __device__ void add_taps(const whole_conv_problem &p, int64_t image, int64_t cha
     }
 }
 
-__device__ double between(double x, double low, double high) { return fmin(fmax(x, low), high); }
-
-__device__ double activate(const whole_conv_problem &p, double x) {
-    switch (p.activation) {
-    case WHOLE_CONV_RELU: return x < 0 ? p.alpha * x : x;
-    case WHOLE_CONV_CLIP: return between(x, p.alpha, p.beta);
-    case WHOLE_CONV_HARDSIGMOID: return between(p.alpha * x + p.beta, 0, 1);
-    case WHOLE_CONV_HARDSWISH: return x * between(x / 6 + 0.5, 0, 1);
-    case WHOLE_CONV_SIGMOID: return 1 / (1 + exp(-x));
-    case WHOLE_CONV_TANH: return tanh(x);
-    case WHOLE_CONV_SILU: return x / (1 + exp(-x));
-    default: return x;
-    }
-}
-
 __global__ void __launch_bounds__(whole_each_threads)
     convolve(const whole_conv_problem p, int64_t places, double *__restrict__ want, float *__restrict__ spread) {
     const int64_t count = p.images * p.cout * places;
@@ -80,9 +64,8 @@ __global__ void __launch_bounds__(whole_each_threads)
         add_taps(p, image, channel, place, s);
         if (p.bias) add(s, values_at(p.bias, p.type_out, channel));
         if (p.residual) add(s, values_at(p.residual, p.type_out, at));
-        const bool active = p.activation != WHOLE_CONV_PLAIN;
-        want[at] = activate(p, s.sum);
-        spread[at] = (float)((active ? steepest : 1) * sqrt(s.squares));
+        want[at] = activate_exactly(p.activation, p.alpha, p.beta, s.sum);
+        spread[at] = (float)(p.steepest * sqrt(s.squares));
     }
 }
 

@@ -15,18 +15,6 @@ typedef struct whole_conv_axis {
     int64_t in, out, kernel, stride, dilation, begin; /* begin: padding before */
 } whole_conv_axis;
 
-/* What is done with the sum of everything. */
-enum {
-    WHOLE_CONV_PLAIN,
-    WHOLE_CONV_RELU,        /* x < 0: alpha * x */
-    WHOLE_CONV_CLIP,        /* from alpha to beta */
-    WHOLE_CONV_HARDSIGMOID, /* alpha * x + beta, from 0 to 1 */
-    WHOLE_CONV_HARDSWISH,
-    WHOLE_CONV_SIGMOID,
-    WHOLE_CONV_TANH,
-    WHOLE_CONV_SILU
-};
-
 typedef struct whole_conv_problem {
     const void *input, *weight;
     const void *bias, *residual;             /* NULL: none; the residual lies as the output */
@@ -38,8 +26,8 @@ typedef struct whole_conv_problem {
     int64_t in_n, in_c, in_step, out_n, out_c, out_step;
     /* Of a group: element (output channel, input channel, tap) at group * w_g + output * w_o + input * w_i + tap. */
     int64_t w_g, w_o, w_i;
-    int activation;
-    double alpha, beta;
+    int activation;               /* of the sum of everything: kernels/activate.h */
+    double alpha, beta, steepest; /* of the activation; it passes on an error times `steepest` */
 } whole_conv_problem;
 
 /* want and spread are indexed as the output lies. */

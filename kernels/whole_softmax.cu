@@ -13,12 +13,15 @@ struct row_of {
 };
 __device__ row_of find_row(const softmax_problem &p, int64_t row) {
     int64_t bias = 0;
-    if (p.bias_rows > 0) bias = p.bias_inside ? row / (p.rows / p.bias_rows) : row % p.bias_rows;
+    if (p.bias_rows > 0) {
+        const int64_t serves = p.rows / (p.bias_rows / p.bias_turn);
+        bias = row / serves * p.bias_turn + row % serves % p.bias_turn;
+    }
     return {row / p.inner * p.cols * p.inner + row % p.inner, bias * p.cols};
 }
 
 __device__ double value_of(const whole_softmax_problem &w, const row_of &row, int64_t k) {
-    const double x = values_at(w.x, w.type, row.x + k * w.p.inner);
+    const double x = w.p.scale * values_at(w.x, w.type, row.x + k * w.p.inner);
     return w.bias ? x + values_at(w.bias, w.type, row.bias + k) : x;
 }
 

@@ -1,11 +1,13 @@
-/* A matrix product as every candidate needs it: C[M,N] = A[M,K] * B[K,N], row-major, once per batch. Read from the
- * tensors and fields of a scout_op; header-only, so that candidates of all devices and foreign plugins share it. */
+/* A matrix product as every candidate needs it: C[M,N] = activation(A[M,K] * B[K,N] + bias + residual), row-major, once
+ * per batch. Read from the tensors and fields of a scout_op; header-only, so that candidates of all devices and foreign
+ * plugins share it. */
 #ifndef SCOUT_GEMM_H
 #define SCOUT_GEMM_H
 
-#include "scout/op.h"
+#include "scout/activation.h"
 
-/* Places in op->tensors. Bias and scales follow where the operation has them: op_tensor finds them by name. */
+/* Places in op->tensors. Bias, residual and scales follow where the operation has them: op_tensor finds them by name.
+ */
 enum { GEMM_A = 0, GEMM_B = 1, GEMM_C = 2 };
 
 typedef struct gemm_problem {
@@ -15,8 +17,9 @@ typedef struct gemm_problem {
     int64_t lda, ldb, ldc;                /* elements between rows as stored */
     uint32_t type_a, type_b, type_c, accumulate;
     int tf32;
-    const char *bias;       /* NULL, "n", "m", "scalar", "full" */
-    const char *activation; /* NULL, "relu", "gelu", … */
+    const char *bias;         /* NULL, "n", "m", "scalar", "full" */
+    int residual;             /* its tensor, as large as C and laid out so; -1: none */
+    op_activation activation; /* of the sum of everything */
     double alpha, beta;
     int64_t block_size; /* of a weight quantised in blocks along K; 0: none */
     int weight;         /* GEMM_A or GEMM_B: the constant side; -1: none */
@@ -25,7 +28,7 @@ typedef struct gemm_problem {
 static inline gemm_problem gemm_problem_of(const scout_op *op) {
     const char *layout = op->layout ? op->layout : "nn";
     const scout_tensor *a = &op->tensors[GEMM_A], *b = &op->tensors[GEMM_B], *c = &op->tensors[GEMM_C];
-    const scout_field *bias = op_field(op, "bias"), *activation = op_field(op, "activation");
+    const scout_field *bias = op_field(op, "bias");
     gemm_problem p;
     memset(&p, 0, sizeof p);
     p.m = op->shape[0], p.n = op->shape[1], p.k = op->shape[2];
@@ -37,11 +40,17 @@ static inline gemm_problem gemm_problem_of(const scout_op *op) {
     p.type_a = a->type, p.type_b = b->type, p.type_c = c->type, p.accumulate = op->accumulate;
     p.tf32 = (int)op->tf32;
     p.bias = bias ? bias->text : NULL;
-    p.activation = activation ? activation->text : NULL;
+    p.residual = op_tensor(op, "residual");
+    p.activation = activation_of(op);
     p.alpha = 1, p.beta = 1;
     p.block_size = op_number(op, "block_size", 0);
     p.weight = a->role == SCOUT_WEIGHT ? GEMM_A : b->role == SCOUT_WEIGHT ? GEMM_B : -1;
     return p;
+}
+
+/* Whether anything stands behind the product. */
+static inline int gemm_has_epilogue(const gemm_problem *p) {
+    return p->bias || p->residual >= 0 || p->activation.function != ACTIVATION_PLAIN;
 }
 
 #endif

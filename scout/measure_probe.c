@@ -15,13 +15,15 @@ static const double memory_share = 0.3;
 /* Who multiplies: the baseline, or (of another kind of operation) the device's baseline of products. */
 static const scout_candidate *product_candidate(const measurement *m) {
     const scout_candidate *c = m->rows[m->baseline].candidate;
-    for (uint32_t k = 0; c->kind != SCOUT_GEMM && k < m->api->candidate_count; k++) {
+    scout_why why;
+    /* one that is for products with something behind them alone is no measure of the peak */
+    const bool itself = c->kind == SCOUT_GEMM && c->supports(&m->probe.op, m->device, &why) == SCOUT_OK;
+    for (uint32_t k = 0; !itself && k < m->api->candidate_count; k++) {
         const scout_candidate *other = m->api->candidates[k];
-        scout_why why;
         if (other->kind != SCOUT_GEMM || !(other->flags & SCOUT_BASELINE)) continue;
         if (other->supports(&m->probe.op, m->device, &why) == SCOUT_OK) return other;
     }
-    return c->kind == SCOUT_GEMM ? c : NULL;
+    return itself ? c : NULL;
 }
 
 /* "cublaslt algo=3": the candidate, and the variant that it names; the first one where it names none of today's. */

@@ -83,6 +83,15 @@ static const operation_precision_row *set_types(const operation_reader *r, const
 
 /* ---- kinds ---- */
 
+/* How many numbers it has. */
+static int64_t gemm_bias(const oprec *rec, int64_t m, int64_t n) {
+    const opfield *bias = oprec_field(rec, "bias");
+    if (!bias || bias->kind != OPFIELD_TEXT) return 0;
+    if (strcmp(bias->text, "n") == 0) return n;
+    if (strcmp(bias->text, "m") == 0) return m;
+    return strcmp(bias->text, "full") == 0 ? checked_mul(m, n) : 1;
+}
+
 static void finish_gemm(const operation_reader *r, const operation_precision_row *row, oprec *rec) {
     if (!rec->layout) rec->layout = row ? row->layout : "nn";
     if (row && row->block_size && rec->weight_type == row->weight && !oprec_field(rec, "block_size"))
@@ -109,6 +118,8 @@ static void finish_gemm(const operation_reader *r, const operation_precision_row
         rec->bytes_read =
             checked_add(rec->bytes_read, dtype_bytes(rec->type, checked_mul(n, checked_ceil_div(k, block))));
     rec->bytes_written = dtype_bytes(out, checked_mul(batch, checked_mul(m, n)));
+    rec->bytes_read = checked_add(rec->bytes_read, dtype_bytes(out, gemm_bias(rec, m, n)));
+    if (oprec_int(rec, "residual", 0)) rec->bytes_read = checked_add(rec->bytes_read, rec->bytes_written);
     if (rec->flops == INT64_MAX || rec->bytes_read >= INT64_MAX / 2 || rec->bytes_written >= INT64_MAX / 2)
         operation_fail(r, "a product of this size is impossible");
 }
@@ -212,6 +223,13 @@ static void finish_reduce(oprec *rec) {
     rec->bytes_written = dtype_bytes(out, rec->shape[0]);
 }
 
+/* How large its bias is, is told by the bytes that are read alone. */
+static void finish_softmax(const operation_reader *r, const json_t *entry, oprec *rec) {
+    finish_plain(rec);
+    if (oprec_int(rec, "bias", 0))
+        rec->bytes_read = operation_number(r, entry, "bytes_read", rec->bytes_read, INT64_MAX / 2, rec->bytes_read);
+}
+
 /* The input is another size than the output, and every output looks at a window of it. */
 static void finish_pool(const operation_reader *r, oprec *rec) {
     const opfield *input = oprec_field(rec, "input"), *kernel = oprec_field(rec, "kernel");
@@ -257,6 +275,7 @@ void operation_read_short(operation_reader *r, const char *name, json_t *entry, 
     case OP_CONV: finish_conv(r, rec); break;
     case OP_POOL: finish_pool(r, rec); break;
     case OP_REDUCE: finish_reduce(rec); break;
+    case OP_SOFTMAX: finish_softmax(r, entry, rec); break;
     default: finish_plain(rec); break;
     }
 }

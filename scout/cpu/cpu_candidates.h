@@ -7,6 +7,7 @@
 extern const scout_candidate cpu_gemm_onednn;
 extern const scout_candidate cpu_gemm_openblas;
 extern const scout_candidate cpu_gemm_tiled;
+extern const scout_candidate cpu_gemm_widened;
 extern const scout_candidate cpu_gemm_int4;
 extern const scout_candidate cpu_gemm_bsr;
 extern const scout_candidate cpu_gemm_csr;

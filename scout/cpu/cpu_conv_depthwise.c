@@ -95,7 +95,7 @@ static void finish_channel(const depthwise_job *job, int64_t channel, const floa
     const scout_plan *plan = job->plan;
     const conv_problem *p = &plan->p;
     const int64_t columns = p->w.axes[2].out, rows = p->w.axes[0].out * p->w.axes[1].out;
-    const bool more = p->bias >= 0 || p->residual >= 0 || p->activation.function != CONV_PLAIN;
+    const bool more = p->bias >= 0 || p->residual >= 0 || p->activation.function != ACTIVATION_PLAIN;
     void *const *tensors = job->args->tensors;
     float *out = (float *)tensors[CONV_OUTPUT] + channel * rows * columns;
     for (int64_t r = 0; r < rows; r++) {

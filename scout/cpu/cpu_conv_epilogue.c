@@ -7,12 +7,11 @@
 #include <float.h>
 
 scout_answer cpu_conv_epilogue_covers(const conv_problem *p, scout_why *why) {
-    const conv_function f = p->activation.function;
     if (p->type_in != SCOUT_FP32 || p->type_weight != SCOUT_FP32 || p->type_out != SCOUT_FP32)
         return scout_say(why, SCOUT_NO, "type", "convolves fp32 with fp32");
     if (p->w.last) return scout_say(why, SCOUT_NO, "layout", "wants channels before space (nchw)");
     if (p->transposed) return scout_say(why, SCOUT_NO, "feature", "transposed convolutions are not covered");
-    if (f == CONV_SIGMOID || f == CONV_TANH || f == CONV_SILU)
+    if (activation_is_special(&p->activation))
         return scout_say(why, SCOUT_NO, "epilogue", "activations with exponentials are not covered");
     return SCOUT_OK;
 }
@@ -25,13 +24,13 @@ typedef struct formula {
 
 static float narrow(double x) { return x > FLT_MAX ? FLT_MAX : x < -FLT_MAX ? -FLT_MAX : (float)x; }
 
-static formula formula_of(const conv_activation *a) {
+static formula formula_of(const op_activation *a) {
     formula f = {1, 0, -FLT_MAX, FLT_MAX, 1, false, false};
     switch (a->function) {
-    case CONV_RELU: f.below = (float)a->alpha, f.slope = true; break;
-    case CONV_CLIP: f.low = narrow(a->alpha), f.high = narrow(a->beta); break;
-    case CONV_HARDSIGMOID: f.scale = (float)a->alpha, f.shift = (float)a->beta, f.low = 0, f.high = 1; break;
-    case CONV_HARDSWISH: f.scale = 1.0F / 6, f.shift = 0.5F, f.low = 0, f.high = 1, f.times_x = true; break;
+    case ACTIVATION_RELU: f.below = (float)a->alpha, f.slope = true; break;
+    case ACTIVATION_CLIP: f.low = narrow(a->alpha), f.high = narrow(a->beta); break;
+    case ACTIVATION_HARDSIGMOID: f.scale = (float)a->alpha, f.shift = (float)a->beta, f.low = 0, f.high = 1; break;
+    case ACTIVATION_HARDSWISH: f.scale = 1.0F / 6, f.shift = 0.5F, f.low = 0, f.high = 1, f.times_x = true; break;
     default: break;
     }
     return f;
@@ -71,7 +70,7 @@ FAST WIDE_AVX512 static void row_avx512(const formula *f, float bias, const floa
     row_body(f, bias, residual, out, count);
 }
 
-void cpu_conv_epilogue_row(const conv_activation *a, float bias, const float *residual, float *out, int64_t count) {
+void cpu_conv_epilogue_row(const op_activation *a, float bias, const float *residual, float *out, int64_t count) {
     const formula f = formula_of(a);
     const cpu_info *c = cpu_info_get();
     (c->avx512 ? row_avx512 : c->avx2 ? row_avx2 : row_any)(&f, bias, residual, out, count);

@@ -11,6 +11,6 @@
 scout_answer cpu_conv_epilogue_covers(const conv_problem *p, scout_why *why);
 
 /* out[k] = activation(out[k] + bias + residual[k]); residual NULL: none. */
-void cpu_conv_epilogue_row(const conv_activation *a, float bias, const float *residual, float *out, int64_t count);
+void cpu_conv_epilogue_row(const op_activation *a, float bias, const float *residual, float *out, int64_t count);
 
 #endif

@@ -157,7 +157,8 @@ static scout_answer launch(scout_plan *plan, const scout_args *args, scout_why *
                            (float *)args->tensors[CONV_OUTPUT] + image * p->out_n +
                                g * (p->cout / p->group) * p->out_c);
         }
-    if (p->bias >= 0 || p->residual >= 0 || p->activation.function != CONV_PLAIN) cpu_team_run(finish_share, &job);
+    if (p->bias >= 0 || p->residual >= 0 || p->activation.function != ACTIVATION_PLAIN)
+        cpu_team_run(finish_share, &job);
     return SCOUT_OK;
 }
 

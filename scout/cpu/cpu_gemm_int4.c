@@ -2,6 +2,7 @@
  * in memory and is widened on the way, a column at a time (K floats, which stay in a core's cache), and multiplied with
  * rows of A that were widened before. Such weights are for few rows, where the time goes into reading them. */
 #include "scout/cpu/cpu_candidates.h"
+#include "scout/cpu/cpu_gemm_tail.h"
 #include "scout/cpu/cpu_info.h"
 #include "scout/cpu/cpu_number.h"
 #include "scout/cpu/cpu_team.h"
@@ -24,6 +25,7 @@ typedef struct kernels {
 
 struct scout_plan {
     gemm_problem p;
+    cpu_gemm_tail tail; /* where something stands behind the product */
     kernels k;
     int scales;           /* the tensor */
     int64_t blocks;       /* of a column */
@@ -139,7 +141,6 @@ static scout_answer supports(const scout_op *op, scout_device *device, scout_why
     (void)device;
     if (p.type_a != SCOUT_FP16 || p.type_b != SCOUT_INT4 || p.type_c != SCOUT_FP16)
         return scout_say(why, SCOUT_NO, "type", "multiplies fp16 with int4 into fp16");
-    if (p.bias || p.activation) return scout_say(why, SCOUT_NO, "epilogue", "has no bias and no activation");
     if (!p.trans_b) return scout_say(why, SCOUT_NO, "layout", "reads weights that are stored column by column (nt)");
     if (p.batch != 1) return scout_say(why, SCOUT_NO, "shape", "multiplies one matrix at a time");
     if (p.block_size < 2 || p.block_size % 2 != 0 || p.ldb % 2 != 0 || p.k % 2 != 0 || op_tensor(op, "scales") < 0)
@@ -147,7 +148,8 @@ static scout_answer supports(const scout_op *op, scout_device *device, scout_why
     if (rows_that_fit(&p, op->workspace_limit) < 1)
         return scout_say(why, SCOUT_NO, "memory", "a row of %lld numbers and one for each thread exceed the workspace",
                          (long long)p.k);
-    return SCOUT_OK;
+    cpu_gemm_tail tail;
+    return gemm_has_epilogue(&p) ? cpu_gemm_tail_of(op, &tail, why) : SCOUT_OK;
 }
 
 static scout_answer prepare(const scout_op *op, scout_device *device, const int64_t *values, scout_plan **out,
@@ -161,6 +163,11 @@ static scout_answer prepare(const scout_op *op, scout_device *device, const int6
     plan->scales = op_tensor(op, "scales");
     plan->blocks = plan->p.block_size > 0 ? (plan->p.k + plan->p.block_size - 1) / plan->p.block_size : 0;
     plan->rows_at_once = rows_that_fit(&plan->p, op->workspace_limit);
+    if (gemm_has_epilogue(&plan->p) && cpu_gemm_tail_of(op, &plan->tail, why) != SCOUT_OK) {
+        free(plan);
+        *out = NULL;
+        return SCOUT_NO;
+    }
     needs->workspace_bytes = (uint64_t)((plan->rows_at_once + cpu_team_size()) * plan->p.k) * sizeof(float);
     return SCOUT_OK;
 }
@@ -175,6 +182,7 @@ static scout_answer launch(scout_plan *plan, const scout_args *args, scout_why *
         cpu_team_run(widen_rows, &job);
         cpu_team_run(multiply_columns, &job);
     }
+    if (gemm_has_epilogue(p)) cpu_gemm_tail_run(&plan->tail, args->tensors);
     return SCOUT_OK;
 }
 
@@ -194,7 +202,8 @@ const scout_candidate cpu_gemm_int4 = {
     .flags = SCOUT_OWN,
     .priority = 50,
     .name = "cpu_int4",
-    .about = "own product of fp16 with int4 weights in blocks, widened on the way",
+    .about = "own product of fp16 with int4 weights in blocks, widened on the way; bias, residual and activation in a "
+             "second pass",
     .approach = "CUSTOM_KERNEL",
     .precisions = precisions,
     .supports = supports,

@@ -1,6 +1,7 @@
 /* Products by OpenBLAS: sgemm, and sbgemm where the build has it. A batch is one call after the other, as cblas has no
- * other way. */
+ * other way; what stands behind the product is a pass of the project's own. */
 #include "scout/cpu/cpu_candidates.h"
+#include "scout/cpu/cpu_gemm_tail.h"
 #include "scout/cpu/cpu_openblas.h"
 #include "scout/cpu/cpu_team.h"
 #include "scout/gemm.h"
@@ -11,6 +12,8 @@
 struct scout_plan {
     const cpu_openblas *lib;
     gemm_problem p;
+    bool more; /* something stands behind the product */
+    cpu_gemm_tail tail;
 };
 
 static scout_answer supports(const scout_op *op, scout_device *device, scout_why *why) {
@@ -25,10 +28,10 @@ static scout_answer supports(const scout_op *op, scout_device *device, scout_why
         return scout_say(why, SCOUT_NO, "type", "OpenBLAS %s is built without bf16 products (sbgemm)", l->version);
     if ((!single && !half) || p.type_c != SCOUT_FP32 || p.block_size > 0)
         return scout_say(why, SCOUT_NO, "type", "OpenBLAS multiplies fp32 into fp32%s", l->sbgemm ? ", and bf16" : "");
-    if (p.bias || p.activation) return scout_say(why, SCOUT_NO, "epilogue", "cblas has no bias and no activation");
     for (size_t k = 0; k < sizeof longest / sizeof longest[0]; k++)
         if (longest[k] > INT_MAX) return scout_say(why, SCOUT_NO, "shape", "a dimension does not fit cblas's int");
-    return SCOUT_OK;
+    cpu_gemm_tail tail;
+    return gemm_has_epilogue(&p) ? cpu_gemm_tail_of(op, &tail, why) : SCOUT_OK;
 }
 
 static scout_answer prepare(const scout_op *op, scout_device *device, const int64_t *values, scout_plan **out,
@@ -41,8 +44,13 @@ static scout_answer prepare(const scout_op *op, scout_device *device, const int6
     if (!plan) return scout_say(why, SCOUT_NO_MEMORY, "memory", "no memory for a plan");
     plan->lib = l;
     plan->p = gemm_problem_of(op);
-    *out = plan;
-    return SCOUT_OK;
+    plan->more = gemm_has_epilogue(&plan->p);
+    const scout_answer answer = plan->more ? cpu_gemm_tail_of(op, &plan->tail, why) : SCOUT_OK;
+    if (answer == SCOUT_OK)
+        *out = plan;
+    else
+        free(plan);
+    return answer;
 }
 
 static scout_answer launch(scout_plan *plan, const scout_args *args, scout_why *why) {
@@ -61,13 +69,16 @@ static scout_answer launch(scout_plan *plan, const scout_args *args, scout_why *
                               (const uint16_t *)args->tensors[GEMM_A] + b * p->stride_a, lda,
                               (const uint16_t *)args->tensors[GEMM_B] + b * p->stride_b, ldb, 0.0F, c, ldc);
     }
+    if (plan->more) cpu_gemm_tail_run(&plan->tail, args->tensors);
     return SCOUT_OK;
 }
 
 static int describe(const scout_plan *plan, char *json, size_t room) {
     return snprintf(
-        json, room, "{\"library\": \"openblas\", \"version\": \"%s\", \"call\": \"%s\", \"threads\": \"%s\"}",
-        plan->lib->version, plan->p.type_a == SCOUT_FP32 ? "cblas_sgemm" : "cblas_sbgemm", cpu_team_about());
+        json, room,
+        "{\"library\": \"openblas\", \"version\": \"%s\", \"call\": \"%s\", \"passes\": %d, \"threads\": \"%s\"}",
+        plan->lib->version, plan->p.type_a == SCOUT_FP32 ? "cblas_sgemm" : "cblas_sbgemm", 1 + plan->more,
+        cpu_team_about());
 }
 
 static void destroy(scout_plan *plan) { free(plan); }
@@ -79,7 +90,7 @@ const scout_candidate cpu_gemm_openblas = {
     .kind = SCOUT_GEMM,
     .priority = 90,
     .name = "openblas",
-    .about = "OpenBLAS's sgemm (and sbgemm where the build has it) on the same threads",
+    .about = "OpenBLAS's sgemm (and sbgemm where the build has it), bias, residual and activation in a second pass",
     .library = "openblas",
     .approach = "LIBRARY_TUNE",
     .precisions = precisions,

@@ -36,11 +36,9 @@ scout_answer cpu_lines_of(const scout_op *op, void *const *tensors, cpu_lines *o
     if (!readable(p->type_a) || !readable(p->type_b) || !readable(p->type_c))
         return scout_say(why, SCOUT_NO, "type", "no reference for types %u, %u and %u", (unsigned)p->type_a,
                          (unsigned)p->type_b, (unsigned)p->type_c);
-    if (p->activation)
-        return scout_say(why, SCOUT_NO, "epilogue", "no reference for a product with activation \"%.30s\"",
-                         p->activation);
     if (p->m < 1 || p->n < 1 || p->k < 1 || p->batch < 1)
         return scout_say(why, SCOUT_NO, "shape", "no reference for an empty product");
+    if (p->residual >= 0) out->residual = tensors[p->residual];
     const int scales = op_tensor(op, "scales");
     if (scales >= 0 && p->block_size > 0) {
         out->scales = tensors[scales], out->scales_type = op->tensors[scales].type;
@@ -86,4 +84,21 @@ double cpu_lines_bias(const cpu_lines *l, int64_t product, int64_t row, int64_t 
     const int64_t at = product * l->bias_batch + row * l->bias_row + column * l->bias_column;
     cpu_number_load(l->bias_type, l->bias, at, 1, 1, &value);
     return value;
+}
+
+double cpu_lines_residual(const cpu_lines *l, int64_t product, int64_t row, int64_t column) {
+    double value = 0;
+    if (!l->residual) return 0;
+    cpu_number_load(l->p.type_c, l->residual, product * l->p.stride_c + row * l->p.ldc + column, 1, 1, &value);
+    return value;
+}
+
+double cpu_lines_finish(const cpu_lines *l, int64_t product, int64_t row, int64_t column, double total,
+                        double *squares) {
+    const gemm_problem *p = &l->p;
+    const double bias = p->beta * cpu_lines_bias(l, product, row, column);
+    const double residual = cpu_lines_residual(l, product, row, column);
+    const double steepest = activation_steepest(&p->activation);
+    *squares = steepest * steepest * (p->alpha * p->alpha * *squares + bias * bias + residual * residual);
+    return activation_apply(&p->activation, p->alpha * total + bias + residual);
 }

@@ -9,17 +9,22 @@
 
 typedef struct cpu_lines {
     gemm_problem p;
-    const void *a, *b, *bias, *scales; /* borrowed; bias and scales: NULL where there are none */
+    const void *a, *b, *bias, *scales, *residual; /* borrowed; the last three: NULL where there are none */
     uint32_t bias_type, scales_type;
     int64_t bias_row, bias_column, bias_batch; /* steps of the bias between rows, columns and products */
     int64_t scale_blocks;                      /* scales of one output column */
 } cpu_lines;
 
-/* SCOUT_NO for a product that this cannot read (a type, an activation, an unknown bias). */
+/* SCOUT_NO for a product that this cannot read (a type, an unknown bias). */
 scout_answer cpu_lines_of(const scout_op *op, void *const *tensors, cpu_lines *out, scout_why *why);
 void cpu_lines_a_row(const cpu_lines *l, int64_t product, int64_t row, double *out);       /* k values */
 void cpu_lines_b_column(const cpu_lines *l, int64_t product, int64_t column, double *out); /* k values, scaled */
 void cpu_lines_b_row(const cpu_lines *l, int64_t product, int64_t row, double *out);       /* n values, scaled */
 double cpu_lines_bias(const cpu_lines *l, int64_t product, int64_t row, int64_t column);   /* 0 without one */
+double cpu_lines_residual(const cpu_lines *l, int64_t product, int64_t row, int64_t column);
+/* What becomes of a sum: alpha times it, bias, residual and activation; *squares, of the terms of the sum, becomes that
+ * of all terms, as far as the activation may pass on their errors. */
+double cpu_lines_finish(const cpu_lines *l, int64_t product, int64_t row, int64_t column, double total,
+                        double *squares);
 
 #endif

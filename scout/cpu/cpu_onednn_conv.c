@@ -2,6 +2,8 @@
  * and an activation are post-operations. */
 #include "scout/cpu/cpu_onednn_conv.h"
 
+#include "scout/cpu/cpu_onednn_post.h"
+
 /* --- descriptors --- */
 
 bool cpu_onednn_conv_activations(cpu_onednn_md *md, const scout_op *op, int tensor) {
@@ -48,33 +50,6 @@ static cpu_onednn_window window_as_told(const conv_problem *p) {
     return w;
 }
 
-/* --- post-operations: the residual first, the activation of the sum behind it --- */
-
-static dnnl_status_t append_activation(dnnl_post_ops_t ops, const conv_activation *a) {
-    static const dnnl_alg_kind_t algorithms[CONV_UNKNOWN] = {
-        [CONV_RELU] = dnnl_eltwise_relu,           [CONV_CLIP] = dnnl_eltwise_clip,
-        [CONV_HARDSWISH] = dnnl_eltwise_hardswish, [CONV_SIGMOID] = dnnl_eltwise_logistic,
-        [CONV_TANH] = dnnl_eltwise_tanh,           [CONV_SILU] = dnnl_eltwise_swish};
-    const float alpha = (float)a->alpha, beta = (float)a->beta;
-    if (a->function == CONV_PLAIN) return dnnl_success;
-    if (a->function != CONV_HARDSIGMOID)
-        return cpu_onednn_append_eltwise(ops, algorithms[a->function], a->function == CONV_SILU ? 1 : alpha, beta);
-    const dnnl_status_t status = cpu_onednn_append_eltwise(ops, dnnl_eltwise_linear, alpha, beta);
-    return status == dnnl_success ? cpu_onednn_append_eltwise(ops, dnnl_eltwise_clip, 0, 1) : status;
-}
-
-static dnnl_status_t append_all(const conv_problem *p, const cpu_onednn_md *residual, const cpu_onednn *l,
-                                dnnl_primitive_attr_t attr) {
-    dnnl_post_ops_t ops = NULL;
-    if (p->residual < 0 && p->activation.function == CONV_PLAIN) return dnnl_success;
-    dnnl_status_t status = l->dnnl_post_ops_create(&ops);
-    if (status == dnnl_success && p->residual >= 0) status = cpu_onednn_append_binary(ops, dnnl_binary_add, residual);
-    if (status == dnnl_success) status = append_activation(ops, &p->activation);
-    if (status == dnnl_success) status = l->dnnl_primitive_attr_set_post_ops(attr, ops);
-    if (ops) l->dnnl_post_ops_destroy(ops);
-    return status;
-}
-
 /* --- one primitive --- */
 
 typedef struct parts {
@@ -106,7 +81,7 @@ static dnnl_status_t create(cpu_onednn_plan *c, const conv_problem *p, const par
     for (int ours = 1; ours >= 0; ours--) {
         dnnl_primitive_attr_t attr = NULL;
         status = ours ? cpu_onednn_plan_attr(c, &attr) : l->dnnl_primitive_attr_create(&attr);
-        if (status == dnnl_success) status = append_all(p, &m->residual, l, attr);
+        if (status == dnnl_success) status = cpu_onednn_post(l, attr, &m->residual, &p->activation);
         if (status == dnnl_success)
             status = cpu_onednn_convolution(&c->pd, p->transposed != 0, &m->src, keep ? &m->plain : &m->wanted,
                                             &m->bias, &m->dst, &w, attr);
@@ -146,15 +121,14 @@ static bool add_parts(cpu_onednn_plan *c, const scout_op *op, const conv_problem
     if (biased) good = cpu_onednn_plan_part(c, DNNL_ARG_BIAS, p->bias, m->bias) >= 0, m->bias.there = false;
     const bool residual = good && m->residual.there;
     if (residual) {
-        good =
-            cpu_onednn_plan_part(c, DNNL_ARG_ATTR_MULTIPLE_POST_OP(0) | DNNL_ARG_SRC_1, p->residual, m->residual) >= 0;
+        good = cpu_onednn_plan_part(c, CPU_ONEDNN_POST_RESIDUAL, p->residual, m->residual) >= 0;
         m->residual.there = false;
     }
     return good;
 }
 
 static scout_answer refuse(const cpu_onednn_plan *c, const conv_problem *p, dnnl_status_t status, scout_why *why) {
-    const bool more = p->residual >= 0 || p->activation.function != CONV_PLAIN;
+    const bool more = p->residual >= 0 || p->activation.function != ACTIVATION_PLAIN;
     if (status == dnnl_invalid_arguments)
         return scout_say(why, SCOUT_NO, "shape", "oneDNN %s knows no such window", c->lib->version);
     if (status == dnnl_unimplemented && more)

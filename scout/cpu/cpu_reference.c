@@ -6,11 +6,15 @@
  *   plus or minus an integer from 48 to 60 or from 68 to 80, so that one wrong element shows (no weight is near 0), two
  *   neighbours that are swapped show (weights differ), and integer products stay exact.
  *
+ * An activation gets in the way of that: of what has one every output is computed (cpu_activated.c), and then
+ * projected.
+ *
  * With a spread (the root of the sum of squares of the terms) kept beside every sum, an error is judged against what
  * rounding can do: cpu_cover.c argues how far a projection may be off, and how many columns may be projected together.
  */
 #include "scout/cpu/cpu_reference.h"
 
+#include "scout/cpu/cpu_activated.h"
 #include "scout/cpu/cpu_cover.h"
 #include "scout/cpu/cpu_fill.h"
 #include "scout/cpu/cpu_lines.h"
@@ -23,13 +27,9 @@
 
 enum { SAMPLES = 8192, ALL_UP_TO = 16384, PANEL_BYTES = 64 << 20, LANES = 8 };
 
-typedef struct sum { /* what an output, or a projection of outputs, should be */
-    double want, spread;
-} sum;
-
 typedef struct sample {
     int64_t at; /* position in C's storage */
-    sum s;
+    cpu_activated_sum s;
 } sample;
 
 struct scout_check {
@@ -37,12 +37,12 @@ struct scout_check {
     uint64_t seed;
     int threads;
     int64_t segment, segments;
-    double *x;        /* n */
-    sum *projections; /* [batch][m][segments] */
-    double *bx, *bx2; /* [segments][k]: B*x, and the squares of its terms */
-    double *scratch;  /* a line for every thread, and one more each */
-    int64_t line;     /* doubles of a line: max(n, k) */
-    double *panel;    /* lines of the side that is sampled as a whole */
+    double *x;                      /* n */
+    cpu_activated_sum *projections; /* [batch][m][segments] */
+    double *bx, *bx2;               /* [segments][k]: B*x, and the squares of its terms */
+    double *scratch;                /* a line for every thread, and one more each */
+    int64_t line;                   /* doubles of a line: max(n, k) */
+    double *panel;                  /* lines of the side that is sampled as a whole */
     int64_t panel_lines, other_lines, per_line;
     bool panel_is_a;
     sample *samples; /* [batch][other_lines][per_line] */
@@ -122,11 +122,13 @@ static void project_b_columns(void *context, int thread, int threads) {
     }
 }
 
-static void add_bias(const scout_check *c, int64_t row, int64_t s, double *total, double *squares) {
+static void add_rest(const scout_check *c, int64_t row, int64_t s, double *total, double *squares) {
     const gemm_problem *p = &c->lines.p;
-    for (int64_t j = s * c->segment; c->lines.bias && j < p->n && j < (s + 1) * c->segment; j++) {
-        const double term = p->beta * cpu_lines_bias(&c->lines, c->product, row, j) * c->x[j];
-        *total += term, *squares += term * term;
+    const bool any = c->lines.bias || c->lines.residual;
+    for (int64_t j = s * c->segment; any && j < p->n && j < (s + 1) * c->segment; j++) {
+        const double bias = p->beta * cpu_lines_bias(&c->lines, c->product, row, j) * c->x[j];
+        const double residual = cpu_lines_residual(&c->lines, c->product, row, j) * c->x[j];
+        *total += bias + residual, *squares += bias * bias + residual * residual;
     }
 }
 
@@ -142,10 +144,20 @@ static void project_rows(void *context, int thread, int threads) {
             double total, squares;
             dot_squares(row, c->bx + s * p->k, c->bx2 + s * p->k, p->k, &total, &squares);
             total *= p->alpha, squares *= p->alpha * p->alpha;
-            add_bias(c, i, s, &total, &squares);
-            c->projections[(c->product * p->m + i) * c->segments + s] = (sum){total, sqrt(squares)};
+            add_rest(c, i, s, &total, &squares);
+            c->projections[(c->product * p->m + i) * c->segments + s] = (cpu_activated_sum){total, sqrt(squares)};
         }
     }
+}
+
+static bool project(scout_check *c) {
+    const gemm_problem *p = &c->lines.p;
+    if (p->activation.function != ACTIVATION_PLAIN)
+        return cpu_activated(&c->lines, c->product, c->x, c->segment, c->segments,
+                             c->projections + c->product * p->m * c->segments);
+    if (c->product == 0 || p->stride_b != 0) cpu_team_run(p->trans_b ? project_b_columns : project_b_rows, c);
+    cpu_team_run(project_rows, c);
+    return true;
 }
 
 /* --- samples --- */
@@ -196,13 +208,12 @@ static void sample_lines(void *context, int thread, int threads) {
         for (int64_t q = 0; q < c->per_line; q++) {
             const int64_t index = (first + q) % c->panel_lines, mine = panel_line(c, index);
             const int64_t row = c->panel_is_a ? mine : other, column = c->panel_is_a ? other : mine;
-            const double bias = p->beta * cpu_lines_bias(&c->lines, c->product, row, column);
             double total, squares;
             dot(line, c->panel + index * p->k, p->k, &total, &squares);
             sample *to_fill = &c->samples[(c->product * c->other_lines + o) * c->per_line + q];
             to_fill->at = c->product * p->stride_c + row * p->ldc + column;
-            to_fill->s.want = p->alpha * total + bias;
-            to_fill->s.spread = sqrt(p->alpha * p->alpha * squares + bias * bias);
+            to_fill->s.want = cpu_lines_finish(&c->lines, c->product, row, column, total, &squares);
+            to_fill->s.spread = sqrt(squares);
         }
     }
 }
@@ -261,6 +272,10 @@ static scout_answer begin(scout_device *device, const scout_op *op, void *const 
     (void)device;
     *check = NULL;
     if (answer != SCOUT_OK) goto failed;
+    if (c->lines.p.activation.function != ACTIVATION_PLAIN && cpu_activated_too_large(&c->lines.p)) {
+        answer = scout_say(why, SCOUT_NO, "shape", "with an activation this product is too large to be checked");
+        goto failed;
+    }
     c->seed = cpu_fill_mix(seed ^ 0x7265666572u);
     c->threads = cpu_team_size();
     plan_samples(c);
@@ -270,15 +285,17 @@ static scout_answer begin(scout_device *device, const scout_op *op, void *const 
     const gemm_problem *p = &c->lines.p;
     for (int64_t j = 0; j < p->n; j++) c->x[j] = cpu_cover_weight(c->seed, j);
     for (c->product = 0; c->product < p->batch; c->product++) {
-        if (c->product == 0 || p->stride_b != 0) cpu_team_run(p->trans_b ? project_b_columns : project_b_rows, c);
-        cpu_team_run(project_rows, c);
+        if (!project(c)) {
+            answer = SCOUT_NO_MEMORY;
+            goto failed;
+        }
         cpu_team_run(load_panel, c);
         cpu_team_run(sample_lines, c);
     }
     /* what only begin needs goes: a check lives as long as its operation is measured */
     free(c->bx), free(c->bx2), free(c->panel);
     c->bx = c->bx2 = c->panel = NULL;
-    c->lines.a = c->lines.b = c->lines.bias = c->lines.scales = NULL;
+    c->lines.a = c->lines.b = c->lines.bias = c->lines.scales = c->lines.residual = NULL;
     *check = c;
     return SCOUT_OK;
 failed:
@@ -324,7 +341,7 @@ static void compare_projections(const comparing *w, int thread, int threads, sco
         for (int64_t s = 0; s < c->segments; s++) {
             double got, squares;
             dot(row + s * c->segment, c->x + s * c->segment, segment_width(c, s), &got, &squares);
-            const sum *right = &c->projections[i * c->segments + s];
+            const cpu_activated_sum *right = &c->projections[i * c->segments + s];
             const double error = cpu_cover_projection_error(got, squares, right->want, right->spread);
             if (error > w->tolerance) v->wrong++;
             if (error > v->worst_projected) v->worst_projected = error;

@@ -23,7 +23,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { SAMPLES = 8192, STRIP = 32, PIECE = 1024, STEEPEST = 2 };
+enum { SAMPLES = 8192, STRIP = 32, PIECE = 1024 };
 static const double WHOLE_MACS = 1e9, LONGEST_MACS = 1e11; /* a second, and two minutes on few cores */
 
 typedef struct strip { /* neighbouring outputs of a row, of one channel */
@@ -122,12 +122,13 @@ static void add_rest(const scout_check *c, int64_t channel, double x, int64_t pl
     }
 }
 
-/* An activation passes on an error times its slope: less than 2 for all there are (hardswish 1.5). */
+/* An activation passes on an error times its slope. */
 static void finish(const scout_check *c, int64_t count, double *want, double *squares) {
-    const bool active = c->p.activation.function != CONV_PLAIN;
+    const bool active = c->p.activation.function != ACTIVATION_PLAIN;
+    const double steepest = activation_steepest(&c->p.activation);
     for (int64_t k = 0; k < count; k++) {
-        squares[k] = (active ? STEEPEST : 1) * sqrt(squares[k]);
-        if (active) want[k] = conv_activate(&c->p.activation, want[k]);
+        squares[k] = steepest * sqrt(squares[k]);
+        if (active) want[k] = activation_apply(&c->p.activation, want[k]);
     }
 }
 
@@ -206,7 +207,7 @@ static void plan(scout_check *c) {
     const int64_t columns = p->w.axes[2].out, wide = columns < STRIP ? columns : STRIP;
     const int64_t strips = p->n * p->cout * c->rows * ((columns + STRIP - 1) / STRIP);
     const double macs = (double)product.m * (double)p->cout * (double)product.k;
-    c->whole = p->activation.function != CONV_PLAIN || macs <= WHOLE_MACS || product.n == 1;
+    c->whole = p->activation.function != ACTIVATION_PLAIN || macs <= WHOLE_MACS || product.n == 1;
     c->width = 1, c->segments = product.n;
     if (c->whole) return;
     cpu_cover_segments(&product, &c->width, &c->segments);

@@ -56,6 +56,7 @@ static scout_answer compute(const void *state, const scout_op *op, void *const *
         for (int64_t c = 0; c < p->inner; c++) {
             double *bias = room + p->cols;
             cpu_number_load(op->input, tensors[SOFTMAX_X], from + at + c, p->inner, p->cols, room);
+            for (int64_t k = 0; k < p->cols; k++) room[k] *= p->scale;
             if (p->bias >= 0) {
                 const int64_t row = (from + at) / p->cols;
                 cpu_number_load(op->input, tensors[p->bias], softmax_bias_row(p, row) * p->cols, 1, p->cols, bias);

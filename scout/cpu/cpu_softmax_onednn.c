@@ -28,6 +28,8 @@ static dnnl_status_t describe_softmax(cpu_onednn_plan *p, const scout_op *op) {
 }
 
 static scout_answer describe(cpu_onednn_plan *p, const scout_op *op, scout_why *why) {
+    if (op_real(op, "scale", 1) != 1)
+        return scout_say(why, SCOUT_NO, "feature", "oneDNN's softmax scales nothing before");
     if (op_tensor(op, "bias") >= 0) return scout_say(why, SCOUT_NO, "feature", "oneDNN's softmax adds nothing before");
     const dnnl_status_t status = describe_softmax(p, op);
     return status == dnnl_success ? SCOUT_OK : cpu_onednn_plan_refuse(p, "softmax", status, why);

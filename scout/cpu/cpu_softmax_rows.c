@@ -36,13 +36,14 @@ static void *at(void *data, uint32_t type, int64_t element) {
 
 /* --- rows that lie together --- */
 
-/* x, or x + bias, as floats: where it lies, or in `room`. */
+/* scale * x + bias as floats: where it lies, or in `room`. */
 static const float *load_row(const job *j, int64_t row, float *room) {
     const scout_plan *plan = j->plan;
     const softmax_problem *p = &plan->p;
     const void *x = at_const(j->args->tensors[SOFTMAX_X], plan->type_x, row * p->cols);
-    if (plan->type_x == SCOUT_FP32 && p->bias < 0) return x;
+    if (plan->type_x == SCOUT_FP32 && p->bias < 0 && p->scale == 1) return x;
     plan->v->load(plan->type_x, x, p->cols, room);
+    if (p->scale != 1) plan->v->affine(room, p->cols, 0, (float)p->scale, 0, room);
     if (p->bias >= 0) {
         const void *bias = at_const(j->args->tensors[p->bias], plan->type_x, softmax_bias_row(p, row) * p->cols);
         float *other = room + p->cols;
@@ -76,8 +77,10 @@ static void do_row(const job *j, int64_t row, float *room) {
 static const float *columns(const job *j, int64_t from, int64_t count, float *room) {
     const scout_plan *plan = j->plan;
     const void *x = at_const(j->args->tensors[SOFTMAX_X], plan->type_x, from);
-    if (plan->type_x == SCOUT_FP32) return x;
+    const float scale = (float)plan->p.scale;
+    if (plan->type_x == SCOUT_FP32 && scale == 1) return x;
     plan->v->load(plan->type_x, x, count, room);
+    if (scale != 1) plan->v->affine(room, count, 0, scale, 0, room);
     return room;
 }
 

@@ -3,6 +3,7 @@
 #include "scout/cuda/cuda_device.h"
 
 #include "kernels/kernels.h"
+#include "scout/cuda/own_activate.h"
 #include "scout/gemm.h"
 
 #include <math.h>
@@ -37,7 +38,7 @@ static int64_t check_widest(const kernels_gemm *g) {
 static void check_cover(kernels_gemm *g) {
     const double work = 6e10, entries = 3.2e7;
     const double own = (double)g->m * (double)g->batch, folds = (double)g->k * (g->stride_b ? (double)g->batch : 1);
-    const int64_t widest = g->activation == KERNELS_LINEAR ? check_widest(g) : KERNELS_FINE_WIDTH;
+    const int64_t widest = g->activation == ACTIVATE_PLAIN ? check_widest(g) : KERNELS_FINE_WIDTH;
     for (g->width = widest < CHECK_WIDTH ? widest : CHECK_WIDTH;; g->width *= 2) {
         g->segments = (g->n + g->width - 1) / g->width;
         const double s = (double)g->segments;
@@ -68,19 +69,6 @@ static scout_answer check_bias(kernels_gemm *g, const scout_op *op, const gemm_p
     return scout_say(why, SCOUT_NO, "epilogue", "no reference for a bias of kind %s", p->bias);
 }
 
-static bool check_activation(const char *name, int *which) {
-    static const struct {
-        const char *name;
-        int which;
-    } known[] = {{"relu", KERNELS_RELU},          {"gelu", KERNELS_GELU}, {"gelu_tanh", KERNELS_GELU_TANH},
-                 {"fastgelu", KERNELS_GELU_TANH}, {"silu", KERNELS_SILU}, {"sigmoid", KERNELS_SIGMOID},
-                 {"tanh", KERNELS_TANH}};
-    *which = KERNELS_LINEAR;
-    for (size_t k = 0; name && k < sizeof known / sizeof known[0]; k++)
-        if (strcmp(known[k].name, name) == 0) *which = known[k].which;
-    return !name || *which != KERNELS_LINEAR;
-}
-
 static scout_answer check_describe(kernels_gemm *g, const scout_op *op, void *const *tensors, uint64_t seed,
                                    scout_why *why) {
     const gemm_problem p = gemm_problem_of(op);
@@ -96,8 +84,12 @@ static scout_answer check_describe(kernels_gemm *g, const scout_op *op, void *co
     g->seed = seed;
     g->block = p.block_size > 0 ? p.block_size : p.k;
     if (scales >= 0) g->scales = tensors[scales], g->type_scales = op->tensors[scales].type;
-    if (!check_activation(p.activation, &g->activation))
-        return scout_say(why, SCOUT_NO, "epilogue", "no reference for %s behind a product", p.activation);
+    g->residual = p.residual >= 0 ? tensors[p.residual] : NULL;
+    g->activation = own_activate(p.activation.function);
+    g->activation_alpha = p.activation.alpha, g->activation_beta = p.activation.beta;
+    g->steepest = activation_steepest(&p.activation);
+    if (g->activation < 0)
+        return scout_say(why, SCOUT_NO, "epilogue", "no reference for this activation behind a product");
     if (p.type_b == SCOUT_INT4 && (!p.trans_b || !g->scales))
         return scout_say(why, SCOUT_NO, "layout", "an int4 weight must be stored [N,K] and have scales");
     if (p.type_b != SCOUT_INT4 && g->scales) return scout_say(why, SCOUT_NO, "feature", "no reference for scales here");
@@ -150,7 +142,7 @@ static scout_answer check_compute(scout_check *c, double *folded, float *squares
     cudaStream_t stream = c->device->stream;
     const uint64_t bytes = (uint64_t)c->sample_count * sizeof(kernels_sample);
     scout_answer answer = cuda_device_upload(c->device, c->samples, c->copies, bytes, why);
-    if (answer == SCOUT_OK && c->gemm.activation != KERNELS_LINEAR)
+    if (answer == SCOUT_OK && c->gemm.activation != ACTIVATE_PLAIN)
         answer = cuda_device_answer(kernels_gemm_activated(&c->gemm, c->want, c->spread, stream), "projecting", why);
     else if (answer == SCOUT_OK)
         answer = check_fold(c, folded, squares, why);

@@ -5,10 +5,12 @@
 #include "scout/cuda/cuda_whole_places.h"
 #include "scout/cuda/dnn.h"
 #include "scout/cuda/dnn_conv.h"
+#include "scout/cuda/dnn_gemm.h"
 #include "scout/cuda/dnn_pool.h"
 #include "scout/cuda/lt.h"
 #include "scout/cuda/own.h"
 #include "scout/cuda/own_attention.h"
+#include "scout/cuda/own_gemm_tail.h"
 #include "scout/cuda/own_pass.h"
 #include "scout/cuda/own_pool_direct.h"
 #include "scout/cuda/own_recurrent.h"
@@ -17,8 +19,12 @@
 
 static const scout_candidate *const candidates[] = {
     &lt_candidate,
+    &own_gemm_tail,
+    &dnn_gemm,
     &own_gemm_stream,
     &own_gemm_int4,
+    &own_gemm_stream_tail,
+    &own_gemm_int4_tail,
     &own_gemm_tiled,
     &own_gemm_naive,
     &dnn_attention,

@@ -5,16 +5,10 @@
 #include "scout/conv.h"
 #include "scout/cuda/cuda_device.h"
 #include "scout/cuda/cuda_whole_places.h"
+#include "scout/cuda/own_activate.h"
 
 /* Some tens of seconds where fp64 is quick. */
 static const double most_macs = 1e13;
-
-static const int activations[] = {
-    [CONV_PLAIN] = WHOLE_CONV_PLAIN,         [CONV_RELU] = WHOLE_CONV_RELU,
-    [CONV_CLIP] = WHOLE_CONV_CLIP,           [CONV_HARDSIGMOID] = WHOLE_CONV_HARDSIGMOID,
-    [CONV_HARDSWISH] = WHOLE_CONV_HARDSWISH, [CONV_SIGMOID] = WHOLE_CONV_SIGMOID,
-    [CONV_TANH] = WHOLE_CONV_TANH,           [CONV_SILU] = WHOLE_CONV_SILU,
-};
 
 static whole_conv_problem problem_of(const conv_problem *p, void *const *tensors) {
     whole_conv_problem w = {.input = tensors[CONV_INPUT],
@@ -39,9 +33,10 @@ static whole_conv_problem problem_of(const conv_problem *p, void *const *tensors
                             .w_g = p->w_g,
                             .w_o = p->w_o,
                             .w_i = p->w_i,
-                            .activation = activations[p->activation.function],
+                            .activation = own_activate(p->activation.function),
                             .alpha = p->activation.alpha,
-                            .beta = p->activation.beta};
+                            .beta = p->activation.beta,
+                            .steepest = activation_steepest(&p->activation)};
     for (int k = 0; k < WHOLE_CONV_AXES; k++) {
         const window_axis *a = &p->w.axes[k];
         w.axes[k] = (whole_conv_axis){a->in, a->out, a->kernel, a->stride, a->dilation, a->begin};
@@ -53,7 +48,7 @@ static scout_answer compute(scout_device *device, const scout_op *op, void *cons
                             double *want, float *spread, scout_why *why) {
     const conv_problem p = conv_problem_of(op);
     (void)output;
-    if (p.activation.function == CONV_UNKNOWN)
+    if (p.activation.function == ACTIVATION_UNKNOWN)
         return scout_say(why, SCOUT_NO, "epilogue", "the reference does not know this activation");
     if ((double)p.n * (double)p.cout * (double)window_out(&p.w) * (double)conv_depth(&p) > most_macs)
         return scout_say(why, SCOUT_NO, "shape", "this convolution is too large to be checked in fp64");

@@ -4,16 +4,27 @@
  * (dnn_conv.h). */
 #include "scout/cuda/dnn_conv.h"
 
-#include "kernels/conv_tail.h"
 #include "kernels/kernels.h"
+#include "kernels/tail.h"
 #include "scout/cuda/cuda_device.h"
+#include "scout/cuda/dnn_activate.h"
+#include "scout/cuda/own_activate.h"
 
 #include <stdlib.h>
 
-/* The first of these that works is the default. */
-static const dnn_conv_form forms[DNN_CONV_FORMS] = {DNN_CONV_PACKED, DNN_CONV_AS_IS, DNN_CONV_SPLIT,
-                                                    DNN_CONV_CONVERTED};
-static const char *const form_names[DNN_CONV_FORMS] = {"packed", "as_is", "split", "converted"};
+/* The first of these that works is the default. Sums that are rounded to 16 bits before their bias are the last resort:
+ * where another form has an engine, that one is not tried. */
+typedef struct form_order {
+    dnn_conv_form forms[DNN_CONV_FORMS];
+    const char *names[DNN_CONV_FORMS];
+} form_order;
+
+static const form_order wide_order = {{DNN_CONV_PACKED, DNN_CONV_AS_IS, DNN_CONV_SPLIT, DNN_CONV_CONVERTED},
+                                      {"packed", "as_is", "split", "converted"}};
+static const form_order half_order = {{DNN_CONV_PACKED, DNN_CONV_AS_IS, DNN_CONV_CONVERTED, DNN_CONV_SPLIT},
+                                      {"packed", "as_is", "converted", "split"}};
+
+static const form_order *order_of(const scout_op *op) { return op->output == SCOUT_FP32 ? &wide_order : &half_order; }
 
 enum { ALIGN = 512 };
 
@@ -35,7 +46,7 @@ struct scout_plan {
     moved input, residual, output;
     uint64_t own_workspace; /* offset of cuDNN's, behind what is moved */
     int constant_count;
-    float constants[DNN_CONV_CONSTANTS];
+    float constants[DNN_ACTIVATE_CONSTANTS];
 };
 
 static scout_answer supports(const scout_op *op, scout_device *device, scout_why *why) {
@@ -65,10 +76,12 @@ static dnn_offer *offer_of(const scout_op *op, scout_device *device, int64_t for
 static scout_answer domain(const scout_op *op, scout_device *device, int exhaustive, scout_domain *out,
                            scout_why *why) {
     scout_parameter *const engine = &out->parameters[0], *const form = &out->parameters[1];
+    const form_order *const order = order_of(op);
+    const dnn_conv_form *const forms = order->forms;
     scout_answer answer = SCOUT_NO;
-    int first = 0, most = 0; /* ranks */
+    int first = 0, most = 0, end = DNN_CONV_FORMS; /* most: ranks */
     memset(out, 0, sizeof *out);
-    for (int k = 0; k < DNN_CONV_FORMS; k++) {
+    for (int k = 0; k < end; k++) {
         scout_why later;
         dnn_offer *const offer =
             dnn_conv_exists(op, forms[k]) ? offer_of(op, device, forms[k], out->count > 0 ? &later : why) : NULL;
@@ -77,7 +90,9 @@ static scout_answer domain(const scout_op *op, scout_device *device, int exhaust
         if (out->count > 0) continue;
         answer = dnn_offer_domain(offer, exhaustive, out, why);
         if (answer == SCOUT_LOST || answer == SCOUT_NO_MEMORY) return answer;
-        if (answer == SCOUT_OK) first = k;
+        if (answer != SCOUT_OK) continue;
+        first = k;
+        if (order == &half_order && forms[k] != DNN_CONV_SPLIT) end = DNN_CONV_FORMS - 1;
     }
     if (out->count == 0) return answer;
     while (engine->values[engine->count - 1] + 1 < most && (exhaustive || engine->count < DNN_RANKED_ENGINES)) {
@@ -85,8 +100,8 @@ static scout_answer domain(const scout_op *op, scout_device *device, int exhaust
         engine->count++;
     }
     snprintf(form->name, sizeof form->name, "form");
-    form->labels = form_names + first;
-    for (int k = first; k < DNN_CONV_FORMS; k++) form->values[form->count++] = forms[k];
+    form->labels = order->names + first;
+    for (int k = first; k < end; k++) form->values[form->count++] = forms[k];
     out->count = 2;
     return SCOUT_OK;
 }
@@ -140,7 +155,8 @@ static scout_answer prepare(const scout_op *op, scout_device *device, const int6
     plan->tensor_count = (int)op->tensor_count;
     plan->element = (int)(weight->bytes / (uint64_t)op_elements(weight));
     plan->outer = weight->dims[0], plan->inner = weight->dims[1];
-    plan->constant_count = plan->form == DNN_CONV_SPLIT ? 0 : dnn_conv_constants(&plan->p, plan->constants);
+    plan->constant_count =
+        plan->form == DNN_CONV_SPLIT ? 0 : dnn_activate_constants(&plan->p.activation, plan->constants);
     plan_moves(plan, op);
     const scout_answer answer = dnn_plan_make(offer, values[0], &plan->plan, why);
     if (answer != SCOUT_OK) {
@@ -178,9 +194,9 @@ static scout_answer move(const moved *m, bool back, const scout_args *args, scou
 
 static scout_answer run(const scout_plan *plan, const scout_args *args, scout_why *why) {
     const moved *const all[] = {&plan->input, &plan->residual, &plan->output};
-    int64_t uids[SCOUT_MAX_TENSORS + DNN_CONV_CONSTANTS];
-    void *pointers[SCOUT_MAX_TENSORS + DNN_CONV_CONSTANTS];
-    float constants[DNN_CONV_CONSTANTS];
+    int64_t uids[SCOUT_MAX_TENSORS + DNN_ACTIVATE_CONSTANTS];
+    void *pointers[SCOUT_MAX_TENSORS + DNN_ACTIVATE_CONSTANTS];
+    float constants[DNN_ACTIVATE_CONSTANTS];
     int n = 0;
     for (int k = 0; k < plan->tensor_count; k++) {
         if (plan->form == DNN_CONV_SPLIT && k > CONV_OUTPUT) continue;
@@ -192,29 +208,25 @@ static scout_answer run(const scout_plan *plan, const scout_args *args, scout_wh
     }
     for (int k = 0; k < plan->constant_count; k++, n++) {
         constants[k] = plan->constants[k];
-        uids[n] = DNN_CONV_FIRST_CONSTANT + k;
+        uids[n] = DNN_ACTIVATE_FIRST + k;
         pointers[n] = &constants[k];
     }
     return dnn_plan_launch(&plan->plan, n, uids, pointers, in_workspace(args, plan->own_workspace), args->stream, why);
 }
 
 static scout_answer run_tail(const scout_plan *plan, const scout_args *args, scout_why *why) {
-    static const int functions[CONV_UNKNOWN] = {
-        [CONV_PLAIN] = CONV_TAIL_PLAIN,         [CONV_RELU] = CONV_TAIL_RELU,
-        [CONV_CLIP] = CONV_TAIL_CLIP,           [CONV_HARDSIGMOID] = CONV_TAIL_HARDSIGMOID,
-        [CONV_HARDSWISH] = CONV_TAIL_HARDSWISH, [CONV_SIGMOID] = CONV_TAIL_SIGMOID,
-        [CONV_TANH] = CONV_TAIL_TANH,           [CONV_SILU] = CONV_TAIL_SILU};
     const conv_problem *const p = &plan->p;
     const int64_t places = window_out(&p->w);
-    const conv_tail tail = {.elements = p->n * p->cout * places,
-                            .step = p->w.last ? 1 : places,
-                            .channels = p->cout,
-                            .function = functions[p->activation.function],
-                            .alpha = (float)p->activation.alpha,
-                            .beta = (float)p->activation.beta};
+    const tail t = {.elements = p->n * p->cout * places,
+                    .step = p->w.last ? 1 : places,
+                    .channels = p->cout,
+                    .type = (int)p->type_out,
+                    .function = own_activate(p->activation.function),
+                    .alpha = (float)p->activation.alpha,
+                    .beta = (float)p->activation.beta};
     return cuda_device_answer(
-        (cudaError_t)conv_tail_launch(&tail, args->tensors[CONV_OUTPUT], p->bias >= 0 ? args->tensors[p->bias] : NULL,
-                                      p->residual >= 0 ? args->tensors[p->residual] : NULL, args->stream),
+        (cudaError_t)tail_launch(&t, args->tensors[CONV_OUTPUT], p->bias >= 0 ? args->tensors[p->bias] : NULL,
+                                 p->residual >= 0 ? args->tensors[p->residual] : NULL, args->stream),
         "adding bias and activation", why);
 }
 
@@ -231,7 +243,7 @@ static int describe(const scout_plan *plan, char *json, size_t room) {
     char members[700];
     const char *name = "";
     for (int k = 0; k < DNN_CONV_FORMS; k++)
-        if (forms[k] == plan->form) name = form_names[k];
+        if (wide_order.forms[k] == plan->form) name = wide_order.names[k];
     dnn_plan_describe(&plan->plan, members, sizeof members);
     return snprintf(json, room, "{%s,\"form\":\"%s\"}", members, name);
 }

@@ -19,11 +19,6 @@ bool dnn_conv_exists(const scout_op *op, dnn_conv_form form);
 /* Whether the weight has to be repacked for it. */
 bool dnn_conv_packs(const scout_op *op, dnn_conv_form form);
 
-/* Constants of activations (dnn_scalar) are known by numbers from here on. */
-enum { DNN_CONV_FIRST_CONSTANT = 100, DNN_CONV_CONSTANTS = 2 };
-/* Their values, in this order; returns how many there are. */
-int dnn_conv_constants(const conv_problem *p, float values[DNN_CONV_CONSTANTS]);
-
 /* A dnn_build; `way` is a form. Tensors are known by their places in op->tensors plus 1. */
 scout_answer dnn_conv_build(dnn_graph *g, const scout_op *op, int64_t way, scout_why *why);
 

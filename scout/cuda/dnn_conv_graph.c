@@ -2,12 +2,13 @@
  * ready-made kernels know (residual, bias, activation). One dimension of space is told as two. */
 #include "scout/cuda/dnn_conv.h"
 
-#include <float.h>
+#include "scout/cuda/dnn_activate.h"
+
 #include <limits.h>
 #include <string.h>
 
 static bool has_more(const conv_problem *p) {
-    return p->bias >= 0 || p->residual >= 0 || p->activation.function != CONV_PLAIN;
+    return p->bias >= 0 || p->residual >= 0 || p->activation.function != ACTIVATION_PLAIN;
 }
 
 /* Where one of both is 1, the two orders of the weight are one. */
@@ -26,18 +27,9 @@ bool dnn_conv_exists(const scout_op *op, dnn_conv_form form) {
     enum { MANY = 65535 }; /* matrices that one launch transposes */
     if (form == DNN_CONV_PACKED)
         return p.w.last && dnn_conv_packs(op, form) && op->tensors[CONV_WEIGHT].dims[0] <= MANY;
-    /* a result that is rounded to 16 bits before its bias is not what the operation says */
-    if (form == DNN_CONV_SPLIT) return has_more(&p) && p.type_out == SCOUT_FP32;
+    if (form == DNN_CONV_SPLIT) return has_more(&p);
     if (form == DNN_CONV_CONVERTED) return !p.w.last && p.n <= MANY && op->tensors[CONV_WEIGHT].dims[0] <= MANY;
     return true;
-}
-
-int dnn_conv_constants(const conv_problem *p, float values[DNN_CONV_CONSTANTS]) {
-    if (p->activation.function != CONV_HARDSIGMOID && p->activation.function != CONV_HARDSWISH) return 0;
-    const bool swish = p->activation.function == CONV_HARDSWISH;
-    values[0] = swish ? 1.0F / 6 : (float)p->activation.alpha;
-    values[1] = swish ? 0.5F : (float)p->activation.beta;
-    return 2;
 }
 
 /* --- tensors --- */
@@ -145,71 +137,6 @@ static void tell_convolution(const teller *t, dnn_desc how, dnn_desc x, dnn_desc
              attributes, sizeof attributes / sizeof attributes[0], "cuDNN's convolution");
 }
 
-/* What has a mode of its own. */
-static bool tell_simple(const teller *t, dnn_desc x, dnn_desc y) {
-    static const struct {
-        conv_function function;
-        cudnnPointwiseMode_t mode;
-    } modes[] = {{CONV_RELU, CUDNN_POINTWISE_RELU_FWD},
-                 {CONV_CLIP, CUDNN_POINTWISE_RELU_FWD},
-                 {CONV_SIGMOID, CUDNN_POINTWISE_SIGMOID_FWD},
-                 {CONV_TANH, CUDNN_POINTWISE_TANH_FWD},
-                 {CONV_SILU, CUDNN_POINTWISE_SWISH_FWD}};
-    const conv_activation *const a = &t->p.activation;
-    dnn_pointwise_how how = {.math = CUDNN_DATA_FLOAT};
-    if (a->function == CONV_RELU && a->alpha != 0) how.clipped = true, how.upper = FLT_MAX, how.slope = a->alpha;
-    if (a->function == CONV_CLIP)
-        how.clipped = true, how.lower = fmax(a->alpha, -FLT_MAX), how.upper = fmin(a->beta, FLT_MAX);
-    for (size_t k = 0; k < sizeof modes / sizeof modes[0]; k++)
-        if (modes[k].function == a->function) {
-            dnn_pointwise(t->g, modes[k].mode, x, NULL, NULL, y, &how);
-            return true;
-        }
-    return false;
-}
-
-/* From 0 to 1 what alpha and beta make of x; times x where it is a swish. */
-static void tell_hard(const teller *t, dnn_desc x, dnn_desc y) {
-    const dnn_pointwise_how from_0_to_1 = {.clipped = true, .lower = 0, .upper = 1};
-    const bool swish = t->p.activation.function == CONV_HARDSWISH;
-    const dnn_desc alpha = dnn_scalar(t->g, DNN_CONV_FIRST_CONSTANT, CUDNN_DATA_FLOAT, t->space + 2);
-    const dnn_desc beta = dnn_scalar(t->g, DNN_CONV_FIRST_CONSTANT + 1, CUDNN_DATA_FLOAT, t->space + 2);
-    const dnn_desc scaled = between(t), moved = between(t), clipped = swish ? between(t) : y;
-    dnn_pointwise(t->g, CUDNN_POINTWISE_MUL, x, alpha, NULL, scaled, NULL);
-    dnn_pointwise(t->g, CUDNN_POINTWISE_ADD, scaled, beta, NULL, moved, NULL);
-    dnn_pointwise(t->g, CUDNN_POINTWISE_RELU_FWD, moved, NULL, NULL, clipped, &from_0_to_1);
-    if (swish) dnn_pointwise(t->g, CUDNN_POINTWISE_MUL, x, clipped, NULL, y, NULL);
-}
-
-/* Residual, bias, activation: the last one that there is writes the output. */
-static void tell_rest(const teller *t, dnn_desc at, dnn_desc y, cudnnDataType_t type) {
-    const bool active = t->p.activation.function != CONV_PLAIN;
-    if (t->p.residual >= 0) {
-        const dnn_desc residual = tell_output(t, t->p.residual, type);
-        const dnn_desc sum = t->p.bias >= 0 || active ? between(t) : y;
-        dnn_pointwise(t->g, CUDNN_POINTWISE_ADD, at, residual, NULL, sum, NULL);
-        at = sum;
-    }
-    if (t->p.bias >= 0) {
-        const dnn_desc bias = tell_bias(t, type), sum = active ? between(t) : y;
-        dnn_pointwise(t->g, CUDNN_POINTWISE_ADD, at, bias, NULL, sum, NULL);
-        at = sum;
-    }
-    if (active && !tell_simple(t, at, y)) tell_hard(t, at, y);
-}
-
-/* What would not be as exact as the operation asks for. */
-static uint32_t refused(const scout_op *op) {
-    const uint32_t coarse = 1U << CUDNN_NUMERICAL_NOTE_REDUCED_PRECISION_REDUCTION |
-                            1U << CUDNN_NUMERICAL_NOTE_WINOGRAD_TILE_6x6 |
-                            1U << CUDNN_NUMERICAL_NOTE_WINOGRAD_TILE_13x13;
-    const uint32_t tf32 = 1U << CUDNN_NUMERICAL_NOTE_TENSOR_CORE | 1U << CUDNN_NUMERICAL_NOTE_DOWN_CONVERT_INPUTS;
-    /* both transform in the type of the input: in 16 bits that is one rounding more than there may be */
-    const uint32_t transforms = 1U << CUDNN_NUMERICAL_NOTE_WINOGRAD | 1U << CUDNN_NUMERICAL_NOTE_FFT;
-    if (op->input != SCOUT_FP32) return coarse | transforms;
-    return op->tf32 ? coarse : coarse | tf32;
-}
-
 scout_answer dnn_conv_build(dnn_graph *g, const scout_op *op, int64_t way, scout_why *why) {
     const dnn_conv_form form = (dnn_conv_form)way;
     cudnnDataType_t in = CUDNN_DATA_FLOAT, weight = CUDNN_DATA_FLOAT, out = CUDNN_DATA_FLOAT;
@@ -222,12 +149,19 @@ scout_answer dnn_conv_build(dnn_graph *g, const scout_op *op, int64_t way, scout
     t.space = t.p.w.spatial < 2 ? 2 : t.p.w.spatial;
     for (int k = 0; k < t.space; k++) space[k] = axis(&t, k)->out;
     lay(&t, t.p.n, t.p.cout, t.last, space, t.out_dims, t.out_strides);
-    g->refused = refused(op);
+    g->refused = dnn_activate_refused(op);
     const bool more = has_more(&t.p) && form != DNN_CONV_SPLIT;
     const dnn_desc x = tell_input(&t, in), w = tell_weight(&t, weight, form);
     const dnn_desc y = tell_output(&t, CONV_OUTPUT, out), sums = more ? between(&t) : y;
     const dnn_desc how = tell_window(&t, op->accumulate == SCOUT_INT32 ? CUDNN_DATA_INT32 : CUDNN_DATA_FLOAT);
     tell_convolution(&t, how, x, w, sums);
-    if (more) tell_rest(&t, sums, y, out);
+    if (!more) return SCOUT_OK;
+    const dnn_behind behind = {.residual = t.p.residual >= 0 ? tell_output(&t, t.p.residual, out) : NULL,
+                               .bias = t.p.bias >= 0 ? tell_bias(&t, out) : NULL,
+                               .activation = t.p.activation,
+                               .rank = t.space + 2,
+                               .dims = t.out_dims,
+                               .strides = t.out_strides};
+    dnn_activate(g, &behind, sums, y);
     return SCOUT_OK;
 }

@@ -24,6 +24,7 @@ static scout_answer supports(const scout_op *op, scout_device *device, scout_why
     (void)device;
     if (op->kind != SCOUT_SOFTMAX) return scout_say(why, SCOUT_NO, "feature", "this is no softmax");
     const softmax_problem p = softmax_problem_of(op);
+    if (p.scale != 1) return scout_say(why, SCOUT_NO, "feature", "cuDNN's softmax scales nothing before");
     if (p.bias >= 0) return scout_say(why, SCOUT_NO, "feature", "cuDNN's softmax adds no bias before");
     if (op->input != op->output) return scout_say(why, SCOUT_NO, "type", "cuDNN's softmax keeps the type of its input");
     if (p.rows > INT32_MAX / p.cols)

@@ -58,7 +58,7 @@ typedef struct lt_setup {
     cublasLtMatrixLayout_t a, b, c; /* its A, B and C, which are our b, a and c */
     cublasComputeType_t compute;
     cudaDataType type_a, type_b, type_c; /* of its A, B and C */
-    int bias, full;     /* places in op->tensors of a bias vector, of a matrix that is added; -1: none */
+    int bias, full;     /* places in op->tensors of a bias vector, of a bias matrix or a residual; -1: none */
     cudaDataType scale; /* of the factors: which of these three pairs it reads */
     float alpha, beta;
     int32_t alpha_whole, beta_whole;

@@ -56,6 +56,10 @@ static void gemm_add(scout_domain *out, const char *name, uint32_t count, const 
 
 static scout_answer gemm_none(const scout_op *op, cublasStatus_t status, const lt_table *lt, scout_why *why) {
     const bool narrow = lt_setup_fp8(op) || op->input == SCOUT_INT8;
+    const gemm_problem p = gemm_problem_of(op);
+    if (gemm_has_epilogue(&p))
+        return scout_say(why, SCOUT_NO, "epilogue", "cuBLASLt has no algorithm for this product with its epilogue (%s)",
+                         lt->cublasLtGetStatusString(status));
     return scout_say(why, SCOUT_NO, narrow ? "layout" : "shape", "cuBLASLt has no algorithm for this product%s (%s)",
                      narrow ? " (8-bit types need both sides stored along K, in multiples of 16)" : "",
                      lt->cublasLtGetStatusString(status));

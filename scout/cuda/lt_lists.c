@@ -17,11 +17,12 @@ struct lt_lists {
 /* Everything that the heuristic sees. */
 static void lists_key(const scout_op *op, lt_way way, char *key, size_t room) {
     const gemm_problem p = gemm_problem_of(op);
-    snprintf(key, room, "%lld %lld %lld b%lld t%d%d ld%lld %lld %lld s%lld %lld %lld y%u %u %u %u tf%d %s %s w%d %llu",
+    snprintf(key, room,
+             "%lld %lld %lld b%lld t%d%d ld%lld %lld %lld s%lld %lld %lld y%u %u %u %u tf%d %s f%d r%d w%d %llu",
              (long long)p.m, (long long)p.n, (long long)p.k, (long long)p.batch, p.trans_a, p.trans_b, (long long)p.lda,
              (long long)p.ldb, (long long)p.ldc, (long long)p.stride_a, (long long)p.stride_b, (long long)p.stride_c,
-             p.type_a, p.type_b, p.type_c, p.accumulate, p.tf32, p.bias ? p.bias : "-",
-             p.activation ? p.activation : "-", way.transposed, (unsigned long long)op->workspace_limit);
+             p.type_a, p.type_b, p.type_c, p.accumulate, p.tf32, p.bias ? p.bias : "-", (int)p.activation.function,
+             p.residual >= 0, way.transposed, (unsigned long long)op->workspace_limit);
 }
 
 static cublasStatus_t lists_ask(const lt_table *lt, cublasLtHandle_t handle, const lt_setup *setup, uint64_t workspace,

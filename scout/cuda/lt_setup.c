@@ -54,22 +54,22 @@ static int setup_element(uint32_t type) {
 
 bool lt_setup_fp8(const scout_op *op) { return op->input == SCOUT_FP8E4M3 || op->input == SCOUT_FP8E5M2; }
 
-/* Which of its epilogues do what the operation wants behind the product. */
+/* Which of its epilogues do what the operation wants behind the product. Its GELU is the one by the hyperbolic tangent:
+ * the one by the error function is another function, also where a tolerance would not tell them apart. */
 static const struct {
-    const char *activation; /* NULL: none */
+    activation_function function;
     cublasLtEpilogue_t plain, with_bias;
 } epilogues[] = {
-    {NULL, CUBLASLT_EPILOGUE_DEFAULT, CUBLASLT_EPILOGUE_BIAS},
-    {"relu", CUBLASLT_EPILOGUE_RELU, CUBLASLT_EPILOGUE_RELU_BIAS},
-    {"gelu_tanh", CUBLASLT_EPILOGUE_GELU, CUBLASLT_EPILOGUE_GELU_BIAS},
-    {"fastgelu", CUBLASLT_EPILOGUE_GELU, CUBLASLT_EPILOGUE_GELU_BIAS},
+    {ACTIVATION_PLAIN, CUBLASLT_EPILOGUE_DEFAULT, CUBLASLT_EPILOGUE_BIAS},
+    {ACTIVATION_RELU, CUBLASLT_EPILOGUE_RELU, CUBLASLT_EPILOGUE_RELU_BIAS},
+    {ACTIVATION_GELU_TANH, CUBLASLT_EPILOGUE_GELU, CUBLASLT_EPILOGUE_GELU_BIAS},
 };
 
 static bool setup_epilogue(const gemm_problem *p, cublasLtEpilogue_t *epilogue) {
     const bool vector = p->bias && strcmp(p->bias, "n") == 0;
     for (size_t k = 0; k < sizeof epilogues / sizeof epilogues[0]; k++) {
-        const char *const name = epilogues[k].activation;
-        if (name ? !p->activation || strcmp(name, p->activation) != 0 : p->activation != NULL) continue;
+        if (epilogues[k].function != p->activation.function) continue;
+        if (p->activation.function == ACTIVATION_RELU && p->activation.alpha != 0) continue;
         *epilogue = vector ? epilogues[k].with_bias : epilogues[k].plain;
         return true;
     }
@@ -88,10 +88,14 @@ scout_answer lt_setup_covers(const scout_op *op, scout_why *why) {
     if (p.type_b == SCOUT_INT4 && (!p.trans_b || p.block_size < 1 || p.weight != GEMM_B || p.batch != 1))
         return scout_say(why, SCOUT_NO, "layout", "an int4 weight must be stored as [N,K], in blocks along K");
     if (!setup_epilogue(&p, &epilogue))
-        return scout_say(why, SCOUT_NO, "epilogue", "cuBLASLt has no epilogue for %s", p.activation);
+        return scout_say(why, SCOUT_NO, "epilogue",
+                         "cuBLASLt's epilogues are relu and the tanh form of gelu, not %.40s",
+                         op_text(op, "activation"));
     if (p.bias && ((strcmp(p.bias, "n") != 0 && strcmp(p.bias, "full") != 0) || !bias))
         return scout_say(why, SCOUT_NO, "epilogue",
                          "cuBLASLt adds a bias along N or a whole matrix, not one of kind %s", p.bias);
+    if (p.bias && strcmp(p.bias, "full") == 0 && p.residual >= 0)
+        return scout_say(why, SCOUT_NO, "epilogue", "cuBLASLt adds one whole matrix, not a bias and a residual");
     if (p.bias && strcmp(p.bias, "full") == 0 && p.batch != 1)
         return scout_say(why, SCOUT_NO, "epilogue", "a whole matrix is added only without a batch");
     return SCOUT_OK;
@@ -180,9 +184,9 @@ scout_answer lt_setup_make(const lt_table *lt, const scout_op *op, lt_way way, l
     const int bias = op_tensor(op, "bias");
     const bool full = p.bias && strcmp(p.bias, "full") == 0;
     out->bias = p.bias && !full ? bias : -1;
-    out->full = full ? bias : -1;
+    out->full = full ? bias : p.residual;
     out->alpha = (float)p.alpha, out->alpha_whole = (int32_t)p.alpha, out->alpha_double = p.alpha;
-    out->beta_double = full ? p.beta : 0;
+    out->beta_double = full ? p.beta : p.residual >= 0;
     out->beta = (float)out->beta_double, out->beta_whole = (int32_t)out->beta_double;
     out->scale = t->scale;
     out->compute = t->compute;

@@ -45,7 +45,8 @@ static scout_answer prepare(const scout_op *op, scout_device *device, const int6
                                      .type_y = (int)op->output,
                                      .logarithm = p.logarithm,
                                      .bias_rows = p.bias_rows,
-                                     .bias_inside = p.bias_inside};
+                                     .scale = (float)p.scale,
+                                     .bias_turn = p.bias_turn};
     out->threads = own_rows_any_threads(is_few(op, device), values);
     needs->packs = 0;
     needs->workspace_bytes = 0;

@@ -34,7 +34,8 @@ static softmax_rows_shape shape_of(const scout_op *op, const softmax_problem *p)
                                 .type = (int)op->input,
                                 .logarithm = p->logarithm,
                                 .bias_rows = p->bias_rows,
-                                .bias_inside = p->bias_inside};
+                                .scale = (float)p->scale,
+                                .bias_turn = p->bias_turn};
 }
 
 static int allows(const scout_op *op, scout_device *device, const int64_t *values) {

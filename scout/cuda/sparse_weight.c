@@ -14,8 +14,8 @@ scout_answer sparse_weight_supports(const scout_op *op, scout_why *why) {
         return scout_say(why, SCOUT_NO, "type", "multiplies fp32, fp16 or bf16 with its like into the same");
     if (p.weight != GEMM_B || p.batch != 1)
         return scout_say(why, SCOUT_NO, "shape", "multiplies one matrix with a weight on the right");
-    if ((p.bias && strcmp(p.bias, "n") != 0) || p.activation)
-        return scout_say(why, SCOUT_NO, "epilogue", "has no activation, and no bias but one per column");
+    if ((p.bias && strcmp(p.bias, "n") != 0) || p.residual >= 0 || p.activation.function != ACTIVATION_PLAIN)
+        return scout_say(why, SCOUT_NO, "epilogue", "has no residual or activation, and no bias but one per column");
     if (p.m < 1 || p.n < 1 || p.k < 1) return scout_say(why, SCOUT_NO, "shape", "a dimension of the product is 0");
     return SCOUT_OK;
 }

@@ -58,14 +58,10 @@ static bool expressible(const scout_op *op, scout_why *why) {
     }
     if (bias && strcmp(bias, "channel") != 0)
         return kind_tensors_refuse(why, "feature", "a bias of the form %.40s is not covered", bias);
-    const conv_activation a = conv_activation_of(op);
-    if (a.function == CONV_UNKNOWN || !(a.alpha <= INFINITY) || !(a.beta <= INFINITY))
-        return kind_tensors_refuse(why, "epilogue", "activation \"%.40s\" is not covered", op_text(op, "activation"));
-    if (a.function == CONV_RELU && !(fabs(a.alpha) <= 1))
-        return kind_tensors_refuse(why, "epilogue", "a slope of %g below 0 is not covered", a.alpha);
-    if (a.function == CONV_HARDSIGMOID && !(fabs(a.alpha) <= 1 && fabs(a.beta) <= 1))
-        return kind_tensors_refuse(why, "epilogue", "a hardsigmoid of %g and %g is not covered", a.alpha, a.beta);
-    const bool more = op_field(op, "bias") || op_number(op, "residual", 0) != 0 || a.function != CONV_PLAIN;
+    const op_activation a = activation_of(op);
+    const char *const refused = activation_refused(&a);
+    if (refused) return kind_tensors_refuse(why, "epilogue", "%s: %.40s", refused, op_text(op, "activation"));
+    const bool more = op_field(op, "bias") || op_number(op, "residual", 0) != 0 || a.function != ACTIVATION_PLAIN;
     if (op->output == SCOUT_INT32 && more)
         return kind_tensors_refuse(why, "epilogue",
                                    "integer sums with a bias, a residual or an activation are not "
@@ -95,9 +91,13 @@ static bool add_tensors(const operation *o, arena *a, scout_op *out, const int64
     weight[1] = (transposed ? cout : cin) / group;
     (void)op_ints(out, "kernel", weight + 2, SCOUT_MAX_RANK - 2);
     kind_tensors t = kind_tensors_of(out, a, why);
-    return kind_tensors_add(&t, "input", SCOUT_INPUT, out->input, (int)out->rank, input) &&
-           kind_tensors_add(&t, "weight", constant ? SCOUT_WEIGHT : SCOUT_INPUT, out->weight, (int)out->rank, weight) &&
-           kind_tensors_add(&t, "output", SCOUT_OUTPUT, out->output, (int)out->rank, out->shape) &&
+    scout_tensor *filter = NULL;
+    if (!kind_tensors_add(&t, "input", SCOUT_INPUT, out->input, (int)out->rank, input) ||
+        !(filter = kind_tensors_add(&t, "weight", constant ? SCOUT_WEIGHT : SCOUT_INPUT, out->weight, (int)out->rank,
+                                    weight)))
+        return false;
+    if (op_field(out, "activation")) filter->below = kind_small(op_elements(filter) / cout, filter->type);
+    return kind_tensors_add(&t, "output", SCOUT_OUTPUT, out->output, (int)out->rank, out->shape) &&
            (!op_field(out, "bias") || kind_tensors_add_vector(&t, "bias", SCOUT_SIDE, out->output, cout)) &&
            (op_number(out, "residual", 0) == 0 ||
             kind_tensors_add(&t, "residual", SCOUT_INPUT, out->output, (int)out->rank, out->shape));
@@ -117,8 +117,8 @@ static bool build(const operation *o, arena *a, scout_op *out, scout_why *why) {
     return add_tensors(o, a, out, input, why);
 }
 
-/* The sums of a convolution are those of a product as deep as its filter: one table for both. Activations have slopes
- * of 1.1 at most (what the reference takes into its spread), so they add no error of their own size. */
+/* The sums of a convolution are those of a product as deep as its filter: one table for both. What an activation
+ * makes of an error, the reference takes into its spread. */
 static double tolerance(const scout_op *op) {
     const conv_problem p = conv_problem_of(op);
     scout_op product = *op;
@@ -129,9 +129,7 @@ static double tolerance(const scout_op *op) {
 
 static double specials(const scout_op *op) {
     const conv_problem p = conv_problem_of(op);
-    const conv_function f = p.activation.function;
-    const bool exponential = f == CONV_SIGMOID || f == CONV_TANH || f == CONV_SILU;
-    return exponential ? (double)op_elements(&op->tensors[CONV_OUTPUT]) : 0;
+    return activation_is_special(&p.activation) ? (double)op_elements(&op->tensors[CONV_OUTPUT]) : 0;
 }
 
 const kind kind_conv = {.op = OP_CONV, .build = build, .tolerance = tolerance, .specials = specials};

@@ -59,12 +59,8 @@ static const struct {
     {"group_index", "a weight whose rows come in another order is not covered"},
     {"quant_type", "4-bit floating weights are not covered"},
     {"weight_scales", "scales per channel of a quantised weight are not covered"},
-    {"activation_alpha", "an activation with parameters is not covered"},
-    {"activation_beta", "an activation with parameters is not covered"},
     {"activation_gamma", "an activation with parameters is not covered"},
     {"activation_axis", "an activation with parameters is not covered"},
-    {"activation_min", "an activation with bounds is not covered"},
-    {"activation_max", "an activation with bounds is not covered"},
     {"batch_a", "batches that broadcast in part are not covered: one stride cannot say them"},
     {"batch_b", "batches that broadcast in part are not covered: one stride cannot say them"},
 };
@@ -80,6 +76,11 @@ static bool expressible(const scout_op *op, scout_why *why) {
     }
     if (op_number(op, "batch_stride_a", 0) != 0 || op_number(op, "batch_stride_b", 0) != 0)
         return kind_tensors_refuse(why, "feature", "gaps between the products of a batch are not covered");
+    const op_activation a = activation_of(op);
+    const char *const refused = activation_refused(&a);
+    if (refused) return kind_tensors_refuse(why, "epilogue", "%s: %.40s", refused, op_text(op, "activation"));
+    if (op->output == SCOUT_INT32 && (a.function != ACTIVATION_PLAIN || op_number(op, "residual", 0) != 0))
+        return kind_tensors_refuse(why, "epilogue", "integer sums with a residual or an activation are not covered");
     return true;
 }
 
@@ -179,7 +180,14 @@ static bool build(const operation *o, arena *a, scout_op *out, scout_why *why) {
                     tb ? k : n, shared_b, inside_b) ||
         !add_matrix(&b, "c", SCOUT_OUTPUT, out->output, m, n, b.batch == 1, false))
         return false;
+    if (op_field(out, "activation")) { /* the constant side, else the right one */
+        scout_tensor *side = &b.to.tensors[weight_a ? GEMM_A : GEMM_B];
+        side->below = kind_small(k, side->type);
+    }
     if (!add_bias(&b, why)) return false;
+    if (op_number(out, "residual", 0) != 0 &&
+        !add_matrix(&b, "residual", SCOUT_INPUT, out->output, m, n, b.batch == 1, false))
+        return false;
     const int64_t block = op_number(out, "block_size", 0);
     return block == 0 || add_side(&b, "scales", SCOUT_SIDE, out->input, n, k / block);
 }
@@ -214,15 +222,28 @@ static const tolerance_row tolerances[] = {
     {SCOUT_FP8E5M2, SCOUT_NONE, 0, 0x1p-13, 16, 0.5, 0, "sums of 128 keep about 14 bits, and are then added in fp32"},
 };
 
+/* What is added or applied behind the product may be done by another kernel, which reads what the one before rounded:
+ * independent roundings, that add up by the root of their number. */
+static double rounding(const scout_op *op) {
+    const int behind =
+        (op_field(op, "bias") != NULL) + (op_number(op, "residual", 0) != 0) + (op_field(op, "activation") != NULL);
+    return kind_rounding(op->output) * sqrt(1 + behind);
+}
+
 static double tolerance(const scout_op *op) {
     const double k = (double)op->shape[2];
     for (size_t i = 0; i < sizeof tolerances / sizeof *tolerances; i++) {
         const tolerance_row *row = &tolerances[i];
         if (row->input != op->input || row->tf32 != (int)op->tf32) continue;
         if (row->weight != SCOUT_NONE && row->weight != op->weight) continue;
-        return kind_rounding(op->output) + row->unit * (row->fixed + row->root * sqrt(k) + row->line * k);
+        return rounding(op) + row->unit * (row->fixed + row->root * sqrt(k) + row->line * k);
     }
     return 0;
 }
 
-const kind kind_gemm = {.op = OP_GEMM, .build = build, .tolerance = tolerance};
+static double specials(const scout_op *op) {
+    const op_activation a = activation_of(op);
+    return activation_is_special(&a) ? (double)op_elements(&op->tensors[GEMM_C]) : 0;
+}
+
+const kind kind_gemm = {.op = OP_GEMM, .build = build, .tolerance = tolerance, .specials = specials};

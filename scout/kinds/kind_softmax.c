@@ -21,16 +21,19 @@ static bool set_types(const oprec *rec, scout_op *out, scout_why *why) {
 
 /* Every field may change the result: one that is not known here is not passed over. */
 static bool expressible(const scout_op *op, scout_why *why) {
-    static const char *const known[] = {"inner", "bias", "inner_broadcast"};
+    static const char *const known[] = {"inner", "bias", "inner_broadcast", "scale"};
     if (op->what && strcmp(op->what, "log") != 0)
         return kind_tensors_refuse(why, "feature", "a softmax of form %.40s is not covered", op->what);
     for (uint32_t k = 0; k < op->field_count; k++) {
         const scout_field *f = &op->fields[k];
         size_t at = 0;
         while (at < sizeof known / sizeof *known && strcmp(known[at], f->name) != 0) at++;
-        if (at == sizeof known / sizeof *known || f->text)
+        const bool number = !f->text || strcmp(f->name, "scale") == 0; /* fractions come as text */
+        if (at == sizeof known / sizeof *known || !number)
             return kind_tensors_refuse(why, "feature", "a softmax with %.40s is not covered", f->name);
     }
+    const double scale = op_real(op, "scale", 1);
+    if (!(fabs(scale) <= 1)) return kind_tensors_refuse(why, "feature", "a scale of %g is not covered", scale);
     return true;
 }
 
@@ -51,6 +54,10 @@ static bool add_bias(kind_tensors *t, scout_op *op, scout_why *why) {
     if (rows < 1 || rows > op->shape[0] || (double)rows * (double)cols != left || op->shape[0] % rows != 0)
         return kind_tensors_refuse(why, "feature", "a bias of %.0f elements does not fit rows of %lld", left,
                                    (long long)cols);
+    const int64_t turn = op_number(op, "inner_broadcast", 0);
+    if (turn < 0 || turn > rows || (turn > 0 && rows % turn != 0))
+        return kind_tensors_refuse(why, "feature", "%lld rows of a bias are no multiple of the %lld that come in turn",
+                                   (long long)rows, (long long)turn);
     return kind_tensors_add(t, "bias", SCOUT_INPUT, op->input, 2, (int64_t[]){rows, cols}) != NULL;
 }
 

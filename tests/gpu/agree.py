@@ -20,6 +20,7 @@ DROP_S, KEEP_S, BLOCKS, WARM_S = 0.1, 1.0, 3, 2.5
 GRAPH_S, LEAST_LAUNCHES, TRAIN = 0.006, 20, 8  # a replay is so long that what surrounds it does not count
 WORKSPACE = 32 << 20
 R_16F, R_32F, COMPUTE_32F = 2, 0, 68
+DESC_EPILOGUE, DESC_BIAS_POINTER, DESC_BIAS_DATA_TYPE = 7, 8, 26
 KEPT, STREAMS = [], []
 
 
@@ -47,20 +48,32 @@ class Lt:
                                                        ctypes.c_uint64(cols), ctypes.c_int64(rows)))
         return out
 
-    def product(self, m, n, k, algorithm):
-        """A function that launches C = A B by rows, which is C' = B' A' by columns, on the current stream."""
+    def set(self, description, attribute, value):
+        self.check(self.lib.cublasLtMatmulDescSetAttribute(description, attribute, ctypes.byref(value),
+                                                           ctypes.c_size_t(ctypes.sizeof(value))))
+
+    def product(self, m, n, k, algorithm, epilogue=0, biased=False, added=False):
+        """A function that launches C = A B by rows, which is C' = B' A' by columns, on the current stream; with one of
+        the library's epilogues. A bias comes behind a, b and c, and then a matrix that is added."""
         description = ctypes.c_void_p()
         self.check(self.lib.cublasLtMatmulDescCreate(ctypes.byref(description), COMPUTE_32F, R_32F))
         left, right, out = self.layout(n, k), self.layout(k, m), self.layout(n, m)
-        one, zero = ctypes.c_float(1), ctypes.c_float(0)
+        one, beta = ctypes.c_float(1), ctypes.c_float(1 if added else 0)
         words = ctypes.create_string_buffer(bytes.fromhex(algorithm), 64)
         pointer = ctypes.c_void_p
+        if epilogue:
+            self.set(description, DESC_EPILOGUE, ctypes.c_int32(epilogue))
+        if biased:
+            self.set(description, DESC_BIAS_DATA_TYPE, ctypes.c_int32(R_16F))
 
-        def launch(a, b, c):
+        def launch(a, b, c, *more):
             stream = pointer(torch.cuda.current_stream().cuda_stream)
+            if biased:
+                self.set(description, DESC_BIAS_POINTER, pointer(more[0].data_ptr()))
+            read = more[-1] if added else c
             self.check(self.lib.cublasLtMatmul(
                 self.handle, description, ctypes.byref(one), pointer(b.data_ptr()), left, pointer(a.data_ptr()), right,
-                ctypes.byref(zero), pointer(c.data_ptr()), out, pointer(c.data_ptr()), out, words,
+                ctypes.byref(beta), pointer(read.data_ptr()), out, pointer(c.data_ptr()), out, words,
                 pointer(self.workspace.data_ptr()), ctypes.c_size_t(WORKSPACE), stream))
         return launch
 
@@ -155,29 +168,47 @@ def measure(launchers, sets):
     return {name: sum(values) / len(values) for name, values in times.items()}
 
 
-def compare(report, lt):
-    m, n, k = report["shape"]
+def algorithm_of(report):
+    """The bytes of the algorithm that the baseline's row names, for Lt."""
     row = next(r for r in report["candidates"] if r["name"] == report["baseline"]
                and r["variant"] == report.get("baseline_variant", ""))
-    sets = rotation(m, n, k, max(report.get("rotation_bytes", 0), 1 << 30))
-    replay = lt.product(m, n, k, row["config"]["algo"])
-    by_torch = lambda a, b, c: torch.matmul(a, b, out=c)
+    return row["config"]["algo"]
+
+
+def covered(report):
+    return max(report.get("rotation_bytes", 0), 1 << 30)
+
+
+def compare(report, by_torch, replay, sets, want, others=None, comparable=True):
+    """Holds the report's baseline against PyTorch's function, or the replayed algorithm where that launches another
+    kernel (or, not `comparable`, something beside it). The third of each of `sets` is the output; `want` is what it
+    should be for the first; `others` are launched and timed in the same turns."""
+    m, n, k = report["shape"]
     ours, theirs = kernels(replay, sets[0]), kernels(by_torch, sets[0])
-    times = measure({"torch.matmul": by_torch, "replay": replay}, sets)
-    same = ours == theirs
-    by = "torch.matmul" if same else "replay of the algorithm (torch.matmul launches " + ", ".join(theirs)[:60] + ")"
-    other = times["torch.matmul" if same else "replay"]
-    want = torch.matmul(sets[0][0].float(), sets[0][1].float())
+    times = measure({"torch": by_torch, "replay": replay, **(others or {})}, sets)
+    same = comparable and ours == theirs
+    by = "PyTorch" if same else "replay of the algorithm (PyTorch launches " + ", ".join(theirs)[:60] + ")"
+    other = times["torch" if same else "replay"]
     replay(*sets[0])
     right = ((sets[0][2].float() - want).norm() / want.norm()).item() < 1e-2
     return {"name": report["name"], "shape": [m, n, k], "scout_us": report["baseline_time_us"], "other_us": other,
-            "torch_us": times["torch.matmul"], "replay_us": times["replay"], "by": by, "kernel": ", ".join(ours),
+            "torch_us": times["torch"], "replay_us": times["replay"], "by": by, "kernel": ", ".join(ours),
             "torch_kernel": ", ".join(theirs), "torch_picks_it": same,
+            "others_us": {name: times[name] for name in others or {}},
             "same_kernel": bool(ours) and right,  # what was compared is the report's kernel, and it multiplies
             "ratio": report["baseline_time_us"] / other, "sets": len(sets)}
 
 
-def main(folder, result):
+def plain(report, lt):
+    m, n, k = report["shape"]
+    sets = rotation(m, n, k, covered(report))
+    want = torch.matmul(sets[0][0].float(), sets[0][1].float())
+    return compare(report, lambda a, b, c: torch.matmul(a, b, out=c), lt.product(m, n, k, algorithm_of(report)), sets,
+                   want)
+
+
+def run(folder, result, compare_one):
+    """Every report of a folder that has a baseline; compare_one(report, lt) makes a row, or None: none of this one."""
     torch.backends.cuda.preferred_blas_library("cublaslt")
     torch.backends.cuda.matmul.allow_fp16_reduced_precision_reduction = True
     lt = Lt()
@@ -190,10 +221,13 @@ def main(folder, result):
         if not report.get("baseline_time_us"):
             print(f"{report['name']}: no baseline ({report.get('status')})")
             continue
-        row = compare(report, lt)
+        row = compare_one(report, lt)
+        if not row:
+            continue
         rows.append(row)
+        others = "".join(f"  {name} {time:.3f}" for name, time in row["others_us"].items())
         print(f"{row['name']:12s} scout {row['scout_us']:10.3f} us  torch {row['torch_us']:10.3f}  replay "
-              f"{row['replay_us']:10.3f}  {100 * (row['ratio'] - 1):+.2f} %  {row['kernel'][:70]}"
+              f"{row['replay_us']:10.3f}  {100 * (row['ratio'] - 1):+.2f} %{others}  {row['kernel'][:70]}"
               f"{'' if row['torch_picks_it'] else '  | torch: ' + row['torch_kernel'][:70]}", flush=True)
         torch.cuda.empty_cache()
     with open(result, "w", encoding="utf-8") as file:
@@ -202,4 +236,4 @@ def main(folder, result):
 
 
 if __name__ == "__main__":
-    main(sys.argv[1], sys.argv[2])
+    run(sys.argv[1], sys.argv[2], plain)

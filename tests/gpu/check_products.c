@@ -20,7 +20,7 @@ static double tolerance_of(const gpu_product *p) {
 /* --- the reference --- */
 
 typedef struct host_side {
-    unsigned char *data[5];
+    unsigned char *data[6];
 } host_side;
 
 static double host_activation(const char *name, double x) {
@@ -44,6 +44,8 @@ static double host_product(const gpu_product *p, const gpu_operation *o, const h
         if (scales >= 0) y *= value_at(h->data[scales], p->a, j * (p->k / g.block_size) + k / g.block_size);
         sum += x * y;
     }
+    const int residual = op_tensor(&o->op, "residual");
+    if (residual >= 0) sum += value_at(h->data[residual], p->c, (b * p->m + i) * p->n + j);
     if (bias < 0) return host_activation(p->activation, sum);
     const int64_t at = strcmp(p->bias, "n") == 0      ? j
                        : strcmp(p->bias, "m") == 0    ? i
@@ -80,7 +82,7 @@ static void check_one_wrong(const gpu_product *p, scout_check *check, unsigned c
 static void check_reference(const gpu_product *p, uint64_t seed) {
     gpu_operation o;
     host_side h = {{NULL}};
-    void *tensors[5] = {NULL};
+    void *tensors[6] = {NULL};
     char text[160];
     scout_check *check = NULL;
     scout_verdict v = {.size = sizeof v};
@@ -129,14 +131,15 @@ static void check_references(void) {
                                  shapes[s][3], layouts[l],   types[t].a,
                                  types[t].b,   types[t].c,   0,
                                  NULL,         int4,         false,
-                                 NULL};
+                                 NULL,         false};
                 if (int4 && (l != 1 || p.batch > 1)) continue;
                 p.bias = p.batch == 1 && types[t].a != SCOUT_INT8 ? biases[(t + l + s) % 5] : NULL;
                 p.shared = p.batch > 1 && (t + l) % 2;
                 check_reference(&p, seed++);
             }
     /* more products than one dimension of a grid holds */
-    const gpu_product many = {4, 8, 16, 70000, "nn", SCOUT_FP16, SCOUT_FP16, SCOUT_FP32, 0, NULL, false, false, NULL};
+    const gpu_product many = {4,          8, 16,   70000, "nn",  SCOUT_FP16, SCOUT_FP16,
+                              SCOUT_FP32, 0, NULL, false, false, NULL,       false};
     check_reference(&many, seed);
 }
 
@@ -146,7 +149,7 @@ static void check_activations(void) {
     for (uint64_t k = 0; k < sizeof names / sizeof names[0]; k++) {
         const gpu_product p = {
             70 + (int64_t)k,    130,   64,    k % 2 ? 1 : 2, k % 3 ? "nt" : "tn", SCOUT_FP16, SCOUT_FP16, SCOUT_FP32, 0,
-            k % 2 ? "n" : NULL, false, false, names[k]};
+            k % 2 ? "n" : NULL, false, false, names[k],      k % 3 != 1};
         check_reference(&p, 500 + k);
     }
 }
@@ -179,7 +182,7 @@ static void try_variant(const gpu_operation *o, void *const *tensors, scout_chec
     scout_plan_needs needs = {.size = sizeof needs};
     scout_why why = {"", ""};
     scout_verdict v = {.size = sizeof v};
-    void *workspace = NULL, *packed = NULL, *mine[5];
+    void *workspace = NULL, *packed = NULL, *mine[6];
     scout_answer answer = c->prepare(&o->op, gpu, values, &l.plan, &needs, &why);
     memcpy(mine, tensors, sizeof mine);
     if (answer == SCOUT_OK && needs.workspace_bytes)
@@ -251,7 +254,7 @@ static void try_all(const gpu_operation *o, void *const *tensors, scout_check *c
 
 static tried check_library(const gpu_product *p, uint64_t seed, int most, bool timed) {
     gpu_operation o;
-    void *tensors[5] = {NULL};
+    void *tensors[6] = {NULL};
     char text[160];
     tried t = {0};
     scout_check *check = NULL;
@@ -300,7 +303,7 @@ static void check_libraries(void) {
                 for (int weight = 0; weight < 2; weight++) {
                     gpu_product p = {shapes[s][0], shapes[s][1], shapes[s][2], shapes[s][3],  layouts[l],
                                      types[t].a,   types[t].b,   types[t].c,   types[t].tf32, NULL,
-                                     weight,       false,        NULL};
+                                     weight,       false,        NULL,         false};
                     char text[160];
                     if (types[t].narrow == 2 && (l != 1 || s == 2 || !weight)) continue;
                     if (types[t].narrow == 2) p.k = 1024;
@@ -319,7 +322,7 @@ static void check_exhaustive(const gpu_product *p) {
     const scout_candidate *const c = gpu_candidate("cublaslt");
     scout_domain *const few = calloc(1, sizeof *few), *const all = calloc(1, sizeof *all);
     gpu_operation o;
-    void *tensors[5] = {NULL};
+    void *tensors[6] = {NULL};
     char text[160];
     scout_check *check = NULL;
     tried t = {0};
@@ -351,12 +354,12 @@ end:
 
 int main(int argc, char **argv) {
     static const gpu_product timed[] = {
-        {8192, 8192, 8192, 1, "nt", SCOUT_FP16, SCOUT_FP16, SCOUT_FP16, 0, NULL, true, false, NULL},
-        {8192, 8192, 8192, 1, "nt", SCOUT_FP8E4M3, SCOUT_FP8E4M3, SCOUT_BF16, 0, NULL, true, false, NULL},
-        {8192, 8192, 8192, 1, "nt", SCOUT_INT8, SCOUT_INT8, SCOUT_INT32, 0, NULL, false, false, NULL},
-        {1, 4096, 4096, 1, "nn", SCOUT_FP16, SCOUT_FP16, SCOUT_FP16, 0, NULL, true, false, NULL},
-        {2048, 4096, 4096, 1, "nn", SCOUT_FP16, SCOUT_FP16, SCOUT_FP16, 0, "n", true, false, NULL},
-        {2048, 128, 2048, 64, "nn", SCOUT_FP16, SCOUT_FP16, SCOUT_FP16, 0, NULL, false, false, NULL},
+        {8192, 8192, 8192, 1, "nt", SCOUT_FP16, SCOUT_FP16, SCOUT_FP16, 0, NULL, true, false, NULL, false},
+        {8192, 8192, 8192, 1, "nt", SCOUT_FP8E4M3, SCOUT_FP8E4M3, SCOUT_BF16, 0, NULL, true, false, NULL, false},
+        {8192, 8192, 8192, 1, "nt", SCOUT_INT8, SCOUT_INT8, SCOUT_INT32, 0, NULL, false, false, NULL, false},
+        {1, 4096, 4096, 1, "nn", SCOUT_FP16, SCOUT_FP16, SCOUT_FP16, 0, NULL, true, false, NULL, false},
+        {2048, 4096, 4096, 1, "nn", SCOUT_FP16, SCOUT_FP16, SCOUT_FP16, 0, "n", true, false, NULL, false},
+        {2048, 128, 2048, 64, "nn", SCOUT_FP16, SCOUT_FP16, SCOUT_FP16, 0, NULL, false, false, NULL, false},
     };
     gpu_begin(argc, argv, true);
     check_references();
@@ -369,13 +372,14 @@ int main(int argc, char **argv) {
         gpu_expect(r.right > 0, "nothing runs: %s", r.refusal);
     }
     check_exhaustive(&timed[3]);
-    const gpu_product relu = {512, 768, 1024, 1, "nt", SCOUT_FP16, SCOUT_FP16, SCOUT_FP16, 0, "n", true, false, "relu"};
-    const gpu_product gelu = {2048,       11008, 4096, 1,    "nt",  SCOUT_FP16, SCOUT_FP16,
-                              SCOUT_FP16, 0,     "n",  true, false, "gelu_tanh"};
+    const gpu_product relu = {512,        768, 1024, 1,    "nt",  SCOUT_FP16, SCOUT_FP16,
+                              SCOUT_FP16, 0,   "n",  true, false, "relu",     true};
+    const gpu_product gelu = {2048,       11008, 4096, 1,    "nt",  SCOUT_FP16,  SCOUT_FP16,
+                              SCOUT_FP16, 0,     "n",  true, false, "gelu_tanh", false};
     gpu_expect(check_library(&relu, 8000, 8, true).right > 0, "no relu");
     gpu_expect(check_library(&gelu, 8001, 8, true).right > 0, "no gelu");
     const gpu_product deep = {8192,       8192, 147456, 1,     "nt",  SCOUT_FP16, SCOUT_FP16,
-                              SCOUT_FP16, 0,    NULL,   false, false, NULL};
+                              SCOUT_FP16, 0,    NULL,   false, false, NULL,       false};
     check_library(&deep, 9000, 1, true);
     gpu_api->close(gpu);
     return gpu_end();

@@ -81,12 +81,13 @@ typedef struct gpu_product {
     bool weight;            /* b is constant */
     bool shared;            /* b is the same for the whole batch */
     const char *activation; /* NULL: none */
+    bool residual;
 } gpu_product;
 
 typedef struct gpu_operation {
     scout_op op;
-    scout_tensor tensors[5];
-    scout_field fields[4];
+    scout_tensor tensors[6];
+    scout_field fields[5];
 } gpu_operation;
 
 static inline uint64_t gpu_bytes(uint32_t type, int64_t elements) {
@@ -148,6 +149,10 @@ static inline void gpu_operation_of(const gpu_product *p, gpu_operation *o) {
         t->strides[0] = full ? p->n : 1, t->strides[1] = full;
         o->fields[op->field_count++] = (scout_field){"bias", 0, p->bias};
     }
+    if (p->residual) {
+        gpu_matrix(&o->tensors[op->tensor_count++], "residual", SCOUT_INPUT, p->c, p->batch, p->m, p->n, p->batch == 1);
+        o->fields[op->field_count++] = (scout_field){"residual", 1, NULL};
+    }
     if (p->activation) o->fields[op->field_count++] = (scout_field){"activation", 0, p->activation};
     if (p->b == SCOUT_INT4) {
         gpu_matrix(&o->tensors[op->tensor_count++], "scales", SCOUT_SIDE, p->a, 1, p->n, p->k / block, true);
@@ -157,10 +162,10 @@ static inline void gpu_operation_of(const gpu_product *p, gpu_operation *o) {
 }
 
 static inline const char *gpu_product_text(const gpu_product *p, char *text, size_t room) {
-    snprintf(text, room, "%lldx%lldx%lld b%lld %s types %u %u %u%s%s%s%s%s %s", (long long)p->m, (long long)p->n,
+    snprintf(text, room, "%lldx%lldx%lld b%lld %s types %u %u %u%s%s%s%s%s %s%s", (long long)p->m, (long long)p->n,
              (long long)p->k, (long long)p->batch, p->layout, p->a, p->b, p->c, p->tf32 ? " tf32" : "",
              p->bias ? " bias " : "", p->bias ? p->bias : "", p->weight ? " weight" : "", p->shared ? " shared" : "",
-             p->activation ? p->activation : "");
+             p->activation ? p->activation : "", p->residual ? " residual" : "");
     return text;
 }
 

@@ -183,14 +183,11 @@ def repeat(folder):
     not_above("repeat", folder, min(read, default=0))
 
 
-def agree(folder):
-    path = f"{folder}/agree.json"
-    if not os.path.exists(path):
-        return verdict(False, "agree: nothing was compared")
-    result = load(path)
-    verdict(result["same_library"], f"agree: one library file: {result['library']}")
+def compared(part, result, names):
+    """One line for each operation that PyTorch has timed as well."""
+    verdict(result["same_library"], f"{part}: one library file: {result['library']}")
     for row in result["rows"]:
-        said = (f"agree {row['name']}: {row['scout_us']:.3f} us here, {row['other_us']:.3f} us by {row['by']}: "
+        said = (f"{part} {row['name']}: {row['scout_us']:.3f} us here, {row['other_us']:.3f} us by {row['by']}: "
                 f"{100 * (row['ratio'] - 1):+.2f} %, {row['kernel'][:60]}")
         close = abs(row["ratio"] - 1) <= 0.03 and row["same_kernel"]
         if close and not row["torch_picks_it"]:
@@ -199,8 +196,48 @@ def agree(folder):
         else:
             verdict(close, said)
     alike = sum(row["torch_picks_it"] for row in result["rows"])
-    return verdict(len(result["rows"]) == 6, f"agree: {len(result['rows'])} of 6 compared, of {alike} of them PyTorch "
-                                             "launches the same kernel by itself")
+    return verdict(len(result["rows"]) == names, f"{part}: {len(result['rows'])} of {names} compared, of {alike} of them "
+                                                 "PyTorch launches the same kernel by itself")
+
+
+def agree(folder):
+    path = f"{folder}/agree.json"
+    if not os.path.exists(path):
+        return verdict(False, "agree: nothing was compared")
+    return compared("agree", load(path), 6)
+
+
+# What is one wider product, and what it is apart: name, how often.
+MERGED = {"qkv_2048": ("q_2048", 3), "qkv_128": ("q_128", 3), "gate_up_2048": ("ffn_plain", 2),
+          "gate_up_128": ("up_128", 2)}
+
+
+def epilogue(folder):
+    path, found = f"{folder}/agree.json", reports(f"{folder}/scout")
+    if not os.path.exists(path):
+        return verdict(False, "epilogue: nothing was compared")
+    result = load(path)
+    compared("epilogue", result, 4)
+    # the gelu that cuBLASLt has no epilogue for: its baseline is the product, and one kernel behind it
+    other = found.get("ffn_gelu_erf", {})
+    two = other.get("baseline_time_us") if other.get("baseline") == "cublaslt_tail" else None
+    verdict(two, f"epilogue ffn_gelu_erf: baseline {other.get('baseline')}, best {other.get('best')} "
+                 f"{other.get('best_variant')}, {other.get('best_time_us', 0):.2f} us")
+    for row in result["rows"]:
+        apart = row["others_us"].get("separate")
+        if apart and two:
+            print(f"    {row['name']:12s} fused {row['scout_us']:.2f} us; product and one kernel behind it {two:.2f} "
+                  f"({two / row['scout_us']:.3f} times as long); PyTorch fused {row['torch_us']:.2f}, in three kernels "
+                  f"{apart:.2f} ({apart / row['torch_us']:.3f} times)")
+        if row["name"] == "ffn_gelu":
+            verdict(apart and two and apart > row["torch_us"] and two > row["scout_us"],
+                    "epilogue ffn_gelu: fused is faster than apart, here and by PyTorch")
+    for wide, (part, times) in MERGED.items():
+        both = [found.get(name, {}).get("baseline_time_us") for name in (wide, part)]
+        said = f"{both[0]:.2f} us as one, {times} times {both[1]:.2f} apart: {times * both[1] / both[0]:.3f} times as long" \
+            if all(both) else "not measured"
+        verdict(all(both), f"epilogue {wide}: {said}")
+    return None
 
 
 def stream(folder):
@@ -340,7 +377,7 @@ def targets(folder):
 
 
 PARTS = {"kinds": kinds, "targets": targets,
-         "devices": devices, "checks": checks, "bandwidth": bandwidth, "sweep": sweep, "repeat": repeat, "agree": agree,
+         "devices": devices, "checks": checks, "bandwidth": bandwidth, "sweep": sweep, "repeat": repeat, "agree": agree, "epilogue": epilogue,
          "sustained": lambda folder: audited(folder, "sustained", ("fp16", "bf16", "fp8")),
          "burst": lambda folder: audited(folder, "burst", ("fp16",)),
          "stream": stream, "llama": llama, "faults": faults, "trace": trace, "sanitizer": sanitizer}

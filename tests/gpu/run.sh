@@ -18,7 +18,7 @@ set -uo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/../.." || exit
 
 # Each part with the seconds that it may take; behind it what it took on an H200, or is expected to (about).
-parts=(devices sustained bandwidth llama stream sweep burst repeat agree faults trace checks sanitizer kinds targets)
+parts=(devices sustained bandwidth llama stream sweep burst repeat agree epilogue faults trace checks sanitizer kinds targets)
 declare -A limits=(
     [devices]=30   # 5
     [sustained]=260 # about 160: three searches of 24 s, each with its audit
@@ -29,12 +29,13 @@ declare -A limits=(
     [burst]=200    # about 120
     [repeat]=420   # 350; 224 with REPEAT_CEILINGS=cached
     [agree]=190    # about 120: 14 to 20 s an operation
+    [epilogue]=180 # about 110: four comparisons, and eleven operations measured
     [faults]=150   # 40
     [trace]=60     # about 35
     [checks]=90 [sanitizer]=120
     [kinds]=420   # about 2 s an operation
     [targets]=120)
-declare -A groups=([figures]="devices sustained bandwidth llama stream sweep burst" [agreement]="repeat agree faults trace"
+declare -A groups=([figures]="devices sustained bandwidth llama stream sweep burst" [agreement]="repeat agree epilogue faults trace"
     [checking]="checks sanitizer" [kinds]="kinds targets")
 LIMIT=${LIMIT:-540}
 
@@ -148,6 +149,11 @@ part_llama() {
     known # only what follows is timed
     timed without batch "$ops" --precision fp16 --only gemm --no-cache -o "$part/without"
     timed with batch "$ops" --precision fp16 --only gemm -o "$part/with"
+}
+part_epilogue() { # a product with what stands behind it, fused and not, and projections as one and apart
+    timed scout batch "$here/epilogue_gemms.json" --precision fp16 --cache cold --no-cache -o "$part/scout"
+    timed torch python3 "$here/agree_epilogue.py" "$here/epilogue_gemms.json" "$part/scout/reports" "$part/agree.json"
+    cat "$part/torch.txt"
 }
 part_kinds() { # every candidate of every kind over awkward shapes: what is WRONG, crashed or without a baseline
     local file name

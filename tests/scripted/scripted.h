@@ -56,7 +56,7 @@ static inline scout_answer scripted_supports(const scout_op *op, scout_device *d
     const gemm_problem p = gemm_problem_of(op);
     if (p.type_a != SCOUT_FP32 || p.type_b != SCOUT_FP32 || p.type_c != SCOUT_FP32)
         return scout_say(why, SCOUT_NO, "type", "the scripted device computes in fp32 only");
-    if (p.bias || p.activation) return scout_say(why, SCOUT_NO, "epilogue", "neither bias nor activation");
+    if (gemm_has_epilogue(&p)) return scout_say(why, SCOUT_NO, "epilogue", "nothing behind a product");
     return SCOUT_OK;
 }
 

@@ -4,6 +4,8 @@
 #include "scout/cpu/cpu.h"
 #include "scout/cpu/cpu_number.h"
 #include "scout/gemm.h"
+#include "scout/kinds/kinds.h"
+#include "tests/unit/unit.h"
 
 #include <math.h>
 #include <stdlib.h>
@@ -78,6 +80,10 @@ static void fields(problem *p) {
     const product *w = &p->w;
     p->fields[p->op.field_count++] = (scout_field){"batch", w->batch, NULL};
     if (w->bias) p->fields[p->op.field_count++] = (scout_field){"bias", 0, w->bias};
+    if (w->residual) p->fields[p->op.field_count++] = (scout_field){"residual", 1, NULL};
+    if (w->activation) p->fields[p->op.field_count++] = (scout_field){"activation", 0, w->activation};
+    snprintf(p->alpha, sizeof p->alpha, "%.17g", w->alpha);
+    if (w->alpha != 0) p->fields[p->op.field_count++] = (scout_field){"activation_alpha", 0, p->alpha};
     if (w->block) p->fields[p->op.field_count++] = (scout_field){"block_size", w->block, NULL};
 }
 
@@ -99,6 +105,7 @@ void cpu_products_make(problem *p, const product *w, uint64_t seed) {
         const bool cols = strcmp(w->bias, "n") == 0 || strcmp(w->bias, "full") == 0;
         tensor(p, "bias", SCOUT_SIDE, w->type_c, 1, rows ? w->m : 1, cols ? w->n : 1);
     }
+    if (w->residual) tensor(p, "residual", SCOUT_INPUT, w->type_c, w->batch, w->m, w->n);
     if (w->block) tensor(p, "scales", SCOUT_SIDE, SCOUT_FP16, 1, w->n, (w->k + w->block - 1) / w->block);
     fields(p);
     for (uint32_t k = 0; k < op->tensor_count; k++) {
@@ -123,13 +130,14 @@ double cpu_products_at(const problem *p, int index, int64_t position) {
 }
 
 /* Of rounding an output, and of summing in fp32. */
-static double tolerance_of(uint32_t type_c) {
+static double tolerance_of(const problem *p) {
     static const struct {
         uint32_t type;
         double tolerance;
     } rows[] = {{SCOUT_FP32, 3e-6}, {SCOUT_BF16, 0x1.1p-8}, {SCOUT_FP16, 0x1.1p-11}, {SCOUT_INT32, 0}};
+    if (p->w.residual || p->w.activation) return kind_gemm.tolerance(&p->op);
     for (size_t k = 0; k < sizeof rows / sizeof rows[0]; k++)
-        if (rows[k].type == type_c) return rows[k].tolerance;
+        if (rows[k].type == p->w.type_c) return rows[k].tolerance;
     return NAN;
 }
 
@@ -149,13 +157,77 @@ scout_verdict cpu_products_judge_within(scout_check *check, const problem *p, do
 }
 
 scout_verdict cpu_products_judge(scout_check *check, const problem *p) {
-    return cpu_products_judge_within(check, p, tolerance_of(p->w.type_c));
+    return cpu_products_judge_within(check, p, tolerance_of(p));
 }
 
 void cpu_products_say(const problem *p, const char *who, const scout_verdict *v) {
-    printf("  %s: %lldx%lldx%lld batch %lld %s types %u %u %u%s%s%s%s: worst %g projected %g of %g, wrong %llu\n", who,
-           (long long)p->w.m, (long long)p->w.n, (long long)p->w.k, (long long)p->w.batch, p->w.layout,
+    printf("  %s: %lldx%lldx%lld batch %lld %s types %u %u %u%s%s%s%s %s: worst %g projected %g of %g, wrong %llu\n",
+           who, (long long)p->w.m, (long long)p->w.n, (long long)p->w.k, (long long)p->w.batch, p->w.layout,
            (unsigned)p->w.type_a, (unsigned)p->w.type_b, (unsigned)p->w.type_c, p->w.bias ? " bias " : "",
-           p->w.bias ? p->w.bias : "", p->w.shared_a ? " shared a" : "", p->w.shared_b ? " shared b" : "", v->worst,
-           v->worst_projected, tolerance_of(p->w.type_c), (unsigned long long)v->wrong);
+           p->w.bias ? p->w.bias : "", p->w.shared_a ? " shared a" : "", p->w.shared_b ? " shared b" : "",
+           p->w.activation ? p->w.activation : "", v->worst, v->worst_projected, tolerance_of(p),
+           (unsigned long long)v->wrong);
+}
+
+/* --- the oracle --- */
+
+static double bias_at(const problem *p, int64_t row, int64_t column) {
+    const int index = op_tensor(&p->op, "bias");
+    if (index < 0) return 0;
+    const bool rows = strcmp(p->w.bias, "m") == 0 || strcmp(p->w.bias, "full") == 0;
+    const bool cols = strcmp(p->w.bias, "n") == 0 || strcmp(p->w.bias, "full") == 0;
+    return cpu_products_at(p, index, (rows ? row * (cols ? p->w.n : 1) : 0) + (cols ? column : 0));
+}
+
+static long double activated(const product *w, long double x) {
+    const char *name = w->activation;
+    const long double root = 0.7978845608028653559L; /* of 2 / pi */
+    const long double slope = strcmp(name, "silu") == 0 ? 1 : strcmp(name, "quickgelu") == 0 ? 1.702L : w->alpha;
+    if (strcmp(name, "relu") == 0) return x > 0 ? x : 0;
+    if (strcmp(name, "leakyrelu") == 0) return x > 0 ? x : w->alpha * x;
+    if (strcmp(name, "gelu") == 0) return x / 2 * (1 + erfl(x / sqrtl(2)));
+    if (strcmp(name, "gelu_tanh") == 0) return x / 2 * (1 + tanhl(root * (x + 0.044715L * x * x * x)));
+    if (strcmp(name, "sigmoid") == 0) return 1 / (1 + expl(-x));
+    if (strcmp(name, "tanh") == 0) return tanhl(x);
+    if (strcmp(name, "hardswish") == 0) return x * fminl(fmaxl(x / 6 + 0.5L, 0), 1);
+    return x / (1 + expl(-slope * x)); /* silu, quickgelu, swish */
+}
+
+/* The oracle: no blocks, no threads, nothing shared with the code under test but the loads. */
+void cpu_products_triple_loop(const problem *p) {
+    const product *w = &p->w;
+    const int scales = op_tensor(&p->op, "scales");
+    const bool ta = w->layout[0] == 't', tb = w->layout[1] == 't';
+    for (int64_t g = 0; g < w->batch; g++)
+        for (int64_t i = 0; i < w->m; i++)
+            for (int64_t j = 0; j < w->n; j++) {
+                const int64_t a0 = w->shared_a ? 0 : g * w->m * w->k, b0 = w->shared_b ? 0 : g * w->k * w->n;
+                long double sum = 0;
+                for (int64_t k = 0; k < w->k; k++) {
+                    long double b = cpu_products_at(p, GEMM_B, b0 + (tb ? j * w->k + k : k * w->n + j));
+                    if (scales >= 0)
+                        b *= cpu_products_at(p, scales, j * ((w->k + w->block - 1) / w->block) + k / w->block);
+                    sum += cpu_products_at(p, GEMM_A, a0 + (ta ? k * w->m + i : i * w->k + k)) * b;
+                }
+                sum += bias_at(p, i, j);
+                const int residual = op_tensor(&p->op, "residual");
+                if (residual >= 0) sum += cpu_products_at(p, residual, (g * w->m + i) * w->n + j);
+                if (w->activation) sum = activated(w, sum);
+                cpu_number_store(w->type_c, p->data[GEMM_C], (g * w->m + i) * w->n + j, (double)sum);
+            }
+}
+
+void cpu_products_check_reference(const product *w, uint64_t seed) {
+    problem p;
+    cpu_products_make(&p, w, seed);
+    cpu_products_triple_loop(&p);
+    scout_check *check = cpu_products_begin(&p);
+    if (check) {
+        scout_verdict v = cpu_products_judge(check, &p);
+        const int64_t all = w->m * w->n * w->batch;
+        if (!UNIT_CHECK(v.wrong == 0) || !UNIT_CHECK((int64_t)v.compared >= (all < 4096 ? all : 4096)))
+            cpu_products_say(&p, "reference", &v);
+        cpu_products_api->references[0]->end(check);
+    }
+    cpu_products_drop(&p);
 }

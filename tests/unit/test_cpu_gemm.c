@@ -14,7 +14,7 @@ static void run_variant(const problem *p, const scout_candidate *c, const int64_
     scout_plan *plan = NULL;
     scout_plan_needs needs = {.size = sizeof needs};
     scout_why why = {"", ""};
-    void *workspace = NULL, *packed = NULL, *tensors[5];
+    void *workspace = NULL, *packed = NULL, *tensors[6];
     char json[1024];
     const scout_answer answer = c->prepare(&p->op, cpu_products_device, values, &plan, &needs, &why);
     if (answer == SCOUT_NO && values && values[0] == 1) { /* the library likes the weight as it is */
@@ -66,10 +66,13 @@ static void run_candidate(const problem *p, const scout_candidate *c, scout_chec
     }
     domain.count = 0;
     if (c->domain) UNIT_CHECK(c->domain(&p->op, cpu_products_device, 0, &domain, &why) == SCOUT_OK);
-    const uint32_t variants = domain.count ? domain.parameters[0].count : 1;
-    UNIT_CHECK(domain.count <= 1); /* one loop is enough here */
-    for (uint32_t v = 0; v < variants; v++)
-        run_variant(p, c, domain.count ? &domain.parameters[0].values[v] : NULL, check, t);
+    const uint32_t first = domain.count ? domain.parameters[0].count : 1;
+    const uint32_t second = domain.count > 1 ? domain.parameters[1].count : 1;
+    UNIT_CHECK(domain.count <= 2); /* two loops are enough here */
+    for (uint32_t v = 0; v < first * second; v++) {
+        const int64_t values[] = {domain.parameters[0].values[v / second], domain.parameters[1].values[v % second]};
+        run_variant(p, c, domain.count ? values : NULL, check, t);
+    }
 }
 
 static void run_all(const product *w, uint64_t seed, tally *tallies) {
@@ -136,6 +139,24 @@ static void candidates_are_right_with_a_bias(void) {
     report("biases", tallies);
 }
 
+static void candidates_are_right_with_an_epilogue(void) {
+    static const char *const names[] = {"relu", "gelu",      "gelu_tanh", "fastgelu",  "silu", "quickgelu",
+                                        "tanh", "hardswish", "sigmoid",   "leakyrelu", NULL};
+    tally tallies[64] = {{0, 0, 0}};
+    for (size_t k = 0; k < sizeof names / sizeof names[0]; k++)
+        for (size_t t = 0; t < 4; t++)
+            for (int more = 0; more < 4; more++) {
+                product w = cpu_products_want(2 + (k + t) % 6, k % 4, t, k % 3 ? 1 : 3);
+                w.activation = names[k], w.bias = more & 1 ? "n" : NULL, w.residual = (more & 2) != 0 || !names[k];
+                w.alpha = names[k] && strcmp(names[k], "leakyrelu") == 0 ? 0.25 : 0;
+                run_all(&w, 100 * k + 10 * t + (uint64_t)more, tallies);
+            }
+    report("epilogues", tallies);
+    for (uint32_t k = 0; k < cpu_products_api->candidate_count; k++)
+        if (strcmp(cpu_products_api->candidates[k]->name, "onednn") == 0)
+            UNIT_CHECK(tallies[k].ran > 0 || tallies[k].unsupported == 176);
+}
+
 static void candidates_are_right_on_larger_products(void) {
     tally tallies[64] = {{0, 0, 0}};
     static const int64_t large[][3] = {{1, 1024, 1024}, {16, 768, 1031}, {257, 513, 700}, {512, 512, 512}};
@@ -174,12 +195,15 @@ static void a_weight_in_4_bits_is_multiplied_or_refused(void) {
                      .type_c = SCOUT_FP16,
                      .block = k == 2 ? 32 : 128};
         run_all(&w, k, tallies);
+        w.bias = "n", w.residual = true, w.activation = "silu";
+        run_all(&w, k, tallies);
+        w.bias = NULL, w.residual = false, w.activation = NULL;
         w.layout = "tt", w.workspace = 256 * sizeof(float) * (uint64_t)(cpu_team_size() + 2); /* two rows at a time */
         run_all(&w, k, tallies);
     }
     report("int4", tallies);
     for (uint32_t k = 0; k < cpu_products_api->candidate_count; k++)
-        UNIT_INT(tallies[k].ran, strcmp(cpu_products_api->candidates[k]->name, "cpu_int4") == 0 ? 6 : 0);
+        UNIT_INT(tallies[k].ran, strcmp(cpu_products_api->candidates[k]->name, "cpu_int4") == 0 ? 9 : 0);
 }
 
 int main(void) {
@@ -187,6 +211,7 @@ int main(void) {
     UNIT_RUN(candidates_are_right_in_every_layout_and_type);
     UNIT_RUN(candidates_are_right_in_batches);
     UNIT_RUN(candidates_are_right_with_a_bias);
+    UNIT_RUN(candidates_are_right_with_an_epilogue);
     UNIT_RUN(candidates_are_right_on_larger_products);
     UNIT_RUN(little_workspace_is_enough_or_refused);
     UNIT_RUN(a_weight_in_4_bits_is_multiplied_or_refused);

@@ -8,57 +8,13 @@
 #include <math.h>
 #include <stdlib.h>
 
-static double bias_at(const problem *p, int64_t row, int64_t column) {
-    const int index = op_tensor(&p->op, "bias");
-    if (index < 0) return 0;
-    const bool rows = strcmp(p->w.bias, "m") == 0 || strcmp(p->w.bias, "full") == 0;
-    const bool cols = strcmp(p->w.bias, "n") == 0 || strcmp(p->w.bias, "full") == 0;
-    return cpu_products_at(p, index, (rows ? row * (cols ? p->w.n : 1) : 0) + (cols ? column : 0));
-}
-
-/* The oracle: no blocks, no threads, nothing shared with the code under test but the loads. */
-static void triple_loop(const problem *p) {
-    const product *w = &p->w;
-    const int scales = op_tensor(&p->op, "scales");
-    const bool ta = w->layout[0] == 't', tb = w->layout[1] == 't';
-    for (int64_t g = 0; g < w->batch; g++)
-        for (int64_t i = 0; i < w->m; i++)
-            for (int64_t j = 0; j < w->n; j++) {
-                const int64_t a0 = w->shared_a ? 0 : g * w->m * w->k, b0 = w->shared_b ? 0 : g * w->k * w->n;
-                long double sum = 0;
-                for (int64_t k = 0; k < w->k; k++) {
-                    long double b = cpu_products_at(p, GEMM_B, b0 + (tb ? j * w->k + k : k * w->n + j));
-                    if (scales >= 0)
-                        b *= cpu_products_at(p, scales, j * ((w->k + w->block - 1) / w->block) + k / w->block);
-                    sum += cpu_products_at(p, GEMM_A, a0 + (ta ? k * w->m + i : i * w->k + k)) * b;
-                }
-                sum += bias_at(p, i, j);
-                cpu_number_store(w->type_c, p->data[GEMM_C], (g * w->m + i) * w->n + j, (double)sum);
-            }
-}
-
-static void check_reference(const product *w, uint64_t seed) {
-    problem p;
-    cpu_products_make(&p, w, seed);
-    triple_loop(&p);
-    scout_check *check = cpu_products_begin(&p);
-    if (check) {
-        scout_verdict v = cpu_products_judge(check, &p);
-        const int64_t all = w->m * w->n * w->batch;
-        if (!UNIT_CHECK(v.wrong == 0) || !UNIT_CHECK((int64_t)v.compared >= (all < 4096 ? all : 4096)))
-            cpu_products_say(&p, "reference", &v);
-        cpu_products_api->references[0]->end(check);
-    }
-    cpu_products_drop(&p);
-}
-
 static void reference_agrees_with_a_triple_loop(void) {
     for (size_t t = 0; t < CPU_PRODUCTS_TYPES; t++)
         for (size_t l = 0; l < 4; l++)
             for (size_t s = 0; s < CPU_PRODUCTS_SHAPES; s++) {
                 product w = cpu_products_want(s, l, t, 1 + (int64_t)(s % 2) * 2);
                 w.shared_a = s == 3, w.shared_b = s == 5;
-                check_reference(&w, 100 * t + 10 * l + s);
+                cpu_products_check_reference(&w, 100 * t + 10 * l + s);
             }
 }
 
@@ -67,9 +23,9 @@ static void reference_reads_biases_and_scaled_weights(void) {
     for (size_t k = 0; k < 4; k++) {
         product w = cpu_products_want(7, k, 0, 1);
         w.bias = kinds[k];
-        check_reference(&w, k);
+        cpu_products_check_reference(&w, k);
         w.batch = 3;
-        check_reference(&w, k + 50);
+        cpu_products_check_reference(&w, k + 50);
     }
     product w = {.m = 33,
                  .n = 300,
@@ -80,9 +36,9 @@ static void reference_reads_biases_and_scaled_weights(void) {
                  .type_b = SCOUT_INT4,
                  .type_c = SCOUT_FP16,
                  .block = 32};
-    check_reference(&w, 9);
+    cpu_products_check_reference(&w, 9);
     w.block = 128, w.k = 320;
-    check_reference(&w, 10);
+    cpu_products_check_reference(&w, 10);
 }
 
 /* 210,000 outputs, of which 8,192 are sampled: the others are the projections' to find. */
@@ -93,7 +49,7 @@ static void one_wrong_element_is_found_wherever_it_is(void) {
         w.m = 300, w.n = 700, w.k = 24;
         problem p;
         cpu_products_make(&p, &w, t);
-        triple_loop(&p);
+        cpu_products_triple_loop(&p);
         scout_check *check = cpu_products_begin(&p);
         if (check && UNIT_CHECK(cpu_products_judge(check, &p).wrong == 0)) {
             int missed = 0;
@@ -119,7 +75,7 @@ static void what_is_no_number_is_found_and_swapped_rows_too(void) {
     w.m = 200, w.n = 300, w.k = 16;
     problem p;
     cpu_products_make(&p, &w, 3);
-    triple_loop(&p);
+    cpu_products_triple_loop(&p);
     scout_check *check = cpu_products_begin(&p);
     float *c = p.data[GEMM_C];
     if (check) {
@@ -153,7 +109,7 @@ static void references_refuse_what_they_do_not_know(void) {
     scout_check *check = NULL;
     scout_why why = {"", ""};
     cpu_products_make(&p, &w, 1);
-    p.fields[p.op.field_count++] = (scout_field){"activation", 0, "relu"};
+    p.fields[p.op.field_count++] = (scout_field){"bias", 0, "diagonal"};
     UNIT_INT(cpu_products_api->references[0]->begin(cpu_products_device, &p.op, p.data, 1, &check, &why), SCOUT_NO);
     UNIT_TEXT(why.code, "epilogue");
     UNIT_CHECK(check == NULL);

@@ -93,11 +93,37 @@ static void candidates_are_right_along_the_middle(void) {
     UNIT_CHECK(ran[library] >= 12);
 }
 
+/* Two groups of two rows, of which each serves four: 0 1 0 1 2 3 2 3; and x counts half. */
+static void rows_of_a_bias_come_in_turn_within_their_group(void) {
+    cpu_norm_lab lab;
+    const cpu_norm_want want = {
+        .kind = "softmax", .shape = "8,3", .fields = "bias=1 inner_broadcast=2 scale=0.5 bytes_read=144"};
+    UNIT_CHECK(cpu_norm_lab_begin(&lab, &want, 2));
+    const int bias = op_tensor(&lab.op, "bias");
+    if (!UNIT_CHECK(bias >= 0 && lab.op.tensors[bias].dims[0] == 4)) return;
+    for (int row = 0; row < 8; row++) {
+        double e[3], sum = 0;
+        for (int k = 0; k < 3; k++) {
+            const int of = row / 4 * 2 + row % 2;
+            e[k] = exp(cpu_norm_lab_at(&lab, SOFTMAX_X, row * 3 + k) / 2 + cpu_norm_lab_at(&lab, bias, of * 3 + k));
+            sum += e[k];
+        }
+        for (int k = 0; k < 3; k++) cpu_norm_lab_set(&lab, SOFTMAX_Y, row * 3 + k, e[k] / sum);
+    }
+    UNIT_CHECK(cpu_norm_lab_refer(&lab) && cpu_norm_lab_judge(&lab, SOFTMAX_Y, 0x1p-23).wrong == 0);
+    cpu_norm_lab_end(&lab);
+}
+
 /* Of a bias that is read, 5 rows serve 30; where nothing is said of its bytes, it is as large as the input. */
 static void candidates_are_right_with_a_bias_and_mixed_types(void) {
-    static const char *const fields[] = {"bias=1", "bias=1 bytes_read=27580",
-                                         "bias=1 inner_broadcast=1 bytes_read=27580", "out_dtype=bf16",
-                                         "out_dtype=fp16 bias=1"};
+    static const char *const fields[] = {"bias=1",
+                                         "bias=1 bytes_read=27580",
+                                         "bias=1 inner_broadcast=1 bytes_read=27580",
+                                         "out_dtype=bf16",
+                                         "out_dtype=fp16 bias=1",
+                                         "scale=0.125",
+                                         "scale=-0.5 bias=1",
+                                         "bias=1 inner_broadcast=5 bytes_read=31520"};
     const int own = cpu_norm_lab_place("cpu_softmax");
     int ran[64] = {0};
     for (size_t k = 0; k < sizeof fields / sizeof fields[0]; k++)
@@ -106,7 +132,7 @@ static void candidates_are_right_with_a_bias_and_mixed_types(void) {
                 .kind = "softmax", .what = logarithm ? "log" : NULL, .shape = "30,197", .fields = fields[k]};
             cpu_norm_lab_all(&want, k, ran);
         }
-    UNIT_INT(ran[own], 10);
+    UNIT_INT(ran[own], 16);
 }
 
 /* Whichever element is wrong, it is found, and told. */
@@ -143,6 +169,7 @@ int main(void) {
     if (!cpu_products_open()) return 1;
     UNIT_RUN(the_reference_by_hand);
     UNIT_RUN(the_reference_adds_the_bias_of_the_row);
+    UNIT_RUN(rows_of_a_bias_come_in_turn_within_their_group);
     UNIT_RUN(candidates_are_right);
     UNIT_RUN(candidates_are_right_along_the_middle);
     UNIT_RUN(candidates_are_right_with_a_bias_and_mixed_types);

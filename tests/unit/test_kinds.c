@@ -106,9 +106,92 @@ static void a_bias_is_a_tensor(void) {
         UNIT_INT(tensor("bias")->bytes, rows[k].bytes);
         UNIT_INT(tensor("bias")->role, rows[k].role);
         UNIT_TEXT(gemm_problem_of(&op).bias, rows[k].bias);
-        UNIT_TEXT(gemm_problem_of(&op).activation, "gelu");
+        UNIT_INT(gemm_problem_of(&op).activation.function, ACTIVATION_GELU);
         end();
     }
+}
+
+static void a_residual_lies_as_the_output(void) {
+    begin("16,24,8", "fp16");
+    oprec_set_int(&o.rec, "batch", 3);
+    oprec_set_int(&o.rec, "residual", 1);
+    UNIT_CHECK(build());
+    UNIT_INT(gemm_problem_of(&op).residual, op_tensor(&op, "residual"));
+    UNIT_INT(tensor("residual")->role, SCOUT_INPUT);
+    UNIT_INT(tensor("residual")->bytes, tensor("c")->bytes);
+    UNIT_INT(tensor("residual")->strides[0], tensor("c")->strides[0]);
+    UNIT_INT(gemm_has_epilogue(&(gemm_problem){.residual = -1}), 0);
+    end();
+}
+
+static void activations_have_their_parameters(void) {
+    static const struct {
+        const char *name, *field;
+        double value;
+        activation_function function;
+        double alpha, beta;
+    } rows[] = {{"fastgelu", NULL, 0, ACTIVATION_GELU_TANH, 0, 0},
+                {"leakyrelu", NULL, 0, ACTIVATION_RELU, 0.01, 0},
+                {"leakyrelu", "activation_alpha", 0.25, ACTIVATION_RELU, 0.25, 0},
+                {"quickgelu", NULL, 0, ACTIVATION_SILU, 1.702, 0},
+                {"swish", "activation_alpha", 0.5, ACTIVATION_SILU, 0.5, 0},
+                {"relu6", NULL, 0, ACTIVATION_CLIP, 0, 6}};
+    for (size_t k = 0; k < sizeof rows / sizeof *rows; k++) {
+        begin("16,24,8", "fp16");
+        oprec_set_text(&o.rec, "activation", rows[k].name);
+        if (rows[k].field) oprec_set_real(&o.rec, rows[k].field, rows[k].value);
+        UNIT_CHECK(build());
+        const op_activation is = gemm_problem_of(&op).activation;
+        UNIT_CHECK(is.function == rows[k].function && is.alpha == rows[k].alpha && is.beta == rows[k].beta);
+        end();
+    }
+}
+
+/* So that sums are about 1, where activations bend; of 8 bits nothing is left to make smaller. */
+static void a_weight_with_an_activation_behind_it_is_small(void) {
+    static const struct {
+        const char *shape, *precision, *side, *activation, *tensor;
+        int64_t below;
+    } rows[] = {{"16,24,4096", "fp16", "b", "gelu", "b", -6}, {"16,24,4096", "bf16", "a", "relu", "a", -6},
+                {"16,24,1", "fp32", "b", "gelu", "b", 0},     {"16,24,4096", "fp8", "b", "gelu", "b", 0},
+                {"16,24,4096", "fp16", "b", NULL, "b", 0},    {"16,24,262144", "fp16", NULL, "tanh", "b", -9}};
+    for (size_t k = 0; k < sizeof rows / sizeof *rows; k++) {
+        begin(rows[k].shape, rows[k].precision);
+        if (rows[k].side) oprec_set_text(&o.rec, "weight_side", rows[k].side);
+        if (rows[k].activation) oprec_set_text(&o.rec, "activation", rows[k].activation);
+        UNIT_CHECK(build());
+        UNIT_INT(tensor(rows[k].tensor)->below, rows[k].below);
+        end();
+    }
+}
+
+/* A part of a chain may round what the next one reads; and what integers would become is not said. */
+static void an_epilogue_has_its_tolerance_and_its_limits(void) {
+    static const char *const refused[] = {"erf", "swish"};
+    begin("16,24,8", "fp16");
+    UNIT_CHECK(build());
+    const double plain = kind_gemm.tolerance(&op);
+    end();
+    begin("16,24,8", "fp16");
+    oprec_set_text(&o.rec, "activation", "gelu");
+    oprec_set_int(&o.rec, "residual", 1);
+    UNIT_CHECK(build());
+    UNIT_CHECK(kind_gemm.tolerance(&op) > plain && kind_gemm.tolerance(&op) < 2 * plain);
+    UNIT_CHECK(kind_gemm.specials(&op) == 16 * 24);
+    end();
+    for (size_t k = 0; k < 2; k++) {
+        begin("16,24,8", "fp16");
+        oprec_set_text(&o.rec, "activation", refused[k]);
+        oprec_set_real(&o.rec, "activation_alpha", 99);
+        UNIT_CHECK(!build());
+        UNIT_TEXT(why.code, "epilogue");
+        end();
+    }
+    begin("16,24,16", "int8");
+    oprec_set_int(&o.rec, "residual", 1);
+    UNIT_CHECK(!build());
+    UNIT_TEXT(why.code, "epilogue");
+    end();
 }
 
 static void int4_has_scales(void) {
@@ -160,7 +243,7 @@ static void types_that_go_together(void) {
 }
 
 static void what_cannot_be_told_is_refused(void) {
-    static const char *const texts[] = {"quant", "activation_min", "batch_a"};
+    static const char *const texts[] = {"quant", "activation_gamma", "batch_a"};
     static const char *const numbers[] = {"group_index", "weight_rearranged", "batch_stride_a"};
     for (int k = 0; k < 3; k++) {
         begin("16,24,8", "fp16");
@@ -278,6 +361,10 @@ int main(void) {
     UNIT_RUN(layouts_are_as_stored);
     UNIT_RUN(batches_and_shared_sides);
     UNIT_RUN(a_bias_is_a_tensor);
+    UNIT_RUN(a_residual_lies_as_the_output);
+    UNIT_RUN(activations_have_their_parameters);
+    UNIT_RUN(a_weight_with_an_activation_behind_it_is_small);
+    UNIT_RUN(an_epilogue_has_its_tolerance_and_its_limits);
     UNIT_RUN(int4_has_scales);
     UNIT_RUN(types_that_go_together);
     UNIT_RUN(what_cannot_be_told_is_refused);

@@ -170,6 +170,8 @@ static void a_softmax_that_cannot_be_told_is_refused(void) {
         {NULL, "6,5", "inner=-2", "shape"},
         {NULL, "6,5", "bias=1 inner=2", "feature"},
         {NULL, "6,5", "bias=1 bytes_read=132", "feature"},
+        {NULL, "6,5", "bias=1 bytes_read=180 inner_broadcast=2", "feature"},
+        {NULL, "6,5", "scale=3", "feature"},
         {NULL, "6,5", "bias=1 bytes_read=200", "feature"},
         {NULL, "6,5", "out_dtype=uint8", "type"},
         {NULL, "6,5", "axis=1", "feature"},

@@ -10,6 +10,30 @@ static const char block[] = "{\"qkv\": {\"op\": \"gemm\", \"shape\": [4096, 1228
                             " \"down\": {\"op\": \"gemm\", \"shape\": [4096, 4096, 11008], \"batch\": 2},"
                             " \"norm\": {\"op\": \"layernorm\", \"shape\": [4096]}}";
 
+static void a_mask_is_as_large_as_is_read(void) {
+    static const char text[] = "{\"turns\": {\"op\": \"softmax\", \"shape\": [6, 5], \"bias\": 1, \"bytes_read\": 180},"
+                               " \"all\": {\"op\": \"softmax\", \"shape\": [6, 5], \"bytes_read\": 180}}";
+    if (!UNIT_CHECK(read_text(text, "fp32"))) return;
+    UNIT_INT(named("turns")->rec.bytes_read, 180);
+    UNIT_INT(named("all")->rec.bytes_read, 120);
+    end();
+}
+
+static void what_stands_behind_a_product_is_read(void) {
+    static const char text[] = "{\"up\": {\"op\": \"gemm\", \"shape\": [16, 24, 8], \"bias\": true, \"residual\": "
+                               "true, \"activation\": \"gelu\"},"
+                               " \"all\": {\"op\": \"gemm\", \"shape\": [16, 24, 8], \"bias\": \"full\"}}";
+    if (!UNIT_CHECK(read_text(text, "fp16"))) return;
+    const oprec *up = &named("up")->rec;
+    UNIT_TEXT(oprec_field(up, "bias")->text, "n");
+    UNIT_INT(oprec_int(up, "residual", 0), 1);
+    UNIT_TEXT(oprec_field(up, "activation")->text, "gelu");
+    UNIT_INT(up->bytes_read, 2 * (16 * 8 + 24 * 8 + 24 + 16 * 24)); /* both sides, bias and residual */
+    UNIT_INT(up->bytes_written, 2 * 16 * 24);
+    UNIT_INT(named("all")->rec.bytes_read, 2 * (16 * 8 + 24 * 8 + 16 * 24));
+    end();
+}
+
 static void a_transformer_block(void) {
     if (!UNIT_CHECK(read_text(block, "bf16"))) return;
     UNIT_INT(list.count, 6);
@@ -281,6 +305,8 @@ static void damaged_jobs_are_refused(void) {
 
 int main(void) {
     UNIT_RUN(a_transformer_block);
+    UNIT_RUN(what_stands_behind_a_product_is_read);
+    UNIT_RUN(a_mask_is_as_large_as_is_read);
     UNIT_RUN(what_is_written);
     UNIT_RUN(fp32_unless_said);
     UNIT_RUN(names_that_are_no_file_names);

@@ -75,7 +75,7 @@ static void members_of_another_kind_are_refused(void) {
         {"linear", "[8, 8, 8]", "\"kv_len\": 7", "x: \"kv_len\" says nothing of gemm: it is a member of attention"},
         {"gemm", "[8, 8, 8]", "\"kernel\": [3, 3]", "it is a member of conv, pool, move"},
         {"gemm", "[8, 8, 8]", "\"mask\": \"causal\"", "it is a member of attention"},
-        {"gemm", "[8, 8, 8]", "\"scale\": 0.5", "it is a member of attention, rotary"},
+        {"gemm", "[8, 8, 8]", "\"scale\": 0.5", "it is a member of attention, softmax, rotary"},
         {"attention", "[1, 8, 4, 64]", "\"batch\": 2", "it is a member of gemm"},
         {"attention", "[1, 8, 4, 64]", "\"weight_side\": \"a\"", "it is a member of gemm"},
         {"softmax", "[8, 8]", "\"layout\": \"nt\"", "it is a member of gemm, conv, attention, norm, pool"},

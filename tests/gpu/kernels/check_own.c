@@ -38,6 +38,9 @@ static const product products[] = {
     {"gemm_stream", 1, 4096, 4096, 1, "nt", F, F, F, 0, NULL, false, "type", 0},
     {"gemm_stream", 1, 4096, 4096, 1, "nt", H, H, F, 0, NULL, false, "type", 0},
     {"gemm_stream", 1, 4096, 4096, 1, "nt", H, H, H, 0, "n", false, "epilogue", 0},
+    {"gemm_stream_tail", 1, 4096, 4096, 1, "nt", H, H, H, 0, "n", false, NULL, 6},
+    {"gemm_stream_tail", 4, 11008, 4096, 1, "nn", H, H, H, 0, "full", false, NULL, 12},
+    {"gemm_stream_tail", 1, 4096, 4096, 1, "nt", H, H, H, 0, NULL, false, "epilogue", 0}, /* it is gemm_stream's */
     {"gemm_int4", 1, 4096, 4096, 1, "nt", H, Q, H, 128, NULL, false, NULL, 1},
     {"gemm_int4", 64, 4096, 4096, 1, "nt", H, Q, H, 32, NULL, false, NULL, 2},
     {"gemm_int4", 2048, 4096, 4096, 1, "nt", H, Q, H, 128, NULL, false, NULL, 1},

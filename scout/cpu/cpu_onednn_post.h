@@ -1,0 +1,16 @@
+/* What stands behind the sums of a primitive, as post-operations of oneDNN: the residual first, the activation of the
+ * sum behind it. */
+#ifndef SCOUT_CPU_CPU_ONEDNN_POST_H
+#define SCOUT_CPU_CPU_ONEDNN_POST_H
+
+#include "scout/activation.h"
+#include "scout/cpu/cpu_onednn.h"
+
+/* The residual's argument of the primitive. */
+enum { CPU_ONEDNN_POST_RESIDUAL = DNNL_ARG_ATTR_MULTIPLE_POST_OP(0) | DNNL_ARG_SRC_1 };
+
+/* residual: NULL or not `there`: none. */
+dnnl_status_t cpu_onednn_post(const cpu_onednn *l, dnnl_primitive_attr_t attr, const cpu_onednn_md *residual,
+                              const op_activation *a);
+
+#endif

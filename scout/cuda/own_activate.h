@@ -1,0 +1,20 @@
+/* An activation as the kernels number it. */
+#ifndef SCOUT_CUDA_OWN_ACTIVATE_H
+#define SCOUT_CUDA_OWN_ACTIVATE_H
+
+#include "kernels/activate.h"
+#include "scout/activation.h"
+
+/* -1: the kernels have no such function. */
+static inline int own_activate(activation_function function) {
+    static const int numbers[ACTIVATION_UNKNOWN] = {
+        [ACTIVATION_PLAIN] = ACTIVATE_PLAIN,         [ACTIVATION_RELU] = ACTIVATE_RELU,
+        [ACTIVATION_CLIP] = ACTIVATE_CLIP,           [ACTIVATION_HARDSIGMOID] = ACTIVATE_HARDSIGMOID,
+        [ACTIVATION_HARDSWISH] = ACTIVATE_HARDSWISH, [ACTIVATION_SIGMOID] = ACTIVATE_SIGMOID,
+        [ACTIVATION_TANH] = ACTIVATE_TANH,           [ACTIVATION_SILU] = ACTIVATE_SILU,
+        [ACTIVATION_GELU] = ACTIVATE_GELU,           [ACTIVATION_GELU_TANH] = ACTIVATE_GELU_TANH,
+    };
+    return function < ACTIVATION_UNKNOWN ? numbers[function] : -1;
+}
+
+#endif
