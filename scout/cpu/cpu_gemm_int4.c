@@ -1,6 +1,7 @@
-/* Products of fp16 with a weight of 4 bits, quantised in blocks along K with a scale each. The weight stays in 4 bits
- * in memory and is widened on the way, a column at a time (K floats, which stay in a core's cache), and multiplied with
- * rows of A that were widened before. Such weights are for few rows, where the time goes into reading them. */
+/* Products of fp32, fp16 and bf16 with a weight of 4 bits, quantised in blocks along K with a scale each. The weight
+ * stays in 4 bits in memory and is widened on the way, a column at a time (K floats, which stay in a core's cache), and
+ * multiplied with rows of A that were widened before. Such weights are for few rows, where the time goes into reading
+ * them. */
 #include "scout/cpu/cpu_candidates.h"
 #include "scout/cpu/cpu_gemm_tail.h"
 #include "scout/cpu/cpu_info.h"
@@ -11,7 +12,7 @@
 
 #include <stdlib.h>
 
-enum { LANES = 16, ROWS = 4 };
+enum { LANES = 16, ROWS = 4, PIECE = 256 };
 
 /* Widens count / 2 bytes; multiplies `rows` rows of A with one column. */
 typedef void widen_fn(const uint8_t *from, int64_t count, float scale, float *to);
@@ -90,13 +91,15 @@ typedef struct int4_job {
 static void widen_rows(void *context, int thread, int threads) {
     const int4_job *j = context;
     const gemm_problem *p = &j->plan->p;
-    const uint16_t *a = j->args->tensors[GEMM_A];
+    double some[PIECE];
     int64_t from, to;
     cpu_team_share(j->rows, thread, threads, &from, &to);
     for (int64_t i = from; i < to; i++)
-        for (int64_t k = 0; k < p->k; k++) {
-            const int64_t row = j->row + i;
-            j->a[i * p->k + k] = cpu_number_from_fp16(a[p->trans_a ? k * p->lda + row : row * p->lda + k]);
+        for (int64_t k = 0; k < p->k; k += PIECE) {
+            const int64_t row = j->row + i, here = p->k - k < PIECE ? p->k - k : PIECE;
+            const int64_t at = p->trans_a ? k * p->lda + row : row * p->lda + k;
+            cpu_number_load(p->type_a, j->args->tensors[GEMM_A], at, p->trans_a ? p->lda : 1, here, some);
+            for (int64_t u = 0; u < here; u++) j->a[i * p->k + k + u] = (float)some[u];
         }
 }
 
@@ -104,11 +107,12 @@ static void widen_column(const int4_job *j, int64_t column, float *out) {
     const scout_plan *plan = j->plan;
     const gemm_problem *p = &plan->p;
     const uint8_t *codes = (const uint8_t *)j->args->tensors[GEMM_B] + column * p->ldb / 2;
-    const uint16_t *scales = (const uint16_t *)j->args->tensors[plan->scales] + column * plan->blocks;
     for (int64_t block = 0; block < plan->blocks; block++) {
         const int64_t k = block * p->block_size, left = p->k - k;
         const int64_t here = left < p->block_size ? left : p->block_size;
-        plan->k.widen(codes + k / 2, here, cpu_number_from_fp16(scales[block]), out + k);
+        double scale;
+        cpu_number_load(p->type_a, j->args->tensors[plan->scales], column * plan->blocks + block, 1, 1, &scale);
+        plan->k.widen(codes + k / 2, here, (float)scale, out + k);
     }
 }
 
@@ -116,7 +120,6 @@ static void multiply_columns(void *context, int thread, int threads) {
     const int4_job *j = context;
     const gemm_problem *p = &j->plan->p;
     float *column = j->columns + thread * p->k, sums[ROWS];
-    uint16_t *c = (uint16_t *)j->args->tensors[GEMM_C] + j->row * p->ldc;
     int64_t from, to;
     cpu_team_share(p->n, thread, threads, &from, &to);
     for (int64_t n = from; n < to; n++) {
@@ -124,7 +127,8 @@ static void multiply_columns(void *context, int thread, int threads) {
         for (int64_t i = 0, together; i < j->rows; i += together) {
             together = j->rows - i >= ROWS ? ROWS : 1;
             (together == ROWS ? j->plan->k.four : j->plan->k.one)(j->a + i * p->k, p->k, p->k, column, sums);
-            for (int r = 0; r < together; r++) c[(i + r) * p->ldc + n] = cpu_number_to_fp16(sums[r]);
+            for (int r = 0; r < together; r++)
+                cpu_number_store(p->type_c, j->args->tensors[GEMM_C], (j->row + i + r) * p->ldc + n, (double)sums[r]);
         }
     }
 }
@@ -139,11 +143,13 @@ static int64_t rows_that_fit(const gemm_problem *p, uint64_t limit) {
 static scout_answer supports(const scout_op *op, scout_device *device, scout_why *why) {
     const gemm_problem p = gemm_problem_of(op);
     (void)device;
-    if (p.type_a != SCOUT_FP16 || p.type_b != SCOUT_INT4 || p.type_c != SCOUT_FP16)
-        return scout_say(why, SCOUT_NO, "type", "multiplies fp16 with int4 into fp16");
+    const int scales = op_tensor(op, "scales");
+    if ((p.type_a != SCOUT_FP32 && p.type_a != SCOUT_FP16 && p.type_a != SCOUT_BF16) || p.type_b != SCOUT_INT4 ||
+        p.type_c != p.type_a || (scales >= 0 && op->tensors[scales].type != p.type_a))
+        return scout_say(why, SCOUT_NO, "type", "multiplies fp32, fp16 and bf16 with int4, into the same type");
     if (!p.trans_b) return scout_say(why, SCOUT_NO, "layout", "reads weights that are stored column by column (nt)");
     if (p.batch != 1) return scout_say(why, SCOUT_NO, "shape", "multiplies one matrix at a time");
-    if (p.block_size < 2 || p.block_size % 2 != 0 || p.ldb % 2 != 0 || p.k % 2 != 0 || op_tensor(op, "scales") < 0)
+    if (p.block_size < 2 || p.block_size % 2 != 0 || p.ldb % 2 != 0 || p.k % 2 != 0 || scales < 0)
         return scout_say(why, SCOUT_NO, "feature", "reads blocks of an even number of weights, with a scale each");
     if (rows_that_fit(&p, op->workspace_limit) < 1)
         return scout_say(why, SCOUT_NO, "memory", "a row of %lld numbers and one for each thread exceed the workspace",
@@ -202,8 +208,9 @@ const scout_candidate cpu_gemm_int4 = {
     .flags = SCOUT_BASELINE | SCOUT_OWN, /* the baseline of what no library has */
     .priority = 50,
     .name = "cpu_int4",
-    .about = "own product of fp16 with int4 weights in blocks, widened on the way; bias, residual and activation in a "
-             "second pass",
+    .about =
+        "own product of floats with int4 weights in blocks, widened on the way; bias, residual and activation in a "
+        "second pass",
     .approach = "CUSTOM_KERNEL",
     .precisions = precisions,
     .supports = supports,

@@ -57,12 +57,10 @@ static scout_answer fill_input(const subject *s, uint32_t k) {
     const scout_tensor *const t = &s->op.tensors[k];
     const bool lengths = strcmp(t->name, "lengths") == 0;
     const bool positive = strcmp(t->name, "scales") == 0 || strcmp(t->name, "variance") == 0;
-    const bool whole = t->type == SCOUT_INT32 || t->type == SCOUT_INT64;
-    const uint32_t how = t->below > 0 ? !whole    ? SCOUT_FILL_SMALL
-                                        : lengths ? SCOUT_FILL_NEAR
-                                                  : SCOUT_FILL_BELOW
-                         : positive   ? SCOUT_FILL_SCALE
-                                      : SCOUT_FILL_NORMAL;
+    const uint32_t how = t->below < 0   ? SCOUT_FILL_SMALL
+                         : t->below > 0 ? lengths ? SCOUT_FILL_NEAR : SCOUT_FILL_BELOW
+                         : positive     ? SCOUT_FILL_SCALE
+                                        : SCOUT_FILL_NORMAL;
     if (s->weights.bytes && s->weights.tensor == k)
         return gpu_api->upload(gpu, s->tensors[k], s->weights.bytes, t->bytes, &gpu_why);
     const int64_t told = t->below < 0 ? -t->below : t->below;

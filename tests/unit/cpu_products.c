@@ -106,7 +106,7 @@ void cpu_products_make(problem *p, const product *w, uint64_t seed) {
         tensor(p, "bias", SCOUT_SIDE, w->type_c, 1, rows ? w->m : 1, cols ? w->n : 1);
     }
     if (w->residual) tensor(p, "residual", SCOUT_INPUT, w->type_c, w->batch, w->m, w->n);
-    if (w->block) tensor(p, "scales", SCOUT_SIDE, SCOUT_FP16, 1, w->n, (w->k + w->block - 1) / w->block);
+    if (w->block) tensor(p, "scales", SCOUT_SIDE, w->type_a, 1, w->n, (w->k + w->block - 1) / w->block);
     fields(p);
     for (uint32_t k = 0; k < op->tensor_count; k++) {
         const bool scales = strcmp(p->tensors[k].name, "scales") == 0;

@@ -183,16 +183,17 @@ static void little_workspace_is_enough_or_refused(void) {
 
 static void a_weight_in_4_bits_is_multiplied_or_refused(void) {
     tally tallies[64] = {{0, 0, 0}};
-    static const int64_t rows[] = {1, 3, 17};
-    for (size_t k = 0; k < 3; k++) {
+    static const int64_t rows[] = {1, 3, 17, 5, 6};
+    static const uint32_t types[] = {SCOUT_FP16, SCOUT_FP16, SCOUT_FP16, SCOUT_FP32, SCOUT_BF16};
+    for (size_t k = 0; k < 5; k++) {
         product w = {.m = rows[k],
                      .n = 130,
                      .k = 256,
                      .batch = 1,
                      .layout = "nt",
-                     .type_a = SCOUT_FP16,
+                     .type_a = types[k],
                      .type_b = SCOUT_INT4,
-                     .type_c = SCOUT_FP16,
+                     .type_c = types[k],
                      .block = k == 2 ? 32 : 128};
         run_all(&w, k, tallies);
         w.bias = "n", w.residual = true, w.activation = "silu";
@@ -203,7 +204,7 @@ static void a_weight_in_4_bits_is_multiplied_or_refused(void) {
     }
     report("int4", tallies);
     for (uint32_t k = 0; k < cpu_products_api->candidate_count; k++)
-        UNIT_INT(tallies[k].ran, strcmp(cpu_products_api->candidates[k]->name, "cpu_int4") == 0 ? 9 : 0);
+        UNIT_INT(tallies[k].ran, strcmp(cpu_products_api->candidates[k]->name, "cpu_int4") == 0 ? 15 : 0);
 }
 
 int main(void) {
