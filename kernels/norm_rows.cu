@@ -60,7 +60,7 @@ template <int N, int V> __device__ float total_of(const float (&x)[V][N]) {
 
 /* The mean of the row (0 where it is not centred), and what its factor is made of. `counted`: the values of this warp's
  * part. Every thread of the row comes here. */
-template <int N, int V>
+template <int N, int V, bool TEAMS>
 __device__ void statistics(const norm_job &job, shared_parts &shared, int turn, const float (&x)[V][N], float counted,
                            float *mean, float *total) {
     const bool centred = job.form == NORM_FORM_CENTRED;
@@ -71,7 +71,7 @@ __device__ void statistics(const norm_job &job, shared_parts &shared, int turn, 
     if (blockDim.x <= 32) return;
     const int lane = threadIdx.x & 31, first = first_warp(), warp = first + (threadIdx.x >> 5);
     if (lane == 0) shared.sums[turn][warp] = sum, shared.squares[turn][warp] = squares;
-    meet();
+    meet<TEAMS>();
     const bool there = lane < blockDim.x >> 5;
     const float part = there ? shared.sums[turn][first + lane] : 0, count = there ? shared.counts[first + lane] : 0;
     float apart = there ? shared.squares[turn][first + lane] : 0;
@@ -174,7 +174,7 @@ __global__ void __launch_bounds__(THREADS) norm_kernel(const norm_job job) {
         load<TYPE, N, V>(job.t.x, row, there, job.cols, job.streaming, own);
         if constexpr (RESIDUAL) load<TYPE, N, V>(job.t.residual, row, there, job.cols, job.streaming, residual);
         gather<TYPE, N, V, RESIDUAL, false>(job, none, row, own, residual, x);
-        statistics<N, V>(job, shared, set, x, counted, &mean, &total);
+        statistics<N, V, false>(job, shared, set, x, counted, &mean, &total);
         if (there) write<TYPE, N, V, false>(job, none, row, x, mean, factor_of(job, total));
     }
 }
@@ -219,7 +219,7 @@ __global__ void __launch_bounds__(THREADS) norm_ring_kernel(const norm_job job) 
         r.template take<V>(0, own);
         if constexpr (RESIDUAL) r.template take<V>(1, residual);
         gather<TYPE, N, V, RESIDUAL, true>(job, near, row, own, residual, x);
-        statistics<N, V>(job, shared, set, x, counted, &mean, &total);
+        statistics<N, V, true>(job, shared, set, x, counted, &mean, &total);
         __syncwarp(); /* all have taken their part and met since: the place is free */
         if (threadIdx.x == 0 && row + job.depth * step < job.count) r.ask(r.turn, row + job.depth * step, from);
         r.turn_on();

@@ -197,9 +197,10 @@ template <int SETS> struct ring {
 /* Of the block's warps, the first that has this thread's row. */
 __device__ inline int first_warp() { return (int)(threadIdx.y * (blockDim.x >> 5)); }
 
-/* The threads of a row wait for each other. */
-__device__ inline void meet() {
-    if (blockDim.y == 1)
+/* The threads of a row wait for each other. A block of one row has one barrier: blocks that may use all there are would
+ * leave none to others on the same multiprocessor. */
+template <bool TEAMS> __device__ inline void meet() {
+    if (!TEAMS)
         __syncthreads();
     else if (blockDim.x > 32)
         asm volatile("bar.sync %0, %1;" ::"r"(threadIdx.y + 1), "r"(blockDim.x) : "memory");

@@ -72,11 +72,11 @@ __device__ void warp_part(bool logarithm, float (&x)[V][N], float *most, float *
 }
 
 /* The same of the whole row. Every thread of it comes here. */
-__device__ void whole_row(shared_parts &shared, int turn, float *most, float *sum) {
+template <bool TEAMS> __device__ void whole_row(shared_parts &shared, int turn, float *most, float *sum) {
     if (blockDim.x <= 32) return;
     const int lane = threadIdx.x & 31, first = first_warp(), warp = first + (threadIdx.x >> 5);
     if (lane == 0) shared.most[turn][warp] = *most, shared.sums[turn][warp] = *sum;
-    meet();
+    meet<TEAMS>();
     const bool there = lane < blockDim.x >> 5;
     const float largest = there ? shared.most[turn][first + lane] : -INFINITY;
     const float part = there ? shared.sums[turn][first + lane] : 0;
@@ -133,7 +133,7 @@ __global__ void __launch_bounds__(THREADS) softmax_kernel(const softmax_job job)
         if constexpr (BIAS) load<TYPE, N, V>(job.bias, bias_of(job, row), there, job.cols, once, bias);
         gather<TYPE, N, V, BIAS>(job, own, bias, x);
         warp_part<TYPE, N, V>(job.logarithm, x, &most, &base, &sum);
-        whole_row(shared, set, &most, &sum);
+        whole_row<false>(shared, set, &most, &sum);
         if (there) finish<TYPE, N, V>(job, row, x, most, base, sum);
     }
 }
@@ -161,7 +161,7 @@ __global__ void __launch_bounds__(THREADS) softmax_ring_kernel(const softmax_job
         r.template take<V>(0, own);
         gather<TYPE, N, V, BIAS>(job, own, bias, x);
         warp_part<TYPE, N, V>(job.logarithm, x, &most, &base, &sum);
-        whole_row(shared, set, &most, &sum);
+        whole_row<true>(shared, set, &most, &sum);
         __syncwarp(); /* all have taken their part and met since: the place is free */
         if (threadIdx.x == 0 && row + job.depth * step < job.count) r.ask(r.turn, row + job.depth * step, from);
         r.turn_on();

@@ -249,6 +249,13 @@ static scout_answer bsr_prepare(const scout_op *op, scout_device *device, const 
     return blocks_prepare(op, device, values, 0, plan, needs, why);
 }
 
+/* It rounds them to 19 bits, whatever is said of the arithmetic. */
+static scout_answer ell_supports(const scout_op *op, scout_device *device, scout_why *why) {
+    if (op->input == SCOUT_FP32 && !op->tf32)
+        return scout_say(why, SCOUT_NO, "type", "cuSPARSE multiplies blocks of fp32 as tf32");
+    return blocks_supports(op, device, why);
+}
+
 static scout_answer ell_prepare(const scout_op *op, scout_device *device, const int64_t *values, scout_plan **plan,
                                 scout_plan_needs *needs, scout_why *why) {
     return blocks_prepare(op, device, values, 1, plan, needs, why);
@@ -298,7 +305,7 @@ const scout_candidate sparse_gemm_ell = {
     .library = "cusparse",
     .approach = "SPARSE_BLOCK",
     .precisions = precisions,
-    .supports = blocks_supports,
+    .supports = ell_supports,
     .domain = blocks_domain,
     .allows = blocks_allows,
     .prepare = ell_prepare,

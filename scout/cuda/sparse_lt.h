@@ -48,8 +48,6 @@ enum { SPARSE_LT_BIAS_POINTER = 8 };                                 /* attribut
                                  const sparse_lt_object *product, const sparse_lt_object *selection))                  \
     F(cusparseLtMatmulPlanDestroy, (const sparse_lt_object *plan))                                                     \
     F(cusparseLtMatmulGetWorkspace, (const sparse_lt_object *handle, const sparse_lt_object *plan, size_t *bytes))     \
-    F(cusparseLtSpMMAPruneCheck, (const sparse_lt_object *handle, const sparse_lt_object *product, const void *dense,  \
-                                  int *broken, cudaStream_t stream))                                                   \
     F(cusparseLtSpMMACompressedSize,                                                                                   \
       (const sparse_lt_object *handle, const sparse_lt_object *plan, size_t *bytes, size_t *buffer_bytes))             \
     F(cusparseLtSpMMACompress, (const sparse_lt_object *handle, const sparse_lt_object *plan, const void *dense,       \

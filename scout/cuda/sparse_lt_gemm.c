@@ -52,7 +52,7 @@ struct scout_plan {
     int bias, element;  /* place in op->tensors, -1: none; bytes of an output */
     const void *inside; /* where the library last heard that the bias is; NULL: it is written before */
     int algo, split_k;
-    uint64_t buffer_at, valid_at; /* in what packing writes: behind the compressed weight */
+    uint64_t buffer_at, packed_bytes; /* of what packing writes: what it needs itself lies behind the weight */
     size_t compressed_bytes, workspace_bytes;
 };
 
@@ -270,8 +270,7 @@ static scout_answer make_plan(scout_plan *p, const scout_op *op, scout_why *why)
         return sparse_lt_answer(s->table, status, "asking cuSPARSELt for its sizes", NULL, why);
     if (p->workspace_bytes > op->workspace_limit)
         return scout_say(why, SCOUT_NO, "feature", "this algorithm wants %zu bytes of workspace", p->workspace_bytes);
-    p->buffer_at = rounded(p->compressed_bytes);
-    p->valid_at = p->buffer_at + rounded(buffer_bytes);
+    p->buffer_at = rounded(p->compressed_bytes), p->packed_bytes = p->buffer_at + rounded(buffer_bytes);
     return SCOUT_OK;
 }
 
@@ -292,27 +291,19 @@ static scout_answer prepare(const scout_op *op, scout_device *device, const int6
         return answer;
     }
     needs->packs = (uint32_t)p->p.weight + 1;
-    needs->pack_bytes = p->valid_at + sizeof(int);
+    needs->pack_bytes = p->packed_bytes;
     needs->workspace_bytes = p->workspace_bytes;
     *plan = p;
     return SCOUT_OK;
 }
 
-/* Whether the weight is what it is taken for, then its two forms: numbers that are kept, and which they were. */
+/* The weight's two forms: numbers that are kept, and which they were. That two of four are zeros is known of it, and
+ * what the library makes of it is verified as every candidate's output is. */
 static scout_answer pack(scout_plan *plan, const void *weight, void *packed, void *stream, scout_why *why) {
     const setup *const s = &plan->s;
     char *const to = packed;
-    int broken = 0;
-    cusparseStatus_t status = s->table->cusparseLtSpMMAPruneCheck(s->handle, &s->product, weight,
-                                                                  (int *)(void *)(to + plan->valid_at), stream);
-    if (status != CUSPARSE_STATUS_SUCCESS)
-        return sparse_lt_answer(s->table, status, "cusparseLtSpMMAPruneCheck", NULL, why);
-    cudaError_t error = cudaMemcpyAsync(&broken, to + plan->valid_at, sizeof broken, cudaMemcpyDeviceToHost, stream);
-    if (error == cudaSuccess) error = cudaStreamSynchronize(stream);
-    if (error != cudaSuccess) return cuda_device_answer(error, "packing for cuSPARSELt", why);
-    if (broken)
-        return scout_say(why, SCOUT_FAILED, "error", "cuSPARSELt finds more than two of four numbers in the weight");
-    status = s->table->cusparseLtSpMMACompress(s->handle, &s->plan, weight, to, to + plan->buffer_at, stream);
+    const cusparseStatus_t status =
+        s->table->cusparseLtSpMMACompress(s->handle, &s->plan, weight, to, to + plan->buffer_at, stream);
     return status == CUSPARSE_STATUS_SUCCESS ? SCOUT_OK
                                              : sparse_lt_answer(s->table, status, "cusparseLtSpMMACompress", NULL, why);
 }
