@@ -130,10 +130,10 @@ static void check_candidate(const scout_candidate *c, const gpu_operation *o, co
 
 int main(int argc, char **argv) {
     static const gpu_product products[] = {
-        {256, 512, 384, 1, "nn", SCOUT_FP16, SCOUT_FP16, SCOUT_FP16, 0, NULL, true, false, NULL},
-        {256, 512, 384, 1, "nn", SCOUT_FP16, SCOUT_FP16, SCOUT_FP16, 0, "n", true, false, "gelu"},
-        {16, 4096, 4096, 1, "nt", SCOUT_FP16, SCOUT_FP16, SCOUT_FP16, 0, "n", true, false, "silu"},
-        {512, 512, 8192, 1, "nn", SCOUT_FP32, SCOUT_FP32, SCOUT_FP32, 0, NULL, true, false, NULL}};
+        {256, 512, 384, 1, "nn", SCOUT_FP16, SCOUT_FP16, SCOUT_FP16, 0, NULL, true, false, NULL, false},
+        {256, 512, 384, 1, "nn", SCOUT_FP16, SCOUT_FP16, SCOUT_FP16, 0, "n", true, false, "gelu", false},
+        {16, 4096, 4096, 1, "nt", SCOUT_FP16, SCOUT_FP16, SCOUT_FP16, 0, "n", true, false, "silu", false},
+        {512, 512, 8192, 1, "nn", SCOUT_FP32, SCOUT_FP32, SCOUT_FP32, 0, NULL, true, false, NULL, false}};
     const bool records = open_records(); /* before there is a context */
     gpu_begin(argc, argv, true);
     if (!records) printf("CUPTI %s: counts are not compared\n", HAS_CUPTI ? "cannot be opened" : "was not there");
