@@ -16,7 +16,7 @@ KINDS = {"gemm", "conv", "attention", "norm", "softmax"}
 BROKEN = {"WRONG", "TIMEOUT", "CRASHED", "ERROR"}
 QUIET = 0.03  # of the machine's time, that others may take
 BUSY = 0.3  # from there on the budget may end before the last operations' turn
-OWED = 0.5  # of the operations of KINDS, on such a machine
+OWED = 0.25  # of the operations of KINDS, on such a machine: its host has others too
 
 
 def machine_seconds():
