@@ -153,8 +153,8 @@ static void a_weight_with_an_activation_behind_it_is_small(void) {
         const char *shape, *precision, *side, *activation, *tensor;
         int64_t below;
     } rows[] = {{"16,24,4096", "fp16", "b", "gelu", "b", -6}, {"16,24,4096", "bf16", "a", "relu", "a", -6},
-                {"16,24,1", "fp32", "b", "gelu", "b", 0},       {"16,24,4096", "fp8", "b", "gelu", "b", 0},
-                {"16,24,4096", "fp16", "b", NULL, "b", 0},      {"16,24,262144", "fp16", NULL, "tanh", "b", -9}};
+                {"16,24,1", "fp32", "b", "gelu", "b", 0},     {"16,24,4096", "fp8", "b", "gelu", "b", 0},
+                {"16,24,4096", "fp16", "b", NULL, "b", 0},    {"16,24,262144", "fp16", NULL, "tanh", "b", -9}};
     for (size_t k = 0; k < sizeof rows / sizeof *rows; k++) {
         begin(rows[k].shape, rows[k].precision);
         if (rows[k].side) oprec_set_text(&o.rec, "weight_side", rows[k].side);
