@@ -24,7 +24,7 @@ bool fusion_norm(fusion_maker *m) {
         return fusion_refuse(m, "epilogue", "a norm that adds two tensors before is not covered");
     if (add->output != norm->input)
         return fusion_refuse(m, "type", "the norm reads another type than the sum is written in");
-    const bool kept = m->f->saved_bytes < 2 * m->f->ops[0]->rec.bytes_written;
+    const bool kept = m->f->saved_bytes < checked_mul(2, m->f->ops[0]->rec.bytes_written);
     const char *sum = kept ? "sum" : fusion_between(m, 0);
     oprec_set_int(to, "residual", 1);
     if (kept) oprec_set_int(to, "residual_out", 1);

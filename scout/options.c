@@ -15,8 +15,8 @@ static const char *const patterns[] = {"BLOCK_SPARSE", "STRUCTURED_24", "UNSTRUC
 
 static const char about[] =
     "Measures how fast the operations of a model run on this device and how fast they could run, and writes one\n"
-    "report per operation to DIR/reports. Inputs: an ops.json of extract_ops, its short form written by hand, or\n"
-    "one operation by --op and --shape.";
+    "report per operation to DIR/reports, and one per fusion to DIR/fusions. Inputs: an ops.json of extract_ops, its\n"
+    "short form written by hand, or one operation by --op and --shape.";
 
 static const char after[] =
     "examples:\n"
@@ -70,7 +70,7 @@ static const cli_option rows[] = {
      .argument = "DIR",
      .kind = CLI_FILE,
      .offset = AT(output),
-     .help = "write DIR/reports and DIR/run.json; a name that ends with .json gets the one report itself"},
+     .help = "write DIR/reports, DIR/fusions and DIR/run.json; a name that ends with .json gets the one report itself"},
     {.name = "op",
      .argument = "KIND",
      .kind = CLI_TEXT,

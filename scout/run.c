@@ -159,9 +159,7 @@ static void read_operations(run *r) {
     else
         read_model(r);
     ask_threshold(r);
-    r->items = arena_array(&r->arena, run_item, r->list.count + 1);
-    r->order = arena_array(&r->arena, int, r->list.count + 1);
-    if (!o->op && !o->no_fusions) fusion_read(&r->list, o->ops_path, &r->arena, &r->fusions);
+    if (!o->op && !o->no_fusions && !o->compare) fusion_read(&r->list, o->ops_path, &r->arena, &r->fusions);
     r->items = arena_array(&r->arena, run_item, r->list.count + r->fusions.count + 1);
     r->order = arena_array(&r->arena, int, r->list.count + r->fusions.count + 1);
     r->item_count = r->list.count + r->fusions.count;
@@ -219,7 +217,9 @@ static void finish(run *r, bool good, status *st) {
     const run_counts counts = run_count(r);
     r->model_ci = counts.model_ci;
     r->interrupted = *r->stop != 0 && run_queue_pending(r) > 0;
-    const bool whole = good && !r->interrupted && r->failure.code == STATUS_OK;
+    /* stopped while something was only measured once more: nothing is missing */
+    const bool late = !good && *r->stop != 0 && !r->interrupted && st->code == STATUS_INCOMPLETE;
+    const bool whole = (good || late) && !r->interrupted && r->failure.code == STATUS_OK;
     show_progress_end(&r->progress);
     run_files_reports(r, whole ? counts.model_us : -1);
     if (whole && r->options->ops_path) run_files_clean(r); /* one operation says nothing about what else is there */
@@ -240,7 +240,8 @@ static void finish(run *r, bool good, status *st) {
                    r->options->output && !r->options->output_is_file && r->options->ops_path
                        ? "; the same command with --resume continues"
                        : "");
-    } else if (good) {
+    } else if (good || late) {
+        st->text[0] = 0;
         st->code = counts.bad > 0 || counts.open > 0 ? STATUS_INCOMPLETE : STATUS_OK;
         run_compare_end(r, st);
     }

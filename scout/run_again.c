@@ -24,14 +24,15 @@ bool run_again_keep(const run *r, run_item *i, json_t *earlier) {
     return better;
 }
 
-run_item *run_again_choose(run *r, double usual_s) {
+run_item *run_again_choose(run *r, int device, double usual_s) {
     run_item *chosen = NULL;
     double weights = 0;
     const double left_s = r->budget_end - run_now();
     if (r->budget_end == 0) return NULL;
     for (int k = 0; k < r->list.count; k++) {
         run_item *i = &r->items[k];
-        if (!may(r, i) || left_s < fmax(i->seconds, LEAST_SECONDS)) continue; /* it would be no better */
+        if (i->device != device || !may(r, i)) continue;        /* its two measurements are of one device */
+        if (left_s < fmax(i->seconds, LEAST_SECONDS)) continue; /* it would be no better */
         weights += i->weight;
         if (!chosen || i->weight > chosen->weight) chosen = i;
     }

@@ -279,6 +279,6 @@ void run_files_clean(const run *r) {
         return;
     }
     clean_listed(folder, r->items, r->list.count);
-    if (!o->no_fusions && snprintf(folder, sizeof folder, "%s/fusions", o->output) < (int)sizeof folder)
+    if (!o->no_fusions && !o->compare && snprintf(folder, sizeof folder, "%s/fusions", o->output) < (int)sizeof folder)
         clean_listed(folder, r->items + r->list.count, r->fusions.count);
 }

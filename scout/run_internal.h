@@ -42,6 +42,7 @@ typedef struct run_item {
     int device;          /* that measured it */
     double weight;       /* how much of the run's time it deserves */
     double seconds;      /* that it took */
+    double began_s;      /* the last time */
     double budget_s;
     bool started, again; /* again: it is measured once more, for its baseline would not settle */
 } run_item;
@@ -148,7 +149,7 @@ void run_fusion_skip(run_item *i); /* its time was used up */
 /* Of an item that was measured once more: its new measurement where that settled, else the earlier one; the other is
  * given back. */
 bool run_again_keep(const run *r, run_item *i, json_t *earlier);
-run_item *run_again_choose(run *r, double usual_s); /* with its new budget; NULL: nobody, or no time */
+run_item *run_again_choose(run *r, int device, double usual_s); /* with its new budget; NULL: nobody, or no time */
 
 /* run_faults.c */
 void run_faults_note(run *r, const run_item *i); /* after it was measured */

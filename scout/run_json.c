@@ -76,7 +76,7 @@ static json_t *options_json(const run *r, json_builder *b) {
     json_put_bool(b, to, "exhaustive", o->exhaustive);
     json_put_bool(b, to, "cache", !o->no_cache);
     json_put_bool(b, to, "resume", o->resume);
-    json_put_bool(b, to, "fusions", !o->no_fusions);
+    json_put_bool(b, to, "fusions", !o->no_fusions && !o->compare);
     json_put_text(b, to, "cache_dir", o->cache_dir);
     json_put_text(b, to, "library_path", o->library_path);
     json_t *plugins = json_new_array(b);

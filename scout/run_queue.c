@@ -162,7 +162,7 @@ static json_t *measure_job(run *r, run_device *d, run_item *i, int job) {
 /* How much of it is done: one that is being measured has its budget, though most take less. */
 static double part_of(const run_item *i) {
     if (i->source != RUN_PENDING) return 1;
-    return i->started && i->budget_s > 0 ? fmin(0.95, (run_now() + i->seconds) / i->budget_s) : 0;
+    return i->started && i->budget_s > 0 ? fmin(0.95, (run_now() - i->began_s) / i->budget_s) : 0;
 }
 
 /* While nothing but ceilings is measured: how far that is, by the device that needs longest. */
@@ -236,16 +236,15 @@ static json_t *next(void *context, int device, int *job) {
         *job = r->order[r->at++];
         i->started = true;
         i->device = device;
-        i->seconds = -run_now();
+        i->began_s = run_now();
         snprintf(what, sizeof what, "%.120s", i->operation->name);
         show_state(r, what);
         return measure_job(r, d, i, *job);
     }
-    run_item *again = run_again_choose(r, usual_seconds(r));
+    run_item *again = run_again_choose(r, device, usual_seconds(r));
     if (!again) return NULL;
     *job = (int)(again - r->items);
-    again->device = device;
-    again->seconds -= run_now();
+    again->began_s = run_now();
     snprintf(what, sizeof what, "%.120s, once more", again->operation->name);
     show_state(r, what);
     return measure_job(r, d, again, *job);
@@ -262,7 +261,7 @@ static void doubt(run *r, run_device *d, const run_item *i) {
 
 static void finish_item(run *r, run_item *i, const json_t *result, const status *st) {
     json_t *earlier = i->measurement; /* of what was measured once more */
-    i->seconds += run_now();
+    i->seconds += run_now() - i->began_s;
     if (earlier && (!result || !json_is_array(json_object_get(result, "candidates")))) return;
     if (!result || !json_is_array(json_object_get(result, "candidates"))) {
         i->source = RUN_FAILED;
