@@ -8,7 +8,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define WORKSPACE_BYTES (UINT64_C(32) << 20)
 #define SIDE_BYTES      (UINT64_C(1) << 20)
 enum { PRODUCT_ARENA_BYTES = 16 << 20, PROBE_SIDE = 512 };
 
@@ -38,7 +37,7 @@ static scout_answer product_describe(product *x, const ceilings_precision *preci
     operation_from_words("gemm", text, precision->name, 0, NULL, &x->arena, &x->list);
     operation *o = &x->list.items[0];
     if (layout) o->rec.layout = layout;
-    return kinds_build(o, WORKSPACE_BYTES, &x->arena, &x->op, why) ? SCOUT_OK : SCOUT_NO;
+    return kinds_build(o, REGIME_WORKSPACE_BYTES, &x->arena, &x->op, why) ? SCOUT_OK : SCOUT_NO;
 }
 
 /* Tensors by role: inputs and weights lie at the start of the pool's two, small constants in a corner of their own. */
@@ -117,7 +116,7 @@ static scout_answer product_prepare(product *x, int32_t variant, scout_why *why)
         if (answer != SCOUT_OK) return answer;
     }
     answer = candidate->prepare(&x->op, device, values, &x->plan, &needs, why);
-    if (answer == SCOUT_OK && needs.workspace_bytes > WORKSPACE_BYTES)
+    if (answer == SCOUT_OK && needs.workspace_bytes > REGIME_WORKSPACE_BYTES)
         answer = scout_say(why, SCOUT_NO, "memory", "it wants more workspace than it may have");
     if (answer == SCOUT_OK && needs.packs > 0) answer = product_pack(x, needs.packs - 1, needs.pack_bytes, why);
     return answer;
@@ -259,7 +258,7 @@ scout_answer ceilings_product_room(ceilings_product_pool *p, double input_elemen
     } parts[] = {{&p->a, p->input_bytes, p->precision->type},
                  {&p->b, p->input_bytes, p->precision->type},
                  {&p->c, p->output_bytes, SCOUT_NONE},
-                 {&p->workspace, WORKSPACE_BYTES, SCOUT_NONE},
+                 {&p->workspace, REGIME_WORKSPACE_BYTES, SCOUT_NONE},
                  {&p->side, SIDE_BYTES, p->precision->type}};
     for (size_t k = 0; k < sizeof parts / sizeof parts[0] && answer == SCOUT_OK; k++) {
         if (p->lab->clock->beat) p->lab->clock->beat(p->lab->clock->context, 60);

@@ -12,7 +12,6 @@
 #include <time.h>
 
 static const size_t MOST_MEMORY = (size_t)2 << 30; /* of everything that the operations need here */
-enum { WORKSPACE_BYTES = 32 << 20 };
 
 double run_now(void) {
     struct timespec t;
@@ -270,7 +269,7 @@ status_code run_operations(const options *o, const volatile int *stop, status *s
                                 .before = o->before,
                                 .compare = o->compare,
                                 .early_exit = o->exhaustive ? 1 : o->early_exit,
-                                .workspace_limit = WORKSPACE_BYTES};
+                                .workspace_limit = REGIME_WORKSPACE_BYTES};
     run_utc(r->taken, sizeof r->taken);
     guard_init(&r->guard);
     arena_init(&r->arena, &r->guard, MOST_MEMORY);

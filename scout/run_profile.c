@@ -10,7 +10,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { LAUNCHES = 3, REPORT_BYTES = 64 << 20, COUNTERS_BYTES = 64 << 20, WORKSPACE_BYTES = 32 << 20 };
+enum { LAUNCHES = 3, REPORT_BYTES = 64 << 20, COUNTERS_BYTES = 64 << 20 };
 static const size_t MOST_MEMORY = (size_t)2 << 30;
 
 typedef struct profile {
@@ -105,7 +105,7 @@ static json_t *next(void *context, int device, int *job) {
     json_put(&b, to, "operation", operation_to_json(p->operation, &b));
     json_put_text(&b, to, "regime", key);
     json_put_bool(&b, to, "exhaustive", true);
-    json_put_int(&b, to, "workspace_limit", WORKSPACE_BYTES);
+    json_put_int(&b, to, "workspace_limit", REGIME_WORKSPACE_BYTES);
     json_put_int(&b, to, "seed", 1);
     json_put_text(&b, to, "candidate", p->name);
     json_put_text(&b, to, "variant", p->variant);

@@ -1,10 +1,9 @@
 /* Reports of a host: its ceiling is what ran among the blocks, in place of what is stored. */
 #include "scout/report_beside.h"
-#include "tests/unit/unit.h"
+#include "tests/unit/report_made.h"
 
 #include <math.h>
 
-static const int64_t shape[] = {1000, 1000, 1000};
 static const operation product = {.id = "gemm_1",
                                   .name = "ffn",
                                   .rec = {.kind = OP_GEMM,
@@ -18,19 +17,10 @@ static const operation product = {.id = "gemm_1",
                                           .bytes_written = 2000000},
                                   .count = 3,
                                   .pattern = "DENSE"};
-static const regime rules = {REGIME_SUSTAINED, REGIME_MODEL, REGIME_GRAPH};
-static const report_search search = {.early_exit = 0.97, .workspace_limit = 1 << 25};
 static supervisor_device device = {.name = "cpu", .device_class = "class A", .device_instance = "class A;1"};
-static ceilings best;
 
-/* 100 TFLOP/s and 1 TB/s: the product takes at least 20 us, 1 us for its launch included here. */
 static void set_up(void) {
-    best = (ceilings){.launch_s = 1e-6, .plateau_bytes = 1e8, .peak_count = 1, .bandwidth_count = 4};
-    snprintf(best.peaks[0].precision, sizeof best.peaks[0].precision, "fp16");
-    best.peaks[0].tflops = 100;
-    for (int k = 0; k < 4; k++)
-        best.bandwidths[k] =
-            (ceilings_bandwidth){.bytes = k % 2 ? 1 << 30 : 1 << 16, .read_fraction = k < 2 ? 1 : 0.5, .tbps = 1};
+    set_up_ceilings();
     device.identity.units = 100;
     snprintf(device.identity.name, sizeof device.identity.name, "A");
 }
@@ -44,22 +34,6 @@ static report_input input(const json_t *m) {
                           .measurement = m,
                           .ceilings = &best,
                           .model_us = -1};
-}
-
-static json_t *parsed(const char *text) {
-    json_error_t error;
-    char copy[512];
-    snprintf(copy, sizeof copy, "%s", text);
-    for (char *c = copy; *c; c++)
-        if (*c == '\'') *c = '"';
-    json_t *root = json_loads(copy, 0, &error);
-    if (!root) printf("%s\n%s\n", error.text, copy);
-    UNIT_CHECK(root != NULL);
-    return root;
-}
-
-static void near(double got, double want) {
-    if (!UNIT_CHECK(fabs(got - want) <= 1e-9 * fabs(want))) printf("got %.12g, want %.12g\n", got, want);
 }
 
 static double number(const json_t *o, const char *key) { return json_number_value(json_object_get(o, key)); }

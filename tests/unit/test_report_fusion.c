@@ -1,11 +1,10 @@
 /* Reports of fusions: what a measurement says of the parts and of what does them at once, and what follows from it. */
 #include "scout/report.h"
-#include "tests/unit/unit.h"
+#include "tests/unit/report_made.h"
 
 #include <math.h>
 #include <stdlib.h>
 
-static const int64_t shape[] = {1000, 1000, 1000};
 static const operation part = {.id = "gemm_1", .name = "gemm_1"};
 static fusion joined = {.id = "gemm_bias_1",
                         .pattern = "gemm+bias",
@@ -26,18 +25,10 @@ static fusion joined = {.id = "gemm_bias_1",
                                           .bytes_written = 2000000},
                                   .count = 4,
                                   .pattern = "DENSE"}};
-static const regime rules = {REGIME_SUSTAINED, REGIME_MODEL, REGIME_GRAPH};
-static const report_search search = {.early_exit = 0.97, .workspace_limit = 1 << 25};
 static supervisor_device device = {.name = "cuda:0", .device_class = "class A", .device_instance = "class A;1"};
-static ceilings best;
 
 static report_input input(const json_t *m) {
-    best = (ceilings){.launch_s = 1e-6, .plateau_bytes = 1e8, .peak_count = 1, .bandwidth_count = 4};
-    snprintf(best.peaks[0].precision, sizeof best.peaks[0].precision, "fp16");
-    best.peaks[0].tflops = 100;
-    for (int k = 0; k < 4; k++)
-        best.bandwidths[k] =
-            (ceilings_bandwidth){.bytes = k % 2 ? 1 << 30 : 1 << 16, .read_fraction = k < 2 ? 1 : 0.5, .tbps = 1};
+    set_up_ceilings();
     return (report_input){.operation = &joined.fused,
                           .fusion = {.of = &joined, .sum_us = NAN, .sum_ci = NAN, .sum_kernels = -1},
                           .key = "parts|key",
@@ -49,28 +40,12 @@ static report_input input(const json_t *m) {
                           .model_us = 1000};
 }
 
-static json_t *parsed(const char *text) {
-    json_error_t error;
-    char copy[4096];
-    snprintf(copy, sizeof copy, "%s", text);
-    for (char *c = copy; *c; c++)
-        if (*c == '\'') *c = '"';
-    json_t *root = json_loads(copy, 0, &error);
-    if (!root) printf("%s\n%s\n", error.text, copy);
-    UNIT_CHECK(root != NULL);
-    return root;
-}
-
 #define OK_ROW(name, us, kernels)                                                                                      \
     "{'name':'" name "','variant':'','status':'OK','reason':null,'tflops':1.0,'tbps':1.0,'kernels':" kernels           \
     ",'time_us':{'median':" us                                                                                         \
     ",'mean':1.0,'min':1.0,'p05':1.0,'p95':1.0,'rel_ci95':0.002,'batches':20,'launches':200}}"
 #define PARTS_FIRST      "'baseline':'parts','baseline_variant':'',"
 #define RIVAL(ratio, ci) "'rival':{'name':'one','variant':'','approach':'FUSION','ratio':" ratio ",'ratio_ci':" ci "},"
-
-static void near(double got, double want) {
-    if (!UNIT_CHECK(fabs(got - want) <= 1e-9 * fabs(want))) printf("got %.12g, want %.12g\n", got, want);
-}
 
 static const json_t *fusion_of(const json_t *report) { return json_object_get(report, "fusion"); }
 static double number(const json_t *o, const char *key) { return json_number_value(json_object_get(o, key)); }
