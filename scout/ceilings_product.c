@@ -8,7 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define SIDE_BYTES      (UINT64_C(1) << 20)
+#define SIDE_BYTES (UINT64_C(1) << 20)
 enum { PRODUCT_ARENA_BYTES = 16 << 20, PROBE_SIDE = 512 };
 
 typedef struct product {

@@ -141,14 +141,6 @@ static void read_words(run *r) {
     if (o->sparse_block != sparsity_block) r->list.items[0].sparse_block = (int)o->sparse_block;
 }
 
-/* What is not a weight's question is not asked. */
-static void ask_threshold(run *r) {
-    for (int k = 0; k < r->list.count; k++) {
-        operation *o = &r->list.items[k];
-        if (o->rec.kind == OP_GEMM && (o->sparsity > 0 || o->weight)) o->threshold = r->options->weight_threshold;
-    }
-}
-
 static void read_operations(run *r) {
     const options *o = r->options;
     if (o->sparsity_sweep)
@@ -157,7 +149,7 @@ static void read_operations(run *r) {
         read_words(r);
     else
         read_model(r);
-    ask_threshold(r);
+    weights_ask(&r->list, o->weight_threshold);
     if (!o->op && !o->no_fusions && !o->compare) fusion_read(&r->list, o->ops_path, &r->arena, &r->fusions);
     r->items = arena_array(&r->arena, run_item, r->list.count + r->fusions.count + 1);
     r->order = arena_array(&r->arena, int, r->list.count + r->fusions.count + 1);

@@ -38,8 +38,9 @@ static const char *text_of(const json_t *o, const char *key) {
 static void find_operation(profile *p) {
     const options *o = p->options;
     operation_read(o->ops_path, o->precision, &p->arena, &p->list);
-    weights_split(&p->list, json_string_value(json_object_get(json_object_get(p->list.root, "model"), "path")), 0,
-                  &p->arena);
+    weights_split(&p->list, json_string_value(json_object_get(json_object_get(p->list.root, "model"), "path")),
+                  o->weight_threshold, &p->arena);
+    weights_ask(&p->list, o->weight_threshold);
     for (int k = 0; k < p->list.count && !p->operation; k++)
         if (strcmp(p->list.items[k].id, o->only) == 0 || strcmp(p->list.items[k].name, o->only) == 0)
             p->operation = &p->list.items[k];

@@ -15,6 +15,10 @@
  * theirs as well. New entries lie in the arena. */
 void weights_split(operation_list *list, const char *model, double threshold, arena *a);
 
+/* Has the zeros of all weights counted with what is below a threshold as well; 0: without. What is no weight is not
+ * asked. */
+void weights_ask(operation_list *list, double threshold);
+
 /* Who counts zeros: a device that can, where it is there. */
 typedef struct weights_counter {
     const scout_device_api *api;

@@ -154,3 +154,10 @@ void weights_split(operation_list *list, const char *model, double threshold, ar
     }
     if (model) *list = to;
 }
+
+void weights_ask(operation_list *list, double threshold) {
+    for (int k = 0; k < list->count; k++) {
+        operation *o = &list->items[k];
+        if (o->rec.kind == OP_GEMM && (o->sparsity > 0 || o->weight)) o->threshold = threshold;
+    }
+}
