@@ -306,22 +306,32 @@ double measure_probe_scale(const measurement *m) {
     return (p->type == SCOUT_NONE ? m->specials : m->op.flops) / done;
 }
 
-/* How long the part that bounds the operation takes at the pace of the probe's blocks: by its ratio to the baseline, so
- * that what moved both is in neither's way. The launch floor, which the report adds, is in every launch of the probe.
- */
-static double bound_seconds(const measurement *m) {
-    const double launch_s = m->probe.ratio * m->rows[m->baseline].result.median_s;
+/* Whether the probe says what the ceiling is now. Elsewhere than among the blocks only a product does, whose clock
+ * power steers: what moves without that (bytes, a clock at its top) moves as it did when the ceilings were taken. */
+static bool tells_of_now(const measurement *m, bool among) {
+    const measure_probe *p = &m->probe;
+    if (m->baseline < 0) return false;
+    if (among) return isfinite(p->ratio) && isfinite(p->ratio_ci);
+    return p->kind == MEASURE_PROBE_PRODUCT && p->result.settled && m->state.steered;
+}
+
+/* How long the part that bounds the operation takes at the pace of the probe's blocks: where it was among them by its
+ * ratio to the baseline, so that what moved both is in neither's way. The launch floor, which the report adds, is in
+ * every launch of the probe. */
+static double bound_seconds(const measurement *m, bool among) {
+    const measure_probe *p = &m->probe;
+    const double launch_s = among ? p->ratio * m->rows[m->baseline].result.median_s : p->result.median_s;
     return measure_probe_scale(m) * fmax(launch_s - m->request->ceilings->launch_s, 0.5 * launch_s);
 }
 
 static void put_beside(const measurement *m, json_t *to, json_builder *b) {
-    const measure_probe *p = &m->probe;
-    if (!measure_probe_among(m) || m->baseline < 0 || !isfinite(p->ratio) || !isfinite(p->ratio_ci)) return;
-    const double seconds = bound_seconds(m);
+    const bool among = measure_probe_among(m);
+    const double seconds = tells_of_now(m, among) ? bound_seconds(m, among) : NAN;
     if (!isfinite(seconds) || seconds <= 0) return;
     json_put_text(b, to, "bound", m->ceiling.bound);
     json_put_real(b, to, "bound_us", 1e6 * seconds);
-    json_put_real(b, to, "bound_ci", p->ratio_ci);
+    json_put_real(b, to, "bound_ci", among ? m->probe.ratio_ci : m->probe.result.rel_ci95);
+    json_put_bool(b, to, "among", among);
 }
 
 json_t *measure_probe_json(const measurement *m, json_builder *b) {

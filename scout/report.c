@@ -129,6 +129,7 @@ static void read_ceiling(const report_input *in, report_figures *out) {
     report_beside_read(m, &t, out);
     out->ceiling_us = 1e6 * t.seconds;
     out->ceiling_ci = t.rel_ci95;
+    out->launch_us = 1e6 * t.launch_s;
     out->bound = t.bound;
     out->above_ceiling = report_beside_outruns(out, out->ceiling_us, out->ceiling_ci);
 }
@@ -204,6 +205,8 @@ void report_read(const report_input *in, report_figures *out) {
                             .ratio_ci = NAN,
                             .rival_ratio = NAN,
                             .ceiling_us = NAN,
+                            .launch_us = NAN,
+                            .ceiling_from = "stored",
                             .stored_ceiling_us = NAN,
                             .estimate_us = NAN,
                             .efficiency = NAN};
@@ -247,6 +250,7 @@ static void put_operation(const report_input *in, json_t *to, json_builder *b) {
     const char *precision = operation_precision(o);
     if (precision) json_put_text(b, to, "precision", precision);
     json_put_int(b, to, "count", o->count);
+    json_put_int(b, to, "batch", oprec_int(r, "batch", 1));
     json_put_text(b, to, "pattern", o->pattern ? o->pattern : "DENSE");
     json_put_real(b, to, "sparsity", o->sparsity);
     json_put_text(b, to, "key", in->key);
@@ -304,8 +308,10 @@ static void put_figures(const report_figures *f, json_t *to, json_builder *b) {
     json_put_real(b, to, "bytes_read", f->bytes_read);
     json_put_real(b, to, "bytes_written", f->bytes_written);
     put_known(b, to, "ceiling_time_us", f->ceiling_us);
-    if (isfinite(f->ceiling_us)) json_put_text(b, to, "ceiling_from", report_beside_from(f));
+    if (isfinite(f->ceiling_us)) json_put_text(b, to, "ceiling_from", f->ceiling_from);
+    if (isfinite(f->ceiling_us)) put_known(b, to, "ceiling_ci", f->ceiling_ci); /* an infinite one is not known */
     put_known(b, to, "stored_ceiling_time_us", f->stored_ceiling_us);
+    put_known(b, to, "launch_us", f->launch_us);
     put_known(b, to, "baseline_time_us", f->baseline_us);
     put_known(b, to, "best_time_us", f->best_us);
     put_known(b, to, "baseline_tflops", rate(f->flops, f->baseline_us, 1e12));

@@ -65,8 +65,9 @@ typedef struct report_figures {
     const char *rival_family;
     const char *precision, *bound;
     const ceilings_peak *peak; /* NULL: not known */
-    double flops, bytes_read, bytes_written, ceiling_us, ceiling_ci, efficiency;
-    double stored_ceiling_us; /* by the ceilings, where a probe took their place; else not-a-number */
+    double flops, bytes_read, bytes_written, ceiling_us, ceiling_ci, launch_us, efficiency;
+    const char *ceiling_from; /* stored (the ceilings'), probe (measured beside the operation), both */
+    double stored_ceiling_us; /* by the ceilings alone, where a probe had a say; else not-a-number */
     double estimate_us;       /* at least, also where nothing could be measured; not-a-number: not known */
     bool above_ceiling;       /* by more than all intervals */
     report_fused fused;       /* of a fusion */

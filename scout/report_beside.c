@@ -1,5 +1,6 @@
 /* Owns whose word a ceiling is. On a host the probe ran among the blocks: what it saw takes the place of what is
- * stored, unless the operation outran it. Measurements come from elsewhere and are not trusted. */
+ * stored, unless the operation outran it. Where power steers a device's clock it ran before them, and is a second
+ * measurement of the same thing: the ceiling is what both say. Measurements come from elsewhere and are not trusted. */
 #include "scout/report_beside.h"
 
 #include <math.h>
@@ -18,17 +19,31 @@ bool report_beside_outruns(const report_figures *f, double ceiling_us, double ce
     return fastest > 0 && ceiling_us > fastest * (1.01 + intervals);
 }
 
+/* Two measurements as one, each by how well it is known; where they disagree by more than that, so does their mean. */
+static void pool(double other_s, double other_ci, double *seconds, double *ci) {
+    const double least = 0.001; /* no interval is narrower, whatever it says: a zero would silence the other one */
+    const double a = fmax(other_ci, least), b = fmax(*ci, least), weight = b * b / (a * a + b * b);
+    const double mean = weight * other_s + (1 - weight) * *seconds, apart = fabs(other_s - *seconds) / (2 * mean);
+    *seconds = mean;
+    *ci = fmax(a * b / sqrt(a * a + b * b), apart);
+}
+
 /* A probe that the operation outran is no ceiling: its bytes lay in the cache less well than the operation's. */
 void report_beside_read(const json_t *m, ceilings_time *t, report_figures *out) {
     const json_t *probe = json_object_get(m, "probe");
-    const double us = positive(json_object_get(probe, "bound_us")), ci = positive(json_object_get(probe, "bound_ci"));
     const char *bound = json_string_value(json_object_get(probe, "bound"));
-    if (isnan(us) || !bound) return;
-    const ceilings_time beside = ceilings_time_beside(*t, bound, 1e-6 * us, ci);
+    const bool before = json_is_false(json_object_get(probe, "among"));
+    double seconds = 1e-6 * positive(json_object_get(probe, "bound_us"));
+    double ci = positive(json_object_get(probe, "bound_ci"));
+    if (isnan(seconds) || !bound) return;
+    if (before) {
+        if (strcmp(bound, "compute") != 0 || !(t->compute_s > 0) || isnan(ci)) return;
+        pool(t->compute_s, t->compute_ci, &seconds, &ci);
+    }
+    const ceilings_time beside = ceilings_time_beside(*t, bound, seconds, ci);
     if (strcmp(beside.bound, bound) != 0) return; /* another part is the larger one by now, and no probe ran for it */
     if (beside.seconds > t->seconds && report_beside_outruns(out, 1e6 * beside.seconds, beside.rel_ci95)) return;
     out->stored_ceiling_us = 1e6 * t->seconds;
+    out->ceiling_from = before ? "both" : "probe";
     *t = beside;
 }
-
-const char *report_beside_from(const report_figures *f) { return isfinite(f->stored_ceiling_us) ? "probe" : "stored"; }

@@ -7,11 +7,8 @@
 /* Whether the operation is faster than a ceiling by more than all intervals. */
 bool report_beside_outruns(const report_figures *f, double ceiling_us, double ceiling_ci);
 
-/* Of measurement m: puts what its probe saw into *t, and what was stored into out->stored_ceiling_us; nothing where
- * there was no such probe. out has its times already. */
+/* Of measurement m: puts what its probe saw into *t, what was stored into out->stored_ceiling_us, and whose word it is
+ * into out->ceiling_from; nothing where there was no such probe. out has its times already. */
 void report_beside_read(const json_t *m, ceilings_time *t, report_figures *out);
-
-/* "probe": it was measured beside the operation; "stored": it is the ceilings'. */
-const char *report_beside_from(const report_figures *f);
 
 #endif

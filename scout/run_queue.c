@@ -255,7 +255,7 @@ static void doubt(run *r, run_device *d, const run_item *i) {
     report_figures f;
     const report_input in = run_input(r, i, -1);
     report_read(&in, &f);
-    if (!f.above_ceiling || isfinite(f.stored_ceiling_us)) return; /* the probe was measuring it once more */
+    if (!f.above_ceiling || strcmp(f.ceiling_from, "probe") == 0) return; /* it was measuring it once more */
     d->suspect |= f.bound && strcmp(f.bound, "compute") == 0 ? run_precision_bit(f.precision) : (unsigned)RUN_BANDWIDTH;
 }
 

@@ -106,11 +106,12 @@ static void print_ceiling(FILE *out, arena *a, const report_figures *f) {
     show_time(f->ceiling_us, time, sizeof time);
     fprintf(out, "  %-11s %s, %s, bound by %s", "ceiling", show_rate_of(a, f, f->ceiling_us), time, f->bound);
     const ceilings_peak *p = f->peak;
-    if (strcmp(report_beside_from(f), "probe") == 0)
+    const char *too = strcmp(f->ceiling_from, "both") == 0 ? ", and beside it" : "";
+    if (strcmp(f->ceiling_from, "probe") == 0)
         fprintf(out, "; measured beside it");
     else if (p && !is_by_memory(f) && p->shape[0] > 0)
-        fprintf(out, "; %s measured at %" PRId64 " x %" PRId64 " x %" PRId64, show_rate(a, p->tflops * 1e12, "FLOP/s"),
-                p->shape[0], p->shape[1], p->shape[2]);
+        fprintf(out, "; %s measured at %" PRId64 " x %" PRId64 " x %" PRId64 "%s",
+                show_rate(a, p->tflops * 1e12, "FLOP/s"), p->shape[0], p->shape[1], p->shape[2], too);
     else if (p && !is_by_memory(f))
         fprintf(out, "; %s measured in %s", show_rate(a, p->tflops * 1e12, "FLOP/s"), clean(a, p->how));
     fprintf(out, "%s\n", f->above_ceiling ? "  (the operation is faster than it)" : "");

@@ -162,6 +162,8 @@ static void fake_pause(scout_device *d, double seconds) { d->now_s += seconds; }
 static void fake_telemetry(scout_device *d, scout_telemetry *out) {
     out->clock_mhz = d->clock_mhz;
     out->power_w = NAN;
+    out->throttle = d->power_capped;
+    snprintf(out->throttle_text, sizeof out->throttle_text, "%s", d->power_capped ? "power cap" : "");
 }
 
 static scout_answer fake_stream(scout_device *d, const void *read, uint64_t read_bytes, void *written,

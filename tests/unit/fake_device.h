@@ -23,6 +23,7 @@ struct scout_device {
     const void *log[FAKE_LOG]; /* weights of the last launches, in order */
     uint64_t launches;         /* that ran */
     double clock_mhz;
+    bool power_capped;       /* says that power holds its clock back */
     void *owned[FAKE_OWNED]; /* all that lives in it, which goes with it where it was lost */
 };
 

@@ -256,6 +256,31 @@ static void the_faster_one_of_now_is_the_scale(void) {
     }
 }
 
+/* Where power steers the clock, the probe's product is the peak of this minute; on a clock at its top it tells nothing
+ * that is not stored. */
+static void a_steered_device_is_held_against_its_minute_too(void) {
+    const double product = 2.0 * 16 * 16 * 16 / 200e-6;
+    for (int capped = 0; capped < 2; capped++) {
+        begin("16,24,8", "fp32");
+        USE(&fake_right);
+        ceilings_at(1.1 * product / 1e12); /* a tenth more than today */
+        d->clock_mhz = 1500;
+        d->power_capped = capped;
+        request.budget_s = 20;
+        measure();
+        row_is("right", "", "OK", NULL);
+        const json_t *probe = json_object_get(result, "probe");
+        near(number(probe, "tflops"), product / 1e12);
+        UNIT_CHECK((json_object_get(probe, "bound") != NULL) == capped);
+        if (capped) {
+            UNIT_CHECK(json_is_false(json_object_get(probe, "among")));
+            near(number(probe, "bound_us"), 2.0 * 16 * 24 * 8 / product * 1e6);
+            UNIT_CHECK(number(probe, "bound_ci") > 0 && number(probe, "bound_ci") < 0.01);
+        }
+        end();
+    }
+}
+
 /* A time that is known says nothing of an efficiency where its ceiling is not. */
 static void a_host_whose_ceiling_is_restless_is_unstable(void) {
     const double work = 2.0 * 16 * 24 * 8;
@@ -344,6 +369,7 @@ int main(void) {
     UNIT_RUN(bytes_that_only_stream_have_a_probe);
     UNIT_RUN(a_host_is_held_against_its_own_minute);
     UNIT_RUN(the_faster_one_of_now_is_the_scale);
+    UNIT_RUN(a_steered_device_is_held_against_its_minute_too);
     UNIT_RUN(a_host_whose_ceiling_is_restless_is_unstable);
     UNIT_RUN(bytes_of_a_host);
     UNIT_RUN(too_many_variants_are_counted);

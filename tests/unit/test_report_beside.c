@@ -1,8 +1,9 @@
-/* Reports of a host: its ceiling is what ran among the blocks, in place of what is stored. */
+/* Reports whose probe has a say in the ceiling: on a host in place of what is stored, elsewhere together with it. */
 #include "scout/report_beside.h"
 #include "tests/unit/report_made.h"
 
 #include <math.h>
+#include <string.h>
 
 static const operation product = {.id = "gemm_1",
                                   .name = "ffn",
@@ -47,7 +48,7 @@ static void a_ceiling_from_beside(void) {
     report_input in = input(m);
     report_figures f;
     report_read(&in, &f);
-    UNIT_TEXT(report_beside_from(&f), "stored");
+    UNIT_TEXT(f.ceiling_from, "stored");
     const double stored_us = f.ceiling_us;
     static const struct {
         const char *probe;
@@ -68,7 +69,7 @@ static void a_ceiling_from_beside(void) {
     for (size_t k = 0; k < sizeof cases / sizeof cases[0]; k++) {
         json_object_set_new(m, "probe", cases[k].probe[0] == 'n' ? json_null() : parsed(cases[k].probe));
         report_read(&in, &f);
-        UNIT_TEXT(report_beside_from(&f), cases[k].from);
+        UNIT_TEXT(f.ceiling_from, cases[k].from);
         near(f.ceiling_us, cases[k].ceiling_us > 0 ? cases[k].ceiling_us : stored_us);
         near(f.efficiency, f.ceiling_us / 40);
         UNIT_CHECK(!f.above_ceiling);
@@ -87,13 +88,46 @@ static void a_ceiling_from_beside(void) {
                "'probe':{'bound':'compute','bound_us':30.0,'bound_ci':0.01}}");
     in = input(m);
     report_read(&in, &f);
-    UNIT_TEXT(report_beside_from(&f), "stored"); /* above both: said, not clipped */
+    UNIT_TEXT(f.ceiling_from, "stored"); /* above both: said, not clipped */
     UNIT_CHECK(f.above_ceiling && f.efficiency > 1.3);
+    json_decref(m);
+}
+
+/* A probe that ran before the blocks is the peak measured twice: 20 us stored to 1 %, and what it says itself. */
+static void a_ceiling_measured_twice(void) {
+    json_t *m =
+        parsed("{'baseline':'lib','baseline_variant':'','best':'lib','best_variant':'','candidates':[{'name':'lib',"
+               "'variant':'','status':'OK','reason':null,'time_us':{'median':40.0,'rel_ci95':0.002}}]}");
+    report_input in = input(m);
+    static const struct {
+        const char *probe;
+        double compute_us, ci; /* of it; 0: as stored */
+    } cases[] = {
+        {"{'bound':'compute','bound_us':20.2,'bound_ci':0.01,'among':false}", 20.1, 0},
+        {"{'bound':'compute','bound_us':22.0,'bound_ci':0.01,'among':false}", 21, 1.0 / 21},
+        {"{'bound':'compute','bound_us':20.5,'bound_ci':0.005,'among':false}", 20.4, 0.25 / 20.4},
+        {"{'bound':'compute','bound_us':22.0,'among':false}", 0, 0}, /* nobody knows how well */
+        {"{'bound':'memory','bound_us':22.0,'bound_ci':0.01,'among':false}", 0, 0},
+        {"{'bound':'compute','bound_us':22.0,'bound_ci':0.01,'among':true}", 22, 0.01},
+    };
+    best.peaks[0].rel_ci95 = 0.01;
+    for (size_t k = 0; k < sizeof cases / sizeof cases[0]; k++) {
+        report_figures f;
+        json_object_set_new(m, "probe", parsed(cases[k].probe));
+        report_read(&in, &f);
+        const bool stored = !(cases[k].compute_us > 0), among = strstr(cases[k].probe, "true") != NULL;
+        UNIT_TEXT(f.ceiling_from, stored ? "stored" : among ? "probe" : "both");
+        near(f.ceiling_us, stored ? 21 : cases[k].compute_us + 1);
+        if (cases[k].ci > 0) near(f.ceiling_ci, cases[k].ci * cases[k].compute_us / f.ceiling_us);
+        UNIT_CHECK(f.ceiling_ci > 0 && f.ceiling_ci < 0.05);
+    }
+    best.peaks[0].rel_ci95 = 0;
     json_decref(m);
 }
 
 int main(void) {
     set_up();
     UNIT_RUN(a_ceiling_from_beside);
+    UNIT_RUN(a_ceiling_measured_twice);
     return unit_end();
 }
