@@ -87,7 +87,7 @@ static cusparseOperation_t operation_of(int transposed) {
     return transposed ? CUSPARSE_OPERATION_TRANSPOSE : CUSPARSE_OPERATION_NON_TRANSPOSE;
 }
 
-/* It has one number for each row of the library's output: for each column of ours. */
+/* It has one number for each row of the library's sparse matrix, which is our B: for each column of C. */
 static cusparseStatus_t setup_bias(setup *s, const void *bias) {
     return s->table->cusparseLtMatmulDescSetAttribute(s->handle, &s->product, SPARSE_LT_BIAS_POINTER, &bias,
                                                       sizeof bias);
@@ -183,8 +183,10 @@ static bool leaves_idle(const gemm_problem *p, const scout_device *device) {
     return tiles < 2 * (int64_t)device->multiprocessors;
 }
 
-/* A bias of the output's own type; of other products it is of another one in the library. */
-static bool adds_bias(const gemm_problem *p) { return p->type_a == p->type_c; }
+/* A bias of the output's own type; of other products it is of another one in the library. It has a number for each row
+ * of the library's sparse matrix: where that is our A, for each row of C and not for each column, and what the library
+ * then reads behind a shorter one has been NaN. */
+static bool adds_bias(const gemm_problem *p) { return p->type_a == p->type_c && p->weight == GEMM_B; }
 
 /* Its algorithms by number, the one that it would take by itself in front; K in one piece, in the library's own pieces
  * (-1, compute capability 9.0) or in some (before). */
