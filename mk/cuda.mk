@@ -87,11 +87,16 @@ $(BUILD)/bin/scout_cuda.so: $(CUDA_OBJECTS) $(BUILD)/cuda/flags
 	$(Q)$(CC) -shared $(ALL_LDFLAGS) -Wl,-z,defs -Wl,--exclude-libs,ALL -o $@ $(filter %.o,$^) -L$(CUDA_ROOT)/lib64 \
 	  -lcudart_static -ldl -lrt -lpthread -lm
 
-# A tree that can be put anywhere: the programs with their libraries inside, the device with code for every GPU in use.
+# A tree that can be put anywhere: what is installed, with the programs' libraries inside and the device with code for
+# every GPU in use. Without a toolkit a device from before is none.
+DIST_TREE = $(DIST)/ceiling-scout
+DIST_MAKE = $(MAKE) --no-print-directory STATIC=1 BUILD='$(DIST_BUILD)' CUDA_ARCHS='$(DIST_ARCHS)'
 dist:
-	$(Q)$(MAKE) --no-print-directory STATIC=1 BUILD=$(DIST_BUILD) CUDA_ARCHS='$(DIST_ARCHS)' \
-	  $(DIST_BUILD)/bin/extract_ops $(DIST_BUILD)/bin/scout_batch $(if $(NVCC),$(DIST_BUILD)/bin/scout_cuda.so)
-	$(Q)PLUGIN_HEADERS='$(PLUGIN_HEADERS)' scripts/make_dist.sh $(DIST_BUILD)/bin '$(DIST)/ceiling-scout' '$(if $(NVCC),$(DIST_ARCHS))'
+	$(Q)rm -rf '$(DIST_TREE).new' $(if $(NVCC),,'$(DIST_BUILD)/bin/scout_cuda.so')
+	$(Q)$(DIST_MAKE) all
+	$(Q)$(DIST_MAKE) -s DESTDIR= PREFIX='$(DIST_TREE).new' install
+	$(Q)scripts/make_dist.sh '$(DIST_TREE).new' '$(if $(NVCC),$(DIST_ARCHS))'
+	$(Q)rm -rf '$(DIST_TREE)'; mv '$(DIST_TREE).new' '$(DIST_TREE)'; echo "$(DIST_TREE): $$(du -sh '$(DIST_TREE)' | cut -f 1)"
 
 # Programs that check the device on a machine that has one (tests/gpu/run.sh); they are built without one.
 GPU_CHECKS := $(patsubst tests/gpu/%.c,$(BUILD)/gpu/%,$(sort $(wildcard tests/gpu/check_*.c)))
