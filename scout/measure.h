@@ -56,8 +56,4 @@ json_t *measure_operation(const scout_device_api *api, scout_device *device, con
 json_t *measure_qualify(const scout_device_api *api, scout_device *device, const measure_request *request,
                         const char *candidate, const measure_watcher *watcher, scout_answer *answer, scout_why *why);
 
-/* "algo=6,weight=transposed" from a domain and the index of each parameter's value; "" where there are no parameters.
- */
-void measure_variant_text(const scout_domain *domain, const int *indices, char *text, size_t room);
-
 #endif
