@@ -22,11 +22,14 @@ bool dnn_conv_packs(const scout_op *op, dnn_conv_form form) {
     return wanted && two_orders(op) && op->tensors[CONV_WEIGHT].role == SCOUT_WEIGHT;
 }
 
+/* Channels last with a weight that has them elsewhere is nothing that cuDNN says it can do: some engines take it, and
+ * some of those give wrong numbers. */
 bool dnn_conv_exists(const scout_op *op, dnn_conv_form form) {
     const conv_problem p = conv_problem_of(op);
     enum { MANY = 65535 }; /* matrices that one launch transposes */
     if (form == DNN_CONV_PACKED)
         return p.w.last && dnn_conv_packs(op, form) && op->tensors[CONV_WEIGHT].dims[0] <= MANY;
+    if (form == DNN_CONV_AS_IS && dnn_conv_exists(op, DNN_CONV_PACKED)) return false;
     if (form == DNN_CONV_SPLIT) return has_more(&p);
     if (form == DNN_CONV_CONVERTED) return !p.w.last && p.n <= MANY && op->tensors[CONV_WEIGHT].dims[0] <= MANY;
     return true;

@@ -178,6 +178,7 @@ static void offer_fill(dnn_offer *offer, const scout_op *op) {
         g->why = why;
         return;
     }
+    ask(offer, CUDNN_HEUR_MODE_INSTANT); /* what frameworks ask for; where it knows nothing, A does */
     const cudnnStatus_t best = ask(offer, CUDNN_HEUR_MODE_A);
     if (best != CUDNN_STATUS_SUCCESS) answer = dnn_answer(best, "cuDNN's heuristic", &why);
     ask(offer, CUDNN_HEUR_MODE_FALLBACK);

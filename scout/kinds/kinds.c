@@ -60,7 +60,7 @@ bool kinds_build(const operation *o, uint64_t workspace_limit, arena *a, scout_o
     }
     out->rank = (uint32_t)rec->rank;
     for (int d = 0; d < rec->rank; d++) out->shape[d] = rec->shape[d];
-    out->workspace_limit = workspace_limit;
+    out->workspace_limit = workspace_limit * (k->workspaces > 0 ? k->workspaces : 1);
     out->field_count = (uint32_t)rec->field_count;
     out->fields = common_fields(rec, a);
     out->flops = (double)rec->flops;

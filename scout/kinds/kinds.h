@@ -15,6 +15,8 @@ typedef struct kind {
     double (*tolerance)(const scout_op *op);
     /* Special functions (exponentials and their like) that a launch evaluates, at the least; NULL: none. */
     double (*specials)(const scout_op *op);
+    /* Its workspace, in times of the usual one (0: one), where those who call the library give it more. */
+    uint32_t workspaces;
 } kind;
 
 const kind *kinds_find(op_kind op); /* NULL: no candidates of this kind exist yet */
