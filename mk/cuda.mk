@@ -113,9 +113,18 @@ $(BUILD)/gpu/check_%: tests/gpu/check_%.c $(KERNEL_BUILD)/kernels/stream.o $(HEA
 	$(Q)mkdir -p $(@D)
 	$(Q)$(CC) $(CUDA_CFLAGS) $(ALL_LDFLAGS) -o $@ $< $(filter %.o,$^) -L$(CUDA_ROOT)/lib64 -lcudart_static $(CHECK_LIBS) -ldl -lrt -lpthread -lm
 
+# Candidates with tables of functions in the place of libraries, on machines without a GPU.
+CUDA_UNITS := $(patsubst tests/cuda/%.c,$(BUILD)/unit/%,$(sort $(wildcard tests/cuda/test_*.c)))
+CUDA_FAKED := lt_ready sparse_lt_ready dnn_ready
+$(BUILD)/unit/test_cuda_%: tests/cuda/test_cuda_%.c $(filter-out %/libraries.o,$(CUDA_OBJECTS)) $(OBJECTS) $(HEADERS) $(BUILD)/cuda/flags
+	$(say) CC $<
+	$(Q)mkdir -p $(@D)
+	$(Q)$(CC) $(CUDA_CFLAGS) $(ALL_LDFLAGS) $(CUDA_FAKED:%=-Wl,--wrap=%) -o $@ $< $(filter %.o,$^) -L$(CUDA_ROOT)/lib64 -lcudart_static $(ALL_LIBS) -ldl -lrt -lpthread -lm
+
 C_FILES += $(CUDA_C_FILES)
 ifneq ($(NVCC),)
 tidy: $(CUDA_SOURCES:%.c=$(BUILD)/tidy/%.ok)
+units unit: $(CUDA_UNITS)
 endif
 $(BUILD)/tidy/scout/cuda/%.ok: scout/cuda/%.c .clang-tidy $(BUILD)/cuda/scout/cuda/%.o
 	$(say) TIDY $<

@@ -1,0 +1,351 @@
+/* What candidates of the CUDA device make of what libraries offer, on machines without a GPU: tables of functions stand
+ * for cuBLASLt, cuSPARSELt and cuDNN (the linker puts the __wrap_ functions here in the place of those that open them).
+ * Nothing is launched. Needs the toolkit's headers. */
+#include "common/arena.h"
+#include "scout/cuda/cuda_device.h"
+#include "scout/cuda/dnn_conv.h"
+#include "scout/cuda/lt.h"
+#include "scout/cuda/sparse_lt.h"
+#include "scout/kinds/kinds.h"
+#include "scout/operation.h"
+#include "tests/unit/unit.h"
+
+#include <stdlib.h>
+#include <unistd.h>
+
+enum { MOST = 8 };
+
+static guard lab_guard;
+static arena lab_arena;
+static operation_list lab_list;
+
+static struct scout_device device;
+static scout_op op;
+static scout_why why;
+
+/* From a list with this one operation; drop_op is right afterwards in every case. */
+static bool make_op(const char *text) {
+    char path[] = "/tmp/test_cuda_offers.XXXXXX";
+    const int file = mkstemp(path);
+    const bool written = file >= 0 && write(file, text, strlen(text)) == (ssize_t)strlen(text);
+    if (file >= 0) close(file);
+    device = (struct scout_device){.multiprocessors = 132, .capability_major = 9};
+    guard_init(&lab_guard);
+    arena_init(&lab_arena, &lab_guard, (size_t)64 << 20);
+    lab_list = (operation_list){.items = NULL};
+    bool good = written && guard_enter(&lab_guard);
+    if (good) operation_read(path, "fp16", &lab_arena, &lab_list);
+    unlink(path);
+    good = good && lab_list.count == 1 && kinds_build(&lab_list.items[0], 32U << 20, &lab_arena, &op, &why);
+    if (!UNIT_CHECK(good)) printf("%s: %s %s\n", text, lab_guard.st.text, why.text);
+    return good;
+}
+
+static void drop_op(void) {
+    operation_list_free(&lab_list);
+    arena_free(&lab_arena);
+}
+
+/* ---- cuBLASLt: a ranked list of algorithms, which the mask of reductions thins ---- */
+
+typedef struct fake_algo {
+    int32_t parts; /* of K */
+    uint32_t scheme;
+} fake_algo;
+
+static fake_algo offered[MOST];
+static int offered_count, asked;
+static uint32_t mask;
+
+static cublasStatus_t make_product(cublasLtMatmulDesc_t *out, cublasComputeType_t compute, cudaDataType_t scale) {
+    static cublasLtMatmulDescOpaque_t any;
+    (void)compute, (void)scale;
+    *out = &any;
+    return CUBLAS_STATUS_SUCCESS;
+}
+
+static cublasStatus_t drop_product(cublasLtMatmulDesc_t product) {
+    (void)product;
+    return CUBLAS_STATUS_SUCCESS;
+}
+
+static cublasStatus_t set_product(cublasLtMatmulDesc_t product, cublasLtMatmulDescAttributes_t attribute,
+                                  const void *value, size_t size) {
+    (void)product, (void)attribute, (void)value, (void)size;
+    return CUBLAS_STATUS_SUCCESS;
+}
+
+static cublasStatus_t make_layout(cublasLtMatrixLayout_t *out, cudaDataType type, uint64_t rows, uint64_t cols,
+                                  int64_t ld) {
+    static cublasLtMatrixLayoutOpaque_t any;
+    (void)type, (void)rows, (void)cols, (void)ld;
+    *out = &any;
+    return CUBLAS_STATUS_SUCCESS;
+}
+
+static cublasStatus_t drop_layout(cublasLtMatrixLayout_t layout) {
+    (void)layout;
+    return CUBLAS_STATUS_SUCCESS;
+}
+
+static cublasStatus_t make_preference(cublasLtMatmulPreference_t *out) {
+    static cublasLtMatmulPreferenceOpaque_t any;
+    *out = &any;
+    return CUBLAS_STATUS_SUCCESS;
+}
+
+static cublasStatus_t drop_preference(cublasLtMatmulPreference_t preference) {
+    (void)preference;
+    return CUBLAS_STATUS_SUCCESS;
+}
+
+static cublasStatus_t set_preference(cublasLtMatmulPreference_t preference,
+                                     cublasLtMatmulPreferenceAttributes_t attribute, const void *value, size_t size) {
+    (void)preference;
+    if (attribute == CUBLASLT_MATMUL_PREF_REDUCTION_SCHEME_MASK && UNIT_INT(size, sizeof mask))
+        memcpy(&mask, value, sizeof mask);
+    return CUBLAS_STATUS_SUCCESS;
+}
+
+static cublasStatus_t rank(cublasLtHandle_t handle, cublasLtMatmulDesc_t product, cublasLtMatrixLayout_t a_layout,
+                           cublasLtMatrixLayout_t b_layout, cublasLtMatrixLayout_t c_layout,
+                           cublasLtMatrixLayout_t d_layout, cublasLtMatmulPreference_t preference, int most,
+                           cublasLtMatmulHeuristicResult_t results[], int *count) {
+    (void)handle, (void)product, (void)a_layout, (void)b_layout, (void)c_layout, (void)d_layout, (void)preference;
+    asked++;
+    *count = 0;
+    for (int k = 0; k < offered_count && *count < most; k++) {
+        if (offered[k].parts > 1 && (offered[k].scheme & ~mask)) continue;
+        results[*count] = (cublasLtMatmulHeuristicResult_t){.state = CUBLAS_STATUS_SUCCESS};
+        memcpy(&results[(*count)++].algo, &offered[k], sizeof offered[k]);
+    }
+    return CUBLAS_STATUS_SUCCESS;
+}
+
+static cublasStatus_t get_config(const cublasLtMatmulAlgo_t *algo, cublasLtMatmulAlgoConfigAttributes_t attribute,
+                                 void *value, size_t size, size_t *written) {
+    fake_algo is;
+    memcpy(&is, algo, sizeof is);
+    if (size != 4) return CUBLAS_STATUS_INVALID_VALUE;
+    if (attribute == CUBLASLT_ALGO_CONFIG_SPLITK_NUM) memcpy(value, &is.parts, size);
+    if (attribute == CUBLASLT_ALGO_CONFIG_REDUCTION_SCHEME) memcpy(value, &is.scheme, size);
+    *written = size;
+    return CUBLAS_STATUS_SUCCESS;
+}
+
+const lt_table *__wrap_lt_ready(cublasLtHandle_t *handle, scout_why *reason);
+const lt_table *__wrap_lt_ready(cublasLtHandle_t *handle, scout_why *reason) {
+    static const lt_table table = {.cublasLtMatmulDescCreate = make_product,
+                                   .cublasLtMatmulDescDestroy = drop_product,
+                                   .cublasLtMatmulDescSetAttribute = set_product,
+                                   .cublasLtMatrixLayoutCreate = make_layout,
+                                   .cublasLtMatrixLayoutDestroy = drop_layout,
+                                   .cublasLtMatmulPreferenceCreate = make_preference,
+                                   .cublasLtMatmulPreferenceDestroy = drop_preference,
+                                   .cublasLtMatmulPreferenceSetAttribute = set_preference,
+                                   .cublasLtMatmulAlgoGetHeuristic = rank,
+                                   .cublasLtMatmulAlgoConfigGetAttribute = get_config};
+    (void)reason;
+    *handle = NULL;
+    return &table;
+}
+
+/* Which of those that are offered are taken, by their parts of K, for a product of these types. */
+static void check_list(const char *types, const fake_algo *algos, int count, const int *wanted, int left, int times) {
+    char text[200];
+    snprintf(text, sizeof text, "{\"p\": {\"op\": \"gemm\", \"shape\": [64, 64, 4096], %s}}", types);
+    memcpy(offered, algos, (size_t)count * sizeof *algos);
+    offered_count = count, asked = 0;
+    if (make_op(text)) {
+        const lt_list *const got = lt_lists_get(&device, &op, (lt_way){false}, LT_RANKED_ALGOS, &why);
+        if (UNIT_CHECK(got) && UNIT_INT(got->count, left))
+            for (int k = 0; k < left; k++) {
+                fake_algo is;
+                memcpy(&is, &got->results[k].algo, sizeof is);
+                UNIT_INT(is.parts, wanted[k]);
+            }
+        UNIT_INT(asked, times);
+        lt_lists_free(device.lists);
+    }
+    drop_op();
+}
+
+static void parts_of_k_meet_in_fp32(void) {
+    enum { PLACE = CUBLASLT_REDUCTION_SCHEME_INPLACE, OUT = CUBLASLT_REDUCTION_SCHEME_OUTPUT_TYPE };
+    enum { WIDE = CUBLASLT_REDUCTION_SCHEME_COMPUTE_TYPE };
+    static const fake_algo good_first[] = {{1, OUT}, {2, OUT}, {3, WIDE}, {4, PLACE}},
+                           bad_first[] = {{2, PLACE}, {3, WIDE}, {1, 0}, {4, OUT}}, all_bad[] = {{2, PLACE}, {3, OUT}};
+    static const int whole[] = {1, 3}, wide[] = {3, 1}, every[] = {2, 3, 1, 4};
+    static const char *const half[] = {"\"dtype\": \"fp16\"", "\"dtype\": \"bf16\"", "\"dtype\": \"fp8\""};
+    for (size_t k = 0; k < sizeof half / sizeof half[0]; k++) {
+        check_list(half[k], good_first, 4, whole, 2, 1); /* K in one piece has nothing to bring together */
+        check_list(half[k], bad_first, 4, wide, 2, 2);
+    }
+    check_list(half[0], all_bad, 2, NULL, 0, 2);
+    check_list("\"dtype\": \"fp16\", \"out_dtype\": \"fp32\"", bad_first, 4, every, 4, 1);
+    check_list("\"dtype\": \"fp32\"", bad_first, 4, every, 4, 1);
+}
+
+/* ---- cuSPARSELt: says yes to everything and has two algorithms ---- */
+
+#define FAKE_YES(name, parameters)                                                                                     \
+    static cusparseStatus_t yes_##name parameters { return CUSPARSE_STATUS_SUCCESS; }
+#pragma GCC diagnostic push
+#pragma GCC diagnostic ignored "-Wunused-parameter"
+SPARSE_LT_FUNCTIONS(FAKE_YES)
+#pragma GCC diagnostic pop
+
+static cusparseStatus_t two_algorithms(const sparse_lt_object *handle, const sparse_lt_object *selection, int attribute,
+                                       void *value, size_t bytes) {
+    const int number = attribute == SPARSE_LT_ALGOS ? 2 : 0;
+    (void)handle, (void)selection;
+    if (bytes != sizeof number) return CUSPARSE_STATUS_INVALID_VALUE;
+    memcpy(value, &number, sizeof number);
+    return CUSPARSE_STATUS_SUCCESS;
+}
+
+const sparse_lt_table *__wrap_sparse_lt_ready(const sparse_lt_object **handle, scout_why *reason);
+const sparse_lt_table *__wrap_sparse_lt_ready(const sparse_lt_object **handle, scout_why *reason) {
+    static const sparse_lt_object any;
+#define FAKE_MEMBER(name, parameters) .name = yes_##name,
+    static sparse_lt_table table = {SPARSE_LT_FUNCTIONS(FAKE_MEMBER)};
+#undef FAKE_MEMBER
+    table.cusparseLtMatmulAlgGetAttribute = two_algorithms;
+    (void)reason;
+    *handle = &any;
+    return &table;
+}
+
+static void check_places(const char *fields, const char *first, uint32_t count) {
+    static scout_domain domain;
+    char text[240];
+    snprintf(text, sizeof text, "{\"p\": {\"op\": \"gemm\", \"shape\": [64, 96, 128], \"bias\": \"n\", %s}}", fields);
+    memset(&domain, 0, sizeof domain);
+    if (make_op(text) && UNIT_INT(sparse_lt_gemm.domain(&op, &device, 0, &domain, &why), SCOUT_OK) &&
+        UNIT_INT(domain.count, 3)) {
+        const scout_parameter *const bias = &domain.parameters[2];
+        UNIT_TEXT(bias->name, "bias");
+        UNIT_INT(bias->count, count);
+        UNIT_TEXT(bias->labels[0], first);
+        UNIT_TEXT(bias->labels[bias->count - 1], "before");
+    }
+    drop_op();
+}
+
+static void a_bias_runs_along_the_sparse_side(void) {
+    static const char *const layouts[] = {"nn", "nt", "tn", "tt"};
+    for (size_t k = 0; k < 4; k++) {
+        char text[120];
+        snprintf(text, sizeof text, "\"dtype\": \"fp16\", \"layout\": \"%s\"", layouts[k]);
+        check_places(text, "inside", 2);
+        snprintf(text, sizeof text, "\"dtype\": \"bf16\", \"layout\": \"%s\", \"weight_side\": \"a\"", layouts[k]);
+        check_places(text, "before", 1);
+    }
+    check_places("\"dtype\": \"fp8\"", "before", 1); /* its bias would be of another type */
+}
+
+/* ---- cuDNN: descriptors that know their type, and three engines ---- */
+
+typedef struct fake_descriptor {
+    cudnnBackendDescriptorType_t type;
+    int engine;
+} fake_descriptor;
+
+static int descriptors;
+
+/* The handle of a descriptor is its address. */
+static fake_descriptor *descriptor_of(cudnnBackendDescriptor_t handle) { return (fake_descriptor *)handle; }
+
+static cudnnStatus_t make_descriptor(cudnnBackendDescriptorType_t type, cudnnBackendDescriptor_t *out) {
+    fake_descriptor *const d = calloc(1, sizeof *d);
+    if (!d) return CUDNN_STATUS_INTERNAL_ERROR;
+    d->type = type;
+    descriptors++;
+    *out = d;
+    return CUDNN_STATUS_SUCCESS;
+}
+
+static cudnnStatus_t drop_descriptor(cudnnBackendDescriptor_t handle) {
+    descriptors -= handle != NULL;
+    free(handle);
+    return CUDNN_STATUS_SUCCESS;
+}
+
+static cudnnStatus_t set_descriptor(cudnnBackendDescriptor_t handle, cudnnBackendAttributeName_t name,
+                                    cudnnBackendAttributeType_t type, int64_t count, const void *value) {
+    (void)handle, (void)name, (void)type, (void)count, (void)value;
+    return CUDNN_STATUS_SUCCESS;
+}
+
+static cudnnStatus_t finish_descriptor(cudnnBackendDescriptor_t handle) {
+    (void)handle;
+    return CUDNN_STATUS_SUCCESS;
+}
+
+static cudnnStatus_t get_descriptor(cudnnBackendDescriptor_t handle, cudnnBackendAttributeName_t name,
+                                    cudnnBackendAttributeType_t type, int64_t most, int64_t *count, void *value) {
+    static const cudnnBackendBehaviorNote_t notes[] = {CUDNN_BEHAVIOR_NOTE_REQUIRES_FILTER_INT8x32_REORDER,
+                                                       CUDNN_BEHAVIOR_NOTE_RUNTIME_COMPILATION,
+                                                       CUDNN_BEHAVIOR_NOTE_REQUIRES_BIAS_INT8x32_REORDER};
+    cudnnBackendDescriptor_t *const to = value;
+    const int64_t index = descriptor_of(handle)->engine;
+    (void)type;
+    *count = name == CUDNN_ATTR_ENGINEHEUR_RESULTS                                                   ? 3
+             : name == CUDNN_ATTR_ENGINECFG_KNOB_CHOICES || name == CUDNN_ATTR_ENGINE_NUMERICAL_NOTE ? 0
+                                                                                                     : 1;
+    if (*count > most) return CUDNN_STATUS_BAD_PARAM;
+    if (name == CUDNN_ATTR_ENGINEHEUR_RESULTS)
+        for (int k = 0; k < 3; k++) descriptor_of(to[k])->engine = k;
+    if (name == CUDNN_ATTR_ENGINECFG_ENGINE) descriptor_of(to[0])->engine = (int)index;
+    if (name == CUDNN_ATTR_ENGINE_GLOBAL_INDEX) memcpy(value, &index, sizeof index);
+    if (name == CUDNN_ATTR_ENGINE_BEHAVIOR_NOTE) memcpy(value, &notes[index], sizeof notes[index]);
+    return CUDNN_STATUS_SUCCESS;
+}
+
+const dnn_table *__wrap_dnn_ready(cudnnHandle_t *handle, scout_why *reason);
+const dnn_table *__wrap_dnn_ready(cudnnHandle_t *handle, scout_why *reason) {
+    static const dnn_table table = {.cudnnBackendCreateDescriptor = make_descriptor,
+                                    .cudnnBackendDestroyDescriptor = drop_descriptor,
+                                    .cudnnBackendSetAttribute = set_descriptor,
+                                    .cudnnBackendGetAttribute = get_descriptor,
+                                    .cudnnBackendFinalize = finish_descriptor};
+    (void)reason;
+    *handle = NULL;
+    return &table;
+}
+
+/* The nodes of the graph in order; of the engines only the second one is left. */
+static void check_graph(const char *types, dnn_conv_form form, const cudnnBackendDescriptorType_t *nodes, int count) {
+    char text[240];
+    snprintf(text, sizeof text,
+             "{\"c\": {\"op\": \"conv\", \"shape\": [1, 8, 8, 16], \"input\": [1, 8, 8, 32], \"kernel\": [3, 3], "
+             "\"pads\": [1, 1, 1, 1], \"layout\": \"nhwc\", %s}}",
+             types);
+    if (make_op(text)) {
+        const dnn_offer *const offer = dnn_offer_get(&device, &op, dnn_conv_build, form, &why);
+        if (UNIT_CHECK(offer) && UNIT_INT(offer->graph.node_count, count)) {
+            for (int k = 0; k < count; k++) UNIT_INT(descriptor_of(offer->graph.nodes[k])->type, nodes[k]);
+            UNIT_INT(offer->count, 1);
+            UNIT_TEXT(offer->engines[0].name, "\"engine\":1,\"knobs\":[],\"notes\":0");
+        }
+        dnn_offers_free(device.offers);
+        UNIT_INT(descriptors, 0);
+    }
+    drop_op();
+}
+
+static void sums_of_bytes_go_through_a_copy(void) {
+    static const cudnnBackendDescriptorType_t nodes[] = {CUDNN_BACKEND_OPERATION_CONVOLUTION_FORWARD_DESCRIPTOR,
+                                                         CUDNN_BACKEND_OPERATION_POINTWISE_DESCRIPTOR};
+    check_graph("\"dtype\": \"int8\", \"weight_dtype\": \"int8\", \"out_dtype\": \"int32\"", DNN_CONV_PACKED, nodes, 2);
+    check_graph("\"dtype\": \"int8\", \"weight_dtype\": \"int8\", \"out_dtype\": \"int32\"", DNN_CONV_AS_IS, nodes, 2);
+    check_graph("\"dtype\": \"fp16\"", DNN_CONV_AS_IS, nodes, 1);
+    check_graph("\"dtype\": \"fp16\", \"bias\": \"channel\"", DNN_CONV_AS_IS, nodes, 2);
+}
+
+int main(void) {
+    UNIT_RUN(parts_of_k_meet_in_fp32);
+    UNIT_RUN(a_bias_runs_along_the_sparse_side);
+    UNIT_RUN(sums_of_bytes_go_through_a_copy);
+    return unit_end();
+}
