@@ -24,7 +24,8 @@ typedef struct measure_request {
     const ceilings *ceilings; /* NULL: none are known; no early exit, no probe */
     bool exhaustive;
     double budget_s;
-    double early_exit;        /* fraction of the ceiling: 0.97 */
+    double timing_s;   /* at least so much of it for racing and confirming, whatever preparing took; 0: a part of it */
+    double early_exit; /* fraction of the ceiling: 0.97 */
     uint64_t workspace_limit; /* 32 MiB */
     uint64_t seed;
     const char *only;    /* names of the candidates to run beside the baseline, commas between; NULL: all */

@@ -85,6 +85,7 @@ static void read_request(request *r, const json_t *body) {
     }
     m->exhaustive = json_is_true(json_object_get(body, "exhaustive"));
     m->budget_s = number_or(body, "budget_s", 20);
+    m->timing_s = number_or(body, "timing_s", 0);
     m->early_exit = number_or(body, "early_exit", 0.97);
     m->workspace_limit = (uint64_t)number_or(body, "workspace_limit", REGIME_WORKSPACE_BYTES);
     m->seed = (uint64_t)json_integer_value(json_object_get(body, "seed"));
