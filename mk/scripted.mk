@@ -6,7 +6,7 @@ SCRIPTED_CFLAGS := $(filter-out -fsanitize%,$(LANGUAGE)) -O2 -g $(WARNINGS) -fPI
 
 .PHONY: scripted scout-test
 scripted: $(SCRIPTED_PLUGINS)
-$(SCRIPTED)/device.so: tests/scripted/device.c tests/scripted/products.c
+$(SCRIPTED)/device.so: tests/scripted/device.c tests/scripted/filling.c tests/scripted/products.c
 $(SCRIPTED)/faults.so: tests/scripted/faults.c
 $(SCRIPTED)/custom.so: tests/scripted/custom.c
 $(SCRIPTED_PLUGINS): tests/scripted/device.h tests/scripted/scripted.h scout/plugin.h scout/gemm.h $(BUILD)/flags

@@ -2,6 +2,7 @@
 #include "scout/crossover.h"
 
 #include "common/json_get.h"
+#include "common/map.h"
 #include "common/plain.h"
 #include "scout/show.h"
 #include "scout/sparsity.h"
@@ -80,35 +81,57 @@ static void judge(crossover *c) {
 
 /* --- which belong together --- */
 
-static bool alike(const operation *a, const operation *b, arena *r) {
-    return a->sparse_block == b->sparse_block && strcmp(a->pattern, b->pattern) == 0 &&
-           strcmp(oprec_key(&a->rec, r), oprec_key(&b->rec, r)) == 0;
-}
-
 static bool counts(const report_input *in) {
     const operation *o = in->operation;
     return o->rec.kind == OP_GEMM && o->sparsity > 0 && !o->weight && strcmp(o->pattern, "STRUCTURED_24") != 0;
 }
 
-int crossover_find(const report_input *inputs, int count, arena *a, crossover **found) {
-    crossover *const to = *found = arena_array(a, crossover, count + 1);
-    bool *const taken = arena_array(a, bool, count + 1);
+/* Equal where nothing but the number of zeros differs. */
+static const char *family_of(const operation *o, arena *a) {
+    return arena_printf(a, "%d %s %s", o->sparse_block, o->pattern, oprec_key(&o->rec, a));
+}
+
+/* The crossover that each input belongs to (NULL: none), in the order of their first ones, with the number of inputs.
+ */
+static int sort_out(const report_input *inputs, int count, arena *a, crossover *to, crossover **of) {
+    map families;
     int n = 0;
+    map_init(&families, a);
     for (int k = 0; k < count; k++) {
         const operation *o = inputs[k].operation;
-        if (taken[k] || !counts(&inputs[k])) continue;
-        crossover c = {.operation = o, .points = arena_array(a, crossover_point, count - k)};
-        c.block = strcmp(o->pattern, "BLOCK_SPARSE") != 0 ? 0 : o->sparse_block ? o->sparse_block : sparsity_block;
-        for (int j = k; j < count; j++) {
-            if (taken[j] || !counts(&inputs[j]) || !alike(o, inputs[j].operation, a)) continue;
-            taken[j] = true;
-            c.points[c.count] = read_point(&inputs[j]);
-            c.count += isfinite(c.points[c.count].dense_us); /* without a baseline there is nothing to overtake */
+        if (!counts(&inputs[k])) continue;
+        void **family = map_put(&families, family_of(o, a));
+        if (!*family) {
+            const bool blocks = strcmp(o->pattern, "BLOCK_SPARSE") == 0;
+            to[n].operation = o;
+            to[n].block = !blocks ? 0 : o->sparse_block ? o->sparse_block : sparsity_block;
+            *family = &to[n++];
         }
-        if (c.count < 2) continue;
-        qsort(c.points, (size_t)c.count, sizeof *c.points, by_zeros);
-        judge(&c);
-        to[n++] = c;
+        of[k] = *family;
+        of[k]->count++;
+    }
+    return n;
+}
+
+int crossover_find(const report_input *inputs, int count, arena *a, crossover **found) {
+    crossover *const to = *found = arena_array(a, crossover, count + 1);
+    crossover **const of = arena_array(a, crossover *, count + 1);
+    const int families = sort_out(inputs, count, a, to, of);
+    int n = 0;
+    for (int k = 0; k < families; k++) {
+        to[k].points = arena_array(a, crossover_point, to[k].count);
+        to[k].count = 0;
+    }
+    for (int k = 0; k < count; k++) {
+        if (!of[k]) continue;
+        const crossover_point p = read_point(&inputs[k]);
+        if (isfinite(p.dense_us)) of[k]->points[of[k]->count++] = p; /* else there is nothing to overtake */
+    }
+    for (int k = 0; k < families; k++) {
+        if (to[k].count < 2) continue;
+        qsort(to[k].points, (size_t)to[k].count, sizeof *to[k].points, by_zeros);
+        judge(&to[k]);
+        to[n++] = to[k];
     }
     return n;
 }

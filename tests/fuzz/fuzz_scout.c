@@ -1,13 +1,16 @@
-/* The libFuzzer target of what scout_batch reads: operation files, ceilings, frames, cached values, counters. The first
- * byte says which. Any bytes may be refused, with a line; none may crash, leak or hang, and what was read must survive
- * its own way to a worker and back. */
+/* The libFuzzer target of what scout_batch reads: operation files with their fusions, ceilings, frames, cached values,
+ * counters. The first byte says which. Any bytes may be refused, with a line; none may crash, leak or hang, and what
+ * was read must survive its own way to a worker and back. */
 #include "common/guard.h"
 #include "scout/cache_parse.h"
 #include "scout/ceilings.h"
 #include "scout/counters.h"
 #include "scout/frames.h"
+#include "scout/fusion.h"
 #include "scout/kinds/kinds.h"
 #include "scout/operation.h"
+#include "scout/parts.h"
+#include "tests/fuzz/json_mutate.h"
 
 #include <math.h>
 #include <stdio.h>
@@ -17,6 +20,8 @@
 #include <unistd.h>
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
+size_t LLVMFuzzerMutate(uint8_t *data, size_t size, size_t most);
+size_t LLVMFuzzerCustomMutator(uint8_t *data, size_t size, size_t most, unsigned seed);
 
 static int file_with(const uint8_t *data, size_t size, char *path, size_t room) {
     int fd = memfd_create("input", MFD_CLOEXEC);
@@ -39,6 +44,50 @@ static void travel(const operation *o, arena *a) {
     json_decref(sent);
 }
 
+/* The parts as a worker gets them, laid out on the fused operation. */
+static void run_parts(const fusion *f, const scout_op *op, arena *a) {
+    json_builder b = {NULL};
+    json_t *sent = fusion_to_json(f, &b);
+    fusion_part parts[FUSION_PARTS];
+    scout_why why = {.code = ""};
+    if (!sent || b.why) abort();
+    const int count = fusion_from_json(sent, a, parts);
+    if (count != f->op_count) abort();
+    for (int k = 0; k < count; k++) {
+        const operation *there = f->parts[k].operation, *here = parts[k].operation;
+        if (strcmp(operation_key(there, a), operation_key(here, a)) != 0) abort();
+        if (parts[k].place_count != f->parts[k].place_count) abort();
+    }
+    const parts_request request = {.count = count, .items = parts};
+    const scout_candidate *c = parts_open(NULL, op, &request, a);
+    if (c->supports(op, NULL, &why) != SCOUT_OK && (!why.code[0] || !why.text[0])) abort();
+    parts_close();
+    json_decref(sent);
+}
+
+static void fuzz_fusions(const operation_list *list, const char *path, arena *a) {
+    fusion_list fusions;
+    fusion_read(list, path, a, &fusions);
+    for (int k = 0; k < fusions.count && k < 16; k++) {
+        const fusion *f = &fusions.items[k];
+        scout_op op;
+        scout_why why = {.code = ""};
+        if (!f->id[0]) abort();
+        if (f->how == FUSION_SKIPPED) {
+            if (!f->skip_code[0] || !f->skip_text[0]) abort();
+            continue;
+        }
+        const operation *fused = f->recognised ? f->recognised : &f->fused;
+        if (fused->rec.flops < 0 || fused->rec.bytes_read < 0 || fused->rec.bytes_written < 0) abort();
+        fusion_key(f, a);
+        if (kinds_build(fused, 32 << 20, a, &op, &why)) {
+            if (f->how == FUSION_SEQUENCE) run_parts(f, &op, a);
+        } else if (!why.code[0] || !why.text[0]) {
+            abort();
+        }
+    }
+}
+
 static void fuzz_operations(const uint8_t *data, size_t size) {
     char path[64];
     int fd = file_with(data, size, path, sizeof path);
@@ -56,6 +105,7 @@ static void fuzz_operations(const uint8_t *data, size_t size) {
             travel(&list.items[k], &a);
             if (!kinds_build(&list.items[k], 32 << 20, &a, &op, &why) && (!why.code[0] || !why.text[0])) abort();
         }
+        fuzz_fusions(&list, path, &a);
     } else if (g.st.code != STATUS_INPUT || !g.st.text[0]) {
         abort();
     }
@@ -132,4 +182,9 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
     default: fuzz_counters((const char *)rest, size - 1); break;
     }
     return 0;
+}
+
+size_t LLVMFuzzerCustomMutator(uint8_t *data, size_t size, size_t most, unsigned seed) {
+    size_t changed = size > 1 && seed % 4 ? json_mutate((char *)data + 1, size - 1, most - 1, seed) : 0;
+    return changed ? changed + 1 : LLVMFuzzerMutate(data, size, most);
 }

@@ -27,7 +27,7 @@ seed() { # KIND NAME   from standard input
 }
 for file in tests/golden/*.ops.json tests/gpu/*.json; do
     name=${file##*/}
-    seed 0 "$name" < <(cat "$file")
+    seed 0 "$name" < <(python3 -c 'import json, sys; json.dump(json.load(sys.stdin), sys.stdout, separators=(",", ":"))' <"$file")
 done
 seed 0 short <<<'{"a": {"op": "gemm", "shape": [4, 8, 16], "sparsity": 0.875}, "b": {"op": "layernorm", "shape": [64]}}'
 seed 1 ceilings <<<'{"schema": "ceiling-scout/ceilings/1", "instance": "x", "load": "sustained", "launch": "graph", "taken": "2026-01-01T00:00:00Z", "launch_us": 1, "peaks": [], "bandwidths": [{"bytes": 65536, "read_fraction": 1, "resident": false, "tbps": 1, "rel_ci95": 0}]}'

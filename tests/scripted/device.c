@@ -9,7 +9,6 @@
  * of the last one). */
 #include "tests/scripted/device.h"
 
-#include <math.h>
 #include <string.h>
 #include <unistd.h>
 
@@ -153,48 +152,12 @@ static scout_answer copy(scout_device *d, void *to, const void *from, uint64_t b
     return answer;
 }
 
-static uint64_t next_random(uint64_t *state) {
-    uint64_t z = *state += 0x9e3779b97f4a7c15u;
-    z = (z ^ (z >> 30)) * 0xbf58476d1ce4e5b9u;
-    z = (z ^ (z >> 27)) * 0x94d049bb133111ebu;
-    return z ^ (z >> 31);
-}
-
-static const float *normals(void) { /* a table of them: filling shall not be what the tests wait for */
-    static float table[1 << 14];
-    uint64_t state = 1;
-    if (table[0] != 0) return table;
-    for (size_t k = 0; k < sizeof table / sizeof table[0]; k++) {
-        const double u = ((double)(next_random(&state) >> 11) + 1) * 0x1p-53;
-        const double v = (double)(next_random(&state) >> 11) * 0x1p-53;
-        table[k] = (float)(sqrt(-2 * log(u)) * cos(6.283185307179586 * v));
-    }
-    return table;
-}
-
 static scout_answer fill(scout_device *d, void *to, uint64_t bytes, uint32_t type, uint32_t how, uint64_t seed,
                          scout_why *why) {
     const scout_answer answer = check(d, why);
-    if (answer != SCOUT_OK) return answer;
-    if (how == SCOUT_FILL_BYTE) {
-        memset(to, (int)(seed & 0xff), bytes);
-        return SCOUT_OK;
-    }
     (void)type; /* of others only bandwidth probes ask, and nobody reads them */
-    const float *table = normals();
-    float *out = to;
-    const int power = (int)(seed >> 32 & 127);
-    for (uint64_t k = 0; k < bytes / sizeof *out; k += 4) {
-        const uint64_t r = next_random(&seed);
-        for (uint64_t i = 0; i < 4 && k + i < bytes / sizeof *out; i++) {
-            const float x = table[r >> (14 * i) & 0x3fff];
-            if (how == SCOUT_FILL_SMALL)
-                out[k + i] = ldexpf(x, -power);
-            else
-                out[k + i] = how == SCOUT_FILL_SCALE ? fabsf(x) / 64 + 1.0F / 64 : x;
-        }
-    }
-    return SCOUT_OK;
+    if (answer == SCOUT_OK) scripted_fill(to, bytes, how, seed);
+    return answer;
 }
 
 static scout_answer checksum(scout_device *d, const void *data, uint64_t bytes, uint64_t *sum, scout_why *why) {
@@ -259,7 +222,7 @@ static double take(scout_device *d, const scripted_work *w) {
     double moving_s = 0, noise = 0;
     for (int k = 0; k < SCOUT_MAX_TENSORS; k++)
         if (w->bytes[k] > 0) moving_s += touch(d, w->tensors[k], w->bytes[k]);
-    if (w->random) noise = w->noise * ((double)(next_random(w->random) >> 11) * 0x1p-52 - 1);
+    if (w->random) noise = w->noise * ((double)(scripted_random(w->random) >> 11) * 0x1p-52 - 1);
     return launch_s + fmax(moving_s, w->compute_s) * w->factor * (1 + noise);
 }
 

@@ -13,4 +13,7 @@ extern const scout_candidate scripted_stream_k; /* fastest, for M of at most 16 
 extern const scout_candidate scripted_sparse;   /* for sparse weights; the fastest above three quarters of zeros */
 extern const scout_candidate scripted_absent;   /* supports nothing */
 
+uint64_t scripted_random(uint64_t *state);
+void scripted_fill(void *to, uint64_t bytes, uint32_t how, uint64_t seed); /* as scout_device_api.fill, with floats */
+
 #endif

@@ -4,6 +4,7 @@
 
 #include <math.h>
 #include <string.h>
+#include <time.h>
 
 enum { MOST = 8 };
 
@@ -108,6 +109,36 @@ static void always_and_alone(void) {
     end();
 }
 
+/* Thousands of products in a file, those that belong together far apart: the arena has no room for pairs of them. */
+static void many_are_sorted_out_at_once(void) {
+    enum { SHAPES = 100, EACH = 50, ALL = SHAPES * EACH };
+    static operation ops[ALL];
+    static report_input in[ALL];
+    static int64_t shapes[SHAPES][3];
+    crossover *found;
+    begin();
+    add(0.5, 100, 90);
+    json_t *m = (json_t *)(uintptr_t)inputs[0].measurement;
+    json_object_del(m, "weight"); /* the operation's own word holds */
+    for (int k = 0; k < ALL; k++) {
+        int64_t *shape = shapes[k % SHAPES];
+        shape[0] = 512, shape[1] = 1024, shape[2] = 64 * (1 + k % SHAPES);
+        ops[k] = list.items[0];
+        ops[k].rec.shape = shape;
+        ops[k].sparsity = 0.99 - 0.5 * (k / SHAPES) / EACH;
+        in[k] = inputs[0];
+        in[k].operation = &ops[k];
+    }
+    const clock_t from = clock();
+    UNIT_INT(crossover_find(in, ALL, &a, &found), SHAPES);
+    UNIT_CHECK((double)(clock() - from) / CLOCKS_PER_SEC < 2);
+    for (int k = 0; k < SHAPES; k++) {
+        UNIT_CHECK(found[k].operation == &ops[k] && found[k].count == EACH && found[k].points[0].zeros < 0.51);
+        UNIT_CHECK(found[k].from == found[k].points[0].zeros && isnan(found[k].behind));
+    }
+    end();
+}
+
 int main(void) {
     guard_init(&g);
     arena_init(&a, &g, (size_t)16 << 20);
@@ -116,6 +147,7 @@ int main(void) {
         UNIT_RUN(between_two_that_are_known);
         UNIT_RUN(who_was_outraced_is_behind);
         UNIT_RUN(always_and_alone);
+        UNIT_RUN(many_are_sorted_out_at_once);
     } else {
         printf("    %s\n", g.st.text);
         UNIT_CHECK(false);
