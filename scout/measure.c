@@ -70,6 +70,12 @@ static void clock_telemetry(void *context, scout_telemetry *out) {
 
 double measure_elapsed(const measurement *m) { return m->api->now(m->device) - m->started_s; }
 
+void measure_spend(measurement *m, measure_phase on) {
+    const double now_s = measure_elapsed(m);
+    m->spent_s[on] += now_s - m->spent_until_s;
+    m->spent_until_s = now_s;
+}
+
 bool measure_stopped(const measurement *m) { return m->answer != SCOUT_OK; }
 
 void measure_stop(measurement *m, scout_answer answer, const scout_why *why) {
@@ -108,7 +114,9 @@ static bool set_up(measurement *m) {
                weights_make(r->operation, &m->op, r->seed, &counter, &m->arena, &m->weights, &why);
     if (!m->built && m->op.kind == 0) m->op.kind = (uint32_t)r->operation->rec.kind;
     if (m->built && r->parts.count > 0) m->parts = parts_open(m->api, &m->op, &r->parts, &m->arena);
+    measure_spend(m, MEASURE_FILLING);
     measure_rows_list(m);
+    measure_spend(m, MEASURE_LISTING);
     if (!m->built) {
         decide_all(m, SCOUT_NO, &why);
         return false;
@@ -123,6 +131,7 @@ static bool set_up(measurement *m) {
     m->set = bench_set_new(m->api, m->device, &m->op, r->regime.cache, plateau(m), r->seed, m->tolerance, &given,
                            &answer, &why);
     m->refresh_s = m->api->now(m->device) - start;
+    measure_spend(m, MEASURE_FILLING);
     if (!m->set && answer == SCOUT_LOST) measure_stop(m, answer, &why);
     if (!m->set) decide_all(m, answer, &why);
     if (!m->set) return false;

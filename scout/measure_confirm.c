@@ -194,6 +194,8 @@ void measure_confirm_run(measurement *m) {
     }
     if (count == 0) return;
     confirm(m, finalists, count);
+    measure_spend(m, MEASURE_CONFIRMING);
     if (!measure_stopped(m)) verify_again(m, finalists, count);
+    measure_spend(m, MEASURE_CHECKING);
     choose(m);
 }

@@ -46,6 +46,18 @@ typedef enum measure_probe_kind {
     MEASURE_PROBE_COUNTED  /* multiply-adds in registers, or special functions: where no product set the ceiling */
 } measure_probe_kind;
 
+/* What the time of a measurement goes to, in this order; some of it several times. */
+typedef enum measure_phase {
+    MEASURE_LISTING,   /* who there is, with which variants: libraries are asked */
+    MEASURE_FILLING,   /* tensors, and what the weights are */
+    MEASURE_PREPARING, /* plans, packing, the first check */
+    MEASURE_SETTLING,
+    MEASURE_RACING,
+    MEASURE_CONFIRMING, /* new inputs and the probe, too */
+    MEASURE_CHECKING,   /* once more, at the end */
+    MEASURE_PHASES
+} measure_phase;
+
 typedef struct measure_probe {
     char precision[16];
     measure_probe_kind kind;
@@ -93,6 +105,7 @@ struct measurement {
     timing_clock clock;
     timing_state state;
     double started_s;
+    double spent_s[MEASURE_PHASES], spent_until_s; /* until: all of them together */
     bool settled;
     scout_why settle_why;
     measure_probe probe;
@@ -110,6 +123,7 @@ void measure_tell(measurement *m, const void *who, const char *candidate, const 
                   double seconds);
 void measure_tell_row(measure_row *row, const char *what, double seconds);
 double measure_elapsed(const measurement *m);
+void measure_spend(measurement *m, measure_phase on); /* what has passed since the last call went to this */
 void measure_stop(measurement *m, scout_answer answer, const scout_why *why); /* the measurement ends here */
 bool measure_stopped(const measurement *m);
 

@@ -157,6 +157,15 @@ static void put_costs(const measurement *m, json_builder *b, json_t *to) {
     json_put_int(b, to, "bytes_written", built ? (int64_t)m->op.bytes_written : rec->bytes_written);
 }
 
+static json_t *spent_json(const measurement *m, json_builder *b) {
+    static const char *const names[MEASURE_PHASES] = {"listing", "filling",    "preparing", "settling",
+                                                      "racing",  "confirming", "checking"};
+    json_t *to = json_new_object(b);
+    for (int k = 0; k < MEASURE_PHASES; k++)
+        if (m->spent_s[k] > 0) json_put_real(b, to, names[k], m->spent_s[k]);
+    return to;
+}
+
 json_t *measure_json_result(const measurement *m) {
     json_builder b = {NULL};
     json_t *to = json_new_object(&b), *rows = json_new_array(&b);
@@ -175,6 +184,7 @@ json_t *measure_json_result(const measurement *m) {
     if (!m->settled && m->settle_why.text[0]) json_put_text(&b, to, "settle", m->settle_why.text);
     if (m->left_out > 0) json_put_int(&b, to, "variants_left_out", m->left_out);
     json_put_real(&b, to, "seconds", measure_elapsed(m));
+    json_put(&b, to, "spent_s", spent_json(m, &b));
     json_put(&b, to, "libraries", libraries_json(m, &b));
     for (int k = 0; k < m->row_count; k++) json_push(&b, rows, measure_json_row(m, &m->rows[k], &b));
     json_put(&b, to, "candidates", rows);

@@ -89,6 +89,7 @@ static void prepare_all(measurement *m, bool last) {
         if (!measure_rows_prepare(row)) measure_stop(m, SCOUT_LOST, &row->why);
     }
     find_baseline(m);
+    measure_spend(m, MEASURE_PREPARING);
 }
 
 static void settle(measurement *m) {
@@ -100,6 +101,7 @@ static void settle(measurement *m) {
     const timing_rules rules = measure_race_rules(m);
     const timing_subject subject = measure_race_subject(load);
     m->settled = timing_settle(&m->clock, &rules, &subject, &m->settle_why);
+    measure_spend(m, MEASURE_SETTLING);
 }
 
 static void finish_race(measurement *m, const timing_racer *racer, measure_row *row) {
@@ -146,6 +148,7 @@ static void race(measurement *m) {
     timing_race(&m->clock, &rules, racers, count, MEASURE_FINALISTS);
     for (int k = 0; k < count; k++) finish_race(m, &racers[k], rows[k]);
     m->raced_s += measure_elapsed(m) - start_s;
+    measure_spend(m, MEASURE_RACING);
 }
 
 /* Whether what was seen in the race is so near to the ceiling that candidates of the last resort need not run. A

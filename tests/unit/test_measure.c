@@ -31,6 +31,10 @@ static void the_faster_one_wins(void) {
     UNIT_TEXT(text(json_array_get(json_object_get(result, "candidates"), 0), "name"), "right");
     UNIT_CHECK(json_is_true(json_object_get(result, "settled")));
     UNIT_CHECK(json_is_null(json_object_get(result, "probe")));
+    const json_t *spent = json_object_get(result, "spent_s"); /* preparing and checking, too, move the fake's clock */
+    const double told = number(spent, "preparing") + number(spent, "racing") + number(spent, "confirming");
+    UNIT_CHECK(number(spent, "confirming") > 0.6 && number(spent, "preparing") > 0 && number(spent, "racing") > 0);
+    UNIT_CHECK(told <= number(result, "seconds") && told > 0.5 * number(result, "seconds"));
     UNIT_TEXT(text(result, "precision"), "fp32");
     end();
 }
