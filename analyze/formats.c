@@ -1,6 +1,7 @@
 /* Owns the table of formats, and how what they write reaches its file. */
 #include "analyze/formats.h"
 
+#include "analyze/page/page.h"
 #include "common/files.h"
 
 #include <string.h>
@@ -8,6 +9,7 @@
 const format formats_all[] = {
     {"text", "summary.txt", write_text},
     {"json", "summary.json", write_json},
+    {"html", "report.html", page_write},
 };
 const int formats_count = (int)(sizeof formats_all / sizeof formats_all[0]);
 
