@@ -185,7 +185,7 @@ static size_t take(const char *text, bool bytes, letter *c) {
     return taken;
 }
 
-void escape_to(escape_sink *sink, void *to, escape_kind kind, const char *text) {
+static void write_some(escape_sink *sink, void *to, escape_kind kind, const char *text, size_t most) {
     const escaped e = {sink, to};
     const char *end = "";
     text = text ? text : "";
@@ -193,20 +193,29 @@ void escape_to(escape_sink *sink, void *to, escape_kind kind, const char *text) 
     void (*one)(const escaped *, const letter *) =
         kinds[kind].as_is && kinds[kind].as_is(text) ? put_letter : kinds[kind].one;
     letter c = {.first = true, .number = true};
-    while (*text) {
+    for (; *text && most > 0; most--) {
         text += take(text, kinds[kind].bytes, &c);
         one(&e, &c);
         c.first = c.first && c.code == ' ';
         c.number = c.number && (c.code == ' ' || is_digit(c.code));
         c.before = c.code;
     }
+    put(&e, *text ? "…" : "");
     put(&e, end);
+}
+
+void escape_to(escape_sink *sink, void *to, escape_kind kind, const char *text) {
+    write_some(sink, to, kind, text, SIZE_MAX);
 }
 
 /* ---- where it goes ---- */
 
 static void to_file(void *to, const char *bytes, size_t n) { fwrite(bytes, 1, n, to); }
 void escape_print(FILE *out, escape_kind kind, const char *text) { escape_to(to_file, out, kind, text); }
+
+void escape_print_cut(FILE *out, escape_kind kind, const char *text, size_t most) {
+    write_some(to_file, out, kind, text, most);
+}
 
 static void to_files(void *to, const char *bytes, size_t n) { files_append(to, bytes, n); }
 void escape_append(files_out *out, escape_kind kind, const char *text) { escape_to(to_files, out, kind, text); }

@@ -30,6 +30,8 @@ typedef void escape_sink(void *to, const char *bytes, size_t n);
 
 void escape_to(escape_sink *sink, void *to, escape_kind kind, const char *text);
 void escape_print(FILE *out, escape_kind kind, const char *text);
+/* At most so many characters of the text, "…" where there are more. */
+void escape_print_cut(FILE *out, escape_kind kind, const char *text, size_t most);
 void escape_append(files_out *out, escape_kind kind, const char *text);
 
 /* As snprintf: the length of all of it; what does not fit is left out, from the first character that does not. */
