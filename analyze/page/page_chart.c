@@ -70,11 +70,11 @@ static void x_tick(page *p, const page_chart *c, double value, bool first, bool 
 
 void page_chart_grid(page *p, const page_chart *c) {
     const double x_end = c->x.high * (1 + 1e-9), y_end = c->y.high * (1 + 1e-9);
-    int guard = 0;
-    for (double y = c->y.low; y <= y_end && guard++ < 2 * DECADES; y = next_tick(&c->y, y))
+    int steps = 0;
+    for (double y = c->y.low; y <= y_end && steps++ < 2 * DECADES; y = next_tick(&c->y, y))
         y_tick(p, c, y, next_tick(&c->y, y) > y_end);
-    guard = 0;
-    for (double x = c->x.low; x <= x_end && guard++ < 2 * DECADES; x = next_tick(&c->x, x))
+    steps = 0;
+    for (double x = c->x.low; x <= x_end && steps++ < 2 * DECADES; x = next_tick(&c->x, x))
         x_tick(p, c, x, x == c->x.low, next_tick(&c->x, x) > x_end);
     const page_word base = page_place(bottom);
     fprintf(p->out, "<line class=\"axis\" x1=\"0\" x2=\"100%%\" y1=\"%s\" y2=\"%s\"/>\n", base.s, base.s);

@@ -53,7 +53,7 @@ static void bar(page *p, const char *name, const char *class, double us, double 
 
 static void totals(page *p) {
     const summary_sum *t = &p->g->all;
-    char best[64], ceiling[64];
+    char best[96], ceiling[96];
     const double all = t->baseline_us;
     snprintf(best, sizeof best, " <span class=\"soft\">%s less</span>",
              page_percent(all > 0 ? 1 - t->best_us / all : 0).s);
