@@ -2,6 +2,8 @@
  * regime. */
 #include "analyze/page/page_internal.h"
 
+#include "analyze/write/amount.h"
+
 #include <math.h>
 #include <string.h>
 
@@ -58,7 +60,7 @@ static void peak_rows(page *p) {
         fputs("<tr><th scope=\"row\">", p->out);
         page_say_cut(p, peaks[k].precision, 16);
         fprintf(p->out, "</th><td class=\"n\">%s</td><td>%s</td><td>", page_figure(peaks[k].tflops).s,
-                page_within(peaks[k].ci).s);
+                amount_within(peaks[k].ci).s);
         page_say_cut(p, peaks[k].how, 40);
         fputc(' ', p->out);
         shape_of(p, peaks[k].shape);

@@ -1,6 +1,8 @@
 /* What could run as one: apart and at once, measured side by side, and whether it is worth it. */
 #include "analyze/page/page_internal.h"
 
+#include "analyze/write/amount.h"
+
 #include <math.h>
 #include <string.h>
 
@@ -35,7 +37,7 @@ static void row(page *p, const study_report *r) {
             page_whole((double)r->count).s, page_time(r->parts_us).s, page_time(r->fused_us).s);
     pair(p, r);
     fprintf(p->out, "<td class=\"n\">%s × <span class=\"soft\">%s</span></td><td class=\"n\">%lld to %lld</td><td>",
-            page_figure(r->speedup).s, page_within(r->speedup_ci).s, (long long)r->kernels_parts,
+            page_figure(r->speedup).s, amount_within(r->speedup_ci).s, (long long)r->kernels_parts,
             (long long)r->kernels_fused);
     if (worth_is(r, "yes"))
         fprintf(p->out, "<span class=\"chip proven\">yes</span> saves %s a run", page_time(r->saved_us).s);

@@ -45,13 +45,12 @@ typedef struct page_word {
     char s[40];
 } page_word; /* a figure as text, "–" where it is not known; lives to the end of the expression: page_time(x).s */
 
-page_word page_time(double us);         /* "305.2 µs" */
-page_word page_percent(double share);   /* "3.4 %" */
-page_word page_figure(double x);        /* four digits: "605.1", "12,680", "0.05" */
-page_word page_whole(double x);         /* "12,680" */
-page_word page_bytes(double bytes);     /* "90.2 MB" */
-page_word page_within(double relative); /* "± 0.6 %", "" where it is not known */
-page_word page_place(double percent);   /* "37.25%": a coordinate */
+page_word page_time(double us);       /* "305.2 µs" */
+page_word page_percent(double share); /* "3.4 %" */
+page_word page_figure(double x);      /* four digits: "605.1", "12,680", "0.05" */
+page_word page_whole(double x);       /* "12,680" */
+page_word page_bytes(double bytes);   /* "90.2 MB" */
+page_word page_place(double percent); /* "37.25%": a coordinate */
 
 void page_say(page *p, const char *text);               /* foreign text, as text */
 void page_say_cut(page *p, const char *text, int most); /* its middle left out beyond so many characters */

@@ -2,6 +2,7 @@
  * for it, and let go before the next one. */
 #include "analyze/page/page_internal.h"
 
+#include "analyze/write/amount.h"
 #include "common/plain.h"
 
 #include <math.h>
@@ -39,7 +40,7 @@ static void ceiling_fact(page *p, const study_report *r, const json_t *detail) {
     if (!(r->ceiling_us > 0)) return;
     const double probe = page_real(json_object_get(detail, "probe"), "tflops");
     fact(p, "ceiling");
-    fprintf(p->out, "%s %s, set by ", page_time(r->ceiling_us).s, page_within(r->ceiling_ci).s);
+    fprintf(p->out, "%s %s, set by ", page_time(r->ceiling_us).s, amount_within(r->ceiling_ci).s);
     page_say_cut(p, r->bound, 16);
     if (r->peak_tflops > 0 && r->bound && strcmp(r->bound, "compute") == 0) {
         fprintf(p->out, "; the device's peak is %s TFLOP/s", page_figure(r->peak_tflops).s);

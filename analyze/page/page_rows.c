@@ -2,6 +2,7 @@
  * others with the reason why they have none. */
 #include "analyze/page/page_internal.h"
 
+#include "analyze/write/amount.h"
 #include "common/plain.h"
 
 #include <math.h>
@@ -70,7 +71,7 @@ static void decision(page *p, const study_report *r, const json_t *row) {
         fputs("<strong>chosen</strong>", p->out);
         if (r->ratio > 0)
             fprintf(p->out, ": in neighbouring blocks it takes %s less time than the default (%s)",
-                    page_percent(1 - r->ratio).s, page_within(r->ratio_ci).s);
+                    page_percent(1 - r->ratio).s, amount_within(r->ratio_ci).s);
     } else {
         if (baseline) fputs("the default: ", p->out);
         if (r->best_us > 0 && median > r->best_us)
@@ -122,7 +123,7 @@ static void confirmed(page *p, const study_report *r, const json_t *rows) {
         fputs("<tr>", p->out);
         name(p, row);
         fprintf(p->out, "<td class=\"n\">%s<br><span class=\"soft\">%s</span></td>",
-                page_time(page_real(time, "median")).s, page_within(page_real(time, "rel_ci95")).s);
+                page_time(page_real(time, "median")).s, amount_within(page_real(time, "rel_ci95")).s);
         picture(p, r, time, &s);
         decision(p, r, row);
         const double tflops = page_real(row, "tflops");

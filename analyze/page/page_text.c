@@ -1,6 +1,7 @@
 /* Figures and foreign text in the page. Everything that is not this program's own words goes through page_say. */
 #include "analyze/page/page_internal.h"
 
+#include "analyze/write/amount.h"
 #include "analyze/write/escape.h"
 #include "common/plain.h"
 
@@ -13,33 +14,27 @@ static page_word word_of(const char *text) {
     return w;
 }
 
+/* As everywhere, but for the sign of micro and a dash, which every screen has. */
+page_word page_time(double us) {
+    const amount text = amount_time(us);
+    page_word w = word_of(isfinite(us) ? text.s : "–");
+    const size_t n = strlen(w.s);
+    if (n > 3 && strcmp(w.s + n - 3, " us") == 0) memcpy(w.s + n - 2, "µs", sizeof "µs");
+    return w;
+}
+
+page_word page_percent(double share) {
+    const amount text = amount_percent(share);
+    page_word w;
+    if (!isfinite(share)) return word_of("–");
+    snprintf(w.s, sizeof w.s, "%s%s", text.s[0] == '<' ? "&lt;" : "", text.s + (text.s[0] == '<'));
+    return w;
+}
+
 /* Four digits, never an exponent within what one meets. */
 static int digits(double x) {
     const double size = fabs(x);
     return size >= 1000 ? 0 : size >= 100 ? 1 : size >= 10 ? 2 : 3;
-}
-
-static page_word scaled(double x, const char *unit) {
-    page_word w;
-    if (fabs(x) >= 1e9)
-        snprintf(w.s, sizeof w.s, "%.3g %s", x, unit);
-    else
-        snprintf(w.s, sizeof w.s, "%.*f %s", digits(x), x, unit);
-    return w;
-}
-
-page_word page_time(double us) {
-    if (!isfinite(us)) return word_of("–");
-    if (fabs(us) < 1e3) return scaled(us, "µs");
-    return fabs(us) < 1e6 ? scaled(us / 1e3, "ms") : scaled(us / 1e6, "s");
-}
-
-page_word page_percent(double share) {
-    page_word w;
-    if (!isfinite(share)) return word_of("–");
-    if (share > 0 && share < 0.0005) return word_of("< 0.1 %");
-    snprintf(w.s, sizeof w.s, fabs(share) >= 1e6 ? "%.3g %%" : "%.1f %%", 100 * share);
-    return w;
 }
 
 page_word page_whole(double x) {
@@ -78,14 +73,6 @@ page_word page_bytes(double bytes) {
     if (!isfinite(bytes)) return word_of("–");
     while (bytes >= 1000 && k + 1 < sizeof units / sizeof units[0]) bytes /= 1000, k++;
     snprintf(w.s, sizeof w.s, "%.3g %s", bytes, units[k]);
-    return w;
-}
-
-page_word page_within(double relative) {
-    page_word w;
-    if (!isfinite(relative)) return word_of("");
-    snprintf(w.s, sizeof w.s, relative < 0.0005 ? "± 0.0%.0f %%" : "± %.1f %%",
-             relative < 0.0005 ? 1e4 * relative : 100 * relative);
     return w;
 }
 
