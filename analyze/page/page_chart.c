@@ -15,11 +15,9 @@ static double step_of(double range) {
 
 page_axis page_axis_of(double low, double high, bool log) {
     if (log) {
-        low = floor(log10(low > 0 ? low : 1e-3) + 1e-9);
-        high = ceil(log10(high > 0 ? high : 1) - 1e-9);
-        low = fmax(low, high - DECADES);
-        if (!(high > low)) high = low + 1;
-        return (page_axis){pow(10, low), pow(10, high), true};
+        high = high > 0 ? high : 1;
+        low = fmax(low, high * pow(10, -DECADES));
+        return (page_axis){low, fmax(high, 2 * low), true};
     }
     if (!(high > low)) high = low + fmax(fabs(low) * 0.1, 1e-9);
     const double step = step_of(high - low);
@@ -34,8 +32,9 @@ static double part_of(const page_axis *a, double value) {
 double page_chart_x(const page_chart *c, double value) { return left + (right - left) * part_of(&c->x, value); }
 double page_chart_y(const page_chart *c, double value) { return bottom - (bottom - top) * part_of(&c->y, value); }
 
-static page_word tick_text(const page_axis *a, double value) {
+static page_word tick_text(const page_axis *a, double value, bool bytes) {
     page_word w;
+    if (bytes) return page_bytes(value);
     if (fabs(value) >= 1e6 || (value != 0 && fabs(value) < 1e-3))
         snprintf(w.s, sizeof w.s, "%.0e", value);
     else if (a->log || fabs(value) >= 1000)
@@ -44,6 +43,8 @@ static page_word tick_text(const page_axis *a, double value) {
         snprintf(w.s, sizeof w.s, "%.4g", value);
     return w;
 }
+
+static double first_tick(const page_axis *a) { return a->log ? pow(10, ceil(log10(a->low) - 1e-9)) : a->low; }
 
 static double next_tick(const page_axis *a, double value) {
     return a->log ? value * 10 : value + step_of(a->high - a->low);
@@ -54,28 +55,29 @@ static void y_tick(page *p, const page_chart *c, double value, bool last) {
     fprintf(p->out,
             "<line class=\"grid\" x1=\"0\" x2=\"100%%\" y1=\"%s\" y2=\"%s\"/><text x=\"0\" y=\"%s\" "
             "dy=\"-3\">%s%s%s</text>",
-            y.s, y.s, y.s, tick_text(&c->y, value).s, last ? " " : "", last ? c->y_unit : "");
+            y.s, y.s, y.s, tick_text(&c->y, value, false).s, last ? " " : "", last ? c->y_unit : "");
 }
 
-static void x_tick(page *p, const page_chart *c, double value, bool first, bool last) {
-    const page_word x = page_place(page_chart_x(c, value)), below = page_place(bottom);
+static void x_tick(page *p, const page_chart *c, double value, bool last) {
+    const double at = page_chart_x(c, value);
+    const page_word x = page_place(at), below = page_place(bottom);
     fprintf(p->out, "<line class=\"axis\" x1=\"%s\" x2=\"%s\" y1=\"%s\" y2=\"%s\"/>", x.s, x.s, below.s,
             page_place(bottom + 1.5).s);
     fprintf(p->out, "<text x=\"%s\" y=\"%s\" dy=\"18\" text-anchor=\"%s\">%s%s%s</text>", x.s, below.s,
-            first  ? "start"
-            : last ? "end"
-                   : "middle",
-            tick_text(&c->x, value).s, last ? " " : "", last ? c->x_unit : "");
+            at < 3    ? "start"
+            : at > 90 ? "end"
+                      : "middle",
+            tick_text(&c->x, value, !c->x_unit).s, last && c->x_unit ? " " : "", last && c->x_unit ? c->x_unit : "");
 }
 
 void page_chart_grid(page *p, const page_chart *c) {
     const double x_end = c->x.high * (1 + 1e-9), y_end = c->y.high * (1 + 1e-9);
     int steps = 0;
-    for (double y = c->y.low; y <= y_end && steps++ < 2 * DECADES; y = next_tick(&c->y, y))
+    for (double y = first_tick(&c->y); y <= y_end && steps++ < 2 * DECADES; y = next_tick(&c->y, y))
         y_tick(p, c, y, next_tick(&c->y, y) > y_end);
     steps = 0;
-    for (double x = c->x.low; x <= x_end && steps++ < 2 * DECADES; x = next_tick(&c->x, x))
-        x_tick(p, c, x, x == c->x.low, next_tick(&c->x, x) > x_end);
+    for (double x = first_tick(&c->x); x <= x_end && steps++ < 2 * DECADES; x = next_tick(&c->x, x))
+        x_tick(p, c, x, next_tick(&c->x, x) > x_end);
     const page_word base = page_place(bottom);
     fprintf(p->out, "<line class=\"axis\" x1=\"0\" x2=\"100%%\" y1=\"%s\" y2=\"%s\"/>\n", base.s, base.s);
 }

@@ -47,15 +47,11 @@ static void shape_of(page *p, const json_t *shape) {
 }
 
 static void peak_rows(page *p) {
+    static const char *const heads[] = {"precision", "#TFLOP/s", "within", "reached by", "#MHz", "#datasheet"};
     page_peak peaks[16];
     const size_t count = page_peaks(p, peaks, sizeof peaks / sizeof peaks[0]);
     if (!count) return;
-    fputs("<div class=\"scroll\" tabindex=\"0\" role=\"region\" aria-label=\"Peaks\"><table><caption>Most that was "
-          "ever reached, per precision</caption><thead><tr>"
-          "<th scope=\"col\">precision</th><th scope=\"col\" class=\"n\">TFLOP/s</th><th scope=\"col\">within</th><th "
-          "scope=\"col\">reached by</th>"
-          "<th scope=\"col\" class=\"n\">MHz</th><th scope=\"col\" class=\"n\">datasheet</th></tr></thead><tbody>\n",
-          p->out);
+    page_table_open(p, "", "Peaks", "The most that was reached, per precision", heads, sizeof heads / sizeof heads[0]);
     for (size_t k = 0; k < count; k++) {
         fputs("<tr><th scope=\"row\">", p->out);
         page_say_cut(p, peaks[k].precision, 16);
@@ -67,7 +63,7 @@ static void peak_rows(page *p) {
         fprintf(p->out, "</td><td class=\"n\">%s</td><td class=\"n\">%s</td></tr>\n", page_whole(peaks[k].clock_mhz).s,
                 page_figure(peaks[k].datasheet).s);
     }
-    fputs("</tbody></table></div>\n", p->out);
+    page_table_close(p);
 }
 
 static size_t bandwidths(const json_t *table, double read_fraction, bool resident, page_point *points) {
@@ -90,7 +86,7 @@ static void bandwidth_chart(page *p, const json_t *table) {
         highest = fmax(highest, cold[k].y), first = fmin(first, cold[k].x), last = fmax(last, cold[k].x);
     for (size_t k = 0; k < warms; k++) highest = fmax(highest, warm[k].y);
     if (colds < 2 || !(highest < 1e6)) return;
-    const page_chart c = {page_axis_of(first, last, true), page_axis_of(0, highest, false), "bytes", "TB/s"};
+    const page_chart c = {page_axis_of(first, last, true), page_axis_of(0, highest, false), NULL, "TB/s"};
     fputs("<figure><h3>Reading, by how much is read</h3><svg class=\"chart\" role=\"img\" aria-label=\"Bandwidth of "
           "reading over the size of what is read, cold and out of the cache\">",
           p->out);

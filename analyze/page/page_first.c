@@ -44,11 +44,12 @@ static void fusions_line(page *p) {
 static void bar(page *p, const char *name, const char *class, double us, double all, const char *note) {
     const double part = all > 0 ? 100 * us / all : 0;
     fprintf(p->out,
-            "<dt>%s</dt><dd class=\"draw\"><svg class=\"bar\" aria-hidden=\"true\"><rect class=\"all\" width=\"100%%\" "
+            "<div><dt>%s</dt><dd class=\"draw\"><svg class=\"bar\" aria-hidden=\"true\"><rect class=\"all\" "
+            "width=\"100%%\" "
             "height=\"100%%\"/>",
             name);
-    fprintf(p->out, "<rect class=\"%s\" width=\"%s\" height=\"100%%\"/></svg></dd><dd class=\"end\">%s%s</dd>\n", class,
-            page_place(part).s, page_time(us).s, note);
+    fprintf(p->out, "<rect class=\"%s\" width=\"%s\" height=\"100%%\"/></svg></dd><dd class=\"end\">%s%s</dd></div>\n",
+            class, page_place(part).s, page_time(us).s, note);
 }
 
 static void totals(page *p) {
@@ -100,14 +101,15 @@ static void outcome_row(page *p, summary_outcome k) {
     fprintf(p->out,
             "<tr><th scope=\"row\">%s</th><td class=\"n\">%zu</td><td class=\"n\">%s</td><td class=\"n\">%s</td>"
             "<td class=\"n\">%s</td><td class=\"n\">%s</td></tr>\n",
-            summary_outcomes[k].title, s->operations, page_time(s->baseline_us).s, page_percent(s->share).s,
-            s->proven_us > 0 ? page_time(s->proven_us).s : "", s->potential_us > 0 ? page_time(s->potential_us).s : "");
+            summary_outcomes[k].title, s->operations, s->baseline_us > 0 ? page_time(s->baseline_us).s : "",
+            s->baseline_us > 0 ? page_percent(s->share).s : "", s->proven_us > 0 ? page_time(s->proven_us).s : "",
+            s->potential_us > 0 ? page_time(s->potential_us).s : "");
 }
 
 static void category(page *p, const summary_category *c, double longest) {
     const summary_sum *s = &c->sum;
     const double whole = longest > 0 ? 100 / longest : 0;
-    fputs("<dt><span class=\"kind\">", p->out);
+    fputs("<div><dt><span class=\"kind\">", p->out);
     page_key(p, page_kind(c->op));
     page_say_cut(p, c->op, PAGE_NAME);
     fprintf(
@@ -117,11 +119,12 @@ static void category(page *p, const summary_category *c, double longest) {
         s->operations, page_kind(c->op), page_place(whole * s->baseline_us).s);
     fprintf(p->out, "<rect class=\"veil\" x=\"%s\" width=\"%s\" height=\"100%%\"/></svg></dd>",
             page_place(whole * s->ceiling_us).s, page_place(whole * fmax(0, s->baseline_us - s->ceiling_us)).s);
-    fprintf(p->out, "<dd class=\"end\">%s <span class=\"soft\">%s</span></dd>\n", page_time(s->baseline_us).s,
+    fprintf(p->out, "<dd class=\"end\">%s <span class=\"soft\">%s</span></dd></div>\n", page_time(s->baseline_us).s,
             page_percent(s->share).s);
 }
 
 void page_categories(page *p) {
+    static const char *const heads[] = {"operations", "#how many", "#time of a run", "#share", "#proven", "#potential"};
     const summary_group *g = p->g;
     double longest = 0;
     for (size_t k = 0; k < g->category_count; k++) longest = fmax(longest, g->categories[k].sum.baseline_us);
@@ -133,13 +136,9 @@ void page_categories(page *p) {
             p->number, p->number);
     for (size_t k = 0; k < g->category_count; k++)
         if (g->categories[k].sum.baseline_us > 0) category(p, &g->categories[k], longest);
-    fputs("</dl>\n<div class=\"scroll\" tabindex=\"0\" role=\"region\" aria-label=\"Time by "
-          "outcome\"><table><caption>What came out of it</caption><thead><tr>"
-          "<th scope=\"col\">operations that are</th><th scope=\"col\" class=\"n\">how many</th><th scope=\"col\" "
-          "class=\"n\">time of a run</th>"
-          "<th scope=\"col\" class=\"n\">share</th><th scope=\"col\" class=\"n\">proven</th><th scope=\"col\" "
-          "class=\"n\">potential</th></tr></thead><tbody>\n",
-          p->out);
+    fputs("</dl>\n", p->out);
+    page_table_open(p, "", "Time by outcome", "What came out of it", heads, sizeof heads / sizeof heads[0]);
     for (int k = 0; k < SUMMARY_OUTCOMES; k++) outcome_row(p, (summary_outcome)k);
-    fputs("</tbody></table></div></section>\n", p->out);
+    page_table_close(p);
+    fputs("</section>\n", p->out);
 }

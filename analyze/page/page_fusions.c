@@ -47,18 +47,15 @@ static void row(page *p, const study_report *r) {
 }
 
 static void compared(page *p) {
+    static const char *const heads[] = {"fusion",       "#count",    "#apart",   "#at once",
+                                        "side by side", "#speed-up", "#kernels", "worth it"};
     const study_group *g = p->g->group;
-    fputs("<div class=\"scroll\" tabindex=\"0\" role=\"region\" aria-label=\"Fusions compared\"><table "
-          "class=\"sortable\"><caption>Pale: the parts one after another. Strong: "
-          "all at once.</caption><thead><tr><th scope=\"col\">fusion</th><th scope=\"col\" class=\"n\">count</th><th "
-          "scope=\"col\" class=\"n\">apart</th><th scope=\"col\" class=\"n\">at once</th>"
-          "<th scope=\"col\">side by side</th><th scope=\"col\" class=\"n\">speed-up</th><th scope=\"col\" "
-          "class=\"n\">kernels</th><th scope=\"col\">worth it</th></tr></thead><tbody>\n",
-          p->out);
+    page_table_open(p, "sortable", "Fusions compared", "Pale: the parts one after another. Strong: all at once.", heads,
+                    sizeof heads / sizeof heads[0]);
     for (size_t w = 0; w < WORTHS; w++)
         for (size_t k = 0; k < g->fusion_count; k++)
             if (worth_is(&g->fusions[k], worths[w])) row(p, &g->fusions[k]);
-    fputs("</tbody></table></div>\n", p->out);
+    page_table_close(p);
 }
 
 static void not_compared(page *p, size_t count) {

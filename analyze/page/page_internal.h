@@ -59,6 +59,12 @@ void page_shape(page *p, const study_report *r);        /* "2048 × 4096 × 4096
 const char *page_kind(const char *op);                  /* "gemm", …, "other": of a class, also for unknown ones */
 void page_key(page *p, const char *kind);               /* the kind's little coloured square */
 
+/* A table in a box that scrolls: its name, what is said above it (NULL: nothing to see), and its heads; those of
+ * figures begin with '#'. */
+void page_table_open(page *p, const char *class, const char *name, const char *caption, const char *const *heads,
+                     size_t count);
+void page_table_close(page *p);
+
 double page_real(const json_t *object, const char *key);        /* not-a-number: not there */
 const char *page_string(const json_t *object, const char *key); /* "": not there */
 
@@ -69,10 +75,10 @@ typedef struct page_axis {
 } page_axis;
 typedef struct page_chart {
     page_axis x, y;
-    const char *x_unit, *y_unit;
+    const char *x_unit, *y_unit; /* of x NULL: bytes */
 } page_chart;
 
-page_axis page_axis_of(double low, double high, bool log); /* widened to round figures */
+page_axis page_axis_of(double low, double high, bool log); /* with room to round figures */
 double page_chart_x(const page_chart *c, double value);    /* percent */
 double page_chart_y(const page_chart *c, double value);
 void page_chart_grid(page *p, const page_chart *c);

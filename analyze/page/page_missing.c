@@ -4,13 +4,11 @@
 #include "common/files.h"
 
 static void missing_rows(page *p) {
+    static const char *const heads[] = {"#how many", "status", "why", "for example"};
     const summary_group *g = p->g;
     if (!g->missing_count) return;
-    fputs("<div class=\"scroll\" tabindex=\"0\" role=\"region\" aria-label=\"Operations without a "
-          "time\"><table><caption>Operations without a time of their own</caption><thead><tr>"
-          "<th scope=\"col\" class=\"n\">how many</th><th scope=\"col\">status</th><th scope=\"col\">why</th><th "
-          "scope=\"col\">for example</th></tr></thead><tbody>\n",
-          p->out);
+    page_table_open(p, "", "Operations without a time", "Operations without a time of their own", heads,
+                    sizeof heads / sizeof heads[0]);
     for (size_t k = 0; k < g->missing_count; k++) {
         const summary_missing *m = &g->missing[k];
         fprintf(p->out, "<tr><td class=\"n\">%zu</td><td><span class=\"chip\">", m->operations);
@@ -23,7 +21,7 @@ static void missing_rows(page *p) {
         if (m->first) page_say_cut(p, m->first->operation, PAGE_NAME);
         fputs("</code></td></tr>\n", p->out);
     }
-    fputs("</tbody></table></div>\n", p->out);
+    page_table_close(p);
 }
 
 static void skipped_files(page *p) {

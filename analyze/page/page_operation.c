@@ -40,7 +40,8 @@ static void ceiling_fact(page *p, const study_report *r, const json_t *detail) {
     if (!(r->ceiling_us > 0)) return;
     const double probe = page_real(json_object_get(detail, "probe"), "tflops");
     fact(p, "ceiling");
-    fprintf(p->out, "%s %s, set by ", page_time(r->ceiling_us).s, amount_within(r->ceiling_ci).s);
+    const amount within = amount_within(r->ceiling_ci);
+    fprintf(p->out, "%s%s%s, set by ", page_time(r->ceiling_us).s, *within.s ? " " : "", within.s);
     page_say_cut(p, r->bound, 16);
     if (r->peak_tflops > 0 && r->bound && strcmp(r->bound, "compute") == 0) {
         fprintf(p->out, "; the device's peak is %s TFLOP/s", page_figure(r->peak_tflops).s);
@@ -132,18 +133,16 @@ static void sweep(page *p, const json_t *detail) {
 
 /* The same operation under other regimes or on other devices, where the study holds these. */
 static void elsewhere(page *p, const study_report *r) {
+    static const char *const heads[] = {"where", "#default", "#best", "#efficiency"};
     bool any = false;
     for (size_t k = 0; k < p->m->group_count; k++) {
         const study_group *g = p->m->groups[k].group;
         const study_report *other = g == p->g->group ? NULL : study_find(g, r->operation);
         if (!other || strcmp(other->operation, r->operation) != 0 || !(other->baseline_us > 0)) continue;
-        if (!any)
-            fputs("<h4>Elsewhere</h4><div class=\"scroll\" tabindex=\"0\" role=\"region\" "
-                  "aria-label=\"Elsewhere\"><table><caption class=\"hidden\">The same operation "
-                  "elsewhere</caption><thead><tr><th scope=\"col\">where</th>"
-                  "<th scope=\"col\" class=\"n\">default</th><th scope=\"col\" class=\"n\">best</th><th scope=\"col\" "
-                  "class=\"n\">efficiency</th></tr></thead><tbody>",
-                  p->out);
+        if (!any) {
+            fputs("<h4>Elsewhere</h4>\n", p->out);
+            page_table_open(p, "", "The same operation elsewhere", NULL, heads, sizeof heads / sizeof heads[0]);
+        }
         any = true;
         fputs("<tr><th scope=\"row\">", p->out);
         page_say_cut(p, g->device, PAGE_NAME);
@@ -153,7 +152,7 @@ static void elsewhere(page *p, const study_report *r) {
                 page_time(other->baseline_us).s, page_time(other->best_us).s,
                 page_percent(other->verdict.efficiency).s);
     }
-    if (any) fputs("</tbody></table></div>\n", p->out);
+    if (any) page_table_close(p);
 }
 
 /* "2026-11-22T02:31:29Z" as seconds; not-a-number where it is no such text. */
@@ -217,6 +216,38 @@ static void section(page *p, const summary_row *row) {
     json_decref(detail);
 }
 
+/* What takes no time of its own and was not measured has nothing to tell but why. */
+static bool is_idle(const summary_row *row) { return row->outcome == SUMMARY_OUTSIDE && !(row->report->best_us > 0); }
+
+static void idle_line(page *p, const summary_row *row) {
+    const study_report *r = row->report;
+    fprintf(p->out, "<li id=\"o%zu-%zu\">", p->number, row->rank);
+    page_say(p, page_title(p, r));
+    fputs(" <span class=\"soft\">", p->out);
+    page_shape(p, r);
+    fputs("</span>", p->out);
+    if (r->reason_text) fputs(": ", p->out);
+    page_say_cut(p, r->reason_text, 200);
+    fputs("</li>\n", p->out);
+}
+
+static void idle(page *p) {
+    const summary_group *g = p->g;
+    size_t count = 0;
+    for (size_t k = 0; k < g->row_count; k++) count += is_idle(&g->rows[k]);
+    if (!count) return;
+    fprintf(p->out,
+            "<details class=\"op\" open><summary><h3>%zu that take no time of their own <span>views, folded "
+            "constants, parts of others</span></h3></summary><div><ul class=\"small\">\n",
+            count);
+    for (size_t k = 0; k < g->row_count; k++) {
+        const arena_mark mark = arena_save(&p->arena);
+        if (is_idle(&g->rows[k])) idle_line(p, &g->rows[k]);
+        arena_rewind(&p->arena, mark);
+    }
+    fputs("</ul></div></details>\n", p->out);
+}
+
 void page_operations(page *p) {
     fprintf(p->out,
             "<section aria-labelledby=\"each%zu\"><h2 id=\"each%zu\">Each operation</h2>\n"
@@ -225,8 +256,9 @@ void page_operations(page *p) {
             p->number, p->number);
     for (size_t k = 0; k < p->g->row_count; k++) {
         const arena_mark mark = arena_save(&p->arena);
-        section(p, &p->g->rows[k]);
+        if (!is_idle(&p->g->rows[k])) section(p, &p->g->rows[k]);
         arena_rewind(&p->arena, mark);
     }
+    idle(p);
     fputs("</section>\n", p->out);
 }

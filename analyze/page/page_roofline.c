@@ -36,25 +36,41 @@ static page_chart chart_of(const spot *spots, size_t count, const page_peak *pea
         if (read_tbps > 0) x1 = fmax(x1, 3 * peaks[k].tflops / read_tbps);
     }
     y0 = fmax(y0, y1 * 1e-6);
-    return (page_chart){page_axis_of(x0 * 0.8, x1, true), page_axis_of(y0 * 0.7, y1 * 1.05, true), "FLOP/byte",
+    return (page_chart){page_axis_of(x0 / 1.6, x1 * 2, true), page_axis_of(y0 / 1.8, y1 * 1.7, true), "FLOP/byte",
                         "TFLOP/s"};
+}
+
+/* The words of a roof stand where nothing else can: left of its ridge, above the slope. Roofs that are as good as one
+ * share theirs. */
+static void roof_words(page *p, const page_chart *c, const page_peak *peaks, size_t count, size_t k, double ridge) {
+    const double y = page_chart_y(c, peaks[k].tflops), x = page_chart_x(c, ridge);
+    for (size_t j = 0; j < k; j++)
+        if (fabs(page_chart_y(c, peaks[j].tflops) - y) < 4) return;
+    const bool before = x > 45;
+    fprintf(p->out, "<text class=\"strong halo\" x=\"%s\" y=\"%s\" dy=\"-6\" text-anchor=\"%s\">", page_place(x).s,
+            page_place(y).s, before ? "end" : "start");
+    for (size_t j = k; j < count; j++) {
+        if (fabs(page_chart_y(c, peaks[j].tflops) - y) >= 4) continue;
+        if (j > k) fputs(", ", p->out);
+        page_say_cut(p, peaks[j].precision, 12);
+        fprintf(p->out, " %s", page_figure(peaks[j].tflops).s);
+    }
+    fputs(" TFLOP/s</text>\n", p->out);
 }
 
 static void roofs(page *p, const page_chart *c, const page_peak *peaks, size_t count, double read_tbps) {
     double highest = 0;
     for (size_t k = 0; k < count; k++) {
-        const double ridge = read_tbps > 0 ? fmax(c->x.low, peaks[k].tflops / read_tbps) : c->x.low;
+        const double ridge = read_tbps > 0 ? fmin(fmax(c->x.low, peaks[k].tflops / read_tbps), c->x.high) : c->x.low;
         highest = fmax(highest, peaks[k].tflops);
-        page_chart_line(p, c, "roof", fmin(ridge, c->x.high), peaks[k].tflops, c->x.high, peaks[k].tflops);
-        fprintf(p->out, "<text class=\"strong halo\" x=\"100%%\" y=\"%s\" dy=\"-6\" text-anchor=\"end\">",
-                page_place(page_chart_y(c, peaks[k].tflops)).s);
-        page_say_cut(p, peaks[k].precision, 12);
-        fprintf(p->out, " peak %s TFLOP/s</text>\n", page_figure(peaks[k].tflops).s);
+        page_chart_line(p, c, "roof", ridge, peaks[k].tflops, c->x.high, peaks[k].tflops);
+        roof_words(p, c, peaks, count, k, ridge);
     }
     if (!(read_tbps > 0) || !count) return;
     const double from = fmax(c->x.low, c->y.low / read_tbps), to = fmin(c->x.high, highest / read_tbps);
+    if (!(to > from)) return;
     page_chart_line(p, c, "roof", from, from * read_tbps, to, to * read_tbps);
-    const double at = from * pow(to / from, 0.3);
+    const double at = from * pow(to / from, 0.55);
     fprintf(p->out,
             "<text class=\"strong halo\" x=\"%s\" y=\"%s\" dx=\"-8\" dy=\"-4\" text-anchor=\"end\">reading %s "
             "TB/s</text>\n",
@@ -137,7 +153,7 @@ static void labels(page *p, const page_chart *c, const spot *spots, size_t count
     size_t n = 0;
     for (size_t k = 0; k < peak_count && k < PEAKS; k++) { /* a roof's own words */
         const double y = page_chart_y(c, peaks[k].tflops) * height / 100;
-        taken[n++] = (box){width - 190, y - 20, width, y + 2};
+        taken[n++] = (box){0, y - 20, width, y + 2};
     }
     const size_t most = count < LABELS ? count : LABELS;
     for (size_t k = 0; k < most; k++) {

@@ -102,21 +102,19 @@ static void figure(page *p, double x) {
 }
 
 static void confirmed(page *p, const study_report *r, const json_t *rows) {
+    static const char *const heads[] = {"candidate", "#median", "on one scale", "why, or why not",
+                                        "#TFLOP/s",  "#TB/s",   "#MHz",         "#W"};
     scale s;
     size_t k;
     const json_t *row;
     if (!scale_of(r, rows, &s)) return;
-    fprintf(p->out,
-            "<h4>Confirmed</h4>\n<div class=\"scroll\" tabindex=\"0\" role=\"region\" aria-label=\"Confirmed "
-            "candidates\"><table><caption>Block: where the median "
-            "lies with 95 %% certainty. Thin line: nine tenths of all launches. Dashed: the ceiling. From %s to "
-            "%s.</caption>"
-            "<thead><tr><th scope=\"col\">candidate</th><th scope=\"col\" class=\"n\">median</th>"
-            "<th scope=\"col\">on one scale</th><th scope=\"col\">why, or why not</th><th scope=\"col\" "
-            "class=\"n\">TFLOP/s</th>"
-            "<th scope=\"col\" class=\"n\">TB/s</th><th scope=\"col\" class=\"n\">MHz</th><th scope=\"col\" "
-            "class=\"n\">W</th></tr></thead><tbody>\n",
-            page_time(s.low).s, page_time(s.high).s);
+    char caption[256];
+    snprintf(caption, sizeof caption,
+             "Block: where the median lies with 95 %% certainty. Thin line: nine tenths of all launches. Dashed: the "
+             "ceiling. From %s to %s.",
+             page_time(s.low).s, page_time(s.high).s);
+    fputs("<h4>Confirmed</h4>\n", p->out);
+    page_table_open(p, "", "Confirmed candidates", caption, heads, sizeof heads / sizeof heads[0]);
     json_array_foreach(rows, k, row) {
         if (k >= PAGE_ROWS || !is_ok(row)) continue;
         const json_t *time = time_of(row);
@@ -133,7 +131,7 @@ static void confirmed(page *p, const study_report *r, const json_t *rows) {
         figure(p, page_real(row, "power_w"));
         fputs("</tr>\n", p->out);
     }
-    fputs("</tbody></table></div>\n", p->out);
+    page_table_close(p);
 }
 
 /* ---- the others: one line for all variants of a candidate that have the same reason */
@@ -162,11 +160,11 @@ static void other(page *p, const json_t *rows, size_t from, size_t count, bool *
     for (size_t k = 0; k < sizeof bad / sizeof bad[0]; k++) is_bad = is_bad || strcmp(state, bad[k]) == 0;
     fputs("<tr><th scope=\"row\">", p->out);
     page_say_cut(p, page_string(first, "name"), PAGE_NAME);
-    fprintf(p->out, "</th><td><span class=\"chip%s\">", is_bad ? " bad" : "");
+    fprintf(p->out, "<br><span class=\"chip%s\">", is_bad ? " bad" : "");
     page_say_cut(p, state, 16);
-    fputs("</span> ", p->out);
+    fputs("</span> <span class=\"soft\">", p->out);
     page_say_cut(p, code_of(first), 24);
-    fputs("</td><td class=\"wide lines\">", p->out);
+    fputs("</span></th><td class=\"lines\">", p->out);
     size_t more = 0;
     for (size_t k = from; k < count; k++) {
         const json_t *row = json_array_get(rows, k);
@@ -182,22 +180,22 @@ static void other(page *p, const json_t *rows, size_t from, size_t count, bool *
 }
 
 static void others(page *p, const json_t *rows, bool full) {
+    static const char *const heads[] = {"candidate", "reason"};
     size_t count = json_array_size(rows);
     if (count > PAGE_ROWS) count = PAGE_ROWS;
     bool *told = arena_array(&p->arena, bool, count + 1), any = false;
     for (size_t k = 0; k < count; k++) {
         const json_t *row = json_array_get(rows, k);
         if (told[k] || is_ok(row)) continue;
-        if (!any)
-            fputs("<h4>Not chosen, and why</h4>\n<div class=\"scroll\" tabindex=\"0\" role=\"region\" "
-                  "aria-label=\"Candidates without a time\"><table><caption class=\"hidden\">Candidates without "
-                  "a confirmed time</caption><thead><tr><th scope=\"col\">candidate</th><th "
-                  "scope=\"col\">status</th><th scope=\"col\">reason</th></tr></thead><tbody>\n",
-                  p->out);
+        if (!any) {
+            fputs("<h4>Not chosen, and why</h4>\n", p->out);
+            page_table_open(p, "why", "Candidates without a confirmed time", NULL, heads,
+                            sizeof heads / sizeof heads[0]);
+        }
         any = true;
         other(p, rows, k, count, told, full);
     }
-    if (any) fputs("</tbody></table></div>\n", p->out);
+    if (any) page_table_close(p);
     if (json_array_size(rows) > PAGE_ROWS)
         fprintf(p->out, "<p class=\"small soft\">%zu more candidates stand in its report.</p>\n",
                 json_array_size(rows) - PAGE_ROWS);

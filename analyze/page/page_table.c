@@ -29,16 +29,13 @@ static void name_cell(page *p, const summary_row *row) {
     fputs("</span></th>", p->out);
 }
 static void kind_cell(page *p, const summary_row *row) {
-    fputs("<td>", p->out);
-    page_say_cut(p, row->report->op, 16);
-    fputs("</td>", p->out);
-}
-static void type_cell(page *p, const summary_row *row) {
     const study_report *r = row->report;
     fputs("<td>", p->out);
+    page_say_cut(p, r->op, 16);
+    fputs("<br><span class=\"soft\">", p->out);
     page_say_cut(p, r->precision ? r->precision : r->dtype, 12);
-    if (r->sparsity > 0) fprintf(p->out, "<br>%s zero", page_percent(r->sparsity).s);
-    fputs("</td>", p->out);
+    if (r->sparsity > 0) fprintf(p->out, ", %s zero", page_percent(r->sparsity).s);
+    fputs("</span></td>", p->out);
 }
 static void count_cell(page *p, const summary_row *row) {
     number(p, (double)row->report->count, page_whole((double)row->report->count).s, "");
@@ -91,8 +88,9 @@ static const column columns[] = {
      rank_cell},
     {"operation", "Its name, or what it is, and its shape. The link leads to all that is known of it.", false,
      name_cell},
-    {"kind", "What sort of work it is.", false, kind_cell},
-    {"type", "The precision it computes in, and how much of its weight is zero where that matters.", false, type_cell},
+    {"kind",
+     "What sort of work it is, the precision it computes in, and how much of its weight is zero where that matters.",
+     false, kind_cell},
     {"count", "How often a run of the model needs it. All gains and shares are of all these together.", true,
      count_cell},
     {"default, µs", "What one takes with what the library does unasked (the median), or why that is not known.", true,

@@ -127,3 +127,18 @@ const char *page_string(const json_t *object, const char *key) {
     const char *text = json_string_value(json_object_get(object, key));
     return text ? text : "";
 }
+
+void page_table_open(page *p, const char *class, const char *name, const char *caption, const char *const *heads,
+                     size_t count) {
+    fprintf(p->out,
+            "<div class=\"scroll\" tabindex=\"0\" role=\"region\" aria-label=\"%s\"><table class=\"%s\">"
+            "<caption%s>%s</caption><thead><tr>",
+            name, class, caption ? "" : " class=\"hidden\"", caption ? caption : name);
+    for (size_t k = 0; k < count; k++) {
+        const bool number = heads[k][0] == '#';
+        fprintf(p->out, "<th scope=\"col\"%s>%s</th>", number ? " class=\"n\"" : "", heads[k] + number);
+    }
+    fputs("</tr></thead><tbody>\n", p->out);
+}
+
+void page_table_close(page *p) { fputs("</tbody></table></div>\n", p->out); }
