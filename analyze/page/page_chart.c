@@ -44,7 +44,10 @@ static page_word tick_text(const page_axis *a, double value, bool bytes) {
     return w;
 }
 
-static double first_tick(const page_axis *a) { return a->log ? pow(10, ceil(log10(a->low) - 1e-9)) : a->low; }
+static double first_tick(const page_axis *a) {
+    const double step = a->log ? 0 : step_of(a->high - a->low);
+    return a->log ? pow(10, ceil(log10(a->low) - 1e-9)) : step * ceil(a->low / step - 1e-9);
+}
 
 static double next_tick(const page_axis *a, double value) {
     return a->log ? value * 10 : value + step_of(a->high - a->low);
@@ -58,16 +61,16 @@ static void y_tick(page *p, const page_chart *c, double value, bool last) {
             y.s, y.s, y.s, tick_text(&c->y, value, false).s, last ? " " : "", last ? c->y_unit : "");
 }
 
-static void x_tick(page *p, const page_chart *c, double value, bool last) {
+static void x_tick(page *p, const page_chart *c, double value) {
     const double at = page_chart_x(c, value);
     const page_word x = page_place(at), below = page_place(bottom);
     fprintf(p->out, "<line class=\"axis\" x1=\"%s\" x2=\"%s\" y1=\"%s\" y2=\"%s\"/>", x.s, x.s, below.s,
             page_place(bottom + 1.5).s);
-    fprintf(p->out, "<text x=\"%s\" y=\"%s\" dy=\"18\" text-anchor=\"%s\">%s%s%s</text>", x.s, below.s,
+    fprintf(p->out, "<text x=\"%s\" y=\"%s\" dy=\"18\" text-anchor=\"%s\">%s</text>", x.s, below.s,
             at < 3    ? "start"
-            : at > 90 ? "end"
+            : at > 97 ? "end"
                       : "middle",
-            tick_text(&c->x, value, !c->x_unit).s, last && c->x_unit ? " " : "", last && c->x_unit ? c->x_unit : "");
+            tick_text(&c->x, value, !c->x_unit).s);
 }
 
 void page_chart_grid(page *p, const page_chart *c) {
@@ -76,10 +79,11 @@ void page_chart_grid(page *p, const page_chart *c) {
     for (double y = first_tick(&c->y); y <= y_end && steps++ < 2 * DECADES; y = next_tick(&c->y, y))
         y_tick(p, c, y, next_tick(&c->y, y) > y_end);
     steps = 0;
-    for (double x = first_tick(&c->x); x <= x_end && steps++ < 2 * DECADES; x = next_tick(&c->x, x))
-        x_tick(p, c, x, next_tick(&c->x, x) > x_end);
+    for (double x = first_tick(&c->x); x <= x_end && steps++ < 2 * DECADES; x = next_tick(&c->x, x)) x_tick(p, c, x);
     const page_word base = page_place(bottom);
-    fprintf(p->out, "<line class=\"axis\" x1=\"0\" x2=\"100%%\" y1=\"%s\" y2=\"%s\"/>\n", base.s, base.s);
+    fprintf(p->out, "<line class=\"axis\" x1=\"0\" x2=\"100%%\" y1=\"%s\" y2=\"%s\"/>", base.s, base.s);
+    fprintf(p->out, "<text class=\"halo\" x=\"100%%\" y=\"%s\" dy=\"-5\" text-anchor=\"end\">%s</text>\n", base.s,
+            c->x_unit ? c->x_unit : "bytes");
 }
 
 void page_chart_line(page *p, const page_chart *c, const char *class, double x1, double y1, double x2, double y2) {
@@ -110,8 +114,9 @@ void page_chart_alone(page *p, const char *says, const page_point *points, size_
     }
     if (!count) return;
     const double room = fmax(high - low, 0.02 * fabs(high)); /* noise alone shall not look like a mountain */
+    const double before = fmax(0.06 * (last - first), 1e-9); /* for the scale of y, which stands inside */
     const page_chart c = {.x = log_x ? page_axis_of(first, last, true)
-                                     : (page_axis){first, fmax(last, first + 1e-9), false},
+                                     : (page_axis){first - before, last + before / 4, false},
                           .y = page_axis_of(low - 0.2 * room, high + 0.1 * room, false),
                           .x_unit = x_unit,
                           .y_unit = y_unit};

@@ -74,13 +74,20 @@ static void potential_cell(page *p, const summary_row *row) {
     number(p, row->potential_us, row->potential_us > 0 ? page_figure(row->potential_us).s : "", " is-potential");
 }
 static void priority_cell(page *p, const summary_row *row) {
+    if (row->outcome == SUMMARY_OUTSIDE) {
+        fputs("<td data-v=\"-1\"></td>", p->out);
+        return;
+    }
     const char *priority = row->report->verdict.priority;
     const int value = priority[0] == 'H' ? 3 : priority[0] == 'M' ? 2 : priority[0] == 'L';
     fprintf(p->out, "<td data-v=\"%d\"><span class=\"chip %s\">%s</span></td>", value, priority, priority);
 }
 static void approach_cell(page *p, const summary_row *row) {
     const verdict *v = &row->report->verdict;
-    fprintf(p->out, "<td>%s%s</td>", v->approach, v->borderline ? " <abbr title=\"borderline\">?</abbr>" : "");
+    if (row->outcome == SUMMARY_OUTSIDE)
+        fputs("<td class=\"soft\">no time of its own</td>", p->out);
+    else
+        fprintf(p->out, "<td>%s%s</td>", v->approach, v->borderline ? " <abbr title=\"borderline\">?</abbr>" : "");
 }
 
 static const column columns[] = {
@@ -88,29 +95,28 @@ static const column columns[] = {
      rank_cell},
     {"operation", "Its name, or what it is, and its shape. The link leads to all that is known of it.", false,
      name_cell},
-    {"kind",
-     "What sort of work it is, the precision it computes in, and how much of its weight is zero where that matters.",
-     false, kind_cell},
-    {"count", "How often a run of the model needs it. All gains and shares are of all these together.", true,
-     count_cell},
-    {"default, µs", "What one takes with what the library does unasked (the median), or why that is not known.", true,
-     default_cell},
-    {"best, µs", "What one takes with the fastest that was measured, checked and confirmed; = is the default itself.",
-     true, best_cell},
-    {"ceiling, µs", "What one would take at the device's measured limits: no kernel can be faster.", true,
-     ceiling_cell},
-    {"efficiency",
-     "The ceiling's time over the default's. From 90 % on (unless asked otherwise) nothing is to be gained.", true,
-     efficiency_cell},
-    {"share", "What part of the model's time it takes, by the defaults.", true, share_cell},
-    {"proven, µs", "What the best saves in a run: measured, so it can be had today.", true, proven_cell},
-    {"potential, µs",
-     "What is left to the ceiling in a run, beyond what is proven: nobody has shown that it can be had.", true,
-     potential_cell},
     {"priority",
      "HIGH from 5 % of the model's time proven or 10 % potential, MEDIUM from 1 % or 3 % (unless asked otherwise).",
      false, priority_cell},
     {"approach", "What to do. A ? says that the next run may well decide otherwise.", false, approach_cell},
+    {"proven µs", "What the best saves in a run: measured, so it can be had today.", true, proven_cell},
+    {"potential µs",
+     "What is left to the ceiling in a run, beyond what is proven: nobody has shown that it can be had.", true,
+     potential_cell},
+    {"share", "What part of the model's time it takes, by the defaults.", true, share_cell},
+    {"default µs", "What one takes with what the library does unasked (the median), or why that is not known.", true,
+     default_cell},
+    {"best µs", "What one takes with the fastest that was measured, checked and confirmed; = is the default itself.",
+     true, best_cell},
+    {"ceiling µs", "What one would take at the device's measured limits: no kernel can be faster.", true, ceiling_cell},
+    {"efficiency",
+     "The ceiling's time over the default's. From 90 % on (unless asked otherwise) nothing is to be gained.", true,
+     efficiency_cell},
+    {"count", "How often a run of the model needs it. All gains and shares are of all these together.", true,
+     count_cell},
+    {"kind",
+     "What sort of work it is, the precision it computes in, and how much of its weight is zero where that matters.",
+     false, kind_cell},
 };
 enum { COLUMNS = sizeof columns / sizeof columns[0] };
 
