@@ -29,7 +29,10 @@
     for (const section of folded) section.open = false;
   });
 
-  // Tables: a click on a column's head sorts by it, another one turns the order around.
+  // The table: a click on a column's head sorts by it, another one turns the order around. Filters: what is chosen in a
+  // select must be one of a row's data-f words, and each word of the search must be in the row's text. Of very many rows
+  // only the first are laid out until all are asked for.
+  const MOST = 500;
   const value = (cell) => (cell.dataset.v !== undefined ? Number(cell.dataset.v) : cell.textContent.trim().toLowerCase());
   const words = new Intl.Collator("en", { numeric: true });
   const compare = (a, b) => {
@@ -37,64 +40,70 @@
     if (typeof a === typeof b) return words.compare(a, b);
     return typeof a === "number" ? -1 : 1;
   };
-  const sort = (table, column, descending) => {
+  const enhance = (tools) => {
+    const table = document.getElementById(tools.dataset.table);
     const body = table.tBodies[0];
-    const rows = Array.from(body.rows, (row, order) => ({ row, order, value: value(row.cells[column]) }));
-    rows.sort((a, b) => (descending ? compare(b.value, a.value) : compare(a.value, b.value)) || a.order - b.order);
-    const sorted = document.createDocumentFragment();
-    for (const { row } of rows) sorted.append(row);
-    body.append(sorted);
-    Array.from(table.tHead.rows[0].cells, (head, k) => {
-      if (k === column) head.setAttribute("aria-sort", descending ? "descending" : "ascending");
-      else head.removeAttribute("aria-sort");
-    });
-  };
-  for (const table of all("table.sortable")) {
-    Array.from(table.tHead.rows[0].cells, (head, column) => {
+    const heads = Array.from(table.tHead.rows[0].cells);
+    const search = tools.querySelector("input");
+    const selects = all("select", tools);
+    const more = tools.querySelector("button[type=button]");
+    const shown = tools.querySelector("output");
+    let limit = MOST;
+    let rows = Array.from(body.rows, (row) => ({ row, is: new Set(row.dataset.f.split(" ")), text: row.textContent.toLowerCase() }));
+
+    const filter = () => {
+      const wanted = selects.map((select) => select.value).filter(Boolean);
+      const typed = search.value.toLowerCase().split(/\s+/).filter(Boolean);
+      let found = 0;
+      for (const { row, is, text } of rows) {
+        const fits = wanted.every((word) => is.has(word)) && typed.every((word) => text.includes(word));
+        if (fits) found += 1;
+        row.hidden = !fits || found > limit;
+      }
+      const count = Math.min(found, limit);
+      more.hidden = count === found;
+      more.textContent = `show all ${found}`;
+      shown.textContent = `${count} of ${rows.length} shown`;
+    };
+    const sort = (column, descending) => {
+      rows.forEach((one, order) => {
+        one.order = order;
+        one.value = value(one.row.cells[column]);
+      });
+      rows.sort((a, b) => (descending ? compare(b.value, a.value) : compare(a.value, b.value)) || a.order - b.order);
+      heads.forEach((head, k) => {
+        if (k === column) head.setAttribute("aria-sort", descending ? "descending" : "ascending");
+        else head.removeAttribute("aria-sort");
+      });
+      filter();
+      body.replaceChildren(...rows.map(({ row }) => row));
+    };
+    heads.forEach((head, column) => {
       const button = document.createElement("button");
       button.type = "button";
       button.append(...head.childNodes);
       head.append(button);
       button.addEventListener("click", () => {
         const now = head.getAttribute("aria-sort");
-        sort(table, column, now ? now === "ascending" : head.classList.contains("n") && column > 0);
+        sort(column, now ? now === "ascending" : head.classList.contains("n") && column > 0);
       });
     });
-  }
-
-  // Filters and search above a table: what is chosen in a select must be one of a row's data-f words.
-  for (const tools of all("form.tools")) {
-    const table = document.getElementById(tools.dataset.table);
-    const search = tools.querySelector("input");
-    const selects = all("select", tools);
-    const shown = tools.querySelector("output");
-    const rows = Array.from(table.tBodies[0].rows, (row) => ({
-      row,
-      is: new Set(row.dataset.f.split(" ")),
-      text: row.textContent.toLowerCase(),
-    }));
-    const filter = () => {
-      const wanted = selects.map((select) => select.value).filter(Boolean);
-      const typed = search.value.toLowerCase().split(/\s+/).filter(Boolean);
-      let count = 0;
-      for (const { row, is, text } of rows) {
-        const keep = wanted.every((word) => is.has(word)) && typed.every((word) => text.includes(word));
-        row.hidden = !keep;
-        if (keep) count += 1;
-      }
-      shown.textContent = `${count} of ${rows.length} shown`;
-    };
     let waiting = 0;
     search.addEventListener("input", () => {
       clearTimeout(waiting);
-      waiting = setTimeout(filter, rows.length > 1000 ? 120 : 0);
+      waiting = setTimeout(filter, rows.length > MOST ? 120 : 0);
     });
     for (const select of selects) select.addEventListener("change", filter);
+    more.addEventListener("click", () => {
+      limit = Infinity;
+      filter();
+    });
     tools.addEventListener("reset", () => setTimeout(filter));
     tools.addEventListener("submit", (event) => event.preventDefault());
     tools.hidden = false;
     filter();
-  }
+  };
+  all("form.tools").forEach(enhance);
 
   // Dots: one stop for the tab key in each chart, arrows go on from there; what a dot says stands beside it.
   const tip = document.createElement("div");

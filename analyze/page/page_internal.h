@@ -11,13 +11,12 @@
 
 /* Limits, so that a page of thousands of operations still opens at once; what they leave out is said where it is. */
 enum {
-    PAGE_FULL = 300,      /* operations whose every variant is told */
-    PAGE_SECTIONS = 1000, /* operations whose other candidates are told at all */
-    PAGE_DOTS = 200,      /* dots that can be reached and asked one by one */
-    PAGE_ROWS = 2000,     /* candidates of an operation that are looked at */
-    PAGE_POINTS = 400,    /* of a curve */
-    PAGE_NAME = 80,       /* characters of a name where it is not told in full */
-    PAGE_WHOLE = 20000    /* and where it is */
+    PAGE_FULL = 300,   /* operations, the first of the ranking, whose reports are read again and told in full */
+    PAGE_DOTS = 200,   /* dots that can be reached and asked one by one */
+    PAGE_ROWS = 2000,  /* candidates of an operation that are looked at */
+    PAGE_POINTS = 400, /* of a curve */
+    PAGE_NAME = 80,    /* characters of a name where it is not told in full */
+    PAGE_WHOLE = 20000 /* and where it is */
 };
 
 /* What was measured when, for the clock over the run. */
@@ -94,15 +93,15 @@ void page_chart_alone(page *p, const char *says, const page_point *points, size_
 /* ---- sections */
 void page_first(page *p); /* page_first.c: what to do first, totals, categories */
 void page_categories(page *p);
-void page_roofline(page *p);                                                       /* page_roofline.c */
-void page_table(page *p);                                                          /* page_table.c */
-void page_operations(page *p);                                                     /* page_operation.c */
-void page_rows(page *p, const study_report *r, const json_t *detail, size_t rank); /* page_rows.c: candidates */
-void page_weight(page *p, const json_t *detail);                                   /* page_weight.c */
-void page_over_time(page *p);                                                      /* page_run.c */
-void page_fusions(page *p);                                                        /* page_fusions.c */
-void page_device(page *p);                                                         /* page_device.c */
-void page_missing(page *p);                                                        /* page_missing.c */
+void page_roofline(page *p);                                          /* page_roofline.c */
+void page_table(page *p);                                             /* page_table.c */
+void page_operations(page *p);                                        /* page_operation.c */
+void page_rows(page *p, const study_report *r, const json_t *detail); /* page_rows.c: candidates */
+void page_weight(page *p, const json_t *detail);                      /* page_weight.c */
+void page_over_time(page *p);                                         /* page_run.c */
+void page_fusions(page *p);                                           /* page_fusions.c */
+void page_device(page *p);                                            /* page_device.c */
+void page_missing(page *p);                                           /* page_missing.c */
 
 typedef struct page_peak {
     const char *precision, *how;

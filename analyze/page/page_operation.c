@@ -187,10 +187,39 @@ static void head(page *p, const summary_row *row) {
             r->verdict.priority);
 }
 
-static void section(page *p, const summary_row *row) {
+/* What the study itself knows, for those that are far down. */
+static void in_short(page *p, const summary_row *row) {
+    const study_report *r = row->report;
+    fprintf(p->out,
+            "<p class=\"small\">%s of its ceiling, %s; the best takes %s; %s times a run. All else stands in its "
+            "report <code>",
+            page_percent(r->verdict.efficiency).s, page_time(r->ceiling_us).s, page_time(r->best_us).s,
+            page_whole((double)r->count).s);
+    page_say_cut(p, r->operation, 2 * PAGE_NAME);
+    fputs("</code>.</p>\n", p->out);
+}
+
+static void in_full(page *p, const summary_row *row) {
     const study_report *r = row->report;
     status st = {0};
     json_t *detail = study_detail(r, &st);
+    facts(p, row, detail);
+    if (!detail) {
+        fputs("<p>Its report cannot be read again: ", p->out);
+        page_say_cut(p, st.text, 300);
+        fputs("</p>\n", p->out);
+    }
+    page_rows(p, r, detail);
+    configuration(p, detail);
+    page_weight(p, detail);
+    sweep(p, detail);
+    elsewhere(p, r);
+    remember(p, row, detail);
+    json_decref(detail);
+}
+
+static void section(page *p, const summary_row *row) {
+    const study_report *r = row->report;
     head(p, row);
     fputs("<p class=\"advice\">", p->out);
     page_say(p, r->verdict.recommendation);
@@ -200,20 +229,11 @@ static void section(page *p, const summary_row *row) {
         page_say_cut(p, r->reason_text, 300);
         fputs("</p>\n", p->out);
     }
-    facts(p, row, detail);
-    if (!detail) {
-        fputs("<p>Its report cannot be read again: ", p->out);
-        page_say_cut(p, st.text, 300);
-        fputs("</p>\n", p->out);
-    }
-    page_rows(p, r, detail, row->rank);
-    configuration(p, detail);
-    page_weight(p, detail);
-    sweep(p, detail);
-    elsewhere(p, r);
+    if (row->rank <= PAGE_FULL)
+        in_full(p, row);
+    else
+        in_short(p, row);
     fputs("</div></details>\n", p->out);
-    remember(p, row, detail);
-    json_decref(detail);
 }
 
 /* What takes no time of its own and was not measured has nothing to tell but why. */

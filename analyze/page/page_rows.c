@@ -152,7 +152,7 @@ static void variant_line(page *p, const json_t *row, bool first) {
     page_say_cut(p, text_of(row), 200);
 }
 
-static void other(page *p, const json_t *rows, size_t from, size_t count, bool *told, bool full) {
+static void other(page *p, const json_t *rows, size_t from, size_t count, bool *told) {
     const json_t *first = json_array_get(rows, from);
     const char *state = page_string(first, "status");
     static const char *const bad[] = {"WRONG", "CRASHED", "TIMEOUT", "ERROR", "UNSTABLE"};
@@ -165,21 +165,16 @@ static void other(page *p, const json_t *rows, size_t from, size_t count, bool *
     fputs("</span> <span class=\"soft\">", p->out);
     page_say_cut(p, code_of(first), 24);
     fputs("</span></th><td class=\"lines\">", p->out);
-    size_t more = 0;
     for (size_t k = from; k < count; k++) {
         const json_t *row = json_array_get(rows, k);
         if (told[k] || !alike(first, row)) continue;
         told[k] = true;
-        if (full || k == from)
-            variant_line(p, row, k == from);
-        else
-            more++;
+        variant_line(p, row, k == from);
     }
-    if (more) fprintf(p->out, "\nand %zu more variants", more);
     fputs("</td></tr>\n", p->out);
 }
 
-static void others(page *p, const json_t *rows, bool full) {
+static void others(page *p, const json_t *rows) {
     static const char *const heads[] = {"candidate", "reason"};
     size_t count = json_array_size(rows);
     if (count > PAGE_ROWS) count = PAGE_ROWS;
@@ -193,7 +188,7 @@ static void others(page *p, const json_t *rows, bool full) {
                             sizeof heads / sizeof heads[0]);
         }
         any = true;
-        other(p, rows, k, count, told, full);
+        other(p, rows, k, count, told);
     }
     if (any) page_table_close(p);
     if (json_array_size(rows) > PAGE_ROWS)
@@ -201,13 +196,9 @@ static void others(page *p, const json_t *rows, bool full) {
                 json_array_size(rows) - PAGE_ROWS);
 }
 
-void page_rows(page *p, const study_report *r, const json_t *detail, size_t rank) {
+void page_rows(page *p, const study_report *r, const json_t *detail) {
     const json_t *rows = json_object_get(detail, "candidates");
     if (!json_array_size(rows)) return;
     confirmed(p, r, rows);
-    if (rank <= PAGE_SECTIONS)
-        others(p, rows, rank <= PAGE_FULL);
-    else
-        fprintf(p->out, "<p class=\"small soft\">%zu candidates in all; the others stand in its report.</p>\n",
-                json_array_size(rows));
+    others(p, rows);
 }

@@ -147,7 +147,8 @@ static void tools(page *p) {
         if (g->outcomes[k].operations) option(p, "o-", summary_outcomes[k].name, summary_outcomes[k].title);
     fputs("</select></label><label>priority<select><option value=\"\">all</option>", p->out);
     for (size_t k = 0; k < sizeof priorities / sizeof priorities[0]; k++) option(p, "p-", priorities[k], priorities[k]);
-    fputs("</select></label><button type=\"reset\">show all</button><output aria-live=\"polite\"></output></form>\n",
+    fputs("</select></label><button type=\"reset\">clear</button><button type=\"button\" hidden>show "
+          "all</button><output aria-live=\"polite\"></output></form>\n",
           p->out);
 }
 
@@ -164,8 +165,9 @@ void page_table(page *p) {
     explain(p);
     tools(p);
     fprintf(p->out,
-            "<div class=\"scroll\" tabindex=\"0\" role=\"region\" aria-label=\"All operations\"><table class=\"ranked "
-            "sortable\" id=\"ops%zu\"><caption class=\"hidden\">All operations, "
+            "<div class=\"scroll long\" tabindex=\"0\" role=\"region\" aria-label=\"All operations\"><table "
+            "class=\"ranked\" "
+            "id=\"ops%zu\"><caption class=\"hidden\">All operations, "
             "ranked</caption><thead><tr>",
             p->number);
     for (size_t k = 0; k < COLUMNS; k++)
