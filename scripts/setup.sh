@@ -15,6 +15,7 @@ test_packages=(
     clang clang-format clang-tidy libclang-rt-dev # the second compiler, its checks, its sanitizers and fuzzer
     shellcheck                                    # checks of the scripts
     libonnx-testdata                              # the operators' own test models
+    chromium fonts-liberation                     # opens report.html, and a font for it
 )
 
 usage() {

@@ -129,12 +129,14 @@
       title.remove(); // else the browser shows it a second time
       dot.setAttribute("tabindex", k ? "-1" : "0");
     });
-    const dotOf = (event) => event.target.closest("a");
-    chart.addEventListener("mouseover", (event) => (dotOf(event) ? show(dotOf(event)) : hide()));
-    chart.addEventListener("mouseleave", hide);
-    chart.addEventListener("focusin", (event) => show(dotOf(event)));
-    chart.addEventListener("focusout", hide);
-    chart.addEventListener("keydown", (event) => {
+    const dotOf = (event) => event.target.closest("svg.dots a");
+    const say = (event) => (dotOf(event) ? show(dotOf(event)) : hide());
+    const frame = chart.parentElement; // an SVG that listens to focus would be a stop of its own
+    frame.addEventListener("mouseover", say);
+    frame.addEventListener("mouseleave", hide);
+    frame.addEventListener("focusin", say);
+    frame.addEventListener("focusout", hide);
+    frame.addEventListener("keydown", (event) => {
       if (event.key === "Escape") hide();
       const step = { ArrowRight: 1, ArrowDown: 1, ArrowLeft: -1, ArrowUp: -1 }[event.key];
       if (!step || !dots.includes(dotOf(event))) return;
@@ -146,6 +148,10 @@
       to.focus();
     });
   }
-  addEventListener("scroll", hide, { passive: true });
+  const follow = () => {
+    if (!tip.hidden && document.activeElement.closest("svg.dots a")) show(document.activeElement);
+    else hide();
+  };
+  addEventListener("scroll", follow, { passive: true });
   reveal();
 })();

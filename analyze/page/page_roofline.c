@@ -5,7 +5,7 @@
 #include <math.h>
 #include <string.h>
 
-enum { PEAKS = 12, LABELS = 7, KINDS = 10 };
+enum { PEAKS = 12, LABELS = 7, KINDS = 10, SLOPE = 40 };
 /* The picture that labels are placed for, in pixels; on small screens there are none. */
 static const double width = 1150, height = 440;
 
@@ -147,10 +147,21 @@ static void label(page *p, const page_chart *c, const spot *s, box *taken, size_
     }
 }
 
-static void labels(page *p, const page_chart *c, const spot *spots, size_t count, const page_peak *peaks,
-                   size_t peak_count) {
-    box taken[2 * LABELS + PEAKS];
+/* The slope, in pieces. */
+static size_t slope_boxes(const page_chart *c, double read_tbps, box *taken) {
     size_t n = 0;
+    for (int k = 0; k < SLOPE; k++) {
+        const double at = c->x.low * pow(c->x.high / c->x.low, (k + 0.5) / SLOPE);
+        const double x = page_chart_x(c, at) * width / 100, y = page_chart_y(c, at * read_tbps) * height / 100;
+        if (read_tbps > 0 && y > 0 && y < height) taken[n++] = (box){x - 12, y - 7, x + 12, y + 7};
+    }
+    return n;
+}
+
+static void labels(page *p, const page_chart *c, const spot *spots, size_t count, const page_peak *peaks,
+                   size_t peak_count, double read_tbps) {
+    box taken[2 * LABELS + PEAKS + SLOPE];
+    size_t n = slope_boxes(c, read_tbps, taken);
     for (size_t k = 0; k < peak_count && k < PEAKS; k++) { /* a roof's own words */
         const double y = page_chart_y(c, peaks[k].tflops) * height / 100;
         taken[n++] = (box){0, y - 20, width, y + 2};
@@ -188,12 +199,12 @@ static int by_share(const void *a, const void *b) {
 }
 
 static void caption(page *p, size_t drawn, size_t left_out) {
-    fputs(
-        "<figcaption>Each dot is an operation as the default does it; its area is its share of the model's time. A "
-        "thin line leads "
-        "up to the best that was measured. No dot can lie above the heavy lines: to the left bytes limit, to the right "
-        "computing does. ",
-        p->out);
+    fputs("<figcaption>Each dot is an operation as the default does it; its area is its share of the model's time. A "
+          "thin line leads up to the best that was measured. The heavy lines are the most that was measured: on the "
+          "slope "
+          "reading from memory limits, at the top computing does. What finds its bytes in the cache may lie above the "
+          "slope. ",
+          p->out);
     if (left_out)
         fprintf(p->out, "%zu operation%s left out: %s no floating-point work, or no measured default. ", left_out,
                 left_out == 1 ? " is" : "s are", left_out == 1 ? "it has" : "they have");
@@ -235,7 +246,7 @@ void page_roofline(page *p) {
     roofs(p, &c, peaks, peak_count, read_tbps);
     /* Small ones over large ones, so that all can be reached; but the tab key begins with the largest. */
     for (size_t k = 0; k < count; k++) dot(p, &c, &spots[k], k < PAGE_DOTS);
-    labels(p, &c, spots, count, peaks, peak_count);
+    labels(p, &c, spots, count, peaks, peak_count, read_tbps);
     fputs("</svg>\n", p->out);
     caption(p, count, counted - count);
     arena_rewind(&p->arena, mark);

@@ -128,14 +128,10 @@ class Page:
         self.call("Input.dispatchKeyEvent", type="keyDown", key=key, code=key, **extra)
         self.call("Input.dispatchKeyEvent", type="keyUp", key=key, code=key)
 
-    def picture(self, path, whole=True):
-        data = self.call("Page.captureScreenshot", format="png", captureBeyondViewport=whole)
-        if whole:
-            size = self.call("Page.getLayoutMetrics")["cssContentSize"]
-            data = self.call("Page.captureScreenshot", format="png", captureBeyondViewport=True,
-                             clip={"x": 0, "y": 0, "width": size["width"], "height": min(size["height"], 16000), "scale": 1})
+    def picture(self, path):
+        """What the window shows now, as PNG."""
         with open(path, "wb") as out:
-            out.write(base64.b64decode(data["data"]))
+            out.write(base64.b64decode(self.call("Page.captureScreenshot", format="png")["data"]))
 
     def close(self):
         self.browser.call("Target.closeTarget", targetId=self.target)
