@@ -12,6 +12,7 @@ folder=${3:-$here/docs/pictures}
 mkdir -p "$folder"
 PYTHONPATH=$here/tests/page python3 -B - "$page" "$folder/$2" <<'PYTHON'
 import sys
+import time
 
 from browser import Browser, find
 
@@ -26,7 +27,10 @@ with Browser() as browser:
     for what, width, height, dark, phone, top in PICTURES:
         shown = browser.open(f"file://{page}", width, height, dark=dark, phone=phone)
         if top:
-            shown.run(f"(e => {{ e.open = true; e.scrollIntoView(); }})(document.querySelector('{top}'))")
+            # Twice: what comes into view is laid out, and may move what was aimed at.
+            for _ in range(2):
+                shown.run(f"(e => {{ e.open = true; e.scrollIntoView(); }})(document.querySelector('{top}'))")
+                time.sleep(0.3)
         shown.picture(f"{name}_{what}.png")
         shown.close()
         print(f"{name}_{what}.png")

@@ -136,8 +136,8 @@ void page_categories(page *p) {
             p->number, p->number);
     for (size_t k = 0; k < g->category_count; k++)
         if (g->categories[k].sum.baseline_us > 0) category(p, &g->categories[k], longest);
-    fputs("</dl>\n", p->out);
-    page_table_open(p, "", "Time by outcome", "What came out of it", heads, sizeof heads / sizeof heads[0]);
+    fputs("</dl>\n<h3>What came out of it</h3>\n", p->out);
+    page_table_open(p, "", "Time by outcome", NULL, heads, sizeof heads / sizeof heads[0]);
     for (int k = 0; k < SUMMARY_OUTCOMES; k++) outcome_row(p, (summary_outcome)k);
     page_table_close(p);
     fputs("</section>\n", p->out);

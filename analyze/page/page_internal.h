@@ -60,7 +60,7 @@ void page_key(page *p, const char *kind);               /* the kind's little col
 
 /* A table in a box that scrolls: its name, what is said above it (NULL: nothing to see), and its heads; those of
  * figures begin with '#'. */
-void page_table_open(page *p, const char *class, const char *name, const char *caption, const char *const *heads,
+void page_table_open(page *p, const char *class, const char *name, const char *says, const char *const *heads,
                      size_t count);
 void page_table_close(page *p);
 

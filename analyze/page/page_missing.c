@@ -7,8 +7,8 @@ static void missing_rows(page *p) {
     static const char *const heads[] = {"#how many", "status", "why", "for example"};
     const summary_group *g = p->g;
     if (!g->missing_count) return;
-    page_table_open(p, "", "Operations without a time", "Operations without a time of their own", heads,
-                    sizeof heads / sizeof heads[0]);
+    fputs("<h3>Operations without a time of their own</h3>\n", p->out);
+    page_table_open(p, "", "Operations without a time", NULL, heads, sizeof heads / sizeof heads[0]);
     for (size_t k = 0; k < g->missing_count; k++) {
         const summary_missing *m = &g->missing[k];
         fprintf(p->out, "<tr><td class=\"n\">%zu</td><td><span class=\"chip\">", m->operations);

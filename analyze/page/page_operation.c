@@ -62,12 +62,14 @@ static void power_fact(page *p, const study_report *r) {
 
 static void gain_fact(page *p, const summary_row *row) {
     const double proven = row->report->verdict.proven_gain_us;
+    const bool open = row->outcome == SUMMARY_PROVEN || row->outcome == SUMMARY_OPEN;
     fact(p, "to be gained in a run");
-    if (!(proven > 0) && !(row->potential_us > 0)) fputs("nothing", p->out);
     if (proven > 0) fprintf(p->out, "<span class=\"is-proven\">%s proven</span>", page_time(proven).s);
-    if (row->potential_us > 0)
+    if (row->potential_us > 0 && open)
         fprintf(p->out, "%s<span class=\"is-potential\">%s%s potential</span>", proven > 0 ? ", " : "",
                 proven > 0 ? "up to " : "", page_time(row->potential_us).s);
+    if (!(proven > 0) && !(row->potential_us > 0 && open)) fputs("nothing that pays", p->out);
+    if (row->potential_us > 0 && !open) fprintf(p->out, "; %s are left to the ceiling", page_time(row->potential_us).s);
     end_fact(p);
 }
 
@@ -85,7 +87,7 @@ static void facts(page *p, const summary_row *row, const json_t *detail) {
     work_facts(p, r);
     power_fact(p, r);
     fact(p, "in a run of the model");
-    fprintf(p->out, "%s times", page_whole((double)r->count).s);
+    fprintf(p->out, "%s %s", page_whole((double)r->count).s, r->count == 1 ? "time" : "times");
     if (row->share > 0) fprintf(p->out, ", %s in all, %s", page_time(row->weight_us).s, page_percent(row->share).s);
     end_fact(p);
     fact(p, "report");

@@ -71,7 +71,9 @@ static void proven_cell(page *p, const summary_row *row) {
     number(p, us, us > 0 ? page_figure(us).s : "", " is-proven");
 }
 static void potential_cell(page *p, const summary_row *row) {
-    number(p, row->potential_us, row->potential_us > 0 ? page_figure(row->potential_us).s : "", " is-potential");
+    const bool open = row->outcome == SUMMARY_PROVEN || row->outcome == SUMMARY_OPEN;
+    number(p, row->potential_us, row->potential_us > 0 ? page_figure(row->potential_us).s : "",
+           open ? " is-potential" : " soft");
 }
 static void priority_cell(page *p, const summary_row *row) {
     if (row->outcome == SUMMARY_OUTSIDE) {

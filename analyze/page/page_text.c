@@ -128,12 +128,13 @@ const char *page_string(const json_t *object, const char *key) {
     return text ? text : "";
 }
 
-void page_table_open(page *p, const char *class, const char *name, const char *caption, const char *const *heads,
+void page_table_open(page *p, const char *class, const char *name, const char *says, const char *const *heads,
                      size_t count) {
+    if (says) fprintf(p->out, "<p class=\"small soft\">%s</p>\n", says);
     fprintf(p->out,
-            "<div class=\"scroll\" tabindex=\"0\" role=\"region\" aria-label=\"%s\"><table class=\"%s\">"
-            "<caption%s>%s</caption><thead><tr>",
-            name, class, caption ? "" : " class=\"hidden\"", caption ? caption : name);
+            "<div class=\"scroll\" tabindex=\"0\" role=\"region\" aria-label=\"%s\"><table%s%s%s>"
+            "<caption class=\"hidden\">%s</caption><thead><tr>",
+            name, *class ? " class=\"" : "", class, *class ? "\"" : "", name);
     for (size_t k = 0; k < count; k++) {
         const bool number = heads[k][0] == '#';
         fprintf(p->out, "<th scope=\"col\"%s>%s</th>", number ? " class=\"n\"" : "", heads[k] + number);
