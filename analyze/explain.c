@@ -107,10 +107,10 @@ static void write_head(const explain *e) {
     if (r->name && strcmp(r->name, r->operation) != 0) explain_say(e, "", r->name);
     explain_say(e, "", line);
     if (r->count > 0 && r->baseline_us > 0 && e->group->model_us > 0)
-        line =
-            arena_printf(e->arena, "%s: run %" PRId64 " time%s, %s of its %s", e->group->model ? e->group->model : "-",
-                         r->count, amount_percent((double)r->count * r->baseline_us / e->group->model_us).s,
-                         amount_time(e->group->model_us).s);
+        line = arena_printf(e->arena, "%s: run %" PRId64 " time%s, %s of its %s",
+                            e->group->model ? e->group->model : "-", r->count, r->count == 1 ? "" : "s",
+                            amount_percent((double)r->count * r->baseline_us / e->group->model_us).s,
+                            amount_time(e->group->model_us).s);
     else
         line = arena_printf(e->arena, "%s: run %" PRId64 " times, in no sum", e->group->model ? e->group->model : "-",
                             r->count);
