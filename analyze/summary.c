@@ -54,7 +54,7 @@ static void add(summary_sum *sum, const summary_row *row) {
     sum->occurrences += r->count;
     if (row->outcome == SUMMARY_OUTSIDE) return;
     if (row->outcome == SUMMARY_MISSING) {
-        const double us = r->ceiling_us > 0 ? count * r->ceiling_us : 0;
+        const double us = r->least_us > 0 ? count * r->least_us : 0;
         sum->baseline_us += us;
         sum->best_us += us;
         sum->ceiling_us += us;
@@ -111,21 +111,27 @@ static void make_categories(study *s, summary_group *to) {
 
 /* ---- what to do first ---- */
 
-static int level(const char *priority) {
+static int level(const summary_row *row) {
     static const char *const names[] = {"NONE", "LOW", "MEDIUM", "HIGH"};
-    for (int k = 0; k < 4; k++)
-        if (same(names[k], priority)) return k;
-    return 0;
+    for (int k = 0; k < 4 && row->outcome != SUMMARY_OUTSIDE; k++)
+        if (same(names[k], row->report->verdict.priority)) return k;
+    return -1;
 }
 
 static int compare(double x, double y) { return (x < y) - (x > y); }
 
+/* Of the same priority: where something is to be done, then where something is to be found out. */
+static const int turns[SUMMARY_OUTCOMES] = {
+    [SUMMARY_PROVEN] = 0, [SUMMARY_OPEN] = 1,    [SUMMARY_UNKNOWN] = 2, [SUMMARY_MISSING] = 3,
+    [SUMMARY_SMALL] = 4,  [SUMMARY_OPTIMAL] = 5, [SUMMARY_LAUNCH] = 6,  [SUMMARY_OUTSIDE] = 7,
+};
+
 /* What is proven before what is only potential; then what takes the most time. */
 static int by_rank(const void *a, const void *b) {
     const summary_row *x = a, *y = b;
-    int order = level(y->report->verdict.priority) - level(x->report->verdict.priority);
+    int order = level(y) - level(x);
     if (!order) order = compare(x->report->verdict.proven_gain_us, y->report->verdict.proven_gain_us);
-    if (!order && x->outcome != y->outcome) order = x->outcome < y->outcome ? -1 : 1;
+    if (!order) order = turns[x->outcome] - turns[y->outcome];
     if (!order) order = compare(x->potential_us, y->potential_us);
     if (!order) order = compare(x->weight_us, y->weight_us);
     return order ? order : strcmp(x->report->operation, y->report->operation);
