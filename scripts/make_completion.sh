@@ -1,11 +1,11 @@
 #!/usr/bin/env bash
-# A completion for bash from a program's own tables: the options (--list-options), those of each command that its usage
+# A completion for bash from a program's own tables: the options (--list-options), those of each command that its help
 # names, and the functions of scripts/completion.bash. Usage: scripts/make_completion.sh PROGRAM >completions/PROGRAM
 set -euo pipefail
 program=${1:?usage: scripts/make_completion.sh PROGRAM}
 here=$(dirname "${BASH_SOURCE[0]}")
 name=${program##*/}
-mapfile -t commands < <("$program" --help | sed -n "/^\$/q; s/^\(usage:\|  *\) *$name \([a-z][a-z]*\)\( .*\|\)\$/\2/p" | sort -u)
+mapfile -t commands < <("$program" --help | sed -n "s/^  $name \([a-z][a-z]*\) [A-Z].*/\1/p" | sort -u)
 
 options_of() { # [COMMAND]   one line an option: name, letter, argument, choices, and the command in front
     local line

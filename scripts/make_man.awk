@@ -55,7 +55,7 @@ part == "about" && /^options:$/ {
     next
 }
 part == "about" {
-    about = about (about && !/^$/ ? "\n" : "") (/^$/ ? "" : plain($0))
+    about[++told] = $0
     next
 }
 
@@ -63,7 +63,7 @@ part == "options" && /^$/ {
     part = "after"
     next
 }
-part == "options" && /^ +-/ && !/^ {20}/ {
+part == "options" && /^  (    )?-/ {
     line = $0
     sub(/^ +/, "", line)
     match(line, /^(-[A-Za-z0-9], )?--[^ ]+( [^ ]+)?/)
@@ -91,6 +91,7 @@ part == "options" {
     verbatim(0)
     sub(/^exit codes: /, "")
     heading("EXIT STATUS")
+    if (how != "page") print ".br"
     print plain($0)
     next
 }
@@ -111,19 +112,27 @@ END { verbatim(0) }
 
 function about_end(   k, sentence) {
     if (how == "page") {
-        sentence = about " "
-        gsub(/\n/, " ", sentence)
+        for (k = 1; k <= told && about[k] != ""; k++) sentence = sentence about[k] " "
         sentence = substr(sentence, 1, index(sentence, ". ") - 1)
         print ".SH NAME"
-        print name " \\- " tolower(substr(sentence, 1, 1)) substr(sentence, 2)
+        print name " \\- " tolower(substr(sentence, 1, 1)) plain(substr(sentence, 2))
         print ".SH SYNOPSIS"
-        print ".nf"
     } else {
         print ".SS " name " " title
-        print ".nf"
     }
+    print ".nf"
     for (k = 1; k <= lines; k++) print plain(usage[k])
     print ".fi"
     print (how == "page" ? ".SH DESCRIPTION" : ".PP")
-    print about
+    headed = how == "page"
+    for (k = 1; k <= told; k++) {
+        if (about[k] == "") {
+            if (!raw && k < told && about[k + 1] !~ /^ /) print ".PP"
+            continue
+        }
+        verbatim(about[k] ~ /^ /)
+        print plain(about[k])
+        headed = 0
+    }
+    verbatim(0)
 }

@@ -1,13 +1,13 @@
 #!/usr/bin/env bash
-# A manual page from what a program says of itself: --version, --help, and the --help of each command that its usage
-# names. So it tells what the program does today. Usage: scripts/make_man.sh PROGRAM >PROGRAM.1
+# A manual page from what a program says of itself: --version, --help, and the --help of each command that the
+# help names. So it tells what the program does today. Usage: scripts/make_man.sh PROGRAM >PROGRAM.1
 set -euo pipefail
 program=${1:?usage: scripts/make_man.sh PROGRAM}
 here=$(dirname "${BASH_SOURCE[0]}")
 name=${program##*/}
 read -r _ version _ < <("$program" --version)
 date=$(date -u -d "@${SOURCE_DATE_EPOCH:-$(stat -L -c %Y "$program")}" +%Y-%m-%d)
-mapfile -t commands < <("$program" --help | sed -n "/^\$/q; s/^\(usage:\|  *\) *$name \([a-z][a-z]*\)\( .*\|\)\$/\2/p" | sort -u)
+mapfile -t commands < <("$program" --help | sed -n "s/^  $name \([a-z][a-z]*\) [A-Z].*/\1/p" | sort -u)
 
 help_of() { # HOW WORD…   one help text as the parts of a page; HOW: page or section
     local how=$1
