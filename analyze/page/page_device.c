@@ -164,6 +164,20 @@ static void libraries(page *p) {
     fputs("</dd></div>\n", p->out);
 }
 
+/* By what the verdicts of this page were made; a run may ask for others. */
+static void thresholds(page *p) {
+    const verdict_thresholds *t = &p->m->study->options.thresholds;
+    fprintf(
+        p->out,
+        "<p class=\"soft\">Verdicts: nothing is to be gained from an efficiency of %s on; HIGH is %s of the model's "
+        "time "
+        "proven or %s potential, MEDIUM %s or %s; a winner wins by more than %s; a ceiling that is known to no better "
+        "than %s decides nothing.</p>\n",
+        page_percent(t->ceiling).s, page_percent(t->high_proven).s, page_percent(t->high_potential).s,
+        page_percent(t->medium_proven).s, page_percent(t->medium_potential).s, page_percent(t->margin).s,
+        page_percent(t->ceiling_ci).s);
+}
+
 void page_device(page *p) {
     const study_group *g = p->g->group;
     const double seconds = page_real(p->run, "seconds");
@@ -188,6 +202,7 @@ void page_device(page *p) {
           "more than a fiftieth and more than its interval, in neighbouring blocks. Ceilings are measured on this "
           "device, not quoted.</p>\n",
           p->out);
+    thresholds(p);
     ceilings(p);
     fputs("</section>\n", p->out);
 }

@@ -100,6 +100,7 @@ void page_rows(page *p, const study_report *r, const json_t *detail); /* page_ro
 void page_weight(page *p, const json_t *detail);                      /* page_weight.c */
 void page_over_time(page *p);                                         /* page_run.c */
 void page_fusions(page *p);                                           /* page_fusions.c */
+void page_crossover(page *p);                                         /* page_crossover.c: a sparsity sweep */
 void page_device(page *p);                                            /* page_device.c */
 void page_missing(page *p);                                           /* page_missing.c */
 

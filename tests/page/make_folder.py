@@ -8,6 +8,9 @@ import sys
 
 DEVICE = {"name": "cuda:0", "model": "Made-up 100", "class": "name=Made-up 100;units=100;driver=1", "capability": "9.0", "units": 100,
           "instance": "name=Made-up 100;units=100;driver=1;uuid=0", "driver": "1.2"}
+CROSSOVER = {"operation": "gemm_sweep", "pattern": "BLOCK_SPARSE", "block": 64, "from": 0.82, "behind": 0.8, "points": [
+    {"zeros": z, "dense_us": 100.0} | ({"sparse_us": 500 * (1 - z), "name": "own", "variant": ""} if z > 0.6 else {})
+    for z in (0.5, 0.7, 0.8, 0.9, 0.97)]}
 PEAK, READ = 600.0, 4.0  # TFLOP/s, TB/s
 
 
@@ -157,7 +160,7 @@ def run_of(reports, model):
                     {"precision": "fp8", "tflops": 2 * PEAK, "shape": [8192, 8192, 8192], "layout": "nn", "how": "library", "rel_ci95": 0.004}]}
     return {"schema": "ceiling-scout/run/1", "program": "0.1.0 (ceiling-scout)", "state": "complete", "started": "2026-01-01T00:00:00Z",
             "seconds": 95.0, "model": model, "regime": "sustained-model-graph", "method": 4, "clock_mhz": {"min": 1400.0, "median": 1500.0, "max": 1980.0},
-            "power_w": {"min": 100.0, "median": 600.0, "max": 700.0}, "devices": [
+            "power_w": {"min": 100.0, "median": 600.0, "max": 700.0}, "crossovers": [CROSSOVER], "devices": [
                 {**device, "libraries": [{"name": "library", "version": "13.1.0", "path": "linked in"}], "ceilings": ceilings}]}
 
 
