@@ -14,6 +14,7 @@ static double step_of(double range) {
 }
 
 page_axis page_axis_of(double low, double high, bool log) {
+    if (!isfinite(high - low)) return (page_axis){log ? 1 : 0, 10, log};
     if (log) {
         high = high > 0 ? high : 1;
         low = fmax(low, high * pow(10, -DECADES));

@@ -18,8 +18,8 @@ static bool spot_of(const summary_row *row, spot *s) {
     const study_report *r = row->report;
     const double bytes = r->bytes_read + r->bytes_written;
     *s = (spot){row, r->flops / bytes, r->flops / r->baseline_us / 1e6, r->flops / r->best_us / 1e6};
-    return row->outcome != SUMMARY_OUTSIDE && r->flops > 0 && bytes > 0 && r->baseline_us > 0 && isfinite(s->x) &&
-           isfinite(s->y) && s->y > 0 && s->x > 1e-9 && s->x < 1e9;
+    return row->outcome != SUMMARY_OUTSIDE && r->flops > 0 && bytes > 0 && r->baseline_us > 0 && s->y > 1e-12 &&
+           s->y < 1e9 && s->x > 1e-9 && s->x < 1e9;
 }
 
 static double radius(const spot *s) { return fmin(28, 3.5 + 30 * sqrt(fmax(0, s->row->share))); }
