@@ -123,14 +123,13 @@ def hostile():
     reports, fusions = ordinary()
     reports = [poison(r, k, keep) for k, r in enumerate(reports)]
     fusions = [poison(r, 3 * k, keep) for k, r in enumerate(fusions)]
-    for k, r in enumerate(reports):
-        r["name"] = HOSTILE[k % len(HOSTILE)]
+    for k, r in enumerate(reports + fusions):
+        if r in reports:
+            r["name"] = HOSTILE[k % len(HOSTILE)]
         r["device"]["model"] = HOSTILE[1]
-        if r["best"]:
-            r["best"] = r["baseline"] = r["candidates"][0]["name"]
-            r["best_variant"] = r["candidates"][-3 if len(r["candidates"]) > 9 else 0]["variant"]
-    for r in fusions:
-        r["device"]["model"] = HOSTILE[1]
+        for who in ("baseline", "best") if r["best"] else ():  # who is meant must still be found among the rows
+            second = who == "best" and r["best_time_us"] != r["baseline_time_us"]
+            r[who], r[who + "_variant"] = r["candidates"][second]["name"], r["candidates"][second]["variant"]
     extra = [passes(100 + k, "norm", 64, 64 + k, 1.5, name=text) for k, text in enumerate(HOSTILE)]
     for r in extra:
         r["device"] = reports[0]["device"]
