@@ -47,7 +47,7 @@ static page_word tick_text(const page_axis *a, double value, bool bytes) {
 
 static double first_tick(const page_axis *a) {
     const double step = a->log ? 0 : step_of(a->high - a->low);
-    return a->log ? pow(10, ceil(log10(a->low) - 1e-9)) : step * ceil(a->low / step - 1e-9);
+    return a->log ? pow(10, ceil(log10(a->low) - 1e-9)) : step * ceil(a->low / step - 1e-9) + 0.0; /* no -0 */
 }
 
 static double next_tick(const page_axis *a, double value) {

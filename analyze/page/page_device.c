@@ -164,6 +164,18 @@ static void libraries(page *p) {
     fputs("</dd></div>\n", p->out);
 }
 
+/* "name=…;capability=…;…", with room for lines to break at. */
+static void class_pair(page *p, const char *class) {
+    fputs("<div><dt>device class</dt><dd>", p->out);
+    for (const char *at = class; at && *at;) {
+        const size_t n = strcspn(at, ";");
+        page_say_cut(p, arena_strndup(&p->arena, at, n), 100);
+        at += n + (at[n] == ';');
+        if (*at) fputs("; ", p->out);
+    }
+    fputs("</dd></div>\n", p->out);
+}
+
 /* By what the verdicts of this page were made; a run may ask for others. */
 static void thresholds(page *p) {
     const verdict_thresholds *t = &p->m->study->options.thresholds;
@@ -194,7 +206,7 @@ void page_device(page *p) {
     text_pair(p, "started", page_string(p->run, "started"));
     if (seconds > 0) fprintf(p->out, "<div><dt>took</dt><dd>%s</dd></div>\n", page_time(1e6 * seconds).s);
     text_pair(p, "state", page_string(p->run, "state"));
-    text_pair(p, "device class", g->device_class);
+    class_pair(p, g->device_class);
     fputs("</dl>\n<p class=\"soft\">All times are medians under one regime: how the device was loaded (sustained or "
           "burst), what lay in its cache, "
           "and how work was launched. A candidate is checked against a reference before and after it is timed; it "
