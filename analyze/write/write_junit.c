@@ -118,9 +118,9 @@ static suite_sum sum_of(const summary_group *g) {
     return sum;
 }
 
-/* Of the root, the schema that Jenkins checks by knows no number of the skipped ones. */
+/* The schema that Jenkins checks by: of the root no number of the skipped ones, of seconds three decimals. */
 static void put_sum(FILE *out, const suite_sum *sum, bool root) {
-    fprintf(out, " tests=\"%zu\" failures=\"%zu\" errors=\"%zu\" time=\"%.9f\"", sum->tests, sum->failed, sum->errors,
+    fprintf(out, " tests=\"%zu\" failures=\"%zu\" errors=\"%zu\" time=\"%.3f\"", sum->tests, sum->failed, sum->errors,
             sum->time_s);
     if (!root) fprintf(out, " skipped=\"%zu\"", sum->skipped);
     fputs(">\n", out);

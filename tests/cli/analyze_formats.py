@@ -68,6 +68,8 @@ def check_junit():
     sure(root.tag == "testsuites", "the root")
     cases = {}
     total = dict.fromkeys(("tests", "failures", "errors", "skipped"), 0)
+    for suite in [root, *root]:
+        sure(re.fullmatch(r"[0-9]+\.[0-9]{3}", suite.get("time")), "seconds as Jenkins wants them")
     for suite in root:
         sure(suite.tag == "testsuite", "only suites in it")
         found = {"tests": 0, "failures": 0, "errors": 0, "skipped": 0}
