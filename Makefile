@@ -12,7 +12,7 @@
 ## make test                    build with every compiler, run every test, print the totals
 ## make bench-extract           speed and memory of extract_ops beside python onnx, on the same files
 ## make bench-analyze           speed and memory of analyze on 100,000 reports
-## make install                 copy the programs to $(DESTDIR)$(PREFIX)/bin (PREFIX=/usr/local)
+## make install                 copy the programs, their manual pages and completions below $(DESTDIR)$(PREFIX) (PREFIX=/usr/local)
 ## make dist                    the programs for other machines: out/dist/ceiling-scout (libraries inside, CUDA code for sm_80 to sm_100)
 ## make clean                   remove bin/ and the build folders; `make distclean` removes all of out/
 ##@ Development
@@ -41,6 +41,7 @@ include mk/profile.mk
 include mk/validate.mk
 include mk/checks.mk
 include mk/install.mk
+include mk/manual.mk
 include mk/cuda.mk
 include mk/scripted.mk
 

@@ -30,7 +30,7 @@ static bool say_step(const explain *e, const step *s) {
     const double share = share_of(e), margin = e->thresholds->margin;
     const double saved = fmax(s->share / share, margin), us = r->baseline_us * (1 - saved);
     if (saved >= 1) {
-        explain_tell(e, "It is %s of the model's time: no kernel of it alone makes that %s (%s proven).",
+        explain_tell(e, "It takes less of the model's time (%s) than would have to be saved for %s (%s).",
                      amount_percent(share).s, s->priority, amount_percent(s->share).s);
         return false;
     }
@@ -130,7 +130,7 @@ static void say_missing(const explain *e) {
         explain_tell(e, "A ceiling that is known to %s: scout_batch --ceilings --no-cache measures it again.",
                      amount_percent(e->thresholds->ceiling_ci).s);
     if (r->bad_rows > 0)
-        explain_tell(e, "%d candidate%s failed; one that works may be faster.", r->bad_rows,
+        explain_tell(e, "%d candidate%s failed or would not settle; one that does may be faster.", r->bad_rows,
                      r->bad_rows == 1 ? "" : "s");
 }
 

@@ -1,7 +1,8 @@
 # shellcheck shell=bash
-# What the tests of analyze's command line share. Sourced after lib.sh and scout.sh.
+# What the tests of analyze's command line share. Sourced after lib.sh.
 : "${ANALYZE:=$(dirname "$EXTRACT_OPS")/analyze}"
-ANALYZE=$(realpath "$ANALYZE")
+# shellcheck disable=SC2034 # for the tests that source this
+MADE=$ROOT/tests/cli/made_reports.py
 
 analyze() { run "$ANALYZE" "$@"; }
 one_line() { [[ -n $STDERR && $STDERR != *$'\n'* && $STDERR == "analyze: "* ]]; }
@@ -13,3 +14,4 @@ analyze_refused() { # WHAT CODE ARGUMENTS…   exits with the code, one line on 
     check "$what: one line on stderr" one_line
     check "$what: nothing on stdout" test -z "$STDOUT"
 }
+prints() { [[ $STDOUT == *"$1"* ]]; }
