@@ -101,14 +101,15 @@ static status_code explain_one(study *s, const study_group *group, const study_r
                        .report = report,
                        .run = run,
                        .most = most};
-    const bool good = report && guard_enter(&s->guard);
-    if (good)
-        explain_write(&e);
-    else if (report)
-        *st = s->guard.st;
+    if (report) {
+        if (guard_enter(&s->guard))
+            explain_write(&e);
+        else
+            *st = s->guard.st;
+    }
     json_decref(report);
     json_decref(run);
-    return good ? STATUS_OK : st->code;
+    return st->code;
 }
 
 /* In every group that has it: the same operation on two devices, or in two regimes. */
