@@ -65,7 +65,10 @@ _PROGRAM() {
         return
     fi
     for ((at = 2; at < COMP_CWORD; at++)); do
-        if [[ ${COMP_WORDS[at]} != -* ]]; then words+=("${COMP_WORDS[at]}"); fi
+        word=${COMP_WORDS[at]} previous=${COMP_WORDS[at - 1]}
+        if [[ $word == -* || $word == '=' || $previous == '=' ]]; then continue; fi
+        if [[ $previous == -* ]] && line=$(_PROGRAM_option "$command" "$previous") && [[ -n ${line%%$'\x1f'*} ]]; then continue; fi
+        words+=("$word")
     done
     if [[ $command == explain ]] && ((${#words[@]} == 1)); then
         _PROGRAM_operations "${words[0]}" "$current"
