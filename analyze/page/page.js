@@ -9,7 +9,7 @@
   const sections = all("details.op, details.more");
   for (const section of sections) section.open = false;
   const reveal = () => {
-    const target = location.hash.length > 1 && document.getElementById(decodeURIComponent(location.hash.slice(1)));
+    const target = location.hash.length > 1 && document.getElementById(location.hash.slice(1));
     if (!target) return;
     const section = target.closest("details");
     if (section) section.open = true;

@@ -2,41 +2,100 @@
 #include "analyze/page/page_internal.h"
 
 #include <math.h>
+#include <string.h>
 
 enum { ACTIONS = 3 };
+
+/* Something that a person can do: about an operation, or a fusion. Times are of a run. */
+typedef struct deed {
+    const study_report *report;
+    size_t rank; /* of an operation */
+    double proven_us, proven_share, potential_us, potential_share;
+} deed;
+
+static deed deed_of_row(const summary_row *row) {
+    return (deed){row->report,       row->rank,         row->report->verdict.proven_gain_us,
+                  row->proven_share, row->potential_us, row->potential_share};
+}
+
+/* Of as many as are in the set that saves most without overlap. */
+static deed deed_of_fusion(const summary_group *g, const study_report *r) {
+    const double part = r->count > 0 ? fmin((double)r->selected / (double)r->count, 1) : 0;
+    const double us = r->saved_us * part, model = g->group->model_us;
+    return (deed){.report = r, .proven_us = us, .proven_share = model > 0 ? us / model : 0};
+}
+
+/* As operations are ranked: by priority, then by what is proven. */
+static int level(const deed *d) {
+    static const char *const names[] = {"NONE", "LOW", "MEDIUM", "HIGH"};
+    for (int k = 3; k > 0; k--)
+        if (strcmp(names[k], d->report->verdict.priority) == 0) return k;
+    return 0;
+}
+
+static bool before(const deed *a, const deed *b) {
+    return level(a) != level(b) ? level(a) > level(b) : a->proven_us > b->proven_us;
+}
+
+static size_t insert(deed *deeds, size_t count, deed one) {
+    size_t at = count;
+    while (at > 0 && before(&one, &deeds[at - 1])) at--;
+    if (at == ACTIONS) return count;
+    if (count < ACTIONS) count++;
+    for (size_t k = count - 1; k > at; k--) deeds[k] = deeds[k - 1];
+    deeds[at] = one;
+    return count;
+}
+
+static size_t find_deeds(const summary_group *g, deed deeds[ACTIONS]) {
+    size_t count = 0;
+    for (size_t k = 0; k < g->row_count; k++)
+        if (g->rows[k].outcome == SUMMARY_PROVEN || g->rows[k].outcome == SUMMARY_OPEN)
+            count = insert(deeds, count, deed_of_row(&g->rows[k]));
+    for (size_t k = 0; k < g->fusions.count; k++) {
+        const deed one = deed_of_fusion(g, g->fusions.rows[k]);
+        if (one.proven_us > 0) count = insert(deeds, count, one);
+    }
+    return count;
+}
 
 static void gain(page *p, double us, double share, bool proven) {
     fprintf(p->out, "<p class=\"gain\">%s <small>a run, %s of the model's time%s</small></p>", page_time(us).s,
             page_percent(share).s, proven ? "" : ", at most");
 }
 
-static void action(page *p, const summary_row *row) {
-    const study_report *r = row->report;
-    const bool proven = row->outcome == SUMMARY_PROVEN;
+static void action(page *p, const deed *d) {
+    const study_report *r = d->report;
+    const bool proven = d->proven_us > 0;
     const char *sort = proven ? "proven" : "potential";
     fprintf(p->out, "<li class=\"action is-%s\"><span class=\"chip %s\">%s</span> <span class=\"chip %s\">%s</span>",
             sort, sort, proven ? "proven: it was measured" : "potential: nobody has done it yet", r->verdict.priority,
             r->verdict.priority);
     if (r->verdict.borderline) fputs(" <span class=\"chip\">borderline</span>", p->out);
-    fprintf(p->out, "<h3><a href=\"#o%zu-%zu\">", p->number, row->rank);
-    page_say(p, page_title(p, r));
+    if (r->fusion)
+        fprintf(p->out, "<h3><a href=\"#fusions%zu\">fusion ", p->number);
+    else
+        fprintf(p->out, "<h3><a href=\"#o%zu-%zu\">", p->number, d->rank);
+    if (r->fusion)
+        page_say_cut(p, r->fusion_pattern, PAGE_NAME);
+    else
+        page_say(p, page_title(p, r));
     fputs("</a> <span class=\"soft\">", p->out);
     page_shape(p, r);
     fputs("</span></h3>", p->out);
-    gain(p, proven ? r->verdict.proven_gain_us : row->potential_us, proven ? row->proven_share : row->potential_share,
-         proven);
-    if (proven && row->potential_us > 0)
-        fprintf(p->out, "<p class=\"small soft\">Up to %s more is potential.</p>", page_time(row->potential_us).s);
+    gain(p, proven ? d->proven_us : d->potential_us, proven ? d->proven_share : d->potential_share, proven);
+    if (proven && d->potential_us > 0)
+        fprintf(p->out, "<p class=\"small soft\">Up to %s more is potential.</p>", page_time(d->potential_us).s);
     fputs("<p>", p->out);
-    page_say(p, r->verdict.recommendation);
+    page_say_wrapped(p, r->verdict.recommendation, PAGE_SENTENCE);
     fputs("</p></li>\n", p->out);
 }
 
 static void fusions_line(page *p) {
     const summary_fusions *f = &p->g->fusions;
     if (!f->worth) return;
-    fprintf(p->out, "<p>Beside these, %zu <a href=\"#fusions%zu\">%s</a> to be worth it: %s a run (%s).</p>\n",
-            f->worth, p->number, f->worth == 1 ? "fusion is proven" : "fusions are proven", page_time(f->saved_us).s,
+    fprintf(p->out, "<p><a href=\"#fusions%zu\">%zu %s</a> proven to be worth it: %s a run (%s) together.</p>\n",
+            p->number, f->worth, f->worth == 1 ? "fusion is" : "fusions are", page_time(f->saved_us).s,
             page_percent(f->saved_share).s);
 }
 
@@ -77,16 +136,13 @@ static void totals(page *p) {
 }
 
 void page_first(page *p) {
-    size_t told = 0;
+    deed deeds[ACTIONS];
+    const size_t count = find_deeds(p->g, deeds);
     fprintf(p->out, "<section aria-labelledby=\"first%zu\"><h2 id=\"first%zu\">What to do first</h2>\n", p->number,
             p->number);
-    for (size_t k = 0; k < p->g->row_count && told < ACTIONS; k++) {
-        const summary_outcome o = p->g->rows[k].outcome;
-        if (o != SUMMARY_PROVEN && o != SUMMARY_OPEN) continue;
-        if (!told++) fputs("<ol class=\"actions\">\n", p->out);
-        action(p, &p->g->rows[k]);
-    }
-    fputs(told
+    if (count) fputs("<ol class=\"actions\">\n", p->out);
+    for (size_t k = 0; k < count; k++) action(p, &deeds[k]);
+    fputs(count
               ? "</ol>\n"
               : "<p>Nothing: no measured alternative is faster, and no operation is far enough from its ceiling.</p>\n",
           p->out);

@@ -75,7 +75,7 @@ static void not_compared(page *p, size_t count) {
         fputs(" <span class=\"soft\">", p->out);
         page_shape(p, r);
         fputs("</span>: ", p->out);
-        page_say_cut(p, *page_string(why, "text") ? page_string(why, "text") : r->reason_text, 300);
+        page_say_cut(p, *page_string(why, "text") ? page_string(why, "text") : r->reason_text, PAGE_SENTENCE);
         fputs("</li>\n", p->out);
         json_decref(detail);
         arena_rewind(&p->arena, mark);

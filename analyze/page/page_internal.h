@@ -11,12 +11,13 @@
 
 /* Limits, so that a page of thousands of operations still opens at once; what they leave out is said where it is. */
 enum {
-    PAGE_FULL = 300,   /* operations, the first of the ranking, whose reports are read again and told in full */
-    PAGE_DOTS = 200,   /* dots that can be reached and asked one by one */
-    PAGE_ROWS = 2000,  /* candidates of an operation that are looked at */
-    PAGE_POINTS = 400, /* of a curve */
-    PAGE_NAME = 80,    /* characters of a name where it is not told in full */
-    PAGE_WHOLE = 20000 /* and where it is */
+    PAGE_FULL = 300,     /* operations, the first of the ranking, whose reports are read again and told in full */
+    PAGE_DOTS = 200,     /* dots that can be reached and asked one by one */
+    PAGE_ROWS = 2000,    /* candidates of an operation that are looked at */
+    PAGE_POINTS = 400,   /* of a curve */
+    PAGE_NAME = 80,      /* characters of a name where it is not told in full */
+    PAGE_SENTENCE = 300, /* of a sentence */
+    PAGE_WHOLE = 20000   /* and where it is */
 };
 
 /* What was measured when, for the clock over the run. */
@@ -51,12 +52,13 @@ page_word page_whole(double x);       /* "12,680" */
 page_word page_bytes(double bytes);   /* "90.2 MB" */
 page_word page_place(double percent); /* "37.25%": a coordinate */
 
-void page_say(page *p, const char *text);               /* foreign text, as text */
-void page_say_cut(page *p, const char *text, int most); /* its middle left out beyond so many characters */
-const char *page_title(page *p, const study_report *r); /* what a person calls it; until the arena is rewound */
-void page_shape(page *p, const study_report *r);        /* "2048 × 4096 × 4096" */
-const char *page_kind(const char *op);                  /* "gemm", …, "other": of a class, also for unknown ones */
-void page_key(page *p, const char *kind);               /* the kind's little coloured square */
+void page_say(page *p, const char *text);                   /* foreign text, as text */
+void page_say_cut(page *p, const char *text, int most);     /* its middle left out beyond so many characters */
+void page_say_wrapped(page *p, const char *text, int most); /* that, with places for a line to break behind commas */
+const char *page_title(page *p, const study_report *r);     /* what a person calls it; until the arena is rewound */
+void page_shape(page *p, const study_report *r);            /* "2048 × 4096 × 4096" */
+const char *page_kind(const char *op);    /* "gemm", …, "other": of a class, also for unknown ones */
+void page_key(page *p, const char *kind); /* the kind's little coloured square */
 
 /* A table in a box that scrolls: its name, what is said above it (NULL: nothing to see), and its heads; those of
  * figures begin with '#'. */

@@ -16,7 +16,7 @@ static void missing_rows(page *p) {
         fputs("</span> ", p->out);
         page_say_cut(p, m->code, 24);
         fputs("</td><td class=\"wide\">", p->out);
-        page_say_cut(p, m->text, 300);
+        page_say_cut(p, m->text, PAGE_SENTENCE);
         fputs("</td><td class=\"wide\"><code>", p->out);
         if (m->first) page_say_cut(p, m->first->operation, PAGE_NAME);
         fputs("</code></td></tr>\n", p->out);
@@ -34,7 +34,7 @@ static void skipped_files(page *p) {
         fputs("<li><code>", p->out);
         page_say_cut(p, files_base(s->skipped[k].path), 2 * PAGE_NAME);
         fputs("</code>: ", p->out);
-        page_say_cut(p, s->skipped[k].why, 300);
+        page_say_cut(p, s->skipped[k].why, PAGE_SENTENCE);
         fputs("</li>\n", p->out);
     }
     fputs("</ul>\n", p->out);

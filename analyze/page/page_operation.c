@@ -208,7 +208,7 @@ static void in_full(page *p, const summary_row *row) {
     facts(p, row, detail);
     if (!detail) {
         fputs("<p>Its report cannot be read again: ", p->out);
-        page_say_cut(p, st.text, 300);
+        page_say_cut(p, st.text, PAGE_SENTENCE);
         fputs("</p>\n", p->out);
     }
     page_rows(p, r, detail);
@@ -224,11 +224,11 @@ static void section(page *p, const summary_row *row) {
     const study_report *r = row->report;
     head(p, row);
     fputs("<p class=\"advice\">", p->out);
-    page_say(p, r->verdict.recommendation);
+    page_say_wrapped(p, r->verdict.recommendation, PAGE_SENTENCE);
     fputs("</p>\n", p->out);
     if (r->reason_text && *r->reason_text) {
         fputs("<p>The default: ", p->out);
-        page_say_cut(p, r->reason_text, 300);
+        page_say_cut(p, r->reason_text, PAGE_SENTENCE);
         fputs("</p>\n", p->out);
     }
     if (row->rank <= PAGE_FULL)

@@ -5,7 +5,7 @@
 #include <math.h>
 #include <string.h>
 
-enum { PEAKS = 12, LABELS = 7, KINDS = 10, SLOPE = 40 };
+enum { PEAKS = 12, LABELS = 7, KINDS = 10, SLOPE = 40, KEPT_CLEAR = 60 };
 /* The picture that labels are placed for, in pixels; on small screens there are none. */
 static const double width = 1150, height = 440;
 
@@ -160,17 +160,17 @@ static size_t slope_boxes(const page_chart *c, double read_tbps, box *taken) {
 
 static void labels(page *p, const page_chart *c, const spot *spots, size_t count, const page_peak *peaks,
                    size_t peak_count, double read_tbps) {
-    box taken[2 * LABELS + PEAKS + SLOPE];
+    box taken[KEPT_CLEAR + LABELS + PEAKS + SLOPE];
     size_t n = slope_boxes(c, read_tbps, taken);
     for (size_t k = 0; k < peak_count && k < PEAKS; k++) { /* a roof's own words */
         const double y = page_chart_y(c, peaks[k].tflops) * height / 100;
         taken[n++] = (box){0, y - 20, width, y + 2};
     }
-    const size_t most = count < LABELS ? count : LABELS;
-    for (size_t k = 0; k < most; k++) {
+    const size_t most = count < LABELS ? count : LABELS, clear = count < KEPT_CLEAR ? count : KEPT_CLEAR;
+    for (size_t k = 0; k < clear; k++) { /* the largest dots, and their lines up to the best */
         const double x = page_chart_x(c, spots[k].x) * width / 100, y = page_chart_y(c, spots[k].y) * height / 100;
-        const double r = radius(&spots[k]);
-        taken[n++] = (box){x - r, y - r, x + r, y + r};
+        const double r = radius(&spots[k]), best = page_chart_y(c, spots[k].best) * height / 100;
+        taken[n++] = (box){x - r, fmin(y - r, best), x + r, y + r};
     }
     for (size_t k = 0; k < most; k++) label(p, c, &spots[k], taken, &n);
 }

@@ -93,7 +93,7 @@ static void name(page *p, const json_t *row) {
     fputs("<th scope=\"row\" class=\"wide\">", p->out);
     page_say_cut(p, page_string(row, "name"), PAGE_NAME);
     fputs("<br><span class=\"soft\">", p->out);
-    page_say_cut(p, page_string(row, "variant"), 2 * PAGE_NAME);
+    page_say_wrapped(p, page_string(row, "variant"), 2 * PAGE_NAME);
     fputs("</span></th>", p->out);
 }
 
@@ -146,7 +146,7 @@ static bool alike(const json_t *a, const json_t *b) {
 static void variant_line(page *p, const json_t *row, bool first) {
     if (!first) fputc('\n', p->out);
     if (*page_string(row, "variant")) {
-        page_say_cut(p, page_string(row, "variant"), PAGE_NAME);
+        page_say_wrapped(p, page_string(row, "variant"), PAGE_NAME);
         fputs(": ", p->out);
     }
     page_say_cut(p, text_of(row), 200);

@@ -88,6 +88,16 @@ void page_say_cut(page *p, const char *text, int most) {
     if (text) page_say(p, plain_cell(&p->arena, text, most));
 }
 
+void page_say_wrapped(page *p, const char *text, int most) {
+    const char *at = text ? plain_cell(&p->arena, text, most) : "";
+    while (*at) {
+        const size_t to = strcspn(at, ","), n = to + (at[to] == ',');
+        page_say(p, arena_strndup(&p->arena, at, n));
+        at += n;
+        if (*at) fputs("<wbr>", p->out);
+    }
+}
+
 /* A name that somebody gave, or the kind where the name is only an id made of it. */
 const char *page_title(page *p, const study_report *r) {
     const char *op = r->op ? r->op : "", *name = r->name ? r->name : r->operation;

@@ -88,9 +88,9 @@ def test_sections(browser, url):
     page = browser.open(url)
     closed = page.run("document.querySelectorAll('details.op:not([open])').length === document.querySelectorAll('details.op').length")
     check("sections are folded", closed)
-    page.run("document.querySelector('.action a').click()")
+    page.run("document.querySelector('.action a:not([href*=fusions])').click()")
     time.sleep(0.2)
-    section = "document.getElementById(document.querySelector('.action a').hash.slice(1))"
+    section = "document.getElementById(document.querySelector('.action a:not([href*=fusions])').hash.slice(1))"
     check("a link opens its section", page.run(f"{section}.open && {section}.getBoundingClientRect().top < innerHeight"))
     text = page.run("document.querySelector('main').textContent")
     for words in ("behind the best after 3 rounds", "K sweep", "Zeros of its weight", "nine tenths", "norm+residual", "3 of 4096 sampled outputs differ",
@@ -116,6 +116,16 @@ def test_sections(browser, url):
     for stop in ("a.skip", "input.search", "select.select-one", "button.button", "div.scroll long", "summary."):
         check(f"the tab key reaches {stop}", stop in stops, stops)
     quiet("sections", page)
+    page.close()
+
+
+def test_first(browser, url):
+    """The same ranking for operations and fusions: what is proven before what is only potential."""
+    page = browser.open(url)
+    cards = page.run("Array.from(document.querySelectorAll('.action'), c => [c.classList[1], c.querySelector('h3').textContent, c.querySelector('.gain').textContent])")
+    check("three things to do", [c[0] for c in cards] == ["is-proven"] * 3, cards)
+    check("by what they give back", [c[1] for c in cards] == ["gemm 2048 × 11008 × 4096", "fusion gemm+silu 2048 × 4100", "gemm 4096 × 4096 × 4096"], cards)
+    check("a fusion's gain is that of a run", cards[1][2].startswith("1.600 ms"), cards)
     page.close()
 
 
@@ -266,7 +276,7 @@ def main():
         r"default-src 'none'; style-src 'sha256-[\w+/]{43}='; script-src 'sha256-[\w+/]{43}='; base-uri 'none'; form-action 'none'", text))
     check("no address is in the page", "http://" not in text and "https://" not in text)
     with Browser() as browser:
-        for test in (test_table, test_sections, test_plain, test_print, test_look, test_names):
+        for test in (test_first, test_table, test_sections, test_plain, test_print, test_look, test_names):
             test(browser, "file://" + ordinary)
         test_hostile(browser, "file://" + hostile)
         test_many(browser)
