@@ -94,8 +94,8 @@ static void action(page *p, const deed *d) {
 static void fusions_line(page *p) {
     const summary_fusions *f = &p->g->fusions;
     if (!f->worth) return;
-    fprintf(p->out, "<p><a href=\"#fusions%zu\">%zu %s</a> proven to be worth it: %s a run (%s) together.</p>\n",
-            p->number, f->worth, f->worth == 1 ? "fusion is" : "fusions are", page_time(f->saved_us).s,
+    fprintf(p->out, "<p><a href=\"#fusions%zu\">%zu %s</a> proven to be worth it: %s a run (%s).</p>\n", p->number,
+            f->worth, f->worth == 1 ? "fusion is" : "fusions are", page_time(f->saved_us).s,
             page_percent(f->saved_share).s);
 }
 
