@@ -3,6 +3,7 @@
 #include "analyze/write/escape.h"
 #include "tests/unit/unit.h"
 
+#include <stdint.h>
 #include <stdlib.h>
 #include <unistd.h>
 
@@ -15,6 +16,7 @@ enum { KINDS = sizeof names / sizeof names[0] };
 static const char *escaped(escape_kind kind, const char *text) {
     static char to[1 << 16];
     FILE *out = fmemopen(to, sizeof to, "w");
+    to[0] = 0; /* nothing ends a text of which nothing was written */
     escape_print(out, kind, text);
     fclose(out);
     return to;
