@@ -1,4 +1,5 @@
 #!/usr/bin/env bash
+# shellcheck disable=SC2154 # the file that this becomes a part of has them in its first lines
 # PROGRAM stands for a program's name; _PROGRAM_options has a line for each option: the command that it is of (empty: of
 # none), its name, its letter, what its argument is called (empty: it has none), the words that may stand there.
 
