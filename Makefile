@@ -3,14 +3,17 @@
 
 ##@ Everyday
 ## make                         build bin/extract_ops (release, gcc)
-## make MODEL=m.onnx profile    write out/<model>[@<options>]/ops.json and measure every operation into reports/ beside it;
+## make MODEL=m.onnx profile    write out/<model>[@<options>]/ops.json, measure every operation into reports/ beside it, and
+##                              say what is worth doing (summary.txt, report.html, …);
 ##                              also BATCH= SEQ= DIM="a=1 b=2" PRECISION= DEVICE= REGIME= BUDGET=seconds MEASURE=no OUT=
 ##                              (a folder belongs to one model: another of the same name is refused and needs an OUT of its own)
 ## make validate BEFORE=cublas AFTER=./mine.so SHAPE=M,N,K   a kernel of your own beside the library's: keep, or revert;
 ##                              also OP= PRECISION= DEVICE= REGIME= BUDGET=seconds; AFTER may be the name of a candidate
 ## make test                    build with every compiler, run every test, print the totals
 ## make bench-extract           speed and memory of extract_ops beside python onnx, on the same files
-## make install                 copy the programs, a plugin's headers and the documents to $(DESTDIR)$(PREFIX) (PREFIX=/usr/local)
+## make bench-analyze           speed and memory of analyze on 100,000 reports
+## make install                 copy the programs, their manual pages and completions, a plugin's headers and the documents to
+##                              $(DESTDIR)$(PREFIX) (PREFIX=/usr/local)
 ## make dist                    the same for other machines: out/dist/ceiling-scout, a tree that can be put anywhere (libraries inside,
 ##                              CUDA code for DIST_ARCHS="80 89 90a 100": takes four times as long as one)
 ## make clean                   remove bin/ and the build folders; `make distclean` removes all of out/
@@ -18,6 +21,7 @@
 ## make debug | asan | fuzz     build in that mode (asan: address and undefined-behaviour sanitizers; fuzz: libFuzzer, clang)
 ## make unit                    build and run the unit tests of the mode
 ## make cli golden              the command line's tests; the stored ops.json of models/
+## make page                    open report.html in Chromium and look at it (skipped where there is none)
 ## make golden-update           store what extract_ops says today as the expected ops.json
 ## make format | format-check   clang-format the sources, or say which ones differ
 ## make tidy                    clang-tidy, every warning an error
@@ -40,6 +44,7 @@ include mk/profile.mk
 include mk/validate.mk
 include mk/checks.mk
 include mk/install.mk
+include mk/manual.mk
 include mk/cuda.mk
 include mk/scripted.mk
 

@@ -3,7 +3,7 @@
 #include "scout/report.h"
 
 #include "common/json_get.h"
-
+#include "common/plain.h"
 #include "scout/compare.h"
 #include "scout/report_beside.h"
 
@@ -149,6 +149,7 @@ static const char *row_name(const json_t *row, char *text, size_t room) {
     const char *name = json_get_text_or_null(row, "name"), *variant = json_get_text_or_null(row, "variant");
     if (!name) return NULL;
     snprintf(text, room, "%s%s%s", name, variant && *variant ? " " : "", variant ? variant : "");
+    plain_end(text);
     return text;
 }
 
@@ -306,6 +307,7 @@ static void put_figures(const report_figures *f, json_t *to, json_builder *b) {
     if (isfinite(f->ceiling_us)) json_put_known(b, to, "ceiling_ci", f->ceiling_ci); /* an infinite one is not known */
     json_put_known(b, to, "stored_ceiling_time_us", f->stored_ceiling_us);
     json_put_known(b, to, "launch_us", f->launch_us);
+    if (!f->baseline_row) json_put_known(b, to, "least_time_us", f->estimate_us); /* its part of the model's time */
     json_put_known(b, to, "baseline_time_us", f->baseline_us);
     json_put_known(b, to, "best_time_us", f->best_us);
     json_put_known(b, to, "baseline_tflops", rate(f->flops, f->baseline_us, 1e12));

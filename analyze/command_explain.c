@@ -1,0 +1,166 @@
+/* analyze explain DIR ID: all that is known of one operation. */
+#include "analyze/command.h"
+
+#include "analyze/explain.h"
+#include "analyze/thresholds.h"
+
+#include <string.h>
+
+typedef struct settings {
+    int64_t top;
+    verdict_thresholds thresholds;
+    cli_positionals words;
+} settings;
+
+#define AT(field) offsetof(settings, field)
+
+static const cli_option options[] = {
+    {.name = "top",
+     .argument = "N",
+     .kind = CLI_INT,
+     .offset = AT(top),
+     .min = 0,
+     .max = 1000000,
+     .help = "candidates without a time that are listed one by one (30); 0: all"},
+    THRESHOLDS_OPTIONS(settings, thresholds),
+};
+
+static const char after[] =
+    "examples:\n"
+    "  analyze explain out/bert attention                     the only one whose id starts so\n"
+    "  analyze explain out/bert gemm_1024x768 --top 0         with every candidate that was asked\n"
+    "  analyze explain out/bert attention --ceiling 0.8       what if 80 % of the ceiling were enough?\n"
+    "\n"
+    "exit codes:\n"
+    "  0  done\n"
+    "  1  done, but files were left out, so that the model's time is without them\n"
+    "  2  wrong usage, or ID is no operation or several\n"
+    "  3  there are no reports, or this one is wrong\n"
+    "  4  memory, disk or another condition of this machine\n";
+
+/* ---- which one is meant ---- */
+
+/* How much of what was asked for is in an id: its start, then all of it anywhere, then a common start. */
+static size_t likeness(const char *id, const char *asked) {
+    const size_t all = strlen(asked);
+    size_t n = 0;
+    while (id[n] && id[n] == asked[n]) n++;
+    return n == all ? all + 2 : strstr(id, asked) ? all + 1 : n;
+}
+
+typedef struct nearest {
+    const char *asked;
+    const char *ids[5]; /* the most alike first */
+    size_t likeness[5];
+    size_t count, starts; /* of ids; operations that start as asked */
+} nearest;
+
+static void look_at(nearest *near, const study_report *reports, size_t count) {
+    enum { ROOM = sizeof near->ids / sizeof near->ids[0] };
+    for (size_t k = 0; k < count; k++) {
+        const char *id = reports[k].operation;
+        const size_t like = likeness(id, near->asked);
+        size_t at = near->count < ROOM ? near->count++ : ROOM;
+        near->starts += like == strlen(near->asked) + 2;
+        for (; at > 0 && like > near->likeness[at - 1]; at--) {
+            if (at == ROOM) continue;
+            near->ids[at] = near->ids[at - 1];
+            near->likeness[at] = near->likeness[at - 1];
+        }
+        if (at == ROOM) continue;
+        near->ids[at] = id;
+        near->likeness[at] = like;
+    }
+}
+
+static status_code fail_unknown(const study *s, const char *asked, status *st) {
+    nearest near = {.asked = asked};
+    char list[640] = "";
+    size_t used = 0;
+    for (size_t k = 0; k < s->group_count; k++) {
+        look_at(&near, s->groups[k].reports, s->groups[k].count);
+        look_at(&near, s->groups[k].fusions, s->groups[k].fusion_count);
+    }
+    if (near.starts > 1 && near.starts < near.count) near.count = near.starts;
+    for (size_t k = 0; k < near.count && used < sizeof list; k++)
+        used += (size_t)snprintf(list + used, sizeof list - used, "%s%.100s", k > 0 ? ", " : "", near.ids[k]);
+    if (near.starts > 1)
+        return status_set(st, STATUS_USAGE, "%zu operations start with '%.100s'; say more of one of them: %s%s",
+                          near.starts, asked, list, near.starts > near.count ? ", …" : "");
+    return status_set(st, STATUS_USAGE, "no operation starts with '%.100s'; the nearest are %s", asked, list);
+}
+
+/* ---- the command ---- */
+
+static status_code explain_one(study *s, const study_group *group, const study_report *r, size_t most, status *st) {
+    json_t *report = study_detail(r, st), *run = study_run(r);
+    const explain e = {.out = stdout,
+                       .arena = &s->arena,
+                       .group = group,
+                       .r = r,
+                       .thresholds = &s->options.thresholds,
+                       .report = report,
+                       .run = run,
+                       .most = most};
+    if (report) {
+        if (guard_enter(&s->guard))
+            explain_write(&e);
+        else
+            *st = s->guard.st;
+    }
+    json_decref(report);
+    json_decref(run);
+    return st->code;
+}
+
+/* In every group that has it: the same operation on two devices, or in two regimes. */
+static status_code explain_all(study *s, const settings *with, status *st) {
+    const char *asked = with->words.items[1];
+    size_t found = 0;
+    for (size_t k = 0; k < s->group_count; k++) {
+        const study_report *r = study_find(&s->groups[k], asked);
+        if (!r) continue;
+        if (found++ > 0) fputs("\n\n", stdout);
+        if (explain_one(s, &s->groups[k], r, (size_t)with->top, st) != STATUS_OK) return st->code;
+    }
+    if (found == 0) return fail_unknown(s, asked, st);
+    if (s->skipped_count == 0) return STATUS_OK;
+    return status_set(st, STATUS_INCOMPLETE, "%zu file%s left out of the model's time; analyze %s names them",
+                      s->skipped_count, s->skipped_count == 1 ? " was" : "s were", with->words.items[0]);
+}
+
+static status_code run(const settings *with, status *st) {
+    study s;
+    const study_options how = {
+        .folders = with->words.items, .folder_count = 1, .thresholds = with->thresholds, .group = true};
+    if (!study_open(&s, &how, st)) return st->code;
+    const status_code code = explain_all(&s, with, st);
+    study_close(&s);
+    return code;
+}
+
+status_code command_explain(int argc, char **argv, status *st) {
+    const char *words[2] = {NULL, NULL};
+    settings s = {.top = 30, .thresholds = verdict_defaults, .words.items = words};
+    const cli_spec spec = {
+        .program = "analyze explain",
+        .version = command_version,
+        .usage = "DIR ID [--top N] [thresholds]",
+        .about = "Tells all that is known of one operation: which ceilings were used and what bounds it, who ran and\n"
+                 "how fast, why one was chosen and no other, which rule made the verdict, how far every threshold is,\n"
+                 "and what would change it. ID: of an operation or a fusion, or as much of its start as only one has.",
+        .after = after,
+        .options = options,
+        .option_count = (int)(sizeof options / sizeof options[0]),
+        .positional = "DIR or ID",
+        .least = 2,
+        .most = 2,
+        .positionals = AT(words),
+    };
+    switch (cli_parse(&spec, argc, argv, &s, st)) {
+    case CLI_RUN: return thresholds_check(&s.thresholds, st) ? run(&s, st) : st->code;
+    case CLI_DONE: return STATUS_OK;
+    case CLI_WRONG: break;
+    }
+    return st->code;
+}
