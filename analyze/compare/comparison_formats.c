@@ -1,0 +1,64 @@
+/* Owns the table of a comparison's formats, what they share, and how they reach their files. */
+#include "analyze/compare/comparison_formats.h"
+
+#include "analyze/write/amount.h"
+#include "common/files.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+const comparison_format comparison_formats[] = {
+    {"text", "comparison.txt", comparison_text},  {"md", "comparison.md", comparison_markdown},
+    {"json", "comparison.json", comparison_json}, {"junit", "comparison.xml", comparison_junit},
+    {"csv", "comparison.csv", comparison_csv},
+};
+const int comparison_formats_count = (int)(sizeof comparison_formats / sizeof comparison_formats[0]);
+
+const comparison_format *comparison_formats_find(const char *name, size_t length) {
+    for (int k = 0; k < comparison_formats_count; k++) {
+        const comparison_format *f = &comparison_formats[k];
+        if (strlen(f->name) == length && memcmp(f->name, name, length) == 0) return f;
+    }
+    return NULL;
+}
+
+bool comparison_formats_put(const comparison_format *f, const comparison *c, const comparison_shown *shown,
+                            const char *path, status *st) {
+    if (!path) return f->write(c, shown, stdout, st);
+    char *text = NULL;
+    size_t size = 0;
+    FILE *out = open_memstream(&text, &size);
+    bool good = out && f->write(c, shown, out, st);
+    if (out) {
+        const bool whole = !ferror(out);
+        good = fclose(out) == 0 && whole && good;
+    }
+    if (!good && st->code == STATUS_OK) status_set(st, STATUS_ENVIRONMENT, "out of memory; free some and run again");
+    good = good && files_write(path, text, size, st);
+    free(text);
+    return good;
+}
+
+bool comparison_fails_machine(const comparison *c, comparison_fail fail) {
+    return fail.slower && c->machine.state == DRIFT_SLOWER;
+}
+
+bool comparison_fails(const comparison_row *row, comparison_fail fail) {
+    if (!row->measured) return false;
+    return (fail.slower && row->best.state == DRIFT_SLOWER) || (fail.verdict && row->verdict == COMPARISON_WORSE);
+}
+
+comparison_figure comparison_percent(double change) {
+    comparison_figure f = {"-"};
+    if (!isfinite(change)) return f;
+    const double percent = fabs(100 * change) < 0.05 ? 0 : 100 * change;
+    snprintf(f.s, sizeof f.s, fabs(percent) < 1e5 ? "%+.1f %%" : "%+.3g %%", percent);
+    return f;
+}
+
+comparison_figure comparison_span(double us) {
+    comparison_figure f = {"-"};
+    if (isfinite(us)) snprintf(f.s, sizeof f.s, "%c%.30s", us < 0 ? '-' : '+', amount_time(fabs(us)).s);
+    return f;
+}

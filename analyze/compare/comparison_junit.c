@@ -1,0 +1,84 @@
+/* A comparison for CI systems: one test per operation, and one for the machine. What --fail-on names is a failure, and
+ * nothing else is; an operation without a figure in one of the runs was skipped. */
+#include "analyze/compare/comparison_formats.h"
+
+#include "analyze/write/amount.h"
+#include "analyze/write/escape.h"
+
+#include <math.h>
+
+enum { LONGEST = 400 };
+
+static void put(FILE *out, const char *text) { escape_print_cut(out, ESCAPE_MARKUP, text, LONGEST); }
+
+static void begin(FILE *out, const char *class, const char *name, double us) {
+    fputs("    <testcase classname=\"", out);
+    put(out, class);
+    fputs("\" name=\"", out);
+    put(out, name);
+    fprintf(out, "\" time=\"%.9f\">\n", isfinite(us) ? 1e-6 * us : 0);
+}
+
+static void write_machine(const comparison *c, comparison_fail fail, FILE *out) {
+    begin(out, "machine", "the machine as a whole", NAN);
+    if (comparison_fails_machine(c, fail))
+        fprintf(out, "      <failure type=\"slower\" message=\"%s of the time of all operations\"/>\n",
+                comparison_percent(expm1(c->drift.machine)).s);
+    fprintf(out, "      <system-out>%s", comparison_machine_text(c));
+    if (c->drift.machine_known) fprintf(out, ": %s of the time", comparison_percent(expm1(c->drift.machine)).s);
+    fputs("</system-out>\n    </testcase>\n", out);
+}
+
+static void write_figures(const comparison_row *r, FILE *out) {
+    fprintf(out, "%s: %s net of the machine, %s", drift_state_name(r->best.state),
+            comparison_percent(expm1(r->best.net)).s, amount_time(r->before->best_us).s);
+    fprintf(out, " before, %s after; verdict %s", amount_time(r->after->best_us).s,
+            comparison_verdict_names[r->verdict]);
+}
+
+static void write_row(const comparison_row *r, comparison_fail fail, FILE *out) {
+    const verdict *b = &r->before->verdict, *a = &r->after->verdict;
+    begin(out, r->after->op, r->after->operation, r->after->best_us);
+    if (comparison_fails(r, fail)) {
+        fprintf(out, "      <failure type=\"%s\" message=\"",
+                fail.slower && r->best.state == DRIFT_SLOWER ? "slower" : "verdict");
+        write_figures(r, out);
+        fputs("\">", out);
+        fprintf(out, "before: %s %s; after: %s %s. ", b->approach, b->priority, a->approach, a->priority);
+        put(out, r->note);
+        fputs("</failure>\n", out);
+    } else if (!isfinite(r->best.net)) {
+        fputs("      <skipped message=\"", out);
+        put(out, r->note);
+        fputs("\"/>\n", out);
+    }
+    fputs("      <system-out>", out);
+    write_figures(r, out);
+    fputs("</system-out>\n    </testcase>\n", out);
+}
+
+bool comparison_junit(const comparison *c, const comparison_shown *shown, FILE *out, status *st) {
+    (void)st;
+    size_t failed = comparison_fails_machine(c, shown->fail), skipped = 0;
+    for (size_t k = 0; k < c->row_count; k++) {
+        const bool fails = comparison_fails(&c->rows[k], shown->fail);
+        failed += fails;
+        skipped += c->rows[k].measured && !fails && !isfinite(c->rows[k].best.net);
+    }
+    char sum[128];
+    snprintf(sum, sizeof sum, "tests=\"%zu\" failures=\"%zu\" errors=\"0\" skipped=\"%zu\"", c->measured + 1, failed,
+             skipped);
+    fprintf(out, "<?xml version=\"1.0\" encoding=\"UTF-8\"?>\n<testsuites name=\"analyze compare\" %s>\n", sum);
+    fputs("  <testsuite name=\"", out);
+    put(out, c->after->model);
+    fputs(" on ", out);
+    put(out, c->after->device);
+    fputs(", ", out);
+    put(out, c->after->regime);
+    fprintf(out, "\" %s>\n", sum);
+    write_machine(c, shown->fail, out);
+    for (size_t k = 0; k < c->row_count; k++)
+        if (c->rows[k].measured) write_row(&c->rows[k], shown->fail, out);
+    fputs("  </testsuite>\n</testsuites>\n", out);
+    return true;
+}
