@@ -23,7 +23,7 @@ static const char about[] =
     "kernel. The regimes must be equal. BEFORE and AFTER are folders of a model, or of reports.\n"
     "\n"
     "What all operations share (a clock, a temperature, a driver) is told once, as the machine, and taken from each.\n"
-    "What is left makes an operation SLOWER or FASTER where chance would do it in one comparison of 1,000 (--alarms),\n"
+    "What is left makes an operation SLOWER or FASTER where chance would do it in one comparison of 2,000 (--alarms),\n"
     "SAME, or AMBIGUOUS. What counts is the best of each run, which is what deployment runs.";
 
 static const char after_help[] =
@@ -86,7 +86,7 @@ static const cli_option options[] = {
      .offset = AT(alarms),
      .min = 0,
      .max = 50,
-     .help = "of comparisons without a change, those in which something is called SLOWER or FASTER (0.1)"},
+     .help = "of comparisons without a change, those in which something is called SLOWER or FASTER (0.05)"},
     {.name = "least",
      .argument = "PERCENT",
      .kind = CLI_REAL,
@@ -178,7 +178,7 @@ static status_code read_and_compare(const settings *s, status *st) {
 
 status_code command_compare(int argc, char **argv, status *st) {
     const char *runs[2] = {NULL};
-    settings s = {.formats = "text", .top = 20, .alarms = 0.1, .least = 1, .runs.items = runs};
+    settings s = {.formats = "text", .top = 20, .alarms = 0.05, .least = 1, .runs.items = runs};
     const cli_spec spec = {
         .program = "analyze compare",
         .version = command_version,

@@ -84,6 +84,7 @@ static const char *note(comparison *c, const comparison_row *r) {
 static void judge(comparison *c, comparison_row *r) {
     const drift_row best = best_row(r), baseline = baseline_row(r);
     const bool unsure = r->before->verdict.borderline || r->after->verdict.borderline;
+    r->lost_us = NAN;
     r->measured = is_known(r->before->best_us) || is_known(r->after->best_us);
     if (!r->measured) return;
     r->chosen_otherwise = is_other(r->before) != is_other(r->after);
@@ -113,11 +114,13 @@ static int group_of(const comparison_row *r) {
     return r->verdict != COMPARISON_KEPT ? 4 : 5;
 }
 
+static double size_of(const comparison_row *r) { return isfinite(r->lost_us) ? fabs(r->lost_us) : 0; }
+
 static int worst_first(const void *a, const void *b) {
     const comparison_row *x = a, *y = b;
     const int gx = group_of(x), gy = group_of(y);
     if (gx != gy) return gx - gy;
-    const double lx = fabs(x->lost_us), ly = fabs(y->lost_us);
+    const double lx = size_of(x), ly = size_of(y);
     if (gx < 5 && lx != ly) return lx < ly ? 1 : -1;
     return strcmp(x->before->operation, y->before->operation);
 }
@@ -190,6 +193,6 @@ void comparison_close(comparison *c) {
 bool comparison_is_news(const comparison_row *r) { return group_of(r) < 5; }
 
 const char *comparison_machine_text(const comparison *c) {
-    static const char *const texts[] = {"as fast as before", "faster", "slower", "perhaps another pace"};
+    static const char *const texts[] = {"as fast as before", "faster", "slower", "perhaps at another pace"};
     return c->drift.machine_known ? texts[c->machine.state] : "too few operations moved alike to tell";
 }

@@ -30,7 +30,7 @@ typedef struct comparison_row {
     bool measured;                  /* by either; else there is nothing to compare */
     double change, baseline_change; /* after / before - 1; not-a-number: a figure is missing */
     drift_judgement best, baseline; /* net of the machine */
-    double lost_us;                 /* per run, net of the machine: below 0 it is a gain */
+    double lost_us;                 /* per run, net of the machine: below 0 it is a gain; not-a-number as change */
     bool chosen_otherwise;          /* the library's default before and another one after, or the other way round */
     const char *note;               /* what else there is to know; NULL */
     comparison_verdict verdict;

@@ -36,8 +36,7 @@ bool comparison_csv(const comparison *c, const comparison_shown *shown, FILE *ou
                                      comparison_verdict_names[r->verdict],
                                      comparison_fails(r, shown->fail) ? "true" : "false"};
         for (size_t n = 0; n < sizeof words / sizeof words[0]; n++) text(out, words[n]);
-        const double lost_us = isfinite(r->best.net) ? r->lost_us : NAN;
-        const double changes[] = {r->change, r->baseline_change, expm1(r->best.net), r->best.sd, lost_us};
+        const double changes[] = {r->change, r->baseline_change, expm1(r->best.net), r->best.sd, r->lost_us};
         for (size_t n = 0; n < sizeof changes / sizeof changes[0]; n++) real(out, changes[n]);
         const char *const names[] = {b->status, a->status, b->best, a->best, b->best_variant, a->best_variant};
         for (size_t n = 0; n < sizeof names / sizeof names[0]; n++) text(out, names[n]);

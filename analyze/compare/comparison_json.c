@@ -116,7 +116,7 @@ static void write_row(json_stream *s, const comparison_row *r, comparison_fail f
     real(s, "baseline_change", r->baseline_change);
     real(s, "net_change", expm1(r->best.net));
     if (isfinite(r->best.net)) real(s, "net_sd", r->best.sd);
-    if (isfinite(r->best.net)) real(s, "lost_us", r->lost_us);
+    real(s, "lost_us", r->lost_us);
     if (r->note) json_stream_text(s, "note", r->note);
     write_side(s, "before", r->before);
     write_side(s, "after", r->after);

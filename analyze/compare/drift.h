@@ -30,7 +30,7 @@ typedef struct drift_prior {
 const drift_prior *drift_prior_of(const char *device); /* "cuda:0"; NULL is fine */
 
 typedef struct drift_options {
-    double alarms; /* comparisons without change in which anything is said to be SLOWER or FASTER: 0.001 */
+    double alarms; /* comparisons without change in which anything is said to be SLOWER or FASTER: 0.0005 */
     double margin; /* a change below this is none: 0.01 */
     const drift_prior *prior;
 } drift_options;
