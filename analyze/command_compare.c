@@ -2,17 +2,23 @@
 #include "analyze/command.h"
 
 #include "analyze/compare/comparison_formats.h"
-#include "common/cli.h"
+#include "analyze/thresholds.h"
 #include "common/files.h"
 
 #include <math.h>
+#include <stdlib.h>
 #include <string.h>
 
+enum { FIRST_SKIPPED = 10 };
+
 typedef struct settings {
-    const char *output, *formats;
+    const char *output;
+    bool formats[COMPARISON_FORMATS]; /* those that are asked for */
+    int format_count;
     int64_t top;
-    double alarms, least; /* in percent */
+    double alarms, least;
     comparison_fail fail;
+    verdict_thresholds thresholds;
     cli_positionals runs;
 } settings;
 
@@ -29,11 +35,11 @@ static const char about[] =
 static const char after_help[] =
     "examples:\n"
     "  analyze compare out/bert-monday out/bert-tuesday\n"
-    "  analyze compare before after --fail-on slower --format text,junit -o out/nightly\n"
+    "  analyze compare before after --fail-on slower -o out/nightly\n"
     "\n"
     "exit codes:\n"
     "  0  done\n"
-    "  1  done, but files were skipped, or an operation has a figure in one of the runs only\n"
+    "  1  done, but files were left out, or an operation has a figure in one of the runs only\n"
     "  2  wrong usage\n"
     "  3  a run cannot be read, or regimes differ, or nothing is in both\n"
     "  4  memory, disk or another condition of this machine\n"
@@ -56,73 +62,96 @@ static bool take_fail(void *destination, const char *argument, status *st) {
     return true;
 }
 
+static bool take_formats(void *destination, const char *argument, status *st) {
+    settings *s = destination;
+    for (const char *at = argument;; at++) {
+        const size_t n = strcspn(at, ",");
+        const int k = comparison_formats_find(at, n);
+        if (k < 0) {
+            status_set(st, STATUS_USAGE, "--format: '%.*s' is none of: text, md, json, junit, csv",
+                       n < 100 ? (int)n : 100, at);
+            return false;
+        }
+        s->format_count += !s->formats[k];
+        s->formats[k] = true;
+        at += n;
+        if (!*at) return true;
+    }
+}
+
 static const cli_option options[] = {
     {.name = "fail-on",
      .argument = "LIST",
      .kind = CLI_CALL,
      .call = take_fail,
      .help = "exit with 5 where it happened: slower (an operation or the machine is SLOWER), verdict (one got worse)"},
-    {.name = "format",
-     .argument = "LIST",
-     .kind = CLI_TEXT,
-     .offset = AT(formats),
-     .help = "text, md, json, junit, csv; commas between (text)"},
     {.name = "output",
      .letter = 'o',
      .argument = "DIR",
      .kind = CLI_FILE,
      .offset = AT(output),
-     .help = "write DIR/comparison.txt, .md, .json, .xml, .csv instead of to standard output"},
+     .help = "write comparison.txt, comparison.json, … there instead of printing; without --format, all formats"},
+    {.name = "format",
+     .argument = "LIST",
+     .kind = CLI_CALL,
+     .call = take_formats,
+     .help = "text, md, json, junit, csv; commas between. Without -o one of them, to standard output (text)"},
     {.name = "top",
      .argument = "N",
      .kind = CLI_INT,
      .offset = AT(top),
      .min = 0,
      .max = 1000000,
-     .help = "operations that text and md show; 0: all (20)"},
+     .help = "operations that text and md list (20); 0: all"},
     {.name = "alarms",
-     .argument = "PERCENT",
+     .argument = "X",
      .kind = CLI_REAL,
      .offset = AT(alarms),
      .min = 0,
-     .max = 50,
-     .help = "of comparisons without a change, those in which something is called SLOWER or FASTER (0.05)"},
+     .max = 1,
+     .help = "part of the comparisons without any change in which something is called SLOWER or FASTER (0.0005)"},
     {.name = "least",
-     .argument = "PERCENT",
+     .argument = "X",
      .kind = CLI_REAL,
      .offset = AT(least),
      .min = 0,
-     .max = 100,
-     .help = "a change of less is none (1)"},
+     .max = 1,
+     .help = "a change of less than this part of the time is none (0.01)"},
+    THRESHOLDS_OPTIONS(settings, thresholds),
 };
 
-/* Before anything is read: a misspelt format costs no minute. */
-static bool check_formats(const settings *s, status *st) {
-    for (const char *at = s->formats; *at;) {
-        const size_t n = strcspn(at, ",");
-        if (!comparison_formats_find(at, n)) {
-            status_set(st, STATUS_USAGE, "--format: '%.*s' is none of text, md, json, junit, csv",
-                       (int)(n < 100 ? n : 100), at);
-            return false;
-        }
-        at += n + (at[n] == ',');
+static bool settle(settings *s, status *st) {
+    if (!thresholds_check(&s->thresholds, st)) return false;
+    if (s->alarms > 0 && s->alarms < 1) {
+        for (int k = 0; k < COMPARISON_FORMATS; k++) s->formats[k] |= s->format_count == 0 && (s->output || k == 0);
+        if (s->format_count <= 1 || s->output) return true;
+        status_set(st, STATUS_USAGE, "--format: several need a folder to go to; name it with -o");
+    } else {
+        status_set(st, STATUS_USAGE, "--alarms: it has to lie between 0 and 1");
     }
-    return true;
+    return false;
+}
+
+static bool write_file(const settings *s, const comparison_format *f, const comparison *c,
+                       const comparison_shown *shown, status *st) {
+    char *path = NULL;
+    if (asprintf(&path, "%s/%s", s->output, f->file) < 0) {
+        status_set(st, STATUS_ENVIRONMENT, "out of memory; free some and run again");
+        return false;
+    }
+    const bool good = comparison_formats_put(f, c, shown, path, st);
+    free(path);
+    return good;
 }
 
 static bool write_all(const settings *s, const comparison *c, status *st) {
     const comparison_shown shown = {.top = (size_t)s->top, .fail = s->fail};
-    char path[4096];
     if (s->output && !files_make_folders(s->output, st)) return false;
-    for (const char *at = s->formats; *at;) {
-        const size_t n = strcspn(at, ",");
-        const comparison_format *f = comparison_formats_find(at, n);
-        if (s->output && (size_t)snprintf(path, sizeof path, "%s/%s", s->output, f->file) >= sizeof path) {
-            status_set(st, STATUS_USAGE, "-o: the folder's name is too long");
+    for (int k = 0; k < COMPARISON_FORMATS; k++) {
+        const comparison_format *f = &comparison_formats[k];
+        if (!s->formats[k]) continue;
+        if (!(s->output ? write_file(s, f, c, &shown, st) : comparison_formats_put(f, c, &shown, NULL, st)))
             return false;
-        }
-        if (!comparison_formats_put(f, c, &shown, s->output ? path : NULL, st)) return false;
-        at += n + (at[n] == ',');
     }
     return true;
 }
@@ -142,16 +171,23 @@ static status_code outcome(const settings *s, const comparison *c, status *st) {
     return missing ? STATUS_INCOMPLETE : STATUS_OK;
 }
 
-static void say_skipped(const study *s) {
-    for (size_t k = 0; k < s->skipped_count; k++) status_print(stderr, "analyze", "skipped: ", s->skipped[k].why);
+static void name_skipped(const study *s) {
+    char text[1024];
+    for (size_t k = 0; k < s->skipped_count && k < FIRST_SKIPPED; k++) {
+        snprintf(text, sizeof text, "%s: %s", s->skipped[k].path, s->skipped[k].why);
+        status_print(stderr, "analyze", "left out: ", text);
+    }
+    if (s->skipped_count <= FIRST_SKIPPED) return;
+    snprintf(text, sizeof text, "%zu more files", s->skipped_count - FIRST_SKIPPED);
+    status_print(stderr, "analyze", "left out: ", text);
 }
 
-static status_code compare(const settings *s, study *before, study *after, status *st) {
+static status_code compare(const settings *s, const study *before, const study *after, status *st) {
     comparison c;
-    const comparison_options with = {.drift = {.alarms = s->alarms / 100, .margin = s->least / 100},
-                                     .margin = before->options.thresholds.margin};
-    say_skipped(before);
-    say_skipped(after);
+    const comparison_options with = {.drift = {.alarms = s->alarms, .margin = s->least},
+                                     .margin = s->thresholds.margin};
+    name_skipped(before);
+    name_skipped(after);
     if (!comparison_make(&c, before, after, &with, st)) return st->code;
     status_code code = write_all(s, &c, st) ? outcome(s, &c, st) : st->code;
     if (code == STATUS_OK && before->skipped_count + after->skipped_count > 0) code = STATUS_INCOMPLETE;
@@ -161,8 +197,7 @@ static status_code compare(const settings *s, study *before, study *after, statu
 
 static status_code read_and_compare(const settings *s, status *st) {
     study before, after;
-    study_options with = {.folders = s->runs.items, .folder_count = 1, .thresholds = verdict_defaults};
-    if (!check_formats(s, st)) return st->code;
+    study_options with = {.folders = s->runs.items, .folder_count = 1, .thresholds = s->thresholds};
     if (!study_open(&before, &with, st)) return st->code;
     with.folders = s->runs.items + 1;
     status_code code = st->code;
@@ -178,11 +213,12 @@ static status_code read_and_compare(const settings *s, status *st) {
 
 status_code command_compare(int argc, char **argv, status *st) {
     const char *runs[2] = {NULL};
-    settings s = {.formats = "text", .top = 20, .alarms = 0.05, .least = 1, .runs.items = runs};
+    settings s = {.top = 20, .alarms = 0.0005, .least = 0.01, .thresholds = verdict_defaults, .runs.items = runs};
     const cli_spec spec = {
         .program = "analyze compare",
         .version = command_version,
-        .usage = "BEFORE AFTER [--fail-on LIST] [--format LIST] [-o DIR] [--top N] [...]",
+        .usage = "BEFORE AFTER [--fail-on slower,verdict] [-o DIR] [--format text,md,json,junit,csv] [--top N]\n"
+                 "                       [--alarms X] [--least X] [thresholds]",
         .about = about,
         .after = after_help,
         .options = options,
@@ -193,7 +229,7 @@ status_code command_compare(int argc, char **argv, status *st) {
         .positionals = AT(runs),
     };
     switch (cli_parse(&spec, argc, argv, &s, st)) {
-    case CLI_RUN: return read_and_compare(&s, st);
+    case CLI_RUN: return settle(&s, st) ? read_and_compare(&s, st) : st->code;
     case CLI_DONE: return STATUS_OK;
     case CLI_WRONG: break;
     }

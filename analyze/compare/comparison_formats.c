@@ -8,19 +8,17 @@
 #include <stdlib.h>
 #include <string.h>
 
-const comparison_format comparison_formats[] = {
+const comparison_format comparison_formats[COMPARISON_FORMATS] = {
     {"text", "comparison.txt", comparison_text},  {"md", "comparison.md", comparison_markdown},
     {"json", "comparison.json", comparison_json}, {"junit", "comparison.xml", comparison_junit},
     {"csv", "comparison.csv", comparison_csv},
 };
-const int comparison_formats_count = (int)(sizeof comparison_formats / sizeof comparison_formats[0]);
-
-const comparison_format *comparison_formats_find(const char *name, size_t length) {
-    for (int k = 0; k < comparison_formats_count; k++) {
-        const comparison_format *f = &comparison_formats[k];
-        if (strlen(f->name) == length && memcmp(f->name, name, length) == 0) return f;
+int comparison_formats_find(const char *name, size_t length) {
+    for (int k = 0; k < COMPARISON_FORMATS; k++) {
+        const char *is = comparison_formats[k].name;
+        if (strlen(is) == length && memcmp(is, name, length) == 0) return k;
     }
-    return NULL;
+    return -1;
 }
 
 bool comparison_formats_put(const comparison_format *f, const comparison *c, const comparison_shown *shown,

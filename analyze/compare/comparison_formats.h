@@ -28,10 +28,10 @@ typedef struct comparison_format {
     comparison_write *write;
 } comparison_format;
 
-extern const comparison_format comparison_formats[];
-extern const int comparison_formats_count;
+enum { COMPARISON_FORMATS = 5 };
+extern const comparison_format comparison_formats[COMPARISON_FORMATS];
 
-const comparison_format *comparison_formats_find(const char *name, size_t length); /* NULL: there is none */
+int comparison_formats_find(const char *name, size_t length); /* its place in the table; -1: there is none */
 
 /* To a file that appears whole or not at all; path NULL: to standard output. */
 bool comparison_formats_put(const comparison_format *f, const comparison *c, const comparison_shown *shown,
