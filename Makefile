@@ -10,6 +10,7 @@
 ##                              also OP= PRECISION= DEVICE= REGIME= BUDGET=seconds; AFTER may be the name of a candidate
 ## make test                    build with every compiler, run every test, print the totals
 ## make bench-extract           speed and memory of extract_ops beside python onnx, on the same files
+## make bench-compare           how often analyze compare errs, counted over simulated nights
 ## make install                 copy the programs to $(DESTDIR)$(PREFIX)/bin (PREFIX=/usr/local)
 ## make dist                    the programs for other machines: out/dist/ceiling-scout (libraries inside, CUDA code for sm_80 to sm_100)
 ## make clean                   remove bin/ and the build folders; `make distclean` removes all of out/

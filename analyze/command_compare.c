@@ -200,13 +200,9 @@ static status_code read_and_compare(const settings *s, status *st) {
     study_options with = {.folders = s->runs.items, .folder_count = 1, .thresholds = s->thresholds};
     if (!study_open(&before, &with, st)) return st->code;
     with.folders = s->runs.items + 1;
-    status_code code = st->code;
-    if (study_open(&after, &with, st)) {
-        code = compare(s, &before, &after, st);
-        study_close(&after);
-    } else {
-        code = st->code;
-    }
+    const bool both = study_open(&after, &with, st);
+    const status_code code = both ? compare(s, &before, &after, st) : st->code;
+    if (both) study_close(&after);
     study_close(&before);
     return code;
 }

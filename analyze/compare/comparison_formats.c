@@ -60,3 +60,21 @@ comparison_figure comparison_span(double us) {
     if (isfinite(us)) snprintf(f.s, sizeof f.s, "%c%.30s", us < 0 ? '-' : '+', amount_time(fabs(us)).s);
     return f;
 }
+
+comparison_figure comparison_net(const comparison_row *row) {
+    comparison_figure f = {"-"};
+    const double net = 100 * expm1(row->best.net), within = 196 * row->best.sd;
+    if (isfinite(net) && isfinite(within))
+        snprintf(f.s, sizeof f.s, fabs(net) < 1e4 && within < 1e4 ? "%+.1f ± %.1f %%" : "%+.2g ± %.1g %%", net, within);
+    return f;
+}
+
+const char *comparison_verdict_text(const comparison_row *row, char *text, size_t room) {
+    const verdict *b = &row->before->verdict, *a = &row->after->verdict;
+    const bool approach = strcmp(b->approach, a->approach) != 0, priority = strcmp(b->priority, a->priority) != 0;
+    snprintf(text, room, "verdict %s: %s%s%s%s%s%s%s%s%s", comparison_verdict_names[row->verdict],
+             approach ? "approach " : "", approach ? b->approach : "", approach ? " to " : "",
+             approach ? a->approach : "", approach && priority ? ", " : "", priority ? "priority " : "",
+             priority ? b->priority : "", priority ? " to " : "", priority ? a->priority : "");
+    return text;
+}

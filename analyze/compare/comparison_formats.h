@@ -43,7 +43,10 @@ comparison_write comparison_text, comparison_markdown, comparison_json, comparis
 typedef struct comparison_figure {
     char s[32];
 } comparison_figure;
-comparison_figure comparison_percent(double change); /* "+3.1 %", "-0.2 %", "-" where it is not known */
-comparison_figure comparison_span(double us);        /* "+18.9 us", "-1.20 ms" */
+comparison_figure comparison_percent(double change);         /* "+3.1 %", "-0.2 %", "-" where it is not known */
+comparison_figure comparison_span(double us);                /* "+18.9 us", "-1.20 ms" */
+comparison_figure comparison_net(const comparison_row *row); /* "+3.1 ± 0.6 %": net of the machine, and 95 % */
+/* "verdict worse: approach NONE to CUSTOM_KERNEL, priority NONE to LOW" */
+const char *comparison_verdict_text(const comparison_row *row, char *text, size_t room);
 
 #endif

@@ -18,7 +18,7 @@ static void write_run(const comparison *c, json_stream *s, int which) {
     json_stream_text(s, "device_class", g->device_class);
     json_stream_text(s, "driver", g->driver);
     real(s, "clock_mhz", c->clock_mhz[which]);
-    json_stream_real(s, "model_us", c->model_us[which]);
+    real(s, "model_us", c->model_us[which]);
     json_stream_int(s, "skipped", (int64_t)c->studies[which]->skipped_count);
     json_stream_close(s);
 }
@@ -41,7 +41,7 @@ static void write_machine(const comparison *c, json_stream *s) {
     json_stream_open(s, "machine", '{', false);
     json_stream_bool(s, "known", d->machine_known);
     json_stream_text(s, "state", drift_state_name(c->machine.state));
-    if (d->machine_known) json_stream_real(s, "change", expm1(d->machine));
+    if (d->machine_known) real(s, "change", expm1(d->machine));
     real(s, "change_sd", c->machine.sd);
     json_stream_int(s, "operations", (int64_t)d->members);
     json_stream_text(s, "ceilings", says[c->ceilings_say]);
@@ -51,7 +51,7 @@ static void write_machine(const comparison *c, json_stream *s) {
         json_stream_text(s, "bound", c->ceilings[k].bound);
         json_stream_text(s, "precision", c->ceilings[k].precision);
         json_stream_int(s, "operations", (int64_t)c->ceilings[k].operations);
-        json_stream_real(s, "change", c->ceilings[k].change);
+        real(s, "change", c->ceilings[k].change);
         json_stream_close(s);
     }
     json_stream_close(s);

@@ -30,21 +30,20 @@ static void write_machine(const comparison *c, comparison_fail fail, FILE *out) 
 }
 
 static void write_figures(const comparison_row *r, FILE *out) {
-    fprintf(out, "%s: %s net of the machine, %s", drift_state_name(r->best.state),
-            comparison_percent(expm1(r->best.net)).s, amount_time(r->before->best_us).s);
-    fprintf(out, " before, %s after; verdict %s", amount_time(r->after->best_us).s,
-            comparison_verdict_names[r->verdict]);
+    fprintf(out, "%s: %s net of the machine, %s", drift_state_name(r->best.state), comparison_net(r).s,
+            amount_time(r->before->best_us).s);
+    fprintf(out, " before, %s after", amount_time(r->after->best_us).s);
 }
 
 static void write_row(const comparison_row *r, comparison_fail fail, FILE *out) {
-    const verdict *b = &r->before->verdict, *a = &r->after->verdict;
+    char text[128];
     begin(out, r->after->op, r->after->operation, r->after->best_us);
     if (comparison_fails(r, fail)) {
         fprintf(out, "      <failure type=\"%s\" message=\"",
                 fail.slower && r->best.state == DRIFT_SLOWER ? "slower" : "verdict");
         write_figures(r, out);
         fputs("\">", out);
-        fprintf(out, "before: %s %s; after: %s %s. ", b->approach, b->priority, a->approach, a->priority);
+        if (r->verdict != COMPARISON_KEPT) fprintf(out, "%s. ", comparison_verdict_text(r, text, sizeof text));
         put(out, r->note);
         fputs("</failure>\n", out);
     } else if (!isfinite(r->best.net)) {

@@ -57,20 +57,16 @@ static void write_machine(const comparison *c, FILE *out) {
 }
 
 static void write_row(const comparison_row *r, FILE *out) {
-    const verdict *b = &r->before->verdict, *a = &r->after->verdict;
+    char text[128];
     fprintf(out, "| %s | ", drift_state_name(r->best.state));
     name(out, r->after->operation);
-    fprintf(out, " | %s | %s | ", comparison_percent(expm1(r->best.net)).s, amount_time(r->before->best_us).s);
+    fprintf(out, " | %s | %s | ", comparison_net(r).s, amount_time(r->before->best_us).s);
     fprintf(out, "%s | %s | ", amount_time(r->after->best_us).s, comparison_span(r->lost_us).s);
-    if (r->verdict != COMPARISON_KEPT) {
-        fprintf(out, "%s: ", comparison_verdict_names[r->verdict]);
-        say(out, b->approach);
-        fprintf(out, " %s to ", b->priority);
-        say(out, a->approach);
-        fprintf(out, " %s", a->priority);
-    }
-    fputs(" | ", out);
     say(out, r->note);
+    if (r->verdict != COMPARISON_KEPT) {
+        if (r->note) fputs("; ", out);
+        say(out, comparison_verdict_text(r, text, sizeof text));
+    }
     fputs(" |\n", out);
 }
 
@@ -80,8 +76,8 @@ static void write_rows(const comparison *c, size_t top, FILE *out) {
     for (size_t k = 0; k < c->row_count && comparison_is_news(&c->rows[k]); k++) {
         if (news == 0)
             fputs("Net of the machine, by the best of each; per run: what the model loses by it.\n\n"
-                  "| | operation | change | before | after | per run | verdict | |\n"
-                  "|---|---|--:|--:|--:|--:|---|---|\n",
+                  "| | operation | change | before | after | per run | |\n"
+                  "|---|---|--:|--:|--:|--:|---|\n",
                   out);
         if (top == 0 || news < top) write_row(&c->rows[k], out);
         news++;

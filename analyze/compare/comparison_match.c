@@ -1,14 +1,8 @@
-/* Owns which operations of two runs are the same: those of one id whose keys do not contradict, then those of one key
- * that each run has only once, whatever they are called. */
+/* Owns which operations of two runs are the same: those of one id and key, then those of a key that each run
+ * has only once, whatever they are called. */
 #include "analyze/compare/comparison.h"
 
 #include <string.h>
-
-static bool keyed(const study_report *r) { return r->key && *r->key; }
-
-static bool alike(const study_report *b, const study_report *a) {
-    return !keyed(b) || !keyed(a) || strcmp(b->key, a->key) == 0;
-}
 
 typedef struct holder {
     const study_report *report;
@@ -20,7 +14,7 @@ static map keys_of(comparison *c, const study_group *g, const bool *taken) {
     map keys;
     map_init(&keys, &c->arena);
     for (size_t k = 0; k < g->count; k++) {
-        if (taken[k] || !keyed(&g->reports[k])) continue;
+        if (taken[k]) continue;
         void **place = map_put(&keys, g->reports[k].key);
         if (!*place) *place = arena_zalloc(&c->arena, sizeof(holder));
         holder *h = *place;
@@ -42,7 +36,7 @@ static void match_ids(comparison *c, bool *before, bool *after) {
     for (size_t k = 0; k < c->after->count; k++) *map_put(&ids, c->after->reports[k].operation) = &c->after->reports[k];
     for (size_t k = 0; k < c->before->count; k++) {
         const study_report *b = &c->before->reports[k], *a = map_get(&ids, b->operation);
-        if (a && !after[a - c->after->reports] && alike(b, a)) pair(c, b, a, before, after);
+        if (a && !after[a - c->after->reports] && strcmp(a->key, b->key) == 0) pair(c, b, a, before, after);
     }
 }
 
@@ -50,7 +44,7 @@ static void match_keys(comparison *c, bool *before, bool *after) {
     const map ours = keys_of(c, c->before, before), theirs = keys_of(c, c->after, after);
     for (size_t k = 0; k < c->before->count; k++) {
         const study_report *b = &c->before->reports[k];
-        if (before[k] || !keyed(b)) continue;
+        if (before[k]) continue;
         const holder *mine = map_get(&ours, b->key), *other = map_get(&theirs, b->key);
         if (mine->times == 1 && other && other->times == 1) pair(c, b, other->report, before, after);
     }

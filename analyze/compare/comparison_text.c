@@ -7,7 +7,7 @@
 #include <math.h>
 #include <string.h>
 
-enum { NAME = 45, NOTE = 84, VALUE = 36, WHERE = 60 };
+enum { NAME = 42, NOTE = 84, VALUE = 36, WHERE = 60 };
 
 static void put(FILE *out, const char *text, size_t most) { escape_print_cut(out, ESCAPE_TERMINAL, text, most); }
 
@@ -91,13 +91,14 @@ static void write_note(const char *text, FILE *out) {
 }
 
 static void write_verdict(const comparison_row *r, FILE *out) {
-    const verdict *b = &r->before->verdict, *a = &r->after->verdict;
-    fprintf(out, "            verdict %s: %s %s -> %s %s\n", comparison_verdict_names[r->verdict], b->approach,
-            b->priority, a->approach, a->priority);
+    char text[128];
+    write_note(comparison_verdict_text(r, text, sizeof text), out);
 }
 
+/* The sign of ± takes two bytes. */
 static void write_row(const comparison_row *r, FILE *out) {
-    fprintf(out, "%-10s %8s %9s", drift_state_name(r->best.state), comparison_percent(expm1(r->best.net)).s,
+    const comparison_figure net = comparison_net(r);
+    fprintf(out, "%-10s%*s %9s", drift_state_name(r->best.state), strchr(net.s, '%') ? 16 : 15, net.s,
             amount_time(r->before->best_us).s);
     fprintf(out, " %9s %9s  ", amount_time(r->after->best_us).s, comparison_span(r->lost_us).s);
     put(out, r->after->operation, NAME);
@@ -124,8 +125,8 @@ static void write_rows(const comparison *c, size_t top, FILE *out) {
     size_t news = 0;
     for (size_t k = 0; k < c->row_count && comparison_is_news(&c->rows[k]); k++) {
         if (news == 0) {
-            fprintf(out, "\n%-10s %8s %9s %9s %9s  operation\n", "", "change", "before", "after", "per run");
-            fputs("           net of the machine, by the best of each; per run: what the model loses by it\n", out);
+            fprintf(out, "\n%-10s%15s %9s %9s %9s  operation\n", "", "change", "before", "after", "per run");
+            fputs("            net of the machine, by the best of each; per run: what the model loses by it\n", out);
         }
         if (top == 0 || news < top) write_row(&c->rows[k], out);
         news++;

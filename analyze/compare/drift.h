@@ -40,7 +40,8 @@ typedef struct drift_row {
     double change, noise;
 } drift_row;
 
-double drift_noise(double before_ci, double after_ci); /* of the two rel_ci95; one that is not known counts as 2 % */
+double drift_noise(double before_ci,
+                   double after_ci); /* of the two rel_ci95; one that is not known (or 0) counts as 2 % */
 
 typedef struct drift {
     drift_options options;

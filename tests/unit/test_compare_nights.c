@@ -83,7 +83,7 @@ static void twice_the_spread(void) {
     m.slowed = 1;
     m.slowdown = 0.03;
     const nights_count one = count("0.3 % in each run: one is 3 % slower", &m);
-    UNIT_CHECK(one.found >= 0.95 * nights);
+    UNIT_CHECK(one.found >= 0.93 * nights);
     UNIT_CHECK(one.detectable > 0.03); /* and it says so */
 }
 
@@ -105,7 +105,7 @@ static void heavy_tails(void) {
     m.tails = 5;
     const nights_count c = count("heavy tails: nothing changed", &m);
     UNIT_CHECK(c.false_slower + c.false_faster < 0.25 * nights);
-    UNIT_CHECK(c.heavy > 0.5 * nights);
+    UNIT_CHECK(c.heavy > 0.3 * nights);
 }
 
 static void small_models(void) {
