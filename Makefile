@@ -10,8 +10,7 @@
 ##                              also OP= PRECISION= DEVICE= REGIME= BUDGET=seconds; AFTER may be the name of a candidate
 ## make test                    build with every compiler, run every test, print the totals
 ## make bench-extract           speed and memory of extract_ops beside python onnx, on the same files
-## make bench-compare           how often analyze compare errs, counted over simulated nights
-## make install                 copy the programs to $(DESTDIR)$(PREFIX)/bin (PREFIX=/usr/local)
+## make install                 copy the programs, their manual pages and completions below $(DESTDIR)$(PREFIX) (PREFIX=/usr/local)
 ## make dist                    the programs for other machines: out/dist/ceiling-scout (libraries inside, CUDA code for sm_80 to sm_100)
 ## make clean                   remove bin/ and the build folders; `make distclean` removes all of out/
 ##@ Development
@@ -21,6 +20,7 @@
 ## make golden-update           store what extract_ops says today as the expected ops.json
 ## make format | format-check   clang-format the sources, or say which ones differ
 ## make tidy                    clang-tidy, every warning an error
+## make bench-compare           how often analyze compare errs: NIGHTS= simulated nights of each kind, counted (10000)
 ## make compile_commands.json   for editors and clang-tidy
 ## make cuda                    bin/scout_cuda.so, the CUDA device (`make` builds it too where the CUDA toolkit is)
 ## make info                    what is built how, and which CUDA toolkit was found
@@ -40,6 +40,7 @@ include mk/profile.mk
 include mk/validate.mk
 include mk/checks.mk
 include mk/install.mk
+include mk/manual.mk
 include mk/cuda.mk
 include mk/scripted.mk
 
