@@ -163,11 +163,10 @@ static status_code outcome(const settings *s, const comparison *c, status *st) {
         failed += comparison_fails(&c->rows[k], s->fail);
         missing += c->rows[k].measured && !isfinite(c->rows[k].best.net);
     }
-    const bool machine = comparison_fails_machine(c, s->fail);
-    if (machine || failed > 0)
-        return status_set(st, STATUS_REGRESSION, "--fail-on: %s%s%zu operation%s",
-                          machine ? "the machine as a whole" : "", machine ? ", and " : "", failed,
-                          failed == 1 ? "" : "s");
+    const size_t machines = comparison_failed_machines(c, s->fail);
+    if (machines + failed > 0)
+        return status_set(st, STATUS_REGRESSION, "--fail-on: %s%zu operation%s",
+                          machines > 0 ? "the machine, and " : "", failed, failed == 1 ? "" : "s");
     return missing ? STATUS_INCOMPLETE : STATUS_OK;
 }
 

@@ -52,9 +52,7 @@ static void learn(comparison *c) {
         rows[k] = isfinite(baseline.change) ? baseline : best;
         family += isfinite(best.change);
     }
-    if (!drift_learn(&c->drift, &c->options.drift, rows, c->row_count, family))
-        guard_fail(&c->guard, STATUS_ENVIRONMENT, "out of memory; free some and run again");
-    c->machine = drift_judge_machine(&c->drift);
+    comparison_learn(c, rows, family);
 }
 
 static bool is_other(const study_report *r) {
@@ -83,6 +81,7 @@ static const char *note(comparison *c, const comparison_row *r) {
 
 static void judge(comparison *c, comparison_row *r) {
     const drift_row best = best_row(r), baseline = baseline_row(r);
+    const drift *d = comparison_drift(c, r);
     const bool unsure = r->before->verdict.borderline || r->after->verdict.borderline;
     r->lost_us = NAN;
     r->measured = is_known(r->before->best_us) || is_known(r->after->best_us);
@@ -92,12 +91,12 @@ static void judge(comparison *c, comparison_row *r) {
     const double slack = r->chosen_otherwise && unsure ? -log1p(-c->options.margin) : 0;
     r->change = expm1(best.change);
     r->baseline_change = expm1(baseline.change);
-    r->best = drift_judge(&c->drift, best, slack);
-    r->baseline = drift_judge(&c->drift, baseline, 0);
+    r->best = drift_judge(d, best, slack);
+    r->baseline = drift_judge(d, baseline, 0);
     r->note = note(c, r);
     if (isfinite(best.change)) {
         const double count = (double)r->after->count;
-        r->lost_us = count * (r->after->best_us - r->before->best_us * exp(c->drift.machine));
+        r->lost_us = count * (r->after->best_us - r->before->best_us * exp(d->machine));
         c->model_us[0] += count * r->before->best_us;
         c->model_us[1] += count * r->after->best_us;
     }
@@ -192,7 +191,7 @@ void comparison_close(comparison *c) {
 
 bool comparison_is_news(const comparison_row *r) { return group_of(r) < 5; }
 
-const char *comparison_machine_text(const comparison *c) {
+const char *comparison_machine_text(const drift *d, drift_state state) {
     static const char *const texts[] = {"as fast as before", "faster", "slower", "perhaps at another pace"};
-    return c->drift.machine_known ? texts[c->machine.state] : "too few operations moved alike to tell";
+    return d->machine_known ? texts[state] : "too few operations moved alike to tell";
 }

@@ -23,10 +23,18 @@ typedef enum comparison_verdict {
 enum { COMPARISON_VERDICTS = 4, COMPARISON_STATES = 4 };
 extern const char *const comparison_verdict_names[COMPARISON_VERDICTS]; /* "same", "worse", … */
 
+/* Operations that one thing bounds, where they moved otherwise than the rest. */
+typedef struct comparison_part {
+    const char *bound; /* "compute", "memory", … */
+    drift drift;
+    drift_judgement machine;
+} comparison_part;
+
 /* One operation of both runs. Deployment runs the best, so the state is that of the best times; the baseline's stands
  * beside it. */
 typedef struct comparison_row {
     const study_report *before, *after;
+    const comparison_part *part;    /* that it moved with; NULL: the machine */
     bool measured;                  /* by either; else there is nothing to compare */
     double change, baseline_change; /* after / before - 1; not-a-number: a figure is missing */
     drift_judgement best, baseline; /* net of the machine */
@@ -66,8 +74,10 @@ typedef struct comparison {
     const study *studies[2]; /* before, after */
     const study_group *before, *after;
     comparison_options options;
-    drift drift;
+    drift drift; /* of all operations that are in no part */
     drift_judgement machine;
+    comparison_part *parts;
+    size_t part_count;
     comparison_row *rows; /* what is worst first: SLOWER, worse verdicts, FASTER, AMBIGUOUS, other verdicts, the rest */
     size_t row_count;
     const study_report **gone, **fresh; /* of one run alone */
@@ -90,14 +100,18 @@ void comparison_close(comparison *c);
 /* Whether the row is one that a reader wants to see: everything but SAME with its verdict kept. */
 bool comparison_is_news(const comparison_row *row);
 
-/* What the machine did, in words: "as fast as before", "slower", … */
-const char *comparison_machine_text(const comparison *c);
+/* What the machine or a part of it did, in words: "as fast as before", "slower", … */
+const char *comparison_machine_text(const drift *d, drift_state state);
 const char *comparison_ceilings_text(comparison_ceilings say); /* "" where there is nothing to say */
 
+/* Of the part that an operation moved with. */
+const drift *comparison_drift(const comparison *c, const comparison_row *row);
+
 /* Steps of comparison_make, each in a file of its own. */
-void comparison_match(comparison *c);    /* rows (before, after), gone, fresh */
-void comparison_differ(comparison *c);   /* differences */
-void comparison_weigh(comparison *c);    /* ceilings, against the machine */
-void comparison_verdicts(comparison *c); /* the rows' verdicts */
+void comparison_learn(comparison *c, const drift_row *rows, size_t family); /* the machine and its parts */
+void comparison_match(comparison *c);                                       /* rows (before, after), gone, fresh */
+void comparison_differ(comparison *c);                                      /* differences */
+void comparison_weigh(comparison *c);                                       /* ceilings, against the machine */
+void comparison_verdicts(comparison *c);                                    /* the rows' verdicts */
 
 #endif

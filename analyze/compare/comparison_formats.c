@@ -38,8 +38,14 @@ bool comparison_formats_put(const comparison_format *f, const comparison *c, con
     return good;
 }
 
-bool comparison_fails_machine(const comparison *c, comparison_fail fail) {
-    return fail.slower && c->machine.state == DRIFT_SLOWER;
+bool comparison_fails_machine(drift_judgement machine, comparison_fail fail) {
+    return fail.slower && machine.state == DRIFT_SLOWER;
+}
+
+size_t comparison_failed_machines(const comparison *c, comparison_fail fail) {
+    size_t failed = comparison_fails_machine(c->machine, fail);
+    for (size_t k = 0; k < c->part_count; k++) failed += comparison_fails_machine(c->parts[k].machine, fail);
+    return failed;
 }
 
 bool comparison_fails(const comparison_row *row, comparison_fail fail) {

@@ -10,8 +10,8 @@
 typedef struct comparison_fail {
     bool slower, verdict;
 } comparison_fail;
-/* Whether it happened: exit code 5. The first is of the machine, the other of one operation. */
-bool comparison_fails_machine(const comparison *c, comparison_fail fail);
+/* Whether it happened: exit code 5. The first is of the machine or a part of it, the other of one operation. */
+bool comparison_fails_machine(drift_judgement machine, comparison_fail fail);
 bool comparison_fails(const comparison_row *row, comparison_fail fail);
 
 typedef struct comparison_shown {
@@ -38,6 +38,8 @@ bool comparison_formats_put(const comparison_format *f, const comparison *c, con
                             const char *path, status *st);
 
 comparison_write comparison_text, comparison_markdown, comparison_json, comparison_junit, comparison_csv;
+
+size_t comparison_failed_machines(const comparison *c, comparison_fail fail);
 
 /* Figures as all of them print them. */
 typedef struct comparison_figure {

@@ -35,15 +35,26 @@ static void write_differences(const comparison *c, json_stream *s) {
     json_stream_close(s);
 }
 
+static void write_change(json_stream *s, const drift *d, drift_judgement machine) {
+    json_stream_bool(s, "known", d->machine_known);
+    json_stream_text(s, "state", drift_state_name(machine.state));
+    if (d->machine_known) real(s, "change", expm1(d->machine));
+    real(s, "change_sd", machine.sd);
+    json_stream_int(s, "operations", (int64_t)d->members);
+}
+
 static void write_machine(const comparison *c, json_stream *s) {
     static const char *const says[] = {"unknown", "stored", "alike", "apart"};
-    const drift *d = &c->drift;
     json_stream_open(s, "machine", '{', false);
-    json_stream_bool(s, "known", d->machine_known);
-    json_stream_text(s, "state", drift_state_name(c->machine.state));
-    if (d->machine_known) real(s, "change", expm1(d->machine));
-    real(s, "change_sd", c->machine.sd);
-    json_stream_int(s, "operations", (int64_t)d->members);
+    write_change(s, &c->drift, c->machine);
+    json_stream_open(s, "parts", '[', false);
+    for (size_t k = 0; k < c->part_count; k++) {
+        json_stream_open(s, NULL, '{', true);
+        json_stream_text(s, "bound", c->parts[k].bound);
+        write_change(s, &c->parts[k].drift, c->parts[k].machine);
+        json_stream_close(s);
+    }
+    json_stream_close(s);
     json_stream_text(s, "ceilings", says[c->ceilings_say]);
     json_stream_open(s, "ceiling_changes", '[', false);
     for (size_t k = 0; k < c->ceiling_count; k++) {

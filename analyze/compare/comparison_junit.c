@@ -19,14 +19,23 @@ static void begin(FILE *out, const char *class, const char *name, double us) {
     fprintf(out, "\" time=\"%.9f\">\n", isfinite(us) ? 1e-6 * us : 0);
 }
 
-static void write_machine(const comparison *c, comparison_fail fail, FILE *out) {
-    begin(out, "machine", "the machine as a whole", NAN);
-    if (comparison_fails_machine(c, fail))
-        fprintf(out, "      <failure type=\"slower\" message=\"%s of the time of all operations\"/>\n",
-                comparison_percent(expm1(c->drift.machine)).s);
-    fprintf(out, "      <system-out>%s", comparison_machine_text(c));
-    if (c->drift.machine_known) fprintf(out, ": %s of the time", comparison_percent(expm1(c->drift.machine)).s);
+static void write_machine(const char *name, const drift *d, drift_judgement machine, comparison_fail fail, FILE *out) {
+    begin(out, "machine", name, NAN);
+    if (comparison_fails_machine(machine, fail))
+        fprintf(out, "      <failure type=\"slower\" message=\"%s of the time of all these operations\"/>\n",
+                comparison_percent(expm1(d->machine)).s);
+    fprintf(out, "      <system-out>%s", comparison_machine_text(d, machine.state));
+    if (d->machine_known) fprintf(out, ": %s of the time", comparison_percent(expm1(d->machine)).s);
     fputs("</system-out>\n    </testcase>\n", out);
+}
+
+static void write_machines(const comparison *c, comparison_fail fail, FILE *out) {
+    char name[64];
+    write_machine("the machine as a whole", &c->drift, c->machine, fail, out);
+    for (size_t k = 0; k < c->part_count; k++) {
+        snprintf(name, sizeof name, "all that %s bounds", c->parts[k].bound);
+        write_machine(name, &c->parts[k].drift, c->parts[k].machine, fail, out);
+    }
 }
 
 static void write_figures(const comparison_row *r, FILE *out) {
@@ -58,15 +67,15 @@ static void write_row(const comparison_row *r, comparison_fail fail, FILE *out) 
 
 bool comparison_junit(const comparison *c, const comparison_shown *shown, FILE *out, status *st) {
     (void)st;
-    size_t failed = comparison_fails_machine(c, shown->fail), skipped = 0;
+    size_t failed = comparison_failed_machines(c, shown->fail), skipped = 0;
     for (size_t k = 0; k < c->row_count; k++) {
         const bool fails = comparison_fails(&c->rows[k], shown->fail);
         failed += fails;
         skipped += c->rows[k].measured && !fails && !isfinite(c->rows[k].best.net);
     }
     char sum[128];
-    snprintf(sum, sizeof sum, "tests=\"%zu\" failures=\"%zu\" errors=\"0\" skipped=\"%zu\"", c->measured + 1, failed,
-             skipped);
+    snprintf(sum, sizeof sum, "tests=\"%zu\" failures=\"%zu\" errors=\"0\" skipped=\"%zu\"",
+             c->measured + 1 + c->part_count, failed, skipped);
     fprintf(out, "<?xml version=\"1.0\" encoding=\"UTF-8\"?>\n<testsuites name=\"analyze compare\" %s>\n", sum);
     fputs("  <testsuite name=\"", out);
     put(out, c->after->model);
@@ -75,7 +84,7 @@ bool comparison_junit(const comparison *c, const comparison_shown *shown, FILE *
     fputs(", ", out);
     put(out, c->after->regime);
     fprintf(out, "\" %s>\n", sum);
-    write_machine(c, shown->fail, out);
+    write_machines(c, shown->fail, out);
     for (size_t k = 0; k < c->row_count; k++)
         if (c->rows[k].measured) write_row(&c->rows[k], shown->fail, out);
     fputs("  </testsuite>\n</testsuites>\n", out);

@@ -35,15 +35,29 @@ static void write_head(const comparison *c, FILE *out) {
     fputs("\n\n", out);
 }
 
+static void write_change(const char *what, const drift *d, drift_judgement machine, FILE *out) {
+    fprintf(out, "**%s: %s**", what, comparison_machine_text(d, machine.state));
+    if (d->machine_known)
+        fprintf(out, " (%s of the time, %s; %s)", comparison_percent(expm1(d->machine)).s,
+                amount_within(1.96 * machine.sd).s, drift_state_name(machine.state));
+    fputs(".", out);
+}
+
 static void write_machine(const comparison *c, FILE *out) {
     const bool moved = c->machine.state == DRIFT_SLOWER || c->machine.state == DRIFT_FASTER;
-    fprintf(out, "**The machine as a whole: %s**", comparison_machine_text(c));
-    if (c->drift.machine_known)
-        fprintf(out, " (%s of the time, %s; %s)", comparison_percent(expm1(c->drift.machine)).s,
-                amount_within(1.96 * c->machine.sd).s, drift_state_name(c->machine.state));
-    fputs(".", out);
+    char what[64];
+    write_change("The machine as a whole", &c->drift, c->machine, out);
     if (moved && *comparison_ceilings_text(c->ceilings_say))
         fprintf(out, " About it, %s.", comparison_ceilings_text(c->ceilings_say));
+    for (size_t k = 0; k < c->part_count; k++) {
+        const comparison_part *part = &c->parts[k];
+        snprintf(what, sizeof what, "But what %s bounds, %zu operations", part->bound, part->drift.rows);
+        fputc('\n', out);
+        write_change(what, &part->drift, part->machine, out);
+    }
+}
+
+static void write_counts(const comparison *c, FILE *out) {
     fputs("\n\n| operations | |\n|---|--:|\n", out);
     for (int k = 0; k < COMPARISON_STATES; k++)
         fprintf(out, "| %s | %zu |\n", drift_state_name((drift_state)k), c->states[k]);
@@ -101,6 +115,7 @@ bool comparison_markdown(const comparison *c, const comparison_shown *shown, FIL
     (void)st;
     write_head(c, out);
     write_machine(c, out);
+    write_counts(c, out);
     write_rows(c, shown->top, out);
     write_list("New operations", c->fresh, c->fresh_count, shown->top, out);
     write_list("Gone operations", c->gone, c->gone_count, shown->top, out);

@@ -54,13 +54,23 @@ static void write_ceilings(const comparison *c, FILE *out) {
     }
 }
 
-static void write_machine(const comparison *c, FILE *out) {
-    const drift *d = &c->drift;
-    fprintf(out, "\nmachine     %s", comparison_machine_text(c));
+static void write_change(const drift *d, drift_judgement machine, FILE *out) {
+    fputs(comparison_machine_text(d, machine.state), out);
     if (d->machine_known)
         fprintf(out, ": %s of the time, %s; %s", comparison_percent(expm1(d->machine)).s,
-                amount_within(1.96 * c->machine.sd).s, drift_state_name(c->machine.state));
+                amount_within(1.96 * machine.sd).s, drift_state_name(machine.state));
+}
+
+static void write_machine(const comparison *c, FILE *out) {
+    fputs("\nmachine     ", out);
+    write_change(&c->drift, c->machine, out);
     fputc('\n', out);
+    for (size_t k = 0; k < c->part_count; k++) {
+        const comparison_part *part = &c->parts[k];
+        fprintf(out, "            but what %s bounds (%zu operations): ", part->bound, part->drift.rows);
+        write_change(&part->drift, part->machine, out);
+        fputc('\n', out);
+    }
     write_ceilings(c, out);
     if (isfinite(c->clock_mhz[0]) && isfinite(c->clock_mhz[1]))
         fprintf(out, "clock       %.0f -> %.0f MHz\n", c->clock_mhz[0], c->clock_mhz[1]);

@@ -12,6 +12,7 @@ static const double alike = 0.02, in_part = 0.3; /* how near to the machine's fa
 
 typedef struct sample {
     size_t kind; /* place in c->ceilings */
+    bool apart;  /* of an operation of a part */
     double change;
 } sample;
 
@@ -48,14 +49,18 @@ static size_t take_samples(comparison *c, sample *samples) {
         const study_report *b = c->rows[k].before, *a = c->rows[k].after;
         if (!(b->ceiling_us > 0) || !(a->ceiling_us > 0)) continue;
         const double change = log(a->ceiling_us / b->ceiling_us);
-        if (isfinite(change)) samples[n++] = (sample){kind_of(c, &kinds, a), change};
+        if (isfinite(change)) samples[n++] = (sample){kind_of(c, &kinds, a), c->rows[k].part != NULL, change};
     }
     return n;
 }
 
 static comparison_ceilings weigh(const comparison *c, sample *samples, size_t n) {
-    size_t moved = 0;
-    for (size_t k = 0; k < n; k++) moved += fabs(samples[k].change) > equal;
+    size_t moved = 0, kept = 0;
+    for (size_t k = 0; k < n; k++) {
+        moved += fabs(samples[k].change) > equal;
+        if (!samples[k].apart) samples[kept++] = samples[k];
+    }
+    n = kept;
     if (n == 0 || !c->drift.machine_known) return COMPARISON_CEILINGS_UNKNOWN;
     if (moved == 0) return COMPARISON_CEILINGS_STORED;
     qsort(samples, n, sizeof *samples, by_change);

@@ -177,14 +177,19 @@ bool drift_fit_tails(const drift_fit_data *data, const drift_fit *fit, double we
     double *sizes = malloc((data->n + 1) * sizeof *sizes), sum = 0;
     if (!sizes) return false;
     size_t n = 0;
+    double squares = 0;
     for (size_t k = 0; k < data->n; k++) {
         const double away = data->rows[k].change - fit->center;
         const double size = fabs(away) / sqrt(variance(data, fit, data->rows[k].noise));
-        if (size <= shape_reach) sizes[n++] = size;
+        if (size > shape_reach) continue;
+        sizes[n++] = size;
+        squares += size * size;
     }
+    const bool steadier =
+        squares < 0.5 * (double)n; /* than the least spread there is: that has no shape to learn from */
     const double normal = log_likelihood(sizes, n, 0);
     for (size_t k = 0; k < DRIFT_SHAPES; k++) {
-        const bool asked = k == 0 || n >= TAILS_FROM;
+        const bool asked = k == 0 || (n >= TAILS_FROM && !steadier);
         weights[k] = asked ? exp(k == 0 ? 0 : fmin(log_likelihood(sizes, n, k) - normal, 500)) : 0;
         if (k > 0) weights[k] *= heavy_prior;
         sum += weights[k];

@@ -1,7 +1,7 @@
 """Makes a run: a model's folder with reports of operations that deviate a little from run to run.
 Usage: made_runs.py FOLDER COUNT SEED [CHANGE]…
 
-A change: `machine=1.05` (times of all), `op_0003=1.1` (of one), `op_0004:best=0.8` (something faster than its default
+A change: `machine=1.05` (times of all), `compute=1.05` (of what computes), `op_0003=1.1` (of one), `op_0004:best=0.8` (something faster than its default
 appears), `op_0005:status=CRASHED`, `op_0006:id=NAME` (called otherwise), `op_0007:gone`, `op_0008:key=TEXT`,
 `op_0009:borderline` (its efficiency is at the threshold), `op_0010:ceiling=0.5` (times), `ceilings=1.05` (of all),
 `regime=TEXT`, `method=N`, `model=NAME`, `class=TEXT`, `driver=TEXT`, `device=NAME`, `clock=MHZ`, `count=N` (of all),
@@ -42,6 +42,8 @@ def report(number, operation, own):
     truth = 20.0 + 13.7 * (number % 29)
     deviation = 1 + numbers.gauss(0, NOISE) + numbers.gauss(0, BETWEEN)
     us = truth * deviation * float(changes.get("machine", 1)) * float(own.get("times", 1))
+    if number % 3:
+        us *= float(changes.get("compute", 1))
     status = own.get("status", "OK")
     efficiency = 0.9 if "borderline" in own else 0.95
     made = {

@@ -45,7 +45,7 @@ check "a slower machine: its ceilings are stored ones" prints "the same stored f
 check "a slower machine: its clock" prints "clock       1470 -> 1400 MHz"
 compare monday slow --fail-on slower
 check "a slower machine: --fail-on slower" exits 5
-check "a slower machine: --fail-on says what" says "--fail-on: the machine as a whole, and 0 operations"
+check "a slower machine: --fail-on says what" says "--fail-on: the machine, and 0 operations"
 compare slow monday --fail-on slower
 check "a faster machine fails nothing" exits 0
 made both 300 4 machine=1.05 ceilings=1.05
@@ -56,6 +56,18 @@ compare monday driver
 check "ceilings that did not: something else" prints "something that all operations share"
 check "what differs: the driver in full" prints "differs     driver: 580.1 -> 590.44"
 check "what differs: a library" prints "cublaslt: 13.1.0 -> 13.2.0"
+
+made capped 300 10 compute=1.05 clock=1380 op_0001=1.05
+compare monday capped -o capped_out --fail-on slower
+check "a slower clock: exit 5" exits 5
+check "a slower clock: says who" says "--fail-on: the machine, and 1 operation"
+run cat capped_out/comparison.txt
+check "a slower clock: what it does not bound is the same" prints "machine     as fast as before"
+check "a slower clock: what it bounds is told once" prints "but what compute bounds (200 operations): slower: +5."
+check "a slower clock: one of these is slower by itself" counts 298 0 1 1
+run python3 "$ROOT/tests/cli/compared.py" capped_out
+check "a slower clock: what others read of it" exits 0
+check "a slower clock: comparison.json fits its schema" fits_schema capped_out/comparison.json
 
 made changed 300 6 op_0100=1.03 op_0101:best=0.8 op_0102:status=CRASHED op_0103:id=renamed op_0104:gone op_0105:key=other \
     op_0106:ceiling=0.5 op_0107:status=UNSTABLE op_0108=0.9

@@ -170,6 +170,17 @@ static void what_is_no_number(void) {
     UNIT_CHECK(near(absurd.machine, 700, 1e-6) && absurd.spread > 0);
 }
 
+/* Runs that are steadier than anything can be teach no tails. */
+static void the_same_figures_again(void) {
+    drift_row rows[100];
+    for (int k = 0; k < 100; k++) rows[k] = (drift_row){0, drift_noise(0.003, 0.003)};
+    rows[40].change = 0.03;
+    const drift d = learned(rows, 100);
+    UNIT_CHECK(d.normal > 0.99 && d.spread > 0);
+    UNIT_INT(named(&d, rows, 0, 100, DRIFT_SLOWER), 1);
+    UNIT_INT(named(&d, rows, 0, 100, DRIFT_SAME), 99);
+}
+
 static void states(void) {
     drift_row rows[MOST];
     population(rows, 400, 0.003, 21);
@@ -194,6 +205,7 @@ int main(void) {
     UNIT_RUN(two_devices);
     UNIT_RUN(few_operations);
     UNIT_RUN(what_is_no_number);
+    UNIT_RUN(the_same_figures_again);
     UNIT_RUN(states);
     return unit_end();
 }
