@@ -2,6 +2,7 @@
  * trusted), sets it beside its ceiling, and has the verdict spoken. */
 #include "scout/report.h"
 
+#include "common/plain.h"
 #include "scout/compare.h"
 #include "scout/report_beside.h"
 
@@ -151,6 +152,7 @@ static const char *row_name(const json_t *row, char *text, size_t room) {
     const char *name = text_of(row, "name"), *variant = text_of(row, "variant");
     if (!name) return NULL;
     snprintf(text, room, "%s%s%s", name, variant && *variant ? " " : "", variant ? variant : "");
+    plain_end(text);
     return text;
 }
 
