@@ -158,7 +158,7 @@ static bool write_all(const settings *s, const comparison *c, status *st) {
 
 /* The worst that happened: what --fail-on names, then what is missing. */
 static status_code outcome(const settings *s, const comparison *c, status *st) {
-    size_t failed = 0, missing = c->measured == 0;
+    size_t failed = 0, missing = c->skipped_count + (c->measured == 0);
     for (size_t k = 0; k < c->row_count; k++) {
         failed += comparison_fails(&c->rows[k], s->fail);
         missing += c->rows[k].measured && !isfinite(c->rows[k].best.net);
@@ -170,14 +170,16 @@ static status_code outcome(const settings *s, const comparison *c, status *st) {
     return missing ? STATUS_INCOMPLETE : STATUS_OK;
 }
 
-static void name_skipped(const study *s) {
+/* The text tells them itself. */
+static void name_skipped(const settings *s, const comparison *c) {
     char text[1024];
-    for (size_t k = 0; k < s->skipped_count && k < FIRST_SKIPPED; k++) {
-        snprintf(text, sizeof text, "%s: %s", s->skipped[k].path, s->skipped[k].why);
+    if (!s->output && s->formats[0]) return;
+    for (size_t k = 0; k < c->skipped_count && k < FIRST_SKIPPED; k++) {
+        snprintf(text, sizeof text, "%s: %s", c->skipped[k].path, c->skipped[k].why);
         status_print(stderr, "analyze", "left out: ", text);
     }
-    if (s->skipped_count <= FIRST_SKIPPED) return;
-    snprintf(text, sizeof text, "%zu more files", s->skipped_count - FIRST_SKIPPED);
+    if (c->skipped_count <= FIRST_SKIPPED) return;
+    snprintf(text, sizeof text, "%zu more files", c->skipped_count - FIRST_SKIPPED);
     status_print(stderr, "analyze", "left out: ", text);
 }
 
@@ -185,11 +187,9 @@ static status_code compare(const settings *s, const study *before, const study *
     comparison c;
     const comparison_options with = {.drift = {.alarms = s->alarms, .margin = s->least},
                                      .margin = s->thresholds.margin};
-    name_skipped(before);
-    name_skipped(after);
     if (!comparison_make(&c, before, after, &with, st)) return st->code;
-    status_code code = write_all(s, &c, st) ? outcome(s, &c, st) : st->code;
-    if (code == STATUS_OK && before->skipped_count + after->skipped_count > 0) code = STATUS_INCOMPLETE;
+    const status_code code = write_all(s, &c, st) ? outcome(s, &c, st) : st->code;
+    name_skipped(s, &c);
     comparison_close(&c);
     return code;
 }

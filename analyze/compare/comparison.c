@@ -1,6 +1,8 @@
 /* Owns a comparison: what is refused, the order of its steps, and the order of its rows. */
 #include "analyze/compare/comparison.h"
 
+#include "common/plain.h"
+
 #include <inttypes.h>
 #include <math.h>
 #include <stdlib.h>
@@ -153,8 +155,21 @@ static void count(comparison *c) {
     for (int k = 0; k < 2; k++) c->clock_mhz[k] = clock_of(c, k);
 }
 
+/* Names of files may hold any bytes. */
+static void name_files(comparison *c) {
+    c->skipped = arena_array(&c->arena, study_skipped, c->studies[0]->skipped_count + c->studies[1]->skipped_count + 1);
+    for (int k = 0; k < 2; k++) {
+        const study *s = c->studies[k];
+        c->folders[k] = plain_utf8(&c->arena, s->options.folders[0]);
+        for (size_t n = 0; n < s->skipped_count; n++)
+            c->skipped[c->skipped_count++] =
+                (study_skipped){plain_utf8(&c->arena, s->skipped[n].path), s->skipped[n].why};
+    }
+}
+
 static void make(comparison *c) {
     check_alike(c);
+    name_files(c);
     comparison_match(c);
     if (c->row_count == 0)
         guard_fail(&c->guard, STATUS_INPUT, "no operation is in both %s and %s; compare two runs of one model",

@@ -73,6 +73,9 @@ typedef struct comparison {
     arena arena;
     const study *studies[2]; /* before, after */
     const study_group *before, *after;
+    const char *folders[2]; /* UTF-8, whatever they are called */
+    study_skipped *skipped; /* files of both that were left out; paths as folders */
+    size_t skipped_count;
     comparison_options options;
     drift drift; /* of all operations that are in no part */
     drift_judgement machine;

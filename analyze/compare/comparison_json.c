@@ -12,14 +12,13 @@ static void real(json_stream *s, const char *key, double x) {
 static void write_run(const comparison *c, json_stream *s, int which) {
     const study_group *g = which ? c->after : c->before;
     json_stream_open(s, which ? "after" : "before", '{', false);
-    json_stream_text(s, "folder", c->studies[which]->options.folders[0]);
+    json_stream_text(s, "folder", c->folders[which]);
     json_stream_text(s, "model", g->model);
     json_stream_text(s, "device", g->device);
     json_stream_text(s, "device_class", g->device_class);
     json_stream_text(s, "driver", g->driver);
     real(s, "clock_mhz", c->clock_mhz[which]);
     real(s, "model_us", c->model_us[which]);
-    json_stream_int(s, "skipped", (int64_t)c->studies[which]->skipped_count);
     json_stream_close(s);
 }
 
@@ -140,6 +139,17 @@ static void write_names(json_stream *s, const char *key, const study_report *con
     json_stream_close(s);
 }
 
+static void write_skipped(const comparison *c, json_stream *s) {
+    json_stream_open(s, "skipped", '[', false);
+    for (size_t k = 0; k < c->skipped_count; k++) {
+        json_stream_open(s, NULL, '{', false);
+        json_stream_text(s, "path", c->skipped[k].path);
+        json_stream_text(s, "why", c->skipped[k].why);
+        json_stream_close(s);
+    }
+    json_stream_close(s);
+}
+
 bool comparison_json(const comparison *c, const comparison_shown *shown, FILE *out, status *st) {
     json_stream s;
     json_stream_begin_on(&s, out);
@@ -159,6 +169,7 @@ bool comparison_json(const comparison *c, const comparison_shown *shown, FILE *o
     json_stream_close(&s);
     write_names(&s, "new", c->fresh, c->fresh_count);
     write_names(&s, "gone", c->gone, c->gone_count);
+    write_skipped(c, &s);
     json_stream_close(&s);
     return json_stream_end(&s, st);
 }

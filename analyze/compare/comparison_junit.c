@@ -1,5 +1,6 @@
 /* A comparison for CI systems: one test per operation, and one for the machine. What --fail-on names is a failure, and
- * nothing else is; an operation without a figure in one of the runs was skipped. */
+ * nothing else is; an operation without a figure in one of the runs was skipped, and a file that is no
+ * report is an error. */
 #include "analyze/compare/comparison_formats.h"
 
 #include "analyze/write/amount.h"
@@ -65,6 +66,14 @@ static void write_row(const comparison_row *r, comparison_fail fail, FILE *out) 
     fputs("</system-out>\n    </testcase>\n", out);
 }
 
+/* Files that are no reports. */
+static void write_skipped_file(const study_skipped *file, FILE *out) {
+    begin(out, "report", file->path, NAN);
+    fputs("      <error type=\"input\" message=\"", out);
+    put(out, file->why);
+    fputs("\"/>\n    </testcase>\n", out);
+}
+
 bool comparison_junit(const comparison *c, const comparison_shown *shown, FILE *out, status *st) {
     (void)st;
     size_t failed = comparison_failed_machines(c, shown->fail), skipped = 0;
@@ -74,8 +83,8 @@ bool comparison_junit(const comparison *c, const comparison_shown *shown, FILE *
         skipped += c->rows[k].measured && !fails && !isfinite(c->rows[k].best.net);
     }
     char sum[128];
-    snprintf(sum, sizeof sum, "tests=\"%zu\" failures=\"%zu\" errors=\"0\" skipped=\"%zu\"",
-             c->measured + 1 + c->part_count, failed, skipped);
+    snprintf(sum, sizeof sum, "tests=\"%zu\" failures=\"%zu\" errors=\"%zu\" skipped=\"%zu\"",
+             c->measured + 1 + c->part_count + c->skipped_count, failed, c->skipped_count, skipped);
     fprintf(out, "<?xml version=\"1.0\" encoding=\"UTF-8\"?>\n<testsuites name=\"analyze compare\" %s>\n", sum);
     fputs("  <testsuite name=\"", out);
     put(out, c->after->model);
@@ -87,6 +96,7 @@ bool comparison_junit(const comparison *c, const comparison_shown *shown, FILE *
     write_machines(c, shown->fail, out);
     for (size_t k = 0; k < c->row_count; k++)
         if (c->rows[k].measured) write_row(&c->rows[k], shown->fail, out);
+    for (size_t k = 0; k < c->skipped_count; k++) write_skipped_file(&c->skipped[k], out);
     fputs("  </testsuite>\n</testsuites>\n", out);
     return true;
 }

@@ -13,9 +13,9 @@ static void name(FILE *out, const char *text) { escape_print_cut(out, ESCAPE_MAR
 
 static void write_head(const comparison *c, FILE *out) {
     fputs("# Two runs beside each other\n\n| | before | after |\n|---|---|---|\n| run | ", out);
-    name(out, c->studies[0]->options.folders[0]);
+    name(out, c->folders[0]);
     fputs(" | ", out);
-    name(out, c->studies[1]->options.folders[0]);
+    name(out, c->folders[1]);
     fputs(" |\n", out);
     for (size_t k = 0; k < c->difference_count; k++) {
         const comparison_difference *d = &c->differences[k];
@@ -111,6 +111,18 @@ static void write_list(const char *title, const study_report *const *list, size_
     if (top > 0 && count > top) fprintf(out, "\n%zu more are left out here.\n", count - top);
 }
 
+static void write_skipped(const comparison *c, size_t top, FILE *out) {
+    if (c->skipped_count > 0) fputs("\n## Files that were left out\n\n", out);
+    for (size_t k = 0; k < c->skipped_count && (top == 0 || k < top); k++) {
+        fputs("- ", out);
+        name(out, c->skipped[k].path);
+        fputs(": ", out);
+        say(out, c->skipped[k].why);
+        fputc('\n', out);
+    }
+    if (top > 0 && c->skipped_count > top) fprintf(out, "\n%zu more were left out.\n", c->skipped_count - top);
+}
+
 bool comparison_markdown(const comparison *c, const comparison_shown *shown, FILE *out, status *st) {
     (void)st;
     write_head(c, out);
@@ -119,5 +131,6 @@ bool comparison_markdown(const comparison *c, const comparison_shown *shown, FIL
     write_rows(c, shown->top, out);
     write_list("New operations", c->fresh, c->fresh_count, shown->top, out);
     write_list("Gone operations", c->gone, c->gone_count, shown->top, out);
+    write_skipped(c, shown->top, out);
     return true;
 }

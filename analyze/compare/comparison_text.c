@@ -18,7 +18,7 @@ static void write_runs(const comparison *c, FILE *out) {
     for (int k = 0; k < 2; k++) {
         const study_group *g = k ? c->after : c->before;
         fprintf(out, "%-10s  ", names[k]);
-        put(out, c->studies[k]->options.folders[0], WHERE);
+        put(out, c->folders[k], WHERE);
         fputs("  ", out);
         put(out, g->device, VALUE);
         fputc('\n', out);
@@ -145,6 +145,17 @@ static void write_rows(const comparison *c, size_t top, FILE *out) {
     if (news == 0 && c->measured > 0) fputs("\nNothing changed.\n", out);
 }
 
+static void write_skipped(const comparison *c, size_t top, FILE *out) {
+    if (c->skipped_count > 0) fprintf(out, "\n%zu file%s left out\n", c->skipped_count, plural(c->skipped_count));
+    for (size_t k = 0; k < c->skipped_count && (top == 0 || k < top); k++) {
+        fputs("  ", out);
+        put(out, c->skipped[k].path, NAME);
+        fputs(": ", out);
+        put(out, c->skipped[k].why, NAME);
+        fputc('\n', out);
+    }
+}
+
 bool comparison_text(const comparison *c, const comparison_shown *shown, FILE *out, status *st) {
     (void)st;
     write_runs(c, out);
@@ -153,5 +164,6 @@ bool comparison_text(const comparison *c, const comparison_shown *shown, FILE *o
     write_rows(c, shown->top, out);
     write_list("New", c->fresh, c->fresh_count, shown->top, out);
     write_list("Gone", c->gone, c->gone_count, shown->top, out);
+    write_skipped(c, shown->top, out);
     return true;
 }

@@ -37,7 +37,9 @@ for line, row in zip(lines, rows):
 suites = etree.fromstring(read("comparison.xml"))
 tests = suites.findall(".//testcase")
 machines = 1 + len(made["machine"]["parts"])
-sure(len(tests) == len(rows) + machines == int(suites.get("tests")), "junit: a test for each, and for the machine")
+others = machines + len(made["skipped"])
+sure(len(tests) == len(rows) + others == int(suites.get("tests")), "junit: a test for each, and for the machine")
+sure(len(suites.findall(".//error")) == len(made["skipped"]) == int(suites.get("errors")), "junit: an error for each that was left out")
 failed = [test for test in tests[machines:] if test.find("failure") is not None]
 sure(len(failed) == sum(row["failed"] for row in rows), "junit: what failed")
 sure(len(suites.findall(".//failure")) == int(suites.get("failures")), "junit: how many failed")

@@ -2,11 +2,10 @@
 # analyze compare: the machine and the operations, what --fail-on names, what is refused, and hostile names in all formats.
 source "${ROOT:?}/tests/cli/lib.sh"
 source "$ROOT/tests/cli/scout.sh"
-: "${ANALYZE:=$(dirname "$EXTRACT_OPS")/analyze}"
+source "$ROOT/tests/cli/analyze.sh"
 
 made() { python3 "$ROOT/tests/cli/made_runs.py" "$@"; }
-compare() { run "$ANALYZE" compare "$@"; }
-one_line() { [[ -n $STDERR && $STDERR != *$'\n'* && $STDERR == "analyze: "* ]]; }
+compare() { analyze compare "$@"; }
 compare_refused() { # WHAT CODE ARGUMENTS…
     local what=$1 code=$2
     shift 2
@@ -166,10 +165,16 @@ compare monday h100
 check "another device: exit 0" exits 0
 check "another device: is said on top" prints "differs     name: NVIDIA H200 -> NVIDIA H100"
 check "another device: is the machine's" prints "machine     slower: +4"
-made torn 300 2 broken
-compare monday torn
+torn=$'torn\xff' # no UTF-8
+made "$torn" 300 2 broken
+compare monday "$torn"
 check "a report cut short: exit 1" exits 1
-check "a report cut short: is named" says "left out: torn/reports/broken.json"
+check "a report cut short: is named" prints "1 file left out"
+compare monday "$torn" -o torn_out
+check "a report cut short, -o: is named" says "left out: torn"
+run python3 "$ROOT/tests/cli/compared.py" torn_out
+check "a report cut short: what others read of it" exits 0
+check "a report cut short: comparison.json fits its schema" fits_schema torn_out/comparison.json
 run bash -c '"$0" compare monday tuesday >/dev/full' "$ANALYZE"
 check "a full disk: exit 4" exits 4
 mkdir -p locked && : >locked/comparison.txt
