@@ -65,7 +65,7 @@ static void write_counts(const comparison *c, FILE *out) {
     fprintf(out, "| new | %zu |\n| gone | %zu |\n", c->fresh_count, c->gone_count);
     fprintf(out, "| verdict worse | %zu |\n| verdict better | %zu |\n| verdict changed otherwise | %zu |\n\n",
             c->verdicts[COMPARISON_WORSE], c->verdicts[COMPARISON_BETTER], c->verdicts[COMPARISON_OTHER]);
-    if (c->measured > 0)
+    if (c->drift.rows > 0)
         fprintf(out, "A slowdown of %.1f %% of one operation is found in 99 comparisons of 100.\n\n",
                 100 * drift_detectable(&c->drift));
 }

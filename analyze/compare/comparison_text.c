@@ -77,8 +77,10 @@ static void write_machine(const comparison *c, FILE *out) {
 }
 
 static void write_counts(const comparison *c, FILE *out) {
-    fprintf(out, "model       %s", amount_time(c->model_us[0]).s);
-    fprintf(out, " -> %s by the best of what both measured\n", amount_time(c->model_us[1]).s);
+    if (c->model_us[0] > 0) {
+        fprintf(out, "model       %s", amount_time(c->model_us[0]).s);
+        fprintf(out, " -> %s by the best of what both measured\n", amount_time(c->model_us[1]).s);
+    }
     fprintf(out, "operations  %zu compared:", c->measured);
     for (int k = 0; k < COMPARISON_STATES; k++)
         fprintf(out, "%s %zu %s", k > 0 ? "," : "", c->states[k], drift_state_name((drift_state)k));
@@ -87,7 +89,7 @@ static void write_counts(const comparison *c, FILE *out) {
         fprintf(out, "            %zu more have no figure in either run\n", c->row_count - c->measured);
     fprintf(out, "verdicts    %zu worse, %zu better, %zu changed otherwise\n", c->verdicts[COMPARISON_WORSE],
             c->verdicts[COMPARISON_BETTER], c->verdicts[COMPARISON_OTHER]);
-    if (c->measured == 0) return;
+    if (c->drift.rows == 0) return;
     fprintf(out, "seen        a slowdown of %.1f %% of one operation is found in 99 comparisons of 100",
             100 * drift_detectable(&c->drift));
     fputs(c->drift.learned ? "\n" : ";\n            operations are too few to learn from how much they differ anyway\n",
