@@ -33,6 +33,7 @@ static const char after[] =
     "\n"
     "exit codes:\n"
     "  0  done\n"
+    "  1  done, but files were left out, so that the model's time is without them\n"
     "  2  wrong usage, or ID is no operation or several\n"
     "  3  there are no reports, or this one is wrong\n"
     "  4  memory, disk or another condition of this machine\n";
@@ -101,14 +102,15 @@ static status_code explain_one(study *s, const study_group *group, const study_r
                        .report = report,
                        .run = run,
                        .most = most};
-    const bool good = report && guard_enter(&s->guard);
-    if (good)
-        explain_write(&e);
-    else if (report)
-        *st = s->guard.st;
+    if (report) {
+        if (guard_enter(&s->guard))
+            explain_write(&e);
+        else
+            *st = s->guard.st;
+    }
     json_decref(report);
     json_decref(run);
-    return good ? STATUS_OK : st->code;
+    return st->code;
 }
 
 /* In every group that has it: the same operation on two devices, or in two regimes. */
@@ -121,7 +123,10 @@ static status_code explain_all(study *s, const settings *with, status *st) {
         if (found++ > 0) fputs("\n\n", stdout);
         if (explain_one(s, &s->groups[k], r, (size_t)with->top, st) != STATUS_OK) return st->code;
     }
-    return found > 0 ? STATUS_OK : fail_unknown(s, asked, st);
+    if (found == 0) return fail_unknown(s, asked, st);
+    if (s->skipped_count == 0) return STATUS_OK;
+    return status_set(st, STATUS_INCOMPLETE, "%zu file%s left out of the model's time; analyze %s names them",
+                      s->skipped_count, s->skipped_count == 1 ? " was" : "s were", with->words.items[0]);
 }
 
 static status_code run(const settings *with, status *st) {

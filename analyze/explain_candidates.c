@@ -135,6 +135,7 @@ void explain_candidates(const explain *e) {
     explain_title(e, arena_printf(e->arena, "Candidates: %zu, of which %zu were timed", all, timed));
     for (size_t k = 0; k < timed; k++) write_timed(e, &list[k]);
     write_others(e, list + timed, count - timed);
+    if (all > count) explain_tell(e, "%zu more rows were not looked at.", all - count);
     const double left = explain_number(e->report, "variants_left_out");
     if (left > 0) explain_tell(e, "%.0f variants beyond these were not looked at.", left);
     write_pair(e);
