@@ -55,16 +55,18 @@ static void write_head(text *t, const summary_group *g) {
     const study_group *of = g->group;
     const summary_sum *optimal = &g->outcomes[SUMMARY_OPTIMAL], *open = &g->outcomes[SUMMARY_OPEN];
     line(t, "%s · %s · %s", of->model, of->device, of->regime);
-    line(t, "%s a run (%zu operation%s in %" PRId64 " places), %s with what is proven, %s at the ceilings",
-         amount_time(g->all.baseline_us).s, g->all.operations, plural(g->all.operations), g->all.occurrences,
-         amount_time(g->all.baseline_us - g->all.proven_us).s, amount_time(g->all.ceiling_us).s);
+    line(t, "%s%s a run (%zu operation%s in %" PRId64 " places), %s with what is proven, %s at the ceilings",
+         g->missing_us > 0 ? "at least " : "", amount_time(g->all.baseline_us).s, g->all.operations,
+         plural(g->all.operations), g->all.occurrences, amount_time(g->all.baseline_us - g->all.proven_us).s,
+         amount_time(g->all.ceiling_us).s);
+    if (g->measured_us <= 0) return;
     line(t, "\nalready optimal: %zu of %zu operations, %s of the time", optimal->operations, g->all.operations,
          amount_percent(optimal->share).s);
     line(t, "proven to be recoverable: %s (%s of the time)", amount_time(g->all.proven_us).s,
          amount_percent(g->all.proven_share).s);
-    line(t, "only potential, beyond that: %s (%s); of it %s (%s) worth trying",
-         amount_time(g->all.potential_us).s, amount_percent(g->all.potential_share).s,
-         amount_time(open->potential_us).s, amount_percent(open->potential_share).s);
+    line(t, "only potential, beyond that: %s (%s); of it %s (%s) worth trying", amount_time(g->all.potential_us).s,
+         amount_percent(g->all.potential_share).s, amount_time(open->potential_us).s,
+         amount_percent(open->potential_share).s);
 }
 
 /* How many there are, what share of the model's time they take, and what can be had of it: proven and potential stand
@@ -152,8 +154,9 @@ static void write_rows(text *t, const summary_group *g) {
 static void write_fusions(text *t, const summary_group *g) {
     const summary_fusions *f = &g->fusions;
     if (f->all == 0) return;
-    line(t, "\nfusions: %zu of %zu are worth it, %zu borderline; those that go together save %s of the time", f->worth,
-         f->all, f->borderline, amount_percent(f->saved_share).s);
+    line(t, "\nfusions: %zu of %zu are worth it, %zu borderline, %zu not compared%s%s%s", f->worth, f->all,
+         f->borderline, f->unknown, f->worth > 0 ? "; those that go together save " : "",
+         f->worth > 0 ? amount_percent(f->saved_share).s : "", f->worth > 0 ? " of the time" : "");
     for (size_t k = 0; k < f->count; k++) {
         const study_report *r = f->rows[k];
         if (t->m->top > 0 && k == t->m->top) {
