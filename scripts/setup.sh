@@ -16,6 +16,8 @@ test_packages=(
     shellcheck                                    # checks of the scripts
     libonnx-testdata                              # the operators' own test models
 )
+# What opens report.html, and a font for it. Ubuntu has it as a snap alone; there these tests are skipped.
+if grep -qs '^ID=debian' /etc/os-release; then test_packages+=(chromium fonts-liberation); fi
 
 usage() {
     echo "usage: scripts/setup.sh [--build-only]"
