@@ -6,7 +6,14 @@
 #include <stdlib.h>
 #include <string.h>
 
-static void put(json_stream *s, const char *text) { files_append(&s->file, text, strlen(text)); }
+static void append(json_stream *s, const void *data, size_t n) {
+    if (s->out)
+        fwrite(data, 1, n, s->out); /* who opened it looks at its failures */
+    else
+        files_append(&s->file, data, n);
+}
+
+static void put(json_stream *s, const char *text) { append(s, text, strlen(text)); }
 
 static void fail(json_stream *s, const char *why) {
     if (!s->why) s->why = why;
@@ -45,7 +52,7 @@ static void put_escaped(json_stream *s, unsigned char c) {
     case '\\': put(s, "\\\\"); return;
     case '\n': put(s, "\\n"); return;
     case '\t': put(s, "\\t"); return;
-    default: files_append(&s->file, code, sizeof code);
+    default: append(s, code, sizeof code);
     }
 }
 
@@ -58,13 +65,13 @@ static void put_text(json_stream *s, const char *text) {
         if (n == 0) return;
         bool special = *at < 0x20 || *at == '"' || *at == '\\' || *at == 0x7f;
         if (special) {
-            files_append(&s->file, from, (size_t)(at - from));
+            append(s, from, (size_t)(at - from));
             put_escaped(s, *at);
             from = at + 1;
         }
         at += n;
     }
-    files_append(&s->file, from, (size_t)(at - from));
+    append(s, from, (size_t)(at - from));
     put(s, "\"");
 }
 
@@ -110,7 +117,7 @@ void json_stream_close(json_stream *s) {
     }
     s->depth--;
     if (!s->level[s->depth].empty && !s->level[s->depth].flat) new_line(s);
-    files_append(&s->file, &s->level[s->depth].closer, 1);
+    append(s, &s->level[s->depth].closer, 1);
 }
 
 void json_stream_int(json_stream *s, const char *key, int64_t x) {
@@ -160,8 +167,11 @@ void json_stream_texts(json_stream *s, const char *key, int64_t n, const char *c
     json_stream_close(s);
 }
 
+void json_stream_begin_on(json_stream *s, FILE *out) { *s = (json_stream){.file.fd = -1, .out = out}; }
+
 bool json_stream_begin(json_stream *s, const char *path, status *st) {
     s->why = NULL;
+    s->out = NULL;
     s->depth = 0;
     return files_begin(&s->file, path, st);
 }
@@ -169,8 +179,9 @@ bool json_stream_begin(json_stream *s, const char *path, status *st) {
 bool json_stream_end(json_stream *s, status *st) {
     if (!s->why && s->depth > 0) fail(s, "not everything that was opened is closed");
     if (s->why) {
-        status_set(st, STATUS_INPUT, "%s: cannot be written as JSON: %s", s->file.target ? s->file.target : "", s->why);
-        files_abort(&s->file);
+        const char *name = !s->out && s->file.target ? s->file.target : "the output";
+        status_set(st, STATUS_INPUT, "%s: cannot be written as JSON: %s", name, s->why);
+        if (!s->out) files_abort(&s->file);
         return false;
     }
     put(s, "\n");

@@ -22,6 +22,7 @@ enum { JSON_STREAM_DEPTH = 128 };
 
 typedef struct json_stream {
     files_out file;
+    FILE *out;       /* NULL: to the file */
     const char *why; /* first mistake of the caller's data; NULL: none */
     int depth;
     struct {
@@ -32,6 +33,8 @@ typedef struct json_stream {
 } json_stream;
 
 bool json_stream_begin(json_stream *s, const char *path, status *st);
+/* To a stream that somebody else opened, and looks at for failures: ended by json_stream_end. */
+void json_stream_begin_on(json_stream *s, FILE *out);
 bool json_stream_commit(json_stream *s, status *st); /* false: st says why, and there is no file */
 /* Half of a commit, for who commits several files at once: true: all is said, and `file` waits for its commit. */
 bool json_stream_end(json_stream *s, status *st);

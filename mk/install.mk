@@ -8,6 +8,7 @@ PLUGIN_HEADERS := $(addprefix scout/,plugin.h op.h activation.h attention.h conv
 install: $(PROGRAMS)
 	install -D -m 755 $(PROGRAM) $(DESTDIR)$(PREFIX)/bin/extract_ops
 	install -D -m 755 $(SCOUT) $(DESTDIR)$(PREFIX)/bin/scout_batch
+	install -D -m 755 $(ANALYZE) $(DESTDIR)$(PREFIX)/bin/analyze
 	$(Q)if [[ -e $(CUDA_DEVICE) ]]; then \
 	  install -D -m 755 $(CUDA_DEVICE) $(DESTDIR)$(PREFIX)/lib/ceiling-scout/scout_cuda.so; fi
 	install -d $(DESTDIR)$(PREFIX)/include/ceiling-scout/scout

@@ -1,0 +1,38 @@
+/* Owns the table of formats, and how what they write reaches its file. */
+#include "analyze/formats.h"
+
+#include "common/files.h"
+
+#include <string.h>
+
+const format formats_all[] = {
+    {"text", "summary.txt", write_text},
+    {"json", "summary.json", write_json},
+};
+const int formats_count = (int)(sizeof formats_all / sizeof formats_all[0]);
+
+const format *formats_find(const char *name, size_t length) {
+    for (int k = 0; k < formats_count; k++)
+        if (strlen(formats_all[k].name) == length && memcmp(formats_all[k].name, name, length) == 0)
+            return &formats_all[k];
+    return NULL;
+}
+
+/* A failed write is remembered by the file, and told when it is committed. */
+static ssize_t append(void *cookie, const char *data, size_t n) {
+    files_append(cookie, data, n);
+    return (ssize_t)n;
+}
+
+bool formats_put(const format *f, const summary *m, const char *path, status *st) {
+    if (!path) return f->write(m, stdout, st);
+    files_out file;
+    if (!files_begin(&file, path, st)) return false;
+    FILE *out = fopencookie(&file, "w", (cookie_io_functions_t){.write = append});
+    if (!out) status_set(st, STATUS_ENVIRONMENT, "out of memory; free some and run again");
+    bool good = out && f->write(m, out, st);
+    if (out) good = fclose(out) == 0 && good;
+    if (good) return files_commit(&file, st);
+    files_abort(&file);
+    return false;
+}
