@@ -26,5 +26,8 @@ bool formats_put(const format *f, const summary *m, const char *path, status *st
 /* The writers: analyze/write/, analyze/page/. */
 formats_write write_text;
 formats_write write_json;
+formats_write write_markdown;
+formats_write write_csv;
+formats_write write_junit;
 
 #endif

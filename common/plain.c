@@ -1,11 +1,10 @@
 /* Owns the cleaning of text from models and command lines before it is written anywhere. */
 #include "common/plain.h"
 
-#include <stdbool.h>
 #include <string.h>
 
-/* Length of the well-formed sequence at s, 0 where it is broken; a NUL ends every sequence early. */
-static int sequence(const unsigned char *s, uint32_t *code) {
+int plain_character(const char *text, uint32_t *code) {
+    const unsigned char *s = (const unsigned char *)text;
     static const uint32_t smallest[5] = {0, 0, 0x80, 0x800, 0x10000};
     const int length = s[0] < 0x80 ? 1 : s[0] < 0xc2 ? 0 : s[0] < 0xe0 ? 2 : s[0] < 0xf0 ? 3 : s[0] < 0xf5 ? 4 : 0;
     uint32_t c = length == 1 ? s[0] : length > 1 ? s[0] & (0x7fu >> length) : 0;
@@ -17,7 +16,7 @@ static int sequence(const unsigned char *s, uint32_t *code) {
     return c < smallest[length] || c > 0x10ffff || (c >= 0xd800 && c <= 0xdfff) ? 0 : length;
 }
 
-static bool is_unsafe(uint32_t c) {
+bool plain_controls(uint32_t c) {
     return c < 0x20 || (c >= 0x7f && c < 0xa0) || c == 0x061c || c == 0x200e || c == 0x200f ||
            (c >= 0x2028 && c <= 0x202e) || (c >= 0x2066 && c <= 0x2069) || c == 0xfeff;
 }
@@ -27,16 +26,16 @@ static const char *clean(arena *a, const char *text, bool safe) {
     const size_t n = strlen(text);
     char *copy = arena_alloc(a, 3 * n + 1), *to = copy;
     bool same = true;
-    for (const unsigned char *s = (const unsigned char *)text; *s;) {
+    for (const char *s = text; *s;) {
         uint32_t code = 0;
-        const int length = sequence(s, &code);
-        const char *from = length ? (const char *)s : replacement;
+        const int length = plain_character(s, &code);
+        const char *from = length ? s : replacement;
         int put = length ? length : 3;
-        if (length && safe && is_unsafe(code)) {
+        if (length && safe && plain_controls(code)) {
             from = "?";
             put = 1;
         }
-        same = same && from == (const char *)s;
+        same = same && from == s;
         memcpy(to, from, (size_t)put);
         to += put;
         s += length ? length : 1;

@@ -4,6 +4,13 @@
 
 #include "common/arena.h"
 
+#include <stdbool.h>
+#include <stdint.h>
+
+/* Length of the well-formed character at `text` and its code; 0 where it is broken. A NUL ends every sequence early. */
+int plain_character(const char *text, uint32_t *code);
+bool plain_controls(uint32_t code); /* a control character, or one that turns the direction of text around */
+
 /* Valid UTF-8: broken bytes become U+FFFD. The text itself where nothing is broken; else a copy in the arena. */
 const char *plain_utf8(arena *a, const char *text);
 

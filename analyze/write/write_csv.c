@@ -1,0 +1,150 @@
+/* One row per operation, all figures, for spreadsheets and scripts: RFC 4180, what is not known is empty. The table of
+ * columns is the header. */
+#include "analyze/formats.h"
+#include "analyze/write/escape.h"
+
+#include <inttypes.h>
+#include <math.h>
+#include <stddef.h>
+
+/* Where a column's figure stands. */
+typedef struct line {
+    const summary_row *row;
+    const summary_group *group;
+} line;
+
+typedef enum column_kind { TEXT, REAL, WHOLE, INT, SIZE, BOOL, CALL } column_kind;
+typedef enum column_owner { REPORT, ROW, GROUP } column_owner;
+
+typedef struct column {
+    const char *name;
+    column_owner owner;
+    column_kind kind;
+    size_t offset;
+    const char *(*call)(const line *l, char *text, size_t room);
+} column;
+
+static const char *shape(const line *l, char *text, size_t room) { return study_shape(l->row->report, text, room); }
+static const char *outcome(const line *l, char *text, size_t room) {
+    (void)text;
+    (void)room;
+    return summary_outcomes[l->row->outcome].name;
+}
+/* The sentence lies in the report itself, not behind a pointer. */
+static const char *recommendation(const line *l, char *text, size_t room) {
+    (void)text;
+    (void)room;
+    return l->row->report->verdict.recommendation;
+}
+
+#define OF_REPORT(name, kind, member)                                                                                  \
+    { name, REPORT, kind, offsetof(study_report, member), NULL }
+#define OF_ROW(name, kind, member)                                                                                     \
+    { name, ROW, kind, offsetof(summary_row, member), NULL }
+#define OF_GROUP(name, kind, member)                                                                                   \
+    { name, GROUP, kind, offsetof(study_group, member), NULL }
+
+static const column columns[] = {
+    OF_ROW("rank", SIZE, rank),
+    OF_REPORT("operation", TEXT, operation),
+    OF_REPORT("name", TEXT, name),
+    OF_REPORT("op", TEXT, op),
+    OF_REPORT("what", TEXT, what),
+    {"shape", REPORT, CALL, 0, shape},
+    OF_REPORT("batch", WHOLE, batch),
+    OF_REPORT("layout", TEXT, layout),
+    OF_REPORT("mask", TEXT, mask),
+    OF_REPORT("dtype", TEXT, dtype),
+    OF_REPORT("weight_dtype", TEXT, weight_dtype),
+    OF_REPORT("precision", TEXT, precision),
+    OF_REPORT("pattern", TEXT, pattern),
+    OF_REPORT("sparsity", REAL, sparsity),
+    OF_REPORT("count", WHOLE, count),
+    {"outcome", ROW, CALL, 0, outcome},
+    OF_REPORT("priority", TEXT, verdict.priority),
+    OF_REPORT("approach", TEXT, verdict.approach),
+    OF_REPORT("borderline", BOOL, verdict.borderline),
+    {"recommendation", REPORT, CALL, 0, recommendation},
+    OF_ROW("weight_us", REAL, weight_us),
+    OF_ROW("share", REAL, share),
+    OF_REPORT("proven_gain_us", REAL, verdict.proven_gain_us),
+    OF_ROW("proven_share", REAL, proven_share),
+    OF_ROW("potential_us", REAL, potential_us),
+    OF_ROW("potential_share", REAL, potential_share),
+    OF_REPORT("status", TEXT, status),
+    OF_REPORT("reason_code", TEXT, reason_code),
+    OF_REPORT("reason_text", TEXT, reason_text),
+    OF_REPORT("baseline", TEXT, baseline),
+    OF_REPORT("baseline_variant", TEXT, baseline_variant),
+    OF_REPORT("baseline_time_us", REAL, baseline_us),
+    OF_REPORT("baseline_ci", REAL, baseline_ci),
+    OF_REPORT("best", TEXT, best),
+    OF_REPORT("best_variant", TEXT, best_variant),
+    OF_REPORT("best_approach", TEXT, best_approach),
+    OF_REPORT("best_time_us", REAL, best_us),
+    OF_REPORT("best_ci", REAL, best_ci),
+    OF_REPORT("ratio", REAL, ratio),
+    OF_REPORT("ratio_ci", REAL, ratio_ci),
+    OF_REPORT("rival_approach", TEXT, rival_approach),
+    OF_REPORT("rival_ratio", REAL, rival_ratio),
+    OF_REPORT("rival_ratio_ci", REAL, rival_ratio_ci),
+    OF_REPORT("efficiency", REAL, verdict.efficiency),
+    OF_REPORT("bound", TEXT, bound),
+    OF_REPORT("ceiling_time_us", REAL, ceiling_us),
+    OF_REPORT("ceiling_ci", REAL, ceiling_ci),
+    OF_REPORT("ceiling_from", TEXT, ceiling_from),
+    OF_REPORT("launch_us", REAL, launch_us),
+    OF_REPORT("above_ceiling", BOOL, above_ceiling),
+    OF_REPORT("peak_tflops", REAL, peak_tflops),
+    OF_REPORT("flops", REAL, flops),
+    OF_REPORT("bytes_read", REAL, bytes_read),
+    OF_REPORT("bytes_written", REAL, bytes_written),
+    OF_REPORT("clock_mhz", REAL, clock_mhz),
+    OF_REPORT("power_w", REAL, power_w),
+    OF_REPORT("candidates", INT, candidates),
+    OF_REPORT("bad_rows", INT, bad_rows),
+    OF_REPORT("said", TEXT, said),
+    OF_GROUP("model", TEXT, model),
+    OF_GROUP("device", TEXT, device),
+    OF_GROUP("device_class", TEXT, device_class),
+    OF_GROUP("driver", TEXT, driver),
+    OF_GROUP("regime", TEXT, regime),
+    OF_GROUP("method", WHOLE, method),
+};
+enum { COLUMNS = sizeof columns / sizeof columns[0] };
+
+static void write_real(FILE *out, double x) {
+    if (isfinite(x)) fprintf(out, "%.9g", x);
+}
+
+static void write_cell(FILE *out, const line *l, const column *c) {
+    const void *owners[] = {[REPORT] = l->row->report, [ROW] = l->row, [GROUP] = l->group->group};
+    const void *at = (const char *)owners[c->owner] + c->offset;
+    char text[256];
+    switch (c->kind) {
+    case TEXT: escape_print(out, ESCAPE_CSV, *(const char *const *)at); break;
+    case REAL: write_real(out, *(const double *)at); break;
+    case WHOLE: fprintf(out, "%" PRId64, *(const int64_t *)at); break;
+    case INT: fprintf(out, "%d", *(const int *)at); break;
+    case SIZE: fprintf(out, "%zu", *(const size_t *)at); break;
+    case BOOL: fputs(*(const bool *)at ? "true" : "false", out); break;
+    case CALL: escape_print(out, ESCAPE_CSV, c->call(l, text, sizeof text)); break;
+    }
+}
+
+bool write_csv(const summary *m, FILE *out, status *st) {
+    (void)st;
+    for (int c = 0; c < COLUMNS; c++) fprintf(out, "%s%s", c > 0 ? "," : "", columns[c].name);
+    fputs("\r\n", out);
+    for (size_t k = 0; k < m->group_count; k++) {
+        for (size_t n = 0; n < m->groups[k].row_count; n++) {
+            const line l = {&m->groups[k].rows[n], &m->groups[k]};
+            for (int c = 0; c < COLUMNS; c++) {
+                if (c > 0) fputc(',', out);
+                write_cell(out, &l, &columns[c]);
+            }
+            fputs("\r\n", out);
+        }
+    }
+    return true;
+}

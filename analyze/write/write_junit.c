@@ -1,0 +1,197 @@
+/* JUnit XML, which CI systems show: a suite per model, device and regime, a test per operation. It failed where there
+ * is no baseline or where a candidate's row is bad, was skipped where it was not measured, and had an error where a
+ * file is no report. That an operation could be faster is no failure. */
+#include "analyze/formats.h"
+#include "analyze/write/amount.h"
+#include "analyze/write/escape.h"
+
+#include <inttypes.h>
+#include <math.h>
+#include <string.h>
+
+enum { LONGEST = 400 }; /* characters of a text that somebody else wrote */
+
+static void put(FILE *out, const char *text) { escape_print_cut(out, ESCAPE_MARKUP, text, LONGEST); }
+
+static void put_attribute(FILE *out, const char *name, const char *value) {
+    fprintf(out, " %s=\"", name);
+    put(out, value);
+    fputc('"', out);
+}
+
+static bool same(const char *a, const char *b) { return a && b && strcmp(a, b) == 0; }
+
+/* ---- what a test says ---- */
+
+typedef enum test_result { PASSED, SKIPPED, FAILED } test_result;
+
+static test_result result_of(const summary_row *row) {
+    const study_report *r = row->report;
+    if (r->bad_rows > 0) return FAILED;
+    if (same(r->status, "SKIPPED")) return SKIPPED;
+    return same(r->status, "OK") ? PASSED : FAILED;
+}
+
+static bool is_bad(const char *said) {
+    return !same(said, "OK") && !same(said, "SKIPPED") && !same(said, "UNSUPPORTED");
+}
+
+/* The bad rows, read again from the report: one line each. */
+static void put_bad_rows(FILE *out, const study_report *r) {
+    status st = {0};
+    json_t *report = study_detail(r, &st);
+    const json_t *rows = json_object_get(report, "candidates");
+    for (size_t k = 0; k < json_array_size(rows); k++) {
+        const json_t *row = json_array_get(rows, k), *reason = json_object_get(row, "reason");
+        const char *said = json_string_value(json_object_get(row, "status"));
+        const char *const parts[] = {
+            json_string_value(json_object_get(row, "name")), json_string_value(json_object_get(row, "variant")), said,
+            json_string_value(json_object_get(reason, "code")), json_string_value(json_object_get(reason, "text"))};
+        if (!said || !is_bad(said)) continue;
+        for (size_t n = 0; n < sizeof parts / sizeof parts[0]; n++) {
+            if (!parts[n] || !*parts[n]) continue;
+            put(out, parts[n]);
+            fputs(n + 1 < sizeof parts / sizeof parts[0] ? " " : "", out);
+        }
+        fputc('\n', out);
+    }
+    if (!report) put(out, st.text);
+    json_decref(report);
+}
+
+static void put_failure(FILE *out, const study_report *r) {
+    if (same(r->status, "OK")) {
+        fprintf(out, "      <failure message=\"%d of %d candidates failed\" type=\"candidates\">", r->bad_rows,
+                r->candidates);
+    } else {
+        fputs("      <failure message=\"no baseline: ", out);
+        put(out, r->reason_text ? r->reason_text : r->status);
+        fputc('"', out);
+        put_attribute(out, "type", r->reason_code ? r->reason_code : r->status);
+        fputc('>', out);
+    }
+    put(out, r->verdict.recommendation);
+    fputc('\n', out);
+    if (r->bad_rows > 0) put_bad_rows(out, r);
+    fputs("</failure>\n", out);
+}
+
+static void put_test(FILE *out, const summary_row *row) {
+    const study_report *r = row->report;
+    const test_result result = result_of(row);
+    fputs("    <testcase", out);
+    put_attribute(out, "classname", r->op);
+    put_attribute(out, "name", r->operation);
+    fprintf(out, " time=\"%.9f\">\n", isfinite(row->weight_us) ? 1e-6 * row->weight_us : 0);
+    if (result == FAILED) put_failure(out, r);
+    if (result == SKIPPED) {
+        fputs("      <skipped", out);
+        put_attribute(out, "message", r->reason_text ? r->reason_text : r->status);
+        fputs("/>\n", out);
+    }
+    fputs("      <system-out>", out);
+    put(out, r->verdict.priority);
+    fputc(' ', out);
+    put(out, r->verdict.approach);
+    fputs(": ", out);
+    put(out, r->verdict.recommendation);
+    fputs("</system-out>\n    </testcase>\n", out);
+}
+
+/* ---- suites ---- */
+
+typedef struct suite_sum {
+    size_t tests, failed, skipped, errors;
+    double time_s;
+} suite_sum;
+
+static suite_sum sum_of(const summary_group *g) {
+    suite_sum sum = {.tests = g->row_count};
+    for (size_t k = 0; k < g->row_count; k++) {
+        const test_result result = result_of(&g->rows[k]);
+        sum.failed += result == FAILED;
+        sum.skipped += result == SKIPPED;
+        sum.time_s += isfinite(g->rows[k].weight_us) ? 1e-6 * g->rows[k].weight_us : 0;
+    }
+    return sum;
+}
+
+static void put_sum(FILE *out, const suite_sum *sum) {
+    fprintf(out, " tests=\"%zu\" failures=\"%zu\" errors=\"%zu\" skipped=\"%zu\" time=\"%.9f\">\n", sum->tests,
+            sum->failed, sum->errors, sum->skipped, sum->time_s);
+}
+
+static void put_property(FILE *out, const char *name, const char *value) {
+    if (!value) return;
+    fputs("      <property", out);
+    put_attribute(out, "name", name);
+    fputs(" value=\"", out);
+    escape_print(out, ESCAPE_MARKUP, value);
+    fputs("\"/>\n", out);
+}
+
+static void put_suite(FILE *out, const summary_group *to) {
+    const study_group *g = to->group;
+    const suite_sum sum = sum_of(to);
+    char method[24], model_us[32];
+    snprintf(method, sizeof method, "%" PRId64, g->method);
+    snprintf(model_us, sizeof model_us, "%.9g", g->model_us);
+    fputs("  <testsuite name=\"", out);
+    put(out, g->model ? g->model : "operations");
+    fputs(" on ", out);
+    put(out, g->device ? g->device : "an unknown device");
+    fputs(", ", out);
+    put(out, g->regime);
+    fputc('"', out);
+    put_sum(out, &sum);
+    fputs("    <properties>\n", out);
+    const struct {
+        const char *name, *value;
+    } properties[] = {{"model", g->model},
+                      {"device", g->device},
+                      {"device_class", g->device_class},
+                      {"device_instance", g->device_instance},
+                      {"driver", g->driver},
+                      {"regime", g->regime},
+                      {"method", method},
+                      {"model_us", isfinite(g->model_us) ? model_us : NULL}};
+    for (size_t k = 0; k < sizeof properties / sizeof properties[0]; k++)
+        put_property(out, properties[k].name, properties[k].value);
+    fputs("    </properties>\n", out);
+    for (size_t k = 0; k < to->row_count; k++) put_test(out, &to->rows[k]);
+    fputs("  </testsuite>\n", out);
+}
+
+/* Files that are no reports. */
+static void put_skipped_files(FILE *out, const study *s) {
+    const suite_sum sum = {.tests = s->skipped_count, .errors = s->skipped_count};
+    if (s->skipped_count == 0) return;
+    fputs("  <testsuite name=\"reports that cannot be read\"", out);
+    put_sum(out, &sum);
+    for (size_t k = 0; k < s->skipped_count; k++) {
+        fputs("    <testcase classname=\"report\"", out);
+        put_attribute(out, "name", s->skipped[k].path);
+        fputs(" time=\"0\">\n      <error type=\"input\"", out);
+        put_attribute(out, "message", s->skipped[k].why);
+        fputs("/>\n    </testcase>\n", out);
+    }
+    fputs("  </testsuite>\n", out);
+}
+
+bool write_junit(const summary *m, FILE *out, status *st) {
+    (void)st;
+    suite_sum all = {.tests = m->study->skipped_count, .errors = m->study->skipped_count};
+    for (size_t k = 0; k < m->group_count; k++) {
+        const suite_sum sum = sum_of(&m->groups[k]);
+        all.tests += sum.tests;
+        all.failed += sum.failed;
+        all.skipped += sum.skipped;
+        all.time_s += sum.time_s;
+    }
+    fputs("<?xml version=\"1.0\" encoding=\"UTF-8\"?>\n<testsuites name=\"analyze\"", out);
+    put_sum(out, &all);
+    for (size_t k = 0; k < m->group_count; k++) put_suite(out, &m->groups[k]);
+    put_skipped_files(out, m->study);
+    fputs("</testsuites>\n", out);
+    return true;
+}

@@ -1,0 +1,236 @@
+/* A page for a pull request or a wiki: what to do first, then the figures that say why. Tables are those of GitHub and
+ * GitLab; nothing but Markdown is in it. */
+#include "analyze/formats.h"
+#include "analyze/write/amount.h"
+#include "analyze/write/escape.h"
+
+#include <inttypes.h>
+#include <math.h>
+#include <string.h>
+
+enum { FIRST = 5, NAME = 100, SENTENCE = 400, FUSIONS = 20, FILES = 20 };
+
+static bool same(const char *a, const char *b) { return a && b && strcmp(a, b) == 0; }
+
+static void say(FILE *out, const char *text) { escape_print_cut(out, ESCAPE_MARKDOWN, text, SENTENCE); }
+static void name(FILE *out, const char *text) { escape_print_cut(out, ESCAPE_MARKDOWN_CODE, text, NAME); }
+
+static const char *plural(size_t n) { return n == 1 ? "" : "s"; }
+
+/* ---- what to do first ---- */
+
+static bool is_to_do(const summary_row *row) { return row->outcome == SUMMARY_PROVEN || row->outcome == SUMMARY_OPEN; }
+static bool is_low(const summary_row *row) { return same(row->report->verdict.priority, "LOW"); }
+
+static void write_advice(FILE *out, size_t number, const summary_row *row) {
+    const verdict *v = &row->report->verdict;
+    fprintf(out, "%zu. **%s** ", number, v->priority);
+    name(out, row->report->operation);
+    fputs(": ", out);
+    say(out, v->recommendation);
+    if (row->proven_share > 0) fprintf(out, " Proven: %s of the model's time.", amount_percent(row->proven_share).s);
+    if (row->potential_share > 0)
+        fprintf(out, " Potential: %s%s.", amount_percent(row->potential_share).s,
+                row->proven_share > 0 ? " more" : " of the model's time");
+    fputs(v->borderline ? " *Borderline.*\n" : "\n", out);
+}
+
+/* Rows are ranked: those of low priority come last, and are told where there are no others. */
+static void write_first(FILE *out, const summary_group *g) {
+    size_t written = 0, left = 0;
+    bool low = true;
+    fputs("## What to do first\n\n", out);
+    for (size_t k = 0; k < g->row_count; k++) {
+        const summary_row *row = &g->rows[k];
+        if (!is_to_do(row)) continue;
+        low = low && is_low(row);
+        if (written == FIRST || is_low(row) != low)
+            left++;
+        else
+            write_advice(out, ++written, row);
+    }
+    if (written == 0) fputs("Nothing: no operation is worth a kernel, and nothing faster was found.\n", out);
+    if (left > 0) fprintf(out, "\n%zu more in the table below.\n", left);
+    fputc('\n', out);
+}
+
+/* ---- totals ---- */
+
+static void write_totals(FILE *out, const summary_group *g) {
+    const summary_sum *all = &g->all;
+    fputs("## Totals\n\n| per run of the model | time | |\n|---|--:|---|\n", out);
+    fprintf(out, "| by default | %s | %zu operation%s, run %" PRId64 " times |\n", amount_time(all->baseline_us).s,
+            all->operations, plural(all->operations), all->occurrences);
+    fprintf(out, "| with what is proven | %s | %s less |\n", amount_time(all->baseline_us - all->proven_us).s,
+            amount_percent(all->proven_share).s);
+    fprintf(out, "| at the ceiling of all | %s | %s less, were every kernel that good |\n",
+            amount_time(all->ceiling_us).s,
+            amount_percent(all->baseline_us > 0 ? 1 - all->ceiling_us / all->baseline_us : 0).s);
+    fputs("\n| outcome | operations | time | share | proven | potential |\n|---|--:|--:|--:|--:|--:|\n", out);
+    for (int k = 0; k < SUMMARY_OUTCOMES; k++) {
+        const summary_sum *sum = &g->outcomes[k];
+        if (sum->operations == 0) continue;
+        fprintf(out, "| %s | %zu | %s | %s | %s | %s |\n", summary_outcomes[k].title, sum->operations,
+                amount_time(sum->baseline_us).s, amount_percent(sum->share).s, amount_percent(sum->proven_share).s,
+                amount_percent(sum->potential_share).s);
+    }
+    fprintf(out, "\nBorderline (an interval touches a threshold): %zu, %s of all.\n\n", all->borderline,
+            amount_percent(g->borderline_share).s);
+}
+
+/* ---- tables ---- */
+
+static void write_row(FILE *out, const summary_row *row) {
+    const study_report *r = row->report;
+    const verdict *v = &r->verdict;
+    char shape[128];
+    fprintf(out, "| %zu | %s%s | ", row->rank, v->priority, v->borderline ? " (borderline)" : "");
+    name(out, r->operation);
+    fprintf(out, " | %s | %" PRId64 " | %s %s | %s | %s | %s | %s | ", study_shape(r, shape, sizeof shape), r->count,
+            amount_time(r->baseline_us).s, amount_within(r->baseline_ci).s, amount_percent(row->share).s,
+            amount_percent(v->efficiency).s, amount_percent(row->proven_share).s,
+            amount_percent(row->potential_share).s);
+    fprintf(out, "%s: ", v->approach);
+    say(out, v->recommendation);
+    fputs(" |\n", out);
+}
+
+static void write_ranking(FILE *out, const summary_group *g, size_t top) {
+    size_t inside = 0, written = 0;
+    fputs("## Operations\n\n| # | priority | operation | shape | runs | time | share | of its ceiling | proven | "
+          "potential | what to do |\n|--:|---|---|---|--:|--:|--:|--:|--:|--:|---|\n",
+          out);
+    for (size_t k = 0; k < g->row_count; k++) {
+        if (g->rows[k].outcome == SUMMARY_OUTSIDE || g->rows[k].outcome == SUMMARY_MISSING) continue;
+        inside++;
+        if (top > 0 && written == top) continue;
+        write_row(out, &g->rows[k]);
+        written++;
+    }
+    if (inside > written) fprintf(out, "\n%zu more are in summary.csv and summary.json.\n", inside - written);
+    fputs("\nShares, proven and potential, are of the model's time. Proven: something that was measured is faster. "
+          "Potential: the rest of the way to the measured ceiling; never added to what is proven.\n\n",
+          out);
+}
+
+static void write_categories(FILE *out, const summary_group *g) {
+    fputs("## By kind\n\n| kind | operations | time | share | proven | potential | already optimal |\n"
+          "|---|--:|--:|--:|--:|--:|--:|\n",
+          out);
+    for (size_t k = 0; k < g->category_count; k++) {
+        const summary_category *c = &g->categories[k];
+        fputs("| ", out);
+        name(out, c->op);
+        fprintf(out, " | %zu | %s | %s | %s | %s | %zu (%s) |\n", c->sum.operations, amount_time(c->sum.baseline_us).s,
+                amount_percent(c->sum.share).s, amount_percent(c->sum.proven_share).s,
+                amount_percent(c->sum.potential_share).s, c->optimal.operations, amount_percent(c->optimal.share).s);
+    }
+    fputc('\n', out);
+}
+
+static void write_fusions(FILE *out, const summary_group *g) {
+    const summary_fusions *f = &g->fusions;
+    if (f->all == 0) return;
+    fprintf(out,
+            "## Fusions\n\nOf %zu, %zu %s time (%s, %s of the model's time, where no two join the same operation), "
+            "%zu borderline, %zu not known.\n\n",
+            f->all, f->worth, f->worth == 1 ? "saves" : "save", amount_time(f->saved_us).s,
+            amount_percent(f->saved_share).s, f->borderline, f->unknown);
+    if (f->count == 0) return;
+    fputs(
+        "| fusion | pattern | runs | apart | as one | faster | kernels | saves |\n|---|---|--:|--:|--:|--:|--:|--:|\n",
+        out);
+    for (size_t k = 0; k < f->count && k < FUSIONS; k++) {
+        const study_report *r = f->rows[k];
+        fputs("| ", out);
+        name(out, r->operation);
+        fputs(" | ", out);
+        say(out, r->fusion_pattern);
+        fprintf(out, " | %" PRId64 " | %s | %s | ", r->count, amount_time(r->parts_us).s, amount_time(r->fused_us).s);
+        if (isfinite(r->speedup)) fprintf(out, "%.2f x %s", r->speedup, amount_within(r->speedup_ci).s);
+        fprintf(out, " | %" PRId64 " to %" PRId64 " | %s |\n", r->kernels_parts, r->kernels_fused,
+                same(r->worth, "yes") ? amount_time(r->saved_us).s : "borderline");
+    }
+    if (f->count > FUSIONS) fprintf(out, "\n%zu more are in summary.json.\n", f->count - FUSIONS);
+    fputc('\n', out);
+}
+
+/* ---- what is not in it ---- */
+
+static void write_missing(FILE *out, const summary_group *g) {
+    if (g->missing_count == 0 && g->bad_rows == 0) return;
+    fputs("## What is missing\n\n", out);
+    if (g->missing_count > 0) {
+        fprintf(out,
+                "Operations without a baseline are counted as what they take at least: %s, %s of the model's "
+                "time.\n\n| status | reason | operations | runs | the first one |\n|---|---|--:|--:|---|\n",
+                amount_time(g->missing_us).s, amount_percent(g->outcomes[SUMMARY_MISSING].share).s);
+    }
+    for (size_t k = 0; k < g->missing_count; k++) {
+        const summary_missing *m = &g->missing[k];
+        fputs("| ", out);
+        name(out, m->status);
+        fputs(" | ", out);
+        name(out, m->code);
+        fputs(": ", out);
+        say(out, m->text);
+        fprintf(out, " | %zu | %" PRId64 " | ", m->operations, m->occurrences);
+        name(out, m->first->operation);
+        fputs(" |\n", out);
+    }
+    if (g->missing_count > 0) fputc('\n', out);
+    if (g->bad_rows > 0)
+        fprintf(out, "%zu operation%s with a candidate that failed; `analyze explain` shows which.\n\n", g->bad_rows,
+                plural(g->bad_rows));
+}
+
+static void write_skipped(FILE *out, const study *s) {
+    if (s->skipped_count == 0) return;
+    fprintf(out, "## Files that are no reports: %zu\n\n", s->skipped_count);
+    for (size_t k = 0; k < s->skipped_count && k < FILES; k++) {
+        fputs("- ", out);
+        say(out, s->skipped[k].why);
+        fputc('\n', out);
+    }
+    if (s->skipped_count > FILES) fprintf(out, "- and %zu more\n", s->skipped_count - FILES);
+    fputc('\n', out);
+}
+
+/* ---- where it was measured ---- */
+
+static void write_device(FILE *out, const study_group *g) {
+    fputs("## Measured on\n\n| | |\n|---|---|\n", out);
+    const struct {
+        const char *what, *text;
+    } rows[] = {{"device", g->device}, {"class", g->device_class}, {"driver", g->driver}, {"regime", g->regime}};
+    for (size_t k = 0; k < sizeof rows / sizeof rows[0]; k++) {
+        if (!rows[k].text) continue;
+        fprintf(out, "| %s | ", rows[k].what);
+        say(out, rows[k].text);
+        fputs(" |\n", out);
+    }
+    fprintf(out, "| method | version %" PRId64 " |\n\n", g->method);
+}
+
+static void write_group(FILE *out, const summary_group *g, size_t top) {
+    fputs("# ", out);
+    name(out, g->group->model ? g->group->model : "operations");
+    fputs(" on ", out);
+    say(out, g->group->device ? g->group->device : "an unknown device");
+    fprintf(out, ": %s per run\n\n", amount_time(g->group->model_us).s);
+    if (g->missing_us > 0) fputs("A lower bound: not every operation has a baseline.\n\n", out);
+    write_first(out, g);
+    write_totals(out, g);
+    write_ranking(out, g, top);
+    write_categories(out, g);
+    write_fusions(out, g);
+    write_missing(out, g);
+    write_device(out, g->group);
+}
+
+bool write_markdown(const summary *m, FILE *out, status *st) {
+    (void)st;
+    for (size_t k = 0; k < m->group_count; k++) write_group(out, &m->groups[k], m->top);
+    write_skipped(out, m->study);
+    return true;
+}
