@@ -106,6 +106,18 @@ static bool fill_slots(builder *b, const scout_dispatch_entry *entries) {
 
 /* ---- ranges ---- */
 
+static bool same_text(const char *a, const char *c) { return a == c || (a && c && strcmp(a, c) == 0); }
+
+/* An algorithm is told by its bytes (its variant is its rank, which goes by the shape), all else by its variant and
+ * configuration. What is the default anyway needs no range. */
+static bool decided_alike(const scout_dispatch_entry *a, const scout_dispatch_entry *c) {
+    if (a->choice == SCOUT_DISPATCH_DEFAULT || a->choice != c->choice || !same_text(a->packing, c->packing) ||
+        !same_text(a->implementation, c->implementation) || a->algo_bytes != c->algo_bytes)
+        return false;
+    if (a->algo) return memcmp(a->algo, c->algo, a->algo_bytes) == 0;
+    return same_text(a->variant, c->variant) && same_text(a->config, c->config);
+}
+
 /* The two ends differ in one size alone, at all places where the mask says so, and were decided alike. */
 static bool ends_agree(const scout_dispatch_index *x, const dispatch_between *r, uint32_t upper) {
     const scout_dispatch_entry *a = &x->entries[r->lower], *c = &x->entries[upper];
@@ -116,8 +128,7 @@ static bool ends_agree(const scout_dispatch_index *x, const dispatch_between *r,
     if (low.count < SCOUT_DISPATCH_NUMBERS && r->mask >> low.count) return false;
     return scout_dispatch_numbers_order(low.numbers, high.numbers, low.count, r->mask) == 0 &&
            scout_dispatch_key_size(&low, r->mask) == r->from && scout_dispatch_key_size(&high, r->mask) == r->to &&
-           a->choice == c->choice && strcmp(a->implementation, c->implementation) == 0 &&
-           strcmp(a->variant, c->variant) == 0 && r->from % r->step == 0 && r->to % r->step == 0;
+           r->from % r->step == 0 && r->to % r->step == 0 && decided_alike(a, c);
 }
 
 /* A heap, because qsort cannot be told which index the order is of. */
