@@ -6,11 +6,8 @@
 #include <string.h>
 
 const format formats_all[] = {
-    {"text", "summary.txt", write_text},
-    {"json", "summary.json", write_json},
-    {"md", "summary.md", write_markdown},
-    {"csv", "summary.csv", write_csv},
-    {"junit", "junit.xml", write_junit},
+    {"text", "summary.txt", write_text}, {"json", "summary.json", write_json}, {"md", "summary.md", write_markdown},
+    {"csv", "summary.csv", write_csv},   {"junit", "junit.xml", write_junit},
 };
 const int formats_count = (int)(sizeof formats_all / sizeof formats_all[0]);
 

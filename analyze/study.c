@@ -1,130 +1,51 @@
-/* Owns a study: its folders, its groups, and everything that lives as long as it does. */
+/* Owns a study: opening it step by step, giving it back, and finding what is in it. */
 #include "analyze/study_internal.h"
 
 #include "common/files.h"
 #include "common/json.h"
 
-#include <dirent.h>
-#include <errno.h>
 #include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
 
-typedef struct files {
-    study_file *items;
-    size_t count, cap;
-} files;
+static const size_t most_bytes = (size_t)8 << 30;
 
-static bool is_folder(const char *path) {
-    struct stat about;
-    return stat(path, &about) == 0 && S_ISDIR(about.st_mode);
+static void refuse_empty(study *s) {
+    const char *folder = s->options.folders[0];
+    if (s->skipped_count > 0)
+        guard_fail(&s->guard, STATUS_INPUT,
+                   "%s: holds no report that can be read (%s: %s); measure again: "
+                   "scout_batch OPS.json -o %s",
+                   folder, s->skipped[0].path, s->skipped[0].why, folder);
+    guard_fail(&s->guard, STATUS_INPUT, "%s: holds no report; measure first: scout_batch OPS.json -o %s", folder,
+               folder);
 }
 
-static void skip(study *s, const char *path, const char *why) {
-    size_t cap = s->skipped_count & (s->skipped_count - 1) ? s->skipped_count + 1 : s->skipped_count;
-    if (cap == s->skipped_count) {
-        study_skipped *more = arena_array(&s->arena, study_skipped, 2 * s->skipped_count + 1);
-        if (s->skipped_count) memcpy(more, s->skipped, s->skipped_count * sizeof *more);
-        s->skipped = more;
-    }
-    s->skipped[s->skipped_count++] = (study_skipped){path, why};
-}
-
-static int is_report_name(const struct dirent *e) {
-    const size_t n = strlen(e->d_name);
-    return e->d_name[0] != '.' && n > 5 && strcmp(e->d_name + n - 5, ".json") == 0;
-}
-
-static int by_name(const struct dirent **a, const struct dirent **b) { return strcmp((*a)->d_name, (*b)->d_name); }
-
-static void read_folder(study *s, files *all, const char *folder, size_t which, bool fusions) {
-    struct dirent **names = NULL;
-    const int count = scandir(folder, &names, is_report_name, by_name);
-    if (count < 0) guard_fail(&s->guard, STATUS_INPUT, "%s: cannot be read: %s", folder, strerror(errno));
-    for (int k = 0; k < count; k++) {
-        const char *path = arena_printf(&s->arena, "%s/%s", folder, names[k]->d_name);
-        free(names[k]);
-        arena_grow(&s->arena, (void **)&all->items, &all->cap, all->count, sizeof *all->items);
-        study_file *f = &all->items[all->count];
-        *f = (study_file){.folder = which};
-        const char *why = study_read(s, path, f);
-        f->report.fusion = fusions;
-        if (why)
-            skip(s, path, why);
-        else
-            all->count++;
-    }
-    free(names);
-}
-
-static void read_all(study *s, files *all) {
-    for (int k = 0; k < s->options.folder_count; k++) {
-        const char *folder = s->options.folders[k];
-        const char *reports = arena_printf(&s->arena, "%s/reports", folder);
-        const char *fusions = arena_printf(&s->arena, "%s/fusions", folder);
-        if (!is_folder(folder)) guard_fail(&s->guard, STATUS_INPUT, "%s: is no folder", folder);
-        read_folder(s, all, is_folder(reports) ? reports : folder, (size_t)k, false);
-        if (is_folder(fusions)) read_folder(s, all, fusions, (size_t)k, true);
-    }
-    if (all->count == 0)
-        guard_fail(&s->guard, STATUS_INPUT, "%s: holds no report; measure first: scout_batch OPS.json -o %s",
-                   s->options.folders[0], s->options.folders[0]);
-}
-
-static bool fits(const study_group *g, const study_file *f) {
-    return strcmp(g->device_class, f->device_class) == 0 && strcmp(g->regime, f->regime) == 0 && g->method == f->method;
-}
-
-static study_group *group_of(study *s, const study_file *f) {
-    for (size_t k = 0; k < s->group_count; k++)
-        if (fits(&s->groups[k], f)) return &s->groups[k];
-    if (s->group_count > 0 && !s->options.group)
-        guard_fail(&s->guard, STATUS_INPUT, "%s: is of another device or regime than the others; say --group",
-                   f->report.path);
-    study_group *g = &s->groups[s->group_count++];
-    *g = (study_group){.device = f->model,
-                       .device_class = f->device_class,
-                       .device_instance = f->device_instance,
-                       .driver = f->driver,
-                       .regime = f->regime,
-                       .method = f->method,
-                       .units = f->units,
-                       .model = files_base(s->options.folders[f->folder])};
-    return g;
-}
-
-static void make_groups(study *s, const files *all) {
-    s->groups = arena_array(&s->arena, study_group, all->count);
-    for (size_t k = 0; k < all->count; k++) {
-        study_group *g = group_of(s, &all->items[k]);
-        if (!g->reports) {
-            g->reports = arena_array(&s->arena, study_report, all->count);
-            g->fusions = arena_array(&s->arena, study_report, all->count);
-        }
-        if (all->items[k].report.fusion)
-            g->fusions[g->fusion_count++] = all->items[k].report;
-        else
-            g->reports[g->count++] = all->items[k].report;
-    }
-}
-
-static void open_study(study *s) {
-    files all = {0};
-    read_all(s, &all);
-    make_groups(s, &all);
+/* What was read lives outside of the arena, which keeps only what stays. */
+static void make(study *s, study_file **files) {
+    size_t count = 0;
+    *files = study_load(s, &count);
+    if (count == 0) refuse_empty(s);
+    study_make_groups(s, *files, count);
     for (size_t k = 0; k < s->group_count; k++) study_judge(s, &s->groups[k]);
 }
 
+static bool make_guarded(study *s, study_file **files) {
+    if (!guard_enter(&s->guard)) return false;
+    make(s, files);
+    return true;
+}
+
 bool study_open(study *s, const study_options *options, status *st) {
+    study_file *files = NULL;
     *s = (study){.options = *options};
     guard_init(&s->guard);
-    arena_init(&s->arena, &s->guard, (size_t)4 << 30);
+    arena_init(&s->arena, &s->guard, most_bytes);
     map_init(&s->texts, &s->arena);
-    if (guard_enter(&s->guard)) {
-        open_study(s);
-        return true;
-    }
+    const bool good = make_guarded(s, &files);
+    free(files);
+    if (good) return true;
     *st = s->guard.st;
     study_close(s);
     return false;
@@ -136,41 +57,58 @@ void study_close(study *s) {
 }
 
 json_t *study_detail(const study_report *r, status *st) {
-    const json_limits limits = {.bytes = (size_t)64 << 20};
-    return json_read(r->path, &limits, st);
+    const json_limits limits = {.bytes = STUDY_BYTES};
+    json_t *root = json_read(r->path, &limits, st);
+    if (!root || json_check_schema(root, "report", 1, r->path, st)) return root;
+    json_decref(root);
+    return NULL;
+}
+
+static bool is_plain_file(const char *path) {
+    struct stat about;
+    return lstat(path, &about) == 0 && S_ISREG(about.st_mode);
 }
 
 json_t *study_run(const study_report *r) {
-    char *path = strdup(r->path), *slash = path ? strrchr(path, '/') : NULL;
+    const json_limits limits = {.bytes = STUDY_BYTES};
+    const size_t folder = (size_t)(files_base(r->path) - r->path);
+    char *path = malloc(folder + sizeof "../run.json");
     json_t *run = NULL;
-    if (slash) {
-        *slash = 0;
-        status st = {0};
-        const char *base = files_base(path);
-        const bool inside = strcmp(base, "reports") == 0 || strcmp(base, "fusions") == 0;
-        char *name = NULL;
-        if (asprintf(&name, "%s%s/run.json", path, inside ? "/.." : "") > 0) run = json_read(name, NULL, &st);
-        free(name);
-        if (run && !json_check_schema(run, "run", 1, r->path, &st)) {
-            json_decref(run);
-            run = NULL;
-        }
+    status st = {0};
+    if (!path) return NULL;
+    memcpy(path, r->path, folder);
+    static const char *const places[] = {"../run.json", "run.json"};
+    for (size_t k = 0; !run && k < sizeof places / sizeof places[0]; k++) {
+        memcpy(path + folder, places[k], strlen(places[k]) + 1);
+        if (is_plain_file(path)) run = json_read(path, &limits, &st);
+        if (!run || json_check_schema(run, "run", 1, path, &st)) continue;
+        json_decref(run);
+        run = NULL;
     }
     free(path);
     return run;
 }
 
-const study_report *study_find(const study_group *g, const char *operation) {
-    const study_report *found = NULL;
-    const size_t n = strlen(operation);
-    for (size_t k = 0; k < g->count; k++) {
-        const char *id = g->reports[k].operation;
-        if (strcmp(id, operation) == 0) return &g->reports[k];
-        if (strncmp(id, operation, n) != 0) continue;
-        if (found) return NULL;
-        found = &g->reports[k];
+static const study_report *find_in(const study_report *rows, size_t count, const char *name, size_t n, bool whole,
+                                   int *found) {
+    const study_report *it = NULL;
+    for (size_t k = 0; k < count; k++) {
+        if (strncmp(rows[k].operation, name, n) != 0 || (whole && rows[k].operation[n])) continue;
+        it = &rows[k];
+        ++*found;
     }
-    return found;
+    return it;
+}
+
+const study_report *study_find(const study_group *g, const char *operation) {
+    const size_t n = strlen(operation);
+    for (int whole = 1; whole >= 0; whole--) {
+        int found = 0;
+        const study_report *r = find_in(g->reports, g->count, operation, n, whole, &found);
+        const study_report *fusion = find_in(g->fusions, g->fusion_count, operation, n, whole, &found);
+        if (found == 1) return r ? r : fusion;
+    }
+    return NULL;
 }
 
 const char *study_shape(const study_report *r, char *text, size_t room) {

@@ -38,11 +38,13 @@ typedef struct study_report {
     double rival_ratio, rival_ratio_ci;
     double flops, bytes_read, bytes_written;
     double ceiling_us, ceiling_ci, launch_us, peak_tflops;
+    double least_us; /* what it takes at least, where it has no baseline */
     const char *ceiling_from, *bound;
     bool above_ceiling;
     double clock_mhz, power_w; /* of the baseline's row */
     int candidates, bad_rows;  /* rows; those that are WRONG, CRASHED, TIMEOUT, ERROR or UNSTABLE */
     bool fusion;               /* of a folder fusions/: in no sum */
+    bool sum;                  /* its parts' own times added up, which did not run beside it */
     const char *fusion_pattern, *worth;
     double parts_us, fused_us, speedup, speedup_ci, saved_us;
     int64_t kernels_parts, kernels_fused, selected;
@@ -60,7 +62,8 @@ typedef struct study_group {
     const char *device;                                           /* what it is called: "NVIDIA H200" */
     const char *device_class, *device_instance, *driver, *regime; /* instance, driver: NULL where they differ */
     int64_t method, units;
-    const char *model;     /* name, from run.json or the folder; of several: "a + b" */
+    const char *model; /* the folder's name; of several "a + b", of many "5 models" */
+    size_t models; /* folders that it is of; an operation of several is one that occurs as often as in all of them */
     study_report *reports; /* operations, in the order of their files' names */
     size_t count;
     study_report *fusions;
@@ -96,7 +99,7 @@ json_t *study_detail(const study_report *r, status *st);
 json_t *study_run(const study_report *r);
 
 const study_report *study_find(const study_group *g,
-                               const char *operation); /* by id, or by a prefix that only one has */
+                               const char *operation); /* by id, or by a prefix that only one has; fusions too */
 /* "2048x4096x4096", cut to the room; "" where there is none. */
 const char *study_shape(const study_report *r, char *text, size_t room);
 

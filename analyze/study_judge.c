@@ -13,6 +13,8 @@ static bool is_excused(const study_report *r) {
     return same(r->reason_code, "no_work") || same(r->reason_code, "not_asked");
 }
 
+/* As run.json has it. What is missing takes its ceiling's time at least, and nobody knows how much more: as much again
+ * is allowed for. */
 static void sum_model(study_group *g) {
     double baseline_us = 0, missing_us = 0, squares = 0;
     for (size_t k = 0; k < g->count; k++) {
@@ -23,37 +25,68 @@ static void sum_model(study_group *g) {
             squares += pow(count * r->baseline_us * r->baseline_ci, 2);
         } else if (!is_excused(r) && r->count > 0) {
             g->without_baseline++;
-            if (r->ceiling_us > 0) missing_us += count * r->ceiling_us;
+            if (isfinite(r->least_us)) missing_us += count * r->least_us;
         }
     }
     g->model_us = baseline_us + missing_us;
     if (g->model_us > 0) g->model_ci = hypot(sqrt(squares), missing_us) / g->model_us;
 }
 
+/* The parts are the baseline, whoever ran them; a sum of times has no blocks that lie beside the other's
+ * (scout/report_fusion.c). */
+static void fusion_facts(const study_report *r, verdict_facts *facts) {
+    facts->fusion = true;
+    facts->baseline_name = "the parts";
+    facts->measured = facts->measured && isfinite(r->parts_us);
+    facts->baseline_us = r->parts_us;
+    if (!r->sum) return;
+    const double ratio = 1 / r->speedup;
+    const double rest = r->speedup_ci * r->speedup_ci - r->best_ci * r->best_ci;
+    facts->best_family = "FUSION";
+    facts->baseline_ci = rest > 0 ? sqrt(rest) : 0;
+    facts->ratio = ratio < 1 ? ratio : 0;
+    facts->ratio_ci = r->speedup_ci;
+    facts->rival_ratio = ratio < 1 ? NAN : ratio;
+    facts->rival_ratio_ci = r->speedup_ci;
+    facts->rival_family = "FUSION";
+}
+
+/* As the verdict has it: worth it is what wins by more than the margin, with all of its interval. */
+static void judge_worth(const study *s, study_report *r) {
+    const double margin = s->options.thresholds.margin, ratio = 1 / r->speedup;
+    const double win = 1 - ratio, half = ratio * (isfinite(r->speedup_ci) ? r->speedup_ci : 0);
+    if (!r->worth) return;
+    r->worth = win - half > margin && win > half ? "yes" : win + half < margin ? "no" : "borderline";
+    r->saved_us = strcmp(r->worth, "yes") == 0 && isfinite(r->parts_us) ? (double)r->count * r->parts_us * win : 0;
+}
+
+static const char *row_name(const char *name, const char *variant, char *text, size_t room) {
+    if (!name) return NULL;
+    snprintf(text, room, "%s%s%s", name, variant && *variant ? " " : "", variant ? variant : "");
+    return text;
+}
+
 static void judge(const study *s, const study_group *g, study_report *r) {
-    char best[512];
+    char best[160]; /* as long as in scout/report.c */
     const bool alike = same(r->baseline, r->best) && same(r->baseline_variant, r->best_variant);
-    if (r->best)
-        snprintf(best, sizeof best, "%s%s%s", r->best, r->best_variant && *r->best_variant ? " " : "",
-                 r->best_variant ? r->best_variant : "");
-    const verdict_facts facts = {
+    const bool won = !alike && isfinite(r->best_us);
+    verdict_facts facts = {
         .op = r->op,
         .pattern = r->pattern,
         .device = r->device,
         .bound = r->bound,
-        .best_family = alike ? NULL : r->best_approach,
+        .best_family = won ? r->best_approach : NULL,
         .reason = r->reason_code,
         .no_work = same(r->reason_code, "no_work"),
         .measured = is_ok(r),
-        .fusion = r->fusion,
         .ceiling_us = r->ceiling_us,
         .baseline_us = r->baseline_us,
         .best_us = r->best_us,
-        .ceiling_ci = isnan(r->ceiling_ci) ? INFINITY : r->ceiling_ci,
+        .ceiling_ci = isnan(r->ceiling_ci) ? INFINITY : r->ceiling_ci, /* nobody knows */
         .baseline_ci = r->baseline_ci,
         .best_ci = r->best_ci,
         .launch_us = r->launch_us,
-        .ratio = alike ? 0 : r->ratio,
+        .ratio = won ? r->ratio : 0,
         .ratio_ci = r->ratio_ci,
         .rival_ratio = r->rival_ratio,
         .rival_ratio_ci = r->rival_ratio_ci,
@@ -64,10 +97,12 @@ static void judge(const study *s, const study_group *g, study_report *r) {
         .shape = {r->shape[0], r->shape[1], r->shape[2]},
         .batch = r->batch,
         .units = (int)g->units,
-        .baseline_name = r->fusion ? "the parts" : r->baseline,
-        .best_name = r->best ? best : NULL,
+        .baseline_name = r->baseline,
+        .best_name = isfinite(r->best_us) ? row_name(r->best, r->best_variant, best, sizeof best) : NULL,
     };
+    if (r->fusion) fusion_facts(r, &facts);
     r->verdict = verdict_of(&facts, &s->options.thresholds);
+    if (r->fusion) judge_worth(s, r);
 }
 
 void study_judge(study *s, study_group *g) {

@@ -4,6 +4,7 @@
 #include "common/verdict.h"
 
 #include <math.h>
+#include <stddef.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -20,10 +21,7 @@ const verdict_thresholds verdict_defaults = {
 /* The floor at which a ceiling is said to be set by launching (scout/ceilings.c): half of it. */
 static const double launch_bound = 0.5;
 
-/* What a rule asks of a threshold, and how surely it is known: `half` is half the width of its interval. */
-typedef struct figure {
-    double x, half;
-} figure;
+typedef verdict_figure figure;
 
 /* What the rules look at. Shares are of the model's time. */
 typedef struct judged {
@@ -122,40 +120,6 @@ static judged judge(const verdict_facts *f, const verdict_thresholds *t) {
     judge_win(&j);
     if (j.model_us > 0) judge_shares(&j); /* else a part: in nobody's time */
     return j;
-}
-
-/* ---- what to try first for a product ---- */
-
-/* How well a block of C fits: what of it is inside of C, how full the last wave is, how much is computed per byte. */
-static double tile_worth(const verdict_facts *f, const verdict_tile *t) {
-    const double rows = ceil((double)f->shape[0] / t->m), columns = ceil((double)f->shape[1] / t->n);
-    const double inside = (double)f->shape[0] * (double)f->shape[1] / (rows * t->m * columns * t->n);
-    const double blocks = rows * columns * (double)(f->batch > 1 ? f->batch : 1);
-    const double waves = f->units > 0 ? blocks / (ceil(blocks / f->units) * f->units) : 1;
-    const double per_byte = 1 / (1 + 32.0 * (t->m + t->n) / ((double)t->m * t->n));
-    return inside * waves * per_byte;
-}
-
-int verdict_tiles(const verdict_facts *facts, verdict_tile tiles[VERDICT_TILES]) {
-    static const verdict_tile known[] = {{256, 128, 64}, {128, 256, 64}, {128, 128, 64}, {256, 64, 64}, {64, 256, 64},
-                                         {128, 64, 64},  {64, 128, 64},  {64, 64, 64},   {64, 32, 128}, {32, 64, 128},
-                                         {64, 16, 128},  {16, 64, 128},  {16, 128, 128}, {128, 16, 128}};
-    double worth[VERDICT_TILES] = {0};
-    int count = 0;
-    if (facts->shape[0] <= 0 || facts->shape[1] <= 0) return 0;
-    for (size_t k = 0; k < sizeof known / sizeof known[0]; k++) {
-        const double w = tile_worth(facts, &known[k]);
-        int at = count < VERDICT_TILES ? count++ : VERDICT_TILES;
-        for (; at > 0 && w > worth[at - 1]; at--) {
-            if (at == VERDICT_TILES) continue;
-            worth[at] = worth[at - 1];
-            tiles[at] = tiles[at - 1];
-        }
-        if (at == VERDICT_TILES) continue;
-        worth[at] = w;
-        tiles[at] = known[k];
-    }
-    return count;
 }
 
 /* ---- sentences ---- */
@@ -315,6 +279,7 @@ static bool near_nothing(const judged *j) {
 }
 
 typedef struct rule {
+    const char *name;
     bool (*applies)(const judged *j);
     const char *approach; /* NULL: the family of the one that won */
     bool idle;            /* nothing is to be done: priority NONE */
@@ -323,19 +288,49 @@ typedef struct rule {
 } rule;
 
 static const rule rules[] = {
-    {is_no_work, "NONE", true, near_nothing, say_no_work},
-    {is_unmeasured, "UNMEASURED", true, near_nothing, say_unmeasured},
-    {is_launch_proven, NULL, true, near_nothing, say_launch_proven},
-    {is_proven, NULL, false, near_nothing, say_proven},
-    {is_fusion, "NONE", true, near_nothing, say_apart},
-    {is_launch, "NONE", true, near_nothing, say_launch},
-    {is_vague, "UNMEASURED", true, is_vague, say_vague},
-    {is_at_ceiling, "NONE", true, near_ceiling, say_at_ceiling},
-    {is_swept, "CUTLASS_SWEEP", false, near_ceiling, say_sweep},
-    {is_attention, "CUSTOM_ATTENTION", false, near_ceiling, say_attention},
-    {is_worth_it, "CUSTOM_KERNEL", false, near_worth, say_kernel},
-    {is_anything, "NONE", false, near_worth, say_too_little},
+    {"no work", is_no_work, "NONE", true, near_nothing, say_no_work},
+    {"not measured", is_unmeasured, "UNMEASURED", true, near_nothing, say_unmeasured},
+    {"proven, and bound by launching", is_launch_proven, NULL, true, near_nothing, say_launch_proven},
+    {"proven", is_proven, NULL, false, near_nothing, say_proven},
+    {"fusion without a gain", is_fusion, "NONE", true, near_nothing, say_apart},
+    {"bound by launching", is_launch, "NONE", true, near_nothing, say_launch},
+    {"ceiling not known well enough", is_vague, "UNMEASURED", true, is_vague, say_vague},
+    {"at the ceiling", is_at_ceiling, "NONE", true, near_ceiling, say_at_ceiling},
+    {"dense product", is_swept, "CUTLASS_SWEEP", false, near_ceiling, say_sweep},
+    {"attention", is_attention, "CUSTOM_ATTENTION", false, near_ceiling, say_attention},
+    {"worth a kernel", is_worth_it, "CUSTOM_KERNEL", false, near_worth, say_kernel},
+    {"anything else", is_anything, "NONE", false, near_worth, say_too_little},
 };
+
+const char *verdict_rule(int number) {
+    return number >= 0 && number < (int)(sizeof rules / sizeof rules[0]) ? rules[number].name : NULL;
+}
+
+/* What is compared with each threshold (launch_bound and those that are options). */
+static const struct {
+    const char *what, *effect;
+    verdict_figures figure;
+    size_t threshold;
+} checks[VERDICT_CHECKS] = {
+    {"saved by the best", "proven", VERDICT_SAVING, offsetof(verdict_thresholds, margin)},
+    {"saved by its rival", "might win", VERDICT_RIVAL, offsetof(verdict_thresholds, margin)},
+    {"launching in the ceiling", "bound by launching", VERDICT_FLOOR, SIZE_MAX},
+    {"efficiency", "at the ceiling", VERDICT_EFFICIENCY, offsetof(verdict_thresholds, ceiling)},
+    {"proven gain", "HIGH", VERDICT_PROVEN, offsetof(verdict_thresholds, high_proven)},
+    {"proven gain", "MEDIUM", VERDICT_PROVEN, offsetof(verdict_thresholds, medium_proven)},
+    {"potential gain", "HIGH", VERDICT_POTENTIAL, offsetof(verdict_thresholds, high_potential)},
+    {"potential gain", "MEDIUM", VERDICT_POTENTIAL, offsetof(verdict_thresholds, medium_potential)},
+};
+
+void verdict_checks(const verdict *v, const verdict_thresholds *thresholds, verdict_check to[VERDICT_CHECKS]) {
+    for (int k = 0; k < VERDICT_CHECKS; k++) {
+        to[k] = (verdict_check){.what = checks[k].what, .effect = checks[k].effect, .figure = checks[k].figure};
+        to[k].threshold = launch_bound;
+        if (checks[k].threshold != SIZE_MAX)
+            memcpy(&to[k].threshold, (const char *)thresholds + checks[k].threshold, sizeof to[k].threshold);
+        to[k].touches = touches(v->figures[checks[k].figure], to[k].threshold);
+    }
+}
 
 /* ---- priority ---- */
 
@@ -366,7 +361,15 @@ verdict verdict_of(const verdict_facts *facts, const verdict_thresholds *thresho
     const judged j = judge(facts, thresholds ? thresholds : &verdict_defaults);
     const rule *r = rules;
     while (!r->applies(&j)) r++; /* the last one always does */
-    verdict v = {.efficiency = j.efficiency.x, .priority = "NONE"};
+    verdict v = {.efficiency = j.efficiency.x,
+                 .priority = "NONE",
+                 .rule = (int)(r - rules),
+                 .figures = {[VERDICT_EFFICIENCY] = j.efficiency,
+                             [VERDICT_SAVING] = j.win,
+                             [VERDICT_RIVAL] = j.rival,
+                             [VERDICT_FLOOR] = j.floor,
+                             [VERDICT_PROVEN] = j.proven_share,
+                             [VERDICT_POTENTIAL] = j.potential_share}};
     v.approach = r->approach ? r->approach : family_of(facts);
     v.borderline = r->borderline(&j) || near_another_rule(&j);
     if (j.proven) v.proven_gain_us = j.count * facts->baseline_us * j.win.x;

@@ -43,6 +43,21 @@ typedef struct verdict_facts {
     const char *best_name;     /* "cublaslt algo=6"; NULL: "the alternative" */
 } verdict_facts;
 
+/* What the rules looked at, and half the width of its interval. */
+typedef struct verdict_figure {
+    double x, half;
+} verdict_figure;
+
+typedef enum verdict_figures {
+    VERDICT_EFFICIENCY, /* not-a-number where no ceiling is known */
+    VERDICT_SAVING,     /* part of the baseline's time that the best one saves */
+    VERDICT_RIVAL,      /* the same of its nearest rival */
+    VERDICT_FLOOR,      /* part of the ceiling that is launching */
+    VERDICT_PROVEN,     /* parts of the model's time */
+    VERDICT_POTENTIAL,
+    VERDICT_FIGURES
+} verdict_figures;
+
 typedef struct verdict {
     double efficiency;                        /* ceiling over baseline */
     double proven_gain_us, potential_gain_us; /* per run of the model */
@@ -50,9 +65,25 @@ typedef struct verdict {
     const char *approach;                     /* NONE, LIBRARY_TUNE, … */
     bool borderline;                          /* an interval touches a threshold: the cheaper action was taken */
     char recommendation[256];                 /* one sentence that a person can act on */
+    int rule;                                 /* which one decided: verdict_rule */
+    verdict_figure figures[VERDICT_FIGURES];
 } verdict;
 
 verdict verdict_of(const verdict_facts *facts, const verdict_thresholds *thresholds);
+
+/* The rules in the order in which they are asked; the first that applies decides. NULL behind the last one. */
+const char *verdict_rule(int rule);
+
+/* What a verdict depends on: each threshold and the figure that is compared with it. */
+typedef struct verdict_check {
+    const char *what;   /* "efficiency" */
+    const char *effect; /* what is so from the threshold on */
+    verdict_figures figure;
+    double threshold;
+    bool touches; /* the interval does: the next run may say otherwise */
+} verdict_check;
+enum { VERDICT_CHECKS = 8 };
+void verdict_checks(const verdict *v, const verdict_thresholds *thresholds, verdict_check checks[VERDICT_CHECKS]);
 
 /* Shapes of blocks of C (M x N x K) worth trying first for a product, best first: "128x256x64". How many were found. */
 enum { VERDICT_TILES = 3 };

@@ -312,6 +312,7 @@ static void put_figures(const report_figures *f, json_t *to, json_builder *b) {
     if (isfinite(f->ceiling_us)) put_known(b, to, "ceiling_ci", f->ceiling_ci); /* an infinite one is not known */
     put_known(b, to, "stored_ceiling_time_us", f->stored_ceiling_us);
     put_known(b, to, "launch_us", f->launch_us);
+    if (!f->baseline_row) put_known(b, to, "least_time_us", f->estimate_us); /* its part of the model's time */
     put_known(b, to, "baseline_time_us", f->baseline_us);
     put_known(b, to, "best_time_us", f->best_us);
     put_known(b, to, "baseline_tflops", rate(f->flops, f->baseline_us, 1e12));

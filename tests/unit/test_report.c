@@ -85,6 +85,7 @@ static void a_report_says_it_all(void) {
     UNIT_TEXT(text(first, "status"), "OK");
     UNIT_TEXT(text(first, "regime"), "sustained-model-graph");
     near(number(first, "baseline_time_us"), 40);
+    UNIT_CHECK(!json_object_get(first, "least_time_us"));
     near(number(first, "baseline_tflops"), 50);
     near(number(first, "peak_tflops"), 100);
     UNIT_INT(number(json_object_get(first, "config"), "a"), 3);
@@ -169,6 +170,7 @@ static void what_was_not_timed_is_estimated(void) {
     json_builder b = {0};
     json_t *r = report_build(&in, &b);
     UNIT_CHECK(json_is_null(json_object_get(r, "best_variant")) && json_is_null(json_object_get(r, "best_approach")));
+    near(number(r, "least_time_us"), f.estimate_us);
     json_decref(r);
     in.measurement = NULL, in.status = ROW_SKIPPED, in.code = "budget", in.text = "";
     report_read(&in, &f);
