@@ -37,6 +37,7 @@ include mk/modes.mk
 include mk/build.mk
 include mk/profile.mk
 include mk/validate.mk
+include mk/dispatch.mk
 include mk/checks.mk
 include mk/install.mk
 include mk/cuda.mk

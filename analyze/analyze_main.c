@@ -13,6 +13,7 @@ static const struct {
     status_code (*run)(int argc, char **argv, status *st);
 } commands[] = {
     {NULL, command_summary},
+    {"dispatch", command_dispatch},
 };
 
 /* Started with one of them closed, the next file that is opened would take its place, and be printed into. */

@@ -164,10 +164,10 @@ static bool save(const settings *s, const study_group *g, const json_t *root, st
 }
 
 static void show(const settings *s, const study_group *g, const outcome *o) {
-    char line[512];
-    snprintf(line, sizeof line, "%.200s: %zu operations of %.80s on %.80s", s->output,
-             o->choices[0] + o->choices[1] + o->choices[2], g->model ? g->model : "", g->device ? g->device : "");
-    status_print(stdout, line, NULL, "");
+    char line[256];
+    snprintf(line, sizeof line, "%zu operations of %.80s on %.80s", o->choices[0] + o->choices[1] + o->choices[2],
+             g->model ? g->model : "", g->device ? g->device : "");
+    status_print(stdout, s->output, NULL, line);
     printf("  %zu by a tuned library, %zu by another kernel, %zu by the default; %zu proven ranges\n", o->choices[1],
            o->choices[2], o->choices[0], o->ranges);
     if (o->unmeasured > 0) printf("  %zu operations were not measured: they have no entry\n", o->unmeasured);

@@ -1,0 +1,36 @@
+# libscout_dispatch, static and shared: what deployment links. Its objects are those of the build, made to be shared; it
+# needs the C library alone. Its version is that of its symbols (dispatch/scout_dispatch.map).
+
+DISPATCH_VERSION := 1.0.0
+DISPATCH_SONAME := libscout_dispatch.so.$(firstword $(subst ., ,$(DISPATCH_VERSION)))
+DISPATCH_HEADERS := dispatch/scout_dispatch.h dispatch/scout_dispatch_key.h dispatch/scout_dispatch_index.h dispatch/scout_dispatch_device.h
+DISPATCH_OBJECTS := $(DISPATCH_SOURCES:%.c=$(BUILD)/obj/%.o)
+DISPATCH_STATIC := $(BUILD)/lib/libscout_dispatch.a
+DISPATCH_SHARED := $(BUILD)/lib/libscout_dispatch.so.$(DISPATCH_VERSION)
+
+.PHONY: dispatch bench-dispatch
+all: dispatch
+dispatch: $(DISPATCH_STATIC) $(DISPATCH_SHARED)
+$(DISPATCH_OBJECTS): ALL_CFLAGS += -fPIC -fvisibility=hidden
+
+# One object, in which what is not for others has no name any more.
+$(DISPATCH_STATIC): $(DISPATCH_OBJECTS)
+	$(say) AR $@
+	$(Q)mkdir -p $(@D); rm -f $@
+	$(Q)$(CC) -r -nostdlib -o $(@D)/scout_dispatch.o $^ && objcopy --localize-hidden $(@D)/scout_dispatch.o
+	$(Q)$(AR) rcs $@ $(@D)/scout_dispatch.o && rm $(@D)/scout_dispatch.o
+
+$(DISPATCH_SHARED): $(DISPATCH_OBJECTS) dispatch/scout_dispatch.map
+	$(say) LINK $@
+	$(Q)mkdir -p $(@D)
+	$(Q)$(CC) -shared $(ALL_LDFLAGS) -Wl,-soname,$(DISPATCH_SONAME) -Wl,--version-script=dispatch/scout_dispatch.map -Wl,-z,defs \
+	  -Wl,-z,relro,-z,now -o $@ $(filter %.o,$^) -lpthread
+	$(Q)ln -sf $(@F) $(@D)/$(DISPATCH_SONAME) && ln -sf $(DISPATCH_SONAME) $(@D)/libscout_dispatch.so
+
+# What a generated dispatch.h holds of the library, as lines of C strings.
+DISPATCH_LINES := $(BUILD)/gen/scout_dispatch_lines.inc
+$(DISPATCH_LINES): dispatch/scout_dispatch_key.h dispatch/scout_dispatch_index.h dispatch/scout_dispatch_device.h
+	$(say) LINES $@
+	$(Q)mkdir -p $(@D)
+	$(Q)sed -e '/^#include "dispatch\//d' -e 's/\\/\\\\/g; s/"/\\"/g; s/^/"/; s/$$/\\n",/' $^ > $@.new && mv $@.new $@
+$(BUILD)/obj/analyze/table/table_header.o: $(DISPATCH_LINES)
