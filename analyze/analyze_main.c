@@ -14,6 +14,7 @@ static const struct {
 } commands[] = {
     {NULL, command_summary},
     {"dispatch", command_dispatch},
+    {"explain", command_explain},
 };
 
 /* Started with one of them closed, the next file that is opened would take its place, and be printed into. */

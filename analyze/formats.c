@@ -6,8 +6,11 @@
 #include <string.h>
 
 const format formats_all[] = {
-    {"text", "summary.txt", write_text}, {"json", "summary.json", write_json}, {"md", "summary.md", write_markdown},
-    {"csv", "summary.csv", write_csv},   {"junit", "junit.xml", write_junit},
+    {"text", "summary.txt", write_text},  /* for a terminal */
+    {"json", "summary.json", write_json}, /* for programs */
+    {"md", "summary.md", write_markdown}, /* for a pull request */
+    {"csv", "summary.csv", write_csv},    /* for spreadsheets */
+    {"junit", "junit.xml", write_junit},  /* for CI systems */
 };
 const int formats_count = (int)(sizeof formats_all / sizeof formats_all[0]);
 

@@ -21,9 +21,9 @@ static const char *model_of(study *s, const char *folder) {
         path[name - path - 1] = 0;
         name = files_base(path);
     }
-    const char *kept = map_intern(&s->texts, name, strlen(name));
+    const char *kept = plain_utf8(&s->arena, map_intern(&s->texts, name, strlen(name)));
     free(path);
-    return *kept ? kept : folder;
+    return kept;
 }
 
 static void add_model(study *s, study_group *g, const char *model) {

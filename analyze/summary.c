@@ -54,7 +54,7 @@ static void add(summary_sum *sum, const summary_row *row) {
     sum->occurrences += r->count;
     if (row->outcome == SUMMARY_OUTSIDE) return;
     if (row->outcome == SUMMARY_MISSING) {
-        const double us = r->ceiling_us > 0 ? count * r->ceiling_us : 0;
+        const double us = r->least_us > 0 ? count * r->least_us : 0;
         sum->baseline_us += us;
         sum->best_us += us;
         sum->ceiling_us += us;
@@ -120,12 +120,18 @@ static int level(const char *priority) {
 
 static int compare(double x, double y) { return (x < y) - (x > y); }
 
+/* Of the same priority: where something is to be done, then where something is to be found out. */
+static const int turns[SUMMARY_OUTCOMES] = {
+    [SUMMARY_PROVEN] = 0, [SUMMARY_OPEN] = 1,    [SUMMARY_UNKNOWN] = 2, [SUMMARY_MISSING] = 3,
+    [SUMMARY_SMALL] = 4,  [SUMMARY_OPTIMAL] = 5, [SUMMARY_LAUNCH] = 6,  [SUMMARY_OUTSIDE] = 7,
+};
+
 /* What is proven before what is only potential; then what takes the most time. */
 static int by_rank(const void *a, const void *b) {
     const summary_row *x = a, *y = b;
     int order = level(y->report->verdict.priority) - level(x->report->verdict.priority);
     if (!order) order = compare(x->report->verdict.proven_gain_us, y->report->verdict.proven_gain_us);
-    if (!order && x->outcome != y->outcome) order = x->outcome < y->outcome ? -1 : 1;
+    if (!order) order = turns[x->outcome] - turns[y->outcome];
     if (!order) order = compare(x->potential_us, y->potential_us);
     if (!order) order = compare(x->weight_us, y->weight_us);
     return order ? order : strcmp(x->report->operation, y->report->operation);

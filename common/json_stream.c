@@ -131,10 +131,16 @@ void json_stream_real(json_stream *s, const char *key, double x) {
     if (!isfinite(x)) fail(s, "a number is not finite");
     if (!begin_value(s, key)) return;
     char digits[40];
-    int precision = 6; /* the shortest that reads back as the same number */
-    do {
-        snprintf(digits, sizeof digits, "%.*g", precision, x);
-    } while (strtod(digits, NULL) != x && ++precision <= 17);
+    int least = 6, most = 17; /* digits: the fewest that read back as the same number; more always do where fewer did */
+    while (least < most) {
+        const int middle = (least + most) / 2;
+        snprintf(digits, sizeof digits, "%.*g", middle, x);
+        if (strtod(digits, NULL) == x)
+            most = middle;
+        else
+            least = middle + 1;
+    }
+    snprintf(digits, sizeof digits, "%.*g", most, x);
     if (!strpbrk(digits, ".e")) memcpy(digits + strlen(digits), ".0", 3); /* a real stays one for whoever reads it */
     put(s, digits);
 }

@@ -288,7 +288,7 @@ typedef struct rule {
 } rule;
 
 static const rule rules[] = {
-    {"no work", is_no_work, "NONE", true, near_nothing, say_no_work},
+    {"nothing to do", is_no_work, "NONE", true, near_nothing, say_no_work},
     {"not measured", is_unmeasured, "UNMEASURED", true, near_nothing, say_unmeasured},
     {"proven, and bound by launching", is_launch_proven, NULL, true, near_nothing, say_launch_proven},
     {"proven", is_proven, NULL, false, near_nothing, say_proven},

@@ -1,16 +1,240 @@
-/* The summary for a terminal: at most 100 columns, whatever the names are. */
+/* The summary for a terminal: at most 100 columns wide, whatever the names are. Lines are put together in an arena,
+ * cleaned and cut as they are printed. */
 #include "analyze/formats.h"
+#include "analyze/write/amount.h"
+
+#include "common/plain.h"
 
 #include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { WIDTH = 100, FEW = 10, NAME = 41 };
+
+typedef struct text {
+    FILE *out;
+    arena a;
+    const summary *m;
+} text;
+
+static bool same(const char *a, const char *b) { return a && b && strcmp(a, b) == 0; }
+static const char *plural(size_t n) { return n == 1 ? "" : "s"; }
+
+__attribute__((format(printf, 2, 3))) static void line(text *t, const char *shape, ...) {
+    char *whole = NULL;
+    va_list args;
+    va_start(args, shape);
+    const int n = vasprintf(&whole, shape, args);
+    va_end(args);
+    if (n < 0) guard_fail(t->a.guard, STATUS_ENVIRONMENT, "out of memory; free some and run again");
+    const bool apart = whole[0] == '\n'; /* from the line before */
+    const char *kept = arena_strndup(&t->a, whole + apart, (size_t)n - apart);
+    free(whole);
+    const char *cell = plain_cell(&t->a, kept, WIDTH);
+    size_t end = strlen(cell);
+    while (end > 0 && cell[end - 1] == ' ') end--;
+    fprintf(t->out, "%s%.*s\n", apart ? "\n" : "", (int)end, cell);
+}
+
+/* Cleaned, cut, and filled up to so many columns: printf counts bytes. */
+static const char *cell(text *t, const char *from, int columns) {
+    const char *clean = plain_cell(&t->a, from ? from : "", columns);
+    return arena_printf(&t->a, "%s%*s", clean, columns - plain_columns(clean), "");
+}
+
+/* A sentence under its row, over as many lines as it needs. */
+static void sentence(text *t, int indent, const char *from) {
+    const char *rest = plain_cell(&t->a, from, 8 * WIDTH);
+    while (*rest) {
+        const char *at = rest, *blank = NULL;
+        for (int n = 0; *at && n <= WIDTH - indent; at++) {
+            n += ((unsigned char)*at & 0xc0) != 0x80;
+            if (*at == ' ' && n <= WIDTH - indent + 1) blank = at;
+        }
+        const char *end = !*at || !blank ? at : blank;
+        line(t, "%*s%.*s", indent, "", (int)(end - rest), rest);
+        rest = end + (*end == ' ');
+    }
+}
+
+/* ---- sums ---- */
+
+static void write_head(text *t, const summary_group *g) {
+    const study_group *of = g->group;
+    line(t, "%s · %s · %s", of->model, of->device, of->regime);
+    line(t, "%s a run (%zu operation%s in %" PRId64 " places), %s with what is proven, %s at the ceilings",
+         amount_time(g->all.baseline_us).s, g->all.operations, plural(g->all.operations), g->all.occurrences,
+         amount_time(g->all.baseline_us - g->all.proven_us).s, amount_time(g->all.ceiling_us).s);
+}
+
+/* How many there are, what share of the model's time they take, and what can be had of it: proven and potential stand
+ * in columns of their own, and nobody adds them. */
+static void write_outcomes(text *t, const summary_group *g) {
+    line(t, "\n%-26s %10s %11s %8s %20s %20s", "", "operations", "time", "share", "proven gain", "only potential");
+    for (int k = 0; k < SUMMARY_OUTCOMES; k++) {
+        const summary_sum *s = &g->outcomes[k];
+        if (s->operations == 0) continue;
+        line(t, "%s %10zu %11s %8s %11s %8s %11s %8s", cell(t, summary_outcomes[k].title, 26), s->operations,
+             k == SUMMARY_OUTSIDE ? "" : amount_time(s->baseline_us).s,
+             k == SUMMARY_OUTSIDE ? "" : amount_percent(s->share).s,
+             s->proven_us > 0 ? amount_time(s->proven_us).s : "",
+             s->proven_us > 0 ? amount_percent(s->proven_share).s : "",
+             s->potential_us > 0 ? amount_time(s->potential_us).s : "",
+             s->potential_us > 0 ? amount_percent(s->potential_share).s : "");
+    }
+    line(t, "%-26s %10zu %11s %8s %11s %8s %11s %8s", "together", g->all.operations, amount_time(g->all.baseline_us).s,
+         "", amount_time(g->all.proven_us).s, amount_percent(g->all.proven_share).s, amount_time(g->all.potential_us).s,
+         amount_percent(g->all.potential_share).s);
+}
+
+static void write_categories(text *t, const summary_group *g) {
+    if (g->category_count < 2) return;
+    line(t, "\n%-16s %10s %11s %8s %8s %12s %15s", "kind", "operations", "time", "share", "optimal", "proven gain",
+         "only potential");
+    for (size_t k = 0; k < g->category_count; k++) {
+        const summary_category *c = &g->categories[k];
+        const summary_sum *s = &c->sum;
+        line(t, "%s %10zu %11s %8s %8s %12s %15s", cell(t, c->op, 16), s->operations, amount_time(s->baseline_us).s,
+             amount_percent(s->share).s, amount_percent(c->optimal.share).s, amount_percent(s->proven_share).s,
+             amount_percent(s->potential_share).s);
+    }
+}
+
+/* ---- the ranked list ---- */
+
+/* The id, by which analyze explain knows it; it holds kind, shape and type where nobody gave it a name. */
+static const char *name_of(text *t, const study_report *r) {
+    const size_t n = strlen(r->op);
+    char shape[256];
+    if (strncmp(r->operation, r->op, n) == 0 && r->operation[n] == '_') return r->operation;
+    const char *type = r->precision ? r->precision : r->dtype;
+    return arena_printf(&t->a, "%s %s %s %s", plain_cell(&t->a, r->operation, NAME / 2), r->op,
+                        study_shape(r, shape, sizeof shape), type ? type : "");
+}
+
+static bool is_told(const summary_row *row) {
+    return row->outcome != SUMMARY_OUTSIDE && row->outcome != SUMMARY_MISSING;
+}
+
+static void write_row(text *t, const summary_row *row) {
+    const study_report *r = row->report;
+    const verdict *v = &r->verdict;
+    line(t, "%4zu %s %6" PRId64 " %8s %8s  %-8s %s%s", row->rank, cell(t, name_of(t, r), NAME), r->count,
+         amount_percent(row->share).s, amount_percent(v->efficiency).s, v->priority, v->approach,
+         v->borderline ? " ?" : "");
+    sentence(t, 5, v->recommendation);
+}
+
+static void write_rows(text *t, const summary_group *g) {
+    size_t told = 0, left = 0;
+    for (size_t k = 0; k < g->row_count; k++) {
+        if (!is_told(&g->rows[k])) continue;
+        if (t->m->top > 0 && told == t->m->top) {
+            left++;
+            continue;
+        }
+        if (told++ == 0)
+            line(t, "\n     %s %6s %8s %8s  %-8s %s", cell(t, "operation", NAME), "count", "share", "ceiling",
+                 "priority", "approach");
+        const arena_mark mark = arena_save(&t->a);
+        write_row(t, &g->rows[k]);
+        arena_rewind(&t->a, mark);
+    }
+    if (left > 0) line(t, "     … %zu more (--top 0 shows all)", left);
+    if (g->all.borderline > 0)
+        line(t, "\n? %zu of %zu (%s) are borderline: an interval touches a threshold, the next run may differ",
+             g->all.borderline, g->all.operations - g->outcomes[SUMMARY_MISSING].operations,
+             amount_percent(g->borderline_share).s);
+}
+
+/* ---- fusions ---- */
+
+static void write_fusions(text *t, const summary_group *g) {
+    const summary_fusions *f = &g->fusions;
+    if (f->all == 0) return;
+    line(t, "%s", "");
+    line(t, "\nfusions: %zu of %zu are worth it, %zu borderline; those that go together save %s of the time", f->worth,
+         f->all, f->borderline, amount_percent(f->saved_share).s);
+    for (size_t k = 0; k < f->count; k++) {
+        const study_report *r = f->rows[k];
+        if (t->m->top > 0 && k == t->m->top) {
+            line(t, "     … %zu more", f->count - k);
+            break;
+        }
+        if (same(r->worth, "yes"))
+            line(t, "     %s %6" PRId64 " %7.2fx faster, saves %s (%s)", cell(t, r->operation, NAME), r->count,
+                 r->speedup, amount_time(r->saved_us).s, r->fusion_pattern);
+        else
+            line(t, "     %s %6" PRId64 " %7.2fx faster ? (%s)", cell(t, r->operation, NAME), r->count, r->speedup,
+                 r->fusion_pattern);
+    }
+}
+
+/* ---- what is not in it ---- */
+
+static void write_missing(text *t, const summary_group *g) {
+    if (g->missing_count == 0) return;
+    line(t,
+         "\nwithout a baseline, in the model's time with what they take at least (%s):", amount_time(g->missing_us).s);
+    for (size_t k = 0; k < g->missing_count; k++) {
+        const summary_missing *m = &g->missing[k];
+        if (k == FEW) {
+            line(t, "     … %zu more reasons", g->missing_count - k);
+            break;
+        }
+        const char *whole = arena_printf(&t->a, "%zu %s (%s): %s%s, %s", m->operations, m->status, m->code,
+                                         m->operations > 1 ? "such as " : "", m->first->operation, m->text);
+        sentence(t, 5, whole);
+    }
+}
+
+static void write_notes(text *t, const summary_group *g) {
+    if (g->bad_rows == 0 && g->said_otherwise == 0) return;
+    line(t, "%s", "");
+    if (g->bad_rows > 0)
+        line(t, "%zu operation%s had a candidate that failed or would not settle (analyze explain tells which)",
+             g->bad_rows, plural(g->bad_rows));
+    if (g->said_otherwise > 0)
+        line(t, "%zu report%s themselves say another verdict: thresholds or the model's time were others then",
+             g->said_otherwise, plural(g->said_otherwise));
+}
+
+static void write_skipped(text *t) {
+    const study *s = t->m->study;
+    if (s->skipped_count == 0) return;
+    line(t, "\n%zu file%s left out:", s->skipped_count, plural(s->skipped_count));
+    for (size_t k = 0; k < s->skipped_count; k++) {
+        if (k == FEW) {
+            line(t, "     … %zu more", s->skipped_count - k);
+            break;
+        }
+        sentence(t, 5, arena_printf(&t->a, "%s: %s", s->skipped[k].path, s->skipped[k].why));
+    }
+}
+
+static void write_all(text *t) {
+    for (size_t k = 0; k < t->m->group_count; k++) {
+        const summary_group *g = &t->m->groups[k];
+        if (k > 0) line(t, "%s", "");
+        write_head(t, g);
+        write_outcomes(t, g);
+        write_categories(t, g);
+        write_rows(t, g);
+        write_fusions(t, g);
+        write_missing(t, g);
+        write_notes(t, g);
+    }
+    write_skipped(t);
+}
 
 bool write_text(const summary *m, FILE *out, status *st) {
-    (void)st;
-    for (size_t k = 0; k < m->group_count; k++) {
-        const summary_group *g = &m->groups[k];
-        fprintf(out, "%zu operations, %.1f us\n", g->row_count, g->group->model_us);
-        for (size_t n = 0; n < g->row_count && (m->top == 0 || n < m->top); n++)
-            fprintf(out, "%3zu %-8s %-16s %.1f %%\n", g->rows[n].rank, g->rows[n].report->verdict.priority,
-                    g->rows[n].report->verdict.approach, 100 * g->rows[n].share);
-    }
-    return true;
+    guard g;
+    text t = {.out = out, .m = m};
+    guard_init(&g);
+    arena_init(&t.a, &g, (size_t)1 << 30);
+    const bool good = guard_enter(&g);
+    if (good) write_all(&t);
+    if (!good) *st = g.st;
+    arena_free(&t.a);
+    return good;
 }

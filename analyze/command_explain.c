@@ -1,0 +1,150 @@
+/* analyze explain DIR ID: all that is known of one operation. */
+#include "analyze/command.h"
+
+#include "analyze/explain.h"
+#include "common/cli.h"
+
+#include <string.h>
+
+typedef struct settings {
+    int64_t top;
+    cli_positionals words;
+} settings;
+
+#define AT(field) offsetof(settings, field)
+
+static const cli_option options[] = {
+    {.name = "top",
+     .argument = "N",
+     .kind = CLI_INT,
+     .offset = AT(top),
+     .min = 0,
+     .max = 1000000,
+     .help = "candidates without a time that are listed one by one (30); 0: all"},
+};
+
+/* ---- which one is meant ---- */
+
+/* How much of what was asked for is in an id: its start, then all of it anywhere, then a common start. */
+static size_t likeness(const char *id, const char *asked) {
+    const size_t all = strlen(asked);
+    size_t n = 0;
+    while (id[n] && id[n] == asked[n]) n++;
+    return n == all ? all + 2 : strstr(id, asked) ? all + 1 : n;
+}
+
+typedef struct nearest {
+    const char *asked;
+    const char *ids[5]; /* the most alike first */
+    size_t likeness[5];
+    size_t count, starts; /* of ids; operations that start as asked */
+} nearest;
+
+static void look_at(nearest *near, const study_report *reports, size_t count) {
+    enum { ROOM = sizeof near->ids / sizeof near->ids[0] };
+    for (size_t k = 0; k < count; k++) {
+        const char *id = reports[k].operation;
+        const size_t like = likeness(id, near->asked);
+        size_t at = near->count < ROOM ? near->count++ : ROOM;
+        near->starts += like == strlen(near->asked) + 2;
+        for (; at > 0 && like > near->likeness[at - 1]; at--) {
+            if (at == ROOM) continue;
+            near->ids[at] = near->ids[at - 1];
+            near->likeness[at] = near->likeness[at - 1];
+        }
+        if (at == ROOM) continue;
+        near->ids[at] = id;
+        near->likeness[at] = like;
+    }
+}
+
+static status_code fail_unknown(const study *s, const char *asked, status *st) {
+    nearest near = {.asked = asked};
+    char list[640] = "";
+    size_t used = 0;
+    for (size_t k = 0; k < s->group_count; k++) {
+        look_at(&near, s->groups[k].reports, s->groups[k].count);
+        look_at(&near, s->groups[k].fusions, s->groups[k].fusion_count);
+    }
+    if (near.starts > 1 && near.starts < near.count) near.count = near.starts;
+    for (size_t k = 0; k < near.count && used < sizeof list; k++)
+        used += (size_t)snprintf(list + used, sizeof list - used, "%s%.100s", k > 0 ? ", " : "", near.ids[k]);
+    if (near.starts > 1)
+        return status_set(st, STATUS_USAGE, "%zu operations start with '%.100s'; say more of one of them: %s%s",
+                          near.starts, asked, list, near.starts > near.count ? ", …" : "");
+    return status_set(st, STATUS_USAGE, "no operation starts with '%.100s'; the nearest are %s", asked, list);
+}
+
+static const study_report *find(const study *s, const char *asked, const study_group **group) {
+    for (size_t k = 0; k < s->group_count; k++) {
+        const study_report *found = study_find(&s->groups[k], asked);
+        *group = &s->groups[k];
+        if (found) return found;
+    }
+    return NULL;
+}
+
+/* ---- the command ---- */
+
+static status_code explain_one(study *s, const settings *with, status *st) {
+    const study_group *group = NULL;
+    const study_report *r = find(s, with->words.items[1], &group);
+    if (!r) return fail_unknown(s, with->words.items[1], st);
+    json_t *report = study_detail(r, st), *run = study_run(r);
+    if (!report) {
+        json_decref(run);
+        return st->code;
+    }
+    const explain e = {.out = stdout,
+                       .arena = &s->arena,
+                       .group = group,
+                       .r = r,
+                       .thresholds = &s->options.thresholds,
+                       .report = report,
+                       .run = run,
+                       .most = (size_t)with->top};
+    const bool good = guard_enter(&s->guard);
+    if (good)
+        explain_write(&e);
+    else
+        *st = s->guard.st;
+    json_decref(report);
+    json_decref(run);
+    return good ? STATUS_OK : st->code;
+}
+
+static status_code run(const settings *with, status *st) {
+    study s;
+    const study_options how = {
+        .folders = with->words.items, .folder_count = 1, .thresholds = verdict_defaults, .group = true};
+    if (!study_open(&s, &how, st)) return st->code;
+    const status_code code = explain_one(&s, with, st);
+    study_close(&s);
+    return code;
+}
+
+status_code command_explain(int argc, char **argv, status *st) {
+    const char *words[2] = {NULL, NULL};
+    settings s = {.top = 30, .words.items = words};
+    const cli_spec spec = {
+        .program = "analyze explain",
+        .version = command_version,
+        .usage = "DIR ID [--top N]",
+        .about = "Tells all that is known of one operation: which ceilings were used and what bounds it, who ran and\n"
+                 "how fast, why one was chosen and no other, which rule made the verdict, how far every threshold is,\n"
+                 "and what would change it. ID: of an operation or a fusion, or as much of its start as only one has.",
+        .after = "exit codes: 0 done, 2 usage (also: no such operation), 3 bad input, 4 environment\n",
+        .options = options,
+        .option_count = (int)(sizeof options / sizeof options[0]),
+        .positional = "DIR or ID",
+        .least = 2,
+        .most = 2,
+        .positionals = AT(words),
+    };
+    switch (cli_parse(&spec, argc, argv, &s, st)) {
+    case CLI_RUN: return run(&s, st);
+    case CLI_DONE: return STATUS_OK;
+    case CLI_WRONG: break;
+    }
+    return st->code;
+}

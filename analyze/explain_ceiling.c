@@ -1,0 +1,157 @@
+/* Which of the device's ceilings were used, where and how they were measured, and what they say of one operation. */
+#include "analyze/explain.h"
+
+#include "analyze/write/amount.h"
+
+#include <math.h>
+#include <string.h>
+
+/* What the device can do, from run.json: that of the device by this instance, else by this name. */
+static const json_t *ceilings_of(const explain *e) {
+    const json_t *devices = json_object_get(e->run, "devices"), *found = NULL;
+    const char *instance = explain_text(json_object_get(e->report, "device"), "instance");
+    for (size_t k = 0; k < json_array_size(devices); k++) {
+        const json_t *device = json_array_get(devices, k);
+        if (!found || strcmp(explain_text(device, "instance"), instance) == 0) found = device;
+    }
+    return json_object_get(found, "ceilings");
+}
+
+/* What one bound says: the time that it takes at least, and from what that follows. Not-a-number: nothing. */
+typedef struct bound {
+    double us;
+    const char *from;
+} bound;
+
+static const char *at_clock(const explain *e, const json_t *from) {
+    const double clock = explain_number(from, "clock_mhz"), power = explain_number(from, "power_w");
+    const char *text = clock > 0 ? arena_printf(e->arena, ", at %.0f MHz", clock) : "";
+    return power > 0 ? arena_printf(e->arena, "%s and %.0f W", text, power) : text;
+}
+
+static const json_t *peak_of(const explain *e, const json_t *ceilings) {
+    const json_t *peaks = json_object_get(ceilings, "peaks");
+    for (size_t k = 0; e->r->precision && k < json_array_size(peaks); k++)
+        if (strcmp(explain_text(json_array_get(peaks, k), "precision"), e->r->precision) == 0)
+            return json_array_get(peaks, k);
+    return NULL;
+}
+
+static bound compute(const explain *e, const json_t *ceilings) {
+    const study_report *r = e->r;
+    const json_t *peak = peak_of(e, ceilings), *shape = json_object_get(e->report, "peak_shape");
+    if (!(r->peak_tflops > 0) || !(r->flops > 0)) return (bound){NAN, "no flops, or no peak of this precision"};
+    const char *how = explain_text(e->report, "peak_how");
+    const char *where = json_integer_value(json_array_get(shape, 0)) > 0
+                            ? arena_printf(e->arena, " at %s", explain_shape_of(e, shape))
+                            : "";
+    return (bound){r->flops / r->peak_tflops * 1e-6,
+                   arena_printf(e->arena, "%.4g GFLOP at the peak of %.4g TFLOP/s %s, measured with %s%s%s",
+                                1e-9 * r->flops, r->peak_tflops, amount_within(explain_number(peak, "rel_ci95")).s,
+                                *how ? how : "this operation's probe", where, at_clock(e, peak))};
+}
+
+/* The measured bandwidth of cold memory whose size and mix are nearest. */
+static const json_t *bandwidth_of(const json_t *ceilings, double bytes, double read_fraction) {
+    const json_t *rows = json_object_get(ceilings, "bandwidths"), *found = NULL;
+    double least = INFINITY;
+    for (size_t k = 0; k < json_array_size(rows); k++) {
+        const json_t *row = json_array_get(rows, k);
+        if (json_is_true(json_object_get(row, "resident"))) continue;
+        const double size = fabs(log2(explain_number(row, "bytes") / bytes));
+        const double far = size + 2 * fabs(explain_number(row, "read_fraction") - read_fraction);
+        if (!(far < least)) continue;
+        least = far;
+        found = row;
+    }
+    return found;
+}
+
+static bound memory(const explain *e, const json_t *ceilings) {
+    const study_report *r = e->r;
+    const double bytes = r->bytes_read + r->bytes_written, resident = explain_number(e->report, "resident_bytes");
+    const json_t *row = bandwidth_of(ceilings, bytes, r->bytes_read / bytes);
+    const double tbps = explain_number(row, "tbps");
+    if (!(bytes > 0)) return (bound){NAN, "it moves nothing"};
+    if (!(tbps > 0)) return (bound){NAN, "no bandwidth is known"};
+    const char *kept =
+        resident > 0 ? arena_printf(e->arena, "; %.4g MB of it may be in the cache", 1e-6 * resident) : "";
+    return (bound){bytes / tbps * 1e-6,
+                   arena_printf(e->arena, "%.4g MB at %.4g TB/s %s, measured with %.4g MB of which %.0f %% are read%s",
+                                1e-6 * bytes, tbps, amount_within(explain_number(row, "rel_ci95")).s,
+                                1e-6 * explain_number(row, "bytes"), 100 * explain_number(row, "read_fraction"), kept)};
+}
+
+static bound special(const explain *e, const json_t *ceilings) {
+    const double specials = explain_number(e->report, "specials"), rate = explain_number(ceilings, "special_per_s");
+    if (!(specials > 0)) return (bound){NAN, "it needs none"};
+    if (!(rate > 0)) return (bound){NAN, "their rate is not known"};
+    return (bound){specials / rate * 1e6,
+                   arena_printf(e->arena, "%.4g million special functions at %.4g T/s", 1e-6 * specials, 1e-12 * rate)};
+}
+
+static bound launch(const explain *e, const json_t *ceilings) {
+    const double us = isfinite(e->r->launch_us) ? e->r->launch_us : explain_number(ceilings, "launch_us");
+    return (bound){us, us > 0 ? "one launch that does nothing; it comes on top of the largest" : "not known"};
+}
+
+static const struct {
+    const char *name;
+    bound (*of)(const explain *e, const json_t *ceilings);
+} bounds[] = {{"compute", compute}, {"memory", memory}, {"special", special}, {"launch", launch}};
+
+static void write_bound(const explain *e, const char *name, bound b) {
+    const study_report *r = e->r;
+    const bool sets = r->bound && strcmp(r->bound, name) == 0;
+    const double launch_us = isfinite(r->launch_us) && strcmp(name, "launch") != 0 ? r->launch_us : 0;
+    /* Of the one that set it the report knows the time itself: bytes in the cache, and a probe, have had their say. */
+    if (sets && r->ceiling_us > launch_us) b.us = r->ceiling_us - launch_us;
+    const char *far = sets && strcmp(name, "launch") != 0 ? "sets it"
+                      : isfinite(b.us) && r->ceiling_us > 0
+                          ? arena_printf(e->arena, "%s", amount_percent(b.us / r->ceiling_us).s)
+                          : "";
+    explain_say(e, arena_printf(e->arena, "%-8s %11s  %s ", name, amount_time(b.us).s, explain_cell(e, far, 8)),
+                b.from);
+}
+
+static void write_probe(const explain *e) {
+    const json_t *probe = json_object_get(e->report, "probe");
+    if (!json_is_object(probe)) return;
+    static const struct {
+        const char *now, *stored, *unit;
+        double scale;
+    } rates[] = {{"tflops", "stored_tflops", "TFLOP/s", 1},
+                 {"tbps", "stored_tbps", "TB/s", 1},
+                 {"specials_per_s", "stored_specials_per_s", "T/s", 1e-12}};
+    for (size_t k = 0; k < sizeof rates / sizeof rates[0]; k++) {
+        const double now = explain_number(probe, rates[k].now), stored = explain_number(probe, rates[k].stored);
+        if (!(now > 0) || !(stored > 0)) continue;
+        explain_tell(e, "Measured again beside this operation: %.4g %s %s, stored %.4g: %+.1f %%.",
+                     now * rates[k].scale, rates[k].unit, amount_within(explain_number(probe, "rel_ci95")).s,
+                     stored * rates[k].scale, 100 * (now / stored - 1));
+    }
+}
+
+void explain_ceiling(const explain *e) {
+    static const struct {
+        const char *from, *text;
+    } sources[] = {{"stored", "the device's ceilings as they were stored"},
+                   {"probe", "what ran among the blocks of this operation"},
+                   {"both", "what is stored and what ran beside this operation, together"}};
+    const study_report *r = e->r;
+    explain_title(e, "Ceiling");
+    if (!(r->ceiling_us > 0)) {
+        explain_tell(e, "None is known for this operation.");
+        return;
+    }
+    const json_t *ceilings = ceilings_of(e);
+    for (size_t k = 0; k < sizeof bounds / sizeof bounds[0]; k++)
+        write_bound(e, bounds[k].name, bounds[k].of(e, ceilings));
+    for (size_t k = 0; r->ceiling_from && k < sizeof sources / sizeof sources[0]; k++)
+        if (strcmp(sources[k].from, r->ceiling_from) == 0)
+            explain_tell(e, "It follows from %s%s%s.", sources[k].text,
+                         *explain_text(ceilings, "taken") ? ", taken " : "", explain_text(ceilings, "taken"));
+    write_probe(e);
+    if (!isfinite(r->ceiling_ci)) explain_tell(e, "The report does not say how exactly it is known.");
+    if (!ceilings) explain_tell(e, "There is no run.json with the device's ceilings beside the reports.");
+}
