@@ -170,7 +170,9 @@ static void show(const settings *s, const study_group *g, const outcome *o) {
     status_print(stdout, s->output, NULL, line);
     printf("  %zu by a tuned library, %zu by another kernel, %zu by the default; %zu proven ranges\n", o->choices[1],
            o->choices[2], o->choices[0], o->ranges);
-    if (o->unmeasured > 0) printf("  %zu operations were not measured: they have no entry\n", o->unmeasured);
+    if (o->unmeasured > 0)
+        printf("  %zu have no measured baseline and no entry: parts of others, what needs no work, what failed\n",
+               o->unmeasured);
 }
 
 static status_code tabulate(const settings *s, const study *data, status *st) {

@@ -64,11 +64,11 @@ static void put_guard(const page *p, const char *directive) {
 }
 
 static void put_about(const page *p, const char *models) {
-    put(p, "/* Dispatch table of");
+    put(p, "/* Dispatch table of ");
     escape_append(p->out, ESCAPE_C_COMMENT, models);
-    put(p, "\n * measured on");
+    put(p, "\n * measured on ");
     escape_append(p->out, ESCAPE_C_COMMENT, p->table->device_class);
-    put(p, "\n * regime");
+    put(p, "\n * regime ");
     escape_append(p->out, ESCAPE_C_COMMENT, p->table->regime);
     put(p, ", method %" PRId64 ". Written by `analyze dispatch`: not to be edited.\n *\n", p->table->method);
     put(p, " *     %s_check    first: whether this is that device, driver and library; what differs, in a line\n",
