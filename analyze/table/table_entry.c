@@ -34,11 +34,12 @@ static void put_library(json_builder *b, json_t *libraries, const char *name, co
     json_push(b, libraries, library);
 }
 
-/* A class is what scout_batch makes of an identity: "name=…;capability=…;units=…;memory_mib=…;power_limit_w=…;driver=…",
- * then libraries. A name may hold anything but what follows it. */
+/* A class is what scout_batch makes of an identity:
+ * "name=…;capability=…;units=…;memory_mib=…;power_limit_w=…;driver=…", then libraries. A name may hold anything but
+ * what follows it. */
 json_t *table_entry_device(const study_group *g, status *st) {
-    static const char *const parts[] = {"name=",          ";capability=",    ";units=",
-                                        ";memory_mib=",   ";power_limit_w=", ";driver="};
+    static const char *const parts[] = {
+        "name=", ";capability=", ";units=", ";memory_mib=", ";power_limit_w=", ";driver="};
     enum { NAME, CAPABILITY, UNITS, MEMORY, POWER, DRIVER, PARTS };
     char text[CLASS_ROOM], *at[PARTS], *rest = text;
     json_builder b = {NULL};

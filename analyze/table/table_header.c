@@ -154,7 +154,8 @@ static void put_index(const page *p) {
     put(p, "static const int64_t %s_numbers[] = {", p->prefix);
     for (uint32_t k = 0; k < numbers; k++) put_int(p, x->numbers[k]), put(p, k % 6 == 5 ? ",\n    " : ", ");
     put(p, "0};\nstatic const uint32_t %s_firsts[] = {", p->prefix);
-    for (uint32_t k = 0; k < x->entry_count; k++) put(p, "%" PRIu32 "%s", x->firsts[k], k % 16 == 15 ? ",\n    " : ", ");
+    for (uint32_t k = 0; k < x->entry_count; k++)
+        put(p, "%" PRIu32 "%s", x->firsts[k], k % 16 == 15 ? ",\n    " : ", ");
     put(p, "0};\nstatic const scout_dispatch_slot %s_slots[] = {\n", p->prefix);
     for (uint32_t k = 0; k <= x->slot_mask; k++)
         put(p, "%s{%" PRIu32 "u, %" PRIu32 ", %" PRIu32 ", %" PRIu32 "},%s", k % 4 == 0 ? "    " : " ", x->slots[k].tag,
@@ -192,11 +193,12 @@ static void put_device(const page *p) {
 static void put_functions(const page *p) {
     const scout_dispatch_index *x = &p->table->index;
     const char *n = p->prefix;
-    put(p, "static const scout_dispatch_index %s_index = {%s_slots, %" PRIu32 ", %s_forms, %" PRIu32 ", %s_numbers, ", n,
-        n, x->slot_mask, n, x->form_count, n);
+    put(p, "static const scout_dispatch_index %s_index = {%s_slots, %" PRIu32 ", %s_forms, %" PRIu32 ", %s_numbers, ",
+        n, n, x->slot_mask, n, x->form_count, n);
     put(p, "%s_firsts,\n    %s_entries, %" PRIu32 ", %s_ranges, %" PRIu32 "};\n\n", n, n, x->entry_count, n,
         x->range_count);
-    put(p, "static inline scout_dispatch_match %s_check(const scout_dispatch_device *here, char *text, size_t room) {\n",
+    put(p,
+        "static inline scout_dispatch_match %s_check(const scout_dispatch_device *here, char *text, size_t room) {\n",
         n);
     put(p, "    return scout_dispatch_compare(&%s_device, here, text, room);\n}\n", n);
     put(p, "static inline const scout_dispatch_entry *%s_find(const scout_dispatch_key *key) {\n", n);

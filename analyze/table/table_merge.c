@@ -44,12 +44,13 @@ static bool decide_alike(const json_t *a, const json_t *b) {
 static void tell(const table_merge *m, const json_t *there, const json_t *entry, const char *from, bool better) {
     char line[1024];
     if (!m->notes || m->conflicts > NOTES) return;
-    snprintf(line, sizeof line,
-             "%.300s: %.100s %.100s (%.3f of the default's time) is there, %.100s says %.100s %.100s (%.3f): %s is kept, "
-             "its proof is better",
-             text_of(entry, "key"), text_of(there, "implementation"), text_of(there, "variant"),
-             proof_of(there, "ratio"), from, text_of(entry, "implementation"), text_of(entry, "variant"),
-             proof_of(entry, "ratio"), better ? "the latter" : "the former");
+    snprintf(
+        line, sizeof line,
+        "%.300s: %.100s %.100s (%.3f of the default's time) is there, %.100s says %.100s %.100s (%.3f): %s is kept, "
+        "its proof is better",
+        text_of(entry, "key"), text_of(there, "implementation"), text_of(there, "variant"), proof_of(there, "ratio"),
+        from, text_of(entry, "implementation"), text_of(entry, "variant"), proof_of(entry, "ratio"),
+        better ? "the latter" : "the former");
     status_print(m->notes, "analyze", "conflict: ", m->conflicts < NOTES ? line : "more of these are not told");
 }
 
@@ -105,11 +106,12 @@ static bool is_same(const table_merge *m, const json_t *root, const char *path, 
     const json_int_t method = json_integer_value(json_object_get(m->root, "method"));
     const json_int_t other_method = json_integer_value(json_object_get(root, "method"));
     if (strcmp(device, other) != 0)
-        status_set(st, STATUS_INPUT, "%.200s is of %.250s, but %.200s is of %.250s; tables of one device class are merged",
-                   path, other, m->name, device);
+        status_set(st, STATUS_INPUT,
+                   "%.200s is of %.250s, but %.200s is of %.250s; tables of one device class are merged", path, other,
+                   m->name, device);
     else if (strcmp(regime, other_regime) != 0)
-        status_set(st, STATUS_INPUT, "%.200s was measured %.60s, but %.200s %.60s; tables of one regime are merged", path,
-                   other_regime, m->name, regime);
+        status_set(st, STATUS_INPUT, "%.200s was measured %.60s, but %.200s %.60s; tables of one regime are merged",
+                   path, other_regime, m->name, regime);
     else if (method != other_method)
         status_set(st, STATUS_INPUT, "%.200s was measured by method %d, but %.200s by %d; measure the older one again",
                    path, (int)other_method, m->name, (int)method);

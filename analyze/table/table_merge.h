@@ -19,7 +19,8 @@ typedef struct table_merge {
 
 /* `root` has its device, regime and method; entries may be in it already. false: out of memory, or a key twice. */
 bool table_merge_begin(table_merge *m, json_t *root, const char *name, FILE *notes, status *st);
-/* Takes an entry in (the caller's reference goes over to the table): new, or better proven than the one that is there. */
+/* Takes an entry in (the caller's reference goes over to the table): new, or better proven than the one that is there.
+ */
 bool table_merge_entry(table_merge *m, json_t *entry, const char *from, status *st);
 /* All entries of another dispatch.json. false: it is none, or of another device class, regime or method. */
 bool table_merge_file(table_merge *m, const char *path, status *st);

@@ -50,7 +50,9 @@ static _Noreturn void die(const char *why) {
 
 /* ---- the lookups ---- */
 
-static void set_numbers(const question *q) { memcpy(q->key->numbers, q->numbers, q->key->count * sizeof q->numbers[0]); }
+static void set_numbers(const question *q) {
+    memcpy(q->key->numbers, q->numbers, q->key->count * sizeof q->numbers[0]);
+}
 
 static const scout_dispatch_entry *by_library(const bench *b, const question *q) {
     set_numbers(q);
