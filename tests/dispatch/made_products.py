@@ -1,5 +1,5 @@
 """Writes reports as scout_batch would, of products nobody measured: for tables of any size.
-Usage: made_reports.py FOLDER COUNT   operations of 20 forms, every second one with a proven gain"""
+Usage: made_products.py FOLDER COUNT   operations of 20 forms, every second one with a proven gain"""
 import itertools
 import json
 import os
