@@ -10,7 +10,7 @@
 ##                              also OP= PRECISION= DEVICE= REGIME= BUDGET=seconds; AFTER may be the name of a candidate
 ## make test                    build with every compiler, run every test, print the totals
 ## make bench-extract           speed and memory of extract_ops beside python onnx, on the same files
-## make install                 copy the programs to $(DESTDIR)$(PREFIX)/bin (PREFIX=/usr/local)
+## make install                 copy the programs, their manual pages and completions below $(DESTDIR)$(PREFIX) (PREFIX=/usr/local)
 ## make dist                    the programs for other machines: out/dist/ceiling-scout (libraries inside, CUDA code for sm_80 to sm_100)
 ## make clean                   remove bin/ and the build folders; `make distclean` removes all of out/
 ##@ Development
@@ -40,6 +40,7 @@ include mk/validate.mk
 include mk/dispatch.mk
 include mk/checks.mk
 include mk/install.mk
+include mk/manual.mk
 include mk/cuda.mk
 include mk/scripted.mk
 

@@ -2,12 +2,13 @@
 #include "analyze/command.h"
 
 #include "analyze/explain.h"
-#include "common/cli.h"
+#include "analyze/thresholds.h"
 
 #include <string.h>
 
 typedef struct settings {
     int64_t top;
+    verdict_thresholds thresholds;
     cli_positionals words;
 } settings;
 
@@ -21,7 +22,20 @@ static const cli_option options[] = {
      .min = 0,
      .max = 1000000,
      .help = "candidates without a time that are listed one by one (30); 0: all"},
+    THRESHOLDS_OPTIONS(settings, thresholds),
 };
+
+static const char after[] =
+    "examples:\n"
+    "  analyze explain out/bert attention                     the only one whose id starts so\n"
+    "  analyze explain out/bert gemm_1024x768 --top 0         with every candidate that was asked\n"
+    "  analyze explain out/bert attention --ceiling 0.8       what if 80 % of the ceiling were enough?\n"
+    "\n"
+    "exit codes:\n"
+    "  0  done\n"
+    "  2  wrong usage, or ID is no operation or several\n"
+    "  3  there are no reports, or this one is wrong\n"
+    "  4  memory, disk or another condition of this machine\n";
 
 /* ---- which one is meant ---- */
 
@@ -116,7 +130,7 @@ static status_code explain_one(study *s, const settings *with, status *st) {
 static status_code run(const settings *with, status *st) {
     study s;
     const study_options how = {
-        .folders = with->words.items, .folder_count = 1, .thresholds = verdict_defaults, .group = true};
+        .folders = with->words.items, .folder_count = 1, .thresholds = with->thresholds, .group = true};
     if (!study_open(&s, &how, st)) return st->code;
     const status_code code = explain_one(&s, with, st);
     study_close(&s);
@@ -125,15 +139,15 @@ static status_code run(const settings *with, status *st) {
 
 status_code command_explain(int argc, char **argv, status *st) {
     const char *words[2] = {NULL, NULL};
-    settings s = {.top = 30, .words.items = words};
+    settings s = {.top = 30, .thresholds = verdict_defaults, .words.items = words};
     const cli_spec spec = {
         .program = "analyze explain",
         .version = command_version,
-        .usage = "DIR ID [--top N]",
+        .usage = "DIR ID [--top N] [thresholds]",
         .about = "Tells all that is known of one operation: which ceilings were used and what bounds it, who ran and\n"
                  "how fast, why one was chosen and no other, which rule made the verdict, how far every threshold is,\n"
                  "and what would change it. ID: of an operation or a fusion, or as much of its start as only one has.",
-        .after = "exit codes: 0 done, 2 usage (also: no such operation), 3 bad input, 4 environment\n",
+        .after = after,
         .options = options,
         .option_count = (int)(sizeof options / sizeof options[0]),
         .positional = "DIR or ID",
@@ -142,7 +156,7 @@ status_code command_explain(int argc, char **argv, status *st) {
         .positionals = AT(words),
     };
     switch (cli_parse(&spec, argc, argv, &s, st)) {
-    case CLI_RUN: return run(&s, st);
+    case CLI_RUN: return thresholds_check(&s.thresholds, st) ? run(&s, st) : st->code;
     case CLI_DONE: return STATUS_OK;
     case CLI_WRONG: break;
     }

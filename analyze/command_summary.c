@@ -2,7 +2,7 @@
 #include "analyze/command.h"
 
 #include "analyze/formats.h"
-#include "common/cli.h"
+#include "analyze/thresholds.h"
 #include "common/files.h"
 
 #include <stdlib.h>
@@ -10,16 +10,77 @@
 
 const char command_version[] = "0.1.0 (ceiling-scout)";
 
-enum { MOST_FOLDERS = 1024 };
+enum { MOST_FOLDERS = 1024, FIRST_SKIPPED = 10, MOST_FORMATS = 32 };
 
 typedef struct settings {
-    const char *output, *formats;
+    const char *output;
+    const format *formats[MOST_FORMATS];
+    int format_count;
     int64_t top;
     bool group;
+    verdict_thresholds thresholds;
     cli_positionals folders;
 } settings;
 
 #define AT(field) offsetof(settings, field)
+
+static const char about[] =
+    "Reads what scout_batch measured and says what is worth doing: what is optimal already, what is proven to be\n"
+    "recoverable, what is only potential, and what to do first. DIR is a model's folder (with reports/ in it) or one "
+    "of\n"
+    "reports; several are taken as one model that does all of it. Reports are never changed.\n"
+    "\n"
+    "Commands, instead of DIR (each with a --help of its own; a folder of such a name is ./NAME):\n"
+    "  analyze compare BEFORE AFTER    what got slower or faster between two runs\n"
+    "  analyze dispatch DIR            the table that deployment loads\n"
+    "  analyze explain DIR ID          all that is known of one operation, and why its verdict is what it is";
+
+static const char after[] =
+    "examples:\n"
+    "  analyze out/bert                              the summary\n"
+    "  analyze out/bert -o out/bert                  all formats, into the model's folder\n"
+    "  analyze out/bert --format json | jq .         one format, to standard output\n"
+    "  analyze out/* --group                         devices and regimes that differ, one after another\n"
+    "  analyze out/bert --high-proven 0.02           from 2 % of the model's time on it is HIGH\n"
+    "\n"
+    "exit codes:\n"
+    "  0  done\n"
+    "  1  done, but files were left out, an operation has no valid baseline, or a candidate failed\n"
+    "  2  wrong usage\n"
+    "  3  there are no reports, or they cannot be compared with each other\n"
+    "  4  memory, disk or another condition of this machine\n";
+
+/* ---- options ---- */
+
+static status_code fail_format(const char *name, size_t n, status *st) {
+    char list[256] = "";
+    size_t used = 0;
+    for (int k = 0; k < formats_count && used < sizeof list; k++)
+        used += (size_t)snprintf(list + used, sizeof list - used, "%s%s", k > 0 ? ", " : "", formats_all[k].name);
+    return status_set(st, STATUS_USAGE, "--format: '%.*s' is none of: %s", n < 100 ? (int)n : 100, name, list);
+}
+
+static bool add_format(settings *s, const format *f) {
+    for (int k = 0; k < s->format_count; k++)
+        if (s->formats[k] == f) return true;
+    if (s->format_count == MOST_FORMATS) return false;
+    s->formats[s->format_count++] = f;
+    return true;
+}
+
+static bool take_formats(void *destination, const char *argument, status *st) {
+    settings *s = destination;
+    for (const char *at = argument;; at++) {
+        const size_t n = strcspn(at, ",");
+        const format *f = formats_find(at, n);
+        if (!f || !add_format(s, f)) {
+            fail_format(at, n, st);
+            return false;
+        }
+        at += n;
+        if (!*at) return true;
+    }
+}
 
 static const cli_option options[] = {
     {.name = "output",
@@ -27,58 +88,95 @@ static const cli_option options[] = {
      .argument = "DIR",
      .kind = CLI_FILE,
      .offset = AT(output),
-     .help = "write files there"},
-    {.name = "format", .argument = "LIST", .kind = CLI_TEXT, .offset = AT(formats), .help = "which formats"},
+     .help = "write summary.txt, summary.json, … there instead of printing; without --format, all formats"},
+    {.name = "format",
+     .argument = "LIST",
+     .kind = CLI_CALL,
+     .call = take_formats,
+     .help = "text, json, md, csv, junit, html; commas between. Without -o one of them, to standard output (text)"},
     {.name = "top",
      .argument = "N",
      .kind = CLI_INT,
      .offset = AT(top),
      .min = 0,
      .max = 1000000,
-     .help = "rows that the text shows"},
+     .help = "operations and fusions that the text lists (20); 0: all"},
     {.name = "group",
      .kind = CLI_FLAG,
      .offset = AT(group),
-     .help = "devices and regimes that differ: one after another"},
+     .help =
+         "device classes, regimes and versions of the method that differ: each by itself, instead of refusing them"},
+    THRESHOLDS_OPTIONS(settings, thresholds),
 };
 
+static bool settle(settings *s, status *st) {
+    if (!thresholds_check(&s->thresholds, st)) return false;
+    if (s->format_count > 1 && !s->output) {
+        status_set(st, STATUS_USAGE, "--format: several need a folder to go to; name it with -o");
+        return false;
+    }
+    if (s->format_count == 0)
+        for (int k = 0; k < (s->output ? formats_count : 1); k++) add_format(s, &formats_all[k]);
+    return true;
+}
+
+/* ---- work ---- */
+
+static bool write_file(const settings *s, const format *f, const summary *m, status *st) {
+    char *path = NULL;
+    if (asprintf(&path, "%s/%s", s->output, f->file) < 0) {
+        status_set(st, STATUS_ENVIRONMENT, "out of memory; free some and run again");
+        return false;
+    }
+    const bool good = formats_put(f, m, path, st);
+    free(path);
+    return good;
+}
+
 static status_code write_all(const settings *s, const summary *m, status *st) {
-    const char *list = s->formats ? s->formats : s->output ? "text,json" : "text";
-    for (const char *at = list; *at;) {
-        const size_t n = strcspn(at, ",");
-        const format *f = formats_find(at, n);
-        char path[4096];
-        if (!f) return status_set(st, STATUS_USAGE, "--format: '%.*s' is none", (int)n, at);
-        if (s->output) snprintf(path, sizeof path, "%s/%s", s->output, f->file);
-        if (!formats_put(f, m, s->output ? path : NULL, st)) return st->code;
-        at += n + (at[n] == ',');
+    if (s->output && !files_make_folders(s->output, st)) return st->code;
+    for (int k = 0; k < s->format_count; k++) {
+        const format *f = s->formats[k];
+        if (!(s->output ? write_file(s, f, m, st) : formats_put(f, m, NULL, st))) return st->code;
     }
     return m->incomplete ? STATUS_INCOMPLETE : STATUS_OK;
+}
+
+/* The text tells them itself. */
+static void name_skipped(const settings *s, const study *data) {
+    char text[1024];
+    if (!s->output && s->formats[0] == &formats_all[0]) return;
+    for (size_t k = 0; k < data->skipped_count && k < FIRST_SKIPPED; k++) {
+        snprintf(text, sizeof text, "%s: %s", data->skipped[k].path, data->skipped[k].why);
+        status_print(stderr, "analyze", "left out: ", text);
+    }
+    if (data->skipped_count <= FIRST_SKIPPED) return;
+    snprintf(text, sizeof text, "%zu more files", data->skipped_count - FIRST_SKIPPED);
+    status_print(stderr, "analyze", "left out: ", text);
 }
 
 static status_code summarize(const settings *s, status *st) {
     study data;
     summary m;
-    const study_options with = {.folders = s->folders.items,
-                                .folder_count = s->folders.count,
-                                .thresholds = verdict_defaults,
-                                .group = s->group};
-    if (s->output && !files_make_folders(s->output, st)) return st->code;
+    const study_options with = {
+        .folders = s->folders.items, .folder_count = s->folders.count, .thresholds = s->thresholds, .group = s->group};
     if (!study_open(&data, &with, st)) return st->code;
-    status_code code = summary_make(&data, (size_t)s->top, &m, st) ? write_all(s, &m, st) : st->code;
-    for (size_t k = 0; k < data.skipped_count; k++) status_print(stderr, "analyze", "skipped: ", data.skipped[k].why);
+    const status_code code = summary_make(&data, (size_t)s->top, &m, st) ? write_all(s, &m, st) : st->code;
+    name_skipped(s, &data);
     study_close(&data);
     return code;
 }
 
 status_code command_summary(int argc, char **argv, status *st) {
     static const char *folders[MOST_FOLDERS];
-    settings s = {.top = 20, .folders.items = folders};
+    settings s = {.top = 20, .thresholds = verdict_defaults, .folders.items = folders};
     const cli_spec spec = {
         .program = "analyze",
         .version = command_version,
-        .usage = "DIR... [-o DIR] [--format LIST] [--top N] [--group]",
-        .about = "Reads the reports of scout_batch and says what is worth doing.",
+        .usage = "DIR... [-o DIR] [--format text,json,md,csv,junit,html] [--top N] [--group] [thresholds]\n"
+                 "       analyze compare|dispatch|explain ...",
+        .about = about,
+        .after = after,
         .options = options,
         .option_count = (int)(sizeof options / sizeof options[0]),
         .positional = "DIR",
@@ -87,7 +185,7 @@ status_code command_summary(int argc, char **argv, status *st) {
         .positionals = AT(folders),
     };
     switch (cli_parse(&spec, argc, argv, &s, st)) {
-    case CLI_RUN: return summarize(&s, st);
+    case CLI_RUN: return settle(&s, st) ? summarize(&s, st) : st->code;
     case CLI_DONE: return STATUS_OK;
     case CLI_WRONG: break;
     }

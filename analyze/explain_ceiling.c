@@ -23,6 +23,11 @@ typedef struct bound {
     const char *from;
 } bound;
 
+static const char *within(const explain *e, const json_t *from) {
+    const char *text = arena_printf(e->arena, "%s", amount_within(explain_number(from, "rel_ci95")).s);
+    return *text ? arena_printf(e->arena, " %s", text) : text;
+}
+
 static const char *at_clock(const explain *e, const json_t *from) {
     const double clock = explain_number(from, "clock_mhz"), power = explain_number(from, "power_w");
     const char *text = clock > 0 ? arena_printf(e->arena, ", at %.0f MHz", clock) : "";
@@ -46,9 +51,9 @@ static bound compute(const explain *e, const json_t *ceilings) {
                             ? arena_printf(e->arena, " at %s", explain_shape_of(e, shape))
                             : "";
     return (bound){r->flops / r->peak_tflops * 1e-6,
-                   arena_printf(e->arena, "%.4g GFLOP at the peak of %.4g TFLOP/s %s, measured with %s%s%s",
-                                1e-9 * r->flops, r->peak_tflops, amount_within(explain_number(peak, "rel_ci95")).s,
-                                *how ? how : "this operation's probe", where, at_clock(e, peak))};
+                   arena_printf(e->arena, "%.4g GFLOP at the peak of %.4g TFLOP/s%s, measured with %s%s%s",
+                                1e-9 * r->flops, r->peak_tflops, within(e, peak), *how ? how : "this operation's probe",
+                                where, at_clock(e, peak))};
 }
 
 /* The measured bandwidth of cold memory whose size and mix are nearest. */
@@ -77,9 +82,9 @@ static bound memory(const explain *e, const json_t *ceilings) {
     const char *kept =
         resident > 0 ? arena_printf(e->arena, "; %.4g MB of it may be in the cache", 1e-6 * resident) : "";
     return (bound){bytes / tbps * 1e-6,
-                   arena_printf(e->arena, "%.4g MB at %.4g TB/s %s, measured with %.4g MB of which %.0f %% are read%s",
-                                1e-6 * bytes, tbps, amount_within(explain_number(row, "rel_ci95")).s,
-                                1e-6 * explain_number(row, "bytes"), 100 * explain_number(row, "read_fraction"), kept)};
+                   arena_printf(e->arena, "%.4g MB at %.4g TB/s%s, measured with %.4g MB of which %.0f %% are read%s",
+                                1e-6 * bytes, tbps, within(e, row), 1e-6 * explain_number(row, "bytes"),
+                                100 * explain_number(row, "read_fraction"), kept)};
 }
 
 static bound special(const explain *e, const json_t *ceilings) {
@@ -126,9 +131,8 @@ static void write_probe(const explain *e) {
     for (size_t k = 0; k < sizeof rates / sizeof rates[0]; k++) {
         const double now = explain_number(probe, rates[k].now), stored = explain_number(probe, rates[k].stored);
         if (!(now > 0) || !(stored > 0)) continue;
-        explain_tell(e, "Measured again beside this operation: %.4g %s %s, stored %.4g: %+.1f %%.",
-                     now * rates[k].scale, rates[k].unit, amount_within(explain_number(probe, "rel_ci95")).s,
-                     stored * rates[k].scale, 100 * (now / stored - 1));
+        explain_tell(e, "Measured again beside this operation: %.4g %s%s, stored %.4g: %+.1f %%.", now * rates[k].scale,
+                     rates[k].unit, within(e, probe), stored * rates[k].scale, 100 * (now / stored - 1));
     }
 }
 

@@ -30,7 +30,7 @@ static bool say_step(const explain *e, const step *s) {
     const double share = share_of(e), margin = e->thresholds->margin;
     const double saved = fmax(s->share / share, margin), us = r->baseline_us * (1 - saved);
     if (saved >= 1) {
-        explain_tell(e, "It is %s of the model's time: no kernel of it alone makes that %s (%s proven).",
+        explain_tell(e, "It takes less of the model's time (%s) than would have to be saved for %s (%s).",
                      amount_percent(share).s, s->priority, amount_percent(s->share).s);
         return false;
     }

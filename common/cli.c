@@ -10,6 +10,7 @@
 static const cli_option built_in[] = {
     {.name = "help", .letter = 'h', .help = "print this and end"},
     {.name = "version", .help = "print the version and end"},
+    {.name = "list-options"}, /* for scripts that make manuals and completions */
 };
 
 typedef struct parse {
@@ -21,6 +22,12 @@ typedef struct parse {
     status *st;
     bool done; /* --help or --version was served */
 } parse;
+
+static const cli_option *row(const cli_spec *spec, int k) {
+    return k < spec->option_count ? &spec->options[k] : &built_in[k - spec->option_count];
+}
+
+static int row_count(const cli_spec *spec) { return spec->option_count + (int)(sizeof built_in / sizeof built_in[0]); }
 
 /* ---- help ---- */
 
@@ -61,17 +68,24 @@ static void print_option(FILE *out, const cli_option *o) {
 void cli_help(const cli_spec *spec, FILE *out) {
     fprintf(out, "usage: %s %s\n\n%s\n\noptions:\n", spec->program, spec->usage, spec->about);
     for (int k = 0; k < spec->option_count; k++) print_option(out, &spec->options[k]);
-    for (size_t k = 0; k < sizeof built_in / sizeof built_in[0]; k++) print_option(out, &built_in[k]);
+    for (int k = spec->option_count; k < row_count(spec); k++) print_option(out, row(spec, k));
     if (spec->after) fprintf(out, "\n%s", spec->after);
 }
 
-/* ---- finding an option ---- */
-
-static const cli_option *row(const cli_spec *spec, int k) {
-    return k < spec->option_count ? &spec->options[k] : &built_in[k - spec->option_count];
+/* One option a line, tabs between: --name, -letter, the argument's name, its choices. */
+static void print_list(const cli_spec *spec, FILE *out) {
+    for (int k = 0; k < row_count(spec); k++) {
+        const cli_option *o = row(spec, k);
+        if (!o->help) continue;
+        fprintf(out, "--%s\t", o->name);
+        if (o->letter) fprintf(out, "-%c", o->letter);
+        fprintf(out, "\t%s\t", o->argument ? o->argument : "");
+        for (int c = 0; o->choices && o->choices[c]; c++) fprintf(out, "%s%s", c > 0 ? " " : "", o->choices[c]);
+        fputc('\n', out);
+    }
 }
 
-static int row_count(const cli_spec *spec) { return spec->option_count + (int)(sizeof built_in / sizeof built_in[0]); }
+/* ---- finding an option ---- */
 
 static const cli_option *find_name(const cli_spec *spec, const char *name, size_t n) {
     for (int k = 0; k < row_count(spec); k++)
@@ -216,6 +230,8 @@ void cli_bindings_free(cli_bindings *b) {
 static bool take_built_in(parse *p, const cli_option *o) {
     if (o == &built_in[0])
         cli_help(p->spec, stdout);
+    else if (o == &built_in[2])
+        print_list(p->spec, stdout);
     else
         printf("%s %s\n", p->spec->program, p->spec->version);
     p->done = true;
@@ -235,7 +251,7 @@ static bool take_file(const parse *p, const cli_option *o, char *argument) {
 }
 
 static bool take(parse *p, const cli_option *o, char *argument) {
-    if (o == &built_in[0] || o == &built_in[1]) return take_built_in(p, o);
+    if (o >= built_in && o < built_in + sizeof built_in / sizeof built_in[0]) return take_built_in(p, o);
     char *to = p->destination + o->offset;
     switch (o->kind) {
     case CLI_FLAG: memcpy(to, &(bool){true}, sizeof(bool)); return true;

@@ -1,5 +1,5 @@
 /* Command lines from a table: one row per option says how it is written, what it does and what --help prints about it.
- * --help and --version are always there.
+ * --help and --version are always there, and --list-options, which says the table to scripts (manuals, completions).
  *
  *     static const cli_option options[] = {{.name = "output", .letter = 'o', .argument = "FILE", .help = "write …",
  *                                           .kind = CLI_TEXT, .offset = offsetof(settings, output)}, …};
@@ -70,7 +70,7 @@ typedef struct cli_spec {
 
 typedef enum cli_result {
     CLI_RUN,
-    CLI_DONE, /* --help or --version was printed */
+    CLI_DONE, /* --help, --version or --list-options was printed */
     CLI_WRONG /* st says why: STATUS_USAGE, or STATUS_ENVIRONMENT where stdout failed or memory ran out */
 } cli_result;
 

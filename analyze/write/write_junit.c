@@ -81,7 +81,9 @@ static void put_test(FILE *out, const summary_row *row) {
     const test_result result = result_of(row);
     fputs("    <testcase", out);
     put_attribute(out, "classname", r->op);
-    put_attribute(out, "name", r->operation);
+    fputs(" name=\"", out);
+    escape_print(out, ESCAPE_MARKUP, r->operation); /* whole: two that begin alike are two tests */
+    fputc('"', out);
     fprintf(out, " time=\"%.9f\">\n", isfinite(row->weight_us) ? 1e-6 * row->weight_us : 0);
     if (result == FAILED) put_failure(out, r);
     if (result == SKIPPED) {

@@ -189,6 +189,8 @@ static void write_skipped(FILE *out, const study *s) {
     fprintf(out, "## Files that are no reports: %zu\n\n", s->skipped_count);
     for (size_t k = 0; k < s->skipped_count && k < FILES; k++) {
         fputs("- ", out);
+        name(out, s->skipped[k].path);
+        fputs(": ", out);
         say(out, s->skipped[k].why);
         fputc('\n', out);
     }

@@ -1,0 +1,21 @@
+# Manual pages and completions for bash: what the programs say of themselves, so they are made when these are built.
+
+MAN_PAGES := $(PROGRAM_NAMES:%=$(BUILD)/share/man/man1/%.1)
+COMPLETIONS := $(PROGRAM_NAMES:%=$(BUILD)/share/bash-completion/completions/%)
+
+.PHONY: manual install-manual
+manual: $(MAN_PAGES) $(COMPLETIONS)
+$(BUILD)/share/man/man1/%.1: $(BUILD)/bin/% scripts/make_man.sh scripts/make_man.awk
+	$(say) MAN $@
+	$(Q)mkdir -p $(@D)
+	$(Q)scripts/make_man.sh $< > $@.new && mv $@.new $@
+$(BUILD)/share/bash-completion/completions/%: $(BUILD)/bin/% scripts/make_completion.sh scripts/completion.bash
+	$(say) WORDS $@
+	$(Q)mkdir -p $(@D)
+	$(Q)scripts/make_completion.sh $< > $@.new && mv $@.new $@
+
+install: install-manual
+install-manual: manual
+	install -d $(DESTDIR)$(PREFIX)/share/man/man1 $(DESTDIR)$(PREFIX)/share/bash-completion/completions
+	install -m 644 $(MAN_PAGES) $(DESTDIR)$(PREFIX)/share/man/man1/
+	install -m 644 $(COMPLETIONS) $(DESTDIR)$(PREFIX)/share/bash-completion/completions/

@@ -1,0 +1,79 @@
+#!/usr/bin/env bash
+# PROGRAM stands for a program's name; _PROGRAM_options has a line for each option: the command that it is of (empty: of
+# none), its name, its letter, what its argument is called (empty: it has none), the words that may stand there.
+
+# The line of the option called $2 of the command $1.
+_PROGRAM_option() {
+    local command name letter argument choices
+    while IFS=$'\x1f' read -r command name letter argument choices; do
+        if [[ $command == "$1" && ($name == "$2" || (-n $letter && $letter == "$2")) ]]; then
+            printf '%s\x1f%s' "$argument" "$choices"
+            return 0
+        fi
+    done <<<"${_PROGRAM_options//$'\t'/$'\x1f'}"
+    return 1
+}
+
+_PROGRAM_files() {
+    compopt -o filenames 2>/dev/null
+    mapfile -t COMPREPLY < <(compgen -f -- "$1")
+}
+
+# What may stand behind an option: its words, files, or nothing that could be guessed.
+_PROGRAM_value() { # LINE BEGUN
+    local argument=${1%%$'\x1f'*} choices=${1#*$'\x1f'}
+    if [[ -n $choices ]]; then
+        mapfile -t COMPREPLY < <(compgen -W "$choices" -- "$2")
+    elif [[ $argument == *FILE* || $argument == *DIR* || $argument == *.json ]]; then
+        _PROGRAM_files "$2"
+    fi
+}
+
+# Operations of a folder: a report is called after its operation.
+_PROGRAM_operations() { # FOLDER BEGUN
+    local file
+    for file in "$1"/reports/"$2"*.json "$1"/fusions/"$2"*.json "$1"/"$2"*_*.json; do
+        file=${file##*/} file=${file%.json}
+        # What a shell would take for its own is not put on a command line: somebody else may have named the file.
+        if [[ $file =~ ^[A-Za-z0-9_.@+-]+$ ]]; then COMPREPLY+=("$file"); fi
+    done
+}
+
+_PROGRAM() {
+    local current=${COMP_WORDS[COMP_CWORD]} previous='' command='' line names='' word at
+    local -a words=()
+    COMPREPLY=()
+    if ((COMP_CWORD > 0)); then previous=${COMP_WORDS[COMP_CWORD - 1]}; fi
+    # --name=value comes as three words
+    if [[ $current == '=' ]]; then
+        current=''
+    elif [[ $previous == '=' ]]; then
+        previous=${COMP_WORDS[COMP_CWORD - 2]}
+    fi
+    for word in $_PROGRAM_commands; do
+        if ((COMP_CWORD > 1)) && [[ ${COMP_WORDS[1]} == "$word" ]]; then command=$word; fi
+    done
+    if [[ $previous == -* ]] && line=$(_PROGRAM_option "$command" "$previous") && [[ -n ${line%%$'\x1f'*} ]]; then
+        _PROGRAM_value "$line" "$current"
+        return
+    fi
+    if [[ $current == -* ]]; then
+        while IFS=$'\x1f' read -r word line _; do
+            if [[ $word == "$command" ]]; then names+=" $line"; fi
+        done <<<"${_PROGRAM_options//$'\t'/$'\x1f'}"
+        mapfile -t COMPREPLY < <(compgen -W "$names" -- "$current")
+        return
+    fi
+    for ((at = 2; at < COMP_CWORD; at++)); do
+        if [[ ${COMP_WORDS[at]} != -* ]]; then words+=("${COMP_WORDS[at]}"); fi
+    done
+    if [[ $command == explain ]] && ((${#words[@]} == 1)); then
+        _PROGRAM_operations "${words[0]}" "$current"
+        return
+    fi
+    _PROGRAM_files "$current"
+    if ((COMP_CWORD == 1)); then
+        mapfile -t -O "${#COMPREPLY[@]}" COMPREPLY < <(compgen -W "$_PROGRAM_commands" -- "$current")
+    fi
+}
+complete -F _PROGRAM PROGRAM

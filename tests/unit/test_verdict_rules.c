@@ -1,0 +1,80 @@
+/* What a verdict says of itself: which rule decided, and every threshold with the figure that it was compared with. */
+#include "tests/unit/verdict_lab.h"
+
+static const char *rule_of(const verdict_facts *f) {
+    const verdict v = judge(f);
+    return verdict_rule(v.rule);
+}
+
+static void every_rule_has_its_name(void) {
+    verdict_facts f = product(95);
+    UNIT_TEXT(rule_of(&f), "at the ceiling");
+    f = product(50);
+    UNIT_TEXT(rule_of(&f), "dense product");
+    f.op = "attention";
+    UNIT_TEXT(rule_of(&f), "attention");
+    f.op = "norm";
+    UNIT_TEXT(rule_of(&f), "worth a kernel");
+    f.model_us = 1e6;
+    UNIT_TEXT(rule_of(&f), "anything else");
+    f.ceiling_ci = 0.2;
+    UNIT_TEXT(rule_of(&f), "ceiling not known well enough");
+    f.bound = "launch";
+    UNIT_TEXT(rule_of(&f), "bound by launching");
+    f.fusion = true;
+    UNIT_TEXT(rule_of(&f), "fusion without a gain");
+    f.fusion = false, f.ratio = 0.5;
+    UNIT_TEXT(rule_of(&f), "proven, and bound by launching");
+    f.bound = "compute";
+    UNIT_TEXT(rule_of(&f), "proven");
+    f.measured = false;
+    UNIT_TEXT(rule_of(&f), "not measured");
+    f.no_work = true;
+    UNIT_TEXT(rule_of(&f), "nothing to do");
+    int count = 0;
+    while (verdict_rule(count)) count++;
+    UNIT_INT(count, 12);
+    UNIT_CHECK(!verdict_rule(-1));
+}
+
+static bool near(double x, double want) { return fabs(x - want) < 1e-12; }
+
+static void checks_are_what_was_compared(void) {
+    verdict_thresholds t = verdict_defaults;
+    verdict_check checks[VERDICT_CHECKS];
+    verdict_facts f = product(89.8);
+    f.baseline_ci = 0.005, f.ratio = 0.985, f.ratio_ci = 0.01, f.rival_ratio = 0.99, f.launch_us = 8.98;
+    t.high_potential = 0.2;
+    const verdict v = verdict_of(&f, &t);
+    verdict_checks(&v, &t, checks);
+    static const struct {
+        const char *what, *effect;
+        double x, half, threshold;
+        bool touches;
+    } want[VERDICT_CHECKS] = {
+        {"saved by the best", "proven", 0.015, 0.00985, 0.02, true},
+        {"saved by its rival", "might win", 0.01, 0, 0.02, false},
+        {"launching in the ceiling", "bound by launching", 0.1, 0, 0.5, false},
+        {"efficiency", "at the ceiling", 0.898, 0.898 * 0.005, 0.9, true},
+        {"proven gain", "HIGH", 0, 0, 0.05, false},
+        {"proven gain", "MEDIUM", 0, 0, 0.01, false},
+        {"potential gain", "HIGH", 0.102, 0.005 * 0.898, 0.2, false},
+        {"potential gain", "MEDIUM", 0.102, 0.005 * 0.898, 0.03, false},
+    };
+    for (int k = 0; k < VERDICT_CHECKS; k++) {
+        const verdict_figure figure = v.figures[checks[k].figure];
+        UNIT_TEXT(checks[k].what, want[k].what);
+        UNIT_TEXT(checks[k].effect, want[k].effect);
+        UNIT_CHECK(near(figure.x, want[k].x));
+        UNIT_CHECK(near(figure.half, want[k].half));
+        UNIT_CHECK(near(checks[k].threshold, want[k].threshold));
+        UNIT_INT(checks[k].touches, want[k].touches);
+    }
+    UNIT_CHECK(v.borderline);
+}
+
+int main(void) {
+    UNIT_RUN(every_rule_has_its_name);
+    UNIT_RUN(checks_are_what_was_compared);
+    return unit_end();
+}
