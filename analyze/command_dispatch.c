@@ -6,19 +6,20 @@
 #include "analyze/table/table_header.h"
 #include "analyze/table/table_merge.h"
 #include "analyze/table/table_ranges.h"
-#include "common/cli.h"
+#include "analyze/thresholds.h"
 #include "common/files.h"
 #include "common/json.h"
 
 #include <stdlib.h>
 #include <string.h>
 
-enum { MOST_FOLDERS = 1024, MOST_TABLES = 256, PREFIX_ROOM = 33 };
+enum { MOST_FOLDERS = 1024, MOST_TABLES = 256, PREFIX_ROOM = 33, FIRST_TOLD = 10 };
 
 typedef struct settings {
     const char *output, *header, *prefix;
     const char *tables[MOST_TABLES];
     int table_count;
+    verdict_thresholds thresholds;
     cli_positionals folders;
 } settings;
 
@@ -69,7 +70,26 @@ static const cli_option options[] = {
      .kind = CLI_CALL,
      .call = add_table,
      .help = "take the entries of another table of this device class in; may be said again"},
+    THRESHOLDS_OPTION(settings, thresholds, margin, "margin",
+                      "what replaces the default wins by more than this fraction of its time (0.02)"),
 };
+
+static const char about[] =
+    "Makes the table that deployment loads with libscout_dispatch: what to run every measured operation with. Only\n"
+    "what is proven to be faster stands in the place of the library's default. DIR is a model's folder or one of\n"
+    "reports. Of an operation that several of them have the better proven entry stays; who decides otherwise is told.";
+
+static const char after[] =
+    "examples:\n"
+    "  analyze dispatch out/bert -o out/bert/dispatch.json --header out/bert/dispatch.h\n"
+    "  analyze dispatch out/bert -o all.json --merge out/llama/dispatch.json   two models, one table\n"
+    "\n"
+    "exit codes:\n"
+    "  0  done\n"
+    "  1  done, but reports were left out, or an operation has no valid baseline\n"
+    "  2  wrong usage\n"
+    "  3  there are no reports, or they, or a table to merge, are of another device class, regime or method\n"
+    "  4  memory, disk or another condition of this machine\n";
 
 /* What becomes of a run, for the line at its end. */
 typedef struct outcome {
@@ -91,6 +111,12 @@ static json_t *new_root(const study_group *g, status *st) {
     return json_finish(&b, root, st);
 }
 
+/* The first few by name; the exit code says the rest. */
+static void tell_left_out(size_t before, const char *text) {
+    if (before > FIRST_TOLD) return;
+    status_print(stderr, "analyze", "left out: ", before < FIRST_TOLD ? text : "more, which are not told");
+}
+
 /* What cannot stand in a table is told, and all else goes on. */
 static bool add_reports(const study_group *g, table_merge *m, outcome *o, status *st) {
     for (size_t k = 0; k < g->count; k++) {
@@ -106,8 +132,7 @@ static bool add_reports(const study_group *g, table_merge *m, outcome *o, status
             return false;
         }
         if (!entry) {
-            status_print(stderr, "analyze", "left out: ", why.text);
-            o->unfit++;
+            tell_left_out(o->unfit++, why.text);
         } else if (!table_merge_entry(m, entry, r->path, st)) {
             return false;
         }
@@ -192,29 +217,30 @@ static status_code tabulate(const settings *s, const study *data, status *st) {
 static status_code make_table(const settings *s, status *st) {
     study data;
     const study_options with = {
-        .folders = s->folders.items, .folder_count = s->folders.count, .thresholds = verdict_defaults};
+        .folders = s->folders.items, .folder_count = s->folders.count, .thresholds = s->thresholds};
     if (!s->output) return status_set(st, STATUS_USAGE, "where to? Say -o TABLE.json");
     if (s->header && strcmp(s->header, s->output) == 0)
         return status_set(st, STATUS_USAGE, "--header and -o name the same file");
     if (!study_open(&data, &with, st)) return st->code;
     const status_code code = tabulate(s, &data, st);
-    for (size_t k = 0; k < data.skipped_count; k++) status_print(stderr, "analyze", "skipped: ", data.skipped[k].why);
+    for (size_t k = 0; k < data.skipped_count; k++) {
+        char text[1024];
+        snprintf(text, sizeof text, "%s: %s", data.skipped[k].path, data.skipped[k].why);
+        tell_left_out(k, text);
+    }
     study_close(&data);
     return code;
 }
 
 status_code command_dispatch(int argc, char **argv, status *st) {
     static const char *folders[MOST_FOLDERS];
-    settings s = {.prefix = "dispatch", .folders.items = folders};
+    settings s = {.prefix = "dispatch", .thresholds = verdict_defaults, .folders.items = folders};
     const cli_spec spec = {
         .program = "analyze dispatch",
         .version = command_version,
         .usage = "DIR... -o TABLE.json [--header FILE.h] [--merge OTHER.json]...",
-        .about = "Makes the table that deployment loads with libscout_dispatch: for every measured operation what to\n"
-                 "run it with. Only what was proven to be faster stands in the place of the library's default.",
-        .after = "Of an operation that several reports or tables have, the better proven entry stays; who decides\n"
-                 "otherwise is told. A table is refused on another device, driver branch or library version.\n"
-                 "Exit codes: 0 done; 1 done, but something is missing in it; 2 usage; 3 bad input; 4 environment.",
+        .about = about,
+        .after = after,
         .options = options,
         .option_count = (int)(sizeof options / sizeof options[0]),
         .positional = "DIR",
