@@ -3,14 +3,17 @@
 
 ##@ Everyday
 ## make                         build bin/extract_ops (release, gcc)
-## make MODEL=m.onnx profile    write out/<model>[@<options>]/ops.json and measure every operation into reports/ beside it;
+## make MODEL=m.onnx profile    write out/<model>[@<options>]/ops.json, measure every operation into reports/ beside it, and
+##                              say what is worth doing (summary.txt, report.html, …);
 ##                              also BATCH= SEQ= DIM="a=1 b=2" PRECISION= DEVICE= REGIME= BUDGET=seconds MEASURE=no OUT=
 ##                              (a folder belongs to one model: another of the same name is refused and needs an OUT of its own)
 ## make validate BEFORE=cublas AFTER=./mine.so SHAPE=M,N,K   a kernel of your own beside the library's: keep, or revert;
 ##                              also OP= PRECISION= DEVICE= REGIME= BUDGET=seconds; AFTER may be the name of a candidate
 ## make test                    build with every compiler, run every test, print the totals
 ## make bench-extract           speed and memory of extract_ops beside python onnx, on the same files
-## make install                 copy the programs, their manual pages and completions below $(DESTDIR)$(PREFIX) (PREFIX=/usr/local)
+## make bench-analyze           speed and memory of analyze on 100,000 reports
+## make bench-dispatch          a lookup in a dispatch table of 10,000 operations, beside a hash table and a list
+## make install                 copy the programs, libscout_dispatch, manual pages and completions below $(DESTDIR)$(PREFIX) (PREFIX=/usr/local)
 ## make dist                    the programs for other machines: out/dist/ceiling-scout (libraries inside, CUDA code for sm_80 to sm_100)
 ## make clean                   remove bin/ and the build folders; `make distclean` removes all of out/
 ##@ Development

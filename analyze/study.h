@@ -18,7 +18,7 @@
 
 #include <jansson.h>
 
-enum { STUDY_RANK = 8 };
+enum { STUDY_RANK = 16 };
 
 /* One report. Not-a-number, 0 of counts and NULL: not known. Times are microseconds per occurrence, gains per run. */
 typedef struct study_report {

@@ -86,6 +86,20 @@ static bool check_times(const study_scanner *s, study_report *r, char *why, size
     return true;
 }
 
+/* What a verdict may call it: the text goes where only these are looked for. */
+static bool is_approach(const char *text) {
+    static const char *const known[] = {"NONE",       "LIBRARY_TUNE",     "CUTLASS_SWEEP", "SPARSE_24", "SPARSE_BLOCK",
+                                        "SPARSE_CSR", "CUSTOM_ATTENTION", "CUSTOM_KERNEL", "FUSION",    "UNMEASURED"};
+    for (size_t k = 0; k < sizeof known / sizeof known[0]; k++)
+        if (!text || strcmp(text, known[k]) == 0) return true;
+    return false;
+}
+
+static bool check_approaches(const study_report *r, char *why, size_t room) {
+    return (is_approach(r->best_approach) && is_approach(r->rival_approach) && is_approach(r->said)) ||
+           say(why, room, "it names an approach that is none");
+}
+
 static bool check_fusion(const study_file *to, char *why, size_t room) {
     const study_report *r = &to->report;
     if (r->fusion && r->worth && isnan(r->speedup)) return say(why, room, "it says what it is worth, but no speedup");
@@ -100,5 +114,6 @@ bool study_check(const study_scanner *s, study_file *to, char *why, size_t room)
     if (complaint[0]) return say(why, room, complaint);
     to->report.fusion = to->report.fusion_pattern != NULL;
     to->report.sum = same(to->fusion_how, "sum");
-    return check_members(to, why, room) && check_times(s, &to->report, why, room) && check_fusion(to, why, room);
+    return check_members(to, why, room) && check_times(s, &to->report, why, room) &&
+           check_approaches(&to->report, why, room) && check_fusion(to, why, room);
 }

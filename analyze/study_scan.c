@@ -276,7 +276,8 @@ static bool take(reader *r, const field *f, json_scan_token token, char *to) {
 static int find(const members *m, int from, const char *key, size_t n) {
     for (int k = 0; k < m->count; k++) {
         const int at = from + k < m->count ? from + k : from + k - m->count;
-        if (strncmp(m->fields[at].key, key, n) == 0 && m->fields[at].key[n] == 0) return at;
+        const char *is = m->fields[at].key;
+        if (is[0] == key[0] && strncmp(is, key, n) == 0 && is[n] == 0) return at; /* key[n] is its quote: n may be 0 */
     }
     return -1;
 }

@@ -111,11 +111,11 @@ static void make_categories(study *s, summary_group *to) {
 
 /* ---- what to do first ---- */
 
-static int level(const char *priority) {
+static int level(const summary_row *row) {
     static const char *const names[] = {"NONE", "LOW", "MEDIUM", "HIGH"};
-    for (int k = 0; k < 4; k++)
-        if (same(names[k], priority)) return k;
-    return 0;
+    for (int k = 0; k < 4 && row->outcome != SUMMARY_OUTSIDE; k++)
+        if (same(names[k], row->report->verdict.priority)) return k;
+    return -1;
 }
 
 static int compare(double x, double y) { return (x < y) - (x > y); }
@@ -129,7 +129,7 @@ static const int turns[SUMMARY_OUTCOMES] = {
 /* What is proven before what is only potential; then what takes the most time. */
 static int by_rank(const void *a, const void *b) {
     const summary_row *x = a, *y = b;
-    int order = level(y->report->verdict.priority) - level(x->report->verdict.priority);
+    int order = level(y) - level(x);
     if (!order) order = compare(x->report->verdict.proven_gain_us, y->report->verdict.proven_gain_us);
     if (!order) order = turns[x->outcome] - turns[y->outcome];
     if (!order) order = compare(x->potential_us, y->potential_us);

@@ -1,6 +1,6 @@
 # Tests and checks. Every test script ends with a line "N passed, N failed[, N skipped]"; tests/run.sh adds them up.
 
-.PHONY: test unit cli golden golden-update format format-check tidy bench-extract
+.PHONY: test unit cli golden golden-update format format-check tidy bench-extract bench-analyze
 C_FILES := $(SOURCES) $(HEADERS) $(wildcard tests/*/*.c)
 
 test:
@@ -36,6 +36,9 @@ compile_commands.json: $(SOURCES) $(UNIT_SOURCES) $(BUILD)/flags
 
 bench-extract: $(PROGRAMS)
 	$(Q)scripts/bench_extract.sh $(PROGRAM)
+
+bench-analyze: $(PROGRAMS)
+	$(Q)scripts/bench_analyze.sh $(ANALYZE)
 
 .PHONY: bench-repeat
 bench-repeat: $(PROGRAMS)

@@ -1,14 +1,15 @@
 #!/usr/bin/env bash
 # One model's folder: runs the steps whose inputs have changed since they last ran, goes on after a step that ends with 1,
 # stops at anything worse, and ends with the worst code. The steps: extract_ops, then, where PROFILE_SCOUT names it,
-# scout_batch, which is what PROFILE_DEVICE, PROFILE_REGIME and PROFILE_BUDGET are for.
+# scout_batch, which is what PROFILE_DEVICE, PROFILE_REGIME and PROFILE_BUDGET are for, then, where PROFILE_ANALYZE names
+# it, analyze, whose summary is printed at the end, done again or not.
 # Usage: PROFILE_MODEL=FILE [PROFILE_OUT=FOLDER] [PROFILE_BATCH=N] [PROFILE_SEQ=N] [PROFILE_DIM="NAME=N…"]
 #        [PROFILE_PRECISION=P] [PROFILE_SCOUT=SCOUT_BATCH] [PROFILE_DEVICE=D] [PROFILE_REGIME=R] [PROFILE_BUDGET=SECONDS]
-#        scripts/profile.sh EXTRACT_OPS [option of extract_ops]…
+#        [PROFILE_ANALYZE=ANALYZE] scripts/profile.sh EXTRACT_OPS [option of extract_ops]…
 set -euo pipefail
 model=${PROFILE_MODEL:-} out=${PROFILE_OUT:-out}
 batch=${PROFILE_BATCH:-} seq=${PROFILE_SEQ:-} precision=${PROFILE_PRECISION:-}
-scout=${PROFILE_SCOUT:-} device=${PROFILE_DEVICE:-} regime=${PROFILE_REGIME:-} budget=${PROFILE_BUDGET:-}
+scout=${PROFILE_SCOUT:-} analyze=${PROFILE_ANALYZE:-} device=${PROFILE_DEVICE:-} regime=${PROFILE_REGIME:-} budget=${PROFILE_BUDGET:-}
 if (($# < 1)) || [[ -z $model ]]; then
     echo "usage: PROFILE_MODEL=FILE ${0##*/} EXTRACT_OPS [option]..." >&2
     exit 2
@@ -134,6 +135,33 @@ measure() {
     fi
 }
 
+# What it says depends on the reports, the ceilings in run.json, and the program.
+analyzed_from() {
+    cksum <"$analyze"
+    find "$folder/reports" "$folder/fusions" "$folder/run.json" -type f -name '[!.]*' -printf '%p %s %T@\n' 2>/dev/null | LC_ALL=C sort | cksum
+}
+summarize() {
+    local code=0 stamp="$folder/.analyze" want
+    if (($(count_reports) == 0)); then return; fi # a model without operations
+    want=$(analyzed_from)
+    if [[ -e $folder/summary.json && -e $folder/summary.txt && -e $stamp && "$(sed 1d "$stamp")" == "$want" ]]; then
+        code=$(head -n 1 "$stamp")
+        echo "$folder/summary.txt is up to date"
+    else
+        rm -f -- "$stamp"
+        "$analyze" "$folder" -o "$folder" || code=$?
+        if ((code <= 1)); then printf '%s\n%s\n' "$code" "$want" >"$stamp"; fi
+    fi
+    if ((code > worst)); then worst=$code; fi
+    if ((code > 1)); then
+        echo "analyze ended with $code" >&2
+        exit "$worst"
+    fi
+    echo
+    cat -- "$folder/summary.txt"
+    if [[ -e $folder/report.html ]]; then printf '\nthe whole report: %s\n' "$folder/report.html"; fi
+}
+
 # A folder without a result is none, and neither is one that was only made to hold it.
 # shellcheck disable=SC2317 # called at the end, by the trap
 drop_empty() {
@@ -149,4 +177,5 @@ mkdir -p -- "$folder" || exit 4
 trap drop_empty EXIT
 run_step extract "$folder/ops.json" "$extract" "$model" -o "$folder/ops.json" ${options[@]+"${options[@]}"}
 if [[ -n $scout ]]; then measure; fi
+if [[ -n $scout && -n $analyze ]]; then summarize; fi
 exit "$worst"

@@ -145,7 +145,7 @@ static void put_verdict(json_stream *s, const study_report *r) {
     json_stream_text(s, "approach", v->approach);
     json_stream_bool(s, "borderline", v->borderline);
     json_stream_text(s, "recommendation", v->recommendation);
-    if (r->said && strcmp(r->said, v->approach) != 0) json_stream_text(s, "report_says", r->said);
+    if (r->said && strcmp(r->said, v->approach) != 0) json_stream_text(s, "said", r->said);
 }
 
 static void put_operations(json_stream *s, const summary_group *g) {
@@ -156,11 +156,11 @@ static void put_operations(json_stream *s, const summary_group *g) {
         json_stream_int(s, "rank", (int64_t)row->rank);
         json_stream_text(s, "outcome", summary_outcomes[row->outcome].name);
         put_what(s, row->report);
-        json_stream_real(s, "time_us", row->weight_us);
+        json_stream_real(s, "weight_us", row->weight_us);
         json_stream_real(s, "share", row->share);
         json_stream_real(s, "proven_share", row->proven_share);
-        json_stream_real(s, "only_potential_us", row->potential_us);
-        json_stream_real(s, "only_potential_share", row->potential_share);
+        json_stream_real(s, "potential_us", row->potential_us);
+        json_stream_real(s, "potential_share", row->potential_share);
         put_verdict(s, row->report);
         json_stream_close(s);
     }

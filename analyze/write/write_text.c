@@ -152,7 +152,6 @@ static void write_rows(text *t, const summary_group *g) {
 static void write_fusions(text *t, const summary_group *g) {
     const summary_fusions *f = &g->fusions;
     if (f->all == 0) return;
-    line(t, "%s", "");
     line(t, "\nfusions: %zu of %zu are worth it, %zu borderline; those that go together save %s of the time", f->worth,
          f->all, f->borderline, amount_percent(f->saved_share).s);
     for (size_t k = 0; k < f->count; k++) {

@@ -134,9 +134,10 @@ if command -v make >/dev/null; then
     check "a missing file with a quote: its name is said" says "it's missing.onnx: "
     make_profile MODEL=
     check "make profile without a model: says how" says "Which model?"
-    run make -s -C "$ROOT" "PROGRAM=$EXTRACT_OPS" "SCOUT=$(dirname "$EXTRACT_OPS")/scout_batch" PROGRAMS= "DESTDIR=$PWD/root" PREFIX=/usr install
+    run make -s -C "$ROOT" "PROGRAM=$EXTRACT_OPS" "SCOUT=$(dirname "$EXTRACT_OPS")/scout_batch" \
+        "ANALYZE=$(dirname "$EXTRACT_OPS")/analyze" PROGRAMS= "DESTDIR=$PWD/root" PREFIX=/usr install
     check "make install: exit 0" exits 0
-    for program in extract_ops scout_batch; do check "make install: $program" test -x "root/usr/bin/$program"; done
+    for program in extract_ops scout_batch analyze; do check "make install: $program" test -x "root/usr/bin/$program"; done
     check "make install: the interface for plugins" present root/usr/include/ceiling-scout/scout/plugin.h
     run make -s -C "$ROOT" help
     check "make help" contains stdout.txt bench-extract

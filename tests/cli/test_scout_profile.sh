@@ -2,12 +2,13 @@
 # The daily command with measuring: extraction, then reports; again only where something has changed; goes on after a stop.
 source "${ROOT:?}/tests/cli/lib.sh"
 source "$ROOT/tests/cli/scout.sh"
+source "$ROOT/tests/cli/analyze.sh"
 cp "$MODEL" m.onnx
 printf '#!/bin/sh\nexec "%s" --custom-kernel "%s" "$@"\n' "$SCOUT" "$SCRIPTED/device.so" >program
 chmod +x program
 profile() { # [NAME=VALUE…]
-    run env PROFILE_MODEL=m.onnx PROFILE_OUT=o PROFILE_SCOUT=./program PROFILE_DEVICE=scripted:0 "$@" "$ROOT/scripts/profile.sh" \
-        "$EXTRACT_OPS" --quiet
+    run env PROFILE_MODEL=m.onnx PROFILE_OUT=o PROFILE_SCOUT=./program PROFILE_ANALYZE="$ANALYZE" PROFILE_DEVICE=scripted:0 "$@" \
+        "$ROOT/scripts/profile.sh" "$EXTRACT_OPS" --quiet
 }
 folder=o/m@scripted:0
 profile
@@ -15,11 +16,20 @@ check "first run: exit 1, for some kinds have no candidates" exits 1
 check "first run: writes" prints "wrote $folder/reports"
 check "first run: ops.json" present "$folder/ops.json"
 check "first run: a report for each operation" test "$(grep -c '^      "id"' "$folder/ops.json")" = "$(find "$folder/reports" -name '*.json' | wc -l)"
-check "first run: fits" fits_schema "$folder"/reports/*.json "$folder/run.json"
+check "first run: ends with the summary" prints "at the ceilings"
+check "first run: it is kept" present "$folder/summary.json"
+check "first run: fits" fits_schema "$folder"/reports/*.json "$folder/run.json" "$folder/summary.json"
 profile
 check "second run: exit 1 still" exits 1
 check "second run: nothing to do" prints "$folder/reports is up to date"
 check "second run: nothing is measured" test -z "$STDERR"
+check "second run: nothing is summed up" prints "$folder/summary.txt is up to date"
+check "second run: the summary all the same" prints "at the ceilings"
+rm "$folder/summary.txt"
+profile
+check "summary gone: it is made again" present "$folder/summary.txt"
+check "summary gone: nothing is measured" prints "$folder/reports is up to date"
+check "summary gone: exit 1 still" exits 1
 profile PROFILE_BUDGET=5
 check "another budget: runs" prints "wrote $folder/reports"
 profile PROFILE_REGIME=burst
@@ -48,11 +58,12 @@ check "no such device: its operations stay" present "o/m@nothing:0/ops.json"
 
 if command -v make >/dev/null; then
     unset MAKEFLAGS MFLAGS MAKELEVEL
-    run make -s -C "$ROOT" "PROGRAM=$EXTRACT_OPS" "SCOUT=$PWD/program" PROGRAMS= "OUT=$PWD/made" "MODEL=$PWD/m.onnx" BATCH=2 \
+    run make -s -C "$ROOT" "PROGRAM=$EXTRACT_OPS" "SCOUT=$PWD/program" "ANALYZE=$ANALYZE" PROGRAMS= "OUT=$PWD/made" "MODEL=$PWD/m.onnx" BATCH=2 \
         DEVICE=scripted:1 REGIME=burst profile
+    check "make profile ends with the summary" prints "at the ceilings"
     check "make profile measures" present "made/m@b2_scripted:1_burst/run.json"
     check "make profile hands the device on" contains "made/m@b2_scripted:1_burst/run.json" '"name": "scripted:1"'
-    run make -s -C "$ROOT" "PROGRAM=$EXTRACT_OPS" "SCOUT=$PWD/program" PROGRAMS= "OUT=$PWD/made" "MODEL=$PWD/m.onnx" MEASURE=no profile
+    run make -s -C "$ROOT" "PROGRAM=$EXTRACT_OPS" "SCOUT=$PWD/program" "ANALYZE=$ANALYZE" PROGRAMS= "OUT=$PWD/made" "MODEL=$PWD/m.onnx" MEASURE=no profile
     check "MEASURE=no only extracts" present made/m/ops.json
     check "MEASURE=no: exit 0" exits 0
     check "MEASURE=no: no reports" absent made/m/reports

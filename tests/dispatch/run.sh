@@ -50,7 +50,6 @@ check "all that the header declares is there" all_exported
 
 # ---- installed ----
 check "make install" make --no-print-directory -s BUILD="$build" PROGRAMS= DESTDIR="$scratch/root" PREFIX=/usr install-dispatch
-sed -i "s|^prefix=.*|prefix=$scratch/root/usr|" "$scratch/root/usr/lib/pkgconfig/scout_dispatch.pc"
 export PKG_CONFIG_PATH=$scratch/root/usr/lib/pkgconfig LD_LIBRARY_PATH=$scratch/root/usr/lib
 read -r -a flags <<<"$(pkg-config --cflags --libs scout_dispatch)"
 for header in "$scratch"/root/usr/include/ceiling-scout/dispatch/*.h; do

@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# Fuzzes both programs' readers under the sanitizers: extract_ops from a corpus of small valid models for three quarters of
-# the time, then what scout_batch reads. What crashes them is kept under out/fuzz.
+# Fuzzes the programs' readers under the sanitizers: extract_ops from a corpus of small valid models for half of the time,
+# then what scout_batch and what analyze read, and dispatch tables. What crashes them is kept under out/fuzz.
 # Usage: tests/fuzz/run.sh [SECONDS [JOBS]]
 set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/../.."
@@ -13,6 +13,8 @@ passed=0 failed=0
 
 make --no-print-directory -j"$(nproc)" MODE=fuzz CC=clang fuzzers
 mkdir -p "$out/corpus" "$out/found" "$out/scout/corpus" "$out/scout/seeds" "$out/scout/found"
+mkdir -p "$out/analyze/corpus" "$out/analyze/seeds" "$out/analyze/found"
+mkdir -p "$out/dispatch/corpus" "$out/dispatch/seeds" "$out/dispatch/found"
 python3 -B tests/hostile/make.py --seeds "$out/seeds"
 python3 -B "$here/dictionary.py" >"$out/onnx.dict"
 
@@ -34,6 +36,20 @@ seed 1 ceilings <<<'{"schema": "ceiling-scout/ceilings/1", "instance": "x", "loa
 for file in tests/counters/*; do seed 4 "${file##*/}" <"$file"; done
 seed 3 cached <<<'{"a":[1,2.5,-3e9,true,null,"t\\n"],"b":{}}'
 
+# What is no number is found by chance hardly ever: reports of all sorts, whole, in pairs, and as plain JSON.
+for file in tests/analyze/seeds/*.json; do
+    name=${file##*/}
+    { printf '\001' && cat "$file"; } >"$out/analyze/seeds/$name"
+    { printf '\001' && cat "$file" && printf '\000' && cat tests/analyze/seeds/plain.json; } >"$out/analyze/seeds/two_$name"
+    { printf '\000' && cat "$file"; } >"$out/analyze/seeds/json_$name"
+done
+
+# Tables with and without what may be left out, on one line; with a newline behind it a device is compared.
+for file in tests/dispatch/seeds/*.json; do
+    tr -d '\n' <"$file" >"$out/dispatch/seeds/${file##*/}"
+    cp "$file" "$out/dispatch/seeds/compared_${file##*/}"
+done
+
 # What once crashed is tried again first. -timeout is per input; -rss_limit_mb covers the fuzzer's own memory too.
 fuzz() { # PROGRAM FOLDER SECONDS OPTION…
     local program=$1 folder=$2 time=$3 code=0 options
@@ -50,7 +66,9 @@ fuzz() { # PROGRAM FOLDER SECONDS OPTION…
         passed=$((passed + 1))
     fi
 }
-fuzz fuzz_extract "$out" $((seconds * 3 / 4)) "-dict=$out/onnx.dict"
-fuzz fuzz_scout "$out/scout" $((seconds - seconds * 3 / 4))
+fuzz fuzz_extract "$out" $((seconds / 2)) "-dict=$out/onnx.dict"
+fuzz fuzz_scout "$out/scout" $((seconds / 6))
+fuzz fuzz_dispatch "$out/dispatch" $((seconds / 6))
+fuzz fuzz_analyze "$out/analyze" $((seconds - seconds / 2 - 2 * (seconds / 6)))
 echo "$passed passed, $failed failed"
 ((failed == 0))
