@@ -77,7 +77,7 @@ static const cli_option options[] = {
 static const char about[] =
     "Makes the table that deployment loads with libscout_dispatch: what to run every measured operation with. Only\n"
     "what is proven to be faster stands in the place of the library's default. DIR is a model's folder or one of\n"
-    "reports. Of an operation that several of them have the better proven entry stays; who decides otherwise is told.";
+    "reports. Of an operation that several tables have the better proven entry stays; who decides otherwise is told.";
 
 static const char after[] =
     "examples:\n"

@@ -161,6 +161,7 @@ static bool fill_ranges(builder *b, const dispatch_between *between, size_t coun
         const dispatch_between *r = &between[k];
         scout_dispatch_key key;
         const scout_dispatch_entry *upper = NULL;
+        if (!x->entries || r->lower >= b->count) return fail(b, "a range belongs to no entry", r->upper);
         if (scout_dispatch_key_parse(&key, r->upper, strlen(r->upper))) upper = scout_dispatch_index_find(x, &key);
         if (!upper || !ends_agree(x, r, (uint32_t)(upper - x->entries)))
             return fail(b, "a range is not what its two entries say", x->entries[r->lower].key);

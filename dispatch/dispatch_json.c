@@ -136,7 +136,7 @@ static bool text_kept(dispatch_json *j, const char **text, size_t *length) {
 }
 
 static bool hex_kept(dispatch_json *j, dispatch_bytes *out) {
-    const char *text;
+    const char *text = "";
     size_t length;
     if (!text_kept(j, &text, &length)) return false;
     unsigned char *bytes = dispatch_memory_take(j->memory, length / 2 + 1);

@@ -214,38 +214,46 @@ static scout_dispatch_note *note_or(scout_dispatch_note *note, scout_dispatch_no
     return note;
 }
 
-/* Reads the file and hands it to open_named or publish. */
-static scout_dispatch_status from_file(scout_dispatch **out, scout_dispatch *d, const char *path,
-                                       const scout_dispatch_device *device, scout_dispatch_note *note) {
-    size_t size = 0;
+/* The bytes of a file; the caller's. NULL: the note says why. */
+static char *file_text(const char *path, size_t *size, scout_dispatch_note *note) {
     errno = 0;
-    char *text = read_file(path, &size);
+    char *text = read_file(path, size);
     if (!text && errno == 0)
-        return say(note, SCOUT_DISPATCH_FAILED, "%.200s: it is no file, or has more than %d MiB", path,
-                   DISPATCH_TABLE_BYTES >> 20);
-    if (!text) return say(note, SCOUT_DISPATCH_FAILED, "%.200s: %s", path, strerror(errno));
-    const scout_dispatch_status status =
-        d ? publish(d, path, text, size, note) : open_named(out, path, text, size, device, note);
-    free(text);
-    return status;
+        say(note, SCOUT_DISPATCH_FAILED, "%.200s: it is no file, or has more than %d MiB", path,
+            DISPATCH_TABLE_BYTES >> 20);
+    else if (!text)
+        say(note, SCOUT_DISPATCH_FAILED, "%.200s: %s", path, strerror(errno));
+    return text;
 }
 
 scout_dispatch_status scout_dispatch_open(scout_dispatch **d, const char *path, const scout_dispatch_device *device,
                                           scout_dispatch_note *note) {
     scout_dispatch_note own;
+    size_t size = 0;
     *d = NULL;
-    return from_file(d, NULL, path, device, note_or(note, &own));
+    note = note_or(note, &own);
+    char *text = file_text(path, &size, note);
+    if (!text) return SCOUT_DISPATCH_FAILED;
+    const scout_dispatch_status status = open_named(d, path, text, size, device, note);
+    free(text);
+    return status;
+}
+
+scout_dispatch_status scout_dispatch_reload(scout_dispatch *d, const char *path, scout_dispatch_note *note) {
+    scout_dispatch_note own;
+    size_t size = 0;
+    note = note_or(note, &own);
+    char *text = file_text(path, &size, note);
+    if (!text) return SCOUT_DISPATCH_FAILED;
+    const scout_dispatch_status status = publish(d, path, text, size, note);
+    free(text);
+    return status;
 }
 
 scout_dispatch_status scout_dispatch_open_text(scout_dispatch **d, const char *text, size_t size,
                                                const scout_dispatch_device *device, scout_dispatch_note *note) {
     scout_dispatch_note own;
     return open_named(d, "dispatch table", text, size, device, note_or(note, &own));
-}
-
-scout_dispatch_status scout_dispatch_reload(scout_dispatch *d, const char *path, scout_dispatch_note *note) {
-    scout_dispatch_note own;
-    return from_file(NULL, d, path, NULL, note_or(note, &own));
 }
 
 scout_dispatch_status scout_dispatch_reload_text(scout_dispatch *d, const char *text, size_t size,
