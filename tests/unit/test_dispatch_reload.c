@@ -6,7 +6,7 @@
 #include <pthread.h>
 #include <stdatomic.h>
 
-enum { READERS = 3, RELOADS = 10000, ENTRIES = 6, TABLES = 4 };
+enum { READERS = 3, SHORT_READERS = 8, RELOADS = 10000, ENTRIES = 6, TABLES = 4 };
 
 static scout_dispatch *shared;
 static lab_text tables[TABLES]; /* each has a time of its own in all of its entries */
@@ -83,7 +83,38 @@ static void readers_see_whole_tables(void) {
     scout_dispatch_close(shared);
 }
 
+/* Views that are hardly begun when they end: what happens between looking which table is current and holding it is then
+ * most of what happens. More readers than processors, so that they are stopped anywhere. */
+static void *glance_on(void *unused) {
+    while (!atomic_load(&done)) {
+        scout_dispatch_view view = scout_dispatch_begin(shared);
+        const scout_dispatch_entry *e = scout_dispatch_at(&view, ENTRIES - 1);
+        if (!e || e->key[0] != 'g') atomic_fetch_add(&torn, 1);
+        scout_dispatch_end(&view);
+    }
+    return unused;
+}
+
+static void short_views_keep_their_table(void) {
+    pthread_t readers[SHORT_READERS];
+    scout_dispatch_note note;
+    atomic_store(&done, false);
+    UNIT_INT(scout_dispatch_open_text(&shared, tables[0].text, tables[0].used, NULL, &note), SCOUT_DISPATCH_OK);
+    for (int k = 0; k < SHORT_READERS; k++) UNIT_INT(pthread_create(&readers[k], NULL, glance_on, NULL), 0);
+    for (int k = 0; k < RELOADS / 4; k++) {
+        const lab_text *t = &tables[k % TABLES];
+        if (scout_dispatch_reload_text(shared, t->text, t->used, &note) == SCOUT_DISPATCH_BAD)
+            atomic_fetch_add(&failed, 1);
+    }
+    atomic_store(&done, true);
+    for (int k = 0; k < SHORT_READERS; k++) pthread_join(readers[k], NULL);
+    UNIT_INT(atomic_load(&torn), 0);
+    UNIT_INT(atomic_load(&failed), 0);
+    scout_dispatch_close(shared);
+}
+
 int main(void) {
     UNIT_RUN(readers_see_whole_tables);
+    UNIT_RUN(short_views_keep_their_table);
     return unit_end();
 }
