@@ -6,7 +6,7 @@
 #include "dispatch/scout_dispatch_device.h"
 #include "dispatch/scout_dispatch_index.h"
 
-enum { DISPATCH_TABLE_BYTES = 64 << 20 }; /* of a file, at most */
+enum { DISPATCH_TABLE_BYTES = 256 << 20 }; /* of a file, at most */
 
 typedef struct dispatch_table {
     dispatch_memory memory;

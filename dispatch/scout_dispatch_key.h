@@ -51,7 +51,8 @@ typedef struct scout_dispatch_field {
 } scout_dispatch_field;
 
 /* An operation by its parts; docs/formats.md tells what each kind has. What is NULL is not there. Fields may come in
- * any order, and one that says what is customary anyway may be left out. */
+ * any order; numbers that say what is customary (no residual, one group, strides of 1) are left out here as they are in
+ * reports, all else that is customary (an alpha of 1) must not be told. */
 typedef struct scout_dispatch_op {
     const char *kind; /* gemm, attention, norm, … */
     const char *what; /* which of its kind: rms, silu, transpose */
@@ -218,29 +219,35 @@ static inline void scout_dispatch_put_numbers(scout_dispatch_writer *w, const ch
     }
 }
 
-/* Whether a number says what is so anyway: then no key has it. */
-static inline int scout_dispatch_customary(const char *kind, const char *name, int64_t number) {
+/* Whether numbers say what is so anyway: then no key has them. Of lists, where all of them do. */
+static inline int scout_dispatch_customary(const char *name, const int64_t *numbers, int count) {
     static const struct {
-        const char *kind, *name;
+        const char *name;
         int64_t number;
     } known[] = {
-        {"gemm", "batch", 1},           {"gemm", "residual", 0},      {"gemm", "weight_rearranged", 0},
-        {"conv", "group", 1},           {"conv", "transposed", 0},    {"conv", "residual", 0},
-        {"softmax", "inner", 1},        {"norm", "residual", 0},      {"norm", "residual_out", 0},
-        {"recurrent", "directions", 1}, {"rotary", "interleaved", 0},
+        {"batch", 1},       {"bias", 0},           {"dilation", 1},      {"directions", 1},
+        {"global", 0},      {"group", 1},          {"indices_out", 0},   {"initial_state", 0},
+        {"inner", 1},       {"input_bias", 0},     {"interleaved", 0},   {"lengths", 0},
+        {"offset_mask", 0}, {"output_padding", 0}, {"packed_tokens", 0}, {"pads", 0},
+        {"peephole", 0},    {"qk_norm", 0},        {"residual", 0},      {"residual_out", 0},
+        {"rotary", 0},      {"scores_out", 0},     {"sink", 0},          {"stride", 1},
+        {"training", 0},    {"transposed", 0},     {"zero_points", 0},   {"weight_rearranged", 0},
     };
-    for (size_t k = 0; k < sizeof known / sizeof known[0]; k++)
-        if (known[k].number == number && strcmp(known[k].kind, kind) == 0 && strcmp(known[k].name, name) == 0) return 1;
-    return 0;
+    size_t k = 0;
+    while (k < sizeof known / sizeof known[0] && strcmp(known[k].name, name) != 0) k++;
+    if (k == sizeof known / sizeof known[0]) return 0;
+    for (int n = 0; n < count; n++)
+        if (numbers[n] != known[k].number) return 0;
+    return 1;
 }
 
-static inline void scout_dispatch_put_field(scout_dispatch_writer *w, const char *kind, const scout_dispatch_field *f) {
+static inline void scout_dispatch_put_field(scout_dispatch_writer *w, const scout_dispatch_field *f) {
+    const int64_t *numbers = f->numbers ? f->numbers : &f->number;
+    const int count = f->numbers ? f->count : 1;
     if (f->text)
         scout_dispatch_put_member(w, f->name, f->text);
-    else if (f->numbers)
-        scout_dispatch_put_numbers(w, f->name, f->numbers, f->count);
-    else if (!scout_dispatch_customary(kind, f->name, f->number))
-        scout_dispatch_put_numbers(w, f->name, &f->number, 1);
+    else if (!scout_dispatch_customary(f->name, numbers, count))
+        scout_dispatch_put_numbers(w, f->name, numbers, count);
 }
 
 /* The first field by name behind the one that was written last; the weight's side is one of them. NULL: none is left.
@@ -278,7 +285,7 @@ static inline size_t scout_dispatch_key_write(const scout_dispatch_op *op, char 
     for (;;) {
         const scout_dispatch_field *f = scout_dispatch_next_field(op, last, side.text ? &side : SCOUT_DISPATCH_NULL);
         if (!f) break;
-        scout_dispatch_put_field(&w, op->kind, f);
+        scout_dispatch_put_field(&w, f);
         last = f->name;
     }
     return w.used < w.room ? w.used : 0;

@@ -158,6 +158,14 @@ static void customary_numbers_are_left_out(void) {
     scout_dispatch_key_write(&op, text, sizeof text);
     UNIT_TEXT(text, "gemm;shape=-9223372036854775808,0,9223372036854775807;layout=nt;type=fp16;weight=int4;out=fp32;"
                     "weight_side=b");
+    static const int64_t ones[] = {1, 1, 1}, other[] = {1, 2, 1};
+    const scout_dispatch_field lists[] = {{.name = "stride", .numbers = ones, .count = 3},
+                                          {.name = "dilation", .numbers = other, .count = 3},
+                                          {.name = "pads", .number = 0},
+                                          {.name = "batch_stride_a", .number = 0}};
+    const scout_dispatch_op conv = {.kind = "conv", .fields = lists, .field_count = 4};
+    scout_dispatch_key_write(&conv, text, sizeof text);
+    UNIT_TEXT(text, "conv;shape=;batch_stride_a=0;dilation=1,2,1");
     batch.number = 96;
     UNIT_CHECK(scout_dispatch_key_make(&key, &op));
     UNIT_INT(key.numbers[scout_dispatch_key_place(&key, "batch", 0)], 96);
