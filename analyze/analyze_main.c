@@ -4,7 +4,6 @@
 #include "common/files.h"
 
 #include <fcntl.h>
-#include <signal.h>
 #include <string.h>
 #include <unistd.h>
 
@@ -41,7 +40,6 @@ int main(int argc, char **argv) {
     status st = {0};
     hold_standard_files();
     files_clean_on_signals();
-    signal(SIGPIPE, SIG_IGN); /* who stops reading is told by the exit code */
     st.code = run(argc, argv, &st);
     finish_output(&st);
     if (st.code > STATUS_INCOMPLETE || (st.code != STATUS_OK && st.text[0]))

@@ -76,14 +76,23 @@ const char *explain_points(const explain *e, verdict_figure f) {
     return arena_printf(e->arena, "%.*f ± %.*f %%", digits, 100 * f.x, digits, 100 * f.half);
 }
 
+const char *explain_unit(const explain *e, double x, const char *unit) {
+    static const struct {
+        double unit;
+        const char *prefix;
+    } steps[] = {{1e12, "T"}, {1e9, "G"}, {1e6, "M"}, {1e3, "K"}, {1, ""}};
+    size_t k = 0;
+    while (x < 0.9999 * steps[k].unit && k + 1 < sizeof steps / sizeof steps[0]) k++;
+    const double scaled = x / steps[k].unit;
+    return arena_printf(e->arena, scaled >= 1000 && scaled < 1e6 ? "%.0f %s%s" : "%.4g %s%s", scaled, steps[k].prefix,
+                        unit);
+}
+
 const char *explain_rate(const explain *e, double us) {
     const bool memory = e->r->bound && strcmp(e->r->bound, "memory") == 0;
     const double work = memory ? e->r->bytes_read + e->r->bytes_written : e->r->flops;
-    const double rate = work / us * 1e-6;
-    if (!isfinite(rate) || rate <= 0) return "";
-    const char *unit = memory ? "B/s" : "FLOP/s";
-    return rate < 0.1 ? arena_printf(e->arena, "%.4g G%s", 1000 * rate, unit)
-                      : arena_printf(e->arena, "%.4g T%s", rate, unit);
+    const double rate = work / us * 1e6;
+    return isfinite(rate) && rate > 0 ? explain_unit(e, rate, memory ? "B/s" : "FLOP/s") : "";
 }
 
 const char *explain_shape_of(const explain *e, const json_t *shape) {
@@ -106,14 +115,14 @@ static void write_head(const explain *e) {
     fprintf(e->out, "%s\n", plain_cell(e->arena, r->operation, LONGEST));
     if (r->name && strcmp(r->name, r->operation) != 0) explain_say(e, "", r->name);
     explain_say(e, "", line);
+    const char *model = e->group->model ? e->group->model : "-", *times = r->count == 1 ? "" : "s";
     if (r->count > 0 && r->baseline_us > 0 && e->group->model_us > 0)
-        line = arena_printf(e->arena, "%s: run %" PRId64 " time%s, %s of its %s",
-                            e->group->model ? e->group->model : "-", r->count, r->count == 1 ? "" : "s",
+        line = arena_printf(e->arena, "%s: run %" PRId64 " time%s, %s of its %s", model, r->count, times,
                             amount_percent((double)r->count * r->baseline_us / e->group->model_us).s,
                             amount_time(e->group->model_us).s);
     else
-        line = arena_printf(e->arena, "%s: run %" PRId64 " times, in no sum", e->group->model ? e->group->model : "-",
-                            r->count);
+        line = arena_printf(e->arena, "%s: run %" PRId64 " time%s, %s", model, r->count, times,
+                            r->count > 0 ? "in its time with what it takes at least" : "in no sum");
     explain_say(e, "", line);
     if (r->fusion)
         explain_say(e, "",

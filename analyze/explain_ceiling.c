@@ -51,9 +51,9 @@ static bound compute(const explain *e, const json_t *ceilings) {
                             ? arena_printf(e->arena, " at %s", explain_shape_of(e, shape))
                             : "";
     return (bound){r->flops / r->peak_tflops * 1e-6,
-                   arena_printf(e->arena, "%.4g GFLOP at the peak of %.4g TFLOP/s%s, measured with %s%s%s",
-                                1e-9 * r->flops, r->peak_tflops, within(e, peak), *how ? how : "this operation's probe",
-                                where, at_clock(e, peak))};
+                   arena_printf(e->arena, "%s at the peak of %s%s, measured with %s%s%s",
+                                explain_unit(e, r->flops, "FLOP"), explain_unit(e, 1e12 * r->peak_tflops, "FLOP/s"),
+                                within(e, peak), *how ? how : "this operation's probe", where, at_clock(e, peak))};
 }
 
 /* The measured bandwidth of cold memory whose size and mix are nearest. */
@@ -80,10 +80,11 @@ static bound memory(const explain *e, const json_t *ceilings) {
     if (!(bytes > 0)) return (bound){NAN, "it moves nothing"};
     if (!(tbps > 0)) return (bound){NAN, "no bandwidth is known"};
     const char *kept =
-        resident > 0 ? arena_printf(e->arena, "; %.4g MB of it may be in the cache", 1e-6 * resident) : "";
+        resident > 0 ? arena_printf(e->arena, "; %s of it may be in the cache", explain_unit(e, resident, "B")) : "";
     return (bound){bytes / tbps * 1e-6,
-                   arena_printf(e->arena, "%.4g MB at %.4g TB/s%s, measured with %.4g MB of which %.0f %% are read%s",
-                                1e-6 * bytes, tbps, within(e, row), 1e-6 * explain_number(row, "bytes"),
+                   arena_printf(e->arena, "%s at %s%s, measured with %s of which %.0f %% are read%s",
+                                explain_unit(e, bytes, "B"), explain_unit(e, 1e12 * tbps, "B/s"), within(e, row),
+                                explain_unit(e, explain_number(row, "bytes"), "B"),
                                 100 * explain_number(row, "read_fraction"), kept)};
 }
 
@@ -91,8 +92,8 @@ static bound special(const explain *e, const json_t *ceilings) {
     const double specials = explain_number(e->report, "specials"), rate = explain_number(ceilings, "special_per_s");
     if (!(specials > 0)) return (bound){NAN, "it needs none"};
     if (!(rate > 0)) return (bound){NAN, "their rate is not known"};
-    return (bound){specials / rate * 1e6,
-                   arena_printf(e->arena, "%.4g million special functions at %.4g T/s", 1e-6 * specials, 1e-12 * rate)};
+    return (bound){specials / rate * 1e6, arena_printf(e->arena, "%s special functions at %s",
+                                                       explain_unit(e, specials, ""), explain_unit(e, rate, "/s"))};
 }
 
 static bound launch(const explain *e, const json_t *ceilings) {
@@ -125,14 +126,15 @@ static void write_probe(const explain *e) {
     static const struct {
         const char *now, *stored, *unit;
         double scale;
-    } rates[] = {{"tflops", "stored_tflops", "TFLOP/s", 1},
-                 {"tbps", "stored_tbps", "TB/s", 1},
-                 {"specials_per_s", "stored_specials_per_s", "T/s", 1e-12}};
+    } rates[] = {{"tflops", "stored_tflops", "FLOP/s", 1e12},
+                 {"tbps", "stored_tbps", "B/s", 1e12},
+                 {"specials_per_s", "stored_specials_per_s", "/s", 1}};
     for (size_t k = 0; k < sizeof rates / sizeof rates[0]; k++) {
         const double now = explain_number(probe, rates[k].now), stored = explain_number(probe, rates[k].stored);
         if (!(now > 0) || !(stored > 0)) continue;
-        explain_tell(e, "Measured again beside this operation: %.4g %s%s, stored %.4g: %+.1f %%.", now * rates[k].scale,
-                     rates[k].unit, within(e, probe), stored * rates[k].scale, 100 * (now / stored - 1));
+        explain_tell(e, "Measured again beside this operation: %s%s, stored %s: %+.1f %%.",
+                     explain_unit(e, now * rates[k].scale, rates[k].unit), within(e, probe),
+                     explain_unit(e, stored * rates[k].scale, rates[k].unit), 100 * (now / stored - 1));
     }
 }
 

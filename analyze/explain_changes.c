@@ -130,7 +130,7 @@ static void say_missing(const explain *e) {
         explain_tell(e, "A ceiling that is known to %s: scout_batch --ceilings --no-cache measures it again.",
                      amount_percent(e->thresholds->ceiling_ci).s);
     if (r->bad_rows > 0)
-        explain_tell(e, "%d candidate%s failed; one that works may be faster.", r->bad_rows,
+        explain_tell(e, "%d candidate%s failed or would not settle; one that does may be faster.", r->bad_rows,
                      r->bad_rows == 1 ? "" : "s");
 }
 

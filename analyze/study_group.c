@@ -5,6 +5,7 @@
 #include "common/files.h"
 #include "common/plain.h"
 
+#include <limits.h>
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -15,15 +16,14 @@ static bool has_baseline(const study_report *r) { return isfinite(r->baseline_us
 
 /* A model's folder is called as the model is; one of reports by what it lies in. */
 static const char *model_of(study *s, const char *folder) {
-    char *path = realpath(folder, NULL);
-    const char *name = files_base(path ? path : folder);
-    if (path && strcmp(name, "reports") == 0 && name > path + 1) {
+    char path[PATH_MAX];
+    if (!realpath(folder, path)) snprintf(path, sizeof path, "%s", folder);
+    const char *name = files_base(path);
+    if (strcmp(name, "reports") == 0 && name > path + 1) {
         path[name - path - 1] = 0;
         name = files_base(path);
     }
-    const char *kept = plain_utf8(&s->arena, map_intern(&s->texts, name, strlen(name)));
-    free(path);
-    return kept;
+    return plain_utf8(&s->arena, map_intern(&s->texts, name, strlen(name)));
 }
 
 static void add_model(study *s, study_group *g, const char *model) {

@@ -330,17 +330,12 @@ void study_scan_texts(map *texts, study_file *to) { each_field(&root_members, to
 
 void study_scan(study_scanner *s, char *bytes, size_t n, study_file *to) {
     reader r = {.scanner = s, .to = to};
-    json_scan_token token;
     s->row_count = 0;
     s->why[0] = 0;
     each_field(&root_members, to, make_unknown, NULL);
     json_scan_begin(&r.scan, bytes, n, STUDY_DEPTH);
-    token = json_scan_next(&r.scan);
-    if (token == JSON_SCAN_OBJECT) {
-        if (take_object(&r, &root_members, to)) token = json_scan_next(&r.scan);
-    } else if (token > JSON_SCAN_END) {
-        while ((token = json_scan_next(&r.scan)) > JSON_SCAN_END) continue;
-    }
+    if (json_scan_next(&r.scan) == JSON_SCAN_OBJECT) take_object(&r, &root_members, to);
+    while (json_scan_next(&r.scan) > JSON_SCAN_END) continue; /* of an object its end; of anything else all of it */
     to->is = STUDY_SKIPPED;
     if (r.scan.why) {
         size_t line, column;

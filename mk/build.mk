@@ -74,9 +74,11 @@ $(BUILT): $(BUILD)/flags $(BUILD)/objects
 bin/%: $(BUILD)/bin/% FORCE
 	$(Q)mkdir -p $(@D); cmp -s $< $@ || { cp $< $@.new && mv $@.new $@; }
 
-# What test_faults.c makes fail goes through it, and its own arena (of tiny chunks) comes before the ordinary one.
+# What these two tests make fail goes through them, and their own arena (of tiny chunks) comes before the ordinary one.
 FAULTS := malloc calloc realloc free strdup strndup realpath mmap munmap open close fstat read pread write fsync rename
 LDFLAGS_test_faults := $(FAULTS:%=-Wl,--wrap=%) -Wl,-z,muldefs
+STUDY_FAULTS := malloc calloc realloc free strdup strndup realpath open close fstat read write fsync rename opendir closedir
+LDFLAGS_test_study_faults := $(STUDY_FAULTS:%=-Wl,--wrap=%) -Wl,-z,muldefs
 
 $(BUILD)/unit/%: $(BUILD)/obj/tests/unit/%.o $(UNIT_HELPERS:%.c=$(BUILD)/obj/%.o) $(OBJECTS) $(BUILD)/objects
 	$(say) LINK $@

@@ -6,7 +6,6 @@
 #include "common/plain.h"
 
 #include <inttypes.h>
-#include <stdlib.h>
 #include <string.h>
 
 enum { WIDTH = 100, FEW = 10, NAME = 41 };
@@ -20,21 +19,14 @@ typedef struct text {
 static bool same(const char *a, const char *b) { return a && b && strcmp(a, b) == 0; }
 static const char *plural(size_t n) { return n == 1 ? "" : "s"; }
 
-__attribute__((format(printf, 2, 3))) static void line(text *t, const char *shape, ...) {
-    char *whole = NULL;
-    va_list args;
-    va_start(args, shape);
-    const int n = vasprintf(&whole, shape, args);
-    va_end(args);
-    if (n < 0) guard_fail(t->a.guard, STATUS_ENVIRONMENT, "out of memory; free some and run again");
+static void put_line(text *t, const char *whole) {
     const bool apart = whole[0] == '\n'; /* from the line before */
-    const char *kept = arena_strndup(&t->a, whole + apart, (size_t)n - apart);
-    free(whole);
-    const char *cell = plain_cell(&t->a, kept, WIDTH);
+    const char *cell = plain_cell(&t->a, whole + apart, WIDTH);
     size_t end = strlen(cell);
     while (end > 0 && cell[end - 1] == ' ') end--;
     fprintf(t->out, "%s%.*s\n", apart ? "\n" : "", (int)end, cell);
 }
+#define line(t, ...) put_line(t, arena_printf(&(t)->a, __VA_ARGS__))
 
 /* Cleaned, cut, and filled up to so many columns: printf counts bytes. */
 static const char *cell(text *t, const char *from, int columns) {
@@ -61,10 +53,18 @@ static void sentence(text *t, int indent, const char *from) {
 
 static void write_head(text *t, const summary_group *g) {
     const study_group *of = g->group;
+    const summary_sum *optimal = &g->outcomes[SUMMARY_OPTIMAL], *open = &g->outcomes[SUMMARY_OPEN];
     line(t, "%s · %s · %s", of->model, of->device, of->regime);
     line(t, "%s a run (%zu operation%s in %" PRId64 " places), %s with what is proven, %s at the ceilings",
          amount_time(g->all.baseline_us).s, g->all.operations, plural(g->all.operations), g->all.occurrences,
          amount_time(g->all.baseline_us - g->all.proven_us).s, amount_time(g->all.ceiling_us).s);
+    line(t, "\nalready optimal: %zu of %zu operations, %s of the time", optimal->operations, g->all.operations,
+         amount_percent(optimal->share).s);
+    line(t, "proven to be recoverable: %s (%s of the time)", amount_time(g->all.proven_us).s,
+         amount_percent(g->all.proven_share).s);
+    line(t, "only potential, beyond that: %s (%s); of it %s (%s) worth trying",
+         amount_time(g->all.potential_us).s, amount_percent(g->all.potential_share).s,
+         amount_time(open->potential_us).s, amount_percent(open->potential_share).s);
 }
 
 /* How many there are, what share of the model's time they take, and what can be had of it: proven and potential stand
@@ -134,8 +134,8 @@ static void write_rows(text *t, const summary_group *g) {
             continue;
         }
         if (told++ == 0)
-            line(t, "\n     %s %6s %8s %8s  %-8s %s", cell(t, "operation", NAME), "count", "share", "ceiling",
-                 "priority", "approach");
+            line(t, "\n     %s %6s %8s %8s  %-8s %s", cell(t, "operation", NAME), "count", "share", "eff.", "priority",
+                 "approach");
         const arena_mark mark = arena_save(&t->a);
         write_row(t, &g->rows[k]);
         arena_rewind(&t->a, mark);

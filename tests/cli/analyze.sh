@@ -1,7 +1,6 @@
 # shellcheck shell=bash
-# What the tests of analyze's command line share. Sourced after lib.sh and scout.sh.
+# What the tests of analyze's command line share. Sourced after lib.sh.
 : "${ANALYZE:=$(dirname "$EXTRACT_OPS")/analyze}"
-ANALYZE=$(realpath "$ANALYZE")
 # shellcheck disable=SC2034 # for the tests that source this
 MADE=$ROOT/tests/cli/made_reports.py
 

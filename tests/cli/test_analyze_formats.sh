@@ -33,6 +33,11 @@ check "md --top 2: says what it leaves out" prints "6 more are in summary.csv an
 analyze nasty --format md
 check "md: a file that is no report is named" prints "nasty/reports/broken.json"
 
+IFS=, read -r -a columns < <(head -n 1 plain.csv | tr -d '\r')
+for column in "${columns[@]}"; do
+    check "csv: $column is documented" contains "$ROOT/docs/formats.md" "\`$column\`"
+done
+
 analyze plain -o written
 check "-o writes all three" test -s written/summary.md -a -s written/summary.csv -a -s written/junit.xml
 check "-o: the same as printed" same written/summary.csv plain.csv
