@@ -220,7 +220,9 @@ static json_t *fill(const study_report *r, const chosen *c, status *st) {
     const char *library = text_of(c->config, "library"), *algo = text_of(c->config, "algo");
     json_put_text(&b, entry, "key", r->key);
     json_put_text(&b, entry, "operation", r->operation);
-    json_put_text(&b, entry, "choice", !c->proven ? "default" : library ? "tuned" : "custom");
+    /* a kernel may call a library too */
+    const bool tuned = same(r->best_approach, "LIBRARY_TUNE") || (library && !json_object_get(c->config, "kernel"));
+    json_put_text(&b, entry, "choice", !c->proven ? "default" : tuned ? "tuned" : "custom");
     json_put_text(&b, entry, "implementation", c->name);
     json_put_text(&b, entry, "variant", c->variant);
     if (c->proven) json_put_text(&b, entry, "approach", r->verdict.approach);

@@ -95,6 +95,19 @@ check "odd: exit 1" exits 1
 check "odd: one is left" test "$(field odd.json '[e["operation"] for e in r["entries"]]')" = "['gemm_6']"
 check "odd: the others are named" test "$(grep -c '^analyze: left out: gemm_' stderr.txt)" = 5
 
+# ---- what scout_batch measured ----
+echo '{"a": {"op": "gemm", "shape": [64, 64, 64]}, "b": {"op": "gemm", "shape": [8, 64, 64]}, "c": {"op": "gemm", "shape": [16, 64, 64]}}' >ops.json
+scripted ops.json -o measured
+check "measured: exit 0" exits 0
+dispatch measured -o measured.json
+check "measured: a table" exits 0
+check "measured: fits its schema" fits_schema measured.json
+check "measured: the device" test "$(field measured.json '(r["device"]["name"], r["device"]["driver"], r["device"]["units"])')" = "('Scripted One', '7.1', 4)"
+check "measured: a library's other algorithm" test "$(entry measured.json 64 '(e["choice"], e["implementation"], e["variant"])')" = "('tuned', 'scripted_blas', 'algo=1')"
+check "measured: another kernel" test "$(entry measured.json 8 '(e["choice"], e["implementation"])')" = "('custom', 'scripted_stream')"
+check "measured: it is the better one" test "$(entry measured.json 8 'e["expected_us"] < e["default_us"] and e["proof"]["launches"] > 200')" = True
+check "measured: a range where both agree" test "$(entry measured.json 8 '[(x["from"], x["to"], x["step"]) for x in e["ranges"]]')" = "[(8, 16, 8)]"
+
 # ---- headers ----
 dispatch hostile -o hostile.json --header hostile.h --prefix hostile
 check "hostile: exit 1, for some do not fit" exits 1
