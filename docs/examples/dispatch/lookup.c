@@ -30,12 +30,13 @@ static void show(int64_t m, const scout_dispatch_entry *e, const scout_dispatch_
 }
 
 int main(int argc, char **argv) {
-    const scout_dispatch_library libraries[] = {{"cublaslt", told("CUBLASLT", "13.1.0")}};
+    const scout_dispatch_library libraries[] = {{"cublaslt", told("CUBLASLT", "13.1.0")},
+                                                {"cudnn", told("CUDNN", "9.19.0")}};
     const scout_dispatch_device device = {.name = told("DEVICE", "NVIDIA H200"),
                                           .capability = told("CAPABILITY", "9.0"),
                                           .driver = told("DRIVER", "580.159.04"),
                                           .libraries = libraries,
-                                          .library_count = 1};
+                                          .library_count = 2};
     if (argc < 2) {
         fprintf(stderr, "usage: lookup dispatch.json M...\n");
         return 2;
