@@ -103,13 +103,26 @@ static size_t character(const unsigned char *s, size_t left) {
     return n;
 }
 
+/* How many bytes stand for themselves: most texts are nothing else. */
+static size_t plain(const char *s, size_t left) {
+    size_t n = 0;
+    while (n < left && (unsigned char)s[n] >= 0x20 && (unsigned char)s[n] < 0x80 && s[n] != '"' && s[n] != '\\') n++;
+    return n;
+}
+
 /* Decodes into `out` (NULL: nowhere) and tells how long it is. */
 static bool text_into(dispatch_json *j, char *out, size_t *length) {
     *length = 0;
     if (!expect(j, '"', "a text")) return false;
     while (j->at < j->end && *j->at != '"') {
         char bytes[4];
-        size_t n;
+        size_t n = plain(j->at, (size_t)(j->end - j->at));
+        if (n > 0) {
+            if (out) memcpy(out + *length, j->at, n);
+            *length += n;
+            j->at += n;
+            continue;
+        }
         if (*j->at == '\\') {
             j->at++;
             if (!escape(j, bytes, &n)) return false;
@@ -280,6 +293,11 @@ static bool raw_kept(dispatch_json *j, const char **text) {
     return true;
 }
 
+bool dispatch_json_text(dispatch_json *j, const char **text) {
+    size_t length;
+    return peek(j) == 'n' ? word(j, "null") : text_kept(j, text, &length);
+}
+
 /* ---- objects and arrays ---- */
 
 static bool deeper(dispatch_json *j) {
@@ -288,11 +306,8 @@ static bool deeper(dispatch_json *j) {
 
 static bool value(dispatch_json *j, const dispatch_json_member *m, void *target) {
     void *place = (char *)target + m->offset;
-    size_t length;
     switch (m->kind) {
-    case DISPATCH_JSON_TEXT:
-        if (peek(j) == 'n') return word(j, "null");
-        return text_kept(j, (const char **)place, &length);
+    case DISPATCH_JSON_TEXT: return dispatch_json_text(j, (const char **)place);
     case DISPATCH_JSON_COUNT: return count_of(j, place);
     case DISPATCH_JSON_TIME: return figure(j, place, false);
     case DISPATCH_JSON_PART: return figure(j, place, true);

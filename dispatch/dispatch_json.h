@@ -44,7 +44,8 @@ typedef struct dispatch_json_member {
 bool dispatch_json_object(dispatch_json *j, const dispatch_json_member *members, int count, void *target);
 bool dispatch_json_array(dispatch_json *j, dispatch_json_call *item, void *target);
 bool dispatch_json_integer(dispatch_json *j, int64_t *number);
-bool dispatch_json_end(dispatch_json *j); /* nothing but blanks may follow */
+bool dispatch_json_text(dispatch_json *j, const char **text); /* null: NULL */
+bool dispatch_json_end(dispatch_json *j);                     /* nothing but blanks may follow */
 __attribute__((format(printf, 2, 3))) bool dispatch_json_fail(dispatch_json *j, const char *format, ...);
 
 #endif

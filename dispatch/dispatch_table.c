@@ -26,7 +26,6 @@ typedef struct read_range {
 /* Everything while a file is read. */
 typedef struct reading {
     dispatch_table *table;
-    const char *schema;
     scout_dispatch_library *libraries; /* of the device class */
     scout_dispatch_library *needed;    /* of these, what entries name */
     scout_dispatch_entry *entries;
@@ -237,12 +236,11 @@ static bool read_entries(dispatch_json *j, void *target) {
 
 /* ---- the whole ---- */
 
+/* Written first, and so looked at before anything else. */
 static bool read_schema(dispatch_json *j, void *target) {
-    static const dispatch_json_member member[] = {MEMBER(reading, schema, TEXT, true)};
-    dispatch_json ahead = *j; /* before anything else is believed */
+    const char *schema = NULL;
     (void)target;
-    if (!dispatch_json_object(&ahead, member, 1, reading_of(j))) return false;
-    const char *schema = reading_of(j)->schema;
+    if (!dispatch_json_text(j, &schema)) return false;
     if (schema && strcmp(schema, schema_name) == 0) return true;
     if (schema && strncmp(schema, schema_prefix, sizeof schema_prefix - 1) == 0)
         return dispatch_json_fail(j, "it is of version %.20s, only version 1 is known here",
@@ -252,6 +250,7 @@ static bool read_schema(dispatch_json *j, void *target) {
 
 static bool read_all(dispatch_json *j) {
     static const dispatch_json_member members[] = {
+        {"schema", DISPATCH_JSON_CALL, true, 0, read_schema},
         {"device", DISPATCH_JSON_CALL, true, 0, read_device},
         {"regime", DISPATCH_JSON_TEXT, true, offsetof(dispatch_table, regime), NULL},
         {"method", DISPATCH_JSON_COUNT, true, offsetof(dispatch_table, method), NULL},
@@ -278,8 +277,7 @@ dispatch_table *dispatch_table_read(const char *text, size_t size, char *why, si
     reader.json.memory = &t->memory;
     reader.r.table = t;
     reading *r = &reader.r;
-    /* `ahead` of read_schema is a copy of the reader alone; what it keeps goes to the same place. */
-    if (!read_schema(&reader.json, NULL) || !read_all(&reader.json) ||
+    if (!read_all(&reader.json) ||
         !dispatch_build(t, r->entries, r->entry_count, r->ranges, r->range_count, why, room)) {
         dispatch_table_free(t);
         return NULL;
