@@ -12,7 +12,8 @@
 ## make test                    build with every compiler, run every test, print the totals
 ## make bench-extract           speed and memory of extract_ops beside python onnx, on the same files
 ## make bench-analyze           speed and memory of analyze on 100,000 reports
-## make install                 copy the programs, their manual pages and completions, a plugin's headers and the documents to
+## make bench-dispatch          a lookup in a dispatch table of 10,000 operations, beside a hash table and a list
+## make install                 copy the programs, libscout_dispatch, manual pages, completions, a plugin's headers and the documents to
 ##                              $(DESTDIR)$(PREFIX) (PREFIX=/usr/local)
 ## make dist                    the same for other machines: out/dist/ceiling-scout, a tree that can be put anywhere (libraries inside,
 ##                              CUDA code for DIST_ARCHS="80 89 90a 100": takes four times as long as one)
@@ -43,6 +44,7 @@ include mk/modes.mk
 include mk/build.mk
 include mk/profile.mk
 include mk/validate.mk
+include mk/dispatch.mk
 include mk/checks.mk
 include mk/install.mk
 include mk/manual.mk

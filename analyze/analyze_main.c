@@ -13,6 +13,7 @@ static const struct {
 } commands[] = {
     {NULL, command_summary},
     {"compare", command_compare},
+    {"dispatch", command_dispatch},
     {"explain", command_explain},
 };
 

@@ -5,14 +5,15 @@ COMMON_SOURCES := $(sort $(wildcard common/*.c))
 EXTRACT_SOURCES := $(sort $(wildcard extract/*.c extract/*/*.c))
 SCOUT_SOURCES := $(sort $(wildcard scout/*.c scout/kinds/*.c scout/cpu/*.c))
 ANALYZE_SOURCES := $(sort $(wildcard analyze/*.c analyze/*/*.c))
-SOURCES := $(COMMON_SOURCES) $(EXTRACT_SOURCES) $(SCOUT_SOURCES) $(ANALYZE_SOURCES)
+DISPATCH_SOURCES := $(sort $(wildcard dispatch/*.c))
+SOURCES := $(COMMON_SOURCES) $(EXTRACT_SOURCES) $(SCOUT_SOURCES) $(ANALYZE_SOURCES) $(DISPATCH_SOURCES)
 MAIN_SOURCES := extract/extract_main.c scout/scout_main.c analyze/analyze_main.c
 PART_SOURCES := $(filter-out $(MAIN_SOURCES),$(SOURCES))
 UNIT_SOURCES := $(sort $(wildcard tests/unit/test_*.c))
 UNIT_HELPERS := $(filter-out $(UNIT_SOURCES),$(wildcard tests/unit/*.c))
 FUZZ_SOURCES := $(sort $(wildcard tests/fuzz/fuzz_*.c))
 FUZZ_HELPERS := $(filter-out $(FUZZ_SOURCES),$(wildcard tests/fuzz/*.c))
-HEADERS := $(sort $(wildcard common/*.h extract/*.h extract/*/*.h scout/*.h scout/*/*.h analyze/*.h analyze/*/*.h tests/*/*.h))
+HEADERS := $(sort $(wildcard common/*.h extract/*.h extract/*/*.h scout/*.h scout/*/*.h analyze/*.h analyze/*/*.h dispatch/*.h tests/*/*.h))
 PROTOS := $(sort $(wildcard extract/*/*.proto))
 
 GENERATED := $(patsubst %.proto,$(BUILD)/gen/%.pb-c.c,$(notdir $(PROTOS)))
@@ -71,7 +72,7 @@ $(BUILD)/obj/%.o: %.c $(BUILD)/flags | $(GENERATED:.c=.h)
 
 $(BUILD)/bin/extract_ops: $(call objects_of,$(EXTRACT_SOURCES)) $(GENERATED:.c=.o)
 $(BUILD)/bin/scout_batch: $(call objects_of,$(SCOUT_SOURCES))
-$(BUILD)/bin/analyze: $(call objects_of,$(ANALYZE_SOURCES)) $(PAGE_ASSETS)
+$(BUILD)/bin/analyze: $(call objects_of,$(ANALYZE_SOURCES) $(DISPATCH_SOURCES)) $(PAGE_ASSETS)
 $(BUILT): $(BUILD)/flags $(BUILD)/objects
 	$(say) LINK $@
 	$(Q)mkdir -p $(@D)

@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # Fuzzes the programs' readers under the sanitizers: extract_ops from a corpus of small valid models for half of the time,
-# then what scout_batch and what analyze read. What crashes them is kept under out/fuzz.
+# then what scout_batch and what analyze read, and dispatch tables. What crashes them is kept under out/fuzz.
 # Usage: tests/fuzz/run.sh [SECONDS [JOBS]]
 set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/../.."
@@ -14,6 +14,7 @@ passed=0 failed=0
 make --no-print-directory -j"$(nproc)" MODE=fuzz CC=clang fuzzers
 mkdir -p "$out/corpus" "$out/found" "$out/scout/corpus" "$out/scout/seeds" "$out/scout/found"
 mkdir -p "$out/analyze/corpus" "$out/analyze/seeds" "$out/analyze/found"
+mkdir -p "$out/dispatch/corpus" "$out/dispatch/seeds" "$out/dispatch/found"
 python3 -B tests/hostile/make.py --seeds "$out/seeds"
 python3 -B "$here/dictionary.py" >"$out/onnx.dict"
 
@@ -43,6 +44,12 @@ for file in tests/analyze/seeds/*.json; do
     { printf '\000' && cat "$file"; } >"$out/analyze/seeds/json_$name"
 done
 
+# Tables with and without what may be left out, on one line; with a newline behind it a device is compared.
+for file in tests/dispatch/seeds/*.json; do
+    tr -d '\n' <"$file" >"$out/dispatch/seeds/${file##*/}"
+    cp "$file" "$out/dispatch/seeds/compared_${file##*/}"
+done
+
 # What once crashed is tried again first. -timeout is per input; -rss_limit_mb covers the fuzzer's own memory too.
 fuzz() { # PROGRAM FOLDER SECONDS OPTION…
     local program=$1 folder=$2 time=$3 code=0 options
@@ -60,7 +67,8 @@ fuzz() { # PROGRAM FOLDER SECONDS OPTION…
     fi
 }
 fuzz fuzz_extract "$out" $((seconds / 2)) "-dict=$out/onnx.dict"
-fuzz fuzz_scout "$out/scout" $((seconds / 4))
-fuzz fuzz_analyze "$out/analyze" $((seconds - seconds / 2 - seconds / 4))
+fuzz fuzz_scout "$out/scout" $((seconds / 6))
+fuzz fuzz_dispatch "$out/dispatch" $((seconds / 6))
+fuzz fuzz_analyze "$out/analyze" $((seconds - seconds / 2 - 2 * (seconds / 6)))
 echo "$passed passed, $failed failed"
 ((failed == 0))

@@ -1,0 +1,257 @@
+/* analyze dispatch: from reports to the table that deployment loads: dispatch.json, and the same as a C header. */
+#include "analyze/command.h"
+
+#include "analyze/study.h"
+#include "analyze/table/table_entry.h"
+#include "analyze/table/table_header.h"
+#include "analyze/table/table_merge.h"
+#include "analyze/table/table_ranges.h"
+#include "analyze/thresholds.h"
+#include "common/files.h"
+#include "common/json.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+enum { MOST_FOLDERS = 1024, MOST_TABLES = 256, PREFIX_ROOM = 33, FIRST_TOLD = 10 };
+
+typedef struct settings {
+    const char *output, *header, *prefix;
+    const char *tables[MOST_TABLES];
+    int table_count;
+    verdict_thresholds thresholds;
+    cli_positionals folders;
+} settings;
+
+static bool add_table(void *destination, const char *argument, status *st) {
+    settings *s = destination;
+    if (s->table_count < MOST_TABLES && *argument) {
+        s->tables[s->table_count++] = argument;
+        return true;
+    }
+    status_set(st, STATUS_USAGE, *argument ? "--merge: no more than %d tables" : "--merge wants a file", MOST_TABLES);
+    return false;
+}
+
+static bool set_prefix(void *destination, const char *argument, status *st) {
+    static const char letters[] = "abcdefghijklmnopqrstuvwxyz", all[] = "abcdefghijklmnopqrstuvwxyz0123456789_";
+    const size_t n = strlen(argument);
+    ((settings *)destination)->prefix = argument;
+    if (n > 0 && n < PREFIX_ROOM && strspn(argument, letters) > 0 && strspn(argument, all) == n &&
+        strncmp(argument, "scout_dispatch", 14) != 0)
+        return true;
+    status_set(st, STATUS_USAGE,
+               "--prefix: a small letter, then small letters, digits and _, at most %d; the library has scout_dispatch",
+               PREFIX_ROOM - 1);
+    return false;
+}
+
+#define AT(field) offsetof(settings, field)
+
+static const cli_option options[] = {
+    {.name = "output",
+     .letter = 'o',
+     .argument = "TABLE.json",
+     .kind = CLI_FILE,
+     .offset = AT(output),
+     .help = "write the table there (needed)"},
+    {.name = "header",
+     .argument = "FILE.h",
+     .kind = CLI_FILE,
+     .offset = AT(header),
+     .help = "and the same as a self-contained header of C11 and C++17"},
+    {.name = "prefix",
+     .argument = "NAME",
+     .kind = CLI_CALL,
+     .call = set_prefix,
+     .help = "what every name in the header begins with (dispatch)"},
+    {.name = "merge",
+     .argument = "OTHER.json",
+     .kind = CLI_CALL,
+     .call = add_table,
+     .help = "take the entries of another table of this device class in; may be said again"},
+    THRESHOLDS_OPTION(settings, thresholds, margin, "margin",
+                      "what replaces the default wins by more than this fraction of its time (0.02)"),
+};
+
+static const char about[] =
+    "Makes the table that deployment loads with libscout_dispatch: what to run every measured operation with. Only\n"
+    "what is proven to be faster stands in the place of the library's default. DIR is a model's folder or one of\n"
+    "reports. Of an operation that several tables have the better proven entry stays; who decides otherwise is told.";
+
+static const char after[] =
+    "examples:\n"
+    "  analyze dispatch out/bert -o out/bert/dispatch.json --header out/bert/dispatch.h\n"
+    "  analyze dispatch out/bert -o all.json --merge out/llama/dispatch.json   two models, one table\n"
+    "\n"
+    "exit codes:\n"
+    "  0  done\n"
+    "  1  done, but reports were left out, or an operation has no valid baseline\n"
+    "  2  wrong usage\n"
+    "  3  there are no reports, or they, or a table to merge, are of another device class, regime or method\n"
+    "  4  memory, disk or another condition of this machine\n";
+
+/* What becomes of a run, for the line at its end. */
+typedef struct outcome {
+    size_t choices[3], ranges, unmeasured, unfit;
+} outcome;
+
+static json_t *new_root(const study_group *g, status *st) {
+    json_builder b = {NULL};
+    json_t *device = table_entry_device(g, st);
+    if (!device) return NULL;
+    json_t *root = json_new_object(&b), *models = json_new_array(&b);
+    json_put_text(&b, root, "schema", "ceiling-scout/dispatch/1");
+    json_push_text(&b, models, g->model ? g->model : "");
+    json_put(&b, root, "device", device);
+    json_put_text(&b, root, "regime", g->regime);
+    json_put_int(&b, root, "method", g->method);
+    json_put(&b, root, "models", models);
+    json_put(&b, root, "entries", json_new_array(&b));
+    return json_finish(&b, root, st);
+}
+
+/* The first few by name; the exit code says the rest. */
+static void tell_left_out(size_t before, const char *text) {
+    if (before > FIRST_TOLD) return;
+    status_print(stderr, "analyze", "left out: ", before < FIRST_TOLD ? text : "more, which are not told");
+}
+
+/* What cannot stand in a table is told, and all else goes on. */
+static bool add_reports(const study_group *g, table_merge *m, outcome *o, status *st) {
+    for (size_t k = 0; k < g->count; k++) {
+        const study_report *r = &g->reports[k];
+        if (!table_entry_measured(r)) {
+            o->unmeasured++;
+            continue;
+        }
+        status why = {0};
+        json_t *entry = table_entry_make(r, json_object_get(m->root, "device"), &why);
+        if (!entry && why.code != STATUS_INPUT) {
+            *st = why;
+            return false;
+        }
+        if (!entry) {
+            tell_left_out(o->unfit++, why.text);
+        } else if (!table_merge_entry(m, entry, r->path, st)) {
+            return false;
+        }
+    }
+    return true;
+}
+
+static void count_choices(const json_t *entries, outcome *o) {
+    static const char *const names[] = {"default", "tuned", "custom"};
+    for (size_t k = 0; k < json_array_size(entries); k++) {
+        const char *choice = json_string_value(json_object_get(json_array_get(entries, k), "choice"));
+        for (int n = 0; n < 3; n++) o->choices[n] += choice && strcmp(choice, names[n]) == 0;
+    }
+}
+
+static bool add_all(const settings *s, const study_group *g, json_t *root, outcome *o, status *st) {
+    table_merge m;
+    status end = {0};
+    bool good = table_merge_begin(&m, root, s->folders.items[0], stderr, st) && add_reports(g, &m, o, st);
+    for (int k = 0; good && k < s->table_count; k++) good = table_merge_file(&m, s->tables[k], st);
+    if (!table_merge_end(&m, &end) && good) {
+        *st = end;
+        good = false;
+    }
+    if (!good || !table_ranges_add(json_object_get(root, "entries"), &o->ranges, st)) return false;
+    count_choices(json_object_get(root, "entries"), o);
+    return true;
+}
+
+/* Read as those read it who will load it: what the library refuses is not written. */
+static dispatch_table *checked(const json_t *root, status *st) {
+    char why[512] = "out of memory; free some and run again";
+    char *text = json_dumps(root, JSON_COMPACT);
+    dispatch_table *t = text ? dispatch_table_read(text, strlen(text), why, sizeof why) : NULL;
+    if (!t) status_set(st, STATUS_INPUT, "the reports make no table: %s", why);
+    free(text);
+    return t;
+}
+
+/* The header is ready before the table is in its place. */
+static bool save(const settings *s, const study_group *g, const json_t *root, status *st) {
+    files_out header;
+    dispatch_table *t = checked(root, st);
+    if (!t) return false;
+    bool good = !s->header || files_begin(&header, s->header, st);
+    if (good && s->header) table_header_write(&header, t, s->prefix, g->model ? g->model : "");
+    dispatch_table_free(t);
+    if (!good) return false;
+    if (!json_save(s->output, root, st)) {
+        if (s->header) files_abort(&header);
+        return false;
+    }
+    return !s->header || files_commit(&header, st);
+}
+
+static void show(const settings *s, const study_group *g, const outcome *o) {
+    char line[256];
+    snprintf(line, sizeof line, "%zu operations of %.80s on %.80s", o->choices[0] + o->choices[1] + o->choices[2],
+             g->model ? g->model : "", g->device ? g->device : "");
+    status_print(stdout, s->output, NULL, line);
+    printf("  %zu by a tuned library, %zu by another kernel, %zu by the default; %zu proven ranges\n", o->choices[1],
+           o->choices[2], o->choices[0], o->ranges);
+    if (o->unmeasured > 0)
+        printf("  %zu have no measured baseline and no entry: parts of others, what needs no work, what failed\n",
+               o->unmeasured);
+}
+
+static status_code tabulate(const settings *s, const study *data, status *st) {
+    outcome o = {.unfit = 0};
+    if (data->group_count != 1)
+        return status_set(st, STATUS_INPUT, "%s: there is no report in it to make a table of; run scout_batch first",
+                          s->folders.items[0]);
+    const study_group *g = &data->groups[0];
+    json_t *root = new_root(g, st);
+    const bool good = root && add_all(s, g, root, &o, st) && save(s, g, root, st);
+    json_decref(root);
+    if (!good) return st->code;
+    show(s, g, &o);
+    return data->skipped_count > 0 || o.unfit > 0 || g->without_baseline > 0 ? STATUS_INCOMPLETE : STATUS_OK;
+}
+
+static status_code make_table(const settings *s, status *st) {
+    study data;
+    const study_options with = {
+        .folders = s->folders.items, .folder_count = s->folders.count, .thresholds = s->thresholds};
+    if (!s->output) return status_set(st, STATUS_USAGE, "where to? Say -o TABLE.json");
+    if (s->header && strcmp(s->header, s->output) == 0)
+        return status_set(st, STATUS_USAGE, "--header and -o name the same file");
+    if (!study_open(&data, &with, st)) return st->code;
+    const status_code code = tabulate(s, &data, st);
+    for (size_t k = 0; k < data.skipped_count; k++) {
+        char text[1024];
+        snprintf(text, sizeof text, "%s: %s", data.skipped[k].path, data.skipped[k].why);
+        tell_left_out(k, text);
+    }
+    study_close(&data);
+    return code;
+}
+
+status_code command_dispatch(int argc, char **argv, status *st) {
+    static const char *folders[MOST_FOLDERS];
+    settings s = {.prefix = "dispatch", .thresholds = verdict_defaults, .folders.items = folders};
+    const cli_spec spec = {
+        .program = "analyze dispatch",
+        .version = command_version,
+        .usage = "DIR... -o TABLE.json [--header FILE.h] [--merge OTHER.json]...",
+        .about = about,
+        .after = after,
+        .options = options,
+        .option_count = (int)(sizeof options / sizeof options[0]),
+        .positional = "DIR",
+        .least = 1,
+        .most = MOST_FOLDERS,
+        .positionals = AT(folders),
+    };
+    switch (cli_parse(&spec, argc, argv, &s, st)) {
+    case CLI_RUN: return make_table(&s, st);
+    case CLI_DONE: return STATUS_OK;
+    case CLI_WRONG: break;
+    }
+    return st->code;
+}

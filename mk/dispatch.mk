@@ -1,0 +1,52 @@
+# libscout_dispatch, static and shared: what deployment links. Its objects are those of the build, made to be shared; it
+# needs the C library alone. Its version is that of its symbols (dispatch/scout_dispatch.map).
+
+DISPATCH_VERSION := 1.0.0
+DISPATCH_SONAME := libscout_dispatch.so.$(firstword $(subst ., ,$(DISPATCH_VERSION)))
+DISPATCH_HEADERS := dispatch/scout_dispatch.h dispatch/scout_dispatch_key.h dispatch/scout_dispatch_index.h dispatch/scout_dispatch_device.h
+DISPATCH_OBJECTS := $(DISPATCH_SOURCES:%.c=$(BUILD)/obj/%.o)
+DISPATCH_STATIC := $(BUILD)/lib/libscout_dispatch.a
+DISPATCH_SHARED := $(BUILD)/lib/libscout_dispatch.so.$(DISPATCH_VERSION)
+
+.PHONY: dispatch bench-dispatch
+all: dispatch
+dispatch: $(DISPATCH_STATIC) $(DISPATCH_SHARED)
+$(DISPATCH_OBJECTS): ALL_CFLAGS += -fPIC -fvisibility=hidden
+
+# One object, in which what is not for others has no name any more.
+$(DISPATCH_STATIC): $(DISPATCH_OBJECTS)
+	$(say) AR $@
+	$(Q)mkdir -p $(@D); rm -f $@
+	$(Q)$(CC) -r -nostdlib -o $(@D)/scout_dispatch.o $^ && objcopy --localize-hidden $(@D)/scout_dispatch.o
+	$(Q)$(AR) rcs $@ $(@D)/scout_dispatch.o && rm $(@D)/scout_dispatch.o
+
+$(DISPATCH_SHARED): $(DISPATCH_OBJECTS) dispatch/scout_dispatch.map
+	$(say) LINK $@
+	$(Q)mkdir -p $(@D)
+	$(Q)$(CC) -shared $(ALL_LDFLAGS) -Wl,-soname,$(DISPATCH_SONAME) -Wl,--version-script=dispatch/scout_dispatch.map -Wl,-z,defs \
+	  -Wl,-z,relro,-z,now -o $@ $(filter %.o,$^) -lpthread
+	$(Q)ln -sf $(@F) $(@D)/$(DISPATCH_SONAME) && ln -sf $(DISPATCH_SONAME) $(@D)/libscout_dispatch.so
+
+# What a generated dispatch.h holds of the library, as lines of C strings.
+DISPATCH_LINES := $(BUILD)/gen/scout_dispatch_lines.inc
+$(DISPATCH_LINES): dispatch/scout_dispatch_key.h dispatch/scout_dispatch_index.h dispatch/scout_dispatch_device.h
+	$(say) LINES $@
+	$(Q)mkdir -p $(@D)
+	$(Q)sed -e '/^#include "dispatch\//d' -e 's/\\/\\\\/g; s/"/\\"/g; s/^/"/; s/$$/\\n",/' $^ > $@.new && mv $@.new $@
+$(BUILD)/obj/analyze/table/table_header.o: $(DISPATCH_LINES)
+
+# Headers, the library in both forms and what pkg-config says of it.
+.PHONY: install-dispatch
+install: install-dispatch
+install-dispatch: dispatch
+	install -d '$(DESTDIR)$(PREFIX)/include/ceiling-scout/dispatch' '$(DESTDIR)$(PREFIX)/lib/pkgconfig'
+	install -m 644 $(DISPATCH_HEADERS) '$(DESTDIR)$(PREFIX)/include/ceiling-scout/dispatch/'
+	install -m 644 $(DISPATCH_STATIC) '$(DESTDIR)$(PREFIX)/lib/libscout_dispatch.a'
+	install -m 755 $(DISPATCH_SHARED) '$(DESTDIR)$(PREFIX)/lib/$(notdir $(DISPATCH_SHARED))'
+	ln -sf $(notdir $(DISPATCH_SHARED)) '$(DESTDIR)$(PREFIX)/lib/$(DISPATCH_SONAME)'
+	ln -sf $(DISPATCH_SONAME) '$(DESTDIR)$(PREFIX)/lib/libscout_dispatch.so'
+	$(Q)sed 's|@VERSION@|$(DISPATCH_VERSION)|' dispatch/scout_dispatch.pc.in > '$(DESTDIR)$(PREFIX)/lib/pkgconfig/scout_dispatch.pc'
+
+# Lookups in a table of ten thousand made-up operations, beside a hash table with text keys and a list.
+bench-dispatch: $(ANALYZE) dispatch
+	$(Q)tests/dispatch/bench.sh $(ANALYZE) $(BUILD)/lib

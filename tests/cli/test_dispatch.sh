@@ -1,0 +1,156 @@
+#!/usr/bin/env bash
+# analyze dispatch: what a table holds and what it leaves out, merging, and headers that compile whatever names are in them.
+source "${ROOT:?}/tests/cli/lib.sh"
+source "$ROOT/tests/cli/scout.sh"
+source "$ROOT/tests/cli/analyze.sh"
+
+for kind in plain rival hostile odd driver; do python3 "$ROOT/tests/cli/made_tables.py" $kind $kind; done
+dispatch() { analyze dispatch "$@"; }
+dispatch_refused() { # WHAT CODE ARGUMENTS…
+    local what=$1 code=$2
+    shift 2
+    rm -f refused.json refused.h
+    analyze_refused "$what" "$code" dispatch "$@"
+    check "$what: nothing is written" absent refused.json
+    check "$what: no header either" absent refused.h
+}
+entry() { # FILE M EXPRESSION of e
+    field "$1" "[($3) for e in r['entries'] if e['key'].startswith('gemm;shape=$2,')][0]"
+}
+
+# ---- what is in a table ----
+dispatch plain -o plain.json --header plain.h --prefix plain
+check "plain: exit 0" exits 0
+check "plain: what it says" prints "4 by a tuned library, 1 by another kernel, 2 by the default; 1 proven ranges"
+check "plain: fits its schema" fits_schema plain.json
+check "plain: the proven one replaces the default" test "$(entry plain.json 64 '(e["choice"], e["variant"], e["default"]["variant"])')" = \
+    "('tuned', 'algo=7', 'algo=0')"
+check "plain: its algorithm" test "$(entry plain.json 64 'e["algo"] == "42" * 64 and e["config"]["version"]')" = 13.1.0
+check "plain: its packing" test "$(entry plain.json 64 'e["packing"]')" = "{'how': 'transposed', 'us': 12.5, 'bytes': 4096}"
+check "plain: its proof" test "$(entry plain.json 64 '(e["proof"]["ratio"], e["proof"]["launches"], e["default_us"])')" = "(0.9, 400, 100.0)"
+check "plain: within the margin the default stays" test "$(entry plain.json 256 '(e["choice"], e["variant"], e["expected_us"], e["proof"]["ratio"])')" = \
+    "('default', 'algo=0', 100.0, 1.0)"
+check "plain: what touches the margin stays too" test "$(entry plain.json 512 'e["choice"]')" = default
+check "plain: a custom kernel by its file's name" test "$(entry plain.json 16 '(e["choice"], e["plugin"]["file"], "library" in e)')" = "('custom', 'mine.so', False)"
+check "plain: one range, where two neighbours agree" test "$(entry plain.json 64 'e["ranges"]')" = \
+    "[{'places': [0], 'from': 64, 'to': 128, 'step': 16, 'upper': 'gemm;shape=128,4096,4096;layout=nn;type=fp16;weight=fp16;weight_side=b'}]"
+dispatch plain -o wide.json --margin 0.06
+check "plain: the margin is an option" test "$(entry wide.json 2048 'e["choice"]')$(entry wide.json 2048 'e["choice"]')" = tunedtuned
+dispatch plain -o wide.json --margin 0.075
+check "plain: and decides" test "$(entry wide.json 2048 'e["choice"]') $(entry wide.json 64 'e["choice"]')" = "default tuned"
+
+# ---- the same input, the same bytes ----
+mkdir -p again/reports
+for file in $(find plain/reports -name '*.json' | sort -r); do cp "$file" "again/reports/z${RANDOM}_${file##*/}"; done
+mv plain first && mv again plain
+dispatch plain -o again.json --header again.h --prefix plain
+check "the same bytes, whatever the files are called" same plain.json again.json
+check "the same header" same plain.h again.h
+dispatch first plain -o both.json
+check "the same twice is no conflict" test -z "$STDERR"
+check "the same twice is once" test "$(field both.json 'len(r["entries"])')" = 7
+
+# ---- merging ----
+dispatch rival -o rival.json
+check "rival: exit 0" exits 0
+dispatch plain -o merged.json --merge rival.json
+check "merge: exit 0" exits 0
+check "merge: the conflicts are told" test "$(grep -c '^analyze: conflict: gemm;shape=' stderr.txt)" = 2
+check "merge: the better proof stays" test "$(entry merged.json 64 'e["algo"][:2]')" = 42
+check "merge: proven beats not proven" test "$(entry merged.json 256 '(e["choice"], e["algo"][:2])')" = "('tuned', '44')"
+check "merge: ranges are those of all" test "$(field merged.json '[len(e["ranges"]) for e in r["entries"] if e["ranges"]]')" = "[1]"
+check "merge: both models" test "$(field merged.json 'r["models"]')" = "['plain', 'rival']"
+check "merge: fits its schema" fits_schema merged.json
+dispatch rival -o swapped.json --merge plain.json
+check "merge: the order makes no difference" test "$(field merged.json 'r["entries"]')" = "$(field swapped.json 'r["entries"]')"
+dispatch driver -o driver.json
+check "driver: exit 0" exits 0
+dispatch_refused "another driver branch" 3 plain -o refused.json --header refused.h --merge driver.json
+check "another driver branch: both are named" says "driver=570;"
+check "another driver branch: both are named" says "driver=580;"
+dispatch_refused "devices that differ" 3 plain driver -o refused.json
+sed 's/"regime": "sustained-model-graph"/"regime": "burst-cold-graph"/' rival.json >burst.json
+dispatch_refused "another regime" 3 plain -o refused.json --merge burst.json
+check "another regime: both are named" says burst-cold-graph
+sed 's/"method": 5/"method": 4/' rival.json >older.json
+dispatch_refused "another method" 3 plain -o refused.json --merge older.json
+head -c 2000 rival.json >cut.json
+dispatch_refused "half a table" 3 plain -o refused.json --merge cut.json
+dispatch_refused "no table" 3 plain -o refused.json --merge nothing.json
+dispatch_refused "a report is no table" 3 plain -o refused.json --merge "$(find plain/reports -name '*.json' | head -n 1)"
+
+# ---- what cannot be ----
+dispatch_refused "no output" 2 plain
+dispatch_refused "no folder" 2 -o refused.json
+dispatch_refused "header and table are one" 2 plain -o refused.json --header refused.json
+dispatch_refused "a prefix that is no name" 2 plain -o refused.json --header refused.h --prefix 'a b'
+dispatch_refused "a prefix of code" 2 plain -o refused.json --header refused.h --prefix 'x;int'
+dispatch_refused "the library's prefix" 2 plain -o refused.json --prefix scout_dispatch_x
+dispatch_refused "a folder that is not there" 3 nowhere -o refused.json
+mkdir -p empty/reports
+dispatch_refused "an empty folder" 3 empty -o refused.json
+dispatch_refused "a folder that is not there to write to" 4 plain -o nowhere/refused.json
+dispatch odd -o odd.json
+check "odd: exit 1" exits 1
+check "odd: one is left" test "$(field odd.json '[e["operation"] for e in r["entries"]]')" = "['gemm_6']"
+check "odd: the others are named" test "$(grep -c '^analyze: left out: gemm_' stderr.txt)" = 5
+
+# ---- what scout_batch measured ----
+echo '{"a": {"op": "gemm", "shape": [64, 64, 64]}, "b": {"op": "gemm", "shape": [8, 64, 64]}, "c": {"op": "gemm", "shape": [16, 64, 64]}}' >ops.json
+scripted ops.json -o measured
+check "measured: exit 0" exits 0
+dispatch measured -o measured.json
+check "measured: a table" exits 0
+check "measured: fits its schema" fits_schema measured.json
+check "measured: the device" test "$(field measured.json '(r["device"]["name"], r["device"]["driver"], r["device"]["units"])')" = "('Scripted One', '7.1', 4)"
+check "measured: a library's other algorithm" test "$(entry measured.json 64 '(e["choice"], e["implementation"], e["variant"])')" = "('tuned', 'scripted_blas', 'algo=1')"
+check "measured: another kernel" test "$(entry measured.json 8 '(e["choice"], e["implementation"])')" = "('custom', 'scripted_stream')"
+check "measured: it is the better one" test "$(entry measured.json 8 'e["expected_us"] < e["default_us"] and e["proof"]["launches"] > 200')" = True
+check "measured: a range where both agree" test "$(entry measured.json 8 '[(x["from"], x["to"], x["step"]) for x in e["ranges"]]')" = "[(8, 16, 8)]"
+
+# ---- headers ----
+dispatch hostile -o hostile.json --header hostile.h --prefix hostile
+check "hostile: exit 1, for some do not fit" exits 1
+check "hostile: fits its schema" fits_schema hostile.json
+check "hostile: the terminal is left alone" test -z "$(LC_ALL=C grep -n '[[:cntrl:]]' stderr.txt stdout.txt)"
+cp "$ROOT/tests/cli/table_use.c" table_use.c
+cp table_use.c table_use.cc
+warnings=(-Wall -Wextra -Wpedantic -Wshadow -Wconversion -Wsign-conversion -Wfloat-conversion -Wcast-qual -Wcast-align -Wundef
+    -Wformat=2 -Wdouble-promotion -Wmissing-declarations -Wunused -Wwrite-strings -Werror)
+c=(-std=c11 -Wstrict-prototypes -Wmissing-prototypes -Wc++-compat)
+cc=(-std=c++17 -Wold-style-cast -Wzero-as-null-pointer-constant -Wextra-semi -Woverloaded-virtual)
+python3 - >expected.txt <<'PY'
+import json
+for e in json.load(open("hostile.json"))["entries"]:
+    texts = [e["key"], e["operation"], e["implementation"], e["variant"], json.dumps(e["config"], ensure_ascii=False, separators=(",", ":")),
+             e["packing"]["how"]]
+    print(*(t.encode().hex() for t in texts), len(e.get("algo", "")) // 2, "%.17g" % e["proof"]["ratio"])
+PY
+compiles() { # NAME COMPILER ARGUMENTS…   without a word, and what it makes finds everything
+    local name=$1
+    shift
+    if ! command -v "$1" >/dev/null; then
+        skip "$name: $1 is not installed"
+        return
+    fi
+    run "$@" "${warnings[@]}" -O1 -o use
+    check "$name: compiles" exits 0
+    check "$name: without a word" silent
+    run ./use
+    check "$name: finds what is there, and nothing else" exits 0
+    check "$name: another driver is told in a line" test "$STDERR" = \
+        "the table was measured with driver 580.1, here it is 570.2: it is not used; measure here (scout_batch) and make one (analyze dispatch)"
+    # what JSON may write in more ways than one is compared as it is in python
+    check "$name: every text as it was" python3 -c '
+import json, sys
+def rows(path):
+    for line in open(path):
+        parts = line.split(" ")
+        yield [json.loads(bytes.fromhex(p)) if k == 4 else p for k, p in enumerate(parts)]
+sys.exit(list(rows("expected.txt")) != list(rows("stdout.txt")))'
+}
+compiles gcc gcc "${c[@]}" table_use.c
+compiles clang clang "${c[@]}" table_use.c
+compiles g++ g++ "${cc[@]}" -Wuseless-cast table_use.cc
+compiles clang++ clang++ "${cc[@]}" table_use.cc
+finish
