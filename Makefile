@@ -10,8 +10,9 @@
 ##                              also OP= PRECISION= DEVICE= REGIME= BUDGET=seconds; AFTER may be the name of a candidate
 ## make test                    build with every compiler, run every test, print the totals
 ## make bench-extract           speed and memory of extract_ops beside python onnx, on the same files
-## make install                 copy the programs to $(DESTDIR)$(PREFIX)/bin (PREFIX=/usr/local)
-## make dist                    the programs for other machines: out/dist/ceiling-scout (libraries inside, CUDA code for sm_80 to sm_100)
+## make install                 copy the programs, a plugin's headers and the documents to $(DESTDIR)$(PREFIX) (PREFIX=/usr/local)
+## make dist                    the same for other machines: out/dist/ceiling-scout, a tree that can be put anywhere (libraries inside,
+##                              CUDA code for DIST_ARCHS="80 89 90a 100": takes four times as long as one)
 ## make clean                   remove bin/ and the build folders; `make distclean` removes all of out/
 ##@ Development
 ## make debug | asan | fuzz     build in that mode (asan: address and undefined-behaviour sanitizers; fuzz: libFuzzer, clang)

@@ -189,7 +189,8 @@ static bool leaves_idle(const gemm_problem *p, const scout_device *device) {
 static bool adds_bias(const gemm_problem *p) { return p->type_a == p->type_c && p->weight == GEMM_B; }
 
 /* Its algorithms by number, the one that it would take by itself in front; K in one piece, in the library's own pieces
- * (-1, compute capability 9.0) or in some (before). */
+ * (-1, compute capability 9.0) or in some (before). Which algorithms can divide K is nowhere written: preparing tells,
+ * for a plan takes the library so long that asking of all of them would be most of an operation's time. */
 static scout_answer domain(const scout_op *op, scout_device *device, int exhaustive, scout_domain *out,
                            scout_why *why) {
     const gemm_problem p = gemm_problem_of(op);
@@ -224,22 +225,6 @@ static scout_answer domain(const scout_op *op, scout_device *device, int exhaust
 /* Any address of the device stands for a bias whose place is not known yet. */
 static const void *bias_inside(const gemm_problem *p, scout_device *device, const int64_t *values) {
     return p->bias && values[BIAS] == INSIDE ? device->scratch : NULL;
-}
-
-/* Which algorithms can divide K is nowhere written: whether there is a plan tells. What fails with K in one piece is
- * said by prepare. */
-static int allows(const scout_op *op, scout_device *device, const int64_t *values) {
-    if (values[SPLIT_K] == 1) return 1;
-    const gemm_problem p = gemm_problem_of(op);
-    setup *const s = malloc(sizeof *s);
-    int planned = 0;
-    if (s && setup_make(s, &p, bias_inside(&p, device, values), NULL) == SCOUT_OK) {
-        (void)setup_plan(s, (int)values[ALGO], (int)values[SPLIT_K]);
-        planned = s->planned;
-        setup_free(s);
-    }
-    free(s);
-    return planned;
 }
 
 /* --- plans --- */
@@ -380,7 +365,6 @@ const scout_candidate sparse_lt_gemm = {
     .precisions = precisions,
     .supports = supports,
     .domain = domain,
-    .allows = allows,
     .prepare = prepare,
     .pack = pack,
     .launch = launch,

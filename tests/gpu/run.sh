@@ -201,9 +201,9 @@ part_sparse() { # weights of a model that are not alike, and from how many zeros
         timed mlp batch "$part/ops.json" --precision fp16 --only gemm --no-cache --weight-threshold 0.01 -o "$part/mlp"
         cat "$part/mlp.txt"
     fi
-    for block in 64 128; do
+    for block in 64 128; do # part targets has every candidate at one fraction: here are those that may be the fastest
         timed "sweep_$block" batch --op gemm --shape 8192,8192,8192 --precision fp16 --sparsity-sweep \
-            --sparse-block "$block" --cache cold --no-cache -o "$part/sweep_$block"
+            --sparse-block "$block" --cache cold --no-cache --candidate cublaslt,gemm_block_sparse -o "$part/sweep_$block"
         grep -A 12 'zeros as' "$part/sweep_$block.txt"
     done
 }
