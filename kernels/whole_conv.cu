@@ -28,8 +28,8 @@ __device__ int64_t seen(const whole_conv_axis &a, int transposed, int64_t out, i
 __device__ void add_channels(const whole_conv_problem &p, int64_t input, int64_t weight, sums &s) {
     const int64_t channels = p.cin / p.group;
     for (int64_t c = 0; c < channels; c++)
-        add(s,
-            values_at(p.input, p.type_in, input + c * p.in_c) * values_at(p.weight, p.type_weight, weight + c * p.w_i));
+        add(s, (values_at(p.input, p.type_in, input + c * p.in_c) - p.zero_in) *
+                   values_at(p.weight, p.type_weight, weight + c * p.w_i));
 }
 
 __device__ void add_taps(const whole_conv_problem &p, int64_t image, int64_t channel, int64_t place, sums &s) {
@@ -52,6 +52,13 @@ __device__ void add_taps(const whole_conv_problem &p, int64_t image, int64_t cha
     }
 }
 
+/* As requantize_apply and requantize_spread of scout/requantize.h. */
+__device__ void finish_bytes(const whole_conv_problem &p, double sum, double *want, float *spread) {
+    const double y = activate_exactly(p.activation, p.alpha, p.beta, p.factor * sum) + p.zero_out;
+    *want = p.rounds ? fmin(p.most, fmax(p.least, y)) : y;
+    *spread = (float)(p.rounds ? (0.5 + 1.0 / 512) * 1024 - fabs(*want) : p.factor);
+}
+
 __global__ void __launch_bounds__(whole_each_threads)
     convolve(const whole_conv_problem p, int64_t places, double *__restrict__ want, float *__restrict__ spread) {
     const int64_t count = p.images * p.cout * places;
@@ -62,8 +69,12 @@ __global__ void __launch_bounds__(whole_each_threads)
         const int64_t at = image * p.out_n + channel * p.out_c + place * p.out_step;
         sums s = {0, 0};
         add_taps(p, image, channel, place, s);
-        if (p.bias) add(s, values_at(p.bias, p.type_out, channel));
+        if (p.bias) add(s, values_at(p.bias, p.type_bias, channel));
         if (p.residual) add(s, values_at(p.residual, p.type_out, at));
+        if (p.quantised) {
+            finish_bytes(p, s.sum, &want[at], &spread[at]);
+            continue;
+        }
         want[at] = activate_exactly(p.activation, p.alpha, p.beta, s.sum);
         spread[at] = (float)(p.steepest * sqrt(s.squares));
     }

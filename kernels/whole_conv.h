@@ -18,9 +18,10 @@ typedef struct whole_conv_axis {
 typedef struct whole_conv_problem {
     const void *input, *weight;
     const void *bias, *residual;             /* NULL: none; the residual lies as the output */
-    uint32_t type_in, type_weight, type_out; /* as in scout/plugin.h; bias and residual have the output's */
-    int transposed, last;                    /* last: channels are the last dimension, of input and output */
-    int64_t images, group, cin, cout;        /* channels of all groups */
+    uint32_t type_in, type_weight, type_out; /* as in scout/plugin.h; a residual has the output's */
+    uint32_t type_bias;
+    int transposed, last;             /* last: channels are the last dimension, of input and output */
+    int64_t images, group, cin, cout; /* channels of all groups */
     whole_conv_axis axes[WHOLE_CONV_AXES];
     /* Element (image, channel, place) at image * n + channel * c + place * step. */
     int64_t in_n, in_c, in_step, out_n, out_c, out_step;
@@ -28,6 +29,8 @@ typedef struct whole_conv_problem {
     int64_t w_g, w_o, w_i;
     int activation;               /* of the sum of everything: kernels/activate.h */
     double alpha, beta, steepest; /* of the activation; it passes on an error times `steepest` */
+    int quantised, rounds;        /* scout/requantize.h: 0 or 1 */
+    double factor, zero_in, zero_out, least, most;
 } whole_conv_problem;
 
 /* want and spread are indexed as the output lies. */

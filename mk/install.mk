@@ -2,7 +2,7 @@
 
 PREFIX ?= /usr/local
 # What a plugin may include: the ABI, and how operations of each kind are read.
-PLUGIN_HEADERS := $(addprefix scout/,plugin.h op.h activation.h attention.h conv.h elementwise.h elementwise_chain.h embedding.h gemm.h move.h \
+PLUGIN_HEADERS := $(addprefix scout/,plugin.h op.h activation.h attention.h conv.h elementwise.h elementwise_chain.h embedding.h gemm.h requantize.h move.h \
   norm.h pool.h quantize.h reduce.h recurrent.h rotary.h softmax.h window.h)
 .PHONY: install clean distclean
 install: $(PROGRAMS)

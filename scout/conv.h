@@ -3,7 +3,7 @@
 #ifndef SCOUT_CONV_H
 #define SCOUT_CONV_H
 
-#include "scout/activation.h"
+#include "scout/requantize.h"
 #include "scout/window.h"
 
 /* Places in op->tensors. Bias and residual follow where the operation has them: op_tensor finds them by name. */
@@ -21,6 +21,7 @@ typedef struct conv_problem {
     uint32_t type_in, type_weight, type_out;
     int bias, residual;       /* their tensors; -1: none. The residual lies as the output. */
     op_activation activation; /* of the sum of everything */
+    requantize quant;         /* sums of bytes that become bytes again */
 } conv_problem;
 
 static inline conv_problem conv_problem_of(const scout_op *op) {
@@ -41,6 +42,7 @@ static inline conv_problem conv_problem_of(const scout_op *op) {
     p.type_in = in->type, p.type_weight = weight->type, p.type_out = out->type;
     p.bias = op_tensor(op, "bias"), p.residual = op_tensor(op, "residual");
     p.activation = activation_of(op);
+    p.quant = requantize_of(op, p.cin / p.group * window_kernel(&p.w));
     return p;
 }
 

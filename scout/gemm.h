@@ -4,7 +4,7 @@
 #ifndef SCOUT_GEMM_H
 #define SCOUT_GEMM_H
 
-#include "scout/activation.h"
+#include "scout/requantize.h"
 
 /* Places in op->tensors. Bias, residual and scales follow where the operation has them: op_tensor finds them by name.
  */
@@ -20,6 +20,7 @@ typedef struct gemm_problem {
     const char *bias;         /* NULL, "n", "m", "scalar", "full" */
     int residual;             /* its tensor, as large as C and laid out so; -1: none */
     op_activation activation; /* of the sum of everything */
+    requantize quant;         /* sums of bytes that become bytes again */
     double alpha, beta;
     int64_t block_size; /* of a weight quantised in blocks along K; 0: none */
     int weight;         /* GEMM_A or GEMM_B: the constant side; -1: none */
@@ -42,6 +43,7 @@ static inline gemm_problem gemm_problem_of(const scout_op *op) {
     p.bias = bias ? bias->text : NULL;
     p.residual = op_tensor(op, "residual");
     p.activation = activation_of(op);
+    p.quant = requantize_of(op, p.k);
     p.alpha = 1, p.beta = 1;
     p.block_size = op_number(op, "block_size", 0);
     p.weight = a->role == SCOUT_WEIGHT ? GEMM_A : b->role == SCOUT_WEIGHT ? GEMM_B : -1;

@@ -4,7 +4,8 @@
  *   the library likes that best. What a user gets who follows the library's guide.
  * - as_is: the weight as it lies; only where that is another thing, and more than the library's reference loop.
  * - blocked: activations too in the library's format, brought there and back within each launch. A model that keeps
- *   them so all the way does not pay for that; one layer alone does. */
+ *   them so all the way does not pay for that; one layer alone does. The default where the library has nothing but its
+ *   reference loop for activations as they lie. */
 #include "scout/cpu/cpu_candidates.h"
 #include "scout/cpu/cpu_info.h"
 #include "scout/cpu/cpu_onednn_conv.h"
@@ -66,7 +67,7 @@ static scout_answer supports(const scout_op *op, scout_device *device, scout_why
         cpu_onednn_plan_type(p.type_weight) == dnnl_data_type_undef ||
         cpu_onednn_plan_type(p.type_out) == dnnl_data_type_undef)
         return scout_say(why, SCOUT_NO, "type", "oneDNN's convolution does not know these types");
-    if (p.type_out == SCOUT_INT32 && !c->avx_vnni && !c->avx512_vnni && !c->amx_int8)
+    if ((p.type_in == SCOUT_INT8 || p.type_in == SCOUT_UINT8) && !c->avx_vnni && !c->avx512_vnni && !c->amx_int8)
         return scout_say(why, SCOUT_NO, "hardware",
                          "without dot products of bytes (VNNI) sums of 8-bit products would saturate here");
     const scout_answer answer = describe_plan(op, CPU_ONEDNN_CONV_PACKED, &plan, why);
@@ -74,23 +75,37 @@ static scout_answer supports(const scout_op *op, scout_device *device, scout_why
     return answer;
 }
 
-static scout_answer domain(const scout_op *op, scout_device *device, int exhaustive, scout_domain *out,
-                           scout_why *why) {
-    (void)op, (void)device, (void)exhaustive, (void)why;
-    out->count = 1;
-    scout_parameter *form = &out->parameters[0];
-    snprintf(form->name, sizeof form->name, "form");
-    form->count = CPU_ONEDNN_CONV_FORMS;
-    for (int k = 0; k < CPU_ONEDNN_CONV_FORMS; k++) form->values[k] = k;
-    form->labels = forms;
-    return SCOUT_OK;
-}
-
 static bool is_reference(const scout_plan *plan) {
     const char *name = NULL;
     const cpu_onednn *l = plan->conv.lib;
     return l->dnnl_primitive_desc_query(plan->conv.pd, dnnl_query_impl_info_str, 0, (void *)&name) == dnnl_success &&
            name && strncmp(name, "ref", 3) == 0;
+}
+
+/* Activations as they lie are for the library's reference loop alone, which takes a thousand times as long (bytes in
+ * nchw): nobody runs a model so, and the default is the library's own format. */
+static cpu_onednn_conv_form first_form(const scout_op *op) {
+    scout_plan *packed = NULL, *blocked = NULL;
+    scout_why why;
+    const bool slow = describe_plan(op, CPU_ONEDNN_CONV_PACKED, &packed, &why) == SCOUT_OK && packed &&
+                      is_reference(packed) && describe_plan(op, CPU_ONEDNN_CONV_BLOCKED, &blocked, &why) == SCOUT_OK &&
+                      blocked && !is_reference(blocked);
+    destroy(packed);
+    destroy(blocked);
+    return slow ? CPU_ONEDNN_CONV_BLOCKED : CPU_ONEDNN_CONV_PACKED;
+}
+
+static scout_answer domain(const scout_op *op, scout_device *device, int exhaustive, scout_domain *out,
+                           scout_why *why) {
+    const int first = first_form(op);
+    (void)device, (void)exhaustive, (void)why;
+    out->count = 1;
+    scout_parameter *form = &out->parameters[0];
+    snprintf(form->name, sizeof form->name, "form");
+    form->count = (uint32_t)(CPU_ONEDNN_CONV_FORMS - first);
+    for (int k = first; k < CPU_ONEDNN_CONV_FORMS; k++) form->values[k - first] = k;
+    form->labels = forms + first;
+    return SCOUT_OK;
 }
 
 /* Whether this form is another one than those before it. */

@@ -30,7 +30,7 @@ enum { SEGMENT = 256, FINE_SEGMENT = 16, WIDEST_SEGMENT = 2048, PROJECTED_DEVIAT
 /* How many columns may be projected together so that one wrong element still shows: by the tolerances of
  * scout/kinds/kind_gemm.c for K up to 262,144 (fp8 0.037, bf16 with int4 0.020; bf16, tf32, int4 0.006; else 0.003). */
 static int64_t widest_segment(const gemm_problem *p) {
-    if (p->activation.function != ACTIVATION_PLAIN) return FINE_SEGMENT; /* errors may be twice as large */
+    if (p->activation.function != ACTIVATION_PLAIN || p->quant.is) return FINE_SEGMENT; /* errors may be larger */
     if (p->type_a == SCOUT_FP8E4M3 || p->type_a == SCOUT_FP8E5M2) return FINE_SEGMENT;
     if (p->type_b == SCOUT_INT4 && p->type_a == SCOUT_BF16) return FINE_SEGMENT;
     const bool integer = p->type_c == SCOUT_INT32, fine = p->type_c == SCOUT_FP16 || p->type_a == SCOUT_FP64;

@@ -29,7 +29,8 @@ struct scout_plan {
     way way;
     bool scratch_is_ours;
     op_activation activation; /* within the primitive */
-    cpu_gemm_tail tail;       /* where way.pass */
+    requantize quant;
+    cpu_gemm_tail tail; /* where way.pass */
 };
 
 static const int arg_of[PARTS] = {DNNL_ARG_SRC,  DNNL_ARG_WEIGHTS,         DNNL_ARG_DST,
@@ -86,6 +87,7 @@ static bool describe_all(const scout_op *op, const gemm_problem *p, scout_plan *
         good = good && cpu_onednn_md_any(&plan->md[WEIGHTS], batched ? 3 : 2, b.dims + !batched, type_of(p->type_b));
     else
         good = good && strided(&plan->md[WEIGHTS], &b, batched, p->type_b);
+    plan->quant = p->quant;
     if (plan->way.pass) return good;
     plan->activation = p->activation;
     plan->residual = p->residual;
@@ -102,6 +104,7 @@ static dnnl_status_t describe_product(scout_plan *plan, uint64_t limit) {
         status = l->dnnl_primitive_attr_create(&attr);
         if (status == dnnl_success && ours)
             status = l->dnnl_primitive_attr_set_scratchpad_mode(attr, dnnl_scratchpad_mode_user);
+        if (status == dnnl_success) status = cpu_onednn_post_quantise(l, attr, &plan->quant);
         if (status == dnnl_success) status = cpu_onednn_post(l, attr, &plan->md[RESIDUAL], &plan->activation);
         if (status == dnnl_success)
             status =

@@ -53,6 +53,7 @@ scout_answer cpu_gemm_tail_of(const scout_op *op, cpu_gemm_tail *out, scout_why 
     *out = (cpu_gemm_tail){.p = gemm_problem_of(op), .bias = op_tensor(op, "bias")};
     const gemm_problem *p = &out->p;
     bool known = !p->bias;
+    if (p->quant.is) return scout_say(why, SCOUT_NO, "epilogue", "the pass behind the product quantises nothing");
     for (size_t k = 0; k < sizeof forms / sizeof forms[0]; k++)
         known = known || (out->bias >= 0 && strcmp(forms[k], p->bias) == 0);
     if (!known) return scout_say(why, SCOUT_NO, "epilogue", "the pass behind the product knows no such bias");

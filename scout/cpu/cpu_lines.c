@@ -51,6 +51,7 @@ void cpu_lines_a_row(const cpu_lines *l, int64_t product, int64_t row, double *o
     const gemm_problem *p = &l->p;
     const int64_t at = product * p->stride_a + row * (p->trans_a ? 1 : p->lda);
     cpu_number_load(p->type_a, l->a, at, p->trans_a ? p->lda : 1, p->k, out);
+    for (int64_t k = 0; k < p->k && p->quant.zero_in; k++) out[k] -= p->quant.zero_in;
 }
 
 static double scale_of(const cpu_lines *l, int64_t column, int64_t block) {
@@ -99,6 +100,12 @@ double cpu_lines_finish(const cpu_lines *l, int64_t product, int64_t row, int64_
     const double bias = p->beta * cpu_lines_bias(l, product, row, column);
     const double residual = cpu_lines_residual(l, product, row, column);
     const double steepest = activation_steepest(&p->activation);
+    if (p->quant.is) {
+        const double want = requantize_apply(&p->quant, &p->activation, total + bias);
+        const double spread = requantize_spread(&p->quant, want);
+        *squares = spread * spread;
+        return want;
+    }
     *squares = steepest * steepest * (p->alpha * p->alpha * *squares + bias * bias + residual * residual);
     return activation_apply(&p->activation, p->alpha * total + bias + residual);
 }

@@ -74,7 +74,9 @@
     X(dnnl_vanilla_rnn_forward_desc_init)                                                                              \
     X(dnnl_lstm_forward_desc_init)                                                                                     \
     X(dnnl_gru_forward_desc_init)                                                                                      \
-    X(dnnl_lbr_gru_forward_desc_init)
+    X(dnnl_lbr_gru_forward_desc_init)                                                                                  \
+    X(dnnl_primitive_attr_set_output_scales)                                                                           \
+    X(dnnl_primitive_attr_set_zero_points)
 #endif
 #define CPU_ONEDNN_ALL(X) CPU_ONEDNN_BOTH(X) CPU_ONEDNN_ONE(X)
 

@@ -27,3 +27,20 @@ dnnl_status_t cpu_onednn_post(const cpu_onednn *l, dnnl_primitive_attr_t attr, c
     if (ops) l->dnnl_post_ops_destroy(ops);
     return status;
 }
+
+dnnl_status_t cpu_onednn_post_quantise(const cpu_onednn *l, dnnl_primitive_attr_t attr, const requantize *quant) {
+    if (!quant->is) return dnnl_success;
+#if DNNL_VERSION_MAJOR >= 3
+    (void)l, (void)attr;
+    return dnnl_unimplemented;
+#else
+    const float factor = (float)quant->factor;
+    const int32_t zero_in = quant->zero_in, zero_out = quant->zero_out;
+    dnnl_status_t status = l->dnnl_primitive_attr_set_output_scales(attr, 1, 0, &factor);
+    if (status == dnnl_success && zero_in)
+        status = l->dnnl_primitive_attr_set_zero_points(attr, DNNL_ARG_SRC, 1, 0, &zero_in);
+    if (status == dnnl_success && zero_out)
+        status = l->dnnl_primitive_attr_set_zero_points(attr, DNNL_ARG_DST, 1, 0, &zero_out);
+    return status;
+#endif
+}

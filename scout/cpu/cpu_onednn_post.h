@@ -3,11 +3,15 @@
 #ifndef SCOUT_CPU_CPU_ONEDNN_POST_H
 #define SCOUT_CPU_CPU_ONEDNN_POST_H
 
-#include "scout/activation.h"
 #include "scout/cpu/cpu_onednn.h"
+#include "scout/requantize.h"
 
 /* The residual's argument of the primitive. */
 enum { CPU_ONEDNN_POST_RESIDUAL = DNNL_ARG_ATTR_MULTIPLE_POST_OP(0) | DNNL_ARG_SRC_1 };
+
+/* What makes bytes of sums of bytes, in front of the post-operations: a factor and zero points. Nothing where there is
+ * none. oneDNN 3 tells these by memories of a launch, and is not asked: dnnl_unimplemented. */
+dnnl_status_t cpu_onednn_post_quantise(const cpu_onednn *l, dnnl_primitive_attr_t attr, const requantize *quant);
 
 /* residual: NULL or not `there`: none. */
 dnnl_status_t cpu_onednn_post(const cpu_onednn *l, dnnl_primitive_attr_t attr, const cpu_onednn_md *residual,

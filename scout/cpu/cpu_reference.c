@@ -6,8 +6,8 @@
  *   plus or minus an integer from 48 to 60 or from 68 to 80, so that one wrong element shows (no weight is near 0), two
  *   neighbours that are swapped show (weights differ), and integer products stay exact.
  *
- * An activation gets in the way of that: of what has one every output is computed (cpu_activated.c), and then
- * projected.
+ * An activation gets in the way of that, and so does rounding to bytes: of what has one every output is computed
+ * (cpu_activated.c), and then projected.
  *
  * With a spread (the root of the sum of squares of the terms) kept beside every sum, an error is judged against what
  * rounding can do: cpu_cover.c argues how far a projection may be off, and how many columns may be projected together.
@@ -150,9 +150,12 @@ static void project_rows(void *context, int thread, int threads) {
     }
 }
 
+/* Whether something stands behind the sums that no projection gets through. */
+static bool is_bent(const gemm_problem *p) { return p->activation.function != ACTIVATION_PLAIN || p->quant.is; }
+
 static bool project(scout_check *c) {
     const gemm_problem *p = &c->lines.p;
-    if (p->activation.function != ACTIVATION_PLAIN)
+    if (is_bent(p))
         return cpu_activated(&c->lines, c->product, c->x, c->segment, c->segments,
                              c->projections + c->product * p->m * c->segments);
     if (c->product == 0 || p->stride_b != 0) cpu_team_run(p->trans_b ? project_b_columns : project_b_rows, c);
@@ -272,8 +275,9 @@ static scout_answer begin(scout_device *device, const scout_op *op, void *const 
     (void)device;
     *check = NULL;
     if (answer != SCOUT_OK) goto failed;
-    if (c->lines.p.activation.function != ACTIVATION_PLAIN && cpu_activated_too_large(&c->lines.p)) {
-        answer = scout_say(why, SCOUT_NO, "shape", "with an activation this product is too large to be checked");
+    if (is_bent(&c->lines.p) && cpu_activated_too_large(&c->lines.p)) {
+        answer = scout_say(why, SCOUT_NO, "shape",
+                           "with an activation or rounded to bytes this product is too large to be checked");
         goto failed;
     }
     c->seed = cpu_fill_mix(seed ^ 0x7265666572u);

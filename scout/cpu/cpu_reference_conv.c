@@ -36,6 +36,7 @@ struct scout_check {
     void *const *tensors; /* while begin runs */
     uint64_t seed;
     bool whole;
+    uint32_t bias_type;
     int64_t width, segments;   /* of a group */
     int64_t places, rows;      /* of the output of a channel */
     double *x;                 /* cout */
@@ -96,16 +97,18 @@ static void load_image(void *context, int thread, int threads) {
     const int64_t places = window_in(&p->w);
     int64_t from, to;
     cpu_team_share(p->cin, thread, threads, &from, &to);
-    for (int64_t k = from; k < to; k++)
-        cpu_number_load(p->type_in, c->tensors[CONV_INPUT], c->at * p->in_n + k * p->in_c, p->in_step, places,
-                        c->image + k * places);
+    for (int64_t k = from; k < to; k++) {
+        double *const channel = c->image + k * places;
+        cpu_number_load(p->type_in, c->tensors[CONV_INPUT], c->at * p->in_n + k * p->in_c, p->in_step, places, channel);
+        for (int64_t at = 0; at < places && p->quant.zero_in; at++) channel[at] -= p->quant.zero_in;
+    }
 }
 
 /* --- sums --- */
 
-static double value(const scout_check *c, int tensor, int64_t at) {
+static double value(const scout_check *c, int tensor, uint32_t type, int64_t at) {
     double x;
-    cpu_number_load(c->p.type_out, c->tensors[tensor], at, 1, 1, &x);
+    cpu_number_load(type, c->tensors[tensor], at, 1, 1, &x);
     return x;
 }
 
@@ -113,20 +116,25 @@ static double value(const scout_check *c, int tensor, int64_t at) {
 static void add_rest(const scout_check *c, int64_t channel, double x, int64_t place, int64_t count, double *want,
                      double *squares) {
     const conv_problem *p = &c->p;
-    const double bias = p->bias >= 0 ? x * value(c, p->bias, channel) : 0;
+    const double bias = p->bias >= 0 ? x * value(c, p->bias, c->bias_type, channel) : 0;
     for (int64_t k = 0; k < count; k++) {
         const int64_t at = c->at * p->out_n + channel * p->out_c + (place + k) * p->out_step;
-        const double residual = p->residual >= 0 ? x * value(c, p->residual, at) : 0;
+        const double residual = p->residual >= 0 ? x * value(c, p->residual, p->type_out, at) : 0;
         want[k] += bias + residual;
         squares[k] += bias * bias + residual * residual;
     }
 }
 
-/* An activation passes on an error times its slope. */
+/* An activation passes on an error times its slope. Sums that are rounded to bytes are always compared one by one. */
 static void finish(const scout_check *c, int64_t count, double *want, double *squares) {
     const bool active = c->p.activation.function != ACTIVATION_PLAIN;
     const double steepest = activation_steepest(&c->p.activation);
-    for (int64_t k = 0; k < count; k++) {
+    const requantize *const quant = &c->p.quant;
+    for (int64_t k = 0; k < count && quant->is; k++) {
+        want[k] = requantize_apply(quant, &c->p.activation, want[k]);
+        squares[k] = requantize_spread(quant, want[k]);
+    }
+    for (int64_t k = 0; k < count && !quant->is; k++) {
         squares[k] = steepest * sqrt(squares[k]);
         if (active) want[k] = activation_apply(&c->p.activation, want[k]);
     }
@@ -207,7 +215,7 @@ static void plan(scout_check *c) {
     const int64_t columns = p->w.axes[2].out, wide = columns < STRIP ? columns : STRIP;
     const int64_t strips = p->n * p->cout * c->rows * ((columns + STRIP - 1) / STRIP);
     const double macs = (double)product.m * (double)p->cout * (double)product.k;
-    c->whole = p->activation.function != ACTIVATION_PLAIN || macs <= WHOLE_MACS || product.n == 1;
+    c->whole = p->activation.function != ACTIVATION_PLAIN || p->quant.is || macs <= WHOLE_MACS || product.n == 1;
     c->width = 1, c->segments = product.n;
     if (c->whole) return;
     cpu_cover_segments(&product, &c->width, &c->segments);
@@ -260,6 +268,7 @@ static scout_answer begin(scout_device *device, const scout_op *op, void *const 
     if (!c) return scout_say(why, SCOUT_NO_MEMORY, "memory", "no memory for the reference of this convolution");
     c->p = conv_problem_of(op);
     c->tensors = tensors;
+    c->bias_type = c->p.bias >= 0 ? op->tensors[c->p.bias].type : c->p.type_out;
     c->seed = cpu_fill_mix(seed ^ 0x636f6e76u);
     c->places = window_out(&c->p.w);
     c->rows = c->p.w.axes[0].out * c->p.w.axes[1].out;

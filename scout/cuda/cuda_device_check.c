@@ -74,6 +74,7 @@ static scout_answer check_describe(kernels_gemm *g, const scout_op *op, void *co
     const gemm_problem p = gemm_problem_of(op);
     const int scales = op_tensor(op, "scales");
     memset(g, 0, sizeof *g);
+    if (p.quant.is) return scout_say(why, SCOUT_NO, "feature", "no reference here knows a quantised product");
     g->m = p.m, g->n = p.n, g->k = p.k, g->batch = p.batch;
     g->stride_a = p.stride_a, g->stride_b = p.stride_b, g->stride_c = p.stride_c;
     g->lda = p.lda, g->ldb = p.ldb, g->ldc = p.ldc;

@@ -10,7 +10,7 @@
 /* Some tens of seconds where fp64 is quick. */
 static const double most_macs = 1e13;
 
-static whole_conv_problem problem_of(const conv_problem *p, void *const *tensors) {
+static whole_conv_problem problem_of(const scout_op *op, const conv_problem *p, void *const *tensors) {
     whole_conv_problem w = {.input = tensors[CONV_INPUT],
                             .weight = tensors[CONV_WEIGHT],
                             .bias = p->bias >= 0 ? tensors[p->bias] : NULL,
@@ -18,6 +18,7 @@ static whole_conv_problem problem_of(const conv_problem *p, void *const *tensors
                             .type_in = p->type_in,
                             .type_weight = p->type_weight,
                             .type_out = p->type_out,
+                            .type_bias = p->bias >= 0 ? op->tensors[p->bias].type : p->type_out,
                             .transposed = p->transposed,
                             .last = p->w.last,
                             .images = p->n,
@@ -36,7 +37,14 @@ static whole_conv_problem problem_of(const conv_problem *p, void *const *tensors
                             .activation = own_activate(p->activation.function),
                             .alpha = p->activation.alpha,
                             .beta = p->activation.beta,
-                            .steepest = activation_steepest(&p->activation)};
+                            .steepest = activation_steepest(&p->activation),
+                            .quantised = p->quant.is,
+                            .rounds = p->quant.rounds,
+                            .factor = p->quant.factor,
+                            .zero_in = p->quant.zero_in,
+                            .zero_out = p->quant.zero_out,
+                            .least = p->quant.least,
+                            .most = p->quant.most};
     for (int k = 0; k < WHOLE_CONV_AXES; k++) {
         const window_axis *a = &p->w.axes[k];
         w.axes[k] = (whole_conv_axis){a->in, a->out, a->kernel, a->stride, a->dilation, a->begin};
@@ -52,7 +60,7 @@ static scout_answer compute(scout_device *device, const scout_op *op, void *cons
         return scout_say(why, SCOUT_NO, "epilogue", "the reference does not know this activation");
     if ((double)p.n * (double)p.cout * (double)window_out(&p.w) * (double)conv_depth(&p) > most_macs)
         return scout_say(why, SCOUT_NO, "shape", "this convolution is too large to be checked in fp64");
-    const whole_conv_problem w = problem_of(&p, tensors);
+    const whole_conv_problem w = problem_of(op, &p, tensors);
     return cuda_device_answer(whole_conv(&w, want, spread, device->stream), "computing the reference", why);
 }
 

@@ -58,6 +58,7 @@ static scout_answer supports(const scout_op *op, scout_device *device, scout_why
         return scout_say(why, SCOUT_NO, "type", "cuDNN's convolution does not know these types");
     if (p.type_in != p.type_weight)
         return scout_say(why, SCOUT_NO, "type", "cuDNN's convolution has one type for input and weight");
+    if (p.quant.zero_out) return scout_say(why, SCOUT_NO, "type", "bytes without sign are not told to cuDNN here");
     for (uint32_t k = 0; k < op->tensor_count; k++)
         for (uint32_t d = 0; d < op->tensors[k].rank; d++)
             if (op->tensors[k].dims[d] > INT32_MAX)
@@ -157,6 +158,7 @@ static scout_answer prepare(const scout_op *op, scout_device *device, const int6
     plan->outer = weight->dims[0], plan->inner = weight->dims[1];
     plan->constant_count =
         plan->form == DNN_CONV_SPLIT ? 0 : dnn_activate_constants(&plan->p.activation, plan->constants);
+    if (plan->p.quant.is) plan->constant_count = 1, plan->constants[0] = (float)plan->p.quant.factor;
     plan_moves(plan, op);
     const scout_answer answer = dnn_plan_make(offer, values[0], &plan->plan, why);
     if (answer != SCOUT_OK) {

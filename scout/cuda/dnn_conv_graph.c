@@ -7,7 +7,9 @@
 #include <limits.h>
 #include <string.h>
 
+/* Behind sums that are fp32. */
 static bool has_more(const conv_problem *p) {
+    if (p->quant.is) return false;
     return p->bias >= 0 || p->residual >= 0 || p->activation.function != ACTIVATION_PLAIN;
 }
 
@@ -140,13 +142,32 @@ static void tell_convolution(const teller *t, dnn_desc how, dnn_desc x, dnn_desc
              attributes, sizeof attributes / sizeof attributes[0], "cuDNN's convolution");
 }
 
+/* Bytes of bytes: the bias, a factor and the activation behind whole sums; the library rounds what it writes. */
+static void tell_quantised(const teller *t, dnn_desc sums, dnn_desc y) {
+    const bool plain = t->p.activation.function == ACTIVATION_PLAIN;
+    const dnn_behind behind = {
+        .activation = t->p.activation, .rank = t->space + 2, .dims = t->out_dims, .strides = t->out_strides};
+    const dnn_desc factor = dnn_scalar(t->g, DNN_ACTIVATE_FIRST, CUDNN_DATA_FLOAT, t->space + 2);
+    const dnn_desc scaled = plain ? y : between(t, CUDNN_DATA_FLOAT);
+    dnn_desc biased = sums;
+    if (t->p.bias >= 0) {
+        biased = between(t, CUDNN_DATA_FLOAT);
+        dnn_pointwise(t->g, CUDNN_POINTWISE_ADD, sums, tell_bias(t, CUDNN_DATA_INT32), NULL, biased, NULL);
+    }
+    dnn_pointwise(t->g, CUDNN_POINTWISE_MUL, biased, factor, NULL, scaled, NULL);
+    if (!plain) dnn_activate(t->g, &behind, scaled, y);
+}
+
 /* The library's ready-made engines for bytes say that they write 32 bits, and write saturated bytes (9.19). Those that
  * it compiles at run time write what they are told to, and only they take a graph with something behind the sums. */
 static void tell_whole(const teller *t, dnn_desc how, dnn_desc x, dnn_desc w, dnn_desc y) {
     const dnn_pointwise_how copy = {.math = CUDNN_DATA_INT32};
     const dnn_desc sums = between(t, CUDNN_DATA_INT32);
     tell_convolution(t, how, x, w, sums);
-    dnn_pointwise(t->g, CUDNN_POINTWISE_IDENTITY, sums, NULL, NULL, y, &copy);
+    if (t->p.quant.is)
+        tell_quantised(t, sums, y);
+    else
+        dnn_pointwise(t->g, CUDNN_POINTWISE_IDENTITY, sums, NULL, NULL, y, &copy);
 }
 
 scout_answer dnn_conv_build(dnn_graph *g, const scout_op *op, int64_t way, scout_why *why) {
@@ -165,7 +186,7 @@ scout_answer dnn_conv_build(dnn_graph *g, const scout_op *op, int64_t way, scout
     const bool more = has_more(&t.p) && form != DNN_CONV_SPLIT;
     const dnn_desc x = tell_input(&t, in), w = tell_weight(&t, weight, form);
     const dnn_desc y = tell_output(&t, CONV_OUTPUT, out);
-    if (op->output == SCOUT_INT32) {
+    if (op->accumulate == SCOUT_INT32) {
         tell_whole(&t, tell_window(&t, CUDNN_DATA_INT32), x, w, y);
         return SCOUT_OK;
     }

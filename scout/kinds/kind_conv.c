@@ -5,6 +5,7 @@
 #include "common/checked.h"
 #include "common/dtype.h"
 #include "scout/conv.h"
+#include "scout/kinds/kind_quantised.h"
 #include "scout/kinds/kind_tensors.h"
 #include "scout/kinds/kind_window.h"
 
@@ -23,6 +24,7 @@ static bool set_types(const oprec *rec, scout_op *out, scout_why *why) {
     out->input = (uint32_t)rec->type;
     out->weight = rec->weight_type != DTYPE_NONE ? (uint32_t)rec->weight_type : out->input;
     out->output = rec->out_type != DTYPE_NONE ? (uint32_t)rec->out_type : (uint32_t)rec->type;
+    if (kind_quantised(out)) return kind_quantised_types(out, why);
     for (size_t k = 0; k < sizeof combinations / sizeof *combinations; k++) {
         const uint32_t weight = combinations[k].weight == SCOUT_NONE ? out->input : combinations[k].weight;
         if (combinations[k].input != out->input || weight != out->weight || combinations[k].output != out->output)
@@ -41,9 +43,7 @@ static bool set_types(const oprec *rec, scout_op *out, scout_why *why) {
 static const struct {
     const char *field, *text;
 } not_expressed[] = {
-    {"quant", "quantising of inputs or outputs within the convolution is not covered"},
     {"zero_points", "zero points of a quantised weight are not covered"},
-    {"weight_scales", "scales per channel of a quantised weight are not covered"},
     {"block_size", "a weight quantised in blocks is not covered"},
     {"activation_gamma", "an activation with this parameter is not covered"},
 };
@@ -56,6 +56,7 @@ static bool expressible(const scout_op *op, scout_why *why) {
         const scout_field *f = op_field(op, not_expressed[k].field);
         if (f && (f->text || f->number != 0)) return kind_tensors_refuse(why, "feature", "%s", not_expressed[k].text);
     }
+    if (!kind_quantised_fields(op, why)) return false;
     if (bias && strcmp(bias, "channel") != 0)
         return kind_tensors_refuse(why, "feature", "a bias of the form %.40s is not covered", bias);
     const op_activation a = activation_of(op);
@@ -82,6 +83,12 @@ static bool check_axis(const window_axis *a, bool transposed, scout_why *why) {
                                (long long)a->in, (long long)a->out);
 }
 
+static bool add_bias(kind_tensors *t, int64_t cout, int64_t depth) {
+    scout_tensor *const bias = kind_tensors_add_vector(t, "bias", SCOUT_SIDE, kind_quantised_bias_type(t->op), cout);
+    if (bias) kind_quantised_bias(t->op, bias, depth);
+    return bias != NULL;
+}
+
 static bool add_tensors(const operation *o, arena *a, scout_op *out, const int64_t *input, scout_why *why) {
     const bool transposed = op_number(out, "transposed", 0) != 0, constant = o->rec.weight_type != DTYPE_NONE;
     const int64_t group = op_number(out, "group", 1), cin = kind_window_channels(out, input);
@@ -98,7 +105,7 @@ static bool add_tensors(const operation *o, arena *a, scout_op *out, const int64
         return false;
     if (op_field(out, "activation")) filter->below = kind_small(op_elements(filter) / cout, filter->type);
     return kind_tensors_add(&t, "output", SCOUT_OUTPUT, out->output, (int)out->rank, out->shape) &&
-           (!op_field(out, "bias") || kind_tensors_add_vector(&t, "bias", SCOUT_SIDE, out->output, cout)) &&
+           (!op_field(out, "bias") || add_bias(&t, cout, op_elements(filter) / weight[0])) &&
            (op_number(out, "residual", 0) == 0 ||
             kind_tensors_add(&t, "residual", SCOUT_INPUT, out->output, (int)out->rank, out->shape));
 }
@@ -121,6 +128,7 @@ static bool build(const operation *o, arena *a, scout_op *out, scout_why *why) {
  * makes of an error, the reference takes into its spread. */
 static double tolerance(const scout_op *op) {
     const conv_problem p = conv_problem_of(op);
+    if (p.quant.is) return requantize_tolerance(&p.quant);
     scout_op product = *op;
     product.rank = 3;
     product.shape[0] = p.n, product.shape[1] = p.cout, product.shape[2] = conv_depth(&p);

@@ -4,6 +4,7 @@
 
 #include "common/checked.h"
 #include "scout/gemm.h"
+#include "scout/kinds/kind_quantised.h"
 #include "scout/kinds/kind_tensors.h"
 
 #include <math.h>
@@ -30,6 +31,7 @@ static bool set_types(const oprec *rec, scout_op *out, scout_why *why) {
     out->input = (uint32_t)rec->type;
     out->weight = (uint32_t)rec->weight_type;
     out->output = rec->out_type != DTYPE_NONE ? (uint32_t)rec->out_type : (uint32_t)rec->type;
+    if (kind_quantised(out)) return kind_quantised_types(out, why);
     const uint32_t weight = out->weight == out->input ? (uint32_t)SCOUT_NONE : out->weight;
     for (size_t k = 0; k < sizeof combinations / sizeof *combinations; k++) {
         if (combinations[k].input != out->input || combinations[k].weight != weight ||
@@ -54,16 +56,19 @@ static const struct {
 } not_expressed[] = {
     {"alpha", "a factor of the product is not covered"},
     {"beta", "a factor of the bias is not covered"},
-    {"quant", "quantising of inputs or outputs within the product is not covered"},
     {"zero_points", "zero points of a quantised weight are not covered"},
     {"group_index", "a weight whose rows come in another order is not covered"},
     {"quant_type", "4-bit floating weights are not covered"},
-    {"weight_scales", "scales per channel of a quantised weight are not covered"},
     {"activation_gamma", "an activation with parameters is not covered"},
     {"activation_axis", "an activation with parameters is not covered"},
     {"batch_a", "batches that broadcast in part are not covered: one stride cannot say them"},
     {"batch_b", "batches that broadcast in part are not covered: one stride cannot say them"},
 };
+
+static bool text_is(const scout_op *op, const char *field, const char *text) {
+    const scout_field *f = op_field(op, field);
+    return f && f->text && strcmp(f->text, text) == 0;
+}
 
 static bool expressible(const scout_op *op, scout_why *why) {
     if (op->what && strcmp(op->what, "plain") != 0) {
@@ -74,6 +79,9 @@ static bool expressible(const scout_op *op, scout_why *why) {
         const scout_field *f = op_field(op, not_expressed[k].field);
         if (f && (f->text || f->number != 0)) return kind_tensors_refuse(why, "feature", "%s", not_expressed[k].text);
     }
+    if (!kind_quantised_fields(op, why)) return false;
+    if (kind_quantised(op) && !text_is(op, "weight_side", "b"))
+        return kind_tensors_refuse(why, "feature", "a quantised product whose right side is no weight is not covered");
     if (op_number(op, "batch_stride_a", 0) != 0 || op_number(op, "batch_stride_b", 0) != 0)
         return kind_tensors_refuse(why, "feature", "gaps between the products of a batch are not covered");
     const op_activation a = activation_of(op);
@@ -92,11 +100,6 @@ typedef struct builder {
     kind_tensors to;
     int64_t batch;
 } builder;
-
-static bool text_is(const scout_op *op, const char *field, const char *text) {
-    const scout_field *f = op_field(op, field);
-    return f && f->text && strcmp(f->text, text) == 0;
-}
 
 /* Without strides yet. */
 static scout_tensor *add(builder *b, const char *name, scout_role role, uint32_t type) {
@@ -136,7 +139,12 @@ static bool add_bias(builder *b, scout_why *why) {
     const int64_t m = op->shape[0], n = op->shape[1];
     if (!bias) return true;
     if (!bias->text) return kind_tensors_refuse(why, "feature", "a bias of this form is not covered");
-    if (strcmp(bias->text, "n") == 0) return add_side(b, "bias", SCOUT_SIDE, op->output, 0, n);
+    if (strcmp(bias->text, "n") == 0) {
+        const bool added = add_side(b, "bias", SCOUT_SIDE, kind_quantised_bias_type(op), 0, n);
+        if (added) kind_quantised_bias(op, &b->to.tensors[op->tensor_count - 1], op->shape[2]);
+        return added;
+    }
+    if (kind_quantised(op)) return kind_tensors_refuse(why, "feature", "a quantised product's bias is along N");
     if (strcmp(bias->text, "m") == 0) return add_side(b, "bias", SCOUT_SIDE, op->output, 0, m);
     if (strcmp(bias->text, "scalar") == 0) return add_side(b, "bias", SCOUT_SIDE, op->output, 0, 1);
     if (strcmp(bias->text, "full") == 0 && b->batch == 1) return add_side(b, "bias", SCOUT_INPUT, op->output, m, n);
@@ -234,6 +242,8 @@ static double rounding(const scout_op *op) {
 
 static double tolerance(const scout_op *op) {
     const double k = (double)op->shape[2];
+    const requantize quant = requantize_of(op, op->shape[2]);
+    if (quant.is) return requantize_tolerance(&quant);
     for (size_t i = 0; i < sizeof tolerances / sizeof *tolerances; i++) {
         const tolerance_row *row = &tolerances[i];
         if (row->input != op->input || row->tf32 != (int)op->tf32) continue;

@@ -21,7 +21,6 @@ static const struct {
 static const struct {
     const char *field, *text;
 } not_expressed[] = {
-    {"quant", "quantising of inputs or outputs within the pool is not covered"},
     {"indices_out", "a second output of indices is not covered"},
     {"masked", "a mask of the window is not covered"},
     {"activation", "an activation of a pool is not covered"},
@@ -35,6 +34,15 @@ static bool set_types(const oprec *rec, scout_op *out, scout_why *why) {
             (rec->out_type == DTYPE_NONE || rec->out_type == rec->type))
             return true;
     return kind_tensors_refuse(why, "type", "no %s pool of %s is known here", out->what, dtype_get(rec->type)->name);
+}
+
+/* The greatest byte is that of the greatest number where both ends have one scale, which is what models give to a
+ * maximum: then nothing is left of it. */
+static bool check_quant(const scout_op *op, scout_why *why) {
+    const char *const quant = op_text(op, "quant");
+    const bool bytes = op->input == SCOUT_INT8 || op->input == SCOUT_UINT8;
+    if (!quant || (strcmp(quant, "qdq") == 0 && bytes && op_is(op, "max"))) return true;
+    return kind_tensors_refuse(why, "feature", "quantising of inputs or outputs within this pool is not covered");
 }
 
 static bool expressible(const scout_op *op, scout_why *why) {
@@ -69,7 +77,7 @@ static bool check_axis(const window_axis *a, scout_why *why) {
 
 static bool build(const operation *o, arena *a, scout_op *out, scout_why *why) {
     int64_t input[SCOUT_MAX_RANK];
-    if (!expressible(out, why) || !set_types(&o->rec, out, why) ||
+    if (!expressible(out, why) || !set_types(&o->rec, out, why) || !check_quant(out, why) ||
         !kind_window_check(out, op_number(out, "global", 0) != 0, why))
         return false;
     kind_window_input(out, input);

@@ -316,7 +316,7 @@ const dnn_table *__wrap_dnn_ready(cudnnHandle_t *handle, scout_why *reason) {
 
 /* The nodes of the graph in order; of the engines only the second one is left. */
 static void check_graph(const char *types, dnn_conv_form form, const cudnnBackendDescriptorType_t *nodes, int count) {
-    char text[240];
+    char text[400];
     snprintf(text, sizeof text,
              "{\"c\": {\"op\": \"conv\", \"shape\": [1, 8, 8, 16], \"input\": [1, 8, 8, 32], \"kernel\": [3, 3], "
              "\"pads\": [1, 1, 1, 1], \"layout\": \"nhwc\", %s}}",
@@ -335,8 +335,15 @@ static void check_graph(const char *types, dnn_conv_form form, const cudnnBacken
 }
 
 static void sums_of_bytes_go_through_a_copy(void) {
-    static const cudnnBackendDescriptorType_t nodes[] = {CUDNN_BACKEND_OPERATION_CONVOLUTION_FORWARD_DESCRIPTOR,
-                                                         CUDNN_BACKEND_OPERATION_POINTWISE_DESCRIPTOR};
+    static const cudnnBackendDescriptorType_t nodes[] = {
+        CUDNN_BACKEND_OPERATION_CONVOLUTION_FORWARD_DESCRIPTOR, CUDNN_BACKEND_OPERATION_POINTWISE_DESCRIPTOR,
+        CUDNN_BACKEND_OPERATION_POINTWISE_DESCRIPTOR, CUDNN_BACKEND_OPERATION_POINTWISE_DESCRIPTOR};
+    static const char bytes[] = "\"dtype\": \"int8\", \"weight_dtype\": \"int8\", \"out_dtype\": \"int8\", "
+                                "\"quant\": \"qdq\", \"bias\": \"channel\"";
+    char active[sizeof bytes + 40];
+    snprintf(active, sizeof active, "%s, \"activation\": \"relu\"", bytes);
+    check_graph(bytes, DNN_CONV_PACKED, nodes, 3); /* bias and factor */
+    check_graph(active, DNN_CONV_AS_IS, nodes, 4);
     check_graph("\"dtype\": \"int8\", \"weight_dtype\": \"int8\", \"out_dtype\": \"int32\"", DNN_CONV_PACKED, nodes, 2);
     check_graph("\"dtype\": \"int8\", \"weight_dtype\": \"int8\", \"out_dtype\": \"int32\"", DNN_CONV_AS_IS, nodes, 2);
     check_graph("\"dtype\": \"fp16\"", DNN_CONV_AS_IS, nodes, 1);

@@ -97,7 +97,7 @@ beside() { # JOBS NAME COMMAND…
     } &
 }
 part_checks() { # the programs, then every candidate of every kind, libraries' too, launched once over awkward shapes
-    local program file name found=${libraries:+$libraries:}${LD_LIBRARY_PATH:-}
+    local program file name found=$libraries${libraries:+${LD_LIBRARY_PATH:+:}}${LD_LIBRARY_PATH:-}
     timed candidates "$scout" "${library[@]}" --list-candidates
     for program in "$CHECKS"/check_*; do
         name=${program##*/}

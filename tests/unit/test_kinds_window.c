@@ -109,14 +109,21 @@ static void refused(const windows_case *w, const char *field, const char *text, 
 }
 
 static void what_cannot_be_told_is_refused(void) {
-    refused(&plain, "quant", "qdq", 0, "feature");
+    refused(&plain, "quant", "dynamic", 0, "feature");
+    refused(&plain, "quant", "qdq", 0, "type"); /* it is of fp32 */
     refused(&plain, "zero_points", NULL, 1, "feature");
     refused(&plain, "weight_scales", "channel", 0, "feature");
     refused(&plain, "activation", "erf", 0, "epilogue");
     refused(&plain, "bias", "full", 0, "feature");
     refused(&pool, "quant", "qdq", 0, "feature");
     refused(&pool, "indices_out", NULL, 1, "feature");
-    windows_case w = plain;
+    windows_case w = pool;
+    w.type = DTYPE_INT8;
+    cpu_windows_operation(&r, &w); /* of bytes a maximum needs no scale */
+    oprec_set_text(&r.o.rec, "quant", "qdq");
+    UNIT_CHECK(cpu_windows_build(&r, &why));
+    arena_free(&r.a);
+    w = plain;
     w.what = "deform";
     refused(&w, NULL, NULL, 0, "feature");
     w = pool;
