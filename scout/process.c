@@ -266,7 +266,7 @@ static bool receive(process *p, frames_frame *frame, status *st) {
             status_set(st, STATUS_ENVIRONMENT, "a worker (%s) was lost: %s", p->label, loss.text);
             return false;
         case PROCESS_FRAME:
-            if (frame->type != FRAMES_STEP && frame->type != FRAMES_SAY) return true;
+            if (frame->type != FRAMES_STEP && frame->type != FRAMES_SAY && frame->type != FRAMES_PART) return true;
             json_decref(frame->body);
             break;
         case PROCESS_QUIET: process_wait(&p, 1, 1);

@@ -48,7 +48,8 @@ json_t *supervisor_ask(const supervisor_options *options, const char *what, cons
 
 /* Runs jobs until all are done or one of the callbacks stops it. `next` gives the next job for that device (an object
  * as in FRAMES_JOB, taken over; *job is its number; NULL: none is left now: it is asked again while others run), `done`
- * gets its result (borrowed; NULL: it failed for good and st says why). A worker that is lost in a job is replaced,
+ * gets its result (borrowed; NULL: it failed for good and st says why), and before that, each time that a part of it is
+ * done, an object with a list "parts" (FRAMES_PART). A worker that is lost in a job is replaced,
  * what it was at is excluded with the status it earned (CRASHED, TIMEOUT, ERROR), and the job is done again; so at most
  * once per candidate. `stop` is looked at between frames: when it turns non-zero the workers are ended and false is
  * returned with what was finished handed to `done`. */
