@@ -9,7 +9,7 @@
 #include "scout/show.h"
 
 /* What ceilings can be asked for: a bit per precision, and one for bandwidth, launches and special functions. */
-enum { RUN_PRECISIONS = 6, RUN_BANDWIDTH = 1 << RUN_PRECISIONS, RUN_MOST_DEVICES = 64 };
+enum { RUN_PRECISIONS = 6, RUN_BANDWIDTH = 1 << RUN_PRECISIONS, RUN_MOST_DEVICES = 64, RUN_HEARD = 32 };
 extern const char *const run_precisions[]; /* ends with NULL */
 unsigned run_precision_bit(const char *name);
 
@@ -90,6 +90,8 @@ typedef struct run {
     int at;     /* in `order` */
     supervisor *supervisor;
     run_device devices[RUN_MOST_DEVICES];
+    uint64_t heard[RUN_HEARD]; /* hashes of what workers warned of */
+    int heard_count;
     int device_count;
     cache cache;
     report_search search;

@@ -98,12 +98,19 @@ status_code run_ceilings(const options *o, const volatile int *stop, status *st)
 
 typedef void list_show(FILE *out, arena *a, const json_t *list);
 
+static void warn(void *context, const char *text) {
+    const options *o = context;
+    if (!o->quiet) status_print(stderr, "scout_batch", "warning: ", text);
+}
+
 static status_code ask_and_show(const options *o, const char *what, list_show *show, status *st) {
     const supervisor_options with = {.program = "/proc/self/exe",
                                      .library_path = o->library_path,
                                      .plugins = o->plugins,
                                      .plugin_count = o->plugin_count,
                                      .devices = "auto",
+                                     .warn = warn,
+                                     .warn_context = (void *)(uintptr_t)o,
                                      .start_seconds = 60};
     json_t *list = supervisor_ask(&with, what, NULL, st);
     guard g;

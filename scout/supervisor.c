@@ -194,7 +194,10 @@ static void on_frame(supervisor *s, const run *r, supervisor_slot *at, process *
         if (strcmp(p->step.what, WORKER_STEP_OPEN) != 0) at->open_failures = 0;
         tell(s, r, SUPERVISOR_STEP, at, p->step.candidate[0] ? p->step.candidate : NULL, p->step.variant, p->step.what);
         break;
-    case FRAMES_SAY: tell(s, r, SUPERVISOR_SAY, at, NULL, NULL, said ? said : ""); break;
+    case FRAMES_SAY:
+        if (!json_is_true(json_object_get(frame->body, "warning"))) /* else process.c has told it */
+            tell(s, r, SUPERVISOR_SAY, at, NULL, NULL, said ? said : "");
+        break;
     case FRAMES_PART:
         if (state == PROCESS_BUSY) on_part(s, r, at, p, frame->body);
         break;

@@ -8,6 +8,8 @@
 
 typedef struct supervisor supervisor;
 
+typedef void supervisor_warn(void *context, const char *text);
+
 typedef struct supervisor_options {
     const char *program; /* of the worker: /proc/self/exe */
     const char *library_path;
@@ -15,7 +17,10 @@ typedef struct supervisor_options {
     int plugin_count;
     const char *devices;  /* auto, cpu, cuda:0, cuda:0,1, all (of the kind that auto picks), also of plugins */
     double start_seconds; /* a worker must be there by then: 60 */
-    bool verbose;         /* what workers print is passed on to stderr, with the name of the device in front */
+    supervisor_warn
+        *warn; /* what a worker found that somebody should know of; each worker says it; NULL: nobody asks */
+    void *warn_context;
+    bool verbose; /* what workers print is passed on to stderr, with the name of the device in front */
 } supervisor_options;
 
 typedef struct supervisor_device { /* one that is used; borrowed, as long as the supervisor */
