@@ -95,6 +95,9 @@ typedef struct ceilings_request {
     const char *sweep_precision; /* K sweep: M = N = sweep_m, sweep_n, K from 65,536 to 262,144; NULL: none */
     int64_t sweep_m, sweep_n;
     double budget_s; /* per precision */
+    /* Told when a part is done ("bandwidth", a precision), with all that is known by then; NULL: nobody asks. */
+    void (*part)(void *part_context, const ceilings *c, const char *name);
+    void *part_context;
     double within_s; /* for all parts together; 0: each has its budget, and they take what they take */
     const scout_identity
         *identity; /* units and cache of the device, for the search and the datasheet; NULL: not known */

@@ -97,6 +97,12 @@ static void take_telemetry(const ceilings_lab *lab, ceilings *c) {
     c->power_w = t.power_w;
 }
 
+static void part_is_done(const ceilings_lab *lab, const ceilings_request *request, ceilings *c, const char *name) {
+    take_telemetry(lab, c);
+    stamp(c->taken, sizeof c->taken);
+    if (request->part) request->part(request->part_context, c, name);
+}
+
 static bool is_known(const ceilings_request *request, const ceilings *c, const char *name) {
     const ceilings_peak *peak = ceilings_find_peak(c, name);
     return !request->again && !request->audit && peak && !peak->disturbed;
@@ -119,6 +125,7 @@ static scout_answer measure_peaks(ceilings_lab *lab, const ceilings_request *req
         scout_answer answer = measure_precision(lab, request, name, c, b, audit, why);
         if (fatal(answer)) return answer;
         if (answer != SCOUT_OK) ceilings_lab_say(lab, "%s: no peak by products: %s", name, why->text);
+        part_is_done(lab, request, c, name);
     }
     return SCOUT_OK;
 }
@@ -137,6 +144,7 @@ scout_answer ceilings_measure(const scout_device_api *api, scout_device *device,
     scout_answer answer = SCOUT_OK;
     ceilings_lab_part(&lab, 1 + parts_left(request, c, 0));
     if (request->again || !known) answer = measure_base(&lab, request->bandwidth, c, why);
+    if (answer == SCOUT_OK && request->bandwidth) part_is_done(&lab, request, c, "bandwidth");
     if (answer == SCOUT_OK) answer = measure_peaks(&lab, request, c, b, audit, why);
     if (answer == SCOUT_OK && request->sweep_precision) {
         ceilings_lab_part(&lab, 1);

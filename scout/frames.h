@@ -14,10 +14,11 @@ typedef enum frames_type {
     FRAMES_OPENED,    /* worker: {device, identity, class, instance, class_folder, candidates_hash, kinds} */
     FRAMES_JOB,       /* supervisor: {what: "measure" | "qualify" | "ceilings" | "candidates" | "devices", …} */
     FRAMES_STEP,      /* worker: {candidate, variant, what, seconds}: heartbeat; silence beyond `seconds` is a hang */
-    FRAMES_SAY,       /* worker: {text}: progress for a person */
-    FRAMES_DONE,      /* worker: {result} */
-    FRAMES_FAILED,    /* worker: {answer, code, text, status}; it goes on unless answer is "lost" */
-    FRAMES_QUIT,      /* supervisor: end */
+    FRAMES_SAY,       /* worker: {text}: progress for a person; with warning: true what went wrong on the way */
+    FRAMES_PART,   /* worker: {ceilings, parts: [name, …]}: those of a job that are done, and what is known by then */
+    FRAMES_DONE,   /* worker: {result} */
+    FRAMES_FAILED, /* worker: {answer, code, text, status}; it goes on unless answer is "lost" */
+    FRAMES_QUIT,   /* supervisor: end */
     FRAMES_TYPE_END
 } frames_type;
 

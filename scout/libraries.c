@@ -11,7 +11,7 @@
 #include <string.h>
 #include <unistd.h>
 
-enum { MAX_OPENED = 64 };
+enum { MAX_OPENED = 64, MAX_NOTES = 16 };
 
 typedef struct opened {
     char name[128];
@@ -34,6 +34,23 @@ void libraries_set_path(const char *folders) {
     search_path = folders && *folders ? strdup(folders) : NULL;
 }
 
+static char notes[MAX_NOTES][400];
+static uint32_t note_count;
+
+/* The loader's words mostly begin with the path. */
+static void add_note(const char *path, const char *why) {
+    char text[sizeof notes[0]];
+    const bool named = strncmp(why, path, strlen(path)) == 0;
+    snprintf(text, sizeof text, "%s%s%s; it was passed over", named ? "" : path, named ? "" : ": ", why);
+    for (char *c = text; *c; c++) /* it goes into JSON and onto terminals */
+        if (*c < 0x20 || *c > 0x7e) *c = '?';
+    for (uint32_t k = 0; k < note_count; k++)
+        if (strcmp(notes[k], text) == 0) return;
+    if (note_count < MAX_NOTES) memcpy(notes[note_count++], text, sizeof text);
+}
+
+const char *libraries_note(uint32_t index) { return index < note_count ? notes[index] : NULL; }
+
 /* One search: what is wanted, and the first sentence of a file that was there and would not open. */
 typedef struct search {
     const char *const *names;
@@ -47,9 +64,11 @@ static void *found_at(search *s, const char *name, const char *path) {
     void *handle = dlopen(path, s->flags);
     if (handle) {
         s->found = name;
-    } else if (!s->broken[0]) {
+    } else {
         const char *why = dlerror();
-        snprintf(s->broken, sizeof s->broken, "%s", why ? why : "it is no library");
+        if (!why) why = "it is no library";
+        if (!s->broken[0]) snprintf(s->broken, sizeof s->broken, "%s", why);
+        add_note(path, why);
     }
     return handle;
 }

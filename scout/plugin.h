@@ -347,6 +347,9 @@ typedef struct scout_device_api {
     /* Counts the zeros of a dense matrix that lies on the device; SCOUT_NO or NULL: the host has to. */
     scout_answer (*zeros)(scout_device *device, const void *matrix, uint32_t type, int64_t rows, int64_t cols,
                           scout_zeros *out, scout_why *why);
+    /* What a person should know of what was found on this machine, each once; it may grow with every call of another
+     * function. NULL: no more of them. The function may be NULL. */
+    const char *(*note)(uint32_t index);
 } scout_device_api;
 
 /* --- plugins --- */

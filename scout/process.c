@@ -2,6 +2,8 @@
  * prints goes to a pipe: the last line of it is the best reason for a crash there is. */
 #include "scout/process.h"
 
+#include "common/json_get.h"
+
 #include <errno.h>
 #include <math.h>
 #include <poll.h>
@@ -230,6 +232,8 @@ process_event process_next(process *p, frames_frame *frame, process_loss *loss) 
     const int n = frames_next(&p->reader, frame, &st);
     if (n > 0) {
         if (frame->type == FRAMES_STEP) note_step(p, frame->body);
+        if (frame->type == FRAMES_SAY && p->warn && json_is_true(json_object_get(frame->body, "warning")))
+            p->warn(p->warn_context, json_get_text(frame->body, "text"));
         if (isfinite(p->deadline)) p->deadline = process_now() + p->seconds;
         return PROCESS_FRAME;
     }
@@ -266,7 +270,7 @@ static bool receive(process *p, frames_frame *frame, status *st) {
             status_set(st, STATUS_ENVIRONMENT, "a worker (%s) was lost: %s", p->label, loss.text);
             return false;
         case PROCESS_FRAME:
-            if (frame->type != FRAMES_STEP && frame->type != FRAMES_SAY) return true;
+            if (frame->type != FRAMES_STEP && frame->type != FRAMES_SAY && frame->type != FRAMES_PART) return true;
             json_decref(frame->body);
             break;
         case PROCESS_QUIET: process_wait(&p, 1, 1);

@@ -22,8 +22,10 @@ typedef struct process {
     pid_t pid;
     int fd, error_fd; /* connection; its stdout and stderr */
     frames_reader reader;
-    char label[32];           /* of what it says, where that is passed on: "cuda:0" */
-    bool verbose;             /* pass it on */
+    char label[32];        /* of what it says, where that is passed on: "cuda:0" */
+    bool verbose;          /* pass it on */
+    supervisor_warn *warn; /* as the options have it */
+    void *warn_context;
     bool dead;                /* seen to be; its last words may still be on the way */
     double deadline, seconds; /* when the next frame must be there; between two frames */
     struct {                  /* what it is at */

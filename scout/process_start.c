@@ -89,7 +89,11 @@ static bool fork_worker(process *p, launch *l, const supervisor_options *options
 
 bool process_start(process *p, const supervisor_options *options, const char *label, status *st) {
     launch l = {.null_fd = -1};
-    *p = (process){.fd = -1, .error_fd = -1, .verbose = options->verbose || getenv("CEILING_SCOUT_VERBOSE")};
+    *p = (process){.fd = -1,
+                   .error_fd = -1,
+                   .verbose = options->verbose || getenv("CEILING_SCOUT_VERBOSE"),
+                   .warn = options->warn,
+                   .warn_context = options->warn_context};
     snprintf(p->label, sizeof p->label, "%s", label);
     if (!fork_worker(p, &l, options, st)) return false;
     frames_reader_init(&p->reader, p->fd);

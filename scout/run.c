@@ -10,6 +10,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
+#include <xxhash.h>
 
 static const size_t MOST_MEMORY = (size_t)2 << 30; /* of everything that the operations need here */
 
@@ -36,6 +37,16 @@ void run_warn(run *r, const char *format, ...) {
     status_print(stderr, "scout_batch", "warning: ", text);
 }
 
+/* Every worker says it for itself: once is enough. */
+static void hear(void *context, const char *text) {
+    run *r = context;
+    const uint64_t hash = XXH3_64bits(text, strlen(text));
+    for (int k = 0; k < r->heard_count; k++)
+        if (r->heard[k] == hash) return;
+    if (r->heard_count < RUN_HEARD) r->heard[r->heard_count++] = hash;
+    run_warn(r, "%s", text);
+}
+
 /* ---- devices ---- */
 
 bool run_start(run *r, status *st) {
@@ -45,6 +56,8 @@ bool run_start(run *r, status *st) {
                                      .plugins = o->plugins,
                                      .plugin_count = o->plugin_count,
                                      .devices = o->devices,
+                                     .warn = hear,
+                                     .warn_context = r,
                                      .start_seconds = 60};
     r->supervisor = supervisor_new(&with, st);
     if (!r->supervisor) return false;

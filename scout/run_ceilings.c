@@ -107,7 +107,7 @@ void run_ceilings_load(run *r, run_device *d) {
     json_decref(entry);
 }
 
-static void store(run *r, const run_device *d) {
+static void store(run *r, run_device *d) {
     char key[1024];
     status st = {0};
     json_builder b = {0};
@@ -120,6 +120,7 @@ static void store(run *r, const run_device *d) {
     key_of(r, d, key, sizeof key);
     if (entry) cache_put(&r->cache, key, entry, &st);
     if (st.code != STATUS_OK) run_warn(r, "%s", st.text);
+    d->kept = d->kept || st.code == STATUS_OK;
     json_decref(entry);
 }
 
@@ -160,6 +161,7 @@ json_t *run_ceilings_job(run *r, run_device *d, int job) {
     d->began = run_now();
     d->sweep_tried = d->sweep_tried || sweep;
     d->flying = due;
+    d->before = d->asked;
     if (again) d->again |= due;
     const int parts = parts_of(due) + sweep;
     const double part_s = part_seconds(r, d, parts);
@@ -235,6 +237,19 @@ static void warn_disturbed(run *r, const run_device *d, unsigned measured) {
                  "the next run measures it again",
                  d->about->name, p->precision, known);
     }
+}
+
+/* Kept at once: whoever interrupts a run, or loses a device, has measured them. A job that is done again begins anew.
+ */
+void run_ceilings_part(run *r, run_device *d, const json_t *body) {
+    status bad = {0};
+    if (!take(d, json_object_get(body, "ceilings"), &bad)) {
+        run_warn(r, "%s: %s", d->about->name, bad.text);
+        return;
+    }
+    d->asked = d->before | bits_of(json_object_get(body, "parts"));
+    d->from_cache = false;
+    store(r, d);
 }
 
 void run_ceilings_done(run *r, run_device *d, const json_t *result, const status *st) {

@@ -9,7 +9,7 @@
 #include "scout/show.h"
 
 /* What ceilings can be asked for: a bit per precision, and one for bandwidth, launches and special functions. */
-enum { RUN_PRECISIONS = 6, RUN_BANDWIDTH = 1 << RUN_PRECISIONS, RUN_MOST_DEVICES = 64 };
+enum { RUN_PRECISIONS = 6, RUN_BANDWIDTH = 1 << RUN_PRECISIONS, RUN_MOST_DEVICES = 64, RUN_HEARD = 32 };
 extern const char *const run_precisions[]; /* ends with NULL */
 unsigned run_precision_bit(const char *name);
 
@@ -57,14 +57,15 @@ typedef struct run_device {
     unsigned suspect;   /* bits that an operation was faster than */
     unsigned disturbed; /* bits whose cached peaks were, and that are measured again for that */
     unsigned flying;    /* bits that are being measured */
+    unsigned before;    /* what was asked when that began */
     double budget_s;    /* the least that one of them had */
     double used_s;      /* by their jobs in this run */
     double began;       /* of the job under way */
     int parts, part;    /* of it: how many it has (0: there is none), and at which it is */
     double part_s;      /* that each of them may take */
     double part_began;
-    bool tried, sweep_tried, from_cache;
-    char why[240]; /* why they are not known */
+    bool tried, sweep_tried, from_cache, kept; /* kept: something was measured in this run, and stored */
+    char why[240];                             /* why they are not known */
 } run_device;
 
 /* A candidate that hung or crashed. After the second operation it is left out for the rest of the run: each time costs
@@ -89,6 +90,8 @@ typedef struct run {
     int at;     /* in `order` */
     supervisor *supervisor;
     run_device devices[RUN_MOST_DEVICES];
+    uint64_t heard[RUN_HEARD]; /* hashes of what workers warned of */
+    int heard_count;
     int device_count;
     cache cache;
     report_search search;
@@ -118,7 +121,8 @@ void run_end(run *r); /* gives everything back */
 void run_ceilings_load(run *r, run_device *d);
 /* Bits that have to be measured before operations can be: what is wanted and unknown, or (`again`) what is doubted. */
 unsigned run_ceilings_due(const run *r, const run_device *d, bool *again);
-json_t *run_ceilings_job(run *r, run_device *d, int job); /* NULL: nothing is due */
+json_t *run_ceilings_job(run *r, run_device *d, int job);          /* NULL: nothing is due */
+void run_ceilings_part(run *r, run_device *d, const json_t *body); /* some of them are done */
 void run_ceilings_done(run *r, run_device *d, const json_t *result, const status *st);
 const char *run_ceilings_words(const run_device *d, bool doubted); /* what is measured now, and why */
 /* A worker's word about its job tells which part it is at. */

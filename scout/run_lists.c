@@ -39,15 +39,18 @@ static bool save_ceilings(const run *r, const run_device *d, status *st) {
 
 static void ceilings_end(run *r, bool good, status *st) {
     show_progress_end(&r->progress);
+    bool kept = false;
+    for (int k = 0; k < r->device_count; k++) kept = kept || r->devices[k].kept;
     if (*r->stop)
         status_set(st, STATUS_INCOMPLETE,
-                   "interrupted; nothing of it is kept, ceilings are stored when all of them are measured");
+                   kept ? "interrupted; the parts that were done are kept, and the same command measures the rest"
+                        : "interrupted before a part was done; nothing of it is kept");
     for (int k = 0; k < r->device_count; k++) {
         const run_device *d = &r->devices[k];
         status bad = {0};
         if (d->ceilings && !r->options->quiet)
             show_ceilings(stdout, &r->arena, d->about, &r->options->regime, d->ceilings, d->audit);
-        if (!save_ceilings(r, d, &bad)) *st = bad;
+        if (!*r->stop && !save_ceilings(r, d, &bad)) *st = bad; /* a file has all of them */
         if (d->why[0] && good && st->code == STATUS_OK)
             status_set(st, STATUS_ENVIRONMENT, "%s: %s", d->about->name, d->why);
     }
@@ -95,12 +98,19 @@ status_code run_ceilings(const options *o, const volatile int *stop, status *st)
 
 typedef void list_show(FILE *out, arena *a, const json_t *list);
 
+static void warn(void *context, const char *text) {
+    const options *o = context;
+    if (!o->quiet) status_print(stderr, "scout_batch", "warning: ", text);
+}
+
 static status_code ask_and_show(const options *o, const char *what, list_show *show, status *st) {
     const supervisor_options with = {.program = "/proc/self/exe",
                                      .library_path = o->library_path,
                                      .plugins = o->plugins,
                                      .plugin_count = o->plugin_count,
                                      .devices = "auto",
+                                     .warn = warn,
+                                     .warn_context = (void *)(uintptr_t)o,
                                      .start_seconds = 60};
     json_t *list = supervisor_ask(&with, what, NULL, st);
     guard g;

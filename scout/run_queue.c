@@ -300,7 +300,10 @@ static void finish_item(run *r, run_item *i, const json_t *result, const status 
 static void done(void *context, int device, int job, const json_t *result, const status *st) {
     run *r = context;
     if (job >= CEILINGS_JOB) {
-        run_ceilings_done(r, &r->devices[device], result, st);
+        if (json_object_get(result, "parts"))
+            run_ceilings_part(r, &r->devices[device], result);
+        else
+            run_ceilings_done(r, &r->devices[device], result, st);
         return;
     }
     if (job < 0 || job >= r->item_count) return;

@@ -144,6 +144,13 @@ static void on_done(supervisor *s, const run *r, supervisor_slot *at, process *p
     if (json_array_size(result) > 0) process_end(&p, 1);
 }
 
+/* Handed on at once: what is lost later does not take it along. */
+static void on_part(const supervisor *s, const run *r, supervisor_slot *at, const process *p, const json_t *body) {
+    const status good = {.code = STATUS_OK};
+    if (!at->task || p != active_process(at) || supervisor_task_qualify(at->task)) return;
+    r->done(r->context, (int)(at - s->slots), at->task->job, body, &good);
+}
+
 static void on_failed(supervisor *s, const run *r, supervisor_slot *at, process *p, process_state state,
                       const json_t *body) {
     const char *answer = json_string_value(json_object_get(body, "answer"));
@@ -187,7 +194,13 @@ static void on_frame(supervisor *s, const run *r, supervisor_slot *at, process *
         if (strcmp(p->step.what, WORKER_STEP_OPEN) != 0) at->open_failures = 0;
         tell(s, r, SUPERVISOR_STEP, at, p->step.candidate[0] ? p->step.candidate : NULL, p->step.variant, p->step.what);
         break;
-    case FRAMES_SAY: tell(s, r, SUPERVISOR_SAY, at, NULL, NULL, said ? said : ""); break;
+    case FRAMES_SAY:
+        if (!json_is_true(json_object_get(frame->body, "warning"))) /* else process.c has told it */
+            tell(s, r, SUPERVISOR_SAY, at, NULL, NULL, said ? said : "");
+        break;
+    case FRAMES_PART:
+        if (state == PROCESS_BUSY) on_part(s, r, at, p, frame->body);
+        break;
     case FRAMES_DONE:
         if (state == PROCESS_BUSY) on_done(s, r, at, p, frame->body);
         break;

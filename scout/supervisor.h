@@ -8,6 +8,8 @@
 
 typedef struct supervisor supervisor;
 
+typedef void supervisor_warn(void *context, const char *text);
+
 typedef struct supervisor_options {
     const char *program; /* of the worker: /proc/self/exe */
     const char *library_path;
@@ -15,7 +17,10 @@ typedef struct supervisor_options {
     int plugin_count;
     const char *devices;  /* auto, cpu, cuda:0, cuda:0,1, all (of the kind that auto picks), also of plugins */
     double start_seconds; /* a worker must be there by then: 60 */
-    bool verbose;         /* what workers print is passed on to stderr, with the name of the device in front */
+    supervisor_warn
+        *warn; /* what a worker found that somebody should know of; each worker says it; NULL: nobody asks */
+    void *warn_context;
+    bool verbose; /* what workers print is passed on to stderr, with the name of the device in front */
 } supervisor_options;
 
 typedef struct supervisor_device { /* one that is used; borrowed, as long as the supervisor */
@@ -48,7 +53,8 @@ json_t *supervisor_ask(const supervisor_options *options, const char *what, cons
 
 /* Runs jobs until all are done or one of the callbacks stops it. `next` gives the next job for that device (an object
  * as in FRAMES_JOB, taken over; *job is its number; NULL: none is left now: it is asked again while others run), `done`
- * gets its result (borrowed; NULL: it failed for good and st says why). A worker that is lost in a job is replaced,
+ * gets its result (borrowed; NULL: it failed for good and st says why), and before that, each time that a part of it is
+ * done, an object with a list "parts" (FRAMES_PART). A worker that is lost in a job is replaced,
  * what it was at is excluded with the status it earned (CRASHED, TIMEOUT, ERROR), and the job is done again; so at most
  * once per candidate. `stop` is looked at between frames: when it turns non-zero the workers are ended and false is
  * returned with what was finished handed to `done`. */

@@ -19,8 +19,26 @@ static double now_s(void) {
     return (double)t.tv_sec + (double)t.tv_nsec * 1e-9;
 }
 
+/* What the devices have to say of what they found, before the answer that it may explain. */
+static void send_notes(worker *w) {
+    enum { NOTES_EACH = 64 };
+    status st;
+    for (int d = 0; d < plugins_device_count(); d++) {
+        const scout_device_api *api = plugins_device(d);
+        const char *text = NULL;
+        if (!SCOUT_HAS(api, note) || !api->note) continue;
+        while (!w->gone && w->told[d] < NOTES_EACH && (text = api->note(w->told[d]))) {
+            json_t *body = json_pack("{s:s, s:b}", "text", text, "warning", 1);
+            w->told[d]++;
+            if (body && !frames_send(w->out, FRAMES_SAY, body, &st)) w->gone = true;
+            json_decref(body);
+        }
+    }
+}
+
 void worker_send(worker *w, frames_type type, json_t *body) {
     status st = {0};
+    if (type == FRAMES_OPENED || type == FRAMES_DONE || type == FRAMES_FAILED) send_notes(w);
     if (!w->gone && !frames_send(w->out, type, body, &st)) w->gone = true;
     json_decref(body);
 }

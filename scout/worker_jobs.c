@@ -174,12 +174,26 @@ static void say(void *context, const char *text) {
 }
 
 typedef struct ceilings_job {
+    worker *worker;
+    json_t *parts; /* names of those that are done, owned */
     regime regime;
     ceilings_request request;
     ceilings ceilings;
 } ceilings_job;
 
-static bool read_ceilings_job(const worker *w, const json_t *body, ceilings_job *j, status *st) {
+static void send_part(void *context, const ceilings *c, const char *name) {
+    const ceilings_job *j = context;
+    json_builder b = {0};
+    status ignored; /* what cannot be sent now is sent with the whole */
+    json_t *body = json_new_object(&b);
+    json_push_text(&b, j->parts, name);
+    json_put(&b, body, "ceilings", ceilings_to_json(c, &b));
+    json_put(&b, body, "parts", json_incref(j->parts));
+    body = json_finish(&b, body, &ignored);
+    if (body) worker_send(j->worker, FRAMES_PART, body);
+}
+
+static bool read_ceilings_job(worker *w, const json_t *body, ceilings_job *j, status *st) {
     const json_t *known = json_object_get(body, "ceilings"), *list = json_object_get(body, "precisions");
     const json_t *sweep = json_object_get(body, "sweep");
     char instance[sizeof j->ceilings.instance];
@@ -203,6 +217,8 @@ static bool read_ceilings_job(const worker *w, const json_t *body, ceilings_job 
     j->request.again = json_is_true(json_object_get(body, "again"));
     j->request.audit = json_is_true(json_object_get(body, "audit"));
     j->request.identity = &w->identity;
+    j->request.part = send_part, j->request.part_context = j;
+    j->worker = w, j->parts = json_array();
     j->request.budget_s = number_or(body, "budget_s", 30);
     j->request.within_s = number_or(body, "within_s", 0);
     if (json_is_object(sweep)) {
@@ -236,6 +252,7 @@ static json_t *job_ceilings(worker *w, const json_t *body, worker_end *end) {
         }
     }
     json_decref(audit);
+    if (j) json_decref(j->parts);
     free(j);
     return result;
 }

@@ -3,7 +3,7 @@
 #define SCOUT_WORKER_JOBS_H
 
 #include "scout/frames.h"
-#include "scout/plugin.h"
+#include "scout/plugins.h"
 
 typedef struct worker {
     int out;
@@ -11,8 +11,9 @@ typedef struct worker {
     const scout_device_api *api; /* NULL: none was asked for yet */
     int32_t ordinal;
     scout_identity identity;
-    scout_device *device; /* NULL: not opened yet */
-    struct {              /* the last heartbeat: one that says the same at once is not sent */
+    scout_device *device;               /* NULL: not opened yet */
+    uint32_t told[PLUGINS_MAX_DEVICES]; /* of what each device has to say */
+    struct {                            /* the last heartbeat: one that says the same at once is not sent */
         char candidate[64], variant[256], what[64];
         double at, seconds;
     } step;

@@ -23,6 +23,7 @@
 #include "scout/cpu/cpu_fill.h"
 
 #include <math.h>
+#include <string.h>
 #include <stdbool.h>
 
 enum { SEGMENT = 256, FINE_SEGMENT = 16, WIDEST_SEGMENT = 2048, PROJECTED_DEVIATIONS = 3 };
@@ -68,4 +69,17 @@ double cpu_cover_sample_error(double got, double want, double spread) {
 
 double cpu_cover_projection_error(double got, double squares, double want, double spread) {
     return error_of(got, want, PROJECTED_DEVIATIONS * sqrt(spread * spread + squares));
+}
+
+void cpu_cover_sum(const scout_verdict *parts, int count, scout_verdict *verdict) {
+    const uint32_t size = verdict->size;
+    scout_verdict all = {.size = size};
+    for (int k = 0; k < count; k++) {
+        const scout_verdict *part = &parts[k];
+        if (part->compared > 0 && (all.compared == 0 || part->worst > all.worst))
+            all.worst = part->worst, all.at = part->at, all.got = part->got, all.want = part->want;
+        if (part->worst_projected > all.worst_projected) all.worst_projected = part->worst_projected;
+        all.compared += part->compared, all.wrong += part->wrong;
+    }
+    memcpy(verdict, &all, size < sizeof all ? size : sizeof all);
 }

@@ -14,4 +14,7 @@ double cpu_cover_weight(uint64_t seed, int64_t column); /* plus or minus 48 to 6
 double cpu_cover_sample_error(double got, double want, double spread);
 double cpu_cover_projection_error(double got, double squares, double want, double spread);
 
+/* What the threads' parts of a comparison come to together; verdict->size says how much of it is wanted. */
+void cpu_cover_sum(const scout_verdict *parts, int count, scout_verdict *verdict);
+
 #endif

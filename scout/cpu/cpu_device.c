@@ -13,6 +13,7 @@
 #include "scout/cpu/cpu_stream.h"
 #include "scout/cpu/cpu_team.h"
 #include "scout/cpu/cpu_telemetry.h"
+#include "scout/libraries.h"
 
 #include <pthread.h>
 #include <stdlib.h>
@@ -254,6 +255,7 @@ static scout_device_api the_api = {
     .candidate_count = sizeof candidates / sizeof candidates[0],
     .references = references,
     .candidates = candidates,
+    .note = libraries_note,
 };
 static pthread_once_t the_once = PTHREAD_ONCE_INIT;
 

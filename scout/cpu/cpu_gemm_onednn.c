@@ -5,6 +5,7 @@
 #include "scout/cpu/cpu_candidates.h"
 #include "scout/cpu/cpu_gemm_tail.h"
 #include "scout/cpu/cpu_info.h"
+#include "scout/cpu/cpu_onednn_plan.h"
 #include "scout/cpu/cpu_onednn_post.h"
 #include "scout/cpu/cpu_team.h"
 #include "scout/gemm.h"
@@ -36,17 +37,6 @@ struct scout_plan {
 static const int arg_of[PARTS] = {DNNL_ARG_SRC,  DNNL_ARG_WEIGHTS,         DNNL_ARG_DST,
                                   DNNL_ARG_BIAS, CPU_ONEDNN_POST_RESIDUAL, DNNL_ARG_SCRATCHPAD};
 
-static dnnl_data_type_t type_of(uint32_t type) {
-    static const struct {
-        uint32_t ours;
-        dnnl_data_type_t theirs;
-    } rows[] = {{SCOUT_FP32, dnnl_f32}, {SCOUT_BF16, dnnl_bf16}, {SCOUT_FP16, dnnl_f16},
-                {SCOUT_INT8, dnnl_s8},  {SCOUT_INT32, dnnl_s32}, {SCOUT_UINT8, dnnl_u8}};
-    for (size_t k = 0; k < sizeof rows / sizeof rows[0]; k++)
-        if (rows[k].ours == type) return rows[k].theirs;
-    return dnnl_data_type_undef;
-}
-
 /* --- descriptors --- */
 
 typedef struct matrix { /* [batch, rows, cols] as matmul sees it; a batch of 1 in all of them is left out */
@@ -60,7 +50,8 @@ static matrix operand(int64_t batch, int64_t step, int64_t rows, int64_t cols, i
 }
 
 static bool strided(cpu_onednn_md *md, const matrix *m, bool batched, uint32_t type) {
-    return cpu_onednn_md_strided(md, batched ? 3 : 2, m->dims + !batched, type_of(type), m->strides + !batched);
+    return cpu_onednn_md_strided(md, batched ? 3 : 2, m->dims + !batched, cpu_onednn_plan_type(type),
+                                 m->strides + !batched);
 }
 
 static bool describe_bias(const scout_op *op, const gemm_problem *p, scout_plan *plan) {
@@ -72,7 +63,7 @@ static bool describe_bias(const scout_op *op, const gemm_problem *p, scout_plan 
     const int64_t height = rows ? p->m : 1, width = cols ? p->n : 1;
     const bool full = rows && cols;
     const matrix m = operand(p->batch, full && t->rank == 3 ? t->strides[0] : 0, height, width, 0, width);
-    return type_of(t->type) != dnnl_data_type_undef && strided(&plan->md[BIAS], &m, p->batch > 1, t->type);
+    return cpu_onednn_plan_type(t->type) != dnnl_data_type_undef && strided(&plan->md[BIAS], &m, p->batch > 1, t->type);
 }
 
 static bool describe_all(const scout_op *op, const gemm_problem *p, scout_plan *plan) {
@@ -84,7 +75,8 @@ static bool describe_all(const scout_op *op, const gemm_problem *p, scout_plan *
     bool good = strided(&plan->md[SRC], &a, batched, p->type_a) && strided(&plan->plain, &b, batched, p->type_b) &&
                 strided(&plan->md[DST], &c, batched, p->type_c);
     if (plan->way.packed)
-        good = good && cpu_onednn_md_any(&plan->md[WEIGHTS], batched ? 3 : 2, b.dims + !batched, type_of(p->type_b));
+        good = good && cpu_onednn_md_any(&plan->md[WEIGHTS], batched ? 3 : 2, b.dims + !batched,
+                                         cpu_onednn_plan_type(p->type_b));
     else
         good = good && strided(&plan->md[WEIGHTS], &b, batched, p->type_b);
     plan->quant = p->quant;
@@ -190,8 +182,9 @@ static scout_answer supports(const scout_op *op, scout_device *device, scout_why
     if (!cpu_onednn_get(why)) return SCOUT_NO;
     if (p.block_size > 0)
         return scout_say(why, SCOUT_NO, "feature", "weights quantised in blocks are not covered by this candidate");
-    if (type_of(p.type_a) == dnnl_data_type_undef || type_of(p.type_b) == dnnl_data_type_undef ||
-        type_of(p.type_c) == dnnl_data_type_undef)
+    if (cpu_onednn_plan_type(p.type_a) == dnnl_data_type_undef ||
+        cpu_onednn_plan_type(p.type_b) == dnnl_data_type_undef ||
+        cpu_onednn_plan_type(p.type_c) == dnnl_data_type_undef)
         return scout_say(why, SCOUT_NO, "type", "oneDNN's matmul does not know these types");
     const cpu_info *c = cpu_info_get();
     const bool bytes = p.type_a == SCOUT_INT8 || p.type_a == SCOUT_UINT8;

@@ -362,19 +362,10 @@ static void compare_share(void *context, int thread, int threads) {
 static scout_answer compare(scout_check *check, const void *output, double tolerance, scout_verdict *verdict,
                             scout_why *why) {
     comparing w = {check, output, tolerance, calloc((size_t)check->threads, sizeof(scout_verdict))};
-    const uint32_t size = verdict->size;
-    scout_verdict all = {.size = size};
     if (!w.parts) return scout_say(why, SCOUT_NO_MEMORY, "memory", "no memory to compare an output");
     cpu_team_run(compare_share, &w);
-    for (int k = 0; k < check->threads; k++) {
-        const scout_verdict *part = &w.parts[k];
-        if (part->compared > 0 && (all.compared == 0 || part->worst > all.worst))
-            all.worst = part->worst, all.at = part->at, all.got = part->got, all.want = part->want;
-        if (part->worst_projected > all.worst_projected) all.worst_projected = part->worst_projected;
-        all.compared += part->compared, all.wrong += part->wrong;
-    }
+    cpu_cover_sum(w.parts, check->threads, verdict);
     free(w.parts);
-    memcpy(verdict, &all, size < sizeof all ? size : sizeof all);
     return SCOUT_OK;
 }
 

@@ -17,6 +17,7 @@
 #include "scout/cuda/own_rows.h"
 #include "scout/cuda/sparse.h"
 #include "scout/cuda/sparse_lt.h"
+#include "scout/libraries.h"
 
 static const scout_candidate *const candidates[] = {
     &lt_candidate,
@@ -101,6 +102,7 @@ static const scout_device_api api = {
     .candidates = candidates,
     .profile = cuda_device_profile,
     .zeros = cuda_device_zeros,
+    .note = libraries_note,
 };
 
 static const scout_plugin plugin = {

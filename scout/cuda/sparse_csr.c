@@ -5,7 +5,7 @@
 #include "kernels/gemm_sparse_narrow.h"
 #include "kernels/kernels.h"
 #include "scout/cuda/cuda_device.h"
-#include "scout/cuda/sparse.h"
+#include "scout/cuda/sparse_matrices.h"
 #include "scout/cuda/sparse_weight.h"
 
 #include <stdlib.h>
@@ -31,41 +31,18 @@ static const cusparseSpMMAlg_t algorithms[] = {CUSPARSE_SPMM_ALG_DEFAULT, CUSPAR
 enum { ALGORITHMS = sizeof algorithms / sizeof algorithms[0] };
 static const float one = 1, zero = 0;
 
-static uint64_t rounded(uint64_t bytes) { return (bytes + 127) / 128 * 128; }
 static bool is_wide(const scout_plan *p) { return p->p.type_c == SCOUT_FP32; }
 
 /* --- one part of the product --- */
 
-typedef struct matrices {
-    cusparseConstSpMatDescr_t weight;
-    cusparseConstDnMatDescr_t a;
-    cusparseDnMatDescr_t c;
-} matrices;
-
-/* A stored as [K,M] is, by columns, A as [M,K]: then it is transposed. */
-static cusparseOperation_t operation_of(const scout_plan *p) {
-    return p->p.trans_a ? CUSPARSE_OPERATION_TRANSPOSE : CUSPARSE_OPERATION_NON_TRANSPOSE;
-}
-
 /* `a` and `c` point to the first of `rows` rows of the product. */
 static cusparseStatus_t make_matrices(const scout_plan *p, const char *packed, const void *a, void *c, int64_t rows,
-                                      matrices *m) {
-    const int64_t deep = p->p.trans_a ? rows : p->p.k, wide = p->p.trans_a ? p->p.k : rows;
-    cusparseStatus_t status = p->table->cusparseCreateConstCsr(
+                                      sparse_matrices *m) {
+    const cusparseStatus_t status = p->table->cusparseCreateConstCsr(
         &m->weight, p->p.n, p->p.k, p->kept, packed, packed + p->place_at, packed + p->values_at, CUSPARSE_INDEX_32I,
         CUSPARSE_INDEX_32I, CUSPARSE_INDEX_BASE_ZERO, p->type);
-    if (status == CUSPARSE_STATUS_SUCCESS)
-        status = p->table->cusparseCreateConstDnMat(&m->a, deep, wide, p->p.lda, a, p->type, CUSPARSE_ORDER_COL);
-    if (status == CUSPARSE_STATUS_SUCCESS)
-        status = p->table->cusparseCreateDnMat(&m->c, p->p.n, rows, is_wide(p) ? p->p.ldc : p->p.n, c, CUDA_R_32F,
-                                               CUSPARSE_ORDER_COL);
-    return status;
-}
-
-static void free_matrices(const scout_plan *p, matrices *m) {
-    if (m->weight) p->table->cusparseDestroySpMat(m->weight);
-    if (m->a) p->table->cusparseDestroyDnMat(m->a);
-    if (m->c) p->table->cusparseDestroyDnMat(m->c);
+    if (status != CUSPARSE_STATUS_SUCCESS) return status;
+    return sparse_matrices_dense(p->table, &p->p, rows, p->type, a, c, CUDA_R_32F, is_wide(p) ? p->p.ldc : p->p.n, m);
 }
 
 /* What the output is multiplied by before. */
@@ -73,38 +50,34 @@ static const float *factor_of(const scout_plan *p) { return is_wide(p) && p->bia
 
 /* No number is looked at for this: any address of the device will do. */
 static cusparseStatus_t ask_workspace(scout_plan *p, void *address, int64_t rows) {
-    matrices m = {0};
+    sparse_matrices m = {0};
     size_t bytes = 0;
     cusparseStatus_t status = make_matrices(p, address, address, address, rows, &m);
     if (status == CUSPARSE_STATUS_SUCCESS)
-        status = p->table->cusparseSpMM_bufferSize(p->handle, CUSPARSE_OPERATION_NON_TRANSPOSE, operation_of(p), &one,
-                                                   m.weight, m.a, factor_of(p), m.c, CUDA_R_32F, p->algorithm, &bytes);
-    free_matrices(p, &m);
+        status = p->table->cusparseSpMM_bufferSize(p->handle, CUSPARSE_OPERATION_NON_TRANSPOSE,
+                                                   sparse_matrices_operation(&p->p), &one, m.weight, m.a, factor_of(p),
+                                                   m.c, CUDA_R_32F, p->algorithm, &bytes);
+    sparse_matrices_free(p->table, &m);
     if (bytes > p->library_bytes) p->library_bytes = bytes;
     return status;
 }
 
 static cusparseStatus_t multiply(const scout_plan *p, const char *packed, const void *a, void *c, int64_t rows,
                                  void *buffer) {
-    matrices m = {0};
+    sparse_matrices m = {0};
     cusparseStatus_t status = make_matrices(p, packed, a, c, rows, &m);
     if (status == CUSPARSE_STATUS_SUCCESS)
-        status = p->table->cusparseSpMM(p->handle, CUSPARSE_OPERATION_NON_TRANSPOSE, operation_of(p), &one, m.weight,
-                                        m.a, factor_of(p), m.c, CUDA_R_32F, p->algorithm, buffer);
-    free_matrices(p, &m);
+        status = p->table->cusparseSpMM(p->handle, CUSPARSE_OPERATION_NON_TRANSPOSE, sparse_matrices_operation(&p->p),
+                                        &one, m.weight, m.a, factor_of(p), m.c, CUDA_R_32F, p->algorithm, buffer);
+    sparse_matrices_free(p->table, &m);
     return status;
 }
 
 /* --- the candidate --- */
 
 static scout_answer supports(const scout_op *op, scout_device *device, scout_why *why) {
-    const scout_answer answer = sparse_weight_supports(op, why);
     (void)device;
-    if (answer != SCOUT_OK) return answer;
-    const gemm_problem p = gemm_problem_of(op);
-    if (op_number(op, "weight_nonzeros", 0) > INT32_MAX || p.m > INT32_MAX || p.n >= INT32_MAX || p.k >= INT32_MAX)
-        return scout_say(why, SCOUT_NO, "shape", "dimensions and the weight's numbers are counted in 32 bits");
-    return sparse_open(why) ? SCOUT_OK : SCOUT_NO;
+    return sparse_matrices_supports(op, why);
 }
 
 static scout_answer domain(const scout_op *op, scout_device *device, int exhaustive, scout_domain *out,
@@ -125,7 +98,7 @@ static void divide(scout_plan *p, uint64_t workspace_limit) {
     const int64_t fit = (int64_t)(workspace_limit / 2 / row / ROWS_STEP) * ROWS_STEP;
     p->rows = is_wide(p) || fit >= p->p.m ? p->p.m : fit < ROWS_STEP ? ROWS_STEP : fit;
     if (p->rows > p->p.m) p->rows = p->p.m;
-    p->sums_bytes = is_wide(p) ? 0 : rounded((uint64_t)p->rows * row);
+    p->sums_bytes = is_wide(p) ? 0 : sparse_matrices_rounded((uint64_t)p->rows * row);
 }
 
 static scout_answer ask(scout_plan *p, scout_device *device, uint64_t workspace_limit, scout_why *why) {
@@ -149,12 +122,12 @@ static scout_answer prepare(const scout_op *op, scout_device *device, const int6
     if (!p) return scout_say(why, SCOUT_NO_MEMORY, "memory", "no memory for a plan");
     p->p = gemm_problem_of(op);
     p->weight = sparse_weight_of(&p->p);
-    p->type = op->input == SCOUT_FP32 ? CUDA_R_32F : op->input == SCOUT_FP16 ? CUDA_R_16F : CUDA_R_16BF;
+    p->type = sparse_matrices_type(op->input);
     p->algorithm = algorithms[values[0]];
     p->bias = op_tensor(op, "bias");
     p->kept = op_number(op, "weight_nonzeros", 0);
-    p->place_at = rounded((uint64_t)(p->p.n + 1) * sizeof(int32_t));
-    p->values_at = p->place_at + rounded((uint64_t)p->kept * sizeof(int32_t));
+    p->place_at = sparse_matrices_rounded((uint64_t)(p->p.n + 1) * sizeof(int32_t));
+    p->values_at = p->place_at + sparse_matrices_rounded((uint64_t)p->kept * sizeof(int32_t));
     p->pack_bytes = p->values_at + (uint64_t)p->kept * (uint64_t)p->weight.element;
     divide(p, op->workspace_limit);
     answer = ask(p, device, op->workspace_limit, why);
@@ -171,17 +144,11 @@ static scout_answer prepare(const scout_op *op, scout_device *device, const int6
 
 static scout_answer pack(scout_plan *plan, const void *weight, void *packed, void *stream, scout_why *why) {
     char *const to = packed;
-    int32_t kept = 0;
     plan->weight.from = weight;
-    int error = gemm_sparse_pack_numbers(&plan->weight, plan->kept, packed, (int32_t *)(void *)(to + plan->place_at),
-                                         to + plan->values_at, stream);
-    if (!error)
-        error = (int)cudaMemcpyAsync(&kept, (int32_t *)packed + plan->p.n, sizeof kept, cudaMemcpyDeviceToHost, stream);
-    if (!error) error = (int)cudaStreamSynchronize(stream);
+    const int error = gemm_sparse_pack_numbers(&plan->weight, plan->kept, packed,
+                                               (int32_t *)(void *)(to + plan->place_at), to + plan->values_at, stream);
     if (error) return cuda_device_answer((cudaError_t)error, "packing for cuSPARSE", why);
-    if (kept == plan->kept) return SCOUT_OK;
-    return scout_say(why, SCOUT_FAILED, "error", "the weight has %d numbers that are not zero, not %lld", (int)kept,
-                     (long long)plan->kept);
+    return sparse_matrices_kept((int32_t *)packed + plan->p.n, plan->kept, "numbers", stream, why);
 }
 
 /* In 16 bits, part after part. */

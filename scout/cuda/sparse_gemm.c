@@ -1,10 +1,8 @@
-/* Products with a weight of blocks by cuSPARSE. It wants the sparse matrix on the left and stores by columns what we
- * store by rows, so C = A W becomes C' = W' A' without a copy: W' as [N,K] is what packing lists. Descriptors hold
- * pointers, and those change with every launch: they are made for each, which is host work alone and no part of a
- * graph. It adds no bias: a kernel of our own writes it to every row of C, which the product is then added to. */
+/* Products with a weight of blocks by cuSPARSE, seen by columns (sparse_matrices.h): W' as [N,K] is what packing lists.
+ * It adds no bias: a kernel of our own writes it to every row of C, which the product is then added to. */
 #include "kernels/kernels.h"
 #include "scout/cuda/cuda_device.h"
-#include "scout/cuda/sparse.h"
+#include "scout/cuda/sparse_matrices.h"
 #include "scout/cuda/sparse_weight.h"
 
 #include <stdlib.h>
@@ -32,38 +30,21 @@ struct sparse_format {
     cusparseStatus_t (*describe)(const scout_plan *plan, const char *packed, cusparseConstSpMatDescr_t *out);
 };
 
-static uint64_t rounded(uint64_t bytes) { return (bytes + 127) / 128 * 128; }
-
 /* `begins`, then as many places, then numbers. */
 static void lay_out(scout_plan *p, int64_t begins, int64_t places, int64_t numbers) {
-    p->place_at = rounded((uint64_t)begins * sizeof(int32_t));
-    p->values_at = p->place_at + rounded((uint64_t)places * sizeof(int32_t));
+    p->place_at = sparse_matrices_rounded((uint64_t)begins * sizeof(int32_t));
+    p->values_at = p->place_at + sparse_matrices_rounded((uint64_t)places * sizeof(int32_t));
     p->bytes = p->values_at + (uint64_t)numbers * (uint64_t)p->weight.element;
 }
 
-/* Waits: a number that packing left on the device. */
-static int download(const int32_t *from, int32_t *to, void *stream) {
-    const cudaError_t error = cudaMemcpyAsync(to, from, sizeof *to, cudaMemcpyDeviceToHost, stream);
-    return error ? (int)error : (int)cudaStreamSynchronize(stream);
-}
-
 /* --- the forms --- */
-
-static scout_answer check_kept(const scout_plan *p, const int32_t *begin, int64_t lists, void *stream, scout_why *why) {
-    int32_t kept = 0;
-    const int error = download(begin + lists, &kept, stream);
-    if (error) return cuda_device_answer((cudaError_t)error, "packing for cuSPARSE", why);
-    if (kept == p->kept) return SCOUT_OK;
-    return scout_say(why, SCOUT_FAILED, "error", "the weight has %d parts that are not zero, not %lld", (int)kept,
-                     (long long)p->kept);
-}
 
 static scout_answer bsr_pack(scout_plan *p, void *packed, void *stream, scout_why *why) {
     char *const to = packed;
     const int error = gemm_sparse_pack_blocks(&p->weight, (int)p->side, p->kept, packed,
                                               (int32_t *)(void *)(to + p->place_at), to + p->values_at, stream);
     if (error) return cuda_device_answer((cudaError_t)error, "packing for cuSPARSE", why);
-    return check_kept(p, packed, p->columns, stream, why);
+    return sparse_matrices_kept((int32_t *)packed + p->columns, p->kept, "blocks", stream, why);
 }
 
 static cusparseStatus_t bsr_describe(const scout_plan *p, const char *packed, cusparseConstSpMatDescr_t *out) {
@@ -77,7 +58,7 @@ static scout_answer ell_pack(scout_plan *p, void *packed, void *stream, scout_wh
     char *const to = packed;
     int32_t longest = 0;
     int error = gemm_sparse_pack_longest(&p->weight, (int)p->side, packed, stream);
-    if (!error) error = download(packed, &longest, stream);
+    if (!error) error = sparse_matrices_download(packed, &longest, stream);
     p->width = longest > 1 ? longest : 1;
     if (!error)
         error = gemm_sparse_pack_rows(&p->weight, (int)p->side, p->width, (int32_t *)(void *)(to + p->place_at),
@@ -101,49 +82,29 @@ static const float one = 1, zero = 0;
 /* What C is multiplied by before. */
 static const float *factor_of(const scout_plan *p) { return p->bias < 0 ? &zero : &one; }
 
-typedef struct matrices {
-    cusparseConstSpMatDescr_t weight;
-    cusparseConstDnMatDescr_t a;
-    cusparseDnMatDescr_t c;
-} matrices;
-
-/* A stored as [K,M] is, by columns, A as [M,K]: then it is transposed. */
-static cusparseOperation_t operation_of(const scout_plan *p) {
-    return p->p.trans_a ? CUSPARSE_OPERATION_TRANSPOSE : CUSPARSE_OPERATION_NON_TRANSPOSE;
-}
-
-static cusparseStatus_t make_matrices(const scout_plan *p, const void *a, const char *packed, void *c, matrices *m) {
-    const int64_t rows = p->p.trans_a ? p->p.m : p->p.k, cols = p->p.trans_a ? p->p.k : p->p.m;
-    cusparseStatus_t status = p->format->describe(p, packed, &m->weight);
-    if (status == CUSPARSE_STATUS_SUCCESS)
-        status = p->table->cusparseCreateConstDnMat(&m->a, rows, cols, p->p.lda, a, p->type, CUSPARSE_ORDER_COL);
-    if (status == CUSPARSE_STATUS_SUCCESS)
-        status = p->table->cusparseCreateDnMat(&m->c, p->p.n, p->p.m, p->p.ldc, c, p->type, CUSPARSE_ORDER_COL);
-    return status;
-}
-
-static void free_matrices(const scout_plan *p, matrices *m) {
-    if (m->weight) p->table->cusparseDestroySpMat(m->weight);
-    if (m->a) p->table->cusparseDestroyDnMat(m->a);
-    if (m->c) p->table->cusparseDestroyDnMat(m->c);
+static cusparseStatus_t make_matrices(const scout_plan *p, const void *a, const char *packed, void *c,
+                                      sparse_matrices *m) {
+    const cusparseStatus_t status = p->format->describe(p, packed, &m->weight);
+    if (status != CUSPARSE_STATUS_SUCCESS) return status;
+    return sparse_matrices_dense(p->table, &p->p, p->p.m, p->type, a, c, p->type, p->p.ldc, m);
 }
 
 /* No number is looked at for this: any address of the device will do. */
 static scout_answer ask_workspace(scout_plan *p, void *address, scout_why *why) {
-    matrices m = {0};
+    sparse_matrices m = {0};
     cusparseStatus_t status = make_matrices(p, address, address, address, &m);
     if (status == CUSPARSE_STATUS_SUCCESS)
-        status = p->table->cusparseSpMM_bufferSize(p->handle, CUSPARSE_OPERATION_NON_TRANSPOSE, operation_of(p), &one,
-                                                   m.weight, m.a, factor_of(p), m.c, CUDA_R_32F,
-                                                   CUSPARSE_SPMM_ALG_DEFAULT, &p->workspace_bytes);
-    free_matrices(p, &m);
+        status = p->table->cusparseSpMM_bufferSize(p->handle, CUSPARSE_OPERATION_NON_TRANSPOSE,
+                                                   sparse_matrices_operation(&p->p), &one, m.weight, m.a, factor_of(p),
+                                                   m.c, CUDA_R_32F, CUSPARSE_SPMM_ALG_DEFAULT, &p->workspace_bytes);
+    sparse_matrices_free(p->table, &m);
     return status == CUSPARSE_STATUS_SUCCESS ? SCOUT_OK
                                              : sparse_answer(p->table, status, "cusparseSpMM_bufferSize", why);
 }
 
 static scout_answer launch(scout_plan *plan, const scout_args *args, scout_why *why) {
     void *const *const t = args->tensors;
-    matrices m = {0};
+    sparse_matrices m = {0};
     if (plan->bias >= 0) {
         const cudaError_t error = kernels_repeat_row(t[GEMM_C], t[plan->bias], plan->weight.element, plan->p.m,
                                                      plan->p.n, plan->p.ldc, args->stream);
@@ -152,24 +113,14 @@ static scout_answer launch(scout_plan *plan, const scout_args *args, scout_why *
     cusparseStatus_t status = plan->table->cusparseSetStream(plan->handle, args->stream);
     if (status == CUSPARSE_STATUS_SUCCESS) status = make_matrices(plan, t[GEMM_A], t[GEMM_B], t[GEMM_C], &m);
     if (status == CUSPARSE_STATUS_SUCCESS)
-        status = plan->table->cusparseSpMM(plan->handle, CUSPARSE_OPERATION_NON_TRANSPOSE, operation_of(plan), &one,
-                                           m.weight, m.a, factor_of(plan), m.c, CUDA_R_32F, CUSPARSE_SPMM_ALG_DEFAULT,
-                                           args->workspace);
-    free_matrices(plan, &m);
+        status = plan->table->cusparseSpMM(plan->handle, CUSPARSE_OPERATION_NON_TRANSPOSE,
+                                           sparse_matrices_operation(&plan->p), &one, m.weight, m.a, factor_of(plan),
+                                           m.c, CUDA_R_32F, CUSPARSE_SPMM_ALG_DEFAULT, args->workspace);
+    sparse_matrices_free(plan->table, &m);
     return status == CUSPARSE_STATUS_SUCCESS ? SCOUT_OK : sparse_answer(plan->table, status, "cusparseSpMM", why);
 }
 
 /* --- the candidates --- */
-
-static scout_answer supports(const scout_op *op, scout_device *device, scout_why *why) {
-    (void)device;
-    const scout_answer answer = sparse_weight_supports(op, why);
-    if (answer != SCOUT_OK) return answer;
-    const gemm_problem p = gemm_problem_of(op);
-    if (op_number(op, "weight_nonzeros", 0) > INT32_MAX || p.m > INT32_MAX || p.n >= INT32_MAX || p.k >= INT32_MAX)
-        return scout_say(why, SCOUT_NO, "shape", "dimensions and the weight's numbers are counted in 32 bits");
-    return sparse_open(why) ? SCOUT_OK : SCOUT_NO;
-}
 
 /* Without edges: a matrix of blocks has whole ones. */
 static int blocks_allows(const scout_op *op, scout_device *device, const int64_t *values) {
@@ -179,7 +130,7 @@ static int blocks_allows(const scout_op *op, scout_device *device, const int64_t
 }
 
 static scout_answer blocks_supports(const scout_op *op, scout_device *device, scout_why *why) {
-    const scout_answer answer = supports(op, device, why);
+    const scout_answer answer = sparse_matrices_supports(op, why);
     if (answer != SCOUT_OK) return answer;
     for (int k = 0; k < SPARSE_WEIGHT_SIDES; k++)
         if (blocks_allows(op, device, &sparse_weight_sides[k])) return SCOUT_OK;
@@ -207,7 +158,7 @@ static scout_plan *new_plan(const scout_op *op, const sparse_format *format, int
     p->format = format;
     p->p = gemm_problem_of(op);
     p->weight = sparse_weight_of(&p->p);
-    p->type = op->input == SCOUT_FP32 ? CUDA_R_32F : op->input == SCOUT_FP16 ? CUDA_R_16F : CUDA_R_16BF;
+    p->type = sparse_matrices_type(op->input);
     p->bias = op_tensor(op, "bias");
     p->side = side;
     p->columns = p->p.n / side;

@@ -63,4 +63,17 @@ echo 0 >lost
 CEILING_SCOUT_SCRIPTED_LOST=$PWD/lost scripted ops.json --precision fp32 -o gone --no-cache
 check "a device that went away: exit 4" exits 4
 check "a device that went away: what was finished stays" test "$(find gone/reports -name '*.json' | wc -l)" = 2
+
+# ---- a library that is there and cannot be loaded ----
+mkdir broken
+echo "no library" >broken/libdnnl.so.2
+told() { grep -c "warning: .*broken/libdnnl.so.2: .*; it was passed over" stderr.txt || true; }
+scout --list-devices --library-path "$PWD/broken"
+check "a broken library: the search goes on" exits 0
+check "a broken library: said once" test "$(told)" = 1
+scout --op gemm --shape 16,16,16 --precision fp32 --device cpu --regime burst --budget 1 --library-path "$PWD/broken" -o broken.json
+check "a broken library: a run goes on" test "$EXIT" -le 1
+check "a broken library: a run says it once, whatever its workers say" test "$(told)" = 1
+scout --list-candidates -q --library-path "$PWD/broken"
+check "a broken library: --quiet" test "$(told)" = 0
 finish

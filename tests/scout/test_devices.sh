@@ -76,6 +76,30 @@ scout ops.json -o stopped --device scripted:0 --no-cache --resume
 check "Ctrl-C, resumed: exit 0" exits 0
 check "Ctrl-C, resumed: as uninterrupted" same_but_time one stopped
 
+# ---- Ctrl-C while ceilings are measured: each part is kept when it ends ----
+asked() { cat kept/*/* 2>/dev/null | grep -o '"asked":\[[^]]*\]' || true; }
+set -m
+CEILING_SCOUT_SCRIPTED_SLOW_US=20000 "$SCOUT" "${DEVICE[@]}" --ceilings --precision fp32 --device scripted:0 --cache-dir kept -o kept.json \
+    >stdout.txt 2>stderr.txt </dev/null &
+pid=$!
+set +m
+for ((k = 0; k < 600; k++)); do
+    if [[ -n $(asked) ]]; then break; fi
+    sleep 0.05
+done
+kill -INT -- "-$pid" || true
+EXIT=0
+wait "$pid" || EXIT=$?
+STDOUT=$(<stdout.txt) STDERR=$(<stderr.txt)
+check "Ctrl-C in ceilings: exit 1" exits 1
+check "Ctrl-C in ceilings: says what is kept" says "the parts that were done are kept"
+check "Ctrl-C in ceilings: no file of a part of them" test ! -e kept.json
+check "Ctrl-C in ceilings: what was done" test "$(asked)" = '"asked":["bandwidth"]'
+scout --ceilings --precision fp32 --device scripted:0 --cache-dir kept -o kept.json
+check "Ctrl-C in ceilings, again: exit 0" exits 0
+check "Ctrl-C in ceilings, again: all of them" test "$(asked)" = '"asked":["fp32","bandwidth"]'
+check "Ctrl-C in ceilings, again: in the file" grep -qF '"precision": "fp32"' kept.json
+
 # ---- a folder that holds a model's reports ----
 scout --op gemm --shape 16,16,16 --precision fp32 -o stopped --device scripted:0
 check "one operation into a model's folder: exit 0" exits 0

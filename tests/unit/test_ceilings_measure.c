@@ -56,6 +56,34 @@ static void what_was_put_in(void) {
     free(c);
 }
 
+static char parts[256];
+static void part(void *context, const ceilings *c, const char *name) {
+    const size_t n = strlen(parts);
+    UNIT_CHECK(context == parts && c->taken[0]);
+    snprintf(parts + n, sizeof parts - n, "%s %d+%d ", name, c->bandwidth_count > 0, c->peak_count);
+}
+
+static void parts_are_told_as_they_end(void) {
+    ceilings *c = calloc(1, sizeof *c);
+    scout_why why = {.text = ""};
+    made_up_begin();
+    ceilings_request q = {
+        .precisions = {"fp16"}, .bandwidth = true, .budget_s = 10, .part = part, .part_context = parts};
+    UNIT_CHECK(c && measure(&q, c, NULL, &why) == SCOUT_OK);
+    UNIT_TEXT(parts, "bandwidth 1+0 fp16 1+1 ");
+    parts[0] = 0;
+    q.bandwidth = false;
+    q.precisions[1] = "fp8", q.precisions[2] = "int8"; /* nobody computes that here, which is known then */
+    UNIT_CHECK(measure(&q, c, NULL, &why) == SCOUT_OK);
+    UNIT_TEXT(parts, "fp8 1+2 int8 1+2 ");
+    made_up.loss_at = made_up.now;
+    parts[0] = 0;
+    q.again = true;
+    UNIT_INT(measure(&q, c, NULL, &why), SCOUT_LOST);
+    UNIT_TEXT(parts, "");
+    free(c);
+}
+
 static void known_is_not_measured_again(void) {
     ceilings *c = calloc(1, sizeof *c);
     scout_why why = {.text = ""};
@@ -222,6 +250,7 @@ static void a_single_interval_is_not_exact(void) {
 
 int main(void) {
     UNIT_RUN(what_was_put_in);
+    UNIT_RUN(parts_are_told_as_they_end);
     UNIT_RUN(known_is_not_measured_again);
     UNIT_RUN(one_deadline_for_all);
     UNIT_RUN(disturbed_is_measured_again);

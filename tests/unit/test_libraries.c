@@ -104,6 +104,13 @@ static void not_found(void) {
 }
 
 /* One that is there and cannot be loaded is told as that, not as missing; a good one behind it is still found. */
+static int notes_with(const char *text) {
+    int count = 0;
+    const char *note;
+    for (uint32_t k = 0; (note = libraries_note(k)); k++) count += strstr(note, text) != NULL;
+    return count;
+}
+
 static void broken(void) {
     char path[PATH_MAX], file[PATH_MAX], folders[2 * PATH_MAX];
     snprintf(file, sizeof file, "%s/two/libunit_text.so", top);
@@ -114,13 +121,23 @@ static void broken(void) {
     UNIT_CHECK(files_write(file, "no library", 10, &st) && make("env", "libunit_d.so", 5, ""));
     snprintf(folders, sizeof folders, "%s/one", top);
     libraries_set_path(folders);
+    UNIT_INT(notes_with("libunit_d.so"), 0);
     UNIT_INT(number_of(open_one("libunit_d.so", false, path)), 5);
+    UNIT_INT(notes_with(file), 1); /* it is told that another one than this was taken, once */
+    UNIT_CHECK(libraries_note(0) && strstr(libraries_note(0), "; it was passed over"));
+    UNIT_INT(notes_with("libunit_text.so"), 1);
+    UNIT_CHECK(open_one("libunit_text.so", false, path) == NULL);
+    UNIT_INT(notes_with("libunit_text.so"), 1);
     /* a library that needs another one, which is not there */
     UNIT_CHECK(make("gone", "libunit_needed.so", 6, "") &&
                make("env", "libunit_needs.so", 7, "-Wl,--no-as-needed ../gone/libunit_needed.so"));
     snprintf(file, sizeof file, "%s/gone/libunit_needed.so", top);
     UNIT_INT(unlink(file), 0);
     UNIT_CHECK(open_one("libunit_needs.so", false, path) == NULL);
+    if (!UNIT_CHECK(notes_with("/env/libunit_needs.so: ") == 1))
+        for (uint32_t k = 0; libraries_note(k); k++) printf("    %s\n", libraries_note(k));
+    UNIT_INT(notes_with("libunit_a.so"), 0); /* what opened */
+    UNIT_CHECK(libraries_note(1000) == NULL);
     UNIT_CHECK(strstr(why.text, "libunit_needed.so") != NULL);
 }
 

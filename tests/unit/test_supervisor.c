@@ -22,7 +22,7 @@ enum { MAX_JOBS = 64 };
 
 typedef struct plan { /* of a run: one job per text */
     const char *const *jobs;
-    int count, given, finished, restarts;
+    int count, given, finished, restarts, parts;
     json_t *results[MAX_JOBS]; /* owned */
     status why[MAX_JOBS];
     int device[MAX_JOBS];
@@ -43,6 +43,11 @@ static json_t *next(void *context, int device, int *job) {
 
 static void finished(void *context, int device, int job, const json_t *result, const status *why) {
     plan *p = context;
+    if (json_object_get(result, "parts")) {
+        p->parts++;
+        UNIT_CHECK(job == 0 && device == 0 && why->code == STATUS_OK && json_get_int(result, "ceilings", 0) == 7);
+        return;
+    }
     p->finished++;
     p->results[job] = json_deep_copy(result);
     p->why[job] = *why;
@@ -112,6 +117,17 @@ static void faults(void) {
     one_fault("lose", "CRASHED", "poisoned", "the device is poisoned (running)");
     one_fault("garbage", "CRASHED", "exit", "damaged");
     one_fault("forked", "CRASHED", "exit", "code 7");
+}
+
+static void parts_come_before_the_end(void) {
+    static const char *const jobs[] = {"{\"what\": \"measure\", \"do\": \"part\"}", "{\"what\": \"measure\"}"};
+    plan p = {.jobs = jobs, .count = 2};
+    UNIT_CHECK(run_jobs(&p, "fake:0", 0));
+    UNIT_INT(p.parts, 1);
+    UNIT_INT(p.finished, 2);
+    UNIT_CHECK(!p.results[0] && p.results[1]);
+    UNIT_CHECK(strstr(p.why[0].text, "the rest cannot be done") != NULL);
+    forget(&p);
 }
 
 static void no_faults(void) {
@@ -325,6 +341,7 @@ int main(int argc, char **argv) {
     if (argc > 2 && strcmp(argv[1], "--worker") == 0) return odd_worker_run(argv[2]);
     alarm(120);
     UNIT_RUN(words);
+    UNIT_RUN(parts_come_before_the_end);
     UNIT_RUN(no_faults);
     UNIT_RUN(faults);
     UNIT_RUN(variants);
