@@ -21,9 +21,9 @@
 ##@ Development
 ## make debug | asan | fuzz     build in that mode (asan: address and undefined-behaviour sanitizers; fuzz: libFuzzer, clang)
 ## make unit                    build and run the unit tests of the mode
-## make cli golden              the command line's tests; the stored ops.json of models/
+## make cli golden              the command line's tests; the stored ops.json of models/, the stored summaries of an H200's reports
 ## make page                    open report.html in Chromium and look at it (skipped where there is none)
-## make golden-update           store what extract_ops says today as the expected ops.json
+## make golden-update           store what extract_ops and analyze say today as what is expected
 ## make format | format-check   clang-format the sources, or say which ones differ
 ## make tidy                    clang-tidy, every warning an error
 ## make bench-compare           how often analyze compare errs: NIGHTS= simulated nights of each kind, counted (10000)

@@ -45,6 +45,12 @@ static bool touches(figure f, double threshold) { return f.half > 0 && fabs(f.x 
 static bool surely(figure f, double threshold) { return f.x >= threshold && !touches(f, threshold); }
 static bool possibly(figure f, double threshold) { return f.x >= threshold || touches(f, threshold); }
 
+/* The next run measures somewhere in this interval, and has one of its own: up to the ends of both it may decide
+ * otherwise. */
+static bool near(figure f, double threshold) { return touches((figure){f.x, 2 * f.half}, threshold); }
+static bool surely_again(figure f, double threshold) { return f.x >= threshold && !near(f, threshold); }
+static bool possibly_later(figure f, double threshold) { return f.x >= threshold || near(f, threshold); }
+
 static bool is_dense_gemm(const verdict_facts *f) {
     return f->op && strcmp(f->op, "gemm") == 0 && (!f->pattern || strcmp(f->pattern, "DENSE") == 0);
 }
@@ -201,10 +207,10 @@ static void say_vague(const judged *j, char *text, size_t room) {
         snprintf(text, room, "It is not known how exact its ceiling is: %s.", again);
 }
 
-static bool near_ceiling(const judged *j) { return touches(j->efficiency, j->t->ceiling); }
+static bool near_ceiling(const judged *j) { return near(j->efficiency, j->t->ceiling); }
 
 static void say_at_ceiling(const judged *j, char *text, size_t room) {
-    if (near_ceiling(j)) {
+    if (touches(j->efficiency, j->t->ceiling)) {
         snprintf(text, room,
                  "%s is at %.1f +- %.1f %% of the ceiling, near the %.0f %% that decide: use it, measure again before "
                  "writing a kernel.",
@@ -272,9 +278,7 @@ static bool is_anything(const judged *j) {
     return true;
 }
 
-static bool near_worth(const judged *j) {
-    return near_ceiling(j) || touches(j->potential_share, j->t->medium_potential);
-}
+static bool near_worth(const judged *j) { return near_ceiling(j) || near(j->potential_share, j->t->medium_potential); }
 static bool near_nothing(const judged *j) {
     (void)j;
     return false;
@@ -346,17 +350,16 @@ static int level(const judged *j, bool (*reaches)(figure f, double threshold)) {
 
 /* The lower one of those that the intervals allow. */
 static const char *priority(const judged *j, bool *borderline) {
-    const int least = level(j, surely), most = level(j, possibly);
-    *borderline = *borderline || least != most;
-    return priorities[least];
+    *borderline = *borderline || level(j, surely_again) != level(j, possibly_later);
+    return priorities[level(j, surely)];
 }
 
 /* What comes before the rules' own thresholds: whether anything was proven, by whom, and what bounds the operation. A
  * rival that might have won (it did not settle, or came near) may win the next time. */
 static bool near_another_rule(const judged *j) {
     const double margin = j->t->margin;
-    return touches(j->win, margin) || (!j->proven && possibly(j->rival, margin)) || j->tie ||
-           touches(j->floor, launch_bound);
+    return near(j->win, margin) || (!j->proven && possibly_later(j->rival, margin)) || j->tie ||
+           near(j->floor, launch_bound);
 }
 
 verdict verdict_of(const verdict_facts *facts, const verdict_thresholds *thresholds) {

@@ -13,8 +13,10 @@ page: $(PROGRAMS)
 	$(Q)tests/page/run.sh $(ANALYZE)
 golden: $(PROGRAMS)
 	$(Q)tests/golden/run.sh $(PROGRAM)
+	$(Q)tests/golden/analyze.sh $(ANALYZE)
 golden-update: $(PROGRAMS)
 	$(Q)tests/golden/run.sh --update $(PROGRAM)
+	$(Q)tests/golden/analyze.sh --update $(ANALYZE)
 
 format:
 	$(Q)clang-format -i $(C_FILES)

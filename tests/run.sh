@@ -18,7 +18,7 @@ skip() {
 }
 
 # Each step_NAME is one step, in the order of the list below.
-steps=(gcc clang asan unit unit_clang unit_asan cli scout page dispatch golden hostile fuzz oracle format shell tidy)
+steps=(gcc clang asan unit unit_clang unit_asan cli scout page dispatch golden golden_reports hostile fuzz oracle format shell tidy)
 step_gcc() { build all units scripted; } # and the CUDA device, where the toolkit is
 step_clang() { build CC=clang modal units BUILD=out/build/release-clang-test; }
 step_asan() { build MODE=asan modal units; }
@@ -30,6 +30,7 @@ step_scout() { build scout-test; }
 step_page() { build page; }
 step_dispatch() { tests/dispatch/run.sh; }
 step_golden() { tests/golden/run.sh bin/extract_ops; }
+step_golden_reports() { tests/golden/analyze.sh bin/analyze; }
 step_hostile() { tests/hostile/run.sh; }
 step_fuzz() { tests/fuzz/run.sh "${FUZZ_SECONDS:-60}"; }
 step_oracle() { tests/oracle/run.sh; }
