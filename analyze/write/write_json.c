@@ -212,36 +212,40 @@ static void put_group(json_stream *s, const summary_group *g) {
 }
 
 /* The paths are those of the file system, which may hold any bytes. */
-static bool put_skipped(json_stream *s, const study *of, status *st) {
-    guard g;
-    arena a;
-    guard_init(&g);
-    arena_init(&a, &g, (size_t)1 << 30);
+static void put_skipped(json_stream *s, const study *of, arena *a) {
     json_stream_open(s, "skipped", '[', false);
-    const bool good = guard_enter(&g);
-    for (size_t k = 0; good && k < of->skipped_count; k++) {
+    for (size_t k = 0; k < of->skipped_count; k++) {
         json_stream_open(s, NULL, '{', false);
-        json_stream_text(s, "path", plain_utf8(&a, of->skipped[k].path));
+        json_stream_text(s, "path", plain_utf8(a, of->skipped[k].path));
         json_stream_text(s, "why", of->skipped[k].why);
         json_stream_close(s);
     }
     json_stream_close(s);
-    if (!good) *st = g.st;
-    arena_free(&a);
-    return good;
+}
+
+static void put_all(json_stream *s, const summary *m, arena *a) {
+    json_stream_open(s, NULL, '{', false);
+    json_stream_text(s, "schema", "ceiling-scout/summary/1");
+    json_stream_bool(s, "incomplete", m->incomplete);
+    put_thresholds(s, &m->study->options.thresholds);
+    json_stream_open(s, "groups", '[', false);
+    for (size_t k = 0; k < m->group_count; k++) put_group(s, &m->groups[k]);
+    json_stream_close(s);
+    put_skipped(s, m->study, a);
+    json_stream_close(s);
 }
 
 bool write_json(const summary *m, FILE *out, status *st) {
     json_stream s;
+    guard g;
+    arena a;
+    guard_init(&g);
+    arena_init(&a, &g, (size_t)1 << 30);
     json_stream_begin_on(&s, out);
-    json_stream_open(&s, NULL, '{', false);
-    json_stream_text(&s, "schema", "ceiling-scout/summary/1");
-    json_stream_bool(&s, "incomplete", m->incomplete);
-    put_thresholds(&s, &m->study->options.thresholds);
-    json_stream_open(&s, "groups", '[', false);
-    for (size_t k = 0; k < m->group_count; k++) put_group(&s, &m->groups[k]);
-    json_stream_close(&s);
-    const bool good = put_skipped(&s, m->study, st);
-    json_stream_close(&s);
-    return good && json_stream_end(&s, st);
+    if (guard_enter(&g))
+        put_all(&s, m, &a);
+    else
+        *st = g.st;
+    arena_free(&a);
+    return g.st.code == STATUS_OK && json_stream_end(&s, st);
 }

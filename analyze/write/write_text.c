@@ -232,9 +232,10 @@ bool write_text(const summary *m, FILE *out, status *st) {
     text t = {.out = out, .m = m};
     guard_init(&g);
     arena_init(&t.a, &g, (size_t)1 << 30);
-    const bool good = guard_enter(&g);
-    if (good) write_all(&t);
-    if (!good) *st = g.st;
+    if (guard_enter(&g))
+        write_all(&t);
+    else
+        *st = g.st;
     arena_free(&t.a);
-    return good;
+    return g.st.code == STATUS_OK;
 }
