@@ -13,13 +13,16 @@
 ## make bench-extract           speed and memory of extract_ops beside python onnx, on the same files
 ## make bench-analyze           speed and memory of analyze on 100,000 reports
 ## make bench-dispatch          a lookup in a dispatch table of 10,000 operations, beside a hash table and a list
-## make install                 copy the programs, libscout_dispatch, manual pages and completions below $(DESTDIR)$(PREFIX) (PREFIX=/usr/local)
-## make dist                    the programs for other machines: out/dist/ceiling-scout (libraries inside, CUDA code for sm_80 to sm_100)
+## make install                 copy the programs, libscout_dispatch, their manual pages and completions, a plugin's headers and the documents to
+##                              $(DESTDIR)$(PREFIX) (PREFIX=/usr/local)
+## make dist                    the same for other machines: out/dist/ceiling-scout, a tree that can be put anywhere (libraries inside,
+##                              CUDA code for DIST_ARCHS="80 89 90a 100": takes four times as long as one)
 ## make clean                   remove bin/ and the build folders; `make distclean` removes all of out/
 ##@ Development
 ## make debug | asan | fuzz     build in that mode (asan: address and undefined-behaviour sanitizers; fuzz: libFuzzer, clang)
 ## make unit                    build and run the unit tests of the mode
 ## make cli golden              the command line's tests; the stored ops.json of models/
+## make page                    open report.html in Chromium and look at it (skipped where there is none)
 ## make golden-update           store what extract_ops says today as the expected ops.json
 ## make format | format-check   clang-format the sources, or say which ones differ
 ## make tidy                    clang-tidy, every warning an error

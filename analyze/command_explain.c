@@ -33,6 +33,7 @@ static const char after[] =
     "\n"
     "exit codes:\n"
     "  0  done\n"
+    "  1  done, but files were left out, so that the model's time is without them\n"
     "  2  wrong usage, or ID is no operation or several\n"
     "  3  there are no reports, or this one is wrong\n"
     "  4  memory, disk or another condition of this machine\n";
@@ -89,26 +90,10 @@ static status_code fail_unknown(const study *s, const char *asked, status *st) {
     return status_set(st, STATUS_USAGE, "no operation starts with '%.100s'; the nearest are %s", asked, list);
 }
 
-static const study_report *find(const study *s, const char *asked, const study_group **group) {
-    for (size_t k = 0; k < s->group_count; k++) {
-        const study_report *found = study_find(&s->groups[k], asked);
-        *group = &s->groups[k];
-        if (found) return found;
-    }
-    return NULL;
-}
-
 /* ---- the command ---- */
 
-static status_code explain_one(study *s, const settings *with, status *st) {
-    const study_group *group = NULL;
-    const study_report *r = find(s, with->words.items[1], &group);
-    if (!r) return fail_unknown(s, with->words.items[1], st);
+static status_code explain_one(study *s, const study_group *group, const study_report *r, size_t most, status *st) {
     json_t *report = study_detail(r, st), *run = study_run(r);
-    if (!report) {
-        json_decref(run);
-        return st->code;
-    }
     const explain e = {.out = stdout,
                        .arena = &s->arena,
                        .group = group,
@@ -116,15 +101,32 @@ static status_code explain_one(study *s, const settings *with, status *st) {
                        .thresholds = &s->options.thresholds,
                        .report = report,
                        .run = run,
-                       .most = (size_t)with->top};
-    const bool good = guard_enter(&s->guard);
-    if (good)
-        explain_write(&e);
-    else
-        *st = s->guard.st;
+                       .most = most};
+    if (report) {
+        if (guard_enter(&s->guard))
+            explain_write(&e);
+        else
+            *st = s->guard.st;
+    }
     json_decref(report);
     json_decref(run);
-    return good ? STATUS_OK : st->code;
+    return st->code;
+}
+
+/* In every group that has it: the same operation on two devices, or in two regimes. */
+static status_code explain_all(study *s, const settings *with, status *st) {
+    const char *asked = with->words.items[1];
+    size_t found = 0;
+    for (size_t k = 0; k < s->group_count; k++) {
+        const study_report *r = study_find(&s->groups[k], asked);
+        if (!r) continue;
+        if (found++ > 0) fputs("\n\n", stdout);
+        if (explain_one(s, &s->groups[k], r, (size_t)with->top, st) != STATUS_OK) return st->code;
+    }
+    if (found == 0) return fail_unknown(s, asked, st);
+    if (s->skipped_count == 0) return STATUS_OK;
+    return status_set(st, STATUS_INCOMPLETE, "%zu file%s left out of the model's time; analyze %s names them",
+                      s->skipped_count, s->skipped_count == 1 ? " was" : "s were", with->words.items[0]);
 }
 
 static status_code run(const settings *with, status *st) {
@@ -132,7 +134,7 @@ static status_code run(const settings *with, status *st) {
     const study_options how = {
         .folders = with->words.items, .folder_count = 1, .thresholds = with->thresholds, .group = true};
     if (!study_open(&s, &how, st)) return st->code;
-    const status_code code = explain_one(&s, with, st);
+    const status_code code = explain_all(&s, with, st);
     study_close(&s);
     return code;
 }

@@ -47,16 +47,6 @@ void explain_tell(const explain *e, const char *format, ...) {
 
 /* ---- what a report holds ---- */
 
-const char *explain_text(const json_t *object, const char *key) {
-    const char *text = json_string_value(json_object_get(object, key));
-    return text ? text : "";
-}
-
-double explain_number(const json_t *object, const char *key) {
-    const json_t *value = json_object_get(object, key);
-    return json_is_number(value) ? json_number_value(value) : NAN;
-}
-
 const char *explain_cell(const explain *e, const char *text, int columns) {
     const char *cut = plain_cell(e->arena, text, columns);
     const int missing = columns - plain_columns(cut);
@@ -64,8 +54,8 @@ const char *explain_cell(const explain *e, const char *text, int columns) {
 }
 
 const char *explain_row_name(const explain *e, const json_t *row) {
-    const char *variant = explain_text(row, "variant");
-    return arena_printf(e->arena, "%s%s%s", explain_text(row, "name"), *variant ? " " : "", variant);
+    const char *variant = json_get_text(row, "variant");
+    return arena_printf(e->arena, "%s%s%s", json_get_text(row, "name"), *variant ? " " : "", variant);
 }
 
 const char *explain_points(const explain *e, verdict_figure f) {
@@ -129,7 +119,7 @@ static void write_head(const explain *e) {
                     arena_printf(e->arena, "fusion %s: %" PRId64 " kernels become %" PRId64 ", worth it: %s",
                                  r->fusion_pattern ? r->fusion_pattern : "-", r->kernels_parts, r->kernels_fused,
                                  r->worth ? r->worth : "not known"));
-    const char *taken = explain_text(e->report, "taken");
+    const char *taken = json_get_text(e->report, "taken");
     explain_say(e, "",
                 arena_printf(e->arena, "%s (%s), %s, driver %s, %s%s", e->group->device ? e->group->device : "-",
                              r->device ? r->device : "-", e->group->regime,
@@ -143,15 +133,15 @@ static const json_t *row_of(const explain *e, const char *name, const char *vari
     const json_t *rows = json_object_get(e->report, "candidates");
     for (size_t k = 0; name && k < json_array_size(rows); k++) {
         const json_t *row = json_array_get(rows, k);
-        if (strcmp(explain_text(row, "name"), name) == 0 &&
-            strcmp(explain_text(row, "variant"), variant ? variant : "") == 0)
+        if (strcmp(json_get_text(row, "name"), name) == 0 &&
+            strcmp(json_get_text(row, "variant"), variant ? variant : "") == 0)
             return row;
     }
     return NULL;
 }
 
 static void write_time(const explain *e, const char *what, const char *name, double us, double ci, const json_t *row) {
-    const double clock = explain_number(row, "clock_mhz"), power = explain_number(row, "power_w");
+    const double clock = json_get_number(row, "clock_mhz"), power = json_get_number(row, "power_w");
     fprintf(e->out, "  %-9s %s %11s %-9s %14s", what, explain_cell(e, name, NAME), amount_time(us).s,
             explain_cell(e, amount_within(ci).s, 9), explain_rate(e, us));
     if (clock > 0) fprintf(e->out, "  %.0f MHz", clock);

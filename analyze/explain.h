@@ -4,6 +4,7 @@
 #define ANALYZE_EXPLAIN_H
 
 #include "analyze/study.h"
+#include "common/json_get.h"
 
 #include <stdio.h>
 
@@ -34,8 +35,6 @@ void explain_title(const explain *e, const char *text);
 void explain_say(const explain *e, const char *first, const char *text);
 __attribute__((format(printf, 2, 3))) void explain_tell(const explain *e, const char *format, ...); /* "- …" */
 
-const char *explain_text(const json_t *object, const char *key);           /* "" where it is none */
-double explain_number(const json_t *object, const char *key);              /* not-a-number where it is none */
 const char *explain_cell(const explain *e, const char *text, int columns); /* clean, cut and padded */
 const char *explain_row_name(const explain *e, const json_t *row);         /* with its variant */
 const char *explain_points(const explain *e, verdict_figure f);            /* "88.2 ± 0.5 %" */

@@ -24,21 +24,21 @@ static int by_time(const void *a, const void *b) {
 }
 
 static double time_of(const json_t *row) {
-    const double us = explain_number(json_object_get(row, "time_us"), "median");
-    return strcmp(explain_text(row, "status"), "OK") == 0 && us > 0 ? us : INFINITY;
+    const double us = json_get_number(json_object_get(row, "time_us"), "median");
+    return strcmp(json_get_text(row, "status"), "OK") == 0 && us > 0 ? us : INFINITY;
 }
 
-static double width_of(const json_t *row) { return explain_number(json_object_get(row, "time_us"), "rel_ci95"); }
+static double width_of(const json_t *row) { return json_get_number(json_object_get(row, "time_us"), "rel_ci95"); }
 
 static bool is_row(const json_t *row, const char *name, const char *variant) {
-    return name && strcmp(explain_text(row, "name"), name) == 0 &&
-           strcmp(explain_text(row, "variant"), variant ? variant : "") == 0;
+    return name && strcmp(json_get_text(row, "name"), name) == 0 &&
+           strcmp(json_get_text(row, "variant"), variant ? variant : "") == 0;
 }
 
 static bool is_rival(const explain *e, const json_t *row) {
     const json_t *rival = json_object_get(e->report, "rival");
-    const char *name = explain_text(rival, "name");
-    return *name && is_row(row, name, explain_text(rival, "variant"));
+    const char *name = json_get_text(rival, "name");
+    return *name && is_row(row, name, json_get_text(rival, "variant"));
 }
 
 /* ---- why one was chosen, or not ---- */
@@ -61,8 +61,8 @@ static const char *why_timed(const explain *e, const json_t *row, double us) {
 
 static const char *why_not(const explain *e, const json_t *row) {
     const json_t *reason = json_object_get(row, "reason");
-    return arena_printf(e->arena, "%s %s: %s", explain_text(row, "status"), explain_text(reason, "code"),
-                        explain_text(reason, "text"));
+    return arena_printf(e->arena, "%s %s: %s", json_get_text(row, "status"), json_get_text(reason, "code"),
+                        json_get_text(reason, "text"));
 }
 
 /* ---- lines ---- */
@@ -88,16 +88,16 @@ static void write_others(const explain *e, const listed *rows, size_t count) {
     map_init(&by_fate, e->arena);
     fprintf(e->out, "  and %zu more (--top 0 lists them):", count - shown);
     for (size_t k = shown; k < count; k++) {
-        const char *fate = arena_printf(e->arena, "%s %s", explain_text(rows[k].row, "status"),
-                                        explain_text(json_object_get(rows[k].row, "reason"), "code"));
+        const char *fate = arena_printf(e->arena, "%s %s", json_get_text(rows[k].row, "status"),
+                                        json_get_text(json_object_get(rows[k].row, "reason"), "code"));
         void **place = map_put(&by_fate, fate);
         if (!*place) *place = arena_zalloc(e->arena, sizeof(size_t));
         ++*(size_t *)*place;
     }
     /* Once each, as they come: the map has no order of its own. */
     for (size_t k = shown; k < count; k++) {
-        const char *fate = arena_printf(e->arena, "%s %s", explain_text(rows[k].row, "status"),
-                                        explain_text(json_object_get(rows[k].row, "reason"), "code"));
+        const char *fate = arena_printf(e->arena, "%s %s", json_get_text(rows[k].row, "status"),
+                                        json_get_text(json_object_get(rows[k].row, "reason"), "code"));
         size_t *left = map_get(&by_fate, fate);
         if (*left > 0) fprintf(e->out, " %zu %s", *left, plain_cell(e->arena, fate, NAME));
         *left = 0;
@@ -135,7 +135,8 @@ void explain_candidates(const explain *e) {
     explain_title(e, arena_printf(e->arena, "Candidates: %zu, of which %zu were timed", all, timed));
     for (size_t k = 0; k < timed; k++) write_timed(e, &list[k]);
     write_others(e, list + timed, count - timed);
-    const double left = explain_number(e->report, "variants_left_out");
+    if (all > count) explain_tell(e, "%zu more rows were not looked at.", all - count);
+    const double left = json_get_number(e->report, "variants_left_out");
     if (left > 0) explain_tell(e, "%.0f variants beyond these were not looked at.", left);
     write_pair(e);
 }

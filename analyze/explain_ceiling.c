@@ -9,10 +9,10 @@
 /* What the device can do, from run.json: that of the device by this instance, else by this name. */
 static const json_t *ceilings_of(const explain *e) {
     const json_t *devices = json_object_get(e->run, "devices"), *found = NULL;
-    const char *instance = explain_text(json_object_get(e->report, "device"), "instance");
+    const char *instance = json_get_text(json_object_get(e->report, "device"), "instance");
     for (size_t k = 0; k < json_array_size(devices); k++) {
         const json_t *device = json_array_get(devices, k);
-        if (!found || strcmp(explain_text(device, "instance"), instance) == 0) found = device;
+        if (!found || strcmp(json_get_text(device, "instance"), instance) == 0) found = device;
     }
     return json_object_get(found, "ceilings");
 }
@@ -24,12 +24,12 @@ typedef struct bound {
 } bound;
 
 static const char *within(const explain *e, const json_t *from) {
-    const char *text = arena_printf(e->arena, "%s", amount_within(explain_number(from, "rel_ci95")).s);
+    const char *text = arena_printf(e->arena, "%s", amount_within(json_get_number(from, "rel_ci95")).s);
     return *text ? arena_printf(e->arena, " %s", text) : text;
 }
 
 static const char *at_clock(const explain *e, const json_t *from) {
-    const double clock = explain_number(from, "clock_mhz"), power = explain_number(from, "power_w");
+    const double clock = json_get_number(from, "clock_mhz"), power = json_get_number(from, "power_w");
     const char *text = clock > 0 ? arena_printf(e->arena, ", at %.0f MHz", clock) : "";
     return power > 0 ? arena_printf(e->arena, "%s and %.0f W", text, power) : text;
 }
@@ -37,7 +37,7 @@ static const char *at_clock(const explain *e, const json_t *from) {
 static const json_t *peak_of(const explain *e, const json_t *ceilings) {
     const json_t *peaks = json_object_get(ceilings, "peaks");
     for (size_t k = 0; e->r->precision && k < json_array_size(peaks); k++)
-        if (strcmp(explain_text(json_array_get(peaks, k), "precision"), e->r->precision) == 0)
+        if (strcmp(json_get_text(json_array_get(peaks, k), "precision"), e->r->precision) == 0)
             return json_array_get(peaks, k);
     return NULL;
 }
@@ -46,7 +46,7 @@ static bound compute(const explain *e, const json_t *ceilings) {
     const study_report *r = e->r;
     const json_t *peak = peak_of(e, ceilings), *shape = json_object_get(e->report, "peak_shape");
     if (!(r->peak_tflops > 0) || !(r->flops > 0)) return (bound){NAN, "no flops, or no peak of this precision"};
-    const char *how = explain_text(e->report, "peak_how");
+    const char *how = json_get_text(e->report, "peak_how");
     const char *where = json_integer_value(json_array_get(shape, 0)) > 0
                             ? arena_printf(e->arena, " at %s", explain_shape_of(e, shape))
                             : "";
@@ -63,8 +63,8 @@ static const json_t *bandwidth_of(const json_t *ceilings, double bytes, double r
     for (size_t k = 0; k < json_array_size(rows); k++) {
         const json_t *row = json_array_get(rows, k);
         if (json_is_true(json_object_get(row, "resident"))) continue;
-        const double size = fabs(log2(explain_number(row, "bytes") / bytes));
-        const double far = size + 2 * fabs(explain_number(row, "read_fraction") - read_fraction);
+        const double size = fabs(log2(json_get_number(row, "bytes") / bytes));
+        const double far = size + 2 * fabs(json_get_number(row, "read_fraction") - read_fraction);
         if (!(far < least)) continue;
         least = far;
         found = row;
@@ -74,9 +74,9 @@ static const json_t *bandwidth_of(const json_t *ceilings, double bytes, double r
 
 static bound memory(const explain *e, const json_t *ceilings) {
     const study_report *r = e->r;
-    const double bytes = r->bytes_read + r->bytes_written, resident = explain_number(e->report, "resident_bytes");
+    const double bytes = r->bytes_read + r->bytes_written, resident = json_get_number(e->report, "resident_bytes");
     const json_t *row = bandwidth_of(ceilings, bytes, r->bytes_read / bytes);
-    const double tbps = explain_number(row, "tbps");
+    const double tbps = json_get_number(row, "tbps");
     if (!(bytes > 0)) return (bound){NAN, "it moves nothing"};
     if (!(tbps > 0)) return (bound){NAN, "no bandwidth is known"};
     const char *kept =
@@ -84,12 +84,12 @@ static bound memory(const explain *e, const json_t *ceilings) {
     return (bound){bytes / tbps * 1e-6,
                    arena_printf(e->arena, "%s at %s%s, measured with %s of which %.0f %% are read%s",
                                 explain_unit(e, bytes, "B"), explain_unit(e, 1e12 * tbps, "B/s"), within(e, row),
-                                explain_unit(e, explain_number(row, "bytes"), "B"),
-                                100 * explain_number(row, "read_fraction"), kept)};
+                                explain_unit(e, json_get_number(row, "bytes"), "B"),
+                                100 * json_get_number(row, "read_fraction"), kept)};
 }
 
 static bound special(const explain *e, const json_t *ceilings) {
-    const double specials = explain_number(e->report, "specials"), rate = explain_number(ceilings, "special_per_s");
+    const double specials = json_get_number(e->report, "specials"), rate = json_get_number(ceilings, "special_per_s");
     if (!(specials > 0)) return (bound){NAN, "it needs none"};
     if (!(rate > 0)) return (bound){NAN, "their rate is not known"};
     return (bound){specials / rate * 1e6, arena_printf(e->arena, "%s special functions at %s",
@@ -97,7 +97,7 @@ static bound special(const explain *e, const json_t *ceilings) {
 }
 
 static bound launch(const explain *e, const json_t *ceilings) {
-    const double us = isfinite(e->r->launch_us) ? e->r->launch_us : explain_number(ceilings, "launch_us");
+    const double us = isfinite(e->r->launch_us) ? e->r->launch_us : json_get_number(ceilings, "launch_us");
     return (bound){us, us > 0 ? "one launch that does nothing; it comes on top of the largest" : "not known"};
 }
 
@@ -130,7 +130,7 @@ static void write_probe(const explain *e) {
                  {"tbps", "stored_tbps", "B/s", 1e12},
                  {"specials_per_s", "stored_specials_per_s", "/s", 1}};
     for (size_t k = 0; k < sizeof rates / sizeof rates[0]; k++) {
-        const double now = explain_number(probe, rates[k].now), stored = explain_number(probe, rates[k].stored);
+        const double now = json_get_number(probe, rates[k].now), stored = json_get_number(probe, rates[k].stored);
         if (!(now > 0) || !(stored > 0)) continue;
         explain_tell(e, "Measured again beside this operation: %s%s, stored %s: %+.1f %%.",
                      explain_unit(e, now * rates[k].scale, rates[k].unit), within(e, probe),
@@ -156,7 +156,7 @@ void explain_ceiling(const explain *e) {
     for (size_t k = 0; r->ceiling_from && k < sizeof sources / sizeof sources[0]; k++)
         if (strcmp(sources[k].from, r->ceiling_from) == 0)
             explain_tell(e, "It follows from %s%s%s.", sources[k].text,
-                         *explain_text(ceilings, "taken") ? ", taken " : "", explain_text(ceilings, "taken"));
+                         *json_get_text(ceilings, "taken") ? ", taken " : "", json_get_text(ceilings, "taken"));
     write_probe(e);
     if (!isfinite(r->ceiling_ci)) explain_tell(e, "The report does not say how exactly it is known.");
     if (!ceilings) explain_tell(e, "There is no run.json with the device's ceilings beside the reports.");

@@ -1,6 +1,7 @@
 /* Owns the table of formats, and how what they write reaches its file. */
 #include "analyze/formats.h"
 
+#include "analyze/page/page.h"
 #include "common/files.h"
 
 #include <string.h>
@@ -11,6 +12,7 @@ const format formats_all[] = {
     {"md", "summary.md", write_markdown}, /* for a pull request */
     {"csv", "summary.csv", write_csv},    /* for spreadsheets */
     {"junit", "junit.xml", write_junit},  /* for CI systems */
+    {"html", "report.html", page_write},  /* for people, in a browser */
 };
 const int formats_count = (int)(sizeof formats_all / sizeof formats_all[0]);
 

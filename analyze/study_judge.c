@@ -3,6 +3,8 @@
  * thresholds the verdicts are the same. */
 #include "analyze/study_internal.h"
 
+#include "common/plain.h"
+
 #include <math.h>
 #include <string.h>
 
@@ -63,6 +65,7 @@ static void judge_worth(const study *s, study_report *r) {
 static const char *row_name(const char *name, const char *variant, char *text, size_t room) {
     if (!name) return NULL;
     snprintf(text, room, "%s%s%s", name, variant && *variant ? " " : "", variant ? variant : "");
+    plain_end(text);
     return text;
 }
 

@@ -4,6 +4,7 @@
 #include "common/files.h"
 #include "common/json_stream.h"
 
+#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -118,6 +119,10 @@ void json_put_int(json_builder *b, json_t *object, const char *key, int64_t x) {
 
 void json_put_real(json_builder *b, json_t *object, const char *key, double x) {
     if (!b->why) json_put(b, object, key, made(b, json_real(x), "a number is not finite, or out of memory"));
+}
+
+void json_put_known(json_builder *b, json_t *object, const char *key, double x) {
+    if (isfinite(x)) json_put_real(b, object, key, x);
 }
 
 void json_put_bool(json_builder *b, json_t *object, const char *key, bool x) {

@@ -32,7 +32,8 @@ json_t *json_new_array(json_builder *b);
 json_t *json_new_ints(json_builder *b, int64_t n, const int64_t *x);
 void json_put(json_builder *b, json_t *object, const char *key, json_t *value);
 void json_put_int(json_builder *b, json_t *object, const char *key, int64_t x);
-void json_put_real(json_builder *b, json_t *object, const char *key, double x); /* infinities and not-a-number fail */
+void json_put_real(json_builder *b, json_t *object, const char *key, double x);  /* infinities and not-a-number fail */
+void json_put_known(json_builder *b, json_t *object, const char *key, double x); /* those put nothing at all */
 void json_put_bool(json_builder *b, json_t *object, const char *key, bool x);
 void json_put_text(json_builder *b, json_t *object, const char *key,
                    const char *text); /* UTF-8, else fails; NULL: null */

@@ -21,6 +21,14 @@ bool plain_controls(uint32_t c) {
            (c >= 0x2028 && c <= 0x202e) || (c >= 0x2066 && c <= 0x2069) || c == 0xfeff;
 }
 
+void plain_end(char *text) {
+    size_t at = strlen(text), tail = 0; /* of bytes that begin no character */
+    for (; tail < 3 && at > 0 && ((unsigned char)text[at - 1] & 0xc0) == 0x80; tail++) at--;
+    const unsigned char first = at > 0 ? (unsigned char)text[at - 1] : 0;
+    const size_t wanted = first >= 0xf0 ? 3 : first >= 0xe0 ? 2 : first >= 0xc0 ? 1 : 0;
+    if (wanted > tail) text[at - 1] = 0;
+}
+
 static const char *clean(arena *a, const char *text, bool safe) {
     static const char replacement[] = "\xef\xbf\xbd";
     const size_t n = strlen(text);

@@ -11,6 +11,9 @@
 int plain_character(const char *text, uint32_t *code);
 bool plain_controls(uint32_t code); /* a control character, or one that turns the direction of text around */
 
+/* Of a text that was cut, by bytes: takes away what is left of its last character, if that is not whole. */
+void plain_end(char *text);
+
 /* Valid UTF-8: broken bytes become U+FFFD. The text itself where nothing is broken; else a copy in the arena. */
 const char *plain_utf8(arena *a, const char *text);
 

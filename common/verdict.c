@@ -3,6 +3,8 @@
  * so. */
 #include "common/verdict.h"
 
+#include "common/plain.h"
+
 #include <math.h>
 #include <stddef.h>
 #include <stdio.h>
@@ -376,5 +378,6 @@ verdict verdict_of(const verdict_facts *facts, const verdict_thresholds *thresho
     if (j.potential_share.x > 0) v.potential_gain_us = j.count * (facts->baseline_us - facts->ceiling_us);
     if (!r->idle) v.priority = priority(&j, &v.borderline);
     r->say(&j, v.recommendation, sizeof v.recommendation);
+    plain_end(v.recommendation);
     return v;
 }

@@ -17,7 +17,8 @@ HEADERS := $(sort $(wildcard common/*.h extract/*.h extract/*/*.h scout/*.h scou
 PROTOS := $(sort $(wildcard extract/*/*.proto))
 
 GENERATED := $(patsubst %.proto,$(BUILD)/gen/%.pb-c.c,$(notdir $(PROTOS)))
-OBJECTS := $(PART_SOURCES:%.c=$(BUILD)/obj/%.o) $(GENERATED:.c=.o)
+PAGE_ASSETS := $(BUILD)/gen/page_assets.o
+OBJECTS := $(PART_SOURCES:%.c=$(BUILD)/obj/%.o) $(GENERATED:.c=.o) $(PAGE_ASSETS)
 objects_of = $(patsubst %.c,$(BUILD)/obj/%.o,$(COMMON_SOURCES) $(1))
 MAIN_OBJECTS := $(MAIN_SOURCES:%.c=$(BUILD)/obj/%.o)
 UNIT_PROGRAMS := $(UNIT_SOURCES:tests/unit/%.c=$(BUILD)/unit/%)
@@ -54,6 +55,12 @@ $(BUILD)/gen/%.pb-c.c $(BUILD)/gen/%.pb-c.h &: extract/read/%.proto
 	$(Q)mkdir -p $(BUILD)/gen
 	$(Q)protoc-c --proto_path=extract/read --c_out=$(BUILD)/gen $<
 
+# The sheet and the script of report.html, as editors and linters know them, become texts of the program.
+$(BUILD)/gen/page_assets.c: analyze/page/page_assets.sh analyze/page/page.css analyze/page/page.js
+	$(say) EMBED $@
+	$(Q)mkdir -p $(@D)
+	$(Q)$^ > $@
+
 $(BUILD)/gen/%.o: $(BUILD)/gen/%.c $(BUILD)/flags
 	$(say) CC $@
 	$(Q)$(CC) $(LANGUAGE) $(OPT_$(MODE)) $(CFLAGS) -w -MMD -MP -c -o $@ $<
@@ -65,7 +72,7 @@ $(BUILD)/obj/%.o: %.c $(BUILD)/flags | $(GENERATED:.c=.h)
 
 $(BUILD)/bin/extract_ops: $(call objects_of,$(EXTRACT_SOURCES)) $(GENERATED:.c=.o)
 $(BUILD)/bin/scout_batch: $(call objects_of,$(SCOUT_SOURCES))
-$(BUILD)/bin/analyze: $(call objects_of,$(ANALYZE_SOURCES) $(DISPATCH_SOURCES))
+$(BUILD)/bin/analyze: $(call objects_of,$(ANALYZE_SOURCES) $(DISPATCH_SOURCES)) $(PAGE_ASSETS)
 $(BUILT): $(BUILD)/flags $(BUILD)/objects
 	$(say) LINK $@
 	$(Q)mkdir -p $(@D)

@@ -1,6 +1,6 @@
 # Tests and checks. Every test script ends with a line "N passed, N failed[, N skipped]"; tests/run.sh adds them up.
 
-.PHONY: test unit cli golden golden-update format format-check tidy bench-extract bench-analyze
+.PHONY: test unit cli page golden golden-update format format-check tidy bench-extract bench-analyze
 C_FILES := $(SOURCES) $(HEADERS) $(wildcard tests/*/*.c)
 
 test:
@@ -9,6 +9,8 @@ unit: $(UNIT_PROGRAMS)
 	$(Q)tests/unit/run.sh $(BUILD)/unit
 cli: $(PROGRAMS) scripted
 	$(Q)SCOUT=$(abspath $(SCOUT)) SCRIPTED=$(abspath $(SCRIPTED)) tests/cli/run.sh $(PROGRAM)
+page: $(PROGRAMS)
+	$(Q)tests/page/run.sh $(ANALYZE)
 golden: $(PROGRAMS)
 	$(Q)tests/golden/run.sh $(PROGRAM)
 golden-update: $(PROGRAMS)

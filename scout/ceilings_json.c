@@ -10,7 +10,7 @@
 
 /* ---- out ---- */
 
-static void put_known(json_builder *b, json_t *o, const char *key, double x) {
+static void put_positive(json_builder *b, json_t *o, const char *key, double x) {
     if (isfinite(x) && x > 0) json_put_real(b, o, key, x); /* what is not known is left out */
 }
 
@@ -27,9 +27,9 @@ static json_t *peak_to_json(const ceilings_peak *p, json_builder *b) {
     json_put_text(b, o, "layout", p->layout);
     json_put_text(b, o, "how", p->how);
     put_interval(b, o, p->rel_ci95);
-    put_known(b, o, "clock_mhz", p->clock_mhz);
-    put_known(b, o, "power_w", p->power_w);
-    put_known(b, o, "datasheet_tflops", p->datasheet);
+    put_positive(b, o, "clock_mhz", p->clock_mhz);
+    put_positive(b, o, "power_w", p->power_w);
+    put_positive(b, o, "datasheet_tflops", p->datasheet);
     json_put_int(b, o, "tried", p->tried);
     json_put_real(b, o, "seconds", p->seconds);
     if (p->disturbed) json_put_bool(b, o, "disturbed", true);
@@ -54,7 +54,7 @@ json_t *ceilings_sweep_to_json(const ceilings *c, json_builder *b) {
         json_put(b, p, "shape", json_new_ints(b, 3, c->sweep[k].shape));
         json_put_real(b, p, "tflops", c->sweep[k].tflops);
         put_interval(b, p, c->sweep[k].rel_ci95);
-        put_known(b, p, "clock_mhz", c->sweep[k].clock_mhz);
+        put_positive(b, p, "clock_mhz", c->sweep[k].clock_mhz);
         json_push(b, points, p);
     }
     json_put(b, o, "points", points);
@@ -69,14 +69,14 @@ json_t *ceilings_to_json(const ceilings *c, json_builder *b) {
     json_put_text(b, o, "launch", regime_launch_names[c->launch]);
     json_put_text(b, o, "taken", c->taken);
     json_put_real(b, o, "launch_us", c->launch_s * 1e6);
-    put_known(b, o, "special_per_s", c->special_per_s);
-    put_known(b, o, "plateau_bytes", c->plateau_bytes);
-    put_known(b, o, "read_tbps", c->read_tbps);
-    put_known(b, o, "copy_tbps", c->copy_tbps);
-    put_known(b, o, "write_tbps", c->write_tbps);
-    put_known(b, o, "datasheet_tbps", c->datasheet_tbps);
-    put_known(b, o, "clock_mhz", c->clock_mhz);
-    put_known(b, o, "power_w", c->power_w);
+    put_positive(b, o, "special_per_s", c->special_per_s);
+    put_positive(b, o, "plateau_bytes", c->plateau_bytes);
+    put_positive(b, o, "read_tbps", c->read_tbps);
+    put_positive(b, o, "copy_tbps", c->copy_tbps);
+    put_positive(b, o, "write_tbps", c->write_tbps);
+    put_positive(b, o, "datasheet_tbps", c->datasheet_tbps);
+    put_positive(b, o, "clock_mhz", c->clock_mhz);
+    put_positive(b, o, "power_w", c->power_w);
     for (int k = 0; k < c->peak_count; k++) json_push(b, peaks, peak_to_json(&c->peaks[k], b));
     json_put(b, o, "peaks", peaks);
     for (int k = 0; k < c->bandwidth_count; k++) json_push(b, rows, bandwidth_to_json(&c->bandwidths[k], b));

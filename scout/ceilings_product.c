@@ -3,6 +3,7 @@
 #include "scout/ceilings_product.h"
 
 #include "scout/kinds/kinds.h"
+#include "scout/variants.h"
 
 #include <inttypes.h>
 #include <stdlib.h>
@@ -98,23 +99,21 @@ static scout_answer product_prepare(product *x, int32_t variant, scout_why *why)
     scout_plan_needs needs = {.size = sizeof needs};
     scout_answer answer = candidate->supports(&x->op, device, why);
     if (answer != SCOUT_OK) return answer;
-    if (candidate->domain) {
-        scout_domain *domain = calloc(1, sizeof *domain);
-        if (!domain) return scout_say(why, SCOUT_FAILED, "memory", "no memory on the host");
-        answer = candidate->domain(&x->op, device, 0, domain, why);
-        for (uint32_t k = 0; k < domain->count && k < SCOUT_MAX_PARAMETERS; k++)
-            values[k] = domain->parameters[k].values[0];
-        if (answer == SCOUT_OK && variant > 0) {
-            bool there = pool->varied >= 0 && (uint32_t)pool->varied < domain->count &&
-                         (uint32_t)variant < domain->parameters[pool->varied].count;
-            if (there) values[pool->varied] = domain->parameters[pool->varied].values[variant];
-            if (!there) answer = scout_say(why, SCOUT_NO, "variant", "this shape has no such variant");
-        }
-        free(domain);
-        if (answer == SCOUT_OK && candidate->allows && !candidate->allows(&x->op, device, values))
-            answer = scout_say(why, SCOUT_NO, "variant", "this shape does not allow the variant");
-        if (answer != SCOUT_OK) return answer;
+    scout_domain *domain = calloc(1, sizeof *domain);
+    if (!domain) return scout_say(why, SCOUT_FAILED, "memory", "no memory on the host");
+    variants all;
+    answer = variants_open(&all, candidate, &x->op, device, false, domain, why);
+    for (uint32_t k = 0; k < domain->count; k++) values[k] = domain->parameters[k].values[0];
+    if (answer == SCOUT_OK && variant > 0) {
+        bool there = pool->varied >= 0 && (uint32_t)pool->varied < domain->count &&
+                     (uint32_t)variant < domain->parameters[pool->varied].count;
+        if (there) values[pool->varied] = domain->parameters[pool->varied].values[variant];
+        if (!there) answer = scout_say(why, SCOUT_NO, "variant", "this shape has no such variant");
     }
+    free(domain);
+    if (answer == SCOUT_OK && candidate->allows && !candidate->allows(&x->op, device, values))
+        answer = scout_say(why, SCOUT_NO, "variant", "this shape does not allow the variant");
+    if (answer != SCOUT_OK) return answer;
     answer = candidate->prepare(&x->op, device, values, &x->plan, &needs, why);
     if (answer == SCOUT_OK && needs.workspace_bytes > REGIME_WORKSPACE_BYTES)
         answer = scout_say(why, SCOUT_NO, "memory", "it wants more workspace than it may have");
@@ -176,10 +175,12 @@ static bool takes_layout(ceilings_product_pool *p, const char *layout, scout_why
         for (int k = 0; k < 4; k++)
             if (x->op.layout && strcmp(names[k], x->op.layout) == 0) p->layouts[0] = names[k];
     }
-    if (good && p->varied < 0 && p->candidate->domain &&
-        p->candidate->domain(&x->op, p->lab->device, 0, domain, why) == SCOUT_OK && domain->count > 0) {
+    variants all;
+    if (good && p->varied < 0 &&
+        variants_open(&all, p->candidate, &x->op, p->lab->device, false, domain, why) == SCOUT_OK &&
+        domain->count > 0) {
         uint32_t at = 0;
-        for (uint32_t k = 0; k < domain->count && k < SCOUT_MAX_PARAMETERS; k++)
+        for (uint32_t k = 0; k < domain->count; k++)
             if (strcmp(domain->parameters[k].name, "algo") == 0) at = k;
         const scout_parameter *q = &domain->parameters[at];
         p->varied = (int32_t)at;

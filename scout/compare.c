@@ -3,6 +3,8 @@
  * reverted however fast it was. */
 #include "scout/compare.h"
 
+#include "common/json_get.h"
+
 #include "scout/chosen.h"
 
 #include <math.h>
@@ -10,30 +12,20 @@
 
 const char *const compare_decision_names[] = {"NONE", "UNDECIDED", "REVERT", "KEEP"};
 
-static const char *text_of(const json_t *o, const char *key) {
-    const char *text = json_string_value(json_object_get(o, key));
-    return text ? text : "";
-}
-
 static row_status status_of(const json_t *row) {
     row_status found = ROW_ERROR;
-    reason_status_from_name(text_of(row, "status"), &found);
+    reason_status_from_name(json_get_text(row, "status"), &found);
     return found;
 }
 
-static double number_of(const json_t *o, const char *key) {
-    const json_t *x = json_object_get(o, key);
-    return json_is_number(x) ? json_number_value(x) : NAN;
-}
-
 static bool is_of(const json_t *row, const char *name, const char *variant) {
-    return strcmp(text_of(row, "name"), name) == 0 && strcmp(text_of(row, "variant"), variant) == 0;
+    return strcmp(json_get_text(row, "name"), name) == 0 && strcmp(json_get_text(row, "variant"), variant) == 0;
 }
 
 /* ---- who comes after ---- */
 
 static bool is_not_asked(const json_t *row) {
-    return strcmp(text_of(json_object_get(row, "reason"), "code"), "not_asked") == 0;
+    return strcmp(json_get_text(json_object_get(row, "reason"), "code"), "not_asked") == 0;
 }
 
 /* Where nobody has a time: whose failure says most. */
@@ -51,8 +43,9 @@ static const json_t *find_after(const report_input *in, const json_t *before) {
     int most = -1;
     for (size_t k = 0; k < json_array_size(rows); k++) {
         const json_t *row = json_array_get(rows, k);
-        if (row == before || is_not_asked(row) || !chosen_is(in->search->candidate, text_of(row, "name"))) continue;
-        if (rival && is_of(row, text_of(rival, "name"), text_of(rival, "variant"))) return row;
+        if (row == before || is_not_asked(row) || !chosen_is(in->search->candidate, json_get_text(row, "name")))
+            continue;
+        if (rival && is_of(row, json_get_text(rival, "name"), json_get_text(rival, "variant"))) return row;
         if (telling(row) > most) most = telling(row), found = row;
     }
     return found;
@@ -64,8 +57,8 @@ static const json_t *find_before(const report_input *in) {
     for (size_t k = 0; k < json_array_size(rows); k++) {
         const json_t *row = json_array_get(rows, k);
         const bool told = json_is_string(json_object_get(m, "baseline"));
-        if (told ? is_of(row, text_of(m, "baseline"), text_of(m, "baseline_variant"))
-                 : !is_not_asked(row) && !chosen_is(in->search->candidate, text_of(row, "name")))
+        if (told ? is_of(row, json_get_text(m, "baseline"), json_get_text(m, "baseline_variant"))
+                 : !is_not_asked(row) && !chosen_is(in->search->candidate, json_get_text(row, "name")))
             return row;
     }
     return NULL;
@@ -82,13 +75,13 @@ static void read_rows(const report_input *in, const report_figures *f, compare *
     } else {
         out->after = find_after(in, out->before);
         const bool known = out->after && f->baseline_row && isfinite(f->rival_ratio) &&
-                           is_of(out->after, text_of(rival, "name"), text_of(rival, "variant"));
+                           is_of(out->after, json_get_text(rival, "name"), json_get_text(rival, "variant"));
         if (known) out->ratio = f->rival_ratio, out->ratio_ci = f->rival_ratio_ci;
     }
     if (!out->after || status_of(out->after) != ROW_OK) return;
     const json_t *time = json_object_get(out->after, "time_us");
-    out->after_us = number_of(time, "median");
-    out->after_ci = number_of(time, "rel_ci95");
+    out->after_us = json_get_number(time, "median");
+    out->after_ci = json_get_number(time, "rel_ci95");
 }
 
 /* ---- what becomes of it ---- */
@@ -116,8 +109,8 @@ static compare_decision by_ratio(compare *c) {
 }
 
 static void say_row(const char *what, const json_t *row, char *text, size_t room) {
-    snprintf(text, room, "%.20s%.60s is %.20s: %.190s", what, text_of(row, "name"), text_of(row, "status"),
-             text_of(json_object_get(row, "reason"), "text"));
+    snprintf(text, room, "%.20s%.60s is %.20s: %.190s", what, json_get_text(row, "name"), json_get_text(row, "status"),
+             json_get_text(json_object_get(row, "reason"), "text"));
 }
 
 static compare_decision decide(compare *c) {
@@ -148,8 +141,8 @@ void compare_read(const report_input *in, const report_figures *f, compare *out)
 
 static void put_side(json_builder *b, json_t *to, const char *key, const json_t *row, double us, double ci) {
     json_t *side = json_new_object(b);
-    json_put_text(b, side, "name", text_of(row, "name"));
-    json_put_text(b, side, "variant", text_of(row, "variant"));
+    json_put_text(b, side, "name", json_get_text(row, "name"));
+    json_put_text(b, side, "variant", json_get_text(row, "variant"));
     json_put_text(b, side, "status", reason_status_name(status_of(row)));
     if (isfinite(us)) json_put_real(b, side, "time_us", us);
     if (isfinite(us) && isfinite(ci)) json_put_real(b, side, "rel_ci95", ci);

@@ -1,6 +1,7 @@
 /* Finds, tells and shows where sparse products overtake dense ones. */
 #include "scout/crossover.h"
 
+#include "common/json_get.h"
 #include "common/plain.h"
 #include "scout/show.h"
 #include "scout/sparsity.h"
@@ -28,34 +29,30 @@ void crossover_operations(const char *shape, const char *precision, const char *
 
 /* --- what was measured --- */
 
-static double number(const json_t *o, const char *key) {
-    const json_t *x = json_object_get(o, key);
-    return json_is_number(x) ? json_number_value(x) : NAN;
-}
-
 static bool leaves_zeros_out(const json_t *row) {
-    const double real = number(row, "tflops"), whole = number(row, "dense_equivalent_tflops");
+    const double real = json_get_number(row, "tflops"), whole = json_get_number(row, "dense_equivalent_tflops");
     return isfinite(real) && isfinite(whole) && real < whole;
 }
 
 /* The fastest of both sorts. The dense one may be another than the baseline. */
 static crossover_point read_point(const report_input *in) {
     const json_t *rows = json_object_get(in->measurement, "candidates");
-    crossover_point p = {
-        .zeros = number(json_object_get(in->measurement, "weight"), "zeros"), .dense_us = NAN, .sparse_us = NAN};
+    crossover_point p = {.zeros = json_get_number(json_object_get(in->measurement, "weight"), "zeros"),
+                         .dense_us = NAN,
+                         .sparse_us = NAN};
     if (!isfinite(p.zeros)) p.zeros = in->operation->sparsity;
     for (size_t k = 0; k < json_array_size(rows); k++) {
         const json_t *row = json_array_get(rows, k);
         const bool sparse = leaves_zeros_out(row);
-        const double us = number(json_object_get(row, "time_us"), "median");
+        const double us = json_get_number(json_object_get(row, "time_us"), "median");
         double *const best = sparse ? &p.sparse_us : &p.dense_us;
         if (!isfinite(us) || us >= (isfinite(*best) ? *best : INFINITY)) continue;
         *best = us;
         if (!sparse) continue;
-        p.real_tflops = number(row, "tflops");
-        p.dense_equivalent_tflops = number(row, "dense_equivalent_tflops");
-        p.name = json_string_value(json_object_get(row, "name"));
-        p.variant = json_string_value(json_object_get(row, "variant"));
+        p.real_tflops = json_get_number(row, "tflops");
+        p.dense_equivalent_tflops = json_get_number(row, "dense_equivalent_tflops");
+        p.name = json_get_text_or_null(row, "name");
+        p.variant = json_get_text_or_null(row, "variant");
     }
     return p;
 }
@@ -118,10 +115,6 @@ int crossover_find(const report_input *inputs, int count, arena *a, crossover **
 
 /* --- telling it --- */
 
-static void put_known(json_builder *b, json_t *to, const char *key, double value) {
-    if (isfinite(value)) json_put_real(b, to, key, value);
-}
-
 json_t *crossover_json(const crossover *found, int count, json_builder *b) {
     json_t *list = json_new_array(b);
     for (int k = 0; k < count; k++) {
@@ -130,19 +123,19 @@ json_t *crossover_json(const crossover *found, int count, json_builder *b) {
         json_put_text(b, to, "operation", c->operation->id);
         json_put_text(b, to, "pattern", c->operation->pattern);
         json_put_int(b, to, "block", c->block);
-        put_known(b, to, "from", c->from);
-        put_known(b, to, "behind", c->behind);
+        json_put_known(b, to, "from", c->from);
+        json_put_known(b, to, "behind", c->behind);
         for (int p = 0; p < c->count; p++) {
             const crossover_point *at = &c->points[p];
             json_t *point = json_new_object(b);
             json_put_real(b, point, "zeros", at->zeros);
             json_put_real(b, point, "dense_us", at->dense_us);
-            put_known(b, point, "sparse_us", at->sparse_us);
+            json_put_known(b, point, "sparse_us", at->sparse_us);
             if (at->name) {
                 json_put_text(b, point, "name", at->name);
                 json_put_text(b, point, "variant", at->variant);
-                put_known(b, point, "tflops", at->real_tflops);
-                put_known(b, point, "dense_equivalent_tflops", at->dense_equivalent_tflops);
+                json_put_known(b, point, "tflops", at->real_tflops);
+                json_put_known(b, point, "dense_equivalent_tflops", at->dense_equivalent_tflops);
             }
             json_push(b, points, point);
         }

@@ -24,7 +24,8 @@ typedef struct measure_request {
     const ceilings *ceilings; /* NULL: none are known; no early exit, no probe */
     bool exhaustive;
     double budget_s;
-    double early_exit;        /* fraction of the ceiling: 0.97 */
+    double timing_s;   /* at least so much of it for racing and confirming, whatever preparing took; 0: a part of it */
+    double early_exit; /* fraction of the ceiling: 0.97 */
     uint64_t workspace_limit; /* 32 MiB */
     uint64_t seed;
     const char *only;    /* names of the candidates to run beside the baseline, commas between; NULL: all */
@@ -54,9 +55,5 @@ json_t *measure_operation(const scout_device_api *api, scout_device *device, con
  * of their own. The array of rows of those that failed (empty: all is well); with `launches`, of all. */
 json_t *measure_qualify(const scout_device_api *api, scout_device *device, const measure_request *request,
                         const char *candidate, const measure_watcher *watcher, scout_answer *answer, scout_why *why);
-
-/* "algo=6,weight=transposed" from a domain and the index of each parameter's value; "" where there are no parameters.
- */
-void measure_variant_text(const scout_domain *domain, const int *indices, char *text, size_t room);
 
 #endif

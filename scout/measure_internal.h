@@ -7,6 +7,7 @@
 #include "scout/bench_internal.h"
 #include "scout/measure.h"
 #include "scout/timing.h"
+#include "scout/variants.h"
 #include "scout/weights.h"
 
 enum { MEASURE_ROWS = 600, MEASURE_FINALISTS = 2, MEASURE_SUBJECTS = MEASURE_FINALISTS + 2 };
@@ -18,7 +19,7 @@ typedef struct measure_row {
     const scout_candidate *candidate;
     const char *plugin;
     uint64_t plugin_hash;
-    char variant[160];
+    char variant[VARIANTS_TEXT];
     int64_t values[SCOUT_MAX_PARAMETERS];
     bool first; /* of its candidate */
     row_status status;
@@ -127,7 +128,6 @@ bool measure_rows_is_baseline(const measurement *m, const scout_candidate *c);
 void measure_rows_list(measurement *m);
 /* A device's candidates of a kind by priority, ties by name; room for PLUGINS_MAX_CANDIDATES. */
 int measure_rows_candidates(const scout_device_api *api, uint32_t kind, plugins_candidate *out);
-bool measure_rows_good_domain(const scout_domain *d);
 /* False: the device was lost. `row` is decided where it failed. */
 bool measure_rows_prepare(measure_row *row);
 /* Fills row->status of what an answer says. */

@@ -5,10 +5,6 @@
 #include <math.h>
 #include <string.h>
 
-static void put_known(json_builder *b, json_t *to, const char *name, double x) {
-    if (isfinite(x)) json_put_real(b, to, name, x);
-}
-
 static const char *approach_of(const measure_row *row) {
     if (row->owner->parts && row->candidate != row->owner->parts) return "FUSION";
     return row->candidate->approach ? row->candidate->approach : "CUSTOM_KERNEL";
@@ -24,12 +20,12 @@ static json_t *reason_json(const scout_why *why, json_builder *b) {
 
 static json_t *time_json(const timing_result *r, json_builder *b) {
     json_t *to = json_new_object(b);
-    put_known(b, to, "median", 1e6 * r->median_s);
-    put_known(b, to, "mean", 1e6 * r->mean_s);
-    put_known(b, to, "min", 1e6 * r->min_s);
-    put_known(b, to, "p05", 1e6 * r->p05_s);
-    put_known(b, to, "p95", 1e6 * r->p95_s);
-    put_known(b, to, "rel_ci95", r->rel_ci95);
+    json_put_known(b, to, "median", 1e6 * r->median_s);
+    json_put_known(b, to, "mean", 1e6 * r->mean_s);
+    json_put_known(b, to, "min", 1e6 * r->min_s);
+    json_put_known(b, to, "p05", 1e6 * r->p05_s);
+    json_put_known(b, to, "p95", 1e6 * r->p95_s);
+    json_put_known(b, to, "rel_ci95", r->rel_ci95);
     json_put_int(b, to, "batches", r->batches);
     json_put_int(b, to, "launches", (int64_t)r->launches);
     return to;
@@ -39,8 +35,8 @@ static json_t *time_json(const timing_result *r, json_builder *b) {
 static void put_rates(const measurement *m, const measure_row *row, json_builder *b, json_t *to) {
     const double dense = m->op.flops / row->result.median_s / 1e12;
     const bool sparse = m->weights.bytes && strncmp(approach_of(row), "SPARSE", 6) == 0;
-    put_known(b, to, "tflops", sparse ? dense * (1 - m->weights.facts.zeros) : dense);
-    if (sparse) put_known(b, to, "dense_equivalent_tflops", dense);
+    json_put_known(b, to, "tflops", sparse ? dense * (1 - m->weights.facts.zeros) : dense);
+    if (sparse) json_put_known(b, to, "dense_equivalent_tflops", dense);
 }
 
 /* What only a time that counts carries. */
@@ -48,11 +44,11 @@ static void put_time(const measurement *m, const measure_row *row, json_builder 
     const timing_result *r = &row->result;
     json_put(b, to, "time_us", time_json(r, b));
     put_rates(m, row, b, to);
-    put_known(b, to, "tbps", (m->op.bytes_read + m->op.bytes_written) / r->median_s / 1e12);
-    put_known(b, to, "clock_mhz", r->clock_mhz);
-    put_known(b, to, "memory_clock_mhz", r->memory_clock_mhz);
-    put_known(b, to, "power_w", r->power_w);
-    put_known(b, to, "temperature_c", r->temperature_c);
+    json_put_known(b, to, "tbps", (m->op.bytes_read + m->op.bytes_written) / r->median_s / 1e12);
+    json_put_known(b, to, "clock_mhz", r->clock_mhz);
+    json_put_known(b, to, "memory_clock_mhz", r->memory_clock_mhz);
+    json_put_known(b, to, "power_w", r->power_w);
+    json_put_known(b, to, "temperature_c", r->temperature_c);
     json_put_text(b, to, "throttle", r->throttle_text);
     if (row->config) {
         json_t *config = json_loads(row->config, JSON_REJECT_DUPLICATES, NULL);

@@ -34,29 +34,18 @@ static const scout_candidate *product_candidate(const measurement *m) {
 }
 
 /* "cublaslt algo=3": the candidate, and the variant that it names; the first one where it names none of today's. */
-static const scout_candidate *peak_values(measurement *m, const char *how, int64_t *values) {
+static const scout_candidate *peak_variant(measurement *m, const char *how, variants_one *out) {
     const scout_candidate *c = product_candidate(m);
-    scout_domain *domain = arena_zalloc(&m->arena, sizeof *domain);
-    scout_why why;
-    memset(values, 0, SCOUT_MAX_PARAMETERS * sizeof *values);
     if (!c) return NULL;
     const size_t n = strlen(c->name);
-    if (!c->domain || c->domain(&m->probe.op, m->device, 0, domain, &why) != SCOUT_OK) return c;
-    for (uint32_t k = 0; k < domain->count && k < SCOUT_MAX_PARAMETERS; k++)
-        values[k] = domain->parameters[k].values[0];
-    if (strncmp(how, c->name, n) != 0 || how[n] != ' ' || domain->count == 0) return c;
-    int indices[SCOUT_MAX_PARAMETERS] = {0};
-    for (int k = 0; k >= 0;) {
-        char text[160];
-        measure_variant_text(domain, indices, text, sizeof text);
-        if (strcmp(text, how + n + 1) == 0) {
-            for (uint32_t i = 0; i < domain->count; i++) values[i] = domain->parameters[i].values[indices[i]];
-            break;
-        }
-        k = (int)domain->count - 1;
-        while (k >= 0 && ++indices[k] >= (int)domain->parameters[k].count) indices[k--] = 0;
-    }
-    return c;
+    variants all;
+    scout_why why;
+    const scout_answer answer =
+        variants_open(&all, c, &m->probe.op, m->device, false, arena_zalloc(&m->arena, sizeof(scout_domain)), &why);
+    if (answer == SCOUT_LOST) measure_stop(m, answer, &why);
+    if (answer != SCOUT_OK) return NULL;
+    const bool named = strncmp(how, c->name, n) == 0 && how[n] == ' ' && variants_find(&all, how + n + 1, out);
+    return named || variants_next(&all, out) ? c : NULL;
 }
 
 static double product_bytes(const scout_op *op) {
@@ -70,7 +59,7 @@ static bool open_product(measurement *m) {
     const char *precision = operation_precision(m->request->operation);
     const ceilings_peak *peak = ceilings_find_peak(m->request->ceilings, precision);
     operation_list list = {.items = NULL};
-    int64_t values[SCOUT_MAX_PARAMETERS];
+    variants_one variant;
     uint64_t free_bytes = 0, total = 0;
     scout_answer answer = SCOUT_NO;
     scout_why why;
@@ -86,9 +75,9 @@ static bool open_product(measurement *m) {
     if (p->op.flops / (1e12 * peak->tflops) > longest_s) return false;
     p->set = bench_set_new(m->api, m->device, &p->op, REGIME_HOT, 0, m->request->seed, 0, NULL, &answer, &why);
     if (!p->set) return false;
-    const scout_candidate *c = peak_values(m, peak->how, values);
+    const scout_candidate *c = peak_variant(m, peak->how, &variant);
     if (!c) return false;
-    p->plan = bench_plan_new(p->set, c, values, m->request->regime.launch == REGIME_GRAPH, &answer, &why);
+    p->plan = bench_plan_new(p->set, c, variant.values, m->request->regime.launch == REGIME_GRAPH, &answer, &why);
     if (answer == SCOUT_LOST) measure_stop(m, answer, &why);
     snprintf(p->precision, sizeof p->precision, "%s", peak->precision);
     memcpy(p->shape, peak->shape, sizeof p->shape);

@@ -28,7 +28,8 @@ timing_subject measure_race_subject(measure_row *row) { return (timing_subject){
 
 timing_rules measure_race_rules(measurement *m) {
     const double budget = m->request->budget_s, left = budget - measure_elapsed(m);
-    timing_rules rules = timing_rules_of(&m->request->regime, fmax(left, least_timing * budget));
+    const double least = fmax(m->request->timing_s, least_timing * budget);
+    timing_rules rules = timing_rules_of(&m->request->regime, fmax(left, least));
     rules.state = &m->state;
     /* A host shares its cores and caches with whatever else runs, and seldom keeps still to half a percent. What it is
      * known to at the end counts while it is less than the margin of a winner; the report has the interval. */

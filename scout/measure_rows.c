@@ -8,22 +8,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-void measure_variant_text(const scout_domain *domain, const int *indices, char *text, size_t room) {
-    size_t used = 0;
-    if (room > 0) text[0] = 0;
-    for (uint32_t k = 0; k < domain->count && k < SCOUT_MAX_PARAMETERS && used < room; k++) {
-        const scout_parameter *p = &domain->parameters[k];
-        const char *comma = k > 0 ? "," : "";
-        const int n =
-            p->labels
-                ? snprintf(text + used, room - used, "%s%.23s=%s", comma, p->name, p->labels[indices[k]])
-                : snprintf(text + used, room - used, "%s%.23s=%lld", comma, p->name, (long long)p->values[indices[k]]);
-        if (n > 0) used += (size_t)n;
-    }
-    for (char *c = text; room > 0 && *c; c++) /* it goes into JSON and onto terminals */
-        if (*c < 0x20 || *c > 0x7e) *c = '?';
-}
-
 void measure_rows_decide(measure_row *row, scout_answer answer, const scout_why *why) {
     row->decided = true;
     row->why = *why;
@@ -75,40 +59,23 @@ static void add_decided(measurement *m, const plugins_candidate *c, scout_answer
     if (row) measure_rows_decide(row, answer, why);
 }
 
-static bool allowed(const measurement *m, const scout_candidate *c, const int64_t *values) {
-    return !c->allows || c->allows(&m->op, m->device, values);
+static void add_variant(measurement *m, const plugins_candidate *c, const variants_one *one) {
+    measure_row *row = add_row(m, c, one->text, one->values);
+    if (!row) return;
+    row->first = one->first;
+    (void)exclude(m, c, one->text, row);
 }
 
-/* Every combination, the last parameter turning fastest, so that a library's first choice comes first in all forms. */
-static void add_variants(measurement *m, const plugins_candidate *c, const scout_domain *domain, bool only_first) {
-    int indices[SCOUT_MAX_PARAMETERS] = {0};
-    bool first = true;
-    for (;;) {
-        int64_t values[SCOUT_MAX_PARAMETERS] = {0};
-        char text[sizeof m->rows->variant];
-        for (uint32_t k = 0; k < domain->count; k++) values[k] = domain->parameters[k].values[indices[k]];
-        if (allowed(m, c->candidate, values)) {
-            measure_variant_text(domain, indices, text, sizeof text);
-            const bool wanted = !m->qualify || !m->request->variant || strcmp(m->request->variant, text) == 0;
-            measure_row *row = wanted ? add_row(m, c, text, values) : NULL;
-            if (row) row->first = first;
-            if (row) (void)exclude(m, c, text, row);
-            first = false;
-            if (only_first) return;
-        }
-        int k = (int)domain->count - 1;
-        while (k >= 0 && ++indices[k] == (int)domain->parameters[k].count) indices[k--] = 0;
-        if (k < 0) return;
+static void add_variants(measurement *m, const plugins_candidate *c, variants *all, bool only_first) {
+    variants_one one;
+    if (m->qualify && m->request->variant) {
+        if (variants_find(all, m->request->variant, &one) && (one.first || !only_first)) add_variant(m, c, &one);
+        return;
     }
-}
-
-bool measure_rows_good_domain(const scout_domain *d) {
-    if (d->count > SCOUT_MAX_PARAMETERS) return false;
-    for (uint32_t k = 0; k < d->count; k++)
-        if (d->parameters[k].count < 1 ||
-            d->parameters[k].count > sizeof d->parameters[k].values / sizeof d->parameters[k].values[0])
-            return false;
-    return true;
+    while (variants_next(all, &one)) {
+        add_variant(m, c, &one);
+        if (only_first) return;
+    }
 }
 
 static void add_candidate(measurement *m, const plugins_candidate *c) {
@@ -132,13 +99,12 @@ static void add_candidate(measurement *m, const plugins_candidate *c) {
     measure_tell(m, candidate, candidate->name, "", "supports", 30);
     scout_answer answer = candidate->supports(&m->op, m->device, &why);
     scout_domain *domain = arena_zalloc(&m->arena, sizeof *domain);
-    if (answer == SCOUT_OK && candidate->domain)
-        answer = candidate->domain(&m->op, m->device, m->request->exhaustive, domain, &why);
-    if (answer == SCOUT_LOST) measure_stop(m, answer, &why);
-    if (answer == SCOUT_OK && !measure_rows_good_domain(domain))
-        answer = scout_say(&why, SCOUT_FAILED, "error", "its domain of variants is broken");
+    variants all;
     if (answer == SCOUT_OK)
-        add_variants(m, c, domain, !asked);
+        answer = variants_open(&all, candidate, &m->op, m->device, m->request->exhaustive, domain, &why);
+    if (answer == SCOUT_LOST) measure_stop(m, answer, &why);
+    if (answer == SCOUT_OK)
+        add_variants(m, c, &all, !asked);
     else
         add_decided(m, c, answer, &why);
 }

@@ -44,7 +44,7 @@ int parts_constant(const char *name);
 /* A candidate prepared for a part. */
 typedef struct parts_choice {
     const scout_candidate *candidate;
-    char variant[160];
+    char variant[VARIANTS_TEXT];
     scout_plan *plan; /* owned */
     scout_plan_needs needs;
 } parts_choice;

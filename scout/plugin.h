@@ -144,7 +144,7 @@ typedef struct scout_parameter {
 typedef struct scout_domain {
     uint32_t count; /* 0: the candidate has one variant */
     scout_parameter parameters[SCOUT_MAX_PARAMETERS];
-} scout_domain;
+} scout_domain; /* "name=value,name=value" is the name of a variant: the longest has room in 159 characters */
 
 typedef struct scout_plan_needs {
     uint32_t size;

@@ -2,6 +2,8 @@
  * trusted), sets it beside its ceiling, and has the verdict spoken. */
 #include "scout/report.h"
 
+#include "common/json_get.h"
+#include "common/plain.h"
 #include "scout/compare.h"
 #include "scout/report_beside.h"
 
@@ -18,24 +20,17 @@ static const char *const taken_over[] = {
 
 /* ---- reading ---- */
 
-static const char *text_of(const json_t *object, const char *key) {
-    return json_string_value(json_object_get(object, key));
-}
-
-/* Not-a-number where it is none, or no positive one. */
-static double positive(const json_t *object, const char *key) {
-    const json_t *x = json_object_get(object, key);
-    const double value = json_is_number(x) ? json_number_value(x) : NAN;
-    return isfinite(value) && value > 0 ? value : NAN;
-}
-
 static double at_least_0(double x) { return isfinite(x) && x > 0 ? x : 0; }
 
 static bool same_text(const char *a, const char *b) { return a && b && strcmp(a, b) == 0; }
 
+static bool says(const json_t *object, const char *key, const char *wanted) {
+    return same_text(json_get_text_or_null(object, key), wanted);
+}
+
 static row_status row_status_of(const json_t *row) {
     row_status found = ROW_ERROR;
-    const char *name = text_of(row, "status");
+    const char *name = json_get_text_or_null(row, "status");
     if (name) reason_status_from_name(name, &found);
     return found;
 }
@@ -43,8 +38,8 @@ static row_status row_status_of(const json_t *row) {
 static const json_t *find_row(const json_t *rows, const char *name, const char *variant) {
     for (size_t k = 0; name && k < json_array_size(rows); k++) {
         const json_t *row = json_array_get(rows, k);
-        if (!same_text(text_of(row, "name"), name)) continue;
-        if (!variant || same_text(text_of(row, "variant"), variant)) return row;
+        if (!says(row, "name", name)) continue;
+        if (!variant || says(row, "variant", variant)) return row;
     }
     return NULL;
 }
@@ -53,15 +48,15 @@ static const json_t *find_row(const json_t *rows, const char *name, const char *
 static const json_t *read_row(const json_t *row, double *us, double *ci) {
     const json_t *time = json_object_get(row, "time_us");
     *us = *ci = NAN;
-    if (!row || row_status_of(row) != ROW_OK || isnan(positive(time, "median"))) return NULL;
-    *us = positive(time, "median");
-    *ci = at_least_0(positive(time, "rel_ci95"));
+    if (!row || row_status_of(row) != ROW_OK || isnan(json_get_positive(time, "median"))) return NULL;
+    *us = json_get_positive(time, "median");
+    *ci = at_least_0(json_get_positive(time, "rel_ci95"));
     return row;
 }
 
 static void take_reason(report_figures *out, const json_t *row) {
     const json_t *reason = json_object_get(row, "reason");
-    const char *code = text_of(reason, "code"), *text = text_of(reason, "text");
+    const char *code = json_get_text_or_null(reason, "code"), *text = json_get_text_or_null(reason, "text");
     out->status = row_status_of(row);
     out->code = code ? code : "error";
     out->text = text ? text : "";
@@ -91,22 +86,23 @@ static void read_status(const json_t *rows, const char *variant, report_figures 
 
 static void read_measurement(const json_t *m, report_figures *out) {
     const json_t *rows = json_object_get(m, "candidates");
-    const char *variant = text_of(m, "baseline_variant");
-    out->baseline = text_of(m, "baseline");
-    out->best = text_of(m, "best");
+    const char *variant = json_get_text_or_null(m, "baseline_variant");
+    out->baseline = json_get_text_or_null(m, "baseline");
+    out->best = json_get_text_or_null(m, "best");
     out->baseline_row = read_row(find_row(rows, out->baseline, variant), &out->baseline_us, &out->baseline_ci);
-    out->best_row = read_row(find_row(rows, out->best, text_of(m, "best_variant")), &out->best_us, &out->best_ci);
+    out->best_row =
+        read_row(find_row(rows, out->best, json_get_text_or_null(m, "best_variant")), &out->best_us, &out->best_ci);
     if (!out->best_row) out->best = NULL;
     if (out->best && out->best_row != out->baseline_row) {
-        out->ratio = positive(m, "ratio");
-        out->ratio_ci = at_least_0(positive(m, "ratio_ci"));
-        out->family = text_of(m, "best_approach");
+        out->ratio = json_get_positive(m, "ratio");
+        out->ratio_ci = at_least_0(json_get_positive(m, "ratio_ci"));
+        out->family = json_get_text_or_null(m, "best_approach");
     }
     const json_t *rival = json_object_get(m, "rival");
-    out->rival_ratio = positive(rival, "ratio");
-    const json_t *ci = json_object_get(rival, "ratio_ci");
-    out->rival_ratio_ci = json_is_number(ci) ? at_least_0(json_number_value(ci)) : NAN; /* absent: not known */
-    out->rival_family = text_of(rival, "approach");
+    out->rival_ratio = json_get_positive(rival, "ratio");
+    const double ci = json_get_number(rival, "ratio_ci");
+    out->rival_ratio_ci = isnan(ci) ? NAN : at_least_0(ci); /* absent: not known */
+    out->rival_family = json_get_text_or_null(rival, "approach");
     for (size_t k = 0; k < json_array_size(rows); k++)
         out->bad_rows += reason_status_bad(row_status_of(json_array_get(rows, k)));
     read_status(rows, variant, out);
@@ -116,7 +112,8 @@ static void read_ceiling(const report_input *in, report_figures *out) {
     const ceilings *c = in->ceilings;
     const oprec *r = &in->operation->rec;
     const json_t *m = in->measurement;
-    const double flops = positive(m, "flops"), read = positive(m, "bytes_read"), written = positive(m, "bytes_written");
+    const double flops = json_get_positive(m, "flops"), read = json_get_positive(m, "bytes_read"),
+                 written = json_get_positive(m, "bytes_written");
     out->flops = isnan(flops) ? (double)r->flops : flops;
     out->bytes_read = isnan(read) ? (double)r->bytes_read : read;
     out->bytes_written = isnan(written) ? (double)r->bytes_written : written;
@@ -124,7 +121,8 @@ static void read_ceiling(const report_input *in, report_figures *out) {
     if (!c || !out->precision || !m) return;
     out->peak = ceilings_find_peak(c, out->precision);
     ceilings_time t = ceilings_time_of(c, out->precision, out->flops, out->bytes_read, out->bytes_written,
-                                       at_least_0(positive(m, "resident_bytes")), at_least_0(positive(m, "specials")));
+                                       at_least_0(json_get_positive(m, "resident_bytes")),
+                                       at_least_0(json_get_positive(m, "specials")));
     if (!isfinite(t.seconds) || t.seconds <= 0) return;
     report_beside_read(m, &t, out);
     out->ceiling_us = 1e6 * t.seconds;
@@ -137,7 +135,7 @@ static void read_ceiling(const report_input *in, report_figures *out) {
 /* What an operation takes at least, for the model's time where its baseline has none. Without a peak or a precision,
  * its bytes alone. */
 static void estimate(const report_input *in, report_figures *out) {
-    const double resident = at_least_0(positive(in->measurement, "resident_bytes"));
+    const double resident = at_least_0(json_get_positive(in->measurement, "resident_bytes"));
     if (!in->ceilings) return;
     const ceilings *c = in->ceilings;
     ceilings_time t = {.seconds = NAN};
@@ -148,9 +146,10 @@ static void estimate(const report_input *in, report_figures *out) {
 }
 
 static const char *row_name(const json_t *row, char *text, size_t room) {
-    const char *name = text_of(row, "name"), *variant = text_of(row, "variant");
+    const char *name = json_get_text_or_null(row, "name"), *variant = json_get_text_or_null(row, "variant");
     if (!name) return NULL;
     snprintf(text, room, "%s%s%s", name, variant && *variant ? " " : "", variant ? variant : "");
+    plain_end(text);
     return text;
 }
 
@@ -225,10 +224,6 @@ bool report_is_excused(const report_figures *f) {
 }
 
 /* ---- writing ---- */
-
-static void put_known(json_builder *b, json_t *object, const char *key, double x) {
-    if (isfinite(x)) json_put_real(b, object, key, x);
-}
 
 static double rate(double work, double us, double unit) { return us > 0 ? work / us * 1e6 / unit : NAN; }
 
@@ -307,23 +302,23 @@ static void put_figures(const report_figures *f, json_t *to, json_builder *b) {
     json_put_real(b, to, "flops", f->flops);
     json_put_real(b, to, "bytes_read", f->bytes_read);
     json_put_real(b, to, "bytes_written", f->bytes_written);
-    put_known(b, to, "ceiling_time_us", f->ceiling_us);
+    json_put_known(b, to, "ceiling_time_us", f->ceiling_us);
     if (isfinite(f->ceiling_us)) json_put_text(b, to, "ceiling_from", f->ceiling_from);
-    if (isfinite(f->ceiling_us)) put_known(b, to, "ceiling_ci", f->ceiling_ci); /* an infinite one is not known */
-    put_known(b, to, "stored_ceiling_time_us", f->stored_ceiling_us);
-    put_known(b, to, "launch_us", f->launch_us);
-    if (!f->baseline_row) put_known(b, to, "least_time_us", f->estimate_us); /* its part of the model's time */
-    put_known(b, to, "baseline_time_us", f->baseline_us);
-    put_known(b, to, "best_time_us", f->best_us);
-    put_known(b, to, "baseline_tflops", rate(f->flops, f->baseline_us, 1e12));
-    put_known(b, to, "best_tflops", rate(f->flops, f->best_us, 1e12));
-    put_known(b, to, "ceiling_tflops", rate(f->flops, f->ceiling_us, 1e12));
+    if (isfinite(f->ceiling_us)) json_put_known(b, to, "ceiling_ci", f->ceiling_ci); /* an infinite one is not known */
+    json_put_known(b, to, "stored_ceiling_time_us", f->stored_ceiling_us);
+    json_put_known(b, to, "launch_us", f->launch_us);
+    if (!f->baseline_row) json_put_known(b, to, "least_time_us", f->estimate_us); /* its part of the model's time */
+    json_put_known(b, to, "baseline_time_us", f->baseline_us);
+    json_put_known(b, to, "best_time_us", f->best_us);
+    json_put_known(b, to, "baseline_tflops", rate(f->flops, f->baseline_us, 1e12));
+    json_put_known(b, to, "best_tflops", rate(f->flops, f->best_us, 1e12));
+    json_put_known(b, to, "ceiling_tflops", rate(f->flops, f->ceiling_us, 1e12));
     if (f->peak) {
-        put_known(b, to, "peak_tflops", f->peak->tflops);
+        json_put_known(b, to, "peak_tflops", f->peak->tflops);
         json_put(b, to, "peak_shape", json_new_ints(b, 3, f->peak->shape));
         json_put_text(b, to, "peak_how", f->peak->how);
     }
-    put_known(b, to, "efficiency", f->efficiency);
+    json_put_known(b, to, "efficiency", f->efficiency);
     if (f->bound) json_put_text(b, to, "bound", f->bound);
     if (isfinite(f->ceiling_us) && (f->baseline_row || f->best_row))
         json_put_bool(b, to, "above_ceiling", f->above_ceiling);
@@ -375,19 +370,17 @@ bool report_is_of(const json_t *report, const report_input *in) {
     char key[64];
     const json_t *search = json_object_get(report, "search"), *candidate = json_object_get(search, "candidate");
     regime_key(in->regime, key, sizeof key);
-    if (!same_text(text_of(report, "schema"), "ceiling-scout/report/1") ||
-        !same_text(text_of(report, "operation"), in->operation->id) || !same_text(text_of(report, "key"), in->key) ||
-        !same_text(text_of(report, "regime"), key) ||
+    if (!says(report, "schema", "ceiling-scout/report/1") || !says(report, "operation", in->operation->id) ||
+        !says(report, "key", in->key) || !says(report, "regime", key) ||
         json_integer_value(json_object_get(report, "method")) != REGIME_METHOD)
         return false;
-    if (!in->device || !same_text(text_of(json_object_get(report, "device"), "class"), in->device->device_class))
-        return false;
-    if (!same_text(text_of(search, "candidates_hash"), candidates_text(in->device, key, sizeof key))) return false;
+    if (!in->device || !says(json_object_get(report, "device"), "class", in->device->device_class)) return false;
+    if (!says(search, "candidates_hash", candidates_text(in->device, key, sizeof key))) return false;
     if (json_is_true(json_object_get(search, "exhaustive")) != in->search->exhaustive ||
         json_integer_value(json_object_get(search, "workspace_limit")) != (json_int_t)in->search->workspace_limit ||
         fabs(json_number_value(json_object_get(search, "early_exit")) - in->search->early_exit) > 1e-9)
         return false;
-    const char *before = text_of(search, "before");
+    const char *before = json_get_text_or_null(search, "before");
     const bool same_before = in->search->before ? same_text(before, in->search->before) : !before;
     const bool same_candidate = in->search->candidate ? same_text(json_string_value(candidate), in->search->candidate)
                                                       : json_is_null(candidate);

@@ -3,13 +3,10 @@
  * measurement of the same thing: the ceiling is what both say. Measurements come from elsewhere and are not trusted. */
 #include "scout/report_beside.h"
 
+#include "common/json_get.h"
+
 #include <math.h>
 #include <string.h>
-
-static double positive(const json_t *x) {
-    const double value = json_is_number(x) ? json_number_value(x) : NAN;
-    return isfinite(value) && value > 0 ? value : NAN;
-}
 
 /* A ceiling that is known to less than 5 % is no excuse: it is to be measured again. */
 bool report_beside_outruns(const report_figures *f, double ceiling_us, double ceiling_ci) {
@@ -31,10 +28,10 @@ static void pool(double other_s, double other_ci, double *seconds, double *ci) {
 /* A probe that the operation outran is no ceiling: its bytes lay in the cache less well than the operation's. */
 void report_beside_read(const json_t *m, ceilings_time *t, report_figures *out) {
     const json_t *probe = json_object_get(m, "probe");
-    const char *bound = json_string_value(json_object_get(probe, "bound"));
+    const char *bound = json_get_text_or_null(probe, "bound");
     const bool before = json_is_false(json_object_get(probe, "among"));
-    double seconds = 1e-6 * positive(json_object_get(probe, "bound_us"));
-    double ci = positive(json_object_get(probe, "bound_ci"));
+    double seconds = 1e-6 * json_get_positive(probe, "bound_us");
+    double ci = json_get_positive(probe, "bound_ci");
     if (isnan(seconds) || !bound) return;
     if (before) {
         if (strcmp(bound, "compute") != 0 || !(t->compute_s > 0) || isnan(ci)) return;

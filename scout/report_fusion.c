@@ -1,32 +1,24 @@
 /* What a report says of a fusion: the parts against what does all of them at once, and whether it is worth it. */
 #include "scout/report.h"
 
+#include "common/json_get.h"
+
 #include <math.h>
 #include <string.h>
 
 static const char parts_name[] = "parts"; /* the candidate that runs one after another */
 
-static const char *text_of(const json_t *o, const char *key) { return json_string_value(json_object_get(o, key)); }
-
 static bool is_parts(const char *name) { return name && strcmp(name, parts_name) == 0; }
 
-static int kernels_of(const json_t *row) {
-    const json_t *x = json_object_get(row, "kernels");
-    return json_is_integer(x) ? (int)json_integer_value(x) : -1;
-}
-
-static double number(const json_t *o, const char *key) {
-    const json_t *x = json_object_get(o, key);
-    return json_is_number(x) && json_number_value(x) > 0 ? json_number_value(x) : NAN;
-}
+static int kernels_of(const json_t *row) { return (int)json_get_int(row, "kernels", -1); }
 
 /* Who came nearest to the parts, where nobody beat them: settled or not, it has a row. */
 static const json_t *rival_row(const json_t *m) {
     const json_t *rows = json_object_get(m, "candidates"), *rival = json_object_get(m, "rival");
-    const char *name = text_of(rival, "name"), *variant = text_of(rival, "variant");
+    const char *name = json_get_text_or_null(rival, "name"), *variant = json_get_text_or_null(rival, "variant");
     for (size_t k = 0; name && variant && k < json_array_size(rows); k++) {
         const json_t *row = json_array_get(rows, k);
-        const char *is = text_of(row, "name"), *form = text_of(row, "variant");
+        const char *is = json_get_text_or_null(row, "name"), *form = json_get_text_or_null(row, "variant");
         if (is && form && strcmp(is, name) == 0 && strcmp(form, variant) == 0) return row;
     }
     return NULL;
@@ -39,9 +31,11 @@ static void read_why(const json_t *m, report_fused *to) {
     to->text = "nobody here does them at once";
     for (size_t k = 0; k < json_array_size(rows); k++) {
         const json_t *row = json_array_get(rows, k), *reason = json_object_get(row, "reason");
-        if (is_parts(text_of(row, "name")) || !text_of(reason, "code") || !text_of(reason, "text")) continue;
-        to->code = text_of(reason, "code");
-        to->text = text_of(reason, "text");
+        if (is_parts(json_get_text_or_null(row, "name")) || !json_get_text_or_null(reason, "code") ||
+            !json_get_text_or_null(reason, "text"))
+            continue;
+        to->code = json_get_text_or_null(reason, "code");
+        to->text = json_get_text_or_null(reason, "text");
     }
 }
 
@@ -58,18 +52,19 @@ static void read_sequence(const json_t *m, const report_figures *f, report_fused
         row = f->best_row;
         to->ratio = f->ratio, to->ratio_ci = f->ratio_ci;
     } else if ((row = rival_row(m))) {
-        const json_t *reason = json_object_get(row, "reason"), *ci = json_object_get(rival, "ratio_ci");
-        to->ratio_ci = json_is_number(ci) ? fmax(json_number_value(ci), 0) : 1;
-        if (to->ratio_ci < 1) to->ratio = number(rival, "ratio"); /* else it may be anything */
-        to->code = text_of(reason, "code"), to->text = text_of(reason, "text");
+        const json_t *reason = json_object_get(row, "reason");
+        const double ci = json_get_number(rival, "ratio_ci");
+        to->ratio_ci = isnan(ci) ? 1 : fmax(ci, 0);
+        if (to->ratio_ci < 1) to->ratio = json_get_positive(rival, "ratio"); /* else it may be anything */
+        to->code = json_get_text_or_null(reason, "code"), to->text = json_get_text_or_null(reason, "text");
     } else {
         read_why(m, to);
         return;
     }
-    to->fused_us = number(json_object_get(row, "time_us"), "median");
+    to->fused_us = json_get_positive(json_object_get(row, "time_us"), "median");
     to->kernels_fused = kernels_of(row);
-    to->name = text_of(row, "name");
-    to->variant = text_of(row, "variant");
+    to->name = json_get_text_or_null(row, "name");
+    to->variant = json_get_text_or_null(row, "variant");
 }
 
 static void read_sum(const report_fusion *in, const json_t *m, const report_figures *f, report_fused *to) {
@@ -84,7 +79,8 @@ static void read_sum(const report_fusion *in, const json_t *m, const report_figu
     to->fused_us = f->best_us;
     to->kernels_fused = kernels_of(f->best_row);
     to->name = f->best;
-    to->variant = f->best_row == f->baseline_row ? text_of(m, "baseline_variant") : text_of(m, "best_variant");
+    to->variant = f->best_row == f->baseline_row ? json_get_text_or_null(m, "baseline_variant")
+                                                 : json_get_text_or_null(m, "best_variant");
     if (!isfinite(in->sum_us)) return;
     to->ratio = f->best_us / in->sum_us;
     to->ratio_ci = hypot(f->best_ci, in->sum_ci);
@@ -133,10 +129,6 @@ void report_fusion_facts(const report_input *in, const report_figures *f, verdic
     facts->rival_family = "FUSION";
 }
 
-static void put_known(json_builder *b, json_t *to, const char *key, double x) {
-    if (isfinite(x)) json_put_real(b, to, key, x);
-}
-
 json_t *report_fusion_json(const report_input *in, const report_figures *f, json_builder *b) {
     const fusion *of = in->fusion.of;
     const report_fused *x = &f->fused;
@@ -149,12 +141,12 @@ json_t *report_fusion_json(const report_input *in, const report_figures *f, json
     json_put_int(b, to, "saved_bytes", of->saved_bytes);
     if (of->how != FUSION_SKIPPED) json_put_text(b, to, "how", of->how == FUSION_SUM ? "sum" : "sequence");
     if (of->recognised) json_put_text(b, to, "recognised", of->recognised->id);
-    put_known(b, to, "parts_time_us", x->parts_us);
-    put_known(b, to, "fused_time_us", x->fused_us);
+    json_put_known(b, to, "parts_time_us", x->parts_us);
+    json_put_known(b, to, "fused_time_us", x->fused_us);
     if (x->name) json_put_text(b, to, "fused", x->name);
     if (x->variant) json_put_text(b, to, "fused_variant", x->variant);
-    put_known(b, to, "speedup", 1 / x->ratio);
-    if (isfinite(x->ratio)) put_known(b, to, "speedup_ci", x->ratio_ci);
+    json_put_known(b, to, "speedup", 1 / x->ratio);
+    if (isfinite(x->ratio)) json_put_known(b, to, "speedup_ci", x->ratio_ci);
     if (x->kernels_parts >= 0) json_put_int(b, to, "kernels_parts", x->kernels_parts);
     if (x->kernels_fused >= 0) json_put_int(b, to, "kernels_fused", x->kernels_fused);
     if (x->worth) {

@@ -1,28 +1,25 @@
 /* Owns what --compare adds to a run: whose candidates come after, whether all names are known, and how the run ends. */
 #include "scout/run_internal.h"
 
+#include "common/json_get.h"
+
 #include "scout/chosen.h"
 #include "scout/compare.h"
 
 #include <string.h>
 
-static const char *text_of(const json_t *o, const char *key) {
-    const char *text = json_string_value(json_object_get(o, key));
-    return text ? text : "";
-}
-
 /* ---- names ---- */
 
 /* Of the device that the run is on: a list of workers has those of all. */
 static bool is_here(const run *r, const json_t *candidate) {
-    const char *device = r->devices[0].about->name, *of = text_of(candidate, "device");
+    const char *device = r->devices[0].about->name, *of = json_get_text(candidate, "device");
     const size_t n = strcspn(device, ":");
     return strlen(of) == n && strncmp(of, device, n) == 0;
 }
 
 static bool known_candidate(const run *r, const json_t *list, const char *name, size_t length) {
     for (size_t k = 0; k < json_array_size(list); k++) {
-        const char *known = text_of(json_array_get(list, k), "name");
+        const char *known = json_get_text(json_array_get(list, k), "name");
         if (is_here(r, json_array_get(list, k)) && strlen(known) == length && strncmp(known, name, length) == 0)
             return true;
     }
@@ -33,7 +30,7 @@ static bool known_before(const run *r, const json_t *list, const char *before) {
     for (size_t k = 0; k < json_array_size(list); k++) {
         const json_t *one = json_array_get(list, k);
         const bool is_default = json_integer_value(json_object_get(one, "flags")) & SCOUT_BASELINE;
-        if (is_here(r, one) && chosen_is_before(before, text_of(one, "name"),
+        if (is_here(r, one) && chosen_is_before(before, json_get_text(one, "name"),
                                                 json_string_value(json_object_get(one, "library")), is_default))
             return true;
     }
@@ -66,7 +63,7 @@ static const char *custom_names(run *r, const json_t *list) {
     const char *names = NULL;
     for (size_t k = 0; k < json_array_size(list); k++) {
         const json_t *one = json_array_get(list, k);
-        const char *name = text_of(one, "name");
+        const char *name = json_get_text(one, "name");
         if (!is_here(r, one) || !json_is_string(json_object_get(one, "plugin"))) continue;
         if (r->options->before && strcmp(name, r->options->before) == 0) continue;
         names = names ? arena_printf(&r->arena, "%s,%s", names, name) : arena_printf(&r->arena, "%s", name);

@@ -2,13 +2,10 @@
  * of a model. The baseline is spared as far as can be: of it only the very variant is left out. */
 #include "scout/run_internal.h"
 
+#include "common/json_get.h"
+
 #include <stdlib.h>
 #include <string.h>
-
-static const char *text_of(const json_t *o, const char *key) {
-    const char *text = json_string_value(json_object_get(o, key));
-    return text ? text : "";
-}
 
 static run_fault *find(run *r, const char *name, const char *variant) {
     for (int k = 0; k < r->fault_count; k++)
@@ -25,21 +22,21 @@ static run_fault *find(run *r, const char *name, const char *variant) {
 
 void run_faults_note(run *r, const run_item *i) {
     const json_t *rows = json_object_get(i->measurement, "candidates");
-    const char *baseline = text_of(i->measurement, "baseline");
+    const char *baseline = json_get_text(i->measurement, "baseline");
     for (size_t k = 0; k < json_array_size(rows); k++) {
         const json_t *row = json_array_get(rows, k), *reason = json_object_get(row, "reason");
-        const char *name = text_of(row, "name");
-        const char *variant = strcmp(name, baseline) == 0 ? text_of(row, "variant") : "";
+        const char *name = json_get_text(row, "name");
+        const char *variant = strcmp(name, baseline) == 0 ? json_get_text(row, "variant") : "";
         row_status how = ROW_OK;
-        if (!reason_status_from_name(text_of(row, "status"), &how)) continue;
+        if (!reason_status_from_name(json_get_text(row, "status"), &how)) continue;
         if (how != ROW_TIMEOUT && how != ROW_CRASHED) continue;
-        if (strcmp(text_of(reason, "code"), "device_lost") == 0) continue; /* not the candidate's doing */
+        if (strcmp(json_get_text(reason, "code"), "device_lost") == 0) continue; /* not the candidate's doing */
         if (strlen(name) >= sizeof r->faults->name || strlen(variant) >= sizeof r->faults->variant) continue;
         run_fault *f = find(r, name, variant);
         if (!f || f->where[1] || f->where[0] == i->operation) continue;
         f->where[f->where[0] != NULL] = i->operation;
         f->status = how;
-        snprintf(f->code, sizeof f->code, "%s", text_of(reason, "code"));
+        snprintf(f->code, sizeof f->code, "%s", json_get_text(reason, "code"));
         if (f->where[1])
             run_warn(r, "%s%s%s: left out from here on, it %s in %s and %s", f->name, *f->variant ? " " : "",
                      f->variant, how == ROW_TIMEOUT ? "hung" : "crashed", f->where[0]->name, f->where[1]->name);

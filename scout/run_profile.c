@@ -4,6 +4,7 @@
 #include "scout/run_internal.h"
 
 #include "common/files.h"
+#include "common/json_get.h"
 #include "scout/counters.h"
 #include "scout/weights.h"
 
@@ -26,11 +27,6 @@ typedef struct profile {
     json_t *result; /* owned */
     status failure;
 } profile;
-
-static const char *text_of(const json_t *o, const char *key) {
-    const char *text = json_string_value(json_object_get(o, key));
-    return text ? text : "";
-}
 
 /* ---- which operation, and who ---- */
 
@@ -57,7 +53,7 @@ static void read_report(profile *p) {
     p->report = json_read(p->path, &limits, &st);
     if (!p->report || !json_check_schema(p->report, "report", 1, p->path, &st))
         guard_fail(&p->guard, st.code, "%s; measure it first, without --run-once and --counters", st.text);
-    if (strcmp(text_of(p->report, "operation"), id) != 0)
+    if (strcmp(json_get_text(p->report, "operation"), id) != 0)
         guard_fail(&p->guard, STATUS_INPUT, "%s: is the report of another operation; measure this one again", p->path);
 }
 
@@ -72,8 +68,8 @@ static void find_who(profile *p, const char *who, size_t length) {
         char key[32];
         if (strcmp(p->name, roles[k]) != 0) continue;
         snprintf(key, sizeof key, "%s_variant", roles[k]);
-        snprintf(p->name, sizeof p->name, "%s", text_of(p->report, roles[k]));
-        snprintf(p->variant, sizeof p->variant, "%s", text_of(p->report, key));
+        snprintf(p->name, sizeof p->name, "%s", json_get_text(p->report, roles[k]));
+        snprintf(p->variant, sizeof p->variant, "%s", json_get_text(p->report, key));
         if (!p->name[0]) guard_fail(&p->guard, STATUS_INPUT, "%s: names no %s", p->path, roles[k]);
     }
 }
@@ -82,7 +78,8 @@ static json_t *find_row(const profile *p) {
     const json_t *rows = json_object_get(p->report, "candidates");
     for (size_t k = 0; k < json_array_size(rows); k++) {
         json_t *row = json_array_get(rows, k);
-        if (strcmp(text_of(row, "name"), p->name) == 0 && strcmp(text_of(row, "variant"), p->variant) == 0) return row;
+        if (strcmp(json_get_text(row, "name"), p->name) == 0 && strcmp(json_get_text(row, "variant"), p->variant) == 0)
+            return row;
     }
     return NULL;
 }
@@ -128,14 +125,14 @@ static void judge(profile *p, status *st) {
     else if (!row)
         status_set(st, STATUS_USAGE, "--run-once: %s has no variant '%s' here; --custom-kernel may be missing", p->name,
                    p->variant);
-    else if (strcmp(text_of(row, "status"), "OK") != 0)
-        status_set(st, STATUS_INCOMPLETE, "%s %s: %s: %s", p->name, p->variant, text_of(row, "status"),
-                   text_of(json_object_get(row, "reason"), "text"));
+    else if (strcmp(json_get_text(row, "status"), "OK") != 0)
+        status_set(st, STATUS_INCOMPLETE, "%s %s: %s: %s", p->name, p->variant, json_get_text(row, "status"),
+                   json_get_text(json_object_get(row, "reason"), "text"));
 }
 
 static void launch(profile *p, const volatile int *stop, status *st) {
     const options *o = p->options;
-    const char *measured_on = text_of(json_object_get(p->report, "device"), "name");
+    const char *measured_on = json_get_text(json_object_get(p->report, "device"), "name");
     const bool told = strcmp(o->devices, "auto") != 0;
     const supervisor_options with = {.program = "/proc/self/exe",
                                      .library_path = o->library_path,

@@ -2,6 +2,7 @@
 #include "scout/compare.h"
 #include "scout/show.h"
 
+#include "common/json_get.h"
 #include "common/plain.h"
 
 #include <math.h>
@@ -11,18 +12,14 @@ enum { WIDE = 400 };
 
 static const char *const words[] = {"nothing", "undecided", "revert", "keep"};
 
-static const char *text_of(const json_t *o, const char *key) {
-    const char *text = json_string_value(json_object_get(o, key));
-    return text ? text : "";
-}
-
 static void print_side(FILE *out, arena *a, const char *label, const json_t *row, const report_figures *f, double us,
                        double ci) {
     char time[32];
     if (!row) {
         fprintf(out, "  %-11s none\n", label);
     } else if (!isfinite(us)) {
-        fprintf(out, "  %-11s %-28s %s\n", label, show_row_name(a, row), plain_cell(a, text_of(row, "status"), WIDE));
+        fprintf(out, "  %-11s %-28s %s\n", label, show_row_name(a, row),
+                plain_cell(a, json_get_text(row, "status"), WIDE));
     } else {
         show_time(us, time, sizeof time);
         fprintf(out, "  %-11s %-28s %14s %12s ± %.1f %%\n", label, show_row_name(a, row), show_rate_of(a, f, us), time,
@@ -35,9 +32,9 @@ void show_comparison(FILE *out, arena *a, const report_input *in, const report_f
     compare_read(in, f, &c);
     print_side(out, a, "before", c.before, f, c.before_us, c.before_ci);
     print_side(out, a, "after", c.after, f, c.after_us, c.after_ci);
-    if (text_of(c.after, "plugin")[0])
-        fprintf(out, "  %-11s %s (xxh3 %s)\n", "", plain_cell(a, text_of(c.after, "plugin"), WIDE),
-                plain_cell(a, text_of(c.after, "plugin_hash"), WIDE));
+    if (json_get_text(c.after, "plugin")[0])
+        fprintf(out, "  %-11s %s (xxh3 %s)\n", "", plain_cell(a, json_get_text(c.after, "plugin"), WIDE),
+                plain_cell(a, json_get_text(c.after, "plugin_hash"), WIDE));
     if (isfinite(c.ratio)) fprintf(out, "  %-11s %.3f ± %.1f %%\n", "ratio", c.ratio, 100 * c.ratio_ci);
     fprintf(out, "  %-11s %s\n", words[c.decision], plain_cell(a, c.text, WIDE));
 }

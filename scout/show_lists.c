@@ -1,6 +1,7 @@
 /* Lists that a person asks for: ceilings, devices, candidates, what the cache holds. */
 #include "scout/show.h"
 
+#include "common/json_get.h"
 #include "common/plain.h"
 
 #include <inttypes.h>
@@ -9,9 +10,8 @@
 
 enum { WIDE = 240, MOST_FRACTIONS = 8 };
 
-static const char *text_of(arena *a, const json_t *object, const char *key) {
-    const char *text = json_string_value(json_object_get(object, key));
-    return plain_cell(a, text ? text : "", WIDE);
+static const char *cell_of(arena *a, const json_t *object, const char *key) {
+    return plain_cell(a, json_get_text(object, key), WIDE);
 }
 
 static const char *shape_text(arena *a, const int64_t shape[3]) {
@@ -136,10 +136,10 @@ void show_devices(FILE *out, arena *a, const json_t *devices) {
         const json_t *d = json_array_get(devices, k);
         const char *why = json_string_value(json_object_get(d, "why"));
         if (why)
-            fprintf(out, "%-8s not there: %s\n", text_of(a, d, "device"), plain_cell(a, why, WIDE));
+            fprintf(out, "%-8s not there: %s\n", cell_of(a, d, "device"), plain_cell(a, why, WIDE));
         else
-            fprintf(out, "%-8s %s\n         class %s\n", text_of(a, d, "device"), text_of(a, d, "name"),
-                    text_of(a, d, "class"));
+            fprintf(out, "%-8s %s\n         class %s\n", cell_of(a, d, "device"), cell_of(a, d, "name"),
+                    cell_of(a, d, "class"));
     }
 }
 
@@ -158,9 +158,9 @@ void show_candidates(FILE *out, arena *a, const json_t *candidates) {
         const json_t *c = json_array_get(candidates, k);
         const json_int_t flags = json_integer_value(json_object_get(c, "flags"));
         const char *plugin = json_string_value(json_object_get(c, "plugin"));
-        fprintf(out, "%-10s %-6s %-20s %8" JSON_INTEGER_FORMAT " %-30s %s%s%s%s%s\n", text_of(a, c, "kind"),
-                text_of(a, c, "device"), text_of(a, c, "name"), json_integer_value(json_object_get(c, "priority")),
-                plain_cell(a, precisions_text(a, json_object_get(c, "precisions")), 60), text_of(a, c, "about"),
+        fprintf(out, "%-10s %-6s %-20s %8" JSON_INTEGER_FORMAT " %-30s %s%s%s%s%s\n", cell_of(a, c, "kind"),
+                cell_of(a, c, "device"), cell_of(a, c, "name"), json_integer_value(json_object_get(c, "priority")),
+                plain_cell(a, precisions_text(a, json_object_get(c, "precisions")), 60), cell_of(a, c, "about"),
                 flags & SCOUT_BASELINE ? " [baseline]" : "", plugin ? " (" : "",
                 plugin ? plain_cell(a, plugin, 80) : "", plugin ? ")" : "");
     }

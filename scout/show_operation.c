@@ -1,6 +1,7 @@
 /* One operation in full: device, shape, sweep, baseline, best, ceiling, and what to do. */
 #include "scout/show.h"
 
+#include "common/json_get.h"
 #include "common/plain.h"
 #include "scout/chosen.h"
 #include "scout/report_beside.h"
@@ -13,15 +14,10 @@ enum { MOST_REASONS = 8, WIDE = 200 };
 
 static const char *clean(arena *a, const char *text) { return plain_cell(a, text ? text : "", WIDE); }
 
-static double number(const json_t *row, const char *key) {
-    const json_t *x = json_object_get(row, key);
-    return json_is_number(x) ? json_number_value(x) : NAN;
-}
-
 static void print_device(FILE *out, arena *a, const report_input *in, const report_figures *f) {
     char words[96];
     const json_t *row = f->baseline_row ? f->baseline_row : f->best_row;
-    const double clock = number(row, "clock_mhz"), power = number(row, "power_w");
+    const double clock = json_get_number(row, "clock_mhz"), power = json_get_number(row, "power_w");
     regime_say(in->regime, words, sizeof words);
     fprintf(out, "%s · %s", in->device ? clean(a, in->device->identity.name) : "no device", words);
     if (clock > 0) fprintf(out, " · %.0f MHz", clock);
@@ -71,8 +67,8 @@ const char *show_rate_of(arena *a, const report_figures *f, double us) {
 }
 
 const char *show_row_name(arena *a, const json_t *row) {
-    const char *name = json_string_value(json_object_get(row, "name"));
-    const char *variant = json_string_value(json_object_get(row, "variant"));
+    const char *name = json_get_text_or_null(row, "name");
+    const char *variant = json_get_text_or_null(row, "variant");
     return clean(a,
                  arena_printf(a, "%s%s%s", name ? name : "", variant && *variant ? " " : "", variant ? variant : ""));
 }
@@ -138,7 +134,7 @@ void show_counters(FILE *out, arena *a, const json_t *row, const counters *c) {
 
 /* By --candidate. */
 static bool is_asked(const report_input *in, const json_t *row) {
-    const char *name = json_string_value(json_object_get(row, "name")), *asked = in->search->candidate;
+    const char *name = json_get_text_or_null(row, "name"), *asked = in->search->candidate;
     return name && asked && chosen_is(asked, name);
 }
 
@@ -148,15 +144,15 @@ static void print_others(FILE *out, arena *a, const report_input *in, const repo
     int slower = 0, shown = 0, more = 0;
     for (size_t k = 0; k < json_array_size(rows); k++) {
         const json_t *row = json_array_get(rows, k), *reason = json_object_get(row, "reason");
-        const char *state = json_string_value(json_object_get(row, "status"));
-        const char *code = json_string_value(json_object_get(reason, "code"));
+        const char *state = json_get_text_or_null(row, "status");
+        const char *code = json_get_text_or_null(reason, "code");
         if (!state || strcmp(state, "OK") == 0 || row == f->baseline_row) continue;
         if (in->search->compare && code && strcmp(code, "not_asked") == 0) continue;
         if (code && strcmp(code, "outraced") == 0 && !is_asked(in, row)) {
             slower++;
         } else if (shown < MOST_REASONS) {
             fprintf(out, "  %-11s %s %s: %s\n", shown == 0 ? "not timed" : "", show_row_name(a, row), clean(a, state),
-                    clean(a, json_string_value(json_object_get(reason, "text"))));
+                    clean(a, json_get_text_or_null(reason, "text")));
             shown++;
         } else {
             more++;

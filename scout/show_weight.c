@@ -1,4 +1,5 @@
 /* What a person is told of a sparse weight: its zeros, what they are good for, and what leaving them out reaches. */
+#include "common/json_get.h"
 #include "common/plain.h"
 #include "scout/show.h"
 #include "scout/sparsity.h"
@@ -9,11 +10,6 @@
 
 enum { WIDE = 200 };
 
-static double number(const json_t *o, const char *key) {
-    const json_t *x = json_object_get(o, key);
-    return json_is_number(x) ? json_number_value(x) : NAN;
-}
-
 static int64_t count(const json_t *o, const char *key) { return json_integer_value(json_object_get(o, key)); }
 static bool is_true(const json_t *o, const char *key) { return json_is_true(json_object_get(o, key)); }
 
@@ -23,10 +19,10 @@ static void show_zeros(FILE *out, arena *a, const json_t *w) {
                          : row      ? ", 2:4 along rows"
                          : col      ? ", 2:4 along columns"
                                     : "";
-    const char *name = json_string_value(json_object_get(w, "name"));
-    const double balance = number(w, "balance");
+    const char *name = json_get_text_or_null(w, "name");
+    const double balance = json_get_number(w, "balance");
     fprintf(out, "  %-11s %s%s: %.1f %% zeros%s; rows keep %" PRId64 " to %" PRId64 " of %" PRId64, "weight",
-            name ? "" : "made up", name ? plain_cell(a, name, WIDE) : "", 100 * number(w, "zeros"), halves,
+            name ? "" : "made up", name ? plain_cell(a, name, WIDE) : "", 100 * json_get_number(w, "zeros"), halves,
             count(w, "fewest_in_row"), count(w, "most_in_row"), count(w, "cols"));
     if (isfinite(balance)) fprintf(out, ", the fullest %.2f times the mean", balance);
     if (count(w, "same_rows") > 0) fprintf(out, "; %" PRId64 " rows repeat others", count(w, "same_rows"));
@@ -37,14 +33,15 @@ static void show_zeros(FILE *out, arena *a, const json_t *w) {
 static void show_blocks(FILE *out, arena *a, const json_t *w) {
     const json_t *c = json_object_get(w, "convert_to_bsr"), *work = json_object_get(c, "work");
     const json_t *lost = json_object_get(c, "norm_lost");
-    const double threshold = number(c, "threshold");
+    const double threshold = json_get_number(c, "threshold");
     const char *text = "";
     char side[16];
     if (!json_is_object(c)) return;
     for (int k = 0; k < SPARSITY_SIZES; k++) {
         snprintf(side, sizeof side, "%d", sparsity_sizes[k]);
-        text = arena_printf(a, "%s%s %s: %.1f %%", text, k > 0 ? "," : "", side, 100 * number(work, side));
-        if (threshold > 0) text = arena_printf(a, "%s (%.2g %% of the norm lost)", text, 100 * number(lost, side));
+        text = arena_printf(a, "%s%s %s: %.1f %%", text, k > 0 ? "," : "", side, 100 * json_get_number(work, side));
+        if (threshold > 0)
+            text = arena_printf(a, "%s (%.2g %% of the norm lost)", text, 100 * json_get_number(lost, side));
     }
     fprintf(out, "  %-11s work left with blocks of%s; ", "as blocks", text);
     if (count(c, "largest") > 0)
@@ -54,17 +51,17 @@ static void show_blocks(FILE *out, arena *a, const json_t *w) {
     if (threshold > 0)
         fprintf(out,
                 "  %-11s that is if numbers below %g in size (%.1f %%) were zeros; measured is the weight as it is\n",
-                "", threshold, 100 * number(c, "below"));
+                "", threshold, 100 * json_get_number(c, "below"));
 }
 
 /* Of all that were measured to the end: flops on numbers that are not zero, and those of the dense product. */
 static void show_rates(FILE *out, arena *a, const json_t *rows) {
     for (size_t k = 0, shown = 0; k < json_array_size(rows); k++) {
         const json_t *row = json_array_get(rows, k);
-        const double real = number(row, "tflops"), whole = number(row, "dense_equivalent_tflops");
+        const double real = json_get_number(row, "tflops"), whole = json_get_number(row, "dense_equivalent_tflops");
         if (!isfinite(real) || !isfinite(whole) || !(real < whole)) continue;
-        const char *name = json_string_value(json_object_get(row, "name"));
-        const char *variant = json_string_value(json_object_get(row, "variant"));
+        const char *name = json_get_text_or_null(row, "name");
+        const char *variant = json_get_text_or_null(row, "variant");
         fprintf(out, "  %-11s %-28s %14s real, %14s as if dense\n", shown++ == 0 ? "sparse" : "",
                 plain_cell(a, arena_printf(a, "%s %s", name ? name : "", variant ? variant : ""), WIDE),
                 show_rate(a, real * 1e12, "FLOP/s"), show_rate(a, whole * 1e12, "FLOP/s"));

@@ -1,22 +1,19 @@
 /* Tasks. Blame is kept in the request itself, so that whoever does the job next knows. */
 #include "scout/supervisor_task.h"
 
+#include "common/json_get.h"
+
 #include "scout/chosen.h"
 
 #include <stdlib.h>
 #include <string.h>
 
-static const char *text_of(const json_t *o, const char *key) {
-    const char *text = json_string_value(json_object_get(o, key));
-    return text ? text : "";
-}
-
 static bool is_for(const json_t *candidate, const char *kind, const char *device, const char *only,
                    const char *before) {
-    const char *of = text_of(candidate, "device"), *name = text_of(candidate, "name");
+    const char *of = json_get_text(candidate, "device"), *name = json_get_text(candidate, "name");
     const size_t n = strcspn(device, ":");
     if (!json_is_string(json_object_get(candidate, "plugin"))) return false;
-    if (strcmp(text_of(candidate, "kind"), kind) != 0) return false;
+    if (strcmp(json_get_text(candidate, "kind"), kind) != 0) return false;
     if (!chosen_is(only, name) && !(before && strcmp(before, name) == 0)) return false;
     return strlen(of) == n && strncmp(of, device, n) == 0;
 }
@@ -25,20 +22,20 @@ static bool is_excluded(const json_t *body, const char *name) {
     const json_t *list = json_object_get(body, "exclusions");
     for (size_t k = 0; k < json_array_size(list); k++) {
         const json_t *one = json_array_get(list, k);
-        if (strcmp(text_of(one, "name"), name) == 0 && text_of(one, "variant")[0] == 0) return true;
+        if (strcmp(json_get_text(one, "name"), name) == 0 && json_get_text(one, "variant")[0] == 0) return true;
     }
     return false;
 }
 
 static json_t *find_to_qualify(const json_t *body, const json_t *candidates, const char *device) {
     json_t *names = json_array();
-    const char *kind = text_of(json_object_get(body, "operation"), "op");
+    const char *kind = json_get_text(json_object_get(body, "operation"), "op");
     const char *only = json_string_value(json_object_get(body, "only"));
     const char *before = json_string_value(json_object_get(body, "before"));
-    if (strcmp(text_of(body, "what"), "measure") != 0) return names;
+    if (strcmp(json_get_text(body, "what"), "measure") != 0) return names;
     for (size_t k = 0; k < json_array_size(candidates); k++) {
         const json_t *candidate = json_array_get(candidates, k);
-        if (is_excluded(body, text_of(candidate, "name"))) continue; /* known from before */
+        if (is_excluded(body, json_get_text(candidate, "name"))) continue; /* known from before */
         if (is_for(candidate, kind, device, only, before)) json_array_append(names, json_object_get(candidate, "name"));
     }
     return names;
@@ -94,8 +91,8 @@ static json_t *short_text(const char *text) {
 static json_t *find_entry(const json_t *list, const char *name, const char *variant) {
     for (size_t k = 0; k < json_array_size(list); k++) {
         json_t *entry = json_array_get(list, k);
-        if (strcmp(text_of(entry, "name"), name) != 0) continue;
-        if (!variant || strcmp(text_of(entry, "variant"), variant) == 0) return entry;
+        if (strcmp(json_get_text(entry, "name"), name) != 0) continue;
+        if (!variant || strcmp(json_get_text(entry, "variant"), variant) == 0) return entry;
     }
     return NULL;
 }
@@ -129,10 +126,10 @@ void supervisor_task_exclude_rows(supervisor_task *t, const char *name, const js
     for (size_t k = 0; k < (whole ? 1 : json_array_size(rows)); k++) {
         const json_t *failed = json_array_get(rows, k), *reason = json_object_get(failed, "reason");
         row_status row = ROW_ERROR;
-        reason_status_from_name(text_of(failed, "status"), &row);
-        const char *variant = whole ? "" : text_of(failed, "variant");
+        reason_status_from_name(json_get_text(failed, "status"), &row);
+        const char *variant = whole ? "" : json_get_text(failed, "variant");
         if (find_entry(list, name, variant)) continue;
-        add_entry(list, name, variant, row, text_of(reason, "code"), text_of(reason, "text"));
+        add_entry(list, name, variant, row, json_get_text(reason, "code"), json_get_text(reason, "text"));
     }
 }
 

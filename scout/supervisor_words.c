@@ -2,14 +2,11 @@
  * on any machine. */
 #include "scout/supervisor_words.h"
 
+#include "common/json_get.h"
+
 #include <string.h>
 
 static const char digits[] = "0123456789";
-
-static const char *text_of(const json_t *o, const char *key) {
-    const char *text = json_string_value(json_object_get(o, key));
-    return text ? text : "";
-}
 
 static bool wrong(const char *text, status *st) {
     status_set(st, STATUS_USAGE,
@@ -49,7 +46,7 @@ static bool add_word(const char *word, size_t n, char *kind, size_t kind_room, s
 static bool is_there(const json_t *entry) { return !json_object_get(entry, "why"); }
 
 static bool of_kind(const json_t *entry, const char *kind) {
-    const char *name = text_of(entry, "device");
+    const char *name = json_get_text(entry, "device");
     const size_t n = strlen(kind);
     return strncmp(name, kind, n) == 0 && (name[n] == 0 || name[n] == ':');
 }
@@ -63,11 +60,12 @@ static bool pick(const char *text, const json_t *list, supervisor_words *out, st
         const json_t *entry = json_array_get(list, k);
         if (!of_kind(entry, kind) || !is_there(entry) || (out->count > 0 && !all)) continue;
         if (out->count == SUPERVISOR_MAX_DEVICES) break;
-        snprintf(out->names[out->count++], sizeof out->names[0], "%s", text_of(entry, "device"));
+        snprintf(out->names[out->count++], sizeof out->names[0], "%s", json_get_text(entry, "device"));
     }
     if (out->count > 0) return true;
     status_set(st, STATUS_ENVIRONMENT, "there is no device: %s",
-               text_of(json_array_get(list, 0), "why")[0] ? text_of(json_array_get(list, 0), "why") : "none was found");
+               json_get_text(json_array_get(list, 0), "why")[0] ? json_get_text(json_array_get(list, 0), "why")
+                                                                : "none was found");
     return false;
 }
 
@@ -77,10 +75,10 @@ static bool look_up(const char *name, const char *kind, const json_t *list, stat
     for (size_t k = 0; k < json_array_size(list); k++) {
         const json_t *entry = json_array_get(list, k);
         if (!of_kind(entry, kind)) continue;
-        const bool same = strcmp(text_of(entry, "device"), name) == 0;
+        const bool same = strcmp(json_get_text(entry, "device"), name) == 0;
         if (same && is_there(entry)) return true;
-        if (!is_there(entry) && (same || !why)) why = text_of(entry, "why");
-        if (is_there(entry)) last = text_of(entry, "device");
+        if (!is_there(entry) && (same || !why)) why = json_get_text(entry, "why");
+        if (is_there(entry)) last = json_get_text(entry, "device");
     }
     if (last && !why) {
         status_set(st, STATUS_ENVIRONMENT, "there is no device %s: the last one is %s", name, last);

@@ -2,6 +2,8 @@
  * may differ, and then each kind of them becomes an entry of its own. */
 #include "scout/weights.h"
 
+#include "common/json_get.h"
+
 #include "scout/weights_file.h"
 
 #include <math.h>
@@ -21,13 +23,8 @@ typedef struct group {
 
 /* --- one weight --- */
 
-static int64_t number(const json_t *o, const char *name) {
-    const json_t *x = json_object_get(o, name);
-    return json_is_integer(x) ? json_integer_value(x) : -1;
-}
-
 static const char *text(const json_t *o, const char *name, arena *a) {
-    const char *s = json_string_value(json_object_get(o, name));
+    const char *s = json_get_text_or_null(o, name);
     return s ? arena_strndup(a, s, strlen(s)) : NULL;
 }
 
@@ -88,9 +85,9 @@ static int group_weights(const operation *o, const char *model, double threshold
         weights_place *at = arena_array(a, weights_place, 1);
         sparsity_facts facts;
         int64_t rows, cols;
-        *at = (weights_place){model, text(one, "file", a), text(one, "name", a), number(one, "offset"),
-                              number(one, "length")};
-        const char *said = json_string_value(json_object_get(one, "dtype"));
+        *at = (weights_place){model, text(one, "file", a), text(one, "name", a), json_get_int(one, "offset", -1),
+                              json_get_int(one, "length", -1)};
+        const char *said = json_get_text_or_null(one, "dtype");
         const bool fits = at->file && at->name && said && dtype_from_name(said) == type && two_dims(one, &rows, &cols);
         int g = 0;
         if (fits && look(at, type, rows, cols, threshold, &facts)) {

@@ -2,6 +2,8 @@
  * stranger had sent it, opens the device on first need, and tells the supervisor before each step of foreign code. */
 #include "scout/worker_jobs.h"
 
+#include "common/json_get.h"
+
 #include "scout/identity.h"
 #include "scout/measure.h"
 #include "scout/worker.h"
@@ -48,11 +50,6 @@ static double number_or(const json_t *body, const char *key, double otherwise) {
     return isfinite(x) ? x : otherwise;
 }
 
-static const char *text_of(const json_t *o, const char *key) {
-    const char *text = json_string_value(json_object_get(o, key));
-    return text ? text : "";
-}
-
 static void read_exclusions(request *r, const json_t *list) {
     const size_t n = json_array_size(list);
     if (n > MAX_EXCLUSIONS) guard_fail(&r->guard, STATUS_ENVIRONMENT, "a job with %zu exclusions", n);
@@ -60,11 +57,11 @@ static void read_exclusions(request *r, const json_t *list) {
     for (size_t k = 0; k < n; k++) {
         const json_t *one = json_array_get(list, k);
         measure_exclusion *e = &r->exclusions[k];
-        e->name = arena_printf(&r->arena, "%s", text_of(one, "name"));
-        e->variant = arena_printf(&r->arena, "%s", text_of(one, "variant"));
-        if (!reason_status_from_name(text_of(one, "status"), &e->status)) e->status = ROW_ERROR;
-        snprintf(e->why.code, sizeof e->why.code, "%s", text_of(one, "code"));
-        snprintf(e->why.text, sizeof e->why.text, "%s", text_of(one, "text"));
+        e->name = arena_printf(&r->arena, "%s", json_get_text(one, "name"));
+        e->variant = arena_printf(&r->arena, "%s", json_get_text(one, "variant"));
+        if (!reason_status_from_name(json_get_text(one, "status"), &e->status)) e->status = ROW_ERROR;
+        snprintf(e->why.code, sizeof e->why.code, "%s", json_get_text(one, "code"));
+        snprintf(e->why.text, sizeof e->why.text, "%s", json_get_text(one, "text"));
         if (!reason_known(e->why.code)) snprintf(e->why.code, sizeof e->why.code, "error");
     }
     r->measure.exclusions = r->exclusions;
@@ -80,14 +77,15 @@ static void read_request(request *r, const json_t *body) {
     status st = {0};
     operation_from_json(json_object_get(body, "operation"), &r->arena, &r->operation);
     m->operation = &r->operation;
-    if (!regime_from_key(text_of(body, "regime"), &m->regime))
-        guard_fail(&r->guard, STATUS_ENVIRONMENT, "a job of an unknown regime \"%s\"", text_of(body, "regime"));
+    if (!regime_from_key(json_get_text(body, "regime"), &m->regime))
+        guard_fail(&r->guard, STATUS_ENVIRONMENT, "a job of an unknown regime \"%s\"", json_get_text(body, "regime"));
     if (json_is_object(known)) {
         if (!ceilings_from_json(known, &r->ceilings, &st)) guard_fail(&r->guard, st.code, "%s", st.text);
         m->ceilings = &r->ceilings;
     }
     m->exhaustive = json_is_true(json_object_get(body, "exhaustive"));
     m->budget_s = number_or(body, "budget_s", 20);
+    m->timing_s = number_or(body, "timing_s", 0);
     m->early_exit = number_or(body, "early_exit", 0.97);
     m->workspace_limit = (uint64_t)number_or(body, "workspace_limit", REGIME_WORKSPACE_BYTES);
     m->seed = (uint64_t)json_integer_value(json_object_get(body, "seed"));
@@ -140,7 +138,7 @@ static json_t *job_measure(worker *w, const json_t *body, worker_end *end) {
 
 static json_t *job_qualify(worker *w, const json_t *body, worker_end *end) {
     const measure_watcher watcher = {.context = w, .step = worker_step};
-    const char *candidate = text_of(body, "candidate");
+    const char *candidate = json_get_text(body, "candidate");
     json_t *result = NULL;
     request *r = request_new(body, end);
     if (r && open_device(w, end))
@@ -186,8 +184,8 @@ static bool read_ceilings_job(const worker *w, const json_t *body, ceilings_job 
     const json_t *sweep = json_object_get(body, "sweep");
     char instance[sizeof j->ceilings.instance];
     identity_instance(&w->identity, instance, sizeof instance);
-    if (!regime_from_key(text_of(body, "regime"), &j->regime)) {
-        status_set(st, STATUS_ENVIRONMENT, "a job of an unknown regime \"%s\"", text_of(body, "regime"));
+    if (!regime_from_key(json_get_text(body, "regime"), &j->regime)) {
+        status_set(st, STATUS_ENVIRONMENT, "a job of an unknown regime \"%s\"", json_get_text(body, "regime"));
         return false;
     }
     if (json_is_object(known) && !ceilings_from_json(known, &j->ceilings, st)) return false;

@@ -1,4 +1,5 @@
 #!/usr/bin/env bash
+# shellcheck disable=SC2154 # the file that this becomes a part of has them in its first lines
 # PROGRAM stands for a program's name; _PROGRAM_options has a line for each option: the command that it is of (empty: of
 # none), its name, its letter, what its argument is called (empty: it has none), the words that may stand there.
 
@@ -65,7 +66,10 @@ _PROGRAM() {
         return
     fi
     for ((at = 2; at < COMP_CWORD; at++)); do
-        if [[ ${COMP_WORDS[at]} != -* ]]; then words+=("${COMP_WORDS[at]}"); fi
+        word=${COMP_WORDS[at]} previous=${COMP_WORDS[at - 1]}
+        if [[ $word == -* || $word == '=' || $previous == '=' ]]; then continue; fi
+        if [[ $previous == -* ]] && line=$(_PROGRAM_option "$command" "$previous") && [[ -n ${line%%$'\x1f'*} ]]; then continue; fi
+        words+=("$word")
     done
     if [[ $command == explain ]] && ((${#words[@]} == 1)); then
         _PROGRAM_operations "${words[0]}" "$current"

@@ -1,12 +1,9 @@
 #!/usr/bin/env bash
-# Puts what was built into a tree that can be copied anywhere, and checks that it needs nothing that a machine with the
-# NVIDIA driver and the CUDA libraries would not have. Usage: scripts/make_dist.sh BIN TREE [ARCHS]
-#   BIN    folder with extract_ops, scout_batch and, where ARCHS are given, scout_cuda.so
-#   PLUGIN_HEADERS, in the environment: what a plugin may include, as mk/install.mk lists it
-#   TREE   is written anew; ARCHS: "80 89 90a 100", what scout_cuda.so holds code for
+# Makes an installed tree one for other machines: checks that it needs nothing that a machine with the NVIDIA driver and
+# the CUDA libraries would not have, and writes into it what was never run. Usage: scripts/make_dist.sh TREE [ARCHS]
+#   ARCHS: "80 89 90a 100", what its scout_cuda.so holds code for; none: it has no such device
 set -euo pipefail
-cd "$(dirname "${BASH_SOURCE[0]}")/.."
-bin=${1:?usage: scripts/make_dist.sh BIN TREE [ARCHS]} tree=${2:?usage: scripts/make_dist.sh BIN TREE [ARCHS]} archs=${3:-}
+tree=${1:?usage: scripts/make_dist.sh TREE [ARCHS]} archs=${2:-}
 tested=90a # the only one whose code was run: docs/results
 
 die() {
@@ -24,32 +21,26 @@ needs_little() {
 }
 
 untested() {
-    local arch
-    echo "Built for, and run on:"
+    local arch glibc
+    glibc=$(readelf -W --version-info "${files[@]}" | grep -oE 'GLIBC_[0-9.]+' | sort -uV | tail -n 1)
+    echo "The programs need ${glibc/GLIBC_/glibc } or newer. Without an NVIDIA driver they run on the CPU."
+    if [[ -z $archs ]]; then
+        echo "There is no CUDA device: no toolkit was there to build it."
+        return
+    fi
+    echo
+    echo "lib/ceiling-scout/scout_cuda.so has code for"
     for arch in $archs; do
         if [[ $arch == "$tested" ]]; then echo "  sm_$arch  run on an NVIDIA H200"; else echo "  sm_$arch  UNTESTED: it was built, never run"; fi
     done
     echo "  newer than sm_${archs##* }  UNTESTED: PTX that the driver translates at the first start"
-    echo
-    echo "Needs the NVIDIA driver 580 or newer and libcublasLt.so.13, looked for in: --library-path,"
+    echo "It needs the NVIDIA driver 580 or newer and libcublasLt.so.13, looked for in: --library-path,"
     echo "\$CEILING_SCOUT_LIBRARY_PATH, this bin/, this lib/ceiling-scout/, the system's loader, the CUDA toolkit's folders."
-    echo "Without a driver the programs run all the same, on the CPU."
 }
 
-rm -rf "$tree.new"
-mkdir -p "$tree.new/bin" "$tree.new/lib/ceiling-scout" "$tree.new/include/ceiling-scout/scout"
-for program in extract_ops scout_batch; do
-    needs_little "$bin/$program"
-    install -m 755 "$bin/$program" "$tree.new/bin/$program"
-done
-read -r -a headers <<<"${PLUGIN_HEADERS:?what a plugin may include: \`make dist\` says it}"
-install -m 644 "${headers[@]}" "$tree.new/include/ceiling-scout/scout/"
-install -m 644 README.md "$tree.new/README.md"
-if [[ -n $archs ]]; then
-    needs_little "$bin/scout_cuda.so"
-    install -m 755 "$bin/scout_cuda.so" "$tree.new/lib/ceiling-scout/scout_cuda.so"
-    untested >"$tree.new/UNTESTED.txt"
-fi
-rm -rf "$tree"
-mv "$tree.new" "$tree"
-echo "$tree: $(du -sh "$tree" | cut -f 1)"
+[[ -z $archs || -e $tree/lib/ceiling-scout/scout_cuda.so ]] || die "$tree has no scout_cuda.so"
+shopt -s nullglob
+files=("$tree"/bin/* "$tree"/lib/ceiling-scout/*.so "$tree"/lib/*.so)
+for file in "${files[@]}"; do needs_little "$file"; done
+untested >"$tree/UNTESTED.txt"
+"$(dirname "${BASH_SOURCE[0]}")/check_tree.sh" "$tree"

@@ -18,7 +18,7 @@ skip() {
 }
 
 # Each step_NAME is one step, in the order of the list below.
-steps=(gcc clang asan unit unit_clang unit_asan cli scout dispatch golden hostile fuzz oracle format shell tidy)
+steps=(gcc clang asan unit unit_clang unit_asan cli scout dispatch page golden hostile fuzz oracle format shell tidy)
 step_gcc() { build all units scripted; } # and the CUDA device, where the toolkit is
 step_clang() { build CC=clang modal units BUILD=out/build/release-clang-test; }
 step_asan() { build MODE=asan modal units; }
@@ -28,6 +28,7 @@ step_unit_asan() { build MODE=asan unit; }
 step_cli() { build cli; }
 step_scout() { build scout-test; }
 step_dispatch() { tests/dispatch/run.sh; }
+step_page() { build page; }
 step_golden() { tests/golden/run.sh bin/extract_ops; }
 step_hostile() { tests/hostile/run.sh; }
 step_fuzz() { tests/fuzz/run.sh "${FUZZ_SECONDS:-60}"; }

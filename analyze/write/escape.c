@@ -6,8 +6,11 @@
 
 #include <string.h>
 
+/* Where the bytes go. */
+typedef void put_bytes(void *to, const char *bytes, size_t n);
+
 typedef struct escaped {
-    escape_sink *sink;
+    put_bytes *sink;
     void *to;
 } escaped;
 
@@ -47,14 +50,6 @@ static void markup(const escaped *e, const letter *c) {
         put(e, "\xef\xbf\xbd"); /* valid UTF-8, and no XML */
     else if (is_one_of(c->code, "&<>\"'"))
         put_format(e, "&#%u;", (unsigned)c->code);
-    else
-        put_letter(e, c);
-}
-
-/* "<" would let a text end the script, or open a comment in it. */
-static void script(const escaped *e, const letter *c) {
-    if (is_one_of(c->code, "<>&\"'\\"))
-        put_format(e, "\\u%04x", (unsigned)c->code);
     else
         put_letter(e, c);
 }
@@ -106,14 +101,6 @@ static void c_comment(const escaped *e, const letter *c) {
     if (c->code == '\\' && !*c->after) put(e, " .");
 }
 
-/* Two underscores in a row are C++'s own. */
-static void c_name(const escaped *e, const letter *c) {
-    if (is_word(c->code) && c->code < 0x80 && c->code != '_')
-        put_letter(e, c);
-    else if (is_word(c->before) && c->before < 0x80 && c->before != '_')
-        put(e, "_");
-}
-
 /* ---- what stands around a text ---- */
 
 static bool is_blank(uint32_t c) {
@@ -161,13 +148,11 @@ static const struct {
 } kinds[] = {
     [ESCAPE_TERMINAL] = {put_letter, NULL, NULL, false},
     [ESCAPE_MARKUP] = {markup, NULL, NULL, false},
-    [ESCAPE_SCRIPT] = {script, NULL, NULL, false},
     [ESCAPE_MARKDOWN] = {markdown, NULL, NULL, false},
     [ESCAPE_MARKDOWN_CODE] = {markdown, around_code, is_code, false},
     [ESCAPE_CSV] = {csv, around_csv, NULL, false},
     [ESCAPE_C_STRING] = {c_string, NULL, NULL, true},
     [ESCAPE_C_COMMENT] = {c_comment, NULL, NULL, false},
-    [ESCAPE_C_NAME] = {c_name, NULL, NULL, false},
 };
 
 /* The character at text, cleaned; how many bytes it took. */
@@ -185,7 +170,7 @@ static size_t take(const char *text, bool bytes, letter *c) {
     return taken;
 }
 
-static void write_some(escape_sink *sink, void *to, escape_kind kind, const char *text, size_t most) {
+static void write_some(put_bytes *sink, void *to, escape_kind kind, const char *text, size_t most) {
     const escaped e = {sink, to};
     const char *end = "";
     text = text ? text : "";
@@ -204,57 +189,16 @@ static void write_some(escape_sink *sink, void *to, escape_kind kind, const char
     put(&e, end);
 }
 
-void escape_to(escape_sink *sink, void *to, escape_kind kind, const char *text) {
-    write_some(sink, to, kind, text, SIZE_MAX);
-}
-
 /* ---- where it goes ---- */
 
 static void to_file(void *to, const char *bytes, size_t n) { fwrite(bytes, 1, n, to); }
-void escape_print(FILE *out, escape_kind kind, const char *text) { escape_to(to_file, out, kind, text); }
+void escape_print(FILE *out, escape_kind kind, const char *text) { write_some(to_file, out, kind, text, SIZE_MAX); }
 
 void escape_print_cut(FILE *out, escape_kind kind, const char *text, size_t most) {
     write_some(to_file, out, kind, text, most);
 }
 
 static void to_files(void *to, const char *bytes, size_t n) { files_append(to, bytes, n); }
-void escape_append(files_out *out, escape_kind kind, const char *text) { escape_to(to_files, out, kind, text); }
-
-typedef struct room {
-    char *to;
-    size_t size, used, all;
-} room;
-
-static void to_room(void *to, const char *bytes, size_t n) {
-    room *r = to;
-    if (r->used == r->all && n < r->size - r->used) {
-        memcpy(r->to + r->used, bytes, n);
-        r->used += n;
-    }
-    r->all += n;
-}
-
-size_t escape_buffer(char *to, size_t size, escape_kind kind, const char *text) {
-    room r = {.to = to, .size = size};
-    escape_to(to_room, &r, kind, text);
-    if (size > 0) to[r.used] = 0;
-    return r.all;
-}
-
-/* ---- names that are nobody else's ---- */
-
-const char *escape_unique(map *taken, const char *prefix, const char *text) {
-    enum { LONGEST = 63, NUMBER = 12 };
-    char base[LONGEST + 1 - NUMBER];
-    const int start = snprintf(base, sizeof base, "%s", prefix);
-    escape_buffer(base + start, sizeof base - (size_t)start, ESCAPE_C_NAME, text);
-    for (size_t n = strlen(base); n > 0 && base[n - 1] == '_'; n--) base[n - 1] = 0;
-    const char *name = arena_printf(taken->arena, "%s", base);
-    /* The number that was given last is kept, so that a thousand equal texts do not ask for a million names. */
-    int *last = map_get(taken, name);
-    while (map_get(taken, name)) name = arena_printf(taken->arena, "%s_%d", base, ++*last);
-    last = arena_zalloc(taken->arena, sizeof *last);
-    *last = 1;
-    *map_put(taken, name) = last;
-    return name;
+void escape_append(files_out *out, escape_kind kind, const char *text) {
+    write_some(to_files, out, kind, text, SIZE_MAX);
 }

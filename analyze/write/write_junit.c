@@ -4,6 +4,7 @@
 #include "analyze/formats.h"
 #include "analyze/write/amount.h"
 #include "analyze/write/escape.h"
+#include "common/json_get.h"
 
 #include <inttypes.h>
 #include <math.h>
@@ -49,7 +50,7 @@ static void put_bad_rows(FILE *out, const study_report *r) {
             json_string_value(json_object_get(reason, "code")), json_string_value(json_object_get(reason, "text"))};
         if (!said || !is_bad(said)) continue;
         for (size_t n = 0; n < sizeof parts / sizeof parts[0]; n++) {
-            if (!parts[n] || !*parts[n]) continue;
+            if (!*parts[n]) continue;
             put(out, parts[n]);
             fputs(n + 1 < sizeof parts / sizeof parts[0] ? " " : "", out);
         }

@@ -90,7 +90,8 @@ static void write_row(FILE *out, const summary_row *row) {
             amount_time(r->baseline_us).s, amount_within(r->baseline_ci).s, amount_percent(row->share).s,
             amount_percent(v->efficiency).s, amount_percent(row->proven_share).s,
             amount_percent(row->potential_share).s);
-    fprintf(out, "%s: ", v->approach);
+    say(out, v->approach); /* that of the best is what the report says */
+    fputs(": ", out);
     say(out, v->recommendation);
     fputs(" |\n", out);
 }

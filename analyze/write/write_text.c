@@ -1,5 +1,5 @@
 /* The summary for a terminal: at most 100 columns wide, whatever the names are. Lines are put together in an arena,
- * cleaned and cut as they are printed. */
+ * cleaned and wrapped as they are printed. */
 #include "analyze/formats.h"
 #include "analyze/write/amount.h"
 
@@ -8,7 +8,7 @@
 #include <inttypes.h>
 #include <string.h>
 
-enum { WIDTH = 100, FEW = 10, NAME = 41 };
+enum { WIDTH = 100, INDENT = 5, MOST = 8 * WIDTH, FEW = 10, NAME = 41 };
 
 typedef struct text {
     FILE *out;
@@ -19,12 +19,30 @@ typedef struct text {
 static bool same(const char *a, const char *b) { return a && b && strcmp(a, b) == 0; }
 static const char *plural(size_t n) { return n == 1 ? "" : "s"; }
 
+/* Where a line that begins here and may be so wide has to end: at a blank where there is one. */
+static const char *end_of_line(const char *from, int width) {
+    const char *at = from, *blank = NULL;
+    for (int columns = 0; *at; at++) {
+        columns += ((unsigned char)*at & 0xc0) != 0x80;
+        if (columns > width + (*at == ' ')) return blank ? blank : at;
+        if (*at == ' ' && at > from && at[-1] != ' ') blank = at;
+    }
+    return at;
+}
+
+/* Over as many lines as it needs, those after the first one indented. */
 static void put_line(text *t, const char *whole) {
     const bool apart = whole[0] == '\n'; /* from the line before */
-    const char *cell = plain_cell(&t->a, whole + apart, WIDTH);
-    size_t end = strlen(cell);
-    while (end > 0 && cell[end - 1] == ' ') end--;
-    fprintf(t->out, "%s%.*s\n", apart ? "\n" : "", (int)end, cell);
+    const char *rest = plain_cell(&t->a, whole + apart, MOST);
+    int indent = 0;
+    if (apart) fputc('\n', t->out);
+    do {
+        const char *end = end_of_line(rest, WIDTH - indent), *last = end;
+        while (last > rest && last[-1] == ' ') last--;
+        fprintf(t->out, "%*s%.*s\n", last > rest ? indent : 0, "", (int)(last - rest), rest);
+        for (rest = end; *rest == ' ';) rest++;
+        indent = INDENT;
+    } while (*rest);
 }
 #define line(t, ...) put_line(t, arena_printf(&(t)->a, __VA_ARGS__))
 
@@ -34,37 +52,24 @@ static const char *cell(text *t, const char *from, int columns) {
     return arena_printf(&t->a, "%s%*s", clean, columns - plain_columns(clean), "");
 }
 
-/* A sentence under its row, over as many lines as it needs. */
-static void sentence(text *t, int indent, const char *from) {
-    const char *rest = plain_cell(&t->a, from, 8 * WIDTH);
-    while (*rest) {
-        const char *at = rest, *blank = NULL;
-        for (int n = 0; *at && n <= WIDTH - indent; at++) {
-            n += ((unsigned char)*at & 0xc0) != 0x80;
-            if (*at == ' ' && n <= WIDTH - indent + 1) blank = at;
-        }
-        const char *end = !*at || !blank ? at : blank;
-        line(t, "%*s%.*s", indent, "", (int)(end - rest), rest);
-        rest = end + (*end == ' ');
-    }
-}
-
 /* ---- sums ---- */
 
 static void write_head(text *t, const summary_group *g) {
     const study_group *of = g->group;
     const summary_sum *optimal = &g->outcomes[SUMMARY_OPTIMAL], *open = &g->outcomes[SUMMARY_OPEN];
     line(t, "%s · %s · %s", of->model, of->device, of->regime);
-    line(t, "%s a run (%zu operation%s in %" PRId64 " places), %s with what is proven, %s at the ceilings",
-         amount_time(g->all.baseline_us).s, g->all.operations, plural(g->all.operations), g->all.occurrences,
-         amount_time(g->all.baseline_us - g->all.proven_us).s, amount_time(g->all.ceiling_us).s);
+    line(t, "%s%s a run (%zu operation%s in %" PRId64 " places), %s with what is proven, %s at ceilings",
+         g->missing_us > 0 ? "at least " : "", amount_time(g->all.baseline_us).s, g->all.operations,
+         plural(g->all.operations), g->all.occurrences, amount_time(g->all.baseline_us - g->all.proven_us).s,
+         amount_time(g->all.ceiling_us).s);
+    if (g->measured_us <= 0) return;
     line(t, "\nalready optimal: %zu of %zu operations, %s of the time", optimal->operations, g->all.operations,
          amount_percent(optimal->share).s);
     line(t, "proven to be recoverable: %s (%s of the time)", amount_time(g->all.proven_us).s,
          amount_percent(g->all.proven_share).s);
-    line(t, "only potential, beyond that: %s (%s); of it %s (%s) worth trying",
-         amount_time(g->all.potential_us).s, amount_percent(g->all.potential_share).s,
-         amount_time(open->potential_us).s, amount_percent(open->potential_share).s);
+    line(t, "only potential, beyond that: %s (%s); of it %s (%s) worth trying", amount_time(g->all.potential_us).s,
+         amount_percent(g->all.potential_share).s, amount_time(open->potential_us).s,
+         amount_percent(open->potential_share).s);
 }
 
 /* How many there are, what share of the model's time they take, and what can be had of it: proven and potential stand
@@ -122,7 +127,7 @@ static void write_row(text *t, const summary_row *row) {
     line(t, "%4zu %s %6" PRId64 " %8s %8s  %-8s %s%s", row->rank, cell(t, name_of(t, r), NAME), r->count,
          amount_percent(row->share).s, amount_percent(v->efficiency).s, v->priority, v->approach,
          v->borderline ? " ?" : "");
-    sentence(t, 5, v->recommendation);
+    line(t, "     %s", v->recommendation);
 }
 
 static void write_rows(text *t, const summary_group *g) {
@@ -152,20 +157,17 @@ static void write_rows(text *t, const summary_group *g) {
 static void write_fusions(text *t, const summary_group *g) {
     const summary_fusions *f = &g->fusions;
     if (f->all == 0) return;
-    line(t, "\nfusions: %zu of %zu are worth it, %zu borderline; those that go together save %s of the time", f->worth,
-         f->all, f->borderline, amount_percent(f->saved_share).s);
+    line(t, "\nfusions: %zu of %zu are worth it, %zu borderline, %zu not compared%s%s%s", f->worth, f->all,
+         f->borderline, f->unknown, f->worth > 0 ? "; together they save " : "",
+         f->worth > 0 ? amount_percent(f->saved_share).s : "", f->worth > 0 ? " of the time" : "");
     for (size_t k = 0; k < f->count; k++) {
         const study_report *r = f->rows[k];
         if (t->m->top > 0 && k == t->m->top) {
             line(t, "     … %zu more", f->count - k);
             break;
         }
-        if (same(r->worth, "yes"))
-            line(t, "     %s %6" PRId64 " %7.2fx faster, saves %s (%s)", cell(t, r->operation, NAME), r->count,
-                 r->speedup, amount_time(r->saved_us).s, r->fusion_pattern);
-        else
-            line(t, "     %s %6" PRId64 " %7.2fx faster ? (%s)", cell(t, r->operation, NAME), r->count, r->speedup,
-                 r->fusion_pattern);
+        line(t, "     %s %6" PRId64 " %7.2fx faster%s%s", cell(t, r->operation, NAME), r->count, r->speedup,
+             same(r->worth, "yes") ? ", saves " : " ?", same(r->worth, "yes") ? amount_time(r->saved_us).s : "");
     }
 }
 
@@ -181,9 +183,8 @@ static void write_missing(text *t, const summary_group *g) {
             line(t, "     … %zu more reasons", g->missing_count - k);
             break;
         }
-        const char *whole = arena_printf(&t->a, "%zu %s (%s): %s%s, %s", m->operations, m->status, m->code,
-                                         m->operations > 1 ? "such as " : "", m->first->operation, m->text);
-        sentence(t, 5, whole);
+        line(t, "     %zu %s (%s): %s%s, %s", m->operations, m->status, m->code, m->operations > 1 ? "such as " : "",
+             m->first->operation, m->text);
     }
 }
 
@@ -207,7 +208,7 @@ static void write_skipped(text *t) {
             line(t, "     … %zu more", s->skipped_count - k);
             break;
         }
-        sentence(t, 5, arena_printf(&t->a, "%s: %s", s->skipped[k].path, s->skipped[k].why));
+        line(t, "     %s: %s", s->skipped[k].path, s->skipped[k].why);
     }
 }
 

@@ -11,19 +11,18 @@
 #include <stdio.h>
 #include <string.h>
 
-/* tensor: as the output; scalar: one element; vector: a suffix of the output's dimensions; else the dimensions
- * themselves. */
+/* tensor: as the output; scalar: one element; vector: its last dimension; else the dimensions themselves, from the
+ * first on that is not 1. All of them are told, as what is merged has to be the same work. */
 static const char *input_kind(const work *w, const tensor *t, const tensor *out) {
     if (!cost_shaped(t)) return "unknown";
     if (info_same_shape(t->info, out->info)) return "tensor";
-    const int64_t count = info_count(t->info);
+    const int64_t count = info_count(t->info), last = cost_dim(t, -1);
     if (count == 1) return "scalar";
-    const int rank = cost_rank(t);
-    int same = 0;
-    while (same < rank && same < cost_rank(out) && cost_dim(t, -1 - same) == cost_dim(out, -1 - same)) same++;
-    if (cost_product(t->info->dims, 0, rank - same) == 1) return same == cost_rank(out) ? "tensor" : "vector";
+    if (count == last && last == cost_dim(out, -1)) return cost_rank(out) == 1 ? "tensor" : "vector";
     const char *text = "";
-    for (int k = 0; k < rank; k++) text = arena_printf(w->arena, "%s%s%" PRId64, text, k ? "x" : "", t->info->dims[k]);
+    for (int k = 0; k < cost_rank(t); k++)
+        if (*text || t->info->dims[k] != 1)
+            text = arena_printf(w->arena, "%s%s%" PRId64, text, *text ? "x" : "", t->info->dims[k]);
     return text;
 }
 

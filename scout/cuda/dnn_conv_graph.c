@@ -85,8 +85,8 @@ static dnn_desc tell_bias(const teller *t, cudnnDataType_t type) {
     return dnn_tensor(t->g, t->p.bias + 1, type, t->space + 2, dims, strides);
 }
 
-static dnn_desc between(const teller *t) {
-    return dnn_virtual(t->g, CUDNN_DATA_FLOAT, t->space + 2, t->out_dims, t->out_strides);
+static dnn_desc between(const teller *t, cudnnDataType_t type) {
+    return dnn_virtual(t->g, type, t->space + 2, t->out_dims, t->out_strides);
 }
 
 /* --- operations --- */
@@ -137,6 +137,15 @@ static void tell_convolution(const teller *t, dnn_desc how, dnn_desc x, dnn_desc
              attributes, sizeof attributes / sizeof attributes[0], "cuDNN's convolution");
 }
 
+/* The library's ready-made engines for bytes say that they write 32 bits, and write saturated bytes (9.19). Those that
+ * it compiles at run time write what they are told to, and only they take a graph with something behind the sums. */
+static void tell_whole(const teller *t, dnn_desc how, dnn_desc x, dnn_desc w, dnn_desc y) {
+    const dnn_pointwise_how copy = {.math = CUDNN_DATA_INT32};
+    const dnn_desc sums = between(t, CUDNN_DATA_INT32);
+    tell_convolution(t, how, x, w, sums);
+    dnn_pointwise(t->g, CUDNN_POINTWISE_IDENTITY, sums, NULL, NULL, y, &copy);
+}
+
 scout_answer dnn_conv_build(dnn_graph *g, const scout_op *op, int64_t way, scout_why *why) {
     const dnn_conv_form form = (dnn_conv_form)way;
     cudnnDataType_t in = CUDNN_DATA_FLOAT, weight = CUDNN_DATA_FLOAT, out = CUDNN_DATA_FLOAT;
@@ -152,9 +161,13 @@ scout_answer dnn_conv_build(dnn_graph *g, const scout_op *op, int64_t way, scout
     g->refused = dnn_activate_refused(op);
     const bool more = has_more(&t.p) && form != DNN_CONV_SPLIT;
     const dnn_desc x = tell_input(&t, in), w = tell_weight(&t, weight, form);
-    const dnn_desc y = tell_output(&t, CONV_OUTPUT, out), sums = more ? between(&t) : y;
-    const dnn_desc how = tell_window(&t, op->accumulate == SCOUT_INT32 ? CUDNN_DATA_INT32 : CUDNN_DATA_FLOAT);
-    tell_convolution(&t, how, x, w, sums);
+    const dnn_desc y = tell_output(&t, CONV_OUTPUT, out);
+    if (op->output == SCOUT_INT32) {
+        tell_whole(&t, tell_window(&t, CUDNN_DATA_INT32), x, w, y);
+        return SCOUT_OK;
+    }
+    const dnn_desc sums = more ? between(&t, CUDNN_DATA_FLOAT) : y;
+    tell_convolution(&t, tell_window(&t, CUDNN_DATA_FLOAT), x, w, sums);
     if (!more) return SCOUT_OK;
     const dnn_behind behind = {.residual = t.p.residual >= 0 ? tell_output(&t, t.p.residual, out) : NULL,
                                .bias = t.p.bias >= 0 ? tell_bias(&t, out) : NULL,

@@ -81,34 +81,50 @@ static void tell_knobs(const dnn_graph *g, dnn_desc config, char *text, size_t r
     for (int k = 0; k < made; k++) g->dnn->cudnnBackendDestroyDescriptor(knobs[k]);
 }
 
-/* Its global number and its numerical notes, as bits. */
-static int64_t tell_engine(const dnn_graph *g, dnn_desc config, uint32_t *notes) {
+/* Whether it wants the weight or the bias in an order of its own, which nobody here brings them to. */
+static bool wants_reorder(const dnn_graph *g, dnn_desc engine) {
+    cudnnBackendBehaviorNote_t list[MAX_NOTES];
+    int64_t count = 0;
+    if (g->dnn->cudnnBackendGetAttribute(engine, CUDNN_ATTR_ENGINE_BEHAVIOR_NOTE, CUDNN_TYPE_BEHAVIOR_NOTE, MAX_NOTES,
+                                         &count, list) != CUDNN_STATUS_SUCCESS)
+        return false;
+    for (int k = 0; k < count && k < MAX_NOTES; k++)
+        if (list[k] == CUDNN_BEHAVIOR_NOTE_REQUIRES_FILTER_INT8x32_REORDER ||
+            list[k] == CUDNN_BEHAVIOR_NOTE_REQUIRES_BIAS_INT8x32_REORDER)
+            return true;
+    return false;
+}
+
+/* Its global number and its numerical notes, as bits; false: it is none that can be used here. */
+static bool tell_engine(const dnn_graph *g, dnn_desc config, int64_t *index, uint32_t *notes) {
     dnn_desc engine = create(g, CUDNN_BACKEND_ENGINE_DESCRIPTOR);
     cudnnBackendNumericalNote_t list[MAX_NOTES];
-    int64_t index = -1, got = 0, count = 0;
-    *notes = 0;
-    if (!engine) return -1;
+    int64_t got = 0, count = 0;
+    bool usable = true;
+    *index = -1, *notes = 0;
+    if (!engine) return true;
     if (g->dnn->cudnnBackendGetAttribute(config, CUDNN_ATTR_ENGINECFG_ENGINE, CUDNN_TYPE_BACKEND_DESCRIPTOR, 1, &got,
                                          &engine) == CUDNN_STATUS_SUCCESS) {
         if (g->dnn->cudnnBackendGetAttribute(engine, CUDNN_ATTR_ENGINE_GLOBAL_INDEX, CUDNN_TYPE_INT64, 1, &got,
-                                             &index) != CUDNN_STATUS_SUCCESS)
-            index = -1;
+                                             index) != CUDNN_STATUS_SUCCESS)
+            *index = -1;
         if (g->dnn->cudnnBackendGetAttribute(engine, CUDNN_ATTR_ENGINE_NUMERICAL_NOTE, CUDNN_TYPE_NUMERICAL_NOTE,
                                              MAX_NOTES, &count, list) == CUDNN_STATUS_SUCCESS)
             for (int k = 0; k < count && k < MAX_NOTES; k++) *notes |= 1U << (unsigned)list[k];
+        usable = (*notes & g->refused) == 0 && !wants_reorder(g, engine);
     }
     g->dnn->cudnnBackendDestroyDescriptor(engine);
-    return index;
+    return usable;
 }
 
 /* Takes the configuration, unless the graph refuses it or it is there already. */
 static bool engine_add(dnn_offer *offer, dnn_desc config) {
     char knobs[300];
+    int64_t index = -1;
     uint32_t notes = 0;
     if (offer->count == DNN_MAX_ENGINES) return false;
     dnn_engine *const e = &offer->engines[offer->count];
-    const int64_t index = tell_engine(&offer->graph, config, &notes);
-    if ((notes & offer->graph.refused) != 0) return false;
+    if (!tell_engine(&offer->graph, config, &index, &notes)) return false;
     tell_knobs(&offer->graph, config, knobs, sizeof knobs);
     snprintf(e->name, sizeof e->name, "\"engine\":%lld,\"knobs\":[%s],\"notes\":%u", (long long)index, knobs, notes);
     for (int k = 0; k < offer->count; k++)

@@ -79,6 +79,9 @@ bool lt_setup_packing(const scout_op *op, lt_packing *out);
 scout_answer lt_setup_make(const lt_table *lt, const scout_op *op, lt_way way, lt_setup *out, scout_why *why);
 const void *lt_setup_alpha(const lt_setup *setup);
 const void *lt_setup_beta(const lt_setup *setup);
+/* In which ways (CUBLASLT_REDUCTION_SCHEME_…, as bits) parts of K may be brought together. Two of the library's three
+ * add up in the output's type: an operation whose sums are fp32 is another one where that has 16 bits. */
+uint32_t lt_setup_schemes(const lt_setup *setup);
 void lt_setup_free(const lt_table *lt, lt_setup *setup);
 
 /* --- what the library offers, kept for the operation at hand: lt_lists.c --- */

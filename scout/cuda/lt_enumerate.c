@@ -92,7 +92,8 @@ static void enum_algo(enumeration *e, const cublasLtMatmulAlgo_t *first) {
     const enum_values custom = enum_range(e, first, CUBLASLT_ALGO_CAP_CUSTOM_OPTION_MAX);
     const enum_values swizzle = enum_range(e, first, CUBLASLT_ALGO_CAP_CTA_SWIZZLING_SUPPORT);
     const bool splits = enum_capability(e, first, CUBLASLT_ALGO_CAP_SPLITK_SUPPORT).values[0] != 0;
-    const uint32_t schemes = enum_capability(e, first, CUBLASLT_ALGO_CAP_REDUCTION_SCHEME_MASK).values[0];
+    const uint32_t schemes =
+        enum_capability(e, first, CUBLASLT_ALGO_CAP_REDUCTION_SCHEME_MASK).values[0] & lt_setup_schemes(e->setup);
     const int64_t combinations = (int64_t)tiles.count * stages.count * custom.count * swizzle.count * 4;
     for (int64_t k = 0; k < combinations && cuda_device_now(NULL) < e->deadline; k++) {
         cublasLtMatmulAlgo_t algo = *first;

@@ -25,27 +25,55 @@ static void lists_key(const scout_op *op, lt_way way, char *key, size_t room) {
              p.residual >= 0, way.transposed, (unsigned long long)op->workspace_limit);
 }
 
-static cublasStatus_t lists_ask(const lt_table *lt, cublasLtHandle_t handle, const lt_setup *setup, uint64_t workspace,
-                                lt_list *list) {
+/* Whether it divides K and brings the parts together in another way than those. */
+static bool lists_rounds(const lt_table *lt, const cublasLtMatmulAlgo_t *algo, uint32_t schemes) {
+    uint32_t scheme = CUBLASLT_REDUCTION_SCHEME_NONE;
+    int32_t parts = 1;
+    size_t got = 0;
+    if (lt->cublasLtMatmulAlgoConfigGetAttribute(algo, CUBLASLT_ALGO_CONFIG_SPLITK_NUM, &parts, sizeof parts, &got) !=
+            CUBLAS_STATUS_SUCCESS ||
+        lt->cublasLtMatmulAlgoConfigGetAttribute(algo, CUBLASLT_ALGO_CONFIG_REDUCTION_SCHEME, &scheme, sizeof scheme,
+                                                 &got) != CUBLAS_STATUS_SUCCESS)
+        return false;
+    return parts != 1 && (scheme & ~schemes) != 0;
+}
+
+static cublasStatus_t lists_heuristic(const lt_table *lt, cublasLtHandle_t handle, const lt_setup *setup,
+                                      uint64_t workspace, uint32_t schemes, lt_list *list) {
     cublasLtMatmulPreference_t preference = NULL;
     cublasStatus_t s = lt->cublasLtMatmulPreferenceCreate(&preference);
     if (s != CUBLAS_STATUS_SUCCESS) return s;
     s = lt->cublasLtMatmulPreferenceSetAttribute(preference, CUBLASLT_MATMUL_PREF_MAX_WORKSPACE_BYTES, &workspace,
                                                  sizeof workspace);
     if (s == CUBLAS_STATUS_SUCCESS)
+        s = lt->cublasLtMatmulPreferenceSetAttribute(preference, CUBLASLT_MATMUL_PREF_REDUCTION_SCHEME_MASK, &schemes,
+                                                     sizeof schemes);
+    if (s == CUBLAS_STATUS_SUCCESS)
         s = lt->cublasLtMatmulAlgoGetHeuristic(handle, setup->product, setup->a, setup->b, setup->c, setup->c,
                                                preference, list->most, list->results, &list->count);
     lt->cublasLtMatmulPreferenceDestroy(preference);
+    return s;
+}
+
+/* Without conditions, so that the first is what a user gets who names none. Where that one would add up in 16 bits it
+ * is no answer to what was asked, fp32 sums: then the first is what a user gets who says so to the library. */
+static cublasStatus_t lists_ask(const lt_table *lt, cublasLtHandle_t handle, const lt_setup *setup, uint64_t workspace,
+                                lt_list *list) {
+    const uint32_t schemes = lt_setup_schemes(setup);
+    cublasStatus_t s = lists_heuristic(lt, handle, setup, workspace, CUBLASLT_REDUCTION_SCHEME_MASK, list);
+    if (s == CUBLAS_STATUS_SUCCESS && list->count > 0 && lists_rounds(lt, &list->results[0].algo, schemes))
+        s = lists_heuristic(lt, handle, setup, workspace, schemes, list);
     if (s == CUBLAS_STATUS_SUCCESS && list->most > LT_RANKED_ALGOS)
         list->count = lt_enumerate(lt, handle, setup, workspace, list->results, list->count, list->most);
     return s;
 }
 
-/* Results that the library marks as unusable go; the order stays. */
-static void lists_clean(lt_list *list, uint64_t workspace) {
+/* Results that the library marks as unusable go, and those that round between parts of K; the order stays. */
+static void lists_clean(const lt_table *lt, lt_list *list, uint64_t workspace, uint32_t schemes) {
     int good = 0;
     for (int k = 0; k < list->count; k++)
-        if (list->results[k].state == CUBLAS_STATUS_SUCCESS && list->results[k].workspaceSize <= workspace)
+        if (list->results[k].state == CUBLAS_STATUS_SUCCESS && list->results[k].workspaceSize <= workspace &&
+            !lists_rounds(lt, &list->results[k].algo, schemes))
             list->results[good++] = list->results[k];
     list->count = good;
 }
@@ -77,6 +105,7 @@ const lt_list *lt_lists_get(scout_device *device, const scout_op *op, lt_way way
     list->most = most;
     list->status =
         list->results ? lists_ask(lt, handle, &setup, op->workspace_limit, list) : CUBLAS_STATUS_ALLOC_FAILED;
+    const uint32_t schemes = lt_setup_schemes(&setup);
     lt_setup_free(lt, &setup);
     if (list->status == CUBLAS_STATUS_ALLOC_FAILED) {
         list->most = list->count = 0; /* not worth keeping */
@@ -84,7 +113,7 @@ const lt_list *lt_lists_get(scout_device *device, const scout_op *op, lt_way way
         return NULL;
     }
     if (list->status != CUBLAS_STATUS_SUCCESS) list->count = 0;
-    lists_clean(list, op->workspace_limit);
+    lists_clean(lt, list, op->workspace_limit, schemes);
     snprintf(list->key, sizeof list->key, "%s", key);
     return list;
 }

@@ -218,6 +218,11 @@ const void *lt_setup_beta(const lt_setup *s) {
                                     : (const void *)&s->beta;
 }
 
+uint32_t lt_setup_schemes(const lt_setup *setup) {
+    const bool half = setup->type_c == CUDA_R_16F || setup->type_c == CUDA_R_16BF;
+    return half ? CUBLASLT_REDUCTION_SCHEME_COMPUTE_TYPE : CUBLASLT_REDUCTION_SCHEME_MASK;
+}
+
 void lt_setup_free(const lt_table *lt, lt_setup *setup) {
     if (setup->product) lt->cublasLtMatmulDescDestroy(setup->product);
     if (setup->a) lt->cublasLtMatrixLayoutDestroy(setup->a);

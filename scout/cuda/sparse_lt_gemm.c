@@ -87,7 +87,7 @@ static cusparseOperation_t operation_of(int transposed) {
     return transposed ? CUSPARSE_OPERATION_TRANSPOSE : CUSPARSE_OPERATION_NON_TRANSPOSE;
 }
 
-/* It has one number for each row of the library's output: for each column of ours. */
+/* It has one number for each row of the library's sparse matrix, which is our B: for each column of C. */
 static cusparseStatus_t setup_bias(setup *s, const void *bias) {
     return s->table->cusparseLtMatmulDescSetAttribute(s->handle, &s->product, SPARSE_LT_BIAS_POINTER, &bias,
                                                       sizeof bias);
@@ -183,11 +183,14 @@ static bool leaves_idle(const gemm_problem *p, const scout_device *device) {
     return tiles < 2 * (int64_t)device->multiprocessors;
 }
 
-/* A bias of the output's own type; of other products it is of another one in the library. */
-static bool adds_bias(const gemm_problem *p) { return p->type_a == p->type_c; }
+/* A bias of the output's own type; of other products it is of another one in the library. It has a number for each row
+ * of the library's sparse matrix: where that is our A, for each row of C and not for each column, and what the library
+ * then reads behind a shorter one has been NaN. */
+static bool adds_bias(const gemm_problem *p) { return p->type_a == p->type_c && p->weight == GEMM_B; }
 
 /* Its algorithms by number, the one that it would take by itself in front; K in one piece, in the library's own pieces
- * (-1, compute capability 9.0) or in some (before). */
+ * (-1, compute capability 9.0) or in some (before). Which algorithms can divide K is nowhere written: preparing tells,
+ * for a plan takes the library so long that asking of all of them would be most of an operation's time. */
 static scout_answer domain(const scout_op *op, scout_device *device, int exhaustive, scout_domain *out,
                            scout_why *why) {
     const gemm_problem p = gemm_problem_of(op);
@@ -222,22 +225,6 @@ static scout_answer domain(const scout_op *op, scout_device *device, int exhaust
 /* Any address of the device stands for a bias whose place is not known yet. */
 static const void *bias_inside(const gemm_problem *p, scout_device *device, const int64_t *values) {
     return p->bias && values[BIAS] == INSIDE ? device->scratch : NULL;
-}
-
-/* Which algorithms can divide K is nowhere written: whether there is a plan tells. What fails with K in one piece is
- * said by prepare. */
-static int allows(const scout_op *op, scout_device *device, const int64_t *values) {
-    if (values[SPLIT_K] == 1) return 1;
-    const gemm_problem p = gemm_problem_of(op);
-    setup *const s = malloc(sizeof *s);
-    int planned = 0;
-    if (s && setup_make(s, &p, bias_inside(&p, device, values), NULL) == SCOUT_OK) {
-        (void)setup_plan(s, (int)values[ALGO], (int)values[SPLIT_K]);
-        planned = s->planned;
-        setup_free(s);
-    }
-    free(s);
-    return planned;
 }
 
 /* --- plans --- */
@@ -378,7 +365,6 @@ const scout_candidate sparse_lt_gemm = {
     .precisions = precisions,
     .supports = supports,
     .domain = domain,
-    .allows = allows,
     .prepare = prepare,
     .pack = pack,
     .launch = launch,

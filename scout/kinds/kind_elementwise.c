@@ -93,38 +93,6 @@ static bool set_types(const builder *b, const oprec *rec) {
 
 /* ---- tensors ---- */
 
-static int64_t suffix(const scout_op *op, int dims) {
-    int64_t count = 1;
-    for (int d = (int)op->rank - dims; d < (int)op->rank; d++) count = checked_mul(count, op->shape[d]);
-    return count;
-}
-
-/* How many of the last dimensions a vector has is not told, but the bytes that are read tell it: the number that comes
- * nearest to what the other operands leave. */
-static int vector_dims(const builder *b) {
-    const scout_op *op = b->op;
-    int64_t vectors = 0;
-    double left = op->bytes_read;
-    for (int k = 0; k < b->count; k++) {
-        const double size = (double)dtype_bytes(op_is(op, "where") && k == 0 ? DTYPE_BOOL : (dtype)op->input, 1);
-        double elements = b->operands[k].form == FORM_TENSOR ? (double)suffix(op, (int)op->rank) : 1;
-        for (uint32_t d = 0; b->operands[k].form == FORM_DIMS && d < op->rank; d++)
-            elements *= (double)b->operands[k].dims[d];
-        if (b->operands[k].form == FORM_VECTOR)
-            vectors++;
-        else if (b->operands[k].form != FORM_SAME)
-            left -= elements * size;
-    }
-    if (vectors == 0) return 0;
-    left /= (double)vectors * (double)dtype_bytes((dtype)op->input, 1);
-    int best = 0;
-    for (int dims = 1; dims <= (int)op->rank; dims++) {
-        if (suffix(op, dims) == 1) continue;
-        if (best == 0 || fabs((double)suffix(op, dims) - left) < fabs((double)suffix(op, best) - left)) best = dims;
-    }
-    return best > 0 ? best : 1;
-}
-
 static bool positive(const builder *b) {
     if (b->is->positive) return true;
     if (!op_is(b->op, "pow")) return false;
@@ -132,15 +100,15 @@ static bool positive(const builder *b) {
     return exponent != rint(exponent);
 }
 
-static bool add_operand(builder *b, int k, int vector) {
+static bool add_operand(builder *b, int k) {
     const operand *o = &b->operands[k];
     const int rank = (int)b->op->rank;
     int64_t dims[SCOUT_MAX_RANK];
     char name[2] = {(char)('a' + k), 0};
     for (int d = 0; d < rank; d++)
-        dims[d] = o->form == FORM_DIMS                                                       ? o->dims[d]
-                  : o->form == FORM_TENSOR || (o->form == FORM_VECTOR && d >= rank - vector) ? b->op->shape[d]
-                                                                                             : 1;
+        dims[d] = o->form == FORM_DIMS                                                  ? o->dims[d]
+                  : o->form == FORM_TENSOR || (o->form == FORM_VECTOR && d == rank - 1) ? b->op->shape[d]
+                                                                                        : 1;
     const scout_role role = o->form == FORM_VECTOR || o->form == FORM_SCALAR ? SCOUT_SIDE : SCOUT_INPUT;
     const uint32_t type = op_is(b->op, "where") && k == 0 ? (uint32_t)SCOUT_BOOL : b->op->input;
     /* the harness fills with positive numbers what is called scales */
@@ -151,9 +119,8 @@ static bool add_operand(builder *b, int k, int vector) {
 }
 
 static bool add_operands(builder *b) {
-    const int vector = vector_dims(b);
     for (int k = 0; k < b->count; k++)
-        if (b->operands[k].form != FORM_SAME && !add_operand(b, k, vector)) return false;
+        if (b->operands[k].form != FORM_SAME && !add_operand(b, k)) return false;
     return true;
 }
 

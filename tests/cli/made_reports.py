@@ -168,6 +168,15 @@ def write_folder(folder, hostile):
                      peak_how=text, regime="sustained-model-graph")
         write(reports, odd, f"odd_{k}")
         write(reports, unmeasured(text + "!" + str(k), "ERROR", "error", text), f"missing_{k}")
+        everywhere = dict.fromkeys(("name", "dtype", "weight_dtype", "precision", "pattern", "bound", "ceiling_from", "key"), text)
+        faster = report(text + "?" + str(k), us=100, ceiling=50, **everywhere)
+        faster.update(baseline=text, baseline_variant=text, best=text, best_variant=text + "2", best_approach="CUSTOM_KERNEL")
+        faster.update(best_time_us=60.0, ratio=0.6, ratio_ci=0.004, rival={"name": text, "variant": text, "approach": "LIBRARY_TUNE",
+                                                                           "ratio": 0.7, "ratio_ci": 0.01})
+        faster["candidates"] = [row(text, text, 100.0), row(text, text + "2", 60.0)]
+        faster["device"] = {**DEVICE, "name": text, "driver": text}
+        write(reports, faster, f"faster_{k}")
+        write(fusions, {**faster, "operation": text + "+" + str(k), "fusion": {**parts["fusion"], "pattern": text}}, f"fused_{k}")
     if hostile:
         with open(os.path.join(reports, "broken.json"), "w", encoding="utf-8") as out:
             out.write("{")

@@ -53,6 +53,16 @@ check "no baseline: exit 0" exits 0
 check "no baseline: why" prints "no library here does that"
 explain plain/reports conv_skipped
 check "a folder of reports does" exits 0
+python3 - <<'END'
+import glob, json
+for name in glob.glob("plain/reports/gemm_near.json"):
+    report = json.load(open(name))
+    report["regime"] = "burst-cold-graph"
+    json.dump(report, open("plain/reports/burst.json", "w"))
+END
+explain plain gemm_near
+check "two regimes: the one" prints "sustained-model-graph"
+check "two regimes: and the other" prints "burst-cold-graph"
 rm plain/run.json
 explain plain gemm_proven
 check "without run.json: said" prints "There is no run.json"
@@ -61,7 +71,8 @@ check "without run.json: said" prints "There is no run.json"
 count=0
 while IFS= read -r -d '' id; do
     explain --top 1 -- nasty "$id"
-    check "explain of $(printf %q "${id:0:60}")" exits 0
+    check "explain of $(printf %q "${id:0:60}")" exits 1
+    check "a file was left out, it says" says "1 file was left out of the model's time; analyze nasty names them"
     if LC_ALL=C grep -q $'[\x01-\x09\x0b-\x1f\x7f]' stdout.txt; then check "controls in explain of $(printf %q "${id:0:40}")" false; fi
     count=$((count + 1))
 done < <(python3 -c '

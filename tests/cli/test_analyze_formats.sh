@@ -18,6 +18,8 @@ for folder in plain nasty; do
         check "$folder $format: what others read of it" exits 0
     done
 done
+analyze nasty --format json --top 0
+check "nasty json: it is written whole" python3 -c 'import json; json.load(open("stdout.txt", encoding="utf-8"))'
 check "nothing that was named like a command ran" absent pwned
 
 analyze plain --format md

@@ -66,6 +66,8 @@ offers analyze expl
 check "a command" is "explain "
 offers analyze explain 'made folder' gem
 check "operations of a folder, and no name that a shell would run" is "gemm_1 gemm_2 "
+offers analyze explain --top 3 --margin = 0.1 'made folder' gem
+check "the same behind options" is "gemm_1 gemm_2 "
 offers analyze explain --to
 check "a command's own options" is "--top "
 check "nothing ran" absent pwned

@@ -128,7 +128,7 @@ class Plugin:
         entry = ctypes.CDLL(path).scout_plugin_entry
         entry.restype = POINTER(Entry)
         self.api = entry(c_uint32(ABI)).contents.device.contents
-        if self.api.size != ctypes.sizeof(Device):
+        if self.api.size < ctypes.sizeof(Device):  # what is new stands behind what was there
             raise RuntimeError(f"{path} has a device of {self.api.size} bytes, {ctypes.sizeof(Device)} are known here")
         self.candidates = {}
         for index in range(self.api.candidate_count):

@@ -166,6 +166,13 @@ static bool launch_variant(subject *s, launching *l, const char *text) {
     return !s->check || compare_outputs(s, l, text);
 }
 
+/* What a launch was that went wrong: which engine or algorithm is not in a variant's name. */
+static void say_plan(const launching *l) {
+    char text[2048] = "";
+    if (SCOUT_HAS(l->candidate, describe) && l->candidate->describe) l->candidate->describe(l->plan, text, sizeof text);
+    printf("    %s\n", text);
+}
+
 static void try_variant(subject *s, const scout_candidate *c, const int64_t *values, const char *variant) {
     launching l = {.candidate = c, .needs = {.size = sizeof l.needs}};
     char text[320];
@@ -178,7 +185,10 @@ static void try_variant(subject *s, const scout_candidate *c, const int64_t *val
     } else if (gpu_expect(answer == SCOUT_OK && l.plan, "%s: preparing: %s", text, gpu_why.text)) {
         for (uint32_t k = 0; good && k < s->op.tensor_count; k++)
             if (s->op.tensors[k].role == SCOUT_OUTPUT) good = fresh(s, s->op.tensors[k].bytes, &l.tensors[k]);
-        if (good && launch_variant(s, &l, text)) printf("launched %s\n", text);
+        if (good && launch_variant(s, &l, text))
+            printf("launched %s\n", text);
+        else
+            say_plan(&l);
         for (uint32_t k = 0; k < s->op.tensor_count; k++)
             if (s->op.tensors[k].role == SCOUT_OUTPUT) gpu_api->release(gpu, l.tensors[k]);
     }

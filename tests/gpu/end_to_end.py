@@ -150,7 +150,7 @@ class Bert:
     def __call__(self, words, given):
         name = self.step.find("embedding", [self.batch * self.length, self.width])
         x = self.step(name, lambda: F.embedding(words, self.table))
-        x = self.add(self.add(x, self.types, "tensor,tensor"), self.places, "tensor,vector")
+        x = self.add(self.add(x, self.types, "tensor,tensor"), self.places, f"tensor,{self.length}x{self.width}")
         x, mask = self.norm(x, self.first), self.mask(given)
         for block in self.blocks:
             x = self.block(x, block, mask)

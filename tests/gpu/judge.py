@@ -8,7 +8,7 @@ import re
 import sys
 
 from judge_common import BAD, load, median, reports, row_said, rows_of, seconds, spread, text, verdict
-from judge_whole import agree_kinds, end_to_end, models, rate, sanitizer
+from judge_whole import agree_kinds, checks, end_to_end, models, rate, sanitizer
 
 RUNS = int(os.environ.get("REPEAT_RUNS", "5"))
 
@@ -18,16 +18,6 @@ def devices(folder):
     said = text(f"{folder}/candidates.txt")
     for name in ("cublaslt", "gemm_stream"):
         verdict(name in said, f"devices: candidate {name} is listed")
-
-
-def checks(folder):
-    codes = sorted(glob.glob(f"{folder}/*.code"))
-    if not codes:
-        print("SKIPPED checks: none were built (make gpu-checks)")
-    for path in codes:
-        name = os.path.basename(path)[:-5]
-        last = (text(f"{folder}/{name}.txt").strip().splitlines() or ["said nothing"])[-1]
-        verdict(text(path).strip() == "0", f"checks: {name}: {last}")
 
 
 def table(ceilings):

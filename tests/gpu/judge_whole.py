@@ -1,5 +1,5 @@
-"""Judges what whole models, other libraries than cuBLASLt and the own kernels left: parts models, agree_kinds, end_to_end
-and sanitizer of tests/gpu/run.sh."""
+"""Judges what whole models, other libraries than cuBLASLt and single launches left: parts models, agree_kinds,
+end_to_end, sanitizer and checks of tests/gpu/run.sh."""
 import glob
 import os
 import re
@@ -177,3 +177,28 @@ def sanitizer(folder):
             continue
         verdict(not missed, f"sanitizer {tool}: every own kernel was launched"
                             f"{': not ' + ', '.join(sorted(missed)) if missed else ''}")
+
+
+def checks(folder):
+    codes = sorted(glob.glob(f"{folder}/*.code"))
+    launched = set()
+    if not codes:
+        print("SKIPPED checks: none were built (make gpu-checks)")
+        return
+    for path in codes:
+        name = os.path.basename(path)[:-5]
+        lines = text(f"{folder}/{name}.txt").strip().splitlines()
+        launched.update(line.split()[2] for line in lines if re.match(r"launched \S+ \S", line))
+        for line in [line for line in lines if line.startswith("FAILED")][:8]:
+            print(f"    {name}: {line[:250]}")
+        if any("counts are not compared" in line for line in lines):
+            print(f"SKIPPED checks: {name}: no CUPTI, so kernels were counted and not compared")
+        code, last = text(path).strip(), (lines or ["said nothing"])[-1][:120]
+        verdict(code == "0", f"checks: {name}: {last}{'' if code in ('0', '1') else f' (exit {code})'}")
+    listed = set(re.findall(r"^\S+ +cuda +(\S+)", text(f"{folder}/candidates.txt"), re.M))
+    never = sorted(listed - launched)
+    if os.environ.get("KINDS") or not launched:
+        print("    only a part of the lists was run")
+    else:
+        verdict(listed and not never, f"checks: every candidate of {len(listed)} was launched"
+                                      f"{': not ' + ', '.join(never) if never else ''}")

@@ -9,7 +9,9 @@ keep() { # FROM TO
     if [[ -s $from/$1 ]]; then cp "$from/$1" "$to/$2"; fi
 }
 if [[ -d $from/sustained ]]; then keep summary.txt figures.txt; fi
-if [[ -d $from/repeat ]]; then keep summary.txt agreement.txt; fi
+if [[ -d $from/repeat ]]; then # what was said of these parts alone: the call may have gone on with others
+    awk 'NR == 1 || /^--- /{kept = NR == 1 || $2 ~ /^(repeat|agree|faults|trace)$/} kept' "$from/log.txt" >"$to/agreement.txt"
+fi
 keep sustained/fp8.txt ceilings_sustained.txt # the last of its calls knows all precisions
 keep sustained/fp8.json ceilings_sustained.json
 keep burst/fp8.txt ceilings_burst.txt
@@ -32,6 +34,11 @@ for name in bert_base@b8_s128 llama2_7b@b1_s2048; do
     judged "end_to_end/torch_$name.txt" "end_to_end/$name.txt" "end_to_end $name:"
 done
 judged agree_kinds/torch.txt agree_kinds.txt "agree_kinds "
+judged epilogue/torch.txt epilogue.txt "epilogue"
+if [[ -d $from/custom ]]; then
+    cat "$from"/custom/skinny_*.txt "$from/custom/ncu.txt" >"$to/custom_kernel.txt"
+    grep -hE '^(PASSED|FAILED) custom ' "$from/log.txt" | sort -u >>"$to/custom_kernel.txt" || true
+fi
 for tool in memcheck racecheck synccheck initcheck; do # what was launched, and what came of it
     if ! grep -qE "^(PASSED|FAILED) sanitizer $tool:" "$from/log.txt"; then continue; fi
     {

@@ -9,11 +9,12 @@
 # STATIC=1; CHECKS (BIN/../gpu) the check_* programs where they were built. python3 with PyTorch is the independent
 # measurement. Results go to RESULTS (default out/gpu): per part what was said and the reports, then summary.txt; where
 # OUT is set, they are packed into OUT: one archive per part and summary.txt.
-# KINDS: of parts kinds and sanitizer, the files of tests/gpu/kinds that are run (a pattern, without .json).
+# KINDS: of parts checks, kinds and sanitizer, the files of tests/gpu/kinds that are run (a pattern, without .json).
 # MODELS: the folder of parts models and end_to_end (out/models), which tests/gpu/model_ops.sh makes where the models are;
 # MODEL: of part models, the files that are measured (patterns, without .json): all together are more than one call, and
 # the next one has from the cache what was measured. MODEL_SECONDS: most for each operation, on average (2).
 # CACHE: cache.tar.gz of an earlier call's OUT, on another machine of the same kind, say.
+# CHECK_JOBS: processes of part checks at a time (6).
 # SANITIZE: the tools of part sanitizer (memcheck racecheck synccheck initcheck); SANITIZE_JOBS: processes at a time (12).
 # REPEAT_RUNS: how often part repeat measures (5; fewer prove less, and it says so). REPEAT_CEILINGS=cached: these runs
 # share ceilings instead of measuring them anew (45 s each instead of 70).
@@ -39,7 +40,7 @@ declare -A limits=(
     [epilogue]=180 # about 110: four comparisons, and eleven operations measured
     [faults]=150   # 40
     [trace]=60     # about 35
-    [checks]=90
+    [checks]=300  # about 100: 50 for the programs, as much for all lists beside each other
     [sanitizer]=530 # about 60 to 120 for each of its four tools
     [kinds]=420   # about 2 s an operation
     [targets]=200
@@ -52,7 +53,7 @@ declare -A groups=([figures]="devices sustained bandwidth llama stream sweep bur
     [checking]="epilogue checks sanitizer" [kinds]="kinds targets sparse" [fusions]="fusions" [libraries]="agree_kinds end_to_end custom")
 LIMIT=${LIMIT:-540}
 
-REPEAT_RUNS=${REPEAT_RUNS:-5} SANITIZE_JOBS=${SANITIZE_JOBS:-12}
+REPEAT_RUNS=${REPEAT_RUNS:-5} SANITIZE_JOBS=${SANITIZE_JOBS:-12} CHECK_JOBS=${CHECK_JOBS:-6}
 if [[ ! $REPEAT_RUNS =~ ^[1-9][0-9]?$ ]]; then
     echo "REPEAT_RUNS is how often to measure: 1 to 99, not $REPEAT_RUNS" >&2
     exit 2
@@ -63,18 +64,6 @@ if [[ $BIN != /* ]]; then BIN=$PWD/$BIN; fi
 scout=$BIN/scout_batch
 here=tests/gpu
 cache=$RESULTS/cache
-
-# The cuBLASLt, the cuDNN and the cuSPARSELt that PyTorch loads, for all; else whatever the search order finds.
-torch_libraries() {
-    python3 - <<'PYTHON' 2>/dev/null
-import torch
-torch.zeros(8, 8, device="cuda", dtype=torch.half) @ torch.zeros(8, 8, device="cuda", dtype=torch.half)
-torch.backends.cudnn.version()
-names = ("libcublasLt.so", "libcudnn.so", "libcusparseLt.so")
-maps = [line.split()[-1] for line in open("/proc/self/maps") if any(name in line for name in names)]
-print(":".join(sorted({path.rsplit("/", 1)[0] for path in maps})))
-PYTHON
-}
 
 batch() { "$scout" --device "$DEVICE" "${library[@]}" --cache-dir "$cache" "$@"; }
 timed() { # NAME COMMAND…: its seconds go to NAME.seconds; 1 is "done, but": no failure of the run
@@ -97,14 +86,32 @@ part_devices() {
     grep -E '^cuda' "$part/devices.txt" | cut -c 1-150
     nvidia-smi --query-gpu=name,driver_version,clocks.sm,power.draw,temperature.gpu --format=csv,noheader
 }
-part_checks() {
-    local program
+# One program beside others; what it said goes to NAME.txt, its exit status to NAME.code (124: not finished).
+beside() { # JOBS NAME COMMAND…
+    local most=$1 name=$2
+    shift 2
+    while (($(jobs -rp | wc -l) >= most)); do wait -n; done
+    {
+        CEILING_SCOUT_LIBRARY_PATH=$libraries timeout --kill-after=5 150 "$@" >"$part/$name.txt" 2>&1
+        echo $? >"$part/$name.code"
+    } &
+}
+part_checks() { # the programs, then every candidate of every kind, libraries' too, launched once over awkward shapes
+    local program file name found=${libraries:+$libraries:}${LD_LIBRARY_PATH:-}
+    timed candidates "$scout" "${library[@]}" --list-candidates
     for program in "$CHECKS"/check_*; do
-        if [[ ! -x $program ]]; then continue; fi
-        CEILING_SCOUT_LIBRARY_PATH=$libraries timeout 60 "$program" "$BIN/scout_cuda.so" \
-            >"$part/${program##*/}.txt" 2>&1
-        echo $? >"$part/${program##*/}.code"
+        name=${program##*/}
+        if [[ ! -x $program || $name == check_kernels ]]; then continue; fi
+        # one at a time, as some are about time; CUPTI is looked for by its name alone
+        beside 1 "$name" env LD_LIBRARY_PATH="$found" "$program" "$BIN/scout_cuda.so"
     done
+    wait
+    if [[ ! -x $CHECKS/check_kernels ]]; then return; fi
+    for file in "$here"/own_awkward.json "$here"/kinds/${KINDS:-*}.json; do
+        name=${file##*/}
+        beside "$CHECK_JOBS" "kernels_${name%.json}" "$CHECKS/check_kernels" "$BIN/scout_cuda.so" --all "$file"
+    done
+    wait
 }
 part_bandwidth() { # the table of the first ceilings that were measured
     if [[ -e $RESULTS/sustained/fp16.json ]]; then
@@ -194,9 +201,9 @@ part_sparse() { # weights of a model that are not alike, and from how many zeros
         timed mlp batch "$part/ops.json" --precision fp16 --only gemm --no-cache --weight-threshold 0.01 -o "$part/mlp"
         cat "$part/mlp.txt"
     fi
-    for block in 64 128; do
+    for block in 64 128; do # part targets has every candidate at one fraction: here are those that may be the fastest
         timed "sweep_$block" batch --op gemm --shape 8192,8192,8192 --precision fp16 --sparsity-sweep \
-            --sparse-block "$block" --cache cold --no-cache -o "$part/sweep_$block"
+            --sparse-block "$block" --cache cold --no-cache --candidate cublaslt,gemm_block_sparse -o "$part/sweep_$block"
         grep -A 12 'zeros as' "$part/sweep_$block.txt"
     done
 }
@@ -251,17 +258,11 @@ part_trace() { # what the timing engine takes for granted of a clock at its powe
     timed clock_trace python3 "$here/clock_trace.py"
     cut -c 1-150 "$part/clock_trace.txt"
 }
-# One program under one tool; what it said goes to TOOL-NAME.txt, its exit status to TOOL-NAME.code (124: not finished).
-sanitize() { # TOOL NAME COMMAND…
+sanitize() { # TOOL NAME COMMAND…: one program under one tool, as TOOL-NAME
     local tool=$1 name=$2 options=(--print-limit 20 --error-exitcode 7)
     if [[ $tool == memcheck ]]; then options+=(--report-api-errors no); fi # what is refused is asked for, and answered
     shift 2
-    while (($(jobs -rp | wc -l) >= SANITIZE_JOBS)); do wait -n; done
-    {
-        CEILING_SCOUT_LIBRARY_PATH=$libraries timeout --kill-after=5 150 compute-sanitizer --tool "$tool" "${options[@]}" \
-            "$@" >"$part/$tool-$name.txt" 2>&1
-        echo $? >"$part/$tool-$name.code"
-    } &
+    beside "$SANITIZE_JOBS" "$tool-$name" compute-sanitizer --tool "$tool" "${options[@]}" "$@"
 }
 part_sanitizer() { # every own kernel over awkward shapes, launched alone; the largest are left out
     local tool file name how kernels=$CHECKS/check_kernels
@@ -363,8 +364,9 @@ if [[ ! -x $scout ]]; then
 fi
 mkdir -p "$RESULTS"
 if [[ -n ${CACHE:-} && ! -d $cache ]]; then tar xzf "$CACHE" -C "$RESULTS"; fi
-TORCH_LIBRARIES=$(torch_libraries)
-export TORCH_LIBRARIES BIN DEVICE RESULTS CHECKS REPEAT_RUNS
+# of PyTorch, for all; else whatever the search order finds
+TORCH_LIBRARIES=$(python3 "$here/torch_libraries.py" 2>/dev/null)
+export TORCH_LIBRARIES BIN DEVICE RESULTS CHECKS REPEAT_RUNS SANITIZE_JOBS CHECK_JOBS
 {
     echo "$(date -u +%FT%TZ) ${wanted[*]}; libraries from ${TORCH_LIBRARIES:-the search order}"
     for name in "${wanted[@]}"; do

@@ -4,7 +4,6 @@ Cleaning is done again here in another way; then the reader of each format has t
 """
 import csv
 import html
-import json
 import re
 import sys
 import xml.etree.ElementTree as etree
@@ -57,10 +56,6 @@ def markup(raw, text, out):
     )
 
 
-def script(raw, text, out):
-    return json.loads(f'"{out}"') == text and not set(out) & set("<>&'\u2028\u2029")
-
-
 def markdown(raw, text, out):
     plain = re.sub("&#[0-9]+;", "", out)
     outside = re.sub("[A-Za-z0-9\x80-\U0010ffff_](_+)(?=[A-Za-z0-9\x80-\U0010ffff])", "", plain)
@@ -94,20 +89,14 @@ def c_comment(raw, text, out):
     return "*/" not in out and "/*" not in out and not out.endswith("\\") and out.replace(" ", "").rstrip(".") == text.replace(" ", "").rstrip(".")
 
 
-def c_name(raw, text, out):
-    return re.fullmatch("[A-Za-z0-9_]*", out) is not None and "__" not in out and not out.startswith("_")
-
-
 KINDS = {
     "terminal": terminal,
     "markup": markup,
-    "script": script,
     "markdown": markdown,
     "code": code,
     "csv": csv_field,
     "string": c_string,
     "comment": c_comment,
-    "name": c_name,
 }
 
 bad = 0

@@ -229,6 +229,22 @@ static void help_names_every_option(void) {
     for (char *line = strtok(text, "\n"); line; line = strtok(NULL, "\n")) UNIT_CHECK(strlen(line) <= 100);
 }
 
+/* For scripts: what --help names, in fields. */
+static void the_table_can_be_listed(void) {
+    char text[4096];
+    fflush(stdout);
+    FILE *real = stdout, *out = fmemopen(text, sizeof text, "w");
+    if (!UNIT_CHECK(out != NULL)) return;
+    stdout = out;
+    const cli_result result = parse("--list-options");
+    stdout = real;
+    fclose(out);
+    UNIT_INT(result, CLI_DONE);
+    UNIT_TEXT(text, "--output\t-o\tFILE\t\n--batch\t\tN\t\n--dim\t\tNAME=N\t\n--precision\t\tP\tfp16 fp32\n"
+                    "--title\t\tTEXT\t\n--tag\t\tT\t\n--ratio\t\tX\t\n--quiet\t-q\t\t\n"
+                    "--verbose-and-very-long-name\t-v\t\t\n--help\t-h\t\t\n--version\t\t\t\n");
+}
+
 static void no_room_on_standard_output_is_said(void) {
     fflush(stdout);
     FILE *real = stdout, *full = fopen("/dev/full", "w");
@@ -250,6 +266,7 @@ int main(void) {
     UNIT_RUN(wrong_options);
     UNIT_RUN(long_words_are_survived);
     UNIT_RUN(help_names_every_option);
+    UNIT_RUN(the_table_can_be_listed);
     UNIT_RUN(no_room_on_standard_output_is_said);
     cli_bindings_free(&s.dims);
     return unit_end();

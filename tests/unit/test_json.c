@@ -1,6 +1,7 @@
 /* JSON in with its limits, builders that fail once, and the exact bytes that come out. */
 #include "common/files.h"
 #include "common/json.h"
+#include "common/json_get.h"
 #include "common/json_stream.h"
 #include "tests/unit/unit.h"
 
@@ -127,6 +128,44 @@ static void builders_remember_the_first_failure(void) {
         UNIT_CHECK(json_finish(&b, root, &st) == NULL);
         UNIT_INT(st.code, STATUS_ENVIRONMENT);
     }
+}
+
+static void only_what_is_known_is_put(void) {
+    json_builder b = {0};
+    json_t *root = json_new_object(&b);
+    json_put_known(&b, root, "none", NAN);
+    json_put_known(&b, root, "endless", -INFINITY);
+    json_put_known(&b, root, "nothing", 0);
+    json_put_known(&b, root, "less", -2.5);
+    root = json_finish(&b, root, &st);
+    UNIT_CHECK(root && json_save(path, root, &st));
+    json_decref(root);
+    UNIT_TEXT(written(), "{\n  \"nothing\": 0.0,\n  \"less\": -2.5\n}\n");
+}
+
+static void members_that_may_be_missing(void) {
+    json_t *o =
+        read_text("{\"t\": \"x\", \"e\": \"\", \"n\": 2.5, \"i\": -7, \"z\": 0, \"null\": null, \"a\": [1]}", NULL);
+    static const char *const no_text[] = {"missing", "n", "i", "null", "a"};
+    static const char *const no_number[] = {"missing", "t", "e", "null", "a"};
+    UNIT_TEXT(json_get_text(o, "t"), "x");
+    UNIT_TEXT(json_get_text_or_null(o, "t"), "x");
+    UNIT_TEXT(json_get_text_or_null(o, "e"), "");
+    for (int k = 0; k < 5; k++) {
+        UNIT_TEXT(json_get_text(o, no_text[k]), "");
+        UNIT_CHECK(json_get_text_or_null(o, no_text[k]) == NULL);
+        UNIT_CHECK(isnan(json_get_number(o, no_number[k])));
+        UNIT_CHECK(isnan(json_get_positive(o, no_number[k])));
+        UNIT_INT(json_get_int(o, no_number[k], -1), -1);
+    }
+    UNIT_CHECK(json_get_number(o, "n") == 2.5 && json_get_positive(o, "n") == 2.5);
+    UNIT_CHECK(json_get_number(o, "i") == -7 && isnan(json_get_positive(o, "i")));
+    UNIT_CHECK(json_get_number(o, "z") == 0 && isnan(json_get_positive(o, "z")));
+    UNIT_INT(json_get_int(o, "i", 3), -7);
+    UNIT_INT(json_get_int(o, "n", 3), 3); /* not a whole one */
+    UNIT_TEXT(json_get_text(NULL, "t"), "");
+    UNIT_CHECK(json_get_text_or_null(json_object_get(o, "a"), "t") == NULL && isnan(json_get_number(NULL, "t")));
+    json_decref(o);
 }
 
 /* jansson's memory made to fail after so many allocations; what was given out is counted. */
@@ -298,6 +337,8 @@ int main(void) {
     UNIT_RUN(limits);
     UNIT_RUN(schemas);
     UNIT_RUN(built_tree_has_these_bytes);
+    UNIT_RUN(only_what_is_known_is_put);
+    UNIT_RUN(members_that_may_be_missing);
     UNIT_RUN(builders_remember_the_first_failure);
     UNIT_RUN(every_allocation_may_fail);
     UNIT_RUN(stream_has_these_bytes);

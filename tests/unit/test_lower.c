@@ -174,14 +174,19 @@ static void rows_of_norm_and_softmax(void) {
 static void operands_of_elementwise(void) {
     bench_begin();
     tensor *x = bench_tensor(DTYPE_FP32, DIMS(2, 3, 8)), *row = bench_weight(DTYPE_FP32, DIMS(8)),
-           *column = bench_tensor(DTYPE_FP32, DIMS(2, 3, 1));
+           *column = bench_tensor(DTYPE_FP32, DIMS(2, 3, 1)), *plane = bench_weight(DTYPE_FP32, DIMS(1, 3, 8)),
+           *one_row = bench_weight(DTYPE_FP32, DIMS(1, 8));
     node *plain = NODE("", "Relu", bench_tensor(DTYPE_FP32, DIMS(2, 3, 8)), x),
          *bias = NODE("", "Add", bench_tensor(DTYPE_FP32, DIMS(2, 3, 8)), row, x);
     node *other = NODE("", "Sub", bench_tensor(DTYPE_FP32, DIMS(2, 3, 8)), column, x),
-         *square = NODE("", "Mul", bench_tensor(DTYPE_FP32, DIMS(2, 3, 8)), x, x);
+         *square = NODE("", "Mul", bench_tensor(DTYPE_FP32, DIMS(2, 3, 8)), x, x),
+         *places = NODE("", "Add", bench_tensor(DTYPE_FP32, DIMS(2, 3, 8)), x, plane),
+         *flat = NODE("", "Add", bench_tensor(DTYPE_FP32, DIMS(2, 3, 8)), x, one_row);
     UNIT_CHECK(!bench_text(bench_lower(plain, DTYPE_NONE), "inputs"));
     UNIT_TEXT(bench_text(work_of(&b.list, bias), "inputs"), "tensor,vector");
     UNIT_TEXT(bench_text(work_of(&b.list, other), "inputs"), "2x3x1,tensor");
+    UNIT_TEXT(bench_text(work_of(&b.list, places), "inputs"), "tensor,3x8"); /* other work than a vector */
+    UNIT_TEXT(bench_text(work_of(&b.list, flat), "inputs"), "tensor,vector");
     UNIT_TEXT(bench_text(work_of(&b.list, square), "inputs"), "tensor,same");
     bench_costs(work_of(&b.list, bias), 0, 48, 4 * 56, 4 * 48);
     bench_costs(work_of(&b.list, square), 0, 48, 4 * 48, 4 * 48);

@@ -158,23 +158,6 @@ static void qualifying_names_the_faulty(void) {
     end();
 }
 
-static void names_of_variants(void) {
-    static const char *const labels[] = {"plain", "transposed"};
-    scout_domain *domain = calloc(1, sizeof *domain);
-    char variant[64];
-    if (!domain) abort();
-    measure_variant_text(domain, (int[]){0}, variant, sizeof variant);
-    UNIT_TEXT(variant, "");
-    domain->count = 2;
-    domain->parameters[0] = (scout_parameter){.name = "algo", .count = 2, .values = {0, 66}};
-    domain->parameters[1] = (scout_parameter){.name = "weight", .count = 2, .values = {0, 1}, .labels = labels};
-    measure_variant_text(domain, (int[]){1, 1}, variant, sizeof variant);
-    UNIT_TEXT(variant, "algo=66,weight=transposed");
-    measure_variant_text(domain, (int[]){1, 1}, variant, 8);
-    UNIT_TEXT(variant, "algo=66");
-    free(domain);
-}
-
 int main(void) {
     UNIT_RUN(every_fault_gets_its_row);
     UNIT_RUN(a_late_fault_loses_its_time);
@@ -186,6 +169,5 @@ int main(void) {
     UNIT_RUN(too_large_for_the_memory);
     UNIT_RUN(everybody_is_announced);
     UNIT_RUN(qualifying_names_the_faulty);
-    UNIT_RUN(names_of_variants);
     return unit_end();
 }

@@ -1,5 +1,6 @@
 /* The verdicts of analyze are those of scout_batch: reports are made by scout's own hand, of measurements of all sorts,
  * and every one that is read says with the default thresholds what it said itself. */
+#include "analyze/study_internal.h"
 #include "scout/report.h"
 #include "tests/unit/report_made.h"
 #include "tests/unit/study_lab.h"
@@ -181,11 +182,7 @@ static void compare(const study_report *r, int *counts) {
     json_decref(report);
 }
 
-static void the_same_verdicts(void) {
-    study s;
-    status st = {0};
-    double model_us, model_ci;
-    int counts[5] = {0};
+static void set_up(double *model_us, double *model_ci) {
     set_up_ceilings();
     best.peaks[0].rel_ci95 = 0.004;
     device.identity.units = 100;
@@ -193,8 +190,24 @@ static void the_same_verdicts(void) {
     lab_begin();
     for (int k = 0; k < OPERATIONS; k++) make_operation(&all[k], k);
     for (int k = OPERATIONS; k < OPERATIONS + FUSIONS; k++) make_fusion(&all[k], k);
-    time_of_the_model(&model_us, &model_ci);
-    write_all(model_us, model_ci);
+    time_of_the_model(model_us, model_ci);
+    write_all(*model_us, *model_ci);
+}
+
+static void tear_down(void) {
+    lab_end();
+    for (int k = 0; k < OPERATIONS + FUSIONS; k++) {
+        json_decref(all[k].measurement);
+        all[k].measurement = NULL;
+    }
+}
+
+static void the_same_verdicts(void) {
+    study s;
+    status st = {0};
+    double model_us, model_ci;
+    int counts[5] = {0};
+    set_up(&model_us, &model_ci);
     if (!UNIT_CHECK(lab_open(&s, &st))) printf("%s\n", st.text);
     for (size_t k = 0; k < s.skipped_count; k++) printf("%s: %s\n", s.skipped[k].path, s.skipped[k].why);
     UNIT_INT(s.skipped_count, 0);
@@ -206,8 +219,58 @@ static void the_same_verdicts(void) {
     for (size_t k = 0; k < s.groups[0].fusion_count; k++) compare(&s.groups[0].fusions[k], counts);
     for (int k = 0; k < 5; k++) UNIT_CHECK(counts[k] > 5); /* of everything there was enough to go wrong */
     study_close(&s);
-    lab_end();
-    for (int k = 0; k < OPERATIONS + FUSIONS; k++) json_decref(all[k].measurement);
+    tear_down();
+}
+
+/* Wherever in its interval the truth of a measurement lies: a verdict that is not borderline is the one it would have.
+ */
+static const struct {
+    size_t x, ci;
+} measured[] = {
+    {offsetof(study_report, baseline_us), offsetof(study_report, baseline_ci)},
+    {offsetof(study_report, ratio), offsetof(study_report, ratio_ci)},
+    {offsetof(study_report, rival_ratio), offsetof(study_report, rival_ratio_ci)},
+    {offsetof(study_report, ceiling_us), offsetof(study_report, ceiling_ci)},
+};
+
+static void move(study *s, size_t which, size_t measurement, double by) {
+    study_group *g = &s->groups[0];
+    study_report *r = &g->reports[which], kept = *r;
+    double x, ci;
+    memcpy(&x, (char *)r + measured[measurement].x, sizeof x);
+    memcpy(&ci, (char *)r + measured[measurement].ci, sizeof ci);
+    if (!isfinite(x) || !(ci < 1)) return;
+    x *= 1 + by * ci;
+    memcpy((char *)r + measured[measurement].x, &x, sizeof x);
+    memcpy((char *)r + measured[measurement].ci, &(double){0}, sizeof ci);
+    g->without_baseline = 0;
+    study_judge(s, g);
+    if (strcmp(r->verdict.approach, kept.verdict.approach) != 0 ||
+        strcmp(r->verdict.priority, kept.verdict.priority) != 0) {
+        UNIT_CHECK(false);
+        printf("%s, measurement %zu by %g: %s %s was %s %s\n", r->operation, measurement, by, r->verdict.approach,
+               r->verdict.priority, kept.verdict.approach, kept.verdict.priority);
+    }
+    *r = kept;
+}
+
+static void what_is_sure_stays(void) {
+    static const double steps[] = {-0.99, -0.5, 0.5, 0.99};
+    study s;
+    status st = {0};
+    double model_us, model_ci;
+    int moved = 0;
+    set_up(&model_us, &model_ci);
+    UNIT_CHECK(lab_open(&s, &st));
+    for (size_t k = 0; k < s.groups[0].count; k++) {
+        if (s.groups[0].reports[k].verdict.borderline) continue;
+        for (size_t m = 0; m < sizeof measured / sizeof measured[0]; m++)
+            for (size_t n = 0; n < sizeof steps / sizeof steps[0]; n++) move(&s, k, m, steps[n]);
+        moved++;
+    }
+    UNIT_CHECK(moved > OPERATIONS / 4);
+    study_close(&s);
+    tear_down();
 }
 
 /* Only the bound moves: what was worth doing is so no more. */
@@ -236,6 +299,7 @@ static void other_thresholds(void) {
 
 int main(void) {
     UNIT_RUN(the_same_verdicts);
+    UNIT_RUN(what_is_sure_stays);
     UNIT_RUN(other_thresholds);
     return unit_end();
 }

@@ -1,4 +1,5 @@
 /* The supervisor against workers that do whatever the job says (odd_worker.h): this program is its own worker. */
+#include "common/json_get.h"
 #include "scout/frames.h"
 #include "scout/supervisor.h"
 #include "scout/supervisor_words.h"
@@ -85,11 +86,6 @@ static const json_t *exclusion(const plan *p, int job, size_t k) {
     return json_array_get(json_object_get(p->results[job], "exclusions"), k);
 }
 
-static const char *text_of(const json_t *o, const char *key) {
-    const char *text = json_string_value(json_object_get(o, key));
-    return text ? text : "";
-}
-
 static void one_fault(const char *what, const char *want_status, const char *want_code, const char *want_text) {
     char first[128];
     snprintf(first, sizeof first, "{\"what\": \"measure\", \"do\": \"%s\"}", what);
@@ -101,11 +97,11 @@ static void one_fault(const char *what, const char *want_status, const char *wan
     UNIT_INT(json_array_size(json_object_get(p.results[0], "exclusions")), 1);
     UNIT_INT(json_array_size(json_object_get(p.results[1], "exclusions")), 0);
     const json_t *e = exclusion(&p, 0, 0);
-    UNIT_TEXT(text_of(e, "name"), "x");
-    UNIT_TEXT(text_of(e, "variant"), "v=1");
-    UNIT_TEXT(text_of(e, "status"), want_status);
-    UNIT_TEXT(text_of(e, "code"), want_code);
-    if (!UNIT_CHECK(strstr(text_of(e, "text"), want_text) != NULL)) printf("    %s\n", text_of(e, "text"));
+    UNIT_TEXT(json_get_text(e, "name"), "x");
+    UNIT_TEXT(json_get_text(e, "variant"), "v=1");
+    UNIT_TEXT(json_get_text(e, "status"), want_status);
+    UNIT_TEXT(json_get_text(e, "code"), want_code);
+    if (!UNIT_CHECK(strstr(json_get_text(e, "text"), want_text) != NULL)) printf("    %s\n", json_get_text(e, "text"));
     forget(&p);
 }
 
@@ -131,7 +127,7 @@ static void no_faults(void) {
     UNIT_INT(p.why[2].code, STATUS_ENVIRONMENT);
     UNIT_CHECK(strstr(p.why[2].text, "this job cannot be done") != NULL);
     UNIT_CHECK(json_equal(json_object_get(p.results[0], "pid"), json_object_get(p.results[3], "pid")));
-    UNIT_TEXT(text_of(p.results[3], "spin"), ""); /* a device says what its threads do, and nobody else */
+    UNIT_TEXT(json_get_text(p.results[3], "spin"), ""); /* a device says what its threads do, and nobody else */
     forget(&p);
 }
 
@@ -142,7 +138,7 @@ static void variants(void) {
     UNIT_CHECK(run_jobs(&p, "fake:0", 0));
     UNIT_INT(p.restarts, 2);
     UNIT_INT(json_array_size(json_object_get(p.results[0], "exclusions")), 1);
-    UNIT_TEXT(text_of(exclusion(&p, 0, 0), "variant"), "");
+    UNIT_TEXT(json_get_text(exclusion(&p, 0, 0), "variant"), "");
     forget(&p);
 }
 
@@ -165,13 +161,13 @@ static void qualified_first(void) {
     plan p = {.jobs = jobs, .count = 3};
     UNIT_CHECK(run_jobs(&p, "fake:0", 1));
     UNIT_INT(json_array_size(json_object_get(p.results[0], "exclusions")), 2);
-    UNIT_TEXT(text_of(exclusion(&p, 0, 0), "name"), "q_crash");
-    UNIT_TEXT(text_of(exclusion(&p, 0, 0), "variant"), "");
-    UNIT_TEXT(text_of(exclusion(&p, 0, 0), "status"), "CRASHED");
-    UNIT_TEXT(text_of(exclusion(&p, 0, 1), "name"), "q_wrong");
-    UNIT_TEXT(text_of(exclusion(&p, 0, 1), "variant"), "t=1");
-    UNIT_TEXT(text_of(exclusion(&p, 0, 1), "status"), "WRONG");
-    UNIT_TEXT(text_of(exclusion(&p, 0, 1), "code"), "samples");
+    UNIT_TEXT(json_get_text(exclusion(&p, 0, 0), "name"), "q_crash");
+    UNIT_TEXT(json_get_text(exclusion(&p, 0, 0), "variant"), "");
+    UNIT_TEXT(json_get_text(exclusion(&p, 0, 0), "status"), "CRASHED");
+    UNIT_TEXT(json_get_text(exclusion(&p, 0, 1), "name"), "q_wrong");
+    UNIT_TEXT(json_get_text(exclusion(&p, 0, 1), "variant"), "t=1");
+    UNIT_TEXT(json_get_text(exclusion(&p, 0, 1), "status"), "WRONG");
+    UNIT_TEXT(json_get_text(exclusion(&p, 0, 1), "code"), "samples");
     UNIT_INT(json_array_size(json_object_get(p.results[1], "exclusions")), 1);
     UNIT_INT(json_array_size(json_object_get(p.results[2], "exclusions")), 0);
     UNIT_INT(p.restarts, 1);

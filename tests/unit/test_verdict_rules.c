@@ -73,7 +73,31 @@ static void checks_are_what_was_compared(void) {
     UNIT_CHECK(v.borderline);
 }
 
+/* Whatever place a long name is cut at, characters stay whole; a sentence that fits loses nothing. */
+static void sentences_end_at_a_character(void) {
+    static const char *const letters[] = {"a", "\xc3\xa9", "\xe2\x82\xac", "\xf0\x9f\x98\x80"};
+    char name[512];
+    for (size_t k = 0; k < sizeof letters / sizeof letters[0]; k++) {
+        for (int shift = 0; shift < 4; shift++) {
+            int used = snprintf(name, sizeof name, "%.*s", shift, "xyz");
+            while (used < 400) used += snprintf(name + used, sizeof name - (size_t)used, "%s", letters[k]);
+            verdict_facts f = product(95);
+            f.ratio = 0.5, f.best_name = name;
+            const verdict v = judge(&f);
+            const size_t n = strlen(v.recommendation), front = strlen("Use ") + (size_t)shift,
+                         width = strlen(letters[k]);
+            UNIT_CHECK(n <= 255 && n > 255 - width);
+            UNIT_INT((n - front) % width, 0);
+            UNIT_TEXT(v.recommendation + n - width, letters[k]);
+        }
+    }
+    verdict_facts f = product(95);
+    f.ratio = 0.5, f.best_name = "caf\xc3\xa9", f.baseline_name = "\xe2\x82\xac";
+    UNIT_TEXT(judge(&f).recommendation, "Use caf\xc3\xa9: proven to take 50.0 % less time than \xe2\x82\xac.");
+}
+
 int main(void) {
+    UNIT_RUN(sentences_end_at_a_character);
     UNIT_RUN(every_rule_has_its_name);
     UNIT_RUN(checks_are_what_was_compared);
     return unit_end();

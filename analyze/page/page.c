@@ -1,0 +1,141 @@
+/* Owns the page as a whole: what comes before what, and that nothing in it can fetch or run anything but its own sheet
+ * and script, which are let through by their hashes. */
+#include "analyze/page/page.h"
+#include "analyze/page/page_assets.h"
+#include "analyze/page/page_internal.h"
+
+#include <string.h>
+
+enum { MEMORY = 256 << 20 }; /* of names and spots; everything else is written as it comes */
+
+static const struct {
+    void (*write)(page *p);
+    const char *id, *title; /* in the list of contents; NULL: not there */
+} sections[] = {
+    {page_first, "first", "What to do first"},
+    {page_roofline, "roof", "Roofline"},
+    {page_categories, "time", "Where the time goes"},
+    {page_table, "all", "All operations"},
+    {page_operations, "each", "Each operation"},
+    {page_over_time, NULL, NULL},
+    {page_fusions, NULL, NULL},
+    {page_crossover, NULL, NULL},
+    {page_device, "device", "Method and device"},
+    {page_missing, "missing", "What is missing"},
+};
+enum { SECTIONS = sizeof sections / sizeof sections[0] };
+
+static void head(page *p) {
+    const summary *m = p->m;
+    fputs("<!DOCTYPE html>\n<html lang=\"en\" class=\"plain\">\n<head>\n<meta charset=\"utf-8\">\n", p->out);
+    fprintf(p->out,
+            "<meta http-equiv=\"Content-Security-Policy\" content=\"default-src 'none'; style-src 'sha256-%s'; "
+            "script-src 'sha256-%s'; "
+            "base-uri 'none'; form-action 'none'\">\n",
+            page_css_hash, page_js_hash);
+    fputs("<meta name=\"viewport\" content=\"width=device-width, initial-scale=1\">\n<meta name=\"color-scheme\" "
+          "content=\"light dark\">\n"
+          "<meta name=\"referrer\" content=\"no-referrer\">\n<meta name=\"robots\" content=\"noindex\">\n<title>",
+          p->out);
+    if (m->group_count) page_say_cut(p, m->groups[0].group->model, PAGE_NAME);
+    fputs(": what to do first</title>\n<style>", p->out);
+    fputs(page_css, p->out);
+    fputs("</style>\n</head>\n<body>\n<a class=\"skip\" href=\"#main\">to the contents</a>\n", p->out);
+}
+
+/* The words of a regime, as people say them: "sustained load, model cache, graph launch". */
+static void regime(page *p, const char *text) {
+    static const char *const behind[] = {" load", " cache", " launch"};
+    const char *at = text;
+    for (size_t k = 0; at && *at; k++) {
+        const char *end = strchr(at, '-');
+        const size_t n = end ? (size_t)(end - at) : strlen(at);
+        if (k) fputs(", ", p->out);
+        page_say_cut(p, arena_strndup(&p->arena, at, n), 40);
+        if (k < sizeof behind / sizeof behind[0]) fputs(behind[k], p->out);
+        at = end ? end + 1 : NULL;
+    }
+}
+
+static void title(page *p, const char *tag) {
+    const study_group *g = p->g->group;
+    fprintf(p->out, "<%s>", tag);
+    page_say_cut(p, g->model, PAGE_NAME);
+    fputs(" on ", p->out);
+    page_say_cut(p, g->device, PAGE_NAME);
+    fprintf(p->out, "</%s>\n<p class=\"meta\">", tag);
+    regime(p, g->regime);
+    fprintf(p->out, " · %zu operations", g->count);
+    if (*page_string(p->run, "started")) {
+        fputs(" · measured ", p->out);
+        page_say_cut(p, page_string(p->run, "started"), 24);
+    }
+    fputs("</p>\n", p->out);
+}
+
+static void contents(page *p) {
+    fputs("<nav aria-label=\"Contents\"><ul>", p->out);
+    for (size_t k = 0; k < SECTIONS; k++)
+        if (sections[k].id)
+            fprintf(p->out, "<li><a href=\"#%s%zu\">%s</a></li>", sections[k].id, p->number, sections[k].title);
+    fputs("</ul></nav>\n", p->out);
+}
+
+/* The device of run.json that this group was measured on. */
+static json_t *device_of(const page *p) {
+    size_t k;
+    json_t *one, *all = json_object_get(p->run, "devices");
+    const char *wanted = p->g->group->device_class;
+    json_array_foreach(all, k, one) if (wanted && strcmp(page_string(one, "class"), wanted) == 0) return one;
+    return NULL;
+}
+
+static void group(page *p, size_t k) {
+    const arena_mark mark = arena_save(&p->arena);
+    p->g = &p->m->groups[k];
+    p->number = k + 1;
+    p->run = p->g->group->count ? study_run(&p->g->group->reports[0]) : NULL;
+    p->device = device_of(p);
+    p->moments = arena_array(&p->arena, page_moment, p->g->row_count + 1);
+    p->moment_count = 0;
+    if (k == 0) {
+        fputs("<header>\n", p->out);
+        title(p, "h1");
+        contents(p);
+        fputs("</header>\n<main id=\"main\">\n", p->out);
+    } else {
+        fputs("<div class=\"group\">\n", p->out);
+        title(p, "h1");
+        contents(p);
+        fputs("</div>\n", p->out);
+    }
+    for (size_t s = 0; s < SECTIONS; s++) sections[s].write(p);
+    json_decref(p->run);
+    p->run = p->device = NULL;
+    arena_rewind(&p->arena, mark);
+}
+
+static void foot(page *p) {
+    fputs("</main>\n<footer>Written by ceiling-scout from the reports alone: the same reports give the same page. "
+          "Proven gains were measured; potential ones "
+          "are the distance to a measured ceiling, and the two are never added up.</footer>\n<script>",
+          p->out);
+    fputs(page_js, p->out);
+    fputs("</script>\n</body>\n</html>\n", p->out);
+}
+
+bool page_write(const summary *m, FILE *out, status *st) {
+    page p = {.out = out, .m = m};
+    guard_init(&p.guard);
+    arena_init(&p.arena, &p.guard, MEMORY);
+    const bool good = guard_enter(&p.guard);
+    if (good) {
+        head(&p);
+        for (size_t k = 0; k < m->group_count; k++) group(&p, k);
+        foot(&p);
+    } else
+        *st = p.guard.st;
+    json_decref(p.run);
+    arena_free(&p.arena);
+    return good;
+}

@@ -1,0 +1,200 @@
+/* The top of the page: what to do first, what it would give back, and where the time goes. */
+#include "analyze/page/page_internal.h"
+
+#include <math.h>
+#include <string.h>
+
+enum { ACTIONS = 3 };
+
+/* Something that a person can do: about an operation, or a fusion. Times are of a run. */
+typedef struct deed {
+    const study_report *report;
+    size_t rank; /* of an operation */
+    double proven_us, proven_share, potential_us, potential_share;
+} deed;
+
+static deed deed_of_row(const summary_row *row) {
+    return (deed){row->report,       row->rank,         row->report->verdict.proven_gain_us,
+                  row->proven_share, row->potential_us, row->potential_share};
+}
+
+/* Of as many as are in the set that saves most without overlap. */
+static deed deed_of_fusion(const summary_group *g, const study_report *r) {
+    const double part = r->count > 0 ? fmin((double)r->selected / (double)r->count, 1) : 0;
+    const double us = r->saved_us * part, model = g->group->model_us;
+    return (deed){.report = r, .proven_us = us, .proven_share = model > 0 ? us / model : 0};
+}
+
+/* As operations are ranked: by priority, then by what is proven. */
+static int level(const deed *d) {
+    static const char *const names[] = {"NONE", "LOW", "MEDIUM", "HIGH"};
+    for (int k = 3; k > 0; k--)
+        if (strcmp(names[k], d->report->verdict.priority) == 0) return k;
+    return 0;
+}
+
+static bool before(const deed *a, const deed *b) {
+    return level(a) != level(b) ? level(a) > level(b) : a->proven_us > b->proven_us;
+}
+
+static size_t insert(deed *deeds, size_t count, deed one) {
+    size_t at = count;
+    while (at > 0 && before(&one, &deeds[at - 1])) at--;
+    if (at == ACTIONS) return count;
+    if (count < ACTIONS) count++;
+    for (size_t k = count - 1; k > at; k--) deeds[k] = deeds[k - 1];
+    deeds[at] = one;
+    return count;
+}
+
+static size_t find_deeds(const summary_group *g, deed deeds[ACTIONS]) {
+    size_t count = 0;
+    for (size_t k = 0; k < g->row_count; k++)
+        if (g->rows[k].outcome == SUMMARY_PROVEN || g->rows[k].outcome == SUMMARY_OPEN)
+            count = insert(deeds, count, deed_of_row(&g->rows[k]));
+    for (size_t k = 0; k < g->fusions.count; k++) {
+        const deed one = deed_of_fusion(g, g->fusions.rows[k]);
+        if (one.proven_us > 0) count = insert(deeds, count, one);
+    }
+    return count;
+}
+
+static void gain(page *p, double us, double share, bool proven) {
+    fprintf(p->out, "<p class=\"gain\">%s <small>a run, %s of the model's time%s</small></p>", page_time(us).s,
+            page_percent(share).s, proven ? "" : ", at most");
+}
+
+static void action(page *p, const deed *d) {
+    const study_report *r = d->report;
+    const bool proven = d->proven_us > 0;
+    const char *sort = proven ? "proven" : "potential";
+    fprintf(p->out, "<li class=\"action is-%s\"><span class=\"chip %s\">%s</span> <span class=\"chip %s\">%s</span>",
+            sort, sort, proven ? "proven: it was measured" : "potential: nobody has done it yet", r->verdict.priority,
+            r->verdict.priority);
+    if (r->verdict.borderline) fputs(" <span class=\"chip\">borderline</span>", p->out);
+    if (r->fusion)
+        fprintf(p->out, "<h3><a href=\"#fusions%zu\">fusion ", p->number);
+    else
+        fprintf(p->out, "<h3><a href=\"#o%zu-%zu\">", p->number, d->rank);
+    if (r->fusion)
+        page_say_cut(p, r->fusion_pattern, PAGE_NAME);
+    else
+        page_say(p, page_title(p, r));
+    fputs("</a> <span class=\"soft\">", p->out);
+    page_shape(p, r);
+    fputs("</span></h3>", p->out);
+    gain(p, proven ? d->proven_us : d->potential_us, proven ? d->proven_share : d->potential_share, proven);
+    if (proven && d->potential_us > 0)
+        fprintf(p->out, "<p class=\"small soft\">Up to %s more is potential.</p>", page_time(d->potential_us).s);
+    fputs("<p>", p->out);
+    page_say_wrapped(p, r->verdict.recommendation, PAGE_SENTENCE);
+    fputs("</p></li>\n", p->out);
+}
+
+static void fusions_line(page *p) {
+    const summary_fusions *f = &p->g->fusions;
+    if (!f->worth) return;
+    fprintf(p->out, "<p><a href=\"#fusions%zu\">%zu %s</a> proven to be worth it: %s a run (%s).</p>\n", p->number,
+            f->worth, f->worth == 1 ? "fusion is" : "fusions are", page_time(f->saved_us).s,
+            page_percent(f->saved_share).s);
+}
+
+/* One line of bars: its whole length is `all`, painted up to `us`. */
+static void bar(page *p, const char *name, const char *class, double us, double all, const char *note) {
+    const double part = all > 0 ? 100 * us / all : 0;
+    fprintf(p->out,
+            "<div><dt>%s</dt><dd class=\"draw\"><svg class=\"bar\" aria-hidden=\"true\"><rect class=\"all\" "
+            "width=\"100%%\" "
+            "height=\"100%%\"/>",
+            name);
+    fprintf(p->out, "<rect class=\"%s\" width=\"%s\" height=\"100%%\"/></svg></dd><dd class=\"end\">%s%s</dd></div>\n",
+            class, page_place(part).s, page_time(us).s, note);
+}
+
+static void totals(page *p) {
+    const summary_sum *t = &p->g->all;
+    char best[96], ceiling[96];
+    const double all = t->baseline_us;
+    snprintf(best, sizeof best, " <span class=\"soft\">%s less</span>",
+             page_percent(all > 0 ? 1 - t->best_us / all : 0).s);
+    snprintf(ceiling, sizeof ceiling, " <span class=\"soft\">%s less</span>",
+             page_percent(all > 0 ? 1 - t->ceiling_us / all : 0).s);
+    fputs("<h3>One run of the model, all operations added up</h3>\n<dl class=\"bars\">", p->out);
+    bar(p, "by the default", "now", t->baseline_us, all, "");
+    bar(p, "with the best measured", "proven", t->best_us, all, best);
+    bar(p, "at the ceilings", "ceiling", t->ceiling_us, all, ceiling);
+    fputs("</dl>\n<p class=\"small soft\">The default is what the library does unasked. The best was measured and "
+          "checked on this "
+          "device. The ceilings are what the device could do at most, measured as well.",
+          p->out);
+    if (p->g->missing_us > 0)
+        fprintf(
+            p->out,
+            " %s of the default's time are of operations without a measurement, counted as what they take at least.",
+            page_time(p->g->missing_us).s);
+    fputs("</p>\n", p->out);
+}
+
+void page_first(page *p) {
+    deed deeds[ACTIONS];
+    const size_t count = find_deeds(p->g, deeds);
+    fprintf(p->out, "<section aria-labelledby=\"first%zu\"><h2 id=\"first%zu\">What to do first</h2>\n", p->number,
+            p->number);
+    if (count) fputs("<ol class=\"actions\">\n", p->out);
+    for (size_t k = 0; k < count; k++) action(p, &deeds[k]);
+    fputs(count
+              ? "</ol>\n"
+              : "<p>Nothing: no measured alternative is faster, and no operation is far enough from its ceiling.</p>\n",
+          p->out);
+    fusions_line(p);
+    totals(p);
+    fputs("</section>\n", p->out);
+}
+
+static void outcome_row(page *p, summary_outcome k) {
+    const summary_sum *s = &p->g->outcomes[k];
+    if (!s->operations) return;
+    fprintf(p->out,
+            "<tr><th scope=\"row\">%s</th><td class=\"n\">%zu</td><td class=\"n\">%s</td><td class=\"n\">%s</td>"
+            "<td class=\"n\">%s</td><td class=\"n\">%s</td></tr>\n",
+            summary_outcomes[k].title, s->operations, s->baseline_us > 0 ? page_time(s->baseline_us).s : "",
+            s->baseline_us > 0 ? page_percent(s->share).s : "", s->proven_us > 0 ? page_time(s->proven_us).s : "",
+            s->potential_us > 0 ? page_time(s->potential_us).s : "");
+}
+
+static void category(page *p, const summary_category *c, double longest) {
+    const summary_sum *s = &c->sum;
+    const double whole = longest > 0 ? 100 / longest : 0;
+    fputs("<div><dt><span class=\"kind\">", p->out);
+    page_key(p, page_kind(c->op));
+    page_say_cut(p, c->op, PAGE_NAME);
+    fprintf(
+        p->out,
+        "</span> <span class=\"soft small\">%zu</span></dt><dd class=\"draw\"><svg class=\"bar\" aria-hidden=\"true\">"
+        "<rect class=\"k-%s\" width=\"%s\" height=\"100%%\"/>",
+        s->operations, page_kind(c->op), page_place(whole * s->baseline_us).s);
+    fprintf(p->out, "<rect class=\"veil\" x=\"%s\" width=\"%s\" height=\"100%%\"/></svg></dd>",
+            page_place(whole * s->ceiling_us).s, page_place(whole * fmax(0, s->baseline_us - s->ceiling_us)).s);
+    fprintf(p->out, "<dd class=\"end\">%s <span class=\"soft\">%s</span></dd></div>\n", page_time(s->baseline_us).s,
+            page_percent(s->share).s);
+}
+
+void page_categories(page *p) {
+    static const char *const heads[] = {"operations", "#how many", "#time of a run", "#share", "#proven", "#potential"};
+    const summary_group *g = p->g;
+    double longest = 0;
+    for (size_t k = 0; k < g->category_count; k++) longest = fmax(longest, g->categories[k].sum.baseline_us);
+    fprintf(p->out,
+            "<section aria-labelledby=\"time%zu\"><h2 id=\"time%zu\">Where the time goes</h2>\n"
+            "<p class=\"soft\">By kind of operation, each as often as a run of the model needs it. The pale end of a "
+            "bar is what "
+            "lies above the ceilings.</p>\n<dl class=\"bars\">\n",
+            p->number, p->number);
+    for (size_t k = 0; k < g->category_count; k++)
+        if (g->categories[k].sum.baseline_us > 0) category(p, &g->categories[k], longest);
+    fputs("</dl>\n<h3>What came out of it</h3>\n", p->out);
+    page_table_open(p, "", "Time by outcome", NULL, heads, sizeof heads / sizeof heads[0]);
+    for (int k = 0; k < SUMMARY_OUTCOMES; k++) outcome_row(p, (summary_outcome)k);
+    page_table_close(p);
+    fputs("</section>\n", p->out);
+}

@@ -1,0 +1,116 @@
+/* What the files of the page share: where it goes, and how figures and foreign text are put into it. A file writes one
+ * section; page.c has their order. What is kept in memory does not grow with what reports hold: a report is read, its
+ * section written, and it is let go. */
+#ifndef ANALYZE_PAGE_INTERNAL_H
+#define ANALYZE_PAGE_INTERNAL_H
+
+#include "analyze/summary.h"
+
+#include <jansson.h>
+#include <stdio.h>
+
+/* Limits, so that a page of thousands of operations still opens at once; what they leave out is said where it is. */
+enum {
+    PAGE_FULL = 300,     /* operations, the first of the ranking, whose reports are read again and told in full */
+    PAGE_DOTS = 200,     /* dots that can be reached and asked one by one */
+    PAGE_ROWS = 2000,    /* candidates of an operation that are looked at */
+    PAGE_POINTS = 400,   /* of a curve */
+    PAGE_NAME = 80,      /* characters of a name where it is not told in full */
+    PAGE_SENTENCE = 300, /* of a sentence */
+    PAGE_WHOLE = 20000   /* and where it is */
+};
+
+/* What was measured when, for the clock over the run. */
+typedef struct page_moment {
+    double at_s; /* since 1970 */
+    double clock_mhz, power_w;
+    size_t rank;
+} page_moment;
+
+typedef struct page {
+    FILE *out;
+    const summary *m;
+    const summary_group *g;
+    size_t number;  /* of the group: in all its ids */
+    json_t *run;    /* run.json, or NULL */
+    json_t *device; /* of it, the one that the group was measured on, or NULL; borrowed from run */
+    page_moment *moments;
+    size_t moment_count;
+    arena arena; /* names made fit, rewound after each section */
+    guard guard;
+} page;
+
+/* ---- figures and text: page_text.c */
+typedef struct page_word {
+    char s[40];
+} page_word; /* a figure as text, "–" where it is not known; lives to the end of the expression: page_time(x).s */
+
+page_word page_time(double us);       /* "305.2 µs" */
+page_word page_percent(double share); /* "3.4 %" */
+page_word page_figure(double x);      /* four digits: "605.1", "12,680", "0.05" */
+page_word page_whole(double x);       /* "12,680" */
+page_word page_bytes(double bytes);   /* "90.2 MB" */
+page_word page_place(double percent); /* "37.25%": a coordinate */
+
+void page_say(page *p, const char *text);                   /* foreign text, as text */
+void page_say_cut(page *p, const char *text, int most);     /* its middle left out beyond so many characters */
+void page_say_wrapped(page *p, const char *text, int most); /* that, with places for a line to break behind commas */
+const char *page_title(page *p, const study_report *r);     /* what a person calls it; until the arena is rewound */
+void page_shape(page *p, const study_report *r);            /* "2048 × 4096 × 4096" */
+const char *page_kind(const char *op);    /* "gemm", …, "other": of a class, also for unknown ones */
+void page_key(page *p, const char *kind); /* the kind's little coloured square */
+
+/* A table in a box that scrolls: its name, what is said above it (NULL: nothing to see), and its heads; those of
+ * figures begin with '#'. */
+void page_table_open(page *p, const char *class, const char *name, const char *says, const char *const *heads,
+                     size_t count);
+void page_table_close(page *p);
+
+double page_real(const json_t *object, const char *key);        /* not-a-number: not there */
+const char *page_string(const json_t *object, const char *key); /* "": not there */
+
+/* ---- charts: page_chart.c. Coordinates are percents, so that text keeps its size whatever the width. */
+typedef struct page_axis {
+    double low, high;
+    bool log;
+} page_axis;
+typedef struct page_chart {
+    page_axis x, y;
+    const char *x_unit, *y_unit; /* of x NULL: bytes */
+} page_chart;
+
+page_axis page_axis_of(double low, double high, bool log); /* with room to round figures */
+double page_chart_x(const page_chart *c, double value);    /* percent */
+double page_chart_y(const page_chart *c, double value);
+void page_chart_grid(page *p, const page_chart *c);
+void page_chart_line(page *p, const page_chart *c, const char *class, double x1, double y1, double x2, double y2);
+typedef struct page_point {
+    double x, y, ci;
+} page_point;
+void page_chart_curve(page *p, const page_chart *c, const char *class, const page_point *points, size_t count);
+/* All of one curve: axes that fit it, the points, their intervals. */
+void page_chart_alone(page *p, const char *says, const page_point *points, size_t count, bool log_x, const char *x_unit,
+                      const char *y_unit);
+
+/* ---- sections */
+void page_first(page *p); /* page_first.c: what to do first, totals, categories */
+void page_categories(page *p);
+void page_roofline(page *p);                                          /* page_roofline.c */
+void page_table(page *p);                                             /* page_table.c */
+void page_operations(page *p);                                        /* page_operation.c */
+void page_rows(page *p, const study_report *r, const json_t *detail); /* page_rows.c: candidates */
+void page_weight(page *p, const json_t *detail);                      /* page_weight.c */
+void page_over_time(page *p);                                         /* page_run.c */
+void page_fusions(page *p);                                           /* page_fusions.c */
+void page_crossover(page *p);                                         /* page_crossover.c: a sparsity sweep */
+void page_device(page *p);                                            /* page_device.c */
+void page_missing(page *p);                                           /* page_missing.c */
+
+typedef struct page_peak {
+    const char *precision, *how;
+    double tflops, ci, datasheet, clock_mhz;
+    const json_t *shape; /* or NULL */
+} page_peak;
+size_t page_peaks(const page *p, page_peak *peaks, size_t room); /* page_device.c: measured, from run.json or reports */
+
+#endif
