@@ -13,7 +13,8 @@
  *
  * Finding allocates nothing, writes nothing and never waits. A table can be replaced at any time while others read: a
  * view goes on with the one that it began with, and the next view has the new one.
- * dispatch.json and the rules of its ranges: docs/formats.md. */
+ * dispatch.json and the rules of its ranges: docs/formats.md. New members of an entry come at its end: do not count on
+ * its size. */
 #ifndef SCOUT_DISPATCH_H
 #define SCOUT_DISPATCH_H
 
