@@ -4,9 +4,9 @@
  *     scout_dispatch *d;
  *     scout_dispatch_note note;
  *     if (scout_dispatch_open(&d, "dispatch.json", &device, &note) != SCOUT_DISPATCH_OK)
- *         fprintf(stderr, "%s\n", note.text);                 one line; run with the defaults
+ *         fprintf(stderr, "%s\n", note.text);                 one line; where d is NULL, run the defaults
  *     …
- *     scout_dispatch_view view = scout_dispatch_begin(d);    once a step, say: it costs as much as a few finds
+ *     scout_dispatch_view view = scout_dispatch_begin(d);    once a step, say
  *     const scout_dispatch_entry *e = scout_dispatch_find(&view, &key);
  *     if (e) …                                                valid until the view ends
  *     scout_dispatch_end(&view);
