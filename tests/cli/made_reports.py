@@ -30,10 +30,10 @@ NASTY = [
     "x" * 5000,
 ]
 
-CLASS = "name=NVIDIA H200;capability=9.0;units=132;memory_mib=143155;power_limit_w=700;driver=580;cublaslt=13.1.0"
+CLASS = "name=Test GPU;capability=9.0;units=132;memory_mib=143155;power_limit_w=700;driver=580;cublaslt=13.1.0"
 DEVICE = {
     "name": "cuda:0",
-    "model": "NVIDIA H200",
+    "model": "Test GPU",
     "class": CLASS,
     "instance": CLASS + ";uuid=GPU-0",
     "capability": "9.0",
@@ -131,7 +131,7 @@ def run_json():
                    "clock_mhz": 1432.0, "power_w": 686.0}],
         "bandwidths": [{"bytes": 1 << 26, "read_fraction": 0.67, "resident": False, "tbps": 4.0, "rel_ci95": 0.001}],
     }
-    device = {"name": "cuda:0", "model": "NVIDIA H200", "class": CLASS, "instance": DEVICE["instance"], "ceilings": ceilings}
+    device = {"name": "cuda:0", "model": "Test GPU", "class": CLASS, "instance": DEVICE["instance"], "ceilings": ceilings}
     return {"schema": "ceiling-scout/run/1", "state": "complete", "model": "made_up", "devices": [device]}
 
 

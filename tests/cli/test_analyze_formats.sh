@@ -28,7 +28,7 @@ check "md: the next one" prints "2. **MEDIUM** \`attention_open\`"
 check "md: low ones are left to the table" prints "more in the table below."
 check "md: what is missing" prints "| \`UNSUPPORTED\` | \`type\`: no library here does that | 1 | 2 | \`conv_missing\` |"
 check "md: fusions" prints "| \`norm_residual\` | norm+residual | 4 | 22.00 us | 14.00 us | 1.57 x ± 0.4 % | 2 to 1 | 32.00 us |"
-check "md: the device" prints "| device | NVIDIA H200 |"
+check "md: the device" prints "| device | Test GPU |"
 check "md: the regime" prints "| regime | sustained-model-graph |"
 analyze plain --format md --top 2
 check "md --top 2: says what it leaves out" prints "6 more are in summary.csv and summary.json."
