@@ -26,6 +26,7 @@
 ## make golden-update           store what extract_ops says today as the expected ops.json
 ## make format | format-check   clang-format the sources, or say which ones differ
 ## make tidy                    clang-tidy, every warning an error
+## make bench-compare           how often analyze compare errs: NIGHTS= simulated nights of each kind, counted (10000)
 ## make compile_commands.json   for editors and clang-tidy
 ## make cuda                    bin/scout_cuda.so, the CUDA device (`make` builds it too where the CUDA toolkit is)
 ## make info                    what is built how, and which CUDA toolkit was found

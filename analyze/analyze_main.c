@@ -12,6 +12,7 @@ static const struct {
     status_code (*run)(int argc, char **argv, status *st);
 } commands[] = {
     {NULL, command_summary},
+    {"compare", command_compare},
     {"dispatch", command_dispatch},
     {"explain", command_explain},
 };

@@ -45,3 +45,8 @@ bench-analyze: $(PROGRAMS)
 .PHONY: bench-repeat
 bench-repeat: $(PROGRAMS)
 	$(Q)tests/scout/repeat_cpu.sh $(SCOUT)
+
+# How often a comparison of two runs errs: NIGHTS of each kind (10000), counted.
+.PHONY: bench-compare
+bench-compare: $(BUILD)/unit/test_compare_nights
+	$(Q)$< $(or $(NIGHTS),10000)

@@ -1,0 +1,232 @@
+/* analyze compare: two runs beside each other. */
+#include "analyze/command.h"
+
+#include "analyze/compare/comparison_formats.h"
+#include "analyze/thresholds.h"
+#include "common/files.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { FIRST_SKIPPED = 10 };
+
+typedef struct settings {
+    const char *output;
+    bool formats[COMPARISON_FORMATS]; /* those that are asked for */
+    int format_count;
+    int64_t top;
+    double alarms, least;
+    comparison_fail fail;
+    verdict_thresholds thresholds;
+    cli_positionals runs;
+} settings;
+
+#define AT(field) offsetof(settings, field)
+
+static const char about[] =
+    "Compares the operations that two runs have in common: two nights, two drivers, two devices, before and after a\n"
+    "kernel. The regimes must be equal. BEFORE and AFTER are folders of a model, or of reports.\n"
+    "\n"
+    "What all operations share (a clock, a temperature, a driver) is told once, as the machine, and taken from each.\n"
+    "What is left makes an operation SLOWER or FASTER where chance would do it in one comparison of 2,000 (--alarms),\n"
+    "SAME, or AMBIGUOUS. What counts is the best of each run, which is what deployment runs.";
+
+static const char after_help[] =
+    "examples:\n"
+    "  analyze compare out/bert-monday out/bert-tuesday\n"
+    "  analyze compare before after --fail-on slower -o out/nightly\n"
+    "\n"
+    "exit codes:\n"
+    "  0  done\n"
+    "  1  done, but files were left out, or an operation has a figure in one of the runs only\n"
+    "  2  wrong usage\n"
+    "  3  a run cannot be read, or regimes differ, or nothing is in both\n"
+    "  4  memory, disk or another condition of this machine\n"
+    "  5  what --fail-on names happened\n";
+
+static bool take_fail(void *destination, const char *argument, status *st) {
+    settings *s = destination;
+    for (const char *at = argument; *at;) {
+        const size_t n = strcspn(at, ",");
+        if (n == 6 && memcmp(at, "slower", n) == 0) {
+            s->fail.slower = true;
+        } else if (n == 7 && memcmp(at, "verdict", n) == 0) {
+            s->fail.verdict = true;
+        } else {
+            status_set(st, STATUS_USAGE, "--fail-on: '%.*s' is none of slower, verdict", (int)(n < 100 ? n : 100), at);
+            return false;
+        }
+        at += n + (at[n] == ',');
+    }
+    return true;
+}
+
+static bool take_formats(void *destination, const char *argument, status *st) {
+    settings *s = destination;
+    for (const char *at = argument;; at++) {
+        const size_t n = strcspn(at, ",");
+        const int k = comparison_formats_find(at, n);
+        if (k < 0) {
+            status_set(st, STATUS_USAGE, "--format: '%.*s' is none of: text, md, json, junit, csv",
+                       n < 100 ? (int)n : 100, at);
+            return false;
+        }
+        s->format_count += !s->formats[k];
+        s->formats[k] = true;
+        at += n;
+        if (!*at) return true;
+    }
+}
+
+static const cli_option options[] = {
+    {.name = "fail-on",
+     .argument = "LIST",
+     .kind = CLI_CALL,
+     .call = take_fail,
+     .help = "exit with 5 where it happened: slower (an operation or the machine is SLOWER), verdict (one got worse)"},
+    {.name = "output",
+     .letter = 'o',
+     .argument = "DIR",
+     .kind = CLI_FILE,
+     .offset = AT(output),
+     .help = "write comparison.txt, comparison.json, … there instead of printing; without --format, all formats"},
+    {.name = "format",
+     .argument = "LIST",
+     .kind = CLI_CALL,
+     .call = take_formats,
+     .help = "text, md, json, junit, csv; commas between. Without -o one of them, to standard output (text)"},
+    {.name = "top",
+     .argument = "N",
+     .kind = CLI_INT,
+     .offset = AT(top),
+     .min = 0,
+     .max = 1000000,
+     .help = "operations that text and md list (20); 0: all"},
+    {.name = "alarms",
+     .argument = "X",
+     .kind = CLI_REAL,
+     .offset = AT(alarms),
+     .min = 0,
+     .max = 1,
+     .help = "part of the comparisons without any change in which something is called SLOWER or FASTER (0.0005)"},
+    {.name = "least",
+     .argument = "X",
+     .kind = CLI_REAL,
+     .offset = AT(least),
+     .min = 0,
+     .max = 1,
+     .help = "a change of less than this part of the time is none (0.01)"},
+    THRESHOLDS_OPTIONS(settings, thresholds),
+};
+
+static bool settle(settings *s, status *st) {
+    if (!thresholds_check(&s->thresholds, st)) return false;
+    if (s->alarms > 0 && s->alarms < 1) {
+        for (int k = 0; k < COMPARISON_FORMATS; k++) s->formats[k] |= s->format_count == 0 && (s->output || k == 0);
+        if (s->format_count <= 1 || s->output) return true;
+        status_set(st, STATUS_USAGE, "--format: several need a folder to go to; name it with -o");
+    } else {
+        status_set(st, STATUS_USAGE, "--alarms: it has to lie between 0 and 1");
+    }
+    return false;
+}
+
+static bool write_file(const settings *s, const comparison_format *f, const comparison *c,
+                       const comparison_shown *shown, status *st) {
+    char *path = NULL;
+    if (asprintf(&path, "%s/%s", s->output, f->file) < 0) {
+        status_set(st, STATUS_ENVIRONMENT, "out of memory; free some and run again");
+        return false;
+    }
+    const bool good = comparison_formats_put(f, c, shown, path, st);
+    free(path);
+    return good;
+}
+
+static bool write_all(const settings *s, const comparison *c, status *st) {
+    const comparison_shown shown = {.top = (size_t)s->top, .fail = s->fail};
+    if (s->output && !files_make_folders(s->output, st)) return false;
+    for (int k = 0; k < COMPARISON_FORMATS; k++) {
+        const comparison_format *f = &comparison_formats[k];
+        if (!s->formats[k]) continue;
+        if (!(s->output ? write_file(s, f, c, &shown, st) : comparison_formats_put(f, c, &shown, NULL, st)))
+            return false;
+    }
+    return true;
+}
+
+/* The worst that happened: what --fail-on names, then what is missing. */
+static status_code outcome(const settings *s, const comparison *c, status *st) {
+    size_t failed = 0, missing = c->skipped_count + (c->measured == 0);
+    for (size_t k = 0; k < c->row_count; k++) {
+        failed += comparison_fails(&c->rows[k], s->fail);
+        missing += c->rows[k].measured && !isfinite(c->rows[k].best.net);
+    }
+    const size_t machines = comparison_failed_machines(c, s->fail);
+    if (machines + failed > 0)
+        return status_set(st, STATUS_REGRESSION, "--fail-on: %s%zu operation%s",
+                          machines > 0 ? "the machine, and " : "", failed, failed == 1 ? "" : "s");
+    return missing ? STATUS_INCOMPLETE : STATUS_OK;
+}
+
+/* The text tells them itself. */
+static void name_skipped(const settings *s, const comparison *c) {
+    char text[1024];
+    if (!s->output && s->formats[0]) return;
+    for (size_t k = 0; k < c->skipped_count && k < FIRST_SKIPPED; k++) {
+        snprintf(text, sizeof text, "%s: %s", c->skipped[k].path, c->skipped[k].why);
+        status_print(stderr, "analyze", "left out: ", text);
+    }
+    if (c->skipped_count <= FIRST_SKIPPED) return;
+    snprintf(text, sizeof text, "%zu more files", c->skipped_count - FIRST_SKIPPED);
+    status_print(stderr, "analyze", "left out: ", text);
+}
+
+static status_code compare(const settings *s, const study *before, const study *after, status *st) {
+    comparison c;
+    const comparison_options with = {.drift = {.alarms = s->alarms, .margin = s->least},
+                                     .margin = s->thresholds.margin};
+    if (!comparison_make(&c, before, after, &with, st)) return st->code;
+    const status_code code = write_all(s, &c, st) ? outcome(s, &c, st) : st->code;
+    name_skipped(s, &c);
+    comparison_close(&c);
+    return code;
+}
+
+static status_code read_and_compare(const settings *s, status *st) {
+    study before, after;
+    study_options with = {.folders = s->runs.items, .folder_count = 1, .thresholds = s->thresholds};
+    if (!study_open(&before, &with, st)) return st->code;
+    with.folders = s->runs.items + 1;
+    const bool both = study_open(&after, &with, st);
+    const status_code code = both ? compare(s, &before, &after, st) : st->code;
+    if (both) study_close(&after);
+    study_close(&before);
+    return code;
+}
+
+status_code command_compare(int argc, char **argv, status *st) {
+    const char *runs[2] = {NULL};
+    settings s = {.top = 20, .alarms = 0.0005, .least = 0.01, .thresholds = verdict_defaults, .runs.items = runs};
+    const cli_spec spec = {
+        .program = "analyze compare",
+        .version = command_version,
+        .usage = "BEFORE AFTER [--fail-on slower,verdict] [-o DIR] [--format text,md,json,junit,csv] [--top N]\n"
+                 "                       [--alarms X] [--least X] [thresholds]",
+        .about = about,
+        .after = after_help,
+        .options = options,
+        .option_count = (int)(sizeof options / sizeof options[0]),
+        .positional = "RUN",
+        .least = 2,
+        .most = 2,
+        .positionals = AT(runs),
+    };
+    switch (cli_parse(&spec, argc, argv, &s, st)) {
+    case CLI_RUN: return settle(&s, st) ? read_and_compare(&s, st) : st->code;
+    case CLI_DONE: return STATUS_OK;
+    case CLI_WRONG: break;
+    }
+    return st->code;
+}

@@ -1,0 +1,212 @@
+/* Owns a comparison: what is refused, the order of its steps, and the order of its rows. */
+#include "analyze/compare/comparison.h"
+
+#include "common/plain.h"
+
+#include <inttypes.h>
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+static const size_t memory_limit = (size_t)2 << 30;
+
+static bool same(const char *a, const char *b) { return strcmp(a ? a : "", b ? b : "") == 0; }
+static bool is_known(double us) { return isfinite(us) && us > 0; }
+
+/* ---- what is refused ---- */
+
+static void check_alike(comparison *c) {
+    const study_group *b = c->before, *a = c->after;
+    if (!same(b->regime, a->regime))
+        guard_fail(&c->guard, STATUS_INPUT,
+                   "%s was measured in the regime %s and %s in %s: no figure of one compares with one of the other; "
+                   "measure one of them again",
+                   c->studies[0]->options.folders[0], b->regime, c->studies[1]->options.folders[0], a->regime);
+    if (b->method != a->method)
+        guard_fail(&c->guard, STATUS_INPUT,
+                   "%s was measured by version %" PRId64 " of the method and %s by version %" PRId64
+                   ": no figure of one compares with one of the other; measure one of them again",
+                   c->studies[0]->options.folders[0], b->method, c->studies[1]->options.folders[0], a->method);
+}
+
+/* ---- figures ---- */
+
+static double ratio_change(double before, double after) {
+    return is_known(before) && is_known(after) ? log(after / before) : NAN;
+}
+
+static drift_row best_row(const comparison_row *r) {
+    return (drift_row){ratio_change(r->before->best_us, r->after->best_us),
+                       drift_noise(r->before->best_ci, r->after->best_ci)};
+}
+
+static drift_row baseline_row(const comparison_row *r) {
+    return (drift_row){ratio_change(r->before->baseline_us, r->after->baseline_us),
+                       drift_noise(r->before->baseline_ci, r->after->baseline_ci)};
+}
+
+/* The machine and the spread are those of the baselines, which a new kernel leaves alone. */
+static void learn(comparison *c) {
+    drift_row *rows = arena_array(&c->arena, drift_row, c->row_count + 1);
+    size_t family = 0;
+    for (size_t k = 0; k < c->row_count; k++) {
+        const drift_row baseline = baseline_row(&c->rows[k]), best = best_row(&c->rows[k]);
+        rows[k] = isfinite(baseline.change) ? baseline : best;
+        family += isfinite(best.change);
+    }
+    comparison_learn(c, rows, family);
+}
+
+static bool is_other(const study_report *r) {
+    return !same(r->baseline, r->best) || !same(r->baseline_variant, r->best_variant);
+}
+
+static const char *say_missing(comparison *c, const char *which, const study_report *r) {
+    const char *why = same(r->status, "OK") ? "no time" : r->status;
+    return arena_printf(&c->arena, "no figure %s: %s%s%s", which, why, r->reason_text ? ", " : "",
+                        r->reason_text ? r->reason_text : "");
+}
+
+static const char *say_best(comparison *c, const study_report *r) {
+    const bool variant = r->best_variant && *r->best_variant;
+    return arena_printf(&c->arena, "%s%s%s", r->best ? r->best : "-", variant ? " " : "",
+                        variant ? r->best_variant : "");
+}
+
+static const char *note(comparison *c, const comparison_row *r) {
+    if (!is_known(r->before->best_us)) return say_missing(c, "before", r->before);
+    if (!is_known(r->after->best_us)) return say_missing(c, "after", r->after);
+    if (!same(r->before->best, r->after->best) || !same(r->before->best_variant, r->after->best_variant))
+        return arena_printf(&c->arena, "was run by %s, now by %s", say_best(c, r->before), say_best(c, r->after));
+    return NULL;
+}
+
+static void judge(comparison *c, comparison_row *r) {
+    const drift_row best = best_row(r), baseline = baseline_row(r);
+    const drift *d = comparison_drift(c, r);
+    const bool unsure = r->before->verdict.borderline || r->after->verdict.borderline;
+    r->lost_us = NAN;
+    r->measured = is_known(r->before->best_us) || is_known(r->after->best_us);
+    if (!r->measured) return;
+    r->chosen_otherwise = is_other(r->before) != is_other(r->after);
+    /* A winner by 2.1 % one night may be one by 1.9 % the next, and then it is none. */
+    const double slack = r->chosen_otherwise && unsure ? -log1p(-c->options.margin) : 0;
+    r->change = expm1(best.change);
+    r->baseline_change = expm1(baseline.change);
+    r->best = drift_judge(d, best, slack);
+    r->baseline = drift_judge(d, baseline, 0);
+    r->note = note(c, r);
+    if (isfinite(best.change)) {
+        const double count = (double)r->after->count;
+        r->lost_us = count * (r->after->best_us - r->before->best_us * exp(d->machine));
+        c->model_us[0] += count * r->before->best_us;
+        c->model_us[1] += count * r->after->best_us;
+    }
+}
+
+/* ---- order ---- */
+
+static int group_of(const comparison_row *r) {
+    if (!r->measured) return 6;
+    if (r->best.state == DRIFT_SLOWER) return 0;
+    if (r->verdict == COMPARISON_WORSE) return 1;
+    if (r->best.state == DRIFT_FASTER) return 2;
+    if (r->best.state == DRIFT_AMBIGUOUS) return 3;
+    return r->verdict != COMPARISON_KEPT ? 4 : 5;
+}
+
+static double size_of(const comparison_row *r) { return isfinite(r->lost_us) ? fabs(r->lost_us) : 0; }
+
+static int worst_first(const void *a, const void *b) {
+    const comparison_row *x = a, *y = b;
+    const int gx = group_of(x), gy = group_of(y);
+    if (gx != gy) return gx - gy;
+    const double lx = size_of(x), ly = size_of(y);
+    if (gx < 5 && lx != ly) return lx < ly ? 1 : -1;
+    return strcmp(x->before->operation, y->before->operation);
+}
+
+static int by_size(const void *a, const void *b) {
+    const double x = *(const double *)a, y = *(const double *)b;
+    return (x > y) - (x < y);
+}
+
+/* Of the baselines' rows; not-a-number where nobody knows. */
+static double clock_of(comparison *c, int which) {
+    double *clocks = arena_array(&c->arena, double, c->row_count + 1);
+    size_t n = 0;
+    for (size_t k = 0; k < c->row_count; k++) {
+        const study_report *r = which ? c->rows[k].after : c->rows[k].before;
+        if (is_known(r->clock_mhz)) clocks[n++] = r->clock_mhz;
+    }
+    if (n == 0) return NAN;
+    qsort(clocks, n, sizeof *clocks, by_size);
+    return clocks[n / 2];
+}
+
+static void count(comparison *c) {
+    for (size_t k = 0; k < c->row_count; k++) {
+        const comparison_row *r = &c->rows[k];
+        if (!r->measured) continue;
+        c->measured++;
+        c->states[r->best.state]++;
+        c->verdicts[r->verdict]++;
+    }
+    for (int k = 0; k < 2; k++) c->clock_mhz[k] = clock_of(c, k);
+}
+
+/* Names of files may hold any bytes. */
+static void name_files(comparison *c) {
+    c->skipped = arena_array(&c->arena, study_skipped, c->studies[0]->skipped_count + c->studies[1]->skipped_count + 1);
+    for (int k = 0; k < 2; k++) {
+        const study *s = c->studies[k];
+        c->folders[k] = plain_utf8(&c->arena, s->options.folders[0]);
+        for (size_t n = 0; n < s->skipped_count; n++)
+            c->skipped[c->skipped_count++] =
+                (study_skipped){plain_utf8(&c->arena, s->skipped[n].path), s->skipped[n].why};
+    }
+}
+
+static void make(comparison *c) {
+    check_alike(c);
+    name_files(c);
+    comparison_match(c);
+    if (c->row_count == 0)
+        guard_fail(&c->guard, STATUS_INPUT, "no operation is in both %s and %s; compare two runs of one model",
+                   c->studies[0]->options.folders[0], c->studies[1]->options.folders[0]);
+    c->options.drift.prior = drift_prior_of(c->rows[0].after->device);
+    learn(c);
+    for (size_t k = 0; k < c->row_count; k++) judge(c, &c->rows[k]);
+    comparison_verdicts(c);
+    qsort(c->rows, c->row_count, sizeof *c->rows, worst_first);
+    count(c);
+    comparison_weigh(c);
+    comparison_differ(c);
+}
+
+bool comparison_make(comparison *c, const study *before, const study *after, const comparison_options *options,
+                     status *st) {
+    *c = (comparison){
+        .studies = {before, after}, .before = &before->groups[0], .after = &after->groups[0], .options = *options};
+    guard_init(&c->guard);
+    arena_init(&c->arena, &c->guard, memory_limit);
+    if (guard_enter(&c->guard)) {
+        make(c);
+        return true;
+    }
+    *st = c->guard.st;
+    comparison_close(c);
+    return false;
+}
+
+void comparison_close(comparison *c) {
+    arena_free(&c->arena);
+    *c = (comparison){.row_count = 0};
+}
+
+bool comparison_is_news(const comparison_row *r) { return group_of(r) < 5; }
+
+const char *comparison_machine_text(const drift *d, drift_state state) {
+    static const char *const texts[] = {"as fast as before", "faster", "slower", "perhaps at another pace"};
+    return d->machine_known ? texts[state] : "too few operations moved alike to tell";
+}

@@ -1,0 +1,86 @@
+/* Owns the table of a comparison's formats, what they share, and how they reach their files. */
+#include "analyze/compare/comparison_formats.h"
+
+#include "analyze/write/amount.h"
+#include "common/files.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+const comparison_format comparison_formats[COMPARISON_FORMATS] = {
+    {"text", "comparison.txt", comparison_text},  {"md", "comparison.md", comparison_markdown},
+    {"json", "comparison.json", comparison_json}, {"junit", "comparison.xml", comparison_junit},
+    {"csv", "comparison.csv", comparison_csv},
+};
+int comparison_formats_find(const char *name, size_t length) {
+    for (int k = 0; k < COMPARISON_FORMATS; k++) {
+        const char *is = comparison_formats[k].name;
+        if (strlen(is) == length && memcmp(is, name, length) == 0) return k;
+    }
+    return -1;
+}
+
+bool comparison_formats_put(const comparison_format *f, const comparison *c, const comparison_shown *shown,
+                            const char *path, status *st) {
+    if (!path) return f->write(c, shown, stdout, st);
+    char *text = NULL;
+    size_t size = 0;
+    FILE *out = open_memstream(&text, &size);
+    bool good = out && f->write(c, shown, out, st);
+    if (out) {
+        const bool whole = !ferror(out);
+        good = fclose(out) == 0 && whole && good;
+    }
+    if (!good && st->code == STATUS_OK) status_set(st, STATUS_ENVIRONMENT, "out of memory; free some and run again");
+    good = good && files_write(path, text, size, st);
+    free(text);
+    return good;
+}
+
+bool comparison_fails_machine(drift_judgement machine, comparison_fail fail) {
+    return fail.slower && machine.state == DRIFT_SLOWER;
+}
+
+size_t comparison_failed_machines(const comparison *c, comparison_fail fail) {
+    size_t failed = comparison_fails_machine(c->machine, fail);
+    for (size_t k = 0; k < c->part_count; k++) failed += comparison_fails_machine(c->parts[k].machine, fail);
+    return failed;
+}
+
+bool comparison_fails(const comparison_row *row, comparison_fail fail) {
+    if (!row->measured) return false;
+    return (fail.slower && row->best.state == DRIFT_SLOWER) || (fail.verdict && row->verdict == COMPARISON_WORSE);
+}
+
+comparison_figure comparison_percent(double change) {
+    comparison_figure f = {"-"};
+    if (!isfinite(change)) return f;
+    const double percent = fabs(100 * change) < 0.05 ? 0 : 100 * change;
+    snprintf(f.s, sizeof f.s, fabs(percent) < 1e5 ? "%+.1f %%" : "%+.3g %%", percent);
+    return f;
+}
+
+comparison_figure comparison_span(double us) {
+    comparison_figure f = {"-"};
+    if (isfinite(us)) snprintf(f.s, sizeof f.s, "%c%.30s", us < 0 ? '-' : '+', amount_time(fabs(us)).s);
+    return f;
+}
+
+comparison_figure comparison_net(const comparison_row *row) {
+    comparison_figure f = {"-"};
+    const double net = 100 * expm1(row->best.net), within = 196 * row->best.sd;
+    if (isfinite(net) && isfinite(within))
+        snprintf(f.s, sizeof f.s, fabs(net) < 1e4 && within < 1e4 ? "%+.1f ± %.1f %%" : "%+.2g ± %.1g %%", net, within);
+    return f;
+}
+
+const char *comparison_verdict_text(const comparison_row *row, char *text, size_t room) {
+    const verdict *b = &row->before->verdict, *a = &row->after->verdict;
+    const bool approach = strcmp(b->approach, a->approach) != 0, priority = strcmp(b->priority, a->priority) != 0;
+    snprintf(text, room, "verdict %s: %s%s%s%s%s%s%s%s%s", comparison_verdict_names[row->verdict],
+             approach ? "approach " : "", approach ? b->approach : "", approach ? " to " : "",
+             approach ? a->approach : "", approach && priority ? ", " : "", priority ? "priority " : "",
+             priority ? b->priority : "", priority ? " to " : "", priority ? a->priority : "");
+    return text;
+}

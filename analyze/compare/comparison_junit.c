@@ -1,0 +1,102 @@
+/* A comparison for CI systems: one test per operation, and one for the machine. What --fail-on names is a failure, and
+ * nothing else is; an operation without a figure in one of the runs was skipped, and a file that is no
+ * report is an error. */
+#include "analyze/compare/comparison_formats.h"
+
+#include "analyze/write/amount.h"
+#include "analyze/write/escape.h"
+
+#include <math.h>
+
+enum { LONGEST = 400 };
+
+static void put(FILE *out, const char *text) { escape_print_cut(out, ESCAPE_MARKUP, text, LONGEST); }
+
+static void begin(FILE *out, const char *class, const char *name, double us) {
+    fputs("    <testcase classname=\"", out);
+    put(out, class);
+    fputs("\" name=\"", out);
+    put(out, name);
+    fprintf(out, "\" time=\"%.9f\">\n", isfinite(us) ? 1e-6 * us : 0);
+}
+
+static void write_machine(const char *name, const drift *d, drift_judgement machine, comparison_fail fail, FILE *out) {
+    begin(out, "machine", name, NAN);
+    if (comparison_fails_machine(machine, fail))
+        fprintf(out, "      <failure type=\"slower\" message=\"%s of the time of all these operations\"/>\n",
+                comparison_percent(expm1(d->machine)).s);
+    fprintf(out, "      <system-out>%s", comparison_machine_text(d, machine.state));
+    if (d->machine_known) fprintf(out, ": %s of the time", comparison_percent(expm1(d->machine)).s);
+    fputs("</system-out>\n    </testcase>\n", out);
+}
+
+static void write_machines(const comparison *c, comparison_fail fail, FILE *out) {
+    char name[64];
+    write_machine("the machine as a whole", &c->drift, c->machine, fail, out);
+    for (size_t k = 0; k < c->part_count; k++) {
+        snprintf(name, sizeof name, "all that %s bounds", c->parts[k].bound);
+        write_machine(name, &c->parts[k].drift, c->parts[k].machine, fail, out);
+    }
+}
+
+static void write_figures(const comparison_row *r, FILE *out) {
+    fprintf(out, "%s: %s net of the machine, %s", drift_state_name(r->best.state), comparison_net(r).s,
+            amount_time(r->before->best_us).s);
+    fprintf(out, " before, %s after", amount_time(r->after->best_us).s);
+}
+
+static void write_row(const comparison_row *r, comparison_fail fail, FILE *out) {
+    char text[128];
+    begin(out, r->after->op, r->after->operation, r->after->best_us);
+    if (comparison_fails(r, fail)) {
+        fprintf(out, "      <failure type=\"%s\" message=\"",
+                fail.slower && r->best.state == DRIFT_SLOWER ? "slower" : "verdict");
+        write_figures(r, out);
+        fputs("\">", out);
+        if (r->verdict != COMPARISON_KEPT) fprintf(out, "%s. ", comparison_verdict_text(r, text, sizeof text));
+        put(out, r->note);
+        fputs("</failure>\n", out);
+    } else if (!isfinite(r->best.net)) {
+        fputs("      <skipped message=\"", out);
+        put(out, r->note);
+        fputs("\"/>\n", out);
+    }
+    fputs("      <system-out>", out);
+    write_figures(r, out);
+    fputs("</system-out>\n    </testcase>\n", out);
+}
+
+/* Files that are no reports. */
+static void write_skipped_file(const study_skipped *file, FILE *out) {
+    begin(out, "report", file->path, NAN);
+    fputs("      <error type=\"input\" message=\"", out);
+    put(out, file->why);
+    fputs("\"/>\n    </testcase>\n", out);
+}
+
+bool comparison_junit(const comparison *c, const comparison_shown *shown, FILE *out, status *st) {
+    (void)st;
+    size_t failed = comparison_failed_machines(c, shown->fail), skipped = 0;
+    for (size_t k = 0; k < c->row_count; k++) {
+        const bool fails = comparison_fails(&c->rows[k], shown->fail);
+        failed += fails;
+        skipped += c->rows[k].measured && !fails && !isfinite(c->rows[k].best.net);
+    }
+    char sum[128];
+    snprintf(sum, sizeof sum, "tests=\"%zu\" failures=\"%zu\" errors=\"%zu\" skipped=\"%zu\"",
+             c->measured + 1 + c->part_count + c->skipped_count, failed, c->skipped_count, skipped);
+    fprintf(out, "<?xml version=\"1.0\" encoding=\"UTF-8\"?>\n<testsuites name=\"analyze compare\" %s>\n", sum);
+    fputs("  <testsuite name=\"", out);
+    put(out, c->after->model);
+    fputs(" on ", out);
+    put(out, c->after->device);
+    fputs(", ", out);
+    put(out, c->after->regime);
+    fprintf(out, "\" %s>\n", sum);
+    write_machines(c, shown->fail, out);
+    for (size_t k = 0; k < c->row_count; k++)
+        if (c->rows[k].measured) write_row(&c->rows[k], shown->fail, out);
+    for (size_t k = 0; k < c->skipped_count; k++) write_skipped_file(&c->skipped[k], out);
+    fputs("  </testsuite>\n</testsuites>\n", out);
+    return true;
+}

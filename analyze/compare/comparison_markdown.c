@@ -1,0 +1,136 @@
+/* A comparison for a pull request or a wiki: the machine first, then what changed, worst first. */
+#include "analyze/compare/comparison_formats.h"
+
+#include "analyze/write/amount.h"
+#include "analyze/write/escape.h"
+
+#include <math.h>
+
+enum { NAME = 100, SENTENCE = 300 };
+
+static void say(FILE *out, const char *text) { escape_print_cut(out, ESCAPE_MARKDOWN, text, SENTENCE); }
+static void name(FILE *out, const char *text) { escape_print_cut(out, ESCAPE_MARKDOWN_CODE, text, NAME); }
+
+static void write_head(const comparison *c, FILE *out) {
+    fputs("# Two runs beside each other\n\n| | before | after |\n|---|---|---|\n| run | ", out);
+    name(out, c->folders[0]);
+    fputs(" | ", out);
+    name(out, c->folders[1]);
+    fputs(" |\n", out);
+    for (size_t k = 0; k < c->difference_count; k++) {
+        const comparison_difference *d = &c->differences[k];
+        fputs("| differs: ", out);
+        say(out, d->what);
+        fputs(" | ", out);
+        say(out, *d->before ? d->before : "not said");
+        fputs(" | ", out);
+        say(out, *d->after ? d->after : "not said");
+        fputs(" |\n", out);
+    }
+    if (isfinite(c->clock_mhz[0]) && isfinite(c->clock_mhz[1]))
+        fprintf(out, "| clock | %.0f MHz | %.0f MHz |\n", c->clock_mhz[0], c->clock_mhz[1]);
+    fprintf(out, "| model, by the best of what both measured | %s | ", amount_time(c->model_us[0]).s);
+    fprintf(out, "%s |\n\nRegime: ", amount_time(c->model_us[1]).s);
+    say(out, c->after->regime);
+    fputs("\n\n", out);
+}
+
+static void write_change(const char *what, const drift *d, drift_judgement machine, FILE *out) {
+    fprintf(out, "**%s: %s**", what, comparison_machine_text(d, machine.state));
+    if (d->machine_known)
+        fprintf(out, " (%s of the time, %s; %s)", comparison_percent(expm1(d->machine)).s,
+                amount_within(1.96 * machine.sd).s, drift_state_name(machine.state));
+    fputs(".", out);
+}
+
+static void write_machine(const comparison *c, FILE *out) {
+    const bool moved = c->machine.state == DRIFT_SLOWER || c->machine.state == DRIFT_FASTER;
+    char what[64];
+    write_change("The machine as a whole", &c->drift, c->machine, out);
+    if (moved && *comparison_ceilings_text(c->ceilings_say))
+        fprintf(out, " About it, %s.", comparison_ceilings_text(c->ceilings_say));
+    for (size_t k = 0; k < c->part_count; k++) {
+        const comparison_part *part = &c->parts[k];
+        snprintf(what, sizeof what, "But what %s bounds, %zu operations", part->bound, part->drift.rows);
+        fputc('\n', out);
+        write_change(what, &part->drift, part->machine, out);
+    }
+}
+
+static void write_counts(const comparison *c, FILE *out) {
+    fputs("\n\n| operations | |\n|---|--:|\n", out);
+    for (int k = 0; k < COMPARISON_STATES; k++)
+        fprintf(out, "| %s | %zu |\n", drift_state_name((drift_state)k), c->states[k]);
+    fprintf(out, "| without a figure in either run | %zu |\n", c->row_count - c->measured);
+    fprintf(out, "| new | %zu |\n| gone | %zu |\n", c->fresh_count, c->gone_count);
+    fprintf(out, "| verdict worse | %zu |\n| verdict better | %zu |\n| verdict changed otherwise | %zu |\n\n",
+            c->verdicts[COMPARISON_WORSE], c->verdicts[COMPARISON_BETTER], c->verdicts[COMPARISON_OTHER]);
+    if (c->drift.rows > 0)
+        fprintf(out, "A slowdown of %.1f %% of one operation is found in 99 comparisons of 100.\n\n",
+                100 * drift_detectable(&c->drift));
+}
+
+static void write_row(const comparison_row *r, FILE *out) {
+    char text[128];
+    fprintf(out, "| %s | ", drift_state_name(r->best.state));
+    name(out, r->after->operation);
+    fprintf(out, " | %s | %s | ", comparison_net(r).s, amount_time(r->before->best_us).s);
+    fprintf(out, "%s | %s | ", amount_time(r->after->best_us).s, comparison_span(r->lost_us).s);
+    say(out, r->note);
+    if (r->verdict != COMPARISON_KEPT) {
+        if (r->note) fputs("; ", out);
+        say(out, comparison_verdict_text(r, text, sizeof text));
+    }
+    fputs(" |\n", out);
+}
+
+static void write_rows(const comparison *c, size_t top, FILE *out) {
+    size_t news = 0;
+    fputs("## What changed\n\n", out);
+    for (size_t k = 0; k < c->row_count && comparison_is_news(&c->rows[k]); k++) {
+        if (news == 0)
+            fputs("Net of the machine, by the best of each; per run: what the model loses by it.\n\n"
+                  "| | operation | change | before | after | per run | |\n"
+                  "|---|---|--:|--:|--:|--:|---|\n",
+                  out);
+        if (top == 0 || news < top) write_row(&c->rows[k], out);
+        news++;
+    }
+    if (top > 0 && news > top) fprintf(out, "\n%zu more are left out here.\n", news - top);
+    if (news == 0) fputs("Nothing.\n", out);
+}
+
+static void write_list(const char *title, const study_report *const *list, size_t count, size_t top, FILE *out) {
+    if (count == 0) return;
+    fprintf(out, "\n## %s\n\n", title);
+    for (size_t k = 0; k < count && (top == 0 || k < top); k++) {
+        fputs("- ", out);
+        name(out, list[k]->operation);
+        fputc('\n', out);
+    }
+    if (top > 0 && count > top) fprintf(out, "\n%zu more are left out here.\n", count - top);
+}
+
+static void write_skipped(const comparison *c, size_t top, FILE *out) {
+    if (c->skipped_count > 0) fputs("\n## Files that were left out\n\n", out);
+    for (size_t k = 0; k < c->skipped_count && (top == 0 || k < top); k++) {
+        fputs("- ", out);
+        name(out, c->skipped[k].path);
+        fputs(": ", out);
+        say(out, c->skipped[k].why);
+        fputc('\n', out);
+    }
+    if (top > 0 && c->skipped_count > top) fprintf(out, "\n%zu more were left out.\n", c->skipped_count - top);
+}
+
+bool comparison_markdown(const comparison *c, const comparison_shown *shown, FILE *out, status *st) {
+    (void)st;
+    write_head(c, out);
+    write_machine(c, out);
+    write_counts(c, out);
+    write_rows(c, shown->top, out);
+    write_list("New operations", c->fresh, c->fresh_count, shown->top, out);
+    write_list("Gone operations", c->gone, c->gone_count, shown->top, out);
+    write_skipped(c, shown->top, out);
+    return true;
+}

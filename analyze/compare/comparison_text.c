@@ -1,0 +1,171 @@
+/* A comparison for a terminal: the machine first, then what changed, worst first. At most 100 columns. */
+#include "analyze/compare/comparison_formats.h"
+
+#include "analyze/write/amount.h"
+#include "analyze/write/escape.h"
+
+#include <math.h>
+#include <string.h>
+
+enum { NAME = 42, NOTE = 84, VALUE = 36, WHERE = 60 };
+
+static void put(FILE *out, const char *text, size_t most) { escape_print_cut(out, ESCAPE_TERMINAL, text, most); }
+
+static const char *plural(size_t n) { return n == 1 ? "" : "s"; }
+
+static void write_runs(const comparison *c, FILE *out) {
+    static const char *const names[] = {"before", "after"};
+    for (int k = 0; k < 2; k++) {
+        const study_group *g = k ? c->after : c->before;
+        fprintf(out, "%-10s  ", names[k]);
+        put(out, c->folders[k], WHERE);
+        fputs("  ", out);
+        put(out, g->device, VALUE);
+        fputc('\n', out);
+    }
+    fputs("regime      ", out);
+    put(out, c->after->regime, WHERE);
+    fputc('\n', out);
+    for (size_t k = 0; k < c->difference_count; k++) {
+        const comparison_difference *d = &c->differences[k];
+        fputs(k == 0 ? "differs     " : "            ", out);
+        put(out, d->what, 20);
+        fputs(": ", out);
+        put(out, *d->before ? d->before : "not said", VALUE - 6);
+        fputs(" -> ", out);
+        put(out, *d->after ? d->after : "not said", VALUE - 6);
+        fputc('\n', out);
+    }
+}
+
+static void write_ceilings(const comparison *c, FILE *out) {
+    const bool moved = c->machine.state == DRIFT_SLOWER || c->machine.state == DRIFT_FASTER;
+    if (moved && *comparison_ceilings_text(c->ceilings_say))
+        fprintf(out, "            %s\n", comparison_ceilings_text(c->ceilings_say));
+    if (c->ceilings_say == COMPARISON_CEILINGS_STORED) return;
+    for (size_t k = 0; k < c->ceiling_count && k < 8; k++) {
+        const comparison_ceiling *kind = &c->ceilings[k];
+        fputs(k == 0 ? "ceilings    " : "            ", out);
+        put(out, *kind->bound ? kind->bound : "unknown", 10);
+        fputc(' ', out);
+        put(out, kind->precision, 10);
+        fprintf(out, ": %s of the time (%zu operation%s)\n", comparison_percent(kind->change).s, kind->operations,
+                plural(kind->operations));
+    }
+}
+
+static void write_change(const drift *d, drift_judgement machine, FILE *out) {
+    fputs(comparison_machine_text(d, machine.state), out);
+    if (d->machine_known)
+        fprintf(out, ": %s of the time, %s; %s", comparison_percent(expm1(d->machine)).s,
+                amount_within(1.96 * machine.sd).s, drift_state_name(machine.state));
+}
+
+static void write_machine(const comparison *c, FILE *out) {
+    fputs("\nmachine     ", out);
+    write_change(&c->drift, c->machine, out);
+    fputc('\n', out);
+    for (size_t k = 0; k < c->part_count; k++) {
+        const comparison_part *part = &c->parts[k];
+        fprintf(out, "            but what %s bounds (%zu operations): ", part->bound, part->drift.rows);
+        write_change(&part->drift, part->machine, out);
+        fputc('\n', out);
+    }
+    write_ceilings(c, out);
+    if (isfinite(c->clock_mhz[0]) && isfinite(c->clock_mhz[1]))
+        fprintf(out, "clock       %.0f -> %.0f MHz\n", c->clock_mhz[0], c->clock_mhz[1]);
+}
+
+static void write_counts(const comparison *c, FILE *out) {
+    if (c->model_us[0] > 0) {
+        fprintf(out, "model       %s", amount_time(c->model_us[0]).s);
+        fprintf(out, " -> %s by the best of what both measured\n", amount_time(c->model_us[1]).s);
+    }
+    fprintf(out, "operations  %zu compared:", c->measured);
+    for (int k = 0; k < COMPARISON_STATES; k++)
+        fprintf(out, "%s %zu %s", k > 0 ? "," : "", c->states[k], drift_state_name((drift_state)k));
+    fprintf(out, "; %zu new, %zu gone\n", c->fresh_count, c->gone_count);
+    if (c->row_count > c->measured)
+        fprintf(out, "            %zu more have no figure in either run\n", c->row_count - c->measured);
+    fprintf(out, "verdicts    %zu worse, %zu better, %zu changed otherwise\n", c->verdicts[COMPARISON_WORSE],
+            c->verdicts[COMPARISON_BETTER], c->verdicts[COMPARISON_OTHER]);
+    if (c->drift.rows == 0) return;
+    fprintf(out, "seen        a slowdown of %.1f %% of one operation is found in 99 comparisons of 100",
+            100 * drift_detectable(&c->drift));
+    fputs(c->drift.learned ? "\n" : ";\n            operations are too few to learn from how much they differ anyway\n",
+          out);
+}
+
+static void write_note(const char *text, FILE *out) {
+    fputs("            ", out);
+    put(out, text, NOTE);
+    fputc('\n', out);
+}
+
+static void write_verdict(const comparison_row *r, FILE *out) {
+    char text[128];
+    write_note(comparison_verdict_text(r, text, sizeof text), out);
+}
+
+/* The sign of ± takes two bytes. */
+static void write_row(const comparison_row *r, FILE *out) {
+    const comparison_figure net = comparison_net(r);
+    fprintf(out, "%-10s%*s %9s", drift_state_name(r->best.state), strchr(net.s, '%') ? 16 : 15, net.s,
+            amount_time(r->before->best_us).s);
+    fprintf(out, " %9s %9s  ", amount_time(r->after->best_us).s, comparison_span(r->lost_us).s);
+    put(out, r->after->operation, NAME);
+    fputc('\n', out);
+    if (r->note) write_note(r->note, out);
+    if (r->verdict != COMPARISON_KEPT) write_verdict(r, out);
+}
+
+static void write_list(const char *title, const study_report *const *list, size_t count, size_t top, FILE *out) {
+    if (count == 0) return;
+    fprintf(out, "\n%s\n", title);
+    for (size_t k = 0; k < count; k++) {
+        if (top > 0 && k == top) {
+            fprintf(out, "  and %zu more\n", count - k);
+            return;
+        }
+        fputs("  ", out);
+        put(out, list[k]->operation, NAME + 40);
+        fputc('\n', out);
+    }
+}
+
+static void write_rows(const comparison *c, size_t top, FILE *out) {
+    size_t news = 0;
+    for (size_t k = 0; k < c->row_count && comparison_is_news(&c->rows[k]); k++) {
+        if (news == 0) {
+            fprintf(out, "\n%-10s%15s %9s %9s %9s  operation\n", "", "change", "before", "after", "per run");
+            fputs("            net of the machine, by the best of each; per run: what the model loses by it\n", out);
+        }
+        if (top == 0 || news < top) write_row(&c->rows[k], out);
+        news++;
+    }
+    if (top > 0 && news > top) fprintf(out, "and %zu more; --top 0 shows all\n", news - top);
+    if (news == 0 && c->measured > 0) fputs("\nNothing changed.\n", out);
+}
+
+static void write_skipped(const comparison *c, size_t top, FILE *out) {
+    if (c->skipped_count > 0) fprintf(out, "\n%zu file%s left out\n", c->skipped_count, plural(c->skipped_count));
+    for (size_t k = 0; k < c->skipped_count && (top == 0 || k < top); k++) {
+        fputs("  ", out);
+        put(out, c->skipped[k].path, NAME);
+        fputs(": ", out);
+        put(out, c->skipped[k].why, NAME);
+        fputc('\n', out);
+    }
+}
+
+bool comparison_text(const comparison *c, const comparison_shown *shown, FILE *out, status *st) {
+    (void)st;
+    write_runs(c, out);
+    write_machine(c, out);
+    write_counts(c, out);
+    write_rows(c, shown->top, out);
+    write_list("New", c->fresh, c->fresh_count, shown->top, out);
+    write_list("Gone", c->gone, c->gone_count, shown->top, out);
+    write_skipped(c, shown->top, out);
+    return true;
+}

@@ -1,0 +1,54 @@
+"""Reads what analyze compare wrote with other people's readers, and holds the formats against each other.
+Usage: compared.py FOLDER   (of -o)"""
+import csv
+import json
+import os
+import sys
+import xml.etree.ElementTree as etree
+
+
+def sure(good, what):
+    if not good:
+        sys.exit(what)
+
+
+def read(name):
+    with open(os.path.join(sys.argv[1], name), encoding="utf-8", newline="") as file:
+        return file.read()
+
+
+made = json.loads(read("comparison.json"))
+rows = made["operations"]
+states = [row["state"] for row in rows]
+sure(all(states.count(name) == made["counts"][name] for name in ("SAME", "FASTER", "SLOWER", "AMBIGUOUS")), "json: counts")
+sure(len(rows) == made["counts"]["compared"], "json: a row for each that is compared")
+
+lines = list(csv.DictReader(read("comparison.csv").splitlines(), strict=True))
+sure([line["state"] for line in lines] == states, "csv: the same rows in the same order")
+sure([line["verdict"] for line in lines] == [row["verdict"] for row in rows], "csv: the same verdicts")
+for line, row in zip(lines, rows):
+    sure(None not in line and None not in line.values(), "csv: as many fields as the header")
+    for column in ("change", "net_change", "lost_us"):
+        sure((line[column] == "") == (column not in row), f"csv: {column} is empty where it is not known")
+        sure(line[column] == "" or abs(float(line[column]) - row[column]) <= 1e-6 * abs(row[column]) + 1e-12, f"csv: {column}")
+    for field in line.values():
+        sure(field[:1] not in set("=+@") and (field[:1] != "-" or field[1:2].isdigit()), f"csv: no formula: {field}")
+
+suites = etree.fromstring(read("comparison.xml"))
+tests = suites.findall(".//testcase")
+machines = 1 + len(made["machine"]["parts"])
+others = machines + len(made["skipped"])
+sure(len(tests) == len(rows) + others == int(suites.get("tests")), "junit: a test for each, and for the machine")
+sure(len(suites.findall(".//error")) == len(made["skipped"]) == int(suites.get("errors")), "junit: an error for each that was left out")
+failed = [test for test in tests[machines:] if test.find("failure") is not None]
+sure(len(failed) == sum(row["failed"] for row in rows), "junit: what failed")
+sure(len(suites.findall(".//failure")) == int(suites.get("failures")), "junit: how many failed")
+sure(len(suites.findall(".//skipped")) == int(suites.get("skipped")), "junit: how many were skipped")
+
+text = read("comparison.txt")
+sure(all(len(line) <= 110 for line in text.splitlines()), "text: no longer lines than 110 columns")
+sure(not any(ord(c) < 32 and c != "\n" for c in text), "text: nothing that drives a terminal")
+page = read("comparison.md")
+table = [line for line in page.splitlines() if line.startswith("| SLOWER") or line.startswith("| FASTER")]
+sure(all(line.replace("\\|", "").count("|") in (3, 8) for line in table), "md: tables keep their columns")
+sure("<" not in page.replace("&#60;", ""), "md: no markup")

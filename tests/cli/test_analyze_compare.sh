@@ -1,0 +1,183 @@
+#!/usr/bin/env bash
+# analyze compare: the machine and the operations, what --fail-on names, what is refused, and hostile names in all formats.
+source "${ROOT:?}/tests/cli/lib.sh"
+source "$ROOT/tests/cli/scout.sh"
+source "$ROOT/tests/cli/analyze.sh"
+
+made() { python3 "$ROOT/tests/cli/made_runs.py" "$@"; }
+compare() { analyze compare "$@"; }
+compare_refused() { # WHAT CODE ARGUMENTS…
+    local what=$1 code=$2
+    shift 2
+    rm -rf refused
+    compare "$@" -o refused
+    check "$what: exit $code" exits "$code"
+    check "$what: one line on stderr" one_line
+    check "$what: nothing is written" absent refused
+}
+counts() { prints "compared: $1 SAME, $2 FASTER, $3 SLOWER, $4 AMBIGUOUS"; }
+
+compare --help
+check "--help: exit 0" exits 0
+for option in --fail-on --format --output --top --alarms --least --ceiling --margin; do
+    check "--help names $option" contains stdout.txt "$option"
+done
+
+made monday 300 1
+made tuesday 300 2
+compare monday tuesday --fail-on slower,verdict
+check "two nights: exit 0" exits 0
+check "two nights: the machine is the same" prints "machine     as fast as before"
+check "two nights: all are the same" counts 300 0 0 0
+check "two nights: nothing else is said" prints "Nothing changed."
+check "two nights: what would have been seen" prints "of one operation is found in 99 comparisons of 100"
+cp stdout.txt first.txt
+compare monday tuesday
+check "the same bytes again" same stdout.txt first.txt
+
+made slow 300 3 machine=1.05 clock=1400
+compare monday slow
+check "a slower machine: exit 0 where nothing is to fail" exits 0
+check "a slower machine is said once" prints "machine     slower: +5."
+check "a slower machine: no operation is" counts 300 0 0 0
+check "a slower machine: its ceilings are stored ones" prints "the same stored figures in both runs"
+check "a slower machine: its clock" prints "clock       1470 -> 1400 MHz"
+compare monday slow --fail-on slower
+check "a slower machine: --fail-on slower" exits 5
+check "a slower machine: --fail-on says what" says "--fail-on: the machine, and 0 operations"
+compare slow monday --fail-on slower
+check "a faster machine fails nothing" exits 0
+made both 300 4 machine=1.05 ceilings=1.05
+compare monday both
+check "ceilings that moved alike" prints "it is the device"
+made driver 300 5 machine=1.08 driver=590.44 class="name=NVIDIA H200;driver=590;cublaslt=13.2.0" op_0000:ceiling=1.0001
+compare monday driver
+check "ceilings that did not: something else" prints "something that all operations share"
+check "what differs: the driver in full" prints "differs     driver: 580.1 -> 590.44"
+check "what differs: a library" prints "cublaslt: 13.1.0 -> 13.2.0"
+
+made capped 300 10 compute=1.05 clock=1380 op_0001=1.05
+compare monday capped -o capped_out --fail-on slower
+check "a slower clock: exit 5" exits 5
+check "a slower clock: says who" says "--fail-on: the machine, and 1 operation"
+run cat capped_out/comparison.txt
+check "a slower clock: what it does not bound is the same" prints "machine     as fast as before"
+check "a slower clock: what it bounds is told once" prints "but what compute bounds (200 operations): slower: +5."
+check "a slower clock: one of these is slower by itself" counts 298 0 1 1
+run python3 "$ROOT/tests/cli/compared.py" capped_out
+check "a slower clock: what others read of it" exits 0
+check "a slower clock: comparison.json fits its schema" fits_schema capped_out/comparison.json
+
+made changed 300 6 op_0100=1.03 op_0101:best=0.8 op_0102:status=CRASHED op_0103:id=renamed op_0104:gone op_0105:key=other \
+    op_0106:ceiling=0.5 op_0107:status=UNSTABLE op_0108=0.9
+compare monday changed --fail-on slower
+check "changes: exit 5" exits 5
+check "changes: how many" counts 293 2 1 2
+check "changes: 3 % of one is found" prints "SLOWER"
+check "changes: the best that appeared" prints "was run by lib, now by mine tile=64"
+check "changes: what crashed" prints "no figure after: CRASHED"
+check "changes: found under another name" test -z "$(grep renamed stdout.txt)"
+check "changes: new and gone" prints "1 new, 2 gone"
+check "changes: verdicts" prints "verdicts    2 worse, 1 better, 1 changed otherwise"
+check "changes: the worst comes first" test "$(grep -E '^(SLOWER|FASTER|AMBIG|SAME)' stdout.txt | head -n 1 | awk '{print $1, $NF}')" = "SLOWER op_0100"
+compare monday changed
+check "changes: exit 1, for two have no figure any more" exits 1
+compare monday changed --fail-on verdict
+check "changes: --fail-on verdict" exits 5
+compare changed monday --fail-on slower
+check "the other way round what was won is lost" exits 5
+check "the other way round: by its old one" prints "was run by mine tile=64, now by lib"
+compare monday changed --alarms 1e-300
+check "--alarms: nobody dares to say anything" counts 293 0 0 5
+compare monday changed --least 0.5
+check "--least: a change below it is none" counts 296 0 0 2
+compare monday changed --top 1
+check "--top: the rest is counted" prints "more; --top 0 shows all"
+
+compare monday changed -o out --fail-on slower,verdict
+check "-o: exit 5" exits 5
+check "-o: nothing is printed" test -z "$STDOUT"
+for file in comparison.txt comparison.md comparison.json comparison.xml comparison.csv; do check "-o: $file" present out/$file; done
+check "-o: comparison.json fits its schema" fits_schema out/comparison.json
+run python3 "$ROOT/tests/cli/compared.py" out
+check "-o: what others read of it" exits 0
+compare monday changed --format json
+check "--format json: as in the file but for what fails" same <(grep -v '"failed"' stdout.txt) <(grep -v '"failed"' out/comparison.json)
+compare monday changed --format text --format json -o two
+check "--format twice: both" present two/comparison.txt
+check "--format twice: no other" absent two/comparison.csv
+
+made three 3 1 device=cuda:0
+made three_slow 3 2 op_0001=1.03
+compare three three_slow --fail-on slower
+check "three operations, one 3 % slower: nobody can say" exits 0
+check "three operations: so it says" prints "operations are too few to learn from how much they differ anyway"
+check "three operations: AMBIGUOUS" prints "AMBIGUOUS"
+made three_gone 3 2 op_0001=1.3
+compare three three_gone --fail-on slower
+check "three operations, one 30 % slower: that is no drift" exits 5
+
+# Borderline rows keep their verdict, and a choice between two that are as fast is no change.
+made edge 300 7 op_0001:borderline
+made edge_after 300 8 op_0001=1.011 op_0001:borderline
+compare edge edge_after --fail-on verdict
+check "borderline: no verdict changes" exits 0
+check "borderline: none is counted" prints "verdicts    0 worse, 0 better, 0 changed otherwise"
+
+# Hostile names: read by others in every format.
+nasty=$'=cmd|"/c calc"!A1`<script>alert(1)</script>|@all\n\e[31m--]]>\xe2\x80\xae'
+made odd 60 1 "op_0001:id=$nasty" "driver=$nasty" "op_0002:key=a" "op_0003:gone"
+made odd_after 60 2 "op_0001:id=$nasty" "op_0001=1.5" "driver=x$nasty" "op_0002:key=b" "class=name=$nasty;=;;x"
+compare odd odd_after -o odd_out --fail-on slower
+check "hostile names: exit 5" exits 5
+run python3 "$ROOT/tests/cli/compared.py" odd_out
+check "hostile names: what others read of it" exits 0
+check "hostile names: comparison.json fits its schema" fits_schema odd_out/comparison.json
+check "hostile names: the first line of text is whole" test "$(head -n 1 odd_out/comparison.txt)" = "before      odd  NVIDIA H200"
+
+# What cannot be compared, and what is not whole.
+made burst 10 1 regime=burst-model-graph
+made older 10 1 method=4
+made h100 300 9 model="NVIDIA H100" class="name=NVIDIA H100;driver=580;cublaslt=13.1.0" machine=1.4
+mkdir mixed empty
+cp -r monday/reports mixed/
+cp h100/reports/op_0001.json mixed/reports/other.json
+compare_refused "another regime" 3 monday burst
+check "another regime: names both" says "sustained-model-graph"
+check "another regime: names both" says "burst-model-graph"
+compare_refused "another method" 3 monday older
+check "another method: names both" says "version 5 of the method"
+compare_refused "a run of two devices" 3 mixed tuesday
+compare_refused "an empty folder" 3 monday empty
+compare_refused "no folder" 3 nowhere monday
+made others 4 1 op_0000:key=x op_0001:key=y op_0002:key=z op_0003:key=w
+compare_refused "nothing in common" 3 others monday
+compare_refused "one run" 2 monday
+compare_refused "three runs" 2 monday tuesday slow
+compare_refused "an unknown format" 2 monday tuesday --format html
+compare_refused "an unknown thing to fail on" 2 monday tuesday --fail-on faster
+compare_refused "--alarms 0" 2 monday tuesday --alarms 0
+compare_refused "--least -1" 2 monday tuesday --least -1
+compare_refused "thresholds that contradict each other" 2 monday tuesday --medium-proven 0.5
+compare monday tuesday --format text,json
+check "two formats to standard output: exit 2" exits 2
+compare monday h100
+check "another device: exit 0" exits 0
+check "another device: is said on top" prints "differs     name: NVIDIA H200 -> NVIDIA H100"
+check "another device: is the machine's" prints "machine     slower: +4"
+torn=$'torn\xff' # no UTF-8
+made "$torn" 300 2 broken
+compare monday "$torn"
+check "a report cut short: exit 1" exits 1
+check "a report cut short: is named" prints "1 file left out"
+compare monday "$torn" -o torn_out
+check "a report cut short, -o: is named" says "left out: torn"
+run python3 "$ROOT/tests/cli/compared.py" torn_out
+check "a report cut short: what others read of it" exits 0
+check "a report cut short: comparison.json fits its schema" fits_schema torn_out/comparison.json
+run bash -c '"$0" compare monday tuesday >/dev/full' "$ANALYZE"
+check "a full disk: exit 4" exits 4
+mkdir -p locked && : >locked/comparison.txt
+compare monday tuesday -o locked/comparison.txt
+check "-o that is a file: exit 4" exits 4
+finish
