@@ -5,7 +5,10 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-enum { PROBES = 256 }; /* who needs more was made to collide */
+enum {
+    PROBES = 256,     /* who needs more was made to collide */
+    LARGEST_STEP = 16 /* alignment that kernels tell apart */
+};
 
 typedef struct builder {
     dispatch_table *table;
@@ -118,6 +121,13 @@ static bool decided_alike(const scout_dispatch_entry *a, const scout_dispatch_en
     return same_text(a->variant, c->variant) && same_text(a->config, c->config);
 }
 
+/* The sizes that a range may hold: at most twice the smaller one, and aligned as both ends are. */
+static bool is_proven_size(const dispatch_between *r) {
+    int64_t step = 1;
+    while (step < LARGEST_STEP && r->from % (2 * step) == 0 && r->to % (2 * step) == 0) step *= 2;
+    return r->to - r->from <= r->from && r->step == step;
+}
+
 /* The two ends differ in one size alone, at all places where the mask says so, and were decided alike. */
 static bool ends_agree(const scout_dispatch_index *x, const dispatch_between *r, uint32_t upper) {
     const scout_dispatch_entry *a = &x->entries[r->lower], *c = &x->entries[upper];
@@ -128,7 +138,7 @@ static bool ends_agree(const scout_dispatch_index *x, const dispatch_between *r,
     if (low.count < SCOUT_DISPATCH_NUMBERS && r->mask >> low.count) return false;
     return scout_dispatch_numbers_order(low.numbers, high.numbers, low.count, r->mask) == 0 &&
            scout_dispatch_key_size(&low, r->mask) == r->from && scout_dispatch_key_size(&high, r->mask) == r->to &&
-           r->from % r->step == 0 && r->to % r->step == 0 && decided_alike(a, c);
+           is_proven_size(r) && decided_alike(a, c);
 }
 
 /* A heap, because qsort cannot be told which index the order is of. */
@@ -153,6 +163,13 @@ static void sort_ranges(const scout_dispatch_index *x, scout_dispatch_range *ran
     }
 }
 
+/* Neighbours of one line touch at most: what is asked for lies in one of them. */
+static bool overlap(const scout_dispatch_index *x, const scout_dispatch_range *a, const scout_dispatch_range *c) {
+    return a->form == c->form && a->mask == c->mask && c->from < a->to &&
+           scout_dispatch_numbers_order(x->numbers + x->firsts[a->lower], x->numbers + x->firsts[c->lower],
+                                        x->forms[a->form].count, a->mask) == 0;
+}
+
 static bool fill_ranges(builder *b, const dispatch_between *between, size_t count) {
     scout_dispatch_index *x = &b->table->index;
     scout_dispatch_range *ranges = dispatch_memory_take(&b->table->memory, (count + 1) * sizeof *ranges);
@@ -174,6 +191,9 @@ static bool fill_ranges(builder *b, const dispatch_between *between, size_t coun
                                            .step = r->step};
     }
     sort_ranges(x, ranges, count);
+    for (size_t k = 1; k < count; k++)
+        if (overlap(x, &ranges[k - 1], &ranges[k]))
+            return fail(b, "two ranges overlap", x->entries[ranges[k].lower].key);
     x->ranges = ranges;
     x->range_count = (uint32_t)count;
     return true;

@@ -4,16 +4,17 @@
  *     scout_dispatch *d;
  *     scout_dispatch_note note;
  *     if (scout_dispatch_open(&d, "dispatch.json", &device, &note) != SCOUT_DISPATCH_OK)
- *         fprintf(stderr, "%s\n", note.text);                 one line; run with the defaults
+ *         fprintf(stderr, "%s\n", note.text);                 one line; where d is NULL, run the defaults
  *     …
- *     scout_dispatch_view view = scout_dispatch_begin(d);    once a step, say: it costs as much as a few finds
+ *     scout_dispatch_view view = scout_dispatch_begin(d);    once a step, say
  *     const scout_dispatch_entry *e = scout_dispatch_find(&view, &key);
  *     if (e) …                                                valid until the view ends
  *     scout_dispatch_end(&view);
  *
  * Finding allocates nothing, writes nothing and never waits. A table can be replaced at any time while others read: a
  * view goes on with the one that it began with, and the next view has the new one.
- * dispatch.json and the rules of its ranges: docs/formats.md. */
+ * dispatch.json and the rules of its ranges: docs/formats.md. New members of an entry come at its end: do not count on
+ * its size. */
 #ifndef SCOUT_DISPATCH_H
 #define SCOUT_DISPATCH_H
 

@@ -135,7 +135,7 @@ static void near_moves_a_size_everywhere(void) {
     lab_text t = {.used = 0};
     lab_add(&t, LAB_HEAD);
     lab_add(&t, entry, 512, 512,
-            ", \"ranges\": [{\"places\": [2, 5], \"from\": 512, \"to\": 1024, \"step\": 1, \"upper\": "
+            ", \"ranges\": [{\"places\": [2, 5], \"from\": 512, \"to\": 1024, \"step\": 16, \"upper\": "
             "\"attention;shape=1,8,1024,64;type=fp16;kv_heads=8;kv_len=1024\"}]");
     lab_add(&t, ",");
     lab_add(&t, entry, 1024, 1024, "");
@@ -148,10 +148,10 @@ static void near_moves_a_size_everywhere(void) {
     scout_dispatch_view view = scout_dispatch_begin(d);
     scout_dispatch_key key;
     scout_dispatch_ends ends;
-    const char *inside = "attention;shape=1,8,777,64;type=fp16;kv_heads=8;kv_len=777";
+    const char *inside = "attention;shape=1,8,784,64;type=fp16;kv_heads=8;kv_len=784";
     scout_dispatch_key_parse(&key, inside, strlen(inside));
     UNIT_CHECK(scout_dispatch_near(&view, &key, &ends));
-    key.numbers[5] = 778;
+    key.numbers[5] = 800;
     UNIT_CHECK(!scout_dispatch_near(&view, &key, &ends));
     scout_dispatch_end(&view);
     scout_dispatch_close(d);
@@ -167,17 +167,20 @@ static void false_ranges_are_refused(void) {
         {", \"ranges\": [{\"places\": [1], \"from\": 64, \"to\": 128, \"step\": 16, \"upper\": \"" LAB_GEMM "\"}]",
          128},
         {", \"ranges\": [{\"places\": [0], \"from\": 63, \"to\": 128, \"step\": 1, \"upper\": \"" LAB_GEMM "\"}]", 128},
-        {", \"ranges\": [{\"places\": [0], \"from\": 64, \"to\": 130, \"step\": 1, \"upper\": \"" LAB_GEMM "\"}]", 128},
+        {", \"ranges\": [{\"places\": [0], \"from\": 64, \"to\": 130, \"step\": 2, \"upper\": \"" LAB_GEMM "\"}]", 128},
         {", \"ranges\": [{\"places\": [0], \"from\": 64, \"to\": 128, \"step\": 3, \"upper\": \"" LAB_GEMM "\"}]", 128},
         {", \"ranges\": [{\"places\": [0], \"from\": 64, \"to\": 128, \"step\": 0, \"upper\": \"" LAB_GEMM "\"}]", 128},
-        {", \"ranges\": [{\"places\": [0, 0], \"from\": 64, \"to\": 128, \"step\": 1, \"upper\": \"" LAB_GEMM "\"}]",
+        {", \"ranges\": [{\"places\": [0], \"from\": 64, \"to\": 128, \"step\": 8, \"upper\": \"" LAB_GEMM "\"}]", 128},
+        {", \"ranges\": [{\"places\": [0], \"from\": 64, \"to\": 144, \"step\": 16, \"upper\": \"" LAB_GEMM "\"}]",
+         144},
+        {", \"ranges\": [{\"places\": [0, 0], \"from\": 64, \"to\": 128, \"step\": 16, \"upper\": \"" LAB_GEMM "\"}]",
          128},
-        {", \"ranges\": [{\"places\": [31], \"from\": 64, \"to\": 128, \"step\": 1, \"upper\": \"" LAB_GEMM "\"}]",
+        {", \"ranges\": [{\"places\": [31], \"from\": 64, \"to\": 128, \"step\": 16, \"upper\": \"" LAB_GEMM "\"}]",
          128},
-        {", \"ranges\": [{\"places\": [32], \"from\": 64, \"to\": 128, \"step\": 1, \"upper\": \"" LAB_GEMM "\"}]",
+        {", \"ranges\": [{\"places\": [32], \"from\": 64, \"to\": 128, \"step\": 16, \"upper\": \"" LAB_GEMM "\"}]",
          128},
-        {", \"ranges\": [{\"places\": [], \"from\": 64, \"to\": 128, \"step\": 1, \"upper\": \"" LAB_GEMM "\"}]", 128},
-        {", \"ranges\": [{\"places\": [0], \"from\": 64, \"to\": 64, \"step\": 1, \"upper\": \"" LAB_GEMM "\"}]", 64},
+        {", \"ranges\": [{\"places\": [], \"from\": 64, \"to\": 128, \"step\": 16, \"upper\": \"" LAB_GEMM "\"}]", 128},
+        {", \"ranges\": [{\"places\": [0], \"from\": 64, \"to\": 64, \"step\": 16, \"upper\": \"" LAB_GEMM "\"}]", 64},
     };
     for (size_t k = 0; k < sizeof cases / sizeof cases[0]; k++) {
         lab_text t = {.used = 0}, range = {.used = 0};
@@ -185,11 +188,25 @@ static void false_ranges_are_refused(void) {
         const char *rest = strchr(cases[k].range, '%');
         if (rest) lab_add(&range, "%d%s", cases[k].second, rest + 2);
         lab_add(&t, LAB_HEAD LAB_TUNED ",", 64, range.text);
-        lab_add(&t, LAB_TUNED LAB_TAIL, 128, "");
+        lab_add(&t, LAB_TUNED LAB_TAIL, cases[k].second, "");
         scout_dispatch *d;
         UNIT_INT(scout_dispatch_open_text(&d, t.text, t.used, NULL, &note), SCOUT_DISPATCH_BAD);
         UNIT_CHECK(!d && (strstr(note.text, "range") || strstr(note.text, "place")));
     }
+}
+
+/* Between two of its ends something else was measured, and decided: both ranges cannot be true. */
+static void ranges_that_overlap_are_refused(void) {
+    lab_text t = {.used = 0};
+    char range[256];
+    scout_dispatch *d;
+    snprintf(range, sizeof range, LAB_RANGE, 64, 128, 128);
+    lab_add(&t, LAB_HEAD LAB_TUNED ",", 64, range);
+    snprintf(range, sizeof range, LAB_RANGE, 96, 128, 128);
+    lab_add(&t, LAB_TUNED ",", 96, range);
+    lab_add(&t, LAB_TUNED LAB_TAIL, 128, "");
+    UNIT_INT(scout_dispatch_open_text(&d, t.text, t.used, NULL, &note), SCOUT_DISPATCH_BAD);
+    UNIT_CHECK(!d && strstr(note.text, "overlap"));
 }
 
 /* ---- fingerprints ---- */
@@ -315,6 +332,7 @@ int main(void) {
     UNIT_RUN(near_keeps_to_its_range);
     UNIT_RUN(near_moves_a_size_everywhere);
     UNIT_RUN(false_ranges_are_refused);
+    UNIT_RUN(ranges_that_overlap_are_refused);
     UNIT_RUN(another_machine_is_refused);
     UNIT_RUN(the_same_machine_is_not);
     UNIT_RUN(reload_keeps_what_is_held);
