@@ -23,8 +23,8 @@
 #include "scout/cpu/cpu_fill.h"
 
 #include <math.h>
-#include <string.h>
 #include <stdbool.h>
+#include <string.h>
 
 enum { SEGMENT = 256, FINE_SEGMENT = 16, WIDEST_SEGMENT = 2048, PROJECTED_DEVIATIONS = 3 };
 
