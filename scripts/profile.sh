@@ -144,7 +144,7 @@ summarize() {
     local code=0 stamp="$folder/.analyze" want
     if (($(count_reports) == 0)); then return; fi # a model without operations
     want=$(analyzed_from)
-    if [[ -e $folder/summary.json && -e $folder/summary.txt && -e $stamp && "$(sed 1d "$stamp")" == "$want" ]]; then
+    if [[ -e $folder/summary.json && -e $folder/summary.txt && -e $folder/report.html && -e $stamp && "$(sed 1d "$stamp")" == "$want" ]]; then
         code=$(head -n 1 "$stamp")
         echo "$folder/summary.txt is up to date"
     else

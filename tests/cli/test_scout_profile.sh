@@ -16,15 +16,16 @@ check "first run: exit 1, for some kinds have no candidates" exits 1
 check "first run: writes" prints "wrote $folder/reports"
 check "first run: ops.json" present "$folder/ops.json"
 check "first run: a report for each operation" test "$(grep -c '^      "id"' "$folder/ops.json")" = "$(find "$folder/reports" -name '*.json' | wc -l)"
-check "first run: ends with the summary" prints "at ceilings"
+check "first run: ends with the summary" prints " a run ("
 check "first run: it is kept" present "$folder/summary.json"
+check "first run: a page, and where it is" prints "the whole report: $folder/report.html"
 check "first run: fits" fits_schema "$folder"/reports/*.json "$folder/run.json" "$folder/summary.json"
 profile
 check "second run: exit 1 still" exits 1
 check "second run: nothing to do" prints "$folder/reports is up to date"
 check "second run: nothing is measured" test -z "$STDERR"
 check "second run: nothing is summed up" prints "$folder/summary.txt is up to date"
-check "second run: the summary all the same" prints "at ceilings"
+check "second run: the summary all the same" prints " a run ("
 rm "$folder/summary.txt"
 profile
 check "summary gone: it is made again" present "$folder/summary.txt"
@@ -60,7 +61,7 @@ if command -v make >/dev/null; then
     unset MAKEFLAGS MFLAGS MAKELEVEL
     run make -s -C "$ROOT" "PROGRAM=$EXTRACT_OPS" "SCOUT=$PWD/program" "ANALYZE=$ANALYZE" PROGRAMS= "OUT=$PWD/made" "MODEL=$PWD/m.onnx" BATCH=2 \
         DEVICE=scripted:1 REGIME=burst profile
-    check "make profile ends with the summary" prints "at ceilings"
+    check "make profile ends with the summary" prints " a run ("
     check "make profile measures" present "made/m@b2_scripted:1_burst/run.json"
     check "make profile hands the device on" contains "made/m@b2_scripted:1_burst/run.json" '"name": "scripted:1"'
     run make -s -C "$ROOT" "PROGRAM=$EXTRACT_OPS" "SCOUT=$PWD/program" "ANALYZE=$ANALYZE" PROGRAMS= "OUT=$PWD/made" "MODEL=$PWD/m.onnx" MEASURE=no profile
