@@ -9,9 +9,7 @@ check_excerpt() { # PROGRAM ITS-PATH
     sed -n '/^    \$ bin\/'"$1"' /,/^[^ ]/p' "$ROOT/README.md" | sed -n 's/^    //p' >excerpt.txt
     command=$(sed -n '1s/^\$ bin\/'"$1"' //p' excerpt.txt)
     read -r -a arguments <<<"$command"
-    cd "$ROOT"
-    output=$("$2" "${arguments[@]}" </dev/null)
-    cd - >/dev/null
+    output=$(cd "$ROOT" && "$2" "${arguments[@]}" </dev/null)
     printf '%s\n' "$output" >output.txt
     EXIT=0 STDOUT=$output STDERR=
     check "the README has an excerpt of $1" test "$(wc -l <excerpt.txt)" -gt 10
