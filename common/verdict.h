@@ -63,9 +63,9 @@ typedef struct verdict {
     double proven_gain_us, potential_gain_us; /* per run of the model */
     const char *priority;                     /* HIGH, MEDIUM, LOW, NONE */
     const char *approach;                     /* NONE, LIBRARY_TUNE, … */
-    bool borderline;                          /* the next run may well decide otherwise: a threshold is within two intervals */
-    char recommendation[256];                 /* one sentence that a person can act on */
-    int rule;                                 /* which one decided: verdict_rule */
+    bool borderline;          /* a threshold is within two intervals: the next run may decide otherwise */
+    char recommendation[256]; /* one sentence that a person can act on */
+    int rule;                 /* which one decided: verdict_rule */
     verdict_figure figures[VERDICT_FIGURES];
 } verdict;
 
