@@ -1,6 +1,7 @@
 /* Attention of few queries: keys and values come once, and all heads that share them are served by one block, on tensor
  * cores (attention_decode.cuh) or, where they are very few, without (attention_vector.cuh). Blocks that share the keys
- * of a head leave their parts in the workspace, for a second kernel to merge. */
+ * of a head leave their parts in the workspace, for a second kernel to merge, or for the last of them to be done; or
+ * they are a cluster, and merge what is in their shared memory. */
 #include "kernels/attention_decode.cuh"
 #include "kernels/attention_vector.cuh"
 
@@ -8,7 +9,7 @@ namespace {
 
 using namespace attention;
 
-enum { MERGE_THREADS = 128, MAX_WARPS = 16, TENSOR_WARPS = 8, MAX_SPLITS = 256, MAX_CLUSTER = 8 };
+enum { MERGE_THREADS = 128, MAX_WARPS = 16, TENSOR_WARPS = 8, MAX_SPLITS = 256, MAX_CLUSTER = 8, MERGE_LOADS = 8 };
 
 /* One row of a block, of what its warps found: the largest score and the total; a sum, `pitch` floats from warp to
  * warp. */
@@ -59,6 +60,54 @@ __device__ __forceinline__ void gather(const decode_job &job, const decode_place
     cluster_barrier(); /* nobody may leave while others read its memory */
 }
 
+/* Counts the blocks of these rows that are done; the last one learns it, and is sure to see what the others wrote. The
+ * counter is zero again then, for the next launch. */
+__device__ __forceinline__ bool last_of(const decode_job &job) {
+    __shared__ bool last;
+    __syncthreads();
+    if (threadIdx.x == 0) {
+        __threadfence();
+        last = atomicAdd(job.counts + blockIdx.x, 1u) == (unsigned)job.splits - 1;
+        if (last) job.counts[blockIdx.x] = 0;
+        __threadfence();
+    }
+    __syncthreads();
+    return last;
+}
+
+/* What all blocks left of these rows becomes the output; several parts are on their way at a time. */
+template <typename T> __device__ __forceinline__ void merge(const decode_job &job, const decode_place &at) {
+    const int v_dim = (int)job.s.v_dim;
+    const int64_t part = (int64_t)blockIdx.x * job.splits * job.rows;
+    for (int i = threadIdx.x; i < at.rows * v_dim; i += blockDim.x) {
+        const int row = i / v_dim, d = i % v_dim;
+        const float2 *const stats = (const float2 *)job.stats + part + row;
+        const float *const sums = job.sums + (part + row) * v_dim + d;
+        float most = -INFINITY, total = 0, sum = 0;
+        for (int first = 0; first < job.splits; first += MERGE_LOADS) {
+            float2 one[MERGE_LOADS];
+            float x[MERGE_LOADS], now = most;
+#pragma unroll
+            for (int k = 0; k < MERGE_LOADS; k++) {
+                const int64_t from = (int64_t)(first + k) * job.rows;
+                const bool there = first + k < job.splits;
+                one[k] = there ? __ldcg(stats + from) : make_float2(-INFINITY, 0);
+                x[k] = there ? __ldcg(sums + from * v_dim) : 0.0f;
+            }
+#pragma unroll
+            for (int k = 0; k < MERGE_LOADS; k++) now = fmaxf(now, one[k].x);
+            const float base = base_of(now), change = power(most - base);
+            most = now, total *= change, sum *= change;
+#pragma unroll
+            for (int k = 0; k < MERGE_LOADS; k++) {
+                const float weight = power(one[k].x - base);
+                total += one[k].y * weight, sum += x[k] * weight;
+            }
+        }
+        out_of<T>(job, at, row)[d] = gemm::from_float<T>(sum * inverse(total));
+    }
+}
+
 /* What the warps of a block found becomes one, and goes to the output or to those who merge blocks. In shared memory
  * every warp has its sums at the beginning of its `room` bytes; a cluster's blocks put theirs behind `free`. */
 template <typename T, int DIM>
@@ -81,6 +130,7 @@ __device__ __forceinline__ void hand_over(const decode_job &job, const decode_pl
         }
     }
     if (job.cluster) gather<T, DIM>(job, at, sums, found);
+    if (job.counts && last_of(job)) merge<T>(job, at);
 }
 
 template <typename T, int DIM, int DEPTH>
@@ -203,13 +253,23 @@ int splits_of(const attention_shape *s, const kernel_row *k, int64_t blocks, int
     return splits < 1 ? 1 : splits > MAX_SPLITS ? MAX_SPLITS : (int)splits;
 }
 
+/* Zeros, which are there before the first launch on any stream. */
+cudaError_t open_counts(attention_decode_plan *plan, size_t bytes) {
+    cudaError_t e = cudaMalloc(&plan->counts, bytes);
+    if (e == cudaSuccess) e = cudaMemset(plan->counts, 0, bytes);
+    if (e == cudaSuccess) e = cudaStreamSynchronize(nullptr);
+    if (e != cudaSuccess) attention_decode_close(plan);
+    return e;
+}
+
 } // namespace
 
 extern "C" int attention_decode_fits(const attention_shape *s, const attention_decode_config *c, size_t shared_limit) {
     const kernel_row *k = fits_shape(s) ? kernel_of(s, c) : nullptr;
     if (!k || c->warps < 1 || c->warps > (k->rows ? vector_warps(k->rows) : (int)TENSOR_WARPS)) return 0;
     if (c->splits < 0 || c->splits > MAX_SPLITS) return 0;
-    if (c->cluster && (c->splits < 2 || c->splits > MAX_CLUSTER)) return 0;
+    if (c->cluster && (c->last || c->splits < 2 || c->splits > MAX_CLUSTER)) return 0;
+    if (c->last && c->splits == 1) return 0; /* there is nothing to merge */
     if (c->splits > 1 && (int64_t)c->splits * KEYS > s->keys) return 0;
     return shared_of(k, c->warps) + (MAX_WARPS + 1) * ROWS * 2 * sizeof(float) <= shared_limit;
 }
@@ -241,7 +301,12 @@ extern "C" int attention_decode_prepare(const attention_shape *s, const attentio
     plan->splits = c->splits ? c->splits : splits_of(s, k, blocks, c->warps, held * units);
     if (plan->splits > 1 && !c->cluster)
         plan->workspace_bytes = (size_t)(blocks * plan->splits * plan->rows) * (size_t)(s->v_dim + 2) * sizeof(float);
-    return cudaSuccess;
+    return c->last && plan->splits > 1 ? open_counts(plan, (size_t)blocks * sizeof(unsigned)) : cudaSuccess;
+}
+
+extern "C" void attention_decode_close(attention_decode_plan *plan) {
+    cudaFree(plan->counts);
+    plan->counts = nullptr;
 }
 
 extern "C" int attention_decode_launch(const attention_decode_plan *plan, const attention_tensors *tensors,
@@ -250,9 +315,18 @@ extern "C" int attention_decode_launch(const attention_decode_plan *plan, const 
     const int64_t blocks = s->batch * s->kv_heads * plan->tiles;
     const bool cluster = plan->config.cluster;
     float *stats = (float *)workspace, *sums = stats ? stats + blocks * plan->splits * plan->rows * 2 : nullptr;
-    decode_job job = {
-        *s,         *tensors,    sums,         stats,  (int)(s->heads / s->kv_heads), (int)s->kv_heads, (int)s->queries,
-        plan->rows, plan->tiles, plan->splits, cluster};
+    decode_job job = {*s,
+                      *tensors,
+                      sums,
+                      stats,
+                      (unsigned *)plan->counts,
+                      (int)(s->heads / s->kv_heads),
+                      (int)s->kv_heads,
+                      (int)s->queries,
+                      plan->rows,
+                      plan->tiles,
+                      plan->splits,
+                      cluster};
     void *arguments[] = {&job};
     if (!s->masked != !tensors->mask || (plan->workspace_bytes && !workspace)) return cudaErrorInvalidValue;
     cudaLaunchAttribute attribute = {};
@@ -266,7 +340,7 @@ extern "C" int attention_decode_launch(const attention_decode_plan *plan, const 
     attribute.val.clusterDim.x = 1, attribute.val.clusterDim.y = (unsigned)plan->splits, attribute.val.clusterDim.z = 1;
     config.numAttrs = cluster ? 1 : 0;
     const cudaError_t e = cudaLaunchKernelExC(&config, plan->kernel, arguments);
-    if (e != cudaSuccess || !plan->workspace_bytes) return e;
+    if (e != cudaSuccess || !plan->workspace_bytes || plan->counts) return e;
     attribute = {};
     attribute.id = cudaLaunchAttributeProgrammaticStreamSerialization;
     attribute.val.programmaticStreamSerializationAllowed = 1;

@@ -15,6 +15,7 @@ struct decode_job {
     attention_shape s;
     attention_tensors t;
     float *sums, *stats;          /* of each block, for each of its rows: v_dim sums; the largest score and the total */
+    unsigned *counts;             /* of the blocks of the same rows that are done; NULL: the last one does not merge */
     int group, kv_heads, queries; /* of s: divisions of 64 bits would take as long as the copies */
     int rows, tiles, splits, cluster; /* rows of a block, blocks for all rows that share keys, and for their keys */
 };

@@ -1,10 +1,11 @@
 /* The project's own attention kernels for CUDA, as plain C functions: what a dispatch table names can be linked from
  * here. No header of CUDA is needed to include this; link the objects of kernels/attention_*.cu and the CUDA runtime.
  *
- *     attention_decode_config config = {.splits = 0, .cluster = 0, .warps = 4, .depth = 3, .vector = 0};
+ *     attention_decode_config config = {.splits = 0, .warps = 4, .depth = 3};
  *     attention_decode_plan plan;
  *     if (attention_decode_prepare(&shape, &config, units, shared_limit, &plan) != 0) …   once; sets the kernel up
  *     attention_decode_launch(&plan, &tensors, workspace, stream);                        plan.workspace_bytes long
+ *     attention_decode_close(&plan);                                                      when no launch is under way
  *
  * A launch only enqueues, allocates nothing and can be captured in a graph. `stream` is a cudaStream_t. Everything
  * works on the current device and returns 0 or a cudaError_t; what the shape rules out is cudaErrorInvalidValue, before
@@ -54,15 +55,18 @@ enum { ATTENTION_DECODE_QUERIES = 8, ATTENTION_DECODE_DIM = 256 };
 typedef struct attention_decode_config {
     int splits;  /* blocks that share the keys of a head, at most 256; 0: as many as fill the device once */
     int cluster; /* 1: those 2 to 8 blocks are a cluster, and merge what they found without a second kernel (sm_90) */
+    int last;    /* 1: the last of those blocks to be done merges what all found, without a second kernel */
     int warps;   /* 1 to 8 of a block; 16 without tensor cores */
     int depth;  /* 2, 3, 4: steps of 16 keys in flight for each warp; without tensor cores 4 or 8: loads of each lane */
     int vector; /* 1: without tensor cores, for at most 4 queries that share keys */
 } attention_decode_config;
 
+/* With `last` it has counters on the device, and its launches have to follow one another. */
 typedef struct attention_decode_plan {
     attention_shape shape;
     attention_decode_config config;
     const void *kernel, *merge; /* of the runtime's own; for launch alone */
+    void *counts;               /* of blocks that are done; NULL: none */
     int rows, tiles;            /* queries that share keys: of one block, and blocks for all of them */
     int splits, early; /* early: the merge may be launched before the blocks are done (compute capability 9.0) */
     size_t shared_bytes, workspace_bytes;
@@ -74,6 +78,8 @@ int attention_decode_prepare(const attention_shape *shape, const attention_decod
                              size_t shared_limit, attention_decode_plan *plan);
 int attention_decode_launch(const attention_decode_plan *plan, const attention_tensors *tensors, void *workspace,
                             void *stream);
+/* Frees the counters. Where preparing failed there are none. */
+void attention_decode_close(attention_decode_plan *plan);
 
 /* --- attention_tiled: many queries; fp16, bf16; tiles in shared memory, mma.sync --- */
 enum { ATTENTION_TILED_DIM = 128 };

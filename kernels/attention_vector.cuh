@@ -20,15 +20,28 @@ template <typename T> __device__ __forceinline__ void spread_out(const uint4 &fr
     for (int k = 0; k < 8; k++) x[k] = gemm::to_float(values[k]);
 }
 
-/* U loads: this lane's elements of keys (or values) `from`, from + keys_of, …, zeros behind the last one. */
+/* Where a lane's keys (or values) lie. */
+template <typename T> struct vector_source {
+    const T *data;     /* the lane's elements of key 0 */
+    int64_t step;      /* from key to key */
+    bool there, whole; /* the lane has elements; all lanes have */
+};
+
+/* U loads: this lane's elements of keys (or values) `from`, from + keys_of, …, zeros behind the last one. `all`: the
+ * warp's are all there. */
 template <typename T, int DIM, int U>
-__device__ __forceinline__ void fetch(const T *lane_data, int64_t step, int from, int stop, bool there,
-                                      uint4 (&to)[U]) {
+__device__ __forceinline__ void fetch(const vector_source<T> &s, int from, int stop, bool all, uint4 (&to)[U]) {
+    const T *const first = s.data + from * s.step;
+    const int64_t hop = keys_of<DIM> * s.step;
+    if (all && s.whole) {
+#pragma unroll
+        for (int u = 0; u < U; u++) to[u] = __ldcs((const uint4 *)(first + u * hop));
+        return;
+    }
 #pragma unroll
     for (int u = 0; u < U; u++) {
-        const int key = from + u * keys_of<DIM>;
         to[u] = make_uint4(0, 0, 0, 0);
-        if (key < stop && there) to[u] = __ldcs((const uint4 *)(lane_data + key * step));
+        if (from + u * keys_of<DIM> < stop && s.there) to[u] = __ldcs((const uint4 *)(first + u * hop));
     }
 }
 
@@ -123,23 +136,25 @@ __device__ __forceinline__ void walk_vectors(const decode_job &job, const decode
     const attention_shape &s = job.s;
     const int warps = blockDim.x >> 5, warp = threadIdx.x >> 5, lane = threadIdx.x & 31;
     const int column = (lane & (lanes_of<DIM> - 1)) * 8, step = each * warps;
-    const T *const k = (const T *)job.t.k + at.b * s.k[0] + at.kv * s.k[1] + column;
-    const T *const v = (const T *)job.t.v + at.b * s.v[0] + at.kv * s.v[1] + column;
-    const bool has_k = column < s.dim, has_v = column < s.v_dim;
+    const vector_source<T> k = {(const T *)job.t.k + at.b * s.k[0] + at.kv * s.k[1] + column, s.k[2], column < s.dim,
+                                job.counts && s.dim == DIM};
+    const vector_source<T> v = {(const T *)job.t.v + at.b * s.v[0] + at.kv * s.v[1] + column, s.v[2], column < s.v_dim,
+                                s.v_dim == DIM};
     uint4 keys[U], values[U];
-    int from = at.begin + warp * each + lane / lanes_of<DIM>;
-    fetch<T, DIM, U>(k, s.k[2], from, at.stop, has_k, keys);
-    fetch<T, DIM, U>(v, s.v[2], from, at.stop, has_v, values);
+    int begin = at.begin + warp * each, from = begin + lane / lanes_of<DIM>;
+    fetch<T, DIM, U>(k, from, at.stop, begin + each <= at.stop, keys);
+    fetch<T, DIM, U>(v, from, at.stop, begin + each <= at.stop, values);
 #pragma unroll
     for (int r = 0; r < R; r++) open_row<T, DIM>(job, at, r, rows[r]);
-    for (int begin = at.begin + warp * each; begin < at.stop; begin += step, from += step) {
+    for (; begin < at.stop; begin += step, from += step) {
+        const bool more = begin + step < at.stop, all = begin + step + each <= at.stop;
         float weights[R];
 #pragma unroll
         for (int r = 0; r < R; r++) weights[r] = weigh<T, DIM, U>(s, rows[r], keys, from);
-        fetch<T, DIM, U>(k, s.k[2], from + step, at.stop, has_k, keys);
+        if (more) fetch<T, DIM, U>(k, from + step, at.stop, all, keys);
 #pragma unroll
         for (int r = 0; r < R; r++) add<T, DIM, U>(rows[r], weights[r], values);
-        fetch<T, DIM, U>(v, s.v[2], from + step, at.stop, has_v, values);
+        if (more) fetch<T, DIM, U>(v, from + step, at.stop, all, values);
     }
 }
 

@@ -74,6 +74,16 @@ int norm_rows_fits(const norm_rows_shape *shape, const row_config *config, size_
 int norm_rows_prepare(const norm_rows_shape *shape, const row_config *config, norm_rows_plan *plan);
 int norm_rows_launch(const norm_rows_plan *plan, const norm_tensors *tensors, void *stream);
 
+/* --- the same of long rows, for numbers of threads that the compiler knows: norm_long --- */
+
+/* Those numbers for a row of that length, the likely best first: 0 for `choice` that there is none of. */
+int row_threads_long(int type, int64_t cols, int choice);
+/* Layer norm and the root mean square, vectors of the rows' type, neither input_bias nor an activation; a bias for
+ * layer norms alone, and a sum where there is a residual. */
+int norm_long_fits(const norm_rows_shape *shape, int threads);
+int norm_long_prepare(const norm_rows_shape *shape, int threads, norm_rows_plan *plan);
+int norm_long_launch(const norm_rows_plan *plan, const norm_tensors *tensors, void *stream);
+
 /* --- norms of rows of any length that lie anywhere: norm_any --- */
 
 /* Element (a, i, b, j, c) lies at (((a * r0 + i) * k1 + b) * r1 + j) * k2 + c; (a, b, c) tell the row, (i, j) the place
@@ -121,6 +131,11 @@ typedef struct softmax_rows_plan {
 int softmax_rows_fits(const softmax_rows_shape *shape, const row_config *config, size_t shared_limit);
 int softmax_rows_prepare(const softmax_rows_shape *shape, const row_config *config, softmax_rows_plan *plan);
 int softmax_rows_launch(const softmax_rows_plan *plan, const void *x, const void *bias, void *y, void *stream);
+
+/* --- the same of long rows, for numbers of threads that the compiler knows: softmax_long; no bias, no logarithm --- */
+int softmax_long_fits(const softmax_rows_shape *shape, int threads);
+int softmax_long_prepare(const softmax_rows_shape *shape, int threads, softmax_rows_plan *plan);
+int softmax_long_launch(const softmax_rows_plan *plan, const void *x, void *y, void *stream);
 
 /* --- softmax of rows of any length, along the middle of [outer, cols, inner]: softmax_any --- */
 

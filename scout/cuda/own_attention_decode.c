@@ -8,6 +8,7 @@
 #include <stdlib.h>
 
 enum { CORES, SPLITS, MERGE, WARPS, DEPTH, PARAMETERS };
+enum { MERGE_KERNEL, MERGE_CLUSTER, MERGE_LAST };
 
 struct scout_plan {
     attention_decode_plan decode;
@@ -31,13 +32,15 @@ static scout_answer domain(const scout_op *op, scout_device *device, int exhaust
                            scout_why *why) {
     static const char *const cores[] = {"vector", "tensor"};
     static const char *const splits[] = {"auto", "1", "2", "4", "8", "16", "32"};
-    static const char *const merges[] = {"kernel", "cluster"};
+    static const char *const merges[] = {"last", "kernel", "cluster"};
+
     (void)op, (void)device, (void)exhaustive, (void)why;
     out->count = PARAMETERS;
     out->parameters[CORES] = (scout_parameter){.name = "cores", .count = 2, .values = {1, 0}, .labels = cores};
     out->parameters[SPLITS] =
         (scout_parameter){.name = "splits", .count = 7, .values = {0, 1, 2, 4, 8, 16, 32}, .labels = splits};
-    out->parameters[MERGE] = (scout_parameter){.name = "merge", .count = 2, .values = {0, 1}, .labels = merges};
+    out->parameters[MERGE] = (scout_parameter){
+        .name = "merge", .count = 3, .values = {MERGE_LAST, MERGE_KERNEL, MERGE_CLUSTER}, .labels = merges};
     out->parameters[WARPS] = (scout_parameter){.name = "warps", .count = 3, .values = {4, 8, 16}};
     out->parameters[DEPTH] = (scout_parameter){.name = "depth", .count = 4, .values = {3, 4, 8, 2}};
     return SCOUT_OK;
@@ -46,7 +49,9 @@ static scout_answer domain(const scout_op *op, scout_device *device, int exhaust
 static attention_decode_config config_of(const int64_t *values) {
     attention_decode_config config = {.splits = 0, .cluster = 0, .warps = 4, .depth = 3};
     if (!values) return config;
-    config.vector = (int)values[CORES], config.splits = (int)values[SPLITS], config.cluster = (int)values[MERGE];
+    config.vector = (int)values[CORES], config.splits = (int)values[SPLITS],
+    config.cluster = values[MERGE] == MERGE_CLUSTER;
+    config.last = values[MERGE] == MERGE_LAST;
     config.warps = (int)values[WARPS], config.depth = (int)values[DEPTH];
     return config;
 }
@@ -72,7 +77,10 @@ static int allows(const scout_op *op, scout_device *device, const int64_t *value
     return attention_decode_fits(&s, &config, own_shared_limit(device));
 }
 
-static void destroy(scout_plan *plan) { free(plan); }
+static void destroy(scout_plan *plan) {
+    attention_decode_close(&plan->decode);
+    free(plan);
+}
 
 static scout_answer prepare(const scout_op *op, scout_device *device, const int64_t *values, scout_plan **plan,
                             scout_plan_needs *needs, scout_why *why) {
@@ -107,12 +115,13 @@ static scout_answer launch(scout_plan *plan, const scout_args *args, scout_why *
 
 static int describe(const scout_plan *plan, char *json, size_t room) {
     const attention_decode_plan *d = &plan->decode;
-    return snprintf(json, room,
-                    "{\"kernel\":\"attention_decode\",\"vector\":%s,\"splits\":%d,\"cluster\":%d,\"warps\":%d,"
-                    "\"depth\":%d,\"shared_bytes\":%zu,"
-                    "\"workspace_bytes\":%zu}",
-                    d->config.vector ? "true" : "false", d->splits, d->config.cluster, d->config.warps, d->config.depth,
-                    d->shared_bytes, d->workspace_bytes);
+    return snprintf(
+        json, room,
+        "{\"kernel\":\"attention_decode\",\"vector\":%s,\"splits\":%d,\"cluster\":%d,\"last\":%d,\"warps\":%d,"
+        "\"depth\":%d,\"shared_bytes\":%zu,"
+        "\"workspace_bytes\":%zu}",
+        d->config.vector ? "true" : "false", d->splits, d->config.cluster, d->config.last, d->config.warps,
+        d->config.depth, d->shared_bytes, d->workspace_bytes);
 }
 
 static const char *const precisions[] = {"fp16", "bf16", NULL};

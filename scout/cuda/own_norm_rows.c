@@ -12,34 +12,13 @@ struct scout_plan {
     norm_rows_plan rows;
 };
 
-static norm_rows_shape shape_of(const scout_op *op, const norm_problem *p) {
-    norm_rows_shape s = {.rows = p->rows, .cols = p->cols};
-    s.form = p->form == NORM_CENTRED ? NORM_FORM_CENTRED
-             : p->form == NORM_RMS   ? NORM_FORM_RMS
-             : p->power == 1         ? NORM_FORM_MAGNITUDE
-                                     : NORM_FORM_LENGTH;
-    s.activation = (int)p->activation;
-    s.type = (int)op->input;
-    s.type_side = (int)(op->weight != SCOUT_NONE ? op->weight : op->input);
-    s.has_residual = p->residual >= 0;
-    s.sides = (p->scale >= 0) + (p->bias >= 0) + (p->input_bias >= 0);
-    s.epsilon = (float)p->epsilon;
-    return s;
-}
-
-/* Whether each column has its own element of the vectors, or there are none. */
-static int sides_by_column(const norm_problem *p) {
-    if (p->scale < 0 && p->bias < 0 && p->input_bias < 0) return 1;
-    return p->r0 == 1 && p->step_j == 1 && (p->repeat == 1 || p->step_a == 0);
-}
-
 static scout_answer supports(const scout_op *op, scout_device *device, scout_why *why) {
     const norm_problem p = norm_problem_of(op);
     (void)device;
     if (p.form != NORM_CENTRED && p.form != NORM_RMS && p.form != NORM_LP)
         return scout_say(why, SCOUT_NO, "feature", "norm_rows takes its statistics from rows");
     if (p.k1 != 1 || p.k2 != 1) return scout_say(why, SCOUT_NO, "layout", "norm_rows wants rows in one piece");
-    if (!sides_by_column(&p))
+    if (!own_rows_sides_by_column(&p))
         return scout_say(why, SCOUT_NO, "layout", "norm_rows wants scale and bias for each column");
     if (op->input != op->output) return scout_say(why, SCOUT_NO, "type", "norm_rows writes the type that it reads");
     return own_rows_hold((int)op->input, p.cols, why);
@@ -54,7 +33,7 @@ static scout_answer domain(const scout_op *op, scout_device *device, int exhaust
 
 static int allows(const scout_op *op, scout_device *device, const int64_t *values) {
     const norm_problem p = norm_problem_of(op);
-    const norm_rows_shape shape = shape_of(op, &p);
+    const norm_rows_shape shape = own_rows_norm_shape(op, &p);
     const row_config config = own_rows_config(shape.type, shape.cols, values);
     return norm_rows_fits(&shape, &config, own_shared_limit(device));
 }
@@ -68,7 +47,7 @@ static scout_answer prepare(const scout_op *op, scout_device *device, const int6
     scout_plan *p = calloc(1, sizeof *p);
     if (!p) return scout_say(why, SCOUT_NO_MEMORY, "memory", "no memory for a plan");
     p->p = norm_problem_of(op);
-    const norm_rows_shape shape = shape_of(op, &p->p);
+    const norm_rows_shape shape = own_rows_norm_shape(op, &p->p);
     const row_config config = own_rows_config(shape.type, shape.cols, values);
     const int error = norm_rows_prepare(&shape, &config, &p->rows);
     if (error) {

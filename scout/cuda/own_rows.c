@@ -40,6 +40,26 @@ int own_rows_describe(const char *kernel, const row_config *config, const row_la
                     launch->rows, launch->shared_bytes);
 }
 
+norm_rows_shape own_rows_norm_shape(const scout_op *op, const norm_problem *p) {
+    norm_rows_shape s = {.rows = p->rows, .cols = p->cols};
+    s.form = p->form == NORM_CENTRED ? NORM_FORM_CENTRED
+             : p->form == NORM_RMS   ? NORM_FORM_RMS
+             : p->power == 1         ? NORM_FORM_MAGNITUDE
+                                     : NORM_FORM_LENGTH;
+    s.activation = (int)p->activation;
+    s.type = (int)op->input;
+    s.type_side = (int)(op->weight != SCOUT_NONE ? op->weight : op->input);
+    s.has_residual = p->residual >= 0;
+    s.sides = (p->scale >= 0) + (p->bias >= 0) + (p->input_bias >= 0);
+    s.epsilon = (float)p->epsilon;
+    return s;
+}
+
+int own_rows_sides_by_column(const norm_problem *p) {
+    if (p->scale < 0 && p->bias < 0 && p->input_bias < 0) return 1;
+    return p->r0 == 1 && p->step_j == 1 && (p->repeat == 1 || p->step_a == 0);
+}
+
 static void *tensor(const scout_args *args, int which) { return which < 0 ? NULL : args->tensors[which]; }
 
 norm_tensors own_rows_norm_tensors(const norm_problem *p, const scout_args *args) {
@@ -52,6 +72,26 @@ norm_tensors own_rows_norm_tensors(const norm_problem *p, const scout_args *args
                           .variance = tensor(args, p->variance),
                           .y = args->tensors[NORM_Y],
                           .sum = tensor(args, p->sum)};
+}
+
+void own_rows_long_domain(int type, int64_t cols, scout_domain *out) {
+    out->count = 1;
+    scout_parameter *threads = &out->parameters[0];
+    *threads = (scout_parameter){.name = "threads"};
+    for (int choice = row_threads_long(type, cols, 0); choice > 0;
+         choice = row_threads_long(type, cols, (int)threads->count))
+        threads->values[threads->count++] = choice;
+}
+
+int own_rows_long_threads(int type, int64_t cols, const int64_t *values) {
+    return values ? (int)values[0] : row_threads_long(type, cols, 0);
+}
+
+scout_answer own_rows_long(const scout_op *op, int64_t cols, const char *name, scout_why *why) {
+    if (op->input != op->output) return scout_say(why, SCOUT_NO, "type", "%s writes the type that it reads", name);
+    if (row_threads_long((int)op->input, cols, 0) > 0) return SCOUT_OK;
+    return scout_say(why, SCOUT_NO, "shape", "%s is for rows of 65 to 2048 pieces of 16 bytes, not of %lld elements",
+                     name, (long long)cols);
 }
 
 void own_rows_any_domain(int few, scout_domain *out) {

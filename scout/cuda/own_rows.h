@@ -9,7 +9,9 @@
 
 extern const scout_candidate own_norm_rows; /* rows that lie together, each read once */
 extern const scout_candidate own_norm_any;  /* any rows, batch and lrn */
+extern const scout_candidate own_norm_long; /* long ones, by threads whose number the compiler knows */
 extern const scout_candidate own_softmax_rows;
+extern const scout_candidate own_softmax_long;
 extern const scout_candidate own_softmax_any;
 
 /* Threads of a row, rows on their way (`rings`: the device has a copy engine that brings them), cache hints: the likely
@@ -21,6 +23,15 @@ row_config own_rows_config(int type, int64_t cols, const int64_t *values);
 scout_answer own_rows_hold(int type, int64_t cols, scout_why *why);
 int own_rows_describe(const char *kernel, const row_config *config, const row_launch *launch, char *json, size_t room);
 
+/* The same of long rows: numbers of threads that the compiler knows. */
+void own_rows_long_domain(int type, int64_t cols, scout_domain *out);
+int own_rows_long_threads(int type, int64_t cols, const int64_t *values);
+/* SCOUT_NO where rows are too short, too long or not of whole pieces, or change their type. `name`: the candidate's. */
+scout_answer own_rows_long(const scout_op *op, int64_t cols, const char *name, scout_why *why);
+
+norm_rows_shape own_rows_norm_shape(const scout_op *op, const norm_problem *p);
+/* Whether each column has its own element of the vectors, or there are none. */
+int own_rows_sides_by_column(const norm_problem *p);
 /* What a norm reads and writes, as its kernels take it. */
 norm_tensors own_rows_norm_tensors(const norm_problem *p, const scout_args *args);
 
