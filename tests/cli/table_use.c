@@ -36,7 +36,7 @@ int main(void) {
         if (!scout_dispatch_key_parse(&key, e->key, strlen(e->key)) || hostile_find(&key) != e) return 2;
     }
     memset(&here, 0, sizeof here);
-    here.name = "NVIDIA H200", here.capability = "9.0", here.driver = "580.1", here.libraries = libraries;
+    here.name = "Test GPU", here.capability = "9.0", here.driver = "580.1", here.libraries = libraries;
     here.library_count = 1;
     if (plain_check(&here, text, sizeof text) != SCOUT_DISPATCH_SAME || text[0]) return 3;
     if (hostile_check(&here, text, sizeof text) != SCOUT_DISPATCH_SAME) return 4;

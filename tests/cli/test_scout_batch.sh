@@ -206,5 +206,8 @@ check "Ctrl-C: fits" fits_schema out/run.json out/reports/*.json
 batch --resume
 check "Ctrl-C, then --resume: whole" contains out/run.json '"complete"'
 check "Ctrl-C, then --resume: no worker is left" test -z "$(pgrep -f "worker.*$PWD" || true)"
-for name in attention norm; do check "Ctrl-C, then --resume: $name" same "first/reports/$name.json" "out/reports/$name.json"; done
+for name in attention norm; do # ceilings were taken anew in between, and with them what these take at least
+    check "Ctrl-C, then --resume: $name" diff <(grep -v least_time_us "first/reports/$name.json") \
+        <(grep -v least_time_us "out/reports/$name.json")
+done
 finish

@@ -70,7 +70,7 @@ bin/analyze dispatch "$scratch/plain" -o "$scratch/plain.json" >"$scratch/said.t
 cp -r docs/examples/dispatch "$scratch/example"
 rm -rf "$scratch/example/build"
 check "the example builds out of tree" make -s -C "$scratch/example"
-lookup() { CUBLASLT=13.1.0 DRIVER=${driver:-580.1} "$scratch/example/build/lookup" "$scratch/plain.json" "$@" >"$scratch/looked_up.txt" 2>&1; }
+lookup() { DEVICE="Test GPU" CUBLASLT=13.1.0 DRIVER=${driver:-580.1} "$scratch/example/build/lookup" "$scratch/plain.json" "$@" >"$scratch/looked_up.txt" 2>&1; }
 check "the example finds" lookup 64 96 256 3000
 check "the example: proven" says "   64 rows: lib algo=7, 90.00 us instead of 100.00; 64 bytes for cublasLtMatmulAlgoCheck; its weight is transposed"
 check "the example: between" says "   96 rows: not measured, but between two that agree on lib: 90.00 to 91.00 us"
