@@ -43,12 +43,20 @@ static bool is_rival(const explain *e, const json_t *row) {
 
 /* ---- why one was chosen, or not ---- */
 
+/* A report's best wins by more than the margin; the verdict asks that of all of its interval. */
+static const char *why_best(const explain *e) {
+    const verdict_figure saved = e->r->verdict.figures[VERDICT_SAVING];
+    if (saved.x - saved.half > e->thresholds->margin) return "chosen: the fastest that is proven to be faster";
+    return arena_printf(e->arena, "the fastest, but not surely by more than %s",
+                        amount_percent(e->thresholds->margin).s);
+}
+
 static const char *why_timed(const explain *e, const json_t *row, double us) {
     const study_report *r = e->r;
     const bool baseline = is_row(row, r->baseline, r->baseline_variant), best = is_row(row, r->best, r->best_variant);
     if (baseline && best) return "the default, and chosen: nobody is proven to be faster";
     if (baseline) return "the default: everybody is compared with it";
-    if (best && r->baseline_us > 0) return "chosen: the fastest that is proven to be faster";
+    if (best && r->baseline_us > 0) return why_best(e);
     if (best) return "the fastest that is valid; there is no baseline to compare it with";
     if (!(r->baseline_us > 0)) return "slower than the best";
     const double saved = 1 - us / r->baseline_us;

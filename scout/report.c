@@ -310,9 +310,9 @@ static void put_figures(const report_figures *f, json_t *to, json_builder *b) {
     if (!f->baseline_row) json_put_known(b, to, "least_time_us", f->estimate_us); /* its part of the model's time */
     json_put_known(b, to, "baseline_time_us", f->baseline_us);
     json_put_known(b, to, "best_time_us", f->best_us);
-    json_put_known(b, to, "baseline_tflops", rate(f->flops, f->baseline_us, 1e12));
+    json_put_real(b, to, "baseline_tflops", fmax(0, rate(f->flops, f->baseline_us, 1e12))); /* 0: nothing ran, or */
     json_put_known(b, to, "best_tflops", rate(f->flops, f->best_us, 1e12));
-    json_put_known(b, to, "ceiling_tflops", rate(f->flops, f->ceiling_us, 1e12));
+    json_put_real(b, to, "ceiling_tflops", fmax(0, rate(f->flops, f->ceiling_us, 1e12))); /* nothing is known */
     if (f->peak) {
         json_put_known(b, to, "peak_tflops", f->peak->tflops);
         json_put(b, to, "peak_shape", json_new_ints(b, 3, f->peak->shape));

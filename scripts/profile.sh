@@ -59,22 +59,26 @@ fi
 # What a result depends on: the command, the program's bytes, and size and time of the model and of the files of external
 # data that the result says the model names, there or not: shapes can be read from those.
 about() { stat -L -c '%n %s %y' -- "$1" 2>/dev/null || printf '%s is missing\n' "$1"; }
-fingerprint() { # RESULT COMMAND…
+data_files() { # RESULT   each with a zero behind it
     local result=$1 name home store
-    shift
-    printf '%q ' "$@"
-    echo
-    cksum <"$extract"
-    about "$model"
+    printf '%s\0' "$model"
     if [[ ! -e $result ]]; then return; fi
     home=$(dirname -- "$model")
     store=$(dirname -- "$(realpath -m -- "$model")") # where the model is a link, its data may lie beside the file
     sed -n '/^    "external": \[$/,/^    \]/s/^      "\(.*\)",\{0,1\}$/\1/p' "$result" |
         sed 's/\\\\/\x01/g; s/\\"/"/g; s/\x01/\\\\/g' | while IFS= read -r name; do
         name=$(printf '%b' "$name") # which knows JSON's escapes, but for a quote's
-        about "$home/$name"
-        if [[ -L $model ]]; then about "$store/$name"; fi
+        printf '%s\0' "$home/$name"
+        if [[ -L $model ]]; then printf '%s\0' "$store/$name"; fi
     done
+}
+fingerprint() { # RESULT COMMAND…
+    local result=$1 file
+    shift
+    printf '%q ' "$@"
+    echo
+    cksum <"$extract"
+    data_files "$result" | while IFS= read -r -d '' file; do about "$file"; done
 }
 
 run_step() { # NAME RESULT COMMAND…
@@ -100,12 +104,33 @@ run_step() { # NAME RESULT COMMAND…
     fi
 }
 
-# Measuring depends on the operations, the program and the devices that are there: their drivers and libraries too. What
-# was stopped halfway goes on where it was.
+# What the weights are decides what is measured, and ops.json tells no values. Files are read for it where their size or
+# time has changed; a link, and what a name that leads elsewhere stands for, is never read: its size and time must do.
+contents() {
+    local seen="$folder/.contents" now file
+    now=$(data_files "$folder/ops.json" | while IFS= read -r -d '' file; do about "$file"; done)
+    if [[ ! -e $seen || "$(sed '1,/^$/d' "$seen")" != "$now" ]]; then
+        data_files "$folder/ops.json" | while IFS= read -r -d '' file; do
+            if [[ $file == "$model" || ($file != *..* && -f $file && ! -L $file) ]]; then cksum <"$file"; else about "$file"; fi
+        done >"$seen.new"
+        printf '\n%s\n' "$now" >>"$seen.new"
+        mv -- "$seen.new" "$seen"
+    fi
+    sed '/^$/,$d' "$seen"
+}
+
+# Measuring depends on the operations, the weights, the program with its CUDA device, and the devices that are there:
+# their drivers and libraries too. What was stopped halfway goes on where it was.
 measured_from() {
+    local home cuda
+    home=$(dirname -- "$scout")
     printf '%q ' "$scout" "${measuring[@]+"${measuring[@]}"}"
     echo
     cksum <"$scout"
+    for cuda in "$home/scout_cuda.so" "$home/../lib/ceiling-scout/scout_cuda.so"; do
+        if [[ -f $cuda ]]; then cksum <"$cuda"; fi
+    done
+    contents
     cksum <"$folder/ops.json"
     "$scout" --list-devices 2>&1 || true
 }

@@ -144,7 +144,8 @@ static void write_rows(const comparison *c, size_t top, FILE *out) {
         news++;
     }
     if (top > 0 && news > top) fprintf(out, "and %zu more; --top 0 shows all\n", news - top);
-    if (news == 0 && c->measured > 0) fputs("\nNothing changed.\n", out);
+    if (news > 0 || c->measured == 0) return;
+    fputs(c->machine.state == DRIFT_SAME ? "\nNothing changed.\n" : "\nNo operation changed by itself.\n", out);
 }
 
 static void write_skipped(const comparison *c, size_t top, FILE *out) {

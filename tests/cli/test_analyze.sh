@@ -62,7 +62,7 @@ print(all(row[k] == report[k] for row, report in zip(rows, reports) for k in ("p
     check "what the issue reads" test "$(python3 -c 'import glob, json
 for path in glob.glob("block/reports/*.json"):
     r = json.load(open(path))
-    print(r["priority"] == "HIGH", r["approach"] == "NONE", r["operation"], r["shape"], r.get("baseline_tflops"), r.get("ceiling_tflops"))' | wc -l)" = 4
+    print(r["priority"] == "HIGH", r["approach"] == "NONE", r["operation"], r["shape"], r["baseline_tflops"], r["ceiling_tflops"])' | wc -l)" = 4
 fi
 
 # ---- thresholds ----
