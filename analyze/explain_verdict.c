@@ -122,7 +122,9 @@ static void write_check(const explain *e, const verdict_check *check) {
         fputs(" may be on either side\n", e->out);
     else
         fprintf(e->out, " %.*f points %s%s\n", fabs(points) < 1 ? 2 : 1, fabs(points), points < 0 ? "below" : "above",
-                check->touches ? ": within the interval" : "");
+                check->touches ? ": within the interval"
+                : check->near  ? ": within two intervals"
+                               : "");
 }
 
 static void write_thresholds(const explain *e) {
@@ -135,8 +137,9 @@ static void write_thresholds(const explain *e) {
     explain_title(e, "Thresholds (gains: of the model's time)");
     for (int k = 0; k < VERDICT_CHECKS; k++) write_check(e, &checks[k]);
     if (v->borderline)
-        explain_tell(e, "Borderline: an interval touches what decides, the next run may say otherwise, and the cheaper "
-                        "action was taken.");
+        explain_tell(
+            e, "Borderline: a threshold is within two intervals of what decides, so the next run may say otherwise. "
+               "Within one, the cheaper action was taken.");
 }
 
 void explain_verdict(const explain *e) {

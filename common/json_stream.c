@@ -130,7 +130,7 @@ void json_stream_int(json_stream *s, const char *key, int64_t x) {
 void json_stream_real(json_stream *s, const char *key, double x) {
     if (!isfinite(x)) fail(s, "a number is not finite");
     if (!begin_value(s, key)) return;
-    char digits[40];
+    char digits[320];         /* the compiler cannot know that %g needs 25 of them */
     int least = 6, most = 17; /* digits: the fewest that read back as the same number; more always do where fewer did */
     while (least < most) {
         const int middle = (least + most) / 2;

@@ -335,6 +335,7 @@ void verdict_checks(const verdict *v, const verdict_thresholds *thresholds, verd
         if (checks[k].threshold != SIZE_MAX)
             memcpy(&to[k].threshold, (const char *)thresholds + checks[k].threshold, sizeof to[k].threshold);
         to[k].touches = touches(v->figures[checks[k].figure], to[k].threshold);
+        to[k].near = near(v->figures[checks[k].figure], to[k].threshold);
     }
 }
 

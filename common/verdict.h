@@ -80,7 +80,8 @@ typedef struct verdict_check {
     const char *effect; /* what is so from the threshold on */
     verdict_figures figure;
     double threshold;
-    bool touches; /* the interval does: the next run may say otherwise */
+    bool touches; /* its interval does: the cheaper action was taken */
+    bool near;    /* it is within two intervals: the next run may say otherwise */
 } verdict_check;
 enum { VERDICT_CHECKS = 8 };
 void verdict_checks(const verdict *v, const verdict_thresholds *thresholds, verdict_check checks[VERDICT_CHECKS]);

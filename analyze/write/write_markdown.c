@@ -74,8 +74,8 @@ static void write_totals(FILE *out, const summary_group *g) {
                 amount_time(sum->baseline_us).s, amount_percent(sum->share).s, amount_percent(sum->proven_share).s,
                 amount_percent(sum->potential_share).s);
     }
-    fprintf(out, "\nBorderline (an interval touches a threshold): %zu, %s of all.\n\n", all->borderline,
-            amount_percent(g->borderline_share).s);
+    fprintf(out, "\nBorderline (a threshold is within two intervals: the next run may differ): %zu, %s of all.\n\n",
+            all->borderline, amount_percent(g->borderline_share).s);
 }
 
 /* ---- tables ---- */

@@ -147,7 +147,7 @@ static void write_rows(text *t, const summary_group *g) {
     }
     if (left > 0) line(t, "     … %zu more (--top 0 shows all)", left);
     if (g->all.borderline > 0)
-        line(t, "\n? %zu of %zu (%s) are borderline: an interval touches a threshold, the next run may differ",
+        line(t, "\n? %zu of %zu (%s) are borderline: a threshold is within two intervals, the next run may differ",
              g->all.borderline, g->all.operations - g->outcomes[SUMMARY_MISSING].operations,
              amount_percent(g->borderline_share).s);
 }

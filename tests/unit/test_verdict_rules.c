@@ -50,16 +50,16 @@ static void checks_are_what_was_compared(void) {
     static const struct {
         const char *what, *effect;
         double x, half, threshold;
-        bool touches;
+        bool touches, nearby;
     } want[VERDICT_CHECKS] = {
-        {"saved by the best", "proven", 0.015, 0.00985, 0.02, true},
-        {"saved by its rival", "might win", 0.01, 0, 0.02, false},
-        {"launching in the ceiling", "bound by launching", 0.1, 0, 0.5, false},
-        {"efficiency", "at the ceiling", 0.898, 0.898 * 0.005, 0.9, true},
-        {"proven gain", "HIGH", 0, 0, 0.05, false},
-        {"proven gain", "MEDIUM", 0, 0, 0.01, false},
-        {"potential gain", "HIGH", 0.102, 0.005 * 0.898, 0.2, false},
-        {"potential gain", "MEDIUM", 0.102, 0.005 * 0.898, 0.03, false},
+        {"saved by the best", "proven", 0.015, 0.00985, 0.02, true, true},
+        {"saved by its rival", "might win", 0.01, 0, 0.02, false, false},
+        {"launching in the ceiling", "bound by launching", 0.1, 0, 0.5, false, false},
+        {"efficiency", "at the ceiling", 0.898, 0.898 * 0.005, 0.9, true, true},
+        {"proven gain", "HIGH", 0, 0, 0.05, false, false},
+        {"proven gain", "MEDIUM", 0, 0, 0.01, false, false},
+        {"potential gain", "HIGH", 0.102, 0.005 * 0.898, 0.2, false, false},
+        {"potential gain", "MEDIUM", 0.102, 0.005 * 0.898, 0.03, false, false},
     };
     for (int k = 0; k < VERDICT_CHECKS; k++) {
         const verdict_figure figure = v.figures[checks[k].figure];
@@ -69,6 +69,7 @@ static void checks_are_what_was_compared(void) {
         UNIT_CHECK(near(figure.half, want[k].half));
         UNIT_CHECK(near(checks[k].threshold, want[k].threshold));
         UNIT_INT(checks[k].touches, want[k].touches);
+        UNIT_INT(checks[k].near, want[k].nearby);
     }
     UNIT_CHECK(v.borderline);
 }
