@@ -8,8 +8,9 @@ to=${2:-$(dirname "${BASH_SOURCE[0]}")/../../docs/results/h200}
 keep() { # FROM TO
     if [[ -s $from/$1 ]]; then cp "$from/$1" "$to/$2"; fi
 }
-if [[ -d $from/sustained ]]; then keep summary.txt figures.txt; fi
-if [[ -d $from/repeat ]]; then # what was said of these parts alone: the call may have gone on with others
+ran() { grep -qE "^--- $1\$" "$from/log.txt"; } # by the last call: its folder may hold what others have left
+if ran sustained; then keep summary.txt figures.txt; fi
+if ran repeat; then # what was said of these parts alone: the call may have gone on with others
     awk 'NR == 1 || /^--- /{kept = NR == 1 || $2 ~ /^(repeat|agree|faults|trace)$/} kept' "$from/log.txt" >"$to/agreement.txt"
 fi
 keep sustained/fp8.txt ceilings_sustained.txt # the last of its calls knows all precisions
@@ -50,6 +51,7 @@ for tool in memcheck racecheck synccheck initcheck; do # what was launched, and 
     } >"$to/sanitizer_$tool.txt"
 done
 for path in "$from"/targets/*_targets.txt; do keep "targets/${path##*/}" "${path##*/}"; done
+if ran checks; then grep -E '^(PASSED|FAILED) checks: ' "$from/log.txt" >"$to/checks.txt" || true; fi
 if grep -q ' kinds ' "$from/log.txt"; then grep -E '^(PASSED|FAILED) kinds ' "$from/log.txt" >"$to/kinds.txt" || true; fi
 keep faults/with.txt faults.txt
 keep trace/clock_trace.txt clock_trace.txt
