@@ -7,7 +7,6 @@
 
 static const double refresh_share = 0.1; /* of the budget: new inputs are given up beyond */
 static const double brief_s = 4; /* a host with less is better off with more blocks of one rival than with two */
-static const double worth_telling = 0.005; /* what two variants may be apart and still count as one */
 
 /* New inputs beside those of the race. */
 static scout_answer fresh(void *context, scout_why *why) {
@@ -33,12 +32,18 @@ static bool before(const measure_row *a, const measure_row *b) {
     return (a->rough_s > 0 ? a->rough_s : INFINITY) < (b->rough_s > 0 ? b->rough_s : INFINITY);
 }
 
-/* Whether the race leaves open which of the two is faster; of two variants of one candidate, by what blocks can tell.
- */
-static bool beside(const measure_row *row, const measure_row *first) {
+/* Whether the race leaves open which of the two is faster; of two variants of one candidate, by as much as would make
+ * the one replace the other: seconds of confirming are too dear for less. */
+static bool beside(const measure_row *row, const measure_row *first, double margin) {
     if (!(row->rough_s > 0) || !(first->rough_s > 0)) return true;
-    const double least = row->candidate == first->candidate ? 1 - worth_telling : 1;
+    const double least = row->candidate == first->candidate ? 1 - margin : 1;
     return row->rough_s * (1 - row->rough_ci) <= least * first->rough_s * (1 + first->rough_ci);
+}
+
+/* By how much the first of the others has to lead in order to be confirmed. Of another candidate the ratio is worth
+ * knowing even if it is none; how near another variant of the same one comes helps nobody. */
+static double lead_wanted(const measurement *m, const measure_row *first, double margin) {
+    return m->baseline >= 0 && first->candidate == m->rows[m->baseline].candidate ? margin : 0;
 }
 
 /* Baseline first, then the others by their place in the race: one unless it is slower than the baseline, so that its
@@ -57,9 +62,8 @@ static int list_finalists(measurement *m, measure_row **finalists) {
             for (int j = 0; j < count && !taken; j++) taken = finalists[j] == row;
             if (!taken && (!next || before(row, next))) next = row;
         }
-        if (next && might_win(m, next, count == first ? 0 : margin) &&
-            (count == first || beside(next, finalists[first])))
-            finalists[count++] = next;
+        if (!next || !might_win(m, next, count == first ? lead_wanted(m, next, margin) : margin)) continue;
+        if (count == first || beside(next, finalists[first], margin)) finalists[count++] = next;
     }
     return count;
 }
@@ -171,9 +175,11 @@ static void choose(measurement *m) {
 
 static void say_outraced(const measurement *m, measure_row *row) {
     const double base_s = m->baseline >= 0 ? m->rows[m->baseline].rough_s : 0, by = 100 * (row->rough_s / base_s - 1);
+    const double margin = timing_rules_of(&m->request->regime, m->request->budget_s).margin;
     if (row->rough_s > 0 && base_s > 0)
-        scout_say(&row->why, SCOUT_NO, "outraced", "%.1f %% %s than the baseline in the race, not likely to win",
-                  fabs(by), by > 0 ? "slower" : "faster");
+        scout_say(&row->why, SCOUT_NO, "outraced", "%.1f %% %s than the baseline in the race, %s", fabs(by),
+                  by > 0 ? "slower" : "faster",
+                  by < -100 * margin ? "not likely to be the fastest" : "not likely to win by the margin");
     else
         scout_say(&row->why, SCOUT_NO, "outraced", "not the first in the race, nor likely to beat the baseline");
 }

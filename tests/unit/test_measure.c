@@ -70,6 +70,29 @@ static void a_small_lead_is_none(void) {
     end();
 }
 
+static scout_answer later_first(const scout_op *op, scout_device *of, int exhaustive, scout_domain *out,
+                                scout_why *not_needed) {
+    (void)op, (void)of, (void)exhaustive, (void)not_needed;
+    out->count = 1;
+    out->parameters[0] = (scout_parameter){.name = "order", .count = 2, .values = {1, 0}};
+    return SCOUT_OK;
+}
+
+static void a_variant_as_fast_as_the_baseline_is_no_rival(void) {
+    static scout_candidate even;
+    even = fake_packs;
+    even.name = "even";
+    even.flags = SCOUT_BASELINE;
+    even.domain = later_first;
+    begin("16,24,8", "fp32");
+    USE(&even);
+    measure();
+    row_is("even", "order=1", "OK", NULL);
+    row_is("even", "order=0", "SKIPPED", "outraced"); /* 0.5 % faster, which would not make it the best */
+    UNIT_CHECK(json_object_get(result, "rival") == NULL);
+    end();
+}
+
 static void alone_there_is_no_rival(void) {
     begin("16,24,8", "fp32");
     USE(&fake_right);
@@ -363,6 +386,7 @@ int main(void) {
     UNIT_RUN(the_faster_one_wins);
     UNIT_RUN(two_that_may_win_are_confirmed);
     UNIT_RUN(a_small_lead_is_none);
+    UNIT_RUN(a_variant_as_fast_as_the_baseline_is_no_rival);
     UNIT_RUN(alone_there_is_no_rival);
     UNIT_RUN(variants_race);
     UNIT_RUN(the_same_seed_gives_the_same_rows);
