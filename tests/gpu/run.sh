@@ -12,7 +12,8 @@
 # KINDS: of parts checks, kinds and sanitizer, the files of tests/gpu/kinds that are run (a pattern, without .json).
 # MODELS: the folder of parts models and end_to_end (out/models), which tests/gpu/model_ops.sh makes where the models are;
 # MODEL: of part models, the files that are measured (patterns, without .json): all together are more than one call, and
-# the next one has from the cache what was measured. MODEL_SECONDS: most for each operation, on average (2).
+# the next one has from the cache what was measured. MODEL_SECONDS: most for each operation, on average (2). DEVICES: of
+# part models, what the lists are spread over ("cuda:0 cuda:1"; DEVICE). NO_FUSIONS: it measures operations alone.
 # CACHE: cache.tar.gz of an earlier call's OUT, on another machine of the same kind, say.
 # CHECK_JOBS: processes of part checks at a time (6).
 # SANITIZE: the tools of part sanitizer (memcheck racecheck synccheck initcheck); SANITIZE_JOBS: processes at a time (12).
@@ -298,22 +299,37 @@ part_sanitizer() { # every own kernel over awkward shapes, launched alone; the l
     done
     wait
 }
-part_models() { # the one with a promise of its own without what others left in the cache
-    local file name patterns how promised=llama2_7b@b1_s2048
-    known
-    read -r -a patterns <<<"${MODEL:-$promised bert_base@b8_s128 *}" # the first ones first
-    for name in "${patterns[@]}"; do
-        for file in "${MODELS:-out/models}"/$name.json; do
-            name=${file##*/} name=${name%.json}
-            if [[ ! -e $file || -e $part/$name.seconds ]]; then continue; fi
-            how=(--budget "$(python3 -c 'import json, sys
+next_model() { # FILE…: the first that nobody has taken; as many devices as there are ask at once
+    local file
+    for file; do
+        if mkdir "$part/.${file##*/}" 2>/dev/null; then
+            echo "$file"
+            return
+        fi
+    done
+    return 1
+}
+models_on() { # DEVICE FILE…
+    local DEVICE=$1 file name how promised=llama2_7b@b1_s2048
+    shift
+    timed "ceilings_${DEVICE/:/_}" batch --ceilings --precision fp16
+    while file=$(next_model "$@"); do
+        name=${file##*/} name=${name%.json}
+        how=(--budget "$(python3 -c 'import json, sys
 ops = json.load(open(sys.argv[1]))["ops"]
 print(5 + float(sys.argv[2]) * sum(op["count"] > 0 for op in ops))' "$file" "${MODEL_SECONDS:-2}")")
-            if [[ $name == "$promised" ]]; then how=(--no-cache); fi
-            timed "$name" batch "$file" "${how[@]}" -o "$part/$name"
-            echo "$name: $(tail -n 1 "$part/$name.txt" | cut -c 1-150)"
-        done
+        if [[ $name == "$promised" ]]; then how=(--no-cache); fi # what others left in the cache is none of its promise
+        if [[ -n ${NO_FUSIONS:-} ]]; then how+=(--no-fusions); fi
+        timed "$name" batch "$file" "${how[@]}" -o "$part/$name"
+        echo "$name: $(tail -n 1 "$part/$name.txt" | cut -c 1-150)"
     done
+}
+part_models() { # the promised ones first; on several devices each list is of one of them
+    local pattern device patterns files
+    read -r -a patterns <<<"${MODEL:-llama2_7b@b1_s2048 bert_base@b8_s128 *}"
+    mapfile -t files < <(for pattern in "${patterns[@]}"; do compgen -G "${MODELS:-out/models}/$pattern.json"; done)
+    for device in ${DEVICES:-$DEVICE}; do models_on "$device" "${files[@]}" & done
+    wait
 }
 part_agree_kinds() { # other libraries than cuBLASLt
     known
