@@ -68,6 +68,14 @@ static double share_until(const measurement *m, int k, bool last) {
     return until > now ? now + (until - now) / waiting : until;
 }
 
+/* A default whose results are wrong is none: the library's next choice is in its place. */
+static void pass_on(measurement *m, int k) {
+    measure_row *row = &m->rows[k], *next = k + 1 < m->row_count ? row + 1 : NULL;
+    if (!row->first || row->status != ROW_WRONG || !next || next->candidate != row->candidate) return;
+    row->first = false;
+    next->first = true;
+}
+
 static void prepare_all(measurement *m, bool last) {
     const scout_candidate *of = NULL;
     double share_s = 0;
@@ -87,6 +95,7 @@ static void prepare_all(measurement *m, bool last) {
             continue;
         }
         if (!measure_rows_prepare(row)) measure_stop(m, SCOUT_LOST, &row->why);
+        pass_on(m, k);
     }
     find_baseline(m);
     measure_spend(m, MEASURE_PREPARING);

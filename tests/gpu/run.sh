@@ -13,7 +13,8 @@
 # MODELS: the folder of parts models and end_to_end (out/models), which tests/gpu/model_ops.sh makes where the models are;
 # MODEL: of part models, the files that are measured (patterns, without .json): all together are more than one call, and
 # the next one has from the cache what was measured. MODEL_SECONDS: most for each operation, on average (2). DEVICES: of
-# part models, what the lists are spread over ("cuda:0 cuda:1"; DEVICE). NO_FUSIONS: it measures operations alone.
+# part models, what the lists are spread over ("cuda:0 cuda:1"; DEVICE); FUSIONS: the lists whose fusions it measures,
+# too (a pattern, without .json: *).
 # CACHE: cache.tar.gz of an earlier call's OUT, on another machine of the same kind, say.
 # CHECK_JOBS: processes of part checks at a time (6).
 # SANITIZE: the tools of part sanitizer (memcheck racecheck synccheck initcheck); SANITIZE_JOBS: processes at a time (12).
@@ -319,7 +320,8 @@ models_on() { # DEVICE FILE…
 ops = json.load(open(sys.argv[1]))["ops"]
 print(5 + float(sys.argv[2]) * sum(op["count"] > 0 for op in ops))' "$file" "${MODEL_SECONDS:-2}")")
         if [[ $name == "$promised" ]]; then how=(--no-cache); fi # what others left in the cache is none of its promise
-        if [[ -n ${NO_FUSIONS:-} ]]; then how+=(--no-fusions); fi
+        # shellcheck disable=SC2053 # a pattern it is
+        if [[ $name != ${FUSIONS:-*} ]]; then how+=(--no-fusions); fi
         timed "$name" batch "$file" "${how[@]}" -o "$part/$name"
         echo "$name: $(tail -n 1 "$part/$name.txt" | cut -c 1-150)"
     done

@@ -185,6 +185,20 @@ static scout_answer prepare_tuned(const scout_op *op, scout_device *d, const int
     return make_plan(op, d, RIGHT, cost, plan, why);
 }
 
+static scout_answer coarse_domain(const scout_op *op, scout_device *d, int exhaustive, scout_domain *out,
+                                  scout_why *why) {
+    (void)op, (void)d, (void)exhaustive, (void)why;
+    out->count = 1;
+    out->parameters[0] = (scout_parameter){.name = "engine", .count = 3, .values = {0, 1, 2}};
+    return SCOUT_OK;
+}
+
+static scout_answer prepare_coarse(const scout_op *op, scout_device *d, const int64_t *values, scout_plan **plan,
+                                   scout_plan_needs *needs, scout_why *why) {
+    (void)needs;
+    return make_plan(op, d, values[0] < 2 ? WRONG : RIGHT, 1.5e-4, plan, why);
+}
+
 static scout_answer many_domain(const scout_op *op, scout_device *d, int exhaustive, scout_domain *out,
                                 scout_why *why) {
     (void)op, (void)d, (void)exhaustive, (void)why;
@@ -242,6 +256,7 @@ CANDIDATE(fast, SCOUT_OWN, .priority = 50, .supports = supports);
 CANDIDATE(slow, SCOUT_OWN, .priority = 50, .supports = supports);
 CANDIDATE(near, SCOUT_OWN, .priority = 50, .supports = supports);
 CANDIDATE(tuned, 0, .priority = 60, .supports = supports, .domain = tuned_domain, .allows = tuned_allows);
+CANDIDATE(coarse, SCOUT_BASELINE, .priority = 110, .supports = supports, .domain = coarse_domain);
 CANDIDATE(wrong, SCOUT_OWN, .priority = 50, .supports = supports);
 CANDIDATE(outside, SCOUT_OWN, .priority = 50, .supports = supports);
 CANDIDATE(before, SCOUT_OWN, .priority = 50, .supports = supports);

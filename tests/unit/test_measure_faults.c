@@ -25,6 +25,18 @@ static void every_fault_gets_its_row(void) {
     end();
 }
 
+static void a_wrong_default_leaves_its_place_to_the_next(void) {
+    begin("16,24,8", "fp32");
+    USE(&fake_coarse, &fake_fast);
+    measure();
+    row_is("coarse", "engine=0", "WRONG", "samples");
+    row_is("coarse", "engine=1", "WRONG", "samples");
+    row_is("coarse", "engine=2", "OK", NULL);
+    UNIT_TEXT(text(result, "baseline"), "coarse");
+    UNIT_TEXT(text(result, "baseline_variant"), "engine=2");
+    end();
+}
+
 static void a_late_fault_loses_its_time(void) {
     begin("16,24,8", "fp32");
     USE(&fake_late, &fake_right);
@@ -160,6 +172,7 @@ static void qualifying_names_the_faulty(void) {
 
 int main(void) {
     UNIT_RUN(every_fault_gets_its_row);
+    UNIT_RUN(a_wrong_default_leaves_its_place_to_the_next);
     UNIT_RUN(a_late_fault_loses_its_time);
     UNIT_RUN(a_lost_device_ends_it);
     UNIT_RUN(the_culprit_is_left_out);
