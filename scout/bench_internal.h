@@ -78,6 +78,8 @@ struct bench_plan {
     bench_sequence sequences[BENCH_SEQUENCES];
     uint32_t sequence_count;
     scout_sequence *single; /* owned: one launch on copy 0 */
+    int looks;              /* how often that one was timed, and what it took */
+    double look_s;
     bench_plan *next;
 };
 

@@ -3,6 +3,7 @@
 
 #include "scout/stats.h"
 
+#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -60,13 +61,41 @@ static scout_answer sequence_of(bench_plan *p, uint32_t launches, scout_sequence
     return answer;
 }
 
+/* The first launches that are timed are a single one on copy 0: what is hopelessly slow is known by that, before a
+ * rotation of hundreds of copies is recorded and run. */
+enum { LOOKS = 2 };
+
+static bool to_look(const bench_plan *p, uint32_t launches) {
+    return launches == 1 && p->captured && p->set->copies > 1 && p->looks < LOOKS;
+}
+
+static scout_answer look(bench_plan *p, uint32_t repeats, double *seconds, scout_why *why) {
+    bench_set *s = p->set;
+    scout_answer answer = bench_plan_record_alone(p, why);
+    if (answer == SCOUT_OK) answer = bench_note(s, s->api->run(s->device, p->single, repeats, seconds, why));
+    if (answer != SCOUT_OK) return answer;
+    p->look_s = p->looks++ > 0 ? fmin(p->look_s, seconds[0]) : seconds[0];
+    return SCOUT_OK;
+}
+
+/* Rotations shall be as cold as the plateau of bandwidths is, which memory reads in a fraction of a millisecond: of
+ * what takes so much longer that is a hundredth, and the part of a rotation that an interval holds is cold enough. */
+static const double longest_rotation_s = 0.02;
+
+uint32_t bench_plan_whole(const bench_plan *p) {
+    const uint32_t copies = p->set->copies;
+    return p->captured && !(p->look_s * copies > longest_rotation_s) ? copies : 1;
+}
+
 scout_answer bench_plan_run(bench_plan *p, uint32_t launches, uint32_t repeats, double *seconds, scout_why *why) {
     bench_set *s = p->set;
     scout_sequence *sequence = NULL;
     if (s->lost) return scout_say(why, SCOUT_LOST, "poisoned", "the device was lost before");
     if (launches == 0) launches = 1;
+    if (to_look(p, launches)) return look(p, repeats, seconds, why);
     /* a graph that ended within a rotation would begin the next run with copies that it has just used */
-    const uint32_t over = launches % s->copies, real = p->captured && over ? launches + s->copies - over : launches;
+    const uint32_t whole = bench_plan_whole(p), over = launches % whole,
+                   real = over ? launches + whole - over : launches;
     scout_answer answer = sequence_of(p, real, &sequence, why);
     if (answer != SCOUT_OK) return answer;
     p->timed = true;
@@ -115,7 +144,11 @@ static scout_answer subject_run(void *context, uint32_t launches, uint32_t batch
     return bench_plan_run(context, launches, batches, seconds, why);
 }
 
-timing_subject bench_plan_subject(bench_plan *p) { return (timing_subject){.context = p, .run = subject_run}; }
+static uint32_t subject_whole(void *context) { return bench_plan_whole(context); }
+
+timing_subject bench_plan_subject(bench_plan *p) {
+    return (timing_subject){.context = p, .run = subject_run, .whole = subject_whole};
+}
 
 /* ---- packing ---- */
 

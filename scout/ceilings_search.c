@@ -155,7 +155,7 @@ static void claim(const ceilings_field *x, const timing_rules *rules, int count,
 
 static scout_answer confirm(ceilings_field *x, ceilings_entry **list, int count, const terms *t, confirmed *out,
                             scout_why *why) {
-    timing_subject subjects[FINALISTS + 1] = {{NULL, NULL}};
+    timing_subject subjects[FINALISTS + 1] = {{.context = NULL}};
     const timing_rules rules = rules_of(x, t, count);
     memset(out, 0, sizeof *out);
     out->first = -1;

@@ -77,7 +77,7 @@ static void finish_row(measurement *m, measure_row *row, const timing_result *re
     if (result->answer != SCOUT_OK) {
         if (result->answer == SCOUT_LOST) measure_stop(m, SCOUT_LOST, &result->why);
         row->confirmed = false;
-        if (strcmp(result->why.code, "budget") == 0) {
+        if (strcmp(result->why.code, "budget") == 0 || strcmp(result->why.code, "outraced") == 0) {
             row->status = ROW_SKIPPED;
             row->why = result->why;
         } else {

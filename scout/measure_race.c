@@ -24,7 +24,11 @@ static scout_answer row_run(void *context, uint32_t launches, uint32_t batches, 
     return answer;
 }
 
-timing_subject measure_race_subject(measure_row *row) { return (timing_subject){.context = row, .run = row_run}; }
+static uint32_t row_whole(void *context) { return bench_plan_whole(((const measure_row *)context)->plan); }
+
+timing_subject measure_race_subject(measure_row *row) {
+    return (timing_subject){.context = row, .run = row_run, .whole = row_whole};
+}
 
 timing_rules measure_race_rules(measurement *m) {
     const double budget = m->request->budget_s, left = budget - measure_elapsed(m);

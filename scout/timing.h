@@ -17,6 +17,8 @@
 typedef struct timing_subject {
     void *context;
     scout_answer (*run)(void *context, uint32_t launches, uint32_t batches, double *seconds, scout_why *why);
+    /* Launches of an interval are best a multiple of so many, known once one was run; NULL: any number is good. */
+    uint32_t (*whole)(void *context);
 } timing_subject;
 
 typedef struct timing_clock {

@@ -70,6 +70,17 @@ static uint32_t rounded_up(double launches) {
     return rounded ? rounded : 1;
 }
 
+static uint32_t whole_of(const timing_subject *subject) {
+    const uint32_t whole = subject->whole ? subject->whole(subject->context) : 1;
+    return whole > 1 && whole <= MOST_LAUNCHES ? whole : 1;
+}
+
+static uint32_t multiple(uint32_t launches, uint32_t whole) {
+    const uint32_t over = launches % whole;
+    if (over == 0) return launches;
+    return launches + whole - over <= MOST_LAUNCHES ? launches + whole - over : launches - over;
+}
+
 /* Warm-ups that are still missing, as many as patience allows: launches of a tenth of a second are warm soon. */
 static scout_answer warm_up(timing_pace *p, const timing_subject *subject, const timing_pitch *pitch, double warmed,
                             double patience, scout_why *why) {
@@ -123,11 +134,12 @@ scout_answer timing_pace_find(timing_pace *p, const timing_subject *subject, con
     scout_answer answer = find_single(p, subject, wish, least_s, pitch, &warmed, why);
     if (answer != SCOUT_OK || pitch->far) return answer;
 
-    double interval_s = pitch->single_s;
+    const uint32_t whole = whole_of(subject);
+    double interval_s = whole > 1 ? 0 : pitch->single_s;
     for (int tries = 0; tries < MOST_TRIES && interval_s < found_factor * least_s; tries++) {
-        if (pitch->launches == MOST_LAUNCHES) break;
+        if (pitch->launches == multiple(MOST_LAUNCHES, whole)) break;
         const double guess_s = fmax(pitch->launch_s, resolution_s / pitch->launches);
-        pitch->launches = rounded_up(aim_factor * least_s / guess_s);
+        pitch->launches = multiple(rounded_up(aim_factor * least_s / guess_s), whole);
         answer = timing_pace_run(p, subject, pitch->launches, wish->repeats, pitch->launches * wish->repeats * guess_s,
                                  false, seconds, why);
         if (answer != SCOUT_OK) return answer;

@@ -3,10 +3,12 @@
 
 #include <math.h>
 
-static const double burst_fill = 0.9;               /* of a burst, so that a slower moment stays within it */
-static const double warm_share = 0.25;              /* of a subject's time, for its warm-ups */
-enum { HELD_BACK = 2 };                             /* blocks: once is an accident */
-static const double long_share = 0.1;               /* of a second of a steered clock */
+static const double burst_fill = 0.9;  /* of a burst, so that a slower moment stays within it */
+static const double warm_share = 0.25; /* of a subject's time, for its warm-ups */
+static const double hopeless = 10,
+                    brief_s = 2e-5;   /* times the baseline's launch; that is taken for no shorter than this */
+enum { HELD_BACK = 2 };               /* blocks: once is an accident */
+static const double long_share = 0.1; /* of a second of a steered clock */
 static const double again_s = 1, again_share = 0.1; /* most for loading the device again; of the budget */
 
 double timing_plan_used(const timing_trial *c) { return timing_pace_now(&c->pace) - c->begun_s; }
@@ -51,12 +53,28 @@ void timing_plan_fail(timing_trial *c, timing_entrant *e, scout_answer answer) {
     c->lost = c->lost || answer == SCOUT_LOST;
 }
 
+/* A race that ran out of time leaves some that it did not look at; what nothing can save from being the slowest is told
+ * by its first launch. */
+static double far_s(const timing_trial *c, int k) {
+    const timing_entrant *first = &c->entrants[0];
+    if (k == 0 || first->dead || c->entrants[k].probe) return 0;
+    return hopeless * fmax(first->pitch.launch_s, brief_s);
+}
+
+static void say_far(timing_trial *c, timing_entrant *e) {
+    scout_say(&e->result->why, SCOUT_NO, "outraced", "a single launch takes %.1f times as long as the baseline's",
+              e->pitch.single_s / c->entrants[0].pitch.launch_s);
+    timing_plan_fail(c, e, SCOUT_NO);
+}
+
 static void find_pitches(timing_trial *c) {
     const timing_rules *rules = c->pace.rules;
     for (int k = 0; k < c->count && !c->lost; k++) {
         timing_entrant *e = &c->entrants[k];
-        const timing_pitch_wish wish = {
-            .interval_s = rules->interval_s, .repeats = 3, .patience_s = warm_share * c->budget_s / c->count};
+        const timing_pitch_wish wish = {.interval_s = rules->interval_s,
+                                        .repeats = 3,
+                                        .patience_s = warm_share * c->budget_s / c->count,
+                                        .far_s = far_s(c, k)};
         /* Long launches may have used up everything before a later subject's turn. */
         if (k > 0 && timing_plan_used(c) > rules->budget_s) {
             timing_plan_fail(
@@ -65,7 +83,10 @@ static void find_pitches(timing_trial *c) {
             continue;
         }
         const scout_answer answer = timing_pace_find(&c->pace, e->subject, &wish, &e->pitch, &e->result->why);
-        if (answer != SCOUT_OK) timing_plan_fail(c, e, answer);
+        if (answer != SCOUT_OK)
+            timing_plan_fail(c, e, answer);
+        else if (e->pitch.far)
+            say_far(c, e);
     }
 }
 

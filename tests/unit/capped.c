@@ -153,7 +153,7 @@ static scout_answer open_shape(void *context, const ceilings_search_point *p, ti
     shape *s = calloc(1, sizeof *s);
     if (!s) return scout_say(why, SCOUT_FAILED, "memory", "none");
     *s = (shape){c, *p, PEAK * capped_flops_per_cycle(c, p), settled(c, p)};
-    *out = (timing_subject){s, run};
+    *out = (timing_subject){.context = s, .run = run};
     return SCOUT_OK;
 }
 

@@ -233,6 +233,7 @@ static scout_answer many_domain(const scout_op *op, scout_device *d, int exhaust
 PREPARE(right, RIGHT, 2e-4, 0)
 PREPARE(fast, RIGHT, 1.5e-4, 0)
 PREPARE(slow, RIGHT, 5e-4, 0)
+PREPARE(crawls, RIGHT, 0.1, 0)
 PREPARE(near, RIGHT, 1.98e-4, 0)
 PREPARE(wrong, WRONG, 1e-4, 0)
 PREPARE(outside, OUTSIDE, 1e-4, 0)
@@ -254,6 +255,7 @@ PREPARE(last, RIGHT, 1.2e-4, 0)
 CANDIDATE(right, SCOUT_BASELINE, .priority = 100, .supports = supports);
 CANDIDATE(fast, SCOUT_OWN, .priority = 50, .supports = supports);
 CANDIDATE(slow, SCOUT_OWN, .priority = 50, .supports = supports);
+CANDIDATE(crawls, SCOUT_OWN, .priority = 50, .supports = supports);
 CANDIDATE(near, SCOUT_OWN, .priority = 50, .supports = supports);
 CANDIDATE(tuned, 0, .priority = 60, .supports = supports, .domain = tuned_domain, .allows = tuned_allows);
 CANDIDATE(coarse, SCOUT_BASELINE, .priority = 110, .supports = supports, .domain = coarse_domain);

@@ -116,6 +116,11 @@ static void launches_rotate(bool graphs) {
     bench_plan *p = prepare(&fake_right, 0), *q = prepare(&fake_fast, 0);
     UNIT_CHECK(p && q && copies > 3 && copies < 20);
     const timing_subject subjects[2] = {bench_plan_subject(p), bench_plan_subject(q)};
+    /* the first looks are single launches, of a graph that needs no rotation */
+    for (int k = 0; k < 4; k++) UNIT_INT(subjects[k % 2].run(subjects[k % 2].context, 1, 1, seconds, &why), SCOUT_OK);
+    UNIT_INT(d->launches, 4);
+    if (graphs) d->launches = 0;
+    for (int k = 0; k < 2; k++) UNIT_INT(subjects[k].whole(subjects[k].context), graphs ? copies : 1);
     static const uint32_t launches[] = {1, 3, 20, 7, 1};
     for (int round = 0; round < 5; round++)
         for (int k = 0; k < 2; k++) {
@@ -133,6 +138,21 @@ static void launches_rotate(bool graphs) {
 
 static void graphs_rotate_over_all_copies(void) { launches_rotate(true); }
 static void direct_launches_rotate_over_all_copies(void) { launches_rotate(false); }
+
+static void a_rotation_may_take_too_long(void) {
+    double seconds[1];
+    begin(REGIME_MODEL, 1e9);
+    bench_plan *p = prepare(&fake_slow, 0); /* 512 times 500 us */
+    UNIT_INT(bench_plan_whole(p), BENCH_COPIES);
+    UNIT_INT(bench_plan_run(p, 1, 1, seconds, &why), SCOUT_OK);
+    UNIT_INT(bench_plan_whole(p), 1);
+    d->launches = 0;
+    UNIT_INT(bench_plan_run(p, 5, 1, seconds, &why), SCOUT_OK);
+    UNIT_INT(d->launches, 5);
+    check_distance(5);
+    bench_plan_free(p);
+    end();
+}
 
 static void a_sequence_is_recorded_once(void) {
     double seconds[4];
@@ -348,6 +368,7 @@ int main(void) {
     UNIT_RUN(copies_are_bounded);
     UNIT_RUN(graphs_rotate_over_all_copies);
     UNIT_RUN(direct_launches_rotate_over_all_copies);
+    UNIT_RUN(a_rotation_may_take_too_long);
     UNIT_RUN(a_sequence_is_recorded_once);
     UNIT_RUN(inputs_are_the_same_in_every_run);
     UNIT_RUN(a_refresh_is_verified_anew);

@@ -96,7 +96,7 @@ static scout_answer shape_open(void *context, const ceilings_search_point *p, ti
     shape *s = calloc(1, sizeof *s);
     if (!s) return scout_say(why, SCOUT_FAILED, "memory", "none");
     *s = (shape){m, *p};
-    *out = (timing_subject){s, shape_run};
+    *out = (timing_subject){.context = s, .run = shape_run};
     return SCOUT_OK;
 }
 

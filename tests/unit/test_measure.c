@@ -93,6 +93,20 @@ static void a_variant_as_fast_as_the_baseline_is_no_rival(void) {
     end();
 }
 
+/* Tiny tensors have hundreds of copies; all of them are not waited for to know that one is a thousand times behind. */
+static void what_crawls_costs_single_launches(void) {
+    begin("16,24,8", "fp32");
+    known.plateau_bytes = 1e9;
+    request.ceilings = &known;
+    request.budget_s = 3;
+    USE(&fake_right, &fake_crawls);
+    measure();
+    row_is("right", "", "OK", NULL);
+    row_is("crawls", "", "SKIPPED", "outraced");
+    UNIT_CHECK(number(result, "seconds") < 2 * request.budget_s);
+    end();
+}
+
 static void alone_there_is_no_rival(void) {
     begin("16,24,8", "fp32");
     USE(&fake_right);
@@ -387,6 +401,7 @@ int main(void) {
     UNIT_RUN(two_that_may_win_are_confirmed);
     UNIT_RUN(a_small_lead_is_none);
     UNIT_RUN(a_variant_as_fast_as_the_baseline_is_no_rival);
+    UNIT_RUN(what_crawls_costs_single_launches);
     UNIT_RUN(alone_there_is_no_rival);
     UNIT_RUN(variants_race);
     UNIT_RUN(the_same_seed_gives_the_same_rows);

@@ -365,8 +365,50 @@ static void the_hopeless_is_given_up(void) {
         printf("  %d unstable, %d of them early\n", unstable_runs, early);
 }
 
+/* --- rotations --- */
+
+enum { ROTATION = 512, ROTATING = 3 };
+
+typedef struct rotating {
+    timing_subject of;
+    uint32_t broken; /* intervals that were no whole rotations */
+} rotating;
+
+static scout_answer run_rotating(void *context, uint32_t launches, uint32_t batches, double *seconds, scout_why *why) {
+    rotating *r = context;
+    r->broken += launches > 1 && launches % ROTATION;
+    return r->of.run(r->of.context, launches, batches, seconds, why);
+}
+
+static uint32_t whole_rotation(void *context) {
+    (void)context;
+    return ROTATION;
+}
+
+/* Launches that come by hundreds make long intervals: the engine knows how long, and takes fewer of them. */
+static void intervals_are_whole_rotations(void) {
+    const timing_rules rules = noisy_lab_rules(REGIME_SUSTAINED, 4);
+    rotating turns[ROTATING] = {{.broken = 0}};
+    timing_subject subjects[ROTATING];
+    world = noisy_gpu(3);
+    const timing_clock clock = noisy_clock(&world);
+    for (int k = 0; k < ROTATING; k++) {
+        loads[k] = noisy_load_of(&world, (30 + 2 * k) * 1e-6);
+        turns[k].of = noisy_subject(&loads[k]);
+        subjects[k] = (timing_subject){.context = &turns[k], .run = run_rotating, .whole = whole_rotation};
+    }
+    timing_confirm(&clock, &rules, subjects, ROTATING, noisy_fresh, &world, results, ratios, ratio_ci);
+    for (int k = 0; k < ROTATING; k++) {
+        UNIT_INT(turns[k].broken, 0);
+        UNIT_CHECK(results[k].settled && noisy_lab_error(k) < 0.005);
+        UNIT_CHECK(results[k].batches >= rules.batches && results[k].launches % ROTATION == 0);
+    }
+    UNIT_CHECK(world.now_s < 5);
+}
+
 int main(void) {
     UNIT_RUN(rules_are_the_methods);
+    UNIT_RUN(intervals_are_whole_rotations);
     UNIT_RUN(warming_up_ends_at_a_steady_clock);
     UNIT_RUN(without_a_clock_durations_tell);
     UNIT_RUN(what_never_settles_is_said);
