@@ -26,6 +26,7 @@ static scout_answer compute(const void *state, const scout_op *op, void *const *
                             int64_t count, double *want, double *spread, double *scratch) {
     const rotary_problem p = rotary_problem_of(op);
     const int64_t half = p.rotated / 2;
+    const double least = p.type == SCOUT_FP16 ? 0x1p-14 : 0; /* below, its steps grow no smaller */
     double *x = scratch, *cosine = x + p.dim, *sine = cosine + p.dim;
     (void)state, (void)output;
     for (int64_t k = 0; k < count; k += p.dim) {
@@ -38,8 +39,8 @@ static scout_answer compute(const void *state, const scout_op *op, void *const *
             const int64_t first = p.interleaved ? 2 * i : i, second = p.interleaved ? 2 * i + 1 : i + half;
             want[k + first] = x[first] * cosine[i] - x[second] * sine[i];
             want[k + second] = x[second] * cosine[i] + x[first] * sine[i];
-            spread[k + first] = hypot(x[first] * cosine[i], x[second] * sine[i]);
-            spread[k + second] = hypot(x[second] * cosine[i], x[first] * sine[i]);
+            spread[k + first] = fmax(hypot(x[first] * cosine[i], x[second] * sine[i]), least);
+            spread[k + second] = fmax(hypot(x[second] * cosine[i], x[first] * sine[i]), least);
         }
     }
     return SCOUT_OK;

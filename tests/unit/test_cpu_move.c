@@ -163,6 +163,21 @@ static void references_by_hand(void) {
     cpu_built_end(&b);
 }
 
+/* Below the normal numbers of fp16 its steps grow no smaller: the nearest one may be off by a large part of a number.
+ */
+static void the_least_numbers_are_rounded_to_their_steps(void) {
+    const double step = 0x1p-24;
+    cpu_built b;
+    begin(&b, "{\"op\": \"rotary\", \"shape\": [1, 1, 1, 2], \"dtype\": \"fp16\"}", "x", 2);
+    cpu_built_put(&b, "x", 0, 2 * step), cpu_built_put(&b, "x", 1, 0);
+    cpu_built_put(&b, "cos", 0, 0.3), cpu_built_put(&b, "sin", 0, 0); /* 0.6 of a step */
+    cpu_built_put(&b, "y", 0, step), cpu_built_put(&b, "y", 1, 0);
+    UNIT_CHECK(cpu_built_accepts(&b));
+    cpu_built_put(&b, "y", 0, 4 * step);
+    UNIT_CHECK(!cpu_built_accepts(&b));
+    cpu_built_end(&b);
+}
+
 static void quantised_by_hand(void) {
     cpu_built b;
     begin(
@@ -260,6 +275,7 @@ int main(void) {
     setvbuf(stdout, NULL, _IOLBF, 0);
     UNIT_RUN(places_are_below_their_bound);
     UNIT_RUN(references_by_hand);
+    UNIT_RUN(the_least_numbers_are_rounded_to_their_steps);
     UNIT_RUN(quantised_by_hand);
     UNIT_RUN(moves_of_every_type);
     UNIT_RUN(libraries_move_too);
