@@ -72,7 +72,7 @@ static double share_until(const measurement *m, int k, bool last) {
     return until > now ? now + (until - now) / waiting : until;
 }
 
-/* A default whose results are wrong is none: the library's next choice is in its place. */
+/* A default whose results are wrong is none: the library's next choice takes its place. */
 static void pass_on(measurement *m, int k) {
     measure_row *row = &m->rows[k], *next = k + 1 < m->row_count ? row + 1 : NULL;
     if (!row->first || row->status != ROW_WRONG || !next || next->candidate != row->candidate) return;

@@ -137,10 +137,12 @@ dnn_desc dnn_reduce(dnn_graph *g, cudnnReduceTensorOp_t how, dnn_desc x, dnn_des
 typedef scout_answer dnn_build(dnn_graph *g, const scout_op *op, int64_t way, scout_why *why);
 
 enum { DNN_MAX_ENGINES = 64, DNN_RANKED_ENGINES = 16 };
+enum { DNN_COARSE = 1 << CUDNN_NUMERICAL_NOTE_REDUCED_PRECISION_REDUCTION };
 
 typedef struct dnn_engine {
     dnn_desc config, plan; /* plan NULL: not built yet, or it cannot be (answer) */
     bool tried;
+    bool coarse; /* refused for its reductions, but the heuristic's first: a row shall say so */
     scout_answer answer;
     scout_why why;
     int64_t workspace;
@@ -169,6 +171,9 @@ int dnn_offer_first(dnn_offer *offer, scout_why *why);
 /* Adds a parameter "engine" to a domain: the rank of the first that can be built, then those behind it (as many as
  * DNN_RANKED_ENGINES, or all). SCOUT_NO where there is none. */
 scout_answer dnn_offer_domain(dnn_offer *offer, int exhaustive, scout_domain *out, scout_why *why);
+/* Behind all others: engines that are better by the heuristic, and refused as coarse. What frameworks take without a
+ * word may be one of them, and nobody shall wonder where it is. */
+void dnn_offer_coarse(const dnn_offer *offer, scout_parameter *engine);
 /* Whether there is an engine of this rank; it may still turn out not to build. */
 bool dnn_offer_allows(const dnn_offer *offer, int64_t rank);
 

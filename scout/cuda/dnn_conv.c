@@ -80,6 +80,7 @@ static scout_answer domain(const scout_op *op, scout_device *device, int exhaust
     const form_order *const order = order_of(op);
     const dnn_conv_form *const forms = order->forms;
     scout_answer answer = SCOUT_NO;
+    const dnn_offer *standard = NULL;
     int first = 0, most = 0, end = DNN_CONV_FORMS; /* most: ranks */
     memset(out, 0, sizeof *out);
     for (int k = 0; k < end; k++) {
@@ -93,6 +94,7 @@ static scout_answer domain(const scout_op *op, scout_device *device, int exhaust
         if (answer == SCOUT_LOST || answer == SCOUT_NO_MEMORY) return answer;
         if (answer != SCOUT_OK) continue;
         first = k;
+        standard = offer;
         if (order == &half_order && forms[k] != DNN_CONV_SPLIT) end = DNN_CONV_FORMS - 1;
     }
     if (out->count == 0) return answer;
@@ -100,6 +102,7 @@ static scout_answer domain(const scout_op *op, scout_device *device, int exhaust
         engine->values[engine->count] = engine->values[engine->count - 1] + 1;
         engine->count++;
     }
+    dnn_offer_coarse(standard, engine);
     snprintf(form->name, sizeof form->name, "form");
     form->labels = order->names + first;
     for (int k = first; k < end; k++) form->values[form->count++] = forms[k];

@@ -95,7 +95,7 @@ static bool wants_reorder(const dnn_graph *g, dnn_desc engine) {
     return false;
 }
 
-/* Its global number and its numerical notes, as bits; false: it is none that can be used here. */
+/* Its global number and its numerical notes, as bits; false: it wants what nobody here does. */
 static bool tell_engine(const dnn_graph *g, dnn_desc config, int64_t *index, uint32_t *notes) {
     dnn_desc engine = create(g, CUDNN_BACKEND_ENGINE_DESCRIPTOR);
     cudnnBackendNumericalNote_t list[MAX_NOTES];
@@ -111,10 +111,22 @@ static bool tell_engine(const dnn_graph *g, dnn_desc config, int64_t *index, uin
         if (g->dnn->cudnnBackendGetAttribute(engine, CUDNN_ATTR_ENGINE_NUMERICAL_NOTE, CUDNN_TYPE_NUMERICAL_NOTE,
                                              MAX_NOTES, &count, list) == CUDNN_STATUS_SUCCESS)
             for (int k = 0; k < count && k < MAX_NOTES; k++) *notes |= 1U << (unsigned)list[k];
-        usable = (*notes & g->refused) == 0 && !wants_reorder(g, engine);
+        usable = !wants_reorder(g, engine);
     }
     g->dnn->cudnnBackendDestroyDescriptor(engine);
     return usable;
+}
+
+static bool any_usable(const dnn_offer *offer) {
+    for (int k = 0; k < offer->count; k++)
+        if (!offer->engines[k].coarse) return true;
+    return false;
+}
+
+static void refuse_coarse(dnn_engine *e) {
+    e->coarse = e->tried = true;
+    e->answer = scout_say(&e->why, SCOUT_NO, "feature",
+                          "cuDNN's first choice, but its sums are of lower precision than the operation names");
 }
 
 /* Takes the configuration, unless the graph refuses it or it is there already. */
@@ -125,12 +137,16 @@ static bool engine_add(dnn_offer *offer, dnn_desc config) {
     if (offer->count == DNN_MAX_ENGINES) return false;
     dnn_engine *const e = &offer->engines[offer->count];
     if (!tell_engine(&offer->graph, config, &index, &notes)) return false;
+    const uint32_t refused = notes & offer->graph.refused;
+    const bool coarse = refused == DNN_COARSE && !any_usable(offer);
+    if (refused && !coarse) return false;
     tell_knobs(&offer->graph, config, knobs, sizeof knobs);
     snprintf(e->name, sizeof e->name, "\"engine\":%lld,\"knobs\":[%s],\"notes\":%u", (long long)index, knobs, notes);
     for (int k = 0; k < offer->count; k++)
         if (strcmp(offer->engines[k].name, e->name) == 0) return false;
     e->config = config;
     offer->count++;
+    if (coarse) refuse_coarse(e);
     return true;
 }
 
@@ -267,6 +283,12 @@ scout_answer dnn_offer_domain(dnn_offer *offer, int exhaustive, scout_domain *ou
     snprintf(p->name, sizeof p->name, "engine");
     for (int k = first; k < end; k++) p->values[p->count++] = k;
     return SCOUT_OK;
+}
+
+void dnn_offer_coarse(const dnn_offer *offer, scout_parameter *engine) {
+    enum { MOST = sizeof engine->values / sizeof engine->values[0] };
+    for (int k = 0; k < offer->count && engine->count < MOST; k++)
+        if (offer->engines[k].coarse) engine->values[engine->count++] = k;
 }
 
 bool dnn_offer_allows(const dnn_offer *offer, int64_t rank) { return rank >= 0 && rank < offer->count; }
