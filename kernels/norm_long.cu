@@ -122,8 +122,8 @@ __device__ void write(const long_job &job, int64_t row, const float (&x)[H::V][H
     }
 }
 
-/* A row that is centred has much to keep without any residual too: its scale is asked for late, and found near. */
-template <class H> constexpr bool early = H::EXTRA || !centred<H> || H::V == 2;
+/* The scale is asked for together with the row where there are registers for it. Else it is found near. */
+template <class H> constexpr bool early = H::EXTRA || !centred<H> || (H::V == 2 && H::WHOLE);
 
 template <class H> __global__ void __launch_bounds__(H::T, held<H> / H::T) norm_long_kernel(const long_job job) {
     __shared__ float2 room[H::WARPS];

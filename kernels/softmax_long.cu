@@ -154,10 +154,10 @@ kernel_fn kernel_of(const softmax_rows_shape *s, int threads) {
 }
 } // namespace
 
-/* The fewest threads first: they have four loads each under way, the others two. */
+/* The most threads first: of two loads each a block is done soonest, and as many bytes are under way in all. */
 extern "C" int row_threads_long(int type, int64_t cols, int choice) {
-    for (int threads : threads_known)
-        if (loads_of(type, cols, threads) > 0 && choice-- == 0) return threads;
+    for (int k = known_count - 1; k >= 0; k--)
+        if (loads_of(type, cols, threads_known[k]) > 0 && choice-- == 0) return threads_known[k];
     return 0;
 }
 
