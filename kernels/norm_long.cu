@@ -36,31 +36,31 @@ template <class H> __device__ float total_of(const float (&x)[H::V][H::N]) {
     return pairs_sum<H::N>(lines);
 }
 
-/* The squares of the distances from a centre. Behind the row's end there are zeros, which count nothing. */
-template <class H> __device__ float squares_of(const long_job &job, const float (&x)[H::V][H::N], float centre) {
+/* Takes a centre from this thread's values, and gives their squares. Behind the row's end there are zeros, which count
+ * nothing. */
+template <class H> __device__ float squares_of(const long_job &job, float (&x)[H::V][H::N], float centre) {
     float lines[H::N] = {};
 #pragma unroll
     for (int v = 0; v < H::V; v++) {
         if (centred<H> && !there<H>(job.chunks, v)) continue;
 #pragma unroll
         for (int k = 0; k < H::N; k++) {
-            const float d = centred<H> ? x[v][k] - centre : x[v][k];
-            lines[k] += d * d;
+            if (centred<H>) x[v][k] -= centre;
+            lines[k] += x[v][k] * x[v][k];
         }
     }
     return pairs_sum<H::N>(lines);
 }
 
-/* The mean (0 where the form is not centred) and what values are multiplied with. Warps' squares are brought to the
- * mean of the first warp, from which that of all is no further than the values are spread, and then to that of all. */
-template <class H>
-__device__ float2 statistics(const long_job &job, float2 (&room)[H::WARPS], const float (&x)[H::V][H::N]) {
-    const int warp = (int)threadIdx.x >> 5;
+/* What a row's values, of which the mean of their warp's part is taken, are multiplied with, and what is added then.
+ * Warps' squares are brought to the mean of the first warp, from which that of all is no further than the values are
+ * spread, and then to that of all. */
+template <class H> __device__ float2 statistics(const long_job &job, float2 (&room)[H::WARPS], float (&x)[H::V][H::N]) {
     if constexpr (!centred<H>) {
         const float2 part = swap_parts<H>(room, make_float2(0, lanes_total(squares_of<H>(job, x, 0))));
-        return make_float2(0, rsqrtf(lanes_total<H::WARPS>(part.y) * job.share + job.epsilon));
+        return make_float2(rsqrtf(lanes_total<H::WARPS>(part.y) * job.share + job.epsilon), 0);
     } else {
-        const float own = counted<H>(job, warp), sum = lanes_total(total_of<H>(x));
+        const float own = counted<H>(job, (int)threadIdx.x >> 5), sum = lanes_total(total_of<H>(x));
         const float middle = own > 0 ? __fdividef(sum, own) : 0;
         const float squares = lanes_total(squares_of<H>(job, x, middle));
         const float2 part = swap_parts<H>(room, make_float2(sum, squares));
@@ -68,7 +68,8 @@ __device__ float2 statistics(const long_job &job, float2 (&room)[H::WARPS], cons
         const float pivot = room[0].x * __fdividef(1.0f, counted<H>(job, 0)), apart = part.x - count * pivot;
         const float far = lanes_total<H::WARPS>(apart) * job.share;
         const float total = lanes_total<H::WARPS>(part.y + (count > 0 ? __fdividef(apart * apart, count) : 0));
-        return make_float2(pivot + far, rsqrtf(fmaxf(total * job.share - far * far, 0) + job.epsilon));
+        const float factor = rsqrtf(fmaxf(total * job.share - far * far, 0) + job.epsilon);
+        return make_float2(factor, (middle - pivot - far) * factor);
     }
 }
 
@@ -91,33 +92,18 @@ template <class H> __device__ void take_scale(const long_job &job, uint4 (&scale
         if (there<H>(job.chunks, v)) scale[v] = side<H>(job.scale, ones<H::TYPE>, v);
 }
 
-/* Of a row alone. What is between 16-bit values and theirs does not show where one multiplication is spared. */
-template <class H> __device__ void normed(const float (&x)[H::N], float2 about, float (&y)[H::N]) {
-    const float shift = -about.x * about.y;
-#pragma unroll
-    for (int k = 0; k < H::N; k++) {
-        if constexpr (!centred<H>)
-            y[k] = x[k] * about.y;
-        else if constexpr (H::HALF)
-            y[k] = x[k] * about.y + shift;
-        else
-            y[k] = (x[k] - about.x) * about.y;
-    }
-}
-
 template <class H>
-__device__ void write(const long_job &job, int64_t row, const float (&x)[H::V][H::N], float2 about,
+__device__ void write(const long_job &job, int64_t row, const float (&x)[H::V][H::N], float2 made,
                       const typename H::chunk (&scale)[H::V]) {
     constexpr int N = H::N;
 #pragma unroll
     for (int v = 0; v < H::V; v++) {
         float y[N], s[N], b[N] = {};
         if (!there<H>(job.chunks, v)) continue;
-        normed<H>(x[v], about, y);
         unpack<H::TYPE, N>(scale[v], s);
         if constexpr (centred<H>) unpack<H::TYPE, N>(side<H>(job.bias, zeros, v), b);
 #pragma unroll
-        for (int k = 0; k < N; k++) y[k] = y[k] * s[k] + b[k];
+        for (int k = 0; k < N; k++) y[k] = (x[v][k] * made.x + made.y) * s[k] + b[k];
         leave<H>(job.y, row, job.chunks, v, y);
     }
 }
@@ -145,9 +131,9 @@ template <class H> __global__ void __launch_bounds__(H::T, held<H> / H::T) norm_
             if (job.sum && there<H>(job.chunks, v)) leave<H>(job.sum, row, job.chunks, v, x[v]);
         }
     }
-    const float2 about = statistics<H>(job, room, x);
+    const float2 made = statistics<H>(job, room, x);
     if constexpr (!early<H>) take_scale<H>(job, scale);
-    write<H>(job, row, x, about, scale);
+    write<H>(job, row, x, made, scale);
 }
 
 using kernel_fn = void (*)(const long_job);
