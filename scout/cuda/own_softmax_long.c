@@ -15,7 +15,7 @@ static scout_answer supports(const scout_op *op, scout_device *device, scout_why
     const softmax_problem p = softmax_problem_of(op);
     (void)device;
     if (p.inner != 1) return scout_say(why, SCOUT_NO, "layout", "softmax_long wants rows in one piece");
-    if (p.logarithm || !(p.scale > 0))
+    if (p.logarithm || !((float)p.scale > 0))
         return scout_say(why, SCOUT_NO, "feature", "softmax_long has no logarithm and wants a scale above zero");
     return own_rows_long(op, p.cols, "softmax_long", why);
 }
@@ -73,7 +73,7 @@ const scout_candidate own_softmax_long = {
     .flags = SCOUT_OWN,
     .priority = 62, /* of two that fit, the quicker one is looked at first */
     .name = "softmax_long",
-    .about = "own kernel for softmax of long rows, with a bias added before: reads each row once",
+    .about = "own kernel for softmax of long rows, with or without a bias added before: reads each row once",
     .approach = "CUSTOM_KERNEL",
     .precisions = precisions,
     .supports = supports,
