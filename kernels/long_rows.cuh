@@ -1,8 +1,9 @@
 /* What the kernels share whose number of threads T is known to the compiler: norm_long and softmax_long. They are for
  * rows of whole pieces of 16 bytes that are long enough for a block each, of which a thread has V, two or four. There
- * every instruction counts between a row's coming and its being done, and every register, as many blocks at other
- * points of their rows are what keeps the memory busy: no loops over threads, no choices at run time, nothing is asked
- * for twice. Caches are told that nothing is used again. */
+ * every instruction counts between a row's coming and its being done, as do the registers, as many blocks at other
+ * points of their rows are what keeps the memory busy, and power that instructions take is missing from the clock: no
+ * loops over threads, no choices at run time, nothing is asked for twice. Caches are told that nothing is used again.
+ */
 #ifndef KERNELS_LONG_ROWS_CUH
 #define KERNELS_LONG_ROWS_CUH
 
@@ -12,24 +13,32 @@ namespace long_rows {
 
 using namespace rows;
 
-/* How a kernel is made. FORM: of a norm. */
-template <int TYPE_, int V_, int T_, bool RESIDUAL_ = false, int FORM_ = 0> struct how {
+/* How a kernel is made. WHOLE: rows have V chunks for each thread, none is missing. EXTRA: there is a second tensor
+ * that is read, a residual or a bias. FORM: of a norm. */
+template <int TYPE_, int V_, int T_, bool WHOLE_, bool EXTRA_, int FORM_ = 0> struct how {
     static constexpr int TYPE = TYPE_, N = wide_of<TYPE_>, V = V_, T = T_, WARPS = T_ / 32, FORM = FORM_;
-    static constexpr bool RESIDUAL = RESIDUAL_;
+    static constexpr bool WHOLE = WHOLE_, EXTRA = EXTRA_, HALF = TYPE_ != ROW_FP32;
     typedef raw<TYPE_, wide_of<TYPE_>> chunk;
 };
 
-/* Which of the row's chunks is chunk v of this thread. */
-template <class H> __device__ inline int place(int v) { return v * H::T + (int)threadIdx.x; }
+/* Threads that a multiprocessor is to hold: what a thread has of the rows on their way to it, and what it needs of
+ * registers for them. */
+template <class H> constexpr int held = H::EXTRA ? 768 : H::V == 2 ? 1536 : 1024;
 
-/* Zeros behind the row's end. All loads are issued before the first is waited for. */
-template <class H>
-__device__ inline void bring_row(const void *data, int64_t row, int chunks, typename H::chunk (&to)[H::V]) {
+/* Which of the row's chunks is chunk v of this thread, and whether there is such a one. */
+template <class H> __device__ inline int place(int v) { return v * H::T + (int)threadIdx.x; }
+template <class H> __device__ inline bool there(int chunks, int v) { return H::WHOLE || place<H>(v) < chunks; }
+
+/* `without` behind the row's end. All loads are issued before the first is waited for. AGAIN: other rows want it too.
+ */
+template <class H, bool AGAIN = false>
+__device__ inline void bring_row(const void *data, int64_t row, int chunks, unsigned without,
+                                 typename H::chunk (&to)[H::V]) {
     const typename H::chunk *const from = (const typename H::chunk *)data + row * chunks;
 #pragma unroll
     for (int v = 0; v < H::V; v++) {
-        to[v] = {};
-        if (place<H>(v) < chunks) to[v] = __ldcs(from + place<H>(v));
+        if constexpr (!H::WHOLE) to[v] = make_uint4(without, without, without, without);
+        if (there<H>(chunks, v)) to[v] = AGAIN ? __ldg(from + place<H>(v)) : __ldcs(from + place<H>(v));
     }
 }
 
@@ -37,15 +46,19 @@ template <class H> __device__ inline void leave(void *data, int64_t row, int chu
     __stcs((typename H::chunk *)data + row * chunks + place<H>(v), pack<H::TYPE, H::N>(x));
 }
 
-__device__ inline float warp_sum(float x) {
+/* Over neighbouring lanes, all of a warp or a power of 2 of them. */
+template <int LANES = 32> __device__ inline float lanes_total(float x) {
 #pragma unroll
-    for (int far = 16; far > 0; far /= 2) x += __shfl_xor_sync(0xffffffffu, x, far);
+    for (int far = LANES / 2; far > 0; far /= 2) x += __shfl_xor_sync(0xffffffffu, x, far);
     return x;
 }
-__device__ inline float warp_most(float x) {
-#pragma unroll
-    for (int far = 16; far > 0; far /= 2) x = fmaxf(x, __shfl_xor_sync(0xffffffffu, x, far));
-    return x;
+
+/* What each warp found, for all of its block: the one meeting of the threads. Of the answers lane w has that of warp w
+ * % WARPS, as passing sums round among lanes takes fewer instructions than adding them up in every thread. */
+template <class H> __device__ inline float2 swap_parts(float2 (&room)[H::WARPS], float2 part) {
+    if ((threadIdx.x & 31) == 0) room[threadIdx.x >> 5] = part;
+    __syncthreads();
+    return room[threadIdx.x & (H::WARPS - 1)];
 }
 
 /* --- host --- */

@@ -14,12 +14,11 @@ struct long_job {
     float epsilon, share; /* share: of one column in the mean */
 };
 
-struct shared_parts { /* of the block's warps: the sum, and the squares of the distances from its mean */
-    float2 parts[16];
-};
+template <class H> constexpr bool centred = H::FORM == NORM_FORM_CENTRED;
 
 /* Values that warp w has. */
 template <class H> __device__ float counted(const long_job &job, int w) {
+    if constexpr (H::WHOLE) return (float)(H::V * 32 * H::N);
     int count = 0;
 #pragma unroll
     for (int v = 0; v < H::V; v++) count += min(max(job.chunks - v * H::T - w * 32, 0), 32);
@@ -27,128 +26,147 @@ template <class H> __device__ float counted(const long_job &job, int w) {
 }
 
 template <class H> __device__ float total_of(const float (&x)[H::V][H::N]) {
-    float lines[H::N] = {};
+    float lines[H::N];
 #pragma unroll
-    for (int v = 0; v < H::V; v++)
+    for (int k = 0; k < H::N; k++) lines[k] = x[0][k];
+#pragma unroll
+    for (int v = 1; v < H::V; v++)
 #pragma unroll
         for (int k = 0; k < H::N; k++) lines[k] += x[v][k];
     return pairs_sum<H::N>(lines);
 }
 
-/* The squares of the distances from a centre. Behind the row's end there are zeros, which count nothing. */
-template <class H> __device__ float squares_of(const long_job &job, const float (&x)[H::V][H::N], float centre) {
+/* Takes a centre from this thread's values, and gives their squares. Behind the row's end there are zeros, which count
+ * nothing. */
+template <class H> __device__ float squares_of(const long_job &job, float (&x)[H::V][H::N], float centre) {
     float lines[H::N] = {};
 #pragma unroll
     for (int v = 0; v < H::V; v++) {
-        if (H::FORM == NORM_FORM_CENTRED && place<H>(v) >= job.chunks) continue;
+        if (centred<H> && !there<H>(job.chunks, v)) continue;
 #pragma unroll
-        for (int k = 0; k < H::N; k++) lines[k] += (x[v][k] - centre) * (x[v][k] - centre);
+        for (int k = 0; k < H::N; k++) {
+            if (centred<H>) x[v][k] -= centre;
+            lines[k] += x[v][k] * x[v][k];
+        }
     }
     return pairs_sum<H::N>(lines);
 }
 
-/* The mean (0 where the form is not centred) and what values are multiplied with. Every thread has all warps' parts,
- * which is sooner done than passing them round. */
-template <class H>
-__device__ float2 statistics(const long_job &job, shared_parts &shared, const float (&x)[H::V][H::N]) {
-    constexpr bool CENTRED = H::FORM == NORM_FORM_CENTRED;
-    const int warp = (int)threadIdx.x >> 5;
-    const float own = CENTRED ? counted<H>(job, warp) : 0;
-    const float sum = CENTRED ? warp_sum(total_of<H>(x)) : 0;
-    const float squares = warp_sum(squares_of<H>(job, x, own > 0 ? sum / own : 0));
-    float mean = 0, total = 0;
-    if ((threadIdx.x & 31) == 0) shared.parts[warp] = make_float2(sum, squares);
-    __syncthreads();
-#pragma unroll
-    for (int w = 0; w < H::WARPS; w++) mean += shared.parts[w].x, total += shared.parts[w].y;
-    mean *= job.share;
-#pragma unroll
-    for (int w = 0; CENTRED && w < H::WARPS; w++) {
-        const float count = counted<H>(job, w), apart = shared.parts[w].x - count * mean;
-        if (count > 0) total += __fdividef(apart * apart, count);
+/* What a row's values, of which the mean of their warp's part is taken, are multiplied with, and what is added then.
+ * Warps' squares are brought to the mean of the first warp, from which that of all is no further than the values are
+ * spread, and then to that of all. */
+template <class H> __device__ float2 statistics(const long_job &job, float2 (&room)[H::WARPS], float (&x)[H::V][H::N]) {
+    if constexpr (!centred<H>) {
+        const float2 part = swap_parts<H>(room, make_float2(0, lanes_total(squares_of<H>(job, x, 0))));
+        return make_float2(rsqrtf(lanes_total<H::WARPS>(part.y) * job.share + job.epsilon), 0);
+    } else {
+        const float own = counted<H>(job, (int)threadIdx.x >> 5), sum = lanes_total(total_of<H>(x));
+        const float middle = own > 0 ? __fdividef(sum, own) : 0;
+        const float squares = lanes_total(squares_of<H>(job, x, middle));
+        const float2 part = swap_parts<H>(room, make_float2(sum, squares));
+        const float count = counted<H>(job, (int)threadIdx.x & (H::WARPS - 1));
+        const float pivot = room[0].x * __fdividef(1.0f, counted<H>(job, 0)), apart = part.x - count * pivot;
+        const float far = lanes_total<H::WARPS>(apart) * job.share;
+        const float total = lanes_total<H::WARPS>(part.y + (count > 0 ? __fdividef(apart * apart, count) : 0));
+        const float factor = rsqrtf(fmaxf(total * job.share - far * far, 0) + job.epsilon);
+        return make_float2(factor, (middle - pivot - far) * factor);
     }
-    return make_float2(mean, rsqrtf(total * job.share + job.epsilon));
 }
 
-/* A chunk of a vector; `without`: what stands for it where there is none. */
-template <class H> __device__ typename H::chunk side(const long_job &job, const void *vector, float without, int v) {
-    float x[H::N];
+/* What stands for a scale that is missing. */
+template <int TYPE> __device__ const uint4 ones = {};
+template <> __device__ const uint4 ones<ROW_FP32> = {0x3f800000, 0x3f800000, 0x3f800000, 0x3f800000};
+template <> __device__ const uint4 ones<ROW_FP16> = {0x3c003c00, 0x3c003c00, 0x3c003c00, 0x3c003c00};
+template <> __device__ const uint4 ones<ROW_BF16> = {0x3f803f80, 0x3f803f80, 0x3f803f80, 0x3f803f80};
+__device__ const uint4 zeros = {};
+
+/* Chunk v of this thread of a vector, or what stands for it where there is none: without a branch for either. */
+template <class H> __device__ uint4 side(const void *vector, const uint4 &without, int v) {
+    const uint4 *const from = vector ? (const uint4 *)vector + threadIdx.x : &without;
+    return __ldg(from + (vector ? v * H::T : 0));
+}
+
+template <class H> __device__ void take_scale(const long_job &job, uint4 (&scale)[H::V]) {
 #pragma unroll
-    for (int k = 0; k < H::N; k++) x[k] = without;
-    if (!vector || place<H>(v) >= job.chunks) return pack<H::TYPE, H::N>(x);
-    return __ldg((const typename H::chunk *)vector + place<H>(v));
+    for (int v = 0; v < H::V; v++)
+        if (there<H>(job.chunks, v)) scale[v] = side<H>(job.scale, ones<H::TYPE>, v);
 }
 
 template <class H>
-__device__ void write(const long_job &job, int64_t row, const float (&x)[H::V][H::N], float2 about,
+__device__ void write(const long_job &job, int64_t row, const float (&x)[H::V][H::N], float2 made,
                       const typename H::chunk (&scale)[H::V]) {
     constexpr int N = H::N;
 #pragma unroll
     for (int v = 0; v < H::V; v++) {
         float y[N], s[N], b[N] = {};
-        if (place<H>(v) >= job.chunks) continue;
+        if (!there<H>(job.chunks, v)) continue;
         unpack<H::TYPE, N>(scale[v], s);
-        if constexpr (H::FORM == NORM_FORM_CENTRED) unpack<H::TYPE, N>(side<H>(job, job.bias, 0, v), b);
+        if constexpr (centred<H>) unpack<H::TYPE, N>(side<H>(job.bias, zeros, v), b);
 #pragma unroll
-        for (int k = 0; k < N; k++) y[k] = (x[v][k] - about.x) * about.y * s[k] + b[k];
+        for (int k = 0; k < N; k++) y[k] = (x[v][k] * made.x + made.y) * s[k] + b[k];
         leave<H>(job.y, row, job.chunks, v, y);
     }
 }
 
-/* A row that is centred has much to keep without any residual too: its scale is asked for late, and found near. */
-template <class H> constexpr bool early = H::RESIDUAL || H::FORM != NORM_FORM_CENTRED;
+/* The scale is asked for together with the row where there are registers for it. Else it is found near. */
+template <class H> constexpr bool early = H::EXTRA || !centred<H> || (H::V == 2 && H::WHOLE);
 
-template <class H>
-__global__ void __launch_bounds__(H::T, (H::RESIDUAL ? 768 : 1024) / H::T) norm_long_kernel(const long_job job) {
-    __shared__ shared_parts shared;
+template <class H> __global__ void __launch_bounds__(H::T, held<H> / H::T) norm_long_kernel(const long_job job) {
+    __shared__ float2 room[H::WARPS];
     constexpr int N = H::N;
     const int64_t row = blockIdx.x;
     typename H::chunk own[H::V], other[H::V], scale[H::V];
     float x[H::V][N];
-    bring_row<H>(job.x, row, job.chunks, own);
-    if constexpr (H::RESIDUAL) bring_row<H>(job.residual, row, job.chunks, other);
-#pragma unroll
-    for (int v = 0; early<H> && v < H::V; v++) scale[v] = side<H>(job, job.scale, 1, v);
+    bring_row<H>(job.x, row, job.chunks, 0, own);
+    if constexpr (H::EXTRA) bring_row<H>(job.residual, row, job.chunks, 0, other);
+    if constexpr (early<H>) take_scale<H>(job, scale);
 #pragma unroll
     for (int v = 0; v < H::V; v++) {
         unpack<H::TYPE, N>(own[v], x[v]);
-        if constexpr (H::RESIDUAL) {
+        if constexpr (H::EXTRA) {
             float r[N];
             unpack<H::TYPE, N>(other[v], r);
 #pragma unroll
             for (int k = 0; k < N; k++) x[v][k] += r[k];
-            if (job.sum && place<H>(v) < job.chunks) leave<H>(job.sum, row, job.chunks, v, x[v]);
+            if (job.sum && there<H>(job.chunks, v)) leave<H>(job.sum, row, job.chunks, v, x[v]);
         }
     }
-    const float2 about = statistics<H>(job, shared, x);
-#pragma unroll
-    for (int v = 0; !early<H> && v < H::V; v++) scale[v] = side<H>(job, job.scale, 1, v);
-    write<H>(job, row, x, about, scale);
+    const float2 made = statistics<H>(job, room, x);
+    if constexpr (!early<H>) take_scale<H>(job, scale);
+    write<H>(job, row, x, made, scale);
 }
 
 using kernel_fn = void (*)(const long_job);
 
-template <int TYPE, bool RESIDUAL, int FORM> kernel_fn by_threads(int known, int loads) {
-    static const kernel_fn of[][2] = {
-        {norm_long_kernel<how<TYPE, 2, 64, RESIDUAL, FORM>>, norm_long_kernel<how<TYPE, 4, 64, RESIDUAL, FORM>>},
-        {norm_long_kernel<how<TYPE, 2, 128, RESIDUAL, FORM>>, norm_long_kernel<how<TYPE, 4, 128, RESIDUAL, FORM>>},
-        {norm_long_kernel<how<TYPE, 2, 256, RESIDUAL, FORM>>, norm_long_kernel<how<TYPE, 4, 256, RESIDUAL, FORM>>},
-        {norm_long_kernel<how<TYPE, 2, 512, RESIDUAL, FORM>>, norm_long_kernel<how<TYPE, 4, 512, RESIDUAL, FORM>>}};
+template <int TYPE, int V, bool RESIDUAL, int FORM> kernel_fn by_threads(int known, bool whole) {
+    static const kernel_fn of[][2] = {{norm_long_kernel<how<TYPE, V, 64, false, RESIDUAL, FORM>>,
+                                       norm_long_kernel<how<TYPE, V, 64, true, RESIDUAL, FORM>>},
+                                      {norm_long_kernel<how<TYPE, V, 128, false, RESIDUAL, FORM>>,
+                                       norm_long_kernel<how<TYPE, V, 128, true, RESIDUAL, FORM>>},
+                                      {norm_long_kernel<how<TYPE, V, 256, false, RESIDUAL, FORM>>,
+                                       norm_long_kernel<how<TYPE, V, 256, true, RESIDUAL, FORM>>},
+                                      {norm_long_kernel<how<TYPE, V, 512, false, RESIDUAL, FORM>>,
+                                       norm_long_kernel<how<TYPE, V, 512, true, RESIDUAL, FORM>>}};
     static_assert(sizeof of / sizeof of[0] == known_count, "kernels for each");
-    return of[known][loads == 4];
+    return of[known][whole];
 }
-template <int TYPE, bool RESIDUAL> kernel_fn by_form(int form, int known, int loads) {
-    return form == NORM_FORM_CENTRED ? by_threads<TYPE, RESIDUAL, NORM_FORM_CENTRED>(known, loads)
-                                     : by_threads<TYPE, RESIDUAL, NORM_FORM_RMS>(known, loads);
+template <int TYPE, bool RESIDUAL, int FORM> kernel_fn by_loads(const norm_rows_shape *s, int threads) {
+    const int known = known_of(threads), loads = loads_of(s->type, s->cols, threads);
+    const bool whole = s->cols == (int64_t)loads * threads * wide_of<TYPE>;
+    return loads == 2 ? by_threads<TYPE, 2, RESIDUAL, FORM>(known, whole)
+                      : by_threads<TYPE, 4, RESIDUAL, FORM>(known, whole);
 }
-template <int TYPE> kernel_fn by_residual(const norm_rows_shape *s, int known, int loads) {
-    return s->has_residual ? by_form<TYPE, true>(s->form, known, loads) : by_form<TYPE, false>(s->form, known, loads);
+template <int TYPE, bool RESIDUAL> kernel_fn by_form(const norm_rows_shape *s, int threads) {
+    return s->form == NORM_FORM_CENTRED ? by_loads<TYPE, RESIDUAL, NORM_FORM_CENTRED>(s, threads)
+                                        : by_loads<TYPE, RESIDUAL, NORM_FORM_RMS>(s, threads);
+}
+template <int TYPE> kernel_fn by_residual(const norm_rows_shape *s, int threads) {
+    return s->has_residual ? by_form<TYPE, true>(s, threads) : by_form<TYPE, false>(s, threads);
 }
 kernel_fn kernel_of(const norm_rows_shape *s, int threads) {
-    const int known = known_of(threads), loads = loads_of(s->type, s->cols, threads);
-    if (s->type == ROW_FP32) return by_residual<ROW_FP32>(s, known, loads);
-    if (s->type == ROW_FP16) return by_residual<ROW_FP16>(s, known, loads);
-    return by_residual<ROW_BF16>(s, known, loads);
+    if (s->type == ROW_FP32) return by_residual<ROW_FP32>(s, threads);
+    if (s->type == ROW_FP16) return by_residual<ROW_FP16>(s, threads);
+    return by_residual<ROW_BF16>(s, threads);
 }
 } // namespace
 

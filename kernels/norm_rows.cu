@@ -10,17 +10,12 @@ namespace {
 struct norm_job {
     norm_tensors t;
     int64_t count; /* rows */
-    int cols, form, activation, type_side, streaming, depth;
-    unsigned sides_from, rows_from; /* in a ring's shared memory */
+    int cols, form, activation, type_side, streaming;
     float epsilon;
 };
 
 struct shared_parts { /* of the block's warps; two sets in turn, so that nobody overwrites what is still read */
     float sums[2][32], squares[2][32], counts[32];
-};
-
-struct near_sides { /* vectors in shared memory; NULL: none */
-    const uint4 *scale, *bias, *input_bias;
 };
 
 __device__ float activated(int activation, float x) {
@@ -60,7 +55,7 @@ template <int N, int V> __device__ float total_of(const float (&x)[V][N]) {
 
 /* The mean of the row (0 where it is not centred), and what its factor is made of. `counted`: the values of this warp's
  * part. Every thread of the row comes here. */
-template <int N, int V, bool TEAMS>
+template <int N, int V>
 __device__ void statistics(const norm_job &job, shared_parts &shared, int turn, const float (&x)[V][N], float counted,
                            float *mean, float *total) {
     const bool centred = job.form == NORM_FORM_CENTRED;
@@ -69,12 +64,12 @@ __device__ void statistics(const norm_job &job, shared_parts &shared, int turn, 
     const float squares = lanes_sum(distances<N, V>(job, x, middle));
     *mean = middle, *total = squares;
     if (blockDim.x <= 32) return;
-    const int lane = threadIdx.x & 31, first = first_warp(), warp = first + (threadIdx.x >> 5);
+    const int lane = threadIdx.x & 31, warp = threadIdx.x >> 5;
     if (lane == 0) shared.sums[turn][warp] = sum, shared.squares[turn][warp] = squares;
-    meet<TEAMS>();
+    __syncthreads();
     const bool there = lane < blockDim.x >> 5;
-    const float part = there ? shared.sums[turn][first + lane] : 0, count = there ? shared.counts[first + lane] : 0;
-    float apart = there ? shared.squares[turn][first + lane] : 0;
+    const float part = there ? shared.sums[turn][lane] : 0, count = there ? shared.counts[lane] : 0;
+    float apart = there ? shared.squares[turn][lane] : 0;
     *mean = centred ? lanes_sum(part) / (float)job.cols : 0;
     if (centred && count > 0) {
         const float d = part / count - *mean;
@@ -83,18 +78,8 @@ __device__ void statistics(const norm_job &job, shared_parts &shared, int turn, 
     *total = lanes_sum(apart);
 }
 
-/* N values of a vector: from where the ring's blocks have it, or from where it lies. */
-template <int TYPE, int N, bool NEAR>
-__device__ void side_at(const norm_job &job, const void *vector, const uint4 *near, int at, float *x) {
-    if constexpr (NEAR)
-        near_side<TYPE, N>(near, at, x);
-    else
-        side<N>(vector, job.type_side, at, x);
-}
-
-template <int TYPE, int N, int V, bool NEAR>
-__device__ void write(const norm_job &job, const near_sides &near, int64_t row, const float (&x)[V][N], float mean,
-                      float factor) {
+template <int TYPE, int N, int V>
+__device__ void write(const norm_job &job, int64_t row, const float (&x)[V][N], float mean, float factor) {
 #pragma unroll
     for (int v = 0; v < V; v++) {
         const int at = column<N>(v);
@@ -103,12 +88,12 @@ __device__ void write(const norm_job &job, const near_sides &near, int64_t row, 
 #pragma unroll
         for (int k = 0; k < N; k++) y[k] = (x[v][k] - mean) * factor;
         if (job.t.scale) {
-            side_at<TYPE, N, NEAR>(job, job.t.scale, near.scale, at, s);
+            side<N>(job.t.scale, job.type_side, at, s);
 #pragma unroll
             for (int k = 0; k < N; k++) y[k] *= s[k];
         }
         if (job.t.bias) {
-            side_at<TYPE, N, NEAR>(job, job.t.bias, near.bias, at, s);
+            side<N>(job.t.bias, job.type_side, at, s);
 #pragma unroll
             for (int k = 0; k < N; k++) y[k] += s[k];
         }
@@ -121,9 +106,9 @@ __device__ void write(const norm_job &job, const near_sides &near, int64_t row, 
 }
 
 /* x + residual + input_bias from what was loaded; the sum is written where it is wanted. */
-template <int TYPE, int N, int V, bool RESIDUAL, bool NEAR>
-__device__ void gather(const norm_job &job, const near_sides &near, int64_t row, const raw<TYPE, N> *own,
-                       const raw<TYPE, N> *residual, float (&x)[V][N]) {
+template <int TYPE, int N, int V, bool RESIDUAL>
+__device__ void gather(const norm_job &job, int64_t row, const raw<TYPE, N> *own, const raw<TYPE, N> *residual,
+                       float (&x)[V][N]) {
 #pragma unroll
     for (int v = 0; v < V; v++) {
         unpack<TYPE, N>(own[v], x[v]);
@@ -141,7 +126,7 @@ __device__ void gather(const norm_job &job, const near_sides &near, int64_t row,
         float s[N];
         if (at >= job.cols) continue;
         if (job.t.input_bias) {
-            side_at<TYPE, N, NEAR>(job, job.t.input_bias, near.input_bias, at, s);
+            side<N>(job.t.input_bias, job.type_side, at, s);
 #pragma unroll
             for (int k = 0; k < N; k++) x[v][k] += s[k];
         }
@@ -162,7 +147,6 @@ __global__ void __launch_bounds__(THREADS) norm_kernel(const norm_job job) {
     __shared__ shared_parts shared;
     const int64_t step = (int64_t)gridDim.x * blockDim.y, begin = (int64_t)blockIdx.x * blockDim.y;
     const float counted = counted_of<N, V>(job.cols);
-    const near_sides none = {};
     int set = 0;
     if ((threadIdx.x & 31) == 0 && blockDim.x > 32) shared.counts[threadIdx.x >> 5] = counted;
     /* the same number of rounds for every thread of the block: they meet in there */
@@ -173,85 +157,30 @@ __global__ void __launch_bounds__(THREADS) norm_kernel(const norm_job job) {
         raw<TYPE, N> own[V], residual[V];
         load<TYPE, N, V>(job.t.x, row, there, job.cols, job.streaming, own);
         if constexpr (RESIDUAL) load<TYPE, N, V>(job.t.residual, row, there, job.cols, job.streaming, residual);
-        gather<TYPE, N, V, RESIDUAL, false>(job, none, row, own, residual, x);
-        statistics<N, V, false>(job, shared, set, x, counted, &mean, &total);
-        if (there) write<TYPE, N, V, false>(job, none, row, x, mean, factor_of(job, total));
-    }
-}
-
-/* Brings the vectors that there are, one behind the other. */
-__device__ near_sides bring_sides(const norm_job &job, uint4 *to, int chunks) {
-    const void *const from[] = {job.t.scale, job.t.bias, job.t.input_bias};
-    const uint4 *place[3];
-    for (int k = 0; k < 3; k++) {
-        place[k] = to;
-        if (!from[k]) continue;
-        bring(to, from[k], chunks);
-        to += chunks;
-    }
-    return {place[0], place[1], place[2]};
-}
-
-/* As many teams as the device holds, with rows that the copy engine brings. */
-template <int TYPE, int V, bool RESIDUAL, int THREADS>
-__global__ void __launch_bounds__(THREADS) norm_ring_kernel(const norm_job job) {
-    constexpr int N = wide_of<TYPE>, SETS = RESIDUAL ? 2 : 1;
-    extern __shared__ uint4 places[];
-    __shared__ shared_parts shared;
-    const int64_t step = (int64_t)gridDim.x * blockDim.y, begin = (int64_t)blockIdx.x * blockDim.y + threadIdx.y;
-    const int chunks = job.cols / N;
-    const float counted = counted_of<N, V>(job.cols);
-    const void *from[SETS];
-    ring<SETS> r;
-    int set = 0;
-    from[0] = job.t.x;
-    if constexpr (RESIDUAL) from[1] = job.t.residual;
-    r.open((char *)places, job.rows_from, chunks, job.depth);
-    const near_sides near = bring_sides(job, (uint4 *)((char *)places + job.sides_from), chunks);
-    if ((threadIdx.x & 31) == 0) shared.counts[first_warp() + (threadIdx.x >> 5)] = counted;
-    __syncthreads();
-    for (int k = 0; threadIdx.x == 0 && k < job.depth; k++)
-        if (begin + k * step < job.count) r.ask(k, begin + k * step, from);
-    for (int64_t row = begin; row < job.count; row += step, set ^= 1) {
-        float x[V][N], mean, total;
-        uint4 own[V], residual[V];
-        r.wait();
-        r.template take<V>(0, own);
-        if constexpr (RESIDUAL) r.template take<V>(1, residual);
-        gather<TYPE, N, V, RESIDUAL, true>(job, near, row, own, residual, x);
-        statistics<N, V, true>(job, shared, set, x, counted, &mean, &total);
-        __syncwarp(); /* all have taken their part and met since: the place is free */
-        if (threadIdx.x == 0 && row + job.depth * step < job.count) r.ask(r.turn, row + job.depth * step, from);
-        r.turn_on();
-        write<TYPE, N, V, true>(job, near, row, x, mean, factor_of(job, total));
+        gather<TYPE, N, V, RESIDUAL>(job, row, own, residual, x);
+        statistics<N, V>(job, shared, set, x, counted, &mean, &total);
+        if (there) write<TYPE, N, V>(job, row, x, mean, factor_of(job, total));
     }
 }
 
 using kernel_fn = void (*)(const norm_job);
 
-template <int TYPE, bool RESIDUAL> kernel_fn by_size(int size, bool ring) {
+template <int TYPE, bool RESIDUAL> kernel_fn by_size(int size) {
     constexpr int N = wide_of<TYPE>;
-    static const kernel_fn direct[size_count] = {norm_kernel<TYPE, N, 1, RESIDUAL, 1024>,
-                                                 norm_kernel<TYPE, N, 2, RESIDUAL, 1024>,
-                                                 norm_kernel<TYPE, N, 4, RESIDUAL, 512>,
-                                                 norm_kernel<TYPE, N, 8, RESIDUAL, 512>,
-                                                 nullptr,
-                                                 norm_kernel<TYPE, 1, 4, RESIDUAL, 1024>,
-                                                 norm_kernel<TYPE, 1, 16, RESIDUAL, 1024>};
-    static const kernel_fn rings[] = {
-        norm_ring_kernel<TYPE, 1, RESIDUAL, 512>, norm_ring_kernel<TYPE, 2, RESIDUAL, 1024>,
-        norm_ring_kernel<TYPE, 4, RESIDUAL, 512>, norm_ring_kernel<TYPE, 8, RESIDUAL, 512>,
-        norm_ring_kernel<TYPE, 16, RESIDUAL, 256>};
-    return ring ? rings[size] : direct[size];
+    static const kernel_fn of[size_count] = {
+        norm_kernel<TYPE, N, 1, RESIDUAL, 1024>, norm_kernel<TYPE, N, 2, RESIDUAL, 1024>,
+        norm_kernel<TYPE, N, 4, RESIDUAL, 512>,  norm_kernel<TYPE, N, 8, RESIDUAL, 512>,
+        norm_kernel<TYPE, 1, 4, RESIDUAL, 1024>, norm_kernel<TYPE, 1, 16, RESIDUAL, 1024>};
+    return of[size];
 }
-template <int TYPE> kernel_fn by_residual(int size, bool ring, bool residual) {
-    return residual ? by_size<TYPE, true>(size, ring) : by_size<TYPE, false>(size, ring);
+template <int TYPE> kernel_fn by_residual(int size, bool residual) {
+    return residual ? by_size<TYPE, true>(size) : by_size<TYPE, false>(size);
 }
-kernel_fn kernel_of(const norm_rows_shape *s, const row_config *c) {
-    const int size = size_for(s->type, s->cols, c->threads), ring = c->depth > 0;
-    if (s->type == ROW_FP32) return by_residual<ROW_FP32>(size, ring, s->has_residual);
-    if (s->type == ROW_FP16) return by_residual<ROW_FP16>(size, ring, s->has_residual);
-    return by_residual<ROW_BF16>(size, ring, s->has_residual);
+kernel_fn kernel_of(const norm_rows_shape *s, int threads) {
+    const int size = size_for(s->type, s->cols, threads);
+    if (s->type == ROW_FP32) return by_residual<ROW_FP32>(size, s->has_residual);
+    if (s->type == ROW_FP16) return by_residual<ROW_FP16>(size, s->has_residual);
+    return by_residual<ROW_BF16>(size, s->has_residual);
 }
 } // namespace
 
@@ -260,10 +189,10 @@ extern "C" int row_loads(int type, int64_t cols, int threads) {
     return size < 0 ? 0 : sizes[size].loads;
 }
 
-/* Four loads for each thread keep enough under way, and few threads have to meet; of eight and more it is a ring that
- * has use. Threads without any part of the row are a waste. */
+/* Four loads for each thread keep enough under way, and few threads have to meet. Threads without any part of the row
+ * are a waste. */
 extern "C" int row_threads(int type, int64_t cols, int choice) {
-    static const int loads[] = {4, 8, 16, 2, 1};
+    static const int loads[] = {4, 2, 8, 1, 16};
     for (int k = 0; k < (int)(sizeof loads / sizeof loads[0]); k++)
         for (int threads = 4; threads <= 1024; threads *= 2) {
             const int64_t wide = type == ROW_FP32 ? 4 : 8, each = cols % wide == 0 ? wide : 1;
@@ -274,32 +203,25 @@ extern "C" int row_threads(int type, int64_t cols, int choice) {
     return 0;
 }
 
-extern "C" int norm_rows_fits(const norm_rows_shape *s, const row_config *config, size_t shared_limit) {
+extern "C" int norm_rows_fits(const norm_rows_shape *s, const row_config *config) {
     if (!type_known(s->type) || !type_known(s->type_side) || s->rows < 1) return 0;
     if (s->form < NORM_FORM_CENTRED || s->form > NORM_FORM_MAGNITUDE || s->sides < 0 || s->sides > 3) return 0;
-    if (config->depth > 0 && s->sides > 0 && s->type_side != s->type) return 0; /* a ring has them as the rows are */
-    return config_fits(config, size_for(s->type, s->cols, config->threads), s->type, s->cols, s->has_residual ? 2 : 1,
-                       s->sides, shared_limit);
+    return size_for(s->type, s->cols, config->threads) >= 0;
 }
 
 extern "C" int norm_rows_prepare(const norm_rows_shape *shape, const row_config *config, norm_rows_plan *plan) {
-    if (!norm_rows_fits(shape, config, SIZE_MAX)) return cudaErrorInvalidValue;
+    if (!norm_rows_fits(shape, config)) return cudaErrorInvalidValue;
     plan->shape = *shape, plan->config = *config;
-    return divide(shape->rows, config, shape->type, shape->cols, shape->has_residual ? 2 : 1, shape->sides,
-                  (const void *)kernel_of(shape, config), &plan->launch);
+    divide(shape->rows, config->threads, (const void *)kernel_of(shape, config->threads), &plan->launch);
+    return cudaSuccess;
 }
 
 extern "C" int norm_rows_launch(const norm_rows_plan *plan, const norm_tensors *tensors, void *stream) {
     const norm_rows_shape *s = &plan->shape;
-    const int teams = (int)plan->launch.rows, depth = plan->config.depth;
-    const size_t bytes = row_bytes(s->type, s->cols);
     norm_job job = {};
     job.t = *tensors;
     if (s->sides != !!tensors->scale + !!tensors->bias + !!tensors->input_bias) return cudaErrorInvalidValue;
     job.count = s->rows, job.cols = (int)s->cols, job.form = s->form, job.activation = s->activation;
     job.type_side = s->type_side, job.streaming = plan->config.streaming, job.epsilon = s->epsilon;
-    job.depth = depth;
-    if (depth > 0) job.sides_from = (unsigned)rows_from(teams, depth, 0, bytes);
-    if (depth > 0) job.rows_from = (unsigned)rows_from(teams, depth, s->sides, bytes);
     return rows::launch(&plan->launch, &job, stream);
 }

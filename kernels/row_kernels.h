@@ -3,7 +3,7 @@
  * the CUDA runtime.
  *
  *     norm_rows_plan plan;
- *     row_config config = {.threads = row_threads(ROW_FP16, cols, 0), .depth = 0, .streaming = 0};
+ *     row_config config = {.threads = row_threads(ROW_FP16, cols, 0), .streaming = 0};
  *     if (norm_rows_prepare(&shape, &config, &plan) != 0) …      once; nothing to free
  *     norm_rows_launch(&plan, &tensors, stream);
  *
@@ -26,8 +26,6 @@ enum { ROW_FP32 = 1, ROW_FP16 = 10, ROW_BF16 = 16 };
 /* How rows are shared out where each is read once and stays in registers. */
 typedef struct row_config {
     int threads;   /* of one row: a power of 2 from 4 to 1024 */
-    int depth;     /* 0: threads for every row; from 2 to 16: as many as the device holds (compute capability 9.0) take
-                      one row after another, and the copy engine has so many on their way to them */
     int streaming; /* 1: tells the caches that nothing is used again */
 } row_config;
 
@@ -38,7 +36,7 @@ int row_threads(int type, int64_t cols, int choice);
 
 typedef struct row_launch { /* of the kernels' own */
     const void *kernel;
-    unsigned blocks, threads, rows, shared_bytes;
+    unsigned blocks, threads, rows;
 } row_launch;
 
 /* --- norms of rows that lie together: norm_rows, each row read once --- */
@@ -69,8 +67,8 @@ typedef struct norm_rows_plan {
     row_launch launch;
 } norm_rows_plan;
 
-/* Whether that exists on a device whose blocks may have `shared_limit` bytes of shared memory. */
-int norm_rows_fits(const norm_rows_shape *shape, const row_config *config, size_t shared_limit);
+/* Whether that exists. */
+int norm_rows_fits(const norm_rows_shape *shape, const row_config *config);
 int norm_rows_prepare(const norm_rows_shape *shape, const row_config *config, norm_rows_plan *plan);
 int norm_rows_launch(const norm_rows_plan *plan, const norm_tensors *tensors, void *stream);
 
@@ -128,14 +126,16 @@ typedef struct softmax_rows_plan {
     row_launch launch;
 } softmax_rows_plan;
 
-int softmax_rows_fits(const softmax_rows_shape *shape, const row_config *config, size_t shared_limit);
+int softmax_rows_fits(const softmax_rows_shape *shape, const row_config *config);
 int softmax_rows_prepare(const softmax_rows_shape *shape, const row_config *config, softmax_rows_plan *plan);
 int softmax_rows_launch(const softmax_rows_plan *plan, const void *x, const void *bias, void *y, void *stream);
 
-/* --- the same of long rows, for numbers of threads that the compiler knows: softmax_long; no bias, no logarithm --- */
+/* --- the same of long rows, for numbers of threads that the compiler knows: softmax_long; no logarithm, and a scale
+ * above zero --- */
+
 int softmax_long_fits(const softmax_rows_shape *shape, int threads);
 int softmax_long_prepare(const softmax_rows_shape *shape, int threads, softmax_rows_plan *plan);
-int softmax_long_launch(const softmax_rows_plan *plan, const void *x, void *y, void *stream);
+int softmax_long_launch(const softmax_rows_plan *plan, const void *x, const void *bias, void *y, void *stream);
 
 /* --- softmax of rows of any length, along the middle of [outer, cols, inner]: softmax_any --- */
 

@@ -1,98 +1,127 @@
-/* Softmax of long rows (long_rows.cuh), with nothing added before: each row is read once. Every warp takes its
- * exponentials against its own largest value, so that one meeting of the threads is enough: what the others' largest
- * makes of them is one factor. */
+/* Softmax of long rows (long_rows.cuh), with or without a bias added before: each row is read once. Every warp takes
+ * its exponentials against its own largest value, so that one meeting of the threads is enough: what the others'
+ * largest makes of them is one factor. */
 #include "kernels/long_rows.cuh"
+#include "kernels/softmax_bias.cuh"
 
 using namespace long_rows;
 
 namespace {
 
 struct long_job {
-    const void *x;
+    const void *x, *bias;
     void *y;
     int chunks; /* of a row */
     float scale;
+    softmax_bias::turns turns;
 };
 
-struct shared_parts { /* of the block's warps: the largest value, and the sum of the exponentials */
-    float2 parts[16];
-};
-
-/* For 16-bit values x is a multiple of log2(e): that is one multiplication less for each exponential, and its rounding
- * does not show there. */
-template <class H> constexpr bool halves = H::TYPE != ROW_FP32;
+/* For 16-bit values everything is a multiple of log2(e): that is one multiplication less for each exponential, and its
+ * rounding does not show there. */
+template <class H> constexpr float unit = H::HALF ? 1.4426950408889634f : 1.0f;
 
 template <class H> __device__ float exponential(float x) {
-    if constexpr (!halves<H>) return expf(x);
+    if constexpr (!H::HALF) return expf(x);
     float y;
     asm("ex2.approx.ftz.f32 %0, %1;" : "=f"(y) : "f"(x));
     return y;
 }
 
+/* Behind the row's end there is minus infinity. */
+template <int TYPE>
+constexpr unsigned nothing = TYPE == ROW_FP32   ? 0xff800000u
+                             : TYPE == ROW_FP16 ? 0xfc00fc00u
+                                                : 0xff80ff80u;
+
+/* Of two words, value by value. */
+template <int TYPE> __device__ unsigned larger(unsigned a, unsigned b) {
+    if constexpr (TYPE == ROW_FP32) return __float_as_uint(fmaxf(__uint_as_float(a), __uint_as_float(b)));
+    if constexpr (TYPE == ROW_FP16) {
+        const __half2 most = __hmax2(*(const __half2 *)&a, *(const __half2 *)&b);
+        return *(const unsigned *)&most;
+    }
+    const __nv_bfloat162 most = __hmax2(*(const __nv_bfloat162 *)&a, *(const __nv_bfloat162 *)&b);
+    return *(const unsigned *)&most;
+}
+
+/* The largest of this thread's values, found before they are unpacked. */
+template <class H> __device__ float raw_most(const typename H::chunk (&own)[H::V]) {
+    unsigned most = own[0].x;
+#pragma unroll
+    for (int v = 0; v < H::V; v++)
+        most = larger<H::TYPE>(larger<H::TYPE>(most, larger<H::TYPE>(own[v].x, own[v].y)),
+                               larger<H::TYPE>(own[v].z, own[v].w));
+    if constexpr (!H::HALF) return __uint_as_float(most);
+    const float2 both = up_two<H::TYPE>(most);
+    return fmaxf(both.x, both.y);
+}
+
+/* Integers are ordered as the floats are whose bits they get here, and back. A warp finds their largest at once. */
+__device__ int ordered(int bits) { return bits ^ (bits >> 31 & 0x7fffffff); }
+__device__ float warp_most(float x) {
+    return __int_as_float(ordered(__reduce_max_sync(0xffffffffu, ordered(__float_as_int(x)))));
+}
+
+/* Of scale * x + bias, where x is and stays: the largest of the warp, in units. */
 template <class H>
-__device__ void gather(const long_job &job, const typename H::chunk (&own)[H::V], float (&x)[H::V][H::N]) {
-    const float scale = job.scale * (halves<H> ? 1.4426950408889634f : 1.0f);
+__device__ float gather(const long_job &job, const typename H::chunk (&own)[H::V],
+                        const typename H::chunk (&bias)[H::V], float (&x)[H::V][H::N]) {
+    const float scale = job.scale * unit<H>;
 #pragma unroll
-    for (int v = 0; v < H::V; v++) {
-        unpack<H::TYPE, H::N>(own[v], x[v]);
+    for (int v = 0; v < H::V; v++) unpack<H::TYPE, H::N>(own[v], x[v]);
+    if constexpr (H::EXTRA) {
+        float lines[H::N];
 #pragma unroll
-        for (int k = 0; k < H::N; k++) x[v][k] *= scale;
-        if (place<H>(v) < job.chunks) continue;
+        for (int v = 0; v < H::V; v++) {
+            float b[H::N];
+            unpack<H::TYPE, H::N>(bias[v], b);
 #pragma unroll
-        for (int k = 0; k < H::N; k++) x[v][k] = -INFINITY;
+            for (int k = 0; k < H::N; k++) {
+                x[v][k] = x[v][k] * scale + b[k] * unit<H>;
+                lines[k] = v == 0 ? x[v][k] : fmaxf(lines[k], x[v][k]);
+            }
+        }
+        return warp_most(pairs_most<H::N>(lines));
+    } else {
+        return warp_most(raw_most<H>(own)) * scale;
     }
 }
 
-/* The largest value of this warp's part and the sum of its exponentials against `base` (0 where the part is empty, so
- * that nothing becomes not-a-number), which take x's place. */
-template <class H> __device__ float2 warp_part(float (&x)[H::V][H::N], float *base) {
-    constexpr int N = H::N;
-    float lines[N];
-#pragma unroll
-    for (int k = 0; k < N; k++) lines[k] = x[0][k];
-#pragma unroll
-    for (int v = 1; v < H::V; v++)
-#pragma unroll
-        for (int k = 0; k < N; k++) lines[k] = fmaxf(lines[k], x[v][k]);
-    const float most = warp_most(pairs_most<N>(lines));
-    *base = most == -INFINITY ? 0 : most;
-#pragma unroll
-    for (int k = 0; k < N; k++) lines[k] = 0;
+/* The exponentials against `base`, and their sum in the warp. */
+template <class H> __device__ float raise(const long_job &job, float base, float (&x)[H::V][H::N]) {
+    const float scale = H::EXTRA ? 1.0f : job.scale * unit<H>;
+    float lines[H::N] = {};
 #pragma unroll
     for (int v = 0; v < H::V; v++)
 #pragma unroll
-        for (int k = 0; k < N; k++) x[v][k] = exponential<H>(x[v][k] - *base), lines[k] += x[v][k];
-    return make_float2(most, warp_sum(pairs_sum<N>(lines)));
+        for (int k = 0; k < H::N; k++) {
+            x[v][k] = exponential<H>(fmaf(x[v][k], scale, -base));
+            lines[k] += x[v][k];
+        }
+    return lanes_total(pairs_sum<H::N>(lines));
 }
 
-/* What this warp's exponentials are multiplied with. Every thread has all warps' parts, which is sooner done than
- * passing them round. */
-template <class H> __device__ float factor_of(shared_parts &shared, float2 part, float base) {
-    float most = -INFINITY, sum = 0;
-    if ((threadIdx.x & 31) == 0) shared.parts[threadIdx.x >> 5] = part;
-    __syncthreads();
-#pragma unroll
-    for (int w = 0; w < H::WARPS; w++) most = fmaxf(most, shared.parts[w].x);
-#pragma unroll
-    for (int w = 0; w < H::WARPS; w++) { /* an empty part has no difference to take */
-        const float2 one = shared.parts[w];
-        sum += one.y == 0 ? 0 : one.y * exponential<H>(one.x - most);
-    }
-    return exponential<H>(fminf(base - most, 0)) / sum; /* a base above the largest is that of an empty part */
+/* What this warp's exponentials are multiplied with. */
+template <class H> __device__ float factor_of(float2 (&room)[H::WARPS], float most, float sum, float base) {
+    const float2 part = swap_parts<H>(room, make_float2(most, sum));
+    const float top = warp_most(part.x);
+    /* an empty part has no difference to take */
+    const float all = lanes_total<H::WARPS>(part.y == 0 ? 0 : part.y * exponential<H>(part.x - top));
+    return exponential<H>(fminf(base - top, 0)) / all; /* a base above the largest is that of an empty part */
 }
 
-template <class H> __global__ void __launch_bounds__(H::T, 1024 / H::T) softmax_long_kernel(const long_job job) {
-    __shared__ shared_parts shared;
+template <class H> __global__ void __launch_bounds__(H::T, held<H> / H::T) softmax_long_kernel(const long_job job) {
+    __shared__ float2 room[H::WARPS];
     const int64_t row = blockIdx.x;
-    typename H::chunk own[H::V];
-    float x[H::V][H::N], base;
-    bring_row<H>(job.x, row, job.chunks, own);
-    gather<H>(job, own, x);
-    const float2 part = warp_part<H>(x, &base);
-    const float factor = factor_of<H>(shared, part, base);
+    typename H::chunk own[H::V], bias[H::V];
+    float x[H::V][H::N];
+    bring_row<H>(job.x, row, job.chunks, nothing<H::TYPE>, own);
+    if constexpr (H::EXTRA) bring_row<H, true>(job.bias, softmax_bias::row_of(job.turns, row), job.chunks, 0, bias);
+    const float most = gather<H>(job, own, bias, x), base = most == -INFINITY ? 0 : most;
+    const float sum = raise<H>(job, base, x), factor = factor_of<H>(room, most, sum, base);
 #pragma unroll
     for (int v = 0; v < H::V; v++) {
-        if (place<H>(v) >= job.chunks) continue;
+        if (!there<H>(job.chunks, v)) continue;
 #pragma unroll
         for (int k = 0; k < H::N; k++) x[v][k] *= factor;
         leave<H>(job.y, row, job.chunks, v, x[v]);
@@ -101,31 +130,40 @@ template <class H> __global__ void __launch_bounds__(H::T, 1024 / H::T) softmax_
 
 using kernel_fn = void (*)(const long_job);
 
-template <int TYPE> kernel_fn by_threads(int known, int loads) {
-    static const kernel_fn of[][2] = {{softmax_long_kernel<how<TYPE, 2, 64>>, softmax_long_kernel<how<TYPE, 4, 64>>},
-                                      {softmax_long_kernel<how<TYPE, 2, 128>>, softmax_long_kernel<how<TYPE, 4, 128>>},
-                                      {softmax_long_kernel<how<TYPE, 2, 256>>, softmax_long_kernel<how<TYPE, 4, 256>>},
-                                      {softmax_long_kernel<how<TYPE, 2, 512>>, softmax_long_kernel<how<TYPE, 4, 512>>}};
+template <int TYPE, int V, bool BIAS> kernel_fn by_threads(int known, bool whole) {
+    static const kernel_fn of[][2] = {
+        {softmax_long_kernel<how<TYPE, V, 64, false, BIAS>>, softmax_long_kernel<how<TYPE, V, 64, true, BIAS>>},
+        {softmax_long_kernel<how<TYPE, V, 128, false, BIAS>>, softmax_long_kernel<how<TYPE, V, 128, true, BIAS>>},
+        {softmax_long_kernel<how<TYPE, V, 256, false, BIAS>>, softmax_long_kernel<how<TYPE, V, 256, true, BIAS>>},
+        {softmax_long_kernel<how<TYPE, V, 512, false, BIAS>>, softmax_long_kernel<how<TYPE, V, 512, true, BIAS>>}};
     static_assert(sizeof of / sizeof of[0] == known_count, "kernels for each");
-    return of[known][loads == 4];
+    return of[known][whole];
+}
+template <int TYPE, bool BIAS> kernel_fn by_loads(const softmax_rows_shape *s, int threads) {
+    const int known = known_of(threads), loads = loads_of(s->type, s->cols, threads);
+    const bool whole = s->cols == (int64_t)loads * threads * wide_of<TYPE>;
+    return loads == 2 ? by_threads<TYPE, 2, BIAS>(known, whole) : by_threads<TYPE, 4, BIAS>(known, whole);
+}
+template <int TYPE> kernel_fn by_bias(const softmax_rows_shape *s, int threads) {
+    return s->bias_rows > 0 ? by_loads<TYPE, true>(s, threads) : by_loads<TYPE, false>(s, threads);
 }
 kernel_fn kernel_of(const softmax_rows_shape *s, int threads) {
-    const int known = known_of(threads), loads = loads_of(s->type, s->cols, threads);
-    if (s->type == ROW_FP32) return by_threads<ROW_FP32>(known, loads);
-    if (s->type == ROW_FP16) return by_threads<ROW_FP16>(known, loads);
-    return by_threads<ROW_BF16>(known, loads);
+    if (s->type == ROW_FP32) return by_bias<ROW_FP32>(s, threads);
+    if (s->type == ROW_FP16) return by_bias<ROW_FP16>(s, threads);
+    return by_bias<ROW_BF16>(s, threads);
 }
 } // namespace
 
-/* The fewest threads first: they have four loads each under way. */
+/* The most threads first: of two loads each a block is done soonest, and as many bytes are under way in all. */
 extern "C" int row_threads_long(int type, int64_t cols, int choice) {
-    for (int threads : threads_known)
-        if (loads_of(type, cols, threads) > 0 && choice-- == 0) return threads;
+    for (int k = known_count - 1; k >= 0; k--)
+        if (loads_of(type, cols, threads_known[k]) > 0 && choice-- == 0) return threads_known[k];
     return 0;
 }
 
+/* By a scale above zero the largest value stays the largest. */
 extern "C" int softmax_long_fits(const softmax_rows_shape *s, int threads) {
-    if (s->rows < 1 || s->rows > most_rows || s->bias_rows != 0 || s->logarithm) return 0;
+    if (s->rows < 1 || s->rows > most_rows || s->logarithm || !(s->scale > 0) || !softmax_bias::possible(s)) return 0;
     return loads_of(s->type, s->cols, threads) > 0;
 }
 
@@ -137,8 +175,10 @@ extern "C" int softmax_long_prepare(const softmax_rows_shape *shape, int threads
     return cudaSuccess;
 }
 
-extern "C" int softmax_long_launch(const softmax_rows_plan *plan, const void *x, void *y, void *stream) {
+extern "C" int softmax_long_launch(const softmax_rows_plan *plan, const void *x, const void *bias, void *y,
+                                   void *stream) {
     const softmax_rows_shape *s = &plan->shape;
-    long_job job = {x, y, (int)(s->cols / (s->type == ROW_FP32 ? 4 : 8)), s->scale};
+    if (!bias != (s->bias_rows == 0)) return cudaErrorInvalidValue;
+    long_job job = {x, bias, y, (int)(s->cols / (s->type == ROW_FP32 ? 4 : 8)), s->scale, softmax_bias::turns_of(s)};
     return rows::launch(&plan->launch, &job, stream);
 }

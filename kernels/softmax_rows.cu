@@ -2,6 +2,7 @@
  * warp takes its exponentials against its own largest value, so that one meeting of the threads is enough: what the
  * others' largest makes of them is one factor. */
 #include "kernels/rows.cuh"
+#include "kernels/softmax_bias.cuh"
 
 using namespace rows;
 
@@ -12,9 +13,8 @@ struct softmax_job {
     void *y;
     int64_t count; /* rows */
     float scale;
-    int64_t bias_rows, turn, serves; /* rows of a bias come in turn for so many rows, then the next ones do */
-    int cols, logarithm, streaming, depth;
-    unsigned rows_from; /* in a ring's shared memory */
+    softmax_bias::turns turns;
+    int cols, logarithm, streaming;
 };
 
 struct shared_parts { /* of the block's warps; two sets in turn, so that nobody overwrites what is still read */
@@ -72,14 +72,14 @@ __device__ void warp_part(bool logarithm, float (&x)[V][N], float *most, float *
 }
 
 /* The same of the whole row. Every thread of it comes here. */
-template <bool TEAMS> __device__ void whole_row(shared_parts &shared, int turn, float *most, float *sum) {
+__device__ void whole_row(shared_parts &shared, int turn, float *most, float *sum) {
     if (blockDim.x <= 32) return;
-    const int lane = threadIdx.x & 31, first = first_warp(), warp = first + (threadIdx.x >> 5);
+    const int lane = threadIdx.x & 31, warp = threadIdx.x >> 5;
     if (lane == 0) shared.most[turn][warp] = *most, shared.sums[turn][warp] = *sum;
-    meet<TEAMS>();
+    __syncthreads();
     const bool there = lane < blockDim.x >> 5;
-    const float largest = there ? shared.most[turn][first + lane] : -INFINITY;
-    const float part = there ? shared.sums[turn][first + lane] : 0;
+    const float largest = there ? shared.most[turn][lane] : -INFINITY;
+    const float part = there ? shared.sums[turn][lane] : 0;
     *most = lanes_most(largest);
     *sum = lanes_sum(part > 0 ? part * expf(largest - *most) : 0);
 }
@@ -96,18 +96,6 @@ __device__ void write(const softmax_job &job, int64_t row, float (&x)[V][N], flo
     }
 }
 
-/* The row of the bias that belongs to a row. Dividing 64 bits takes long. */
-__device__ int64_t bias_of(const softmax_job &job, int64_t row) {
-    if (job.bias_rows == job.count) return row;
-    if (job.bias_rows == 1) return 0;
-    if (job.count <= 0xffffffffll) {
-        const unsigned at = (unsigned)row, serves = (unsigned)job.serves, turn = (unsigned)job.turn;
-        if (job.serves == job.count) return at % turn;
-        return turn == 1 ? at / serves : at / serves * turn + at % serves % turn;
-    }
-    return row / job.serves * job.turn + row % job.serves % job.turn;
-}
-
 template <int TYPE, int N, int V>
 __device__ void finish(const softmax_job &job, int64_t row, float (&x)[V][N], float most, float base, float sum) {
     if (job.logarithm)
@@ -121,7 +109,7 @@ template <int TYPE, int N, int V, bool BIAS, int THREADS>
 __global__ void __launch_bounds__(THREADS) softmax_kernel(const softmax_job job) {
     __shared__ shared_parts shared;
     const int64_t step = (int64_t)gridDim.x * blockDim.y, begin = (int64_t)blockIdx.x * blockDim.y;
-    const bool once = job.bias_rows == job.count && job.streaming;
+    const bool once = job.turns.bias_rows == job.count && job.streaming;
     int set = 0;
     /* the same number of rounds for every thread of the block: they meet in there */
     for (int64_t first = begin; first < job.count; first += step, set ^= 1) {
@@ -130,98 +118,55 @@ __global__ void __launch_bounds__(THREADS) softmax_kernel(const softmax_job job)
         float x[V][N], base, most, sum;
         raw<TYPE, N> own[V], bias[V];
         load<TYPE, N, V>(job.x, row, there, job.cols, job.streaming, own);
-        if constexpr (BIAS) load<TYPE, N, V>(job.bias, bias_of(job, row), there, job.cols, once, bias);
+        if constexpr (BIAS)
+            load<TYPE, N, V>(job.bias, softmax_bias::row_of(job.turns, row), there, job.cols, once, bias);
         gather<TYPE, N, V, BIAS>(job, own, bias, x);
         warp_part<TYPE, N, V>(job.logarithm, x, &most, &base, &sum);
-        whole_row<false>(shared, set, &most, &sum);
+        whole_row(shared, set, &most, &sum);
         if (there) finish<TYPE, N, V>(job, row, x, most, base, sum);
-    }
-}
-
-/* As many teams as the device holds, with rows that the copy engine brings; what is added to them is read in passing,
- * as it often serves many rows. */
-template <int TYPE, int V, bool BIAS, int THREADS>
-__global__ void __launch_bounds__(THREADS) softmax_ring_kernel(const softmax_job job) {
-    constexpr int N = wide_of<TYPE>;
-    extern __shared__ uint4 places[];
-    __shared__ shared_parts shared;
-    const int64_t step = (int64_t)gridDim.x * blockDim.y, begin = (int64_t)blockIdx.x * blockDim.y + threadIdx.y;
-    const void *const from[1] = {job.x};
-    ring<1> r;
-    int set = 0;
-    r.open((char *)places, job.rows_from, job.cols / N, job.depth);
-    __syncthreads();
-    for (int k = 0; threadIdx.x == 0 && k < job.depth; k++)
-        if (begin + k * step < job.count) r.ask(k, begin + k * step, from);
-    for (int64_t row = begin; row < job.count; row += step, set ^= 1) {
-        float x[V][N], base, most, sum;
-        uint4 own[V], bias[V];
-        if constexpr (BIAS) load<TYPE, N, V>(job.bias, bias_of(job, row), true, job.cols, false, bias);
-        r.wait();
-        r.template take<V>(0, own);
-        gather<TYPE, N, V, BIAS>(job, own, bias, x);
-        warp_part<TYPE, N, V>(job.logarithm, x, &most, &base, &sum);
-        whole_row<true>(shared, set, &most, &sum);
-        __syncwarp(); /* all have taken their part and met since: the place is free */
-        if (threadIdx.x == 0 && row + job.depth * step < job.count) r.ask(r.turn, row + job.depth * step, from);
-        r.turn_on();
-        finish<TYPE, N, V>(job, row, x, most, base, sum);
     }
 }
 
 using kernel_fn = void (*)(const softmax_job);
 
-template <int TYPE, bool BIAS> kernel_fn by_size(int size, bool ring) {
+template <int TYPE, bool BIAS> kernel_fn by_size(int size) {
     constexpr int N = wide_of<TYPE>;
-    static const kernel_fn direct[size_count] = {softmax_kernel<TYPE, N, 1, BIAS, 1024>,
-                                                 softmax_kernel<TYPE, N, 2, BIAS, 1024>,
-                                                 softmax_kernel<TYPE, N, 4, BIAS, 512>,
-                                                 softmax_kernel<TYPE, N, 8, BIAS, 512>,
-                                                 nullptr,
-                                                 softmax_kernel<TYPE, 1, 4, BIAS, 1024>,
-                                                 softmax_kernel<TYPE, 1, 16, BIAS, 1024>};
-    static const kernel_fn rings[] = {softmax_ring_kernel<TYPE, 1, BIAS, 512>, softmax_ring_kernel<TYPE, 2, BIAS, 512>,
-                                      softmax_ring_kernel<TYPE, 4, BIAS, 512>, softmax_ring_kernel<TYPE, 8, BIAS, 512>,
-                                      softmax_ring_kernel<TYPE, 16, BIAS, 256>};
-    return ring ? rings[size] : direct[size];
+    static const kernel_fn of[size_count] = {
+        softmax_kernel<TYPE, N, 1, BIAS, 1024>, softmax_kernel<TYPE, N, 2, BIAS, 1024>,
+        softmax_kernel<TYPE, N, 4, BIAS, 512>,  softmax_kernel<TYPE, N, 8, BIAS, 512>,
+        softmax_kernel<TYPE, 1, 4, BIAS, 1024>, softmax_kernel<TYPE, 1, 16, BIAS, 1024>};
+    return of[size];
 }
-template <int TYPE> kernel_fn by_bias(int size, bool ring, bool bias) {
-    return bias ? by_size<TYPE, true>(size, ring) : by_size<TYPE, false>(size, ring);
+template <int TYPE> kernel_fn by_bias(int size, bool bias) {
+    return bias ? by_size<TYPE, true>(size) : by_size<TYPE, false>(size);
 }
-kernel_fn kernel_of(const softmax_rows_shape *s, const row_config *c) {
-    const int size = size_for(s->type, s->cols, c->threads), ring = c->depth > 0;
-    if (s->type == ROW_FP32) return by_bias<ROW_FP32>(size, ring, s->bias_rows > 0);
-    if (s->type == ROW_FP16) return by_bias<ROW_FP16>(size, ring, s->bias_rows > 0);
-    return by_bias<ROW_BF16>(size, ring, s->bias_rows > 0);
+kernel_fn kernel_of(const softmax_rows_shape *s, int threads) {
+    const int size = size_for(s->type, s->cols, threads);
+    if (s->type == ROW_FP32) return by_bias<ROW_FP32>(size, s->bias_rows > 0);
+    if (s->type == ROW_FP16) return by_bias<ROW_FP16>(size, s->bias_rows > 0);
+    return by_bias<ROW_BF16>(size, s->bias_rows > 0);
 }
 } // namespace
 
-extern "C" int softmax_rows_fits(const softmax_rows_shape *s, const row_config *config, size_t shared_limit) {
-    if (!type_known(s->type) || s->rows < 1 || s->bias_rows < 0) return 0;
-    if (s->bias_rows > 0 && (s->rows % s->bias_rows != 0 || s->bias_turn < 1 || s->bias_rows % s->bias_turn != 0))
-        return 0;
-    return config_fits(config, size_for(s->type, s->cols, config->threads), s->type, s->cols, 1, 0, shared_limit);
+extern "C" int softmax_rows_fits(const softmax_rows_shape *s, const row_config *config) {
+    if (!type_known(s->type) || s->rows < 1 || !softmax_bias::possible(s)) return 0;
+    return size_for(s->type, s->cols, config->threads) >= 0;
 }
 
 extern "C" int softmax_rows_prepare(const softmax_rows_shape *shape, const row_config *config,
                                     softmax_rows_plan *plan) {
-    if (!softmax_rows_fits(shape, config, SIZE_MAX)) return cudaErrorInvalidValue;
+    if (!softmax_rows_fits(shape, config)) return cudaErrorInvalidValue;
     plan->shape = *shape, plan->config = *config;
-    return divide(shape->rows, config, shape->type, shape->cols, 1, 0, (const void *)kernel_of(shape, config),
-                  &plan->launch);
+    divide(shape->rows, config->threads, (const void *)kernel_of(shape, config->threads), &plan->launch);
+    return cudaSuccess;
 }
 
 extern "C" int softmax_rows_launch(const softmax_rows_plan *plan, const void *x, const void *bias, void *y,
                                    void *stream) {
     const softmax_rows_shape *s = &plan->shape;
-    const int depth = plan->config.depth;
     softmax_job job = {};
     job.x = x, job.bias = bias, job.y = y;
     job.count = s->rows, job.cols = (int)s->cols, job.logarithm = s->logarithm;
-    job.streaming = plan->config.streaming, job.bias_rows = s->bias_rows;
-    job.scale = s->scale, job.turn = s->bias_turn;
-    if (s->bias_rows > 0) job.serves = s->rows / (s->bias_rows / s->bias_turn);
-    job.depth = depth;
-    if (depth > 0) job.rows_from = (unsigned)rows_from((int)plan->launch.rows, depth, 0, row_bytes(s->type, s->cols));
+    job.streaming = plan->config.streaming, job.scale = s->scale, job.turns = softmax_bias::turns_of(s);
     return rows::launch(&plan->launch, &job, stream);
 }

@@ -1,7 +1,6 @@
 /* norm_rows as a candidate: layer, RMS and length norms of rows that lie together and fit into the registers of one
- * block. Its variants: the threads of a row, the rows that are on their way to them, hints for the caches. */
+ * block. Its variants: the threads of a row, hints for the caches. */
 #include "scout/cuda/cuda_device.h"
-#include "scout/cuda/own.h"
 #include "scout/cuda/own_rows.h"
 #include "scout/norm.h"
 
@@ -26,16 +25,9 @@ static scout_answer supports(const scout_op *op, scout_device *device, scout_why
 
 static scout_answer domain(const scout_op *op, scout_device *device, int exhaustive, scout_domain *out,
                            scout_why *why) {
-    (void)why;
-    own_rows_domain((int)op->input, op->shape[1], own_has_clusters(device), exhaustive, out);
+    (void)device, (void)why;
+    own_rows_domain((int)op->input, op->shape[1], exhaustive, out);
     return SCOUT_OK;
-}
-
-static int allows(const scout_op *op, scout_device *device, const int64_t *values) {
-    const norm_problem p = norm_problem_of(op);
-    const norm_rows_shape shape = own_rows_norm_shape(op, &p);
-    const row_config config = own_rows_config(shape.type, shape.cols, values);
-    return norm_rows_fits(&shape, &config, own_shared_limit(device));
 }
 
 static void destroy(scout_plan *plan) { free(plan); }
@@ -83,7 +75,6 @@ const scout_candidate own_norm_rows = {
     .precisions = precisions,
     .supports = supports,
     .domain = domain,
-    .allows = allows,
     .prepare = prepare,
     .launch = launch,
     .describe = describe,

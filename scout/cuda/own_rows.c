@@ -5,16 +5,14 @@
 
 #include <stdio.h>
 
-enum { THREADS, DEPTH, CACHE, PARAMETERS };
+enum { THREADS, CACHE, PARAMETERS };
 
-void own_rows_domain(int type, int64_t cols, int rings, int exhaustive, scout_domain *out) {
+void own_rows_domain(int type, int64_t cols, int exhaustive, scout_domain *out) {
     static const char *const caches[] = {"normal", "streaming"};
     const uint32_t most = exhaustive ? 16 : 3;
     out->count = PARAMETERS;
     out->parameters[THREADS] = (scout_parameter){.name = "threads"};
-    out->parameters[DEPTH] = (scout_parameter){.name = "depth", .count = 1, .values = {0, 3, 4, 2, 6, 8}};
     out->parameters[CACHE] = (scout_parameter){.name = "cache", .count = 2, .values = {0, 1}, .labels = caches};
-    if (rings) out->parameters[DEPTH].count = exhaustive ? 6 : 4;
     scout_parameter *threads = &out->parameters[THREADS];
     for (int choice = row_threads(type, cols, 0); choice > 0 && threads->count < most;
          choice = row_threads(type, cols, (int)threads->count))
@@ -22,8 +20,8 @@ void own_rows_domain(int type, int64_t cols, int rings, int exhaustive, scout_do
 }
 
 row_config own_rows_config(int type, int64_t cols, const int64_t *values) {
-    if (!values) return (row_config){.threads = row_threads(type, cols, 0), .depth = 0, .streaming = 0};
-    return (row_config){.threads = (int)values[THREADS], .depth = (int)values[DEPTH], .streaming = (int)values[CACHE]};
+    if (!values) return (row_config){.threads = row_threads(type, cols, 0), .streaming = 0};
+    return (row_config){.threads = (int)values[THREADS], .streaming = (int)values[CACHE]};
 }
 
 scout_answer own_rows_hold(int type, int64_t cols, scout_why *why) {
@@ -33,11 +31,8 @@ scout_answer own_rows_hold(int type, int64_t cols, scout_why *why) {
 }
 
 int own_rows_describe(const char *kernel, const row_config *config, const row_launch *launch, char *json, size_t room) {
-    return snprintf(json, room,
-                    "{\"kernel\":\"%s\",\"threads\":%d,\"depth\":%d,\"streaming\":%s,\"blocks\":%u,"
-                    "\"block_rows\":%u,\"shared_bytes\":%u}",
-                    kernel, config->threads, config->depth, config->streaming ? "true" : "false", launch->blocks,
-                    launch->rows, launch->shared_bytes);
+    return snprintf(json, room, "{\"kernel\":\"%s\",\"threads\":%d,\"streaming\":%s,\"blocks\":%u,\"block_rows\":%u}",
+                    kernel, config->threads, config->streaming ? "true" : "false", launch->blocks, launch->rows);
 }
 
 norm_rows_shape own_rows_norm_shape(const scout_op *op, const norm_problem *p) {

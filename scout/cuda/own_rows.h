@@ -14,9 +14,8 @@ extern const scout_candidate own_softmax_rows;
 extern const scout_candidate own_softmax_long;
 extern const scout_candidate own_softmax_any;
 
-/* Threads of a row, rows on their way (`rings`: the device has a copy engine that brings them), cache hints: the likely
- * best first. */
-void own_rows_domain(int type, int64_t cols, int rings, int exhaustive, scout_domain *out);
+/* Threads of a row, cache hints: the likely best first. */
+void own_rows_domain(int type, int64_t cols, int exhaustive, scout_domain *out);
 /* A variant of that domain; values NULL: its first. */
 row_config own_rows_config(int type, int64_t cols, const int64_t *values);
 /* SCOUT_NO where no registers hold a row. */

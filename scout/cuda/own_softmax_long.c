@@ -1,5 +1,5 @@
-/* softmax_long as a candidate: softmax of long rows that lie together, with nothing added before. Its variants: the
- * threads of a row. */
+/* softmax_long as a candidate: softmax of long rows that lie together, with or without a bias added before. Its
+ * variants: the threads of a row. */
 #include "scout/cuda/cuda_device.h"
 #include "scout/cuda/own_rows.h"
 #include "scout/softmax.h"
@@ -7,6 +7,7 @@
 #include <stdlib.h>
 
 struct scout_plan {
+    int bias; /* a tensor; -1: none */
     softmax_rows_plan rows;
 };
 
@@ -14,8 +15,8 @@ static scout_answer supports(const scout_op *op, scout_device *device, scout_why
     const softmax_problem p = softmax_problem_of(op);
     (void)device;
     if (p.inner != 1) return scout_say(why, SCOUT_NO, "layout", "softmax_long wants rows in one piece");
-    if (p.bias >= 0 || p.logarithm)
-        return scout_say(why, SCOUT_NO, "feature", "softmax_long has neither a bias nor the logarithm");
+    if (p.logarithm || !((float)p.scale > 0))
+        return scout_say(why, SCOUT_NO, "feature", "softmax_long has no logarithm and wants a scale above zero");
     return own_rows_long(op, p.cols, "softmax_long", why);
 }
 
@@ -35,12 +36,18 @@ static scout_answer prepare(const scout_op *op, scout_device *device, const int6
     if (answer != SCOUT_OK) return answer;
     scout_plan *out = calloc(1, sizeof *out);
     if (!out) return scout_say(why, SCOUT_NO_MEMORY, "memory", "no memory for a plan");
-    const softmax_rows_shape shape = {.rows = p.rows, .cols = p.cols, .type = (int)op->input, .scale = (float)p.scale};
+    const softmax_rows_shape shape = {.rows = p.rows,
+                                      .cols = p.cols,
+                                      .type = (int)op->input,
+                                      .scale = (float)p.scale,
+                                      .bias_rows = p.bias_rows,
+                                      .bias_turn = p.bias_turn};
     const int error = softmax_long_prepare(&shape, own_rows_long_threads(shape.type, shape.cols, values), &out->rows);
     if (error) {
         destroy(out);
         return cuda_device_answer((cudaError_t)error, "preparing softmax_long", why);
     }
+    out->bias = p.bias;
     needs->packs = 0;
     needs->workspace_bytes = 0;
     *plan = out;
@@ -48,8 +55,9 @@ static scout_answer prepare(const scout_op *op, scout_device *device, const int6
 }
 
 static scout_answer launch(scout_plan *plan, const scout_args *args, scout_why *why) {
-    const int error =
-        softmax_long_launch(&plan->rows, args->tensors[SOFTMAX_X], args->tensors[SOFTMAX_Y], args->stream);
+    void *const *t = args->tensors;
+    const int error = softmax_long_launch(&plan->rows, t[SOFTMAX_X], plan->bias < 0 ? NULL : t[plan->bias],
+                                          t[SOFTMAX_Y], args->stream);
     return error ? cuda_device_answer((cudaError_t)error, "launching softmax_long", why) : SCOUT_OK;
 }
 
@@ -65,7 +73,7 @@ const scout_candidate own_softmax_long = {
     .flags = SCOUT_OWN,
     .priority = 62, /* of two that fit, the quicker one is looked at first */
     .name = "softmax_long",
-    .about = "own kernel for softmax of long rows, with nothing added before: reads each row once",
+    .about = "own kernel for softmax of long rows, with or without a bias added before: reads each row once",
     .approach = "CUSTOM_KERNEL",
     .precisions = precisions,
     .supports = supports,

@@ -1,8 +1,6 @@
 /* softmax_rows as a candidate: softmax and its logarithm, with a bias added before, of rows that lie together and fit
- * into the registers of one block. Its variants: the threads of a row, the rows that are on their way to them, hints
- * for the caches. */
+ * into the registers of one block. Its variants: the threads of a row, hints for the caches. */
 #include "scout/cuda/cuda_device.h"
-#include "scout/cuda/own.h"
 #include "scout/cuda/own_rows.h"
 #include "scout/softmax.h"
 
@@ -23,8 +21,8 @@ static scout_answer supports(const scout_op *op, scout_device *device, scout_why
 
 static scout_answer domain(const scout_op *op, scout_device *device, int exhaustive, scout_domain *out,
                            scout_why *why) {
-    (void)why;
-    own_rows_domain((int)op->input, op->shape[1], own_has_clusters(device), exhaustive, out);
+    (void)device, (void)why;
+    own_rows_domain((int)op->input, op->shape[1], exhaustive, out);
     return SCOUT_OK;
 }
 
@@ -36,13 +34,6 @@ static softmax_rows_shape shape_of(const scout_op *op, const softmax_problem *p)
                                 .bias_rows = p->bias_rows,
                                 .scale = (float)p->scale,
                                 .bias_turn = p->bias_turn};
-}
-
-static int allows(const scout_op *op, scout_device *device, const int64_t *values) {
-    const softmax_problem p = softmax_problem_of(op);
-    const softmax_rows_shape shape = shape_of(op, &p);
-    const row_config config = own_rows_config(shape.type, shape.cols, values);
-    return softmax_rows_fits(&shape, &config, own_shared_limit(device));
 }
 
 static void destroy(scout_plan *plan) { free(plan); }
@@ -92,7 +83,6 @@ const scout_candidate own_softmax_rows = {
     .precisions = precisions,
     .supports = supports,
     .domain = domain,
-    .allows = allows,
     .prepare = prepare,
     .launch = launch,
     .describe = describe,
