@@ -123,6 +123,7 @@ static bool to_begin_anew(timing_trial *c, bool steered_before) {
         e->open = true;
         e->brief = e->probe;
     }
+    timing_plan_anew(c);
     timing_plan_load(c, 1);
     return true;
 }

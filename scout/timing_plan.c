@@ -150,8 +150,12 @@ void timing_plan_shortest(const timing_trial *c, timing_entrant *e) {
     e->keep = (uint32_t)fmax(ceil((rules->block_s - e->drop_s) / interval_s), 1);
 }
 
-static uint32_t full_block(const timing_rules *rules, const timing_entrant *e) {
-    const uint32_t rounds = (uint32_t)rules->minima_rounds, batches = (rules->batches + rounds - 1) / rounds;
+/* Where the clock is steered one round may be all, and so it has room for everything. */
+static int minima_rounds(const timing_trial *c) { return c->steered ? 1 : c->pace.rules->minima_rounds; }
+
+static uint32_t full_block(const timing_trial *c, const timing_entrant *e) {
+    const timing_rules *rules = c->pace.rules;
+    const uint32_t rounds = (uint32_t)minima_rounds(c), batches = (rules->batches + rounds - 1) / rounds;
     const uint32_t intervals = (timing_plan_least(rules, e) + e->pitch.launches - 1) / e->pitch.launches;
     const uint32_t wanted = (intervals + rounds - 1) / rounds;
     const uint32_t most = wanted > batches ? wanted : batches;
@@ -167,22 +171,24 @@ static void plan_bursts(timing_trial *c, double left_s) {
     }
 }
 
-static double full_cost_s(const timing_rules *rules, const timing_entrant *e) {
-    return fmax(dropped_s(e) + full_block(rules, e) * timing_plan_interval(e), rules->block_s);
+static double full_cost_s(const timing_trial *c, const timing_entrant *e) {
+    const timing_rules *rules = c->pace.rules;
+    return fmax(dropped_s(e) + full_block(c, e) * timing_plan_interval(e),
+                c->steered ? rules->steered_block_s : rules->block_s);
 }
 
 static void plan_blocks(timing_trial *c, double left_s) {
-    const int rounds = c->pace.rules->minima_rounds;
+    const int rounds = minima_rounds(c);
     double full_s = 0;
     for (int k = 0; k < c->count; k++) {
         timing_entrant *e = &c->entrants[k];
-        if (!e->dead) full_s += rounds * full_cost_s(c->pace.rules, e);
+        if (!e->dead) full_s += rounds * full_cost_s(c, e);
     }
     const double share_s = left_s / (rounds * (living(c) ? living(c) : 1));
     for (int k = 0; k < c->count; k++) {
         timing_entrant *e = &c->entrants[k];
         if (e->dead) continue;
-        const uint32_t full = full_block(c->pace.rules, e);
+        const uint32_t full = full_block(c, e);
         const double fit = full_s <= left_s ? full : floor((share_s - dropped_s(e)) / timing_plan_interval(e));
         e->relaxed = fit < full && e->keep < full;
         e->keep = (uint32_t)fmin(fmax(fit, e->keep), full);
@@ -223,6 +229,8 @@ static void lay_out(timing_trial *c) {
         plan_blocks(c, left_s);
     for (int k = 0; k < c->count; k++) count_single(c, &c->entrants[k]);
 }
+
+void timing_plan_anew(timing_trial *c) { plan_blocks(c, c->budget_s - timing_plan_used(c)); }
 
 void timing_plan(timing_trial *c) {
     find_pitches(c);

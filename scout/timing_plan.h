@@ -52,6 +52,7 @@ void timing_plan_shortest(const timing_trial *c, timing_entrant *e); /* the shor
 
 /* Finds the launches of an interval of each, warms them up, and lays out the blocks. */
 void timing_plan(timing_trial *c);
+void timing_plan_anew(timing_trial *c); /* blocks for what is left, once the clock turns out to be steered */
 /* Loads the device until it is fit for figures, or for part of the time that a steered one takes. */
 void timing_plan_load(timing_trial *c, double part);
 /* What telemetry at the end of a block says. */
