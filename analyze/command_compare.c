@@ -7,14 +7,12 @@
 
 #include <math.h>
 #include <stdlib.h>
-#include <string.h>
 
 enum { FIRST_SKIPPED = 10 };
 
 typedef struct settings {
     const char *output;
-    bool formats[COMPARISON_FORMATS]; /* those that are asked for */
-    int format_count;
+    uint32_t formats, fail_on; /* a bit for each of comparison_formats, and of fail_names */
     int64_t top;
     double alarms, least;
     comparison_fail fail;
@@ -45,46 +43,15 @@ static const char after_help[] =
     "  4  memory, disk or another condition of this machine\n"
     "  5  what --fail-on names happened\n";
 
-static bool take_fail(void *destination, const char *argument, status *st) {
-    settings *s = destination;
-    for (const char *at = argument; *at;) {
-        const size_t n = strcspn(at, ",");
-        if (n == 6 && memcmp(at, "slower", n) == 0) {
-            s->fail.slower = true;
-        } else if (n == 7 && memcmp(at, "verdict", n) == 0) {
-            s->fail.verdict = true;
-        } else {
-            status_set(st, STATUS_USAGE, "--fail-on: '%.*s' is none of slower, verdict", (int)(n < 100 ? n : 100), at);
-            return false;
-        }
-        at += n + (at[n] == ',');
-    }
-    return true;
-}
-
-static bool take_formats(void *destination, const char *argument, status *st) {
-    settings *s = destination;
-    for (const char *at = argument;; at++) {
-        const size_t n = strcspn(at, ",");
-        const int k = comparison_formats_find(at, n);
-        if (k < 0) {
-            status_set(st, STATUS_USAGE, "--format: '%.*s' is none of: text, md, json, junit, csv",
-                       n < 100 ? (int)n : 100, at);
-            return false;
-        }
-        s->format_count += !s->formats[k];
-        s->formats[k] = true;
-        at += n;
-        if (!*at) return true;
-    }
-}
+static const char *const fail_names[] = {"slower", "verdict", NULL};
 
 static const cli_option options[] = {
     {.name = "fail-on",
      .argument = "LIST",
-     .kind = CLI_CALL,
-     .call = take_fail,
-     .help = "exit with 5 where it happened: slower (an operation or the machine is SLOWER), verdict (one got worse)"},
+     .kind = CLI_LIST,
+     .offset = AT(fail_on),
+     .choices = fail_names,
+     .help = "exit with 5 where an operation or the machine is SLOWER, or a verdict got worse"},
     {.name = "output",
      .letter = 'o',
      .argument = "DIR",
@@ -93,9 +60,11 @@ static const cli_option options[] = {
      .help = "write comparison.txt, comparison.json, … there instead of printing; without --format, all formats"},
     {.name = "format",
      .argument = "LIST",
-     .kind = CLI_CALL,
-     .call = take_formats,
-     .help = "text, md, json, junit, csv; commas between. Without -o one of them, to standard output (text)"},
+     .kind = CLI_LIST,
+     .offset = AT(formats),
+     .choices = &comparison_formats[0].name,
+     .choice_size = sizeof(comparison_format),
+     .help = "without -o one of them, to standard output (text)"},
     {.name = "top",
      .argument = "N",
      .kind = CLI_INT,
@@ -122,13 +91,14 @@ static const cli_option options[] = {
 
 static bool settle(settings *s, status *st) {
     if (!thresholds_check(&s->thresholds, st)) return false;
-    if (s->alarms > 0 && s->alarms < 1) {
-        for (int k = 0; k < COMPARISON_FORMATS; k++) s->formats[k] |= s->format_count == 0 && (s->output || k == 0);
-        if (s->format_count <= 1 || s->output) return true;
-        status_set(st, STATUS_USAGE, "--format: several need a folder to go to; name it with -o");
-    } else {
+    s->fail = (comparison_fail){.slower = s->fail_on & 1, .verdict = s->fail_on & 2};
+    if (!(s->alarms > 0 && s->alarms < 1)) {
         status_set(st, STATUS_USAGE, "--alarms: it has to lie between 0 and 1");
+        return false;
     }
+    if (!s->formats) s->formats = s->output ? UINT32_MAX : 1;
+    if (s->output || (s->formats & (s->formats - 1)) == 0) return true;
+    status_set(st, STATUS_USAGE, "--format: several need a folder to go to; name it with -o");
     return false;
 }
 
@@ -147,9 +117,9 @@ static bool write_file(const settings *s, const comparison_format *f, const comp
 static bool write_all(const settings *s, const comparison *c, status *st) {
     const comparison_shown shown = {.top = (size_t)s->top, .fail = s->fail};
     if (s->output && !files_make_folders(s->output, st)) return false;
-    for (int k = 0; k < COMPARISON_FORMATS; k++) {
+    for (int k = 0; comparison_formats[k].name; k++) {
         const comparison_format *f = &comparison_formats[k];
-        if (!s->formats[k]) continue;
+        if (!(s->formats & (uint32_t)1 << k)) continue;
         if (!(s->output ? write_file(s, f, c, &shown, st) : comparison_formats_put(f, c, &shown, NULL, st)))
             return false;
     }
@@ -173,7 +143,7 @@ static status_code outcome(const settings *s, const comparison *c, status *st) {
 /* The text tells them itself. */
 static void name_skipped(const settings *s, const comparison *c) {
     char text[1024];
-    if (!s->output && s->formats[0]) return;
+    if (!s->output && s->formats == 1) return;
     for (size_t k = 0; k < c->skipped_count && k < FIRST_SKIPPED; k++) {
         snprintf(text, sizeof text, "%s: %s", c->skipped[k].path, c->skipped[k].why);
         status_print(stderr, "analyze", "left out: ", text);
@@ -212,7 +182,7 @@ status_code command_compare(int argc, char **argv, status *st) {
     const cli_spec spec = {
         .program = "analyze compare",
         .version = command_version,
-        .usage = "BEFORE AFTER [--fail-on slower,verdict] [-o DIR] [--format text,md,json,junit,csv] [--top N]\n"
+        .usage = "BEFORE AFTER [--fail-on LIST] [-o DIR] [--format LIST] [--top N]\n"
                  "                       [--alarms X] [--least X] [thresholds]",
         .about = about,
         .after = after_help,

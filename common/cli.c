@@ -29,9 +29,25 @@ static const cli_option *row(const cli_spec *spec, int k) {
 
 static int row_count(const cli_spec *spec) { return spec->option_count + (int)(sizeof built_in / sizeof built_in[0]); }
 
+static const char *choice(const cli_option *o, int k) {
+    const size_t size = o->choice_size ? o->choice_size : sizeof *o->choices;
+    const char *name;
+    memcpy(&name, (const char *)o->choices + (size_t)k * size, sizeof name);
+    return name;
+}
+
+/* "fp16, fp32", cut to the room. */
+static const char *choice_text(const cli_option *o, char *text, size_t room) {
+    size_t used = 0;
+    text[0] = 0;
+    for (int k = 0; choice(o, k) && used < room; k++)
+        used += (size_t)snprintf(text + used, room - used, "%s%s", k > 0 ? ", " : "", choice(o, k));
+    return text;
+}
+
 /* ---- help ---- */
 
-enum { HELP_WIDTH = 100, HELP_COLUMN = 26 };
+enum { HELP_WIDTH = 100, HELP_COLUMN = 26, CHOICES_ROOM = 256 };
 
 /* Words of the text from HELP_COLUMN on, over as many lines as they need. */
 static void print_wrapped(FILE *out, const char *text) {
@@ -62,7 +78,10 @@ static void print_option(FILE *out, const cli_option *o) {
         column = 0;
     }
     fprintf(out, "%*s", HELP_COLUMN - column, "");
-    print_wrapped(out, o->help);
+    char list[CHOICES_ROOM], text[4 * CHOICES_ROOM];
+    if (o->kind == CLI_LIST)
+        snprintf(text, sizeof text, "%s (commas between): %s", choice_text(o, list, sizeof list), o->help);
+    print_wrapped(out, o->kind == CLI_LIST ? text : o->help);
 }
 
 void cli_help(const cli_spec *spec, FILE *out) {
@@ -80,7 +99,7 @@ static void print_list(const cli_spec *spec, FILE *out) {
         fprintf(out, "--%s\t", o->name);
         if (o->letter) fprintf(out, "-%c", o->letter);
         fprintf(out, "\t%s\t", o->argument ? o->argument : "");
-        for (int c = 0; o->choices && o->choices[c]; c++) fprintf(out, "%s%s", c > 0 ? " " : "", o->choices[c]);
+        for (int c = 0; o->choices && choice(o, c); c++) fprintf(out, "%s%s", c > 0 ? " " : "", choice(o, c));
         fputc('\n', out);
     }
 }
@@ -179,20 +198,37 @@ static bool take_real(const parse *p, const cli_option *o, const char *text) {
     return true;
 }
 
+/* Its place among the choices; -1: it is none, and the status says so. */
+static int find_choice(const parse *p, const cli_option *o, const char *name, size_t n) {
+    char list[CHOICES_ROOM];
+    for (int k = 0; choice(o, k); k++)
+        if (strlen(choice(o, k)) == n && memcmp(choice(o, k), name, n) == 0) return k;
+    status_set(p->st, STATUS_USAGE, "--%s: '%.*s' is none of: %s", o->name, n < 100 ? (int)n : 100, name,
+               choice_text(o, list, sizeof list));
+    return -1;
+}
+
 static bool take_choice(const parse *p, const cli_option *o, const char *argument) {
-    char list[256];
-    size_t used = 0;
-    list[0] = 0;
-    for (int k = 0; o->choices[k]; k++) {
-        if (strcmp(o->choices[k], argument) == 0) {
-            memcpy(p->destination + o->offset, &o->choices[k], sizeof(const char *));
-            return true;
-        }
-        int n = snprintf(list + used, sizeof list - used, "%s%s", k > 0 ? ", " : "", o->choices[k]);
-        if (n > 0) used += (size_t)n < sizeof list - used ? (size_t)n : sizeof list - used - 1;
+    const int k = find_choice(p, o, argument, strlen(argument));
+    if (k < 0) return false;
+    const char *name = choice(o, k);
+    memcpy(p->destination + o->offset, &name, sizeof name);
+    return true;
+}
+
+static bool take_list(const parse *p, const cli_option *o, const char *argument) {
+    uint32_t named;
+    memcpy(&named, p->destination + o->offset, sizeof named);
+    for (const char *at = argument;; at++) {
+        const size_t n = strcspn(at, ",");
+        const int k = find_choice(p, o, at, n);
+        if (k < 0) return false;
+        named |= (uint32_t)1 << k;
+        at += n;
+        if (!*at) break;
     }
-    status_set(p->st, STATUS_USAGE, "--%s: '%s' is none of: %s", o->name, argument, list);
-    return false;
+    memcpy(p->destination + o->offset, &named, sizeof named);
+    return true;
 }
 
 /* The name may hold an = itself, so that the last one divides. */
@@ -265,6 +301,7 @@ static bool take(parse *p, const cli_option *o, char *argument) {
     }
     case CLI_REAL: return take_real(p, o, argument);
     case CLI_CHOICE: return take_choice(p, o, argument);
+    case CLI_LIST: return take_list(p, o, argument);
     case CLI_BINDING: return take_binding(p, o, argument);
     case CLI_CALL: return o->call(p->destination, argument, p->st);
     }

@@ -28,10 +28,7 @@ typedef struct comparison_format {
     comparison_write *write;
 } comparison_format;
 
-enum { COMPARISON_FORMATS = 5 };
-extern const comparison_format comparison_formats[COMPARISON_FORMATS];
-
-int comparison_formats_find(const char *name, size_t length); /* its place in the table; -1: there is none */
+extern const comparison_format comparison_formats[]; /* ends with one that has no name */
 
 /* To a file that appears whole or not at all; path NULL: to standard output. */
 bool comparison_formats_put(const comparison_format *f, const comparison *c, const comparison_shown *shown,

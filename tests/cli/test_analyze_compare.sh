@@ -156,6 +156,9 @@ compare_refused "one run" 2 monday
 compare_refused "three runs" 2 monday tuesday slow
 compare_refused "an unknown format" 2 monday tuesday --format html
 compare_refused "an unknown thing to fail on" 2 monday tuesday --fail-on faster
+check "an unknown thing to fail on: the known ones" says "'faster' is none of: slower, verdict"
+compare_refused "an unknown format" 2 monday tuesday --format text,html
+check "an unknown format: the known ones" says "'html' is none of: text, md, json, junit, csv"
 compare_refused "--alarms 0" 2 monday tuesday --alarms 0
 compare_refused "--least -1" 2 monday tuesday --least -1
 compare_refused "thresholds that contradict each other" 2 monday tuesday --medium-proven 0.5

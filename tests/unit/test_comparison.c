@@ -289,8 +289,6 @@ static void figures(void) {
     UNIT_TEXT(comparison_net(&r).s, "+3.0 ± 0.6 %");
     r.best.net = NAN;
     UNIT_TEXT(comparison_net(&r).s, "-");
-    UNIT_INT(comparison_formats_find("json", 4), 2);
-    UNIT_INT(comparison_formats_find("js", 2), -1);
 }
 
 int main(void) {
