@@ -2,13 +2,12 @@
 #include "analyze/command.h"
 
 #include "analyze/compare/comparison_formats.h"
+#include "analyze/left_out.h"
 #include "analyze/thresholds.h"
 #include "common/files.h"
 
 #include <math.h>
 #include <stdlib.h>
-
-enum { FIRST_SKIPPED = 10 };
 
 typedef struct settings {
     const char *output;
@@ -140,33 +139,21 @@ static status_code outcome(const settings *s, const comparison *c, status *st) {
     return missing ? STATUS_INCOMPLETE : STATUS_OK;
 }
 
-/* The text tells them itself. */
-static void name_skipped(const settings *s, const comparison *c) {
-    char text[1024];
-    if (!s->output && s->formats == 1) return;
-    for (size_t k = 0; k < c->skipped_count && k < FIRST_SKIPPED; k++) {
-        snprintf(text, sizeof text, "%s: %s", c->skipped[k].path, c->skipped[k].why);
-        status_print(stderr, "analyze", "left out: ", text);
-    }
-    if (c->skipped_count <= FIRST_SKIPPED) return;
-    snprintf(text, sizeof text, "%zu more files", c->skipped_count - FIRST_SKIPPED);
-    status_print(stderr, "analyze", "left out: ", text);
-}
-
 static status_code compare(const settings *s, const study *before, const study *after, status *st) {
     comparison c;
     const comparison_options with = {.drift = {.alarms = s->alarms, .margin = s->least},
                                      .margin = s->thresholds.margin};
     if (!comparison_make(&c, before, after, &with, st)) return st->code;
     const status_code code = write_all(s, &c, st) ? outcome(s, &c, st) : st->code;
-    name_skipped(s, &c);
+    if (s->output || s->formats != 1) left_out_tell(c.skipped, c.skipped_count); /* the text tells them itself */
     comparison_close(&c);
     return code;
 }
 
 static status_code read_and_compare(const settings *s, status *st) {
     study before, after;
-    study_options with = {.folders = s->runs.items, .folder_count = 1, .thresholds = s->thresholds};
+    study_options with = {
+        .folders = s->runs.items, .folder_count = 1, .thresholds = s->thresholds, .told = left_out_tell};
     if (!study_open(&before, &with, st)) return st->code;
     with.folders = s->runs.items + 1;
     const bool both = study_open(&after, &with, st);

@@ -2,6 +2,7 @@
 #include "analyze/command.h"
 
 #include "analyze/formats.h"
+#include "analyze/left_out.h"
 #include "analyze/thresholds.h"
 #include "common/files.h"
 
@@ -9,7 +10,7 @@
 
 const char command_version[] = "0.1.0 (ceiling-scout)";
 
-enum { MOST_FOLDERS = 1024, FIRST_SKIPPED = 10 };
+enum { MOST_FOLDERS = 1024 };
 
 typedef struct settings {
     const char *output;
@@ -110,27 +111,17 @@ static status_code write_all(const settings *s, const summary *m, status *st) {
     return m->incomplete ? STATUS_INCOMPLETE : STATUS_OK;
 }
 
-/* The text tells them itself. */
-static void name_skipped(const settings *s, const study *data) {
-    char text[1024];
-    if (!s->output && s->formats == 1) return;
-    for (size_t k = 0; k < data->skipped_count && k < FIRST_SKIPPED; k++) {
-        snprintf(text, sizeof text, "%s: %s", data->skipped[k].path, data->skipped[k].why);
-        status_print(stderr, "analyze", "left out: ", text);
-    }
-    if (data->skipped_count <= FIRST_SKIPPED) return;
-    snprintf(text, sizeof text, "%zu more files", data->skipped_count - FIRST_SKIPPED);
-    status_print(stderr, "analyze", "left out: ", text);
-}
-
 static status_code summarize(const settings *s, status *st) {
     study data;
     summary m;
-    const study_options with = {
-        .folders = s->folders.items, .folder_count = s->folders.count, .thresholds = s->thresholds, .group = s->group};
+    const study_options with = {.folders = s->folders.items,
+                                .folder_count = s->folders.count,
+                                .thresholds = s->thresholds,
+                                .told = left_out_tell,
+                                .group = s->group};
     if (!study_open(&data, &with, st)) return st->code;
     const status_code code = summary_make(&data, (size_t)s->top, &m, st) ? write_all(s, &m, st) : st->code;
-    name_skipped(s, &data);
+    if (s->output || s->formats != 1) left_out_tell(data.skipped, data.skipped_count); /* the text tells them itself */
     study_close(&data);
     return code;
 }
