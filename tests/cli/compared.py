@@ -6,6 +6,8 @@ import os
 import sys
 import xml.etree.ElementTree as etree
 
+from junit_form import complaints
+
 
 def sure(good, what):
     if not good:
@@ -43,7 +45,10 @@ sure(len(suites.findall(".//error")) == len(made["skipped"]) == int(suites.get("
 failed = [test for test in tests[machines:] if test.find("failure") is not None]
 sure(len(failed) == sum(row["failed"] for row in rows), "junit: what failed")
 sure(len(suites.findall(".//failure")) == int(suites.get("failures")), "junit: how many failed")
-sure(len(suites.findall(".//skipped")) == int(suites.get("skipped")), "junit: how many were skipped")
+sure(len(suites.findall(".//skipped")) == int(suites[0].get("skipped")), "junit: how many were skipped")
+sure(dict(suites.attrib, name="", skipped="") == dict(suites[0].attrib, name="", skipped=""), "junit: the root says what its suite says")
+sure(abs(sum(float(test.get("time")) for test in tests) - float(suites.get("time"))) < 1e-3, "junit: the time of all tests")
+sure(not complaints(suites), f"junit: {complaints(suites)}")
 
 text = read("comparison.txt")
 sure(all(len(line) <= 110 for line in text.splitlines()), "text: no longer lines than 110 columns")
