@@ -1,5 +1,6 @@
 """What both schemas of JUnit XML that Jenkins checks by (jenkins-junit.xsd, junit-10.xsd) allow: which elements stand in
 which, in which order, with which attributes. With anything else a file is refused."""
+
 # element: its elements in their order, attributes that must be there, attributes that may be
 FORM = {
     "testsuites": (["testsuite"], {"name"}, {"tests", "failures", "errors", "time"}),
