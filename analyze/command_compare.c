@@ -22,8 +22,8 @@ typedef struct settings {
 #define AT(field) offsetof(settings, field)
 
 static const char about[] =
-    "Compares the operations that two runs have in common: two nights, two drivers, two devices, before and after a\n"
-    "kernel. The regimes must be equal. BEFORE and AFTER are folders of a model, or of reports.\n"
+    "Compares the operations and fusions that two runs have in common: two nights, two drivers, two devices, before\n"
+    "and after a kernel. The regimes must be equal. BEFORE and AFTER are folders of a model, or of reports.\n"
     "\n"
     "What all operations share (a clock, a temperature, a driver) is told once, as the machine, and taken from each.\n"
     "What is left makes an operation SLOWER or FASTER where chance would do it in one comparison of 2,000 (--alarms),\n"
@@ -36,7 +36,7 @@ static const char after_help[] =
     "\n"
     "exit codes:\n"
     "  0  done\n"
-    "  1  done, but files were left out, or an operation has a figure in one of the runs only\n"
+    "  1  done, but files were left out, or an operation or a fusion has a figure in one of the runs only\n"
     "  2  wrong usage\n"
     "  3  a run cannot be read, or regimes differ, or nothing is in both\n"
     "  4  memory, disk or another condition of this machine\n"
@@ -50,7 +50,7 @@ static const cli_option options[] = {
      .kind = CLI_LIST,
      .offset = AT(fail_on),
      .choices = fail_names,
-     .help = "exit with 5 where an operation or the machine is SLOWER, or a verdict got worse"},
+     .help = "exit with 5 where an operation, a fusion or the machine is SLOWER, or a verdict got worse"},
     {.name = "output",
      .letter = 'o',
      .argument = "DIR",
@@ -70,7 +70,7 @@ static const cli_option options[] = {
      .offset = AT(top),
      .min = 0,
      .max = 1000000,
-     .help = "operations that text and md list (20); 0: all"},
+     .help = "operations, and fusions, that text and md list (20); 0: all"},
     {.name = "alarms",
      .argument = "X",
      .kind = CLI_REAL,
@@ -125,17 +125,19 @@ static bool write_all(const settings *s, const comparison *c, status *st) {
     return true;
 }
 
+static const char *plural(size_t n) { return n == 1 ? "" : "s"; }
+
 /* The worst that happened: what --fail-on names, then what is missing. */
 static status_code outcome(const settings *s, const comparison *c, status *st) {
-    size_t failed = 0, missing = c->skipped_count + (c->measured == 0);
-    for (size_t k = 0; k < c->row_count; k++) {
-        failed += comparison_fails(&c->rows[k], s->fail);
-        missing += c->rows[k].measured && !isfinite(c->rows[k].best.net);
-    }
+    const comparison_tally operations = comparison_tally_of(&c->operations, s->fail),
+                           fusions = comparison_tally_of(&c->fusions, s->fail);
     const size_t machines = comparison_failed_machines(c, s->fail);
-    if (machines + failed > 0)
-        return status_set(st, STATUS_REGRESSION, "--fail-on: %s%zu operation%s",
-                          machines > 0 ? "the machine, and " : "", failed, failed == 1 ? "" : "s");
+    const size_t missing = c->skipped_count + (c->operations.measured == 0) + operations.missing + fusions.missing;
+    char more[40] = "";
+    if (fusions.failed > 0) snprintf(more, sizeof more, ", %zu fusion%s", fusions.failed, plural(fusions.failed));
+    if (machines + operations.failed + fusions.failed > 0)
+        return status_set(st, STATUS_REGRESSION, "--fail-on: %s%zu operation%s%s",
+                          machines > 0 ? "the machine, and " : "", operations.failed, plural(operations.failed), more);
     return missing ? STATUS_INCOMPLETE : STATUS_OK;
 }
 

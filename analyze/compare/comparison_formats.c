@@ -49,6 +49,16 @@ bool comparison_fails(const comparison_row *row, comparison_fail fail) {
     return (fail.slower && row->best.state == DRIFT_SLOWER) || (fail.verdict && row->verdict == COMPARISON_WORSE);
 }
 
+comparison_tally comparison_tally_of(const comparison_list *list, comparison_fail fail) {
+    comparison_tally t = {0, 0};
+    for (size_t k = 0; k < list->row_count; k++) {
+        const bool fails = comparison_fails(&list->rows[k], fail);
+        t.failed += fails;
+        t.missing += list->rows[k].measured && !fails && !isfinite(list->rows[k].best.net);
+    }
+    return t;
+}
+
 comparison_figure comparison_percent(double change) {
     comparison_figure f = {"-"};
     if (!isfinite(change)) return f;

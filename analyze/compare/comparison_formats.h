@@ -38,6 +38,12 @@ comparison_write comparison_text, comparison_markdown, comparison_json, comparis
 
 size_t comparison_failed_machines(const comparison *c, comparison_fail fail);
 
+/* Of those that are compared: which --fail-on names, and which of the others have a figure in one run alone. */
+typedef struct comparison_tally {
+    size_t failed, missing;
+} comparison_tally;
+comparison_tally comparison_tally_of(const comparison_list *list, comparison_fail fail);
+
 /* Figures as all of them print them. */
 typedef struct comparison_figure {
     char s[32];
