@@ -194,12 +194,25 @@ static void show(const settings *s, const study_group *g, const outcome *o) {
                o->unmeasured);
 }
 
+/* Somebody else's measurements are not to be had again. */
+static bool refuse_overwriting(const study *data, const char *path, status *st) {
+    const study_group *g = &data->groups[0];
+    for (size_t k = 0; path && k < g->count + g->fusion_count; k++) {
+        const study_report *r = k < g->count ? &g->reports[k] : &g->fusions[k - g->count];
+        if (strcmp(files_base(r->path), files_base(path)) != 0 || !files_same(r->path, path)) continue;
+        status_set(st, STATUS_USAGE, "%s is one of the reports; name another file for the table", path);
+        return false;
+    }
+    return true;
+}
+
 static status_code tabulate(const settings *s, const study *data, status *st) {
     outcome o = {.unfit = 0};
     if (data->group_count != 1)
         return status_set(st, STATUS_INPUT, "%s: there is no report in it to make a table of; run scout_batch first",
                           s->folders.items[0]);
     const study_group *g = &data->groups[0];
+    if (!refuse_overwriting(data, s->output, st) || !refuse_overwriting(data, s->header, st)) return st->code;
     json_t *root = new_root(g, st);
     const bool good = root && add_all(s, g, root, &o, st) && save(s, g, root, st);
     json_decref(root);
@@ -216,7 +229,7 @@ static status_code make_table(const settings *s, status *st) {
                                 .thresholds = s->thresholds,
                                 .told = left_out_tell};
     if (!s->output) return status_set(st, STATUS_USAGE, "where to? Say -o TABLE.json");
-    if (s->header && strcmp(s->header, s->output) == 0)
+    if (s->header && files_same(s->header, s->output))
         return status_set(st, STATUS_USAGE, "--header and -o name the same file");
     if (!study_open(&data, &with, st)) return st->code;
     const status_code code = tabulate(s, &data, st);

@@ -1,5 +1,5 @@
-/* Table-driven options: parsing, messages that say what to do next, and --help from the same table. */
-#include "common/cli.h"
+/* Table-driven options: parsing, and messages that say what to do next. */
+#include "common/cli_internal.h"
 
 #include <errno.h>
 #include <inttypes.h>
@@ -23,98 +23,38 @@ typedef struct parse {
     bool done; /* --help or --version was served */
 } parse;
 
-static const cli_option *row(const cli_spec *spec, int k) {
+const cli_option *cli_row(const cli_spec *spec, int k) {
     return k < spec->option_count ? &spec->options[k] : &built_in[k - spec->option_count];
 }
 
-static int row_count(const cli_spec *spec) { return spec->option_count + (int)(sizeof built_in / sizeof built_in[0]); }
+int cli_row_count(const cli_spec *spec) { return spec->option_count + (int)(sizeof built_in / sizeof built_in[0]); }
 
-static const char *choice(const cli_option *o, int k) {
+const char *cli_choice(const cli_option *o, int k) {
     const size_t size = o->choice_size ? o->choice_size : sizeof *o->choices;
     const char *name;
     memcpy(&name, (const char *)o->choices + (size_t)k * size, sizeof name);
     return name;
 }
 
-/* "fp16, fp32", cut to the room. */
-static const char *choice_text(const cli_option *o, char *text, size_t room) {
+const char *cli_choice_text(const cli_option *o, char *text, size_t room) {
     size_t used = 0;
     text[0] = 0;
-    for (int k = 0; choice(o, k) && used < room; k++)
-        used += (size_t)snprintf(text + used, room - used, "%s%s", k > 0 ? ", " : "", choice(o, k));
+    for (int k = 0; cli_choice(o, k) && used < room; k++)
+        used += (size_t)snprintf(text + used, room - used, "%s%s", k > 0 ? ", " : "", cli_choice(o, k));
     return text;
-}
-
-/* ---- help ---- */
-
-enum { HELP_WIDTH = 100, HELP_COLUMN = 26, CHOICES_ROOM = 256 };
-
-/* Words of the text from HELP_COLUMN on, over as many lines as they need. */
-static void print_wrapped(FILE *out, const char *text) {
-    int column = HELP_COLUMN;
-    for (bool first = true; *text; first = false) {
-        int n = (int)strcspn(text, " ");
-        if (!first && column + 1 + n > HELP_WIDTH) {
-            fprintf(out, "\n%*s", HELP_COLUMN, "");
-            column = HELP_COLUMN;
-        } else if (!first) {
-            fputc(' ', out);
-            column++;
-        }
-        fwrite(text, 1, (size_t)n, out);
-        column += n;
-        text += n;
-        while (*text == ' ') text++;
-    }
-    fputc('\n', out);
-}
-
-static void print_option(FILE *out, const cli_option *o) {
-    if (!o->help) return;
-    int column = o->letter ? fprintf(out, "  -%c, --%s", o->letter, o->name) : fprintf(out, "      --%s", o->name);
-    if (o->argument) column += fprintf(out, " %s", o->argument);
-    if (column > HELP_COLUMN - 2) {
-        fputc('\n', out);
-        column = 0;
-    }
-    fprintf(out, "%*s", HELP_COLUMN - column, "");
-    char list[CHOICES_ROOM], text[4 * CHOICES_ROOM];
-    if (o->kind == CLI_LIST)
-        snprintf(text, sizeof text, "%s (commas between): %s", choice_text(o, list, sizeof list), o->help);
-    print_wrapped(out, o->kind == CLI_LIST ? text : o->help);
-}
-
-void cli_help(const cli_spec *spec, FILE *out) {
-    fprintf(out, "usage: %s %s\n\n%s\n\noptions:\n", spec->program, spec->usage, spec->about);
-    for (int k = 0; k < spec->option_count; k++) print_option(out, &spec->options[k]);
-    for (int k = spec->option_count; k < row_count(spec); k++) print_option(out, row(spec, k));
-    if (spec->after) fprintf(out, "\n%s", spec->after);
-}
-
-/* One option a line, tabs between: --name, -letter, the argument's name, its choices. */
-static void print_list(const cli_spec *spec, FILE *out) {
-    for (int k = 0; k < row_count(spec); k++) {
-        const cli_option *o = row(spec, k);
-        if (!o->help) continue;
-        fprintf(out, "--%s\t", o->name);
-        if (o->letter) fprintf(out, "-%c", o->letter);
-        fprintf(out, "\t%s\t", o->argument ? o->argument : "");
-        for (int c = 0; o->choices && choice(o, c); c++) fprintf(out, "%s%s", c > 0 ? " " : "", choice(o, c));
-        fputc('\n', out);
-    }
 }
 
 /* ---- finding an option ---- */
 
 static const cli_option *find_name(const cli_spec *spec, const char *name, size_t n) {
-    for (int k = 0; k < row_count(spec); k++)
-        if (strncmp(row(spec, k)->name, name, n) == 0 && row(spec, k)->name[n] == 0) return row(spec, k);
+    for (int k = 0; k < cli_row_count(spec); k++)
+        if (strncmp(cli_row(spec, k)->name, name, n) == 0 && cli_row(spec, k)->name[n] == 0) return cli_row(spec, k);
     return NULL;
 }
 
 static const cli_option *find_letter(const cli_spec *spec, char letter) {
-    for (int k = 0; k < row_count(spec); k++)
-        if (row(spec, k)->letter == letter) return row(spec, k);
+    for (int k = 0; k < cli_row_count(spec); k++)
+        if (cli_row(spec, k)->letter == letter) return cli_row(spec, k);
     return NULL;
 }
 
@@ -141,9 +81,9 @@ static int distance(const char *a, size_t na, const char *b, size_t nb) {
 static const char *nearest(const cli_spec *spec, const char *name, size_t n) {
     const char *found = NULL;
     int least = n < 4 ? 2 : 3; /* farther than that it is a guess */
-    for (int k = 0; k < row_count(spec); k++) {
-        const char *candidate = row(spec, k)->name;
-        if (!row(spec, k)->help) continue;
+    for (int k = 0; k < cli_row_count(spec); k++) {
+        const char *candidate = cli_row(spec, k)->name;
+        if (!cli_row(spec, k)->help) continue;
         size_t length = strlen(candidate);
         int d = distance(name, n, candidate, length);
         if (n >= 3 && n < length && strncmp(candidate, name, n) == 0) d = 1; /* shortened */
@@ -200,18 +140,18 @@ static bool take_real(const parse *p, const cli_option *o, const char *text) {
 
 /* Its place among the choices; -1: it is none, and the status says so. */
 static int find_choice(const parse *p, const cli_option *o, const char *name, size_t n) {
-    char list[CHOICES_ROOM];
-    for (int k = 0; choice(o, k); k++)
-        if (strlen(choice(o, k)) == n && memcmp(choice(o, k), name, n) == 0) return k;
+    char list[CLI_CHOICES_ROOM];
+    for (int k = 0; cli_choice(o, k); k++)
+        if (strlen(cli_choice(o, k)) == n && memcmp(cli_choice(o, k), name, n) == 0) return k;
     status_set(p->st, STATUS_USAGE, "--%s: '%.*s' is none of: %s", o->name, n < 100 ? (int)n : 100, name,
-               choice_text(o, list, sizeof list));
+               cli_choice_text(o, list, sizeof list));
     return -1;
 }
 
 static bool take_choice(const parse *p, const cli_option *o, const char *argument) {
     const int k = find_choice(p, o, argument, strlen(argument));
     if (k < 0) return false;
-    const char *name = choice(o, k);
+    const char *name = cli_choice(o, k);
     memcpy(p->destination + o->offset, &name, sizeof name);
     return true;
 }
@@ -267,7 +207,7 @@ static bool take_built_in(parse *p, const cli_option *o) {
     if (o == &built_in[0])
         cli_help(p->spec, stdout);
     else if (o == &built_in[2])
-        print_list(p->spec, stdout);
+        cli_help_list(p->spec, stdout);
     else
         printf("%s %s\n", p->spec->program, p->spec->version);
     p->done = true;
@@ -366,6 +306,10 @@ static bool take_positional(parse *p, const char *text) {
     if (spec->most == 0 || list->count == spec->most) {
         status_set(p->st, STATUS_USAGE, "'%s' is one argument too many; %s --help shows the usage", text,
                    spec->program);
+        return false;
+    }
+    if (!*text) {
+        status_set(p->st, STATUS_USAGE, "an empty argument stands where %s belongs", spec->positional);
         return false;
     }
     list->items[list->count++] = text;

@@ -37,6 +37,10 @@ void files_abort(files_out *f); /* as if never begun; fine after begin failed, c
 
 bool files_write(const char *path, const void *data, size_t n, status *st); /* all of the above at once */
 
+/* Whether both paths lead to one place, by whatever way and whether a file is there yet. Devices and pipes are one
+ * place only where the paths are the same text. */
+bool files_same(const char *a, const char *b);
+
 /* Takes a file that was written away again; a device, a pipe or a link to one stays. */
 void files_remove(const char *path);
 

@@ -229,6 +229,7 @@ static void wrong_options(void) {
     wrong("m -batch 3", "unknown option -b; did you mean --batch?");
     wrong("", "MODEL is missing; prog --help shows the usage");
     wrong("-q", "MODEL is missing; prog --help shows the usage");
+    wrong("_", "an empty argument stands where MODEL belongs");
     wrong("a b c", "'c' is one argument too many; prog --help shows the usage");
 }
 
