@@ -5,12 +5,19 @@
 
 enum { HELP_WIDTH = 100, HELP_COLUMN = 26 };
 
+/* Places on a line: of a character the first byte alone. */
+static int columns(const char *text, int n) {
+    int count = 0;
+    for (int k = 0; k < n; k++) count += ((unsigned char)text[k] & 0xc0) != 0x80;
+    return count;
+}
+
 /* Words of the text from HELP_COLUMN on, over as many lines as they need. */
 static void print_wrapped(FILE *out, const char *text) {
     int column = HELP_COLUMN;
     for (bool first = true; *text; first = false) {
-        int n = (int)strcspn(text, " ");
-        if (!first && column + 1 + n > HELP_WIDTH) {
+        const int n = (int)strcspn(text, " "), wide = columns(text, n);
+        if (!first && column + 1 + wide > HELP_WIDTH) {
             fprintf(out, "\n%*s", HELP_COLUMN, "");
             column = HELP_COLUMN;
         } else if (!first) {
@@ -18,7 +25,7 @@ static void print_wrapped(FILE *out, const char *text) {
             column++;
         }
         fwrite(text, 1, (size_t)n, out);
-        column += n;
+        column += wide;
         text += n;
         while (*text == ' ') text++;
     }
@@ -27,8 +34,12 @@ static void print_wrapped(FILE *out, const char *text) {
 
 static void print_option(FILE *out, const cli_option *o) {
     if (!o->help) return;
-    int column = o->letter ? fprintf(out, "  -%c, --%s", o->letter, o->name) : fprintf(out, "      --%s", o->name);
-    if (o->argument) column += fprintf(out, " %s", o->argument);
+    const char *argument = o->argument ? o->argument : "", *blank = o->argument ? " " : "";
+    char letter[] = "    ", head[128];
+    if (o->letter) memcpy(letter, (char[]){'-', o->letter, ',', ' '}, 4);
+    snprintf(head, sizeof head, "  %s--%s%s%s", letter, o->name, blank, argument);
+    fputs(head, out);
+    int column = columns(head, (int)strlen(head));
     if (column > HELP_COLUMN - 2) {
         fputc('\n', out);
         column = 0;

@@ -64,7 +64,7 @@ static const cli_option options[] = {
      .offset = AT(precision),
      .choices = precisions},
     {.name = "title", .argument = "TEXT", .help = "says", .kind = CLI_TEXT, .offset = AT(title)},
-    {.name = "tag", .argument = "T", .help = "calls", .kind = CLI_CALL, .call = count_call},
+    {.name = "tag", .argument = "T,…", .help = "calls", .kind = CLI_CALL, .call = count_call},
     {.name = "ratio", .argument = "X", .help = "real", .kind = CLI_REAL, .offset = AT(ratio), .min = 0, .max = 1},
     {.name = "workings", .argument = "X", .kind = CLI_TEXT, .offset = AT(secret)},
     {.name = "kinds", .argument = "LIST", .help = "which", .kind = CLI_LIST, .offset = AT(kinds), .choices = kinds},
@@ -258,6 +258,7 @@ static void help_names_every_option(void) {
         UNIT_INT(strstr(text, name) != NULL, options[k].help != NULL);
     }
     UNIT_CHECK(strstr(text, "  -h, --help") && strstr(text, "      --version"));
+    UNIT_CHECK(strstr(text, "      --tag T,…           calls\n")); /* … is one column */
     UNIT_CHECK(strstr(text, "examples:\n  prog x\n"));
     UNIT_CHECK(strstr(text, "--kinds LIST        a, bc, d (commas between): which\n"));
     UNIT_CHECK(strstr(text, "--sides LIST        left, right (commas between): both: all\n"));
@@ -276,7 +277,7 @@ static void the_table_can_be_listed(void) {
     fclose(out);
     UNIT_INT(result, CLI_DONE);
     UNIT_TEXT(text, "--output\t-o\tFILE\t\n--batch\t\tN\t\n--dim\t\tNAME=N\t\n--precision\t\tP\tfp16 fp32\n"
-                    "--title\t\tTEXT\t\n--tag\t\tT\t\n--ratio\t\tX\t\n--kinds\t\tLIST\ta bc d\n--sides\t\tLIST\tleft "
+                    "--title\t\tTEXT\t\n--tag\t\tT,…\t\n--ratio\t\tX\t\n--kinds\t\tLIST\ta bc d\n--sides\t\tLIST\tleft "
                     "right\n--quiet\t-q\t\t\n"
                     "--verbose-and-very-long-name\t-v\t\t\n--help\t-h\t\t\n--version\t\t\t\n");
 }
