@@ -35,8 +35,12 @@ static double ratio_change(double before, double after) {
     return is_known(before) && is_known(after) ? log(after / before) : NAN;
 }
 
+/* What stands for the report. A fusion that was not held against its parts says nothing about fusing: its report may
+ * hold the time of the operation that does all at once, which is compared by itself. */
+static double best_us(const study_report *r) { return r->fusion && !r->worth ? NAN : r->best_us; }
+
 static drift_row best_row(const comparison_row *r) {
-    return (drift_row){ratio_change(r->before->best_us, r->after->best_us),
+    return (drift_row){ratio_change(best_us(r->before), best_us(r->after)),
                        drift_noise(r->before->best_ci, r->after->best_ci)};
 }
 
@@ -71,7 +75,7 @@ static bool is_other(const study_report *r) {
 }
 
 static const char *say_missing(comparison *c, const char *which, const study_report *r) {
-    const char *why = same(r->status, "OK") ? "no time" : r->status;
+    const char *why = !same(r->status, "OK") ? r->status : r->fusion ? "its parts have no time" : "no time";
     return arena_printf(&c->arena, "no figure %s: %s%s%s", which, why, r->reason_text ? ", " : "",
                         r->reason_text ? r->reason_text : "");
 }
@@ -83,8 +87,8 @@ static const char *say_best(comparison *c, const study_report *r) {
 }
 
 static const char *note(comparison *c, const comparison_row *r) {
-    if (!is_known(r->before->best_us)) return say_missing(c, "before", r->before);
-    if (!is_known(r->after->best_us)) return say_missing(c, "after", r->after);
+    if (!is_known(best_us(r->before))) return say_missing(c, "before", r->before);
+    if (!is_known(best_us(r->after))) return say_missing(c, "after", r->after);
     if (!same(r->before->best, r->after->best) || !same(r->before->best_variant, r->after->best_variant))
         return arena_printf(&c->arena, "was run by %s, now by %s", say_best(c, r->before), say_best(c, r->after));
     return NULL;
@@ -95,7 +99,7 @@ static void judge(comparison *c, comparison_row *r) {
     const drift *d = comparison_drift(c, r);
     const bool unsure = r->before->verdict.borderline || r->after->verdict.borderline;
     r->lost_us = NAN;
-    r->measured = is_known(r->before->best_us) || is_known(r->after->best_us);
+    r->measured = is_known(best_us(r->before)) || is_known(best_us(r->after));
     if (!r->measured) return;
     r->chosen_otherwise = is_other(r->before) != is_other(r->after);
     /* A winner by 2.1 % one night may be one by 1.9 % the next, and then it is none. */

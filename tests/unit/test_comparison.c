@@ -291,6 +291,7 @@ static study_report *add_fusion(lab *l, const char *id, double parts_us, double 
     r->parts_us = parts_us;
     r->best_us = best_us;
     r->speedup = parts_us / best_us;
+    r->worth = "yes";
     r->speedup_ci = 0.0042;
     l->group.fusions = l->fusions;
     return r;
@@ -309,22 +310,28 @@ static void fusions_too(void) {
     sum->baseline_us = 77;
     sum->sum = before.fusions[2].sum = true;
     add_fusion(&before, "gone", 100, 60);
+    add_fusion(&before, "never", 100, 60)->worth = add_fusion(&after, "never", 100, 90)->worth = NULL;
+    add_fusion(&before, "once", 100, 60);
+    add_fusion(&after, "once", 110, 90)->worth = NULL; /* its parts were not measured */
     for (size_t k = 0; k < 30; k++) after.reports[k].baseline_us = after.reports[k].best_us *= 1.1;
     if (!UNIT_CHECK(compare())) return;
     UNIT_CHECK(made.machine.state == DRIFT_SLOWER && fabs(expm1(made.drift.machine) - 0.1) < 0.001);
     UNIT_INT(made.operations.states[DRIFT_SAME], 30);
-    UNIT_INT(made.fusions.row_count, 3);
-    UNIT_INT(made.fusions.measured, 3);
+    UNIT_INT(made.fusions.row_count, 5);
+    UNIT_INT(made.fusions.measured, 4);
+    UNIT_INT(made.fusions.states[DRIFT_AMBIGUOUS], 1);
+    UNIT_TEXT(made.fusions.rows[1].note, "no figure after: its parts have no time");
     UNIT_INT(made.fusions.gone_count, 1);
     UNIT_INT(made.fusions.states[DRIFT_SLOWER], 1);
     UNIT_INT(made.fusions.states[DRIFT_SAME], 2);
     UNIT_TEXT(made.fusions.rows[0].after->operation, "slower");
     UNIT_CHECK(fabs(made.fusions.rows[0].lost_us - 2 * (80 - 66)) < 0.1);
-    for (size_t k = 0; k < 3; k++)
+    for (size_t k = 0; k < 4; k++)
         UNIT_INT(made.fusions.rows[k].baseline.state, made.fusions.rows[k].after->sum ? DRIFT_SLOWER : DRIFT_SAME);
     UNIT_CHECK(fabs(made.model_us[1] / made.model_us[0] - 1.1) < 1e-9);
     const comparison_fail fail = {.slower = true};
     UNIT_INT(comparison_tally_of(&made.fusions, fail).failed, 1);
+    UNIT_INT(comparison_tally_of(&made.fusions, fail).missing, 1);
     UNIT_INT(comparison_tally_of(&made.operations, fail).failed, 0);
     comparison_close(&made);
 }
