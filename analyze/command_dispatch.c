@@ -208,8 +208,9 @@ static bool refuse_overwriting(const study *data, const char *path, status *st) 
 
 static status_code tabulate(const settings *s, const study *data, status *st) {
     outcome o = {.unfit = 0};
-    if (data->group_count != 1)
-        return status_set(st, STATUS_INPUT, "%s: there is no report in it to make a table of; run scout_batch first",
+    if (data->group_count != 1 || data->groups[0].count == 0)
+        return status_set(st, STATUS_INPUT,
+                          "%s: there is no report of an operation in it to make a table of; run scout_batch first",
                           s->folders.items[0]);
     const study_group *g = &data->groups[0];
     if (!refuse_overwriting(data, s->output, st) || !refuse_overwriting(data, s->header, st)) return st->code;

@@ -50,6 +50,12 @@ dispatch first plain -o both.json
 check "the same twice is no conflict" test -z "$STDERR"
 check "the same twice is once" test "$(field both.json 'len(r["entries"])')" = 7
 
+# ---- fusions alone ----
+mkdir alone && cp "$(find plain/reports -name '*.json' | head -n 1)" one.json
+python3 -c 'import json; r = json.load(open("one.json")); r["fusion"] = {"pattern": "gemm+bias", "how": "sequence"}; json.dump(r, open("alone/one.json", "w"))'
+dispatch_refused "a folder of fusions" 3 alone -o refused.json
+check "a folder of fusions: says what is missing" says "no report of an operation"
+
 # ---- what must not be written over ----
 cp -r plain kept
 report=$(find kept/reports -name '*.json' | sort | head -n 1)
