@@ -35,6 +35,7 @@ void files_clean_on_signals(void) {
         /* a signal that the parent ignores (nohup) stays ignored */
         if (sigaction(numbers[k], NULL, &old) == 0 && old.sa_handler != SIG_IGN) sigaction(numbers[k], &action, NULL);
     }
+    signal(SIGXFSZ, SIG_IGN);
 }
 
 static int take_ticket(char *temp) {

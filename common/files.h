@@ -44,7 +44,8 @@ bool files_same(const char *a, const char *b);
 /* Takes a file that was written away again; a device, a pipe or a link to one stays. */
 void files_remove(const char *path);
 
-/* From now on SIGINT, SIGTERM and SIGHUP remove half-written files before they end the program. */
+/* From now on SIGINT, SIGTERM and SIGHUP remove half-written files before they end the program, and a limit on the size
+ * of files (SIGXFSZ) is a failed write like any other. */
 void files_clean_on_signals(void);
 
 /* The bytes of a regular file and a NUL after them; owned by the caller (free). NULL: st says why. */

@@ -97,6 +97,11 @@ if [[ -e /dev/full ]]; then
     check "a full disk: exit 4" exits 4
     check "a full disk: one line" one_line
 fi
+run bash -c 'ulimit -f 8; exec "$1" block -o limited' - "$ANALYZE"
+check "a limit on the size of files: exit 4" exits 4
+check "a limit on the size of files: one line" one_line
+check "a limit on the size of files: which file" says "limited/"
+check "a limit on the size of files: nothing half written" test -z "$(find limited -name '*.part')"
 analyze --help
 check "--help: exit 0" exits 0
 check "--help: the commands" prints "analyze compare"
