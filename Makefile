@@ -4,7 +4,7 @@
 ##@ Everyday
 ## make                         build bin/extract_ops (release, gcc)
 ## make MODEL=m.onnx profile    write out/<model>[@<options>]/ops.json, measure every operation into reports/ beside it, and
-##                              say what is worth doing (summary.txt, report.html, …);
+##                              say what is worth doing (summary.txt, report.html, …, dispatch.json and dispatch.h);
 ##                              also BATCH= SEQ= DIM="a=1 b=2" PRECISION= DEVICE= REGIME= BUDGET=seconds MEASURE=no OUT=
 ##                              (a folder belongs to one model: another of the same name is refused and needs an OUT of its own)
 ## make validate BEFORE=cublas AFTER=./mine.so SHAPE=M,N,K   a kernel of your own beside the library's: keep, or revert;

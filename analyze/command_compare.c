@@ -2,19 +2,16 @@
 #include "analyze/command.h"
 
 #include "analyze/compare/comparison_formats.h"
+#include "analyze/left_out.h"
 #include "analyze/thresholds.h"
 #include "common/files.h"
 
 #include <math.h>
 #include <stdlib.h>
-#include <string.h>
-
-enum { FIRST_SKIPPED = 10 };
 
 typedef struct settings {
     const char *output;
-    bool formats[COMPARISON_FORMATS]; /* those that are asked for */
-    int format_count;
+    uint32_t formats, fail_on; /* a bit for each of comparison_formats, and of fail_names */
     int64_t top;
     double alarms, least;
     comparison_fail fail;
@@ -25,8 +22,8 @@ typedef struct settings {
 #define AT(field) offsetof(settings, field)
 
 static const char about[] =
-    "Compares the operations that two runs have in common: two nights, two drivers, two devices, before and after a\n"
-    "kernel. The regimes must be equal. BEFORE and AFTER are folders of a model, or of reports.\n"
+    "Compares the operations and fusions that two runs have in common: two nights, two drivers, two devices, before\n"
+    "and after a kernel. The regimes must be equal. BEFORE and AFTER are folders of a model, or of reports.\n"
     "\n"
     "What all operations share (a clock, a temperature, a driver) is told once, as the machine, and taken from each.\n"
     "What is left makes an operation SLOWER or FASTER where chance would do it in one comparison of 2,000 (--alarms),\n"
@@ -39,52 +36,21 @@ static const char after_help[] =
     "\n"
     "exit codes:\n"
     "  0  done\n"
-    "  1  done, but files were left out, or an operation has a figure in one of the runs only\n"
+    "  1  done, but files were left out, or an operation or a fusion has a figure in one of the runs only\n"
     "  2  wrong usage\n"
     "  3  a run cannot be read, or regimes differ, or nothing is in both\n"
     "  4  memory, disk or another condition of this machine\n"
     "  5  what --fail-on names happened\n";
 
-static bool take_fail(void *destination, const char *argument, status *st) {
-    settings *s = destination;
-    for (const char *at = argument; *at;) {
-        const size_t n = strcspn(at, ",");
-        if (n == 6 && memcmp(at, "slower", n) == 0) {
-            s->fail.slower = true;
-        } else if (n == 7 && memcmp(at, "verdict", n) == 0) {
-            s->fail.verdict = true;
-        } else {
-            status_set(st, STATUS_USAGE, "--fail-on: '%.*s' is none of slower, verdict", (int)(n < 100 ? n : 100), at);
-            return false;
-        }
-        at += n + (at[n] == ',');
-    }
-    return true;
-}
-
-static bool take_formats(void *destination, const char *argument, status *st) {
-    settings *s = destination;
-    for (const char *at = argument;; at++) {
-        const size_t n = strcspn(at, ",");
-        const int k = comparison_formats_find(at, n);
-        if (k < 0) {
-            status_set(st, STATUS_USAGE, "--format: '%.*s' is none of: text, md, json, junit, csv",
-                       n < 100 ? (int)n : 100, at);
-            return false;
-        }
-        s->format_count += !s->formats[k];
-        s->formats[k] = true;
-        at += n;
-        if (!*at) return true;
-    }
-}
+static const char *const fail_names[] = {"slower", "verdict", NULL};
 
 static const cli_option options[] = {
     {.name = "fail-on",
      .argument = "LIST",
-     .kind = CLI_CALL,
-     .call = take_fail,
-     .help = "exit with 5 where it happened: slower (an operation or the machine is SLOWER), verdict (one got worse)"},
+     .kind = CLI_LIST,
+     .offset = AT(fail_on),
+     .choices = fail_names,
+     .help = "exit with 5 where an operation, a fusion or the machine is SLOWER, or a verdict got worse"},
     {.name = "output",
      .letter = 'o',
      .argument = "DIR",
@@ -93,16 +59,18 @@ static const cli_option options[] = {
      .help = "write comparison.txt, comparison.json, … there instead of printing; without --format, all formats"},
     {.name = "format",
      .argument = "LIST",
-     .kind = CLI_CALL,
-     .call = take_formats,
-     .help = "text, md, json, junit, csv; commas between. Without -o one of them, to standard output (text)"},
+     .kind = CLI_LIST,
+     .offset = AT(formats),
+     .choices = &comparison_formats[0].name,
+     .choice_size = sizeof(comparison_format),
+     .help = "without -o one of them, to standard output (text)"},
     {.name = "top",
      .argument = "N",
      .kind = CLI_INT,
      .offset = AT(top),
      .min = 0,
      .max = 1000000,
-     .help = "operations that text and md list (20); 0: all"},
+     .help = "operations, and fusions, that text and md list (20); 0: all"},
     {.name = "alarms",
      .argument = "X",
      .kind = CLI_REAL,
@@ -122,13 +90,14 @@ static const cli_option options[] = {
 
 static bool settle(settings *s, status *st) {
     if (!thresholds_check(&s->thresholds, st)) return false;
-    if (s->alarms > 0 && s->alarms < 1) {
-        for (int k = 0; k < COMPARISON_FORMATS; k++) s->formats[k] |= s->format_count == 0 && (s->output || k == 0);
-        if (s->format_count <= 1 || s->output) return true;
-        status_set(st, STATUS_USAGE, "--format: several need a folder to go to; name it with -o");
-    } else {
+    s->fail = (comparison_fail){.slower = s->fail_on & 1, .verdict = s->fail_on & 2};
+    if (!(s->alarms > 0 && s->alarms < 1)) {
         status_set(st, STATUS_USAGE, "--alarms: it has to lie between 0 and 1");
+        return false;
     }
+    if (!s->formats) s->formats = s->output ? UINT32_MAX : 1;
+    if (s->output || (s->formats & (s->formats - 1)) == 0) return true;
+    status_set(st, STATUS_USAGE, "--format: several need a folder to go to; name it with -o");
     return false;
 }
 
@@ -147,40 +116,29 @@ static bool write_file(const settings *s, const comparison_format *f, const comp
 static bool write_all(const settings *s, const comparison *c, status *st) {
     const comparison_shown shown = {.top = (size_t)s->top, .fail = s->fail};
     if (s->output && !files_make_folders(s->output, st)) return false;
-    for (int k = 0; k < COMPARISON_FORMATS; k++) {
+    for (int k = 0; comparison_formats[k].name; k++) {
         const comparison_format *f = &comparison_formats[k];
-        if (!s->formats[k]) continue;
+        if (!(s->formats & (uint32_t)1 << k)) continue;
         if (!(s->output ? write_file(s, f, c, &shown, st) : comparison_formats_put(f, c, &shown, NULL, st)))
             return false;
     }
     return true;
 }
 
+static const char *plural(size_t n) { return n == 1 ? "" : "s"; }
+
 /* The worst that happened: what --fail-on names, then what is missing. */
 static status_code outcome(const settings *s, const comparison *c, status *st) {
-    size_t failed = 0, missing = c->skipped_count + (c->measured == 0);
-    for (size_t k = 0; k < c->row_count; k++) {
-        failed += comparison_fails(&c->rows[k], s->fail);
-        missing += c->rows[k].measured && !isfinite(c->rows[k].best.net);
-    }
+    const comparison_tally operations = comparison_tally_of(&c->operations, s->fail),
+                           fusions = comparison_tally_of(&c->fusions, s->fail);
     const size_t machines = comparison_failed_machines(c, s->fail);
-    if (machines + failed > 0)
-        return status_set(st, STATUS_REGRESSION, "--fail-on: %s%zu operation%s",
-                          machines > 0 ? "the machine, and " : "", failed, failed == 1 ? "" : "s");
+    const size_t missing = c->skipped_count + (c->operations.measured == 0) + operations.missing + fusions.missing;
+    char more[40] = "";
+    if (fusions.failed > 0) snprintf(more, sizeof more, ", %zu fusion%s", fusions.failed, plural(fusions.failed));
+    if (machines + operations.failed + fusions.failed > 0)
+        return status_set(st, STATUS_REGRESSION, "--fail-on: %s%zu operation%s%s",
+                          machines > 0 ? "the machine, and " : "", operations.failed, plural(operations.failed), more);
     return missing ? STATUS_INCOMPLETE : STATUS_OK;
-}
-
-/* The text tells them itself. */
-static void name_skipped(const settings *s, const comparison *c) {
-    char text[1024];
-    if (!s->output && s->formats[0]) return;
-    for (size_t k = 0; k < c->skipped_count && k < FIRST_SKIPPED; k++) {
-        snprintf(text, sizeof text, "%s: %s", c->skipped[k].path, c->skipped[k].why);
-        status_print(stderr, "analyze", "left out: ", text);
-    }
-    if (c->skipped_count <= FIRST_SKIPPED) return;
-    snprintf(text, sizeof text, "%zu more files", c->skipped_count - FIRST_SKIPPED);
-    status_print(stderr, "analyze", "left out: ", text);
 }
 
 static status_code compare(const settings *s, const study *before, const study *after, status *st) {
@@ -189,14 +147,15 @@ static status_code compare(const settings *s, const study *before, const study *
                                      .margin = s->thresholds.margin};
     if (!comparison_make(&c, before, after, &with, st)) return st->code;
     const status_code code = write_all(s, &c, st) ? outcome(s, &c, st) : st->code;
-    name_skipped(s, &c);
+    if (s->output || s->formats != 1) left_out_tell(c.skipped, c.skipped_count); /* the text tells them itself */
     comparison_close(&c);
     return code;
 }
 
 static status_code read_and_compare(const settings *s, status *st) {
     study before, after;
-    study_options with = {.folders = s->runs.items, .folder_count = 1, .thresholds = s->thresholds};
+    study_options with = {
+        .folders = s->runs.items, .folder_count = 1, .thresholds = s->thresholds, .told = left_out_tell};
     if (!study_open(&before, &with, st)) return st->code;
     with.folders = s->runs.items + 1;
     const bool both = study_open(&after, &with, st);
@@ -212,7 +171,7 @@ status_code command_compare(int argc, char **argv, status *st) {
     const cli_spec spec = {
         .program = "analyze compare",
         .version = command_version,
-        .usage = "BEFORE AFTER [--fail-on slower,verdict] [-o DIR] [--format text,md,json,junit,csv] [--top N]\n"
+        .usage = "BEFORE AFTER [--fail-on LIST] [-o DIR] [--format LIST] [--top N]\n"
                  "                       [--alarms X] [--least X] [thresholds]",
         .about = about,
         .after = after_help,

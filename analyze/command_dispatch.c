@@ -1,7 +1,7 @@
 /* analyze dispatch: from reports to the table that deployment loads: dispatch.json, and the same as a C header. */
 #include "analyze/command.h"
 
-#include "analyze/study.h"
+#include "analyze/left_out.h"
 #include "analyze/table/table_entry.h"
 #include "analyze/table/table_header.h"
 #include "analyze/table/table_merge.h"
@@ -13,7 +13,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { MOST_FOLDERS = 1024, MOST_TABLES = 256, PREFIX_ROOM = 33, FIRST_TOLD = 10 };
+enum { MOST_FOLDERS = 1024, MOST_TABLES = 256, PREFIX_ROOM = 33 };
 
 typedef struct settings {
     const char *output, *header, *prefix;
@@ -111,12 +111,6 @@ static json_t *new_root(const study_group *g, status *st) {
     return json_finish(&b, root, st);
 }
 
-/* The first few by name; the exit code says the rest. */
-static void tell_left_out(size_t before, const char *text) {
-    if (before > FIRST_TOLD) return;
-    status_print(stderr, "analyze", "left out: ", before < FIRST_TOLD ? text : "more, which are not told");
-}
-
 /* What cannot stand in a table is told, and all else goes on. */
 static bool add_reports(const study_group *g, table_merge *m, outcome *o, status *st) {
     for (size_t k = 0; k < g->count; k++) {
@@ -132,7 +126,7 @@ static bool add_reports(const study_group *g, table_merge *m, outcome *o, status
             return false;
         }
         if (!entry) {
-            tell_left_out(o->unfit++, why.text);
+            if (o->unfit++ < LEFT_OUT_NAMED) status_print(stderr, "analyze", "left out: ", why.text);
         } else if (!table_merge_entry(m, entry, r->path, st)) {
             return false;
         }
@@ -200,15 +194,30 @@ static void show(const settings *s, const study_group *g, const outcome *o) {
                o->unmeasured);
 }
 
+/* Somebody else's measurements are not to be had again. */
+static bool refuse_overwriting(const study *data, const char *path, status *st) {
+    const study_group *g = &data->groups[0];
+    for (size_t k = 0; path && k < g->count + g->fusion_count; k++) {
+        const study_report *r = k < g->count ? &g->reports[k] : &g->fusions[k - g->count];
+        if (strcmp(files_base(r->path), files_base(path)) != 0 || !files_same(r->path, path)) continue;
+        status_set(st, STATUS_USAGE, "%s is one of the reports; name another file for the table", path);
+        return false;
+    }
+    return true;
+}
+
 static status_code tabulate(const settings *s, const study *data, status *st) {
     outcome o = {.unfit = 0};
-    if (data->group_count != 1)
-        return status_set(st, STATUS_INPUT, "%s: there is no report in it to make a table of; run scout_batch first",
+    if (data->group_count != 1 || data->groups[0].count == 0)
+        return status_set(st, STATUS_INPUT,
+                          "%s: there is no report of an operation in it to make a table of; run scout_batch first",
                           s->folders.items[0]);
     const study_group *g = &data->groups[0];
+    if (!refuse_overwriting(data, s->output, st) || !refuse_overwriting(data, s->header, st)) return st->code;
     json_t *root = new_root(g, st);
     const bool good = root && add_all(s, g, root, &o, st) && save(s, g, root, st);
     json_decref(root);
+    left_out_more(o.unfit > LEFT_OUT_NAMED ? o.unfit - LEFT_OUT_NAMED : 0, "report");
     if (!good) return st->code;
     show(s, g, &o);
     return data->skipped_count > 0 || o.unfit > 0 || g->without_baseline > 0 ? STATUS_INCOMPLETE : STATUS_OK;
@@ -216,18 +225,16 @@ static status_code tabulate(const settings *s, const study *data, status *st) {
 
 static status_code make_table(const settings *s, status *st) {
     study data;
-    const study_options with = {
-        .folders = s->folders.items, .folder_count = s->folders.count, .thresholds = s->thresholds};
+    const study_options with = {.folders = s->folders.items,
+                                .folder_count = s->folders.count,
+                                .thresholds = s->thresholds,
+                                .told = left_out_tell};
     if (!s->output) return status_set(st, STATUS_USAGE, "where to? Say -o TABLE.json");
-    if (s->header && strcmp(s->header, s->output) == 0)
+    if (s->header && files_same(s->header, s->output))
         return status_set(st, STATUS_USAGE, "--header and -o name the same file");
     if (!study_open(&data, &with, st)) return st->code;
     const status_code code = tabulate(s, &data, st);
-    for (size_t k = 0; k < data.skipped_count; k++) {
-        char text[1024];
-        snprintf(text, sizeof text, "%s: %s", data.skipped[k].path, data.skipped[k].why);
-        tell_left_out(k, text);
-    }
+    left_out_tell(data.skipped, data.skipped_count);
     study_close(&data);
     return code;
 }

@@ -2,6 +2,7 @@
 #include "analyze/command.h"
 
 #include "analyze/explain.h"
+#include "analyze/left_out.h"
 #include "analyze/thresholds.h"
 
 #include <string.h>
@@ -131,8 +132,11 @@ static status_code explain_all(study *s, const settings *with, status *st) {
 
 static status_code run(const settings *with, status *st) {
     study s;
-    const study_options how = {
-        .folders = with->words.items, .folder_count = 1, .thresholds = with->thresholds, .group = true};
+    const study_options how = {.folders = with->words.items,
+                               .folder_count = 1,
+                               .thresholds = with->thresholds,
+                               .told = left_out_tell,
+                               .group = true};
     if (!study_open(&s, &how, st)) return st->code;
     const status_code code = explain_all(&s, with, st);
     study_close(&s);

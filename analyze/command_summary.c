@@ -2,20 +2,19 @@
 #include "analyze/command.h"
 
 #include "analyze/formats.h"
+#include "analyze/left_out.h"
 #include "analyze/thresholds.h"
 #include "common/files.h"
 
 #include <stdlib.h>
-#include <string.h>
 
 const char command_version[] = "0.1.0 (ceiling-scout)";
 
-enum { MOST_FOLDERS = 1024, FIRST_SKIPPED = 10, MOST_FORMATS = 32 };
+enum { MOST_FOLDERS = 1024 };
 
 typedef struct settings {
     const char *output;
-    const format *formats[MOST_FORMATS];
-    int format_count;
+    uint32_t formats; /* a bit for each of formats_all */
     int64_t top;
     bool group;
     verdict_thresholds thresholds;
@@ -52,36 +51,6 @@ static const char after[] =
 
 /* ---- options ---- */
 
-static status_code fail_format(const char *name, size_t n, status *st) {
-    char list[256] = "";
-    size_t used = 0;
-    for (int k = 0; k < formats_count && used < sizeof list; k++)
-        used += (size_t)snprintf(list + used, sizeof list - used, "%s%s", k > 0 ? ", " : "", formats_all[k].name);
-    return status_set(st, STATUS_USAGE, "--format: '%.*s' is none of: %s", n < 100 ? (int)n : 100, name, list);
-}
-
-static bool add_format(settings *s, const format *f) {
-    for (int k = 0; k < s->format_count; k++)
-        if (s->formats[k] == f) return true;
-    if (s->format_count == MOST_FORMATS) return false;
-    s->formats[s->format_count++] = f;
-    return true;
-}
-
-static bool take_formats(void *destination, const char *argument, status *st) {
-    settings *s = destination;
-    for (const char *at = argument;; at++) {
-        const size_t n = strcspn(at, ",");
-        const format *f = formats_find(at, n);
-        if (!f || !add_format(s, f)) {
-            fail_format(at, n, st);
-            return false;
-        }
-        at += n;
-        if (!*at) return true;
-    }
-}
-
 static const cli_option options[] = {
     {.name = "output",
      .letter = 'o',
@@ -91,9 +60,11 @@ static const cli_option options[] = {
      .help = "write summary.txt, summary.json, … there instead of printing; without --format, all formats"},
     {.name = "format",
      .argument = "LIST",
-     .kind = CLI_CALL,
-     .call = take_formats,
-     .help = "text, json, md, csv, junit, html; commas between. Without -o one of them, to standard output (text)"},
+     .kind = CLI_LIST,
+     .offset = AT(formats),
+     .choices = &formats_all[0].name,
+     .choice_size = sizeof(format),
+     .help = "without -o one of them, to standard output (text)"},
     {.name = "top",
      .argument = "N",
      .kind = CLI_INT,
@@ -111,13 +82,10 @@ static const cli_option options[] = {
 
 static bool settle(settings *s, status *st) {
     if (!thresholds_check(&s->thresholds, st)) return false;
-    if (s->format_count > 1 && !s->output) {
-        status_set(st, STATUS_USAGE, "--format: several need a folder to go to; name it with -o");
-        return false;
-    }
-    if (s->format_count == 0)
-        for (int k = 0; k < (s->output ? formats_count : 1); k++) add_format(s, &formats_all[k]);
-    return true;
+    if (!s->formats) s->formats = s->output ? UINT32_MAX : 1;
+    if (s->output || (s->formats & (s->formats - 1)) == 0) return true;
+    status_set(st, STATUS_USAGE, "--format: several need a folder to go to; name it with -o");
+    return false;
 }
 
 /* ---- work ---- */
@@ -135,34 +103,25 @@ static bool write_file(const settings *s, const format *f, const summary *m, sta
 
 static status_code write_all(const settings *s, const summary *m, status *st) {
     if (s->output && !files_make_folders(s->output, st)) return st->code;
-    for (int k = 0; k < s->format_count; k++) {
-        const format *f = s->formats[k];
+    for (int k = 0; formats_all[k].name; k++) {
+        const format *f = &formats_all[k];
+        if (!(s->formats & (uint32_t)1 << k)) continue;
         if (!(s->output ? write_file(s, f, m, st) : formats_put(f, m, NULL, st))) return st->code;
     }
     return m->incomplete ? STATUS_INCOMPLETE : STATUS_OK;
 }
 
-/* The text tells them itself. */
-static void name_skipped(const settings *s, const study *data) {
-    char text[1024];
-    if (!s->output && s->formats[0] == &formats_all[0]) return;
-    for (size_t k = 0; k < data->skipped_count && k < FIRST_SKIPPED; k++) {
-        snprintf(text, sizeof text, "%s: %s", data->skipped[k].path, data->skipped[k].why);
-        status_print(stderr, "analyze", "left out: ", text);
-    }
-    if (data->skipped_count <= FIRST_SKIPPED) return;
-    snprintf(text, sizeof text, "%zu more files", data->skipped_count - FIRST_SKIPPED);
-    status_print(stderr, "analyze", "left out: ", text);
-}
-
 static status_code summarize(const settings *s, status *st) {
     study data;
     summary m;
-    const study_options with = {
-        .folders = s->folders.items, .folder_count = s->folders.count, .thresholds = s->thresholds, .group = s->group};
+    const study_options with = {.folders = s->folders.items,
+                                .folder_count = s->folders.count,
+                                .thresholds = s->thresholds,
+                                .told = left_out_tell,
+                                .group = s->group};
     if (!study_open(&data, &with, st)) return st->code;
     const status_code code = summary_make(&data, (size_t)s->top, &m, st) ? write_all(s, &m, st) : st->code;
-    name_skipped(s, &data);
+    if (s->output || s->formats != 1) left_out_tell(data.skipped, data.skipped_count); /* the text tells them itself */
     study_close(&data);
     return code;
 }
@@ -173,7 +132,7 @@ status_code command_summary(int argc, char **argv, status *st) {
     const cli_spec spec = {
         .program = "analyze",
         .version = command_version,
-        .usage = "DIR... [-o DIR] [--format text,json,md,csv,junit,html] [--top N] [--group] [thresholds]\n"
+        .usage = "DIR... [-o DIR] [--format LIST] [--top N] [--group] [thresholds]\n"
                  "       analyze compare|dispatch|explain ...",
         .about = about,
         .after = after,

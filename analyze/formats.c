@@ -4,8 +4,6 @@
 #include "analyze/page/page.h"
 #include "common/files.h"
 
-#include <string.h>
-
 const format formats_all[] = {
     {"text", "summary.txt", write_text},  /* for a terminal */
     {"json", "summary.json", write_json}, /* for programs */
@@ -13,15 +11,8 @@ const format formats_all[] = {
     {"csv", "summary.csv", write_csv},    /* for spreadsheets */
     {"junit", "junit.xml", write_junit},  /* for CI systems */
     {"html", "report.html", page_write},  /* for people, in a browser */
+    {NULL, NULL, NULL},
 };
-const int formats_count = (int)(sizeof formats_all / sizeof formats_all[0]);
-
-const format *formats_find(const char *name, size_t length) {
-    for (int k = 0; k < formats_count; k++)
-        if (strlen(formats_all[k].name) == length && memcmp(formats_all[k].name, name, length) == 0)
-            return &formats_all[k];
-    return NULL;
-}
 
 /* A failed write is remembered by the file, and told when it is committed. */
 static ssize_t append(void *cookie, const char *data, size_t n) {

@@ -15,10 +15,7 @@ typedef struct format {
     formats_write *write;
 } format;
 
-extern const format formats_all[];
-extern const int formats_count;
-
-const format *formats_find(const char *name, size_t length); /* NULL: there is none */
+extern const format formats_all[]; /* ends with one that has no name */
 
 /* To a file that appears whole or not at all; path NULL: to standard output. */
 bool formats_put(const format *f, const summary *m, const char *path, status *st);

@@ -14,13 +14,14 @@ static const size_t most_bytes = (size_t)4 << 30;
 
 static void refuse_empty(study *s) {
     const char *folder = s->options.folders[0];
+    const size_t others = (size_t)s->options.folder_count - 1;
+    const char *more = others ? arena_printf(&s->arena, " and %zu other%s", others, others > 1 ? "s" : "") : "";
     if (s->skipped_count > 0)
         guard_fail(&s->guard, STATUS_INPUT,
-                   "%s: holds no report that can be read (%s: %s); measure again: "
-                   "scout_batch OPS.json -o %s",
-                   folder, s->skipped[0].path, s->skipped[0].why, folder);
-    guard_fail(&s->guard, STATUS_INPUT, "%s: holds no report; measure first: scout_batch OPS.json -o %s", folder,
-               folder);
+                   "%s%s: no report can be read, %zu file%s left out; measure again: scout_batch OPS.json -o %s",
+                   folder, more, s->skipped_count, s->skipped_count == 1 ? " was" : "s were", folder);
+    guard_fail(&s->guard, STATUS_INPUT, "%s%s: holds no report; measure first: scout_batch OPS.json -o %s", folder,
+               more, folder);
 }
 
 /* What was read lives outside of the arena, which keeps only what stays. */
@@ -48,6 +49,7 @@ bool study_open(study *s, const study_options *options, status *st) {
     free(files);
     if (good) return true;
     *st = s->guard.st;
+    if (options->told) options->told(s->skipped, s->skipped_count);
     study_close(s);
     return false;
 }

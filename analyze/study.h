@@ -72,11 +72,14 @@ typedef struct study_group {
     size_t without_baseline;   /* that count and have work to do */
 } study_group;
 
+typedef void study_told(const study_skipped *files, size_t count);
+
 typedef struct study_options {
     const char *const *folders; /* a model's folder, or one of reports */
     int folder_count;
     verdict_thresholds thresholds;
-    bool group; /* devices and regimes that differ become groups, else they are refused (STATUS_INPUT) */
+    study_told *told; /* hears which files were left out where opening fails, when nothing else is left; may be NULL */
+    bool group;       /* devices and regimes that differ become groups, else they are refused (STATUS_INPUT) */
 } study_options;
 
 typedef struct study {

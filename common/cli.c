@@ -1,5 +1,5 @@
-/* Table-driven options: parsing, messages that say what to do next, and --help from the same table. */
-#include "common/cli.h"
+/* Table-driven options: parsing, and messages that say what to do next. */
+#include "common/cli_internal.h"
 
 #include <errno.h>
 #include <inttypes.h>
@@ -23,79 +23,38 @@ typedef struct parse {
     bool done; /* --help or --version was served */
 } parse;
 
-static const cli_option *row(const cli_spec *spec, int k) {
+const cli_option *cli_row(const cli_spec *spec, int k) {
     return k < spec->option_count ? &spec->options[k] : &built_in[k - spec->option_count];
 }
 
-static int row_count(const cli_spec *spec) { return spec->option_count + (int)(sizeof built_in / sizeof built_in[0]); }
+int cli_row_count(const cli_spec *spec) { return spec->option_count + (int)(sizeof built_in / sizeof built_in[0]); }
 
-/* ---- help ---- */
-
-enum { HELP_WIDTH = 100, HELP_COLUMN = 26 };
-
-/* Words of the text from HELP_COLUMN on, over as many lines as they need. */
-static void print_wrapped(FILE *out, const char *text) {
-    int column = HELP_COLUMN;
-    for (bool first = true; *text; first = false) {
-        int n = (int)strcspn(text, " ");
-        if (!first && column + 1 + n > HELP_WIDTH) {
-            fprintf(out, "\n%*s", HELP_COLUMN, "");
-            column = HELP_COLUMN;
-        } else if (!first) {
-            fputc(' ', out);
-            column++;
-        }
-        fwrite(text, 1, (size_t)n, out);
-        column += n;
-        text += n;
-        while (*text == ' ') text++;
-    }
-    fputc('\n', out);
+const char *cli_choice(const cli_option *o, int k) {
+    const size_t size = o->choice_size ? o->choice_size : sizeof *o->choices;
+    const char *name;
+    memcpy(&name, (const char *)o->choices + (size_t)k * size, sizeof name);
+    return name;
 }
 
-static void print_option(FILE *out, const cli_option *o) {
-    if (!o->help) return;
-    int column = o->letter ? fprintf(out, "  -%c, --%s", o->letter, o->name) : fprintf(out, "      --%s", o->name);
-    if (o->argument) column += fprintf(out, " %s", o->argument);
-    if (column > HELP_COLUMN - 2) {
-        fputc('\n', out);
-        column = 0;
-    }
-    fprintf(out, "%*s", HELP_COLUMN - column, "");
-    print_wrapped(out, o->help);
-}
-
-void cli_help(const cli_spec *spec, FILE *out) {
-    fprintf(out, "usage: %s %s\n\n%s\n\noptions:\n", spec->program, spec->usage, spec->about);
-    for (int k = 0; k < spec->option_count; k++) print_option(out, &spec->options[k]);
-    for (int k = spec->option_count; k < row_count(spec); k++) print_option(out, row(spec, k));
-    if (spec->after) fprintf(out, "\n%s", spec->after);
-}
-
-/* One option a line, tabs between: --name, -letter, the argument's name, its choices. */
-static void print_list(const cli_spec *spec, FILE *out) {
-    for (int k = 0; k < row_count(spec); k++) {
-        const cli_option *o = row(spec, k);
-        if (!o->help) continue;
-        fprintf(out, "--%s\t", o->name);
-        if (o->letter) fprintf(out, "-%c", o->letter);
-        fprintf(out, "\t%s\t", o->argument ? o->argument : "");
-        for (int c = 0; o->choices && o->choices[c]; c++) fprintf(out, "%s%s", c > 0 ? " " : "", o->choices[c]);
-        fputc('\n', out);
-    }
+const char *cli_choice_text(const cli_option *o, char *text, size_t room) {
+    size_t used = 0;
+    text[0] = 0;
+    for (int k = 0; cli_choice(o, k) && used < room; k++)
+        used += (size_t)snprintf(text + used, room - used, "%s%s", k > 0 ? ", " : "", cli_choice(o, k));
+    return text;
 }
 
 /* ---- finding an option ---- */
 
 static const cli_option *find_name(const cli_spec *spec, const char *name, size_t n) {
-    for (int k = 0; k < row_count(spec); k++)
-        if (strncmp(row(spec, k)->name, name, n) == 0 && row(spec, k)->name[n] == 0) return row(spec, k);
+    for (int k = 0; k < cli_row_count(spec); k++)
+        if (strncmp(cli_row(spec, k)->name, name, n) == 0 && cli_row(spec, k)->name[n] == 0) return cli_row(spec, k);
     return NULL;
 }
 
 static const cli_option *find_letter(const cli_spec *spec, char letter) {
-    for (int k = 0; k < row_count(spec); k++)
-        if (row(spec, k)->letter == letter) return row(spec, k);
+    for (int k = 0; k < cli_row_count(spec); k++)
+        if (cli_row(spec, k)->letter == letter) return cli_row(spec, k);
     return NULL;
 }
 
@@ -122,9 +81,9 @@ static int distance(const char *a, size_t na, const char *b, size_t nb) {
 static const char *nearest(const cli_spec *spec, const char *name, size_t n) {
     const char *found = NULL;
     int least = n < 4 ? 2 : 3; /* farther than that it is a guess */
-    for (int k = 0; k < row_count(spec); k++) {
-        const char *candidate = row(spec, k)->name;
-        if (!row(spec, k)->help) continue;
+    for (int k = 0; k < cli_row_count(spec); k++) {
+        const char *candidate = cli_row(spec, k)->name;
+        if (!cli_row(spec, k)->help) continue;
         size_t length = strlen(candidate);
         int d = distance(name, n, candidate, length);
         if (n >= 3 && n < length && strncmp(candidate, name, n) == 0) d = 1; /* shortened */
@@ -179,20 +138,37 @@ static bool take_real(const parse *p, const cli_option *o, const char *text) {
     return true;
 }
 
+/* Its place among the choices; -1: it is none, and the status says so. */
+static int find_choice(const parse *p, const cli_option *o, const char *name, size_t n) {
+    char list[CLI_CHOICES_ROOM];
+    for (int k = 0; cli_choice(o, k); k++)
+        if (strlen(cli_choice(o, k)) == n && memcmp(cli_choice(o, k), name, n) == 0) return k;
+    status_set(p->st, STATUS_USAGE, "--%s: '%.*s' is none of: %s", o->name, n < 100 ? (int)n : 100, name,
+               cli_choice_text(o, list, sizeof list));
+    return -1;
+}
+
 static bool take_choice(const parse *p, const cli_option *o, const char *argument) {
-    char list[256];
-    size_t used = 0;
-    list[0] = 0;
-    for (int k = 0; o->choices[k]; k++) {
-        if (strcmp(o->choices[k], argument) == 0) {
-            memcpy(p->destination + o->offset, &o->choices[k], sizeof(const char *));
-            return true;
-        }
-        int n = snprintf(list + used, sizeof list - used, "%s%s", k > 0 ? ", " : "", o->choices[k]);
-        if (n > 0) used += (size_t)n < sizeof list - used ? (size_t)n : sizeof list - used - 1;
+    const int k = find_choice(p, o, argument, strlen(argument));
+    if (k < 0) return false;
+    const char *name = cli_choice(o, k);
+    memcpy(p->destination + o->offset, &name, sizeof name);
+    return true;
+}
+
+static bool take_list(const parse *p, const cli_option *o, const char *argument) {
+    uint32_t named;
+    memcpy(&named, p->destination + o->offset, sizeof named);
+    for (const char *at = argument;; at++) {
+        const size_t n = strcspn(at, ",");
+        const int k = find_choice(p, o, at, n);
+        if (k < 0) return false;
+        named |= (uint32_t)1 << k;
+        at += n;
+        if (!*at) break;
     }
-    status_set(p->st, STATUS_USAGE, "--%s: '%s' is none of: %s", o->name, argument, list);
-    return false;
+    memcpy(p->destination + o->offset, &named, sizeof named);
+    return true;
 }
 
 /* The name may hold an = itself, so that the last one divides. */
@@ -231,7 +207,7 @@ static bool take_built_in(parse *p, const cli_option *o) {
     if (o == &built_in[0])
         cli_help(p->spec, stdout);
     else if (o == &built_in[2])
-        print_list(p->spec, stdout);
+        cli_help_list(p->spec, stdout);
     else
         printf("%s %s\n", p->spec->program, p->spec->version);
     p->done = true;
@@ -265,6 +241,7 @@ static bool take(parse *p, const cli_option *o, char *argument) {
     }
     case CLI_REAL: return take_real(p, o, argument);
     case CLI_CHOICE: return take_choice(p, o, argument);
+    case CLI_LIST: return take_list(p, o, argument);
     case CLI_BINDING: return take_binding(p, o, argument);
     case CLI_CALL: return o->call(p->destination, argument, p->st);
     }
@@ -329,6 +306,10 @@ static bool take_positional(parse *p, const char *text) {
     if (spec->most == 0 || list->count == spec->most) {
         status_set(p->st, STATUS_USAGE, "'%s' is one argument too many; %s --help shows the usage", text,
                    spec->program);
+        return false;
+    }
+    if (!*text) {
+        status_set(p->st, STATUS_USAGE, "an empty argument stands where %s belongs", spec->positional);
         return false;
     }
     list->items[list->count++] = text;

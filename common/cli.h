@@ -22,6 +22,8 @@ typedef enum cli_kind {
     CLI_INT,     /* int64_t within [min, max] */
     CLI_REAL,    /* double within [min, max] */
     CLI_CHOICE,  /* const char *, one of `choices` (the table's own copy) */
+    CLI_LIST,    /* uint32_t, of `choices` (at most 32) those that are named, commas between: a bit for each, the first
+                  * one is 1; said again it adds to them. --help names the choices itself */
     CLI_BINDING, /* cli_bindings: NAME=NUMBER, as often as wanted, the number within [min, max] */
     CLI_CALL     /* calls `call` (with "" where the option takes no argument), which may set st and say false */
 } cli_kind;
@@ -47,6 +49,7 @@ typedef struct cli_option {
     size_t offset; /* into the destination */
     int64_t min, max;
     const char *const *choices; /* ends with NULL */
+    size_t choice_size; /* of a row of the table whose first members they are, from one to the next; 0: a plain list */
     cli_call_fn *call;
 } cli_option;
 

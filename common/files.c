@@ -35,6 +35,7 @@ void files_clean_on_signals(void) {
         /* a signal that the parent ignores (nohup) stays ignored */
         if (sigaction(numbers[k], NULL, &old) == 0 && old.sa_handler != SIG_IGN) sigaction(numbers[k], &action, NULL);
     }
+    signal(SIGXFSZ, SIG_IGN);
 }
 
 static int take_ticket(char *temp) {
@@ -107,6 +108,29 @@ static char *end_of_links(const char *path) {
     errno = at ? ELOOP : ENOMEM;
     free(at);
     return NULL;
+}
+
+/* Where a regular file is, or would be; owned. NULL: it is another kind of file, or nothing can be there. */
+static char *place_of(const char *path) {
+    struct stat about;
+    if (stat(path, &about) == 0) return S_ISREG(about.st_mode) ? realpath(path, NULL) : NULL;
+    char *end = end_of_links(path), *folder = NULL, *real = NULL, *place = NULL;
+    if (end) folder = strndup(end, (size_t)(files_base(end) - end));
+    if (folder) real = realpath(*folder ? folder : ".", NULL);
+    if (real && asprintf(&place, "%s/%s", real, files_base(end)) < 0) place = NULL;
+    free(end);
+    free(folder);
+    free(real);
+    return place;
+}
+
+bool files_same(const char *a, const char *b) {
+    if (strcmp(a, b) == 0) return true;
+    char *x = place_of(a), *y = place_of(b);
+    const bool same = x && y && strcmp(x, y) == 0;
+    free(x);
+    free(y);
+    return same;
 }
 
 /* The standard output or error that a path leads to (/dev/stdout), -1 where it is neither. What else goes there must

@@ -37,10 +37,15 @@ void files_abort(files_out *f); /* as if never begun; fine after begin failed, c
 
 bool files_write(const char *path, const void *data, size_t n, status *st); /* all of the above at once */
 
+/* Whether both paths lead to one place, by whatever way and whether a file is there yet. Devices and pipes are one
+ * place only where the paths are the same text. */
+bool files_same(const char *a, const char *b);
+
 /* Takes a file that was written away again; a device, a pipe or a link to one stays. */
 void files_remove(const char *path);
 
-/* From now on SIGINT, SIGTERM and SIGHUP remove half-written files before they end the program. */
+/* From now on SIGINT, SIGTERM and SIGHUP remove half-written files before they end the program, and a limit on the size
+ * of files (SIGXFSZ) is a failed write like any other. */
 void files_clean_on_signals(void);
 
 /* The bytes of a regular file and a NUL after them; owned by the caller (free). NULL: st says why. */

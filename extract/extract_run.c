@@ -105,7 +105,7 @@ static void refuse_overwriting(run *r, const model *m, const char *out) {
 static void write_all(run *r, const model *m, const catalog *c) {
     const extract_options *o = r->options;
     status st = {0};
-    if (o->ops_path && o->tensors_path && strcmp(o->ops_path, o->tensors_path) == 0)
+    if (o->ops_path && o->tensors_path && files_same(o->ops_path, o->tensors_path))
         guard_fail(&r->guard, STATUS_USAGE, "--output and --tensors name the same file %s; give each its own",
                    o->ops_path);
     refuse_overwriting(r, m, o->ops_path);

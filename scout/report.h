@@ -87,7 +87,7 @@ json_t *report_fusion_json(const report_input *in, const report_figures *f, json
 /* Whether the ceilings hold the K sweep that was asked for, and not that of another product. */
 bool report_has_sweep(const report_input *in);
 
-/* The caller's. */
+/* report_write.c: the caller's. */
 json_t *report_build(const report_input *in, json_builder *b);
 
 /* Whether a report that was read may stand for a new measurement. */

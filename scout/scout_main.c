@@ -45,6 +45,7 @@ static void watch_signals(void) {
         if (sigaction(numbers[k], NULL, &old) == 0 && old.sa_handler != SIG_IGN) sigaction(numbers[k], &action, NULL);
     }
     signal(SIGPIPE, SIG_IGN); /* who stops reading the table does not end the measuring */
+    signal(SIGXFSZ, SIG_IGN); /* nor does a limit on the size of files: the write fails, and says so */
 }
 
 /* Started with one of them closed, the next file that is opened would take its place, and be printed into. */

@@ -23,7 +23,9 @@ _PROGRAM_files() {
 # What may stand behind an option: its words, files, or nothing that could be guessed.
 _PROGRAM_value() { # LINE BEGUN
     local argument=${1%%$'\x1f'*} choices=${1#*$'\x1f'}
-    if [[ -n $choices ]]; then
+    if [[ -n $choices && $argument == LIST && $2 == *,* ]]; then
+        mapfile -t COMPREPLY < <(compgen -P "${2%,*}," -W "$choices" -- "${2##*,}")
+    elif [[ -n $choices ]]; then
         mapfile -t COMPREPLY < <(compgen -W "$choices" -- "$2")
     elif [[ $argument == *FILE* || $argument == *DIR* || $argument == *.json ]]; then
         _PROGRAM_files "$2"

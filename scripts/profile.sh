@@ -2,7 +2,7 @@
 # One model's folder: runs the steps whose inputs have changed since they last ran, goes on after a step that ends with 1,
 # stops at anything worse, and ends with the worst code. The steps: extract_ops, then, where PROFILE_SCOUT names it,
 # scout_batch, which is what PROFILE_DEVICE, PROFILE_REGIME and PROFILE_BUDGET are for, then, where PROFILE_ANALYZE names
-# it, analyze, whose summary is printed at the end, done again or not.
+# it, analyze, for a dispatch table and for a summary, which is printed at the end, done again or not.
 # Usage: PROFILE_MODEL=FILE [PROFILE_OUT=FOLDER] [PROFILE_BATCH=N] [PROFILE_SEQ=N] [PROFILE_DIM="NAME=N…"]
 #        [PROFILE_PRECISION=P] [PROFILE_SCOUT=SCOUT_BATCH] [PROFILE_DEVICE=D] [PROFILE_REGIME=R] [PROFILE_BUDGET=SECONDS]
 #        [PROFILE_ANALYZE=ANALYZE] scripts/profile.sh EXTRACT_OPS [option of extract_ops]…
@@ -160,30 +160,38 @@ measure() {
     fi
 }
 
-# What it says depends on the reports, the ceilings in run.json, and the program.
-analyzed_from() {
+# What follows from the reports: what is said of them depends on the ceilings in run.json too, a dispatch table does not.
+# Nothing depends on these, so one that fails stops no other, and leaves nothing of an earlier run that no longer holds.
+derived_from() { # PATH…
     cksum <"$analyze"
-    find "$folder/reports" "$folder/fusions" "$folder/run.json" -type f -name '[!.]*' -printf '%p %s %T@\n' 2>/dev/null | LC_ALL=C sort | cksum
+    find "$@" -type f -name '[!.]*' -printf '%p %s %T@\n' 2>/dev/null | LC_ALL=C sort | cksum
 }
-summarize() {
-    local code=0 stamp="$folder/.analyze" want
-    if (($(count_reports) == 0)); then return; fi # a model without operations
-    want=$(analyzed_from)
-    if [[ -e $folder/summary.json && -e $folder/summary.txt && -e $folder/report.html && -e $stamp && "$(sed 1d "$stamp")" == "$want" ]]; then
+derive() { # NAME INPUTS RESULTS ARGUMENT…   inputs and results: files in the folder, blanks between
+    local name=$1 code=0 stamp="$folder/.$1" want missing="" file files inputs=() results=()
+    read -r -a files <<<"$2"
+    for file in "${files[@]}"; do inputs+=("$folder/$file"); done
+    read -r -a files <<<"$3"
+    for file in "${files[@]}"; do results+=("$folder/$file"); done
+    shift 3
+    want=$(derived_from "${inputs[@]}")
+    for file in "${results[@]}"; do if [[ ! -e $file ]]; then missing=yes; fi; done
+    if [[ -z $missing && -e $stamp && "$(sed 1d "$stamp")" == "$want" ]]; then
         code=$(head -n 1 "$stamp")
-        echo "$folder/summary.txt is up to date"
+        echo "${results[0]} is up to date"
     else
-        rm -f -- "$stamp"
-        "$analyze" "$folder" -o "$folder" || code=$?
+        rm -f -- "$stamp" "${results[@]}"
+        "$analyze" "$@" || code=$?
         if ((code <= 1)); then printf '%s\n%s\n' "$code" "$want" >"$stamp"; fi
     fi
     if ((code > worst)); then worst=$code; fi
-    if ((code > 1)); then
-        echo "analyze ended with $code" >&2
-        exit "$worst"
-    fi
-    echo
-    cat -- "$folder/summary.txt"
+    if ((code > 1)); then echo "$name ended with $code" >&2; fi
+}
+summarize() {
+    if (($(count_reports) == 0)); then return; fi # a model without operations
+    derive dispatch 'reports fusions' 'dispatch.json dispatch.h' \
+        dispatch "$folder" -o "$folder/dispatch.json" --header "$folder/dispatch.h"
+    derive analyze 'reports fusions run.json' 'summary.txt summary.json summary.md summary.csv junit.xml report.html' "$folder" -o "$folder"
+    if [[ -e $folder/summary.txt ]]; then printf '\n%s\n' "$(<"$folder/summary.txt")"; fi
     if [[ -e $folder/report.html ]]; then printf '\nthe whole report: %s\n' "$folder/report.html"; fi
 }
 

@@ -35,25 +35,38 @@ static double ratio_change(double before, double after) {
     return is_known(before) && is_known(after) ? log(after / before) : NAN;
 }
 
+/* What stands for the report. A fusion that was not held against its parts says nothing about fusing: its report may
+ * hold the time of the operation that does all at once, which is compared by itself. */
+static double best_us(const study_report *r) { return r->fusion && !r->worth ? NAN : r->best_us; }
+
 static drift_row best_row(const comparison_row *r) {
-    return (drift_row){ratio_change(r->before->best_us, r->after->best_us),
+    return (drift_row){ratio_change(best_us(r->before), best_us(r->after)),
                        drift_noise(r->before->best_ci, r->after->best_ci)};
 }
 
-static drift_row baseline_row(const comparison_row *r) {
-    return (drift_row){ratio_change(r->before->baseline_us, r->after->baseline_us),
-                       drift_noise(r->before->baseline_ci, r->after->baseline_ci)};
+/* Of a fusion its parts, one after another. Their times added up have an interval of what the speed-up's leaves. */
+static double apart_us(const study_report *r) { return r->fusion ? r->parts_us : r->baseline_us; }
+static double apart_ci(const study_report *r) {
+    const double rest = r->speedup_ci * r->speedup_ci - r->best_ci * r->best_ci;
+    return !r->sum ? r->baseline_ci : rest < 0 ? 0 : sqrt(rest);
 }
 
-/* The machine and the spread are those of the baselines, which a new kernel leaves alone. */
+static drift_row baseline_row(const comparison_row *r) {
+    return (drift_row){ratio_change(apart_us(r->before), apart_us(r->after)),
+                       drift_noise(apart_ci(r->before), apart_ci(r->after))};
+}
+
+/* The machine and the spread are those of the operations' baselines, which a new kernel leaves alone. Fusions run the
+ * same work again, so nothing is learned from them, but they are as many more chances for an alarm. */
 static void learn(comparison *c) {
-    drift_row *rows = arena_array(&c->arena, drift_row, c->row_count + 1);
+    drift_row *rows = arena_array(&c->arena, drift_row, c->operations.row_count + 1);
     size_t family = 0;
-    for (size_t k = 0; k < c->row_count; k++) {
-        const drift_row baseline = baseline_row(&c->rows[k]), best = best_row(&c->rows[k]);
+    for (size_t k = 0; k < c->operations.row_count; k++) {
+        const drift_row baseline = baseline_row(&c->operations.rows[k]), best = best_row(&c->operations.rows[k]);
         rows[k] = isfinite(baseline.change) ? baseline : best;
         family += isfinite(best.change);
     }
+    for (size_t k = 0; k < c->fusions.row_count; k++) family += isfinite(best_row(&c->fusions.rows[k]).change);
     comparison_learn(c, rows, family);
 }
 
@@ -62,7 +75,7 @@ static bool is_other(const study_report *r) {
 }
 
 static const char *say_missing(comparison *c, const char *which, const study_report *r) {
-    const char *why = same(r->status, "OK") ? "no time" : r->status;
+    const char *why = !same(r->status, "OK") ? r->status : r->fusion ? "its parts have no time" : "no time";
     return arena_printf(&c->arena, "no figure %s: %s%s%s", which, why, r->reason_text ? ", " : "",
                         r->reason_text ? r->reason_text : "");
 }
@@ -74,8 +87,8 @@ static const char *say_best(comparison *c, const study_report *r) {
 }
 
 static const char *note(comparison *c, const comparison_row *r) {
-    if (!is_known(r->before->best_us)) return say_missing(c, "before", r->before);
-    if (!is_known(r->after->best_us)) return say_missing(c, "after", r->after);
+    if (!is_known(best_us(r->before))) return say_missing(c, "before", r->before);
+    if (!is_known(best_us(r->after))) return say_missing(c, "after", r->after);
     if (!same(r->before->best, r->after->best) || !same(r->before->best_variant, r->after->best_variant))
         return arena_printf(&c->arena, "was run by %s, now by %s", say_best(c, r->before), say_best(c, r->after));
     return NULL;
@@ -86,7 +99,7 @@ static void judge(comparison *c, comparison_row *r) {
     const drift *d = comparison_drift(c, r);
     const bool unsure = r->before->verdict.borderline || r->after->verdict.borderline;
     r->lost_us = NAN;
-    r->measured = is_known(r->before->best_us) || is_known(r->after->best_us);
+    r->measured = is_known(best_us(r->before)) || is_known(best_us(r->after));
     if (!r->measured) return;
     r->chosen_otherwise = is_other(r->before) != is_other(r->after);
     /* A winner by 2.1 % one night may be one by 1.9 % the next, and then it is none. */
@@ -99,6 +112,7 @@ static void judge(comparison *c, comparison_row *r) {
     if (isfinite(best.change)) {
         const double count = (double)r->after->count;
         r->lost_us = count * (r->after->best_us - r->before->best_us * exp(d->machine));
+        if (r->after->fusion) return;
         c->model_us[0] += count * r->before->best_us;
         c->model_us[1] += count * r->after->best_us;
     }
@@ -133,10 +147,10 @@ static int by_size(const void *a, const void *b) {
 
 /* Of the baselines' rows; not-a-number where nobody knows. */
 static double clock_of(comparison *c, int which) {
-    double *clocks = arena_array(&c->arena, double, c->row_count + 1);
+    double *clocks = arena_array(&c->arena, double, c->operations.row_count + 1);
     size_t n = 0;
-    for (size_t k = 0; k < c->row_count; k++) {
-        const study_report *r = which ? c->rows[k].after : c->rows[k].before;
+    for (size_t k = 0; k < c->operations.row_count; k++) {
+        const study_report *r = which ? c->operations.rows[k].after : c->operations.rows[k].before;
         if (is_known(r->clock_mhz)) clocks[n++] = r->clock_mhz;
     }
     if (n == 0) return NAN;
@@ -144,15 +158,17 @@ static double clock_of(comparison *c, int which) {
     return clocks[n / 2];
 }
 
-static void count(comparison *c) {
-    for (size_t k = 0; k < c->row_count; k++) {
-        const comparison_row *r = &c->rows[k];
+static void settle(comparison *c, comparison_list *list) {
+    for (size_t k = 0; k < list->row_count; k++) {
+        comparison_row *r = &list->rows[k];
+        judge(c, r);
+        r->verdict = comparison_verdict_of(r);
         if (!r->measured) continue;
-        c->measured++;
-        c->states[r->best.state]++;
-        c->verdicts[r->verdict]++;
+        list->measured++;
+        list->states[r->best.state]++;
+        list->verdicts[r->verdict]++;
     }
-    for (int k = 0; k < 2; k++) c->clock_mhz[k] = clock_of(c, k);
+    qsort(list->rows, list->row_count, sizeof *list->rows, worst_first);
 }
 
 /* Names of files may hold any bytes. */
@@ -171,15 +187,14 @@ static void make(comparison *c) {
     check_alike(c);
     name_files(c);
     comparison_match(c);
-    if (c->row_count == 0)
+    if (c->operations.row_count == 0)
         guard_fail(&c->guard, STATUS_INPUT, "no operation is in both %s and %s; compare two runs of one model",
                    c->studies[0]->options.folders[0], c->studies[1]->options.folders[0]);
-    c->options.drift.prior = drift_prior_of(c->rows[0].after->device);
+    c->options.drift.prior = drift_prior_of(c->operations.rows[0].after->device);
     learn(c);
-    for (size_t k = 0; k < c->row_count; k++) judge(c, &c->rows[k]);
-    comparison_verdicts(c);
-    qsort(c->rows, c->row_count, sizeof *c->rows, worst_first);
-    count(c);
+    settle(c, &c->operations);
+    settle(c, &c->fusions);
+    for (int k = 0; k < 2; k++) c->clock_mhz[k] = clock_of(c, k);
     comparison_weigh(c);
     comparison_differ(c);
 }
@@ -201,7 +216,11 @@ bool comparison_make(comparison *c, const study *before, const study *after, con
 
 void comparison_close(comparison *c) {
     arena_free(&c->arena);
-    *c = (comparison){.row_count = 0};
+    *c = (comparison){.part_count = 0};
+}
+
+bool comparison_has_any(const comparison_list *list) {
+    return list->row_count + list->fresh_count + list->gone_count > 0;
 }
 
 bool comparison_is_news(const comparison_row *r) { return group_of(r) < 5; }

@@ -30,14 +30,14 @@ typedef struct comparison_part {
     drift_judgement machine;
 } comparison_part;
 
-/* One operation of both runs. Deployment runs the best, so the state is that of the best times; the baseline's stands
- * beside it. */
+/* One operation, or one fusion, of both runs. Deployment runs the best, so the state is that of the best times; the
+ * baseline's stands beside it. */
 typedef struct comparison_row {
     const study_report *before, *after;
     const comparison_part *part;    /* that it moved with; NULL: the machine */
     bool measured;                  /* by either; else there is nothing to compare */
     double change, baseline_change; /* after / before - 1; not-a-number: a figure is missing */
-    drift_judgement best, baseline; /* net of the machine */
+    drift_judgement best, baseline; /* net of the machine; the baseline of a fusion is its parts */
     double lost_us;                 /* per run, net of the machine: below 0 it is a gain; not-a-number as change */
     bool chosen_otherwise;          /* the library's default before and another one after, or the other way round */
     const char *note;               /* what else there is to know; NULL */
@@ -63,6 +63,15 @@ typedef enum comparison_ceilings {
     COMPARISON_CEILINGS_APART
 } comparison_ceilings;
 
+/* Operations, or fusions, of both runs. */
+typedef struct comparison_list {
+    comparison_row *rows; /* what is worst first: SLOWER, worse verdicts, FASTER, AMBIGUOUS, other verdicts, the rest */
+    size_t row_count;
+    const study_report **gone, **fresh; /* of one run alone */
+    size_t gone_count, fresh_count;
+    size_t measured, states[COMPARISON_STATES], verdicts[COMPARISON_VERDICTS];
+} comparison_list;
+
 typedef struct comparison_options {
     drift_options drift; /* its prior is chosen by the device */
     double margin;       /* that a winner wins by, of the studies' thresholds */
@@ -81,16 +90,13 @@ typedef struct comparison {
     drift_judgement machine;
     comparison_part *parts;
     size_t part_count;
-    comparison_row *rows; /* what is worst first: SLOWER, worse verdicts, FASTER, AMBIGUOUS, other verdicts, the rest */
-    size_t row_count;
-    const study_report **gone, **fresh; /* of one run alone */
-    size_t gone_count, fresh_count;
+    comparison_list operations;
+    comparison_list fusions; /* which nothing is learned from, and which are in no sum */
     comparison_difference *differences;
     size_t difference_count;
     comparison_ceiling *ceilings;
     size_t ceiling_count;
     comparison_ceilings ceilings_say;
-    size_t measured, states[COMPARISON_STATES], verdicts[COMPARISON_VERDICTS];
     double model_us[2],
         clock_mhz[2]; /* matched operations by their best; the median of the baselines. NaN: not known */
 } comparison;
@@ -99,6 +105,8 @@ typedef struct comparison {
 bool comparison_make(comparison *c, const study *before, const study *after, const comparison_options *options,
                      status *st);
 void comparison_close(comparison *c);
+
+bool comparison_has_any(const comparison_list *list); /* in either run */
 
 /* Whether the row is one that a reader wants to see: everything but SAME with its verdict kept. */
 bool comparison_is_news(const comparison_row *row);
@@ -112,9 +120,9 @@ const drift *comparison_drift(const comparison *c, const comparison_row *row);
 
 /* Steps of comparison_make, each in a file of its own. */
 void comparison_learn(comparison *c, const drift_row *rows, size_t family); /* the machine and its parts */
-void comparison_match(comparison *c);                                       /* rows (before, after), gone, fresh */
+void comparison_match(comparison *c);                                       /* both lists: rows, gone, fresh */
 void comparison_differ(comparison *c);                                      /* differences */
 void comparison_weigh(comparison *c);                                       /* ceilings, against the machine */
-void comparison_verdicts(comparison *c);                                    /* the rows' verdicts */
+comparison_verdict comparison_verdict_of(const comparison_row *row);
 
 #endif

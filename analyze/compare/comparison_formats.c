@@ -8,18 +8,14 @@
 #include <stdlib.h>
 #include <string.h>
 
-const comparison_format comparison_formats[COMPARISON_FORMATS] = {
-    {"text", "comparison.txt", comparison_text},  {"md", "comparison.md", comparison_markdown},
-    {"json", "comparison.json", comparison_json}, {"junit", "comparison.xml", comparison_junit},
-    {"csv", "comparison.csv", comparison_csv},
+const comparison_format comparison_formats[] = {
+    {"text", "comparison.txt", comparison_text},   /* for a terminal */
+    {"md", "comparison.md", comparison_markdown},  /* for a pull request */
+    {"json", "comparison.json", comparison_json},  /* for programs */
+    {"junit", "comparison.xml", comparison_junit}, /* for CI systems */
+    {"csv", "comparison.csv", comparison_csv},     /* for spreadsheets */
+    {NULL, NULL, NULL},
 };
-int comparison_formats_find(const char *name, size_t length) {
-    for (int k = 0; k < COMPARISON_FORMATS; k++) {
-        const char *is = comparison_formats[k].name;
-        if (strlen(is) == length && memcmp(is, name, length) == 0) return k;
-    }
-    return -1;
-}
 
 bool comparison_formats_put(const comparison_format *f, const comparison *c, const comparison_shown *shown,
                             const char *path, status *st) {
@@ -51,6 +47,16 @@ size_t comparison_failed_machines(const comparison *c, comparison_fail fail) {
 bool comparison_fails(const comparison_row *row, comparison_fail fail) {
     if (!row->measured) return false;
     return (fail.slower && row->best.state == DRIFT_SLOWER) || (fail.verdict && row->verdict == COMPARISON_WORSE);
+}
+
+comparison_tally comparison_tally_of(const comparison_list *list, comparison_fail fail) {
+    comparison_tally t = {0, 0};
+    for (size_t k = 0; k < list->row_count; k++) {
+        const bool fails = comparison_fails(&list->rows[k], fail);
+        t.failed += fails;
+        t.missing += list->rows[k].measured && !fails && !isfinite(list->rows[k].best.net);
+    }
+    return t;
 }
 
 comparison_figure comparison_percent(double change) {

@@ -28,10 +28,7 @@ typedef struct comparison_format {
     comparison_write *write;
 } comparison_format;
 
-enum { COMPARISON_FORMATS = 5 };
-extern const comparison_format comparison_formats[COMPARISON_FORMATS];
-
-int comparison_formats_find(const char *name, size_t length); /* its place in the table; -1: there is none */
+extern const comparison_format comparison_formats[]; /* ends with one that has no name */
 
 /* To a file that appears whole or not at all; path NULL: to standard output. */
 bool comparison_formats_put(const comparison_format *f, const comparison *c, const comparison_shown *shown,
@@ -40,6 +37,12 @@ bool comparison_formats_put(const comparison_format *f, const comparison *c, con
 comparison_write comparison_text, comparison_markdown, comparison_json, comparison_junit, comparison_csv;
 
 size_t comparison_failed_machines(const comparison *c, comparison_fail fail);
+
+/* Of those that are compared: which --fail-on names, and which of the others have a figure in one run alone. */
+typedef struct comparison_tally {
+    size_t failed, missing;
+} comparison_tally;
+comparison_tally comparison_tally_of(const comparison_list *list, comparison_fail fail);
 
 /* Figures as all of them print them. */
 typedef struct comparison_figure {

@@ -82,15 +82,15 @@ static void write_test(const comparison *c, json_stream *s) {
     json_stream_close(s);
 }
 
-static void write_counts(const comparison *c, json_stream *s) {
+static void write_counts(const comparison_list *list, json_stream *s) {
     json_stream_open(s, "counts", '{', false);
-    json_stream_int(s, "matched", (int64_t)c->row_count);
-    json_stream_int(s, "compared", (int64_t)c->measured);
+    json_stream_int(s, "matched", (int64_t)list->row_count);
+    json_stream_int(s, "compared", (int64_t)list->measured);
     for (int k = 0; k < COMPARISON_STATES; k++)
-        json_stream_int(s, drift_state_name((drift_state)k), (int64_t)c->states[k]);
-    json_stream_int(s, "verdicts_worse", (int64_t)c->verdicts[COMPARISON_WORSE]);
-    json_stream_int(s, "verdicts_better", (int64_t)c->verdicts[COMPARISON_BETTER]);
-    json_stream_int(s, "verdicts_other", (int64_t)c->verdicts[COMPARISON_OTHER]);
+        json_stream_int(s, drift_state_name((drift_state)k), (int64_t)list->states[k]);
+    json_stream_int(s, "verdicts_worse", (int64_t)list->verdicts[COMPARISON_WORSE]);
+    json_stream_int(s, "verdicts_better", (int64_t)list->verdicts[COMPARISON_BETTER]);
+    json_stream_int(s, "verdicts_other", (int64_t)list->verdicts[COMPARISON_OTHER]);
     json_stream_close(s);
 }
 
@@ -110,6 +110,13 @@ static void write_side(json_stream *s, const char *key, const study_report *r) {
     json_stream_text(s, "approach", r->verdict.approach);
     json_stream_text(s, "priority", r->verdict.priority);
     json_stream_bool(s, "borderline", r->verdict.borderline);
+    if (r->fusion) {
+        real(s, "parts_time_us", r->parts_us);
+        real(s, "fused_time_us", r->fused_us);
+        real(s, "speedup", r->speedup);
+        real(s, "speedup_ci", r->speedup_ci);
+        if (r->worth) json_stream_text(s, "worth", r->worth);
+    }
     json_stream_close(s);
 }
 
@@ -117,6 +124,7 @@ static void write_row(json_stream *s, const comparison_row *r, comparison_fail f
     json_stream_open(s, NULL, '{', false);
     json_stream_text(s, "operation", r->after->operation);
     json_stream_text(s, "op", r->after->op);
+    if (r->after->fusion) json_stream_text(s, "pattern", r->after->fusion_pattern);
     json_stream_int(s, "count", r->after->count);
     json_stream_text(s, "state", drift_state_name(r->best.state));
     json_stream_text(s, "baseline_state", drift_state_name(r->baseline.state));
@@ -136,6 +144,22 @@ static void write_row(json_stream *s, const comparison_row *r, comparison_fail f
 static void write_names(json_stream *s, const char *key, const study_report *const *list, size_t count) {
     json_stream_open(s, key, '[', false);
     for (size_t k = 0; k < count; k++) json_stream_text(s, NULL, list[k]->operation);
+    json_stream_close(s);
+}
+
+static void write_rows(json_stream *s, const char *key, const comparison_list *list, comparison_fail fail) {
+    json_stream_open(s, key, '[', false);
+    for (size_t k = 0; k < list->row_count; k++)
+        if (list->rows[k].measured) write_row(s, &list->rows[k], fail);
+    json_stream_close(s);
+}
+
+static void write_fusions(const comparison *c, json_stream *s, comparison_fail fail) {
+    json_stream_open(s, "fusions", '{', false);
+    write_counts(&c->fusions, s);
+    write_rows(s, "rows", &c->fusions, fail);
+    write_names(s, "new", c->fusions.fresh, c->fusions.fresh_count);
+    write_names(s, "gone", c->fusions.gone, c->fusions.gone_count);
     json_stream_close(s);
 }
 
@@ -162,13 +186,11 @@ bool comparison_json(const comparison *c, const comparison_shown *shown, FILE *o
     write_differences(c, &s);
     write_machine(c, &s);
     write_test(c, &s);
-    write_counts(c, &s);
-    json_stream_open(&s, "operations", '[', false);
-    for (size_t k = 0; k < c->row_count; k++)
-        if (c->rows[k].measured) write_row(&s, &c->rows[k], shown->fail);
-    json_stream_close(&s);
-    write_names(&s, "new", c->fresh, c->fresh_count);
-    write_names(&s, "gone", c->gone, c->gone_count);
+    write_counts(&c->operations, &s);
+    write_rows(&s, "operations", &c->operations, shown->fail);
+    write_names(&s, "new", c->operations.fresh, c->operations.fresh_count);
+    write_names(&s, "gone", c->operations.gone, c->operations.gone_count);
+    write_fusions(c, &s, shown->fail);
     write_skipped(c, &s);
     json_stream_close(&s);
     return json_stream_end(&s, st);

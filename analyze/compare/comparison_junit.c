@@ -1,5 +1,5 @@
-/* A comparison for CI systems: one test per operation, and one for the machine. What --fail-on names is a failure, and
- * nothing else is; an operation without a figure in one of the runs was skipped, and a file that is no
+/* A comparison for CI systems: one test per operation and per fusion, and one for the machine. What --fail-on names is
+ * a failure, and nothing else is; an operation without a figure in one of the runs was skipped, and a file that is no
  * report is an error. */
 #include "analyze/compare/comparison_formats.h"
 
@@ -18,6 +18,16 @@ static void begin(FILE *out, const char *class, const char *name, double us) {
     fputs("\" name=\"", out);
     put(out, name);
     fprintf(out, "\" time=\"%.9f\">\n", isfinite(us) ? 1e-6 * us : 0);
+}
+
+/* Per run of the model; not-a-number where nobody knows. */
+static double run_us(const comparison_row *r) { return (double)r->after->count * r->after->best_us; }
+
+static double all_us(const comparison_list *list) {
+    double us = 0;
+    for (size_t k = 0; k < list->row_count; k++)
+        if (list->rows[k].measured && isfinite(run_us(&list->rows[k]))) us += run_us(&list->rows[k]);
+    return us;
 }
 
 static void write_machine(const char *name, const drift *d, drift_judgement machine, comparison_fail fail, FILE *out) {
@@ -47,7 +57,7 @@ static void write_figures(const comparison_row *r, FILE *out) {
 
 static void write_row(const comparison_row *r, comparison_fail fail, FILE *out) {
     char text[128];
-    begin(out, r->after->op, r->after->operation, r->after->best_us);
+    begin(out, r->after->fusion ? "fusion" : r->after->op, r->after->operation, run_us(r));
     if (comparison_fails(r, fail)) {
         fprintf(out, "      <failure type=\"%s\" message=\"",
                 fail.slower && r->best.state == DRIFT_SLOWER ? "slower" : "verdict");
@@ -76,15 +86,20 @@ static void write_skipped_file(const study_skipped *file, FILE *out) {
 
 bool comparison_junit(const comparison *c, const comparison_shown *shown, FILE *out, status *st) {
     (void)st;
-    size_t failed = comparison_failed_machines(c, shown->fail), skipped = 0;
-    for (size_t k = 0; k < c->row_count; k++) {
-        const bool fails = comparison_fails(&c->rows[k], shown->fail);
-        failed += fails;
-        skipped += c->rows[k].measured && !fails && !isfinite(c->rows[k].best.net);
+    const comparison_list *const lists[] = {&c->operations, &c->fusions};
+    size_t tests = 1 + c->part_count + c->skipped_count, failed = comparison_failed_machines(c, shown->fail),
+           skipped = 0;
+    double us = 0;
+    for (int n = 0; n < 2; n++) {
+        const comparison_tally t = comparison_tally_of(lists[n], shown->fail);
+        tests += lists[n]->measured;
+        failed += t.failed;
+        skipped += t.missing;
+        us += all_us(lists[n]);
     }
     char sum[128];
-    snprintf(sum, sizeof sum, "tests=\"%zu\" failures=\"%zu\" errors=\"%zu\" skipped=\"%zu\"",
-             c->measured + 1 + c->part_count + c->skipped_count, failed, c->skipped_count, skipped);
+    snprintf(sum, sizeof sum, "tests=\"%zu\" failures=\"%zu\" errors=\"%zu\" time=\"%.3f\"", tests, failed,
+             c->skipped_count, 1e-6 * us);
     fprintf(out, "<?xml version=\"1.0\" encoding=\"UTF-8\"?>\n<testsuites name=\"analyze compare\" %s>\n", sum);
     fputs("  <testsuite name=\"", out);
     put(out, c->after->model);
@@ -92,10 +107,11 @@ bool comparison_junit(const comparison *c, const comparison_shown *shown, FILE *
     put(out, c->after->device);
     fputs(", ", out);
     put(out, c->after->regime);
-    fprintf(out, "\" %s>\n", sum);
+    fprintf(out, "\" %s skipped=\"%zu\">\n", sum, skipped); /* which the root has no place for */
     write_machines(c, shown->fail, out);
-    for (size_t k = 0; k < c->row_count; k++)
-        if (c->rows[k].measured) write_row(&c->rows[k], shown->fail, out);
+    for (int n = 0; n < 2; n++)
+        for (size_t k = 0; k < lists[n]->row_count; k++)
+            if (lists[n]->rows[k].measured) write_row(&lists[n]->rows[k], shown->fail, out);
     for (size_t k = 0; k < c->skipped_count; k++) write_skipped_file(&c->skipped[k], out);
     fputs("  </testsuite>\n</testsuites>\n", out);
     return true;

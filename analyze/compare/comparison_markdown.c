@@ -57,16 +57,21 @@ static void write_machine(const comparison *c, FILE *out) {
     }
 }
 
-static void write_counts(const comparison *c, FILE *out) {
-    fputs("\n\n| operations | |\n|---|--:|\n", out);
+static void write_states(const char *what, const comparison_list *list, FILE *out) {
+    fprintf(out, "\n\n| %s | |\n|---|--:|\n", what);
     for (int k = 0; k < COMPARISON_STATES; k++)
-        fprintf(out, "| %s | %zu |\n", drift_state_name((drift_state)k), c->states[k]);
-    fprintf(out, "| without a figure in either run | %zu |\n", c->row_count - c->measured);
-    fprintf(out, "| new | %zu |\n| gone | %zu |\n", c->fresh_count, c->gone_count);
-    fprintf(out, "| verdict worse | %zu |\n| verdict better | %zu |\n| verdict changed otherwise | %zu |\n\n",
-            c->verdicts[COMPARISON_WORSE], c->verdicts[COMPARISON_BETTER], c->verdicts[COMPARISON_OTHER]);
+        fprintf(out, "| %s | %zu |\n", drift_state_name((drift_state)k), list->states[k]);
+    fprintf(out, "| without a figure in either run | %zu |\n", list->row_count - list->measured);
+    fprintf(out, "| new | %zu |\n| gone | %zu |\n", list->fresh_count, list->gone_count);
+    fprintf(out, "| verdict worse | %zu |\n| verdict better | %zu |\n| verdict changed otherwise | %zu |\n",
+            list->verdicts[COMPARISON_WORSE], list->verdicts[COMPARISON_BETTER], list->verdicts[COMPARISON_OTHER]);
+}
+
+static void write_counts(const comparison *c, FILE *out) {
+    write_states("operations", &c->operations, out);
+    if (comparison_has_any(&c->fusions)) write_states("fusions", &c->fusions, out);
     if (c->drift.rows > 0)
-        fprintf(out, "A slowdown of %.1f %% of one operation is found in 99 comparisons of 100.\n\n",
+        fprintf(out, "\nA slowdown of %.1f %% of one operation is found in 99 comparisons of 100.\n",
                 100 * drift_detectable(&c->drift));
 }
 
@@ -84,20 +89,28 @@ static void write_row(const comparison_row *r, FILE *out) {
     fputs(" |\n", out);
 }
 
-static void write_rows(const comparison *c, size_t top, FILE *out) {
+/* How many have changed. */
+static size_t write_rows(const char *what, const comparison_list *list, size_t top, FILE *out) {
     size_t news = 0;
-    fputs("## What changed\n\n", out);
-    for (size_t k = 0; k < c->row_count && comparison_is_news(&c->rows[k]); k++) {
+    for (size_t k = 0; k < list->row_count && comparison_is_news(&list->rows[k]); k++) {
         if (news == 0)
-            fputs("Net of the machine, by the best of each; per run: what the model loses by it.\n\n"
-                  "| | operation | change | before | after | per run | |\n"
-                  "|---|---|--:|--:|--:|--:|---|\n",
-                  out);
-        if (top == 0 || news < top) write_row(&c->rows[k], out);
+            fprintf(out,
+                    "\nNet of the machine, by the best of each; per run: what the model loses by it.\n\n"
+                    "| | %s | change | before | after | per run | |\n"
+                    "|---|---|--:|--:|--:|--:|---|\n",
+                    what);
+        if (top == 0 || news < top) write_row(&list->rows[k], out);
         news++;
     }
     if (top > 0 && news > top) fprintf(out, "\n%zu more are left out here.\n", news - top);
-    if (news == 0) fputs("Nothing.\n", out);
+    return news;
+}
+
+static void write_changes(const comparison *c, size_t top, FILE *out) {
+    fputs("\n## What changed\n", out);
+    const size_t operations = write_rows("operation", &c->operations, top, out);
+    const size_t fusions = write_rows("fusion", &c->fusions, top, out);
+    if (operations + fusions == 0) fputs("\nNothing.\n", out);
 }
 
 static void write_list(const char *title, const study_report *const *list, size_t count, size_t top, FILE *out) {
@@ -128,9 +141,11 @@ bool comparison_markdown(const comparison *c, const comparison_shown *shown, FIL
     write_head(c, out);
     write_machine(c, out);
     write_counts(c, out);
-    write_rows(c, shown->top, out);
-    write_list("New operations", c->fresh, c->fresh_count, shown->top, out);
-    write_list("Gone operations", c->gone, c->gone_count, shown->top, out);
+    write_changes(c, shown->top, out);
+    write_list("New operations", c->operations.fresh, c->operations.fresh_count, shown->top, out);
+    write_list("Gone operations", c->operations.gone, c->operations.gone_count, shown->top, out);
+    write_list("New fusions", c->fusions.fresh, c->fusions.fresh_count, shown->top, out);
+    write_list("Gone fusions", c->fusions.gone, c->fusions.gone_count, shown->top, out);
     write_skipped(c, shown->top, out);
     return true;
 }

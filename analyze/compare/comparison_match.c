@@ -1,5 +1,5 @@
-/* Owns which operations of two runs are the same: those of one id and key, then those of a key that each run
- * has only once, whatever they are called. */
+/* Owns which operations, and which fusions, of two runs are the same: those of one id and key, then those of a key that
+ * each run has only once, whatever they are called. */
 #include "analyze/compare/comparison.h"
 
 #include <string.h>
@@ -9,60 +9,78 @@ typedef struct holder {
     size_t times;
 } holder;
 
+/* The reports of one run, and which of them have a partner. */
+typedef struct side {
+    const study_report *reports;
+    size_t count;
+    bool *taken;
+} side;
+
+static side side_of(comparison *c, const study_report *reports, size_t count) {
+    return (side){reports, count, arena_array(&c->arena, bool, count + 1)};
+}
+
 /* Keys of those reports that have no partner yet. */
-static map keys_of(comparison *c, const study_group *g, const bool *taken) {
+static map keys_of(comparison *c, const side *of) {
     map keys;
     map_init(&keys, &c->arena);
-    for (size_t k = 0; k < g->count; k++) {
-        if (taken[k]) continue;
-        void **place = map_put(&keys, g->reports[k].key);
+    for (size_t k = 0; k < of->count; k++) {
+        if (of->taken[k]) continue;
+        void **place = map_put(&keys, of->reports[k].key);
         if (!*place) *place = arena_zalloc(&c->arena, sizeof(holder));
         holder *h = *place;
-        h->report = &g->reports[k];
+        h->report = &of->reports[k];
         h->times++;
     }
     return keys;
 }
 
-static void pair(comparison *c, const study_report *b, const study_report *a, bool *before, bool *after) {
-    before[b - c->before->reports] = true;
-    after[a - c->after->reports] = true;
-    c->rows[c->row_count++] = (comparison_row){.before = b, .after = a};
+static void pair(comparison_list *to, const side *before, const study_report *b, const side *after,
+                 const study_report *a) {
+    before->taken[b - before->reports] = true;
+    after->taken[a - after->reports] = true;
+    to->rows[to->row_count++] = (comparison_row){.before = b, .after = a};
 }
 
-static void match_ids(comparison *c, bool *before, bool *after) {
+static void match_ids(comparison *c, comparison_list *to, const side *before, const side *after) {
     map ids;
     map_init(&ids, &c->arena);
-    for (size_t k = 0; k < c->after->count; k++) *map_put(&ids, c->after->reports[k].operation) = &c->after->reports[k];
-    for (size_t k = 0; k < c->before->count; k++) {
-        const study_report *b = &c->before->reports[k], *a = map_get(&ids, b->operation);
-        if (a && !after[a - c->after->reports] && strcmp(a->key, b->key) == 0) pair(c, b, a, before, after);
+    for (size_t k = 0; k < after->count; k++) *map_put(&ids, after->reports[k].operation) = (void *)&after->reports[k];
+    for (size_t k = 0; k < before->count; k++) {
+        const study_report *b = &before->reports[k], *a = map_get(&ids, b->operation);
+        if (a && !after->taken[a - after->reports] && strcmp(a->key, b->key) == 0) pair(to, before, b, after, a);
     }
 }
 
-static void match_keys(comparison *c, bool *before, bool *after) {
-    const map ours = keys_of(c, c->before, before), theirs = keys_of(c, c->after, after);
-    for (size_t k = 0; k < c->before->count; k++) {
-        const study_report *b = &c->before->reports[k];
-        if (before[k]) continue;
+static void match_keys(comparison *c, comparison_list *to, const side *before, const side *after) {
+    const map ours = keys_of(c, before), theirs = keys_of(c, after);
+    for (size_t k = 0; k < before->count; k++) {
+        const study_report *b = &before->reports[k];
+        if (before->taken[k]) continue;
         const holder *mine = map_get(&ours, b->key), *other = map_get(&theirs, b->key);
-        if (mine->times == 1 && other && other->times == 1) pair(c, b, other->report, before, after);
+        if (mine->times == 1 && other && other->times == 1) pair(to, before, b, after, other->report);
     }
 }
 
-static const study_report **rest(comparison *c, const study_group *g, const bool *taken, size_t *count) {
-    const study_report **list = arena_array(&c->arena, const study_report *, g->count + 1);
-    for (size_t k = 0; k < g->count; k++)
-        if (!taken[k]) list[(*count)++] = &g->reports[k];
+static const study_report **rest(comparison *c, const side *of, size_t *count) {
+    const study_report **list = arena_array(&c->arena, const study_report *, of->count + 1);
+    for (size_t k = 0; k < of->count; k++)
+        if (!of->taken[k]) list[(*count)++] = &of->reports[k];
     return list;
 }
 
+static void match(comparison *c, comparison_list *to, const side *before, const side *after) {
+    to->rows = arena_array(&c->arena, comparison_row, before->count + 1);
+    match_ids(c, to, before, after);
+    match_keys(c, to, before, after);
+    to->gone = rest(c, before, &to->gone_count);
+    to->fresh = rest(c, after, &to->fresh_count);
+}
+
 void comparison_match(comparison *c) {
-    bool *before = arena_array(&c->arena, bool, c->before->count + 1);
-    bool *after = arena_array(&c->arena, bool, c->after->count + 1);
-    c->rows = arena_array(&c->arena, comparison_row, c->before->count + 1);
-    match_ids(c, before, after);
-    match_keys(c, before, after);
-    c->gone = rest(c, c->before, before, &c->gone_count);
-    c->fresh = rest(c, c->after, after, &c->fresh_count);
+    const study_group *b = c->before, *a = c->after;
+    const side before = side_of(c, b->reports, b->count), after = side_of(c, a->reports, a->count);
+    match(c, &c->operations, &before, &after);
+    const side fused_before = side_of(c, b->fusions, b->fusion_count), fused = side_of(c, a->fusions, a->fusion_count);
+    match(c, &c->fusions, &fused_before, &fused);
 }

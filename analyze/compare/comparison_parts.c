@@ -13,7 +13,7 @@ enum { BOUNDS = sizeof bounds / sizeof bounds[0] };
 
 typedef struct learner {
     comparison *c;
-    const drift_row *all; /* in the order of c->rows */
+    const drift_row *all; /* in the order of c->operations.rows */
     drift_row *some;
     size_t family;
 } learner;
@@ -27,8 +27,8 @@ static drift learn(const learner *l, const char *bound) {
     const comparison *c = l->c;
     size_t n = 0;
     drift d;
-    for (size_t k = 0; k < c->row_count; k++)
-        if (bound ? is_bound(&c->rows[k], bound) : !c->rows[k].part) l->some[n++] = l->all[k];
+    for (size_t k = 0; k < c->operations.row_count; k++)
+        if (bound ? is_bound(&c->operations.rows[k], bound) : !c->operations.rows[k].part) l->some[n++] = l->all[k];
     if (!drift_learn(&d, &c->options.drift, l->some, n, l->family))
         guard_fail(&l->c->guard, STATUS_ENVIRONMENT, "out of memory; free some and run again");
     return d;
@@ -43,12 +43,14 @@ static bool is_apart(const drift *part, const drift *rest) {
 static void add_part(comparison *c, const char *bound, const drift *d) {
     comparison_part *part = &c->parts[c->part_count++];
     *part = (comparison_part){.bound = bound, .drift = *d, .machine = drift_judge_machine(d)};
-    for (size_t k = 0; k < c->row_count; k++)
-        if (is_bound(&c->rows[k], bound)) c->rows[k].part = part;
+    comparison_list *const lists[] = {&c->operations, &c->fusions};
+    for (int n = 0; n < 2; n++)
+        for (size_t k = 0; k < lists[n]->row_count; k++)
+            if (is_bound(&lists[n]->rows[k], bound)) lists[n]->rows[k].part = part;
 }
 
 void comparison_learn(comparison *c, const drift_row *rows, size_t family) {
-    learner l = {c, rows, arena_array(&c->arena, drift_row, c->row_count + 1), family + BOUNDS};
+    learner l = {c, rows, arena_array(&c->arena, drift_row, c->operations.row_count + 1), family + BOUNDS};
     c->parts = arena_array(&c->arena, comparison_part, BOUNDS);
     const drift whole = learn(&l, NULL);
     for (size_t k = 0; k < BOUNDS; k++) {

@@ -76,19 +76,27 @@ static void write_machine(const comparison *c, FILE *out) {
         fprintf(out, "clock       %.0f -> %.0f MHz\n", c->clock_mhz[0], c->clock_mhz[1]);
 }
 
+static void write_states(const char *what, const comparison_list *list, FILE *out) {
+    fprintf(out, "%-10s  %zu compared:", what, list->measured);
+    for (int k = 0; k < COMPARISON_STATES; k++)
+        fprintf(out, "%s %zu %s", k > 0 ? "," : "", list->states[k], drift_state_name((drift_state)k));
+    fprintf(out, "; %zu new, %zu gone\n", list->fresh_count, list->gone_count);
+    if (list->row_count > list->measured)
+        fprintf(out, "            %zu more have no figure in either run\n", list->row_count - list->measured);
+}
+
 static void write_counts(const comparison *c, FILE *out) {
     if (c->model_us[0] > 0) {
         fprintf(out, "model       %s", amount_time(c->model_us[0]).s);
         fprintf(out, " -> %s by the best of what both measured\n", amount_time(c->model_us[1]).s);
     }
-    fprintf(out, "operations  %zu compared:", c->measured);
-    for (int k = 0; k < COMPARISON_STATES; k++)
-        fprintf(out, "%s %zu %s", k > 0 ? "," : "", c->states[k], drift_state_name((drift_state)k));
-    fprintf(out, "; %zu new, %zu gone\n", c->fresh_count, c->gone_count);
-    if (c->row_count > c->measured)
-        fprintf(out, "            %zu more have no figure in either run\n", c->row_count - c->measured);
-    fprintf(out, "verdicts    %zu worse, %zu better, %zu changed otherwise\n", c->verdicts[COMPARISON_WORSE],
-            c->verdicts[COMPARISON_BETTER], c->verdicts[COMPARISON_OTHER]);
+    write_states("operations", &c->operations, out);
+    if (comparison_has_any(&c->fusions)) write_states("fusions", &c->fusions, out);
+    const comparison_list *const o = &c->operations, *const f = &c->fusions;
+    fprintf(out, "verdicts    %zu worse, %zu better, %zu changed otherwise\n",
+            o->verdicts[COMPARISON_WORSE] + f->verdicts[COMPARISON_WORSE],
+            o->verdicts[COMPARISON_BETTER] + f->verdicts[COMPARISON_BETTER],
+            o->verdicts[COMPARISON_OTHER] + f->verdicts[COMPARISON_OTHER]);
     if (c->drift.rows == 0) return;
     fprintf(out, "seen        a slowdown of %.1f %% of one operation is found in 99 comparisons of 100",
             100 * drift_detectable(&c->drift));
@@ -133,18 +141,25 @@ static void write_list(const char *title, const study_report *const *list, size_
     }
 }
 
-static void write_rows(const comparison *c, size_t top, FILE *out) {
+/* How many have changed. */
+static size_t write_rows(const char *what, const comparison_list *list, size_t top, FILE *out) {
     size_t news = 0;
-    for (size_t k = 0; k < c->row_count && comparison_is_news(&c->rows[k]); k++) {
+    for (size_t k = 0; k < list->row_count && comparison_is_news(&list->rows[k]); k++) {
         if (news == 0) {
-            fprintf(out, "\n%-10s%15s %9s %9s %9s  operation\n", "", "change", "before", "after", "per run");
+            fprintf(out, "\n%-10s%15s %9s %9s %9s  %s\n", "", "change", "before", "after", "per run", what);
             fputs("            net of the machine, by the best of each; per run: what the model loses by it\n", out);
         }
-        if (top == 0 || news < top) write_row(&c->rows[k], out);
+        if (top == 0 || news < top) write_row(&list->rows[k], out);
         news++;
     }
     if (top > 0 && news > top) fprintf(out, "and %zu more; --top 0 shows all\n", news - top);
-    if (news > 0 || c->measured == 0) return;
+    return news;
+}
+
+static void write_changes(const comparison *c, size_t top, FILE *out) {
+    const size_t operations = write_rows("operation", &c->operations, top, out);
+    const size_t fusions = write_rows("fusion", &c->fusions, top, out);
+    if (operations + fusions > 0 || c->operations.measured == 0) return;
     fputs(c->machine.state == DRIFT_SAME ? "\nNothing changed.\n" : "\nNo operation changed by itself.\n", out);
 }
 
@@ -164,9 +179,11 @@ bool comparison_text(const comparison *c, const comparison_shown *shown, FILE *o
     write_runs(c, out);
     write_machine(c, out);
     write_counts(c, out);
-    write_rows(c, shown->top, out);
-    write_list("New", c->fresh, c->fresh_count, shown->top, out);
-    write_list("Gone", c->gone, c->gone_count, shown->top, out);
+    write_changes(c, shown->top, out);
+    write_list("New", c->operations.fresh, c->operations.fresh_count, shown->top, out);
+    write_list("Gone", c->operations.gone, c->operations.gone_count, shown->top, out);
+    write_list("New fusions", c->fusions.fresh, c->fusions.fresh_count, shown->top, out);
+    write_list("Gone fusions", c->fusions.gone, c->fusions.gone_count, shown->top, out);
     write_skipped(c, shown->top, out);
     return true;
 }

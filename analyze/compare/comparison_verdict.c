@@ -61,10 +61,8 @@ static const struct {
     {always, COMPARISON_OTHER},
 };
 
-void comparison_verdicts(comparison *c) {
-    for (size_t k = 0; k < c->row_count; k++) {
-        size_t n = 0;
-        while (!rules[n].applies(&c->rows[k])) n++;
-        c->rows[k].verdict = rules[n].verdict;
-    }
+comparison_verdict comparison_verdict_of(const comparison_row *row) {
+    size_t n = 0;
+    while (!rules[n].applies(row)) n++;
+    return rules[n].verdict;
 }

@@ -45,11 +45,12 @@ static size_t take_samples(comparison *c, sample *samples) {
     map kinds;
     size_t n = 0;
     map_init(&kinds, &c->arena);
-    for (size_t k = 0; k < c->row_count; k++) {
-        const study_report *b = c->rows[k].before, *a = c->rows[k].after;
+    for (size_t k = 0; k < c->operations.row_count; k++) {
+        const study_report *b = c->operations.rows[k].before, *a = c->operations.rows[k].after;
         if (!(b->ceiling_us > 0) || !(a->ceiling_us > 0)) continue;
         const double change = log(a->ceiling_us / b->ceiling_us);
-        if (isfinite(change)) samples[n++] = (sample){kind_of(c, &kinds, a), c->rows[k].part != NULL, change};
+        if (isfinite(change))
+            samples[n++] = (sample){kind_of(c, &kinds, a), c->operations.rows[k].part != NULL, change};
     }
     return n;
 }
@@ -70,8 +71,8 @@ static comparison_ceilings weigh(const comparison *c, sample *samples, size_t n)
 }
 
 void comparison_weigh(comparison *c) {
-    sample *samples = arena_array(&c->arena, sample, c->row_count + 1);
-    c->ceilings = arena_array(&c->arena, comparison_ceiling, c->row_count + 1);
+    sample *samples = arena_array(&c->arena, sample, c->operations.row_count + 1);
+    c->ceilings = arena_array(&c->arena, comparison_ceiling, c->operations.row_count + 1);
     const size_t n = take_samples(c, samples);
     qsort(samples, n, sizeof *samples, by_kind);
     for (size_t first = 0, end = 0; first < n; first = end) {

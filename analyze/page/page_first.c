@@ -113,20 +113,20 @@ static void bar(page *p, const char *name, const char *class, double us, double 
 
 static void totals(page *p) {
     const summary_sum *t = &p->g->all;
-    char best[96], ceiling[96];
+    char proven[96], ceiling[96];
     const double all = t->baseline_us;
-    snprintf(best, sizeof best, " <span class=\"soft\">%s less</span>",
-             page_percent(all > 0 ? 1 - t->best_us / all : 0).s);
+    snprintf(proven, sizeof proven, " <span class=\"soft\">%s less</span>", page_percent(t->proven_share).s);
     snprintf(ceiling, sizeof ceiling, " <span class=\"soft\">%s less</span>",
              page_percent(all > 0 ? 1 - t->ceiling_us / all : 0).s);
     fputs("<h3>One run of the model, all operations added up</h3>\n<dl class=\"bars\">", p->out);
     bar(p, "by the default", "now", t->baseline_us, all, "");
-    bar(p, "with the best measured", "proven", t->best_us, all, best);
+    bar(p, "with what is proven", "proven", all - t->proven_us, all, proven);
     bar(p, "at the ceilings", "ceiling", t->ceiling_us, all, ceiling);
-    fputs("</dl>\n<p class=\"small soft\">The default is what the library does unasked. The best was measured and "
-          "checked on this "
-          "device. The ceilings are what the device could do at most, measured as well.",
-          p->out);
+    fputs(
+        "</dl>\n<p class=\"small soft\">The default is what the library does unasked. What is proven was measured and "
+        "checked on this device, and wins for certain. The ceilings are what the device could do at most, measured as "
+        "well.",
+        p->out);
     if (p->g->missing_us > 0)
         fprintf(
             p->out,

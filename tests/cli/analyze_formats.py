@@ -9,6 +9,8 @@ import re
 import sys
 import xml.etree.ElementTree as etree
 
+from junit_form import complaints
+
 BAD = {"WRONG", "CRASHED", "TIMEOUT", "ERROR", "UNSTABLE"}
 CONTROLS = set(range(0x20)) | set(range(0x7F, 0xA0)) | {0x061C, 0x200E, 0x200F, 0xFEFF}
 CONTROLS |= set(range(0x2028, 0x202F)) | set(range(0x2066, 0x206A))
@@ -66,6 +68,7 @@ def check_csv():
 def check_junit():
     root = etree.fromstring(text.encode())
     sure(root.tag == "testsuites", "the root")
+    sure(not complaints(root), complaints(root))
     cases = {}
     total = dict.fromkeys(("tests", "failures", "errors", "skipped"), 0)
     for suite in [root, *root]:

@@ -6,6 +6,8 @@ import os
 import sys
 import xml.etree.ElementTree as etree
 
+from junit_form import complaints
+
 
 def sure(good, what):
     if not good:
@@ -23,11 +25,20 @@ states = [row["state"] for row in rows]
 sure(all(states.count(name) == made["counts"][name] for name in ("SAME", "FASTER", "SLOWER", "AMBIGUOUS")), "json: counts")
 sure(len(rows) == made["counts"]["compared"], "json: a row for each that is compared")
 
+fused = made["fusions"]
+fused_states = [row["state"] for row in fused["rows"]]
+sure(all(fused_states.count(name) == fused["counts"][name] for name in ("SAME", "FASTER", "SLOWER", "AMBIGUOUS")), "json: counts of fusions")
+sure(len(fused["rows"]) == fused["counts"]["compared"], "json: a row for each fusion that is compared")
+sure(all("pattern" in row for row in fused["rows"]) and not any("pattern" in row for row in rows), "json: fusions say what they join")
+rows = rows + fused["rows"]
+states += fused_states
+
 lines = list(csv.DictReader(read("comparison.csv").splitlines(), strict=True))
 sure([line["state"] for line in lines] == states, "csv: the same rows in the same order")
 sure([line["verdict"] for line in lines] == [row["verdict"] for row in rows], "csv: the same verdicts")
 for line, row in zip(lines, rows):
     sure(None not in line and None not in line.values(), "csv: as many fields as the header")
+    sure((line["fusion"] != "") == ("pattern" in row), "csv: which are fusions")
     for column in ("change", "net_change", "lost_us"):
         sure((line[column] == "") == (column not in row), f"csv: {column} is empty where it is not known")
         sure(line[column] == "" or abs(float(line[column]) - row[column]) <= 1e-6 * abs(row[column]) + 1e-12, f"csv: {column}")
@@ -39,11 +50,15 @@ tests = suites.findall(".//testcase")
 machines = 1 + len(made["machine"]["parts"])
 others = machines + len(made["skipped"])
 sure(len(tests) == len(rows) + others == int(suites.get("tests")), "junit: a test for each, and for the machine")
+sure(sum(test.get("classname") == "fusion" for test in tests) == len(fused["rows"]), "junit: which are fusions")
 sure(len(suites.findall(".//error")) == len(made["skipped"]) == int(suites.get("errors")), "junit: an error for each that was left out")
 failed = [test for test in tests[machines:] if test.find("failure") is not None]
 sure(len(failed) == sum(row["failed"] for row in rows), "junit: what failed")
 sure(len(suites.findall(".//failure")) == int(suites.get("failures")), "junit: how many failed")
-sure(len(suites.findall(".//skipped")) == int(suites.get("skipped")), "junit: how many were skipped")
+sure(len(suites.findall(".//skipped")) == int(suites[0].get("skipped")), "junit: how many were skipped")
+sure(dict(suites.attrib, name="", skipped="") == dict(suites[0].attrib, name="", skipped=""), "junit: the root says what its suite says")
+sure(abs(sum(float(test.get("time")) for test in tests) - float(suites.get("time"))) < 1e-3, "junit: the time of all tests")
+sure(not complaints(suites), f"junit: {complaints(suites)}")
 
 text = read("comparison.txt")
 sure(all(len(line) <= 110 for line in text.splitlines()), "text: no longer lines than 110 columns")

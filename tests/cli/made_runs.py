@@ -5,7 +5,8 @@ A change: `machine=1.05` (times of all), `compute=1.05` (of what computes), `op_
 appears), `op_0005:status=CRASHED`, `op_0006:id=NAME` (called otherwise), `op_0007:gone`, `op_0008:key=TEXT`,
 `op_0009:borderline` (its efficiency is at the threshold), `op_0010:ceiling=0.5` (times), `ceilings=1.05` (of all),
 `regime=TEXT`, `method=N`, `model=NAME`, `class=TEXT`, `driver=TEXT`, `device=NAME`, `clock=MHZ`, `count=N` (of all),
-`broken` (a report cut short)."""
+`broken` (a report cut short), `fusions=N` (as many beside them: `fu_0001=1.1`, `fu_0001:parts=1.1`, `fu_0001:best=1` (no faster than its
+parts; 0.7), and what operations have)."""
 import json
 import os
 import random
@@ -16,7 +17,7 @@ changes, special = {}, {}
 for argument in sys.argv[4:]:
     place, _, value = argument.partition("=")
     operation, _, what = place.partition(":")
-    if operation.startswith("op_"):
+    if operation.startswith(("op_", "fu_")):
         special.setdefault(operation, {})[what or "times"] = value
     else:
         changes[place] = value
@@ -73,13 +74,40 @@ def report(number, operation, own):
     return made
 
 
+def fusion(number, operation, own):
+    """Two parts one after another, and all at once."""
+    best = float(own.get("best", 0.7))
+    made = report(number, operation, {"best": best * float(own.get("times", 1)), **{key: own[key] for key in own if key in ("status", "id", "key")}})
+    apart = made.get("baseline_time_us", 0) * float(own.get("parts", 1))
+    made["key"] = own.get("key", f"fused;{number}")
+    told = {"pattern": own.get("pattern", "gemm+bias"), "ops": [], "count": made["count"], "selected": made["count"], "saved_bytes": 1, "how": "sequence"}
+    if made["status"] == "OK":
+        at_once, won = made["best_time_us"], best < 0.98
+        ratio = at_once / apart
+        made["candidates"][0].update(name="parts", time_us={**made["candidates"][0]["time_us"], "median": apart})
+        made.update(baseline="parts", baseline_time_us=apart, best_approach="FUSION", ratio=ratio)
+        if not won:
+            made.update(best="parts", best_variant="", best_time_us=apart, best_approach="NONE", ratio=1.0, ratio_ci=0.0)
+        told.update(parts_time_us=apart, fused_time_us=at_once, fused="mine", fused_variant="tile=64", speedup=1 / ratio, speedup_ci=0.002,
+                    kernels_parts=2, kernels_fused=1, worth="yes" if won else "no", saved_us=made["count"] * (apart - at_once) if won else 0)
+    else:
+        told["why"] = made["reason"]
+    return {**made, "fusion": told}
+
+
+def write(kind, made, name, own):
+    if "gone" not in own:
+        with open(os.path.join(folder, kind, name + ".json"), "w", encoding="utf-8") as file:
+            json.dump(made, file)
+
+
 for k in range(count):
     name = f"op_{k:04}"
-    made = report(k, name, special.get(name, {}))
-    if "gone" not in special.get(name, {}):
-        file_name = f"op_{k:04}.json"
-        with open(os.path.join(folder, "reports", file_name), "w", encoding="utf-8") as file:
-            json.dump(made, file)
+    write("reports", report(k, name, special.get(name, {})), name, special.get(name, {}))
+for k in range(int(changes.get("fusions", 0))):
+    os.makedirs(os.path.join(folder, "fusions"), exist_ok=True)
+    name = f"fu_{k:04}"
+    write("fusions", fusion(k, name, special.get(name, {})), name, special.get(name, {}))
 if "broken" in changes:
     with open(os.path.join(folder, "reports", "broken.json"), "w", encoding="utf-8") as file:
         file.write('{"schema": "ceiling-scout/report/1", "operation": "bro')

@@ -97,6 +97,11 @@ if [[ -e /dev/full ]]; then
     check "a full disk: exit 4" exits 4
     check "a full disk: one line" one_line
 fi
+run bash -c 'ulimit -f 8; exec "$1" block -o limited' - "$ANALYZE"
+check "a limit on the size of files: exit 4" exits 4
+check "a limit on the size of files: one line" one_line
+check "a limit on the size of files: which file" says "limited/"
+check "a limit on the size of files: nothing half written" test -z "$(find limited -name '*.part')"
 analyze --help
 check "--help: exit 0" exits 0
 check "--help: the commands" prints "analyze compare"
@@ -121,6 +126,24 @@ analyze odd --format json
 check "odd files: said elsewhere where text is not printed" test "$(grep -c 'left out: ' stderr.txt)" = 7
 cp stdout.txt odd.json
 check "odd files: in the file too" fits_schema odd.json
+
+mkdir -p broken/reports
+for k in a b c d e f g h i j k l; do echo "{" >"broken/reports/$k.json"; done
+for command in "" dispatch explain compare; do
+    case $command in
+        '') analyze broken ;;
+        dispatch) analyze dispatch broken -o broken.json ;;
+        explain) analyze explain broken gemm ;;
+        compare) analyze compare block broken ;;
+    esac
+    check "nothing can be read $command: exit 3" exits 3
+    check "nothing can be read $command: nothing on stdout" test -z "$STDOUT"
+    check "nothing can be read $command: the first ten are named" test "$(grep -c '^analyze: left out: broken/reports/[a-j].json: line 2' stderr.txt)" = 10
+    check "nothing can be read $command: how many more" says "left out: 2 more files"
+    check "nothing can be read $command: the last line" test "$(tail -n 1 stderr.txt)" = \
+        "analyze: broken: no report can be read, 12 files were left out; measure again: scout_batch OPS.json -o broken"
+done
+check "nothing can be read: no table" absent broken.json
 
 # ---- several ----
 

@@ -117,6 +117,38 @@ made three_gone 3 2 op_0001=1.3
 compare three three_gone --fail-on slower
 check "three operations, one 30 % slower: that is no drift" exits 5
 
+# Fusions are compared as operations are, told apart from them, and in no sum.
+made fused 60 1 fusions=12
+made fused_same 60 2 fusions=12
+made fused_after 60 3 fusions=12 fu_0001=1.2 fu_0002:best=1 fu_0003:status=UNSTABLE fu_0004:gone fu_0005:id=renamed fu_0006:key=other fu_0007=0.9
+compare fused fused_same --fail-on slower,verdict
+check "fusions of two nights: exit 0" exits 0
+check "fusions of two nights: told" prints "fusions     12 compared: 12 SAME, 0 FASTER, 0 SLOWER, 0 AMBIGUOUS; 0 new, 0 gone"
+check "fusions of two nights: nothing changed" prints "Nothing changed."
+compare fused fused_after --fail-on slower -o fused_out
+check "fusions that changed: exit 5" exits 5
+check "fusions that changed: said" says "--fail-on: 0 operations, 2 fusions"
+run cat fused_out/comparison.txt
+check "fusions that changed: no operation did" prints "operations  60 compared: 60 SAME"
+check "fusions that changed: how many" prints "fusions     10 compared: 6 SAME, 1 FASTER, 2 SLOWER, 1 AMBIGUOUS; 1 new, 2 gone"
+check "fusions that changed: a table of their own" test "$(grep -cE 'per run  (operation|fusion)$' stdout.txt)" = 1
+check "fusions that changed: the one that is no faster than its parts any more" prints "was run by mine tile=64, now by parts"
+check "fusions that changed: its verdict" prints "verdict worse: approach FUSION to NONE"
+check "fusions that changed: new and gone" test "$(grep -A 1 -E '^(New|Gone) fusions$' stdout.txt | grep -c '  fu_000[46]')" = 2
+model=$(grep '^model' stdout.txt)
+run python3 "$ROOT/tests/cli/compared.py" fused_out
+check "fusions that changed: what others read of it" exits 0
+check "fusions that changed: comparison.json fits its schema" fits_schema fused_out/comparison.json
+check "fusions that changed: md has them" contains fused_out/comparison.md "| SLOWER | \`fu_0001\` |"
+compare fused fused_after --fail-on verdict
+check "fusions that changed: --fail-on verdict" exits 5
+compare fused fused_after
+check "fusions that changed: exit 1, for one has no figure any more" exits 1
+cp -r fused bare && cp -r fused_after bare_after && rm -r bare/fusions bare_after/fusions
+compare bare bare_after
+check "no fusions: not a word of them" test -z "$(grep -i fusion stdout.txt)"
+check "no fusions: the model takes the same time" prints "$model"
+
 # Borderline rows keep their verdict, and a choice between two that are as fast is no change.
 made edge 300 7 op_0001:borderline
 made edge_after 300 8 op_0001=1.011 op_0001:borderline
@@ -126,8 +158,8 @@ check "borderline: none is counted" prints "verdicts    0 worse, 0 better, 0 cha
 
 # Hostile names: read by others in every format.
 nasty=$'=cmd|"/c calc"!A1`<script>alert(1)</script>|@all\n\e[31m--]]>\xe2\x80\xae'
-made odd 60 1 "op_0001:id=$nasty" "driver=$nasty" "op_0002:key=a" "op_0003:gone"
-made odd_after 60 2 "op_0001:id=$nasty" "op_0001=1.5" "driver=x$nasty" "op_0002:key=b" "class=name=$nasty;=;;x"
+made odd 60 1 fusions=3 "fu_0001:id=$nasty" "fu_0001:pattern=$nasty" "fu_0002:gone" "op_0001:id=$nasty" "driver=$nasty" "op_0002:key=a" "op_0003:gone"
+made odd_after 60 2 fusions=3 "fu_0001:id=$nasty" "fu_0001:pattern=$nasty" fu_0001=1.5 "op_0001:id=$nasty" "op_0001=1.5" "driver=x$nasty" "op_0002:key=b" "class=name=$nasty;=;;x"
 compare odd odd_after -o odd_out --fail-on slower
 check "hostile names: exit 5" exits 5
 run python3 "$ROOT/tests/cli/compared.py" odd_out
@@ -156,6 +188,9 @@ compare_refused "one run" 2 monday
 compare_refused "three runs" 2 monday tuesday slow
 compare_refused "an unknown format" 2 monday tuesday --format html
 compare_refused "an unknown thing to fail on" 2 monday tuesday --fail-on faster
+check "an unknown thing to fail on: the known ones" says "'faster' is none of: slower, verdict"
+compare_refused "an unknown format" 2 monday tuesday --format text,html
+check "an unknown format: the known ones" says "'html' is none of: text, md, json, junit, csv"
 compare_refused "--alarms 0" 2 monday tuesday --alarms 0
 compare_refused "--least -1" 2 monday tuesday --least -1
 compare_refused "thresholds that contradict each other" 2 monday tuesday --medium-proven 0.5

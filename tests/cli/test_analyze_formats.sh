@@ -40,6 +40,17 @@ for column in "${columns[@]}"; do
     check "csv: $column is documented" contains "$ROOT/docs/formats.md" "\`$column\`"
 done
 
+# What is measured and not proven counts nowhere as something that can be had.
+for margin in 0.02 0.2; do
+    analyze plain --margin $margin -o margin
+    time=$(sed -n 's/.*places), \(.*\) with what is proven.*/\1/p' margin/summary.txt)
+    check "a margin of $margin: text says what is left" test "$time" = "$([[ $margin == 0.2 ]] && echo '5.151 ms' || echo '5.051 ms')"
+    check "a margin of $margin: the page says the same" contains <(tr -d '\n' <margin/report.html | sed 's/.*with what is proven<//; s/<span.*//') ">$time "
+    check "a margin of $margin: so does md" contains margin/summary.md "| with what is proven | $time |"
+    check "a margin of $margin: what is chosen" test "$(grep -c 'the fastest</strong>, but not by enough to be proven' margin/report.html)" = \
+        "$([[ $margin == 0.2 ]] && echo 1 || echo 0)"
+done
+
 analyze plain -o written
 check "-o writes all three" test -s written/summary.md -a -s written/summary.csv -a -s written/junit.xml
 check "-o: the same as printed" same written/summary.csv plain.csv

@@ -50,6 +50,24 @@ dispatch first plain -o both.json
 check "the same twice is no conflict" test -z "$STDERR"
 check "the same twice is once" test "$(field both.json 'len(r["entries"])')" = 7
 
+# ---- fusions alone ----
+mkdir alone && cp "$(find plain/reports -name '*.json' | head -n 1)" one.json
+python3 -c 'import json; r = json.load(open("one.json")); r["fusion"] = {"pattern": "gemm+bias", "how": "sequence"}; json.dump(r, open("alone/one.json", "w"))'
+dispatch_refused "a folder of fusions" 3 alone -o refused.json
+check "a folder of fusions: says what is missing" says "no report of an operation"
+
+# ---- what must not be written over ----
+cp -r plain kept
+report=$(find kept/reports -name '*.json' | sort | head -n 1)
+cp "$report" report.before
+dispatch_refused "a report in the table's place" 2 kept -o "$report"
+check "a report in the table's place: says so" says "is one of the reports"
+dispatch_refused "a report in the header's place" 2 kept -o refused.json --header "kept/../$report"
+check "a report: it is as before" same "$report" report.before
+ln -s refused.json link.h
+dispatch_refused "table and header in one place" 2 plain -o refused.json --header ./refused.json
+dispatch_refused "table and header in one place, by a link" 2 plain -o refused.json --header link.h
+
 # ---- merging ----
 dispatch rival -o rival.json
 check "rival: exit 0" exits 0

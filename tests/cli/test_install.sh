@@ -54,6 +54,10 @@ offers scout_batch --regime =
 check "all of them behind =" is "burst sustained "
 offers extract_ops model.onnx --precision f
 check "words that begin so" is "fp16 fp32 "
+offers analyze --format js
+check "a word of a list" is "json "
+offers analyze compare --fail-on slower,v
+check "the next word of a list" is "slower,verdict "
 mkdir -p 'made folder/reports' && touch ops.json other.json 'made folder/reports/gemm_1.json' 'made folder/reports/gemm_2.json'
 touch "made folder/reports/gemm_\$(touch pwned).json"
 offers scout_batch op

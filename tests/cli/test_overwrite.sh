@@ -13,7 +13,10 @@ for target in model.onnx ./model.onnx link.onnx; do
     check "--tensors $target: exit 2" exits 2
     check "the model is as it was" same model.onnx before.onnx
 done
-extract model.onnx -o same.json --tensors same.json --dim N=1 --quiet
-check "one file for both outputs: exit 2" exits 2
-check "one file for both outputs: nothing is written" absent same.json
+ln -s same.json same.link
+for other in same.json ./same.json same.link; do
+    extract model.onnx -o same.json --tensors "$other" --dim N=1 --quiet
+    check "one file for both outputs, $other: exit 2" exits 2
+    check "one file for both outputs, $other: nothing is written" absent same.json
+done
 finish

@@ -1,5 +1,6 @@
 #!/usr/bin/env bash
-# The daily command with measuring: extraction, then reports; again only where something has changed; goes on after a stop.
+# The daily command with measuring: extraction, then reports, then a dispatch table and a summary of them; again only where
+# something has changed; goes on after a stop.
 source "${ROOT:?}/tests/cli/lib.sh"
 source "$ROOT/tests/cli/scout.sh"
 source "$ROOT/tests/cli/analyze.sh"
@@ -19,18 +20,46 @@ check "first run: a report for each operation" test "$(grep -c '^      "id"' "$f
 check "first run: ends with the summary" prints " a run ("
 check "first run: it is kept" present "$folder/summary.json"
 check "first run: a page, and where it is" prints "the whole report: $folder/report.html"
-check "first run: fits" fits_schema "$folder"/reports/*.json "$folder/run.json" "$folder/summary.json"
+check "first run: a dispatch table" prints "$folder/dispatch.json: 5 operations"
+check "first run: fits" fits_schema "$folder"/reports/*.json "$folder/run.json" "$folder/summary.json" "$folder/dispatch.json"
+run cc -std=c11 -Wall -Wextra -Werror -fsyntax-only -x c "$folder/dispatch.h"
+check "first run: the table as a header compiles" exits 0
+run "$ANALYZE" dispatch "$folder" -o table.json --header table.h
+check "first run: the table is that of analyze dispatch" same table.json "$folder/dispatch.json"
+check "first run: and so is the header" same table.h "$folder/dispatch.h"
 profile
 check "second run: exit 1 still" exits 1
 check "second run: nothing to do" prints "$folder/reports is up to date"
 check "second run: nothing is measured" test -z "$STDERR"
 check "second run: nothing is summed up" prints "$folder/summary.txt is up to date"
+check "second run: nor tabulated" prints "$folder/dispatch.json is up to date"
 check "second run: the summary all the same" prints " a run ("
 rm "$folder/summary.txt"
 profile
 check "summary gone: it is made again" present "$folder/summary.txt"
 check "summary gone: nothing is measured" prints "$folder/reports is up to date"
+check "summary gone: the table stays" prints "$folder/dispatch.json is up to date"
 check "summary gone: exit 1 still" exits 1
+rm "$folder/dispatch.h"
+profile
+check "header gone: it is made again" present "$folder/dispatch.h"
+check "header gone: nothing is measured" prints "$folder/reports is up to date"
+check "header gone: the summary stays" prints "$folder/summary.txt is up to date"
+touch -d '2001-01-01' "$folder/run.json"
+profile
+check "other ceilings: the summary is another one" test "$STDOUT" = "${STDOUT/summary.txt is up to date/}"
+check "other ceilings: the table is not" prints "$folder/dispatch.json is up to date"
+# shellcheck disable=SC2016 # that script's own argument
+printf '#!/bin/sh\n[ "$1" != dispatch ] || { echo "no table today" >&2; exit 3; }\nexec "%s" "$@"\n' "$ANALYZE" >no_table
+chmod +x no_table
+profile PROFILE_ANALYZE=./no_table
+check "no table can be made: its code" exits 3
+check "no table can be made: is said" says "dispatch ended with 3"
+check "no table can be made: none of an earlier run stays" absent "$folder/dispatch.json"
+check "no table can be made: nor its header" absent "$folder/dispatch.h"
+check "no table can be made: the summary all the same" prints " a run ("
+profile
+check "a table can be made again: it is" present "$folder/dispatch.json"
 profile PROFILE_BUDGET=5
 check "another budget: runs" prints "wrote $folder/reports"
 profile PROFILE_REGIME=burst
@@ -69,6 +98,7 @@ if command -v make >/dev/null; then
     run make -s -C "$ROOT" "PROGRAM=$EXTRACT_OPS" "SCOUT=$PWD/program" "ANALYZE=$ANALYZE" PROGRAMS= "OUT=$PWD/made" "MODEL=$PWD/m.onnx" BATCH=2 \
         DEVICE=scripted:1 REGIME=burst profile
     check "make profile ends with the summary" prints " a run ("
+    check "make profile tabulates" present "made/m@b2_scripted:1_burst/dispatch.h"
     check "make profile measures" present "made/m@b2_scripted:1_burst/run.json"
     check "make profile hands the device on" contains "made/m@b2_scripted:1_burst/run.json" '"name": "scripted:1"'
     run make -s -C "$ROOT" "PROGRAM=$EXTRACT_OPS" "SCOUT=$PWD/program" "ANALYZE=$ANALYZE" PROGRAMS= "OUT=$PWD/made" "MODEL=$PWD/m.onnx" MEASURE=no profile

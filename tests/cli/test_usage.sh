@@ -12,6 +12,7 @@ check "--version: exit 0" exits 0
 check "--version: says something" present stdout.txt
 
 refused "no model" 2
+refused "an empty name" 2 ""
 refused "two models" 2 "$MODEL" "$MODEL"
 refused "unknown option" 2 "$MODEL" -o refused.json --frobnicate
 refused "option without its argument" 2 "$MODEL" -o

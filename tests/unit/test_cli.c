@@ -13,6 +13,7 @@ typedef struct settings {
     int calls;
     double ratio;
     const char *secret;
+    uint32_t kinds, sides;
     const char *items[2];
     cli_positionals models;
 } settings;
@@ -25,6 +26,12 @@ static bool count_call(void *destination, const char *argument, status *st) {
     return false;
 }
 
+typedef struct side {
+    const char *name;
+    int number;
+} side;
+static const side sides[] = {{"left", 3}, {"right", 5}, {NULL, 0}};
+static const char *const kinds[] = {"a", "bc", "d", NULL};
 static const char *const precisions[] = {"fp16", "fp32", NULL};
 #define AT(field) offsetof(settings, field)
 
@@ -57,9 +64,17 @@ static const cli_option options[] = {
      .offset = AT(precision),
      .choices = precisions},
     {.name = "title", .argument = "TEXT", .help = "says", .kind = CLI_TEXT, .offset = AT(title)},
-    {.name = "tag", .argument = "T", .help = "calls", .kind = CLI_CALL, .call = count_call},
+    {.name = "tag", .argument = "T,…", .help = "calls", .kind = CLI_CALL, .call = count_call},
     {.name = "ratio", .argument = "X", .help = "real", .kind = CLI_REAL, .offset = AT(ratio), .min = 0, .max = 1},
     {.name = "workings", .argument = "X", .kind = CLI_TEXT, .offset = AT(secret)},
+    {.name = "kinds", .argument = "LIST", .help = "which", .kind = CLI_LIST, .offset = AT(kinds), .choices = kinds},
+    {.name = "sides",
+     .argument = "LIST",
+     .help = "both: all",
+     .kind = CLI_LIST,
+     .offset = AT(sides),
+     .choices = &sides[0].name,
+     .choice_size = sizeof(side)},
     {.name = "quiet", .letter = 'q', .help = "hush", .kind = CLI_FLAG, .offset = AT(quiet)},
     {.name = "verbose-and-very-long-name", .letter = 'v', .help = "talk", .kind = CLI_FLAG, .offset = AT(verbose)},
 };
@@ -161,6 +176,23 @@ static void reals(void) {
     wrong("m --ratio x", "--ratio: 'x' is not a number");
 }
 
+static void lists(void) {
+    UNIT_INT(parse("m --kinds bc"), CLI_RUN);
+    UNIT_INT(s.kinds, 2);
+    UNIT_INT(s.sides, 0);
+    UNIT_INT(parse("m --kinds d,a --sides=right --kinds a"), CLI_RUN);
+    UNIT_INT(s.kinds, 5);
+    UNIT_INT(s.sides, 2);
+    UNIT_INT(parse("m --sides left,right,left"), CLI_RUN);
+    UNIT_INT(s.sides, 3);
+    wrong("m --kinds a,b", "--kinds: 'b' is none of: a, bc, d");
+    wrong("m --kinds a,", "--kinds: '' is none of: a, bc, d");
+    wrong("m --kinds ,a", "--kinds: '' is none of: a, bc, d");
+    wrong("m --kinds bcd", "--kinds: 'bcd' is none of: a, bc, d");
+    wrong("m --kinds", "--kinds needs LIST");
+    wrong("m --sides left,up", "--sides: 'up' is none of: left, right");
+}
+
 static void what_is_hidden_works_and_is_not_proposed(void) {
     UNIT_INT(parse("m --workings 3,4"), CLI_RUN);
     UNIT_TEXT(s.secret, "3,4");
@@ -197,6 +229,7 @@ static void wrong_options(void) {
     wrong("m -batch 3", "unknown option -b; did you mean --batch?");
     wrong("", "MODEL is missing; prog --help shows the usage");
     wrong("-q", "MODEL is missing; prog --help shows the usage");
+    wrong("_", "an empty argument stands where MODEL belongs");
     wrong("a b c", "'c' is one argument too many; prog --help shows the usage");
 }
 
@@ -225,7 +258,10 @@ static void help_names_every_option(void) {
         UNIT_INT(strstr(text, name) != NULL, options[k].help != NULL);
     }
     UNIT_CHECK(strstr(text, "  -h, --help") && strstr(text, "      --version"));
+    UNIT_CHECK(strstr(text, "      --tag T,…           calls\n")); /* … is one column */
     UNIT_CHECK(strstr(text, "examples:\n  prog x\n"));
+    UNIT_CHECK(strstr(text, "--kinds LIST        a, bc, d (commas between): which\n"));
+    UNIT_CHECK(strstr(text, "--sides LIST        left, right (commas between): both: all\n"));
     for (char *line = strtok(text, "\n"); line; line = strtok(NULL, "\n")) UNIT_CHECK(strlen(line) <= 100);
 }
 
@@ -241,7 +277,8 @@ static void the_table_can_be_listed(void) {
     fclose(out);
     UNIT_INT(result, CLI_DONE);
     UNIT_TEXT(text, "--output\t-o\tFILE\t\n--batch\t\tN\t\n--dim\t\tNAME=N\t\n--precision\t\tP\tfp16 fp32\n"
-                    "--title\t\tTEXT\t\n--tag\t\tT\t\n--ratio\t\tX\t\n--quiet\t-q\t\t\n"
+                    "--title\t\tTEXT\t\n--tag\t\tT,…\t\n--ratio\t\tX\t\n--kinds\t\tLIST\ta bc d\n--sides\t\tLIST\tleft "
+                    "right\n--quiet\t-q\t\t\n"
                     "--verbose-and-very-long-name\t-v\t\t\n--help\t-h\t\t\n--version\t\t\t\n");
 }
 
@@ -261,6 +298,7 @@ int main(void) {
     UNIT_RUN(every_way_of_writing);
     UNIT_RUN(bindings);
     UNIT_RUN(reals);
+    UNIT_RUN(lists);
     UNIT_RUN(what_is_hidden_works_and_is_not_proposed);
     UNIT_RUN(wrong_values);
     UNIT_RUN(wrong_options);

@@ -238,6 +238,21 @@ static void links_are_followed_and_modes_kept(void) {
     finish();
 }
 
+/* Two names of one place would be written one over the other. */
+static void one_place_by_two_names(void) {
+    start();
+    const char *file = at("one"), *link = at("one.link"), *below = at("below"), *round = at("below/../one");
+    UNIT_CHECK(mkdir(below, 0755) == 0 && symlink(file, link) == 0);
+    for (int there = 0; there < 2; there++) {
+        if (there) UNIT_CHECK(files_write(file, "x", 1, &st));
+        UNIT_CHECK(files_same(file, file) && files_same(file, link) && files_same(round, link));
+        UNIT_CHECK(!files_same(file, below) && !files_same(file, at("other")));
+    }
+    UNIT_CHECK(files_same("a", "./a") && !files_same("a", "b") && !files_same("no/where/a", "no/where/./a"));
+    UNIT_CHECK(files_same("/dev/null", "/dev/null") && !files_same("/dev/null", "/dev/../dev/null"));
+    finish();
+}
+
 static void removes_only_files(void) {
     start();
     struct stat about;
@@ -358,6 +373,7 @@ int main(void) {
     UNIT_RUN(longest_names);
     UNIT_RUN(devices_are_written_and_stay);
     UNIT_RUN(links_are_followed_and_modes_kept);
+    UNIT_RUN(one_place_by_two_names);
     UNIT_RUN(removes_only_files);
     UNIT_RUN(links_to_nothing_stay_and_are_filled);
     UNIT_RUN(standard_output_is_added_to);

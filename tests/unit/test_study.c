@@ -196,6 +196,14 @@ static void long_texts_and_deep_lists(void) {
     lab_end();
 }
 
+static size_t told;
+static char told_first[512];
+
+static void keep_told(const study_skipped *files, size_t count) {
+    told = count;
+    if (count > 0) snprintf(told_first, sizeof told_first, "%s: %s", files[0].path, files[0].why);
+}
+
 static void folders_without_reports(void) {
     study s;
     status st = {0};
@@ -206,7 +214,20 @@ static void folders_without_reports(void) {
     lab_write("reports/a.json", "{");
     UNIT_CHECK(!lab_open(&s, &st));
     UNIT_INT(st.code, STATUS_INPUT);
-    UNIT_CHECK(strstr(st.text, "a.json: line 1") != NULL);
+    UNIT_CHECK(strstr(st.text, "no report can be read, 1 file was left out") != NULL);
+    lab_write("reports/b.json", "[]");
+    const char *folders[] = {lab_folder, lab_path("reports/none")};
+    study_options with = {.folders = folders, .folder_count = 1, .thresholds = verdict_defaults, .told = keep_told};
+    told = 0;
+    UNIT_CHECK(!study_open(&s, &with, &st));
+    UNIT_INT(told, 2);
+    UNIT_CHECK(strstr(told_first, "a.json: line 1") != NULL);
+    UNIT_CHECK(strstr(st.text, "2 files were left out") != NULL);
+    status none = {0};
+    UNIT_CHECK(files_make_folders(folders[1], &none));
+    with.folder_count = 2;
+    UNIT_CHECK(!study_open(&s, &with, &st));
+    UNIT_CHECK(strstr(st.text, " and 1 other: no report can be read") != NULL);
     lab_end();
     UNIT_CHECK(!lab_open(&s, &st));
     UNIT_INT(st.code, STATUS_INPUT);
