@@ -241,6 +241,11 @@ static scout_answer make_plan(scout_plan *p, const scout_op *op, scout_why *why)
     size_t buffer_bytes = 0;
     const scout_answer answer = setup_make(s, &p->p, p->inside, why);
     if (answer != SCOUT_OK) return answer;
+    /* The numbers of variants are those of the product alone: with a bias inside the library may know fewer, and what
+     * it makes of others is nowhere written. */
+    const int all = setup_number(s, SPARSE_LT_ALGOS);
+    if (p->algo >= all)
+        return scout_say(why, SCOUT_NO, "feature", "cuSPARSELt has algorithms 0 to %d for this product", all - 1);
     cusparseStatus_t status = setup_plan(s, p->algo, p->split_k);
     if (status != CUSPARSE_STATUS_SUCCESS)
         return sparse_lt_answer(s->table, status, "cusparseLtMatmulPlanInit", "feature", why);
