@@ -77,7 +77,7 @@ __device__ __forceinline__ unsigned long long *words_of(const decode_job &job, i
 template <int A, int N>
 __device__ __forceinline__ void of_blocks(const decode_job &job, unsigned launch, const int (&row)[A],
                                           const int (&d)[A], part (&own)[A]) {
-    const int v_dim = (int)job.s.v_dim;
+    const int v_dim = job.v_dim;
     const int64_t step = (int64_t)job.rows * (v_dim + 1);
     part all[A], found[A][N];
 #pragma unroll
@@ -119,7 +119,7 @@ template <typename T, int DIM, int A>
 __device__ __forceinline__ void hand_over(const decode_job &job, const decode_place &at, const char *shared, int room,
                                           const float2 *stats, const decode_turn &mine) {
     __shared__ decode_turn taken;
-    const int v_dim = (int)job.s.v_dim, warps = blockDim.x >> 5;
+    const int v_dim = job.v_dim, warps = blockDim.x >> 5;
     if (job.splits > 1 && threadIdx.x == 0) taken = mine;
     __syncthreads();
     const bool merges = job.splits > 1 && taken.place == (unsigned)job.splits - 1;
@@ -317,6 +317,8 @@ extern "C" int attention_decode_launch(const attention_decode_plan *plan, const 
     job.turns = (uint2 *)plan->parts;
     job.words = (unsigned long long *)plan->parts + (size_t)s->batch * units;
     share_keys(s, plan->splits, &job);
+    job.dim = (int)s->dim, job.v_dim = (int)s->v_dim;
+    for (int k = 0; k < 3; k++) job.k[k] = s->k[k], job.v[k] = s->v[k];
     void *arguments[] = {&job};
     const dim3 grid((unsigned)plan->splits, (unsigned)units, (unsigned)s->batch);
     return cudaLaunchKernel(plan->kernel, grid, dim3((unsigned)plan->config.warps * 32), arguments, plan->shared_bytes,

@@ -18,6 +18,8 @@ struct decode_job {
     int each, more;          /* steps of a block, and how many blocks have one more; of those keys */
     int group, queries;      /* of s: divisions of 64 bits would take as long as the copies */
     int rows, tiles, splits; /* rows of a block, blocks for all rows that share keys, and for their keys */
+    int dim, v_dim;          /* of s, and the strides of keys and values, beside what else comes first */
+    int64_t k[3], v[3];
     attention_shape s;
     unsigned long long *words; /* of each block, for each of its rows: v_dim means, and what they count */
     uint2 *turns;              /* for the blocks of the same rows: how many have begun, and which launch it is */

@@ -152,10 +152,10 @@ __device__ __forceinline__ void walk_vectors(const decode_job &job, const decode
     const attention_shape &s = job.s;
     const int warps = blockDim.x >> 5, warp = threadIdx.x >> 5, lane = threadIdx.x & 31;
     const int column = (lane & (lanes_of<DIM> - 1)) * 8, step = each * warps;
-    const vector_source<T> k = {(const T *)job.t.k + at.b * s.k[0] + at.kv * s.k[1] + column, s.k[2], column < s.dim,
-                                s.dim == DIM};
-    const vector_source<T> v = {(const T *)job.t.v + at.b * s.v[0] + at.kv * s.v[1] + column, s.v[2], column < s.v_dim,
-                                s.v_dim == DIM};
+    const vector_source<T> k = {(const T *)job.t.k + at.b * job.k[0] + at.kv * job.k[1] + column, job.k[2],
+                                column < job.dim, job.dim == DIM};
+    const vector_source<T> v = {(const T *)job.t.v + at.b * job.v[0] + at.kv * job.v[1] + column, job.v[2],
+                                column < job.v_dim, job.v_dim == DIM};
     uint4 keys[U], values[U];
     int begin = at.begin + warp * each, from = begin + lane / lanes_of<DIM>;
     fetch<T, DIM, U>(k, from, at.stop, begin + each <= at.stop, keys);
