@@ -69,7 +69,7 @@ __device__ __forceinline__ bool get(const unsigned long long *from, unsigned lau
 /* Where a block leaves what it found of a row. */
 __device__ __forceinline__ unsigned long long *words_of(const decode_job &job, int split, int row) {
     const int64_t unit = (int64_t)blockIdx.z * gridDim.y + blockIdx.y;
-    return job.words + ((unit * job.splits + split) * job.rows + row) * (job.s.v_dim + 1);
+    return job.words + ((unit * job.splits + split) * job.rows + row) * (job.v_dim + 1);
 }
 
 /* What all blocks found of A outputs of this thread, of which this block has `own`, always added up in the same order.
@@ -114,7 +114,7 @@ template <typename T> __device__ __forceinline__ T *out_of(const decode_job &job
 
 /* What the warps of a block found becomes one, and goes to the output or to the block that merges. In shared memory
  * every warp has its sums at the beginning of its `room` bytes. `mine` is the first thread's. A thread has A outputs at
- * a time: who merges waits as long for one as for all of them. */
+ * a time: who merges waits as long for one as for all of them; it costs registers, where the walk leaves any. */
 template <typename T, int DIM, int A>
 __device__ __forceinline__ void hand_over(const decode_job &job, const decode_place &at, const char *shared, int room,
                                           const float2 *stats, const decode_turn &mine) {
@@ -142,7 +142,7 @@ __device__ __forceinline__ void hand_over(const decode_job &job, const decode_pl
             put(to + v_dim, all[a].seen.x, launch);
         }
         if (job.splits > 1 && !merges) continue;
-        if (merges) of_blocks<A, 8 / A>(job, launch, row, d, all);
+        if (merges) of_blocks<A, 8>(job, launch, row, d, all);
 #pragma unroll
         for (int a = 0; a < A; a++)
             if (row[a] >= 0)
@@ -166,7 +166,7 @@ __global__ void __launch_bounds__(TENSOR_WARPS * 32) decode_kernel(const decode_
     walk<T, DIM, DEPTH>(job, at, keys, rows, o, mine);
     __syncwarp();
     leave<DIM>((float *)(shared + warp * room), stats[warp], rows, o);
-    hand_over<T, DIM, 4>(job, at, shared, room, &stats[0][0], mine);
+    hand_over<T, DIM, DIM == 64 ? 1 : 2>(job, at, shared, room, &stats[0][0], mine);
 }
 
 constexpr int vector_warps(int rows) { return rows == 1 ? MAX_WARPS : MAX_WARPS / 2; }
@@ -183,7 +183,7 @@ __global__ void __launch_bounds__(vector_warps(R) * 32) vector_kernel(const deco
     decode_turn mine = {0, 0};
     walk_vectors<T, DIM, R, U>(job, at, rows, mine);
     leave_vectors<DIM, R, U>((float *)(shared + warp * room), stats[warp], rows);
-    hand_over<T, DIM, R>(job, at, shared, room, &stats[0][0], mine);
+    hand_over<T, DIM, R == 1 ? 1 : 2>(job, at, shared, room, &stats[0][0], mine);
 }
 
 typedef void kernel_function(const decode_job);
