@@ -1,7 +1,8 @@
 /* Attention of few queries: keys and values come once, and all heads that share them are served by one block, on tensor
- * cores (attention_decode.cuh) or, where they are very few, without (attention_vector.cuh). Blocks that share the keys
- * of a head leave their parts in the workspace, for a second kernel to merge, or for the last of them to be done; or
- * they are a cluster, and merge what is in their shared memory. */
+ * cores (attention_decode.cuh) or, where they are very few, without (attention_vector.cuh). Where blocks share the keys
+ * of a head, all but one hand over what they found, and the last one to have begun waits for it and merges: those it
+ * waits for run already. What is handed over carries the number of the launch, so that there is no barrier between the
+ * two, no second kernel, and nothing to clear: data and the word that it is there arrive together. */
 #include "kernels/attention_decode.cuh"
 #include "kernels/attention_vector.cuh"
 
@@ -9,22 +10,101 @@ namespace {
 
 using namespace attention;
 
-enum { MERGE_THREADS = 128, MAX_WARPS = 16, TENSOR_WARPS = 8, MAX_SPLITS = 256, MAX_CLUSTER = 8, MERGE_LOADS = 8 };
+enum { MAX_WARPS = 16, TENSOR_WARPS = 8, MAX_SPLITS = 256, MAX_GRID = 65535 };
 
-/* One row of a block, of what its warps found: the largest score and the total; a sum, `pitch` floats from warp to
- * warp. */
-__device__ __forceinline__ float2 merged(const float *stats, int warps) {
-    float most = -INFINITY, total = 0;
-    for (int k = 0; k < warps; k++) most = fmaxf(most, stats[k * ROWS * 2]);
-    const float base = base_of(most);
-    for (int k = 0; k < warps; k++) total += stats[k * ROWS * 2 + 1] * power(stats[k * ROWS * 2] - base);
-    return make_float2(most, total);
+/* What is known of one output: a sum of values, and what it is over. */
+struct part {
+    float2 seen; /* the largest score, and the total */
+    float sum;
+};
+
+/* N parts more. */
+template <int N> __device__ __forceinline__ void combine(part &all, const part (&parts)[N]) {
+    float most = all.seen.x;
+#pragma unroll
+    for (int k = 0; k < N; k++) most = fmaxf(most, parts[k].seen.x);
+    const float base = base_of(most), change = power(all.seen.x - base);
+    all.seen.x = most, all.seen.y *= change, all.sum *= change;
+#pragma unroll
+    for (int k = 0; k < N; k++) {
+        const float weight = power(parts[k].seen.x - base);
+        all.seen.y += parts[k].seen.y * weight, all.sum += parts[k].sum * weight;
+    }
 }
-__device__ __forceinline__ float weighed(const float *sums, int pitch, const float *stats, int warps, float most) {
-    const float base = base_of(most);
-    float sum = 0;
-    for (int k = 0; k < warps; k++) sum += sums[k * pitch] * power(stats[k * ROWS * 2] - base);
-    return sum;
+__device__ __forceinline__ part nothing() { return {make_float2(-INFINITY, 0), 0}; }
+
+/* The same with a total of 1: a mean, and what it counts. */
+__device__ __forceinline__ part whole(const part &p) {
+    return {make_float2(p.seen.x + __log2f(p.seen.y), 1), p.sum * inverse(p.seen.y)};
+}
+
+/* What the warps of a block found: sums `pitch` floats from warp to warp. */
+__device__ __forceinline__ part of_warps(const float2 *stats, const float *sums, int pitch, int warps) {
+    constexpr int N = 8;
+    part all = nothing();
+    for (int first = 0; first < warps; first += N) {
+        part found[N];
+#pragma unroll
+        for (int k = 0; k < N; k++) {
+            found[k] = nothing();
+            if (first + k < warps) found[k] = {stats[(first + k) * ROWS], sums[(first + k) * pitch]};
+        }
+        combine(all, found);
+    }
+    return all;
+}
+
+/* A number with the launch that it is of: 64 bits that are never seen half written. */
+__device__ __forceinline__ void put(unsigned long long *to, float x, unsigned launch) {
+    const unsigned long long word = (unsigned long long)launch << 32 | __float_as_uint(x);
+    asm volatile("st.relaxed.gpu.global.u64 [%0], %1;" ::"l"(to), "l"(word) : "memory");
+}
+__device__ __forceinline__ bool get(const unsigned long long *from, unsigned launch, float &x) {
+    unsigned long long word;
+    asm volatile("ld.relaxed.gpu.global.u64 %0, [%1];" : "=l"(word) : "l"(from) : "memory");
+    x = __uint_as_float((unsigned)word);
+    return (unsigned)(word >> 32) == launch;
+}
+
+/* Where a block leaves what it found of a row. */
+__device__ __forceinline__ unsigned long long *words_of(const decode_job &job, int split, int row) {
+    const int64_t unit = (int64_t)blockIdx.z * gridDim.y + blockIdx.y;
+    return job.words + ((unit * job.splits + split) * job.rows + row) * (job.v_dim + 1);
+}
+
+/* What all blocks found of A outputs of this thread, of which this block has `own`, always added up in the same order.
+ * N parts of each are on their way at a time, and looked at again until they are of this launch. row < 0: no output. */
+template <int A, int N>
+__device__ __forceinline__ void of_blocks(const decode_job &job, unsigned launch, const int (&row)[A],
+                                          const int (&d)[A], part (&own)[A]) {
+    const int v_dim = job.v_dim;
+    const int64_t step = (int64_t)job.rows * (v_dim + 1);
+    part all[A], found[A][N];
+#pragma unroll
+    for (int a = 0; a < A; a++) all[a] = nothing();
+    for (int first = 0; first < job.splits; first += N) {
+        bool there;
+        do {
+            there = true;
+#pragma unroll
+            for (int a = 0; a < A; a++)
+#pragma unroll
+                for (int k = 0; k < N; k++) {
+                    const int split = first + k;
+                    const bool mine = split == (int)blockIdx.x;
+                    found[a][k] = mine ? own[a] : nothing();
+                    found[a][k].seen.y = 1; /* and counts nothing where no key was seen */
+                    if (mine || split >= job.splits || row[a] < 0) continue;
+                    const unsigned long long *const from = words_of(job, 0, row[a]) + split * step;
+                    there = get(from + d[a], launch, found[a][k].sum) && there;
+                    there = get(from + v_dim, launch, found[a][k].seen.x) && there;
+                }
+        } while (!there);
+#pragma unroll
+        for (int a = 0; a < A; a++) combine(all[a], found[a]);
+    }
+#pragma unroll
+    for (int a = 0; a < A; a++) own[a] = all[a];
 }
 
 template <typename T> __device__ __forceinline__ T *out_of(const decode_job &job, const decode_place &at, int row) {
@@ -32,124 +112,61 @@ template <typename T> __device__ __forceinline__ T *out_of(const decode_job &job
            query_of(job, at, row) * job.s.out[2];
 }
 
-/* The blocks of a cluster have all keys of these rows: each merges a share of the outputs, out of everybody's shared
- * memory. `sums` and `stats` lie at the same place in all of them. */
-template <typename T, int DIM>
-__device__ __forceinline__ void gather(const decode_job &job, const decode_place &at, const float *sums,
-                                       const float *stats) {
-    const int v_dim = (int)job.s.v_dim, step = job.splits * blockDim.x;
-    cluster_barrier();
-    for (int i = blockIdx.y * blockDim.x + threadIdx.x; i < at.rows * v_dim; i += step) {
-        const int row = i / v_dim, d = i % v_dim;
-        float most = -INFINITY, total = 0, sum = 0, x[MAX_CLUSTER], largest[MAX_CLUSTER], totals[MAX_CLUSTER];
-#pragma unroll
-        for (int k = 0; k < MAX_CLUSTER; k++) {
-            const bool there = k < job.splits;
-            largest[k] = there ? remote(stats + row * 2, k) : -INFINITY;
-            totals[k] = there ? remote(stats + row * 2 + 1, k) : 0.0f;
-            x[k] = there ? remote(sums + row * DIM + d, k) : 0.0f;
-            most = fmaxf(most, largest[k]);
-        }
-#pragma unroll
-        for (int k = 0; k < MAX_CLUSTER; k++) {
-            const float weight = power(largest[k] - base_of(most));
-            total += totals[k] * weight, sum += x[k] * weight;
-        }
-        out_of<T>(job, at, row)[d] = gemm::from_float<T>(sum * inverse(total));
-    }
-    cluster_barrier(); /* nobody may leave while others read its memory */
-}
-
-/* Counts the blocks of these rows that are done; the last one learns it, and is sure to see what the others wrote. The
- * counter is zero again then, for the next launch. */
-__device__ __forceinline__ bool last_of(const decode_job &job) {
-    __shared__ bool last;
-    __syncthreads();
-    if (threadIdx.x == 0) {
-        __threadfence();
-        last = atomicAdd(job.counts + blockIdx.x, 1u) == (unsigned)job.splits - 1;
-        if (last) job.counts[blockIdx.x] = 0;
-        __threadfence();
-    }
-    __syncthreads();
-    return last;
-}
-
-/* What all blocks left of these rows becomes the output; several parts are on their way at a time. */
-template <typename T> __device__ __forceinline__ void merge(const decode_job &job, const decode_place &at) {
-    const int v_dim = (int)job.s.v_dim;
-    const int64_t part = (int64_t)blockIdx.x * job.splits * job.rows;
-    for (int i = threadIdx.x; i < at.rows * v_dim; i += blockDim.x) {
-        const int row = i / v_dim, d = i % v_dim;
-        const float2 *const stats = (const float2 *)job.stats + part + row;
-        const float *const sums = job.sums + (part + row) * v_dim + d;
-        float most = -INFINITY, total = 0, sum = 0;
-        for (int first = 0; first < job.splits; first += MERGE_LOADS) {
-            float2 one[MERGE_LOADS];
-            float x[MERGE_LOADS], now = most;
-#pragma unroll
-            for (int k = 0; k < MERGE_LOADS; k++) {
-                const int64_t from = (int64_t)(first + k) * job.rows;
-                const bool there = first + k < job.splits;
-                one[k] = there ? __ldcg(stats + from) : make_float2(-INFINITY, 0);
-                x[k] = there ? __ldcg(sums + from * v_dim) : 0.0f;
-            }
-#pragma unroll
-            for (int k = 0; k < MERGE_LOADS; k++) now = fmaxf(now, one[k].x);
-            const float base = base_of(now), change = power(most - base);
-            most = now, total *= change, sum *= change;
-#pragma unroll
-            for (int k = 0; k < MERGE_LOADS; k++) {
-                const float weight = power(one[k].x - base);
-                total += one[k].y * weight, sum += x[k] * weight;
-            }
-        }
-        out_of<T>(job, at, row)[d] = gemm::from_float<T>(sum * inverse(total));
-    }
-}
-
-/* What the warps of a block found becomes one, and goes to the output or to those who merge blocks. In shared memory
- * every warp has its sums at the beginning of its `room` bytes; a cluster's blocks put theirs behind `free`. */
-template <typename T, int DIM>
+/* What the warps of a block found becomes one, and goes to the output or to the block that merges. In shared memory
+ * every warp has its sums at the beginning of its `room` bytes. `mine` is the first thread's. A thread has A outputs at
+ * a time: who merges waits as long for one as for all of them; it costs registers, where the walk leaves any. */
+template <typename T, int DIM, int A>
 __device__ __forceinline__ void hand_over(const decode_job &job, const decode_place &at, const char *shared, int room,
-                                          char *free, const float *stats, float *found) {
-    const int warps = blockDim.x >> 5;
-    const int64_t part = ((int64_t)blockIdx.x * job.splits + blockIdx.y) * job.rows;
-    float *const sums = job.cluster ? (float *)free : job.sums + part * job.s.v_dim;
-    float *const most = job.cluster ? found : job.stats + part * 2;
-    const int pitch = job.cluster ? DIM : (int)job.s.v_dim;
-    for (int row = 0; row < at.rows; row++) {
-        const float2 all = merged(stats + row * 2, warps);
-        if (job.splits > 1 && threadIdx.x == 0) *(float2 *)(most + row * 2) = all;
-        for (int d = threadIdx.x; d < job.s.v_dim; d += blockDim.x) {
-            const float sum = weighed((const float *)shared + row * DIM + d, room / 4, stats + row * 2, warps, all.x);
-            if (job.splits > 1)
-                sums[row * pitch + d] = sum;
-            else
-                out_of<T>(job, at, row)[d] = gemm::from_float<T>(sum * inverse(all.y));
+                                          const float2 *stats, const decode_turn &mine) {
+    __shared__ decode_turn taken;
+    const int v_dim = job.v_dim, warps = blockDim.x >> 5;
+    if (job.splits > 1 && threadIdx.x == 0) taken = mine;
+    __syncthreads();
+    const bool merges = job.splits > 1 && taken.place == (unsigned)job.splits - 1;
+    const unsigned launch = job.splits > 1 ? taken.before + 1 : 0;
+    for (int first = threadIdx.x; first < at.rows * DIM; first += blockDim.x * A) {
+        part all[A];
+        int row[A], d[A];
+#pragma unroll
+        for (int a = 0; a < A; a++) {
+            const int i = first + a * blockDim.x;
+            row[a] = i / DIM, d[a] = i % DIM, all[a] = nothing();
+            if (row[a] >= at.rows || d[a] >= v_dim) row[a] = -1;
+            if (row[a] < 0) continue;
+            all[a] = of_warps(stats + row[a], (const float *)shared + i, room / 4, warps);
+            if (job.splits > 1) all[a] = whole(all[a]);
+            if (job.splits == 1 || merges) continue;
+            unsigned long long *const to = words_of(job, blockIdx.x, row[a]);
+            put(to + d[a], all[a].sum, launch);
+            if (d[a] > 0) continue;
+            put(to + v_dim, all[a].seen.x, launch);
         }
+        if (job.splits > 1 && !merges) continue;
+        if (merges) of_blocks<A, 8>(job, launch, row, d, all);
+#pragma unroll
+        for (int a = 0; a < A; a++)
+            if (row[a] >= 0)
+                out_of<T>(job, at, row[a])[d[a]] = gemm::from_float<T>(all[a].sum * inverse(all[a].seen.y));
     }
-    if (job.cluster) gather<T, DIM>(job, at, sums, found);
-    if (job.counts && last_of(job)) merge<T>(job, at);
+    if (merges && threadIdx.x == 0) turn_of(job)->y = launch; /* what is handed over has told that all know it */
 }
 
 template <typename T, int DIM, int DEPTH>
 __global__ void __launch_bounds__(TENSOR_WARPS * 32) decode_kernel(const decode_job job) {
     extern __shared__ __align__(16) char shared[];
-    __shared__ float stats[MAX_WARPS][ROWS * 2], found[ROWS * 2];
+    __shared__ float2 stats[MAX_WARPS][ROWS];
     constexpr int room = DEPTH * ring<T, DIM>::bytes; /* of a warp; sums take the place of its first step */
-    static_assert(ring<T, DIM>::bytes == ROWS * DIM * 4 && DEPTH > 1, "a step is as large as sums, and there are two");
+    static_assert(ring<T, DIM>::bytes == ROWS * DIM * 4, "a step is as large as sums");
     const int warp = threadIdx.x >> 5;
-    decode_place at = place_of(job, blockIdx.x);
-    share_keys(job, blockIdx.y, at);
+    const decode_place at = place_of(job);
+    decode_turn mine = {0, 0};
     decode_row rows[2];
     float o[DIM / 8][4] = {};
     const ring<T, DIM> keys = ring_of<T, DIM>(job, at, gemm::shared_address(shared + warp * room));
-    walk<T, DIM, DEPTH>(job, at, keys, rows, o);
+    walk<T, DIM, DEPTH>(job, at, keys, rows, o, mine);
     __syncwarp();
     leave<DIM>((float *)(shared + warp * room), stats[warp], rows, o);
-    __syncthreads();
-    hand_over<T, DIM>(job, at, shared, room, shared + ring<T, DIM>::bytes, &stats[0][0], found);
+    hand_over<T, DIM, DIM == 64 ? 1 : 2>(job, at, shared, room, &stats[0][0], mine);
 }
 
 constexpr int vector_warps(int rows) { return rows == 1 ? MAX_WARPS : MAX_WARPS / 2; }
@@ -158,57 +175,23 @@ constexpr int vector_warps(int rows) { return rows == 1 ? MAX_WARPS : MAX_WARPS 
 template <typename T, int DIM, int R, int U>
 __global__ void __launch_bounds__(vector_warps(R) * 32) vector_kernel(const decode_job job) {
     extern __shared__ __align__(16) char shared[];
-    __shared__ float stats[MAX_WARPS][ROWS * 2], found[ROWS * 2];
+    __shared__ float2 stats[MAX_WARPS][ROWS];
     constexpr int room = R * DIM * 4; /* of a warp */
-    const int warp = threadIdx.x >> 5, warps = blockDim.x >> 5;
-    decode_place at = place_of(job, blockIdx.x);
-    share_keys(job, blockIdx.y, at);
+    const int warp = threadIdx.x >> 5;
+    const decode_place at = place_of(job);
     vector_row rows[R];
-    walk_vectors<T, DIM, R, U>(job, at, rows);
+    decode_turn mine = {0, 0};
+    walk_vectors<T, DIM, R, U>(job, at, rows, mine);
     leave_vectors<DIM, R, U>((float *)(shared + warp * room), stats[warp], rows);
-    __syncthreads();
-    hand_over<T, DIM>(job, at, shared, room, shared + warps * room, &stats[0][0], found);
-}
-
-/* One block for each row of each of the first kernel's ranges. Launched early, it waits for all that kernel wrote. */
-template <typename T> __global__ void __launch_bounds__(MERGE_THREADS) merge_kernel(const decode_job job) {
-    __shared__ float weights[MAX_SPLITS], part_of_all;
-    const int unit = blockIdx.x / job.rows, row = blockIdx.x % job.rows, v_dim = (int)job.s.v_dim;
-    const decode_place at = place_of(job, unit);
-    const int64_t part = (int64_t)unit * job.splits * job.rows + row;
-    const float2 *const stats = (const float2 *)job.stats + part;
-    if (row >= at.rows) return;
-#if defined(__CUDA_ARCH__) && __CUDA_ARCH__ >= 900
-    asm volatile("griddepcontrol.wait;" ::: "memory");
-#endif
-    if (threadIdx.x < 32) {
-        float most = -INFINITY, total = 0;
-        for (int k = threadIdx.x; k < job.splits; k += 32) most = fmaxf(most, stats[(int64_t)k * job.rows].x);
-        for (int step = 16; step > 0; step /= 2) most = fmaxf(most, __shfl_xor_sync(0xffffffffu, most, step));
-        for (int k = threadIdx.x; k < job.splits; k += 32) {
-            const float2 one = stats[(int64_t)k * job.rows];
-            weights[k] = power(one.x - base_of(most));
-            total += one.y * weights[k];
-        }
-        for (int step = 16; step > 0; step /= 2) total += __shfl_xor_sync(0xffffffffu, total, step);
-        if (threadIdx.x == 0) part_of_all = inverse(total);
-    }
-    __syncthreads();
-    for (int d = threadIdx.x; d < v_dim; d += MERGE_THREADS) {
-        const float *const sums = job.sums + part * v_dim + d;
-        float sum = 0;
-#pragma unroll 8
-        for (int k = 0; k < job.splits; k++) sum += weights[k] * sums[(int64_t)k * job.rows * v_dim];
-        out_of<T>(job, at, row)[d] = gemm::from_float<T>(sum * part_of_all);
-    }
+    hand_over<T, DIM, R == 1 ? 1 : 2>(job, at, shared, room, &stats[0][0], mine);
 }
 
 typedef void kernel_function(const decode_job);
 
 #define TENSOR_OF(type, T, dim, depth)                                                                                 \
-    { type, dim, depth, 0, decode_kernel<T, dim, depth>, merge_kernel<T> }
+    { type, dim, depth, 0, decode_kernel<T, dim, depth> }
 #define VECTOR_OF(type, T, dim, depth, rows)                                                                           \
-    { type, dim, depth, rows, vector_kernel<T, dim, rows, depth>, merge_kernel<T> }
+    { type, dim, depth, rows, vector_kernel<T, dim, rows, depth> }
 #define DEPTHS_OF(type, T, dim)                                                                                        \
     TENSOR_OF(type, T, dim, 2), TENSOR_OF(type, T, dim, 3), TENSOR_OF(type, T, dim, 4), VECTOR_OF(type, T, dim, 4, 1), \
         VECTOR_OF(type, T, dim, 8, 1), VECTOR_OF(type, T, dim, 4, VECTOR_ROWS)
@@ -216,7 +199,7 @@ typedef void kernel_function(const decode_job);
 const struct kernel_row {
     int type, dim, depth;
     int rows; /* of a block without tensor cores; 0: with */
-    kernel_function *kernel, *merge;
+    kernel_function *kernel;
 } kernels[] = {DIMS_OF(ATTENTION_FP16, __half), DIMS_OF(ATTENTION_BF16, __nv_bfloat16)};
 
 /* The smallest that holds such heads and, without tensor cores, all rows that share keys. */
@@ -236,12 +219,13 @@ bool fits_shape(const attention_shape *s) {
     if (s->batch < 1 || s->kv_heads < 1 || s->heads < 1 || s->heads % s->kv_heads || s->keys < 1) return false;
     if (s->keys > INT32_MAX - 1024) return false;
     if (s->queries < 1 || s->queries > ATTENTION_DECODE_QUERIES) return false;
+    if (s->batch > MAX_GRID || s->heads * s->queries > INT32_MAX) return false;
     return s->dim % 8 == 0 && s->v_dim % 8 == 0 && aligned(s->q) && aligned(s->k) && aligned(s->v);
 }
 
-/* Rings of keys and values; without them what each warp leaves, and the block. */
+/* Rings of keys and values; without them what each warp leaves. */
 size_t shared_of(const kernel_row *k, int warps) {
-    if (k->rows) return (size_t)(warps + 1) * k->rows * k->dim * 4;
+    if (k->rows) return (size_t)warps * k->rows * k->dim * 4;
     return (size_t)warps * k->depth * ROWS * k->dim * 4;
 }
 
@@ -253,99 +237,90 @@ int splits_of(const attention_shape *s, const kernel_row *k, int64_t blocks, int
     return splits < 1 ? 1 : splits > MAX_SPLITS ? MAX_SPLITS : (int)splits;
 }
 
-/* Zeros, which are there before the first launch on any stream. */
-cudaError_t open_counts(attention_decode_plan *plan, size_t bytes) {
-    cudaError_t e = cudaMalloc(&plan->counts, bytes);
-    if (e == cudaSuccess) e = cudaMemset(plan->counts, 0, bytes);
+/* How many rows a block has, and how many blocks those that share keys need. */
+void rows_of(const attention_shape *s, const kernel_row *k, attention_decode_plan *plan) {
+    const int64_t all = s->heads / s->kv_heads * s->queries;
+    const int most = k->rows ? k->rows : (int)ROWS;
+    plan->rows = all < most ? (int)all : most, plan->tiles = (int)((all + most - 1) / most);
+}
+
+/* Where blocks hand over what they found: zeros, as no launch is number 0, which are there before the first launch on
+ * any stream. Turns come first. */
+cudaError_t open_parts(const attention_shape *s, attention_decode_plan *plan) {
+    const size_t blocks = (size_t)(s->batch * s->kv_heads * plan->tiles);
+    const size_t words = blocks * (size_t)plan->splits * (size_t)plan->rows * (size_t)(s->v_dim + 1);
+    plan->parts_bytes = blocks * sizeof(uint2) + words * sizeof(unsigned long long);
+    cudaError_t e = cudaMalloc(&plan->parts, plan->parts_bytes);
+    if (e == cudaSuccess) e = cudaMemset(plan->parts, 0, plan->parts_bytes);
     if (e == cudaSuccess) e = cudaStreamSynchronize(nullptr);
     if (e != cudaSuccess) attention_decode_close(plan);
     return e;
+}
+
+/* The keys that queries see where all sequences are whole, and how blocks share them. */
+void share_keys(const attention_shape *s, int splits, decode_job *job) {
+    const int64_t end = s->causal && s->past + s->queries < s->keys ? s->past + s->queries : s->keys;
+    const int64_t first = s->causal && s->window > 0 ? s->past + 1 - s->window : 0;
+    job->low = first > 0 ? (int)first : 0, job->high = (int)end;
+    const int steps = job->high > job->low ? (job->high - job->low + KEYS - 1) / KEYS : 0;
+    job->each = steps / splits, job->more = steps % splits;
 }
 
 } // namespace
 
 extern "C" int attention_decode_fits(const attention_shape *s, const attention_decode_config *c, size_t shared_limit) {
     const kernel_row *k = fits_shape(s) ? kernel_of(s, c) : nullptr;
+    attention_decode_plan plan;
     if (!k || c->warps < 1 || c->warps > (k->rows ? vector_warps(k->rows) : (int)TENSOR_WARPS)) return 0;
     if (c->splits < 0 || c->splits > MAX_SPLITS) return 0;
-    if (c->cluster && (c->last || c->splits < 2 || c->splits > MAX_CLUSTER)) return 0;
-    if (c->last && c->splits == 1) return 0; /* there is nothing to merge */
     if (c->splits > 1 && (int64_t)c->splits * KEYS > s->keys) return 0;
-    return shared_of(k, c->warps) + (MAX_WARPS + 1) * ROWS * 2 * sizeof(float) <= shared_limit;
+    rows_of(s, k, &plan);
+    if (s->kv_heads * plan.tiles > MAX_GRID) return 0;
+    return shared_of(k, c->warps) + MAX_WARPS * ROWS * sizeof(float2) + sizeof(decode_turn) <= shared_limit;
 }
 
 extern "C" int attention_decode_prepare(const attention_shape *s, const attention_decode_config *c, int units,
                                         size_t shared_limit, attention_decode_plan *plan) {
-    int held = 0, device = 0, capability = 0;
+    int held = 0;
     if (!attention_decode_fits(s, c, shared_limit)) return cudaErrorInvalidValue;
     const kernel_row *k = kernel_of(s, c);
     *plan = attention_decode_plan{};
     plan->shape = *s, plan->config = *c;
-    plan->kernel = (const void *)k->kernel, plan->merge = (const void *)k->merge;
-    const int64_t all = s->heads / s->kv_heads * s->queries;
-    const int most = k->rows ? k->rows : (int)ROWS;
-    plan->rows = all < most ? (int)all : most, plan->tiles = (int)((all + most - 1) / most);
-    if ((double)s->batch * (double)s->kv_heads * plan->tiles * plan->rows > INT32_MAX) return cudaErrorInvalidValue;
-    const int64_t blocks = s->batch * s->kv_heads * plan->tiles;
+    plan->kernel = (const void *)k->kernel;
+    rows_of(s, k, plan);
     plan->shared_bytes = shared_of(k, c->warps);
     cudaError_t e =
         cudaFuncSetAttribute(plan->kernel, cudaFuncAttributeMaxDynamicSharedMemorySize, (int)plan->shared_bytes);
     if (e == cudaSuccess)
         e = cudaOccupancyMaxActiveBlocksPerMultiprocessor(&held, plan->kernel, c->warps * 32, plan->shared_bytes);
-    if (e == cudaSuccess) e = cudaGetDevice(&device);
-    if (e == cudaSuccess) e = cudaDeviceGetAttribute(&capability, cudaDevAttrComputeCapabilityMajor, device);
     if (e != cudaSuccess) return e;
     if (held < 1) return cudaErrorInvalidConfiguration;
-    if (c->cluster && capability < 9) return cudaErrorInvalidValue;
-    plan->early = capability >= 9;
+    const int64_t blocks = s->batch * s->kv_heads * plan->tiles;
     plan->splits = c->splits ? c->splits : splits_of(s, k, blocks, c->warps, held * units);
-    if (plan->splits > 1 && !c->cluster)
-        plan->workspace_bytes = (size_t)(blocks * plan->splits * plan->rows) * (size_t)(s->v_dim + 2) * sizeof(float);
-    return c->last && plan->splits > 1 ? open_counts(plan, (size_t)blocks * sizeof(unsigned)) : cudaSuccess;
+    return plan->splits > 1 ? open_parts(s, plan) : cudaSuccess;
 }
 
 extern "C" void attention_decode_close(attention_decode_plan *plan) {
-    cudaFree(plan->counts);
-    plan->counts = nullptr;
+    cudaFree(plan->parts);
+    plan->parts = nullptr;
 }
 
 extern "C" int attention_decode_launch(const attention_decode_plan *plan, const attention_tensors *tensors,
-                                       void *workspace, void *stream) {
+                                       void *stream) {
     const attention_shape *s = &plan->shape;
-    const int64_t blocks = s->batch * s->kv_heads * plan->tiles;
-    const bool cluster = plan->config.cluster;
-    float *stats = (float *)workspace, *sums = stats ? stats + blocks * plan->splits * plan->rows * 2 : nullptr;
-    decode_job job = {*s,
-                      *tensors,
-                      sums,
-                      stats,
-                      (unsigned *)plan->counts,
-                      (int)(s->heads / s->kv_heads),
-                      (int)s->kv_heads,
-                      (int)s->queries,
-                      plan->rows,
-                      plan->tiles,
-                      plan->splits,
-                      cluster};
+    const size_t units = (size_t)(s->kv_heads * plan->tiles);
+    decode_job job = {};
+    if (!s->masked != !tensors->mask) return cudaErrorInvalidValue;
+    job.t = *tensors, job.s = *s;
+    job.group = (int)(s->heads / s->kv_heads), job.queries = (int)s->queries;
+    job.rows = plan->rows, job.tiles = plan->tiles, job.splits = plan->splits;
+    job.turns = (uint2 *)plan->parts;
+    job.words = (unsigned long long *)plan->parts + (size_t)s->batch * units;
+    share_keys(s, plan->splits, &job);
+    job.dim = (int)s->dim, job.v_dim = (int)s->v_dim;
+    for (int k = 0; k < 3; k++) job.k[k] = s->k[k], job.v[k] = s->v[k];
     void *arguments[] = {&job};
-    if (!s->masked != !tensors->mask || (plan->workspace_bytes && !workspace)) return cudaErrorInvalidValue;
-    cudaLaunchAttribute attribute = {};
-    cudaLaunchConfig_t config = {};
-    config.gridDim = dim3((unsigned)blocks, (unsigned)plan->splits);
-    config.blockDim = dim3((unsigned)plan->config.warps * 32);
-    config.dynamicSmemBytes = plan->shared_bytes;
-    config.stream = (cudaStream_t)stream;
-    config.attrs = &attribute;
-    attribute.id = cudaLaunchAttributeClusterDimension;
-    attribute.val.clusterDim.x = 1, attribute.val.clusterDim.y = (unsigned)plan->splits, attribute.val.clusterDim.z = 1;
-    config.numAttrs = cluster ? 1 : 0;
-    const cudaError_t e = cudaLaunchKernelExC(&config, plan->kernel, arguments);
-    if (e != cudaSuccess || !plan->workspace_bytes || plan->counts) return e;
-    attribute = {};
-    attribute.id = cudaLaunchAttributeProgrammaticStreamSerialization;
-    attribute.val.programmaticStreamSerializationAllowed = 1;
-    config.gridDim = dim3((unsigned)(blocks * plan->rows)), config.blockDim = dim3(MERGE_THREADS);
-    config.dynamicSmemBytes = 0;
-    config.numAttrs = plan->early ? 1 : 0;
-    return cudaLaunchKernelExC(&config, plan->merge, arguments);
+    const dim3 grid((unsigned)plan->splits, (unsigned)units, (unsigned)s->batch);
+    return cudaLaunchKernel(plan->kernel, grid, dim3((unsigned)plan->config.warps * 32), arguments, plan->shared_bytes,
+                            (cudaStream_t)stream);
 }

@@ -11,14 +11,34 @@ namespace attention {
 
 enum { KEYS = 16, ROWS = 16 };
 
+/* What comes first is what the first loads wait for. */
 struct decode_job {
-    attention_shape s;
     attention_tensors t;
-    float *sums, *stats;          /* of each block, for each of its rows: v_dim sums; the largest score and the total */
-    unsigned *counts;             /* of the blocks of the same rows that are done; NULL: the last one does not merge */
-    int group, kv_heads, queries; /* of s: divisions of 64 bits would take as long as the copies */
-    int rows, tiles, splits, cluster; /* rows of a block, blocks for all rows that share keys, and for their keys */
+    int low, high;           /* the keys that any query sees where all sequences are whole */
+    int each, more;          /* steps of a block, and how many blocks have one more; of those keys */
+    int group, queries;      /* of s: divisions of 64 bits would take as long as the copies */
+    int rows, tiles, splits; /* rows of a block, blocks for all rows that share keys, and for their keys */
+    int dim, v_dim;          /* of s, and the strides of keys and values, beside what else comes first */
+    int64_t k[3], v[3];
+    attention_shape s;
+    unsigned long long *words; /* of each block, for each of its rows: v_dim means, and what they count */
+    uint2 *turns;              /* for the blocks of the same rows: how many have begun, and which launch it is */
 };
+
+/* Which of the blocks that share keys this is, by when it began, and how many launches there were before. */
+struct decode_turn {
+    unsigned before, place;
+};
+__device__ __forceinline__ uint2 *turn_of(const decode_job &job) {
+    return job.turns + (int64_t)blockIdx.z * gridDim.y + blockIdx.y;
+}
+
+/* By a block's first thread. What comes back is not looked at before it is needed, so that nobody waits for it. */
+__device__ __forceinline__ void take_turn(const decode_job &job, decode_turn &mine) {
+    if (job.splits == 1 || threadIdx.x > 0) return;
+    mine.before = *(volatile unsigned *)&turn_of(job)->y;
+    mine.place = atomicInc(&turn_of(job)->x, (unsigned)job.splits - 1); /* 0 again behind the last */
+}
 
 /* What a lane knows of one of the 16 rows. */
 struct decode_row {
@@ -29,35 +49,35 @@ struct decode_row {
 
 /* Where a block works. */
 struct decode_place {
-    int64_t b, kv;
+    int b, kv;
     int row, rows;   /* its first row of all that share these keys, and how many there are */
     int begin, stop; /* keys */
 };
 
-__device__ __forceinline__ int64_t head_of(const decode_job &job, const decode_place &at, int row) {
-    return at.kv * job.group + (at.row + row) / job.queries;
+__device__ __forceinline__ int head_of(const decode_job &job, const decode_place &at, int row) {
+    return at.kv * job.group + (job.queries == 1 ? at.row + row : (at.row + row) / job.queries);
 }
-__device__ __forceinline__ int64_t query_of(const decode_job &job, const decode_place &at, int row) {
-    return (at.row + row) % job.queries;
+__device__ __forceinline__ int query_of(const decode_job &job, const decode_place &at, int row) {
+    return job.queries == 1 ? 0 : (at.row + row) % job.queries;
 }
 
-__device__ __forceinline__ decode_place place_of(const decode_job &job, int unit) {
-    const int head = unit / job.tiles, tile = unit % job.tiles, left = job.group * job.queries - tile * job.rows;
+/* This block's rows, and its share of the keys that any query sees, in whole steps. Divisions are left out where they
+ * can be: nothing is loaded before them. */
+__device__ __forceinline__ decode_place place_of(const decode_job &job) {
+    const int unit = blockIdx.y, split = blockIdx.x, tile = job.tiles == 1 ? 0 : unit % job.tiles;
+    const int left = job.group * job.queries - tile * job.rows;
+    int low = job.low, high = job.high, each = job.each, more = job.more;
     decode_place at;
-    at.b = head / job.kv_heads, at.kv = head % job.kv_heads;
+    at.b = blockIdx.z, at.kv = job.tiles == 1 ? unit : unit / job.tiles;
     at.row = tile * job.rows, at.rows = left < job.rows ? left : job.rows;
-    at.begin = at.stop = 0;
-    return at;
-}
-
-/* This block's share of the keys that any query sees, in whole steps. */
-__device__ __forceinline__ void share_keys(const decode_job &job, int split, decode_place &at) {
-    const attention_shape &s = job.s;
-    const int low = (int)first_key(s, 0), high = (int)end_key(s, s.queries - 1, sequence_end(s, job.t.lengths, at.b));
-    const int steps = high > low ? (high - low + KEYS - 1) / KEYS : 0;
-    const int each = steps / job.splits, more = steps % job.splits;
+    if (job.t.lengths) {
+        high = min(high, (int)sequence_end(job.s, job.t.lengths, at.b));
+        const int steps = high > low ? (high - low + KEYS - 1) / KEYS : 0;
+        each = steps / job.splits, more = steps % job.splits;
+    }
     at.begin = low + (split * each + min(split, more)) * KEYS;
     at.stop = min(at.begin + (each + (split < more)) * KEYS, high);
+    return at;
 }
 
 /* The warp's ring of copies: in each step 16 keys, then their values, in pieces of 16 bytes, one for each lane. Lane
@@ -131,7 +151,7 @@ __device__ __forceinline__ void load_queries(const decode_job &job, const decode
 template <typename T>
 __device__ __forceinline__ decode_row row_of(const decode_job &job, const decode_place &at, int row) {
     const attention_shape &s = job.s;
-    const int64_t head = head_of(job, at, row), query = query_of(job, at, row);
+    const int head = head_of(job, at, row), query = query_of(job, at, row);
     decode_row r = {0, 0, nullptr, -INFINITY, 0};
     if (row >= at.rows) return r;
     r.first = (int)first_key(s, query);
@@ -207,7 +227,7 @@ __device__ __forceinline__ void add_values(uint32_t from, const float (&p)[2][4]
  * are on their way. */
 template <typename T, int DIM, int DEPTH>
 __device__ __forceinline__ void walk(const decode_job &job, const decode_place &at, const ring<T, DIM> &keys,
-                                     decode_row (&rows)[2], float (&o)[DIM / 8][4]) {
+                                     decode_row (&rows)[2], float (&o)[DIM / 8][4], decode_turn &mine) {
     const int warps = blockDim.x >> 5, warp = threadIdx.x >> 5, t = threadIdx.x & 3;
     const int steps = at.stop > at.begin ? (at.stop - at.begin + KEYS - 1) / KEYS : 0;
     uint4 q[2][DIM / 32];
@@ -216,6 +236,7 @@ __device__ __forceinline__ void walk(const decode_job &job, const decode_place &
         if (warp + d * warps < steps) keys.load(d, warp + d * warps);
         gemm::copy_commit();
     }
+    take_turn(job, mine);
     load_queries<T, DIM>(job, at, q);
     rows[0] = row_of<T>(job, at, (threadIdx.x & 31) >> 2), rows[1] = row_of<T>(job, at, ((threadIdx.x & 31) >> 2) + 8);
     int slot = 0;
@@ -239,7 +260,7 @@ __device__ __forceinline__ void walk(const decode_job &job, const decode_place &
 
 /* The warp's sums into shared memory as [16][DIM], the largest score and the total of each row into stats. */
 template <int DIM>
-__device__ __forceinline__ void leave(float *sums, float *stats, const decode_row (&rows)[2],
+__device__ __forceinline__ void leave(float *sums, float2 *stats, const decode_row (&rows)[2],
                                       const float (&o)[DIM / 8][4]) {
     const int lane = threadIdx.x & 31, g = lane >> 2, t = lane & 3;
 #pragma unroll
@@ -248,7 +269,7 @@ __device__ __forceinline__ void leave(float *sums, float *stats, const decode_ro
         float total = rows[i].total;
         total += __shfl_xor_sync(0xffffffffu, total, 1);
         total += __shfl_xor_sync(0xffffffffu, total, 2);
-        if (t == 0) stats[(i * 8 + g) * 2] = rows[i].most, stats[(i * 8 + g) * 2 + 1] = total;
+        if (t == 0) stats[i * 8 + g] = make_float2(rows[i].most, total);
 #pragma unroll
         for (int h = 0; h < DIM / 64; h++)
 #pragma unroll
@@ -258,26 +279,6 @@ __device__ __forceinline__ void leave(float *sums, float *stats, const decode_ro
                                                              o[h * 8 + e + 2][side], o[h * 8 + e + 3][side]);
             }
     }
-}
-
-/* Floats of the same place in the shared memory of block `rank` of the cluster. */
-__device__ __forceinline__ float remote(const float *at, int rank) {
-    float x = 0;
-#ifdef GEMM_HAS_CLUSTERS
-    uint32_t there;
-    asm volatile("mapa.shared::cluster.u32 %0, %1, %2;" : "=r"(there) : "r"(gemm::shared_address(at)), "r"(rank));
-    asm volatile("ld.shared::cluster.f32 %0, [%1];" : "=f"(x) : "r"(there) : "memory");
-#else
-    (void)at, (void)rank;
-#endif
-    return x;
-}
-__device__ __forceinline__ void cluster_barrier() {
-#ifdef GEMM_HAS_CLUSTERS
-    __syncwarp(); /* the barrier wants warps whole */
-    gemm::cluster_arrive();
-    gemm::cluster_wait();
-#endif
 }
 
 } // namespace attention

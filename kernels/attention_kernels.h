@@ -4,7 +4,7 @@
  *     attention_decode_config config = {.splits = 0, .warps = 4, .depth = 3};
  *     attention_decode_plan plan;
  *     if (attention_decode_prepare(&shape, &config, units, shared_limit, &plan) != 0) …   once; sets the kernel up
- *     attention_decode_launch(&plan, &tensors, workspace, stream);                        plan.workspace_bytes long
+ *     attention_decode_launch(&plan, &tensors, stream);
  *     attention_decode_close(&plan);                                                      when no launch is under way
  *
  * A launch only enqueues, allocates nothing and can be captured in a graph. `stream` is a cudaStream_t. Everything
@@ -53,32 +53,30 @@ int attention_naive_launch(const attention_shape *shape, const attention_tensors
 /* --- attention_decode: few queries; fp16, bf16; reads keys and values once, at memory speed --- */
 enum { ATTENTION_DECODE_QUERIES = 8, ATTENTION_DECODE_DIM = 256 };
 typedef struct attention_decode_config {
-    int splits;  /* blocks that share the keys of a head, at most 256; 0: as many as fill the device once */
-    int cluster; /* 1: those 2 to 8 blocks are a cluster, and merge what they found without a second kernel (sm_90) */
-    int last;    /* 1: the last of those blocks to be done merges what all found, without a second kernel */
-    int warps;   /* 1 to 8 of a block; 16 without tensor cores */
+    int splits; /* blocks that share the keys of a head, at most 256; 0: as many as fill the device once */
+    int warps;  /* 1 to 8 of a block; 16 without tensor cores */
     int depth;  /* 2, 3, 4: steps of 16 keys in flight for each warp; without tensor cores 4 or 8: loads of each lane */
     int vector; /* 1: without tensor cores, for at most 4 queries that share keys */
 } attention_decode_config;
 
-/* With `last` it has counters on the device, and its launches have to follow one another. */
+/* Where blocks share keys it has memory of its own, through which they hand over what they found; its launches have to
+ * follow one another. */
 typedef struct attention_decode_plan {
     attention_shape shape;
     attention_decode_config config;
-    const void *kernel, *merge; /* of the runtime's own; for launch alone */
-    void *counts;               /* of blocks that are done; NULL: none */
-    int rows, tiles;            /* queries that share keys: of one block, and blocks for all of them */
-    int splits, early; /* early: the merge may be launched before the blocks are done (compute capability 9.0) */
-    size_t shared_bytes, workspace_bytes;
+    const void *kernel; /* of the runtime's own; for launch alone */
+    void *parts;        /* on the device; NULL: blocks share nothing */
+    int rows, tiles;    /* queries that share keys: of one block, and blocks for all of them */
+    int splits;
+    size_t shared_bytes, parts_bytes;
 } attention_decode_plan;
 
 /* Whether that exists for a shape where blocks may have `shared_limit` bytes. */
 int attention_decode_fits(const attention_shape *shape, const attention_decode_config *config, size_t shared_limit);
 int attention_decode_prepare(const attention_shape *shape, const attention_decode_config *config, int units,
                              size_t shared_limit, attention_decode_plan *plan);
-int attention_decode_launch(const attention_decode_plan *plan, const attention_tensors *tensors, void *workspace,
-                            void *stream);
-/* Frees the counters. Where preparing failed there are none. */
+int attention_decode_launch(const attention_decode_plan *plan, const attention_tensors *tensors, void *stream);
+/* Frees that memory. Where preparing failed there is none. */
 void attention_decode_close(attention_decode_plan *plan);
 
 /* --- attention_tiled: many queries; fp16, bf16; tiles in shared memory, mma.sync --- */

@@ -27,6 +27,15 @@ template <typename T> struct vector_source {
     bool there, whole; /* the lane has elements; all lanes have */
 };
 
+/* Nobody reads it again: it stays out of the nearest cache. */
+__device__ __forceinline__ uint4 load_once(const void *from) {
+    uint4 x;
+    asm volatile("ld.global.nc.L1::no_allocate.v4.u32 {%0,%1,%2,%3}, [%4];"
+                 : "=r"(x.x), "=r"(x.y), "=r"(x.z), "=r"(x.w)
+                 : "l"(from));
+    return x;
+}
+
 /* U loads: this lane's elements of keys (or values) `from`, from + keys_of, …, zeros behind the last one. `all`: the
  * warp's are all there. */
 template <typename T, int DIM, int U>
@@ -35,13 +44,13 @@ __device__ __forceinline__ void fetch(const vector_source<T> &s, int from, int s
     const int64_t hop = keys_of<DIM> * s.step;
     if (all && s.whole) {
 #pragma unroll
-        for (int u = 0; u < U; u++) to[u] = __ldcs((const uint4 *)(first + u * hop));
+        for (int u = 0; u < U; u++) to[u] = load_once(first + u * hop);
         return;
     }
 #pragma unroll
     for (int u = 0; u < U; u++) {
         to[u] = make_uint4(0, 0, 0, 0);
-        if (from + u * keys_of<DIM> < stop && s.there) to[u] = __ldcs((const uint4 *)(first + u * hop));
+        if (from + u * keys_of<DIM> < stop && s.there) to[u] = load_once(first + u * hop);
     }
 }
 
@@ -86,21 +95,27 @@ __device__ __forceinline__ void open_row(const decode_job &job, const decode_pla
     for (int k = 0; k < 8; k++) r.o[k] = 0;
 }
 
-/* Scores of U keys become what their values count, for this lane's share of them; the sum so far is brought to the same
- * base. */
+/* What the lane's share of U keys has to do with the query; 0 where there is no such key. */
 template <typename T, int DIM, int U>
-__device__ __forceinline__ float weigh(const attention_shape &s, vector_row &r, const uint4 (&k)[U],
-                                       int first_of_load) {
+__device__ __forceinline__ float multiply(const vector_row &r, const uint4 (&k)[U]) {
     float dots[U];
 #pragma unroll
     for (int u = 0; u < U; u++) {
         float x[8];
         spread_out<T>(k[u], x);
-        dots[u] = 0;
+        float even = r.q[0] * x[0], odd = r.q[1] * x[1]; /* two sums: neither waits for the other */
 #pragma unroll
-        for (int e = 0; e < 8; e++) dots[u] += r.q[e] * x[e];
+        for (int e = 2; e < 8; e += 2) even += r.q[e] * x[e], odd += r.q[e + 1] * x[e + 1];
+        dots[u] = even + odd;
     }
-    float score = capped(s, fold<DIM, U>(dots));
+    return fold<DIM, U>(dots);
+}
+
+/* The score of the lane's share of the keys becomes what its values count; the sum so far is brought to the same base.
+ */
+template <typename T, int DIM, int U>
+__device__ __forceinline__ float weigh(const attention_shape &s, vector_row &r, float dot, int first_of_load) {
+    float score = capped(s, dot);
     const int key = first_of_load + share_of<DIM, U>() * keys_of<DIM>;
     const bool seen = key >= r.seen.first && key < r.seen.end;
     if (r.seen.mask && seen) score += gemm::to_float(((const T *)r.seen.mask)[key * s.mask[3]]);
@@ -131,27 +146,31 @@ __device__ __forceinline__ void add(vector_row &r, float weight, const uint4 (&v
 
 /* One warp's share of the block's keys, for R rows. */
 template <typename T, int DIM, int R, int U>
-__device__ __forceinline__ void walk_vectors(const decode_job &job, const decode_place &at, vector_row (&rows)[R]) {
+__device__ __forceinline__ void walk_vectors(const decode_job &job, const decode_place &at, vector_row (&rows)[R],
+                                             decode_turn &mine) {
     constexpr int each = U * keys_of<DIM>; /* keys at a time */
     const attention_shape &s = job.s;
     const int warps = blockDim.x >> 5, warp = threadIdx.x >> 5, lane = threadIdx.x & 31;
     const int column = (lane & (lanes_of<DIM> - 1)) * 8, step = each * warps;
-    const vector_source<T> k = {(const T *)job.t.k + at.b * s.k[0] + at.kv * s.k[1] + column, s.k[2], column < s.dim,
-                                job.counts && s.dim == DIM};
-    const vector_source<T> v = {(const T *)job.t.v + at.b * s.v[0] + at.kv * s.v[1] + column, s.v[2], column < s.v_dim,
-                                s.v_dim == DIM};
+    const vector_source<T> k = {(const T *)job.t.k + at.b * job.k[0] + at.kv * job.k[1] + column, job.k[2],
+                                column < job.dim, job.dim == DIM};
+    const vector_source<T> v = {(const T *)job.t.v + at.b * job.v[0] + at.kv * job.v[1] + column, job.v[2],
+                                column < job.v_dim, job.v_dim == DIM};
     uint4 keys[U], values[U];
     int begin = at.begin + warp * each, from = begin + lane / lanes_of<DIM>;
     fetch<T, DIM, U>(k, from, at.stop, begin + each <= at.stop, keys);
     fetch<T, DIM, U>(v, from, at.stop, begin + each <= at.stop, values);
+    take_turn(job, mine);
 #pragma unroll
     for (int r = 0; r < R; r++) open_row<T, DIM>(job, at, r, rows[r]);
     for (; begin < at.stop; begin += step, from += step) {
         const bool more = begin + step < at.stop, all = begin + step + each <= at.stop;
         float weights[R];
 #pragma unroll
-        for (int r = 0; r < R; r++) weights[r] = weigh<T, DIM, U>(s, rows[r], keys, from);
+        for (int r = 0; r < R; r++) weights[r] = multiply<T, DIM, U>(rows[r], keys);
         if (more) fetch<T, DIM, U>(k, from + step, at.stop, all, keys);
+#pragma unroll
+        for (int r = 0; r < R; r++) weights[r] = weigh<T, DIM, U>(s, rows[r], weights[r], from);
 #pragma unroll
         for (int r = 0; r < R; r++) add<T, DIM, U>(rows[r], weights[r], values);
         if (more) fetch<T, DIM, U>(v, from + step, at.stop, all, values);
@@ -160,7 +179,7 @@ __device__ __forceinline__ void walk_vectors(const decode_job &job, const decode
 
 /* The warp's sums into shared memory as [R][DIM], the largest score and the total of each row into stats. */
 template <int DIM, int R, int U>
-__device__ __forceinline__ void leave_vectors(float *sums, float *stats, vector_row (&rows)[R]) {
+__device__ __forceinline__ void leave_vectors(float *sums, float2 *stats, vector_row (&rows)[R]) {
     const int lane = threadIdx.x & 31, mine = lane & (lanes_of<DIM> - 1);
 #pragma unroll
     for (int r = 0; r < R; r++) {
@@ -172,7 +191,7 @@ __device__ __forceinline__ void leave_vectors(float *sums, float *stats, vector_
         for (int far = 16; far >= lanes_of<DIM>; far /= 2)
 #pragma unroll
             for (int e = 0; e < 8; e++) row.o[e] += __shfl_xor_sync(0xffffffffu, row.o[e], far);
-        if (lane == 0) stats[r * 2] = row.seen.most, stats[r * 2 + 1] = total;
+        if (lane == 0) stats[r] = make_float2(row.seen.most, total);
         if (lane != mine) continue;
         float4 *const to = (float4 *)(sums + r * DIM + mine * 8);
         to[0] = make_float4(row.o[0], row.o[1], row.o[2], row.o[3]);

@@ -7,8 +7,7 @@
 
 #include <stdlib.h>
 
-enum { CORES, SPLITS, MERGE, WARPS, DEPTH, PARAMETERS };
-enum { MERGE_KERNEL, MERGE_CLUSTER, MERGE_LAST };
+enum { CORES, SPLITS, WARPS, DEPTH, PARAMETERS };
 
 struct scout_plan {
     attention_decode_plan decode;
@@ -32,26 +31,21 @@ static scout_answer domain(const scout_op *op, scout_device *device, int exhaust
                            scout_why *why) {
     static const char *const cores[] = {"vector", "tensor"};
     static const char *const splits[] = {"auto", "1", "2", "4", "8", "16", "32"};
-    static const char *const merges[] = {"last", "kernel", "cluster"};
 
     (void)op, (void)device, (void)exhaustive, (void)why;
     out->count = PARAMETERS;
     out->parameters[CORES] = (scout_parameter){.name = "cores", .count = 2, .values = {1, 0}, .labels = cores};
     out->parameters[SPLITS] =
         (scout_parameter){.name = "splits", .count = 7, .values = {0, 1, 2, 4, 8, 16, 32}, .labels = splits};
-    out->parameters[MERGE] = (scout_parameter){
-        .name = "merge", .count = 3, .values = {MERGE_LAST, MERGE_KERNEL, MERGE_CLUSTER}, .labels = merges};
     out->parameters[WARPS] = (scout_parameter){.name = "warps", .count = 3, .values = {4, 8, 16}};
     out->parameters[DEPTH] = (scout_parameter){.name = "depth", .count = 4, .values = {3, 4, 8, 2}};
     return SCOUT_OK;
 }
 
 static attention_decode_config config_of(const int64_t *values) {
-    attention_decode_config config = {.splits = 0, .cluster = 0, .warps = 4, .depth = 3};
+    attention_decode_config config = {.splits = 0, .warps = 4, .depth = 3};
     if (!values) return config;
-    config.vector = (int)values[CORES], config.splits = (int)values[SPLITS],
-    config.cluster = values[MERGE] == MERGE_CLUSTER;
-    config.last = values[MERGE] == MERGE_LAST;
+    config.vector = (int)values[CORES], config.splits = (int)values[SPLITS];
     config.warps = (int)values[WARPS], config.depth = (int)values[DEPTH];
     return config;
 }
@@ -73,7 +67,7 @@ static int idle(const attention_shape *s, const attention_decode_config *config)
 static int allows(const scout_op *op, scout_device *device, const int64_t *values) {
     const attention_shape s = own_attention_shape(op);
     const attention_decode_config config = config_of(values);
-    if ((config.cluster && !own_has_clusters(device)) || hopeless(&s, &config, device) || idle(&s, &config)) return 0;
+    if (hopeless(&s, &config, device) || idle(&s, &config)) return 0;
     return attention_decode_fits(&s, &config, own_shared_limit(device));
 }
 
@@ -97,31 +91,30 @@ static scout_answer prepare(const scout_op *op, scout_device *device, const int6
         destroy(p);
         return cuda_device_answer((cudaError_t)error, "preparing attention_decode", why);
     }
-    if (p->decode.workspace_bytes > op->workspace_limit) {
+    if (p->decode.parts_bytes > op->workspace_limit) {
         destroy(p);
-        return scout_say(why, SCOUT_NO, "memory", "the parts of this variant do not fit into the workspace");
+        return scout_say(why, SCOUT_NO, "memory",
+                         "what blocks of this variant hand over is more than a workspace may be");
     }
     p->op = op;
-    needs->packs = 0, needs->pack_bytes = 0, needs->workspace_bytes = p->decode.workspace_bytes;
+    needs->packs = 0, needs->pack_bytes = 0, needs->workspace_bytes = 0; /* that memory is the plan's own */
     *plan = p;
     return SCOUT_OK;
 }
 
 static scout_answer launch(scout_plan *plan, const scout_args *args, scout_why *why) {
     const attention_tensors tensors = own_attention_tensors(plan->op, args->tensors);
-    const int error = attention_decode_launch(&plan->decode, &tensors, args->workspace, args->stream);
+    const int error = attention_decode_launch(&plan->decode, &tensors, args->stream);
     return error ? cuda_device_answer((cudaError_t)error, "launching attention_decode", why) : SCOUT_OK;
 }
 
 static int describe(const scout_plan *plan, char *json, size_t room) {
     const attention_decode_plan *d = &plan->decode;
-    return snprintf(
-        json, room,
-        "{\"kernel\":\"attention_decode\",\"vector\":%s,\"splits\":%d,\"cluster\":%d,\"last\":%d,\"warps\":%d,"
-        "\"depth\":%d,\"shared_bytes\":%zu,"
-        "\"workspace_bytes\":%zu}",
-        d->config.vector ? "true" : "false", d->splits, d->config.cluster, d->config.last, d->config.warps,
-        d->config.depth, d->shared_bytes, d->workspace_bytes);
+    return snprintf(json, room,
+                    "{\"kernel\":\"attention_decode\",\"vector\":%s,\"splits\":%d,\"warps\":%d,\"depth\":%d,"
+                    "\"shared_bytes\":%zu,\"parts_bytes\":%zu}",
+                    d->config.vector ? "true" : "false", d->splits, d->config.warps, d->config.depth, d->shared_bytes,
+                    d->parts_bytes);
 }
 
 static const char *const precisions[] = {"fp16", "bf16", NULL};

@@ -39,6 +39,7 @@ typedef struct subject { /* an operation with its tensors on the device */
 
 typedef struct launching {
     const scout_candidate *candidate;
+    const char *text; /* operation, candidate and variant */
     scout_plan *plan;
     scout_plan_needs needs;
     void *packed, *workspace;
@@ -118,13 +119,21 @@ static scout_answer enqueue_launch(void *context, uint32_t number, void *stream,
     return l->candidate->launch(l->plan, &args, why);
 }
 
+/* What a launch was that went wrong: which engine or algorithm is not in a variant's name. */
+static void say_plan(const launching *l) {
+    char text[2048] = "";
+    if (SCOUT_HAS(l->candidate, describe) && l->candidate->describe) l->candidate->describe(l->plan, text, sizeof text);
+    printf("    %s\n", text);
+}
+
 static scout_answer run_once(scout_enqueue enqueue, launching *l) {
     scout_sequence *sequence = NULL;
     double seconds = 0;
     scout_answer answer = gpu_api->record(gpu, 0, 1, enqueue, l, &sequence, &gpu_why);
     if (answer == SCOUT_OK) answer = gpu_api->run(gpu, sequence, 1, &seconds, &gpu_why);
     if (answer == SCOUT_LOST) { /* nothing can be tried, or freed, any more */
-        gpu_expect(false, "%s: the device was lost: %s", l->candidate->name, gpu_why.text);
+        gpu_expect(false, "%s: the device was lost: %s", l->text, gpu_why.text);
+        say_plan(l);
         exit(gpu_end());
     }
     gpu_api->drop(gpu, sequence);
@@ -166,16 +175,9 @@ static bool launch_variant(subject *s, launching *l, const char *text) {
     return !s->check || compare_outputs(s, l, text);
 }
 
-/* What a launch was that went wrong: which engine or algorithm is not in a variant's name. */
-static void say_plan(const launching *l) {
-    char text[2048] = "";
-    if (SCOUT_HAS(l->candidate, describe) && l->candidate->describe) l->candidate->describe(l->plan, text, sizeof text);
-    printf("    %s\n", text);
-}
-
 static void try_variant(subject *s, const scout_candidate *c, const int64_t *values, const char *variant) {
-    launching l = {.candidate = c, .needs = {.size = sizeof l.needs}};
     char text[320];
+    launching l = {.candidate = c, .text = text, .needs = {.size = sizeof l.needs}};
     bool good = true;
     snprintf(text, sizeof text, "%s %s %s", s->about->id, c->name, variant);
     memcpy(l.tensors, s->tensors, sizeof l.tensors);

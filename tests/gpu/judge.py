@@ -295,9 +295,11 @@ def kinds(folder):
 
 
 def targets(folder):
-    """What is promised of operations by name: the least rate of the best of them, in its unit."""
+    """What is promised of operations by name: the least rate of the best of them, in its unit, be it in the run of all
+    candidates or in one of our own alone."""
     for path in sorted(glob.glob(f"{folder}/*_targets.seconds")):
         name = os.path.basename(path)[:-8]
+        alone = reports(f"{folder}/{name}_alone")
         for report in reports(f"{folder}/{name}").values():
             rows = [row for row in report.get("candidates", []) if row["status"] == "OK"]
             best = max(rows, key=lambda row: -row["time_us"]["median"], default=None)
@@ -305,7 +307,7 @@ def targets(folder):
                 f"{row['name']} {row['variant']} {row['time_us']['median']:.2f} us "
                 f"{row['tbps']:.2f} TB/s {row['tflops']:.0f} TFLOP/s" for row in rows)[:300])
             verdict(best, f"targets {report['name']}: measured")
-            rate(report)
+            rate(report, alone.get(report["name"]))
             if report.get("sparsity"):
                 sparse_targets(report)
 

@@ -21,12 +21,13 @@ UNITS = {"tbps": "TB/s", "tflops": "TFLOP/s"}
 LIBRARIES = ("cublas", "cudnn", "cusparse")
 
 
-def rate(report):
-    """Part targets: the best own kernel of an operation against what is promised of it, and the best library beside it."""
+def rate(report, alone):
+    """Part targets: the best own kernel of an operation against what is promised of it, and the best library beside it.
+    `alone`: its report of a run in which our own was confirmed whatever the race says; None: there is none."""
     if report["name"] not in RATES:
         return
     what, least = RATES[report["name"]]
-    good = [row for row in report["candidates"] if row["status"] == "OK"]
+    good = [row for one in (report, alone or {}) for row in one.get("candidates", []) if row["status"] == "OK"]
     own, other = (max((row for row in good if row["name"].startswith(LIBRARIES) == library), key=lambda row: row[what],
                       default=None) for library in (False, True))
     said = lambda row: f"{row['name']} {row['variant']} {row[what]:.2f} {UNITS[what]}" if row else "nothing measured"
