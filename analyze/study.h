@@ -31,6 +31,7 @@ typedef struct study_report {
     int64_t count, batch;
     double sparsity;
     const char *status, *reason_code, *reason_text; /* of the baseline; reasons are NULL where it is OK */
+    bool baseline_own;                              /* no library's */
     const char *baseline, *baseline_variant, *best, *best_variant, *best_approach;
     double baseline_us, baseline_ci, best_us, best_ci; /* medians and relative half widths of the rows that are named */
     double ratio, ratio_ci;

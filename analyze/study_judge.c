@@ -101,6 +101,7 @@ static void judge(const study *s, const study_group *g, study_report *r) {
         .batch = r->batch,
         .units = (int)g->units,
         .baseline_name = r->baseline,
+        .baseline_own = r->baseline_own,
         .best_name = isfinite(r->best_us) ? row_name(r->best, r->best_variant, best, sizeof best) : NULL,
     };
     if (r->fusion) fusion_facts(r, &facts);

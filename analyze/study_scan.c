@@ -128,6 +128,7 @@ static const field root_fields[] = {
     {"approach", TEXT, AT(report.said), 0, NULL},
     {"fusion", OBJECT, 0, 0, &fusion_members},
     {"baseline_variant", NAME, AT(report.baseline_variant), 0, NULL},
+    {"baseline_own", BOOL, AT(report.baseline_own), 0, NULL},
     {"best_variant", NAME, AT(report.best_variant), 0, NULL},
     {"best_approach", NAME, AT(report.best_approach), 0, NULL},
     {"ratio", POSITIVE, AT(report.ratio), most_ratio, NULL},

@@ -176,8 +176,9 @@ static void say_no_work(const judged *j, char *text, size_t room) {
 }
 
 static void say_proven(const judged *j, char *text, size_t room) {
-    snprintf(text, room, "Use %s: proven to take %.1f %% less time than %s.",
-             j->f->best_name ? j->f->best_name : "the measured alternative", 100 * j->win.x, library_of(j));
+    snprintf(text, room, "Use %s: proven to take %.1f %% less time than %s%s.",
+             j->f->best_name ? j->f->best_name : "the measured alternative", 100 * j->win.x, library_of(j),
+             j->f->baseline_own ? ", which is no library's" : "");
 }
 
 static void say_apart(const judged *j, char *text, size_t room) {

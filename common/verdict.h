@@ -40,6 +40,7 @@ typedef struct verdict_facts {
     int64_t batch;             /* gemm: products at once; 0: one */
     int units;                 /* multiprocessors, cores; 0: not known */
     const char *baseline_name; /* for the sentence; NULL: "the library" */
+    bool baseline_own;         /* it is no library's: what beats it proves less */
     const char *best_name;     /* "cublaslt algo=6"; NULL: "the alternative" */
 } verdict_facts;
 

@@ -123,6 +123,7 @@ static void put_row_summary(const measurement *m, json_builder *b, json_t *to) {
     const measure_row *best = m->best >= 0 ? &m->rows[m->best] : NULL;
     json_put_text(b, to, "baseline", baseline ? baseline->candidate->name : NULL);
     json_put_text(b, to, "baseline_variant", baseline ? baseline->variant : "");
+    if (baseline && baseline->candidate->flags & SCOUT_OWN) json_put_bool(b, to, "baseline_own", true);
     json_put_text(b, to, "best", best ? best->candidate->name : NULL);
     json_put_text(b, to, "best_variant", best ? best->variant : NULL); /* nobody has no variant */
     json_put_text(b, to, "best_approach", !best ? NULL : best == baseline ? "NONE" : approach_of(best));

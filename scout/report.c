@@ -174,6 +174,7 @@ static void judge(const report_input *in, report_figures *out) {
         .batch = oprec_int(&o->rec, "batch", 1),
         .units = in->device ? in->device->identity.units : 0,
         .baseline_name = out->baseline,
+        .baseline_own = json_is_true(json_object_get(in->measurement, "baseline_own")),
         .best_name = row_name(out->best_row, best, sizeof best),
     };
     if (in->fusion.of) report_fusion_facts(in, out, &facts);

@@ -182,6 +182,10 @@ static void a_proven_gain_comes_first(void) {
     verdict v = judge(&f);
     UNIT_CHECK(fabs(v.proven_gain_us - 10) < 1e-9);
     UNIT_TEXT(v.recommendation, "Use lib algo=6: proven to take 10.0 % less time than lib.");
+    f.baseline_own = true;
+    UNIT_TEXT(judge(&f).recommendation,
+              "Use lib algo=6: proven to take 10.0 % less time than lib, which is no library's.");
+    f.baseline_own = false;
     f.best_family = "CUSTOM_KERNEL";
     wants(&f, "CUSTOM_KERNEL", "HIGH", false);
     f.ratio = 0; /* no blocks side by side: the two times and both intervals */
