@@ -62,8 +62,9 @@ static double far_s(const timing_trial *c, int k) {
 }
 
 static void say_far(timing_trial *c, timing_entrant *e) {
-    scout_say(&e->result->why, SCOUT_NO, "outraced", "a single launch takes %.1f times as long as the baseline's",
-              e->pitch.single_s / c->entrants[0].pitch.launch_s);
+    scout_say(&e->result->why, SCOUT_NO, "outraced", "a single launch takes %.1f times as long as %s",
+              e->pitch.single_s / c->entrants[0].pitch.launch_s,
+              c->pace.rules->contest ? "the baseline's" : "the first one's");
     timing_plan_fail(c, e, SCOUT_NO);
 }
 

@@ -365,6 +365,21 @@ static void the_hopeless_is_given_up(void) {
         printf("  %d unstable, %d of them early\n", unstable_runs, early);
 }
 
+/* What it is held against is the baseline only where there is one. */
+static void who_is_far_is_told_by_a_launch(void) {
+    timing_rules rules = noisy_lab_rules(REGIME_SUSTAINED, 4);
+    for (int contest = 0; contest < 2; contest++) {
+        rules.contest = contest;
+        world = noisy_gpu(5);
+        for (int k = 0; k < 2; k++) loads[k] = noisy_load_of(&world, k ? 0.1 : 1e-4);
+        noisy_lab_confirm(&rules, 2);
+        UNIT_CHECK(results[0].settled);
+        UNIT_INT(results[1].answer, SCOUT_NO);
+        UNIT_TEXT(results[1].why.code, "outraced");
+        UNIT_CHECK((strstr(results[1].why.text, "baseline") != NULL) == contest);
+    }
+}
+
 /* --- rotations --- */
 
 enum { ROTATION = 512, ROTATING = 3 };
@@ -409,6 +424,7 @@ static void intervals_are_whole_rotations(void) {
 int main(void) {
     UNIT_RUN(rules_are_the_methods);
     UNIT_RUN(intervals_are_whole_rotations);
+    UNIT_RUN(who_is_far_is_told_by_a_launch);
     UNIT_RUN(warming_up_ends_at_a_steady_clock);
     UNIT_RUN(without_a_clock_durations_tell);
     UNIT_RUN(what_never_settles_is_said);
