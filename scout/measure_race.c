@@ -72,12 +72,16 @@ static double share_until(const measurement *m, int k, bool last) {
     return until > now ? now + (until - now) / waiting : until;
 }
 
-/* A default whose results are wrong is none: the library's next choice takes its place. */
+/* A default whose results are wrong is none: the library's next choice takes its place, but for those that an earlier
+ * attempt has left out. */
 static void pass_on(measurement *m, int k) {
-    measure_row *row = &m->rows[k], *next = k + 1 < m->row_count ? row + 1 : NULL;
-    if (!row->first || row->status != ROW_WRONG || !next || next->candidate != row->candidate) return;
+    measure_row *row = &m->rows[k];
+    int next = k + 1;
+    while (next < m->row_count && m->rows[next].decided) next++;
+    if (!row->first || row->status != ROW_WRONG || next == m->row_count || m->rows[next].candidate != row->candidate)
+        return;
     row->first = false;
-    next->first = true;
+    m->rows[next].first = true;
 }
 
 static void prepare_all(measurement *m, bool last) {

@@ -37,6 +37,21 @@ static void a_wrong_default_leaves_its_place_to_the_next(void) {
     end();
 }
 
+/* The next choice had crashed when the operation was measured before: it is the turn of the one behind. */
+static void a_place_is_not_left_to_a_culprit(void) {
+    const measure_exclusion exclusion = {"coarse", "engine=1", ROW_CRASHED, {.code = "signal", .text = "ended"}};
+    begin("16,24,8", "fp32");
+    request.exclusions = &exclusion;
+    request.exclusion_count = 1;
+    USE(&fake_coarse, &fake_fast);
+    measure();
+    row_is("coarse", "engine=0", "WRONG", "samples");
+    row_is("coarse", "engine=1", "CRASHED", "signal");
+    row_is("coarse", "engine=2", "OK", NULL);
+    UNIT_TEXT(text(result, "baseline_variant"), "engine=2");
+    end();
+}
+
 static void a_late_fault_loses_its_time(void) {
     begin("16,24,8", "fp32");
     USE(&fake_late, &fake_right);
@@ -173,6 +188,7 @@ static void qualifying_names_the_faulty(void) {
 int main(void) {
     UNIT_RUN(every_fault_gets_its_row);
     UNIT_RUN(a_wrong_default_leaves_its_place_to_the_next);
+    UNIT_RUN(a_place_is_not_left_to_a_culprit);
     UNIT_RUN(a_late_fault_loses_its_time);
     UNIT_RUN(a_lost_device_ends_it);
     UNIT_RUN(the_culprit_is_left_out);
