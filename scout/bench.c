@@ -238,7 +238,7 @@ static const scout_reference *find_reference(const scout_device_api *api, uint32
     return NULL;
 }
 
-bench_set *bench_set_new(const scout_device_api *api, scout_device *device, const scout_op *op, regime_cache cache,
+bench_set *bench_set_new(const scout_device_api *api, scout_device *device, const scout_op *op, const regime *r,
                          double plateau_bytes, uint64_t seed, double tolerance, const bench_given *given,
                          scout_answer *answer, scout_why *why) {
     bench_set *s = calloc(1, sizeof *s);
@@ -249,11 +249,12 @@ bench_set *bench_set_new(const scout_device_api *api, scout_device *device, cons
     s->api = api;
     s->device = device;
     s->op = op;
+    s->burst = r->load == REGIME_BURST;
     s->seed = seed;
     s->tolerance = tolerance;
     if (given) s->given = *given;
     s->reference = find_reference(api, op->kind);
-    *answer = plan_copies(s, cache, plateau_bytes, why);
+    *answer = plan_copies(s, r->cache, plateau_bytes, why);
     if (*answer == SCOUT_OK) *answer = allocate_tensors(s, why);
     if (*answer == SCOUT_OK) *answer = fill_inputs(s, s->copies, why);
     if (*answer == SCOUT_OK) return s;

@@ -18,7 +18,7 @@ typedef struct bench_given { /* a tensor whose content is known, in memory of th
     uint32_t tensor;
     const void *bytes; /* NULL: there is none */
 } bench_given;
-bench_set *bench_set_new(const scout_device_api *api, scout_device *device, const scout_op *op, regime_cache cache,
+bench_set *bench_set_new(const scout_device_api *api, scout_device *device, const scout_op *op, const regime *r,
                          double plateau_bytes, uint64_t seed, double tolerance, const bench_given *given,
                          scout_answer *answer, scout_why *why);
 void bench_set_free(bench_set *s);

@@ -51,6 +51,7 @@ struct bench_set {
     scout_check *check, *last_check; /* of copy 0, and of the last one */
     bench_pack *packs;
     bench_plan *plans; /* all that are alive */
+    bool burst;        /* no interval may be longer than one */
     bool suspect;      /* timed launches have damaged a canary, nobody knows whose: each is looked at alone */
     bool lost;         /* the device: nothing is called any more */
 };

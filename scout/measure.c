@@ -128,8 +128,8 @@ static bool set_up(measurement *m) {
     measure_tell(m, &m->op, NULL, NULL, "fill", 300);
     const double start = m->api->now(m->device);
     const bench_given given = {m->weights.tensor, m->weights.bytes};
-    m->set = bench_set_new(m->api, m->device, &m->op, r->regime.cache, plateau(m), r->seed, m->tolerance, &given,
-                           &answer, &why);
+    m->set =
+        bench_set_new(m->api, m->device, &m->op, &r->regime, plateau(m), r->seed, m->tolerance, &given, &answer, &why);
     m->refresh_s = m->api->now(m->device) - start;
     measure_spend(m, MEASURE_FILLING);
     if (!m->set && answer == SCOUT_LOST) measure_stop(m, answer, &why);

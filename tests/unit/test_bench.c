@@ -11,6 +11,7 @@ static arena a;
 static scout_op op;
 static scout_device *d;
 static bench_set *set;
+static regime_load load;
 static scout_answer answer;
 static scout_why why;
 
@@ -22,7 +23,8 @@ static void open_set(const char *shape, regime_cache cache, double plateau) {
     UNIT_CHECK(kinds_build(&list.items[0], 1 << 16, &a, &op, &why));
     operation_list_free(&list);
     if (!d) d = fake_open();
-    set = bench_set_new(&fake_api, d, &op, cache, plateau, 7, kind_gemm.tolerance(&op), NULL, &answer, &why);
+    const regime r = {.load = load, .cache = cache};
+    set = bench_set_new(&fake_api, d, &op, &r, plateau, 7, kind_gemm.tolerance(&op), NULL, &answer, &why);
 }
 
 static void begin(regime_cache cache, double plateau) {
@@ -152,6 +154,22 @@ static void a_rotation_may_take_too_long(void) {
     check_distance(5);
     bench_plan_free(p);
     end();
+}
+
+/* Some sixty times 200 us are no burst of 10 ms any more. */
+static void a_rotation_fits_into_a_burst(void) {
+    double seconds[1];
+    for (load = REGIME_SUSTAINED; load <= REGIME_BURST; load++) {
+        begin(REGIME_MODEL, 60 * 768);
+        bench_plan *p = prepare(&fake_right, 0);
+        const uint32_t copies = bench_set_copies(set);
+        UNIT_CHECK(copies >= 60 && copies < 90);
+        UNIT_INT(bench_plan_run(p, 1, 1, seconds, &why), SCOUT_OK);
+        UNIT_INT(bench_plan_whole(p), load == REGIME_BURST ? 1 : copies);
+        bench_plan_free(p);
+        end();
+    }
+    load = REGIME_SUSTAINED;
 }
 
 static void a_sequence_is_recorded_once(void) {
@@ -369,6 +387,7 @@ int main(void) {
     UNIT_RUN(graphs_rotate_over_all_copies);
     UNIT_RUN(direct_launches_rotate_over_all_copies);
     UNIT_RUN(a_rotation_may_take_too_long);
+    UNIT_RUN(a_rotation_fits_into_a_burst);
     UNIT_RUN(a_sequence_is_recorded_once);
     UNIT_RUN(inputs_are_the_same_in_every_run);
     UNIT_RUN(a_refresh_is_verified_anew);
