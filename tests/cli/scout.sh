@@ -39,5 +39,5 @@ fits_schema() {
     fi
     "$PYTHON" -B "$ROOT/tests/cli/schema.py" "$ROOT/docs/schema" "$@"
 }
-# A report without what differs from run to run: when it was measured and how long that took.
-timeless() { sed -E '/^  "(taken|seconds)":/d' "$@"; }
+# A report without what differs from run to run: when it was measured, how long that took, and what the time went to.
+timeless() { sed -E '/^  "spent_s": \{$/,/^  \}/d; /^  "(taken|seconds)":/d' "$@"; }
