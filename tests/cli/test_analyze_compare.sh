@@ -206,6 +206,12 @@ made "$torn" 300 2 broken
 compare monday "$torn"
 check "a report cut short: exit 1" exits 1
 check "a report cut short: is named" prints "1 file left out"
+made whole 60 1
+made half 60 2
+head -c 500 half/reports/op_0007.json >cut.json && mv cut.json half/reports/op_0007.json
+compare whole half
+check "a report cut short in one run: it is left out" prints "1 file left out"
+check "a report cut short in one run: it is not gone" prints "59 compared: 59 SAME, 0 FASTER, 0 SLOWER, 0 AMBIGUOUS; 0 new, 0 gone"
 compare monday "$torn" -o torn_out
 check "a report cut short, -o: is named" says "left out: torn"
 run python3 "$ROOT/tests/cli/compared.py" torn_out
