@@ -113,11 +113,13 @@ static char *end_of_links(const char *path) {
 /* Where a regular file is, or would be; owned. NULL: it is another kind of file, or nothing can be there. */
 static char *place_of(const char *path) {
     struct stat about;
-    if (stat(path, &about) == 0) return S_ISREG(about.st_mode) ? realpath(path, NULL) : NULL;
+    if (stat(path, &about) == 0 && !S_ISREG(about.st_mode)) return NULL;
     char *end = end_of_links(path), *folder = NULL, *real = NULL, *place = NULL;
     if (end) folder = strndup(end, (size_t)(files_base(end) - end));
     if (folder) real = realpath(*folder ? folder : ".", NULL);
-    if (real && asprintf(&place, "%s/%s", real, files_base(end)) < 0) place = NULL;
+    const size_t room = real ? strlen(real) + strlen(files_base(end)) + 2 : 0;
+    if (room > 0) place = malloc(room);
+    if (place) snprintf(place, room, "%s/%s", real, files_base(end));
     free(end);
     free(folder);
     free(real);

@@ -16,7 +16,7 @@ static void begin(FILE *out, const char *class, const char *name, double us) {
     fputs("    <testcase classname=\"", out);
     put(out, class);
     fputs("\" name=\"", out);
-    put(out, name);
+    escape_print(out, ESCAPE_MARKUP, name); /* whole: two that begin alike are two tests */
     fprintf(out, "\" time=\"%.9f\">\n", isfinite(us) ? 1e-6 * us : 0);
 }
 

@@ -2,6 +2,8 @@
  * each run has only once, whatever they are called. */
 #include "analyze/compare/comparison.h"
 
+#include "common/files.h"
+
 #include <string.h>
 
 typedef struct holder {
@@ -62,10 +64,22 @@ static void match_keys(comparison *c, comparison_list *to, const side *before, c
     }
 }
 
-static const study_report **rest(comparison *c, const side *of, size_t *count) {
+/* Names of files that one of the runs has and nobody could read: what the other run has under such a name is not gone.
+ */
+static map left_out_of(comparison *c, const study *s) {
+    map names;
+    map_init(&names, &c->arena);
+    for (size_t k = 0; k < s->skipped_count; k++)
+        *map_put(&names, files_base(s->skipped[k].path)) = (void *)&s->skipped[k];
+    return names;
+}
+
+/* Those without a partner, which the other run has not. */
+static const study_report **rest(comparison *c, const side *of, const study *other, size_t *count) {
     const study_report **list = arena_array(&c->arena, const study_report *, of->count + 1);
+    const map left_out = left_out_of(c, other);
     for (size_t k = 0; k < of->count; k++)
-        if (!of->taken[k]) list[(*count)++] = &of->reports[k];
+        if (!of->taken[k] && !map_get(&left_out, files_base(of->reports[k].path))) list[(*count)++] = &of->reports[k];
     return list;
 }
 
@@ -73,8 +87,8 @@ static void match(comparison *c, comparison_list *to, const side *before, const 
     to->rows = arena_array(&c->arena, comparison_row, before->count + 1);
     match_ids(c, to, before, after);
     match_keys(c, to, before, after);
-    to->gone = rest(c, before, &to->gone_count);
-    to->fresh = rest(c, after, &to->fresh_count);
+    to->gone = rest(c, before, c->studies[1], &to->gone_count);
+    to->fresh = rest(c, after, c->studies[0], &to->fresh_count);
 }
 
 void comparison_match(comparison *c) {

@@ -56,7 +56,7 @@ void page_say(page *p, const char *text);                   /* foreign text, as 
 void page_say_cut(page *p, const char *text, int most);     /* its middle left out beyond so many characters */
 void page_say_wrapped(page *p, const char *text, int most); /* that, with places for a line to break behind commas */
 const char *page_title(page *p, const study_report *r);     /* what a person calls it; until the arena is rewound */
-void page_shape(page *p, const study_report *r);            /* "2048 × 4096 × 4096" */
+void page_shape(page *p, const study_report *r);            /* "2048 × 4096 × 4096"; "… by 3 × 3 from 64" */
 const char *page_kind(const char *op);    /* "gemm", …, "other": of a class, also for unknown ones */
 void page_key(page *p, const char *kind); /* the kind's little coloured square */
 

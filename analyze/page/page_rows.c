@@ -69,7 +69,8 @@ static void decision(page *p, const study_report *r, const json_t *row) {
         fputs("<strong>the default, and nothing is proven to be faster</strong>", p->out);
     else if (best) {
         const bool proven = r->count <= 0 || r->verdict.proven_gain_us > 0;
-        fputs(proven ? "<strong>chosen</strong>" : "<strong>the fastest</strong>, but not by enough to be proven", p->out);
+        fputs(proven ? "<strong>chosen</strong>" : "<strong>the fastest</strong>, but not by enough to be proven",
+              p->out);
         if (r->ratio > 0)
             fprintf(p->out, ": in neighbouring blocks it takes %s less time than the default (%s)",
                     page_percent(1 - r->ratio).s, amount_within(r->ratio_ci).s);

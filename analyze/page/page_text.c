@@ -5,7 +5,9 @@
 #include "analyze/write/escape.h"
 #include "common/plain.h"
 
+#include <ctype.h>
 #include <math.h>
+#include <stdlib.h>
 #include <string.h>
 
 static page_word word_of(const char *text) {
@@ -107,9 +109,34 @@ const char *page_title(page *p, const study_report *r) {
     return plain_cell(&p->arena, r->what && *r->what ? arena_printf(&p->arena, "%s %s", op, r->what) : op, PAGE_NAME);
 }
 
+/* The numbers of one property in an operation's key (";kernel=3,3"), as far as they are any. */
+static int key_numbers(const study_report *r, const char *property, int most, long long *out) {
+    const char *at = r->key ? strstr(r->key, property) : NULL;
+    int count = 0;
+    if (!at) return 0;
+    for (at += strlen(property); count < most && isdigit((unsigned char)*at); at++) {
+        char *end = NULL;
+        out[count++] = strtoll(at, &end, 10);
+        at = end;
+        if (*at != ',') break;
+    }
+    return count;
+}
+
+/* Of convolutions the output alone is no name: those of a network have few different ones. */
+static void window(page *p, const study_report *r) {
+    long long kernel[3], input[5], stride[3];
+    const int n = key_numbers(r, ";kernel=", 3, kernel), inputs = key_numbers(r, ";input=", 5, input);
+    const bool last = r->layout && strcmp(r->layout, "nhwc") == 0;
+    for (int k = 0; k < n; k++) fprintf(p->out, k ? " × %lld" : " by %lld", kernel[k]);
+    if (inputs > 2) fprintf(p->out, " from %lld", input[last ? inputs - 1 : 1]);
+    if (key_numbers(r, ";stride=", 3, stride) > 0) fprintf(p->out, ", stride %lld", stride[0]);
+}
+
 void page_shape(page *p, const study_report *r) {
     for (int k = 0; k < r->rank; k++) fprintf(p->out, k ? " × %lld" : "%lld", (long long)r->shape[k]);
     if (r->batch > 1) fprintf(p->out, ", %lld at once", (long long)r->batch);
+    if (r->op && strcmp(r->op, "conv") == 0) window(p, r);
 }
 
 const char *page_kind(const char *op) {

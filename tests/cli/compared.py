@@ -50,6 +50,8 @@ tests = suites.findall(".//testcase")
 machines = 1 + len(made["machine"]["parts"])
 others = machines + len(made["skipped"])
 sure(len(tests) == len(rows) + others == int(suites.get("tests")), "junit: a test for each, and for the machine")
+sure(len({(test.get("classname"), test.get("name")) for test in tests if test.find("error") is None}) == len(tests) - len(made["skipped"]),
+     "junit: no two tests of one name")
 sure(sum(test.get("classname") == "fusion" for test in tests) == len(fused["rows"]), "junit: which are fusions")
 sure(len(suites.findall(".//error")) == len(made["skipped"]) == int(suites.get("errors")), "junit: an error for each that was left out")
 failed = [test for test in tests[machines:] if test.find("failure") is not None]

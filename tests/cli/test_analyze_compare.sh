@@ -158,8 +158,9 @@ check "borderline: none is counted" prints "verdicts    0 worse, 0 better, 0 cha
 
 # Hostile names: read by others in every format.
 nasty=$'=cmd|"/c calc"!A1`<script>alert(1)</script>|@all\n\e[31m--]]>\xe2\x80\xae'
-made odd 60 1 fusions=3 "fu_0001:id=$nasty" "fu_0001:pattern=$nasty" "fu_0002:gone" "op_0001:id=$nasty" "driver=$nasty" "op_0002:key=a" "op_0003:gone"
-made odd_after 60 2 fusions=3 "fu_0001:id=$nasty" "fu_0001:pattern=$nasty" fu_0001=1.5 "op_0001:id=$nasty" "op_0001=1.5" "driver=x$nasty" "op_0002:key=b" "class=name=$nasty;=;;x"
+long=$(printf 'x%.0s' {1..900})
+made odd 60 1 "op_0007:id=$long" "op_0008:id=${long}y" fusions=3 "fu_0001:id=$nasty" "fu_0001:pattern=$nasty" "fu_0002:gone" "op_0001:id=$nasty" "driver=$nasty" "op_0002:key=a" "op_0003:gone"
+made odd_after 60 2 "op_0007:id=$long" "op_0008:id=${long}y" fusions=3 "fu_0001:id=$nasty" "fu_0001:pattern=$nasty" fu_0001=1.5 "op_0001:id=$nasty" "op_0001=1.5" "driver=x$nasty" "op_0002:key=b" "class=name=$nasty;=;;x"
 compare odd odd_after -o odd_out --fail-on slower
 check "hostile names: exit 5" exits 5
 run python3 "$ROOT/tests/cli/compared.py" odd_out
@@ -205,6 +206,12 @@ made "$torn" 300 2 broken
 compare monday "$torn"
 check "a report cut short: exit 1" exits 1
 check "a report cut short: is named" prints "1 file left out"
+made whole 60 1
+made half 60 2
+head -c 500 half/reports/op_0007.json >cut.json && mv cut.json half/reports/op_0007.json
+compare whole half
+check "a report cut short in one run: it is left out" prints "1 file left out"
+check "a report cut short in one run: it is not gone" prints "59 compared: 59 SAME, 0 FASTER, 0 SLOWER, 0 AMBIGUOUS; 0 new, 0 gone"
 compare monday "$torn" -o torn_out
 check "a report cut short, -o: is named" says "left out: torn"
 run python3 "$ROOT/tests/cli/compared.py" torn_out

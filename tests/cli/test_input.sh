@@ -14,7 +14,7 @@ refused "a pipe" 3 pipe.onnx -o refused.json
 head -c 40000 "$MODEL" >short.onnx
 refused "truncated model" 3 short.onnx -o refused.json
 check "truncated model is named" says short.onnx
-refused "empty name" 3 "" -o refused.json
+refused "empty name" 2 "" -o refused.json
 
 echo "older" >older.json
 extract short.onnx -o older.json --tensors refused.json

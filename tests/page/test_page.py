@@ -3,6 +3,7 @@
 Usage: test_page.py ANALYZE FOLDER   FOLDER: for what is made"""
 import os
 import re
+import shutil
 import subprocess
 import sys
 import time
@@ -266,6 +267,17 @@ def test_many(browser):
     page.close()
 
 
+def test_convolutions(browser):
+    """Of a network's convolutions many have one output: what a person reads tells them apart."""
+    folder = os.path.join(SCRATCH, "convolutions")
+    shutil.copytree(os.path.join(HERE, "../golden/reports/resnet50@b1"), folder)
+    page = browser.open("file://" + page_of("convolutions"))
+    said = [text for text in page.run("Array.from(document.querySelectorAll('.ranked tbody tr th'), t => t.textContent)")
+            if text.startswith("conv")]
+    check("convolutions are told apart", len(said) > 20 and len(set(said)) == len(said), said)
+    check("by their kernel and what they read", any("by 3 × 3 from 256, stride 2" in text for text in said), said)
+
+
 def main():
     ordinary, hostile = page_of("ordinary"), page_of("hostile")
     with open(ordinary, "rb") as a, open(page_of("ordinary", "_again"), "rb") as b:
@@ -279,6 +291,7 @@ def main():
         for test in (test_first, test_table, test_sections, test_plain, test_print, test_look, test_names):
             test(browser, "file://" + ordinary)
         test_hostile(browser, "file://" + hostile)
+        test_convolutions(browser)
         test_many(browser)
 
 

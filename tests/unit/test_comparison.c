@@ -21,7 +21,8 @@ static comparison made;
 static status st;
 
 static study_report report(const char *id, const char *key, double us) {
-    study_report r = {.operation = id,
+    study_report r = {.path = id,
+                      .operation = id,
                       .key = key,
                       .op = "gemm",
                       .device = "cuda:0",
@@ -86,13 +87,16 @@ static void who_is_whom(void) {
     after.reports[4].operation = "b", after.reports[4].key = "twice";
     before.reports[3].key = "twice";
     after.reports[5].operation = "op_06", after.reports[6].operation = "op_05"; /* names changed places */
+    before.study.skipped = (study_skipped[]){{"monday/reports/another", "is cut short"}};
+    before.study.skipped_count = 1;
+    after.reports[2].path = "tuesday/reports/another"; /* nobody knows whether it is new */
     if (!UNIT_CHECK(compare())) return;
     UNIT_INT(made.operations.row_count, 9);
     UNIT_TEXT(row_of("op_01")->after->operation, "renamed");
     UNIT_CHECK(!row_of("op_02") && !row_of("op_03") && !row_of("op_04"));
     UNIT_TEXT(row_of("op_05")->after->key, "key 5");
     UNIT_INT(made.operations.gone_count, 3);
-    UNIT_INT(made.operations.fresh_count, 3);
+    UNIT_INT(made.operations.fresh_count, 2);
     UNIT_INT(made.operations.states[DRIFT_SAME], 9);
     comparison_close(&made);
 }
