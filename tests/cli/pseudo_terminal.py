@@ -1,26 +1,28 @@
 """A command on a pseudo-terminal, for the tests of what people see: on_terminal(command, columns)."""
 import fcntl
 import os
-import pty
 import struct
+import subprocess
 import termios
 
 
 def on_terminal(command, columns):
-    child, terminal = pty.fork()
-    if child == 0:
-        fcntl.ioctl(0, termios.TIOCSWINSZ, struct.pack("HHHH", 40, columns, 0, 0))
-        os.environ["TERM"] = "xterm-256color"
-        os.environ.pop("COLUMNS", None)
-        os.execv(command[0], command)
+    # Not pty.fork(): its child leads the terminal's session, and when such a leader ends, Linux drops what it has written
+    # and nobody has read yet. On a busy machine that was now and then all of it.
+    ours, theirs = os.openpty()
+    fcntl.ioctl(theirs, termios.TIOCSWINSZ, struct.pack("HHHH", 40, columns, 0, 0))
+    environment = {**os.environ, "TERM": "xterm-256color"}
+    environment.pop("COLUMNS", None)
+    child = subprocess.Popen(command, stdin=theirs, stdout=theirs, stderr=theirs, env=environment)
+    os.close(theirs)
     output = b""
     while True:
         try:
-            piece = os.read(terminal, 65536)
+            piece = os.read(ours, 65536)
         except OSError:  # the other side is closed
             break
         if not piece:
             break
         output += piece
-    _, status = os.waitpid(child, 0)
-    return os.waitstatus_to_exitcode(status), output.decode()
+    os.close(ours)
+    return child.wait(), output.decode()
