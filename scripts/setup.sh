@@ -15,6 +15,7 @@ test_packages=(
     clang clang-format clang-tidy libclang-rt-dev # the second compiler, its checks, its sanitizers and fuzzer
     shellcheck                                    # checks of the scripts
     g++                                           # a table's header is C++ too
+    groff-base                                    # renders the manual pages
     libonnx-testdata                              # the operators' own test models
 )
 # What opens report.html, and a font for it. Ubuntu has it as a snap alone; there these tests are skipped.

@@ -54,7 +54,10 @@ static bool json_oracle_agree(const char *text, size_t n) {
     json_scan_token token = json_scan_next(&s);
     while (token > JSON_SCAN_END) token = json_scan_next(&s);
     const bool deep = s.why && strcmp(s.why, "nested too deeply") == 0;
-    if (!deep) {
+    if (memchr(text, 0, n)) {
+        // No JSON has a NUL. jansson is not asked: it skips one right behind a number, as the end of its buffer.
+        good = token != JSON_SCAN_END && s.why;
+    } else if (!deep) {
         json_t *tree = json_loadb(text, n, 0, NULL), *strict = json_loadb(text, n, JSON_REJECT_DUPLICATES, NULL);
         good = (tree != NULL) == (token == JSON_SCAN_END) && (tree != NULL) == (s.why == NULL);
         if (good && strict) {

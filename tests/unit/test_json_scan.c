@@ -116,6 +116,8 @@ static void what_is_none(void) {
         agree(texts[k]);
     }
     UNIT_CHECK(json_oracle_agree("[1,\0 2]", 7));
+    UNIT_CHECK(json_oracle_agree("[1\0]", 4));
+    UNIT_CHECK(json_oracle_agree("{\"a\": 1\0}", 9));
     UNIT_CHECK(json_oracle_agree("[\"a\0b\"]", 7));
     UNIT_CHECK(json_oracle_agree("[]\0", 3));
 }
