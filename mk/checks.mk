@@ -52,3 +52,8 @@ bench-repeat: $(PROGRAMS)
 .PHONY: bench-compare
 bench-compare: $(BUILD)/unit/test_compare_nights
 	$(Q)$< $(or $(NIGHTS),10000)
+
+# What a hit of the cache costs, HITS of them (1000), beside reading the same bytes.
+.PHONY: bench-cache
+bench-cache: $(BUILD)/unit/test_cache_hits
+	$(Q)$< $(or $(HITS),1000)
