@@ -44,7 +44,7 @@ static void hits_are_what_was_put(void) {
     char top[] = "/tmp/unit_hits_XXXXXX", key[64], note[512], command[64], *room = malloc(ROOM);
     double *took_s = calloc((size_t)hits, sizeof *took_s), floor_s = 1;
     status st;
-    cache c;
+    cache c = {.folder = NULL};
     json_error_t error;
     json_t *value = json_load_file(measured, 0, &error);
     UNIT_CHECK(value && room && took_s && mkdtemp(top) && cache_open(&c, top, "device-0123456789", 0, &st));
