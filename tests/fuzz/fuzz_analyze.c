@@ -51,7 +51,7 @@ static void read_reports(study *s, const char *text, size_t size, study_file *fi
 }
 
 static void write_formats(const summary *m) {
-    for (int k = 0; k < formats_count; k++) {
+    for (int k = 0; formats_all[k].name; k++) {
         char *text = NULL;
         size_t n = 0;
         status st = {0};
