@@ -35,9 +35,9 @@ bench_plan *bench_plan_new(bench_set *s, const scout_candidate *candidate, const
                            scout_answer *answer, scout_why *why);
 void bench_plan_free(bench_plan *p);
 timing_subject bench_plan_subject(bench_plan *p); /* valid as long as the plan */
-uint32_t bench_plan_whole(
-    const bench_plan *p); /* launches of a rotation, of which a recorded sequence holds whole ones;
-                           * 1: any number, as on a host and where a rotation takes too long */
+/* Launches of a rotation, of which a recorded sequence holds whole ones; 1: any number, as on a host and where a
+ * rotation takes too long. */
+uint32_t bench_plan_whole(const bench_plan *p);
 double bench_plan_pack_s(const bench_plan *p);
 const scout_plan_needs *bench_plan_needs(const bench_plan *p);
 /* What one launch is made of, once it was verified; size 0: the device cannot tell. */

@@ -89,17 +89,12 @@ bool run_files_prepare(run *r, status *st) {
         return false;
     }
     folder[files_base(o->output) - o->output] = 0;
-    const bool good = access(folder[0] ? folder : ".", W_OK | X_OK) == 0;
-    if (!good)
+    bool good = access(folder[0] ? folder : ".", W_OK | X_OK) == 0;
+    if (!good) {
         status_set(st, STATUS_ENVIRONMENT, "%s: cannot be written there: %s", o->output, strerror(errno));
-    else if (o->ops_path && access(o->output, F_OK) == 0) {
-        char *a = realpath(o->output, NULL), *b = realpath(o->ops_path, NULL);
-        const bool same = a && b && strcmp(a, b) == 0;
-        free(a);
-        free(b);
-        free(folder);
-        if (same) status_set(st, STATUS_USAGE, "%s holds the operations; name another file for the report", o->output);
-        return !same;
+    } else if (o->ops_path && files_same(o->output, o->ops_path)) {
+        status_set(st, STATUS_USAGE, "%s holds the operations; name another file for the report", o->output);
+        good = false;
     }
     free(folder);
     return good;

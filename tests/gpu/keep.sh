@@ -52,7 +52,7 @@ for tool in memcheck racecheck synccheck initcheck; do # what was launched, and 
 done
 for path in "$from"/targets/*_targets.txt; do keep "targets/${path##*/}" "${path##*/}"; done
 if ran checks; then grep -E '^(PASSED|FAILED) checks: ' "$from/log.txt" >"$to/checks.txt" || true; fi
-if grep -q ' kinds ' "$from/log.txt"; then grep -E '^(PASSED|FAILED) kinds ' "$from/log.txt" >"$to/kinds.txt" || true; fi
+if ran kinds; then grep -E '^(PASSED|FAILED) kinds ' "$from/log.txt" >"$to/kinds.txt" || true; fi
 keep faults/with.txt faults.txt
 keep trace/clock_trace.txt clock_trace.txt
 keep sparse/mlp.txt mlp_sparse.txt
