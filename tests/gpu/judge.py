@@ -71,8 +71,8 @@ def bandwidth(folder):
     return None
 
 
-def audited(folder, load_name, audits):
-    for precision in ("fp16", "bf16", "fp8"):
+def audited(folder, load_name, precisions):
+    for precision in precisions:
         path = f"{folder}/{precision}.json"
         if not os.path.exists(path):
             verdict(False, f"{load_name} {precision}: no ceilings were written")
@@ -87,10 +87,7 @@ def audited(folder, load_name, audits):
             ratio = float(match.group(1)) / 100 if match else 0
         shape = "x".join(map(str, peak["shape"])) if peak else "none"
         tflops = peak["tflops"] if peak else 0
-        if precision not in audits:
-            verdict(tflops > 0, f"{load_name} {precision}: {tflops:.1f} TFLOP/s at {shape} ({peak['how'] if peak else ''})")
-        else:
-            verdict(ratio >= 0.995, f"{load_name} {precision}: {tflops:.1f} TFLOP/s at {shape} "
+        verdict(ratio >= 0.995, f"{load_name} {precision}: {tflops:.1f} TFLOP/s at {shape} "
                                 f"({peak['how'] if peak else ''}), {100 * ratio:.2f} % of the best of 500 random shapes")
         verdict(peak and peak["seconds"] < 30, f"{load_name} {precision}: found in "
                                                f"{peak['seconds'] if peak else 0:.1f} s (< 30)")
@@ -349,7 +346,8 @@ PARTS = {"kinds": kinds, "custom": custom, "fusions": fusions, "targets": target
          "devices": devices, "checks": checks, "bandwidth": bandwidth, "sweep": sweep, "repeat": repeat, "agree": agree,
          "epilogue": epilogue, "sparse": sparse,
          "sustained": lambda folder: audited(folder, "sustained", ("fp16", "bf16", "fp8")),
-         "burst": lambda folder: audited(folder, "burst", ("fp16",)),
+         "burst": lambda folder: audited(folder, "burst", ("fp16", "bf16", "fp8")),
+         "precisions": lambda folder: audited(folder, "sustained", ("tf32", "int8", "fp32")),
          "stream": stream, "llama": llama, "faults": faults, "trace": trace, "sanitizer": sanitizer}
 
 if __name__ == "__main__":

@@ -13,6 +13,12 @@ if ran sustained; then keep summary.txt figures.txt; fi
 if ran repeat; then # what was said of these parts alone: the call may have gone on with others
     awk 'NR == 1 || /^--- /{kept = NR == 1 || $2 ~ /^(repeat|agree|faults|trace)$/} kept' "$from/log.txt" >"$to/agreement.txt"
 fi
+if ran precisions; then # the last of its calls knows all; each says the audit of its own
+    {
+        cat "$from/precisions/fp32.txt"
+        awk '/^--- /{kept = $2 == "precisions"} kept && /^ +audit|^(PASSED|FAILED)/' "$from/log.txt"
+    } >"$to/ceilings_precisions.txt"
+fi
 keep sustained/fp8.txt ceilings_sustained.txt # the last of its calls knows all precisions
 keep sustained/fp8.json ceilings_sustained.json
 keep burst/fp8.txt ceilings_burst.txt

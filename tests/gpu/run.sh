@@ -27,7 +27,7 @@ set -uo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/../.." || exit
 
 # Each part with the seconds that it may take; behind it what it took on an H200, or is expected to (about).
-parts=(devices sustained bandwidth llama stream sweep burst repeat agree epilogue faults trace checks sanitizer kinds
+parts=(devices sustained bandwidth llama stream sweep burst precisions repeat agree epilogue faults trace checks sanitizer kinds
     targets sparse models agree_kinds end_to_end custom fusions)
 declare -A limits=(
     [devices]=30   # 5
@@ -36,7 +36,8 @@ declare -A limits=(
     [llama]=120    # 60, as the ceilings are known by then
     [stream]=120   # 42
     [sweep]=90     # about 50
-    [burst]=200    # about 120
+    [burst]=200    # about 150: three searches of 24 s, each with its audit
+    [precisions]=200 # about 160: the rest of them, likewise
     [repeat]=420   # 350; 224 with REPEAT_CEILINGS=cached
     [agree]=190    # about 120: 14 to 20 s an operation
     [epilogue]=180 # about 110: four comparisons, and eleven operations measured
@@ -122,13 +123,11 @@ part_bandwidth() { # the table of the first ceilings that were measured
         timed bandwidth batch --ceilings --precision fp16 -o "$part/ceilings.json"
     fi
 }
-ceilings_of() { # LOAD AUDITED…: one call per precision, so that a late one is lost alone
-    local load=$1 precision audit
+ceilings_of() { # LOAD PRECISION…: one call per precision with its audit, so that a late one is lost alone
+    local load=$1 precision
     shift
-    for precision in fp16 bf16 fp8; do
-        audit=()
-        if [[ " $* " == *" $precision "* ]]; then audit=(--exhaustive); fi
-        timed "$precision" batch --ceilings --regime "$load" --precision "$precision" "${audit[@]}" -o "$part/$precision.json"
+    for precision; do
+        timed "$precision" batch --ceilings --regime "$load" --precision "$precision" --exhaustive -o "$part/$precision.json"
         grep -E '^ +(peak +'"$precision"'|audit|memory)' "$part/$precision.txt"
     done
 }
@@ -136,11 +135,12 @@ part_sustained() {
     rm -rf "$cache" # these are measured here, by every call of this script
     ceilings_of sustained fp16 bf16 fp8
 }
-part_burst() { # an audit in bursts takes as long as the search: of one precision
+part_burst() {
     rm -rf "$part/cache"
     cache=$part/cache
-    ceilings_of burst fp16
+    ceilings_of burst fp16 bf16 fp8
 }
+part_precisions() { ceilings_of sustained tf32 int8 fp32; }
 part_sweep() {
     timed sweep batch --ceilings --precision fp16 --k-sweep -o "$part/sweep.json"
     grep -iE 'sweep|^ +[0-9]+ ' "$part/sweep.txt" | head -n 16
