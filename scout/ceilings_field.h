@@ -17,6 +17,7 @@ typedef struct ceilings_entry {
     bool open, dead;
     bool sure;   /* `brief` was looked at again */
     bool picked; /* by whoever makes a list */
+    bool known;  /* an earlier search ended with it */
     timing_subject subject;
     uint32_t launches;
 } ceilings_entry;

@@ -7,7 +7,7 @@
 #include <math.h>
 #include <string.h>
 
-enum { FIRST_SIDE = 128, LAST_SIDE = 16384, AUDITED = 500, SEED = 20251121 };
+enum { FIRST_SIDE = 128, WIDE = 2048, LAST_SIDE = 16384, AUDITED = 500, SEED = 20251121 };
 enum { SWEEP_FIRST = 65536, SWEEP_LAST = 262144, SWEEP_STEP = 16384 };
 #define QUEUED_S       1.5e-3 /* a product in the middle of the space, where launches are queued */
 #define CALLED_S       6e-3   /* the same where they are calls of a host's library */
@@ -46,6 +46,7 @@ static scout_answer space_of(ceilings_product_pool *p, ceilings_search_space *sp
     memset(space, 0, sizeof *space);
     space->flop_per_s = flops / seconds;
     space->most = (int64_t)fmin(LAST_SIDE, ceil(middle / 64) * 128);
+    if (space->most > WIDE) space->most = (space->most + WIDE / 2) / WIDE * WIDE; /* the same shapes every time */
     space->least = space->most / 16 > 64 ? space->most / 16 : 64;
     space->units = lab->identity && lab->identity->units > 0 ? lab->identity->units : 1;
     space->seed = SEED;

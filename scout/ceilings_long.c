@@ -65,6 +65,11 @@ static double worth(const ceilings_field *x, const ceilings_entry *e, double cos
     return HALF * log(e->brief) - cost * (moved.inputs + moved.output);
 }
 
+/* Known ones first: what they do under their own load is worth a slot, whatever short slots say. */
+static bool before(const ceilings_field *x, const ceilings_entry *a, const ceilings_entry *b, double cost) {
+    return a->known != b->known ? a->known : worth(x, a, cost) > worth(x, b, cost);
+}
+
 /* The best by each cost in turn, of those that are fresh and as sure as that. */
 static int pick(ceilings_field *x, bool sure, ceilings_entry **list, int most) {
     int count = 0;
@@ -74,7 +79,7 @@ static int pick(ceilings_field *x, bool sure, ceilings_entry **list, int most) {
         for (int k = 0; k < x->count; k++) {
             ceilings_entry *e = &x->entries[k];
             if (!fresh(e) || e->picked || e->sure != sure) continue;
-            if (!best || worth(x, e, cost) > worth(x, best, cost)) best = e;
+            if (!best || before(x, e, best, cost)) best = e;
         }
         if (!best) break;
         best->picked = true;

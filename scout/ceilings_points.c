@@ -9,7 +9,17 @@
 static const struct {
     int64_t m, n;
 } tiles[] = {{128, 256}, {256, 128}, {128, 128}, {256, 256}, {64, 256}, {256, 192}, {192, 128}};
-enum { TILES = sizeof tiles / sizeof tiles[0], MOST_WAVES = 24, ATTEMPTS = 60 };
+enum { TILES = sizeof tiles / sizeof tiles[0], MOST_WAVES = 24, DEPTHS = 6, ATTEMPTS = 60 };
+
+/* What earlier searches ended with, by the units of their devices: where to begin, never where to end. */
+static const struct {
+    int32_t units;
+    int64_t m, n, k;
+} known[] = {
+    {132, 7168, 8448, 16384}, {132, 9472, 8192, 16000},  {132, 13824, 2816, 16384},
+    {132, 14848, 9984, 7296}, {132, 15360, 12288, 7808}, {132, 14080, 1536, 11776},
+};
+enum { KNOWN = sizeof known / sizeof known[0] };
 
 uint64_t ceilings_points_next(uint64_t *state) { /* splitmix64 */
     uint64_t z = *state += UINT64_C(0x9e3779b97f4a7c15);
@@ -62,14 +72,17 @@ ceilings_search_point ceilings_points_random(const ceilings_search_space *space,
     return p;
 }
 
-/* Rows times columns of tiles that fill all units a whole number of times, or very nearly. */
-static bool whole_waves(const ceilings_search_space *space, uint64_t *state, ceilings_search_point *p) {
+/* Rows times columns of tiles that fill all units a whole number of times, or very nearly; one in four deep, since
+ * long sums move least of the output, and power goes into what is moved. */
+static bool whole_waves(const ceilings_search_space *space, uint64_t *state, bool deep, ceilings_search_point *p) {
     int64_t tile = below(state, TILES), total = space->units * (1 + below(state, MOST_WAVES));
     int64_t tm = tiles[tile].m, tn = tiles[tile].n, most_rows = space->most / tm;
     if (most_rows < 1) return false;
     int64_t rows = 1 + below(state, most_rows), columns = total / rows;
     if (columns < 1 || (double)(rows * columns) < 0.97 * (double)total) return false;
-    *p = (ceilings_search_point){.m = rows * tm, .n = columns * tn, .k = log_uniform(space, state)};
+    const double less = (double)below(state, DEPTHS) / 16;
+    *p = (ceilings_search_point){.m = rows * tm, .n = columns * tn};
+    p->k = deep ? on_grain(space, (double)space->most * (1 - less)) : log_uniform(space, state);
     return ceilings_points_fit(space, p);
 }
 
@@ -87,6 +100,15 @@ static ceilings_search_point customary(const ceilings_search_space *space, uint6
     return ceilings_points_fit(space, &p) ? p : ceilings_points_random(space, state);
 }
 
+int ceilings_points_known(const ceilings_search_space *space, ceilings_search_point *out, int room) {
+    int count = 0;
+    for (int k = 0; k < KNOWN && count < room; k++) {
+        const ceilings_search_point p = {.m = known[k].m, .n = known[k].n, .k = known[k].k};
+        if (known[k].units == space->units && ceilings_points_fit(space, &p)) out[count++] = p;
+    }
+    return count;
+}
+
 ceilings_search_point ceilings_points_try(const ceilings_search_space *space, int index, uint64_t *state) {
     ceilings_search_point p = ceilings_points_cube(space);
     if (index == 0) return p;
@@ -96,7 +118,7 @@ ceilings_search_point ceilings_points_try(const ceilings_search_space *space, in
     }
     int kind = index % 8;
     for (int k = 0; kind < 4 && k < ATTEMPTS; k++)
-        if (whole_waves(space, state, &p)) return p;
+        if (whole_waves(space, state, kind == 3, &p)) return p;
     return kind == 4 ? customary(space, state) : ceilings_points_random(space, state);
 }
 

@@ -69,11 +69,12 @@ static const plan bursts = {
 };
 
 /* Power holds the clock back, and only long slots tell (scout/ceilings_long.c). Of 26 s, 5 go to about 500 shapes,
- * since flops per cycle are half of what decides; 12 to two dozen slots of 0.3 s, with the short ones that choose for
- * them; 7 to whole seconds of the best five or six. They name the winner, and blocks that had no part in that say its
- * rate: the best of several noisy figures would flatter it. Two pairs of blocks know it within 0.2 % (deviation), so
- * that two processes agree within 0.5 %. An audit may take longer: its duel goes on until either rate is known so well
- * that the interval of the ratio is within 0.5 %. */
+ * since flops per cycle are half of what decides; 12 to some thirty slots of 0.3 s, with the short ones that choose
+ * for them: most of these before anything is concluded from any, as the best of few is mostly a lucky one, and a search
+ * in fifteen ended 3 % below the others. 7 go to whole seconds of the best five or six. They name the winner, and
+ * blocks that had no part in that say its rate: the best of several noisy figures would flatter it. Two pairs of blocks
+ * know it within 0.2 % (deviation), so that two processes agree within 0.5 %. An audit may take longer: its duel goes
+ * on until either rate is known so well that the interval of the ratio is within 0.5 %. */
 static const plan steered = {
     .settle = 0.12,
     .confirm = 0.16,
@@ -83,11 +84,11 @@ static const plan steered = {
     .target = 0.0045,
     .duel_target = 0.0028,
     .search = {{ceilings_stages_designed, CEILINGS_FIELD_ENTRIES / 2, 0.20},
-               {ceilings_long_first, 14, 0.39},
-               {ceilings_stages_near, 4, 0.47},
-               {ceilings_long_next, 7, 0.58},
-               {ceilings_stages_variants, 2, 0.61},
-               {ceilings_long_next, 6, 0.69},
+               {ceilings_long_first, 20, 0.45},
+               {ceilings_stages_near, 4, 0.50},
+               {ceilings_long_next, 7, 0.60},
+               {ceilings_stages_variants, 2, 0.63},
+               {ceilings_long_next, 6, 0.70},
                {ceilings_long_last, 8, 0.95}},
     .audit = {{ceilings_stages_random, 0, INFINITY},
               {ceilings_long_first, 16, INFINITY},

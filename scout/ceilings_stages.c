@@ -8,7 +8,7 @@
 
 #include <math.h>
 
-enum { PROBE_EVERY = 8, LEAST_REFINED = 10, NEIGHBOURS = 20, VARIANTS = 64 };
+enum { PROBE_EVERY = 8, LEAST_REFINED = 10, NEIGHBOURS = 20, VARIANTS = 64, MOST_KNOWN = 8 };
 #define REFINE_S   0.1
 #define NEAR_S     0.02
 #define BURST_NEAR 8e-3
@@ -17,22 +17,36 @@ enum { PROBE_EVERY = 8, LEAST_REFINED = 10, NEIGHBOURS = 20, VARIANTS = 64 };
 static double refine_s(const ceilings_field *x) { return fmin(REFINE_S, 0.0075 * x->budget_s); }
 static double near_s(const ceilings_field *x) { return x->rules.burst ? BURST_NEAR : NEAR_S; }
 
-/* A first look at `limit` shapes, or until part of the budget is used; scores are relative to the probe. */
-static scout_answer screen(ceilings_field *x, int limit, double until, bool random, uint64_t seed, scout_why *why) {
+/* A first look at one shape; its score is relative to the probe. */
+static scout_answer first_look(ceilings_field *x, const ceilings_search_point *p, bool known, int *looked,
+                               scout_why *why) {
+    ceilings_entry *e = ceilings_field_add(x, p);
     scout_answer answer = SCOUT_OK;
+    double rate = 0;
+    if (!e) return SCOUT_OK;
+    e->known = known;
+    if (*looked % PROBE_EVERY == 0) answer = ceilings_field_probe(x, why);
+    ++*looked;
+    if (answer == SCOUT_OK) answer = ceilings_field_try(x, e, ceilings_field_screen_s(x), 0, &rate, why);
+    if (!e->dead) e->score = e->brief = rate / x->probe_now;
+    ceilings_field_close(x, e);
+    return answer;
+}
+
+/* At `limit` shapes, or until part of the budget is used. */
+static scout_answer screen(ceilings_field *x, int limit, double until, bool random, uint64_t seed, scout_why *why) {
+    const ceilings_search_space *space = &x->s->space;
+    ceilings_search_point first[MOST_KNOWN];
+    scout_answer answer = SCOUT_OK;
+    const int some = random ? 0 : ceilings_points_known(space, first, MOST_KNOWN);
     int looked = 0;
+    for (int k = 0; answer == SCOUT_OK && k < some; k++) answer = first_look(x, &first[k], true, &looked, why);
     for (int index = 1;
          answer == SCOUT_OK && looked < limit && index < 4 * CEILINGS_FIELD_ENTRIES && !ceilings_field_late(x, until);
          index++) {
-        ceilings_search_point p =
-            random ? ceilings_points_random(&x->s->space, &seed) : ceilings_points_try(&x->s->space, index, &seed);
-        ceilings_entry *e = ceilings_field_add(x, &p);
-        double rate = 0;
-        if (!e) continue;
-        if (looked++ % PROBE_EVERY == 0) answer = ceilings_field_probe(x, why);
-        if (answer == SCOUT_OK) answer = ceilings_field_try(x, e, ceilings_field_screen_s(x), 0, &rate, why);
-        if (!e->dead) e->score = e->brief = rate / x->probe_now;
-        ceilings_field_close(x, e);
+        const ceilings_search_point p =
+            random ? ceilings_points_random(space, &seed) : ceilings_points_try(space, index, &seed);
+        answer = first_look(x, &p, false, &looked, why);
         if (looked % 25 == 0) ceilings_field_tell(x, "shape", looked, limit);
     }
     if (!x->entries[0].dead) x->entries[0].score = x->entries[0].brief = 1;
