@@ -74,6 +74,8 @@ enum { GEMM_STREAM_MAX_M = 16, GEMM_STREAM_THREADS = 256 };
 
 /* Whether that exists for a shape on a device of `units` multiprocessors whose blocks may have `shared_limit` bytes. */
 int gemm_stream_fits(const gemm_shape *shape, const gemm_stream_config *config, int units, size_t shared_limit);
+/* Whether every block would read its part of A again for each of its tiles. */
+int gemm_stream_rereads(const gemm_shape *shape, const gemm_stream_config *config, int units, size_t shared_limit);
 int gemm_stream_prepare(const gemm_shape *shape, const gemm_stream_config *config, gemm_stream_plan *plan);
 int gemm_stream_pack(const gemm_stream_plan *plan, const void *weight, void *packed, void *stream);
 int gemm_stream_launch(const gemm_stream_plan *plan, const void *a, const void *weight, void *c, void *stream);

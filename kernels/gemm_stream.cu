@@ -32,9 +32,10 @@ template <typename T, int MT, int FORM> kernel_fn by_size(const gemm_stream_conf
         int tile, depth;
         kernel_fn kernel;
     } sizes[] = {
-        {1, 4, stream_kernel<T, MT, FORM, 1, 4>}, {1, 6, stream_kernel<T, MT, FORM, 1, 6>},
-        {2, 3, stream_kernel<T, MT, FORM, 2, 3>}, {2, 4, stream_kernel<T, MT, FORM, 2, 4>},
-        {3, 2, stream_kernel<T, MT, FORM, 3, 2>}, {3, 3, stream_kernel<T, MT, FORM, 3, 3>},
+        {1, 4, stream_kernel<T, MT, FORM, 1, 4>}, {1, 5, stream_kernel<T, MT, FORM, 1, 5>},
+        {1, 6, stream_kernel<T, MT, FORM, 1, 6>}, {2, 3, stream_kernel<T, MT, FORM, 2, 3>},
+        {2, 4, stream_kernel<T, MT, FORM, 2, 4>}, {3, 2, stream_kernel<T, MT, FORM, 3, 2>},
+        {3, 3, stream_kernel<T, MT, FORM, 3, 3>},
     };
     for (const auto &s : sizes)
         if (s.tile == config->tile && s.depth == config->depth) return s.kernel;
@@ -138,6 +139,13 @@ extern "C" int gemm_stream_fits(const gemm_shape *shape, const gemm_stream_confi
     const int64_t slots = config->split > 1 ? units - units / 8 : units;
     return possible(shape, config) &&
            divide(shape, config, clusters_for(shape, config, slots), shared_limit, &job) <= shared_limit;
+}
+
+extern "C" int gemm_stream_rereads(const gemm_shape *shape, const gemm_stream_config *config, int units,
+                                   size_t shared_limit) {
+    stream_job job = {};
+    divide(shape, config, clusters_for(shape, config, units), shared_limit, &job);
+    return job.tiles[0] > 1 && !job.keep;
 }
 
 extern "C" int gemm_stream_prepare(const gemm_shape *shape, const gemm_stream_config *config, gemm_stream_plan *plan) {

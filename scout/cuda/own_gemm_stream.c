@@ -39,7 +39,7 @@ static scout_answer domain(const scout_op *op, scout_device *device, int exhaust
     out->count = PARAMETERS;
     out->parameters[WEIGHT] = (scout_parameter){.name = "weight", .count = 2, .values = {0, 1}, .labels = weights};
     out->parameters[TILE] = (scout_parameter){.name = "tile", .count = 3, .values = {2, 1, 3}};
-    out->parameters[DEPTH] = (scout_parameter){.name = "depth", .count = 4, .values = {3, 4, 6, 2}};
+    out->parameters[DEPTH] = (scout_parameter){.name = "depth", .count = 5, .values = {3, 4, 6, 5, 2}};
     out->parameters[SPLIT] = (scout_parameter){.name = "split", .count = 3, .values = {1, 2, 4}};
     return SCOUT_OK;
 }
@@ -52,20 +52,28 @@ static gemm_stream_config config_of(const int64_t *values) {
     return config;
 }
 
-/* Blocks share a range of outputs only where there are too few outputs for all of them: elsewhere the exchange at the
- * end cost more than it brought. There, the deepest of each tile are enough. */
-static int allows_split(const gemm_stream_config *config, int few, int clusters) {
-    if (!few) return config->split == 1;
-    if (config->split == 1) return config->tile == 1;
-    return clusters && ((config->tile == 1 && config->depth == 6) || (config->tile == 2 && config->depth == 4));
+/* Blocks share a range of outputs where there are too few outputs for all of them, or where half of A stays in a
+ * block and all of it does not: what is read again comes from L2 beside the weight, and that path is as narrow.
+ * Elsewhere the exchange at the end cost more than it brought. There, the deepest of each tile are enough. */
+static int allows_split(const gemm_shape *s, const gemm_stream_config *config, scout_device *device) {
+    const int units = own_units(device), few = s->n < (int64_t)16 * units;
+    const size_t limit = own_shared_limit(device);
+    if (config->split == 1) return !few || config->tile == 1;
+    if (!own_has_clusters(device)) return 0;
+    if (!few) {
+        gemm_stream_config alone = *config;
+        alone.split = 1;
+        if (config->split > 2 || !gemm_stream_rereads(s, &alone, units, limit)) return 0;
+        if (gemm_stream_rereads(s, config, units, limit)) return 0;
+    }
+    return (config->tile == 1 && config->depth == 6) || (config->tile == 2 && config->depth == 4);
 }
 
 /* A product of two activations has nothing to pack. */
 static int allows(const scout_op *op, scout_device *device, const int64_t *values) {
     const gemm_shape s = own_gemm_shape(op);
     const gemm_stream_config config = config_of(values);
-    const int few = s.n < (int64_t)16 * own_units(device);
-    if (!allows_split(&config, few, own_has_clusters(device))) return 0;
+    if (!allows_split(&s, &config, device)) return 0;
     if (config.packed && gemm_problem_of(op).weight != GEMM_B) return 0;
     return gemm_stream_fits(&s, &config, own_units(device), own_shared_limit(device));
 }
