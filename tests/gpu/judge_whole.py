@@ -77,7 +77,8 @@ def model(folder, name, codes):
                                                       f"the default time ({100 * COVERED:.0f})")
     verdict(real and not strange and run["state"] == "complete",
             f"models {name}: every other row has a listed reason{': not ' + '; '.join(strange)[:200] if strange else ''}")
-    verdict(not bad, f"models {name}: {len(bad)} rows wrong or failed")
+    ours = [line for line in bad if not line.split(": ", 1)[1].startswith(LIBRARIES)]  # of a library's it is a finding
+    verdict(not ours, f"models {name}: {len(ours)} of our rows wrong or failed, {len(bad) - len(ours)} of libraries'")
     if name == PROMISED:
         verdict(took < PROMISED_SECONDS and code <= 1, f"models {name}: {took:.1f} s without cache ({PROMISED_SECONDS})")
     else:

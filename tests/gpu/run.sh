@@ -12,7 +12,7 @@
 # KINDS: of parts checks, kinds and sanitizer, the files of tests/gpu/kinds that are run (a pattern, without .json).
 # MODELS: the folder of parts models and end_to_end (out/models), which tests/gpu/model_ops.sh makes where the models are;
 # MODEL: of part models, the files that are measured (patterns, without .json): all together are more than one call, and
-# the next one has from the cache what was measured. MODEL_SECONDS: most for each operation, on average (2). DEVICES: of
+# the next one has from the cache what was measured. MODEL_SECONDS: most for each operation, on average (6). DEVICES: of
 # part models, what the lists are spread over ("cuda:0 cuda:1"; DEVICE); FUSIONS: the lists whose fusions it measures,
 # too (a pattern, without .json: *).
 # CACHE: cache.tar.gz of an earlier call's OUT, on another machine of the same kind, say.
@@ -47,7 +47,7 @@ declare -A limits=(
     [sanitizer]=530 # about 60 to 120 for each of its four tools
     [kinds]=420   # about 2 s an operation
     [targets]=300 # about 240: 27 for attention and 20 for our own alone, 92 for rows, 100 for sparse weights
-    [sparse]=200 # two sweeps of nine products, about 3 s each
+    [sparse]=300 # two sweeps of nine products, about 8 s each; 30 for the model
     [models]=530  # one device has no time for all 18: spread them over DEVICES
     [agree_kinds]=300 # about 150: 8 to 12 s an operation for PyTorch, 4 for scout_batch
     [custom]=200 [fusions]=420 # expected: 4 s an operation, 7 s a fusion
@@ -323,8 +323,8 @@ models_on() { # DEVICE FILE…
         name=${file##*/} name=${name%.json}
         how=(--budget "$(python3 -c 'import json, sys
 ops = json.load(open(sys.argv[1]))["ops"]
-print(5 + float(sys.argv[2]) * sum(op["count"] > 0 for op in ops))' "$file" "${MODEL_SECONDS:-2}")")
-        if [[ $name == "$promised" ]]; then how=(--no-cache); fi # what others left in the cache is none of its promise
+print(5 + float(sys.argv[2]) * sum(op["count"] > 0 for op in ops))' "$file" "${MODEL_SECONDS:-6}")")
+        if [[ $name == "$promised" ]]; then how=(--no-cache --budget 58); fi # what others left is none of its promise
         # shellcheck disable=SC2053 # a pattern it is
         if [[ $name != ${FUSIONS:-*} ]]; then how+=(--no-fusions); fi
         timed "$name" batch "$file" "${how[@]}" -o "$part/$name"
