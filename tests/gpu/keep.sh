@@ -15,7 +15,7 @@ if ran repeat; then # what was said of these parts alone: the call may have gone
 fi
 if ran precisions; then # the last of its calls knows all; each says the audit of its own
     {
-        cat "$from/precisions/fp32.txt"
+        grep -vE '^ +audit' "$from/precisions/fp32.txt"
         awk '/^--- /{kept = $2 == "precisions"} kept && /^ +audit|^(PASSED|FAILED)/' "$from/log.txt"
     } >"$to/ceilings_precisions.txt"
 fi
