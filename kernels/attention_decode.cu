@@ -1,8 +1,9 @@
 /* Attention of few queries: keys and values come once, and all heads that share them are served by one block, on tensor
  * cores (attention_decode.cuh) or, where they are very few, without (attention_vector.cuh). Where blocks share the keys
- * of a head, all but one hand over what they found, and the last one to have begun waits for it and merges: those it
- * waits for run already. What is handed over carries the number of the launch, so that there is no barrier between the
- * two, no second kernel, and nothing to clear: data and the word that it is there arrive together. */
+ * of a head, all but one hand over what they found, and the last one of the grid merges. It may have more keys than the
+ * others, so that what these hand over travels while it still reads. Who merges waits for none that has yet to begin.
+ * What is handed over carries the number of the launch, so that there is no barrier between the two, no second kernel,
+ * and nothing to clear: data and the word that it is there arrive together. */
 #include "kernels/attention_decode.cuh"
 #include "kernels/attention_vector.cuh"
 
@@ -10,7 +11,7 @@ namespace {
 
 using namespace attention;
 
-enum { MAX_WARPS = 16, TENSOR_WARPS = 8, MAX_SPLITS = 256, MAX_GRID = 65535 };
+enum { MAX_WARPS = 16, TENSOR_WARPS = 8, MAX_SPLITS = 256, MAX_GRID = 65535, MAX_LEAD = 1024 };
 
 /* What is known of one output: a sum of values, and what it is over. */
 struct part {
@@ -59,12 +60,13 @@ __device__ __forceinline__ void put(unsigned long long *to, float x, unsigned la
     const unsigned long long word = (unsigned long long)launch << 32 | __float_as_uint(x);
     asm volatile("st.relaxed.gpu.global.u64 [%0], %1;" ::"l"(to), "l"(word) : "memory");
 }
-__device__ __forceinline__ bool get(const unsigned long long *from, unsigned launch, float &x) {
+__device__ __forceinline__ unsigned long long look(const unsigned long long *from) {
     unsigned long long word;
     asm volatile("ld.relaxed.gpu.global.u64 %0, [%1];" : "=l"(word) : "l"(from) : "memory");
-    x = __uint_as_float((unsigned)word);
-    return (unsigned)(word >> 32) == launch;
+    return word;
 }
+__device__ __forceinline__ bool is_of(unsigned long long word, unsigned launch) { return word >> 32 == launch; }
+__device__ __forceinline__ float number(unsigned long long word) { return __uint_as_float((unsigned)word); }
 
 /* Where a block leaves what it found of a row. */
 __device__ __forceinline__ unsigned long long *words_of(const decode_job &job, int split, int row) {
@@ -72,36 +74,59 @@ __device__ __forceinline__ unsigned long long *words_of(const decode_job &job, i
     return job.words + ((unit * job.splits + split) * job.rows + row) * (job.v_dim + 1);
 }
 
+/* What N blocks have handed over of A outputs of a thread, there or not. row < 0: no output. */
+template <int A, int N> struct handed {
+    unsigned long long sum[A][N], most[A][N];
+
+    __device__ __forceinline__ void fetch(const decode_job &job, int first, const int (&row)[A], const int (&d)[A]) {
+        const int64_t step = (int64_t)job.rows * (job.v_dim + 1);
+#pragma unroll
+        for (int a = 0; a < A; a++)
+#pragma unroll
+            for (int k = 0; k < N; k++) {
+                if (!there(job, first + k, row[a])) continue;
+                const unsigned long long *const from = words_of(job, 0, row[a]) + (first + k) * step;
+                sum[a][k] = look(from + d[a]), most[a][k] = look(from + job.v_dim);
+            }
+    }
+    __device__ __forceinline__ static bool there(const decode_job &job, int split, int row) {
+        return split < job.splits && split != (int)blockIdx.x && row >= 0;
+    }
+    __device__ __forceinline__ bool complete(const decode_job &job, int first, const int (&row)[A], unsigned launch) {
+        bool all = true;
+#pragma unroll
+        for (int a = 0; a < A; a++)
+#pragma unroll
+            for (int k = 0; k < N; k++)
+                if (there(job, first + k, row[a])) all = all && is_of(sum[a][k], launch) && is_of(most[a][k], launch);
+        return all;
+    }
+};
+
 /* What all blocks found of A outputs of this thread, of which this block has `own`, always added up in the same order.
- * N parts of each are on their way at a time, and looked at again until they are of this launch. row < 0: no output. */
+ * N parts of each are on their way at a time, and looked at again until they are of this launch; `early` is what was
+ * there of the first ones a while ago. */
 template <int A, int N>
 __device__ __forceinline__ void of_blocks(const decode_job &job, unsigned launch, const int (&row)[A],
-                                          const int (&d)[A], part (&own)[A]) {
-    const int v_dim = job.v_dim;
-    const int64_t step = (int64_t)job.rows * (v_dim + 1);
-    part all[A], found[A][N];
+                                          const int (&d)[A], handed<A, N> &early, part (&own)[A]) {
+    part all[A];
 #pragma unroll
     for (int a = 0; a < A; a++) all[a] = nothing();
     for (int first = 0; first < job.splits; first += N) {
-        bool there;
-        do {
-            there = true;
+        if (first > 0) early.fetch(job, first, row, d);
+        while (!early.complete(job, first, row, launch)) early.fetch(job, first, row, d);
 #pragma unroll
-            for (int a = 0; a < A; a++)
+        for (int a = 0; a < A; a++) {
+            part found[N];
 #pragma unroll
-                for (int k = 0; k < N; k++) {
-                    const int split = first + k;
-                    const bool mine = split == (int)blockIdx.x;
-                    found[a][k] = mine ? own[a] : nothing();
-                    found[a][k].seen.y = 1; /* and counts nothing where no key was seen */
-                    if (mine || split >= job.splits || row[a] < 0) continue;
-                    const unsigned long long *const from = words_of(job, 0, row[a]) + split * step;
-                    there = get(from + d[a], launch, found[a][k].sum) && there;
-                    there = get(from + v_dim, launch, found[a][k].seen.x) && there;
-                }
-        } while (!there);
-#pragma unroll
-        for (int a = 0; a < A; a++) combine(all[a], found[a]);
+            for (int k = 0; k < N; k++) {
+                found[k] = first + k == (int)blockIdx.x ? own[a] : nothing();
+                found[k].seen.y = 1; /* and counts nothing where no key was seen */
+                if (!early.there(job, first + k, row[a])) continue;
+                found[k].sum = number(early.sum[a][k]), found[k].seen.x = number(early.most[a][k]);
+            }
+            combine(all[a], found);
+        }
     }
 #pragma unroll
     for (int a = 0; a < A; a++) own[a] = all[a];
@@ -112,43 +137,60 @@ template <typename T> __device__ __forceinline__ T *out_of(const decode_job &job
            query_of(job, at, row) * job.s.out[2];
 }
 
+/* The outputs of a thread, A at a time. */
+template <int DIM, int A>
+__device__ __forceinline__ void outputs_of(const decode_job &job, const decode_place &at, int first, int (&row)[A],
+                                           int (&d)[A]) {
+#pragma unroll
+    for (int a = 0; a < A; a++) {
+        const int i = first + a * blockDim.x;
+        row[a] = i / DIM, d[a] = i % DIM;
+        if (row[a] >= at.rows || d[a] >= job.v_dim) row[a] = -1;
+    }
+}
+
 /* What the warps of a block found becomes one, and goes to the output or to the block that merges. In shared memory
  * every warp has its sums at the beginning of its `room` bytes. `mine` is the first thread's. A thread has A outputs at
  * a time: who merges waits as long for one as for all of them; it costs registers, where the walk leaves any. */
 template <typename T, int DIM, int A>
 __device__ __forceinline__ void hand_over(const decode_job &job, const decode_place &at, const char *shared, int room,
                                           const float2 *stats, const decode_turn &mine) {
-    __shared__ decode_turn taken;
-    const int v_dim = job.v_dim, warps = blockDim.x >> 5;
-    if (job.splits > 1 && threadIdx.x == 0) taken = mine;
+    __shared__ unsigned launch_here, merges_here;
+    const int warps = blockDim.x >> 5;
+    handed<A, 8> early = {};
+    int row[A], d[A];
+    outputs_of<DIM, A>(job, at, threadIdx.x, row, d);
+    if (job.splits > 1 && is_last(job)) early.fetch(job, 0, row, d);
+    if (job.splits > 1 && threadIdx.x == 0) launch_here = mine.before + 1, merges_here = merges_after(job, mine);
     __syncthreads();
-    const bool merges = job.splits > 1 && taken.place == (unsigned)job.splits - 1;
-    const unsigned launch = job.splits > 1 ? taken.before + 1 : 0;
+    const bool merges = job.splits > 1 && merges_here;
+    const unsigned launch = job.splits > 1 ? launch_here : 0;
     for (int first = threadIdx.x; first < at.rows * DIM; first += blockDim.x * A) {
         part all[A];
-        int row[A], d[A];
+        if (first > (int)threadIdx.x) {
+            outputs_of<DIM, A>(job, at, first, row, d);
+            if (merges) early.fetch(job, 0, row, d);
+        }
 #pragma unroll
         for (int a = 0; a < A; a++) {
-            const int i = first + a * blockDim.x;
-            row[a] = i / DIM, d[a] = i % DIM, all[a] = nothing();
-            if (row[a] >= at.rows || d[a] >= v_dim) row[a] = -1;
+            all[a] = nothing();
             if (row[a] < 0) continue;
-            all[a] = of_warps(stats + row[a], (const float *)shared + i, room / 4, warps);
+            all[a] = of_warps(stats + row[a], (const float *)shared + first + a * blockDim.x, room / 4, warps);
             if (job.splits > 1) all[a] = whole(all[a]);
             if (job.splits == 1 || merges) continue;
             unsigned long long *const to = words_of(job, blockIdx.x, row[a]);
             put(to + d[a], all[a].sum, launch);
-            if (d[a] > 0) continue;
-            put(to + v_dim, all[a].seen.x, launch);
+            if (d[a] == 0) put(to + job.v_dim, all[a].seen.x, launch);
         }
         if (job.splits > 1 && !merges) continue;
-        if (merges) of_blocks<A, 8>(job, launch, row, d, all);
+        if (merges) of_blocks<A, 8>(job, launch, row, d, early, all);
 #pragma unroll
         for (int a = 0; a < A; a++)
             if (row[a] >= 0)
                 out_of<T>(job, at, row[a])[d[a]] = gemm::from_float<T>(all[a].sum * inverse(all[a].seen.y));
     }
-    if (merges && threadIdx.x == 0) turn_of(job)->y = launch; /* what is handed over has told that all know it */
+    /* All others have begun, and nobody looks again: what they handed over has told that they know the launch. */
+    if (merges && threadIdx.x == 0) *turn_of(job) = make_uint2(0, launch);
 }
 
 template <typename T, int DIM, int DEPTH>
@@ -159,7 +201,7 @@ __global__ void __launch_bounds__(TENSOR_WARPS * 32) decode_kernel(const decode_
     static_assert(ring<T, DIM>::bytes == ROWS * DIM * 4, "a step is as large as sums");
     const int warp = threadIdx.x >> 5;
     const decode_place at = place_of(job);
-    decode_turn mine = {0, 0};
+    decode_turn mine = {0, 0, 0};
     decode_row rows[2];
     float o[DIM / 8][4] = {};
     const ring<T, DIM> keys = ring_of<T, DIM>(job, at, gemm::shared_address(shared + warp * room));
@@ -180,7 +222,7 @@ __global__ void __launch_bounds__(vector_warps(R) * 32) vector_kernel(const deco
     const int warp = threadIdx.x >> 5;
     const decode_place at = place_of(job);
     vector_row rows[R];
-    decode_turn mine = {0, 0};
+    decode_turn mine = {0, 0, 0};
     walk_vectors<T, DIM, R, U>(job, at, rows, mine);
     leave_vectors<DIM, R, U>((float *)(shared + warp * room), stats[warp], rows);
     hand_over<T, DIM, R == 1 ? 1 : 2>(job, at, shared, room, &stats[0][0], mine);
@@ -257,13 +299,15 @@ cudaError_t open_parts(const attention_shape *s, attention_decode_plan *plan) {
     return e;
 }
 
-/* The keys that queries see where all sequences are whole, and how blocks share them. */
-void share_keys(const attention_shape *s, int splits, decode_job *job) {
+/* The keys that queries see where all sequences are whole, and how blocks share them; the last one has some more. */
+void share_keys(const attention_shape *s, int splits, int lead_kib, decode_job *job) {
     const int64_t end = s->causal && s->past + s->queries < s->keys ? s->past + s->queries : s->keys;
     const int64_t first = s->causal && s->window > 0 ? s->past + 1 - s->window : 0;
     job->low = first > 0 ? (int)first : 0, job->high = (int)end;
     const int steps = job->high > job->low ? (job->high - job->low + KEYS - 1) / KEYS : 0;
-    job->each = steps / splits, job->more = steps % splits;
+    job->lead = lead_kib * 1024 / (int)(KEYS * (s->dim + s->v_dim) * 2);
+    const int lead = job->lead < steps / splits ? job->lead : steps / splits;
+    job->each = (steps - lead) / splits, job->more = (steps - lead) % splits;
 }
 
 } // namespace
@@ -274,6 +318,7 @@ extern "C" int attention_decode_fits(const attention_shape *s, const attention_d
     if (!k || c->warps < 1 || c->warps > (k->rows ? vector_warps(k->rows) : (int)TENSOR_WARPS)) return 0;
     if (c->splits < 0 || c->splits > MAX_SPLITS) return 0;
     if (c->splits > 1 && (int64_t)c->splits * KEYS > s->keys) return 0;
+    if (c->lead < 0 || c->lead > MAX_LEAD) return 0;
     rows_of(s, k, &plan);
     if (s->kv_heads * plan.tiles > MAX_GRID) return 0;
     return shared_of(k, c->warps) + MAX_WARPS * ROWS * sizeof(float2) + sizeof(decode_turn) <= shared_limit;
@@ -316,7 +361,7 @@ extern "C" int attention_decode_launch(const attention_decode_plan *plan, const 
     job.rows = plan->rows, job.tiles = plan->tiles, job.splits = plan->splits;
     job.turns = (uint2 *)plan->parts;
     job.words = (unsigned long long *)plan->parts + (size_t)s->batch * units;
-    share_keys(s, plan->splits, &job);
+    share_keys(s, plan->splits, plan->config.lead, &job);
     job.dim = (int)s->dim, job.v_dim = (int)s->v_dim;
     for (int k = 0; k < 3; k++) job.k[k] = s->k[k], job.v[k] = s->v[k];
     void *arguments[] = {&job};

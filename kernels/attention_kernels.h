@@ -57,6 +57,7 @@ typedef struct attention_decode_config {
     int warps;  /* 1 to 8 of a block; 16 without tensor cores */
     int depth;  /* 2, 3, 4: steps of 16 keys in flight for each warp; without tensor cores 4 or 8: loads of each lane */
     int vector; /* 1: without tensor cores, for at most 4 queries that share keys */
+    int lead;   /* KiB of keys and values, at most 1024, that the block which merges has beyond what others have */
 } attention_decode_config;
 
 /* Where blocks share keys it has memory of its own, through which they hand over what they found; its launches have to

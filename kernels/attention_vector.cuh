@@ -163,8 +163,10 @@ __device__ __forceinline__ void walk_vectors(const decode_job &job, const decode
     take_turn(job, mine);
 #pragma unroll
     for (int r = 0; r < R; r++) open_row<T, DIM>(job, at, r, rows[r]);
+    if (begin >= at.stop) end_turn(job, mine);
     for (; begin < at.stop; begin += step, from += step) {
         const bool more = begin + step < at.stop, all = begin + step + each <= at.stop;
+        if (!more) end_turn(job, mine);
         float weights[R];
 #pragma unroll
         for (int r = 0; r < R; r++) weights[r] = multiply<T, DIM, U>(rows[r], keys);
