@@ -81,6 +81,7 @@ typedef struct study_options {
     verdict_thresholds thresholds;
     study_told *told; /* hears which files were left out where opening fails, when nothing else is left; may be NULL */
     bool group;       /* devices and regimes that differ become groups, else they are refused (STATUS_INPUT) */
+    const char *instead; /* what to do then; NULL: what can be done everywhere */
 } study_options;
 
 typedef struct study {
