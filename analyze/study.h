@@ -98,6 +98,10 @@ typedef struct study {
 bool study_open(study *s, const study_options *options, status *st);
 void study_close(study *s);
 
+/* Above its ceiling by right: a ceiling is that of all the work, and the best one leaves zeros out. Not so where the
+ * baseline, which does it all, is above as well. */
+bool study_skips_zeros(const study_report *r);
+
 /* The whole report, the caller's (json_decref); NULL: st says why. */
 json_t *study_detail(const study_report *r, status *st);
 /* run.json of the folder that a report is from; the caller's; NULL where there is none or it is none. */

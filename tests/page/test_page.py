@@ -101,6 +101,11 @@ def test_sections(browser, url):
     check("an own page of made-up figures has two roofs", page.run("document.querySelectorAll('.roofline .roof').length") == 3)
     dots = page.run("document.querySelectorAll('.roofline a').length")
     check("operations with flops and a time are dots", dots == 7, dots)
+    page.run("document.querySelector('.roofline').scrollIntoView()")
+    at = page.run("(r => [r.x + r.width / 2, r.y + r.height / 2])(document.querySelector('.roofline a').getBoundingClientRect())")
+    page.call("Input.dispatchMouseEvent", type="mouseMoved", x=at[0], y=at[1])
+    hovered = page.run("document.getElementById('tip').textContent")
+    check("a dot under the mouse says what it is", "of the model's time" in hovered and not page.run("document.getElementById('tip').hidden"), hovered)
     page.run("document.querySelector('.roofline a').focus()")
     first = page.run("document.getElementById('tip').textContent")
     check("a focused dot says what it is", "gemm" in first and "of the model's time" in first and not page.run("document.getElementById('tip').hidden"), first)
@@ -297,6 +302,17 @@ def test_convolutions(browser):
     check("by their kernel and what they read", any("by 3 × 3 from 256, stride 2" in text for text in said), said)
 
 
+def test_sparse(browser):
+    """What leaves zeros out may be faster than the ceiling of all the work: that is no reason to distrust it."""
+    shutil.copytree(os.path.join(HERE, "../golden/reports/mlp_sparse"), os.path.join(SCRATCH, "sparse"))
+    page = browser.open("file://" + page_of("sparse"))
+    text = page.run("document.querySelector('main').textContent")
+    check("sparse: the best leaves zeros out", "the best leaves them out and may be faster" in text)
+    check("sparse: nothing is to be distrusted", "do not trust either" not in text)
+    check("sparse: its zeros are drawn", page.run("document.querySelectorAll('svg[aria-label*=\"hold a number\"]').length") == 32)
+    page.close()
+
+
 def main():
     ordinary, hostile = page_of("ordinary"), page_of("hostile")
     with open(ordinary, "rb") as a, open(page_of("ordinary", "_again"), "rb") as b:
@@ -311,6 +327,7 @@ def main():
             test(browser, "file://" + ordinary)
         test_hostile(browser, "file://" + hostile)
         test_convolutions(browser)
+        test_sparse(browser)
         test_many(browser)
 
 
