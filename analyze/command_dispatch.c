@@ -228,7 +228,8 @@ static status_code make_table(const settings *s, status *st) {
     const study_options with = {.folders = s->folders.items,
                                 .folder_count = s->folders.count,
                                 .thresholds = s->thresholds,
-                                .told = left_out_tell};
+                                .told = left_out_tell,
+                                .instead = "make a table of each, from a folder of its own"};
     if (!s->output) return status_set(st, STATUS_USAGE, "where to? Say -o TABLE.json");
     if (s->header && files_same(s->header, s->output))
         return status_set(st, STATUS_USAGE, "--header and -o name the same file");

@@ -118,7 +118,8 @@ static status_code summarize(const settings *s, status *st) {
                                 .folder_count = s->folders.count,
                                 .thresholds = s->thresholds,
                                 .told = left_out_tell,
-                                .group = s->group};
+                                .group = s->group,
+                                .instead = "say --group to have each by itself"};
     if (!study_open(&data, &with, st)) return st->code;
     const status_code code = summary_make(&data, (size_t)s->top, &m, st) ? write_all(s, &m, st) : st->code;
     if (s->output || s->formats != 1) left_out_tell(data.skipped, data.skipped_count); /* the text tells them itself */

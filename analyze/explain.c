@@ -165,7 +165,9 @@ static void write_times(const explain *e) {
         explain_say(e, "",
                     arena_printf(e->arena, "The baseline reaches %s of its ceiling%s.",
                                  explain_points(e, r->verdict.figures[VERDICT_EFFICIENCY]),
-                                 r->above_ceiling ? ", which was measured twice: one of the two is wrong" : ""));
+                                 study_skips_zeros(r) ? ", which counts the zeros that the best leaves out"
+                                 : r->above_ceiling   ? ", which was measured twice: one of the two is wrong"
+                                                      : ""));
 }
 
 void explain_write(const explain *e) {

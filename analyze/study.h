@@ -81,6 +81,7 @@ typedef struct study_options {
     verdict_thresholds thresholds;
     study_told *told; /* hears which files were left out where opening fails, when nothing else is left; may be NULL */
     bool group;       /* devices and regimes that differ become groups, else they are refused (STATUS_INPUT) */
+    const char *instead; /* what to do then; NULL: what can be done everywhere */
 } study_options;
 
 typedef struct study {
@@ -96,6 +97,10 @@ typedef struct study {
 
 bool study_open(study *s, const study_options *options, status *st);
 void study_close(study *s);
+
+/* Above its ceiling by right: a ceiling is that of all the work, and the best one leaves zeros out. Not so where the
+ * baseline, which does it all, is above as well. */
+bool study_skips_zeros(const study_report *r);
 
 /* The whole report, the caller's (json_decref); NULL: st says why. */
 json_t *study_detail(const study_report *r, status *st);

@@ -60,6 +60,8 @@ static bool is_of(const study_row *row, double us) {
     return row && isfinite(row->median_us) && fabs(row->median_us - us) <= 1e-6 * us;
 }
 
+static const double most_tflops = 1e9; /* of a device, as in its peak */
+
 /* A time is that of a row that is OK, or nobody measured it. */
 static bool check_times(const study_scanner *s, study_report *r, char *why, size_t room) {
     static const char *const known[] = {"OK",       "SKIPPED", "UNSUPPORTED", "WRONG",
@@ -75,6 +77,8 @@ static bool check_times(const study_scanner *s, study_report *r, char *why, size
     if (!isnan(r->baseline_us) && !is_of(baseline, r->baseline_us))
         return say(why, room, "its baseline_time_us is that of no row");
     if (!isnan(r->best_us) && !is_of(best, r->best_us)) return say(why, room, "its best_time_us is that of no row");
+    if (!isnan(r->baseline_us) && r->flops > most_tflops * 1e6 * r->baseline_us)
+        return say(why, room, "nothing does its flops in its baseline_time_us");
     if (isnan(r->least_us)) r->least_us = r->ceiling_us;
     r->baseline_ci = r->best_ci = r->clock_mhz = r->power_w = NAN;
     if (!isnan(r->baseline_us)) {

@@ -52,9 +52,9 @@ static study_group *group_of(study *s, const study_file *f) {
         const study_group *g = &s->groups[0];
         guard_fail(&s->guard, STATUS_INPUT,
                    "%s: its %s (%s, %s, method %d) is another one than that of the first report (%s, %s, method %d); "
-                   "figures of both cannot be compared: say --group to have each by itself",
+                   "figures of both cannot be compared: %s",
                    f->report.path, difference(g, f), f->model, f->regime, (int)f->method, g->device, g->regime,
-                   (int)g->method);
+                   (int)g->method, s->options.instead ? s->options.instead : "keep each in a folder of its own");
     }
     study_group *groups = arena_array(&s->arena, study_group, s->group_count + 1);
     if (s->group_count) memcpy(groups, s->groups, s->group_count * sizeof *groups);

@@ -53,6 +53,11 @@ static void fusion_facts(const study_report *r, verdict_facts *facts) {
     facts->rival_family = "FUSION";
 }
 
+bool study_skips_zeros(const study_report *r) {
+    return r->above_ceiling && r->best_approach && strncmp(r->best_approach, "SPARSE_", 7) == 0 &&
+           r->baseline_us >= r->ceiling_us;
+}
+
 /* As the verdict has it: worth it is what wins by more than the margin, with all of its interval. */
 static void judge_worth(const study *s, study_report *r) {
     const double margin = s->options.thresholds.margin, ratio = 1 / r->speedup;

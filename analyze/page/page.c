@@ -4,6 +4,7 @@
 #include "analyze/page/page_assets.h"
 #include "analyze/page/page_internal.h"
 
+#include <inttypes.h>
 #include <string.h>
 
 enum { MEMORY = 256 << 20 }; /* of names and spots; everything else is written as it comes */
@@ -59,13 +60,15 @@ static void regime(page *p, const char *text) {
 
 static void title(page *p, const char *tag) {
     const study_group *g = p->g->group;
+    const summary_sum *all = &p->g->all; /* as every other format counts them */
     fprintf(p->out, "<%s>", tag);
     page_say_cut(p, g->model, PAGE_NAME);
     fputs(" on ", p->out);
     page_say_cut(p, g->device, PAGE_NAME);
     fprintf(p->out, "</%s>\n<p class=\"meta\">", tag);
     regime(p, g->regime);
-    fprintf(p->out, " · %zu operations", g->count);
+    fprintf(p->out, " · %zu operation%s in %" PRId64 " place%s", all->operations, all->operations == 1 ? "" : "s",
+            all->occurrences, all->occurrences == 1 ? "" : "s");
     if (*page_string(p->run, "started")) {
         fputs(" · measured ", p->out);
         page_say_cut(p, page_string(p->run, "started"), 24);

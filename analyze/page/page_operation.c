@@ -47,7 +47,9 @@ static void ceiling_fact(page *p, const study_report *r, const json_t *detail) {
         fprintf(p->out, "; the device's peak is %s TFLOP/s", page_figure(r->peak_tflops).s);
         if (probe > 0) fprintf(p->out, ", beside this operation it was %s", page_figure(probe).s);
     }
-    if (r->above_ceiling)
+    if (study_skips_zeros(r))
+        fputs("; with all its zeros: the best leaves them out and may be faster", p->out);
+    else if (r->above_ceiling)
         fputs(". <strong>What was measured is faster than this ceiling: do not trust either</strong>", p->out);
     end_fact(p);
 }

@@ -50,14 +50,16 @@ def rival():
 
 
 def hostile():
+    # The class stands in a comment of the header, where a name that ends it is code.
+    nasty = {**DEVICE, "class": DEVICE["class"] + ";also=*/ int x; /* ??/ // \\"}
     for k, text in enumerate([*NASTY, "??/", "??=", "\\", '"', "\\u0022", "%n%s", "a\\", "é\\x41", "\U0001f600", "\\\n"]):
         key = "gemm;shape=%d,1,1;what=" % (k + 1) + "".join(c if " " < c != "\x7f" else "%20" for c in text)
         made = product(k + 1, 50.0, key=key.encode("utf-8", "replace").decode("utf-8"), operation=text + str(k))
         made["best"] = made["candidates"][1]["name"] = text
         made["best_variant"] = made["candidates"][1]["variant"] = text
         made["config"] = made["candidates"][1]["config"] = {**LIBRARY, "weight": text, text: [text, {text: text}]}
-        yield made
-    yield {**product(77, 50.0), "operation": "fine"}
+        yield {**made, "device": nasty}
+    yield {**product(77, 50.0), "operation": "fine", "device": nasty}
 
 
 def odd():

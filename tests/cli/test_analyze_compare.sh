@@ -181,6 +181,7 @@ check "another regime: names both" says "burst-model-graph"
 compare_refused "another method" 3 monday older
 check "another method: names both" says "version 5 of the method"
 compare_refused "a run of two devices" 3 mixed tuesday
+check "a run of two devices: what to do, and no option that it lacks" says "keep each in a folder of its own"
 compare_refused "an empty folder" 3 monday empty
 compare_refused "no folder" 3 nowhere monday
 made others 4 1 op_0000:key=x op_0001:key=y op_0002:key=z op_0003:key=w

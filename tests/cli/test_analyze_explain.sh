@@ -80,6 +80,9 @@ import glob, json, sys
 for name in sorted(glob.glob("nasty/*/*.json")):
     if not name.endswith("broken.json"):
         sys.stdout.write(json.load(open(name, encoding="utf-8"))["operation"] + "\0")')
+explain "$ROOT/tests/golden/reports/mlp_sparse" gemm_4096x1024x1024_fp16_ae44557e79_block64_3
+check "sparse: faster than the ceiling by right" prints "of its ceiling, which counts the zeros that the best leaves out."
+
 check "all were asked" test $count -gt 50
 check "nothing that was named like a command ran" absent pwned
 finish

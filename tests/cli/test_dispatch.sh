@@ -87,6 +87,7 @@ dispatch_refused "another driver branch" 3 plain -o refused.json --header refuse
 check "another driver branch: both are named" says "driver=570;"
 check "another driver branch: both are named" says "driver=580;"
 dispatch_refused "devices that differ" 3 plain driver -o refused.json
+check "devices that differ: what to do, and no option that it lacks" says "make a table of each"
 sed 's/"regime": "sustained-model-graph"/"regime": "burst-cold-graph"/' rival.json >burst.json
 dispatch_refused "another regime" 3 plain -o refused.json --merge burst.json
 check "another regime: both are named" says burst-cold-graph

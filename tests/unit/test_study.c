@@ -92,6 +92,9 @@ static void what_is_skipped(void) {
         {LAB_PLAIN("x", "1", "10.0", "-1"), "'ceiling_time_us' cannot be true"},
         {LAB_PLAIN("x", "1", "10.0", "1,'sparsity':2"), "'sparsity' stands there twice"},
         {LAB_BEATEN("x", "1", "40.0", "32.0", "-0.8", "20.0"), "'ratio' cannot be true"},
+        {"{" LAB_HEAD("x", "1") ",'status':'OK','baseline':'lib','flops':1e16,'baseline_time_us':5.0,'candidates':"
+                                "[" LAB_ROW("lib", "5.0") "]}",
+         "nothing does its flops in its baseline_time_us"},
         {"{" LAB_HEAD("x", "1") ",'status':'OK','baseline':'lib','baseline_time_us':5.0,'candidates':[" LAB_ROW(
              "lib", "6.0") "]}",
          "its baseline_time_us is that of no row"},
