@@ -12,6 +12,7 @@
 ## make test                    build with every compiler, run every test, print the totals
 ## make bench-extract           speed and memory of extract_ops beside python onnx, on the same files
 ## make bench-analyze           speed and memory of analyze on 100,000 reports
+## make bench-page              whether a page of 5,000 operations opens and sorts within a second
 ## make bench-dispatch          a lookup in a dispatch table of 10,000 operations, beside a hash table and a list
 ## make install                 copy the programs, libscout_dispatch, manual pages, completions, a plugin's headers and the documents to
 ##                              $(DESTDIR)$(PREFIX) (PREFIX=/usr/local)
