@@ -4,6 +4,7 @@
 #include "scout/libraries.h"
 
 #include <dlfcn.h>
+#include <errno.h>
 #include <glob.h>
 #include <limits.h>
 #include <link.h>
@@ -97,6 +98,7 @@ static void *in_list(search *s, const char *folders) {
         if (n > 0 && n < sizeof folder) {
             memcpy(folder, at, n);
             folder[n] = 0;
+            if (access(folder, F_OK) != 0) add_note(folder, strerror(errno)); /* misspelt, most likely */
             void *handle = in_folder(s, folder);
             if (handle) return handle;
         }

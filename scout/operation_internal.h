@@ -47,6 +47,9 @@ void operation_read_sparsity(const operation_reader *r, const json_t *o, const c
 
 /* That all members of a hand-written entry are known ones. */
 void operation_check_names(const operation_reader *r, const json_t *entry);
+/* That it has those without which its kind is nothing: `rec` is what was read of it so far, its named dimensions too.
+ */
+void operation_check_needs(const operation_reader *r, const json_t *entry, const oprec *rec);
 
 void operation_finish_recurrent(const operation_reader *r, oprec *rec); /* of the hand-written form */
 

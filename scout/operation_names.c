@@ -1,6 +1,7 @@
-/* Which members an entry of the hand-written form can have. Who types a file misspells a name now and then, or takes it
- * from another kind, and what is silently left out would be measured as another operation: so a name that its kind does
- * not have is refused, with the nearest one that it has. */
+/* Which members an entry of the hand-written form can have, and which it must have. Who types a file misspells a name
+ * now and then, or takes it from another kind, and what is silently left out would be measured as another operation: so
+ * a name that its kind does not have is refused, with the nearest one that it has. An entry that lacks what its kind
+ * cannot do without is refused as well, with what is to be said: no candidate could tell it as clearly. */
 #include "scout/operation_internal.h"
 
 #include <string.h>
@@ -58,6 +59,35 @@ static const struct {
     {"transpose_b", "\"layout\": \"nt\"", OP_GEMM}, {"transpose_a", "\"layout\": \"tn\"", OP_GEMM},
     {"trans_b", "\"layout\": \"nt\"", OP_GEMM},     {"trans_a", "\"layout\": \"tn\"", OP_GEMM},
     {"transB", "\"layout\": \"nt\"", OP_GEMM},      {"transA", "\"layout\": \"tn\"", OP_GEMM},
+};
+
+/* Without these nobody knows what to do. Nothing stands here that only some of its kind need, or that has a customary
+ * value. */
+static const struct {
+    op_kind kind;
+    const char *what, *unless; /* only of this one of its kind (NULL: of any), and not where this is 1 (NULL: always) */
+    const char *member, *meaning;
+} needed[] = {
+    {OP_CONV, NULL, NULL, "input", "the dimensions of what it reads, as [1, 3, 224, 224]"},
+    {OP_CONV, NULL, NULL, "kernel", "the sides of its filter, as [3, 3]"},
+    {OP_POOL, NULL, NULL, "what", "max or average"},
+    {OP_POOL, NULL, NULL, "input", "the dimensions of what it reads, as [1, 64, 112, 112]"},
+    {OP_POOL, "max", "global", "kernel", "the sides of its window, as [2, 2], or \"global\": true"},
+    {OP_POOL, "average", "global", "kernel", "the sides of its window, as [2, 2], or \"global\": true"},
+    {OP_NORM, "group", NULL, "channels", "how many there are"},
+    {OP_NORM, "batch", NULL, "channels", "how many there are"},
+    {OP_NORM, "instance", NULL, "channels", "how many there are"},
+    {OP_EMBEDDING, NULL, NULL, "table", "how many rows its table has"},
+    {OP_RECURRENT, NULL, NULL, "what", "lstm, gru or rnn"},
+    {OP_ELEMENTWISE, NULL, NULL, "what", "the operator, such as add or gelu"},
+    {OP_REDUCE, NULL, NULL, "what", "the operator, such as sum or max"},
+    {OP_MOVE, NULL, NULL, "what", "the operator, such as transpose or concat"},
+    {OP_MOVE, "transpose", NULL, "input", "the dimensions of what it reads, as [64, 32]"},
+    {OP_MOVE, "transpose", NULL, "perm", "the order of its dimensions, as [1, 0]"},
+    {OP_MOVE, "cast", NULL, "out_dtype", "the type that it becomes"},
+    {OP_QUANTIZE, NULL, NULL, "what", "quantize or dequantize"},
+    {OP_QUANTIZE, "quantize", NULL, "out_dtype", "the type that it becomes, such as int8"},
+    {OP_QUANTIZE, "dequantize", NULL, "out_dtype", "the type that it becomes, such as fp32"},
 };
 
 /* The k-th name that is known; NULL: there are no more. */
@@ -139,5 +169,21 @@ void operation_check_names(const operation_reader *r, const json_t *entry) {
     json_object_foreach((json_t *)(uintptr_t)entry, name, value) {
         if (!is_known(name)) not_known(r, name, kind);
         if (!fits(name, kind)) not_of_kind(r, name, kind);
+    }
+}
+
+void operation_check_needs(const operation_reader *r, const json_t *entry, const oprec *rec) {
+    const char *const only = r->code == STATUS_USAGE ? "; --op has no room for it: write it into a file, in the short "
+                                                       "form of docs/formats.md"
+                                                     : "";
+    for (size_t k = 0; k < sizeof needed / sizeof *needed; k++) {
+        if (needed[k].kind != rec->kind) continue;
+        if (needed[k].what && (!rec->what || strcmp(needed[k].what, rec->what) != 0)) continue;
+        if (needed[k].unless && oprec_int(rec, needed[k].unless, 0)) continue;
+        const bool there = strcmp(needed[k].member, "what") == 0 ? rec->what != NULL /* an alias says it, too */
+                                                                 : json_object_get(entry, needed[k].member) != NULL;
+        if (!there)
+            operation_fail(r, "%.40s needs \"%s\": %s%s", json_string_value(json_object_get(entry, "op")),
+                           needed[k].member, needed[k].meaning, only);
     }
 }

@@ -6,6 +6,7 @@
 
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 enum { ID_LONGEST = 200 };
 
@@ -122,12 +123,20 @@ static void read_short(operation_reader *r, operation_list *list) {
     if (list->count == 0) operation_fail(r, "it names no operation");
 }
 
+/* A file that is called as one, and there. */
+static bool is_model(const char *path) {
+    const size_t n = strlen(path);
+    return n > 5 && strcmp(path + n - 5, ".onnx") == 0 && access(path, F_OK) == 0;
+}
+
 void operation_read(const char *path, const char *precision, arena *a, operation_list *list) {
     operation_reader r = {.arena = a, .where = path, .entry = "", .code = STATUS_INPUT, .precision = precision};
     status st;
     *list = (operation_list){.items = NULL};
     operation_check_precision(&r, precision);
     list->root = json_read(path, NULL, &st);
+    if (!list->root && is_model(path))
+        operation_fail(&r, "a model is not read here; make its operations first: extract_ops %s -o ops.json", path);
     if (!list->root) guard_fail(a->guard, st.code, "%s", st.text);
     if (!json_is_object(list->root)) operation_fail(&r, "it must be an object: ops.json, or names of operations");
     if (json_object_get(list->root, "schema"))

@@ -261,6 +261,7 @@ void operation_read_short(operation_reader *r, const char *name, json_t *entry, 
     if (rec->rank == 0) operation_fail(r, "\"shape\" is missing: a list of dimensions");
     if (!rec->what) rec->what = what_of_alias(operation_text(r, entry, "op"));
     operation_read_fields(r, entry, rec);
+    operation_check_needs(r, entry, rec);
     drop_field(rec, "precision"); /* here both are about the whole entry */
     drop_field(rec, "pattern");
     const operation_precision_row *row = set_types(r, entry, rec);

@@ -7,9 +7,11 @@
 #include "scout/sparsity.h"
 #include "scout/weights.h"
 
+#include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
+#include <unistd.h>
 #include <xxhash.h>
 
 static const size_t MOST_MEMORY = (size_t)2 << 30; /* of everything that the operations need here */
@@ -144,8 +146,14 @@ static void skip_foreign_kinds(run *r) {
 
 static void read_model(run *r) {
     operation_read(r->options->ops_path, r->options->precision, &r->arena, &r->list);
-    weights_split(&r->list, json_string_value(json_object_get(json_object_get(r->list.root, "model"), "path")),
-                  r->options->weight_threshold, &r->arena);
+    const char *const model = json_string_value(json_object_get(json_object_get(r->list.root, "model"), "path"));
+    if (model && access(model, F_OK) != 0 && weights_wanted(&r->list))
+        run_warn(
+            r,
+            "%s, of which the operations are, cannot be read here (%s): nobody knows what is sparse in it, and all "
+            "its weights count as dense",
+            model, strerror(errno));
+    weights_split(&r->list, model, r->options->weight_threshold, &r->arena);
 }
 
 static void read_words(run *r) {

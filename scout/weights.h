@@ -15,6 +15,9 @@
  * theirs as well. New entries lie in the arena. */
 void weights_split(operation_list *list, const char *model, double threshold, arena *a);
 
+/* Whether splitting them would read a weight: one lies in a file, as ops.json tells. */
+bool weights_wanted(const operation_list *list);
+
 /* Has the zeros of all weights counted with what is below a threshold as well; 0: without. What is no weight is not
  * asked. */
 void weights_ask(operation_list *list, double threshold);

@@ -152,6 +152,16 @@ void weights_split(operation_list *list, const char *model, double threshold, ar
     if (model) *list = to;
 }
 
+bool weights_wanted(const operation_list *list) {
+    for (int k = 0; k < list->count; k++) {
+        const json_t *weights = json_object_get(list->items[k].source, "weights");
+        if (!can_split(&list->items[k])) continue;
+        for (size_t n = 0; n < json_array_size(weights); n++)
+            if (json_get_text_or_null(json_array_get(weights, n), "file")) return true;
+    }
+    return false;
+}
+
 void weights_ask(operation_list *list, double threshold) {
     for (int k = 0; k < list->count; k++) {
         operation *o = &list->items[k];

@@ -56,7 +56,8 @@ static bool fields_known(const scout_op *op, scout_why *why) {
 
 static bool check_channels(const scout_op *op, scout_why *why) {
     const int64_t channels = op_number(op, "channels", 0), rows = op->shape[0];
-    if (channels < 1) return kind_tensors_refuse(why, "shape", "a %s norm needs its number of channels", op->what);
+    if (channels < 1)
+        return kind_tensors_refuse(why, "shape", "the number of channels of this %s norm is not known", op->what);
     if (op->layout && strcmp(op->layout, "nhwc") != 0 && strcmp(op->layout, "nchw") != 0)
         return kind_tensors_refuse(why, "layout", "layout %.20s of a norm is not known", op->layout);
     if (op_is(op, "group")) {

@@ -76,4 +76,15 @@ check "a broken library: a run goes on" test "$EXIT" -le 1
 check "a broken library: a run says it once, whatever its workers say" test "$(told)" = 1
 scout --list-candidates -q --library-path "$PWD/broken"
 check "a broken library: --quiet" test "$(told)" = 0
+
+# ---- a model that went away: what its weights hold is not known, and that is said ----
+cp "$ROOT/models/transformer_block.onnx" moved.onnx
+"$EXTRACT_OPS" -q moved.onnx --batch 1 --seq 16 -o moved.json
+lost="moved.onnx, of which the operations are, cannot be read here"
+scripted moved.json --only gemm --budget 2 -o there
+check "a model that is there: nothing is said" test "$(grep -c "$lost" stderr.txt)" = 0
+rm moved.onnx
+scripted moved.json --only gemm --budget 2 -o moved
+check "a model that went away: the run goes on" test "$EXIT" -le 1
+check "a model that went away: said once" test "$(grep -c "$lost" stderr.txt)" = 1
 finish

@@ -227,7 +227,7 @@ static void places_are_below_their_bound(void) {
 
 static void what_cannot_be_told_is_refused(void) {
     static const char *const rows[][2] = {
-        {"{\"op\": \"embedding\", \"shape\": [4, 4]}", "shape"},
+        {"{\"op\": \"embedding\", \"shape\": [4, 4], \"table\": 0}", "shape"},
         {"{\"op\": \"embedding\", \"shape\": [4, 4], \"table\": 9223372036854775807}", "shape"},
         {"{\"op\": \"embedding\", \"shape\": [4, 4], \"table\": 7, \"what\": \"embed_norm\"}", "feature"},
         {"{\"op\": \"embedding\", \"shape\": [4, 4], \"table\": 7, \"block_size\": 32}", "feature"},
@@ -257,7 +257,7 @@ static void what_cannot_be_told_is_refused(void) {
         {"{\"op\": \"move\", \"what\": \"cast\", \"shape\": [4], \"out_dtype\": \"int8\"}", "type"},
         {"{\"op\": \"move\", \"what\": \"cast\", \"shape\": [4], \"out_dtype\": \"int4\"}", "type"},
         {"{\"op\": \"quantize\", \"what\": \"dynamic\", \"shape\": [4], \"out_dtype\": \"uint8\"}", "feature"},
-        {"{\"op\": \"quantize\", \"what\": \"quantize\", \"shape\": [4]}", "type"},
+        {"{\"op\": \"quantize\", \"what\": \"quantize\", \"shape\": [4], \"out_dtype\": \"fp32\"}", "type"},
         {"{\"op\": \"quantize\", \"what\": \"quantize\", \"shape\": [4], \"out_dtype\": \"int8\", \"axis\": 1}",
          "shape"},
         {"{\"op\": \"quantize\", \"what\": \"quantize\", \"shape\": [4], \"out_dtype\": \"int8\", \"block_size\": 2}",

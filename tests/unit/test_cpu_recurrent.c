@@ -150,7 +150,7 @@ static void what_is_refused(void) {
                       "feature");
     cpu_built_refused("{\"op\": \"lstm\", \"shape\": [2, 2, 2, 2], \"dtype\": \"int8\"}", "type");
     cpu_built_refused("{\"op\": \"lstm\", \"shape\": [2, 2, 2, 2], \"order\": \"tnc\"}", "layout");
-    cpu_built_refused("{\"op\": \"recurrent\", \"shape\": [2, 2, 2, 2]}", "feature");
+    cpu_built_refused("{\"op\": \"recurrent\", \"what\": \"lru\", \"shape\": [2, 2, 2, 2]}", "feature");
     nothing_failed();
 }
 

@@ -139,6 +139,11 @@ static void broken(void) {
     UNIT_INT(notes_with("libunit_a.so"), 0); /* what opened */
     UNIT_CHECK(libraries_note(1000) == NULL);
     UNIT_CHECK(strstr(why.text, "libunit_needed.so") != NULL);
+    snprintf(folders, sizeof folders, "%s/misspelt:%s/one", top, top);
+    libraries_set_path(folders);
+    UNIT_CHECK(open_one("libunit_none.so", false, path) == NULL);
+    UNIT_INT(notes_with("/misspelt: No such file or directory; it was passed over"), 1);
+    UNIT_INT(notes_with("/one: "), 0);
 }
 
 static void by_path_and_by_loader(void) {

@@ -132,10 +132,47 @@ static void every_extracted_entry_may_be_copied(void) {
     UNIT_CHECK(copied > 60);
 }
 
+/* An entry that lacks what its kind cannot do without: said at once, and what it would be. */
+static void members_that_are_missing(void) {
+    static const struct {
+        const char *op, *shape, *member, *says; /* NULL: nothing is missing */
+    } rows[] = {
+        {"conv2d", "[1, 8, 14, 14]", "\"kernel\": [3, 3]",
+         "x: conv2d needs \"input\": the dimensions of what it reads"},
+        {"conv", "[1, 8, 14, 14]", "\"input\": [1, 4, 16, 16]", "x: conv needs \"kernel\": the sides of its filter"},
+        {"pool", "[1, 8, 7, 7]", "\"input\": [1, 8, 14, 14]", "x: pool needs \"what\": max or average"},
+        {"maxpool", "[1, 8, 7, 7]", "\"kernel\": [2, 2]", "maxpool needs \"input\""},
+        {"maxpool", "[1, 8, 7, 7]", "\"input\": [1, 8, 14, 14]", "maxpool needs \"kernel\""},
+        {"avgpool", "[1, 8, 1, 1]", "\"input\": [1, 8, 14, 14], \"global\": true", NULL},
+        {"pool", "[1, 8, 28, 28]", "\"what\": \"resize\", \"input\": [1, 8, 14, 14]", NULL},
+        {"groupnorm", "[8, 64]", "\"bias\": 1", "groupnorm needs \"channels\""},
+        {"norm", "[8, 64]", "\"what\": \"batch\"", "norm needs \"channels\""},
+        {"instancenorm", "[8, 64]", "\"count\": 1", "instancenorm needs \"channels\""},
+        {"layernorm", "[8, 64]", "\"count\": 1", NULL},
+        {"embedding", "[8, 64]", "\"count\": 1", "embedding needs \"table\": how many rows"},
+        {"recurrent", "[8, 2, 32, 64]", "\"count\": 1", "recurrent needs \"what\": lstm, gru or rnn"},
+        {"gru", "[8, 2, 32, 64]", "\"count\": 1", NULL},
+        {"elementwise", "[8, 64]", "\"count\": 1", "elementwise needs \"what\""},
+        {"reduce", "[8, 64]", "\"count\": 1", "reduce needs \"what\""},
+        {"move", "[8, 64]", "\"count\": 1", "move needs \"what\""},
+        {"transpose", "[64, 32]", "\"perm\": [1, 0]", "transpose needs \"input\""},
+        {"transpose", "[64, 32]", "\"input\": [32, 64]", "transpose needs \"perm\""},
+        {"transpose", "[64, 32]", "\"input\": [32, 64], \"perm\": [1, 0]", NULL},
+        {"move", "[64, 32]", "\"what\": \"cast\"", "move needs \"out_dtype\""},
+        {"quantize", "[64, 32]", "\"out_dtype\": \"int8\"", "quantize needs \"what\": quantize or dequantize"},
+        {"quantize", "[64, 32]", "\"what\": \"quantize\"", "quantize needs \"out_dtype\""},
+        {"quantize", "[64, 32]", "\"what\": \"dequantize\", \"dtype\": \"int8\"", "quantize needs \"out_dtype\""},
+        {"quantize", "[64, 32]", "\"what\": \"dynamic\"", NULL},
+    };
+    for (size_t k = 0; k < sizeof rows / sizeof *rows; k++)
+        with_member(rows[k].op, rows[k].shape, rows[k].member, rows[k].says);
+}
+
 int main(void) {
     UNIT_RUN(misspelt_members_are_refused);
     UNIT_RUN(members_that_are_no_mistake);
     UNIT_RUN(members_of_another_kind_are_refused);
+    UNIT_RUN(members_that_are_missing);
     UNIT_RUN(names_of_other_programs);
     UNIT_RUN(every_extracted_entry_may_be_copied);
     return unit_end();
