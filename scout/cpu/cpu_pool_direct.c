@@ -72,22 +72,26 @@ KERNELS(avx512, WIDE_AVX512)
 
 /* --- reading and writing --- */
 
-static const float *widened(uint32_t type, const void *data, int64_t at, int64_t count, float *room) {
+static const float *widened(const pool_problem *p, const void *data, int64_t at, int64_t count, float *room) {
     double piece[128];
-    if (type == SCOUT_FP32) return (const float *)data + at;
+    if (p->type == SCOUT_FP32) return (const float *)data + at;
     for (int64_t k = 0; k < count; k += 128) {
         const int64_t here = count - k < 128 ? count - k : 128;
-        cpu_number_load(type, data, at + k, 1, here, piece);
-        for (int64_t j = 0; j < here; j++) room[k + j] = (float)piece[j];
+        cpu_number_load(p->type, data, at + k, 1, here, piece);
+        for (int64_t j = 0; j < here; j++) room[k + j] = (float)(piece[j] - p->quant.zero_in);
     }
     return room;
 }
 
-static void store(uint32_t type, void *data, int64_t at, int64_t count, const float *results) {
-    if (type == SCOUT_FP32)
+static void store(const pool_problem *p, void *data, int64_t at, int64_t count, const float *results) {
+    const requantize *const quant = &p->quant;
+    if (p->type == SCOUT_FP32)
         memcpy((float *)data + at, results, (size_t)count * sizeof *results);
     else
-        for (int64_t k = 0; k < count; k++) cpu_number_store(type, data, at + k, (double)results[k]);
+        for (int64_t k = 0; k < count; k++) {
+            const double y = (double)results[k];
+            cpu_number_store(p->type, data, at + k, quant->is ? requantize_apply(quant, &p->activation, y) : y);
+        }
 }
 
 /* --- rows of nchw --- */
@@ -142,8 +146,7 @@ static void do_row(const pool_job *job, int64_t index, float *room) {
         for (int64_t j = 0; j < r.taps[1]; j++) {
             const int64_t line = (r.at[0] + i * d->dilation) * h->in + r.at[1] + j * h->dilation;
             add_line(plan,
-                     widened(p->type, job->args->tensors[POOL_INPUT], channel * window_in(&p->w) + line * x->in, x->in,
-                             room),
+                     widened(p, job->args->tensors[POOL_INPUT], channel * window_in(&p->w) + line * x->in, x->in, room),
                      out);
         }
     for (int64_t k = 0; k < x->out && p->average; k++) {
@@ -151,7 +154,7 @@ static void do_row(const pool_job *job, int64_t index, float *room) {
         const int64_t taps = window_taps(x, k, &first, &at);
         out[k] /= (float)(r.count * (double)pool_count(p, x, k, taps));
     }
-    store(p->type, job->args->tensors[POOL_OUTPUT], index * x->out, x->out, out);
+    store(p, job->args->tensors[POOL_OUTPUT], index * x->out, x->out, out);
 }
 
 /* --- places of nhwc: all channels at once --- */
@@ -172,11 +175,11 @@ static void do_place(const pool_job *job, int64_t index, float *room) {
             for (int64_t k = 0; k < taps; k++) {
                 const int64_t line = (r.at[0] + i * a[0].dilation) * a[1].in + r.at[1] + j * a[1].dilation;
                 const int64_t from = image * p->in_n + (line * a[2].in + at + k * a[2].dilation) * p->channels;
-                plan->combine(widened(p->type, job->args->tensors[POOL_INPUT], from, p->channels, room), 1, p->channels,
+                plan->combine(widened(p, job->args->tensors[POOL_INPUT], from, p->channels, room), 1, p->channels,
                               p->average != 0, out);
             }
     for (int64_t c = 0; c < p->channels && p->average; c++) out[c] /= (float)count;
-    store(p->type, job->args->tensors[POOL_OUTPUT], index * p->channels, p->channels, out);
+    store(p, job->args->tensors[POOL_OUTPUT], index * p->channels, p->channels, out);
 }
 
 static void pool_share(void *context, int thread, int threads) {
