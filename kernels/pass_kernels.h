@@ -35,7 +35,7 @@ typedef struct pass_config {
     int resident; /* blocks of a multiprocessor, which go on until all is done; 0: one block for every tile */
 } pass_config;
 
-/* --- elementwise_pass: floats in fp32, integers in their own arithmetic, bool as bytes --- */
+/* --- elementwise_pass: floats in fp32, integers in their own arithmetic, bool as bytes, quantised bytes in int --- */
 
 #define ELEMENTWISE_PASS_OPERATORS(X)                                                                                  \
     X(abs)                                                                                                             \
@@ -101,6 +101,13 @@ enum {
     ELEMENTWISE_PASS_INPUTS = 8
 };
 
+/* Quantised bytes (`is` 1; int8 and uint8, one or two operands): what the operator makes of x - zero_in is multiplied
+ * by the factor, kept within least and most, rounded, and zero_out added. The output is bytes, of either sign. */
+typedef struct elementwise_pass_quant {
+    int is, zero_in, zero_out;
+    float factor, least, most;
+} elementwise_pass_quant;
+
 /* Dimensions innermost first; the output lies densely, operand k of output element [.., j, i] at
  * i * strides[k][0] + j * strides[k][1] + … (0: the same for all of that dimension). */
 typedef struct elementwise_pass {
@@ -112,6 +119,7 @@ typedef struct elementwise_pass {
     int64_t strides[ELEMENTWISE_PASS_INPUTS][PASS_RANK];
     float alpha, beta; /* the operator's numbers; of a clip its bounds, of isinf whether it looks for -inf and +inf */
     int64_t low, high; /* bounds of a clip of integers */
+    elementwise_pass_quant quant;
     pass_config config;
 } elementwise_pass;
 

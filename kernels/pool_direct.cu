@@ -22,6 +22,7 @@ typedef struct pool_job {
     uint32_t items;                           /* of this launch */
     int64_t in_outer, out_outer, step;        /* elements between planes or images, and between places */
     int average, padded, lanes, adjacent;     /* adjacent: the lanes of a window are neighbours */
+    pool_quant quant;
 } pool_job;
 
 static pool_divisor pool_divisor_of(uint32_t by) {
@@ -61,15 +62,25 @@ template <typename T, int many> struct pool_sum {
     __device__ inline void add(float x, int k, int average) {
         values[k] = average ? values[k] + x : fmaxf(values[k], x);
     }
-    __device__ inline void add(const T *from, int average) {
+    /* Bytes count from what stands for 0 among them, so that sums stay small enough to be exact. */
+    __device__ inline void add(const T *from, const pool_job &j) {
         const pool_pack<T, many> p = *(const pool_pack<T, many> *)from;
+        const float zero = sizeof(T) == 1 ? (float)j.quant.zero : 0.0f;
 #pragma unroll
-        for (int k = 0; k < many; k++) add(pool_widen(p.values[k]), k, average);
+        for (int k = 0; k < many; k++) {
+            const float x = pool_widen(p.values[k]);
+            add(sizeof(T) == 1 ? x - zero : x, k, j.average);
+        }
     }
-    __device__ inline void write(T *to, float divisor, int average) const {
+    __device__ inline void write(T *to, float divisor, const pool_job &j) const {
         pool_pack<T, many> p;
 #pragma unroll
-        for (int k = 0; k < many; k++) pool_narrow(&p.values[k], average ? values[k] / divisor : values[k]);
+        for (int k = 0; k < many; k++) {
+            float y = j.average ? values[k] / divisor : values[k];
+            if (sizeof(T) == 1 && j.quant.is)
+                y = rintf(fminf(fmaxf(j.quant.factor * y, j.quant.least), j.quant.most)) + (float)j.quant.zero;
+            pool_narrow(&p.values[k], y);
+        }
         *(pool_pack<T, many> *)to = p;
     }
 };
@@ -141,16 +152,16 @@ __global__ void __launch_bounds__(pool_threads) pool_single(pool_job j, const T 
 #pragma unroll
             for (int i = 0; i < width; i++)
                 if ((uint32_t)(y + k) < (uint32_t)j.axes[1].in && (uint32_t)(x + i) < (uint32_t)j.axes[2].in)
-                    sum.add(in + pool_offset(j, p.spans[0].from, y + k, x + i), j.average);
+                    sum.add(in + pool_offset(j, p.spans[0].from, y + k, x + i), j);
     } else {
         for (int d = 0; d < p.spans[0].taps; d++)
             for (int k = 0; k < p.spans[1].taps; k++) {
                 const int z = p.spans[0].from + d * j.axes[0].dilation, y = p.spans[1].from + k * j.axes[1].dilation;
                 const T *at = in + pool_offset(j, z, y, p.spans[2].from);
-                for (int i = 0; i < p.spans[2].taps; i++, at += j.step * j.axes[2].dilation) sum.add(at, j.average);
+                for (int i = 0; i < p.spans[2].taps; i++, at += j.step * j.axes[2].dilation) sum.add(at, j);
             }
     }
-    sum.write(out + p.out, p.divisor, j.average);
+    sum.write(out + p.out, p.divisor, j);
 }
 
 /* Every `lanes`-th tap from `lane` on. Whole rows behind each other are one long row. */
@@ -169,7 +180,7 @@ __device__ inline void pool_share(const pool_job &j, const pool_place &p, const 
             const T *const row =
                 in + pool_offset(j, d.from + a * j.axes[0].dilation, h.from + b * j.axes[1].dilation, w.from);
 #pragma unroll 4
-            for (; i < inner; i += j.lanes) sum->add(row + i * step, j.average);
+            for (; i < inner; i += j.lanes) sum->add(row + i * step, j);
             i -= inner;
         }
 }
@@ -195,7 +206,7 @@ __global__ void __launch_bounds__(pool_threads) pool_shared(pool_job j, const T 
 #pragma unroll
     for (int k = 0; k < many; k++)
         for (int l = 1; l < j.lanes; l++) sum.add(parts[k][l * windows + window], k, j.average);
-    sum.write(out + p.out, p.divisor, j.average);
+    sum.write(out + p.out, p.divisor, j);
 }
 
 /* --- on the host --- */
@@ -251,6 +262,7 @@ static constexpr int64_t pool_most_items = 0x7fffffff;
 
 extern "C" int pool_direct_fits(const pool_shape *s, const pool_config *c) {
     const pool_type *const type = pool_type_of(s->type);
+    if (s->quant.is && (!s->average || !type || type->bytes != 1)) return 0;
     if (!type || (c->lanes != 1 && c->lanes != 8 && c->lanes != POOL_MOST_LANES) || s->n < 1 || s->channels < 1)
         return 0;
     if (c->vector && (!s->last || s->channels % (16 / type->bytes) != 0)) return 0;
@@ -280,6 +292,7 @@ extern "C" int pool_direct_launch(const pool_shape *s, const pool_config *c, con
     j.width = pool_divisor_of((uint32_t)s->axes[2].out);
     j.step = s->last ? s->channels : 1;
     j.in_outer = pool_places(s, false) * j.step, j.out_outer = pool_places(s, true) * j.step;
+    j.quant = s->quant;
     j.average = s->average, j.padded = s->padded, j.lanes = c->lanes, j.adjacent = !s->last;
     for (int64_t k = 0; k < outers; k += at_once) {
         const int64_t now = outers - k < at_once ? outers - k : at_once;

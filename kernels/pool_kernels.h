@@ -28,6 +28,13 @@ typedef struct pool_axis {
     int begin, end; /* padding */
 } pool_axis;
 
+/* An average of bytes that becomes bytes again (`is` 1): of x - zero it is multiplied by the factor, kept within least
+ * and most, rounded, and zero added. Of all else everything is 0. */
+typedef struct pool_quant {
+    int is, zero;
+    float factor, least, most;
+} pool_quant;
+
 typedef struct pool_shape {
     int64_t n, channels;
     pool_axis axes[POOL_AXES]; /* depth, height, width */
@@ -35,6 +42,7 @@ typedef struct pool_shape {
     int type;
     int average; /* else the maximum */
     int padded;  /* an average counts padding in */
+    pool_quant quant;
 } pool_shape;
 
 typedef struct pool_config {

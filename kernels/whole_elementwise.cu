@@ -184,6 +184,16 @@ __device__ double right(const whole_elementwise_problem &w, const double *x, con
     return fabs(want) >= range_of(w.output).largest ? copysign(infinity(), want) : want;
 }
 
+/* As scout/requantize.h has it: x is changed. */
+__device__ double quantised(const whole_elementwise_problem &w, double *x, float *spread) {
+    const whole_elementwise_quant &q = w.quant;
+    for (int k = 0; k < w.walk.inputs; k++) x[k] -= q.zero_in;
+    const double sum = floats_of(w.id, x, w.walk.inputs, w.numbers);
+    const double want = fmin(q.most, fmax(q.least, q.factor * sum)) + q.zero_out;
+    *spread = (float)((0.5 + 0x1p-9) * 0x1p10 - fabs(want));
+    return want;
+}
+
 __device__ int64_t offset_of(const elementwise_walk &walk, int operand, int64_t at) {
     int64_t offset = 0;
     for (int d = 0; d < walk.rank; d++) {
@@ -202,6 +212,10 @@ __global__ void elementwise_elements(whole_elementwise_problem w, double *want, 
             const int64_t from = offset_of(w.walk, k, at);
             if (w.wholes) wholes[k] = whole_integer_at(w.data[k], w.types[k], from);
             x[k] = w.wholes ? (double)wholes[k] : values_at(w.data[k], w.types[k], from);
+        }
+        if (w.quant.is) {
+            want[at] = quantised(w, x, &spread[at]);
+            continue;
         }
         want[at] = right(w, x, wholes);
         spread[at] = (float)(spread_of_terms(w.id, x, w.walk.inputs) + range_of(w.output).smallest);

@@ -11,6 +11,12 @@
 extern "C" {
 #endif
 
+/* Quantised work (scout/requantize.h): what it is kept within before zero_out is added. `is` 0: there is none. */
+typedef struct whole_elementwise_quant {
+    int is;
+    double zero_in, zero_out, factor, least, most;
+} whole_elementwise_quant;
+
 typedef struct whole_elementwise_problem {
     elementwise_id id;
     elementwise_walk walk;
@@ -20,6 +26,7 @@ typedef struct whole_elementwise_problem {
     const void *data[ELEMENTWISE_MAX_INPUTS]; /* of each operand */
     uint32_t types[ELEMENTWISE_MAX_INPUTS];
     uint32_t output;
+    whole_elementwise_quant quant;
 } whole_elementwise_problem;
 
 typedef struct whole_chain_problem {

@@ -42,7 +42,7 @@ __device__ sums window(const whole_pool_problem &p, int64_t input, const taps &d
         const int64_t x = w.from + k % w.count * a[2].dilation, rest = k / w.count;
         const int64_t y = h.from + rest % h.count * a[1].dilation, z = d.from + rest / h.count * a[0].dilation;
         const double value = values_at(p.input, p.type, input + ((z * a[1].in + y) * a[2].in + x) * p.in_step);
-        s.sum += value, s.squares += value * value, s.largest = fmax(s.largest, value);
+        s.sum += value - p.zero, s.squares += value * value, s.largest = fmax(s.largest, value);
     }
     for (int half = lanes / 2; half > 0; half /= 2) {
         s.sum += __shfl_xor_sync(~0u, s.sum, half);
@@ -68,7 +68,10 @@ __global__ void __launch_bounds__(whole_each_threads)
         const int64_t at = image * p.out_n + channel * p.out_c + place * p.out_step;
         if (threadIdx.x % lanes > 0) continue;
         want[at] = p.average ? s.sum / divisor : s.largest;
-        spread[at] = (float)(p.average ? sqrt(s.squares) / divisor : fabs(s.largest));
+        if (p.quantised) want[at] = fmin(p.most, fmax(p.least, p.factor * want[at])) + p.zero;
+        spread[at] = (float)(p.quantised ? (0.5 + 0x1p-9) * 0x1p10 - fabs(want[at])
+                             : p.average ? sqrt(s.squares) / divisor
+                                         : fabs(s.largest));
     }
 }
 

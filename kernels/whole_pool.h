@@ -21,6 +21,8 @@ typedef struct whole_pool_problem {
     int average;   /* else the maximum */
     int padded;    /* an average counts padding in */
     int last;      /* channels are the last dimension, of input and output */
+    int quantised; /* an average of bytes (scout/requantize.h), and what it is kept within before `zero` is added */
+    double zero, factor, least, most;
     int64_t images, channels;
     whole_pool_axis axes[WHOLE_POOL_AXES];
     /* Element (image, channel, place) at image * n + channel * c + place * step. */

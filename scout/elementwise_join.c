@@ -140,6 +140,7 @@ static bool add_part(joiner *j, const operation *part, elementwise_join_part *wh
     if (part->rec.kind != OP_ELEMENTWISE && !cast) return refuse(j, "feature", "is no elementwise operation");
     if (!kinds_build(part, 0, j->arena, &op, j->why)) return false;
     if (op_is(&op, "chain")) return refuse(j, "feature", "is a chain already");
+    if (op_field(&op, "quant")) return refuse(j, "feature", "is quantised work, which no chain has");
     if (!cast && !elementwise_chain_of(&op, &single, j->why)) return false;
     elementwise_step *s = &j->steps[j->part];
     *s = (elementwise_step){.id = cast ? ELEMENTWISE_COUNT : single.steps[0].id, .result = op.output};

@@ -3,6 +3,7 @@
 #ifndef SCOUT_POOL_H
 #define SCOUT_POOL_H
 
+#include "scout/requantize.h"
 #include "scout/window.h"
 
 /* Places in op->tensors. */
@@ -13,8 +14,10 @@ typedef struct pool_problem {
     int64_t n, channels;
     int64_t in_n, in_c, in_step, out_n, out_c, out_step; /* as of a convolution (scout/conv.h) */
     uint32_t type;
-    int average; /* else the maximum */
-    int padded;  /* an average counts padding in */
+    int average;              /* else the maximum */
+    int padded;               /* an average counts padding in */
+    requantize quant;         /* an average of bytes that becomes bytes again; of a maximum there is nothing to do */
+    op_activation activation; /* of such an average */
 } pool_problem;
 
 static inline pool_problem pool_problem_of(const scout_op *op) {
@@ -29,6 +32,7 @@ static inline pool_problem pool_problem_of(const scout_op *op) {
     p.type = in->type;
     p.average = op_is(op, "average");
     p.padded = op_number(op, "count_include_pad", 0) != 0;
+    if (p.average) p.quant = requantize_average(op, window_kernel(&p.w)), p.activation = activation_of(op);
     return p;
 }
 

@@ -1,8 +1,11 @@
-/* Sums of bytes that become bytes again (or fp32): what stands behind a product or a convolution that was recognised
- * between DequantizeLinear and QuantizeLinear (`quant` qdq). Header-only, so that kinds, candidates and references of
- * all devices share it.
+/* Sums of bytes that become bytes again (or fp32): what stands behind an operation that was recognised between
+ * DequantizeLinear and QuantizeLinear (`quant` qdq). Header-only, so that kinds, candidates and references of all
+ * devices share it.
  *
  *     y = activation(factor * (sum of (x - zero_in) * w + bias)), for bytes + zero_out, rounded, and clipped to them
+ *
+ * That is a product or convolution; element by element the sum is that of the operands x - zero_in (or their product,
+ * or what relu leaves), of a pool their average over the window.
  *
  * What a model scales by and its zero points are constants, and ops.json tells no values: one factor stands for all of
  * them, a power of 2 near which the outputs of normal inputs use their range, and bytes without sign have 128 for 0. */
@@ -18,9 +21,8 @@ typedef struct requantize {
     double factor, least, most;
 } requantize;
 
-/* Products of two normal bytes (32 times normal numbers) are about 1024 large, and `depth` of them that times its
- * root: an output is to be about 32. */
-static inline requantize requantize_of(const scout_op *op, int64_t depth) {
+/* With that factor. */
+static inline requantize requantize_by(const scout_op *op, double factor) {
     const char *const quant = op_text(op, "quant");
     requantize r = {0, 0, 0, 0, 0, 0, 0};
     if (!quant || strcmp(quant, "qdq") != 0) return r;
@@ -28,10 +30,32 @@ static inline requantize requantize_of(const scout_op *op, int64_t depth) {
     r.rounds = op->output == SCOUT_INT8 || op->output == SCOUT_UINT8;
     r.zero_in = op->input == SCOUT_UINT8 ? 128 : 0;
     r.zero_out = op->output == SCOUT_UINT8 ? 128 : 0;
-    r.factor = exp2(rint(-5 - log2((double)depth) / 2));
+    r.factor = factor;
     r.least = op->output == SCOUT_UINT8 ? 0 : -128;
     r.most = op->output == SCOUT_UINT8 ? 255 : 127;
     return r;
+}
+
+/* Products of two normal bytes (32 times normal numbers) are about 1024 large, and `depth` of them that times its
+ * root: an output is to be about 32. */
+static inline requantize requantize_of(const scout_op *op, int64_t depth) {
+    return requantize_by(op, exp2(rint(-5 - log2((double)depth) / 2)));
+}
+
+/* An average of `taps` bytes is smaller by its root. */
+static inline requantize requantize_average(const scout_op *op, int64_t taps) {
+    return requantize_by(op, exp2(rint(log2((double)taps) / 2)));
+}
+
+/* Element by element: half of a sum of two bytes is one, so that something is rounded. factor 0: not covered. */
+static inline requantize requantize_elements(const scout_op *op) {
+    static const struct {
+        const char *what;
+        double factor;
+    } rows[] = {{"add", 0x1p-1}, {"mul", 0x1p-5}, {"relu", 1}};
+    for (size_t k = 0; k < sizeof rows / sizeof rows[0]; k++)
+        if (op_is(op, rows[k].what)) return requantize_by(op, rows[k].factor);
+    return requantize_by(op, 0);
 }
 
 /* The largest bias and 1: about as large as the sums. */
@@ -52,6 +76,16 @@ static inline double requantize_tolerance(const requantize *r) { return r->round
 /* Activations that may stand there: those whose bounds are as good in fp32 as in bytes. */
 static inline int requantize_activation(const op_activation *a) {
     return a->function == ACTIVATION_PLAIN || a->function == ACTIVATION_RELU || a->function == ACTIVATION_CLIP;
+}
+
+/* Activation (none, relu, clip) and range as bounds of factor * sum, before zero_out is added to it: what is left for a
+ * kernel that knows no activations. */
+static inline void requantize_bounds(const requantize *r, const op_activation *a, double *least, double *most) {
+    const double from = r->least - r->zero_out, to = r->most - r->zero_out;
+    *least = a->function == ACTIVATION_RELU ? 0 : a->function == ACTIVATION_CLIP ? a->alpha : from;
+    *most = a->function == ACTIVATION_CLIP ? a->beta : to;
+    *least = fmin(to, fmax(from, *least));
+    *most = fmin(to, fmax(from, *most));
 }
 
 #endif

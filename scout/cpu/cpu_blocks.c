@@ -52,6 +52,14 @@ STORE(bf16, uint16_t, float, to_bf16(from[k]))
 STORE(fp16, uint16_t, float, cpu_number_to_fp16(from[k]))
 STORE(byte, uint8_t, float, from[k] != 0)
 
+FAST_BODY int32_t nearest(float x, float least, float most) {
+    return (int32_t)cpu_math_near(cpu_math_min(cpu_math_max(x, least), most));
+}
+LOAD(signed, int8_t, float, from[k])
+LOAD(unsigned, uint8_t, float, from[k] - 128)
+STORE(signed, int8_t, float, nearest(from[k], -128, 127))
+STORE(unsigned, uint8_t, float, nearest(from[k], -128, 127) + 128)
+
 LOAD(int64, int64_t, int64_t, from[k])
 LOAD(int32, int32_t, int64_t, from[k])
 LOAD(int8, int8_t, int64_t, from[k])
@@ -107,11 +115,12 @@ bool cpu_blocks_of(uint32_t type, bool wholes, cpu_blocks *out) {
         cpu_blocks_load *load[3];
         cpu_blocks_store *store[3];
     } rows[] = {
-        {SCOUT_FP32, false, true, 4, ALL(fp32)},  {SCOUT_BF16, false, false, 2, ALL(bf16)},
-        {SCOUT_FP16, false, false, 2, ALL(fp16)}, {SCOUT_BOOL, false, false, 1, ALL(byte)},
-        {SCOUT_INT64, true, true, 8, ALL(int64)}, {SCOUT_INT32, true, false, 4, ALL(int32)},
-        {SCOUT_INT8, true, false, 1, ALL(int8)},  {SCOUT_UINT8, true, false, 1, ALL(uint8)},
-        {SCOUT_BOOL, true, false, 1, ALL(truth)},
+        {SCOUT_FP32, false, true, 4, ALL(fp32)},       {SCOUT_BF16, false, false, 2, ALL(bf16)},
+        {SCOUT_FP16, false, false, 2, ALL(fp16)},      {SCOUT_BOOL, false, false, 1, ALL(byte)},
+        {SCOUT_INT64, true, true, 8, ALL(int64)},      {SCOUT_INT32, true, false, 4, ALL(int32)},
+        {SCOUT_INT8, true, false, 1, ALL(int8)},       {SCOUT_UINT8, true, false, 1, ALL(uint8)},
+        {SCOUT_BOOL, true, false, 1, ALL(truth)},      {SCOUT_INT8, false, false, 1, ALL(signed)},
+        {SCOUT_UINT8, false, false, 1, ALL(unsigned)},
     };
     const cpu_info *c = cpu_info_get();
     const int width = c->avx512 ? 2 : c->avx2 ? 1 : 0;

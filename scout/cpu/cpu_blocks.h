@@ -1,5 +1,5 @@
-/* Short runs of elements between the types of tensors and what own loops compute in: fp32 of floats and of truth, int64
- * of integers. */
+/* Short runs of elements between the types of tensors and what own loops compute in: fp32 of floats, of truth and of
+ * quantised bytes, int64 of integers. */
 #ifndef SCOUT_CPU_CPU_BLOCKS_H
 #define SCOUT_CPU_CPU_BLOCKS_H
 
@@ -20,7 +20,8 @@ typedef struct cpu_blocks {
     size_t size, in_block; /* bytes of an element in a tensor, and in a block */
 } cpu_blocks;
 
-/* wholes: blocks are int64, else fp32. false: this type cannot be had so. */
+/* wholes: blocks are int64, else fp32. Bytes as fp32 are quantised numbers: 0 is 128 of those without sign, and a store
+ * rounds and keeps to what a byte holds. false: this type cannot be had so. */
 bool cpu_blocks_of(uint32_t type, bool wholes, cpu_blocks *out);
 
 #endif

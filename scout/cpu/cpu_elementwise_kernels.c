@@ -194,6 +194,7 @@ CHANGE(change_whole_truth, int64_t, int64_t, X != 0)
 CHANGE(change_int32, int64_t, int64_t, (int32_t)(uint32_t)(uint64_t)X)
 CHANGE(change_int8, int64_t, int64_t, (int8_t)(uint8_t)(uint64_t)X)
 CHANGE(change_uint8, int64_t, int64_t, (uint8_t)(uint64_t)X)
+CHANGE(change_scale, float, float, X * c->alpha)
 
 typedef struct row {
     cpu_elementwise_kernel *any, *avx2, *avx512;
@@ -216,7 +217,7 @@ static const row wholes[ELEMENTWISE_COUNT] = {
 static const row changes[] = {
     CHANGE_ROW(COPY, copy),      CHANGE_ROW(TO_WHOLES, wholes),        CHANGE_ROW(TO_FLOATS, floats),
     CHANGE_ROW(TRUTH, truth),    CHANGE_ROW(WHOLE_TRUTH, whole_truth), CHANGE_ROW(KEEP_INT32, int32),
-    CHANGE_ROW(KEEP_INT8, int8), CHANGE_ROW(KEEP_UINT8, uint8),
+    CHANGE_ROW(KEEP_INT8, int8), CHANGE_ROW(KEEP_UINT8, uint8),        CHANGE_ROW(SCALE, scale),
 };
 
 static cpu_elementwise_kernel *widest(const row *r) {

@@ -16,7 +16,7 @@ typedef struct cpu_elementwise_call {
 typedef void cpu_elementwise_kernel(const cpu_elementwise_call *c);
 
 /* What happens to a value between the steps of a chain: from fp32 to int64 (the fraction is cut off) and back, to truth
- * (of fp32, of int64), and integers as a narrow type keeps them. */
+ * (of fp32, of int64), and integers as a narrow type keeps them; fp32 times alpha. */
 typedef enum cpu_elementwise_change {
     CPU_ELEMENTWISE_COPY,
     CPU_ELEMENTWISE_TO_WHOLES,
@@ -25,7 +25,8 @@ typedef enum cpu_elementwise_change {
     CPU_ELEMENTWISE_WHOLE_TRUTH,
     CPU_ELEMENTWISE_KEEP_INT32,
     CPU_ELEMENTWISE_KEEP_INT8,
-    CPU_ELEMENTWISE_KEEP_UINT8
+    CPU_ELEMENTWISE_KEEP_UINT8,
+    CPU_ELEMENTWISE_SCALE
 } cpu_elementwise_change;
 
 cpu_elementwise_kernel *cpu_elementwise_change_of(cpu_elementwise_change change); /* one operand */

@@ -1,6 +1,7 @@
 /* Element by element by oneDNN: its eltwise primitive for one operand, its binary primitive for two, where one of them
  * is the whole operation. Truth is bytes of 0 and 1 to it. */
 #include "scout/cpu/cpu_candidates.h"
+#include "scout/cpu/cpu_onednn_post.h"
 #include "scout/cpu/cpu_onednn_single.h"
 #include "scout/elementwise.h"
 
@@ -95,6 +96,9 @@ static dnnl_status_t describe_primitive(const scout_op *op, const row *r, cpu_on
     if (!good || !add_part(p, op, DNNL_ARG_DST, out)) return dnnl_invalid_arguments;
     dnnl_status_t status = cpu_onednn_plan_attr(p, &attr);
     numbers_of(op, r, &alpha, &beta);
+    const requantize quant = requantize_elements(op);
+    const op_activation activation = activation_of(op);
+    if (status == dnnl_success) status = cpu_onednn_post_sum(p->lib, attr, &quant, operands, &activation);
     const cpu_onednn_md *a = &p->parts[0].md, *b = &p->parts[1].md;
     if (status == dnnl_success && operands == 1)
         status = cpu_onednn_eltwise(&p->pd, r->algorithm, a, b, alpha, beta, attr);
@@ -117,7 +121,12 @@ static scout_answer describe(cpu_onednn_plan *p, const scout_op *op, scout_why *
 
 /* --- the candidate --- */
 
-/* Integers wrap around in ONNX, and are cut off at their ends in the library. */
+/* What stands for 0 comes out of a sum as a sum of it, and of nothing else; its eltwise primitive has one type. */
+static bool quantised_fits(const scout_op *op, const requantize *quant) {
+    return op_is(op, "add") || (!quant->zero_in && (op_is(op, "mul") || op->input == op->output));
+}
+
+/* Integers wrap around in ONNX, and are cut off at their ends in the library, as quantised numbers are. */
 static bool type_fits(const scout_op *op) {
     static const uint32_t types[] = {SCOUT_FP32, SCOUT_BF16, SCOUT_FP16, SCOUT_BOOL};
     for (size_t k = 0; k < sizeof types / sizeof types[0]; k++)
@@ -132,7 +141,11 @@ static scout_answer supports(const scout_op *op, scout_device *device, scout_why
     if (!cpu_onednn_get(why)) return SCOUT_NO;
     if (!r || elementwise_sources(op, sources) != r->operands)
         return scout_say(why, SCOUT_NO, "feature", "oneDNN has no single primitive that is this operation");
-    if (!type_fits(op)) return scout_say(why, SCOUT_NO, "type", "oneDNN's primitives do not wrap integers around");
+    const requantize quant = requantize_elements(op);
+    if (quant.is && !quantised_fits(op, &quant))
+        return scout_say(why, SCOUT_NO, "feature", "oneDNN's primitive takes no zero points, or has one type alone");
+    if (!quant.is && !type_fits(op))
+        return scout_say(why, SCOUT_NO, "type", "oneDNN's primitives do not wrap integers around");
     return cpu_onednn_single_supports(describe, op, why);
 }
 
@@ -142,7 +155,7 @@ static scout_answer prepare(const scout_op *op, scout_device *device, const int6
     return cpu_onednn_single_prepare(describe, op, out, needs, why);
 }
 
-static const char *const precisions[] = {"fp32", "bf16", "fp16", "bool", NULL};
+static const char *const precisions[] = {"fp32", "bf16", "fp16", "int8", "uint8", "bool", NULL};
 
 const scout_candidate cpu_elementwise_onednn = {
     .size = sizeof(scout_candidate),

@@ -1,12 +1,14 @@
 /* Which calls an elementwise operation takes. Floats and truth are fp32 between steps, never rounded to their type;
- * integers are int64, kept within their type after every step. */
+ * integers are int64, kept within their type after every step. Quantised bytes are fp32 as well. */
 #include "scout/cpu/cpu_elementwise_steps.h"
 
 #include "common/checked.h"
+#include "scout/requantize.h"
 
 typedef struct builder {
     cpu_elementwise_steps *to;
-    bool wholes; /* the value is int64 now */
+    bool wholes;    /* the value is int64 now */
+    bool quantised; /* bytes are numbers in fp32 (scout/requantize.h) */
 } builder;
 
 static bool whole(uint32_t type) { return elementwise_class_of(type) == ELEMENTWISE_WHOLE; }
@@ -62,7 +64,7 @@ static bool add_cast(builder *b, const elementwise_chain *c, const elementwise_s
 }
 
 static bool add_operator(builder *b, const elementwise_chain *c, const elementwise_step *s, bool last) {
-    const bool wholes = whole(s->type);
+    const bool wholes = whole(s->type) && !b->quantised;
     cpu_elementwise_kernel *const kernel = cpu_elementwise_kernel_of(s->id, wholes);
     bool reads = false;
     if (!kernel) return false;
@@ -82,8 +84,24 @@ static bool add_operator(builder *b, const elementwise_chain *c, const elementwi
     return true;
 }
 
+/* Behind the one operator; the store rounds and adds what stands for 0. */
+static void requantise(builder *b, const scout_op *op, const requantize *quant) {
+    const op_activation a = activation_of(op);
+    double least, most;
+    if (quant->factor != 1) {
+        cpu_elementwise_step *const s =
+            add(b, cpu_elementwise_change_of(CPU_ELEMENTWISE_SCALE), ELEMENTWISE_CHAIN_VALUE);
+        s->call.alpha = (float)quant->factor;
+    }
+    if (a.function == ACTIVATION_PLAIN) return;
+    requantize_bounds(quant, &a, &least, &most);
+    cpu_elementwise_step *const s = add(b, cpu_elementwise_kernel_of(ELEMENTWISE_clip, 0), ELEMENTWISE_CHAIN_VALUE);
+    s->call.alpha = (float)least, s->call.beta = (float)most;
+}
+
 bool cpu_elementwise_steps_of(const scout_op *op, cpu_elementwise_steps *out, scout_why *why) {
-    builder b = {.to = out};
+    const requantize quant = requantize_elements(op);
+    builder b = {.to = out, .quantised = quant.is != 0};
     elementwise_chain c;
     memset(out, 0, sizeof *out);
     if (!elementwise_chain_of(op, &c, why)) return false;
@@ -94,6 +112,7 @@ bool cpu_elementwise_steps_of(const scout_op *op, cpu_elementwise_steps *out, sc
         (void)scout_say(why, SCOUT_NO, "type", "there is no loop for %.30s of this type", is ? is->what : "a cast");
         return false;
     }
+    if (quant.is) requantise(&b, op, &quant);
     if (cpu_blocks_of(op->output, b.wholes, &out->out)) return true;
     (void)scout_say(why, SCOUT_NO, "type", "there is no loop for an output of this type");
     return false;

@@ -44,3 +44,23 @@ dnnl_status_t cpu_onednn_post_quantise(const cpu_onednn *l, dnnl_primitive_attr_
     return status;
 #endif
 }
+
+/* One linear function alone: with two of them, version 2.6 takes the numbers of the first for both. */
+dnnl_status_t cpu_onednn_post_sum(const cpu_onednn *l, dnnl_primitive_attr_t attr, const requantize *quant, int zeros,
+                                  const op_activation *a) {
+    const double shift = quant->zero_out - quant->factor * zeros * quant->zero_in;
+    const bool linear = quant->factor != 1 || shift != 0, clips = a->function != ACTIVATION_PLAIN;
+    dnnl_post_ops_t ops = NULL;
+    double least, most;
+    if (!quant->is || (!linear && !clips)) return dnnl_success;
+    requantize_bounds(quant, a, &least, &most);
+    dnnl_status_t status = l->dnnl_post_ops_create(&ops);
+    if (status == dnnl_success && linear)
+        status = cpu_onednn_append_eltwise(ops, dnnl_eltwise_linear, (float)quant->factor, (float)shift);
+    if (status == dnnl_success && clips)
+        status = cpu_onednn_append_eltwise(ops, dnnl_eltwise_clip, (float)(least + quant->zero_out),
+                                           (float)(most + quant->zero_out));
+    if (status == dnnl_success) status = l->dnnl_primitive_attr_set_post_ops(attr, ops);
+    if (ops) l->dnnl_post_ops_destroy(ops);
+    return status;
+}

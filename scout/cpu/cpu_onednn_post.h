@@ -13,6 +13,11 @@ enum { CPU_ONEDNN_POST_RESIDUAL = DNNL_ARG_ATTR_MULTIPLE_POST_OP(0) | DNNL_ARG_S
  * none. oneDNN 3 tells these by memories of a launch, and is not asked: dnnl_unimplemented. */
 dnnl_status_t cpu_onednn_post_quantise(const cpu_onednn *l, dnnl_primitive_attr_t attr, const requantize *quant);
 
+/* The same of a primitive that takes no zero points, and whose result has what stands for 0 in it `zeros` times (a sum
+ * of two 2, an average 1): by post-operations alone, which both versions have. */
+dnnl_status_t cpu_onednn_post_sum(const cpu_onednn *l, dnnl_primitive_attr_t attr, const requantize *quant, int zeros,
+                                  const op_activation *a);
+
 /* residual: NULL or not `there`: none. */
 dnnl_status_t cpu_onednn_post(const cpu_onednn *l, dnnl_primitive_attr_t attr, const cpu_onednn_md *residual,
                               const op_activation *a);

@@ -2,9 +2,9 @@
  * Rows of the input are combined into a row of the output, tap by tap; where the output is narrow (global pools) each
  * window is gone through along the input instead, and where channels lie last (nhwc) all of them at once. Types other
  * than fp32 are widened row by row. */
+#include "scout/cpu/cpu_blocks.h"
 #include "scout/cpu/cpu_candidates.h"
 #include "scout/cpu/cpu_info.h"
-#include "scout/cpu/cpu_number.h"
 #include "scout/cpu/cpu_team.h"
 #include "scout/cpu/cpu_vector.h"
 #include "scout/pool.h"
@@ -23,6 +23,8 @@ struct scout_plan {
     reduce *reduce;
     int64_t lanes; /* of a piece of input that is widened, and of a row of results */
     bool along;    /* each window by itself */
+    cpu_blocks blocks;
+    float least, most; /* of a quantised average, before what stands for 0 is added */
 };
 
 typedef struct pool_job {
@@ -72,22 +74,20 @@ KERNELS(avx512, WIDE_AVX512)
 
 /* --- reading and writing --- */
 
-static const float *widened(uint32_t type, const void *data, int64_t at, int64_t count, float *room) {
-    double piece[128];
-    if (type == SCOUT_FP32) return (const float *)data + at;
-    for (int64_t k = 0; k < count; k += 128) {
-        const int64_t here = count - k < 128 ? count - k : 128;
-        cpu_number_load(type, data, at + k, 1, here, piece);
-        for (int64_t j = 0; j < here; j++) room[k + j] = (float)piece[j];
-    }
+static const float *widened(const scout_plan *plan, const void *data, int64_t at, int64_t count, float *room) {
+    if (plan->blocks.plain) return (const float *)data + at;
+    plan->blocks.load(data, at, count, room);
     return room;
 }
 
-static void store(uint32_t type, void *data, int64_t at, int64_t count, const float *results) {
-    if (type == SCOUT_FP32)
-        memcpy((float *)data + at, results, (size_t)count * sizeof *results);
-    else
-        for (int64_t k = 0; k < count; k++) cpu_number_store(type, data, at + k, (double)results[k]);
+/* A maximum of bytes without sign comes and goes around their middle, as an average does. */
+static void store(const scout_plan *plan, void *data, int64_t at, int64_t count, float *results) {
+    const float factor = (float)plan->p.quant.factor, least = plan->least, most = plan->most;
+    for (int64_t k = 0; k < count && plan->p.quant.is; k++) {
+        const float y = results[k] * factor;
+        results[k] = y < least ? least : y > most ? most : y;
+    }
+    plan->blocks.store(results, count, data, at);
 }
 
 /* --- rows of nchw --- */
@@ -141,17 +141,17 @@ static void do_row(const pool_job *job, int64_t index, float *room) {
     for (int64_t i = 0; i < r.taps[0]; i++)
         for (int64_t j = 0; j < r.taps[1]; j++) {
             const int64_t line = (r.at[0] + i * d->dilation) * h->in + r.at[1] + j * h->dilation;
-            add_line(plan,
-                     widened(p->type, job->args->tensors[POOL_INPUT], channel * window_in(&p->w) + line * x->in, x->in,
-                             room),
-                     out);
+            add_line(
+                plan,
+                widened(plan, job->args->tensors[POOL_INPUT], channel * window_in(&p->w) + line * x->in, x->in, room),
+                out);
         }
     for (int64_t k = 0; k < x->out && p->average; k++) {
         int64_t first, at;
         const int64_t taps = window_taps(x, k, &first, &at);
         out[k] /= (float)(r.count * (double)pool_count(p, x, k, taps));
     }
-    store(p->type, job->args->tensors[POOL_OUTPUT], index * x->out, x->out, out);
+    store(plan, job->args->tensors[POOL_OUTPUT], index * x->out, x->out, out);
 }
 
 /* --- places of nhwc: all channels at once --- */
@@ -172,11 +172,11 @@ static void do_place(const pool_job *job, int64_t index, float *room) {
             for (int64_t k = 0; k < taps; k++) {
                 const int64_t line = (r.at[0] + i * a[0].dilation) * a[1].in + r.at[1] + j * a[1].dilation;
                 const int64_t from = image * p->in_n + (line * a[2].in + at + k * a[2].dilation) * p->channels;
-                plan->combine(widened(p->type, job->args->tensors[POOL_INPUT], from, p->channels, room), 1, p->channels,
+                plan->combine(widened(plan, job->args->tensors[POOL_INPUT], from, p->channels, room), 1, p->channels,
                               p->average != 0, out);
             }
     for (int64_t c = 0; c < p->channels && p->average; c++) out[c] /= (float)count;
-    store(p->type, job->args->tensors[POOL_OUTPUT], index * p->channels, p->channels, out);
+    store(plan, job->args->tensors[POOL_OUTPUT], index * p->channels, p->channels, out);
 }
 
 static void pool_share(void *context, int thread, int threads) {
@@ -210,6 +210,8 @@ static scout_answer supports(const scout_op *op, scout_device *device, scout_why
     return SCOUT_OK;
 }
 
+static void destroy(scout_plan *plan) { free(plan); }
+
 static scout_answer prepare(const scout_op *op, scout_device *device, const int64_t *values, scout_plan **out,
                             scout_plan_needs *needs, scout_why *why) {
     scout_plan *plan = calloc(1, sizeof *plan);
@@ -221,6 +223,16 @@ static scout_answer prepare(const scout_op *op, scout_device *device, const int6
     plan->combine = c->avx512 ? combine_avx512 : c->avx2 ? combine_avx2 : combine_any;
     plan->reduce = c->avx512 ? reduce_avx512 : c->avx2 ? reduce_avx2 : reduce_any;
     plan->lanes = lanes_of(&plan->p);
+    if (!cpu_blocks_of(plan->p.type, false, &plan->blocks)) {
+        destroy(plan);
+        *out = NULL;
+        return scout_say(why, SCOUT_NO, "type", "there is no loop for pools of this type");
+    }
+    if (plan->p.quant.is) {
+        double least, most;
+        requantize_bounds(&plan->p.quant, &plan->p.activation, &least, &most);
+        plan->least = (float)least, plan->most = (float)most;
+    }
     plan->along = plan->p.w.axes[2].out < plan->p.w.axes[2].kernel;
     needs->workspace_bytes = workspace_bytes(&plan->p);
     return SCOUT_OK;
@@ -240,8 +252,6 @@ static int describe(const scout_plan *plan, char *json, size_t room) {
                                    : "rows",
                     cpu_team_about());
 }
-
-static void destroy(scout_plan *plan) { free(plan); }
 
 static const char *const precisions[] = {"fp32", "fp16", "bf16", "int8", NULL};
 

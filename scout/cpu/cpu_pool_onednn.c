@@ -1,6 +1,7 @@
 /* Pools by oneDNN: the baseline of this device. */
 #include "scout/cpu/cpu_candidates.h"
 #include "scout/cpu/cpu_onednn_plan.h"
+#include "scout/cpu/cpu_onednn_post.h"
 #include "scout/pool.h"
 
 #include <limits.h>
@@ -37,6 +38,7 @@ static dnnl_status_t create(cpu_onednn_plan *c, const pool_problem *p, const cpu
     for (int ours = 1; ours >= 0; ours--) { /* scratch memory is the harness's, unless it would be too much */
         dnnl_primitive_attr_t attr = NULL;
         status = ours ? cpu_onednn_plan_attr(c, &attr) : c->lib->dnnl_primitive_attr_create(&attr);
+        if (status == dnnl_success) status = cpu_onednn_post_sum(c->lib, attr, &p->quant, 1, &p->activation);
         if (status == dnnl_success) status = cpu_onednn_pooling(&c->pd, how, src, dst, &w, attr);
         if (attr) c->lib->dnnl_primitive_attr_destroy(attr);
         if (status != dnnl_success || !ours || cpu_onednn_plan_scratch_fits(c, limit)) return status;
@@ -95,6 +97,9 @@ static scout_answer supports(const scout_op *op, scout_device *device, scout_why
     (void)device;
     if (!cpu_onednn_get(why)) return SCOUT_NO;
     if (!fits(&p)) return scout_say(why, SCOUT_NO, "shape", "a dimension is larger than oneDNN's kernels can count");
+    for (int k = 0; k < WINDOW_AXES && p.padded && p.quant.zero_in; k++)
+        if (p.w.axes[k].begin > 0 || p.w.axes[k].end > 0)
+            return scout_say(why, SCOUT_NO, "feature", "oneDNN would count padding in as bytes of 0, which are not 0");
     for (int k = 0; k < WINDOW_AXES && p.padded; k++)
         if (padding_behind(&p.w.axes[k]) > p.w.axes[k].end)
             return scout_say(why, SCOUT_NO, "feature", "oneDNN would count what hangs over the padding (ceil_mode) in");

@@ -6,6 +6,7 @@
 #include "scout/cpu/cpu_reference_chain.h"
 #include "scout/cpu/cpu_reference_operators.h"
 #include "scout/cpu/cpu_whole.h"
+#include "scout/requantize.h"
 
 #include <math.h>
 
@@ -16,6 +17,8 @@ typedef struct state {
     uint32_t type;             /* of the output */
     bool wholes;               /* one operator that is computed in integers */
     double largest;            /* beyond it the output is infinite */
+    requantize quant;
+    op_activation activation; /* of a quantised one */
 } state;
 
 static double largest_of(uint32_t type) {
@@ -37,6 +40,7 @@ static scout_answer open(const scout_op *op, void **out, scout_why *why) {
     s->type = op->output;
     s->wholes = elementwise_class_of(op->input) == ELEMENTWISE_WHOLE;
     s->largest = largest_of(op->output);
+    s->quant = requantize_elements(op), s->activation = activation_of(op);
     *out = s;
     return SCOUT_OK;
 }
@@ -65,6 +69,15 @@ static void one_operator(const state *s, const double *x, double *want, double *
         s->type, cpu_reference_operators_wholes(one->id, whole, one->inputs, &one->numbers));
 }
 
+static void quantised(const state *s, const double *x, double *want, double *spread) {
+    const elementwise_step *one = &s->steps.chain.steps[0];
+    double above[ELEMENTWISE_MAX_INPUTS] = {0}; /* what stands for 0 */
+    for (int k = 0; k < one->inputs; k++) above[k] = x[k] - s->quant.zero_in;
+    *want = requantize_apply(&s->quant, &s->activation,
+                             cpu_reference_operators_floats(one->id, above, one->inputs, &one->numbers));
+    *spread = requantize_spread(&s->quant, *want);
+}
+
 static scout_answer compute(const void *context, const scout_op *op, void *const *tensors, uint32_t output,
                             int64_t from, int64_t count, double *want, double *spread, double *room) {
     const state *s = context;
@@ -80,7 +93,9 @@ static scout_answer compute(const void *context, const scout_op *op, void *const
         for (int64_t i = 0; i < run; i++, at++) {
             double x[ELEMENTWISE_MAX_OPERANDS] = {0};
             for (int k = 0; k < w->inputs; k++) x[k] = room[k * RUN + i];
-            if (s->chain)
+            if (s->quant.is)
+                quantised(s, x, &want[at], &spread[at]);
+            else if (s->chain)
                 cpu_reference_chain_element(&s->steps, x, &want[at], &spread[at]);
             else
                 one_operator(s, x, &want[at], &spread[at]);

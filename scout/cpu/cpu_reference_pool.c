@@ -32,7 +32,7 @@ static void add_taps(window_sum *s, const pool_problem *p, const void *input, in
         const int64_t here = count - k < 64 ? count - k : 64;
         cpu_number_load(p->type, input, at + k * step, step, here, x);
         for (int64_t j = 0; j < here; j++)
-            s->sum += x[j], s->squares += x[j] * x[j], s->largest = fmax(s->largest, x[j]);
+            s->sum += x[j] - p->quant.zero_in, s->squares += x[j] * x[j], s->largest = fmax(s->largest, x[j]);
     }
 }
 
@@ -52,6 +52,11 @@ static void one(const pool_problem *p, const void *input, int64_t at, const int6
             const int64_t depth = from[0] + k * a[0].dilation, height = from[1] + j * a[1].dilation;
             add_taps(&s, p, input, at + ((depth * a[1].in + height) * a[2].in + from[2]) * p->in_step, taps[2]);
         }
+    if (p->quant.is) {
+        *want = requantize_apply(&p->quant, &p->activation, s.sum / divisor);
+        *spread = requantize_spread(&p->quant, *want);
+        return;
+    }
     *want = p->average ? s.sum / divisor : s.largest;
     *spread = p->average ? sqrt(s.squares) / divisor : fabs(s.largest);
 }

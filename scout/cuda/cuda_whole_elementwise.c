@@ -4,6 +4,7 @@
 #include "common/checked.h"
 #include "kernels/whole_elementwise.h"
 #include "scout/cuda/cuda_device.h"
+#include "scout/requantize.h"
 
 static int is_whole(uint32_t type) {
     return type == SCOUT_INT64 || type == SCOUT_INT32 || type == SCOUT_INT8 || type == SCOUT_UINT8;
@@ -19,6 +20,14 @@ static scout_answer compute_chain(scout_device *device, const scout_op *op, void
     return cuda_device_answer(whole_chain(&p, want, spread, device->stream), "computing the reference of a chain", why);
 }
 
+static whole_elementwise_quant quant_of(const scout_op *op) {
+    const requantize quant = requantize_elements(op);
+    const op_activation activation = activation_of(op);
+    whole_elementwise_quant q = {quant.is, quant.zero_in, quant.zero_out, quant.factor, 0, 0};
+    if (quant.is) requantize_bounds(&quant, &activation, &q.least, &q.most);
+    return q;
+}
+
 static scout_answer compute(scout_device *device, const scout_op *op, void *const *tensors, uint32_t output,
                             double *want, float *spread, scout_why *why) {
     const elementwise_operator *const is = elementwise_operator_of(op);
@@ -26,7 +35,8 @@ static scout_answer compute(scout_device *device, const scout_op *op, void *cons
                                    .walk = elementwise_walk_of(op),
                                    .numbers = elementwise_numbers_of(op),
                                    .wholes = is_whole(op->input),
-                                   .output = op->tensors[output].type};
+                                   .output = op->tensors[output].type,
+                                   .quant = quant_of(op)};
     if (op_is(op, "chain")) return compute_chain(device, op, tensors, output, want, spread, why);
     if (!is) return scout_say(why, SCOUT_NO, "feature", "the reference does not know this operator");
     if (w.wholes && !(is->types & ELEMENTWISE_WHOLE))

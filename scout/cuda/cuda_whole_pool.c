@@ -14,6 +14,9 @@ static scout_answer compute(scout_device *device, const scout_op *op, void *cons
                             .average = p.average,
                             .padded = p.padded,
                             .last = p.w.last,
+                            .quantised = p.quant.is,
+                            .zero = p.quant.zero_in,
+                            .factor = p.quant.factor,
                             .images = p.n,
                             .channels = p.channels,
                             .in_n = p.in_n,
@@ -23,6 +26,7 @@ static scout_answer compute(scout_device *device, const scout_op *op, void *cons
                             .out_c = p.out_c,
                             .out_step = p.out_step};
     (void)output;
+    if (p.quant.is) requantize_bounds(&p.quant, &p.activation, &w.least, &w.most);
     for (int k = 0; k < WHOLE_POOL_AXES; k++) {
         const window_axis *a = &p.w.axes[k];
         w.axes[k] = (whole_pool_axis){a->in, a->out, a->kernel, a->stride, a->dilation, a->begin, a->end};

@@ -40,6 +40,7 @@ static scout_answer supports(const scout_op *op, scout_device *device, scout_why
     if (!dnn_open(why)) return SCOUT_NO;
     if (!dnn_type(p.type, &type) || type == CUDNN_DATA_UINT8)
         return scout_say(why, SCOUT_NO, "type", "cuDNN has no pool of this type");
+    if (p.quant.is) return scout_say(why, SCOUT_NO, "feature", "cuDNN's pools do not bring averages to another scale");
     for (int k = 0; k < WINDOW_AXES; k++) {
         const scout_answer answer = check_axis(&p, &p.w.axes[k], why);
         if (answer != SCOUT_OK) return answer;

@@ -46,6 +46,7 @@ static chain_source_config config_of(const int64_t *values) {
 
 static scout_answer generates(const scout_op *op, scout_why *why) {
     chain_source s;
+    if (op_field(op, "quant")) return scout_say(why, SCOUT_NO, "feature", "generated kernels do no quantised work");
     if (!chain_source_of(op, config_of(NULL), &s, why)) return SCOUT_NO;
     return nvrtc_open(why) ? SCOUT_OK : SCOUT_NO;
 }

@@ -2,6 +2,7 @@
 #include "common/checked.h"
 #include "scout/cuda/own_pass.h"
 #include "scout/elementwise.h"
+#include "scout/requantize.h"
 
 #include <stdlib.h>
 
@@ -22,6 +23,15 @@ static const int operators[ELEMENTWISE_COUNT] = {
 #undef OPERATOR
 };
 
+static elementwise_pass_quant quant_of(const scout_op *op) {
+    const requantize quant = requantize_elements(op);
+    const op_activation activation = activation_of(op);
+    double least = 0, most = 0;
+    if (quant.is) requantize_bounds(&quant, &activation, &least, &most);
+    return (elementwise_pass_quant){quant.is,     quant.zero_in, quant.zero_out, (float)quant.factor,
+                                    (float)least, (float)most};
+}
+
 static int plan_of(const scout_op *op, scout_plan *p) {
     const elementwise_operator *is = elementwise_operator_of(op);
     memset(p, 0, sizeof *p);
@@ -35,6 +45,7 @@ static int plan_of(const scout_op *op, scout_plan *p) {
     s->type = (int)op->input, s->truth = is->truth;
     s->alpha = (float)n.alpha, s->beta = (float)n.beta;
     s->low = checked_from_double(n.alpha), s->high = checked_from_double(n.beta);
+    s->quant = quant_of(op);
     memcpy(s->dims, w.dims, sizeof s->dims);
     memcpy(s->strides, w.strides, sizeof s->strides);
     memcpy(p->source, w.source, sizeof p->source);

@@ -20,6 +20,15 @@ static bool shape_of(const scout_op *op, pool_shape *out) {
     memset(out, 0, sizeof *out);
     out->n = p.n, out->channels = p.channels;
     out->last = p.w.last, out->type = (int)p.type, out->average = p.average, out->padded = p.padded;
+    if (p.quant.is) {
+        double least, most;
+        requantize_bounds(&p.quant, &p.activation, &least, &most);
+        out->quant = (pool_quant){.is = 1,
+                                  .zero = p.quant.zero_in,
+                                  .factor = (float)p.quant.factor,
+                                  .least = (float)least,
+                                  .most = (float)most};
+    }
     for (int k = 0; k < POOL_AXES; k++) {
         const window_axis *const a = &p.w.axes[k];
         const int64_t all[] = {a->in, a->out, a->kernel, a->stride, a->dilation, a->begin, a->end};

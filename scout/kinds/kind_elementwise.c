@@ -5,8 +5,10 @@
 #include "common/checked.h"
 #include "common/dtype.h"
 #include "scout/kinds/kind_chain.h"
+#include "scout/kinds/kind_quantised.h"
 #include "scout/kinds/kind_tensors.h"
 #include "scout/kinds/kinds.h"
+#include "scout/requantize.h"
 
 #include <math.h>
 #include <string.h>
@@ -86,6 +88,7 @@ static bool set_types(const builder *b, const oprec *rec) {
     op->output = rec->out_type != DTYPE_NONE ? (uint32_t)rec->out_type : (uint32_t)plain;
     op->weight = SCOUT_NONE;
     op->accumulate = elementwise_class_of(op->input) == ELEMENTWISE_FLOAT ? SCOUT_FP32 : op->input;
+    if (op_field(op, "quant")) return kind_quantised_sum(op, b->why);
     if ((elementwise_class_of(op->input) & b->is->types) && op->output == (uint32_t)plain) return true;
     return kind_tensors_refuse(b->why, "type", "%.30s of %s into %s is not covered", op->what,
                                dtype_get((dtype)op->input)->name, dtype_get((dtype)op->output)->name);
@@ -125,14 +128,13 @@ static bool add_operands(builder *b) {
 }
 
 static bool expressible(const builder *b) {
-    static const char *const fields[] = {"quant", "direction", "fmod"};
+    static const char *const fields[] = {"direction", "fmod"};
+    const requantize quant = requantize_elements(b->op);
     for (size_t k = 0; k < sizeof fields / sizeof fields[0]; k++)
         if (op_field(b->op, fields[k]))
-            return kind_tensors_refuse(b->why, "feature",
-                                       strcmp(fields[k], "quant") == 0
-                                           ? "quantising inputs or outputs within the operation is not covered"
-                                           : "the field %s is not covered",
-                                       fields[k]);
+            return kind_tensors_refuse(b->why, "feature", "the field %s is not covered", fields[k]);
+    if (quant.is && quant.factor == 0)
+        return kind_tensors_refuse(b->why, "feature", "a quantised %.60s is not covered", b->op->what);
     return true;
 }
 
@@ -145,6 +147,8 @@ static void set_bytes(scout_op *op) {
 static bool build(const operation *o, arena *a, scout_op *out, scout_why *why) {
     builder b = {.op = out, .why = why};
     if (!out->what) return kind_tensors_refuse(why, "feature", "\"what\" does not say which operator it is");
+    if (op_is(out, "chain") && op_field(out, "quant"))
+        return kind_tensors_refuse(why, "feature", "a quantised chain is not covered");
     if (op_is(out, "chain")) return kind_chain_build(&o->rec, a, out, why);
     b.is = elementwise_operator_of(out);
     if (!b.is) return kind_tensors_refuse(why, "feature", "the operator %.60s is not covered", out->what);
@@ -166,6 +170,8 @@ static bool build(const operation *o, arena *a, scout_op *out, scout_why *why) {
 /* Truth and integers are exact; a float may be off by its own rounding and by what fp32 loses inside. */
 static double tolerance(const scout_op *op) {
     const elementwise_operator *is = elementwise_operator_of(op);
+    const requantize quant = requantize_elements(op);
+    if (quant.is) return requantize_tolerance(&quant);
     if (op_is(op, "chain")) return kind_chain_tolerance(op);
     const double rounding = kind_rounding(op->output);
     return rounding > 0 && is ? rounding + 0x1p-24 * is->grows : 0;

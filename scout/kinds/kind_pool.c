@@ -4,7 +4,7 @@
 
 #include "common/checked.h"
 #include "common/dtype.h"
-#include "scout/kinds/kind_tensors.h"
+#include "scout/kinds/kind_quantised.h"
 #include "scout/kinds/kind_window.h"
 #include "scout/pool.h"
 
@@ -13,7 +13,7 @@
 
 static const struct {
     uint32_t type;
-    bool average; /* averages of integers would need a rule for rounding; ONNX has none of them */
+    bool average; /* of bytes: quantised ones alone, others would need a rule for rounding; ONNX has none of them */
 } types[] = {
     {SCOUT_FP32, true}, {SCOUT_FP16, true}, {SCOUT_BF16, true}, {SCOUT_INT8, false}, {SCOUT_UINT8, false},
 };
@@ -30,7 +30,7 @@ static bool set_types(const oprec *rec, scout_op *out, scout_why *why) {
     out->input = out->output = (uint32_t)rec->type;
     out->accumulate = SCOUT_FP32;
     for (size_t k = 0; k < sizeof types / sizeof *types; k++)
-        if (types[k].type == out->input && (types[k].average || op_is(out, "max")) &&
+        if (types[k].type == out->input && (types[k].average || kind_quantised(out) || op_is(out, "max")) &&
             (rec->out_type == DTYPE_NONE || rec->out_type == rec->type))
             return true;
     return kind_tensors_refuse(why, "type", "no %s pool of %s is known here", out->what, dtype_get(rec->type)->name);
@@ -39,10 +39,8 @@ static bool set_types(const oprec *rec, scout_op *out, scout_why *why) {
 /* The greatest byte is that of the greatest number where both ends have one scale, which is what models give to a
  * maximum: then nothing is left of it. */
 static bool check_quant(const scout_op *op, scout_why *why) {
-    const char *const quant = op_text(op, "quant");
-    const bool bytes = op->input == SCOUT_INT8 || op->input == SCOUT_UINT8;
-    if (!quant || (strcmp(quant, "qdq") == 0 && bytes && op_is(op, "max"))) return true;
-    return kind_tensors_refuse(why, "feature", "quantising of inputs or outputs within this pool is not covered");
+    if (op_field(op, "quant")) return kind_quantised_sum(op, why);
+    return true;
 }
 
 static bool expressible(const scout_op *op, scout_why *why) {
@@ -51,6 +49,7 @@ static bool expressible(const scout_op *op, scout_why *why) {
                                    op->what ? op->what : "nothing");
     for (size_t k = 0; k < sizeof not_expressed / sizeof *not_expressed; k++) {
         const scout_field *f = op_field(op, not_expressed[k].field);
+        if (strcmp(not_expressed[k].field, "activation") == 0 && kind_quantised(op) && op_is(op, "average")) continue;
         if (f && (f->text || f->number != 0)) return kind_tensors_refuse(why, "feature", "%s", not_expressed[k].text);
     }
     return true;
@@ -94,9 +93,9 @@ static bool build(const operation *o, arena *a, scout_op *out, scout_why *why) {
 /* A maximum is one of the inputs: exact. An average is rounded as the output, and its sum of K terms in fp32 as that of
  * a product is: each addition rounds (16 + 6 roots of K, as scout/kinds/kind_gemm.c has it). */
 static double tolerance(const scout_op *op) {
-    if (!op_is(op, "average")) return 0;
-    const window w = window_of(op);
-    return kind_rounding(op->output) + 0x1p-24 * (16 + 6 * sqrt((double)window_kernel(&w)));
+    const pool_problem p = pool_problem_of(op);
+    if (p.quant.is) return requantize_tolerance(&p.quant);
+    return p.average ? kind_rounding(op->output) + 0x1p-24 * (16 + 6 * sqrt((double)window_kernel(&p.w))) : 0;
 }
 
 const kind kind_pool = {.op = OP_POOL, .build = build, .tolerance = tolerance};

@@ -1,4 +1,4 @@
-/* What quantised products and convolutions have in common: types, fields, the bias. */
+/* What quantised work has in common: types, fields, the bias. */
 #include "scout/kinds/kind_quantised.h"
 
 #include "common/dtype.h"
@@ -43,4 +43,21 @@ uint32_t kind_quantised_bias_type(const scout_op *op) {
 
 void kind_quantised_bias(const scout_op *op, scout_tensor *bias, int64_t depth) {
     if (kind_quantised(op)) bias->below = requantize_bias(depth);
+}
+
+bool kind_quantised_sum(const scout_op *op, scout_why *why) {
+    const op_activation a = activation_of(op);
+    const char *const refused = activation_refused(&a);
+    const bool in = op->input == SCOUT_INT8 || op->input == SCOUT_UINT8;
+    const bool out = op->output == SCOUT_INT8 || op->output == SCOUT_UINT8;
+    if (!kind_quantised(op))
+        return kind_tensors_refuse(why, "feature", "quantising on the way, by what the input holds, is not covered");
+    if (!in || !out)
+        return kind_tensors_refuse(why, "type", "quantised work on %s into %s is not covered",
+                                   dtype_get((dtype)op->input)->name, dtype_get((dtype)op->output)->name);
+    if (refused) return kind_tensors_refuse(why, "epilogue", "%s", refused);
+    if (!requantize_activation(&a) || (a.function == ACTIVATION_RELU && a.alpha != 0))
+        return kind_tensors_refuse(why, "epilogue", "relu and clip are covered within quantised work, not %.40s",
+                                   op_text(op, "activation"));
+    return true;
 }

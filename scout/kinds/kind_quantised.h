@@ -1,4 +1,4 @@
-/* Products and convolutions of bytes between DequantizeLinear and QuantizeLinear (scout/requantize.h): what their kinds
+/* Work on bytes between DequantizeLinear and QuantizeLinear (scout/requantize.h): what their kinds
  * share. */
 #ifndef SCOUT_KINDS_KIND_QUANTISED_H
 #define SCOUT_KINDS_KIND_QUANTISED_H
@@ -14,6 +14,8 @@ bool kind_quantised_types(scout_op *op, scout_why *why);
 bool kind_quantised_fields(const scout_op *op, scout_why *why);
 /* Makes a bias that was added the integers that go with sums of so many products; of others nothing. */
 void kind_quantised_bias(const scout_op *op, scout_tensor *bias, int64_t depth);
+/* Of what has no weight, and says that it is quantised: whether types and fields can be told. */
+bool kind_quantised_sum(const scout_op *op, scout_why *why);
 /* The type of a bias. */
 uint32_t kind_quantised_bias_type(const scout_op *op);
 

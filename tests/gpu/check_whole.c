@@ -104,7 +104,7 @@ static void hold(whole_case *c, double tolerance, const char *text) {
         const int64_t places[] = {0, count / 2, count - 1};
         for (size_t k = 0; k < 3; k++) {
             const double was = get(c, c->out, places[k]);
-            put(c, places[k], was + 1 + fabs(was)); /* as large as what it is made of, about */
+            put(c, places[k], was + (c->op.accumulate == SCOUT_INT32 ? 3 : 1 + fabs(was))); /* as large as its parts */
             v = judge(c, check, tolerance);
             gpu_expect(v.wrong == 1 && v.at == (uint64_t)places[k], "%s: one wrong at %lld: %llu wrong, worst at %llu",
                        text, (long long)places[k], (unsigned long long)v.wrong, (unsigned long long)v.at);
@@ -215,6 +215,41 @@ static void check_chain(uint32_t type) {
     hold(&c, elementwise_chain_tolerance(&chain), "chain");
 }
 
+/* Bytes between DequantizeLinear and QuantizeLinear: a [3, 65, 17] and b [3, 1, 17], the half of their sum, and
+ * averages of 2 x 2 in [2, 5, 8, 8] times 2. Halves may be rounded either way. */
+static void check_quantised(uint32_t type, double tolerance) {
+    whole_case c = begin(SCOUT_ELEMENTWISE, "add", type);
+    const int64_t dims[] = {3, 65, 17}, part[] = {3, 1, 17};
+    const double zero = type == SCOUT_UINT8 ? 128 : 0;
+    c.op.rank = 3, c.op.accumulate = SCOUT_INT32;
+    memcpy(c.op.shape, dims, sizeof dims);
+    add(&c, "a", SCOUT_INPUT, type, 3, dims), add(&c, "b", SCOUT_INPUT, type, 3, part);
+    add(&c, "y", SCOUT_OUTPUT, type, 3, dims);
+    field(&c, "inputs", 0, "tensor,3x1x17"), field(&c, "quant", 0, "qdq");
+    fill(&c);
+    for (int64_t at = 0; at < 3 * 65 * 17; at++)
+        put(&c, at, rint((get(&c, 0, at) + get(&c, 1, at / (65 * 17) * 17 + at % 17)) / 2 - zero) + zero);
+    hold(&c, tolerance, "quantised add");
+}
+
+static void check_average(uint32_t type, double tolerance) {
+    whole_case c = begin(SCOUT_POOL, "average", type);
+    const int64_t in[] = {2, 5, 8, 8}, out[] = {2, 5, 4, 4};
+    const double zero = type == SCOUT_UINT8 ? 128 : 0;
+    c.op.rank = 4, c.op.accumulate = SCOUT_INT32, c.op.layout = "nchw";
+    memcpy(c.op.shape, out, sizeof out);
+    add(&c, "input", SCOUT_INPUT, type, 4, in), add(&c, "output", SCOUT_OUTPUT, type, 4, out);
+    field(&c, "input", 0, "2,5,8,8"), field(&c, "kernel", 0, "2,2"), field(&c, "stride", 0, "2,2");
+    field(&c, "quant", 0, "qdq");
+    fill(&c);
+    for (int64_t at = 0; at < 2 * 5 * 4 * 4; at++) {
+        const int64_t from = at / 16 * 64 + at / 4 % 4 * 16 + at % 4 * 2;
+        const double sum = get(&c, 0, from) + get(&c, 0, from + 1) + get(&c, 0, from + 8) + get(&c, 0, from + 9);
+        put(&c, at, fmin(127, fmax(-128, rint((sum - 4 * zero) / 2))) + zero);
+    }
+    hold(&c, tolerance, "quantised average");
+}
+
 static void check_rotary(int64_t rotated, bool interleaved, uint32_t type, double tolerance) {
     whole_case c = begin(SCOUT_ROTARY, NULL, type);
     const int64_t dims[] = {2, 3, 17, 66}, half = rotated / 2, angles[] = {17, half};
@@ -264,6 +299,8 @@ int main(int argc, char **argv) {
         for (int k = 0; k < 4; k++) check_rotary(k / 2 ? 34 : 66, k % 2, types[t].type, types[t].tolerance);
     }
     check_elementwise("mul", SCOUT_INT64, 0);
+    for (int k = 0; k < 2; k++) check_quantised(k ? SCOUT_INT8 : SCOUT_UINT8, 0x1p-10);
+    for (int k = 0; k < 2; k++) check_average(k ? SCOUT_INT8 : SCOUT_UINT8, 0x1p-10);
     gpu_api->close(gpu);
     return gpu_end();
 }

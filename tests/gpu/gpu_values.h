@@ -26,6 +26,7 @@ static inline double value_at(const unsigned char *data, uint32_t type, int64_t 
     case SCOUT_BF16: return memcpy(&h, data + 2 * at, 2), decode_float(h, 8, 7, 127);
     case SCOUT_FP8E4M3: return decode_float(data[at], 4, 3, 7);
     case SCOUT_INT8: return (signed char)data[at];
+    case SCOUT_UINT8: return data[at];
     case SCOUT_INT4: i = at & 1 ? data[at / 2] >> 4 : data[at / 2] & 15; return i < 8 ? i : i - 16;
     default: return NAN;
     }
@@ -39,6 +40,7 @@ static inline void put_value(unsigned char *data, uint32_t type, int64_t at, dou
     if (type == SCOUT_FP64) memcpy(data + 8 * at, &x, 8);
     if (type == SCOUT_FP32) memcpy(data + 4 * at, &f, 4);
     if (type == SCOUT_INT32) memcpy(data + 4 * at, &i, 4);
+    if (type == SCOUT_INT8 || type == SCOUT_UINT8) data[at] = (unsigned char)i;
     if (type == SCOUT_BF16) {
         const uint16_t h = (uint16_t)((bits + 0x7fff + (bits >> 16 & 1)) >> 16);
         memcpy(data + 2 * at, &h, 2);

@@ -166,9 +166,28 @@ static void joining(void) {
     UNIT_INT(element_failures, 0);
 }
 
+/* Bytes that are added and clipped wrap around in a chain; quantised ones are scaled and kept within their range. */
+static void quantised_parts_are_refused(void) {
+    static const part two[] = {PART("add", "tensor,tensor", INT8, NONE, NULL, 0, 2, 64, 96),
+                               PART("relu", NULL, INT8, NONE, NULL, 0, 2, 64, 96)};
+    element parts[2];
+    for (int k = 0; k < 2; k++) build_part(&parts[k], &two[k]);
+    const operation *operations[] = {&parts[0].o, &parts[1].o};
+    elementwise_join_part where[2];
+    operation joined;
+    scout_why why = {"", ""};
+    UNIT_CHECK(elementwise_join(operations, 2, &parts[0].arena, &joined, where, &why));
+    oprec_set_text(&parts[0].o.rec, "quant", "qdq");
+    UNIT_CHECK(!elementwise_join(operations, 2, &parts[0].arena, &joined, where, &why));
+    UNIT_TEXT(why.code, "feature");
+    UNIT_CHECK(strstr(why.text, "quantised work, which no chain has") != NULL);
+    for (int k = 0; k < 2; k++) element_drop(&parts[k]);
+}
+
 int main(void) {
     if (!UNIT_CHECK(element_open())) return 1;
     UNIT_RUN(joining);
+    UNIT_RUN(quantised_parts_are_refused);
     element_close();
     return unit_end();
 }
