@@ -1,8 +1,10 @@
 /* The reference of matrix products: decides how finely an output is covered, keeps what is right on the device, and
- * turns what the kernels found into a verdict. kernels/check_gemm.cu computes. */
+ * turns what the kernels found into a verdict. kernels/check_gemm.cu computes. Of quantised ones every output is looked
+ * at, as of other kinds: cuda_whole_gemm.c. */
 #include "scout/cuda/cuda_device.h"
 
 #include "kernels/kernels.h"
+#include "scout/cuda/cuda_whole.h"
 #include "scout/cuda/own_activate.h"
 #include "scout/gemm.h"
 
@@ -12,8 +14,9 @@
 
 struct scout_check {
     scout_device *device;
-    kernels_gemm gemm; /* its inputs' pointers are used by begin alone */
-    double *want;      /* on the device, and so are the next three */
+    scout_check *whole; /* of a quantised product: nothing else is set then */
+    kernels_gemm gemm;  /* its inputs' pointers are used by begin alone */
+    double *want;       /* on the device, and so are the next three */
     float *spread;
     kernels_found *found;
     kernels_sample *samples;
@@ -74,7 +77,6 @@ static scout_answer check_describe(kernels_gemm *g, const scout_op *op, void *co
     const gemm_problem p = gemm_problem_of(op);
     const int scales = op_tensor(op, "scales");
     memset(g, 0, sizeof *g);
-    if (p.quant.is) return scout_say(why, SCOUT_NO, "feature", "no reference here knows a quantised product");
     g->m = p.m, g->n = p.n, g->k = p.k, g->batch = p.batch;
     g->stride_a = p.stride_a, g->stride_b = p.stride_b, g->stride_c = p.stride_c;
     g->lda = p.lda, g->ldb = p.ldb, g->ldc = p.ldc;
@@ -155,6 +157,7 @@ static scout_answer check_compute(scout_check *c, double *folded, float *squares
 
 static void check_end(scout_check *check) {
     if (!check) return;
+    cuda_whole_end(check->whole);
     cuda_device_release(check->device, check->want);
     cuda_device_release(check->device, check->spread);
     cuda_device_release(check->device, check->found);
@@ -163,10 +166,24 @@ static void check_end(scout_check *check) {
     free(check);
 }
 
-static scout_answer check_begin(scout_device *device, const scout_op *op, void *const *tensors, uint64_t seed,
-                                scout_check **check, scout_why *why) {
+/* By samples and projections. */
+static scout_answer check_cover_all(scout_check *c, const scout_op *op, void *const *tensors, uint64_t seed,
+                                    scout_why *why) {
     double *folded = NULL;
     float *squares = NULL;
+    scout_answer answer = check_describe(&c->gemm, op, tensors, seed, why);
+    if (answer == SCOUT_OK) answer = check_room(c, &folded, &squares, why);
+    if (answer == SCOUT_OK) {
+        check_places(c);
+        answer = check_compute(c, folded, squares, why);
+    }
+    cuda_device_release(c->device, folded);
+    cuda_device_release(c->device, squares);
+    return answer;
+}
+
+static scout_answer check_begin(scout_device *device, const scout_op *op, void *const *tensors, uint64_t seed,
+                                scout_check **check, scout_why *why) {
     *check = NULL;
     scout_check *const c = calloc(1, sizeof *c);
     if (!c || !(c->copies = calloc(CHECK_SAMPLES, sizeof *c->copies))) {
@@ -174,14 +191,9 @@ static scout_answer check_begin(scout_device *device, const scout_op *op, void *
         return scout_say(why, SCOUT_NO_MEMORY, "memory", "no memory left on the host");
     }
     c->device = device;
-    scout_answer answer = check_describe(&c->gemm, op, tensors, seed, why);
-    if (answer == SCOUT_OK) answer = check_room(c, &folded, &squares, why);
-    if (answer == SCOUT_OK) {
-        check_places(c);
-        answer = check_compute(c, folded, squares, why);
-    }
-    cuda_device_release(device, folded);
-    cuda_device_release(device, squares);
+    const scout_answer answer = requantize_of(op, 1).is
+                                    ? cuda_whole_begin(cuda_whole_gemm, device, op, tensors, &c->whole, why)
+                                    : check_cover_all(c, op, tensors, seed, why);
     if (answer != SCOUT_OK) {
         check_end(c);
         return answer;
@@ -217,6 +229,7 @@ static scout_answer check_compare(scout_check *check, const void *output, double
                                   scout_why *why) {
     scout_device *const d = check->device;
     kernels_found found;
+    if (check->whole) return cuda_whole_compare(check->whole, output, tolerance, verdict, why);
     const uint64_t bytes = (uint64_t)check->sample_count * sizeof(kernels_sample);
     scout_answer answer =
         cuda_device_answer(cudaMemsetAsync(check->found, 0, sizeof found, d->stream), "comparing", why);

@@ -10,6 +10,7 @@
 #include "scout/cuda/lt.h"
 #include "scout/cuda/own.h"
 #include "scout/cuda/own_attention.h"
+#include "scout/cuda/own_gemm_quantised.h"
 #include "scout/cuda/own_gemm_tail.h"
 #include "scout/cuda/own_pass.h"
 #include "scout/cuda/own_pool_direct.h"
@@ -22,6 +23,7 @@
 static const scout_candidate *const candidates[] = {
     &lt_candidate,
     &own_gemm_tail,
+    &own_gemm_quantised,
     &dnn_gemm,
     &own_gemm_stream,
     &own_gemm_int4,

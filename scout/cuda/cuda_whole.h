@@ -1,5 +1,6 @@
-/* The references of every kind but products: each element of each output is computed in fp64 on the device, one after
- * another, and each element of what a candidate wrote is held against it. A kind brings one function. */
+/* The references of every kind but products, and of quantised products: each element of each output is computed in fp64
+ * on the device, one after another, and each element of what a candidate wrote is held against it. A kind brings one
+ * function. */
 #ifndef SCOUT_CUDA_WHOLE_H
 #define SCOUT_CUDA_WHOLE_H
 
@@ -18,6 +19,10 @@ scout_answer cuda_whole_compare(scout_check *check, const void *output, double t
 scout_answer cuda_whole_compare_at(scout_check *check, uint32_t tensor, const void *output, double tolerance,
                                    scout_verdict *verdict, scout_why *why);
 void cuda_whole_end(scout_check *check);
+
+/* Of quantised products; cuda_device_check.c has their reference, and that of all others. */
+scout_answer cuda_whole_gemm(scout_device *device, const scout_op *op, void *const *tensors, uint32_t output,
+                             double *want, float *spread, scout_why *why);
 
 extern const scout_reference cuda_whole_norm; /* each in its cuda_whole_<kind>.c */
 extern const scout_reference cuda_whole_softmax;

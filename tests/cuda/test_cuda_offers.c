@@ -184,6 +184,9 @@ static void parts_of_k_meet_in_fp32(void) {
     check_list(half[0], all_bad, 2, NULL, 0, 2);
     check_list("\"dtype\": \"fp16\", \"out_dtype\": \"fp32\"", bad_first, 4, every, 4, 1);
     check_list("\"dtype\": \"fp32\"", bad_first, 4, every, 4, 1);
+    check_list("\"dtype\": \"fp32\", \"weight_dtype\": \"int4\", \"block_size\": 32, \"layout\": \"nt\", "
+               "\"weight_side\": \"b\"",
+               bad_first, 4, every, 4, 1); /* unpacked before */
 }
 
 /* ---- cuSPARSELt: says yes to everything and has two algorithms ---- */

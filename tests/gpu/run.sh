@@ -299,6 +299,8 @@ part_sanitizer() { # every own kernel over awkward shapes, launched alone; the l
                 "$here/kinds/conv_dnn.json"
             sanitize "$tool" behind_attention "$kernels" "$BIN/scout_cuda.so" --candidate cudnn_attention --variants 1 \
                 "${how[@]}" "$here/own_awkward.json"
+            sanitize "$tool" behind_quantised "$kernels" "$BIN/scout_cuda.so" --candidate cublaslt_quantised \
+                --variants 2 "${how[@]}" "$here/kinds/gemm_quantised.json"
             sanitize "$tool" check_stream "$CHECKS/check_stream" "$BIN/scout_cuda.so" # reads what nobody wrote
         fi
         sanitize "$tool" check_whole "$CHECKS/check_whole" "$BIN/scout_cuda.so"

@@ -1,0 +1,328 @@
+/* Products of bytes that a model holds between DequantizeLinear and QuantizeLinear (scout/requantize.h), by cuBLASLt:
+ * "cublaslt_quantised". The library multiplies int8 with int8 into int32 and has nothing for what stands behind, so an
+ * own kernel adds the bias, scales, applies the activation and rounds. The library wants both sides stored along K, in
+ * multiples of 16: the weight is packed so, once; an input that does not lie so, or is uint8, goes through a pass of
+ * its own before, within each launch. uint8 becomes the int8 that is 128 less. Where 128 stands for 0, as here, that is
+ * all; another zero would be (128 - zero) times the sum of the weight's column, a constant that joins the bias.
+ *
+ * Sums take four times the bytes of what they become. Where they are not written to the output itself (fp32), they go
+ * to the workspace, in pieces that fit. */
+#include "scout/cuda/own_gemm_quantised.h"
+
+#include "kernels/kernels.h"
+#include "scout/cuda/cuda_device.h"
+#include "scout/cuda/lt.h"
+
+#include <stdlib.h>
+
+/* FEW: rows up to which the library may have no kernel; PADDED: what they become then. SQUARE: a side of pieces. */
+enum { LINE = 16, ALIGNMENT = 256, FEW = 16, PADDED = 32, SQUARE = 2048, VALUES = 8 };
+
+typedef struct shape {
+    gemm_problem p;
+    int64_t m;             /* of all products of the batch: they share the weight */
+    int64_t n_to, k_to;    /* in multiples of LINE */
+    int64_t product_rows;  /* of one call of the library */
+    bool copies, in_place; /* the input; the sums */
+    bool packs;            /* the weight */
+    own_gemm_pieces rows, cols;
+    uint64_t copy_bytes, sums_bytes;
+} shape;
+
+typedef struct product { /* what the library is asked for */
+    scout_op op;
+    scout_tensor tensors[3];
+    char key[160];
+} product;
+
+struct scout_plan {
+    shape s;
+    int bias; /* place in op->tensors; -1: none */
+    product_bytes_finish finish;
+    scout_plan *multiply;      /* of lt_candidate */
+    uint64_t copy_at, sums_at; /* in the workspace, behind the library's */
+};
+
+/* --- what can be done, and how --- */
+
+static scout_answer covers(const scout_op *op, const gemm_problem *p, scout_why *why) {
+    const int bias = op_tensor(op, "bias");
+    if (!p->quant.is) return scout_say(why, SCOUT_NO, "feature", "this product is not quantised");
+    if ((p->type_a != SCOUT_INT8 && p->type_a != SCOUT_UINT8) || p->type_b != SCOUT_INT8)
+        return scout_say(why, SCOUT_NO, "type", "quantised products are int8 or uint8 with a weight of int8");
+    if (p->type_c != SCOUT_INT8 && p->type_c != SCOUT_UINT8 && p->type_c != SCOUT_FP32)
+        return scout_say(why, SCOUT_NO, "type", "quantised products come out as int8, uint8 or fp32");
+    if (p->weight != GEMM_B) return scout_say(why, SCOUT_NO, "feature", "the right side must be the weight");
+    if (p->residual >= 0) return scout_say(why, SCOUT_NO, "epilogue", "no residual within quantised work");
+    if (!requantize_activation(&p->activation))
+        return scout_say(why, SCOUT_NO, "epilogue", "relu and clip alone stand behind quantised products");
+    if (p->bias && (strcmp(p->bias, "n") != 0 || bias < 0 || op->tensors[bias].type != SCOUT_INT32))
+        return scout_say(why, SCOUT_NO, "epilogue", "a quantised product's bias is int32 along N");
+    if (p->trans_a) return scout_say(why, SCOUT_NO, "layout", "the input must be stored along K");
+    if (p->batch > 1 && (p->stride_b != 0 || p->stride_a != p->m * p->lda || p->stride_c != p->m * p->ldc))
+        return scout_say(why, SCOUT_NO, "layout", "a batch must share its weight, and follow one another");
+    return p->ldc == p->n ? SCOUT_OK : scout_say(why, SCOUT_NO, "layout", "the output must be dense");
+}
+
+static int64_t lines(int64_t count) { return (count + LINE - 1) / LINE * LINE; }
+static uint64_t aligned(uint64_t bytes) { return (bytes + ALIGNMENT - 1) / ALIGNMENT * ALIGNMENT; }
+
+/* Half of the workspace is for sums, a quarter for the input, and a quarter the library's. */
+static bool divide(const scout_op *op, bool padded, shape *s) {
+    const int64_t sums = (int64_t)(op->workspace_limit / 2 / sizeof(int32_t)),
+                  copied = (int64_t)(op->workspace_limit / 4) / s->k_to;
+    const int64_t wanted = padded ? PADDED : s->m;
+    int64_t rows = s->copies && wanted > copied ? copied : wanted, cols = s->n_to;
+    if (rows < 1) return false;
+    if (!s->in_place && rows > sums / cols) { /* as square as may be: each row of pieces reads the whole weight */
+        const int64_t wide = sums / rows > SQUARE ? sums / rows : SQUARE;
+        if (cols > wide) cols = wide;
+        if (rows > sums / cols) rows = sums / cols;
+    }
+    if (padded && rows < PADDED) return false;
+    s->rows = own_gemm_pieces_of(s->m, rows);
+    s->cols = own_gemm_pieces_of(s->n_to, cols);
+    s->product_rows = padded ? PADDED : s->rows.size;
+    return s->rows.count > 0 && s->cols.count > 0;
+}
+
+static scout_answer shape_of(const scout_op *op, bool padded, shape *s, scout_why *why) {
+    memset(s, 0, sizeof *s);
+    if (op->kind != SCOUT_GEMM) return scout_say(why, SCOUT_NO, "feature", "only matrix products");
+    s->p = gemm_problem_of(op);
+    const gemm_problem *const p = &s->p;
+    const scout_answer answer = covers(op, p, why);
+    if (answer != SCOUT_OK) return answer;
+    s->m = p->m * p->batch;
+    s->n_to = lines(p->n), s->k_to = lines(p->k);
+    s->copies = padded || p->type_a == SCOUT_UINT8 || s->k_to != p->k || p->lda % LINE != 0;
+    s->in_place = !padded && p->type_c == SCOUT_FP32 && s->n_to == p->n;
+    s->packs = !p->trans_b || s->k_to != p->k || s->n_to != p->n || p->ldb != p->k;
+    if (!divide(op, padded, s))
+        return scout_say(why, SCOUT_NO, "memory", "the sums of this product do not fit the workspace");
+    s->copy_bytes = s->copies ? aligned((uint64_t)s->product_rows * (uint64_t)s->k_to) : 0;
+    s->sums_bytes = s->in_place ? 0 : aligned((uint64_t)s->product_rows * (uint64_t)s->cols.size * sizeof(int32_t));
+    return SCOUT_OK;
+}
+
+static scout_tensor matrix_of(const char *name, scout_role role, uint32_t type, int64_t rows, int64_t cols) {
+    scout_tensor t = {.size = sizeof t, .role = (uint32_t)role, .type = type, .rank = 3};
+    snprintf(t.name, sizeof t.name, "%s", name);
+    t.dims[0] = 1, t.dims[1] = rows, t.dims[2] = cols;
+    t.strides[0] = rows * cols, t.strides[1] = cols, t.strides[2] = 1;
+    t.bytes = (uint64_t)(rows * cols) * (type == SCOUT_INT32 ? sizeof(int32_t) : 1);
+    return t;
+}
+
+/* Of one piece. To the library the weight is an input like the other: it lies as it should already. */
+static void product_of(const scout_op *op, const shape *s, product *out) {
+    const int64_t m = s->product_rows, n = s->cols.size, k = s->k_to;
+    memset(out, 0, sizeof *out);
+    out->op = (scout_op){.size = sizeof out->op, .kind = SCOUT_GEMM, .layout = "nt", .rank = 3};
+    out->op.shape[0] = m, out->op.shape[1] = n, out->op.shape[2] = k;
+    out->op.input = out->op.weight = SCOUT_INT8;
+    out->op.accumulate = out->op.output = SCOUT_INT32;
+    out->op.workspace_limit = op->workspace_limit / 4;
+    out->op.flops = 2.0 * (double)m * (double)n * (double)k;
+    out->op.tensor_count = 3;
+    out->tensors[GEMM_A] = matrix_of("a", SCOUT_INPUT, SCOUT_INT8, m, k);
+    out->tensors[GEMM_B] = matrix_of("b", SCOUT_INPUT, SCOUT_INT8, n, k);
+    out->tensors[GEMM_C] = matrix_of("c", SCOUT_OUTPUT, SCOUT_INT32, m, n);
+    snprintf(out->key, sizeof out->key, "bytes;%lld,%lld,%lld", (long long)m, (long long)n, (long long)k);
+    out->op.tensors = out->tensors;
+    out->op.key = out->key;
+}
+
+/* --- the candidate --- */
+
+static scout_answer supports(const scout_op *op, scout_device *device, scout_why *why) {
+    shape s;
+    product asked;
+    const scout_answer answer = shape_of(op, false, &s, why);
+    if (answer != SCOUT_OK) return answer;
+    product_of(op, &s, &asked);
+    return lt_candidate.supports(&asked.op, device, why);
+}
+
+/* "algo", as the library's own candidate has it; for few rows "rows" too: as they are, or filled up with zeros. */
+static bool few(const shape *s) { return s->m <= FEW; }
+
+static bool padded_by(const scout_op *op, const int64_t *values) {
+    const gemm_problem p = gemm_problem_of(op);
+    return p.m * p.batch <= FEW && values[1] == 1;
+}
+
+static scout_answer domain(const scout_op *op, scout_device *device, int exhaustive, scout_domain *out,
+                           scout_why *why) {
+    static const char *const ways[] = {"as_is", "padded"};
+    shape s;
+    product each;
+    uint32_t counts[2] = {0, 0};
+    scout_answer answer = shape_of(op, false, &s, why);
+    if (answer != SCOUT_OK) return answer;
+    const bool both = few(&s);
+    for (int k = 0; k <= both; k++) {
+        answer = shape_of(op, k == 1, &s, why);
+        if (answer != SCOUT_OK) return answer;
+        product_of(op, &s, &each);
+        answer = lt_candidate.domain(&each.op, device, exhaustive, out, why);
+        if (answer == SCOUT_OK) counts[k] = out->parameters[0].count;
+        if (answer != SCOUT_OK && answer != SCOUT_NO) return answer;
+    }
+    const uint32_t most = counts[0] > counts[1] ? counts[0] : counts[1];
+    if (most == 0) return SCOUT_NO; /* the library has said why */
+    memset(out, 0, sizeof *out);
+    scout_parameter *const algo = &out->parameters[out->count++], *const rows = &out->parameters[1];
+    snprintf(algo->name, sizeof algo->name, "algo");
+    algo->count = !exhaustive && most > VALUES ? VALUES : most;
+    for (uint32_t k = 0; k < algo->count; k++) algo->values[k] = k;
+    if (!both) return SCOUT_OK;
+    out->count++;
+    snprintf(rows->name, sizeof rows->name, "rows");
+    const int first = counts[0] ? 0 : 1;
+    rows->count = counts[0] && counts[1] ? 2 : 1;
+    rows->labels = ways + first;
+    for (uint32_t k = 0; k < rows->count; k++) rows->values[k] = first + k;
+    return SCOUT_OK;
+}
+
+static int allows(const scout_op *op, scout_device *device, const int64_t *values) {
+    shape s;
+    product asked;
+    if (shape_of(op, padded_by(op, values), &s, NULL) != SCOUT_OK) return 0;
+    product_of(op, &s, &asked);
+    return lt_candidate.allows(&asked.op, device, values);
+}
+
+static void destroy(scout_plan *plan) {
+    if (!plan) return;
+    if (plan->multiply) lt_candidate.destroy(plan->multiply);
+    free(plan);
+}
+
+static scout_answer prepare(const scout_op *op, scout_device *device, const int64_t *values, scout_plan **out,
+                            scout_plan_needs *needs, scout_why *why) {
+    product asked;
+    *out = NULL;
+    scout_plan *const plan = calloc(1, sizeof *plan);
+    if (!plan) return scout_say(why, SCOUT_NO_MEMORY, "memory", "no memory left on the host");
+    scout_answer answer = shape_of(op, padded_by(op, values), &plan->s, why);
+    if (answer == SCOUT_OK) {
+        product_of(op, &plan->s, &asked);
+        answer = lt_candidate.prepare(&asked.op, device, values, &plan->multiply, needs, why);
+    }
+    if (answer != SCOUT_OK) {
+        destroy(plan);
+        return answer;
+    }
+    const shape *const s = &plan->s;
+    plan->bias = op_tensor(op, "bias");
+    plan->finish = own_gemm_quantised_finish(&s->p);
+    plan->copy_at = aligned(needs->workspace_bytes);
+    plan->sums_at = plan->copy_at + s->copy_bytes;
+    needs->workspace_bytes = plan->sums_at + s->sums_bytes;
+    needs->packs = s->packs ? GEMM_B + 1 : 0;
+    needs->pack_bytes = s->packs ? (uint64_t)s->n_to * (uint64_t)s->k_to : 0;
+    *out = plan;
+    return SCOUT_OK;
+}
+
+/* Stored along K, with zeros up to multiples of LINE. */
+static scout_answer pack(scout_plan *plan, const void *weight, void *packed, void *stream, scout_why *why) {
+    const shape *const s = &plan->s;
+    const gemm_problem *const p = &s->p;
+    const product_bytes_input along = {
+        .rows = p->n, .cols = p->k, .ld = p->ldb, .rows_to = s->n_to, .cols_to = s->k_to};
+    if (p->trans_b)
+        return cuda_device_answer((cudaError_t)product_bytes_input_launch(&along, weight, packed, stream),
+                                  "packing the weight", why);
+    cudaError_t error = cudaMemsetAsync(packed, 0, (size_t)s->n_to * (size_t)s->k_to, stream);
+    if (error == cudaSuccess)
+        error = kernels_transpose(packed, weight, 1, p->k, p->n, p->ldb, s->k_to, 0, 0, 1, stream);
+    return cuda_device_answer(error, "packing the weight", why);
+}
+
+/* --- a launch --- */
+
+static scout_answer bring(const scout_plan *plan, const uint8_t *from, uint8_t *to, void *stream, scout_why *why) {
+    const shape *const s = &plan->s;
+    const product_bytes_input input = {.rows = s->rows.size,
+                                       .cols = s->p.k,
+                                       .ld = s->p.lda,
+                                       .rows_to = s->product_rows,
+                                       .cols_to = s->k_to,
+                                       .flip = s->p.type_a == SCOUT_UINT8};
+    return cuda_device_answer((cudaError_t)product_bytes_input_launch(&input, from, to, stream), "bringing the input",
+                              why);
+}
+
+/* Rows from `row` on, which lie at `a`, and all columns. */
+static scout_answer compute(scout_plan *plan, const scout_args *args, int64_t row, const uint8_t *a, scout_why *why) {
+    const shape *const s = &plan->s;
+    const int64_t element = s->p.type_c == SCOUT_FP32 ? (int64_t)sizeof(float) : 1;
+    uint8_t *const c = (uint8_t *)args->tensors[GEMM_C] + row * s->p.n * element;
+    for (int64_t k = 0; k < s->cols.count; k++) {
+        const int64_t col = own_gemm_pieces_begin(&s->cols, k), end = col + s->cols.size;
+        uint8_t *const to = c + col * element;
+        void *const sums = s->in_place ? (void *)to : (uint8_t *)args->workspace + plan->sums_at;
+        void *const operands[] = {(void *)(uintptr_t)a, (uint8_t *)args->tensors[GEMM_B] + col * s->k_to, sums};
+        const scout_args each = {sizeof each, operands, args->workspace, args->stream};
+        const scout_answer answer = lt_candidate.launch(plan->multiply, &each, why);
+        if (answer != SCOUT_OK) return answer;
+        product_bytes_finish f = plan->finish;
+        f.rows = s->rows.size, f.cols = (end < s->p.n ? end : s->p.n) - col;
+        f.ld_sums = s->cols.size, f.ld_to = s->p.n;
+        const int32_t *const bias = plan->bias >= 0 ? (const int32_t *)args->tensors[plan->bias] + col : NULL;
+        const int error = product_bytes_finish_launch(&f, sums, bias, to, args->stream);
+        if (error) return cuda_device_answer((cudaError_t)error, "what stands behind the product", why);
+    }
+    return SCOUT_OK;
+}
+
+static scout_answer launch(scout_plan *plan, const scout_args *args, scout_why *why) {
+    const shape *const s = &plan->s;
+    uint8_t *const copy = (uint8_t *)args->workspace + plan->copy_at;
+    for (int64_t k = 0; k < s->rows.count; k++) {
+        const int64_t row = own_gemm_pieces_begin(&s->rows, k);
+        const uint8_t *const a = (const uint8_t *)args->tensors[GEMM_A] + row * s->p.lda;
+        scout_answer answer = s->copies ? bring(plan, a, copy, args->stream, why) : SCOUT_OK;
+        if (answer == SCOUT_OK) answer = compute(plan, args, row, s->copies ? copy : a, why);
+        if (answer != SCOUT_OK) return answer;
+    }
+    return SCOUT_OK;
+}
+
+/* The product's own, with what stands around it. */
+static int describe(const scout_plan *plan, char *json, size_t room) {
+    const shape *const s = &plan->s;
+    const int64_t pieces = s->rows.count * s->cols.count;
+    char by[2048];
+    const int n = lt_candidate.describe(plan->multiply, by, sizeof by);
+    const bool whole = n > 1 && (size_t)n < sizeof by && by[0] == '{';
+    return snprintf(json, room,
+                    "{\"before\":\"%s\",\"behind\":\"product_bytes\",\"product\":[%lld,%lld,%lld],\"pieces\":%lld%s%s",
+                    s->copies ? "product_bytes" : "nothing", (long long)s->product_rows, (long long)s->cols.size,
+                    (long long)s->k_to, (long long)pieces, whole ? "," : "}", whole ? by + 1 : "");
+}
+
+static const char *const precisions[] = {"int8", NULL};
+
+const scout_candidate own_gemm_quantised = {
+    .size = sizeof(scout_candidate),
+    .kind = SCOUT_GEMM,
+    .flags = SCOUT_BASELINE,
+    .priority = 80,
+    .name = "cublaslt_quantised",
+    .about = "cuBLASLt's product of int8 into int32 for quantised products, and own kernels around it",
+    .library = "cublaslt",
+    .approach = "LIBRARY_TUNE",
+    .precisions = precisions,
+    .supports = supports,
+    .domain = domain,
+    .allows = allows,
+    .prepare = prepare,
+    .pack = pack,
+    .launch = launch,
+    .describe = describe,
+    .destroy = destroy,
+};

@@ -1,0 +1,278 @@
+/* Quantised products of the CUDA device on machines without a GPU: cuBLASLt's product and the kernels around it are
+ * plain loops here (quantised_fakes.h), memory is the host's, and everything between them is the real thing: who takes
+ * what, how it is divided, where each piece lies. Needs the toolkit's headers. */
+#include "common/arena.h"
+#include "scout/cuda/cuda_device.h"
+#include "scout/cuda/lt.h"
+#include "scout/cuda/own_gemm_quantised.h"
+#include "scout/kinds/kinds.h"
+#include "scout/operation.h"
+#include "tests/cuda/quantised_fakes.h"
+
+#include <stdlib.h>
+#include <unistd.h>
+
+enum { SMALL = 32 << 20 };
+
+static struct scout_device device;
+static scout_why why;
+
+/* ---- operations, in the host's memory ---- */
+
+typedef struct lab {
+    guard g;
+    arena a;
+    operation_list list;
+    scout_op op;
+    uint8_t *data[SCOUT_MAX_TENSORS];
+    int bias;
+} lab;
+
+#define GEMM "\"op\": \"gemm\", \"weight_dtype\": \"int8\", \"weight_side\": \"b\", \"quant\": \"qdq\", "
+
+/* From a list with this one operation; drop is right afterwards in every case. */
+static bool read_op(lab *l, const char *fields, uint64_t workspace) {
+    char path[] = "/tmp/test_cuda_quantised.XXXXXX", text[512];
+    const int file = mkstemp(path), length = snprintf(text, sizeof text, "{\"q\": {%s}}", fields);
+    const bool written = file >= 0 && write(file, text, (size_t)length) == length;
+    if (file >= 0) close(file);
+    memset(l, 0, sizeof *l);
+    device = (struct scout_device){.multiprocessors = 132, .capability_major = 9};
+    guard_init(&l->g);
+    arena_init(&l->a, &l->g, (size_t)64 << 20);
+    bool good = written && guard_enter(&l->g);
+    if (good) operation_read(path, "fp16", &l->a, &l->list);
+    unlink(path);
+    good = good && l->list.count == 1 && kinds_build(&l->list.items[0], workspace, &l->a, &l->op, &why);
+    if (!UNIT_CHECK(good)) printf("%s: %s %s\n", fields, l->g.st.text, why.text);
+    return good;
+}
+
+static void drop(lab *l) {
+    for (uint32_t k = 0; k < l->op.tensor_count; k++) free(l->data[k]);
+    operation_list_free(&l->list);
+    arena_free(&l->a);
+    lt_lists_free(device.lists);
+    device.lists = NULL;
+}
+
+/* With a page's alignment and marks behind its end. */
+static uint8_t *room(uint64_t bytes, int fill) {
+    uint8_t *const p = aligned_alloc(512, (size_t)(bytes + 1023) / 512 * 512);
+    if (!p) abort();
+    memset(p, fill, (size_t)bytes);
+    memset(p + bytes, 0xa5, 256);
+    return p;
+}
+
+static bool is_whole(const uint8_t *p, uint64_t bytes) {
+    for (int k = 0; k < 256; k++)
+        if (p[bytes + (uint64_t)k] != 0xa5) return false;
+    return true;
+}
+
+static void fill(lab *l) {
+    uint32_t state = 7;
+    l->bias = op_tensor(&l->op, "bias");
+    for (uint32_t k = 0; k < l->op.tensor_count; k++) {
+        const scout_tensor *const t = &l->op.tensors[k];
+        l->data[k] = room(t->bytes, 0xff);
+        for (uint64_t n = 0; n < t->bytes && t->role != SCOUT_OUTPUT; n++) {
+            state = state * 1664525u + 1013904223u;
+            l->data[k][n] = (uint8_t)(state >> 24);
+            if ((int)k == l->bias && n % 4 > 1) l->data[k][n] = 0; /* below 65,536 */
+        }
+    }
+}
+
+static double output_at(const lab *l, int64_t at) {
+    const uint8_t *const c = l->data[GEMM_C];
+    float y = 0;
+    if (l->op.output == SCOUT_INT8) return (double)(int8_t)c[at];
+    if (l->op.output == SCOUT_UINT8) return (double)c[at];
+    memcpy(&y, c + at * (int64_t)sizeof y, sizeof y);
+    return (double)y;
+}
+
+/* Each output against the formula of scout/requantize.h. */
+static bool is_right(const lab *l) {
+    const gemm_problem p = gemm_problem_of(&l->op);
+    for (int64_t i = 0; i < p.m * p.batch; i++)
+        for (int64_t j = 0; j < p.n; j++) {
+            int64_t sum = 0;
+            for (int64_t k = 0; k < p.k; k++) {
+                const uint8_t x = l->data[GEMM_A][i * p.lda + k];
+                const uint8_t w = l->data[GEMM_B][p.trans_b ? j * p.ldb + k : k * p.ldb + j];
+                sum += (p.type_a == SCOUT_UINT8 ? x - 128 : (int8_t)x) * (int8_t)w;
+            }
+            if (l->bias >= 0) sum += ((const int32_t *)(const void *)l->data[l->bias])[j];
+            const double want = requantize_apply(&p.quant, &p.activation, (double)sum);
+            const double got = output_at(l, i * p.n + j), room_left = fabs(want) + requantize_spread(&p.quant, want);
+            if (fabs(got - want) <= requantize_tolerance(&p.quant) * room_left) continue;
+            printf("row %lld, column %lld: %g instead of %g\n", (long long)i, (long long)j, got, want);
+            return false;
+        }
+    return true;
+}
+
+static void run_variant(lab *l, const int64_t *values) {
+    const scout_candidate *const c = &own_gemm_quantised;
+    scout_plan *plan = NULL;
+    scout_plan_needs needs = {.size = sizeof needs};
+    void *tensors[SCOUT_MAX_TENSORS];
+    char text[1024];
+    if (!UNIT_INT(c->prepare(&l->op, &device, values, &plan, &needs, &why), SCOUT_OK)) return;
+    uint8_t *const packed = room(needs.pack_bytes, 0xff), *const workspace = room(needs.workspace_bytes, 0xff);
+    for (uint32_t k = 0; k < l->op.tensor_count; k++) tensors[k] = l->data[k];
+    if (needs.packs) {
+        UNIT_INT(c->pack(plan, tensors[needs.packs - 1], packed, NULL, &why), SCOUT_OK);
+        tensors[needs.packs - 1] = packed;
+    }
+    memset(l->data[GEMM_C], 0xff, l->op.tensors[GEMM_C].bytes);
+    const scout_args args = {.size = sizeof args, .tensors = tensors, .workspace = workspace};
+    UNIT_INT(c->launch(plan, &args, &why), SCOUT_OK);
+    UNIT_CHECK(is_right(l));
+    UNIT_CHECK(needs.workspace_bytes <= l->op.workspace_limit);
+    UNIT_CHECK(is_whole(packed, needs.pack_bytes) && is_whole(workspace, needs.workspace_bytes));
+    for (uint32_t k = 0; k < l->op.tensor_count; k++) UNIT_CHECK(is_whole(l->data[k], l->op.tensors[k].bytes));
+    const int length = c->describe(plan, text, sizeof text);
+    UNIT_CHECK(length > 0 && text[0] == '{' && text[length - 1] == '}');
+    c->destroy(plan);
+    free(packed);
+    free(workspace);
+}
+
+/* Every variant; returns how many products the last one took. */
+static int run_all(const char *fields, uint64_t workspace, uint32_t variants) {
+    static scout_domain domain;
+    lab l;
+    if (read_op(&l, fields, workspace) && UNIT_INT(own_gemm_quantised.supports(&l.op, &device, &why), SCOUT_OK) &&
+        UNIT_INT(own_gemm_quantised.domain(&l.op, &device, 0, &domain, &why), SCOUT_OK)) {
+        uint32_t ran = 0;
+        const bool rows = domain.count > 1;
+        fill(&l);
+        for (uint32_t n = 0; n < domain.parameters[0].count; n++)
+            for (uint32_t k = 0; k < (rows ? domain.parameters[1].count : 1); k++) {
+                const int64_t values[SCOUT_MAX_PARAMETERS] = {domain.parameters[0].values[n],
+                                                              rows ? domain.parameters[1].values[k] : 0};
+                if (!own_gemm_quantised.allows(&l.op, &device, values)) continue;
+                products = wide = 0;
+                run_variant(&l, values);
+                ran++;
+            }
+        if (!UNIT_INT(ran, variants) || !unit_ok) printf("%s\n", fields);
+    } else {
+        printf("%s: %s %s\n", fields, why.code, why.text);
+    }
+    drop(&l);
+    return products;
+}
+
+/* ---- tests ---- */
+
+static void all_sides_and_types_are_right(void) {
+    static const char *const types[] = {"\"dtype\": \"int8\"", "\"dtype\": \"uint8\""},
+                             *const outs[] = {"int8", "uint8", "fp32"},
+                             *const behind[] = {"", ", \"bias\": \"n\"", ", \"bias\": \"n\", \"activation\": \"relu\""},
+                             *const shapes[] = {"1, 48, 64", "7, 63, 129", "17, 64, 32", "129, 20, 17", "1, 1, 1"};
+    fewest = 1;
+    for (int k = 0; k < 2 * 3 * 3 * 5 * 2; k++) {
+        char text[400];
+        const char *const shape = shapes[k / 18 % 5];
+        snprintf(text, sizeof text, GEMM "%s, \"out_dtype\": \"%s\", \"shape\": [%s], \"layout\": \"%s\"%s",
+                 types[k % 2], outs[k / 2 % 3], shape, k / 90 ? "nt" : "nn", behind[k / 6 % 3]);
+        const bool few = shape[1] == ',';
+        UNIT_INT(run_all(text, SMALL, ALGORITHMS * (few ? 2 : 1)), 1);
+        if (!unit_ok) return;
+    }
+}
+
+static void a_batch_that_shares_its_weight_is_rows(void) {
+    fewest = 1;
+    UNIT_INT(run_all(GEMM "\"dtype\": \"uint8\", \"out_dtype\": \"int8\", \"shape\": [19, 20, 33], \"bias\": \"n\", "
+                          "\"batch\": 3, \"batch_stride_b\": 0",
+                     SMALL, ALGORITHMS),
+             1);
+}
+
+/* Where the library has nothing for few rows, they are filled up. */
+static void few_rows_are_filled_up(void) {
+    fewest = 17;
+    UNIT_INT(run_all(GEMM "\"dtype\": \"int8\", \"out_dtype\": \"fp32\", \"shape\": [16, 32, 48], \"bias\": \"n\"",
+                     SMALL, ALGORITHMS),
+             1);
+    UNIT_INT(wide, 32 * 32);
+    UNIT_INT(run_all(GEMM "\"dtype\": \"int8\", \"out_dtype\": \"int8\", \"shape\": [17, 32, 48]", SMALL, ALGORITHMS),
+             1);
+    UNIT_INT(wide, 17 * 32);
+}
+
+/* Half of the workspace is for sums, a quarter for the input: 131,072 sums and 262,144 bytes here. */
+static void what_does_not_fit_is_done_in_pieces(void) {
+    const uint64_t workspace = 1 << 20;
+    fewest = 17;
+    UNIT_CHECK(run_all(GEMM "\"dtype\": \"uint8\", \"out_dtype\": \"int8\", \"shape\": [70, 2500, 20], "
+                            "\"bias\": \"n\"",
+                       workspace, ALGORITHMS) > 1); /* columns, then rows */
+    UNIT_CHECK(wide <= 131072);
+    UNIT_CHECK(run_all(GEMM "\"dtype\": \"int8\", \"out_dtype\": \"uint8\", \"shape\": [1501, 100, 32], "
+                            "\"layout\": \"nt\", \"bias\": \"n\"",
+                       workspace, ALGORITHMS) > 1); /* rows */
+    UNIT_CHECK(wide <= 131072);
+    UNIT_CHECK(run_all(GEMM "\"dtype\": \"uint8\", \"out_dtype\": \"fp32\", \"shape\": [300, 32, 2048]", workspace,
+                       ALGORITHMS) > 1); /* the input; sums lie in the output */
+}
+
+static void what_it_does_not_do_is_refused(void) {
+    static const struct {
+        const char *fields, *code;
+        uint64_t workspace;
+    } rows[] = {
+        {"\"op\": \"gemm\", \"dtype\": \"int8\", \"shape\": [32, 32, 32]", "feature", SMALL},
+        {"\"op\": \"gemm\", \"dtype\": \"fp16\", \"shape\": [32, 32, 32], \"bias\": \"n\"", "feature", SMALL},
+        {GEMM "\"dtype\": \"int8\", \"out_dtype\": \"int8\", \"shape\": [32, 32, 32], \"layout\": \"tn\"", "layout",
+         SMALL},
+        {GEMM "\"dtype\": \"int8\", \"out_dtype\": \"int8\", \"shape\": [32, 32, 32], \"batch\": 4", "layout", SMALL},
+        {GEMM "\"dtype\": \"int8\", \"out_dtype\": \"int8\", \"shape\": [900, 900, 900]", "memory", 4096},
+    };
+    fewest = 1;
+    for (size_t k = 0; k < sizeof rows / sizeof rows[0]; k++) {
+        lab l;
+        if (read_op(&l, rows[k].fields, rows[k].workspace)) {
+            UNIT_INT(own_gemm_quantised.supports(&l.op, &device, &why), SCOUT_NO);
+            UNIT_TEXT(why.code, rows[k].code);
+        }
+        drop(&l);
+    }
+}
+
+/* Nobody else on this device takes it for what it is not. */
+static void no_other_takes_quantised_products(void) {
+    static const char *const outs[] = {"int8", "uint8", "fp32"}, *const ins[] = {"int8", "uint8"};
+    scout_plugin_entry_fn scout_plugin_entry;
+    const scout_device_api *const api = scout_plugin_entry(SCOUT_ABI)->device;
+    for (int n = 0; n < 12; n++) {
+        lab l;
+        char text[300];
+        snprintf(text, sizeof text, GEMM "\"dtype\": \"%s\", \"out_dtype\": \"%s\", \"shape\": [64, 64, 64]%s",
+                 ins[n % 2], outs[n / 2 % 3], n / 6 ? ", \"activation\": \"relu\"" : "");
+        if (read_op(&l, text, SMALL))
+            for (uint32_t k = 0; k < api->candidate_count; k++) {
+                const scout_candidate *const c = api->candidates[k];
+                if (c->kind != SCOUT_GEMM) continue;
+                if (!UNIT_INT(c->supports(&l.op, &device, &why), c == &own_gemm_quantised ? SCOUT_OK : SCOUT_NO))
+                    printf("%s: %s\n", text, c->name);
+            }
+        drop(&l);
+    }
+}
+
+int main(void) {
+    UNIT_RUN(all_sides_and_types_are_right);
+    UNIT_RUN(a_batch_that_shares_its_weight_is_rows);
+    UNIT_RUN(few_rows_are_filled_up);
+    UNIT_RUN(what_does_not_fit_is_done_in_pieces);
+    UNIT_RUN(what_it_does_not_do_is_refused);
+    UNIT_RUN(no_other_takes_quantised_products);
+    return unit_end();
+}
