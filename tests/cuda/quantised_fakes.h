@@ -4,7 +4,9 @@
 #define TESTS_CUDA_QUANTISED_FAKES_H
 
 #include "kernels/product_bytes.h"
+#include "kernels/whole_conv.h"
 #include "scout/cuda/lt.h"
+#include "scout/cuda/own_activate.h"
 #include "tests/unit/unit.h"
 
 #include <cuda_runtime_api.h>
@@ -215,6 +217,34 @@ cudaError_t __wrap_cudaMemsetAsync(void *to, int value, size_t bytes, cudaStream
 cudaError_t __wrap_cudaMemsetAsync(void *to, int value, size_t bytes, cudaStream_t stream) {
     (void)stream;
     memset(to, value, bytes);
+    return cudaSuccess;
+}
+
+/* Of a single place, as kernels/whole_conv.h has it. */
+cudaError_t __wrap_whole_conv(const whole_conv_problem *p, double *want, float *spread, cudaStream_t stream);
+cudaError_t __wrap_whole_conv(const whole_conv_problem *p, double *want, float *spread, cudaStream_t stream) {
+    (void)stream;
+    for (int k = 0; k < WHOLE_CONV_AXES; k++)
+        if (p->axes[k].in != 1 || p->axes[k].out != 1 || p->axes[k].kernel != 1 || p->axes[k].stride != 1)
+            return cudaErrorInvalidValue;
+    if (!p->quantised || p->group != 1 || p->transposed || (p->bias && p->type_bias != SCOUT_INT32))
+        return cudaErrorInvalidValue;
+    for (int64_t i = 0; i < p->images; i++)
+        for (int64_t j = 0; j < p->cout; j++) {
+            double sum = p->bias ? ((const int32_t *)p->bias)[j] : 0;
+            for (int64_t k = 0; k < p->cin; k++) {
+                const uint8_t x = ((const uint8_t *)p->input)[i * p->in_n + k * p->in_c];
+                sum += ((p->type_in == SCOUT_UINT8 ? x : (int8_t)x) - p->zero_in) *
+                       ((const int8_t *)p->weight)[j * p->w_o + k * p->w_i];
+            }
+            const double x = p->factor * sum;
+            const double y = p->activation == ACTIVATE_RELU   ? x < 0 ? p->alpha * x : x
+                             : p->activation == ACTIVATE_CLIP ? fmin(fmax(x, p->alpha), p->beta)
+                                                              : x;
+            const int64_t at = i * p->out_n + j * p->out_c;
+            want[at] = p->rounds ? fmin(p->most, fmax(p->least, y + p->zero_out)) : y + p->zero_out;
+            spread[at] = (float)p->factor;
+        }
     return cudaSuccess;
 }
 

@@ -3,6 +3,7 @@
  * what, how it is divided, where each piece lies. Needs the toolkit's headers. */
 #include "common/arena.h"
 #include "scout/cuda/cuda_device.h"
+#include "scout/cuda/cuda_whole.h"
 #include "scout/cuda/lt.h"
 #include "scout/cuda/own_gemm_quantised.h"
 #include "scout/kinds/kinds.h"
@@ -94,21 +95,24 @@ static double output_at(const lab *l, int64_t at) {
     return (double)y;
 }
 
-/* Each output against the formula of scout/requantize.h. */
+/* By the formula of scout/requantize.h; the rows of a batch follow one another. */
+static double wanted_at(const lab *l, const gemm_problem *p, int64_t i, int64_t j) {
+    int64_t sum = l->bias >= 0 ? ((const int32_t *)(const void *)l->data[l->bias])[j] : 0;
+    for (int64_t k = 0; k < p->k; k++) {
+        const uint8_t x = l->data[GEMM_A][i * p->lda + k];
+        const uint8_t w = l->data[GEMM_B][p->trans_b ? j * p->ldb + k : k * p->ldb + j];
+        sum += (p->type_a == SCOUT_UINT8 ? x - 128 : (int8_t)x) * (int8_t)w;
+    }
+    return requantize_apply(&p->quant, &p->activation, (double)sum);
+}
+
 static bool is_right(const lab *l) {
     const gemm_problem p = gemm_problem_of(&l->op);
     for (int64_t i = 0; i < p.m * p.batch; i++)
         for (int64_t j = 0; j < p.n; j++) {
-            int64_t sum = 0;
-            for (int64_t k = 0; k < p.k; k++) {
-                const uint8_t x = l->data[GEMM_A][i * p.lda + k];
-                const uint8_t w = l->data[GEMM_B][p.trans_b ? j * p.ldb + k : k * p.ldb + j];
-                sum += (p.type_a == SCOUT_UINT8 ? x - 128 : (int8_t)x) * (int8_t)w;
-            }
-            if (l->bias >= 0) sum += ((const int32_t *)(const void *)l->data[l->bias])[j];
-            const double want = requantize_apply(&p.quant, &p.activation, (double)sum);
-            const double got = output_at(l, i * p.n + j), room_left = fabs(want) + requantize_spread(&p.quant, want);
-            if (fabs(got - want) <= requantize_tolerance(&p.quant) * room_left) continue;
+            const double want = wanted_at(l, &p, i, j), got = output_at(l, i * p.n + j);
+            if (fabs(got - want) <= requantize_tolerance(&p.quant) * (fabs(want) + requantize_spread(&p.quant, want)))
+                continue;
             printf("row %lld, column %lld: %g instead of %g\n", (long long)i, (long long)j, got, want);
             return false;
         }
@@ -267,6 +271,37 @@ static void no_other_takes_quantised_products(void) {
     }
 }
 
+/* What the device's reference is told. */
+static void the_reference_is_the_formula(void) {
+    static const char *const rows[] = {
+        GEMM "\"dtype\": \"int8\", \"out_dtype\": \"int8\", \"shape\": [17, 20, 33], \"layout\": \"nn\"",
+        GEMM "\"dtype\": \"uint8\", \"out_dtype\": \"uint8\", \"shape\": [7, 33, 20], \"layout\": \"nt\", "
+             "\"bias\": \"n\", \"activation\": \"relu\"",
+        GEMM "\"dtype\": \"uint8\", \"out_dtype\": \"fp32\", \"shape\": [5, 6, 7], \"layout\": \"nt\", "
+             "\"bias\": \"n\", \"activation\": \"relu6\"",
+        GEMM "\"dtype\": \"uint8\", \"out_dtype\": \"int8\", \"shape\": [5, 6, 7], \"layout\": \"nn\", "
+             "\"bias\": \"n\", \"batch\": 3, \"batch_stride_b\": 0",
+    };
+    for (size_t k = 0; k < sizeof rows / sizeof rows[0]; k++) {
+        lab l;
+        double want[17 * 20];
+        float spread[17 * 20];
+        if (read_op(&l, rows[k], SMALL)) {
+            const gemm_problem p = gemm_problem_of(&l.op);
+            void *tensors[SCOUT_MAX_TENSORS];
+            fill(&l);
+            for (uint32_t t = 0; t < l.op.tensor_count; t++) tensors[t] = l.data[t];
+            UNIT_INT(cuda_whole_gemm(&device, &l.op, tensors, GEMM_C, want, spread, &why), SCOUT_OK);
+            for (int64_t at = 0; at < p.m * p.batch * p.n; at++)
+                if (!UNIT_CHECK(want[at] == wanted_at(&l, &p, at / p.n, at % p.n))) {
+                    printf("%s: at %lld %g\n", rows[k], (long long)at, want[at]);
+                    break;
+                }
+        }
+        drop(&l);
+    }
+}
+
 int main(void) {
     UNIT_RUN(all_sides_and_types_are_right);
     UNIT_RUN(a_batch_that_shares_its_weight_is_rows);
@@ -274,5 +309,6 @@ int main(void) {
     UNIT_RUN(what_does_not_fit_is_done_in_pieces);
     UNIT_RUN(what_it_does_not_do_is_refused);
     UNIT_RUN(no_other_takes_quantised_products);
+    UNIT_RUN(the_reference_is_the_formula);
     return unit_end();
 }
