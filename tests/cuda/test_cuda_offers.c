@@ -4,7 +4,10 @@
 #include "common/arena.h"
 #include "scout/cuda/cuda_device.h"
 #include "scout/cuda/dnn_conv.h"
+#include "scout/cuda/dnn_pool.h"
 #include "scout/cuda/lt.h"
+#include "scout/cuda/own_pass.h"
+#include "scout/cuda/own_pool_direct.h"
 #include "scout/cuda/sparse_lt.h"
 #include "scout/kinds/kinds.h"
 #include "scout/operation.h"
@@ -374,10 +377,26 @@ static void the_weight_lies_as_the_input_does(void) {
     }
 }
 
+static void quantised_sums_have_one_kernel(void) {
+    if (make_op("{\"a\": {\"op\": \"elementwise\", \"what\": \"add\", \"shape\": [8, 512, 512], \"dtype\": \"uint8\", "
+                "\"inputs\": \"tensor,tensor\", \"quant\": \"qdq\", \"activation\": \"relu\"}}")) {
+        UNIT_INT(own_elementwise.supports(&op, &device, &why), SCOUT_OK);
+        UNIT_INT(own_generated.supports(&op, &device, &why), SCOUT_NO);
+    }
+    drop_op();
+    if (make_op("{\"p\": {\"op\": \"pool\", \"what\": \"average\", \"shape\": [1, 512, 1, 1], \"input\": [1, 512, 7, "
+                "7], \"global\": 1, \"dtype\": \"int8\", \"quant\": \"qdq\"}}")) {
+        UNIT_INT(own_pool_direct.supports(&op, &device, &why), SCOUT_OK);
+        UNIT_INT(dnn_pool.supports(&op, &device, &why), SCOUT_NO);
+    }
+    drop_op();
+}
+
 int main(void) {
     UNIT_RUN(parts_of_k_meet_in_fp32);
     UNIT_RUN(the_weight_lies_as_the_input_does);
     UNIT_RUN(a_bias_runs_along_the_sparse_side);
     UNIT_RUN(sums_of_bytes_go_through_a_copy);
+    UNIT_RUN(quantised_sums_have_one_kernel);
     return unit_end();
 }
