@@ -12,6 +12,10 @@ static const double prepare_share = 0.5; /* of the budget: what is not prepared 
 static const double settle_share = 0.1;  /* of the budget, over which a host's clock is looked at */
 static const double least_timing = 0.3;  /* of the budget, for racing and confirming, however long the rest took */
 
+/* The least that a baseline takes: it is checked, looked at, timed in two rounds, and checked again. It is there
+ * whatever the budget, unless that would overrun it by minutes. */
+static const double least_launches = 6, overrun = 2, overrun_s = 5;
+
 /* A row's plan, which says who it is before it runs. */
 static scout_answer row_run(void *context, uint32_t launches, uint32_t batches, double *seconds, scout_why *why) {
     measure_row *row = context;
@@ -201,12 +205,31 @@ static bool any_ready(const measurement *m) {
     return false;
 }
 
+/* Where somebody waits for a budget's end, an operation of whose launches it has no room for six is left out. */
+static bool leave_out(measurement *m, double launch_s, const char *how) {
+    const double budget_s = m->request->budget_s;
+    if (m->request->timing_s > 0 || !(least_launches * launch_s > overrun * budget_s + overrun_s)) return false;
+    for (int k = 0; k < m->row_count; k++) {
+        measure_row *row = &m->rows[k];
+        if (row->decided) continue;
+        bench_plan_free(row->plan);
+        row->plan = NULL;
+        row->decided = true;
+        row->status = ROW_SKIPPED;
+        scout_say(&row->why, SCOUT_NO, "budget", "a launch takes %.3g s%s: no time for %d of them in %.1f s", launch_s,
+                  how, (int)least_launches, budget_s);
+    }
+    return true;
+}
+
 void measure_race_run(measurement *m) {
+    if (leave_out(m, m->ceiling.seconds, " at the ceiling alone")) return;
     prepare_all(m, false);
     if (m->request->exhaustive) prepare_all(m, true);
     if (measure_stopped(m)) return;
     if (any_ready(m)) {
         settle(m);
+        if (m->baseline >= 0 && leave_out(m, m->rows[m->baseline].launch_s, "")) return;
         race(m);
     }
     if (measure_stopped(m) || !any_waiting(m)) return;

@@ -384,6 +384,22 @@ static void what_the_budget_does_not_reach(void) {
     end();
 }
 
+/* A launch of minutes is known to be one before it begins. Where nobody waits for an end, it is timed. */
+static void what_would_overrun_the_budget_by_minutes(void) {
+    for (int waits = 0; waits < 2; waits++) {
+        begin("16,24,8", "fp32");
+        USE(&fake_right, &fake_packs);
+        ceilings_at(1e-10);
+        request.budget_s = 3;
+        request.timing_s = waits ? 0 : 1;
+        measure();
+        row_is("right", "", waits ? "SKIPPED" : "OK", waits ? "budget" : NULL);
+        if (waits) row_is("packs", "order=1", "SKIPPED", "budget");
+        UNIT_CHECK(!waits || d->launches == 0);
+        end();
+    }
+}
+
 static void a_restless_device_is_unstable(void) {
     begin("16,24,8", "fp32");
     USE(&fake_right);
@@ -417,6 +433,7 @@ int main(void) {
     UNIT_RUN(bytes_of_a_host);
     UNIT_RUN(too_many_variants_are_counted);
     UNIT_RUN(what_the_budget_does_not_reach);
+    UNIT_RUN(what_would_overrun_the_budget_by_minutes);
     UNIT_RUN(a_restless_device_is_unstable);
     return unit_end();
 }
