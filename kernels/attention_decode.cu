@@ -161,7 +161,11 @@ __device__ __forceinline__ void hand_over(const decode_job &job, const decode_pl
     int row[A], d[A];
     outputs_of<DIM, A>(job, at, threadIdx.x, row, d);
     if (job.splits > 1 && is_last(job)) early.fetch(job, 0, row, d);
-    if (job.splits > 1 && threadIdx.x == 0) launch_here = mine.before + 1, merges_here = merges_after(job, mine);
+    if (job.splits > 1 && threadIdx.x == 0) {
+        launch_here = mine.before + 1;
+        if (launch_here == 0) launch_here = 1; /* nobody's number: memory that nobody wrote yet has it */
+        merges_here = merges_after(job, mine);
+    }
     __syncthreads();
     const bool merges = job.splits > 1 && merges_here;
     const unsigned launch = job.splits > 1 ? launch_here : 0;
@@ -262,6 +266,7 @@ bool fits_shape(const attention_shape *s) {
     if (s->keys > INT32_MAX - 1024) return false;
     if (s->queries < 1 || s->queries > ATTENTION_DECODE_QUERIES) return false;
     if (s->batch > MAX_GRID || s->heads * s->queries > INT32_MAX) return false;
+    if (s->dim < 1 || s->v_dim < 1) return false;
     return s->dim % 8 == 0 && s->v_dim % 8 == 0 && aligned(s->q) && aligned(s->k) && aligned(s->v);
 }
 

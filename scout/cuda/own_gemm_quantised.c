@@ -95,7 +95,7 @@ static scout_answer shape_of(const scout_op *op, bool padded, shape *s, scout_wh
     if (answer != SCOUT_OK) return answer;
     s->m = p->m * p->batch;
     s->n_to = lines(p->n), s->k_to = lines(p->k);
-    s->copies = padded || p->type_a == SCOUT_UINT8 || s->k_to != p->k || p->lda % LINE != 0;
+    s->copies = padded || p->type_a == SCOUT_UINT8 || s->k_to != p->k || p->lda != p->k;
     s->in_place = !padded && p->type_c == SCOUT_FP32 && s->n_to == p->n;
     s->packs = !p->trans_b || s->k_to != p->k || s->n_to != p->n || p->ldb != p->k;
     if (!divide(op, padded, s))
@@ -163,6 +163,7 @@ static scout_answer domain(const scout_op *op, scout_device *device, int exhaust
     const bool both = few(&s);
     for (int k = 0; k <= both; k++) {
         answer = shape_of(op, k == 1, &s, why);
+        if (answer != SCOUT_OK && counts[0] > 0) break; /* no room for more rows: then as they are */
         if (answer != SCOUT_OK) return answer;
         product_of(op, &s, &each);
         answer = lt_candidate.domain(&each.op, device, exhaustive, out, why);

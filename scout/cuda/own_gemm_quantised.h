@@ -37,8 +37,11 @@ static inline own_gemm_pieces own_gemm_pieces_of(int64_t all, int64_t most) {
     own_gemm_pieces p = {all, all, all, 1};
     if (all <= most) return p;
     if (most < FEWEST) return (own_gemm_pieces){all, 0, 0, 0};
-    const int64_t room = most - (GRAIN - 1), wanted = (all + room - 1) / room, even = (all + wanted - 1) / wanted;
-    p.size = even + (all - even) % GRAIN; /* so the last one begins at a multiple too */
+    for (int spare = 0; spare < GRAIN; spare += GRAIN - 1) { /* as few as can be, or with room for what is added */
+        const int64_t room = most - spare, wanted = (all + room - 1) / room, even = (all + wanted - 1) / wanted;
+        p.size = even + (all - even) % GRAIN; /* so the last one begins at a multiple too */
+        if (p.size <= most) break;
+    }
     p.step = p.size / GRAIN * GRAIN;
     p.count = 1 + (all - p.size + p.step - 1) / p.step;
     return p;
