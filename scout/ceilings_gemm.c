@@ -197,9 +197,16 @@ scout_answer ceilings_gemm_sweep(ceilings_lab *lab, const char *precision, int64
         return SCOUT_OK;
     }
     answer = ceilings_product_room(&pool, (double)(m > n ? m : n) * (double)deepest, (double)m * (double)n, why);
-    double each_s = fmax(1, budget_s / (1 + (double)(SWEEP_LAST - SWEEP_FIRST) / SWEEP_STEP));
+    const bool strict = isfinite(lab->part_s); /* what a budget leaves is for others */
+    const double share_s = budget_s / (1 + (double)(SWEEP_LAST - SWEEP_FIRST) / SWEEP_STEP);
+    const double each_s = strict ? share_s : fmax(1, share_s);
     for (int64_t k = SWEEP_FIRST; k <= deepest && answer == SCOUT_OK && c->sweep_count < CEILINGS_MAX_SWEEP;
          k += SWEEP_STEP) {
+        if (strict && ceilings_lab_left(lab) <= 0) {
+            ceilings_lab_say(lab, "%s: K %lld and more left out: the budget's part for ceilings is used up",
+                             pool.precision->name, (long long)k);
+            break;
+        }
         const ceilings_search_point point = {.m = m, .n = n, .k = k};
         timing_result result;
         ceilings_peak peak;

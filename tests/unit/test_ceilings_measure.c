@@ -175,6 +175,24 @@ static void k_sweep(void) {
     free(c);
 }
 
+/* What a budget leaves is for the operation: depths that it has no time for are left out. */
+static void a_sweep_keeps_within_its_part(void) {
+    ceilings *c = calloc(1, sizeof *c);
+    scout_why why = {.text = ""};
+    const double within_s = 6;
+    made_up_begin();
+    const ceilings_request q = {.precisions = {"fp16"},
+                                .sweep_precision = "fp16",
+                                .sweep_m = 8192,
+                                .sweep_n = 8192,
+                                .budget_s = within_s / 2,
+                                .within_s = within_s};
+    UNIT_CHECK(c && measure(&q, c, NULL, &why) == SCOUT_OK && made_up_nothing_left());
+    if (!UNIT_CHECK(made_up.now < 1.2 * within_s)) printf("    %.2f s of %.2f\n", made_up.now, within_s);
+    if (!UNIT_CHECK(c && c->sweep_count > 0)) printf("    nothing swept\n");
+    free(c);
+}
+
 /* A figure that may be anything does not make one that is known as vague as itself. */
 static void a_disturbed_peak_replaces_none_by_luck(void) {
     static const struct {
@@ -256,6 +274,7 @@ int main(void) {
     UNIT_RUN(disturbed_is_measured_again);
     UNIT_RUN(lazy_library);
     UNIT_RUN(k_sweep);
+    UNIT_RUN(a_sweep_keeps_within_its_part);
     UNIT_RUN(a_disturbed_peak_replaces_none_by_luck);
     UNIT_RUN(less_memory_and_missing_parts);
     UNIT_RUN(a_lost_device_ends_it);
