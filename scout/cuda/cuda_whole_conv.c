@@ -1,14 +1,10 @@
 /* The reference of convolutions: an operation as kernels/whole_conv.h wants it. */
 #include "scout/cuda/cuda_whole.h"
 
-#include "kernels/whole_conv.h"
 #include "scout/conv.h"
 #include "scout/cuda/cuda_device.h"
+#include "scout/cuda/cuda_whole_conv.h"
 #include "scout/cuda/cuda_whole_places.h"
-#include "scout/cuda/own_activate.h"
-
-/* Some tens of seconds where fp64 is quick. */
-static const double most_macs = 1e13;
 
 static whole_conv_problem problem_of(const scout_op *op, const conv_problem *p, void *const *tensors) {
     whole_conv_problem w = {.input = tensors[CONV_INPUT],
@@ -33,18 +29,8 @@ static whole_conv_problem problem_of(const scout_op *op, const conv_problem *p, 
                             .out_step = p->out_step,
                             .w_g = p->w_g,
                             .w_o = p->w_o,
-                            .w_i = p->w_i,
-                            .activation = own_activate(p->activation.function),
-                            .alpha = p->activation.alpha,
-                            .beta = p->activation.beta,
-                            .steepest = activation_steepest(&p->activation),
-                            .quantised = p->quant.is,
-                            .rounds = p->quant.rounds,
-                            .factor = p->quant.factor,
-                            .zero_in = p->quant.zero_in,
-                            .zero_out = p->quant.zero_out,
-                            .least = p->quant.least,
-                            .most = p->quant.most};
+                            .w_i = p->w_i};
+    cuda_whole_conv_behind(&w, &p->activation, &p->quant);
     for (int k = 0; k < WHOLE_CONV_AXES; k++) {
         const window_axis *a = &p->w.axes[k];
         w.axes[k] = (whole_conv_axis){a->in, a->out, a->kernel, a->stride, a->dilation, a->begin};
@@ -58,7 +44,7 @@ static scout_answer compute(scout_device *device, const scout_op *op, void *cons
     (void)output;
     if (p.activation.function == ACTIVATION_UNKNOWN)
         return scout_say(why, SCOUT_NO, "epilogue", "the reference does not know this activation");
-    if ((double)p.n * (double)p.cout * (double)window_out(&p.w) * (double)conv_depth(&p) > most_macs)
+    if ((double)p.n * (double)p.cout * (double)window_out(&p.w) * (double)conv_depth(&p) > cuda_whole_conv_most_macs)
         return scout_say(why, SCOUT_NO, "shape", "this convolution is too large to be checked in fp64");
     const whole_conv_problem w = problem_of(op, &p, tensors);
     return cuda_device_answer(whole_conv(&w, want, spread, device->stream), "computing the reference", why);

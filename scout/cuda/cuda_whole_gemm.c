@@ -2,13 +2,9 @@
  * place, with a row for an image. All other products have samples and projections (cuda_device_check.c). */
 #include "scout/cuda/cuda_whole.h"
 
-#include "kernels/whole_conv.h"
 #include "scout/cuda/cuda_device.h"
-#include "scout/cuda/own_activate.h"
+#include "scout/cuda/cuda_whole_conv.h"
 #include "scout/gemm.h"
-
-/* As of convolutions. */
-static const double most_macs = 1e13;
 
 static whole_conv_problem problem_of(const scout_op *op, const gemm_problem *p, void *const *tensors) {
     const int bias = op_tensor(op, "bias");
@@ -29,18 +25,8 @@ static whole_conv_problem problem_of(const scout_op *op, const gemm_problem *p, 
                             .out_n = p->ldc,
                             .out_c = 1,
                             .w_o = p->trans_b ? p->ldb : 1,
-                            .w_i = p->trans_b ? 1 : p->ldb,
-                            .activation = own_activate(p->activation.function),
-                            .alpha = p->activation.alpha,
-                            .beta = p->activation.beta,
-                            .steepest = activation_steepest(&p->activation),
-                            .quantised = p->quant.is,
-                            .rounds = p->quant.rounds,
-                            .factor = p->quant.factor,
-                            .zero_in = p->quant.zero_in,
-                            .zero_out = p->quant.zero_out,
-                            .least = p->quant.least,
-                            .most = p->quant.most};
+                            .w_i = p->trans_b ? 1 : p->ldb};
+    cuda_whole_conv_behind(&w, &p->activation, &p->quant);
     for (int k = 0; k < WHOLE_CONV_AXES; k++)
         w.axes[k] = (whole_conv_axis){.in = 1, .out = 1, .kernel = 1, .stride = 1, .dilation = 1};
     return w;
@@ -52,7 +38,7 @@ scout_answer cuda_whole_gemm(scout_device *device, const scout_op *op, void *con
     (void)output;
     if (!requantize_activation(&p.activation) || p.residual >= 0 || (p.bias && strcmp(p.bias, "n") != 0))
         return scout_say(why, SCOUT_NO, "epilogue", "the reference does not know what stands behind this product");
-    if ((double)p.batch * (double)p.m * (double)p.n * (double)p.k > most_macs)
+    if ((double)p.batch * (double)p.m * (double)p.n * (double)p.k > cuda_whole_conv_most_macs)
         return scout_say(why, SCOUT_NO, "shape", "this product is too large to be checked in fp64");
     whole_conv_problem w = problem_of(op, &p, tensors);
     scout_answer answer = SCOUT_OK;
