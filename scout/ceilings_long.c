@@ -15,9 +15,11 @@ enum { MOST_BRIEF = 64, MOST = 32, LEAST_LAST = 3, PROBE_EVERY = 5 };
 #define DROP_S  0.1 /* what ran before is gone by then */
 #define BRIEF_S 0.01
 #define LOOK_S  0.3
-#define LAST_S  1.1  /* a whole second of it: what rested comes back once in every second */
-#define OPEN_S  0.03 /* a plan, its graph, and the first launch */
-#define HALF    0.5  /* of a gain in flops per cycle is left under a cap */
+#define LAST_S  1.1   /* a whole second of it: what rested comes back once in every second */
+#define OPEN_S  0.03  /* a plan, its graph, and the first launch */
+#define HALF    0.5   /* of a gain in flops per cycle is left under a cap */
+#define NEARLY  0.02  /* of the best: as far off may brief slots be */
+#define ALIKE   0.004 /* of the best: a whole second cannot tell */
 
 /* How much moving data may cost, of all energy: nobody knows yet, so each of these names candidates in turn. */
 static const double costs[] = {0, 0.05, 0.1, 0.2};
@@ -136,12 +138,28 @@ scout_answer ceilings_long_next(ceilings_field *x, int most, double until, scout
     return answer == SCOUT_OK ? look_at(x, list, best_fresh(x, list, most), 1, until, why) : answer;
 }
 
+/* Shapes that do equally well under a cap draw different power, and leave a few tenths of a percent to luck: where that
+ * chose among them, efficiencies would differ from process to process by as much. So of those that are within so much
+ * of the best one, a known one is as good as it; the first in their table, if there are several. */
+static void prefer_known(ceilings_field *x, double within) {
+    double most = 0;
+    for (int k = 0; k < x->count; k++)
+        if (!x->entries[k].dead) most = fmax(most, x->entries[k].score);
+    for (int k = 0; k < x->count; k++) {
+        ceilings_entry *e = &x->entries[k];
+        if (!e->known || e->dead || !(e->score >= (1 - within) * most)) continue;
+        e->score = nextafter(most, INFINITY);
+        return;
+    }
+}
+
 scout_answer ceilings_long_last(ceilings_field *x, int most, double until, scout_why *why) {
     const double left_s = x->start + until * x->budget_s - ceilings_field_now(x);
     const double fit = fmin(fmin(most, MOST), floor(left_s / (LAST_S + OPEN_S)));
     ceilings_entry *list[MOST];
     double rate = 0;
     scout_answer answer = SCOUT_OK;
+    prefer_known(x, NEARLY);
     const int count = ceilings_field_best(x, list, (int)fmax(fit, LEAST_LAST));
     /* All are opened before: see above. */
     for (int k = 0; k < count && answer == SCOUT_OK; k++)
@@ -157,5 +175,6 @@ scout_answer ceilings_long_last(ceilings_field *x, int most, double until, scout
         if (!x->entries[k].picked) x->entries[k].score = 0;
         x->entries[k].picked = false;
     }
+    prefer_known(x, ALIKE);
     return answer;
 }

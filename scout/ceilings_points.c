@@ -11,13 +11,14 @@ static const struct {
 } tiles[] = {{128, 256}, {256, 128}, {128, 128}, {256, 256}, {64, 256}, {256, 192}, {192, 128}};
 enum { TILES = sizeof tiles / sizeof tiles[0], MOST_WAVES = 24, DEPTHS = 6, ATTEMPTS = 60 };
 
-/* What earlier searches ended with, by the units of their devices: where to begin, never where to end. */
+/* What earlier searches ended with, by the units of their devices: where to begin. The order decides between those that
+ * a search cannot tell apart, and nothing else (scout/ceilings_long.c). */
 static const struct {
     int32_t units;
     int64_t m, n, k;
 } known[] = {
-    {132, 7168, 8448, 16384}, {132, 9472, 8192, 16000},  {132, 13824, 2816, 16384},
-    {132, 14848, 9984, 7296}, {132, 15360, 12288, 7808}, {132, 14080, 1536, 11776},
+    {132, 13824, 2816, 16384}, {132, 7168, 8448, 16384},  {132, 9472, 8192, 16000},
+    {132, 14848, 9984, 7296},  {132, 15360, 12288, 7808}, {132, 14080, 1536, 11776},
 };
 enum { KNOWN = sizeof known / sizeof known[0] };
 

@@ -16,13 +16,16 @@ bool report_beside_outruns(const report_figures *f, double ceiling_us, double ce
     return fastest > 0 && ceiling_us > fastest * (1.01 + intervals);
 }
 
-/* Two measurements as one, each by how well it is known; where they disagree by more than that, so does their mean. */
-static void pool(double other_s, double other_ci, double *seconds, double *ci) {
-    const double least = 0.001; /* no interval is narrower, whatever it says: a zero would silence the other one */
-    const double a = fmax(other_ci, least), b = fmax(*ci, least), weight = b * b / (a * a + b * b);
-    const double mean = weight * other_s + (1 - weight) * *seconds, apart = fabs(other_s - *seconds) / (2 * mean);
-    *seconds = mean;
-    *ci = fmax(a * b / sqrt(a * a + b * b), apart);
+/* Two measurements of the peak as one, each by how well it is known now: since the stored one was made, a clock that
+ * power steers may have moved by a percent, which moves the probe and the operation beside it alike. By what they are
+ * further apart than that, the short one was disturbed; and where they disagree, their mean is known no better. */
+static void pool(double stored_s, double stored_ci, double *seconds, double *ci) {
+    const double drift = 0.01, least = 0.001; /* no interval is narrower: a zero would silence the other one */
+    const double apart = 2 * fabs(stored_s - *seconds) / (stored_s + *seconds);
+    const double a = hypot(fmax(stored_ci, least), drift), b = fmax(fmax(*ci, least), apart - drift);
+    const double weight = b * b / (a * a + b * b);
+    *seconds = weight * stored_s + (1 - weight) * *seconds;
+    *ci = fmax(a * b / hypot(a, b), apart / 2);
 }
 
 /* A probe that the operation outran is no ceiling: its bytes lay in the cache less well than the operation's. */

@@ -17,6 +17,8 @@ typedef struct capped {
         lost_at; /* every so many-th shape cannot be opened; the device is gone once so many were; 0: never */
     double said; /* the last promised sign of life */
     bool late;
+    ceilings_search_point favoured; /* takes so many times the energy that it would otherwise; m is 0: there is none */
+    double favour;
     /* Of the controller: the clock that this tick's work and that of the last ones asks for; where the work is, in
      * seconds from an even pace, where it will be and when; how far off the clock was, by tenths of a second, and now.
      */
@@ -30,5 +32,6 @@ ceilings_search capped_search(capped *c, const timing_clock *clock, double budge
 
 double capped_flops_per_cycle(const capped *c, const ceilings_search_point *p); /* part of the most */
 double capped_truth(const capped *c, const ceilings_search_point *p);           /* flop/s, alone and for long */
+void capped_favour(capped *c, const ceilings_search_point *p, double truth);    /* that it becomes this */
 
 #endif

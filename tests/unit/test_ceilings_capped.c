@@ -5,8 +5,9 @@
 #include "tests/unit/unit.h"
 
 #include <math.h>
+#include <string.h>
 
-enum { SHAPES = 500, SEEDS = 200, SHORT_SEEDS = 60, AUDITS = 20 };
+enum { SHAPES = 500, SEEDS = 200, SHORT_SEEDS = 60, AUDITS = 20, PROCESSES = 5, DEVICES = 40 };
 #define BUDGET_S 25.8 /* as a precision has it, unless told otherwise */
 
 /* The best true rate of random shapes that the search has not seen the seed of. */
@@ -53,6 +54,38 @@ static void holds_the_rule(void) {
     UNIT_CHECK(t.held >= 0.95 * SEEDS);
     UNIT_CHECK(t.longest_s < 29);
     UNIT_CHECK(t.error < 0.0025);
+}
+
+/* How many processes, that differ in nothing but noise, end with a known shape whose true rate is so much of what the
+ * search finds without it. */
+static int end_with_known(double part) {
+    int same = 0;
+    for (uint64_t seed = 1; seed <= DEVICES; seed++) {
+        capped c = capped_of(seed);
+        const timing_clock clock = capped_clock(&c);
+        const ceilings_search s = capped_search(&c, &clock, BUDGET_S);
+        ceilings_search_point known;
+        ceilings_search_best best;
+        scout_why why = {.text = ""};
+        UNIT_CHECK(ceilings_points_known(&s.space, &known, 1) == 1);
+        UNIT_CHECK(ceilings_search_run(&s, &best, &why) == SCOUT_OK);
+        const double truth = part * capped_truth(&c, &best.point);
+        for (int process = 1; process <= PROCESSES; process++) {
+            c = capped_of(seed);
+            c.state += (uint64_t)process * UINT64_C(0x2545f4914f6cdd1d);
+            capped_favour(&c, &known, truth);
+            UNIT_CHECK(ceilings_search_run(&s, &best, &why) == SCOUT_OK);
+            same += memcmp(&best.point, &known, sizeof known) == 0;
+        }
+    }
+    printf("%d of %d processes end with a known shape at %.1f %% of the best\n", same, DEVICES * PROCESSES, 100 * part);
+    return same;
+}
+
+/* Where luck chose, four in ten would end with it. What is clearly worse is never taken for being known. */
+static void processes_end_with_one_shape(void) {
+    UNIT_CHECK(end_with_known(1.002) >= 0.8 * DEVICES * PROCESSES);
+    UNIT_CHECK(end_with_known(0.985) <= 0.05 * DEVICES * PROCESSES);
 }
 
 /* A device that does not tell of its cap is searched in short slots, as others are: that this rule can be broken. */
@@ -102,7 +135,8 @@ static void strict_budgets(void) {
         const double off = fabs(best.tflops * 1e12 / capped_truth(&c, &best.point) - 1);
         /* Of one second, most lies where its beginning echoes; that is seen, and said. */
         const double most = best.disturbed ? 0.1 : budget_s < 16 ? 0.05 : 0.01;
-        if (!UNIT_CHECK(off < most && (!best.disturbed || budget_s <= 1))) printf("    off by %.4f\n", off);
+        if (!UNIT_CHECK(off < most && (!best.disturbed || budget_s <= 1)))
+            printf("    %.1f s: off by %.4f\n", budget_s, off);
     }
 }
 
@@ -111,7 +145,7 @@ static void strict_budgets(void) {
 static void short_budgets_claim_no_more_than_they_know(void) {
     static const double budgets_s[] = {0.5, 1, 2, 4, 8, 10, 12, 15.9};
     for (size_t k = 0; k < sizeof budgets_s / sizeof budgets_s[0]; k++) {
-        int held = 0;
+        int held = 0, disturbed = 0;
         double squares = 0, widest = 0;
         for (int seed = 1; seed <= SHORT_SEEDS; seed++) {
             capped c = capped_of((uint64_t)seed);
@@ -123,12 +157,15 @@ static void short_budgets_claim_no_more_than_they_know(void) {
             if (!UNIT_CHECK(ceilings_search_run(&s, &best, &why) == SCOUT_OK)) continue;
             const double off = best.tflops * 1e12 / capped_truth(&c, &best.point) - 1;
             held += fabs(off) <= best.timing.rel_ci95;
+            disturbed += best.disturbed;
             if (!best.disturbed) widest = fmax(widest, best.timing.rel_ci95);
             squares += off * off / SHORT_SEEDS;
         }
         printf("%.1f s: %d of %d hold what is claimed, at most %.2f %% in peace, off by %.2f %%\n", budgets_s[k], held,
                SHORT_SEEDS, 100 * widest, 100 * sqrt(squares));
         UNIT_CHECK(held >= 0.9 * SHORT_SEEDS);
+        /* Of one second, most lies where its beginning echoes; that is seen, and said. */
+        UNIT_CHECK(budgets_s[k] <= 1 || disturbed <= (budgets_s[k] < 8 ? 0.25 : 0.05) * SHORT_SEEDS);
         UNIT_CHECK(budgets_s[k] < 4 || widest < 0.05);
         UNIT_CHECK(budgets_s[k] < 8 || sqrt(squares) < 0.004);
     }
@@ -162,6 +199,7 @@ int main(void) {
     UNIT_RUN(strict_budgets);
     UNIT_RUN(short_budgets_claim_no_more_than_they_know);
     UNIT_RUN(holds_the_rule);
+    UNIT_RUN(processes_end_with_one_shape);
     UNIT_RUN(short_slots_alone_do_not);
     UNIT_RUN(the_audit_is_fair);
     return unit_end();
