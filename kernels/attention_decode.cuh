@@ -5,18 +5,17 @@
 #ifndef KERNELS_ATTENTION_DECODE_CUH
 #define KERNELS_ATTENTION_DECODE_CUH
 
-#include "kernels/attention_device.cuh"
+#include "kernels/attention_exchange.cuh"
 
 namespace attention {
 
-enum { KEYS = 16, ROWS = 16 };
+enum { KEYS = 16 };
 
 /* What comes first is what the first loads wait for. */
 struct decode_job {
     attention_tensors t;
     int low, high;           /* the keys that any query sees where all sequences are whole */
     int each, more;          /* steps of a block, and how many blocks have one more; of those keys */
-    int lead;                /* steps that the last block has beyond */
     int group, queries;      /* of s: divisions of 64 bits would take as long as the copies */
     int rows, tiles, splits; /* rows of a block, blocks for all rows that share keys, and for their keys */
     int dim, v_dim;          /* of s, and the strides of keys and values, beside what else comes first */
@@ -26,35 +25,8 @@ struct decode_job {
     uint2 *turns;              /* for the blocks of the same rows: how many have begun, and which launch it is */
 };
 
-/* How many launches there were before; what the count of blocks was when this one began, and when it was about to end.
- */
-struct decode_turn {
-    unsigned before, begun, ended;
-};
-enum { LEFT = 1 << 16 }; /* in that count: the last block has looked whether all have begun */
 __device__ __forceinline__ uint2 *turn_of(const decode_job &job) {
     return job.turns + (int64_t)blockIdx.z * gridDim.y + blockIdx.y;
-}
-
-/* By a block's first thread. What comes back is not looked at before it is needed, so that nobody waits for it. */
-__device__ __forceinline__ void take_turn(const decode_job &job, decode_turn &mine) {
-    if (job.splits == 1 || threadIdx.x > 0) return;
-    mine.before = *(volatile unsigned *)&turn_of(job)->y;
-    mine.begun = atomicAdd(&turn_of(job)->x, 1u);
-}
-
-__device__ __forceinline__ bool is_last(const decode_job &job) { return blockIdx.x + 1 == job.splits; }
-
-/* The last block is the one that merges, if all others run already: it says that it looked. */
-__device__ __forceinline__ void end_turn(const decode_job &job, decode_turn &mine) {
-    if (job.splits > 1 && is_last(job) && threadIdx.x == 0) mine.ended = atomicAdd(&turn_of(job)->x, (unsigned)LEFT);
-}
-
-/* Else it is who began when the last block had looked, as the last one of all. There is always one, and nobody whom it
- * waits for has yet to begin. */
-__device__ __forceinline__ bool merges_after(const decode_job &job, const decode_turn &mine) {
-    if (is_last(job)) return mine.ended == (unsigned)job.splits;
-    return mine.begun == (unsigned)job.splits - 1 + LEFT;
 }
 
 /* What a lane knows of one of the 16 rows. */
@@ -90,11 +62,10 @@ __device__ __forceinline__ decode_place place_of(const decode_job &job) {
     if (job.t.lengths) {
         high = min(high, (int)sequence_end(job.s, job.t.lengths, at.b));
         const int steps = high > low ? (high - low + KEYS - 1) / KEYS : 0;
-        const int lead = min(job.lead, steps / job.splits);
-        each = (steps - lead) / job.splits, more = (steps - lead) % job.splits;
+        each = steps / job.splits, more = steps % job.splits;
     }
     at.begin = low + (split * each + min(split, more)) * KEYS;
-    at.stop = split + 1 == job.splits ? high : min(at.begin + (each + (split < more)) * KEYS, high);
+    at.stop = min(at.begin + (each + (split < more)) * KEYS, high);
     return at;
 }
 
@@ -254,13 +225,11 @@ __device__ __forceinline__ void walk(const decode_job &job, const decode_place &
         if (warp + d * warps < steps) keys.load(d, warp + d * warps);
         gemm::copy_commit();
     }
-    take_turn(job, mine);
+    mine = take_turn(turn_of(job), job.splits);
     load_queries<T, DIM>(job, at, q);
     rows[0] = row_of<T>(job, at, (threadIdx.x & 31) >> 2), rows[1] = row_of<T>(job, at, ((threadIdx.x & 31) >> 2) + 8);
     int slot = 0;
-    if (warp >= steps) end_turn(job, mine);
     for (int step = warp; step < steps; step += warps) {
-        if (step + warps >= steps) end_turn(job, mine);
         const uint32_t from = keys.at + slot * ring<T, DIM>::bytes;
         const int key = at.begin + step * KEYS + 2 * t;
         float c[2][4] = {};

@@ -31,6 +31,7 @@ typedef struct attention_shape {
     int64_t q[3], k[3], v[3], out[3];
     int64_t mask[4]; /* of the additive mask, from key to key as well; 0: the same for all */
     int masked;      /* there is one */
+    int ragged;      /* there are lengths */
     int causal;      /* query i sees keys up to past + i */
     int64_t past;
     int64_t window; /* of a causal one: at most so many keys, the last ones; 0: all */
@@ -52,12 +53,16 @@ int attention_naive_launch(const attention_shape *shape, const attention_tensors
 
 /* --- attention_decode: few queries; fp16, bf16; reads keys and values once, at memory speed --- */
 enum { ATTENTION_DECODE_QUERIES = 8, ATTENTION_DECODE_DIM = 256 };
+enum {
+    ATTENTION_DECODE_TENSOR, /* on tensor cores */
+    ATTENTION_DECODE_VECTOR, /* without, for at most 4 queries that share keys */
+    ATTENTION_DECODE_DENSE   /* the same for one query that sees all keys, whose rows lie side by side */
+};
 typedef struct attention_decode_config {
     int splits; /* blocks that share the keys of a head, at most 256; 0: as many as fill the device once */
     int warps;  /* 1 to 8 of a block; 16 without tensor cores */
     int depth;  /* 2, 3, 4: steps of 16 keys in flight for each warp; without tensor cores 4 or 8: loads of each lane */
-    int vector; /* 1: without tensor cores, for at most 4 queries that share keys */
-    int lead;   /* KiB of keys and values, at most 1024, that the block which merges has beyond what others have */
+    int walk;   /* one of these */
 } attention_decode_config;
 
 /* Where blocks share keys it has memory of its own, through which they hand over what they found; its launches have to

@@ -160,13 +160,11 @@ __device__ __forceinline__ void walk_vectors(const decode_job &job, const decode
     int begin = at.begin + warp * each, from = begin + lane / lanes_of<DIM>;
     fetch<T, DIM, U>(k, from, at.stop, begin + each <= at.stop, keys);
     fetch<T, DIM, U>(v, from, at.stop, begin + each <= at.stop, values);
-    take_turn(job, mine);
+    mine = take_turn(turn_of(job), job.splits);
 #pragma unroll
     for (int r = 0; r < R; r++) open_row<T, DIM>(job, at, r, rows[r]);
-    if (begin >= at.stop) end_turn(job, mine);
     for (; begin < at.stop; begin += step, from += step) {
         const bool more = begin + step < at.stop, all = begin + step + each <= at.stop;
-        if (!more) end_turn(job, mine);
         float weights[R];
 #pragma unroll
         for (int r = 0; r < R; r++) weights[r] = multiply<T, DIM, U>(rows[r], keys);

@@ -19,6 +19,7 @@ attention_shape own_attention_shape(const scout_op *op) {
     copy_strides(s.out, &p.tensors[ATTENTION_OUT], 3);
     s.masked = p.mask >= 0;
     if (s.masked) copy_strides(s.mask, &p.tensors[p.mask], 4);
+    s.ragged = p.lengths >= 0;
     s.causal = p.causal, s.past = p.past, s.window = p.window;
     s.scale = (float)p.scale, s.softcap = (float)p.softcap;
     s.type = (int)p.type;

@@ -1,6 +1,5 @@
-/* attention_decode as a candidate: fp16 and bf16 attention of at most 8 queries. Its variants: with or without tensor
- * cores, the blocks that share the keys of a head, how much more the one that merges has of them, the warps of a block,
- * and what a warp has in flight. */
+/* attention_decode as a candidate: fp16 and bf16 attention of at most 8 queries. Its variants: how a warp walks over
+ * its keys, the blocks that share the keys of a head, the warps of a block, and what a warp has in flight. */
 #include "scout/attention.h"
 #include "scout/cuda/cuda_device.h"
 #include "scout/cuda/own.h"
@@ -8,7 +7,7 @@
 
 #include <stdlib.h>
 
-enum { CORES, SPLITS, LEAD, WARPS, DEPTH, PARAMETERS };
+enum { WALK, SPLITS, WARPS, DEPTH, PARAMETERS };
 
 struct scout_plan {
     attention_decode_plan decode;
@@ -30,15 +29,18 @@ static scout_answer supports(const scout_op *op, scout_device *device, scout_why
 
 static scout_answer domain(const scout_op *op, scout_device *device, int exhaustive, scout_domain *out,
                            scout_why *why) {
-    static const char *const cores[] = {"vector", "tensor"};
+    static const char *const walks[] = {"dense", "vector", "tensor"};
     static const char *const splits[] = {"auto", "1", "2", "4", "8", "16", "32"};
 
     (void)op, (void)device, (void)exhaustive, (void)why;
     out->count = PARAMETERS;
-    out->parameters[CORES] = (scout_parameter){.name = "cores", .count = 2, .values = {1, 0}, .labels = cores};
+    out->parameters[WALK] =
+        (scout_parameter){.name = "walk",
+                          .count = 3,
+                          .values = {ATTENTION_DECODE_DENSE, ATTENTION_DECODE_VECTOR, ATTENTION_DECODE_TENSOR},
+                          .labels = walks};
     out->parameters[SPLITS] =
         (scout_parameter){.name = "splits", .count = 7, .values = {0, 1, 2, 4, 8, 16, 32}, .labels = splits};
-    out->parameters[LEAD] = (scout_parameter){.name = "lead", .count = 3, .values = {0, 96, 160}};
     out->parameters[WARPS] = (scout_parameter){.name = "warps", .count = 3, .values = {4, 8, 16}};
     out->parameters[DEPTH] = (scout_parameter){.name = "depth", .count = 4, .values = {3, 4, 8, 2}};
     return SCOUT_OK;
@@ -47,8 +49,8 @@ static scout_answer domain(const scout_op *op, scout_device *device, int exhaust
 static attention_decode_config config_of(const int64_t *values) {
     attention_decode_config config = {.splits = 0, .warps = 4, .depth = 3};
     if (!values) return config;
-    config.vector = (int)values[CORES], config.splits = (int)values[SPLITS];
-    config.lead = (int)values[LEAD], config.warps = (int)values[WARPS], config.depth = (int)values[DEPTH];
+    config.walk = (int)values[WALK], config.splits = (int)values[SPLITS];
+    config.warps = (int)values[WARPS], config.depth = (int)values[DEPTH];
     return config;
 }
 
@@ -59,26 +61,17 @@ static int hopeless(const attention_shape *s, const attention_decode_config *con
     return config->splits > 0 && ((config->splits > 1 && blocks > 16 * units) || 2 * blocks <= units);
 }
 
-/* What one block has beyond the others only pays beside what all have, and where one block fills a multiprocessor. */
-static int leads(const attention_shape *s, const attention_decode_config *config, const scout_device *device) {
-    if (config->lead == 0) return 1;
-    const int64_t units = s->batch * s->kv_heads, bytes = s->keys * (s->dim + s->v_dim) * 2;
-    const int64_t splits = config->splits ? config->splits : own_units(device) / units;
-    const int alone = config->vector && s->heads / s->kv_heads * s->queries == 1;
-    return splits > 1 && bytes / splits >= (int64_t)config->lead * 1024 && config->warps >= (alone ? 16 : 8);
-}
-
 /* Where few rows share keys, tensor cores only lose: one look at them is enough. */
 static int idle(const attention_shape *s, const attention_decode_config *config) {
-    const attention_decode_config vector = {.warps = 4, .depth = 4, .vector = 1};
-    const int first = config->splits == 0 && config->lead == 0 && config->warps == 4 && config->depth == 3;
-    return !config->vector && !first && attention_decode_fits(s, &vector, SIZE_MAX);
+    const attention_decode_config vector = {.warps = 4, .depth = 4, .walk = ATTENTION_DECODE_VECTOR};
+    const int first = config->splits == 0 && config->warps == 4 && config->depth == 3;
+    return config->walk == ATTENTION_DECODE_TENSOR && !first && attention_decode_fits(s, &vector, SIZE_MAX);
 }
 
 static int allows(const scout_op *op, scout_device *device, const int64_t *values) {
     const attention_shape s = own_attention_shape(op);
     const attention_decode_config config = config_of(values);
-    if (hopeless(&s, &config, device) || idle(&s, &config) || !leads(&s, &config, device)) return 0;
+    if (hopeless(&s, &config, device) || idle(&s, &config)) return 0;
     return attention_decode_fits(&s, &config, own_shared_limit(device));
 }
 
@@ -121,12 +114,10 @@ static scout_answer launch(scout_plan *plan, const scout_args *args, scout_why *
 
 static int describe(const scout_plan *plan, char *json, size_t room) {
     const attention_decode_plan *d = &plan->decode;
-    return snprintf(
-        json, room,
-        "{\"kernel\":\"attention_decode\",\"vector\":%s,\"splits\":%d,\"lead\":%d,\"warps\":%d,\"depth\":%d,"
-        "\"shared_bytes\":%zu,\"parts_bytes\":%zu}",
-        d->config.vector ? "true" : "false", d->splits, d->config.lead, d->config.warps, d->config.depth,
-        d->shared_bytes, d->parts_bytes);
+    return snprintf(json, room,
+                    "{\"kernel\":\"attention_decode\",\"walk\":%d,\"splits\":%d,\"warps\":%d,\"depth\":%d,"
+                    "\"shared_bytes\":%zu,\"parts_bytes\":%zu}",
+                    d->config.walk, d->splits, d->config.warps, d->config.depth, d->shared_bytes, d->parts_bytes);
 }
 
 static const char *const precisions[] = {"fp16", "bf16", NULL};

@@ -301,7 +301,7 @@ part_sanitizer() { # every own kernel over awkward shapes, launched alone; the l
                 "${how[@]}" "$here/own_awkward.json"
             sanitize "$tool" behind_quantised "$kernels" "$BIN/scout_cuda.so" --candidate cublaslt_quantised \
                 --variants 2 "${how[@]}" "$here/kinds/gemm_quantised.json"
-            sanitize "$tool" check_stream "$CHECKS/check_stream" "$BIN/scout_cuda.so" # reads what nobody wrote
+            sanitize "$tool" check_stream "$CHECKS/check_stream" "$BIN/scout_cuda.so" moves # reads what nobody wrote
         fi
         sanitize "$tool" check_whole "$CHECKS/check_whole" "$BIN/scout_cuda.so"
     done
