@@ -1,7 +1,7 @@
 /* One query of its own keys, all of which it sees, in rows that lie side by side: what decoding is as long as no head
  * shares its keys. A launch takes ten microseconds, and whatever else there may be (masks, lengths, windows, rows that
  * end within a load) would take one or two of them: words of it that come one after the other before the first load,
- * and a question behind each. Here a warp's loads are one piece of memory, and know their place from five words. */
+ * and a question behind each. Here a warp's loads are one piece of memory, and know their place from seven words. */
 #ifndef KERNELS_ATTENTION_DENSE_CUH
 #define KERNELS_ATTENTION_DENSE_CUH
 

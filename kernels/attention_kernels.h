@@ -40,7 +40,8 @@ typedef struct attention_shape {
     int type;      /* of everything but lengths */
 } attention_shape;
 
-/* `mask` and `lengths` may be NULL; lengths: of each sequence the place of its last key. */
+/* `mask` and `lengths` are there exactly where the shape says so; lengths: of each sequence the place of its last key.
+ */
 typedef struct attention_tensors {
     const void *q, *k, *v, *mask;
     const int32_t *lengths;
@@ -56,7 +57,8 @@ enum { ATTENTION_DECODE_QUERIES = 8, ATTENTION_DECODE_DIM = 256 };
 enum {
     ATTENTION_DECODE_TENSOR, /* on tensor cores */
     ATTENTION_DECODE_VECTOR, /* without, for at most 4 queries that share keys */
-    ATTENTION_DECODE_DENSE   /* the same for one query that sees all keys, whose rows lie side by side */
+    ATTENTION_DECODE_DENSE   /* the same for heads of 64, 128 or 256 and one query that sees all keys, whose rows lie
+                              * side by side: whole steps of `depth` loads of all warps of all blocks */
 };
 typedef struct attention_decode_config {
     int splits; /* blocks that share the keys of a head, at most 256; 0: as many as fill the device once */

@@ -18,8 +18,8 @@ enum { MOST_BRIEF = 64, MOST = 32, LEAST_LAST = 3, PROBE_EVERY = 5 };
 #define LAST_S  1.1   /* a whole second of it: what rested comes back once in every second */
 #define OPEN_S  0.03  /* a plan, its graph, and the first launch */
 #define HALF    0.5   /* of a gain in flops per cycle is left under a cap */
-#define NEARLY  0.02  /* of the best: as far off may brief slots be */
-#define ALIKE   0.004 /* of the best: a whole second cannot tell */
+#define NEARLY  0.02  /* of the best: as far off may slots of LOOK_S be */
+#define ALIKE   0.003 /* of the best: a whole second cannot tell */
 
 /* How much moving data may cost, of all energy: nobody knows yet, so each of these names candidates in turn. */
 static const double costs[] = {0, 0.05, 0.1, 0.2};
@@ -140,14 +140,15 @@ scout_answer ceilings_long_next(ceilings_field *x, int most, double until, scout
 
 /* Shapes that do equally well under a cap draw different power, and leave a few tenths of a percent to luck: where that
  * chose among them, efficiencies would differ from process to process by as much. So of those that are within so much
- * of the best one, a known one is as good as it; the first in their table, if there are several. */
+ * of the best one, a known one is as good as it; the first in their table, if there are several. It has a place among
+ * the last for the same reason. */
 static void prefer_known(ceilings_field *x, double within) {
     double most = 0;
     for (int k = 0; k < x->count; k++)
         if (!x->entries[k].dead) most = fmax(most, x->entries[k].score);
     for (int k = 0; k < x->count; k++) {
         ceilings_entry *e = &x->entries[k];
-        if (!e->known || e->dead || !(e->score >= (1 - within) * most)) continue;
+        if (!e->known || e->dead || !(e->score > 0) || e->score < (1 - within) * most) continue;
         e->score = nextafter(most, INFINITY);
         return;
     }

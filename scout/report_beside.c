@@ -17,15 +17,16 @@ bool report_beside_outruns(const report_figures *f, double ceiling_us, double ce
 }
 
 /* Two measurements of the peak as one, each by how well it is known now: since the stored one was made, a clock that
- * power steers may have moved by a percent, which moves the probe and the operation beside it alike. By what they are
- * further apart than that, the short one was disturbed; and where they disagree, their mean is known no better. */
+ * power steers may have moved by a percent, which moves the probe and the operation beside it alike. What they are
+ * further apart than that, no clock explains: it moves the mean no more, and is doubt about it. */
 static void pool(double stored_s, double stored_ci, double *seconds, double *ci) {
     const double drift = 0.01, least = 0.001; /* no interval is narrower: a zero would silence the other one */
-    const double apart = 2 * fabs(stored_s - *seconds) / (stored_s + *seconds);
-    const double a = hypot(fmax(stored_ci, least), drift), b = fmax(fmax(*ci, least), apart - drift);
-    const double weight = b * b / (a * a + b * b);
-    *seconds = weight * stored_s + (1 - weight) * *seconds;
-    *ci = fmax(a * b / hypot(a, b), apart / 2);
+    const double a = hypot(fmax(stored_ci, least), drift), b = fmax(*ci, least);
+    const double moved = fmin(fmax(*seconds / stored_s - 1, -drift), drift);
+    const double mean = stored_s * (1 + moved * a * a / (a * a + b * b));
+    const double apart = fabs(*seconds - stored_s) / 2, off = fabs(*seconds - mean);
+    *seconds = mean;
+    *ci = fmax(a * b / hypot(a, b), fmax(apart, off) / mean);
 }
 
 /* A probe that the operation outran is no ceiling: its bytes lay in the cache less well than the operation's. */

@@ -6,6 +6,7 @@
 #include "scout/cuda/own_attention.h"
 
 #include <stdlib.h>
+#include <string.h>
 
 enum { WALK, SPLITS, WARPS, DEPTH, PARAMETERS };
 
@@ -27,18 +28,25 @@ static scout_answer supports(const scout_op *op, scout_device *device, scout_why
     return SCOUT_OK;
 }
 
+/* What is likely to be the fastest comes first. */
+static const int64_t walks[] = {ATTENTION_DECODE_DENSE, ATTENTION_DECODE_VECTOR, ATTENTION_DECODE_TENSOR};
+static const char *const walk_names[] = {"dense", "vector", "tensor"};
+enum { WALKS = sizeof walks / sizeof walks[0] };
+
+static const char *walk_name(int walk) {
+    int k = 0;
+    while (walks[k] != walk) k++;
+    return walk_names[k];
+}
+
 static scout_answer domain(const scout_op *op, scout_device *device, int exhaustive, scout_domain *out,
                            scout_why *why) {
-    static const char *const walks[] = {"dense", "vector", "tensor"};
     static const char *const splits[] = {"auto", "1", "2", "4", "8", "16", "32"};
 
     (void)op, (void)device, (void)exhaustive, (void)why;
     out->count = PARAMETERS;
-    out->parameters[WALK] =
-        (scout_parameter){.name = "walk",
-                          .count = 3,
-                          .values = {ATTENTION_DECODE_DENSE, ATTENTION_DECODE_VECTOR, ATTENTION_DECODE_TENSOR},
-                          .labels = walks};
+    out->parameters[WALK] = (scout_parameter){.name = "walk", .count = WALKS, .labels = walk_names};
+    memcpy(out->parameters[WALK].values, walks, sizeof walks);
     out->parameters[SPLITS] =
         (scout_parameter){.name = "splits", .count = 7, .values = {0, 1, 2, 4, 8, 16, 32}, .labels = splits};
     out->parameters[WARPS] = (scout_parameter){.name = "warps", .count = 3, .values = {4, 8, 16}};
@@ -115,9 +123,10 @@ static scout_answer launch(scout_plan *plan, const scout_args *args, scout_why *
 static int describe(const scout_plan *plan, char *json, size_t room) {
     const attention_decode_plan *d = &plan->decode;
     return snprintf(json, room,
-                    "{\"kernel\":\"attention_decode\",\"walk\":%d,\"splits\":%d,\"warps\":%d,\"depth\":%d,"
+                    "{\"kernel\":\"attention_decode\",\"walk\":\"%s\",\"splits\":%d,\"warps\":%d,\"depth\":%d,"
                     "\"shared_bytes\":%zu,\"parts_bytes\":%zu}",
-                    d->config.walk, d->splits, d->config.warps, d->config.depth, d->shared_bytes, d->parts_bytes);
+                    walk_name(d->config.walk), d->splits, d->config.warps, d->config.depth, d->shared_bytes,
+                    d->parts_bytes);
 }
 
 static const char *const precisions[] = {"fp16", "bf16", NULL};

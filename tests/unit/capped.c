@@ -130,9 +130,12 @@ static void telemetry(void *context, scout_telemetry *out) {
     snprintf(out->throttle_text, sizeof out->throttle_text, "%s", out->throttle ? "power cap" : "");
 }
 
+static bool fails(const capped *c) { return c->now >= c->fails_from && c->now < c->fails_until; }
+
 static scout_answer run(void *context, uint32_t launches, uint32_t batches, double *seconds, scout_why *why) {
     shape *s = context;
     capped *c = s->c;
+    if (fails(c)) return scout_say(why, SCOUT_FAILED, "memory", "others have it");
     if (c->lost_at > 0 && c->opened >= c->lost_at) return scout_say(why, SCOUT_LOST, "lost", "the device is gone");
     pass(c, 20e-6, c->clock); /* what it takes to launch a graph */
     for (uint32_t k = 0; k < batches; k++) {
@@ -155,7 +158,7 @@ static scout_answer open_shape(void *context, const ceilings_search_point *p, ti
     capped *c = context;
     pass(c, 1e-3, 1); /* a plan, and its graph */
     c->opened++;
-    if (c->fail_every > 0 && c->opened % c->fail_every == 0) {
+    if (fails(c) || (c->fail_every > 0 && c->opened % c->fail_every == 0)) {
         c->closed++;
         return scout_say(why, c->opened % 2 ? SCOUT_NO : SCOUT_FAILED, "shape", "not this one");
     }

@@ -15,7 +15,8 @@ typedef struct capped {
     int opened, closed;
     int fail_every,
         lost_at; /* every so many-th shape cannot be opened; the device is gone once so many were; 0: never */
-    double said; /* the last promised sign of life */
+    double fails_from, fails_until; /* seconds in which no shape can be opened or run, as when others have the memory */
+    double said;                    /* the last promised sign of life */
     bool late;
     ceilings_search_point favoured; /* takes so many times the energy that it would otherwise; m is 0: there is none */
     double favour;

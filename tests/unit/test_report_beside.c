@@ -94,7 +94,7 @@ static void a_ceiling_from_beside(void) {
 }
 
 /* A probe that ran before the blocks is the peak measured twice: 20 us stored to 1 %, which may have moved by another
- * one, and what it says itself. 2 % apart is more than moving explains, and 10 % is a disturbed probe. */
+ * one, and what it says itself. Of 2 % or 10 % the mean follows one at most, and the rest is doubt. */
 static void a_ceiling_measured_twice(void) {
     json_t *m =
         parsed("{'baseline':'lib','baseline_variant':'','best':'lib','best_variant':'','candidates':[{'name':'lib',"
@@ -104,12 +104,13 @@ static void a_ceiling_measured_twice(void) {
         const char *probe;
         double compute_us, ci; /* of it; 0: as stored */
     } cases[] = {
-        {"{'bound':'compute','bound_us':20.1,'bound_ci':0.01,'among':false}", 20.0 / 3 + 20.1 * 2 / 3,
-         0.00816496580928},
-        {"{'bound':'compute','bound_us':20.1,'bound_ci':0.005,'among':false}", 20.0 / 9 + 20.1 * 8 / 9,
-         0.00471404520791},
-        {"{'bound':'compute','bound_us':20.4,'bound_ci':0.002,'among':false}", 20.2701983247, 0.00990099009901},
-        {"{'bound':'compute','bound_us':22.0,'bound_ci':0.01,'among':false}", 20.0535795644, 1.0 / 21},
+        {"{'bound':'compute','bound_us':20.1,'bound_ci':0.01,'among':false}", 20.0666666667, 0.00816496580928},
+        {"{'bound':'compute','bound_us':20.1,'bound_ci':0.005,'among':false}", 20.0888888889, 0.00471404520791},
+        {"{'bound':'compute','bound_us':19.9,'bound_ci':0.005,'among':false}", 19.9111111111, 0.00471404520791},
+        {"{'bound':'compute','bound_us':20.1,'bound_ci':1e-09,'among':false}", 20.0995024876, 0.00248762376238},
+        {"{'bound':'compute','bound_us':20.4,'bound_ci':0.002,'among':false}", 20.1960784314, 0.0100970873786},
+        {"{'bound':'compute','bound_us':19.6,'bound_ci':0.002,'among':false}", 19.8039215686, 0.010297029703},
+        {"{'bound':'compute','bound_us':22.0,'bound_ci':0.01,'among':false}", 20.1333333333, 0.0927152317881},
         {"{'bound':'compute','bound_us':22.0,'among':false}", 0, 0}, /* nobody knows how well */
         {"{'bound':'memory','bound_us':22.0,'bound_ci':0.01,'among':false}", 0, 0},
         {"{'bound':'compute','bound_us':22.0,'bound_ci':0.01,'among':true}", 22, 0.01},
@@ -123,7 +124,7 @@ static void a_ceiling_measured_twice(void) {
         UNIT_TEXT(f.ceiling_from, stored ? "stored" : among ? "probe" : "both");
         near(f.ceiling_us, stored ? 21 : cases[k].compute_us + 1);
         if (cases[k].ci > 0) near(f.ceiling_ci, cases[k].ci * cases[k].compute_us / f.ceiling_us);
-        UNIT_CHECK(f.ceiling_ci > 0 && f.ceiling_ci < 0.05);
+        UNIT_CHECK(f.ceiling_ci > 0 && f.ceiling_ci < 0.1);
     }
     best.peaks[0].rel_ci95 = 0;
     json_decref(m);
