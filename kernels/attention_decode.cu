@@ -251,8 +251,7 @@ extern "C" int attention_decode_prepare(const attention_shape *s, const attentio
     plan->kernel = k->kernel;
     rows_of(s, k, plan);
     plan->shared_bytes = shared_of(k, c->warps);
-    cudaError_t e =
-        cudaFuncSetAttribute(plan->kernel, cudaFuncAttributeMaxDynamicSharedMemorySize, (int)plan->shared_bytes);
+    cudaError_t e = gemm::allow_shared(plan->kernel, plan->shared_bytes);
     if (e == cudaSuccess)
         e = cudaOccupancyMaxActiveBlocksPerMultiprocessor(&held, plan->kernel, c->warps * 32, plan->shared_bytes);
     if (e != cudaSuccess) return e;

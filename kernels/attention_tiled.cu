@@ -112,7 +112,7 @@ extern "C" int attention_tiled_prepare(const attention_shape *s, const attention
     const tiled_row *k = kernel_of(s, c);
     *plan = attention_tiled_plan{};
     plan->shape = *s, plan->config = *c, plan->kernel = (const void *)k->kernel, plan->shared_bytes = k->bytes;
-    return cudaFuncSetAttribute(plan->kernel, cudaFuncAttributeMaxDynamicSharedMemorySize, (int)k->bytes);
+    return gemm::allow_shared(plan->kernel, k->bytes);
 }
 
 extern "C" int attention_tiled_launch(const attention_tiled_plan *plan, const attention_tensors *tensors,

@@ -269,7 +269,7 @@ extern "C" int gemm_block_sparse_prepare(const gemm_shape *shape, const gemm_blo
     plan->place_at = rounded((size_t)(plan->columns + 1) * sizeof(int32_t));
     plan->values_at = plan->place_at + rounded((size_t)blocks * sizeof(int32_t));
     plan->pack_bytes = plan->values_at + (size_t)blocks * block_bytes;
-    return cudaFuncSetAttribute(plan->kernel, cudaFuncAttributeMaxDynamicSharedMemorySize, (int)plan->shared_bytes);
+    return gemm::allow_shared(plan->kernel, plan->shared_bytes);
 }
 
 extern "C" int gemm_block_sparse_pack(const gemm_block_sparse_plan *plan, const void *weight, void *packed,

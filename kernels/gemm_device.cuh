@@ -1,5 +1,5 @@
-/* What the matrix kernels share on the device: copies into shared memory that pass by the registers, tensor core
- * instructions, barriers of the copy engine and of clusters, conversions. Newer instructions are guarded by
+/* What the matrix kernels share, mostly on the device: copies into shared memory that pass by the registers, tensor
+ * core instructions, barriers of the copy engine and of clusters, conversions. Newer instructions are guarded by
  * __CUDA_ARCH__; sm_80 is enough for everything else. */
 #ifndef KERNELS_GEMM_DEVICE_CUH
 #define KERNELS_GEMM_DEVICE_CUH
@@ -7,9 +7,19 @@
 #include <cuda_bf16.h>
 #include <cuda_fp16.h>
 #include <cuda_fp8.h>
+#include <cuda_runtime.h>
 #include <stdint.h>
 
 namespace gemm {
+
+/* So much dynamic shared memory for a kernel. The limit is the kernel's, and other plans of it are there already: one
+ * that needs less takes nothing from them. */
+static inline cudaError_t allow_shared(const void *kernel, size_t bytes) {
+    cudaFuncAttributes now;
+    const cudaError_t e = cudaFuncGetAttributes(&now, kernel);
+    if (e != cudaSuccess || (size_t)now.maxDynamicSharedSizeBytes >= bytes) return e;
+    return cudaFuncSetAttribute(kernel, cudaFuncAttributeMaxDynamicSharedMemorySize, (int)bytes);
+}
 
 static __device__ __forceinline__ uint32_t shared_address(const void *p) {
     return (uint32_t)__cvta_generic_to_shared(p);

@@ -290,8 +290,7 @@ extern "C" int gemm_int4_prepare(const gemm_shape *shape, const gemm_int4_config
     plan->shared_bytes = shared_bytes_of(stream_for(plan->rows, plan->shared_limit), plan->rows);
     plan->blocks = (int)(units < shape->n ? units : shape->n);
     for (int k = 0; k < 2 * STREAMS && e == cudaSuccess; k++)
-        e = cudaFuncSetAttribute((const void *)(k % 2 ? streams[k / 2].whole : streams[k / 2].blocks),
-                                 cudaFuncAttributeMaxDynamicSharedMemorySize, limit);
+        e = gemm::allow_shared((const void *)(k % 2 ? streams[k / 2].whole : streams[k / 2].blocks), (size_t)limit);
     return e;
 }
 

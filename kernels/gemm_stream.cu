@@ -162,7 +162,7 @@ extern "C" int gemm_stream_prepare(const gemm_shape *shape, const gemm_stream_co
     plan->kernel = (const void *)kernel_of(shape, config, form_of(shape, config));
     plan->clusters = clusters_for(shape, config, units);
     if (config->packed) plan->pack_bytes = (size_t)(shape->n * pitch_of(shape)) * 2;
-    e = cudaFuncSetAttribute(plan->kernel, cudaFuncAttributeMaxDynamicSharedMemorySize, limit);
+    e = gemm::allow_shared(plan->kernel, (size_t)limit);
     /* Fewer clusters than asked for may fit; then each has more tiles, and needs a little more to exchange them. */
     for (int round = 0; e == cudaSuccess; round++) {
         plan->shared_bytes = divide(shape, config, plan->clusters, plan->shared_limit, &job);

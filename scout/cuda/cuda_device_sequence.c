@@ -62,8 +62,15 @@ static scout_answer sequence_capture(scout_device *device, uint32_t launches, sc
     *graph = NULL;
     if (sequence_recover(device, why) != SCOUT_OK) return SCOUT_LOST;
     if (answer == SCOUT_LOST || (answer != SCOUT_OK && !broken)) return answer;
+    const bool refused = answer != SCOUT_OK;
     if (ended != cudaSuccess) answer = cuda_device_answer(ended, "ending a graph", why);
     if (answer == SCOUT_LOST) return answer;
+    if (refused) { /* a launch that fails anywhere breaks a capture, too, and that it did is all that is told then */
+        answer = sequence_enqueue(device, 1, enqueue, context, why);
+        if (answer == SCOUT_OK) answer = cuda_device_wait(device, "a launch outside of a graph", why);
+        cudaGetLastError();
+        if (answer != SCOUT_OK) return answer;
+    }
     return scout_say(why, SCOUT_NO, "capture", "its launches cannot be captured in a graph: %s",
                      cudaGetErrorString(ended));
 }

@@ -168,7 +168,8 @@ static scout_answer enqueue_doing(void *context, uint32_t number, void *stream, 
     doing *const d = context;
     d->calls++;
     if (d->what == 1 && number == 2) return scout_say(why, SCOUT_FAILED, "error", "on purpose");
-    if (d->what == 2) cudaStreamSynchronize(stream);
+    if (d->what == 2 || d->what == 4) cudaStreamSynchronize(stream);
+    if (d->what == 4) return scout_say(why, SCOUT_FAILED, "error", "on purpose, anywhere");
     if (d->what == 3) cudaMallocAsync(&d->memory, 1 << 20, 0);
     return gpu_api->empty(gpu, stream, why);
 }
@@ -218,6 +219,10 @@ static void check_sequences(void) {
     d = (doing){3, 0, NULL};
     gpu_time(enqueue_doing, &d, 1, 1, 1, &why, &answer);
     gpu_expect(answer == SCOUT_NO && strcmp(why.code, "capture") == 0, "the wrong stream: %d %s", answer, why.text);
+    d = (doing){4, 0, NULL};
+    gpu_time(enqueue_doing, &d, 1, 1, 1, &why, &answer);
+    gpu_expect(answer == SCOUT_FAILED && strcmp(why.text, "on purpose, anywhere") == 0,
+               "a launch that fails in a graph and without: %d %s", answer, why.text);
     d = (doing){0, 0, NULL};
     gpu_expect(gpu_time(enqueue_doing, &d, 1, 10, 3, &why, &answer) > 0, "after failures nothing works: %s", why.text);
 }

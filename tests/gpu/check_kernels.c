@@ -1,6 +1,7 @@
-/* Every own kernel once, on the operations of lists as scout_batch reads them: each variant of each candidate that is
- * the project's own is prepared, packed, launched alone and held against the reference. Nothing is timed, so that it
- * can run under compute-sanitizer, where a measurement would take hours.
+/* Every own kernel, on the operations of lists as scout_batch reads them: each variant of each candidate that is the
+ * project's own is prepared; then each is packed, launched alone, twice, and held against the reference, so that what
+ * one plan leaves to another shows. Nothing is timed, so that it can run under compute-sanitizer, where a measurement
+ * would take hours.
  *
  *     check_kernels scout_cuda.so [--all | --candidate NAME] [--variants N] [--most WORK] [--no-compare]
  *                   [--unwritten] [FILE…]
@@ -39,7 +40,7 @@ typedef struct subject { /* an operation with its tensors on the device */
 
 typedef struct launching {
     const scout_candidate *candidate;
-    const char *text; /* operation, candidate and variant */
+    char text[320]; /* operation, candidate and variant */
     scout_plan *plan;
     scout_plan_needs needs;
     void *packed, *workspace;
@@ -176,29 +177,33 @@ static bool launch_variant(subject *s, launching *l, const char *text) {
     return !s->check || compare_outputs(s, l, text);
 }
 
-static void try_variant(subject *s, const scout_candidate *c, const int64_t *values, const char *variant) {
-    char text[320];
-    launching l = {.candidate = c, .text = text, .needs = {.size = sizeof l.needs}};
+/* False: there is no plan of it. */
+static bool prepare_variant(subject *s, const scout_candidate *c, const int64_t *values, const char *variant,
+                            launching *l) {
+    *l = (launching){.candidate = c, .needs = {.size = sizeof l->needs}};
+    snprintf(l->text, sizeof l->text, "%s %s %s", s->about->id, c->name, variant);
+    memcpy(l->tensors, s->tensors, sizeof l->tensors);
+    const scout_answer answer = c->prepare(&s->op, gpu, values, &l->plan, &l->needs, &gpu_why);
+    if (answer != SCOUT_NO)
+        return gpu_expect(answer == SCOUT_OK && l->plan, "%s: preparing: %s", l->text, gpu_why.text);
+    printf("refused %s: %s %s\n", l->text, gpu_why.code, gpu_why.text);
+    return false;
+}
+
+static void try_variant(subject *s, launching *l) {
     bool good = true;
-    snprintf(text, sizeof text, "%s %s %s", s->about->id, c->name, variant);
-    memcpy(l.tensors, s->tensors, sizeof l.tensors);
-    const scout_answer answer = c->prepare(&s->op, gpu, values, &l.plan, &l.needs, &gpu_why);
-    if (answer == SCOUT_NO) {
-        printf("refused %s: %s %s\n", text, gpu_why.code, gpu_why.text);
-    } else if (gpu_expect(answer == SCOUT_OK && l.plan, "%s: preparing: %s", text, gpu_why.text)) {
-        for (uint32_t k = 0; good && k < s->op.tensor_count; k++)
-            if (s->op.tensors[k].role == SCOUT_OUTPUT) good = fresh(s, s->op.tensors[k].bytes, &l.tensors[k]);
-        if (good && launch_variant(s, &l, text))
-            printf("launched %s\n", text);
-        else
-            say_plan(&l);
-        for (uint32_t k = 0; k < s->op.tensor_count; k++)
-            if (s->op.tensors[k].role == SCOUT_OUTPUT) gpu_api->release(gpu, l.tensors[k]);
-    }
+    for (uint32_t k = 0; good && k < s->op.tensor_count; k++)
+        if (s->op.tensors[k].role == SCOUT_OUTPUT) good = fresh(s, s->op.tensors[k].bytes, &l->tensors[k]);
+    if (good && launch_variant(s, l, l->text))
+        printf("launched %s\n", l->text);
+    else
+        say_plan(l);
+    for (uint32_t k = 0; k < s->op.tensor_count; k++)
+        if (s->op.tensors[k].role == SCOUT_OUTPUT) gpu_api->release(gpu, l->tensors[k]);
     fflush(stdout); /* whoever is ended by a sanitizer or a limit has said where */
-    gpu_api->release(gpu, l.packed);
-    gpu_api->release(gpu, l.workspace);
-    if (l.plan && c->destroy) c->destroy(l.plan);
+    gpu_api->release(gpu, l->packed);
+    gpu_api->release(gpu, l->workspace);
+    if (l->candidate->destroy) l->candidate->destroy(l->plan);
 }
 
 /* --- all variants of all --- */
@@ -218,8 +223,10 @@ static void say_variant(const scout_domain *domain, const uint32_t *indices, cha
 }
 
 static void try_candidate(subject *s, const scout_candidate *c) {
+    enum { MOST = 1024 };
     static scout_domain domain;
-    int tried = 0;
+    static launching all[MOST];
+    int tried = 0, count = 0;
     uint32_t indices[SCOUT_MAX_PARAMETERS] = {0};
     memset(&domain, 0, sizeof domain);
     if (c->supports(&s->op, gpu, &gpu_why) != SCOUT_OK) return;
@@ -228,17 +235,18 @@ static void try_candidate(subject *s, const scout_candidate *c) {
     if (answer == SCOUT_NO ||
         !gpu_expect(answer == SCOUT_OK, "%s %s: its variants: %s", s->about->id, c->name, gpu_why.text))
         return;
-    for (;;) {
+    for (bool more = true; more && gpu_expect(count < MOST, "%s %s: too many variants", s->about->id, c->name);) {
         int64_t values[SCOUT_MAX_PARAMETERS] = {0};
         char variant[160];
         for (uint32_t k = 0; k < domain.count; k++) values[k] = domain.parameters[k].values[indices[k]];
         say_variant(&domain, indices, variant, sizeof variant);
-        if (!c->allows || c->allows(&s->op, gpu, values)) try_variant(s, c, values, variant), tried++;
-        if (tried == s->choices->variants && tried > 0) return;
+        if (!c->allows || c->allows(&s->op, gpu, values))
+            count += prepare_variant(s, c, values, variant, &all[count]), tried++;
         uint32_t k = domain.count;
         while (k > 0 && ++indices[k - 1] == domain.parameters[k - 1].count) indices[--k] = 0;
-        if (k == 0) return;
+        more = k > 0 && (tried == 0 || tried != s->choices->variants);
     }
+    for (int k = 0; k < count; k++) try_variant(s, &all[k]);
 }
 
 static bool is_asked(const subject *s, const scout_candidate *c) {
