@@ -48,7 +48,7 @@ run_step() {
     local name=$1 log="$logs/$1.log" code=0 start=$SECONDS ok=0 bad=0 left=0 last
     # A program of its own: inside a function whose status is looked at, `set -e` would not end it at a failure.
     bash "${BASH_SOURCE[0]}" --step "$name" >"$log" 2>&1 </dev/null || code=$?
-    last=$(tail -n 1 "$log")
+    last=$(grep -E '^[0-9]+ passed, [0-9]+ failed' "$log" | tail -n 1) || true # make may have the last word
     if [[ $last =~ ^([0-9]+)\ passed,\ ([0-9]+)\ failed(,\ ([0-9]+)\ skipped)?$ ]]; then
         ok=${BASH_REMATCH[1]} bad=${BASH_REMATCH[2]} left=${BASH_REMATCH[4]:-0}
         if ((code != 0 && bad == 0)); then bad=1; fi
