@@ -51,7 +51,7 @@ declare -A limits=(
     [models]=530  # one device has no time for all 18: spread them over DEVICES
     [agree_kinds]=300 # about 150: 8 to 12 s an operation for PyTorch, 4 for scout_batch
     [custom]=200 [fusions]=420 # expected: 4 s an operation, 7 s a fusion
-    [end_to_end]=280) # about 30 for each of two by PyTorch; 40 for each that part models has not measured
+    [end_to_end]=280) # about 30 for each of two by PyTorch; 60 for each that part models has not measured
 declare -A groups=([figures]="devices sustained bandwidth llama stream sweep burst" [agreement]="repeat agree faults trace"
     [checking]="epilogue checks sanitizer" [kinds]="kinds targets sparse" [fusions]="fusions" [libraries]="agree_kinds end_to_end custom")
 LIMIT=${LIMIT:-540}
@@ -349,12 +349,16 @@ part_agree_kinds() { # other libraries than cuBLASLt
         "$part/scout/reports" "$BIN/scout_cuda.so" "$part/agree_kinds.json"
     cat "$part/torch.txt"
 }
-part_end_to_end() { # what part models has measured is in the cache
-    local name
+part_end_to_end() { # of what part models has measured here, or what is measured now
+    local name reports
     known
     for name in bert_base@b8_s128 llama2_7b@b1_s2048; do
-        timed "$name" batch "${MODELS:-out/models}/$name.json" --budget 60 -o "$part/$name"
-        timed "torch_$name" python3 "$here/end_to_end.py" "${MODELS:-out/models}/$name.json" "$part/$name/reports" \
+        reports=$RESULTS/models/$name/reports
+        if [[ ! -d $reports ]]; then
+            timed "$name" batch "${MODELS:-out/models}/$name.json" --budget 60 -o "$part/$name"
+            reports=$part/$name/reports
+        fi
+        timed "torch_$name" python3 "$here/end_to_end.py" "${MODELS:-out/models}/$name.json" "$reports" \
             "$part/$name.json"
         cat "$part/torch_$name.txt"
     done
