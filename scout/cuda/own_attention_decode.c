@@ -34,9 +34,9 @@ static const char *const walk_names[] = {"dense", "vector", "tensor"};
 enum { WALKS = sizeof walks / sizeof walks[0] };
 
 static const char *walk_name(int walk) {
-    int k = 0;
-    while (walks[k] != walk) k++;
-    return walk_names[k];
+    for (int k = 0; k < WALKS; k++)
+        if (walks[k] == walk) return walk_names[k];
+    return "";
 }
 
 static scout_answer domain(const scout_op *op, scout_device *device, int exhaustive, scout_domain *out,
