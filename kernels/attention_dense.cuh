@@ -31,19 +31,6 @@ template <int U> __device__ __forceinline__ void fetch_dense(const uint4 *from, 
     for (int u = 0; u < U; u++) to[u] = load_once(from + u * 32);
 }
 
-/* The score of the lane's share becomes what its values count; the sum so far is brought to the same base. */
-template <int DIM, int U> __device__ __forceinline__ float weigh_dense(vector_row &r, float score) {
-    float now = fmaxf(r.seen.most, score);
-#pragma unroll
-    for (int far = 16; far >= lanes_of<DIM> / U; far /= 2) now = fmaxf(now, __shfl_xor_sync(0xffffffffu, now, far));
-    const float base = base_of(now), change = power(r.seen.most - base), weight = power(score - base);
-    r.seen.most = now;
-    r.seen.total = r.seen.total * change + weight;
-#pragma unroll
-    for (int e = 0; e < 8; e++) r.o[e] *= change;
-    return weight;
-}
-
 /* One warp's share of the block's keys; every step of the block is `warps` times as many as a warp has at a time. */
 template <typename T, int DIM, int U>
 __device__ __forceinline__ void walk_dense(const dense_job &job, vector_row &r, decode_turn &mine) {
@@ -64,7 +51,7 @@ __device__ __forceinline__ void walk_dense(const dense_job &job, vector_row &r, 
         const float score = multiply<T, DIM, U>(r, keys);
         k += hop, v += hop;
         if (left > 1) fetch_dense<U>(k, keys);
-        add<T, DIM, U>(r, weigh_dense<DIM, U>(r, score), values);
+        add<T, DIM, U>(r, weigh_score<DIM, U>(r, score), values);
         if (left > 1) fetch_dense<U>(v, values);
     }
 }

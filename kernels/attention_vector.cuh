@@ -111,15 +111,9 @@ __device__ __forceinline__ float multiply(const vector_row &r, const uint4 (&k)[
     return fold<DIM, U>(dots);
 }
 
-/* The score of the lane's share of the keys becomes what its values count; the sum so far is brought to the same base.
- */
-template <typename T, int DIM, int U>
-__device__ __forceinline__ float weigh(const attention_shape &s, vector_row &r, float dot, int first_of_load) {
-    float score = capped(s, dot);
-    const int key = first_of_load + share_of<DIM, U>() * keys_of<DIM>;
-    const bool seen = key >= r.seen.first && key < r.seen.end;
-    if (r.seen.mask && seen) score += gemm::to_float(((const T *)r.seen.mask)[key * s.mask[3]]);
-    score = seen ? score * log2e : -INFINITY;
+/* The score of the lane's share of the keys, for powers of 2, becomes what its values count; the sum so far is brought
+ * to the same base. */
+template <int DIM, int U> __device__ __forceinline__ float weigh_score(vector_row &r, float score) {
     float now = fmaxf(r.seen.most, score);
 #pragma unroll
     for (int far = 16; far >= lanes_of<DIM> / U; far /= 2) now = fmaxf(now, __shfl_xor_sync(0xffffffffu, now, far));
@@ -129,6 +123,16 @@ __device__ __forceinline__ float weigh(const attention_shape &s, vector_row &r, 
 #pragma unroll
     for (int e = 0; e < 8; e++) r.o[e] *= change;
     return weight;
+}
+
+/* The same of a product with the query, where the key may not be seen. */
+template <typename T, int DIM, int U>
+__device__ __forceinline__ float weigh(const attention_shape &s, vector_row &r, float dot, int first_of_load) {
+    float score = capped(s, dot);
+    const int key = first_of_load + share_of<DIM, U>() * keys_of<DIM>;
+    const bool seen = key >= r.seen.first && key < r.seen.end;
+    if (r.seen.mask && seen) score += gemm::to_float(((const T *)r.seen.mask)[key * s.mask[3]]);
+    return weigh_score<DIM, U>(r, seen ? score * log2e : -INFINITY);
 }
 
 template <typename T, int DIM, int U>
