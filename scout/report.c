@@ -92,6 +92,9 @@ static void read_measurement(const json_t *m, report_figures *out) {
     const double ci = json_get_number(rival, "ratio_ci");
     out->rival_ratio_ci = isnan(ci) ? NAN : at_least_0(ci); /* absent: not known */
     out->rival_family = json_get_text_or_null(rival, "approach");
+    const json_t *rival_row =
+        find_row(rows, json_get_text_or_null(rival, "name"), json_get_text_or_null(rival, "variant"));
+    if (rival_row) out->rival_status = row_status_of(rival_row);
     for (size_t k = 0; k < json_array_size(rows); k++)
         out->bad_rows += reason_status_bad(row_status_of(json_array_get(rows, k)));
     read_status(rows, variant, out);

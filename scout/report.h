@@ -63,6 +63,7 @@ typedef struct report_figures {
     double baseline_us, baseline_ci, best_us, best_ci, ratio, ratio_ci; /* not-a-number where there is none */
     double rival_ratio, rival_ratio_ci; /* of the one that came nearest to the best, or to beating the baseline */
     const char *rival_family;
+    row_status rival_status; /* OK where there is none */
     const char *precision, *bound;
     const ceilings_peak *peak; /* NULL: not known */
     double flops, bytes_read, bytes_written, ceiling_us, ceiling_ci, launch_us, efficiency;

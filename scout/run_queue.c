@@ -213,6 +213,18 @@ static void add_left(char *what, size_t room, double left_s) {
     if (*show_left(left_s, left, sizeof left)) snprintf(what + n, room - n, ", %s at most", left);
 }
 
+/* NULL: nobody has to be, or there is no time for it. */
+static json_t *once_more(run *r, int device, int *job) {
+    char what[160];
+    run_item *again = run_again_choose(r, device, usual_seconds(r));
+    if (!again) return NULL;
+    *job = (int)(again - r->items);
+    again->began_s = run_now();
+    snprintf(what, sizeof what, "%.120s, once more", again->operation->name);
+    show_state(r, what);
+    return measure_job(r, &r->devices[device], again, *job);
+}
+
 static json_t *next(void *context, int device, int *job) {
     run *r = context;
     run_device *d = &r->devices[device];
@@ -234,6 +246,8 @@ static json_t *next(void *context, int device, int *job) {
             r->at++;
             continue;
         }
+        json_t *again = i->stage > RUN_OPERATIONS ? once_more(r, device, job) : NULL;
+        if (again) return again;
         if (!run_fusion_ready(r, i)) return NULL; /* another device is at one of its parts */
         i->budget_s = seconds_for(r, i);
         if (i->budget_s == 0) {
@@ -248,13 +262,7 @@ static json_t *next(void *context, int device, int *job) {
         show_state(r, what);
         return measure_job(r, d, i, *job);
     }
-    run_item *again = run_again_choose(r, device, usual_seconds(r));
-    if (!again) return NULL;
-    *job = (int)(again - r->items);
-    again->began_s = run_now();
-    snprintf(what, sizeof what, "%.120s, once more", again->operation->name);
-    show_state(r, what);
-    return measure_job(r, d, again, *job);
+    return once_more(r, device, job);
 }
 
 /* Faster than what the device can do at best: the ceiling is doubted, once. */

@@ -126,7 +126,7 @@ void timing_race(const timing_clock *clock, const timing_rules *rules, timing_ra
  * settled within `acceptable`.
  *
  * Two rounds of blocks are measured whatever the budget, as long as launches are short: 0.6 s for each subject; where
- * the clock is steered one round, of a second each, after two seconds of load. Where launches are so long that not even
+ * the clock is steered one round, of a second each, after two seconds of load, and a second one where that told nothing. Where launches are so long that not even
  * two of each fit the whole budget, subjects are left out from the last on: SCOUT_NO with the code "budget"; never
  * subject 0. Who is below its target then rests, so a generous budget costs nothing but where the device is restless.
  */

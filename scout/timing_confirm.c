@@ -148,13 +148,26 @@ static bool is_hopeless(const timing_trial *c, int rounds) {
     return true;
 }
 
+/* What one second of a steered clock tells nothing of gets another one: to end there would waste the load before it,
+ * which took longer, and the operation would be measured again. */
+static bool is_granted(const timing_trial *c, int rounds) {
+    bool told = true;
+    for (int k = 0; k < c->count; k++) {
+        const timing_entrant *e = &c->entrants[k];
+        told = told && (e->dead || e->probe || e->opinion.rel_ci95 <= c->pace.rules->acceptable);
+    }
+    return c->steered && rounds < TIMING_PLAN_ROUNDS && !told;
+}
+
 static void rounds(timing_trial *c) {
     probes(c);
     if (!c->lost) timing_plan_load(c, 1);
     for (int round = 0; round < MOST_ROUNDS && !c->lost; round++) {
         const bool steered = c->steered;
-        if (round >= timing_plan_rounds(c) && (!judge_all(c, round) || !timing_plan_room(c) || is_hopeless(c, round)))
-            break;
+        if (round >= timing_plan_rounds(c)) {
+            if (!judge_all(c, round) || is_hopeless(c, round)) break;
+            if (!is_granted(c, round) && !timing_plan_room(c)) break;
+        }
         one_round(c, round);
         if (to_begin_anew(c, steered)) round = -1;
     }
