@@ -54,6 +54,15 @@ check "a machine that comes to rest: who would not settle is measured once more"
 check "a machine that comes to rest: and does settle then" test "$(unstable calm)" = 0
 unset CEILING_SCOUT_SCRIPTED_SLOW_US CEILING_SCOUT_SCRIPTED_DISTURBED
 
+# what is faster than the baseline, but never twice alike: what a budget has left is for this, too
+CEILING_SCOUT_FAULTS=restless scout "${FAULTS[@]}" ops.json -o winner --device scripted:0 --no-cache
+had_figures() { grep -cE '^scout_batch: [a-z]+  [0-9.]+ us' stderr.txt; }
+check "a winner that would not settle: the baseline did" test "$(had_figures)" = 5
+check "a winner that would not settle: it says so" test "$(unstable winner)" = 5
+CEILING_SCOUT_FAULTS=restless scout "${FAULTS[@]}" ops.json -o winner --device scripted:0 --no-cache --budget 60
+check "a winner that would not settle: with a budget it is measured once more" \
+    test "$(had_figures)" = 10
+
 # ---- other candidates ----
 export CEILING_SCOUT_FAULTS=wrong
 scout "${FAULTS[@]}" ops.json -o short --device scripted:0 --resume

@@ -54,6 +54,13 @@ run = json.load(open("whole/run.json"))
 assert [f["source"] for f in run["fusions"]] == ["measured", "measured", "skipped"], run["fusions"]
 assert run["options"]["fusions"] is True and run["totals"]["missing"] == 0'
 
+# ---- who would not settle ----
+touch noise
+CEILING_SCOUT_SCRIPTED_DISTURBED=$PWD/noise scout ops.json -o restless --device scripted:0 --no-cache --budget 60
+rm noise
+check "operations that would not settle are measured once more before the first fusion" test \
+    "$(grep -oE '^scout_batch: (q|big)  UNSTABLE|^scout_batch: [a-z+ ]*(input|attention)[a-z0-9_ ]*  ' stderr.txt | head -n 4 | grep -c UNSTABLE)" = 4
+
 # ---- what is known already ----
 scout ops.json -o whole --device scripted:0 --resume --no-cache
 check "--resume keeps them" python3 -c '

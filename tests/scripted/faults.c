@@ -1,6 +1,6 @@
 /* Candidates for the scripted device that fail, each in its own way, and would be the fastest if they did not. Which of
  * them are there says CEILING_SCOUT_FAULTS ("hang,wrong"); all, where it is not set. A name that begins with late_ is
- * right until it is timed. */
+ * right until it is timed; restless is right, and takes longer or shorter by chance. */
 #include "tests/scripted/scripted.h"
 
 #include <stdio.h>
@@ -11,7 +11,7 @@ struct scout_plan {
     const scout_op *op;
     gemm_problem problem;
     scripted_stream *stream;
-    uint64_t random;
+    uint64_t random, launches;
     int fault;
 };
 
@@ -29,6 +29,7 @@ typedef enum fault {
     LATE_CRASH,
     LATE_HANG,
     LATE_BOUNDS,
+    RESTLESS,
     FAULTS
 } fault;
 
@@ -46,6 +47,7 @@ static const char *const names[FAULTS] = {
     [LATE_CRASH] = "fault_late_crash",
     [LATE_HANG] = "fault_late_hang",
     [LATE_BOUNDS] = "fault_late_bounds",
+    [RESTLESS] = "fault_restless",
 };
 
 static _Noreturn void hang(void) {
@@ -107,13 +109,15 @@ static void timed(void *plan) {
     if (p->fault == LATE_CRASH) crash();
     if (p->fault == LATE_HANG) hang();
     if (p->fault == LATE_BOUNDS) p->stream->poison(p->stream);
+    if (p->fault == RESTLESS)
+        p->random = (p->launches++ / 2000 + 1) * UINT64_C(0x9e3779b97f4a7c15); /* alike for a while */
 }
 
 static scout_answer prepare(int which, const scout_op *op, scout_plan **plan, scout_plan_needs *needs, scout_why *why) {
     if (which == HOG) hog();
     scout_plan *p = calloc(1, sizeof *p);
     if (!p) return scout_say(why, SCOUT_NO_MEMORY, "memory", "the host has no memory left");
-    *p = (scout_plan){op, gemm_problem_of(op), NULL, 12345, which};
+    *p = (scout_plan){.op = op, .problem = gemm_problem_of(op), .random = 12345, .fault = which};
     needs->packs = which == MEMORY ? GEMM_B + 1 : 0;
     needs->pack_bytes = which == MEMORY ? (uint64_t)1 << 40 : 0;
     needs->workspace_bytes = 0;
@@ -132,8 +136,8 @@ static scout_answer launch(scout_plan *plan, const scout_args *args, scout_why *
     w.compute = compute;
     w.timed = timed;
     w.plan = plan;
-    w.factor = 1.01;
-    w.noise = 0.002;
+    w.factor = plan->fault == RESTLESS ? 0.7 : 1.01;
+    w.noise = plan->fault == RESTLESS ? 0.2 : 0.002;
     w.random = &plan->random;
     return plan->stream->push(plan->stream, &w, why);
 }
@@ -164,13 +168,14 @@ PREPARE(FRAMES, prepare_frames)
 PREPARE(LATE_CRASH, prepare_late_crash)
 PREPARE(LATE_HANG, prepare_late_hang)
 PREPARE(LATE_BOUNDS, prepare_late_bounds)
+PREPARE(RESTLESS, prepare_restless)
 
 typedef scout_answer prepare_fn(const scout_op *op, scout_device *device, const int64_t *values, scout_plan **plan,
                                 scout_plan_needs *needs, scout_why *why);
-static prepare_fn *const prepares[FAULTS] = {prepare_hang,       prepare_crash,  prepare_wrong,      prepare_bounds,
-                                             prepare_canary,     prepare_input,  prepare_memory,     prepare_hog,
-                                             prepare_exit,       prepare_frames, prepare_late_crash, prepare_late_hang,
-                                             prepare_late_bounds};
+static prepare_fn *const prepares[FAULTS] = {
+    prepare_hang,       prepare_crash,     prepare_wrong,       prepare_bounds,  prepare_canary,
+    prepare_input,      prepare_memory,    prepare_hog,         prepare_exit,    prepare_frames,
+    prepare_late_crash, prepare_late_hang, prepare_late_bounds, prepare_restless};
 
 /* Whether "crash" stands in "hang,crash". */
 static int wanted(const char *list, const char *name) {
