@@ -1,6 +1,8 @@
-/* Element by element: operands in, one output out. A thread holds 8 or 16 elements, loaded in pieces of 16 bytes where
- * they lie together, brought to fp32 (or int, or int64), and computed by one branch that all threads take alike: so
- * there is one kernel for each arithmetic, number of operands and way to find operands, not one for each operator. */
+/* Element by element: operands in, one output out. What models mostly do, one or two dense operands, a bias or a
+ * number, has a kernel for each operator (elementwise_lean.cuh). For all else a thread holds 8 or 16 elements, loaded
+ * in pieces of 16 bytes where they lie together, brought to fp32 (or int, or int64), and computed by one branch that
+ * all threads take alike: one kernel for each arithmetic, number of operands and way to find them. */
+#include "kernels/elementwise_lean.cuh"
 #include "kernels/elementwise_tiles.cuh"
 
 using namespace tiles;
@@ -49,59 +51,6 @@ template <class C, int, int E, int MODE> __global__ void __launch_bounds__(most_
         }
         if (p.what == ELEMENTWISE_PASS_mean) operators::share((C)p.inputs, y[0]);
         write_any<C, E, MODE>(p, tile, y[0]);
-    }
-}
-
-/* Sums, products and gates of two tensors of floats, which are most of what models do element by element, by few lines
- * of code: a launch of microseconds waits for every line that is fetched. One piece at a time in fp32, so that few
- * registers are needed and many threads run. */
-template <int VEC> __device__ __forceinline__ void pair_of(const job &p, float *x, const float *y) {
-#define PAIR(name, expression)                                                                                         \
-    case ELEMENTWISE_PASS_##name: _Pragma("unroll") for (int i = 0; i < VEC; i++) x[i] = (expression); break;
-    switch (p.what) {
-        PAIR(add, x[i] + y[i])
-        PAIR(sub, x[i] - y[i])
-        PAIR(mul, x[i] * y[i])
-        PAIR(swiglu, operators::swish(x[i], 1.0f) * y[i])
-        PAIR(geglu, operators::gelu(x[i]) * y[i])
-        PAIR(geglu_tanh, operators::gelu_tanh(x[i]) * y[i])
-        PAIR(quick_geglu, operators::swish(x[i], p.numbers.alpha) * y[i])
-        PAIR(reglu, fmaxf(x[i], 0.0f) * y[i])
-    default: break;
-    }
-#undef PAIR
-}
-
-/* flat: both are dense. rows: each as `find` finds it, a bias or a number, say. */
-template <int SIZE, int MODE, int PIECES>
-__global__ void __launch_bounds__(most_threads, MODE == flat ? 3 : 2) pairs(const job p) {
-    constexpr int vec = 16 / SIZE, elements = vec * PIECES;
-    for (int64_t tile = blockIdx.x; tile < p.tiles; tile += gridDim.x) {
-        const bool whole = (tile + 1) * elements * blockDim.x <= p.count;
-        pass::bits<SIZE, vec> raw[2][PIECES];
-        int64_t at[PIECES];
-#pragma unroll
-        for (int j = 0; j < PIECES; j++) at[j] = begin<vec>(tile, elements, j);
-        if constexpr (MODE == flat) {
-#pragma unroll
-            for (int k = 0; k < 2; k++) fetch<SIZE, vec, PIECES>(p.in[k], true, whole, p.count, at, at, 1, raw[k]);
-        } else {
-            int64_t from[PIECES][2];
-#pragma unroll
-            for (int j = 0; j < PIECES; j++) find<2>(p, MODE, 0, at[j] < p.count ? at[j] : 0, from[j]);
-#pragma unroll
-            for (int k = 0; k < 2; k++)
-                fetch<SIZE, vec, PIECES>(p.in[k], p.strides[k][0] == 1, whole, p.count, at, &from[0][k], 2, raw[k]);
-        }
-#pragma unroll
-        for (int j = 0; j < PIECES; j++) {
-            float x[vec], y[vec];
-            pass::widen<vec>(p.type, raw[0][j], x);
-            pass::widen<vec>(p.type, raw[1][j], y);
-            pair_of<vec>(p, x, y);
-            pass::narrow<vec>(p.type, x, raw[0][j]);
-        }
-        put<SIZE, vec, PIECES>(p, whole, at, raw[0]);
     }
 }
 
@@ -177,13 +126,6 @@ const choice ints[] = {FIXED(int, 1, 16, 4), FIXED(int, 2, 16, 4)};
 const choice bytes[] = {KERNEL(quantised, int, 1, 16, 4), KERNEL(quantised, int, 2, 16, 4)};
 const choice longs[] = {FIXED(long long, 1, 4, 4), FIXED(long long, 2, 4, 4)};
 const choice any_floats = MANY(float, 8, 4), any_ints = MANY(int, 16, 4), any_longs = MANY(long long, 4, 4);
-#define PAIRS(size, pieces)                                                                                            \
-    {                                                                                                                  \
-        {(const void *)pairs<size, flat, pieces>, (const void *)pairs<size, rows, pieces>, NULL}, {                    \
-            16 / size *pieces, 16 / size *pieces, 0                                                                    \
-        }                                                                                                              \
-    }
-const choice pairs_small[] = {PAIRS(2, 1), PAIRS(4, 1)}, pairs_large[] = {PAIRS(2, 2), PAIRS(4, 2)};
 const choice wheres[] = {CHOSEN(1), CHOSEN(2), CHOSEN(4), CHOSEN(8)};
 
 /* Sums of two have a kernel with both operands in flight; only what takes any number goes one by one. */
@@ -214,24 +156,11 @@ int mode_of(const elementwise_pass *s, const void *const *in, const void *out) {
     return mode;
 }
 
-bool is_pair(const elementwise_pass *s) {
-    static const int whats[] = {ELEMENTWISE_PASS_add,        ELEMENTWISE_PASS_sub,        ELEMENTWISE_PASS_mul,
-                                ELEMENTWISE_PASS_swiglu,     ELEMENTWISE_PASS_geglu,      ELEMENTWISE_PASS_reglu,
-                                ELEMENTWISE_PASS_geglu_tanh, ELEMENTWISE_PASS_quick_geglu};
-    if (s->inputs != 2 || (s->type != PASS_FP16 && s->type != PASS_BF16 && s->type != PASS_FP32)) return false;
-    for (int what : whats)
-        if (s->what == what) return true;
-    return false;
-}
-
-/* The kernel, and which of its modes. Small tensors have more threads with a piece each, larger ones two pieces in
- * flight. What is flat but for a number is found like rows. */
-const choice *choose_for(const elementwise_pass *s, int threads, int *mode) {
-    const int64_t small = 1024; /* blocks of threads with two pieces each */
-    const int wide = s->type == PASS_FP32;
-    if (*mode == single || !is_pair(s)) return choose(s);
-    if (s->strides[0][0] != 1 || s->strides[1][0] != 1) *mode = rows;
-    return s->count < small * threads * pairs_large[wide].elements[flat] ? &pairs_small[wide] : &pairs_large[wide];
+cudaError_t launch_lean(const void *kernel, lean::job *j, const elementwise_pass *s, int threads, void *stream) {
+    const int64_t tile = (int64_t)threads * (16 / pass::size_of(s->type));
+    void *args[] = {j};
+    return cudaLaunchKernel(kernel, dim3(pass::blocks_of(s->config, (s->count + tile - 1) / tile)),
+                            dim3((unsigned)threads), args, 0, (cudaStream_t)stream);
 }
 
 } // namespace
@@ -255,8 +184,11 @@ const char *elementwise_pass_mode(const elementwise_pass *s) {
 int elementwise_pass_launch(const elementwise_pass *s, const void *const *in, void *out, void *stream) {
     if (!elementwise_pass_fits(s)) return cudaErrorInvalidValue;
     const int threads = pass::threads_of(s->config, 256);
-    int mode = mode_of(s, in, out);
-    const choice *c = choose_for(s, threads, &mode);
+    const int mode = mode_of(s, in, out);
+    lean::job few = {};
+    const void *const one = mode != single ? lean::choose(s, in, out, &few) : NULL;
+    if (one) return launch_lean(one, &few, s, threads, stream);
+    const choice *c = choose(s);
     job j = {};
     j.what = s->what, j.inputs = s->inputs, j.type = s->type, j.size = pass::size_of(s->type), j.truth = s->truth;
     j.count = s->count, j.out = out;

@@ -6,32 +6,19 @@
 
 namespace {
 
-/* `read` and `written` in tiles; a step takes at most one tile of each, whichever side has fewer pauses in between. */
+/* A step moves one tile of the larger side, and of the other one as much as its share is, so that both are busy from
+ * the first step to the last. Bytes are whole pieces of 16; what is left over is in `rest`. */
 struct stream_work {
     const unsigned char *read;
     unsigned char *written;
-    uint64_t read_bytes, written_bytes, read_tiles, written_tiles, steps;
+    uint64_t read_bytes, written_bytes;
+    uint32_t read_tile, written_tile, steps, read_rest, written_rest;
     uint4 *sink;
 };
 
-struct stream_step {
-    uint64_t read_at, written_at; /* bytes */
-    bool reads, writes;
-};
-
-__device__ stream_step stream_step_of(const stream_work &w, uint64_t t, uint64_t tile) {
-    stream_step s = {t * tile, t * tile, w.read_tiles == w.steps, w.written_tiles == w.steps};
-    if (!s.reads) { /* at most 2^24 tiles on either side: no overflow */
-        const uint64_t first = t * w.read_tiles / w.steps;
-        s.reads = (t + 1) * w.read_tiles / w.steps > first;
-        s.read_at = first * tile;
-    }
-    if (!s.writes) {
-        const uint64_t first = t * w.written_tiles / w.steps;
-        s.writes = (t + 1) * w.written_tiles / w.steps > first;
-        s.written_at = first * tile;
-    }
-    return s;
+/* Bytes of a side that lie in one tile. */
+__device__ uint32_t stream_within(uint64_t bytes, uint64_t from, uint32_t tile) {
+    return from >= bytes ? 0 : bytes - from < tile ? (uint32_t)(bytes - from) : tile;
 }
 
 /* How accesses pass through the caches: as ordinary ones do, or leaving as little behind as possible. */
@@ -62,33 +49,31 @@ __device__ void stream_keep(uint4 *sink, uint4 x) {
 
 /* What is left over beyond 16-byte pieces: at most 15 bytes a side. */
 __device__ void stream_rest(const stream_work &w, uint4 &seen) {
-    if (blockIdx.x != 0 || threadIdx.x >= 16) return;
-    const uint64_t r = (w.read_bytes & ~15ull) + threadIdx.x, c = (w.written_bytes & ~15ull) + threadIdx.x;
-    if (r < w.read_bytes) seen.x ^= w.read[r];
-    if (c < w.written_bytes) w.written[c] = (unsigned char)seen.x;
+    if (blockIdx.x != 0) return;
+    if (threadIdx.x < w.read_rest) seen.x ^= w.read[w.read_bytes + threadIdx.x];
+    if (threadIdx.x < w.written_rest) w.written[w.written_bytes + threadIdx.x] = (unsigned char)seen.x;
 }
 
 template <int policy, int pieces, int threads>
 __global__ void __launch_bounds__(threads) stream_loads(const stream_work w) {
-    constexpr uint64_t tile = (uint64_t)pieces * threads * 16;
     uint4 seen = make_uint4(threadIdx.x, blockIdx.x, 2, 3);
-    for (uint64_t t = blockIdx.x; t < w.steps; t += gridDim.x) {
-        const stream_step s = stream_step_of(w, t, tile);
+    for (uint32_t t = blockIdx.x; t < w.steps; t += gridDim.x) {
+        const uint64_t read_at = (uint64_t)t * w.read_tile, written_at = (uint64_t)t * w.written_tile;
+        const uint32_t reads = stream_within(w.read_bytes, read_at, w.read_tile),
+                       writes = stream_within(w.written_bytes, written_at, w.written_tile);
         uint4 x[pieces];
 #pragma unroll
         for (int k = 0; k < pieces; k++) {
-            const uint64_t at = s.read_at + ((uint64_t)k * threads + threadIdx.x) * 16;
-            x[k] = s.reads && at + 16 <= w.read_bytes ? stream_load<policy>(w.read + at) : seen;
+            const uint32_t at = (k * threads + threadIdx.x) * 16;
+            x[k] = at < reads ? stream_load<policy>(w.read + read_at + at) : seen;
         }
-        if (s.writes) {
 #pragma unroll
-            for (int k = 0; k < pieces; k++) {
-                const uint64_t at = s.written_at + ((uint64_t)k * threads + threadIdx.x) * 16;
-                if (at + 16 <= w.written_bytes) stream_store<policy>(w.written + at, x[k]);
-            }
-        } else {
-#pragma unroll
-            for (int k = 0; k < pieces; k++) stream_join(seen, x[k]);
+        for (int k = 0; k < pieces; k++) {
+            const uint32_t at = (k * threads + threadIdx.x) * 16;
+            if (at < writes)
+                stream_store<policy>(w.written + written_at + at, x[k]);
+            else if (at < reads)
+                stream_join(seen, x[k]);
         }
     }
     stream_rest(w, seen);
@@ -112,6 +97,9 @@ const struct stream_variant {
 } variants[] = {
     {"automatic", 0, 0, NULL},
     {"plain 1x16, 512 threads", 1 * 16 * 512, 0, stream_launch_loads<plain, 1, 512>},
+    {"plain 1x16, 256 threads", 1 * 16 * 256, 0, stream_launch_loads<plain, 1, 256>},
+    {"plain 2x16, 256 threads", 2 * 16 * 256, 0, stream_launch_loads<plain, 2, 256>},
+    {"plain 2x16, 128 threads", 2 * 16 * 128, 0, stream_launch_loads<plain, 2, 128>},
     {"plain 2x16, 512 threads", 2 * 16 * 512, 0, stream_launch_loads<plain, 2, 512>},
     {"plain 4x16, 256 threads", 4 * 16 * 256, 0, stream_launch_loads<plain, 4, 256>},
     {"plain 4x16, 1024 threads", 4 * 16 * 1024, 0, stream_launch_loads<plain, 4, 1024>},
@@ -128,8 +116,8 @@ const struct {
     uint64_t bytes;    /* read and written, at most */
     int variant;
 } choices[] = {
-    {0.0, 256u << 10, 1}, {0.7, any_size, 3},  {0.3, 2u << 20, 1}, {0.3, 64u << 20, 2},
-    {0.3, any_size, 4},   {0.0, 48u << 20, 3}, {0.0, any_size, 2},
+    {0.0, 4u << 20, 2}, {0.8, 24u << 20, 5}, {0.8, any_size, 6}, {0.6, 64u << 20, 4},
+    {0.6, any_size, 7}, {0.0, 64u << 20, 4}, {0.0, any_size, 2},
 };
 
 int stream_choose(uint64_t read_bytes, uint64_t written_bytes) {
@@ -137,6 +125,12 @@ int stream_choose(uint64_t read_bytes, uint64_t written_bytes) {
     for (const auto &c : choices)
         if ((double)read_bytes >= c.read_share * (double)bytes && bytes <= c.bytes) return c.variant;
     return 2;
+}
+
+/* The smaller side's tile is its share, in pieces that a warp moves at once. */
+uint32_t stream_tile(uint64_t bytes, uint64_t most, uint64_t steps, uint32_t tile) {
+    const uint64_t share = (bytes + steps - 1) / steps, warp = 512;
+    return bytes == most ? tile : (uint32_t)((share + warp - 1) / warp * warp);
 }
 
 __global__ void stream_empty() {}
@@ -174,16 +168,21 @@ const char *kernels_stream_name(int variant) {
 
 cudaError_t kernels_stream(const void *read, uint64_t read_bytes, void *written, uint64_t written_bytes, void *sink,
                            int multiprocessors, int variant, cudaStream_t stream) {
-    const uint64_t most = read_bytes > written_bytes ? read_bytes : written_bytes;
-    if ((((uintptr_t)read | (uintptr_t)written) & 15) || variant < 0 || variant >= variant_count)
+    const uint64_t rest = 15, read_16 = read_bytes & ~rest, written_16 = written_bytes & ~rest,
+                   most = read_16 > written_16 ? read_16 : written_16;
+    if ((((uintptr_t)read | (uintptr_t)written) & rest) || variant < 0 || variant >= variant_count)
         return cudaErrorInvalidValue;
-    if (!most) return cudaSuccess;
+    if (!read_bytes && !written_bytes) return cudaSuccess;
     const stream_variant &v = variants[variant ? variant : stream_choose(read_bytes, written_bytes)];
-    stream_work w = {
-        (const unsigned char *)read, (unsigned char *)written, read_bytes, written_bytes, 0, 0, 0, (uint4 *)sink};
-    w.read_tiles = (read_bytes + v.tile - 1) / v.tile;
-    w.written_tiles = (written_bytes + v.tile - 1) / v.tile;
-    w.steps = w.read_tiles > w.written_tiles ? w.read_tiles : w.written_tiles;
+    const uint64_t steps = most ? (most + v.tile - 1) / v.tile : 1;
+    if (steps > 0x7fffffff) return cudaErrorInvalidValue;
+    stream_work w = {};
+    w.read = (const unsigned char *)read, w.written = (unsigned char *)written, w.sink = (uint4 *)sink;
+    w.read_bytes = read_16, w.written_bytes = written_16;
+    w.read_rest = (uint32_t)(read_bytes & rest), w.written_rest = (uint32_t)(written_bytes & rest);
+    w.steps = (uint32_t)steps;
+    w.read_tile = stream_tile(read_16, most, steps, v.tile);
+    w.written_tile = stream_tile(written_16, most, steps, v.tile);
     const uint64_t room = v.resident ? (uint64_t)v.resident * (uint64_t)multiprocessors : 0x7fffffff;
     return v.launch(w, (unsigned)(w.steps < room ? w.steps : room), stream);
 }

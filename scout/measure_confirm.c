@@ -125,6 +125,7 @@ static void confirm(measurement *m, measure_row **finalists, int count) {
     if (rules.among) timing_rules_hasten(&rules, all);
     if (rules.among && m->probe.ready) rules.among_scale = measure_probe_scale(m);
     rules.contest = m->baseline >= 0;
+    rules.steered_rounds = 2;
     timing_confirm(&m->clock, &rules, subjects, all, fresh, m, results, ratios, ratio_ci);
     for (int k = 0; k < count; k++) finish_row(m, finalists[k], &results[k], ratios[k], ratio_ci[k]);
     if (m->probe.ready) judge_probe(m, &results[count], ratios[count], ratio_ci[count]);

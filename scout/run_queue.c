@@ -108,7 +108,9 @@ static double seconds_for(run *r, const run_item *i) {
         const bool rivals = (one->stage == RUN_OPERATIONS) == (i->stage == RUN_OPERATIONS);
         if (rivals && one->source == RUN_PENDING && !one->started) weights += one->weight;
     }
-    if (left < LEAST_SECONDS) return 0;
+    /* operations may use up what is for fusions, rather than not be measured at all */
+    if (left < LEAST_SECONDS)
+        return i->stage == RUN_OPERATIONS && r->budget_end - run_now() > LEAST_SECONDS ? LEAST_SECONDS : 0;
     if (r->budget_end == 0) return left < usual ? left : usual; /* first come, first served */
     const double part = weights > 0 ? left * i->weight / weights : left;
     return part < LEAST_SECONDS ? LEAST_SECONDS : part < usual ? part : usual;

@@ -28,6 +28,7 @@ timing_rules timing_rules_of(const regime *r, double budget_s) {
         .hopping_block_s = 0.6,
         .steered_block_s = 1,
         .steered_drop_s = 0.06,
+        .steered_rounds = 1,
         .look_s = 0.15,
         .among_scale = 1,
         .among_ci = 0.05,

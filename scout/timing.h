@@ -55,6 +55,7 @@ typedef struct timing_rules {
     double hopping_block_s;     /* so long where a clock hops that nothing tells to be steered: 0.6 s */
     double steered_block_s;     /* so long where the clock is steered, a period of it: 1 s */
     double steered_drop_s;      /* and so much of them is thrown away: 0.06 s */
+    int steered_rounds;         /* so many, if they are needed, whatever the budget: 1; of an operation 2 */
     double look_s;              /* kept time that counts as one observation, at least: 0.15 s */
     uint32_t brief_from;        /* subjects from this one on get the fewest blocks, first of all; 0: none */
     bool among; /* these run in every round instead: an efficiency is wanted, their time over that of subject 0 */
@@ -126,9 +127,10 @@ void timing_race(const timing_clock *clock, const timing_rules *rules, timing_ra
  * settled within `acceptable`.
  *
  * Two rounds of blocks are measured whatever the budget, as long as launches are short: 0.6 s for each subject; where
- * the clock is steered one round, of a second each, after two seconds of load, and a second one where that told nothing. Where launches are so long that not even
- * two of each fit the whole budget, subjects are left out from the last on: SCOUT_NO with the code "budget"; never
- * subject 0. Who is below its target then rests, so a generous budget costs nothing but where the device is restless.
+ * the clock is steered one round, of a second each, after two seconds of load, and steered_rounds of them if that was
+ * too little. Where launches are so long that not even two of each fit the whole budget, subjects are left out from the
+ * last on: SCOUT_NO with the code "budget"; never subject 0. Who is below its target then rests, so a generous budget
+ * costs nothing but where the device is restless.
  */
 void timing_confirm(const timing_clock *clock, const timing_rules *rules, const timing_subject *subjects, int count,
                     scout_answer (*fresh)(void *context, scout_why *why), void *fresh_context, timing_result *results,

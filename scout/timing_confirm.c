@@ -148,15 +148,10 @@ static bool is_hopeless(const timing_trial *c, int rounds) {
     return true;
 }
 
-/* What one second of a steered clock tells nothing of gets another one: to end there would waste the load before it,
- * which took longer, and the operation would be measured again. */
+/* Where one second of a steered clock was too little, another one is mostly enough. To end there would waste the load
+ * before it, which took longer, and the operation would be measured again. */
 static bool is_granted(const timing_trial *c, int rounds) {
-    bool told = true;
-    for (int k = 0; k < c->count; k++) {
-        const timing_entrant *e = &c->entrants[k];
-        told = told && (e->dead || e->probe || e->opinion.rel_ci95 <= c->pace.rules->acceptable);
-    }
-    return c->steered && rounds < TIMING_PLAN_ROUNDS && !told;
+    return c->steered && rounds < c->pace.rules->steered_rounds;
 }
 
 static void rounds(timing_trial *c) {

@@ -57,8 +57,8 @@ static void check_moves(moving m) {
 static void check_speeds(moving m) {
     static const struct {
         const char *name;
-        int read, written; /* parts of 8 */
-    } mixes[] = {{"read", 8, 0}, {"7:1", 7, 1}, {"copy", 4, 4}, {"write", 0, 8}};
+        int read, written; /* parts of 24 */
+    } mixes[] = {{"read", 24, 0}, {"7:1", 21, 3}, {"2:1", 16, 8}, {"copy", 12, 12}, {"1:2", 8, 16}, {"write", 0, 24}};
     static const uint64_t sizes[] = {65536,     1u << 20,   4u << 20,   8u << 20,         16u << 20,
                                      32u << 20, 128u << 20, 512u << 20, (uint64_t)4 << 30};
     for (size_t x = 0; x < sizeof mixes / sizeof mixes[0]; x++) {
@@ -69,8 +69,9 @@ static void check_speeds(moving m) {
         for (m.variant = 0; m.variant < kernels_stream_variants(); m.variant++) {
             printf("%-32s", kernels_stream_name(m.variant));
             for (size_t s = 0; s < sizeof sizes / sizeof sizes[0]; s++) {
-                m.read_bytes = sizes[s] / 8 * (uint64_t)mixes[x].read;
-                m.written_bytes = sizes[s] / 8 * (uint64_t)mixes[x].written;
+                const uint64_t part = sizes[s] / 24 / 16 * 16;
+                m.read_bytes = part * (uint64_t)mixes[x].read;
+                m.written_bytes = part * (uint64_t)mixes[x].written;
                 printf("     %7.3f  ", speed(&m, false));
                 if (sizes[s] < (64u << 20))
                     printf("%7.3f", speed(&m, true));

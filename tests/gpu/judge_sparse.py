@@ -50,7 +50,7 @@ def sparse(folder):
                 verdict(good, f"sparse mlp_sparse {pattern}: zeros left out by {', '.join(sorted(good)) or 'nobody'}")
     else:
         print("SKIPPED sparse mlp_sparse: MLP_SPARSE or extract_ops is not there")
-    for block in (64, 128):
+    for block in os.environ.get("SPARSE_BLOCKS", "64 128").split():
         path = f"{folder}/sweep_{block}/run.json"
         crossovers = load(path).get("crossovers", []) if os.path.exists(path) else []
         from_zeros = crossovers[0].get("from") if crossovers else None

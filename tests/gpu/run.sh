@@ -21,7 +21,8 @@
 # REPEAT_RUNS: how often part repeat measures (5; fewer prove less, and it says so). REPEAT_CEILINGS=cached: these runs
 # share ceilings instead of measuring them anew (45 s each instead of 70).
 # LLAMA_OPS: an ops.json of llama2_7b instead of the short form beside this file. MLP_SPARSE: mlp_sparse.onnx, whose
-# weights part sparse looks at (skipped without; BIN must hold extract_ops). DEVICE: cuda:0.
+# weights part sparse looks at (skipped without; BIN must hold extract_ops); SPARSE_BLOCKS: what it sweeps (64 128).
+# DEVICE: cuda:0.
 # Ends with "N passed, N failed, N skipped".
 set -uo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/../.." || exit
@@ -56,6 +57,7 @@ declare -A groups=([figures]="devices sustained bandwidth llama stream sweep bur
     [checking]="epilogue checks sanitizer" [kinds]="kinds targets sparse" [fusions]="fusions" [libraries]="agree_kinds end_to_end custom")
 LIMIT=${LIMIT:-540}
 
+SPARSE_BLOCKS=${SPARSE_BLOCKS:-64 128}
 REPEAT_RUNS=${REPEAT_RUNS:-5} SANITIZE_JOBS=${SANITIZE_JOBS:-12} CHECK_JOBS=${CHECK_JOBS:-6}
 if [[ ! $REPEAT_RUNS =~ ^[1-9][0-9]?$ ]]; then
     echo "REPEAT_RUNS is how often to measure: 1 to 99, not $REPEAT_RUNS" >&2
@@ -210,7 +212,7 @@ part_sparse() { # weights of a model that are not alike, and from how many zeros
         timed mlp batch "$part/ops.json" --precision fp16 --only gemm --no-cache --weight-threshold 0.01 -o "$part/mlp"
         cat "$part/mlp.txt"
     fi
-    for block in 64 128; do # part targets has every candidate at one fraction: here are those that may be the fastest
+    for block in $SPARSE_BLOCKS; do # part targets has every candidate at one fraction: here are those that may be the fastest
         timed "sweep_$block" batch --op gemm --shape 8192,8192,8192 --precision fp16 --sparsity-sweep \
             --sparse-block "$block" --cache cold --no-cache --candidate cublaslt,gemm_block_sparse -o "$part/sweep_$block"
         grep -A 12 'zeros as' "$part/sweep_$block.txt"
@@ -328,7 +330,7 @@ models_on() { # DEVICE FILE…
         how=(--budget "$(python3 -c 'import json, sys
 ops = json.load(open(sys.argv[1]))["ops"]
 print(5 + float(sys.argv[2]) * sum(op["count"] > 0 for op in ops))' "$file" "${MODEL_SECONDS:-6}")")
-        if [[ $name == "$promised" ]]; then how=(--no-cache --budget 58); fi # what others left is none of its promise
+        if [[ $name == "$promised" ]]; then how=(--no-cache --budget 55); fi # what others left is none of its promise
         # shellcheck disable=SC2053 # a pattern it is
         if [[ $name != ${FUSIONS:-*} ]]; then how+=(--no-fusions); fi
         timed "$name" batch "$file" "${how[@]}" -o "$part/$name"
@@ -397,7 +399,7 @@ mkdir -p "$RESULTS"
 if [[ -n ${CACHE:-} && ! -d $cache ]]; then tar xzf "$CACHE" -C "$RESULTS"; fi
 # of PyTorch, for all; else whatever the search order finds
 TORCH_LIBRARIES=$(python3 "$here/torch_libraries.py" 2>/dev/null)
-export TORCH_LIBRARIES BIN DEVICE RESULTS CHECKS REPEAT_RUNS SANITIZE_JOBS CHECK_JOBS
+export TORCH_LIBRARIES BIN DEVICE RESULTS CHECKS REPEAT_RUNS SANITIZE_JOBS CHECK_JOBS SPARSE_BLOCKS
 {
     echo "$(date -u +%FT%TZ) ${wanted[*]}; libraries from ${TORCH_LIBRARIES:-the search order}"
     for name in "${wanted[@]}"; do

@@ -318,6 +318,7 @@ static void a_second_that_tells_nothing_has_another(void) {
     int settled = 0, held = 0;
     for (uint64_t seed = 0; seed < SEEDS; seed++) {
         timing_rules rules = confirming(2.5);
+        rules.steered_rounds = 2;
         world = noisy_hopping(seed, true);
         world.echo *= 3;
         state = (timing_state){.steered = true};
