@@ -3,9 +3,10 @@
     end_to_end.py OPS.json REPORTS RESULT.json
 
 bert_base as a whole, llama2_7b layer by layer (four layers with weights of their own): the same operations in the same
-order as the export has them, each one call, transposes written out, all of a run in one CUDA graph. What the extractor
-recognised as one operation (rotary, swiglu) is one compiled kernel here too. The time of a run is measured as
-agree_common.py does, under load and over whole seconds; the kernels of one replay are then named by the profiler and
+order as the export has them, each one call, transposes written out, all of a run in one CUDA graph. Products and
+attention are libraries' there too. For all else PyTorch has a kernel of its own and can make another one
+(torch.compile, the operation alone): the faster of both is taken, as its own take twice as long for some (a bias that
+no product has in it, a norm of short rows). The time of a run is measured as agree_common.py does, under load and over whole seconds; the kernels of one replay are then named by the profiler and
 given to the operations in the order of their calls. Between both sums stands what lies between kernels.
 """
 import json
@@ -33,6 +34,18 @@ def swiglu(gate, up):
     return F.silu(gate) * up
 
 
+def turn(x):
+    return x.transpose(1, 2).contiguous()
+
+
+def add(x, y):
+    return x + y
+
+
+def gelu(x):
+    return F.gelu(x)
+
+
 BACKENDS = [SDPBackend.CUDNN_ATTENTION]
 
 
@@ -49,20 +62,24 @@ def attend(q, k, v, mask, causal):
         return attend(q, k, v, mask, causal)
 
 
-def compiled(function):
-    """The function as one kernel; as PyTorch runs it by itself where it cannot be compiled here, which is said."""
-    chosen = []
+def microseconds(function, tensors):
+    """Of its kernels, one after the other a few times: enough to tell which of two is the faster."""
+    function(*tensors)
+    torch.cuda.synchronize()
+    times = [sum(end - start for _, start, end in kernel_events(lambda: function(*tensors))) for _ in range(5)]
+    return sorted(times)[2] / 1e3
 
-    def run(*tensors):
-        if not chosen:
-            chosen.append(torch.compile(function))
-            try:
-                chosen[0](*tensors)
-            except Exception as error:  # whatever a compiler, or its absence, raises
-                print(f"{function.__name__} runs uncompiled: {str(error).strip().splitlines()[0][:150]}")
-                chosen[0] = function
-        return chosen[0](*tensors)
-    return run
+
+def faster(name, function, tensors):
+    """The function as PyTorch runs it by itself or as one compiled kernel; by itself where that cannot be compiled here,
+    which is said."""
+    made = torch.compile(function, dynamic=False)
+    try:
+        made(*tensors)
+    except Exception as error:  # whatever a compiler, or its absence, raises
+        print(f"{name} runs uncompiled: {str(error).strip().splitlines()[0][:150]}")
+        return function
+    return min((function, made), key=lambda one: microseconds(one, tensors))
 
 
 class Steps:
@@ -71,6 +88,7 @@ class Steps:
     def __init__(self, ops):
         self.ops = [op for op in ops if op["count"] > 0]
         self.seen = lambda name, call: call()
+        self.chosen = {}
 
     def find(self, op, shape, **fields):
         for entry in self.ops:
@@ -80,6 +98,12 @@ class Steps:
 
     def __call__(self, found, call):
         return self.seen(found, call)
+
+    def own(self, found, function, *tensors):
+        """What no library is asked for."""
+        if found not in self.chosen:
+            self.chosen[found] = faster(found, function, tensors)
+        return self.seen(found, lambda: self.chosen[found](*tensors))
 
 
 class Bert:
@@ -111,7 +135,7 @@ class Bert:
         return torch.randint(0, 30522, dims, device=DEVICE), torch.ones(dims, dtype=torch.int64, device=DEVICE)
 
     def add(self, x, y, inputs):
-        return self.step(self.step.find("elementwise", x.shape, what="add", inputs=inputs), lambda: x + y)
+        return self.step.own(self.step.find("elementwise", x.shape, what="add", inputs=inputs), add, x, y)
 
     def linear(self, x, weight):
         name = self.step.find("gemm", [self.batch * self.length, *reversed(weight[0].shape)])
@@ -120,23 +144,21 @@ class Bert:
         return self.add(product, weight[1], "tensor,vector")
 
     def turn(self, x):
-        turned = x.transpose(1, 2)
-        return self.step(self.step.find("move", turned.shape, what="transpose"), turned.contiguous)
+        return self.step.own(self.step.find("move", x.transpose(1, 2).shape, what="transpose"), turn, x)
 
     def norm(self, x, weight):
         name = self.step.find("norm", [self.batch * self.length, self.width], what="layer")
-        return self.step(name, lambda: F.layer_norm(x, (self.width,), weight[0], weight[1]))
+        return self.step.own(name, lambda x, scale, shift: F.layer_norm(x, (self.width,), scale, shift), x, *weight)
 
     def split(self, x):
         return self.turn(x.view(self.batch, self.length, self.heads, self.size))
 
     def mask(self, given):
         batch, length, step = self.batch, self.length, self.step
-        known = step(step.find("move", given.shape, what="cast"), lambda: given.to(torch.bool))
-        row = step(step.find("move", [batch, 1, 1, length], what="gathernd"), lambda: known[self.indices])
-        full = step(step.find("elementwise", [batch, 1, length, length], what="and"), lambda: self.square & row)
-        return step(step.find("elementwise", full.shape, what="where"),
-                    lambda: torch.where(full, self.zero, self.never))
+        known = step.own(step.find("move", given.shape, what="cast"), lambda x: x.to(torch.bool), given)
+        row = step.own(step.find("move", [batch, 1, 1, length], what="gathernd"), lambda x, *at: x[at], known, *self.indices)
+        full = step.own(step.find("elementwise", [batch, 1, length, length], what="and"), lambda x, y: x & y, self.square, row)
+        return step.own(step.find("elementwise", full.shape, what="where"), lambda *x: torch.where(*x), full, self.zero, self.never)
 
     def block(self, x, block, mask):
         q, k, v = (self.split(self.linear(x, block[name])) for name in "qkv")
@@ -144,12 +166,12 @@ class Bert:
         mixed = self.turn(mixed).view(self.batch, self.length, self.width)
         x = self.norm(self.add(self.linear(mixed, block["o"]), x, "tensor,tensor"), block["norms"][0])
         up = self.linear(x, block["up"])
-        active = self.step(self.step.find("elementwise", up.shape, what="gelu"), lambda: F.gelu(up))
+        active = self.step.own(self.step.find("elementwise", up.shape, what="gelu"), gelu, up)
         return self.norm(self.add(self.linear(active, block["down"]), x, "tensor,tensor"), block["norms"][1])
 
     def __call__(self, words, given):
         name = self.step.find("embedding", [self.batch * self.length, self.width])
-        x = self.step(name, lambda: F.embedding(words, self.table))
+        x = self.step.own(name, lambda x, table: F.embedding(x, table), words, self.table)
         x = self.add(self.add(x, self.types, "tensor,tensor"), self.places, f"tensor,{self.length}x{self.width}")
         x, mask = self.norm(x, self.first), self.mask(given)
         for block in self.blocks:
@@ -173,7 +195,6 @@ class Llama:
                         "o": weight(width, width), "gate": weight(width, inner), "up": weight(width, inner),
                         "down": weight(inner, width), "norms": (randn(width), randn(width))} for _ in range(self.layers)]
         self.cos, self.sin = randn(self.length, self.size), randn(self.length, self.size)
-        self.rotate, self.swiglu = compiled(rotate), compiled(swiglu)
 
     def inputs(self):
         return (randn(self.batch, self.length, self.width),)
@@ -185,20 +206,19 @@ class Llama:
 
     def norm(self, x, weight):
         name = self.step.find("norm", [self.batch * self.length, self.width], what="rms")
-        return self.step(name, lambda: F.rms_norm(x, (self.width,), weight, 1e-5))
+        return self.step.own(name, lambda x, scale: F.rms_norm(x, (self.width,), scale, 1e-5), x, weight)
 
     def turn(self, x):
-        turned = x.transpose(1, 2)
-        return self.step(self.step.find("move", turned.shape, what="transpose"), turned.contiguous)
+        return self.step.own(self.step.find("move", x.transpose(1, 2).shape, what="transpose"), turn, x)
 
     def split(self, x):
         return self.turn(x.view(self.batch, self.length, self.heads, self.size))
 
     def turned(self, x):
-        return self.step(self.step.find("rotary", x.shape), lambda: self.rotate(x, self.cos, self.sin))
+        return self.step.own(self.step.find("rotary", x.shape), rotate, x, self.cos, self.sin)
 
     def add(self, x, y):
-        return self.step(self.step.find("elementwise", x.shape, what="add"), lambda: x + y)
+        return self.step.own(self.step.find("elementwise", x.shape, what="add"), add, x, y)
 
     def block(self, x, block):
         rows = self.norm(x, block["norms"][0])
@@ -209,7 +229,7 @@ class Llama:
         rows = self.norm(x, block["norms"][1])
         gate, up = self.linear(rows, block["gate"]), self.linear(rows, block["up"])
         name = self.step.find("elementwise", gate.shape, what="swiglu")
-        return self.add(x, self.linear(self.step(name, lambda: self.swiglu(gate, up)), block["down"]))
+        return self.add(x, self.linear(self.step.own(name, swiglu, gate, up), block["down"]))
 
     def __call__(self, x):
         for block in self.blocks:

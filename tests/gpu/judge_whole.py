@@ -118,6 +118,11 @@ def agree_kinds(folder):
                                                   "them PyTorch launches the same kernels by itself")
 
 
+def is_torchs_own(row):
+    """Whether PyTorch runs the operation by kernels of its own, where a report has a library's or ours."""
+    return all("at::native" in kernel or kernel.startswith("triton_") for kernel in row["kernels"])
+
+
 def end_to_end(folder):
     paths = sorted(glob.glob(f"{folder}/*@*.json"))
     for name in ("bert_base@b8_s128", "llama2_7b@b1_s2048"):
@@ -127,12 +132,19 @@ def end_to_end(folder):
             verdict(False, f"end_to_end {name}: PyTorch did not run it")
             continue
         result = load(path)
-        ratio = result["scout_us"] / result["torch_us"]
+        whole = result["torch_us"]
+        share = lambda us: f"{us:+.1f} us, {100 * us / whole:+.2f} %"
+        more = [(row, (row["scout_us"] or 0) - row["torch_us"]) for row in result["rows"]]
+        own = sum(us for row, us in more if is_torchs_own(row))
         verdict(not result["missing"], f"end_to_end {name}: every operation has a time on both sides"
                 f"{': not ' + ', '.join(result['missing'])[:200] if result['missing'] else ''}")
-        verdict(abs(ratio - 1) <= WHOLE_CLOSE, f"end_to_end {name}: {result['scout_us'] / 1e3:.3f} ms as the sum of "
-                f"operations, {result['torch_us'] / 1e3:.3f} ms by PyTorch in one graph: {100 * (ratio - 1):+.2f} % "
-                f"({100 * WHOLE_CLOSE:.0f}); its kernels alone {result['kernels_us'] / 1e3:.3f} ms")
+        print(f"    {name}: where PyTorch runs kernels of its own (element by element, copies, norms) {share(own)}; by the "
+              f"same libraries {share(sum(us for row, us in more if not is_torchs_own(row)))}; between kernels "
+              f"{share(result['kernels_us'] - whole)}")
+        difference = result["scout_us"] - whole
+        verdict(abs(difference) <= WHOLE_CLOSE * whole,
+                f"end_to_end {name}: {result['scout_us'] / 1e3:.3f} ms as the sum of operations, {whole / 1e3:.3f} ms by "
+                f"PyTorch in one graph: {share(difference)} ({100 * WHOLE_CLOSE:.0f})")
 
 
 def sanitized(folder, tool):
@@ -162,6 +174,10 @@ def own_candidates(folder):
     return set(listed)
 
 
+# A library's product and a kernel of ours, which has neither shared memory nor a barrier: nothing for these tools.
+BEHIND, OF_SHARED = {"cublaslt_quantised", "cublaslt_tail"}, ("racecheck", "synccheck")
+
+
 def sanitizer(folder):
     tools = sorted({os.path.basename(path).split("-")[0] for path in glob.glob(f"{folder}/*.code")})
     own = own_candidates(folder)
@@ -173,7 +189,7 @@ def sanitizer(folder):
             print(f"    {line}")
         verdict(well and not wrong, f"sanitizer {tool}: {well} programs clean, {len(wrong)} not; {launches} launches of "
                                     f"{len(kernels)} own kernels")
-        missed = own - kernels
+        missed = own - kernels - (BEHIND if tool in OF_SHARED else set())
         if missed and os.environ.get("KINDS"):
             print("    only a part of the lists was run")
             continue

@@ -91,13 +91,13 @@ part_devices() {
     grep -E '^cuda' "$part/devices.txt" | cut -c 1-150
     nvidia-smi --query-gpu=name,driver_version,clocks.sm,power.draw,temperature.gpu --format=csv,noheader
 }
-# One program beside others; what it said goes to NAME.txt, its exit status to NAME.code (124: not finished).
+# One program beside others; what it said goes to NAME.txt, its exit status to NAME.code (124: not finished in ALLOWED s).
 beside() { # JOBS NAME COMMAND…
     local most=$1 name=$2
     shift 2
     while (($(jobs -rp | wc -l) >= most)); do wait -n; done
     {
-        CEILING_SCOUT_LIBRARY_PATH=$libraries timeout --kill-after=5 150 "$@" >"$part/$name.txt" 2>&1
+        CEILING_SCOUT_LIBRARY_PATH=$libraries timeout --kill-after=5 "${ALLOWED:-150}" "$@" >"$part/$name.txt" 2>&1
         echo $? >"$part/$name.code"
     } &
 }
@@ -276,7 +276,7 @@ sanitize() { # TOOL NAME COMMAND…: one program under one tool, as TOOL-NAME
     beside "$SANITIZE_JOBS" "$tool-$name" compute-sanitizer --tool "$tool" "${options[@]}" "$@"
 }
 part_sanitizer() { # every own kernel over awkward shapes, launched alone; the largest are left out
-    local tool file name how kernels=$CHECKS/check_kernels
+    local tool file name how kernels=$CHECKS/check_kernels ALLOWED=400
     if ! command -v compute-sanitizer >/dev/null || [[ ! -x $kernels ]]; then
         echo "skipped: compute-sanitizer or $kernels is not here"
         return
@@ -298,13 +298,17 @@ part_sanitizer() { # every own kernel over awkward shapes, launched alone; the l
             name=${file##*/}
             sanitize "$tool" "${name%.json}" "$kernels" "$BIN/scout_cuda.so" "${how[@]}" "$file"
         done
-        if [[ $tool == memcheck ]]; then # kernels of ours that libraries' candidates lean on
+        if [[ $tool == memcheck || $tool == initcheck ]]; then # kernels of ours, without shared memory, that libraries lean on
             sanitize "$tool" behind_conv "$kernels" "$BIN/scout_cuda.so" --candidate cudnn_conv --variants 4 "${how[@]}" \
                 "$here/kinds/conv_dnn.json"
             sanitize "$tool" behind_attention "$kernels" "$BIN/scout_cuda.so" --candidate cudnn_attention --variants 1 \
                 "${how[@]}" "$here/own_awkward.json"
             sanitize "$tool" behind_quantised "$kernels" "$BIN/scout_cuda.so" --candidate cublaslt_quantised \
                 --variants 2 "${how[@]}" "$here/kinds/gemm_quantised.json"
+            sanitize "$tool" behind_tail "$kernels" "$BIN/scout_cuda.so" --candidate cublaslt_tail \
+                --variants 2 "${how[@]}" "$here/kinds/gemm_epilogue.json"
+        fi
+        if [[ $tool == memcheck ]]; then
             sanitize "$tool" check_stream "$CHECKS/check_stream" "$BIN/scout_cuda.so" moves # reads what nobody wrote
         fi
         sanitize "$tool" check_whole "$CHECKS/check_whole" "$BIN/scout_cuda.so"
