@@ -102,7 +102,14 @@ static scout_answer warm_up(timing_pace *p, const timing_subject *subject, const
     return SCOUT_OK;
 }
 
-/* A launch alone, twice where it is short: the first may carry what is done only once. */
+/* Whether a launch alone looks so slow that its subject may be given up for it, and another one is not dear: a machine
+ * that was busy for some milliseconds is no reason. */
+static bool is_doubtful(const timing_pitch_wish *wish, double least_s, double single_s) {
+    const double slow = 0.2, dear = 10; /* of what is too far behind; times an interval */
+    return wish->far_s > 0 && single_s > slow * wish->far_s && single_s <= dear * least_s;
+}
+
+/* A launch alone, twice where it is short or doubtful: the first may carry what is done only once. */
 static scout_answer find_single(timing_pace *p, const timing_subject *subject, const timing_pitch_wish *wish,
                                 double least_s, timing_pitch *pitch, double *warmed, scout_why *why) {
     double seconds[1];
@@ -111,7 +118,7 @@ static scout_answer find_single(timing_pace *p, const timing_subject *subject, c
     pitch->single_s = seconds[0];
     pitch->single_at_s = timing_pace_now(p) - seconds[0] / 2;
     *warmed = 1;
-    if (pitch->single_s <= fmax(least_s, wish->patience_s / 8)) {
+    if (pitch->single_s <= fmax(least_s, wish->patience_s / 8) || is_doubtful(wish, least_s, pitch->single_s)) {
         const double expected_s = fmax(pitch->single_s, p->clock->resolution_s);
         answer = timing_pace_run(p, subject, 1, 1, expected_s, false, seconds, why);
         if (answer != SCOUT_OK) return answer;

@@ -37,6 +37,29 @@ static void the_winner_of_64_is_kept(void) {
     }
 }
 
+/* The first launch of the one that wins meets a machine that is busy elsewhere for 4 ms. */
+static scout_answer run_late(void *context, uint32_t launches, uint32_t batches, double *seconds, scout_why *why) {
+    noisy_load *const load = context;
+    const bool first = load->runs == 0;
+    const timing_subject plain = noisy_subject(load);
+    const scout_answer answer = plain.run(load, launches, batches, seconds, why);
+    if (first) seconds[0] += 4e-3;
+    return answer;
+}
+
+static void one_late_launch_ends_nobodys_race(void) {
+    const timing_rules rules = noisy_lab_rules(REGIME_SUSTAINED, 10);
+    world = noisy_quiet(3);
+    const timing_clock clock = noisy_clock(&world);
+    for (int k = 0; k < 30; k++) {
+        loads[k] = noisy_load_of(&world, 3.4e-5 * (k == 7 ? 0.9 : 1));
+        racers[k] = (timing_racer){.subject = noisy_subject(&loads[k]), .keep = k == 0};
+    }
+    racers[7].subject.run = run_late;
+    timing_race(&clock, &rules, racers, 30, 2);
+    UNIT_CHECK(racers[7].alive);
+}
+
 static void those_that_are_level_are_not_outraced(void) {
     const timing_rules rules = noisy_lab_rules(REGIME_SUSTAINED, 2);
     int level = 0, repeats = 20;
@@ -254,6 +277,7 @@ static void a_timer_that_lies_is_a_failure(void) {
 
 int main(void) {
     UNIT_RUN(the_winner_of_64_is_kept);
+    UNIT_RUN(one_late_launch_ends_nobodys_race);
     UNIT_RUN(those_that_are_level_are_not_outraced);
     UNIT_RUN(racers_are_warm_before_they_are_timed);
     UNIT_RUN(swings_do_not_decide_a_race);
