@@ -136,7 +136,7 @@ inline const void *choose(const elementwise_pass *s, const void *const *in, void
     for (int k = 0; k < s->inputs; k++) {
         const int64_t next = s->rank == 2 ? s->strides[k][1] : 0, step = s->strides[k][0];
         if (next < 0 || next > s->dims[0] || (step != 0 && step != 1)) return NULL;
-        j->in[k] = in[k];
+        j->in[k] = in ? in[k] : NULL;
         j->step[k] = (uint32_t)step, j->next[k] = (uint32_t)next;
         dense = dense && step == 1 && (s->rank == 1 || next == s->dims[0]);
     }

@@ -178,7 +178,9 @@ int elementwise_pass_fits(const elementwise_pass *s) {
 
 const char *elementwise_pass_mode(const elementwise_pass *s) {
     static const char *const names[] = {"flat", "rows", "single"};
-    return names[mode_of(s, NULL, NULL)];
+    const int mode = mode_of(s, NULL, NULL);
+    lean::job unused = {};
+    return mode != single && lean::choose(s, NULL, NULL, &unused) ? "lean" : names[mode];
 }
 
 int elementwise_pass_launch(const elementwise_pass *s, const void *const *in, void *out, void *stream) {

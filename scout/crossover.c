@@ -38,7 +38,8 @@ static bool leaves_zeros_out(const json_t *row) {
 /* The fastest of both sorts. The dense one may be another than the baseline. */
 static crossover_point read_point(const report_input *in) {
     const json_t *rows = json_object_get(in->measurement, "candidates");
-    crossover_point p = {.zeros = json_get_number(json_object_get(in->measurement, "weight"), "zeros"),
+    crossover_point p = {.rows = rows,
+                         .zeros = json_get_number(json_object_get(in->measurement, "weight"), "zeros"),
                          .dense_us = NAN,
                          .sparse_us = NAN};
     if (!isfinite(p.zeros)) p.zeros = in->operation->sparsity;
@@ -66,17 +67,42 @@ static int by_zeros(const void *a, const void *b) {
 /* What is not measured to the end was behind. */
 static bool wins(const crossover_point *p) { return p->sparse_us < p->dense_us; }
 
+/* Whether the row is of somebody who leaves zeros out at any of the points. */
+static bool is_sparse(const crossover *c, const json_t *row) {
+    for (int k = 0; k < c->count; k++)
+        if (c->points[k].name && strcmp(c->points[k].name, json_get_text(row, "name")) == 0) return true;
+    return false;
+}
+
+static bool is_open(const crossover *c, const crossover_point *p) {
+    bool open = false;
+    for (size_t k = 0; !p->name && k < json_array_size(p->rows); k++) {
+        const json_t *row = json_array_get(p->rows, k);
+        if (!is_sparse(c, row)) continue;
+        const char *code = json_get_text(json_object_get(row, "reason"), "code");
+        if (strcmp(code, "outraced") == 0) return false;
+        open = open || strcmp(code, "budget") == 0 || strcmp(json_get_text(row, "status"), "UNSTABLE") == 0;
+    }
+    return open;
+}
+
 /* The fewest zeros from which on it wins at all of them; between two that were measured, times are taken as lines. */
 static void judge(crossover *c) {
-    int first = c->count;
-    while (first > 0 && wins(&c->points[first - 1])) first--;
-    c->from = first < c->count ? c->points[first].zeros : NAN;
-    c->behind = first > 0 ? c->points[first - 1].zeros : NAN;
-    if (first == 0 || first == c->count) return;
-    const crossover_point *p = &c->points[first - 1], *q = &c->points[first];
-    const double behind = p->sparse_us - p->dense_us, ahead = q->dense_us - q->sparse_us;
+    const crossover_point *won = NULL, *lost = NULL;
+    for (int k = c->count - 1; k >= 0 && !lost; k--) {
+        const crossover_point *p = &c->points[k];
+        if (p->open) continue;
+        if (wins(p))
+            won = p;
+        else
+            lost = p;
+    }
+    c->from = won ? won->zeros : NAN;
+    c->behind = lost ? lost->zeros : NAN;
+    if (!won || !lost) return;
+    const double behind = lost->sparse_us - lost->dense_us, ahead = won->dense_us - won->sparse_us;
     if (isfinite(behind) && isfinite(ahead) && behind + ahead > 0)
-        c->from = p->zeros + (q->zeros - p->zeros) * behind / (behind + ahead);
+        c->from = lost->zeros + (won->zeros - lost->zeros) * behind / (behind + ahead);
 }
 
 /* --- which belong together --- */
@@ -130,6 +156,7 @@ int crossover_find(const report_input *inputs, int count, arena *a, crossover **
     for (int k = 0; k < families; k++) {
         if (to[k].count < 2) continue;
         qsort(to[k].points, (size_t)to[k].count, sizeof *to[k].points, by_zeros);
+        for (int p = 0; p < to[k].count; p++) to[k].points[p].open = is_open(&to[k], &to[k].points[p]);
         judge(&to[k]);
         to[n++] = to[k];
     }
@@ -172,7 +199,8 @@ static void show_point(FILE *out, arena *a, const crossover_point *p, const char
     char dense[32], sparse[32];
     show_time(p->dense_us, dense, sizeof dense);
     if (!p->name) {
-        fprintf(out, "  %-11s %5.1f %%  dense %10s  sparse: none came near\n", label, 100 * p->zeros, dense);
+        fprintf(out, "  %-11s %5.1f %%  dense %10s  sparse: %s\n", label, 100 * p->zeros, dense,
+                p->open ? "not measured" : "none came near");
         return;
     }
     show_time(p->sparse_us, sparse, sizeof sparse);
@@ -188,7 +216,7 @@ void crossover_show(FILE *out, arena *a, const crossover *found, int count) {
         fprintf(out, "%s, zeros as %s\n", show_shape(a, c->operation, " x "), what);
         for (int p = 0; p < c->count; p++) show_point(out, a, &c->points[p], p == 0 ? "zeros" : "");
         if (!isfinite(c->from))
-            fprintf(out, "  %-11s none: dense is faster at all of them\n", "crossover");
+            fprintf(out, "  %-11s none: dense is faster at all that were measured\n", "crossover");
         else
             fprintf(out, "  %-11s %.1f %% zeros%s: from there on leaving them out is faster than dense\n", "crossover",
                     100 * c->from,

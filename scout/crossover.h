@@ -10,6 +10,8 @@ typedef struct crossover_point {
     double dense_us, sparse_us; /* medians; not-a-number: not measured to the end, as it was far behind in the race */
     double real_tflops, dense_equivalent_tflops; /* of the sparse one */
     const char *name, *variant;                  /* of the fastest sparse candidate; NULL: none was measured */
+    const json_t *rows;                          /* borrowed */
+    bool open; /* those that leave zeros out elsewhere had no time here, or would not settle: it tells nothing */
 } crossover_point;
 
 typedef struct crossover {
@@ -18,7 +20,7 @@ typedef struct crossover {
     int count;
     crossover_point *points; /* fewest zeros first; in the arena */
     double from;             /* fraction of zeros; not-a-number: at none of them */
-    double behind;           /* the most zeros at which it was not; not-a-number: it was faster at all of them */
+    double behind;           /* the most zeros at which it was not; not-a-number: it was faster wherever it is known */
 } crossover;
 
 /* One product as a list of many, with more and more zeros. `pattern` NULL: blocks; block 0: of the customary side. */

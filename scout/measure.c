@@ -112,6 +112,7 @@ static bool set_up(measurement *m) {
     const weights_counter counter = {m->api, m->device};
     m->built = kinds_build(r->operation, r->workspace_limit, &m->arena, &m->op, &why) &&
                weights_make(r->operation, &m->op, r->seed, &counter, &m->arena, &m->weights, &why);
+    m->made_s = m->api->now(m->device) - m->started_s;
     if (!m->built && m->op.kind == 0) m->op.kind = (uint32_t)r->operation->rec.kind;
     if (m->built && r->parts.count > 0) m->parts = parts_open(m->api, &m->op, &r->parts, &m->arena);
     measure_spend(m, MEASURE_FILLING);

@@ -113,6 +113,7 @@ struct measurement {
     double promised_s;   /* on the watcher's clock: what was told covers so long */
     const void *at_it;   /* whose step was told last */
     double raced_s;      /* what racing took */
+    double made_s;       /* what a weight with a pattern took */
     double refresh_s;    /* what new inputs took the last time */
     scout_answer answer; /* SCOUT_LOST or SCOUT_NO_MEMORY: it ends here */
     scout_why why;

@@ -58,10 +58,10 @@ static void find_baseline(measurement *m) {
     }
 }
 
-/* What the tensors took, and a race that was run before, are not the candidates' fault. */
+/* What the weight and the tensors took, and a race that was run before, are not the candidates' fault. */
 static double prepare_until(const measurement *m) {
-    return m->refresh_s + m->raced_s +
-           prepare_share * fmax(m->request->budget_s - m->refresh_s, 0.5 * m->request->budget_s);
+    const double filled_s = m->made_s + m->refresh_s, budget_s = m->request->budget_s;
+    return filled_s + m->raced_s + prepare_share * fmax(budget_s - filled_s, 0.5 * budget_s);
 }
 
 static bool waits(const measure_row *row, bool last) { return !row->decided && !row->plan && is_last(row) == last; }

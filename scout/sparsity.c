@@ -241,10 +241,30 @@ static uint64_t mixed(uint64_t seed, int64_t a, int64_t b) {
     return XXH3_64bits_withSeed(place, sizeof place, seed);
 }
 
-bool sparsity_keeps(const char *pattern, double zeros, int block, int64_t row, int64_t col, uint64_t seed) {
+sparsity_made sparsity_make(const char *pattern, double zeros, int block, uint64_t seed) {
+    const bool two_of_four = strcmp(pattern, "STRUCTURED_24") == 0;
+    const int64_t side = strcmp(pattern, "BLOCK_SPARSE") == 0 ? block : 1;
+    return (sparsity_made){.two_of_four = two_of_four,
+                           .high = side,
+                           .wide = two_of_four ? 4 : side,
+                           .zeros = zeros,
+                           .seed = seed,
+                           .row = -1,
+                           .col = -1};
+}
+
+static void look(sparsity_made *of, int64_t row, int64_t col) {
     static const uint8_t pairs[6] = {0x3, 0x5, 0x6, 0x9, 0xa, 0xc}; /* two of four */
-    const bool blocks = strcmp(pattern, "BLOCK_SPARSE") == 0;
-    if (strcmp(pattern, "STRUCTURED_24") == 0) return pairs[mixed(seed, row, col / 4) % 6] >> col % 4 & 1;
-    const int64_t side = blocks ? block : 1;
-    return (double)(mixed(seed, row / side, col / side) >> 11) * 0x1p-53 >= zeros;
+    const int64_t down = row / of->high, across = col / of->wide;
+    const uint64_t drawn = mixed(of->seed, down, across);
+    of->row = down * of->high;
+    of->col = across * of->wide;
+    of->kept = of->two_of_four ? pairs[drawn % 6] : (double)(drawn >> 11) * 0x1p-53 >= of->zeros;
+}
+
+bool sparsity_keeps(sparsity_made *of, int64_t row, int64_t col) {
+    const bool here =
+        of->row >= 0 && row >= of->row && row < of->row + of->high && col >= of->col && col < of->col + of->wide;
+    if (!here) look(of, row, col);
+    return of->two_of_four ? of->kept >> (col - of->col) & 1 : of->kept != 0;
 }

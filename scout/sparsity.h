@@ -62,9 +62,19 @@ bool sparsity_convert(const void *data, dtype type, const sparsity_facts *facts,
 /* Fraction of zeros among `count` numbers. */
 double sparsity_zeros(const void *data, dtype type, size_t count);
 
-/* Whether each number of a synthetic weight is kept: `pattern` as above (BLOCK_SPARSE: blocks of so many a side), a
- * fraction of zeros, the same for the same seed. */
+/* Which numbers of a synthetic weight are kept: a pattern as above (BLOCK_SPARSE: blocks of so many a side) with a
+ * fraction of zeros, the same for the same seed. Looked at is one cell of numbers that are decided together. */
+typedef struct sparsity_made {
+    bool two_of_four;
+    int64_t high, wide; /* a cell */
+    double zeros;
+    uint64_t seed;
+    int64_t row, col; /* where the cell begins that was looked at last */
+    unsigned kept;    /* a bit for each column of it */
+} sparsity_made;
+
 extern const int sparsity_block; /* 64: the customary side */
-bool sparsity_keeps(const char *pattern, double zeros, int block, int64_t row, int64_t col, uint64_t seed);
+sparsity_made sparsity_make(const char *pattern, double zeros, int block, uint64_t seed);
+bool sparsity_keeps(sparsity_made *of, int64_t row, int64_t col);
 
 #endif

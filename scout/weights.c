@@ -6,20 +6,21 @@
 
 #include <stdlib.h>
 #include <string.h>
-#include <xxhash.h>
 
 enum { FIELDS = 3 + SPARSITY_SIZES };
 
 /* --- made up --- */
 
-/* The sum of twelve uniform numbers is as good as normal here: what matters is where the zeros are. */
+/* The sum of four uniform numbers is as good as normal here: what matters is where the zeros are, and that large
+ * weights are there soon. Mixed as SplitMix64 does. */
 static float normal(uint64_t seed, uint64_t at) {
-    float sum = -6;
-    for (uint64_t k = 0; k < 3; k++) {
-        const uint64_t place = 3 * at + k, bits = XXH3_64bits_withSeed(&place, sizeof place, seed);
-        for (int j = 0; j < 4; j++) sum += (float)((bits >> 16 * j & 0xffff) + 0.5) / 65536;
-    }
-    return sum == 0 ? 1.0f : sum;
+    static const float deviation = 1.7320508f / 65536; /* of the sum it is 65536 / sqrt(3) */
+    uint64_t bits = seed + (at + 1) * 0x9e3779b97f4a7c15u;
+    bits = (bits ^ bits >> 30) * 0xbf58476d1ce4e5b9u;
+    bits = (bits ^ bits >> 27) * 0x94d049bb133111ebu;
+    bits ^= bits >> 31;
+    const int sum = (int)(bits & 0xffff) + (int)(bits >> 16 & 0xffff) + (int)(bits >> 32 & 0xffff) + (int)(bits >> 48);
+    return sum == 131070 ? 1.0f : (float)(sum - 131070) * deviation;
 }
 
 static uint16_t narrow(dtype type, float x) {
@@ -40,7 +41,7 @@ static uint8_t narrow_fp8(float x) {
     return (uint8_t)(sign | (rest < 0x3c800000 ? 0x08 : (rest + 0x80000 - 0x3c000000) >> 20));
 }
 
-/* Six deviations fill the range; what is kept is not zero. */
+/* Six deviations would fill the range; what is kept is not zero. */
 static int8_t whole(float x) {
     const int near = (int)(20 * x + (x < 0 ? -0.5f : 0.5f));
     return (int8_t)(x == 0 || near != 0 ? near : 1);
@@ -63,13 +64,15 @@ static bool put(void *to, dtype type, int64_t at, float x) {
 /* The sparse dimension of 2:4 is K, whichever way the weight is stored: that is what hardware can leave out. */
 static bool make_up(const operation *o, const scout_tensor *t, bool k_last, uint64_t seed, void *bytes) {
     const int64_t rows = t->dims[t->rank - 2], cols = t->dims[t->rank - 1];
-    const int block = o->sparse_block ? o->sparse_block : sparsity_block;
-    for (int64_t r = 0; r < rows; r++)
-        for (int64_t c = 0; c < cols; c++) {
-            const bool keeps = sparsity_keeps(o->pattern, o->sparsity, block, k_last ? r : c, k_last ? c : r, seed);
-            const float x = keeps ? normal(seed, (uint64_t)(r * cols + c)) : 0;
-            if (!put(bytes, (dtype)t->type, r * cols + c, x)) return false;
-        }
+    sparsity_made pattern =
+        sparsity_make(o->pattern, o->sparsity, o->sparse_block ? o->sparse_block : sparsity_block, seed);
+    const int64_t band = pattern.two_of_four && !k_last ? pattern.wide : 1; /* rows that one cell has */
+    for (int64_t first = 0; first < rows; first += band)
+        for (int64_t c = 0; c < cols; c++)
+            for (int64_t r = first; r < rows && r < first + band; r++) {
+                if (!sparsity_keeps(&pattern, k_last ? r : c, k_last ? c : r)) continue;
+                if (!put(bytes, (dtype)t->type, r * cols + c, normal(seed, (uint64_t)(r * cols + c)))) return false;
+            }
     return true;
 }
 

@@ -6,8 +6,9 @@ bert_base as a whole, llama2_7b layer by layer (four layers with weights of thei
 order as the export has them, each one call, transposes written out, all of a run in one CUDA graph. Products and
 attention are libraries' there too. For all else PyTorch has a kernel of its own and can make another one
 (torch.compile, the operation alone): the faster of both is taken, as its own take twice as long for some (a bias that
-no product has in it, a norm of short rows). The time of a run is measured as agree_common.py does, under load and over whole seconds; the kernels of one replay are then named by the profiler and
-given to the operations in the order of their calls. Between both sums stands what lies between kernels.
+no product has in it, a norm of short rows). The time of a run is measured as agree_common.py does, under load and over
+whole seconds; the kernels of one replay are then named by the profiler and given to the operations in the order of
+their calls. Between both sums stands what lies between kernels.
 """
 import json
 import sys
@@ -71,8 +72,8 @@ def microseconds(function, tensors):
 
 
 def faster(name, function, tensors):
-    """The function as PyTorch runs it by itself or as one compiled kernel; by itself where that cannot be compiled here,
-    which is said."""
+    """The function as PyTorch runs it by itself or as one compiled kernel; where that cannot be compiled here, which is
+    said, by itself."""
     made = torch.compile(function, dynamic=False)
     try:
         made(*tensors)
@@ -156,9 +157,12 @@ class Bert:
     def mask(self, given):
         batch, length, step = self.batch, self.length, self.step
         known = step.own(step.find("move", given.shape, what="cast"), lambda x: x.to(torch.bool), given)
-        row = step.own(step.find("move", [batch, 1, 1, length], what="gathernd"), lambda x, *at: x[at], known, *self.indices)
-        full = step.own(step.find("elementwise", [batch, 1, length, length], what="and"), lambda x, y: x & y, self.square, row)
-        return step.own(step.find("elementwise", full.shape, what="where"), lambda *x: torch.where(*x), full, self.zero, self.never)
+        name = step.find("move", [batch, 1, 1, length], what="gathernd")
+        row = step.own(name, lambda x, *at: x[at], known, *self.indices)
+        name = step.find("elementwise", [batch, 1, length, length], what="and")
+        full = step.own(name, lambda x, y: x & y, self.square, row)
+        name = step.find("elementwise", full.shape, what="where")
+        return step.own(name, lambda *x: torch.where(*x), full, self.zero, self.never)
 
     def block(self, x, block, mask):
         q, k, v = (self.split(self.linear(x, block[name])) for name in "qkv")

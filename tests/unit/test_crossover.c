@@ -97,6 +97,28 @@ static void who_was_outraced_is_behind(void) {
     end();
 }
 
+/* Who leaves zeros out elsewhere had no time, or would not settle: that says nothing about who is faster. */
+static void what_is_not_known_is_not_behind(void) {
+    static const struct {
+        const char *status, *code;
+        bool open;
+    } words[] = {{"SKIPPED", "budget", true}, {"UNSTABLE", "interval", true}, {"SKIPPED", "outraced", false}};
+    for (size_t k = 0; k < sizeof words / sizeof words[0]; k++) {
+        begin();
+        add(0.6, 100, 110);
+        add(0.7, 100, 90);
+        add(0.75, 100, 0);
+        add(0.8, 100, 60);
+        json_t *own = json_array_get(json_object_get(inputs[2].measurement, "candidates"), 2);
+        json_object_set_new(own, "status", json_string(words[k].status));
+        json_object_set_new(own, "reason", json_pack("{ss}", "code", words[k].code));
+        const crossover c = find(1);
+        UNIT_CHECK(c.count == 4 && c.points[2].open == words[k].open);
+        UNIT_CHECK(fabs(c.from - (words[k].open ? 0.65 : 0.8)) < 1e-12 && c.behind == (words[k].open ? 0.6 : 0.75));
+        end();
+    }
+}
+
 static void always_and_alone(void) {
     begin();
     add(0.5, 100, 90);
@@ -146,6 +168,7 @@ int main(void) {
         UNIT_RUN(operations_differ_in_zeros_alone);
         UNIT_RUN(between_two_that_are_known);
         UNIT_RUN(who_was_outraced_is_behind);
+        UNIT_RUN(what_is_not_known_is_not_behind);
         UNIT_RUN(always_and_alone);
         UNIT_RUN(many_are_sorted_out_at_once);
     } else {

@@ -10,11 +10,10 @@ enum { ROWS = 256, COLS = 384 };
 static uint16_t weight[ROWS * COLS];
 
 static void make(const char *pattern, double zeros, uint64_t seed) {
+    sparsity_made made = sparsity_make(pattern ? pattern : "UNSTRUCTURED", zeros, 64, seed);
     for (int64_t r = 0; r < ROWS; r++)
         for (int64_t c = 0; c < COLS; c++)
-            weight[r * COLS + c] = !pattern || sparsity_keeps(pattern, zeros, 64, r, c, seed)
-                                       ? (uint16_t)(0x3c00 + r + c)
-                                       : (uint16_t)0x8000;
+            weight[r * COLS + c] = sparsity_keeps(&made, r, c) ? (uint16_t)(0x3c00 + r + c) : (uint16_t)0x8000;
 }
 
 static sparsity_facts look(void) {
@@ -48,9 +47,9 @@ static void half_of_each_four(void) {
     UNIT_CHECK(f.zeros == 0.5 && f.two_of_four_by_row && !f.two_of_four_by_col);
     weight[17 * COLS + 40] = weight[17 * COLS + 41] = weight[17 * COLS + 43] = 1; /* three of four, in one place */
     UNIT_TEXT(look().pattern, "DENSE");
+    sparsity_made made = sparsity_make("STRUCTURED_24", 0.5, 64, 9);
     for (int64_t r = 0; r < ROWS; r++)
-        for (int64_t c = 0; c < COLS; c++)
-            weight[r * COLS + c] = sparsity_keeps("STRUCTURED_24", 0.5, 64, c, r, 9) ? 0x4000 : 0;
+        for (int64_t c = 0; c < COLS; c++) weight[r * COLS + c] = sparsity_keeps(&made, c, r) ? 0x4000 : 0;
     f = look();
     UNIT_CHECK(f.two_of_four_by_col && !f.two_of_four_by_row);
     UNIT_TEXT(f.pattern, "STRUCTURED_24");
@@ -59,9 +58,10 @@ static void half_of_each_four(void) {
 static void blocks_are_found(void) {
     make("BLOCK_SPARSE", 0.8, 3);
     const sparsity_facts f = look();
+    sparsity_made made = sparsity_make("BLOCK_SPARSE", 0.8, 64, 3);
     int64_t kept = 0;
     for (int64_t r = 0; r < ROWS; r += 64)
-        for (int64_t c = 0; c < COLS; c += 64) kept += sparsity_keeps("BLOCK_SPARSE", 0.8, 64, r, c, 3);
+        for (int64_t c = 0; c < COLS; c += 64) kept += sparsity_keeps(&made, r, c);
     const double part = (double)kept / (ROWS / 64.0) / (COLS / 64.0);
     UNIT_TEXT(f.pattern, "BLOCK_SPARSE");
     UNIT_CHECK(f.block >= 64 && fabs(f.blocks[0] - part) < 1e-12 && fabs(f.blocks[2] - part) < 1e-12);
@@ -152,15 +152,34 @@ static void sizes_are_read(void) {
     UNIT_CHECK(c.below == 0.5 && c.work[0] == 1 && c.lost[0] == 0);
 }
 
+/* In whatever order it is asked. */
+static void a_number_is_kept_or_not(void) {
+    static const char *const patterns[] = {"UNSTRUCTURED", "BLOCK_SPARSE", "STRUCTURED_24"};
+    for (int k = 0; k < 3; k++) {
+        sparsity_made in_order = sparsity_make(patterns[k], 0.5, 16, 11);
+        int unlike = 0, kept = 0;
+        for (int64_t at = 0; at < ROWS * COLS; at++) {
+            const int64_t place = at * 7919 % (ROWS * COLS);
+            sparsity_made anew = sparsity_make(patterns[k], 0.5, 16, 11);
+            const bool is = sparsity_keeps(&in_order, place / COLS, place % COLS);
+            unlike += is != sparsity_keeps(&anew, place / COLS, place % COLS);
+            kept += is;
+        }
+        UNIT_INT(unlike, 0);
+        UNIT_CHECK(kept > 0.4 * ROWS * COLS && kept < 0.6 * ROWS * COLS);
+    }
+}
+
 /* Against counting one number after another, over sides that are no multiples of anything. */
 static void everything_is_counted(void) {
     static const int64_t sides[][2] = {{1, 1},   {1, 200},   {7, 63},    {17, 64},
                                        {65, 65}, {127, 129}, {129, 383}, {200, 130}};
     for (size_t s = 0; s < sizeof sides / sizeof sides[0]; s++) {
         const int64_t rows = sides[s][0], cols = sides[s][1];
+        sparsity_made made = sparsity_make("BLOCK_SPARSE", 0.9, 4, s);
         for (int64_t r = 0; r < rows; r++)
             for (int64_t c = 0; c < cols; c++)
-                weight[r * cols + c] = sparsity_keeps("BLOCK_SPARSE", 0.9, 4, r, c, s) ? (uint16_t)(r % 5 + 1) : 0;
+                weight[r * cols + c] = sparsity_keeps(&made, r, c) ? (uint16_t)(r % 5 + 1) : 0;
         sparsity_facts f;
         UNIT_CHECK(sparsity_analyse(weight, DTYPE_BF16, rows, cols, &f));
         int64_t all = 0;
@@ -202,6 +221,7 @@ int main(void) {
     UNIT_RUN(the_mask_has_a_name);
     UNIT_RUN(conversion_saves_and_loses);
     UNIT_RUN(sizes_are_read);
+    UNIT_RUN(a_number_is_kept_or_not);
     UNIT_RUN(everything_is_counted);
     UNIT_RUN(other_types);
     return unit_end();

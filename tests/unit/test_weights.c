@@ -32,11 +32,11 @@ static void make_model(void) {
     } rows[] = {{NULL, 0}, {"UNSTRUCTURED", 0.9}, {"STRUCTURED_24", 0.5}, {"BLOCK_SPARSE", 0.8}};
     static uint16_t all[4 * SIDE * SIDE];
     static unsigned char file[1 + sizeof all];
-    for (int64_t k = 0; k < 4; k++)
+    for (int64_t k = 0; k < 4; k++) {
+        sparsity_made made = sparsity_make(rows[k].pattern ? rows[k].pattern : "UNSTRUCTURED", rows[k].zeros, 64, 3);
         for (int64_t at = 0; at < SIDE * SIDE; at++)
-            all[k * SIDE * SIDE + at] =
-                !rows[k].pattern || sparsity_keeps(rows[k].pattern, rows[k].zeros, 64, at / SIDE, at % SIDE, 3) ? 0x3c00
-                                                                                                                : 0;
+            all[k * SIDE * SIDE + at] = sparsity_keeps(&made, at / SIDE, at % SIDE) ? 0x3c00 : 0;
+    }
     memcpy(file + 1, all, sizeof all);
     write_file(model, file, sizeof file);
     write_file(outside, file, sizeof file);
