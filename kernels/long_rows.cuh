@@ -2,8 +2,7 @@
  * rows of whole pieces of 16 bytes that are long enough for a block each, of which a thread has V, two or four. There
  * every instruction counts between a row's coming and its being done, as do the registers, as many blocks at other
  * points of their rows are what keeps the memory busy, and power that instructions take is missing from the clock: no
- * loops over threads, no choices at run time, nothing is asked for twice. Caches are told that nothing is used again.
- */
+ * loops over threads, no choices at run time, nothing is asked for twice. */
 #ifndef KERNELS_LONG_ROWS_CUH
 #define KERNELS_LONG_ROWS_CUH
 
@@ -14,10 +13,10 @@ namespace long_rows {
 using namespace rows;
 
 /* How a kernel is made. WHOLE: rows have V chunks for each thread, none is missing. EXTRA: there is a second tensor
- * that is read, a residual or a bias. FORM: of a norm. */
-template <int TYPE_, int V_, int T_, bool WHOLE_, bool EXTRA_, int FORM_ = 0> struct how {
+ * that is read, a residual or a bias. ONCE: caches are told that nothing is used again. FORM: of a norm. */
+template <int TYPE_, int V_, int T_, bool WHOLE_, bool EXTRA_, bool ONCE_, int FORM_ = 0> struct how {
     static constexpr int TYPE = TYPE_, N = wide_of<TYPE_>, V = V_, T = T_, WARPS = T_ / 32, FORM = FORM_;
-    static constexpr bool WHOLE = WHOLE_, EXTRA = EXTRA_, HALF = TYPE_ != ROW_FP32;
+    static constexpr bool WHOLE = WHOLE_, EXTRA = EXTRA_, ONCE = ONCE_, HALF = TYPE_ != ROW_FP32;
     typedef raw<TYPE_, wide_of<TYPE_>> chunk;
 };
 
@@ -38,12 +37,20 @@ __device__ inline void bring_row(const void *data, int64_t row, int chunks, unsi
 #pragma unroll
     for (int v = 0; v < H::V; v++) {
         if constexpr (!H::WHOLE) to[v] = make_uint4(without, without, without, without);
-        if (there<H>(chunks, v)) to[v] = AGAIN ? __ldg(from + place<H>(v)) : __ldcs(from + place<H>(v));
+        if (!there<H>(chunks, v)) continue;
+        if constexpr (AGAIN)
+            to[v] = __ldg(from + place<H>(v));
+        else
+            to[v] = H::ONCE ? __ldcs(from + place<H>(v)) : from[place<H>(v)];
     }
 }
 
 template <class H> __device__ inline void leave(void *data, int64_t row, int chunks, int v, const float *x) {
-    __stcs((typename H::chunk *)data + row * chunks + place<H>(v), pack<H::TYPE, H::N>(x));
+    typename H::chunk *const to = (typename H::chunk *)data + row * chunks + place<H>(v);
+    if constexpr (H::ONCE)
+        __stcs(to, pack<H::TYPE, H::N>(x));
+    else
+        *to = pack<H::TYPE, H::N>(x);
 }
 
 /* Over neighbouring lanes, all of a warp or a power of 2 of them. */
@@ -81,9 +88,9 @@ inline int loads_of(int type, int64_t cols, int threads) {
     return chunks <= threads || chunks > 4 * threads ? 0 : chunks <= 2 * threads ? 2 : 4;
 }
 
-inline void plan_launch(int64_t rows, int threads, const void *kernel, row_launch *out) {
+inline void plan_launch(int64_t rows, const row_config &config, const void *kernel, row_launch *out) {
     *out = {};
-    out->kernel = kernel, out->threads = (unsigned)threads, out->rows = 1, out->blocks = (unsigned)rows;
+    out->kernel = kernel, out->threads = (unsigned)config.threads, out->rows = 1, out->blocks = (unsigned)rows;
 }
 
 constexpr int64_t most_rows = 0x7fffffff;

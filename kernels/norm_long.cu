@@ -138,50 +138,50 @@ template <class H> __global__ void __launch_bounds__(H::T, held<H> / H::T) norm_
 
 using kernel_fn = void (*)(const long_job);
 
-template <int TYPE, int V, bool RESIDUAL, int FORM> kernel_fn by_threads(int known, bool whole) {
-    static const kernel_fn of[][2] = {{norm_long_kernel<how<TYPE, V, 64, false, RESIDUAL, FORM>>,
-                                       norm_long_kernel<how<TYPE, V, 64, true, RESIDUAL, FORM>>},
-                                      {norm_long_kernel<how<TYPE, V, 128, false, RESIDUAL, FORM>>,
-                                       norm_long_kernel<how<TYPE, V, 128, true, RESIDUAL, FORM>>},
-                                      {norm_long_kernel<how<TYPE, V, 256, false, RESIDUAL, FORM>>,
-                                       norm_long_kernel<how<TYPE, V, 256, true, RESIDUAL, FORM>>},
-                                      {norm_long_kernel<how<TYPE, V, 512, false, RESIDUAL, FORM>>,
-                                       norm_long_kernel<how<TYPE, V, 512, true, RESIDUAL, FORM>>}};
+template <int TYPE, int V, bool RESIDUAL, int FORM> kernel_fn by_threads(int known, bool whole, bool once) {
+#define OF(threads, whole, once) norm_long_kernel<how<TYPE, V, threads, whole, RESIDUAL, once, FORM>>
+#define WITH(threads)                                                                                                  \
+    {                                                                                                                  \
+        {OF(threads, false, false), OF(threads, false, true)}, { OF(threads, true, false), OF(threads, true, true) }   \
+    }
+    static const kernel_fn of[][2][2] = {WITH(64), WITH(128), WITH(256), WITH(512)};
+#undef WITH
+#undef OF
     static_assert(sizeof of / sizeof of[0] == known_count, "kernels for each");
-    return of[known][whole];
+    return of[known][whole][once];
 }
-template <int TYPE, bool RESIDUAL, int FORM> kernel_fn by_loads(const norm_rows_shape *s, int threads) {
-    const int known = known_of(threads), loads = loads_of(s->type, s->cols, threads);
-    const bool whole = s->cols == (int64_t)loads * threads * wide_of<TYPE>;
-    return loads == 2 ? by_threads<TYPE, 2, RESIDUAL, FORM>(known, whole)
-                      : by_threads<TYPE, 4, RESIDUAL, FORM>(known, whole);
+template <int TYPE, bool RESIDUAL, int FORM> kernel_fn by_loads(const norm_rows_shape *s, const row_config &c) {
+    const int known = known_of(c.threads), loads = loads_of(s->type, s->cols, c.threads);
+    const bool whole = s->cols == (int64_t)loads * c.threads * wide_of<TYPE>, once = c.streaming != 0;
+    return loads == 2 ? by_threads<TYPE, 2, RESIDUAL, FORM>(known, whole, once)
+                      : by_threads<TYPE, 4, RESIDUAL, FORM>(known, whole, once);
 }
-template <int TYPE, bool RESIDUAL> kernel_fn by_form(const norm_rows_shape *s, int threads) {
-    return s->form == NORM_FORM_CENTRED ? by_loads<TYPE, RESIDUAL, NORM_FORM_CENTRED>(s, threads)
-                                        : by_loads<TYPE, RESIDUAL, NORM_FORM_RMS>(s, threads);
+template <int TYPE, bool RESIDUAL> kernel_fn by_form(const norm_rows_shape *s, const row_config &c) {
+    return s->form == NORM_FORM_CENTRED ? by_loads<TYPE, RESIDUAL, NORM_FORM_CENTRED>(s, c)
+                                        : by_loads<TYPE, RESIDUAL, NORM_FORM_RMS>(s, c);
 }
-template <int TYPE> kernel_fn by_residual(const norm_rows_shape *s, int threads) {
-    return s->has_residual ? by_form<TYPE, true>(s, threads) : by_form<TYPE, false>(s, threads);
+template <int TYPE> kernel_fn by_residual(const norm_rows_shape *s, const row_config &c) {
+    return s->has_residual ? by_form<TYPE, true>(s, c) : by_form<TYPE, false>(s, c);
 }
-kernel_fn kernel_of(const norm_rows_shape *s, int threads) {
-    if (s->type == ROW_FP32) return by_residual<ROW_FP32>(s, threads);
-    if (s->type == ROW_FP16) return by_residual<ROW_FP16>(s, threads);
-    return by_residual<ROW_BF16>(s, threads);
+kernel_fn kernel_of(const norm_rows_shape *s, const row_config &c) {
+    if (s->type == ROW_FP32) return by_residual<ROW_FP32>(s, c);
+    if (s->type == ROW_FP16) return by_residual<ROW_FP16>(s, c);
+    return by_residual<ROW_BF16>(s, c);
 }
 } // namespace
 
-extern "C" int norm_long_fits(const norm_rows_shape *s, int threads) {
+extern "C" int norm_long_fits(const norm_rows_shape *s, const row_config *config) {
     if (s->rows < 1 || s->rows > most_rows || s->activation != NORM_ACTIVATION_NONE) return 0;
     if (s->form != NORM_FORM_CENTRED && s->form != NORM_FORM_RMS) return 0;
     if (s->sides > 0 && s->type_side != s->type) return 0;
-    return loads_of(s->type, s->cols, threads) > 0;
+    return loads_of(s->type, s->cols, config->threads) > 0;
 }
 
-extern "C" int norm_long_prepare(const norm_rows_shape *shape, int threads, norm_rows_plan *plan) {
-    if (!norm_long_fits(shape, threads)) return cudaErrorInvalidValue;
+extern "C" int norm_long_prepare(const norm_rows_shape *shape, const row_config *config, norm_rows_plan *plan) {
+    if (!norm_long_fits(shape, config)) return cudaErrorInvalidValue;
     *plan = {};
-    plan->shape = *shape, plan->config.threads = threads, plan->config.streaming = 1;
-    plan_launch(shape->rows, threads, (const void *)kernel_of(shape, threads), &plan->launch);
+    plan->shape = *shape, plan->config = *config;
+    plan_launch(shape->rows, *config, (const void *)kernel_of(shape, *config), &plan->launch);
     return cudaSuccess;
 }
 

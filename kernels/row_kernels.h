@@ -78,8 +78,8 @@ int norm_rows_launch(const norm_rows_plan *plan, const norm_tensors *tensors, vo
 int row_threads_long(int type, int64_t cols, int choice);
 /* Layer norm and the root mean square, vectors of the rows' type, neither input_bias nor an activation; a bias for
  * layer norms alone, and a sum where there is a residual. */
-int norm_long_fits(const norm_rows_shape *shape, int threads);
-int norm_long_prepare(const norm_rows_shape *shape, int threads, norm_rows_plan *plan);
+int norm_long_fits(const norm_rows_shape *shape, const row_config *config);
+int norm_long_prepare(const norm_rows_shape *shape, const row_config *config, norm_rows_plan *plan);
 int norm_long_launch(const norm_rows_plan *plan, const norm_tensors *tensors, void *stream);
 
 /* --- norms of rows of any length that lie anywhere: norm_any --- */
@@ -133,8 +133,8 @@ int softmax_rows_launch(const softmax_rows_plan *plan, const void *x, const void
 /* --- the same of long rows, for numbers of threads that the compiler knows: softmax_long; no logarithm, and a scale
  * above zero --- */
 
-int softmax_long_fits(const softmax_rows_shape *shape, int threads);
-int softmax_long_prepare(const softmax_rows_shape *shape, int threads, softmax_rows_plan *plan);
+int softmax_long_fits(const softmax_rows_shape *shape, const row_config *config);
+int softmax_long_prepare(const softmax_rows_shape *shape, const row_config *config, softmax_rows_plan *plan);
 int softmax_long_launch(const softmax_rows_plan *plan, const void *x, const void *bias, void *y, void *stream);
 
 /* --- softmax of rows of any length, along the middle of [outer, cols, inner]: softmax_any --- */

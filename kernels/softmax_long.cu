@@ -130,27 +130,30 @@ template <class H> __global__ void __launch_bounds__(H::T, held<H> / H::T) softm
 
 using kernel_fn = void (*)(const long_job);
 
-template <int TYPE, int V, bool BIAS> kernel_fn by_threads(int known, bool whole) {
-    static const kernel_fn of[][2] = {
-        {softmax_long_kernel<how<TYPE, V, 64, false, BIAS>>, softmax_long_kernel<how<TYPE, V, 64, true, BIAS>>},
-        {softmax_long_kernel<how<TYPE, V, 128, false, BIAS>>, softmax_long_kernel<how<TYPE, V, 128, true, BIAS>>},
-        {softmax_long_kernel<how<TYPE, V, 256, false, BIAS>>, softmax_long_kernel<how<TYPE, V, 256, true, BIAS>>},
-        {softmax_long_kernel<how<TYPE, V, 512, false, BIAS>>, softmax_long_kernel<how<TYPE, V, 512, true, BIAS>>}};
+template <int TYPE, int V, bool BIAS> kernel_fn by_threads(int known, bool whole, bool once) {
+#define OF(threads, whole, once) softmax_long_kernel<how<TYPE, V, threads, whole, BIAS, once>>
+#define WITH(threads)                                                                                                  \
+    {                                                                                                                  \
+        {OF(threads, false, false), OF(threads, false, true)}, { OF(threads, true, false), OF(threads, true, true) }   \
+    }
+    static const kernel_fn of[][2][2] = {WITH(64), WITH(128), WITH(256), WITH(512)};
+#undef WITH
+#undef OF
     static_assert(sizeof of / sizeof of[0] == known_count, "kernels for each");
-    return of[known][whole];
+    return of[known][whole][once];
 }
-template <int TYPE, bool BIAS> kernel_fn by_loads(const softmax_rows_shape *s, int threads) {
-    const int known = known_of(threads), loads = loads_of(s->type, s->cols, threads);
-    const bool whole = s->cols == (int64_t)loads * threads * wide_of<TYPE>;
-    return loads == 2 ? by_threads<TYPE, 2, BIAS>(known, whole) : by_threads<TYPE, 4, BIAS>(known, whole);
+template <int TYPE, bool BIAS> kernel_fn by_loads(const softmax_rows_shape *s, const row_config &c) {
+    const int known = known_of(c.threads), loads = loads_of(s->type, s->cols, c.threads);
+    const bool whole = s->cols == (int64_t)loads * c.threads * wide_of<TYPE>, once = c.streaming != 0;
+    return loads == 2 ? by_threads<TYPE, 2, BIAS>(known, whole, once) : by_threads<TYPE, 4, BIAS>(known, whole, once);
 }
-template <int TYPE> kernel_fn by_bias(const softmax_rows_shape *s, int threads) {
-    return s->bias_rows > 0 ? by_loads<TYPE, true>(s, threads) : by_loads<TYPE, false>(s, threads);
+template <int TYPE> kernel_fn by_bias(const softmax_rows_shape *s, const row_config &c) {
+    return s->bias_rows > 0 ? by_loads<TYPE, true>(s, c) : by_loads<TYPE, false>(s, c);
 }
-kernel_fn kernel_of(const softmax_rows_shape *s, int threads) {
-    if (s->type == ROW_FP32) return by_bias<ROW_FP32>(s, threads);
-    if (s->type == ROW_FP16) return by_bias<ROW_FP16>(s, threads);
-    return by_bias<ROW_BF16>(s, threads);
+kernel_fn kernel_of(const softmax_rows_shape *s, const row_config &c) {
+    if (s->type == ROW_FP32) return by_bias<ROW_FP32>(s, c);
+    if (s->type == ROW_FP16) return by_bias<ROW_FP16>(s, c);
+    return by_bias<ROW_BF16>(s, c);
 }
 } // namespace
 
@@ -162,16 +165,17 @@ extern "C" int row_threads_long(int type, int64_t cols, int choice) {
 }
 
 /* By a scale above zero the largest value stays the largest. */
-extern "C" int softmax_long_fits(const softmax_rows_shape *s, int threads) {
+extern "C" int softmax_long_fits(const softmax_rows_shape *s, const row_config *config) {
     if (s->rows < 1 || s->rows > most_rows || s->logarithm || !(s->scale > 0) || !softmax_bias::possible(s)) return 0;
-    return loads_of(s->type, s->cols, threads) > 0;
+    return loads_of(s->type, s->cols, config->threads) > 0;
 }
 
-extern "C" int softmax_long_prepare(const softmax_rows_shape *shape, int threads, softmax_rows_plan *plan) {
-    if (!softmax_long_fits(shape, threads)) return cudaErrorInvalidValue;
+extern "C" int softmax_long_prepare(const softmax_rows_shape *shape, const row_config *config,
+                                    softmax_rows_plan *plan) {
+    if (!softmax_long_fits(shape, config)) return cudaErrorInvalidValue;
     *plan = {};
-    plan->shape = *shape, plan->config.threads = threads, plan->config.streaming = 1;
-    plan_launch(shape->rows, threads, (const void *)kernel_of(shape, threads), &plan->launch);
+    plan->shape = *shape, plan->config = *config;
+    plan_launch(shape->rows, *config, (const void *)kernel_of(shape, *config), &plan->launch);
     return cudaSuccess;
 }
 

@@ -1,5 +1,5 @@
 /* norm_long as a candidate: layer and RMS norms of long rows that lie together, with or without a residual, and nothing
- * else that would have to be chosen at run time. Its variants: the threads of a row. */
+ * else that would have to be chosen at run time. Its variants: the threads of a row, hints for the caches. */
 #include "scout/cuda/cuda_device.h"
 #include "scout/cuda/own_rows.h"
 #include "scout/norm.h"
@@ -27,7 +27,8 @@ static scout_answer supports(const scout_op *op, scout_device *device, scout_why
     const scout_answer answer = own_rows_long(op, p.cols, "norm_long", why);
     if (answer != SCOUT_OK) return answer;
     const norm_rows_shape shape = own_rows_norm_shape(op, &p);
-    if (norm_long_fits(&shape, own_rows_long_threads(shape.type, shape.cols, NULL))) return SCOUT_OK;
+    const row_config config = own_rows_long_config(shape.type, shape.cols, NULL);
+    if (norm_long_fits(&shape, &config)) return SCOUT_OK;
     return scout_say(why, SCOUT_NO, "type", "norm_long wants scale and bias in the type of the rows");
 }
 
@@ -48,7 +49,8 @@ static scout_answer prepare(const scout_op *op, scout_device *device, const int6
     if (!p) return scout_say(why, SCOUT_NO_MEMORY, "memory", "no memory for a plan");
     p->p = norm_problem_of(op);
     const norm_rows_shape shape = own_rows_norm_shape(op, &p->p);
-    const int error = norm_long_prepare(&shape, own_rows_long_threads(shape.type, shape.cols, values), &p->rows);
+    const row_config config = own_rows_long_config(shape.type, shape.cols, values);
+    const int error = norm_long_prepare(&shape, &config, &p->rows);
     if (error) {
         destroy(p);
         return cuda_device_answer((cudaError_t)error, "preparing norm_long", why);

@@ -6,22 +6,30 @@
 #include <stdio.h>
 
 enum { THREADS, CACHE, PARAMETERS };
+typedef int choices(int type, int64_t cols, int choice); /* of threads, the likely best first; 0: there is none */
 
-void own_rows_domain(int type, int64_t cols, int exhaustive, scout_domain *out) {
+static void fill_domain(choices *of, int type, int64_t cols, uint32_t most, scout_domain *out) {
     static const char *const caches[] = {"normal", "streaming"};
-    const uint32_t most = exhaustive ? 16 : 3;
     out->count = PARAMETERS;
     out->parameters[THREADS] = (scout_parameter){.name = "threads"};
     out->parameters[CACHE] = (scout_parameter){.name = "cache", .count = 2, .values = {0, 1}, .labels = caches};
     scout_parameter *threads = &out->parameters[THREADS];
-    for (int choice = row_threads(type, cols, 0); choice > 0 && threads->count < most;
-         choice = row_threads(type, cols, (int)threads->count))
+    for (int choice = of(type, cols, 0); choice > 0 && threads->count < most;
+         choice = of(type, cols, (int)threads->count))
         threads->values[threads->count++] = choice;
 }
 
-row_config own_rows_config(int type, int64_t cols, const int64_t *values) {
-    if (!values) return (row_config){.threads = row_threads(type, cols, 0), .streaming = 0};
+static row_config config_of(choices *of, int type, int64_t cols, const int64_t *values) {
+    if (!values) return (row_config){.threads = of(type, cols, 0), .streaming = 0};
     return (row_config){.threads = (int)values[THREADS], .streaming = (int)values[CACHE]};
+}
+
+void own_rows_domain(int type, int64_t cols, int exhaustive, scout_domain *out) {
+    fill_domain(row_threads, type, cols, exhaustive ? 16 : 3, out);
+}
+
+row_config own_rows_config(int type, int64_t cols, const int64_t *values) {
+    return config_of(row_threads, type, cols, values);
 }
 
 scout_answer own_rows_hold(int type, int64_t cols, scout_why *why) {
@@ -70,16 +78,11 @@ norm_tensors own_rows_norm_tensors(const norm_problem *p, const scout_args *args
 }
 
 void own_rows_long_domain(int type, int64_t cols, scout_domain *out) {
-    out->count = 1;
-    scout_parameter *threads = &out->parameters[0];
-    *threads = (scout_parameter){.name = "threads"};
-    for (int choice = row_threads_long(type, cols, 0); choice > 0;
-         choice = row_threads_long(type, cols, (int)threads->count))
-        threads->values[threads->count++] = choice;
+    fill_domain(row_threads_long, type, cols, 16, out);
 }
 
-int own_rows_long_threads(int type, int64_t cols, const int64_t *values) {
-    return values ? (int)values[0] : row_threads_long(type, cols, 0);
+row_config own_rows_long_config(int type, int64_t cols, const int64_t *values) {
+    return config_of(row_threads_long, type, cols, values);
 }
 
 scout_answer own_rows_long(const scout_op *op, int64_t cols, const char *name, scout_why *why) {

@@ -24,7 +24,7 @@ int own_rows_describe(const char *kernel, const row_config *config, const row_la
 
 /* The same of long rows: numbers of threads that the compiler knows. */
 void own_rows_long_domain(int type, int64_t cols, scout_domain *out);
-int own_rows_long_threads(int type, int64_t cols, const int64_t *values);
+row_config own_rows_long_config(int type, int64_t cols, const int64_t *values);
 /* SCOUT_NO where rows are too short, too long or not of whole pieces, or change their type. `name`: the candidate's. */
 scout_answer own_rows_long(const scout_op *op, int64_t cols, const char *name, scout_why *why);
 

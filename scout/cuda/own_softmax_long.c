@@ -1,5 +1,5 @@
 /* softmax_long as a candidate: softmax of long rows that lie together, with or without a bias added before. Its
- * variants: the threads of a row. */
+ * variants: the threads of a row, hints for the caches. */
 #include "scout/cuda/cuda_device.h"
 #include "scout/cuda/own_rows.h"
 #include "scout/softmax.h"
@@ -42,7 +42,8 @@ static scout_answer prepare(const scout_op *op, scout_device *device, const int6
                                       .scale = (float)p.scale,
                                       .bias_rows = p.bias_rows,
                                       .bias_turn = p.bias_turn};
-    const int error = softmax_long_prepare(&shape, own_rows_long_threads(shape.type, shape.cols, values), &out->rows);
+    const row_config config = own_rows_long_config(shape.type, shape.cols, values);
+    const int error = softmax_long_prepare(&shape, &config, &out->rows);
     if (error) {
         destroy(out);
         return cuda_device_answer((cudaError_t)error, "preparing softmax_long", why);
