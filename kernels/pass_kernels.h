@@ -124,7 +124,8 @@ typedef struct elementwise_pass {
 } elementwise_pass;
 
 int elementwise_pass_fits(const elementwise_pass *pass);
-/* What a launch will do, with tensors that begin at multiples of 16 bytes: "lean", "flat", "rows", "single". Borrowed. */
+/* What a launch will do, with tensors that begin at multiples of 16 bytes: "lean", "flat", "rows", "single". Borrowed.
+ */
 const char *elementwise_pass_mode(const elementwise_pass *pass);
 int elementwise_pass_launch(const elementwise_pass *pass, const void *const *in, void *out, void *stream);
 
