@@ -101,16 +101,17 @@ int run_queue_pending(const run *r) {
 static double seconds_for(run *r, const run_item *i) {
     const double usual = usual_seconds(r), end = run_fusion_stage_end(r, i->stage);
     if (end == 0) return usual;
-    const double left = (end - run_now()) * r->device_count;
+    double left = (end - run_now()) * r->device_count;
+    /* operations use up what is for fusions, rather than not be measured at all */
+    if (left < LEAST_SECONDS && i->stage == RUN_OPERATIONS && r->budget_end > 0)
+        left = (r->budget_end - run_now()) * r->device_count;
     double weights = 0;
     for (int k = 0; k < r->item_count; k++) {
         const run_item *one = &r->items[k];
         const bool rivals = (one->stage == RUN_OPERATIONS) == (i->stage == RUN_OPERATIONS);
         if (rivals && one->source == RUN_PENDING && !one->started) weights += one->weight;
     }
-    /* operations may use up what is for fusions, rather than not be measured at all */
-    if (left < LEAST_SECONDS)
-        return i->stage == RUN_OPERATIONS && r->budget_end - run_now() > LEAST_SECONDS ? LEAST_SECONDS : 0;
+    if (left < LEAST_SECONDS) return 0;
     if (r->budget_end == 0) return left < usual ? left : usual; /* first come, first served */
     const double part = weights > 0 ? left * i->weight / weights : left;
     return part < LEAST_SECONDS ? LEAST_SECONDS : part < usual ? part : usual;
