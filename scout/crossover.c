@@ -74,15 +74,24 @@ static bool is_sparse(const crossover *c, const json_t *row) {
     return false;
 }
 
+/* One that would not settle got to the end of the race; where none did, one that was dropped from it shows that it
+ * began. */
 static bool is_open(const crossover *c, const crossover_point *p) {
-    bool open = false;
+    bool waited = false, raced = false;
     for (size_t k = 0; !p->name && k < json_array_size(p->rows); k++) {
         const json_t *row = json_array_get(p->rows, k);
         if (!is_sparse(c, row)) continue;
         const char *code = json_get_text(json_object_get(row, "reason"), "code");
-        if (strcmp(code, "outraced") == 0) return false;
-        open = open || strcmp(code, "budget") == 0 || strcmp(json_get_text(row, "status"), "UNSTABLE") == 0;
+        if (strcmp(json_get_text(row, "status"), "UNSTABLE") == 0) return true;
+        raced = raced || strcmp(code, "outraced") == 0;
+        waited = waited || strcmp(code, "budget") == 0;
     }
+    return waited && !raced;
+}
+
+static bool any_open(const crossover *c) {
+    bool open = false;
+    for (int k = 0; k < c->count; k++) open = open || c->points[k].open;
     return open;
 }
 
@@ -181,6 +190,7 @@ json_t *crossover_json(const crossover *found, int count, json_builder *b) {
             json_put_real(b, point, "zeros", at->zeros);
             json_put_real(b, point, "dense_us", at->dense_us);
             json_put_known(b, point, "sparse_us", at->sparse_us);
+            if (at->open) json_put_bool(b, point, "open", true);
             if (at->name) {
                 json_put_text(b, point, "name", at->name);
                 json_put_text(b, point, "variant", at->variant);
@@ -220,6 +230,8 @@ void crossover_show(FILE *out, arena *a, const crossover *found, int count) {
         else
             fprintf(out, "  %-11s %.1f %% zeros%s: from there on leaving them out is faster than dense\n", "crossover",
                     100 * c->from,
-                    isfinite(c->behind) ? arena_printf(a, " (at %.1f %% it is not)", 100 * c->behind) : " or fewer");
+                    isfinite(c->behind) ? arena_printf(a, " (at %.1f %% it is not)", 100 * c->behind)
+                    : any_open(c)       ? ""
+                                        : " or fewer");
     }
 }

@@ -8,19 +8,28 @@
 
 static const double LEAST_SECONDS = 0.2;
 
-/* What of a measurement would not settle. */
-typedef enum doubt { NOTHING, WINNER, BASELINE } doubt;
+/* What of a measurement would not settle; the worst last, which is one without figures. */
+typedef enum doubt { NOTHING, WINNER, BASELINE, FAILED } doubt;
+
+/* By the margin, over the baseline and over whoever beats it already; a ratio that may be anything may be that, too. */
+static bool might_win(const report_figures *f) {
+    const double margin = 0.02, beaten = f->ratio > 0 && f->ratio < 1 ? f->ratio : 1;
+    const double ci = f->rival_ratio_ci < 1 ? f->rival_ratio_ci : 1;
+    return f->rival_ratio < beaten && f->rival_ratio * (1 - ci) < beaten * (1 - margin);
+}
 
 static doubt doubt_of(const run *r, const run_item *i) {
     report_figures f;
     const report_input in = run_input(r, i, -1);
     report_read(&in, &f);
-    if (f.status == ROW_UNSTABLE) return BASELINE;
-    return f.status == ROW_OK && f.rival_status == ROW_UNSTABLE && f.rival_ratio < 1 ? WINNER : NOTHING;
+    if (f.status != ROW_OK) return f.status == ROW_UNSTABLE ? BASELINE : FAILED;
+    return f.rival_status == ROW_UNSTABLE && might_win(&f) ? WINNER : NOTHING;
 }
 
 static bool may(const run *r, const run_item *i) {
-    return i->source == RUN_MEASURED && i->started && !i->again && doubt_of(r, i) != NOTHING;
+    if (i->source != RUN_MEASURED || !i->started || i->again) return false;
+    const doubt d = doubt_of(r, i);
+    return d == WINNER || d == BASELINE;
 }
 
 bool run_again_keep(const run *r, run_item *i, json_t *earlier) {
@@ -47,6 +56,6 @@ run_item *run_again_choose(run *r, int device, double usual_s) {
     }
     if (!chosen) return NULL;
     chosen->again = true;
-    chosen->budget_s = fmin(usual_s, fmax(chosen->budget_s, left_s * r->device_count * chosen->weight / weights));
+    chosen->budget_s = fmin(fmin(usual_s, left_s), fmax(chosen->budget_s, left_s * chosen->weight / weights));
     return chosen;
 }

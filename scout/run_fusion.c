@@ -77,8 +77,7 @@ int run_fusion_set_up(run *r) {
 
 bool run_fusion_ready(const run *r, const run_item *i) {
     for (int k = 0; i->fusion && k < i->fusion->op_count; k++)
-        if (item_of(r, i->fusion->ops[k])->source == RUN_PENDING && item_of(r, i->fusion->ops[k])->started)
-            return false;
+        if (item_of(r, i->fusion->ops[k])->busy) return false;
     return true;
 }
 
@@ -118,7 +117,7 @@ void run_fusion_skip(run_item *i) {
     if (i->for_fusion)
         skip(i, "not_asked", "a part of another operation; there was no time to measure it for its fusion");
     else
-        skip(i, "budget", "fusions have a quarter of the run's time; say --only fusion --resume, or a larger --budget");
+        skip(i, "budget", "fusions have a quarter of the run's time, or what operations leave of it; say --only fusion --resume, or a larger --budget");
 }
 
 /* ---- the end ---- */

@@ -44,7 +44,8 @@ typedef struct run_item {
     double seconds;      /* that it took */
     double began_s;      /* the last time */
     double budget_s;
-    bool started, again; /* again: it is measured once more, for its baseline would not settle */
+    bool started, busy; /* busy: a device is at it */
+    bool again;         /* it is, or was, measured once more, for its baseline or what beats it would not settle */
 } run_item;
 
 typedef struct run_device {
@@ -150,8 +151,8 @@ double run_fusion_stage_end(run *r, run_stage stage);
 void run_fusion_skip(run_item *i); /* its time was used up */
 
 /* run_again.c */
-/* Of an item that was measured once more: its new measurement where that settled, else the earlier one; the other is
- * given back. */
+/* Of an item that was measured once more: its new measurement where more of that settled, else the earlier one; the
+ * other is given back. */
 bool run_again_keep(const run *r, run_item *i, json_t *earlier);
 run_item *run_again_choose(run *r, int device, double usual_s); /* with its new budget; NULL: nobody, or no time */
 

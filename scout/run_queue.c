@@ -101,20 +101,18 @@ int run_queue_pending(const run *r) {
 static double seconds_for(run *r, const run_item *i) {
     const double usual = usual_seconds(r), end = run_fusion_stage_end(r, i->stage);
     if (end == 0) return usual;
-    double left = (end - run_now()) * r->device_count;
-    /* operations use up what is for fusions, rather than not be measured at all */
-    if (left < LEAST_SECONDS && i->stage == RUN_OPERATIONS && r->budget_end > 0)
-        left = (r->budget_end - run_now()) * r->device_count;
-    double weights = 0;
+    double left_s = end - run_now(), weights = 0;
     for (int k = 0; k < r->item_count; k++) {
         const run_item *one = &r->items[k];
         const bool rivals = (one->stage == RUN_OPERATIONS) == (i->stage == RUN_OPERATIONS);
         if (rivals && one->source == RUN_PENDING && !one->started) weights += one->weight;
     }
-    if (left < LEAST_SECONDS) return 0;
-    if (r->budget_end == 0) return left < usual ? left : usual; /* first come, first served */
-    const double part = weights > 0 ? left * i->weight / weights : left;
-    return part < LEAST_SECONDS ? LEAST_SECONDS : part < usual ? part : usual;
+    if (r->budget_end == 0) /* first come, first served */
+        return left_s < LEAST_SECONDS ? 0 : fmin(left_s, usual);
+    const double part = weights > 0 ? fmin(r->device_count * i->weight / weights, 1) : 1;
+    /* operations use up what is for fusions, rather than have no time */
+    if (part * left_s < LEAST_SECONDS && i->stage == RUN_OPERATIONS) left_s = r->budget_end - run_now();
+    return left_s < LEAST_SECONDS ? 0 : fmin(fmax(part * left_s, LEAST_SECONDS), usual);
 }
 
 /* Where nobody waits for a budget's end, many variants of a large operation do not leave too little for timing them. */
@@ -223,6 +221,7 @@ static json_t *once_more(run *r, int device, int *job) {
     if (!again) return NULL;
     *job = (int)(again - r->items);
     again->began_s = run_now();
+    again->busy = true;
     snprintf(what, sizeof what, "%.120s, once more", again->operation->name);
     show_state(r, what);
     return measure_job(r, &r->devices[device], again, *job);
@@ -258,7 +257,7 @@ static json_t *next(void *context, int device, int *job) {
             continue;
         }
         *job = r->order[r->at++];
-        i->started = true;
+        i->started = i->busy = true;
         i->device = device;
         i->began_s = run_now();
         snprintf(what, sizeof what, "%.120s", i->operation->name);
@@ -319,6 +318,7 @@ static void done(void *context, int device, int job, const json_t *result, const
     }
     if (job < 0 || job >= r->item_count) return;
     run_item *i = &r->items[job];
+    i->busy = false;
     if (!result && *r->stop) { /* ended, not failed: --resume measures it */
         i->started = false;
         return;

@@ -151,7 +151,13 @@ static bool is_hopeless(const timing_trial *c, int rounds) {
 /* Where one second of a steered clock was too little, another one is mostly enough. To end there would waste the load
  * before it, which took longer, and the operation would be measured again. */
 static bool is_granted(const timing_trial *c, int rounds) {
-    return c->steered && rounds < c->pace.rules->steered_rounds;
+    const timing_rules *rules = c->pace.rules;
+    const double most = 1.5; /* launches that are long against a second have had all the time that there was */
+    if (!c->steered || rounds >= rules->steered_rounds) return false;
+    for (int k = 0; k < c->count; k++)
+        if (timing_plan_turn(c, k) && timing_plan_cost(c, &c->entrants[k]) > most * rules->steered_block_s)
+            return false;
+    return true;
 }
 
 static void rounds(timing_trial *c) {

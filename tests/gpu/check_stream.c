@@ -4,6 +4,8 @@
 
 #include "kernels/kernels.h"
 
+#include <stdlib.h>
+
 typedef struct moving {
     char *read, *written;
     uint64_t read_bytes, written_bytes, rotate; /* bytes between launches, within `room` */
@@ -34,7 +36,44 @@ static double speed(moving *m, bool cold) {
     return (double)bytes / seconds * 1e-12;
 }
 
-/* A copy is one, whatever its length; what lies behind it stays; every part of a mix is written. */
+/* Whether all of the mix's bytes are written and none behind them: what is read is random, and 16 bytes of it are never
+ * alike. */
+static bool is_written(const moving *m, uint8_t *host, uint64_t room) {
+    const uint8_t before = 0x5a;
+    uint64_t left = 0, touched = 0;
+    if (cudaMemcpy(host, m->written, room, cudaMemcpyDeviceToHost) != cudaSuccess) return false;
+    for (uint64_t at = 0; at + 16 <= m->written_bytes; at += 16) {
+        uint64_t same = 0;
+        for (uint64_t k = 0; k < 16; k++) same += host[at + k] == before;
+        left += same == 16;
+    }
+    for (uint64_t at = m->written_bytes; at < room; at++) touched += host[at] != before;
+    return left == 0 && touched == 0;
+}
+
+/* Sides of any two lengths, one of them none. */
+static void check_mixes(moving m) {
+    static const uint64_t lengths[][2] = {{0, 100003},        {100003, 0},        {0, 7},           {7, 16777216},
+                                          {1000003, 17},      {65536, 131072},    {1048576, 65537}, {3000007, 1500001},
+                                          {1500001, 3000007}, {16777216, 2396745}};
+    const uint64_t room = 20u << 20;
+    uint8_t *host = malloc(room);
+    for (m.variant = 0; host && m.variant < kernels_stream_variants(); m.variant++)
+        for (size_t k = 0; k < sizeof lengths / sizeof lengths[0]; k++) {
+            scout_why why = {"", ""};
+            scout_answer answer = SCOUT_OK;
+            m.read_bytes = lengths[k][0], m.written_bytes = lengths[k][1];
+            GPU_OK(gpu_api->fill(gpu, m.written, room, SCOUT_NONE, SCOUT_FILL_BYTE, 0x5a, &gpu_why));
+            gpu_time(enqueue_moving, &m, 0, 1, 1, &why, &answer);
+            gpu_expect(answer == SCOUT_OK && is_written(&m, host, room), "%s: %llu bytes read, %llu written (%s)",
+                       kernels_stream_name(m.variant), (unsigned long long)m.read_bytes,
+                       (unsigned long long)m.written_bytes, why.text);
+        }
+    gpu_expect(host != NULL, "no memory on the host");
+    free(host);
+}
+
+/* A copy is one, whatever its length, and what lies behind it stays. */
 static void check_moves(moving m) {
     static const uint64_t lengths[] = {1, 15, 16, 17, 4096, 65536, 65537, 1000003, 16777216, 33554432 + 48};
     for (m.variant = 0; m.variant < kernels_stream_variants(); m.variant++)
@@ -96,6 +135,7 @@ int main(int argc, char **argv) {
     GPU_OK(gpu_api->alloc(gpu, 4096, &m.sink, &gpu_why));
     GPU_OK(gpu_api->fill(gpu, m.read, room, SCOUT_FP16, SCOUT_FILL_NORMAL, 1, &gpu_why));
     check_moves(m);
+    check_mixes(m);
     if (argc < 3 || strcmp(argv[2], "moves") != 0) check_speeds(m);
     return gpu_end();
 }

@@ -5,6 +5,7 @@ per launch in each 0.1 s; then by how many percent each half second, each second
 opposite phases (as A B B A and A B P P B A have them), and the same pairs of 0.6 s, were slower than all seconds but the
 first on average; behind them clock (MHz) and power (W). Then 0.1 s each of blocks of 1 s that alternate between loads.
 """
+import os
 import statistics
 import time
 
@@ -13,7 +14,7 @@ import torch
 
 ROTATION, TRAIN = 4, 8
 pynvml.nvmlInit()
-device = pynvml.nvmlDeviceGetHandleByIndex(0)
+device = pynvml.nvmlDeviceGetHandleByIndex(int(os.environ.get("CUDA_VISIBLE_DEVICES") or 0))
 
 
 def telemetry():

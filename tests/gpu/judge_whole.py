@@ -175,7 +175,7 @@ def own_candidates(folder):
 
 
 # A library's product and a kernel of ours, which has neither shared memory nor a barrier: nothing for these tools.
-BEHIND, OF_SHARED = {"cublaslt_quantised", "cublaslt_tail"}, ("racecheck", "synccheck")
+BEHIND, OF_SHARED = {"cublaslt_tail"}, ("racecheck", "synccheck")
 
 
 def sanitizer(folder):

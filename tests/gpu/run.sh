@@ -298,13 +298,14 @@ part_sanitizer() { # every own kernel over awkward shapes, launched alone; the l
             name=${file##*/}
             sanitize "$tool" "${name%.json}" "$kernels" "$BIN/scout_cuda.so" "${how[@]}" "$file"
         done
-        if [[ $tool == memcheck || $tool == initcheck ]]; then # kernels of ours, without shared memory, that libraries lean on
+        # kernels of ours that libraries lean on: weights that are turned round, and three without shared memory
+        sanitize "$tool" behind_quantised "$kernels" "$BIN/scout_cuda.so" --candidate cublaslt_quantised --variants 2 \
+            "${how[@]}" "$here/kinds/gemm_quantised.json"
+        if [[ $tool == memcheck || $tool == initcheck ]]; then
             sanitize "$tool" behind_conv "$kernels" "$BIN/scout_cuda.so" --candidate cudnn_conv --variants 4 "${how[@]}" \
                 "$here/kinds/conv_dnn.json"
             sanitize "$tool" behind_attention "$kernels" "$BIN/scout_cuda.so" --candidate cudnn_attention --variants 1 \
                 "${how[@]}" "$here/own_awkward.json"
-            sanitize "$tool" behind_quantised "$kernels" "$BIN/scout_cuda.so" --candidate cublaslt_quantised \
-                --variants 2 "${how[@]}" "$here/kinds/gemm_quantised.json"
             sanitize "$tool" behind_tail "$kernels" "$BIN/scout_cuda.so" --candidate cublaslt_tail \
                 --variants 2 "${how[@]}" "$here/kinds/gemm_epilogue.json"
         fi

@@ -100,21 +100,32 @@ static void who_was_outraced_is_behind(void) {
 /* Who leaves zeros out elsewhere had no time, or would not settle: that says nothing about who is faster. */
 static void what_is_not_known_is_not_behind(void) {
     static const struct {
-        const char *status, *code;
+        const char *status, *code, *other; /* other: of a variant that had no time, or was dropped */
         bool open;
-    } words[] = {{"SKIPPED", "budget", true}, {"UNSTABLE", "interval", true}, {"SKIPPED", "outraced", false}};
+    } words[] = {{"SKIPPED", "budget", NULL, true},          {"UNSTABLE", "interval", NULL, true},
+                 {"SKIPPED", "outraced", NULL, false},       {"SKIPPED", "budget", "budget", true},
+                 {"UNSTABLE", "interval", "outraced", true}, {"SKIPPED", "budget", "outraced", false}};
     for (size_t k = 0; k < sizeof words / sizeof words[0]; k++) {
         begin();
         add(0.6, 100, 110);
         add(0.7, 100, 90);
         add(0.75, 100, 0);
         add(0.8, 100, 60);
-        json_t *own = json_array_get(json_object_get(inputs[2].measurement, "candidates"), 2);
+        json_t *const rows = json_object_get(inputs[2].measurement, "candidates"), *own = json_array_get(rows, 2);
+        if (words[k].other)
+            json_array_insert_new(rows, 2,
+                                  json_pack("{ss, ss, ss, s{ss}}", "name", "own", "variant", "x", "status", "SKIPPED",
+                                            "reason", "code", words[k].other));
         json_object_set_new(own, "status", json_string(words[k].status));
         json_object_set_new(own, "reason", json_pack("{ss}", "code", words[k].code));
         const crossover c = find(1);
         UNIT_CHECK(c.count == 4 && c.points[2].open == words[k].open);
         UNIT_CHECK(fabs(c.from - (words[k].open ? 0.65 : 0.8)) < 1e-12 && c.behind == (words[k].open ? 0.6 : 0.75));
+        json_builder b = {0};
+        json_t *told = crossover_json(&c, 1, &b);
+        const json_t *point = json_array_get(json_object_get(json_array_get(told, 0), "points"), 2);
+        UNIT_CHECK(json_is_true(json_object_get(point, "open")) == words[k].open);
+        json_decref(told);
         end();
     }
 }
