@@ -73,6 +73,16 @@ template <class H> __device__ inline float2 swap_parts(float2 (&room)[H::WARPS],
 constexpr int threads_known[] = {64, 128, 256, 512};
 constexpr int known_count = sizeof threads_known / sizeof threads_known[0];
 
+/* A table of kernels: by those threads, whether rows are whole, and whether caches are told that nothing is used again.
+ */
+#define LONG_ROWS_KERNELS(of)                                                                                          \
+    { LONG_ROWS_OF(of, 64), LONG_ROWS_OF(of, 128), LONG_ROWS_OF(of, 256), LONG_ROWS_OF(of, 512) }
+#define LONG_ROWS_OF(of, threads)                                                                                      \
+    {                                                                                                                  \
+        {of(threads, false, false), of(threads, false, true)}, { of(threads, true, false), of(threads, true, true) }   \
+    }
+static_assert(known_count == 4, "kernels for each");
+
 /* Which of them; -1: none. */
 inline int known_of(int threads) {
     for (int k = 0; k < known_count; k++)

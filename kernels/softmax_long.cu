@@ -132,14 +132,8 @@ using kernel_fn = void (*)(const long_job);
 
 template <int TYPE, int V, bool BIAS> kernel_fn by_threads(int known, bool whole, bool once) {
 #define OF(threads, whole, once) softmax_long_kernel<how<TYPE, V, threads, whole, BIAS, once>>
-#define WITH(threads)                                                                                                  \
-    {                                                                                                                  \
-        {OF(threads, false, false), OF(threads, false, true)}, { OF(threads, true, false), OF(threads, true, true) }   \
-    }
-    static const kernel_fn of[][2][2] = {WITH(64), WITH(128), WITH(256), WITH(512)};
-#undef WITH
+    static const kernel_fn of[known_count][2][2] = LONG_ROWS_KERNELS(OF);
 #undef OF
-    static_assert(sizeof of / sizeof of[0] == known_count, "kernels for each");
     return of[known][whole][once];
 }
 template <int TYPE, bool BIAS> kernel_fn by_loads(const softmax_rows_shape *s, const row_config &c) {

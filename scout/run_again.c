@@ -13,7 +13,7 @@ typedef enum doubt { NOTHING, WINNER, BASELINE, FAILED } doubt;
 
 /* By the margin, over the baseline and over whoever beats it already; a ratio that may be anything may be that, too. */
 static bool might_win(const report_figures *f) {
-    const double margin = 0.02, beaten = f->ratio > 0 && f->ratio < 1 ? f->ratio : 1;
+    const double margin = verdict_defaults.margin, beaten = f->ratio > 0 && f->ratio < 1 ? f->ratio : 1;
     const double ci = f->rival_ratio_ci < 1 ? f->rival_ratio_ci : 1;
     return f->rival_ratio < beaten && f->rival_ratio * (1 - ci) < beaten * (1 - margin);
 }
