@@ -323,7 +323,7 @@ def custom(folder):
         print(f"SKIPPED custom ncu: {told[-200:]}")
         return
     rows = [row for report in reports(f"{folder}/whole").values() for row in report["candidates"] if "counters" in row]
-    verdict(code == "0" and rows, f"custom ncu: exit {code}, {len(rows)} rows: {told.splitlines()[-1:]}")
+    verdict(code == "0" and rows, f"custom ncu: exit {code}, {len(rows)} rows: {(told.splitlines() or ['nothing'])[-1]}")
 
 
 def fusions(folder):

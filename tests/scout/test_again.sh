@@ -52,7 +52,22 @@ scout ops.json -o calm --device scripted:0 --no-cache --budget 60
 wait
 check "a machine that comes to rest: who would not settle is measured once more" test "$(said_unstable)" -ge 1
 check "a machine that comes to rest: and does settle then" test "$(unstable calm)" = 0
-unset CEILING_SCOUT_SCRIPTED_SLOW_US CEILING_SCOUT_SCRIPTED_DISTURBED
+touch noise
+export CEILING_SCOUT_SCRIPTED_REFUSES=$PWD/refuses
+(
+    for ((tries = 0; tries < 6000; tries++)); do
+        if (($(report_count kept) == 5)); then break; fi
+        sleep 0.01
+    done
+    touch refuses
+) &
+scout ops.json -o kept --device scripted:0 --no-cache --budget 60
+wait
+same_twice=$(grep -E '^scout_batch: [a-z]+  UNSTABLE' stderr.txt | sort | uniq -d | wc -l)
+check "a second measurement without figures: the first one's are said again" test "$same_twice" -ge 1
+check "a second measurement without figures: the first one is kept" test "$(unstable kept)" = 5
+rm noise refuses
+unset CEILING_SCOUT_SCRIPTED_REFUSES CEILING_SCOUT_SCRIPTED_SLOW_US CEILING_SCOUT_SCRIPTED_DISTURBED
 
 # what is faster than the baseline, but never twice alike: what a budget has left is for this, too
 CEILING_SCOUT_FAULTS=restless scout "${FAULTS[@]}" ops.json -o winner --device scripted:0 --no-cache

@@ -5,6 +5,7 @@
  * Environment, for the tests: CEILING_SCOUT_SCRIPTED_LOST=FILE (the devices whose numbers stand in that file are lost
  * from the moment it is there), CEILING_SCOUT_SCRIPTED_SLOW_US=N (every run really takes so long),
  * CEILING_SCOUT_SCRIPTED_DISTURBED=FILE (while it is there, intervals are longer than they are, by chance),
+ * CEILING_SCOUT_SCRIPTED_REFUSES=FILE (while it is there, the library prepares nothing),
  * CEILING_SCOUT_SCRIPTED_PROFILE=FILE (gets a line for what a profiler would have seen: how many launches, and the time
  * of the last one). */
 #include "tests/scripted/device.h"

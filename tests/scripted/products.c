@@ -2,6 +2,7 @@
 #include "tests/scripted/device.h"
 
 #include <math.h>
+#include <unistd.h>
 
 enum { SMALL_M = 16 };
 
@@ -42,7 +43,9 @@ static scout_answer make_plan(const scout_op *op, double factor, double noise, s
 static scout_answer blas_prepare(const scout_op *op, scout_device *device, const int64_t *values, scout_plan **plan,
                                  scout_plan_needs *needs, scout_why *why) {
     const int64_t algo = values ? values[0] : 0;
+    const char *refuses = getenv("CEILING_SCOUT_SCRIPTED_REFUSES");
     (void)device;
+    if (refuses && access(refuses, F_OK) == 0) return scout_say(why, SCOUT_NO, "feature", "not any more");
     if (algo < 0 || algo >= (int64_t)(sizeof algorithms / sizeof algorithms[0]))
         return scout_say(why, SCOUT_FAILED, "error", "no algorithm %lld", (long long)algo);
     return make_plan(op, algorithms[algo].factor, algorithms[algo].noise, plan, needs, why);
