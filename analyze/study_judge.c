@@ -54,7 +54,7 @@ static void fusion_facts(const study_report *r, verdict_facts *facts) {
 }
 
 bool study_skips_zeros(const study_report *r) {
-    return r->above_ceiling && r->best_approach && strncmp(r->best_approach, "SPARSE_", 7) == 0 &&
+    return r->best_approach && strncmp(r->best_approach, "SPARSE_", 7) == 0 && r->best_us < r->ceiling_us &&
            r->baseline_us >= r->ceiling_us;
 }
 

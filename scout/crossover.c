@@ -210,7 +210,7 @@ static void show_point(FILE *out, arena *a, const crossover_point *p, const char
     show_time(p->dense_us, dense, sizeof dense);
     if (!p->name) {
         fprintf(out, "  %-11s %5.1f %%  dense %10s  sparse: %s\n", label, 100 * p->zeros, dense,
-                p->open ? "not measured" : "none came near");
+                p->open ? "not measured" : "none was faster");
         return;
     }
     show_time(p->sparse_us, sparse, sizeof sparse);

@@ -31,19 +31,33 @@ static json_t *time_json(const timing_result *r, json_builder *b) {
     return to;
 }
 
+static bool leaves_zeros_out(const measurement *m, const measure_row *row) {
+    return m->weights.bytes && strncmp(approach_of(row), "SPARSE", 6) == 0;
+}
+
 /* Who leaves out the zeros does less work than the dense product: both rates are told, under names of their own. */
-static void put_rates(const measurement *m, const measure_row *row, json_builder *b, json_t *to) {
-    const double dense = m->op.flops / row->result.median_s / 1e12;
-    const bool sparse = m->weights.bytes && strncmp(approach_of(row), "SPARSE", 6) == 0;
+static void put_rates(const measurement *m, const measure_row *row, double seconds, json_builder *b, json_t *to) {
+    const double dense = m->op.flops / seconds / 1e12;
+    const bool sparse = leaves_zeros_out(m, row);
     json_put_known(b, to, "tflops", sparse ? dense * (1 - m->weights.facts.zeros) : dense);
     if (sparse) json_put_known(b, to, "dense_equivalent_tflops", dense);
+}
+
+/* Whoever has a sparse weight wants to know of everybody who leaves its zeros out how far off he is: of those that
+ * dropped out, what the race has seen. */
+static void put_race(const measurement *m, const measure_row *row, json_builder *b, json_t *to) {
+    if (row->status != ROW_SKIPPED || !(row->rough_s > 0) || !leaves_zeros_out(m, row)) return;
+    json_t *race = json_new_object(b);
+    json_put_known(b, race, "about_us", 1e6 * row->rough_s);
+    put_rates(m, row, row->rough_s, b, race);
+    json_put(b, to, "race", race);
 }
 
 /* What only a time that counts carries. */
 static void put_time(const measurement *m, const measure_row *row, json_builder *b, json_t *to) {
     const timing_result *r = &row->result;
     json_put(b, to, "time_us", time_json(r, b));
-    put_rates(m, row, b, to);
+    put_rates(m, row, r->median_s, b, to);
     json_put_known(b, to, "tbps", (m->op.bytes_read + m->op.bytes_written) / r->median_s / 1e12);
     json_put_known(b, to, "clock_mhz", r->clock_mhz);
     json_put_known(b, to, "memory_clock_mhz", r->memory_clock_mhz);
@@ -73,6 +87,7 @@ json_t *measure_json_row(const measurement *m, const measure_row *row, json_buil
     json_put_text(b, to, "status", reason_status_name(row->status));
     json_put(b, to, "reason", row->status == ROW_OK ? json_null() : reason_json(&row->why, b));
     if (ok) put_time(m, row, b, to);
+    put_race(m, row, b, to);
     if (row->compared && isfinite(row->worst)) {
         json_t *error = json_new_object(b);
         json_put_real(b, error, "worst", row->worst);

@@ -209,6 +209,8 @@ void report_read(const report_input *in, report_figures *out) {
     judge(in, out);
 }
 
+bool report_skips_zeros(const report_figures *f) { return f->family && strncmp(f->family, "SPARSE_", 7) == 0; }
+
 bool report_is_excused(const report_figures *f) {
     static const char *const codes[] = {"no_work", "not_asked"};
     for (size_t k = 0; f->code && k < sizeof codes / sizeof codes[0]; k++)

@@ -77,6 +77,8 @@ typedef struct report_figures {
 } report_figures;
 /* What needs no measuring is no failure when it has none, and takes no time. */
 bool report_is_excused(const report_figures *f);
+/* Whether the best leaves zeros out, which the ceiling counts. */
+bool report_skips_zeros(const report_figures *f);
 void report_read(const report_input *in, report_figures *out);
 
 /* report_fusion.c: the figures of a fusion from a measurement whose own are read, what its verdict is spoken on, and

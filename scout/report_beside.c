@@ -8,9 +8,11 @@
 #include <math.h>
 #include <string.h>
 
-/* A ceiling that is known to less than 5 % is no excuse: it is to be measured again. */
+/* A ceiling that is known to less than 5 % is no excuse: it is to be measured again. It is that of dense work: who
+ * leaves zeros out may well be faster. */
 bool report_beside_outruns(const report_figures *f, double ceiling_us, double ceiling_ci) {
-    const double fastest = f->best_us < f->baseline_us || isnan(f->baseline_us) ? f->best_us : f->baseline_us;
+    const bool best = (f->best_us < f->baseline_us || isnan(f->baseline_us)) && !report_skips_zeros(f);
+    const double fastest = best ? f->best_us : f->baseline_us;
     const double own = isfinite(f->baseline_ci) && f->baseline_ci > 0 ? f->baseline_ci : 0;
     const double intervals = own + fmin(ceiling_ci, verdict_defaults.ceiling_ci);
     return fastest > 0 && ceiling_us > fastest * (1.01 + intervals);

@@ -110,7 +110,10 @@ static void print_ceiling(FILE *out, arena *a, const report_figures *f) {
                 show_rate(a, p->tflops * 1e12, "FLOP/s"), p->shape[0], p->shape[1], p->shape[2], too);
     else if (p && !is_by_memory(f))
         fprintf(out, "; %s measured in %s", show_rate(a, p->tflops * 1e12, "FLOP/s"), clean(a, p->how));
-    fprintf(out, "%s\n", f->above_ceiling ? "  (the operation is faster than it)" : "");
+    fprintf(out, "%s\n",
+            f->above_ceiling                                      ? "  (the operation is faster than it)"
+            : report_skips_zeros(f) && f->best_us < f->ceiling_us ? "  (it counts the zeros that the best leaves out)"
+                                                                  : "");
 }
 
 /* What a row's configuration says, one level deep. */

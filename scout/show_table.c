@@ -178,7 +178,7 @@ void show_table(FILE *out, arena *a, const report_input *inputs, int count) {
     int widths[COLUMNS], timed = 0;
     const int width = show_width(out);
     double baseline_us = 0, best_us = 0, ceiling_us = 0, missing_us = 0;
-    bool borderline = false;
+    bool borderline = false, skips = false;
     int missing = 0;
     if (count == 0) return;
     for (int k = 0; k < count; k++) {
@@ -196,6 +196,7 @@ void show_table(FILE *out, arena *a, const report_input *inputs, int count) {
         baseline_us += n * f->baseline_us;
         best_us += n * (f->best_us < f->baseline_us ? f->best_us : f->baseline_us);
         ceiling_us += n * (isfinite(f->ceiling_us) ? f->ceiling_us : f->baseline_us);
+        skips = skips || (report_skips_zeros(f) && f->best_us < f->ceiling_us);
     }
     print_head(out, a, &inputs[0], width);
     if (timed > 0) {
@@ -210,8 +211,9 @@ void show_table(FILE *out, arena *a, const report_input *inputs, int count) {
     if (baseline_us > 0)
         fprintf(out, "%s\n",
                 plain_cell(a,
-                           arena_printf(a, "together %s, with the best %s, at the ceilings %s",
-                                        time_cell(a, baseline_us), time_cell(a, best_us), time_cell(a, ceiling_us)),
+                           arena_printf(a, "together %s, with the best %s, at the ceilings %s%s",
+                                        time_cell(a, baseline_us), time_cell(a, best_us), time_cell(a, ceiling_us),
+                                        skips ? ", which count the zeros that are left out" : ""),
                            width));
     print_missing(out, a, missing, missing_us, width);
     if (borderline) fprintf(out, "%s\n", plain_cell(a, "? the next run may well decide otherwise (borderline)", width));

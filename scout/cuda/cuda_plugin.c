@@ -7,6 +7,7 @@
 #include "scout/cuda/dnn_conv.h"
 #include "scout/cuda/dnn_gemm.h"
 #include "scout/cuda/dnn_pool.h"
+#include "scout/cuda/dnn_reduce.h"
 #include "scout/cuda/lt.h"
 #include "scout/cuda/own.h"
 #include "scout/cuda/own_attention.h"
@@ -53,6 +54,7 @@ static const scout_candidate *const candidates[] = {
     &own_rotary,
     &own_embedding,
     &own_move,
+    &dnn_reduce_tensor,
     &own_reduce,
     &own_quantize,
     &dnn_recurrent,

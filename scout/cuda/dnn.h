@@ -39,6 +39,11 @@
     F(cudnnDestroyPoolingDescriptor)                                                                                   \
     F(cudnnPoolingForward)                                                                                             \
     F(cudnnSoftmaxForward)                                                                                             \
+    F(cudnnCreateReduceTensorDescriptor)                                                                               \
+    F(cudnnSetReduceTensorDescriptor)                                                                                  \
+    F(cudnnDestroyReduceTensorDescriptor)                                                                              \
+    F(cudnnGetReductionWorkspaceSize)                                                                                  \
+    F(cudnnReduceTensor)                                                                                               \
     F(cudnnBatchNormalizationForwardInference)                                                                         \
     F(cudnnCreateRNNDescriptor)                                                                                        \
     F(cudnnSetRNNDescriptor_v8)                                                                                        \

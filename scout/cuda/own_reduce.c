@@ -82,8 +82,7 @@ const scout_candidate own_reduce = {
     .flags = SCOUT_OWN | SCOUT_BASELINE,
     .priority = 50,
     .name = "reduce_pass",
-    .about =
-        "own kernels along rows or across them, every reduction and type; the baseline, as no library here has one",
+    .about = "own kernels along rows or across them, every reduction and type; the baseline, as in frameworks",
     .approach = "CUSTOM_KERNEL",
     .precisions = precisions,
     .supports = supports,

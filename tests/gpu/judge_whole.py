@@ -193,7 +193,8 @@ def sanitizer(folder):
         if missed and os.environ.get("KINDS"):
             print("    only a part of the lists was run")
             continue
-        verdict(not missed, f"sanitizer {tool}: every own kernel was launched"
+        but = f" but {', '.join(sorted(BEHIND))}, which shares nothing" if tool in OF_SHARED else ""
+        verdict(not missed, f"sanitizer {tool}: every own kernel was launched{but}"
                             f"{': not ' + ', '.join(sorted(missed)) if missed else ''}")
 
 

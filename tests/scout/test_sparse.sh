@@ -2,6 +2,28 @@
 # A model whose one product stands for four weights that are not alike: each becomes a report of its own, recognised from
 # the model's numbers, and every candidate that can leave the zeros out is checked and measured, on this machine's CPU.
 source "$ROOT/tests/scout/lib.sh"
+
+# ---- made-up weights on the scripted device, whose sparse product is worth it from three quarters of zeros on ----
+says_out() { grep -qE "$1" stdout.txt; }
+sparse() { scout --device scripted:0 --op gemm --shape 64,256,256 --precision fp32 --no-cache "$@"; }
+sparse --sparsity 0.6 -o behind.json
+check "behind the dense one: both rates are told, as the race saw them" \
+    grep -qE '^  sparse +scripted_sparse .* real, .* as if dense \(outraced: about\)' stdout.txt
+check "behind the dense one: its row has what the race saw, and no time" python3 -c '
+import json
+row, = [r for r in json.load(open("behind.json"))["candidates"] if r["name"] == "scripted_sparse"]
+race = row["race"]
+exit(not ("time_us" not in row and row["status"] == "SKIPPED" and race["about_us"] > 0 and
+          0 < 3.9 * race["tflops"] < race["dense_equivalent_tflops"]))'
+sparse --sparsity 0.9 -o ahead.json
+check "ahead of the ceiling of dense work: no ceiling is doubted for it" test "$(grep -c 'once more' stderr.txt)" = 0
+check "ahead of the ceiling of dense work: it says why" says_out 'it counts the zeros that the best leaves out'
+check "ahead of the ceiling of dense work: it is no fault" grep -qF '"above_ceiling": false' ahead.json
+printf '{"one": {"op": "gemm", "shape": [64, 256, 256], "dtype": "fp32", "sparsity": 0.9}}\n' >one.json
+scout --device scripted:0 one.json --no-cache -o one
+check "ahead of the ceiling of dense work: so says the table" says_out 'at the ceilings .*, which count the zeros that are left out'
+
+# ---- a model ----
 model=$(realpath -m "${MODELS_DIR:-$ROOT/../shared/models}")/mlp_sparse.onnx
 extract=$(dirname "$SCOUT")/extract_ops
 if [[ ! -e $model || ! -x $extract ]]; then
