@@ -1,6 +1,6 @@
 /* Owns the rule of keep or revert. Keeping needs more than the margin of a winner with the whole interval, reverting
- * less than it with the whole interval: what lies between is undecided, and said so. Who is wrong, crashes or hangs is
- * reverted however fast it was. */
+ * less than it with the whole interval: what lies between is undecided, and said so. What would not settle is never
+ * kept. Who is wrong, crashes or hangs is reverted however fast it was. */
 #include "scout/compare.h"
 
 #include "common/json_get.h"
@@ -92,8 +92,11 @@ static void say_difference(const compare *c, const char *rest, char *text, size_
              100 * c->ratio * c->ratio_ci, rest);
 }
 
-static compare_decision by_ratio(compare *c) {
+/* Of one that would not settle, the ratio may show that it is slower, and never that it is worth keeping: nobody knows
+ * its time. What to say of it then is in the text already. */
+static compare_decision by_ratio(compare *c, bool settled) {
     const double limit = 1 - verdict_defaults.margin, wide = c->ratio * c->ratio_ci;
+    if (!settled && c->ratio - wide < limit) return COMPARE_UNDECIDED;
     if (c->ratio + wide < limit) {
         say_difference(c, "that is worth keeping", c->text, sizeof c->text);
         return COMPARE_KEEP;
@@ -123,7 +126,7 @@ static compare_decision decide(compare *c) {
     if (after == ROW_UNSUPPORTED) return COMPARE_NONE;
     if (after == ROW_SKIPPED) return COMPARE_UNDECIDED;
     if (after != ROW_OK && after != ROW_UNSTABLE) return COMPARE_REVERT;
-    if (isfinite(c->ratio) && isfinite(c->ratio_ci)) return by_ratio(c);
+    if (isfinite(c->ratio) && isfinite(c->ratio_ci)) return by_ratio(c, after == ROW_OK);
     if (after == ROW_OK && c->before) say_row("before: ", c->before, c->text, sizeof c->text);
     if (after == ROW_OK && !c->before)
         snprintf(c->text, sizeof c->text, "nothing stands before: nobody else does this operation here");
