@@ -220,3 +220,16 @@ void operation_read_sparsity(const operation_reader *r, const json_t *o, const c
     for (int k = 0; out->sparse_block && out->sparse_block != sparsity_sizes[k];)
         if (++k == SPARSITY_SIZES) operation_fail(r, "sparse_block is 16, 32, 64 or 128, not %d", out->sparse_block);
 }
+
+/* Nobody could do it, which would show only after the ceilings are measured. A right side that is no weight may hold
+ * anything. */
+void operation_check_sparsity(const operation_reader *r, const operation *o) {
+    if (!(o->sparsity > 0)) return;
+    if (o->rec.kind != OP_GEMM)
+        operation_fail(r,
+                       "sparsity and pattern are for gemm (matmul, linear): %s has no weight whose zeros could be left "
+                       "out",
+                       oprec_kind_name(o->rec.kind));
+    if (!oprec_field(&o->rec, "weight_side"))
+        operation_fail(r, "sparsity is of a weight, and this gemm has none: its weight_side must be a or b");
+}

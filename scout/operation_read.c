@@ -74,6 +74,7 @@ static void read_entry(operation_reader *r, json_t *entry, map *ids, operation *
     if (out->rec.shape) operation_check_record(r, &out->rec);
     if (out->rec.type == DTYPE_NONE && out->rec.shape && out->rec.kind == OP_GEMM)
         operation_fail(r, "its dtype is missing: say it, or give --precision");
+    operation_check_sparsity(r, out);
     mark_skipped(r->arena, out);
 }
 

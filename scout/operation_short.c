@@ -279,4 +279,5 @@ void operation_read_short(operation_reader *r, const char *name, json_t *entry, 
     case OP_SOFTMAX: finish_softmax(r, entry, rec); break;
     default: finish_plain(rec); break;
     }
+    operation_check_sparsity(r, out);
 }

@@ -26,6 +26,8 @@ scout_refused "--ceilings and a file" 2 ops.json --ceilings
 scout_refused "--sparsity with a file" 2 ops.json --sparsity 0.5 -o refused
 scout_refused "--sparsity 1" 2 --op gemm --shape 8,8,8 --sparsity 1
 scout_refused "--sparsity -1" 2 --op gemm --shape 8,8,8 --sparsity -1
+scout_refused "--sparsity of what has no weight" 2 --op softmax --shape 64,64 --sparsity 0.9 -o refused
+check "--sparsity of what has no weight: who has one" says "sparsity and pattern are for gemm"
 scout_refused "--pattern without --sparsity" 2 --op gemm --shape 8,8,8 --pattern UNSTRUCTURED
 scout_refused "--sparse-block without --sparsity" 2 --op gemm --shape 8,8,8 --sparse-block 32
 scout_refused "--sparse-block of single numbers" 2 --op gemm --shape 8,8,8 --sparsity 0.5 --pattern UNSTRUCTURED --sparse-block 32
@@ -77,6 +79,9 @@ scout_refused "an unknown kind in a file" 3 kind.json -o refused
 echo '{"a": {"op": "gemm", "shape": [8, 8, 8], "sparcity": 0.5}}' >misspelt.json
 scout_refused "a misspelt member" 3 misspelt.json -o refused
 check "a misspelt member: what was meant" says 'misspelt.json: a: "sparcity" is not known; did you mean "sparsity"?'
+echo '{"a": {"op": "softmax", "shape": [64, 64], "sparsity": 0.9}}' >weightless.json
+scout_refused "zeros of what has no weight" 3 weightless.json -o refused
+check "zeros of what has no weight: whose" says 'weightless.json: a: sparsity and pattern are for gemm'
 echo '{"schema": "ceiling-scout/ops/9", "ops": []}' >future.json
 scout_refused "a future format" 3 future.json -o refused
 echo '[1, 2]' >array.json

@@ -28,6 +28,12 @@ static void bad_files_get_one_clear_line(void) {
             "BLOCK_SPARSE");
     refused("{\"x\": {\"op\": \"gemm\", \"shape\": [1, 1, 1], \"pattern\": \"BLOCK_SPARSE\"}}", NULL, STATUS_INPUT,
             "needs a sparsity");
+    refused("{\"x\": {\"op\": \"softmax\", \"shape\": [8, 8], \"sparsity\": 0.9}}", NULL, STATUS_INPUT,
+            "x: sparsity and pattern are for gemm (matmul, linear): softmax has no weight");
+    refused("{\"x\": {\"op\": \"layernorm\", \"shape\": [8], \"pattern\": \"STRUCTURED_24\"}}", NULL, STATUS_INPUT,
+            "norm has no weight");
+    refused("{\"x\": {\"op\": \"gemm\", \"shape\": [8, 8, 8], \"weight_side\": \"none\", \"sparsity\": 0.9}}", NULL,
+            STATUS_INPUT, "x: sparsity is of a weight, and this gemm has none");
     refused("{\"x\": {\"op\": \"gemm\", \"shape\": [1, 1, 1], \"layout\": \"no\"}}", NULL, STATUS_INPUT,
             "nn, nt, tn, tt");
     refused("{\"x\": {\"op\": \"conv\", \"shape\": [1, 8, 4, 4], \"input\": [1, 3, 4, 4], \"kernel\": [3, -3]}}", NULL,
@@ -53,6 +59,10 @@ static void bad_entries_get_one_clear_line(void) {
         {"{\"id\": \"a\", \"op\": \"gemm\", \"shape\": [1, 2, 3], \"dtype\": \"fp16\", \"count\": -1}", "count"},
         {"{\"id\": \"a\", \"op\": \"gemm\", \"shape\": [1, 2, 3], \"dtype\": \"fp16\", \"flops\": \"x\"}", "flops"},
         {"{\"id\": \"a\", \"op\": \"gemm\", \"shape\": [1, 2, 3], \"dtype\": \"fp16\", \"batch\": -2}", "batch"},
+        {"{\"id\": \"a\", \"op\": \"conv\", \"shape\": [1, 8, 4, 4], \"dtype\": \"fp16\", \"sparsity\": 0.9}",
+         "a: sparsity and pattern are for gemm"},
+        {"{\"id\": \"a\", \"op\": \"gemm\", \"shape\": [1, 2, 3], \"dtype\": \"fp16\", \"sparsity\": 0.9}",
+         "a: sparsity is of a weight"},
     };
     for (size_t k = 0; k < sizeof rows / sizeof *rows; k++) {
         UNIT_CHECK(!read_entries(rows[k].entries, NULL));
@@ -78,6 +88,7 @@ static void bad_words_are_a_usage(void) {
         {"gem", "8,8,8", NULL, 0, "known are"},
         {"gemm", "8,8,8", "fp9", 0, "fp8"},
         {"gemm", "8,8,8", NULL, 1.5, "sparsity"},
+        {"softmax", "64,64", NULL, 0.9, "--shape 64,64: sparsity and pattern are for gemm"},
         {"gemm", "8,8,99999999999999999999", NULL, 0, "commas"},
     };
     for (size_t k = 0; k < sizeof rows / sizeof *rows; k++) {
