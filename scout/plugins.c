@@ -187,18 +187,25 @@ static bool add_source(void *handle, const char *path, uint64_t content, bool bu
     return true;
 }
 
-static bool load_file(const char *file, status *st) {
-    plugins_file looked;
-    if (!plugins_file_look(file, &looked, st)) return false;
-    for (int k = 0; k < source_count; k++)
-        if (strcmp(sources[k].file, looked.path) == 0) return true; /* said twice */
-    void *handle = dlopen(looked.path, RTLD_NOW | RTLD_LOCAL);
+static bool open_file(const char *file, const plugins_file *looked, status *st) {
+    void *handle = dlopen(looked->path, RTLD_NOW | RTLD_LOCAL);
     if (!handle) {
         const char *why = dlerror();
         status_set(st, STATUS_INPUT, "%s: is no plugin: %s", file, why ? why : "it cannot be loaded");
         return false;
     }
-    return add_source(handle, looked.path, looked.content, false, st);
+    return add_source(handle, looked->path, looked->content, false, st);
+}
+
+static bool load_file(const char *file, plugins_watch *watch, void *context, status *st) {
+    plugins_file looked;
+    if (!plugins_file_look(file, &looked, st)) return false;
+    for (int k = 0; k < source_count; k++)
+        if (strcmp(sources[k].file, looked.path) == 0) return true; /* said twice */
+    watch(context, file);
+    const bool good = open_file(file, &looked, st);
+    watch(context, NULL);
+    return good;
 }
 
 /* Its absence is no error, and neither is one that is unfit: the machine then has no CUDA device, and the reason is
@@ -239,13 +246,13 @@ static bool check_lists(status *st) {
     return true;
 }
 
-bool plugins_load(const char *const *files, int count, status *st) {
+bool plugins_load(const char *const *files, int count, plugins_watch *watch, void *context, status *st) {
     if (device_count == 0) {
         if (!add_device(cpu_device_api(), "the built-in CPU device", st)) return false;
         load_cuda();
     }
     cpu_device_prepare();
     for (int k = 0; k < count; k++)
-        if (!load_file(files[k], st)) return false;
+        if (!load_file(files[k], watch, context, st)) return false;
     return check_lists(st);
 }

@@ -16,9 +16,13 @@ typedef struct plugins_candidate {
     uint64_t plugin_hash; /* of that file's bytes */
 } plugins_candidate;
 
+/* Called before the code of a file runs for the first time, with its name as it was given, and with NULL when that is
+ * over: whoever is lost between was lost by that file. */
+typedef void plugins_watch(void *context, const char *file);
+
 /* Opens the built-in devices' objects (scout_cuda.so: its absence is no error, plugins_device_why says it) and each of
  * `files`. A file that is no plugin, or of another ABI: false, st says so. */
-bool plugins_load(const char *const *files, int count, status *st);
+bool plugins_load(const char *const *files, int count, plugins_watch *watch, void *context, status *st);
 
 int plugins_device_count(void);
 const scout_device_api *plugins_device(int index);              /* borrowed */

@@ -3,6 +3,7 @@
 #include "scout/process.h"
 
 #include "common/json_get.h"
+#include "scout/worker.h"
 
 #include <errno.h>
 #include <math.h>
@@ -126,11 +127,24 @@ __attribute__((format(printf, 3, 4))) static void say_more(char *text, size_t ro
     va_end(args);
 }
 
+/* Whether a plugin's code ran when it was last heard of, before it was ready for anything. Also of one that is lost. */
+static bool loads_plugin(const process *p) { return strcmp(p->step.what, WORKER_STEP_LOAD) == 0; }
+
+static void blame_plugin(const process *p, process_loss *loss) {
+    char text[sizeof loss->text];
+    snprintf(text, sizeof text, "%.250s: %.180s while this plugin was being loaded: mend it, or leave it out",
+             p->step.variant, loss->text);
+    memcpy(loss->text, text, sizeof text);
+}
+
 static void finish_loss(process *p, process_loss *loss) {
     read_errors(p);
     if (p->line_used > 0) take_line(p);
     if (p->state == PROCESS_BUSY && p->step.what[0]) say_more(loss->text, sizeof loss->text, " (%s)", p->step.what);
-    if (p->state == PROCESS_STARTING) say_more(loss->text, sizeof loss->text, " before it was ready");
+    if (p->state == PROCESS_STARTING && loads_plugin(p))
+        blame_plugin(p, loss);
+    else if (p->state == PROCESS_STARTING)
+        say_more(loss->text, sizeof loss->text, " before it was ready");
     /* what it said itself needs no second witness */
     if (p->last_line[0] && strcmp(loss->code, "poisoned") != 0)
         say_more(loss->text, sizeof loss->text, "; it said last: %s", p->last_line);
@@ -261,14 +275,21 @@ static void say_failed(const json_t *body, status *st) {
     status_set(st, known ? (status_code)code : STATUS_ENVIRONMENT, "%s", text && *text ? text : "a worker failed");
 }
 
+/* A plugin that cannot be loaded is bad input, however that shows. */
+static void say_lost(const process *p, const process_loss *loss, status *st) {
+    if (loads_plugin(p)) {
+        status_set(st, STATUS_INPUT, "%s", loss->text);
+    } else {
+        status_set(st, STATUS_ENVIRONMENT, "a worker (%s) was lost: %s", p->label, loss->text);
+    }
+}
+
 /* The next frame that is no heartbeat; false: lost. */
 static bool receive(process *p, frames_frame *frame, status *st) {
     process_loss loss;
     for (;;) {
         switch (process_next(p, frame, &loss)) {
-        case PROCESS_LOST:
-            status_set(st, STATUS_ENVIRONMENT, "a worker (%s) was lost: %s", p->label, loss.text);
-            return false;
+        case PROCESS_LOST: say_lost(p, &loss, st); return false;
         case PROCESS_FRAME:
             if (frame->type != FRAMES_STEP && frame->type != FRAMES_SAY && frame->type != FRAMES_PART) return true;
             json_decref(frame->body);

@@ -191,7 +191,7 @@ static void on_frame(supervisor *s, const run *r, supervisor_slot *at, process *
         if (state == PROCESS_OPENING) on_opened(s, r, at, p, frame->body);
         break;
     case FRAMES_STEP:
-        if (strcmp(p->step.what, WORKER_STEP_OPEN) != 0) at->open_failures = 0;
+        if (state == PROCESS_BUSY && strcmp(p->step.what, WORKER_STEP_OPEN) != 0) at->open_failures = 0;
         tell(s, r, SUPERVISOR_STEP, at, p->step.candidate[0] ? p->step.candidate : NULL, p->step.variant, p->step.what);
         break;
     case FRAMES_SAY:

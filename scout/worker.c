@@ -225,10 +225,17 @@ static bool pass_library_path(const char *folders) {
     return good;
 }
 
+/* The constructors of a plugin are foreign code as its launches are; all the rest of a start has the time that drivers
+ * need. */
+static void on_plugin(void *context, const char *file) {
+    static const double load_s = 15, start_s = 60;
+    worker_step(context, NULL, file, file ? WORKER_STEP_LOAD : "starting", file ? load_s : start_s);
+}
+
 static bool say_hello(worker *w, const worker_options *options, worker_end *end) {
     if (!pass_library_path(options->library_path)) {
         status_set(&end->st, STATUS_ENVIRONMENT, "out of memory");
-    } else if (plugins_load(options->plugins, options->plugin_count, &end->st)) {
+    } else if (plugins_load(options->plugins, options->plugin_count, on_plugin, w, &end->st)) {
         worker_send(w, FRAMES_HELLO, json_pack("{s:i, s:i}", "version", FRAMES_VERSION, "pid", (int)getpid()));
         return true;
     }

@@ -13,6 +13,8 @@ typedef struct worker_options {
 
 /* What the supervisor takes for the device's failure and not for a job's: the text of the step that opens it. */
 #define WORKER_STEP_OPEN "opening the device"
+/* What it takes for a plugin's failure: the step that loads the file which its variant names. */
+#define WORKER_STEP_LOAD "loading a plugin"
 
 /* Until FRAMES_QUIT, the end of the connection (both STATUS_OK), or the loss of the device. */
 status_code worker_run(const worker_options *options, status *st);

@@ -125,10 +125,36 @@ echo '#include "scout/plugin.h"
 const scout_plugin *scout_plugin_entry(uint32_t abi) { static scout_plugin p = {sizeof p, 99, "p", "1"}; (void)abi; return &p; }' |
     build ./ninetynine.so
 loads "a version that it makes up" 3 "another version" ./ninetynine.so
-echo '__attribute__((constructor)) static void start(void) { __builtin_trap(); }' | build ./trap.so
-scout --device scripted:0 --op gemm --shape 64,64,64 --precision fp32 --custom-kernel ./trap.so
-check "one that crashes when it is loaded: exit 4" exits 4
-check "one that crashes when it is loaded: said" says "ended"
+# one that ends the worker which loads it is named, whatever else is loaded before and after it
+ends() { # WHAT SAYS STATEMENT…   of its constructor
+    local what=$1 words=$2
+    shift 2
+    printf '#include <stdio.h>\n#include <stdlib.h>\n#include <unistd.h>\n__attribute__((constructor)) static void start(void) { %s }\n' "$*" |
+        build ./ends.so
+    refused "$what" 3 "^scout_batch: \./ends\.so: $words while this plugin was being loaded: mend it, or leave it out" \
+        "${CUSTOM[@]}" --custom-kernel ./ends.so --custom-kernel ./mine.so
+}
+ends "one that crashes when it is loaded" 'its process was ended by signal [0-9]+ \([A-Za-z ]+\)' '__builtin_trap();'
+ends "one that leaves when it is loaded" 'its process ended by itself with code 0' '_Exit(0);'
+ends "one that hangs when it is loaded" 'gave no sign of life for 1\.5[0-9]* s and was ended' 'pause();'
+ends "one that says why it leaves" 'its process ended by itself with code 7' 'fputs("no licence\n", stderr); _Exit(7);'
+check "one that says why it leaves: what it said" says "leave it out; it said last: no licence"
+run "$SCOUT" --list-candidates --custom-kernel ./ends.so
+check "one that leaves, in a list: exit 3" exits 3
+check "one that leaves, in a list: it is named" says "./ends.so: its process ended"
+# loaded once, and never again: the device is given up, for it would be so in every worker that comes
+cat >again.c <<'END'
+#include <fcntl.h>
+#include <unistd.h>
+__attribute__((constructor)) static void start(void) {
+    if (access("loaded", F_OK) == 0) __builtin_trap();
+    close(open("loaded", O_CREAT | O_WRONLY, 0600));
+}
+END
+cc -shared -fPIC -o again.so again.c -Wl,--no-as-needed ./mine.so # which is the plugin
+scout --device scripted:0 --op gemm --shape 64,64,64 --precision fp32 --custom-kernel ./again.so
+check "one that crashes when it is loaded again: exit 4" exits 4
+check "one that crashes when it is loaded again: it is named" says "was lost: ./again.so: its process was ended by signal"
 scout --device scripted:0 --op gemm --shape 64,64,64 --precision fp32 --custom-kernel ./mine.so --candidate custom_same
 check "a relative path: exit 0" exits 0
 finish
