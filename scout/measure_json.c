@@ -44,12 +44,16 @@ static void put_rates(const measurement *m, const measure_row *row, double secon
 }
 
 /* Whoever has a sparse weight wants to know of everybody who leaves its zeros out how far off he is: of those that
- * dropped out, what the race has seen. */
+ * dropped out, what the race has seen. Its clock was another one than that of the confirmed times: what it says is how
+ * much longer than the baseline one takes. */
 static void put_race(const measurement *m, const measure_row *row, json_builder *b, json_t *to) {
+    const measure_row *base = m->baseline >= 0 ? &m->rows[m->baseline] : NULL;
     if (row->status != ROW_SKIPPED || !(row->rough_s > 0) || !leaves_zeros_out(m, row)) return;
+    if (!base || base->status != ROW_OK || !base->confirmed || !(base->rough_s > 0)) return;
+    const double seconds = row->rough_s / base->rough_s * base->result.median_s;
     json_t *race = json_new_object(b);
-    json_put_known(b, race, "about_us", 1e6 * row->rough_s);
-    put_rates(m, row, row->rough_s, b, race);
+    json_put_known(b, race, "about_us", 1e6 * seconds);
+    put_rates(m, row, seconds, b, race);
     json_put(b, to, "race", race);
 }
 
