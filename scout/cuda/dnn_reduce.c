@@ -86,7 +86,11 @@ static scout_answer prepare(const scout_op *op, scout_device *device, const int6
     *plan = NULL;
     if (!p) return scout_say(why, SCOUT_NO_MEMORY, "memory", "no memory for a plan");
     p->dnn = dnn_ready(&p->handle, why);
-    const scout_answer answer = p->dnn ? dnn_answer(tell(p, op), "cuDNN's reduction", why) : SCOUT_NO;
+    if (!p->dnn) {
+        free(p);
+        return SCOUT_NO;
+    }
+    const scout_answer answer = dnn_answer(tell(p, op), "cuDNN's reduction", why);
     if (answer != SCOUT_OK) {
         destroy(p);
         return answer;
