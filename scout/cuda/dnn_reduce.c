@@ -1,6 +1,6 @@
 /* The candidate "cudnn_reduce": reductions by the one function that the library has had for them from the beginning; as
- * a graph it has only those of a whole tensor. It is no baseline: frameworks have kernels of their own for these, and
- * against a call that takes up to ten times as long anything would look like a gain. */
+ * a graph it has only those of a whole tensor. It is no baseline: PyTorch has kernels of its own for these, and against
+ * a call that takes up to ten times as long anything would look like a gain. */
 #include "scout/cuda/dnn_reduce.h"
 
 #include "scout/cuda/dnn.h"
