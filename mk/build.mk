@@ -3,7 +3,7 @@
 
 COMMON_SOURCES := $(sort $(wildcard common/*.c))
 EXTRACT_SOURCES := $(sort $(wildcard extract/*.c extract/*/*.c))
-SCOUT_SOURCES := $(sort $(wildcard scout/*.c scout/kinds/*.c scout/cpu/*.c))
+SCOUT_SOURCES := $(sort $(filter-out scout/cuda/%,$(wildcard scout/*.c scout/*/*.c)))
 ANALYZE_SOURCES := $(sort $(wildcard analyze/*.c analyze/*/*.c))
 DISPATCH_SOURCES := $(sort $(wildcard dispatch/*.c))
 SOURCES := $(COMMON_SOURCES) $(EXTRACT_SOURCES) $(SCOUT_SOURCES) $(ANALYZE_SOURCES) $(DISPATCH_SOURCES)

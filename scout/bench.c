@@ -20,20 +20,56 @@ scout_answer bench_note(bench_set *s, scout_answer answer) {
 
 void *bench_data(const bench_buffer *b) { return b->base ? b->base + BENCH_FRONT : NULL; }
 
-scout_answer bench_allocate(bench_set *s, bench_buffer *b, uint64_t bytes, scout_why *why) {
-    void *memory = NULL;
-    *b = (bench_buffer){.base = NULL};
-    if (bytes > UINT64_MAX / 2) return scout_say(why, SCOUT_NO_MEMORY, "memory", "more bytes than any memory has");
-    scout_answer answer = bench_note(s, s->api->alloc(s->device, bytes + BENCH_FRONT + BENCH_CANARY, &memory, why));
-    if (answer != SCOUT_OK) return answer;
-    b->base = memory;
-    b->bytes = bytes;
-    return bench_arm(s, b, bytes, why);
+static uint64_t mix(uint64_t x) {
+    x += 0x9e3779b97f4a7c15u;
+    x = (x ^ (x >> 30)) * 0xbf58476d1ce4e5b9u;
+    x = (x ^ (x >> 27)) * 0x94d049bb133111ebu;
+    return x ^ (x >> 31);
 }
 
-void bench_release(bench_set *s, bench_buffer *b) {
-    if (b->base && !s->lost) s->api->release(s->device, b->base);
-    b->base = NULL;
+/* Another place in every set: how fast memory is depends on where it lies. */
+static uint64_t gap(bench_set *s, uint64_t most) {
+    return mix(s->seed + ++s->gaps) % (most / BENCH_LINE + 1) * BENCH_LINE;
+}
+
+static uint64_t stride_of(uint64_t bytes) {
+    return (bytes + BENCH_FRONT + BENCH_CANARY + BENCH_LINE - 1) / BENCH_LINE * BENCH_LINE;
+}
+
+scout_answer bench_slab_new(bench_set *s, bench_slab *slab, uint64_t bytes, uint32_t count, scout_why *why) {
+    void *memory = NULL;
+    *slab = (bench_slab){.stride = stride_of(bytes), .bytes = bytes};
+    if (bytes > UINT64_MAX / 4 / (count + 1))
+        return scout_say(why, SCOUT_NO_MEMORY, "memory", "more bytes than any memory has");
+    const uint64_t all = slab->stride * count, front = gap(s, all < BENCH_GAP ? all : BENCH_GAP);
+    const scout_answer answer = bench_note(s, s->api->alloc(s->device, front + all, &memory, why));
+    if (answer != SCOUT_OK) return answer;
+    slab->memory = memory;
+    slab->first = slab->memory + front;
+    slab->count = count;
+    return SCOUT_OK;
+}
+
+bench_buffer bench_slab_at(const bench_slab *slab, uint32_t copy) {
+    return (bench_buffer){.base = slab->first + slab->stride * copy, .bytes = slab->bytes};
+}
+
+void bench_slab_free(bench_set *s, bench_slab *slab) {
+    if (slab->memory && !s->lost) s->api->release(s->device, slab->memory);
+    *slab = (bench_slab){.memory = NULL};
+}
+
+/* Which copies have canaries: the ends, and some between. What writes beside one copy writes beside all. */
+bool bench_watched(const bench_set *s, uint32_t copy, uint32_t count) {
+    const uint32_t each = count / BENCH_WATCHED + 1;
+    return copy == 0 || copy + 1 == count || copy % each == mix(s->seed) % each;
+}
+
+void bench_copy_tensors(const bench_set *s, uint32_t copy, void **tensors) {
+    for (uint32_t k = 0; k < s->op->tensor_count; k++) {
+        const bench_buffer at = bench_slab_at(&s->tensors[k].copies, s->tensors[k].rotates ? copy : 0);
+        tensors[k] = bench_data(&at);
+    }
 }
 
 scout_answer bench_arm(bench_set *s, const bench_buffer *b, uint64_t bytes, scout_why *why) {
@@ -63,13 +99,6 @@ scout_answer bench_poison(bench_set *s, const bench_buffer *b, uint64_t bytes, s
 
 /* ---- inputs ---- */
 
-static uint64_t mix(uint64_t x) {
-    x += 0x9e3779b97f4a7c15u;
-    x = (x ^ (x >> 30)) * 0xbf58476d1ce4e5b9u;
-    x = (x ^ (x >> 27)) * 0x94d049bb133111ebu;
-    return x ^ (x >> 31);
-}
-
 /* Another one for every tensor, copy and round, the same in every run. */
 static uint64_t seed_of(const bench_set *s, uint32_t tensor, uint32_t copy) {
     return mix(mix(mix(s->seed) + s->round) + ((uint64_t)tensor << 32) + copy);
@@ -84,39 +113,57 @@ static uint32_t fill_of(const scout_tensor *t) {
     return positive ? SCOUT_FILL_SCALE : SCOUT_FILL_NORMAL;
 }
 
-static scout_answer fill_one(bench_set *s, uint32_t k, uint32_t c, scout_why *why) {
+/* From one copy on, all that lie behind it at once: the canaries between them are written afterwards. */
+static scout_answer fill_from(bench_set *s, uint32_t k, uint32_t first, uint32_t count, scout_why *why) {
     const scout_tensor *t = &s->op->tensors[k];
-    void *to = bench_data(&s->tensors[k].copies[c]);
-    if (s->given.bytes && s->given.tensor == k) return s->api->upload(s->device, to, s->given.bytes, t->bytes, why);
+    const bench_slab *slab = &s->tensors[k].copies;
+    const bool given = s->given.bytes && s->given.tensor == k;
     const int64_t told = t->below < 0 ? -t->below : t->below;
-    const uint64_t seed = told ? SCOUT_FILL_SEED(told, seed_of(s, k, c)) : seed_of(s, k, c);
-    return s->api->fill(s->device, to, t->bytes, t->type, fill_of(t), seed, why);
+    const uint64_t seed = told ? SCOUT_FILL_SEED(told, seed_of(s, k, first)) : seed_of(s, k, first);
+    scout_answer answer = SCOUT_OK;
+    for (uint32_t c = first; given && c < first + count && answer == SCOUT_OK; c++) {
+        const bench_buffer at = bench_slab_at(slab, c);
+        answer = s->api->upload(s->device, bench_data(&at), s->given.bytes, t->bytes, why);
+    }
+    if (given || count == 0) return answer;
+    const bench_buffer at = bench_slab_at(slab, first);
+    return s->api->fill(s->device, bench_data(&at), slab->stride * (count - 1) + t->bytes, t->type, fill_of(t), seed,
+                        why);
 }
 
-/* The first `copies` of each. */
-static scout_answer fill_inputs(bench_set *s, uint32_t copies, scout_why *why) {
+static scout_answer arm_slab(bench_set *s, const bench_slab *slab, scout_why *why) {
+    scout_answer answer = SCOUT_OK;
+    for (uint32_t c = 0; c < slab->count && answer == SCOUT_OK; c++) {
+        if (!bench_watched(s, c, slab->count)) continue;
+        const bench_buffer at = bench_slab_at(slab, c);
+        answer = bench_arm(s, &at, slab->bytes, why);
+    }
+    return answer;
+}
+
+/* The first copies of each, or all of them. */
+static scout_answer fill_inputs(bench_set *s, bool first_only, scout_why *why) {
     for (uint32_t k = 0; k < s->op->tensor_count; k++) {
         s->tensors[k].summed = false;
-        for (uint32_t c = 0; s->tensors[k].input && c < s->tensors[k].count && c < copies; c++) {
-            const scout_answer answer = fill_one(s, k, c, why);
-            if (answer != SCOUT_OK) return bench_note(s, answer);
-        }
+        if (!s->tensors[k].input) continue;
+        scout_answer answer = fill_from(s, k, 0, first_only ? 1 : s->tensors[k].copies.count, why);
+        if (answer == SCOUT_OK && !first_only) answer = arm_slab(s, &s->tensors[k].copies, why);
+        if (answer != SCOUT_OK) return bench_note(s, answer);
     }
     return SCOUT_OK;
 }
 
 scout_answer bench_arm_all(bench_set *s, scout_why *why) {
-    for (uint32_t k = 0; k < s->op->tensor_count; k++)
-        for (uint32_t c = 0; c < s->tensors[k].count; c++) {
-            const scout_answer answer = bench_arm(s, &s->tensors[k].copies[c], s->op->tensors[k].bytes, why);
-            if (answer != SCOUT_OK) return answer;
-        }
-    for (bench_pack *pack = s->packs; pack; pack = pack->next)
-        for (uint32_t c = 0; c < pack->count; c++) {
-            const scout_answer answer = bench_arm(s, &pack->copies[c], pack->bytes, why);
-            if (answer != SCOUT_OK) return answer;
-        }
-    return SCOUT_OK;
+    scout_answer answer = SCOUT_OK;
+    for (uint32_t k = 0; k < s->op->tensor_count && answer == SCOUT_OK; k++)
+        answer = arm_slab(s, &s->tensors[k].copies, why);
+    for (bench_pack *pack = s->packs; pack && answer == SCOUT_OK; pack = pack->next)
+        answer = arm_slab(s, &pack->copies, why);
+    return answer;
+}
+
+scout_answer bench_pack_arm(bench_set *s, const bench_pack *pack, scout_why *why) {
+    return arm_slab(s, &pack->copies, why);
 }
 
 /* Each store of packed weights once, by the first of its plans. */
@@ -133,7 +180,7 @@ static scout_answer pack_all(bench_set *s, uint32_t copies, scout_why *why) {
 
 scout_answer bench_restore(bench_set *s, scout_why *why) {
     scout_answer answer = bench_arm_all(s, why);
-    if (answer == SCOUT_OK) answer = fill_inputs(s, s->copies, why);
+    if (answer == SCOUT_OK) answer = fill_inputs(s, false, why);
     return answer == SCOUT_OK ? pack_all(s, s->copies, why) : answer;
 }
 
@@ -147,7 +194,7 @@ scout_answer bench_set_refresh(bench_set *s, bool first_only, scout_why *why) {
     const uint32_t copies = first_only ? 1 : s->copies;
     end_check(s);
     s->round++;
-    scout_answer answer = fill_inputs(s, copies, why);
+    scout_answer answer = fill_inputs(s, first_only, why);
     return answer == SCOUT_OK ? pack_all(s, copies, why) : answer;
 }
 
@@ -156,8 +203,7 @@ static scout_answer need_check_of(bench_set *s, uint32_t copy, scout_check **che
     if (*check) return SCOUT_OK;
     if (!s->reference)
         return scout_say(why, SCOUT_NO, "feature", "the device has no reference for this kind of operation");
-    for (uint32_t k = 0; k < s->op->tensor_count; k++)
-        tensors[k] = bench_data(&s->tensors[k].copies[s->tensors[k].rotates ? copy : 0]);
+    bench_copy_tensors(s, copy, tensors);
     return bench_note(s, s->reference->begin(s->device, s->op, tensors, mix(s->seed ^ s->round), check, why));
 }
 
@@ -168,8 +214,9 @@ scout_answer bench_need_last_check(bench_set *s, scout_why *why) {
 }
 
 scout_answer bench_need_workspace(bench_set *s, scout_why *why) {
-    if (s->workspace.base) return SCOUT_OK;
-    return bench_allocate(s, &s->workspace, s->op->workspace_limit, why);
+    if (s->workspace.memory) return SCOUT_OK;
+    const scout_answer answer = bench_slab_new(s, &s->workspace, s->op->workspace_limit, 1, why);
+    return answer == SCOUT_OK ? arm_slab(s, &s->workspace, why) : answer;
 }
 
 /* ---- the set ---- */
@@ -211,25 +258,20 @@ static scout_answer plan_copies(bench_set *s, regime_cache cache, double plateau
     return SCOUT_OK;
 }
 
+/* Where memory is not there although it was said to be free, half as many copies do. */
 static scout_answer allocate_tensors(bench_set *s, scout_why *why) {
-    for (uint32_t k = 0; k < s->op->tensor_count; k++) {
-        bench_tensor *t = &s->tensors[k];
-        const uint32_t count = t->rotates ? s->copies : 1;
-        t->copies = calloc((size_t)count + 1, sizeof *t->copies);
-        if (!t->copies) return scout_say(why, SCOUT_NO_MEMORY, "memory", "the host has no memory left");
-        for (; t->count < count; t->count++) {
-            const scout_answer answer = bench_allocate(s, &t->copies[t->count], s->op->tensors[k].bytes, why);
-            if (answer == SCOUT_OK) continue;
-            bench_release(s, &t->copies[t->count]);
-            if (answer != SCOUT_NO_MEMORY || t->count == 0 || !t->rotates) return answer;
-            s->copies = t->count; /* fewer than hoped for: the others go on with as many */
-            break;
-        }
+    scout_answer answer = SCOUT_NO_MEMORY;
+    for (;; s->copies /= 2) {
+        answer = SCOUT_OK;
+        for (uint32_t k = 0; k < s->op->tensor_count && answer == SCOUT_OK; k++)
+            answer = bench_slab_new(s, &s->tensors[k].copies, s->op->tensors[k].bytes,
+                                    s->tensors[k].rotates ? s->copies : 1, why);
+        if (answer != SCOUT_NO_MEMORY || s->copies < 2) break;
+        for (uint32_t k = 0; k < s->op->tensor_count; k++) bench_slab_free(s, &s->tensors[k].copies);
     }
-    for (uint32_t k = 0; k < s->op->tensor_count; k++) /* those that came before the memory ended */
-        while (s->tensors[k].rotates && s->tensors[k].count > s->copies)
-            bench_release(s, &s->tensors[k].copies[--s->tensors[k].count]);
-    return SCOUT_OK;
+    for (uint32_t k = 0; k < s->op->tensor_count && answer == SCOUT_OK; k++)
+        if (!s->tensors[k].input) answer = arm_slab(s, &s->tensors[k].copies, why);
+    return answer;
 }
 
 static const scout_reference *find_reference(const scout_device_api *api, uint32_t kind) {
@@ -256,7 +298,7 @@ bench_set *bench_set_new(const scout_device_api *api, scout_device *device, cons
     s->reference = find_reference(api, op->kind);
     *answer = plan_copies(s, r->cache, plateau_bytes, why);
     if (*answer == SCOUT_OK) *answer = allocate_tensors(s, why);
-    if (*answer == SCOUT_OK) *answer = fill_inputs(s, s->copies, why);
+    if (*answer == SCOUT_OK) *answer = fill_inputs(s, false, why);
     if (*answer == SCOUT_OK) return s;
     bench_set_free(s);
     return NULL;
@@ -265,11 +307,8 @@ bench_set *bench_set_new(const scout_device_api *api, scout_device *device, cons
 void bench_set_free(bench_set *s) {
     if (!s) return;
     end_check(s);
-    for (uint32_t k = 0; k < s->op->tensor_count; k++) {
-        for (uint32_t c = 0; c < s->tensors[k].count; c++) bench_release(s, &s->tensors[k].copies[c]);
-        free(s->tensors[k].copies);
-    }
-    bench_release(s, &s->workspace);
+    for (uint32_t k = 0; k < s->op->tensor_count; k++) bench_slab_free(s, &s->tensors[k].copies);
+    bench_slab_free(s, &s->workspace);
     free(s);
 }
 

@@ -31,8 +31,14 @@ scout_answer bench_set_refresh(bench_set *s, bool first_only, scout_why *why);
 
 /* Prepares, allocates the workspace, packs (timed). Plans of one set run one after another, so that they share one
  * workspace; plans of one candidate whose packed weights are equal share these too. */
+typedef struct bench_kept { /* what of a plan knows no memory, between two sets; plan NULL: none */
+    scout_plan *plan;
+    scout_plan_needs needs;
+} bench_kept;
+/* kept (may be NULL): is taken over instead of preparing. */
 bench_plan *bench_plan_new(bench_set *s, const scout_candidate *candidate, const int64_t *values, bool graph,
-                           scout_answer *answer, scout_why *why);
+                           bench_kept *kept, scout_answer *answer, scout_why *why);
+bench_kept bench_plan_keep(bench_plan *p); /* frees the rest; the caller's, for the next set or its destroy */
 void bench_plan_free(bench_plan *p);
 timing_subject bench_plan_subject(bench_plan *p); /* valid as long as the plan */
 /* Launches of a rotation, of which a recorded sequence holds whole ones; 1: any number, as on a host and where a

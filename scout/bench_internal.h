@@ -8,18 +8,27 @@ enum {
     BENCH_CANARY = 256,   /* bytes on either side of every buffer */
     BENCH_FRONT = 512,    /* before the data, which so keeps the allocation's alignment; the canary is its end */
     BENCH_COPIES = 512,   /* at most: tiny tensors stay below the plateau, which rotation_bytes says */
+    BENCH_LINE = 512,     /* copies begin at multiples of it, as allocations do */
+    BENCH_GAP = 16 << 20, /* a slab begins up to so far behind where its memory does */
+    BENCH_WATCHED = 6,    /* copies between the first and the last that have canaries, about */
     BENCH_SEQUENCES = 4,  /* recorded per plan */
     BENCH_PACK_TIMES = 16 /* of which the median is told */
 };
 
-typedef struct bench_buffer {
-    char *base; /* owned; NULL: none */
+typedef struct bench_buffer { /* borrowed from a slab */
+    char *base;
     uint64_t bytes;
 } bench_buffer;
 
-typedef struct bench_tensor {
-    bench_buffer *copies; /* owned */
+/* Copies of one tensor, side by side in one allocation, at another place in every set. */
+typedef struct bench_slab {
+    char *memory, *first; /* owned; NULL: none */
+    uint64_t stride, bytes;
     uint32_t count;
+} bench_slab;
+
+typedef struct bench_tensor {
+    bench_slab copies;   /* owned */
     bool rotates, input; /* input: everything but the output */
     bool summed;         /* `sum` is that of copy 0 as it was filled */
     uint64_t sum;
@@ -30,8 +39,8 @@ typedef struct bench_pack {
     const scout_candidate *candidate;
     uint32_t tensor;
     uint64_t bytes, sum;
-    bench_buffer *copies; /* owned */
-    uint32_t count, users;
+    bench_slab copies; /* owned */
+    uint32_t users;
     double seconds;
     struct bench_pack *next;
 } bench_pack;
@@ -46,7 +55,8 @@ struct bench_set {
     uint32_t copies; /* of every tensor that rotates */
     uint32_t turn;   /* next copy where launches are not captured */
     bench_tensor tensors[SCOUT_MAX_TENSORS];
-    bench_buffer workspace; /* of workspace_limit bytes, made when the first plan asks for some */
+    bench_slab workspace; /* of workspace_limit bytes, made when the first plan asks for some */
+    uint64_t gaps;        /* how many places were drawn */
     const scout_reference *reference;
     scout_check *check, *last_check; /* of copy 0, and of the last one */
     bench_pack *packs;
@@ -85,10 +95,14 @@ struct bench_plan {
 };
 
 void *bench_data(const bench_buffer *b);
-scout_answer bench_allocate(bench_set *s, bench_buffer *b, uint64_t bytes, scout_why *why);
-void bench_release(bench_set *s, bench_buffer *b);
+scout_answer bench_slab_new(bench_set *s, bench_slab *slab, uint64_t bytes, uint32_t count, scout_why *why);
+bench_buffer bench_slab_at(const bench_slab *slab, uint32_t copy);
+void bench_slab_free(bench_set *s, bench_slab *slab);
+bool bench_watched(const bench_set *s, uint32_t copy, uint32_t count); /* whether this copy of so many has canaries */
+void bench_copy_tensors(const bench_set *s, uint32_t copy, void **tensors);
 scout_answer bench_arm(bench_set *s, const bench_buffer *b, uint64_t bytes, scout_why *why); /* writes both canaries */
 scout_answer bench_arm_all(bench_set *s, scout_why *why); /* those of all tensors and packed weights */
+scout_answer bench_pack_arm(bench_set *s, const bench_pack *pack, scout_why *why);
 /* *whole: both canaries are as they were written. `bytes`: where the data ends. */
 scout_answer bench_inspect(bench_set *s, const bench_buffer *b, uint64_t bytes, bool *whole, scout_why *why);
 scout_answer bench_poison(bench_set *s, const bench_buffer *b, uint64_t bytes, scout_why *why);

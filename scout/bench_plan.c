@@ -9,19 +9,20 @@
 
 /* ---- launching ---- */
 
-static void copy_tensors(const bench_set *s, uint32_t copy, void **tensors) {
-    for (uint32_t k = 0; k < s->op->tensor_count; k++)
-        tensors[k] = bench_data(&s->tensors[k].copies[s->tensors[k].rotates ? copy : 0]);
+static bench_buffer packed_at(const bench_pack *pack, uint32_t copy) {
+    return bench_slab_at(&pack->copies, pack->copies.count > 1 ? copy : 0);
 }
 
 static scout_answer launch(bench_plan *p, uint32_t copy, void *stream, scout_why *why) {
     bench_set *s = p->set;
     void *tensors[SCOUT_MAX_TENSORS];
-    copy_tensors(s, copy, tensors);
-    if (p->pack) tensors[p->pack->tensor] = bench_data(&p->pack->copies[p->pack->count > 1 ? copy : 0]);
+    bench_copy_tensors(s, copy, tensors);
+    const bench_buffer packed = p->pack ? packed_at(p->pack, copy) : (bench_buffer){NULL, 0};
+    if (p->pack) tensors[p->pack->tensor] = bench_data(&packed);
+    const bench_buffer workspace = bench_slab_at(&s->workspace, 0);
     const scout_args args = {.size = sizeof args,
                              .tensors = tensors,
-                             .workspace = p->needs.workspace_bytes ? bench_data(&s->workspace) : NULL,
+                             .workspace = p->needs.workspace_bytes ? bench_data(&workspace) : NULL,
                              .stream = stream};
     return p->candidate->launch(p->plan, &args, why);
 }
@@ -165,9 +166,10 @@ static bool packs_tensors(const scout_candidate *c) { return SCOUT_HAS(c, pack_t
 static scout_answer enqueue_pack(void *context, uint32_t number, void *stream, scout_why *why) {
     const packing *work = context;
     bench_plan *p = work->plan;
-    void *tensors[SCOUT_MAX_TENSORS], *packed = bench_data(&p->pack->copies[work->copy]);
+    const bench_buffer to = packed_at(p->pack, work->copy);
+    void *tensors[SCOUT_MAX_TENSORS], *packed = bench_data(&to);
     (void)number;
-    copy_tensors(p->set, work->copy, tensors);
+    bench_copy_tensors(p->set, work->copy, tensors);
     if (packs_tensors(p->candidate)) return p->candidate->pack_tensors(p->plan, tensors, packed, stream, why);
     return p->candidate->pack(p->plan, tensors[p->pack->tensor], packed, stream, why);
 }
@@ -178,7 +180,8 @@ static scout_answer pack_one(bench_plan *p, uint32_t copy, double *seconds, scou
     packing work = {p, copy};
     scout_sequence *sequence = NULL;
     double ignored = 0;
-    scout_answer answer = bench_poison(s, &p->pack->copies[copy], p->pack->bytes, why);
+    const bench_buffer to = packed_at(p->pack, copy);
+    scout_answer answer = bench_poison(s, &to, p->pack->bytes, why);
     if (answer == SCOUT_OK) answer = s->api->record(s->device, 0, 1, enqueue_pack, &work, &sequence, why);
     const double start = s->api->now(s->device);
     if (answer == SCOUT_OK) answer = s->api->run(s->device, sequence, 1, &ignored, why);
@@ -193,14 +196,15 @@ scout_answer bench_pack_again(bench_plan *p, uint32_t copies, scout_why *why) {
     bench_pack *pack = p->pack;
     double times[BENCH_PACK_TIMES];
     size_t count = 0;
-    for (uint32_t c = 0; c < pack->count && c < copies; c++) {
+    for (uint32_t c = 0; c < pack->copies.count && c < copies; c++) {
         double seconds = 0;
         const scout_answer answer = pack_one(p, c, &seconds, why);
         if (answer != SCOUT_OK) return answer;
         if (count < BENCH_PACK_TIMES) times[count++] = seconds;
     }
-    if (copies >= pack->count || pack->seconds == 0) pack->seconds = stats_median(times, count);
-    return bench_note(s, s->api->checksum(s->device, bench_data(&pack->copies[0]), pack->bytes, &pack->sum, why));
+    if (copies >= pack->copies.count || pack->seconds == 0) pack->seconds = stats_median(times, count);
+    const bench_buffer first = bench_slab_at(&pack->copies, 0);
+    return bench_note(s, s->api->checksum(s->device, bench_data(&first), pack->bytes, &pack->sum, why));
 }
 
 static void drop_pack(bench_set *s, bench_pack *pack) {
@@ -210,22 +214,21 @@ static void drop_pack(bench_set *s, bench_pack *pack) {
         *at = pack->next;
         break;
     }
-    for (uint32_t c = 0; pack->copies && c < pack->count; c++) bench_release(s, &pack->copies[c]);
-    free(pack->copies);
+    bench_slab_free(s, &pack->copies);
     free(pack);
 }
 
-/* Room for copies 1 and on, once copy 0 is known to be like no other. */
+/* Room for all copies, once copy 0 is known to be like no other. */
 static scout_answer complete_pack(bench_plan *p, uint32_t count, scout_why *why) {
     bench_set *s = p->set;
     bench_pack *pack = p->pack;
-    for (; pack->count < count; pack->count++) {
-        const scout_answer answer = bench_allocate(s, &pack->copies[pack->count], pack->bytes, why);
-        if (answer != SCOUT_OK) {
-            bench_release(s, &pack->copies[pack->count]);
-            return answer;
-        }
+    if (count > 1) {
+        bench_slab_free(s, &pack->copies);
+        const scout_answer answer = bench_slab_new(s, &pack->copies, pack->bytes, count, why);
+        if (answer != SCOUT_OK) return answer;
     }
+    const scout_answer armed = bench_pack_arm(s, pack, why);
+    if (armed != SCOUT_OK) return armed;
     pack->next = s->packs;
     s->packs = pack;
     return bench_pack_again(p, count, why);
@@ -237,19 +240,14 @@ static scout_answer pack_weights(bench_plan *p, scout_why *why) {
     if (tensor >= s->op->tensor_count || !s->tensors[tensor].input ||
         (!p->candidate->pack && !packs_tensors(p->candidate)))
         return scout_say(why, SCOUT_FAILED, "error", "it asks to pack what is no input, or has no pack function");
-    const uint32_t count = s->tensors[tensor].count;
+    const uint32_t count = s->tensors[tensor].copies.count;
     bench_pack *pack = calloc(1, sizeof *pack);
     if (!pack) return scout_say(why, SCOUT_NO_MEMORY, "memory", "the host has no memory left");
     *pack = (bench_pack){.candidate = p->candidate, .tensor = tensor, .bytes = p->needs.pack_bytes, .users = 1};
     p->pack = pack;
-    pack->copies = calloc(count, sizeof *pack->copies);
-    if (!pack->copies) return scout_say(why, SCOUT_NO_MEMORY, "memory", "the host has no memory left");
-    scout_answer answer = bench_allocate(s, &pack->copies[0], pack->bytes, why);
-    if (answer != SCOUT_OK) {
-        bench_release(s, &pack->copies[0]);
-        return answer;
-    }
-    pack->count = 1;
+    scout_answer answer = bench_slab_new(s, &pack->copies, pack->bytes, 1, why);
+    if (answer == SCOUT_OK) answer = bench_pack_arm(s, pack, why);
+    if (answer != SCOUT_OK) return answer;
     if ((answer = bench_pack_again(p, 1, why)) != SCOUT_OK) return answer;
     for (bench_pack *other = s->packs; other; other = other->next) {
         if (other->candidate != p->candidate || other->tensor != tensor || other->bytes != pack->bytes ||
@@ -280,12 +278,15 @@ static scout_answer prepare(bench_plan *p, const int64_t *values, scout_why *why
     bench_set *s = p->set;
     uint64_t free_bytes = 0, total = 0;
     p->needs.size = sizeof p->needs;
-    scout_answer answer = bench_note(s, s->api->memory(s->device, &free_bytes, &total, why));
-    if (answer == SCOUT_OK)
-        answer = bench_note(s, p->candidate->prepare(s->op, s->device, values, &p->plan, &p->needs, why));
-    if (answer != SCOUT_OK) return answer;
-    if (!p->plan) return scout_say(why, SCOUT_FAILED, "error", "prepare made no plan");
-    if ((answer = check_greed(s, free_bytes, why)) != SCOUT_OK) return answer;
+    scout_answer answer = SCOUT_OK;
+    if (!p->plan) {
+        answer = bench_note(s, s->api->memory(s->device, &free_bytes, &total, why));
+        if (answer == SCOUT_OK)
+            answer = bench_note(s, p->candidate->prepare(s->op, s->device, values, &p->plan, &p->needs, why));
+        if (answer != SCOUT_OK) return answer;
+        if (!p->plan) return scout_say(why, SCOUT_FAILED, "error", "prepare made no plan");
+        if ((answer = check_greed(s, free_bytes, why)) != SCOUT_OK) return answer;
+    }
     if (p->needs.workspace_bytes > s->op->workspace_limit)
         return scout_say(why, SCOUT_NO, "memory", "it asks for %.1f MB of workspace, and %.1f MB are allowed",
                          (double)p->needs.workspace_bytes / 1e6, (double)s->op->workspace_limit / 1e6);
@@ -294,7 +295,7 @@ static scout_answer prepare(bench_plan *p, const int64_t *values, scout_why *why
 }
 
 bench_plan *bench_plan_new(bench_set *s, const scout_candidate *candidate, const int64_t *values, bool graph,
-                           scout_answer *answer, scout_why *why) {
+                           bench_kept *kept, scout_answer *answer, scout_why *why) {
     bench_plan *p = calloc(1, sizeof *p);
     if (!p) {
         *answer = scout_say(why, SCOUT_NO_MEMORY, "memory", "the host has no memory left");
@@ -302,6 +303,11 @@ bench_plan *bench_plan_new(bench_set *s, const scout_candidate *candidate, const
     }
     p->set = s;
     p->candidate = candidate;
+    if (kept) {
+        p->plan = kept->plan;
+        p->needs = kept->needs;
+        *kept = (bench_kept){.plan = NULL};
+    }
     p->graph = graph;
     p->captured = graph && s->api->has_graphs;
     p->rotating = (bench_launcher){p, false, 0};
@@ -312,6 +318,13 @@ bench_plan *bench_plan_new(bench_set *s, const scout_candidate *candidate, const
     if (*answer == SCOUT_OK) return p;
     bench_plan_free(p);
     return NULL;
+}
+
+bench_kept bench_plan_keep(bench_plan *p) {
+    const bench_kept kept = {p->plan, p->needs};
+    p->plan = NULL;
+    bench_plan_free(p);
+    return kept;
 }
 
 void bench_plan_free(bench_plan *p) {

@@ -45,8 +45,9 @@ static scout_answer sum_inputs(verify *v, bool before) {
         bench_tensor *t = &s->tensors[k];
         if (!t->input || (before && t->summed)) continue;
         uint64_t sum = 0;
+        const bench_buffer at = bench_slab_at(&t->copies, 0);
         const scout_answer answer =
-            bench_note(s, s->api->checksum(s->device, bench_data(&t->copies[0]), s->op->tensors[k].bytes, &sum, why));
+            bench_note(s, s->api->checksum(s->device, bench_data(&at), s->op->tensors[k].bytes, &sum, why));
         if (answer != SCOUT_OK) return answer;
         if (before) {
             t->summed = true;
@@ -59,8 +60,8 @@ static scout_answer sum_inputs(verify *v, bool before) {
     const bench_pack *pack = v->plan->pack;
     if (!pack || before) return SCOUT_OK;
     uint64_t sum = 0;
-    const scout_answer answer =
-        bench_note(s, s->api->checksum(s->device, bench_data(&pack->copies[0]), pack->bytes, &sum, why));
+    const bench_buffer at = bench_slab_at(&pack->copies, 0);
+    const scout_answer answer = bench_note(s, s->api->checksum(s->device, bench_data(&at), pack->bytes, &sum, why));
     if (answer != SCOUT_OK || sum == pack->sum) return answer;
     v->damaged = true;
     judge(v, "input_changed", "it changed its packed weight");
@@ -78,22 +79,31 @@ static scout_answer inspect(verify *v, const bench_buffer *b, uint64_t bytes, co
     return SCOUT_OK;
 }
 
-/* Around copy 0 of everything, or around all copies. */
+/* Around copy 0, or around all that have canaries. */
+static scout_answer inspect_slab(verify *v, const bench_slab *slab, bool every_copy, const char *what) {
+    scout_answer answer = SCOUT_OK;
+    for (uint32_t c = 0; c < (every_copy ? slab->count : 1) && answer == SCOUT_OK; c++) {
+        if (!bench_watched(v->set, c, slab->count)) continue;
+        const bench_buffer at = bench_slab_at(slab, c);
+        answer = inspect(v, &at, slab->bytes, what);
+    }
+    return answer;
+}
+
 static scout_answer inspect_all(verify *v, bool every_copy) {
     bench_set *s = v->set;
-    const bench_pack *pack = v->plan->pack;
-    for (uint32_t k = 0; k < s->op->tensor_count; k++)
-        for (uint32_t c = 0; c < (every_copy ? s->tensors[k].count : 1); c++) {
-            const scout_answer answer =
-                inspect(v, &s->tensors[k].copies[c], s->op->tensors[k].bytes, s->op->tensors[k].name);
-            if (answer != SCOUT_OK) return answer;
-        }
-    for (uint32_t c = 0; pack && c < (every_copy ? pack->count : 1); c++) {
-        const scout_answer answer = inspect(v, &pack->copies[c], pack->bytes, "its packed weight");
-        if (answer != SCOUT_OK) return answer;
-    }
-    if (v->plan->needs.workspace_bytes == 0) return SCOUT_OK;
-    return inspect(v, &s->workspace, v->plan->needs.workspace_bytes, "its workspace");
+    scout_answer answer = SCOUT_OK;
+    for (uint32_t k = 0; k < s->op->tensor_count && answer == SCOUT_OK; k++)
+        answer = inspect_slab(v, &s->tensors[k].copies, every_copy, s->op->tensors[k].name);
+    if (answer == SCOUT_OK && v->plan->pack)
+        answer = inspect_slab(v, &v->plan->pack->copies, every_copy, "its packed weight");
+    if (answer != SCOUT_OK || v->plan->needs.workspace_bytes == 0) return answer;
+    const bench_buffer workspace = bench_slab_at(&s->workspace, 0);
+    return inspect(v, &workspace, v->plan->needs.workspace_bytes, "its workspace");
+}
+
+static bench_buffer output_of(const bench_set *s, uint32_t output, uint32_t copy) {
+    return bench_slab_at(&s->tensors[output].copies, s->tensors[output].rotates ? copy : 0);
 }
 
 static scout_answer poison_all(verify *v) {
@@ -101,15 +111,14 @@ static scout_answer poison_all(verify *v) {
     const uint64_t workspace = v->plan->needs.workspace_bytes;
     scout_why *why = &v->verdict->why;
     scout_answer answer = SCOUT_OK;
-    for (uint32_t k = 0; k < s->op->tensor_count && answer == SCOUT_OK; k++)
-        if (!s->tensors[k].input) answer = bench_poison(s, &s->tensors[k].copies[0], s->op->tensors[k].bytes, why);
-    if (workspace > 0 && answer == SCOUT_OK) answer = bench_poison(s, &s->workspace, workspace, why);
-    if (workspace > 0 && answer == SCOUT_OK) answer = bench_arm(s, &s->workspace, workspace, why);
-    return answer;
-}
-
-static const bench_buffer *output_of(const bench_set *s, uint32_t output, uint32_t copy) {
-    return &s->tensors[output].copies[s->tensors[output].rotates ? copy : 0];
+    for (uint32_t k = 0; k < s->op->tensor_count && answer == SCOUT_OK; k++) {
+        const bench_buffer at = output_of(s, k, 0);
+        if (!s->tensors[k].input) answer = bench_poison(s, &at, s->op->tensors[k].bytes, why);
+    }
+    if (workspace == 0 || answer != SCOUT_OK) return answer;
+    const bench_buffer at = bench_slab_at(&s->workspace, 0);
+    answer = bench_poison(s, &at, workspace, why);
+    return answer == SCOUT_OK ? bench_arm(s, &at, workspace, why) : answer;
 }
 
 static scout_answer ask_reference(const bench_set *s, scout_check *check, uint32_t output, bool only, const void *data,
@@ -126,7 +135,8 @@ static scout_answer compare_output(verify *v, scout_check *check, uint32_t outpu
     bench_verdict *out = v->verdict;
     scout_verdict found = {.size = sizeof found};
     char text[160];
-    const void *data = bench_data(output_of(s, output, copy));
+    const bench_buffer at = output_of(s, output, copy);
+    const void *data = bench_data(&at);
     const scout_answer answer = bench_note(s, ask_reference(s, check, output, only, data, &found, &out->why));
     if (answer != SCOUT_OK) return answer;
     /* a projection joins many elements: its error is told only where it is what is wrong */
@@ -155,16 +165,23 @@ static scout_answer compare(verify *v, scout_check *check, uint32_t copy) {
     return answer;
 }
 
-/* Whether every canary of the set is whole after the timed launches of all plans: then nobody has to answer for one. */
+static scout_answer look_at(bench_set *s, const bench_slab *slab, bool *whole, scout_why *why) {
+    scout_answer answer = SCOUT_OK;
+    for (uint32_t c = 0; c < slab->count && answer == SCOUT_OK && *whole; c++) {
+        const bench_buffer at = bench_slab_at(slab, c);
+        if (bench_watched(s, c, slab->count)) answer = bench_inspect(s, &at, slab->bytes, whole, why);
+    }
+    return answer;
+}
+
+/* Whether every canary of the set is whole after the timed launches of all plans: then none of them is to blame. */
 static scout_answer look_around(bench_set *s, bool *whole, scout_why *why) {
     scout_answer answer = SCOUT_OK;
     *whole = true;
-    for (uint32_t k = 0; k < s->op->tensor_count; k++)
-        for (uint32_t c = 0; c < s->tensors[k].count && answer == SCOUT_OK && *whole; c++)
-            answer = bench_inspect(s, &s->tensors[k].copies[c], s->op->tensors[k].bytes, whole, why);
-    for (const bench_pack *pack = s->packs; pack; pack = pack->next)
-        for (uint32_t c = 0; c < pack->count && answer == SCOUT_OK && *whole; c++)
-            answer = bench_inspect(s, &pack->copies[c], pack->bytes, whole, why);
+    for (uint32_t k = 0; k < s->op->tensor_count && answer == SCOUT_OK; k++)
+        answer = look_at(s, &s->tensors[k].copies, whole, why);
+    for (const bench_pack *pack = s->packs; pack && answer == SCOUT_OK; pack = pack->next)
+        answer = look_at(s, &pack->copies, whole, why);
     return answer;
 }
 
@@ -199,9 +216,10 @@ static scout_answer check_last_copy(verify *v) {
     if (!v->plan->timed || s->copies < 2 || v->verdict->status != ROW_OK) return SCOUT_OK;
     scout_answer answer = bench_need_last_check(s, why);
     if (answer == SCOUT_NO_MEMORY) return SCOUT_OK;
-    for (uint32_t k = 0; k < s->op->tensor_count && answer == SCOUT_OK; k++)
-        if (!s->tensors[k].input)
-            answer = bench_poison(s, output_of(s, k, s->copies - 1), s->op->tensors[k].bytes, why);
+    for (uint32_t k = 0; k < s->op->tensor_count && answer == SCOUT_OK; k++) {
+        const bench_buffer at = output_of(s, k, s->copies - 1);
+        if (!s->tensors[k].input) answer = bench_poison(s, &at, s->op->tensors[k].bytes, why);
+    }
     if (answer == SCOUT_OK) answer = bench_plan_run_last(v->plan, why);
     return answer == SCOUT_OK ? compare(v, s->last_check, s->copies - 1) : answer;
 }

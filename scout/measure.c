@@ -1,6 +1,5 @@
-/* Measuring one operation, from the request to the result: sets up the operation and its tensors, races and confirms
- * (measure_race.c, measure_confirm.c), and tells the watcher who is at it. Every choice is a function of the seed and
- * of what was timed. */
+/* Measuring one operation: the frame of its passes. Sets up the operation, its candidates and its tensors, and tells
+ * the watcher what runs. Every choice is a function of the seed and of what was timed. */
 #include "scout/measure_internal.h"
 
 #include "scout/kinds/kinds.h"
@@ -68,6 +67,11 @@ static void clock_telemetry(void *context, scout_telemetry *out) {
         if (*c < 0x20 || *c > 0x7e) *c = '?';
 }
 
+static double clock_stolen(void *context) {
+    const measurement *m = context;
+    return m->api->stolen(m->device);
+}
+
 double measure_elapsed(const measurement *m) { return m->api->now(m->device) - m->started_s; }
 
 void measure_spend(measurement *m, measure_phase on) {
@@ -103,18 +107,19 @@ static void decide_all(measurement *m, scout_answer answer, const scout_why *why
         if (!m->rows[k].decided) measure_rows_decide(&m->rows[k], answer, why);
 }
 
-/* The operation as candidates see it, its rows, and its tensors. False: nothing can run, the rows say why. */
-static bool set_up(measurement *m) {
+/* The operation as candidates see it, and its rows. False: nothing can run, the rows say why. */
+static bool open_operation(measurement *m) {
     const measure_request *r = m->request;
     const kind *k = kinds_find(r->operation->rec.kind);
     scout_why why = {.code = ""};
-    scout_answer answer = SCOUT_NO;
     const weights_counter counter = {m->api, m->device};
+    m->opened = true;
     m->built = kinds_build(r->operation, r->workspace_limit, &m->arena, &m->op, &why) &&
-               weights_make(r->operation, &m->op, r->seed, &counter, &m->arena, &m->weights, &why);
+               weights_make(r->operation, &m->op, 1, &counter, &m->arena, &m->weights, &why);
     m->made_s = m->api->now(m->device) - m->started_s;
     if (!m->built && m->op.kind == 0) m->op.kind = (uint32_t)r->operation->rec.kind;
-    if (m->built && r->parts.count > 0) m->parts = parts_open(m->api, &m->op, &r->parts, &m->arena);
+    if (m->built && r->parts.count > 0) m->layout = parts_open(m->api, &m->op, &r->parts, &m->arena);
+    m->parts = parts_use(m->layout);
     measure_spend(m, MEASURE_FILLING);
     measure_rows_list(m);
     measure_spend(m, MEASURE_LISTING);
@@ -122,25 +127,53 @@ static bool set_up(measurement *m) {
         decide_all(m, SCOUT_NO, &why);
         return false;
     }
-    if (m->row_count == 0) return false; /* a device without candidates of this kind: nobody needs the tensors */
     m->tolerance = k->tolerance(&m->op) + parts_tolerance(&m->op, &r->parts);
     m->specials = k->specials ? k->specials(&m->op) : 0;
     m->patience_s = patience(&m->op);
+    return m->row_count > 0; /* a device without candidates of this kind: no tensors are needed */
+}
+
+/* Its tensors, at other places than in any pass before. */
+static bool open_memory(measurement *m) {
+    const measure_request *r = m->request;
+    scout_why why = {.code = ""};
+    scout_answer answer = SCOUT_NO;
     measure_tell(m, &m->op, NULL, NULL, "fill", 300);
     const double start = m->api->now(m->device);
     const bench_given given = {m->weights.tensor, m->weights.bytes};
-    m->set =
-        bench_set_new(m->api, m->device, &m->op, &r->regime, plateau(m), r->seed, m->tolerance, &given, &answer, &why);
+    m->set = bench_set_new(m->api, m->device, &m->op, &r->regime, plateau(m), m->pass.seed, m->tolerance, &given,
+                           &answer, &why);
     m->refresh_s = m->api->now(m->device) - start;
     measure_spend(m, MEASURE_FILLING);
     if (!m->set && answer == SCOUT_LOST) measure_stop(m, answer, &why);
     if (!m->set) decide_all(m, answer, &why);
     if (!m->set) return false;
-    m->ceiling = (ceilings_time){.seconds = NAN};
+    m->rotation_bytes = bench_set_rotation_bytes(m->set);
+    m->copies = bench_set_copies(m->set);
+    m->resident_bytes = bench_set_resident_bytes(m->set);
     if (r->ceilings)
         m->ceiling = ceilings_time_of(r->ceilings, operation_precision(r->operation), m->op.flops, m->op.bytes_read,
-                                      m->op.bytes_written, bench_set_resident_bytes(m->set), m->specials);
+                                      m->op.bytes_written, m->resident_bytes, m->specials);
     return true;
+}
+
+/* What no later pass needs. A lost device is not touched any more: what it holds goes with the process. */
+static void close_memory(measurement *m) {
+    bench_set *const sets[] = {m->set, m->probe.set};
+    for (int k = 0; k < 2; k++)
+        if (sets[k] && m->answer == SCOUT_LOST) sets[k]->lost = true;
+    measure_probe_close(&m->probe);
+    for (int k = 0; k < m->row_count; k++) {
+        measure_row *row = &m->rows[k];
+        const bool stays = row->plan && row->timed && !row->decided && !row->lane.raced_out;
+        if (stays && m->answer == SCOUT_OK)
+            row->kept = bench_plan_keep(row->plan);
+        else
+            bench_plan_free(row->plan);
+        row->plan = NULL;
+    }
+    bench_set_free(m->set);
+    m->set = NULL;
 }
 
 /* Guarded: what is set between here and a failure lies in *m. */
@@ -153,64 +186,75 @@ static void run_guarded(measurement *m, void (*work)(measurement *m)) {
     }
 }
 
-static void measure_work(measurement *m) {
-    if (!set_up(m)) return;
-    measure_race_run(m);
-    measure_confirm_run(m);
+/* Set up once; later passes begin with what they have chosen. */
+static bool set_up(measurement *m) {
+    if (!m->opened && !open_operation(m)) return false;
+    if (!m->built || m->row_count == 0) return false;
+    m->parts = parts_use(m->layout);
+    return open_memory(m);
 }
 
-static measurement *open_measurement(const scout_device_api *api, scout_device *device, const scout_identity *identity,
-                                     const measure_request *request, const char *qualify,
-                                     const measure_watcher *watcher) {
+static void pass_work(measurement *m) {
+    if (set_up(m)) measure_pass_run(m);
+}
+
+measurement *measure_open(const scout_device_api *api, scout_device *device, const scout_identity *identity,
+                          const measure_request *request, const measure_watcher *watcher) {
     measurement *m = calloc(1, sizeof *m);
     if (!m) return NULL;
     m->api = api;
     m->device = device;
     m->identity = identity;
     m->request = request;
-    m->qualify = qualify;
     m->watcher = watcher;
-    m->baseline = m->best = -1;
-    m->settled = true;
+    m->baseline = -1;
     m->ceiling.seconds = NAN;
-    m->started_s = api->now(device);
     m->clock = (timing_clock){.context = m,
                               .resolution_s = api->resolution_s,
                               .now = clock_now,
                               .pause = clock_pause,
                               .telemetry = clock_telemetry,
-                              .beat = beat};
+                              .beat = beat,
+                              .stolen = SCOUT_HAS(api, stolen) && api->stolen ? clock_stolen : NULL};
     guard_init(&m->guard);
     arena_init(&m->arena, &m->guard, arena_bytes);
     return m;
 }
 
-/* A lost device is not touched any more: what it holds goes with the process. */
-static void close_measurement(measurement *m) {
-    bench_set *const sets[] = {m->set, m->probe.set};
-    for (int k = 0; k < 2; k++)
-        if (sets[k] && m->answer == SCOUT_LOST) sets[k]->lost = true;
-    measure_probe_close(&m->probe);
-    for (int k = 0; k < m->row_count; k++) bench_plan_free(m->rows[k].plan);
-    bench_set_free(m->set);
-    parts_close();
+static void begin(measurement *m, const measure_pass *pass) {
+    m->pass = *pass;
+    m->started_s = m->api->now(m->device);
+    m->spent_until_s = 0;
+    memset(m->spent_s, 0, sizeof m->spent_s);
+    for (int k = 0; k < m->row_count; k++) m->rows[k].timed = m->rows[k].chosen = false;
+}
+
+json_t *measure_run(measurement *m, const measure_pass *pass, scout_answer *answer, scout_why *why) {
+    begin(m, pass);
+    run_guarded(m, pass_work);
+    *why = m->why;
+    *answer = m->answer;
+    json_t *result = m->answer == SCOUT_OK ? measure_json_result(m) : NULL;
+    if (!result && m->answer == SCOUT_OK)
+        *answer = scout_say(why, SCOUT_NO_MEMORY, "memory", "the host has no memory left");
+    close_memory(m);
+    parts_use(NULL);
+    return result;
+}
+
+void measure_close(measurement *m) {
+    if (!m) return;
+    parts_use(m->layout);
+    close_memory(m);
+    for (int k = 0; k < m->row_count; k++) {
+        const measure_row *row = &m->rows[k];
+        if (row->kept.plan && m->answer != SCOUT_LOST && row->candidate->destroy)
+            row->candidate->destroy(row->kept.plan);
+    }
+    parts_use(NULL);
     weights_free(&m->weights);
     arena_free(&m->arena);
     free(m);
-}
-
-json_t *measure_operation(const scout_device_api *api, scout_device *device, const scout_identity *identity,
-                          const measure_request *request, const measure_watcher *watcher, scout_answer *answer,
-                          scout_why *why) {
-    measurement *m = open_measurement(api, device, identity, request, NULL, watcher);
-    *answer = scout_say(why, SCOUT_NO_MEMORY, "memory", "the host has no memory left");
-    if (!m) return NULL;
-    run_guarded(m, measure_work);
-    json_t *result = m->answer == SCOUT_OK ? measure_json_result(m) : NULL;
-    if (m->answer != SCOUT_OK) *answer = m->answer, *why = m->why;
-    if (result) *answer = SCOUT_OK;
-    close_measurement(m);
-    return result;
 }
 
 /* ---- qualifying ---- */
@@ -219,7 +263,7 @@ json_t *measure_operation(const scout_device_api *api, scout_device *device, con
 static scout_answer run_unmeasured(measurement *m, measure_row *row, scout_why *why) {
     enum { TRIALS = 4 };
     double seconds[TRIALS];
-    const timing_subject subject = measure_race_subject(row);
+    const timing_subject subject = measure_pass_subject(row);
     const uint32_t launches = m->request->launches;
     const bool marks = launches > 0 && SCOUT_HAS(m->api, profile) && m->api->profile;
     if (launches == 0) return subject.run(subject.context, TRIALS, TRIALS, seconds, why);
@@ -235,7 +279,7 @@ static void qualify_work(measurement *m) {
         measure_row *row = &m->rows[k];
         if (row->decided) continue;
         row->status = ROW_OK;
-        if (!measure_rows_prepare(row)) measure_stop(m, SCOUT_LOST, &row->why);
+        if (!measure_rows_prepare(row, true)) measure_stop(m, SCOUT_LOST, &row->why);
         if (measure_stopped(m) || !row->plan) continue;
         scout_why why = {.code = ""};
         const scout_answer answer = run_unmeasured(m, row, &why);
@@ -256,12 +300,15 @@ static void qualify_work(measurement *m) {
 
 json_t *measure_qualify(const scout_device_api *api, scout_device *device, const measure_request *request,
                         const char *candidate, const measure_watcher *watcher, scout_answer *answer, scout_why *why) {
+    const measure_pass pass = {.number = 1, .seed = 1, .budget_s = INFINITY};
     json_builder b = {NULL};
     json_t *result = NULL;
     status st;
-    measurement *m = open_measurement(api, device, NULL, request, candidate, watcher);
+    measurement *m = measure_open(api, device, NULL, request, watcher);
     *answer = scout_say(why, SCOUT_NO_MEMORY, "memory", "the host has no memory left");
     if (!m) return NULL;
+    m->qualify = candidate;
+    begin(m, &pass);
     run_guarded(m, qualify_work);
     if (m->answer == SCOUT_OK) {
         result = json_new_array(&b);
@@ -274,7 +321,7 @@ json_t *measure_qualify(const scout_device_api *api, scout_device *device, const
     } else {
         *answer = m->answer, *why = m->why;
     }
-    if (result) *answer = SCOUT_OK;
-    close_measurement(m);
+    if (result) *answer = SCOUT_OK, *why = (scout_why){.code = ""};
+    measure_close(m);
     return result;
 }

@@ -1,16 +1,15 @@
-/* What the parts of measuring share: measure.c is the frame, measure_rows.c who takes part, measure_race.c and
- * measure_confirm.c the two halves of timing, measure_probe.c the ceiling that runs among the finalists,
- * measure_json.c the result. */
+/* What the parts of measuring share: measure.c is the frame, measure_rows.c what takes part, measure_pass.c one pass,
+ * measure_probe.c the yardstick beside it, measure_json.c the result. */
 #ifndef SCOUT_MEASURE_INTERNAL_H
 #define SCOUT_MEASURE_INTERNAL_H
 
 #include "scout/bench_internal.h"
 #include "scout/measure.h"
-#include "scout/timing.h"
+#include "scout/timing/lanes.h"
 #include "scout/variants.h"
 #include "scout/weights.h"
 
-enum { MEASURE_ROWS = 600, MEASURE_FINALISTS = 2, MEASURE_SUBJECTS = MEASURE_FINALISTS + 2 };
+enum { MEASURE_ROWS = 600 };
 
 typedef struct measurement measurement;
 
@@ -24,16 +23,15 @@ typedef struct measure_row {
     bool first; /* of its candidate */
     row_status status;
     scout_why why;    /* of every status but OK */
-    bench_plan *plan; /* owned; NULL: not prepared, or done with */
+    bench_plan *plan; /* owned, during a pass; NULL: not prepared, or done with */
+    bench_kept kept;  /* owned, between passes */
     bool decided;     /* excluded, skipped, failed: it takes no part any more */
-    bool confirmed;   /* result is set */
-    timing_result result;
-    double ratio, ratio_ci; /* over the baseline; not-a-number where not confirmed beside it */
+    bool chosen;      /* in this pass */
+    bool timed;       /* in this pass: `lane` has its figures */
+    lanes_lane lane;
     double worst, tolerance;
     bool compared;
     double launch_s; /* roughly, for how long to wait; 0: not known */
-    double rough_s;  /* its place in the race; 0: it was in none */
-    double rough_ci; /* relative half width; infinite: it was timed once */
     double pack_s;
     scout_plan_needs needs;
     char *config;              /* JSON text, owned by the arena */
@@ -46,15 +44,13 @@ typedef enum measure_probe_kind {
     MEASURE_PROBE_COUNTED  /* multiply-adds in registers, or special functions: where no product set the ceiling */
 } measure_probe_kind;
 
-/* What the time of a measurement goes to, in this order; some of it several times. */
+/* What the time of a pass goes to, in this order; some of it several times. */
 typedef enum measure_phase {
-    MEASURE_LISTING,   /* who there is, with which variants: libraries are asked */
+    MEASURE_LISTING,   /* what there is, with which variants: libraries are asked */
     MEASURE_FILLING,   /* tensors, and what the weights are */
     MEASURE_PREPARING, /* plans, packing, the first check */
-    MEASURE_SETTLING,
-    MEASURE_RACING,
-    MEASURE_CONFIRMING, /* new inputs and the probe, too */
-    MEASURE_CHECKING,   /* once more, at the end */
+    MEASURE_TIMING,
+    MEASURE_CHECKING, /* once more, at the end */
     MEASURE_PHASES
 } measure_phase;
 
@@ -66,7 +62,6 @@ typedef struct measure_probe {
     uint64_t done;                /* counted: of one launch */
     double flops, bytes;          /* of one launch: multiply-adds and special functions are flops */
     double read_fraction, stored; /* stored: TFLOP/s, TB/s or special functions per second in the ceilings */
-    arena *arena;
     scout_op op;
     bench_set *set; /* owned, as all that follows */
     bench_plan *plan;
@@ -78,8 +73,7 @@ typedef struct measure_probe {
     uint32_t sequence_launches;
     double launch_s;
     bool ready;
-    timing_result result;
-    double ratio, ratio_ci; /* of a launch over the baseline's, from neighbouring blocks: where it ran among them */
+    lanes_lane lane;
 } measure_probe;
 
 struct measurement {
@@ -89,37 +83,39 @@ struct measurement {
     const measure_request *request;
     const measure_watcher *watcher;
     const char *qualify; /* the one candidate that is looked at; NULL: all */
+    measure_pass pass;   /* that is under way */
     guard guard;
     arena arena;
     scout_op op;
-    bool built;
-    const scout_candidate *parts; /* of a fusion: its parts in sequence; NULL: it is none */
+    bool opened, built;
+    parts_layout *layout; /* of a fusion; NULL: it is none */
+    const scout_candidate *parts;
     double tolerance, specials;
     weights_content weights;
-    bench_set *set; /* owned */
+    bench_set *set; /* owned, during a pass */
     measure_row *rows;
     int row_count, left_out; /* left_out: variants beyond the room for rows */
     int baseline;            /* its row; -1: none is OK */
-    int best;                /* -1: none */
     ceilings_time ceiling;   /* seconds not-a-number: not known */
     timing_clock clock;
-    timing_state state;
+    scout_telemetry telemetry; /* at the end of the timing */
     double started_s;
     double spent_s[MEASURE_PHASES], spent_until_s; /* until: all of them together */
-    bool settled;
-    scout_why settle_why;
+    uint64_t rotation_bytes;
+    uint32_t copies;
+    double resident_bytes;
     measure_probe probe;
     double patience_s;   /* for one launch of whatever speed */
     double promised_s;   /* on the watcher's clock: what was told covers so long */
     const void *at_it;   /* whose step was told last */
-    double raced_s;      /* what racing took */
     double made_s;       /* what a weight with a pattern took */
     double refresh_s;    /* what new inputs took the last time */
+    double check_s;      /* the same of the checks at the end of a pass */
     scout_answer answer; /* SCOUT_LOST or SCOUT_NO_MEMORY: it ends here */
     scout_why why;
 };
 
-/* Tells the watcher who runs next and how long that may take; not again where what was told still holds. */
+/* Tells the watcher what runs next and how long that may take; not again where what was told still holds. */
 void measure_tell(measurement *m, const void *who, const char *candidate, const char *variant, const char *what,
                   double seconds);
 void measure_tell_row(measure_row *row, const char *what, double seconds);
@@ -128,11 +124,9 @@ void measure_spend(measurement *m, measure_phase on); /* what has passed since t
 void measure_stop(measurement *m, scout_answer answer, const scout_why *why); /* the measurement ends here */
 bool measure_stopped(const measurement *m);
 
-/* Both halves; what they find is in the rows. */
-void measure_race_run(measurement *m);
-void measure_confirm_run(measurement *m);
-timing_subject measure_race_subject(measure_row *row); /* its plan, which says who it is before it runs */
-timing_rules measure_race_rules(measurement *m); /* with the budget that is left, and what is known of the device */
+/* measure_pass.c: everything between the tensors and the figures; what it finds is in the rows. */
+void measure_pass_run(measurement *m);
+timing_subject measure_pass_subject(measure_row *row); /* its plan, which says what it is before it runs */
 
 json_t *measure_json_row(const measurement *m, const measure_row *row, json_builder *b);
 json_t *measure_json_result(const measurement *m);
@@ -143,20 +137,21 @@ bool measure_rows_is_baseline(const measurement *m, const scout_candidate *c);
 void measure_rows_list(measurement *m);
 /* A device's candidates of a kind by priority, ties by name; room for PLUGINS_MAX_CANDIDATES. */
 int measure_rows_candidates(const scout_device_api *api, uint32_t kind, plugins_candidate *out);
-/* False: the device was lost. `row` is decided where it failed. */
-bool measure_rows_prepare(measure_row *row);
+/* Makes its plan; `verify`: and holds it against the reference. False: the device was lost. `row` is decided where it
+ * failed. */
+bool measure_rows_prepare(measure_row *row, bool verify);
 /* Fills row->status of what an answer says. */
 void measure_rows_decide(measure_row *row, scout_answer answer, const scout_why *why);
+void measure_rows_skip(measure_row *row, const char *code, const char *format, ...)
+    __attribute__((format(printf, 3, 4)));
 
-/* Makes the probe ready where the operation's bound has one and memory allows; nothing is wrong where not. */
+/* Makes the yardstick ready where the operation's bound has one and memory allows; nothing is wrong where not. */
 void measure_probe_open(measurement *m);
-/* A host shares its cores and its memory with others, whose load comes and goes within minutes: there the ceiling is
- * that of the same blocks, and not that of the day when the ceilings were taken. */
-bool measure_probe_among(const measurement *m);
 timing_subject measure_probe_subject(measure_probe *p);
-/* Where it runs among the blocks: an efficiency is so many times its ratio to the baseline. */
-double measure_probe_scale(const measurement *m);
 void measure_probe_close(measure_probe *p);
+/* What the bound part of the operation takes over a launch of the baseline, by neighbouring blocks; not-a-number where
+ * no yardstick ran. */
+double measure_probe_bound(const measurement *m);
 json_t *measure_probe_json(const measurement *m, json_builder *b);
 
 #endif

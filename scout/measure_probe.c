@@ -1,6 +1,7 @@
-/* The ceiling probe: beside the finalists runs what once set the ceiling, so that a report shows whether the device was
- * then as fast as it is now. A product of the peak's shape where compute is the bound, or multiply-adds in registers
- * where those were faster; else the same bytes streamed, or special functions. */
+/* The yardstick: what set the ceiling, in blocks beside the operation's own, so that an efficiency is a ratio of
+ * neighbours and no matter of the clock. A product of the peak's shape where compute is the bound, or multiply-adds in
+ * registers where those were faster. A host shares its memory with others, so that there the same bytes streamed, or
+ * special functions, run beside the operation as well. */
 #include "scout/measure_internal.h"
 
 #include "scout/kinds/kinds.h"
@@ -12,9 +13,7 @@ static const double longest_s = 0.25; /* a probe whose launch takes longer eats 
 static const double memory_share = 0.3;
 static const double counted_s = 0.002; /* a launch of what is counted takes about so long, as when it was measured */
 
-bool measure_probe_among(const measurement *m) {
-    return !m->api->has_graphs && m->request->regime.load == REGIME_SUSTAINED;
-}
+static bool on_host(const measurement *m) { return !m->api->has_graphs; }
 
 /* ---- a product of the peak's shape ---- */
 
@@ -74,11 +73,11 @@ static bool open_product(measurement *m) {
     if (product_bytes(&p->op) > memory_share * (double)free_bytes) return false;
     if (p->op.flops / (1e12 * peak->tflops) > longest_s) return false;
     const regime hot = {.load = m->request->regime.load, .cache = REGIME_HOT};
-    p->set = bench_set_new(m->api, m->device, &p->op, &hot, 0, m->request->seed, 0, NULL, &answer, &why);
+    p->set = bench_set_new(m->api, m->device, &p->op, &hot, 0, m->pass.seed, 0, NULL, &answer, &why);
     if (!p->set) return false;
     const scout_candidate *c = peak_variant(m, peak->how, &variant);
     if (!c) return false;
-    p->plan = bench_plan_new(p->set, c, variant.values, m->request->regime.launch == REGIME_GRAPH, &answer, &why);
+    p->plan = bench_plan_new(p->set, c, variant.values, m->request->regime.launch == REGIME_GRAPH, NULL, &answer, &why);
     if (answer == SCOUT_LOST) measure_stop(m, answer, &why);
     snprintf(p->precision, sizeof p->precision, "%s", peak->precision);
     memcpy(p->shape, peak->shape, sizeof p->shape);
@@ -110,7 +109,7 @@ static bool choose_bytes(measurement *m, bool *hot) {
     const ceilings_time *t = &m->ceiling;
     double read = m->op.bytes_read, written = m->op.bytes_written, least = INFINITY, most = 0;
     *hot = m->request->regime.cache == REGIME_HOT;
-    if (measure_probe_among(m)) {
+    if (on_host(m)) {
         for (int k = 0; k < c->bandwidth_count; k++) {
             least = fmin(least, (double)c->bandwidths[k].bytes);
             most = fmax(most, (double)c->bandwidths[k].bytes);
@@ -134,7 +133,7 @@ static bool open_stream(measurement *m) {
     scout_why why;
     if (!m->api->stream || m->api->memory(m->device, &free_bytes, &total, &why) != SCOUT_OK) return false;
     if (!choose_bytes(m, &hot) || p->bytes > memory_share * (double)free_bytes) return false;
-    const bool among = measure_probe_among(m);
+    const bool among = on_host(m);
     /* Rotating over as much as the operation's own tensors do: colder than them would be no ceiling of theirs. */
     const double over = among ? fmin(c->plateau_bytes, (double)bench_set_rotation_bytes(m->set)) : c->plateau_bytes;
     const double wanted = hot ? 1 : fmax(ceil(over / p->bytes), 2);
@@ -169,7 +168,7 @@ static scout_answer enqueue_counted(void *context, uint32_t number, void *stream
 /* `per_s`: the ceilings' figure, SCOUT_NONE stands for special functions. */
 static bool open_counted(measurement *m, uint32_t type, const char *precision, double per_s) {
     measure_probe *p = &m->probe;
-    if (!measure_probe_among(m) || !(per_s > 0)) return false;
+    if (!(per_s > 0)) return false;
     if (type == SCOUT_NONE ? !m->api->special : !m->api->arithmetic) return false;
     p->type = type;
     p->flops = ceil(per_s * counted_s);
@@ -257,18 +256,19 @@ static bool open_special(measurement *m) {
 static const struct {
     const char *bound;
     bool (*open)(measurement *m);
-} openers[] = {{"compute", open_compute}, {"memory", open_stream}, {"special", open_special}};
+    bool everywhere; /* else on a host alone: bytes and special functions of a device have no other load beside them */
+} openers[] = {{"compute", open_compute, true}, {"memory", open_stream, false}, {"special", open_special, false}};
 
 void measure_probe_open(measurement *m) {
     measure_probe *p = &m->probe;
     const char *bound = m->ceiling.bound;
-    p->owner = m;
-    p->ratio = p->ratio_ci = NAN;
-    if (!m->request->ceilings || !bound || !isfinite(m->ceiling.seconds)) return;
+    *p = (measure_probe){.owner = m};
+    if (!m->request->ceilings || !bound || !isfinite(m->ceiling.seconds) || m->baseline < 0) return;
     if (m->request->regime.load == REGIME_BURST) return; /* its own load would be in the others' way */
-    measure_tell(m, p, NULL, NULL, "probe", 120);
+    measure_tell(m, p, NULL, NULL, "yardstick", 120);
     for (size_t k = 0; k < sizeof openers / sizeof openers[0]; k++)
-        if (strcmp(openers[k].bound, bound) == 0) p->ready = openers[k].open(m);
+        if (strcmp(openers[k].bound, bound) == 0 && (openers[k].everywhere || on_host(m)))
+            p->ready = openers[k].open(m);
     if (!p->ready && !measure_stopped(m)) measure_probe_close(p);
 }
 
@@ -288,7 +288,7 @@ void measure_probe_close(measure_probe *p) {
     p->read = p->written = NULL;
 }
 
-double measure_probe_scale(const measurement *m) {
+static double scale_of(const measurement *m) {
     const measure_probe *p = &m->probe;
     if (p->kind == MEASURE_PROBE_STREAM) return m->ceiling.moved_bytes / p->bytes;
     if (p->kind == MEASURE_PROBE_PRODUCT) return m->op.flops / p->flops;
@@ -296,54 +296,37 @@ double measure_probe_scale(const measurement *m) {
     return (p->type == SCOUT_NONE ? m->specials : m->op.flops) / done;
 }
 
-/* Whether the probe says what the ceiling is now. Elsewhere than among the blocks only a product does, whose clock
- * power steers: what moves without that (bytes, a clock at its top) moves as it did when the ceilings were taken. */
-static bool tells_of_now(const measurement *m, bool among) {
+/* The launch floor, which the report adds, is in every launch of the yardstick. */
+double measure_probe_bound(const measurement *m) {
     const measure_probe *p = &m->probe;
-    if (m->baseline < 0) return false;
-    if (among) return isfinite(p->ratio) && isfinite(p->ratio_ci);
-    return p->kind == MEASURE_PROBE_PRODUCT && p->result.settled && m->state.steered;
-}
-
-/* How long the part that bounds the operation takes at the pace of the probe's blocks: where it was among them by its
- * ratio to the baseline, so that what moved both is in neither's way. The launch floor, which the report adds, is in
- * every launch of the probe. */
-static double bound_seconds(const measurement *m, bool among) {
-    const measure_probe *p = &m->probe;
-    const double launch_s = among ? p->ratio * m->rows[m->baseline].result.median_s : p->result.median_s;
-    return measure_probe_scale(m) * fmax(launch_s - m->request->ceilings->launch_s, 0.5 * launch_s);
-}
-
-static void put_beside(const measurement *m, json_t *to, json_builder *b) {
-    const bool among = measure_probe_among(m);
-    const double seconds = tells_of_now(m, among) ? bound_seconds(m, among) : NAN;
-    if (!isfinite(seconds) || seconds <= 0) return;
-    json_put_text(b, to, "bound", m->ceiling.bound);
-    json_put_real(b, to, "bound_us", 1e6 * seconds);
-    json_put_real(b, to, "bound_ci", among ? m->probe.ratio_ci : m->probe.result.rel_ci95);
-    json_put_bool(b, to, "among", among);
+    const measure_row *base = m->baseline >= 0 ? &m->rows[m->baseline] : NULL;
+    if (!p->ready || p->lane.answer != SCOUT_OK || !(p->lane.time_s > 0) || !base || !base->timed) return NAN;
+    const double floor_s = m->request->ceilings->launch_s, launch_s = p->lane.time_s;
+    return scale_of(m) * fmax(launch_s - floor_s, 0.5 * launch_s) / base->lane.time_s;
 }
 
 json_t *measure_probe_json(const measurement *m, json_builder *b) {
-    static const char *const units[] = {"tflops", "tbps", "tflops", "specials_per_s"};
     static const char *const stored[] = {"stored_tflops", "stored_tbps", "stored_tflops", "stored_specials_per_s"};
     const measure_probe *p = &m->probe;
-    const timing_result *r = &p->result;
-    if (!p->ready || r->answer != SCOUT_OK || !(r->median_s > 0)) return json_null();
+    const double bound = measure_probe_bound(m);
+    if (isnan(bound)) return json_null();
     json_t *to = json_new_object(b);
     const bool counted = p->kind == MEASURE_PROBE_COUNTED, special = counted && p->type == SCOUT_NONE;
-    const int unit = special ? 3 : (int)p->kind;
     const double work = counted ? (double)p->done : p->kind == MEASURE_PROBE_STREAM ? p->bytes : p->flops;
+    const double launch_s = p->lane.time_s, long_s = work / p->stored / (special ? 1 : 1e12);
     json_put_text(b, to, "precision", p->precision);
+    json_put_text(b, to, "bound", m->ceiling.bound);
     if (p->kind == MEASURE_PROBE_PRODUCT) json_put(b, to, "shape", json_new_ints(b, 3, p->shape));
     if (p->kind == MEASURE_PROBE_STREAM) {
         json_put_real(b, to, "bytes", p->bytes);
         json_put_real(b, to, "read_fraction", p->read_fraction);
     }
-    if (isfinite(p->stored)) json_put_real(b, to, stored[unit], p->stored);
-    json_put_real(b, to, units[unit], work / r->median_s / (special ? 1 : 1e12));
-    if (isfinite(r->rel_ci95)) json_put_real(b, to, "rel_ci95", r->rel_ci95);
-    json_put_bool(b, to, "settled", r->settled);
-    put_beside(m, to, b);
+    if (isfinite(p->stored)) json_put_real(b, to, stored[special ? 3 : (int)p->kind], p->stored);
+    json_put_real(b, to, "work", work / (special ? 1 : 1e12));
+    json_put_real(b, to, "launch_us", 1e6 * launch_s);
+    json_put_real(b, to, "bound_ratio", bound);
+    /* Over how long a launch of the yardstick takes in the long run: a clock that is steered cancels. */
+    if (p->kind == MEASURE_PROBE_PRODUCT && isfinite(long_s) && long_s > 0)
+        json_put_real(b, to, "long_us", 1e6 * m->rows[m->baseline].lane.time_s / launch_s * long_s);
     return to;
 }

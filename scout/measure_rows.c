@@ -15,6 +15,16 @@ void measure_rows_decide(measure_row *row, scout_answer answer, const scout_why 
     if (answer == SCOUT_OK) row->status = ROW_ERROR;
 }
 
+void measure_rows_skip(measure_row *row, const char *code, const char *format, ...) {
+    va_list args;
+    row->decided = true;
+    row->status = ROW_SKIPPED;
+    snprintf(row->why.code, sizeof row->why.code, "%s", code);
+    va_start(args, format);
+    vsnprintf(row->why.text, sizeof row->why.text, format, args);
+    va_end(args);
+}
+
 bool measure_rows_is_baseline(const measurement *m, const scout_candidate *c) {
     return chosen_is_before(m->request->before, c->name, c->library, (c->flags & SCOUT_BASELINE) != 0);
 }
@@ -31,9 +41,7 @@ static measure_row *add_row(measurement *m, const plugins_candidate *c, const ch
                          .candidate = c->candidate,
                          .plugin = c->plugin,
                          .plugin_hash = c->plugin_hash,
-                         .status = ROW_SKIPPED,
-                         .ratio = NAN,
-                         .ratio_ci = NAN};
+                         .status = ROW_SKIPPED};
     snprintf(row->variant, sizeof row->variant, "%s", variant);
     if (values) memcpy(row->values, values, sizeof row->values);
     return row;
@@ -144,20 +152,8 @@ static void keep_config(measure_row *row) {
     if (n > 0 && (size_t)n < sizeof json) row->config = arena_strndup(&row->owner->arena, json, strlen(json));
 }
 
-bool measure_rows_prepare(measure_row *row) {
+static bool verify_first(measure_row *row) {
     measurement *m = row->owner;
-    scout_answer answer = SCOUT_OK;
-    measure_tell_row(row, "prepare", 60 + m->patience_s);
-    row->why = (scout_why){.code = ""};
-    row->plan = bench_plan_new(m->set, row->candidate, row->values, m->request->regime.launch == REGIME_GRAPH, &answer,
-                               &row->why);
-    if (!row->plan) {
-        const scout_why why = row->why;
-        measure_rows_decide(row, answer, &why);
-        return answer != SCOUT_LOST;
-    }
-    row->needs = *bench_plan_needs(row->plan);
-    row->pack_s = bench_plan_pack_s(row->plan);
     m->at_it = NULL;
     measure_tell(m, m->set, NULL, NULL, "reference", 120 + 10 * m->patience_s); /* where it is not there already */
     if (bench_need_check(m->set, &row->why) == SCOUT_LOST) return false;
@@ -178,4 +174,21 @@ bool measure_rows_prepare(measure_row *row) {
     bench_plan_free(row->plan);
     row->plan = NULL;
     return true;
+}
+
+bool measure_rows_prepare(measure_row *row, bool verify) {
+    measurement *m = row->owner;
+    scout_answer answer = SCOUT_OK;
+    measure_tell_row(row, "prepare", 60 + m->patience_s);
+    row->why = (scout_why){.code = ""};
+    row->plan = bench_plan_new(m->set, row->candidate, row->values, m->request->regime.launch == REGIME_GRAPH,
+                               row->kept.plan ? &row->kept : NULL, &answer, &row->why);
+    if (!row->plan) {
+        const scout_why why = row->why;
+        measure_rows_decide(row, answer, &why);
+        return answer != SCOUT_LOST;
+    }
+    row->needs = *bench_plan_needs(row->plan);
+    row->pack_s = bench_plan_pack_s(row->plan);
+    return !verify || verify_first(row);
 }

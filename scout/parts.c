@@ -117,9 +117,7 @@ static scout_candidate candidate = {.size = sizeof candidate,
                                     .destroy = parts_plan_destroy,
                                     .pack_tensors = parts_plan_pack};
 
-const scout_candidate *parts_open(const scout_device_api *api, const scout_op *op, const parts_request *request,
-                                  arena *a) {
-    static const char *const precisions[] = {NULL};
+parts_layout *parts_open(const scout_device_api *api, const scout_op *op, const parts_request *request, arena *a) {
     parts_layout *l = arena_array(a, parts_layout, 1);
     l->api = api;
     l->fused = op;
@@ -128,13 +126,17 @@ const scout_candidate *parts_open(const scout_device_api *api, const scout_op *o
     l->exhaustive = request->exhaustive;
     l->good = true;
     for (int k = 0; k < l->count && l->good; k++) l->good = lay_out(l, k, &request->items[k], a);
-    candidate.kind = op->kind;
-    candidate.precisions = precisions;
-    parts_current = l;
-    return &candidate;
+    return l;
 }
 
-void parts_close(void) { parts_current = NULL; }
+const scout_candidate *parts_use(parts_layout *layout) {
+    static const char *const precisions[] = {NULL};
+    parts_current = layout;
+    if (!layout) return NULL;
+    candidate.kind = layout->fused->kind;
+    candidate.precisions = precisions;
+    return &candidate;
+}
 
 /* Products, convolutions and norms allow for what is added or applied behind them being done by another kernel. A
  * softmax does not for a sum that was rounded before: the exponent x - largest has two of them, up to 8 each. */

@@ -12,13 +12,13 @@ typedef struct parts_request {
     bool exhaustive; /* their variants were found so */
 } parts_request;
 
-/* Lays the parts out on the fused operation's tensors, for measurements of `op` until parts_close: the interface gives
- * a candidate no place for what it is made of, and a process measures one operation at a time. Everything is borrowed,
- * and lies in the arena. What cannot be laid out is refused when the candidate is asked whether it supports the
- * operation. */
-const scout_candidate *parts_open(const scout_device_api *api, const scout_op *op, const parts_request *request,
-                                  arena *a);
-void parts_close(void);
+/* Lays the parts out on the fused operation's tensors. Everything is borrowed, and lies in the arena. What cannot be
+ * laid out is refused when the candidate is asked whether it supports the operation. */
+typedef struct parts_layout parts_layout;
+parts_layout *parts_open(const scout_device_api *api, const scout_op *op, const parts_request *request, arena *a);
+/* The candidate, as that of this layout until the next call: the interface gives a candidate no place for what it is
+ * made of, and a process is at one operation at a time. NULL: of none. */
+const scout_candidate *parts_use(parts_layout *layout);
 
 /* What the parts' roundings in between add to the tolerance of the fused operation, where its kind does not expect them
  * anyway: relative to |want| + spread. */

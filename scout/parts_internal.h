@@ -25,7 +25,7 @@ typedef struct parts_step { /* one part */
     uint64_t between_bytes; /* that it writes for others; 0: nothing */
 } parts_step;
 
-typedef struct parts_layout {
+struct parts_layout {
     const scout_device_api *api;
     const scout_op *fused;
     arena *arena; /* also of plans: those of a lost device are given back with it */
@@ -34,9 +34,9 @@ typedef struct parts_layout {
     parts_step steps[FUSION_PARTS];
     bool good;
     scout_why why; /* where it is not */
-} parts_layout;
+};
 
-extern parts_layout *parts_current; /* between parts_open and parts_close */
+extern parts_layout *parts_current; /* that is in use */
 
 /* -1: there is no such constant. */
 int parts_constant(const char *name);

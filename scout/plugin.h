@@ -350,6 +350,9 @@ typedef struct scout_device_api {
     /* What a person should know of what was found on this machine, each once; it may grow with every call of another
      * function. NULL: no more of them. The function may be NULL. */
     const char *(*note)(uint32_t index);
+    /* Seconds, ever growing, that the device's threads were ready to run and did not, for other work had their places.
+     * NULL: nothing is known of it. */
+    double (*stolen)(scout_device *device);
 } scout_device_api;
 
 /* --- plugins --- */

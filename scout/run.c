@@ -225,11 +225,12 @@ static void show_all(run *r, double model_us) {
 /* Reports that were only cached are written here too, so that nothing finished is lost however the run ended. */
 static void finish(run *r, bool good, status *st) {
     status saving = {0};
+    run_queue_store(r);
     run_fusion_derive(r);
     const run_counts counts = run_count(r);
     r->model_ci = counts.model_ci;
     r->interrupted = *r->stop != 0 && run_queue_pending(r) > 0;
-    /* stopped while something was only measured once more: nothing is missing */
+    /* stopped in a later pass: every operation has its figure */
     const bool late = !good && *r->stop != 0 && !r->interrupted && st->code == STATUS_INCOMPLETE;
     const bool whole = (good || late) && !r->interrupted && r->failure.code == STATUS_OK;
     show_progress_end(&r->progress);

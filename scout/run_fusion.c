@@ -2,6 +2,8 @@
  * of the list already. */
 #include "scout/run_internal.h"
 
+#include "scout/figures.h"
+
 #include <math.h>
 #include <string.h>
 
@@ -85,13 +87,9 @@ void run_fusion_choose(const run *r, run_item *i) {
     for (int k = 0; k < i->fusion->op_count; k++) {
         const run_item *part = item_of(r, i->fusion->ops[k]);
         fusion_part *p = &i->fusion->parts[k];
-        report_figures f;
-        const report_input in = run_input(r, part, -1);
-        report_read(&in, &f);
-        p->candidate = p->variant = NULL;
-        if (!f.best_row || part->operation->sparsity > 0) continue;
-        p->candidate = f.best;
-        p->variant = json_string_value(json_object_get(f.best_row, "variant"));
+        const json_t *row = part->operation->sparsity > 0 ? NULL : figures_leader(part->measurement);
+        p->candidate = json_string_value(json_object_get(row, "name"));
+        p->variant = json_string_value(json_object_get(row, "variant"));
     }
 }
 

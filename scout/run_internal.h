@@ -45,7 +45,8 @@ typedef struct run_item {
     double began_s;      /* the last time */
     double budget_s;
     bool started, busy; /* busy: a device is at it */
-    bool again;         /* it is, or was, measured once more, for its baseline or what beats it would not settle */
+    bool changed;       /* it has passes that are in no cache yet */
+    int turn;           /* its place in the order of the pass that is under way */
 } run_item;
 
 typedef struct run_device {
@@ -89,6 +90,7 @@ typedef struct run {
     int item_count;
     int *order; /* of measuring: stage by stage, the heaviest first */
     int at;     /* in `order` */
+    int pass;   /* under way: 1, while anything has none, and then the least that is wanted of any */
     supervisor *supervisor;
     run_device devices[RUN_MOST_DEVICES];
     uint64_t heard[RUN_HEARD]; /* hashes of what workers warned of */
@@ -133,6 +135,7 @@ double run_ceilings_left_s(const run_device *d); /* at most, of the job under wa
 /* run_queue.c */
 void run_queue_fill(run *r); /* what is cached is taken, the rest put in order */
 bool run_queue_work(run *r, status *st);
+void run_queue_store(run *r); /* what was measured goes to the cache */
 int run_queue_pending(const run *r);
 
 /* run_compare.c */
@@ -149,12 +152,6 @@ report_fusion run_fusion_about(const run *r, const run_item *i);
 /* When a stage has to be done with what it measures; 0: it may take its time. */
 double run_fusion_stage_end(run *r, run_stage stage);
 void run_fusion_skip(run_item *i); /* its time was used up */
-
-/* run_again.c */
-/* Of an item that was measured once more: its new measurement where more of that settled, else the earlier one; the
- * other is given back. */
-bool run_again_keep(const run *r, run_item *i, json_t *earlier);
-run_item *run_again_choose(run *r, int device, double usual_s); /* with its new budget; NULL: nobody, or no time */
 
 /* run_faults.c */
 void run_faults_note(run *r, const run_item *i); /* after it was measured */

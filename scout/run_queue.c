@@ -1,6 +1,10 @@
-/* Owns the order of a run's jobs: ceilings before operations, what is cached not at all, the heaviest first, each with
- * its part of the budget. One queue for all devices. */
+/* Owns the order of a run's jobs: ceilings before operations, what is cached not at all, and then pass after pass. The
+ * first pass gives everything a figure, the heaviest first. Later passes go where a figure or a decision is open that
+ * is worth something to the model, each in another order. One queue for all devices. */
 #include "scout/run_internal.h"
+
+#include "scout/figures.h"
+#include "scout/timing/estimate.h"
 
 #include <inttypes.h>
 #include <math.h>
@@ -8,8 +12,9 @@
 #include <string.h>
 
 enum { OPERATION_SECONDS = 10, EXHAUSTIVE_SECONDS = 120, CEILINGS_JOB = 1 << 24 };
-static const double LEAST_SECONDS = 0.2; /* less than that measures nothing */
-static const double TIMING_SHARE = 0.8;  /* of the usual seconds, where preparing may go on beyond them */
+static const double LEAST_SECONDS = 0.02; /* less than that measures nothing */
+static const double FIRST_SHARE = 0.6;    /* of a budget, for what prepares and races in the first pass */
+static const double WORTH = 0.001;        /* of the model's time: less than that is left open */
 
 /* ---- the cache ---- */
 
@@ -43,11 +48,16 @@ static void find_cached(run *r, run_item *i) {
     if (i->measurement) i->source = RUN_CACHED;
 }
 
-static void store(run *r, const run_item *i) {
-    status st = {0};
-    if (!report_may_serve(i->measurement, true)) return;
-    const char *key = key_of(r, i, i->budget_s + 1e-6 < usual_seconds(r));
-    if (!cache_put(&r->cache, key, i->measurement, &st)) run_warn(r, "%s", st.text);
+/* At the end, with all of its passes: a pass takes less time than a file. */
+void run_queue_store(run *r) {
+    for (int k = 0; k < r->item_count; k++) {
+        run_item *i = &r->items[k];
+        status st = {0};
+        if (!i->changed || !report_may_serve(i->measurement, true)) continue;
+        const char *key = key_of(r, i, i->budget_s + 1e-6 < usual_seconds(r));
+        if (!cache_put(&r->cache, key, i->measurement, &st)) run_warn(r, "%s", st.text);
+        i->changed = false;
+    }
 }
 
 /* ---- filling ---- */
@@ -97,7 +107,7 @@ int run_queue_pending(const run *r) {
 
 /* ---- the budget ---- */
 
-/* Seconds for this operation; 0: there are none left. */
+/* Seconds of the first pass for this operation; 0: there are none left. */
 static double seconds_for(run *r, const run_item *i) {
     const double usual = usual_seconds(r), end = run_fusion_stage_end(r, i->stage);
     if (end == 0) return usual;
@@ -112,12 +122,7 @@ static double seconds_for(run *r, const run_item *i) {
     const double part = weights > 0 ? fmin(r->device_count * i->weight / weights, 1) : 1;
     /* operations use up what is for fusions, rather than have no time */
     if (part * left_s < LEAST_SECONDS && i->stage == RUN_OPERATIONS) left_s = r->budget_end - run_now();
-    return left_s < LEAST_SECONDS ? 0 : fmin(fmax(part * left_s, LEAST_SECONDS), usual);
-}
-
-/* Where nobody waits for a budget's end, many variants of a large operation do not leave too little for timing them. */
-static double least_timing(run *r, const run_item *i) {
-    return run_fusion_stage_end(r, i->stage) == 0 ? TIMING_SHARE * usual_seconds(r) : 0;
+    return left_s <= 0 ? 0 : fmin(fmax(FIRST_SHARE * part * left_s, LEAST_SECONDS), usual);
 }
 
 static void skip_rest(run *r, bool operations) {
@@ -138,7 +143,15 @@ static void skip_rest(run *r, bool operations) {
 
 /* ---- jobs ---- */
 
+static uint64_t mix(uint64_t x) {
+    x += 0x9e3779b97f4a7c15u;
+    x = (x ^ (x >> 30)) * 0xbf58476d1ce4e5b9u;
+    x = (x ^ (x >> 27)) * 0x94d049bb133111ebu;
+    return x ^ (x >> 31);
+}
+
 static json_t *measure_job(run *r, run_device *d, run_item *i, int job) {
+    const int pass = figures_passes(i->measurement) + 1;
     json_builder b = {0};
     status st = {0};
     char key[64];
@@ -150,15 +163,17 @@ static json_t *measure_job(run *r, run_device *d, run_item *i, int job) {
     json_put_text(&b, to, "regime", key);
     json_put(&b, to, "ceilings", d->json ? json_deep_copy(d->json) : json_null());
     json_put_bool(&b, to, "exhaustive", r->search.exhaustive);
+    json_put_int(&b, to, "session", job);
+    json_put_int(&b, to, "pass", pass);
     json_put_real(&b, to, "budget_s", i->budget_s);
-    json_put_real(&b, to, "timing_s", least_timing(r, i));
+    if (pass > 1) json_put(&b, to, "rows", figures_choose(i->measurement, r->search.candidate));
     json_put_real(&b, to, "early_exit", r->search.early_exit);
     json_put_int(&b, to, "workspace_limit", (int64_t)r->search.workspace_limit);
-    json_put_int(&b, to, "seed", job + 1);
+    json_put_int(&b, to, "seed", (int64_t)(mix((uint64_t)job * 64 + (uint64_t)pass) >> 12));
     json_put_text(&b, to, "only", r->search.candidate);
     json_put_text(&b, to, "before", r->search.before);
     if (i->fusion && i->fusion->how == FUSION_SEQUENCE) {
-        run_fusion_choose(r, i);
+        if (pass == 1) run_fusion_choose(r, i);
         json_put(&b, to, "parts", fusion_to_json(i->fusion, &b));
     }
     json_put(&b, to, "exclusions", run_faults_exclusions(r, &b));
@@ -214,17 +229,71 @@ static void add_left(char *what, size_t room, double left_s) {
     if (*show_left(left_s, left, sizeof left)) snprintf(what + n, room - n, ", %s at most", left);
 }
 
-/* NULL: nobody has to be, or there is no time for it. */
-static json_t *once_more(run *r, int device, int *job) {
+/* ---- later passes ---- */
+
+/* What of the model's time is open in an item, and worth another pass. */
+static double open_of(const run *r, const run_item *i, double model_us) {
+    const double us = json_number_value(json_object_get(i->measurement, "baseline_time_us"));
+    const double places = i->fusion ? (double)(i->fusion->selected > 0 ? i->fusion->selected : i->fusion->count)
+                                    : (double)i->operation->count;
+    const double open = fmin(figures_open(i->measurement), 1);
+    if (i->source == RUN_LEFT || i->busy || !i->measurement || i->derived || !(us > 0)) return 0;
+    if (figures_passes(i->measurement) == 0 || figures_passes(i->measurement) >= (int)estimate_last_look()) return 0;
+    if (!(model_us > 0) || r->search.compare || places == 0) return open; /* a part of others, or all there is */
+    return open * places * us / model_us;
+}
+
+static double model_time(const run *r) {
+    double us = 0;
+    for (int k = 0; k < r->list.count; k++)
+        us += (double)r->items[k].operation->count *
+              json_number_value(json_object_get(r->items[k].measurement, "baseline_time_us"));
+    return us;
+}
+
+/* Between two looks a row goes on: what would be decided there was decided at the last one. */
+static bool wants_pass(const run *r, const run_item *i, int pass, double model_us) {
+    const int passes = figures_passes(i->measurement);
+    if (i->source == RUN_PENDING || passes != pass - 1 || passes == 0) return false;
+    const bool under_way = passes > 1 && !estimate_look((size_t)passes) && i->changed;
+    const double open = open_of(r, i, model_us);
+    return under_way ? !i->busy && i->measurement != NULL : open >= WORTH;
+}
+
+/* NULL: nothing is open, or there is no time left. Each pass has an order of its own; what is undecided at the last
+ * look comes heaviest first. */
+static run_item *next_pass(run *r, int device) {
+    const double model_us = model_time(r);
+    if (r->budget_end > 0 && run_now() >= r->budget_end) return NULL;
+    for (; r->pass <= (int)estimate_last_look(); r->pass++) {
+        run_item *chosen = NULL;
+        bool busy = false;
+        for (int k = 0; k < r->item_count; k++) {
+            run_item *i = &r->items[k];
+            busy = busy || i->busy;
+            if (i->measurement && i->source != RUN_LEFT && i->device != device && r->device_count > 1) continue;
+            if (!wants_pass(r, i, r->pass, model_us)) continue;
+            i->turn = (int)(mix((uint64_t)r->pass * 65536 + (uint64_t)k) >> 34);
+            if (!chosen || i->turn < chosen->turn) chosen = i;
+        }
+        if (chosen) return chosen;
+        if (busy && r->device_count > 1) return NULL;
+    }
+    return NULL;
+}
+
+/* ---- jobs, in their order ---- */
+
+static json_t *begin(run *r, int device, run_item *i, int *job) {
     char what[160];
-    run_item *again = run_again_choose(r, device, usual_seconds(r));
-    if (!again) return NULL;
-    *job = (int)(again - r->items);
-    again->began_s = run_now();
-    again->busy = true;
-    snprintf(what, sizeof what, "%.120s, once more", again->operation->name);
+    const int pass = figures_passes(i->measurement) + 1;
+    *job = (int)(i - r->items);
+    i->busy = true;
+    i->device = device;
+    i->began_s = run_now();
+    snprintf(what, sizeof what, pass > 1 ? "%.120s, pass %d" : "%.120s", i->operation->name, pass);
     show_state(r, what);
-    return measure_job(r, &r->devices[device], again, *job);
+    return measure_job(r, &r->devices[device], i, *job);
 }
 
 static json_t *next(void *context, int device, int *job) {
@@ -248,23 +317,18 @@ static json_t *next(void *context, int device, int *job) {
             r->at++;
             continue;
         }
-        json_t *again = i->stage > RUN_OPERATIONS ? once_more(r, device, job) : NULL;
-        if (again) return again;
         if (!run_fusion_ready(r, i)) return NULL; /* another device is at one of its parts */
         i->budget_s = seconds_for(r, i);
         if (i->budget_s == 0) {
             skip_rest(r, i->stage == RUN_OPERATIONS);
             continue;
         }
-        *job = r->order[r->at++];
-        i->started = i->busy = true;
-        i->device = device;
-        i->began_s = run_now();
-        snprintf(what, sizeof what, "%.120s", i->operation->name);
-        show_state(r, what);
-        return measure_job(r, d, i, *job);
+        r->at++;
+        i->started = true;
+        return begin(r, device, i, job);
     }
-    return once_more(r, device, job);
+    run_item *i = next_pass(r, device);
+    return i ? begin(r, device, i, job) : NULL;
 }
 
 /* Faster than what the device can do at best: the ceiling is doubted, once. */
@@ -276,35 +340,38 @@ static void doubt(run *r, run_device *d, const run_item *i) {
     d->suspect |= f.bound && strcmp(f.bound, "compute") == 0 ? run_precision_bit(f.precision) : (unsigned)RUN_BANDWIDTH;
 }
 
+static void fail_item(run *r, run_item *i, const char *text) {
+    i->source = RUN_FAILED;
+    i->status = ROW_ERROR;
+    i->code = "error";
+    snprintf(i->text, sizeof i->text, "%.230s", text);
+    run_warn(r, "%s: %s", i->operation->name, i->text);
+}
+
 static void finish_item(run *r, run_item *i, const json_t *result, const status *st) {
-    json_t *earlier = i->measurement; /* of what was measured once more */
+    const bool first = !i->measurement, good = json_is_array(json_object_get(result, "candidates"));
+    char taken[32];
     i->seconds += run_now() - i->began_s;
-    if (earlier && (!result || !json_is_array(json_object_get(result, "candidates")))) return;
-    if (!result || !json_is_array(json_object_get(result, "candidates"))) {
-        i->source = RUN_FAILED;
-        i->status = ROW_ERROR;
-        i->code = "error";
-        snprintf(i->text, sizeof i->text, "%.230s", result ? "the worker's answer is no measurement" : st->text);
-        run_warn(r, "%s: %s", i->operation->name, i->text);
+    if (!good && !first) i->source = i->source == RUN_PENDING ? RUN_MEASURED : i->source; /* it has its figures */
+    if (!good && first) fail_item(r, i, result ? "the worker's answer is no measurement" : st->text);
+    if (!good) {
+        i->changed = false;
         return;
     }
-    json_builder b = {0};
-    char taken[32];
-    run_utc(taken, sizeof taken);
-    i->source = RUN_MEASURED;
-    i->measurement = json_deep_copy(result);
-    json_put_real(&b, i->measurement, "budget_s", i->budget_s);
-    json_put_text(&b, i->measurement, "taken", taken);
-    if (!i->measurement || b.why) {
-        json_decref(earlier);
+    i->measurement = figures_add(i->measurement, result);
+    if (!i->measurement) {
         if (r->failure.code == STATUS_OK)
             status_set(&r->failure, STATUS_ENVIRONMENT, "out of memory; free some and run again");
         return;
     }
-    if (earlier && !run_again_keep(r, i, earlier)) return;
+    json_builder b = {0};
+    run_utc(taken, sizeof taken);
+    i->source = RUN_MEASURED;
+    i->changed = true;
+    json_put_real(&b, i->measurement, "budget_s", i->budget_s);
+    json_put_text(&b, i->measurement, "taken", taken);
     run_faults_note(r, i);
-    store(r, i);
-    doubt(r, &r->devices[i->device], i);
+    if (first) doubt(r, &r->devices[i->device], i);
 }
 
 static void done(void *context, int device, int job, const json_t *result, const status *st) {
@@ -323,7 +390,9 @@ static void done(void *context, int device, int job, const json_t *result, const
         i->started = false;
         return;
     }
+    const bool first = !i->measurement;
     finish_item(r, i, result, st);
+    if (!first) return; /* its report is on disk, and is written again at the end */
     run_files_report(r, i, -1);
     report_figures f;
     const report_input in = run_input(r, i, -1);
@@ -364,6 +433,8 @@ static void watch(void *context, supervisor_event_kind kind, int device, int job
 
 bool run_queue_work(run *r, status *st) {
     bool again = false, due = run_queue_pending(r) > 0;
+    r->pass = 2;
+    for (int k = 0; k < r->item_count; k++) due = due || wants_pass(r, &r->items[k], 2, model_time(r));
     for (int k = 0; k < r->device_count; k++) {
         run_device *d = &r->devices[k];
         due = due || run_ceilings_due(r, d, &again) || (r->sweep_precision && !d->sweep_tried) ||

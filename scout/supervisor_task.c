@@ -33,6 +33,7 @@ static json_t *find_to_qualify(const json_t *body, const json_t *candidates, con
     const char *only = json_string_value(json_object_get(body, "only"));
     const char *before = json_string_value(json_object_get(body, "before"));
     if (strcmp(json_get_text(body, "what"), "measure") != 0) return names;
+    if (json_integer_value(json_object_get(body, "pass")) > 1) return names; /* its candidates were */
     for (size_t k = 0; k < json_array_size(candidates); k++) {
         const json_t *candidate = json_array_get(candidates, k);
         if (is_excluded(body, json_get_text(candidate, "name"))) continue; /* known from before */

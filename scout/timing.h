@@ -29,6 +29,8 @@ typedef struct timing_clock {
     void (*telemetry)(void *context, scout_telemetry *out);
     /* Told before anything that takes time: by when the next sign of life comes at the latest. May be NULL. */
     void (*beat)(void *context, double seconds);
+    /* Seconds, ever growing, that the device's threads wanted to run and did not. NULL: nothing is known of it. */
+    double (*stolen)(void *context);
 } timing_clock;
 
 /* What one call after another learns of the device. timing_settle begins it; whoever measures without a pause hands it

@@ -276,6 +276,7 @@ status_code worker_run(const worker_options *options, status *st) {
     } else {
         *st = end.st;
     }
+    if (end.answer != SCOUT_LOST) worker_jobs_forget(&w);
     if (w.device && end.answer != SCOUT_LOST) w.api->close(w.device);
     frames_reader_free(&reader);
     return st->code;

@@ -34,7 +34,7 @@ static bool open_device(worker *w, worker_end *end) {
 
 /* ---- measuring ---- */
 
-typedef struct request { /* of one job, with what its parts borrow from */
+typedef struct request { /* of one job, or of all passes of one operation, with what its parts borrow from */
     guard guard;
     arena arena;
     operation operation;
@@ -84,11 +84,8 @@ static void read_request(request *r, const json_t *body) {
         m->ceilings = &r->ceilings;
     }
     m->exhaustive = json_is_true(json_object_get(body, "exhaustive"));
-    m->budget_s = number_or(body, "budget_s", 20);
-    m->timing_s = number_or(body, "timing_s", 0);
     m->early_exit = number_or(body, "early_exit", 0.97);
     m->workspace_limit = (uint64_t)number_or(body, "workspace_limit", REGIME_WORKSPACE_BYTES);
-    m->seed = (uint64_t)json_integer_value(json_object_get(body, "seed"));
     m->only = only ? arena_printf(&r->arena, "%s", only) : NULL;
     m->before = before ? arena_printf(&r->arena, "%s", before) : NULL;
     m->variant = json_string_value(json_object_get(body, "variant")); /* borrowed from the request */
@@ -126,13 +123,102 @@ static void request_free(request *r) {
     free(r);
 }
 
-static json_t *job_measure(worker *w, const json_t *body, worker_end *end) {
-    const measure_watcher watcher = {.context = w, .step = worker_step};
-    json_t *result = NULL;
+/* ---- passes ---- */
+
+/* An operation that is being measured in passes: its plans stay, whatever else is measured meanwhile. */
+struct worker_session {
+    int64_t id;
+    request *request; /* owned, as the measurement */
+    struct measurement *measurement;
+    uint64_t used; /* when it was used last */
+    worker_session *next;
+};
+
+static void session_free(worker_session *s) {
+    if (!s) return;
+    measure_close(s->measurement);
+    request_free(s->request);
+    free(s);
+}
+
+void worker_jobs_forget(worker *w) {
+    while (w->sessions) {
+        worker_session *s = w->sessions;
+        w->sessions = s->next;
+        session_free(s);
+    }
+}
+
+static void drop_session(worker *w, worker_session *s) {
+    for (worker_session **at = &w->sessions; *at; at = &(*at)->next) {
+        if (*at != s) continue;
+        *at = s->next;
+        break;
+    }
+    session_free(s);
+}
+
+/* Plans hold memory of the device: of many operations those that waited longest are made anew. */
+static void make_room(worker *w) {
+    enum { MOST_SESSIONS = 192 };
+    worker_session *oldest = NULL;
+    int count = 0;
+    for (worker_session *s = w->sessions; s; s = s->next, count++)
+        if (!oldest || s->used < oldest->used) oldest = s;
+    if (count >= MOST_SESSIONS) drop_session(w, oldest);
+}
+
+static worker_session *session_of(worker *w, const json_t *body, const measure_watcher *watcher, worker_end *end) {
+    const int64_t id = json_integer_value(json_object_get(body, "session"));
+    const bool first = json_integer_value(json_object_get(body, "pass")) <= 1;
+    for (worker_session *s = w->sessions; s; s = s->next) {
+        if (s->id != id) continue;
+        if (!first) return s;
+        drop_session(w, s);
+        break;
+    }
+    make_room(w);
+    worker_session *s = calloc(1, sizeof *s);
     request *r = request_new(body, end);
-    if (r && open_device(w, end))
-        result = measure_operation(w->api, w->device, &w->identity, &r->measure, &watcher, &end->answer, &end->why);
-    request_free(r);
+    if (s && r) s->measurement = measure_open(w->api, w->device, &w->identity, &r->measure, watcher);
+    if (!s || !r || !s->measurement) {
+        if (r) status_set(&end->st, STATUS_ENVIRONMENT, "out of memory");
+        request_free(r);
+        free(s);
+        return NULL;
+    }
+    s->id = id;
+    s->request = r;
+    s->next = w->sessions;
+    w->sessions = s;
+    return s;
+}
+
+/* Rows are borrowed from the body. */
+static measure_pass read_pass(const json_t *body, measure_choice *rows, int room) {
+    const json_t *list = json_object_get(body, "rows");
+    measure_pass p = {.number = (int)fmax(number_or(body, "pass", 1), 1),
+                      .seed = (uint64_t)json_integer_value(json_object_get(body, "seed")),
+                      .budget_s = number_or(body, "budget_s", 20),
+                      .rows = rows};
+    for (size_t k = 0; k < json_array_size(list) && p.row_count < room; k++) {
+        const json_t *one = json_array_get(list, k);
+        rows[p.row_count++] = (measure_choice){json_get_text(one, "name"), json_get_text(one, "variant")};
+    }
+    return p;
+}
+
+static json_t *job_measure(worker *w, const json_t *body, worker_end *end) {
+    enum { MOST_ROWS = 16 };
+    measure_choice rows[MOST_ROWS];
+    w->watcher = (measure_watcher){.context = w, .step = worker_step};
+    if (!open_device(w, end)) return NULL;
+    worker_session *s = session_of(w, body, &w->watcher, end);
+    if (!s) return NULL;
+    const measure_pass pass = read_pass(body, rows, MOST_ROWS);
+    s->used = ++w->jobs;
+    json_t *result = measure_run(s->measurement, &pass, &end->answer, &end->why);
+    if (!result) drop_session(w, s);
     return result;
 }
 

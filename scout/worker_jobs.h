@@ -3,7 +3,10 @@
 #define SCOUT_WORKER_JOBS_H
 
 #include "scout/frames.h"
+#include "scout/measure.h"
 #include "scout/plugins.h"
+
+typedef struct worker_session worker_session;
 
 typedef struct worker {
     int out;
@@ -12,6 +15,9 @@ typedef struct worker {
     int32_t ordinal;
     scout_identity identity;
     scout_device *device;               /* NULL: not opened yet */
+    worker_session *sessions;           /* operations that are measured in passes; owned */
+    measure_watcher watcher;            /* of all of them */
+    uint64_t jobs;                      /* how many passes it has measured */
     uint32_t told[PLUGINS_MAX_DEVICES]; /* of what each device has to say */
     struct {                            /* the last heartbeat: one that says the same at once is not sent */
         char candidate[64], variant[256], what[64];
@@ -31,6 +37,8 @@ void worker_step(void *context, const char *candidate, const char *variant, cons
 
 /* A job: the caller's result, or NULL and `end` says why. */
 typedef json_t *worker_job(worker *w, const json_t *body, worker_end *end);
+
+void worker_jobs_forget(worker *w); /* all that is kept between jobs */
 
 worker_job *worker_jobs_find(const char *what); /* NULL: there is no such job */
 /* Parts of it, by file. */

@@ -1,0 +1,453 @@
+/* Passes in, figures out. The baseline's time is that of its passes; every other row is known by its ratio to the
+ * baseline within a pass, and the pass that chose a row among others says nothing of it once there are later ones. */
+#include "scout/figures.h"
+
+#include "common/json_get.h"
+#include "common/verdict.h"
+#include "scout/chosen.h"
+#include "scout/timing/estimate.h"
+
+#include <math.h>
+#include <string.h>
+
+enum { MOST_PASSES = 64, MOST_CHOSEN = 4, KNOWN_BEHIND = 3 /* passes after which a rival that lost is left out */ };
+
+const double figures_target = 0.01;
+static const double address_spread = 0.02;
+static const double first_doubt = 0.04; /* of a ratio that one pass saw */
+static const double drift = 0.02;
+
+static json_t *rows_of(const json_t *m) { return json_object_get(m, "candidates"); }
+
+static bool is_row(const json_t *row, const char *name, const char *variant) {
+    return strcmp(json_get_text(row, "name"), name) == 0 && strcmp(json_get_text(row, "variant"), variant) == 0;
+}
+
+static json_t *find_row(const json_t *m, const char *name, const char *variant) {
+    for (size_t k = 0; k < json_array_size(rows_of(m)); k++) {
+        json_t *row = json_array_get(rows_of(m), k);
+        if (is_row(row, name, variant)) return row;
+    }
+    return NULL;
+}
+
+static json_t *baseline_of(const json_t *m) {
+    const char *name = json_get_text_or_null(m, "baseline");
+    return name ? find_row(m, name, json_get_text(m, "baseline_variant")) : NULL;
+}
+
+static bool is_ok(const json_t *row) { return strcmp(json_get_text(row, "status"), "OK") == 0; }
+
+int figures_passes(const json_t *m) { return (int)json_integer_value(json_object_get(m, "passes")); }
+
+/* ---- passes ---- */
+
+static const json_t *pass_of(const json_t *owner, int number) {
+    const json_t *list = json_object_get(owner, "passes");
+    for (size_t k = 0; k < json_array_size(list); k++)
+        if (json_integer_value(json_object_get(json_array_get(list, k), "pass")) == number)
+            return json_array_get(list, k);
+    return NULL;
+}
+
+/* A row's or the yardstick's, of which a pass holds one more. */
+static void append(json_t *to, const json_t *from) {
+    json_t *list = json_object_get(to, "passes");
+    if (!json_is_array(list)) {
+        list = json_array();
+        json_object_set_new(to, "passes", list);
+    }
+    if (json_array_size(list) < MOST_PASSES) json_array_append_new(list, json_deep_copy(from));
+}
+
+static void add_row(json_t *m, const json_t *seen) {
+    json_t *row = find_row(m, json_get_text(seen, "name"), json_get_text(seen, "variant"));
+    if (!row) { /* a worker that began anew may have found what an earlier one left out */
+        row = json_deep_copy(seen);
+        json_array_append_new(rows_of(m), row);
+    } else if (!is_ok(seen)) {
+        json_object_set(row, "status", json_object_get(seen, "status"));
+        json_object_set(row, "reason", json_object_get(seen, "reason"));
+    }
+    const json_t *pass = json_object_get(seen, "pass");
+    if (json_is_object(pass)) append(row, pass);
+    json_object_del(row, "pass");
+}
+
+static void add_yardstick(json_t *m, const json_t *seen, int number) {
+    json_t *probe = json_object_get(m, "probe");
+    if (!json_is_object(seen)) return;
+    if (!json_is_object(probe)) {
+        probe = json_deep_copy(seen);
+        json_object_set_new(m, "probe", probe);
+    }
+    json_t *pass = json_object();
+    static const char *const figures[] = {"launch_us", "bound_ratio", "long_us"};
+    json_object_set_new(pass, "pass", json_integer(number));
+    for (size_t k = 0; k < sizeof figures / sizeof figures[0]; k++) {
+        const json_t *x = json_object_get(seen, figures[k]);
+        if (x) json_object_set(pass, figures[k], json_copy((json_t *)x));
+        json_object_del(probe, figures[k]);
+    }
+    append(probe, pass);
+    json_decref(pass);
+}
+
+static void add_spent(json_t *m, const json_t *pass) {
+    json_t *spent = json_object_get(m, "spent_s");
+    const char *name;
+    json_t *x;
+    json_object_foreach(json_object_get(pass, "spent_s"), name, x) {
+        const double sum = json_number_value(x) + json_number_value(json_object_get(spent, name));
+        json_object_set_new(spent, name, json_real(sum));
+    }
+    const double sum =
+        json_number_value(json_object_get(m, "seconds")) + json_number_value(json_object_get(pass, "seconds"));
+    json_object_set_new(m, "seconds", json_real(sum));
+}
+
+/* ---- figures ---- */
+
+static void put(json_t *to, const char *key, double x) {
+    if (isfinite(x))
+        json_object_set_new(to, key, json_real(x));
+    else
+        json_object_del(to, key);
+}
+
+/* Of a figure of the passes; `first`: the pass that chose counts as well. */
+static estimate over_passes(const json_t *owner, const char *key, bool first) {
+    const json_t *list = json_object_get(owner, "passes");
+    double x[MOST_PASSES];
+    size_t n = 0;
+    for (size_t k = 0; k < json_array_size(list) && n < MOST_PASSES; k++) {
+        const json_t *pass = json_array_get(list, k);
+        if (!first && json_integer_value(json_object_get(pass, "pass")) == 1) continue;
+        const double value = json_get_positive(pass, key);
+        if (value > 0) x[n++] = value;
+    }
+    return estimate_of(x, n);
+}
+
+/* A chosen row's figure is that of later passes where there are any. */
+static estimate unchosen(const json_t *owner, const char *key) {
+    const estimate later = over_passes(owner, key, false);
+    return later.passes > 0 ? later : over_passes(owner, key, true);
+}
+
+/* Within a pass, where the clock was the same. */
+static void put_ratios(json_t *row, const json_t *base) {
+    json_t *list = json_object_get(row, "passes");
+    for (size_t k = 0; k < json_array_size(list); k++) {
+        json_t *pass = json_array_get(list, k);
+        const json_t *beside = pass_of(base, (int)json_integer_value(json_object_get(pass, "pass")));
+        put(pass, "ratio", json_get_positive(pass, "time_us") / json_get_positive(beside, "time_us"));
+    }
+}
+
+/* Power held the clock back in one of its passes, and there is a yardstick to tell the time by. */
+static bool is_steered(const json_t *m, const json_t *base) {
+    const json_t *list = json_object_get(base, "passes");
+    for (size_t k = 0; k < json_array_size(list); k++) {
+        const json_t *pass = json_array_get(list, k);
+        const json_t *beside =
+            pass_of(json_object_get(m, "probe"), (int)json_integer_value(json_object_get(pass, "pass")));
+        if (json_object_get(beside, "long_us") && strstr(json_get_text(pass, "throttle"), "power")) return true;
+    }
+    return false;
+}
+
+static const char *quality_of(const json_t *row, const estimate *e) {
+    const json_t *list = json_object_get(row, "passes");
+    const size_t n = json_array_size(list), half = n / 2;
+    double sums[2] = {0, 0};
+    for (size_t k = 0; n >= 4 && k < n; k++)
+        if (k < half || k >= n - half)
+            sums[k >= half] += log(json_get_positive(json_array_get(list, k), "time_us")) / (double)half;
+    if (n >= 4 && fabs(sums[1] - sums[0]) > drift && e->ci > figures_target) return "drifting";
+    return e->ci <= figures_target ? "good" : "wide";
+}
+
+static void put_time(const json_t *m, json_t *row, const estimate *e, const char *from) {
+    const json_t *list = json_object_get(row, "passes"), *last = json_array_get(list, json_array_size(list) - 1);
+    static const char *const copied[] = {"clock_mhz", "memory_clock_mhz", "power_w", "temperature_c", "throttle"};
+    double mean = 0, least = INFINITY, p05 = 0, p95 = 0, plain = 0, blocks = 0, launches = 0;
+    const double n = (double)json_array_size(list);
+    for (size_t k = 0; k < json_array_size(list); k++) {
+        const json_t *pass = json_array_get(list, k);
+        const double own = json_get_positive(pass, "time_us");
+        plain += own / n;
+        mean += (json_object_get(pass, "mean_us") ? json_get_positive(pass, "mean_us") : own) / n;
+        p05 += (json_object_get(pass, "p05_us") ? json_get_positive(pass, "p05_us") : own) / n;
+        p95 += (json_object_get(pass, "p95_us") ? json_get_positive(pass, "p95_us") : own) / n;
+        least = fmin(least, json_object_get(pass, "min_us") ? json_get_positive(pass, "min_us") : own);
+        blocks += json_number_value(json_object_get(pass, "blocks"));
+        launches += json_number_value(json_object_get(pass, "launches"));
+    }
+    const double scale = e->x / plain; /* of a clock that was steered: all of them at the long run's */
+    json_t *time = json_object();
+    put(time, "median", e->x);
+    put(time, "mean", mean * scale);
+    put(time, "min", least * scale);
+    put(time, "p05", p05 * scale);
+    put(time, "p95", p95 * scale);
+    put(time, "rel_ci95", e->ci);
+    json_object_set_new(time, "batches", json_integer((json_int_t)blocks));
+    json_object_set_new(time, "launches", json_integer((json_int_t)launches));
+    json_object_set_new(row, "time_us", time);
+    json_object_set_new(row, "time_from", json_string(from));
+    json_object_set_new(row, "interval_from", json_sprintf("%zu pass%s", e->passes, e->passes == 1 ? "" : "es"));
+    json_object_set_new(row, "quality", json_string(quality_of(row, e)));
+    const double zeros = json_get_positive(row, "zeros"), dense = json_get_positive(m, "flops") / e->x / 1e6;
+    const double bytes =
+        json_number_value(json_object_get(m, "bytes_read")) + json_number_value(json_object_get(m, "bytes_written"));
+    put(row, "tflops", isnan(dense) ? 0 : zeros > 0 ? dense * (1 - zeros) : dense);
+    if (zeros > 0) put(row, "dense_equivalent_tflops", dense);
+    put(row, "tbps", bytes / e->x / 1e6);
+    for (size_t k = 0; k < sizeof copied / sizeof copied[0]; k++)
+        if (json_object_get(last, copied[k])) json_object_set(row, copied[k], json_object_get(last, copied[k]));
+}
+
+static void forget_time(json_t *row) {
+    static const char *const names[] = {"time_us", "time_from", "interval_from", "quality", "ratio",     "ratio_ci",
+                                        "tflops",  "tbps",      "addresses",     "passes",  "clock_mhz", "power_w"};
+    for (size_t k = 0; k < sizeof names / sizeof names[0]; k++) json_object_del(row, names[k]);
+}
+
+static void put_addresses(json_t *row, const estimate *ratio) {
+    json_object_del(row, "addresses");
+    if (ratio->passes < 3 || !(ratio->most / ratio->least - 1 > address_spread)) return;
+    json_t *o = json_object();
+    put(o, "best", ratio->least);
+    put(o, "worst", ratio->most);
+    json_object_set_new(row, "addresses", o);
+}
+
+static estimate baseline_time(const json_t *m, json_t *base, bool steered) {
+    const bool own = json_is_true(json_object_get(m, "baseline_own")); /* chosen among others */
+    if (steered) return over_passes(json_object_get(m, "probe"), "long_us", true);
+    return own ? unchosen(base, "time_us") : over_passes(base, "time_us", true);
+}
+
+/* A row beside the baseline: its time is the ratio of theirs. */
+static void settle_row(const json_t *m, json_t *row, json_t *base, const estimate *base_time, const char *from) {
+    if (!is_ok(row) || json_array_size(json_object_get(row, "passes")) == 0) {
+        forget_time(row);
+        return;
+    }
+    if (!base) {
+        const estimate own = over_passes(row, "time_us", true);
+        put_time(m, row, &own, "plain");
+        return;
+    }
+    put_ratios(row, base);
+    if (row == base) {
+        put_time(m, row, base_time, from);
+        return;
+    }
+    const estimate ratio = unchosen(row, "ratio");
+    estimate time = {ratio.x * base_time->x, hypot(ratio.ci, base_time->ci), 0, 0, ratio.passes};
+    put_time(m, row, &time, from);
+    put(row, "ratio", ratio.x);
+    put(row, "ratio_ci", ratio.ci);
+    put_addresses(row, &ratio);
+}
+
+/* ---- the winner ---- */
+
+static double ratio_of(const json_t *row) { return json_get_positive(row, "ratio"); }
+
+/* Infinite: one pass tells nothing of it. */
+static double ci_of(const json_t *row) {
+    const double ci = json_get_number(row, "ratio_ci");
+    return ci >= 0 ? ci : INFINITY;
+}
+
+static bool rivals(const json_t *row, const json_t *base) { return row != base && is_ok(row) && ratio_of(row) > 0; }
+
+static bool proven(const json_t *row) { return ratio_of(row) * (1 + ci_of(row)) < 1 - verdict_defaults.margin; }
+
+static json_t *find_best(const json_t *m, json_t *base) {
+    json_t *best = base;
+    double least = INFINITY;
+    for (size_t k = 0; k < json_array_size(rows_of(m)); k++) {
+        json_t *row = json_array_get(rows_of(m), k);
+        const double rank = base ? ratio_of(row) : json_get_positive(json_object_get(row, "time_us"), "median");
+        if (!is_ok(row) || row == base || !(rank < least) || (base && !proven(row))) continue;
+        least = rank;
+        best = row;
+    }
+    return best;
+}
+
+/* Of all that are not the best, the one that came nearest to winning: what is known of it reaches deepest. */
+static const json_t *find_rival(const json_t *m, const json_t *base, const json_t *best) {
+    const json_t *rival = NULL;
+    double deepest = INFINITY;
+    for (size_t k = 0; k < json_array_size(rows_of(m)); k++) {
+        const json_t *row = json_array_get(rows_of(m), k);
+        if (!rivals(row, base) || row == best) continue;
+        const double ci = ci_of(row), depth = ratio_of(row) * (1 - (isfinite(ci) ? fmin(ci, 1) : first_doubt));
+        if (depth < deepest) deepest = depth, rival = row;
+    }
+    return rival;
+}
+
+static void put_summary(json_t *m, json_t *base, const estimate *base_time) {
+    json_t *best = find_best(m, base);
+    const json_t *rival = base ? find_rival(m, base, best) : NULL;
+    static const char *const names[] = {"baseline_time_us", "best_time_us", "ratio", "ratio_ci", "rival"};
+    for (size_t k = 0; k < sizeof names / sizeof names[0]; k++) json_object_del(m, names[k]);
+    json_object_set_new(m, "best", best ? json_string(json_get_text(best, "name")) : json_null());
+    json_object_set_new(m, "best_variant", best ? json_string(json_get_text(best, "variant")) : json_null());
+    json_object_set_new(m, "best_approach",
+                        !best          ? json_null()
+                        : best == base ? json_string("NONE")
+                                       : json_string(json_get_text(best, "approach")));
+    if (base) put(m, "baseline_time_us", base_time->x);
+    if (best) put(m, "best_time_us", json_get_positive(json_object_get(best, "time_us"), "median"));
+    if (base && best != base) {
+        put(m, "ratio", ratio_of(best));
+        put(m, "ratio_ci", ci_of(best));
+    }
+    if (!rival) return;
+    json_t *o = json_object();
+    json_object_set(o, "name", json_object_get(rival, "name"));
+    json_object_set(o, "variant", json_object_get(rival, "variant"));
+    json_object_set(o, "approach", json_object_get(rival, "approach"));
+    put(o, "ratio", ratio_of(rival));
+    put(o, "ratio_ci", ci_of(rival));
+    json_object_set_new(m, "rival", o);
+}
+
+static void put_yardstick(json_t *m, const estimate *base_time) {
+    json_t *probe = json_object_get(m, "probe");
+    if (!json_is_object(probe)) return;
+    const estimate bound = over_passes(probe, "bound_ratio", true), launch = over_passes(probe, "launch_us", true);
+    const bool special = json_object_get(probe, "stored_specials_per_s") != NULL;
+    const bool stream = json_object_get(probe, "read_fraction") != NULL;
+    const char *unit = special ? "specials_per_s" : stream ? "tbps" : "tflops";
+    put(probe, unit, json_get_positive(probe, "work") / launch.x * 1e6 / (special ? 1 : 1e12));
+    put(probe, "bound_us", bound.x * base_time->x);
+    put(probe, "bound_ci", bound.ci);
+    json_object_set_new(probe, "among", json_true());
+}
+
+/* What more passes may change: texts for people. */
+static void put_undecided(json_t *m, const json_t *base) {
+    json_t *list = json_array();
+    const json_t *time = json_object_get(base, "time_us");
+    const double ci = json_get_number(time, "rel_ci95");
+    if (base && !(ci <= figures_target)) json_array_append_new(list, json_string("time"));
+    for (size_t k = 0; k < json_array_size(rows_of(m)); k++) {
+        const json_t *row = json_array_get(rows_of(m), k);
+        const double doubt = isfinite(ci_of(row)) ? ci_of(row) : first_doubt;
+        if (!rivals(row, base) || proven(row) || !(ratio_of(row) * (1 - doubt) < 1 - verdict_defaults.margin)) continue;
+        json_array_append_new(list, json_string("winner"));
+        break;
+    }
+    json_object_set_new(m, "undecided", list);
+}
+
+static void settle(json_t *m) {
+    json_t *base = baseline_of(m);
+    if (base && (!is_ok(base) || json_array_size(json_object_get(base, "passes")) == 0)) base = NULL;
+    const bool steered = base && is_steered(m, base);
+    const estimate time = base ? baseline_time(m, base, steered) : estimate_of(NULL, 0);
+    for (size_t k = 0; k < json_array_size(rows_of(m)); k++)
+        settle_row(m, json_array_get(rows_of(m), k), base, &time, steered ? "yardstick" : "plain");
+    put_yardstick(m, &time);
+    put_summary(m, base, &time);
+    put_undecided(m, base);
+}
+
+json_t *figures_add(json_t *m, const json_t *pass) {
+    const int number = (int)json_integer_value(json_object_get(pass, "pass"));
+    const bool first = !m;
+    if (first) {
+        m = json_deep_copy(pass);
+        if (!m) return NULL;
+        json_object_del(m, "pass");
+        json_object_set_new(m, "probe", json_null());
+        json_object_set_new(m, "candidates", json_array());
+    }
+    const json_t *rows = rows_of(pass);
+    for (size_t k = 0; k < json_array_size(rows); k++) add_row(m, json_array_get(rows, k));
+    add_yardstick(m, json_object_get(pass, "probe"), number);
+    if (!first) add_spent(m, pass);
+    if (number > figures_passes(m)) json_object_set_new(m, "passes", json_integer(number));
+    settle(m);
+    return m;
+}
+
+/* ---- what comes next ---- */
+
+static bool asked(const json_t *row, const char *only) { return only && chosen_is(only, json_get_text(row, "name")); }
+
+static bool may_win(const json_t *row, const json_t *best) {
+    const double ci = isfinite(ci_of(row)) ? ci_of(row) : first_doubt;
+    const double lead_ci = best && isfinite(ci_of(best)) ? ci_of(best) : first_doubt;
+    const double lead = best ? ratio_of(best) * (1 + lead_ci) : 1;
+    return ratio_of(row) * (1 - ci) < 1 && ratio_of(row) * (1 - ci) <= lead;
+}
+
+static bool was_raced_out(const json_t *row) { return json_is_true(json_object_get(pass_of(row, 1), "race")); }
+
+static void choose(json_t *to, const json_t *row) {
+    json_array_append_new(
+        to, json_pack("{s:s, s:s}", "name", json_get_text(row, "name"), "variant", json_get_text(row, "variant")));
+}
+
+json_t *figures_choose(const json_t *m, const char *only) {
+    const json_t *base = baseline_of(m), *rows = rows_of(m), *best = NULL;
+    if (!base || !is_ok(base)) return NULL;
+    json_t *to = json_array();
+    choose(to, base);
+    for (size_t k = 0; k < json_array_size(rows); k++) {
+        const json_t *row = json_array_get(rows, k);
+        if (rivals(row, base) && !was_raced_out(row) && (!best || ratio_of(row) < ratio_of(best))) best = row;
+    }
+    const bool early = figures_passes(m) < KNOWN_BEHIND;
+    for (int left = MOST_CHOSEN - 1; left > 0 && best; left--) {
+        const json_t *next = NULL;
+        for (size_t k = 0; k < json_array_size(rows); k++) {
+            const json_t *row = json_array_get(rows, k);
+            bool taken = false;
+            for (size_t c = 0; c < json_array_size(to); c++)
+                taken = taken || is_row(row, json_get_text(json_array_get(to, c), "name"),
+                                        json_get_text(json_array_get(to, c), "variant"));
+            if (taken || !rivals(row, base) || was_raced_out(row)) continue;
+            if (!may_win(row, best) && !(row == best && (early || asked(row, only)))) continue;
+            if (!next || ratio_of(row) < ratio_of(next)) next = row;
+        }
+        if (next) choose(to, next);
+    }
+    return to;
+}
+
+const json_t *figures_leader(const json_t *m) {
+    const json_t *leader = baseline_of(m);
+    if (leader && !is_ok(leader)) leader = NULL;
+    for (size_t k = 0; k < json_array_size(rows_of(m)); k++) {
+        const json_t *row = json_array_get(rows_of(m), k);
+        const double lead = leader && ratio_of(leader) > 0 ? ratio_of(leader) : 1;
+        if (is_ok(row) && ratio_of(row) > 0 && ratio_of(row) < lead) leader = row;
+    }
+    return leader;
+}
+
+double figures_open(const json_t *m) {
+    const json_t *base = baseline_of(m), *rows = rows_of(m);
+    if (!base || !is_ok(base)) return 0;
+    const double ci = json_get_number(json_object_get(base, "time_us"), "rel_ci95");
+    if (!(ci >= 0)) return INFINITY;
+    double open = ci > figures_target ? ci : 0;
+    for (size_t k = 0; k < json_array_size(rows); k++) {
+        const json_t *row = json_array_get(rows, k);
+        if (!rivals(row, base) || was_raced_out(row) || proven(row)) continue;
+        const double doubt = isfinite(ci_of(row)) ? fmin(ci_of(row), 1) : first_doubt;
+        const double gain = 1 - ratio_of(row) * (1 - doubt);
+        if (gain > verdict_defaults.margin) open = fmax(open, gain);
+    }
+    return open;
+}

@@ -1,0 +1,25 @@
+/* The one estimator: what repetitions of a figure say together. A repetition is a pass: another place in the order of
+ * the run, other memory, other inputs. The mean of the passes' logarithms is the figure, Student's t over passes is its
+ * interval (Kalibera and Jones, "Rigorous benchmarking in reasonable time"). Pure numbers. */
+#ifndef SCOUT_TIMING_ESTIMATE_H
+#define SCOUT_TIMING_ESTIMATE_H
+
+#include <stdbool.h>
+#include <stddef.h>
+
+typedef struct estimate {
+    double x;           /* the figure; not-a-number: there is none */
+    double ci;          /* half its 95 % width, relative; infinite: not known, as of one pass */
+    double least, most; /* of the passes */
+    size_t passes;
+} estimate;
+
+/* Of the passes' figures; those that are not positive numbers are left out. */
+estimate estimate_of(const double *x, size_t n);
+
+/* Whether the passes are enough to look at the interval: a run that stops at the first interval that looks narrow has
+ * intervals that are too narrow, so it looks three times and not more often, at 4, 7 and 13 passes. */
+bool estimate_look(size_t passes);
+size_t estimate_last_look(void); /* more passes than these decide nothing */
+
+#endif

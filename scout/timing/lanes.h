@@ -1,0 +1,51 @@
+/* Several things that can be timed, beside each other: each is a lane, and a round gives every lane one short block of
+ * launches. What the clock does is common to neighbouring blocks and cancels in their ratio. One call is one pass: one
+ * allocation of memory, one place in the order of a run. The passes' figures meet in scout/timing/estimate.h.
+ *
+ * It knows no device: a lane has a `run`, a clock tells what passes, and in the tests both are scripted. */
+#ifndef SCOUT_TIMING_LANES_H
+#define SCOUT_TIMING_LANES_H
+
+#include "scout/timing.h"
+
+/* All that the method fixes for one pass. */
+typedef struct lanes_rules {
+    bool burst;
+    double block_s;    /* of one lane in one round: 3 ms, on a host 1 ms; at least one launch */
+    double interval_s; /* a block is made of intervals so long at least, each timed alone */
+    double quick_s;    /* a block of the race */
+    int rounds;        /* full rounds at least; with fewer undisturbed blocks a figure says so */
+    int most_rounds;
+    double precise;         /* rounds end when every lane's ratio is known to this within the pass (standard error) */
+    double most_s;          /* of all full rounds; the least is run whatever they take, if a round fits */
+    double disturbed;       /* a block of which other work took more than this part is dropped */
+    int finalists;          /* lanes that are left by the race beside those that are kept */
+    double beside;          /* and only those that are no further behind the best than this factor */
+    double idle_s, burst_s; /* burst: a pause, and the work after it */
+} lanes_rules;
+lanes_rules lanes_rules_of(const regime *r, bool host);
+
+typedef struct lanes_lane {
+    timing_subject subject;
+    bool keep; /* the race leaves it in: the baseline, a yardstick, one that an earlier pass has chosen */
+    /* Out. */
+    scout_answer answer; /* not SCOUT_OK: it failed, `why` says how; SCOUT_LOST: the device is gone, for all */
+    scout_why why;
+    bool raced_out;    /* it has figures of the race alone */
+    double launch_s;   /* roughly */
+    uint32_t launches; /* of an interval */
+    double time_s;     /* of a launch: the mean of logarithms over the blocks that count; 0: it never ran */
+    double mean_s, min_s, p05_s, p95_s;
+    double error;             /* standard error of time_s within this pass, relative */
+    uint32_t blocks, dropped; /* that count, and that other work disturbed */
+    bool disturbed;           /* hardly a block was undisturbed: time_s is the lower quarter of all */
+    uint64_t total;           /* launches in blocks that count */
+} lanes_lane;
+
+/* Runs a pass. `baseline`: the lane that is to be beaten, -1: none. The best of its rivals is never dropped, so that
+ * it is known how far behind it is. `end_s` (on the clock, or infinite): when the race is to be over; full rounds come
+ * after it. False: the device is lost, one lane says how. */
+bool lanes_run(const timing_clock *clock, const lanes_rules *rules, lanes_lane *lanes, int count, int baseline,
+               double end_s);
+
+#endif
