@@ -159,6 +159,10 @@ static void measure_work(measurement *m) {
     measure_confirm_run(m);
 }
 
+static scout_answer no_memory(scout_why *why) {
+    return scout_say(why, SCOUT_NO_MEMORY, "memory", "the host has no memory left");
+}
+
 static measurement *open_measurement(const scout_device_api *api, scout_device *device, const scout_identity *identity,
                                      const measure_request *request, const char *qualify,
                                      const measure_watcher *watcher) {
@@ -199,18 +203,23 @@ static void close_measurement(measurement *m) {
     free(m);
 }
 
+/* What stopped it, or that all is well; that there is no memory only where it came to no result. */
+static json_t *finish(measurement *m, json_t *result, scout_answer *answer, scout_why *why) {
+    *answer = m->answer;
+    *why = m->why;
+    if (!result && m->answer == SCOUT_OK) *answer = no_memory(why);
+    close_measurement(m);
+    return result;
+}
+
 json_t *measure_operation(const scout_device_api *api, scout_device *device, const scout_identity *identity,
                           const measure_request *request, const measure_watcher *watcher, scout_answer *answer,
                           scout_why *why) {
     measurement *m = open_measurement(api, device, identity, request, NULL, watcher);
-    *answer = scout_say(why, SCOUT_NO_MEMORY, "memory", "the host has no memory left");
+    if (!m) *answer = no_memory(why);
     if (!m) return NULL;
     run_guarded(m, measure_work);
-    json_t *result = m->answer == SCOUT_OK ? measure_json_result(m) : NULL;
-    if (m->answer != SCOUT_OK) *answer = m->answer, *why = m->why;
-    if (result) *answer = SCOUT_OK;
-    close_measurement(m);
-    return result;
+    return finish(m, m->answer == SCOUT_OK ? measure_json_result(m) : NULL, answer, why);
 }
 
 /* ---- qualifying ---- */
@@ -260,7 +269,7 @@ json_t *measure_qualify(const scout_device_api *api, scout_device *device, const
     json_t *result = NULL;
     status st;
     measurement *m = open_measurement(api, device, NULL, request, candidate, watcher);
-    *answer = scout_say(why, SCOUT_NO_MEMORY, "memory", "the host has no memory left");
+    if (!m) *answer = no_memory(why);
     if (!m) return NULL;
     run_guarded(m, qualify_work);
     if (m->answer == SCOUT_OK) {
@@ -271,10 +280,6 @@ json_t *measure_qualify(const scout_device_api *api, scout_device *device, const
                 json_push(&b, result, measure_json_row(m, row, &b));
         }
         result = json_finish(&b, result, &st);
-    } else {
-        *answer = m->answer, *why = m->why;
     }
-    if (result) *answer = SCOUT_OK;
-    close_measurement(m);
-    return result;
+    return finish(m, result, answer, why);
 }

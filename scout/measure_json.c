@@ -137,8 +137,21 @@ static void put_rival(const measurement *m, json_builder *b, json_t *to) {
     json_put(b, to, "rival", o);
 }
 
+/* Where none was prepared, the one that would be it had there been time: its reason is that of the whole, whatever
+ * libraries before it lack. Not behind a default that failed, whose fault is to be told. */
+static const measure_row *find_baseline(const measurement *m) {
+    if (m->baseline >= 0) return &m->rows[m->baseline];
+    for (int k = 0; k < m->row_count; k++) {
+        const measure_row *row = &m->rows[k];
+        if (!measure_rows_is_baseline(m, row->candidate)) continue;
+        if (reason_status_bad(row->status)) return NULL;
+        if (row->first && row->status == ROW_SKIPPED) return row;
+    }
+    return NULL;
+}
+
 static void put_row_summary(const measurement *m, json_builder *b, json_t *to) {
-    const measure_row *baseline = m->baseline >= 0 ? &m->rows[m->baseline] : NULL;
+    const measure_row *baseline = find_baseline(m);
     const measure_row *best = m->best >= 0 ? &m->rows[m->best] : NULL;
     json_put_text(b, to, "baseline", baseline ? baseline->candidate->name : NULL);
     json_put_text(b, to, "baseline_variant", baseline ? baseline->variant : "");
