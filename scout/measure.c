@@ -318,10 +318,8 @@ json_t *measure_qualify(const scout_device_api *api, scout_device *device, const
                 json_push(&b, result, measure_json_row(m, row, &b));
         }
         result = json_finish(&b, result, &st);
-    } else {
-        *answer = m->answer, *why = m->why;
     }
-    if (result) *answer = SCOUT_OK, *why = (scout_why){.code = ""};
+    if (result || m->answer != SCOUT_OK) *answer = m->answer, *why = m->why;
     measure_close(m);
     return result;
 }

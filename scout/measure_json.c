@@ -94,6 +94,19 @@ json_t *measure_json_row(const measurement *m, const measure_row *row, json_buil
     return to;
 }
 
+/* Where none was prepared, the one that would be it had there been time: its reason is that of the whole, whatever
+ * libraries before it lack. Not behind a default that failed, whose fault is to be told. */
+static const measure_row *find_baseline(const measurement *m) {
+    if (m->baseline >= 0) return &m->rows[m->baseline];
+    for (int k = 0; k < m->row_count; k++) {
+        const measure_row *row = &m->rows[k];
+        if (!measure_rows_is_baseline(m, row->candidate)) continue;
+        if (reason_status_bad(row->status)) return NULL;
+        if (row->first && row->status == ROW_SKIPPED) return row;
+    }
+    return NULL;
+}
+
 static json_t *libraries_json(const measurement *m, json_builder *b) {
     json_t *array = json_new_array(b);
     for (uint32_t k = 0; m->identity && k < m->identity->library_count && k < 8; k++) {
@@ -126,7 +139,7 @@ static json_t *spent_json(const measurement *m, json_builder *b) {
 
 /* Rows that take no part in a later pass are those of the first one. */
 json_t *measure_json_result(const measurement *m) {
-    const measure_row *base = m->baseline >= 0 ? &m->rows[m->baseline] : NULL;
+    const measure_row *base = find_baseline(m);
     json_builder b = {NULL};
     json_t *to = json_new_object(&b), *rows = json_new_array(&b);
     status st;

@@ -7,7 +7,6 @@
  *   them so all the way does not pay for that; one layer alone does. The default where the library has nothing but its
  *   reference loop for activations as they lie. */
 #include "scout/cpu/cpu_candidates.h"
-#include "scout/cpu/cpu_info.h"
 #include "scout/cpu/cpu_onednn_conv.h"
 #include "scout/cpu/cpu_team.h"
 
@@ -58,7 +57,6 @@ static bool fits(const conv_problem *p) {
 
 static scout_answer supports(const scout_op *op, scout_device *device, scout_why *why) {
     const conv_problem p = conv_problem_of(op);
-    const cpu_info *c = cpu_info_get();
     scout_plan *plan = NULL;
     (void)device;
     if (!cpu_onednn_get(why)) return SCOUT_NO;
@@ -67,9 +65,7 @@ static scout_answer supports(const scout_op *op, scout_device *device, scout_why
         cpu_onednn_plan_type(p.type_weight) == dnnl_data_type_undef ||
         cpu_onednn_plan_type(p.type_out) == dnnl_data_type_undef)
         return scout_say(why, SCOUT_NO, "type", "oneDNN's convolution does not know these types");
-    if ((p.type_in == SCOUT_INT8 || p.type_in == SCOUT_UINT8) && !c->avx_vnni && !c->avx512_vnni && !c->amx_int8)
-        return scout_say(why, SCOUT_NO, "hardware",
-                         "without dot products of bytes (VNNI) sums of 8-bit products would saturate here");
+    if (!cpu_onednn_plan_multiplies(p.type_in, why)) return SCOUT_NO;
     const scout_answer answer = describe_plan(op, CPU_ONEDNN_CONV_PACKED, &plan, why);
     destroy(plan);
     return answer;

@@ -4,7 +4,6 @@
  * the product within the primitive, where the library has that, or by a pass of the project's own. */
 #include "scout/cpu/cpu_candidates.h"
 #include "scout/cpu/cpu_gemm_tail.h"
-#include "scout/cpu/cpu_info.h"
 #include "scout/cpu/cpu_onednn_plan.h"
 #include "scout/cpu/cpu_onednn_post.h"
 #include "scout/cpu/cpu_team.h"
@@ -186,11 +185,7 @@ static scout_answer supports(const scout_op *op, scout_device *device, scout_why
         cpu_onednn_plan_type(p.type_b) == dnnl_data_type_undef ||
         cpu_onednn_plan_type(p.type_c) == dnnl_data_type_undef)
         return scout_say(why, SCOUT_NO, "type", "oneDNN's matmul does not know these types");
-    const cpu_info *c = cpu_info_get();
-    const bool bytes = p.type_a == SCOUT_INT8 || p.type_a == SCOUT_UINT8;
-    if (bytes && !c->avx_vnni && !c->avx512_vnni && !c->amx_int8)
-        return scout_say(why, SCOUT_NO, "hardware",
-                         "without dot products of bytes (VNNI) sums of 8-bit products would saturate here");
+    if (!cpu_onednn_plan_multiplies(p.type_a, why)) return SCOUT_NO;
     if (can(op, (way){false, false}, why)) return SCOUT_OK;
     return gemm_has_epilogue(&p) && can(op, (way){false, true}, why) ? SCOUT_OK : SCOUT_NO;
 }

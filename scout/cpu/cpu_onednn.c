@@ -66,6 +66,12 @@ const cpu_onednn *cpu_onednn_get(scout_why *why) {
     return NULL;
 }
 
+/* A set's number has the bits of every set that it contains. */
+bool cpu_onednn_uses(dnnl_cpu_isa_t isa) {
+    const cpu_onednn *l = cpu_onednn_get(NULL);
+    return l && ((unsigned)l->dnnl_get_effective_cpu_isa() & (unsigned)isa) == (unsigned)isa;
+}
+
 /* --- what the versions do differently --- */
 
 #if DNNL_VERSION_MAJOR >= 3

@@ -11,6 +11,7 @@
 
 #define CPU_ONEDNN_BOTH(X)                                                                                             \
     X(dnnl_version)                                                                                                    \
+    X(dnnl_get_effective_cpu_isa)                                                                                      \
     X(dnnl_engine_create)                                                                                              \
     X(dnnl_stream_create)                                                                                              \
     X(dnnl_stream_wait)                                                                                                \
@@ -91,6 +92,9 @@ typedef struct cpu_onednn {
 } cpu_onednn;
 
 const cpu_onednn *cpu_onednn_get(scout_why *why); /* borrowed, for the life of the process; NULL: why says */
+
+/* Whether the library uses this instruction set (dnnl_cpu_isa_…). It may be held to less than the processor has. */
+bool cpu_onednn_uses(dnnl_cpu_isa_t isa);
 
 /* A memory descriptor that owns what it holds: cpu_onednn_md_free, also of a zeroed one. */
 typedef struct cpu_onednn_md {

@@ -24,6 +24,16 @@ dnnl_data_type_t cpu_onednn_plan_type(uint32_t type) {
     return dnnl_data_type_undef;
 }
 
+/* Kernels without dot products of bytes add two products up in 16 bits. */
+bool cpu_onednn_plan_multiplies(uint32_t type, scout_why *why) {
+    const bool bytes = type == SCOUT_INT8 || type == SCOUT_UINT8;
+    if (!bytes || cpu_onednn_uses(dnnl_cpu_isa_avx512_core_vnni) || cpu_onednn_uses(dnnl_cpu_isa_avx2_vnni))
+        return true;
+    scout_say(why, SCOUT_NO, "hardware",
+              "sums of 8-bit products would saturate: oneDNN has no dot products of bytes (VNNI) here");
+    return false;
+}
+
 bool cpu_onednn_plan_md(cpu_onednn_md *md, const scout_tensor *t, const int *permutation) {
     int64_t dims[SCOUT_MAX_RANK], strides[SCOUT_MAX_RANK];
     for (uint32_t d = 0; d < t->rank; d++) {

@@ -31,6 +31,9 @@ typedef struct cpu_onednn_plan {
 scout_answer cpu_onednn_plan_begin(cpu_onednn_plan *p, scout_why *why);
 dnnl_data_type_t cpu_onednn_plan_type(uint32_t type); /* dnnl_data_type_undef: it has none */
 
+/* Whether the library's products of this type are right here; where they are not, why says. */
+bool cpu_onednn_plan_multiplies(uint32_t type, scout_why *why);
+
 /* The md of a tensor as it lies, its dimensions and strides in the order `permutation` (NULL: as they are). */
 bool cpu_onednn_plan_md(cpu_onednn_md *md, const scout_tensor *t, const int *permutation);
 

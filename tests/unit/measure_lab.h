@@ -67,7 +67,7 @@ static scout_identity identity = {.size = sizeof(scout_identity), .name = "fake"
 
 static inline void measure(void) {
     result = measure_operation(&fake_api, d, &identity, &request, &watcher, &answer, &why);
-    if (answer == SCOUT_OK) UNIT_CHECK(result != NULL);
+    if (answer == SCOUT_OK) UNIT_CHECK(result && !*why.text);
 }
 
 #define USE(...)                                                                                                       \

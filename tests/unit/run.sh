@@ -1,12 +1,13 @@
 #!/usr/bin/env bash
-# Runs every unit test program of a build folder and adds up what they say. Usage: tests/unit/run.sh FOLDER
+# Runs every unit test program of a build folder and adds up what they say. Usage: tests/unit/run.sh FOLDER [PART]
+# PART: only programs with this in their name.
 set -euo pipefail
-folder=${1:?usage: tests/unit/run.sh FOLDER}
+folder=${1:?usage: tests/unit/run.sh FOLDER [PART]} part=${2:-}
 passed=0 failed=0
 said=$(mktemp)
 trap 'rm -f "$said"' EXIT
 
-for program in "$folder"/test_*; do
+for program in "$folder"/test_*"$part"*; do
     if [[ ! -x $program || -d $program ]]; then continue; fi
     code=0
     output=$(timeout 300 "$program" 2>"$said" </dev/null) || code=$?

@@ -3,6 +3,7 @@
 #include "scout/cpu/cpu_fill.h"
 #include "scout/cpu/cpu_info.h"
 #include "scout/cpu/cpu_number.h"
+#include "scout/cpu/cpu_onednn_plan.h"
 #include "scout/cpu/cpu_team.h"
 #include "tests/unit/unit.h"
 
@@ -373,10 +374,21 @@ static void probes_do_the_work_they_report(void) {
     UNIT_CHECK(api->empty(device, NULL, &why) == SCOUT_OK);
 }
 
+/* The second pass of the tests (tests/run.sh) counts on this: the library does as it is told, and is asked. */
+static void the_library_can_be_held_to_less(void) {
+    const char *held = getenv("ONEDNN_MAX_CPU_ISA");
+    const bool multiplies = cpu_onednn_plan_multiplies(SCOUT_INT8, &why);
+    UNIT_CHECK(cpu_onednn_uses(dnnl_cpu_isa_sse41) && cpu_onednn_plan_multiplies(SCOUT_FP32, &why));
+    if (held && strcmp(held, "AVX2") == 0) UNIT_CHECK(!cpu_onednn_uses(dnnl_cpu_isa_avx512_core) && !multiplies);
+    if (!held) UNIT_CHECK(multiplies || !cpu_info_get()->avx512_vnni);
+    if (!multiplies) UNIT_TEXT(why.code, "hardware");
+}
+
 int main(void) {
     api = cpu_device_api();
     if (api->open(0, &device, &why) != SCOUT_OK) return 1;
     UNIT_RUN(says_what_it_is);
+    UNIT_RUN(the_library_can_be_held_to_less);
     UNIT_RUN(machine_id_is_not_told);
     UNIT_RUN(writes_no_more_than_the_reader_knows);
     UNIT_RUN(team_runs_everybody_once);

@@ -1,4 +1,5 @@
 /* One operation from its candidates to its rows, on a device whose clock only launches move. */
+#include "scout/report.h"
 #include "tests/unit/measure_lab.h"
 #include "tests/unit/unit.h"
 
@@ -400,6 +401,31 @@ static void what_would_overrun_the_budget_by_minutes(void) {
     }
 }
 
+/* Not of the library that has nothing for it: its own baseline had no time. Where that failed, this is told. */
+static void what_had_no_time_gives_its_own_reason(void) {
+    static const measure_exclusion crashed = {"default", "", ROW_CRASHED, {.code = "signal", .text = "ended"}};
+    for (int failed = 0; failed < 2; failed++) {
+        static scout_candidate library, ours;
+        library = fake_refuses, library.flags = SCOUT_BASELINE, library.priority = 200, library.name = "default";
+        ours = fake_right, ours.flags = SCOUT_BASELINE | SCOUT_OWN;
+        begin("16,24,8", "fp32");
+        USE(&library, &ours, &fake_packs);
+        ceilings_at(1e-10);
+        request.budget_s = 3;
+        request.exclusions = &crashed;
+        request.exclusion_count = failed;
+        measure();
+        const report_input in = {.operation = &list.items[0], .measurement = result};
+        report_figures f;
+        report_read(&in, &f);
+        UNIT_INT(f.status, failed ? ROW_CRASHED : ROW_SKIPPED);
+        UNIT_TEXT(f.code, failed ? "signal" : "budget");
+        UNIT_TEXT(f.baseline ? f.baseline : "none", failed ? "none" : "right");
+        UNIT_CHECK(!report_may_serve(result, true));
+        end();
+    }
+}
+
 static void a_restless_device_is_unstable(void) {
     begin("16,24,8", "fp32");
     USE(&fake_right);
@@ -434,6 +460,7 @@ int main(void) {
     UNIT_RUN(too_many_variants_are_counted);
     UNIT_RUN(what_the_budget_does_not_reach);
     UNIT_RUN(what_would_overrun_the_budget_by_minutes);
+    UNIT_RUN(what_had_no_time_gives_its_own_reason);
     UNIT_RUN(a_restless_device_is_unstable);
     return unit_end();
 }

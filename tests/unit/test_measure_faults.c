@@ -175,7 +175,7 @@ static void qualifying_names_the_faulty(void) {
         begin("16,24,8", "fp32");
         result = measure_qualify(&fake_api, d, &request, fine[k], &watcher, &answer, &why);
         UNIT_INT(json_array_size(result), 0);
-        UNIT_CHECK(json_is_array(result));
+        UNIT_CHECK(json_is_array(result) && answer == SCOUT_OK && !*why.text);
         end();
     }
     begin("16,24,8", "fp32");
