@@ -213,6 +213,7 @@ static void show_all(run *r, double model_us) {
     crossover *found;
     const int crossovers = crossover_find(inputs, count, &r->arena, &found);
     crossover_show(stdout, &r->arena, found, crossovers);
+    for (int k = 0; r->options->table && k < count; k++) show_variants(stdout, &r->arena, &inputs[k], count > 1);
     if (r->options->compare && !(r->options->op && count == 1)) show_comparisons(stdout, &r->arena, inputs, count);
     count = 0;
     for (int k = r->list.count; k < r->item_count; k++) {
@@ -220,6 +221,7 @@ static void show_all(run *r, double model_us) {
         if (i->source != RUN_LEFT && i->source != RUN_PENDING) inputs[count++] = run_input(r, i, model_us);
     }
     show_fusions(stdout, &r->arena, inputs, count);
+    for (int k = 0; r->options->table && k < count; k++) show_variants(stdout, &r->arena, &inputs[k], true);
 }
 
 /* Reports that were only cached are written here too, so that nothing finished is lost however the run ended. */
@@ -254,7 +256,8 @@ static void finish(run *r, bool good, status *st) {
                        : "");
     } else if (good || late) {
         st->text[0] = 0;
-        st->code = counts.bad > 0 || counts.open > 0 ? STATUS_INCOMPLETE : STATUS_OK;
+        const bool wide = r->options->strict && counts.wide > 0;
+        st->code = counts.bad > 0 || counts.empty > 0 || wide ? STATUS_INCOMPLETE : STATUS_OK;
         run_compare_end(r, st);
     }
 }

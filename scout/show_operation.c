@@ -3,6 +3,7 @@
 
 #include "common/json_get.h"
 #include "common/plain.h"
+#include "common/rows_table.h"
 #include "scout/chosen.h"
 #include "scout/report_beside.h"
 
@@ -48,13 +49,26 @@ static void print_head(FILE *out, arena *a, const report_input *in, const report
     fputc('\n', out);
 }
 
+/* Each depth, and what it comes to: the peak, and the range of all. */
 void show_sweep(FILE *out, const ceilings *c) {
+    const ceilings_point *peak = NULL, *least = NULL;
     for (int k = 0; c && k < c->sweep_count; k++) {
-        const double tflops = c->sweep[k].tflops;
-        fprintf(out, "  %-11s %-9" PRId64 " %8.*f %s ± %.1f %%\n", k == 0 ? "K sweep" : "", c->sweep[k].shape[2],
-                tflops < 1 ? 2 : 1, tflops < 1 ? 1000 * tflops : tflops, tflops < 1 ? "GFLOP/s" : "TFLOP/s",
-                100 * c->sweep[k].rel_ci95);
+        const ceilings_point *p = &c->sweep[k];
+        const bool small = p->tflops < 1;
+        fprintf(out, "  %-11s %-9" PRId64 " %8.*f %s ± %.1f %%\n", k == 0 ? "K sweep" : "", p->shape[2], small ? 2 : 1,
+                small ? 1000 * p->tflops : p->tflops, small ? "GFLOP/s" : "TFLOP/s", 100 * p->rel_ci95);
+        if (!peak || p->tflops > peak->tflops) peak = p;
+        if (!least || p->tflops < least->tflops) least = p;
     }
+    if (!peak) return;
+    const bool small = peak->tflops < 1;
+    const double unit = small ? 1000 : 1;
+    const char *name = small ? "GFLOP/s" : "TFLOP/s";
+    fprintf(out, "  K sweep peak %.*f %s ± %.1f %% at K = %" PRId64 "\n", 1 + small, unit * peak->tflops, name,
+            100 * peak->rel_ci95, peak->shape[2]);
+    fprintf(out, "  %" PRId64 " to %" PRId64 ": between %.*f and %.*f %s\n", c->sweep[0].shape[2],
+            c->sweep[c->sweep_count - 1].shape[2], 1 + small, unit * least->tflops, 1 + small, unit * peak->tflops,
+            name);
 }
 
 static bool is_by_memory(const report_figures *f) {
@@ -77,7 +91,7 @@ static void print_row(FILE *out, arena *a, const char *label, const char *name, 
                       double ci) {
     char time[32];
     show_time(us, time, sizeof time);
-    fprintf(out, "  %-11s %-28s %14s %12s ± %.1f %%\n", label, name, show_rate_of(a, f, us), time, 100 * ci);
+    fprintf(out, "  %-11s %-28s %14s %12s %s\n", label, name, show_rate_of(a, f, us), time, show_within(a, ci));
 }
 
 static void print_times(FILE *out, arena *a, const report_figures *f) {
@@ -102,12 +116,11 @@ static void print_ceiling(FILE *out, arena *a, const report_figures *f) {
     show_time(f->ceiling_us, time, sizeof time);
     fprintf(out, "  %-11s %s, %s, bound by %s", "ceiling", show_rate_of(a, f, f->ceiling_us), time, f->bound);
     const ceilings_peak *p = f->peak;
-    const char *too = strcmp(f->ceiling_from, "both") == 0 ? ", and beside it" : "";
     if (strcmp(f->ceiling_from, "probe") == 0)
         fprintf(out, "; measured beside it");
     else if (p && !is_by_memory(f) && p->shape[0] > 0)
-        fprintf(out, "; %s measured at %" PRId64 " x %" PRId64 " x %" PRId64 "%s",
-                show_rate(a, p->tflops * 1e12, "FLOP/s"), p->shape[0], p->shape[1], p->shape[2], too);
+        fprintf(out, "; %s measured at %" PRId64 " x %" PRId64 " x %" PRId64, show_rate(a, p->tflops * 1e12, "FLOP/s"),
+                p->shape[0], p->shape[1], p->shape[2]);
     else if (p && !is_by_memory(f))
         fprintf(out, "; %s measured in %s", show_rate(a, p->tflops * 1e12, "FLOP/s"), clean(a, p->how));
     fprintf(out, "%s\n",
@@ -173,6 +186,18 @@ static void print_verdict(FILE *out, const report_input *in, const report_figure
     if (!judged) return;
     fprintf(out, "  priority %s     approach %s%s\n", f->verdict.priority, f->verdict.approach,
             f->verdict.borderline ? "     borderline" : "");
+}
+
+void show_variants(FILE *out, arena *a, const report_input *in, bool named) {
+    report_figures f;
+    if (json_array_size(json_object_get(in->measurement, "candidates")) == 0) return;
+    report_read(in, &f);
+    fprintf(out, "\n%s%s\n", named ? clean(a, in->operation->name) : "all variants", named ? ", all variants" : "");
+    rows_table_print(out, a,
+                     &(rows_table){.rows = json_object_get(in->measurement, "candidates"),
+                                   .baseline = f.baseline,
+                                   .baseline_variant = json_get_text_or_null(in->measurement, "baseline_variant"),
+                                   .baseline_us = f.baseline_us});
 }
 
 void show_operation(FILE *out, arena *a, const report_input *in) {

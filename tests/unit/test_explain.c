@@ -1,7 +1,7 @@
 /* Explanations: every rule has something to say of what it looked at, the times that are named would really change the
  * verdict, and whatever a report holds, lines come out of it. */
 #include "analyze/explain.h"
-#include "analyze/write/amount.h"
+#include "common/amount.h"
 #include "tests/unit/verdict_lab.h"
 
 #include <stdlib.h>

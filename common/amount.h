@@ -3,8 +3,8 @@
  *     fprintf(out, "%s\n", amount_time(us).s);
  *
  * What is not known is "-". */
-#ifndef ANALYZE_AMOUNT_H
-#define ANALYZE_AMOUNT_H
+#ifndef COMMON_AMOUNT_H
+#define COMMON_AMOUNT_H
 
 typedef struct amount {
     char s[32];

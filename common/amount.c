@@ -1,5 +1,5 @@
 /* Figures as text, whatever numbers a report may hold. */
-#include "analyze/write/amount.h"
+#include "common/amount.h"
 
 #include <math.h>
 #include <stdbool.h>
