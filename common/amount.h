@@ -12,6 +12,6 @@ typedef struct amount {
 
 amount amount_time(double us);         /* "18.92 us", "30.20 ms" */
 amount amount_percent(double share);   /* "3.4 %" */
-amount amount_within(double relative); /* "± 0.6 %"; "" where it is not known */
+amount amount_within(double relative); /* "± 0.6 %"; "± ?" where it is not known */
 
 #endif

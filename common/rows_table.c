@@ -118,13 +118,14 @@ static size_t count_alike(const line *lines, size_t from, size_t count) {
 
 /* A heading for each reason, and behind it the variants that have it. */
 static void print_others(FILE *out, arena *a, const rows_table *t, const line *lines, size_t count) {
+    enum { LEAST = 2 }; /* of each reason, however many were listed before */
     size_t listed = 0;
     for (size_t from = 0, n; from < count; from += n) {
         n = count_alike(lines, from, count);
         fprintf(out, "  %s %s: %zu\n", plain_cell(a, lines[from].status, NAME), plain_cell(a, lines[from].code, NAME),
                 n);
         for (size_t k = from; k < from + n; k++, listed++) {
-            if (t->most > 0 && listed >= t->most) {
+            if (t->most > 0 && listed >= t->most && k >= from + LEAST) {
                 fprintf(out, "    and %zu more\n", from + n - k);
                 break;
             }

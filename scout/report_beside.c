@@ -25,9 +25,11 @@ void report_beside_read(const json_t *m, ceilings_time *t, report_figures *out) 
     const char *bound = json_get_text_or_null(probe, "bound");
     const double seconds = 1e-6 * json_get_positive(probe, "bound_us"), ci = json_get_number(probe, "bound_ci");
     if (isnan(seconds) || !bound || json_is_false(json_object_get(probe, "among"))) return;
-    const ceilings_time beside = ceilings_time_beside(*t, bound, seconds, verdict_known(ci) ? ci : INFINITY);
+    ceilings_time beside = ceilings_time_beside(*t, bound, seconds, ci);
+    const bool set = strcmp(beside.bound, bound) == 0;
+    if (set && !verdict_known(ci)) beside.rel_ci95 = INFINITY;
     if (beside.seconds > t->seconds && report_beside_outruns(out, 1e6 * beside.seconds, beside.rel_ci95)) return;
-    if (strcmp(beside.bound, bound) == 0) {
+    if (set) {
         out->stored_ceiling_us = 1e6 * t->seconds;
         out->ceiling_from = "probe";
     }

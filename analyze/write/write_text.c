@@ -58,10 +58,11 @@ static void write_head(text *t, const summary_group *g) {
     const study_group *of = g->group;
     const summary_sum *optimal = &g->outcomes[SUMMARY_OPTIMAL], *open = &g->outcomes[SUMMARY_OPEN];
     line(t, "%s · %s · %s", of->model, of->device, of->regime);
-    line(t, "%s%s %s a run (%zu operation%s in %" PRId64 " places), %s with what is proven, %s at ceilings",
-         g->missing_us > 0 ? "at least " : "", amount_time(g->all.baseline_us).s, amount_within(of->model_ci).s,
-         g->all.operations, plural(g->all.operations), g->all.occurrences,
-         amount_time(g->all.baseline_us - g->all.proven_us).s, amount_time(g->all.ceiling_us).s);
+    line(t, "%s%s %s a run (%zu operation%s in %" PRId64 " places)", g->missing_us > 0 ? "at least " : "",
+         amount_time(g->all.baseline_us).s, amount_within(of->model_ci).s, g->all.operations, plural(g->all.operations),
+         g->all.occurrences);
+    line(t, "%s with what is proven, %s at ceilings", amount_time(g->all.baseline_us - g->all.proven_us).s,
+         amount_time(g->all.ceiling_us).s);
     if (g->measured_us <= 0) return;
     line(t, "\nalready optimal: %zu of %zu operations, %s of the time", optimal->operations, g->all.operations,
          amount_percent(optimal->share).s);

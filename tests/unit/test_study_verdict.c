@@ -31,7 +31,7 @@ static void add_row(char *text, size_t room, const char *name, double us, bool m
     const size_t used = strlen(text);
     if (may_fail && any(8) == 0)
         snprintf(text + used, room - used,
-                 "{'name':'%s','variant':'v=1','status':'UNSTABLE','reason':{'code':'interval','text':'wide'}},", name);
+                 "{'name':'%s','variant':'v=1','status':'SKIPPED','reason':{'code':'interval','text':'wide'}},", name);
     else
         snprintf(
             text + used, room - used,
@@ -116,20 +116,19 @@ static void make_fusion(made *m, int k) {
 
 /* As scout/run_json.c sums it up. */
 static void time_of_the_model(double *model_us, double *model_ci) {
-    double known = 0, missing = 0, squares = 0;
+    verdict_sum sum = {0};
     for (int k = 0; k < OPERATIONS; k++) {
         report_figures f;
         const double count = (double)all[k].operation.count;
         report_read(&all[k].in, &f);
         if (f.baseline_row) {
-            known += count * f.baseline_us;
-            squares += pow(count * f.baseline_us * f.baseline_ci, 2);
+            verdict_sum_add(&sum, count * f.baseline_us, f.baseline_ci);
         } else if (!report_is_excused(&f) && isfinite(f.estimate_us)) {
-            missing += count * f.estimate_us;
+            verdict_sum_allow(&sum, count * f.estimate_us);
         }
     }
-    *model_us = known + missing;
-    *model_ci = hypot(sqrt(squares), missing) / *model_us;
+    *model_us = sum.us;
+    *model_ci = verdict_sum_ci(&sum);
 }
 
 static void write_all(double model_us, double model_ci) {
