@@ -204,7 +204,8 @@ static void show_all(run *r, double model_us) {
         const run_item *i = &r->items[k];
         if (i->source != RUN_LEFT && i->source != RUN_PENDING) inputs[count++] = run_input(r, i, model_us);
     }
-    if (r->options->op && count == 1)
+    const bool alone = r->options->op && count == 1;
+    if (alone)
         show_operation(stdout, &r->arena, &inputs[0]);
     else
         show_table(stdout, &r->arena, inputs, count);
@@ -213,8 +214,8 @@ static void show_all(run *r, double model_us) {
     crossover *found;
     const int crossovers = crossover_find(inputs, count, &r->arena, &found);
     crossover_show(stdout, &r->arena, found, crossovers);
-    for (int k = 0; r->options->table && k < count; k++) show_variants(stdout, &r->arena, &inputs[k], count > 1);
-    if (r->options->compare && !(r->options->op && count == 1)) show_comparisons(stdout, &r->arena, inputs, count);
+    for (int k = 0; r->options->table && k < count; k++) show_variants(stdout, &r->arena, &inputs[k], !alone);
+    if (r->options->compare && !alone) show_comparisons(stdout, &r->arena, inputs, count);
     count = 0;
     for (int k = r->list.count; k < r->item_count; k++) {
         const run_item *i = &r->items[k];
