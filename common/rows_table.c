@@ -136,24 +136,28 @@ static void print_others(FILE *out, arena *a, const rows_table *t, const line *l
     }
 }
 
+static bool same(const char *a, const char *b) { return a && b && strcmp(a, b) == 0; }
+
+/* The first line that has no time for the same reason. */
+static size_t first_alike(const line *lines, size_t k) {
+    for (size_t j = 0; j < k; j++)
+        if (!isfinite(lines[j].us) && same(lines[j].status, lines[k].status) && same(lines[j].code, lines[k].code))
+            return lines[j].at;
+    return k;
+}
+
 void rows_table_print(FILE *out, arena *a, const rows_table *t) {
     const size_t all = json_array_size(t->rows), count = all < MOST_ROWS ? all : MOST_ROWS;
     line *lines = arena_array(a, line, count + 1);
     size_t timed = 0;
     for (size_t k = 0; k < count; k++) {
         const json_t *row = json_array_get(t->rows, k);
-        line *l = &lines[k];
-        *l = (line){row,
-                    time_of(row),
-                    rows_table_status(json_get_text(row, "status")),
-                    json_get_text(json_object_get(row, "reason"), "code"),
-                    k,
-                    k};
-        timed += isfinite(l->us);
-        for (size_t j = 0; j < k && !isfinite(l->us) && l->at == k; j++)
-            if (!isfinite(lines[j].us) && strcmp(lines[j].status, l->status) == 0 &&
-                strcmp(lines[j].code, l->code) == 0)
-                l->at = lines[j].at;
+        const char *code = json_get_text(json_object_get(row, "reason"), "code");
+        lines[k] = (line){row, time_of(row), rows_table_status(json_get_text(row, "status")), code, k, k};
+        if (isfinite(lines[k].us))
+            timed++;
+        else
+            lines[k].at = first_alike(lines, k);
     }
     qsort(lines, count, sizeof *lines, by_time);
     if (timed > 0) print_timed(out, a, t, lines, timed);
