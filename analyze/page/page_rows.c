@@ -107,17 +107,35 @@ static void decision(page *p, const study_report *r, const json_t *row) {
     fputs("</td>", p->out);
 }
 
-/* That of neighbouring blocks; of a report that does not tell it, the two times'. */
-static void ratio(page *p, const study_report *r, const timed *t) {
-    const double own = page_real(t->row, "ratio"), best = is_named(t->row, r->best, r->best_variant) ? r->ratio : NAN;
-    const double x = own > 0 ? own : best > 0 ? best : t->us / r->baseline_us;
-    const double ci = own > 0 ? page_real(t->row, "ratio_ci") : best > 0 ? r->ratio_ci : NAN;
-    fputs("<td class=\"n\">", p->out);
-    if (is_named(t->row, r->baseline, r->baseline_variant))
+typedef struct pair {
+    double x, ci;
+} pair;
+
+/* Its time over the default's: from neighbouring blocks, or of a report that does not tell that the two times'. */
+static pair ratio_of(const study_report *r, const timed *t) {
+    const double own = page_real(t->row, "ratio");
+    if (is_named(t->row, r->baseline, r->baseline_variant)) return (pair){1, 0};
+    if (own > 0) return (pair){own, page_real(t->row, "ratio_ci")};
+    if (is_named(t->row, r->best, r->best_variant) && r->ratio > 0) return (pair){r->ratio, r->ratio_ci};
+    return (pair){t->us / r->baseline_us, NAN};
+}
+
+/* "0.924" and, after `between`, "± 0.3 %". */
+static void ratio(page *p, const study_report *r, const timed *t, const char *between, const char *end) {
+    const pair is = ratio_of(r, t);
+    if (is.x == 1 && is.ci == 0)
         fputs("1", p->out);
-    else if (x > 0 && isfinite(x))
-        fprintf(p->out, "%.3f<br><span class=\"soft\">%s</span>", x, verdict_known(ci) ? amount_within(ci).s : "");
-    fputs("</td>", p->out);
+    else if (is.x > 0 && isfinite(is.x) && verdict_known(is.ci))
+        fprintf(p->out, "%.3f%s%s%s", is.x, between, amount_within(is.ci).s, end);
+    else if (is.x > 0 && isfinite(is.x))
+        fprintf(p->out, "%.3f", is.x);
+}
+
+static page_word within(const json_t *row) {
+    const double ci = page_real(time_of(row), "rel_ci95");
+    page_word w;
+    snprintf(w.s, sizeof w.s, "%s", verdict_known(ci) ? amount_within(ci).s : "one pass");
+    return w;
 }
 
 static void name(page *p, const json_t *row) {
@@ -130,6 +148,52 @@ static void name(page *p, const json_t *row) {
 
 static void figure(page *p, double x) {
     fprintf(p->out, "<td class=\"n\">%s</td>", isfinite(x) ? page_figure(x).s : "");
+}
+
+static void full_row(page *p, const study_report *r, const timed *t, const scale *s) {
+    const json_t *row = t->row;
+    const double tflops = page_real(row, "tflops");
+    fputs("<tr>", p->out);
+    name(p, row);
+    fprintf(p->out, "<td class=\"n\">%s<br><span class=\"soft\">%s</span></td>", page_time(t->us).s, within(row).s);
+    picture(p, r, time_of(row), s);
+    fputs("<td class=\"n\">", p->out);
+    ratio(p, r, t, "<br><span class=\"soft\">", "</span>");
+    fputs("</td>", p->out);
+    figure(p, tflops > 0 ? tflops : NAN);
+    figure(p, page_real(row, "tbps"));
+    fputs("<td>", p->out);
+    page_say_cut(p, page_string(row, "quality"), 16);
+    fputs("</td>", p->out);
+    decision(p, r, row);
+    figure(p, page_real(row, "clock_mhz"));
+    figure(p, page_real(row, "power_w"));
+    fputs("</tr>\n", p->out);
+}
+
+/* A line that is short: there may be dozens of them for each operation. */
+static void short_row(page *p, const study_report *r, const timed *t) {
+    const double tflops = page_real(t->row, "tflops"), tbps = page_real(t->row, "tbps");
+    fputs("<tr><th scope=\"row\">", p->out);
+    page_say_cut(p, page_string(t->row, "name"), PAGE_NAME);
+    fputs(" ", p->out);
+    page_say_wrapped(p, page_string(t->row, "variant"), PAGE_NAME);
+    fprintf(p->out, "</th><td>%s %s</td><td>", page_time(t->us).s, within(t->row).s);
+    ratio(p, r, t, " ", "");
+    fprintf(p->out, "</td><td>%s</td><td>%s</td><td>", tflops > 0 ? page_figure(tflops).s : "",
+            isfinite(tbps) ? page_figure(tbps).s : "");
+    page_say_cut(p, page_string(t->row, "quality"), 16);
+    fputs("</td></tr>\n", p->out);
+}
+
+static void slower_ones(page *p, const study_report *r, const timed *rows, size_t count) {
+    static const char *const heads[] = {"slower ones", "#median", "#of the default", "#TFLOP/s", "#TB/s", "#quality"};
+    if (count <= PAGE_DRAWN) return;
+    page_table_open(p, "rest", "Slower candidates", NULL, heads, sizeof heads / sizeof heads[0]);
+    for (size_t k = PAGE_DRAWN; k < count && k < PAGE_TIMED; k++) short_row(p, r, &rows[k]);
+    page_table_close(p);
+    if (count > PAGE_TIMED)
+        fprintf(p->out, "<p class=\"small soft\">%zu more stand in its report.</p>\n", count - PAGE_TIMED);
 }
 
 static void with_a_time(page *p, const study_report *r, const json_t *rows) {
@@ -147,31 +211,9 @@ static void with_a_time(page *p, const study_report *r, const json_t *rows) {
              page_time(s.low).s, page_time(s.high).s);
     fputs("<h4>All variants, the fastest first</h4>\n", p->out);
     page_table_open(p, "", "Candidates with a time", caption, heads, sizeof heads / sizeof heads[0]);
-    for (size_t k = 0; k < count && k < PAGE_TIMED; k++) {
-        const json_t *row = sorted[k].row, *time = time_of(row);
-        const double ci = page_real(time, "rel_ci95"), tflops = page_real(row, "tflops");
-        fputs("<tr>", p->out);
-        name(p, row);
-        fprintf(p->out, "<td class=\"n\">%s<br><span class=\"soft\">%s</span></td>", page_time(sorted[k].us).s,
-                verdict_known(ci) ? amount_within(ci).s : "one pass");
-        if (k < PAGE_DRAWN)
-            picture(p, r, time, &s);
-        else
-            fputs("<td></td>", p->out);
-        ratio(p, r, &sorted[k]);
-        figure(p, tflops > 0 ? tflops : NAN);
-        figure(p, page_real(row, "tbps"));
-        fputs("<td>", p->out);
-        page_say_cut(p, page_string(row, "quality"), 16);
-        fputs("</td>", p->out);
-        decision(p, r, row);
-        figure(p, page_real(row, "clock_mhz"));
-        figure(p, page_real(row, "power_w"));
-        fputs("</tr>\n", p->out);
-    }
+    for (size_t k = 0; k < count && k < PAGE_DRAWN; k++) full_row(p, r, &sorted[k], &s);
     page_table_close(p);
-    if (count > PAGE_TIMED)
-        fprintf(p->out, "<p class=\"small soft\">%zu slower ones stand in its report.</p>\n", count - PAGE_TIMED);
+    slower_ones(p, r, sorted, count);
 }
 
 /* ---- the others: one line for all variants of a candidate that have the same reason */
