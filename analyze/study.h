@@ -35,7 +35,7 @@ typedef struct study_report {
     const char *baseline, *baseline_variant, *best, *best_variant, *best_approach;
     double baseline_us, baseline_ci, best_us, best_ci; /* medians and half widths (unless known) of the rows named */
     double ratio, ratio_ci;
-    const char *rival_approach;
+    const char *rival_approach, *rival, *rival_variant;
     double rival_ratio, rival_ratio_ci;
     double flops, bytes_read, bytes_written;
     double ceiling_us, ceiling_ci, launch_us, peak_tflops;

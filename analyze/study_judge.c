@@ -49,6 +49,7 @@ static void fusion_facts(const study_report *r, verdict_facts *facts) {
     facts->rival_ratio = ratio < 1 ? NAN : ratio;
     facts->rival_ratio_ci = r->speedup_ci;
     facts->rival_family = "FUSION";
+    facts->rival_name = facts->best_name; /* what does all at once, by whichever of the two ratios it is told */
 }
 
 bool study_skips_zeros(const study_report *r) {
@@ -74,7 +75,7 @@ static const char *row_name(const char *name, const char *variant, char *text, s
 }
 
 static void judge(const study *s, const study_group *g, study_report *r) {
-    char best[160]; /* as long as in scout/report.c */
+    char best[160], beside[160]; /* as long as in scout/report.c */
     const bool alike = same(r->baseline, r->best) && same(r->baseline_variant, r->best_variant);
     const bool won = !alike && isfinite(r->best_us);
     verdict_facts facts = {
@@ -99,6 +100,7 @@ static void judge(const study *s, const study_group *g, study_report *r) {
         .rival_ratio = r->rival_ratio,
         .rival_ratio_ci = r->rival_ratio_ci,
         .rival_family = r->rival_approach,
+        .rival_name = row_name(r->rival, r->rival_variant, beside, sizeof beside),
         .count = (double)r->count,
         .model_us = g->model_us,
         .model_ci = g->model_ci,

@@ -72,6 +72,8 @@ static const field reason_fields[] = {
 };
 static const members reason_members = MEMBERS(reason_fields);
 static const field rival_fields[] = {
+    {"name", NAME, AT(report.rival), 0, NULL},
+    {"variant", NAME, AT(report.rival_variant), 0, NULL},
     {"approach", NAME, AT(report.rival_approach), 0, NULL},
     {"ratio", POSITIVE, AT(report.rival_ratio), most_ratio, NULL},
     {"ratio_ci", AMOUNT, AT(report.rival_ratio_ci), most_ci, NULL},

@@ -391,17 +391,28 @@ __attribute__((format(printf, 2, 3))) static void add(char text[], const char *f
     va_end(args);
 }
 
-static void add_open(const judged *j, char text[]) {
-    const verdict_facts *f = j->f;
-    const figure w = j->win;
-    const bool open = touches(w, j->t->margin) && f->best_name;
-    if (open && isfinite(w.half))
+/* What may be a gain, and is none that is proven. */
+static void add_gain(const char *name, double ratio, double ratio_ci, char text[]) {
+    const figure w = saving(ratio, ratio_ci);
+    if (isfinite(w.half))
         add(text,
             w.x < w.half ? " Open: %s takes between %.1f %% more and %.1f %% less."
                          : " Open: %s takes between %.1f and %.1f %% less.",
-            f->best_name, 100 * fabs(w.x - w.half), 100 * (w.x + w.half));
-    else if (open)
-        add(text, " Open: %s took %.1f %% %s in one pass.", f->best_name, 100 * fabs(w.x), w.x < 0 ? "more" : "less");
+            name, 100 * fabs(w.x - w.half), 100 * (w.x + w.half));
+    else if (w.x > 0)
+        add(text, " Open: %s took %.1f %% less in one pass.", name, 100 * w.x);
+}
+
+static bool is_open_gain(const judged *j, double ratio, double ratio_ci) {
+    return verdict_gain_of(ratio, ratio_ci, j->t->margin) == VERDICT_OPEN_GAIN;
+}
+
+static void add_open(const judged *j, char text[]) {
+    const verdict_facts *f = j->f;
+    if (!j->proven && f->best_name && is_open_gain(j, f->ratio, f->ratio_ci))
+        add_gain(f->best_name, f->ratio, f->ratio_ci, text);
+    else if (!j->proven && f->rival_name && is_open_gain(j, f->rival_ratio, f->rival_ratio_ci))
+        add_gain(f->rival_name, f->rival_ratio, f->rival_ratio_ci, text);
     if (is_time(f->address_best) && is_time(f->address_worst))
         add(text, " It depends on addresses: between %.3f and %.3f of %s time.", f->address_best, f->address_worst,
             is_time(f->ratio) ? "the default's" : "its usual");

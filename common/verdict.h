@@ -53,6 +53,7 @@ typedef struct verdict_facts {
     /* Of the others that were confirmed beside the baseline, the one that came nearest to winning; 0: there is none. */
     double rival_ratio, rival_ratio_ci;
     const char *rival_family;  /* as best_family */
+    const char *rival_name;    /* as best_name; NULL: it is not spoken of */
     double count;              /* per run of the model */
     double model_us, model_ci; /* of the whole model by its baselines, this one included; its relative half width */
     int64_t shape[3];          /* gemm: for the tiles to try first */

@@ -164,7 +164,8 @@ static void judge(const report_input *in, report_figures *out) {
     const operation *o = in->operation;
     const bool another = out->best_row && out->best_row != out->baseline_row;
     const json_t *addresses = json_object_get(another ? out->best_row : out->baseline_row, "addresses");
-    char best[160];
+    const json_t *rival = json_object_get(in->measurement, "rival");
+    char best[160], beside[160];
     verdict_facts facts = {
         .op = oprec_kind_name(o->rec.kind),
         .pattern = o->pattern,
@@ -187,6 +188,7 @@ static void judge(const report_input *in, report_figures *out) {
         .rival_ratio = out->rival_ratio,
         .rival_ratio_ci = out->rival_ratio_ci,
         .rival_family = out->rival_family,
+        .rival_name = row_name(rival, beside, sizeof beside),
         .count = (double)o->count,
         .model_us = in->model_us,
         .model_ci = in->model_ci,

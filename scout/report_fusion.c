@@ -123,6 +123,7 @@ void report_fusion_facts(const report_input *in, const report_figures *f, verdic
     facts->rival_ratio = f->fused.ratio < 1 ? NAN : f->fused.ratio;
     facts->rival_ratio_ci = f->fused.ratio_ci;
     facts->rival_family = "FUSION";
+    facts->rival_name = facts->best_name; /* what does all at once, by whichever of the two ratios it is told */
 }
 
 json_t *report_fusion_json(const report_input *in, const report_figures *f, json_builder *b) {

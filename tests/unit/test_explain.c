@@ -194,7 +194,7 @@ static void figures_as_text(void) {
     UNIT_TEXT(amount_percent(INFINITY).s, "-");
     UNIT_TEXT(amount_within(0.0061).s, "± 0.6 %");
     UNIT_TEXT(amount_within(0.0004).s, "± 0.04 %");
-    UNIT_TEXT(amount_within(NAN).s, "");
+    UNIT_TEXT(amount_within(NAN).s, "± ?");
 }
 
 int main(void) {

@@ -141,6 +141,17 @@ static void what_is_open_is_said_beside_the_rule(void) {
     f.ratio = 0;
     f.best_us = 0;
     UNIT_CHECK(strstr(judge(&f).recommendation, "between 0.860 and 0.970 of its usual time.") != NULL);
+    f = product(95); /* the baseline is the best, for what came near it is not proven */
+    f.rival_ratio = 0.975, f.rival_ratio_ci = 0.01, f.rival_name = "own v=1";
+    UNIT_CHECK(strstr(judge(&f).recommendation, ". Open: own v=1 takes between 1.5 and 3.5 % less.") != NULL);
+    f.rival_ratio_ci = NAN;
+    UNIT_CHECK(strstr(judge(&f).recommendation, ". Open: own v=1 took 2.5 % less in one pass.") != NULL);
+    f.rival_ratio = 1.3;
+    UNIT_CHECK(!strstr(judge(&f).recommendation, "Open"));
+    f.rival_ratio_ci = 0.01;
+    UNIT_CHECK(!strstr(judge(&f).recommendation, "Open"));
+    f.ratio = 0.9, f.best_us = 90, f.rival_ratio = 0.975; /* another one is proven */
+    UNIT_CHECK(!strstr(judge(&f).recommendation, "Open"));
 }
 
 int main(void) {
