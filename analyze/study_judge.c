@@ -43,6 +43,7 @@ static void fusion_facts(const study_report *r, verdict_facts *facts) {
     const double ratio = 1 / r->speedup;
     const double rest = r->speedup_ci * r->speedup_ci - r->best_ci * r->best_ci;
     facts->best_family = "FUSION";
+    facts->ceiling_beside = false; /* that was beside another baseline */
     facts->baseline_ci = rest > 0 ? sqrt(rest) : isnan(rest) ? NAN : 0;
     facts->ratio = ratio < 1 ? ratio : 0;
     facts->ratio_ci = r->speedup_ci;

@@ -117,6 +117,7 @@ void report_fusion_facts(const report_input *in, const report_figures *f, verdic
     facts->baseline_us = f->fused.parts_us;
     if (in->fusion.of->how != FUSION_SUM) return;
     facts->best_family = "FUSION";
+    facts->ceiling_beside = false; /* that was beside another baseline */
     facts->baseline_ci = in->fusion.sum_ci;
     facts->ratio = f->fused.ratio < 1 ? f->fused.ratio : 0;
     facts->ratio_ci = f->fused.ratio_ci;
