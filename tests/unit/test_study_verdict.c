@@ -31,8 +31,8 @@ static const char *interval(const char *key, double ci) {
     static char text[2][64];
     static int turn;
     char *to = text[turn ^= 1];
-    snprintf(to, sizeof text[0], any(10) ? "'%s':%.17g," : "", key, ci);
-    return to;
+    snprintf(to, sizeof text[0], "'%s':%.17g,", key, ci);
+    return any(10) ? to : "";
 }
 
 /* A row that is OK, and one time in eight one that is not. */
