@@ -392,7 +392,30 @@ static void quantised_sums_have_one_kernel(void) {
     drop_op();
 }
 
+/* ---- who is a baseline ---- */
+
+const scout_plugin *scout_plugin_entry(uint32_t abi);
+
+/* What frameworks call is a baseline, and a kernel of the project's own is told from a library's by its flags. */
+static void baselines_are_what_frameworks_call(void) {
+    static const char *const none[] = {"cudnn_softmax", "cudnn_norm", "cudnn_reduce", "cudnn_gemm"};
+    const scout_device_api *const api = scout_plugin_entry(SCOUT_ABI)->device;
+    uint32_t kinds = 0;
+    size_t found = 0;
+    for (uint32_t k = 0; k < api->candidate_count; k++) {
+        const scout_candidate *const c = api->candidates[k];
+        const bool baseline = (c->flags & SCOUT_BASELINE) != 0;
+        if (!UNIT_CHECK((c->library == NULL) == ((c->flags & SCOUT_OWN) != 0))) printf("%s\n", c->name);
+        kinds |= (uint32_t)baseline << c->kind;
+        for (size_t j = 0; j < sizeof none / sizeof none[0]; j++)
+            if (strcmp(none[j], c->name) == 0 && UNIT_CHECK(!baseline)) found++;
+    }
+    UNIT_INT(found, sizeof none / sizeof none[0]);
+    for (uint32_t k = 0; k < api->reference_count; k++) UNIT_CHECK(kinds >> api->references[k]->kind & 1);
+}
+
 int main(void) {
+    UNIT_RUN(baselines_are_what_frameworks_call);
     UNIT_RUN(parts_of_k_meet_in_fp32);
     UNIT_RUN(the_weight_lies_as_the_input_does);
     UNIT_RUN(a_bias_runs_along_the_sparse_side);
