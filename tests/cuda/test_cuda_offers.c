@@ -259,6 +259,12 @@ typedef struct fake_descriptor {
 
 static int descriptors;
 
+/* What each engine says of itself; a numerical note of -1: nothing. */
+static cudnnBackendBehaviorNote_t behavior[] = {CUDNN_BEHAVIOR_NOTE_REQUIRES_FILTER_INT8x32_REORDER,
+                                                CUDNN_BEHAVIOR_NOTE_RUNTIME_COMPILATION,
+                                                CUDNN_BEHAVIOR_NOTE_REQUIRES_BIAS_INT8x32_REORDER};
+static int numerical[] = {-1, -1, -1};
+
 /* The handle of a descriptor is its address. */
 static fake_descriptor *descriptor_of(cudnnBackendDescriptor_t handle) { return (fake_descriptor *)handle; }
 
@@ -290,21 +296,20 @@ static cudnnStatus_t finish_descriptor(cudnnBackendDescriptor_t handle) {
 
 static cudnnStatus_t get_descriptor(cudnnBackendDescriptor_t handle, cudnnBackendAttributeName_t name,
                                     cudnnBackendAttributeType_t type, int64_t most, int64_t *count, void *value) {
-    static const cudnnBackendBehaviorNote_t notes[] = {CUDNN_BEHAVIOR_NOTE_REQUIRES_FILTER_INT8x32_REORDER,
-                                                       CUDNN_BEHAVIOR_NOTE_RUNTIME_COMPILATION,
-                                                       CUDNN_BEHAVIOR_NOTE_REQUIRES_BIAS_INT8x32_REORDER};
     cudnnBackendDescriptor_t *const to = value;
     const int64_t index = descriptor_of(handle)->engine;
     (void)type;
-    *count = name == CUDNN_ATTR_ENGINEHEUR_RESULTS                                                   ? 3
-             : name == CUDNN_ATTR_ENGINECFG_KNOB_CHOICES || name == CUDNN_ATTR_ENGINE_NUMERICAL_NOTE ? 0
-                                                                                                     : 1;
+    *count = name == CUDNN_ATTR_ENGINEHEUR_RESULTS       ? 3
+             : name == CUDNN_ATTR_ENGINECFG_KNOB_CHOICES ? 0
+             : name == CUDNN_ATTR_ENGINE_NUMERICAL_NOTE  ? numerical[index] >= 0
+                                                         : 1;
     if (*count > most) return CUDNN_STATUS_BAD_PARAM;
     if (name == CUDNN_ATTR_ENGINEHEUR_RESULTS)
         for (int k = 0; k < 3; k++) descriptor_of(to[k])->engine = k;
     if (name == CUDNN_ATTR_ENGINECFG_ENGINE) descriptor_of(to[0])->engine = (int)index;
     if (name == CUDNN_ATTR_ENGINE_GLOBAL_INDEX) memcpy(value, &index, sizeof index);
-    if (name == CUDNN_ATTR_ENGINE_BEHAVIOR_NOTE) memcpy(value, &notes[index], sizeof notes[index]);
+    if (name == CUDNN_ATTR_ENGINE_BEHAVIOR_NOTE) memcpy(value, &behavior[index], sizeof behavior[index]);
+    if (name == CUDNN_ATTR_ENGINE_NUMERICAL_NOTE && *count) memcpy(value, &numerical[index], sizeof numerical[index]);
     return CUDNN_STATUS_SUCCESS;
 }
 
@@ -353,6 +358,49 @@ static void sums_of_bytes_go_through_a_copy(void) {
     check_graph("\"dtype\": \"int8\", \"weight_dtype\": \"int8\", \"out_dtype\": \"int32\"", DNN_CONV_PACKED, nodes, 2);
     check_graph("\"dtype\": \"fp16\"", DNN_CONV_PACKED, nodes, 1);
     check_graph("\"dtype\": \"fp16\", \"bias\": \"channel\"", DNN_CONV_PACKED, nodes, 2);
+}
+
+/* Which engines are left, and which of these are coarse, of three that say this of themselves. */
+static void check_notes(const char *types, const int *notes, const int *left, int count, int coarse) {
+    char text[200];
+    memcpy(numerical, notes, sizeof numerical);
+    snprintf(text, sizeof text,
+             "{\"c\": {\"op\": \"conv\", \"shape\": [1, 8, 8, 8], \"input\": [1, 8, 8, 8], "
+             "\"kernel\": [1, 1], %s}}",
+             types);
+    if (make_op(text)) {
+        const dnn_offer *const offer = dnn_offer_get(&device, &op, dnn_conv_build, DNN_CONV_AS_IS, &why);
+        if (UNIT_INT(offer ? offer->count : 0, count))
+            for (int k = 0; k < count; k++) {
+                char name[40];
+                snprintf(name, sizeof name, "\"engine\":%d,", left[k]);
+                UNIT_CHECK(strncmp(offer->engines[k].name, name, strlen(name)) == 0);
+                UNIT_INT(offer->engines[k].coarse, k < coarse);
+            }
+        dnn_offers_free(device.offers);
+        UNIT_INT(descriptors, 0);
+    }
+    drop_op();
+}
+
+/* What the heuristic puts first is taken although its sums are coarse, as frameworks take it; what comes later is not,
+ * and never one that frameworks leave out. */
+static void a_coarse_first_choice_is_the_default(void) {
+    enum { REDUCED = CUDNN_NUMERICAL_NOTE_REDUCED_PRECISION_REDUCTION, TENSOR = CUDNN_NUMERICAL_NOTE_TENSOR_CORE };
+    enum { WINOGRAD = CUDNN_NUMERICAL_NOTE_WINOGRAD };
+    static const int first[] = {REDUCED, TENSOR, REDUCED}, two[] = {WINOGRAD, REDUCED, -1}, last[] = {-1, -1, REDUCED};
+    static const int every[] = {0, 1, 2}, middle[] = {1}, outer[] = {0, 2};
+    cudnnBackendBehaviorNote_t before[3];
+    memcpy(before, behavior, sizeof before);
+    for (int k = 0; k < 3; k++) behavior[k] = CUDNN_BEHAVIOR_NOTE_RUNTIME_COMPILATION;
+    check_notes("\"dtype\": \"fp16\"", first, every, 2, 1);
+    check_notes("\"dtype\": \"fp16\"", two, every, 3, 2);
+    check_notes("\"dtype\": \"fp16\"", last, every, 2, 0);
+    check_notes("\"dtype\": \"fp32\"", first, outer, 2, 2);
+    check_notes("\"precision\": \"tf32\"", first, every, 2, 1);
+    memcpy(behavior, before, sizeof before);
+    check_notes("\"dtype\": \"fp32\"", last, middle, 1, 0);
+    memcpy(numerical, (const int[]){-1, -1, -1}, sizeof numerical);
 }
 
 /* Channels last with a weight that has them elsewhere is nothing that the library says it can do. */
@@ -419,6 +467,7 @@ int main(void) {
     UNIT_RUN(parts_of_k_meet_in_fp32);
     UNIT_RUN(the_weight_lies_as_the_input_does);
     UNIT_RUN(a_bias_runs_along_the_sparse_side);
+    UNIT_RUN(a_coarse_first_choice_is_the_default);
     UNIT_RUN(sums_of_bytes_go_through_a_copy);
     UNIT_RUN(quantised_sums_have_one_kernel);
     return unit_end();
