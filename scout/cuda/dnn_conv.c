@@ -5,7 +5,6 @@
 #include "scout/cuda/dnn_conv.h"
 
 #include "kernels/kernels.h"
-#include "kernels/tail.h"
 #include "scout/cuda/cuda_device.h"
 #include "scout/cuda/dnn_activate.h"
 #include "scout/cuda/own_activate.h"
@@ -219,14 +218,7 @@ static scout_answer run(const scout_plan *plan, const scout_args *args, scout_wh
 
 static scout_answer run_tail(const scout_plan *plan, const scout_args *args, scout_why *why) {
     const conv_problem *const p = &plan->p;
-    const int64_t places = window_out(&p->w);
-    const tail t = {.elements = p->n * p->cout * places,
-                    .step = p->w.last ? 1 : places,
-                    .channels = p->cout,
-                    .type = (int)p->type_out,
-                    .function = own_activate(p->activation.function),
-                    .alpha = (float)p->activation.alpha,
-                    .beta = (float)p->activation.beta};
+    const tail t = own_activate_tail(p);
     return cuda_device_answer(
         (cudaError_t)tail_launch(&t, args->tensors[CONV_OUTPUT], p->bias >= 0 ? args->tensors[p->bias] : NULL,
                                  p->residual >= 0 ? args->tensors[p->residual] : NULL, args->stream),
