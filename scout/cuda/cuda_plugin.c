@@ -12,6 +12,7 @@
 #include "scout/cuda/own.h"
 #include "scout/cuda/own_attention.h"
 #include "scout/cuda/own_conv_product.h"
+#include "scout/cuda/own_gemm_padded.h"
 #include "scout/cuda/own_gemm_quantised.h"
 #include "scout/cuda/own_gemm_tail.h"
 #include "scout/cuda/own_pass.h"
@@ -26,6 +27,7 @@ static const scout_candidate *const candidates[] = {
     &lt_candidate,
     &own_gemm_tail,
     &own_gemm_quantised,
+    &own_gemm_padded,
     &dnn_gemm,
     &own_gemm_stream,
     &own_gemm_int4,

@@ -1,6 +1,8 @@
 /* Operations for lt_candidate, put together by hand. */
 #include "scout/cuda/lt_product.h"
 
+#include "scout/cuda/lt.h"
+
 void lt_product_begin(lt_product *p, const scout_op *from, const char *layout, const int64_t shape[3], int64_t batch,
                       uint64_t workspace) {
     memset(p, 0, sizeof *p);
@@ -33,4 +35,26 @@ void lt_product_behind(lt_product *p, const scout_op *from, const char *along, i
     if (!along) return;
     p->fields[p->op.field_count++] = (scout_field){.name = "bias", .text = along};
     lt_product_add(p, "bias", &(lt_product_matrix){from->output, 1, count, count, 0});
+}
+
+void lt_product_algos(scout_parameter *p, uint32_t most, int exhaustive) {
+    *p = (scout_parameter){.name = "algo"};
+    p->count = !exhaustive && most > LT_PRODUCT_ALGOS ? LT_PRODUCT_ALGOS : most;
+    for (uint32_t k = 0; k < p->count; k++) p->values[k] = k;
+}
+
+void lt_product_choices(scout_parameter *p, const char *name, const char *const *labels, uint32_t found) {
+    int first = 0;
+    *p = (scout_parameter){.count = 0};
+    while (!(found >> first & 1)) first++;
+    snprintf(p->name, sizeof p->name, "%s", name);
+    p->labels = labels + first;
+    for (int k = first; found >> k; k++) p->values[p->count++] = k;
+}
+
+int lt_product_describe(const scout_plan *multiply, const char *members, char *json, size_t room) {
+    char by[2048];
+    const int n = lt_candidate.describe(multiply, by, sizeof by);
+    const bool whole = n > 1 && (size_t)n < sizeof by && by[0] == '{';
+    return snprintf(json, room, "{%s%s%s", members, whole ? "," : "}", whole ? by + 1 : "");
 }

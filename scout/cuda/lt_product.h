@@ -30,4 +30,16 @@ void lt_product_add(lt_product *p, const char *name, const lt_product_matrix *m)
 /* What stands behind it: the activation of `from`, and a vector of that many along "n" or "m"; along NULL: none. */
 void lt_product_behind(lt_product *p, const scout_op *from, const char *along, int64_t count);
 
+/* --- what candidates that ask so have in common --- */
+
+enum { LT_PRODUCT_ALGOS = 8 }; /* that are raced, of the library's first */
+
+/* The parameter "algo", of as many as the longest list of the library's has. */
+void lt_product_algos(scout_parameter *p, uint32_t most, int exhaustive);
+/* A parameter of numbered choices with labels, of which `found` are there (bits); others between them allows() has to
+ * refuse. */
+void lt_product_choices(scout_parameter *p, const char *name, const char *const *labels, uint32_t found);
+/* The JSON object of lt_candidate's plan, with members before its own; as snprintf. */
+int lt_product_describe(const scout_plan *multiply, const char *members, char *json, size_t room);
+
 #endif

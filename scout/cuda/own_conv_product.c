@@ -22,7 +22,7 @@ enum { WITHIN, APART, BEHINDS };
 static const char *const behind_names[] = {"within", "apart"};
 
 enum { ALGO, FORM, BEHIND }; /* parameters */
-enum { ALIGNMENT = 256, VALUES = 8, PIECE = 16, LIBRARY_BYTES = 32 << 20 };
+enum { ALIGNMENT = 256, PIECE = 16, LIBRARY_BYTES = 32 << 20 };
 
 typedef struct shape {
     conv_problem p;
@@ -200,17 +200,6 @@ static scout_answer supports(const scout_op *op, scout_device *device, scout_why
     return answer;
 }
 
-static void fill(scout_parameter *p, const char *name, const char *const *labels, uint32_t found) {
-    snprintf(p->name, sizeof p->name, "%s", name);
-    p->labels = NULL;
-    for (int k = 0; found >> k; k++) {
-        if (!(found >> k & 1)) continue;
-        if (!p->labels) p->labels = labels + k;
-        p->values[p->count++] = k;
-    }
-}
-
-/* Forms, and what stands behind, come without gaps, so that their labels do. */
 static scout_answer domain(const scout_op *op, scout_device *device, int exhaustive, scout_domain *out,
                            scout_why *why) {
     uint32_t most = 0, forms = 0, behinds = 0;
@@ -226,13 +215,9 @@ static scout_answer domain(const scout_op *op, scout_device *device, int exhaust
         forms |= 1U << f, behinds |= 1U << behind;
     }
     if (most == 0) return answer; /* the library has said why */
-    memset(out, 0, sizeof *out);
-    scout_parameter *const algo = &out->parameters[ALGO];
-    snprintf(algo->name, sizeof algo->name, "algo");
-    algo->count = !exhaustive && most > VALUES ? VALUES : most;
-    for (uint32_t k = 0; k < algo->count; k++) algo->values[k] = k;
-    fill(&out->parameters[FORM], "form", form_names, forms);
-    fill(&out->parameters[BEHIND], "behind", behind_names, behinds);
+    lt_product_algos(&out->parameters[ALGO], most, exhaustive);
+    lt_product_choices(&out->parameters[FORM], "form", form_names, forms);
+    lt_product_choices(&out->parameters[BEHIND], "behind", behind_names, behinds);
     out->count = 3;
     return SCOUT_OK;
 }
@@ -317,15 +302,12 @@ static scout_answer launch(scout_plan *plan, const scout_args *args, scout_why *
     return cuda_device_answer((cudaError_t)error, "what stands behind the product", why);
 }
 
-/* The product's own, with what stands around it. */
 static int describe(const scout_plan *plan, char *json, size_t room) {
     const shape *const s = &plan->s;
-    char by[2048];
-    const int n = lt_candidate.describe(plan->multiply, by, sizeof by);
-    const bool whole = n > 1 && (size_t)n < sizeof by && by[0] == '{';
-    return snprintf(json, room, "{\"form\":\"%s\",\"windows\":\"%s\",\"behind\":\"%s\"%s%s", form_names[s->form],
-                    s->unfolds ? move_copy_mode(&s->unfold) : "in place", behind_names[s->behind], whole ? "," : "}",
-                    whole ? by + 1 : "");
+    char members[120];
+    snprintf(members, sizeof members, "\"form\":\"%s\",\"windows\":\"%s\",\"behind\":\"%s\"", form_names[s->form],
+             s->unfolds ? move_copy_mode(&s->unfold) : "in place", behind_names[s->behind]);
+    return lt_product_describe(plan->multiply, members, json, room);
 }
 
 static const char *const precisions[] = {"fp32", "tf32", "fp16", "bf16", NULL};

@@ -17,7 +17,7 @@
 #include <stdlib.h>
 
 /* FEW: rows up to which the library may have no kernel; PADDED: what they become then. SQUARE: a side of pieces. */
-enum { LINE = 16, ALIGNMENT = 256, FEW = 16, PADDED = 32, SQUARE = 2048, VALUES = 8 };
+enum { LINE = 16, ALIGNMENT = 256, FEW = 16, PADDED = 32, SQUARE = 2048 };
 
 typedef struct shape {
     gemm_problem p;
@@ -149,18 +149,9 @@ static scout_answer domain(const scout_op *op, scout_device *device, int exhaust
     }
     const uint32_t most = counts[0] > counts[1] ? counts[0] : counts[1];
     if (most == 0) return SCOUT_NO; /* the library has said why */
-    memset(out, 0, sizeof *out);
-    scout_parameter *const algo = &out->parameters[out->count++], *const rows = &out->parameters[1];
-    snprintf(algo->name, sizeof algo->name, "algo");
-    algo->count = !exhaustive && most > VALUES ? VALUES : most;
-    for (uint32_t k = 0; k < algo->count; k++) algo->values[k] = k;
-    if (!both) return SCOUT_OK;
-    out->count++;
-    snprintf(rows->name, sizeof rows->name, "rows");
-    const int first = counts[0] ? 0 : 1;
-    rows->count = counts[0] && counts[1] ? 2 : 1;
-    rows->labels = ways + first;
-    for (uint32_t k = 0; k < rows->count; k++) rows->values[k] = first + k;
+    lt_product_algos(&out->parameters[0], most, exhaustive);
+    lt_product_choices(&out->parameters[1], "rows", ways, (uint32_t)(counts[0] > 0) | (uint32_t)(counts[1] > 0) << 1);
+    out->count = both ? 2 : 1;
     return SCOUT_OK;
 }
 
@@ -270,17 +261,15 @@ static scout_answer launch(scout_plan *plan, const scout_args *args, scout_why *
     return SCOUT_OK;
 }
 
-/* The product's own, with what stands around it. */
 static int describe(const scout_plan *plan, char *json, size_t room) {
     const shape *const s = &plan->s;
     const int64_t pieces = s->rows.count * s->cols.count;
-    char by[2048];
-    const int n = lt_candidate.describe(plan->multiply, by, sizeof by);
-    const bool whole = n > 1 && (size_t)n < sizeof by && by[0] == '{';
-    return snprintf(json, room,
-                    "{\"before\":\"%s\",\"behind\":\"product_bytes\",\"product\":[%lld,%lld,%lld],\"pieces\":%lld%s%s",
-                    s->copies ? "product_bytes" : "nothing", (long long)s->product_rows, (long long)s->cols.size,
-                    (long long)s->k_to, (long long)pieces, whole ? "," : "}", whole ? by + 1 : "");
+    char members[200];
+    snprintf(members, sizeof members,
+             "\"before\":\"%s\",\"behind\":\"product_bytes\",\"product\":[%lld,%lld,%lld],\"pieces\":%lld",
+             s->copies ? "product_bytes" : "nothing", (long long)s->product_rows, (long long)s->cols.size,
+             (long long)s->k_to, (long long)pieces);
+    return lt_product_describe(plan->multiply, members, json, room);
 }
 
 static const char *const precisions[] = {"int8", NULL};

@@ -1,11 +1,13 @@
-/* Convolutions by products of cuBLASLt's, on machines without a GPU: its product and the kernels around it are plain
- * loops here (lt_fake.h), memory is the host's, and everything between them is the real thing: which form exists, what
- * is copied where, what stands behind. Needs the toolkit's headers. */
+/* Convolutions and padded rows by products of cuBLASLt's, on machines without a GPU: its product and the kernels around
+ * it are plain loops here (lt_fake.h), memory is the host's, and everything between them is the real thing: which form
+ * exists, what is copied where, what stands behind. Needs the toolkit's headers. */
 #include "kernels/activate.h"
+#include "kernels/padded_rows.h"
 #include "kernels/pass_kernels.h"
 #include "kernels/tail.h"
 #include "scout/conv.h"
 #include "scout/cuda/own_conv_product.h"
+#include "scout/cuda/own_gemm_padded.h"
 #include "tests/cuda/cuda_lab.h"
 #include "tests/cuda/lt_fake.h"
 
@@ -28,6 +30,19 @@ int __wrap_move_copy_launch(const move_copy *c, const void *from, void *to, void
             read += rest % c->dims[d] * c->from_strides[d], written += rest % c->dims[d] * c->to_strides[d];
         memcpy((uint8_t *)to + written * c->size, (const uint8_t *)from + read * c->size, (size_t)c->size);
     }
+    return cudaSuccess;
+}
+
+int __wrap_padded_rows_launch(const padded_rows *p, const void *from, void *to, void *stream);
+int __wrap_padded_rows_launch(const padded_rows *p, const void *from, void *to, void *stream) {
+    const size_t size = (size_t)p->element;
+    (void)stream;
+    copies++;
+    if ((uintptr_t)to % 16 || p->ld < p->cols) return cudaErrorInvalidValue;
+    memset(to, 0, (size_t)(p->rows_to * p->cols_to) * size);
+    for (int64_t r = 0; r < p->rows && r < p->rows_to; r++)
+        memcpy((uint8_t *)to + (size_t)(r * p->cols_to) * size, (const uint8_t *)from + (size_t)(r * p->ld) * size,
+               (size_t)(p->cols < p->cols_to ? p->cols : p->cols_to) * size);
     return cudaSuccess;
 }
 
@@ -139,6 +154,52 @@ static void run_all(const char *fields, const char *forms) {
     drop(&l);
 }
 
+/* ---- padded rows ---- */
+
+static bool is_product(const lab *l) {
+    const gemm_problem p = gemm_problem_of(&l->op);
+    const int bias = op_tensor(&l->op, "bias");
+    for (int64_t at = 0; at < p.m * p.batch * p.n; at++) {
+        const int64_t i = at / p.n, j = at % p.n;
+        double sum = bias >= 0 ? number(l, bias, j) : 0;
+        for (int64_t k = 0; k < p.k; k++)
+            sum += number(l, GEMM_A, i * p.lda + k) * number(l, GEMM_B, p.trans_b ? j * p.ldb + k : k * p.ldb + j);
+        if (p.activation.function == ACTIVATION_RELU) sum = fmax(sum, 0);
+        if (fabs(number(l, GEMM_C, at) - sum) <= 1e-4) continue;
+        printf("row %lld, column %lld: %g instead of %g\n", (long long)i, (long long)j, number(l, GEMM_C, at), sum);
+        return false;
+    }
+    return true;
+}
+
+/* All outputs, as wanted ("direct exact"), each with rows that begin at `lines` bytes; how many products the last one
+ * took. */
+static int pad_all(const char *fields, uint64_t workspace, const char *outputs, const int *lines) {
+    static scout_domain domain;
+    char said[80] = "";
+    lab l;
+    if (read_op(&l, fields, workspace) && UNIT_INT(own_gemm_padded.supports(&l.op, &device, &why), SCOUT_OK) &&
+        UNIT_INT(own_gemm_padded.domain(&l.op, &device, 0, &domain, &why), SCOUT_OK) && UNIT_INT(domain.count, 2)) {
+        const scout_parameter *const output = &domain.parameters[1];
+        fill(&l);
+        for (uint32_t k = 0; k < output->count; k++) {
+            const int64_t values[SCOUT_MAX_PARAMETERS] = {1, output->values[k]};
+            const size_t used = strlen(said);
+            if (!own_gemm_padded.allows(&l.op, &device, values)) continue;
+            snprintf(said + used, sizeof said - used, "%s%s", used ? " " : "", output->labels[k]);
+            products = 0;
+            if (!run_lab(&l, &own_gemm_padded, GEMM_C, values) || !UNIT_CHECK(is_product(&l)) ||
+                !UNIT_INT(narrow_line, lines[k]))
+                printf("%s: %s\n", fields, said);
+        }
+        if (!UNIT_TEXT(said, outputs)) printf("%s\n", fields);
+    } else {
+        printf("%s: %s %s\n", fields, why.code, why.text);
+    }
+    drop(&l);
+    return products;
+}
+
 #define CONV    "\"op\": \"conv\", \"dtype\": \"fp32\", "
 #define PATCHES CONV "\"shape\": [3, 6, 2, 3], \"input\": [3, 5, 9, 13], \"kernel\": [4, 4], \"stride\": [4, 4]"
 #define PATCHES_LAST                                                                                                   \
@@ -205,6 +266,47 @@ static void an_epilogue_may_be_missing(void) {
     no_epilogues = false;
 }
 
+#define GEMM "\"op\": \"gemm\", \"dtype\": \"fp32\", "
+
+static void rows_begin_at_whole_lines(void) {
+    static const int every[] = {16, 16, 16}, n_odd[] = {4, 16, 16}, k_odd[] = {16};
+    UNIT_INT(pad_all(GEMM "\"shape\": [9, 13, 8], \"layout\": \"nt\"", SMALL, "exact whole", every), 1);
+    pad_all(GEMM "\"shape\": [9, 13, 8]", SMALL, "direct exact whole", n_odd);
+    pad_all(GEMM "\"shape\": [9, 13, 8], \"bias\": \"n\", \"activation\": \"relu\"", SMALL, "direct exact", n_odd);
+    pad_all(GEMM "\"shape\": [9, 12, 7], \"layout\": \"nt\", \"bias\": \"n\"", SMALL, "direct", k_odd);
+    pad_all(GEMM "\"shape\": [9, 12, 7]", SMALL, "direct", k_odd);
+    pad_all(GEMM "\"shape\": [1, 13, 7], \"layout\": \"nt\", \"activation\": \"relu\"", SMALL, "direct exact whole",
+            n_odd);
+    pad_all(GEMM "\"shape\": [5, 13, 7], \"batch\": 3, \"batch_stride_b\": 0", SMALL, "direct exact whole", n_odd);
+}
+
+static void what_does_not_fit_goes_in_pieces(void) {
+    static const int lines[] = {4, 16, 16};
+    UNIT_CHECK(pad_all(GEMM "\"shape\": [333, 203, 57], \"layout\": \"nt\"", 1 << 17, "direct exact whole", lines) > 2);
+}
+
+static void what_needs_no_padding_is_refused(void) {
+    static const struct {
+        const char *fields, *code;
+        uint64_t workspace;
+    } rows[] = {
+        {GEMM "\"shape\": [9, 12, 8]", "alignment", SMALL},
+        {GEMM "\"shape\": [9, 13, 8], \"layout\": \"tn\"", "layout", SMALL},
+        {GEMM "\"shape\": [9, 13, 8], \"weight_side\": \"none\"", "feature", SMALL},
+        {GEMM "\"shape\": [9, 13, 8], \"residual\": 1", "epilogue", SMALL},
+        {"\"op\": \"gemm\", \"dtype\": \"fp64\", \"shape\": [9, 13, 8]", "type", SMALL},
+        {GEMM "\"shape\": [900, 2001, 8], \"layout\": \"nt\"", "memory", 4096},
+    };
+    for (size_t k = 0; k < sizeof rows / sizeof rows[0]; k++) {
+        lab l;
+        if (read_op(&l, rows[k].fields, rows[k].workspace)) {
+            UNIT_INT(own_gemm_padded.supports(&l.op, &device, &why), SCOUT_NO);
+            if (!UNIT_TEXT(why.code, rows[k].code)) printf("%s\n", rows[k].fields);
+        }
+        drop(&l);
+    }
+}
+
 static void what_it_does_not_do_is_refused(void) {
     static const struct {
         const char *fields, *code;
@@ -253,6 +355,7 @@ static void check_list(const char *path, const scout_candidate *c) {
 static void the_lists_for_gpus_are_taken(void) {
     device = (struct scout_device){.multiprocessors = 132, .capability_major = 9};
     check_list("tests/gpu/kinds/conv_product.json", &own_conv_product);
+    check_list("tests/gpu/kinds/gemm_padded.json", &own_gemm_padded);
 }
 
 int main(void) {
@@ -263,5 +366,8 @@ int main(void) {
     UNIT_RUN(one_window_an_image_is_a_row);
     UNIT_RUN(an_epilogue_may_be_missing);
     UNIT_RUN(what_it_does_not_do_is_refused);
+    UNIT_RUN(rows_begin_at_whole_lines);
+    UNIT_RUN(what_does_not_fit_goes_in_pieces);
+    UNIT_RUN(what_needs_no_padding_is_refused);
     return unit_end();
 }
