@@ -356,6 +356,7 @@ static void the_lists_for_gpus_are_taken(void) {
     device = (struct scout_device){.multiprocessors = 132, .capability_major = 9};
     check_list("tests/gpu/kinds/conv_product.json", &own_conv_product);
     check_list("tests/gpu/kinds/gemm_padded.json", &own_gemm_padded);
+    check_list("tests/gpu/kinds/gemm_few_tiles.json", &lt_candidate);
 }
 
 int main(void) {
