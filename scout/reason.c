@@ -31,6 +31,7 @@ static const struct {
     {"library", "the library is not there, or is not the right one"},
     {"capture", "cannot be captured in a graph"},
     {"alignment", "needs another alignment"},
+    {"precision", "its sums are less exact than the operation asks for, as its library says"},
     {"weight", "the weight's numbers cannot be read"},
     {"pattern", "the weight's zeros come in another pattern, or are none"},
     /* WRONG */
