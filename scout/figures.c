@@ -82,11 +82,11 @@ static void add_yardstick(json_t *m, const json_t *seen, int number) {
         json_object_set_new(m, "probe", probe);
     }
     json_t *pass = json_object();
-    static const char *const figures[] = {"launch_us", "bound_ratio", "long_us"};
+    static const char *const figures[] = {"launch_us", "bound_ratio", "launches"};
     json_object_set_new(pass, "pass", json_integer(number));
     for (size_t k = 0; k < sizeof figures / sizeof figures[0]; k++) {
-        const json_t *x = json_object_get(seen, figures[k]);
-        if (x) json_object_set(pass, figures[k], json_copy((json_t *)x));
+        json_t *x = json_object_get(seen, figures[k]);
+        if (x) json_object_set(pass, figures[k], x);
         json_object_del(probe, figures[k]);
     }
     append(probe, pass);
@@ -152,7 +152,7 @@ static bool is_steered(const json_t *m, const json_t *base) {
         const json_t *pass = json_array_get(list, k);
         const json_t *beside =
             pass_of(json_object_get(m, "probe"), (int)json_integer_value(json_object_get(pass, "pass")));
-        if (json_object_get(beside, "long_us") && strstr(json_get_text(pass, "throttle"), "power")) return true;
+        if (json_object_get(beside, "launches") && strstr(json_get_text(pass, "throttle"), "power")) return true;
     }
     return false;
 }
@@ -225,7 +225,13 @@ static void put_addresses(json_t *row, const estimate *ratio) {
 
 static estimate baseline_time(const json_t *m, json_t *base, bool steered) {
     const bool own = json_is_true(json_object_get(m, "baseline_own")); /* chosen among others */
-    if (steered) return over_passes(json_object_get(m, "probe"), "long_us", true);
+    if (steered) {
+        const json_t *probe = json_object_get(m, "probe");
+        const double run_us = json_get_positive(probe, "run_us");
+        estimate time = over_passes(probe, "launches", true);
+        time.x *= run_us > 0 ? run_us : over_passes(probe, "launch_us", true).x;
+        return time;
+    }
     return own ? unchosen(base, "time_us") : over_passes(base, "time_us", true);
 }
 
@@ -378,6 +384,22 @@ json_t *figures_add(json_t *m, const json_t *pass) {
     if (number > figures_passes(m)) json_object_set_new(m, "passes", json_integer(number));
     settle(m);
     return m;
+}
+
+const char *figures_yardstick(const json_t *m, double *launch_us, int *passes) {
+    const json_t *probe = json_object_get(m, "probe");
+    const estimate launch = over_passes(probe, "launch_us", true);
+    if (!json_object_get(probe, "shape") || launch.passes == 0) return NULL;
+    *launch_us = launch.x;
+    *passes = (int)launch.passes;
+    return json_get_text_or_null(probe, "precision");
+}
+
+void figures_steer(json_t *m, double run_us) {
+    json_t *probe = json_object_get(m, "probe");
+    if (!json_is_object(probe) || !(run_us > 0)) return;
+    json_object_set_new(probe, "run_us", json_real(run_us));
+    settle(m);
 }
 
 /* ---- what comes next ---- */

@@ -7,10 +7,10 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { LOOKS = 3, RACE_ROUNDS = 3, BLOCKS = 96, INTERVALS = 64 };
+enum { LOOKS = 3, RACE_ROUNDS = 2, BLOCKS = 96, INTERVALS = 64 };
 
-static const double hopeless = 3;                           /* one launch against the best one: nothing more is tried */
-static const double behind[RACE_ROUNDS] = {1.3, 1.15, 1.1}; /* how far, after each round of the race */
+static const double hopeless = 2;                      /* one launch against the best one: nothing more is tried */
+static const double behind[RACE_ROUNDS] = {1.2, 1.08}; /* how far, after each round of the race */
 static const double lower_part = 0.25; /* where hardly a block is undisturbed, what disturbs only adds */
 static const double beat_s = 30;
 static const double long_s = 0.02; /* a launch that takes longer is looked at once */
@@ -19,13 +19,13 @@ lanes_rules lanes_rules_of(const regime *r, bool host) {
     const bool burst = r->load == REGIME_BURST;
     return (lanes_rules){
         .burst = burst,
-        .block_s = host ? 1e-3 : 3e-3,
+        .block_s = 1e-3,
         .interval_s = host ? 0.25e-3 : 1e-3,
         .quick_s = host ? 0.5e-3 : 1e-3,
-        .rounds = host ? 6 : 4,
-        .most_rounds = host ? 60 : 8,
-        .precise = host ? 0.004 : 0.0015,
-        .most_s = host ? 0.4 : 0.15,
+        .rounds = host ? 6 : 8,
+        .most_rounds = host ? 60 : 24,
+        .precise = host ? 0.004 : 0.002,
+        .most_s = host ? 0.4 : 0.08,
         .disturbed = 0.02,
         .finalists = 3,
         .beside = 1.05,
@@ -109,22 +109,95 @@ static uint32_t intervals_of(const lanes_lane *l, double block_s) {
     return (uint32_t)fmin(fmax(round(wanted), 1), INTERVALS);
 }
 
-/* One block of one lane; `counts`: it goes to the record. */
-static void block(course *c, int lane, double block_s, bool counts) {
+/* What a block took: it goes to the record. */
+static void keep(course *c, int lane, double sum_s, uint32_t intervals, double missed_s) {
     lanes_lane *l = &c->lanes[lane];
     record *r = &c->records[lane];
+    const double launch_s = sum_s / ((double)intervals * l->launches);
+    if (!(launch_s > 0)) return;
+    l->launch_s = launch_s;
+    if (r->count == BLOCKS) return;
+    r->bad[r->count] = missed_s > c->rules->disturbed * sum_s;
+    r->seconds[r->count++] = launch_s;
+}
+
+/* One block of one lane, alone; `counts`: it is kept. */
+static void block(course *c, int lane, double block_s, bool counts) {
+    lanes_lane *l = &c->lanes[lane];
     double seconds[INTERVALS], sum = 0;
     const uint32_t intervals = intervals_of(l, block_s);
     const double stolen = stolen_of(c);
     if (!run(c, l, l->launches, intervals, seconds)) return;
     const double missed = stolen_of(c) - stolen;
     for (uint32_t k = 0; k < intervals; k++) sum += seconds[k];
-    const double launch_s = sum / ((double)intervals * l->launches);
-    if (!(launch_s > 0)) return;
-    l->launch_s = launch_s;
-    if (!counts || r->count == BLOCKS) return;
-    r->bad[r->count] = missed > c->rules->disturbed * sum;
-    r->seconds[r->count++] = launch_s;
+    if (counts)
+        keep(c, lane, sum, intervals, missed);
+    else if (sum > 0)
+        l->launch_s = sum / ((double)intervals * l->launches);
+}
+
+/* ---- rounds without a pause ---- */
+
+enum { PLAYED = 1024 };
+
+typedef struct program { /* of one call of play: which sequences, and whose */
+    scout_sequence *sequences[PLAYED];
+    int lanes[PLAYED];
+    uint32_t count;
+    double expected_s;
+} program;
+
+/* Adds a lane's block; false: there is no room, or it cannot be recorded (then it has failed). */
+static bool add_block(course *c, program *p, int lane) {
+    lanes_lane *l = &c->lanes[lane];
+    scout_sequence *sequence = NULL;
+    const uint32_t intervals = intervals_of(l, c->rules->block_s);
+    if (p->count + intervals > PLAYED) return false;
+    const scout_answer answer = l->subject.record(l->subject.context, l->launches, &sequence, &l->why);
+    if (answer != SCOUT_OK) return fail(c, l, answer);
+    for (uint32_t k = 0; k < intervals; k++) {
+        p->sequences[p->count] = sequence;
+        p->lanes[p->count++] = lane;
+    }
+    p->expected_s += intervals * l->launches * l->launch_s;
+    return true;
+}
+
+/* Every lane's block, there and back. Neighbours of one lane are one block. */
+static void play(course *c, program *p) {
+    double seconds[PLAYED];
+    scout_why why;
+    const scout_answer answer = c->clock->play(c->clock->context, p->sequences, p->count, p->expected_s, seconds, &why);
+    for (uint32_t k = 0; answer == SCOUT_OK && k < p->count;) {
+        const int lane = p->lanes[k];
+        const uint32_t most = intervals_of(&c->lanes[lane], c->rules->block_s);
+        uint32_t n = 0;
+        double sum = 0;
+        for (; k < p->count && p->lanes[k] == lane && n < most; n++) sum += seconds[k++];
+        keep(c, lane, sum, n, 0);
+    }
+    for (int k = 0; answer != SCOUT_OK && k < c->count; k++) { /* which one it was, none can say */
+        if (!runs(&c->lanes[k])) continue;
+        c->lanes[k].why = why;
+        (void)fail(c, &c->lanes[k], answer);
+    }
+}
+
+static bool plays(const course *c) {
+    bool all = c->clock->play != NULL && !c->rules->burst;
+    for (int k = 0; k < c->count; k++) all = all && (!runs(&c->lanes[k]) || c->lanes[k].subject.record);
+    return all;
+}
+
+/* A pair of rounds. */
+static void play_rounds(course *c) {
+    program p = {.count = 0};
+    for (int n = 0; n < 2 * c->count && !c->lost; n++) {
+        const int lane = n < c->count ? n : 2 * c->count - 1 - n;
+        if (!runs(&c->lanes[lane]) || add_block(c, &p, lane)) continue;
+        if (runs(&c->lanes[lane])) break; /* no room: blocks of this lane are too many for one call */
+    }
+    if (p.count > 0 && !c->lost) play(c, &p);
 }
 
 /* ---- figures ---- */
@@ -247,19 +320,21 @@ static void full_rounds(course *c) {
         c->records[k].count = 0;
         if (c->lanes[k].launch_s < rules->block_s) block(c, k, rules->interval_s, false); /* its memory, its clock */
     }
-    for (int number = 0; number < rules->most_rounds && number < BLOCKS && !c->lost; number++) {
+    const bool played = plays(c);
+    for (int number = 0; number < rules->most_rounds && number < BLOCKS - 1 && !c->lost; number += 1 + played) {
         const double start_s = now_of(c);
         if (number > 0 && start_s - began_s + round_s > rules->most_s && number >= rules->rounds) break;
         if (number > 1 && start_s - began_s + round_s > 4 * rules->most_s) break;
         if (number > 0 && round_s > 10 * rules->most_s) break;
-        for (int k = 0; k < c->count && !c->lost; k++) {
+        if (played) play_rounds(c);
+        for (int k = 0; k < c->count && !c->lost && !played; k++) {
             const int at = number % 2 ? c->count - 1 - k : k;
             if (runs(&c->lanes[at])) block(c, at, rules->block_s, true);
         }
         round_s = now_of(c) - start_s;
         for (int k = 0; k < c->count; k++)
             if (runs(&c->lanes[k])) summarise(c, k);
-        if (number + 1 >= rules->rounds && precise(c)) break;
+        if (number + 1 + played >= rules->rounds && precise(c)) break;
     }
 }
 
