@@ -34,6 +34,5 @@ const json_t *figures_leader(const json_t *measurement);
  * the target, or what a winner that is not decided may gain. 0: nothing. Infinite: only one pass is known. */
 double figures_open(const json_t *measurement);
 
-extern const double figures_target; /* an interval so wide is good: 0.01 */
 
 #endif

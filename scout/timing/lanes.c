@@ -25,7 +25,7 @@ lanes_rules lanes_rules_of(const regime *r, bool host) {
         .rounds = host ? 6 : 8,
         .most_rounds = host ? 60 : 24,
         .precise = host ? 0.004 : 0.002,
-        .most_s = host ? 0.4 : 0.08,
+        .most_s = host ? 0.12 : 0.08,
         .disturbed = 0.02,
         .finalists = 3,
         .beside = 1.05,
@@ -311,6 +311,13 @@ static bool precise(const course *c) {
     return true;
 }
 
+/* Fewer blocks count than are wanted. */
+static bool starved(const course *c) {
+    for (int k = 0; k < c->count; k++)
+        if (runs(&c->lanes[k]) && c->lanes[k].disturbed) return true;
+    return false;
+}
+
 static void full_rounds(course *c) {
     const lanes_rules *rules = c->rules;
     const double began_s = now_of(c);
@@ -323,8 +330,9 @@ static void full_rounds(course *c) {
     const bool played = plays(c);
     for (int number = 0; number < rules->most_rounds && number < BLOCKS - 1 && !c->lost; number += 1 + played) {
         const double start_s = now_of(c);
-        if (number > 0 && start_s - began_s + round_s > rules->most_s && number >= rules->rounds) break;
-        if (number > 1 && start_s - began_s + round_s > 4 * rules->most_s) break;
+        const double over = (start_s - began_s + round_s) / rules->most_s;
+        if (over > 1 && number >= rules->rounds && !starved(c)) break;
+        if (over > 4 && number > 1) break;
         if (number > 0 && round_s > 10 * rules->most_s) break;
         if (played) play_rounds(c);
         for (int k = 0; k < c->count && !c->lost && !played; k++) {
