@@ -309,6 +309,7 @@ static bool wants_pass(const run *r, const run_item *i, int pass, double model_u
     if (i->source == RUN_PENDING || passes != pass - 1 || passes == 0) return false;
     const bool under_way = passes > 1 && !estimate_look((size_t)passes) && i->changed;
     const double open = open_of(r, i, model_us);
+    if (!json_object_get(i->measurement, "baseline_time_us")) return false;
     return under_way ? !i->busy && i->measurement != NULL : open >= WORTH;
 }
 
