@@ -12,6 +12,7 @@ enum { LOOKS = 3, RACE_ROUNDS = 3, BLOCKS = 96, INTERVALS = 64 };
 static const double hopeless = 3;                           /* one launch against the best one: nothing more is tried */
 static const double behind[RACE_ROUNDS] = {1.3, 1.15, 1.1}; /* how far, after each round of the race */
 static const double lower_part = 0.25; /* where hardly a block is undisturbed, what disturbs only adds */
+static const double far = 1.25;        /* a block so many times as long as the middle one was disturbed, unseen */
 static const double beat_s = 30;
 static const double long_s = 0.02; /* a launch that takes longer is looked at once */
 
@@ -25,6 +26,7 @@ lanes_rules lanes_rules_of(const regime *r, bool host) {
         .rounds = host ? 6 : 4,
         .most_rounds = host ? 60 : 8,
         .precise = host ? 0.004 : 0.0015,
+        .fall = host ? 0.02 : 0.004,
         .most_s = host ? 0.4 : 0.15,
         .disturbed = 0.02,
         .finalists = 3,
@@ -109,7 +111,7 @@ static uint32_t intervals_of(const lanes_lane *l, double block_s) {
     return (uint32_t)fmin(fmax(round(wanted), 1), INTERVALS);
 }
 
-/* One block of one lane; `counts`: it goes to the record. */
+/* One block of one lane, the middle of its intervals; `counts`: it goes to the record. */
 static void block(course *c, int lane, double block_s, bool counts) {
     lanes_lane *l = &c->lanes[lane];
     record *r = &c->records[lane];
@@ -119,7 +121,7 @@ static void block(course *c, int lane, double block_s, bool counts) {
     if (!run(c, l, l->launches, intervals, seconds)) return;
     const double missed = stolen_of(c) - stolen;
     for (uint32_t k = 0; k < intervals; k++) sum += seconds[k];
-    const double launch_s = sum / ((double)intervals * l->launches);
+    const double launch_s = stats_median(seconds, intervals) / l->launches;
     if (!(launch_s > 0)) return;
     l->launch_s = launch_s;
     if (!counts || r->count == BLOCKS) return;
@@ -139,9 +141,10 @@ static void summarise(const course *c, int lane) {
     lanes_lane *l = &c->lanes[lane];
     const record *r = &c->records[lane];
     double kept[BLOCKS], sum = 0, logs = 0, squares = 0;
+    const double most = far * stats_median(r->seconds, (size_t)r->count);
     int n = 0;
     for (int k = 0; k < r->count; k++)
-        if (!r->bad[k]) kept[n++] = r->seconds[k];
+        if (!r->bad[k] && r->seconds[k] <= most) kept[n++] = r->seconds[k];
     l->dropped = (uint32_t)(r->count - n);
     l->disturbed = n < r->count && n < c->rules->rounds;
     if (l->disturbed) {
@@ -238,28 +241,64 @@ static bool precise(const course *c) {
     return true;
 }
 
+/* There and back: of a drift that is the same all the while, every lane has the same part. What takes seconds goes
+ * there alone. */
+static void two_rounds(course *c) {
+    const double began_s = now_of(c);
+    for (int k = 0; k < 2 * c->count && !c->lost; k++) {
+        if (k == c->count && now_of(c) - began_s > 10 * c->rules->most_s) break;
+        const int at = k < c->count ? k : 2 * c->count - 1 - k;
+        if (runs(&c->lanes[at])) block(c, at, c->rules->block_s, true);
+    }
+}
+
+/* A load makes the clock fall at first, and not alike for all lanes: by how much more the last two rounds took than
+ * those before, in the middle of the lanes. */
+static double fall_of(const course *c) {
+    double sum = 0;
+    int n = 0;
+    for (int k = 0; k < c->count; k++) {
+        const record *r = &c->records[k];
+        const double *last = &r->seconds[r->count - 2];
+        if (!runs(&c->lanes[k]) || r->count != 4) continue;
+        sum += log(last[0] * last[1] / last[-1] / last[-2]) / 2;
+        n++;
+    }
+    return n > 0 ? sum / n : 0;
+}
+
+/* The last two rounds are the first that count. */
+static void begin_anew(course *c) {
+    for (int k = 0; k < c->count; k++) {
+        record *r = &c->records[k];
+        if (r->count != 4) continue;
+        memmove(r->seconds, &r->seconds[2], 2 * sizeof r->seconds[0]);
+        memmove(r->bad, &r->bad[2], 2 * sizeof r->bad[0]);
+        r->count = 2;
+    }
+}
+
 static void full_rounds(course *c) {
     const lanes_rules *rules = c->rules;
-    const double began_s = now_of(c);
-    double round_s = 0;
+    double began_s = now_of(c), settle_end_s = began_s + rules->most_s;
     for (int k = 0; k < c->count && !c->lost; k++) {
         if (!runs(&c->lanes[k])) continue;
         c->records[k].count = 0;
         if (c->lanes[k].launch_s < rules->block_s) block(c, k, rules->interval_s, false); /* its memory, its clock */
     }
-    for (int number = 0; number < rules->most_rounds && number < BLOCKS && !c->lost; number++) {
+    for (int number = 2; number <= rules->most_rounds && !c->lost; number += 2) {
         const double start_s = now_of(c);
-        if (number > 0 && start_s - began_s + round_s > rules->most_s && number >= rules->rounds) break;
-        if (number > 1 && start_s - began_s + round_s > 4 * rules->most_s) break;
-        if (number > 0 && round_s > 10 * rules->most_s) break;
-        for (int k = 0; k < c->count && !c->lost; k++) {
-            const int at = number % 2 ? c->count - 1 - k : k;
-            if (runs(&c->lanes[at])) block(c, at, rules->block_s, true);
-        }
-        round_s = now_of(c) - start_s;
+        two_rounds(c);
+        const double end_s = now_of(c), next_s = end_s + (end_s - start_s);
         for (int k = 0; k < c->count; k++)
             if (runs(&c->lanes[k])) summarise(c, k);
-        if (number + 1 >= rules->rounds && precise(c)) break;
+        if (number == 4 && fall_of(c) > rules->fall && next_s < settle_end_s) {
+            begin_anew(c);
+            began_s = start_s;
+            number = 2;
+        }
+        if (number >= rules->rounds && (precise(c) || next_s - began_s > rules->most_s)) break;
+        if (next_s - began_s > 4 * rules->most_s) break;
     }
 }
 
