@@ -259,9 +259,9 @@ static double fall_of(const course *c) {
     int n = 0;
     for (int k = 0; k < c->count; k++) {
         const record *r = &c->records[k];
-        const double *last = &r->seconds[r->count - 2];
+        const double *x = r->seconds;
         if (!runs(&c->lanes[k]) || r->count != 4) continue;
-        sum += log(last[0] * last[1] / last[-1] / last[-2]) / 2;
+        sum += log(x[2] * x[3] / x[0] / x[1]) / 2;
         n++;
     }
     return n > 0 ? sum / n : 0;
