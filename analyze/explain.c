@@ -1,7 +1,7 @@
 /* Owns the order of an explanation: what it is, its verdict, its times; and how lines of it look. */
 #include "analyze/explain.h"
 
-#include "analyze/write/amount.h"
+#include "common/amount.h"
 #include "common/plain.h"
 
 #include <inttypes.h>
@@ -51,6 +51,17 @@ const char *explain_cell(const explain *e, const char *text, int columns) {
     const char *cut = plain_cell(e->arena, text, columns);
     const int missing = columns - plain_columns(cut);
     return missing > 0 ? arena_printf(e->arena, "%s%*s", cut, missing, "") : cut;
+}
+
+const json_t *explain_row(const explain *e, const char *name, const char *variant) {
+    const json_t *rows = json_object_get(e->report, "candidates");
+    for (size_t k = 0; name && k < json_array_size(rows); k++) {
+        const json_t *row = json_array_get(rows, k);
+        if (strcmp(json_get_text(row, "name"), name) == 0 &&
+            strcmp(json_get_text(row, "variant"), variant ? variant : "") == 0)
+            return row;
+    }
+    return NULL;
 }
 
 const char *explain_row_name(const explain *e, const json_t *row) {
@@ -129,17 +140,6 @@ static void write_head(const explain *e) {
 
 /* ---- times ---- */
 
-static const json_t *row_of(const explain *e, const char *name, const char *variant) {
-    const json_t *rows = json_object_get(e->report, "candidates");
-    for (size_t k = 0; name && k < json_array_size(rows); k++) {
-        const json_t *row = json_array_get(rows, k);
-        if (strcmp(json_get_text(row, "name"), name) == 0 &&
-            strcmp(json_get_text(row, "variant"), variant ? variant : "") == 0)
-            return row;
-    }
-    return NULL;
-}
-
 static void write_time(const explain *e, const char *what, const char *name, double us, double ci, const json_t *row) {
     const double clock = json_get_number(row, "clock_mhz"), power = json_get_number(row, "power_w");
     fprintf(e->out, "  %-9s %s %11s %-9s %14s", what, explain_cell(e, name, NAME), amount_time(us).s,
@@ -152,7 +152,8 @@ static void write_time(const explain *e, const char *what, const char *name, dou
 static void write_times(const explain *e) {
     const study_report *r = e->r;
     explain_title(e, "Times");
-    const json_t *baseline = row_of(e, r->baseline, r->baseline_variant), *best = row_of(e, r->best, r->best_variant);
+    const json_t *baseline = explain_row(e, r->baseline, r->baseline_variant),
+                 *best = explain_row(e, r->best, r->best_variant);
     if (baseline && r->baseline_us > 0)
         write_time(e, "baseline", explain_row_name(e, baseline), r->baseline_us, r->baseline_ci, baseline);
     else

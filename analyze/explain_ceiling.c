@@ -1,7 +1,7 @@
 /* Which of the device's ceilings were used, where and how they were measured, and what they say of one operation. */
 #include "analyze/explain.h"
 
-#include "analyze/write/amount.h"
+#include "common/amount.h"
 
 #include <math.h>
 #include <string.h>
@@ -142,8 +142,8 @@ void explain_ceiling(const explain *e) {
     static const struct {
         const char *from, *text;
     } sources[] = {{"stored", "the device's ceilings as they were stored"},
-                   {"probe", "what ran among the blocks of this operation"},
-                   {"both", "what is stored and what ran beside this operation, together"}};
+                   {"probe", "what ran in neighbouring blocks, at this operation's clock"},
+                   {"both", "what is stored and what ran before this operation, together"}};
     const study_report *r = e->r;
     explain_title(e, "Ceiling");
     if (!(r->ceiling_us > 0)) {

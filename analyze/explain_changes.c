@@ -1,7 +1,7 @@
 /* What would make the verdict another one, in times that a person can aim at. */
 #include "analyze/explain.h"
 
-#include "analyze/write/amount.h"
+#include "common/amount.h"
 
 #include <math.h>
 #include <string.h>
@@ -90,7 +90,7 @@ static void say_efficiency(const explain *e) {
     const double least = e->thresholds->ceiling;
     const verdict_figure f = r->verdict.figures[VERDICT_EFFICIENCY];
     if (!isfinite(f.x) || !(r->ceiling_us > 0)) return;
-    if (is_rule(e, "at the ceiling"))
+    if (is_rule(e, "at the ceiling") || is_rule(e, VERDICT_OPEN))
         explain_tell(
             e,
             "Surely below an efficiency of %s it would be worth looking at: %s now. That takes a ceiling below "
@@ -130,7 +130,7 @@ static void say_missing(const explain *e) {
         explain_tell(e, "A ceiling that is known to %s: scout_batch --ceilings --no-cache measures it again.",
                      amount_percent(e->thresholds->ceiling_ci).s);
     if (r->bad_rows > 0)
-        explain_tell(e, "%d candidate%s failed or would not settle; one that does may be faster.", r->bad_rows,
+        explain_tell(e, "%d candidate%s failed; one that does not may be faster.", r->bad_rows,
                      r->bad_rows == 1 ? "" : "s");
 }
 

@@ -2,7 +2,7 @@
  * it. The rules themselves are common/verdict.c; here is what each has to say of one operation. */
 #include "analyze/explain.h"
 
-#include "analyze/write/amount.h"
+#include "common/amount.h"
 
 #include <math.h>
 #include <string.h>
@@ -49,13 +49,22 @@ static const char *launch(const explain *e) {
 static const char *exact(const explain *e) {
     const double ci = e->r->ceiling_ci, most = e->thresholds->ceiling_ci;
     const char *to = arena_printf(e->arena, "%s", amount_percent(most).s);
-    if (!isfinite(ci)) return arena_printf(e->arena, "nobody knows how exact it is; to %s is needed", to);
+    if (!isfinite(ci)) return arena_printf(e->arena, "how exact it is, is not known; to %s is needed", to);
     return arena_printf(e->arena, "it is known to %s, %s is enough", amount_within(ci).s, to);
 }
 
 static const char *efficient(const explain *e) {
-    return arena_printf(e->arena, "efficiency is %s; from %s on, or touching that",
+    return arena_printf(e->arena, "efficiency is %s; with all of it from %s on",
                         explain_points(e, *figure(e, VERDICT_EFFICIENCY)), amount_percent(e->thresholds->ceiling).s);
+}
+
+static const char *either_side(const explain *e) {
+    const verdict_figure *f = figure(e, VERDICT_EFFICIENCY);
+    const char *in = fabs(f->x - e->thresholds->ceiling) <= f->half ? "in it" : "not in it";
+    const char *limit = arena_printf(e->arena, "%s", amount_percent(e->thresholds->ceiling).s);
+    if (!isfinite(f->half)) return arena_printf(e->arena, "efficiency is %s", explain_points(e, *f));
+    return arena_printf(e->arena, "efficiency is between %.1f and %.1f %%; %s is %s", 100 * (f->x - f->half),
+                        100 * (f->x + f->half), limit, in);
 }
 
 static const char *kind(const explain *e) {
@@ -86,6 +95,7 @@ static const struct {
     {"bound by launching", launch},
     {"ceiling not known well enough", exact},
     {"at the ceiling", efficient},
+    {VERDICT_OPEN, either_side},
     {"dense product", kind},
     {"attention", kind},
     {"worth a kernel", worth},
@@ -122,7 +132,8 @@ static void write_check(const explain *e, const verdict_check *check) {
         fputs(" may be on either side\n", e->out);
     else
         fprintf(e->out, " %.*f points %s%s\n", fabs(points) < 1 ? 2 : 1, fabs(points), points < 0 ? "below" : "above",
-                check->touches ? ": within the interval"
+                check->touches ? arena_printf(e->arena, ": open, between %.1f and %.1f %%", 100 * (f->x - f->half),
+                                              100 * (f->x + f->half))
                 : check->near  ? ": within two intervals"
                                : "");
 }
@@ -139,7 +150,7 @@ static void write_thresholds(const explain *e) {
     if (v->borderline)
         explain_tell(
             e, "Borderline: a threshold is within two intervals of what decides, so the next run may say otherwise. "
-               "Within one, the cheaper action was taken.");
+               "Within one the matter is open, and the cheaper action was taken.");
 }
 
 void explain_verdict(const explain *e) {

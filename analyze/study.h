@@ -33,19 +33,20 @@ typedef struct study_report {
     const char *status, *reason_code, *reason_text; /* of the baseline; reasons are NULL where it is OK */
     bool baseline_own;                              /* no library's */
     const char *baseline, *baseline_variant, *best, *best_variant, *best_approach;
-    double baseline_us, baseline_ci, best_us, best_ci; /* medians and relative half widths of the rows that are named */
+    double baseline_us, baseline_ci, best_us, best_ci; /* medians and half widths (unless known) of the rows named */
     double ratio, ratio_ci;
-    const char *rival_approach;
+    const char *rival_approach, *rival, *rival_variant;
     double rival_ratio, rival_ratio_ci;
     double flops, bytes_read, bytes_written;
     double ceiling_us, ceiling_ci, launch_us, peak_tflops;
     double least_us; /* what it takes at least, where it has no baseline */
     const char *ceiling_from, *bound;
     bool above_ceiling;
-    double clock_mhz, power_w; /* of the baseline's row */
-    int candidates, bad_rows;  /* rows; those that are WRONG, CRASHED, TIMEOUT, ERROR or UNSTABLE */
-    bool fusion;               /* of a folder fusions/: in no sum */
-    bool sum;                  /* its parts' own times added up, which did not run beside it */
+    double clock_mhz, power_w;          /* of the baseline's row */
+    double address_best, address_worst; /* ratios over where memory lies, as verdict_facts has them */
+    int candidates, bad_rows;           /* rows; those that are WRONG, CRASHED, TIMEOUT or ERROR */
+    bool fusion;                        /* of a folder fusions/: in no sum */
+    bool sum;                           /* its parts' own times added up, which did not run beside it */
     const char *fusion_pattern, *worth;
     double parts_us, fused_us, speedup, speedup_ci, saved_us;
     int64_t kernels_parts, kernels_fused, selected;

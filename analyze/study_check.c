@@ -1,6 +1,8 @@
 /* Owns what no report can say: members that must be there, and figures that contradict each other. */
 #include "analyze/study_internal.h"
 
+#include "common/rows_table.h"
+
 #include <math.h>
 #include <string.h>
 
@@ -64,9 +66,9 @@ static const double most_tflops = 1e9; /* of a device, as in its peak */
 
 /* A time is that of a row that is OK, or nobody measured it. */
 static bool check_times(const study_scanner *s, study_report *r, char *why, size_t room) {
-    static const char *const known[] = {"OK",       "SKIPPED", "UNSUPPORTED", "WRONG",
-                                        "UNSTABLE", "TIMEOUT", "CRASHED",     "ERROR"};
+    static const char *const known[] = {"OK", "SKIPPED", "UNSUPPORTED", "WRONG", "TIMEOUT", "CRASHED", "ERROR"};
     bool is_known = false;
+    r->status = rows_table_status(r->status);
     for (size_t k = 0; k < sizeof known / sizeof known[0]; k++) is_known = is_known || same(r->status, known[k]);
     if (!is_known) return say(why, room, "its status is none that is known");
     if (same(r->status, "OK") == isnan(r->baseline_us))
@@ -80,13 +82,15 @@ static bool check_times(const study_scanner *s, study_report *r, char *why, size
     if (!isnan(r->baseline_us) && r->flops > most_tflops * 1e6 * r->baseline_us)
         return say(why, room, "nothing does its flops in its baseline_time_us");
     if (isnan(r->least_us)) r->least_us = r->ceiling_us;
-    r->baseline_ci = r->best_ci = r->clock_mhz = r->power_w = NAN;
+    r->baseline_ci = r->best_ci = r->clock_mhz = r->power_w = r->address_best = r->address_worst = NAN;
     if (!isnan(r->baseline_us)) {
-        r->baseline_ci = isnan(baseline->ci) ? 0 : baseline->ci;
+        r->baseline_ci = baseline->ci;
         r->clock_mhz = baseline->clock_mhz;
         r->power_w = baseline->power_w;
     }
-    if (!isnan(r->best_us)) r->best_ci = isnan(best->ci) ? 0 : best->ci;
+    if (!isnan(r->best_us)) r->best_ci = best->ci;
+    const study_row *decides = !isnan(r->best_us) ? best : !isnan(r->baseline_us) ? baseline : NULL;
+    if (decides) r->address_best = decides->address_best, r->address_worst = decides->address_worst;
     return true;
 }
 

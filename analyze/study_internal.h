@@ -12,7 +12,7 @@ typedef enum study_is { STUDY_REPORT, STUDY_SKIPPED, STUDY_OTHER /* of this proj
 /* A row that is OK, as far as it is needed to find the baseline's and the best one's interval. */
 typedef struct study_row {
     const char *name, *variant, *status;
-    double median_us, ci, clock_mhz, power_w;
+    double median_us, ci, clock_mhz, power_w, address_best, address_worst;
 } study_row;
 
 /* A report as it was read: texts lie in the bytes that were read until study_scan_texts has found them a place. */

@@ -15,23 +15,21 @@ static bool is_excused(const study_report *r) {
     return same(r->reason_code, "no_work") || same(r->reason_code, "not_asked");
 }
 
-/* As run.json has it. What is missing takes its ceiling's time at least, and nobody knows how much more: as much again
- * is allowed for. */
+/* As run.json has it. What is missing takes its ceiling's time at least, and how much more is not known. */
 static void sum_model(study_group *g) {
-    double baseline_us = 0, missing_us = 0, squares = 0;
+    verdict_sum sum = {0};
     for (size_t k = 0; k < g->count; k++) {
         const study_report *r = &g->reports[k];
         const double count = (double)r->count;
         if (is_ok(r)) {
-            baseline_us += count * r->baseline_us;
-            squares += pow(count * r->baseline_us * r->baseline_ci, 2);
+            verdict_sum_add(&sum, count * r->baseline_us, r->baseline_ci);
         } else if (!is_excused(r) && r->count > 0) {
             g->without_baseline++;
-            if (isfinite(r->least_us)) missing_us += count * r->least_us;
+            if (isfinite(r->least_us)) verdict_sum_allow(&sum, count * r->least_us);
         }
     }
-    g->model_us = baseline_us + missing_us;
-    if (g->model_us > 0) g->model_ci = hypot(sqrt(squares), missing_us) / g->model_us;
+    g->model_us = sum.us;
+    g->model_ci = verdict_sum_ci(&sum);
 }
 
 /* The parts are the baseline, whoever ran them; a sum of times has no blocks that lie beside the other's
@@ -45,12 +43,14 @@ static void fusion_facts(const study_report *r, verdict_facts *facts) {
     const double ratio = 1 / r->speedup;
     const double rest = r->speedup_ci * r->speedup_ci - r->best_ci * r->best_ci;
     facts->best_family = "FUSION";
-    facts->baseline_ci = rest > 0 ? sqrt(rest) : 0;
+    facts->ceiling_beside = false; /* that was beside another baseline */
+    facts->baseline_ci = rest > 0 ? sqrt(rest) : isnan(rest) ? NAN : 0;
     facts->ratio = ratio < 1 ? ratio : 0;
     facts->ratio_ci = r->speedup_ci;
     facts->rival_ratio = ratio < 1 ? NAN : ratio;
     facts->rival_ratio_ci = r->speedup_ci;
     facts->rival_family = "FUSION";
+    facts->rival_name = facts->best_name; /* what does all at once, by whichever of the two ratios it is told */
 }
 
 bool study_skips_zeros(const study_report *r) {
@@ -58,13 +58,14 @@ bool study_skips_zeros(const study_report *r) {
            r->baseline_us >= r->ceiling_us;
 }
 
-/* As the verdict has it: worth it is what wins by more than the margin, with all of its interval. */
 static void judge_worth(const study *s, study_report *r) {
-    const double margin = s->options.thresholds.margin, ratio = 1 / r->speedup;
-    const double win = 1 - ratio, half = ratio * (isfinite(r->speedup_ci) ? r->speedup_ci : 0);
+    static const char *const words[] = {"no", "borderline", "yes"};
+    const double ratio = 1 / r->speedup;
+    const verdict_gain gain = verdict_gain_of(ratio, r->speedup_ci, s->options.thresholds.margin);
     if (!r->worth) return;
-    r->worth = win - half > margin && win > half ? "yes" : win + half < margin ? "no" : "borderline";
-    r->saved_us = strcmp(r->worth, "yes") == 0 && isfinite(r->parts_us) ? (double)r->count * r->parts_us * win : 0;
+    r->worth = words[gain];
+    r->saved_us =
+        gain == VERDICT_PROVEN_GAIN && isfinite(r->parts_us) ? (double)r->count * r->parts_us * (1 - ratio) : 0;
 }
 
 static const char *row_name(const char *name, const char *variant, char *text, size_t room) {
@@ -75,7 +76,7 @@ static const char *row_name(const char *name, const char *variant, char *text, s
 }
 
 static void judge(const study *s, const study_group *g, study_report *r) {
-    char best[160]; /* as long as in scout/report.c */
+    char best[160], beside[160]; /* as long as in scout/report.c */
     const bool alike = same(r->baseline, r->best) && same(r->baseline_variant, r->best_variant);
     const bool won = !alike && isfinite(r->best_us);
     verdict_facts facts = {
@@ -93,12 +94,14 @@ static void judge(const study *s, const study_group *g, study_report *r) {
         .ceiling_ci = isnan(r->ceiling_ci) ? INFINITY : r->ceiling_ci, /* nobody knows */
         .baseline_ci = r->baseline_ci,
         .best_ci = r->best_ci,
+        .ceiling_beside = same(r->ceiling_from, "probe"),
         .launch_us = r->launch_us,
         .ratio = won ? r->ratio : 0,
         .ratio_ci = r->ratio_ci,
         .rival_ratio = r->rival_ratio,
         .rival_ratio_ci = r->rival_ratio_ci,
         .rival_family = r->rival_approach,
+        .rival_name = row_name(r->rival, r->rival_variant, beside, sizeof beside),
         .count = (double)r->count,
         .model_us = g->model_us,
         .model_ci = g->model_ci,
@@ -108,6 +111,8 @@ static void judge(const study *s, const study_group *g, study_report *r) {
         .baseline_name = r->baseline,
         .baseline_own = r->baseline_own,
         .best_name = isfinite(r->best_us) ? row_name(r->best, r->best_variant, best, sizeof best) : NULL,
+        .address_best = r->address_best,
+        .address_worst = r->address_worst,
     };
     if (r->fusion) fusion_facts(r, &facts);
     r->verdict = verdict_of(&facts, &s->options.thresholds);

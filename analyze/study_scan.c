@@ -45,6 +45,9 @@ static const double most_us = 1e12 /* eleven days */, most_ci = 1e9, most_ratio 
 static const field time_fields[] = {{"median", POSITIVE, ROW(median_us), most_us, NULL},
                                     {"rel_ci95", AMOUNT, ROW(ci), most_ci, NULL}};
 static const members time_members = MEMBERS(time_fields);
+static const field address_fields[] = {{"best", POSITIVE, ROW(address_best), most_ratio, NULL},
+                                       {"worst", POSITIVE, ROW(address_worst), most_ratio, NULL}};
+static const members address_members = MEMBERS(address_fields);
 static const field row_fields[] = {
     {"name", TEXT, ROW(name), 0, NULL},
     {"variant", TEXT, ROW(variant), 0, NULL},
@@ -52,6 +55,7 @@ static const field row_fields[] = {
     {"time_us", OBJECT, 0, 0, &time_members},
     {"clock_mhz", AMOUNT, ROW(clock_mhz), 1e6, NULL},
     {"power_w", AMOUNT, ROW(power_w), 1e6, NULL},
+    {"addresses", OBJECT, 0, 0, &address_members},
 };
 static const members row_members = MEMBERS(row_fields);
 
@@ -68,6 +72,8 @@ static const field reason_fields[] = {
 };
 static const members reason_members = MEMBERS(reason_fields);
 static const field rival_fields[] = {
+    {"name", NAME, AT(report.rival), 0, NULL},
+    {"variant", NAME, AT(report.rival_variant), 0, NULL},
     {"approach", NAME, AT(report.rival_approach), 0, NULL},
     {"ratio", POSITIVE, AT(report.rival_ratio), most_ratio, NULL},
     {"ratio_ci", AMOUNT, AT(report.rival_ratio_ci), most_ci, NULL},
@@ -202,8 +208,8 @@ static bool is_status(const char *text, const char *const *names, size_t count) 
 }
 
 static void keep_row(reader *r, const study_row *row) {
-    static const char *const bad[] = {"WRONG", "CRASHED", "TIMEOUT", "ERROR", "UNSTABLE"};
-    static const char *const fine[] = {"OK", "SKIPPED", "UNSUPPORTED"};
+    static const char *const bad[] = {"WRONG", "CRASHED", "TIMEOUT", "ERROR"};
+    static const char *const fine[] = {"OK", "SKIPPED", "UNSUPPORTED", "UNSTABLE"};
     study_scanner *s = r->scanner;
     r->to->report.candidates++;
     if (is_status(row->status, bad, sizeof bad / sizeof bad[0]))
@@ -226,7 +232,7 @@ static void take_rows(reader *r, const field *f) {
     json_scan_token token;
     r->to->rows = true;
     while ((token = json_scan_next(&r->scan)) > JSON_SCAN_END && token != JSON_SCAN_ARRAY_END) {
-        study_row row = {.median_us = NAN, .ci = NAN, .clock_mhz = NAN, .power_w = NAN};
+        study_row row = {NULL, NULL, NULL, NAN, NAN, NAN, NAN, NAN, NAN};
         if (token != JSON_SCAN_OBJECT) {
             complain(r, f->key, "hold something that is no row");
             if (!json_scan_skip(&r->scan, token)) return;

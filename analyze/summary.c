@@ -7,14 +7,18 @@
 
 const summary_outcome_info summary_outcomes[SUMMARY_OUTCOMES] = {
     [SUMMARY_PROVEN] = {"proven", "a faster one is proven"},
+    [SUMMARY_OWN] = {"own", "faster than an own kernel"},
     [SUMMARY_OPEN] = {"open", "worth trying"},
     [SUMMARY_OPTIMAL] = {"optimal", "already optimal"},
+    [SUMMARY_UNDECIDED] = {"undecided", "at the ceiling or not"},
     [SUMMARY_LAUNCH] = {"launch", "bound by launching"},
     [SUMMARY_SMALL] = {"small", "too little to gain"},
     [SUMMARY_UNKNOWN] = {"unknown", "ceiling not known well"},
     [SUMMARY_MISSING] = {"missing", "no baseline"},
     [SUMMARY_OUTSIDE] = {"outside", "takes no time of its own"},
 };
+
+bool summary_to_do(summary_outcome outcome) { return outcome <= SUMMARY_OPEN; }
 
 static bool same(const char *a, const char *b) { return a && b && strcmp(a, b) == 0; }
 
@@ -24,9 +28,10 @@ static summary_outcome outcome_of(const study_report *r) {
     const verdict *v = &r->verdict;
     if (r->count <= 0 || same(r->reason_code, "no_work") || same(r->reason_code, "not_asked")) return SUMMARY_OUTSIDE;
     if (!has_baseline(r)) return SUMMARY_MISSING;
-    if (v->proven_gain_us > 0) return SUMMARY_PROVEN;
+    if (v->proven_gain_us > 0) return r->baseline_own ? SUMMARY_OWN : SUMMARY_PROVEN;
     if (same(v->approach, "UNMEASURED")) return SUMMARY_UNKNOWN;
     if (!same(v->approach, "NONE")) return SUMMARY_OPEN;
+    if (same(verdict_rule(v->rule), VERDICT_OPEN)) return SUMMARY_UNDECIDED;
     if (!same(v->priority, "NONE")) return SUMMARY_SMALL;
     return same(r->bound, "launch") ? SUMMARY_LAUNCH : SUMMARY_OPTIMAL;
 }
@@ -61,9 +66,9 @@ static void add(summary_sum *sum, const summary_row *row) {
         return;
     }
     sum->baseline_us += row->weight_us;
-    sum->best_us += count * (r->best_us < r->baseline_us ? r->best_us : r->baseline_us);
+    sum->best_us += count * (r->verdict.proven_gain_us > 0 ? r->best_us : r->baseline_us);
     sum->ceiling_us += count * (r->ceiling_us > 0 ? r->ceiling_us : r->baseline_us);
-    sum->proven_us += r->verdict.proven_gain_us;
+    *(r->baseline_own ? &sum->own_us : &sum->proven_us) += r->verdict.proven_gain_us;
     sum->potential_us += row->potential_us;
     sum->borderline += r->verdict.borderline;
 }
@@ -71,6 +76,7 @@ static void add(summary_sum *sum, const summary_row *row) {
 static void finish(summary_sum *sum, double model_us) {
     sum->share = share_of(sum->baseline_us, model_us);
     sum->proven_share = share_of(sum->proven_us, model_us);
+    sum->own_share = share_of(sum->own_us, model_us);
     sum->potential_share = share_of(sum->potential_us, model_us);
 }
 
@@ -122,8 +128,8 @@ static int compare(double x, double y) { return (x < y) - (x > y); }
 
 /* Of the same priority: where something is to be done, then where something is to be found out. */
 static const int turns[SUMMARY_OUTCOMES] = {
-    [SUMMARY_PROVEN] = 0, [SUMMARY_OPEN] = 1,    [SUMMARY_UNKNOWN] = 2, [SUMMARY_MISSING] = 3,
-    [SUMMARY_SMALL] = 4,  [SUMMARY_OPTIMAL] = 5, [SUMMARY_LAUNCH] = 6,  [SUMMARY_OUTSIDE] = 7,
+    [SUMMARY_PROVEN] = 0, [SUMMARY_OWN] = 0,       [SUMMARY_OPEN] = 1,    [SUMMARY_UNKNOWN] = 2, [SUMMARY_MISSING] = 3,
+    [SUMMARY_SMALL] = 4,  [SUMMARY_UNDECIDED] = 5, [SUMMARY_OPTIMAL] = 6, [SUMMARY_LAUNCH] = 7,  [SUMMARY_OUTSIDE] = 8,
 };
 
 /* What is proven before what is only potential; then what takes the most time. */

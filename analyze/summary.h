@@ -1,7 +1,7 @@
 /* What follows from a study: sums, categories, and what to do first. Everybody who writes it prints these figures, so
- * that all formats say the same. Proven gains and potential ones are never added: what is only potential (the distance
- * to the ceiling less what is proven of it) stands by itself. Times are microseconds per run of the model, shares are
- * of the model's time. Texts and reports are the study's, which must live as long. */
+ * that all formats say the same. Proven gains, those over own kernels and potential ones are never added: what is only
+ * potential (the distance to the ceiling less what is proven of it) stands by itself. Times are microseconds per run of
+ * the model, shares are of the model's time. Texts and reports are the study's, which must live as long. */
 #ifndef ANALYZE_SUMMARY_H
 #define ANALYZE_SUMMARY_H
 
@@ -9,14 +9,16 @@
 
 /* Every operation comes out as one of these. */
 typedef enum summary_outcome {
-    SUMMARY_PROVEN,  /* something faster was measured */
-    SUMMARY_OPEN,    /* far enough from its ceiling to be worth trying */
-    SUMMARY_OPTIMAL, /* at its ceiling */
-    SUMMARY_LAUNCH,  /* bound by launching: nothing to gain in itself */
-    SUMMARY_SMALL,   /* below its ceiling, but it pays for no kernel */
-    SUMMARY_UNKNOWN, /* measured, but its ceiling is not known, or not well enough */
-    SUMMARY_MISSING, /* no baseline: counted in the model's time as what it takes at least */
-    SUMMARY_OUTSIDE, /* in nobody's time: it does nothing, or is only a part of another one */
+    SUMMARY_PROVEN,    /* something faster than a library was measured */
+    SUMMARY_OWN,       /* something faster than a kernel of this project, where no library is */
+    SUMMARY_OPEN,      /* far enough from its ceiling to be worth trying */
+    SUMMARY_OPTIMAL,   /* at its ceiling, with all of its interval */
+    SUMMARY_UNDECIDED, /* its interval is on both sides of what decides that */
+    SUMMARY_LAUNCH,    /* bound by launching: nothing to gain in itself */
+    SUMMARY_SMALL,     /* below its ceiling, but it pays for no kernel */
+    SUMMARY_UNKNOWN,   /* measured, but its ceiling is not known, or not well enough */
+    SUMMARY_MISSING,   /* no baseline: counted in the model's time as what it takes at least */
+    SUMMARY_OUTSIDE,   /* in no time: it does nothing, or is only a part of another one */
     SUMMARY_OUTCOMES
 } summary_outcome;
 
@@ -25,16 +27,18 @@ typedef struct summary_outcome_info {
     const char *title; /* "faster one is proven": for people */
 } summary_outcome_info;
 extern const summary_outcome_info summary_outcomes[SUMMARY_OUTCOMES];
+bool summary_to_do(summary_outcome outcome); /* something is to be done about it: proven over either, or worth trying */
 
 /* A sum over operations. */
 typedef struct summary_sum {
     size_t operations; /* distinct ones */
     int64_t occurrences;
-    double baseline_us, best_us; /* of those that are missing, what they take at least */
-    double ceiling_us;           /* where none is known, the baseline */
-    double share;                /* of baseline_us */
-    double proven_us, proven_share;
-    double potential_us, potential_share; /* only that: without what is proven */
+    double baseline_us, best_us;          /* of those that are missing, what they take at least */
+    double ceiling_us;                    /* where none is known, the baseline */
+    double share;                         /* of baseline_us */
+    double proven_us, proven_share;       /* over libraries */
+    double own_us, own_share;             /* over kernels of this project */
+    double potential_us, potential_share; /* only that: without what is proven of either */
     size_t borderline;
 } summary_sum;
 

@@ -1,11 +1,12 @@
 /* Owns the rules by which measured times become a verdict. One table, in order: the first rule that applies decides
- * what should be done and says so. Where an interval touches a threshold, the cheaper action is taken and said to be
- * so. */
+ * what should be done and says so. Where an interval touches a threshold the matter is open: the cheaper action is
+ * taken, and the sentence says between what and what it lies. */
 #include "common/verdict.h"
 
 #include "common/plain.h"
 
 #include <math.h>
+#include <stdarg.h>
 #include <stddef.h>
 #include <stdio.h>
 #include <string.h>
@@ -39,11 +40,39 @@ typedef struct judged {
 } judged;
 
 static bool is_time(double us) { return isfinite(us) && us > 0; }
-static double width(double x) { return isfinite(x) && x > 0 ? x : 0; }
+
+bool verdict_known(double rel_ci) { return rel_ci >= 0 && rel_ci < 1; }
+double verdict_width(double rel_ci) { return verdict_known(rel_ci) ? rel_ci : 1; }
+
+/* Half of the interval of x, and of two that both matter. */
+static double half_of(double x, double rel_ci) { return verdict_known(rel_ci) ? x * rel_ci : INFINITY; }
+static double both(double a, double b) { return verdict_known(a) && verdict_known(b) ? a + b : INFINITY; }
+static double part(double of, double half) { return of > 0 ? of * half : 0; } /* none of an infinite one is nothing */
+
+verdict_gain verdict_gain_of(double ratio, double ratio_ci, double margin) {
+    const double half = half_of(ratio, ratio_ci);
+    if (!is_time(ratio)) return VERDICT_NO_GAIN;
+    if (ratio + half < 1 - margin) return VERDICT_PROVEN_GAIN;
+    return ratio - half < 1 - margin ? VERDICT_OPEN_GAIN : VERDICT_NO_GAIN;
+}
+
+void verdict_sum_add(verdict_sum *s, double us, double rel_ci) {
+    s->us += us;
+    if (verdict_known(rel_ci))
+        s->squares += us * us * rel_ci * rel_ci;
+    else
+        s->common_us += us;
+}
+
+void verdict_sum_allow(verdict_sum *s, double us) {
+    s->us += us;
+    s->common_us += us;
+}
+
+double verdict_sum_ci(const verdict_sum *s) { return s->us > 0 ? (sqrt(s->squares) + s->common_us) / s->us : 0; }
 
 static bool touches(figure f, double threshold) { return f.half > 0 && fabs(f.x - threshold) <= f.half; }
 static bool surely(figure f, double threshold) { return f.x >= threshold && !touches(f, threshold); }
-static bool possibly(figure f, double threshold) { return f.x >= threshold || touches(f, threshold); }
 
 /* The next run measures somewhere in this interval, and has one of its own: up to the ends of both it may decide
  * otherwise. */
@@ -67,8 +96,8 @@ static bool has_cutlass(const char *device) {
 /* ---- the facts, weighed ---- */
 
 /* What a ratio of two times saves; nothing where there is none. */
-static figure saving(double ratio, double relative_half) {
-    return is_time(ratio) ? (figure){1 - ratio, width(relative_half) * ratio} : (figure){0, 0};
+static figure saving(double ratio, double rel_ci) {
+    return is_time(ratio) ? (figure){1 - ratio, half_of(ratio, rel_ci)} : (figure){0, 0};
 }
 
 static const char *family_of(const verdict_facts *f) { return f->best_family ? f->best_family : "LIBRARY_TUNE"; }
@@ -76,45 +105,50 @@ static const char *family_of(const verdict_facts *f) { return f->best_family ? f
 static void judge_win(judged *j) {
     const verdict_facts *f = j->f;
     const double margin = j->t->margin;
-    j->win = saving(f->ratio, f->ratio_ci);
-    if (!is_time(f->ratio) && is_time(f->best_us) && f->best_us < f->baseline_us)
-        j->win = saving(f->best_us / f->baseline_us, width(f->best_ci) + width(f->baseline_ci));
-    if (f->rival_ratio_ci < 1) j->rival = saving(f->rival_ratio, f->rival_ratio_ci); /* else any time would be in it */
-    j->proven = j->win.x > margin && surely(j->win, margin) && j->win.x > j->win.half;
+    double ratio = f->ratio, ratio_ci = f->ratio_ci;
+    if (!is_time(ratio) && is_time(f->best_us) && f->best_us < f->baseline_us)
+        ratio = f->best_us / f->baseline_us, ratio_ci = both(f->best_ci, f->baseline_ci);
+    j->win = saving(ratio, ratio_ci);
+    if (verdict_known(f->rival_ratio_ci)) j->rival = saving(f->rival_ratio, f->rival_ratio_ci);
+    j->proven = verdict_gain_of(ratio, ratio_ci, margin) == VERDICT_PROVEN_GAIN;
     const bool another = f->rival_family && strcmp(f->rival_family, family_of(f)) != 0;
     j->tie = j->proven && another && j->rival.x + j->rival.half >= j->win.x - j->win.half;
 }
 
+/* A ceiling from beside is a ratio to the baseline: what the clock does is in both, and the interval is the ratio's. A
+ * stored one is another measurement, which decides nothing where it is hardly known. */
 static void judge_ceiling(judged *j) {
     const verdict_facts *f = j->f;
-    const double ceiling_ci = width(f->ceiling_ci);
     j->launch = f->bound && strcmp(f->bound, "launch") == 0;
     j->ceiling = is_time(f->ceiling_us);
     if (!j->ceiling) return;
-    j->vague = !(f->ceiling_ci <= j->t->ceiling_ci);
+    j->vague = !f->ceiling_beside && !(f->ceiling_ci <= j->t->ceiling_ci);
     j->efficiency.x = f->ceiling_us / f->baseline_us;
-    j->efficiency.half = j->efficiency.x * (width(f->baseline_ci) + ceiling_ci);
+    j->efficiency.half =
+        half_of(j->efficiency.x, f->ceiling_beside ? f->ceiling_ci : both(f->baseline_ci, f->ceiling_ci));
     if (!is_time(f->launch_us)) return;
     j->floor.x = f->launch_us / f->ceiling_us;
-    j->floor.half = j->floor.x * ceiling_ci;
+    j->floor.half = isfinite(f->ceiling_ci) ? j->floor.x * f->ceiling_ci : 0;
     if (touches(j->floor, launch_bound)) j->launch = !j->vague; /* the cheaper action: it has no potential */
 }
 
 /* A share falls as the model's time grows: by what this operation itself takes, and by what all others do. */
 static void judge_shares(judged *j) {
     const verdict_facts *f = j->f;
-    const double weight = j->count * f->baseline_us, share = weight / j->model_us, own = width(f->baseline_ci);
-    const double all = width(f->model_ci) * j->model_us, mine = weight * own;
+    const double weight = j->count * f->baseline_us, share = weight / j->model_us;
+    const double own = half_of(1, f->baseline_ci), rest = part(1 - share, own);
+    const double all = verdict_width(f->model_ci) * j->model_us, mine = weight * verdict_width(f->baseline_ci);
     const double others = all > mine ? sqrt(all * all - mine * mine) / j->model_us : 0;
     if (j->proven) {
         const double gain = share * j->win.x;
-        j->proven_share = (figure){gain, share * (j->win.half + own * j->win.x * (1 - share)) + gain * others};
+        j->proven_share = (figure){gain, share * (j->win.half + j->win.x * rest) + gain * others};
     }
     if (j->vague && !j->launch) {
         j->potential_share = (figure){0, INFINITY}; /* it may be any: only what is proven makes a priority */
     } else if (j->ceiling && !j->launch && j->efficiency.x < 1) {
-        const double gain = share * (1 - j->efficiency.x), ceiling_ci = width(f->ceiling_ci);
-        j->potential_share = (figure){gain, share * (own * (1 - gain) + j->efficiency.x * ceiling_ci) + gain * others};
+        const double gain = share * (1 - j->efficiency.x), ceiling = half_of(j->efficiency.x, f->ceiling_ci);
+        const double half = f->ceiling_beside ? part(gain, rest) : part(share * (1 - gain), own);
+        j->potential_share = (figure){gain, half + part(share, ceiling) + gain * others};
     }
 }
 
@@ -158,6 +192,8 @@ static const char *advice_for(const char *reason) {
         if (strcmp(known[k].reason, reason) == 0) return known[k].text;
     return "Nothing could be measured: see the rows' reasons before deciding anything.";
 }
+
+static const char longer[] = "measure it longer (--budget) before writing a kernel";
 
 static void say_unmeasured(const judged *j, char *text, size_t room) {
     if (is_time(j->f->best_us) && j->f->best_name)
@@ -211,15 +247,18 @@ static void say_vague(const judged *j, char *text, size_t room) {
 static bool near_ceiling(const judged *j) { return near(j->efficiency, j->t->ceiling); }
 
 static void say_at_ceiling(const judged *j, char *text, size_t room) {
-    if (touches(j->efficiency, j->t->ceiling)) {
-        snprintf(text, room,
-                 "%s is at %.1f +- %.1f %% of the ceiling, near the %.0f %% that decide: use it, measure again before "
-                 "writing a kernel.",
-                 library_of(j), 100 * j->efficiency.x, 100 * j->efficiency.half, 100 * j->t->ceiling);
-        return;
-    }
     snprintf(text, room, "%s is at %.1f %% of the ceiling: use it, a custom kernel %s.", library_of(j),
              100 * j->efficiency.x, j->efficiency.x >= 0.97 ? "cannot improve on it" : "would hardly improve on it");
+}
+
+static void say_open(const judged *j, char *text, size_t room) {
+    const figure f = j->efficiency;
+    if (isfinite(f.half))
+        snprintf(text, room, "%s is at between %.1f and %.1f %% of the ceiling: use it, %s.", library_of(j),
+                 100 * fmax(f.x - f.half, 0), 100 * (f.x + f.half), longer);
+    else
+        snprintf(text, room, "%s is at about %.1f %% of the ceiling, from one pass only: use it, %s.", library_of(j),
+                 100 * f.x, longer);
 }
 
 static void say_sweep(const judged *j, char *text, size_t room) {
@@ -270,7 +309,8 @@ static bool is_launch_proven(const judged *j) {
 static bool is_fusion(const judged *j) { return j->f->fusion; }
 static bool is_launch(const judged *j) { return j->launch; }
 static bool is_vague(const judged *j) { return j->vague; }
-static bool is_at_ceiling(const judged *j) { return possibly(j->efficiency, j->t->ceiling); }
+static bool is_at_ceiling(const judged *j) { return surely(j->efficiency, j->t->ceiling); }
+static bool is_open(const judged *j) { return touches(j->efficiency, j->t->ceiling); }
 static bool is_swept(const judged *j) { return is_dense_gemm(j->f) && has_cutlass(j->f->device); }
 static bool is_attention(const judged *j) { return j->f->op && strcmp(j->f->op, "attention") == 0; }
 static bool is_worth_it(const judged *j) { return surely(j->potential_share, j->t->medium_potential); }
@@ -303,6 +343,7 @@ static const rule rules[] = {
     {"bound by launching", is_launch, "NONE", true, near_nothing, say_launch},
     {"ceiling not known well enough", is_vague, "UNMEASURED", true, is_vague, say_vague},
     {"at the ceiling", is_at_ceiling, "NONE", true, near_ceiling, say_at_ceiling},
+    {VERDICT_OPEN, is_open, "NONE", true, is_open, say_open},
     {"dense product", is_swept, "CUTLASS_SWEEP", false, near_ceiling, say_sweep},
     {"attention", is_attention, "CUSTOM_ATTENTION", false, near_ceiling, say_attention},
     {"worth a kernel", is_worth_it, "CUSTOM_KERNEL", false, near_worth, say_kernel},
@@ -338,6 +379,43 @@ void verdict_checks(const verdict *v, const verdict_thresholds *thresholds, verd
         to[k].touches = touches(v->figures[checks[k].figure], to[k].threshold);
         to[k].near = near(v->figures[checks[k].figure], to[k].threshold);
     }
+}
+
+/* ---- what is open beside the rule ---- */
+
+__attribute__((format(printf, 2, 3))) static void add(char text[], const char *format, ...) {
+    const size_t used = strlen(text), room = sizeof((verdict *)0)->recommendation;
+    va_list args;
+    va_start(args, format);
+    vsnprintf(text + used, room - used, format, args);
+    va_end(args);
+}
+
+/* What may be a gain, and is none that is proven. */
+static void add_gain(const char *name, double ratio, double ratio_ci, char text[]) {
+    const figure w = saving(ratio, ratio_ci);
+    if (isfinite(w.half))
+        add(text,
+            w.x < w.half ? " Open: %s takes between %.1f %% more and %.1f %% less."
+                         : " Open: %s takes between %.1f and %.1f %% less.",
+            name, 100 * fabs(w.x - w.half), 100 * (w.x + w.half));
+    else if (w.x > 0)
+        add(text, " Open: %s took %.1f %% less in one pass.", name, 100 * w.x);
+}
+
+static bool is_open_gain(const judged *j, double ratio, double ratio_ci) {
+    return verdict_gain_of(ratio, ratio_ci, j->t->margin) == VERDICT_OPEN_GAIN;
+}
+
+static void add_open(const judged *j, char text[]) {
+    const verdict_facts *f = j->f;
+    if (!j->proven && f->best_name && is_open_gain(j, f->ratio, f->ratio_ci))
+        add_gain(f->best_name, f->ratio, f->ratio_ci, text);
+    else if (!j->proven && f->rival_name && is_open_gain(j, f->rival_ratio, f->rival_ratio_ci))
+        add_gain(f->rival_name, f->rival_ratio, f->rival_ratio_ci, text);
+    if (is_time(f->address_best) && is_time(f->address_worst))
+        add(text, " It depends on addresses: between %.3f and %.3f of %s time.", f->address_best, f->address_worst,
+            is_time(f->ratio) ? "the default's" : "its usual");
 }
 
 /* ---- priority ---- */
@@ -383,6 +461,7 @@ verdict verdict_of(const verdict_facts *facts, const verdict_thresholds *thresho
     if (j.potential_share.x > 0) v.potential_gain_us = j.count * (facts->baseline_us - facts->ceiling_us);
     if (!r->idle) v.priority = priority(&j, &v.borderline);
     r->say(&j, v.recommendation, sizeof v.recommendation);
+    add_open(&j, v.recommendation);
     plain_end(v.recommendation);
     return v;
 }

@@ -14,8 +14,26 @@ typedef struct verdict_thresholds {
 } verdict_thresholds;
 extern const verdict_thresholds verdict_defaults;
 
-/* What was measured of one operation. Times are per occurrence; 0 or not-a-number: not known. An interval that is not
- * known counts as 0; that of a ceiling or a rival (1 and more) as any: such a one decides nothing. */
+/* A relative half width (rel_ci95, ratio_ci, …) is known from 0 to below 1. One that is not (not-a-number, 1 and more)
+ * stands for any interval: it proves nothing, and in a sum it counts as 1. */
+bool verdict_known(double rel_ci);
+double verdict_width(double rel_ci);
+
+/* The one rule of a gain, for the winner, the totals and the verdict: proven is where all of the ratio's interval is
+ * below 1 - margin, none where all of it is above; what lies between is open. No ratio is none. */
+typedef enum verdict_gain { VERDICT_NO_GAIN, VERDICT_OPEN_GAIN, VERDICT_PROVEN_GAIN } verdict_gain;
+verdict_gain verdict_gain_of(double ratio, double ratio_ci, double margin);
+
+/* A sum of times and how surely it is known. What was measured by itself adds up as the root of squares; what is common
+ * to all, or not known at all, adds up as it is. Begin with zeros. */
+typedef struct verdict_sum {
+    double us, squares, common_us;
+} verdict_sum;
+void verdict_sum_add(verdict_sum *s, double us, double rel_ci);
+void verdict_sum_allow(verdict_sum *s, double us); /* at least: as much again is allowed for */
+double verdict_sum_ci(const verdict_sum *s);       /* relative half width */
+
+/* What was measured of one operation. Times are per occurrence; 0 or not-a-number: not known. */
 typedef struct verdict_facts {
     const char *op;          /* "gemm", "attention", … */
     const char *pattern;     /* DENSE, … */
@@ -28,12 +46,14 @@ typedef struct verdict_facts {
     bool fusion;             /* the baseline is what could run as one, run apart */
     double ceiling_us, baseline_us, best_us;
     double ceiling_ci, baseline_ci, best_ci; /* relative half widths */
-    double launch_us;                        /* the launch floor within ceiling_us */
+    bool ceiling_beside; /* it is a ratio to the baseline, from neighbouring blocks: its interval is the efficiency's */
+    double launch_us;    /* the launch floor within ceiling_us */
     double ratio,
         ratio_ci; /* best over baseline from neighbouring blocks, and its relative half width; 0: no better one */
     /* Of the others that were confirmed beside the baseline, the one that came nearest to winning; 0: there is none. */
     double rival_ratio, rival_ratio_ci;
     const char *rival_family;  /* as best_family */
+    const char *rival_name;    /* as best_name; NULL: it is not spoken of */
     double count;              /* per run of the model */
     double model_us, model_ci; /* of the whole model by its baselines, this one included; its relative half width */
     int64_t shape[3];          /* gemm: for the tiles to try first */
@@ -42,6 +62,9 @@ typedef struct verdict_facts {
     const char *baseline_name; /* for the sentence; NULL: "the library" */
     bool baseline_own;         /* it is no library's: what beats it proves less */
     const char *best_name;     /* "cublaslt algo=6"; NULL: "the alternative" */
+    /* Ratios at the best and the worst addresses, where they differ by over 2 %: of the one that won to the baseline,
+     * else of the baseline to its own middle. */
+    double address_best, address_worst;
 } verdict_facts;
 
 /* What the rules looked at, and half the width of its interval. */
@@ -65,7 +88,7 @@ typedef struct verdict {
     const char *priority;                     /* HIGH, MEDIUM, LOW, NONE */
     const char *approach;                     /* NONE, LIBRARY_TUNE, … */
     bool borderline;          /* a threshold is within two intervals: the next run may decide otherwise */
-    char recommendation[256]; /* one sentence that a person can act on */
+    char recommendation[320]; /* a sentence that a person can act on, and what is open about it */
     int rule;                 /* which one decided: verdict_rule */
     verdict_figure figures[VERDICT_FIGURES];
 } verdict;
@@ -74,6 +97,8 @@ verdict verdict_of(const verdict_facts *facts, const verdict_thresholds *thresho
 
 /* The rules in the order in which they are asked; the first that applies decides. NULL behind the last one. */
 const char *verdict_rule(int rule);
+#define VERDICT_OPEN                                                                                                   \
+    "at the ceiling or not: open" /* the one that decides where an efficiency's interval is on both sides */
 
 /* What a verdict depends on: each threshold and the figure that is compared with it. */
 typedef struct verdict_check {

@@ -51,7 +51,8 @@ void bench_plan_made_of(bench_plan *p, scout_composition *out);
 int bench_plan_describe(const bench_plan *p, char *json, size_t room);
 
 /* Runs it once, alone, on poisoned outputs, and holds everything against the reference. ROW_OK, or ROW_WRONG (samples,
- * projection, canary, input_changed), ROW_ERROR, …; `lost` where the device cannot be used any more. */
+ * projection, canary, input_changed), ROW_UNSUPPORTED (precision), ROW_ERROR, …; `lost` where the device cannot be used
+ * any more. */
 typedef struct bench_verdict {
     row_status status;
     scout_why why;

@@ -150,6 +150,10 @@ static scout_answer compare_output(verify *v, scout_check *check, uint32_t outpu
     else
         snprintf(text, sizeof text, "samples are right, but a projection of all is off by %.3g, %.3g is allowed",
                  found.worst_projected, s->tolerance);
+    if (v->plan->needs.coarse && out->status == ROW_OK) {
+        out->status = ROW_UNSUPPORTED;
+        scout_say(&out->why, SCOUT_NO, "precision", "its library says that its sums are less exact: %s", text);
+    }
     judge(v, samples || !projection ? "samples" : "projection", text);
     return SCOUT_OK;
 }

@@ -1,6 +1,5 @@
-/* Owns the rule of keep or revert. Keeping needs more than the margin of a winner with the whole interval, reverting
- * less than it with the whole interval: what lies between is undecided, and said so. What would not settle is never
- * kept. Who is wrong, crashes or hangs is reverted however fast it was. */
+/* Owns the rule of keep or revert. Keeping needs a proven gain, reverting that there is none: what lies between is
+ * undecided, and said so. What is wrong, crashes or hangs is reverted however fast it was. */
 #include "scout/compare.h"
 
 #include "common/json_get.h"
@@ -30,25 +29,28 @@ static bool is_not_asked(const json_t *row) {
 
 /* Where nobody has a time: whose failure says most. */
 static int telling(const json_t *row) {
-    static const row_status order[] = {ROW_UNSUPPORTED, ROW_SKIPPED, ROW_UNSTABLE, ROW_ERROR,
-                                       ROW_TIMEOUT,     ROW_CRASHED, ROW_WRONG};
+    static const row_status order[] = {ROW_UNSUPPORTED, ROW_SKIPPED, ROW_ERROR, ROW_TIMEOUT, ROW_CRASHED, ROW_WRONG};
     for (int k = 0; k < (int)(sizeof order / sizeof order[0]); k++)
         if (status_of(row) == order[k]) return k;
     return -1;
 }
 
+/* Of those that were asked for the fastest beside the one before; where none has a ratio, the one that says most. */
 static const json_t *find_after(const report_input *in, const json_t *before) {
     const json_t *rows = json_object_get(in->measurement, "candidates");
-    const json_t *rival = json_object_get(in->measurement, "rival"), *found = NULL;
+    const json_t *rival = json_object_get(in->measurement, "rival"), *found = NULL, *fastest = NULL;
+    double least = INFINITY;
     int most = -1;
     for (size_t k = 0; k < json_array_size(rows); k++) {
         const json_t *row = json_array_get(rows, k);
         if (row == before || is_not_asked(row) || !chosen_is(in->search->candidate, json_get_text(row, "name")))
             continue;
         if (rival && is_of(row, json_get_text(rival, "name"), json_get_text(rival, "variant"))) return row;
+        const double ratio = status_of(row) == ROW_OK ? json_get_positive(row, "ratio") : NAN;
+        if (ratio < least) least = ratio, fastest = row;
         if (telling(row) > most) most = telling(row), found = row;
     }
-    return found;
+    return fastest ? fastest : found;
 }
 
 /* Also where it failed, and so is nobody's baseline: then it is who was asked for and does not come after. */
@@ -77,6 +79,11 @@ static void read_rows(const report_input *in, const report_figures *f, compare *
         const bool known = out->after && f->baseline_row && isfinite(f->rival_ratio) &&
                            is_of(out->after, json_get_text(rival, "name"), json_get_text(rival, "variant"));
         if (known) out->ratio = f->rival_ratio, out->ratio_ci = f->rival_ratio_ci;
+        if (!known && f->baseline_row) { /* its row has them too */
+            const double ci = json_get_number(out->after, "ratio_ci");
+            out->ratio = json_get_positive(out->after, "ratio");
+            out->ratio_ci = verdict_known(ci) ? ci : NAN;
+        }
     }
     if (!out->after || status_of(out->after) != ROW_OK) return;
     const json_t *time = json_object_get(out->after, "time_us");
@@ -88,23 +95,22 @@ static void read_rows(const report_input *in, const report_figures *f, compare *
 
 static void say_difference(const compare *c, const char *rest, char *text, size_t room) {
     const double change = 100 * (c->ratio - 1);
-    snprintf(text, room, "%.1f %% %s time, give or take %.1f %%: %s", fabs(change), change < 0 ? "less" : "more",
-             100 * c->ratio * c->ratio_ci, rest);
+    const char *more = change < 0 ? "less" : "more";
+    if (verdict_known(c->ratio_ci))
+        snprintf(text, room, "%.1f %% %s time, give or take %.1f %%: %s", fabs(change), more,
+                 100 * c->ratio * c->ratio_ci, rest);
+    else
+        snprintf(text, room, "%.1f %% %s time in one pass: %s", fabs(change), more, rest);
 }
 
-/* Of one that would not settle, the ratio may show that it is slower, and never that it is worth keeping: nobody knows
- * its time. What to say of it then is in the text already. */
-static compare_decision by_ratio(compare *c, bool settled) {
-    const double limit = 1 - verdict_defaults.margin, wide = c->ratio * c->ratio_ci;
-    if (!settled && c->ratio - wide < limit) return COMPARE_UNDECIDED;
-    if (c->ratio + wide < limit) {
-        say_difference(c, "that is worth keeping", c->text, sizeof c->text);
-        return COMPARE_KEEP;
-    }
-    if (c->ratio - wide >= limit) {
-        say_difference(c, c->ratio - wide > 1 ? "it is slower" : "a change has to save more than 2 %", c->text,
-                       sizeof c->text);
+static compare_decision by_ratio(compare *c) {
+    switch (verdict_gain_of(c->ratio, c->ratio_ci, verdict_defaults.margin)) {
+    case VERDICT_PROVEN_GAIN: say_difference(c, "that is worth keeping", c->text, sizeof c->text); return COMPARE_KEEP;
+    case VERDICT_NO_GAIN:
+        say_difference(c, c->ratio * (1 - c->ratio_ci) > 1 ? "it is slower" : "a change has to save more than 2 %",
+                       c->text, sizeof c->text);
         return COMPARE_REVERT;
+    case VERDICT_OPEN_GAIN: break;
     }
     say_difference(c, "it may save 2 % or not; measure again, on a quieter machine or with more --budget", c->text,
                    sizeof c->text);
@@ -112,8 +118,8 @@ static compare_decision by_ratio(compare *c, bool settled) {
 }
 
 static void say_row(const char *what, const json_t *row, char *text, size_t room) {
-    snprintf(text, room, "%.20s%.60s is %.20s: %.190s", what, json_get_text(row, "name"), json_get_text(row, "status"),
-             json_get_text(json_object_get(row, "reason"), "text"));
+    snprintf(text, room, "%.20s%.60s is %.20s: %.190s", what, json_get_text(row, "name"),
+             reason_status_name(status_of(row)), json_get_text(json_object_get(row, "reason"), "text"));
 }
 
 static compare_decision decide(compare *c) {
@@ -125,10 +131,11 @@ static compare_decision decide(compare *c) {
     if (after != ROW_OK) say_row("", c->after, c->text, sizeof c->text);
     if (after == ROW_UNSUPPORTED) return COMPARE_NONE;
     if (after == ROW_SKIPPED) return COMPARE_UNDECIDED;
-    if (after != ROW_OK && after != ROW_UNSTABLE) return COMPARE_REVERT;
-    if (isfinite(c->ratio) && isfinite(c->ratio_ci)) return by_ratio(c, after == ROW_OK);
-    if (after == ROW_OK && c->before) say_row("before: ", c->before, c->text, sizeof c->text);
-    if (after == ROW_OK && !c->before)
+    if (after != ROW_OK) return COMPARE_REVERT;
+    if (isfinite(c->ratio)) return by_ratio(c);
+    if (c->before)
+        say_row("before: ", c->before, c->text, sizeof c->text);
+    else
         snprintf(c->text, sizeof c->text, "nothing stands before: nobody else does this operation here");
     return COMPARE_UNDECIDED;
 }
@@ -158,7 +165,7 @@ json_t *compare_json(const compare *c, json_builder *b) {
     put_side(b, to, "before", c->before, c->before_us, c->before_ci);
     put_side(b, to, "after", c->after, c->after_us, c->after_ci);
     if (isfinite(c->ratio)) json_put_real(b, to, "ratio", c->ratio);
-    if (isfinite(c->ratio) && isfinite(c->ratio_ci)) json_put_real(b, to, "ratio_ci", c->ratio_ci);
+    if (isfinite(c->ratio) && verdict_known(c->ratio_ci)) json_put_real(b, to, "ratio_ci", c->ratio_ci);
     json_put_text(b, to, "decision", compare_decision_names[c->decision]);
     json_put_text(b, to, "text", c->text);
     return to;

@@ -31,7 +31,8 @@ static inline conv_problem conv_problem_of(const scout_op *op) {
     memset(&p, 0, sizeof p);
     p.w = window_of(op);
     p.transposed = op_number(op, "transposed", 0) != 0;
-    p.group = op_number(op, "group", 1);
+    const int64_t group = op_number(op, "group", 1);
+    p.group = group > 0 ? group : 1;
     const int channel = p.w.last ? (int)op->rank - 1 : 1;
     p.n = out->dims[0], p.cin = in->dims[channel], p.cout = out->dims[channel];
     p.in_n = in->strides[0], p.in_c = in->strides[channel], p.in_step = p.w.last ? p.cin : 1;

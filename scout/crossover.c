@@ -74,19 +74,16 @@ static bool is_sparse(const crossover *c, const json_t *row) {
     return false;
 }
 
-/* One that would not settle got to the end of the race; where none did, one that was dropped from it shows that it
- * began. */
+/* Of who leaves zeros out none has a time: its turn did not come. */
 static bool is_open(const crossover *c, const crossover_point *p) {
-    bool waited = false, raced = false;
+    bool waited = false;
     for (size_t k = 0; !p->name && k < json_array_size(p->rows); k++) {
         const json_t *row = json_array_get(p->rows, k);
-        if (!is_sparse(c, row)) continue;
         const char *code = json_get_text(json_object_get(row, "reason"), "code");
-        if (strcmp(json_get_text(row, "status"), "UNSTABLE") == 0) return true;
-        raced = raced || strcmp(code, "outraced") == 0;
-        waited = waited || strcmp(code, "budget") == 0;
+        if (is_sparse(c, row) && strcmp(code, "outraced") == 0) return false; /* it ran, and was behind */
+        waited = waited || (is_sparse(c, row) && strcmp(code, "budget") == 0);
     }
-    return waited && !raced;
+    return waited;
 }
 
 static bool any_open(const crossover *c) {

@@ -11,7 +11,7 @@ typedef struct crossover_point {
     double real_tflops, dense_equivalent_tflops; /* of the sparse one */
     const char *name, *variant;                  /* of the fastest sparse candidate; NULL: none was measured */
     const json_t *rows;                          /* borrowed */
-    bool open; /* those that leave zeros out elsewhere had no time here, or would not settle: it tells nothing */
+    bool open; /* those that leave zeros out elsewhere had no time here: it tells nothing */
 } crossover_point;
 
 typedef struct crossover {

@@ -67,16 +67,22 @@ static double share_until(const measurement *m, int k, bool last) {
     return until > now ? now + (until - now) / waiting : until;
 }
 
-/* A default whose results are wrong is none: the library's next choice takes its place, but for those that an earlier
- * attempt has left out. */
+/* A default whose results are too far off is none: the library's next choice takes its place, if there is one in the
+ * same form, but for those that an earlier attempt has left out. Its choice is the first parameter, a form the others.
+ */
 static void pass_on(measurement *m, int k) {
-    measure_row *row = &m->rows[k];
-    int next = k + 1;
-    while (next < m->row_count && m->rows[next].decided) next++;
-    if (!row->first || row->status != ROW_WRONG || next == m->row_count || m->rows[next].candidate != row->candidate)
-        return;
+    measure_row *row = &m->rows[k], *next = NULL;
+    if (!row->first || (row->status != ROW_WRONG && strcmp(row->why.code, "precision") != 0)) return;
+    for (int other = k + 1; other < m->row_count && m->rows[other].candidate == row->candidate; other++) {
+        measure_row *const r = &m->rows[other];
+        const bool same = memcmp(&r->values[1], &row->values[1], sizeof row->values - sizeof row->values[0]) == 0;
+        if (r->decided || (next && !same)) continue;
+        next = r;
+        if (same) break;
+    }
+    if (!next) return;
     row->first = false;
-    m->rows[next].first = true;
+    next->first = true;
 }
 
 static void prepare_all(measurement *m, bool last) {

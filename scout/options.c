@@ -30,8 +30,8 @@ static const char after[] =
     "\n"
     "exit codes:\n"
     "  0  done\n"
-    "  1  done, but some operation has no valid baseline, a candidate failed or would not settle, or the run was\n"
-    "     interrupted (--resume continues)\n"
+    "  1  done, but some operation has no figure, a candidate failed (WRONG, CRASHED, TIMEOUT, ERROR), with\n"
+    "     --strict a time is known less well than to 1 %, or the run was interrupted (--resume continues)\n"
     "  2  wrong usage\n"
     "  3  the operations are wrong (or their file)\n"
     "  4  the device, memory, disk or another condition of this machine\n"
@@ -183,6 +183,14 @@ static const cli_option rows[] = {
      .kind = CLI_FLAG,
      .offset = AT(k_sweep),
      .help = "with --op gemm or --ceilings: measure K from 65536 to 262144 and print it"},
+    {.name = "table",
+     .kind = CLI_FLAG,
+     .offset = AT(table),
+     .help = "print all variants of each operation beside each other: time, interval, rates, ratio to the baseline"},
+    {.name = "strict",
+     .kind = CLI_FLAG,
+     .offset = AT(strict),
+     .help = "end with 1 also where a time is known less well than to 1 %"},
     {.name = "library-path",
      .argument = "DIRS",
      .kind = CLI_TEXT,

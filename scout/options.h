@@ -37,6 +37,8 @@ typedef struct options {
     double budget_s;   /* of the whole run; 0: none */
     double early_exit; /* fraction of the ceiling */
     bool exhaustive, no_cache, resume, k_sweep, sparsity_sweep, compare, no_fusions, quiet;
+    bool strict; /* what is wide ends the run with 1 too */
+    bool table;  /* all variants beside each other are printed */
     int worker_in, worker_out;
 
     /* as parsed */

@@ -72,6 +72,8 @@ static bool check_modes(const options *o, status *st) {
         {"no-cache", o->no_cache, MEASURES},
         {"cache-dir", o->cache_dir != NULL, MEASURES | OPTIONS_CACHE},
         {"k-sweep", o->k_sweep, OPTIONS_SINGLE | OPTIONS_CEILINGS},
+        {"table", o->table, RUNS},
+        {"strict", o->strict, RUNS},
         {"library-path", o->library_path != NULL, LOADS},
         {"custom-kernel", o->plugin_count > 0, LOADS},
         {"compare", o->compare, RUNS},

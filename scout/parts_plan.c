@@ -86,6 +86,7 @@ static scout_answer share_pack(scout_plan *p, scout_plan_needs *needs, scout_why
     for (int k = 0; k < l->count; k++) {
         const scout_plan_needs *own = &p->choices[k].needs;
         if (own->workspace_bytes > needs->workspace_bytes) needs->workspace_bytes = own->workspace_bytes;
+        needs->coarse |= own->coarse;
         if (own->packs == 0) continue;
         const parts_source *s = own->packs <= l->steps[k].op.tensor_count ? &l->steps[k].sources[own->packs - 1] : NULL;
         if (!s || s->where != PARTS_FUSED || (p->packed >= 0 && p->packed != s->at))

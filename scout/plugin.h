@@ -151,6 +151,9 @@ typedef struct scout_plan_needs {
     uint32_t packs;      /* index of the tensor that pack() replaces, plus 1; 0: none */
     uint64_t pack_bytes; /* of its replacement */
     uint64_t workspace_bytes;
+    /* 1: the library says of this plan that its sums may be less exact than the operation asks for. Where its results
+     * are too far off, the plan is UNSUPPORTED ("precision") and not WRONG. */
+    uint32_t coarse;
 } scout_plan_needs;
 
 /* What a launch gets: `tensors[k]` belongs to op->tensors[k] (the packed one where the plan packs it). */

@@ -1,4 +1,5 @@
-/* Why a row carries no time: statuses and the closed list of reason codes that reports may hold. */
+/* Why a row carries no time: statuses and the closed list of reason codes that reports may hold. Whatever ran and was
+ * right is OK and has a time, however wide its interval is. */
 #ifndef SCOUT_REASON_H
 #define SCOUT_REASON_H
 
@@ -9,16 +10,16 @@ typedef enum row_status {
     ROW_SKIPPED,     /* could have run, was not: outraced, early exit, excluded, budget */
     ROW_UNSUPPORTED, /* cannot run this operation here */
     ROW_WRONG,
-    ROW_UNSTABLE,
     ROW_TIMEOUT,
     ROW_CRASHED,
     ROW_ERROR,
-    ROW_STATUS_COUNT
+    ROW_STATUS_COUNT,
+    ROW_UNSTABLE = ROW_SKIPPED /* for the old way of timing, until it is gone: a row without a figure */
 } row_status;
 
-const char *reason_status_name(row_status status); /* "OK", … */
-bool reason_status_from_name(const char *name, row_status *status);
-bool reason_status_bad(row_status status); /* makes the program end with 1: WRONG, UNSTABLE, TIMEOUT, CRASHED, ERROR */
+const char *reason_status_name(row_status status);                  /* "OK", … */
+bool reason_status_from_name(const char *name, row_status *status); /* UNSTABLE, of older reports, is SKIPPED */
+bool reason_status_bad(row_status status); /* makes the program end with 1: WRONG, TIMEOUT, CRASHED, ERROR */
 
 /* Codes: the table in reason.c says each with the status that it goes with. NULL where the code is not in the list. */
 const char *reason_about(const char *code);

@@ -33,14 +33,27 @@ static const json_t *find_row(const json_t *rows, const char *name, const char *
     return NULL;
 }
 
+/* A relative half width; not-a-number: not known. */
+static double width_in(const json_t *object, const char *key) {
+    const double ci = json_get_number(object, key);
+    return ci >= 0 ? ci : NAN;
+}
+
 /* The row's figures where it is OK and has them. */
 static const json_t *read_row(const json_t *row, double *us, double *ci) {
     const json_t *time = json_object_get(row, "time_us");
     *us = *ci = NAN;
     if (!row || row_status_of(row) != ROW_OK || isnan(json_get_positive(time, "median"))) return NULL;
     *us = json_get_positive(time, "median");
-    *ci = at_least_0(json_get_positive(time, "rel_ci95"));
+    *ci = width_in(time, "rel_ci95");
     return row;
+}
+
+/* Older rows do not say it. */
+static bool is_wide(const json_t *row, double ci) {
+    static const double target = 0.01;
+    const char *quality = json_get_text_or_null(row, "quality");
+    return row && (quality ? strcmp(quality, "good") != 0 : !(ci <= target));
 }
 
 static void take_reason(report_figures *out, const json_t *row) {
@@ -84,19 +97,20 @@ static void read_measurement(const json_t *m, report_figures *out) {
     if (!out->best_row) out->best = NULL;
     if (out->best && out->best_row != out->baseline_row) {
         out->ratio = json_get_positive(m, "ratio");
-        out->ratio_ci = at_least_0(json_get_positive(m, "ratio_ci"));
+        out->ratio_ci = width_in(m, "ratio_ci");
         out->family = json_get_text_or_null(m, "best_approach");
     }
     const json_t *rival = json_object_get(m, "rival");
     out->rival_ratio = json_get_positive(rival, "ratio");
-    const double ci = json_get_number(rival, "ratio_ci");
-    out->rival_ratio_ci = isnan(ci) ? NAN : at_least_0(ci); /* absent: not known */
+    out->rival_ratio_ci = width_in(rival, "ratio_ci");
     out->rival_family = json_get_text_or_null(rival, "approach");
     const json_t *rival_row =
         find_row(rows, json_get_text_or_null(rival, "name"), json_get_text_or_null(rival, "variant"));
     if (rival_row) out->rival_status = row_status_of(rival_row);
     for (size_t k = 0; k < json_array_size(rows); k++)
         out->bad_rows += reason_status_bad(row_status_of(json_array_get(rows, k)));
+    out->own = json_is_true(json_object_get(m, "baseline_own"));
+    out->wide = is_wide(out->baseline_row, out->baseline_ci) || is_wide(out->best_row, out->best_ci);
     read_status(rows, variant, out);
 }
 
@@ -121,7 +135,8 @@ static void read_ceiling(const report_input *in, report_figures *out) {
     out->ceiling_ci = t.rel_ci95;
     out->launch_us = 1e6 * t.launch_s;
     out->bound = t.bound;
-    out->above_ceiling = report_beside_outruns(out, out->ceiling_us, out->ceiling_ci);
+    out->above_ceiling = verdict_known(out->baseline_ci) && verdict_known(out->ceiling_ci) &&
+                         report_beside_outruns(out, out->ceiling_us, out->ceiling_ci);
 }
 
 /* What an operation takes at least, for the model's time where its baseline has none. Without a peak or a precision,
@@ -147,7 +162,10 @@ static const char *row_name(const json_t *row, char *text, size_t room) {
 
 static void judge(const report_input *in, report_figures *out) {
     const operation *o = in->operation;
-    char best[160];
+    const bool another = out->best_row && out->best_row != out->baseline_row;
+    const json_t *addresses = json_object_get(another ? out->best_row : out->baseline_row, "addresses");
+    const json_t *rival = json_object_get(in->measurement, "rival");
+    char best[160], beside[160];
     verdict_facts facts = {
         .op = oprec_kind_name(o->rec.kind),
         .pattern = o->pattern,
@@ -163,12 +181,14 @@ static void judge(const report_input *in, report_figures *out) {
         .ceiling_ci = out->ceiling_ci,
         .baseline_ci = out->baseline_ci,
         .best_ci = out->best_ci,
-        .ratio = out->best_row == out->baseline_row ? 0 : out->ratio,
+        .ceiling_beside = strcmp(out->ceiling_from, "probe") == 0,
+        .ratio = another ? out->ratio : 0,
         .ratio_ci = out->ratio_ci,
         .launch_us = in->ceilings ? 1e6 * in->ceilings->launch_s : 0,
         .rival_ratio = out->rival_ratio,
         .rival_ratio_ci = out->rival_ratio_ci,
         .rival_family = out->rival_family,
+        .rival_name = row_name(rival, beside, sizeof beside),
         .count = (double)o->count,
         .model_us = in->model_us,
         .model_ci = in->model_ci,
@@ -177,12 +197,15 @@ static void judge(const report_input *in, report_figures *out) {
         .batch = oprec_int(&o->rec, "batch", 1),
         .units = in->device ? in->device->identity.units : 0,
         .baseline_name = out->baseline,
-        .baseline_own = json_is_true(json_object_get(in->measurement, "baseline_own")),
+        .baseline_own = out->own,
         .best_name = row_name(out->best_row, best, sizeof best),
+        .address_best = json_get_positive(addresses, "best"),
+        .address_worst = json_get_positive(addresses, "worst"),
     };
     if (in->fusion.of) report_fusion_facts(in, out, &facts);
     out->verdict = verdict_of(&facts, NULL);
     out->efficiency = out->verdict.efficiency;
+    out->proven_us = !out->baseline_row || out->verdict.figures[VERDICT_PROVEN].x > 0 ? out->best_us : out->baseline_us;
 }
 
 void report_read(const report_input *in, report_figures *out) {

@@ -46,7 +46,7 @@ typedef struct report_input {
 
 /* A fusion in figures; not-a-number, -1 and NULL: not known. */
 typedef struct report_fused {
-    double parts_us, fused_us, ratio, ratio_ci; /* ratio: fused over parts */
+    double parts_us, fused_us, ratio, ratio_ci; /* ratio: fused over parts; one pass alone: without an interval */
     int kernels_parts, kernels_fused;
     const char *name, *variant; /* of what does all at once, the fastest */
     const char *worth;          /* yes, no, borderline */
@@ -60,19 +60,22 @@ typedef struct report_figures {
     const char *code, *text;
     const char *baseline, *best, *family;                               /* candidates' names; NULL: none */
     const json_t *baseline_row, *best_row;                              /* NULL where it is not OK */
-    double baseline_us, baseline_ci, best_us, best_ci, ratio, ratio_ci; /* not-a-number where there is none */
+    double baseline_us, baseline_ci, best_us, best_ci, ratio, ratio_ci; /* not-a-number where it is not known */
+    double proven_us;                   /* with what is proven: the best's time, or the baseline's */
+    bool own;                           /* the baseline is a kernel of this project, for no library has one */
+    bool wide;                          /* the baseline's or the best's interval is beyond the target, or it drifts */
     double rival_ratio, rival_ratio_ci; /* of the one that came nearest to the best, or to beating the baseline */
     const char *rival_family;
     row_status rival_status; /* OK where there is none */
     const char *precision, *bound;
     const ceilings_peak *peak; /* NULL: not known */
     double flops, bytes_read, bytes_written, ceiling_us, ceiling_ci, launch_us, efficiency;
-    const char *ceiling_from; /* stored (the ceilings'), probe (measured beside the operation), both */
+    const char *ceiling_from; /* stored (the ceilings'), probe (measured in neighbouring blocks) */
     double stored_ceiling_us; /* by the ceilings alone, where a probe had a say; else not-a-number */
     double estimate_us;       /* at least, also where nothing could be measured; not-a-number: not known */
     bool above_ceiling;       /* by more than all intervals */
     report_fused fused;       /* of a fusion */
-    int bad_rows;             /* WRONG, UNSTABLE, TIMEOUT, CRASHED, ERROR */
+    int bad_rows;             /* WRONG, TIMEOUT, CRASHED, ERROR */
     verdict verdict;
 } report_figures;
 /* What needs no measuring is no failure when it has none, and takes no time. */

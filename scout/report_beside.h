@@ -1,4 +1,4 @@
-/* What a report makes of the probe that ran among an operation's blocks. */
+/* What a report makes of the probe that ran in blocks beside an operation's. */
 #ifndef SCOUT_REPORT_BESIDE_H
 #define SCOUT_REPORT_BESIDE_H
 

@@ -12,7 +12,7 @@ static bool is_parts(const char *name) { return name && strcmp(name, parts_name)
 
 static int kernels_of(const json_t *row) { return (int)json_get_int(row, "kernels", -1); }
 
-/* Who came nearest to the parts, where nobody beat them: settled or not, it has a row. */
+/* What came nearest to the parts, where nothing beat them. */
 static const json_t *rival_row(const json_t *m) {
     const json_t *rows = json_object_get(m, "candidates"), *rival = json_object_get(m, "rival");
     const char *name = json_get_text_or_null(rival, "name"), *variant = json_get_text_or_null(rival, "variant");
@@ -40,7 +40,7 @@ static void read_why(const json_t *m, report_fused *to) {
 }
 
 static void read_sequence(const json_t *m, const report_figures *f, report_fused *to) {
-    const json_t *row = NULL, *rival = json_object_get(m, "rival");
+    const json_t *row = NULL;
     if (!is_parts(f->baseline) || !f->baseline_row) {
         to->code = f->code ? f->code : "no_candidate"; /* the baseline is OK, but another one: they could not run */
         to->text = f->code ? f->text : "the parts in sequence did not run";
@@ -52,11 +52,7 @@ static void read_sequence(const json_t *m, const report_figures *f, report_fused
         row = f->best_row;
         to->ratio = f->ratio, to->ratio_ci = f->ratio_ci;
     } else if ((row = rival_row(m))) {
-        const json_t *reason = json_object_get(row, "reason");
-        const double ci = json_get_number(rival, "ratio_ci");
-        to->ratio_ci = isnan(ci) ? 1 : fmax(ci, 0);
-        if (to->ratio_ci < 1) to->ratio = json_get_positive(rival, "ratio"); /* else it may be anything */
-        to->code = json_get_text_or_null(reason, "code"), to->text = json_get_text_or_null(reason, "text");
+        to->ratio = f->rival_ratio, to->ratio_ci = f->rival_ratio_ci;
     } else {
         read_why(m, to);
         return;
@@ -83,16 +79,16 @@ static void read_sum(const report_fusion *in, const json_t *m, const report_figu
                                                  : json_get_text_or_null(m, "best_variant");
     if (!isfinite(in->sum_us)) return;
     to->ratio = f->best_us / in->sum_us;
-    to->ratio_ci = hypot(f->best_ci, in->sum_ci);
+    if (verdict_known(f->best_ci) && verdict_known(in->sum_ci)) to->ratio_ci = hypot(f->best_ci, in->sum_ci);
 }
 
-/* As the verdict has it: proven is what wins by more than the margin, with all of its interval. */
 static void judge_worth(const report_input *in, report_fused *to) {
-    const double margin = verdict_defaults.margin, win = 1 - to->ratio, half = to->ratio * to->ratio_ci;
+    static const char *const words[] = {"no", "borderline", "yes"};
+    const verdict_gain gain = verdict_gain_of(to->ratio, to->ratio_ci, verdict_defaults.margin);
     if (!isfinite(to->ratio)) return;
-    to->worth = win - half > margin && win > half ? "yes" : win + half < margin ? "no" : "borderline";
-    if (strcmp(to->worth, "yes") == 0 && isfinite(to->parts_us))
-        to->saved_us = (double)in->fusion.of->count * to->parts_us * win;
+    to->worth = words[gain];
+    if (gain == VERDICT_PROVEN_GAIN && isfinite(to->parts_us))
+        to->saved_us = (double)in->fusion.of->count * to->parts_us * (1 - to->ratio);
 }
 
 void report_fusion_read(const report_input *in, report_figures *out) {
@@ -121,12 +117,14 @@ void report_fusion_facts(const report_input *in, const report_figures *f, verdic
     facts->baseline_us = f->fused.parts_us;
     if (in->fusion.of->how != FUSION_SUM) return;
     facts->best_family = "FUSION";
+    facts->ceiling_beside = false; /* that was beside another baseline */
     facts->baseline_ci = in->fusion.sum_ci;
     facts->ratio = f->fused.ratio < 1 ? f->fused.ratio : 0;
     facts->ratio_ci = f->fused.ratio_ci;
     facts->rival_ratio = f->fused.ratio < 1 ? NAN : f->fused.ratio;
     facts->rival_ratio_ci = f->fused.ratio_ci;
     facts->rival_family = "FUSION";
+    facts->rival_name = facts->best_name; /* what does all at once, by whichever of the two ratios it is told */
 }
 
 json_t *report_fusion_json(const report_input *in, const report_figures *f, json_builder *b) {
@@ -146,7 +144,7 @@ json_t *report_fusion_json(const report_input *in, const report_figures *f, json
     if (x->name) json_put_text(b, to, "fused", x->name);
     if (x->variant) json_put_text(b, to, "fused_variant", x->variant);
     json_put_known(b, to, "speedup", 1 / x->ratio);
-    if (isfinite(x->ratio)) json_put_known(b, to, "speedup_ci", x->ratio_ci);
+    if (isfinite(x->ratio) && verdict_known(x->ratio_ci)) json_put_real(b, to, "speedup_ci", x->ratio_ci);
     if (x->kernels_parts >= 0) json_put_int(b, to, "kernels_parts", x->kernels_parts);
     if (x->kernels_fused >= 0) json_put_int(b, to, "kernels_fused", x->kernels_fused);
     if (x->worth) {

@@ -10,10 +10,29 @@
 
 /* What is taken over from a measurement as it is, in this order. A report holds all of it under the same names, so that
  * it can stand for its measurement. */
-static const char *const taken_over[] = {
-    "baseline_variant",  "baseline_own", "best_variant",   "best_approach",  "ratio",    "ratio_ci",  "rival",
-    "variants_left_out", "settle",       "rotation_bytes", "resident_bytes", "specials", "weight",    "probe",
-    "settled",           "seconds",      "spent_s",        "budget_s",       "taken",    "libraries", "candidates"};
+static const char *const taken_over[] = {"baseline_variant",
+                                         "baseline_own",
+                                         "best_variant",
+                                         "best_approach",
+                                         "ratio",
+                                         "ratio_ci",
+                                         "rival",
+                                         "passes",
+                                         "undecided",
+                                         "variants_left_out",
+                                         "settle",
+                                         "rotation_bytes",
+                                         "resident_bytes",
+                                         "specials",
+                                         "weight",
+                                         "probe",
+                                         "settled",
+                                         "seconds",
+                                         "spent_s",
+                                         "budget_s",
+                                         "taken",
+                                         "libraries",
+                                         "candidates"};
 
 static bool same_text(const char *a, const char *b) { return a && b && strcmp(a, b) == 0; }
 

@@ -204,7 +204,8 @@ static void show_all(run *r, double model_us) {
         const run_item *i = &r->items[k];
         if (i->source != RUN_LEFT && i->source != RUN_PENDING) inputs[count++] = run_input(r, i, model_us);
     }
-    if (r->options->op && count == 1)
+    const bool alone = r->options->op && count == 1;
+    if (alone)
         show_operation(stdout, &r->arena, &inputs[0]);
     else
         show_table(stdout, &r->arena, inputs, count);
@@ -213,13 +214,15 @@ static void show_all(run *r, double model_us) {
     crossover *found;
     const int crossovers = crossover_find(inputs, count, &r->arena, &found);
     crossover_show(stdout, &r->arena, found, crossovers);
-    if (r->options->compare && !(r->options->op && count == 1)) show_comparisons(stdout, &r->arena, inputs, count);
+    for (int k = 0; r->options->table && k < count; k++) show_variants(stdout, &r->arena, &inputs[k], !alone);
+    if (r->options->compare && !alone) show_comparisons(stdout, &r->arena, inputs, count);
     count = 0;
     for (int k = r->list.count; k < r->item_count; k++) {
         const run_item *i = &r->items[k];
         if (i->source != RUN_LEFT && i->source != RUN_PENDING) inputs[count++] = run_input(r, i, model_us);
     }
     show_fusions(stdout, &r->arena, inputs, count);
+    for (int k = 0; r->options->table && k < count; k++) show_variants(stdout, &r->arena, &inputs[k], true);
 }
 
 /* Reports that were only cached are written here too, so that nothing finished is lost however the run ended. */
@@ -255,7 +258,8 @@ static void finish(run *r, bool good, status *st) {
                        : "");
     } else if (good || late) {
         st->text[0] = 0;
-        st->code = counts.bad > 0 || counts.open > 0 ? STATUS_INCOMPLETE : STATUS_OK;
+        const bool wide = r->options->strict && counts.wide > 0;
+        st->code = counts.bad > 0 || counts.empty > 0 || wide ? STATUS_INCOMPLETE : STATUS_OK;
         run_compare_end(r, st);
     }
 }

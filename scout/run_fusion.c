@@ -140,7 +140,7 @@ void run_fusion_derive(run *r) {
 
 report_fusion run_fusion_about(const run *r, const run_item *i) {
     report_fusion to = {.of = i->fusion, .sum_us = NAN, .sum_ci = NAN, .sum_kernels = -1};
-    double squares = 0, sum_us = 0;
+    verdict_sum sum = {0};
     int kernels = 0;
     if (!i->fusion || i->fusion->how != FUSION_SUM) return to;
     for (int k = 0; k < i->fusion->op_count; k++) {
@@ -153,12 +153,11 @@ report_fusion run_fusion_about(const run *r, const run_item *i) {
             to.text = f.text;
             return to;
         }
-        sum_us += f.best_us;
-        squares += pow(f.best_us * f.best_ci, 2);
+        verdict_sum_add(&sum, f.best_us, f.best_ci);
         kernels = json_is_integer(own) && kernels >= 0 ? kernels + (int)json_integer_value(own) : -1;
     }
-    to.sum_us = sum_us;
-    to.sum_ci = sum_us > 0 ? sqrt(squares) / sum_us : NAN;
+    to.sum_us = sum.us;
+    to.sum_ci = verdict_sum_ci(&sum);
     to.sum_kernels = kernels;
     return to;
 }

@@ -170,9 +170,12 @@ typedef struct run_counts {
     int statuses[ROW_STATUS_COUNT];
     int sources[RUN_FAILED + 1];
     int bad, open; /* operations with a bad row; without a baseline */
+    int empty;     /* of these, without any figure */
+    int wide;      /* operations whose time is known less well than is wanted */
     int missing;   /* of the model's time: operations without a baseline; missing_us: what they take at least */
     double baseline_us, missing_us, model_us, best_us, ceiling_us; /* model_us: the first two together */
-    double model_ci;                                               /* relative half width of it */
+    double own_us, proven_us; /* gains that are proven: over kernels of this project; over libraries */
+    double model_ci;          /* relative half width of model_us */
 } run_counts;
 run_counts run_count(const run *r);
 bool run_json_save(run *r, const char *state, status *st);

@@ -12,7 +12,7 @@ const char *const run_source_names[] = {"pending", "skipped", "left", "kept", "c
 
 run_counts run_count(const run *r) {
     run_counts c = {.open = 0};
-    double squares = 0; /* of the operations' half widths, which have nothing to do with each other */
+    verdict_sum sum = {0};
     for (int k = 0; k < r->list.count; k++) {
         const run_item *i = &r->items[k];
         const double count = (double)i->operation->count;
@@ -23,18 +23,22 @@ run_counts run_count(const run *r) {
         report_read(&in, &f);
         if (f.baseline_row) {
             c.baseline_us += count * f.baseline_us;
-            squares += pow(count * f.baseline_us * f.baseline_ci, 2);
-            c.best_us += count * (f.best_us < f.baseline_us ? f.best_us : f.baseline_us);
+            verdict_sum_add(&sum, count * f.baseline_us, f.baseline_ci);
+            c.best_us += count * f.proven_us;
+            *(f.own ? &c.own_us : &c.proven_us) += f.verdict.proven_gain_us;
             if (isfinite(f.ceiling_us)) c.ceiling_us += count * f.ceiling_us;
         } else if (!report_is_excused(&f) && count > 0) {
             c.missing++;
             if (isfinite(f.estimate_us)) c.missing_us += count * f.estimate_us;
+            if (isfinite(f.estimate_us)) verdict_sum_allow(&sum, count * f.estimate_us);
         }
         if (i->source == RUN_LEFT) continue;
         c.statuses[f.status]++;
         if (i->for_fusion) continue; /* nobody asked for it itself */
         c.bad += f.bad_rows > 0;
         c.open += !f.baseline_row && !report_is_excused(&f);
+        c.empty += !f.baseline_row && !f.best_row && !report_is_excused(&f);
+        c.wide += f.wide;
     }
     for (int k = r->list.count; k < r->item_count; k++) {
         const run_item *i = &r->items[k];
@@ -44,10 +48,8 @@ run_counts run_count(const run *r) {
         report_read(&in, &f);
         c.bad += f.bad_rows > 0;
     }
-    c.model_us = c.baseline_us + c.missing_us;
-    /* what is missing takes its ceiling's time at least, and nobody knows how much more: as much again is allowed for
-     */
-    if (c.model_us > 0) c.model_ci = hypot(sqrt(squares), c.missing_us) / c.model_us;
+    c.model_us = sum.us;
+    c.model_ci = verdict_sum_ci(&sum);
     return c;
 }
 
@@ -70,6 +72,7 @@ static json_t *options_json(const run *r, json_builder *b) {
     json_put_text(b, to, "only", o->only);
     json_put_text(b, to, "candidate", o->candidate);
     if (o->compare) json_put_bool(b, to, "compare", true);
+    if (o->strict) json_put_bool(b, to, "strict", true);
     if (o->before) json_put_text(b, to, "before", o->before);
     if (o->budget_s > 0) json_put_real(b, to, "budget_s", o->budget_s);
     json_put_real(b, to, "early_exit", o->early_exit);
@@ -107,7 +110,7 @@ static json_t *device_json(const run_device *d, json_builder *b) {
     return to;
 }
 
-/* Least, middle and most of a figure over all rows that were confirmed. */
+/* Least, middle and most of a figure over all rows that have a time. */
 typedef struct range {
     double *x;
     size_t count;
@@ -163,12 +166,17 @@ static void put_counts(const run *r, json_t *to, json_builder *b) {
     json_put(b, to, "sources", sources);
     json_put_int(b, to, "with_bad_rows", c.bad);
     json_put_int(b, to, "without_baseline", c.open);
+    json_put_int(b, to, "without_figure", c.empty);
+    json_put_int(b, to, "wide", c.wide);
     json_put_real(b, totals, "baseline_us", c.baseline_us);
     json_put_real(b, totals, "best_us", c.best_us);
     json_put_real(b, totals, "ceiling_us", c.ceiling_us);
     json_put_int(b, totals, "missing", c.missing);
     json_put_real(b, totals, "missing_us", c.missing_us);
     json_put_real(b, totals, "model_us", c.model_us);
+    json_put_real(b, totals, "model_ci", c.model_ci);
+    json_put_real(b, totals, "proven_us", c.proven_us);
+    json_put_real(b, totals, "own_us", c.own_us);
     json_put(b, to, "totals", totals);
 }
 

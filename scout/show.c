@@ -1,6 +1,7 @@
 /* Figures, cells and shapes as a person reads them: what the other files of show share. */
 #include "scout/show.h"
 
+#include "common/amount.h"
 #include "common/plain.h"
 
 #include <inttypes.h>
@@ -12,18 +13,10 @@
 /* Four figures. */
 static int digits_of(double x) { return x < 9.9995 ? 3 : x < 99.995 ? 2 : x < 999.95 ? 1 : 0; }
 
-void show_time(double us, char *text, size_t room) {
-    static const struct {
-        double most, unit;
-        const char *name;
-    } units[] = {{999.95, 1, "us"}, {999.95e3, 1e3, "ms"}, {INFINITY, 1e6, "s"}};
-    size_t k = 0;
-    if (!isfinite(us)) {
-        snprintf(text, room, "-");
-        return;
-    }
-    while (us >= units[k].most && k + 1 < sizeof units / sizeof units[0]) k++;
-    snprintf(text, room, "%.*f %s", digits_of(us / units[k].unit), us / units[k].unit, units[k].name);
+void show_time(double us, char *text, size_t room) { snprintf(text, room, "%s", amount_time(us).s); }
+
+const char *show_within(arena *a, double rel_ci95) {
+    return verdict_known(rel_ci95) ? arena_printf(a, "± %.1f %%", 100 * rel_ci95) : "± ?";
 }
 
 const char *show_rate(arena *a, double per_s, const char *unit) {

@@ -29,11 +29,14 @@ void show_progress_end(show_progress *p);
 /* "gemm_…  412.1 us  93.2 %": one finished operation. */
 void show_result_line(const report_input *in, const report_figures *f, char *text, size_t room);
 
-/* Three figures or more and a unit: "18.92 us", "30.20 ms". */
+/* Three figures or more and a unit: "18.92 us", "30.20 ms"; "± 0.2 %", "± ?" where the interval is not known. */
+const char *show_within(arena *a, double rel_ci95);
 void show_time(double us, char *text, size_t room);
 
 /* Memory for texts comes from the arena, whose guard takes what fails. */
 void show_operation(FILE *out, arena *a, const report_input *in);
+/* All variants beside each other (--table), below the operation's name where that was not told before. */
+void show_variants(FILE *out, arena *a, const report_input *in, bool named);
 /* Largest time first; those without a time are counted below. */
 void show_table(FILE *out, arena *a, const report_input *inputs, int count);
 void show_weight(FILE *out, arena *a,

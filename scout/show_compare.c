@@ -22,8 +22,8 @@ static void print_side(FILE *out, arena *a, const char *label, const json_t *row
                 plain_cell(a, json_get_text(row, "status"), WIDE));
     } else {
         show_time(us, time, sizeof time);
-        fprintf(out, "  %-11s %-28s %14s %12s ± %.1f %%\n", label, show_row_name(a, row), show_rate_of(a, f, us), time,
-                100 * ci);
+        fprintf(out, "  %-11s %-28s %14s %12s %s\n", label, show_row_name(a, row), show_rate_of(a, f, us), time,
+                show_within(a, ci));
     }
 }
 
@@ -35,7 +35,7 @@ void show_comparison(FILE *out, arena *a, const report_input *in, const report_f
     if (json_get_text(c.after, "plugin")[0])
         fprintf(out, "  %-11s %s (xxh3 %s)\n", "", plain_cell(a, json_get_text(c.after, "plugin"), WIDE),
                 plain_cell(a, json_get_text(c.after, "plugin_hash"), WIDE));
-    if (isfinite(c.ratio)) fprintf(out, "  %-11s %.3f ± %.1f %%\n", "ratio", c.ratio, 100 * c.ratio_ci);
+    if (isfinite(c.ratio)) fprintf(out, "  %-11s %.3f %s\n", "ratio", c.ratio, show_within(a, c.ratio_ci));
     fprintf(out, "  %-11s %s\n", words[c.decision], plain_cell(a, c.text, WIDE));
 }
 

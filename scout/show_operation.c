@@ -3,6 +3,7 @@
 
 #include "common/json_get.h"
 #include "common/plain.h"
+#include "common/rows_table.h"
 #include "scout/chosen.h"
 #include "scout/report_beside.h"
 
@@ -48,13 +49,26 @@ static void print_head(FILE *out, arena *a, const report_input *in, const report
     fputc('\n', out);
 }
 
+/* Each depth, and what it comes to: the peak, and the range of all. */
 void show_sweep(FILE *out, const ceilings *c) {
+    const ceilings_point *peak = NULL, *least = NULL;
     for (int k = 0; c && k < c->sweep_count; k++) {
-        const double tflops = c->sweep[k].tflops;
-        fprintf(out, "  %-11s %-9" PRId64 " %8.*f %s ± %.1f %%\n", k == 0 ? "K sweep" : "", c->sweep[k].shape[2],
-                tflops < 1 ? 2 : 1, tflops < 1 ? 1000 * tflops : tflops, tflops < 1 ? "GFLOP/s" : "TFLOP/s",
-                100 * c->sweep[k].rel_ci95);
+        const ceilings_point *p = &c->sweep[k];
+        const bool small = p->tflops < 1;
+        fprintf(out, "  %-11s %-9" PRId64 " %8.*f %s ± %.1f %%\n", k == 0 ? "K sweep" : "", p->shape[2], small ? 2 : 1,
+                small ? 1000 * p->tflops : p->tflops, small ? "GFLOP/s" : "TFLOP/s", 100 * p->rel_ci95);
+        if (!peak || p->tflops > peak->tflops) peak = p;
+        if (!least || p->tflops < least->tflops) least = p;
     }
+    if (!peak) return;
+    const bool small = peak->tflops < 1;
+    const double unit = small ? 1000 : 1;
+    const char *name = small ? "GFLOP/s" : "TFLOP/s";
+    fprintf(out, "  K sweep peak %.*f %s ± %.1f %% at K = %" PRId64 "\n", 1 + small, unit * peak->tflops, name,
+            100 * peak->rel_ci95, peak->shape[2]);
+    fprintf(out, "  %" PRId64 " to %" PRId64 ": between %.*f and %.*f %s\n", c->sweep[0].shape[2],
+            c->sweep[c->sweep_count - 1].shape[2], 1 + small, unit * least->tflops, 1 + small, unit * peak->tflops,
+            name);
 }
 
 static bool is_by_memory(const report_figures *f) {
@@ -73,22 +87,25 @@ const char *show_row_name(arena *a, const json_t *row) {
                  arena_printf(a, "%s%s%s", name ? name : "", variant && *variant ? " " : "", variant ? variant : ""));
 }
 
-static void print_row(FILE *out, arena *a, const char *label, const char *name, const report_figures *f, double us,
-                      double ci) {
+static void print_row(FILE *out, arena *a, const char *label, const char *name, const report_figures *f,
+                      const json_t *row, double us, double ci) {
+    const char *quality = json_get_text(row, "quality");
     char time[32];
     show_time(us, time, sizeof time);
-    fprintf(out, "  %-11s %-28s %14s %12s ± %.1f %%\n", label, name, show_rate_of(a, f, us), time, 100 * ci);
+    fprintf(out, "  %-11s %-28s %14s %12s %s", label, name, show_rate_of(a, f, us), time, show_within(a, ci));
+    if (*quality && strcmp(quality, "good") != 0) fprintf(out, ", %s", clean(a, quality));
+    fputc('\n', out);
 }
 
 static void print_times(FILE *out, arena *a, const report_figures *f) {
     if (f->baseline_row)
-        print_row(out, a, "baseline", arena_printf(a, "%s default", clean(a, f->baseline)), f, f->baseline_us,
-                  f->baseline_ci);
+        print_row(out, a, "baseline", arena_printf(a, "%s default", clean(a, f->baseline)), f, f->baseline_row,
+                  f->baseline_us, f->baseline_ci);
     else
         fprintf(out, "  %-11s %s %s: %s\n", "baseline", clean(a, f->baseline ? f->baseline : "none"),
                 reason_status_name(f->status), clean(a, f->text));
     if (f->best_row && f->best_row != f->baseline_row)
-        print_row(out, a, "best", show_row_name(a, f->best_row), f, f->best_us, f->best_ci);
+        print_row(out, a, "best", show_row_name(a, f->best_row), f, f->best_row, f->best_us, f->best_ci);
     else if (f->best_row)
         fprintf(out, "  %-11s the baseline: nothing beats it by more than 2 %%\n", "best");
 }
@@ -102,12 +119,11 @@ static void print_ceiling(FILE *out, arena *a, const report_figures *f) {
     show_time(f->ceiling_us, time, sizeof time);
     fprintf(out, "  %-11s %s, %s, bound by %s", "ceiling", show_rate_of(a, f, f->ceiling_us), time, f->bound);
     const ceilings_peak *p = f->peak;
-    const char *too = strcmp(f->ceiling_from, "both") == 0 ? ", and beside it" : "";
     if (strcmp(f->ceiling_from, "probe") == 0)
         fprintf(out, "; measured beside it");
     else if (p && !is_by_memory(f) && p->shape[0] > 0)
-        fprintf(out, "; %s measured at %" PRId64 " x %" PRId64 " x %" PRId64 "%s",
-                show_rate(a, p->tflops * 1e12, "FLOP/s"), p->shape[0], p->shape[1], p->shape[2], too);
+        fprintf(out, "; %s measured at %" PRId64 " x %" PRId64 " x %" PRId64, show_rate(a, p->tflops * 1e12, "FLOP/s"),
+                p->shape[0], p->shape[1], p->shape[2]);
     else if (p && !is_by_memory(f))
         fprintf(out, "; %s measured in %s", show_rate(a, p->tflops * 1e12, "FLOP/s"), clean(a, p->how));
     fprintf(out, "%s\n",
@@ -141,17 +157,18 @@ static bool is_asked(const report_input *in, const json_t *row) {
     return name && asked && chosen_is(asked, name);
 }
 
-/* Who did not come through, and why; those that were only slower are a number, unless they were asked for. */
+/* What has no time, and why; of those that were only slower the number. */
 static void print_others(FILE *out, arena *a, const report_input *in, const report_figures *f) {
     const json_t *rows = json_object_get(in->measurement, "candidates");
     int slower = 0, shown = 0, more = 0;
     for (size_t k = 0; k < json_array_size(rows); k++) {
         const json_t *row = json_array_get(rows, k), *reason = json_object_get(row, "reason");
-        const char *state = json_get_text_or_null(row, "status");
-        const char *code = json_get_text_or_null(reason, "code");
-        if (!state || strcmp(state, "OK") == 0 || row == f->baseline_row) continue;
-        if (in->search->compare && code && strcmp(code, "not_asked") == 0) continue;
-        if (code && strcmp(code, "outraced") == 0 && !is_asked(in, row)) {
+        const char *state = rows_table_status(json_get_text_or_null(row, "status"));
+        const char *code = json_get_text(reason, "code");
+        const bool ok = state && strcmp(state, "OK") == 0;
+        if (!state || row == f->baseline_row || row == f->best_row) continue;
+        if (in->search->compare && (ok || strcmp(code, "not_asked") == 0)) continue;
+        if (ok || (strcmp(code, "outraced") == 0 && !is_asked(in, row))) {
             slower++;
         } else if (shown < MOST_REASONS) {
             fprintf(out, "  %-11s %s %s: %s\n", shown == 0 ? "not timed" : "", show_row_name(a, row), clean(a, state),
@@ -163,7 +180,19 @@ static void print_others(FILE *out, arena *a, const report_input *in, const repo
     }
     if (more > 0) fprintf(out, "  %-11s and %d more\n", "", more);
     if (slower > 0)
-        fprintf(out, "  %-11s %d variant%s, slower in the race\n", "outraced", slower, slower > 1 ? "s" : "");
+        fprintf(out, "  %-11s %d variant%s not chosen; --table puts all beside each other\n", "others", slower,
+                slower > 1 ? "s" : "");
+}
+
+/* What more time would settle. */
+static void print_undecided(FILE *out, arena *a, const report_input *in) {
+    const json_t *list = json_object_get(in->measurement, "undecided");
+    const char *text = "";
+    for (size_t k = 0; k < json_array_size(list); k++) {
+        const char *one = json_string_value(json_array_get(list, k));
+        if (one) text = arena_printf(a, "%s%s%s", text, *text ? ", " : "", one);
+    }
+    if (*text) fprintf(out, "  %-11s %s; more --budget narrows it\n", "undecided", clean(a, text));
 }
 
 /* Without a verdict (the run was interrupted, or its report could not be written) there may be nothing to say. */
@@ -173,6 +202,18 @@ static void print_verdict(FILE *out, const report_input *in, const report_figure
     if (!judged) return;
     fprintf(out, "  priority %s     approach %s%s\n", f->verdict.priority, f->verdict.approach,
             f->verdict.borderline ? "     borderline" : "");
+}
+
+void show_variants(FILE *out, arena *a, const report_input *in, bool named) {
+    report_figures f;
+    if (json_array_size(json_object_get(in->measurement, "candidates")) == 0) return;
+    report_read(in, &f);
+    fprintf(out, "\n%s%s\n", named ? clean(a, in->operation->name) : "all variants", named ? ", all variants" : "");
+    rows_table_print(out, a,
+                     &(rows_table){.rows = json_object_get(in->measurement, "candidates"),
+                                   .baseline = f.baseline,
+                                   .baseline_variant = json_get_text_or_null(in->measurement, "baseline_variant"),
+                                   .baseline_us = f.baseline_us});
 }
 
 void show_operation(FILE *out, arena *a, const report_input *in) {
@@ -194,5 +235,6 @@ void show_operation(FILE *out, arena *a, const report_input *in) {
     print_verdict(out, in, &f);
     print_config(out, a, &f);
     print_others(out, a, in, &f);
+    print_undecided(out, a, in);
     if (in->model_us >= 0) fprintf(out, "  %s\n", clean(a, f.verdict.recommendation));
 }

@@ -177,7 +177,8 @@ void show_table(FILE *out, arena *a, const report_input *inputs, int count) {
     const char *heads[COLUMNS];
     int widths[COLUMNS], timed = 0;
     const int width = show_width(out);
-    double baseline_us = 0, best_us = 0, ceiling_us = 0, missing_us = 0;
+    double best_us = 0, ceiling_us = 0, missing_us = 0, own_us = 0;
+    verdict_sum sum = {0};
     bool borderline = false, skips = false;
     int missing = 0;
     if (count == 0) return;
@@ -193,8 +194,9 @@ void show_table(FILE *out, arena *a, const report_input *inputs, int count) {
         rows[timed++] = make_row(a, &inputs[k], f, k);
         borderline = borderline || (inputs[k].model_us >= 0 && f->verdict.borderline);
         if (!f->baseline_row) continue;
-        baseline_us += n * f->baseline_us;
-        best_us += n * (f->best_us < f->baseline_us ? f->best_us : f->baseline_us);
+        verdict_sum_add(&sum, n * f->baseline_us, f->baseline_ci);
+        best_us += n * f->proven_us;
+        own_us += f->own ? f->verdict.proven_gain_us : 0;
         ceiling_us += n * (isfinite(f->ceiling_us) ? f->ceiling_us : f->baseline_us);
         skips = skips || (report_skips_zeros(f) && f->best_us < f->ceiling_us);
     }
@@ -208,13 +210,17 @@ void show_table(FILE *out, arena *a, const report_input *inputs, int count) {
     }
     print_untimed(out, a, inputs, figures, count, width);
     print_failed(out, a, inputs, figures, count, width);
-    if (baseline_us > 0)
-        fprintf(out, "%s\n",
-                plain_cell(a,
-                           arena_printf(a, "together %s, with the best %s, at the ceilings %s%s",
-                                        time_cell(a, baseline_us), time_cell(a, best_us), time_cell(a, ceiling_us),
-                                        skips ? ", which count the zeros that are left out" : ""),
-                           width));
+    if (sum.us > 0)
+        fprintf(
+            out, "%s\n",
+            plain_cell(a,
+                       arena_printf(a, "together %s %s, with what is proven %s%s, at the ceilings %s%s",
+                                    time_cell(a, sum.us), show_within(a, verdict_sum_ci(&sum)), time_cell(a, best_us),
+                                    own_us > 0 ? arena_printf(a, " (%s saved over own kernels, where no library is)",
+                                                              time_cell(a, own_us))
+                                               : "",
+                                    time_cell(a, ceiling_us), skips ? ", which count the zeros that are left out" : ""),
+                       width));
     print_missing(out, a, missing, missing_us, width);
     if (borderline) fprintf(out, "%s\n", plain_cell(a, "? the next run may well decide otherwise (borderline)", width));
 }

@@ -60,33 +60,27 @@ static bool leaves_zeros_out(const json_t *rates) {
     return json_get_number(rates, "tflops") < json_get_number(rates, "dense_equivalent_tflops");
 }
 
-/* The first variant of a candidate that has no time, by what the race saw of it; SIZE_MAX: it has, or was in none. */
-static size_t first_in_race(const json_t *rows, const char *name) {
-    double least = INFINITY;
-    size_t first = SIZE_MAX;
+static double time_of(const json_t *row) { return json_get_positive(json_object_get(row, "time_us"), "median"); }
+
+/* The fastest variant of its candidate. */
+static bool is_fastest(const json_t *rows, const json_t *row) {
     for (size_t k = 0; k < json_array_size(rows); k++) {
-        const json_t *row = json_array_get(rows, k);
-        const double us = json_get_number(json_object_get(row, "race"), "about_us");
-        if (strcmp(name_of(row), name) != 0) continue;
-        if (leaves_zeros_out(row)) return SIZE_MAX;
-        if (us < least) least = us, first = k;
+        const json_t *other = json_array_get(rows, k);
+        if (strcmp(name_of(other), name_of(row)) == 0 && time_of(other) < time_of(row)) return false;
     }
-    return first;
+    return true;
 }
 
-/* Of all that were measured to the end, and of the others the first variant of each as the race saw it: flops on
- * numbers that are not zero, and those of the dense product. */
+/* Of each that leaves zeros out its fastest variant: flops on numbers that are not zero, and those of the dense
+ * product. */
 static void show_rates(FILE *out, arena *a, const json_t *rows) {
     for (size_t k = 0, shown = 0; k < json_array_size(rows); k++) {
-        const json_t *row = json_array_get(rows, k), *rates = row;
-        const bool raced = !leaves_zeros_out(row);
-        if (raced) rates = json_object_get(row, "race");
-        if (!leaves_zeros_out(rates) || (raced && first_in_race(rows, name_of(row)) != k)) continue;
-        fprintf(out, "  %-11s %-28s %14s real, %14s as if dense%s\n", shown++ == 0 ? "sparse" : "",
+        const json_t *row = json_array_get(rows, k);
+        if (!leaves_zeros_out(row) || !is_fastest(rows, row)) continue;
+        fprintf(out, "  %-11s %-28s %14s real, %14s as if dense\n", shown++ == 0 ? "sparse" : "",
                 plain_cell(a, arena_printf(a, "%s %s", name_of(row), json_get_text(row, "variant")), WIDE),
-                show_rate(a, 1e12 * json_get_number(rates, "tflops"), "FLOP/s"),
-                show_rate(a, 1e12 * json_get_number(rates, "dense_equivalent_tflops"), "FLOP/s"),
-                raced ? " (outraced: about)" : "");
+                show_rate(a, 1e12 * json_get_number(row, "tflops"), "FLOP/s"),
+                show_rate(a, 1e12 * json_get_number(row, "dense_equivalent_tflops"), "FLOP/s"));
     }
 }
 

@@ -1,7 +1,7 @@
 /* Owns the table of a comparison's formats, what they share, and how they reach their files. */
 #include "analyze/compare/comparison_formats.h"
 
-#include "analyze/write/amount.h"
+#include "common/amount.h"
 #include "common/files.h"
 
 #include <math.h>

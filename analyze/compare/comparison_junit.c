@@ -3,8 +3,8 @@
  * report is an error. */
 #include "analyze/compare/comparison_formats.h"
 
-#include "analyze/write/amount.h"
 #include "analyze/write/escape.h"
+#include "common/amount.h"
 
 #include <math.h>
 

@@ -1,8 +1,8 @@
 /* A comparison for a pull request or a wiki: the machine first, then what changed, worst first. */
 #include "analyze/compare/comparison_formats.h"
 
-#include "analyze/write/amount.h"
 #include "analyze/write/escape.h"
+#include "common/amount.h"
 
 #include <math.h>
 

@@ -1,8 +1,8 @@
 /* A comparison for a terminal: the machine first, then what changed, worst first. At most 100 columns. */
 #include "analyze/compare/comparison_formats.h"
 
-#include "analyze/write/amount.h"
 #include "analyze/write/escape.h"
+#include "common/amount.h"
 
 #include <math.h>
 #include <string.h>

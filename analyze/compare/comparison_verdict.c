@@ -51,7 +51,7 @@ static const struct {
     {kept, COMPARISON_KEPT},
     {broken, COMPARISON_WORSE}, /* WRONG, CRASHED, …: it ran before */
     {borderline, COMPARISON_KEPT},
-    {not_known, COMPARISON_OTHER}, /* UNSTABLE or not reached in one of the nights: neither good nor bad */
+    {not_known, COMPARISON_OTHER}, /* without a figure in one of the nights: neither good nor bad */
     {gained, COMPARISON_BETTER},
     {lost_but_as_fast, COMPARISON_OTHER}, /* the library is as good as the alternative was */
     {lost, COMPARISON_WORSE},

@@ -25,7 +25,7 @@ const drift_prior *drift_prior_of(const char *device) {
     return p;
 }
 
-static double known_ci(double ci) { return ci > 0 && isfinite(ci) ? ci : unknown_ci; }
+static double known_ci(double ci) { return isnan(ci) ? 1 : ci > 0 && isfinite(ci) ? ci : unknown_ci; }
 
 double drift_noise(double before_ci, double after_ci) { return hypot(known_ci(before_ci), known_ci(after_ci)) / in_95; }
 

@@ -2,7 +2,7 @@
  * regime. */
 #include "analyze/page/page_internal.h"
 
-#include "analyze/write/amount.h"
+#include "common/amount.h"
 
 #include <math.h>
 #include <string.h>

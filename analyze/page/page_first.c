@@ -1,6 +1,8 @@
 /* The top of the page: what to do first, what it would give back, and where the time goes. */
 #include "analyze/page/page_internal.h"
 
+#include "common/amount.h"
+
 #include <math.h>
 #include <string.h>
 
@@ -50,8 +52,7 @@ static size_t insert(deed *deeds, size_t count, deed one) {
 static size_t find_deeds(const summary_group *g, deed deeds[ACTIONS]) {
     size_t count = 0;
     for (size_t k = 0; k < g->row_count; k++)
-        if (g->rows[k].outcome == SUMMARY_PROVEN || g->rows[k].outcome == SUMMARY_OPEN)
-            count = insert(deeds, count, deed_of_row(&g->rows[k]));
+        if (summary_to_do(g->rows[k].outcome)) count = insert(deeds, count, deed_of_row(&g->rows[k]));
     for (size_t k = 0; k < g->fusions.count; k++) {
         const deed one = deed_of_fusion(g, g->fusions.rows[k]);
         if (one.proven_us > 0) count = insert(deeds, count, one);
@@ -69,8 +70,10 @@ static void action(page *p, const deed *d) {
     const bool proven = d->proven_us > 0;
     const char *sort = proven ? "proven" : "potential";
     fprintf(p->out, "<li class=\"action is-%s\"><span class=\"chip %s\">%s</span> <span class=\"chip %s\">%s</span>",
-            sort, sort, proven ? "proven: it was measured" : "potential: nobody has done it yet", r->verdict.priority,
-            r->verdict.priority);
+            sort, sort,
+            proven ? r->baseline_own ? "proven over an own kernel" : "proven: it was measured"
+                   : "potential: it has not been done yet",
+            r->verdict.priority, r->verdict.priority);
     if (r->verdict.borderline) fputs(" <span class=\"chip\">borderline</span>", p->out);
     if (r->fusion)
         fprintf(p->out, "<h3><a href=\"#fusions%zu\">fusion ", p->number);
@@ -113,13 +116,14 @@ static void bar(page *p, const char *name, const char *class, double us, double 
 
 static void totals(page *p) {
     const summary_sum *t = &p->g->all;
-    char proven[96], ceiling[96];
+    char now[96], proven[96], ceiling[96];
     const double all = t->baseline_us;
+    snprintf(now, sizeof now, " <span class=\"soft\">%s</span>", amount_within(p->g->group->model_ci).s);
     snprintf(proven, sizeof proven, " <span class=\"soft\">%s less</span>", page_percent(t->proven_share).s);
     snprintf(ceiling, sizeof ceiling, " <span class=\"soft\">%s less</span>",
              page_percent(all > 0 ? 1 - t->ceiling_us / all : 0).s);
     fputs("<h3>One run of the model, all operations added up</h3>\n<dl class=\"bars\">", p->out);
-    bar(p, "by the default", "now", t->baseline_us, all, "");
+    bar(p, "by the default", "now", t->baseline_us, all, now);
     bar(p, "with what is proven", "proven", all - t->proven_us, all, proven);
     bar(p, "at the ceilings", "ceiling", t->ceiling_us, all, ceiling);
     fputs(
@@ -127,6 +131,11 @@ static void totals(page *p) {
         "checked on this device, and wins for certain. The ceilings are what the device could do at most, measured as "
         "well.",
         p->out);
+    if (t->own_us > 0)
+        fprintf(
+            p->out,
+            " Over kernels of this project, where no library is, %s (%s) are gained beside that; they are in no bar.",
+            page_time(t->own_us).s, page_percent(t->own_share).s);
     if (p->g->missing_us > 0)
         fprintf(
             p->out,
@@ -158,7 +167,8 @@ static void outcome_row(page *p, summary_outcome k) {
             "<tr><th scope=\"row\">%s</th><td class=\"n\">%zu</td><td class=\"n\">%s</td><td class=\"n\">%s</td>"
             "<td class=\"n\">%s</td><td class=\"n\">%s</td></tr>\n",
             summary_outcomes[k].title, s->operations, s->baseline_us > 0 ? page_time(s->baseline_us).s : "",
-            s->baseline_us > 0 ? page_percent(s->share).s : "", s->proven_us > 0 ? page_time(s->proven_us).s : "",
+            s->baseline_us > 0 ? page_percent(s->share).s : "",
+            s->proven_us + s->own_us > 0 ? page_time(s->proven_us + s->own_us).s : "",
             s->potential_us > 0 ? page_time(s->potential_us).s : "");
 }
 

@@ -1,7 +1,7 @@
 /* What could run as one: apart and at once, measured side by side, and whether it is worth it. */
 #include "analyze/page/page_internal.h"
 
-#include "analyze/write/amount.h"
+#include "common/amount.h"
 
 #include <math.h>
 #include <string.h>

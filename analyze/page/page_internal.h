@@ -14,6 +14,8 @@ enum {
     PAGE_FULL = 300,     /* operations, the first of the ranking, whose reports are read again and told in full */
     PAGE_DOTS = 200,     /* dots that can be reached and asked one by one */
     PAGE_ROWS = 2000,    /* candidates of an operation that are looked at */
+    PAGE_TIMED = 100,    /* of those with a time that are listed, the fastest */
+    PAGE_DRAWN = 8,      /* and of these, those whose interval is drawn */
     PAGE_POINTS = 400,   /* of a curve */
     PAGE_NAME = 80,      /* characters of a name where it is not told in full */
     PAGE_SENTENCE = 300, /* of a sentence */

@@ -53,7 +53,7 @@ static void remarks(page *p) {
         fputs("<li>Every operation that takes time has a measured default.</li>\n", p->out);
     if (g->bad_rows)
         fprintf(p->out,
-                "<li>Of %zu operation%s some candidate failed (WRONG, CRASHED, TIMEOUT, ERROR or UNSTABLE); none of "
+                "<li>Of %zu operation%s some candidate failed (WRONG, CRASHED, TIMEOUT or ERROR); none of "
                 "these was chosen.</li>\n",
                 g->bad_rows, g->bad_rows == 1 ? "" : "s");
     if (g->all.borderline)

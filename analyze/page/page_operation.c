@@ -2,7 +2,7 @@
  * for it, and let go before the next one. */
 #include "analyze/page/page_internal.h"
 
-#include "analyze/write/amount.h"
+#include "common/amount.h"
 #include "common/plain.h"
 
 #include <math.h>
@@ -62,11 +62,32 @@ static void power_fact(page *p, const study_report *r) {
     end_fact(p);
 }
 
+/* What the verdict does not hold for, and what would need more time. */
+static void open_fact(page *p, const study_report *r, const json_t *detail) {
+    const json_t *undecided = json_object_get(detail, "undecided");
+    if (r->address_best > 0 && r->address_worst > 0) {
+        fact(p, "depends on addresses");
+        fprintf(p->out, "between %.3f and %.3f of %s, as its memory lies; the verdict holds for the middle",
+                r->address_best, r->address_worst, r->ratio > 0 ? "the default's time" : "its usual time");
+        end_fact(p);
+    }
+    if (json_array_size(undecided) == 0) return;
+    fact(p, "not decided when its time was up");
+    for (size_t k = 0; k < json_array_size(undecided); k++) {
+        const char *text = json_string_value(json_array_get(undecided, k));
+        if (k > 0) fputs(", ", p->out);
+        page_say_cut(p, text ? text : "", PAGE_NAME);
+    }
+    end_fact(p);
+}
+
 static void gain_fact(page *p, const summary_row *row) {
     const double proven = row->report->verdict.proven_gain_us;
-    const bool open = row->outcome == SUMMARY_PROVEN || row->outcome == SUMMARY_OPEN;
+    const bool open = summary_to_do(row->outcome);
     fact(p, "to be gained in a run");
-    if (proven > 0) fprintf(p->out, "<span class=\"is-proven\">%s proven</span>", page_time(proven).s);
+    if (proven > 0)
+        fprintf(p->out, "<span class=\"is-proven\">%s proven%s</span>", page_time(proven).s,
+                row->report->baseline_own ? " over an own kernel" : "");
     if (row->potential_us > 0 && open)
         fprintf(p->out, "%s<span class=\"is-potential\">%s%s potential</span>", proven > 0 ? ", " : "",
                 proven > 0 ? "up to " : "", page_time(row->potential_us).s);
@@ -86,6 +107,7 @@ static void facts(page *p, const summary_row *row, const json_t *detail) {
         end_fact(p);
     }
     ceiling_fact(p, r, detail);
+    open_fact(p, r, detail);
     work_facts(p, r);
     power_fact(p, r);
     fact(p, "in a run of the model");
@@ -130,9 +152,16 @@ static void sweep(page *p, const json_t *detail) {
     if (count < 2) return;
     fputs("<h4>K sweep</h4><figure>", p->out);
     page_chart_alone(p, "TFLOP/s over the depth K of the product", curve, count, false, "K", "TFLOP/s");
-    fputs("<figcaption>What the same product reaches with another depth. The scale does not begin at "
-          "0.</figcaption></figure>\n",
-          p->out);
+    page_point peak = curve[0], least = curve[0];
+    for (k = 1; k < count; k++) {
+        if (curve[k].y > peak.y) peak = curve[k];
+        if (curve[k].y < least.y) least = curve[k];
+    }
+    fprintf(
+        p->out,
+        "<figcaption>Peak %s TFLOP/s at K = %.0f; %.0f to %.0f: between %s and %s TFLOP/s. The scale does not begin "
+        "at 0.</figcaption></figure>\n",
+        page_figure(peak.y).s, peak.x, curve[0].x, curve[count - 1].x, page_figure(least.y).s, page_figure(peak.y).s);
 }
 
 /* The same operation under other regimes or on other devices, where the study holds these. */

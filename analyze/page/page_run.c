@@ -23,7 +23,7 @@ static void chart(page *p, const char *what, const char *member, const char *uni
         fprintf(p->out, "<figure><h3>%s</h3>", what);
         page_chart_alone(p, what, points, count, false, "s", unit);
         if (json_is_object(all))
-            fprintf(p->out, "<figcaption>Over all confirmed rows %s to %s %s, median %s.</figcaption>",
+            fprintf(p->out, "<figcaption>Over all timed rows %s to %s %s, median %s.</figcaption>",
                     page_whole(page_real(all, "min")).s, page_whole(page_real(all, "max")).s, unit,
                     page_whole(page_real(all, "median")).s);
         fputs("</figure>\n", p->out);

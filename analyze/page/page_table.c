@@ -71,7 +71,7 @@ static void proven_cell(page *p, const summary_row *row) {
     number(p, us, us > 0 ? page_figure(us).s : "", " is-proven");
 }
 static void potential_cell(page *p, const summary_row *row) {
-    const bool open = row->outcome == SUMMARY_PROVEN || row->outcome == SUMMARY_OPEN;
+    const bool open = summary_to_do(row->outcome);
     number(p, row->potential_us, row->potential_us > 0 ? page_figure(row->potential_us).s : "",
            open ? " is-potential" : " soft");
 }
@@ -103,13 +103,13 @@ static const column columns[] = {
     {"approach", "What to do. A ? says that the next run may well decide otherwise.", false, approach_cell},
     {"proven µs", "What the best saves in a run: measured, so it can be had today.", true, proven_cell},
     {"potential µs",
-     "What is left to the ceiling in a run, beyond what is proven: nobody has shown that it can be had.", true,
+     "What is left to the ceiling in a run, beyond what is proven: nothing has shown that it can be had.", true,
      potential_cell},
     {"share", "What part of the model's time it takes, by the defaults.", true, share_cell},
     {"default µs", "What one takes with what the library does unasked (the median), or why that is not known.", true,
      default_cell},
-    {"best µs", "What one takes with the fastest that was measured, checked and confirmed; = is the default itself.",
-     true, best_cell},
+    {"best µs", "What one takes with the fastest that was measured and checked; = is the default itself.", true,
+     best_cell},
     {"ceiling µs", "What one would take at the device's measured limits: no kernel can be faster.", true, ceiling_cell},
     {"efficiency",
      "The ceiling's time over the default's. From 90 % on (unless asked otherwise) nothing is to be gained.", true,

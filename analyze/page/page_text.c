@@ -1,8 +1,8 @@
 /* Figures and foreign text in the page. Everything that is not this program's own words goes through page_say. */
 #include "analyze/page/page_internal.h"
 
-#include "analyze/write/amount.h"
 #include "analyze/write/escape.h"
+#include "common/amount.h"
 #include "common/plain.h"
 
 #include <ctype.h>

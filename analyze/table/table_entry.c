@@ -117,7 +117,7 @@ static chosen choose(const study_report *r, const json_t *report) {
     const char *variant = proven ? r->best_variant : r->baseline_variant;
     c.variant = variant ? variant : "";
     c.us = proven ? r->best_us : r->baseline_us;
-    c.ci = part(proven ? r->best_ci : r->baseline_ci);
+    c.ci = verdict_width(proven ? r->best_ci : r->baseline_ci);
     c.row = find_row(report, c.name, c.variant);
     c.config = json_object_get(c.row, "config");
     /* The report's own configuration is that of the best. */
@@ -182,7 +182,7 @@ static void put_proof(json_builder *b, json_t *entry, const study_report *r, con
     json_put_real(b, proof, "ratio", c->proven ? r->ratio : 1);
     json_put_real(b, proof, "ratio_ci", c->proven ? part(r->ratio_ci) : 0);
     json_put_real(b, proof, "expected_ci", c->ci);
-    json_put_real(b, proof, "default_ci", part(r->baseline_ci));
+    json_put_real(b, proof, "default_ci", verdict_width(r->baseline_ci));
     json_put_int(b, proof, "batches", whole_of(time, "batches"));
     json_put_int(b, proof, "launches", whole_of(time, "launches"));
     json_put(b, entry, "proof", proof);

@@ -48,6 +48,8 @@ static void put_sum(json_stream *s, const summary_sum *sum) {
     json_stream_real(s, "share", sum->share);
     json_stream_real(s, "proven_us", sum->proven_us);
     json_stream_real(s, "proven_share", sum->proven_share);
+    json_stream_real(s, "own_us", sum->own_us);
+    json_stream_real(s, "own_share", sum->own_share);
     json_stream_real(s, "potential_us", sum->potential_us);
     json_stream_real(s, "potential_share", sum->potential_share);
     json_stream_int(s, "borderline", (int64_t)sum->borderline);

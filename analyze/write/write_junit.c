@@ -2,8 +2,8 @@
  * is no baseline or where a candidate's row is bad, was skipped where it was not measured, and had an error where a
  * file is no report. That an operation could be faster is no failure. */
 #include "analyze/formats.h"
-#include "analyze/write/amount.h"
 #include "analyze/write/escape.h"
+#include "common/amount.h"
 #include "common/json_get.h"
 
 #include <inttypes.h>
@@ -139,9 +139,10 @@ static void put_property(FILE *out, const char *name, const char *value) {
 static void put_suite(FILE *out, const summary_group *to) {
     const study_group *g = to->group;
     const suite_sum sum = sum_of(to);
-    char method[24], model_us[32];
+    char method[24], model_us[32], model_ci[32];
     snprintf(method, sizeof method, "%" PRId64, g->method);
     snprintf(model_us, sizeof model_us, "%.9g", g->model_us);
+    snprintf(model_ci, sizeof model_ci, "%.4g", g->model_ci);
     fputs("  <testsuite name=\"", out);
     put(out, g->model ? g->model : "operations");
     fputs(" on ", out);
@@ -160,7 +161,8 @@ static void put_suite(FILE *out, const summary_group *to) {
                       {"driver", g->driver},
                       {"regime", g->regime},
                       {"method", method},
-                      {"model_us", isfinite(g->model_us) ? model_us : NULL}};
+                      {"model_us", isfinite(g->model_us) ? model_us : NULL},
+                      {"model_ci", isfinite(g->model_us) ? model_ci : NULL}};
     for (size_t k = 0; k < sizeof properties / sizeof properties[0]; k++)
         put_property(out, properties[k].name, properties[k].value);
     fputs("    </properties>\n", out);

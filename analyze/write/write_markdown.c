@@ -1,8 +1,8 @@
 /* A page for a pull request or a wiki: what to do first, then the figures that say why. Tables are those of GitHub and
  * GitLab; nothing but Markdown is in it. */
 #include "analyze/formats.h"
-#include "analyze/write/amount.h"
 #include "analyze/write/escape.h"
+#include "common/amount.h"
 
 #include <inttypes.h>
 #include <math.h>
@@ -19,7 +19,7 @@ static const char *plural(size_t n) { return n == 1 ? "" : "s"; }
 
 /* ---- what to do first ---- */
 
-static bool is_to_do(const summary_row *row) { return row->outcome == SUMMARY_PROVEN || row->outcome == SUMMARY_OPEN; }
+static bool is_to_do(const summary_row *row) { return summary_to_do(row->outcome); }
 static bool is_low(const summary_row *row) { return same(row->report->verdict.priority, "LOW"); }
 
 static void write_advice(FILE *out, size_t number, const summary_row *row) {
@@ -28,7 +28,9 @@ static void write_advice(FILE *out, size_t number, const summary_row *row) {
     name(out, row->report->operation);
     fputs(": ", out);
     say(out, v->recommendation);
-    if (row->proven_share > 0) fprintf(out, " Proven: %s of the model's time.", amount_percent(row->proven_share).s);
+    if (row->proven_share > 0)
+        fprintf(out, " Proven%s: %s of the model's time.", row->outcome == SUMMARY_OWN ? " over an own kernel" : "",
+                amount_percent(row->proven_share).s);
     if (row->potential_share > 0)
         fprintf(out, " Potential: %s%s.", amount_percent(row->potential_share).s,
                 row->proven_share > 0 ? " more" : " of the model's time");
@@ -59,10 +61,13 @@ static void write_first(FILE *out, const summary_group *g) {
 static void write_totals(FILE *out, const summary_group *g) {
     const summary_sum *all = &g->all;
     fputs("## Totals\n\n| per run of the model | time | |\n|---|--:|---|\n", out);
-    fprintf(out, "| by default | %s | %zu operation%s, run %" PRId64 " times |\n", amount_time(all->baseline_us).s,
-            all->operations, plural(all->operations), all->occurrences);
+    fprintf(out, "| by default | %s %s | %zu operation%s, run %" PRId64 " times |\n", amount_time(all->baseline_us).s,
+            amount_within(g->group->model_ci).s, all->operations, plural(all->operations), all->occurrences);
     fprintf(out, "| with what is proven | %s | %s less |\n", amount_time(all->baseline_us - all->proven_us).s,
             amount_percent(all->proven_share).s);
+    if (all->own_us > 0)
+        fprintf(out, "| gained over own kernels | %s | %s, where no library is; not in the line above |\n",
+                amount_time(all->own_us).s, amount_percent(all->own_share).s);
     fprintf(out, "| at the ceiling of all | %s | %s less, were every kernel that good |\n",
             amount_time(all->ceiling_us).s,
             amount_percent(all->baseline_us > 0 ? 1 - all->ceiling_us / all->baseline_us : 0).s);
@@ -71,8 +76,8 @@ static void write_totals(FILE *out, const summary_group *g) {
         const summary_sum *sum = &g->outcomes[k];
         if (sum->operations == 0) continue;
         fprintf(out, "| %s | %zu | %s | %s | %s | %s |\n", summary_outcomes[k].title, sum->operations,
-                amount_time(sum->baseline_us).s, amount_percent(sum->share).s, amount_percent(sum->proven_share).s,
-                amount_percent(sum->potential_share).s);
+                amount_time(sum->baseline_us).s, amount_percent(sum->share).s,
+                amount_percent(sum->proven_share + sum->own_share).s, amount_percent(sum->potential_share).s);
     }
     fprintf(out, "\nBorderline (a threshold is within two intervals: the next run may differ): %zu, %s of all.\n\n",
             all->borderline, amount_percent(g->borderline_share).s);
@@ -220,7 +225,7 @@ static void write_group(FILE *out, const summary_group *g, size_t top) {
     name(out, g->group->model ? g->group->model : "operations");
     fputs(" on ", out);
     say(out, g->group->device ? g->group->device : "an unknown device");
-    fprintf(out, ": %s per run\n\n", amount_time(g->group->model_us).s);
+    fprintf(out, ": %s %s per run\n\n", amount_time(g->group->model_us).s, amount_within(g->group->model_ci).s);
     if (g->missing_us > 0) fputs("A lower bound: not every operation has a baseline.\n\n", out);
     write_first(out, g);
     write_totals(out, g);

@@ -1,7 +1,7 @@
 /* The summary for a terminal: at most 100 columns wide, whatever the names are. Lines are put together in an arena,
  * cleaned and wrapped as they are printed. */
 #include "analyze/formats.h"
-#include "analyze/write/amount.h"
+#include "common/amount.h"
 
 #include "common/plain.h"
 
@@ -58,32 +58,36 @@ static void write_head(text *t, const summary_group *g) {
     const study_group *of = g->group;
     const summary_sum *optimal = &g->outcomes[SUMMARY_OPTIMAL], *open = &g->outcomes[SUMMARY_OPEN];
     line(t, "%s · %s · %s", of->model, of->device, of->regime);
-    line(t, "%s%s a run (%zu operation%s in %" PRId64 " places), %s with what is proven, %s at ceilings",
-         g->missing_us > 0 ? "at least " : "", amount_time(g->all.baseline_us).s, g->all.operations,
-         plural(g->all.operations), g->all.occurrences, amount_time(g->all.baseline_us - g->all.proven_us).s,
+    line(t, "%s%s %s a run (%zu operation%s in %" PRId64 " places)", g->missing_us > 0 ? "at least " : "",
+         amount_time(g->all.baseline_us).s, amount_within(of->model_ci).s, g->all.operations, plural(g->all.operations),
+         g->all.occurrences);
+    line(t, "%s with what is proven, %s at ceilings", amount_time(g->all.baseline_us - g->all.proven_us).s,
          amount_time(g->all.ceiling_us).s);
     if (g->measured_us <= 0) return;
     line(t, "\nalready optimal: %zu of %zu operations, %s of the time", optimal->operations, g->all.operations,
          amount_percent(optimal->share).s);
     line(t, "proven to be recoverable: %s (%s of the time)", amount_time(g->all.proven_us).s,
          amount_percent(g->all.proven_share).s);
+    if (g->all.own_us > 0)
+        line(t, "beside it, over own kernels where no library is: %s (%s)", amount_time(g->all.own_us).s,
+             amount_percent(g->all.own_share).s);
     line(t, "only potential, beyond that: %s (%s); of it %s (%s) worth trying", amount_time(g->all.potential_us).s,
          amount_percent(g->all.potential_share).s, amount_time(open->potential_us).s,
          amount_percent(open->potential_share).s);
 }
 
 /* How many there are, what share of the model's time they take, and what can be had of it: proven and potential stand
- * in columns of their own, and nobody adds them. */
+ * in columns of their own, and are never added; what is gained over own kernels has a line of its own. */
 static void write_outcomes(text *t, const summary_group *g) {
     line(t, "\n%-26s %10s %11s %8s %20s %20s", "", "operations", "time", "share", "proven gain", "only potential");
     for (int k = 0; k < SUMMARY_OUTCOMES; k++) {
         const summary_sum *s = &g->outcomes[k];
+        const double gain_us = s->proven_us + s->own_us; /* of an outcome one of them is 0 */
         if (s->operations == 0) continue;
         line(t, "%s %10zu %11s %8s %11s %8s %11s %8s", cell(t, summary_outcomes[k].title, 26), s->operations,
              k == SUMMARY_OUTSIDE ? "" : amount_time(s->baseline_us).s,
-             k == SUMMARY_OUTSIDE ? "" : amount_percent(s->share).s,
-             s->proven_us > 0 ? amount_time(s->proven_us).s : "",
-             s->proven_us > 0 ? amount_percent(s->proven_share).s : "",
+             k == SUMMARY_OUTSIDE ? "" : amount_percent(s->share).s, gain_us > 0 ? amount_time(gain_us).s : "",
+             gain_us > 0 ? amount_percent(s->proven_share + s->own_share).s : "",
              s->potential_us > 0 ? amount_time(s->potential_us).s : "",
              s->potential_us > 0 ? amount_percent(s->potential_share).s : "");
     }
@@ -192,8 +196,8 @@ static void write_notes(text *t, const summary_group *g) {
     if (g->bad_rows == 0 && g->said_otherwise == 0) return;
     line(t, "%s", "");
     if (g->bad_rows > 0)
-        line(t, "%zu operation%s had a candidate that failed or would not settle (analyze explain tells which)",
-             g->bad_rows, plural(g->bad_rows));
+        line(t, "%zu operation%s had a candidate that failed (analyze explain tells which)", g->bad_rows,
+             plural(g->bad_rows));
     if (g->said_otherwise > 0)
         line(t, "%zu report%s themselves say another verdict: thresholds or the model's time were others then",
              g->said_otherwise, plural(g->said_otherwise));

@@ -11,6 +11,8 @@
 #include "scout/cuda/lt.h"
 #include "scout/cuda/own.h"
 #include "scout/cuda/own_attention.h"
+#include "scout/cuda/own_conv_product.h"
+#include "scout/cuda/own_gemm_padded.h"
 #include "scout/cuda/own_gemm_quantised.h"
 #include "scout/cuda/own_gemm_tail.h"
 #include "scout/cuda/own_pass.h"
@@ -25,6 +27,7 @@ static const scout_candidate *const candidates[] = {
     &lt_candidate,
     &own_gemm_tail,
     &own_gemm_quantised,
+    &own_gemm_padded,
     &dnn_gemm,
     &own_gemm_stream,
     &own_gemm_int4,
@@ -37,6 +40,7 @@ static const scout_candidate *const candidates[] = {
     &dnn_batch_norm,
     &dnn_softmax,
     &dnn_conv,
+    &own_conv_product,
     &dnn_pool,
     &own_pool_direct,
     &own_norm_long,

@@ -89,6 +89,7 @@ typedef struct dnn_graph {
     int part_count, node_count;
     int64_t next_uid;    /* of virtual tensors */
     uint32_t refused;    /* engines with one of these are left out: 1 << CUDNN_NUMERICAL_NOTE_… */
+    uint32_t coarse;     /* of these, those that frameworks do not look at: the heuristic's first choice is taken */
     dnn_desc graph;      /* one of the parts, once dnn_graph_end was there */
     scout_answer answer; /* of the first call that failed */
     scout_why why;       /* its reason */
@@ -142,12 +143,11 @@ dnn_desc dnn_reduce(dnn_graph *g, cudnnReduceTensorOp_t how, dnn_desc x, dnn_des
 typedef scout_answer dnn_build(dnn_graph *g, const scout_op *op, int64_t way, scout_why *why);
 
 enum { DNN_MAX_ENGINES = 64, DNN_RANKED_ENGINES = 16 };
-enum { DNN_COARSE = 1 << CUDNN_NUMERICAL_NOTE_REDUCED_PRECISION_REDUCTION };
 
 typedef struct dnn_engine {
     dnn_desc config, plan; /* plan NULL: not built yet, or it cannot be (answer) */
     bool tried;
-    bool coarse; /* refused for its reductions, but the heuristic's first: a row shall say so */
+    bool coarse; /* less exact than the operation asks for, but the heuristic's first: its results decide */
     scout_answer answer;
     scout_why why;
     int64_t workspace;
@@ -176,9 +176,6 @@ int dnn_offer_first(dnn_offer *offer, scout_why *why);
 /* Adds a parameter "engine" to a domain: the rank of the first that can be built, then those behind it (as many as
  * DNN_RANKED_ENGINES, or all). SCOUT_NO where there is none. */
 scout_answer dnn_offer_domain(dnn_offer *offer, int exhaustive, scout_domain *out, scout_why *why);
-/* Behind all others: engines that are better by the heuristic, and refused as coarse. What frameworks take without a
- * word may be one of them, and nobody shall wonder where it is. */
-void dnn_offer_coarse(const dnn_offer *offer, scout_parameter *engine);
 /* Whether there is an engine of this rank; it may still turn out not to build. */
 bool dnn_offer_allows(const dnn_offer *offer, int64_t rank);
 
@@ -187,6 +184,7 @@ typedef struct dnn_plan {
     cudnnHandle_t handle;
     dnn_offer *offer;
     int rank;
+    bool coarse; /* for scout_plan_needs */
     uint64_t workspace;
 } dnn_plan;
 

@@ -73,12 +73,16 @@ void dnn_activate(dnn_graph *g, const dnn_behind *b, dnn_desc sums, dnn_desc y) 
     if (active && !tell_simple(g, &b->activation, at, y)) tell_hard(g, b, at, y);
 }
 
-uint32_t dnn_activate_refused(const scout_op *op) {
-    const uint32_t coarse =
-        DNN_COARSE | 1U << CUDNN_NUMERICAL_NOTE_WINOGRAD_TILE_6x6 | 1U << CUDNN_NUMERICAL_NOTE_WINOGRAD_TILE_13x13;
+uint32_t dnn_activate_never(const scout_op *op) {
     const uint32_t tf32 = 1U << CUDNN_NUMERICAL_NOTE_TENSOR_CORE | 1U << CUDNN_NUMERICAL_NOTE_DOWN_CONVERT_INPUTS;
+    return op->input == SCOUT_FP32 && !op->tf32 ? tf32 : 0;
+}
+
+uint32_t dnn_activate_refused(const scout_op *op) {
+    const uint32_t coarse = 1U << CUDNN_NUMERICAL_NOTE_REDUCED_PRECISION_REDUCTION |
+                            1U << CUDNN_NUMERICAL_NOTE_WINOGRAD_TILE_6x6 |
+                            1U << CUDNN_NUMERICAL_NOTE_WINOGRAD_TILE_13x13;
     /* both transform in the type of the input: in 16 bits that is one rounding more than there may be */
     const uint32_t transforms = 1U << CUDNN_NUMERICAL_NOTE_WINOGRAD | 1U << CUDNN_NUMERICAL_NOTE_FFT;
-    if (op->input != SCOUT_FP32) return coarse | transforms;
-    return op->tf32 ? coarse : coarse | tf32;
+    return coarse | (op->input != SCOUT_FP32 ? transforms : dnn_activate_never(op));
 }

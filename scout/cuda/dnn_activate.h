@@ -21,7 +21,9 @@ bool dnn_activate_any(const dnn_behind *b);
 /* Residual, bias, activation, in the order that the library's ready-made kernels know: from the sums, a virtual tensor
  * in fp32, to y. */
 void dnn_activate(dnn_graph *g, const dnn_behind *b, dnn_desc sums, dnn_desc y);
-/* Notes of engines that would not be as exact as the operation asks for (dnn_graph's `refused`). */
+/* Notes of engines that would not be as exact as the operation asks for (dnn_graph's `refused`), and those of them that
+ * PyTorch, too, leaves out. */
 uint32_t dnn_activate_refused(const scout_op *op);
+uint32_t dnn_activate_never(const scout_op *op);
 
 #endif

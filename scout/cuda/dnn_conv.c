@@ -1,11 +1,10 @@
 /* Convolutions by cuDNN: the baseline of this device. Its first variant is what a user gets who follows the library's
- * guide: the first engine of its heuristics that builds, everything in one graph where it has such an engine, and a
- * constant weight in the order of nhwc where the activations are. The others are its other engines, and other forms
- * (dnn_conv.h). */
+ * guide, and what PyTorch takes: the first engine of its heuristics that builds, also where its sums are of lower
+ * precision, everything in one graph where it has such an engine, and a constant weight in the order of nhwc where the
+ * activations are. The others are its other engines, and other forms (dnn_conv.h). */
 #include "scout/cuda/dnn_conv.h"
 
 #include "kernels/kernels.h"
-#include "kernels/tail.h"
 #include "scout/cuda/cuda_device.h"
 #include "scout/cuda/dnn_activate.h"
 #include "scout/cuda/own_activate.h"
@@ -80,7 +79,6 @@ static scout_answer domain(const scout_op *op, scout_device *device, int exhaust
     const form_order *const order = order_of(op);
     const dnn_conv_form *const forms = order->forms;
     scout_answer answer = SCOUT_NO;
-    const dnn_offer *standard = NULL;
     int first = 0, most = 0, end = DNN_CONV_FORMS; /* most: ranks */
     memset(out, 0, sizeof *out);
     for (int k = 0; k < end; k++) {
@@ -94,7 +92,6 @@ static scout_answer domain(const scout_op *op, scout_device *device, int exhaust
         if (answer == SCOUT_LOST || answer == SCOUT_NO_MEMORY) return answer;
         if (answer != SCOUT_OK) continue;
         first = k;
-        standard = offer;
         if (order == &half_order && forms[k] != DNN_CONV_SPLIT) end = DNN_CONV_FORMS - 1;
     }
     if (out->count == 0) return answer;
@@ -102,7 +99,6 @@ static scout_answer domain(const scout_op *op, scout_device *device, int exhaust
         engine->values[engine->count] = engine->values[engine->count - 1] + 1;
         engine->count++;
     }
-    dnn_offer_coarse(standard, engine);
     snprintf(form->name, sizeof form->name, "form");
     form->labels = order->names + first;
     for (int k = first; k < end; k++) form->values[form->count++] = forms[k];
@@ -171,6 +167,7 @@ static scout_answer prepare(const scout_op *op, scout_device *device, const int6
     needs->packs = dnn_conv_packs(op, plan->form) ? CONV_WEIGHT + 1 : 0;
     needs->pack_bytes = needs->packs ? weight->bytes : 0;
     needs->workspace_bytes = plan->own_workspace + plan->plan.workspace;
+    if (SCOUT_HAS(needs, coarse)) needs->coarse = plan->plan.coarse;
     *out = plan;
     return SCOUT_OK;
 }
@@ -221,14 +218,7 @@ static scout_answer run(const scout_plan *plan, const scout_args *args, scout_wh
 
 static scout_answer run_tail(const scout_plan *plan, const scout_args *args, scout_why *why) {
     const conv_problem *const p = &plan->p;
-    const int64_t places = window_out(&p->w);
-    const tail t = {.elements = p->n * p->cout * places,
-                    .step = p->w.last ? 1 : places,
-                    .channels = p->cout,
-                    .type = (int)p->type_out,
-                    .function = own_activate(p->activation.function),
-                    .alpha = (float)p->activation.alpha,
-                    .beta = (float)p->activation.beta};
+    const tail t = own_activate_tail(p);
     return cuda_device_answer(
         (cudaError_t)tail_launch(&t, args->tensors[CONV_OUTPUT], p->bias >= 0 ? args->tensors[p->bias] : NULL,
                                  p->residual >= 0 ? args->tensors[p->residual] : NULL, args->stream),

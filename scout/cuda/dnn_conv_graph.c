@@ -183,6 +183,7 @@ scout_answer dnn_conv_build(dnn_graph *g, const scout_op *op, int64_t way, scout
     for (int k = 0; k < t.space; k++) space[k] = axis(&t, k)->out;
     lay(&t, t.p.n, t.p.cout, t.last, space, t.out_dims, t.out_strides);
     g->refused = dnn_activate_refused(op);
+    g->coarse = g->refused & ~dnn_activate_never(op);
     const bool more = has_more(&t.p) && form != DNN_CONV_SPLIT;
     const dnn_desc x = tell_input(&t, in), w = tell_weight(&t, weight, form);
     const dnn_desc y = tell_output(&t, CONV_OUTPUT, out);

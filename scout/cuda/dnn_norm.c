@@ -1,5 +1,6 @@
 /* The candidate "cudnn_norm": layer and RMS norms by cuDNN's norm operation, for rows at the end of the dimensions. A
- * row is told as the channels of one image of one pixel, which is how the library looks at it. */
+ * row is told as the channels of one image of one pixel, which is how the library looks at it. It is no baseline:
+ * PyTorch and onnxruntime have kernels of their own for these norms. */
 #include "scout/cuda/dnn.h"
 
 #include "scout/cuda/cuda_device.h"
@@ -135,7 +136,6 @@ static const char *const precisions[] = {"fp32", "fp16", "bf16", NULL};
 const scout_candidate dnn_norm = {
     .size = sizeof(scout_candidate),
     .kind = SCOUT_NORM,
-    .flags = SCOUT_BASELINE,
     .priority = 100,
     .name = "cudnn_norm",
     .about = "cuDNN's layer and rms norms of rows that lie together: its ranked engines",

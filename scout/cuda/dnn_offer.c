@@ -123,13 +123,8 @@ static bool any_usable(const dnn_offer *offer) {
     return false;
 }
 
-static void refuse_coarse(dnn_engine *e) {
-    e->coarse = e->tried = true;
-    e->answer = scout_say(&e->why, SCOUT_NO, "feature",
-                          "cuDNN's first choice, but its sums are of lower precision than the operation names");
-}
-
-/* Takes the configuration, unless the graph refuses it or it is there already. */
+/* Takes the configuration, unless the graph refuses it or it is there already. One that frameworks would take, as the
+ * heuristic puts it before all that the graph likes better, is taken for what it is: coarse. */
 static bool engine_add(dnn_offer *offer, dnn_desc config) {
     char knobs[300];
     int64_t index = -1;
@@ -138,15 +133,15 @@ static bool engine_add(dnn_offer *offer, dnn_desc config) {
     dnn_engine *const e = &offer->engines[offer->count];
     if (!tell_engine(&offer->graph, config, &index, &notes)) return false;
     const uint32_t refused = notes & offer->graph.refused;
-    const bool coarse = refused == DNN_COARSE && !any_usable(offer);
+    const bool coarse = refused && !(refused & ~offer->graph.coarse) && !any_usable(offer);
     if (refused && !coarse) return false;
     tell_knobs(&offer->graph, config, knobs, sizeof knobs);
     snprintf(e->name, sizeof e->name, "\"engine\":%lld,\"knobs\":[%s],\"notes\":%u", (long long)index, knobs, notes);
     for (int k = 0; k < offer->count; k++)
         if (strcmp(offer->engines[k].name, e->name) == 0) return false;
     e->config = config;
+    e->coarse = coarse;
     offer->count++;
-    if (coarse) refuse_coarse(e);
     return true;
 }
 
@@ -285,12 +280,6 @@ scout_answer dnn_offer_domain(dnn_offer *offer, int exhaustive, scout_domain *ou
     return SCOUT_OK;
 }
 
-void dnn_offer_coarse(const dnn_offer *offer, scout_parameter *engine) {
-    enum { MOST = sizeof engine->values / sizeof engine->values[0] };
-    for (int k = 0; k < offer->count && engine->count < MOST; k++)
-        if (offer->engines[k].coarse) engine->values[engine->count++] = k;
-}
-
 bool dnn_offer_allows(const dnn_offer *offer, int64_t rank) { return rank >= 0 && rank < offer->count; }
 
 scout_answer dnn_plan_make(dnn_offer *offer, int64_t rank, dnn_plan *out, scout_why *why) {
@@ -304,8 +293,12 @@ scout_answer dnn_plan_make(dnn_offer *offer, int64_t rank, dnn_plan *out, scout_
         return answer;
     }
     offer->users++;
-    *out =
-        (dnn_plan){offer->graph.dnn, offer->graph.handle, offer, (int)rank, (uint64_t)offer->engines[rank].workspace};
+    *out = (dnn_plan){.dnn = offer->graph.dnn,
+                      .handle = offer->graph.handle,
+                      .offer = offer,
+                      .rank = (int)rank,
+                      .coarse = offer->engines[rank].coarse,
+                      .workspace = (uint64_t)offer->engines[rank].workspace};
     return SCOUT_OK;
 }
 

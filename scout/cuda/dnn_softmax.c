@@ -1,5 +1,6 @@
 /* The candidate "cudnn_softmax": softmax and its logarithm by the library's call of that name. Rows run along the
- * channels of images that are `inner` pixels high. */
+ * channels of images that are `inner` pixels high. It is no baseline: PyTorch and onnxruntime have kernels of their
+ * own. */
 #include "scout/cuda/dnn.h"
 
 #include "scout/cuda/cuda_device.h"
@@ -101,7 +102,6 @@ static const char *const precisions[] = {"fp32", "fp16", "bf16", NULL};
 const scout_candidate dnn_softmax = {
     .size = sizeof(scout_candidate),
     .kind = SCOUT_SOFTMAX,
-    .flags = SCOUT_BASELINE,
     .priority = 100,
     .name = "cudnn_softmax",
     .about = "cudnnSoftmaxForward, accurate or logarithmic",

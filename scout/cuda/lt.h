@@ -45,7 +45,9 @@ const lt_table *lt_ready(cublasLtHandle_t *handle, scout_why *why);
 
 /* --- how a product is put to cuBLASLt: lt_setup.c --- */
 
-enum { LT_MAX_ALGOS = 512, LT_RANKED_ALGOS = 64 };
+/* Of an ordinary search: the first of the heuristic's; or, for a product that does not fill the device once (fewer
+ * tiles than multiprocessors), as many as it has, and the best of them with K divided. */
+enum { LT_FIRST_ALGOS = 64, LT_HEURISTIC_ALGOS = 128, LT_RANKED_ALGOS = 192, LT_MAX_ALGOS = 512 };
 
 /* In which shape the weight is handed over: a parameter of the candidate. */
 typedef struct lt_way {
@@ -106,6 +108,12 @@ void lt_lists_free(lt_lists *lists);
  * are then. Takes seconds. lt_enumerate.c */
 int lt_enumerate(const lt_table *lt, cublasLtHandle_t handle, const lt_setup *setup, uint64_t workspace,
                  cublasLtMatmulHeuristicResult_t *results, int count, int room);
+
+/* How often an algorithm's tiles fill the device, K undivided; 0: the library does not say. */
+double lt_enumerate_fill(const lt_table *lt, const cublasLtMatmulHeuristicResult_t *result);
+/* The same of the first of them alone, with K divided into as many parts as fill the device up to twice. */
+int lt_enumerate_splits(const lt_table *lt, cublasLtHandle_t handle, const lt_setup *setup, uint64_t workspace,
+                        cublasLtMatmulHeuristicResult_t *results, int count, int room);
 
 /* The algorithm as JSON members, for dispatch tables and for people: bytes and readable fields. As snprintf. */
 int lt_describe_algo(const lt_table *lt, const cublasLtMatmulAlgo_t *algo, char *text, size_t room);

@@ -8,7 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { ENUM_IDS = 64, ENUM_VALUES = 128, ENUM_FOUND = 8192 };
+enum { ENUM_IDS = 64, ENUM_VALUES = 128, ENUM_FOUND = 8192, ENUM_PARTS = 16, ENUM_DIVIDED = 8 };
 
 /* The library takes its time to say no; each of its algorithms gets an equal part of this. */
 static const double enum_seconds = 1.5;
@@ -68,20 +68,32 @@ static void enum_try(enumeration *e, const cublasLtMatmulAlgo_t *algo) {
     e->count++;
 }
 
-/* Splits of K come last: they only pay where there are few tiles. */
-static void enum_splits(enumeration *e, cublasLtMatmulAlgo_t *algo, bool splits, uint32_t schemes) {
-    static const uint32_t numbers[] = {2, 3, 4, 6, 8, 16};
+static void enum_whole(enumeration *e, cublasLtMatmulAlgo_t *algo) {
     enum_set(e, algo, CUBLASLT_ALGO_CONFIG_SPLITK_NUM, 1, 4);
     enum_set(e, algo, CUBLASLT_ALGO_CONFIG_REDUCTION_SCHEME, CUBLASLT_REDUCTION_SCHEME_NONE, 4);
     enum_try(e, algo);
+}
+
+/* K in up to so many parts; 0: it cannot be divided. That only pays where there are few tiles. */
+static void enum_divided(enumeration *e, cublasLtMatmulAlgo_t *algo, uint32_t parts, uint32_t schemes) {
+    static const uint32_t numbers[] = {2, 3, 4, 6, 8, 16};
     const uint32_t scheme = schemes & CUBLASLT_REDUCTION_SCHEME_COMPUTE_TYPE ? CUBLASLT_REDUCTION_SCHEME_COMPUTE_TYPE
                                                                              : CUBLASLT_REDUCTION_SCHEME_INPLACE;
-    if (!splits || !(schemes & scheme)) return;
-    for (size_t k = 0; k < sizeof numbers / sizeof numbers[0]; k++) {
+    if (!(schemes & scheme)) return;
+    for (size_t k = 0; k < sizeof numbers / sizeof numbers[0] && numbers[k] <= parts; k++) {
         enum_set(e, algo, CUBLASLT_ALGO_CONFIG_SPLITK_NUM, numbers[k], 4);
         enum_set(e, algo, CUBLASLT_ALGO_CONFIG_REDUCTION_SCHEME, scheme, 4);
         enum_try(e, algo);
     }
+}
+
+/* 0 where it cannot divide K. */
+static uint32_t enum_parts(const enumeration *e, const cublasLtMatmulAlgo_t *algo, uint32_t most) {
+    return enum_capability(e, algo, CUBLASLT_ALGO_CAP_SPLITK_SUPPORT).values[0] ? most : 0;
+}
+
+static uint32_t enum_schemes(const enumeration *e, const cublasLtMatmulAlgo_t *algo) {
+    return enum_capability(e, algo, CUBLASLT_ALGO_CAP_REDUCTION_SCHEME_MASK).values[0] & lt_setup_schemes(e->setup);
 }
 
 static void enum_algo(enumeration *e, const cublasLtMatmulAlgo_t *first) {
@@ -91,9 +103,7 @@ static void enum_algo(enumeration *e, const cublasLtMatmulAlgo_t *first) {
     const enum_values stages = enum_capability(e, first, CUBLASLT_ALGO_CAP_STAGES_IDS);
     const enum_values custom = enum_range(e, first, CUBLASLT_ALGO_CAP_CUSTOM_OPTION_MAX);
     const enum_values swizzle = enum_range(e, first, CUBLASLT_ALGO_CAP_CTA_SWIZZLING_SUPPORT);
-    const bool splits = enum_capability(e, first, CUBLASLT_ALGO_CAP_SPLITK_SUPPORT).values[0] != 0;
-    const uint32_t schemes =
-        enum_capability(e, first, CUBLASLT_ALGO_CAP_REDUCTION_SCHEME_MASK).values[0] & lt_setup_schemes(e->setup);
+    const uint32_t parts = enum_parts(e, first, ENUM_PARTS), schemes = enum_schemes(e, first);
     const int64_t combinations = (int64_t)tiles.count * stages.count * custom.count * swizzle.count * 4;
     for (int64_t k = 0; k < combinations && cuda_device_now(NULL) < e->deadline; k++) {
         cublasLtMatmulAlgo_t algo = *first;
@@ -107,7 +117,8 @@ static void enum_algo(enumeration *e, const cublasLtMatmulAlgo_t *first) {
         enum_set(e, &algo, CUBLASLT_ALGO_CONFIG_CTA_SWIZZLING, swizzle.values[rest % swizzle.count], 4);
         rest /= swizzle.count;
         enum_set(e, &algo, CUBLASLT_ALGO_CONFIG_CLUSTER_SHAPE_ID, clusters[rest], 2);
-        enum_splits(e, &algo, splits, schemes);
+        enum_whole(e, &algo);
+        enum_divided(e, &algo, parts, schemes);
     }
 }
 
@@ -138,6 +149,30 @@ int lt_enumerate(const lt_table *lt, cublasLtHandle_t handle, const lt_setup *se
         if (lt->cublasLtMatmulAlgoInit(handle, setup->compute, setup->scale, setup->type_a, setup->type_b,
                                        setup->type_c, setup->type_c, ids[k], &algo) == CUBLAS_STATUS_SUCCESS)
             enum_algo(&e, &algo);
+    }
+    if (e.found) count = enum_select(&e, results, count, room);
+    free(e.found);
+    return count;
+}
+
+double lt_enumerate_fill(const lt_table *lt, const cublasLtMatmulHeuristicResult_t *result) {
+    int32_t parts = 1;
+    size_t got = 0;
+    if (lt->cublasLtMatmulAlgoConfigGetAttribute(&result->algo, CUBLASLT_ALGO_CONFIG_SPLITK_NUM, &parts, sizeof parts,
+                                                 &got) != CUBLAS_STATUS_SUCCESS)
+        parts = 1;
+    return (double)result->wavesCount / (parts > 1 ? parts : 1);
+}
+
+int lt_enumerate_splits(const lt_table *lt, cublasLtHandle_t handle, const lt_setup *setup, uint64_t workspace,
+                        cublasLtMatmulHeuristicResult_t *results, int count, int room) {
+    enumeration e = {lt, handle, setup, workspace, 0, 0, calloc(ENUM_FOUND, sizeof *e.found)};
+    for (int k = 0; e.found && k < count && k < ENUM_DIVIDED; k++) {
+        const double fill = lt_enumerate_fill(lt, &results[k]);
+        cublasLtMatmulAlgo_t algo = results[k].algo;
+        if (!(fill > 0 && fill < 1)) continue;
+        const double most = 2 / fill < ENUM_PARTS ? 2 / fill : ENUM_PARTS;
+        enum_divided(&e, &algo, enum_parts(&e, &algo, (uint32_t)most), enum_schemes(&e, &algo));
     }
     if (e.found) count = enum_select(&e, results, count, room);
     free(e.found);

@@ -43,6 +43,7 @@ static cublasStatus_t lists_heuristic(const lt_table *lt, cublasLtHandle_t handl
     cublasLtMatmulPreference_t preference = NULL;
     cublasStatus_t s = lt->cublasLtMatmulPreferenceCreate(&preference);
     if (s != CUBLAS_STATUS_SUCCESS) return s;
+    const int most = list->most < LT_HEURISTIC_ALGOS ? list->most : LT_HEURISTIC_ALGOS;
     s = lt->cublasLtMatmulPreferenceSetAttribute(preference, CUBLASLT_MATMUL_PREF_MAX_WORKSPACE_BYTES, &workspace,
                                                  sizeof workspace);
     if (s == CUBLAS_STATUS_SUCCESS)
@@ -50,9 +51,20 @@ static cublasStatus_t lists_heuristic(const lt_table *lt, cublasLtHandle_t handl
                                                      sizeof schemes);
     if (s == CUBLAS_STATUS_SUCCESS)
         s = lt->cublasLtMatmulAlgoGetHeuristic(handle, setup->product, setup->a, setup->b, setup->c, setup->c,
-                                               preference, list->most, list->results, &list->count);
+                                               preference, most, list->results, &list->count);
     lt->cublasLtMatmulPreferenceDestroy(preference);
     return s;
+}
+
+/* What fills the device has enough in its first choices. What does not may gain by any tile, and by dividing K. */
+static void lists_fit(const lt_table *lt, cublasLtHandle_t handle, const lt_setup *setup, uint64_t workspace,
+                      lt_list *list) {
+    const double fill = lt_enumerate_fill(lt, &list->results[0]);
+    if (fill > 0 && fill < 1)
+        list->count = lt_enumerate_splits(lt, handle, setup, workspace, list->results, list->count,
+                                          list->most < LT_RANKED_ALGOS ? list->most : LT_RANKED_ALGOS);
+    else if (list->count > LT_FIRST_ALGOS)
+        list->count = LT_FIRST_ALGOS;
 }
 
 /* Without conditions, so that the first is what a user gets who names none. Where that one would add up in 16 bits it
@@ -63,6 +75,7 @@ static cublasStatus_t lists_ask(const lt_table *lt, cublasLtHandle_t handle, con
     cublasStatus_t s = lists_heuristic(lt, handle, setup, workspace, CUBLASLT_REDUCTION_SCHEME_MASK, list);
     if (s == CUBLAS_STATUS_SUCCESS && list->count > 0 && lists_rounds(lt, &list->results[0].algo, schemes))
         s = lists_heuristic(lt, handle, setup, workspace, schemes, list);
+    if (s == CUBLAS_STATUS_SUCCESS && list->count > 0) lists_fit(lt, handle, setup, workspace, list);
     if (s == CUBLAS_STATUS_SUCCESS && list->most > LT_RANKED_ALGOS)
         list->count = lt_enumerate(lt, handle, setup, workspace, list->results, list->count, list->most);
     return s;

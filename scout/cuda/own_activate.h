@@ -1,9 +1,9 @@
-/* An activation as the kernels number it. */
+/* An activation as the kernels number it, and what stands behind a convolution as their tail is told. */
 #ifndef SCOUT_CUDA_OWN_ACTIVATE_H
 #define SCOUT_CUDA_OWN_ACTIVATE_H
 
-#include "kernels/activate.h"
-#include "scout/activation.h"
+#include "kernels/tail.h"
+#include "scout/conv.h"
 
 /* -1: the kernels have no such function. */
 static inline int own_activate(activation_function function) {
@@ -15,6 +15,17 @@ static inline int own_activate(activation_function function) {
         [ACTIVATION_GELU] = ACTIVATE_GELU,           [ACTIVATION_GELU_TANH] = ACTIVATE_GELU_TANH,
     };
     return function < ACTIVATION_UNKNOWN ? numbers[function] : -1;
+}
+
+static inline tail own_activate_tail(const conv_problem *p) {
+    const int64_t places = window_out(&p->w);
+    return (tail){.elements = p->n * p->cout * places,
+                  .step = p->w.last ? 1 : places,
+                  .channels = p->cout,
+                  .type = (int)p->type_out,
+                  .function = own_activate(p->activation.function),
+                  .alpha = (float)p->activation.alpha,
+                  .beta = (float)p->activation.beta};
 }
 
 #endif

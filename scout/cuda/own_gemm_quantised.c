@@ -12,11 +12,12 @@
 #include "kernels/kernels.h"
 #include "scout/cuda/cuda_device.h"
 #include "scout/cuda/lt.h"
+#include "scout/cuda/lt_product.h"
 
 #include <stdlib.h>
 
 /* FEW: rows up to which the library may have no kernel; PADDED: what they become then. SQUARE: a side of pieces. */
-enum { LINE = 16, ALIGNMENT = 256, FEW = 16, PADDED = 32, SQUARE = 2048, VALUES = 8 };
+enum { LINE = 16, ALIGNMENT = 256, FEW = 16, PADDED = 32, SQUARE = 2048 };
 
 typedef struct shape {
     gemm_problem p;
@@ -28,12 +29,6 @@ typedef struct shape {
     own_gemm_pieces rows, cols;
     uint64_t copy_bytes, sums_bytes;
 } shape;
-
-typedef struct product { /* what the library is asked for */
-    scout_op op;
-    scout_tensor tensors[3];
-    char key[160];
-} product;
 
 struct scout_plan {
     shape s;
@@ -105,39 +100,21 @@ static scout_answer shape_of(const scout_op *op, bool padded, shape *s, scout_wh
     return SCOUT_OK;
 }
 
-static scout_tensor matrix_of(const char *name, scout_role role, uint32_t type, int64_t rows, int64_t cols) {
-    scout_tensor t = {.size = sizeof t, .role = (uint32_t)role, .type = type, .rank = 3};
-    snprintf(t.name, sizeof t.name, "%s", name);
-    t.dims[0] = 1, t.dims[1] = rows, t.dims[2] = cols;
-    t.strides[0] = rows * cols, t.strides[1] = cols, t.strides[2] = 1;
-    t.bytes = (uint64_t)(rows * cols) * (type == SCOUT_INT32 ? sizeof(int32_t) : 1);
-    return t;
-}
-
 /* Of one piece. To the library the weight is an input like the other: it lies as it should already. */
-static void product_of(const scout_op *op, const shape *s, product *out) {
-    const int64_t m = s->product_rows, n = s->cols.size, k = s->k_to;
-    memset(out, 0, sizeof *out);
-    out->op = (scout_op){.size = sizeof out->op, .kind = SCOUT_GEMM, .layout = "nt", .rank = 3};
-    out->op.shape[0] = m, out->op.shape[1] = n, out->op.shape[2] = k;
-    out->op.input = out->op.weight = SCOUT_INT8;
-    out->op.accumulate = out->op.output = SCOUT_INT32;
-    out->op.workspace_limit = op->workspace_limit / 4;
-    out->op.flops = 2.0 * (double)m * (double)n * (double)k;
-    out->op.tensor_count = 3;
-    out->tensors[GEMM_A] = matrix_of("a", SCOUT_INPUT, SCOUT_INT8, m, k);
-    out->tensors[GEMM_B] = matrix_of("b", SCOUT_INPUT, SCOUT_INT8, n, k);
-    out->tensors[GEMM_C] = matrix_of("c", SCOUT_OUTPUT, SCOUT_INT32, m, n);
-    snprintf(out->key, sizeof out->key, "bytes;%lld,%lld,%lld", (long long)m, (long long)n, (long long)k);
-    out->op.tensors = out->tensors;
-    out->op.key = out->key;
+static void product_of(const scout_op *op, const shape *s, lt_product *out) {
+    const int64_t m = s->product_rows, n = s->cols.size, k = s->k_to, sizes[] = {m, n, k};
+    const scout_op types = {.input = SCOUT_INT8, .accumulate = SCOUT_INT32, .output = SCOUT_INT32};
+    lt_product_begin(out, &types, "nt", sizes, 1, op->workspace_limit / 4);
+    lt_product_add(out, "a", &(lt_product_matrix){SCOUT_INT8, m, k, k, 0});
+    lt_product_add(out, "b", &(lt_product_matrix){SCOUT_INT8, n, k, k, 0});
+    lt_product_add(out, "c", &(lt_product_matrix){SCOUT_INT32, m, n, n, 0});
 }
 
 /* --- the candidate --- */
 
 static scout_answer supports(const scout_op *op, scout_device *device, scout_why *why) {
     shape s;
-    product asked;
+    lt_product asked;
     const scout_answer answer = shape_of(op, false, &s, why);
     if (answer != SCOUT_OK) return answer;
     product_of(op, &s, &asked);
@@ -156,7 +133,7 @@ static scout_answer domain(const scout_op *op, scout_device *device, int exhaust
                            scout_why *why) {
     static const char *const ways[] = {"as_is", "padded"};
     shape s;
-    product each;
+    lt_product each;
     uint32_t counts[2] = {0, 0};
     scout_answer answer = shape_of(op, false, &s, why);
     if (answer != SCOUT_OK) return answer;
@@ -172,24 +149,15 @@ static scout_answer domain(const scout_op *op, scout_device *device, int exhaust
     }
     const uint32_t most = counts[0] > counts[1] ? counts[0] : counts[1];
     if (most == 0) return SCOUT_NO; /* the library has said why */
-    memset(out, 0, sizeof *out);
-    scout_parameter *const algo = &out->parameters[out->count++], *const rows = &out->parameters[1];
-    snprintf(algo->name, sizeof algo->name, "algo");
-    algo->count = !exhaustive && most > VALUES ? VALUES : most;
-    for (uint32_t k = 0; k < algo->count; k++) algo->values[k] = k;
-    if (!both) return SCOUT_OK;
-    out->count++;
-    snprintf(rows->name, sizeof rows->name, "rows");
-    const int first = counts[0] ? 0 : 1;
-    rows->count = counts[0] && counts[1] ? 2 : 1;
-    rows->labels = ways + first;
-    for (uint32_t k = 0; k < rows->count; k++) rows->values[k] = first + k;
+    lt_product_algos(&out->parameters[0], most, exhaustive);
+    lt_product_choices(&out->parameters[1], "rows", ways, (uint32_t)(counts[0] > 0) | (uint32_t)(counts[1] > 0) << 1);
+    out->count = both ? 2 : 1;
     return SCOUT_OK;
 }
 
 static int allows(const scout_op *op, scout_device *device, const int64_t *values) {
     shape s;
-    product asked;
+    lt_product asked;
     if (shape_of(op, padded_by(op, values), &s, NULL) != SCOUT_OK) return 0;
     product_of(op, &s, &asked);
     return lt_candidate.allows(&asked.op, device, values);
@@ -203,7 +171,7 @@ static void destroy(scout_plan *plan) {
 
 static scout_answer prepare(const scout_op *op, scout_device *device, const int64_t *values, scout_plan **out,
                             scout_plan_needs *needs, scout_why *why) {
-    product asked;
+    lt_product asked;
     *out = NULL;
     scout_plan *const plan = calloc(1, sizeof *plan);
     if (!plan) return scout_say(why, SCOUT_NO_MEMORY, "memory", "no memory left on the host");
@@ -293,17 +261,15 @@ static scout_answer launch(scout_plan *plan, const scout_args *args, scout_why *
     return SCOUT_OK;
 }
 
-/* The product's own, with what stands around it. */
 static int describe(const scout_plan *plan, char *json, size_t room) {
     const shape *const s = &plan->s;
     const int64_t pieces = s->rows.count * s->cols.count;
-    char by[2048];
-    const int n = lt_candidate.describe(plan->multiply, by, sizeof by);
-    const bool whole = n > 1 && (size_t)n < sizeof by && by[0] == '{';
-    return snprintf(json, room,
-                    "{\"before\":\"%s\",\"behind\":\"product_bytes\",\"product\":[%lld,%lld,%lld],\"pieces\":%lld%s%s",
-                    s->copies ? "product_bytes" : "nothing", (long long)s->product_rows, (long long)s->cols.size,
-                    (long long)s->k_to, (long long)pieces, whole ? "," : "}", whole ? by + 1 : "");
+    char members[200];
+    snprintf(members, sizeof members,
+             "\"before\":\"%s\",\"behind\":\"product_bytes\",\"product\":[%lld,%lld,%lld],\"pieces\":%lld",
+             s->copies ? "product_bytes" : "nothing", (long long)s->product_rows, (long long)s->cols.size,
+             (long long)s->k_to, (long long)pieces);
+    return lt_product_describe(plan->multiply, members, json, room);
 }
 
 static const char *const precisions[] = {"int8", NULL};

@@ -11,7 +11,7 @@ import xml.etree.ElementTree as etree
 
 from junit_form import complaints
 
-BAD = {"WRONG", "CRASHED", "TIMEOUT", "ERROR", "UNSTABLE"}
+BAD = {"WRONG", "CRASHED", "TIMEOUT", "ERROR"}
 CONTROLS = set(range(0x20)) | set(range(0x7F, 0xA0)) | {0x061C, 0x200E, 0x200F, 0xFEFF}
 CONTROLS |= set(range(0x2028, 0x202F)) | set(range(0x2066, 0x206A))
 format_name, folder, path = sys.argv[1:]

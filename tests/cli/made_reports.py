@@ -1,5 +1,6 @@
-"""Reports as scout_batch writes them, made up, for the tests of analyze. Usage: made_reports.py FOLDER [hostile]
+"""Reports as scout_batch writes them, made up, for the tests of analyze. Usage: made_reports.py FOLDER [hostile|open]
 
+With "open" there are those whose intervals, passes and addresses leave something open, and nothing else.
 A model's folder: operations of every outcome, a fusion, run.json. With "hostile" there is one operation more for each of
 NASTY, which stands in every text that a report has.
 """
@@ -71,7 +72,7 @@ def report(operation, op="gemm", count=1, us=100.0, ceiling=80.0, best=None, row
         "device": DEVICE,
         "regime": "sustained-model-graph",
         "method": 4,
-        "search": {"exhaustive": False, "candidate": None, "early_exit": 0.97, "workspace_limit": 1, "candidates_hash": "0"},
+        "search": {"exhaustive": False, "candidate": None, "early_exit": 0.97, "workspace_limit": 1, "candidates_hash": "0" * 16},
         "status": "OK",
         "reason": None,
         "baseline": "lib",
@@ -184,5 +185,42 @@ def write_folder(folder, hostile):
         json.dump(run_json(), out)
 
 
+def passed(made, quality="good", ci=None, source="4 passes", **more):
+    """A row of several passes; without an interval it has one pass alone."""
+    made.update({"time_from": "plain", "interval_from": source, "quality": quality, **more})
+    if ci is None:
+        del made["time_us"]["rel_ci95"]
+    else:
+        made["time_us"]["rel_ci95"] = ci
+    return made
+
+
+def write_open(folder):
+    reports = os.path.join(folder, "reports")
+    once = report("gemm_once", us=100, ceiling=60, best=50, passes=1, undecided=["winner", "ceiling", "time"])
+    del once["ratio_ci"]
+    for one in once["candidates"]:
+        passed(one, "wide", source="1 pass")
+    write(reports, once)
+    moves = report("gemm_addresses", count=4, us=100, ceiling=85, best=90, passes=4, undecided=[])
+    seen = [{"time_us": 89.0 + k, "ratio": 0.89 + k / 100, "blocks": 20, "dropped": k} for k in range(4)]
+    passed(moves["candidates"][0], ci=0.004)
+    passed(moves["candidates"][1], ci=0.006, time_from="yardstick", ratio=0.9, ratio_ci=0.006, passes=seen,
+           addresses={"best": 0.86, "worst": 0.97})
+    for k in range(30):
+        moves["candidates"].append(passed(row("lib", f"algo={20 + k}", 130.0 - k), "wide", 0.02, ratio=1.3 - k / 100, ratio_ci=0.02))
+    write(reports, moves)
+    write(reports, report("rotary_own", op="rotary", count=2, us=100, ceiling=85, best=80, baseline_own=True))
+    close = report("gemm_close", count=3, us=100, ceiling=92, ceiling_from="probe", ceiling_ci=0.001, stored_ceiling_time_us=80.0,
+                   probe={"bound": "compute", "bound_us": 91.5, "bound_ci": 0.001, "among": True})
+    close["candidates"] = [passed(row("lib", "algo=0", 100.0), "drifting", 0.05)]
+    write(reports, close)
+    old = unmeasured("gemm_old", "UNSTABLE", "drift", "the blocks disagree")
+    write(reports, old)
+
+
 if __name__ == "__main__":
-    write_folder(sys.argv[1], "hostile" in sys.argv[2:])
+    if "open" in sys.argv[2:]:
+        write_open(sys.argv[1])
+    else:
+        write_folder(sys.argv[1], "hostile" in sys.argv[2:])

@@ -30,7 +30,7 @@ check "a unique start: exit 0" exits 0
 check "the verdict" prints "MEDIUM · LIBRARY_TUNE"
 check "the ceiling's shape and clock" prints "at 8192x8192x16384, at 1432 MHz"
 check "the pair that decided" prints "so it saves 10.0 ± 0.5 %"
-check "why not another" prints "SKIPPED outraced: 12.0 % behind the best"
+check "why not another" prints "SKIPPED outraced: 1"
 check "the rule" prints "yes proven the best saves"
 check "what would change it: HIGH" prints "would be a proven"
 check "until when it is proven" prints "its gain would not be proven: 90.00 us now"
@@ -38,7 +38,7 @@ check "until when it is proven" prints "its gain would not be proven: 90.00 us n
 explain plain gemm_near
 check "near: borderline" prints "borderline"
 check "near: the rule" prints "yes at the ceiling"
-check "near: how near" prints "0.30 points below: within the interval"
+check "near: how near" prints "0.30 points below: open, between "
 check "near: what would flip it" prints "That takes a ceiling below 90.00 us"
 explain plain gemm_near --ceiling 0.8
 check "a threshold of one's own" prints "from 80.0 % on"

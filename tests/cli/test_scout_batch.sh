@@ -109,8 +109,32 @@ for text in "Scripted One" "sustained, cold cache, graph" "gemm 4 x 64 x 64" "ba
     "Bound by launching: scripted_stream takes"; do
     check "one operation: prints '$text'" prints "$text"
 done
+check "no --table, no table" test "$(grep -c 'all variants' stdout.txt)" = 0
+
+# ---- all variants beside each other, and what is known less well than is wanted ----
+
+scripted --op gemm --shape 4,64,64 --precision fp32 --table
+check "--table: its head" test "$(grep -cE '^  candidate +time interval +TFLOP/s +TB/s  ratio +quality$' stdout.txt)" = 1
+check "--table: the baseline" test "$(grep -cE '^  scripted_blas algo=0 +[0-9.]+ us ± .* 1( +good)?$' stdout.txt)" = 1
+check "--table: the others by their reasons" prints "  UNSUPPORTED "
+echo '{"a": {"op": "gemm", "shape": [64, 64, 64]}}' >table.json
+scripted table.json --precision fp32 -o table --table
+check "--table of a list: below the summary" test "$(grep -nE '^(together|a, all variants)' stdout.txt | cut -d: -f2 | cut -c1-8 | tr '\n' ,)" = "together,a, all v,"
+scripted table.json --precision fp32 -o table --resume --strict
+check "--strict: exit 0 where all is known well" exits 0
+sed -i 's/"rel_ci95": [0-9.e-]*/"rel_ci95": 0.03/' table/reports/a.json
+scripted table.json --precision fp32 -o table --resume
+check "a wide interval: exit 0" exits 0
+check "a wide interval: is told of the total" prints "together "
+check "a wide interval: is counted" test "$(field table/run.json 'r["wide"], r["without_figure"], r["totals"]["model_ci"] > 0.029')" = "(1, 0, True)"
+check "a wide interval: fits" fits_schema table/run.json
+scripted table.json --precision fp32 -o table --resume --strict
+check "a wide interval, --strict: exit 1" exits 1
+
 scripted --op gemm --shape 1,1,64 --precision fp32 --k-sweep -o sweep.json
 check "--k-sweep: prints it" prints "K sweep     65536 "
+check "--k-sweep: its peak" test "$(grep -cE '^  K sweep peak [0-9.]+ [GT]FLOP/s ± [0-9.]+ % at K = [0-9]+$' stdout.txt)" = 1
+check "--k-sweep: its range" test "$(grep -cE '^  65536 to 262144: between [0-9.]+ and [0-9.]+ [GT]FLOP/s$' stdout.txt)" = 1
 check "--k-sweep: is in the report" contains sweep.json '"sweep": {'
 check "--k-sweep: fits" fits_schema sweep.json
 scripted --op gemm --shape 64,96,96 --precision fp32 --k-sweep -o other.json

@@ -16,7 +16,7 @@
 #include <stdlib.h>
 #include <unistd.h>
 
-enum { MOST = 8 };
+enum { MOST = 200 };
 
 static guard lab_guard;
 static arena lab_arena;
@@ -54,10 +54,12 @@ static void drop_op(void) {
 typedef struct fake_algo {
     int32_t parts; /* of K */
     uint32_t scheme;
+    int32_t tile;
 } fake_algo;
 
 static fake_algo offered[MOST];
 static int offered_count, asked;
+static float waves; /* of one part of each; 0: not said */
 static uint32_t mask;
 
 static cublasStatus_t make_product(cublasLtMatmulDesc_t *out, cublasComputeType_t compute, cudaDataType_t scale) {
@@ -119,7 +121,8 @@ static cublasStatus_t rank(cublasLtHandle_t handle, cublasLtMatmulDesc_t product
     *count = 0;
     for (int k = 0; k < offered_count && *count < most; k++) {
         if (offered[k].parts > 1 && (offered[k].scheme & ~mask)) continue;
-        results[*count] = (cublasLtMatmulHeuristicResult_t){.state = CUBLAS_STATUS_SUCCESS};
+        results[*count] = (cublasLtMatmulHeuristicResult_t){.state = CUBLAS_STATUS_SUCCESS,
+                                                            .wavesCount = waves * (float)offered[k].parts};
         memcpy(&results[(*count)++].algo, &offered[k], sizeof offered[k]);
     }
     return CUBLAS_STATUS_SUCCESS;
@@ -136,6 +139,41 @@ static cublasStatus_t get_config(const cublasLtMatmulAlgo_t *algo, cublasLtMatmu
     return CUBLAS_STATUS_SUCCESS;
 }
 
+static cublasStatus_t set_config(cublasLtMatmulAlgo_t *algo, cublasLtMatmulAlgoConfigAttributes_t attribute,
+                                 const void *value, size_t size) {
+    fake_algo is;
+    memcpy(&is, algo, sizeof is);
+    if (attribute == CUBLASLT_ALGO_CONFIG_SPLITK_NUM) memcpy(&is.parts, value, size);
+    if (attribute == CUBLASLT_ALGO_CONFIG_REDUCTION_SCHEME) memcpy(&is.scheme, value, size);
+    memcpy(algo, &is, sizeof is);
+    return CUBLAS_STATUS_SUCCESS;
+}
+
+/* Tiles from 100 on cannot be divided. */
+static cublasStatus_t get_capability(const cublasLtMatmulAlgo_t *algo, cublasLtMatmulAlgoCapAttributes_t attribute,
+                                     void *value, size_t size, size_t *written) {
+    fake_algo is;
+    memcpy(&is, algo, sizeof is);
+    const uint32_t said =
+        attribute == CUBLASLT_ALGO_CAP_REDUCTION_SCHEME_MASK ? CUBLASLT_REDUCTION_SCHEME_MASK : is.tile < 100;
+    *written = sizeof said;
+    if (size < sizeof said) return CUBLAS_STATUS_INVALID_VALUE;
+    memcpy(value, &said, sizeof said);
+    return CUBLAS_STATUS_SUCCESS;
+}
+
+/* No more than six parts. */
+static cublasStatus_t check_algo(cublasLtHandle_t handle, cublasLtMatmulDesc_t product, cublasLtMatrixLayout_t a_layout,
+                                 cublasLtMatrixLayout_t b_layout, cublasLtMatrixLayout_t c_layout,
+                                 cublasLtMatrixLayout_t d_layout, const cublasLtMatmulAlgo_t *algo,
+                                 cublasLtMatmulHeuristicResult_t *result) {
+    fake_algo is;
+    (void)handle, (void)product, (void)a_layout, (void)b_layout, (void)c_layout, (void)d_layout;
+    memcpy(&is, algo, sizeof is);
+    result->state = CUBLAS_STATUS_SUCCESS;
+    return is.parts > 6 ? CUBLAS_STATUS_NOT_SUPPORTED : CUBLAS_STATUS_SUCCESS;
+}
+
 const lt_table *__wrap_lt_ready(cublasLtHandle_t *handle, scout_why *reason);
 const lt_table *__wrap_lt_ready(cublasLtHandle_t *handle, scout_why *reason) {
     static const lt_table table = {.cublasLtMatmulDescCreate = make_product,
@@ -147,6 +185,9 @@ const lt_table *__wrap_lt_ready(cublasLtHandle_t *handle, scout_why *reason) {
                                    .cublasLtMatmulPreferenceDestroy = drop_preference,
                                    .cublasLtMatmulPreferenceSetAttribute = set_preference,
                                    .cublasLtMatmulAlgoGetHeuristic = rank,
+                                   .cublasLtMatmulAlgoConfigSetAttribute = set_config,
+                                   .cublasLtMatmulAlgoCapGetAttribute = get_capability,
+                                   .cublasLtMatmulAlgoCheck = check_algo,
                                    .cublasLtMatmulAlgoConfigGetAttribute = get_config};
     (void)reason;
     *handle = NULL;
@@ -176,8 +217,9 @@ static void check_list(const char *types, const fake_algo *algos, int count, con
 static void parts_of_k_meet_in_fp32(void) {
     enum { PLACE = CUBLASLT_REDUCTION_SCHEME_INPLACE, OUT = CUBLASLT_REDUCTION_SCHEME_OUTPUT_TYPE };
     enum { WIDE = CUBLASLT_REDUCTION_SCHEME_COMPUTE_TYPE };
-    static const fake_algo good_first[] = {{1, OUT}, {2, OUT}, {3, WIDE}, {4, PLACE}},
-                           bad_first[] = {{2, PLACE}, {3, WIDE}, {1, 0}, {4, OUT}}, all_bad[] = {{2, PLACE}, {3, OUT}};
+    static const fake_algo good_first[] = {{1, OUT, 0}, {2, OUT, 0}, {3, WIDE, 0}, {4, PLACE, 0}},
+                           bad_first[] = {{2, PLACE, 0}, {3, WIDE, 0}, {1, 0, 0}, {4, OUT, 0}},
+                           all_bad[] = {{2, PLACE, 0}, {3, OUT, 0}};
     static const int whole[] = {1, 3}, wide[] = {3, 1}, every[] = {2, 3, 1, 4};
     static const char *const half[] = {"\"dtype\": \"fp16\"", "\"dtype\": \"bf16\"", "\"dtype\": \"fp8\""};
     for (size_t k = 0; k < sizeof half / sizeof half[0]; k++) {
@@ -190,6 +232,35 @@ static void parts_of_k_meet_in_fp32(void) {
     check_list("\"dtype\": \"fp32\", \"weight_dtype\": \"int4\", \"block_size\": 32, \"layout\": \"nt\", "
                "\"weight_side\": \"b\"",
                bad_first, 4, every, 4, 1); /* unpacked before */
+}
+
+/* Few tiles: K of the first algorithms is divided, into as many parts as fill the device up to twice. */
+static void few_tiles_have_k_divided(void) {
+    enum { WIDE = CUBLASLT_REDUCTION_SCHEME_COMPUTE_TYPE };
+    static const fake_algo algos[] = {{1, 0, 1}, {2, WIDE, 2}, {1, 0, 100}};
+    static const int as_is[] = {1, 2, 1}, twice[] = {1, 2, 1, 2, 3, 3}, most[] = {1, 2, 1, 2, 3, 4, 6, 3, 4, 6};
+    static const char half[] = "\"dtype\": \"fp16\"";
+    waves = 1;
+    check_list(half, algos, 3, as_is, 3, 1);
+    waves = 0.6F;
+    check_list(half, algos, 3, twice, 6, 1);
+    waves = 0.1F;
+    check_list(half, algos, 3, most, 10, 1);
+    waves = 0;
+    check_list(half, algos, 3, as_is, 3, 1);
+}
+
+/* What fills the device has enough in the first ones; what does not has them all. */
+static void long_lists_are_cut(void) {
+    static fake_algo many[LT_HEURISTIC_ALGOS + 9];
+    static int parts[LT_HEURISTIC_ALGOS];
+    for (int k = 0; k < LT_HEURISTIC_ALGOS + 9; k++) many[k] = (fake_algo){1, 0, 100 + k};
+    for (int k = 0; k < LT_HEURISTIC_ALGOS; k++) parts[k] = 1;
+    waves = 2;
+    check_list("\"dtype\": \"fp16\"", many, LT_HEURISTIC_ALGOS + 9, parts, LT_FIRST_ALGOS, 1);
+    waves = 0.5F;
+    check_list("\"dtype\": \"fp16\"", many, LT_HEURISTIC_ALGOS + 9, parts, LT_HEURISTIC_ALGOS, 1);
+    waves = 0;
 }
 
 /* ---- cuSPARSELt: says yes to everything and has two algorithms ---- */
@@ -259,6 +330,12 @@ typedef struct fake_descriptor {
 
 static int descriptors;
 
+/* What each engine says of itself; a numerical note of -1: nothing. */
+static cudnnBackendBehaviorNote_t behavior[] = {CUDNN_BEHAVIOR_NOTE_REQUIRES_FILTER_INT8x32_REORDER,
+                                                CUDNN_BEHAVIOR_NOTE_RUNTIME_COMPILATION,
+                                                CUDNN_BEHAVIOR_NOTE_REQUIRES_BIAS_INT8x32_REORDER};
+static int numerical[] = {-1, -1, -1};
+
 /* The handle of a descriptor is its address. */
 static fake_descriptor *descriptor_of(cudnnBackendDescriptor_t handle) { return (fake_descriptor *)handle; }
 
@@ -290,21 +367,20 @@ static cudnnStatus_t finish_descriptor(cudnnBackendDescriptor_t handle) {
 
 static cudnnStatus_t get_descriptor(cudnnBackendDescriptor_t handle, cudnnBackendAttributeName_t name,
                                     cudnnBackendAttributeType_t type, int64_t most, int64_t *count, void *value) {
-    static const cudnnBackendBehaviorNote_t notes[] = {CUDNN_BEHAVIOR_NOTE_REQUIRES_FILTER_INT8x32_REORDER,
-                                                       CUDNN_BEHAVIOR_NOTE_RUNTIME_COMPILATION,
-                                                       CUDNN_BEHAVIOR_NOTE_REQUIRES_BIAS_INT8x32_REORDER};
     cudnnBackendDescriptor_t *const to = value;
     const int64_t index = descriptor_of(handle)->engine;
     (void)type;
-    *count = name == CUDNN_ATTR_ENGINEHEUR_RESULTS                                                   ? 3
-             : name == CUDNN_ATTR_ENGINECFG_KNOB_CHOICES || name == CUDNN_ATTR_ENGINE_NUMERICAL_NOTE ? 0
-                                                                                                     : 1;
+    *count = name == CUDNN_ATTR_ENGINEHEUR_RESULTS       ? 3
+             : name == CUDNN_ATTR_ENGINECFG_KNOB_CHOICES ? 0
+             : name == CUDNN_ATTR_ENGINE_NUMERICAL_NOTE  ? numerical[index] >= 0
+                                                         : 1;
     if (*count > most) return CUDNN_STATUS_BAD_PARAM;
     if (name == CUDNN_ATTR_ENGINEHEUR_RESULTS)
         for (int k = 0; k < 3; k++) descriptor_of(to[k])->engine = k;
     if (name == CUDNN_ATTR_ENGINECFG_ENGINE) descriptor_of(to[0])->engine = (int)index;
     if (name == CUDNN_ATTR_ENGINE_GLOBAL_INDEX) memcpy(value, &index, sizeof index);
-    if (name == CUDNN_ATTR_ENGINE_BEHAVIOR_NOTE) memcpy(value, &notes[index], sizeof notes[index]);
+    if (name == CUDNN_ATTR_ENGINE_BEHAVIOR_NOTE) memcpy(value, &behavior[index], sizeof behavior[index]);
+    if (name == CUDNN_ATTR_ENGINE_NUMERICAL_NOTE && *count) memcpy(value, &numerical[index], sizeof numerical[index]);
     return CUDNN_STATUS_SUCCESS;
 }
 
@@ -355,6 +431,49 @@ static void sums_of_bytes_go_through_a_copy(void) {
     check_graph("\"dtype\": \"fp16\", \"bias\": \"channel\"", DNN_CONV_PACKED, nodes, 2);
 }
 
+/* Which engines are left, and which of these are coarse, of three that say this of themselves. */
+static void check_notes(const char *types, const int *notes, const int *left, int count, int coarse) {
+    char text[200];
+    memcpy(numerical, notes, sizeof numerical);
+    snprintf(text, sizeof text,
+             "{\"c\": {\"op\": \"conv\", \"shape\": [1, 8, 8, 8], \"input\": [1, 8, 8, 8], "
+             "\"kernel\": [1, 1], %s}}",
+             types);
+    if (make_op(text)) {
+        const dnn_offer *const offer = dnn_offer_get(&device, &op, dnn_conv_build, DNN_CONV_AS_IS, &why);
+        if (UNIT_INT(offer ? offer->count : 0, count))
+            for (int k = 0; k < count; k++) {
+                char name[40];
+                snprintf(name, sizeof name, "\"engine\":%d,", left[k]);
+                UNIT_CHECK(strncmp(offer->engines[k].name, name, strlen(name)) == 0);
+                UNIT_INT(offer->engines[k].coarse, k < coarse);
+            }
+        dnn_offers_free(device.offers);
+        UNIT_INT(descriptors, 0);
+    }
+    drop_op();
+}
+
+/* What the heuristic puts first is taken although its sums are coarse, as frameworks take it; what comes later is not,
+ * and never one that frameworks leave out. */
+static void a_coarse_first_choice_is_the_default(void) {
+    enum { REDUCED = CUDNN_NUMERICAL_NOTE_REDUCED_PRECISION_REDUCTION, TENSOR = CUDNN_NUMERICAL_NOTE_TENSOR_CORE };
+    enum { WINOGRAD = CUDNN_NUMERICAL_NOTE_WINOGRAD };
+    static const int first[] = {REDUCED, TENSOR, REDUCED}, two[] = {WINOGRAD, REDUCED, -1}, last[] = {-1, -1, REDUCED};
+    static const int every[] = {0, 1, 2}, middle[] = {1}, outer[] = {0, 2};
+    cudnnBackendBehaviorNote_t before[3];
+    memcpy(before, behavior, sizeof before);
+    for (int k = 0; k < 3; k++) behavior[k] = CUDNN_BEHAVIOR_NOTE_RUNTIME_COMPILATION;
+    check_notes("\"dtype\": \"fp16\"", first, every, 2, 1);
+    check_notes("\"dtype\": \"fp16\"", two, every, 3, 2);
+    check_notes("\"dtype\": \"fp16\"", last, every, 2, 0);
+    check_notes("\"dtype\": \"fp32\"", first, outer, 2, 2);
+    check_notes("\"precision\": \"tf32\"", first, every, 2, 1);
+    memcpy(behavior, before, sizeof before);
+    check_notes("\"dtype\": \"fp32\"", last, middle, 1, 0);
+    memcpy(numerical, (const int[]){-1, -1, -1}, sizeof numerical);
+}
+
 /* Channels last with a weight that has them elsewhere is nothing that the library says it can do. */
 static void the_weight_lies_as_the_input_does(void) {
     static const struct {
@@ -392,10 +511,36 @@ static void quantised_sums_have_one_kernel(void) {
     drop_op();
 }
 
+/* ---- who is a baseline ---- */
+
+const scout_plugin *scout_plugin_entry(uint32_t abi);
+
+/* What frameworks call is a baseline, and a kernel of the project's own is told from a library's by its flags. */
+static void baselines_are_what_frameworks_call(void) {
+    static const char *const none[] = {"cudnn_softmax", "cudnn_norm", "cudnn_reduce", "cudnn_gemm"};
+    const scout_device_api *const api = scout_plugin_entry(SCOUT_ABI)->device;
+    uint32_t kinds = 0;
+    size_t found = 0;
+    for (uint32_t k = 0; k < api->candidate_count; k++) {
+        const scout_candidate *const c = api->candidates[k];
+        const bool baseline = (c->flags & SCOUT_BASELINE) != 0;
+        if (!UNIT_CHECK((c->library == NULL) == ((c->flags & SCOUT_OWN) != 0))) printf("%s\n", c->name);
+        kinds |= (uint32_t)baseline << c->kind;
+        for (size_t j = 0; j < sizeof none / sizeof none[0]; j++)
+            if (strcmp(none[j], c->name) == 0 && UNIT_CHECK(!baseline)) found++;
+    }
+    UNIT_INT(found, sizeof none / sizeof none[0]);
+    for (uint32_t k = 0; k < api->reference_count; k++) UNIT_CHECK(kinds >> api->references[k]->kind & 1);
+}
+
 int main(void) {
+    UNIT_RUN(baselines_are_what_frameworks_call);
     UNIT_RUN(parts_of_k_meet_in_fp32);
+    UNIT_RUN(few_tiles_have_k_divided);
+    UNIT_RUN(long_lists_are_cut);
     UNIT_RUN(the_weight_lies_as_the_input_does);
     UNIT_RUN(a_bias_runs_along_the_sparse_side);
+    UNIT_RUN(a_coarse_first_choice_is_the_default);
     UNIT_RUN(sums_of_bytes_go_through_a_copy);
     UNIT_RUN(quantised_sums_have_one_kernel);
     return unit_end();

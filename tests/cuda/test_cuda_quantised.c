@@ -1,87 +1,23 @@
 /* Quantised products of the CUDA device on machines without a GPU: cuBLASLt's product and the kernels around it are
  * plain loops here (quantised_fakes.h), memory is the host's, and everything between them is the real thing: who takes
  * what, how it is divided, where each piece lies. Needs the toolkit's headers. */
-#include "common/arena.h"
-#include "scout/cuda/cuda_device.h"
 #include "scout/cuda/cuda_whole.h"
-#include "scout/cuda/lt.h"
 #include "scout/cuda/own_gemm_quantised.h"
-#include "scout/kinds/kinds.h"
-#include "scout/operation.h"
+#include "tests/cuda/cuda_lab.h"
 #include "tests/cuda/quantised_fakes.h"
-
-#include <stdlib.h>
-#include <unistd.h>
-
-enum { SMALL = 32 << 20 };
-
-static struct scout_device device;
-static scout_why why;
-
-/* ---- operations, in the host's memory ---- */
-
-typedef struct lab {
-    guard g;
-    arena a;
-    operation_list list;
-    scout_op op;
-    uint8_t *data[SCOUT_MAX_TENSORS];
-    int bias;
-} lab;
 
 #define GEMM "\"op\": \"gemm\", \"weight_dtype\": \"int8\", \"weight_side\": \"b\", \"quant\": \"qdq\", "
 
-/* From a list with this one operation; drop is right afterwards in every case. */
-static bool read_op(lab *l, const char *fields, uint64_t workspace) {
-    char path[] = "/tmp/test_cuda_quantised.XXXXXX", text[512];
-    const int file = mkstemp(path), length = snprintf(text, sizeof text, "{\"q\": {%s}}", fields);
-    const bool written = file >= 0 && write(file, text, (size_t)length) == length;
-    if (file >= 0) close(file);
-    memset(l, 0, sizeof *l);
-    device = (struct scout_device){.multiprocessors = 132, .capability_major = 9};
-    guard_init(&l->g);
-    arena_init(&l->a, &l->g, (size_t)64 << 20);
-    bool good = written && guard_enter(&l->g);
-    if (good) operation_read(path, "fp16", &l->a, &l->list);
-    unlink(path);
-    good = good && l->list.count == 1 && kinds_build(&l->list.items[0], workspace, &l->a, &l->op, &why);
-    if (!UNIT_CHECK(good)) printf("%s: %s %s\n", fields, l->g.st.text, why.text);
-    return good;
-}
-
-static void drop(lab *l) {
-    for (uint32_t k = 0; k < l->op.tensor_count; k++) free(l->data[k]);
-    operation_list_free(&l->list);
-    arena_free(&l->a);
-    lt_lists_free(device.lists);
-    device.lists = NULL;
-}
-
-/* With a page's alignment and marks behind its end. */
-static uint8_t *room(uint64_t bytes, int fill) {
-    uint8_t *const p = aligned_alloc(512, (size_t)(bytes + 1023) / 512 * 512);
-    if (!p) abort();
-    memset(p, fill, (size_t)bytes);
-    memset(p + bytes, 0xa5, 256);
-    return p;
-}
-
-static bool is_whole(const uint8_t *p, uint64_t bytes) {
-    for (int k = 0; k < 256; k++)
-        if (p[bytes + (uint64_t)k] != 0xa5) return false;
-    return true;
-}
-
 static void fill(lab *l) {
     uint32_t state = 7;
-    l->bias = op_tensor(&l->op, "bias");
+    const int bias = op_tensor(&l->op, "bias");
     for (uint32_t k = 0; k < l->op.tensor_count; k++) {
         const scout_tensor *const t = &l->op.tensors[k];
         l->data[k] = room(t->bytes, 0xff);
         for (uint64_t n = 0; n < t->bytes && t->role != SCOUT_OUTPUT; n++) {
             state = state * 1664525u + 1013904223u;
             l->data[k][n] = (uint8_t)(state >> 24);
-            if ((int)k == l->bias && n % 4 > 1) l->data[k][n] = 0; /* below 65,536 */
+            if ((int)k == bias && n % 4 > 1) l->data[k][n] = 0; /* below 65,536 */
         }
     }
 }
@@ -97,7 +33,8 @@ static double output_at(const lab *l, int64_t at) {
 
 /* By the formula of scout/requantize.h; the rows of a batch follow one another. */
 static double wanted_at(const lab *l, const gemm_problem *p, int64_t i, int64_t j) {
-    int64_t sum = l->bias >= 0 ? ((const int32_t *)(const void *)l->data[l->bias])[j] : 0;
+    const int bias = op_tensor(&l->op, "bias");
+    int64_t sum = bias >= 0 ? ((const int32_t *)(const void *)l->data[bias])[j] : 0;
     for (int64_t k = 0; k < p->k; k++) {
         const uint8_t x = l->data[GEMM_A][i * p->lda + k];
         const uint8_t w = l->data[GEMM_B][p->trans_b ? j * p->ldb + k : k * p->ldb + j];
@@ -119,33 +56,6 @@ static bool is_right(const lab *l) {
     return true;
 }
 
-static void run_variant(lab *l, const int64_t *values) {
-    const scout_candidate *const c = &own_gemm_quantised;
-    scout_plan *plan = NULL;
-    scout_plan_needs needs = {.size = sizeof needs};
-    void *tensors[SCOUT_MAX_TENSORS];
-    char text[1024];
-    if (!UNIT_INT(c->prepare(&l->op, &device, values, &plan, &needs, &why), SCOUT_OK)) return;
-    uint8_t *const packed = room(needs.pack_bytes, 0xff), *const workspace = room(needs.workspace_bytes, 0xff);
-    for (uint32_t k = 0; k < l->op.tensor_count; k++) tensors[k] = l->data[k];
-    if (needs.packs) {
-        UNIT_INT(c->pack(plan, tensors[needs.packs - 1], packed, NULL, &why), SCOUT_OK);
-        tensors[needs.packs - 1] = packed;
-    }
-    memset(l->data[GEMM_C], 0xff, l->op.tensors[GEMM_C].bytes);
-    const scout_args args = {.size = sizeof args, .tensors = tensors, .workspace = workspace};
-    UNIT_INT(c->launch(plan, &args, &why), SCOUT_OK);
-    UNIT_CHECK(is_right(l));
-    UNIT_CHECK(needs.workspace_bytes <= l->op.workspace_limit);
-    UNIT_CHECK(is_whole(packed, needs.pack_bytes) && is_whole(workspace, needs.workspace_bytes));
-    for (uint32_t k = 0; k < l->op.tensor_count; k++) UNIT_CHECK(is_whole(l->data[k], l->op.tensors[k].bytes));
-    const int length = c->describe(plan, text, sizeof text);
-    UNIT_CHECK(length > 0 && text[0] == '{' && text[length - 1] == '}');
-    c->destroy(plan);
-    free(packed);
-    free(workspace);
-}
-
 /* Every variant; returns how many products the last one took. */
 static int run_all(const char *fields, uint64_t workspace, uint32_t variants) {
     static scout_domain domain;
@@ -161,7 +71,8 @@ static int run_all(const char *fields, uint64_t workspace, uint32_t variants) {
                                                               rows ? domain.parameters[1].values[k] : 0};
                 if (!own_gemm_quantised.allows(&l.op, &device, values)) continue;
                 products = wide = 0;
-                run_variant(&l, values);
+                run_lab(&l, &own_gemm_quantised, GEMM_C, values);
+                UNIT_CHECK(is_right(&l));
                 ran++;
             }
         if (!UNIT_INT(ran, variants) || !unit_ok) printf("%s\n", fields);

@@ -24,7 +24,7 @@ def factor(ci):
 
 
 def move(report):
-    times = {}
+    times, before = {}, report.get("baseline_time_us")
     for row in report["candidates"]:
         if row["status"] != "OK":
             continue
@@ -38,10 +38,12 @@ def move(report):
             report[f"{who}_time_us"] = times[place]
     if report.get("best_variant") != report.get("baseline_variant") or report.get("best") != report.get("baseline"):
         report["ratio"] *= factor(report.get("ratio_ci", 0))
-    if "rival" in report and report["rival"]["ratio_ci"] < 1:
+    if report.get("rival", {}).get("ratio_ci", 1) < 1:
         report["rival"]["ratio"] *= factor(report["rival"]["ratio_ci"])
     if "ceiling_ci" in report:
         report["ceiling_time_us"] *= factor(report["ceiling_ci"])
+    if report.get("ceiling_from") == "probe":  # a ratio to the baseline, which takes it along
+        report["ceiling_time_us"] *= report["baseline_time_us"] / before
     return report
 
 

@@ -310,6 +310,10 @@ part_sanitizer() { # every own kernel over awkward shapes, launched alone; the l
                 "${after[@]}" "$here/own_awkward.json"
             sanitize "$tool" behind_tail "$kernels" "$BIN/scout_cuda.so" --candidate cublaslt_tail \
                 --variants 2 "${after[@]}" "$here/kinds/gemm_epilogue.json"
+            sanitize "$tool" behind_padded "$kernels" "$BIN/scout_cuda.so" --candidate cublaslt_padded \
+                --variants 3 "${after[@]}" "$here/kinds/gemm_padded.json"
+            sanitize "$tool" behind_product "$kernels" "$BIN/scout_cuda.so" --candidate conv_product \
+                --variants 6 "${after[@]}" "$here/kinds/conv_product.json"
         fi
         if [[ $tool == memcheck ]]; then
             sanitize "$tool" check_stream "$CHECKS/check_stream" "$BIN/scout_cuda.so" moves # reads what nobody wrote

@@ -188,15 +188,16 @@ static scout_answer prepare_tuned(const scout_op *op, scout_device *d, const int
 static scout_answer coarse_domain(const scout_op *op, scout_device *d, int exhaustive, scout_domain *out,
                                   scout_why *why) {
     (void)op, (void)d, (void)exhaustive, (void)why;
-    out->count = 1;
+    out->count = 2;
     out->parameters[0] = (scout_parameter){.name = "engine", .count = 3, .values = {0, 1, 2}};
+    out->parameters[1] = (scout_parameter){.name = "form", .count = 2, .values = {0, 1}};
     return SCOUT_OK;
 }
 
 static scout_answer prepare_coarse(const scout_op *op, scout_device *d, const int64_t *values, scout_plan **plan,
                                    scout_plan_needs *needs, scout_why *why) {
-    (void)needs;
-    return make_plan(op, d, values[0] < 2 ? WRONG : RIGHT, 1.5e-4, plan, why);
+    needs->coarse = values[0] == 0;
+    return make_plan(op, d, values[0] < 2 && values[1] == 0 ? WRONG : RIGHT, values[1] == 0 ? 1.5e-4 : 4e-4, plan, why);
 }
 
 static scout_answer many_domain(const scout_op *op, scout_device *d, int exhaustive, scout_domain *out,

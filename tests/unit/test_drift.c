@@ -164,7 +164,7 @@ static void what_is_no_number(void) {
     UNIT_INT(d.rows, 65);
     UNIT_CHECK(near(d.machine, 0, 0.002) && isfinite(d.limit));
     UNIT_INT(drift_judge(&d, rows[0], 0).state, DRIFT_AMBIGUOUS);
-    UNIT_CHECK(near(drift_noise(0.0196, NAN), hypot(0.01, 0.02 / 1.96), 1e-4) && drift_noise(-1, 0) > 0);
+    UNIT_CHECK(near(drift_noise(0.0196, NAN), hypot(0.01, 1 / 1.96), 1e-4) && drift_noise(-1, 0) > 0);
     for (int k = 0; k < 100; k++) rows[k] = (drift_row){700, 0}; /* all alike, and absurd */
     const drift absurd = learned(rows, 100);
     UNIT_CHECK(near(absurd.machine, 700, 1e-6) && absurd.spread > 0);

@@ -1,7 +1,7 @@
 /* Explanations: every rule has something to say of what it looked at, the times that are named would really change the
  * verdict, and whatever a report holds, lines come out of it. */
 #include "analyze/explain.h"
-#include "analyze/write/amount.h"
+#include "common/amount.h"
 #include "tests/unit/verdict_lab.h"
 
 #include <stdlib.h>
@@ -135,17 +135,21 @@ static void candidates_are_told(void) {
         "{\"rival\": {\"name\": \"other\", \"variant\": \"\"}, \"variants_left_out\": 7, \"candidates\": ["
         "{\"name\": \"lib\", \"variant\": \"v=0\", \"status\": \"OK\", \"time_us\": {\"median\": 100, \"rel_ci95\": "
         "0.01}},"
-        "{\"name\": \"other\", \"variant\": \"\", \"status\": \"OK\", \"time_us\": {\"median\": 99}},"
+        "{\"name\": \"other\", \"variant\": \"\", \"status\": \"OK\", \"time_us\": {\"median\": 99}, \"ratio\": 0.99, "
+        "\"ratio_ci\": 0.001, \"tflops\": 520.5, \"tbps\": 0.25, \"quality\": \"wide\"},"
         "{\"name\": \"slow\", \"variant\": \"\", \"status\": \"OK\", \"time_us\": {\"median\": 200}},"
-        "{\"name\": \"no\", \"status\": \"WRONG\", \"reason\": {\"code\": \"samples\", \"text\": \"they differ\"}}]}";
+        "{\"name\": \"no\", \"status\": \"WRONG\", \"reason\": {\"code\": \"samples\", \"text\": \"they differ\"}},"
+        "{\"name\": \"old\", \"status\": \"UNSTABLE\", \"reason\": {\"code\": \"interval\", \"text\": \"wide\"}},"
+        "{\"name\": \"bad\", \"status\": \"WRONG\", \"reason\": {\"code\": \"samples\", \"text\": \"nor here\"}}]}";
     verdict_facts f = product(50);
     f.rival_ratio = 0.99, f.rival_ratio_ci = 0.001;
     const char *text = explained(&f, rows);
-    UNIT_CHECK(says(text, "Candidates: 4, of which 3 were timed"));
-    UNIT_CHECK(says(text, "the default, and chosen: nobody is proven to be faster"));
-    UNIT_CHECK(says(text, "the nearest rival of the default"));
-    UNIT_CHECK(says(text, "slower than the default"));
-    UNIT_CHECK(says(text, "WRONG samples: they differ"));
+    UNIT_CHECK(says(text, "Candidates: 6, of which 3 were timed"));
+    UNIT_CHECK(says(text, "the default, and chosen: nothing is proven to be faster"));
+    UNIT_CHECK(says(text, "candidate time interval TFLOP/s TB/s ratio quality other 99.00 us ± ? 520.5 0.250 0.990 ± "
+                          "0.1 % wide the nearest rival lib v=0 100.0 us ± 1.0 %"));
+    UNIT_CHECK(says(text, "slow 200.0 us ± ?"));
+    UNIT_CHECK(says(text, "WRONG samples: 2 no they differ bad nor here SKIPPED interval: 1 old wide"));
     UNIT_CHECK(says(text, "7 variants beyond these were not looked at."));
     UNIT_CHECK(says(text, "other, needs 1.0 % less time"));
     UNIT_CHECK(strstr(text, "other  ") < strstr(text, "lib v=0  ") || strstr(text, "Candidates") > strstr(text, "lib"));
@@ -190,7 +194,7 @@ static void figures_as_text(void) {
     UNIT_TEXT(amount_percent(INFINITY).s, "-");
     UNIT_TEXT(amount_within(0.0061).s, "± 0.6 %");
     UNIT_TEXT(amount_within(0.0004).s, "± 0.04 %");
-    UNIT_TEXT(amount_within(NAN).s, "");
+    UNIT_TEXT(amount_within(NAN).s, "± ?");
 }
 
 int main(void) {

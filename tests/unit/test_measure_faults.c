@@ -29,26 +29,26 @@ static void a_wrong_default_leaves_its_place_to_the_next(void) {
     begin("16,24,8", "fp32");
     USE(&fake_coarse, &fake_fast);
     measure();
-    row_is("coarse", "engine=0", "WRONG", "samples");
-    row_is("coarse", "engine=1", "WRONG", "samples");
-    row_is("coarse", "engine=2", "OK", NULL);
+    row_is("coarse", "engine=0,form=0", "UNSUPPORTED", "precision");
+    row_is("coarse", "engine=1,form=0", "WRONG", "samples");
+    row_is("coarse", "engine=2,form=0", "OK", NULL);
     UNIT_TEXT(text(result, "baseline"), "coarse");
-    UNIT_TEXT(text(result, "baseline_variant"), "engine=2");
+    UNIT_TEXT(text(result, "baseline_variant"), "engine=2,form=0");
     end();
 }
 
 /* The next choice had crashed when the operation was measured before: it is the turn of the one behind. */
 static void a_place_is_not_left_to_a_culprit(void) {
-    const measure_exclusion exclusion = {"coarse", "engine=1", ROW_CRASHED, {.code = "signal", .text = "ended"}};
+    const measure_exclusion exclusion = {"coarse", "engine=1,form=0", ROW_CRASHED, {.code = "signal", .text = "ended"}};
     begin("16,24,8", "fp32");
     request.exclusions = &exclusion;
     request.exclusion_count = 1;
     USE(&fake_coarse, &fake_fast);
     measure();
-    row_is("coarse", "engine=0", "WRONG", "samples");
-    row_is("coarse", "engine=1", "CRASHED", "signal");
-    row_is("coarse", "engine=2", "OK", NULL);
-    UNIT_TEXT(text(result, "baseline_variant"), "engine=2");
+    row_is("coarse", "engine=0,form=0", "UNSUPPORTED", "precision");
+    row_is("coarse", "engine=1,form=0", "CRASHED", "signal");
+    row_is("coarse", "engine=2,form=0", "OK", NULL);
+    UNIT_TEXT(text(result, "baseline_variant"), "engine=2,form=0");
     end();
 }
 

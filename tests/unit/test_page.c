@@ -103,7 +103,11 @@ static void what_is_known_is_shown(void) {
     UNIT_CHECK(!strstr(page_css, "</") && !strstr(page_js, "</"));
     all_is_closed(text);
     UNIT_CHECK(strstr(text, "80.00 µs <small>a run") != NULL);
-    UNIT_CHECK(strstr(text, "in neighbouring blocks it takes 20.0 % less time") != NULL);
+    const char *best = strstr(text, "own<br>"), *other = strstr(text, "lib<br>");
+    UNIT_CHECK(best && other && best < other); /* the fastest first */
+    UNIT_CHECK(strstr(text, ">0.800<br><span class=\"soft\">± 0.3 %") && strstr(text, "<strong>chosen</strong>"));
+    UNIT_CHECK(strstr(text, "120.0 µs <span class=\"soft\">± ") == NULL);
+    UNIT_CHECK(strstr(text, "SKIPPED</span> interval") && !strstr(text, "UNSTABLE"));
     free(text);
     free(again);
     study_close(&s);

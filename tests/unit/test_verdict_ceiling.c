@@ -43,18 +43,63 @@ static void an_interval_at_the_ceiling_takes_the_cheaper_action(void) {
     wants(&f, "NONE", "NONE", true);
 }
 
-static void near_the_threshold_it_is_said(void) {
+static void an_open_one_says_between_what_and_what(void) {
+    static const char *const open = "at the ceiling or not: open";
     verdict_facts f = product(89.8);
     f.baseline_ci = 0.005;
-    UNIT_TEXT(
-        judge(&f).recommendation,
-        "lib is at 89.8 +- 0.4 % of the ceiling, near the 90 % that decide: use it, measure again before writing a "
-        "kernel.");
-    f.ceiling_us = 90.2;
-    UNIT_CHECK(strstr(judge(&f).recommendation, "lib is at 90.2 +- 0.5 % of the ceiling, near the 90 %") != NULL);
+    UNIT_TEXT(judge(&f).recommendation,
+              "lib is at between 89.4 and 90.2 % of the ceiling: use it, measure it longer (--budget) before writing a "
+              "kernel.");
+    UNIT_TEXT(verdict_rule(judge(&f).rule), open);
+    f.ceiling_us = 90.2; /* only where all of it is above is it at the ceiling */
+    UNIT_CHECK(strstr(judge(&f).recommendation, "lib is at between 89.7 and 90.7 % of the ceiling") != NULL);
+    UNIT_TEXT(verdict_rule(judge(&f).rule), open);
     f.ceiling_us = 91; /* out of reach */
     UNIT_TEXT(judge(&f).recommendation,
               "lib is at 91.0 % of the ceiling: use it, a custom kernel would hardly improve on it.");
+}
+
+/* Seen in one pass alone: whatever it is, nothing is proven, and the cheaper action is taken. */
+static void an_interval_that_is_not_known_decides_nothing(void) {
+    static const double unknown[] = {NAN, 1, 30, INFINITY, -1};
+    for (int k = 0; k < 5; k++)
+        for (double efficiency = 20; efficiency < 120; efficiency += 15) {
+            verdict_facts f = product(efficiency);
+            f.baseline_ci = unknown[k];
+            wants(&f, "NONE", "NONE", true);
+            UNIT_CHECK(strstr(judge(&f).recommendation, "from one pass only") != NULL);
+            f.ratio = 0.3, f.ratio_ci = unknown[k], f.best_us = 30, f.best_name = "fast";
+            wants(&f, "NONE", "NONE", true);
+            UNIT_CHECK(judge(&f).proven_gain_us == 0);
+            UNIT_CHECK(strstr(judge(&f).recommendation, "Open: fast took 70.0 % less in one pass.") != NULL);
+            f.ratio_ci = 0.01; /* the ratio is known, and it is all of the model */
+            wants(&f, "LIBRARY_TUNE", "HIGH", false);
+            f.model_us = 1e5; /* of a model it is any part */
+            wants(&f, "LIBRARY_TUNE", "LOW", true);
+        }
+    verdict_facts f = product(50);
+    f.ratio_ci = NAN, f.best_us = 30, f.best_ci = NAN; /* two times, and of one nobody knows how exact it is */
+    wants(&f, "CUTLASS_SWEEP", "HIGH", true);
+}
+
+/* From neighbouring blocks it is a ratio to the baseline: nothing else is added to its interval, and however wide that
+ * is, it decides where all of it is on one side. */
+static void a_ceiling_from_beside_has_the_ratios_interval(void) {
+    verdict_facts f = product(91);
+    f.baseline_ci = 0.03, f.ceiling_ci = 0.002;
+    wants(&f, "NONE", "NONE", true);
+    f.ceiling_beside = true;
+    wants(&f, "NONE", "NONE", false);
+    UNIT_CHECK(fabs(judge(&f).figures[VERDICT_EFFICIENCY].half - 0.91 * 0.002) < 1e-12);
+    f.ceiling_us = 70, f.ceiling_ci = 0.1;
+    wants(&f, "CUTLASS_SWEEP", "HIGH", false);
+    UNIT_CHECK(fabs(judge(&f).figures[VERDICT_POTENTIAL].half - 0.07) < 1e-12); /* alone it is the model */
+    f.model_us = 200; /* 15 %: of its half of the time 3 % are not known, nor 7 of its 70 % */
+    UNIT_CHECK(fabs(judge(&f).figures[VERDICT_POTENTIAL].half - (0.15 * 0.03 * 0.5 + 0.5 * 0.07)) < 1e-12);
+    f.ceiling_ci = NAN;
+    wants(&f, "NONE", "NONE", true);
+    f.ceiling_beside = false;
+    wants(&f, "UNMEASURED", "NONE", true);
 }
 
 static void a_ceiling_that_is_hardly_known_decides_nothing(void) {
@@ -116,7 +161,9 @@ int main(void) {
     UNIT_RUN(at_the_ceiling_nothing_is_done);
     UNIT_RUN(above_the_ceiling_is_not_clipped);
     UNIT_RUN(an_interval_at_the_ceiling_takes_the_cheaper_action);
-    UNIT_RUN(near_the_threshold_it_is_said);
+    UNIT_RUN(an_open_one_says_between_what_and_what);
+    UNIT_RUN(an_interval_that_is_not_known_decides_nothing);
+    UNIT_RUN(a_ceiling_from_beside_has_the_ratios_interval);
     UNIT_RUN(a_ceiling_that_is_hardly_known_decides_nothing);
     UNIT_RUN(what_is_proven_needs_no_ceiling);
     UNIT_RUN(nor_does_it_say_what_launching_is);

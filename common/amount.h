@@ -3,8 +3,8 @@
  *     fprintf(out, "%s\n", amount_time(us).s);
  *
  * What is not known is "-". */
-#ifndef ANALYZE_AMOUNT_H
-#define ANALYZE_AMOUNT_H
+#ifndef COMMON_AMOUNT_H
+#define COMMON_AMOUNT_H
 
 typedef struct amount {
     char s[32];
@@ -12,6 +12,6 @@ typedef struct amount {
 
 amount amount_time(double us);         /* "18.92 us", "30.20 ms" */
 amount amount_percent(double share);   /* "3.4 %" */
-amount amount_within(double relative); /* "± 0.6 %"; "" where it is not known */
+amount amount_within(double relative); /* "± 0.6 %"; "± ?" where it is not known */
 
 #endif

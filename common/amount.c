@@ -1,5 +1,5 @@
 /* Figures as text, whatever numbers a report may hold. */
-#include "analyze/write/amount.h"
+#include "common/amount.h"
 
 #include <math.h>
 #include <stdbool.h>
@@ -32,7 +32,7 @@ amount amount_percent(double share) {
 }
 
 amount amount_within(double relative) {
-    amount a = {""};
+    amount a = {"± ?"};
     if (!isfinite(relative)) return a;
     const double percent = 100 * relative;
     snprintf(a.s, sizeof a.s, percent < 1e6 ? "± %.*f %%" : "± %.*g %%",

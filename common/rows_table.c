@@ -1,0 +1,166 @@
+/* Owns how a table of all variants looks, in scout_batch and in analyze alike. */
+#include "common/rows_table.h"
+
+#include "common/amount.h"
+#include "common/json_get.h"
+#include "common/plain.h"
+#include "common/verdict.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { MOST_ROWS = 4096, NAME = 46, REASON = 200 };
+
+const char *rows_table_status(const char *name) { return name && strcmp(name, "UNSTABLE") == 0 ? "SKIPPED" : name; }
+
+typedef struct line {
+    const json_t *row;
+    double us; /* infinite: it has no time */
+    const char *status, *code;
+    size_t at; /* among the rows; of a line without a time, where the first of its reason is */
+    size_t order;
+} line;
+
+static double time_of(const json_t *row) {
+    const double us = json_get_positive(json_object_get(row, "time_us"), "median");
+    return strcmp(json_get_text(row, "status"), "OK") == 0 && us > 0 ? us : INFINITY;
+}
+
+size_t rows_table_timed(const json_t *rows) {
+    size_t timed = 0;
+    for (size_t k = 0; k < json_array_size(rows); k++) timed += isfinite(time_of(json_array_get(rows, k)));
+    return timed;
+}
+
+static int by_time(const void *a, const void *b) {
+    const line *x = a, *y = b;
+    if (x->us != y->us) return x->us < y->us ? -1 : 1;
+    if (x->at != y->at) return x->at < y->at ? -1 : 1;
+    return (x->order > y->order) - (x->order < y->order);
+}
+
+static bool is_named(const json_t *row, const char *name, const char *variant) {
+    return name && strcmp(json_get_text(row, "name"), name) == 0 &&
+           strcmp(json_get_text(row, "variant"), variant ? variant : "") == 0;
+}
+
+/* ---- cells ---- */
+
+static const char *pad(arena *a, const char *text, int columns) {
+    const char *cut = plain_cell(a, text, columns);
+    const int missing = columns - plain_columns(cut);
+    return missing > 0 ? arena_printf(a, "%s%*s", cut, missing, "") : cut;
+}
+
+static const char *name_of(arena *a, const json_t *row) {
+    const char *variant = json_get_text(row, "variant");
+    return arena_printf(a, "%s%s%s", json_get_text(row, "name"), *variant ? " " : "", variant);
+}
+
+static const char *rate(arena *a, const json_t *row, const char *key) {
+    const double x = json_get_positive(row, key);
+    return isnan(x) ? "-" : arena_printf(a, x < 0.001 ? "%.2g" : x < 9.9995 ? "%.3f" : "%.1f", x);
+}
+
+static const char *within(arena *a, double ci) {
+    return verdict_known(ci) ? arena_printf(a, "%s", amount_within(ci).s) : "± ?";
+}
+
+/* Its own ratio is that of neighbouring blocks; else the two times'. */
+static const char *ratio(arena *a, const rows_table *t, const json_t *row, double us) {
+    const double own = json_get_positive(row, "ratio"), times = us / t->baseline_us;
+    if (is_named(row, t->baseline, t->baseline_variant)) return "1";
+    if (own > 0) return arena_printf(a, "%.3f %s", own, within(a, json_get_number(row, "ratio_ci")));
+    return times > 0 && isfinite(times) ? arena_printf(a, "%.3f", times) : "-";
+}
+
+/* ---- those with a time ---- */
+
+static void print_line(FILE *out, const char *text) {
+    size_t n = strlen(text);
+    while (n > 0 && text[n - 1] == ' ') n--;
+    fprintf(out, "%.*s\n", (int)n, text);
+}
+
+static const char *cells(arena *a, const char *name, int wide, const char *const c[6], const char *note) {
+    return arena_printf(a, "  %s %11s %s %9s %8s  %s %s  %s", pad(a, name, wide), c[0], pad(a, c[1], 9), c[2], c[3],
+                        pad(a, c[4], 14), pad(a, c[5], 8), plain_cell(a, note, REASON));
+}
+
+static void print_timed(FILE *out, arena *a, const rows_table *t, const line *lines, size_t count) {
+    static const char *const heads[] = {"time", "interval", "TFLOP/s", "TB/s", "ratio", "quality"};
+    int wide = 9;
+    for (size_t k = 0; k < count; k++) {
+        const int columns = plain_columns(plain_cell(a, name_of(a, lines[k].row), NAME));
+        if (columns > wide) wide = columns;
+    }
+    print_line(out, cells(a, "candidate", wide, heads, ""));
+    for (size_t k = 0; k < count; k++) {
+        const json_t *row = lines[k].row;
+        const char *const c[] = {arena_printf(a, "%s", amount_time(lines[k].us).s),
+                                 within(a, json_get_number(json_object_get(row, "time_us"), "rel_ci95")),
+                                 rate(a, row, "tflops"),
+                                 rate(a, row, "tbps"),
+                                 ratio(a, t, row, lines[k].us),
+                                 json_get_text(row, "quality")};
+        print_line(out, cells(a, name_of(a, row), wide, c, t->note ? t->note(t->context, row, lines[k].us) : ""));
+    }
+}
+
+/* ---- the others ---- */
+
+static size_t count_alike(const line *lines, size_t from, size_t count) {
+    size_t n = 1;
+    while (from + n < count && lines[from + n].at == lines[from].at) n++;
+    return n;
+}
+
+/* A heading for each reason, and behind it the variants that have it. */
+static void print_others(FILE *out, arena *a, const rows_table *t, const line *lines, size_t count) {
+    enum { LEAST = 2 }; /* of each reason, however many were listed before */
+    size_t listed = 0;
+    for (size_t from = 0, n; from < count; from += n) {
+        n = count_alike(lines, from, count);
+        fprintf(out, "  %s %s: %zu\n", plain_cell(a, lines[from].status, NAME), plain_cell(a, lines[from].code, NAME),
+                n);
+        for (size_t k = from; k < from + n; k++, listed++) {
+            if (t->most > 0 && listed >= t->most && k >= from + LEAST) {
+                fprintf(out, "    and %zu more\n", from + n - k);
+                break;
+            }
+            const json_t *reason = json_object_get(lines[k].row, "reason");
+            fprintf(out, "    %s %s\n", pad(a, name_of(a, lines[k].row), NAME - 2),
+                    plain_cell(a, json_get_text(reason, "text"), REASON));
+        }
+    }
+}
+
+static bool same(const char *a, const char *b) { return a && b && strcmp(a, b) == 0; }
+
+/* The first line that has no time for the same reason. */
+static size_t first_alike(const line *lines, size_t k) {
+    for (size_t j = 0; j < k; j++)
+        if (!isfinite(lines[j].us) && same(lines[j].status, lines[k].status) && same(lines[j].code, lines[k].code))
+            return lines[j].at;
+    return k;
+}
+
+void rows_table_print(FILE *out, arena *a, const rows_table *t) {
+    const size_t all = json_array_size(t->rows), count = all < MOST_ROWS ? all : MOST_ROWS;
+    line *lines = arena_array(a, line, count + 1);
+    size_t timed = 0;
+    for (size_t k = 0; k < count; k++) {
+        const json_t *row = json_array_get(t->rows, k);
+        const char *code = json_get_text(json_object_get(row, "reason"), "code");
+        lines[k] = (line){row, time_of(row), rows_table_status(json_get_text(row, "status")), code, k, k};
+        if (isfinite(lines[k].us))
+            timed++;
+        else
+            lines[k].at = first_alike(lines, k);
+    }
+    qsort(lines, count, sizeof *lines, by_time);
+    if (timed > 0) print_timed(out, a, t, lines, timed);
+    print_others(out, a, t, lines + timed, count - timed);
+    if (all > count) fprintf(out, "  %zu more rows were not looked at\n", all - count);
+}

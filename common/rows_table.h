@@ -1,0 +1,28 @@
+/* The rows of a measurement beside each other, for a terminal: those with a time first, the fastest on top, then all
+ * others by the reason why they have none. */
+#ifndef COMMON_ROWS_TABLE_H
+#define COMMON_ROWS_TABLE_H
+
+#include "common/arena.h"
+
+#include <jansson.h>
+#include <stdio.h>
+
+/* The status of a row, or of a whole report. UNSTABLE, of older ones, is SKIPPED: they have no figure. */
+const char *rows_table_status(const char *name);
+
+typedef struct rows_table {
+    const json_t *rows;
+    const char *baseline, *baseline_variant; /* NULL: there is none */
+    double baseline_us;                      /* of rows that do not tell their ratio; not-a-number: none is told */
+    size_t most;                             /* that are listed of those without a time; 0: all */
+    /* What stands behind a row with a time; NULL: nothing does. */
+    const char *(*note)(const void *context, const json_t *row, double us);
+    const void *context;
+} rows_table;
+
+/* Memory comes from the arena, whose guard takes what fails. How many rows have a time. */
+size_t rows_table_timed(const json_t *rows);
+void rows_table_print(FILE *out, arena *a, const rows_table *t);
+
+#endif
