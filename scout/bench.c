@@ -41,8 +41,13 @@ scout_answer bench_slab_new(bench_set *s, bench_slab *slab, uint64_t bytes, uint
     *slab = (bench_slab){.stride = stride_of(bytes), .bytes = bytes};
     if (bytes > UINT64_MAX / 4 / (count + 1))
         return scout_say(why, SCOUT_NO_MEMORY, "memory", "more bytes than any memory has");
-    const uint64_t all = slab->stride * count, front = gap(s, all < BENCH_GAP ? all : BENCH_GAP);
-    const scout_answer answer = bench_note(s, s->api->alloc(s->device, front + all, &memory, why));
+    const uint64_t all = slab->stride * count;
+    uint64_t front = gap(s, all < BENCH_GAP ? all : BENCH_GAP);
+    scout_answer answer = bench_note(s, s->api->alloc(s->device, front + all, &memory, why));
+    if (answer == SCOUT_NO_MEMORY && front > 0) { /* wherever there is room */
+        front = 0;
+        answer = bench_note(s, s->api->alloc(s->device, all, &memory, why));
+    }
     if (answer != SCOUT_OK) return answer;
     slab->memory = memory;
     slab->first = slab->memory + front;

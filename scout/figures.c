@@ -327,7 +327,7 @@ static void put_yardstick(json_t *m, const estimate *base_time) {
     const bool special = json_object_get(probe, "stored_specials_per_s") != NULL;
     const bool stream = json_object_get(probe, "read_fraction") != NULL;
     const char *unit = special ? "specials_per_s" : stream ? "tbps" : "tflops";
-    put(probe, unit, json_get_positive(probe, "work") / launch.x * 1e6 / (special ? 1 : 1e12));
+    put(probe, unit, json_get_positive(probe, "work") / launch.x * 1e6);
     put(probe, "bound_us", bound.x * base_time->x);
     put(probe, "bound_ci", bound.ci);
     json_object_set_new(probe, "among", json_true());
