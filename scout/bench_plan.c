@@ -109,6 +109,12 @@ scout_answer bench_plan_run(bench_plan *p, uint32_t launches, uint32_t repeats, 
     return answer;
 }
 
+scout_answer bench_plan_recorded(bench_plan *p, uint32_t launches, scout_sequence **out, scout_why *why) {
+    if (p->set->lost) return scout_say(why, SCOUT_LOST, "poisoned", "the device was lost before");
+    p->timed = true;
+    return sequence_of(p, launches, out, why);
+}
+
 /* A library may load a kernel at its first launch, which cannot be part of a graph: then it is launched once outside of
  * one, and recorded again. */
 scout_answer bench_plan_record_alone(bench_plan *p, scout_why *why) {
@@ -150,8 +156,12 @@ static scout_answer subject_run(void *context, uint32_t launches, uint32_t batch
 
 static uint32_t subject_whole(void *context) { return bench_plan_whole(context); }
 
+static scout_answer subject_record(void *context, uint32_t launches, scout_sequence **out, scout_why *why) {
+    return bench_plan_recorded(context, launches, out, why);
+}
+
 timing_subject bench_plan_subject(bench_plan *p) {
-    return (timing_subject){.context = p, .run = subject_run, .whole = subject_whole};
+    return (timing_subject){.context = p, .run = subject_run, .whole = subject_whole, .record = subject_record};
 }
 
 /* ---- packing ---- */

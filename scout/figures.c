@@ -8,11 +8,18 @@
 #include "scout/timing/estimate.h"
 
 #include <math.h>
+#include <stdlib.h>
 #include <string.h>
 
-enum { MOST_PASSES = 64, MOST_CHOSEN = 4, KNOWN_BEHIND = 3 /* passes after which a rival that lost is left out */ };
+enum {
+    MOST_PASSES = 63,
+    MOST_CHOSEN = 4,
+    AGREEING = 3,
+    KNOWN_BEHIND = 3 /* passes after which a rival that lost is left out */
+};
 
-const double figures_target = 0.01;
+static const double target = 0.01, host_target = 0.02;
+static const double host_spread = 1.08;
 static const double address_spread = 0.02;
 static const double first_doubt = 0.04; /* of a ratio that one pass saw */
 static const double drift = 0.02;
@@ -92,7 +99,7 @@ static void add_yardstick(json_t *m, const json_t *seen, int number) {
         json_object_set_new(m, "probe", probe);
     }
     json_t *pass = json_object();
-    static const char *const figures[] = {"launch_us", "bound_ratio", "long_us"};
+    static const char *const figures[] = {"launch_us", "bound_ratio", "launches"};
     json_object_set_new(pass, "pass", json_integer(number));
     for (size_t k = 0; k < sizeof figures / sizeof figures[0]; k++) {
         json_t *x = json_object_get(seen, figures[k]);
@@ -125,14 +132,58 @@ static void put(json_t *to, const char *key, double x) {
         json_object_del(to, key);
 }
 
+static int by_value(const void *a, const void *b) {
+    const double x = *(const double *)a, y = *(const double *)b;
+    return (x > y) - (x < y);
+}
+
+/* A host is slow for seconds at a time when its cores are lent to others, in a way that its kernel does not see; what
+ * disturbs it only adds. So of a host's passes those count that are near the fastest that two others agree with, by the
+ * baseline's time. NULL: all count. */
+static double slowest_that_counts(const json_t *m, const json_t *base) {
+    const json_t *list = json_object_get(base, "passes");
+    double x[MOST_PASSES];
+    size_t n = 0;
+    if (!json_is_true(json_object_get(m, "host"))) return INFINITY;
+    for (size_t k = 0; k < json_array_size(list) && n < MOST_PASSES; k++) {
+        const double value = json_get_positive(json_array_get(list, k), "time_us");
+        if (value > 0) x[n++] = value;
+    }
+    qsort(x, n, sizeof x[0], by_value);
+    for (size_t k = 0; k + AGREEING <= n; k++)
+        if (x[k + AGREEING - 1] <= host_spread * x[k]) return host_spread * x[k];
+    return INFINITY;
+}
+
+/* Marks the passes that do not count. */
+static void mark_slow(json_t *m, json_t *base) {
+    const double most = slowest_that_counts(m, base);
+    const json_t *list = json_object_get(base, "passes");
+    uint64_t slow = 0;
+    for (size_t k = 0; k < json_array_size(list); k++) {
+        const json_t *pass = json_array_get(list, k);
+        const json_int_t number = json_integer_value(json_object_get(pass, "pass"));
+        if (json_get_positive(pass, "time_us") > most && number > 0 && number < MOST_PASSES)
+            slow |= UINT64_C(1) << number;
+    }
+    json_object_set_new(m, "slow_passes", json_integer((json_int_t)slow));
+}
+
+static bool counts(const json_t *m, const json_t *pass) {
+    const uint64_t slow = (uint64_t)json_integer_value(json_object_get(m, "slow_passes"));
+    const json_int_t number = json_integer_value(json_object_get(pass, "pass"));
+    return number < 0 || number >= MOST_PASSES || !(slow >> number & 1);
+}
+
 /* Of a figure of the passes; `first`: the pass that chose counts as well. */
-static estimate over_passes(const json_t *owner, const char *key, bool first) {
+static estimate over_passes(const json_t *m, const json_t *owner, const char *key, bool first) {
     const json_t *list = json_object_get(owner, "passes");
     double x[MOST_PASSES];
     size_t n = 0;
     for (size_t k = 0; k < json_array_size(list) && n < MOST_PASSES; k++) {
         const json_t *pass = json_array_get(list, k);
         if (!first && json_integer_value(json_object_get(pass, "pass")) == 1) continue;
+        if (!counts(m, pass)) continue;
         const double value = json_get_positive(pass, key);
         if (value > 0) x[n++] = value;
     }
@@ -140,9 +191,9 @@ static estimate over_passes(const json_t *owner, const char *key, bool first) {
 }
 
 /* A chosen row's figure is that of later passes where there are any. */
-static estimate unchosen(const json_t *owner, const char *key) {
-    const estimate later = over_passes(owner, key, false);
-    return later.passes > 0 ? later : over_passes(owner, key, true);
+static estimate unchosen(const json_t *m, const json_t *owner, const char *key) {
+    const estimate later = over_passes(m, owner, key, false);
+    return later.passes > 0 ? later : over_passes(m, owner, key, true);
 }
 
 /* Within a pass, where the clock was the same. */
@@ -162,52 +213,56 @@ static bool is_steered(const json_t *m, const json_t *base) {
         const json_t *pass = json_array_get(list, k);
         const json_t *beside =
             pass_of(json_object_get(m, "probe"), (int)json_integer_value(json_object_get(pass, "pass")));
-        if (json_object_get(beside, "long_us") && strstr(json_get_text(pass, "throttle"), "power")) return true;
+        if (json_object_get(beside, "launches") && strstr(json_get_text(pass, "throttle"), "power")) return true;
     }
     return false;
 }
 
-static const char *quality_of(const json_t *row, const estimate *e) {
+static double target_of(const json_t *m) { return json_is_true(json_object_get(m, "host")) ? host_target : target; }
+
+static const char *quality_of(const json_t *m, const json_t *row, const estimate *e) {
     const json_t *list = json_object_get(row, "passes");
     const size_t n = json_array_size(list), half = n / 2;
     double sums[2] = {0, 0};
     for (size_t k = 0; n >= 4 && k < n; k++)
         if (k < half || k >= n - half)
             sums[k >= half] += log(json_get_positive(json_array_get(list, k), "time_us")) / (double)half;
-    if (n >= 4 && fabs(sums[1] - sums[0]) > drift && e->ci > figures_target) return "drifting";
-    return e->ci <= figures_target ? "good" : "wide";
+    if (n >= 4 && fabs(sums[1] - sums[0]) > drift && e->ci > target_of(m)) return "drifting";
+    return e->ci <= target_of(m) ? "good" : "wide";
 }
 
 static void put_time(const json_t *m, json_t *row, const estimate *e, const char *from) {
     const json_t *list = json_object_get(row, "passes"), *last = json_array_get(list, json_array_size(list) - 1);
     static const char *const copied[] = {"clock_mhz", "memory_clock_mhz", "power_w", "temperature_c", "throttle"};
     double mean = 0, least = INFINITY, p05 = 0, p95 = 0, plain = 0, blocks = 0, launches = 0;
-    const double n = (double)json_array_size(list);
+    double n = 0;
     for (size_t k = 0; k < json_array_size(list); k++) {
         const json_t *pass = json_array_get(list, k);
         const double own = json_get_positive(pass, "time_us");
-        plain += own / n;
-        mean += (json_object_get(pass, "mean_us") ? json_get_positive(pass, "mean_us") : own) / n;
-        p05 += (json_object_get(pass, "p05_us") ? json_get_positive(pass, "p05_us") : own) / n;
-        p95 += (json_object_get(pass, "p95_us") ? json_get_positive(pass, "p95_us") : own) / n;
+        if (!counts(m, pass)) continue;
+        n++;
+        plain += own;
+        mean += json_object_get(pass, "mean_us") ? json_get_positive(pass, "mean_us") : own;
+        p05 += json_object_get(pass, "p05_us") ? json_get_positive(pass, "p05_us") : own;
+        p95 += json_object_get(pass, "p95_us") ? json_get_positive(pass, "p95_us") : own;
         least = fmin(least, json_object_get(pass, "min_us") ? json_get_positive(pass, "min_us") : own);
         blocks += json_number_value(json_object_get(pass, "blocks"));
         launches += json_number_value(json_object_get(pass, "launches"));
     }
-    const double scale = e->x / plain; /* of a clock that was steered: all of them at the long run's */
+    const double scale = n * e->x / plain; /* of a clock that was steered: all of them at the long run's */
     json_t *time = json_object();
     put(time, "median", e->x);
-    put(time, "mean", mean * scale);
+    put(time, "mean", mean / n * scale);
     put(time, "min", least * scale);
-    put(time, "p05", p05 * scale);
-    put(time, "p95", p95 * scale);
+    put(time, "p05", p05 / n * scale);
+    put(time, "p95", p95 / n * scale);
     put(time, "rel_ci95", e->ci);
     json_object_set_new(time, "batches", json_integer((json_int_t)blocks));
     json_object_set_new(time, "launches", json_integer((json_int_t)launches));
     json_object_set_new(row, "time_us", time);
     json_object_set_new(row, "time_from", json_string(from));
     json_object_set_new(row, "interval_from", json_sprintf("%zu pass%s", e->passes, e->passes == 1 ? "" : "es"));
-    json_object_set_new(row, "quality", json_string(quality_of(row, e)));
+    json_object_set_new(row, "quality", json_string(quality_of(m, row, e)));
     const double zeros = json_get_positive(row, "zeros"), dense = json_get_positive(m, "flops") / e->x / 1e6;
     const double bytes =
         json_number_value(json_object_get(m, "bytes_read")) + json_number_value(json_object_get(m, "bytes_written"));
@@ -235,8 +290,14 @@ static void put_addresses(json_t *row, const estimate *ratio) {
 
 static estimate baseline_time(const json_t *m, json_t *base, bool steered) {
     const bool own = json_is_true(json_object_get(m, "baseline_own")); /* chosen among others */
-    if (steered) return over_passes(json_object_get(m, "probe"), "long_us", true);
-    return own ? unchosen(base, "time_us") : over_passes(base, "time_us", true);
+    if (steered) {
+        const json_t *probe = json_object_get(m, "probe");
+        const double run_us = json_get_positive(probe, "run_us");
+        estimate time = over_passes(m, probe, "launches", true);
+        time.x *= run_us > 0 ? run_us : over_passes(m, probe, "launch_us", true).x;
+        return time;
+    }
+    return own ? unchosen(m, base, "time_us") : over_passes(m, base, "time_us", true);
 }
 
 /* A row beside the baseline: its time is the ratio of theirs. */
@@ -246,7 +307,7 @@ static void settle_row(const json_t *m, json_t *row, json_t *base, const estimat
         return;
     }
     if (!base) {
-        const estimate own = over_passes(row, "time_us", true);
+        const estimate own = over_passes(m, row, "time_us", true);
         put_time(m, row, &own, "plain");
         return;
     }
@@ -255,7 +316,7 @@ static void settle_row(const json_t *m, json_t *row, json_t *base, const estimat
         put_time(m, row, base_time, from);
         return;
     }
-    const estimate ratio = unchosen(row, "ratio");
+    const estimate ratio = unchosen(m, row, "ratio");
     estimate time = {ratio.x * base_time->x, hypot(ratio.ci, base_time->ci), 0, 0, ratio.passes};
     put_time(m, row, &time, from);
     put(row, "ratio", ratio.x);
@@ -333,7 +394,8 @@ static void put_summary(json_t *m, json_t *base, const estimate *base_time) {
 static void put_yardstick(json_t *m, const estimate *base_time) {
     json_t *probe = json_object_get(m, "probe");
     if (!json_is_object(probe)) return;
-    const estimate bound = over_passes(probe, "bound_ratio", true), launch = over_passes(probe, "launch_us", true);
+    const estimate bound = over_passes(m, probe, "bound_ratio", true),
+                   launch = over_passes(m, probe, "launch_us", true);
     const bool special = json_object_get(probe, "stored_specials_per_s") != NULL;
     const bool stream = json_object_get(probe, "read_fraction") != NULL;
     const char *unit = special ? "specials_per_s" : stream ? "tbps" : "tflops";
@@ -348,7 +410,7 @@ static void put_undecided(json_t *m, const json_t *base) {
     json_t *list = json_array();
     const json_t *time = json_object_get(base, "time_us");
     const double ci = json_get_number(time, "rel_ci95");
-    if (base && !(ci <= figures_target)) json_array_append_new(list, json_string("time"));
+    if (base && !(ci <= target_of(m))) json_array_append_new(list, json_string("time"));
     for (size_t k = 0; k < json_array_size(rows_of(m)); k++) {
         const json_t *row = json_array_get(rows_of(m), k);
         const double doubt = isfinite(ci_of(row)) ? ci_of(row) : first_doubt;
@@ -362,6 +424,7 @@ static void put_undecided(json_t *m, const json_t *base) {
 static void settle(json_t *m) {
     json_t *base = baseline_of(m);
     if (base && (!is_ok(base) || json_array_size(json_object_get(base, "passes")) == 0)) base = NULL;
+    if (base) mark_slow(m, base);
     const bool steered = base && is_steered(m, base);
     const estimate time = base ? baseline_time(m, base, steered) : estimate_of(NULL, 0);
     for (size_t k = 0; k < json_array_size(rows_of(m)); k++)
@@ -390,6 +453,22 @@ json_t *figures_add(json_t *m, const json_t *pass) {
     if (number > figures_passes(m)) json_object_set_new(m, "passes", json_integer(number));
     settle(m);
     return m;
+}
+
+const char *figures_yardstick(const json_t *m, double *launch_us, int *passes) {
+    const json_t *probe = json_object_get(m, "probe");
+    const estimate launch = over_passes(m, probe, "launch_us", true);
+    if (!json_object_get(probe, "shape") || launch.passes == 0) return NULL;
+    *launch_us = launch.x;
+    *passes = (int)launch.passes;
+    return json_get_text_or_null(probe, "precision");
+}
+
+void figures_steer(json_t *m, double run_us) {
+    json_t *probe = json_object_get(m, "probe");
+    if (!json_is_object(probe) || !(run_us > 0)) return;
+    json_object_set_new(probe, "run_us", json_real(run_us));
+    settle(m);
 }
 
 /* ---- what comes next ---- */
@@ -453,7 +532,7 @@ double figures_open(const json_t *m) {
     if (!base || !is_ok(base)) return 0;
     const double ci = json_get_number(json_object_get(base, "time_us"), "rel_ci95");
     if (!(ci >= 0)) return INFINITY;
-    double open = ci > figures_target ? ci : 0;
+    double open = ci > target_of(m) ? ci : 0;
     for (size_t k = 0; k < json_array_size(rows); k++) {
         const json_t *row = json_array_get(rows, k);
         if (!rivals(row, base) || was_raced_out(row) || proven(row)) continue;

@@ -72,6 +72,13 @@ static double clock_stolen(void *context) {
     return m->api->stolen(m->device);
 }
 
+static scout_answer clock_play(void *context, scout_sequence *const *sequences, uint32_t count, double expected_s,
+                               double *seconds, scout_why *why) {
+    measurement *m = context;
+    measure_tell(m, sequences, NULL, NULL, "time", fmin(30 + 20 * expected_s, 3600));
+    return m->api->play(m->device, sequences, count, seconds, why);
+}
+
 double measure_elapsed(const measurement *m) { return m->api->now(m->device) - m->started_s; }
 
 void measure_spend(measurement *m, measure_phase on) {
@@ -215,7 +222,8 @@ measurement *measure_open(const scout_device_api *api, scout_device *device, con
                               .pause = clock_pause,
                               .telemetry = clock_telemetry,
                               .beat = beat,
-                              .stolen = SCOUT_HAS(api, stolen) && api->stolen ? clock_stolen : NULL};
+                              .stolen = SCOUT_HAS(api, stolen) && api->stolen ? clock_stolen : NULL,
+                              .play = SCOUT_HAS(api, play) && api->play ? clock_play : NULL};
     guard_init(&m->guard);
     arena_init(&m->arena, &m->guard, arena_bytes);
     return m;

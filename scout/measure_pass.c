@@ -32,8 +32,12 @@ static scout_answer row_run(void *context, uint32_t launches, uint32_t batches, 
 
 static uint32_t row_whole(void *context) { return bench_plan_whole(((const measure_row *)context)->plan); }
 
+static scout_answer row_record(void *context, uint32_t launches, scout_sequence **out, scout_why *why) {
+    return bench_plan_recorded(((const measure_row *)context)->plan, launches, out, why);
+}
+
 timing_subject measure_pass_subject(measure_row *row) {
-    return (timing_subject){.context = row, .run = row_run, .whole = row_whole};
+    return (timing_subject){.context = row, .run = row_run, .whole = row_whole, .record = row_record};
 }
 
 static bool is_last(const measure_row *row) { return (row->candidate->flags & SCOUT_LAST) != 0; }

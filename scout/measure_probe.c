@@ -184,23 +184,34 @@ static scout_enqueue enqueue_of(const measure_probe *p) {
     return p->kind == MEASURE_PROBE_STREAM ? enqueue_stream : enqueue_counted;
 }
 
-static scout_answer run_sequence(measure_probe *p, uint32_t launches, uint32_t batches, double *seconds,
-                                 scout_why *why) {
+/* So many launches, or whole rotations of them; the sequence is the probe's. */
+static scout_answer record_sequence(measure_probe *p, uint32_t launches, scout_why *why) {
     const scout_device_api *api = p->owner->api;
     const uint32_t over = api->has_graphs && p->copies ? launches % p->copies : 0;
     const uint32_t real = over ? launches + p->copies - over : launches;
-    scout_answer answer = SCOUT_OK;
     if (p->sequence && p->sequence_launches != real) {
         api->drop(p->owner->device, p->sequence);
         p->sequence = NULL;
     }
-    if (!p->sequence)
-        answer = api->record(p->owner->device, p->owner->request->regime.launch == REGIME_GRAPH, real, enqueue_of(p), p,
-                             &p->sequence, why);
-    if (answer != SCOUT_OK) return answer;
+    if (p->sequence) return SCOUT_OK;
     p->sequence_launches = real;
-    answer = api->run(p->owner->device, p->sequence, batches, seconds, why);
-    for (uint32_t k = 0; answer == SCOUT_OK && k < batches; k++) seconds[k] *= (double)launches / real;
+    return api->record(p->owner->device, p->owner->request->regime.launch == REGIME_GRAPH, real, enqueue_of(p), p,
+                       &p->sequence, why);
+}
+
+static scout_answer run_sequence(measure_probe *p, uint32_t launches, uint32_t batches, double *seconds,
+                                 scout_why *why) {
+    scout_answer answer = record_sequence(p, launches, why);
+    if (answer == SCOUT_OK) answer = p->owner->api->run(p->owner->device, p->sequence, batches, seconds, why);
+    for (uint32_t k = 0; answer == SCOUT_OK && k < batches; k++) seconds[k] *= (double)launches / p->sequence_launches;
+    return answer;
+}
+
+static scout_answer probe_record(void *context, uint32_t launches, scout_sequence **out, scout_why *why) {
+    measure_probe *p = context;
+    if (p->kind == MEASURE_PROBE_PRODUCT) return bench_plan_recorded(p->plan, launches, out, why);
+    const scout_answer answer = record_sequence(p, launches, why);
+    *out = p->sequence;
     return answer;
 }
 
@@ -216,7 +227,9 @@ static scout_answer probe_run(void *context, uint32_t launches, uint32_t batches
     return answer;
 }
 
-timing_subject measure_probe_subject(measure_probe *p) { return (timing_subject){.context = p, .run = probe_run}; }
+timing_subject measure_probe_subject(measure_probe *p) {
+    return (timing_subject){.context = p, .run = probe_run, .record = probe_record};
+}
 
 /* Flops per second of the best of a few launches; 0: it does not run. */
 static double best_rate(measurement *m) {
@@ -313,7 +326,7 @@ json_t *measure_probe_json(const measurement *m, json_builder *b) {
     json_t *to = json_new_object(b);
     const bool counted = p->kind == MEASURE_PROBE_COUNTED, special = counted && p->type == SCOUT_NONE;
     const double work = counted ? (double)p->done : p->kind == MEASURE_PROBE_STREAM ? p->bytes : p->flops;
-    const double launch_s = p->lane.time_s, long_s = work / p->stored / (special ? 1 : 1e12);
+    const double launch_s = p->lane.time_s;
     json_put_text(b, to, "precision", p->precision);
     json_put_text(b, to, "bound", m->ceiling.bound);
     if (p->kind == MEASURE_PROBE_PRODUCT) json_put(b, to, "shape", json_new_ints(b, 3, p->shape));
@@ -325,8 +338,7 @@ json_t *measure_probe_json(const measurement *m, json_builder *b) {
     json_put_real(b, to, "work", work / (special ? 1 : 1e12));
     json_put_real(b, to, "launch_us", 1e6 * launch_s);
     json_put_real(b, to, "bound_ratio", bound);
-    /* Over how long a launch of the yardstick takes in the long run: a clock that is steered cancels. */
-    if (p->kind == MEASURE_PROBE_PRODUCT && isfinite(long_s) && long_s > 0)
-        json_put_real(b, to, "long_us", 1e6 * m->rows[m->baseline].lane.time_s / launch_s * long_s);
+    if (p->kind == MEASURE_PROBE_PRODUCT)
+        json_put_real(b, to, "launches", m->rows[m->baseline].lane.time_s / launch_s); /* that the baseline takes */
     return to;
 }

@@ -356,6 +356,10 @@ typedef struct scout_device_api {
     /* Seconds, ever growing, that the device's threads were ready to run and did not, for other work had their places.
      * NULL: nothing is known of it. */
     double (*stolen)(scout_device *device);
+    /* Runs several sequences one after another without a pause and writes the seconds of each; returns when all are
+     * done. NULL: `run` is called for each. */
+    scout_answer (*play)(scout_device *device, scout_sequence *const *sequences, uint32_t count, double *seconds,
+                         scout_why *why);
 } scout_device_api;
 
 /* --- plugins --- */

@@ -103,6 +103,8 @@ typedef struct run {
     show_progress progress;
     double started, budget_end; /* budget_end 0: none */
     double fusions_end;         /* 0: none of them has begun */
+    double began, later_end;    /* the first pass; when later ones end: 0: not yet */
+    double expected_us;         /* of the model, before it is measured; 0: not yet known */
     char taken[32];             /* when it began */
     status failure;             /* of writing: the run ends */
     bool interrupted;

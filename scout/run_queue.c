@@ -11,7 +11,12 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { OPERATION_SECONDS = 10, EXHAUSTIVE_SECONDS = 120, CEILINGS_JOB = 1 << 24 };
+enum { EXHAUSTIVE_SECONDS = 120, CEILINGS_JOB = 1 << 24 };
+static const double LEAST_SEARCH = 0.1; /* seconds of preparing and racing that any operation has, */
+static const double SEARCH_SECONDS = 5; /* and those that all share by what they are worth */
+static const double LATER_PART = 2;     /* later passes take so many times what the first one took, */
+static const double LATER_SECONDS = 10; /* and this at least; --budget and --exhaustive say otherwise */
+
 static const double LEAST_SECONDS = 0.02; /* less than that measures nothing */
 static const double FIRST_SHARE = 0.6;    /* of a budget, for what prepares and races in the first pass */
 static const double WORTH = 0.001;        /* of the model's time: less than that is left open */
@@ -30,8 +35,6 @@ static char *key_of(run *r, const run_item *i, bool cut) {
                         cut, r->search.compare ? "|compare=" : "", r->search.before ? r->search.before : "");
 }
 
-static double usual_seconds(const run *r) { return r->search.exhaustive ? EXHAUSTIVE_SECONDS : OPERATION_SECONDS; }
-
 static json_t *look_up(run *r, const run_item *i, bool cut) {
     char note[256];
     json_t *entry = cache_get(&r->cache, key_of(r, i, cut), note, sizeof note);
@@ -48,13 +51,41 @@ static void find_cached(run *r, run_item *i) {
     if (i->measurement) i->source = RUN_CACHED;
 }
 
+/* What the yardstick of a precision took on the mean of this run's passes; 0: there was none. */
+static double yardstick_us(const run *r, const char *precision) {
+    double logs = 0, count = 0;
+    for (int k = 0; k < r->item_count; k++) {
+        double launch_us = 0;
+        int passes = 0;
+        const char *of = r->items[k].changed ? figures_yardstick(r->items[k].measurement, &launch_us, &passes) : NULL;
+        if (!of || strcmp(of, precision) != 0) continue;
+        logs += passes * log(launch_us);
+        count += passes;
+    }
+    return count > 0 ? exp(logs / count) : 0;
+}
+
+static void steer(run *r) {
+    for (const char *const *precision = run_precisions; *precision; precision++) {
+        const double us = yardstick_us(r, *precision);
+        for (int k = 0; us > 0 && k < r->item_count; k++) {
+            double ignored = 0;
+            int passes = 0;
+            run_item *i = &r->items[k];
+            const char *of = i->changed ? figures_yardstick(i->measurement, &ignored, &passes) : NULL;
+            if (of && strcmp(of, *precision) == 0) figures_steer(i->measurement, us);
+        }
+    }
+}
+
 /* At the end, with all of its passes: a pass takes less time than a file. */
 void run_queue_store(run *r) {
+    steer(r);
     for (int k = 0; k < r->item_count; k++) {
         run_item *i = &r->items[k];
         status st = {0};
         if (!i->changed || !report_may_serve(i->measurement, true)) continue;
-        const char *key = key_of(r, i, i->budget_s + 1e-6 < usual_seconds(r));
+        const char *key = key_of(r, i, r->options->budget_s > 0);
         if (!cache_put(&r->cache, key, i->measurement, &st)) run_warn(r, "%s", st.text);
         i->changed = false;
     }
@@ -107,10 +138,30 @@ int run_queue_pending(const run *r) {
 
 /* ---- the budget ---- */
 
-/* Seconds of the first pass for this operation; 0: there are none left. */
+/* What it takes at least, in all of its places: known before it is measured. */
+static double expected_us(const run *r, const run_item *i) {
+    report_figures f;
+    const report_input in = run_input(r, i, -1);
+    const double places = i->fusion ? (double)i->fusion->selected : (double)i->operation->count;
+    report_read(&in, &f);
+    return f.estimate_us > 0 ? f.estimate_us * fmax(places, 1) : 0;
+}
+
+static double expected_share(run *r, const run_item *i) {
+    if (r->expected_us == 0)
+        for (int k = 0; k < r->list.count; k++)
+            if (r->items[k].source != RUN_LEFT) r->expected_us += expected_us(r, &r->items[k]);
+    const double mine = expected_us(r, i);
+    return r->expected_us > 0 && mine > 0 ? fmin(mine / r->expected_us, 1) : 0;
+}
+
+/* Seconds for preparing and racing in the first pass; 0: there are none left. The search is as wide as the operation
+ * is worth. */
 static double seconds_for(run *r, const run_item *i) {
-    const double usual = usual_seconds(r), end = run_fusion_stage_end(r, i->stage);
-    if (end == 0) return usual;
+    const double usual =
+        r->search.exhaustive ? EXHAUSTIVE_SECONDS : LEAST_SEARCH + SEARCH_SECONDS * expected_share(r, i);
+    const double end = run_fusion_stage_end(r, i->stage);
+    if (end == 0 || i->operation == NULL) return usual;
     double left_s = end - run_now(), weights = 0;
     for (int k = 0; k < r->item_count; k++) {
         const run_item *one = &r->items[k];
@@ -178,7 +229,8 @@ static json_t *measure_job(run *r, run_device *d, run_item *i, int job) {
     }
     json_put(&b, to, "exclusions", run_faults_exclusions(r, &b));
     to = json_finish(&b, to, &st);
-    if (!to && r->failure.code == STATUS_OK) r->failure = st;
+    if (!to && r->failure.code == STATUS_OK)
+        status_set(&r->failure, st.code, "%.120s, pass %d: %.300s", i->operation->name, pass, st.text);
     return to;
 }
 
@@ -237,7 +289,7 @@ static double open_of(const run *r, const run_item *i, double model_us) {
     const double places = i->fusion ? (double)(i->fusion->selected > 0 ? i->fusion->selected : i->fusion->count)
                                     : (double)i->operation->count;
     const double open = fmin(figures_open(i->measurement), 1);
-    if (i->source == RUN_LEFT || i->busy || !i->measurement || i->derived || !(us > 0)) return 0;
+    if (i->for_fusion || i->source == RUN_LEFT || i->busy || !i->measurement || i->derived || !(us > 0)) return 0;
     if (figures_passes(i->measurement) == 0 || figures_passes(i->measurement) >= (int)estimate_last_look()) return 0;
     if (!(model_us > 0) || r->search.compare || places == 0) return open; /* a part of others, or all there is */
     return open * places * us / model_us;
@@ -264,7 +316,13 @@ static bool wants_pass(const run *r, const run_item *i, int pass, double model_u
  * look comes heaviest first. */
 static run_item *next_pass(run *r, int device) {
     const double model_us = model_time(r);
-    if (r->budget_end > 0 && run_now() >= r->budget_end) return NULL;
+    if (r->later_end == 0) {
+        const double took_s = run_now() - r->began;
+        r->later_end = r->budget_end > 0      ? r->budget_end
+                       : r->search.exhaustive ? INFINITY
+                                              : run_now() + fmax(LATER_PART * took_s, LATER_SECONDS);
+    }
+    if (run_now() >= r->later_end) return NULL;
     for (; r->pass <= (int)estimate_last_look(); r->pass++) {
         run_item *chosen = NULL;
         bool busy = false;
@@ -323,6 +381,7 @@ static json_t *next(void *context, int device, int *job) {
             skip_rest(r, i->stage == RUN_OPERATIONS);
             continue;
         }
+        if (r->began == 0) r->began = run_now();
         r->at++;
         i->started = true;
         return begin(r, device, i, job);

@@ -19,6 +19,9 @@ typedef struct timing_subject {
     scout_answer (*run)(void *context, uint32_t launches, uint32_t batches, double *seconds, scout_why *why);
     /* Launches of an interval are best a multiple of so many, known once one was run; NULL: any number is good. */
     uint32_t (*whole)(void *context);
+    /* The recorded sequence of so many launches, for a clock that plays several subjects without a pause; borrowed. NULL
+     * where the subject can only be run. */
+    scout_answer (*record)(void *context, uint32_t launches, scout_sequence **out, scout_why *why);
 } timing_subject;
 
 typedef struct timing_clock {
@@ -31,6 +34,10 @@ typedef struct timing_clock {
     void (*beat)(void *context, double seconds);
     /* Seconds, ever growing, that the device's threads wanted to run and did not. NULL: nothing is known of it. */
     double (*stolen)(void *context);
+    /* Plays recorded sequences one after another and writes the seconds of each; `expected_s`: of all of them. NULL:
+     * subjects are run one at a time. */
+    scout_answer (*play)(void *context, scout_sequence *const *sequences, uint32_t count, double expected_s,
+                         double *seconds, scout_why *why);
 } timing_clock;
 
 /* What one call after another learns of the device. timing_settle begins it; whoever measures without a pause hands it

@@ -25,6 +25,7 @@
 
 struct scout_device {
     cpu_telemetry telemetry;
+    cpu_stolen stolen;
     cpu_stream_state stream;
 };
 
@@ -89,7 +90,10 @@ static scout_answer open_device(int32_t ordinal, scout_device **out, scout_why *
     return *out ? SCOUT_OK : scout_say(why, SCOUT_NO_MEMORY, "memory", "no memory for a device");
 }
 
-static void close_device(scout_device *device) { free(device); }
+static void close_device(scout_device *device) {
+    cpu_stolen_end(&device->stolen);
+    free(device);
+}
 
 /* --- memory --- */
 
@@ -172,6 +176,8 @@ static void pause_device(scout_device *device, double seconds) {
     while (nanosleep(&left, &left) != 0) {
     }
 }
+
+static double stolen(scout_device *device) { return cpu_stolen_seconds(&device->stolen); }
 
 static void telemetry(scout_device *device, scout_telemetry *out) { cpu_telemetry_read(&device->telemetry, out); }
 
@@ -256,6 +262,7 @@ static scout_device_api the_api = {
     .references = references,
     .candidates = candidates,
     .note = libraries_note,
+    .stolen = stolen,
 };
 static pthread_once_t the_once = PTHREAD_ONCE_INIT;
 

@@ -4,10 +4,22 @@
 
 #include "scout/plugin.h"
 
+#include <stdbool.h>
+
 typedef struct cpu_telemetry { /* zeroed to begin with; what power needs from one reading to the next */
     double energy_j, when_s;
     double power_w;
 } cpu_telemetry;
+
+/* How long threads of this process were ready to run and had to wait, by the kernel's own account. Zeroed to begin
+ * with; cpu_stolen_end closes what it holds open. */
+enum { CPU_STOLEN_THREADS = 256 };
+typedef struct cpu_stolen {
+    bool opened;
+    int count, files[CPU_STOLEN_THREADS];
+} cpu_stolen;
+double cpu_stolen_seconds(cpu_stolen *s);
+void cpu_stolen_end(cpu_stolen *s);
 
 void cpu_telemetry_read(cpu_telemetry *t, scout_telemetry *out);
 double cpu_telemetry_power_limit(void); /* W; 0: not known */

@@ -59,6 +59,8 @@ scout_answer cuda_device_record(scout_device *device, int graph, uint32_t launch
                                 void *context, scout_sequence **out, scout_why *why); /* cuda_device_sequence.c */
 scout_answer cuda_device_run(scout_device *device, scout_sequence *sequence, uint32_t repeats, double *seconds,
                              scout_why *why);
+scout_answer cuda_device_play(scout_device *device, scout_sequence *const *sequences, uint32_t count, double *seconds,
+                              scout_why *why);
 void cuda_device_drop(scout_device *device, scout_sequence *sequence);
 scout_answer cuda_device_made_of(scout_device *device, scout_sequence *sequence, scout_composition *out,
                                  scout_why *why);

@@ -170,38 +170,57 @@ static scout_answer sequence_events(scout_device *device, uint32_t count, scout_
     return SCOUT_OK;
 }
 
-static scout_answer sequence_all(scout_device *device, scout_sequence *sequence, uint32_t repeats, scout_why *why) {
+static scout_answer sequence_launch(scout_device *device, scout_sequence *sequence, scout_why *why) {
+    const double start = cuda_device_now(device);
+    const scout_answer answer =
+        sequence->graph ? cuda_device_answer(cudaGraphLaunch(sequence->graph, device->stream), "launching a graph", why)
+                        : sequence_enqueue(device, sequence->launches, sequence->enqueue, sequence->context, why);
+    sequence->enqueue_s = cuda_device_now(device) - start;
+    return answer;
+}
+
+static scout_answer sequence_all(scout_device *device, scout_sequence *const *sequences, uint32_t count,
+                                 scout_why *why) {
     scout_answer answer =
-        cuda_device_answer(kernels_delay(sequence_head_start_ns(sequence), device->stream), "starting a run", why);
-    for (uint32_t k = 0; k <= repeats && answer == SCOUT_OK; k++) {
+        cuda_device_answer(kernels_delay(sequence_head_start_ns(sequences[0]), device->stream), "starting a run", why);
+    for (uint32_t k = 0; k <= count && answer == SCOUT_OK; k++) {
         answer = cuda_device_answer(cudaEventRecord(device->events[k], device->stream), "recording an event", why);
-        if (k == repeats || answer != SCOUT_OK) break;
-        const double start = k == 0 ? cuda_device_now(device) : 0;
-        answer = sequence->graph
-                     ? cuda_device_answer(cudaGraphLaunch(sequence->graph, device->stream), "launching a graph", why)
-                     : sequence_enqueue(device, sequence->launches, sequence->enqueue, sequence->context, why);
-        if (k == 0) sequence->enqueue_s = cuda_device_now(device) - start;
+        if (k < count && answer == SCOUT_OK) answer = sequence_launch(device, sequences[k], why);
     }
     return answer;
 }
 
-scout_answer cuda_device_run(scout_device *device, scout_sequence *sequence, uint32_t repeats, double *seconds,
-                             scout_why *why) {
-    if (repeats > 1u << 20) return scout_say(why, SCOUT_FAILED, "error", "%u runs at once are too many", repeats);
-    const scout_answer ready = sequence_events(device, repeats + 1, why);
+scout_answer cuda_device_play(scout_device *device, scout_sequence *const *sequences, uint32_t count, double *seconds,
+                              scout_why *why) {
+    if (count == 0) return SCOUT_OK;
+    if (count > 1u << 20) return scout_say(why, SCOUT_FAILED, "error", "%u runs at once are too many", count);
+    const scout_answer ready = sequence_events(device, count + 1, why);
     if (ready != SCOUT_OK) return ready;
-    const scout_answer enqueued = sequence_all(device, sequence, repeats, why);
+    const scout_answer enqueued = sequence_all(device, sequences, count, why);
     if (enqueued == SCOUT_LOST) return enqueued;
     const scout_answer done = cuda_device_wait(device, "running", why); /* also what a failed run had enqueued */
     if (enqueued != SCOUT_OK) return done == SCOUT_LOST ? done : enqueued;
     if (done != SCOUT_OK) return done;
-    for (uint32_t k = 0; k < repeats; k++) {
+    for (uint32_t k = 0; k < count; k++) {
         float milliseconds = NAN;
         const cudaError_t read = cudaEventElapsedTime(&milliseconds, device->events[k], device->events[k + 1]);
         if (read != cudaSuccess) return cuda_device_answer(read, "reading an event", why);
         seconds[k] = milliseconds / 1000.0;
     }
     return SCOUT_OK;
+}
+
+/* The same again and again. */
+scout_answer cuda_device_run(scout_device *device, scout_sequence *sequence, uint32_t repeats, double *seconds,
+                             scout_why *why) {
+    enum { AT_ONCE = 256 };
+    scout_sequence *same[AT_ONCE];
+    scout_answer answer = SCOUT_OK;
+    for (uint32_t k = 0; k < AT_ONCE; k++) same[k] = sequence;
+    for (uint32_t done = 0; done < repeats && answer == SCOUT_OK; done += AT_ONCE)
+        answer =
+            cuda_device_play(device, same, repeats - done < AT_ONCE ? repeats - done : AT_ONCE, seconds + done, why);
+    return answer;
 }
 
 void cuda_device_profile(scout_device *device, int on) {

@@ -94,6 +94,7 @@ static const scout_device_api api = {
     .checksum = cuda_device_checksum,
     .record = cuda_device_record,
     .run = cuda_device_run,
+    .play = cuda_device_play,
     .drop = cuda_device_drop,
     .made_of = cuda_device_made_of,
     .has_graphs = 1,

@@ -7,10 +7,10 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { LOOKS = 3, RACE_ROUNDS = 3, BLOCKS = 96, INTERVALS = 64 };
+enum { LOOKS = 3, RACE_ROUNDS = 2, BLOCKS = 96, INTERVALS = 64, FEW = 3, PAIRS = 4 /* rounds of two pairs */ };
 
-static const double hopeless = 3;                           /* one launch against the best one: nothing more is tried */
-static const double behind[RACE_ROUNDS] = {1.3, 1.15, 1.1}; /* how far, after each round of the race */
+static const double hopeless = 2;                      /* one launch against the best one: nothing more is tried */
+static const double behind[RACE_ROUNDS] = {1.2, 1.08}; /* how far, after each round of the race */
 static const double lower_part = 0.25; /* where hardly a block is undisturbed, what disturbs only adds */
 static const double far = 1.25;        /* a block so many times as long as the middle one was disturbed, unseen */
 static const double beat_s = 30;
@@ -20,14 +20,14 @@ lanes_rules lanes_rules_of(const regime *r, bool host) {
     const bool burst = r->load == REGIME_BURST;
     return (lanes_rules){
         .burst = burst,
-        .block_s = host ? 1e-3 : 3e-3,
+        .block_s = 1e-3,
         .interval_s = host ? 0.25e-3 : 1e-3,
         .quick_s = host ? 0.5e-3 : 1e-3,
-        .rounds = host ? 6 : 4,
-        .most_rounds = host ? 60 : 8,
-        .precise = host ? 0.004 : 0.0015,
+        .rounds = host ? 6 : 8,
+        .most_rounds = host ? 60 : 24,
+        .precise = host ? 0.004 : 0.002,
         .fall = host ? 0.02 : 0.004,
-        .most_s = host ? 0.4 : 0.15,
+        .most_s = host ? 0.12 : 0.08,
         .disturbed = 0.02,
         .finalists = 3,
         .beside = 1.05,
@@ -111,22 +111,95 @@ static uint32_t intervals_of(const lanes_lane *l, double block_s) {
     return (uint32_t)fmin(fmax(round(wanted), 1), INTERVALS);
 }
 
-/* One block of one lane, the middle of its intervals; `counts`: it goes to the record. */
-static void block(course *c, int lane, double block_s, bool counts) {
+/* What a block took: it goes to the record. */
+static void keep(course *c, int lane, double sum_s, uint32_t intervals, double missed_s) {
     lanes_lane *l = &c->lanes[lane];
     record *r = &c->records[lane];
+    const double launch_s = sum_s / ((double)intervals * l->launches);
+    if (!(launch_s > 0)) return;
+    l->launch_s = launch_s;
+    if (r->count == BLOCKS) return;
+    r->bad[r->count] = missed_s > c->rules->disturbed * sum_s;
+    r->seconds[r->count++] = launch_s;
+}
+
+/* One block of one lane, alone; `counts`: it is kept. */
+static void block(course *c, int lane, double block_s, bool counts) {
+    lanes_lane *l = &c->lanes[lane];
     double seconds[INTERVALS], sum = 0;
     const uint32_t intervals = intervals_of(l, block_s);
     const double stolen = stolen_of(c);
     if (!run(c, l, l->launches, intervals, seconds)) return;
     const double missed = stolen_of(c) - stolen;
     for (uint32_t k = 0; k < intervals; k++) sum += seconds[k];
-    const double launch_s = stats_median(seconds, intervals) / l->launches;
-    if (!(launch_s > 0)) return;
-    l->launch_s = launch_s;
-    if (!counts || r->count == BLOCKS) return;
-    r->bad[r->count] = missed > c->rules->disturbed * sum;
-    r->seconds[r->count++] = launch_s;
+    if (counts)
+        keep(c, lane, sum, intervals, missed);
+    else if (sum > 0)
+        l->launch_s = sum / ((double)intervals * l->launches);
+}
+
+/* ---- rounds without a pause ---- */
+
+enum { PLAYED = 1024 };
+
+typedef struct program { /* of one call of play: which sequences, and whose */
+    scout_sequence *sequences[PLAYED];
+    int lanes[PLAYED];
+    uint32_t count;
+    double expected_s;
+} program;
+
+/* Adds a lane's block; false: there is no room, or it cannot be recorded (then it has failed). */
+static bool add_block(course *c, program *p, int lane) {
+    lanes_lane *l = &c->lanes[lane];
+    scout_sequence *sequence = NULL;
+    const uint32_t intervals = intervals_of(l, c->rules->block_s);
+    if (p->count + intervals > PLAYED) return false;
+    const scout_answer answer = l->subject.record(l->subject.context, l->launches, &sequence, &l->why);
+    if (answer != SCOUT_OK) return fail(c, l, answer);
+    for (uint32_t k = 0; k < intervals; k++) {
+        p->sequences[p->count] = sequence;
+        p->lanes[p->count++] = lane;
+    }
+    p->expected_s += intervals * l->launches * l->launch_s;
+    return true;
+}
+
+/* Every lane's block, there and back. Neighbours of one lane are one block. */
+static void play(course *c, program *p) {
+    double seconds[PLAYED];
+    scout_why why;
+    const scout_answer answer = c->clock->play(c->clock->context, p->sequences, p->count, p->expected_s, seconds, &why);
+    for (uint32_t k = 0; answer == SCOUT_OK && k < p->count;) {
+        const int lane = p->lanes[k];
+        const uint32_t most = intervals_of(&c->lanes[lane], c->rules->block_s);
+        uint32_t n = 0;
+        double sum = 0;
+        for (; k < p->count && p->lanes[k] == lane && n < most; n++) sum += seconds[k++];
+        keep(c, lane, sum, n, 0);
+    }
+    for (int k = 0; answer != SCOUT_OK && k < c->count; k++) { /* which one it was, none can say */
+        if (!runs(&c->lanes[k])) continue;
+        c->lanes[k].why = why;
+        (void)fail(c, &c->lanes[k], answer);
+    }
+}
+
+static bool plays(const course *c) {
+    bool all = c->clock->play != NULL && !c->rules->burst;
+    for (int k = 0; k < c->count; k++) all = all && (!runs(&c->lanes[k]) || c->lanes[k].subject.record);
+    return all;
+}
+
+/* A pair of rounds. */
+static void play_rounds(course *c) {
+    program p = {.count = 0};
+    for (int n = 0; n < 2 * c->count && !c->lost; n++) {
+        const int lane = n < c->count ? n : 2 * c->count - 1 - n;
+        if (!runs(&c->lanes[lane]) || add_block(c, &p, lane)) continue;
+        if (runs(&c->lanes[lane])) break; /* no room: blocks of this lane are too many for one call */
+    }
+    if (p.count > 0 && !c->lost) play(c, &p);
 }
 
 /* ---- figures ---- */
@@ -146,7 +219,7 @@ static void summarise(const course *c, int lane) {
     for (int k = 0; k < r->count; k++)
         if (!r->bad[k] && r->seconds[k] <= most) kept[n++] = r->seconds[k];
     l->dropped = (uint32_t)(r->count - n);
-    l->disturbed = n < r->count && n < c->rules->rounds;
+    l->disturbed = n < r->count && n < FEW;
     if (l->disturbed) {
         memcpy(kept, r->seconds, (size_t)r->count * sizeof kept[0]);
         qsort(kept, (size_t)r->count, sizeof kept[0], by_value);
@@ -218,8 +291,22 @@ static void quick_round(course *c, int number) {
     }
 }
 
+/* A look may have been disturbed: what seems hopeless is looked at once more, but for what takes too long. */
+static void look_again(course *c) {
+    const lanes_lane *best = best_of(c);
+    const double least_s = best ? best->time_s : 0;
+    for (int k = 0; k < c->count && !c->lost; k++) {
+        lanes_lane *l = &c->lanes[k];
+        const double before_s = l->launch_s;
+        if (!is_rival(l) || before_s >= long_s || before_s <= hopeless * least_s || !look(c, l)) continue;
+        l->launch_s = l->time_s = fmin(l->launch_s, before_s);
+        pace(c, l);
+    }
+}
+
 static void race(course *c, double end_s) {
     for (int k = 0; k < c->count; k++) c->lanes[k].time_s = c->lanes[k].launch_s;
+    look_again(c);
     drop_behind(c, hopeless);
     for (int number = 0; number < RACE_ROUNDS && !c->lost; number++) {
         if (rivals_left(c) <= c->rules->finalists || (number > 0 && now_of(c) > end_s)) break;
@@ -241,14 +328,21 @@ static bool precise(const course *c) {
     return true;
 }
 
+/* Fewer blocks count than are wanted. */
+static bool starved(const course *c) {
+    for (int k = 0; k < c->count; k++)
+        if (runs(&c->lanes[k]) && c->lanes[k].dropped > 0 && (int)c->lanes[k].blocks < c->rules->rounds) return true;
+    return false;
+}
+
 /* There and back: of a drift that is the same all the while, every lane has the same part. What takes seconds goes
  * there alone. */
-static void two_rounds(course *c) {
+static void run_rounds(course *c) {
     const double began_s = now_of(c);
-    for (int k = 0; k < 2 * c->count && !c->lost; k++) {
-        if (k == c->count && now_of(c) - began_s > 10 * c->rules->most_s) break;
-        const int at = k < c->count ? k : 2 * c->count - 1 - k;
-        if (runs(&c->lanes[at])) block(c, at, c->rules->block_s, true);
+    for (int n = 0; n < 2 * c->count && !c->lost; n++) {
+        const int lane = n < c->count ? n : 2 * c->count - 1 - n;
+        if (n == c->count && now_of(c) - began_s > 10 * c->rules->most_s) break;
+        if (runs(&c->lanes[lane])) block(c, lane, c->rules->block_s, true);
     }
 }
 
@@ -259,8 +353,8 @@ static double fall_of(const course *c) {
     int n = 0;
     for (int k = 0; k < c->count; k++) {
         const record *r = &c->records[k];
-        const double *x = r->seconds;
-        if (!runs(&c->lanes[k]) || r->count != 4) continue;
+        const double *x = &r->seconds[r->count < PAIRS ? 0 : r->count - PAIRS];
+        if (!runs(&c->lanes[k]) || r->count < PAIRS) continue;
         sum += log(x[2] * x[3] / x[0] / x[1]) / 2;
         n++;
     }
@@ -271,34 +365,40 @@ static double fall_of(const course *c) {
 static void begin_anew(course *c) {
     for (int k = 0; k < c->count; k++) {
         record *r = &c->records[k];
-        if (r->count != 4) continue;
-        memmove(r->seconds, &r->seconds[2], 2 * sizeof r->seconds[0]);
-        memmove(r->bad, &r->bad[2], 2 * sizeof r->bad[0]);
+        if (r->count < 2) continue;
+        memmove(r->seconds, &r->seconds[r->count - 2], 2 * sizeof r->seconds[0]);
+        memmove(r->bad, &r->bad[r->count - 2], 2 * sizeof r->bad[0]);
         r->count = 2;
     }
 }
 
 static void full_rounds(course *c) {
     const lanes_rules *rules = c->rules;
-    double began_s = now_of(c), settle_end_s = began_s + rules->most_s;
+    double began_s = now_of(c);
+    const double settled_s = began_s + rules->most_s;
     for (int k = 0; k < c->count && !c->lost; k++) {
         if (!runs(&c->lanes[k])) continue;
         c->records[k].count = 0;
         if (c->lanes[k].launch_s < rules->block_s) block(c, k, rules->interval_s, false); /* its memory, its clock */
     }
+    const bool played = plays(c);
     for (int number = 2; number <= rules->most_rounds && !c->lost; number += 2) {
         const double start_s = now_of(c);
-        two_rounds(c);
+        if (played)
+            play_rounds(c);
+        else
+            run_rounds(c);
         const double end_s = now_of(c), next_s = end_s + (end_s - start_s);
-        for (int k = 0; k < c->count; k++)
-            if (runs(&c->lanes[k])) summarise(c, k);
-        if (number == 4 && fall_of(c) > rules->fall && next_s < settle_end_s) {
+        if (number == PAIRS && next_s < settled_s && fall_of(c) > rules->fall) {
             begin_anew(c);
             began_s = start_s;
             number = 2;
         }
-        if (number >= rules->rounds && (precise(c) || next_s - began_s > rules->most_s)) break;
-        if (next_s - began_s > 4 * rules->most_s) break;
+        for (int k = 0; k < c->count; k++)
+            if (runs(&c->lanes[k])) summarise(c, k);
+        if (number >= rules->rounds && precise(c)) break;
+        const double over = (next_s - began_s) / rules->most_s;
+        if (over > 4 || (over > 1 && number >= rules->rounds && !starved(c))) break;
     }
 }
 

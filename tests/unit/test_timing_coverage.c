@@ -10,7 +10,7 @@
 
 enum { RUNS = 1000, MOST_PASSES = 13, RIVALS = 2, FIGURES = RIVALS + 1, LANES = FIGURES + 1 };
 static const double target = 0.01, margin = 0.98, narrower = 2.0 / 3;
-static const double least[FIGURES] = {0.93, 0.93, 0.90}, most = 0.98;
+static const double least[FIGURES] = {0.93, 0.93, 0.90}, most[FIGURES] = {0.98, 0.98, 0.99};
 static const double launch_s = 1e-4,
                     ratios[RIVALS] = {0.95, 0.98}; /* the second is at the margin: what ends it there is wrong */
 
@@ -126,7 +126,7 @@ static bool holds_enough(const scene *s, double width) {
             held[k] += fabs(e.x / truth[k] - 1) <= e.ci;
         }
     }
-    for (int k = 0; k < FIGURES; k++) good = good && held[k] >= least[k] * RUNS && held[k] <= most * RUNS;
+    for (int k = 0; k < FIGURES; k++) good = good && held[k] >= least[k] * RUNS && held[k] <= most[k] * RUNS;
     printf("%-26s %s: time %.1f %%, ratio %.1f %%, at the margin %.1f %%, %.1f passes\n", s->name,
            width < 1 ? "narrower" : "as is", 0.1 * held[0], 0.1 * held[1], 0.1 * held[2], passes);
     return good;
