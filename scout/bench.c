@@ -29,6 +29,7 @@ static uint64_t mix(uint64_t x) {
 
 /* Another place in every set: how fast memory is depends on where it lies. */
 static uint64_t gap(bench_set *s, uint64_t most) {
+    if (s->tight) return 0;
     return mix(s->seed + ++s->gaps) % (most / BENCH_LINE + 1) * BENCH_LINE;
 }
 
@@ -41,7 +42,8 @@ scout_answer bench_slab_new(bench_set *s, bench_slab *slab, uint64_t bytes, uint
     *slab = (bench_slab){.stride = stride_of(bytes), .bytes = bytes};
     if (bytes > UINT64_MAX / 4 / (count + 1))
         return scout_say(why, SCOUT_NO_MEMORY, "memory", "more bytes than any memory has");
-    const uint64_t all = slab->stride * count, front = gap(s, all < BENCH_GAP ? all : BENCH_GAP);
+    const uint64_t all = slab->stride * count;
+    const uint64_t front = gap(s, all < BENCH_GAP ? all : BENCH_GAP);
     const scout_answer answer = bench_note(s, s->api->alloc(s->device, front + all, &memory, why));
     if (answer != SCOUT_OK) return answer;
     slab->memory = memory;
@@ -258,16 +260,18 @@ static scout_answer plan_copies(bench_set *s, regime_cache cache, double plateau
     return SCOUT_OK;
 }
 
-/* Where memory is not there although it was said to be free, half as many copies do. */
+/* Where memory is not there although it was said to be free, half as many copies do, and at last those without gaps. */
 static scout_answer allocate_tensors(bench_set *s, scout_why *why) {
     scout_answer answer = SCOUT_NO_MEMORY;
-    for (;; s->copies /= 2) {
+    for (;;) {
         answer = SCOUT_OK;
         for (uint32_t k = 0; k < s->op->tensor_count && answer == SCOUT_OK; k++)
             answer = bench_slab_new(s, &s->tensors[k].copies, s->op->tensors[k].bytes,
                                     s->tensors[k].rotates ? s->copies : 1, why);
-        if (answer != SCOUT_NO_MEMORY || s->copies < 2) break;
+        if (answer != SCOUT_NO_MEMORY || s->tight) break;
         for (uint32_t k = 0; k < s->op->tensor_count; k++) bench_slab_free(s, &s->tensors[k].copies);
+        s->tight = s->copies == 1;
+        if (s->copies > 1) s->copies /= 2;
     }
     for (uint32_t k = 0; k < s->op->tensor_count && answer == SCOUT_OK; k++)
         if (!s->tensors[k].input) answer = arm_slab(s, &s->tensors[k].copies, why);

@@ -57,6 +57,7 @@ struct bench_set {
     bench_tensor tensors[SCOUT_MAX_TENSORS];
     bench_slab workspace; /* of workspace_limit bytes, made when the first plan asks for some */
     uint64_t gaps;        /* how many places were drawn */
+    bool tight;           /* no memory is left for gaps */
     const scout_reference *reference;
     scout_check *check, *last_check; /* of copy 0, and of the last one */
     bench_pack *packs;

@@ -62,17 +62,27 @@ static void append(json_t *to, const json_t *from) {
     json_t *list = json_object_get(to, "passes");
     if (!json_is_array(list)) {
         list = json_array();
-        json_object_set_new(to, "passes", list);
+        if (json_object_set_new(to, "passes", list) != 0) return;
     }
     if (json_array_size(list) < MOST_PASSES) json_array_append_new(list, json_deep_copy(from));
+}
+
+/* What a later pass had no room or no time for keeps the figures that it has. */
+static bool takes_away(const json_t *seen) {
+    const char *code = json_get_text(json_object_get(seen, "reason"), "code");
+    return !is_ok(seen) && strcmp(code, "memory") != 0 && strcmp(json_get_text(seen, "status"), "SKIPPED") != 0;
 }
 
 static void add_row(json_t *m, const json_t *seen) {
     json_t *row = find_row(m, json_get_text(seen, "name"), json_get_text(seen, "variant"));
     if (!row) { /* a worker that began anew may have found what an earlier one left out */
         row = json_deep_copy(seen);
-        json_array_append_new(rows_of(m), row);
-    } else if (!is_ok(seen)) {
+        if (!json_is_object(row) || json_array_append(rows_of(m), row) != 0) {
+            json_decref(row);
+            return;
+        }
+        json_decref(row);
+    } else if (takes_away(seen)) {
         json_object_set(row, "status", json_object_get(seen, "status"));
         json_object_set(row, "reason", json_object_get(seen, "reason"));
     }
@@ -389,7 +399,7 @@ static void put_yardstick(json_t *m, const estimate *base_time) {
     const bool special = json_object_get(probe, "stored_specials_per_s") != NULL;
     const bool stream = json_object_get(probe, "read_fraction") != NULL;
     const char *unit = special ? "specials_per_s" : stream ? "tbps" : "tflops";
-    put(probe, unit, json_get_positive(probe, "work") / launch.x * 1e6 / (special ? 1 : 1e12));
+    put(probe, unit, json_get_positive(probe, "work") / launch.x * 1e6);
     put(probe, "bound_us", bound.x * base_time->x);
     put(probe, "bound_ci", bound.ci);
     json_object_set_new(probe, "among", json_true());
@@ -431,9 +441,11 @@ json_t *figures_add(json_t *m, const json_t *pass) {
         m = json_deep_copy(pass);
         if (!m) return NULL;
         json_object_del(m, "pass");
+        json_object_del(m, "passes");
         json_object_set_new(m, "probe", json_null());
-        json_object_set_new(m, "candidates", json_array());
+        json_object_del(m, "candidates");
     }
+    if (!json_is_array(rows_of(m))) json_object_set_new(m, "candidates", json_array());
     const json_t *rows = rows_of(pass);
     for (size_t k = 0; k < json_array_size(rows); k++) add_row(m, json_array_get(rows, k));
     add_yardstick(m, json_object_get(pass, "probe"), number);

@@ -7,11 +7,12 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { LOOKS = 3, RACE_ROUNDS = 2, BLOCKS = 96, INTERVALS = 64 };
+enum { LOOKS = 3, RACE_ROUNDS = 2, BLOCKS = 96, INTERVALS = 64, FEW = 3, PAIRS = 4 /* rounds of two pairs */ };
 
 static const double hopeless = 2;                      /* one launch against the best one: nothing more is tried */
 static const double behind[RACE_ROUNDS] = {1.2, 1.08}; /* how far, after each round of the race */
 static const double lower_part = 0.25; /* where hardly a block is undisturbed, what disturbs only adds */
+static const double far = 1.25;        /* a block so many times as long as the middle one was disturbed, unseen */
 static const double beat_s = 30;
 static const double long_s = 0.02; /* a launch that takes longer is looked at once */
 
@@ -25,6 +26,7 @@ lanes_rules lanes_rules_of(const regime *r, bool host) {
         .rounds = 6,
         .most_rounds = host ? 60 : 16,
         .precise = host ? 0.004 : 0.003,
+        .fall = host ? 0.02 : 0.004,
         .most_s = host ? 0.12 : 0.03,
         .disturbed = 0.02,
         .finalists = 3,
@@ -212,11 +214,12 @@ static void summarise(const course *c, int lane) {
     lanes_lane *l = &c->lanes[lane];
     const record *r = &c->records[lane];
     double kept[BLOCKS], sum = 0, logs = 0, squares = 0;
+    const double most = far * stats_median(r->seconds, (size_t)r->count);
     int n = 0;
     for (int k = 0; k < r->count; k++)
-        if (!r->bad[k]) kept[n++] = r->seconds[k];
+        if (!r->bad[k] && r->seconds[k] <= most) kept[n++] = r->seconds[k];
     l->dropped = (uint32_t)(r->count - n);
-    l->disturbed = n < r->count && n < c->rules->rounds;
+    l->disturbed = n < r->count && n < FEW;
     if (l->disturbed) {
         memcpy(kept, r->seconds, (size_t)r->count * sizeof kept[0]);
         qsort(kept, (size_t)r->count, sizeof kept[0], by_value);
@@ -288,8 +291,22 @@ static void quick_round(course *c, int number) {
     }
 }
 
+/* A look may have been disturbed: what seems hopeless is looked at once more, but for what takes too long. */
+static void look_again(course *c) {
+    const lanes_lane *best = best_of(c);
+    const double least_s = best ? best->time_s : 0;
+    for (int k = 0; k < c->count && !c->lost; k++) {
+        lanes_lane *l = &c->lanes[k];
+        const double before_s = l->launch_s;
+        if (!is_rival(l) || before_s >= long_s || before_s <= hopeless * least_s || !look(c, l)) continue;
+        l->launch_s = l->time_s = fmin(l->launch_s, before_s);
+        pace(c, l);
+    }
+}
+
 static void race(course *c, double end_s) {
     for (int k = 0; k < c->count; k++) c->lanes[k].time_s = c->lanes[k].launch_s;
+    look_again(c);
     drop_behind(c, hopeless);
     for (int number = 0; number < RACE_ROUNDS && !c->lost; number++) {
         if (rivals_left(c) <= c->rules->finalists || (number > 0 && now_of(c) > end_s)) break;
@@ -314,35 +331,74 @@ static bool precise(const course *c) {
 /* Fewer blocks count than are wanted. */
 static bool starved(const course *c) {
     for (int k = 0; k < c->count; k++)
-        if (runs(&c->lanes[k]) && c->lanes[k].disturbed) return true;
+        if (runs(&c->lanes[k]) && c->lanes[k].dropped > 0 && (int)c->lanes[k].blocks < c->rules->rounds) return true;
     return false;
+}
+
+/* There and back: of a drift that is the same all the while, every lane has the same part. What takes seconds goes
+ * there alone. */
+static void run_rounds(course *c) {
+    const double began_s = now_of(c);
+    for (int n = 0; n < 2 * c->count && !c->lost; n++) {
+        const int lane = n < c->count ? n : 2 * c->count - 1 - n;
+        if (n == c->count && now_of(c) - began_s > 10 * c->rules->most_s) break;
+        if (runs(&c->lanes[lane])) block(c, lane, c->rules->block_s, true);
+    }
+}
+
+/* A load makes the clock fall at first, and not alike for all lanes: by how much more the last two rounds took than
+ * those before, in the middle of the lanes. */
+static double fall_of(const course *c) {
+    double sum = 0;
+    int n = 0;
+    for (int k = 0; k < c->count; k++) {
+        const record *r = &c->records[k];
+        const double *x = &r->seconds[r->count < PAIRS ? 0 : r->count - PAIRS];
+        if (!runs(&c->lanes[k]) || r->count < PAIRS) continue;
+        sum += log(x[2] * x[3] / x[0] / x[1]) / 2;
+        n++;
+    }
+    return n > 0 ? sum / n : 0;
+}
+
+/* The last two rounds are the first that count. */
+static void begin_anew(course *c) {
+    for (int k = 0; k < c->count; k++) {
+        record *r = &c->records[k];
+        if (r->count < 2) continue;
+        memmove(r->seconds, &r->seconds[r->count - 2], 2 * sizeof r->seconds[0]);
+        memmove(r->bad, &r->bad[r->count - 2], 2 * sizeof r->bad[0]);
+        r->count = 2;
+    }
 }
 
 static void full_rounds(course *c) {
     const lanes_rules *rules = c->rules;
-    const double began_s = now_of(c);
-    double round_s = 0;
+    double began_s = now_of(c);
+    const double settled_s = began_s + rules->most_s;
     for (int k = 0; k < c->count && !c->lost; k++) {
         if (!runs(&c->lanes[k])) continue;
         c->records[k].count = 0;
         if (c->lanes[k].launch_s < rules->block_s) block(c, k, rules->interval_s, false); /* its memory, its clock */
     }
     const bool played = plays(c);
-    for (int number = 0; number < rules->most_rounds && number < BLOCKS - 1 && !c->lost; number += 1 + played) {
+    for (int number = 2; number <= rules->most_rounds && !c->lost; number += 2) {
         const double start_s = now_of(c);
-        const double over = (start_s - began_s + round_s) / rules->most_s;
-        if (over > 1 && number >= rules->rounds && !starved(c)) break;
-        if (over > 4 && number > 1) break;
-        if (number > 0 && round_s > 10 * rules->most_s) break;
-        if (played) play_rounds(c);
-        for (int k = 0; k < c->count && !c->lost && !played; k++) {
-            const int at = number % 2 ? c->count - 1 - k : k;
-            if (runs(&c->lanes[at])) block(c, at, rules->block_s, true);
+        if (played)
+            play_rounds(c);
+        else
+            run_rounds(c);
+        const double end_s = now_of(c), next_s = end_s + (end_s - start_s);
+        if (number == PAIRS && next_s < settled_s && fall_of(c) > rules->fall) {
+            begin_anew(c);
+            began_s = start_s;
+            number = 2;
         }
-        round_s = now_of(c) - start_s;
         for (int k = 0; k < c->count; k++)
             if (runs(&c->lanes[k])) summarise(c, k);
-        if (number + 1 + played >= rules->rounds && precise(c)) break;
+        if (number >= rules->rounds && precise(c)) break;
+        const double over = (next_s - began_s) / rules->most_s;
+        if (over > 4 || (over > 1 && number >= rules->rounds && !starved(c))) break;
     }
 }
 

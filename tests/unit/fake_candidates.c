@@ -101,6 +101,7 @@ static scout_answer make_plan(const scout_op *op, scout_device *d, behaviour doe
         return SCOUT_NO_MEMORY;
     }
     d->live_plans++;
+    d->prepared++;
     *plan = p;
     return SCOUT_OK;
 }

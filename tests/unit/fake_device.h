@@ -22,6 +22,7 @@ struct scout_device {
     uint64_t fills;            /* calls of fill with random numbers */
     const void *log[FAKE_LOG]; /* weights of the last launches, in order */
     uint64_t launches;         /* that ran */
+    uint32_t prepared;         /* plans */
     double clock_mhz;
     bool power_capped;       /* says that power holds its clock back */
     void *owned[FAKE_OWNED]; /* all that lives in it, which goes with it where it was lost */

@@ -131,15 +131,18 @@ static double interval(const noisy_load *load, uint32_t launches) {
     while (left > 0) {
         const double others = 1 + w->swing * 0.5 * (1 + sin(2 * pi * (w->now_s / w->swing_period_s + w->swing_phase)));
         const double clock = 1 - load->compute + load->compute * 1980 / w->clock_mhz;
-        const double launch_s =
-            load->launch_s * clock * others * disturbed * (1 + w->creep_per_s * w->now_s) * (1 + w->wandered);
+        const double launch_s = load->launch_s * clock * others * disturbed * (1 + w->creep_per_s * w->now_s) *
+                                (1 + w->wandered) * (1 + load->place);
         const double piece = fmin(left, fmax(w->tau_s / 10 / launch_s, 1e-6));
         pass(w, piece * launch_s, fmin(load->loaded_mhz, w->idle_mhz));
         seconds += piece * launch_s;
         left -= piece;
     }
-    seconds += w->gap_s;
-    w->now_s += w->gap_s;
+    const double taken =
+        w->others > 0 && noisy_uniform(&w->random) < w->others ? w->others_s * noisy_uniform(&w->random) * seconds : 0;
+    w->stolen_s += taken;
+    seconds += w->gap_s + taken;
+    w->now_s += w->gap_s + taken;
     /* The timer counts grains; where it begins within one is chance. */
     const double phase = noisy_uniform(&w->random);
     return (floor(seconds / w->resolution_s + phase)) * w->resolution_s;
@@ -169,6 +172,11 @@ static scout_answer run(void *context, uint32_t launches, uint32_t batches, doub
     return SCOUT_OK;
 }
 
+void noisy_idle(noisy *world, double seconds) { pass(world, seconds, world->idle_mhz); }
+
+void noisy_place(noisy_load *load, double width, uint64_t seed) { load->place = width * (noisy_uniform(&seed) - 0.5); }
+
+static double stolen(void *context) { return ((noisy *)context)->stolen_s; }
 static double now(void *context) { return ((noisy *)context)->now_s; }
 
 static void pause_for(void *context, double seconds) {
@@ -201,7 +209,8 @@ timing_clock noisy_clock(noisy *world) {
                           .now = now,
                           .pause = pause_for,
                           .telemetry = telemetry,
-                          .beat = beat};
+                          .beat = beat,
+                          .stolen = world->tells ? stolen : NULL};
 }
 
 timing_subject noisy_subject(noisy_load *load) { return (timing_subject){.context = load, .run = run}; }

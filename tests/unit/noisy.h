@@ -28,7 +28,10 @@ typedef struct noisy {
     double swing, swing_period_s, swing_phase;
     double wander, wandered; /* a slow random walk about the truth: its relative deviation, and where it is */
     double creep_per_s;      /* launches become slower for ever */
-    double creep_mhz_per_s;  /* the clock falls for ever */
+    double others, others_s; /* part of the intervals in which other work runs, and how much of it at most, relative */
+    bool tells;              /* the clock says how much of the time other work has taken */
+    double stolen_s;
+    double creep_mhz_per_s; /* the clock falls for ever */
     /* What was seen. */
     double worked_s, burst_s, longest_burst_s, shortest_pause_s;
     uint32_t bursts, runs, late, switches;
@@ -44,6 +47,7 @@ typedef struct noisy_load {
     double launch_s;   /* at the idle clock */
     double compute;    /* part of it that goes with the clock; the rest does not care */
     double loaded_mhz; /* the clock that this load leaves */
+    double place;      /* how much longer a launch takes where its memory lies, relative: noisy_place */
     uint32_t fails_at; /* run number, from 1; 0: never */
     scout_answer answer;
     double lies_s; /* not 0: what the timer says instead */
@@ -60,6 +64,9 @@ noisy noisy_shared(uint64_t seed); /* a CPU among others: 3 % noise, outliers, s
 noisy_load noisy_load_of(noisy *world, double launch_s);                  /* does not care about the clock */
 noisy_load noisy_heavy(noisy *world, double launch_s, double loaded_mhz); /* does, and pulls it down */
 double noisy_truth(const noisy_load *load);                               /* once its own load has settled the clock */
+
+void noisy_place(noisy_load *load, double width, uint64_t seed); /* another place: a draw from so wide a range */
+void noisy_idle(noisy *world, double seconds);                   /* nothing of ours runs */
 
 timing_clock noisy_clock(noisy *world);
 timing_subject noisy_subject(noisy_load *load);

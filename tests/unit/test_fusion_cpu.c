@@ -37,9 +37,7 @@ static void try_one(const char *type, int size, const char *asked) {
         if (f->how == FUSION_SKIPPED) printf("%s %s: %s\n", type, asked, f->skip_text);
         const measure_request request = {.operation = &f->fused,
                                          .regime = {REGIME_BURST, REGIME_HOT, REGIME_DIRECT},
-                                         .budget_s = 1,
                                          .workspace_limit = 32 << 20,
-                                         .seed = 7,
                                          .launches = 1, /* which has the row told where it is OK, too */
                                          .parts = {.count = f->op_count, .items = f->parts}};
         json_t *rows = measure_qualify(cpu_device_api(), device, &request, "parts", NULL, &answer, &why);
