@@ -8,7 +8,7 @@
 
 const char *const run_precisions[] = {"fp32", "tf32", "fp16", "bf16", "fp8", "int8", NULL};
 
-enum { PRECISION_SECONDS = 28 };
+enum { PART_SECONDS = 4, HOST_PART_SECONDS = 5, AUDIT_SECONDS = 12 };
 static const double CEILINGS_SHARE = 1.0 / 3; /* of a budget, at most */
 static const double LEAST_SECONDS = 0.5;      /* less than that says no more than is known */
 
@@ -72,7 +72,9 @@ static double seconds_left(const run *r, const run_device *d) {
 
 /* What each of so many parts (a precision, bandwidth) may take. */
 static double part_seconds(const run *r, const run_device *d, int parts) {
-    return fmin(seconds_left(r, d) / (parts > 1 ? parts : 1), PRECISION_SECONDS);
+    const double usual = strncmp(d->about->name, "cpu", 3) == 0 ? HOST_PART_SECONDS : PART_SECONDS;
+    const bool audit = r->options->mode == OPTIONS_CEILINGS && r->options->exhaustive;
+    return fmin(seconds_left(r, d) / (parts > 1 ? parts : 1), audit ? AUDIT_SECONDS : usual);
 }
 
 /* Peaks that were disturbed when they were measured: good for want of better, and not known. */
@@ -85,7 +87,7 @@ static unsigned disturbed_bits(const ceilings *c) {
 
 /* Ceilings that had less time are good enough for a run that would have to give its own little time for better ones. */
 static bool had_enough(const run *r, double budget_s) {
-    return budget_s >= 0.5 * PRECISION_SECONDS || (r->options->budget_s > 0 && r->options->mode != OPTIONS_CEILINGS);
+    return budget_s >= 0.5 * PART_SECONDS || (r->options->budget_s > 0 && r->options->mode != OPTIONS_CEILINGS);
 }
 
 void run_ceilings_load(run *r, run_device *d) {

@@ -6,7 +6,7 @@
 #ifndef SCOUT_TIMING_LANES_H
 #define SCOUT_TIMING_LANES_H
 
-#include "scout/timing.h"
+#include "scout/timing/timing.h"
 
 /* All that the method fixes for one pass. */
 typedef struct lanes_rules {
