@@ -130,22 +130,24 @@ static void raise_by_size(ceilings *c, ceilings_bandwidth *row) {
     if (!row->resident || !is_beyond_the_fastest(c, row)) raise_to(row, up_to(c, row));
 }
 
+/* Reading, writing and copying are what they are: no copy can read all before it writes. */
 static void raise_by_mix(ceilings *c, ceilings_bandwidth *row) {
     const double bytes = (double)row->bytes;
     double low, high;
-    if (!around(c, row->read_fraction, row->resident, false, &low, &high)) return;
+    if (row->read_fraction == 0.5 || !around(c, row->read_fraction, row->resident, false, &low, &high)) return;
     if (!(low < row->read_fraction && row->read_fraction < high)) return;
     raise_to(row, in_turns(along_size(c, bytes, low, row->resident), along_size(c, bytes, high, row->resident),
                            (row->read_fraction - low) / (high - low)));
 }
 
-/* Sizes first: of mixes that do not fall, what runs in turns does not fall either. Twice: a mix may be another one's
- * neighbour. */
+/* Cold rows first, which resident ones are held against; sizes first, for of mixes that do not fall what runs in turns
+ * does not fall either. */
 void ceilings_close(ceilings *c) {
-    enum { TURNS = 2 };
-    for (int turn = 0; turn < TURNS; turn++) {
-        for (int k = 0; k < c->bandwidth_count; k++) raise_by_size(c, &c->bandwidths[k]);
-        for (int k = 0; k < c->bandwidth_count; k++) raise_by_mix(c, &c->bandwidths[k]);
+    for (int resident = 0; resident < 2; resident++) {
+        for (int k = 0; k < c->bandwidth_count; k++)
+            if (c->bandwidths[k].resident == (resident == 1)) raise_by_size(c, &c->bandwidths[k]);
+        for (int k = 0; k < c->bandwidth_count; k++)
+            if (c->bandwidths[k].resident == (resident == 1)) raise_by_mix(c, &c->bandwidths[k]);
     }
 }
 

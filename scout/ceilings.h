@@ -66,7 +66,7 @@ double ceilings_bandwidth_at(const ceilings *c, double bytes, double read_fracti
 /* The best rate of any size at that mix; between two mixes the better one's: nothing is faster. 0: not known. */
 double ceilings_plateau(const ceilings *c, double read_fraction, bool resident);
 /* Raises what cannot be: a size that is slower than a smaller one (of resident ones up to the fastest, for then the
- * cache ends), a mix slower than its neighbours one after another, a resident set slower than a cold one. */
+ * cache ends), a mix between reading, copying and writing slower than these one after another, a resident set slower than a cold one. */
 void ceilings_close(ceilings *c);
 
 /* The ceiling time of an operation and what sets it. The largest of its parts, plus the launch floor. */

@@ -112,7 +112,8 @@ static scout_answer row_measure(pool *p, double bytes, double fraction, double s
     if (answer == SCOUT_OK && lane.answer != SCOUT_OK) *why = lane.why;
     if (answer != SCOUT_OK || lane.answer != SCOUT_OK) return answer != SCOUT_OK ? answer : lane.answer;
     const double total = (double)(w.read_bytes + w.written_bytes);
-    const double net = fmax(lane.time_s - p->lab->launch_s, NET_LEAST * lane.time_s);
+    const double launch_s = ceilings_lab_launch_s(&lane);
+    const double net = fmax(launch_s - p->lab->launch_s, NET_LEAST * launch_s);
     *row = (ceilings_bandwidth){.bytes = w.read_bytes + w.written_bytes, .read_fraction = fraction};
     row->resident = !(spread > 0);
     row->tbps = total / net / 1e12;

@@ -169,8 +169,8 @@ static scout_answer sweep_open(sweep *x, ceilings_product_pool *p, const ceiling
 }
 
 static double sweep_rate(const sweep *x, int k) {
-    const lanes_lane *l = &x->lanes[k];
-    return l->answer == SCOUT_OK && l->time_s > 0 ? ceilings_search_flops(&x->points[k]) / l->time_s / 1e12 : 0;
+    const double launch_s = ceilings_lab_launch_s(&x->lanes[k]);
+    return launch_s > 0 ? ceilings_search_flops(&x->points[k]) / launch_s / 1e12 : 0;
 }
 
 static void sweep_read(const sweep *x, const ceilings_product_pool *p, bool scaled, ceilings *c) {

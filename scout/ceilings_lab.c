@@ -11,8 +11,9 @@
 
 #define BEAT_S 30.0 /* the next sign of life comes by then, beside what is known to take long */
 #define RESTS  3.0  /* burst: rests of so many times the work keep the mean power far below any cap */
-enum { MOST_BLOCKS = 90, MOST_PASSES = 16, HOST_BLOCKS = 3, GROWTHS = 24 };
+enum { MOST_BLOCKS = 90, MOST_PASSES = 16, HOST_BLOCKS = 3, BURSTS = 2, GROWTHS = 24 };
 static const double steady_block_s = 0.05, host_block_s = 2e-3; /* of a long run */
+static const double steady_rest_s = 0.3;                        /* of a long run in bursts, before each */
 static const double counted_s = 2e-3;                           /* a launch of what is counted, about */
 
 double ceilings_lab_now(const ceilings_lab *lab) { return lab->clock->now(lab->clock->context); }
@@ -87,26 +88,36 @@ void ceilings_work_drop(ceilings_work *w) {
 
 /* ---- figures ---- */
 
-lanes_rules ceilings_lab_rules(const ceilings_lab *lab, int lanes, double seconds, double block_s) {
+static lanes_rules rules_of(const ceilings_lab *lab, int lanes, double seconds, double block_s) {
     lanes_rules rules = lanes_rules_of(&lab->regime, lab->host);
     rules.idle_s = RESTS * rules.burst_s;
     rules.block_s = fmin(fmin(block_s, seconds), rules.burst ? rules.burst_s : INFINITY);
     rules.interval_s = fmin(rules.interval_s, rules.block_s);
+    rules.look_s = rules.interval_s;
     rules.rounds = lab->host ? HOST_BLOCKS : 1;
     rules.most_rounds = (int)fmin(fmax(round(seconds / rules.block_s), rules.rounds), MOST_BLOCKS);
     rules.most_s = lanes * seconds;
-    rules.precise = 0;
+    rules.precise = -1; /* however well it is known: what is asked is the long run */
     return rules;
+}
+
+static scout_answer run_lanes(const ceilings_lab *lab, const lanes_rules *rules, lanes_lane *lanes, int count,
+                              scout_why *why) {
+    for (int k = 0; k < count; k++) lanes[k].keep = true;
+    if (lanes_run(lab->clock, rules, lanes, count, -1, INFINITY)) return SCOUT_OK;
+    for (int k = 0; k < count; k++)
+        if (lanes[k].answer == SCOUT_LOST) *why = lanes[k].why;
+    return SCOUT_LOST;
 }
 
 scout_answer ceilings_lab_pass(const ceilings_lab *lab, double seconds, double block_s, lanes_lane *lanes, int count,
                                scout_why *why) {
-    const lanes_rules rules = ceilings_lab_rules(lab, count, seconds, block_s);
-    for (int k = 0; k < count; k++) lanes[k].keep = true;
-    if (lanes_run(lab->clock, &rules, lanes, count, -1, INFINITY)) return SCOUT_OK;
-    for (int k = 0; k < count; k++)
-        if (lanes[k].answer == SCOUT_LOST) *why = lanes[k].why;
-    return SCOUT_LOST;
+    const lanes_rules rules = rules_of(lab, count, seconds, block_s);
+    return run_lanes(lab, &rules, lanes, count, why);
+}
+
+double ceilings_lab_launch_s(const lanes_lane *lane) {
+    return lane->answer != SCOUT_OK ? 0 : lane->disturbed ? lane->min_s : lane->time_s;
 }
 
 /* Of a pass: seconds of a launch, and how the device ran. */
@@ -131,19 +142,20 @@ scout_answer ceilings_lab_long(const ceilings_lab *lab, const timing_subject *su
                                ceilings_figure *out, scout_why *why) {
     pass all[MOST_PASSES];
     const int most = (int)fmin(lab->host ? 2 * passes : passes, MOST_PASSES), least = lab->host ? 4 : 2;
+    lanes_rules rules = rules_of(lab, 1, seconds, lab->host ? host_block_s : steady_block_s);
     int n = 0;
+    if (rules.burst) rules.idle_s = steady_rest_s, rules.most_rounds = BURSTS;
     while (n < most && (n < least || !ceilings_lab_late(lab))) {
         lanes_lane lane = {.subject = *subject};
         scout_telemetry t = {.size = sizeof t, .clock_mhz = (double)NAN, .power_w = (double)NAN};
-        scout_answer answer =
-            ceilings_lab_pass(lab, seconds, lab->host ? host_block_s : steady_block_s, &lane, 1, why);
+        const scout_answer answer = run_lanes(lab, &rules, &lane, 1, why);
         if (answer != SCOUT_OK) return answer;
         if (lane.answer != SCOUT_OK) {
             *why = lane.why;
             return lane.answer;
         }
         lab->clock->telemetry(lab->clock->context, &t);
-        all[n++] = (pass){lane.time_s, t.clock_mhz, t.power_w};
+        all[n++] = (pass){ceilings_lab_launch_s(&lane), t.clock_mhz, t.power_w};
     }
     if (lab->host) qsort(all, (size_t)n, sizeof all[0], by_time);
     *out = figure_of(all, lab->host ? n / 2 : n);

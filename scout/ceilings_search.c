@@ -11,18 +11,19 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { ENTRIES = 1024, GROUP = 8, HOST_GROUP = 4, DOZEN = 12, FEW = 8, FINALISTS = 3, PARENTS = 3, DUELS = 5 };
+enum { ENTRIES = 1024, GROUP = 8, HOST_GROUP = 4, DOZEN = 20, FEW = 16, FINALISTS = 3, PARENTS = 3, DUELS = 5 };
 enum { RELATIVES = 40, STARTS = 40, LONG_PASSES = 5, TIMES = 2 };
 
 /* Parts of the budget by which stages end, and what a shape gets in them, in seconds of a budget of usual_s. */
 static const double usual_s = 4;
 static const double screen_until = 0.25, dozen_before = 0.3, near_until = 0.45, few_before = 0.55;
-static const double screen_s = 3e-3, dozen_s = 12e-3, few_s = 0.08, final_s = 0.2, alone_s = 0.18;
+static const double screen_s = 2e-3, dozen_s = 12e-3, few_s = 0.06, final_s = 0.15, alone_s = 0.18;
 static const double short_block_s = 3e-3, long_block_s = 0.1;
 
 typedef struct entry {
     ceilings_search_point p;
     double score; /* its rate over that of one that all with a score have in common; 0: not known */
+    double seen;  /* the greatest of its rates in long blocks; 0: it had none */
     bool dead;
 } entry;
 
@@ -90,12 +91,12 @@ static scout_answer together(field *x, entry **list, int count, double seconds, 
     if (answer == SCOUT_OK && opened > 0)
         answer = ceilings_lab_pass(x->s->lab, seconds * x->scale, block_s * fmin(x->scale, 1), lanes, opened, why);
     for (int k = 0; k < opened; k++) {
-        const lanes_lane *l = &lanes[k];
+        const double launch_s = ceilings_lab_launch_s(&lanes[k]);
         entry *e = list[at[k]];
         bench->close(bench->context, &lanes[k].subject);
-        e->dead = l->answer != SCOUT_OK || !(l->time_s > 0);
+        e->dead = !(launch_s > 0);
         if (e->dead) continue;
-        rates[at[k]] = ceilings_search_flops(&e->p) / l->time_s;
+        rates[at[k]] = ceilings_search_flops(&e->p) / launch_s;
         x->best = fmax(x->best, rates[at[k]]);
     }
     free(lanes);
@@ -120,7 +121,10 @@ static scout_answer again(field *x, int most, double seconds, double block_s, sc
     if (count < 2) return SCOUT_OK;
     const scout_answer answer = together(x, list, count, seconds, block_s, rates, why);
     for (int k = 0; k < x->count; k++) x->entries[k].score = 0;
-    for (int k = 0; k < count; k++) list[k]->score = rates[k];
+    for (int k = 0; k < count; k++) {
+        list[k]->score = rates[k];
+        if (seconds >= few_s) list[k]->seen = fmax(list[k]->seen, rates[k]);
+    }
     return answer;
 }
 
@@ -239,7 +243,7 @@ static scout_answer confirm(field *x, ceilings_search_best *out, scout_why *why)
     s->bench.close(s->bench.context, &subject);
     if (answer != SCOUT_OK) return answer;
     const double rate = ceilings_search_flops(&winner->p) / out->figure.launch_s;
-    const double apart = winner->score > 2 ? fabs(winner->score / rate - 1) : 0; /* 1: there was no other one */
+    const double apart = winner->seen > 0 ? fabs(winner->seen / rate - 1) : 0;
     out->point = winner->p;
     out->tflops = rate / 1e12;
     out->disturbed = apart > CEILINGS_LAB_WIDE || !(out->figure.rel_ci95 <= CEILINGS_LAB_WIDE);

@@ -13,7 +13,6 @@ static const double hopeless = 3;                           /* one launch agains
 static const double behind[RACE_ROUNDS] = {1.3, 1.15, 1.1}; /* how far, after each round of the race */
 static const double lower_part = 0.25; /* where hardly a block is undisturbed, what disturbs only adds */
 static const double beat_s = 30;
-static const double long_s = 0.02; /* a launch that takes longer is looked at once */
 
 lanes_rules lanes_rules_of(const regime *r, bool host) {
     const bool burst = r->load == REGIME_BURST;
@@ -21,6 +20,7 @@ lanes_rules lanes_rules_of(const regime *r, bool host) {
         .burst = burst,
         .block_s = host ? 1e-3 : 3e-3,
         .interval_s = host ? 0.25e-3 : 1e-3,
+        .look_s = 0.02,
         .quick_s = host ? 0.5e-3 : 1e-3,
         .rounds = host ? 6 : 4,
         .most_rounds = host ? 60 : 8,
@@ -87,8 +87,9 @@ static bool look(course *c, lanes_lane *l) {
     double seconds[LOOKS];
     if (!run(c, l, 1, 1, seconds)) return false;
     l->launch_s = seconds[0];
-    if (l->launch_s < long_s && !run(c, l, 1, LOOKS, seconds)) return false;
-    for (int k = 0; l->launch_s < long_s && k < LOOKS; k++) l->launch_s = fmin(l->launch_s, seconds[k]);
+    const bool brief = l->launch_s < c->rules->look_s;
+    if (brief && !run(c, l, 1, LOOKS, seconds)) return false;
+    for (int k = 0; brief && k < LOOKS; k++) l->launch_s = fmin(l->launch_s, seconds[k]);
     l->launch_s = fmax(l->launch_s, fmax(c->clock->resolution_s, 1e-9));
     return true;
 }
