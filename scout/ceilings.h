@@ -66,18 +66,20 @@ double ceilings_bandwidth_at(const ceilings *c, double bytes, double read_fracti
 /* The best rate of any size at that mix; between two mixes the better one's: nothing is faster. 0: not known. */
 double ceilings_plateau(const ceilings *c, double read_fraction, bool resident);
 /* Raises what cannot be: a size that is slower than a smaller one (of resident ones up to the fastest, for then the
- * cache ends), a mix between reading, copying and writing slower than these one after another, a resident set slower than a cold one. */
+ * cache ends), a mix between reading, copying and writing slower than these one after another, a resident set slower
+ * than a cold one. */
 void ceilings_close(ceilings *c);
 
 /* The ceiling time of an operation and what sets it. The largest of its parts, plus the launch floor. */
 typedef struct ceilings_time {
-    double seconds;  /* attainable at this size; not-a-number where the peak of its precision is not known and it needs more than 8 flops
-                        for each of its bytes */
+    double seconds; /* attainable at this size; not-a-number where the peak of its precision is not known and it needs
+                       more than 8 flops for each of its bytes */
     double physical_s; /* the physical bound: bytes at their plateau's rate; not above `seconds` */
-    double rel_ci95; /* of `seconds`, as far as what sets it has an interval: peaks and bandwidths have, the floor has none */
+    double rel_ci95;   /* of `seconds`, as far as what sets it has an interval: peaks and bandwidths have, the floor has
+                          none */
     double compute_s, memory_s, special_s, launch_s;
     double compute_ci, memory_ci, special_ci;
-    double plateau_s; /* memory_s at the plateau's rate */
+    double plateau_s;                        /* memory_s at the plateau's rate */
     double moved_bytes, moved_read_fraction; /* what memory_s is the time of: all bytes, or those that are cold */
     bool moved_resident;                     /* at the cache's bandwidth */
     const char *bound; /* "compute", "memory", "special", "launch" (the floor is half of it or more) */

@@ -112,7 +112,7 @@ static scout_answer row_measure(pool *p, double bytes, double fraction, double s
     if (answer == SCOUT_OK && lane.answer != SCOUT_OK) *why = lane.why;
     if (answer != SCOUT_OK || lane.answer != SCOUT_OK) return answer != SCOUT_OK ? answer : lane.answer;
     const double total = (double)(w.read_bytes + w.written_bytes);
-    const double launch_s = ceilings_lab_launch_s(&lane);
+    const double launch_s = ceilings_lab_launch_s(p->lab, &lane);
     const double net = fmax(launch_s - p->lab->launch_s, NET_LEAST * launch_s);
     *row = (ceilings_bandwidth){.bytes = w.read_bytes + w.written_bytes, .read_fraction = fraction};
     row->resident = !(spread > 0);
@@ -224,8 +224,7 @@ scout_answer ceilings_bandwidth_measure(ceilings_lab *lab, ceilings *c, scout_wh
     scout_answer answer = SCOUT_NO_MEMORY;
     if (lab->host) { /* a host is slow: several times its cache, and no more than the budget has time for */
         double cache = lab->identity ? (double)lab->identity->cache_bytes : 0;
-        most = fmin(most, fmin(fmax(HOST_CACHES * cache, 256e6),
-                               ceilings_lab_left(lab) * HOST_BYTES_PER_S));
+        most = fmin(most, fmin(fmax(HOST_CACHES * cache, 256e6), ceilings_lab_left(lab) * HOST_BYTES_PER_S));
     }
     if (!lab->api->stream) return scout_say(why, SCOUT_NO, "feature", "the device has no bandwidth probe");
     for (; answer == SCOUT_NO_MEMORY && most >= LEAST_BYTES; most /= 2) {

@@ -168,19 +168,19 @@ static scout_answer sweep_open(sweep *x, ceilings_product_pool *p, const ceiling
     return answer;
 }
 
-static double sweep_rate(const sweep *x, int k) {
-    const double launch_s = ceilings_lab_launch_s(&x->lanes[k]);
+static double sweep_rate(const sweep *x, const ceilings_lab *lab, int k) {
+    const double launch_s = ceilings_lab_launch_s(lab, &x->lanes[k]);
     return launch_s > 0 ? ceilings_search_flops(&x->points[k]) / launch_s / 1e12 : 0;
 }
 
 static void sweep_read(const sweep *x, const ceilings_product_pool *p, bool scaled, ceilings *c) {
     const ceilings_peak *known = ceilings_find_peak(c, p->precision->name);
-    const double scale = scaled && sweep_rate(x, 0) > 0 ? known->tflops / sweep_rate(x, 0) : 1;
+    const double scale = scaled && sweep_rate(x, p->lab, 0) > 0 ? known->tflops / sweep_rate(x, p->lab, 0) : 1;
     scout_telemetry t = {.size = sizeof t, .clock_mhz = (double)NAN, .power_w = (double)NAN};
     p->lab->clock->telemetry(p->lab->clock->context, &t);
     for (int k = scaled; k < x->count && c->sweep_count < CEILINGS_MAX_SWEEP; k++) {
         const ceilings_search_point *point = &x->points[k];
-        const double tflops = scale * sweep_rate(x, k);
+        const double tflops = scale * sweep_rate(x, p->lab, k);
         const double ci = 2 * hypot(x->lanes[k].error, scaled ? x->lanes[0].error : 0);
         if (!(tflops > 0)) continue;
         ceilings_point *at = &c->sweep[c->sweep_count++];
@@ -190,7 +190,7 @@ static void sweep_read(const sweep *x, const ceilings_product_pool *p, bool scal
         const ceilings_figure figure = {.rel_ci95 = at->rel_ci95, .clock_mhz = t.clock_mhz, .power_w = t.power_w};
         ceilings_peak peak;
         peak_of(p, point, tflops, &figure, &peak);
-        peak.tried = 1;                                   /* `seconds` stay those of the search */
+        peak.tried = 1;                           /* `seconds` stay those of the search */
         if (known) ceilings_peak_offer(c, &peak); /* a sweep alone is no search */
     }
 }

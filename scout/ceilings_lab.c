@@ -12,9 +12,9 @@
 #define BEAT_S 30.0 /* the next sign of life comes by then, beside what is known to take long */
 #define RESTS  3.0  /* burst: rests of so many times the work keep the mean power far below any cap */
 enum { MOST_BLOCKS = 90, MOST_PASSES = 16, HOST_BLOCKS = 3, BURSTS = 2, GROWTHS = 24 };
-static const double steady_block_s = 0.05, host_block_s = 2e-3; /* of a long run */
+static const double steady_block_s = 0.05, host_block_s = 1e-3; /* of a long run */
 static const double steady_rest_s = 0.3;                        /* of a long run in bursts, before each */
-static const double counted_s = 2e-3;                           /* a launch of what is counted, about */
+static const double counted_s = 2e-3, host_counted_s = 0.5e-3;  /* a launch of what is counted, at least */
 
 double ceilings_lab_now(const ceilings_lab *lab) { return lab->clock->now(lab->clock->context); }
 
@@ -116,8 +116,8 @@ scout_answer ceilings_lab_pass(const ceilings_lab *lab, double seconds, double b
     return run_lanes(lab, &rules, lanes, count, why);
 }
 
-double ceilings_lab_launch_s(const lanes_lane *lane) {
-    return lane->answer != SCOUT_OK ? 0 : lane->disturbed ? lane->min_s : lane->time_s;
+double ceilings_lab_launch_s(const ceilings_lab *lab, const lanes_lane *lane) {
+    return lane->answer != SCOUT_OK ? 0 : lab->host ? lane->p05_s : lane->time_s;
 }
 
 /* Of a pass: seconds of a launch, and how the device ran. */
@@ -155,7 +155,7 @@ scout_answer ceilings_lab_long(const ceilings_lab *lab, const timing_subject *su
             return lane.answer;
         }
         lab->clock->telemetry(lab->clock->context, &t);
-        all[n++] = (pass){ceilings_lab_launch_s(&lane), t.clock_mhz, t.power_w};
+        all[n++] = (pass){ceilings_lab_launch_s(lab, &lane), t.clock_mhz, t.power_w};
     }
     if (lab->host) qsort(all, (size_t)n, sizeof all[0], by_time);
     *out = figure_of(all, lab->host ? n / 2 : n);
@@ -204,17 +204,18 @@ static scout_answer rate_of(const ceilings_lab *lab, uint32_t type, double *per_
     counted x = {.lab = lab, .type = type, .wanted = 1 << 20};
     ceilings_work work = {.lab = lab, .enqueue = enqueue_counted, .context = &x};
     const timing_subject subject = ceilings_work_subject(&work);
+    const double least_s = lab->host ? host_counted_s : counted_s;
     scout_answer answer = SCOUT_OK;
     for (int step = 0; step < GROWTHS && answer == SCOUT_OK; step++) {
         double seconds[2] = {0};
         if (lab->clock->beat) lab->clock->beat(lab->clock->context, BEAT_S);
         answer = subject.run(subject.context, 1, 2, seconds, why);
-        if (answer != SCOUT_OK || seconds[1] >= counted_s) break;
-        const double factor = fmin(64, 1.5 * counted_s / fmax(seconds[1], 1e-6));
+        if (answer != SCOUT_OK || fmin(seconds[0], seconds[1]) >= least_s) break;
+        const double factor = fmin(64, 1.5 * least_s / fmax(seconds[1], 1e-6));
         x.wanted = (uint64_t)((double)x.wanted * fmax(factor, 1.5));
         ceilings_work_drop(&work); /* what was recorded does the old number */
     }
-    if (answer == SCOUT_OK) answer = ceilings_lab_long(lab, &subject, 0.06, 5, figure, why);
+    if (answer == SCOUT_OK) answer = ceilings_lab_long(lab, &subject, 0.09, 5, figure, why);
     ceilings_work_drop(&work);
     if (answer != SCOUT_OK) return answer;
     *per_s = (double)x.done / fmax(figure->launch_s - lab->launch_s, 0.5 * figure->launch_s);

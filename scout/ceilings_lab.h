@@ -44,13 +44,14 @@ typedef struct ceilings_work {
 timing_subject ceilings_work_subject(ceilings_work *w); /* valid as long as w */
 void ceilings_work_drop(ceilings_work *w);
 
-/* A pass of lanes that all stay in, each for about `seconds` in blocks of at most `block_s`. SCOUT_LOST: the device is gone; what else a lane may answer is that lane's matter. */
+/* A pass of lanes that all stay in, each for about `seconds` in blocks of at most `block_s`. SCOUT_LOST: the device is
+ * gone; what else a lane may answer is that lane's matter. */
 scout_answer ceilings_lab_pass(const ceilings_lab *lab, double seconds, double block_s, lanes_lane *lanes, int count,
                                scout_why *why);
 
-/* Seconds of a launch; 0: none. Where hardly a block was undisturbed, the fastest: what a thing can do at best is asked.
- */
-double ceilings_lab_launch_s(const lanes_lane *lane);
+/* Seconds of a launch; 0: none. Of a host the twentieth part of its blocks that was fastest tells what it can do: what
+ * disturbs it only adds. */
+double ceilings_lab_launch_s(const ceilings_lab *lab, const lanes_lane *lane);
 
 /* The long run of one thing alone: passes of so many seconds each, without a pause on a device. */
 typedef struct ceilings_figure {

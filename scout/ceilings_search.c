@@ -91,7 +91,7 @@ static scout_answer together(field *x, entry **list, int count, double seconds, 
     if (answer == SCOUT_OK && opened > 0)
         answer = ceilings_lab_pass(x->s->lab, seconds * x->scale, block_s * fmin(x->scale, 1), lanes, opened, why);
     for (int k = 0; k < opened; k++) {
-        const double launch_s = ceilings_lab_launch_s(&lanes[k]);
+        const double launch_s = ceilings_lab_launch_s(x->s->lab, &lanes[k]);
         entry *e = list[at[k]];
         bench->close(bench->context, &lanes[k].subject);
         e->dead = !(launch_s > 0);

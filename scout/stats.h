@@ -1,5 +1,5 @@
-/* Statistics of numbers without a clock or a device. Numbers that are not finite are left out; where nothing is left, or
- * the host has no memory left, the figure is not-a-number. */
+/* Statistics of numbers without a clock or a device. Numbers that are not finite are left out; where nothing is left,
+ * or the host has no memory left, the figure is not-a-number. */
 #ifndef SCOUT_STATS_H
 #define SCOUT_STATS_H
 

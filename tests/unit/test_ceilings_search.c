@@ -10,9 +10,9 @@
 #include <stdlib.h>
 
 enum { UNITS = 132, SHAPES = 500 };
-#define PEAK 900e12
+#define PEAK     900e12
 #define BUDGET_S 4
-#define TAU  0.06 /* seconds in which the clock follows the power */
+#define TAU      0.06 /* seconds in which the clock follows the power */
 
 typedef struct model {
     double now, clock, noise, drift;
@@ -229,7 +229,8 @@ static void strict_budgets(void) {
         scout_why why = {.text = ""};
         s.budget_s = budget_s;
         UNIT_CHECK(ceilings_search_run(&s, &best, &why) == SCOUT_OK && best.tflops > 0);
-        if (!UNIT_CHECK(m.now < 1.1 * budget_s + 0.45)) /* the least of each stage */ printf("    %.1f s of %.1f\n", m.now, budget_s);
+        if (!UNIT_CHECK(m.now < 1.1 * budget_s + 0.45)) /* the least of each stage */
+            printf("    %.1f s of %.1f\n", m.now, budget_s);
     }
 }
 
