@@ -253,10 +253,12 @@ scout_answer ceilings_gemm_sweep(ceilings_lab *lab, const char *precision, int64
         return SCOUT_OK;
     }
     sweep *x = calloc(1, sizeof *x);
-    if (!x) answer = scout_say(why, SCOUT_NO_MEMORY, "memory", "the host has no memory left");
-    if (x) answer = ceilings_product_room(&pool, sweep_inputs(m, n, deepest, known), sweep_outputs(m, n, known), why);
-    if (answer == SCOUT_OK) answer = sweep_run(&pool, known, m, n, deepest, x, &scaled, why);
-    if (answer == SCOUT_OK) sweep_read(x, &pool, scaled, c);
+    if (!x)
+        answer = scout_say(why, SCOUT_NO_MEMORY, "memory", "the host has no memory left");
+    else
+        answer = ceilings_product_room(&pool, sweep_inputs(m, n, deepest, known), sweep_outputs(m, n, known), why);
+    if (x && answer == SCOUT_OK) answer = sweep_run(&pool, known, m, n, deepest, x, &scaled, why);
+    if (x && answer == SCOUT_OK) sweep_read(x, &pool, scaled, c);
     free(x);
     ceilings_product_end(&pool);
     return answer;

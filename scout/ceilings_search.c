@@ -253,7 +253,7 @@ static scout_answer confirm(field *x, ceilings_search_best *out, scout_why *why)
 
 /* What was disturbed is confirmed once more: something else may have used the device meanwhile. */
 static scout_answer confirm_twice(field *x, ceilings_search_best *out, scout_why *why) {
-    ceilings_search_best other;
+    ceilings_search_best other = {.disturbed = true};
     scout_answer answer = confirm(x, out, why);
     for (int k = 1; k < TIMES && answer == SCOUT_OK && out->disturbed && !ceilings_lab_late(x->s->lab); k++) {
         tell(x, "disturbed, confirmed once more");
