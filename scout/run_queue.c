@@ -391,15 +391,6 @@ static json_t *next(void *context, int device, int *job) {
     return i ? begin(r, device, i, job) : NULL;
 }
 
-/* Faster than what the device can do at best: the ceiling is doubted, once. */
-static void doubt(run *r, run_device *d, const run_item *i) {
-    report_figures f;
-    const report_input in = run_input(r, i, -1);
-    report_read(&in, &f);
-    if (!f.above_ceiling || strcmp(f.ceiling_from, "probe") == 0) return; /* it was measuring it once more */
-    d->suspect |= f.bound && strcmp(f.bound, "compute") == 0 ? run_precision_bit(f.precision) : (unsigned)RUN_BANDWIDTH;
-}
-
 static void fail_item(run *r, run_item *i, const char *text) {
     i->source = RUN_FAILED;
     i->status = ROW_ERROR;
@@ -431,7 +422,7 @@ static void finish_item(run *r, run_item *i, const json_t *result, const status 
     json_put_real(&b, i->measurement, "budget_s", i->budget_s);
     json_put_text(&b, i->measurement, "taken", taken);
     run_faults_note(r, i);
-    if (first) doubt(r, &r->devices[i->device], i);
+    if (first) run_ceilings_doubt(r, &r->devices[i->device], i);
 }
 
 static void done(void *context, int device, int job, const json_t *result, const status *st) {
