@@ -36,7 +36,7 @@ static const operator_def operators[] = {
     {"", "BitwiseXor", 2, 2, 1, 1, shape_elementwise_binary, lower_elementwise, NULL, 1},
     {"", "BlackmanWindow", 1, 1, 1, 1, shape_signal_window, lower_move, NULL, 0},
     {"", "Cast", 1, 1, 1, 1, shape_move_cast, lower_move, NULL, 0},
-    {"", "CastLike", 2, 2, 1, 1, shape_move_cast_like, lower_move, NULL, 0},
+    {"", "CastLike", 2, 2, 1, 1, shape_move_cast_like, lower_move, "cast", 0},
     {"", "CausalConvWithState", 2, 4, 2, 2, shape_conv_causal_state, lower_conv, NULL, 0},
     {"", "Ceil", 1, 1, 1, 1, shape_elementwise_unary, lower_elementwise, NULL, 1},
     {"", "Celu", 1, 1, 1, 1, shape_elementwise_unary, lower_elementwise, NULL, 10},
