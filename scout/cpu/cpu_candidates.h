@@ -9,6 +9,7 @@ extern const scout_candidate cpu_gemm_openblas;
 extern const scout_candidate cpu_gemm_tiled;
 extern const scout_candidate cpu_gemm_widened;
 extern const scout_candidate cpu_gemm_int4;
+extern const scout_candidate cpu_gemm_bytes;
 extern const scout_candidate cpu_gemm_bsr;
 extern const scout_candidate cpu_gemm_csr;
 extern const scout_candidate cpu_conv_onednn;

@@ -294,7 +294,7 @@ static void what_cannot_be_told_is_refused(void) {
          "feature"},
         {"\"op\": \"gemm\", \"dtype\": \"int8\", \"weight_dtype\": \"int8\", \"out_dtype\": \"int32\", \"quant\": "
          "\"dynamic\", \"weight_side\": \"b\", \"shape\": [4, 4, 4]",
-         "feature"},
+         "type"},
     };
     for (size_t k = 0; k < sizeof rows / sizeof rows[0]; k++) {
         quantised q;
