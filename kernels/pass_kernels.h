@@ -259,6 +259,14 @@ int quantize_rows_fits(const quantize_rows *rows);
 int quantize_rows_launch(const quantize_rows *rows, const void *x, const void *scales, const void *zero_points, void *y,
                          void *stream);
 
+/* --- quantize_range: the scale and the zero point by which uint8 hold all that there is --- */
+
+/* scale: one fp32, zero: one uint8; type: fp32, fp16, bf16. With x from least to greatest, and 0 among them, scale is
+ * (greatest - least) / 255 (1 where all is 0) and zero is -least / scale, rounded. */
+size_t quantize_range_workspace(void); /* bytes, at a multiple of 16 */
+int quantize_range_launch(int type, int64_t count, const void *x, void *workspace, void *scale, void *zero,
+                          void *stream);
+
 #ifdef __cplusplus
 }
 #endif

@@ -128,6 +128,15 @@ static void quantising(void) {
                          way & 2 ? ", \"axis\": 1" : "", way & 4 ? ", \"zero_points\": 1" : "");
                 check(text, 1);
             }
+    check("{\"op\": \"quantize\", \"what\": \"dynamic\", \"shape\": [3, 1031], \"dtype\": \"fp32\", \"out_dtype\": "
+          "\"uint8\"}",
+          1);
+    check("{\"op\": \"quantize\", \"what\": \"dynamic\", \"shape\": [70000], \"dtype\": \"bf16\", \"out_dtype\": "
+          "\"uint8\"}",
+          1);
+    check(
+        "{\"op\": \"quantize\", \"what\": \"dynamic\", \"shape\": [1], \"dtype\": \"fp16\", \"out_dtype\": \"uint8\"}",
+        1);
 }
 
 /* ---- references against what is written here ---- */
@@ -244,6 +253,26 @@ static void places_are_below_their_bound(void) {
     UNIT_CHECK(cpu_fill(lengths, sizeof lengths, SCOUT_INT32, SCOUT_FILL_BELOW, 5, &why) == SCOUT_NO);
 }
 
+/* From -1 to 1.55: steps of 0.01, and 0 is 100 of them above the least. */
+static void what_a_dynamic_quantiser_finds(void) {
+    static const double x[] = {-1, 0, 1.55, 0.104}, y[] = {0, 100, 255, 110};
+    cpu_built b;
+    cpu_built_make(&b, "{\"op\": \"quantize\", \"what\": \"dynamic\", \"shape\": [4], \"out_dtype\": \"uint8\"}",
+                   1 << 20);
+    UNIT_CHECK(b.built);
+    cpu_built_fill(&b, 3);
+    for (int k = 0; k < 4; k++) cpu_built_put(&b, "x", k, x[k]), cpu_built_put(&b, "y", k, y[k]);
+    cpu_built_put(&b, "scale", 0, 2.55f / 255), cpu_built_put(&b, "zero", 0, 100);
+    UNIT_CHECK(cpu_built_accepts(&b));
+    cpu_built_put(&b, "y", 3, 111);
+    UNIT_CHECK(!cpu_built_accepts(&b));
+    cpu_built_put(&b, "y", 3, 110), cpu_built_put(&b, "zero", 0, 101);
+    UNIT_CHECK(!cpu_built_accepts(&b));
+    cpu_built_put(&b, "zero", 0, 100), cpu_built_put(&b, "scale", 0, 0.010001);
+    UNIT_CHECK(!cpu_built_accepts(&b));
+    cpu_built_end(&b);
+}
+
 static void what_cannot_be_told_is_refused(void) {
     static const char *const rows[][2] = {
         {"{\"op\": \"embedding\", \"shape\": [4, 4], \"table\": 0}", "shape"},
@@ -273,9 +302,10 @@ static void what_cannot_be_told_is_refused(void) {
         {"{\"op\": \"move\", \"what\": \"split\", \"shape\": [5], \"axis\": 0, \"outputs\": 2}", "shape"},
         {"{\"op\": \"move\", \"what\": \"gather\", \"shape\": [4, 5], \"axis\": 0, \"input\": [7, 6]}", "shape"},
         {"{\"op\": \"move\", \"what\": \"gathernd\", \"shape\": [4], \"indices\": [4, 3], \"input\": [7, 6]}", "shape"},
-        {"{\"op\": \"move\", \"what\": \"cast\", \"shape\": [4], \"dtype\": \"int64\", \"out_dtype\": \"fp8e4m3fn\"}", "type"},
+        {"{\"op\": \"move\", \"what\": \"cast\", \"shape\": [4], \"dtype\": \"int64\", \"out_dtype\": \"fp8e4m3fn\"}",
+         "type"},
         {"{\"op\": \"move\", \"what\": \"cast\", \"shape\": [4], \"out_dtype\": \"int4\"}", "type"},
-        {"{\"op\": \"quantize\", \"what\": \"dynamic\", \"shape\": [4], \"out_dtype\": \"uint8\"}", "feature"},
+        {"{\"op\": \"quantize\", \"what\": \"dynamic\", \"shape\": [4], \"out_dtype\": \"int8\"}", "type"},
         {"{\"op\": \"quantize\", \"what\": \"quantize\", \"shape\": [4], \"out_dtype\": \"fp32\"}", "type"},
         {"{\"op\": \"quantize\", \"what\": \"quantize\", \"shape\": [4], \"out_dtype\": \"int8\", \"axis\": 1}",
          "shape"},
@@ -302,6 +332,7 @@ int main(void) {
     UNIT_RUN(embeddings);
     UNIT_RUN(rotations);
     UNIT_RUN(quantising);
+    UNIT_RUN(what_a_dynamic_quantiser_finds);
     UNIT_RUN(what_cannot_be_told_is_refused);
     cpu_built_close();
     return unit_end();
