@@ -25,6 +25,7 @@ static const scout_candidate *const candidates[] = {
     &lt_candidate,
     &own_gemm_tail,
     &own_gemm_quantised,
+    &own_gemm_bytes,
     &dnn_gemm,
     &own_gemm_stream,
     &own_gemm_int4,
