@@ -304,25 +304,39 @@ static void what_it_does_not_do_is_refused(void) {
     }
 }
 
-/* Nobody else on this device takes it for what it is not. */
-static void no_other_takes_quantised_products(void) {
-    static const char *const outs[] = {"int8", "uint8", "fp32"}, *const ins[] = {"int8", "uint8"};
+/* Those alone that know of zero points take it. */
+static void check_takers(const char *fields) {
     scout_plugin_entry_fn scout_plugin_entry;
     const scout_device_api *const api = scout_plugin_entry(SCOUT_ABI)->device;
+    lab l;
+    if (read_op(&l, fields, SMALL))
+        for (uint32_t k = 0; k < api->candidate_count; k++) {
+            const scout_candidate *const c = api->candidates[k];
+            const bool takes = c == &own_gemm_quantised || c == &own_gemm_bytes;
+            if (c->kind != SCOUT_GEMM) continue;
+            if (!UNIT_INT(c->supports(&l.op, &device, &why), takes ? SCOUT_OK : SCOUT_NO))
+                printf("%s: %s\n", fields, c->name);
+        }
+    drop(&l);
+}
+
+static void no_other_takes_quantised_products(void) {
+    static const char *const outs[] = {"int8", "uint8", "fp32"}, *const ins[] = {"int8", "uint8"},
+                             *const told[] = {"\"int32\", \"a_zero\": 1", "\"int32\", \"b_zero\": \"one\"",
+                                              "\"fp32\", \"quant\": \"dynamic\"",
+                                              "\"fp16\", \"quant\": \"dynamic\", \"bias\": \"n\""};
+    char text[300];
     for (int n = 0; n < 12; n++) {
-        lab l;
-        char text[300];
         snprintf(text, sizeof text, GEMM "\"dtype\": \"%s\", \"out_dtype\": \"%s\", \"shape\": [64, 64, 64]%s",
                  ins[n % 2], outs[n / 2 % 3], n / 6 ? ", \"activation\": \"relu\"" : "");
-        if (read_op(&l, text, SMALL))
-            for (uint32_t k = 0; k < api->candidate_count; k++) {
-                const scout_candidate *const c = api->candidates[k];
-                if (c->kind != SCOUT_GEMM) continue;
-                if (!UNIT_INT(c->supports(&l.op, &device, &why),
-                              c == &own_gemm_quantised || c == &own_gemm_bytes ? SCOUT_OK : SCOUT_NO))
-                    printf("%s: %s\n", text, c->name);
-            }
-        drop(&l);
+        check_takers(text);
+    }
+    for (int n = 0; n < 8; n++) {
+        snprintf(text, sizeof text,
+                 TOLD "\"dtype\": \"%s\", \"weight_dtype\": \"%s\", \"shape\": [64, 64, 64], \"layout\": \"nt\", "
+                      "\"out_dtype\": %s",
+                 ins[n % 2], ins[n % 2], told[n / 2]);
+        check_takers(text);
     }
 }
 
