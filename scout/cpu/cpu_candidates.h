@@ -14,6 +14,7 @@ extern const scout_candidate cpu_gemm_bsr;
 extern const scout_candidate cpu_gemm_csr;
 extern const scout_candidate cpu_conv_onednn;
 extern const scout_candidate cpu_conv_lowered;
+extern const scout_candidate cpu_conv_widened;
 extern const scout_candidate cpu_conv_depthwise;
 extern const scout_candidate cpu_pool_onednn;
 extern const scout_candidate cpu_pool_direct;

@@ -294,7 +294,7 @@ static scout_answer supports(const scout_op *op, scout_device *device, scout_why
     if (!is_byte(p.type_a) || !is_byte(p.type_b))
         return scout_say(why, SCOUT_NO, "type", "multiplies bytes with bytes");
     if (p.residual >= 0) return scout_say(why, SCOUT_NO, "epilogue", "adds no residual to products of bytes");
-    if (bias >= 0 && p.quant.is && (strcmp(p.bias, "n") != 0 || op->tensors[bias].type != SCOUT_INT32))
+    if (bias >= 0 && p.bias && p.quant.is && (strcmp(p.bias, "n") != 0 || op->tensors[bias].type != SCOUT_INT32))
         return scout_say(why, SCOUT_NO, "epilogue", "a quantised product's bias is int32 along N");
     if (bias >= 0 && !p.quant.is && !cpu_convert_known(op->tensors[bias].type))
         return scout_say(why, SCOUT_NO, "type", "adds a bias of fp32, fp16 or bf16");
