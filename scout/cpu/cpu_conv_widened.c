@@ -119,24 +119,24 @@ static uint64_t columns_of(const conv_problem *p) {
     return is_product(p) ? 0 : (bytes + 511) / 512 * 512;
 }
 
-static scout_answer covers(const scout_op *op, product *asked, scout_why *why) {
-    const conv_problem p = conv_problem_of(op);
-    if (p.type_in != SCOUT_FP16 && p.type_in != SCOUT_BF16)
+static scout_answer covers(const scout_op *op, const conv_problem *p, product *asked, scout_why *why) {
+    if (p->type_in != SCOUT_FP16 && p->type_in != SCOUT_BF16)
         return scout_say(why, SCOUT_NO, "type", "convolves fp16 and bf16");
-    if (p.transposed) return scout_say(why, SCOUT_NO, "feature", "goes forward alone");
-    if (p.w.last) return scout_say(why, SCOUT_NO, "layout", "channels must come before places");
-    if (!product_of(op, &p, asked)) return scout_say(why, SCOUT_NO, "feature", "has too many fields to hand on");
-    if (columns_of(&p) > op->workspace_limit / 2)
+    if (p->transposed) return scout_say(why, SCOUT_NO, "feature", "goes forward alone");
+    if (p->w.last) return scout_say(why, SCOUT_NO, "layout", "channels must come before places");
+    if (!product_of(op, p, asked)) return scout_say(why, SCOUT_NO, "feature", "has too many fields to hand on");
+    if (columns_of(p) > op->workspace_limit / 2)
         return scout_say(why, SCOUT_NO, "memory", "needs %.1f MB of workspace for an image",
-                         (double)columns_of(&p) / 1e6);
-    asked->op.workspace_limit = op->workspace_limit - columns_of(&p);
+                         (double)columns_of(p) / 1e6);
+    asked->op.workspace_limit = op->workspace_limit - columns_of(p);
     return cpu_gemm_widened.supports(&asked->op, NULL, why);
 }
 
 static scout_answer supports(const scout_op *op, scout_device *device, scout_why *why) {
+    const conv_problem p = conv_problem_of(op);
     product asked;
     (void)device;
-    return covers(op, &asked, why);
+    return covers(op, &p, &asked, why);
 }
 
 static void destroy(scout_plan *plan) {
@@ -150,7 +150,8 @@ static scout_answer prepare(const scout_op *op, scout_device *device, const int6
     *out = NULL;
     scout_plan *plan = calloc(1, sizeof *plan);
     if (!plan) return scout_say(why, SCOUT_NO_MEMORY, "memory", "no memory for a plan");
-    scout_answer answer = covers(op, &plan->asked, why);
+    plan->p = conv_problem_of(op);
+    scout_answer answer = covers(op, &plan->p, &plan->asked, why);
     plan->asked.op.fields = plan->asked.fields, plan->asked.op.tensors = plan->asked.tensors;
     if (answer == SCOUT_OK)
         answer = cpu_gemm_widened.prepare(&plan->asked.op, device, values, &plan->multiply, needs, why);
@@ -158,7 +159,6 @@ static scout_answer prepare(const scout_op *op, scout_device *device, const int6
         destroy(plan);
         return answer;
     }
-    plan->p = conv_problem_of(op);
     plan->direct = is_product(&plan->p);
     plan->columns_bytes = columns_of(&plan->p);
     needs->workspace_bytes += plan->columns_bytes;

@@ -38,6 +38,7 @@ static const scout_candidate *const candidates[] = {
     &dnn_batch_norm,
     &dnn_softmax,
     &dnn_conv,
+    &own_conv_bytes,
     &dnn_pool,
     &own_pool_direct,
     &own_norm_long,

@@ -10,6 +10,7 @@
 
 extern const scout_candidate own_gemm_quantised;
 extern const scout_candidate own_gemm_bytes;
+extern const scout_candidate own_conv_bytes;
 
 /* What becomes of the sums; rows, columns and distances are the caller's to set. Bounds are those of the activation,
  * kept within what a byte holds. */
