@@ -199,7 +199,7 @@ static void finish_row(const bytes_job *job, int64_t product, int64_t row, int64
     if (p->quant.is) {
         const int32_t *const whole = bias;
         for (int64_t k = 0; k < count && whole; k++)
-            sums[k] = (int32_t)((uint32_t)sums[k] + (uint32_t)whole[column + k]);
+            sums[k] = (int32_t)((uint32_t)sums[k] + (uint32_t)whole[p->bias[0] == 'm' ? row : column + k]);
         scale_row(sums, count, &one, false, values);
         quantise_row(&p->quant, &p->activation, count, values);
     } else {
@@ -294,8 +294,9 @@ static scout_answer supports(const scout_op *op, scout_device *device, scout_why
     if (!is_byte(p.type_a) || !is_byte(p.type_b))
         return scout_say(why, SCOUT_NO, "type", "multiplies bytes with bytes");
     if (p.residual >= 0) return scout_say(why, SCOUT_NO, "epilogue", "adds no residual to products of bytes");
-    if (bias >= 0 && p.bias && p.quant.is && (strcmp(p.bias, "n") != 0 || op->tensors[bias].type != SCOUT_INT32))
-        return scout_say(why, SCOUT_NO, "epilogue", "a quantised product's bias is int32 along N");
+    if (bias >= 0 && p.bias && p.quant.is &&
+        ((strcmp(p.bias, "n") != 0 && strcmp(p.bias, "m") != 0) || op->tensors[bias].type != SCOUT_INT32))
+        return scout_say(why, SCOUT_NO, "epilogue", "a quantised product's bias is int32 along M or N");
     if (bias >= 0 && !p.quant.is && !cpu_convert_known(op->tensors[bias].type))
         return scout_say(why, SCOUT_NO, "type", "adds a bias of fp32, fp16 or bf16");
     if (p.quant.is ? !requantize_activation(&p.activation) : p.activation.function != ACTIVATION_PLAIN)
