@@ -223,9 +223,9 @@ static void what_tensors_tell_is_right(void) {
                              *const shapes[] = {"1, 48, 64", "7, 63, 129", "17, 64, 32", "129, 20, 17"},
                              *const zeros[] = {", \"a_zero\": 1", ", \"b_zero\": \"one\"", ", \"b_zero\": \"channel\"",
                                                ", \"a_zero\": 1, \"b_zero\": \"channel\""},
-                             *const outs[] = {"\"int32\"", "\"fp32\", \"quant\": \"dynamic\"",
-                                              "\"fp32\", \"quant\": \"dynamic\", \"weight_scales\": \"channel\", "
-                                              "\"bias\": \"n\""};
+                             *const outs[] = {
+                                 "\"int32\"", "\"fp32\", \"quant\": \"dynamic\"",
+                                 "\"fp32\", \"quant\": \"dynamic\", \"bias\": \"n\", \"weight_scales\": \"channel\""};
     fewest = 1;
     for (int k = 0; k < 4 * 4 * 4 * 3 * 2; k++) {
         char text[400];
