@@ -299,7 +299,7 @@ static void look_again(course *c) {
     for (int k = 0; k < c->count && !c->lost; k++) {
         lanes_lane *l = &c->lanes[k];
         const double before_s = l->launch_s;
-        if (!is_rival(l) || before_s >= long_s || before_s <= hopeless * least_s || !look(c, l)) continue;
+        if (!is_rival(l) || before_s >= c->rules->look_s || before_s <= hopeless * least_s || !look(c, l)) continue;
         l->launch_s = l->time_s = fmin(l->launch_s, before_s);
         pace(c, l);
     }

@@ -126,7 +126,7 @@ static void ratios_are_within_a_pass(void) {
     near(number(m, "ratio"), 0.8);
     near(number(m, "best_time_us"), time_of("fast"));
     near(number(m, "baseline_time_us"), time_of("base"));
-    UNIT_CHECK(figures_open(m) > figures_target);
+    UNIT_CHECK(figures_open(m) > 0.01);
     UNIT_TEXT(json_string_value(json_array_get(json_object_get(m, "undecided"), 0)), "time");
     near(number(m, "seconds"), 2);
     near(number(json_object_get(m, "spent_s"), "timing"), 1);
