@@ -24,7 +24,9 @@ enum {
     PASS_BOOL = 9, /* a byte, 0 or 1 */
     PASS_FP16 = 10,
     PASS_FP64 = 11,
-    PASS_BF16 = 16
+    PASS_BF16 = 16,
+    PASS_FP8E4M3 = 17, /* of casts alone */
+    PASS_FP8E5M2 = 19
 };
 
 enum { PASS_RANK = 8, PASS_PLACES = 16 };
@@ -174,6 +176,33 @@ const char *move_copy_mode(const move_copy *copy); /* "rows", "tiles", "single" 
 int move_copy_launch(const move_copy *copy, const void *from, void *to, void *stream);
 int move_zero_launch(void *to, size_t bytes, void *stream);
 
+/* --- move_elements: out[.., k, ..] = from[.., indices[same place], ..] --- */
+
+/* Dimensions of the output and of the indices, which are alike, innermost first. */
+typedef struct move_elements_pass {
+    int size, rank, axis; /* size: bytes of an element: 1, 2, 4, 8 */
+    int index_type;       /* int32, int64 */
+    int64_t count;
+    int64_t dims[PASS_RANK], strides[PASS_RANK]; /* strides: of what is gathered from */
+    pass_config config;
+} move_elements_pass;
+
+int move_elements_fits(const move_elements_pass *elements);
+int move_elements_launch(const move_elements_pass *elements, const void *from, const void *indices, void *to,
+                         void *stream);
+
+/* --- move_triangle: of dense matrices what lies on one side of a diagonal, zeros on the other --- */
+
+typedef struct move_triangle_pass {
+    int size, upper; /* upper: kept are columns from row + diagonal on, else those up to it */
+    int64_t rows, cols, diagonal;
+    int64_t count; /* elements of all matrices */
+    pass_config config;
+} move_triangle_pass;
+
+int move_triangle_fits(const move_triangle_pass *triangle);
+int move_triangle_launch(const move_triangle_pass *triangle, const void *from, void *to, void *stream);
+
 /* --- move_cast: dense, every type to every other --- */
 
 typedef struct move_cast {
@@ -229,6 +258,14 @@ int quantize_rows_fits(const quantize_rows *rows);
 /* zero_points: NULL where there are none. */
 int quantize_rows_launch(const quantize_rows *rows, const void *x, const void *scales, const void *zero_points, void *y,
                          void *stream);
+
+/* --- quantize_range: the scale and the zero point by which uint8 hold all that there is --- */
+
+/* scale: one fp32, zero: one uint8; type: fp32, fp16, bf16. With x from least to greatest, and 0 among them, scale is
+ * (greatest - least) / 255 (1 where all is 0) and zero is -least / scale, rounded. */
+size_t quantize_range_workspace(void); /* bytes, at a multiple of 16 */
+int quantize_range_launch(int type, int64_t count, const void *x, void *workspace, void *scale, void *zero,
+                          void *stream);
 
 #ifdef __cplusplus
 }

@@ -25,11 +25,14 @@ __device__ int64_t seen(const whole_conv_axis &a, int transposed, int64_t out, i
 }
 
 /* What all input channels bring through one tap. */
-__device__ void add_channels(const whole_conv_problem &p, int64_t input, int64_t weight, sums &s) {
+__device__ void add_channels(const whole_conv_problem &p, int64_t channel, int64_t input, int64_t weight, sums &s) {
     const int64_t channels = p.cin / p.group;
+    const double zero_in = p.zeros_in ? values_at(p.zeros_in, p.type_in, 0) : p.zero_in;
+    const double zero_weight =
+        p.zeros_weight ? values_at(p.zeros_weight, p.type_weight, p.zeros_weight_each ? channel : 0) : p.zero_weight;
     for (int64_t c = 0; c < channels; c++)
-        add(s, (values_at(p.input, p.type_in, input + c * p.in_c) - p.zero_in) *
-                   values_at(p.weight, p.type_weight, weight + c * p.w_i));
+        add(s, (values_at(p.input, p.type_in, input + c * p.in_c) - zero_in) *
+                   (values_at(p.weight, p.type_weight, weight + c * p.w_i) - zero_weight));
 }
 
 __device__ void add_taps(const whole_conv_problem &p, int64_t image, int64_t channel, int64_t place, sums &s) {
@@ -45,7 +48,7 @@ __device__ void add_taps(const whole_conv_problem &p, int64_t image, int64_t cha
             for (int64_t kw = 0; kw < w.kernel && in_h >= 0; kw++) {
                 const int64_t in_w = seen(w, p.transposed, x, kw);
                 if (in_w < 0) continue;
-                add_channels(p, input + ((in_d * h.in + in_h) * w.in + in_w) * p.in_step,
+                add_channels(p, channel, input + ((in_d * h.in + in_h) * w.in + in_w) * p.in_step,
                              weight + (kd * h.kernel + kh) * w.kernel + kw, s);
             }
         }
@@ -69,6 +72,10 @@ __global__ void __launch_bounds__(whole_each_threads)
         const int64_t at = image * p.out_n + channel * p.out_c + place * p.out_step;
         sums s = {0, 0};
         add_taps(p, image, channel, place, s);
+        if (p.scales) {
+            const double scale = (double)p.scales[p.scales_each ? channel : 0];
+            s.sum *= scale, s.squares *= scale * scale;
+        }
         if (p.bias) add(s, values_at(p.bias, p.type_bias, channel));
         if (p.residual) add(s, values_at(p.residual, p.type_out, at));
         if (p.quantised) {

@@ -30,7 +30,12 @@ typedef struct whole_conv_problem {
     int activation;               /* of the sum of everything: kernels/activate.h */
     double alpha, beta, steepest; /* of the activation; it passes on an error times `steepest` */
     int quantised, rounds;        /* scout/requantize.h: 0 or 1 */
-    double factor, zero_in, zero_out, least, most;
+    double factor, zero_in, zero_weight, zero_out, least, most;
+    /* Told when it runs, NULL: as above, and no scales. Of the input one zero point of its type, of the weight one or
+     * one for each output channel; scales (fp32) likewise, before the bias. */
+    const void *zeros_in, *zeros_weight;
+    const float *scales;
+    int zeros_weight_each, scales_each;
 } whole_conv_problem;
 
 /* want and spread are indexed as the output lies. */

@@ -24,7 +24,9 @@ enum {
     WHOLE_MOVE_PLACES, /* as `dims` say */
     WHOLE_MOVE_PADDED, /* the same, but beyond the input lie zeros */
     WHOLE_MOVE_JOINED, /* inputs one behind the other along `axis` */
-    WHOLE_MOVE_GATHERED
+    WHOLE_MOVE_GATHERED,
+    WHOLE_MOVE_ELEMENTS, /* as `dims` say, but for `axis`: there as an index of the element's own says */
+    WHOLE_MOVE_TRIANGLE  /* where it lies, or 0 */
 };
 
 typedef struct whole_move_problem {
@@ -42,6 +44,9 @@ typedef struct whole_move_problem {
     int64_t part_lengths[WHOLE_MOVE_RANK];
     const void *indices;
     uint32_t index_type; /* int32 or int64 */
+    /* A triangle: kept are columns from row + diagonal on (upper), or up to it. */
+    int upper;
+    int64_t diagonal;
 } whole_move_problem;
 
 cudaError_t whole_move(const whole_move_problem *p, double *want, float *spread, cudaStream_t stream);

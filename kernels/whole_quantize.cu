@@ -24,9 +24,49 @@ __global__ void __launch_bounds__(whole_each_threads)
     }
 }
 
+constexpr int dynamic_threads = 1024;
+
+/* One block looks for the range first: scale and zero point in fp32, as ONNX has it. */
+__global__ void __launch_bounds__(dynamic_threads)
+    dynamic(const whole_quantize_problem p, double *__restrict__ want, float *__restrict__ spread) {
+    __shared__ double least[dynamic_threads], greatest[dynamic_threads];
+    const int64_t count = p.outer * p.channels * p.inner;
+    double low = 0, high = 0;
+    for (int64_t k = threadIdx.x; k < count; k += dynamic_threads) {
+        const double x = values_at(p.x, p.from, k);
+        low = fmin(low, x), high = fmax(high, x);
+    }
+    least[threadIdx.x] = low, greatest[threadIdx.x] = high;
+    __syncthreads();
+    for (int step = dynamic_threads / 2; step > 0; step /= 2) {
+        if ((int)threadIdx.x < step) {
+            least[threadIdx.x] = fmin(least[threadIdx.x], least[threadIdx.x + step]);
+            greatest[threadIdx.x] = fmax(greatest[threadIdx.x], greatest[threadIdx.x + step]);
+        }
+        __syncthreads();
+    }
+    const float from = (float)least[0], to = (float)greatest[0], scale = to > from ? (to - from) / 255.0f : 1.0f;
+    const float zero = rintf(fminf(fmaxf(0.0f - from / scale, 0.0f), 255.0f));
+    if (p.found != 1) {
+        if (threadIdx.x != 0) return;
+        want[0] = p.found == 2 ? (double)scale : (double)zero;
+        spread[0] = p.found == 2 ? (float)(want[0] * (1.0 / 8192 - 1)) : 0; /* 2^-23 of it is left */
+        return;
+    }
+    for (int64_t k = threadIdx.x; k < count; k += dynamic_threads) {
+        const double y = fmin(255.0, fmax(0.0, values_at(p.x, p.from, k) / (double)scale + (double)zero));
+        want[k] = y;
+        spread[k] = (float)(half_a_step / within - y);
+    }
+}
+
 } // namespace
 
 cudaError_t whole_quantize(const whole_quantize_problem *p, double *want, float *spread, cudaStream_t stream) {
+    if (p->found) {
+        dynamic<<<1, dynamic_threads, 0, stream>>>(*p, want, spread);
+        return cudaGetLastError();
+    }
     const unsigned blocks = whole_each_blocks(p->outer * p->channels * p->inner);
     quantize<<<blocks, whole_each_threads, 0, stream>>>(*p, want, spread);
     return cudaGetLastError();

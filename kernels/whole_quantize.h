@@ -15,6 +15,8 @@ typedef struct whole_quantize_problem {
     uint32_t from, to, scale_type, zero_type; /* as in scout/plugin.h */
     int quantizes;                            /* else it goes back */
     int64_t outer, channels, inner;           /* channels: how many scales there are */
+    int found; /* of dynamic quantising: 1 to 3, its output y, scale or zero point; scales and zero points are none then
+                */
 } whole_quantize_problem;
 
 cudaError_t whole_quantize(const whole_quantize_problem *p, double *want, float *spread, cudaStream_t stream);

@@ -115,9 +115,11 @@ $(BUILD)/gpu/check_%: tests/gpu/check_%.c $(KERNEL_BUILD)/kernels/stream.o $(HEA
 
 # Candidates with tables of functions in the place of libraries, on machines without a GPU.
 CUDA_UNITS := $(patsubst tests/cuda/%.c,$(BUILD)/unit/%,$(sort $(wildcard tests/cuda/test_*.c)))
+CUDA_FAKED_kinds := cpu_info_get lt_open dnn_open
 CUDA_FAKED_offers := lt_ready sparse_lt_ready dnn_ready
 CUDA_FAKED_product := lt_open lt_ready move_copy_launch tail_launch padded_rows_launch
-CUDA_FAKED_quantised := lt_open lt_ready product_bytes_input_launch product_bytes_finish_launch kernels_transpose whole_conv \
+CUDA_FAKED_quantised := lt_open lt_ready product_bytes_input_launch product_bytes_finish_launch product_bytes_sums_launch \
+  product_bytes_zeros_launch kernels_transpose whole_conv \
   cudaMemsetAsync
 $(BUILD)/unit/test_cuda_%: tests/cuda/test_cuda_%.c $(filter-out %/libraries.o,$(CUDA_OBJECTS)) $(OBJECTS) $(HEADERS) $(BUILD)/cuda/flags
 	$(say) CC $<
@@ -128,6 +130,10 @@ C_FILES += $(CUDA_C_FILES)
 ifneq ($(NVCC),)
 tidy: $(CUDA_SOURCES:%.c=$(BUILD)/tidy/%.ok)
 units unit: $(CUDA_UNITS)
+.PHONY: kinds-update
+golden-update: kinds-update
+kinds-update: $(BUILD)/unit/test_cuda_kinds
+	$(Q)$< --update
 endif
 $(BUILD)/tidy/scout/cuda/%.ok: scout/cuda/%.c .clang-tidy $(BUILD)/cuda/scout/cuda/%.o
 	$(say) TIDY $<

@@ -7,7 +7,7 @@
 #include "scout/plugin.h"
 #include "scout/reason.h"
 #include "scout/regime.h"
-#include "scout/timing.h"
+#include "scout/timing/timing.h"
 
 typedef struct bench_set bench_set;   /* the tensors of one operation */
 typedef struct bench_plan bench_plan; /* a candidate's variant, prepared on them */

@@ -28,6 +28,12 @@ static rate between(rate a, rate b, double place) {
     return (rate){a.tbps + place * (b.tbps - a.tbps), fmax(a.ci, b.ci)};
 }
 
+/* A part of the bytes at one rate and then the rest at the other. */
+static rate in_turns(rate a, rate b, double place) {
+    if (!(a.tbps > 0) || !(b.tbps > 0)) return (rate){0, 0};
+    return (rate){1 / ((1 - place) / a.tbps + place / b.tbps), fmax(a.ci, b.ci)};
+}
+
 static rate rate_of(const ceilings_bandwidth *row) { return (rate){row->tbps, width(row->rel_ci95)}; }
 
 /* Along one read fraction: between the two sizes around `bytes`, by the logarithm of the size; flat beyond the ends. 0:
@@ -47,26 +53,109 @@ static rate along_size(const ceilings *c, double bytes, double read_fraction, bo
     return between(rate_of(below), rate_of(above), place);
 }
 
+/* The measured fractions around the wanted one; the same twice where it is one of them or beyond the ends. `self`:
+ * whether its own rows count. false: there are no such rows. */
+static bool around(const ceilings *c, double read_fraction, bool resident, bool self, double *low, double *high) {
+    *low = -1, *high = 2;
+    for (int k = 0; k < c->bandwidth_count; k++) {
+        const double f = c->bandwidths[k].read_fraction;
+        if (c->bandwidths[k].resident != resident || (!self && f == read_fraction)) continue;
+        if (f <= read_fraction && f > *low) *low = f;
+        if (f >= read_fraction && f < *high) *high = f;
+    }
+    const bool any = *low >= 0 || *high <= 1;
+    if (*low < 0) *low = *high;
+    if (*high > 1) *high = *low;
+    return any;
+}
+
 static rate bandwidth_at(const ceilings *c, double bytes, double read_fraction, bool resident) {
-    double low = -1, high = 2; /* measured fractions around the wanted one */
+    double low, high;
     if (!(bytes > 1)) bytes = 1;
     read_fraction = read_fraction > 0 ? fmin(read_fraction, 1) : 0;
+    if (!around(c, read_fraction, resident, true, &low, &high))
+        return resident ? bandwidth_at(c, bytes, read_fraction, false) : (rate){0, 0};
+    const rate below = along_size(c, bytes, low, resident);
+    if (high <= low) return below;
+    return in_turns(below, along_size(c, bytes, high, resident), (read_fraction - low) / (high - low));
+}
+
+static double fastest_of(const ceilings *c, double read_fraction, bool resident) {
+    double tbps = 0;
+    for (int k = 0; k < c->bandwidth_count; k++)
+        if (c->bandwidths[k].resident == resident && c->bandwidths[k].read_fraction == read_fraction)
+            tbps = fmax(tbps, c->bandwidths[k].tbps);
+    return tbps;
+}
+
+double ceilings_plateau(const ceilings *c, double read_fraction, bool resident) {
+    double low, high;
+    if (!around(c, read_fraction > 0 ? fmin(read_fraction, 1) : 0, resident, true, &low, &high))
+        return resident ? ceilings_plateau(c, read_fraction, false) : 0;
+    return fmax(fastest_of(c, low, resident), fastest_of(c, high, resident));
+}
+
+/* ---- rows that bear each other out ---- */
+
+static void raise_to(ceilings_bandwidth *row, rate r) {
+    if (!(row->tbps < r.tbps)) return;
+    row->tbps = r.tbps;
+    row->rel_ci95 = r.ci;
+}
+
+/* The fastest of the sizes up to this one; what is hardly more than the launch floor says nothing of larger ones. */
+static rate up_to(const ceilings *c, const ceilings_bandwidth *row) {
+    rate most = {0, 0};
     for (int k = 0; k < c->bandwidth_count; k++) {
-        double f = c->bandwidths[k].read_fraction;
-        if (c->bandwidths[k].resident != resident) continue;
-        if (f <= read_fraction && f > low) low = f;
-        if (f >= read_fraction && f < high) high = f;
+        const ceilings_bandwidth *other = &c->bandwidths[k];
+        if (other->resident != row->resident || other->read_fraction != row->read_fraction) continue;
+        if (other->bytes >= row->bytes || (double)other->bytes / (other->tbps * 1e12) < 0.5 * c->launch_s) continue;
+        if (other->tbps > most.tbps) most = rate_of(other);
     }
-    if (low < 0 && high > 1) return resident ? bandwidth_at(c, bytes, read_fraction, false) : (rate){0, 0};
-    if (low < 0) return along_size(c, bytes, high, resident);
-    if (high > 1 || high <= low) return along_size(c, bytes, low, resident);
-    return between(along_size(c, bytes, low, resident), along_size(c, bytes, high, resident),
-                   (read_fraction - low) / (high - low));
+    return most;
+}
+
+static bool is_beyond_the_fastest(const ceilings *c, const ceilings_bandwidth *row) {
+    const double fastest = fastest_of(c, row->read_fraction, true);
+    for (int k = 0; k < c->bandwidth_count; k++) {
+        const ceilings_bandwidth *other = &c->bandwidths[k];
+        if (other->resident && other->read_fraction == row->read_fraction && other->tbps == fastest)
+            return row->bytes > other->bytes;
+    }
+    return false;
+}
+
+static void raise_by_size(ceilings *c, ceilings_bandwidth *row) {
+    if (row->resident) raise_to(row, along_size(c, (double)row->bytes, row->read_fraction, false));
+    if (!row->resident || !is_beyond_the_fastest(c, row)) raise_to(row, up_to(c, row));
+}
+
+/* Reading, writing and copying are what they are: no copy can read all before it writes. */
+static void raise_by_mix(ceilings *c, ceilings_bandwidth *row) {
+    const double bytes = (double)row->bytes;
+    double low, high;
+    if (row->read_fraction == 0.5 || !around(c, row->read_fraction, row->resident, false, &low, &high)) return;
+    if (!(low < row->read_fraction && row->read_fraction < high)) return;
+    raise_to(row, in_turns(along_size(c, bytes, low, row->resident), along_size(c, bytes, high, row->resident),
+                           (row->read_fraction - low) / (high - low)));
+}
+
+/* Cold rows first, which resident ones are held against; sizes first, for of mixes that do not fall what runs in turns
+ * does not fall either. */
+void ceilings_close(ceilings *c) {
+    for (int resident = 0; resident < 2; resident++) {
+        for (int k = 0; k < c->bandwidth_count; k++)
+            if (c->bandwidths[k].resident == (resident == 1)) raise_by_size(c, &c->bandwidths[k]);
+        for (int k = 0; k < c->bandwidth_count; k++)
+            if (c->bandwidths[k].resident == (resident == 1)) raise_by_mix(c, &c->bandwidths[k]);
+    }
 }
 
 double ceilings_bandwidth_at(const ceilings *c, double bytes, double read_fraction, bool resident) {
     return bandwidth_at(c, bytes, read_fraction, resident).tbps;
 }
+
+static double seconds_of(double bytes, double tbps) { return tbps > 0 ? bytes / (tbps * 1e12) : (double)NAN; }
 
 /* The time that the bytes take, and which of them it is the time of. */
 static void find_memory(const ceilings *c, double bytes_read, double bytes_written, double resident_bytes,
@@ -76,26 +165,21 @@ static void find_memory(const ceilings *c, double bytes_read, double bytes_writt
     const double resident = resident_bytes > 0 ? fmin(resident_bytes, total) : 0;
     /* What is not in the cache comes from memory, reads before writes: weights are cold, what is warm are activations.
      * Both ways can be busy at once, and the cache carries all of it, so the longer one counts. */
-    const double cold = total - resident;
-    if (cold > 0) {
-        t->moved_bytes = cold;
-        t->moved_read_fraction = fmin(bytes_read, cold) / cold;
-        const rate r = bandwidth_at(c, cold, t->moved_read_fraction, false);
-        t->memory_s = r.tbps > 0 ? cold / (r.tbps * 1e12) : (double)NAN;
+    const struct {
+        double bytes, read_fraction;
+        bool resident;
+    } parts[] = {{total - resident, fmin(bytes_read, total - resident) / fmax(total - resident, 1), false},
+                 {resident > 0 ? total : 0, bytes_read / total, true}};
+    for (int k = 0; k < 2; k++) {
+        const double bytes = parts[k].bytes, mix = parts[k].read_fraction;
+        if (!(bytes > 0)) continue;
+        const rate r = bandwidth_at(c, bytes, mix, parts[k].resident);
+        const double seconds = seconds_of(bytes, r.tbps);
+        t->plateau_s = fmax(t->plateau_s, seconds_of(bytes, ceilings_plateau(c, mix, parts[k].resident)));
+        if (seconds <= t->memory_s || isnan(t->memory_s)) continue;
+        t->memory_s = seconds;
         t->memory_ci = r.ci;
-    }
-    if (resident > 0) {
-        const rate r = bandwidth_at(c, total, bytes_read / total, true);
-        const double cached = r.tbps > 0 ? total / (r.tbps * 1e12) : (double)NAN;
-        if (isnan(t->memory_s) || isnan(cached)) {
-            t->memory_s = (double)NAN;
-        } else if (cached > t->memory_s) {
-            t->memory_s = cached;
-            t->memory_ci = r.ci;
-            t->moved_bytes = total;
-            t->moved_read_fraction = bytes_read / total;
-            t->moved_resident = true;
-        }
+        t->moved_bytes = bytes, t->moved_read_fraction = mix, t->moved_resident = parts[k].resident;
     }
 }
 
@@ -114,8 +198,9 @@ static void add_up(ceilings_time *t) {
     double largest = t->compute_s, ci = t->compute_ci;
     t->bound = "compute";
     t->seconds = t->rel_ci95 = 0;
+    t->physical_s = fmax(fmax(largest, t->special_s), fmin(t->plateau_s, t->memory_s)) + t->launch_s;
     if (isnan(t->compute_s) || isnan(t->memory_s)) {
-        t->seconds = (double)NAN;
+        t->seconds = t->physical_s = (double)NAN;
         return;
     }
     if (t->memory_s > largest) largest = t->memory_s, t->bound = "memory", ci = t->memory_ci;

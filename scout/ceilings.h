@@ -7,7 +7,7 @@
 #include "common/json.h"
 #include "scout/plugin.h"
 #include "scout/regime.h"
-#include "scout/timing.h"
+#include "scout/timing/timing.h"
 
 enum { CEILINGS_MAX_PEAKS = 16, CEILINGS_MAX_BANDWIDTHS = 256, CEILINGS_MAX_SWEEP = 64 };
 
@@ -60,16 +60,26 @@ json_t *ceilings_sweep_to_json(const ceilings *c, json_builder *b);     /* its p
 bool ceilings_from_json(const json_t *root, ceilings *out, status *st); /* hostile files: every number is checked */
 const ceilings_peak *ceilings_find_peak(const ceilings *c, const char *precision); /* NULL: not measured */
 
-/* TB/s for so many bytes at such a read fraction: between the table's rows, by logarithm of the size. */
+/* What is attainable with so many bytes at such a read fraction, in TB/s: between the table's sizes by the logarithm of
+ * the size, between its mixes what running the two one after another gives. */
 double ceilings_bandwidth_at(const ceilings *c, double bytes, double read_fraction, bool resident);
+/* The best rate of any size at that mix; between two mixes the better one's: nothing is faster. 0: not known. */
+double ceilings_plateau(const ceilings *c, double read_fraction, bool resident);
+/* Raises what cannot be: a size that is slower than a smaller one (of resident ones up to the fastest, for then the
+ * cache ends), a mix between reading, copying and writing slower than these one after another, a resident set slower
+ * than a cold one. */
+void ceilings_close(ceilings *c);
 
 /* The ceiling time of an operation and what sets it. The largest of its parts, plus the launch floor. */
 typedef struct ceilings_time {
-    double seconds;  /* not-a-number where the peak of its precision is not known and it needs more than 8 flops
-                        for each of its bytes */
-    double rel_ci95; /* of it, as far as what sets it has an interval: peaks and bandwidths have, the floor has none */
+    double seconds; /* attainable at this size; not-a-number where the peak of its precision is not known and it needs
+                       more than 8 flops for each of its bytes */
+    double physical_s; /* the physical bound: bytes at their plateau's rate; not above `seconds` */
+    double rel_ci95;   /* of `seconds`, as far as what sets it has an interval: peaks and bandwidths have, the floor has
+                          none */
     double compute_s, memory_s, special_s, launch_s;
     double compute_ci, memory_ci, special_ci;
+    double plateau_s;                        /* memory_s at the plateau's rate */
     double moved_bytes, moved_read_fraction; /* what memory_s is the time of: all bytes, or those that are cold */
     bool moved_resident;                     /* at the cache's bandwidth */
     const char *bound; /* "compute", "memory", "special", "launch" (the floor is half of it or more) */
@@ -94,7 +104,7 @@ typedef struct ceilings_request {
     bool audit; /* --exhaustive: also time 500 random shapes and say how the search compares with the best of them */
     const char *sweep_precision; /* K sweep: M = N = sweep_m, sweep_n, K from 65,536 to 262,144; NULL: none */
     int64_t sweep_m, sweep_n;
-    double budget_s; /* per precision */
+    double budget_s; /* per precision; bandwidth gets as much, on a host twice */
     /* Told when a part is done ("bandwidth", a precision), with all that is known by then; NULL: nobody asks. */
     void (*part)(void *part_context, const ceilings *c, const char *name);
     void *part_context;

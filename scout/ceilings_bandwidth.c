@@ -9,21 +9,13 @@
 
 #define BETWEEN 0.67 /* told well enough by its neighbours where the time is short */
 static const double fractions[] = {1, BETWEEN, 0.5, 0};
-enum {
-    FRACTIONS = sizeof fractions / sizeof fractions[0],
-    MAX_SIZES = 24,
-    FIRST_STEP = 8,
-    MAX_NODES = 4096,
-    MAX_CALLS = 1 << 20,
-    MOST_ROWS = 250
-};
-#define LEAST_BYTES (64.0 * 1024)
-#define MOST_BYTES  4e9
-#define STEP        2.1544346900318838 /* three sizes a decade */
-#define LONGEST_S   0.08               /* a launch; larger sizes are left out once caches are far behind */
-#define WORK_S      0.012              /* timed for one row, of at least LEAST_INTERVALS */
-enum { LEAST_INTERVALS = 7, LEAST_SLOW = 3 };
-#define SHORTEST_S       2e-4 /* an interval, at least */
+enum { FRACTIONS = sizeof fractions / sizeof fractions[0], MAX_SIZES = 24, FIRST_STEP = 8 };
+enum { MAX_NODES = 4096, MAX_CALLS = 1 << 20 };
+#define LEAST_BYTES      (64.0 * 1024)
+#define MOST_BYTES       4e9
+#define STEP             2.1544346900318838 /* three sizes a decade */
+#define WORK_S           0.012              /* timed for one row */
+#define BLOCK_S          3e-3
 #define FLAT             1.01 /* on the plateau: no more than so much above the slowest */
 #define POOL_S           60.0 /* to have it and to fill it, at most */
 #define PIECE            4e6  /* of the walks that look for the plateau, at least */
@@ -31,6 +23,7 @@ enum { LEAST_INTERVALS = 7, LEAST_SLOW = 3 };
 #define HOST_CACHES      4.5
 #define HOST_BYTES_PER_S 1.5e8 /* of a pool, that are filled and walked through often enough */
 #define NET_LEAST        0.02  /* what is left of a time without the launch floor is at least this part of it */
+#define T95              3.18  /* Student's t of the four blocks that a row has */
 
 typedef struct pool {
     ceilings_lab *lab;
@@ -78,7 +71,7 @@ static scout_answer pool_new(pool *p, double bytes, scout_why *why) {
     if (answer == SCOUT_OK) answer = api->alloc(p->lab->device, p->bytes, &written, why);
     p->written = written;
     /* A device's power depends on what it moves. A host's hardly does, and random numbers would take it long. */
-    uint32_t how = api->has_graphs ? SCOUT_FILL_NORMAL : SCOUT_FILL_BYTE;
+    uint32_t how = p->lab->host ? SCOUT_FILL_BYTE : SCOUT_FILL_NORMAL;
     if (answer == SCOUT_OK) answer = api->fill(p->lab->device, p->read, p->bytes, SCOUT_FP16, how, 0x35, why);
     if (answer == SCOUT_OK)
         answer = api->fill(p->lab->device, p->written, p->bytes, SCOUT_FP32, SCOUT_FILL_BYTE, 0, why);
@@ -106,73 +99,55 @@ static walk walk_over(pool *p, double bytes, double fraction, double spread) {
     return w;
 }
 
-/* Times one row. spread 0: the same bytes again; else cold, walking over at least so many bytes. launch_s: about how
- * long a launch takes, and then how long it took. */
+/* Times one row. spread 0: the same bytes again; else cold, walking over at least so many bytes. A graph holds whole
+ * walks: what surrounds a graph is no part of the figure. */
 static scout_answer row_measure(pool *p, double bytes, double fraction, double spread, ceilings_bandwidth *row,
-                                double *launch_s, scout_why *why) {
+                                scout_why *why) {
     walk w = walk_over(p, bytes, fraction, spread);
     ceilings_work work = {.lab = p->lab, .enqueue = enqueue_stream, .context = &w};
-    timing_subject subject = ceilings_work_subject(&work);
-    ceilings_figure figure = {0, 0};
-    double guess = fmax(*launch_s, p->lab->launch_s), interval_s = fmax(p->lab->rules.interval_s, SHORTEST_S);
-    /* a short launch goes many at a time, so that an interval is long against the timer */
-    uint32_t launches = guess > 0 ? (uint32_t)fmax(1, fmin(512, interval_s / guess)) : 1;
-    /* a graph holds whole walks, as many as make a long interval: what surrounds a graph is no part of the figure */
-    if (w.turns > 1 && w.recorded) {
-        const double walks = fmin(ceil((double)launches / (double)w.turns), floor(MAX_NODES / (double)w.turns));
-        launches = (uint32_t)((double)w.turns * fmax(walks, 1));
-    }
-    uint32_t least = guess * launches > 0.01 ? LEAST_SLOW : LEAST_INTERVALS;
-    double work_s = fmin(WORK_S, p->lab->rules.budget_s / MOST_ROWS);
-    scout_answer answer = ceilings_lab_meter(p->lab, &subject, launches, work_s, least, &figure, why);
+    if (w.recorded) work.whole = (uint32_t)w.turns;
+    lanes_lane lane = {.subject = ceilings_work_subject(&work)};
+    scout_answer answer = ceilings_lab_pass(p->lab, WORK_S, BLOCK_S, &lane, 1, why);
     ceilings_work_drop(&work);
-    if (answer != SCOUT_OK) return answer;
-    double total = (double)(w.read_bytes + w.written_bytes);
-    double net = fmax(figure.median_s - p->lab->launch_s, NET_LEAST * figure.median_s);
+    if (answer == SCOUT_OK && lane.answer != SCOUT_OK) *why = lane.why;
+    if (answer != SCOUT_OK || lane.answer != SCOUT_OK) return answer != SCOUT_OK ? answer : lane.answer;
+    const double total = (double)(w.read_bytes + w.written_bytes);
+    const double launch_s = ceilings_lab_launch_s(p->lab, &lane);
+    const double net = fmax(launch_s - p->lab->launch_s, NET_LEAST * launch_s);
     *row = (ceilings_bandwidth){.bytes = w.read_bytes + w.written_bytes, .read_fraction = fraction};
     row->resident = !(spread > 0);
     row->tbps = total / net / 1e12;
-    row->rel_ci95 = figure.rel_ci95;
-    *launch_s = figure.median_s;
-    return SCOUT_OK;
+    row->rel_ci95 = lane.blocks > 1 ? fmin(T95 * lane.error, 1) : 1;
+    return row->tbps > 0 ? SCOUT_OK : scout_say(why, SCOUT_FAILED, "error", "the device's timer stands still");
 }
 
+/* What disturbs only takes away: of a row that was known the faster figure stays. */
 static void keep(ceilings *c, const ceilings_bandwidth *row) {
-    if (c->bandwidth_count < CEILINGS_MAX_BANDWIDTHS) c->bandwidths[c->bandwidth_count++] = *row;
-}
-
-/* The sizes that are worth rows, ascending, and about how long a launch over each takes. */
-static scout_answer find_sizes(pool *p, double *sizes, double *times, int *count, scout_why *why) {
-    double guess = 0, cache = p->lab->identity ? (double)p->lab->identity->cache_bytes : 0;
-    *count = 0;
-    for (double size = LEAST_BYTES; size <= (double)p->bytes * 1.001 && *count < MAX_SIZES; size *= STEP) {
-        ceilings_bandwidth row;
-        if (*count > 0 && guess > LONGEST_S && size > 4 * cache) break;
-        scout_answer answer = row_measure(p, size, 1, 0, &row, &guess, why);
-        if (answer != SCOUT_OK) return answer;
-        sizes[*count] = size;
-        times[(*count)++] = guess;
-        guess *= STEP;
+    for (int k = 0; k < c->bandwidth_count; k++) {
+        ceilings_bandwidth *known = &c->bandwidths[k];
+        if (known->bytes != row->bytes || known->read_fraction != row->read_fraction ||
+            known->resident != row->resident)
+            continue;
+        if (row->tbps > known->tbps) *known = *row;
+        return;
     }
-    return *count > 0 ? SCOUT_OK : scout_say(why, SCOUT_NO_MEMORY, "memory", "no memory for a bandwidth probe");
+    if (c->bandwidth_count < CEILINGS_MAX_BANDWIDTHS) c->bandwidths[c->bandwidth_count++] = *row;
 }
 
 /* plateau_bytes: where reading a set again and again stops to gain from the cache. No smaller than the caches are said
  * to be, several times: one that keeps a part of what it saw falls slowly at the end. */
-static scout_answer find_plateau(pool *p, const double *sizes, const double *times, int count, ceilings *c,
-                                 scout_why *why) {
+static scout_answer find_plateau(pool *p, const double *sizes, int count, ceilings *c, scout_why *why) {
     double tbps[MAX_SIZES] = {0}, slowest = INFINITY;
     double cache = p->lab->identity ? (double)p->lab->identity->cache_bytes : 0;
     int first = 0, at = count - 1;
     while (first < count - 1 && sizes[first] < PIECE) first++;
-    double guess = times[first];
     for (int k = first; k < count; k++) {
         ceilings_bandwidth row;
         if (ceilings_lab_late(p->lab)) { /* the largest is cold, whatever the others are */
             c->plateau_bytes = sizes[count - 1];
             return SCOUT_OK;
         }
-        scout_answer answer = row_measure(p, sizes[first], 1, sizes[k], &row, &guess, why);
+        scout_answer answer = row_measure(p, sizes[first], 1, sizes[k], &row, why);
         if (answer != SCOUT_OK) return answer;
         tbps[k] = row.tbps;
     }
@@ -184,31 +159,22 @@ static scout_answer find_plateau(pool *p, const double *sizes, const double *tim
     const double flat = sizes[at];
     while (at < count - 1 && sizes[at] < CACHES * cache) at++;
     c->plateau_bytes = sizes[at];
-    if (!p->lab->api->has_graphs) /* a host fills and packs all of it for every operation: no more than is needed */
+    if (p->lab->host) /* a host fills and packs all of it for every operation: no more than is needed */
         c->plateau_bytes = fmin(sizes[at], fmax(flat, CACHES * cache));
     return SCOUT_OK;
 }
 
-static void best_of(ceilings *c, double fraction, double least_bytes, double *tbps) {
-    *tbps = 0;
-    for (int k = 0; k < c->bandwidth_count; k++) {
-        const ceilings_bandwidth *row = &c->bandwidths[k];
-        if (row->resident || row->read_fraction != fraction || (double)row->bytes < least_bytes) continue;
-        *tbps = fmax(*tbps, row->tbps);
-    }
-}
-
 /* All rows of one size, from memory and from the cache. */
-static scout_answer size_measure(pool *p, double size, double guess, ceilings *c, scout_why *why) {
+static scout_answer size_measure(pool *p, double size, ceilings *c, scout_why *why) {
     for (int f = 0; f < FRACTIONS; f++) {
         ceilings_bandwidth row;
         if (fractions[f] == BETWEEN && ceilings_lab_late(p->lab)) continue;
         bool beyond = size >= c->plateau_bytes;
-        scout_answer answer = row_measure(p, size, fractions[f], c->plateau_bytes, &row, &guess, why);
+        scout_answer answer = row_measure(p, size, fractions[f], c->plateau_bytes, &row, why);
         if (answer != SCOUT_OK) return answer;
         row.resident = false; /* a set beyond the plateau throws itself out: one figure says both */
         keep(c, &row);
-        if (!beyond) answer = row_measure(p, size, fractions[f], 0, &row, &guess, why);
+        if (!beyond) answer = row_measure(p, size, fractions[f], 0, &row, why);
         if (answer != SCOUT_OK) return answer;
         row.resident = true;
         keep(c, &row);
@@ -225,8 +191,7 @@ static int by_row(const void *a, const void *b) {
 
 /* The ends first and the largest that a cache holds, whatever the time is, then what lies between in ever finer steps:
  * whenever the time is up the table covers all of its range. */
-static scout_answer all_sizes(pool *p, const double *sizes, const double *times, int count, ceilings *c,
-                              scout_why *why) {
+static scout_answer all_sizes(pool *p, const double *sizes, int count, ceilings *c, scout_why *why) {
     const double cache = p->lab->identity ? (double)p->lab->identity->cache_bytes : 0;
     scout_answer answer = SCOUT_OK;
     bool known[MAX_SIZES] = {false};
@@ -241,7 +206,7 @@ static scout_answer all_sizes(pool *p, const double *sizes, const double *times,
         } else if (!known[k]) {
             known[k] = true;
             ceilings_lab_say(p->lab, "bandwidth: %.3g MB, size %d of %d", sizes[k] / 1e6, ++done, count);
-            answer = size_measure(p, sizes[k], times[k], c, why);
+            answer = size_measure(p, sizes[k], c, why);
         }
     }
     qsort(c->bandwidths, (size_t)c->bandwidth_count, sizeof c->bandwidths[0], by_row);
@@ -252,15 +217,14 @@ static scout_answer all_sizes(pool *p, const double *sizes, const double *times,
 
 scout_answer ceilings_bandwidth_measure(ceilings_lab *lab, ceilings *c, scout_why *why) {
     pool p = {.lab = lab};
-    double sizes[MAX_SIZES] = {0}, times[MAX_SIZES] = {0}, start = ceilings_lab_now(lab);
+    double sizes[MAX_SIZES] = {0}, start = ceilings_lab_now(lab);
     int count = 0;
     uint64_t free_bytes = ceilings_lab_free_bytes(lab);
     double most = free_bytes ? fmin(MOST_BYTES, 0.2 * (double)free_bytes) : 64e6;
     scout_answer answer = SCOUT_NO_MEMORY;
-    if (!lab->api->has_graphs) { /* a host is slow: several times its cache, and no more than the budget has time for */
+    if (lab->host) { /* a host is slow: several times its cache, and no more than the budget has time for */
         double cache = lab->identity ? (double)lab->identity->cache_bytes : 0;
-        most = fmin(most, fmin(fmax(HOST_CACHES * cache, 256e6),
-                               fmin(lab->rules.budget_s, ceilings_lab_left(lab)) * HOST_BYTES_PER_S));
+        most = fmin(most, fmin(fmax(HOST_CACHES * cache, 256e6), ceilings_lab_left(lab) * HOST_BYTES_PER_S));
     }
     if (!lab->api->stream) return scout_say(why, SCOUT_NO, "feature", "the device has no bandwidth probe");
     for (; answer == SCOUT_NO_MEMORY && most >= LEAST_BYTES; most /= 2) {
@@ -268,16 +232,18 @@ scout_answer ceilings_bandwidth_measure(ceilings_lab *lab, ceilings *c, scout_wh
         if (answer == SCOUT_OK) break;
     }
     if (answer != SCOUT_OK) return answer;
-    c->bandwidth_count = 0;
-    answer = find_sizes(&p, sizes, times, &count, why);
-    if (answer == SCOUT_OK) answer = find_plateau(&p, sizes, times, count, c, why);
-    if (answer == SCOUT_OK) answer = all_sizes(&p, sizes, times, count, c, why);
+    for (double size = LEAST_BYTES; size <= (double)p.bytes * 1.001 && count < MAX_SIZES; size *= STEP)
+        sizes[count++] = size;
+    const double before = c->plateau_bytes;
+    answer = find_plateau(&p, sizes, count, c, why);
+    if (c->plateau_bytes > before) c->bandwidth_count = 0; /* what was cold was too warm */
+    if (answer == SCOUT_OK) answer = all_sizes(&p, sizes, count, c, why);
     pool_free(&p);
     if (answer != SCOUT_OK) return answer;
-    double least = fmax(fmin(c->plateau_bytes, sizes[count - 1]), sizes[count - 1] / 16);
-    best_of(c, 1, least * 0.99, &c->read_tbps);
-    best_of(c, 0.5, least * 0.99, &c->copy_tbps);
-    best_of(c, 0, least * 0.99, &c->write_tbps);
+    ceilings_close(c);
+    c->read_tbps = ceilings_plateau(c, 1, false);
+    c->copy_tbps = ceilings_plateau(c, 0.5, false);
+    c->write_tbps = ceilings_plateau(c, 0, false);
     if (lab->api->datasheet && lab->identity) c->datasheet_tbps = lab->api->datasheet(lab->identity, SCOUT_NONE, 0);
     ceilings_lab_say(lab, "bandwidth: read %.4g, copy %.4g, write %.4g TB/s, cold from %.4g MB, in %.1f s",
                      c->read_tbps, c->copy_tbps, c->write_tbps, c->plateau_bytes / 1e6, ceilings_lab_now(lab) - start);

@@ -5,29 +5,31 @@
 #include "scout/stats.h"
 
 #include <math.h>
+#include <stdlib.h>
 #include <string.h>
 
 enum { FIRST_SIDE = 128, WIDE = 2048, LAST_SIDE = 16384, AUDITED = 500, SEED = 20251121 };
 enum { SWEEP_FIRST = 65536, SWEEP_LAST = 262144, SWEEP_STEP = 16384 };
+enum { SWEEP_POINTS = 1 + (SWEEP_LAST - SWEEP_FIRST) / SWEEP_STEP };
 #define QUEUED_S       1.5e-3 /* a product in the middle of the space, where launches are queued */
 #define CALLED_S       6e-3   /* the same where they are calls of a host's library */
 #define MOST_INPUT     536870912.0
 #define MEMORY_PART    0.4
-#define HOST_LEAST_S   5.0
-#define HOST_PART      0.25 /* of the budget, on a device that also says its peak in registers */
-#define LEAST_SEARCH_S 0.1  /* where others have used up the time */
-#define BUDGET_PART    0.92 /* planned with; confirming may take longer than it was given */
+#define HOST_PART      0.5 /* of the budget, on a host that also says its peak in registers */
+#define LEAST_SEARCH_S 0.1 /* where others have used up the time */
+#define SWEEP_POINT_S  0.15
+#define SWEEP_LONGEST  0.5 /* a product of the sweep takes no longer */
 
 static scout_answer time_cube(ceilings_product_pool *p, int64_t side, double *seconds, scout_why *why) {
     const ceilings_search_point point = {.m = side, .n = side, .k = side};
     timing_subject subject;
-    ceilings_figure figure = {0, 0};
+    double each[3] = {0};
     scout_answer answer = ceilings_product_room(p, (double)side * (double)side, (double)side * (double)side, why);
     if (answer == SCOUT_OK) answer = ceilings_product_open(p, &point, &subject, why);
     if (answer != SCOUT_OK) return answer;
-    answer = ceilings_lab_meter(p->lab, &subject, 1, 0, 3, &figure, why);
+    answer = subject.run(subject.context, 1, 3, each, why);
     ceilings_product_close(p, &subject);
-    *seconds = figure.median_s;
+    *seconds = fmax(stats_median(each, 3), 1e-9);
     return answer;
 }
 
@@ -41,10 +43,8 @@ static scout_answer space_of(ceilings_product_pool *p, ceilings_search_space *sp
         if (answer != SCOUT_OK) return answer;
         if (seconds >= target / 8 || side * 2 > LAST_SIDE / 2) break;
     }
-    double flops = 2.0 * (double)side * (double)side * (double)side;
     double middle = (double)side * cbrt(target / seconds);
     memset(space, 0, sizeof *space);
-    space->flop_per_s = flops / seconds;
     space->most = (int64_t)fmin(LAST_SIDE, ceil(middle / 64) * 128);
     if (space->most > WIDE) space->most = (space->most + WIDE / 2) / WIDE * WIDE; /* the same shapes every time */
     space->least = space->most / 16 > 64 ? space->most / 16 : 64;
@@ -60,15 +60,15 @@ static scout_answer space_of(ceilings_product_pool *p, ceilings_search_space *sp
 }
 
 static void peak_of(const ceilings_product_pool *p, const ceilings_search_point *point, double tflops,
-                    const timing_result *timing, ceilings_peak *peak) {
+                    const ceilings_figure *figure, ceilings_peak *peak) {
     memset(peak, 0, sizeof *peak);
     snprintf(peak->precision, sizeof peak->precision, "%s", p->precision->name);
     peak->tflops = tflops;
     peak->shape[0] = point->m, peak->shape[1] = point->n, peak->shape[2] = point->k;
     ceilings_product_how(p, point, peak->how, sizeof peak->how);
     snprintf(peak->layout, sizeof peak->layout, "%s", p->layouts[point->layout] ? p->layouts[point->layout] : "nn");
-    peak->clock_mhz = timing->clock_mhz, peak->power_w = timing->power_w, peak->rel_ci95 = timing->rel_ci95;
-    peak->disturbed = !(timing->rel_ci95 <= CEILINGS_LAB_WIDE);
+    peak->clock_mhz = figure->clock_mhz, peak->power_w = figure->power_w, peak->rel_ci95 = figure->rel_ci95;
+    peak->disturbed = !(figure->rel_ci95 <= CEILINGS_LAB_WIDE);
 }
 
 static void audit_to_json(const char *precision, const ceilings_search_verdict *v, const ceilings_search_point *found,
@@ -97,7 +97,8 @@ static scout_answer run_audit(ceilings_product_pool *p, const ceilings_search *s
     audit_to_json(p->precision->name, &verdict, found, b, audit);
     if (verdict.ratio < 1) { /* what a random shape reached, the device can do */
         ceilings_peak peak;
-        peak_of(p, &verdict.best, verdict.best_tflops, &verdict.timing, &peak);
+        const ceilings_figure figure = {.rel_ci95 = verdict.rel_ci95, .clock_mhz = NAN, .power_w = NAN};
+        peak_of(p, &verdict.best, verdict.best_tflops, &figure, &peak);
         peak.tried = verdict.random_shapes; /* `seconds` stay those of the search */
         ceilings_peak_offer(c, &peak);
     }
@@ -107,27 +108,23 @@ static scout_answer run_audit(ceilings_product_pool *p, const ceilings_search *s
 scout_answer ceilings_gemm_measure(ceilings_lab *lab, const char *precision, double budget_s, ceilings *c,
                                    json_builder *b, json_t *audit, scout_why *why) {
     ceilings_product_pool pool;
-    ceilings_search search = {.clock = lab->clock, .rules = lab->rules, .say = lab->say};
+    ceilings_search search = {.lab = lab};
     ceilings_search_best best;
     ceilings_peak peak;
-    double start = ceilings_lab_now(lab);
+    const double start = ceilings_lab_now(lab);
+    const ceilings_peak *registers = lab->host ? ceilings_find_peak(c, precision) : NULL;
     scout_answer answer = ceilings_product_begin(&pool, lab, precision, why);
     if (answer == SCOUT_OK) answer = space_of(&pool, &search.space, why);
     if (answer != SCOUT_OK) goto done;
     search.bench =
         (ceilings_search_bench){&pool, ceilings_product_open, ceilings_product_close, pool.layout_count, pool.variants};
-    search.say_context = lab->say_context;
     search.name = pool.precision->name;
-    if (!lab->api->has_graphs && ceilings_find_peak(c, precision))
-        budget_s = fmax(HOST_PART * budget_s, fmin(budget_s, HOST_LEAST_S));
-    search.host = !lab->api->has_graphs;
-    search.strict = isfinite(lab->part_s);
-    search.budget_s = fmax(BUDGET_PART * budget_s - (ceilings_lab_now(lab) - start), 0.5 * budget_s);
-    if (search.strict)
-        search.budget_s = fmax(fmin(search.budget_s, BUDGET_PART * ceilings_lab_left(lab)), LEAST_SEARCH_S);
+    if (registers) budget_s *= HOST_PART;
+    budget_s -= ceilings_lab_now(lab) - start;
+    search.budget_s = fmax(fmin(budget_s, ceilings_lab_left(lab)), LEAST_SEARCH_S);
     answer = ceilings_search_run(&search, &best, why);
     if (answer != SCOUT_OK) goto done;
-    peak_of(&pool, &best.point, best.tflops, &best.timing, &peak);
+    peak_of(&pool, &best.point, best.tflops, &best.figure, &peak);
     peak.tried = best.tried;
     peak.disturbed = best.disturbed;
     peak.seconds = ceilings_lab_now(lab) - start;
@@ -143,32 +140,6 @@ done:
 
 /* ---- the K sweep ---- */
 
-static scout_answer sweep_point(ceilings_product_pool *p, const ceilings_search_point *point, double budget_s,
-                                bool warm, timing_state *state, ceilings_point *out, timing_result *result,
-                                scout_why *why) {
-    const ceilings_lab *lab = p->lab;
-    timing_rules rules = lab->rules;
-    timing_subject subject;
-    double ratio = 0, ratio_ci = 0;
-    scout_why ignored;
-    scout_answer answer = ceilings_product_open(p, point, &subject, why);
-    if (answer != SCOUT_OK) return answer;
-    rules.budget_s = budget_s;
-    rules.race_share = 0; /* nothing races here */
-    rules.state = state;
-    if (!warm && !rules.burst) (void)timing_settle(lab->clock, &rules, &subject, &ignored);
-    timing_confirm(lab->clock, &rules, &subject, 1, NULL, NULL, result, &ratio, &ratio_ci);
-    ceilings_product_close(p, &subject);
-    if (result->answer != SCOUT_OK) {
-        *why = result->why;
-        return result->answer;
-    }
-    *out = (ceilings_point){.shape = {point->m, point->n, point->k}, .rel_ci95 = result->rel_ci95};
-    out->tflops = ceilings_search_flops(point) / result->median_s / 1e12;
-    out->clock_mhz = result->clock_mhz;
-    return SCOUT_OK;
-}
-
 /* The deepest K of the sweep whose inputs fit; 0: not even the first. */
 static int64_t deepest_that_fits(ceilings_product_pool *p, int64_t m, int64_t n) {
     double free_bytes = (double)ceilings_lab_free_bytes(p->lab);
@@ -179,51 +150,116 @@ static int64_t deepest_that_fits(ceilings_product_pool *p, int64_t m, int64_t n)
     return 0;
 }
 
-scout_answer ceilings_gemm_sweep(ceilings_lab *lab, const char *precision, int64_t m, int64_t n, double budget_s,
-                                 ceilings *c, scout_why *why) {
+/* The lanes of a sweep: its depths, and the product of the peak, whose long run is known and puts them on its scale. */
+typedef struct sweep {
+    ceilings_search_point points[SWEEP_POINTS + 1];
+    lanes_lane lanes[SWEEP_POINTS + 1];
+    int count;
+} sweep;
+
+static scout_answer sweep_open(sweep *x, ceilings_product_pool *p, const ceilings_search_point *point, scout_why *why) {
+    lanes_lane *lane = &x->lanes[x->count];
+    const scout_answer answer = ceilings_product_open(p, point, &lane->subject, why);
+    if (answer == SCOUT_OK) x->points[x->count++] = *point;
+    if (answer == SCOUT_NO || answer == SCOUT_FAILED) {
+        ceilings_lab_say(p->lab, "%s: K %lld left out: %s", p->precision->name, (long long)point->k, why->text);
+        return SCOUT_OK; /* this K only */
+    }
+    return answer;
+}
+
+static double sweep_rate(const sweep *x, const ceilings_lab *lab, int k) {
+    const double launch_s = ceilings_lab_launch_s(lab, &x->lanes[k]);
+    return launch_s > 0 ? ceilings_search_flops(&x->points[k]) / launch_s / 1e12 : 0;
+}
+
+static void sweep_read(const sweep *x, const ceilings_product_pool *p, bool scaled, ceilings *c) {
+    const ceilings_peak *known = ceilings_find_peak(c, p->precision->name);
+    const double scale = scaled && sweep_rate(x, p->lab, 0) > 0 ? known->tflops / sweep_rate(x, p->lab, 0) : 1;
+    scout_telemetry t = {.size = sizeof t, .clock_mhz = (double)NAN, .power_w = (double)NAN};
+    p->lab->clock->telemetry(p->lab->clock->context, &t);
+    for (int k = scaled; k < x->count && c->sweep_count < CEILINGS_MAX_SWEEP; k++) {
+        const ceilings_search_point *point = &x->points[k];
+        const double tflops = scale * sweep_rate(x, p->lab, k);
+        const double ci = 2 * hypot(x->lanes[k].error, scaled ? x->lanes[0].error : 0);
+        if (!(tflops > 0)) continue;
+        ceilings_point *at = &c->sweep[c->sweep_count++];
+        *at = (ceilings_point){.shape = {point->m, point->n, point->k}, .tflops = tflops, .clock_mhz = t.clock_mhz};
+        at->rel_ci95 = isfinite(ci) ? fmin(ci, 1) : 1;
+        ceilings_lab_say(p->lab, "%s: K %lld %.4g TFLOP/s", p->precision->name, (long long)point->k, tflops);
+        const ceilings_figure figure = {.rel_ci95 = at->rel_ci95, .clock_mhz = t.clock_mhz, .power_w = t.power_w};
+        ceilings_peak peak;
+        peak_of(p, point, tflops, &figure, &peak);
+        peak.tried = 1;                           /* `seconds` stay those of the search */
+        if (known) ceilings_peak_offer(c, &peak); /* a sweep alone is no search */
+    }
+}
+
+/* Where the peak is a product of one of today's layouts and variants. */
+static bool point_of(const ceilings_product_pool *p, const ceilings_peak *peak, ceilings_search_point *out) {
+    if (!peak || peak->shape[0] < 1) return false;
+    *out = (ceilings_search_point){.m = peak->shape[0], .n = peak->shape[1], .k = peak->shape[2]};
+    for (out->layout = 0; out->layout < p->layout_count; out->layout++)
+        for (out->variant = 0; out->variant < p->variants; out->variant++) {
+            char how[64];
+            ceilings_product_how(p, out, how, sizeof how);
+            if (strcmp(how, peak->how) == 0 && strcmp(p->layouts[out->layout], peak->layout) == 0) return true;
+        }
+    return false;
+}
+
+/* Room for the deepest, and for the product of the peak. */
+static double sweep_inputs(int64_t m, int64_t n, int64_t deepest, const ceilings_peak *known) {
+    const double own = (double)(m > n ? m : n) * (double)deepest;
+    if (!known) return own;
+    return fmax(own, (double)known->shape[2] * fmax((double)known->shape[0], (double)known->shape[1]));
+}
+static double sweep_outputs(int64_t m, int64_t n, const ceilings_peak *known) {
+    return fmax((double)m * (double)n, known ? (double)known->shape[0] * (double)known->shape[1] : 0);
+}
+
+static scout_answer sweep_run(ceilings_product_pool *p, const ceilings_peak *known, int64_t m, int64_t n,
+                              int64_t deepest, sweep *x, bool *scaled, scout_why *why) {
+    const ceilings_lab *lab = p->lab;
+    ceilings_search_point peak;
+    scout_answer answer = SCOUT_OK;
+    if (point_of(p, known, &peak)) answer = sweep_open(x, p, &peak, why);
+    *scaled = x->count > 0;
+    for (int64_t k = SWEEP_FIRST; k <= deepest && answer == SCOUT_OK; k += SWEEP_STEP) {
+        const ceilings_search_point point = {.m = m, .n = n, .k = k};
+        answer = sweep_open(x, p, &point, why);
+    }
+    const double each_s = fmin(SWEEP_POINT_S, ceilings_lab_left(lab) / SWEEP_POINTS);
+    if (answer == SCOUT_OK) answer = ceilings_lab_pass(lab, each_s, each_s / 3, x->lanes, x->count, why);
+    for (int k = 0; k < x->count; k++) ceilings_product_close(p, &x->lanes[k].subject);
+    return answer;
+}
+
+scout_answer ceilings_gemm_sweep(ceilings_lab *lab, const char *precision, int64_t m, int64_t n, ceilings *c,
+                                 scout_why *why) {
     ceilings_product_pool pool;
-    const ceilings_peak *known = ceilings_find_peak(c, precision);
+    bool scaled = false;
     scout_answer answer = ceilings_product_begin(&pool, lab, precision, why);
     if (answer != SCOUT_OK) return answer;
-    int64_t deepest = deepest_that_fits(&pool, m, n);
-    double shortest_s = known ? 2.0 * (double)m * (double)n * SWEEP_FIRST / (known->tflops * 1e12) : 0;
-    timing_state state = {.steered = false};
+    const ceilings_peak *known = ceilings_find_peak(c, pool.precision->name);
+    const int64_t deepest = deepest_that_fits(&pool, m, n);
+    const double shortest_s = known ? 2.0 * (double)m * (double)n * SWEEP_FIRST / (known->tflops * 1e12) : 0;
     c->sweep_count = 0;
     snprintf(c->sweep_precision, sizeof c->sweep_precision, "%s", pool.precision->name);
-    if (deepest == 0 || shortest_s * 8 > budget_s) {
+    if (deepest == 0 || shortest_s > SWEEP_LONGEST) {
         ceilings_lab_say(lab, "%s: no K sweep at %lld x %lld: %s", pool.precision->name, (long long)m, (long long)n,
                          deepest == 0 ? "its inputs do not fit into memory" : "one product takes too long");
         ceilings_product_end(&pool);
         return SCOUT_OK;
     }
-    answer = ceilings_product_room(&pool, (double)(m > n ? m : n) * (double)deepest, (double)m * (double)n, why);
-    const bool strict = isfinite(lab->part_s); /* what a budget leaves is for others */
-    const double share_s = budget_s / (1 + (double)(SWEEP_LAST - SWEEP_FIRST) / SWEEP_STEP);
-    const double each_s = strict ? share_s : fmax(1, share_s);
-    for (int64_t k = SWEEP_FIRST; k <= deepest && answer == SCOUT_OK && c->sweep_count < CEILINGS_MAX_SWEEP;
-         k += SWEEP_STEP) {
-        if (strict && ceilings_lab_left(lab) <= 0) {
-            ceilings_lab_say(lab, "%s: K %lld and more left out: the budget's part for ceilings is used up",
-                             pool.precision->name, (long long)k);
-            break;
-        }
-        const ceilings_search_point point = {.m = m, .n = n, .k = k};
-        timing_result result;
-        ceilings_peak peak;
-        ceilings_point *at = &c->sweep[c->sweep_count];
-        answer = sweep_point(&pool, &point, each_s, c->sweep_count > 0, &state, at, &result, why);
-        if (answer == SCOUT_NO || answer == SCOUT_FAILED) { /* this K only */
-            ceilings_lab_say(lab, "%s: K %lld left out: %s", pool.precision->name, (long long)k, why->text);
-            answer = SCOUT_OK;
-            continue;
-        }
-        if (answer != SCOUT_OK) break;
-        c->sweep_count++;
-        ceilings_lab_say(lab, "%s: K %lld %.4g TFLOP/s", pool.precision->name, (long long)k, at->tflops);
-        peak_of(&pool, &point, at->tflops, &result, &peak);
-        peak.tried = 1;                           /* `seconds` stay those of the search */
-        if (known) ceilings_peak_offer(c, &peak); /* a sweep alone is no search */
-    }
+    sweep *x = calloc(1, sizeof *x);
+    if (!x)
+        answer = scout_say(why, SCOUT_NO_MEMORY, "memory", "the host has no memory left");
+    else
+        answer = ceilings_product_room(&pool, sweep_inputs(m, n, deepest, known), sweep_outputs(m, n, known), why);
+    if (x && answer == SCOUT_OK) answer = sweep_run(&pool, known, m, n, deepest, x, &scaled, why);
+    if (x && answer == SCOUT_OK) sweep_read(x, &pool, scaled, c);
+    free(x);
     ceilings_product_end(&pool);
     return answer;
 }

@@ -251,5 +251,6 @@ bool ceilings_from_json(const json_t *root, ceilings *out, status *st) {
         each_row(&r, sweep, "points", CEILINGS_MAX_SWEEP, get_point, out);
     }
     if (r.failed) memset(out, 0, sizeof *out);
+    ceilings_close(out); /* tables were taken that had dents */
     return !r.failed;
 }

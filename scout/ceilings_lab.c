@@ -2,15 +2,19 @@
  * need nothing else (the launch floor, special functions, multiply-adds in registers). */
 #include "scout/ceilings_lab.h"
 
-#include "scout/stats.h"
+#include "scout/timing/estimate.h"
 
 #include <math.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
-enum { MAX_INTERVALS = 4096, LAUNCHES_OF_NOTHING = 400, LEAST_LATE = 2 };
 #define BEAT_S 30.0 /* the next sign of life comes by then, beside what is known to take long */
 #define RESTS  3.0  /* burst: rests of so many times the work keep the mean power far below any cap */
+enum { MOST_BLOCKS = 90, MOST_PASSES = 16, HOST_BLOCKS = 3, BURSTS = 2, GROWTHS = 24 };
+static const double steady_block_s = 0.05, host_block_s = 1e-3; /* of a long run */
+static const double steady_rest_s = 0.3;                        /* of a long run in bursts, before each */
+static const double counted_s = 2e-3, host_counted_s = 0.5e-3;  /* a launch of what is counted, at least */
 
 double ceilings_lab_now(const ceilings_lab *lab) { return lab->clock->now(lab->clock->context); }
 
@@ -24,9 +28,9 @@ void ceilings_lab_say(const ceilings_lab *lab, const char *format, ...) {
     lab->say(lab->say_context, text);
 }
 
-void ceilings_lab_part(ceilings_lab *lab, int parts_left) {
+void ceilings_lab_part(ceilings_lab *lab, int parts_left, double most_s) {
     const double now_s = ceilings_lab_now(lab);
-    lab->part_s = now_s + fmax(lab->end_s - now_s, 0) / (parts_left > 1 ? parts_left : 1);
+    lab->part_s = now_s + fmin(fmax(lab->end_s - now_s, 0) / (parts_left > 1 ? parts_left : 1), most_s);
 }
 
 double ceilings_lab_left(const ceilings_lab *lab) { return fmax(lab->part_s - ceilings_lab_now(lab), 0); }
@@ -70,7 +74,11 @@ static scout_answer work_run(void *context, uint32_t launches, uint32_t batches,
     return w->lab->api->run(w->lab->device, w->sequence, batches, seconds, why);
 }
 
-timing_subject ceilings_work_subject(ceilings_work *w) { return (timing_subject){.context = w, .run = work_run}; }
+static uint32_t work_whole(void *context) { return ((ceilings_work *)context)->whole; }
+
+timing_subject ceilings_work_subject(ceilings_work *w) {
+    return (timing_subject){.context = w, .run = work_run, .whole = w->whole > 1 ? work_whole : NULL};
+}
 
 void ceilings_work_drop(ceilings_work *w) {
     if (w->sequence) w->lab->api->drop(w->lab->device, w->sequence);
@@ -78,35 +86,80 @@ void ceilings_work_drop(ceilings_work *w) {
     w->launches = 0;
 }
 
-void ceilings_lab_rest(const timing_clock *clock, const timing_rules *rules, double worked) {
-    if (rules->burst) clock->pause(clock->context, RESTS * worked);
+/* ---- figures ---- */
+
+static lanes_rules rules_of(const ceilings_lab *lab, int lanes, double seconds, double block_s) {
+    lanes_rules rules = lanes_rules_of(&lab->regime, lab->host);
+    rules.idle_s = RESTS * rules.burst_s;
+    rules.block_s = fmin(fmin(block_s, seconds), rules.burst ? rules.burst_s : INFINITY);
+    rules.interval_s = fmin(rules.interval_s, rules.block_s);
+    rules.look_s = rules.interval_s;
+    rules.rounds = lab->host ? HOST_BLOCKS : 1;
+    rules.most_rounds = (int)fmin(fmax(round(seconds / rules.block_s), rules.rounds), MOST_BLOCKS);
+    rules.most_s = lanes * seconds;
+    rules.precise = -1; /* however well it is known: what is asked is the long run */
+    return rules;
 }
 
-scout_answer ceilings_lab_meter(const ceilings_lab *lab, const timing_subject *subject, uint32_t launches,
-                                double seconds, uint32_t least, ceilings_figure *out, scout_why *why) {
-    double intervals[MAX_INTERVALS], first = 0;
-    if (lab->clock->beat) lab->clock->beat(lab->clock->context, BEAT_S);
-    scout_answer answer = subject->run(subject->context, launches, 1, &first, why);
-    if (answer != SCOUT_OK) return answer;
-    if (!(first > 0)) return scout_say(why, SCOUT_FAILED, "error", "the device's timer stands still");
-    /* who is late looks less closely, but looks */
-    if (ceilings_lab_left(lab) < first * least) least = least < LEAST_LATE ? least : LEAST_LATE;
-    double wanted = fmax(fmin(seconds, ceilings_lab_left(lab)) / first, least);
-    uint32_t count = (uint32_t)fmin(wanted, MAX_INTERVALS), done = 0;
-    while (done < count) {
-        uint32_t some = count - done;
-        double piece = lab->rules.burst ? lab->rules.burst_s : 1; /* in pieces of a second, each with a sign of life */
-        some = (uint32_t)fmax(1, fmin(some, piece / first));
-        if (lab->clock->beat) lab->clock->beat(lab->clock->context, BEAT_S + 10 * first * some);
-        answer = subject->run(subject->context, launches, some, intervals + done, why);
+static scout_answer run_lanes(const ceilings_lab *lab, const lanes_rules *rules, lanes_lane *lanes, int count,
+                              scout_why *why) {
+    for (int k = 0; k < count; k++) lanes[k].keep = true;
+    if (lanes_run(lab->clock, rules, lanes, count, -1, INFINITY)) return SCOUT_OK;
+    for (int k = 0; k < count; k++)
+        if (lanes[k].answer == SCOUT_LOST) *why = lanes[k].why;
+    return SCOUT_LOST;
+}
+
+scout_answer ceilings_lab_pass(const ceilings_lab *lab, double seconds, double block_s, lanes_lane *lanes, int count,
+                               scout_why *why) {
+    const lanes_rules rules = rules_of(lab, count, seconds, block_s);
+    return run_lanes(lab, &rules, lanes, count, why);
+}
+
+double ceilings_lab_launch_s(const ceilings_lab *lab, const lanes_lane *lane) {
+    return lane->answer != SCOUT_OK ? 0 : lab->host ? lane->p05_s : lane->time_s;
+}
+
+/* Of a pass: seconds of a launch, and how the device ran. */
+typedef struct pass {
+    double launch_s, mhz, watts;
+} pass;
+
+static int by_time(const void *a, const void *b) {
+    const pass *x = a, *y = b;
+    return (x->launch_s > y->launch_s) - (x->launch_s < y->launch_s);
+}
+
+static ceilings_figure figure_of(const pass *passes, int n) {
+    double launch_s[MOST_PASSES] = {0}, mhz = 0, watts = 0;
+    for (int k = 0; k < n; k++) launch_s[k] = passes[k].launch_s, mhz += passes[k].mhz, watts += passes[k].watts;
+    const estimate e = estimate_of(launch_s, (size_t)n);
+    return (ceilings_figure){e.x, fmin(e.ci, 1), mhz / n, watts / n};
+}
+
+/* What disturbs a host only adds to its times: there as many passes more are run, and the faster half counts. */
+scout_answer ceilings_lab_long(const ceilings_lab *lab, const timing_subject *subject, double seconds, int passes,
+                               ceilings_figure *out, scout_why *why) {
+    pass all[MOST_PASSES];
+    const int most = (int)fmin(lab->host ? 2 * passes : passes, MOST_PASSES), least = lab->host ? 4 : 2;
+    lanes_rules rules = rules_of(lab, 1, seconds, lab->host ? host_block_s : steady_block_s);
+    int n = 0;
+    if (rules.burst) rules.idle_s = steady_rest_s, rules.most_rounds = BURSTS;
+    while (n < most && (n < least || !ceilings_lab_late(lab))) {
+        lanes_lane lane = {.subject = *subject};
+        scout_telemetry t = {.size = sizeof t, .clock_mhz = (double)NAN, .power_w = (double)NAN};
+        const scout_answer answer = run_lanes(lab, &rules, &lane, 1, why);
         if (answer != SCOUT_OK) return answer;
-        ceilings_lab_rest(lab->clock, &lab->rules, first * some);
-        done += some;
+        if (lane.answer != SCOUT_OK) {
+            *why = lane.why;
+            return lane.answer;
+        }
+        lab->clock->telemetry(lab->clock->context, &t);
+        all[n++] = (pass){ceilings_lab_launch_s(lab, &lane), t.clock_mhz, t.power_w};
     }
-    out->median_s = stats_median(intervals, count) / launches;
-    out->rel_ci95 = stats_median_interval(intervals, count, 0, 1).relative;
-    if (!isfinite(out->rel_ci95)) out->rel_ci95 = 1; /* a single interval says nothing of it */
-    return out->median_s > 0 ? SCOUT_OK : scout_say(why, SCOUT_FAILED, "error", "the device's timer stands still");
+    if (lab->host) qsort(all, (size_t)n, sizeof all[0], by_time);
+    *out = figure_of(all, lab->host ? n / 2 : n);
+    return out->launch_s > 0 ? SCOUT_OK : scout_say(why, SCOUT_FAILED, "error", "the device's timer stands still");
 }
 
 /* ---- the launch floor ---- */
@@ -119,13 +172,13 @@ static scout_answer enqueue_nothing(void *context, uint32_t launch, void *stream
 
 scout_answer ceilings_launch_measure(ceilings_lab *lab, ceilings *c, scout_why *why) {
     ceilings_work work = {.lab = lab, .enqueue = enqueue_nothing, .context = lab};
-    timing_subject subject = ceilings_work_subject(&work);
-    ceilings_figure figure = {0, 0};
-    scout_answer answer = ceilings_lab_meter(lab, &subject, LAUNCHES_OF_NOTHING, 0.1, 20, &figure, why);
+    const timing_subject subject = ceilings_work_subject(&work);
+    ceilings_figure figure = {0};
+    scout_answer answer = ceilings_lab_long(lab, &subject, 0.02, 4, &figure, why);
     ceilings_work_drop(&work);
     if (answer != SCOUT_OK) return answer;
-    c->launch_s = lab->launch_s = figure.median_s;
-    ceilings_lab_say(lab, "launch floor %.2f us", figure.median_s * 1e6);
+    c->launch_s = lab->launch_s = figure.launch_s;
+    ceilings_lab_say(lab, "launch floor %.2f us", figure.launch_s * 1e6);
     return SCOUT_OK;
 }
 
@@ -145,57 +198,58 @@ static scout_answer enqueue_counted(void *context, uint32_t launch, void *stream
     return api->arithmetic(x->lab->device, x->type, x->wanted, &x->done, stream, why);
 }
 
-/* Operations per second, net of the launch floor: launches grow until each takes 2 ms or more. */
-static scout_answer rate_of(const ceilings_lab *lab, uint32_t type, double *per_s, double *rel_ci95, scout_why *why) {
+/* Operations per second, net of the launch floor: launches grow until each is long enough. */
+static scout_answer rate_of(const ceilings_lab *lab, uint32_t type, double *per_s, ceilings_figure *figure,
+                            scout_why *why) {
     counted x = {.lab = lab, .type = type, .wanted = 1 << 20};
     ceilings_work work = {.lab = lab, .enqueue = enqueue_counted, .context = &x};
-    timing_subject subject = ceilings_work_subject(&work);
-    ceilings_figure figure = {0, 0};
+    const timing_subject subject = ceilings_work_subject(&work);
+    const double least_s = lab->host ? host_counted_s : counted_s;
     scout_answer answer = SCOUT_OK;
-    for (int step = 0; step < 24 && answer == SCOUT_OK; step++) {
-        answer = ceilings_lab_meter(lab, &subject, 1, 0, 3, &figure, why);
-        if (answer != SCOUT_OK || figure.median_s >= 2e-3) break;
-        double factor = fmin(64, 1.5 * 2e-3 / figure.median_s);
+    for (int step = 0; step < GROWTHS && answer == SCOUT_OK; step++) {
+        double seconds[2] = {0};
+        if (lab->clock->beat) lab->clock->beat(lab->clock->context, BEAT_S);
+        answer = subject.run(subject.context, 1, 2, seconds, why);
+        if (answer != SCOUT_OK || fmin(seconds[0], seconds[1]) >= least_s) break;
+        const double factor = fmin(64, 1.5 * least_s / fmax(seconds[1], 1e-6));
         x.wanted = (uint64_t)((double)x.wanted * fmax(factor, 1.5));
         ceilings_work_drop(&work); /* what was recorded does the old number */
     }
-    if (answer == SCOUT_OK) answer = ceilings_lab_meter(lab, &subject, 1, 0.4, 20, &figure, why);
+    if (answer == SCOUT_OK) answer = ceilings_lab_long(lab, &subject, 0.09, 5, figure, why);
     ceilings_work_drop(&work);
     if (answer != SCOUT_OK) return answer;
-    double net = fmax(figure.median_s - lab->launch_s, 0.5 * figure.median_s);
-    *per_s = (double)x.done / net;
-    *rel_ci95 = figure.rel_ci95;
+    *per_s = (double)x.done / fmax(figure->launch_s - lab->launch_s, 0.5 * figure->launch_s);
     return *per_s > 0 ? SCOUT_OK : scout_say(why, SCOUT_FAILED, "error", "the probe did nothing");
 }
 
 scout_answer ceilings_special_measure(ceilings_lab *lab, ceilings *c, scout_why *why) {
-    double rel = 0;
+    ceilings_figure figure = {0};
+    double per_s = 0;
     if (!lab->api->special) return SCOUT_OK;
-    scout_answer answer = rate_of(lab, SCOUT_NONE, &c->special_per_s, &rel, why);
+    scout_answer answer = rate_of(lab, SCOUT_NONE, &per_s, &figure, why);
     if (answer == SCOUT_NO) return SCOUT_OK;
-    if (answer == SCOUT_OK) ceilings_lab_say(lab, "special functions %.3g per second", c->special_per_s);
-    return answer;
+    if (answer != SCOUT_OK) return answer;
+    c->special_per_s = fmax(c->special_per_s, per_s); /* what disturbs only takes away */
+    ceilings_lab_say(lab, "special functions %.3g per second", c->special_per_s);
+    return SCOUT_OK;
 }
 
 scout_answer ceilings_registers_measure(ceilings_lab *lab, const char *precision, ceilings *c, scout_why *why) {
     const ceilings_precision *p = ceilings_precision_named(precision);
     ceilings_peak peak = {.how = "registers", .layout = ""};
-    double per_s = 0, start = ceilings_lab_now(lab);
+    ceilings_figure figure = {.rel_ci95 = 1};
+    const double start_s = ceilings_lab_now(lab);
+    double per_s = 0;
     if (!p || !lab->api->arithmetic) return SCOUT_NO; /* tf32: inputs may be rounded, they need not be */
-    scout_answer answer = SCOUT_OK;
-    peak.rel_ci95 = 1;
-    for (int k = 0; k < CEILINGS_LAB_TIMES && answer == SCOUT_OK && peak.rel_ci95 > CEILINGS_LAB_WIDE; k++) {
-        if (k > 0 && ceilings_lab_late(lab)) break;
-        answer = rate_of(lab, p->type, &per_s, &peak.rel_ci95, why);
+    for (int k = 0; k < 2 && figure.rel_ci95 > CEILINGS_LAB_WIDE && (k == 0 || !ceilings_lab_late(lab)); k++) {
+        const scout_answer answer = rate_of(lab, p->type, &per_s, &figure, why);
+        if (answer != SCOUT_OK) return answer;
     }
-    if (answer != SCOUT_OK) return answer;
-    peak.disturbed = peak.rel_ci95 > CEILINGS_LAB_WIDE;
-    scout_telemetry t = {.size = sizeof t, .clock_mhz = (double)NAN, .power_w = (double)NAN};
-    lab->clock->telemetry(lab->clock->context, &t);
     snprintf(peak.precision, sizeof peak.precision, "%s", p->name);
     peak.tflops = per_s / 1e12;
-    peak.clock_mhz = t.clock_mhz, peak.power_w = t.power_w;
-    peak.seconds = ceilings_lab_now(lab) - start;
+    peak.rel_ci95 = figure.rel_ci95, peak.disturbed = figure.rel_ci95 > CEILINGS_LAB_WIDE;
+    peak.clock_mhz = figure.clock_mhz, peak.power_w = figure.power_w;
+    peak.seconds = ceilings_lab_now(lab) - start_s;
     ceilings_lab_say(lab, "%s: %.4g TFLOP/s in registers", p->name, peak.tflops);
     ceilings_peak_offer(c, &peak);
     return SCOUT_OK;

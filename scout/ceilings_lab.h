@@ -4,13 +4,14 @@
 #define SCOUT_CEILINGS_LAB_H
 
 #include "scout/ceilings.h"
+#include "scout/timing/lanes.h"
 
 typedef struct ceilings_lab {
     const scout_device_api *api;
     scout_device *device;
     const timing_clock *clock;
     regime regime;
-    timing_rules rules;             /* of the regime; budgets are set by each use */
+    bool host;
     const scout_identity *identity; /* or NULL */
     ceilings_say *say;
     void *say_context;
@@ -21,12 +22,11 @@ typedef struct ceilings_lab {
 
 #define CEILINGS_LAB_WIDE                                                                                              \
     0.05 /* a figure whose interval is wider was disturbed, and decides nothing (common/verdict.c) */
-enum { CEILINGS_LAB_TIMES = 3 }; /* that something disturbed is timed, at most */
 
 double ceilings_lab_now(const ceilings_lab *lab);
 __attribute__((format(printf, 2, 3))) void ceilings_lab_say(const ceilings_lab *lab, const char *format, ...);
-/* The next part begins, of so many that are left: each gets as much of the time as the others. */
-void ceilings_lab_part(ceilings_lab *lab, int parts_left);
+/* The next part begins, of so many that are left: each gets as much of the time as the others, at most `most_s`. */
+void ceilings_lab_part(ceilings_lab *lab, int parts_left, double most_s);
 double ceilings_lab_left(const ceilings_lab *lab); /* seconds of the part; not negative */
 bool ceilings_lab_late(const ceilings_lab *lab);
 uint64_t ceilings_lab_free_bytes(const ceilings_lab *lab); /* 0: not known */
@@ -37,22 +37,28 @@ typedef struct ceilings_work {
     const ceilings_lab *lab;
     scout_enqueue enqueue;
     void *context;
+    uint32_t whole;           /* launches that belong together: an interval is a multiple of them; 0: any number */
     scout_sequence *sequence; /* of `launches` launches, or NULL */
     uint32_t launches;
 } ceilings_work;
 timing_subject ceilings_work_subject(ceilings_work *w); /* valid as long as w */
 void ceilings_work_drop(ceilings_work *w);
 
-/* Seconds of one launch, from at least `least` intervals of `launches` launches and `seconds` of work (burst: in pieces
- * of at most the regime's, with rests between). The first interval is a warm-up. */
-typedef struct ceilings_figure {
-    double median_s, rel_ci95;
-} ceilings_figure;
-scout_answer ceilings_lab_meter(const ceilings_lab *lab, const timing_subject *subject, uint32_t launches,
-                                double seconds, uint32_t least, ceilings_figure *out, scout_why *why);
+/* A pass of lanes that all stay in, each for about `seconds` in blocks of at most `block_s`. SCOUT_LOST: the device is
+ * gone; what else a lane may answer is that lane's matter. */
+scout_answer ceilings_lab_pass(const ceilings_lab *lab, double seconds, double block_s, lanes_lane *lanes, int count,
+                               scout_why *why);
 
-/* After `worked` seconds of work in a burst regime: rests so long that the device stays at its burst clock. */
-void ceilings_lab_rest(const timing_clock *clock, const timing_rules *rules, double worked);
+/* Seconds of a launch; 0: none. Of a host the twentieth part of its blocks that was fastest tells what it can do: what
+ * disturbs it only adds. */
+double ceilings_lab_launch_s(const ceilings_lab *lab, const lanes_lane *lane);
+
+/* The long run of one thing alone: passes of so many seconds each, without a pause on a device. */
+typedef struct ceilings_figure {
+    double launch_s, rel_ci95, clock_mhz, power_w;
+} ceilings_figure;
+scout_answer ceilings_lab_long(const ceilings_lab *lab, const timing_subject *subject, double seconds, int passes,
+                               ceilings_figure *out, scout_why *why);
 
 /* The parts. Each fills its members of c. */
 scout_answer ceilings_launch_measure(ceilings_lab *lab, ceilings *c, scout_why *why);
@@ -60,8 +66,8 @@ scout_answer ceilings_special_measure(ceilings_lab *lab, ceilings *c, scout_why 
 scout_answer ceilings_bandwidth_measure(ceilings_lab *lab, ceilings *c, scout_why *why);
 scout_answer ceilings_gemm_measure(ceilings_lab *lab, const char *precision, double budget_s, ceilings *c,
                                    json_builder *b, json_t *audit, scout_why *why);
-scout_answer ceilings_gemm_sweep(ceilings_lab *lab, const char *precision, int64_t m, int64_t n, double budget_s,
-                                 ceilings *c, scout_why *why);
+scout_answer ceilings_gemm_sweep(ceilings_lab *lab, const char *precision, int64_t m, int64_t n, ceilings *c,
+                                 scout_why *why);
 scout_answer ceilings_registers_measure(ceilings_lab *lab, const char *precision, ceilings *c, scout_why *why);
 
 /* Precisions that have a peak of their own. */

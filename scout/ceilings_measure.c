@@ -7,6 +7,8 @@
 #include <string.h>
 #include <time.h>
 
+static const double LONGEST = 1.5; /* budgets that a precision may take, confirmed twice where it was disturbed */
+
 static const ceilings_precision precisions[] = {
     {"fp32", SCOUT_FP32, 0, 4, 4}, {"tf32", SCOUT_FP32, 1, 4, 4},   {"fp16", SCOUT_FP16, 0, 2, 2},
     {"bf16", SCOUT_BF16, 0, 2, 2}, {"fp8", SCOUT_FP8E4M3, 0, 1, 2}, {"int8", SCOUT_INT8, 0, 1, 4},
@@ -46,14 +48,6 @@ void ceilings_peak_offer(ceilings *c, const ceilings_peak *p) {
     if (c->peak_count < CEILINGS_MAX_PEAKS) c->peaks[c->peak_count++] = *p;
 }
 
-static void forget_peak(ceilings *c, const char *precision) {
-    for (int k = 0; k < c->peak_count; k++) {
-        if (strcmp(c->peaks[k].precision, precision) != 0) continue;
-        memmove(&c->peaks[k], &c->peaks[k + 1], (size_t)(--c->peak_count - k) * sizeof c->peaks[0]);
-        return;
-    }
-}
-
 /* A part that is not there on this device, or failed, leaves the others as they are; a lost device ends everything. */
 static bool fatal(scout_answer answer) { return answer == SCOUT_LOST; }
 
@@ -73,7 +67,6 @@ static scout_answer measure_precision(ceilings_lab *lab, const ceilings_request 
                                       json_builder *b, json_t *audit, scout_why *why) {
     const ceilings_precision *p = ceilings_precision_named(name);
     if (!p) return scout_say(why, SCOUT_NO, "type", "precision %.40s has no peak", name);
-    forget_peak(c, p->name);
     scout_answer registers = ceilings_registers_measure(lab, p->name, c, why);
     if (fatal(registers)) return registers;
     scout_answer answer = ceilings_gemm_measure(lab, p->name, q->budget_s, c, b, q->audit ? audit : NULL, why);
@@ -121,7 +114,7 @@ static scout_answer measure_peaks(ceilings_lab *lab, const ceilings_request *req
     for (int k = 0; k < CEILINGS_MAX_PEAKS && request->precisions[k]; k++) {
         const char *name = request->precisions[k];
         if (is_known(request, c, name)) continue;
-        ceilings_lab_part(lab, parts_left(request, c, k));
+        ceilings_lab_part(lab, parts_left(request, c, k), LONGEST * request->budget_s);
         scout_answer answer = measure_precision(lab, request, name, c, b, audit, why);
         if (fatal(answer)) return answer;
         if (answer != SCOUT_OK) ceilings_lab_say(lab, "%s: no peak by products: %s", name, why->text);
@@ -134,22 +127,22 @@ scout_answer ceilings_measure(const scout_device_api *api, scout_device *device,
                               const regime *r, const ceilings_request *request, ceilings_say *say, void *say_context,
                               ceilings *c, json_builder *b, json_t *audit, scout_why *why) {
     ceilings_lab lab = {.api = api, .device = device, .clock = clock, .regime = *r, .identity = request->identity};
+    lab.host = !api->has_graphs;
     lab.say = say, lab.say_context = say_context;
-    lab.rules = timing_rules_of(r, request->budget_s);
     bool known = c->bandwidth_count > 0 && c->load == r->load && c->launch == r->launch;
-    if (c->load != r->load || c->launch != r->launch) c->peak_count = c->sweep_count = 0; /* of another regime */
+    if (c->load != r->load || c->launch != r->launch) /* of another regime */
+        c->peak_count = c->sweep_count = c->bandwidth_count = 0, c->special_per_s = 0;
     c->load = r->load, c->launch = r->launch;
     lab.launch_s = c->launch_s;
     lab.end_s = lab.part_s = request->within_s > 0 ? ceilings_lab_now(&lab) + request->within_s : (double)INFINITY;
     scout_answer answer = SCOUT_OK;
-    ceilings_lab_part(&lab, 1 + parts_left(request, c, 0));
+    ceilings_lab_part(&lab, 1 + parts_left(request, c, 0), (lab.host ? 2 : 1) * request->budget_s);
     if (request->again || !known) answer = measure_base(&lab, request->bandwidth, c, why);
     if (answer == SCOUT_OK && request->bandwidth) part_is_done(&lab, request, c, "bandwidth");
     if (answer == SCOUT_OK) answer = measure_peaks(&lab, request, c, b, audit, why);
     if (answer == SCOUT_OK && request->sweep_precision) {
-        ceilings_lab_part(&lab, 1);
-        answer = ceilings_gemm_sweep(&lab, request->sweep_precision, request->sweep_m, request->sweep_n,
-                                     fmin(request->budget_s, ceilings_lab_left(&lab)), c, why);
+        ceilings_lab_part(&lab, 1, request->budget_s);
+        answer = ceilings_gemm_sweep(&lab, request->sweep_precision, request->sweep_m, request->sweep_n, c, why);
         if (answer != SCOUT_OK) ceilings_lab_say(&lab, "K sweep: %s", why->text);
         if (!fatal(answer)) answer = SCOUT_OK;
     }

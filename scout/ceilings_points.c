@@ -11,8 +11,7 @@ static const struct {
 } tiles[] = {{128, 256}, {256, 128}, {128, 128}, {256, 256}, {64, 256}, {256, 192}, {192, 128}};
 enum { TILES = sizeof tiles / sizeof tiles[0], MOST_WAVES = 24, DEPTHS = 6, ATTEMPTS = 60 };
 
-/* What earlier searches ended with, by the units of their devices: where to begin. Of those that a search cannot tell
- * apart the first one is preferred (scout/ceilings_long.c). */
+/* What earlier searches ended with, by the units of their devices: where to begin, and nothing more than that. */
 static const struct {
     int32_t units;
     int64_t m, n, k;

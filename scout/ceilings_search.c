@@ -1,313 +1,328 @@
-/* The search for a peak: many shapes for a few milliseconds each, the better ones for longer, their neighbours and
- * their other variants, the last few in blocks as long as the method confirms with. The device is loaded all the time
- * (or rests in between, in bursts). What of this is done when, and for how long, depends on what holds its clock: a
- * plan is a table of stages. */
+/* The search for a peak: a list of shapes, each for milliseconds beside a common one; the best dozen for longer; their
+ * relatives beside them; the best few in longer blocks; the last three in blocks of a tenth of a second, and the winner
+ * alone, whose rate is the figure. Whatever is compared ran in alternating blocks, so that the clock cancels. Under a
+ * power cap short blocks tell the flops per cycle and long ones what a shape's own load leaves of the clock. */
 #include "scout/ceilings_search.h"
 
-#include "scout/ceilings_lab.h"
-#include "scout/ceilings_long.h"
-#include "scout/ceilings_stages.h"
+#include "scout/ceilings_points.h"
+#include "scout/timing/estimate.h"
 
 #include <math.h>
+#include <stdlib.h>
 #include <string.h>
 
-enum {
-    LONG = 10,       /* that are timed in long slots */
-    FINALISTS = 3,   /* that are confirmed, at most */
-    LEAST_BLOCKS = 8 /* of each finalist, where blocks are shortened to fit */
-};
-#define HURRY_S        10.0 /* below this a strict budget has time for one finalist, and none for slots of 0.3 s */
-#define STRICT_S       16.0 /* the same of a strict one where the clock is steered, */
-#define STRICT_PART    0.85 /* so much of which is planned with there: whole seconds do not end on time */
-#define SHORTEST_BLOCK 0.01
+enum { ENTRIES = 1024, GROUP = 8, HOST_GROUP = 4, DOZEN = 20, FEW = 16, FINALISTS = 3, PARENTS = 3, DUELS = 5 };
+enum { RELATIVES = 40, STARTS = 40, LONG_PASSES = 5, TIMES = 2 };
 
-/* ---- plans ---- */
+/* Parts of the budget by which stages end, and what a shape gets in them, in seconds of a budget of usual_s. */
+static const double usual_s = 4;
+static const double screen_until = 0.25, dozen_before = 0.3, near_until = 0.45, few_before = 0.55;
+static const double screen_s = 2e-3, dozen_s = 12e-3, few_s = 0.06, final_s = 0.15, alone_s = 0.18;
+static const double short_block_s = 3e-3, long_block_s = 0.1;
 
-typedef struct stage {
-    scout_answer (*run)(ceilings_field *x, int most, double until, scout_why *why);
-    int most;     /* shapes, or parents of shapes, that it looks at */
-    double until; /* by so much of the budget it ends; infinite: whenever it is done */
-} stage;
+typedef struct entry {
+    ceilings_search_point p;
+    double score; /* its rate over that of one that all with a score have in common; 0: not known */
+    double seen;  /* the greatest of its rates in long blocks; 0: it had none */
+    bool dead;
+} entry;
 
-enum { MOST_STAGES = 8 };
-typedef struct plan {
-    double settle, confirm;     /* parts of the budget, that these get */
-    double duel;                /* the same of an audit's last comparison; 0: it is part of confirming */
-    int finalists, audited;     /* shapes that are confirmed: of a search, and random ones */
-    double target, duel_target; /* relative half width of each one's interval, where the clock is steered */
-    stage search[MOST_STAGES], audit[MOST_STAGES];
-} plan;
+typedef struct field {
+    const ceilings_search *s;
+    entry *entries;
+    int count;
+    double start_s, scale, best; /* scale: of seconds; best: flop/s */
+} field;
 
-static const plan sustained = {
-    .settle = 0.12,
-    .confirm = 0.10,
-    .finalists = 3,
-    .audited = 3,
-    .search = {{ceilings_stages_designed, CEILINGS_FIELD_ENTRIES / 2, 0.28},
-               {ceilings_stages_refine, CEILINGS_STAGES_REFINED, 0.43},
-               {ceilings_stages_near, CEILINGS_STAGES_PARENTS, 0.53},
-               {ceilings_stages_variants, CEILINGS_STAGES_PARENTS, 0.62},
-               {ceilings_stages_narrow, LONG, 0.71}},
-    .audit = {{ceilings_stages_random, 0, INFINITY},
-              {ceilings_stages_refine, CEILINGS_STAGES_REFINED, INFINITY},
-              {ceilings_stages_narrow, LONG, 0}},
-};
-
-static const plan bursts = {
-    .settle = 0,
-    .confirm = 0.14,
-    .audited = 2,
-    .finalists = 2, /* a second of idling before each burst leaves time for no more */
-    .search = {{ceilings_stages_designed, CEILINGS_FIELD_ENTRIES / 2, 0.36},
-               {ceilings_stages_refine, CEILINGS_STAGES_REFINED, 0.46},
-               {ceilings_stages_near, CEILINGS_STAGES_PARENTS, 0.54},
-               {ceilings_stages_variants, CEILINGS_STAGES_PARENTS, 0.62},
-               {ceilings_stages_narrow, LONG, 0.70}},
-    .audit = {{ceilings_stages_random, 0, INFINITY},
-              {ceilings_stages_refine, CEILINGS_STAGES_REFINED, INFINITY},
-              {ceilings_stages_narrow, LONG, 0}},
-};
-
-/* Power holds the clock back, and only long slots tell (scout/ceilings_long.c). Of 26 s, 5 go to about 500 shapes,
- * since flops per cycle are half of what decides; 12 to some thirty slots of 0.3 s, with the short ones that choose
- * for them: most of these before anything is concluded from any, as the best of few is mostly a lucky one, and a search
- * in fifteen ended 3 % below the others. 7 go to whole seconds of the best five or six. They name the winner, and
- * blocks that had no part in that say its rate: the best of several noisy figures would flatter it. Two pairs of blocks
- * know it within 0.2 % (deviation), so that two processes agree within 0.5 %. An audit may take longer: its duel goes
- * on until either rate is known so well that the interval of the ratio is within 0.5 %. */
-static const plan steered = {
-    .settle = 0.12,
-    .confirm = 0.16,
-    .duel = 0.7,
-    .finalists = 1,
-    .audited = 3,
-    .target = 0.0045,
-    .duel_target = 0.0028,
-    .search = {{ceilings_stages_designed, CEILINGS_FIELD_ENTRIES / 2, 0.20},
-               {ceilings_long_first, 20, 0.45},
-               {ceilings_stages_near, 4, 0.50},
-               {ceilings_long_next, 7, 0.60},
-               {ceilings_stages_variants, 2, 0.63},
-               {ceilings_long_next, 6, 0.70},
-               {ceilings_long_last, 8, 0.95}},
-    .audit = {{ceilings_stages_random, 0, INFINITY},
-              {ceilings_long_first, 16, INFINITY},
-              {ceilings_long_next, 6, INFINITY},
-              {ceilings_long_next, 4, INFINITY},
-              {ceilings_long_last, 5, INFINITY}},
-};
-
-/* ---- from start to end ---- */
-
-/* Loads the device until its clock is steady. That it would not settle is no reason to stop: intervals say how good
- * the figures are. */
-static const plan *settle(ceilings_field *x) {
-    timing_rules rules = x->rules;
-    scout_why why;
-    if (rules.burst) return &bursts;
-    rules.settle_s = fmin(rules.settle_s, sustained.settle * x->budget_s);
-    (void)timing_settle(x->s->clock, &rules, &x->entries[0].subject, &why);
-    x->steered = x->state.steered && !x->s->host && x->budget_s >= (x->s->strict ? STRICT_S : HURRY_S);
-    if (x->steered && x->s->strict) x->budget_s *= STRICT_PART;
-    return x->steered ? &steered : &sustained;
+static bool late(const field *x, double part) {
+    return ceilings_lab_now(x->s->lab) - x->start_s > part * x->s->budget_s;
 }
 
-/* most: shapes of the first stage, where it has no figure of its own. */
-static scout_answer run_stages(ceilings_field *x, const stage *stages, int most, scout_why *why) {
-    scout_answer answer = SCOUT_OK;
-    for (; answer == SCOUT_OK && stages->run; stages++)
-        answer = stages->run(x, stages->most ? stages->most : most, stages->until, why);
+static void tell(const field *x, const char *what) {
+    ceilings_lab_say(x->s->lab, "%s: %s, %d shapes, best %.4g TFLOP/s", x->s->name, what, x->count, x->best / 1e12);
+}
+
+/* ---- entries ---- */
+
+/* NULL: looked at already, or no room. */
+static entry *add(field *x, const ceilings_search_point *p) {
+    if (x->count == ENTRIES) return NULL;
+    for (int k = 0; k < x->count; k++)
+        if (memcmp(&x->entries[k].p, p, sizeof *p) == 0) return NULL;
+    x->entries[x->count] = (entry){.p = *p};
+    return &x->entries[x->count++];
+}
+
+static int by_score(const void *a, const void *b) {
+    const entry *const *x = a, *const *y = b;
+    return ((*x)->score < (*y)->score) - ((*x)->score > (*y)->score);
+}
+
+/* Those that live and have a score, best first. */
+static int best_of(field *x, entry **out, int most) {
+    static const size_t each = sizeof(entry *);
+    entry **all = calloc((size_t)x->count + 1, each);
+    int count = 0;
+    for (int k = 0; all && k < x->count; k++)
+        if (!x->entries[k].dead && x->entries[k].score > 0) all[count++] = &x->entries[k];
+    if (all) qsort(all, (size_t)count, each, by_score);
+    if (count > most) count = most;
+    for (int k = 0; k < count; k++) out[k] = all[k];
+    free(all);
+    return count;
+}
+
+/* ---- timing ---- */
+
+/* One pass of them all; flop/s into rates, 0 where there is none. Who fails is dead; SCOUT_LOST ends everything. */
+static scout_answer together(field *x, entry **list, int count, double seconds, double block_s, double *rates,
+                             scout_why *why) {
+    const ceilings_search_bench *bench = &x->s->bench;
+    lanes_lane *lanes = calloc((size_t)count + 1, sizeof *lanes);
+    scout_answer answer = lanes ? SCOUT_OK : scout_say(why, SCOUT_NO_MEMORY, "memory", "the host has no memory left");
+    int opened = 0, at[GROUP + DOZEN];
+    for (int k = 0; k < count; k++) rates[k] = 0;
+    for (int k = 0; answer == SCOUT_OK && k < count; k++) {
+        const scout_answer one = bench->open(bench->context, &list[k]->p, &lanes[opened].subject, why);
+        if (one == SCOUT_OK) at[opened++] = k;
+        list[k]->dead = one != SCOUT_OK;
+        if (one == SCOUT_LOST) answer = one;
+    }
+    if (answer == SCOUT_OK && opened > 0)
+        answer = ceilings_lab_pass(x->s->lab, seconds * x->scale, block_s * fmin(x->scale, 1), lanes, opened, why);
+    for (int k = 0; k < opened; k++) {
+        const double launch_s = ceilings_lab_launch_s(x->s->lab, &lanes[k]);
+        entry *e = list[at[k]];
+        bench->close(bench->context, &lanes[k].subject);
+        e->dead = !(launch_s > 0);
+        if (e->dead) continue;
+        rates[at[k]] = ceilings_search_flops(&e->p) / launch_s;
+        x->best = fmax(x->best, rates[at[k]]);
+    }
+    free(lanes);
     return answer;
 }
 
-typedef struct confirmed {
-    timing_result results[FINALISTS + 1];
-    double ratios[FINALISTS + 1], ratio_ci[FINALISTS + 1];
-    double tflops[FINALISTS + 1]; /* 0: it could not be confirmed */
-    int first;                    /* the fastest; -1: there is none */
-    double shortened;             /* how many times shorter its blocks were than the method's */
-} confirmed;
-
-typedef struct terms {
-    double budget_s, target; /* target: where the clock is steered; 0: as the method has it */
-} terms;
-
-static timing_rules rules_of(const ceilings_field *x, const terms *t, int count) {
-    timing_rules rules = x->rules;
-    rules.budget_s = t->budget_s;
-    rules.race_share = 0; /* nothing races here */
-    if (t->target > 0) rules.steered_target = t->target;
-    if (!x->s->strict) return rules;
-    rules.block_s = fmin(rules.block_s, fmax(t->budget_s / (LEAST_BLOCKS * count), SHORTEST_BLOCK));
-    if (!x->steered) rules.steered_block_s = fmin(rules.steered_block_s, fmax(t->budget_s / count, 2 * SHORTEST_BLOCK));
-    rules.steered_load_s = fmin(rules.steered_load_s, t->budget_s);
-    return rules;
+/* Scores of a few entries that have none, from blocks beside one that has. */
+static scout_answer beside(field *x, entry *base, entry **list, int count, scout_why *why) {
+    entry *all[GROUP + 1] = {base};
+    double rates[GROUP + 1];
+    memcpy(all + 1, list, (size_t)count * sizeof *list);
+    const scout_answer answer = together(x, all, count + 1, screen_s, short_block_s, rates, why);
+    for (int k = 0; k < count && rates[0] > 0; k++) list[k]->score = base->score * rates[k + 1] / rates[0];
+    return answer;
 }
 
-/* The work of a block strays by as much time as ever, however short the block is (ceilings_guess_error), while what
- * blocks claim is learnt from those of the method's length. */
-static void claim(const ceilings_field *x, const timing_rules *rules, int count, confirmed *out) {
-    out->shortened = x->state.steered ? fmax(x->rules.steered_block_s / rules->steered_block_s, 1) : 1;
+/* The best ones once more, all beside each other and for longer; afterwards only these have scores. */
+static scout_answer again(field *x, int most, double seconds, double block_s, scout_why *why) {
+    entry *list[DOZEN];
+    double rates[DOZEN];
+    const int count = best_of(x, list, most);
+    if (count < 2) return SCOUT_OK;
+    const scout_answer answer = together(x, list, count, seconds, block_s, rates, why);
+    for (int k = 0; k < x->count; k++) x->entries[k].score = 0;
     for (int k = 0; k < count; k++) {
-        out->results[k].rel_ci95 *= out->shortened;
-        out->ratio_ci[k] *= out->shortened;
+        list[k]->score = rates[k];
+        if (seconds >= few_s) list[k]->seen = fmax(list[k]->seen, rates[k]);
     }
+    return answer;
 }
 
-static scout_answer confirm(ceilings_field *x, ceilings_entry **list, int count, const terms *t, confirmed *out,
-                            scout_why *why) {
-    timing_subject subjects[FINALISTS + 1] = {{.context = NULL}};
-    const timing_rules rules = rules_of(x, t, count);
-    memset(out, 0, sizeof *out);
-    out->first = -1;
-    for (int k = 0; k < count; k++) subjects[k] = list[k]->subject;
-    timing_confirm(x->s->clock, &rules, subjects, count, NULL, NULL, out->results, out->ratios, out->ratio_ci);
-    claim(x, &rules, count, out);
-    for (int k = 0; k < count; k++) {
-        const timing_result *r = &out->results[k];
-        if (r->answer == SCOUT_LOST) {
-            *why = r->why;
-            return SCOUT_LOST;
+/* ---- stages ---- */
+
+/* The first shape that can be timed is what the others of the list are held against. */
+static scout_answer begin(field *x, const ceilings_search *s, scout_why *why) {
+    uint64_t seed = s->space.seed;
+    *x = (field){.s = s, .start_s = ceilings_lab_now(s->lab), .scale = fmin(s->budget_s / usual_s, 2)};
+    x->entries = calloc(ENTRIES, sizeof *x->entries);
+    if (!x->entries) return scout_say(why, SCOUT_NO_MEMORY, "memory", "the host has no memory left");
+    for (int k = 0; k < STARTS; k++) {
+        const ceilings_search_point p = ceilings_points_try(&s->space, k, &seed);
+        entry *e = add(x, &p);
+        double rate = 0;
+        const scout_answer answer = e ? together(x, &e, 1, screen_s, short_block_s, &rate, why) : SCOUT_OK;
+        if (answer != SCOUT_OK) return answer;
+        if (e && rate > 0) {
+            e->score = 1;
+            return SCOUT_OK;
         }
-        if (r->answer == SCOUT_OK && r->median_s > 0)
-            out->tflops[k] = ceilings_search_flops(&list[k]->p) / r->median_s / 1e12;
-        if (out->tflops[k] > 0 && (out->first < 0 || out->tflops[k] > out->tflops[out->first])) out->first = k;
     }
+    if (!why->text[0]) scout_say(why, SCOUT_NO, "shape", "no shape could be timed");
+    return SCOUT_FAILED;
+}
+
+typedef struct source {
+    ceilings_search_point (*next)(const ceilings_search_space *space, int index, uint64_t *seed);
+    uint64_t seed;
+    int index;
+} source;
+
+static ceilings_search_point random_point(const ceilings_search_space *space, int index, uint64_t *seed) {
+    (void)index;
+    return ceilings_points_random(space, seed);
+}
+
+/* A first look at what comes from there, until so many were seen. */
+static scout_answer screen(field *x, source from, int limit, double until, scout_why *why) {
+    const int each = x->s->lab->host ? HOST_GROUP : GROUP;
+    scout_answer answer = SCOUT_OK;
+    for (int looked = 0, idle = 0; answer == SCOUT_OK && looked < limit && idle < 100;) {
+        entry *base = NULL, *list[GROUP];
+        int count = 0;
+        for (idle = 0; count < each && looked + count < limit && idle < 100; idle++) {
+            const ceilings_search_point p = from.next(&x->s->space, from.index++, &from.seed);
+            entry *e = add(x, &p);
+            if (!e) continue;
+            list[count++] = e;
+            idle = 0;
+        }
+        if (best_of(x, &base, 1) == 0) break;
+        if (count > 0) answer = beside(x, base, list, count, why);
+        looked += count;
+        if (looked / each % 4 == 0) tell(x, "first look");
+        if (late(x, until)) break;
+    }
+    return answer;
+}
+
+/* Other layouts and variants of a shape, and its neighbours. */
+static int relatives_of(const field *x, const entry *parent, bool variants, ceilings_search_point *out) {
+    int count = 0;
+    if (!variants) return ceilings_points_near(&x->s->space, &parent->p, out, RELATIVES);
+    for (int32_t layout = 0; layout < x->s->bench.layouts; layout++)
+        for (int32_t variant = 0; variant < x->s->bench.variants && count < RELATIVES; variant++) {
+            out[count] = parent->p;
+            out[count].layout = layout;
+            out[count++].variant = variant;
+        }
+    return count;
+}
+
+static scout_answer near(field *x, bool variants, double until, scout_why *why) {
+    const int each = x->s->lab->host ? HOST_GROUP : GROUP;
+    entry *parents[PARENTS], *list[GROUP];
+    const int some = best_of(x, parents, PARENTS);
+    scout_answer answer = SCOUT_OK;
+    for (int k = 0; k < some; k++) {
+        ceilings_search_point points[RELATIVES];
+        const int many = relatives_of(x, parents[k], variants, points);
+        for (int at = 0; at < many && answer == SCOUT_OK && !late(x, until);) {
+            int count = 0;
+            for (; at < many && count < each; at++)
+                if ((list[count] = add(x, &points[at]))) count++;
+            if (count > 0) answer = beside(x, parents[k], list, count, why);
+        }
+    }
+    return answer;
+}
+
+/* From a list of many to scores of the best few. */
+static scout_answer narrow(field *x, bool relatives, scout_why *why) {
+    scout_answer answer = SCOUT_OK;
+    if (!relatives || !late(x, dozen_before)) answer = again(x, DOZEN, dozen_s, short_block_s, why);
+    if (answer == SCOUT_OK && relatives) answer = near(x, true, near_until, why);
+    if (answer == SCOUT_OK && relatives) answer = near(x, false, near_until, why);
+    if (answer == SCOUT_OK && (!relatives || !late(x, few_before))) answer = again(x, FEW, few_s, few_s, why);
+    tell(x, "the best few");
+    return answer;
+}
+
+/* ---- the figure ---- */
+
+/* The last three beside each other, then the winner alone: its long run, which had no part in the choice. */
+static scout_answer confirm(field *x, ceilings_search_best *out, scout_why *why) {
+    const ceilings_search *s = x->s;
+    entry *winner = NULL;
+    timing_subject subject;
+    scout_answer answer = again(x, FINALISTS, final_s, long_block_s, why);
+    if (answer != SCOUT_OK) return answer;
+    if (best_of(x, &winner, 1) == 0) return scout_say(why, SCOUT_FAILED, "error", "no shape could be confirmed");
+    answer = s->bench.open(s->bench.context, &winner->p, &subject, why);
+    if (answer != SCOUT_OK) return answer;
+    answer = ceilings_lab_long(s->lab, &subject, alone_s * x->scale, LONG_PASSES, &out->figure, why);
+    s->bench.close(s->bench.context, &subject);
+    if (answer != SCOUT_OK) return answer;
+    const double rate = ceilings_search_flops(&winner->p) / out->figure.launch_s;
+    const double apart = winner->seen > 0 ? fabs(winner->seen / rate - 1) : 0;
+    out->point = winner->p;
+    out->tflops = rate / 1e12;
+    out->disturbed = apart > CEILINGS_LAB_WIDE || !(out->figure.rel_ci95 <= CEILINGS_LAB_WIDE);
+    if (out->disturbed) out->figure.rel_ci95 = fmax(out->figure.rel_ci95, apart); /* it reaches to what was seen */
     return SCOUT_OK;
 }
 
-/* Far below what was seen under the same load, or anywhere within an interval that is wide for blocks so long. */
-static bool is_disturbed(const ceilings_field *x, const confirmed *c) {
-    if (c->first < 0) return true;
-    return c->tflops[c->first] * 1e12 < (1 - CEILINGS_LAB_WIDE) * x->steady ||
-           !(c->results[c->first].rel_ci95 <= CEILINGS_LAB_WIDE * c->shortened);
-}
-
-/* Two figures that disagree are known no better than they are apart. */
-static void doubt(const ceilings_field *x, confirmed *c) {
-    timing_result *r = &c->results[c->first];
-    if (!(x->steady > 0)) return;
-    r->rel_ci95 = fmax(r->rel_ci95, fabs(x->steady / (c->tflops[c->first] * 1e12) - 1));
-}
-
-/* What disagrees is timed again: something else may have used the device meanwhile. The undisturbed figure counts, or
- * the largest. */
-static scout_answer confirm_patiently(ceilings_field *x, ceilings_entry **list, int count, const terms *t,
-                                      confirmed *out, ceilings_search_best *best, scout_why *why) {
-    confirmed again;
-    const double until = x->s->strict ? 1 - t->budget_s / x->budget_s : 1; /* there has to be room for one more */
-    scout_answer answer = confirm(x, list, count, t, out, why);
-    for (best->confirmed = 1; answer == SCOUT_OK && is_disturbed(x, out); best->confirmed++) {
-        if (best->confirmed == CEILINGS_LAB_TIMES || ceilings_field_late(x, until)) break;
-        if (x->s->say) x->s->say(x->s->say_context, "disturbed: its best products are timed again");
-        answer = confirm(x, list, count, t, &again, why);
-        if (answer != SCOUT_OK || again.first < 0) continue;
-        if (out->first < 0 || !is_disturbed(x, &again) || again.tflops[again.first] > out->tflops[out->first])
-            *out = again;
+/* What was disturbed is confirmed once more: something else may have used the device meanwhile. */
+static scout_answer confirm_twice(field *x, ceilings_search_best *out, scout_why *why) {
+    ceilings_search_best other = {.disturbed = true};
+    scout_answer answer = confirm(x, out, why);
+    for (int k = 1; k < TIMES && answer == SCOUT_OK && out->disturbed && !ceilings_lab_late(x->s->lab); k++) {
+        tell(x, "disturbed, confirmed once more");
+        answer = confirm(x, &other, why);
+        if (answer == SCOUT_OK && (!other.disturbed || other.tflops > out->tflops)) *out = other;
     }
-    best->disturbed = is_disturbed(x, out);
-    if (best->disturbed && out->first >= 0) doubt(x, out);
     return answer;
 }
 
-static int finalists_of(const ceilings_field *x, const plan *p) {
-    const double hurry_s = x->state.steered ? STRICT_S : HURRY_S; /* what is shared out is all the less exact there */
-    return x->s->strict && !x->rules.burst && x->s->budget_s < hurry_s ? 1 : p->finalists;
+static ceilings_search_point designed(const ceilings_search_space *space, int index, uint64_t *seed) {
+    ceilings_search_point known[16];
+    const int some = ceilings_points_known(space, known, 16);
+    return index < some ? known[index] : ceilings_points_try(space, index - some + 1, seed);
 }
 
 scout_answer ceilings_search_run(const ceilings_search *s, ceilings_search_best *out, scout_why *why) {
-    ceilings_field x;
-    ceilings_entry *list[FINALISTS];
-    confirmed last;
+    field x;
     memset(out, 0, sizeof *out);
-    scout_answer answer = ceilings_field_begin(&x, s, why);
-    if (answer != SCOUT_OK) goto done;
-    const plan *p = settle(&x);
-    answer = run_stages(&x, p->search, 0, why);
-    if (answer != SCOUT_OK) goto done;
-    const int count = ceilings_field_best(&x, list, finalists_of(&x, p));
-    const terms t = {p->confirm * x.budget_s, p->target};
-    answer = confirm_patiently(&x, list, count, &t, &last, out, why);
-    if (answer != SCOUT_OK) goto done;
-    if (last.first < 0) {
-        answer = scout_say(why, SCOUT_FAILED, "error", "no shape could be confirmed");
-        goto done;
-    }
-    out->point = list[last.first]->p, out->tflops = last.tflops[last.first], out->tried = x.count;
-    out->timing = last.results[last.first];
-    out->seconds = ceilings_field_now(&x) - x.start;
-done:
-    ceilings_field_finish(&x);
+    scout_answer answer = begin(&x, s, why);
+    if (answer == SCOUT_OK) answer = screen(&x, (source){designed, s->space.seed, 0}, ENTRIES / 2, screen_until, why);
+    if (answer == SCOUT_OK) answer = narrow(&x, true, why);
+    if (answer == SCOUT_OK) answer = confirm_twice(&x, out, why);
+    out->tried = x.count;
+    free(x.entries);
     return answer;
 }
 
 /* ---- the audit ---- */
 
-/* The shape to be audited, open. It may be one of the random ones. */
-static scout_answer open_found(ceilings_field *x, const ceilings_search_point *found, ceilings_entry **subject,
-                               scout_why *why) {
-    double rate = 0;
-    *subject = ceilings_field_add(x, found);
-    for (int k = 0; !*subject && k < x->count; k++)
-        if (memcmp(&x->entries[k].p, found, sizeof *found) == 0) *subject = &x->entries[k];
-    if (!*subject) return scout_say(why, SCOUT_FAILED, "error", "there is no room for the shape that was found");
-    return ceilings_field_slot(x, *subject, ceilings_field_screen_s(x), 0, &rate, why);
-}
-
-static int best_random(const confirmed *c, int from, int count) {
-    int best = -1;
-    for (int k = from; k < count; k++)
-        if (c->tflops[k] > 0 && (best < 0 || c->tflops[k] > c->tflops[best])) best = k;
-    return best;
-}
-
-/* list[0] was found, the others are the finalists of the random ones. The best of several figures flatters whoever it
- * belongs to; where that matters (a rule of 0.5 %, figures of 0.3 %), the best one is chosen by figures of its own, and
- * compared by the blocks of a duel that had no part in the choice. *best: which one of the list. */
-static scout_answer compare(ceilings_field *x, const plan *p, ceilings_entry **list, int *count, confirmed *out,
-                            int *best, scout_why *why) {
-    const double confirm_s = (p->duel > 0 ? 1 : 2) * p->confirm * x->budget_s;
-    terms t = {confirm_s, p->target};
+/* Passes of `found` and the best random ones, list[0] first; the best one by all of them, against the first. */
+static scout_answer duel(field *x, entry **list, int count, ceilings_search_verdict *out, scout_why *why) {
+    double rates[FINALISTS + 1][DUELS], ratios[DUELS];
     scout_answer answer = SCOUT_OK;
-    if (p->duel > 0 && *count > 2) {
-        answer = confirm(x, list + 1, *count - 1, &t, out, why);
-        if (answer == SCOUT_OK && out->first >= 0) list[1] = list[1 + out->first];
-        *count = 2;
+    int best = 1;
+    if (count < 2) return scout_say(why, SCOUT_FAILED, "error", "no random shape could be timed");
+    for (int pass = 0; pass < DUELS && answer == SCOUT_OK; pass++) {
+        double now[FINALISTS + 1];
+        answer = together(x, list, count, long_block_s, long_block_s, now, why);
+        for (int k = 0; k < count; k++) rates[k][pass] = now[k];
     }
-    if (p->duel > 0) t = (terms){p->duel * x->budget_s, p->duel_target};
-    if (answer == SCOUT_OK) answer = confirm(x, list, *count, &t, out, why);
-    *best = best_random(out, 1, *count);
-    if (answer == SCOUT_OK && (*best < 0 || !(out->tflops[0] > 0)))
-        answer = scout_say(why, SCOUT_FAILED, "error", "no random shape could be confirmed beside the one found");
-    return answer;
+    if (answer != SCOUT_OK) return answer;
+    for (int k = 2; k < count; k++)
+        if (estimate_of(rates[k], DUELS).x > estimate_of(rates[best], DUELS).x) best = k;
+    for (int pass = 0; pass < DUELS; pass++)
+        ratios[pass] = rates[best][pass] > 0 ? rates[0][pass] / rates[best][pass] : 0;
+    const estimate ratio = estimate_of(ratios, DUELS);
+    if (!(ratio.x > 0))
+        return scout_say(why, SCOUT_FAILED, "error", "no random shape could be confirmed beside the one found");
+    out->best = list[best]->p;
+    out->best_tflops = estimate_of(rates[best], DUELS).x / 1e12;
+    out->found_tflops = estimate_of(rates[0], DUELS).x / 1e12;
+    out->ratio = ratio.x, out->rel_ci95 = fmin(ratio.ci, 1);
+    return SCOUT_OK;
 }
 
 scout_answer ceilings_search_audit(const ceilings_search *s, const ceilings_search_point *found, int32_t count,
                                    ceilings_search_verdict *out, scout_why *why) {
-    ceilings_field x;
-    ceilings_entry *list[FINALISTS + 1];
-    confirmed last;
-    int some = 0, best = 0;
+    const source from = {random_point, s->space.seed ^ UINT64_C(0xa5a5a5a5), 0};
+    entry subject = {.p = *found}, *list[FINALISTS + 1] = {&subject};
+    field x;
     memset(out, 0, sizeof *out);
-    scout_answer answer = ceilings_field_begin(&x, s, why);
-    if (answer != SCOUT_OK) goto done;
-    const plan *p = settle(&x);
-    answer = run_stages(&x, p->audit, count, why);
-    out->random_shapes = x.count - 1;
-    if (answer != SCOUT_OK) goto done;
-    some = 1 + ceilings_field_best(&x, list + 1, p->audited);
-    answer = open_found(&x, found, &list[0], why);
-    if (answer == SCOUT_OK) answer = compare(&x, p, list, &some, &last, &best, why);
-    if (answer != SCOUT_OK) goto done;
-    out->best = list[best]->p;
-    out->best_tflops = last.tflops[best], out->found_tflops = last.tflops[0];
-    out->timing = last.results[best];
-    /* times of neighbouring blocks: time of the random one over that of the found one, each for its own work */
-    out->ratio = last.ratios[best] * ceilings_search_flops(found) / ceilings_search_flops(&out->best);
-    out->rel_ci95 = last.ratio_ci[best];
-    if (!(out->ratio > 0)) out->ratio = out->found_tflops / out->best_tflops;
-    out->seconds = ceilings_field_now(&x) - x.start;
-done:
-    ceilings_field_finish(&x);
+    scout_answer answer = begin(&x, s, why);
+    const int others = x.count;
+    if (answer == SCOUT_OK) answer = screen(&x, from, count, INFINITY, why);
+    out->random_shapes = x.count - others;
+    for (int k = 0; answer == SCOUT_OK && k < others; k++) x.entries[k].score = 0; /* that is none of the random ones */
+    if (answer == SCOUT_OK) answer = narrow(&x, false, why);
+    if (answer == SCOUT_OK) answer = duel(&x, list, 1 + best_of(&x, list + 1, FINALISTS), out, why);
+    out->seconds = ceilings_lab_now(s->lab) - x.start_s;
+    free(x.entries);
     return answer;
 }

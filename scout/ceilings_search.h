@@ -3,7 +3,7 @@
 #ifndef SCOUT_CEILINGS_SEARCH_H
 #define SCOUT_CEILINGS_SEARCH_H
 
-#include "scout/ceilings.h"
+#include "scout/ceilings_lab.h"
 
 typedef struct ceilings_search_point {
     int64_t m, n, k;
@@ -12,7 +12,7 @@ typedef struct ceilings_search_point {
 
 typedef struct ceilings_search_bench {
     void *context;
-    /* SCOUT_NO and SCOUT_FAILED: not this one; anything else ends the search. */
+    /* SCOUT_LOST ends the search; anything else that is not SCOUT_OK ends this point. */
     scout_answer (*open)(void *context, const ceilings_search_point *p, timing_subject *out, scout_why *why);
     void (*close)(void *context, timing_subject *subject);
     int32_t layouts, variants; /* how many may be tried of each */
@@ -23,42 +23,33 @@ typedef struct ceilings_search_space {
     int64_t deepest;       /* K of a few long products; 0: none */
     double input_elements; /* most of m*k and of n*k */
     double output_elements;
-    int32_t units;     /* that share the tiles of a product; 1: not known */
-    double flop_per_s; /* about: for the length of the first intervals */
+    int32_t units; /* that share the tiles of a product; 1: not known */
     uint64_t seed;
 } ceilings_search_space;
 
 typedef struct ceilings_search {
     ceilings_search_bench bench;
     ceilings_search_space space;
-    const timing_clock *clock;
-    timing_rules rules;
+    const ceilings_lab *lab; /* its clock and regime; no device is needed */
     double budget_s;
-    bool host;        /* its clock does not follow the power within milliseconds */
-    bool strict;      /* it may not be overrun: fewer are confirmed, and in shorter blocks */
-    const char *name; /* of the precision, for `say` */
-    ceilings_say *say;
-    void *say_context;
+    const char *name; /* of the precision */
 } ceilings_search;
 
 typedef struct ceilings_search_best {
     ceilings_search_point point;
     double tflops;
-    timing_result timing;
-    int32_t tried;     /* shapes and variants looked at */
-    int32_t confirmed; /* how often: more than once where the device was disturbed */
-    bool disturbed;    /* the last time too */
-    double seconds;
+    ceilings_figure figure; /* of its long run */
+    int32_t tried;          /* shapes and variants looked at */
+    bool disturbed;         /* the long run disagrees with itself, or with the blocks beside its rivals */
 } ceilings_search_best;
 scout_answer ceilings_search_run(const ceilings_search *s, ceilings_search_best *out, scout_why *why);
 
-/* Times `count` random shapes in the same way and confirms the best of them beside `found`. ratio: found over the best
- * random one, from neighbouring blocks. */
+/* Times `count` random shapes in the same way and the best of them beside `found`. ratio: the rate of `found` over that
+ * of the best random one, from the same passes. */
 typedef struct ceilings_search_verdict {
     int32_t random_shapes;
     ceilings_search_point best;
     double best_tflops, found_tflops, ratio, rel_ci95, seconds;
-    timing_result timing; /* of the best */
 } ceilings_search_verdict;
 scout_answer ceilings_search_audit(const ceilings_search *s, const ceilings_search_point *found, int32_t count,
                                    ceilings_search_verdict *out, scout_why *why);

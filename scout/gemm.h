@@ -24,6 +24,10 @@ typedef struct gemm_problem {
     double alpha, beta;
     int64_t block_size; /* of a weight quantised in blocks along K; 0: none */
     int weight;         /* GEMM_A or GEMM_B: the constant side; -1: none */
+    /* Of bytes that are not quantised by convention (scout/requantize.h): C = scales * (A - a_zero)(B - b_zero) + bias.
+     * Their tensors, -1: none; zero points are of their side's type, scales fp32, one or one for each column. */
+    int a_zero, b_zero, scales;
+    int b_zero_each, scales_each;
 } gemm_problem;
 
 static inline gemm_problem gemm_problem_of(const scout_op *op) {
@@ -47,8 +51,15 @@ static inline gemm_problem gemm_problem_of(const scout_op *op) {
     p.alpha = 1, p.beta = 1;
     p.block_size = op_number(op, "block_size", 0);
     p.weight = a->role == SCOUT_WEIGHT ? GEMM_A : b->role == SCOUT_WEIGHT ? GEMM_B : -1;
+    p.a_zero = op_tensor(op, "a_zero"), p.b_zero = op_tensor(op, "b_zero");
+    p.scales = p.block_size > 0 ? -1 : op_tensor(op, "scales");
+    p.b_zero_each = p.b_zero >= 0 && op_elements(&op->tensors[p.b_zero]) > 1;
+    p.scales_each = p.scales >= 0 && op_elements(&op->tensors[p.scales]) > 1;
     return p;
 }
+
+/* Whether its numbers stand for others: candidates that do not know of that must refuse. */
+static inline int gemm_has_zeros(const gemm_problem *p) { return p->a_zero >= 0 || p->b_zero >= 0 || p->scales >= 0; }
 
 /* Whether anything stands behind the product. */
 static inline int gemm_has_epilogue(const gemm_problem *p) {

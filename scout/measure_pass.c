@@ -53,18 +53,18 @@ static void find_baseline(measurement *m) {
     }
 }
 
-/* What the weight and the tensors took is no fault of the candidates. */
-static double prepare_until(const measurement *m) {
-    const double filled_s = m->made_s + m->refresh_s, budget_s = m->pass.budget_s;
-    return filled_s + prepare_share * fmax(budget_s - filled_s, 0.5 * budget_s);
+/* Seconds that preparing has taken in this pass, and may take. */
+static double prepared_s(const measurement *m) {
+    return m->spent_s[MEASURE_PREPARING] + measure_elapsed(m) - m->spent_until_s;
 }
+static double prepare_until(const measurement *m) { return prepare_share * m->pass.budget_s; }
 
 static bool waits(const measure_row *row, bool last) { return !row->decided && !row->plan && is_last(row) == last; }
 
 /* When the variants of row k's candidate have had their share of the time that is left: as much as each other candidate
  * that waits behind it, so that a library whose plans take long does not keep the others out. */
 static double share_until(const measurement *m, int k, bool last) {
-    const double now = measure_elapsed(m), until = prepare_until(m);
+    const double now = prepared_s(m), until = prepare_until(m);
     int waiting = 1;
     for (int other = k + 1; other < m->row_count; other++)
         if (m->rows[other].candidate != m->rows[other - 1].candidate && waits(&m->rows[other], last)) waiting++;
@@ -99,10 +99,11 @@ static void prepare_all(measurement *m, bool last) {
         if (begins) share_s = share_until(m, k, last);
         of = row->candidate;
         const bool due = row->first && measure_rows_is_baseline(m, row->candidate);
-        if (!due && measure_elapsed(m) > (begins ? prepare_until(m) : share_s)) {
+        if (!due && prepared_s(m) > (begins ? prepare_until(m) : share_s)) {
             measure_rows_skip(row, "budget",
-                              "its candidate's share for preparing and checking was used up after %.1f s of %.1f",
-                              measure_elapsed(m), m->pass.budget_s);
+                              "the time for preparing and checking that the operation is worth was used up after %.2f "
+                              "s; --exhaustive tries it",
+                              prepared_s(m));
             continue;
         }
         if (!measure_rows_prepare(row, true)) measure_stop(m, SCOUT_LOST, &row->why);
@@ -170,7 +171,7 @@ static void time_rows(measurement *m, bool yardstick) {
     if (yardstick) measure_probe_open(m);
     const int all = count + m->probe.ready;
     if (m->probe.ready) lanes[count] = (lanes_lane){.subject = measure_probe_subject(&m->probe), .keep = true};
-    const double end_s = m->started_s + m->pass.budget_s;
+    const double end_s = m->api->now(m->device) + m->pass.budget_s;
     (void)lanes_run(&m->clock, &rules, lanes, all, baseline, end_s);
     m->clock.telemetry(m->clock.context, &m->telemetry);
     for (int k = 0; k < count; k++) finish_row(m, rows[k], &lanes[k]);

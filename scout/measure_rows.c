@@ -86,6 +86,36 @@ static void add_variants(measurement *m, const plugins_candidate *c, variants *a
     }
 }
 
+/* What asking a candidate's library took in this process, on the mean: heuristics of some libraries take a third of a
+ * second, which is more than most operations are worth. */
+typedef struct asking {
+    const scout_candidate *candidate;
+    double seconds;
+    int times;
+} asking;
+
+static asking *asking_of(const scout_candidate *c) {
+    static asking all[PLUGINS_MAX_CANDIDATES];
+    for (size_t k = 0; k < sizeof all / sizeof all[0]; k++) {
+        if (all[k].candidate && all[k].candidate != c) continue;
+        all[k].candidate = c;
+        return &all[k];
+    }
+    return NULL;
+}
+
+static bool too_dear(measurement *m, const plugins_candidate *c, bool asked, scout_why *why) {
+    const asking *known = asking_of(c->candidate);
+    const bool wanted = measure_rows_is_baseline(m, c->candidate) || m->request->exhaustive || m->qualify ||
+                        (asked && m->request->only) || m->pass.number > 1;
+    if (wanted || !known || known->times == 0 || known->seconds / known->times <= m->pass.budget_s) return false;
+    scout_say(why, SCOUT_NO, "budget",
+              "its library takes about %.2g s to say how, more than the operation is worth; "
+              "--exhaustive asks it",
+              known->seconds / known->times);
+    return true;
+}
+
 static void add_candidate(measurement *m, const plugins_candidate *c) {
     const scout_candidate *candidate = c->candidate;
     const char *only = m->request->only;
@@ -103,14 +133,22 @@ static void add_candidate(measurement *m, const plugins_candidate *c) {
         return;
     }
     if (exclude(m, c, "", NULL)) return;
+    if (too_dear(m, c, asked, &why)) {
+        add_decided(m, c, SCOUT_NO, &why);
+        m->rows[m->row_count - 1].status = ROW_SKIPPED;
+        return;
+    }
     m->at_it = NULL;
     measure_tell(m, candidate, candidate->name, "", "supports", 30);
+    const double began_s = m->api->now(m->device);
     scout_answer answer = candidate->supports(&m->op, m->device, &why);
     scout_domain *domain = arena_zalloc(&m->arena, sizeof *domain);
     variants all;
     if (answer == SCOUT_OK)
         answer = variants_open(&all, candidate, &m->op, m->device, m->request->exhaustive, domain, &why);
     if (answer == SCOUT_LOST) measure_stop(m, answer, &why);
+    asking *const took = asking_of(candidate);
+    if (took && answer == SCOUT_OK) took->seconds += m->api->now(m->device) - began_s, took->times++;
     if (answer == SCOUT_OK)
         add_variants(m, c, &all, !asked);
     else

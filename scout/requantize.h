@@ -2,7 +2,8 @@
  * DequantizeLinear and QuantizeLinear (`quant` qdq). Header-only, so that kinds, candidates and references of all
  * devices share it.
  *
- *     y = activation(factor * (sum of (x - zero_in) * w + bias)), for bytes + zero_out, rounded, and clipped to them
+ *     y = activation(factor * (sum of (x - zero_in) * (w - zero_weight) + bias)), for bytes + zero_out, rounded, and
+ * clipped to them
  *
  * That is a product or convolution; element by element the sum is that of the operands x - zero_in (or their product,
  * or what relu leaves), of a pool their average over the window.
@@ -15,20 +16,21 @@
 #include "scout/activation.h"
 
 typedef struct requantize {
-    int is;                /* 0: there is none, and all else is 0 */
-    int rounds;            /* y is bytes */
-    int zero_in, zero_out; /* what stands for 0 in x and in y */
+    int is;                             /* 0: there is none, and all else is 0 */
+    int rounds;                         /* y is bytes */
+    int zero_in, zero_weight, zero_out; /* what stands for 0 in x, in w and in y */
     double factor, least, most;
 } requantize;
 
 /* With that factor. */
 static inline requantize requantize_by(const scout_op *op, double factor) {
     const char *const quant = op_text(op, "quant");
-    requantize r = {0, 0, 0, 0, 0, 0, 0};
+    requantize r = {0, 0, 0, 0, 0, 0, 0, 0};
     if (!quant || strcmp(quant, "qdq") != 0) return r;
     r.is = 1;
     r.rounds = op->output == SCOUT_INT8 || op->output == SCOUT_UINT8;
     r.zero_in = op->input == SCOUT_UINT8 ? 128 : 0;
+    r.zero_weight = op->weight == SCOUT_UINT8 || (op->weight == SCOUT_NONE && op->input == SCOUT_UINT8) ? 128 : 0;
     r.zero_out = op->output == SCOUT_UINT8 ? 128 : 0;
     r.factor = factor;
     r.least = op->output == SCOUT_UINT8 ? 0 : -128;

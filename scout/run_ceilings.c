@@ -2,14 +2,17 @@
  * else by a job before the first operation; and once more where an operation turned out faster than its ceiling. */
 #include "scout/run_internal.h"
 
+#include "common/json_get.h"
+
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
 const char *const run_precisions[] = {"fp32", "tf32", "fp16", "bf16", "fp8", "int8", NULL};
 
-enum { PRECISION_SECONDS = 28 };
+enum { PART_SECONDS = 4, HOST_PART_SECONDS = 5, AUDIT_SECONDS = 12 };
 static const double CEILINGS_SHARE = 1.0 / 3; /* of a budget, at most */
+static const double DOUBT = 0.05;             /* a yardstick that is faster than its ceiling by more than this */
 static const double LEAST_SECONDS = 0.5;      /* less than that says no more than is known */
 
 unsigned run_precision_bit(const char *name) {
@@ -18,6 +21,8 @@ unsigned run_precision_bit(const char *name) {
         if (strcmp(run_precisions[k], name) == 0) return 1U << k;
     return 0;
 }
+
+static bool is_host(const run_device *d) { return strncmp(d->about->name, "cpu", 3) == 0; }
 
 /* ---- kept in the cache ---- */
 
@@ -72,7 +77,9 @@ static double seconds_left(const run *r, const run_device *d) {
 
 /* What each of so many parts (a precision, bandwidth) may take. */
 static double part_seconds(const run *r, const run_device *d, int parts) {
-    return fmin(seconds_left(r, d) / (parts > 1 ? parts : 1), PRECISION_SECONDS);
+    const double usual = is_host(d) ? HOST_PART_SECONDS : PART_SECONDS;
+    const bool audit = r->options->mode == OPTIONS_CEILINGS && r->options->exhaustive;
+    return fmin(seconds_left(r, d) / (parts > 1 ? parts : 1), audit ? AUDIT_SECONDS : usual);
 }
 
 /* Peaks that were disturbed when they were measured: good for want of better, and not known. */
@@ -85,7 +92,7 @@ static unsigned disturbed_bits(const ceilings *c) {
 
 /* Ceilings that had less time are good enough for a run that would have to give its own little time for better ones. */
 static bool had_enough(const run *r, double budget_s) {
-    return budget_s >= 0.5 * PRECISION_SECONDS || (r->options->budget_s > 0 && r->options->mode != OPTIONS_CEILINGS);
+    return budget_s >= 0.5 * PART_SECONDS || (r->options->budget_s > 0 && r->options->mode != OPTIONS_CEILINGS);
 }
 
 void run_ceilings_load(run *r, run_device *d) {
@@ -99,7 +106,8 @@ void run_ceilings_load(run *r, run_device *d) {
     if (entry && had_enough(r, budget_s) && take(d, json_object_get(entry, "ceilings"), &st)) {
         d->disturbed = disturbed_bits(d->ceilings);
         d->asked = bits_of(json_object_get(entry, "asked")) & ~d->disturbed;
-        d->again = bits_of(json_object_get(entry, "again"));
+        /* A host may have been busy both times. */
+        d->again = is_host(d) ? 0 : bits_of(json_object_get(entry, "again"));
         d->budget_s = budget_s;
         d->from_cache = true;
     }
@@ -207,8 +215,31 @@ static int part_of(const run_device *d, const char *text) {
     return parts_of(d->flying & (RUN_BANDWIDTH | (bit - 1)));
 }
 
+/* Of a host's yardstick, over what the ceilings say of it; 0: there is none. A device's runs at another clock in blocks
+ * than in its long run. */
+static double yardstick_over_stored(const run_device *d, const json_t *probe) {
+    static const char *const figures[][2] = {
+        {"tflops", "stored_tflops"}, {"tbps", "stored_tbps"}, {"specials_per_s", "stored_specials_per_s"}};
+    for (size_t k = 0; is_host(d) && k < sizeof figures / sizeof figures[0]; k++) {
+        const double seen = json_get_positive(probe, figures[k][0]), stored = json_get_positive(probe, figures[k][1]);
+        if (seen / stored > 0) return seen / stored;
+    }
+    return 0;
+}
+
+void run_ceilings_doubt(const run *r, run_device *d, const run_item *i) {
+    report_figures f;
+    const report_input in = run_input(r, i, -1);
+    report_read(&in, &f);
+    const json_t *probe = json_object_get(i->measurement, "probe");
+    const bool beaten = yardstick_over_stored(d, probe) > 1 + DOUBT, own = strcmp(f.ceiling_from, "probe") == 0;
+    if (!beaten && (!f.above_ceiling || own)) return;
+    const char *bound = beaten ? json_get_text(probe, "bound") : f.bound;
+    d->suspect |= bound && strcmp(bound, "compute") == 0 ? run_precision_bit(f.precision) : (unsigned)RUN_BANDWIDTH;
+}
+
 const char *run_ceilings_words(const run_device *d, bool doubted) {
-    if (doubted) return "an operation is faster than its ceiling, which is measured once more";
+    if (doubted) return "a ceiling was outrun, and is measured once more";
     if (d->flying & d->disturbed) return "measuring its ceilings (the last ones were disturbed: once more)";
     return "measuring its ceilings (once, then cached)";
 }

@@ -289,7 +289,7 @@ static double open_of(const run *r, const run_item *i, double model_us) {
     const double places = i->fusion ? (double)(i->fusion->selected > 0 ? i->fusion->selected : i->fusion->count)
                                     : (double)i->operation->count;
     const double open = fmin(figures_open(i->measurement), 1);
-    if (i->for_fusion || i->source == RUN_LEFT || i->busy || !i->measurement || i->derived || !(us > 0)) return 0;
+    if (i->source == RUN_LEFT || i->busy || !i->measurement || i->derived || !(us > 0)) return 0;
     if (figures_passes(i->measurement) == 0 || figures_passes(i->measurement) >= (int)estimate_last_look()) return 0;
     if (!(model_us > 0) || r->search.compare || places == 0) return open; /* a part of others, or all there is */
     return open * places * us / model_us;
@@ -309,6 +309,7 @@ static bool wants_pass(const run *r, const run_item *i, int pass, double model_u
     if (i->source == RUN_PENDING || passes != pass - 1 || passes == 0) return false;
     const bool under_way = passes > 1 && !estimate_look((size_t)passes) && i->changed;
     const double open = open_of(r, i, model_us);
+    if (!json_object_get(i->measurement, "baseline_time_us")) return false;
     return under_way ? !i->busy && i->measurement != NULL : open >= WORTH;
 }
 
@@ -390,15 +391,6 @@ static json_t *next(void *context, int device, int *job) {
     return i ? begin(r, device, i, job) : NULL;
 }
 
-/* Faster than what the device can do at best: the ceiling is doubted, once. */
-static void doubt(run *r, run_device *d, const run_item *i) {
-    report_figures f;
-    const report_input in = run_input(r, i, -1);
-    report_read(&in, &f);
-    if (!f.above_ceiling || strcmp(f.ceiling_from, "probe") == 0) return; /* it was measuring it once more */
-    d->suspect |= f.bound && strcmp(f.bound, "compute") == 0 ? run_precision_bit(f.precision) : (unsigned)RUN_BANDWIDTH;
-}
-
 static void fail_item(run *r, run_item *i, const char *text) {
     i->source = RUN_FAILED;
     i->status = ROW_ERROR;
@@ -430,7 +422,7 @@ static void finish_item(run *r, run_item *i, const json_t *result, const status 
     json_put_real(&b, i->measurement, "budget_s", i->budget_s);
     json_put_text(&b, i->measurement, "taken", taken);
     run_faults_note(r, i);
-    if (first) doubt(r, &r->devices[i->device], i);
+    if (first) run_ceilings_doubt(r, &r->devices[i->device], i);
 }
 
 static void done(void *context, int device, int job, const json_t *result, const status *st) {

@@ -250,6 +250,11 @@ static void clock_telemetry(void *context, scout_telemetry *out) {
     w->api->telemetry(w->device, out);
 }
 
+static double clock_stolen(void *context) {
+    const worker *w = context;
+    return w->api->stolen(w->device);
+}
+
 static void clock_beat(void *context, double seconds) {
     worker_step(context, NULL, NULL, "measuring ceilings", seconds);
 }
@@ -305,7 +310,7 @@ static bool read_ceilings_job(worker *w, const json_t *body, ceilings_job *j, st
     j->request.identity = &w->identity;
     j->request.part = send_part, j->request.part_context = j;
     j->worker = w, j->parts = json_array();
-    j->request.budget_s = number_or(body, "budget_s", 30);
+    j->request.budget_s = number_or(body, "budget_s", 4);
     j->request.within_s = number_or(body, "within_s", 0);
     if (json_is_object(sweep)) {
         j->request.sweep_precision = json_string_value(json_object_get(sweep, "precision"));
@@ -327,7 +332,8 @@ static json_t *job_ceilings(worker *w, const json_t *body, worker_end *end) {
                                     .now = clock_now,
                                     .pause = clock_pause,
                                     .telemetry = clock_telemetry,
-                                    .beat = clock_beat};
+                                    .beat = clock_beat,
+                                    .stolen = SCOUT_HAS(w->api, stolen) && w->api->stolen ? clock_stolen : NULL};
         end->answer = ceilings_measure(w->api, w->device, &clock, &j->regime, &j->request, say, w, &j->ceilings, &b,
                                        audit, &end->why);
         if (end->answer == SCOUT_OK) {

@@ -278,8 +278,18 @@ static void set_field(work *w, const attr_row *row, const attr *a) {
     }
 }
 
+/* Operators that are what others are between DequantizeLinear and QuantizeLinear (match_qdq.c); products say it
+ * themselves. */
+static void set_quantised(work *w) {
+    static const char *const names[] = {"QLinearAdd", "QLinearAveragePool", "QLinearConv", "QLinearGlobalAveragePool",
+                                        "QLinearMul"};
+    for (size_t k = 0; k < sizeof names / sizeof *names; k++)
+        if (strcmp(names[k], w->node->op_type) == 0) oprec_set_text(&w->rec, "quant", "qdq");
+}
+
 void lower_attrs(work *w) {
     const node *n = w->node;
+    if (n->op_type[0] == 'Q' && !w->free) set_quantised(w);
     if (n->attr_count == 0 || w->free) return;
     const char first = n->op_type[0];
     for (size_t k = 0; k < sizeof rows / sizeof *rows; k++) {

@@ -7,26 +7,28 @@
 
 #include <string.h>
 
-/* Where an operator has its two sides and its bias. */
+/* Where an operator has its two sides, its bias, zero points of both sides and the right side's scales. */
 static const struct {
     const char *op_type;
     int a, b, bias; /* slots; bias -1: none */
     bool bias_is_row;
+    const char *quant;            /* how its bytes are meant; NULL: nothing is quantised */
+    int a_zero, b_zero, b_scales; /* slots; 0: none */
 } products[] = {
-    {"DynamicQuantizeMatMul", 0, 1, 4, true},
-    {"FusedGemm", 0, 1, 2, false},
-    {"FusedMatMul", 0, 1, -1, false},
-    {"FusedMatMulActivation", 0, 1, -1, false},
-    {"Gemm", 0, 1, 2, false},
-    {"GemmFastGelu", 0, 1, 2, true},
-    {"GemmFloat8", 0, 1, 2, false},
-    {"MatMul", 0, 1, -1, false},
-    {"MatMulInteger", 0, 1, -1, false},
-    {"MatMulInteger16", 0, 1, -1, false},
-    {"MatMulIntegerToFloat", 0, 1, 6, true},
-    {"QGemm", 0, 3, 6, false},
-    {"QLinearMatMul", 0, 3, -1, false},
-    {"TransposeMatMul", 0, 1, -1, false},
+    {"DynamicQuantizeMatMul", 0, 1, 4, true, "dynamic", 0, 3, 2},
+    {"FusedGemm", 0, 1, 2, false, NULL, 0, 0, 0},
+    {"FusedMatMul", 0, 1, -1, false, NULL, 0, 0, 0},
+    {"FusedMatMulActivation", 0, 1, -1, false, NULL, 0, 0, 0},
+    {"Gemm", 0, 1, 2, false, NULL, 0, 0, 0},
+    {"GemmFastGelu", 0, 1, 2, true, NULL, 0, 0, 0},
+    {"GemmFloat8", 0, 1, 2, false, NULL, 0, 0, 0},
+    {"MatMul", 0, 1, -1, false, NULL, 0, 0, 0},
+    {"MatMulInteger", 0, 1, -1, false, NULL, 2, 3, 0},
+    {"MatMulInteger16", 0, 1, -1, false, NULL, 2, 3, 0},
+    {"MatMulIntegerToFloat", 0, 1, 6, true, "dynamic", 4, 5, 3},
+    {"QGemm", 0, 3, 6, false, "qdq", 0, 0, 4},
+    {"QLinearMatMul", 0, 3, -1, false, "qdq", 0, 0, 4},
+    {"TransposeMatMul", 0, 1, -1, false, NULL, 0, 0, 0},
 };
 
 typedef struct gemm_side {
@@ -121,9 +123,6 @@ static void gemm_set_epilogue(work *w, int bias_slot, bool bias_is_row) {
     if (alpha != 1) oprec_set_real(&w->rec, "alpha", cost_real(alpha));
     if (bias) oprec_set_text(&w->rec, "bias", bias_is_row ? "n" : bias_kind(bias, w->rec.shape[0], w->rec.shape[1]));
     if (bias && beta != 1) oprec_set_real(&w->rec, "beta", cost_real(beta));
-    const bool dynamic = strcmp(n->op_type, "DynamicQuantizeMatMul") == 0,
-               integer = strcmp(n->op_type, "MatMulIntegerToFloat") == 0;
-    if (dynamic || integer) oprec_set_text(&w->rec, "quant", "dynamic");
     const char *activation = graph_attr_string(n, "activation", "");
     if (strcmp(n->op_type, "GemmFastGelu") == 0) activation = "fastgelu";
     if (!*activation) return;
@@ -135,6 +134,24 @@ static void gemm_set_shape(work *w, int64_t m, int64_t n, int64_t k) {
     oprec_set_shape(&w->rec, w->arena, 3, shape);
     w->rec.macs = checked_mul(checked_mul(m, n), checked_mul(k, oprec_int(&w->rec, "batch", 1)));
     w->rec.flops = checked_mul(2, w->rec.macs);
+}
+
+/* Not where it is known to be 0, of each channel where it has several. */
+static bool has_zero(const work *w, const tensor *t) {
+    const value *known = cost_values(w, t);
+    bool zero = known != NULL;
+    for (int64_t k = 0; known && k < known->n; k++) zero = zero && value_at(known, k) == 0;
+    return t && !zero;
+}
+
+static bool is_each(const tensor *t) { return t && cost_shaped(t) && info_count(t->info) > 1; }
+
+static void gemm_set_quant(work *w, const char *quant, int a_zero, int b_zero, int b_scales) {
+    const tensor *const b = b_zero ? cost_in(w, b_zero) : NULL;
+    if (quant) oprec_set_text(&w->rec, "quant", quant);
+    if (a_zero && has_zero(w, cost_in(w, a_zero))) oprec_set_int(&w->rec, "a_zero", 1);
+    if (has_zero(w, b)) oprec_set_text(&w->rec, "b_zero", is_each(b) ? "channel" : "one");
+    if (b_scales && is_each(cost_in(w, b_scales))) oprec_set_text(&w->rec, "weight_scales", "channel");
 }
 
 static void gemm_product(work *w, int slot_a, int slot_b, int slot_bias, bool bias_is_row) {
@@ -160,6 +177,7 @@ void lower_gemm(work *w) {
     for (size_t k = 0; k < sizeof products / sizeof *products; k++) {
         if (strcmp(products[k].op_type, w->node->op_type) != 0) continue;
         gemm_product(w, products[k].a, products[k].b, products[k].bias, products[k].bias_is_row);
+        gemm_set_quant(w, products[k].quant, products[k].a_zero, products[k].b_zero, products[k].b_scales);
         return;
     }
     gemm_product(w, 0, 1, -1, false);

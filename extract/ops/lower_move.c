@@ -158,6 +158,15 @@ static void move_set_perm(work *w) {
     oprec_set_ints(&w->rec, w->arena, "perm", rank, order);
 }
 
+static bool pads_nothing(const work *w) {
+    const attr *given = graph_attr(w->node, "pads", ATTR_INTS);
+    const value *known = given ? NULL : cost_values(w, cost_in(w, 1));
+    bool nothing = (given && given->ints) || known;
+    for (int64_t k = 0; nothing && k < (given ? given->n : known->n); k++)
+        nothing = given ? given->ints[k] == 0 : value_at(known, k) == 0;
+    return nothing;
+}
+
 /* A move that leaves everything where it is: nothing cut off, nothing added, nothing converted. */
 static bool moves_nothing(const work *w) {
     static const char *const same_when_equal[] = {"Cast", "CastLike", "CenterCropPad", "Expand", "Slice", "Tile"};
@@ -166,6 +175,7 @@ static bool moves_nothing(const work *w) {
     if (!cost_shaped(in) || !cost_shaped(out) || in->info->inexact || out->info->inexact) return false;
     if (strcmp(n->op_type, "Slice") == 0 && cost_in(w, 4)) return false; /* steps may turn it around */
     if (strcmp(n->op_type, "Transpose") == 0) return cost_keeps_order(n);
+    if (strcmp(n->op_type, "Pad") == 0) return pads_nothing(w);
     if (strcmp(n->op_type, "Concat") == 0 && n->in_count == 1) return true;
     if (strcmp(n->op_type, "Split") == 0 && n->out_count == 1) return true;
     for (size_t k = 0; k < sizeof same_when_equal / sizeof *same_when_equal; k++) {

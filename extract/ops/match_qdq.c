@@ -164,7 +164,8 @@ bool match_qdq_compute(match *m, node *n) {
     return true;
 }
 
-/* DynamicQuantizeLinear, product, Cast, Mul by the product of both scales. */
+/* Product of bytes, Cast, Mul by the product of both scales. The DynamicQuantizeLinear before it, which may feed other
+ * products too, stays an operation of its own. */
 bool match_qdq_integer(match *m, node *n) {
     if (!flow_free(m, n)) return false;
     flow_set set = {.count = 0};
@@ -176,18 +177,13 @@ bool match_qdq_integer(match *m, node *n) {
     tensor *factor = scale->in[0] == cast->out[0] ? scale->in[1] : scale->in[0];
     if (!factor || factor == cast->out[0]) return false;
     if (graph_is(factor->producer, "Mul") && flow_closed(&set, factor)) flow_add(&set, factor->producer);
-    node *dynamic = flow_in(n, 0) ? n->in[0]->producer : NULL;
-    if (graph_is(dynamic, "DynamicQuantizeLinear") && n->in[0]->producer_slot == 0) {
-        flow_set with = set;
-        flow_add(&with, dynamic);
-        if (flow_sealed(&with, scale)) set = with; /* else it also feeds other products, and stays apart */
-    }
     const work *plain = work_of(m->list, n);
     work *w = flow_join(m, &set, scale);
     if (!w) return false;
     w->rec = plain->rec;
     w->weight = plain->weight;
     w->rec.out_type = cost_type(w, flow_out(scale, 0));
+    if (cost_shaped(factor) && info_count(factor->info) > 1) oprec_set_text(&w->rec, "weight_scales", "channel");
     oprec_set_text(&w->rec, "quant", "dynamic");
     cost_boundary(w);
     return true;

@@ -223,12 +223,13 @@ static const scout_reference *const references[] = {
 };
 
 static const scout_candidate *const candidates[] = {
-    &cpu_gemm_onednn,      &cpu_gemm_openblas,      &cpu_gemm_tiled,       &cpu_gemm_widened,    &cpu_gemm_int4,
-    &cpu_gemm_bsr,         &cpu_gemm_csr,           &cpu_conv_onednn,      &cpu_conv_lowered,    &cpu_conv_depthwise,
-    &cpu_pool_onednn,      &cpu_pool_direct,        &cpu_norm_onednn,      &cpu_norm_rows,       &cpu_softmax_onednn,
-    &cpu_softmax_rows,     &cpu_elementwise_onednn, &cpu_elementwise_loop, &cpu_reduce_onednn,   &cpu_reduce_loop,
-    &cpu_attention_onednn, &cpu_attention_tiled,    &cpu_embedding_rows,   &cpu_rotary_rows,     &cpu_move_copy,
-    &cpu_move_onednn,      &cpu_quantize_rows,      &cpu_recurrent_onednn, &cpu_recurrent_steps,
+    &cpu_gemm_onednn,     &cpu_gemm_openblas,  &cpu_gemm_tiled,       &cpu_gemm_widened,       &cpu_gemm_int4,
+    &cpu_gemm_bytes,      &cpu_gemm_bsr,       &cpu_gemm_csr,         &cpu_conv_onednn,        &cpu_conv_lowered,
+    &cpu_conv_widened,    &cpu_conv_depthwise, &cpu_pool_onednn,      &cpu_pool_direct,        &cpu_norm_onednn,
+    &cpu_norm_rows,       &cpu_softmax_onednn, &cpu_softmax_rows,     &cpu_elementwise_onednn, &cpu_elementwise_loop,
+    &cpu_reduce_onednn,   &cpu_reduce_loop,    &cpu_attention_onednn, &cpu_attention_tiled,    &cpu_embedding_rows,
+    &cpu_rotary_rows,     &cpu_move_copy,      &cpu_move_onednn,      &cpu_quantize_rows,      &cpu_recurrent_onednn,
+    &cpu_recurrent_steps,
 };
 
 static scout_device_api the_api = {

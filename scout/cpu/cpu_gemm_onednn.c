@@ -181,6 +181,8 @@ static scout_answer supports(const scout_op *op, scout_device *device, scout_why
     if (!cpu_onednn_get(why)) return SCOUT_NO;
     if (p.block_size > 0)
         return scout_say(why, SCOUT_NO, "feature", "weights quantised in blocks are not covered by this candidate");
+    if (gemm_has_zeros(&p) || p.quant.zero_weight)
+        return scout_say(why, SCOUT_NO, "feature", "zero points and scales that come when it runs are not covered");
     if (cpu_onednn_plan_type(p.type_a) == dnnl_data_type_undef ||
         cpu_onednn_plan_type(p.type_b) == dnnl_data_type_undef ||
         cpu_onednn_plan_type(p.type_c) == dnnl_data_type_undef)

@@ -44,14 +44,33 @@ scout_answer cpu_lines_of(const scout_op *op, void *const *tensors, cpu_lines *o
         out->scales = tensors[scales], out->scales_type = op->tensors[scales].type;
         out->scale_blocks = (p->k + p->block_size - 1) / p->block_size;
     }
+    if (p->a_zero >= 0) out->a_zero = tensors[p->a_zero];
+    if (p->b_zero >= 0) out->b_zero = tensors[p->b_zero];
+    if (p->scales >= 0) out->factors = tensors[p->scales];
     return find_bias(op, tensors, out, why);
+}
+
+static double single(uint32_t type, const void *data, int64_t at) {
+    double x;
+    cpu_number_load(type, data, at, 1, 1, &x);
+    return x;
 }
 
 void cpu_lines_a_row(const cpu_lines *l, int64_t product, int64_t row, double *out) {
     const gemm_problem *p = &l->p;
     const int64_t at = product * p->stride_a + row * (p->trans_a ? 1 : p->lda);
     cpu_number_load(p->type_a, l->a, at, p->trans_a ? p->lda : 1, p->k, out);
-    for (int64_t k = 0; k < p->k && p->quant.zero_in; k++) out[k] -= p->quant.zero_in;
+    const double zero = l->a_zero ? single(p->type_a, l->a_zero, 0) : p->quant.zero_in;
+    for (int64_t k = 0; k < p->k && zero != 0; k++) out[k] -= zero;
+}
+
+static double zero_of(const cpu_lines *l, int64_t column) {
+    const gemm_problem *p = &l->p;
+    return l->b_zero ? single(p->type_b, l->b_zero, p->b_zero_each ? column : 0) : p->quant.zero_weight;
+}
+
+static double factor_of(const cpu_lines *l, int64_t column) {
+    return l->factors ? single(SCOUT_FP32, l->factors, l->p.scales_each ? column : 0) : 1;
 }
 
 static double scale_of(const cpu_lines *l, int64_t column, int64_t block) {
@@ -63,7 +82,9 @@ static double scale_of(const cpu_lines *l, int64_t column, int64_t block) {
 void cpu_lines_b_column(const cpu_lines *l, int64_t product, int64_t column, double *out) {
     const gemm_problem *p = &l->p;
     const int64_t at = product * p->stride_b + column * (p->trans_b ? p->ldb : 1);
+    const double zero = zero_of(l, column), factor = factor_of(l, column);
     cpu_number_load(p->type_b, l->b, at, p->trans_b ? 1 : p->ldb, p->k, out);
+    for (int64_t k = 0; k < p->k && (zero != 0 || factor != 1); k++) out[k] = (out[k] - zero) * factor;
     for (int64_t block = 0; l->scales && block < l->scale_blocks; block++) {
         const double scale = scale_of(l, column, block);
         const int64_t end = (block + 1) * p->block_size;
@@ -75,6 +96,8 @@ void cpu_lines_b_row(const cpu_lines *l, int64_t product, int64_t row, double *o
     const gemm_problem *p = &l->p;
     const int64_t at = product * p->stride_b + row * (p->trans_b ? 1 : p->ldb);
     cpu_number_load(p->type_b, l->b, at, p->trans_b ? p->ldb : 1, p->n, out);
+    for (int64_t column = 0; column < p->n && (l->b_zero || l->factors || p->quant.zero_weight); column++)
+        out[column] = (out[column] - zero_of(l, column)) * factor_of(l, column);
     for (int64_t column = 0; l->scales && column < p->n; column++)
         out[column] *= scale_of(l, column, row / p->block_size);
 }

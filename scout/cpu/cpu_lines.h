@@ -13,6 +13,7 @@ typedef struct cpu_lines {
     uint32_t bias_type, scales_type;
     int64_t bias_row, bias_column, bias_batch; /* steps of the bias between rows, columns and products */
     int64_t scale_blocks;                      /* scales of one output column */
+    const void *a_zero, *b_zero, *factors;     /* of bytes; NULL where there are none */
 } cpu_lines;
 
 /* SCOUT_NO for a product that this cannot read (a type, an unknown bias). */

@@ -1,5 +1,6 @@
 /* Moves by loops of the project, on all threads: pieces are copied row by row where rows lie together on both sides,
- * in square tiles where they are turned, else element by element; gathers copy what an index names; casts convert rows.
+ * in square tiles where they are turned, else element by element; gathers copy what an index names; triangles keep a
+ * part of each row; casts convert rows.
  * The baseline wherever oneDNN has no reorder for it. */
 #include "scout/cpu/cpu_candidates.h"
 #include "scout/cpu/cpu_convert.h"
@@ -15,9 +16,10 @@ enum { TILE = 32, ROW_BYTES = 1 << 15, BLOCK = 512 };
 struct scout_plan {
     const scout_op *op; /* borrowed, as long as the plan lives */
     move_piece pieces[SCOUT_MAX_TENSORS];
-    int count; /* 0: a gather or a cast */
+    int count; /* 0: none, `rest` does it */
     int64_t size;
-    bool gathers;
+    cpu_team_work *rest;
+    const char *kernel; /* its name */
 };
 
 typedef struct job {
@@ -122,14 +124,105 @@ static void gather_share(void *context, int thread, int threads) {
     }
 }
 
+#define PICK_LOOP(type)                                                                                                \
+    for (int64_t k = 0; k < count; k++)                                                                                \
+        ((type *)to)[k] =                                                                                              \
+            ((const type *)                                                                                            \
+                 from)[(wide ? ((const int64_t *)indices)[at + k] : ((const int32_t *)indices)[at + k]) * step +       \
+                       k * each];                                                                                      \
+    break
+
+/* Element k of a row lies at its index * step + k * each. */
+static void pick_row(int64_t size, const char *from, const void *indices, bool wide, int64_t at, int64_t step,
+                     int64_t each, int64_t count, char *to) {
+    switch (size) {
+    case 1: PICK_LOOP(uint8_t);
+    case 2: PICK_LOOP(uint16_t);
+    case 4: PICK_LOOP(uint32_t);
+    default: PICK_LOOP(uint64_t);
+    }
+}
+
+static void elements_share(void *context, int thread, int threads) {
+    const job *j = context;
+    const move_elements e = move_elements_of(j->plan->op);
+    const int64_t size = j->plan->size, count = e.dims[e.rank - 1];
+    const bool along = e.axis == e.rank - 1;
+    int64_t rows = 1, from, to;
+    for (int d = 0; d < e.rank - 1; d++) rows *= e.dims[d];
+    cpu_team_share(rows, thread, threads, &from, &to);
+    for (int64_t row = from; row < to; row++) {
+        int64_t rest = row, at = 0;
+        for (int d = e.rank - 2; d >= 0; d--) {
+            if (d != e.axis) at += rest % e.dims[d] * e.strides[d];
+            rest /= e.dims[d];
+        }
+        pick_row(size, (const char *)j->args->tensors[0] + at * size, j->args->tensors[1], e.index_type == SCOUT_INT64,
+                 row * count, e.strides[e.axis], along ? 0 : 1, count,
+                 (char *)j->args->tensors[2] + row * count * size);
+    }
+}
+
+static void triangle_share(void *context, int thread, int threads) {
+    const job *j = context;
+    const move_triangle t = move_triangle_of(j->plan->op);
+    const int64_t size = j->plan->size, line = t.cols * size;
+    const char *x = j->args->tensors[0];
+    char *y = j->args->tensors[1];
+    int64_t from, to, first, last;
+    cpu_team_share(op_elements(&j->plan->op->tensors[1]) / t.cols, thread, threads, &from, &to);
+    for (int64_t row = from; row < to; row++) {
+        move_triangle_row(&t, row % t.rows, &first, &last);
+        memset(y + row * line, 0, (size_t)(first * size));
+        memcpy(y + row * line + first * size, x + row * line + first * size, (size_t)((last - first) * size));
+        memset(y + row * line + last * size, 0, (size_t)((t.cols - last) * size));
+    }
+}
+
 FAST static void cast_floats(uint32_t from_type, const char *from, uint32_t to_type, char *to, int64_t count) {
     float row[BLOCK];
     cpu_convert_load(from_type, from, count, row);
     cpu_convert_store(to_type, row, count, to);
 }
 
+/* Floats to bytes: the fraction is cut off, and what is beyond the range becomes its end. */
+FAST static void cast_bytes(uint32_t from_type, const char *from, uint32_t to_type, char *to, int64_t count) {
+    const float low = to_type == SCOUT_INT8 ? -128.0f : 0.0f, high = low + 255.0f;
+    float row[BLOCK];
+    cpu_convert_load(from_type, from, count, row);
+    for (int64_t k = 0; k < count; k++) {
+        const float x = row[k] < low ? low : row[k] > high ? high : row[k];
+        to[k] = (char)(int32_t)x;
+    }
+}
+
+#define CUT_LOOP(wide, narrow)                                                                                         \
+    for (int64_t k = 0; k < count; k++) ((narrow *)to)[k] = (narrow)((const wide *)from)[k];                           \
+    return
+
+/* Whole numbers that lose their upper bits. */
+FAST static void cut_off(bool wide, const char *from, int64_t to_size, char *to, int64_t count) {
+    if (wide && to_size == 4) {
+        CUT_LOOP(uint64_t, uint32_t);
+    } else if (wide) {
+        CUT_LOOP(uint64_t, uint8_t);
+    } else {
+        CUT_LOOP(uint32_t, uint8_t);
+    }
+}
+
+static bool is_cut_off(uint32_t from, uint32_t to) {
+    const bool byte = to == SCOUT_INT8 || to == SCOUT_UINT8;
+    return (from == SCOUT_INT64 && (byte || to == SCOUT_INT32)) || (from == SCOUT_INT32 && byte);
+}
+
+/* To a byte of the other sign the bits stay. */
+static bool is_same_bits(uint32_t from, uint32_t to) {
+    return (from == SCOUT_INT8 && to == SCOUT_UINT8) || (from == SCOUT_UINT8 && to == SCOUT_INT8);
+}
+
 static void cast_any(uint32_t from_type, const char *from, uint32_t to_type, char *to, int64_t count) {
-    const bool whole = to_type == SCOUT_INT32 || to_type == SCOUT_INT64;
+    const bool whole = cpu_number_whole(to_type) && to_type != SCOUT_BOOL;
     double row[BLOCK];
     cpu_number_load(from_type, from, 0, 1, count, row);
     for (int64_t k = 0; k < count; k++) cpu_number_store(to_type, to, k, whole ? trunc(row[k]) : row[k]);
@@ -149,12 +242,28 @@ static void cast_share(void *context, int thread, int threads) {
         char *target = (char *)j->args->tensors[1] + at * to_size;
         if (floats)
             cast_floats(x->type, source, y->type, target, here);
+        else if (cpu_convert_known(x->type) && (y->type == SCOUT_INT8 || y->type == SCOUT_UINT8))
+            cast_bytes(x->type, source, y->type, target, here);
+        else if (is_cut_off(x->type, y->type))
+            cut_off(x->type == SCOUT_INT64, source, to_size, target, here);
+        else if (is_same_bits(x->type, y->type))
+            memcpy(target, source, (size_t)here);
         else
             cast_any(x->type, source, y->type, target, here);
     }
 }
 
 /* --- the candidate --- */
+
+static const struct {
+    const char *what;
+    cpu_team_work *work;
+    const char *kernel;
+} rests[] = {{"gather", gather_share, "gather"},
+             {"gathernd", gather_share, "gather"},
+             {"gatherelements", elements_share, "elements"},
+             {"trilu", triangle_share, "triangle"},
+             {"cast", cast_share, "cast"}};
 
 static scout_answer supports(const scout_op *op, scout_device *device, scout_why *why) {
     (void)device;
@@ -172,8 +281,10 @@ static scout_answer prepare(const scout_op *op, scout_device *device, const int6
     if (!plan) return scout_say(why, SCOUT_NO_MEMORY, "memory", "no memory for a plan");
     plan->op = op;
     plan->size = cpu_number_bits(op->tensors[0].type) / 8;
-    plan->gathers = op_is(op, "gather") || op_is(op, "gathernd");
     plan->count = move_pieces(op, plan->pieces);
+    plan->kernel = "copy";
+    for (size_t k = 0; plan->count == 0 && k < sizeof rests / sizeof rests[0]; k++)
+        if (op_is(op, rests[k].what)) plan->rest = rests[k].work, plan->kernel = rests[k].kernel;
     for (int k = 0; k < plan->count; k++) { /* a single element has no dimension left */
         move_piece *p = &plan->pieces[k];
         if (p->rank == 0) p->rank = 1, p->dims[0] = p->from_strides[0] = p->to_strides[0] = 1;
@@ -185,7 +296,7 @@ static scout_answer launch(scout_plan *plan, const scout_args *args, scout_why *
     (void)why;
     if (plan->count == 0) {
         job j = {plan, args, NULL};
-        cpu_team_run(plan->gathers ? gather_share : cast_share, &j);
+        cpu_team_run(plan->rest, &j);
     }
     for (int k = 0; k < plan->count; k++) {
         job j = {plan, args, &plan->pieces[k]};
@@ -196,11 +307,8 @@ static scout_answer launch(scout_plan *plan, const scout_args *args, scout_why *
 }
 
 static int describe(const scout_plan *plan, char *json, size_t room) {
-    return snprintf(json, room, "{\"kernel\": \"%s\", \"pieces\": %d, \"threads\": \"%s\"}",
-                    plan->gathers ? "gather"
-                    : plan->count ? "copy"
-                                  : "cast",
-                    plan->count, cpu_team_about());
+    return snprintf(json, room, "{\"kernel\": \"%s\", \"pieces\": %d, \"threads\": \"%s\"}", plan->kernel, plan->count,
+                    cpu_team_about());
 }
 
 static void destroy(scout_plan *plan) { free(plan); }
@@ -213,7 +321,7 @@ const scout_candidate cpu_move_copy = {
     .flags = SCOUT_OWN | SCOUT_BASELINE,
     .priority = 50,
     .name = "move_copy",
-    .about = "copies, transposes, gathers and casts by own loops",
+    .about = "copies, transposes, gathers, triangles and casts by own loops",
     .approach = "CUSTOM_KERNEL",
     .precisions = precisions,
     .supports = supports,

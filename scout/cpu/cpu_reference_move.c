@@ -5,6 +5,7 @@
 #include "scout/move.h"
 
 #include <math.h>
+#include <string.h>
 
 static scout_answer open_whole(const scout_op *op, void **state, scout_why *why) {
     (void)op, (void)why;
@@ -38,6 +39,43 @@ static origin from_gather(const scout_op *op, void *const *tensors, int64_t at) 
     return (origin){0, (outer * g.length + move_index(&g, tensors[1], k)) * g.inner + inner};
 }
 
+static origin from_elements(const scout_op *op, void *const *tensors, int64_t at, const int64_t *place) {
+    int64_t from[SCOUT_MAX_RANK];
+    double index;
+    memcpy(from, place, sizeof from);
+    cpu_number_load(op->tensors[1].type, tensors[1], at, 1, 1, &index);
+    from[op_number(op, "axis", 0)] = (int64_t)index;
+    return (origin){0, flat(&op->tensors[0], from)};
+}
+
+static origin from_triangle(const scout_op *op, const int64_t *place) {
+    const int64_t behind = place[op->rank - 1] - place[op->rank - 2], diagonal = op_number(op, "diagonal", 0);
+    const bool keeps = op_number(op, "upper", 1) ? behind >= diagonal : behind <= diagonal;
+    return (origin){0, keeps ? flat(&op->tensors[0], place) : -1};
+}
+
+/* As ONNX writes it: the channel of the smaller planes is (i, j, channel) or, where told, (channel, i, j). */
+static origin from_squares(const scout_op *op, const int64_t *place) {
+    const bool back = op_is(op, "spacetodepth");
+    const scout_tensor *x = &op->tensors[0], *y = &op->tensors[1];
+    const char *mode = op_text(op, "mode");
+    const bool first = mode && strcmp(mode, "CRD") == 0;
+    const int64_t side = back ? x->dims[2] / y->dims[2] : y->dims[2] / x->dims[2];
+    const int64_t channels = back ? x->dims[1] : y->dims[1];
+    int64_t from[4] = {place[0], 0, 0, 0};
+    if (back) {
+        const int64_t c = place[1], i = first ? c / side % side : c / channels / side,
+                      j = first ? c % side : c / channels % side;
+        from[1] = first ? c / side / side : c % channels;
+        from[2] = place[2] * side + i, from[3] = place[3] * side + j;
+    } else {
+        const int64_t i = place[2] % side, j = place[3] % side;
+        from[1] = first ? (place[1] * side + i) * side + j : (i * side + j) * channels + place[1];
+        from[2] = place[2] / side, from[3] = place[3] / side;
+    }
+    return (origin){0, flat(x, from)};
+}
+
 static origin from_pieces(const scout_op *op, uint32_t output, int64_t *place) {
     const int axis = (int)op_number(op, "axis", 0);
     if (op_is(op, "split")) {
@@ -68,12 +106,32 @@ static origin from_one(const scout_op *op, const int64_t *place) {
     return (origin){0, flat(x, from)};
 }
 
+/* Whole numbers lose their upper bits, floats their fraction and what is beyond the range. */
+static void cast(uint32_t from, uint32_t to, double *want) {
+    static const struct {
+        uint32_t type;
+        int bits;
+        double least;
+    } whole[] = {{SCOUT_INT8, 8, -128}, {SCOUT_UINT8, 8, 0}, {SCOUT_INT32, 32, -0x1p31}, {SCOUT_INT64, 64, -0x1p63}};
+    if (to == SCOUT_BOOL) *want = *want != 0;
+    for (size_t k = 0; k < sizeof whole / sizeof whole[0]; k++) {
+        if (whole[k].type != to) continue;
+        const double range = ldexp(1, whole[k].bits), least = whole[k].least;
+        *want = trunc(*want);
+        if (*want >= least && *want < least + range) continue;
+        if (cpu_number_whole(from))
+            *want -= floor((*want - least) / range) * range;
+        else
+            *want = *want < least ? least : least + range - 1;
+    }
+}
+
 static scout_answer compute(const void *state, const scout_op *op, void *const *tensors, uint32_t output, int64_t from,
                             int64_t count, double *want, double *spread, double *scratch) {
     const bool gathers = op_is(op, "gather") || op_is(op, "gathernd"),
-               along = op_is(op, "concat") || op_is(op, "split");
+               along = op_is(op, "concat") || op_is(op, "split"),
+               squares = op_is(op, "depthtospace") || op_is(op, "spacetodepth");
     const uint32_t to = op->tensors[output].type, type = op->tensors[0].type;
-    const bool whole_number = to == SCOUT_INT32 || to == SCOUT_INT64 || to == SCOUT_INT8 || to == SCOUT_UINT8;
     (void)state, (void)scratch;
     for (int64_t k = 0; k < count; k++) {
         int64_t place[SCOUT_MAX_RANK] = {0};
@@ -83,13 +141,18 @@ static scout_answer compute(const void *state, const scout_op *op, void *const *
             o = from_gather(op, tensors, from + k);
         else if (along)
             o = from_pieces(op, output, place);
+        else if (squares)
+            o = from_squares(op, place);
+        else if (op_is(op, "gatherelements"))
+            o = from_elements(op, tensors, from + k, place);
+        else if (op_is(op, "trilu"))
+            o = from_triangle(op, place);
         else if (!op_is(op, "cast"))
             o = from_one(op, place);
         want[k] = 0;
         if (o.at >= 0) cpu_number_load(type, tensors[o.tensor], o.at, 1, 1, &want[k]);
-        if (to == SCOUT_BOOL) want[k] = want[k] != 0;
-        if (whole_number) want[k] = trunc(want[k]);
-        spread[k] = to == SCOUT_FP16 ? 0x1p-14 : 0; /* below it the steps of fp16 grow no smaller */
+        spread[k] = move_least(to);
+        if (to != type) cast(type, to, &want[k]);
     }
     return SCOUT_OK;
 }

@@ -14,13 +14,38 @@ static scout_answer open_whole(const scout_op *op, void **state, scout_why *why)
     return SCOUT_OK;
 }
 
+/* The range of a dynamic quantiser is looked for once: all at a time. */
 static int64_t grain(const void *state, const scout_op *op, uint32_t output) {
-    (void)state, (void)op, (void)output;
-    return 1;
+    (void)state;
+    return op_is(op, "dynamic") ? op_elements(&op->tensors[output]) : 1;
+}
+
+/* Scale and zero point are found in fp32, as ONNX has it, so that no rounding of theirs is in doubt. */
+static scout_answer compute_dynamic(const scout_op *op, void *const *tensors, uint32_t output, double *want,
+                                    double *spread) {
+    const int64_t all = op_elements(&op->tensors[0]);
+    double least = 0, greatest = 0, x;
+    for (int64_t k = 0; k < all; k++) {
+        cpu_number_load(op->input, tensors[0], k, 1, 1, &x);
+        least = fmin(least, x), greatest = fmax(greatest, x);
+    }
+    const float scale = quantize_scale((float)least, (float)greatest), zero = quantize_zero((float)least, scale);
+    if (output != 1) {
+        want[0] = output == 2 ? (double)scale : (double)zero;
+        spread[0] = output == 2 ? want[0] * (0x1p-13 - 1) : 0;
+        return SCOUT_OK;
+    }
+    for (int64_t k = 0; k < all; k++) {
+        cpu_number_load(op->input, tensors[0], k, 1, 1, &x);
+        want[k] = fmin(255, fmax(0, x / (double)scale + (double)zero));
+        spread[k] = half_a_step / within - fabs(want[k]);
+    }
+    return SCOUT_OK;
 }
 
 static scout_answer compute(const void *state, const scout_op *op, void *const *tensors, uint32_t output, int64_t from,
                             int64_t count, double *want, double *spread, double *scratch) {
+    if (op_is(op, "dynamic")) return compute_dynamic(op, tensors, output, want, spread);
     const quantize_problem p = quantize_problem_of(op);
     const double low = p.to == SCOUT_INT8 ? -128 : 0, high = p.to == SCOUT_INT8 ? 127 : 255;
     (void)state, (void)output, (void)scratch;

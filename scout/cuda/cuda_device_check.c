@@ -191,7 +191,8 @@ static scout_answer check_begin(scout_device *device, const scout_op *op, void *
         return scout_say(why, SCOUT_NO_MEMORY, "memory", "no memory left on the host");
     }
     c->device = device;
-    const scout_answer answer = requantize_of(op, 1).is
+    const gemm_problem p = gemm_problem_of(op);
+    const scout_answer answer = p.quant.is || gemm_has_zeros(&p)
                                     ? cuda_whole_begin(cuda_whole_gemm, device, op, tensors, &c->whole, why)
                                     : check_cover_all(c, op, tensors, seed, why);
     if (answer != SCOUT_OK) {

@@ -16,7 +16,7 @@ static inline void cuda_whole_conv_behind(whole_conv_problem *w, const op_activa
     w->activation = own_activate(a->function);
     w->alpha = a->alpha, w->beta = a->beta, w->steepest = activation_steepest(a);
     w->quantised = q->is, w->rounds = q->rounds, w->factor = q->factor;
-    w->zero_in = q->zero_in, w->zero_out = q->zero_out;
+    w->zero_in = q->zero_in, w->zero_weight = q->zero_weight, w->zero_out = q->zero_out;
     w->least = q->least, w->most = q->most;
 }
 

@@ -1,5 +1,6 @@
-/* The reference of quantised products, whose rounding no projection gets through: each is a convolution that sees one
- * place, with a row for an image. All other products have samples and projections (cuda_device_check.c). */
+/* The reference of quantised products, whose rounding no projection gets through, and of those with zero points and
+ * scales: each is a convolution that sees one place, with a row for an image. All other products have samples and
+ * projections (cuda_device_check.c). */
 #include "scout/cuda/cuda_whole.h"
 
 #include "scout/cuda/cuda_device.h"
@@ -27,6 +28,9 @@ static whole_conv_problem problem_of(const scout_op *op, const gemm_problem *p, 
                             .w_o = p->trans_b ? p->ldb : 1,
                             .w_i = p->trans_b ? 1 : p->ldb};
     cuda_whole_conv_behind(&w, &p->activation, &p->quant);
+    if (p->a_zero >= 0) w.zeros_in = tensors[p->a_zero];
+    if (p->b_zero >= 0) w.zeros_weight = tensors[p->b_zero], w.zeros_weight_each = p->b_zero_each;
+    if (p->scales >= 0) w.scales = tensors[p->scales], w.scales_each = p->scales_each;
     for (int k = 0; k < WHOLE_CONV_AXES; k++)
         w.axes[k] = (whole_conv_axis){.in = 1, .out = 1, .kernel = 1, .stride = 1, .dilation = 1};
     return w;

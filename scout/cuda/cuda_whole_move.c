@@ -31,6 +31,42 @@ static void set_joined(const scout_op *op, void *const *tensors, whole_move_prob
         w->inputs[k] = tensors[k], w->lengths[k] = op->tensors[k].dims[w->axis];
 }
 
+static void set_elements(const scout_op *op, void *const *tensors, whole_move_problem *w) {
+    w->how = WHOLE_MOVE_ELEMENTS;
+    w->axis = (int)op_number(op, "axis", 0);
+    for (int d = 0; d < w->rank; d++) w->dims[d].stride = stride_of(&op->tensors[0], d);
+    w->indices = tensors[1], w->index_type = op->tensors[1].type;
+}
+
+static void set_triangle(const scout_op *op, whole_move_problem *w) {
+    w->how = WHOLE_MOVE_TRIANGLE;
+    w->upper = op_number(op, "upper", 1) != 0, w->diagonal = op_number(op, "diagonal", 0);
+}
+
+/* Places of the output as those of six dimensions: (image, channel, row, i, column, j), or back (image, i, j, channel,
+ * row, column); its channels come first where the mode says so. */
+static void set_squares(const scout_op *op, whole_move_problem *w) {
+    const scout_tensor *x = &op->tensors[0], *y = &op->tensors[1];
+    const int64_t *in = x->dims, *out = y->dims, plane = in[2] * in[3];
+    const char *mode = op_text(op, "mode");
+    const int first = mode && strcmp(mode, "CRD") == 0;
+    w->how = WHOLE_MOVE_PLACES, w->rank = 6;
+    if (op_is(op, "depthtospace")) {
+        const int64_t b = out[2] / in[2], c = out[1], i = first ? b : b * c, j = first ? 1 : c,
+                      each = first ? b * b : 1;
+        const int64_t counts[] = {out[0], c, in[2], b, in[3], b},
+                      strides[] = {in[1] * plane, each * plane, in[3], i * plane, 1, j * plane};
+        for (int d = 0; d < 6; d++) w->dims[d] = (whole_move_dim){counts[d], 1, 0, counts[d], strides[d]};
+        return;
+    }
+    const int64_t b = in[2] / out[2], c = in[1];
+    const int64_t counts[2][6] = {{out[0], b, b, c, out[2], out[3]}, {out[0], c, b, b, out[2], out[3]}},
+                  strides[2][6] = {{c * plane, in[3], 1, plane, b * in[3], b},
+                                   {c * plane, plane, in[3], 1, b * in[3], b}};
+    for (int d = 0; d < 6; d++)
+        w->dims[d] = (whole_move_dim){counts[first][d], 1, 0, counts[first][d], strides[first][d]};
+}
+
 /* Each dimension of the output is one of the input: all the moves that have one input and no indices. */
 static void set_places(const scout_op *op, uint32_t output, whole_move_problem *w) {
     const scout_tensor *x = &op->tensors[0], *y = &op->tensors[output];
@@ -64,6 +100,12 @@ static scout_answer compute(scout_device *device, const scout_op *op, void *cons
         set_gathered(op, tensors, &w);
     else if (op_is(op, "concat"))
         set_joined(op, tensors, &w);
+    else if (op_is(op, "gatherelements"))
+        set_elements(op, tensors, &w);
+    else if (op_is(op, "trilu"))
+        set_triangle(op, &w);
+    else if (op_is(op, "depthtospace") || op_is(op, "spacetodepth"))
+        set_squares(op, &w);
     else
         set_places(op, output, &w);
     return cuda_device_answer(whole_move(&w, want, spread, device->stream), "computing the reference", why);

@@ -18,8 +18,9 @@ static scout_answer compute(scout_device *device, const scout_op *op, void *cons
                                 .outer = p.outer,
                                 .channels = p.channels,
                                 .inner = p.inner};
-    (void)output;
-    if (p.zero_points >= 0) w.zero_points = tensors[p.zero_points], w.zero_type = op->tensors[p.zero_points].type;
+    if (p.dynamic) w.found = (int)output, w.scales = NULL;
+    if (p.zero_points >= 0 && !p.dynamic)
+        w.zero_points = tensors[p.zero_points], w.zero_type = op->tensors[p.zero_points].type;
     return cuda_device_answer(whole_quantize(&w, want, spread, device->stream), "computing the reference", why);
 }
 

@@ -82,6 +82,7 @@ scout_answer lt_setup_covers(const scout_op *op, scout_why *why) {
     const gemm_problem p = gemm_problem_of(op);
     const bool scales = op_tensor(op, "scales") >= 0, bias = op_tensor(op, "bias") >= 0;
     if (!setup_types(&p)) return scout_say(why, SCOUT_NO, "type", "cuBLASLt has no product of these types");
+    if (gemm_has_zeros(&p)) return scout_say(why, SCOUT_NO, "feature", "cuBLASLt knows no zero points");
     if (p.batch > INT32_MAX) return scout_say(why, SCOUT_NO, "shape", "cuBLASLt counts a batch in 32 bits");
     if ((p.type_b == SCOUT_INT4) != scales)
         return scout_say(why, SCOUT_NO, "feature", "scales go with an int4 weight and only with one");

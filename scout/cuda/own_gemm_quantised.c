@@ -1,9 +1,11 @@
-/* Products of bytes that a model holds between DequantizeLinear and QuantizeLinear (scout/requantize.h), by cuBLASLt:
- * "cublaslt_quantised". The library multiplies int8 with int8 into int32 and has nothing for what stands behind, so an
- * own kernel adds the bias, scales, applies the activation and rounds. The library wants both sides stored along K, in
- * multiples of 16: the weight is packed so, once; an input that does not lie so, or is uint8, goes through a pass of
- * its own before, within each launch. uint8 becomes the int8 that is 128 less. Where 128 stands for 0, as here, that is
- * all; another zero would be (128 - zero) times the sum of the weight's column, a constant that joins the bias.
+/* Products of bytes that a model holds between DequantizeLinear and QuantizeLinear (scout/requantize.h), or quantises
+ * when it runs (zero points and scales are tensors), by cuBLASLt: "cublaslt_quantised". The library multiplies int8
+ * with int8 into int32 and has nothing for what stands behind, so an own kernel adds the bias, scales, applies the
+ * activation and rounds. The library wants both sides stored along K, in multiples of 16: the weight is packed so,
+ * once; an input that does not lie so, or is uint8, goes through a pass of its own before, within each launch. uint8
+ * becomes the int8 that is 128 less. Where 128 stands for 0, as between quantisers here, that is all. A zero point that
+ * is told takes its product with the sum of the other side's line from each sum: those of the weight are packed with
+ * it, those of the input's rows are made within each launch where the weight has zero points.
  *
  * Sums take four times the bytes of what they become. Where they are not written to the output itself (fp32), they go
  * to the workspace, in pieces that fit. */
@@ -26,33 +28,59 @@ typedef struct shape {
     int64_t product_rows;  /* of one call of the library */
     bool copies, in_place; /* the input; the sums */
     bool packs;            /* the weight */
+    bool of_x, of_w;       /* sums of the input's rows, of the weight's columns are needed */
     own_gemm_pieces rows, cols;
-    uint64_t copy_bytes, sums_bytes;
+    uint64_t copy_bytes, sums_bytes, of_x_bytes;
 } shape;
 
 struct scout_plan {
     shape s;
     int bias; /* place in op->tensors; -1: none */
     product_bytes_finish finish;
-    scout_plan *multiply;      /* of lt_candidate */
-    uint64_t copy_at, sums_at; /* in the workspace, behind the library's */
+    scout_plan *multiply;               /* of lt_candidate */
+    uint64_t copy_at, sums_at, of_x_at; /* in the workspace, behind the library's */
+    uint64_t of_w_at;                   /* behind the packed weight */
 };
 
 /* --- what can be done, and how --- */
 
-static scout_answer covers(const scout_op *op, const gemm_problem *p, scout_why *why) {
+static bool is_byte(uint32_t type) { return type == SCOUT_INT8 || type == SCOUT_UINT8; }
+
+/* Between quantisers, by convention. */
+static scout_answer covers_quantised(const scout_op *op, const gemm_problem *p, scout_why *why) {
     const int bias = op_tensor(op, "bias");
-    if (!p->quant.is) return scout_say(why, SCOUT_NO, "feature", "this product is not quantised");
-    if ((p->type_a != SCOUT_INT8 && p->type_a != SCOUT_UINT8) || p->type_b != SCOUT_INT8)
-        return scout_say(why, SCOUT_NO, "type", "quantised products are int8 or uint8 with a weight of int8");
-    if (p->type_c != SCOUT_INT8 && p->type_c != SCOUT_UINT8 && p->type_c != SCOUT_FP32)
+    if (!is_byte(p->type_c) && p->type_c != SCOUT_FP32)
         return scout_say(why, SCOUT_NO, "type", "quantised products come out as int8, uint8 or fp32");
-    if (p->weight != GEMM_B) return scout_say(why, SCOUT_NO, "feature", "the right side must be the weight");
-    if (p->residual >= 0) return scout_say(why, SCOUT_NO, "epilogue", "no residual within quantised work");
     if (!requantize_activation(&p->activation))
         return scout_say(why, SCOUT_NO, "epilogue", "relu and clip alone stand behind quantised products");
     if (p->bias && (strcmp(p->bias, "n") != 0 || bias < 0 || op->tensors[bias].type != SCOUT_INT32))
         return scout_say(why, SCOUT_NO, "epilogue", "a quantised product's bias is int32 along N");
+    return SCOUT_OK;
+}
+
+/* As tensors tell. */
+static scout_answer covers_told(const gemm_problem *p, scout_why *why) {
+    const bool is_float = p->type_c == SCOUT_FP32 || p->type_c == SCOUT_FP16 || p->type_c == SCOUT_BF16;
+    if (!gemm_has_zeros(p) && p->type_a == SCOUT_INT8 && p->type_b == SCOUT_INT8)
+        return scout_say(why, SCOUT_NO, "feature", "this product is not quantised");
+    if (p->type_c != SCOUT_INT32 && !(is_float && p->scales >= 0))
+        return scout_say(why, SCOUT_NO, "type", "products of bytes come out as int32, or with scales as floats");
+    if (p->activation.function != ACTIVATION_PLAIN)
+        return scout_say(why, SCOUT_NO, "epilogue", "no activation stands behind sums of bytes");
+    if (p->bias && (strcmp(p->bias, "n") != 0 || !is_float))
+        return scout_say(why, SCOUT_NO, "epilogue", "a bias goes along N, with floats");
+    return SCOUT_OK;
+}
+
+static scout_answer covers(const scout_op *op, const gemm_problem *p, scout_why *why) {
+    if (!p->quant.is && !is_byte(p->type_a))
+        return scout_say(why, SCOUT_NO, "feature", "this product is not quantised");
+    if (!is_byte(p->type_a) || !is_byte(p->type_b))
+        return scout_say(why, SCOUT_NO, "type", "quantised products are of bytes");
+    const scout_answer behind = p->quant.is ? covers_quantised(op, p, why) : covers_told(p, why);
+    if (behind != SCOUT_OK) return behind;
+    if (p->weight != GEMM_B) return scout_say(why, SCOUT_NO, "feature", "the right side must be the weight");
+    if (p->residual >= 0) return scout_say(why, SCOUT_NO, "epilogue", "no residual within quantised work");
     if (p->trans_a) return scout_say(why, SCOUT_NO, "layout", "the input must be stored along K");
     if (p->batch > 1 && (p->stride_b != 0 || p->stride_a != p->m * p->lda || p->stride_c != p->m * p->ldc))
         return scout_say(why, SCOUT_NO, "layout", "a batch must share its weight, and follow one another");
@@ -91,11 +119,15 @@ static scout_answer shape_of(const scout_op *op, bool padded, shape *s, scout_wh
     s->m = p->m * p->batch;
     s->n_to = lines(p->n), s->k_to = lines(p->k);
     s->copies = padded || p->type_a == SCOUT_UINT8 || s->k_to != p->k || p->lda != p->k;
-    s->in_place = !padded && p->type_c == SCOUT_FP32 && s->n_to == p->n;
-    s->packs = !p->trans_b || s->k_to != p->k || s->n_to != p->n || p->ldb != p->k;
+    s->in_place = !padded && (p->type_c == SCOUT_FP32 || p->type_c == SCOUT_INT32) && s->n_to == p->n;
+    s->of_x = !p->quant.is && (p->b_zero >= 0 || p->type_b == SCOUT_UINT8);
+    s->of_w = !p->quant.is && (p->a_zero >= 0 || p->type_a == SCOUT_UINT8);
+    s->packs =
+        !p->trans_b || s->k_to != p->k || s->n_to != p->n || p->ldb != p->k || p->type_b == SCOUT_UINT8 || s->of_w;
     if (!divide(op, padded, s))
         return scout_say(why, SCOUT_NO, "memory", "the sums of this product do not fit the workspace");
     s->copy_bytes = s->copies ? aligned((uint64_t)s->product_rows * (uint64_t)s->k_to) : 0;
+    s->of_x_bytes = s->of_x ? aligned((uint64_t)s->product_rows * sizeof(int32_t)) : 0;
     s->sums_bytes = s->in_place ? 0 : aligned((uint64_t)s->product_rows * (uint64_t)s->cols.size * sizeof(int32_t));
     return SCOUT_OK;
 }
@@ -188,27 +220,36 @@ static scout_answer prepare(const scout_op *op, scout_device *device, const int6
     plan->bias = op_tensor(op, "bias");
     plan->finish = own_gemm_quantised_finish(&s->p);
     plan->copy_at = aligned(needs->workspace_bytes);
-    plan->sums_at = plan->copy_at + s->copy_bytes;
+    plan->of_x_at = plan->copy_at + s->copy_bytes;
+    plan->sums_at = plan->of_x_at + s->of_x_bytes;
+    plan->of_w_at = aligned((uint64_t)s->n_to * (uint64_t)s->k_to);
     needs->workspace_bytes = plan->sums_at + s->sums_bytes;
     needs->packs = s->packs ? GEMM_B + 1 : 0;
-    needs->pack_bytes = s->packs ? (uint64_t)s->n_to * (uint64_t)s->k_to : 0;
+    needs->pack_bytes = s->packs ? plan->of_w_at + (s->of_w ? (uint64_t)s->n_to * sizeof(int32_t) : 0) : 0;
     *out = plan;
     return SCOUT_OK;
 }
 
-/* Stored along K, with zeros up to multiples of LINE. */
+/* Stored along K as int8, with zeros up to multiples of LINE, and behind it the sums of its columns. */
 static scout_answer pack(scout_plan *plan, const void *weight, void *packed, void *stream, scout_why *why) {
     const shape *const s = &plan->s;
     const gemm_problem *const p = &s->p;
-    const product_bytes_input along = {
-        .rows = p->n, .cols = p->k, .ld = p->ldb, .rows_to = s->n_to, .cols_to = s->k_to};
-    if (p->trans_b)
-        return cuda_device_answer((cudaError_t)product_bytes_input_launch(&along, weight, packed, stream),
-                                  "packing the weight", why);
-    cudaError_t error = cudaMemsetAsync(packed, 0, (size_t)s->n_to * (size_t)s->k_to, stream);
-    if (error == cudaSuccess)
-        error = kernels_transpose(packed, weight, 1, p->k, p->n, p->ldb, s->k_to, 0, 0, 1, stream);
-    return cuda_device_answer(error, "packing the weight", why);
+    product_bytes_input along = {.rows = p->n,
+                                 .cols = p->k,
+                                 .ld = p->ldb,
+                                 .rows_to = s->n_to,
+                                 .cols_to = s->k_to,
+                                 .flip = p->type_b == SCOUT_UINT8};
+    int error = 0;
+    if (!p->trans_b) {
+        error = cudaMemsetAsync(packed, 0, (size_t)s->n_to * (size_t)s->k_to, stream);
+        if (!error) error = kernels_transpose(packed, weight, 1, p->k, p->n, p->ldb, s->k_to, 0, 0, 1, stream);
+        along.ld = s->k_to, weight = packed; /* what lies along K is changed where it is */
+    }
+    if (!error && (p->trans_b || along.flip)) error = product_bytes_input_launch(&along, weight, packed, stream);
+    if (!error && s->of_w)
+        error = product_bytes_sums_launch(s->n_to, s->k_to, s->k_to, packed, (uint8_t *)packed + plan->of_w_at, stream);
+    return cuda_device_answer((cudaError_t)error, "packing the weight", why);
 }
 
 /* --- a launch --- */
@@ -225,10 +266,47 @@ static scout_answer bring(const scout_plan *plan, const uint8_t *from, uint8_t *
                               why);
 }
 
+static int64_t element_of(uint32_t type) {
+    return is_byte(type) ? 1 : type == SCOUT_FP16 || type == SCOUT_BF16 ? 2 : (int64_t)sizeof(float);
+}
+
+/* What becomes of the sums of columns from `col` to `end`. */
+static int finish(const scout_plan *plan, const scout_args *args, int64_t col, int64_t end, const void *sums,
+                  void *to) {
+    const shape *const s = &plan->s;
+    const gemm_problem *const p = &s->p;
+    const int64_t cols = (end < p->n ? end : p->n) - col;
+    const uint8_t *const bias = plan->bias >= 0 ? args->tensors[plan->bias] : NULL;
+    if (p->quant.is) {
+        product_bytes_finish f = plan->finish;
+        f.rows = s->rows.size, f.cols = cols, f.ld_sums = s->cols.size, f.ld_to = p->n;
+        return product_bytes_finish_launch(&f, sums, bias ? bias + col * (int64_t)sizeof(int32_t) : NULL, to,
+                                           args->stream);
+    }
+    const product_bytes_zeros z = {.rows = s->rows.size,
+                                   .cols = cols,
+                                   .ld_sums = s->cols.size,
+                                   .ld_to = p->n,
+                                   .k = p->k,
+                                   .type = (int)p->type_c,
+                                   .shift_a = p->type_a == SCOUT_UINT8 ? 128 : 0,
+                                   .shift_b = p->type_b == SCOUT_UINT8 ? 128 : 0,
+                                   .b_each = p->b_zero_each,
+                                   .scales_each = p->scales_each};
+    const uint8_t *const b_zero = p->b_zero >= 0 ? args->tensors[p->b_zero] : NULL;
+    const float *const scales = p->scales >= 0 ? args->tensors[p->scales] : NULL;
+    const uint8_t *const of_w = (const uint8_t *)args->tensors[GEMM_B] + plan->of_w_at + col * (int64_t)sizeof(int32_t);
+    return product_bytes_zeros_launch(&z, sums, s->of_x ? (uint8_t *)args->workspace + plan->of_x_at : NULL,
+                                      s->of_w ? of_w : NULL, p->a_zero >= 0 ? args->tensors[p->a_zero] : NULL,
+                                      b_zero && p->b_zero_each ? b_zero + col : b_zero,
+                                      scales && p->scales_each ? scales + col : scales,
+                                      bias ? bias + col * element_of(p->type_c) : NULL, to, args->stream);
+}
+
 /* Rows from `row` on, which lie at `a`, and all columns. */
 static scout_answer compute(scout_plan *plan, const scout_args *args, int64_t row, const uint8_t *a, scout_why *why) {
     const shape *const s = &plan->s;
-    const int64_t element = s->p.type_c == SCOUT_FP32 ? (int64_t)sizeof(float) : 1;
+    const int64_t element = element_of(s->p.type_c);
     uint8_t *const c = (uint8_t *)args->tensors[GEMM_C] + row * s->p.n * element;
     for (int64_t k = 0; k < s->cols.count; k++) {
         const int64_t col = own_gemm_pieces_begin(&s->cols, k), end = col + s->cols.size;
@@ -238,14 +316,19 @@ static scout_answer compute(scout_plan *plan, const scout_args *args, int64_t ro
         const scout_args each = {sizeof each, operands, args->workspace, args->stream};
         const scout_answer answer = lt_candidate.launch(plan->multiply, &each, why);
         if (answer != SCOUT_OK) return answer;
-        product_bytes_finish f = plan->finish;
-        f.rows = s->rows.size, f.cols = (end < s->p.n ? end : s->p.n) - col;
-        f.ld_sums = s->cols.size, f.ld_to = s->p.n;
-        const int32_t *const bias = plan->bias >= 0 ? (const int32_t *)args->tensors[plan->bias] + col : NULL;
-        const int error = product_bytes_finish_launch(&f, sums, bias, to, args->stream);
+        const int error = finish(plan, args, col, end, sums, to);
         if (error) return cuda_device_answer((cudaError_t)error, "what stands behind the product", why);
     }
     return SCOUT_OK;
+}
+
+/* Sums of the rows that lie at `a`. */
+static scout_answer sum_rows(const scout_plan *plan, const scout_args *args, const uint8_t *a, scout_why *why) {
+    const shape *const s = &plan->s;
+    void *const to = (uint8_t *)args->workspace + plan->of_x_at;
+    return cuda_device_answer(
+        (cudaError_t)product_bytes_sums_launch(s->product_rows, s->k_to, s->k_to, a, to, args->stream),
+        "adding up the input", why);
 }
 
 static scout_answer launch(scout_plan *plan, const scout_args *args, scout_why *why) {
@@ -255,6 +338,7 @@ static scout_answer launch(scout_plan *plan, const scout_args *args, scout_why *
         const int64_t row = own_gemm_pieces_begin(&s->rows, k);
         const uint8_t *const a = (const uint8_t *)args->tensors[GEMM_A] + row * s->p.lda;
         scout_answer answer = s->copies ? bring(plan, a, copy, args->stream, why) : SCOUT_OK;
+        if (answer == SCOUT_OK && s->of_x) answer = sum_rows(plan, args, s->copies ? copy : a, why);
         if (answer == SCOUT_OK) answer = compute(plan, args, row, s->copies ? copy : a, why);
         if (answer != SCOUT_OK) return answer;
     }
@@ -280,7 +364,7 @@ const scout_candidate own_gemm_quantised = {
     .flags = SCOUT_BASELINE,
     .priority = 80,
     .name = "cublaslt_quantised",
-    .about = "cuBLASLt's product of int8 into int32 for quantised products, and own kernels around it",
+    .about = "cuBLASLt's product of int8 into int32 for quantised products and zero points, and own kernels around it",
     .library = "cublaslt",
     .approach = "LIBRARY_TUNE",
     .precisions = precisions,

@@ -9,6 +9,8 @@
 #include <stdbool.h>
 
 extern const scout_candidate own_gemm_quantised;
+extern const scout_candidate own_gemm_bytes;
+extern const scout_candidate own_conv_bytes;
 
 /* What becomes of the sums; rows, columns and distances are the caller's to set. Bounds are those of the activation,
  * kept within what a byte holds. */

@@ -1,11 +1,11 @@
-/* Moves of data by own kernels: pieces by move_copy, one launch for each; gathers by gather_rows; casts by move_cast.
- */
+/* Moves of data by own kernels: pieces by move_copy, one launch for each; gathers by gather_rows and move_elements;
+ * triangles by move_triangle; casts by move_cast. */
 #include "scout/cuda/own_pass.h"
 #include "scout/move.h"
 
 #include <stdlib.h>
 
-typedef enum way { WAY_COPY, WAY_GATHER, WAY_CAST } way;
+typedef enum way { WAY_COPY, WAY_GATHER, WAY_ELEMENTS, WAY_TRIANGLE, WAY_CAST } way;
 
 struct scout_plan {
     way way;
@@ -13,6 +13,8 @@ struct scout_plan {
     move_copy pieces[SCOUT_MAX_TENSORS];
     int from[SCOUT_MAX_TENSORS], to[SCOUT_MAX_TENSORS]; /* their tensors */
     gather_rows gather;
+    move_elements_pass elements;
+    move_triangle_pass triangle;
     move_cast cast;
     uint64_t zero_bytes; /* of a pad: everything is zero first */
     int output;          /* the last tensor */
@@ -44,6 +46,35 @@ static int plan_of_pieces(const scout_op *op, scout_plan *p) {
     return good && p->count > 0;
 }
 
+static int plan_of_elements(const scout_op *op, pass_config config, scout_plan *p) {
+    const move_elements e = move_elements_of(op);
+    p->way = WAY_ELEMENTS;
+    p->elements = (move_elements_pass){.size = own_pass_size(&op->tensors[0]),
+                                       .rank = e.rank,
+                                       .axis = e.rank - 1 - e.axis,
+                                       .index_type = (int)e.index_type,
+                                       .count = op_elements(&op->tensors[1]),
+                                       .config = config};
+    for (int d = 0; d < e.rank; d++) {
+        p->elements.dims[d] = e.dims[e.rank - 1 - d];
+        p->elements.strides[d] = e.strides[e.rank - 1 - d];
+    }
+    return move_elements_fits(&p->elements);
+}
+
+static int plan_of_triangle(const scout_op *op, pass_config config, scout_plan *p) {
+    const move_triangle t = move_triangle_of(op);
+    p->way = WAY_TRIANGLE;
+    p->triangle = (move_triangle_pass){.size = own_pass_size(&op->tensors[0]),
+                                       .upper = t.upper,
+                                       .rows = t.rows,
+                                       .cols = t.cols,
+                                       .diagonal = t.diagonal,
+                                       .count = op_elements(&op->tensors[0]),
+                                       .config = config};
+    return move_triangle_fits(&p->triangle);
+}
+
 static int plan_of(const scout_op *op, const int64_t *values, scout_plan *p) {
     const pass_config config = own_pass_config(values);
     memset(p, 0, sizeof *p);
@@ -54,6 +85,8 @@ static int plan_of(const scout_op *op, const int64_t *values, scout_plan *p) {
         p->cast = (move_cast){(int)x->type, (int)op->tensors[1].type, op_elements(x), config};
         return move_cast_fits(&p->cast);
     }
+    if (op_is(op, "gatherelements")) return plan_of_elements(op, config, p);
+    if (op_is(op, "trilu")) return plan_of_triangle(op, config, p);
     if (op_is(op, "gather") || op_is(op, "gathernd")) {
         const move_gather g = move_gather_of(op);
         p->way = WAY_GATHER;
@@ -104,17 +137,19 @@ static int launch_pieces(const scout_plan *p, const scout_args *args) {
 
 static scout_answer launch(scout_plan *p, const scout_args *args, scout_why *why) {
     void *const *t = args->tensors;
-    const int error = p->way == WAY_CAST     ? move_cast_launch(&p->cast, t[0], t[1], args->stream)
-                      : p->way == WAY_GATHER ? gather_rows_launch(&p->gather, t[0], t[1], t[2], args->stream)
-                                             : launch_pieces(p, args);
+    const int error = p->way == WAY_CAST       ? move_cast_launch(&p->cast, t[0], t[1], args->stream)
+                      : p->way == WAY_GATHER   ? gather_rows_launch(&p->gather, t[0], t[1], t[2], args->stream)
+                      : p->way == WAY_ELEMENTS ? move_elements_launch(&p->elements, t[0], t[1], t[2], args->stream)
+                      : p->way == WAY_TRIANGLE ? move_triangle_launch(&p->triangle, t[0], t[1], args->stream)
+                                               : launch_pieces(p, args);
     return error ? cuda_device_answer((cudaError_t)error, "launching a move", why) : SCOUT_OK;
 }
 
 static int describe(const scout_plan *p, char *json, size_t room) {
-    static const char *const kernels[] = {"move_copy", "gather_rows", "move_cast"};
-    const pass_config *c = p->way == WAY_CAST     ? &p->cast.config
-                           : p->way == WAY_GATHER ? &p->gather.config
-                                                  : &p->pieces[0].config;
+    static const char *const kernels[] = {"move_copy", "gather_rows", "move_elements", "move_triangle", "move_cast"};
+    const pass_config *const configs[] = {&p->pieces[0].config, &p->gather.config, &p->elements.config,
+                                          &p->triangle.config, &p->cast.config};
+    const pass_config *c = configs[p->way];
     return snprintf(json, room, "{\"kernel\":\"%s\",\"mode\":\"%s\",\"pieces\":%d,\"threads\":%d,\"resident\":%d}",
                     kernels[p->way], p->way == WAY_COPY ? move_copy_mode(&p->pieces[0]) : "rows", p->count, c->threads,
                     c->resident);
@@ -130,7 +165,7 @@ const scout_candidate own_move = {
     .flags = SCOUT_OWN | SCOUT_BASELINE,
     .priority = 50,
     .name = "move_copy",
-    .about = "own kernels: copies, transposes, gathers and casts; the baseline, as no library here has one",
+    .about = "own kernels: copies, transposes, gathers, triangles and casts; the baseline, as no library here has one",
     .approach = "CUSTOM_KERNEL",
     .precisions = precisions,
     .supports = supports,

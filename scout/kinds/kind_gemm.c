@@ -31,7 +31,7 @@ static bool set_types(const oprec *rec, scout_op *out, scout_why *why) {
     out->input = (uint32_t)rec->type;
     out->weight = (uint32_t)rec->weight_type;
     out->output = rec->out_type != DTYPE_NONE ? (uint32_t)rec->out_type : (uint32_t)rec->type;
-    if (kind_quantised(out)) return kind_quantised_types(out, why);
+    if (kind_quantised(out) || kind_quantised_dynamic(out)) return kind_quantised_types(out, why);
     const uint32_t weight = out->weight == out->input ? (uint32_t)SCOUT_NONE : out->weight;
     for (size_t k = 0; k < sizeof combinations / sizeof *combinations; k++) {
         if (combinations[k].input != out->input || combinations[k].weight != weight ||
@@ -80,8 +80,8 @@ static bool expressible(const scout_op *op, scout_why *why) {
         if (f && (f->text || f->number != 0)) return kind_tensors_refuse(why, "feature", "%s", not_expressed[k].text);
     }
     if (!kind_quantised_fields(op, why)) return false;
-    if (kind_quantised(op) && !text_is(op, "weight_side", "b"))
-        return kind_tensors_refuse(why, "feature", "a quantised product whose right side is no weight is not covered");
+    if (kind_quantised(op) && text_is(op, "weight_side", "a"))
+        return kind_tensors_refuse(why, "feature", "a quantised product whose left side is the weight is not covered");
     if (op_number(op, "batch_stride_a", 0) != 0 || op_number(op, "batch_stride_b", 0) != 0)
         return kind_tensors_refuse(why, "feature", "gaps between the products of a batch are not covered");
     const op_activation a = activation_of(op);
@@ -151,6 +151,24 @@ static bool add_bias(builder *b, scout_why *why) {
     return kind_tensors_refuse(why, "feature", "a bias of this form is not covered");
 }
 
+/* Zero points of bytes, and the products of both sides' scales: single ones, or one for each column. */
+static bool add_zeros(builder *b, scout_why *why) {
+    const scout_op *op = b->op;
+    const int64_t n = op->shape[1], scales = op_field(op, "weight_scales") ? n : 1;
+    const bool dynamic = kind_quantised_dynamic(op), bytes = op->accumulate == SCOUT_INT32 && !kind_quantised(op);
+    const bool each = text_is(op, "b_zero", "channel"), one = text_is(op, "b_zero", "one");
+    if (!bytes)
+        return !op_field(op, "a_zero") && !op_field(op, "b_zero")
+                   ? true
+                   : kind_tensors_refuse(why, "feature", "zero points go with bytes");
+    if (op_field(op, "b_zero") && !each && !one)
+        return kind_tensors_refuse(why, "feature", "zero points of this form are not covered");
+    if (op_number(op, "a_zero", 0) != 0 && !add_side(b, "a_zero", SCOUT_SIDE, b->to.tensors[GEMM_A].type, 0, 1))
+        return false;
+    if ((each || one) && !add_side(b, "b_zero", SCOUT_SIDE, b->to.tensors[GEMM_B].type, 0, each ? n : 1)) return false;
+    return !dynamic || add_side(b, "scales", SCOUT_SIDE, SCOUT_FP32, 0, scales);
+}
+
 /* An int4 weight is [N,K], two values a byte, with a scale for each block along K. */
 static bool check_blocks(const scout_op *op, scout_why *why) {
     const int64_t block = op_number(op, "block_size", 0), k = op->shape[2];
@@ -197,6 +215,7 @@ static bool build(const operation *o, arena *a, scout_op *out, scout_why *why) {
         !add_matrix(&b, "residual", SCOUT_INPUT, out->output, m, n, b.batch == 1, false))
         return false;
     const int64_t block = op_number(out, "block_size", 0);
+    if (!add_zeros(&b, why)) return false;
     return block == 0 || add_side(&b, "scales", SCOUT_SIDE, out->input, n, k / block);
 }
 
@@ -243,7 +262,8 @@ static double rounding(const scout_op *op) {
 static double tolerance(const scout_op *op) {
     const double k = (double)op->shape[2];
     const requantize quant = requantize_of(op, op->shape[2]);
-    if (quant.is) return requantize_tolerance(&quant);
+    if (quant.is) return requantize_tolerance(&quant) + (quant.rounds ? 0 : kind_rounding(op->output));
+    if (kind_quantised_dynamic(op)) return rounding(op) + 4 * 0x1p-24; /* the sum, its factor, the bias */
     for (size_t i = 0; i < sizeof tolerances / sizeof *tolerances; i++) {
         const tolerance_row *row = &tolerances[i];
         if (row->input != op->input || row->tf32 != (int)op->tf32) continue;

@@ -140,17 +140,53 @@ static bool build_gathernd(builder *b) {
            plain(b, "y", SCOUT_OUTPUT, (int)b->op->rank, b->op->shape);
 }
 
-/* Among floats, from and to bool, and what a whole number fits into: the rest is undefined beyond its range. */
-static bool build_cast(builder *b) {
-    const uint32_t from = b->op->input, to = b->op->output;
-    const bool narrow = to == SCOUT_INT8 || to == SCOUT_UINT8 || to == SCOUT_FP8E4M3 || to == SCOUT_FP8E5M2;
-    const bool fits = from == SCOUT_BOOL || !narrow;
-    const bool half = (from == SCOUT_INT64 || from == SCOUT_INT32) && to == SCOUT_FP16; /* would be infinite */
-    if (!fits || half)
-        return kind_tensors_refuse(b->why, "type", "a cast that may leave the type's range is not covered");
+static bool build_gatherelements(builder *b) {
+    const int64_t axis = op_number(b->op, "axis", 0);
+    if (b->rank < 1 || b->rank != (int)b->op->rank || axis < 0 || axis >= b->rank)
+        return bad(b, "there is no such axis");
+    for (int d = 0; d < b->rank; d++)
+        if (d != axis && b->op->shape[d] > b->input[d]) return bad(b, "the output is larger than the input");
+    return plain(b, "x", SCOUT_INPUT, b->rank, b->input) && add_indices(b, b->rank, b->op->shape, b->input[axis]) &&
+           plain(b, "y", SCOUT_OUTPUT, b->rank, b->op->shape);
+}
+
+static bool same_shape(builder *b) {
     b->rank = (int)b->op->rank;
     memcpy(b->input, b->op->shape, sizeof b->input);
     return one_to_one(b);
+}
+
+static bool build_trilu(builder *b) {
+    return b->op->rank < 2 ? bad(b, "a triangle has rows and columns") : same_shape(b);
+}
+
+static bool build_squares(builder *b) {
+    const bool back = op_is(b->op, "spacetodepth");
+    const int64_t *large = back ? b->input : b->op->shape, *small = back ? b->op->shape : b->input;
+    const char *mode = op_text(b->op, "mode");
+    if (b->rank != 4 || b->op->rank != 4 || small[2] < 1) return bad(b, "squares are made of images");
+    const int64_t side = large[2] / small[2];
+    if (large[0] != small[0] || checked_mul(small[2], side) != large[2] || checked_mul(small[3], side) != large[3] ||
+        checked_mul(checked_mul(large[1], side), side) != small[1])
+        return bad(b, "input and output do not belong together");
+    if (mode && strcmp(mode, "CRD") != 0 && strcmp(mode, "DCR") != 0)
+        return kind_tensors_refuse(b->why, "feature", "the mode %.40s is not covered", mode);
+    return one_to_one(b);
+}
+
+static bool is_short_float(uint32_t type) { return type == SCOUT_FP8E4M3 || type == SCOUT_FP8E5M2; }
+
+/* Whole numbers lose their upper bits where they do not fit. A float beyond a whole number's range becomes its end,
+ * where ONNX leaves open what it becomes. */
+static bool build_cast(builder *b) {
+    const uint32_t from = b->op->input, to = b->op->output;
+    const bool wide = from == SCOUT_INT64 || from == SCOUT_INT32;
+    if ((is_short_float(to) && wide) || (is_short_float(from) && to == SCOUT_BOOL))
+        return kind_tensors_refuse(b->why, "type", "a cast from %s to %s is not covered", dtype_get((dtype)from)->name,
+                                   dtype_get((dtype)to)->name);
+    if (!same_shape(b)) return false;
+    if (wide && to == SCOUT_FP16) b->to.tensors[0].below = 65000; /* beyond it all is infinite */
+    return true;
 }
 
 static const struct {
@@ -167,13 +203,17 @@ static const struct {
     {"split", build_along, {"axis", "outputs", "sizes"}},
     {"gather", build_gather, {"axis", "input", "index_dtype"}},
     {"gathernd", build_gathernd, {"input", "indices", "index_dtype", "axis"}},
+    {"gatherelements", build_gatherelements, {"axis", "input", "index_dtype"}},
+    {"trilu", build_trilu, {"upper", "diagonal"}},
+    {"depthtospace", build_squares, {"input", "mode"}},
+    {"spacetodepth", build_squares, {"input", "mode"}},
     {"cast", build_cast, {NULL}},
 };
 
 /* Of all these candidates know how to load and store them. */
 static bool known_type(uint32_t type) {
-    static const uint32_t types[] = {SCOUT_FP32,  SCOUT_FP64,  SCOUT_FP16,  SCOUT_BF16, SCOUT_INT8,
-                                     SCOUT_UINT8, SCOUT_INT32, SCOUT_INT64, SCOUT_BOOL};
+    static const uint32_t types[] = {SCOUT_FP32,  SCOUT_FP64,  SCOUT_FP16, SCOUT_BF16,    SCOUT_INT8,   SCOUT_UINT8,
+                                     SCOUT_INT32, SCOUT_INT64, SCOUT_BOOL, SCOUT_FP8E4M3, SCOUT_FP8E5M2};
     for (size_t k = 0; k < sizeof types / sizeof *types; k++)
         if (types[k] == type) return true;
     return false;

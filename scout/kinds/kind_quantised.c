@@ -8,11 +8,18 @@
 
 bool kind_quantised(const scout_op *op) { return requantize_of(op, 1).is != 0; }
 
+static bool is_byte(uint32_t type) { return type == SCOUT_INT8 || type == SCOUT_UINT8; }
+
+bool kind_quantised_dynamic(const scout_op *op) {
+    const char *const quant = op_text(op, "quant");
+    return quant && strcmp(quant, "dynamic") == 0;
+}
+
 bool kind_quantised_types(scout_op *op, scout_why *why) {
-    const bool out = op->output == SCOUT_INT8 || op->output == SCOUT_UINT8 || op->output == SCOUT_FP32;
-    const bool in = op->input == SCOUT_INT8 || op->input == SCOUT_UINT8;
+    const bool is_float = op->output == SCOUT_FP32 || op->output == SCOUT_FP16 || op->output == SCOUT_BF16;
+    const uint32_t weight = op->weight == SCOUT_NONE ? op->input : op->weight;
     op->accumulate = SCOUT_INT32;
-    if (in && out && op->weight == SCOUT_INT8) return true;
+    if (is_byte(op->input) && is_byte(weight) && (is_float || (is_byte(op->output) && kind_quantised(op)))) return true;
     return kind_tensors_refuse(why, "type", "quantised work on %s with a weight of %s into %s is not covered",
                                dtype_get((dtype)op->input)->name, dtype_get((dtype)op->weight)->name,
                                dtype_get((dtype)op->output)->name);
@@ -21,6 +28,7 @@ bool kind_quantised_types(scout_op *op, scout_why *why) {
 /* Scales of channels are as many numbers as the bias, and change neither the work nor what is looked for. */
 bool kind_quantised_fields(const scout_op *op, scout_why *why) {
     const op_activation a = activation_of(op);
+    if (kind_quantised_dynamic(op) && op_number(op, "residual", 0) == 0 && a.function == ACTIVATION_PLAIN) return true;
     if (!kind_quantised(op)) {
         if (op_field(op, "quant"))
             return kind_tensors_refuse(why, "feature",
@@ -48,8 +56,7 @@ void kind_quantised_bias(const scout_op *op, scout_tensor *bias, int64_t depth) 
 bool kind_quantised_sum(const scout_op *op, scout_why *why) {
     const op_activation a = activation_of(op);
     const char *const refused = activation_refused(&a);
-    const bool in = op->input == SCOUT_INT8 || op->input == SCOUT_UINT8;
-    const bool out = op->output == SCOUT_INT8 || op->output == SCOUT_UINT8;
+    const bool in = is_byte(op->input), out = is_byte(op->output);
     if (!kind_quantised(op))
         return kind_tensors_refuse(why, "feature", "quantising on the way, by what the input holds, is not covered");
     if (!in || !out)

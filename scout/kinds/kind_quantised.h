@@ -7,6 +7,8 @@
 
 /* Whether the operation says so. Its input, weight and output types must be set for the rest. */
 bool kind_quantised(const scout_op *op);
+/* Whether scales and zero points are known only when it runs (`quant` dynamic). Bytes come in, floats go out. */
+bool kind_quantised_dynamic(const scout_op *op);
 /* Sets what sums are kept in; false: these types do not go together. */
 bool kind_quantised_types(scout_op *op, scout_why *why);
 /* Whether what the operation's fields say can be told; true of one that is not quantised, unless it has scales for each

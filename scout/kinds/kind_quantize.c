@@ -11,10 +11,21 @@ static const char *const known_fields[] = {"axis", "zero_points", NULL};
 static bool is_float(uint32_t type) { return type == SCOUT_FP32 || type == SCOUT_FP16 || type == SCOUT_BF16; }
 static bool is_byte(uint32_t type) { return type == SCOUT_INT8 || type == SCOUT_UINT8; }
 
+static bool build_dynamic(arena *a, scout_op *out, scout_why *why) {
+    if (!is_float(out->input) || out->output != SCOUT_UINT8)
+        return kind_tensors_refuse(why, "type", "dynamic quantising is from a float to uint8");
+    kind_tensors to = kind_tensors_of(out, a, why);
+    return kind_tensors_add(&to, "x", SCOUT_INPUT, out->input, (int)out->rank, out->shape) &&
+           kind_tensors_add(&to, "y", SCOUT_OUTPUT, out->output, (int)out->rank, out->shape) &&
+           kind_tensors_add_vector(&to, "scale", SCOUT_OUTPUT, SCOUT_FP32, 1) &&
+           kind_tensors_add_vector(&to, "zero", SCOUT_OUTPUT, SCOUT_UINT8, 1);
+}
+
 static bool build(const operation *o, arena *a, scout_op *out, scout_why *why) {
     const bool forward = op_is(out, "quantize");
     out->input = (uint32_t)o->rec.type;
     out->output = (uint32_t)o->rec.out_type;
+    if (op_is(out, "dynamic")) return kind_fields_only(out, known_fields + 2, why) && build_dynamic(a, out, why);
     if (!forward && !op_is(out, "dequantize"))
         return kind_tensors_refuse(why, "feature", "quantising of kind %.40s is not covered",
                                    out->what ? out->what : "none");
@@ -37,9 +48,10 @@ static bool build(const operation *o, arena *a, scout_op *out, scout_why *why) {
 
 /* Back: one product in fp32, one rounding to the type. To 8 bits: the reference keeps the quotient as it is, and
  * chooses its spread so that 2^-10 of |want| + spread is half a step and 2^-9 more, for quotients (or products with a
- * reciprocal) that round near the middle between two steps. */
+ * reciprocal) that round near the middle between two steps. The scale that dynamic quantising finds has a spread that
+ * leaves 2^-23 of it. */
 static double tolerance(const scout_op *op) {
-    return op_is(op, "quantize") ? 0x1p-10 : kind_rounding(op->output) + 3 * 0x1p-24;
+    return !op_is(op, "dequantize") ? 0x1p-10 : kind_rounding(op->output) + 3 * 0x1p-24;
 }
 
 const kind kind_quantize = {.op = OP_QUANTIZE, .build = build, .tolerance = tolerance};

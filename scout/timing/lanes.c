@@ -14,7 +14,6 @@ static const double behind[RACE_ROUNDS] = {1.2, 1.08}; /* how far, after each ro
 static const double lower_part = 0.25; /* where hardly a block is undisturbed, what disturbs only adds */
 static const double far = 1.25;        /* a block so many times as long as the middle one was disturbed, unseen */
 static const double beat_s = 30;
-static const double long_s = 0.02; /* a launch that takes longer is looked at once */
 
 lanes_rules lanes_rules_of(const regime *r, bool host) {
     const bool burst = r->load == REGIME_BURST;
@@ -22,12 +21,13 @@ lanes_rules lanes_rules_of(const regime *r, bool host) {
         .burst = burst,
         .block_s = 1e-3,
         .interval_s = host ? 0.25e-3 : 1e-3,
+        .look_s = 0.02,
         .quick_s = host ? 0.5e-3 : 1e-3,
-        .rounds = host ? 6 : 8,
-        .most_rounds = host ? 60 : 24,
-        .precise = host ? 0.004 : 0.002,
+        .rounds = 6,
+        .most_rounds = host ? 60 : 16,
+        .precise = host ? 0.004 : 0.003,
         .fall = host ? 0.02 : 0.004,
-        .most_s = host ? 0.12 : 0.08,
+        .most_s = host ? 0.12 : 0.03,
         .disturbed = 0.02,
         .finalists = 3,
         .beside = 1.05,
@@ -89,8 +89,9 @@ static bool look(course *c, lanes_lane *l) {
     double seconds[LOOKS];
     if (!run(c, l, 1, 1, seconds)) return false;
     l->launch_s = seconds[0];
-    if (l->launch_s < long_s && !run(c, l, 1, LOOKS, seconds)) return false;
-    for (int k = 0; l->launch_s < long_s && k < LOOKS; k++) l->launch_s = fmin(l->launch_s, seconds[k]);
+    const bool brief = l->launch_s < c->rules->look_s;
+    if (brief && !run(c, l, 1, LOOKS, seconds)) return false;
+    for (int k = 0; brief && k < LOOKS; k++) l->launch_s = fmin(l->launch_s, seconds[k]);
     l->launch_s = fmax(l->launch_s, fmax(c->clock->resolution_s, 1e-9));
     return true;
 }
@@ -298,7 +299,7 @@ static void look_again(course *c) {
     for (int k = 0; k < c->count && !c->lost; k++) {
         lanes_lane *l = &c->lanes[k];
         const double before_s = l->launch_s;
-        if (!is_rival(l) || before_s >= long_s || before_s <= hopeless * least_s || !look(c, l)) continue;
+        if (!is_rival(l) || before_s >= c->rules->look_s || before_s <= hopeless * least_s || !look(c, l)) continue;
         l->launch_s = l->time_s = fmin(l->launch_s, before_s);
         pace(c, l);
     }

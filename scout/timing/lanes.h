@@ -6,13 +6,14 @@
 #ifndef SCOUT_TIMING_LANES_H
 #define SCOUT_TIMING_LANES_H
 
-#include "scout/timing.h"
+#include "scout/timing/timing.h"
 
 /* All that the method fixes for one pass. */
 typedef struct lanes_rules {
     bool burst;
     double block_s;    /* of one lane in one round: 3 ms, on a host 1 ms; at least one launch */
     double interval_s; /* a block is made of intervals so long at least, each timed alone */
+    double look_s;     /* a launch that takes longer is looked at once */
     double quick_s;    /* a block of the race */
     int rounds;        /* full rounds at least; with fewer undisturbed blocks a figure says so */
     int most_rounds;

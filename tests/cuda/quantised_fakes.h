@@ -15,11 +15,49 @@ int __wrap_product_bytes_input_launch(const product_bytes_input *p, const void *
     (void)stream;
     if (p->cols_to % 16 || (uintptr_t)to % 16 || p->rows_to < p->rows || p->cols_to < p->cols)
         return cudaErrorInvalidValue;
-    memset(to, 0, (size_t)(p->rows_to * p->cols_to));
+    if (from != to) memset(to, 0, (size_t)(p->rows_to * p->cols_to)); /* what lies there lies so already */
     for (int64_t i = 0; i < p->rows; i++)
         for (int64_t j = 0; j < p->cols; j++)
             ((uint8_t *)to)[i * p->cols_to + j] =
                 product_bytes_shifted(((const uint8_t *)from)[i * p->ld + j], p->flip);
+    return cudaSuccess;
+}
+
+int __wrap_product_bytes_sums_launch(int64_t rows, int64_t cols, int64_t ld, const void *from, void *to, void *stream);
+int __wrap_product_bytes_sums_launch(int64_t rows, int64_t cols, int64_t ld, const void *from, void *to, void *stream) {
+    (void)stream;
+    if (cols % 16 || ld % 16 || (uintptr_t)from % 16) return cudaErrorInvalidValue;
+    for (int64_t i = 0; i < rows; i++) {
+        int32_t sum = 0;
+        for (int64_t j = 0; j < cols; j++) sum += ((const int8_t *)from)[i * ld + j];
+        ((int32_t *)to)[i] = sum;
+    }
+    return cudaSuccess;
+}
+
+/* Of int32 and fp32. */
+int __wrap_product_bytes_zeros_launch(const product_bytes_zeros *p, const void *sums, const void *of_x,
+                                      const void *of_w, const void *a_zero, const void *b_zero, const void *scales,
+                                      const void *bias, void *to, void *stream);
+int __wrap_product_bytes_zeros_launch(const product_bytes_zeros *p, const void *sums, const void *of_x,
+                                      const void *of_w, const void *a_zero, const void *b_zero, const void *scales,
+                                      const void *bias, void *to, void *stream) {
+    const int32_t a = product_bytes_zero(a_zero, 0, p->shift_a);
+    (void)stream;
+    for (int64_t i = 0; i < p->rows; i++)
+        for (int64_t j = 0; j < p->cols; j++) {
+            const int32_t b = product_bytes_zero(b_zero, p->b_each ? j : 0, p->shift_b);
+            const int32_t sum = product_bytes_corrected(((const int32_t *)sums)[i * p->ld_sums + j], a, b,
+                                                        of_x ? ((const int32_t *)of_x)[i] : 0,
+                                                        of_w ? ((const int32_t *)of_w)[j] : 0, p->k);
+            if ((a && !of_w) || (b && !of_x)) return cudaErrorInvalidValue;
+            const int64_t at = i * p->ld_to + j;
+            if (p->type == PRODUCT_BYTES_INT32)
+                ((int32_t *)to)[at] = sum;
+            else
+                ((float *)to)[at] = (float)sum * ((const float *)scales)[p->scales_each ? j : 0] +
+                                    (bias ? ((const float *)bias)[j] : 0);
+        }
     return cudaSuccess;
 }
 
@@ -76,8 +114,9 @@ cudaError_t __wrap_whole_conv(const whole_conv_problem *p, double *want, float *
             double sum = p->bias ? ((const int32_t *)p->bias)[j] : 0;
             for (int64_t k = 0; k < p->cin; k++) {
                 const uint8_t x = ((const uint8_t *)p->input)[i * p->in_n + k * p->in_c];
+                const uint8_t w = ((const uint8_t *)p->weight)[j * p->w_o + k * p->w_i];
                 sum += ((p->type_in == SCOUT_UINT8 ? x : (int8_t)x) - p->zero_in) *
-                       ((const int8_t *)p->weight)[j * p->w_o + k * p->w_i];
+                       ((p->type_weight == SCOUT_UINT8 ? w : (int8_t)w) - p->zero_weight);
             }
             const double x = p->factor * sum;
             const double y = p->activation == ACTIVATE_RELU   ? x < 0 ? p->alpha * x : x

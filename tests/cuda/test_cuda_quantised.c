@@ -19,6 +19,9 @@ static void fill(lab *l) {
             l->data[k][n] = (uint8_t)(state >> 24);
             if ((int)k == bias && n % 4 > 1) l->data[k][n] = 0; /* below 65,536 */
         }
+        float *const numbers = (float *)(void *)l->data[k];
+        for (uint64_t n = 0; t->type == SCOUT_FP32 && t->role != SCOUT_OUTPUT && n < t->bytes / sizeof(float); n++)
+            numbers[n] = (float)(n % 7 + 1) / 8;
     }
 }
 
@@ -27,19 +30,37 @@ static double output_at(const lab *l, int64_t at) {
     float y = 0;
     if (l->op.output == SCOUT_INT8) return (double)(int8_t)c[at];
     if (l->op.output == SCOUT_UINT8) return (double)c[at];
+    if (l->op.output == SCOUT_INT32) return (double)((const int32_t *)(const void *)c)[at];
     memcpy(&y, c + at * (int64_t)sizeof y, sizeof y);
     return (double)y;
 }
 
 /* By the formula of scout/requantize.h; the rows of a batch follow one another. */
+static int zero_at(const lab *l, int tensor, uint32_t type, int64_t at, int otherwise) {
+    if (tensor < 0) return otherwise;
+    return type == SCOUT_UINT8 ? l->data[tensor][at] : (int8_t)l->data[tensor][at];
+}
+
+static double told_at(const lab *l, const gemm_problem *p, int64_t j, int64_t sum) {
+    const int at = op_tensor(&l->op, "bias");
+    const float *const scales = p->scales >= 0 ? (const float *)(const void *)l->data[p->scales] : NULL,
+                       *const bias = at >= 0 ? (const float *)(const void *)l->data[at] : NULL;
+    return (scales ? (double)scales[p->scales_each ? j : 0] : 1) * (double)sum + (bias ? (double)bias[j] : 0);
+}
+
 static double wanted_at(const lab *l, const gemm_problem *p, int64_t i, int64_t j) {
     const int bias = op_tensor(&l->op, "bias");
-    int64_t sum = bias >= 0 ? ((const int32_t *)(const void *)l->data[bias])[j] : 0;
+    const bool whole = bias >= 0 && p->quant.is;
+    int64_t sum = whole ? ((const int32_t *)(const void *)l->data[bias])[j] : 0;
+    const int a_zero = zero_at(l, p->a_zero, p->type_a, 0, p->quant.zero_in),
+              b_zero = zero_at(l, p->b_zero, p->type_b, p->b_zero_each ? j : 0, p->quant.zero_weight);
     for (int64_t k = 0; k < p->k; k++) {
         const uint8_t x = l->data[GEMM_A][i * p->lda + k];
         const uint8_t w = l->data[GEMM_B][p->trans_b ? j * p->ldb + k : k * p->ldb + j];
-        sum += (p->type_a == SCOUT_UINT8 ? x - 128 : (int8_t)x) * (int8_t)w;
+        sum += ((p->type_a == SCOUT_UINT8 ? x : (int8_t)x) - a_zero) *
+               ((p->type_b == SCOUT_UINT8 ? w : (int8_t)w) - b_zero);
     }
+    if (!p->quant.is) return told_at(l, p, j, sum);
     return requantize_apply(&p->quant, &p->activation, (double)sum);
 }
 
@@ -48,8 +69,11 @@ static bool is_right(const lab *l) {
     for (int64_t i = 0; i < p.m * p.batch; i++)
         for (int64_t j = 0; j < p.n; j++) {
             const double want = wanted_at(l, &p, i, j), got = output_at(l, i * p.n + j);
-            if (fabs(got - want) <= requantize_tolerance(&p.quant) * (fabs(want) + requantize_spread(&p.quant, want)))
-                continue;
+            const double off = p.quant.is
+                                   ? requantize_tolerance(&p.quant) * (fabs(want) + requantize_spread(&p.quant, want))
+                               : l->op.output == SCOUT_INT32 ? 0
+                                                             : 0x1p-20 * (fabs(want) + 1);
+            if (fabs(got - want) <= off) continue;
             printf("row %lld, column %lld: %g instead of %g\n", (long long)i, (long long)j, got, want);
             return false;
         }
@@ -100,6 +124,37 @@ static void all_sides_and_types_are_right(void) {
         UNIT_INT(run_all(text, SMALL, ALGORITHMS * (few ? 2 : 1)), 1);
         if (!unit_ok) return;
     }
+}
+
+#define GEMM_ANY "\"op\": \"gemm\", \"weight_side\": \"b\", \"quant\": \"qdq\", "
+#define TOLD     "\"op\": \"gemm\", \"weight_side\": \"b\", "
+
+/* Zero points and scales that are tensors. */
+static void what_tensors_tell_is_right(void) {
+    static const char *const sides[] = {"int8", "uint8"},
+                             *const shapes[] = {"1, 48, 64", "7, 63, 129", "17, 64, 32", "129, 20, 17"},
+                             *const zeros[] = {", \"a_zero\": 1", ", \"b_zero\": \"one\"", ", \"b_zero\": \"channel\"",
+                                               ", \"a_zero\": 1, \"b_zero\": \"channel\""},
+                             *const outs[] = {
+                                 "\"int32\"", "\"fp32\", \"quant\": \"dynamic\"",
+                                 "\"fp32\", \"quant\": \"dynamic\", \"bias\": \"n\", \"weight_scales\": \"channel\""};
+    fewest = 1;
+    for (int k = 0; k < 4 * 4 * 4 * 3 * 2; k++) {
+        char text[400];
+        const char *const shape = shapes[k / 48 % 4];
+        snprintf(text, sizeof text,
+                 TOLD "\"dtype\": \"%s\", \"weight_dtype\": \"%s\", \"out_dtype\": %s, \"shape\": [%s], "
+                      "\"layout\": \"%s\"%s",
+                 sides[k % 2], sides[k / 2 % 2], outs[k / 4 % 3], shape, k / 192 ? "nt" : "nn", zeros[k / 12 % 4]);
+        UNIT_INT(run_all(text, SMALL, ALGORITHMS * (shape[1] == ',' ? 2 : 1)), 1);
+        if (!unit_ok) return;
+    }
+    UNIT_CHECK(run_all(TOLD "\"dtype\": \"uint8\", \"weight_dtype\": \"uint8\", \"out_dtype\": \"int32\", \"shape\": "
+                            "[70, 2500, 20], \"a_zero\": 1, \"b_zero\": \"channel\"",
+                       1 << 20, ALGORITHMS) > 1); /* in pieces */
+    run_all(GEMM_ANY "\"dtype\": \"uint8\", \"weight_dtype\": \"uint8\", \"out_dtype\": \"uint8\", \"shape\": "
+                     "[17, 63, 129], \"bias\": \"n\"",
+            SMALL, ALGORITHMS);
 }
 
 static void a_batch_that_shares_its_weight_is_rows(void) {
@@ -161,24 +216,39 @@ static void what_it_does_not_do_is_refused(void) {
     }
 }
 
-/* Nobody else on this device takes it for what it is not. */
-static void no_other_takes_quantised_products(void) {
-    static const char *const outs[] = {"int8", "uint8", "fp32"}, *const ins[] = {"int8", "uint8"};
+/* Those alone that know of zero points take it. */
+static void check_takers(const char *fields) {
     scout_plugin_entry_fn scout_plugin_entry;
     const scout_device_api *const api = scout_plugin_entry(SCOUT_ABI)->device;
+    lab l;
+    if (read_op(&l, fields, SMALL))
+        for (uint32_t k = 0; k < api->candidate_count; k++) {
+            const scout_candidate *const c = api->candidates[k];
+            const bool takes = c == &own_gemm_quantised || c == &own_gemm_bytes;
+            if (c->kind != SCOUT_GEMM) continue;
+            if (!UNIT_INT(c->supports(&l.op, &device, &why), takes ? SCOUT_OK : SCOUT_NO))
+                printf("%s: %s\n", fields, c->name);
+        }
+    drop(&l);
+}
+
+static void no_other_takes_quantised_products(void) {
+    static const char *const outs[] = {"int8", "uint8", "fp32"}, *const ins[] = {"int8", "uint8"},
+                             *const told[] = {"\"int32\", \"a_zero\": 1", "\"int32\", \"b_zero\": \"one\"",
+                                              "\"fp32\", \"quant\": \"dynamic\"",
+                                              "\"fp16\", \"quant\": \"dynamic\", \"bias\": \"n\""};
+    char text[300];
     for (int n = 0; n < 12; n++) {
-        lab l;
-        char text[300];
         snprintf(text, sizeof text, GEMM "\"dtype\": \"%s\", \"out_dtype\": \"%s\", \"shape\": [64, 64, 64]%s",
                  ins[n % 2], outs[n / 2 % 3], n / 6 ? ", \"activation\": \"relu\"" : "");
-        if (read_op(&l, text, SMALL))
-            for (uint32_t k = 0; k < api->candidate_count; k++) {
-                const scout_candidate *const c = api->candidates[k];
-                if (c->kind != SCOUT_GEMM) continue;
-                if (!UNIT_INT(c->supports(&l.op, &device, &why), c == &own_gemm_quantised ? SCOUT_OK : SCOUT_NO))
-                    printf("%s: %s\n", text, c->name);
-            }
-        drop(&l);
+        check_takers(text);
+    }
+    for (int n = 0; n < 8; n++) {
+        snprintf(text, sizeof text,
+                 TOLD "\"dtype\": \"%s\", \"weight_dtype\": \"%s\", \"shape\": [64, 64, 64], \"layout\": \"nt\", "
+                      "\"out_dtype\": %s",
+                 ins[n % 2], ins[n % 2], told[n / 2]);
+        check_takers(text);
     }
 }
 
@@ -215,6 +285,7 @@ static void the_reference_is_the_formula(void) {
 
 int main(void) {
     UNIT_RUN(all_sides_and_types_are_right);
+    UNIT_RUN(what_tensors_tell_is_right);
     UNIT_RUN(a_batch_that_shares_its_weight_is_rows);
     UNIT_RUN(few_rows_are_filled_up);
     UNIT_RUN(what_does_not_fit_is_done_in_pieces);

@@ -132,7 +132,10 @@ static scout_verdict judge(const cpu_built *b, scout_check *check, uint32_t outp
     scout_verdict v = {.size = sizeof v};
     scout_why why;
     const double tolerance = kinds_find((op_kind)b->op.kind)->tolerance(&b->op);
-    if (reference_of(b->op.kind)->compare_at(check, output, b->data[output], tolerance, &v, &why) != SCOUT_OK) abort();
+    const scout_reference *const r = reference_of(b->op.kind);
+    const scout_answer answer = r->compare_at ? r->compare_at(check, output, b->data[output], tolerance, &v, &why)
+                                              : r->compare(check, b->data[output], tolerance, &v, &why);
+    if (answer != SCOUT_OK) abort();
     return v;
 }
 
@@ -261,7 +264,8 @@ static void break_one(cpu_built *b, scout_check *check, uint32_t output, int64_t
     const double wrong = flag ? right == 0 : byte ? right + (right > 0 ? -2 : 2) : right + 1 + fabs(right) / 2;
     cpu_number_store(t->type, b->data[output], at, wrong);
     const scout_verdict v = judge(b, check, output);
-    expect(v.wrong == 1 && v.at == (uint64_t)at, text, t->name, "one wrong element was not found");
+    const uint64_t most = b->op.kind == SCOUT_GEMM ? 2 : 1; /* a projection sees it, too */
+    expect(v.wrong > 0 && v.wrong <= most && v.at == (uint64_t)at, text, t->name, "one wrong element was not found");
     cpu_number_store(t->type, b->data[output], at, right);
 }
 

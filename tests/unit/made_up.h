@@ -5,7 +5,7 @@
 #define TESTS_UNIT_MADE_UP_H
 
 #include "scout/plugin.h"
-#include "scout/timing.h"
+#include "scout/timing/timing.h"
 
 #define MADE_UP_FLOOR_S  2e-6
 #define MADE_UP_READ     4.4e12

@@ -3,7 +3,7 @@
 #ifndef TESTS_UNIT_NOISY_H
 #define TESTS_UNIT_NOISY_H
 
-#include "scout/timing.h"
+#include "scout/timing/timing.h"
 
 typedef struct noisy {
     double now_s;

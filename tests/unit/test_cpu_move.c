@@ -50,14 +50,33 @@ static void moves_of_every_type(void) {
         "\"int32\"",
         "{\"op\": \"move\", \"what\": \"gathernd\", \"shape\": [5, 6, 3], \"indices\": [5, 6, 2], \"input\": [9, 8, 3]",
         "{\"op\": \"move\", \"what\": \"transpose\", \"shape\": [1, 1], \"input\": [1, 1], \"perm\": [1, 0]",
+        "{\"op\": \"move\", \"what\": \"gatherelements\", \"shape\": [5, 7, 65], \"axis\": 1, \"input\": [5, 9, 65]",
+        "{\"op\": \"move\", \"what\": \"gatherelements\", \"shape\": [5, 7, 33], \"axis\": 2, \"input\": [6, 7, 65], "
+        "\"index_dtype\": \"int32\"",
+        "{\"op\": \"move\", \"what\": \"gatherelements\", \"shape\": [11, 3], \"axis\": 0, \"input\": [4, 3]",
+        "{\"op\": \"move\", \"what\": \"gatherelements\", \"shape\": [1000], \"axis\": 0, \"input\": [17]",
+        "{\"op\": \"move\", \"what\": \"trilu\", \"shape\": [3, 17, 33], \"upper\": 1",
+        "{\"op\": \"move\", \"what\": \"trilu\", \"shape\": [33, 17], \"upper\": 0, \"diagonal\": 3",
+        "{\"op\": \"move\", \"what\": \"trilu\", \"shape\": [5, 6], \"upper\": 1, \"diagonal\": -9",
+        "{\"op\": \"move\", \"what\": \"trilu\", \"shape\": [5, 6], \"upper\": 0, \"diagonal\": -2",
+        "{\"op\": \"move\", \"what\": \"depthtospace\", \"shape\": [2, 3, 10, 14], \"input\": [2, 12, 5, 7]",
+        "{\"op\": \"move\", \"what\": \"depthtospace\", \"shape\": [1, 3, 12, 21], \"input\": [1, 27, 4, 7], \"mode\": "
+        "\"CRD\"",
+        "{\"op\": \"move\", \"what\": \"spacetodepth\", \"shape\": [2, 12, 5, 7], \"input\": [2, 3, 10, 14]",
+        "{\"op\": \"move\", \"what\": \"spacetodepth\", \"shape\": [1, 27, 4, 7], \"input\": [1, 3, 12, 21], \"mode\": "
+        "\"CRD\"",
     };
     for (size_t k = 0; k < sizeof texts / sizeof *texts; k++) check_types(texts[k], 1);
 }
 
 static void casts(void) {
-    static const char *const pairs[][2] = {{"fp32", "fp16"},  {"fp16", "fp32"}, {"fp32", "bf16"}, {"bf16", "fp16"},
-                                           {"int64", "bool"}, {"bool", "fp32"}, {"int8", "fp32"}, {"int32", "int64"},
-                                           {"int64", "fp32"}, {"fp32", "fp64"}, {"bool", "int8"}, {"fp32", "int32"}};
+    static const char *const pairs[][2] = {
+        {"fp32", "fp16"},  {"fp16", "fp32"},  {"fp32", "bf16"},      {"bf16", "fp16"},      {"int64", "bool"},
+        {"bool", "fp32"},  {"int8", "fp32"},  {"int32", "int64"},    {"int64", "fp32"},     {"fp32", "fp64"},
+        {"bool", "int8"},  {"fp32", "int32"}, {"int64", "int32"},    {"int64", "int8"},     {"int32", "uint8"},
+        {"int8", "uint8"}, {"fp32", "int8"},  {"fp16", "uint8"},     {"fp64", "int8"},      {"fp64", "fp16"},
+        {"int64", "fp16"}, {"int32", "fp16"}, {"fp32", "fp8e4m3fn"}, {"bf16", "fp8e4m3fn"}, {"fp8e4m3fn", "fp16"},
+        {"fp64", "int64"}, {"bf16", "int64"}, {"uint8", "bf16"}};
     for (size_t k = 0; k < sizeof pairs / sizeof *pairs; k++) {
         char text[256];
         snprintf(
@@ -112,6 +131,15 @@ static void quantising(void) {
                          way & 2 ? ", \"axis\": 1" : "", way & 4 ? ", \"zero_points\": 1" : "");
                 check(text, 1);
             }
+    check("{\"op\": \"quantize\", \"what\": \"dynamic\", \"shape\": [3, 1031], \"dtype\": \"fp32\", \"out_dtype\": "
+          "\"uint8\"}",
+          1);
+    check("{\"op\": \"quantize\", \"what\": \"dynamic\", \"shape\": [70000], \"dtype\": \"bf16\", \"out_dtype\": "
+          "\"uint8\"}",
+          1);
+    check(
+        "{\"op\": \"quantize\", \"what\": \"dynamic\", \"shape\": [1], \"dtype\": \"fp16\", \"out_dtype\": \"uint8\"}",
+        1);
 }
 
 /* ---- references against what is written here ---- */
@@ -228,6 +256,26 @@ static void places_are_below_their_bound(void) {
     UNIT_CHECK(cpu_fill(lengths, sizeof lengths, SCOUT_INT32, SCOUT_FILL_BELOW, 5, &why) == SCOUT_NO);
 }
 
+/* From -1 to 1.55: steps of 0.01, and 0 is 100 of them above the least. */
+static void what_a_dynamic_quantiser_finds(void) {
+    static const double x[] = {-1, 0, 1.55, 0.104}, y[] = {0, 100, 255, 110};
+    cpu_built b;
+    cpu_built_make(&b, "{\"op\": \"quantize\", \"what\": \"dynamic\", \"shape\": [4], \"out_dtype\": \"uint8\"}",
+                   1 << 20);
+    UNIT_CHECK(b.built);
+    cpu_built_fill(&b, 3);
+    for (int k = 0; k < 4; k++) cpu_built_put(&b, "x", k, x[k]), cpu_built_put(&b, "y", k, y[k]);
+    cpu_built_put(&b, "scale", 0, 2.55f / 255), cpu_built_put(&b, "zero", 0, 100);
+    UNIT_CHECK(cpu_built_accepts(&b));
+    cpu_built_put(&b, "y", 3, 111);
+    UNIT_CHECK(!cpu_built_accepts(&b));
+    cpu_built_put(&b, "y", 3, 110), cpu_built_put(&b, "zero", 0, 101);
+    UNIT_CHECK(!cpu_built_accepts(&b));
+    cpu_built_put(&b, "zero", 0, 100), cpu_built_put(&b, "scale", 0, 0.010001);
+    UNIT_CHECK(!cpu_built_accepts(&b));
+    cpu_built_end(&b);
+}
+
 static void what_cannot_be_told_is_refused(void) {
     static const char *const rows[][2] = {
         {"{\"op\": \"embedding\", \"shape\": [4, 4], \"table\": 0}", "shape"},
@@ -257,9 +305,10 @@ static void what_cannot_be_told_is_refused(void) {
         {"{\"op\": \"move\", \"what\": \"split\", \"shape\": [5], \"axis\": 0, \"outputs\": 2}", "shape"},
         {"{\"op\": \"move\", \"what\": \"gather\", \"shape\": [4, 5], \"axis\": 0, \"input\": [7, 6]}", "shape"},
         {"{\"op\": \"move\", \"what\": \"gathernd\", \"shape\": [4], \"indices\": [4, 3], \"input\": [7, 6]}", "shape"},
-        {"{\"op\": \"move\", \"what\": \"cast\", \"shape\": [4], \"out_dtype\": \"int8\"}", "type"},
+        {"{\"op\": \"move\", \"what\": \"cast\", \"shape\": [4], \"dtype\": \"int64\", \"out_dtype\": \"fp8e4m3fn\"}",
+         "type"},
         {"{\"op\": \"move\", \"what\": \"cast\", \"shape\": [4], \"out_dtype\": \"int4\"}", "type"},
-        {"{\"op\": \"quantize\", \"what\": \"dynamic\", \"shape\": [4], \"out_dtype\": \"uint8\"}", "feature"},
+        {"{\"op\": \"quantize\", \"what\": \"dynamic\", \"shape\": [4], \"out_dtype\": \"int8\"}", "type"},
         {"{\"op\": \"quantize\", \"what\": \"quantize\", \"shape\": [4], \"out_dtype\": \"fp32\"}", "type"},
         {"{\"op\": \"quantize\", \"what\": \"quantize\", \"shape\": [4], \"out_dtype\": \"int8\", \"axis\": 1}",
          "shape"},
@@ -286,6 +335,7 @@ int main(void) {
     UNIT_RUN(embeddings);
     UNIT_RUN(rotations);
     UNIT_RUN(quantising);
+    UNIT_RUN(what_a_dynamic_quantiser_finds);
     UNIT_RUN(what_cannot_be_told_is_refused);
     cpu_built_close();
     return unit_end();

@@ -34,6 +34,8 @@ static const char *const cases[] = {
          "\"kernel\": [3, 3], \"group\": 24, \"activation\": \"relu6\"",
     CONV ", \"dtype\": \"uint8\", \"out_dtype\": \"fp32\", \"shape\": [1, 17, 5, 5], \"input\": [1, 65, 5, 5], "
          "\"kernel\": [1, 1], \"bias\": \"channel\"",
+    CONV ", \"dtype\": \"uint8\", \"out_dtype\": \"uint8\", \"shape\": [2, 10, 9, 7], \"input\": [2, 8, 9, 7], "
+         "\"kernel\": [3, 3], \"pads\": [1, 1, 1, 1], \"group\": 2, \"bias\": \"channel\", \"activation\": \"relu\"",
     GEMM ", \"dtype\": \"int8\", \"out_dtype\": \"int8\", \"shape\": [17, 63, 129], \"bias\": \"n\"",
     GEMM ", \"dtype\": \"uint8\", \"out_dtype\": \"uint8\", \"shape\": [33, 64, 256], \"layout\": \"nt\", "
          "\"bias\": \"n\", \"activation\": \"relu\"",
@@ -294,7 +296,7 @@ static void what_cannot_be_told_is_refused(void) {
          "feature"},
         {"\"op\": \"gemm\", \"dtype\": \"int8\", \"weight_dtype\": \"int8\", \"out_dtype\": \"int32\", \"quant\": "
          "\"dynamic\", \"weight_side\": \"b\", \"shape\": [4, 4, 4]",
-         "feature"},
+         "type"},
     };
     for (size_t k = 0; k < sizeof rows / sizeof rows[0]; k++) {
         quantised q;
