@@ -286,8 +286,9 @@ static void add_left(char *what, size_t room, double left_s) {
 /* What of the model's time is open in an item, and worth another pass. */
 static double open_of(const run *r, const run_item *i, double model_us) {
     const double us = json_number_value(json_object_get(i->measurement, "baseline_time_us"));
-    const double places = i->fusion ? (double)(i->fusion->selected > 0 ? i->fusion->selected : i->fusion->count)
-                                    : (double)i->operation->count;
+    double places = i->fusion ? (double)(i->fusion->selected > 0 ? i->fusion->selected : i->fusion->count)
+                              : (double)i->operation->count;
+    if (i->for_fusion) places = fmax(places, 1); /* in no model's time, and a fusion is held against it */
     const double open = fmin(figures_open(i->measurement), 1);
     if (i->source == RUN_LEFT || i->busy || !i->measurement || i->derived || !(us > 0)) return 0;
     if (figures_passes(i->measurement) == 0 || figures_passes(i->measurement) >= (int)estimate_last_look()) return 0;

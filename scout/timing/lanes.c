@@ -27,6 +27,7 @@ lanes_rules lanes_rules_of(const regime *r, bool host) {
         .most_rounds = host ? 60 : 16,
         .precise = host ? 0.004 : 0.003,
         .fall = host ? 0.02 : 0.004,
+        .settle_s = 0.06,
         .most_s = host ? 0.12 : 0.03,
         .disturbed = 0.02,
         .finalists = 3,
@@ -376,7 +377,7 @@ static void begin_anew(course *c) {
 static void full_rounds(course *c) {
     const lanes_rules *rules = c->rules;
     double began_s = now_of(c);
-    const double settled_s = began_s + rules->most_s;
+    const double settled_s = began_s + rules->settle_s;
     for (int k = 0; k < c->count && !c->lost; k++) {
         if (!runs(&c->lanes[k])) continue;
         c->records[k].count = 0;
