@@ -319,7 +319,7 @@ static bool wants_pass(const run *r, const run_item *i, int pass, double model_u
 static run_item *next_pass(run *r, int device) {
     const double model_us = model_time(r);
     if (r->later_end == 0) {
-        const double took_s = run_now() - r->began;
+        const double took_s = r->began > 0 ? run_now() - r->began : 0;
         r->later_end = r->budget_end > 0      ? r->budget_end
                        : r->search.exhaustive ? INFINITY
                                               : run_now() + fmax(LATER_PART * took_s, LATER_SECONDS);
@@ -486,7 +486,8 @@ static void watch(void *context, supervisor_event_kind kind, int device, int job
 bool run_queue_work(run *r, status *st) {
     bool again = false, due = run_queue_pending(r) > 0;
     r->pass = 2;
-    for (int k = 0; k < r->item_count; k++) due = due || wants_pass(r, &r->items[k], 2, model_time(r));
+    for (int k = 0; k < r->item_count; k++)
+        due = due || wants_pass(r, &r->items[k], figures_passes(r->items[k].measurement) + 1, model_time(r));
     for (int k = 0; k < r->device_count; k++) {
         run_device *d = &r->devices[k];
         due = due || run_ceilings_due(r, d, &again) || (r->sweep_precision && !d->sweep_tried) ||
