@@ -12,8 +12,8 @@
  *
  * Types: operands of a step are of one type, which the result has as well, but comparisons tell bool, and the first of
  * `where` is bool. Integers wrap to their type at every step; a cast from a float to integers cuts the fraction off.
- * Between steps on floats whoever computes may round to their type or keep fp32 (docs/method.md). Header-only, so that
- * candidates of all devices and foreign plugins share it. */
+ * Between steps on floats whoever computes may round to their type or keep fp32 (docs/tolerances.md). Header-only, so
+ * that candidates of all devices and foreign plugins share it. */
 #ifndef SCOUT_ELEMENTWISE_CHAIN_H
 #define SCOUT_ELEMENTWISE_CHAIN_H
 

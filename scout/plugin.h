@@ -95,7 +95,7 @@ typedef struct scout_tensor {
     int64_t dims[SCOUT_MAX_RANK];
     int64_t strides[SCOUT_MAX_RANK]; /* in elements; 0: the same for all of that dimension */
     uint64_t bytes;                  /* of storage */
-    char name[16];                   /* "a", "b", "c", "bias", "scales"; docs/method.md lists them by kind */
+    char name[16];                   /* "a", "b", "c", "bias", "scales"; docs/kinds_tensors.md lists them */
     /* What it holds. 0: any values; above: whole numbers from 0 to below - 1 (rows, positions); under: numbers of about
      * 2 to this power (a weight whose sums are to be of about 1, since an activation bends there). */
     int64_t below;
@@ -234,7 +234,7 @@ typedef struct scout_telemetry {
 
 /* How an output is compared: every element within tolerance * (|want| + spread), where spread is the root of the sum of
  * the squares of the terms that make it up; a projection adds up many roundings, and how far it may be off by them is
- * the reference's to say (docs/method.md). tolerance 0: equal. */
+ * the reference's to say (docs/tolerances.md). tolerance 0: equal. */
 typedef struct scout_verdict {
     uint32_t size;
     double worst;           /* largest |got - want| / (|want| + spread); infinite for what is not a number */

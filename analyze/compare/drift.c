@@ -13,7 +13,7 @@ static const double unknown_ci = 0.02; /* what a CPU's report may have at most *
 static const double in_95 = 1.959963984540054, in_99_above = 2.3263478740408408;
 
 /* Six products in five runs on one H200 deviated by 0.7 % from run to run at most, those under the power cap together
- * by up to 0.5 %; a shared host drifts by 2 to 5 % for minutes (docs/method.md). */
+ * by up to 0.5 %; a shared host drifts by 2 to 5 % for minutes (docs/comparing.md). */
 static const drift_prior priors[] = {
     {"cpu", 0.03, 0.03, 0.01},
     {NULL, 0.007, 0.007, 0.005},

@@ -1,4 +1,4 @@
-/* A chain in fp64, beside it a bound of its error (docs/method.md, "Tolerances"): what came in may be off by e, so the
+/* A chain in fp64, beside it a bound of its error (docs/tolerances.md): what came in may be off by e, so the
  * step is computed at v - e and v + e as well, and to the larger of both distances comes what the step itself rounds.
  * So no operator needs a slope, and where one jumps (a comparison, a sign) either side is right just as far as the
  * values before it cannot tell on which side they are. */

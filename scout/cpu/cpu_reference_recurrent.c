@@ -1,6 +1,6 @@
 /* Recurrent layers in fp64: every step of every sequence, one after the other. Beside each number its spread is carried
  * along: the root of the sum of the squares of all that may have been rounded on the way to it, so that what one step
- * is off by counts in the next as far as it weighs there (docs/method.md). */
+ * is off by counts in the next as far as it weighs there (docs/tolerances.md). */
 #include "scout/cpu/cpu_reference.h"
 
 #include "scout/cpu/cpu_number.h"

@@ -27,7 +27,7 @@ lanes_rules lanes_rules_of(const regime *r, bool host) {
         .most_rounds = host ? 60 : 16,
         .precise = host ? 0.004 : 0.003,
         .fall = host ? 0.02 : 0.004,
-        .settle_s = 0.06,
+        .settle_s = 0.1,
         .most_s = host ? 0.12 : 0.03,
         .disturbed = 0.02,
         .finalists = 3,

@@ -18,8 +18,8 @@ typedef struct lanes_rules {
     int rounds;        /* full rounds at least; with fewer undisturbed blocks a figure says so */
     int most_rounds;
     double precise;         /* rounds end when every lane's ratio is known to this within the pass (standard error) */
-    double fall;            /* rounds count from where two take no more than so much longer than the two before, */
-    double settle_s;        /* which they have so long for */
+    double fall;            /* rounds count from where two take no more than so much longer than the two before */
+    double settle_s;        /* so long they may fall, and no longer */
     double most_s;          /* of all full rounds; the least is run whatever they take, if a round fits */
     double disturbed;       /* a block of which other work took more than this part is dropped */
     int finalists;          /* lanes that are left by the race beside those that are kept */

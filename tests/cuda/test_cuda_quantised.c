@@ -234,7 +234,7 @@ static void check_takers(const char *fields) {
 
 static void no_other_takes_quantised_products(void) {
     static const char *const outs[] = {"int8", "uint8", "fp32"}, *const ins[] = {"int8", "uint8"},
-                             *const told[] = {"\"int32\", \"a_zero\": 1", "\"int32\", \"b_zero\": \"one\"",
+                             *const forms[] = {"\"int32\", \"a_zero\": 1", "\"int32\", \"b_zero\": \"one\"",
                                               "\"fp32\", \"quant\": \"dynamic\"",
                                               "\"fp16\", \"quant\": \"dynamic\", \"bias\": \"n\""};
     char text[300];
@@ -247,12 +247,12 @@ static void no_other_takes_quantised_products(void) {
         snprintf(text, sizeof text,
                  TOLD "\"dtype\": \"%s\", \"weight_dtype\": \"%s\", \"shape\": [64, 64, 64], \"layout\": \"nt\", "
                       "\"out_dtype\": %s",
-                 ins[n % 2], ins[n % 2], told[n / 2]);
+                 ins[n % 2], ins[n % 2], forms[n / 2]);
         check_takers(text);
     }
 }
 
-/* What the device's reference is told. */
+/* What the device's reference is forms. */
 static void the_reference_is_the_formula(void) {
     static const char *const rows[] = {
         GEMM "\"dtype\": \"int8\", \"out_dtype\": \"int8\", \"shape\": [17, 20, 33], \"layout\": \"nn\"",

@@ -1,4 +1,4 @@
-/* How often the comparison of two runs errs, counted over simulated nights: the promise of docs/method.md.
+/* How often the comparison of two runs errs, counted over simulated nights: the promise of docs/comparing.md.
  *
  *     test_compare_nights [NIGHTS]      1000; more for `make bench-compare`, which shows what was counted */
 #include "tests/unit/nights.h"
