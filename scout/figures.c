@@ -8,18 +8,15 @@
 #include "scout/timing/estimate.h"
 
 #include <math.h>
-#include <stdlib.h>
 #include <string.h>
 
 enum {
     MOST_PASSES = 63,
     MOST_CHOSEN = 4,
-    AGREEING = 3,
     KNOWN_BEHIND = 3 /* passes after which a rival that lost is left out */
 };
 
 static const double target = 0.01, host_target = 0.02;
-static const double host_spread = 1.08;
 static const double address_spread = 0.02;
 static const double first_doubt = 0.04; /* of a ratio that one pass saw */
 static const double drift = 0.02;
@@ -132,14 +129,7 @@ static void put(json_t *to, const char *key, double x) {
         json_object_del(to, key);
 }
 
-static int by_value(const void *a, const void *b) {
-    const double x = *(const double *)a, y = *(const double *)b;
-    return (x > y) - (x < y);
-}
-
-/* A host is slow for seconds at a time when its cores are lent to others, in a way that its kernel does not see; what
- * disturbs it only adds. So of a host's passes those count that are near the fastest that two others agree with, by the
- * baseline's time. NULL: all count. */
+/* By the baseline's time; infinite: all count. */
 static double slowest_that_counts(const json_t *m, const json_t *base) {
     const json_t *list = json_object_get(base, "passes");
     double x[MOST_PASSES];
@@ -149,10 +139,7 @@ static double slowest_that_counts(const json_t *m, const json_t *base) {
         const double value = json_get_positive(json_array_get(list, k), "time_us");
         if (value > 0) x[n++] = value;
     }
-    qsort(x, n, sizeof x[0], by_value);
-    for (size_t k = 0; k + AGREEING <= n; k++)
-        if (x[k + AGREEING - 1] <= host_spread * x[k]) return host_spread * x[k];
-    return INFINITY;
+    return estimate_slowest(x, n);
 }
 
 /* Marks the passes that do not count. */
@@ -167,6 +154,10 @@ static void mark_slow(json_t *m, json_t *base) {
             slow |= UINT64_C(1) << number;
     }
     json_object_set_new(m, "slow_passes", json_integer((json_int_t)slow));
+}
+
+static double floor_of(const json_t *m) {
+    return json_integer_value(json_object_get(m, "slow_passes")) != 0 ? estimate_floor : 0;
 }
 
 static bool counts(const json_t *m, const json_t *pass) {
@@ -297,7 +288,9 @@ static estimate baseline_time(const json_t *m, json_t *base, bool steered) {
         time.x *= run_us > 0 ? run_us : over_passes(m, probe, "launch_us", true).x;
         return time;
     }
-    return own ? unchosen(m, base, "time_us") : over_passes(m, base, "time_us", true);
+    estimate time = own ? unchosen(m, base, "time_us") : over_passes(m, base, "time_us", true);
+    time.ci = hypot(time.ci, floor_of(m));
+    return time;
 }
 
 /* A row beside the baseline: its time is the ratio of theirs. */
@@ -405,19 +398,48 @@ static void put_yardstick(json_t *m, const estimate *base_time) {
     json_object_set_new(probe, "among", json_true());
 }
 
+static bool was_raced_out(const json_t *row) { return json_is_true(json_object_get(pass_of(row, 1), "race")); }
+
+/* Of those that take part in later passes; NULL: there is none. */
+static const json_t *best_rival(const json_t *m, const json_t *base) {
+    const json_t *best = NULL;
+    for (size_t k = 0; k < json_array_size(rows_of(m)); k++) {
+        const json_t *row = json_array_get(rows_of(m), k);
+        if (rivals(row, base) && !was_raced_out(row) && (!best || ratio_of(row) < ratio_of(best))) best = row;
+    }
+    return best;
+}
+
+static bool may_win(const json_t *row, const json_t *best) {
+    const double ci = isfinite(ci_of(row)) ? ci_of(row) : first_doubt;
+    const double lead_ci = best && isfinite(ci_of(best)) ? ci_of(best) : first_doubt;
+    const double lead = best ? ratio_of(best) * (1 + lead_ci) : 1;
+    return ratio_of(row) * (1 - ci) < 1 && ratio_of(row) * (1 - ci) <= lead;
+}
+
+/* What a winner that is not decided may gain over the baseline; 0: all is decided. */
+static double gain_open(const json_t *m, const json_t *base) {
+    const json_t *best = best_rival(m, base);
+    double most = 0;
+    for (size_t k = 0; k < json_array_size(rows_of(m)); k++) {
+        const json_t *row = json_array_get(rows_of(m), k);
+        if (!rivals(row, base) || was_raced_out(row) || proven(row) || !may_win(row, best)) continue;
+        const double doubt = isfinite(ci_of(row)) ? fmin(ci_of(row), 1) : first_doubt;
+        const double gain = 1 - ratio_of(row) * (1 - doubt);
+        if (gain > verdict_defaults.margin) most = fmax(most, gain);
+    }
+    return most;
+}
+
+/* Whether more passes may narrow the time to what is wanted. */
+static bool time_open(const json_t *m, double ci) { return !(ci <= hypot(target_of(m), floor_of(m))); }
+
 /* What more passes may change: texts for people. */
 static void put_undecided(json_t *m, const json_t *base) {
     json_t *list = json_array();
-    const json_t *time = json_object_get(base, "time_us");
-    const double ci = json_get_number(time, "rel_ci95");
-    if (base && !(ci <= target_of(m))) json_array_append_new(list, json_string("time"));
-    for (size_t k = 0; k < json_array_size(rows_of(m)); k++) {
-        const json_t *row = json_array_get(rows_of(m), k);
-        const double doubt = isfinite(ci_of(row)) ? ci_of(row) : first_doubt;
-        if (!rivals(row, base) || proven(row) || !(ratio_of(row) * (1 - doubt) < 1 - verdict_defaults.margin)) continue;
-        json_array_append_new(list, json_string("winner"));
-        break;
-    }
+    const double ci = json_get_number(json_object_get(base, "time_us"), "rel_ci95");
+    if (base && time_open(m, ci)) json_array_append_new(list, json_string("time"));
+    if (base && gain_open(m, base) > 0) json_array_append_new(list, json_string("winner"));
     json_object_set_new(m, "undecided", list);
 }
 
@@ -475,29 +497,17 @@ void figures_steer(json_t *m, double run_us) {
 
 static bool asked(const json_t *row, const char *only) { return only && chosen_is(only, json_get_text(row, "name")); }
 
-static bool may_win(const json_t *row, const json_t *best) {
-    const double ci = isfinite(ci_of(row)) ? ci_of(row) : first_doubt;
-    const double lead_ci = best && isfinite(ci_of(best)) ? ci_of(best) : first_doubt;
-    const double lead = best ? ratio_of(best) * (1 + lead_ci) : 1;
-    return ratio_of(row) * (1 - ci) < 1 && ratio_of(row) * (1 - ci) <= lead;
-}
-
-static bool was_raced_out(const json_t *row) { return json_is_true(json_object_get(pass_of(row, 1), "race")); }
-
 static void choose(json_t *to, const json_t *row) {
     json_array_append_new(
         to, json_pack("{s:s, s:s}", "name", json_get_text(row, "name"), "variant", json_get_text(row, "variant")));
 }
 
 json_t *figures_choose(const json_t *m, const char *only) {
-    const json_t *base = baseline_of(m), *rows = rows_of(m), *best = NULL;
+    const json_t *base = baseline_of(m), *rows = rows_of(m);
     if (!base || !is_ok(base)) return NULL;
+    const json_t *best = best_rival(m, base);
     json_t *to = json_array();
     choose(to, base);
-    for (size_t k = 0; k < json_array_size(rows); k++) {
-        const json_t *row = json_array_get(rows, k);
-        if (rivals(row, base) && !was_raced_out(row) && (!best || ratio_of(row) < ratio_of(best))) best = row;
-    }
     const bool early = figures_passes(m) < KNOWN_BEHIND;
     for (int left = MOST_CHOSEN - 1; left > 0 && best; left--) {
         const json_t *next = NULL;
@@ -528,17 +538,9 @@ const json_t *figures_leader(const json_t *m) {
 }
 
 double figures_open(const json_t *m) {
-    const json_t *base = baseline_of(m), *rows = rows_of(m);
+    const json_t *base = baseline_of(m);
     if (!base || !is_ok(base)) return 0;
     const double ci = json_get_number(json_object_get(base, "time_us"), "rel_ci95");
     if (!(ci >= 0)) return INFINITY;
-    double open = ci > target_of(m) ? ci : 0;
-    for (size_t k = 0; k < json_array_size(rows); k++) {
-        const json_t *row = json_array_get(rows, k);
-        if (!rivals(row, base) || was_raced_out(row) || proven(row)) continue;
-        const double doubt = isfinite(ci_of(row)) ? fmin(ci_of(row), 1) : first_doubt;
-        const double gain = 1 - ratio_of(row) * (1 - doubt);
-        if (gain > verdict_defaults.margin) open = fmax(open, gain);
-    }
-    return open;
+    return fmax(time_open(m, ci) ? ci : 0, gain_open(m, base));
 }

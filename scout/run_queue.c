@@ -286,10 +286,11 @@ static void add_left(char *what, size_t room, double left_s) {
 /* What of the model's time is open in an item, and worth another pass. */
 static double open_of(const run *r, const run_item *i, double model_us) {
     const double us = json_number_value(json_object_get(i->measurement, "baseline_time_us"));
-    const double places = i->fusion ? (double)(i->fusion->selected > 0 ? i->fusion->selected : i->fusion->count)
-                                    : (double)i->operation->count;
+    double places = i->fusion ? (double)(i->fusion->selected > 0 ? i->fusion->selected : i->fusion->count)
+                              : (double)i->operation->count;
+    if (i->for_fusion) places = fmax(places, 1); /* in no model's time, and a fusion is held against it */
     const double open = fmin(figures_open(i->measurement), 1);
-    if (i->for_fusion || i->source == RUN_LEFT || i->busy || !i->measurement || i->derived || !(us > 0)) return 0;
+    if (i->source == RUN_LEFT || i->busy || !i->measurement || i->derived || !(us > 0)) return 0;
     if (figures_passes(i->measurement) == 0 || figures_passes(i->measurement) >= (int)estimate_last_look()) return 0;
     if (!(model_us > 0) || r->search.compare || places == 0) return open; /* a part of others, or all there is */
     return open * places * us / model_us;
@@ -318,7 +319,7 @@ static bool wants_pass(const run *r, const run_item *i, int pass, double model_u
 static run_item *next_pass(run *r, int device) {
     const double model_us = model_time(r);
     if (r->later_end == 0) {
-        const double took_s = run_now() - r->began;
+        const double took_s = r->began > 0 ? run_now() - r->began : 0;
         r->later_end = r->budget_end > 0      ? r->budget_end
                        : r->search.exhaustive ? INFINITY
                                               : run_now() + fmax(LATER_PART * took_s, LATER_SECONDS);
@@ -485,7 +486,8 @@ static void watch(void *context, supervisor_event_kind kind, int device, int job
 bool run_queue_work(run *r, status *st) {
     bool again = false, due = run_queue_pending(r) > 0;
     r->pass = 2;
-    for (int k = 0; k < r->item_count; k++) due = due || wants_pass(r, &r->items[k], 2, model_time(r));
+    for (int k = 0; k < r->item_count; k++)
+        due = due || wants_pass(r, &r->items[k], figures_passes(r->items[k].measurement) + 1, model_time(r));
     for (int k = 0; k < r->device_count; k++) {
         run_device *d = &r->devices[k];
         due = due || run_ceilings_due(r, d, &again) || (r->sweep_precision && !d->sweep_tried) ||

@@ -17,6 +17,12 @@ typedef struct estimate {
 /* Of the passes' figures; those that are not positive numbers are left out. */
 estimate estimate_of(const double *x, size_t n);
 
+/* A host is slow for seconds at a time when its cores are lent to others, in a way that its kernel does not see; what
+ * disturbs it only adds. So of a host's passes those count that are near the fastest that two others agree with: those
+ * that took no longer than this. Infinite: all of them. Sorts x. */
+double estimate_slowest(double *x, size_t n);
+extern const double estimate_floor; /* where some do not count, a time is known to this at best: relative, 0.03 */
+
 /* Whether the passes are enough to look at the interval: a run that stops at the first interval that looks narrow has
  * intervals that are too narrow, so it looks three times and not more often, at 4, 7 and 13 passes. */
 bool estimate_look(size_t passes);

@@ -9,7 +9,7 @@ import sys
 # What depends on when something was measured and how long it took, and on which candidates there were beside.
 VOLATILE = re.compile(
     r"(_us|_s|_ci|ci95|_tflops|_mhz|_w|_c)$"
-    r"|^(time_us|tflops|tbps|taken|seconds|ratio|efficiency|borderline|recommendation|throttle|rotation_bytes|copies|candidates_hash|race)$"
+    r"|^(time_us|tflops|tbps|taken|seconds|ratio|efficiency|borderline|recommendation|throttle|rotation_bytes|copies|candidates_hash|passes|interval_from|quality|undecided|addresses)$"
 )
 
 
@@ -67,5 +67,35 @@ def row(folder, candidate, status, code):
     return seen > 0
 
 
+def baseline(report):
+    for candidate in report["candidates"]:
+        if candidate["name"] == report["baseline"] and candidate["variant"] == report["baseline_variant"]:
+            return candidate
+    return None
+
+
+def passes(folder, least, most):
+    """Every operation has a time, from so many passes."""
+    counts = {}
+    for name, report in reports(folder).items():
+        known = baseline(report) is not None and report["baseline_time_us"] > 0
+        counts[name] = report["passes"] if known else 0
+    good = bool(counts) and all(int(least) <= n <= int(most) for n in counts.values())
+    if not good:
+        print(f"    passes: {counts}")
+    return good
+
+
+def went_on(one, other):
+    """The first passes are the same, and there are more where something was open."""
+    later = reports(other)
+    for name, report in reports(one).items():
+        before, after = baseline(report)["passes"], baseline(later[name])["passes"]
+        if before != after[: len(before)] or (report["undecided"] and len(after) == len(before)):
+            print(f"    {name}: {before} is not how {after} begins")
+            return False
+    return True
+
+
 if __name__ == "__main__":
-    sys.exit(0 if {"same": same, "row": row}[sys.argv[1]](*sys.argv[2:]) else 1)
+    sys.exit(0 if {"same": same, "row": row, "passes": passes, "went_on": went_on}[sys.argv[1]](*sys.argv[2:]) else 1)

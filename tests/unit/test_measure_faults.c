@@ -127,7 +127,7 @@ static void nobody_for_these_types(void) {
 
 static void a_product_that_cannot_be_told(void) {
     begin("16,24,8", "fp32");
-    oprec_set_text(&list.items[0].rec, "quant", "dynamic");
+    oprec_set_text(&list.items[0].rec, "quant", "mystery");
     USE(&fake_right, &fake_fast);
     measure();
     row_is("right", "", "UNSUPPORTED", "feature");

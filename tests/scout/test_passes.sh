@@ -1,5 +1,6 @@
 #!/usr/bin/env bash
-# What a run believes of an earlier one, what it learns while it lasts, and what it does with little time.
+# Passes: what a budget is worth, what goes on where an earlier run ended, what a disturbed device says; and what a run
+# believes of an earlier one.
 source "$ROOT/tests/scout/lib.sh"
 write_ops ops.json
 said_from() { grep -qF "\"ceilings_from\": \"$2\"" "$1/run.json"; }
@@ -34,49 +35,46 @@ check "disturbed ceilings: what is measured in peace is not" test "$(grep -c dis
 scout --op gemm --shape 16,16,24 --precision fp32 -o quiet --device scripted:1
 check "disturbed ceilings: and it serves" said_from quiet cache
 
-# ---- who would not settle ----
-unstable() { grep -l '"status": "UNSTABLE"' "$1"/reports/*.json | wc -l; }
-said_unstable() { grep -cE '^scout_batch: [a-z]+  UNSTABLE' stderr.txt; }
-touch noise
-scout ops.json -o restless --device scripted:0 --no-cache
-check "a restless machine: without a budget nobody is measured once more" test "$(said_unstable)" = 5
-scout ops.json -o restless --device scripted:0 --no-cache --budget 60
-check "a restless machine: with one everybody is, once" test "$(said_unstable)" = 10
-check "a restless machine: and says so" test "$(unstable restless)" = 5
-export CEILING_SCOUT_SCRIPTED_SLOW_US=2000
-(
-    wait_for_report calm
-    rm noise
-) &
-scout ops.json -o calm --device scripted:0 --no-cache --budget 60
-wait
-check "a machine that comes to rest: who would not settle is measured once more" test "$(said_unstable)" -ge 1
-check "a machine that comes to rest: and does settle then" test "$(unstable calm)" = 0
-touch noise
-export CEILING_SCOUT_SCRIPTED_REFUSES=$PWD/refuses
-(
-    for ((tries = 0; tries < 6000; tries++)); do
-        if (($(report_count kept) == 5)); then break; fi
-        sleep 0.01
-    done
-    touch refuses
-) &
-scout ops.json -o kept --device scripted:0 --no-cache --budget 60
-wait
-same_twice=$(grep -E '^scout_batch: [a-z]+  UNSTABLE' stderr.txt | sort | uniq -d | wc -l)
-check "a second measurement without figures: the first one's are said again" test "$same_twice" -ge 1
-check "a second measurement without figures: the first one is kept" test "$(unstable kept)" = 5
-rm noise refuses
-unset CEILING_SCOUT_SCRIPTED_REFUSES CEILING_SCOUT_SCRIPTED_SLOW_US CEILING_SCOUT_SCRIPTED_DISTURBED
+# ---- passes ----
+passes() { python3 "$ROOT/tests/scout/reports.py" passes "$@"; } # DIR LEAST MOST: of every operation
+went_on() { python3 "$ROOT/tests/scout/reports.py" went_on "$@"; } # DIR DIR: first passes are those of the other one
+scout --device scripted:2 --ceilings --cache-dir theirs
+export CEILING_SCOUT_SCRIPTED_SLOW_US=4000
+scout ops.json -o once --device scripted:2 --cache-dir theirs --budget 1.5
+check "a budget that ends early: every operation has a figure" passes once 1 3
+check "a budget that ends early: exit 0" exits 0
+cp -r once kept
+scout ops.json -o cached --device scripted:2 --cache-dir theirs --budget 30
+check "more budget: more passes" passes cached 2 13
+check "more budget: on from those in the cache" went_on once cached
+check "more budget: nothing is open" test "$(grep -c '"undecided": \[\]' cached/reports/square.json)" = 1
+check "more budget: exit 0" exits 0
+unset CEILING_SCOUT_SCRIPTED_SLOW_US
+scout ops.json -o kept --device scripted:2 --no-cache --resume --budget 30
+check "--resume with more budget: on from those of the reports" went_on once kept
+check "--resume with more budget: more passes" passes kept 2 13
+scout ops.json -o anew --device scripted:2 --no-cache
+check "without a budget: what decides something is decided" passes anew 4 13
 
-# what is faster than the baseline, but never twice alike: what a budget has left is for this, too
-CEILING_SCOUT_FAULTS=restless scout "${FAULTS[@]}" ops.json -o winner --device scripted:0 --no-cache
-had_figures() { grep -cE '^scout_batch: [a-z]+  [0-9.]+ us' stderr.txt; }
-check "a winner that would not settle: the baseline did" test "$(had_figures)" = 5
-check "a winner that would not settle: it says so" test "$(unstable winner)" = 5
-CEILING_SCOUT_FAULTS=restless scout "${FAULTS[@]}" ops.json -o winner --device scripted:0 --no-cache --budget 60
-check "a winner that would not settle: with a budget it is measured once more" \
-    test "$(had_figures)" = 10
+# ---- a disturbed device: wide intervals, and no row without a figure ----
+touch noise
+export CEILING_SCOUT_SCRIPTED_DISTURBED=$PWD/noise
+scout ops.json -o restless --device scripted:2 --no-cache
+check "a restless machine: exit 0" exits 0
+check "a restless machine: every operation has a figure" passes restless 1 13
+check "a restless machine: nothing is UNSTABLE" test "$(grep -rl UNSTABLE restless | wc -l)" = 0
+check "a restless machine: what is wide says so" grep -qE '"quality": "(wide|drifting)"' restless/reports/square.json
+check "a restless machine: the time is open" grep -qF '"time"' <(grep -A3 undecided restless/reports/square.json)
+scout ops.json -o restless --device scripted:2 --no-cache --strict
+check "a restless machine: --strict ends with 1" exits 1
+rm noise
+unset CEILING_SCOUT_SCRIPTED_DISTURBED
+
+# what is faster than the baseline, but never twice alike
+CEILING_SCOUT_FAULTS=restless scout "${FAULTS[@]}" ops.json -o winner --device scripted:2 --no-cache
+check "a restless winner: it has a figure" test "$(grep -c '"name": "fault_restless"' winner/reports/square.json)" -ge 1
+check "a restless winner: as all the others" passes winner 4 13
+check "a restless winner: exit 0" exits 0
 
 # ---- other candidates ----
 export CEILING_SCOUT_FAULTS=wrong
