@@ -14,7 +14,7 @@ enum { MAX_NODES = 4096, MAX_CALLS = 1 << 20 };
 #define LEAST_BYTES      (64.0 * 1024)
 #define MOST_BYTES       4e9
 #define STEP             2.1544346900318838 /* three sizes a decade */
-#define WORK_S           0.012              /* timed for one row */
+#define WORK_S           0.018              /* timed for one row */
 #define BLOCK_S          3e-3
 #define FLAT             1.01 /* on the plateau: no more than so much above the slowest */
 #define POOL_S           60.0 /* to have it and to fill it, at most */

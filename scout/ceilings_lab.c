@@ -12,7 +12,7 @@
 #define BEAT_S 30.0 /* the next sign of life comes by then, beside what is known to take long */
 #define RESTS  3.0  /* burst: rests of so many times the work keep the mean power far below any cap */
 enum { MOST_BLOCKS = 90, MOST_PASSES = 16, HOST_BLOCKS = 3, BURSTS = 2, GROWTHS = 24 };
-static const double waking_s = 0.3; /* after an idle device has been given work */
+static const double waking_s = 0.3;                             /* after an idle device has been given work */
 static const double steady_block_s = 0.05, host_block_s = 1e-3; /* of a long run */
 static const double steady_rest_s = 0.3;                        /* of a long run in bursts, before each */
 static const double counted_s = 2e-3, host_counted_s = 0.5e-3;  /* a launch of what is counted, at least */
@@ -99,7 +99,7 @@ static lanes_rules rules_of(const ceilings_lab *lab, int lanes, double seconds, 
     rules.most_rounds = (int)fmin(fmax(round(seconds / rules.block_s), rules.rounds), MOST_BLOCKS);
     rules.most_s = lanes * seconds;
     rules.fall = INFINITY; /* what a shape's own load does to the clock is a part of its rate */
-    rules.precise = -1; /* however well it is known: what is asked is the long run */
+    rules.precise = -1;    /* however well it is known: what is asked is the long run */
     return rules;
 }
 

@@ -16,8 +16,9 @@ enum { RELATIVES = 40, STARTS = 40, LONG_PASSES = 5, TIMES = 2 };
 
 /* Parts of the budget by which stages end, and what a shape gets in them, in seconds of a budget of usual_s. */
 static const double usual_s = 6;
+static const double burst_screen_until = 0.28; /* bursts have rests between them, which are most of their time */
 static const double screen_until = 0.2, dozen_before = 0.23, near_until = 0.35, few_before = 0.42;
-static const double screen_s = 1e-3, dozen_s = 8e-3, few_s = 0.06, final_s = 0.2, alone_s = 0.18;
+static const double screen_s = 1.5e-3, dozen_s = 8e-3, few_s = 0.06, final_s = 0.2, alone_s = 0.18;
 /* A controller of power looks at a second: a device has the one before its long run comes to rest. */
 static const double steered_alone_s = 0.35, steered_load_s = 0.3;
 static const double clock_falls = 0.25; /* under its own load, at most; what a shape loses beyond was taken from it */
@@ -284,7 +285,9 @@ scout_answer ceilings_search_run(const ceilings_search *s, ceilings_search_best 
     field x;
     memset(out, 0, sizeof *out);
     scout_answer answer = begin(&x, s, why);
-    if (answer == SCOUT_OK) answer = screen(&x, (source){designed, s->space.seed, 0}, ENTRIES / 2, screen_until, why);
+    if (answer == SCOUT_OK)
+        answer = screen(&x, (source){designed, s->space.seed, 0}, ENTRIES / 2,
+                        s->lab->regime.load == REGIME_BURST ? burst_screen_until : screen_until, why);
     if (answer == SCOUT_OK) answer = narrow(&x, true, why);
     if (answer == SCOUT_OK) answer = confirm_twice(&x, out, why);
     out->tried = x.count;
