@@ -342,7 +342,17 @@ def fusions(folder):
             verdict("worth" in told and not bad, f"fusions {report['name']}: {what}")
 
 
-PARTS = {"kinds": kinds, "custom": custom, "fusions": fusions, "targets": targets, "models": models, "agree_kinds": agree_kinds, "end_to_end": end_to_end,
+def claims(folder):
+    """Every call was answered; what the claims come to is no promise."""
+    said = text(f"{folder}/claims.txt")
+    calls = re.findall(r"^(\w+): (\d+) s, exit (\d+)$", said, re.M)
+    verdict(calls and "FAILED" not in said, f"claims: {len(calls)} calls in {sum(int(call[1]) for call in calls)} s (240)")
+    rows = re.findall(r"\| (holds|refuted|open|other hardware) \|$", said, re.M)
+    verdict(rows, f"claims: {', '.join(f'{rows.count(kind)} {kind}' for kind in sorted(set(rows))) or 'no verdict'}")
+
+
+PARTS = {"kinds": kinds, "custom": custom, "fusions": fusions, "claims": claims, "targets": targets,
+         "models": models, "agree_kinds": agree_kinds, "end_to_end": end_to_end,
          "devices": devices, "checks": checks, "bandwidth": bandwidth, "sweep": sweep, "repeat": repeat, "agree": agree,
          "epilogue": epilogue, "sparse": sparse,
          "sustained": lambda folder: audited(folder, "sustained", ("fp16", "bf16", "fp8")),

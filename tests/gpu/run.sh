@@ -29,7 +29,7 @@ cd "$(dirname "${BASH_SOURCE[0]}")/../.." || exit
 
 # Each part with the seconds that it may take; behind it what it took on an H200, or is expected to (about).
 parts=(devices sustained bandwidth llama stream sweep burst precisions repeat agree epilogue faults trace checks sanitizer kinds
-    targets sparse models agree_kinds end_to_end custom fusions)
+    targets sparse models agree_kinds end_to_end custom fusions claims)
 declare -A limits=(
     [devices]=30   # 5
     [sustained]=260 # about 160: three searches of 24 s, each with its audit
@@ -52,9 +52,10 @@ declare -A limits=(
     [models]=530  # one device has no time for all 18: spread them over DEVICES
     [agree_kinds]=300 # about 150: 8 to 12 s an operation for PyTorch, 4 for scout_batch
     [custom]=200 [fusions]=420 # expected: 4 s an operation, 7 s a fusion
+    [claims]=260 # expected: 235 at most, as LIMIT of claims.sh says
     [end_to_end]=280) # about 30 for each of two by PyTorch; 60 for each that part models has not measured
 declare -A groups=([figures]="devices sustained bandwidth llama stream sweep burst" [agreement]="repeat agree faults trace"
-    [checking]="epilogue checks sanitizer" [kinds]="kinds targets sparse" [fusions]="fusions" [libraries]="agree_kinds end_to_end custom")
+    [checking]="epilogue checks sanitizer" [kinds]="kinds targets sparse" [fusions]="fusions claims" [libraries]="agree_kinds end_to_end custom")
 LIMIT=${LIMIT:-540}
 
 SPARSE_BLOCKS=${SPARSE_BLOCKS:-64 128}
@@ -375,6 +376,11 @@ part_end_to_end() { # of what part models has measured here, or what is measured
             "$part/$name.json"
         cat "$part/torch_$name.txt"
     done
+}
+
+part_claims() { # what the documents claim that this project started from
+    TORCH_LIBRARIES=$libraries CACHE_DIR=$cache timed claims "$here/claims.sh" "$part/results"
+    cat "$part/claims.txt"
 }
 
 # A part in a process of its own, so that its limit ends all of it; then what it left is judged.

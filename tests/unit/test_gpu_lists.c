@@ -5,6 +5,7 @@
 #include "tests/unit/unit.h"
 
 #include <glob.h>
+#include <string.h>
 
 static int operations;
 
@@ -41,7 +42,9 @@ static void lists_are_measurable(void) {
     glob_t found = {.gl_pathc = 0};
     UNIT_INT(glob("tests/gpu/*.json", 0, NULL, &found), 0);
     UNIT_INT(glob("tests/gpu/kinds/*.json", GLOB_APPEND, NULL, &found), 0);
-    for (size_t k = 0; k < found.gl_pathc; k++) check_list(found.gl_pathv[k]);
+    UNIT_INT(glob("tests/gpu/claims/*.json", GLOB_APPEND, NULL, &found), 0);
+    for (size_t k = 0; k < found.gl_pathc; k++) /* the claims themselves are no list */
+        if (strcmp(found.gl_pathv[k], "tests/gpu/claims.json") != 0) check_list(found.gl_pathv[k]);
     globfree(&found);
     UNIT_CHECK(operations > 200);
 }
