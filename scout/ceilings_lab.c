@@ -12,6 +12,7 @@
 #define BEAT_S 30.0 /* the next sign of life comes by then, beside what is known to take long */
 #define RESTS  3.0  /* burst: rests of so many times the work keep the mean power far below any cap */
 enum { MOST_BLOCKS = 90, MOST_PASSES = 16, HOST_BLOCKS = 3, BURSTS = 2, GROWTHS = 24 };
+static const double waking_s = 0.3; /* after an idle device has been given work */
 static const double steady_block_s = 0.05, host_block_s = 1e-3; /* of a long run */
 static const double steady_rest_s = 0.3;                        /* of a long run in bursts, before each */
 static const double counted_s = 2e-3, host_counted_s = 0.5e-3;  /* a launch of what is counted, at least */
@@ -91,12 +92,13 @@ void ceilings_work_drop(ceilings_work *w) {
 static lanes_rules rules_of(const ceilings_lab *lab, int lanes, double seconds, double block_s) {
     lanes_rules rules = lanes_rules_of(&lab->regime, lab->host);
     rules.idle_s = RESTS * rules.burst_s;
-    rules.block_s = fmin(fmin(block_s, seconds), rules.burst ? rules.burst_s : INFINITY);
-    rules.interval_s = fmin(rules.interval_s, rules.block_s);
+    rules.block_s = fmin(fmin(block_s, seconds / 2), rules.burst ? rules.burst_s : INFINITY); /* rounds come in pairs */
+    rules.interval_s = fmin(fmax(rules.interval_s, rules.block_s / 32), rules.block_s);
     rules.look_s = rules.interval_s;
     rules.rounds = lab->host ? HOST_BLOCKS : 1;
     rules.most_rounds = (int)fmin(fmax(round(seconds / rules.block_s), rules.rounds), MOST_BLOCKS);
     rules.most_s = lanes * seconds;
+    rules.fall = INFINITY; /* what a shape's own load does to the clock is a part of its rate */
     rules.precise = -1; /* however well it is known: what is asked is the long run */
     return rules;
 }
@@ -174,7 +176,9 @@ scout_answer ceilings_launch_measure(ceilings_lab *lab, ceilings *c, scout_why *
     ceilings_work work = {.lab = lab, .enqueue = enqueue_nothing, .context = lab};
     const timing_subject subject = ceilings_work_subject(&work);
     ceilings_figure figure = {0};
-    scout_answer answer = ceilings_lab_long(lab, &subject, 0.02, 4, &figure, why);
+    scout_answer answer = SCOUT_OK;
+    if (!lab->host) answer = ceilings_lab_long(lab, &subject, waking_s, 2, &figure, why); /* of a clock that slept */
+    if (answer == SCOUT_OK) answer = ceilings_lab_long(lab, &subject, 0.02, 4, &figure, why);
     ceilings_work_drop(&work);
     if (answer != SCOUT_OK) return answer;
     c->launch_s = lab->launch_s = figure.launch_s;

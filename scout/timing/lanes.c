@@ -193,11 +193,17 @@ static bool plays(const course *c) {
     return all;
 }
 
+/* Of a pair of rounds. */
+static int lane_at(const course *c, int n) {
+    if (n < c->count) return n;
+    return c->rules->around ? n - c->count : 2 * c->count - 1 - n;
+}
+
 /* A pair of rounds. */
 static void play_rounds(course *c) {
     program p = {.count = 0};
     for (int n = 0; n < 2 * c->count && !c->lost; n++) {
-        const int lane = n < c->count ? n : 2 * c->count - 1 - n;
+        const int lane = lane_at(c, n);
         if (!runs(&c->lanes[lane]) || add_block(c, &p, lane)) continue;
         if (runs(&c->lanes[lane])) break; /* no room: blocks of this lane are too many for one call */
     }
@@ -343,7 +349,7 @@ static bool starved(const course *c) {
 static void run_rounds(course *c) {
     const double began_s = now_of(c);
     for (int n = 0; n < 2 * c->count && !c->lost; n++) {
-        const int lane = n < c->count ? n : 2 * c->count - 1 - n;
+        const int lane = lane_at(c, n);
         if (n == c->count && now_of(c) - began_s > 10 * c->rules->most_s) break;
         if (runs(&c->lanes[lane])) block(c, lane, c->rules->block_s, true);
     }
@@ -385,7 +391,7 @@ static void full_rounds(course *c) {
         if (c->lanes[k].launch_s < rules->block_s) block(c, k, rules->interval_s, false); /* its memory, its clock */
     }
     const bool played = plays(c);
-    for (int number = 2; number <= rules->most_rounds && !c->lost; number += 2) {
+    for (int number = 2; (number == 2 || number <= rules->most_rounds) && !c->lost; number += 2) {
         const double start_s = now_of(c);
         if (played)
             play_rounds(c);

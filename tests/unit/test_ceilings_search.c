@@ -11,7 +11,7 @@
 
 enum { UNITS = 132, SHAPES = 500 };
 #define PEAK     900e12
-#define BUDGET_S 4
+#define BUDGET_S 6
 #define TAU      0.06 /* seconds in which the clock follows the power */
 
 typedef struct model {
@@ -182,7 +182,7 @@ static void audit_says_the_truth(void) {
     double start = m.now;
     UNIT_CHECK(ceilings_search_audit(&s, &best.point, SHAPES, &v, &why) == SCOUT_OK);
     want = truth(&m, &best.point, false) / truth(&m, &v.best, false);
-    UNIT_CHECK(v.ratio >= 0.98 && fabs(v.ratio / want - 1) < 0.02);
+    if (!UNIT_CHECK(v.ratio >= 0.98 && fabs(v.ratio / want - 1) < 0.02)) printf("    %.4f, want %.4f\n", v.ratio, want);
     UNIT_CHECK(m.now - start < 30 && m.opened == m.closed);
 }
 
