@@ -285,6 +285,7 @@ static void drop_to(const course *c, int most) {
             lanes_lane *l = &c->lanes[k];
             if (is_rival(l) && (!last || l->time_s > last->time_s)) last = l;
         }
+        if (!last) return;
         last->raced_out = true;
     }
 }

@@ -1,6 +1,7 @@
-"""Compares the reports of several runs: repeat_cpu.py FOLDER RUNS. What settled agrees in its efficiency, and, where it
-is not borderline in any run, in its verdict; what would not settle says UNSTABLE. Ends with "N passed, N failed, N
-skipped": skipped are rows without a verdict to compare, borderline ones and those that settled less than twice."""
+"""Compares the reports of several runs: repeat_cpu.py FOLDER RUNS. What is known well agrees in its efficiency, and,
+where it is not borderline in any run, in its verdict; what is known less well says so, and has a figure all the same.
+Ends with "N passed, N failed, N skipped": skipped are rows without a verdict to compare, borderline ones and those that
+were known well less than twice."""
 import glob
 import json
 import sys
@@ -9,11 +10,11 @@ POINTS = 3.0
 
 
 def row_of(report):
-    """OK, UNSTABLE, or whatever else the baseline's row says."""
-    if report.get("baseline_time_us") and report.get("efficiency"):
-        return "OK"
-    rows = [row["status"] for row in report.get("candidates", [])]
-    return "UNSTABLE" if "UNSTABLE" in rows else report.get("status") or "nothing"
+    """OK, wide, or whatever else is said of what has no figure."""
+    if not (report.get("baseline_time_us") and report.get("efficiency")):
+        return report.get("status") or "nothing"
+    rows = [row for row in report.get("candidates", []) if row.get("name") == report.get("baseline")]
+    return "wide" if any(row.get("quality") in ("wide", "drifting") for row in rows[:1]) else "OK"
 
 
 def read(folder, runs):
@@ -37,14 +38,14 @@ def verdict_of(good):
 
 
 def main(folder, runs):
-    passed = failed = settled = unstable = 0
+    passed = failed = known = wide = 0
     verdicts = {"same": 0, "changed": 0, "borderline": 0, "alone": 0}
     for name, reports in read(folder, runs).items():
         states = [row_of(report) for report in reports]
         good = [report for report, state in zip(reports, states) if state == "OK"]
-        settled += len(good)
-        unstable += states.count("UNSTABLE")
-        others = [state for state in states if state not in ("OK", "UNSTABLE")]
+        known += len(good)
+        wide += states.count("wide")
+        others = [state for state in states if state not in ("OK", "wide")]
         efficiencies = [100 * report["efficiency"] for report in good]
         spread = max(efficiencies) - min(efficiencies) if good else 0
         said = [f"{report.get('priority')}/{report.get('approach')}{' ?' if report.get('borderline') else ''}"
@@ -52,14 +53,14 @@ def main(folder, runs):
         verdict = verdict_of(good)
         verdicts[verdict] += 1
         bad = others or len(reports) != runs or spread > POINTS or verdict == "changed"
-        print(f"{'FAILED' if bad else 'ok    '} {name:10s} {len(good)} settled, {states.count('UNSTABLE')} UNSTABLE, "
+        print(f"{'FAILED' if bad else 'ok    '} {name:10s} {len(good)} known well, {states.count('wide')} wide, "
               f"efficiency {' '.join(f'{e:.1f}' for e in efficiencies)} (within {spread:.1f} points), "
               f"verdict {verdict}: {', '.join(sorted(set(said)))} {' '.join(others)}".rstrip())
         failed += bool(bad)
         passed += not bad and verdict == "same"
-    print(f"{settled} rows settled, {unstable} UNSTABLE")
+    print(f"{known} rows known well, {wide} wide")
     print(f"verdicts: {verdicts['same'] + verdicts['changed']} compared, {verdicts['changed']} of them changed; "
-          f"{verdicts['borderline']} borderline, {verdicts['alone']} that settled less than twice")
+          f"{verdicts['borderline']} borderline, {verdicts['alone']} that were known well less than twice")
     total = sum(verdicts.values())
     if total == 0:
         print("no reports were written")

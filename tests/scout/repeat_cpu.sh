@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # Repeatability on this machine's CPU: the same products in fresh processes without cache. A shared machine swings by a
-# quarter, so: rows that settle agree within 3 points of efficiency, and in their verdict where no run says borderline;
-# all others say UNSTABLE. How many there were of each is printed.
+# quarter, so: rows that are known well agree within 3 points of efficiency, and in their verdict where no run says
+# borderline; all others have a wide interval. How many there were of each is printed.
 # Usage: tests/scout/repeat_cpu.sh SCOUT_BATCH [RUNS] (RUNS: 5)
 # Ceilings are measured once, by the first run, and shared; the scale of an efficiency is the probe among its own blocks.
 set -euo pipefail

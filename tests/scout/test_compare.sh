@@ -38,8 +38,12 @@ decides "a slower one" revert OK 5
 check "a slower one: one line says so" says "revert; gemm: "
 compare "${CUSTOM[@]}" --candidate custom_same
 decides "one that changes nothing" revert OK 5
+touch noise
+export CEILING_SCOUT_SCRIPTED_DISTURBED=$PWD/noise
 compare "${CUSTOM[@]}" --candidate custom_near
-decides "one at the margin" undecided OK 1
+decides "one at the margin, on a restless machine" undecided OK 1
+unset CEILING_SCOUT_SCRIPTED_DISTURBED
+rm noise
 compare "${CUSTOM[@]}" --candidate custom_slower --before custom_better
 decides "one custom kernel against another" revert OK 5
 check "one against another: who stands before" test "$(field r.json 'r["baseline"]')" = custom_better

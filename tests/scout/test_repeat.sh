@@ -14,9 +14,9 @@ report() { # RUN NAME EFFICIENCY PRIORITY APPROACH BORDERLINE
     printf '{"name": "%s", "status": "OK", "baseline_time_us": 10, "efficiency": %s, "priority": "%s", "approach": "%s", "borderline": %s}' \
         "$2" "$3" "$4" "$5" "$6" >"$case/run_$1/reports/$2.json"
 }
-unstable() { # RUN NAME
+wide() { # RUN NAME
     mkdir -p "$case/run_$1/reports"
-    printf '{"name": "%s", "status": "UNSTABLE", "candidates": [{"status": "UNSTABLE"}]}' "$2" >"$case/run_$1/reports/$2.json"
+    printf '{"name": "%s", "status": "OK", "baseline": "b", "baseline_time_us": 10, "efficiency": 0.5, "candidates": [{"name": "b", "status": "OK", "quality": "wide"}]}' "$2" >"$case/run_$1/reports/$2.json"
 }
 compare() { run python3 -B "$ROOT/tests/scout/repeat_cpu.py" "$case" 2; }
 prints() { [[ $STDOUT == *"$1"* ]]; }
@@ -27,7 +27,7 @@ report 1 a 0.80 HIGH CUSTOM_KERNEL false
 report 2 a 0.81 HIGH CUSTOM_KERNEL false
 compare
 check "the same verdict: exit 0" exits 0
-check "the same verdict: counted" prints "verdicts: 1 compared, 0 of them changed; 0 borderline, 0 that settled less than twice"
+check "the same verdict: counted" prints "verdicts: 1 compared, 0 of them changed; 0 borderline, 0 that were known well less than twice"
 check "the same verdict: passed" last_line "1 passed, 0 failed, 0 skipped"
 
 case=changed
@@ -60,12 +60,12 @@ report 2 a 0.84 HIGH CUSTOM_KERNEL true
 compare
 check "efficiencies that differ: exit 1, borderline or not" exits 1
 
-case=unsettled
+case=wide
 report 1 a 0.80 HIGH CUSTOM_KERNEL false
-unstable 2 a
+wide 2 a
 compare
-check "settled once: exit 0" exits 0
-check "settled once: nothing to compare" prints "0 compared, 0 of them changed; 0 borderline, 1 that settled less than twice"
+check "known once: exit 0" exits 0
+check "known once: nothing to compare" prints "0 compared, 0 of them changed; 0 borderline, 1 that were known well less than twice"
 
 case=missing
 report 1 a 0.80 HIGH CUSTOM_KERNEL false
