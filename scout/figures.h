@@ -34,5 +34,4 @@ const json_t *figures_leader(const json_t *measurement);
  * the target, or what a winner that is not decided may gain. 0: nothing. Infinite: only one pass is known. */
 double figures_open(const json_t *measurement);
 
-
 #endif

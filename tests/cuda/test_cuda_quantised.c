@@ -235,8 +235,8 @@ static void check_takers(const char *fields) {
 static void no_other_takes_quantised_products(void) {
     static const char *const outs[] = {"int8", "uint8", "fp32"}, *const ins[] = {"int8", "uint8"},
                              *const forms[] = {"\"int32\", \"a_zero\": 1", "\"int32\", \"b_zero\": \"one\"",
-                                              "\"fp32\", \"quant\": \"dynamic\"",
-                                              "\"fp16\", \"quant\": \"dynamic\", \"bias\": \"n\""};
+                                               "\"fp32\", \"quant\": \"dynamic\"",
+                                               "\"fp16\", \"quant\": \"dynamic\", \"bias\": \"n\""};
     char text[300];
     for (int n = 0; n < 12; n++) {
         snprintf(text, sizeof text, GEMM "\"dtype\": \"%s\", \"out_dtype\": \"%s\", \"shape\": [64, 64, 64]%s",
