@@ -11,6 +11,7 @@ enum {
     BENCH_LINE = 512,     /* copies begin at multiples of it, as allocations do */
     BENCH_GAP = 16 << 20, /* a slab begins up to so far behind where its memory does */
     BENCH_WATCHED = 6,    /* copies between the first and the last that have canaries, about */
+    BENCH_WINDOW = 64,    /* copies between the first ones of two plans' rotations */
     BENCH_SEQUENCES = 4,  /* recorded per plan */
     BENCH_PACK_TIMES = 16 /* of which the median is told */
 };
@@ -57,6 +58,7 @@ struct bench_set {
     bench_tensor tensors[SCOUT_MAX_TENSORS];
     bench_slab workspace; /* of workspace_limit bytes, made when the first plan asks for some */
     uint64_t gaps;        /* how many places were drawn */
+    uint32_t plan_count;  /* that were ever made on it */
     bool tight;           /* no memory is left for gaps */
     const scout_reference *reference;
     scout_check *check, *last_check; /* of copy 0, and of the last one */
@@ -76,6 +78,7 @@ typedef struct bench_launcher {
     bench_plan *plan;
     bool alone; /* on `copy` */
     uint32_t copy;
+    uint32_t first; /* of a rotation: the copy of its first launch */
 } bench_launcher;
 
 struct bench_plan {

@@ -32,7 +32,7 @@ static scout_answer enqueue(void *context, uint32_t number, void *stream, scout_
     const bench_launcher *l = context;
     bench_set *s = l->plan->set;
     if (l->alone) return launch(l->plan, l->copy, stream, why);
-    const uint32_t copy = l->plan->captured ? number % s->copies : s->turn++ % s->copies;
+    const uint32_t copy = l->plan->captured ? (l->first + number) % s->copies : s->turn++ % s->copies;
     return launch(l->plan, copy, stream, why);
 }
 
@@ -97,8 +97,9 @@ scout_answer bench_plan_run(bench_plan *p, uint32_t launches, uint32_t repeats, 
     if (s->lost) return scout_say(why, SCOUT_LOST, "poisoned", "the device was lost before");
     if (launches == 0) launches = 1;
     if (to_look(p, launches)) return look(p, repeats, seconds, why);
-    /* a graph that ended within a rotation would begin the next run with copies that it has just used */
-    const uint32_t whole = bench_plan_whole(p), over = launches % whole,
+    /* A graph that ended within a rotation would begin the next run with copies that it has just used. A part of one is
+     * asked for where many plans take turns: each has copies of its own, and the others' launches are in between. */
+    const uint32_t whole = bench_plan_whole(p), over = launches < whole ? 0 : launches % whole,
                    real = over ? launches + whole - over : launches;
     scout_answer answer = sequence_of(p, real, &sequence, why);
     if (answer != SCOUT_OK) return answer;
@@ -141,7 +142,7 @@ scout_answer bench_plan_run_alone(bench_plan *p, scout_why *why) {
 
 scout_answer bench_plan_run_last(bench_plan *p, scout_why *why) {
     bench_set *s = p->set;
-    bench_launcher last = {p, true, s->copies - 1};
+    bench_launcher last = {.plan = p, .alone = true, .copy = s->copies - 1};
     scout_sequence *sequence = NULL;
     double seconds = 0;
     scout_answer answer = record(p, 1, &last, &sequence, why);
@@ -320,8 +321,8 @@ bench_plan *bench_plan_new(bench_set *s, const scout_candidate *candidate, const
     }
     p->graph = graph;
     p->captured = graph && s->api->has_graphs;
-    p->rotating = (bench_launcher){p, false, 0};
-    p->alone = (bench_launcher){p, true, 0};
+    p->rotating = (bench_launcher){.plan = p, .first = s->plan_count++ * BENCH_WINDOW};
+    p->alone = (bench_launcher){.plan = p, .alone = true};
     p->next = s->plans;
     s->plans = p;
     *answer = prepare(p, values, why);

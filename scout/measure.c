@@ -234,7 +234,10 @@ static void begin(measurement *m, const measure_pass *pass) {
     m->started_s = m->api->now(m->device);
     m->spent_until_s = 0;
     memset(m->spent_s, 0, sizeof m->spent_s);
-    for (int k = 0; k < m->row_count; k++) m->rows[k].timed = m->rows[k].chosen = false;
+    for (int k = 0; k < m->row_count; k++) {
+        measure_row *row = &m->rows[k];
+        row->timed = row->chosen = row->lane.raced_out = false; /* an earlier pass may choose what lost its race */
+    }
 }
 
 json_t *measure_run(measurement *m, const measure_pass *pass, scout_answer *answer, scout_why *why) {
@@ -274,7 +277,8 @@ static scout_answer run_unmeasured(measurement *m, measure_row *row, scout_why *
     const timing_subject subject = measure_pass_subject(row);
     const uint32_t launches = m->request->launches;
     const bool marks = launches > 0 && SCOUT_HAS(m->api, profile) && m->api->profile;
-    if (launches == 0) return subject.run(subject.context, TRIALS, TRIALS, seconds, why);
+    const uint32_t whole = bench_plan_whole(row->plan);
+    if (launches == 0) return subject.run(subject.context, whole > TRIALS ? whole : TRIALS, TRIALS, seconds, why);
     if (marks) m->api->profile(m->device, 1);
     const scout_answer answer = subject.run(subject.context, launches, 1, seconds, why);
     if (marks) m->api->profile(m->device, 0);

@@ -90,7 +90,7 @@ static void pass_on(measurement *m, int k) {
 }
 
 static void prepare_all(measurement *m, bool last) {
-    const scout_candidate *of = NULL;
+    const scout_candidate *of = NULL, *skipped = NULL;
     double share_s = 0;
     for (int k = 0; k < m->row_count && !measure_stopped(m); k++) {
         measure_row *row = &m->rows[k];
@@ -99,14 +99,19 @@ static void prepare_all(measurement *m, bool last) {
         if (begins) share_s = share_until(m, k, last);
         of = row->candidate;
         const bool due = row->first && measure_rows_is_baseline(m, row->candidate);
-        if (!due && prepared_s(m) > (begins ? prepare_until(m) : share_s)) {
+        const bool dear = begins && !due && !m->parts && !m->request->exhaustive && !m->request->only &&
+                          measure_rows_dear(row->candidate, prepare_until(m));
+        if (dear) skipped = of;
+        if ((!due && prepared_s(m) > (begins ? prepare_until(m) : share_s)) || skipped == of) {
             measure_rows_skip(row, "budget",
                               "the time for preparing and checking that the operation is worth was used up after %.2f "
                               "s; --exhaustive tries it",
                               prepared_s(m));
             continue;
         }
+        const double before_s = prepared_s(m);
         if (!measure_rows_prepare(row, true)) measure_stop(m, SCOUT_LOST, &row->why);
+        if (begins) measure_rows_took(row->candidate, prepared_s(m) - before_s);
         row->chosen = row->plan != NULL;
         pass_on(m, k);
     }

@@ -90,8 +90,8 @@ static void add_variants(measurement *m, const plugins_candidate *c, variants *a
  * second, which is more than most operations are worth. */
 typedef struct asking {
     const scout_candidate *candidate;
-    double seconds;
-    int times;
+    double seconds, prepared_s; /* of its first variants: sums */
+    int times, prepared;
 } asking;
 
 static asking *asking_of(const scout_candidate *c) {
@@ -102,6 +102,16 @@ static asking *asking_of(const scout_candidate *c) {
         return &all[k];
     }
     return NULL;
+}
+
+bool measure_rows_dear(const scout_candidate *c, double most_s) {
+    const asking *known = asking_of(c);
+    return known && known->prepared > 0 && known->prepared_s / known->prepared > most_s;
+}
+
+void measure_rows_took(const scout_candidate *c, double seconds) {
+    asking *known = asking_of(c);
+    if (known) known->prepared_s += seconds, known->prepared++;
 }
 
 static bool too_dear(measurement *m, const plugins_candidate *c, bool asked, scout_why *why) {

@@ -22,7 +22,7 @@ lanes_rules lanes_rules_of(const regime *r, bool host) {
         .block_s = 1e-3,
         .interval_s = host ? 0.25e-3 : 1e-3,
         .look_s = 0.02,
-        .quick_s = host ? 0.5e-3 : 1e-3,
+        .quick_s = host ? 0.5e-3 : 0.3e-3,
         .rounds = 6,
         .most_rounds = host ? 60 : 16,
         .precise = host ? 0.004 : 0.003,
@@ -108,16 +108,22 @@ static void pace(const course *c, lanes_lane *l) {
 
 /* ---- blocks ---- */
 
-static uint32_t intervals_of(const lanes_lane *l, double block_s) {
-    const double wanted = block_s / (l->launch_s * l->launches);
+/* An interval of the race may be a part of a rotation: recording whole ones takes longer than the race. */
+static uint32_t quick_launches(const course *c, const lanes_lane *l) {
+    const double wanted = ceil(c->rules->quick_s / l->launch_s);
+    return (uint32_t)fmin(fmax(wanted, 1), l->launches);
+}
+
+static uint32_t intervals_of(const lanes_lane *l, uint32_t launches, double block_s) {
+    const double wanted = block_s / (l->launch_s * launches);
     return (uint32_t)fmin(fmax(round(wanted), 1), INTERVALS);
 }
 
 /* What a block took: it goes to the record. */
-static void keep(course *c, int lane, double sum_s, uint32_t intervals, double missed_s) {
+static void keep(course *c, int lane, double sum_s, double launches, double missed_s) {
     lanes_lane *l = &c->lanes[lane];
     record *r = &c->records[lane];
-    const double launch_s = sum_s / ((double)intervals * l->launches);
+    const double launch_s = sum_s / launches;
     if (!(launch_s > 0)) return;
     l->launch_s = launch_s;
     if (r->count == BLOCKS) return;
@@ -126,18 +132,18 @@ static void keep(course *c, int lane, double sum_s, uint32_t intervals, double m
 }
 
 /* One block of one lane, alone; `counts`: it is kept. */
-static void block(course *c, int lane, double block_s, bool counts) {
+static void block(course *c, int lane, uint32_t launches, double block_s, bool counts) {
     lanes_lane *l = &c->lanes[lane];
     double seconds[INTERVALS], sum = 0;
-    const uint32_t intervals = intervals_of(l, block_s);
+    const uint32_t intervals = intervals_of(l, launches, block_s);
     const double stolen = stolen_of(c);
-    if (!run(c, l, l->launches, intervals, seconds)) return;
+    if (!run(c, l, launches, intervals, seconds)) return;
     const double missed = stolen_of(c) - stolen;
     for (uint32_t k = 0; k < intervals; k++) sum += seconds[k];
     if (counts)
-        keep(c, lane, sum, intervals, missed);
+        keep(c, lane, sum, (double)intervals * launches, missed);
     else if (sum > 0)
-        l->launch_s = sum / ((double)intervals * l->launches);
+        l->launch_s = sum / ((double)intervals * launches);
 }
 
 /* ---- rounds without a pause ---- */
@@ -155,7 +161,7 @@ typedef struct program { /* of one call of play: which sequences, and whose */
 static bool add_block(course *c, program *p, int lane) {
     lanes_lane *l = &c->lanes[lane];
     scout_sequence *sequence = NULL;
-    const uint32_t intervals = intervals_of(l, c->rules->block_s);
+    const uint32_t intervals = intervals_of(l, l->launches, c->rules->block_s);
     if (p->count + intervals > PLAYED) return false;
     const scout_answer answer = l->subject.record(l->subject.context, l->launches, &sequence, &l->why);
     if (answer != SCOUT_OK) return fail(c, l, answer);
@@ -174,11 +180,11 @@ static void play(course *c, program *p) {
     const scout_answer answer = c->clock->play(c->clock->context, p->sequences, p->count, p->expected_s, seconds, &why);
     for (uint32_t k = 0; answer == SCOUT_OK && k < p->count;) {
         const int lane = p->lanes[k];
-        const uint32_t most = intervals_of(&c->lanes[lane], c->rules->block_s);
+        const uint32_t most = intervals_of(&c->lanes[lane], c->lanes[lane].launches, c->rules->block_s);
         uint32_t n = 0;
         double sum = 0;
         for (; k < p->count && p->lanes[k] == lane && n < most; n++) sum += seconds[k++];
-        keep(c, lane, sum, n, 0);
+        keep(c, lane, sum, (double)n * c->lanes[lane].launches, 0);
     }
     for (int k = 0; answer != SCOUT_OK && k < c->count; k++) { /* which one it was, none can say */
         if (!runs(&c->lanes[k])) continue;
@@ -247,7 +253,7 @@ static void summarise(const course *c, int lane) {
     l->min_s = stats_quantile(kept, (size_t)n, 0);
     l->p05_s = stats_quantile(kept, (size_t)n, 0.05);
     l->p95_s = stats_quantile(kept, (size_t)n, 0.95);
-    l->total = (uint64_t)n * l->launches * intervals_of(l, c->rules->block_s);
+    l->total = (uint64_t)n * l->launches * intervals_of(l, l->launches, c->rules->block_s);
 }
 
 /* ---- the race ---- */
@@ -295,7 +301,7 @@ static void quick_round(course *c, int number) {
     for (int k = 0; k < c->count && !c->lost; k++) {
         const int at = number % 2 ? c->count - 1 - k : k;
         if (!runs(&c->lanes[at])) continue;
-        block(c, at, c->rules->quick_s, true);
+        block(c, at, quick_launches(c, &c->lanes[at]), c->rules->quick_s, true);
         summarise(c, at);
     }
 }
@@ -351,7 +357,7 @@ static void run_rounds(course *c) {
     for (int n = 0; n < 2 * c->count && !c->lost; n++) {
         const int lane = lane_at(c, n);
         if (n == c->count && now_of(c) - began_s > 10 * c->rules->most_s) break;
-        if (runs(&c->lanes[lane])) block(c, lane, c->rules->block_s, true);
+        if (runs(&c->lanes[lane])) block(c, lane, c->lanes[lane].launches, c->rules->block_s, true);
     }
 }
 
@@ -388,7 +394,8 @@ static void full_rounds(course *c) {
     for (int k = 0; k < c->count && !c->lost; k++) {
         if (!runs(&c->lanes[k])) continue;
         c->records[k].count = 0;
-        if (c->lanes[k].launch_s < rules->block_s) block(c, k, rules->interval_s, false); /* its memory, its clock */
+        if (c->lanes[k].launch_s < rules->block_s)
+            block(c, k, c->lanes[k].launches, rules->interval_s, false); /* its memory, its clock */
     }
     const bool played = plays(c);
     for (int number = 2; (number == 2 || number <= rules->most_rounds) && !c->lost; number += 2) {
