@@ -78,7 +78,7 @@ typedef struct bench_launcher {
     bench_plan *plan;
     bool alone; /* on `copy` */
     uint32_t copy;
-    uint32_t first; /* of a rotation: the copy of its first launch */
+    uint32_t first; /* the copy of its first launch */
 } bench_launcher;
 
 struct bench_plan {
@@ -90,6 +90,7 @@ struct bench_plan {
     bool graph, captured; /* captured: asked for, and the device has graphs */
     bool timed;           /* has run on all copies since it was verified last */
     bench_launcher rotating, alone;
+    uint32_t window; /* the first copy of a part of a rotation */
     bench_sequence sequences[BENCH_SEQUENCES];
     uint32_t sequence_count;
     scout_sequence *single; /* owned: one launch on copy 0 */

@@ -57,6 +57,7 @@ static scout_answer sequence_of(bench_plan *p, uint32_t launches, scout_sequence
         memmove(&p->sequences[0], &p->sequences[1], (BENCH_SEQUENCES - 1) * sizeof p->sequences[0]);
         p->sequence_count--;
     }
+    p->rotating.first = launches < s->copies ? p->window : 0;
     const scout_answer answer = record(p, launches, &p->rotating, out, why);
     if (answer == SCOUT_OK) p->sequences[p->sequence_count++] = (bench_sequence){launches, *out};
     return answer;
@@ -321,7 +322,8 @@ bench_plan *bench_plan_new(bench_set *s, const scout_candidate *candidate, const
     }
     p->graph = graph;
     p->captured = graph && s->api->has_graphs;
-    p->rotating = (bench_launcher){.plan = p, .first = s->plan_count++ * BENCH_WINDOW};
+    p->rotating = (bench_launcher){.plan = p};
+    p->window = s->plan_count++ * BENCH_WINDOW;
     p->alone = (bench_launcher){.plan = p, .alone = true};
     p->next = s->plans;
     s->plans = p;
