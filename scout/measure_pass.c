@@ -10,6 +10,7 @@
 #include <string.h>
 
 static const double prepare_share = 0.7; /* of the budget: what is not prepared by then is skipped */
+static const double hurry_s = 0.06;      /* with less for a pass, a figure is all that there is time for */
 static const double dear_check_s = 0.05; /* later passes leave out a check that takes longer */
 
 /* The least that a baseline takes: a check, a look, a round. It is measured whatever the budget, unless that would
@@ -162,8 +163,13 @@ static void time_rows(measurement *m, bool yardstick) {
     lanes_lane *lanes = arena_array(&m->arena, lanes_lane, m->row_count + 1);
     measure_row **rows = arena_array(&m->arena, measure_row *, m->row_count + 1);
     const bool own = baseline_is_own(m);
-    const lanes_rules rules = lanes_rules_of(&m->request->regime, !m->api->has_graphs);
+    const bool hurried = m->pass.budget_s < hurry_s;
+    lanes_rules rules = lanes_rules_of(&m->request->regime, !m->api->has_graphs);
     int count = 0, baseline = -1;
+    if (hurried) {
+        rules.rounds = 2;
+        rules.most_s = fmin(rules.most_s, m->pass.budget_s / 3);
+    }
     for (int k = 0; k < m->row_count; k++) {
         measure_row *row = &m->rows[k];
         if (!row->plan || row->decided || row->lane.raced_out) continue;
@@ -173,7 +179,7 @@ static void time_rows(measurement *m, bool yardstick) {
                                       .keep = m->pass.number > 1 || (k == m->baseline && !own)};
     }
     if (count == 0) return;
-    if (yardstick) measure_probe_open(m);
+    if (yardstick && !hurried) measure_probe_open(m);
     const int all = count + m->probe.ready;
     if (m->probe.ready) lanes[count] = (lanes_lane){.subject = measure_probe_subject(&m->probe), .keep = true};
     const double end_s = m->api->now(m->device) + m->pass.budget_s;

@@ -104,6 +104,7 @@ typedef struct run {
     double started, budget_end; /* budget_end 0: none */
     double fusions_end;         /* 0: none of them has begun */
     double began, later_end;    /* the first pass; when later ones end: 0: not yet */
+    int of_other_cards;         /* figures that the cache has of another card of this class */
     double expected_us;         /* of the model, before it is measured; 0: not yet known */
     char taken[32];             /* when it began */
     status failure;             /* of writing: the run ends */

@@ -10,11 +10,12 @@
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
+#include <xxhash.h>
 
 enum { EXHAUSTIVE_SECONDS = 120, CEILINGS_JOB = 1 << 24 };
 static const double LEAST_SEARCH = 0.1; /* seconds of preparing and racing that any operation has, */
 static const double SEARCH_SECONDS = 5; /* and those that all share by what they are worth */
-static const double LATER_PART = 2;     /* later passes take so many times what the first one took, */
+static const double LATER_PART = 1;     /* later passes take so many times what the first one took, */
 static const double LATER_SECONDS = 10; /* and this at least; --budget and --exhaustive say otherwise */
 
 static const double LEAST_SECONDS = 0.02; /* less than that measures nothing */
@@ -23,32 +24,48 @@ static const double WORTH = 0.001;        /* of the model's time: less than that
 
 /* ---- the cache ---- */
 
-/* A measurement that was given less time than usual is kept apart, and serves only those that have no more. */
-static char *key_of(run *r, const run_item *i, bool cut) {
+/* The card of a device, as short as a key wants it. */
+static const char *card_of(run *r, int device) {
+    const char *instance = r->devices[device].about->device_instance;
+    return arena_printf(&r->arena, "%016" PRIx64, (uint64_t)XXH3_64bits(instance, strlen(instance)));
+}
+
+/* Of one card; NULL: of any of its class. A measurement that was given less time than usual is kept apart, and serves
+ * only those that have no more. */
+static char *key_of(run *r, const run_item *i, bool cut, const char *card) {
     char regime_text[64];
     regime_key(&r->options->regime, regime_text, sizeof regime_text);
     return arena_printf(&r->arena,
                         "measurement|%s|%s|method=%d|candidates=%016" PRIx64 "|exhaustive=%d|candidate=%s|"
-                        "early_exit=%.4f|workspace=%" PRIu64 "|cut=%d%s%s",
+                        "early_exit=%.4f|workspace=%" PRIu64 "|cut=%d%s%s|card=%s",
                         i->key, regime_text, REGIME_METHOD, r->devices[0].about->candidates_hash, r->search.exhaustive,
                         r->search.candidate ? r->search.candidate : "", r->search.early_exit, r->search.workspace_limit,
-                        cut, r->search.compare ? "|compare=" : "", r->search.before ? r->search.before : "");
+                        cut, r->search.compare ? "|compare=" : "", r->search.before ? r->search.before : "",
+                        card ? card : "any");
 }
 
-static json_t *look_up(run *r, const run_item *i, bool cut) {
+static json_t *look_up(run *r, const run_item *i, bool cut, const char *card) {
     char note[256];
-    json_t *entry = cache_get(&r->cache, key_of(r, i, cut), note, sizeof note);
+    json_t *entry = cache_get(&r->cache, key_of(r, i, cut, card), note, sizeof note);
     if (note[0]) run_warn(r, "%s", note);
     if (entry && report_may_serve(entry, true)) return entry;
     json_decref(entry);
     return NULL;
 }
 
+/* This card's own figures before those of another one of its class. */
 static void find_cached(run *r, run_item *i) {
+    const bool cuts = r->options->budget_s > 0;
     if (r->options->no_cache) return;
-    i->measurement = look_up(r, i, false);
-    if (!i->measurement && r->options->budget_s > 0) i->measurement = look_up(r, i, true);
-    if (i->measurement) i->source = RUN_CACHED;
+    for (int cut = 0; cut <= cuts && !i->measurement; cut++)
+        for (int k = 0; k <= r->device_count && !i->measurement; k++)
+            i->measurement = look_up(r, i, cut, k < r->device_count ? card_of(r, k) : NULL);
+    if (!i->measurement) return;
+    i->source = RUN_CACHED;
+    const char *card = json_string_value(json_object_get(i->measurement, "card"));
+    bool own = !card;
+    for (int k = 0; k < r->device_count; k++) own = own || strcmp(card, card_of(r, k)) == 0;
+    r->of_other_cards += !own;
 }
 
 /* What the yardstick of a precision took on the mean of this run's passes; 0: there was none. */
@@ -85,8 +102,10 @@ void run_queue_store(run *r) {
         run_item *i = &r->items[k];
         status st = {0};
         if (!i->changed || !report_may_serve(i->measurement, true)) continue;
-        const char *key = key_of(r, i, r->options->budget_s > 0);
-        if (!cache_put(&r->cache, key, i->measurement, &st)) run_warn(r, "%s", st.text);
+        const char *cards[] = {json_string_value(json_object_get(i->measurement, "card")), NULL};
+        for (int n = 0; n < 2 && st.code == STATUS_OK; n++)
+            if (!cache_put(&r->cache, key_of(r, i, r->options->budget_s > 0, cards[n]), i->measurement, &st))
+                run_warn(r, "%s", st.text);
         i->changed = false;
     }
 }
@@ -125,6 +144,10 @@ void run_queue_fill(run *r) {
         if (i->source != RUN_SKIPPED && i->source != RUN_LEFT)
             r->wanted |= run_precision_bit(operation_precision(i->operation));
     }
+    if (r->of_other_cards > 0)
+        run_warn(r,
+                 "%d operations have figures of another card of the same class; --no-cache measures them on this one",
+                 r->of_other_cards);
     level_weights(r);
     sorted = r->items;
     if (r->item_count > 0) qsort(r->order, (size_t)r->item_count, sizeof *r->order, by_weight);
@@ -422,6 +445,7 @@ static void finish_item(run *r, run_item *i, const json_t *result, const status 
     i->changed = true;
     json_put_real(&b, i->measurement, "budget_s", i->budget_s);
     json_put_text(&b, i->measurement, "taken", taken);
+    json_put_text(&b, i->measurement, "card", card_of(r, i->device));
     run_faults_note(r, i);
     if (first) run_ceilings_doubt(r, &r->devices[i->device], i);
 }
