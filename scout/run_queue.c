@@ -331,6 +331,7 @@ static double model_time(const run *r) {
 static bool wants_pass(const run *r, const run_item *i, int pass, double model_us) {
     const int passes = figures_passes(i->measurement);
     if (i->source == RUN_PENDING || passes != pass - 1 || passes == 0) return false;
+    if (i->source == RUN_CACHED && r->budget_end == 0) return false; /* it had its time */
     const bool under_way = passes > 1 && !estimate_look((size_t)passes) && i->changed;
     const double open = open_of(r, i, model_us);
     if (!json_object_get(i->measurement, "baseline_time_us")) return false;

@@ -94,6 +94,8 @@ static bool look(course *c, lanes_lane *l) {
     if (brief && !run(c, l, 1, LOOKS, seconds)) return false;
     for (int k = 0; brief && k < LOOKS; k++) l->launch_s = fmin(l->launch_s, seconds[k]);
     l->launch_s = fmax(l->launch_s, fmax(c->clock->resolution_s, 1e-9));
+    l->blocks = 1; /* all that is known of what goes no further */
+    l->total = brief ? 1 + LOOKS : 1;
     return true;
 }
 

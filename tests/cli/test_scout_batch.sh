@@ -122,7 +122,7 @@ scripted table.json --precision fp32 -o table --table
 check "--table of a list: below the summary" test "$(grep -nE '^(together|a, all variants)' stdout.txt | cut -d: -f2 | cut -c1-8 | tr '\n' ,)" = "together,a, all v,"
 scripted table.json --precision fp32 -o table --resume --strict
 check "--strict: exit 0 where all is known well" exits 0
-sed -i 's/"rel_ci95": [0-9.e-]*/"rel_ci95": 0.03/' table/reports/a.json
+sed -i 's/"rel_ci95": [0-9.e-]*/"rel_ci95": 0.03/; s/"passes": [0-9][0-9]*/"passes": 13/; s/"quality": "good"/"quality": "wide"/' table/reports/a.json
 scripted table.json --precision fp32 -o table --resume
 check "a wide interval: exit 0" exits 0
 check "a wide interval: is told of the total" prints "together "
@@ -154,7 +154,7 @@ check "--sparsity-sweep: a report for each" test "$(find zeros/reports -name '*_
 check "--sparsity-sweep: fits" fits_schema zeros/run.json zeros/reports/*.json
 check "--sparsity-sweep: says of what" prints "32 x 128 x 128, zeros as blocks of 16"
 check "--sparsity-sweep: prints the crossover" prints "zeros (at "
-crossover=$(field zeros/run.json 'r["crossovers"][0]["behind"] <= 0.8 < r["crossovers"][0]["from"] < 0.84')
+crossover=$(field zeros/run.json 'r["crossovers"][0]["behind"] == 0.75 and abs(r["crossovers"][0]["from"] - 0.8) < 0.01')
 check "--sparsity-sweep: it is where the sparse one overtakes the fastest dense one" test "$crossover" = True
 scripted --op gemm --shape 32,128,128 --precision fp32 --sparsity 0.9 --pattern UNSTRUCTURED --weight-threshold 0.5 -o below.json
 check "a sparse weight: says what it is" prints "weight      made up: "
@@ -185,9 +185,9 @@ check "--ceilings: bandwidth" prints "copy"
 check "--ceilings: from the cache" test -z "$STDERR"
 anew=("$SCOUT" --custom-kernel "$SCRIPTED/device.so" --device scripted:0 --ceilings --precision fp32 --no-cache)
 run "${anew[@]}"
-check "--ceilings --no-cache: how long it may take, without a terminal" test "$(grep -cE '^scout_batch: scripted:0: measuring its ceilings \(once, then cached\), 0:(55|56) left at most$' stderr.txt)" = 1
+check "--ceilings --no-cache: how long it may take, without a terminal" test "$(grep -cE '^scout_batch: scripted:0: measuring its ceilings \(once, then cached\), 0:0[78] left at most$' stderr.txt)" = 1
 run "${anew[@]}" --budget 9
-check "--ceilings --budget: no longer than that" test "$(grep -cE 'cached\), 0:0[89] left at most$' stderr.txt)" = 1
+check "--ceilings --budget: no longer than that" test "$(grep -cE 'cached\), 0:0[789] left at most$' stderr.txt)" = 1
 
 # ---- on a terminal ----
 
@@ -203,8 +203,8 @@ if command -v python3 >/dev/null; then
     check "on a terminal: time left of a single operation" test "$(grep -cE '\[#+\.+\] 0/1  0:0[0-9] left  gemm: ' stdout.txt)" -gt 0
     CEILING_SCOUT_SCRIPTED_SLOW_US=500 run python3 -c 'import pty, sys; pty.spawn(sys.argv[1:])' "${anew[@]}"
     grep -oE '\[[#.]{20}\] [0-9]/2  0:[0-9][0-9] left  scripted:0: ' stdout.txt >bars.txt || true
-    check "on a terminal: time left of ceilings" grep -qE '\[\.+\] 0/2  0:(55|56) left' bars.txt
-    check "on a terminal: time left of ceilings, further on" grep -qE '\[#+\.+\] 1/2  0:[12][0-9] left' bars.txt
+    check "on a terminal: time left of ceilings" grep -qE '\[\.+\] 0/2  0:0[78] left' bars.txt
+    check "on a terminal: time left of ceilings, further on" grep -qE '\[#+\.+\] 1/2  0:0[1-5] left' bars.txt
     check "on a terminal: no bar of ceilings without its time left" test "$(grep -o '\] [0-9]/2  ' stdout.txt | wc -l)" = "$(wc -l <bars.txt)"
 else
     skip "python3 is not installed: no terminal"
