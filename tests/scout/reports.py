@@ -9,7 +9,7 @@ import sys
 # What depends on when something was measured and how long it took, and on which candidates there were beside.
 VOLATILE = re.compile(
     r"(_us|_s|_ci|ci95|_tflops|_mhz|_w|_c)$"
-    r"|^(time_us|tflops|tbps|taken|seconds|ratio|efficiency|borderline|recommendation|throttle|rotation_bytes|copies|candidates_hash|passes|interval_from|quality|undecided|addresses)$"
+    r"|^(time_us|tflops|tbps|taken|seconds|ratio|efficiency|borderline|recommendation|throttle|rotation_bytes|copies|candidates_hash|passes|interval_from|quality|undecided|addresses|card)$"
 )
 
 

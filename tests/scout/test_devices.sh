@@ -56,7 +56,7 @@ check "a worker killed from outside: the exit code tells of it, or nothing was l
 for _ in 1 2 3 4 5 6 7 8 9 10; do # on a busy machine the run may be over before the signal comes
     rm -rf stopped
     set -m # a group of its own, whose signals are not ignored: as on a terminal
-    CEILING_SCOUT_SCRIPTED_SLOW_US=8000 "$SCOUT" "${DEVICE[@]}" ops.json -o stopped --device scripted:0 --no-cache \
+    CEILING_SCOUT_SCRIPTED_SLOW_US=30000 "$SCOUT" "${DEVICE[@]}" ops.json -o stopped --device scripted:0 --no-cache \
         >stdout.txt 2>stderr.txt </dev/null &
     pid=$!
     set +m
@@ -79,7 +79,7 @@ check "Ctrl-C, resumed: as uninterrupted" same_but_time one stopped
 # ---- Ctrl-C while ceilings are measured: each part is kept when it ends ----
 asked() { cat kept/*/* 2>/dev/null | grep -o '"asked":\[[^]]*\]' || true; }
 set -m
-CEILING_SCOUT_SCRIPTED_SLOW_US=20000 "$SCOUT" "${DEVICE[@]}" --ceilings --precision fp32 --device scripted:0 --cache-dir kept -o kept.json \
+CEILING_SCOUT_SCRIPTED_SLOW_US=80000 "$SCOUT" "${DEVICE[@]}" --ceilings --precision fp32 --device scripted:0 --cache-dir kept -o kept.json \
     >stdout.txt 2>stderr.txt </dev/null &
 pid=$!
 set +m
