@@ -166,15 +166,24 @@ static bool counts(const json_t *m, const json_t *pass) {
     return number < 0 || number >= MOST_PASSES || !(slow >> number & 1);
 }
 
+/* A row that ran in slow passes alone has the figure of these. */
+static bool all_slow(const json_t *m, const json_t *owner) {
+    const json_t *list = json_object_get(owner, "passes");
+    for (size_t k = 0; k < json_array_size(list); k++)
+        if (counts(m, json_array_get(list, k))) return false;
+    return true;
+}
+
 /* Of a figure of the passes; `first`: the pass that chose counts as well. */
 static estimate over_passes(const json_t *m, const json_t *owner, const char *key, bool first) {
     const json_t *list = json_object_get(owner, "passes");
+    const bool slow = all_slow(m, owner);
     double x[MOST_PASSES];
     size_t n = 0;
     for (size_t k = 0; k < json_array_size(list) && n < MOST_PASSES; k++) {
         const json_t *pass = json_array_get(list, k);
         if (!first && json_integer_value(json_object_get(pass, "pass")) == 1) continue;
-        if (!counts(m, pass)) continue;
+        if (!slow && !counts(m, pass)) continue;
         const double value = json_get_positive(pass, key);
         if (value > 0) x[n++] = value;
     }
@@ -226,11 +235,12 @@ static void put_time(const json_t *m, json_t *row, const estimate *e, const char
     const json_t *list = json_object_get(row, "passes"), *last = json_array_get(list, json_array_size(list) - 1);
     static const char *const copied[] = {"clock_mhz", "memory_clock_mhz", "power_w", "temperature_c", "throttle"};
     double mean = 0, least = INFINITY, p05 = 0, p95 = 0, plain = 0, blocks = 0, launches = 0;
+    const bool slow = all_slow(m, row);
     double n = 0;
     for (size_t k = 0; k < json_array_size(list); k++) {
         const json_t *pass = json_array_get(list, k);
         const double own = json_get_positive(pass, "time_us");
-        if (!counts(m, pass)) continue;
+        if (!slow && !counts(m, pass)) continue;
         n++;
         plain += own;
         mean += json_object_get(pass, "mean_us") ? json_get_positive(pass, "mean_us") : own;

@@ -213,6 +213,20 @@ static void slow_passes_of_a_host_do_not_count(void) {
     end();
 }
 
+/* Nor are they taken away from what ran in these alone. */
+static void what_ran_in_a_slow_pass_has_its_figure(void) {
+    for (int k = 0; k < 4; k++) {
+        host = true;
+        if (k == 0) add(1, ROWS({.name = "base", .us = 150}, {.name = "late", .us = 300, .race = true}));
+        if (k > 0) add(k + 1, ROWS({.name = "base", .us = 100}));
+    }
+    near(time_of("base"), 100);
+    near(number(row("late"), "ratio"), 2);
+    near(time_of("late"), 200);
+    UNIT_CHECK(number(json_object_get(row("late"), "time_us"), "batches") >= 1);
+    end();
+}
+
 static void what_drifts_says_so(void) {
     for (int k = 0; k < 6; k++) add(k + 1, ROWS({.name = "base", .us = 100 + 2 * k}));
     UNIT_TEXT(text(row("base"), "quality"), "drifting");
@@ -429,6 +443,7 @@ int main(void) {
     UNIT_RUN(an_own_baseline_was_chosen_too);
     UNIT_RUN(a_steered_clock_is_told_by_the_yardstick);
     UNIT_RUN(slow_passes_of_a_host_do_not_count);
+    UNIT_RUN(what_ran_in_a_slow_pass_has_its_figure);
     UNIT_RUN(what_drifts_says_so);
     UNIT_RUN(addresses_are_told_where_they_decide);
     UNIT_RUN(proven_with_all_of_its_interval);
