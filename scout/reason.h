@@ -13,8 +13,7 @@ typedef enum row_status {
     ROW_TIMEOUT,
     ROW_CRASHED,
     ROW_ERROR,
-    ROW_STATUS_COUNT,
-    ROW_UNSTABLE = ROW_SKIPPED /* for the old way of timing, until it is gone: a row without a figure */
+    ROW_STATUS_COUNT
 } row_status;
 
 const char *reason_status_name(row_status status);                  /* "OK", … */

@@ -104,9 +104,6 @@ static void read_measurement(const json_t *m, report_figures *out) {
     out->rival_ratio = json_get_positive(rival, "ratio");
     out->rival_ratio_ci = width_in(rival, "ratio_ci");
     out->rival_family = json_get_text_or_null(rival, "approach");
-    const json_t *rival_row =
-        find_row(rows, json_get_text_or_null(rival, "name"), json_get_text_or_null(rival, "variant"));
-    if (rival_row) out->rival_status = row_status_of(rival_row);
     for (size_t k = 0; k < json_array_size(rows); k++)
         out->bad_rows += reason_status_bad(row_status_of(json_array_get(rows, k)));
     out->own = json_is_true(json_object_get(m, "baseline_own"));

@@ -66,7 +66,6 @@ typedef struct report_figures {
     bool wide;                          /* the baseline's or the best's interval is beyond the target, or it drifts */
     double rival_ratio, rival_ratio_ci; /* of the one that came nearest to the best, or to beating the baseline */
     const char *rival_family;
-    row_status rival_status; /* OK where there is none */
     const char *precision, *bound;
     const ceilings_peak *peak; /* NULL: not known */
     double flops, bytes_read, bytes_written, ceiling_us, ceiling_ci, launch_us, efficiency;

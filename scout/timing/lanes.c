@@ -201,11 +201,8 @@ static bool plays(const course *c) {
     return all;
 }
 
-/* Of a pair of rounds. */
-static int lane_at(const course *c, int n) {
-    if (n < c->count) return n;
-    return c->rules->around ? n - c->count : 2 * c->count - 1 - n;
-}
+/* Of a pair of rounds: there and back. */
+static int lane_at(const course *c, int n) { return n < c->count ? n : 2 * c->count - 1 - n; }
 
 /* A pair of rounds. */
 static void play_rounds(course *c) {
