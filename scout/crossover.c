@@ -74,7 +74,7 @@ static bool is_sparse(const crossover *c, const json_t *row) {
     return false;
 }
 
-/* Of who leaves zeros out none has a time: its turn did not come. */
+/* What leaves zeros out has no time: its turn did not come. */
 static bool is_open(const crossover *c, const crossover_point *p) {
     bool waited = false;
     for (size_t k = 0; !p->name && k < json_array_size(p->rows); k++) {

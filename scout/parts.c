@@ -138,12 +138,8 @@ const scout_candidate *parts_use(parts_layout *layout) {
     return &candidate;
 }
 
-/* Products, convolutions and norms allow for what is added or applied behind them being done by another kernel; what
- * each part writes is rounded at its own size, which may be twice that of the sum. A softmax does not for a sum that
- * was rounded before: the exponent x - largest has two of them, up to 8 each. */
+/* Products, convolutions and norms allow for what is added or applied behind them being done by another kernel. A
+ * softmax does not for a sum that was rounded before: the exponent x - largest has two of them, up to 8 each. */
 double parts_tolerance(const scout_op *op, const parts_request *request) {
-    if (request->count < 2) return 0;
-    if (op->kind == SCOUT_SOFTMAX) return 16 * kind_rounding(op->input);
-    const bool product = op->kind == SCOUT_GEMM || op->kind == SCOUT_CONV;
-    return product ? (request->count - 1) * kind_rounding(op->input) : 0;
+    return request->count > 1 && op->kind == SCOUT_SOFTMAX ? 16 * kind_rounding(op->input) : 0;
 }

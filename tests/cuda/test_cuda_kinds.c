@@ -170,16 +170,15 @@ static int by_name(const void *a, const void *b) {
 static void write_head(FILE *f) {
     int all = 0, none = 0;
     for (int k = 0; k < row_count; k++) all++, none += !rows[k].baseline[0] || !rows[k].baseline[1];
-    fprintf(
-        f,
-        "# Baselines by kind\n\n"
-        "What extract_ops lists, by kind and operator, and who is the baseline on each device: the candidate of most\n"
-        "priority that takes it, as its tables say without a GPU. A library may still refuse a shape when it is "
-        "asked.\n"
-        "The CPU is one with AVX2 alone and oneDNN %s, so that the table is the same on every host.\n"
-        "Where there is none, the reason stands there. Lines: %d, without a baseline on a device: %d.\n\n"
-        "tests/cuda/test_cuda_kinds.c writes this file (`make golden-update`) and holds it against the code.\n",
-        cpu_onednn_get(NULL)->version, all, none);
+    fprintf(f,
+            "# Baselines by kind\n\n"
+            "What extract_ops lists, by kind and operator, and the baseline on each device: the candidate of most\n"
+            "priority that takes it, as its tables say without a GPU. A library may still refuse a shape when it is "
+            "asked.\n"
+            "The CPU is one with AVX2 alone and oneDNN %s, so that the table is the same on every host.\n"
+            "Where there is none, the reason stands there. Lines: %d, without a baseline on a device: %d.\n\n"
+            "tests/cuda/test_cuda_kinds.c writes this file (`make golden-update`) and holds it against the code.\n",
+            cpu_onednn_get(NULL)->version, all, none);
 }
 
 /* What is said of both devices is said once. */

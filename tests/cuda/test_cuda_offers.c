@@ -511,7 +511,7 @@ static void quantised_sums_have_one_kernel(void) {
     drop_op();
 }
 
-/* ---- who is a baseline ---- */
+/* ---- what is a baseline ---- */
 
 const scout_plugin *scout_plugin_entry(uint32_t abi);
 
