@@ -142,6 +142,7 @@ void explain_ceiling(const explain *e) {
     static const struct {
         const char *from, *text;
     } sources[] = {{"stored", "the device's ceilings as they were stored"},
+                   {"clock", "the device's ceilings at the clock that this operation's load holds"},
                    {"probe", "what ran in neighbouring blocks, at this operation's clock"},
                    {"both", "what is stored and what ran before this operation, together"}};
     const study_report *r = e->r;

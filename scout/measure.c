@@ -59,8 +59,12 @@ static void clock_pause(void *context, double seconds) {
 
 static void clock_telemetry(void *context, scout_telemetry *out) {
     const measurement *m = context;
-    *out = (scout_telemetry){
-        .size = sizeof *out, .clock_mhz = NAN, .memory_clock_mhz = NAN, .power_w = NAN, .temperature_c = NAN};
+    *out = (scout_telemetry){.size = sizeof *out,
+                             .clock_mhz = NAN,
+                             .memory_clock_mhz = NAN,
+                             .power_w = NAN,
+                             .temperature_c = NAN,
+                             .most_clock_mhz = NAN};
     if (m->api->telemetry) m->api->telemetry(m->device, out);
     out->throttle_text[sizeof out->throttle_text - 1] = 0;
     for (char *c = out->throttle_text; *c; c++) /* a plugin's may be no text */
@@ -77,6 +81,11 @@ static scout_answer clock_play(void *context, scout_sequence *const *sequences, 
     measurement *m = context;
     measure_tell(m, sequences, NULL, NULL, "time", fmin(30 + 20 * expected_s, 3600));
     return m->api->play(m->device, sequences, count, seconds, why);
+}
+
+static uint32_t clock_clocks(void *context, double *hz, uint32_t most) {
+    const measurement *m = context;
+    return m->api->clocks(m->device, hz, most);
 }
 
 double measure_elapsed(const measurement *m) { return m->api->now(m->device) - m->started_s; }
@@ -223,7 +232,8 @@ measurement *measure_open(const scout_device_api *api, scout_device *device, con
                               .telemetry = clock_telemetry,
                               .beat = beat,
                               .stolen = SCOUT_HAS(api, stolen) && api->stolen ? clock_stolen : NULL,
-                              .play = SCOUT_HAS(api, play) && api->play ? clock_play : NULL};
+                              .play = SCOUT_HAS(api, play) && api->play ? clock_play : NULL,
+                              .clocks = SCOUT_HAS(api, clocks) && api->clocks ? clock_clocks : NULL};
     guard_init(&m->guard);
     arena_init(&m->arena, &m->guard, arena_bytes);
     return m;

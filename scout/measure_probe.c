@@ -278,6 +278,7 @@ void measure_probe_open(measurement *m) {
     *p = (measure_probe){.owner = m};
     if (!m->request->ceilings || !bound || !isfinite(m->ceiling.seconds) || m->baseline < 0) return;
     if (m->request->regime.load == REGIME_BURST) return; /* its own load would be in the others' way */
+    if (m->clock.clocks) return;                         /* what a clock tells needs no load beside it */
     measure_tell(m, p, NULL, NULL, "yardstick", 120);
     for (size_t k = 0; k < sizeof openers / sizeof openers[0]; k++)
         if (strcmp(openers[k].bound, bound) == 0 && (openers[k].everywhere || on_host(m)))
@@ -338,7 +339,5 @@ json_t *measure_probe_json(const measurement *m, json_builder *b) {
     json_put_real(b, to, "work", work / (special ? 1 : 1e12));
     json_put_real(b, to, "launch_us", 1e6 * launch_s);
     json_put_real(b, to, "bound_ratio", bound);
-    if (p->kind == MEASURE_PROBE_PRODUCT)
-        json_put_real(b, to, "launches", m->rows[m->baseline].lane.time_s / launch_s); /* that the baseline takes */
     return to;
 }

@@ -127,6 +127,8 @@ static void read_ceiling(const report_input *in, report_figures *out) {
                                        at_least_0(json_get_positive(m, "resident_bytes")),
                                        at_least_0(json_get_positive(m, "specials")));
     if (!isfinite(t.seconds) || t.seconds <= 0) return;
+    t = ceilings_time_at(t, c, out->precision, json_get_positive(m, "clock_mhz"));
+    if (json_get_positive(m, "clock_mhz") > 0 && strcmp(t.bound, "memory") != 0) out->ceiling_from = "clock";
     report_beside_read(m, &t, out);
     out->ceiling_us = 1e6 * t.seconds;
     out->ceiling_ci = t.rel_ci95;

@@ -68,36 +68,8 @@ static void find_cached(run *r, run_item *i) {
     r->of_other_cards += !own;
 }
 
-/* What the yardstick of a precision took on the mean of this run's passes; 0: there was none. */
-static double yardstick_us(const run *r, const char *precision) {
-    double logs = 0, count = 0;
-    for (int k = 0; k < r->item_count; k++) {
-        double launch_us = 0;
-        int passes = 0;
-        const char *of = r->items[k].changed ? figures_yardstick(r->items[k].measurement, &launch_us, &passes) : NULL;
-        if (!of || strcmp(of, precision) != 0) continue;
-        logs += passes * log(launch_us);
-        count += passes;
-    }
-    return count > 0 ? exp(logs / count) : 0;
-}
-
-static void steer(run *r) {
-    for (const char *const *precision = run_precisions; *precision; precision++) {
-        const double us = yardstick_us(r, *precision);
-        for (int k = 0; us > 0 && k < r->item_count; k++) {
-            double ignored = 0;
-            int passes = 0;
-            run_item *i = &r->items[k];
-            const char *of = i->changed ? figures_yardstick(i->measurement, &ignored, &passes) : NULL;
-            if (of && strcmp(of, *precision) == 0) figures_steer(i->measurement, us);
-        }
-    }
-}
-
 /* At the end, with all of its passes: a pass takes less time than a file. */
 void run_queue_store(run *r) {
-    steer(r);
     for (int k = 0; k < r->item_count; k++) {
         run_item *i = &r->items[k];
         status st = {0};
@@ -314,7 +286,7 @@ static double open_of(const run *r, const run_item *i, double model_us) {
     if (i->for_fusion) places = fmax(places, 1); /* in no model's time, and a fusion is held against it */
     const double open = fmin(figures_open(i->measurement), 1);
     if (i->source == RUN_LEFT || i->busy || !i->measurement || i->derived || !(us > 0)) return 0;
-    if (figures_passes(i->measurement) == 0 || figures_passes(i->measurement) >= (int)estimate_last_look()) return 0;
+    if (figures_passes(i->measurement) == 0) return 0;
     if (!(model_us > 0) || r->search.compare || places == 0) return open; /* a part of others, or all there is */
     return open * places * us / model_us;
 }

@@ -31,6 +31,9 @@ typedef struct noisy {
     double others, others_s; /* part of the intervals in which other work runs, and how much of it at most, relative */
     bool tells;              /* the clock says how much of the time other work has taken */
     double stolen_s;
+    bool counts; /* the device counts its cycles: the mean clock of each interval */
+    double hz[64];
+    uint32_t hz_count;
     double creep_mhz_per_s; /* the clock falls for ever */
     /* What was seen. */
     double worked_s, burst_s, longest_burst_s, shortest_pause_s;

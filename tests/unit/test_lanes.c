@@ -228,6 +228,7 @@ static void bursts_pause(void) {
     const regime burst = {.load = REGIME_BURST};
     begin(false);
     rules = lanes_rules_of(&burst, false);
+    rules.rounds = 12;
     load(0, 1e-4);
     load(1, 9e-5);
     pass(2, 0);
