@@ -11,7 +11,6 @@
 /* A process has one copy of it. */
 static struct {
     bool opened;
-    bool minimal; /* it can leave out declarations that nothing here reads */
     nvrtc_table table;
 } state;
 static pthread_mutex_t opening = PTHREAD_MUTEX_INITIALIZER;
@@ -40,7 +39,6 @@ static bool open_library(scout_why *why) {
     if (!libraries_bind(library, functions, sizeof functions / sizeof functions[0], &state.table, why)) return false;
     if (state.table.nvrtcVersion(&major, &minor) != NVRTC_SUCCESS) major = 0;
     snprintf(state.table.version, sizeof state.table.version, "%d.%d", major, minor);
-    state.minimal = major * 100 + minor >= 1204;
     open_builtins(major, minor);
     return true;
 }
@@ -81,7 +79,9 @@ static scout_answer take_code(const nvrtc_table *nvrtc, nvrtcProgram program, nv
 
 static scout_answer compile(const nvrtc_source *source, int major, int minor, nvrtc_code *out, scout_why *why) {
     char arch[48], line[160];
-    const char *const options[] = {arch, "--std=c++17", "--minimal"};
+    /* no declarations that nothing here reads, and kernels of one program beside each other: they come out the same */
+    const char *const options[] = {arch, "--std=c++17", "--minimal", "--split-compile=4"};
+    int count = sizeof options / sizeof options[0];
     nvrtcProgram program = NULL;
     *out = (nvrtc_code){NULL, 0};
     const nvrtc_table *const nvrtc = nvrtc_open(why);
@@ -92,7 +92,9 @@ static scout_answer compile(const nvrtc_source *source, int major, int minor, nv
     if (result != NVRTC_SUCCESS)
         return scout_say(why, SCOUT_NO, "library", "NVRTC %s takes no source: %s", nvrtc->version,
                          nvrtc->nvrtcGetErrorString(result));
-    result = nvrtc->nvrtcCompileProgram(program, state.minimal ? 3 : 2, options);
+    do /* the last ones are younger than NVRTC is */
+        result = nvrtc->nvrtcCompileProgram(program, count, options);
+    while (result == NVRTC_ERROR_INVALID_OPTION && --count >= 2);
     scout_answer answer;
     if (result == NVRTC_SUCCESS) {
         answer = take_code(nvrtc, program, out, why);
