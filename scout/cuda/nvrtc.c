@@ -172,10 +172,10 @@ scout_answer nvrtc_borrow(const nvrtc_source *source, int major, int minor, cons
     while (!k->done) (void)pthread_cond_wait(&changed, &lock);
     (void)pthread_mutex_unlock(&lock);
     const scout_answer answer = k->answer;
-    *out = &k->code;
+    *out = answer == SCOUT_OK ? &k->code : NULL;
     if (answer == SCOUT_OK) return answer;
     if (why) *why = k->why;
-    nvrtc_return(*out);
+    nvrtc_return(&k->code);
     return answer;
 }
 

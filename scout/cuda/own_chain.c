@@ -115,7 +115,7 @@ static scout_answer prepare(const scout_op *op, scout_device *device, const int6
     scout_answer answer = chain_source_of(op, config_of(values), &p->source, why) ? SCOUT_OK : SCOUT_NO;
     const nvrtc_code *code = NULL;
     if (answer == SCOUT_OK) answer = code_of(&p->source, device, &code, why);
-    if (answer == SCOUT_OK) {
+    if (code) {
         answer = load(p, code, why);
         nvrtc_return(code);
     }

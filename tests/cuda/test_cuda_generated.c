@@ -72,6 +72,7 @@ static void refused(void) {
         scout_why why = {.code = ""};
         const nvrtc_code *code = NULL;
         UNIT_INT(nvrtc_borrow(&(nvrtc_source){.text = "no C at all"}, 9, 0, &code, &why), SCOUT_NO);
+        UNIT_CHECK(code == NULL);
         UNIT_TEXT(why.code, "library");
         UNIT_CHECK(strstr(why.text, "sm_90"));
     }
