@@ -50,7 +50,7 @@ struct bench_set {
     const scout_device_api *api;
     scout_device *device;
     const scout_op *op;
-    double tolerance;
+    bench_tolerance tolerance;
     bench_given given;
     uint64_t seed, round;
     uint32_t copies; /* of every tensor that rotates */

@@ -143,7 +143,8 @@ static bool open_operation(measurement *m) {
         decide_all(m, SCOUT_NO, &why);
         return false;
     }
-    m->tolerance = k->tolerance(&m->op) + parts_tolerance(&m->op, &r->parts);
+    m->tolerance.projection = k->tolerance(&m->op);
+    m->tolerance.element = m->tolerance.projection + parts_tolerance(m->layout);
     m->specials = k->specials ? k->specials(&m->op) : 0;
     m->patience_s = patience(&m->op);
     return m->row_count > 0; /* a device without candidates of this kind: no tensors are needed */

@@ -90,7 +90,8 @@ struct measurement {
     bool opened, built;
     parts_layout *layout; /* of a fusion; NULL: it is none */
     const scout_candidate *parts;
-    double tolerance, specials;
+    bench_tolerance tolerance;
+    double specials;
     weights_content weights;
     bench_set *set; /* owned, during a pass */
     measure_row *rows;

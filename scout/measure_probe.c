@@ -73,7 +73,8 @@ static bool open_product(measurement *m) {
     if (product_bytes(&p->op) > memory_share * (double)free_bytes) return false;
     if (p->op.flops / (1e12 * peak->tflops) > longest_s) return false;
     const regime hot = {.load = m->request->regime.load, .cache = REGIME_HOT};
-    p->set = bench_set_new(m->api, m->device, &p->op, &hot, 0, m->pass.seed, 0, NULL, &answer, &why);
+    p->set =
+        bench_set_new(m->api, m->device, &p->op, &hot, 0, m->pass.seed, (bench_tolerance){0, 0}, NULL, &answer, &why);
     if (!p->set) return false;
     const scout_candidate *c = peak_variant(m, peak->how, &variant);
     if (!c) return false;

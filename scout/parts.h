@@ -20,8 +20,8 @@ parts_layout *parts_open(const scout_device_api *api, const scout_op *op, const 
  * made of, and a process is at one operation at a time. NULL: of none. */
 const scout_candidate *parts_use(parts_layout *layout);
 
-/* What the parts' roundings in between add to the tolerance of the fused operation, where its kind does not expect them
- * anyway: relative to |want| + spread. */
-double parts_tolerance(const scout_op *op, const parts_request *request);
+/* What the parts' roundings in between add to what an element of the fused operation may be off by, where its kind does
+ * not expect them anyway: relative to |want| + spread. NULL: there are no parts. */
+double parts_tolerance(const parts_layout *layout);
 
 #endif
