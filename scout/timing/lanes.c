@@ -483,13 +483,14 @@ static void full_rounds(course *c) {
 static const double chunk_s = 0.025; /* so long it runs between two looks at the clock */
 static const double held = 0.004;    /* it holds where it moved by no more between two looks */
 static const double least_s = 0.1;   /* power is capped on the mean of so long, about */
-static const double full_clock = 0.985;
+static const double full_clock = 0.985, little_power = 0.7;
 
-/* At its highest, nothing holds it back. */
-static bool clock_is_full(const course *c, double hz) {
-    scout_telemetry t = {.size = sizeof t, .most_clock_mhz = (double)NAN};
+/* At its highest, nothing holds it back; and what draws little power will not be held back later. */
+static bool clock_is_free(const course *c, double hz, bool loaded) {
+    scout_telemetry t = {.size = sizeof t, .power_w = (double)NAN, .most_clock_mhz = (double)NAN};
+    t.most_power_w = (double)NAN;
     c->clock->telemetry(c->clock->context, &t);
-    return hz >= full_clock * 1e6 * t.most_clock_mhz;
+    return loaded ? t.power_w <= little_power * t.most_power_w : hz >= full_clock * 1e6 * t.most_clock_mhz;
 }
 
 /* The lane alone, its figures left as they are; the mean clock, 0: it is not known. */
@@ -513,7 +514,7 @@ static void hold(course *c) {
     lanes_lane *l = lane >= 0 ? &c->lanes[lane] : NULL;
     if (!(c->rules->hold_s > 0) || !l || !runs(l) || !(l->clock_hz > 0)) return;
     l->held_hz = l->clock_hz;
-    if (clock_is_full(c, l->clock_hz)) return;
+    if (clock_is_free(c, l->clock_hz, false)) return;
     slope all = {0};
     const double began_s = now_of(c);
     for (double before_hz = 0;;) {
@@ -521,7 +522,8 @@ static void hold(course *c) {
         if (!(hz > 0)) break;
         l->held_hz = hz;
         l->held_error = before_hz > 0 ? fabs(hz / before_hz - 1) : 1;
-        if (took_s >= c->rules->hold_s || (took_s >= least_s && l->held_error <= held)) break;
+        const bool still = before_hz > 0 && l->held_error <= held;
+        if (took_s >= c->rules->hold_s || (still && (took_s >= least_s || clock_is_free(c, hz, true)))) break;
         before_hz = hz;
     }
     const slope s = slope_centred(all);
