@@ -46,6 +46,8 @@ typedef struct run_item {
     double budget_s;
     bool started, busy; /* busy: a device is at it */
     bool changed;       /* it has passes that are in no cache yet */
+    double open;        /* what figures_open said of it after `asked` passes: every pass asks all of them */
+    int asked;
     int turn;           /* its place in the order of the pass that is under way */
 } run_item;
 

@@ -279,16 +279,16 @@ static void add_left(char *what, size_t room, double left_s) {
 /* ---- later passes ---- */
 
 /* What of the model's time is open in an item, and worth another pass. */
-static double open_of(const run *r, const run_item *i, double model_us) {
+static double open_of(const run *r, run_item *i, double model_us) {
     const double us = json_number_value(json_object_get(i->measurement, "baseline_time_us"));
     double places = i->fusion ? (double)(i->fusion->selected > 0 ? i->fusion->selected : i->fusion->count)
                               : (double)i->operation->count;
     if (i->for_fusion) places = fmax(places, 1); /* in no model's time, and a fusion is held against it */
-    const double open = fmin(figures_open(i->measurement), 1);
-    if (i->source == RUN_LEFT || i->busy || !i->measurement || i->derived || !(us > 0)) return 0;
-    if (figures_passes(i->measurement) == 0) return 0;
-    if (!(model_us > 0) || r->search.compare || places == 0) return open; /* a part of others, or all there is */
-    return open * places * us / model_us;
+    const int passes = figures_passes(i->measurement);
+    if (i->source == RUN_LEFT || i->busy || !i->measurement || i->derived || !(us > 0) || passes == 0) return 0;
+    if (i->asked != passes) i->open = fmin(figures_open(i->measurement), 1), i->asked = passes;
+    if (!(model_us > 0) || r->search.compare || places == 0) return i->open; /* a part of others, or all there is */
+    return i->open * places * us / model_us;
 }
 
 static double model_time(const run *r) {
@@ -300,14 +300,13 @@ static double model_time(const run *r) {
 }
 
 /* Between two looks a row goes on: what would be decided there was decided at the last one. */
-static bool wants_pass(const run *r, const run_item *i, int pass, double model_us) {
+static bool wants_pass(const run *r, run_item *i, int pass, double model_us) {
     const int passes = figures_passes(i->measurement);
     if (i->source == RUN_PENDING || passes != pass - 1 || passes == 0) return false;
     if (i->source == RUN_CACHED && r->budget_end == 0) return false; /* it had its time */
     const bool under_way = passes > 1 && !estimate_look((size_t)passes) && i->changed;
-    const double open = open_of(r, i, model_us);
-    if (!json_object_get(i->measurement, "baseline_time_us")) return false;
-    return under_way ? !i->busy && i->measurement != NULL : open >= WORTH;
+    if (i->busy || !json_object_get(i->measurement, "baseline_time_us")) return false;
+    return under_way || open_of(r, i, model_us) >= WORTH;
 }
 
 /* NULL: nothing is open, or there is no time left. Each pass has an order of its own; what is undecided at the last
