@@ -16,7 +16,7 @@ static const double waking_s = 0.3;                             /* after an idle
 static const double steady_block_s = 0.05, host_block_s = 1e-3; /* of a long run */
 static const double steady_rest_s = 0.3;                        /* of a long run in bursts, before each */
 static const double device_interval_s = 1e-3;
-static const double counted_s = 2e-3, host_counted_s = 0.5e-3;  /* a launch of what is counted, at least */
+static const double counted_s = 2e-3, host_counted_s = 0.5e-3; /* a launch of what is counted, at least */
 
 double ceilings_lab_now(const ceilings_lab *lab) { return lab->clock->now(lab->clock->context); }
 

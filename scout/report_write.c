@@ -124,6 +124,7 @@ static void put_figures(const report_figures *f, json_t *to, json_builder *b) {
     json_put_real(b, to, "bytes_read", f->bytes_read);
     json_put_real(b, to, "bytes_written", f->bytes_written);
     json_put_known(b, to, "ceiling_time_us", f->ceiling_us);
+    json_put_known(b, to, "physical_time_us", f->physical_us);
     if (isfinite(f->ceiling_us)) json_put_text(b, to, "ceiling_from", f->ceiling_from);
     if (isfinite(f->ceiling_us)) json_put_known(b, to, "ceiling_ci", f->ceiling_ci); /* an infinite one is not known */
     json_put_known(b, to, "stored_ceiling_time_us", f->stored_ceiling_us);

@@ -267,7 +267,8 @@ static void the_clock_that_a_load_holds(void) {
         took_s[k] = pass(1, 0);
         near(1e-6 * lanes[0].held_hz, loaded_mhz[k], 0.004);
         UNIT_CHECK(lanes[0].held_error <= 0.01);
-        if (k != 1) near(-lanes[0].clock_xy / lanes[0].clock_xx, 1, k == 2 ? 0.1 : 0.02); /* its time goes with its clock */
+        if (k != 1)
+            near(-lanes[0].clock_xy / lanes[0].clock_xx, 1, k == 2 ? 0.1 : 0.02); /* its time goes with its clock */
     }
     UNIT_CHECK(took_s[0] > 0.1 && took_s[1] < 0.03 && took_s[2] > 0.05 && took_s[2] < 0.1);
     begin(false);
