@@ -20,7 +20,9 @@ static const double LATER_SECONDS = 10; /* and this at least; --budget and --exh
 
 static const double LEAST_SECONDS = 0.02; /* less than that measures nothing */
 static const double FIRST_SHARE = 0.6;    /* of a budget, for what prepares and races in the first pass */
-static const double WORTH = 0.001;        /* of the model's time: less than that is left open */
+/* Of the model's time: less than that is left open. A device's passes take milliseconds; a host's, which repacks and
+ * checks on the cores that it measures, tenths of a second. */
+static const double WORTH = 0.0003, HOST_WORTH = 0.001;
 
 /* ---- the cache ---- */
 
@@ -306,7 +308,8 @@ static bool wants_pass(const run *r, run_item *i, int pass, double model_us) {
     if (i->source == RUN_CACHED && r->budget_end == 0) return false; /* it had its time */
     const bool under_way = passes > 1 && !estimate_look((size_t)passes) && i->changed;
     if (i->busy || !json_object_get(i->measurement, "baseline_time_us")) return false;
-    return under_way || open_of(r, i, model_us) >= WORTH;
+    const bool host = json_is_true(json_object_get(i->measurement, "host"));
+    return under_way || open_of(r, i, model_us) >= (host ? HOST_WORTH : WORTH);
 }
 
 /* NULL: nothing is open, or there is no time left. Each pass has an order of its own; what is undecided at the last
