@@ -8,7 +8,7 @@ more with a quarter of its seconds (models_quick.json).
 Prints what each took and how well it is known, and what was missed. Ends with 1 where something was: an operation
 without a figure, less than 95 % of the time within 1 %, a verdict open that is worth 1 % of the model, a row above the
 physical bound or above what is attainable, the seconds, 1 s from the cache, 15 s for cold ceilings.
-LIBRARY_PATH: of libraries, if any; those of PyTorch where it is not set.
+TORCH_LIBRARIES: where the libraries lie; those of PyTorch when it is not set.
 """
 import json
 import os
@@ -30,8 +30,8 @@ def make(extract, source, target):
 
 
 def library_path():
-    if "LIBRARY_PATH" in os.environ:
-        return os.environ["LIBRARY_PATH"]
+    if "TORCH_LIBRARIES" in os.environ:
+        return os.environ["TORCH_LIBRARIES"]
     done = subprocess.run([sys.executable, HERE / "torch_libraries.py"], capture_output=True, text=True)
     return done.stdout.strip()
 
