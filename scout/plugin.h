@@ -360,6 +360,10 @@ typedef struct scout_device_api {
      * done. NULL: `run` is called for each. */
     scout_answer (*play)(scout_device *device, scout_sequence *const *sequences, uint32_t count, double *seconds,
                          scout_why *why);
+    /* Whether other threads may list and prepare the device's own candidates, each on a device of its own (`open`),
+     * while this thread measures, and this one may launch, describe and destroy what they have prepared. Asked once, by
+     * the thread that measures, which it makes ready for such launches. NULL or SCOUT_NO: one thread does all. */
+    scout_answer (*beside)(scout_device *device, scout_why *why);
 } scout_device_api;
 
 /* --- plugins --- */

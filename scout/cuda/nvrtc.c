@@ -3,6 +3,7 @@
 
 #include "scout/libraries.h"
 
+#include <pthread.h>
 #include <stdbool.h>
 #include <stdlib.h>
 #include <string.h>
@@ -12,6 +13,7 @@ static struct {
     bool opened;
     nvrtc_table table;
 } state;
+static pthread_mutex_t opening = PTHREAD_MUTEX_INITIALIZER; /* any of the worker's threads may be the first */
 
 static const libraries_place functions[] = {
 #define NVRTC_PLACE(name) {#name, offsetof(nvrtc_table, name)},
@@ -29,7 +31,7 @@ static void open_builtins(int major, int minor) {
     (void)libraries_open(names, false, NULL, 0, NULL); /* one that is missing is its own to complain about */
 }
 
-const nvrtc_table *nvrtc_open(scout_why *why) {
+static const nvrtc_table *open_once(scout_why *why) {
     static const char *const names[] = {"libnvrtc.so.13", "libnvrtc.so.12", NULL};
     int major = 0, minor = 0;
     if (state.opened) return &state.table;
@@ -41,6 +43,13 @@ const nvrtc_table *nvrtc_open(scout_why *why) {
     open_builtins(major, minor);
     state.opened = true;
     return &state.table;
+}
+
+const nvrtc_table *nvrtc_open(scout_why *why) {
+    pthread_mutex_lock(&opening);
+    const nvrtc_table *const table = open_once(why);
+    pthread_mutex_unlock(&opening);
+    return table;
 }
 
 /* The first line of what the compiler says. */

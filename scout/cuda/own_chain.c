@@ -36,7 +36,7 @@ typedef struct generated {
     bool begun;
 } generated;
 
-static generated codes[WIDTHS][CODES]; /* a worker asks with one thread */
+static _Thread_local generated codes[WIDTHS][CODES]; /* of the thread that asks */
 
 static chain_source_config config_of(const int64_t *values) {
     chain_source_config c = {.bytes = 16, .pieces = 2, .stream = 0};
