@@ -53,10 +53,17 @@ struct worker_ahead {
 
 /* ---- whether ---- */
 
+/* CEILING_SCOUT_AHEAD: so many threads and no more, 0: none; to see what they do to the figures. */
+static int threads_allowed(void) {
+    const char *text = getenv("CEILING_SCOUT_AHEAD");
+    const long n = text ? strtol(text, NULL, 10) : THREADS;
+    return n < 0 ? 0 : n < THREADS ? (int)n : THREADS;
+}
+
 static int threads_here(const worker *w) {
     const int cores = CPU_COUNT(&w->cores);
-    const int n = cores / CORES_EACH;
-    return cores < 2 ? 0 : n < 1 ? 1 : n < THREADS ? n : THREADS;
+    const int most = threads_allowed(), n = cores / CORES_EACH > 1 ? cores / CORES_EACH : 1;
+    return cores < 2 ? 0 : n < most ? n : most;
 }
 
 static bool has_plugins(const scout_device_api *api) {
