@@ -75,9 +75,9 @@ static void write_passes(const explain *e, const char *what, const char *name, c
         blocks += fmax(json_get_int(pass, "blocks", 0), 0);
         dropped += fmax(json_get_int(pass, "dropped", 0), 0);
     }
-    const bool yardstick = strcmp(json_get_text(row, "time_from"), "yardstick") == 0;
+    const bool clock = strcmp(json_get_text(row, "time_from"), "clock") == 0;
     explain_tell(e, "The %s: its time is %s, its interval from %s%s%s%s.", what,
-                 yardstick ? "its ratio to the yardstick, times what that takes in the long run" : "as measured",
+                 clock ? "that at the clock which its own load holds" : "as measured",
                  *from ? from : arena_printf(e->arena, "%zu passes", json_array_size(passes)), list, unit,
                  dropped > 0 ? arena_printf(e->arena, "; %.0f of %.0f blocks were disturbed and dropped", dropped,
                                             blocks + dropped)

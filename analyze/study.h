@@ -38,7 +38,7 @@ typedef struct study_report {
     const char *rival_approach, *rival, *rival_variant;
     double rival_ratio, rival_ratio_ci;
     double flops, bytes_read, bytes_written;
-    double ceiling_us, ceiling_ci, launch_us, peak_tflops;
+    double ceiling_us, physical_us, ceiling_ci, launch_us, peak_tflops;
     double least_us; /* what it takes at least, where it has no baseline */
     const char *ceiling_from, *bound;
     bool above_ceiling;

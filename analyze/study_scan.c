@@ -123,6 +123,7 @@ static const field root_fields[] = {
     {"bytes_written", AMOUNT, AT(report.bytes_written), most_work, NULL},
     {"least_time_us", POSITIVE, AT(report.least_us), most_us, NULL},
     {"ceiling_time_us", POSITIVE, AT(report.ceiling_us), most_us, NULL},
+    {"physical_time_us", POSITIVE, AT(report.physical_us), most_us, NULL},
     {"ceiling_from", TEXT, AT(report.ceiling_from), 0, NULL},
     {"ceiling_ci", AMOUNT, AT(report.ceiling_ci), most_ci, NULL},
     {"launch_us", AMOUNT, AT(report.launch_us), most_us, NULL},

@@ -33,6 +33,13 @@ const char *kernels_stream_name(int variant);
 cudaError_t kernels_empty(cudaStream_t stream);
 /* Keeps the stream busy for so long without using memory or arithmetic. */
 cudaError_t kernels_delay(uint32_t nanoseconds, cudaStream_t stream);
+/* Writes the cycle counters of the first KERNELS_STAMPED multiprocessors, each beside the time in nanoseconds; of one
+ * that no block came to, nothing is written. */
+enum { KERNELS_STAMPED = 8 };
+typedef struct kernels_stamps { /* one instant */
+    uint64_t cycles[KERNELS_STAMPED], nanoseconds[KERNELS_STAMPED];
+} kernels_stamps;
+cudaError_t kernels_stamp(kernels_stamps *to, int multiprocessors, cudaStream_t stream);
 /* Exponentials on the special function unit; returns how many in *done. */
 cudaError_t kernels_special(uint64_t operations, uint64_t *done, void *sink, int multiprocessors, cudaStream_t stream);
 

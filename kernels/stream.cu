@@ -143,6 +143,16 @@ __global__ void stream_delay(uint32_t nanoseconds) {
     } while (now - start < nanoseconds);
 }
 
+__global__ void stream_stamp(kernels_stamps *to) {
+    uint32_t at;
+    uint64_t cycles, nanoseconds;
+    asm volatile("mov.u32 %0, %%smid;" : "=r"(at));
+    if (at >= KERNELS_STAMPED) return;
+    asm volatile("mov.u64 %0, %%clock64;" : "=l"(cycles));
+    asm volatile("mov.u64 %0, %%globaltimer;" : "=l"(nanoseconds));
+    to->cycles[at] = cycles, to->nanoseconds[at] = nanoseconds;
+}
+
 constexpr int special_threads = 512, special_chains = 8;
 
 __global__ void __launch_bounds__(special_threads) stream_special(uint64_t rounds, float *sink) {
@@ -194,6 +204,11 @@ cudaError_t kernels_empty(cudaStream_t stream) {
 
 cudaError_t kernels_delay(uint32_t nanoseconds, cudaStream_t stream) {
     stream_delay<<<1, 1, 0, stream>>>(nanoseconds);
+    return cudaGetLastError();
+}
+
+cudaError_t kernels_stamp(kernels_stamps *to, int multiprocessors, cudaStream_t stream) {
+    stream_stamp<<<multiprocessors, 1, 0, stream>>>(to);
     return cudaGetLastError();
 }
 

@@ -285,7 +285,7 @@ static const scout_reference *find_reference(const scout_device_api *api, uint32
 }
 
 bench_set *bench_set_new(const scout_device_api *api, scout_device *device, const scout_op *op, const regime *r,
-                         double plateau_bytes, uint64_t seed, double tolerance, const bench_given *given,
+                         double plateau_bytes, uint64_t seed, bench_tolerance tolerance, const bench_given *given,
                          scout_answer *answer, scout_why *why) {
     bench_set *s = calloc(1, sizeof *s);
     if (!s) {

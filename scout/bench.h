@@ -18,8 +18,12 @@ typedef struct bench_given { /* a tensor whose content is known, in memory of th
     uint32_t tensor;
     const void *bytes; /* NULL: there is none */
 } bench_given;
+/* What is relative to |want| + spread in an element, and to what a projection adds up. */
+typedef struct bench_tolerance {
+    double element, projection;
+} bench_tolerance;
 bench_set *bench_set_new(const scout_device_api *api, scout_device *device, const scout_op *op, const regime *r,
-                         double plateau_bytes, uint64_t seed, double tolerance, const bench_given *given,
+                         double plateau_bytes, uint64_t seed, bench_tolerance tolerance, const bench_given *given,
                          scout_answer *answer, scout_why *why);
 void bench_set_free(bench_set *s);
 uint64_t bench_set_rotation_bytes(const bench_set *s); /* that one rotation covers, of all tensors that rotate */

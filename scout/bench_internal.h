@@ -13,7 +13,7 @@ enum {
     BENCH_WATCHED = 6,    /* copies between the first and the last that have canaries, about */
     BENCH_WINDOW = 64,    /* copies between the first ones of two plans' rotations */
     BENCH_SEQUENCES = 4,  /* recorded per plan */
-    BENCH_PACK_TIMES = 16 /* of which the median is told */
+    BENCH_PACK_TIMES = 4  /* packed alone, of which the median is told */
 };
 
 typedef struct bench_buffer { /* borrowed from a slab */
@@ -50,7 +50,7 @@ struct bench_set {
     const scout_device_api *api;
     scout_device *device;
     const scout_op *op;
-    double tolerance;
+    bench_tolerance tolerance;
     bench_given given;
     uint64_t seed, round;
     uint32_t copies; /* of every tensor that rotates */

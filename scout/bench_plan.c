@@ -170,7 +170,7 @@ timing_subject bench_plan_subject(bench_plan *p) {
 
 typedef struct packing {
     bench_plan *plan;
-    uint32_t copy;
+    uint32_t first; /* copy */
 } packing;
 
 static bool packs_tensors(const scout_candidate *c) { return SCOUT_HAS(c, pack_tensors) && c->pack_tensors; }
@@ -178,23 +178,25 @@ static bool packs_tensors(const scout_candidate *c) { return SCOUT_HAS(c, pack_t
 static scout_answer enqueue_pack(void *context, uint32_t number, void *stream, scout_why *why) {
     const packing *work = context;
     bench_plan *p = work->plan;
-    const bench_buffer to = packed_at(p->pack, work->copy);
+    const uint32_t copy = work->first + number;
+    const bench_buffer to = packed_at(p->pack, copy);
     void *tensors[SCOUT_MAX_TENSORS], *packed = bench_data(&to);
-    (void)number;
-    bench_copy_tensors(p->set, work->copy, tensors);
+    bench_copy_tensors(p->set, copy, tensors);
     if (packs_tensors(p->candidate)) return p->candidate->pack_tensors(p->plan, tensors, packed, stream, why);
     return p->candidate->pack(p->plan, tensors[p->pack->tensor], packed, stream, why);
 }
 
-/* One weight, and how long it took until it was done. Poisoned before: what a plan leaves out is the same each time. */
-static scout_answer pack_one(bench_plan *p, uint32_t copy, double *seconds, scout_why *why) {
+/* Weights side by side, and how long they took until they were done. Poisoned before, as one, and what lay between them
+ * written again: what a plan leaves out is the same each time. */
+static scout_answer pack_some(bench_plan *p, uint32_t first, uint32_t count, double *seconds, scout_why *why) {
     bench_set *s = p->set;
-    packing work = {p, copy};
+    packing work = {p, first};
     scout_sequence *sequence = NULL;
     double ignored = 0;
-    const bench_buffer to = packed_at(p->pack, copy);
-    scout_answer answer = bench_poison(s, &to, p->pack->bytes, why);
-    if (answer == SCOUT_OK) answer = s->api->record(s->device, 0, 1, enqueue_pack, &work, &sequence, why);
+    const bench_buffer to = packed_at(p->pack, first);
+    scout_answer answer = bench_poison(s, &to, p->pack->copies.stride * (count - 1) + p->pack->bytes, why);
+    if (answer == SCOUT_OK && count > 1) answer = bench_pack_arm(s, p->pack, why);
+    if (answer == SCOUT_OK) answer = s->api->record(s->device, 0, count, enqueue_pack, &work, &sequence, why);
     const double start = s->api->now(s->device);
     if (answer == SCOUT_OK) answer = s->api->run(s->device, sequence, 1, &ignored, why);
     *seconds = s->api->now(s->device) - start;
@@ -206,15 +208,14 @@ static scout_answer pack_one(bench_plan *p, uint32_t copy, double *seconds, scou
 scout_answer bench_pack_again(bench_plan *p, uint32_t copies, scout_why *why) {
     bench_set *s = p->set;
     bench_pack *pack = p->pack;
-    double times[BENCH_PACK_TIMES];
-    size_t count = 0;
-    for (uint32_t c = 0; c < pack->copies.count && c < copies; c++) {
-        double seconds = 0;
-        const scout_answer answer = pack_one(p, c, &seconds, why);
-        if (answer != SCOUT_OK) return answer;
-        if (count < BENCH_PACK_TIMES) times[count++] = seconds;
-    }
-    if (copies >= pack->copies.count || pack->seconds == 0) pack->seconds = stats_median(times, count);
+    double times[BENCH_PACK_TIMES], together = 0;
+    if (copies > pack->copies.count) copies = pack->copies.count;
+    const uint32_t alone = copies < BENCH_PACK_TIMES ? copies : BENCH_PACK_TIMES;
+    scout_answer answer = SCOUT_OK;
+    for (uint32_t c = 0; c < alone && answer == SCOUT_OK; c++) answer = pack_some(p, c, 1, &times[c], why);
+    if (answer == SCOUT_OK && copies > alone) answer = pack_some(p, alone, copies - alone, &together, why);
+    if (answer != SCOUT_OK) return answer;
+    if (copies == pack->copies.count || pack->seconds == 0) pack->seconds = stats_median(times, alone);
     const bench_buffer first = bench_slab_at(&pack->copies, 0);
     return bench_note(s, s->api->checksum(s->device, bench_data(&first), pack->bytes, &pack->sum, why));
 }

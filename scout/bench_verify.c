@@ -124,10 +124,10 @@ static scout_answer poison_all(verify *v) {
 static scout_answer ask_reference(const bench_set *s, scout_check *check, uint32_t output, bool only, const void *data,
                                   scout_verdict *found, scout_why *why) {
     const scout_reference *r = s->reference;
-    if (only) return r->compare(check, data, s->tolerance, found, why);
+    if (only) return r->compare(check, data, s->tolerance.element, found, why);
     if (!SCOUT_HAS(r, compare_at) || !r->compare_at)
         return scout_say(why, SCOUT_FAILED, "error", "the reference knows one output, the operation has more");
-    return r->compare_at(check, output, data, s->tolerance, found, why);
+    return r->compare_at(check, output, data, s->tolerance.element, found, why);
 }
 
 static scout_answer compare_output(verify *v, scout_check *check, uint32_t output, bool only, uint32_t copy) {
@@ -140,7 +140,8 @@ static scout_answer compare_output(verify *v, scout_check *check, uint32_t outpu
     const scout_answer answer = bench_note(s, ask_reference(s, check, output, only, data, &found, &out->why));
     if (answer != SCOUT_OK) return answer;
     /* a projection joins many elements: its error is told only where it is what is wrong */
-    const bool samples = !(found.worst <= s->tolerance), projection = !(found.worst_projected <= s->tolerance);
+    const bool samples = !(found.worst <= s->tolerance.element);
+    const bool projection = !(found.worst_projected <= s->tolerance.projection);
     out->worst = fmax(out->worst, samples || !projection ? found.worst : found.worst_projected);
     if (found.wrong == 0 && !samples && !projection) return SCOUT_OK;
     if (samples || !projection)
@@ -149,7 +150,7 @@ static scout_answer compare_output(verify *v, scout_check *check, uint32_t outpu
                  found.got, found.want);
     else
         snprintf(text, sizeof text, "samples are right, but a projection of all is off by %.3g, %.3g is allowed",
-                 found.worst_projected, s->tolerance);
+                 found.worst_projected, s->tolerance.projection);
     if (v->plan->needs.coarse && out->status == ROW_OK) {
         out->status = ROW_UNSUPPORTED;
         scout_say(&out->why, SCOUT_NO, "precision", "its library says that its sums are less exact: %s", text);
@@ -245,7 +246,7 @@ static scout_answer verify_steps(verify *v) {
 }
 
 bench_verdict bench_plan_verify(bench_plan *p) {
-    bench_verdict verdict = {.status = ROW_OK, .tolerance = p->set->tolerance};
+    bench_verdict verdict = {.status = ROW_OK, .tolerance = p->set->tolerance.element};
     verify v = {.plan = p, .set = p->set, .verdict = &verdict};
     scout_answer answer = verify_steps(&v);
     if (answer != SCOUT_OK) verdict.status = bench_status_of(answer, &verdict.why);

@@ -222,6 +222,15 @@ ceilings_time ceilings_time_of(const ceilings *c, const char *precision, double 
     return t;
 }
 
+ceilings_time ceilings_time_at(ceilings_time t, const ceilings *c, const char *precision, double clock_mhz) {
+    const ceilings_peak *peak = c ? ceilings_find_peak(c, precision) : NULL;
+    if (!(clock_mhz > 0)) return t;
+    if (peak && peak->clock_mhz > 0) t.compute_s *= peak->clock_mhz / clock_mhz;
+    if (c && c->special_clock_mhz > 0) t.special_s *= c->special_clock_mhz / clock_mhz;
+    add_up(&t);
+    return t;
+}
+
 ceilings_time ceilings_time_beside(ceilings_time t, const char *bound, double seconds, double rel_ci95) {
     const struct {
         const char *name;

@@ -43,6 +43,7 @@ typedef struct ceilings {
     char taken[32];       /* when, UTC: 2026-11-21T15:07:52Z */
     double launch_s;      /* one launch that does nothing, back to back */
     double special_per_s; /* special functions (exp) per second; 0: not measured */
+    double special_clock_mhz;
     double plateau_bytes; /* rotating over at least so many bytes is cold: the bandwidth has stopped falling */
     double read_tbps, copy_tbps, write_tbps; /* largest sets, cold */
     double datasheet_tbps;
@@ -91,6 +92,10 @@ ceilings_time ceilings_time_of(const ceilings *c, const char *precision, double 
 /* The same where the part that is called `bound` takes so long instead: what a probe saw beside the operation. A name
  * that is none of the three changes nothing. */
 ceilings_time ceilings_time_beside(ceilings_time t, const char *bound, double seconds, double rel_ci95);
+
+/* The same at another clock than the peak's, and than that of the special functions: what computes goes with it.
+ * clock_mhz 0, or a peak of no known clock: nothing changes. */
+ceilings_time ceilings_time_at(ceilings_time t, const ceilings *c, const char *precision, double clock_mhz);
 
 /* The type that a precision multiplies, as a device's arithmetic() wants it; SCOUT_NONE where it has no such peak. */
 uint32_t ceilings_type_of(const char *precision);

@@ -70,6 +70,7 @@ json_t *ceilings_to_json(const ceilings *c, json_builder *b) {
     json_put_text(b, o, "taken", c->taken);
     json_put_real(b, o, "launch_us", c->launch_s * 1e6);
     put_positive(b, o, "special_per_s", c->special_per_s);
+    put_positive(b, o, "special_clock_mhz", c->special_clock_mhz);
     put_positive(b, o, "plateau_bytes", c->plateau_bytes);
     put_positive(b, o, "read_tbps", c->read_tbps);
     put_positive(b, o, "copy_tbps", c->copy_tbps);
@@ -229,6 +230,7 @@ static void get_head(reader *r, const json_t *root, ceilings *c) {
     get_text(r, root, "taken", c->taken, sizeof c->taken);
     c->launch_s = get_number(r, root, "launch_us", 0, 1e9, true) / 1e6;
     c->special_per_s = get_number(r, root, "special_per_s", 0, 1e21, false);
+    c->special_clock_mhz = get_number(r, root, "special_clock_mhz", 0, 1e6, false);
     c->plateau_bytes = get_number(r, root, "plateau_bytes", 0, 1e18, false);
     c->read_tbps = get_number(r, root, "read_tbps", 0, TERA_MOST, false);
     c->copy_tbps = get_number(r, root, "copy_tbps", 0, TERA_MOST, false);

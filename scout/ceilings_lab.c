@@ -15,7 +15,8 @@ enum { MOST_BLOCKS = 90, MOST_PASSES = 16, HOST_BLOCKS = 3, BURSTS = 2, GROWTHS 
 static const double waking_s = 0.3;                             /* after an idle device has been given work */
 static const double steady_block_s = 0.05, host_block_s = 1e-3; /* of a long run */
 static const double steady_rest_s = 0.3;                        /* of a long run in bursts, before each */
-static const double counted_s = 2e-3, host_counted_s = 0.5e-3;  /* a launch of what is counted, at least */
+static const double device_interval_s = 1e-3;
+static const double counted_s = 2e-3, host_counted_s = 0.5e-3; /* a launch of what is counted, at least */
 
 double ceilings_lab_now(const ceilings_lab *lab) { return lab->clock->now(lab->clock->context); }
 
@@ -93,7 +94,8 @@ static lanes_rules rules_of(const ceilings_lab *lab, int lanes, double seconds, 
     lanes_rules rules = lanes_rules_of(&lab->regime, lab->host);
     rules.idle_s = RESTS * rules.burst_s;
     rules.block_s = fmin(fmin(block_s, seconds / 2), rules.burst ? rules.burst_s : INFINITY); /* rounds come in pairs */
-    rules.interval_s = fmin(fmax(rules.interval_s, rules.block_s / 32), rules.block_s);
+    const double interval_s = lab->host ? rules.interval_s : device_interval_s;
+    rules.interval_s = fmin(fmax(interval_s, rules.block_s / 32), rules.block_s);
     rules.look_s = rules.interval_s;
     rules.rounds = lab->host ? HOST_BLOCKS : 1;
     rules.most_rounds = (int)fmin(fmax(round(seconds / rules.block_s), rules.rounds), MOST_BLOCKS);
@@ -157,7 +159,8 @@ scout_answer ceilings_lab_long(const ceilings_lab *lab, const timing_subject *su
             return lane.answer;
         }
         lab->clock->telemetry(lab->clock->context, &t);
-        all[n++] = (pass){ceilings_lab_launch_s(lab, &lane), t.clock_mhz, t.power_w};
+        const double mhz = lane.clock_hz > 0 ? 1e-6 * lane.clock_hz : t.clock_mhz;
+        all[n++] = (pass){ceilings_lab_launch_s(lab, &lane), mhz, t.power_w};
     }
     if (lab->host) qsort(all, (size_t)n, sizeof all[0], by_time);
     *out = figure_of(all, lab->host ? n / 2 : n);
@@ -233,6 +236,7 @@ scout_answer ceilings_special_measure(ceilings_lab *lab, ceilings *c, scout_why 
     scout_answer answer = rate_of(lab, SCOUT_NONE, &per_s, &figure, why);
     if (answer == SCOUT_NO) return SCOUT_OK;
     if (answer != SCOUT_OK) return answer;
+    if (per_s > c->special_per_s) c->special_clock_mhz = figure.clock_mhz;
     c->special_per_s = fmax(c->special_per_s, per_s); /* what disturbs only takes away */
     ceilings_lab_say(lab, "special functions %.3g per second", c->special_per_s);
     return SCOUT_OK;

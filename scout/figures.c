@@ -13,6 +13,7 @@
 enum {
     MOST_PASSES = 63,
     MOST_CHOSEN = 4,
+    FEW_PASSES = 4,  /* of which none can be spared: that which chose a baseline among its like favours it by little */
     KNOWN_BEHIND = 3 /* passes after which a rival that lost is left out */
 };
 
@@ -20,6 +21,7 @@ static const double target = 0.01, host_target = 0.02;
 static const double address_spread = 0.02;
 static const double first_doubt = 0.04; /* of a ratio that one pass saw */
 static const double drift = 0.02;
+static const double clock_spread = 0.005;
 
 static json_t *rows_of(const json_t *m) { return json_object_get(m, "candidates"); }
 
@@ -96,7 +98,7 @@ static void add_yardstick(json_t *m, const json_t *seen, int number) {
         json_object_set_new(m, "probe", probe);
     }
     json_t *pass = json_object();
-    static const char *const figures[] = {"launch_us", "bound_ratio", "launches"};
+    static const char *const figures[] = {"launch_us", "bound_ratio"};
     json_object_set_new(pass, "pass", json_integer(number));
     for (size_t k = 0; k < sizeof figures / sizeof figures[0]; k++) {
         json_t *x = json_object_get(seen, figures[k]);
@@ -206,16 +208,30 @@ static void put_ratios(json_t *row, const json_t *base) {
     }
 }
 
-/* Power held the clock back in one of its passes, and there is a yardstick to tell the time by. */
-static bool is_steered(const json_t *m, const json_t *base) {
-    const json_t *list = json_object_get(base, "passes");
-    for (size_t k = 0; k < json_array_size(list); k++) {
+/* Passes of a device that tells its clock; 0: one of those that count does not know it. `first`: the pass that chose
+ * counts as well; what its own load holds it says in any case. */
+static size_t clocked_passes(const json_t *row, bool first, estimate_pass *out) {
+    const json_t *list = json_object_get(row, "passes");
+    double held = 0, held_error = 0;
+    size_t n = 0;
+    for (size_t k = 0; k < json_array_size(list) && n < MOST_PASSES; k++) {
         const json_t *pass = json_array_get(list, k);
-        const json_t *beside =
-            pass_of(json_object_get(m, "probe"), (int)json_integer_value(json_object_get(pass, "pass")));
-        if (json_object_get(beside, "launches") && strstr(json_get_text(pass, "throttle"), "power")) return true;
+        if (json_get_positive(pass, "held_mhz") > 0) {
+            held = json_get_positive(pass, "held_mhz");
+            held_error = fmax(json_get_number(pass, "held_error"), 0);
+        }
+        if (!first && json_integer_value(json_object_get(pass, "pass")) == 1) continue;
+        const estimate_pass p = {.x = json_get_positive(pass, "time_us"),
+                                 .clock = json_get_positive(pass, "clock_mhz"),
+                                 .xx = json_get_number(pass, "clock_xx"),
+                                 .xy = json_get_number(pass, "clock_xy"),
+                                 .yy = json_get_number(pass, "clock_yy"),
+                                 .n = json_get_number(pass, "clock_blocks")};
+        if (!(p.x > 0) || !(p.clock > 0) || !(p.xx >= 0) || !isfinite(p.xy) || !(p.yy >= 0) || !(p.n >= 0)) return 0;
+        out[n++] = p;
     }
-    return false;
+    if (n > 0) out[0].held = held, out[0].held_error = held_error;
+    return n;
 }
 
 static double target_of(const json_t *m) { return json_is_true(json_object_get(m, "host")) ? host_target : target; }
@@ -227,7 +243,8 @@ static const char *quality_of(const json_t *m, const json_t *row, const estimate
     for (size_t k = 0; n >= 4 && k < n; k++)
         if (k < half || k >= n - half)
             sums[k >= half] += log(json_get_positive(json_array_get(list, k), "time_us")) / (double)half;
-    if (n >= 4 && fabs(sums[1] - sums[0]) > drift && e->ci > target_of(m)) return "drifting";
+    const bool drifts = fabs(sums[1] - sums[0]) > drift && !json_object_get(m, "clock_mhz");
+    if (n >= 4 && drifts && e->ci > target_of(m)) return "drifting";
     return e->ci <= target_of(m) ? "good" : "wide";
 }
 
@@ -272,6 +289,7 @@ static void put_time(const json_t *m, json_t *row, const estimate *e, const char
     put(row, "tbps", bytes / e->x / 1e6);
     for (size_t k = 0; k < sizeof copied / sizeof copied[0]; k++)
         if (json_object_get(last, copied[k])) json_object_set(row, copied[k], json_object_get(last, copied[k]));
+    if (json_object_get(m, "clock_mhz")) json_object_set(row, "clock_mhz", json_object_get(m, "clock_mhz"));
 }
 
 static void forget_time(json_t *row) {
@@ -289,18 +307,30 @@ static void put_addresses(json_t *row, const estimate *ratio) {
     json_object_set_new(row, "addresses", o);
 }
 
-static estimate baseline_time(const json_t *m, json_t *base, bool steered) {
+/* The baseline's, and the clock that it is for: 0 where none is known. */
+static estimate baseline_time(const json_t *m, const json_t *base, double *mhz) {
     const bool own = json_is_true(json_object_get(m, "baseline_own")); /* chosen among others */
-    if (steered) {
-        const json_t *probe = json_object_get(m, "probe");
-        const double run_us = json_get_positive(probe, "run_us");
-        estimate time = over_passes(m, probe, "launches", true);
-        time.x *= run_us > 0 ? run_us : over_passes(m, probe, "launch_us", true).x;
+    const bool first = !own || json_array_size(json_object_get(base, "passes")) <= FEW_PASSES;
+    estimate_pass passes[MOST_PASSES];
+    const size_t n = clocked_passes(base, first, passes);
+    *mhz = 0;
+    if (n > 0) {
+        double clock_ci = 0;
+        estimate time = estimate_at_clock(passes, n, mhz, &clock_ci);
+        time.ci = hypot(time.ci, clock_ci);
         return time;
     }
-    estimate time = own ? unchosen(m, base, "time_us") : over_passes(m, base, "time_us", true);
+    estimate time = over_passes(m, base, "time_us", first);
     time.ci = hypot(time.ci, floor_of(m));
     return time;
+}
+
+/* Where no pass was far from the clock that the time is for, it is what was seen. */
+static const char *time_from(const json_t *base, double mhz) {
+    const json_t *list = json_object_get(base, "passes");
+    for (size_t k = 0; mhz > 0 && k < json_array_size(list); k++)
+        if (fabs(json_get_positive(json_array_get(list, k), "clock_mhz") / mhz - 1) > clock_spread) return "clock";
+    return "plain";
 }
 
 /* A row beside the baseline: its time is the ratio of theirs. */
@@ -316,7 +346,11 @@ static void settle_row(const json_t *m, json_t *row, json_t *base, const estimat
     }
     put_ratios(row, base);
     if (row == base) {
+        estimate own = *base_time;
+        own.least /= own.x, own.most /= own.x;
         put_time(m, row, base_time, from);
+        if (!json_is_true(json_object_get(m, "host")))
+            put_addresses(row, &own); /* whose passes differ for other reasons */
         return;
     }
     const estimate ratio = unchosen(m, row, "ratio");
@@ -442,7 +476,15 @@ static double gain_open(const json_t *m, const json_t *base) {
 }
 
 /* Whether more passes may narrow the time to what is wanted. */
-static bool time_open(const json_t *m, double ci) { return !(ci <= hypot(target_of(m), floor_of(m))); }
+static bool time_open(const json_t *m, double ci) {
+    const bool host = json_is_true(json_object_get(m, "host"));
+    if (figures_passes(m) >= (int)(host ? estimate_decided : estimate_last_look())) return false;
+    return !(ci <= hypot(target_of(m), floor_of(m)));
+}
+
+static double gain_open_yet(const json_t *m, const json_t *base) {
+    return figures_passes(m) < (int)estimate_decided ? gain_open(m, base) : 0;
+}
 
 /* What more passes may change: texts for people. */
 static void put_undecided(json_t *m, const json_t *base) {
@@ -457,10 +499,11 @@ static void settle(json_t *m) {
     json_t *base = baseline_of(m);
     if (base && (!is_ok(base) || json_array_size(json_object_get(base, "passes")) == 0)) base = NULL;
     if (base) mark_slow(m, base);
-    const bool steered = base && is_steered(m, base);
-    const estimate time = base ? baseline_time(m, base, steered) : estimate_of(NULL, 0);
+    double mhz = 0;
+    const estimate time = base ? baseline_time(m, base, &mhz) : estimate_of(NULL, 0);
+    put(m, "clock_mhz", mhz > 0 ? mhz : NAN);
     for (size_t k = 0; k < json_array_size(rows_of(m)); k++)
-        settle_row(m, json_array_get(rows_of(m), k), base, &time, steered ? "yardstick" : "plain");
+        settle_row(m, json_array_get(rows_of(m), k), base, &time, time_from(base, mhz));
     put_yardstick(m, &time);
     put_summary(m, base, &time);
     put_undecided(m, base);
@@ -485,22 +528,6 @@ json_t *figures_add(json_t *m, const json_t *pass) {
     if (number > figures_passes(m)) json_object_set_new(m, "passes", json_integer(number));
     settle(m);
     return m;
-}
-
-const char *figures_yardstick(const json_t *m, double *launch_us, int *passes) {
-    const json_t *probe = json_object_get(m, "probe");
-    const estimate launch = over_passes(m, probe, "launch_us", true);
-    if (!json_object_get(probe, "shape") || launch.passes == 0) return NULL;
-    *launch_us = launch.x;
-    *passes = (int)launch.passes;
-    return json_get_text_or_null(probe, "precision");
-}
-
-void figures_steer(json_t *m, double run_us) {
-    json_t *probe = json_object_get(m, "probe");
-    if (!json_is_object(probe) || !(run_us > 0)) return;
-    json_object_set_new(probe, "run_us", json_real(run_us));
-    settle(m);
 }
 
 /* ---- what comes next ---- */
@@ -552,5 +579,5 @@ double figures_open(const json_t *m) {
     if (!base || !is_ok(base)) return 0;
     const double ci = json_get_number(json_object_get(base, "time_us"), "rel_ci95");
     if (!(ci >= 0)) return INFINITY;
-    return fmax(time_open(m, ci) ? ci : 0, gain_open(m, base));
+    return fmax(time_open(m, ci) ? ci : 0, gain_open_yet(m, base));
 }

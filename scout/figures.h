@@ -12,13 +12,6 @@
  * `measurement`; NULL: no memory, and `measurement` is given back. */
 json_t *figures_add(json_t *measurement, const json_t *pass);
 
-/* The product that ran beside the operation as a yardstick: its precision, how long a launch took (the mean of so many
- * passes). NULL: there was none. */
-const char *figures_yardstick(const json_t *measurement, double *launch_us, int *passes);
-/* Tells how long a launch of that yardstick takes on the mean of the run: where power steers the clock, times are so
- * many launches of it, at the clock that the device held under the load of the whole run. */
-void figures_steer(json_t *measurement, double run_us);
-
 /* How many passes it has; 0: it is of no such form. */
 int figures_passes(const json_t *measurement);
 

@@ -59,8 +59,13 @@ static void clock_pause(void *context, double seconds) {
 
 static void clock_telemetry(void *context, scout_telemetry *out) {
     const measurement *m = context;
-    *out = (scout_telemetry){
-        .size = sizeof *out, .clock_mhz = NAN, .memory_clock_mhz = NAN, .power_w = NAN, .temperature_c = NAN};
+    *out = (scout_telemetry){.size = sizeof *out,
+                             .clock_mhz = NAN,
+                             .memory_clock_mhz = NAN,
+                             .power_w = NAN,
+                             .temperature_c = NAN,
+                             .most_clock_mhz = NAN,
+                             .most_power_w = NAN};
     if (m->api->telemetry) m->api->telemetry(m->device, out);
     out->throttle_text[sizeof out->throttle_text - 1] = 0;
     for (char *c = out->throttle_text; *c; c++) /* a plugin's may be no text */
@@ -77,6 +82,11 @@ static scout_answer clock_play(void *context, scout_sequence *const *sequences, 
     measurement *m = context;
     measure_tell(m, sequences, NULL, NULL, "time", fmin(30 + 20 * expected_s, 3600));
     return m->api->play(m->device, sequences, count, seconds, why);
+}
+
+static uint32_t clock_clocks(void *context, double *hz, uint32_t most) {
+    const measurement *m = context;
+    return m->api->clocks(m->device, hz, most);
 }
 
 double measure_elapsed(const measurement *m) { return m->api->now(m->device) - m->started_s; }
@@ -134,7 +144,8 @@ static bool open_operation(measurement *m) {
         decide_all(m, SCOUT_NO, &why);
         return false;
     }
-    m->tolerance = k->tolerance(&m->op) + parts_tolerance(&m->op, &r->parts);
+    m->tolerance.projection = k->tolerance(&m->op);
+    m->tolerance.element = m->tolerance.projection + parts_tolerance(m->layout);
     m->specials = k->specials ? k->specials(&m->op) : 0;
     m->patience_s = patience(&m->op);
     return m->row_count > 0; /* a device without candidates of this kind: no tensors are needed */
@@ -223,7 +234,8 @@ measurement *measure_open(const scout_device_api *api, scout_device *device, con
                               .telemetry = clock_telemetry,
                               .beat = beat,
                               .stolen = SCOUT_HAS(api, stolen) && api->stolen ? clock_stolen : NULL,
-                              .play = SCOUT_HAS(api, play) && api->play ? clock_play : NULL};
+                              .play = SCOUT_HAS(api, play) && api->play ? clock_play : NULL,
+                              .clocks = SCOUT_HAS(api, clocks) && api->clocks ? clock_clocks : NULL};
     guard_init(&m->guard);
     arena_init(&m->arena, &m->guard, arena_bytes);
     return m;

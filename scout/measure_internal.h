@@ -92,7 +92,8 @@ struct measurement {
     bool ahead;           /* another thread than the one that measures is at it */
     parts_layout *layout; /* of a fusion; NULL: it is none */
     const scout_candidate *parts;
-    double tolerance, specials;
+    bench_tolerance tolerance;
+    double specials;
     weights_content weights;
     bench_set *set; /* owned, during a pass */
     measure_row *rows;

@@ -36,7 +36,17 @@ static json_t *pass_json(const measurement *m, const measure_row *row, json_buil
     json_put_int(b, to, "launches", (int64_t)l->total);
     if (l->raced_out) json_put_bool(b, to, "race", true);
     if (l->disturbed) json_put_bool(b, to, "disturbed", true);
-    json_put_known(b, to, "clock_mhz", m->telemetry.clock_mhz);
+    json_put_known(b, to, "clock_mhz", l->clock_hz > 0 ? 1e-6 * l->clock_hz : m->telemetry.clock_mhz);
+    if (l->clock_hz > 0) {
+        json_put_real(b, to, "clock_xx", l->clock_xx);
+        json_put_real(b, to, "clock_xy", l->clock_xy);
+        json_put_real(b, to, "clock_yy", l->clock_yy);
+        json_put_real(b, to, "clock_blocks", l->clock_n);
+    }
+    if (l->held_hz > 0) {
+        json_put_real(b, to, "held_mhz", 1e-6 * l->held_hz);
+        json_put_real(b, to, "held_error", l->held_error);
+    }
     json_put_known(b, to, "memory_clock_mhz", m->telemetry.memory_clock_mhz);
     json_put_known(b, to, "power_w", m->telemetry.power_w);
     json_put_known(b, to, "temperature_c", m->telemetry.temperature_c);

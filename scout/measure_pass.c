@@ -168,7 +168,14 @@ static void finish_row(measurement *m, measure_row *row, const lanes_lane *lane)
     row->plan = NULL;
 }
 
-static void time_rows(measurement *m, bool yardstick) {
+/* The clock that an operation's own load holds is looked for where it is worth that: a hundredth of the model. */
+static double hold_s(const measurement *m) {
+    static const double worth_s = 0.15, most_s = 0.2; /* of a first pass's budget */
+    return m->pass.number == 1 && !m->parts && m->pass.budget_s >= worth_s ? most_s : 0;
+}
+
+/* `whole`: nothing comes behind it in this pass. */
+static void time_rows(measurement *m, bool whole) {
     lanes_lane *lanes = arena_array(&m->arena, lanes_lane, m->row_count + 1);
     measure_row **rows = arena_array(&m->arena, measure_row *, m->row_count + 1);
     const bool own = baseline_is_own(m);
@@ -188,7 +195,8 @@ static void time_rows(measurement *m, bool yardstick) {
                                       .keep = m->pass.number > 1 || (k == m->baseline && !own)};
     }
     if (count == 0) return;
-    if (yardstick && !hurried) measure_probe_open(m);
+    rules.hold_s = whole ? hold_s(m) : 0;
+    if (whole && !hurried) measure_probe_open(m);
     const int all = count + m->probe.ready;
     if (m->probe.ready) lanes[count] = (lanes_lane){.subject = measure_probe_subject(&m->probe), .keep = true};
     const double end_s = m->api->now(m->device) + m->pass.budget_s;
@@ -213,9 +221,14 @@ static void time_rows(measurement *m, bool yardstick) {
 static bool near_ceiling(const measurement *m) {
     double best = INFINITY;
     if (m->ceiling.rel_ci95 > verdict_defaults.ceiling_ci) return false;
-    for (int k = 0; k < m->row_count; k++)
-        if (m->rows[k].timed) best = fmin(best, m->rows[k].lane.time_s);
-    return isfinite(best) && m->ceiling.seconds >= m->request->early_exit * best;
+    double hz = 0;
+    for (int k = 0; k < m->row_count; k++) {
+        const lanes_lane *l = &m->rows[k].lane;
+        if (m->rows[k].timed && l->time_s < best) best = l->time_s, hz = l->clock_hz;
+    }
+    const ceilings_time at =
+        ceilings_time_at(m->ceiling, m->request->ceilings, operation_precision(m->request->operation), 1e-6 * hz);
+    return isfinite(best) && at.seconds >= m->request->early_exit * best;
 }
 
 static bool any(const measurement *m, bool (*is)(const measure_row *row)) {

@@ -73,7 +73,8 @@ static bool open_product(measurement *m) {
     if (product_bytes(&p->op) > memory_share * (double)free_bytes) return false;
     if (p->op.flops / (1e12 * peak->tflops) > longest_s) return false;
     const regime hot = {.load = m->request->regime.load, .cache = REGIME_HOT};
-    p->set = bench_set_new(m->api, m->device, &p->op, &hot, 0, m->pass.seed, 0, NULL, &answer, &why);
+    p->set =
+        bench_set_new(m->api, m->device, &p->op, &hot, 0, m->pass.seed, (bench_tolerance){0, 0}, NULL, &answer, &why);
     if (!p->set) return false;
     const scout_candidate *c = peak_variant(m, peak->how, &variant);
     if (!c) return false;
@@ -278,6 +279,7 @@ void measure_probe_open(measurement *m) {
     *p = (measure_probe){.owner = m};
     if (!m->request->ceilings || !bound || !isfinite(m->ceiling.seconds) || m->baseline < 0) return;
     if (m->request->regime.load == REGIME_BURST) return; /* its own load would be in the others' way */
+    if (m->clock.clocks) return;                         /* what a clock tells needs no load beside it */
     measure_tell(m, p, NULL, NULL, "yardstick", 120);
     for (size_t k = 0; k < sizeof openers / sizeof openers[0]; k++)
         if (strcmp(openers[k].bound, bound) == 0 && (openers[k].everywhere || on_host(m)))
@@ -338,7 +340,5 @@ json_t *measure_probe_json(const measurement *m, json_builder *b) {
     json_put_real(b, to, "work", work / (special ? 1 : 1e12));
     json_put_real(b, to, "launch_us", 1e6 * launch_s);
     json_put_real(b, to, "bound_ratio", bound);
-    if (p->kind == MEASURE_PROBE_PRODUCT)
-        json_put_real(b, to, "launches", m->rows[m->baseline].lane.time_s / launch_s); /* that the baseline takes */
     return to;
 }

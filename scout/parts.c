@@ -6,6 +6,7 @@
 #include "scout/kinds/kind_tensors.h"
 #include "scout/kinds/kinds.h"
 
+#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -140,8 +141,23 @@ const scout_candidate *parts_use(parts_layout *layout) {
     return layout ? &candidate : NULL;
 }
 
-/* Products, convolutions and norms allow for what is added or applied behind them being done by another kernel. A
- * softmax does not for a sum that was rounded before: the exponent x - largest has two of them, up to 8 each. */
-double parts_tolerance(const scout_op *op, const parts_request *request) {
-    return request->count > 1 && op->kind == SCOUT_SOFTMAX ? 16 * kind_rounding(op->input) : 0;
+/* Whether a part goes on with what another one wrote. */
+static bool goes_on(const parts_layout *l) {
+    for (int k = 0; k < l->count; k++)
+        for (uint32_t t = 0; t < l->steps[k].op.tensor_count; t++)
+            if (l->steps[k].sources[t].where == PARTS_BETWEEN && l->steps[k].sources[t].at < k) return true;
+    return false;
+}
+
+/* Norms allow for the residual being added by another kernel. A softmax does not for a sum that was rounded before: the
+ * exponent x - largest has two of them, up to 8 each. Products and convolutions allow for what stands behind them being
+ * done by others, but by the root of the number of roundings: that holds for many elements together. In one of them all
+ * roundings may go the same way, and then count by their number (docs/tolerances.md). */
+double parts_tolerance(const parts_layout *l) {
+    if (!l || !l->good || !goes_on(l)) return 0;
+    const scout_op *op = l->fused;
+    if (op->kind == SCOUT_SOFTMAX) return 16 * kind_rounding(op->input);
+    if (op->kind != SCOUT_GEMM && op->kind != SCOUT_CONV) return 0;
+    const int roundings = 1 + kind_behind(op);
+    return (roundings - sqrt(roundings)) * kind_rounding(op->output);
 }

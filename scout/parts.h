@@ -25,8 +25,8 @@ const scout_candidate *parts_use(parts_layout *layout);
 /* Gives a plan that was made ahead its memory, on the device that runs it; one that has it already keeps it. */
 scout_answer parts_settle(const parts_layout *layout, scout_plan *plan, scout_device *device, scout_why *why);
 
-/* What the parts' roundings in between add to the tolerance of the fused operation, where its kind does not expect them
- * anyway: relative to |want| + spread. */
-double parts_tolerance(const scout_op *op, const parts_request *request);
+/* What the parts' roundings in between add to what an element of the fused operation may be off by, where its kind does
+ * not expect them anyway: relative to |want| + spread. NULL: there are no parts. */
+double parts_tolerance(const parts_layout *layout);
 
 #endif

@@ -230,6 +230,8 @@ typedef struct scout_telemetry {
     double clock_mhz, memory_clock_mhz, power_w, temperature_c;
     uint64_t throttle;      /* bits as the driver has them; 0: none */
     char throttle_text[96]; /* "power cap", "thermal", … */
+    double most_clock_mhz;  /* the highest that it may run at */
+    double most_power_w;    /* that it may draw */
 } scout_telemetry;
 
 /* How an output is compared: every element within tolerance * (|want| + spread), where spread is the root of the sum of
@@ -360,6 +362,9 @@ typedef struct scout_device_api {
      * done. NULL: `run` is called for each. */
     scout_answer (*play)(scout_device *device, scout_sequence *const *sequences, uint32_t count, double *seconds,
                          scout_why *why);
+    /* The mean clock, in Hz, of each interval of the last `run` or `play`, as the device itself counted its cycles.
+     * Returns how many of `most` are known. NULL: none. */
+    uint32_t (*clocks)(scout_device *device, double *hz, uint32_t most);
     /* Whether other threads may list and prepare the device's own candidates, each on a device of its own (`open`),
      * while this thread measures, and this one may launch, describe and destroy what they have prepared. Asked once, by
      * the thread that measures, which it makes ready for such launches. NULL or SCOUT_NO: one thread does all. */

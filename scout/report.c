@@ -127,8 +127,11 @@ static void read_ceiling(const report_input *in, report_figures *out) {
                                        at_least_0(json_get_positive(m, "resident_bytes")),
                                        at_least_0(json_get_positive(m, "specials")));
     if (!isfinite(t.seconds) || t.seconds <= 0) return;
+    t = ceilings_time_at(t, c, out->precision, json_get_positive(m, "clock_mhz"));
+    if (json_get_positive(m, "clock_mhz") > 0 && strcmp(t.bound, "memory") != 0) out->ceiling_from = "clock";
     report_beside_read(m, &t, out);
     out->ceiling_us = 1e6 * t.seconds;
+    if (isfinite(t.physical_s) && t.physical_s > 0) out->physical_us = 1e6 * fmin(t.physical_s, t.seconds);
     out->ceiling_ci = t.rel_ci95;
     out->launch_us = 1e6 * t.launch_s;
     out->bound = t.bound;
@@ -219,6 +222,7 @@ void report_read(const report_input *in, report_figures *out) {
                             .ceiling_us = NAN,
                             .launch_us = NAN,
                             .ceiling_from = "stored",
+                            .physical_us = NAN,
                             .stored_ceiling_us = NAN,
                             .estimate_us = NAN,
                             .efficiency = NAN};

@@ -69,7 +69,9 @@ typedef struct report_figures {
     const char *precision, *bound;
     const ceilings_peak *peak; /* NULL: not known */
     double flops, bytes_read, bytes_written, ceiling_us, ceiling_ci, launch_us, efficiency;
-    const char *ceiling_from; /* stored (the ceilings'), probe (measured in neighbouring blocks) */
+    const char *
+        ceiling_from; /* stored (the ceilings'), clock (at the operation's own clock), probe (in neighbouring blocks) */
+    double physical_us;       /* the physical bound, not above the ceiling; not-a-number: not known */
     double stored_ceiling_us; /* by the ceilings alone, where a probe had a say; else not-a-number */
     double estimate_us;       /* at least, also where nothing could be measured; not-a-number: not known */
     bool above_ceiling;       /* by more than all intervals */

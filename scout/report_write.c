@@ -21,6 +21,7 @@ static const char *const taken_over[] = {"baseline_variant",
                                          "undecided",
                                          "host",
                                          "card",
+                                         "clock_mhz",
                                          "slow_passes",
                                          "variants_left_out",
                                          "settle",
@@ -123,6 +124,7 @@ static void put_figures(const report_figures *f, json_t *to, json_builder *b) {
     json_put_real(b, to, "bytes_read", f->bytes_read);
     json_put_real(b, to, "bytes_written", f->bytes_written);
     json_put_known(b, to, "ceiling_time_us", f->ceiling_us);
+    json_put_known(b, to, "physical_time_us", f->physical_us);
     if (isfinite(f->ceiling_us)) json_put_text(b, to, "ceiling_from", f->ceiling_from);
     if (isfinite(f->ceiling_us)) json_put_known(b, to, "ceiling_ci", f->ceiling_ci); /* an infinite one is not known */
     json_put_known(b, to, "stored_ceiling_time_us", f->stored_ceiling_us);

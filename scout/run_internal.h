@@ -47,7 +47,9 @@ typedef struct run_item {
     bool started, busy; /* busy: a device is at it */
     bool announced;     /* beside another one, so that it is prepared before its turn */
     bool changed;       /* it has passes that are in no cache yet */
-    int turn;           /* its place in the order of the pass that is under way */
+    double open;        /* what figures_open said of it after `asked` passes: every pass asks all of them */
+    int asked;
+    int turn; /* its place in the order of the pass that is under way */
 } run_item;
 
 typedef struct run_device {

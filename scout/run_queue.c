@@ -24,7 +24,9 @@ static const double LATER_SECONDS = 10; /* and this at least; --budget and --exh
 
 static const double LEAST_SECONDS = 0.02; /* less than that measures nothing */
 static const double FIRST_SHARE = 0.6;    /* of a budget, for what prepares and races in the first pass */
-static const double WORTH = 0.001;        /* of the model's time: less than that is left open */
+/* Of the model's time: less than that is left open. A device's passes take milliseconds; a host's, which repacks and
+ * checks on the cores that it measures, tenths of a second. */
+static const double WORTH = 0.0003, HOST_WORTH = 0.001;
 
 /* ---- the cache ---- */
 
@@ -72,36 +74,8 @@ static void find_cached(run *r, run_item *i) {
     r->of_other_cards += !own;
 }
 
-/* What the yardstick of a precision took on the mean of this run's passes; 0: there was none. */
-static double yardstick_us(const run *r, const char *precision) {
-    double logs = 0, count = 0;
-    for (int k = 0; k < r->item_count; k++) {
-        double launch_us = 0;
-        int passes = 0;
-        const char *of = r->items[k].changed ? figures_yardstick(r->items[k].measurement, &launch_us, &passes) : NULL;
-        if (!of || strcmp(of, precision) != 0) continue;
-        logs += passes * log(launch_us);
-        count += passes;
-    }
-    return count > 0 ? exp(logs / count) : 0;
-}
-
-static void steer(run *r) {
-    for (const char *const *precision = run_precisions; *precision; precision++) {
-        const double us = yardstick_us(r, *precision);
-        for (int k = 0; us > 0 && k < r->item_count; k++) {
-            double ignored = 0;
-            int passes = 0;
-            run_item *i = &r->items[k];
-            const char *of = i->changed ? figures_yardstick(i->measurement, &ignored, &passes) : NULL;
-            if (of && strcmp(of, *precision) == 0) figures_steer(i->measurement, us);
-        }
-    }
-}
-
 /* At the end, with all of its passes: a pass takes less time than a file. */
 void run_queue_store(run *r) {
-    steer(r);
     for (int k = 0; k < r->item_count; k++) {
         run_item *i = &r->items[k];
         status st = {0};
@@ -340,16 +314,16 @@ static void add_left(char *what, size_t room, double left_s) {
 /* ---- later passes ---- */
 
 /* What of the model's time is open in an item, and worth another pass. */
-static double open_of(const run *r, const run_item *i, double model_us) {
+static double open_of(const run *r, run_item *i, double model_us) {
     const double us = json_number_value(json_object_get(i->measurement, "baseline_time_us"));
     double places = i->fusion ? (double)(i->fusion->selected > 0 ? i->fusion->selected : i->fusion->count)
                               : (double)i->operation->count;
     if (i->for_fusion) places = fmax(places, 1); /* in no model's time, and a fusion is held against it */
-    const double open = fmin(figures_open(i->measurement), 1);
-    if (i->source == RUN_LEFT || i->busy || !i->measurement || i->derived || !(us > 0)) return 0;
-    if (figures_passes(i->measurement) == 0 || figures_passes(i->measurement) >= (int)estimate_last_look()) return 0;
-    if (!(model_us > 0) || r->search.compare || places == 0) return open; /* a part of others, or all there is */
-    return open * places * us / model_us;
+    const int passes = figures_passes(i->measurement);
+    if (i->source == RUN_LEFT || i->busy || !i->measurement || i->derived || !(us > 0) || passes == 0) return 0;
+    if (i->asked != passes) i->open = fmin(figures_open(i->measurement), 1), i->asked = passes;
+    if (!(model_us > 0) || r->search.compare || places == 0) return i->open; /* a part of others, or all there is */
+    return i->open * places * us / model_us;
 }
 
 static double model_time(const run *r) {
@@ -361,14 +335,14 @@ static double model_time(const run *r) {
 }
 
 /* Between two looks a row goes on: what would be decided there was decided at the last one. */
-static bool wants_pass(const run *r, const run_item *i, int pass, double model_us) {
+static bool wants_pass(const run *r, run_item *i, int pass, double model_us) {
     const int passes = figures_passes(i->measurement);
     if (i->source == RUN_PENDING || passes != pass - 1 || passes == 0) return false;
     if (i->source == RUN_CACHED && r->budget_end == 0) return false; /* it had its time */
     const bool under_way = passes > 1 && !estimate_look((size_t)passes) && i->changed;
-    const double open = open_of(r, i, model_us);
-    if (!json_object_get(i->measurement, "baseline_time_us")) return false;
-    return under_way ? !i->busy && i->measurement != NULL : open >= WORTH;
+    if (i->busy || !json_object_get(i->measurement, "baseline_time_us")) return false;
+    const bool host = json_is_true(json_object_get(i->measurement, "host"));
+    return under_way || open_of(r, i, model_us) >= (host ? HOST_WORTH : WORTH);
 }
 
 /* NULL: nothing is open, or there is no time left. Each pass has an order of its own; what is undecided at the last

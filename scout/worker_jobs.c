@@ -174,6 +174,11 @@ static double clock_stolen(void *context) {
     return w->api->stolen(w->device);
 }
 
+static uint32_t clock_clocks(void *context, double *hz, uint32_t most) {
+    const worker *w = context;
+    return w->api->clocks(w->device, hz, most);
+}
+
 static void clock_beat(void *context, double seconds) {
     worker_step(context, NULL, NULL, "measuring ceilings", seconds);
 }
@@ -252,7 +257,8 @@ static json_t *job_ceilings(worker *w, const json_t *body, worker_end *end) {
                                     .pause = clock_pause,
                                     .telemetry = clock_telemetry,
                                     .beat = clock_beat,
-                                    .stolen = SCOUT_HAS(w->api, stolen) && w->api->stolen ? clock_stolen : NULL};
+                                    .stolen = SCOUT_HAS(w->api, stolen) && w->api->stolen ? clock_stolen : NULL,
+                                    .clocks = SCOUT_HAS(w->api, clocks) && w->api->clocks ? clock_clocks : NULL};
         end->answer = ceilings_measure(w->api, w->device, &clock, &j->regime, &j->request, say, w, &j->ceilings, &b,
                                        audit, &end->why);
         if (end->answer == SCOUT_OK) {

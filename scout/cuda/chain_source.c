@@ -145,15 +145,14 @@ static void put_each(chain_writer *w) {
 
 static void put_fetch(chain_writer *w) {
     const chain_source *s = w->s;
-    chain_steps_put(w, "__device__ __forceinline__ void fetch(piece &x, const operands &g, offset at) {\n");
-    chain_steps_put(w, "    const offset place = at;\n    (void)place;\n");
+    chain_steps_put(w, "template <bool STREAM> __device__ __forceinline__ void fetch(piece &x, const operands &g, "
+                       "offset at) {\n    const offset place = at;\n    (void)place;\n");
     put_places(w, 0, 0);
     for (int k = 0; k < s->chain.operands; k++) {
         const chain_type *t = operand_type(s, k);
         const int splat = s->ways[k] == CHAIN_SOURCE_SPLAT;
         if (s->ways[k] == CHAIN_SOURCE_FULL)
-            chain_steps_put(w, "    load<%s>(x.r%d, g.p%d, (u64)at * %d);\n", s->config.stream ? "true" : "false", k, k,
-                            t->size);
+            chain_steps_put(w, "    load<STREAM>(x.r%d, g.p%d, (u64)at * %d);\n", k, k, t->size);
         if (s->ways[k] == CHAIN_SOURCE_PIECE) chain_steps_put(w, "    load<false>(x.r%d, g.p%d, (u64)", k, k);
         if (splat) chain_steps_put(w, "    x.s%d = one<%s>(g.p%d, ", k, t->tag, k);
         if (splat || s->ways[k] == CHAIN_SOURCE_PIECE) put_offset(w, k);
@@ -178,16 +177,17 @@ static void put_element(chain_writer *w, int k) {
 static void put_finish(chain_writer *w) {
     const chain_source *s = w->s;
     const chain_type *t = chain_steps_type(s->output);
-    chain_steps_put(
-        w, "__device__ __forceinline__ void finish(const piece &x, const operands &g, offset at) {\n    %s v[%d];\n",
-        t->value, s->elements);
+    chain_steps_put(w,
+                    "template <bool STREAM> __device__ __forceinline__ void finish(const piece &x, const operands &g, "
+                    "offset at) {\n    %s v[%d];\n",
+                    t->value, s->elements);
     chain_steps_put(w, "#pragma unroll\n    for (int i = 0; i < %d; i++) v[i] = compute(", s->elements);
     for (int k = 0; k < s->chain.operands; k++) {
         chain_steps_put(w, "%s", k ? ", " : "");
         put_element(w, k);
     }
-    chain_steps_put(w, ");\n    raw<%d> y;\n    pack<%s, %d>(v, y);\n    store<%s>(g.out, (u64)at * %d, y);\n}\n\n",
-                    s->elements * t->size, t->tag, s->elements, s->config.stream ? "true" : "false", t->size);
+    chain_steps_put(w, ");\n    raw<%d> y;\n    pack<%s, %d>(v, y);\n    store<STREAM>(g.out, (u64)at * %d, y);\n}\n\n",
+                    s->elements * t->size, t->tag, s->elements, t->size);
 }
 
 /* One element by itself: at the end, and where a tensor does not begin where pieces may. */
@@ -228,34 +228,73 @@ static void put_head(chain_writer *w, const char *name) {
     }
 }
 
-static void put_kernels(chain_writer *w) {
-    put_head(w, "chain_pieces");
-    chain_steps_put(w, "    const offset tile = (offset)VEC * PIECES * blockDim.x;\n"
+/* What costs time to compile is code. So where all blocks are whole, by any number of threads, there is none for parts
+ * of them, elements alone are there only where pieces may be cut off, and none of that is unrolled. */
+static void put_pieces(chain_writer *w) {
+    chain_steps_put(w, "template <int PIECES, bool STREAM> __device__ __forceinline__ void whole_tile("
+                       "const operands &g, offset first, offset step) {\n"
+                       "    piece x[PIECES];\n"
+                       "#pragma unroll\n"
+                       "    for (int j = 0; j < PIECES; j++) fetch<STREAM>(x[j], g, first + j * step);\n"
+                       "#pragma unroll\n"
+                       "    for (int j = 0; j < PIECES; j++) finish<STREAM>(x[j], g, first + j * step);\n}\n\n"
+                       "template <int PIECES, bool STREAM> __device__ __forceinline__ void last_tile("
+                       "const operands &g, offset first, offset step) {\n"
+                       "#pragma unroll 1\n"
+                       "    for (int j = 0; j < PIECES; j++) {\n"
+                       "        const offset at = first + j * step;\n"
+                       "        piece x;\n"
+                       "        if (at + VEC <= COUNT) {\n"
+                       "            fetch<STREAM>(x, g, at);\n"
+                       "            finish<STREAM>(x, g, at);\n"
+                       "        } else if constexpr (COUNT %% VEC != 0)\n"
+                       "#pragma unroll 1\n"
+                       "            for (offset i = at; i < COUNT; i++) single(g, i);\n"
+                       "    }\n}\n\n"
+                       "template <int PIECES, bool STREAM> __device__ __forceinline__ void pieces("
+                       "const operands &g) {\n"
+                       "    const offset tile = (offset)VEC * PIECES * blockDim.x;\n"
                        "    for (offset begin = blockIdx.x * tile; begin < COUNT; begin += gridDim.x * tile) {\n"
                        "        const offset first = begin + threadIdx.x * VEC, step = blockDim.x * VEC;\n"
-                       "        if (COUNT - begin >= tile) {\n"
-                       "            piece x[PIECES];\n"
-                       "#pragma unroll\n"
-                       "            for (int j = 0; j < PIECES; j++) fetch(x[j], g, first + j * step);\n"
-                       "#pragma unroll\n"
-                       "            for (int j = 0; j < PIECES; j++) finish(x[j], g, first + j * step);\n"
-                       "            continue;\n"
-                       "        }\n"
-                       "        for (int j = 0; j < PIECES; j++) {\n"
-                       "            const offset at = first + j * step;\n"
-                       "            piece x;\n"
-                       "            if (at + VEC <= COUNT) {\n"
-                       "                fetch(x, g, at);\n"
-                       "                finish(x, g, at);\n"
-                       "            } else\n"
-                       "                for (offset i = at; i < COUNT; i++) single(g, i);\n"
-                       "        }\n"
+                       "        if constexpr (COUNT %% (VEC * PIECES * THREADS) == 0)\n"
+                       "            whole_tile<PIECES, STREAM>(g, first, step);\n"
+                       "        else if (PIECES > 1 && COUNT - begin >= tile)\n"
+                       "            whole_tile<PIECES, STREAM>(g, first, step);\n"
+                       "        else\n"
+                       "            last_tile<PIECES, STREAM>(g, first, step);\n"
                        "    }\n}\n\n");
+}
+
+static void put_name(const chain_source_config *c, char name[CHAIN_SOURCE_NAME]) {
+    snprintf(name, CHAIN_SOURCE_NAME, "chain_pieces_%d%s", c->pieces, c->stream ? "_stream" : "");
+}
+
+static void put_kernel(chain_writer *w, int pieces, int stream) {
+    char name[CHAIN_SOURCE_NAME];
+    put_name(&(chain_source_config){.pieces = pieces, .stream = stream}, name);
+    put_head(w, name);
+    chain_steps_put(w, "    pieces<%d, %s>(g);\n}\n\n", pieces, stream ? "true" : "false");
+}
+
+const int chain_source_pieces[CHAIN_SOURCE_PIECES] = {2, 4, 1};
+
+/* The first kernel comes alone: it is wanted first, and mostly there is time for no other. To start the compiler and to
+ * read the chain costs as much as a kernel, so all others come together. */
+static void put_kernels(chain_writer *w) {
+    const chain_source_config *c = &w->s->config;
+    const int first = c->pieces == chain_source_pieces[0] && c->stream == 0;
+    put_pieces(w);
+    chain_steps_put(w, "} // namespace\n\n");
+    for (int k = first ? 0 : 1; k < (first ? 1 : CHAIN_SOURCE_PIECES * 2); k++)
+        put_kernel(w, chain_source_pieces[k / 2], k % 2);
     put_head(w, "chain_single");
     chain_steps_put(
-        w, "    for (offset at = blockIdx.x * blockDim.x + threadIdx.x; at < COUNT; at += gridDim.x * blockDim.x)\n"
+        w, "#pragma unroll 1\n"
+           "    for (offset at = blockIdx.x * blockDim.x + threadIdx.x; at < COUNT; at += gridDim.x * blockDim.x)\n"
            "        single(g, at);\n}\n");
 }
+
+void chain_source_kernel(const chain_source *s, char name[CHAIN_SOURCE_NAME]) { put_name(&s->config, name); }
 
 char *chain_source_text(const chain_source *s) {
     chain_writer w = {.s = s, .text = malloc(CHAIN_STEPS_ROOM)};
@@ -264,14 +303,13 @@ char *chain_source_text(const chain_source *s) {
      */
     chain_steps_put(&w, "#include \"%s\"\nusing namespace chain;\n\ntypedef %s offset;\n",
                     chain_source_include_names[0], s->walk.count < (int64_t)1 << 31 ? "u32" : "u64");
-    chain_steps_put(&w, "enum { VEC = %d, PIECES = %d };\n#define COUNT ((offset)%" PRId64 "ull)\n\nnamespace {\n\n",
-                    s->elements, s->config.pieces, s->walk.count);
+    chain_steps_put(&w, "enum { VEC = %d, THREADS = %d };\n#define COUNT ((offset)%" PRId64 "ull)\n\nnamespace {\n\n",
+                    s->elements, CHAIN_SOURCE_MOST_THREADS, s->walk.count);
     chain_steps_function(&w);
     put_structs(&w);
     put_fetch(&w);
     put_finish(&w);
     put_single(&w);
-    chain_steps_put(&w, "} // namespace\n\n");
     put_kernels(&w);
     return w.text;
 }

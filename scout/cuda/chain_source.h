@@ -15,11 +15,12 @@ typedef enum chain_source_way {
     CHAIN_SOURCE_EACH   /* element by element */
 } chain_source_way;
 
-enum { CHAIN_SOURCE_MOST_THREADS = 512 }; /* of a block: registers are shared out so that these can run */
+/* Threads of a block divide this: registers are shared out so that these can run. */
+enum { CHAIN_SOURCE_MOST_THREADS = 512 };
 
 typedef struct chain_source_config {
     int bytes;  /* of the narrowest tensor's piece: 16 or 8 */
-    int pieces; /* of each operand that a thread has in flight */
+    int pieces; /* of each operand that a thread has in flight: one of chain_source_pieces */
     int stream; /* 1: hints that nothing is read again */
 } chain_source_config;
 
@@ -35,10 +36,16 @@ typedef struct chain_source {
 /* What a kernel of it would be. 0: it cannot be (why says so). */
 int chain_source_of(const scout_op *op, chain_source_config config, chain_source *out, scout_why *why);
 
-/* The source: two kernels, chain_pieces for tensors at multiples of 16 bytes and chain_single for any, both with the
- * operands' pointers and then the output's as parameters. Owned by the caller (free); NULL: no memory. It includes
+enum { CHAIN_SOURCE_PIECES = 3 };
+extern const int chain_source_pieces[CHAIN_SOURCE_PIECES]; /* the usual one first */
+
+/* The source of a program with two kernels of it: the one that chain_source_kernel names, for tensors at multiples of
+ * 16 bytes, and chain_single for any, both with the operands' pointers and then the output's as parameters. All that
+ * differs from the usual pieces and no hints is one program. Owned by the caller (free); NULL: no memory. It includes
  * kernels/elementwise_chain.cuh, one of chain_source_includes. */
 char *chain_source_text(const chain_source *s);
+enum { CHAIN_SOURCE_NAME = 48 };
+void chain_source_kernel(const chain_source *s, char name[CHAIN_SOURCE_NAME]);
 enum { CHAIN_SOURCE_INCLUDES = 2 };
 extern const char *const chain_source_include_names[CHAIN_SOURCE_INCLUDES];
 /* Their texts, one after the other in one string; owned by the caller, NULL: no memory. */

@@ -126,6 +126,8 @@ void cuda_device_close(scout_device *device) {
     dnn_offers_free(device->offers);
     for (uint32_t k = 0; k < device->event_count; k++) cudaEventDestroy(device->events[k]);
     free(device->events);
+    free(device->clocks);
+    cudaFree(device->stamps);
     cudaFree(device->scratch);
     if (device->stream) cudaStreamDestroy(device->stream);
     cudaGetLastError();

@@ -17,6 +17,9 @@ struct scout_device {
     cudaStream_t stream; /* where everything runs */
     cudaEvent_t *events; /* grown on demand, before anything is enqueued */
     uint32_t event_count;
+    struct kernels_stamps *stamps; /* on the device, for as many intervals as there are pairs of events */
+    double *clocks;                /* of the last intervals, in Hz; 0: not known */
+    uint32_t stamp_count, clock_count;
     void *scratch; /* on the device: results of checksums */
     int multiprocessors;
     int capability_major, capability_minor;
@@ -62,6 +65,7 @@ scout_answer cuda_device_run(scout_device *device, scout_sequence *sequence, uin
                              scout_why *why);
 scout_answer cuda_device_play(scout_device *device, scout_sequence *const *sequences, uint32_t count, double *seconds,
                               scout_why *why);
+uint32_t cuda_device_clocks(scout_device *device, double *hz, uint32_t most);
 void cuda_device_drop(scout_device *device, scout_sequence *sequence);
 scout_answer cuda_device_made_of(scout_device *device, scout_sequence *sequence, scout_composition *out,
                                  scout_why *why);

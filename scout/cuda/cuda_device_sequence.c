@@ -1,5 +1,5 @@
 /* Recorded launches and their timing. A sequence is a graph of n launches, or n calls made anew at each run. Runs are
- * enqueued back to back with an event between any two; nothing waits until the last one is done. */
+ * enqueued back to back, each between two events; nothing waits until the last one is done. */
 #include "scout/cuda/cuda_device.h"
 
 #include "kernels/kernels.h"
@@ -156,12 +156,25 @@ scout_answer cuda_device_record(scout_device *device, int graph, uint32_t launch
     return SCOUT_OK;
 }
 
-static scout_answer sequence_events(scout_device *device, uint32_t count, scout_why *why) {
-    if (device->event_count >= count) return SCOUT_OK;
-    cudaEvent_t *const more = realloc(device->events, count * sizeof(cudaEvent_t));
+/* Room for so many intervals: two events each, and an instant of the cycle counters between any two. */
+static scout_answer sequence_room(scout_device *device, uint32_t count, scout_why *why) {
+    const uint32_t wanted = 2 * count;
+    if (device->stamp_count < count + 1) {
+        double *const clocks = realloc(device->clocks, count * sizeof *clocks);
+        if (!clocks) return scout_say(why, SCOUT_NO_MEMORY, "memory", "no memory left on the host");
+        device->clocks = clocks;
+        cudaFree(device->stamps);
+        device->stamps = NULL, device->stamp_count = 0;
+        const size_t bytes = (count + 1) * sizeof *device->stamps;
+        const scout_answer answer = cuda_device_answer(cudaMalloc((void **)&device->stamps, bytes), "a clock", why);
+        if (answer != SCOUT_OK) return answer;
+        device->stamp_count = count + 1;
+    }
+    if (device->event_count >= wanted) return SCOUT_OK;
+    cudaEvent_t *const more = realloc(device->events, wanted * sizeof(cudaEvent_t));
     if (!more) return scout_say(why, SCOUT_NO_MEMORY, "memory", "no memory left on the host");
     device->events = more;
-    while (device->event_count < count) {
+    while (device->event_count < wanted) {
         const scout_answer answer =
             cuda_device_answer(cudaEventCreate(&device->events[device->event_count]), "making an event", why);
         if (answer != SCOUT_OK) return answer;
@@ -179,22 +192,76 @@ static scout_answer sequence_launch(scout_device *device, scout_sequence *sequen
     return answer;
 }
 
+static scout_answer sequence_mark(scout_device *device, uint32_t at, scout_why *why) {
+    return cuda_device_answer(kernels_stamp(&device->stamps[at], device->multiprocessors, device->stream),
+                              "reading the clock", why);
+}
+
+static scout_answer sequence_event(scout_device *device, uint32_t at, scout_why *why) {
+    return cuda_device_answer(cudaEventRecord(device->events[at], device->stream), "recording an event", why);
+}
+
+/* The counters are read between the intervals, outside of what is timed. */
 static scout_answer sequence_all(scout_device *device, scout_sequence *const *sequences, uint32_t count,
                                  scout_why *why) {
+    const size_t bytes = (count + 1) * sizeof *device->stamps;
     scout_answer answer =
-        cuda_device_answer(kernels_delay(sequence_head_start_ns(sequences[0]), device->stream), "starting a run", why);
-    for (uint32_t k = 0; k <= count && answer == SCOUT_OK; k++) {
-        answer = cuda_device_answer(cudaEventRecord(device->events[k], device->stream), "recording an event", why);
-        if (k < count && answer == SCOUT_OK) answer = sequence_launch(device, sequences[k], why);
+        cuda_device_answer(cudaMemsetAsync(device->stamps, 0, bytes, device->stream), "starting a run", why);
+    if (answer == SCOUT_OK)
+        answer = cuda_device_answer(kernels_delay(sequence_head_start_ns(sequences[0]), device->stream),
+                                    "starting a run", why);
+    if (answer == SCOUT_OK) answer = sequence_mark(device, 0, why);
+    for (uint32_t k = 0; k < count && answer == SCOUT_OK; k++) {
+        answer = sequence_event(device, 2 * k, why);
+        if (answer == SCOUT_OK) answer = sequence_launch(device, sequences[k], why);
+        if (answer == SCOUT_OK) answer = sequence_event(device, 2 * k + 1, why);
+        if (answer == SCOUT_OK) answer = sequence_mark(device, k + 1, why);
     }
     return answer;
 }
 
+static int by_value(const void *a, const void *b) {
+    const double x = *(const double *)a, y = *(const double *)b;
+    return (x > y) - (x < y);
+}
+
+/* Between two instants, of the multiprocessors that were seen at both: the middle one. */
+static double clock_between(const kernels_stamps *from, const kernels_stamps *to) {
+    double hz[KERNELS_STAMPED];
+    int n = 0;
+    for (int k = 0; k < KERNELS_STAMPED; k++) {
+        const bool seen = from->nanoseconds[k] && to->nanoseconds[k] > from->nanoseconds[k];
+        if (seen && to->cycles[k] > from->cycles[k])
+            hz[n++] =
+                1e9 * (double)(to->cycles[k] - from->cycles[k]) / (double)(to->nanoseconds[k] - from->nanoseconds[k]);
+    }
+    qsort(hz, (size_t)n, sizeof hz[0], by_value);
+    return n > 0 ? hz[n / 2] : 0;
+}
+
+static scout_answer sequence_clocks(scout_device *device, uint32_t count, scout_why *why) {
+    const size_t bytes = (count + 1) * sizeof(kernels_stamps);
+    kernels_stamps *const all = malloc(bytes);
+    if (!all) return scout_say(why, SCOUT_NO_MEMORY, "memory", "no memory left on the host");
+    const scout_answer answer = cuda_device_download(device, all, device->stamps, bytes, why);
+    for (uint32_t k = 0; answer == SCOUT_OK && k < count; k++) device->clocks[k] = clock_between(&all[k], &all[k + 1]);
+    free(all);
+    if (answer == SCOUT_OK) device->clock_count = count;
+    return answer;
+}
+
+uint32_t cuda_device_clocks(scout_device *device, double *hz, uint32_t most) {
+    const uint32_t count = device->clock_count < most ? device->clock_count : most;
+    for (uint32_t k = 0; k < count; k++) hz[k] = device->clocks[k];
+    return count;
+}
+
 scout_answer cuda_device_play(scout_device *device, scout_sequence *const *sequences, uint32_t count, double *seconds,
                               scout_why *why) {
+    device->clock_count = 0;
     if (count == 0) return SCOUT_OK;
     if (count > 1u << 20) return scout_say(why, SCOUT_FAILED, "error", "%u runs at once are too many", count);
-    const scout_answer ready = sequence_events(device, count + 1, why);
+    const scout_answer ready = sequence_room(device, count, why);
     if (ready != SCOUT_OK) return ready;
     const scout_answer enqueued = sequence_all(device, sequences, count, why);
     if (enqueued == SCOUT_LOST) return enqueued;
@@ -203,11 +270,11 @@ scout_answer cuda_device_play(scout_device *device, scout_sequence *const *seque
     if (done != SCOUT_OK) return done;
     for (uint32_t k = 0; k < count; k++) {
         float milliseconds = NAN;
-        const cudaError_t read = cudaEventElapsedTime(&milliseconds, device->events[k], device->events[k + 1]);
+        const cudaError_t read = cudaEventElapsedTime(&milliseconds, device->events[2 * k], device->events[2 * k + 1]);
         if (read != cudaSuccess) return cuda_device_answer(read, "reading an event", why);
         seconds[k] = milliseconds / 1000.0;
     }
-    return SCOUT_OK;
+    return sequence_clocks(device, count, why);
 }
 
 /* The same again and again. */

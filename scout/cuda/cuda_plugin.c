@@ -97,6 +97,7 @@ static const scout_device_api api = {
     .record = cuda_device_record,
     .run = cuda_device_run,
     .play = cuda_device_play,
+    .clocks = cuda_device_clocks,
     .drop = cuda_device_drop,
     .made_of = cuda_device_made_of,
     .has_graphs = 1,

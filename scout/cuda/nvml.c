@@ -37,6 +37,7 @@ typedef struct nvml_table {
     int (*driver)(char *text, unsigned int room);
     int (*limit)(void *device, unsigned int *milliwatts);
     int (*clock)(void *device, int which, unsigned int *mhz);
+    int (*most_clock)(void *device, int which, unsigned int *mhz);
     int (*power)(void *device, unsigned int *milliwatts);
     int (*fields)(void *device, int count, nvml_field *fields);
     int (*temperature)(void *device, int sensor, unsigned int *degrees);
@@ -57,6 +58,7 @@ static const struct {
     {"nvmlSystemGetDriverVersion", NULL, offsetof(nvml_table, driver), true},
     {"nvmlDeviceGetEnforcedPowerLimit", NULL, offsetof(nvml_table, limit), false},
     {"nvmlDeviceGetClockInfo", NULL, offsetof(nvml_table, clock), false},
+    {"nvmlDeviceGetMaxClockInfo", NULL, offsetof(nvml_table, most_clock), false},
     {"nvmlDeviceGetPowerUsage", NULL, offsetof(nvml_table, power), false},
     {"nvmlDeviceGetFieldValues", NULL, offsetof(nvml_table, fields), false},
     {"nvmlDeviceGetTemperature", NULL, offsetof(nvml_table, temperature), false},
@@ -139,15 +141,18 @@ void nvml_throttle_text(uint64_t bits, char *text, size_t room) {
 }
 
 void nvml_telemetry(void *device, scout_telemetry *out) {
-    unsigned int degrees = 0;
+    unsigned int degrees = 0, most_mhz = 0, milliwatts = 0;
     unsigned long long bits = 0;
     out->clock_mhz = out->memory_clock_mhz = out->power_w = out->temperature_c = NAN;
+    out->most_clock_mhz = out->most_power_w = NAN;
     out->throttle = 0;
     out->throttle_text[0] = '\0';
     if (!device || !nvml.usable) return;
     out->clock_mhz = nvml_clock_mhz(device, NVML_CLOCK_SM);
     out->memory_clock_mhz = nvml_clock_mhz(device, NVML_CLOCK_MEMORY);
     out->power_w = nvml_power_w(device);
+    if (nvml.most_clock && nvml.most_clock(device, NVML_CLOCK_SM, &most_mhz) == 0) out->most_clock_mhz = most_mhz;
+    if (nvml.limit && nvml.limit(device, &milliwatts) == 0) out->most_power_w = milliwatts / 1000.0;
     if (nvml.temperature && nvml.temperature(device, NVML_SENSOR_GPU, &degrees) == 0) out->temperature_c = degrees;
     if (!nvml.reasons || nvml.reasons(device, &bits) != 0) return;
     out->throttle = bits;

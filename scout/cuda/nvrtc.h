@@ -26,10 +26,11 @@ typedef struct nvrtc_table {
     char path[256], version[48];
 } nvrtc_table;
 
-/* The library, opened at the first call; NULL: why says where it was looked for. No context is made. */
+/* All of these may be called by any thread. The library, opened at the first call; NULL: why says where it was looked
+ * for. No context is made. */
 const nvrtc_table *nvrtc_open(scout_why *why);
 
-/* Code for one GPU; owned by the caller: nvrtc_code_free. */
+/* Code for one GPU. */
 typedef struct nvrtc_code {
     char *cubin;
     size_t bytes;
@@ -41,8 +42,11 @@ typedef struct nvrtc_source {
     const char *const *includes, *const *include_names;
 } nvrtc_source;
 
-/* For a GPU of that compute capability. SCOUT_NO (library): NVRTC does not know this GPU, or refuses the source. */
-scout_answer nvrtc_compile(const nvrtc_source *source, int major, int minor, nvrtc_code *out, scout_why *why);
-void nvrtc_code_free(nvrtc_code *code);
+/* Code for a GPU of that compute capability. It is compiled at the first call for this text, and kept: the same kernel
+ * in another operation costs nothing. What asks for a text that is being compiled waits for it; nothing else waits.
+ * Borrowed, until nvrtc_return; NULL where it fails. SCOUT_NO (library): NVRTC does not know this GPU, or refuses the
+ * source. */
+scout_answer nvrtc_borrow(const nvrtc_source *source, int major, int minor, const nvrtc_code **out, scout_why *why);
+void nvrtc_return(const nvrtc_code *code);
 
 #endif

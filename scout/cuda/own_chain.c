@@ -5,9 +5,8 @@
 #include "scout/cuda/nvrtc.h"
 #include "scout/cuda/own_pass.h"
 
-#include <pthread.h>
+#include <stdbool.h>
 #include <stdlib.h>
-#include <string.h>
 
 enum { PIECES, STREAM, BYTES, THREADS, RESIDENT, PARAMETERS };
 
@@ -19,24 +18,8 @@ struct scout_plan {
     int output; /* its tensor */
 };
 
-/* Code by its source. A compilation takes a tenth of a second and more, and an operation's variants want several: they
- * are made at once, a thread each, when the first one is asked for, and kept until another operation asks. Variants
- * that differ in threads and blocks alone share them. */
-static const int piece_counts[] = {2, 4, 1}, widths[] = {16, 8};
-enum { PIECE_COUNTS = sizeof piece_counts / sizeof piece_counts[0], WIDTHS = sizeof widths / sizeof widths[0] };
-enum { STREAMS = 2, CODES = PIECE_COUNTS * STREAMS };
-
-typedef struct generated {
-    char *text;
-    nvrtc_code code;
-    scout_answer answer;
-    scout_why why;
-    int major, minor;
-    pthread_t thread;
-    bool begun;
-} generated;
-
-static _Thread_local generated codes[WIDTHS][CODES]; /* of the thread that asks */
+static const int widths[] = {16, 8};
+enum { WIDTHS = sizeof widths / sizeof widths[0] };
 
 static chain_source_config config_of(const int64_t *values) {
     chain_source_config c = {.bytes = 16, .pieces = 2, .stream = 0};
@@ -69,9 +52,9 @@ static scout_answer domain(const scout_op *op, scout_device *device, int exhaust
                            scout_why *why) {
     (void)op, (void)device, (void)why;
     out->count = PARAMETERS;
-    out->parameters[PIECES] = (scout_parameter){.name = "pieces", .count = PIECE_COUNTS};
-    for (int k = 0; k < PIECE_COUNTS; k++) out->parameters[PIECES].values[k] = piece_counts[k];
-    out->parameters[STREAM] = (scout_parameter){.name = "stream", .count = STREAMS, .values = {0, 1}};
+    out->parameters[PIECES] = (scout_parameter){.name = "pieces", .count = CHAIN_SOURCE_PIECES};
+    for (int k = 0; k < CHAIN_SOURCE_PIECES; k++) out->parameters[PIECES].values[k] = chain_source_pieces[k];
+    out->parameters[STREAM] = (scout_parameter){.name = "stream", .count = 2, .values = {0, 1}};
     out->parameters[BYTES] = (scout_parameter){.name = "bytes", .count = exhaustive ? WIDTHS : 1};
     for (int k = 0; k < WIDTHS; k++) out->parameters[BYTES].values[k] = widths[k];
     out->parameters[THREADS] = (scout_parameter){
@@ -82,85 +65,32 @@ static scout_answer domain(const scout_op *op, scout_device *device, int exhaust
 
 /* --- preparing --- */
 
-static void *compile(void *context) {
-    generated *const g = context;
-    char *includes[CHAIN_SOURCE_INCLUDES];
-    nvrtc_source source = {.text = g->text, .include_count = CHAIN_SOURCE_INCLUDES};
-    g->answer = SCOUT_OK;
+/* Borrowed: nvrtc_return. */
+static scout_answer code_of(const chain_source *s, const scout_device *device, const nvrtc_code **out, scout_why *why) {
+    char *includes[CHAIN_SOURCE_INCLUDES], *const text = chain_source_text(s);
+    bool good = text != NULL;
     for (int k = 0; k < CHAIN_SOURCE_INCLUDES; k++) {
         includes[k] = chain_source_include(k);
-        if (!includes[k]) g->answer = scout_say(&g->why, SCOUT_NO_MEMORY, "memory", "no memory for a kernel's source");
+        good = good && includes[k];
     }
-    source.includes = (const char *const *)includes;
-    source.include_names = chain_source_include_names;
-    if (g->answer == SCOUT_OK) g->answer = nvrtc_compile(&source, g->major, g->minor, &g->code, &g->why);
+    const nvrtc_source source = {text, CHAIN_SOURCE_INCLUDES, (const char *const *)includes,
+                                 chain_source_include_names};
+    const scout_answer answer =
+        good ? nvrtc_borrow(&source, device->capability_major, device->capability_minor, out, why)
+             : scout_say(why, SCOUT_NO_MEMORY, "memory", "no memory for a kernel's source");
     for (int k = 0; k < CHAIN_SOURCE_INCLUDES; k++) free(includes[k]);
-    return NULL;
-}
-
-static void forget(generated *all) {
-    for (int k = 0; k < CODES; k++) {
-        free(all[k].text);
-        nvrtc_code_free(&all[k].code);
-        all[k] = (generated){.text = NULL};
-    }
-}
-
-/* All that the operation's variants may ask for, in pieces of that many bytes. What cannot have a thread is compiled
- * without one. */
-static void compile_all(const scout_op *op, int bytes, const scout_device *device, generated *all) {
-    scout_why unopened;
-    (void)nvrtc_open(&unopened); /* by one thread; those that compile say it if it is not there */
-    forget(all);
-    for (int k = 0; k < CODES; k++) {
-        generated *const g = &all[k];
-        chain_source source;
-        scout_why ignored;
-        const chain_source_config config = {bytes, piece_counts[k / STREAMS], k % STREAMS};
-        if (!chain_source_of(op, config, &source, &ignored) || !(g->text = chain_source_text(&source))) continue;
-        g->major = device->capability_major, g->minor = device->capability_minor;
-        g->begun = pthread_create(&g->thread, NULL, compile, g) == 0;
-    }
-    for (int k = 0; k < CODES; k++) {
-        if (all[k].begun)
-            (void)pthread_join(all[k].thread, NULL);
-        else if (all[k].text)
-            (void)compile(&all[k]);
-    }
-}
-
-static const generated *find_code(const generated *all, const char *text, const scout_device *device) {
-    for (int k = 0; k < CODES; k++)
-        if (all[k].text && all[k].major == device->capability_major && all[k].minor == device->capability_minor &&
-            strcmp(all[k].text, text) == 0)
-            return &all[k];
-    return NULL;
-}
-
-/* Borrowed, until other code of that width is asked for. */
-static scout_answer code_of(const scout_plan *p, const scout_op *op, const scout_device *device, nvrtc_code *out,
-                            scout_why *why) {
-    const int bytes = p->source.config.bytes;
-    generated *const all = codes[bytes == widths[0] ? 0 : 1];
-    char *const text = chain_source_text(&p->source);
-    const generated *found = text ? find_code(all, text, device) : NULL;
-    if (text && !found) {
-        compile_all(op, bytes, device, all);
-        found = find_code(all, text, device);
-    }
     free(text);
-    if (!found) return scout_say(why, SCOUT_NO_MEMORY, "memory", "no memory for a kernel's source");
-    if (found->answer != SCOUT_OK) *why = found->why;
-    *out = found->code;
-    return found->answer;
+    return answer;
 }
 
 /* Attributes are asked for so that the code is on the device before any launch, which may be captured. */
 static scout_answer load(scout_plan *p, const nvrtc_code *code, scout_why *why) {
     struct cudaFuncAttributes attributes;
+    char name[CHAIN_SOURCE_NAME];
+    chain_source_kernel(&p->source, name);
     cudaError_t error = cudaLibraryLoadData(&p->library, code->cubin, NULL, NULL, 0, NULL, NULL, 0);
     if (error != cudaSuccess) p->library = NULL;
-    if (error == cudaSuccess) error = cudaLibraryGetKernel(&p->pieces, p->library, "chain_pieces");
+    if (error == cudaSuccess) error = cudaLibraryGetKernel(&p->pieces, p->library, name);
     if (error == cudaSuccess) error = cudaLibraryGetKernel(&p->single, p->library, "chain_single");
     if (error == cudaSuccess) error = cudaFuncGetAttributes(&attributes, (const void *)p->pieces);
     if (error == cudaSuccess) error = cudaFuncGetAttributes(&attributes, (const void *)p->single);
@@ -183,9 +113,12 @@ static scout_answer prepare(const scout_op *op, scout_device *device, const int6
     p->units = device->multiprocessors;
     p->output = (int)op->tensor_count - 1;
     scout_answer answer = chain_source_of(op, config_of(values), &p->source, why) ? SCOUT_OK : SCOUT_NO;
-    nvrtc_code code = {NULL, 0};
-    if (answer == SCOUT_OK) answer = code_of(p, op, device, &code, why);
-    if (answer == SCOUT_OK) answer = load(p, &code, why);
+    const nvrtc_code *code = NULL;
+    if (answer == SCOUT_OK) answer = code_of(&p->source, device, &code, why);
+    if (code) {
+        answer = load(p, code, why);
+        nvrtc_return(code);
+    }
     if (answer != SCOUT_OK) {
         destroy(p);
         return answer;

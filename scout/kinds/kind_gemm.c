@@ -253,10 +253,8 @@ static const tolerance_row tolerances[] = {
  * independent roundings, that add up by the root of their number. Exponentials and tanh are taken from the hardware,
  * whose tanh is off by 2^-11 of itself (PTX: tanh.approx). */
 static double rounding(const scout_op *op) {
-    const int behind =
-        (op_field(op, "bias") != NULL) + (op_number(op, "residual", 0) != 0) + (op_field(op, "activation") != NULL);
     const op_activation a = activation_of(op);
-    return kind_rounding(op->output) * sqrt(1 + behind) + (activation_is_special(&a) ? 0x1p-11 : 0);
+    return kind_rounding(op->output) * sqrt(1 + kind_behind(op)) + (activation_is_special(&a) ? 0x1p-11 : 0);
 }
 
 static double tolerance(const scout_op *op) {

@@ -35,5 +35,8 @@ int64_t kind_small(int64_t depth, uint32_t type);
 
 /* Half a step of the type where it is widest against the number; 0: integers, and what is not known. */
 double kind_rounding(uint32_t type);
+/* What stands behind a product or a convolution and may be done by a kernel of its own: a bias, a residual, an
+ * activation. How many of these. */
+int kind_behind(const scout_op *op);
 
 #endif

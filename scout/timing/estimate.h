@@ -17,6 +17,17 @@ typedef struct estimate {
 /* Of the passes' figures; those that are not positive numbers are left out. */
 estimate estimate_of(const double *x, size_t n);
 
+/* What a pass says of a time on a device that tells its clock (scout/timing/lanes.h). */
+typedef struct estimate_pass {
+    double x, clock, xx, xy, yy, n;
+    double held, held_error; /* 0: not known */
+} estimate_pass;
+
+/* The time at the clock that the operation's own load holds, or where no pass knows that, at the mean one: what it
+ * would have been in each pass, by how it goes with the clock. *clock: that clock; *clock_ci: what the time moves by
+ * when that clock moves as it did when it was last seen. */
+estimate estimate_at_clock(const estimate_pass *passes, size_t n, double *clock, double *clock_ci);
+
 /* A host is slow for seconds at a time when its cores are lent to others, in a way that its kernel does not see; what
  * disturbs it only adds. So of a host's passes those count that are near the fastest that two others agree with: those
  * that took no longer than this. Infinite: all of them. Sorts x. */
@@ -24,8 +35,9 @@ double estimate_slowest(double *x, size_t n);
 extern const double estimate_floor; /* where some do not count, a time is known to this at best: relative, 0.03 */
 
 /* Whether the passes are enough to look at the interval: a run that stops at the first interval that looks narrow has
- * intervals that are too narrow, so it looks three times and not more often, at 4, 7 and 13 passes. */
+ * intervals that are too narrow, so it looks four times and not more often, at 4, 7, 13 and 26 passes. */
 bool estimate_look(size_t passes);
-size_t estimate_last_look(void); /* more passes than these decide nothing */
+size_t estimate_last_look(void);      /* more passes than these decide nothing */
+extern const size_t estimate_decided; /* 13: and of a winner, or of a host, none more than these */
 
 #endif

@@ -1,4 +1,5 @@
-/* Lanes in alternating blocks: a look at each, a race that leaves few of many, full rounds there and back. */
+/* Lanes in alternating blocks: a look at each, a race that leaves few of many, full rounds there and back, and at the
+ * end the clock that the baseline holds by itself. */
 #include "scout/timing/lanes.h"
 
 #include "scout/stats.h"
@@ -19,16 +20,16 @@ lanes_rules lanes_rules_of(const regime *r, bool host) {
     const bool burst = r->load == REGIME_BURST;
     return (lanes_rules){
         .burst = burst,
-        .block_s = 1e-3,
-        .interval_s = host ? 0.25e-3 : 1e-3,
+        .block_s = host ? 1e-3 : 0.5e-3,
+        .interval_s = host ? 0.25e-3 : 0.5e-3,
         .look_s = 0.02,
         .quick_s = host ? 0.5e-3 : 0.3e-3,
-        .rounds = 6,
-        .most_rounds = host ? 60 : 16,
+        .rounds = host ? 6 : 4,
+        .most_rounds = host ? 60 : 12,
         .precise = host ? 0.004 : 0.003,
         .fall = host ? 0.02 : 0.004,
         .settle_s = 0.1,
-        .most_s = host ? 0.12 : 0.03,
+        .most_s = host ? 0.12 : 0.02,
         .disturbed = 0.02,
         .finalists = 3,
         .beside = 1.05,
@@ -40,6 +41,7 @@ lanes_rules lanes_rules_of(const regime *r, bool host) {
 /* What a lane has been seen to take. */
 typedef struct record {
     double seconds[BLOCKS]; /* of a launch, a block each */
+    double hz[BLOCKS];      /* the clock; 0: not known */
     bool bad[BLOCKS];       /* disturbed */
     int count;
 } record;
@@ -57,6 +59,22 @@ typedef struct course {
 static double now_of(const course *c) { return c->clock->now(c->clock->context); }
 static bool runs(const lanes_lane *l) { return l->answer == SCOUT_OK && !l->raced_out; }
 static double stolen_of(const course *c) { return c->clock->stolen ? c->clock->stolen(c->clock->context) : 0; }
+
+/* Of the last intervals; all 0 where one of them is not known. */
+static void clocks_of(const course *c, double *hz, uint32_t count) {
+    const uint32_t known = c->clock->clocks ? c->clock->clocks(c->clock->context, hz, count) : 0;
+    if (known < count) memset(hz, 0, count * sizeof *hz);
+}
+
+/* The mean of some intervals; 0 where one of them is not known. */
+static double mean_clock(const double *hz, uint32_t count) {
+    double sum = 0;
+    for (uint32_t k = 0; k < count; k++) {
+        if (!(hz[k] > 0)) return 0;
+        sum += hz[k];
+    }
+    return count > 0 ? sum / count : 0;
+}
 
 static bool fail(course *c, lanes_lane *l, scout_answer answer) {
     l->answer = answer;
@@ -122,7 +140,7 @@ static uint32_t intervals_of(const lanes_lane *l, uint32_t launches, double bloc
 }
 
 /* What a block took: it goes to the record. */
-static void keep(course *c, int lane, double sum_s, double launches, double missed_s) {
+static void keep(course *c, int lane, double sum_s, double launches, double missed_s, double hz) {
     lanes_lane *l = &c->lanes[lane];
     record *r = &c->records[lane];
     const double launch_s = sum_s / launches;
@@ -130,20 +148,22 @@ static void keep(course *c, int lane, double sum_s, double launches, double miss
     l->launch_s = launch_s;
     if (r->count == BLOCKS) return;
     r->bad[r->count] = missed_s > c->rules->disturbed * sum_s;
+    r->hz[r->count] = hz;
     r->seconds[r->count++] = launch_s;
 }
 
 /* One block of one lane, alone; `counts`: it is kept. */
 static void block(course *c, int lane, uint32_t launches, double block_s, bool counts) {
     lanes_lane *l = &c->lanes[lane];
-    double seconds[INTERVALS], sum = 0;
+    double seconds[INTERVALS], hz[INTERVALS], sum = 0;
     const uint32_t intervals = intervals_of(l, launches, block_s);
     const double stolen = stolen_of(c);
     if (!run(c, l, launches, intervals, seconds)) return;
     const double missed = stolen_of(c) - stolen;
     for (uint32_t k = 0; k < intervals; k++) sum += seconds[k];
+    clocks_of(c, hz, intervals);
     if (counts)
-        keep(c, lane, sum, (double)intervals * launches, missed);
+        keep(c, lane, sum, (double)intervals * launches, missed, mean_clock(hz, intervals));
     else if (sum > 0)
         l->launch_s = sum / ((double)intervals * launches);
 }
@@ -177,21 +197,23 @@ static bool add_block(course *c, program *p, int lane) {
 
 /* Every lane's block, there and back. Neighbours of one lane are one block. */
 static void play(course *c, program *p) {
-    double seconds[PLAYED];
+    double seconds[PLAYED], hz[PLAYED];
     scout_why why;
     const scout_answer answer = c->clock->play(c->clock->context, p->sequences, p->count, p->expected_s, seconds, &why);
-    for (uint32_t k = 0; answer == SCOUT_OK && k < p->count;) {
-        const int lane = p->lanes[k];
-        const uint32_t most = intervals_of(&c->lanes[lane], c->lanes[lane].launches, c->rules->block_s);
-        uint32_t n = 0;
-        double sum = 0;
-        for (; k < p->count && p->lanes[k] == lane && n < most; n++) sum += seconds[k++];
-        keep(c, lane, sum, (double)n * c->lanes[lane].launches, 0);
-    }
+    if (answer == SCOUT_OK) clocks_of(c, hz, p->count);
     for (int k = 0; answer != SCOUT_OK && k < c->count; k++) { /* which one it was, none can say */
         if (!runs(&c->lanes[k])) continue;
         c->lanes[k].why = why;
         (void)fail(c, &c->lanes[k], answer);
+    }
+    for (uint32_t k = 0; answer == SCOUT_OK && k < p->count;) {
+        const int lane = p->lanes[k];
+        const uint32_t most = intervals_of(&c->lanes[lane], c->lanes[lane].launches, c->rules->block_s);
+        uint32_t n = 0;
+        const uint32_t first = k;
+        double sum = 0;
+        for (; k < p->count && p->lanes[k] == lane && n < most; n++) sum += seconds[k++];
+        keep(c, lane, sum, (double)n * c->lanes[lane].launches, 0, mean_clock(&hz[first], n));
     }
 }
 
@@ -222,15 +244,45 @@ static int by_value(const void *a, const void *b) {
     return (x > y) - (x < y);
 }
 
+/* How the time goes with the clock, in blocks that all know theirs: their number, and sums of logarithms. */
+typedef struct slope {
+    double n, x, y, xx, xy, yy;
+} slope;
+
+static void slope_add(slope *s, double hz, double seconds) {
+    const double x = log(hz), y = log(seconds);
+    s->n++, s->x += x, s->y += y, s->xx += x * x, s->xy += x * y, s->yy += y * y;
+}
+
+static slope slope_centred(slope s) {
+    if (!(s.n > 0)) return s;
+    return (slope){s.n,
+                   s.x / s.n,
+                   s.y / s.n,
+                   fmax(s.xx - s.x * s.x / s.n, 0),
+                   s.xy - s.x * s.y / s.n,
+                   fmax(s.yy - s.y * s.y / s.n, 0)};
+}
+
+/* What is left of the squares once the clock has had its part. */
+static double unexplained(const slope *s) {
+    const double b = s->xx > 0 ? fmin(fmax(-s->xy / s->xx, 0), 1) : 0;
+    return fmax(s->yy + 2 * b * s->xy + b * b * s->xx, 0);
+}
+
 /* Of the undisturbed blocks; where these are too few, of the lower part of all. */
 static void summarise(const course *c, int lane) {
     lanes_lane *l = &c->lanes[lane];
     const record *r = &c->records[lane];
     double kept[BLOCKS], sum = 0, logs = 0, squares = 0;
+    slope clocked = {0};
     const double most = far * stats_median(r->seconds, (size_t)r->count);
     int n = 0;
     for (int k = 0; k < r->count; k++)
-        if (!r->bad[k] && r->seconds[k] <= most) kept[n++] = r->seconds[k];
+        if (!r->bad[k] && r->seconds[k] <= most) {
+            kept[n++] = r->seconds[k];
+            if (r->hz[k] > 0) slope_add(&clocked, r->hz[k], r->seconds[k]);
+        }
     l->dropped = (uint32_t)(r->count - n);
     l->disturbed = n < r->count && n < FEW;
     if (l->disturbed) {
@@ -248,6 +300,12 @@ static void summarise(const course *c, int lane) {
     l->time_s = exp(logs / n);
     l->mean_s = sum / n;
     for (int k = 0; k < n; k++) squares += pow(log(kept[k]) - logs / n, 2);
+    l->clock_hz = l->clock_xx = l->clock_xy = l->clock_yy = l->clock_n = 0;
+    if (clocked.n == n && !l->disturbed) {
+        const slope s = slope_centred(clocked);
+        l->clock_hz = exp(s.x), l->clock_xx = s.xx, l->clock_xy = s.xy, l->clock_yy = s.yy, l->clock_n = s.n;
+        squares = unexplained(&s);
+    }
     l->error = n > 1 ? sqrt(squares / (n - 1) / n) : INFINITY;
     l->min_s = stats_quantile(kept, (size_t)n, 0);
     l->p05_s = stats_quantile(kept, (size_t)n, 0.05);
@@ -368,7 +426,7 @@ static double fall_of(const course *c) {
     for (int k = 0; k < c->count; k++) {
         const record *r = &c->records[k];
         const double *x = &r->seconds[r->count < PAIRS ? 0 : r->count - PAIRS];
-        if (!runs(&c->lanes[k]) || r->count < PAIRS) continue;
+        if (!runs(&c->lanes[k]) || r->count < PAIRS || c->lanes[k].clock_hz > 0) continue; /* known, not waited for */
         sum += log(x[2] * x[3] / x[0] / x[1]) / 2;
         n++;
     }
@@ -381,6 +439,7 @@ static void begin_anew(course *c) {
         record *r = &c->records[k];
         if (r->count < 2) continue;
         memmove(r->seconds, &r->seconds[r->count - 2], 2 * sizeof r->seconds[0]);
+        memmove(r->hz, &r->hz[r->count - 2], 2 * sizeof r->hz[0]);
         memmove(r->bad, &r->bad[r->count - 2], 2 * sizeof r->bad[0]);
         r->count = 2;
     }
@@ -404,17 +463,71 @@ static void full_rounds(course *c) {
         else
             run_rounds(c);
         const double end_s = now_of(c), next_s = end_s + (end_s - start_s);
+        for (int k = 0; k < c->count; k++)
+            if (runs(&c->lanes[k])) summarise(c, k);
         if (number == PAIRS && next_s < settled_s && fall_of(c) > rules->fall) {
             begin_anew(c);
             began_s = start_s;
             number = 2;
+            for (int k = 0; k < c->count; k++)
+                if (runs(&c->lanes[k])) summarise(c, k);
         }
-        for (int k = 0; k < c->count; k++)
-            if (runs(&c->lanes[k])) summarise(c, k);
         if (number >= rules->rounds && precise(c)) break;
         const double over = (next_s - began_s) / rules->most_s;
         if (over > 4 || (over > 1 && number >= rules->rounds && !starved(c))) break;
     }
+}
+
+/* ---- the clock that a load holds ---- */
+
+static const double chunk_s = 0.025; /* so long it runs between two looks at the clock */
+static const double held = 0.004;    /* it holds where it moved by no more between two looks */
+static const double least_s = 0.1;   /* power is capped on the mean of so long, about */
+static const double full_clock = 0.985, little_power = 0.7;
+
+/* At its highest, nothing holds it back; and what draws little power will not be held back later. */
+static bool clock_is_free(const course *c, double hz, bool loaded) {
+    scout_telemetry t = {.size = sizeof t, .power_w = (double)NAN, .most_clock_mhz = (double)NAN};
+    t.most_power_w = (double)NAN;
+    c->clock->telemetry(c->clock->context, &t);
+    return loaded ? t.power_w <= little_power * t.most_power_w : hz >= full_clock * 1e6 * t.most_clock_mhz;
+}
+
+/* The lane alone, its figures left as they are; the mean clock, 0: it is not known. */
+static double run_chunk(course *c, lanes_lane *l, slope *s) {
+    double seconds[INTERVALS], hz[INTERVALS];
+    const uint32_t intervals = intervals_of(l, l->launches, chunk_s);
+    if (!run(c, l, l->launches, intervals, seconds)) return 0;
+    clocks_of(c, hz, intervals);
+    const double most = far * stats_median(seconds, intervals);
+    for (uint32_t k = 0; k < intervals; k++)
+        if (hz[k] > 0 && seconds[k] > 0 && seconds[k] <= most) slope_add(s, hz[k], seconds[k] / l->launches);
+    return mean_clock(hz, intervals);
+}
+
+/* A time belongs to a clock, and an operation's own is that of its own load in the long run. The blocks until then have
+ * it change, and show how the time goes with it. */
+static void hold(course *c) {
+    int lane = c->baseline;
+    for (int k = 0; k < c->count && c->baseline < 0; k++) /* the best takes the baseline's place */
+        if (runs(&c->lanes[k]) && (lane < 0 || c->lanes[k].time_s < c->lanes[lane].time_s)) lane = k;
+    lanes_lane *l = lane >= 0 ? &c->lanes[lane] : NULL;
+    if (!(c->rules->hold_s > 0) || !l || !runs(l) || !(l->clock_hz > 0)) return;
+    l->held_hz = l->clock_hz;
+    if (clock_is_free(c, l->clock_hz, false)) return;
+    slope all = {0};
+    const double began_s = now_of(c);
+    for (double before_hz = 0;;) {
+        const double hz = run_chunk(c, l, &all), took_s = now_of(c) - began_s;
+        if (!(hz > 0)) break;
+        l->held_hz = hz;
+        l->held_error = before_hz > 0 ? fabs(hz / before_hz - 1) : 1;
+        const bool still = before_hz > 0 && l->held_error <= held;
+        if (took_s >= c->rules->hold_s || (still && (took_s >= least_s || clock_is_free(c, hz, true)))) break;
+        before_hz = hz;
+    }
+    const slope s = slope_centred(all);
+    l->clock_xx += s.xx, l->clock_xy += s.xy, l->clock_yy += s.yy, l->clock_n += fmax(s.n - 1, 0);
 }
 
 bool lanes_run(const timing_clock *clock, const lanes_rules *rules, lanes_lane *lanes, int count, int baseline,
@@ -430,6 +543,7 @@ bool lanes_run(const timing_clock *clock, const lanes_rules *rules, lanes_lane *
         if (runs(&lanes[k])) pace(&c, &lanes[k]);
     if (c.records && !c.lost) race(&c, end_s);
     if (c.records && !c.lost) full_rounds(&c);
+    if (c.records && !c.lost) hold(&c);
     free(c.records);
     return !c.lost;
 }

@@ -25,6 +25,7 @@ typedef struct lanes_rules {
     int finalists;          /* lanes that are left by the race beside those that are kept */
     double beside;          /* and only those that are no further behind the best than this factor */
     double idle_s, burst_s; /* burst: a pause, and the work after it */
+    double hold_s;          /* so long the baseline may run alone until its clock holds; 0: that is not asked */
 } lanes_rules;
 lanes_rules lanes_rules_of(const regime *r, bool host);
 
@@ -43,6 +44,12 @@ typedef struct lanes_lane {
     uint32_t blocks, dropped; /* that count, and that other work disturbed */
     bool disturbed;           /* hardly a block was undisturbed: time_s is the lower quarter of all */
     uint64_t total;           /* launches in blocks that count */
+    /* Where the device tells its clock: the mean of its logarithm over the blocks that count, in Hz, 0: not known; and
+     * how the time goes with it, as sums over blocks about their means: of the clock's logarithm squared, times
+     * the time's, and of the time's squared; n: of so many. */
+    double clock_hz, clock_xx, clock_xy, clock_yy, clock_n;
+    double held_hz,
+        held_error; /* of the baseline: what its own load holds, and by how much that last moved, relative */
 } lanes_lane;
 
 /* Runs a pass. `baseline`: the lane that is to be beaten, -1: none. The best of its rivals is never dropped, so that

@@ -32,6 +32,8 @@ typedef struct timing_clock {
      * subjects are run one at a time. */
     scout_answer (*play)(void *context, scout_sequence *const *sequences, uint32_t count, double expected_s,
                          double *seconds, scout_why *why);
+    /* The mean clock, in Hz, of each interval of the last run or play; returns how many are known. NULL: none. */
+    uint32_t (*clocks)(void *context, double *hz, uint32_t most);
 } timing_clock;
 
 #endif

@@ -205,7 +205,7 @@ def write_open(folder):
     moves = report("gemm_addresses", count=4, us=100, ceiling=85, best=90, passes=4, undecided=[])
     seen = [{"time_us": 89.0 + k, "ratio": 0.89 + k / 100, "blocks": 20, "dropped": k} for k in range(4)]
     passed(moves["candidates"][0], ci=0.004)
-    passed(moves["candidates"][1], ci=0.006, time_from="yardstick", ratio=0.9, ratio_ci=0.006, passes=seen,
+    passed(moves["candidates"][1], ci=0.006, time_from="clock", ratio=0.9, ratio_ci=0.006, passes=seen,
            addresses={"best": 0.86, "worst": 0.97})
     for k in range(30):
         moves["candidates"].append(passed(row("lib", f"algo={20 + k}", 130.0 - k), "wide", 0.02, ratio=1.3 - k / 100, ratio_ci=0.02))

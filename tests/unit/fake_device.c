@@ -130,7 +130,23 @@ static scout_answer fake_record(scout_device *d, int graph, uint32_t launches, s
     return answer;
 }
 
+uint32_t fake_clocks(scout_device *d, double *hz, uint32_t most) {
+    const uint32_t count = d->hz_count < most ? d->hz_count : most;
+    memcpy(hz, d->hz, count * sizeof *hz);
+    return count;
+}
+
+/* What an interval of so many seconds takes at today's clock, and what it does to it. */
+static double fake_clocked(scout_device *d, double seconds) {
+    const double tau_s = 0.02, factor = FAKE_MOST_MHZ / d->clock_mhz;
+    if (d->held_mhz == 0) return seconds;
+    if (d->hz_count < sizeof d->hz / sizeof d->hz[0]) d->hz[d->hz_count++] = 1e6 * d->clock_mhz;
+    d->clock_mhz += (d->held_mhz - d->clock_mhz) * (1 - exp(-seconds / tau_s));
+    return factor * seconds;
+}
+
 static scout_answer fake_run(scout_device *d, scout_sequence *s, uint32_t repeats, double *seconds, scout_why *why) {
+    d->hz_count = 0;
     for (uint32_t r = 0; r < repeats; r++) {
         const double start = d->now_s;
         for (uint32_t k = 0; k < (s->graph ? s->count : s->launches); k++) {
@@ -143,6 +159,7 @@ static scout_answer fake_run(scout_device *d, scout_sequence *s, uint32_t repeat
             if (answer != SCOUT_OK) return answer;
         }
         if (d->lost) return scout_say(why, SCOUT_LOST, "poisoned", "the launch lost the device");
+        d->now_s = start + fake_clocked(d, d->now_s - start);
         d->now_s += (d->now_s - start) * (d->slow + d->noise * (uniform(&d->random) - 0.5));
         seconds[r] = d->now_s - start;
     }
@@ -161,9 +178,8 @@ static void fake_pause(scout_device *d, double seconds) { d->now_s += seconds; }
 
 static void fake_telemetry(scout_device *d, scout_telemetry *out) {
     out->clock_mhz = d->clock_mhz;
+    out->most_clock_mhz = FAKE_MOST_MHZ;
     out->power_w = NAN;
-    out->throttle = d->power_capped;
-    snprintf(out->throttle_text, sizeof out->throttle_text, "%s", d->power_capped ? "power cap" : "");
 }
 
 static scout_answer fake_stream(scout_device *d, const void *read, uint64_t read_bytes, void *written,

@@ -7,7 +7,7 @@
 
 #include <stdbool.h>
 
-enum { FAKE_LOG = 8192, FAKE_OWNED = 8192, FAKE_CALLS = 4 }; /* CALLS: of a launch, at most */
+enum { FAKE_MOST_MHZ = 2000, FAKE_LOG = 8192, FAKE_OWNED = 8192, FAKE_CALLS = 4 }; /* CALLS: of a launch, at most */
 
 struct scout_device {
     double now_s;
@@ -24,14 +24,17 @@ struct scout_device {
     uint64_t launches;         /* that ran */
     uint32_t prepared;         /* plans */
     double clock_mhz;
-    bool power_capped;       /* says that power holds its clock back */
+    double held_mhz; /* not 0: work brings its clock there; times go with it from 2000 MHz on */
+    double hz[64];   /* of the last intervals */
+    uint32_t hz_count;
     void *owned[FAKE_OWNED]; /* all that lives in it, which goes with it where it was lost */
 };
 
 scout_device *fake_open(void);
 void fake_close(scout_device *d); /* frees also what was leaked; live_* told of it */
 
-extern scout_device_api fake_api; /* candidates and has_graphs may be set by a test */
+extern scout_device_api fake_api;                                 /* candidates and has_graphs may be set by a test */
+uint32_t fake_clocks(scout_device *d, double *hz, uint32_t most); /* for fake_api, where a test wants it to tell */
 void fake_use(int count, const scout_candidate *const *candidates);
 
 /* Each computes the product in fp32 at 200 us a launch, unless it says otherwise. */

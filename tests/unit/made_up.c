@@ -233,7 +233,8 @@ static double clock_now(void *context) { return now(context); }
 static void clock_pause(void *context, double seconds) { rest(context, seconds); }
 static void clock_telemetry(void *context, scout_telemetry *out) { telemetry(context, out); }
 
-const timing_clock made_up_clock = {&made_up, 5e-7, clock_now, clock_pause, clock_telemetry, NULL, NULL, NULL};
+const timing_clock made_up_clock = {
+    .context = &made_up, .resolution_s = 5e-7, .now = clock_now, .pause = clock_pause, .telemetry = clock_telemetry};
 
 void made_up_begin(void) {
     memset(&made_up, 0, sizeof made_up);

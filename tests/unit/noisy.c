@@ -31,6 +31,7 @@ noisy noisy_quiet(uint64_t seed) {
                    .clock_mhz = 1980,
                    .tau_s = 0.05,
                    .clock_known = true,
+                   .power_w = 695,
                    .clock_grain_mhz = 15,
                    .noise = 0.002,
                    .swing_period_s = 1,
@@ -40,7 +41,7 @@ noisy noisy_quiet(uint64_t seed) {
 
 noisy noisy_gpu(uint64_t seed) {
     noisy w = noisy_quiet(seed);
-    w.gap_s = 3e-6;
+    w.gap_s = 1e-6;
     w.outlier_share = 0.002;
     w.outlier_factor = 3;
     return w;
@@ -125,7 +126,7 @@ static void pass(noisy *w, double seconds, double target_mhz) {
 /* One interval in pieces short against the clock's own time. */
 static double interval(const noisy_load *load, uint32_t launches) {
     noisy *w = load->world;
-    double left = launches, seconds = 0;
+    double left = launches, seconds = 0, cycles = 0, worked_s = 0;
     const double disturbed = (1 + w->noise * noisy_normal(&w->random)) *
                              (noisy_uniform(&w->random) < w->outlier_share ? w->outlier_factor : 1);
     while (left > 0) {
@@ -134,10 +135,13 @@ static double interval(const noisy_load *load, uint32_t launches) {
         const double launch_s = load->launch_s * clock * others * disturbed * (1 + w->creep_per_s * w->now_s) *
                                 (1 + w->wandered) * (1 + load->place);
         const double piece = fmin(left, fmax(w->tau_s / 10 / launch_s, 1e-6));
+        cycles += 1e6 * w->clock_mhz * piece * launch_s;
+        worked_s += piece * launch_s;
         pass(w, piece * launch_s, fmin(load->loaded_mhz, w->idle_mhz));
         seconds += piece * launch_s;
         left -= piece;
     }
+    if (w->hz_count < sizeof w->hz / sizeof w->hz[0]) w->hz[w->hz_count++] = cycles / worked_s;
     const double taken =
         w->others > 0 && noisy_uniform(&w->random) < w->others ? w->others_s * noisy_uniform(&w->random) * seconds : 0;
     w->stolen_s += taken;
@@ -160,6 +164,7 @@ static scout_answer run(void *context, uint32_t launches, uint32_t batches, doub
     load->recorded = launches;
     if (load->fails_at && load->runs >= load->fails_at)
         return scout_say(why, load->answer, "error", "scripted to fail at run %u", load->fails_at);
+    w->hz_count = 0;
     for (uint32_t k = 0; k < batches; k++) {
         seconds[k] = interval(load, launches);
         w->worked_s += seconds[k];
@@ -179,6 +184,12 @@ void noisy_place(noisy_load *load, double width, uint64_t seed) { load->place = 
 static double stolen(void *context) { return ((noisy *)context)->stolen_s; }
 static double now(void *context) { return ((noisy *)context)->now_s; }
 
+static uint32_t clocks(void *context, double *hz, uint32_t most) {
+    const noisy *w = context;
+    for (uint32_t k = 0; k < most && k < w->hz_count; k++) hz[k] = w->hz[k];
+    return most < w->hz_count ? most : w->hz_count;
+}
+
 static void pause_for(void *context, double seconds) {
     noisy *w = context;
     pass(w, seconds, w->idle_mhz);
@@ -192,7 +203,9 @@ static void telemetry(void *context, scout_telemetry *out) {
     noisy *w = context;
     pass(w, 0.5e-3, w->idle_mhz);
     out->clock_mhz = w->clock_known ? round(w->clock_mhz / w->clock_grain_mhz) * w->clock_grain_mhz : NAN;
-    out->power_w = w->clock_known ? 695 : NAN;
+    out->most_clock_mhz = w->clock_known ? w->idle_mhz : NAN;
+    out->power_w = w->clock_known ? w->power_w : NAN;
+    out->most_power_w = w->clock_known ? 700 : NAN;
     out->throttle = w->clock_mhz < 0.97 * w->idle_mhz && w->now_s >= w->silent_until_s ? 4 : 0;
     snprintf(out->throttle_text, sizeof out->throttle_text, "%s", out->throttle ? "power cap" : "");
 }
@@ -210,7 +223,8 @@ timing_clock noisy_clock(noisy *world) {
                           .pause = pause_for,
                           .telemetry = telemetry,
                           .beat = beat,
-                          .stolen = world->tells ? stolen : NULL};
+                          .stolen = world->tells ? stolen : NULL,
+                          .clocks = world->counts ? clocks : NULL};
 }
 
 timing_subject noisy_subject(noisy_load *load) { return (timing_subject){.context = load, .run = run}; }

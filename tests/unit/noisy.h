@@ -15,6 +15,7 @@ typedef struct noisy {
     /* The clock: high when idle, and under load on its way to what the load leaves it. */
     double idle_mhz, clock_mhz, tau_s;
     bool clock_known; /* by the telemetry */
+    double power_w;   /* that it draws of the 700 it may */
     double clock_grain_mhz;
     /* Or, where step_mhz is given, a controller that hops between steps: each is held for about hold_s, aimed at what
      * the load leaves with a relative error of `aim`, and what one missed the next ones make up for. Whatever rested
@@ -31,6 +32,9 @@ typedef struct noisy {
     double others, others_s; /* part of the intervals in which other work runs, and how much of it at most, relative */
     bool tells;              /* the clock says how much of the time other work has taken */
     double stolen_s;
+    bool counts; /* the device counts its cycles: the mean clock of each interval */
+    double hz[64];
+    uint32_t hz_count;
     double creep_mhz_per_s; /* the clock falls for ever */
     /* What was seen. */
     double worked_s, burst_s, longest_burst_s, shortest_pause_s;

@@ -25,7 +25,9 @@ static void open_set(const char *shape, regime_cache cache, double plateau) {
     operation_list_free(&list);
     if (!d) d = fake_open();
     const regime r = {.load = load, .cache = cache};
-    set = bench_set_new(&fake_api, d, &op, &r, plateau, seed, kind_gemm.tolerance(&op), NULL, &answer, &why);
+    const double tolerance = kind_gemm.tolerance(&op);
+    set = bench_set_new(&fake_api, d, &op, &r, plateau, seed, (bench_tolerance){tolerance, tolerance}, NULL, &answer,
+                        &why);
 }
 
 static void begin(regime_cache cache, double plateau) {

@@ -117,7 +117,12 @@ static ceilings_lab lab;
 
 static ceilings_search search_of(model *m, bool burst, bool host) {
     ceilings_search s = {.budget_s = burst ? 16 : BUDGET_S, .name = "fp16", .lab = &lab};
-    clock_of_it = (timing_clock){m, 1e-6, model_now, model_pause, model_telemetry, model_beat, NULL, NULL};
+    clock_of_it = (timing_clock){.context = m,
+                                 .resolution_s = 1e-6,
+                                 .now = model_now,
+                                 .pause = model_pause,
+                                 .telemetry = model_telemetry,
+                                 .beat = model_beat};
     lab = (ceilings_lab){.clock = &clock_of_it, .host = host, .end_s = INFINITY, .part_s = INFINITY};
     lab.regime = (regime){burst ? REGIME_BURST : REGIME_SUSTAINED, REGIME_COLD, REGIME_GRAPH};
     s.bench = (ceilings_search_bench){m, shape_open, shape_close, 2, 8};

@@ -18,10 +18,11 @@ typedef struct made { /* a row of a pass */
 
 #define ROWS(...) ((const made[MOST]){__VA_ARGS__})
 
-static const char *throttle = "";
 static bool host;
-static double launch_us; /* of the yardstick; 0: there is none */
-static const char *own;  /* the name of a baseline that was chosen among others */
+static double launch_us;           /* of the yardstick; 0: there is none */
+static const double goes = 0.8;    /* a time with the clock, as its exponent */
+static double clock_mhz, held_mhz; /* that the device tells of a pass; 0: it tells none */
+static const char *own;            /* the name of a baseline that was chosen among others */
 
 static json_t *row_of(int number, const made *r) {
     json_t *row = json_pack("{s:s, s:s, s:s, s:s}", "name", r->name, "variant", "", "status",
@@ -29,8 +30,20 @@ static json_t *row_of(int number, const made *r) {
     if (r->code) json_object_set_new(row, "reason", json_pack("{s:s, s:s}", "code", r->code, "text", "made up"));
     if (r->us > 0)
         json_object_set_new(row, "pass",
-                            json_pack("{s:i, s:f, s:i, s:i, s:f, s:s}", "pass", number, "time_us", r->us, "blocks", 4,
-                                      "launches", 100, "clock_mhz", 1500.0, "throttle", throttle));
+                            json_pack("{s:i, s:f, s:i, s:i, s:f}", "pass", number, "time_us", r->us, "blocks", 4,
+                                      "launches", 100, "clock_mhz", 1500.0));
+    json_t *pass = json_object_get(row, "pass");
+    if (clock_mhz > 0) { /* blocks in which the time goes with the clock as from pass to pass */
+        json_object_set_new(pass, "clock_mhz", json_real(clock_mhz));
+        json_object_set_new(pass, "clock_xx", json_real(0.04));
+        json_object_set_new(pass, "clock_xy", json_real(-0.04 * goes));
+        json_object_set_new(pass, "clock_yy", json_real(0.04 * goes * goes));
+        json_object_set_new(pass, "clock_blocks", json_real(4));
+    }
+    if (held_mhz > 0) {
+        json_object_set_new(pass, "held_mhz", json_real(held_mhz));
+        json_object_set_new(pass, "held_error", json_real(0.001));
+    }
     if (r->us > 0 && r->race) json_object_set_new(json_object_get(row, "pass"), "race", json_true());
     return row;
 }
@@ -47,9 +60,9 @@ static void add(int number, const made *rows) {
     if (own) json_object_set_new(pass, "baseline_own", json_true());
     if (launch_us > 0)
         json_object_set_new(pass, "probe",
-                            json_pack("{s:s, s:s, s:[iii], s:f, s:f, s:f, s:f, s:f}", "bound", "compute", "precision",
+                            json_pack("{s:s, s:s, s:[iii], s:f, s:f, s:f, s:f}", "bound", "compute", "precision",
                                       "fp16", "shape", 8, 8, 8, "work", 1e-6, "launch_us", launch_us, "bound_ratio",
-                                      0.5, "launches", rows[0].us / launch_us, "stored_tflops", 0.01));
+                                      0.5, "stored_tflops", 0.01));
     m = figures_add(m, pass);
     json_decref(pass);
     UNIT_CHECK(m != NULL);
@@ -58,8 +71,7 @@ static void add(int number, const made *rows) {
 static void end(void) {
     json_decref(m);
     m = NULL;
-    throttle = "";
-    launch_us = 0;
+    launch_us = clock_mhz = held_mhz = 0;
     host = false;
     own = NULL;
 }
@@ -157,39 +169,61 @@ static void a_pass_that_chose_says_nothing_of_the_chosen(void) {
 static void an_own_baseline_was_chosen_too(void) {
     own = "base";
     add(1, ROWS({.name = "base", .us = 90}, {.name = "other", .us = 101}));
-    for (int k = 2; k <= 4; k++) add(k, ROWS({.name = "base", .us = 100}, {.name = "other", .us = 101}));
+    for (int k = 2; k <= 5; k++) {
+        near(time_of("base"), exp((log(90) + (k - 2) * log(100)) / (k - 1))); /* of few passes none can be spared */
+        add(k, ROWS({.name = "base", .us = 100}, {.name = "other", .us = 101}));
+        near(number(row("other"), "ratio"), 1.01);
+    }
     near(time_of("base"), 100);
-    near(number(row("other"), "ratio"), 1.01);
     end();
 }
 
-static void a_steered_clock_is_told_by_the_yardstick(void) {
+static void a_yardstick_says_what_bounds(void) {
     static const double clock[] = {1, 1.2, 1.1, 1.1};
     const double mean = pow(1.2 * 1.1 * 1.1, 0.25);
-    for (int steered = 0; steered < 2; steered++) {
-        throttle = steered ? "power cap" : "";
+    for (int k = 0; k < 4; k++) {
+        launch_us = 50 * clock[k];
+        add(k + 1, ROWS({.name = "base", .us = 100 * clock[k]}, {.name = "fast", .us = 80 * clock[k]}));
+    }
+    near(time_of("base"), 100 * mean);
+    const json_t *probe = json_object_get(m, "probe");
+    near(number(probe, "bound_us"), 0.5 * 100 * mean);
+    near(number(probe, "tflops"), 1 / (50 * mean));
+    UNIT_INT(json_array_size(json_object_get(probe, "passes")), 4);
+    end();
+}
+
+/* What a pass saw is brought to one clock: that which the first pass saw held, or their mean. */
+static void a_time_belongs_to_a_clock(void) {
+    static const double mhz[] = {1400, 1980, 1600, 1750};
+    for (int held = 0; held < 2; held++) {
+        double logs = 0;
         for (int k = 0; k < 4; k++) {
-            launch_us = 50 * clock[k];
-            add(k + 1, ROWS({.name = "base", .us = 100 * clock[k]}, {.name = "fast", .us = 80 * clock[k]}));
+            clock_mhz = mhz[k], held_mhz = held && k == 0 ? 1500 : 0;
+            const double us = 100 * pow(1500 / mhz[k], goes);
+            add(k + 1, ROWS({.name = "base", .us = us}, {.name = "fast", .us = 0.8 * us}));
+            logs += log(mhz[k]) / 4;
         }
-        near(time_of("base"), 100 * mean); /* two launches of the yardstick, each in the mean of its passes */
-        double seen_us = 0;
-        int passes = 0;
-        UNIT_TEXT(figures_yardstick(m, &seen_us, &passes), "fp16");
-        near(seen_us, 50 * mean);
-        UNIT_INT(passes, 4);
-        figures_steer(m, 60); /* all of the run's passes say so */
-        const double want = steered ? 120 : 100 * mean;
-        near(time_of("base"), want);
-        near(time_of("fast"), 0.8 * want);
-        UNIT_TEXT(text(row("base"), "time_from"), steered ? "yardstick" : "plain");
-        UNIT_TEXT(text(row("base"), "quality"), steered ? "good" : "wide");
-        const json_t *probe = json_object_get(m, "probe");
-        near(number(probe, "bound_us"), 0.5 * want);
-        near(number(probe, "tflops"), 1 / (50 * mean));
-        UNIT_INT(json_array_size(json_object_get(probe, "passes")), 4);
+        const double at = held ? 1500 : exp(logs), want = 100 * pow(1500 / at, goes);
+        UNIT_CHECK(fabs(time_of("base") / want - 1) < 0.002 && fabs(time_of("fast") / want / 0.8 - 1) < 0.002);
+        UNIT_CHECK(ci_of("base") < 0.005);
+        UNIT_TEXT(text(row("base"), "time_from"), "clock");
+        UNIT_TEXT(text(row("base"), "quality"), "good");
+        near(number(m, "clock_mhz"), at);
+        near(number(row("fast"), "clock_mhz"), at);
         end();
     }
+    for (int k = 0; k < 4; k++) { /* it hardly moved: the time is what was seen */
+        clock_mhz = 1980 - k;
+        add(k + 1, ROWS({.name = "base", .us = 100}, {.name = "fast", .us = 80}));
+    }
+    UNIT_TEXT(text(row("base"), "time_from"), "plain");
+    end();
+    add(1, ROWS({.name = "base", .us = 100})); /* a pass that knows no clock: none is told */
+    clock_mhz = 1500;
+    add(2, ROWS({.name = "base", .us = 100}));
+    UNIT_CHECK(!json_object_get(m, "clock_mhz"));
+    end();
 }
 
 /* A host that was lent to others for some passes: what disturbs only adds, so these do not count. */
@@ -367,11 +401,7 @@ static void ask_everything(void) {
     json_t *list = figures_choose(m, "x");
     (void)figures_leader(m);
     UNIT_CHECK(!isnan(figures_open(m)));
-    double us = 0;
-    int passes = 0;
     (void)figures_passes(m);
-    (void)figures_yardstick(m, &us, &passes);
-    figures_steer(m, 3);
     json_decref(list);
     char *dump = json_dumps(m, JSON_ENCODE_ANY);
     UNIT_CHECK(dump != NULL);
@@ -441,7 +471,8 @@ int main(void) {
     UNIT_RUN(ratios_are_within_a_pass);
     UNIT_RUN(a_pass_that_chose_says_nothing_of_the_chosen);
     UNIT_RUN(an_own_baseline_was_chosen_too);
-    UNIT_RUN(a_steered_clock_is_told_by_the_yardstick);
+    UNIT_RUN(a_time_belongs_to_a_clock);
+    UNIT_RUN(a_yardstick_says_what_bounds);
     UNIT_RUN(slow_passes_of_a_host_do_not_count);
     UNIT_RUN(what_ran_in_a_slow_pass_has_its_figure);
     UNIT_RUN(what_drifts_says_so);

@@ -228,6 +228,7 @@ static void bursts_pause(void) {
     const regime burst = {.load = REGIME_BURST};
     begin(false);
     rules = lanes_rules_of(&burst, false);
+    rules.rounds = 12;
     load(0, 1e-4);
     load(1, 9e-5);
     pass(2, 0);
@@ -247,6 +248,48 @@ static void it_ends_where_it_is_precise(void) {
     load(0, 1e-4);
     const double noisy_s = pass(1, 0);
     UNIT_CHECK(noisy_s > 2 * quiet_s && noisy_s < 2 * rules.most_s);
+}
+
+/* ---- the clock ---- */
+
+/* Alone it runs until its clock holds; not at all where nothing holds that back, and no longer where power will not. */
+static void the_clock_that_a_load_holds(void) {
+    static const double loaded_mhz[] = {1500, 1980, 1500}, power_w[] = {695, 695, 300};
+    double took_s[3];
+    for (int k = 0; k < 3; k++) {
+        begin(false);
+        world.counts = true;
+        world.noise = 0.0005;
+        world.tau_s = k == 2 ? 0.002 : 0.02;
+        world.power_w = power_w[k];
+        rules.hold_s = 0.2;
+        loads[0] = noisy_heavy(&world, 1e-4, loaded_mhz[k]);
+        took_s[k] = pass(1, 0);
+        near(1e-6 * lanes[0].held_hz, loaded_mhz[k], 0.004);
+        UNIT_CHECK(lanes[0].held_error <= 0.01);
+        if (k != 1)
+            near(-lanes[0].clock_xy / lanes[0].clock_xx, 1, k == 2 ? 0.1 : 0.02); /* its time goes with its clock */
+    }
+    UNIT_CHECK(took_s[0] > 0.1 && took_s[1] < 0.03 && took_s[2] > 0.05 && took_s[2] < 0.1);
+    begin(false);
+    rules.hold_s = 0.2;
+    loads[0] = noisy_heavy(&world, 1e-4, 1500); /* a device that tells no clock */
+    pass(1, 0);
+    UNIT_CHECK(lanes[0].held_hz == 0 && lanes[0].clock_hz == 0);
+}
+
+/* Of a clock that moves from block to block no block is less worth. */
+static void a_known_clock_is_no_noise(void) {
+    for (int known = 0; known < 2; known++) {
+        begin(false);
+        world.counts = known;
+        world.noise = 0.0005;
+        world.tau_s = 0.003;
+        loads[0] = noisy_heavy(&world, 1e-4, 1200);
+        loads[1] = noisy_load_of(&world, 1e-4);
+        pass(2, 0);
+        UNIT_CHECK((lanes[0].error < 0.002) == (known == 1));
+    }
 }
 
 /* ---- disturbances ---- */
@@ -308,6 +351,8 @@ int main(void) {
     UNIT_RUN(long_launches_get_a_round_or_two);
     UNIT_RUN(bursts_pause);
     UNIT_RUN(it_ends_where_it_is_precise);
+    UNIT_RUN(the_clock_that_a_load_holds);
+    UNIT_RUN(a_known_clock_is_no_noise);
     UNIT_RUN(disturbed_blocks_are_dropped_and_counted);
     UNIT_RUN(the_lower_part_is_left);
     UNIT_RUN(a_jump_is_no_figure);
