@@ -9,7 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-parts_layout *parts_current;
+_Thread_local parts_layout *parts_current;
 
 /* ---- the layout ---- */
 
@@ -104,38 +104,40 @@ static scout_answer supports(const scout_op *op, scout_device *device, scout_why
     return SCOUT_NO;
 }
 
-static scout_candidate candidate = {.size = sizeof candidate,
-                                    .flags = SCOUT_BASELINE,
-                                    .priority = 1000,
-                                    .name = "parts",
-                                    .about = "the operations that a fusion joins, one after another",
-                                    .approach = "NONE",
-                                    .supports = supports,
-                                    .prepare = parts_plan_prepare,
-                                    .launch = parts_plan_launch,
-                                    .describe = parts_plan_describe,
-                                    .destroy = parts_plan_destroy,
-                                    .pack_tensors = parts_plan_pack};
+static const char *const precisions[] = {NULL};
 
-parts_layout *parts_open(const scout_device_api *api, const scout_op *op, const parts_request *request, arena *a) {
+/* Of any kind: it is in no device's list. */
+static const scout_candidate candidate = {.size = sizeof candidate,
+                                          .precisions = precisions,
+                                          .flags = SCOUT_BASELINE,
+                                          .priority = 1000,
+                                          .name = "parts",
+                                          .about = "the operations that a fusion joins, one after another",
+                                          .approach = "NONE",
+                                          .supports = supports,
+                                          .prepare = parts_plan_prepare,
+                                          .launch = parts_plan_launch,
+                                          .describe = parts_plan_describe,
+                                          .destroy = parts_plan_destroy,
+                                          .pack_tensors = parts_plan_pack};
+
+parts_layout *parts_open(const scout_device_api *api, const scout_op *op, const parts_request *request, bool ahead,
+                         arena *a) {
     parts_layout *l = arena_array(a, parts_layout, 1);
     l->api = api;
     l->fused = op;
     l->arena = a;
     l->count = request->count < FUSION_PARTS ? request->count : FUSION_PARTS;
     l->exhaustive = request->exhaustive;
+    l->ahead = ahead;
     l->good = true;
     for (int k = 0; k < l->count && l->good; k++) l->good = lay_out(l, k, &request->items[k], a);
     return l;
 }
 
 const scout_candidate *parts_use(parts_layout *layout) {
-    static const char *const precisions[] = {NULL};
     parts_current = layout;
-    if (!layout) return NULL;
-    candidate.kind = layout->fused->kind;
-    candidate.precisions = precisions;
-    return &candidate;
+    return layout ? &candidate : NULL;
 }
 
 /* Whether a part goes on with what another one wrote. */

@@ -45,6 +45,7 @@ typedef struct run_item {
     double began_s;      /* the last time */
     double budget_s;
     bool started, busy; /* busy: a device is at it */
+    bool announced;     /* beside another one, so that it is prepared before its turn */
     bool changed;       /* it has passes that are in no cache yet */
     double open;        /* what figures_open said of it after `asked` passes: every pass asks all of them */
     int asked;

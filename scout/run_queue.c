@@ -12,7 +12,11 @@
 #include <string.h>
 #include <xxhash.h>
 
-enum { EXHAUSTIVE_SECONDS = 120, CEILINGS_JOB = 1 << 24 };
+enum {
+    EXHAUSTIVE_SECONDS = 120,
+    CEILINGS_JOB = 1 << 24,
+    AHEAD = 8
+};                                      /* AHEAD: jobs that are announced before their turn */
 static const double LEAST_SEARCH = 0.1; /* seconds of preparing and racing that any operation has, */
 static const double SEARCH_SECONDS = 5; /* and those that all share by what they are worth */
 static const double LATER_PART = 1;     /* later passes take so many times what the first one took, */
@@ -198,33 +202,62 @@ static uint64_t mix(uint64_t x) {
     return x ^ (x >> 31);
 }
 
-static json_t *measure_job(run *r, run_device *d, run_item *i, int job) {
-    const int pass = figures_passes(i->measurement) + 1;
-    json_builder b = {0};
-    status st = {0};
+/* What candidates and their plans depend on. */
+static json_t *measure_body(run *r, run_item *i, int pass, json_builder *b) {
+    const int job = (int)(i - r->items);
     char key[64];
-    json_t *to = json_new_object(&b);
+    json_t *to = json_new_object(b);
     regime_key(&r->options->regime, key, sizeof key);
-    json_put_text(&b, to, "what", "measure");
-    json_put_int(&b, to, "job", job);
-    json_put(&b, to, "operation", operation_to_json(i->operation, &b));
-    json_put_text(&b, to, "regime", key);
-    json_put(&b, to, "ceilings", d->json ? json_deep_copy(d->json) : json_null());
-    json_put_bool(&b, to, "exhaustive", r->search.exhaustive);
-    json_put_int(&b, to, "session", job);
-    json_put_int(&b, to, "pass", pass);
-    json_put_real(&b, to, "budget_s", i->budget_s);
-    if (pass > 1) json_put(&b, to, "rows", figures_choose(i->measurement, r->search.candidate));
-    json_put_real(&b, to, "early_exit", r->search.early_exit);
-    json_put_int(&b, to, "workspace_limit", (int64_t)r->search.workspace_limit);
-    json_put_int(&b, to, "seed", (int64_t)(mix((uint64_t)job * 64 + (uint64_t)pass) >> 12));
-    json_put_text(&b, to, "only", r->search.candidate);
-    json_put_text(&b, to, "before", r->search.before);
+    json_put_text(b, to, "what", "measure");
+    json_put_int(b, to, "job", job);
+    json_put(b, to, "operation", operation_to_json(i->operation, b));
+    json_put_text(b, to, "regime", key);
+    json_put_bool(b, to, "exhaustive", r->search.exhaustive);
+    json_put_int(b, to, "session", job);
+    json_put_int(b, to, "pass", pass);
+    json_put_real(b, to, "budget_s", i->budget_s);
+    json_put_real(b, to, "early_exit", r->search.early_exit);
+    json_put_int(b, to, "workspace_limit", (int64_t)r->search.workspace_limit);
+    json_put_text(b, to, "only", r->search.candidate);
+    json_put_text(b, to, "before", r->search.before);
     if (i->fusion && i->fusion->how == FUSION_SEQUENCE) {
         if (pass == 1) run_fusion_choose(r, i);
-        json_put(&b, to, "parts", fusion_to_json(i->fusion, &b));
+        json_put(b, to, "parts", fusion_to_json(i->fusion, b));
     }
-    json_put(&b, to, "exclusions", run_faults_exclusions(r, &b));
+    json_put(b, to, "exclusions", run_faults_exclusions(r, b));
+    return to;
+}
+
+/* The next ones in the order of this pass that were not announced before. Those of another stage wait until it has
+ * begun: operations decide what fusions are made of, and the time that they have. */
+static json_t *announce(run *r, const run_item *now, json_builder *b) {
+    json_t *list = json_new_array(b);
+    int count = 0;
+    for (int k = r->at; k < r->item_count && count < AHEAD; k++) {
+        run_item *i = &r->items[r->order[k]];
+        if (i->source != RUN_PENDING || i->started) continue;
+        if ((i->stage == RUN_OPERATIONS) != (now->stage == RUN_OPERATIONS) || !run_fusion_ready(r, i)) break;
+        count++;
+        if (i->announced) continue;
+        i->budget_s = seconds_for(r, i);
+        if (i->budget_s == 0) break;
+        i->announced = true;
+        json_push(b, list, measure_body(r, i, 1, b));
+    }
+    return list;
+}
+
+static json_t *measure_job(run *r, const run_device *d, run_item *i) {
+    const int pass = figures_passes(i->measurement) + 1;
+    const uint64_t job = (uint64_t)(i - r->items);
+    json_builder b = {0};
+    status st = {0};
+    json_t *to = measure_body(r, i, pass, &b);
+    json_put(&b, to, "ceilings", d->json ? json_deep_copy(d->json) : json_null());
+    if (pass > 1) json_put(&b, to, "rows", figures_choose(i->measurement, r->search.candidate));
+    json_put_int(&b, to, "seed", (int64_t)(mix(job * 64 + (uint64_t)pass) >> 12));
+    /* of several devices, none knows what it will be given */
+    if (pass == 1 && d->about->ahead && r->device_count == 1) json_put(&b, to, "ahead", announce(r, i, &b));
     to = json_finish(&b, to, &st);
     if (!to && r->failure.code == STATUS_OK)
         status_set(&r->failure, st.code, "%.120s, pass %d: %.300s", i->operation->name, pass, st.text);
@@ -351,7 +384,7 @@ static json_t *begin(run *r, int device, run_item *i, int *job) {
     i->began_s = run_now();
     snprintf(what, sizeof what, pass > 1 ? "%.120s, pass %d" : "%.120s", i->operation->name, pass);
     show_state(r, what);
-    return measure_job(r, &r->devices[device], i, *job);
+    return measure_job(r, &r->devices[device], i);
 }
 
 static json_t *next(void *context, int device, int *job) {
