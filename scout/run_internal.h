@@ -4,6 +4,7 @@
 #define SCOUT_RUN_INTERNAL_H
 
 #include "scout/cache.h"
+#include "scout/others.h"
 #include "scout/report.h"
 #include "scout/run.h"
 #include "scout/show.h"
@@ -107,6 +108,7 @@ typedef struct run {
     int of_other_cards;         /* figures that the cache has of another card of this class */
     double expected_us;         /* of the model, before it is measured; 0: not yet known */
     char taken[32];             /* when it began */
+    others beside;              /* what ran beside it at its start, on a host; cores 0: that is not known */
     status failure;             /* of writing: the run ends */
     bool interrupted;
     run_fault *faults; /* owned; candidates that hung or crashed, one per candidate */
@@ -124,6 +126,7 @@ bool run_start(run *r, status *st);
 void run_end(run *r); /* gives everything back */
 
 /* run_ceilings.c */
+bool run_is_host(const run_device *d); /* its cores are the device */
 void run_ceilings_load(run *r, run_device *d);
 /* Bits that have to be measured before operations can be: what is wanted and unknown, or (`again`) what is doubted. */
 unsigned run_ceilings_due(const run *r, const run_device *d, bool *again);
@@ -181,6 +184,7 @@ typedef struct run_counts {
     double baseline_us, missing_us, model_us, best_us, ceiling_us; /* model_us: the first two together */
     double own_us, proven_us; /* gains that are proven: over kernels of this project; over libraries */
     double model_ci;          /* relative half width of model_us */
+    double blocks, dropped;   /* timed in this run and counted; and disturbed by other work, which do not count */
 } run_counts;
 run_counts run_count(const run *r);
 bool run_json_save(run *r, const char *state, status *st);

@@ -20,6 +20,7 @@ static const double LATER_SECONDS = 10; /* and this at least; --budget and --exh
 
 static const double LEAST_SECONDS = 0.02; /* less than that measures nothing */
 static const double FIRST_SHARE = 0.6;    /* of a budget, for what prepares and races in the first pass */
+static const double BUSY_SECONDS = 0.2;   /* a look at what else runs */
 static const double WORTH = 0.001;        /* of the model's time: less than that is left open */
 
 /* ---- the cache ---- */
@@ -508,6 +509,15 @@ static void watch(void *context, supervisor_event_kind kind, int device, int job
     show_state(r, what);
 }
 
+/* Other work on the cores that are measured: said once, before anything is. */
+static void say_busy(run *r) {
+    char text[128];
+    bool host = false;
+    for (int k = 0; k < r->device_count; k++) host = host || run_is_host(&r->devices[k]);
+    if (!host || !others_look("/proc", BUSY_SECONDS, &r->beside)) return;
+    if (*others_words(&r->beside, text, sizeof text)) run_warn(r, "%s", text);
+}
+
 bool run_queue_work(run *r, status *st) {
     bool again = false, due = run_queue_pending(r) > 0;
     r->pass = 2;
@@ -518,5 +528,6 @@ bool run_queue_work(run *r, status *st) {
         due = due || run_ceilings_due(r, d, &again) || (r->sweep_precision && !d->sweep_tried) ||
               r->options->mode == OPTIONS_CEILINGS;
     }
+    if (due) say_busy(r);
     return !due || supervisor_run(r->supervisor, next, done, watch, r, r->stop, st);
 }
