@@ -6,10 +6,11 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/resource.h>
 #include <time.h>
 #include <unistd.h>
 
-enum { SEEN = 4096, LINE = 512 };
+enum { SEEN = 4096, LINE = 512, FIRST = -20 };
 static const double idle = 0.1;          /* of a core: less is no work */
 static const double least_program = 0.1; /* of a core: less is not named */
 
@@ -140,10 +141,15 @@ bool others_look(const char *proc, double seconds, others *out) {
 const char *others_words(const others *b, char *text, size_t room) {
     text[0] = 0;
     if (b->use < idle) return text;
-    size_t n = (size_t)snprintf(text, room, "%.1f of %d %s busy", b->use, b->cores, b->cores == 1 ? "core is" : "cores are");
+    size_t n =
+        (size_t)snprintf(text, room, "%.1f of %d %s busy", b->use, b->cores, b->cores == 1 ? "core is" : "cores are");
     for (int k = 0; k < b->count && n < room; k++)
         n += (size_t)snprintf(text + n, room - n, "%s%s", k == 0 ? ": " : ", ", b->programs[k]);
     for (char *c = text; *c; c++)
         if (*c < 0x20 || *c > 0x7e) *c = '?';
     return text;
+}
+
+void others_wait(void) {
+    if (getpriority(PRIO_PROCESS, 0) == 0) (void)setpriority(PRIO_PROCESS, 0, FIRST);
 }

@@ -514,6 +514,7 @@ static void say_busy(run *r) {
     char text[128];
     bool host = false;
     for (int k = 0; k < r->device_count; k++) host = host || run_is_host(&r->devices[k]);
+    if (host) others_wait();
     if (!host || !others_look("/proc", BUSY_SECONDS, &r->beside)) return;
     if (*others_words(&r->beside, text, sizeof text)) run_warn(r, "%s", text);
 }
