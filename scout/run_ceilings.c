@@ -22,7 +22,13 @@ unsigned run_precision_bit(const char *name) {
     return 0;
 }
 
-bool run_is_host(const run_device *d) { return strncmp(d->about->name, "cpu", 3) == 0; }
+static bool is_host(const run_device *d) { return strncmp(d->about->name, "cpu", 3) == 0; }
+
+bool run_on_host(const run *r) {
+    bool host = false;
+    for (int k = 0; k < r->device_count; k++) host = host || is_host(&r->devices[k]);
+    return host;
+}
 
 /* ---- kept in the cache ---- */
 
@@ -77,7 +83,7 @@ static double seconds_left(const run *r, const run_device *d) {
 
 /* What each of so many parts (a precision, bandwidth) may take. */
 static double part_seconds(const run *r, const run_device *d, int parts) {
-    const double usual = run_is_host(d) ? HOST_PART_SECONDS : PART_SECONDS;
+    const double usual = is_host(d) ? HOST_PART_SECONDS : PART_SECONDS;
     const bool audit = r->options->mode == OPTIONS_CEILINGS && r->options->exhaustive;
     return fmin(seconds_left(r, d) / (parts > 1 ? parts : 1), audit ? AUDIT_SECONDS : usual);
 }
@@ -107,7 +113,7 @@ void run_ceilings_load(run *r, run_device *d) {
         d->disturbed = disturbed_bits(d->ceilings);
         d->asked = bits_of(json_object_get(entry, "asked")) & ~d->disturbed;
         /* A host may have been busy both times. */
-        d->again = run_is_host(d) ? 0 : bits_of(json_object_get(entry, "again"));
+        d->again = is_host(d) ? 0 : bits_of(json_object_get(entry, "again"));
         d->budget_s = budget_s;
         d->from_cache = true;
     }
@@ -220,7 +226,7 @@ static int part_of(const run_device *d, const char *text) {
 static double yardstick_over_stored(const run_device *d, const json_t *probe) {
     static const char *const figures[][2] = {
         {"tflops", "stored_tflops"}, {"tbps", "stored_tbps"}, {"specials_per_s", "stored_specials_per_s"}};
-    for (size_t k = 0; run_is_host(d) && k < sizeof figures / sizeof figures[0]; k++) {
+    for (size_t k = 0; is_host(d) && k < sizeof figures / sizeof figures[0]; k++) {
         const double seen = json_get_positive(probe, figures[k][0]), stored = json_get_positive(probe, figures[k][1]);
         if (seen / stored > 0) return seen / stored;
     }

@@ -126,7 +126,7 @@ bool run_start(run *r, status *st);
 void run_end(run *r); /* gives everything back */
 
 /* run_ceilings.c */
-bool run_is_host(const run_device *d); /* its cores are the device */
+bool run_on_host(const run *r); /* one of its devices is this machine's cores */
 void run_ceilings_load(run *r, run_device *d);
 /* Bits that have to be measured before operations can be: what is wanted and unknown, or (`again`) what is doubted. */
 unsigned run_ceilings_due(const run *r, const run_device *d, bool *again);

@@ -17,6 +17,7 @@ static const double LEAST_SEARCH = 0.1; /* seconds of preparing and racing that 
 static const double SEARCH_SECONDS = 5; /* and those that all share by what they are worth */
 static const double LATER_PART = 1;     /* later passes take so many times what the first one took, */
 static const double LATER_SECONDS = 10; /* and this at least; --budget and --exhaustive say otherwise */
+static const double HOST_SECONDS = 45;  /* of a host all passes together, where the first one leaves them so much */
 
 static const double LEAST_SECONDS = 0.02; /* less than that measures nothing */
 static const double FIRST_SHARE = 0.6;    /* of a budget, for what prepares and races in the first pass */
@@ -339,6 +340,12 @@ static bool wants_pass(const run *r, const run_item *i, int pass, double model_u
     return under_way ? !i->busy && i->measurement != NULL : open >= WORTH;
 }
 
+/* How long later passes may take, after a first one of so many seconds. */
+static double later_seconds(const run *r, double took_s) {
+    const double usual = LATER_PART * took_s, most = run_on_host(r) ? HOST_SECONDS - took_s : INFINITY;
+    return fmax(fmin(usual, most), LATER_SECONDS);
+}
+
 /* NULL: nothing is open, or there is no time left. Each pass has an order of its own; what is undecided at the last
  * look comes heaviest first. */
 static run_item *next_pass(run *r, int device) {
@@ -347,7 +354,7 @@ static run_item *next_pass(run *r, int device) {
         const double took_s = r->began > 0 ? run_now() - r->began : 0;
         r->later_end = r->budget_end > 0      ? r->budget_end
                        : r->search.exhaustive ? INFINITY
-                                              : run_now() + fmax(LATER_PART * took_s, LATER_SECONDS);
+                                              : run_now() + later_seconds(r, took_s);
     }
     if (run_now() >= r->later_end) return NULL;
     for (; r->pass <= (int)estimate_last_look(); r->pass++) {
@@ -512,10 +519,9 @@ static void watch(void *context, supervisor_event_kind kind, int device, int job
 /* Other work on the cores that are measured: said once, before anything is. */
 static void say_busy(run *r) {
     char text[128];
-    bool host = false;
-    for (int k = 0; k < r->device_count; k++) host = host || run_is_host(&r->devices[k]);
-    if (host) others_wait();
-    if (!host || !others_look("/proc", BUSY_SECONDS, &r->beside)) return;
+    if (!run_on_host(r)) return;
+    others_wait();
+    if (!others_look("/proc", BUSY_SECONDS, &r->beside)) return;
     if (*others_words(&r->beside, text, sizeof text)) run_warn(r, "%s", text);
 }
 

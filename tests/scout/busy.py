@@ -17,7 +17,7 @@ def figures_of(folder):
     for path in sorted(glob.glob(f"{folder}/*/reports/*.json")):
         with open(path, encoding="utf-8") as file:
             report = json.load(file)
-        if report["count"] == 0:
+        if report["count"] == 0 or (report["reason"] or {}).get("code") == "no_work":
             continue
         rows = [row for row in report["candidates"]
                 if row["name"] == report["baseline"] and row["variant"] == report["baseline_variant"]]
