@@ -57,7 +57,7 @@ typedef struct run_device {
     json_t *audit;      /* owned; NULL: none was asked for */
     unsigned asked;     /* bits that were measured, or found to be impossible */
     unsigned again;     /* bits that were measured a second time */
-    unsigned suspect;   /* bits that an operation or a yardstick was faster than */
+    unsigned suspect;   /* bits that an operation was faster than */
     unsigned disturbed; /* bits whose cached peaks were, and that are measured again for that */
     unsigned flying;    /* bits that are being measured */
     unsigned before;    /* what was asked when that began */
@@ -133,8 +133,9 @@ unsigned run_ceilings_due(const run *r, const run_device *d, bool *again);
 json_t *run_ceilings_job(run *r, run_device *d, int job);          /* NULL: nothing is due */
 void run_ceilings_part(run *r, run_device *d, const json_t *body); /* some of them are done */
 void run_ceilings_done(run *r, run_device *d, const json_t *result, const status *st);
-/* What was measured is faster than the ceilings, or its yardstick is: these are measured again, once. */
-void run_ceilings_doubt(const run *r, run_device *d, const run_item *i);
+/* What was measured, held against the ceilings: those that it outran are measured again, once; what a host's yardstick
+ * reached takes the place of less. */
+void run_ceilings_hold(run *r, run_device *d, const run_item *i);
 const char *run_ceilings_words(const run_device *d, bool doubted); /* what is measured now, and why */
 /* A worker's word about its job tells which part it is at. */
 void run_ceilings_hear(run_device *d, const char *text);

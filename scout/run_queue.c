@@ -456,7 +456,7 @@ static void finish_item(run *r, run_item *i, const json_t *result, const status 
     json_put_text(&b, i->measurement, "taken", taken);
     json_put_text(&b, i->measurement, "card", card_of(r, i->device));
     run_faults_note(r, i);
-    if (first) run_ceilings_doubt(r, &r->devices[i->device], i);
+    run_ceilings_hold(r, &r->devices[i->device], i);
 }
 
 static void done(void *context, int device, int job, const json_t *result, const status *st) {
