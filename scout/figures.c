@@ -129,6 +129,15 @@ static void put(json_t *to, const char *key, double x) {
         json_object_del(to, key);
 }
 
+/* Hardly a block of it was undisturbed, and there are passes on this host that had some. */
+static bool was_disturbed(const json_t *m, const json_t *base, const json_t *pass) {
+    const json_t *list = json_object_get(base, "passes");
+    bool calm = false;
+    for (size_t k = 0; k < json_array_size(list); k++)
+        calm = calm || !json_is_true(json_object_get(json_array_get(list, k), "disturbed"));
+    return calm && json_is_true(json_object_get(m, "host")) && json_is_true(json_object_get(pass, "disturbed"));
+}
+
 /* By the baseline's time; infinite: all count. */
 static double slowest_that_counts(const json_t *m, const json_t *base) {
     const json_t *list = json_object_get(base, "passes");
@@ -137,7 +146,7 @@ static double slowest_that_counts(const json_t *m, const json_t *base) {
     if (!json_is_true(json_object_get(m, "host"))) return INFINITY;
     for (size_t k = 0; k < json_array_size(list) && n < MOST_PASSES; k++) {
         const double value = json_get_positive(json_array_get(list, k), "time_us");
-        if (value > 0) x[n++] = value;
+        if (value > 0 && !was_disturbed(m, base, json_array_get(list, k))) x[n++] = value;
     }
     return estimate_slowest(x, n);
 }
@@ -150,8 +159,8 @@ static void mark_slow(json_t *m, json_t *base) {
     for (size_t k = 0; k < json_array_size(list); k++) {
         const json_t *pass = json_array_get(list, k);
         const json_int_t number = json_integer_value(json_object_get(pass, "pass"));
-        if (json_get_positive(pass, "time_us") > most && number > 0 && number < MOST_PASSES)
-            slow |= UINT64_C(1) << number;
+        const bool slower = json_get_positive(pass, "time_us") > most || was_disturbed(m, base, pass);
+        if (slower && number > 0 && number < MOST_PASSES) slow |= UINT64_C(1) << number;
     }
     json_object_set_new(m, "slow_passes", json_integer((json_int_t)slow));
 }

@@ -13,7 +13,6 @@ static const double hopeless = 2;                      /* one launch against the
 static const double behind[RACE_ROUNDS] = {1.2, 1.08}; /* how far, after each round of the race */
 static const double lower_part = 0.25; /* where hardly a block is undisturbed, what disturbs only adds */
 static const double far = 1.25;        /* a block so many times as long as the middle one was disturbed, unseen */
-static const double little = 0.1;      /* of a block: a launch before it costs little */
 static const double beat_s = 30;
 
 lanes_rules lanes_rules_of(const regime *r, bool host) {
@@ -139,7 +138,6 @@ static void block(course *c, int lane, uint32_t launches, double block_s, bool c
     lanes_lane *l = &c->lanes[lane];
     double seconds[INTERVALS], sum = 0;
     const uint32_t intervals = intervals_of(l, launches, block_s);
-    if (c->clock->stolen && l->launch_s < little * block_s && !run(c, l, 1, 1, seconds)) return; /* wakes its threads */
     const double stolen = stolen_of(c);
     if (!run(c, l, launches, intervals, seconds)) return;
     const double missed = stolen_of(c) - stolen;

@@ -12,7 +12,7 @@ static json_t *m;
 typedef struct made { /* a row of a pass */
     const char *name;
     double us;
-    bool race;
+    bool race, disturbed;
     const char *status, *code; /* NULL: OK */
 } made;
 
@@ -32,6 +32,7 @@ static json_t *row_of(int number, const made *r) {
                             json_pack("{s:i, s:f, s:i, s:i, s:f, s:s}", "pass", number, "time_us", r->us, "blocks", 4,
                                       "launches", 100, "clock_mhz", 1500.0, "throttle", throttle));
     if (r->us > 0 && r->race) json_object_set_new(json_object_get(row, "pass"), "race", json_true());
+    if (r->us > 0 && r->disturbed) json_object_set_new(json_object_get(row, "pass"), "disturbed", json_true());
     return row;
 }
 
@@ -210,6 +211,21 @@ static void slow_passes_of_a_host_do_not_count(void) {
         add(k + 1, ROWS({.name = "base", .us = 100 * (1 + k)}));
     }
     UNIT_TEXT(text(row("base"), "interval_from"), "3 passes");
+    end();
+}
+
+/* Nor do passes that hardly had an undisturbed block, where others had some: of two passes one is the figure. */
+static void disturbed_passes_of_a_host_do_not_count(void) {
+    host = true;
+    add(1, ROWS({.name = "base", .us = 250, .disturbed = true}));
+    near(time_of("base"), 250); /* there is nothing better */
+    add(2, ROWS({.name = "base", .us = 100}));
+    near(time_of("base"), 100);
+    UNIT_TEXT(text(row("base"), "interval_from"), "1 pass");
+    UNIT_CHECK(isinf(figures_open(m)));
+    end();
+    for (int k = 0; k < 2; k++) add(k + 1, ROWS({.name = "base", .us = 100 + 2 * k, .disturbed = k == 0}));
+    UNIT_TEXT(text(row("base"), "interval_from"), "2 passes"); /* of a device they do */
     end();
 }
 
@@ -443,6 +459,7 @@ int main(void) {
     UNIT_RUN(an_own_baseline_was_chosen_too);
     UNIT_RUN(a_steered_clock_is_told_by_the_yardstick);
     UNIT_RUN(slow_passes_of_a_host_do_not_count);
+    UNIT_RUN(disturbed_passes_of_a_host_do_not_count);
     UNIT_RUN(what_ran_in_a_slow_pass_has_its_figure);
     UNIT_RUN(what_drifts_says_so);
     UNIT_RUN(addresses_are_told_where_they_decide);

@@ -18,12 +18,9 @@ static struct {
     uint32_t launches, intervals;
 } ran[BLOCKS];
 static int blocks, whole;
-static double wake_s; /* what a call waits for threads that sleep: a single launch before it wakes them */
 
 static scout_answer run(void *context, uint32_t launches, uint32_t intervals, double *seconds, scout_why *why) {
     noisy_load *load = context;
-    const bool awake = blocks > 0 && ran[blocks - 1].launches == 1 && ran[blocks - 1].intervals == 1;
-    if (!awake) world.stolen_s += wake_s;
     if (blocks < BLOCKS) {
         ran[blocks].lane = (int)(load - loads);
         ran[blocks].launches = launches;
@@ -45,7 +42,6 @@ static void begin(bool host) {
     rules = lanes_rules_of(&sustained, host);
     blocks = 0;
     whole = 1;
-    wake_s = 0;
 }
 
 static void load(int k, double launch_s) { loads[k] = noisy_load_of(&world, launch_s); }
@@ -269,17 +265,6 @@ static void disturbed_blocks_are_dropped_and_counted(void) {
     }
 }
 
-/* Threads that sleep between two blocks are woken before one: that they do not run at once is no disturbance. */
-static void threads_are_woken_before_a_block(void) {
-    begin(true);
-    world.tells = true;
-    wake_s = 1e-4;
-    load(0, 1e-5);
-    load(1, 9e-6);
-    pass(2, 0);
-    for (int k = 0; k < 2; k++) UNIT_CHECK(lanes[k].dropped == 0 && lanes[k].blocks >= (uint32_t)rules.rounds);
-}
-
 /* Hardly anything is undisturbed: what disturbs only adds. */
 static void the_lower_part_is_left(void) {
     begin(true);
@@ -324,7 +309,6 @@ int main(void) {
     UNIT_RUN(bursts_pause);
     UNIT_RUN(it_ends_where_it_is_precise);
     UNIT_RUN(disturbed_blocks_are_dropped_and_counted);
-    UNIT_RUN(threads_are_woken_before_a_block);
     UNIT_RUN(the_lower_part_is_left);
     UNIT_RUN(a_jump_is_no_figure);
     return unit_end();
