@@ -17,7 +17,8 @@ static const double LEAST_SEARCH = 0.1; /* seconds of preparing and racing that 
 static const double SEARCH_SECONDS = 5; /* and those that all share by what they are worth */
 static const double LATER_PART = 1;     /* later passes take so many times what the first one took, */
 static const double LATER_SECONDS = 10; /* and this at least; --budget and --exhaustive say otherwise */
-static const double HOST_SECONDS = 45;  /* of a host all passes together, where the first one leaves them so much */
+static const double HOST_SECONDS = 45;  /* of a host all passes together, where that leaves later ones */
+static const double HOST_LATER = 20;    /* so much at least */
 
 static const double LEAST_SECONDS = 0.02; /* less than that measures nothing */
 static const double FIRST_SHARE = 0.6;    /* of a budget, for what prepares and races in the first pass */
@@ -342,8 +343,8 @@ static bool wants_pass(const run *r, const run_item *i, int pass, double model_u
 
 /* How long later passes may take, after a first one of so many seconds. */
 static double later_seconds(const run *r, double took_s) {
-    const double usual = LATER_PART * took_s, most = run_on_host(r) ? HOST_SECONDS - took_s : INFINITY;
-    return fmax(fmin(usual, most), LATER_SECONDS);
+    const double most = run_on_host(r) ? fmax(HOST_SECONDS - took_s, HOST_LATER) : INFINITY;
+    return fmax(fmin(LATER_PART * took_s, most), LATER_SECONDS);
 }
 
 /* NULL: nothing is open, or there is no time left. Each pass has an order of its own; what is undecided at the last
