@@ -150,6 +150,15 @@ const char *others_words(const others *b, char *text, size_t room) {
     return text;
 }
 
+/* Cores are shared between sessions first, where the kernel does so, and then between the processes of one. */
+static void lift_session(void) {
+    FILE *file = getsid(0) == getpid() ? fopen("/proc/self/autogroup", "we") : NULL;
+    if (!file) return;
+    fprintf(file, "%d\n", FIRST);
+    (void)fclose(file);
+}
+
 void others_wait(void) {
-    if (getpriority(PRIO_PROCESS, 0) == 0) (void)setpriority(PRIO_PROCESS, 0, FIRST);
+    if (getpriority(PRIO_PROCESS, 0) != 0 || setpriority(PRIO_PROCESS, 0, FIRST) != 0) return;
+    lift_session();
 }

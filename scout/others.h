@@ -24,7 +24,8 @@ bool others_look(const char *proc, double seconds, others *out);
 /* "1.3 of 2 cores are busy: cc1, python3"; empty where hardly anything runs. Names are cleaned for a terminal. */
 const char *others_words(const others *b, char *text, size_t room);
 
-/* Where the system allows it (to root), this process and what it starts come before other work, which waits then.
+/* Where the system allows it (to root), this process and what it starts come before other work, which waits then; so
+ * does a session that began with this process.
  * One that was told to be nice stays so. */
 void others_wait(void);
 
