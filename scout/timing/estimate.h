@@ -21,7 +21,8 @@ estimate estimate_of(const double *x, size_t n);
  * disturbs it only adds. So of a host's passes those count that are near the fastest that two others agree with: those
  * that took no longer than this. Infinite: all of them. Sorts x. */
 double estimate_slowest(double *x, size_t n);
-extern const double estimate_floor; /* where some do not count, a time is known to this at best: relative, 0.03 */
+extern const double estimate_agreement; /* passes agree that differ by no more than this factor */
+extern const double estimate_floor;     /* where some do not count, a time is known to this at best: relative, 0.03 */
 
 /* Whether the passes are enough to look at the interval: a run that stops at the first interval that looks narrow has
  * intervals that are too narrow, so it looks three times and not more often, at 4, 7 and 13 passes. */

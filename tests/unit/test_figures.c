@@ -223,6 +223,9 @@ static void disturbed_passes_of_a_host_do_not_count(void) {
     near(time_of("base"), 100);
     UNIT_TEXT(text(row("base"), "interval_from"), "1 pass");
     UNIT_CHECK(isinf(figures_open(m)));
+    host = true;
+    add(3, ROWS({.name = "base", .us = 104, .disturbed = true})); /* no slower than what was not disturbed */
+    UNIT_TEXT(text(row("base"), "interval_from"), "2 passes");
     end();
     for (int k = 0; k < 2; k++) add(k + 1, ROWS({.name = "base", .us = 100 + 2 * k, .disturbed = k == 0}));
     UNIT_TEXT(text(row("base"), "interval_from"), "2 passes"); /* of a device they do */
