@@ -18,7 +18,7 @@ static const double SEARCH_SECONDS = 5; /* and those that all share by what they
 static const double LATER_PART = 1;     /* later passes take so many times what the first one took, */
 static const double LATER_SECONDS = 10; /* and this at least; --budget and --exhaustive say otherwise */
 static const double HOST_SECONDS = 45;  /* of a host all passes together, where that leaves later ones */
-static const double HOST_LATER = 20;    /* so much at least */
+static const double HOST_LATER = 15;    /* so much at least */
 
 static const double LEAST_SECONDS = 0.02; /* less than that measures nothing */
 static const double FIRST_SHARE = 0.6;    /* of a budget, for what prepares and races in the first pass */
