@@ -131,6 +131,18 @@ static void put(json_t *to, const char *key, double x) {
         json_object_del(to, key);
 }
 
+/* Hardly a block of it was undisturbed, and it is slower than a pass on this host that had some. */
+static bool was_disturbed(const json_t *m, const json_t *base, const json_t *pass) {
+    const json_t *list = json_object_get(base, "passes");
+    double calm = INFINITY;
+    for (size_t k = 0; k < json_array_size(list); k++) {
+        const json_t *other = json_array_get(list, k);
+        if (!json_is_true(json_object_get(other, "disturbed"))) calm = fmin(calm, json_get_positive(other, "time_us"));
+    }
+    return json_is_true(json_object_get(m, "host")) && json_is_true(json_object_get(pass, "disturbed")) &&
+           json_get_positive(pass, "time_us") > estimate_agreement * calm;
+}
+
 /* By the baseline's time; infinite: all count. */
 static double slowest_that_counts(const json_t *m, const json_t *base) {
     const json_t *list = json_object_get(base, "passes");
@@ -139,7 +151,7 @@ static double slowest_that_counts(const json_t *m, const json_t *base) {
     if (!json_is_true(json_object_get(m, "host"))) return INFINITY;
     for (size_t k = 0; k < json_array_size(list) && n < MOST_PASSES; k++) {
         const double value = json_get_positive(json_array_get(list, k), "time_us");
-        if (value > 0) x[n++] = value;
+        if (value > 0 && !was_disturbed(m, base, json_array_get(list, k))) x[n++] = value;
     }
     return estimate_slowest(x, n);
 }
@@ -152,8 +164,8 @@ static void mark_slow(json_t *m, json_t *base) {
     for (size_t k = 0; k < json_array_size(list); k++) {
         const json_t *pass = json_array_get(list, k);
         const json_int_t number = json_integer_value(json_object_get(pass, "pass"));
-        if (json_get_positive(pass, "time_us") > most && number > 0 && number < MOST_PASSES)
-            slow |= UINT64_C(1) << number;
+        const bool slower = json_get_positive(pass, "time_us") > most || was_disturbed(m, base, pass);
+        if (slower && number > 0 && number < MOST_PASSES) slow |= UINT64_C(1) << number;
     }
     json_object_set_new(m, "slow_passes", json_integer((json_int_t)slow));
 }
