@@ -475,18 +475,10 @@ static double gain_open(const json_t *m, const json_t *base) {
     return most;
 }
 
-/* Whether more passes may narrow the time to what is wanted. */
-static bool time_open(const json_t *m, double ci) {
-    const bool host = json_is_true(json_object_get(m, "host"));
-    if (figures_passes(m) >= (int)(host ? estimate_decided : estimate_last_look())) return false;
-    return !(ci <= hypot(target_of(m), floor_of(m)));
-}
+/* The time is not known as it is wanted. */
+static bool time_open(const json_t *m, double ci) { return !(ci <= hypot(target_of(m), floor_of(m))); }
 
-static double gain_open_yet(const json_t *m, const json_t *base) {
-    return figures_passes(m) < (int)estimate_decided ? gain_open(m, base) : 0;
-}
-
-/* What more passes may change: texts for people. */
+/* What is not decided: texts for people. */
 static void put_undecided(json_t *m, const json_t *base) {
     json_t *list = json_array();
     const double ci = json_get_number(json_object_get(base, "time_us"), "rel_ci95");
@@ -574,10 +566,14 @@ const json_t *figures_leader(const json_t *m) {
     return leader;
 }
 
+/* Nothing is where more passes would decide nothing. */
 double figures_open(const json_t *m) {
     const json_t *base = baseline_of(m);
     if (!base || !is_ok(base)) return 0;
+    const bool host = json_is_true(json_object_get(m, "host"));
+    const int passes = figures_passes(m), decided = (int)estimate_decided;
     const double ci = json_get_number(json_object_get(base, "time_us"), "rel_ci95");
     if (!(ci >= 0)) return INFINITY;
-    return fmax(time_open(m, ci) ? ci : 0, gain_open_yet(m, base));
+    const double time = passes < (host ? decided : (int)estimate_last_look()) && time_open(m, ci) ? ci : 0;
+    return fmax(time, passes < decided ? gain_open(m, base) : 0);
 }

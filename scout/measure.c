@@ -2,6 +2,7 @@
  * the watcher what runs. Every choice is a function of the seed and of what was timed. */
 #include "scout/measure_internal.h"
 
+#include "scout/kinds/kind_tensors.h"
 #include "scout/kinds/kinds.h"
 
 #include <math.h>
@@ -145,7 +146,7 @@ static bool open_operation(measurement *m) {
         return false;
     }
     m->tolerance.projection = k->tolerance(&m->op);
-    m->tolerance.element = m->tolerance.projection + parts_tolerance(m->layout);
+    m->tolerance.element = m->tolerance.projection + kind_in_parts(&m->op) + parts_tolerance(m->layout);
     m->specials = k->specials ? k->specials(&m->op) : 0;
     m->patience_s = patience(&m->op);
     return m->row_count > 0; /* a device without candidates of this kind: no tensors are needed */

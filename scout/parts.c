@@ -6,7 +6,6 @@
 #include "scout/kinds/kind_tensors.h"
 #include "scout/kinds/kinds.h"
 
-#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -149,15 +148,9 @@ static bool goes_on(const parts_layout *l) {
     return false;
 }
 
-/* Norms allow for the residual being added by another kernel. A softmax does not for a sum that was rounded before: the
- * exponent x - largest has two of them, up to 8 each. Products and convolutions allow for what stands behind them being
- * done by others, but by the root of the number of roundings: that holds for many elements together. In one of them all
- * roundings may go the same way, and then count by their number (docs/tolerances.md). */
+/* Norms allow for the residual being added by another kernel, products and convolutions for what stands behind them. A
+ * softmax does not for a sum that was rounded before: the exponent x - largest has two of them, up to 8 each. */
 double parts_tolerance(const parts_layout *l) {
-    if (!l || !l->good || !goes_on(l)) return 0;
-    const scout_op *op = l->fused;
-    if (op->kind == SCOUT_SOFTMAX) return 16 * kind_rounding(op->input);
-    if (op->kind != SCOUT_GEMM && op->kind != SCOUT_CONV) return 0;
-    const int roundings = 1 + kind_behind(op);
-    return (roundings - sqrt(roundings)) * kind_rounding(op->output);
+    const bool rounds = l && l->good && goes_on(l) && l->fused->kind == SCOUT_SOFTMAX;
+    return rounds ? 16 * kind_rounding(l->fused->input) : 0;
 }

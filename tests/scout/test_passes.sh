@@ -61,7 +61,7 @@ touch noise
 export CEILING_SCOUT_SCRIPTED_DISTURBED=$PWD/noise
 scout ops.json -o restless --device scripted:2 --no-cache
 check "a restless machine: exit 0" exits 0
-check "a restless machine: every operation has a figure" passes restless 1 13
+check "a restless machine: every operation has a figure" passes restless 1 26
 check "a restless machine: nothing is UNSTABLE" test "$(grep -rl UNSTABLE restless | wc -l)" = 0
 check "a restless machine: what is wide says so" grep -qE '"quality": "(wide|drifting)"' restless/reports/square.json
 check "a restless machine: the time is open" grep -qF '"time"' <(grep -A3 undecided restless/reports/square.json)
@@ -73,7 +73,7 @@ unset CEILING_SCOUT_SCRIPTED_DISTURBED
 # what is faster than the baseline, but never twice alike
 CEILING_SCOUT_FAULTS=restless scout "${FAULTS[@]}" ops.json -o winner --device scripted:2 --no-cache
 check "a restless winner: it has a figure" test "$(grep -c '"name": "fault_restless"' winner/reports/square.json)" -ge 1
-check "a restless winner: as all the others" passes winner 4 13
+check "a restless winner: as all the others" passes winner 4 26
 check "a restless winner: exit 0" exits 0
 
 # ---- other candidates ----
