@@ -12,11 +12,8 @@
 #include <string.h>
 #include <xxhash.h>
 
-enum {
-    EXHAUSTIVE_SECONDS = 120,
-    CEILINGS_JOB = 1 << 24,
-    AHEAD = 8
-};                                      /* AHEAD: jobs that are announced before their turn */
+enum { EXHAUSTIVE_SECONDS = 120, CEILINGS_JOB = 1 << 24 };
+enum { AHEAD = 8 };                     /* jobs that are announced before their turn */
 static const double LEAST_SEARCH = 0.1; /* seconds of preparing and racing that any operation has, */
 static const double SEARCH_SECONDS = 5; /* and those that all share by what they are worth */
 static const double LATER_PART = 1;     /* later passes take so many times what the first one took, */

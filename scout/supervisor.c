@@ -110,7 +110,7 @@ static void on_loss(supervisor *s, const run *r, supervisor_slot *at, process *p
         at->alone = true;
         return;
     }
-    at->alone = false;
+    if (p == &at->main) at->alone = false;
     tell(s, r, SUPERVISOR_RESTART, at, candidate[0] ? candidate : NULL, p->step.variant, loss->text);
     if (qualified) {
         supervisor_task_exclude(t, qualified, "", loss->status, loss->code, loss->text);
