@@ -127,6 +127,7 @@ double ceilings_lab_launch_s(const ceilings_lab *lab, const lanes_lane *lane) {
 /* Of a pass: seconds of a launch, and how the device ran. */
 typedef struct pass {
     double launch_s, mhz, watts;
+    bool counted; /* the device's own cycles, and not a look at its clock */
 } pass;
 
 static int by_time(const void *a, const void *b) {
@@ -134,16 +135,18 @@ static int by_time(const void *a, const void *b) {
     return (x->launch_s > y->launch_s) - (x->launch_s < y->launch_s);
 }
 
-static ceilings_figure figure_of(const pass *passes, int n) {
+/* What takes cycles is known by its cycles: its time is that at the mean clock. */
+static ceilings_figure figure_of(const pass *passes, int n, bool cycles) {
     double launch_s[MOST_PASSES] = {0}, mhz = 0, watts = 0;
-    for (int k = 0; k < n; k++) launch_s[k] = passes[k].launch_s, mhz += passes[k].mhz, watts += passes[k].watts;
+    for (int k = 0; k < n; k++) cycles = cycles && passes[k].counted, mhz += passes[k].mhz, watts += passes[k].watts;
+    for (int k = 0; k < n; k++) launch_s[k] = passes[k].launch_s * (cycles ? passes[k].mhz / (mhz / n) : 1);
     const estimate e = estimate_of(launch_s, (size_t)n);
     return (ceilings_figure){e.x, fmin(e.ci, 1), mhz / n, watts / n};
 }
 
 /* What disturbs a host only adds to its times: there as many passes more are run, and the faster half counts. */
-scout_answer ceilings_lab_long(const ceilings_lab *lab, const timing_subject *subject, double seconds, int passes,
-                               ceilings_figure *out, scout_why *why) {
+scout_answer ceilings_lab_long(const ceilings_lab *lab, const timing_subject *subject, bool cycles, double seconds,
+                               int passes, ceilings_figure *out, scout_why *why) {
     pass all[MOST_PASSES];
     const int most = (int)fmin(lab->host ? 2 * passes : passes, MOST_PASSES), least = lab->host ? 4 : 2;
     lanes_rules rules = rules_of(lab, 1, seconds, lab->host ? host_block_s : steady_block_s);
@@ -159,11 +162,12 @@ scout_answer ceilings_lab_long(const ceilings_lab *lab, const timing_subject *su
             return lane.answer;
         }
         lab->clock->telemetry(lab->clock->context, &t);
-        const double mhz = lane.clock_hz > 0 ? 1e-6 * lane.clock_hz : t.clock_mhz;
-        all[n++] = (pass){ceilings_lab_launch_s(lab, &lane), mhz, t.power_w};
+        const bool counted = lane.clock_hz > 0;
+        const double mhz = counted ? 1e-6 * lane.clock_hz : t.clock_mhz;
+        all[n++] = (pass){ceilings_lab_launch_s(lab, &lane), mhz, t.power_w, counted};
     }
     if (lab->host) qsort(all, (size_t)n, sizeof all[0], by_time);
-    *out = figure_of(all, lab->host ? n / 2 : n);
+    *out = figure_of(all, lab->host ? n / 2 : n, cycles);
     return out->launch_s > 0 ? SCOUT_OK : scout_say(why, SCOUT_FAILED, "error", "the device's timer stands still");
 }
 
@@ -180,8 +184,9 @@ scout_answer ceilings_launch_measure(ceilings_lab *lab, ceilings *c, scout_why *
     const timing_subject subject = ceilings_work_subject(&work);
     ceilings_figure figure = {0};
     scout_answer answer = SCOUT_OK;
-    if (!lab->host) answer = ceilings_lab_long(lab, &subject, waking_s, 2, &figure, why); /* of a clock that slept */
-    if (answer == SCOUT_OK) answer = ceilings_lab_long(lab, &subject, 0.02, 4, &figure, why);
+    if (!lab->host)
+        answer = ceilings_lab_long(lab, &subject, false, waking_s, 2, &figure, why); /* of a clock that slept */
+    if (answer == SCOUT_OK) answer = ceilings_lab_long(lab, &subject, false, 0.02, 4, &figure, why);
     ceilings_work_drop(&work);
     if (answer != SCOUT_OK) return answer;
     c->launch_s = lab->launch_s = figure.launch_s;
@@ -222,7 +227,7 @@ static scout_answer rate_of(const ceilings_lab *lab, uint32_t type, double *per_
         x.wanted = (uint64_t)((double)x.wanted * fmax(factor, 1.5));
         ceilings_work_drop(&work); /* what was recorded does the old number */
     }
-    if (answer == SCOUT_OK) answer = ceilings_lab_long(lab, &subject, 0.09, 5, figure, why);
+    if (answer == SCOUT_OK) answer = ceilings_lab_long(lab, &subject, true, 0.09, 5, figure, why);
     ceilings_work_drop(&work);
     if (answer != SCOUT_OK) return answer;
     *per_s = (double)x.done / fmax(figure->launch_s - lab->launch_s, 0.5 * figure->launch_s);

@@ -53,12 +53,13 @@ scout_answer ceilings_lab_pass(const ceilings_lab *lab, double seconds, double b
  * disturbs it only adds. */
 double ceilings_lab_launch_s(const ceilings_lab *lab, const lanes_lane *lane);
 
-/* The long run of one thing alone: passes of so many seconds each, without a pause on a device. */
+/* The long run of one thing alone: passes of so many seconds each, without a pause on a device. `cycles`: its time goes
+ * with the clock, and is that at the mean one where the device counts its cycles. */
 typedef struct ceilings_figure {
     double launch_s, rel_ci95, clock_mhz, power_w;
 } ceilings_figure;
-scout_answer ceilings_lab_long(const ceilings_lab *lab, const timing_subject *subject, double seconds, int passes,
-                               ceilings_figure *out, scout_why *why);
+scout_answer ceilings_lab_long(const ceilings_lab *lab, const timing_subject *subject, bool cycles, double seconds,
+                               int passes, ceilings_figure *out, scout_why *why);
 
 /* The parts. Each fills its members of c. */
 scout_answer ceilings_launch_measure(ceilings_lab *lab, ceilings *c, scout_why *why);

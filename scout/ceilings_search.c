@@ -248,9 +248,9 @@ static scout_answer confirm(field *x, ceilings_search_best *out, scout_why *why)
     if (!winner) return scout_say(why, SCOUT_FAILED, "error", "no shape could be confirmed");
     if (answer != SCOUT_OK) return answer;
     const bool host = s->lab->host || s->lab->regime.load == REGIME_BURST;
-    if (!host) answer = ceilings_lab_long(s->lab, &subject, steered_load_s * x->scale, 2, &out->figure, why);
+    if (!host) answer = ceilings_lab_long(s->lab, &subject, true, steered_load_s * x->scale, 2, &out->figure, why);
     if (answer == SCOUT_OK)
-        answer = ceilings_lab_long(s->lab, &subject, (host ? alone_s : steered_alone_s) * x->scale, LONG_PASSES,
+        answer = ceilings_lab_long(s->lab, &subject, true, (host ? alone_s : steered_alone_s) * x->scale, LONG_PASSES,
                                    &out->figure, why);
     s->bench.close(s->bench.context, &subject);
     if (answer != SCOUT_OK) return answer;

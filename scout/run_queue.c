@@ -13,7 +13,7 @@
 #include <xxhash.h>
 
 enum { EXHAUSTIVE_SECONDS = 120, CEILINGS_JOB = 1 << 24 };
-enum { AHEAD = 8 };                     /* jobs that are announced before their turn */
+enum { AHEAD = 12 };                    /* jobs that are announced before their turn */
 static const double LEAST_SEARCH = 0.1; /* seconds of preparing and racing that any operation has, */
 static const double SEARCH_SECONDS = 5; /* and those that all share by what they are worth */
 static const double LATER_PART = 1;     /* later passes take so many times what the first one took, */
@@ -399,6 +399,22 @@ static json_t *begin(run *r, int device, run_item *i, int *job) {
     return measure_job(r, &r->devices[device], i);
 }
 
+/* Libraries take longest to say how for products, convolutions and attention. The first few jobs are others, while
+ * these are prepared beside them. */
+static void lead(run *r) {
+    enum { LEAD = 6 };
+    for (int k = r->at; r->at < LEAD && k < r->item_count; k++) {
+        const run_item *i = &r->items[r->order[k]];
+        const op_kind op = i->operation->rec.kind;
+        if (i->stage != RUN_OPERATIONS) return;
+        if (i->source != RUN_PENDING || op == OP_GEMM || op == OP_CONV || op == OP_ATTENTION) continue;
+        const int chosen = r->order[k];
+        memmove(&r->order[r->at + 1], &r->order[r->at], (size_t)(k - r->at) * sizeof *r->order);
+        r->order[r->at] = chosen;
+        return;
+    }
+}
+
 static json_t *next(void *context, int device, int *job) {
     run *r = context;
     run_device *d = &r->devices[device];
@@ -415,6 +431,7 @@ static json_t *next(void *context, int device, int *job) {
         return ceilings_job;
     }
     while (r->at < r->item_count) {
+        if (d->about->ahead) lead(r);
         run_item *i = &r->items[r->order[r->at]];
         if (i->source != RUN_PENDING || i->started) {
             r->at++;

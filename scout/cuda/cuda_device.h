@@ -23,11 +23,11 @@ struct scout_device {
     void *scratch; /* on the device: results of checksums */
     int multiprocessors;
     int capability_major, capability_minor;
-    uint64_t cache_bytes; /* L2 */
-    void *nvml;           /* its NVML handle, NULL: none */
+    uint64_t cache_bytes;           /* L2 */
+    void *nvml;                     /* its NVML handle, NULL: none */
     struct cuda_channels *channels; /* owned, NULL: nothing has run yet */
-    lt_lists *lists;      /* owned, NULL: none yet */
-    dnn_offers *offers;   /* owned, NULL: none yet */
+    lt_lists *lists;                /* owned, NULL: none yet */
+    dnn_offers *offers;             /* owned, NULL: none yet */
 };
 
 /* What a call of the CUDA runtime that went wrong means: out of memory, a poisoned context (SCOUT_LOST), or this call

@@ -1,8 +1,8 @@
 /* What a launch costs depends on what the process did before. Once several of its streams have had work, each launch
  * takes a third longer than where one had, for every graph, stream and thread, until the GPU has been with another
  * context. Plans that are prepared beside the measuring do just that. So the cost is looked at before and after a run.
- * Where it is not the least that was seen, a launch in a second context makes the GPU leave this one and come back, with
- * the channel of one stream. */
+ * Where it is not the least that was seen, a launch in a second context makes the GPU leave this one and come back,
+ * with the channel of one stream. */
 #include "scout/cuda/cuda_device.h"
 
 #include "kernels/kernels.h"

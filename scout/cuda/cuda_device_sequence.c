@@ -264,8 +264,8 @@ static scout_answer sequence_play(scout_device *device, scout_sequence *const *s
     return enqueued == SCOUT_OK || done == SCOUT_LOST ? done : enqueued;
 }
 
-/* Once more where launches became dearer meanwhile: another thread has prepared something. A single run is a look, which
- * needs no such care. */
+/* Once more where launches became dearer meanwhile: another thread has prepared something. A single run is a look,
+ * which needs no such care. */
 scout_answer cuda_device_play(scout_device *device, scout_sequence *const *sequences, uint32_t count, double *seconds,
                               scout_why *why) {
     enum { ATTEMPTS = 3 };

@@ -32,7 +32,9 @@ lanes_rules lanes_rules_of(const regime *r, bool host, bool first) {
         .interval_s = host ? 0.25e-3 : 0.5e-3,
         .look_s = 0.02,
         .quick_s = host ? 0.5e-3 : 0.3e-3,
-        .rounds = host ? 6 : first ? 4 : 2,
+        .rounds = host    ? 6
+                  : first ? 4
+                          : 2,
         .most_rounds = host ? 60 : 12,
         .precise = host ? 0.004 : 0.003,
         .fall = host ? 0.02 : 0.004,

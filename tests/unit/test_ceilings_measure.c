@@ -269,11 +269,11 @@ static void the_faster_half_of_a_host(void) {
     const timing_subject subject = {.context = &x, .run = shared_run};
     ceilings_figure figure = {0};
     scout_why why = {.text = ""};
-    UNIT_INT(ceilings_lab_long(&lab, &subject, 0.06, 5, &figure, &why), SCOUT_OK);
+    UNIT_INT(ceilings_lab_long(&lab, &subject, false, 0.06, 5, &figure, &why), SCOUT_OK);
     UNIT_CHECK(near(figure.launch_s, 1e-3, 0.02) && figure.rel_ci95 < 0.05);
     lab.host = false;
     x = (shared){.quiet = 88};
-    UNIT_INT(ceilings_lab_long(&lab, &subject, 1, 8, &figure, &why), SCOUT_OK);
+    UNIT_INT(ceilings_lab_long(&lab, &subject, false, 1, 8, &figure, &why), SCOUT_OK);
     if (!UNIT_CHECK(figure.launch_s > 1.05e-3 && figure.rel_ci95 > 0.05 && figure.rel_ci95 <= 1))
         printf("    %.3g s +- %.3g\n", figure.launch_s, figure.rel_ci95);
 }

@@ -252,8 +252,8 @@ static void it_ends_where_it_is_precise(void) {
 
 /* ---- the clock ---- */
 
-/* Alone it runs until its clock holds; not at all where nothing holds that back. Power is capped on a mean: a clock that
- * holds for less than a tenth of a second may yet fall. */
+/* Alone it runs until its clock holds; not at all where nothing holds that back. Power is capped on a mean: a clock
+ * that holds for less than a tenth of a second may yet fall. */
 static void the_clock_that_a_load_holds(void) {
     static const double loaded_mhz[] = {1500, 1980, 1500}, tau_s[] = {0.02, 0.02, 0.002};
     double took_s[3];
