@@ -202,7 +202,8 @@ static void time_rows(measurement *m, bool whole) {
     if (whole && !hurried) measure_probe_open(m);
     const int all = count + m->probe.ready;
     if (m->probe.ready) lanes[count] = (lanes_lane){.subject = measure_probe_subject(&m->probe), .keep = true};
-    const double end_s = m->api->now(m->device) + m->pass.budget_s;
+    const double race_s = (1 - prepare_share) * m->pass.budget_s; /* at least, however long preparing took */
+    const double end_s = fmax(m->started_s + m->pass.budget_s, m->api->now(m->device) + race_s);
     (void)lanes_run(&m->clock, &rules, lanes, all, baseline, end_s);
     m->clock.telemetry(m->clock.context, &m->telemetry);
     for (int k = 0; k < count; k++) finish_row(m, rows[k], &lanes[k]);

@@ -391,7 +391,7 @@ static void race(course *c, double end_s) {
     look_again(c);
     drop_behind(c, hopeless);
     for (int number = 0; number < RACE_ROUNDS && !c->lost; number++) {
-        if (rivals_left(c) <= c->rules->finalists || (number > 0 && now_of(c) > end_s)) break;
+        if (rivals_left(c) <= c->rules->finalists || now_of(c) > end_s) break;
         quick_round(c, number);
         drop_behind(c, behind[number]);
     }
