@@ -72,23 +72,30 @@ static bool is_plain_file(const char *path) {
     return lstat(path, &about) == 0 && S_ISREG(about.st_mode);
 }
 
-json_t *study_run(const study_report *r) {
+const char *study_why(const char *text, const char *path) {
+    const size_t n = strlen(path);
+    return strncmp(text, path, n) == 0 && text[n] == ':' ? text + n + 2 : text;
+}
+
+json_t *study_run(const char *path, status *st) {
     const json_limits limits = {.bytes = STUDY_BYTES};
-    const size_t folder = (size_t)(files_base(r->path) - r->path);
-    char *path = malloc(folder + sizeof "../run.json");
+    const size_t folder = (size_t)(files_base(path) - path);
+    char *place = malloc(folder + sizeof "../run.json");
     json_t *run = NULL;
-    status st = {0};
-    if (!path) return NULL;
-    memcpy(path, r->path, folder);
+    status bad = {0};
+    if (!place) return NULL;
+    memcpy(place, path, folder);
     static const char *const places[] = {"../run.json", "run.json"};
     for (size_t k = 0; !run && k < sizeof places / sizeof places[0]; k++) {
-        memcpy(path + folder, places[k], strlen(places[k]) + 1);
-        if (is_plain_file(path)) run = json_read(path, &limits, &st);
-        if (!run || json_check_schema(run, "run", 1, path, &st)) continue;
+        memcpy(place + folder, places[k], strlen(places[k]) + 1);
+        if (files_is_link(place)) status_set(&bad, STATUS_INPUT, "%s: is a link; put the file itself there", place);
+        if (is_plain_file(place)) run = json_read(place, &limits, &bad);
+        if (!run || json_check_schema(run, "run", 1, place, &bad)) continue;
         json_decref(run);
         run = NULL;
     }
-    free(path);
+    if (bad.code != STATUS_OK) status_set(st, bad.code, "run.json: %s", study_why(bad.text, place));
+    free(place);
     return run;
 }
 

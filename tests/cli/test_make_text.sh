@@ -38,9 +38,9 @@ try() { # GOAL NAME AS…   NAME: how scripts know the variable, empty: they do 
     local plain=(BATCH= "PROGRAM=$PWD/recorder" "SCOUT=$PWD/recorder" PROGRAMS=) given
     case $goal:$variable in
     profile:MODEL) ;;
-    validate:AFTER) plain+=(SHAPE=1,1,1) ;;
+    validate:AFTER) plain+=("SHAPE=1,1,1") ;;
     profile:*) plain+=(MODEL=m.onnx MEASURE=no) ;;
-    validate:*) plain+=(AFTER=a SHAPE=1,1,1) ;;
+    validate:*) plain+=(AFTER=a "SHAPE=1,1,1") ;;
     esac
     for given in typed environment; do
         rm -f seen
@@ -58,6 +58,7 @@ for text in "${texts[@]}"; do
     for variable in BEFORE AFTER SHAPE OP; do try validate "$variable" "VALIDATE_$variable" "$text"; done
     try profile MEASURE '' "$text"
 done
+# shellcheck disable=SC2016 # nor is this
 for text in "$runs" '$(error x)' %; do
     run make -s -C tree "MODE=$text" info
     check "MODE ${text@Q}: nothing ran" nothing_ran
