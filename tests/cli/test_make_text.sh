@@ -10,11 +10,12 @@ fi
 unset MAKEFLAGS MFLAGS MAKELEVEL
 
 # A tree with nothing to build, in which what runs would leave PWNED; in the programs' place one that keeps its environment.
-mkdir tree
-for part in Makefile mk scripts; do ln -s "$ROOT/$part" "tree/$part"; done
-cat >recorder <<'SCRIPT'
+mkdir -p tree recorded/scripts
+ln -s "$ROOT"/{Makefile,mk,scripts} tree/
+ln -s "$ROOT"/{Makefile,mk} recorded/
+cat >recorder <<SCRIPT
 #!/usr/bin/env bash
-env -0 | grep -z '^[A-Z]*_[A-Z]*=' >"$(dirname "$0")/seen"
+env -0 | grep -z '^[A-Z]*_[A-Z]*=' >${PWD@Q}/seen
 exit 3
 SCRIPT
 chmod +x recorder
@@ -32,32 +33,39 @@ arrived() {
     while IFS= read -r -d '' line; do if [[ $line == "$1" ]]; then return; fi; done <seen
     return 1
 }
-try() { # GOAL NAME AS…   NAME: how scripts know the variable, empty: they do not
-    local goal=$1 variable=$2 seen_as=$3 text=$4
-    shift 4
-    local plain=(BATCH= "PROGRAM=$PWD/recorder" "SCOUT=$PWD/recorder" PROGRAMS=) given
-    case $goal:$variable in
-    profile:MODEL) ;;
-    validate:AFTER) plain+=("SHAPE=1,1,1") ;;
-    profile:*) plain+=(MODEL=m.onnx MEASURE=no) ;;
-    validate:*) plain+=(AFTER=a "SHAPE=1,1,1") ;;
-    esac
-    for given in typed environment; do
-        rm -f seen
-        case $given in
-        typed) run make -s -C tree "${plain[@]}" "$variable=$text" "$goal" ;;
-        environment) run env "$variable=$text" make -s -C tree "${plain[@]/#"$variable="*/V=}" "$goal" ;;
-        esac
-        check "$variable, $given, ${text@Q}: nothing ran" nothing_ran
-        check "$variable, $given, ${text@Q}: the script's end" ended
-        if [[ -n $seen_as ]]; then check "$variable, $given, ${text@Q}: as typed" arrived "$seen_as=$text"; fi
-    done
-}
+profile=(MODEL OUT BATCH SEQ DIM PRECISION DEVICE REGIME BUDGET)
+validate=(BEFORE AFTER SHAPE OP PRECISION DEVICE REGIME BUDGET)
+
+# All at once: each arrives, so none has kept another from it.
+for goal in profile validate; do ln -s "$PWD/recorder" "recorded/scripts/$goal.sh"; done
+declare -n variables
 for text in "${texts[@]}"; do
-    for variable in MODEL OUT BATCH SEQ DIM PRECISION DEVICE REGIME BUDGET; do try profile "$variable" "PROFILE_$variable" "$text"; done
-    for variable in BEFORE AFTER SHAPE OP; do try validate "$variable" "VALIDATE_$variable" "$text"; done
-    try profile MEASURE '' "$text"
+    for variables in profile validate; do
+        goal=${!variables}
+        given=("${variables[@]/%/"=$text"}")
+        for way in typed environment; do
+            rm -f seen
+            case $way in
+            typed) run make -s -C recorded PROGRAMS= "MEASURE=$text" "${given[@]}" "$goal" ;;
+            environment) run env "MEASURE=$text" "${given[@]}" make -s -C recorded PROGRAMS= "$goal" ;;
+            esac
+            check "$goal, $way, ${text@Q}: nothing ran" nothing_ran
+            check "$goal, $way, ${text@Q}: the script's end" exits 2
+            for variable in "${variables[@]}"; do
+                check "$variable, $way, ${text@Q}: as typed" arrived "${goal^^}_$variable=$text"
+            done
+        done
+    done
 done
+
+# Each by itself, and what the scripts do with it: in the programs' place is the recorder.
+try() { # GOAL VARIABLE GIVEN…
+    run make -s -C tree "PROGRAM=$PWD/recorder" "SCOUT=$PWD/recorder" PROGRAMS= "${@:3}" "$2=$runs" "$1"
+    check "$2, $1: nothing ran" nothing_ran
+    check "$2, $1: the script's end" ended
+}
+for variable in "${profile[@]}" MEASURE; do try profile "$variable" MODEL=m.onnx MEASURE=no; done
+for variable in "${validate[@]}"; do try validate "$variable" AFTER=a SHAPE=1,1,1; done
 # shellcheck disable=SC2016 # nor is this
 for text in "$runs" '$(error x)' %; do
     run make -s -C tree "MODE=$text" info
