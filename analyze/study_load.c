@@ -106,8 +106,9 @@ static void refuse_twice(load *l, int k, const char *reports, struct stat *seen)
 /* What the ceilings and the device are told from: without it much less can be said of the reports. */
 static void look_at_run(load *l, const char *folder, const char *reports) {
     status st = {0};
-    json_decref(study_run(arena_printf(&l->s->arena, "%s/", reports), &st));
-    if (st.code != STATUS_OK) study_skip(l->s, folder, arena_strndup(&l->s->arena, st.text, strlen(st.text)));
+    json_t *run = study_run(arena_printf(&l->s->arena, "%s/", reports), &st);
+    if (!run && st.code != STATUS_OK) study_skip(l->s, folder, arena_strndup(&l->s->arena, st.text, strlen(st.text)));
+    json_decref(run);
 }
 
 static void list_all(load *l) {
