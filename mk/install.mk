@@ -14,7 +14,7 @@ install: $(PROGRAMS)
 	  install -D -m 755 -- $(CUDA_DEVICE) "$$INSTALL_ROOT/lib/ceiling-scout/scout_cuda.so"; fi
 	install -d -- "$$INSTALL_ROOT/include/ceiling-scout/scout"
 	install -m 644 -- $(PLUGIN_HEADERS) "$$INSTALL_ROOT/include/ceiling-scout/scout/"
-	$(Q)find README.md docs -type f ! -path '*/build/*' -exec \
+	$(Q)find README.md SECURITY.md docs -type f ! -path '*/build/*' -exec \
 	  install -D -m 644 -- {} "$$INSTALL_ROOT/share/doc/ceiling-scout/{}" ';'
 
 clean:
