@@ -191,7 +191,7 @@ static void write_some(put_bytes *sink, void *to, escape_kind kind, const char *
 
 /* ---- where it goes ---- */
 
-static void to_file(void *to, const char *bytes, size_t n) { fwrite_unlocked(bytes, 1, n, to); }
+static void to_file(void *to, const char *bytes, size_t n) { fwrite(bytes, 1, n, to); }
 void escape_print(FILE *out, escape_kind kind, const char *text) { write_some(to_file, out, kind, text, SIZE_MAX); }
 
 void escape_print_cut(FILE *out, escape_kind kind, const char *text, size_t most) {

@@ -27,9 +27,9 @@ lists = {
     "text": '{"a":"' + "x" * 200_000_000 + '"}',
     "middling_text": '{"a":"' + "x" * 40_000_000 + '"}',
     "escapes": '{"a":"' + "\\u00e9" * (SIZE // 6) + '"}',
-    "blanks": '{"a":' + " " * 100_000_000 + "1}",
+    "blanks": '{"a":' + " " * 40_000_000 + "1}",
     "cut": '{"a":[' + "1," * (SIZE // 8),
-    "late": json.dumps({"schema": "ceiling-scout/ops/1", "ops": [entry(k) for k in range(40000)] + [{"id": "../x"}]}, indent=2),
+    "late": json.dumps({"schema": "ceiling-scout/ops/1", "ops": [entry(k) for k in range(90000)] + [{"id": "../x"}]}),
 }
 for name, text in lists.items():
     (folder / f"{name}.json").write_text(text)
