@@ -286,28 +286,19 @@ bool files_is_link(const char *path) {
 }
 
 bool files_lock(const char *folder, int *fd, status *st) {
-    static const char name[] = "/.lock";
-    const size_t room = strlen(folder) + sizeof name;
-    char *path = malloc(room);
-    *fd = -1;
-    if (!path) {
-        status_set(st, STATUS_ENVIRONMENT, "out of memory; free some and run again");
+    *fd = open(folder, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    if (*fd < 0) {
+        status_set(st, STATUS_ENVIRONMENT, "%s: cannot be opened: %s", folder, strerror(errno));
         return false;
     }
-    snprintf(path, room, "%s%s", folder, name);
-    *fd = open(path, O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0644);
-    if (*fd < 0) status_set(st, STATUS_ENVIRONMENT, "%s: cannot be written: %s", path, strerror(errno));
-    const bool opened = *fd >= 0, locked = opened && flock(*fd, LOCK_EX | LOCK_NB) == 0;
-    const bool taken = opened && !locked && errno == EWOULDBLOCK;
+    if (flock(*fd, LOCK_EX | LOCK_NB) == 0) return true;
+    const bool taken = errno == EWOULDBLOCK;
     if (taken)
         status_set(st, STATUS_ENVIRONMENT, "%s: another run is writing there; wait for its end, or name another folder",
                    folder);
-    if (opened && !locked) {
-        close(*fd);
-        *fd = -1;
-    }
-    free(path);
-    return opened && !taken;
+    close(*fd);
+    *fd = -1;
+    return !taken;
 }
 
 /* ---- reading ---- */
