@@ -44,6 +44,13 @@ MAKEFLAGS += --no-builtin-rules
 SHELL := /bin/bash
 .SHELLFLAGS := -euo pipefail -c
 
+# What these hold is text, such as a model's file name, and never make's own language: from here on each is what was
+# typed, and nothing expands it again. Recipes find them in their environment, so that no shell reads them either.
+# CC, CFLAGS, BUILD, CUDA_ARCHS and what else says how to build are make's language, as everywhere.
+TYPED := MODEL OUT BATCH SEQ DIM PRECISION DEVICE REGIME BUDGET MEASURE BEFORE AFTER SHAPE OP NIGHTS HITS \
+  PREFIX DESTDIR DIST MODE STATIC V
+$(foreach v,$(TYPED),$(if $(filter undefined,$(origin $v)),,$(eval override $v := $$(value $v))))
+
 include mk/modes.mk
 include mk/build.mk
 include mk/profile.mk

@@ -94,7 +94,8 @@ static status_code fail_unknown(const study *s, const char *asked, status *st) {
 /* ---- the command ---- */
 
 static status_code explain_one(study *s, const study_group *group, const study_report *r, size_t most, status *st) {
-    json_t *report = study_detail(r, st), *run = study_run(r);
+    status left_out = {0};
+    json_t *report = study_detail(r, st), *run = study_run(r->path, &left_out);
     const explain e = {.out = stdout,
                        .arena = &s->arena,
                        .group = group,

@@ -96,7 +96,11 @@ static bool write_file(const settings *s, const format *f, const summary *m, sta
         status_set(st, STATUS_ENVIRONMENT, "out of memory; free some and run again");
         return false;
     }
-    const bool good = formats_put(f, m, path, st);
+    const bool linked = files_is_link(path);
+    if (linked)
+        status_set(st, STATUS_ENVIRONMENT, "%s: is a link; move it out of the way, for nothing is written through it",
+                   path);
+    const bool good = !linked && formats_put(f, m, path, st);
     free(path);
     return good;
 }

@@ -7,7 +7,7 @@
 #include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/stat.h>
+#include <unistd.h>
 
 /* Beside the files themselves, which are read one at a time by each thread. 100,000 reports take a twentieth of it. */
 static const size_t most_bytes = (size_t)4 << 30;
@@ -67,28 +67,33 @@ json_t *study_detail(const study_report *r, status *st) {
     return NULL;
 }
 
-static bool is_plain_file(const char *path) {
-    struct stat about;
-    return lstat(path, &about) == 0 && S_ISREG(about.st_mode);
+const char *study_why(const char *text, const char *path) {
+    const size_t n = strlen(path);
+    return strncmp(text, path, n) == 0 && text[n] == ':' ? text + n + 2 : text;
 }
 
-json_t *study_run(const study_report *r) {
+json_t *study_run(const char *path, status *st) {
     const json_limits limits = {.bytes = STUDY_BYTES};
-    const size_t folder = (size_t)(files_base(r->path) - r->path);
-    char *path = malloc(folder + sizeof "../run.json");
+    const size_t folder = (size_t)(files_base(path) - path);
+    char *place = malloc(folder + sizeof "../run.json");
     json_t *run = NULL;
-    status st = {0};
-    if (!path) return NULL;
-    memcpy(path, r->path, folder);
+    if (!place) return NULL;
+    memcpy(place, path, folder);
     static const char *const places[] = {"../run.json", "run.json"};
     for (size_t k = 0; !run && k < sizeof places / sizeof places[0]; k++) {
-        memcpy(path + folder, places[k], strlen(places[k]) + 1);
-        if (is_plain_file(path)) run = json_read(path, &limits, &st);
-        if (!run || json_check_schema(run, "run", 1, path, &st)) continue;
-        json_decref(run);
-        run = NULL;
+        status bad = {0};
+        memcpy(place + folder, places[k], strlen(places[k]) + 1);
+        if (files_is_link(place))
+            status_set(&bad, STATUS_INPUT, "%s: is a link; put the file itself there", place);
+        else if (access(place, F_OK) == 0)
+            run = json_read(place, &limits, &bad);
+        if (run && !json_check_schema(run, "run", 1, place, &bad)) {
+            json_decref(run);
+            run = NULL;
+        }
+        if (bad.code != STATUS_OK) status_set(st, bad.code, "run.json: %s", study_why(bad.text, place));
     }
-    free(path);
+    free(place);
     return run;
 }
 

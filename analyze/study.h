@@ -105,8 +105,9 @@ bool study_skips_zeros(const study_report *r);
 
 /* The whole report, the caller's (json_decref); NULL: st says why. */
 json_t *study_detail(const study_report *r, status *st);
-/* run.json of the folder that a report is from; the caller's; NULL where there is none or it is none. */
-json_t *study_run(const study_report *r);
+/* run.json of the folder that a report's path is in; the caller's. NULL where there is none, or none that can be read:
+ * st says why then, and study_open has left it out. */
+json_t *study_run(const char *path, status *st);
 
 const study_report *study_find(const study_group *g,
                                const char *operation); /* by id, or by a prefix that only one has; fusions too */

@@ -10,6 +10,9 @@
 #include <stdlib.h>
 #include <string.h>
 
+/* Nobody compares as many. Each costs a look at every report. */
+enum { MOST_GROUPS = 256 };
+
 static bool has_baseline(const study_report *r) { return isfinite(r->baseline_us); }
 
 /* ---- names ---- */
@@ -56,6 +59,10 @@ static study_group *group_of(study *s, const study_file *f) {
                    f->report.path, difference(g, f), f->model, f->regime, (int)f->method, g->device, g->regime,
                    (int)g->method, s->options.instead ? s->options.instead : "keep each in a folder of its own");
     }
+    if (s->group_count == MOST_GROUPS)
+        guard_fail(&s->guard, STATUS_INPUT,
+                   "%s: is of one more than %d device classes, regimes and versions of the method; name fewer folders",
+                   f->report.path, MOST_GROUPS);
     study_group *groups = arena_array(&s->arena, study_group, s->group_count + 1);
     if (s->group_count) memcpy(groups, s->groups, s->group_count * sizeof *groups);
     s->groups = groups;

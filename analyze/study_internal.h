@@ -46,6 +46,7 @@ bool study_check(const study_scanner *s, study_file *to, char *why, size_t room)
 /* study_load.c: all files of all folders, in the order of the folders and of the names in them; fails through the
  * study's guard. Owned by the caller (free). */
 study_file *study_load(study *s, size_t *count);
+const char *study_why(const char *text, const char *path); /* "path: why" without its path, which is known */
 void study_skip(study *s, const char *path, const char *why);
 
 /* study_group.c: what may be compared, or a failure through the study's guard. */

@@ -47,18 +47,13 @@ static bool is_report_name(const char *name) {
     return name[0] != '.' && n > 5 && strcmp(name + n - 5, ".json") == 0;
 }
 
-static bool is_link(const char *path) {
-    struct stat about;
-    return lstat(path, &about) == 0 && S_ISLNK(about.st_mode);
-}
-
 static bool is_folder(const char *path) {
     struct stat about;
     return stat(path, &about) == 0 && S_ISDIR(about.st_mode);
 }
 
 static void add_file(load *l, const char *path, const study_file *as) {
-    if (is_link(path)) { /* nothing is read that lies elsewhere */
+    if (files_is_link(path)) { /* nothing is read that lies elsewhere */
         study_skip(l->s, path, "is a link; put the file itself there");
         return;
     }
@@ -94,7 +89,7 @@ static void list_folder(load *l, const char *folder, const study_file *as) {
 /* A folder inside of the one that was named; one that is a link would lead elsewhere. */
 static bool has_folder(load *l, const char *path) {
     if (!is_folder(path)) return false;
-    if (!is_link(path)) return true;
+    if (!files_is_link(path)) return true;
     study_skip(l->s, path, "is a link; name the folder that it leads to instead");
     return false;
 }
@@ -106,6 +101,14 @@ static void refuse_twice(load *l, int k, const char *reports, struct stat *seen)
     for (int j = 0; j < k; j++)
         if (seen[j].st_ino == seen[k].st_ino && seen[j].st_dev == seen[k].st_dev)
             fail(l, STATUS_USAGE, "%s: is the same folder as %s; name it once", folders[k], folders[j]);
+}
+
+/* What the ceilings and the device are told from: without it much less can be said of the reports. */
+static void look_at_run(load *l, const char *folder, const char *reports) {
+    status st = {0};
+    json_t *run = study_run(arena_printf(&l->s->arena, "%s/", reports), &st);
+    if (!run && st.code != STATUS_OK) study_skip(l->s, folder, arena_strndup(&l->s->arena, st.text, strlen(st.text)));
+    json_decref(run);
 }
 
 static void list_all(load *l) {
@@ -122,6 +125,7 @@ static void list_all(load *l) {
         refuse_twice(l, k, reports, seen);
         list_folder(l, reports, &as);
         if (has_folder(l, fusions)) list_folder(l, fusions, &as);
+        look_at_run(l, folder, reports);
     }
 }
 
@@ -161,9 +165,7 @@ static void read_one(load *l, study_scanner *scanner, study_file *f) {
     if (bytes) {
         study_scan(scanner, bytes, n, f);
     } else {
-        const size_t prefix = strlen(path); /* "path: is not a regular file" */
-        const char *why = strncmp(st.text, path, prefix) == 0 ? st.text + prefix + 2 : st.text;
-        snprintf(scanner->why, sizeof scanner->why, "%.*s", STUDY_WHY - 1, why);
+        snprintf(scanner->why, sizeof scanner->why, "%.*s", STUDY_WHY - 1, study_why(st.text, path));
         f->is = STUDY_SKIPPED;
     }
     keep_guarded(l, scanner, f);

@@ -7,6 +7,7 @@
 #include <signal.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/file.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -77,7 +78,7 @@ static bool open_temp(files_out *f) {
         if (f->ticket >= 0) temps[f->ticket] = NULL; /* a signal must not find a name that is half made */
         snprintf(f->temp, room, "%.*s.%.180s.%ld-%u.part", folder, f->target, base, (long)getpid(), counter++);
         f->ticket = take_ticket(f->temp);
-        f->fd = open(f->temp, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW, 0666);
+        f->fd = open(f->temp, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW, 0644);
         if (f->fd >= 0) return true;
         if (errno != EEXIST) break;
     }
@@ -279,6 +280,27 @@ void files_remove(const char *path) {
     free(target);
 }
 
+bool files_is_link(const char *path) {
+    struct stat about;
+    return lstat(path, &about) == 0 && S_ISLNK(about.st_mode);
+}
+
+bool files_lock(const char *folder, int *fd, status *st) {
+    *fd = open(folder, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    if (*fd < 0) {
+        status_set(st, STATUS_ENVIRONMENT, "%s: cannot be opened: %s", folder, strerror(errno));
+        return false;
+    }
+    if (flock(*fd, LOCK_EX | LOCK_NB) == 0) return true;
+    const bool taken = errno == EWOULDBLOCK;
+    if (taken)
+        status_set(st, STATUS_ENVIRONMENT, "%s: another run is writing there; wait for its end, or name another folder",
+                   folder);
+    close(*fd);
+    *fd = -1;
+    return !taken;
+}
+
 /* ---- reading ---- */
 
 /* Reads what the descriptor has, up to limit bytes; one byte more is a failure. */
@@ -337,7 +359,7 @@ char *files_read(const char *path, size_t limit, size_t *size, status *st) {
 /* ---- folders and names ---- */
 
 static bool make_folder(const char *path) {
-    if (mkdir(path, 0777) == 0) return true;
+    if (mkdir(path, 0755) == 0) return true;
     struct stat about;
     int error = errno;
     if (stat(path, &about) == 0 && S_ISDIR(about.st_mode)) return true;

@@ -15,7 +15,8 @@
  *     good = files_commit(&f, &st);         or files_abort(&f)
  *
  * A target that is a device, a pipe, or this program's own standard output (/dev/null, /dev/stdout) is written
- * directly; a link is followed, to where it leads even if nothing is there yet. */
+ * directly; a link is followed, to where it leads even if nothing is there yet. A new file is written by its owner
+ * alone, whatever the umask; one that is replaced keeps its mode. */
 typedef struct files_out {
     int fd; /* -1: closed */
     int error;
@@ -48,10 +49,18 @@ void files_remove(const char *path);
  * of files (SIGXFSZ) is a failed write like any other. */
 void files_clean_on_signals(void);
 
+/* Whether the path's last name is a link. What lies in a folder of results is refused then, for it would be written
+ * elsewhere: the folder may come from others. */
+bool files_is_link(const char *path);
+
+/* Takes the folder for this process alone: nobody else gets it while `*fd` is open, and a process that ends gives it
+ * back. false: another one has it. On a file system without locks `*fd` is -1, and everybody gets it. */
+bool files_lock(const char *folder, int *fd, status *st);
+
 /* The bytes of a regular file and a NUL after them; owned by the caller (free). NULL: st says why. */
 char *files_read(const char *path, size_t limit, size_t *size, status *st);
 
-bool files_make_folders(const char *path, status *st); /* as mkdir -p */
+bool files_make_folders(const char *path, status *st); /* as mkdir -p, written by their owner alone */
 const char *files_base(const char *path);              /* what follows the last slash; borrowed from path */
 
 #endif

@@ -8,50 +8,67 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { DEFAULT_BYTES = 256 << 20, DEFAULT_DEPTH = 64 };
+enum { DEFAULT_BYTES = 128 << 20, DEFAULT_DEPTH = 64, MOST_MEMORY = 224 << 20 };
 
 /* ---- reading ---- */
 
-/* Whether brackets outside of strings nest within the limit; else where they go beyond it. The parser's own limit
- * cannot be chosen, and it recurses. */
-static bool depth_within(const char *text, size_t n, int limit, size_t *line, size_t *column) {
+/* What a tree takes, from its text: brackets, commas and quotes say how many values there are. Two bytes of text may be
+ * a container of a hundred times as many, so that a file's size says little. These are the parser's own, with what the
+ * allocator adds; while it reads a text, it has three more of it. */
+enum { ARRAY_TAKES = 144, OBJECT_TAKES = 256, VALUE_TAKES = 48, TEXT_TAKES = 80, TEXT_COPIES = 3 };
+
+typedef struct weighed {
+    size_t line, column; /* of the bracket that is too deep; 0: none is */
+    size_t memory;
+} weighed;
+
+/* The parser's own limit of depth cannot be chosen, and it recurses: brackets outside of texts are counted before. */
+static weighed weigh(const char *text, size_t n, int limit) {
+    weighed w = {.line = 1};
     int depth = 0;
-    bool in_string = false;
-    size_t line_start = 0;
-    *line = 1;
+    size_t line_start = 0, longest = 0;
     for (size_t k = 0; k < n; k++) {
-        char c = text[k];
-        if (c == '\n') {
-            ++*line;
-            line_start = k + 1;
-        }
-        if (in_string) {
-            if (c == '\\') k++;
-            in_string = c != '"';
-        } else if (c == '"') {
-            in_string = true;
-        } else if (c == '[' || c == '{') {
-            if (++depth > limit) {
-                *column = k - line_start + 1;
-                return false;
+        const char c = text[k];
+        if (c == '"') {
+            const size_t from = k + 1;
+            for (k++; k < n && text[k] != '"'; k++) {
+                if (text[k] == '\\') k++;
             }
+            const size_t length = k - from;
+            longest = length > longest ? length : longest;
+            w.memory += TEXT_TAKES + length;
+        } else if (c == '[' || c == '{') {
+            w.memory += c == '[' ? ARRAY_TAKES : OBJECT_TAKES;
+            w.column = k - line_start + 1;
+            if (++depth > limit) return w;
         } else if (c == ']' || c == '}') {
             depth--;
+        } else if (c == ',') {
+            w.memory += VALUE_TAKES;
+        } else if (c == '\n') {
+            w.line++;
+            line_start = k + 1;
         }
     }
-    return true;
+    w.memory += TEXT_COPIES * longest;
+    w.line = w.column = 0;
+    return w;
 }
 
 json_t *json_read(const char *path, const json_limits *limits, status *st) {
     size_t bytes = limits && limits->bytes ? limits->bytes : (size_t)DEFAULT_BYTES;
     int depth = limits && limits->depth ? limits->depth : DEFAULT_DEPTH;
-    size_t n = 0, line = 0, column = 0;
+    size_t n = 0;
     char *text = files_read(path, bytes, &n, st);
     if (!text) return NULL;
     json_t *root = NULL;
     json_error_t error;
-    if (!depth_within(text, n, depth, &line, &column)) {
-        status_set(st, STATUS_INPUT, "%s: line %zu, column %zu: nested deeper than %d", path, line, column, depth);
+    const weighed w = weigh(text, n, depth);
+    if (w.line > 0) {
+        status_set(st, STATUS_INPUT, "%s: line %zu, column %zu: nested deeper than %d", path, w.line, w.column, depth);
+    } else if (w.memory > MOST_MEMORY - n) {
+        status_set(st, STATUS_INPUT, "%s: its values would take %zu MB of memory; %d MB is the most", path,
+                   (w.memory + n) >> 20, MOST_MEMORY >> 20);
     } else {
         root = json_loadb(text, n, JSON_REJECT_DUPLICATES, &error);
         if (!root) {

@@ -10,11 +10,12 @@
 #include <stdint.h>
 
 typedef struct json_limits {
-    size_t bytes; /* 0: 256 MiB */
+    size_t bytes; /* 0: 128 MiB, which is the most */
     int depth;    /* 0: 64 */
 } json_limits;
 
-/* The file's tree, owned by the caller (json_decref); NULL: st says file, line, column and why. limits may be NULL. */
+/* The file's tree, which with its text takes at most 224 MiB, owned by the caller (json_decref); NULL: st says file,
+ * line, column and why. limits may be NULL. */
 json_t *json_read(const char *path, const json_limits *limits, status *st);
 
 /* That "schema" of a tree is "ceiling-scout/<kind>/<major>"; path is for the message. */

@@ -1,6 +1,8 @@
 /* The one place that formats JSON: punctuation, indentation, numbers and escapes. */
 #include "common/json_stream.h"
 
+#include "common/plain.h"
+
 #include <inttypes.h>
 #include <math.h>
 #include <stdlib.h>
@@ -24,50 +26,30 @@ static void new_line(json_stream *s) {
     for (int k = 0; k < s->depth; k++) put(s, "  ");
 }
 
-/* Length of the well-formed UTF-8 sequence at s; 0 where it is broken. A NUL breaks a sequence, so this never overruns.
- */
-static size_t sequence(const unsigned char *s) {
-    static const struct {
-        unsigned char first, last, second_from, second_to, length;
-    } forms[] = {
-        {0x01, 0x7f, 0, 0, 1},       {0xc2, 0xdf, 0x80, 0xbf, 2}, {0xe0, 0xe0, 0xa0, 0xbf, 3},
-        {0xe1, 0xec, 0x80, 0xbf, 3}, {0xed, 0xed, 0x80, 0x9f, 3}, {0xee, 0xef, 0x80, 0xbf, 3},
-        {0xf0, 0xf0, 0x90, 0xbf, 4}, {0xf1, 0xf3, 0x80, 0xbf, 4}, {0xf4, 0xf4, 0x80, 0x8f, 4},
-    };
-    for (size_t k = 0; k < sizeof forms / sizeof forms[0]; k++) {
-        if (s[0] < forms[k].first || s[0] > forms[k].last) continue;
-        if (forms[k].length > 1 && (s[1] < forms[k].second_from || s[1] > forms[k].second_to)) return 0;
-        for (size_t j = 2; j < forms[k].length; j++)
-            if ((s[j] & 0xc0) != 0x80) return 0;
-        return forms[k].length;
-    }
-    return 0;
-}
-
-static void put_escaped(json_stream *s, unsigned char c) {
-    static const char digits[] = "0123456789abcdef";
-    const char code[] = {'\\', 'u', '0', '0', digits[c >> 4], digits[c & 15]};
+static void put_escaped(json_stream *s, uint32_t c) {
+    char code[16];
     switch (c) {
     case '"': put(s, "\\\""); return;
     case '\\': put(s, "\\\\"); return;
     case '\n': put(s, "\\n"); return;
     case '\t': put(s, "\\t"); return;
-    default: append(s, code, sizeof code);
+    default: append(s, code, (size_t)snprintf(code, sizeof code, "\\u%04x", (unsigned)c));
     }
 }
 
+/* Whoever prints a file prints it to a terminal: what would drive that one is escaped, also where JSON needs it not. */
 static void put_text(json_stream *s, const char *text) {
     put(s, "\"");
-    const unsigned char *from = (const unsigned char *)text, *at = from;
+    const char *from = text, *at = text;
     while (*at) {
-        size_t n = *at < 0x80 ? 1 : sequence(at); /* most text is ASCII, and one byte of it is always whole */
+        uint32_t code = 0;
+        const int n = plain_character(at, &code);
         if (n == 0) fail(s, "a text is not UTF-8");
         if (n == 0) return;
-        bool special = *at < 0x20 || *at == '"' || *at == '\\' || *at == 0x7f;
-        if (special) {
+        if (code == '"' || code == '\\' || plain_controls(code)) {
             append(s, from, (size_t)(at - from));
-            put_escaped(s, *at);
-            from = at + 1;
+            put_escaped(s, code);
+            from = at + n;
         }
         at += n;
     }

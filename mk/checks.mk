@@ -60,10 +60,12 @@ bench-busy: $(PROGRAMS)
 
 # How often a comparison of two runs errs: NIGHTS of each kind (10000), counted.
 .PHONY: bench-compare
+bench-compare: export BENCH_NIGHTS := $(or $(NIGHTS),10000)
 bench-compare: $(BUILD)/unit/test_compare_nights
-	$(Q)$< $(or $(NIGHTS),10000)
+	$(Q)$< "$$BENCH_NIGHTS"
 
 # What a hit of the cache costs, HITS of them (1000), beside reading the same bytes.
 .PHONY: bench-cache
+bench-cache: export BENCH_HITS := $(or $(HITS),1000)
 bench-cache: $(BUILD)/unit/test_cache_hits
-	$(Q)$< $(or $(HITS),1000)
+	$(Q)$< "$$BENCH_HITS"

@@ -89,14 +89,14 @@ $(BUILD)/bin/scout_cuda.so: $(CUDA_OBJECTS) $(BUILD)/cuda/flags
 
 # A tree that can be put anywhere: what is installed, with the programs' libraries inside and the device with code for
 # every GPU in use. Without a toolkit a device from before is none.
-DIST_TREE = $(DIST)/ceiling-scout
+dist: export DIST_TREE := $(DIST)/ceiling-scout
 DIST_MAKE = $(MAKE) --no-print-directory STATIC=1 BUILD='$(DIST_BUILD)' CUDA_ARCHS='$(DIST_ARCHS)'
 dist:
-	$(Q)rm -rf '$(DIST_TREE).new' $(if $(NVCC),,'$(DIST_BUILD)/bin/scout_cuda.so')
+	$(Q)rm -rf -- "$$DIST_TREE.new" $(if $(NVCC),,'$(DIST_BUILD)/bin/scout_cuda.so')
 	$(Q)$(DIST_MAKE) all
-	$(Q)$(DIST_MAKE) -s DESTDIR= PREFIX='$(DIST_TREE).new' install
-	$(Q)scripts/make_dist.sh '$(DIST_TREE).new' '$(if $(NVCC),$(DIST_ARCHS))'
-	$(Q)rm -rf '$(DIST_TREE)'; mv '$(DIST_TREE).new' '$(DIST_TREE)'; echo "$(DIST_TREE): $$(du -sh '$(DIST_TREE)' | cut -f 1)"
+	$(Q)$(DIST_MAKE) -s DESTDIR= PREFIX="$$DIST_TREE.new" install
+	$(Q)scripts/make_dist.sh "$$DIST_TREE.new" '$(if $(NVCC),$(DIST_ARCHS))'
+	$(Q)rm -rf -- "$$DIST_TREE"; mv -- "$$DIST_TREE.new" "$$DIST_TREE"; echo "$$DIST_TREE: $$(du -sh -- "$$DIST_TREE" | cut -f 1)"
 
 # Programs that check the device on a machine that has one (tests/gpu/run.sh); they are built without one.
 GPU_CHECKS := $(patsubst tests/gpu/%.c,$(BUILD)/gpu/%,$(sort $(wildcard tests/gpu/check_*.c)))

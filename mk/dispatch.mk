@@ -39,13 +39,13 @@ $(BUILD)/obj/analyze/table/table_header.o: $(DISPATCH_LINES)
 .PHONY: install-dispatch
 install: install-dispatch
 install-dispatch: dispatch
-	install -d '$(DESTDIR)$(PREFIX)/include/ceiling-scout/dispatch' '$(DESTDIR)$(PREFIX)/lib/pkgconfig'
-	install -m 644 $(DISPATCH_HEADERS) '$(DESTDIR)$(PREFIX)/include/ceiling-scout/dispatch/'
-	install -m 644 $(DISPATCH_STATIC) '$(DESTDIR)$(PREFIX)/lib/libscout_dispatch.a'
-	install -m 755 $(DISPATCH_SHARED) '$(DESTDIR)$(PREFIX)/lib/$(notdir $(DISPATCH_SHARED))'
-	ln -sf $(notdir $(DISPATCH_SHARED)) '$(DESTDIR)$(PREFIX)/lib/$(DISPATCH_SONAME)'
-	ln -sf $(DISPATCH_SONAME) '$(DESTDIR)$(PREFIX)/lib/libscout_dispatch.so'
-	$(Q)sed 's|@VERSION@|$(DISPATCH_VERSION)|' dispatch/scout_dispatch.pc.in > '$(DESTDIR)$(PREFIX)/lib/pkgconfig/scout_dispatch.pc'
+	install -d -- "$$INSTALL_ROOT/include/ceiling-scout/dispatch" "$$INSTALL_ROOT/lib/pkgconfig"
+	install -m 644 -- $(DISPATCH_HEADERS) "$$INSTALL_ROOT/include/ceiling-scout/dispatch/"
+	install -m 644 -- $(DISPATCH_STATIC) "$$INSTALL_ROOT/lib/libscout_dispatch.a"
+	install -m 755 -- $(DISPATCH_SHARED) "$$INSTALL_ROOT/lib/$(notdir $(DISPATCH_SHARED))"
+	ln -sf -- $(notdir $(DISPATCH_SHARED)) "$$INSTALL_ROOT/lib/$(DISPATCH_SONAME)"
+	ln -sf -- $(DISPATCH_SONAME) "$$INSTALL_ROOT/lib/libscout_dispatch.so"
+	$(Q)sed 's|@VERSION@|$(DISPATCH_VERSION)|' dispatch/scout_dispatch.pc.in > "$$INSTALL_ROOT/lib/pkgconfig/scout_dispatch.pc"
 
 # Lookups in a table of ten thousand made-up operations, beside a hash table with text keys and a list.
 bench-dispatch: $(ANALYZE) dispatch

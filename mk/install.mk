@@ -5,16 +5,17 @@ PREFIX ?= /usr/local
 PLUGIN_HEADERS := $(addprefix scout/,plugin.h op.h activation.h attention.h conv.h elementwise.h elementwise_chain.h embedding.h gemm.h requantize.h move.h \
   norm.h pool.h quantize.h reduce.h recurrent.h rotary.h softmax.h window.h)
 .PHONY: install clean distclean
+install install-manual install-dispatch: export INSTALL_ROOT := $(DESTDIR)$(PREFIX)
 install: $(PROGRAMS)
-	install -D -m 755 $(PROGRAM) '$(DESTDIR)$(PREFIX)/bin/extract_ops'
-	install -D -m 755 $(SCOUT) '$(DESTDIR)$(PREFIX)/bin/scout_batch'
-	install -D -m 755 $(ANALYZE) '$(DESTDIR)$(PREFIX)/bin/analyze'
+	install -D -m 755 -- $(PROGRAM) "$$INSTALL_ROOT/bin/extract_ops"
+	install -D -m 755 -- $(SCOUT) "$$INSTALL_ROOT/bin/scout_batch"
+	install -D -m 755 -- $(ANALYZE) "$$INSTALL_ROOT/bin/analyze"
 	$(Q)if [[ -e $(CUDA_DEVICE) ]]; then \
-	  install -D -m 755 $(CUDA_DEVICE) '$(DESTDIR)$(PREFIX)/lib/ceiling-scout/scout_cuda.so'; fi
-	install -d '$(DESTDIR)$(PREFIX)/include/ceiling-scout/scout'
-	install -m 644 $(PLUGIN_HEADERS) '$(DESTDIR)$(PREFIX)/include/ceiling-scout/scout/'
-	$(Q)find README.md docs -type f ! -path '*/build/*' -exec \
-	  install -D -m 644 {} '$(DESTDIR)$(PREFIX)/share/doc/ceiling-scout/{}' ';'
+	  install -D -m 755 -- $(CUDA_DEVICE) "$$INSTALL_ROOT/lib/ceiling-scout/scout_cuda.so"; fi
+	install -d -- "$$INSTALL_ROOT/include/ceiling-scout/scout"
+	install -m 644 -- $(PLUGIN_HEADERS) "$$INSTALL_ROOT/include/ceiling-scout/scout/"
+	$(Q)find README.md SECURITY.md docs -type f ! -path '*/build/*' -exec \
+	  install -D -m 644 -- {} "$$INSTALL_ROOT/share/doc/ceiling-scout/{}" ';'
 
 clean:
 	$(Q)rm -rf bin out/build compile_commands.json

@@ -16,6 +16,6 @@ $(BUILD)/share/bash-completion/completions/%: $(BUILD)/bin/% scripts/make_comple
 
 install: install-manual
 install-manual: manual
-	install -d '$(DESTDIR)$(PREFIX)/share/man/man1' '$(DESTDIR)$(PREFIX)/share/bash-completion/completions'
-	install -m 644 $(MAN_PAGES) '$(DESTDIR)$(PREFIX)/share/man/man1/'
-	install -m 644 $(COMPLETIONS) '$(DESTDIR)$(PREFIX)/share/bash-completion/completions/'
+	install -d -- "$$INSTALL_ROOT/share/man/man1" "$$INSTALL_ROOT/share/bash-completion/completions"
+	install -m 644 -- $(MAN_PAGES) "$$INSTALL_ROOT/share/man/man1/"
+	install -m 644 -- $(COMPLETIONS) "$$INSTALL_ROOT/share/bash-completion/completions/"

@@ -5,7 +5,7 @@ CC := gcc
 endif
 MODE ?= release
 MODES := release debug asan tsan fuzz
-ifeq ($(filter $(MODE),$(MODES)),)
+ifeq ($(if $(word 2,$(MODE)),,$(filter $(MODES),$(MODE))),)
 $(error MODE=$(MODE) is none of: $(MODES))
 endif
 ifeq ($(MODE),fuzz)

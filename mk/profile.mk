@@ -13,21 +13,21 @@ BUDGET ?=
 MEASURE ?= yes
 
 .PHONY: profile
-ifeq ($(value MODEL),)
+ifeq ($(MODEL),)
 profile:
 	@echo 'Which model? Say: make MODEL=models/transformer_block.onnx profile' >&2; exit 2
 else
-profile: export PROFILE_MODEL := $(value MODEL)
-profile: export PROFILE_OUT := $(value OUT)
-profile: export PROFILE_BATCH := $(value BATCH)
-profile: export PROFILE_SEQ := $(value SEQ)
-profile: export PROFILE_DIM := $(value DIM)
-profile: export PROFILE_PRECISION := $(value PRECISION)
+profile: export PROFILE_MODEL := $(MODEL)
+profile: export PROFILE_OUT := $(OUT)
+profile: export PROFILE_BATCH := $(BATCH)
+profile: export PROFILE_SEQ := $(SEQ)
+profile: export PROFILE_DIM := $(DIM)
+profile: export PROFILE_PRECISION := $(PRECISION)
 profile: export PROFILE_SCOUT := $(if $(filter no,$(MEASURE)),,$(SCOUT))
 profile: export PROFILE_ANALYZE := $(ANALYZE)
-profile: export PROFILE_DEVICE := $(value DEVICE)
-profile: export PROFILE_REGIME := $(value REGIME)
-profile: export PROFILE_BUDGET := $(value BUDGET)
+profile: export PROFILE_DEVICE := $(DEVICE)
+profile: export PROFILE_REGIME := $(REGIME)
+profile: export PROFILE_BUDGET := $(BUDGET)
 profile: $(PROGRAMS)
 	$(Q)scripts/profile.sh $(PROGRAM)
 endif

@@ -7,13 +7,13 @@ SHAPE ?=
 OP ?= gemm
 
 .PHONY: validate
-validate: export VALIDATE_BEFORE := $(value BEFORE)
-validate: export VALIDATE_AFTER := $(value AFTER)
-validate: export VALIDATE_SHAPE := $(value SHAPE)
-validate: export VALIDATE_OP := $(value OP)
-validate: export VALIDATE_PRECISION := $(value PRECISION)
-validate: export VALIDATE_DEVICE := $(value DEVICE)
-validate: export VALIDATE_REGIME := $(value REGIME)
-validate: export VALIDATE_BUDGET := $(value BUDGET)
+validate: export VALIDATE_BEFORE := $(BEFORE)
+validate: export VALIDATE_AFTER := $(AFTER)
+validate: export VALIDATE_SHAPE := $(SHAPE)
+validate: export VALIDATE_OP := $(OP)
+validate: export VALIDATE_PRECISION := $(PRECISION)
+validate: export VALIDATE_DEVICE := $(DEVICE)
+validate: export VALIDATE_REGIME := $(REGIME)
+validate: export VALIDATE_BUDGET := $(BUDGET)
 validate: $(PROGRAMS)
 	$(Q)scripts/validate.sh $(SCOUT)

@@ -200,7 +200,7 @@ static int open_temp(const cache *c, char *path, size_t room) {
             errno = ENAMETOOLONG;
             return -1;
         }
-        const int fd = open(path, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW, 0666);
+        const int fd = open(path, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW, 0644);
         if (fd >= 0 || errno != EEXIST) return fd;
     }
     return -1;

@@ -8,7 +8,7 @@
 #include <string.h>
 #include <unistd.h>
 
-enum { ID_LONGEST = 200 };
+enum { ID_LONGEST = 200, MOST_ENTRIES = 100000 /* each takes a kilobyte and a half here */ };
 
 /* ---- what has no time of its own ---- */
 
@@ -78,6 +78,11 @@ static void read_entry(operation_reader *r, json_t *entry, map *ids, operation *
     mark_skipped(r->arena, out);
 }
 
+static operation *make_room(const operation_reader *r, size_t entries) {
+    if (entries > MOST_ENTRIES) operation_fail(r, "it has %zu operations; %d is the most", entries, MOST_ENTRIES);
+    return arena_array(r->arena, operation, entries + 1);
+}
+
 static void read_long(operation_reader *r, operation_list *list) {
     status st;
     map ids;
@@ -86,7 +91,7 @@ static void read_long(operation_reader *r, operation_list *list) {
     const char *name = operation_text(r, json_object_get(list->root, "model"), "name");
     if (!json_is_array(ops)) operation_fail(r, "it has no list of operations (\"ops\")");
     list->model = name ? name : "";
-    list->items = arena_array(r->arena, operation, json_array_size(ops) + 1);
+    list->items = make_room(r, json_array_size(ops));
     map_init(&ids, r->arena);
     for (size_t k = 0; k < json_array_size(ops); k++) {
         read_entry(r, json_array_get(ops, k), &ids, &list->items[k]);
@@ -110,7 +115,7 @@ static void read_short(operation_reader *r, operation_list *list) {
     json_t *entry;
     map ids;
     list->model = "";
-    list->items = arena_array(r->arena, operation, json_object_size(list->root) + 1);
+    list->items = make_room(r, json_object_size(list->root));
     map_init(&ids, r->arena);
     json_object_foreach(list->root, name, entry) {
         operation *o = &list->items[list->count];

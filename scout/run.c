@@ -93,6 +93,7 @@ void run_end(run *r) {
     }
     for (int k = 0; r->items && k < r->item_count; k++) json_decref(r->items[k].measurement);
     free(r->faults);
+    if (r->lock >= 0) close(r->lock);
     cache_close(&r->cache);
     operation_list_free(&r->list);
     arena_free(&r->arena);
@@ -289,6 +290,7 @@ status_code run_operations(const options *o, const volatile int *stop, status *s
     if (!r) return status_set(st, STATUS_ENVIRONMENT, "out of memory; free some and run again");
     r->options = o;
     r->stop = stop;
+    r->lock = -1;
     r->started = run_now();
     r->search = (report_search){.exhaustive = o->exhaustive,
                                 .candidate = o->candidate,

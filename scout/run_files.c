@@ -44,11 +44,18 @@ static char *report_path(const run *r, const run_item *i) {
     return path;
 }
 
-/* Something else in a report's place, such as a pipe that nobody reads, would be waited for. Nothing of it is opened.
- */
+/* Something else in a report's place, such as a pipe that nobody reads, would be waited for, and a link leads out of
+ * the folder. Nothing of it is opened. */
 static bool is_file(const char *path) {
     struct stat about;
-    return stat(path, &about) != 0 || S_ISREG(about.st_mode);
+    return lstat(path, &about) != 0 || S_ISREG(about.st_mode);
+}
+
+bool run_files_refuse_link(const char *path, status *st) {
+    if (!files_is_link(path)) return false;
+    status_set(st, STATUS_ENVIRONMENT, "%s: is a link; move it out of the way, for nothing is written through it",
+               path);
+    return true;
 }
 
 static bool are_files(const run *r, status *st) {
@@ -56,20 +63,24 @@ static bool are_files(const run *r, status *st) {
         char *path = report_path(r, &r->items[k]);
         const bool good = path && is_file(path);
         if (!path) status_set(st, STATUS_ENVIRONMENT, "out of memory; free some and run again");
-        if (path && !good) status_set(st, STATUS_ENVIRONMENT, "%s: is not a file; move it out of the way", path);
+        if (path && !good && !run_files_refuse_link(path, st))
+            status_set(st, STATUS_ENVIRONMENT, "%s: is not a file; move it out of the way", path);
         free(path);
         if (!good) return false;
     }
     return true;
 }
 
+static bool join(char *path, size_t room, const options *o, const char *name, status *st) {
+    if (snprintf(path, room, "%s/%s", o->output, name) < (int)room) return true;
+    status_set(st, STATUS_USAGE, "--output: the folder's name is too long");
+    return false;
+}
+
 static bool make_folder(const options *o, const char *name, status *st) {
     char path[4096];
-    if (snprintf(path, sizeof path, "%s/%s", o->output, name) >= (int)sizeof path) {
-        status_set(st, STATUS_USAGE, "--output: the folder's name is too long");
+    if (!join(path, sizeof path, o, name, st) || run_files_refuse_link(path, st) || !files_make_folders(path, st))
         return false;
-    }
-    if (!files_make_folders(path, st)) return false;
     if (access(path, W_OK | X_OK) == 0) return true;
     status_set(st, STATUS_ENVIRONMENT, "%s: cannot be written: %s", path, strerror(errno));
     return false;
@@ -80,8 +91,10 @@ bool run_files_prepare(run *r, status *st) {
     const options *o = r->options;
     if (!o->output) return true;
     if (!o->output_is_file) {
+        char story[4096];
         if (!make_folder(o, "reports", st) || (r->fusions.count > 0 && !make_folder(o, "fusions", st))) return false;
-        return are_files(r, st);
+        if (!join(story, sizeof story, o, "run.json", st) || run_files_refuse_link(story, st)) return false;
+        return files_lock(o->output, &r->lock, st) && are_files(r, st);
     }
     char *folder = strdup(o->output);
     if (!folder) {

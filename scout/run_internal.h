@@ -101,6 +101,7 @@ typedef struct run {
     int heard_count;
     int device_count;
     cache cache;
+    int lock; /* of the output folder; -1: none */
     report_search search;
     unsigned wanted; /* bits of ceilings */
     double model_ci; /* of the model's time, once that is known */
@@ -171,7 +172,8 @@ json_t *run_faults_exclusions(const run *r, json_builder *b);
 
 /* run_files.c */
 report_input run_input(const run *r, const run_item *i, double model_us);
-bool run_files_prepare(run *r, status *st); /* the output's folders are there and can be written */
+bool run_files_prepare(run *r, status *st); /* the output's folders are there, can be written, and are this run's */
+bool run_files_refuse_link(const char *path, status *st); /* true: it is one, and st says so */
 void run_files_resume(run *r);
 bool run_files_report(run *r, const run_item *i, double model_us); /* false: `failure` says why */
 bool run_files_reports(run *r, double model_us); /* all of them, those that differ from what is there */

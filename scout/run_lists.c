@@ -28,6 +28,7 @@ static bool save_ceilings(const run *r, const run_device *d, status *st) {
         status_set(st, STATUS_USAGE, "--output: the name is too long");
         return false;
     }
+    if (!o->output_is_file && run_files_refuse_link(path, st)) return false;
     json_builder b = {0};
     json_t *root = json_deep_copy(d->json);
     if (d->audit) json_put(&b, root, "audit", json_deep_copy(d->audit));
@@ -81,6 +82,7 @@ status_code run_ceilings(const options *o, const volatile int *stop, status *st)
     if (!r) return status_set(st, STATUS_ENVIRONMENT, "out of memory; free some and run again");
     r->options = o;
     r->stop = stop;
+    r->lock = -1;
     r->started = run_now();
     guard_init(&r->guard);
     arena_init(&r->arena, &r->guard, MOST_MEMORY);

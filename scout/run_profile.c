@@ -10,6 +10,7 @@
 
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 enum { LAUNCHES = 3, REPORT_BYTES = 64 << 20, COUNTERS_BYTES = 64 << 20 };
 static const size_t MOST_MEMORY = (size_t)2 << 30;
@@ -22,6 +23,7 @@ typedef struct profile {
     const operation *operation;
     char path[4096]; /* of its report */
     json_t *report;  /* owned */
+    int lock;        /* of the folder; -1: none */
     char name[64], variant[256];
     bool given;     /* the one job */
     json_t *result; /* owned */
@@ -44,12 +46,22 @@ static void find_operation(profile *p) {
         guard_fail(&p->guard, STATUS_USAGE, "--only: %s has no operation of the id or name '%s'", o->ops_path, o->only);
 }
 
+/* What goes into a report stays in its folder, and nobody else writes there meanwhile. */
+static bool is_taken(profile *p, status *st) {
+    const char *output = p->options->output;
+    if (p->options->counters_count == 0) return false;
+    const char *reports = arena_printf(&p->arena, "%s/reports", output);
+    return run_files_refuse_link(reports, st) || run_files_refuse_link(p->path, st) ||
+           (access(p->path, F_OK) == 0 && !files_lock(output, &p->lock, st));
+}
+
 static void read_report(profile *p) {
     const json_limits limits = {.bytes = REPORT_BYTES};
     const char *id = p->operation->id;
     status st = {0};
     if (snprintf(p->path, sizeof p->path, "%s/reports/%s.json", p->options->output, id) >= (int)sizeof p->path)
         guard_fail(&p->guard, STATUS_USAGE, "--output: the folder's name is too long");
+    if (is_taken(p, &st)) guard_fail(&p->guard, st.code, "%s", st.text);
     p->report = json_read(p->path, &limits, &st);
     if (!p->report || !json_check_schema(p->report, "report", 1, p->path, &st))
         guard_fail(&p->guard, st.code, "%s; measure it first, without --run-once and --counters", st.text);
@@ -189,12 +201,14 @@ status_code run_profile(const options *o, const volatile int *stop, status *st) 
     profile *p = calloc(1, sizeof *p);
     if (!p) return status_set(st, STATUS_ENVIRONMENT, "out of memory; free some and run again");
     p->options = o;
+    p->lock = -1;
     guard_init(&p->guard);
     arena_init(&p->arena, &p->guard, MOST_MEMORY);
     if (guard_enter(&p->guard))
         work(p, stop, st);
     else
         *st = p->guard.st;
+    if (p->lock >= 0) close(p->lock);
     json_decref(p->report);
     json_decref(p->result);
     operation_list_free(&p->list);

@@ -7,6 +7,7 @@
 #        [PROFILE_PRECISION=P] [PROFILE_SCOUT=SCOUT_BATCH] [PROFILE_DEVICE=D] [PROFILE_REGIME=R] [PROFILE_BUDGET=SECONDS]
 #        [PROFILE_ANALYZE=ANALYZE] scripts/profile.sh EXTRACT_OPS [option of extract_ops]…
 set -euo pipefail
+umask go-w # what others could change would be taken for measured
 model=${PROFILE_MODEL:-} out=${PROFILE_OUT:-out}
 batch=${PROFILE_BATCH:-} seq=${PROFILE_SEQ:-} precision=${PROFILE_PRECISION:-}
 scout=${PROFILE_SCOUT:-} analyze=${PROFILE_ANALYZE:-} device=${PROFILE_DEVICE:-} regime=${PROFILE_REGIME:-} budget=${PROFILE_BUDGET:-}
@@ -19,6 +20,13 @@ shift
 options=("$@")
 read -r -d '' -a dims <<<"${PROFILE_DIM:-}" || true
 worst=0
+
+# A name as a terminal may see it: what would drive that one, or turn the direction of text around, becomes a "?".
+shown() {
+    printf '%s' "$1" | LC_ALL=C sed -z -e 's/[\x01-\x1f\x7f]/?/g' -e 's/\xc2[\x80-\x9f]/?/g' -e 's/\xd8\x9c/?/g' \
+        -e 's/\xe2\x80[\x8e\x8f\xa8-\xae]/?/g' -e 's/\xe2\x81[\xa6-\xa9]/?/g' -e 's/\xef\xbb\xbf/?/g'
+}
+say() { printf '%s\n' "$(shown "$1")"; }
 
 # The options as a part of the folder's name: b and s, the precision, the device and regime, then what --dim binds, each
 # after a comma. Different options never give one name: what divides is escaped inside of a part. The budget is no part:
@@ -51,7 +59,7 @@ path=$(realpath -s -- "$model")
 if [[ -e $folder/.model ]]; then
     owner=$(<"$folder/.model")
     if [[ $owner != "$path" && -e $owner && ! $owner -ef $path ]]; then
-        echo "$folder holds the results of $owner; say OUT=another-folder for $model, or remove $folder" >&2
+        say "$folder holds the results of $owner; say OUT=another-folder for $model, or remove $folder" >&2
         exit 2
     fi
 fi
@@ -67,7 +75,7 @@ data_files() { # RESULT   each with a zero behind it
     store=$(dirname -- "$(realpath -m -- "$model")") # where the model is a link, its data may lie beside the file
     sed -n '/^    "external": \[$/,/^    \]/s/^      "\(.*\)",\{0,1\}$/\1/p' "$result" |
         sed 's/\\\\/\x01/g; s/\\"/"/g; s/\x01/\\\\/g' | while IFS= read -r name; do
-        name=$(printf '%b' "$name") # which knows JSON's escapes, but for a quote's
+        name=$(LC_ALL=C.UTF-8 printf '%b' "$name" 2>/dev/null) # which knows JSON's escapes, but for a quote's
         printf '%s\0' "$home/$name"
         if [[ -L $model ]]; then printf '%s\0' "$store/$name"; fi
     done
@@ -87,14 +95,14 @@ run_step() { # NAME RESULT COMMAND…
     want=$(fingerprint "$result" "$@")
     if [[ -e $result && -e $stamp && "$(sed 1d "$stamp")" == "$want" ]]; then
         code=$(head -n 1 "$stamp")
-        echo "$result is up to date"
+        say "$result is up to date"
     else
         rm -f -- "$stamp" "$result" # a result of something else must not stay beside a failure
         "$@" || code=$?
         if ((code <= 1)); then
             printf '%s\n' "$path" >"$folder/.model"
             printf '%s\n%s\n' "$code" "$(fingerprint "$result" "$@")" >"$stamp"
-            echo "wrote $result"
+            say "wrote $result"
         fi
     fi
     if ((code > worst)); then worst=$code; fi
@@ -141,7 +149,7 @@ measure() {
     if [[ -e $folder/run.json && -e $stamp && "$(sed 1,2d "$stamp")" == "$want" &&
         $(sed -n 2p "$stamp") == "$(count_reports)" ]]; then
         code=$(head -n 1 "$stamp")
-        echo "$folder/reports is up to date"
+        say "$folder/reports is up to date"
     else
         if [[ -e $begun && "$(<"$begun")" == "$want" ]]; then resume=(--resume); fi
         rm -f -- "$stamp"
@@ -150,7 +158,7 @@ measure() {
         if ((code <= 1)) && grep -q '^  "state": "complete",$' "$folder/run.json"; then
             rm -f -- "$begun"
             printf '%s\n%s\n%s\n' "$code" "$(count_reports)" "$want" >"$stamp"
-            echo "wrote $folder/reports"
+            say "wrote $folder/reports"
         fi
     fi
     if ((code > worst)); then worst=$code; fi
@@ -177,7 +185,7 @@ derive() { # NAME INPUTS RESULTS ARGUMENT…   inputs and results: files in the 
     for file in "${results[@]}"; do if [[ ! -e $file ]]; then missing=yes; fi; done
     if [[ -z $missing && -e $stamp && "$(sed 1d "$stamp")" == "$want" ]]; then
         code=$(head -n 1 "$stamp")
-        echo "${results[0]} is up to date"
+        say "${results[0]} is up to date"
     else
         rm -f -- "$stamp" "${results[@]}"
         "$analyze" "$@" || code=$?
@@ -192,7 +200,7 @@ summarize() {
         dispatch "$folder" -o "$folder/dispatch.json" --header "$folder/dispatch.h"
     derive analyze 'reports fusions run.json' 'summary.txt summary.json summary.md summary.csv junit.xml report.html' "$folder" -o "$folder"
     if [[ -e $folder/summary.txt ]]; then printf '\n%s\n' "$(<"$folder/summary.txt")"; fi
-    if [[ -e $folder/report.html ]]; then printf '\nthe whole report: %s\n' "$folder/report.html"; fi
+    if [[ -e $folder/report.html ]]; then printf '\nthe whole report: %s\n' "$(shown "$folder/report.html")"; fi
 }
 
 # A folder without a result is none, and neither is one that was only made to hold it.
@@ -208,6 +216,12 @@ made_out=
 if [[ ! -d $out ]]; then made_out=yes; fi
 mkdir -p -- "$folder" || exit 4
 trap drop_empty EXIT
+# What is written here stays here: a folder that came from elsewhere may hold links to anything.
+link=$(find "$folder/" -maxdepth 2 -type l -print -quit)
+if [[ -n $link ]]; then
+    say "$link: is a link; move it out of the way, for nothing is written through it" >&2
+    exit 4
+fi
 run_step extract "$folder/ops.json" "$extract" "$model" -o "$folder/ops.json" ${options[@]+"${options[@]}"}
 if [[ -n $scout ]]; then measure; fi
 if [[ -n $scout && -n $analyze ]]; then summarize; fi

@@ -10,6 +10,7 @@
 #include <stdbool.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
 
 enum { PARALLEL_OPENMP = 2 };
 
@@ -28,6 +29,33 @@ static void say_version(cpu_openblas *l, text_fn *config, text_fn *core) {
     const char *number = strncmp(text, "OpenBLAS ", 9) == 0 ? text + 9 : text;
     snprintf(l->version, sizeof l->version, "%.*s%s%.24s", (int)strcspn(number, " "), number, core ? " " : "",
              core ? core() : "");
+}
+
+/* OpenBLAS maps a buffer for each thread and two more, and asks again without end where it is refused one: a limit on
+ * memory would be a hang. So it is only opened where all of them can be had. */
+static bool has_room(void) {
+    enum { BUFFER_BYTES = 136 << 20, OTHER_BUFFERS = 3, MOST_BUFFERS = 1024 }; /* with a thread's stack; its code */
+    void *buffers[MOST_BUFFERS];
+    const int team = cpu_team_size(),
+              wanted = team + OTHER_BUFFERS < MOST_BUFFERS ? team + OTHER_BUFFERS : MOST_BUFFERS;
+    int count = 0;
+    for (; count < wanted; count++) {
+        buffers[count] = mmap(NULL, BUFFER_BYTES, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+        if (buffers[count] == MAP_FAILED) break;
+    }
+    for (int k = 0; k < count; k++) (void)munmap(buffers[k], BUFFER_BYTES);
+    if (count == wanted) return true;
+    scout_say(&the_why, SCOUT_NO, "library",
+              "OpenBLAS needs %d MB of address space for %d threads, and a limit leaves less (ulimit -v)",
+              wanted * (BUFFER_BYTES >> 20), team);
+    return false;
+}
+
+/* Its buffers are taken before anything else takes their room. */
+static void take_buffers(const cpu_openblas *l) {
+    enum { SIDE = 64 };
+    static float a[SIDE * SIDE], c[SIDE * SIDE];
+    l->sgemm(CblasRowMajor, CblasNoTrans, CblasNoTrans, SIDE, SIDE, SIDE, 1, a, SIDE, a, SIDE, 0, c, SIDE);
 }
 
 static bool open_one(const char *const *names) {
@@ -52,6 +80,7 @@ static bool open_one(const char *const *names) {
     *(void **)&core = libraries_symbol(handle, "openblas_get_corename", &ignored);
     *(void **)&set_threads = libraries_symbol(handle, "openblas_set_num_threads", &ignored);
     if (set_threads) set_threads(cpu_team_size());
+    take_buffers(l);
     say_version(l, config, core);
     return true;
 }
@@ -73,7 +102,8 @@ static void open_once(void) {
     static const char *const plain[] = {"libopenblas.so.0", NULL};
     const char *asked = getenv("CEILING_SCOUT_LIBRARY_PATH");
     name_generation();
-    cpu_team_start();    /* before the library brings its runtime of threads */
+    cpu_team_start(); /* before the library brings its runtime of threads */
+    if (!has_room()) return;
     if (asked && *asked) /* somebody has one of their own: it goes first */
         usable = open_one(plain) || open_one(own);
     else
