@@ -7,7 +7,7 @@
 #include <time.h>
 #include <xxhash.h>
 
-enum { FIRST_CAPACITY = 64 };
+enum { FIRST_CAPACITY = 8 }; /* most maps of a body or a function hold a few names */
 
 static uint64_t seed(void) {
     static uint64_t chosen;

@@ -32,6 +32,12 @@ static bool is_empty(const oprec *rec) {
     return rec->kind == OP_GEMM && oprec_int(rec, "batch", 1) == 0;
 }
 
+static bool is_huge(const oprec *rec) {
+    for (int k = 0; rec->shape && k < rec->rank; k++)
+        if (rec->shape[k] > operation_max_dim) return true;
+    return rec->kind == OP_GEMM && oprec_int(rec, "batch", 1) > operation_max_dim;
+}
+
 static void mark_skipped(arena *a, operation *o) {
     const oprec *rec = &o->rec;
     if (is_free(rec)) skip(o, "no_work", "it moves no data: a view, control, or computed when the model is loaded");
@@ -40,6 +46,7 @@ static void mark_skipped(arena *a, operation *o) {
              arena_printf(a, "the operator %.80s is not known", rec->what ? rec->what : "of this entry"));
     if (!rec->shape) skip(o, "unresolved", "its shape is not known: bind the model's dimensions and extract again");
     if (is_empty(rec)) skip(o, "no_work", "one of its dimensions is 0");
+    if (is_huge(rec)) skip(o, "no_candidate", "one of its dimensions is more than any device holds");
 }
 
 /* ---- ops.json ---- */
@@ -71,7 +78,7 @@ static void read_entry(operation_reader *r, json_t *entry, map *ids, operation *
     operation_read_sparsity(r, entry, NULL, out);
     const operation_precision_row *row = r->precision ? operation_find_precision(r->precision) : NULL;
     if (row && out->rec.type == DTYPE_NONE && out->rec.shape) out->rec.type = row->type;
-    if (out->rec.shape) operation_check_record(r, &out->rec);
+    if (out->rec.shape && !is_huge(&out->rec)) operation_check_record(r, &out->rec);
     if (out->rec.type == DTYPE_NONE && out->rec.shape && out->rec.kind == OP_GEMM)
         operation_fail(r, "its dtype is missing: say it, or give --precision");
     operation_check_sparsity(r, out);

@@ -14,13 +14,15 @@ import cases_bent
 import cases_control
 import cases_graph
 import cases_growth
+import cases_output
 import cases_path
 import cases_shape
 import cases_wire
+import random_nets
 import seeds
 from case import Case, LOOSE
 
-FLIPS = 2000
+FLIPS, RANDOM = 2000, 5000
 
 
 def write(path, content):
@@ -81,8 +83,9 @@ def main(args):
     folder = os.path.abspath(args[0])
     shutil.rmtree(folder, ignore_errors=True)
     os.makedirs(folder)
-    modules = (cases_wire, cases_graph, cases_control, cases_shape, cases_path, cases_growth, cases_bent)
+    modules = (cases_wire, cases_graph, cases_control, cases_shape, cases_path, cases_growth, cases_output, cases_bent)
     everything = [c for m in modules for c in m.cases()] + truncations() + flips()
+    everything += random_nets.cases(RANDOM)
     listed = [lay_out(folder, c) for c in everything]
     if len({c["name"] for c in listed}) != len(listed):
         raise SystemExit("two cases have one name")

@@ -4,7 +4,8 @@
     run_cases.py PROGRAM FOLDER [NAME]…    NAME: only the cases whose names begin so
 
 Whatever the file: the exit code is one of those the case allows, within a second and 256 MB, stderr is at most one line
-beside warnings, short and free of control characters, and a refused model leaves no file behind.
+beside warnings, short and free of control characters, and a refused model leaves no file behind. What is written is at
+most 50 times the model and 64 MiB, and the scout_batch that SCOUT names takes it.
 """
 import json
 import os
@@ -18,6 +19,8 @@ import time
 from concurrent.futures import ThreadPoolExecutor
 
 MEGABYTES = 256
+PER_BYTE, ROOM = 50, 64 << 20  # of a file that is written
+FULL = 1 << 30          # where the disk is said to be full
 PATIENCE = 20           # seconds before a run is killed
 LINE, LINES = 2048, 200  # longest line of stderr, and how many
 CONTROL = re.compile("[\x00-\x09\x0b-\x1f\x7f-\x9f\u202a-\u202e\u2066-\u2069]")
@@ -40,7 +43,8 @@ class Run:
             self.wait(child, start + PATIENCE)
             self.wall = time.monotonic() - start
             self.stdout, self.stderr = self.text(stdout), self.text(stderr)
-        self.left = sorted(os.listdir(out))
+        self.left = {name: os.path.getsize(os.path.join(out, name)) for name in sorted(os.listdir(out))}
+        self.most = ROOM + PER_BYTE * (os.path.getsize(case["path"]) if os.path.isfile(case["path"]) else 0)
 
     def wait(self, child, until):
         while True:
@@ -73,11 +77,13 @@ def what_is_wrong(run, case):
         wrong.append("killed after %d s" % PATIENCE)
     if run.megabytes > MEGABYTES:
         wrong.append("%.0f MB, %d allowed" % (run.megabytes, MEGABYTES))
+    wrong += ["%s has %d MB" % (name, size >> 20) for name, size in run.left.items() if size > run.most]
     wrong += wrong_lines(run, case)
-    if run.code in (0, 1) and run.left != ["ops.json", "tensors.json"]:
-        wrong.append("left %s" % run.left)
-    elif run.code not in (0, 1) and run.left:
-        wrong.append("left %s behind" % run.left)
+    left = list(run.left)
+    if run.code in (0, 1) and left != ["ops.json", "tensors.json"]:
+        wrong.append("left %s" % left)
+    elif run.code not in (0, 1) and left:
+        wrong.append("left %s behind" % left)
     return wrong
 
 
@@ -123,6 +129,18 @@ def wrong_json(out):
         return ["a file that was written: %r" % error]
 
 
+def not_taken(out):
+    """scout_batch reads all of a list before it finds that nothing in it has this name."""
+    scout = os.environ.get("SCOUT")
+    if not scout:
+        return []
+    said = subprocess.run([os.path.abspath(scout), os.path.join(out, "ops.json"), "-o", os.path.join(out, "run"), "--only",
+                           "no such name"], stdin=subprocess.DEVNULL, capture_output=True, timeout=PATIENCE)
+    text = said.stderr.decode("utf-8", "replace")
+    taken = said.returncode == 2 and "has no operation, name" in text
+    return [] if taken else ["scout_batch does not take it: exit %d, %s" % (said.returncode, text.strip()[-300:])]
+
+
 def check(program, case):
     """None where all is well, else what to print."""
     before = listing(case["home"])
@@ -130,7 +148,7 @@ def check(program, case):
         run = Run(program, case, out)
         wrong = what_is_wrong(run, case)
         if run.code in (0, 1) and len(run.left) == 2:
-            wrong += wrong_json(out)
+            wrong += wrong_json(out) + not_taken(out)
     if listing(case["home"]) != before:
         wrong.append("the model's folder has changed")
     if not wrong:
@@ -152,6 +170,7 @@ def main(args):
     with open(os.path.join(folder, "cases.json")) as f:
         cases = [c for c in json.load(f) if not names or c["name"].startswith(names)]
     resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
+    resource.setrlimit(resource.RLIMIT_FSIZE, (FULL, FULL))
     failures = 0
     with ThreadPoolExecutor(os.cpu_count()) as pool:
         for failure in pool.map(lambda c: check(program, c), cases):
