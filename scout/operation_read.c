@@ -45,6 +45,8 @@ static void mark_skipped(arena *a, operation *o) {
         skip(o, "no_candidate",
              arena_printf(a, "the operator %.80s is not known", rec->what ? rec->what : "of this entry"));
     if (!rec->shape) skip(o, "unresolved", "its shape is not known: bind the model's dimensions and extract again");
+    if (rec->type == DTYPE_NONE && rec->kind == OP_GEMM)
+        skip(o, "unresolved", "its dtype is not known: say it, or give --precision");
     if (is_empty(rec)) skip(o, "no_work", "one of its dimensions is 0");
     if (is_huge(rec)) skip(o, "no_candidate", "one of its dimensions is more than any device holds");
 }
@@ -79,8 +81,6 @@ static void read_entry(operation_reader *r, json_t *entry, map *ids, operation *
     const operation_precision_row *row = r->precision ? operation_find_precision(r->precision) : NULL;
     if (row && out->rec.type == DTYPE_NONE && out->rec.shape) out->rec.type = row->type;
     if (out->rec.shape && !is_huge(&out->rec)) operation_check_record(r, &out->rec);
-    if (out->rec.type == DTYPE_NONE && out->rec.shape && out->rec.kind == OP_GEMM)
-        operation_fail(r, "its dtype is missing: say it, or give --precision");
     operation_check_sparsity(r, out);
     mark_skipped(r->arena, out);
 }
