@@ -106,10 +106,7 @@ static void read_long(operation_reader *r, operation_list *list) {
 /* The name where a file can be called so and no other is, else the record's id. */
 static const char *short_id(arena *a, map *ids, const operation *o) {
     const bool named = *o->name && safe_id(o->name) && !map_get(ids, o->name);
-    const char *id = named ? o->name : oprec_id(&o->rec, a), *base = id;
-    for (int k = 2; map_get(ids, id); k++) id = arena_printf(a, "%s_%d", base, k);
-    *map_put(ids, id) = ids;
-    return id;
+    return map_unique(ids, named ? o->name : oprec_id(&o->rec, a));
 }
 
 static void read_short(operation_reader *r, operation_list *list) {

@@ -18,7 +18,7 @@ typedef struct collect_part {
 typedef struct collector {
     catalog *catalog;
     map by_key;
-    map ids; /* how many entries asked for it */
+    map ids;
     collect_part *queue;
     size_t queue_count, queue_cap;
 } collector;
@@ -30,15 +30,7 @@ static const char *entry_id(collector *c, const work *w, bool part) {
                                             : oprec_id(&w->rec, a);
     if (home != c->catalog->model->main) id = arena_printf(a, "%s_r%d", id, home->place);
     if (part) id = arena_printf(a, "%s_part", id);
-    for (const char *own = id;;) { /* two keys of one hash are rare, and no reason for two entries of one name */
-        void **place = map_put(&c->ids, own);
-        const bool taken = *place != NULL;
-        if (!taken) *place = (void *)(intptr_t)1;
-        if (!taken) return own;
-        place = map_put(&c->ids, id);
-        *place = (void *)((intptr_t)*place + 1);
-        own = arena_printf(a, "%s_%d", id, (int)(intptr_t)*place);
-    }
+    return map_unique(&c->ids, id); /* two keys of one hash are rare, and no reason for two entries of one name */
 }
 
 static catalog_entry *entry_new(collector *c, work *w, const char *key, bool part) {

@@ -1,12 +1,15 @@
 #!/usr/bin/env python3
-"""Grows each repeated field of a model from 15,000 to 60,000 and sees that the time grows with it, not with its square.
+"""Grows each repeated field of a model, and of a list of operations, from 15,000 to 60,000 and sees that the time of who
+reads it grows with it, not with its square.
 
     growth.py PROGRAM [NAME]…    NAME: only the fields whose names begin so
 
 A model four times as long may take seven times as long; its square would take sixteen. What is below a fiftieth of a
 second is taken as that: it says nothing.
 """
+import json
 import os
+import resource
 import subprocess
 import sys
 import tempfile
@@ -16,8 +19,12 @@ from cases_control import body, call
 from wire import (BOOL, FLOAT, INT64, STRING, UINT8, blob, external, floats, function, ints, many, net, node, num, opset,
                   sparse, tensor, value)
 
+sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), ".."))
+from taken import SCOUT
+
 SMALL, FACTOR, WORST = 15000, 4, 7.0
 FLOOR = 0.02
+PATIENCE = 10
 RELU = node("Relu")
 TRUE = tensor("c", [], BOOL, [1])
 MATRIX = [value("x", (4, 4))]
@@ -172,29 +179,58 @@ FIELDS = {
 }
 
 
-def seconds(program, content):
-    """Processor time of one run; None, and the line it said, where the model is refused."""
+def gemm(k=0, **more):
+    return {"id": "g%d" % k, "op": "gemm", "shape": [4, 4, 4], "dtype": "fp32", **more}
+
+
+def listed(ops, fusions=()):
+    return {"schema": "ceiling-scout/ops/1", "model": {"name": "m", "path": "m.onnx"}, "ops": ops, "fusions": list(fusions)}
+
+
+def fused(k, ops):
+    return {"pattern": "p%d" % k, "ops": ops, "count": 1, "selected": 1, "saved_bytes": 0}
+
+
+WEIGHT = {"name": "w", "file": "w.bin", "offset": 0, "length": 64, "dims": [4, 4], "dtype": "fp32"}
+LISTS = {
+    "list_names": lambda n: {"a name %d" % k: {"op": "gemm", "shape": [4, 4, 4]} for k in range(n)},
+    "list_ids": lambda n: listed([gemm(k) for k in range(n)]),
+    "list_fusions": lambda n: listed([gemm(k) for k in range(n)], [fused(k, ["g%d" % k, "g0"]) for k in range(n)]),
+    "list_parts": lambda n: listed([gemm(k, parts=["g%d" % (k + 1), "g%d" % (k + 1)]) for k in range(n)] + [gemm(n)], [
+        fused(k, ["g%d" % k, "g%d" % n]) for k in range(n)]),
+    "list_weights": lambda n: listed([gemm(weight_side="b", count=n, weights=[WEIGHT] * n)]),
+    "list_nodes": lambda n: listed([gemm(nodes=names(n))]),
+}
+
+
+def impatient():
+    resource.setrlimit(resource.RLIMIT_CPU, (PATIENCE, PATIENCE))
+
+
+def seconds(program, field, n):
+    """Processor time of one run; None, and the line it said, where it was killed or refuses what it reads."""
     with tempfile.TemporaryDirectory(dir="/dev/shm" if os.access("/dev/shm", os.W_OK) else None) as folder:
-        path = os.path.join(folder, "model.onnx")
+        path = os.path.join(folder, "input")
+        content = json.dumps(LISTS[field](n)).encode() if field in LISTS else FIELDS[field](n)
         with open(path, "wb") as f:
             f.write(content)
+        outputs = ["-o", os.path.join(folder, "ops.json"), "--tensors", os.path.join(folder, "tensors.json"), "-q"]
+        command = [SCOUT, path, "--only", "no such name"] if field in LISTS else [program, path] + outputs
         with open(os.path.join(folder, "stderr"), "w+b") as stderr:
-            child = subprocess.Popen([program, path, "-o", os.path.join(folder, "ops.json"), "--tensors",
-                                      os.path.join(folder, "tensors.json"), "-q"], stdin=subprocess.DEVNULL, stderr=stderr)
+            child = subprocess.Popen(command, stdin=subprocess.DEVNULL, stderr=stderr, preexec_fn=impatient)
             _, status, used = os.wait4(child.pid, 0)
             stderr.seek(0)
             said = ascii(stderr.read().decode("utf-8", "replace")[-200:])
-    if os.waitstatus_to_exitcode(status) not in (0, 1):
-        return None, said
+    if os.waitstatus_to_exitcode(status) not in ((2,) if field in LISTS else (0, 1)):
+        return None, "exit %d, %s" % (os.waitstatus_to_exitcode(status), said)
     return used.ru_utime + used.ru_stime, ""
 
 
 def wrong(program, field):
-    small, large = FIELDS[field](SMALL), FIELDS[field](SMALL * FACTOR)
     for _ in range(3):  # a neighbour may have taken the time
-        (a, said), (b, more) = seconds(program, small), seconds(program, large)
+        (a, said), (b, more) = seconds(program, field, SMALL), seconds(program, field, SMALL * FACTOR)
         if a is None or b is None:
-            return "is refused: " + (said or more)
+            return (said or more)
         if b <= WORST * max(a, FLOOR):
             return None
     return "%.2f s for %d, %.2f s for %d" % (a, SMALL, b, SMALL * FACTOR)
@@ -205,7 +241,7 @@ def main(args):
         print(__doc__, file=sys.stderr)
         return 2
     program, wanted = os.path.abspath(args[0]), tuple(args[1:])
-    fields = [f for f in FIELDS if not wanted or f.startswith(wanted)]
+    fields = [f for f in (*FIELDS, *LISTS) if not wanted or f.startswith(wanted)]
     failed = 0
     with ProcessPoolExecutor() as pool:
         for field, why in zip(fields, pool.map(wrong, [program] * len(fields), fields)):
