@@ -17,13 +17,13 @@ python3 tests/hostile/make.py "$folder"
 passed=0 failed=0
 part() { # SCRIPT ARGUMENTS…
     local said ok bad
-    said=$(python3 "tests/hostile/$@") || true
+    said=$(python3 "$@") || true
     printf '%s\n' "$said"
     read -r ok _ bad _ <<<"${said##*$'\n'}"
     passed=$((passed + ok)) failed=$((failed + bad))
 }
-part run_cases.py "$program" "$folder/cases.json" "$@"
-part run_cases.py bin/extract_ops "$folder/more.json" "$@"
-part growth.py bin/extract_ops "$@"
+part tests/hostile/run_cases.py "$program" "$folder/cases.json" "$@"
+part tests/hostile/run_cases.py bin/extract_ops "$folder/more.json" "$@"
+part tests/hostile/growth.py bin/extract_ops "$@"
 echo "$passed passed, $failed failed"
 ((failed == 0))
