@@ -14,17 +14,11 @@ const format formats_all[] = {
     {NULL, NULL, NULL},
 };
 
-/* A failed write is remembered by the file, and told when it is committed. */
-static ssize_t append(void *cookie, const char *data, size_t n) {
-    files_append(cookie, data, n);
-    return (ssize_t)n;
-}
-
 bool formats_put(const format *f, const summary *m, const char *path, status *st) {
     if (!path) return f->write(m, stdout, st);
     files_out file;
     if (!files_begin(&file, path, st)) return false;
-    FILE *out = fopencookie(&file, "w", (cookie_io_functions_t){.write = append});
+    FILE *out = files_stream(&file);
     if (!out) status_set(st, STATUS_ENVIRONMENT, "out of memory; free some and run again");
     bool good = out && f->write(m, out, st);
     if (out) good = fclose(out) == 0 && good;

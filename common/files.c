@@ -5,6 +5,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <signal.h>
+#include <stdatomic.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/file.h>
@@ -48,6 +49,18 @@ static int take_ticket(char *temp) {
     return -1;
 }
 
+/* ---- the bound ---- */
+
+/* Threads read beside each other. */
+static atomic_uint_fast64_t have_read;
+
+void files_have_read(uint64_t bytes) { atomic_fetch_add(&have_read, bytes); }
+
+static uint64_t most_bytes(void) {
+    const uint64_t bytes = atomic_load(&have_read);
+    return bytes < UINT64_MAX / FILES_PER_BYTE / 2 ? bytes * FILES_PER_BYTE + FILES_ROOM : UINT64_MAX;
+}
+
 /* ---- writing ---- */
 
 static void release(files_out *f) {
@@ -61,7 +74,13 @@ static void release(files_out *f) {
 }
 
 static bool fail(files_out *f, const char *path, int error, const char *deed, status *st) {
-    status_set(st, STATUS_ENVIRONMENT, "%s: %s: %s", path, deed, strerror(error));
+    if (error == FILES_TOO_LONG)
+        status_set(st, STATUS_INPUT,
+                   "%s: would be longer than %llu MB, the bound for an input of this size; shorten the names in the "
+                   "input, or give less of it at once",
+                   path, (unsigned long long)(f->most / 1000000));
+    else
+        status_set(st, STATUS_ENVIRONMENT, "%s: %s: %s", path, deed, strerror(error));
     files_abort(f);
     return false;
 }
@@ -161,6 +180,8 @@ bool files_begin(files_out *f, const char *path, status *st) {
     f->direct = false;
     f->target = f->temp = NULL;
     f->used = 0;
+    f->written = 0;
+    f->most = most_bytes();
     if (!*path) return fail(f, "''", ENOENT, "cannot be written", st);
     struct stat about;
     bool exists = stat(path, &about) == 0;
@@ -195,7 +216,9 @@ static void flush(files_out *f) {
 }
 
 void files_append(files_out *f, const void *data, size_t n) {
-    if (n == 0) return;
+    if (n > f->most - f->written && f->error == 0) f->error = FILES_TOO_LONG;
+    if (n == 0 || f->error) return;
+    f->written += n;
     if (f->used + n > sizeof f->buffer) flush(f);
     if (n > sizeof f->buffer) {
         write_all(f, data, n);
@@ -204,6 +227,13 @@ void files_append(files_out *f, const void *data, size_t n) {
     memcpy(f->buffer + f->used, data, n);
     f->used += n;
 }
+
+static ssize_t append_some(void *cookie, const char *data, size_t n) {
+    files_append(cookie, data, n);
+    return (ssize_t)n; /* a failure is remembered by the file, and told when it is committed */
+}
+
+FILE *files_stream(files_out *f) { return fopencookie(f, "w", (cookie_io_functions_t){.write = append_some}); }
 
 static int sync_fd(int fd) {
     while (fsync(fd) != 0) {
@@ -353,6 +383,7 @@ char *files_read(const char *path, size_t limit, size_t *size, status *st) {
         status_set(st, STATUS_ENVIRONMENT, "%s: cannot be read: %s", path, strerror(error));
     }
     close(fd);
+    if (bytes) files_have_read(*size);
     return bytes;
 }
 

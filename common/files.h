@@ -6,6 +6,8 @@
 
 #include <stdbool.h>
 #include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
 
 /* A file being written beside its final place. Small enough for the stack.
  *
@@ -16,20 +18,27 @@
  *
  * A target that is a device, a pipe, or this program's own standard output (/dev/null, /dev/stdout) is written
  * directly; a link is followed, to where it leads even if nothing is there yet. A new file is written by its owner
- * alone, whatever the umask; one that is replaced keeps its mode. */
+ * alone, whatever the umask; one that is replaced keeps its mode.
+ *
+ * What is said of an input must not grow without bound: a file has at most FILES_PER_BYTE bytes for each byte of all
+ * that was read until it was begun, and FILES_ROOM more. What would be longer fails with STATUS_INPUT. */
+enum { FILES_PER_BYTE = 50, FILES_ROOM = 64 << 20 };
+
 typedef struct files_out {
-    int fd; /* -1: closed */
-    int error;
+    int fd;    /* -1: closed */
+    int error; /* FILES_TOO_LONG: the bound */
     bool direct;
-    int ticket;   /* place in the list of files that a signal removes; -1: none */
-    char *target; /* owned */
-    char *temp;   /* owned; NULL when direct */
+    uint64_t most, written; /* bytes */
+    int ticket;             /* place in the list of files that a signal removes; -1: none */
+    char *target;           /* owned */
+    char *temp;             /* owned; NULL when direct */
     size_t used;
     char buffer[8192];
 } files_out;
 
 bool files_begin(files_out *f, const char *path, status *st);
 void files_append(files_out *f, const void *data, size_t n);
+FILE *files_stream(files_out *f); /* appends to f; the caller's (fclose), before the commit. NULL: no memory */
 bool files_commit(files_out *f, status *st); /* on failure the target is untouched and nothing is left beside it */
 /* Several of one folder, for little more than what one costs. One that fails is as after files_commit, the others are
  * in place, and the first failure is told. */
@@ -37,6 +46,11 @@ bool files_commit_all(files_out *const *files, int count, status *st);
 void files_abort(files_out *f); /* as if never begun; fine after begin failed, commit, or abort */
 
 bool files_write(const char *path, const void *data, size_t n, status *st); /* all of the above at once */
+
+enum { FILES_TOO_LONG = -1 }; /* no errno is negative */
+
+/* Counts bytes that were read by another way than files_read. */
+void files_have_read(uint64_t bytes);
 
 /* Whether both paths lead to one place, by whatever way and whether a file is there yet. Devices and pipes are one
  * place only where the paths are the same text. */

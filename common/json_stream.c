@@ -57,9 +57,12 @@ static void put_text(json_stream *s, const char *text) {
     put(s, "\"");
 }
 
+/* What can no longer be written is not formatted either. */
+static bool is_over(const json_stream *s) { return s->why || (!s->out && s->file.error); }
+
 /* Comma, line and key before a value. */
 static bool begin_value(json_stream *s, const char *key) {
-    if (s->why) return false;
+    if (is_over(s)) return false;
     if (s->depth > 0) {
         bool in_object = s->level[s->depth - 1].closer == '}', flat = s->level[s->depth - 1].flat;
         if (in_object != (key != NULL)) fail(s, "a value in an object has no key, or one outside has");
@@ -92,7 +95,7 @@ void json_stream_open(json_stream *s, const char *key, char bracket, bool flat) 
 }
 
 void json_stream_close(json_stream *s) {
-    if (s->why) return;
+    if (is_over(s)) return;
     if (s->depth == 0) {
         fail(s, "more is closed than was opened");
         return;
@@ -165,7 +168,7 @@ bool json_stream_begin(json_stream *s, const char *path, status *st) {
 }
 
 bool json_stream_end(json_stream *s, status *st) {
-    if (!s->why && s->depth > 0) fail(s, "not everything that was opened is closed");
+    if (!is_over(s) && s->depth > 0) fail(s, "not everything that was opened is closed");
     if (s->why) {
         const char *name = !s->out && s->file.target ? s->file.target : "the output";
         status_set(st, STATUS_INPUT, "%s: cannot be written as JSON: %s", name, s->why);

@@ -2,12 +2,13 @@
  * collide; nothing may therefore depend on the order of slots. */
 #include "common/map.h"
 
+#include <inttypes.h>
 #include <string.h>
 #include <sys/random.h>
 #include <time.h>
 #include <xxhash.h>
 
-enum { FIRST_CAPACITY = 64 };
+enum { FIRST_CAPACITY = 8 }; /* most maps of a body or a function hold a few names */
 
 static uint64_t seed(void) {
     static uint64_t chosen;
@@ -78,4 +79,15 @@ const char *map_intern(map *m, const char *s, size_t n) {
         m->count++;
     }
     return slot->key;
+}
+
+const char *map_unique(map *m, const char *name) {
+    const char *own = name;
+    for (void **asked; *(asked = map_put(m, own));) { /* how often: numbers that were given are not tried again */
+        asked = map_put(m, name);
+        *asked = (void *)((intptr_t)*asked + 1);
+        own = arena_printf(m->arena, "%s_%" PRIdPTR, name, (intptr_t)*asked);
+    }
+    *map_put(m, own) = (void *)(intptr_t)1;
+    return own;
 }

@@ -21,5 +21,8 @@ void map_init(map *m, arena *a);
 void *map_get(const map *m, const char *key); /* NULL where absent */
 void **map_put(map *m, const char *key);      /* the value's place, NULL in it when new; valid until the next put */
 const char *map_intern(map *m, const char *s, size_t n); /* the one copy of a text; the map is used as a set then */
+/* The name where the map has none such yet, else name_2, name_3, …: the first that is new. The map holds nothing else.
+ */
+const char *map_unique(map *m, const char *name);
 
 #endif

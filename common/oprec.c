@@ -3,6 +3,7 @@
 
 #include <assert.h>
 #include <inttypes.h>
+#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -77,6 +78,10 @@ void oprec_set_int(oprec *r, const char *name, int64_t value) {
 }
 
 void oprec_set_real(oprec *r, const char *name, double value) {
+    if (!isfinite(value)) {
+        oprec_set_text(r, name, isnan(value) ? "nan" : value > 0 ? "inf" : "-inf");
+        return;
+    }
     opfield *f = place(r, name);
     if (!f) return;
     f->kind = OPFIELD_REAL;

@@ -1,7 +1,9 @@
 /* Owns the cleaning of text from models and command lines before it is written anywhere. */
 #include "common/plain.h"
 
+#include <inttypes.h>
 #include <string.h>
+#include <xxhash.h>
 
 int plain_character(const char *text, uint32_t *code) {
     const unsigned char *s = (const unsigned char *)text;
@@ -53,6 +55,19 @@ static const char *clean(arena *a, const char *text, bool safe) {
 }
 
 const char *plain_utf8(arena *a, const char *text) { return clean(a, text, false); }
+
+const char *plain_name(arena *a, const char *name) {
+    enum { KEPT = 112 }; /* at either end: room is left for what tells equal names apart */
+    if (strnlen(name, PLAIN_NAME + 1) <= PLAIN_NAME) return name;
+    const size_t n = strlen(name);
+    char head[KEPT + 1];
+    memcpy(head, name, KEPT);
+    head[KEPT] = 0;
+    plain_end(head);
+    const char *tail = name + n - KEPT;
+    while (((unsigned char)*tail & 0xc0) == 0x80) tail++;
+    return arena_printf(a, "%s…#%016" PRIx64 "…%s", head, XXH3_64bits(name, n), tail);
+}
 
 int plain_columns(const char *text) {
     int columns = 0;

@@ -21,6 +21,11 @@ const char *plain_utf8(arena *a, const char *text);
  * `columns` characters, the middle replaced by "…" where there are more. */
 const char *plain_cell(arena *a, const char *text, int columns);
 
+/* A name as it is repeated: itself up to PLAIN_NAME bytes, else its head, the hash of the whole and its tail, in the
+ * arena. What names a model gives then costs no more than a line wherever it is said. */
+enum { PLAIN_NAME = 255 };
+const char *plain_name(arena *a, const char *name);
+
 int plain_columns(const char *text); /* characters of valid UTF-8 */
 
 #endif

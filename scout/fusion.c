@@ -14,8 +14,8 @@
 /* Entries that were split by their weights stand there several times: the first one that is dense is the part. */
 static const operation *find(const operation_list *list, map *ids, const char *id) {
     const operation *const first = map_get(ids, id);
-    for (const operation *o = first; o && o < list->items + list->count; o++)
-        if (o->source == first->source && o->sparsity == 0) return o;
+    for (const operation *o = first; o && o < list->items + list->count && o->source == first->source; o++)
+        if (o->sparsity == 0) return o;
     return first;
 }
 
@@ -57,7 +57,8 @@ static const char *id_of(const fusion *f, arena *a) {
                         (uint64_t)XXH3_64bits(key, strlen(key)) >> 24);
 }
 
-static void read_fusion(operation_reader *r, const json_t *from, const operation_list *list, map *ids, fusion *out) {
+static void read_fusion(operation_reader *r, const json_t *from, const operation_list *list, map *ids,
+                        const map *by_parts, fusion *out) {
     if (!json_is_object(from)) operation_fail(r, "an entry of fusions must be an object");
     out->pattern = operation_text(r, from, "pattern");
     if (!out->pattern || !*out->pattern) operation_fail(r, "a fusion says no pattern");
@@ -65,7 +66,7 @@ static void read_fusion(operation_reader *r, const json_t *from, const operation
     out->selected = operation_number(r, from, "selected", 0, INT64_MAX, 0);
     out->saved_bytes = operation_number(r, from, "saved_bytes", 0, INT64_MAX, 0);
     read_ops(r, from, list, ids, out);
-    fusion_make(out, list, ids, r->arena);
+    fusion_make(out, by_parts, r->arena);
     out->id = id_of(out, r->arena);
     out->fused.id = out->fused.name = out->id;
     out->fused.count = out->count;
@@ -74,20 +75,22 @@ static void read_fusion(operation_reader *r, const json_t *from, const operation
 void fusion_read(const operation_list *list, const char *path, arena *a, fusion_list *out) {
     operation_reader r = {.arena = a, .where = path, .entry = "", .code = STATUS_INPUT};
     const json_t *all = json_object_get(list->root, "fusions");
-    map ids, own;
+    map ids, own, by_parts;
     *out = (fusion_list){.count = 0};
     if (!json_object_get(list->root, "schema") || !all || json_is_null(all)) return;
     if (!json_is_array(all)) operation_fail(&r, "\"fusions\" must be a list");
     map_init(&ids, a);
     map_init(&own, a);
+    map_init(&by_parts, a);
     for (int k = list->count - 1; k >= 0; k--) {
         const char *id = json_string_value(json_object_get(list->items[k].source, "id"));
         if (id) *map_put(&ids, id) = &list->items[k];
     }
+    fusion_recognised(list, &ids, &by_parts);
     out->items = arena_array(a, fusion, json_array_size(all) + 1);
     for (size_t k = 0; k < json_array_size(all); k++) {
         fusion *f = &out->items[out->count++];
-        read_fusion(&r, json_array_get(all, k), list, &ids, f);
+        read_fusion(&r, json_array_get(all, k), list, &ids, &by_parts, f);
         void **place = map_put(&own, f->id);
         if (*place) operation_fail(&r, "the fusion %.200s stands there twice", f->id);
         *place = f;

@@ -55,9 +55,12 @@ typedef struct fusion_list {
  * guard: STATUS_INPUT with file, fusion and what is wrong. */
 void fusion_read(const operation_list *list, const char *path, arena *a, fusion_list *out);
 
-/* Makes the fused operation and the parts' places, or tells why not: fills all from `how` on. `ids`: operations of the
- * list by id. fusion_make.c */
-void fusion_make(fusion *f, const operation_list *list, const map *ids, arena *a);
+/* Finds the operations that were recognised from others, by what they were. `ids`: operations of the list by id.
+ * fusion_make.c */
+void fusion_recognised(const operation_list *list, const map *ids, map *by_parts);
+
+/* Makes the fused operation and the parts' places, or tells why not: fills all from `how` on. fusion_make.c */
+void fusion_make(fusion *f, const map *by_parts, arena *a);
 
 /* Beside the fused operation's key: what else tells two measurements of fusions apart. In the arena. */
 char *fusion_key(const fusion *f, arena *a);

@@ -6,6 +6,7 @@
 #include "scout/kinds/kinds.h"
 
 #include <stdarg.h>
+#include <stdio.h>
 #include <string.h>
 
 static const struct {
@@ -72,28 +73,47 @@ void fusion_costs(fusion_maker *m, unsigned written) {
 
 enum { DEEPEST = 8 };
 
-/* Whether the parts of `o`, down to the last, are those of the fusion from `at` on. */
-static bool same_parts(const fusion *f, const operation *o, const map *ids, int depth, int *at) {
+typedef struct part_ids {
+    char text[FUSION_PARTS * 256]; /* behind each other */
+    size_t used;
+    int count;
+} part_ids;
+
+static bool add_id(part_ids *to, const char *id) {
+    const size_t room = sizeof to->text - to->used;
+    const int n = snprintf(to->text + to->used, room, "%s;", id);
+    to->used += (size_t)n;
+    return ++to->count <= FUSION_PARTS && (size_t)n < room;
+}
+
+/* The parts of `o`, down to the last. False: more than a fusion can join, or not all there. */
+static bool add_parts(const operation *o, const map *ids, int depth, part_ids *to) {
     const json_t *parts = json_object_get(o->source, "parts");
-    if (json_array_size(parts) == 0 || depth == DEEPEST)
-        return *at < f->op_count && strcmp(f->ops[(*at)++]->id, o->id) == 0;
-    for (size_t k = 0; k < json_array_size(parts); k++) {
+    const size_t n = depth < DEEPEST ? json_array_size(parts) : 0;
+    if (n == 0) return add_id(to, o->id);
+    for (size_t k = 0; k < n; k++) {
         const char *id = json_string_value(json_array_get(parts, k));
         const operation *part = id ? map_get(ids, id) : NULL;
-        if (!part || !same_parts(f, part, ids, depth + 1, at)) return false;
+        if (!part || !add_parts(part, ids, depth + 1, to)) return false;
     }
     return true;
 }
 
-static const operation *find_recognised(const fusion *f, const operation_list *list, const map *ids) {
+void fusion_recognised(const operation_list *list, const map *ids, map *by_parts) {
     for (int k = 0; k < list->count; k++) {
-        const operation *o = &list->items[k];
-        int at = 0;
-        if (json_array_size(json_object_get(o->source, "parts")) >= 2 && same_parts(f, o, ids, 0, &at) &&
-            at == f->op_count)
-            return o;
+        operation *o = &list->items[k];
+        part_ids key = {.count = 0};
+        if (json_array_size(json_object_get(o->source, "parts")) < 2 || !add_parts(o, ids, 0, &key)) continue;
+        void **place = map_put(by_parts, arena_strndup(by_parts->arena, key.text, key.used));
+        if (!*place) *place = o; /* the first one stands for all */
     }
-    return NULL;
+}
+
+static const operation *find_recognised(const fusion *f, const map *by_parts) {
+    part_ids key = {.count = 0};
+    for (int k = 0; k < f->op_count; k++)
+        if (!add_id(&key, f->ops[k]->id)) return NULL;
+    return map_get(by_parts, key.text);
 }
 
 /* ---- the whole ---- */
@@ -139,7 +159,7 @@ static void make(fusion *f, bool (*maker)(fusion_maker *m), arena *a) {
     if (!build_parts(m) || !maker(m)) skip(f, arena_printf(a, "%s", m->why.code), arena_printf(a, "%s", m->why.text));
 }
 
-void fusion_make(fusion *f, const operation_list *list, const map *ids, arena *a) {
+void fusion_make(fusion *f, const map *by_parts, arena *a) {
     const char *text = f->skip_text, *code = f->skip_code ? f->skip_code : unknown_part(f, &text);
     size_t k = 0;
     while (k < sizeof patterns / sizeof patterns[0] && strcmp(patterns[k].pattern, f->pattern) != 0) k++;
@@ -148,7 +168,7 @@ void fusion_make(fusion *f, const operation_list *list, const map *ids, arena *a
     } else if (k < sizeof patterns / sizeof patterns[0]) {
         make(f, patterns[k].make, a);
     } else {
-        f->recognised = find_recognised(f, list, ids);
+        f->recognised = find_recognised(f, by_parts);
         f->how = FUSION_SUM;
         if (f->recognised) f->fused = *f->recognised;
         if (!f->recognised) skip(f, "feature", "no operation of this file does what these do at once");

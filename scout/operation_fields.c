@@ -139,7 +139,8 @@ void operation_read_record(const operation_reader *r, const json_t *o, int64_t l
         operation_fail(r, "shape has %zu dimensions, %d at most are possible", json_array_size(shape),
                        (int)OPERATION_MAX_RANK);
     rec->rank = (int)json_array_size(shape);
-    rec->shape = read_ints(r, shape, "a dimension of shape", least, operation_max_dim);
+    /* what extract_ops wrote is read whatever it is; who types a shape may slip */
+    rec->shape = read_ints(r, shape, "a dimension of shape", least, least ? operation_max_dim : INT64_MAX);
 }
 
 static void read_field(const operation_reader *r, const char *name, const json_t *x, oprec *rec) {

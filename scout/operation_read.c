@@ -32,6 +32,12 @@ static bool is_empty(const oprec *rec) {
     return rec->kind == OP_GEMM && oprec_int(rec, "batch", 1) == 0;
 }
 
+static bool is_huge(const oprec *rec) {
+    for (int k = 0; rec->shape && k < rec->rank; k++)
+        if (rec->shape[k] > operation_max_dim) return true;
+    return rec->kind == OP_GEMM && oprec_int(rec, "batch", 1) > operation_max_dim;
+}
+
 static void mark_skipped(arena *a, operation *o) {
     const oprec *rec = &o->rec;
     if (is_free(rec)) skip(o, "no_work", "it moves no data: a view, control, or computed when the model is loaded");
@@ -39,7 +45,10 @@ static void mark_skipped(arena *a, operation *o) {
         skip(o, "no_candidate",
              arena_printf(a, "the operator %.80s is not known", rec->what ? rec->what : "of this entry"));
     if (!rec->shape) skip(o, "unresolved", "its shape is not known: bind the model's dimensions and extract again");
+    if (rec->type == DTYPE_NONE && rec->kind == OP_GEMM)
+        skip(o, "unresolved", "its dtype is not known: say it, or give --precision");
     if (is_empty(rec)) skip(o, "no_work", "one of its dimensions is 0");
+    if (is_huge(rec)) skip(o, "no_candidate", "one of its dimensions is more than any device holds");
 }
 
 /* ---- ops.json ---- */
@@ -71,9 +80,7 @@ static void read_entry(operation_reader *r, json_t *entry, map *ids, operation *
     operation_read_sparsity(r, entry, NULL, out);
     const operation_precision_row *row = r->precision ? operation_find_precision(r->precision) : NULL;
     if (row && out->rec.type == DTYPE_NONE && out->rec.shape) out->rec.type = row->type;
-    if (out->rec.shape) operation_check_record(r, &out->rec);
-    if (out->rec.type == DTYPE_NONE && out->rec.shape && out->rec.kind == OP_GEMM)
-        operation_fail(r, "its dtype is missing: say it, or give --precision");
+    if (out->rec.shape && !is_huge(&out->rec)) operation_check_record(r, &out->rec);
     operation_check_sparsity(r, out);
     mark_skipped(r->arena, out);
 }
@@ -104,10 +111,7 @@ static void read_long(operation_reader *r, operation_list *list) {
 /* The name where a file can be called so and no other is, else the record's id. */
 static const char *short_id(arena *a, map *ids, const operation *o) {
     const bool named = *o->name && safe_id(o->name) && !map_get(ids, o->name);
-    const char *id = named ? o->name : oprec_id(&o->rec, a), *base = id;
-    for (int k = 2; map_get(ids, id); k++) id = arena_printf(a, "%s_%d", base, k);
-    *map_put(ids, id) = ids;
-    return id;
+    return map_unique(ids, named ? o->name : oprec_id(&o->rec, a));
 }
 
 static void read_short(operation_reader *r, operation_list *list) {

@@ -20,18 +20,15 @@ const comparison_format comparison_formats[] = {
 bool comparison_formats_put(const comparison_format *f, const comparison *c, const comparison_shown *shown,
                             const char *path, status *st) {
     if (!path) return f->write(c, shown, stdout, st);
-    char *text = NULL;
-    size_t size = 0;
-    FILE *out = open_memstream(&text, &size);
+    files_out file;
+    if (!files_begin(&file, path, st)) return false;
+    FILE *out = files_stream(&file);
+    if (!out) status_set(st, STATUS_ENVIRONMENT, "out of memory; free some and run again");
     bool good = out && f->write(c, shown, out, st);
-    if (out) {
-        const bool whole = !ferror(out);
-        good = fclose(out) == 0 && whole && good;
-    }
-    if (!good && st->code == STATUS_OK) status_set(st, STATUS_ENVIRONMENT, "out of memory; free some and run again");
-    good = good && files_write(path, text, size, st);
-    free(text);
-    return good;
+    if (out) good = fclose(out) == 0 && good;
+    if (good) return files_commit(&file, st);
+    files_abort(&file);
+    return false;
 }
 
 bool comparison_fails_machine(drift_judgement machine, comparison_fail fail) {

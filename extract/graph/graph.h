@@ -27,7 +27,8 @@ typedef enum tensor_source {
 } tensor_source; /* FORMAL: input of a body */
 
 typedef struct tensor {
-    const char *name; /* unique within its graph; inlined functions' tensors carry the call's path */
+    const char *name; /* unique within its graph; inlined functions' tensors carry the call's path. This one and those
+                         of nodes and regions are said again and again, and so at most as long as plain_name has them */
     tensor_source source;
     bool is_constant;   /* depends on nothing but initializers and constants (set by inference) */
     const info *info;   /* never NULL; &info_unknown until inferred */
@@ -94,6 +95,7 @@ struct node {
 
 /* The main graph, or the body of an If, Loop, Scan or SequenceMap. */
 struct graph {
+    int place;          /* in the model's list of graphs */
     const char *region; /* "" for the main graph; else a path: "loop_7/body", "loop_7/body/if_2/then_branch" */
     graph *parent;      /* NULL for the main graph */
     node *owner;        /* the control-flow node; NULL for the main graph */

@@ -18,8 +18,7 @@ typedef struct collect_part {
 typedef struct collector {
     catalog *catalog;
     map by_key;
-    map ids;     /* a set */
-    map regions; /* region to the place of its graph in the model, plus 1: what its entries' ids end in */
+    map ids;
     collect_part *queue;
     size_t queue_count, queue_cap;
 } collector;
@@ -29,13 +28,9 @@ static const char *entry_id(collector *c, const work *w, bool part) {
     const graph *home = w->node->home;
     const char *id = w->free && w->rec.what ? arena_printf(a, "%s_%s", oprec_kind_name(w->rec.kind), w->rec.what)
                                             : oprec_id(&w->rec, a);
-    if (home != c->catalog->model->main)
-        id = arena_printf(a, "%s_r%d", id, (int)(intptr_t)map_get(&c->regions, home->region) - 1);
+    if (home != c->catalog->model->main) id = arena_printf(a, "%s_r%d", id, home->place);
     if (part) id = arena_printf(a, "%s_part", id);
-    const char *own = id; /* two keys of one hash are rare, and no reason for two entries of one name */
-    for (int k = 2; map_get(&c->ids, own); k++) own = arena_printf(a, "%s_%d", id, k);
-    *map_put(&c->ids, own) = c;
-    return own;
+    return map_unique(&c->ids, id); /* two keys of one hash are rare, and no reason for two entries of one name */
 }
 
 static catalog_entry *entry_new(collector *c, work *w, const char *key, bool part) {
@@ -57,7 +52,7 @@ static catalog_entry *entry_of(collector *c, work *w, bool part, bool *is_new) {
     arena *a = c->catalog->arena;
     const arena_mark before = arena_save(a);
     const char *record = oprec_key(&w->rec, a);
-    const char *key = arena_printf(a, "%s;region=%s%s", record, w->node->home->region, part ? ";part" : "");
+    const char *key = arena_printf(a, "%s;region=%d%s", record, w->node->home->place, part ? ";part" : "");
     catalog_entry *entry = map_get(&c->by_key, key);
     *is_new = !entry;
     if (entry) {
@@ -109,14 +104,11 @@ catalog *collect(worklist *list) {
     collector to = {.catalog = c};
     map_init(&to.by_key, c->arena);
     map_init(&to.ids, c->arena);
-    map_init(&to.regions, c->arena);
-    for (int k = 0; k < c->model->graph_count; k++)
-        *map_put(&to.regions, c->model->graphs[k]->region) = (void *)(intptr_t)(k + 1);
     for (int64_t k = 0; k < c->model->node_count; k++) {
         work *top = work_top(list->of_node[k]);
         if (top->node == c->model->nodes[k]) collect_work(&to, top);
     }
-    collect_totals(c, &to.regions);
+    collect_totals(c);
     collect_parameters(c, list);
     collect_coverage(c);
     return c;

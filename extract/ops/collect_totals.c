@@ -2,6 +2,7 @@
 #include "extract/ops/collect_totals.h"
 
 #include "common/checked.h"
+#include "common/map.h"
 
 #include <stdint.h>
 #include <stdlib.h>
@@ -21,11 +22,9 @@ static bool totals_more(const catalog_totals *a, const catalog_totals *b) {
     return checked_add(a->bytes_read, a->bytes_written) > checked_add(b->bytes_read, b->bytes_written);
 }
 
-static int graph_place(const map *regions, const graph *g) { return (int)(intptr_t)map_get(regions, g->region) - 1; }
-
 /* Bodies add to the graph they stand in, the branches of an If only the costlier one. A branch known not to run costs
  * nothing, so the same rule holds for it. Bodies come after their parents, so going backwards meets them complete. */
-static void sum_regions(catalog *c, catalog_totals *own, const map *regions) {
+static void sum_regions(catalog *c, catalog_totals *own) {
     const model *m = c->model;
     const arena_mark scratch = arena_save(c->arena);
     int *best = arena_array(c->arena, int, m->node_count); /* by If node: its costlier branch so far, plus 1 */
@@ -34,7 +33,7 @@ static void sum_regions(catalog *c, catalog_totals *own, const map *regions) {
     for (int k = m->graph_count - 1; k > 0; k--) {
         const graph *g = m->graphs[k];
         const int64_t owner = g->owner->id;
-        catalog_totals *parent = &own[graph_place(regions, g->parent)];
+        catalog_totals *parent = &own[g->parent->place];
         if (!graph_is(g->owner, "If")) {
             totals_add(parent, &own[k]);
             continue;
@@ -45,19 +44,19 @@ static void sum_regions(catalog *c, catalog_totals *own, const map *regions) {
     arena_rewind(c->arena, scratch);
 }
 
-void collect_totals(catalog *c, const map *regions) {
+void collect_totals(catalog *c) {
     const model *m = c->model;
     catalog_totals *own = arena_array(c->arena, catalog_totals, m->graph_count);
     for (size_t e = 0; e < c->entry_count; e++) {
         const catalog_entry *entry = c->entries[e];
         if (entry->part) continue;
-        catalog_totals *to = &own[graph_place(regions, entry->home)];
+        catalog_totals *to = &own[entry->home->place];
         const oprec *r = entry->rec;
         totals_add(to, &(catalog_totals){checked_mul(entry->count, r->macs), checked_mul(entry->count, r->flops),
                                          checked_mul(entry->count, r->bytes_read),
                                          checked_mul(entry->count, r->bytes_written)});
     }
-    sum_regions(c, own, regions);
+    sum_regions(c, own);
     if (m->graph_count > 0) c->totals = own[0];
 }
 

@@ -206,17 +206,34 @@ static int64_t input_bytes(const work *w, tensor *t) {
 
 static bool is_read(const tensor *t) { return t && (t->is_graph_output || t->user_count > 0); }
 
-bool cost_wanted(const node *n, int i) {
-    if (i < 0 || i >= n->out_count || !n->out[i]) return false;
-    for (int k = 0; k < n->out_count && !is_read(n->out[i]); k++)
-        if (is_read(n->out[k])) return false;
-    return true;
+static bool any_is_read(const node *n) {
+    for (int k = 0; k < n->out_count; k++)
+        if (is_read(n->out[k])) return true;
+    return false;
 }
 
-void cost_table_rows(work *w, const tensor *table, int64_t positions) {
-    const int64_t rows = cost_dim(table, 0), bytes = cost_bytes(w, table);
-    if (cost_rank(table) != 2 || rows < 1 || positions < 0 || rows <= positions || bytes > w->rec.bytes_read) return;
-    w->rec.bytes_read = checked_sub(w->rec.bytes_read, checked_mul(bytes / rows, checked_sub(rows, positions)));
+bool cost_wanted(const node *n, int i) {
+    return i >= 0 && i < n->out_count && n->out[i] && (is_read(n->out[i]) || !any_is_read(n));
+}
+
+static const work_share *share_of(const work *w, const tensor *t) {
+    for (int k = 0; k < w->share_count; k++)
+        if (w->shares[k].t == t) return &w->shares[k];
+    return NULL;
+}
+
+void cost_share(work *w, const tensor *t, int64_t part, int64_t whole) {
+    enum { MOST = 8 }; /* tensors of one operator */
+    if (!t || part >= whole || share_of(w, t) || w->share_count == MOST) return;
+    if (!w->shares) w->shares = arena_array(w->arena, work_share, MOST);
+    w->shares[w->share_count++] = (work_share){t, part > 0 ? part : 0, whole};
+}
+
+/* Counting by parts, and never taking away what was not counted, keeps sums from going below zero. */
+static int64_t shared(const work *w, const tensor *t, int64_t bytes) {
+    const work_share *s = share_of(w, t);
+    if (!s || s->whole < 1) return bytes;
+    return checked_add(checked_mul(bytes / s->whole, s->part), checked_mul(bytes % s->whole, s->part) / s->whole);
 }
 
 static bool leaves(const work *w, const tensor *t) {
@@ -244,7 +261,7 @@ static void cost_inputs(work *w) {
     w->rec.bytes_read = 0;
     for (size_t k = 0; k < count; k++) {
         if (k == 0 || seen[k] != seen[k - 1])
-            w->rec.bytes_read = checked_add(w->rec.bytes_read, input_bytes(w, seen[k]));
+            w->rec.bytes_read = checked_add(w->rec.bytes_read, shared(w, seen[k], input_bytes(w, seen[k])));
     }
     arena_rewind(w->arena, scratch);
 }
@@ -254,9 +271,11 @@ void cost_boundary(work *w) {
     w->rec.bytes_written = 0;
     for (int k = 0; k < w->node_count; k++) {
         const node *n = w->nodes[k];
+        const bool all = !any_is_read(n);
         for (int i = 0; i < n->out_count; i++) {
-            if (cost_wanted(n, i) && leaves(w, n->out[i]))
-                w->rec.bytes_written = checked_add(w->rec.bytes_written, cost_bytes(w, n->out[i]));
+            tensor *t = n->out[i];
+            if (t && (all || is_read(t)) && leaves(w, t))
+                w->rec.bytes_written = checked_add(w->rec.bytes_written, shared(w, t, cost_bytes(w, t)));
         }
     }
 }

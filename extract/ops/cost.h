@@ -58,8 +58,9 @@ const tensor *cost_out(const work *w, int i);
 /* Whether output i has to be made: somebody reads it, or nobody reads any of the node's. That it has a name says
  * nothing: exporters name every output. */
 bool cost_wanted(const node *n, int i);
-/* Of a table [rows, …] that counts in full so far, only `positions` rows are read. */
-void cost_table_rows(work *w, const tensor *table, int64_t positions);
+/* Of t, should the work read or write it, only so much is: cost_boundary from now on counts part / whole of it. Nothing
+ * where t is NULL or the part is all. */
+void cost_share(work *w, const tensor *t, int64_t part, int64_t whole);
 void cost_set_shape(work *w, const tensor *t); /* the record's shape is the tensor's; nothing where not known */
 void cost_set_types(work *w, const tensor *in, const tensor *out); /* type, and out_type where it is another */
 const char *cost_what(

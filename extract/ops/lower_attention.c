@@ -21,28 +21,15 @@ static void read_heads(const tensor *t, int64_t told, int64_t *heads, int64_t *l
     *size = split ? cost_dim(t, 3) : *heads > 0 ? cost_dim(t, 2) / *heads : 0;
 }
 
-static int64_t portion(int64_t bytes, int64_t part, int64_t whole) {
-    return whole > 0 && part < whole ? checked_mul(bytes / whole, part) : bytes;
-}
-
 /* A cache is appended to in place: of the present keys and values only the fresh ones are written, and of a buffer that
  * is longer than what it holds only the valid ones are read. */
-static void attention_set_cache_bytes(work *w, const tensor *const past[2], int64_t fresh, int64_t kv_len) {
+static void attention_share_cache(work *w, const tensor *const past[2], int64_t fresh, int64_t kv_len) {
     for (int k = 0; k < 2; k++) {
         const tensor *present = cost_out(w, 1 + k);
-        const int rank = cost_rank(present);
-        if (rank == 4 || rank == 5) {
-            const int64_t bytes = cost_bytes(w, present);
-            w->rec.bytes_written = checked_add(checked_sub(w->rec.bytes_written, bytes),
-                                               portion(bytes, fresh, cost_dim(present, rank - 2)));
-        }
-        const int past_rank = cost_rank(past[k]);
-        if (past_rank == 4 || past_rank == 5) {
-            const int64_t bytes = cost_bytes(w, past[k]);
-            w->rec.bytes_read =
-                checked_add(checked_sub(w->rec.bytes_read, bytes),
-                            portion(bytes, checked_sub(kv_len, fresh), cost_dim(past[k], past_rank - 2)));
-        }
+        const int rank = cost_rank(present), past_rank = cost_rank(past[k]);
+        if (rank == 4 || rank == 5) cost_share(w, present, fresh, cost_dim(present, rank - 2));
+        if (past_rank == 4 || past_rank == 5)
+            cost_share(w, past[k], checked_sub(kv_len, fresh), cost_dim(past[k], past_rank - 2));
     }
 }
 
@@ -91,8 +78,9 @@ void lower_attention(work *w) {
              : lengths ? "lengths"
                        : "none";
     if (mask) set_mask_shape(&a, mask);
-    attention_set_cache_bytes(w, (const tensor *const[2]){past, past ? cost_in(w, 5) : NULL},
-                              checked_sub(a.kv_len, past ? a.past : 0), a.kv_len);
+    attention_share_cache(w, (const tensor *const[2]){past, past ? cost_in(w, 5) : NULL},
+                          checked_sub(a.kv_len, past ? a.past : 0), a.kv_len);
+    cost_boundary(w);
     const int64_t left = graph_attr_int(n, "left_window_size", -1), right = graph_attr_int(n, "right_window_size", -1);
     if (left >= 0 && (causal || right >= 0)) a.window = checked_add(left, causal ? 1 : checked_add(right, 1));
     cost_set_attention(w, &a);
@@ -194,7 +182,8 @@ static void ms_set_options(work *w, const ms_form *f) {
         enum { COS = 7, SIN = 8 };
         const int64_t positions = checked_mul(w->rec.shape[0], w->rec.shape[2]);
         oprec_set_int(&w->rec, "rotary", 1);
-        for (int slot = COS; grouped && slot <= SIN; slot++) cost_table_rows(w, cost_in(w, slot), positions);
+        for (int slot = COS; grouped && slot <= SIN; slot++)
+            cost_share(w, cost_in(w, slot), positions, cost_dim(cost_in(w, slot), 0));
     }
     if (cost_rank(cost_in(w, 0)) == 3) w->rec.layout = "bshd";
     if (f->weight < 0 && !key) oprec_set_text(&w->rec, "packed", "qkv");
@@ -223,7 +212,7 @@ static void ms_read_past(work *w, const ms_form *f, cost_attention *a) {
         if (told > 0) a->kv_len = f->total_is_past ? checked_add(told, fresh) : told;
         a->past = a->kv_len > fresh ? checked_sub(a->kv_len, fresh) : 0;
     }
-    attention_set_cache_bytes(w, both, fresh, a->kv_len);
+    attention_share_cache(w, both, fresh, a->kv_len);
 }
 
 static void ms_read_mask(const work *w, const ms_form *f, cost_attention *a) {
@@ -269,5 +258,6 @@ void lower_attention_ms(work *w) {
     ms_read_mask(w, f, &a);
     cost_set_attention(w, &a);
     ms_set_options(w, f);
+    cost_boundary(w);
     if (f->weight >= 0) ms_set_projection(w, f, cost_product(q->info->dims, 0, q->info->rank - 1));
 }

@@ -11,10 +11,6 @@ static int64_t elements(const tensor *t, int64_t per_byte) {
     return cost_shaped(t) ? checked_mul(info_count(t->info), per_byte) : 0;
 }
 
-static int64_t share(int64_t all, int64_t used, int64_t experts) {
-    return experts > 0 ? checked_mul(all / experts, used) : 0;
-}
-
 void lower_moe(work *w) {
     const node *n = w->node;
     const bool packed = strcmp(n->op_type, "QMoE") == 0;
@@ -36,11 +32,13 @@ void lower_moe(work *w) {
     const int64_t hidden = cost_dim(in, -1), tokens = hidden > 0 ? info_count(in->info) / hidden : 0;
     const int64_t experts = cost_dim(first, 0), asked = graph_attr_int(n, "k", 1);
     const int64_t top_k = asked < 1 ? 1 : asked > experts ? experts : asked, rows = checked_mul(tokens, top_k);
-    int64_t weights = 0, stored = 0;
+    const int64_t used = rows < experts ? rows : experts;
+    int64_t weights = 0;
     for (int k = 0; k < 3; k++) {
         weights = checked_add(weights, elements(cost_in(w, slots[k]), per_byte));
-        stored = checked_add(stored, cost_bytes(w, cost_in(w, slots[k])));
+        cost_share(w, cost_in(w, slots[k]), used, experts);
     }
+    cost_boundary(w);
     const int64_t inner = experts > 0 && hidden > 0 ? elements(second, per_byte) / experts / hidden : 0;
     const int64_t shape[3] = {rows, inner, hidden};
     oprec_set_shape(&w->rec, w->arena, 3, shape);
@@ -49,8 +47,6 @@ void lower_moe(work *w) {
     oprec_set_text(&w->rec, "activation", cost_text(w, graph_attr_string(n, "activation_type", "relu"), true));
     if (cost_in(w, packed ? 4 : 3)) oprec_set_int(&w->rec, "bias", 1);
     if (cost_in(w, slots[2])) oprec_set_int(&w->rec, "gated", 1); /* a third matrix beside the first */
-    w->rec.macs = share(weights, rows, experts);
+    w->rec.macs = experts > 0 ? checked_mul(weights / experts, rows) : 0;
     w->rec.flops = checked_mul(2, w->rec.macs);
-    const int64_t used = rows < experts ? rows : experts;
-    w->rec.bytes_read = checked_add(checked_sub(w->rec.bytes_read, stored), share(stored, used, experts));
 }

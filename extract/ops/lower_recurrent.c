@@ -118,8 +118,11 @@ void lower_rotary(work *w) {
     if (rank == 3 && heads > 0) wide /= heads;
     const int64_t shape[4] = {cost_dim(in, 0), heads, cost_dim(in, rank == 4 ? 2 : 1), wide};
     oprec_set_shape(&w->rec, w->arena, 4, shape);
-    for (int k = 0, first = n->domain[0] ? 2 : 1; !gemma && k < 2; k++)
-        cost_table_rows(w, cost_in(w, first + k), checked_mul(shape[0], shape[2]));
+    for (int k = 0, first = n->domain[0] ? 2 : 1; !gemma && k < 2; k++) {
+        const tensor *angles = cost_in(w, first + k); /* of three dimensions, each row belongs to a token */
+        if (cost_rank(angles) == 2) cost_share(w, angles, checked_mul(shape[0], shape[2]), cost_dim(angles, 0));
+    }
+    cost_boundary(w);
     if (rotated == wide) rotated = 0;
     if (rotated) oprec_set_int(&w->rec, "rotary_dim", rotated);
     if (graph_attr_int(n, "interleaved", 0)) oprec_set_int(&w->rec, "interleaved", 1);

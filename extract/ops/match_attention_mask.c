@@ -81,9 +81,9 @@ bool match_attention_mask(match *m, node *n) {
         .v_head = oprec_int(&w->rec, "v_head", 0),
         .past = -1,
         .mask = v.kind,
-        .scale = scale ? scale->real : 0,
+        .scale = scale && scale->kind == OPFIELD_REAL ? scale->real : 0,
         .window = v.window,
-        .softcap = softcap ? softcap->real : 0,
+        .softcap = softcap && softcap->kind == OPFIELD_REAL ? softcap->real : 0,
     };
     oprec before = w->rec;
     memset(&w->rec, 0, sizeof w->rec);

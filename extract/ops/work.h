@@ -16,6 +16,12 @@ typedef struct work_weight {
     tensor *t;
 } work_weight;
 
+/* A tensor of which less is read or written than there is: of a cache what is valid, of a table some rows. */
+typedef struct work_share {
+    const tensor *t;
+    int64_t part, whole;
+} work_share;
+
 struct work {
     model *model;
     arena *arena;
@@ -29,6 +35,8 @@ struct work {
     tensor *weight;    /* the constant that is its weight (traced to the initializer); NULL where none */
     work_weight *more; /* further constants of its own; of a joined work see work_weights */
     int more_count;
+    work_share *shares; /* cost.c's own */
+    int share_count;
     dtype precision; /* what floating types are replaced by; DTYPE_NONE: left as the model has them */
     bool free;       /* costs nothing at run time: a view, folded when the model is loaded, or control flow itself */
     bool folded;     /* computed when the model is loaded: depends on constants and bound dimensions only */

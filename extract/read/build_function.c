@@ -170,8 +170,8 @@ void build_function_inline(build *b, build_scope *s, const build_raw *raw) { // 
     build_scope inner = {.target = s->target, .call = &call, .opsets = &fn->opsets, .depth = s->depth + 1};
     const char *name =
         *raw->name ? raw->name : arena_printf(b->arena, "%s_%lld", fn->name, (long long)b->model->node_count);
-    inner.node_prefix = arena_printf(b->arena, "%s%s/", s->node_prefix, name);
-    inner.tensor_prefix = arena_printf(b->arena, "%s%s/", s->tensor_prefix, name);
+    inner.node_prefix = arena_printf(b->arena, "%s/", build_name_joined(b, s->node_prefix, name));
+    inner.tensor_prefix = arena_printf(b->arena, "%s/", build_name_joined(b, s->tensor_prefix, name));
     map_init(&inner.names, b->frames);
     map_init(&inner.stated, b->frames);
     map_init(&inner.given, b->frames);

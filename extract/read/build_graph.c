@@ -1,6 +1,8 @@
 /* One graph: its inputs, initializers, stated types, nodes and outputs, in a scope of its own. */
 #include "extract/read/build.h"
 
+#include "common/plain.h"
+
 #include <string.h>
 
 /* Field numbers of a graph. */
@@ -24,7 +26,7 @@ static void add_tensor(build *b, graph *home, tensor *t) {
 
 tensor *build_graph_tensor(build *b, build_target *target, const char *name, tensor_source source) {
     tensor *t = arena_zalloc(b->arena, sizeof *t);
-    t->name = name;
+    t->name = plain_name(b->arena, name);
     t->source = source;
     t->info = &info_unknown;
     add_tensor(b, target->g, t);
@@ -34,7 +36,8 @@ tensor *build_graph_tensor(build *b, build_target *target, const char *name, ten
 static graph *new_graph(build *b, graph *parent, node *owner, const char *region) {
     model *m = b->model;
     graph *g = arena_zalloc(b->arena, sizeof *g);
-    g->region = region;
+    g->place = m->graph_count;
+    g->region = plain_name(b->arena, region);
     g->parent = parent;
     g->owner = owner;
     g->times = 1;
@@ -59,7 +62,7 @@ static void read_initializers(build *b, build_scope *s, const model_index *index
         const build_name *there = g->owner ? map_get(&s->names, t->name) : NULL;
         if (there && there->t && there->t->source == TENSOR_FORMAL) continue;
         build_name_declare(b, s, t->name, "initializers")->t = t;
-        if (*s->tensor_prefix) t->name = build_name_of_tensor(b, s, t->name);
+        t->name = plain_name(b->arena, build_name_of_tensor(b, s, t->name));
         add_tensor(b, g, t);
         g->initializers[g->initializer_count++] = t;
     }

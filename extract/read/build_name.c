@@ -2,6 +2,8 @@
  * or tensors share a name, told apart. */
 #include "extract/read/build.h"
 
+#include "common/plain.h"
+
 #include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
@@ -92,14 +94,15 @@ static const char *unique(build *b, build_strings *used, const map *also, const 
     }
 }
 
+/* Both ends are short before they are joined: what many calls say again is not copied whole for each. */
+const char *build_name_joined(build *b, const char *prefix, const char *name) {
+    const char *own = plain_name(b->arena, name);
+    return *prefix ? plain_name(b->arena, arena_printf(b->arena, "%s%s", prefix, own)) : own;
+}
+
 const char *build_name_of_node(build *b, const build_scope *s, const char *given, const char *op_type) {
-    const char *name = given;
-    if (!*given) {
-        name = arena_printf(b->arena, "%s%s_%lld", s->node_prefix, op_type, (long long)b->model->node_count);
-    } else if (*s->node_prefix) {
-        name = arena_printf(b->arena, "%s%s", s->node_prefix, given);
-    }
-    return unique(b, &b->node_names, NULL, name);
+    if (!*given) given = arena_printf(b->arena, "%s_%lld", op_type, (long long)b->model->node_count);
+    return unique(b, &b->node_names, NULL, build_name_joined(b, s->node_prefix, given));
 }
 
 /* Names of the model itself stay as they are (they are unique in their scope); made ones give way to them. */
@@ -113,5 +116,5 @@ const char *build_name_of_tensor(build *b, const build_scope *s, const char *nam
         call = call->scope->call;
     }
     return unique(b, &s->target->taken, *root->tensor_prefix ? NULL : &root->names,
-                  arena_printf(b->arena, "%s%s", s->tensor_prefix, name));
+                  build_name_joined(b, s->tensor_prefix, name));
 }

@@ -1,6 +1,7 @@
 /* Nodes: decoded, put in order, and either built or, where they call a local function, replaced by it. */
 #include "extract/read/build_function.h"
 
+#include "common/plain.h"
 #include "extract/shape/operators.h"
 
 #include <string.h>
@@ -49,9 +50,9 @@ static node *new_node(build *b, const build_scope *s, const char *name, const ch
     if (m->node_count >= BUILD_MAX_NODES)
         build_fail(b, "the model has more than %d nodes when its functions are inlined", BUILD_MAX_NODES);
     node *n = arena_zalloc(b->arena, sizeof *n);
-    n->name = build_name_of_node(b, s, name, op_type);
+    n->op_type = plain_name(b->arena, op_type);
+    n->name = build_name_of_node(b, s, name, n->op_type);
     n->id = m->node_count;
-    n->op_type = op_type;
     n->domain = "";
     n->home = s->target->g;
     n->in_count = (int)inputs;
@@ -130,7 +131,7 @@ static void build_one(build *b, build_scope *s, const build_raw *raw) { // recur
         return;
     }
     node *n = new_node(b, s, raw->name, raw->op_type, raw->in_count, raw->out_count);
-    n->domain = raw->domain;
+    n->domain = plain_name(b->arena, raw->domain);
     n->opset = opset_of(b, s, raw->domain);
     n->def = operators_find(raw->domain, raw->op_type);
     n->unknown = n->def == NULL;

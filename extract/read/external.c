@@ -8,6 +8,8 @@
  * the same file system. Only regular files are opened, and nothing here can block. */
 #include "extract/read/external.h"
 
+#include "common/plain.h"
+
 #include <errno.h>
 #include <fcntl.h>
 #include <limits.h>
@@ -106,9 +108,10 @@ static void check_hard_links(external *e, const char *location, const char *path
 static external_file *unreachable(external *e, external_file *f, int error) {
     if (error == ELOOP) refuse(e, f->location, "its links run in a circle");
     if (error == ENOENT || error == ENOTDIR || error == ENAMETOOLONG) {
-        f->why = arena_printf(e->arena, "external file %.200s is missing", f->location);
+        f->why = arena_printf(e->arena, "external file %s is missing", plain_name(e->arena, f->location));
     } else {
-        f->why = arena_printf(e->arena, "external file %.200s cannot be read: %s", f->location, strerror(error));
+        f->why = arena_printf(e->arena, "external file %s cannot be read: %s", plain_name(e->arena, f->location),
+                              strerror(error));
     }
     return f;
 }

@@ -2,6 +2,8 @@
  */
 #include "extract/read/model_file.h"
 
+#include "common/files.h"
+
 #include <errno.h>
 #include <fcntl.h>
 #include <stdlib.h>
@@ -68,6 +70,7 @@ model_file *read_open(arena *a, const char *path) {
     /* No read-ahead: the metadata is thinly spread between weights. */
     madvise((void *)(uintptr_t)f->base, (size_t)f->size, MADV_RANDOM);
     guard_watch_map(f->guard, f->base, (size_t)f->size);
+    files_have_read(f->size);
     return f;
 }
 

@@ -20,7 +20,7 @@ void infer_fail(infer *c, const char *format, ...) {
     infer_state *s = c->model->infer;
     if (s->soft) {
         c->node->misfit = true;
-        c->node->unresolved = arena_strndup(c->arena, text, strlen(text));
+        c->node->unresolved = infer_reason(c, text);
         longjmp(*s->soft, 1);
     }
     guard_fail(c->model->guard, STATUS_INPUT, "node '%s' (%s): %s", c->node->name, c->node->op_type, text);

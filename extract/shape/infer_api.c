@@ -1,7 +1,8 @@
 /* What an operator's shape function may ask and say: inputs, attributes, outputs. The driver is in infer.c. */
-#include "extract/shape/infer.h"
+#include "extract/shape/infer_state.h"
 
 #include "common/checked.h"
+#include "common/plain.h"
 #include "extract/read/read.h"
 
 #include <inttypes.h>
@@ -142,10 +143,16 @@ void infer_set_floats(infer *c, int i, dtype type, int rank, const int64_t *dims
     c->out[i] = info_of_floats(c->arena, type, rank, dims, x, n);
 }
 
+/* A text that was cut, or quotes an attribute, which may hold any bytes: as a file can have it. */
+const char *infer_reason(infer *c, char *text) {
+    plain_end(text);
+    return plain_utf8(c->arena, arena_strndup(c->arena, text, strlen(text)));
+}
+
 __attribute__((format(printf, 2, 0))) static const char *say(infer *c, const char *format, va_list args) {
     char text[512];
     vsnprintf(text, sizeof text, format, args);
-    return arena_strndup(c->arena, text, strlen(text));
+    return infer_reason(c, text);
 }
 
 void infer_set_bound(infer *c, int i, dtype type, int rank, const int64_t *dims, const char *why, ...) {

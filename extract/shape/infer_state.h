@@ -12,6 +12,9 @@ typedef struct infer_state {
     int64_t mismatches; /* tensors whose stated type or shape differs from the inferred one */
 } infer_state;
 
+/* Why a node is unresolved, as ops.json can have it. */
+const char *infer_reason(infer *c, char *text);
+
 /* Infers a body whose failure does not make the model wrong (a branch that may never run). False where it failed: the
  * nodes from there on are listed as unresolved. */
 bool infer_graph_soft(model *m, graph *g);

@@ -38,6 +38,10 @@ while read -r name model options; do
         2>"$scratch/stderr" || code=$?
     printf '%d\n' "$code" >"$scratch/said.txt"
     cat "$scratch/stderr" >>"$scratch/said.txt"
+    if ! python3 -B tests/taken.py "$scratch/ops.json" >"$scratch/refusal"; then
+        failed=$((failed + 1))
+        echo "FAILED $name: $(<"$scratch/refusal")"
+    fi
     for file in ops.json tensors.json said.txt; do
         if [[ ! -e $scratch/$file ]]; then
             failed=$((failed + 1))
@@ -47,7 +51,7 @@ while read -r name model options; do
         fi
         check "tests/golden/$name.$file" "$scratch/$file"
     done
-    rm -f "$scratch"/*
+    rm -rf "${scratch:?}"/*
 done <tests/golden/cases.txt
 
 for model in models/*.onnx; do

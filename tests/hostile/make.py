@@ -14,13 +14,16 @@ import cases_bent
 import cases_control
 import cases_graph
 import cases_growth
+import cases_output
 import cases_path
 import cases_shape
 import cases_wire
+import random_nets
 import seeds
 from case import Case, LOOSE
 
-FLIPS = 2000
+FLIPS, RANDOM = 2000, 5000
+SANITIZED = 500  # of the random ones; the others are run without sanitizers
 
 
 def write(path, content):
@@ -81,13 +84,14 @@ def main(args):
     folder = os.path.abspath(args[0])
     shutil.rmtree(folder, ignore_errors=True)
     os.makedirs(folder)
-    modules = (cases_wire, cases_graph, cases_control, cases_shape, cases_path, cases_growth, cases_bent)
-    everything = [c for m in modules for c in m.cases()] + truncations() + flips()
-    listed = [lay_out(folder, c) for c in everything]
-    if len({c["name"] for c in listed}) != len(listed):
+    modules = (cases_wire, cases_graph, cases_control, cases_shape, cases_path, cases_growth, cases_output, cases_bent)
+    nets = random_nets.cases(RANDOM)
+    few = [c for m in modules for c in m.cases()] + truncations() + flips() + nets[:SANITIZED]
+    if len({c.name for c in few + nets[SANITIZED:]}) != len(few + nets[SANITIZED:]):
         raise SystemExit("two cases have one name")
-    with open(os.path.join(folder, "cases.json"), "w") as out:
-        json.dump(listed, out)
+    for name, cases in (("cases.json", few), ("more.json", nets[SANITIZED:])):
+        with open(os.path.join(folder, name), "w") as out:
+            json.dump([lay_out(folder, c) for c in cases], out)
     return 0
 
 

@@ -1,10 +1,11 @@
 #!/usr/bin/env python3
 """Runs a program on every case that make.py wrote and checks how it ended.
 
-    run_cases.py PROGRAM FOLDER [NAME]…    NAME: only the cases whose names begin so
+    run_cases.py PROGRAM CASES.json [NAME]…    NAME: only the cases whose names begin so
 
 Whatever the file: the exit code is one of those the case allows, within a second and 256 MB, stderr is at most one line
-beside warnings, short and free of control characters, and a refused model leaves no file behind.
+beside warnings, short and free of control characters, and a refused model leaves no file behind. What is written is at
+most 50 times the model and 64 MiB, and scout_batch takes it.
 """
 import json
 import os
@@ -17,7 +18,12 @@ import tempfile
 import time
 from concurrent.futures import ThreadPoolExecutor
 
+sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), ".."))
+from taken import refusal
+
 MEGABYTES = 256
+PER_BYTE, ROOM = 50, 64 << 20  # of a file that is written
+FULL = 1 << 30          # where the disk is said to be full
 PATIENCE = 20           # seconds before a run is killed
 LINE, LINES = 2048, 200  # longest line of stderr, and how many
 CONTROL = re.compile("[\x00-\x09\x0b-\x1f\x7f-\x9f\u202a-\u202e\u2066-\u2069]")
@@ -40,7 +46,8 @@ class Run:
             self.wait(child, start + PATIENCE)
             self.wall = time.monotonic() - start
             self.stdout, self.stderr = self.text(stdout), self.text(stderr)
-        self.left = sorted(os.listdir(out))
+        self.left = {name: os.path.getsize(os.path.join(out, name)) for name in sorted(os.listdir(out))}
+        self.most = ROOM + PER_BYTE * (os.path.getsize(case["path"]) if os.path.isfile(case["path"]) else 0)
 
     def wait(self, child, until):
         while True:
@@ -73,11 +80,13 @@ def what_is_wrong(run, case):
         wrong.append("killed after %d s" % PATIENCE)
     if run.megabytes > MEGABYTES:
         wrong.append("%.0f MB, %d allowed" % (run.megabytes, MEGABYTES))
+    wrong += ["%s has %d MB" % (name, size >> 20) for name, size in run.left.items() if size > run.most]
     wrong += wrong_lines(run, case)
-    if run.code in (0, 1) and run.left != ["ops.json", "tensors.json"]:
-        wrong.append("left %s" % run.left)
-    elif run.code not in (0, 1) and run.left:
-        wrong.append("left %s behind" % run.left)
+    left = list(run.left)
+    if run.code in (0, 1) and left != ["ops.json", "tensors.json"]:
+        wrong.append("left %s" % left)
+    elif run.code not in (0, 1) and left:
+        wrong.append("left %s behind" % left)
     return wrong
 
 
@@ -124,20 +133,20 @@ def wrong_json(out):
 
 
 def check(program, case):
-    """None where all is well, else what to print."""
+    """The run, and None where all is well, else what to print."""
     before = listing(case["home"])
     with tempfile.TemporaryDirectory(dir=MEMORY) as out:
         run = Run(program, case, out)
         wrong = what_is_wrong(run, case)
-        if run.code in (0, 1) and len(run.left) == 2:
-            wrong += wrong_json(out)
+        if run.code in (0, 1) and not wrong:
+            wrong = wrong_json(out) or list(filter(None, [refusal(os.path.join(out, "ops.json"))]))
     if listing(case["home"]) != before:
         wrong.append("the model's folder has changed")
     if not wrong:
-        return None
+        return run, None
     shown = " ".join(map(shlex.quote, run.command[:2] + ["-o", "ops.json", "--tensors", "tensors.json"] + case["args"]))
     said = "\n".join("    | " + l for l in run.stderr[:3000].splitlines()[:12])
-    return "FAILED %s: %s\n    %s\n%s" % (case["name"], "; ".join(wrong), ascii(shown)[1:-1], ascii(said)[1:-1].replace("\\n", "\n"))
+    return run, "FAILED %s: %s\n    %s\n%s" % (case["name"], "; ".join(wrong), ascii(shown)[1:-1], ascii(said)[1:-1].replace("\\n", "\n"))
 
 
 def listing(folder):
@@ -148,16 +157,19 @@ def main(args):
     if len(args) < 2:
         print(__doc__, file=sys.stderr)
         return 2
-    program, folder, names = os.path.abspath(args[0]), args[1], tuple(args[2:])
-    with open(os.path.join(folder, "cases.json")) as f:
+    program, names = os.path.abspath(args[0]), tuple(args[2:])
+    with open(args[1]) as f:
         cases = [c for c in json.load(f) if not names or c["name"].startswith(names)]
     resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
-    failures = 0
+    resource.setrlimit(resource.RLIMIT_FSIZE, (FULL, FULL))
+    failures, most = 0, (0, 0, 0)
     with ThreadPoolExecutor(os.cpu_count()) as pool:
-        for failure in pool.map(lambda c: check(program, c), cases):
+        for run, failure in pool.map(lambda c: check(program, c), cases):
+            most = tuple(map(max, most, (run.wall, run.megabytes, max(run.left.values(), default=0) / 1e6)))
             if failure:
                 failures += 1
                 print(failure, flush=True)
+    print("at most %.1f s, %.0f MB of memory, a file of %.0f MB" % most)
     print("%d passed, %d failed" % (len(cases) - failures, failures))
     return 1 if failures else 0
 

@@ -12,6 +12,8 @@ import subprocess
 import sys
 import tempfile
 
+from oracle import refusal
+
 try:
     import numpy as np
     import onnx
@@ -72,6 +74,8 @@ def extract(program, nodes, opset, folder):
     run = subprocess.run([program, path, "-o", result, "--quiet"], capture_output=True, text=True)
     if not os.path.exists(result):
         raise AssertionError(f"exit {run.returncode}: {run.stderr.strip()}")
+    if why := refusal(result):
+        raise AssertionError(why)
     with open(result) as file:
         return json.load(file)
 

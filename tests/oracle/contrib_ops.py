@@ -15,6 +15,8 @@ import tempfile
 
 import numpy as np
 
+from oracle import refusal
+
 try:
     import onnx
     import onnxruntime
@@ -348,9 +350,12 @@ def inferred(program, model, folder):
         os.remove(result)
     with open(path, "wb") as file:
         file.write(model.SerializeToString())
-    run = subprocess.run([program, path, "-o", os.path.join(folder, "o.json"), "--tensors", result, "--quiet"], capture_output=True, text=True)
+    ops = os.path.join(folder, "o.json")
+    run = subprocess.run([program, path, "-o", ops, "--tensors", result, "--quiet"], capture_output=True, text=True)
     if not os.path.exists(result):
         return None, f"exit {run.returncode}: {run.stderr.strip()}"
+    if why := refusal(ops):
+        return None, why
     with open(result) as file:
         return {t["name"]: (t["dtype"], t["shape"]) for t in json.load(file)["tensors"]}, run.stderr.strip()
 

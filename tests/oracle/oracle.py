@@ -7,6 +7,9 @@ import subprocess
 import sys
 import tempfile
 
+sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), ".."))
+from taken import refusal
+
 # onnx's number of a data type -> the name that extract_ops gives it (common/dtype.h).
 DTYPES = {
     1: "fp32", 2: "uint8", 3: "int8", 4: "uint16", 5: "int16", 6: "int32", 7: "int64", 8: "string", 9: "bool",
@@ -53,6 +56,8 @@ class Run:
                 self.code, self.stderr = -1, f"not done after {timeout} s"
             self.tensors_text = _read(tensors)
             self.ops_text = _read(ops)
+            if self.ops_text and (why := refusal(ops)):
+                self.code, self.stderr = -1, why
         self.ops = json.loads(self.ops_text) if self.ops_text else None
         self.tensors = {}  # name -> (dtype, shape), of the main graph
         for t in json.loads(self.tensors_text)["tensors"] if self.tensors_text else []:

@@ -12,7 +12,7 @@ void bench_begin(void) {
     b.model = (model){
         .arena = &b.arena, .guard = &b.guard, .path = "m.onnx", .name = "m", .nodes = b.nodes, .tensors = b.tensors};
     b.graph = (graph){.region = "", .times = 1, .times_known = true};
-    b.body = (graph){.region = "loop/body", .parent = &b.graph, .times = 3, .times_known = true};
+    b.body = (graph){.place = 1, .region = "loop/body", .parent = &b.graph, .times = 3, .times_known = true};
     b.graphs[0] = &b.graph;
     b.graphs[1] = &b.body;
     b.model.graphs = b.graphs;

@@ -113,8 +113,8 @@ static void branches_do_not_add_up(void) {
     tensor *x = bench_tensor(DTYPE_FP32, DIMS(8)), *small = bench_tensor(DTYPE_FP32, DIMS(8)),
            *big = bench_tensor(DTYPE_FP32, DIMS(8)), *out = bench_tensor(DTYPE_FP32, DIMS(8));
     node *owner = NODE("", "If", out, x), *cheap = NODE("", "Relu", small, x), *dear = NODE("", "Exp", big, x);
-    other = (graph){.region = "if/else_branch", .parent = &b.graph, .owner = owner, .times = 1};
-    b.body = (graph){.region = "if/then_branch", .parent = &b.graph, .owner = owner, .times = 1};
+    other = (graph){.place = 2, .region = "if/else_branch", .parent = &b.graph, .owner = owner, .times = 1};
+    b.body = (graph){.place = 1, .region = "if/then_branch", .parent = &b.graph, .owner = owner, .times = 1};
     cheap->home = &b.body;
     dear->home = &other;
     graph *all[3] = {&b.graph, &b.body, &other};

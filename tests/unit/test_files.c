@@ -362,7 +362,28 @@ static void folders(void) {
     finish();
 }
 
+static bool writes_70_mb(void) {
+    static char block[1 << 20];
+    files_out f;
+    st = (status){0};
+    UNIT_CHECK(files_begin(&f, at("f"), &st));
+    for (int k = 0; k < 70; k++) files_append(&f, block, sizeof block);
+    return files_commit(&f, &st);
+}
+
+static void what_is_written_has_a_bound(void) {
+    start();
+    UNIT_CHECK(!writes_70_mb());
+    UNIT_INT(st.code, STATUS_INPUT);
+    UNIT_CHECK(strstr(st.text, "would be longer than 67 MB") != NULL);
+    UNIT_INT(entries(), 0);
+    files_have_read(1 << 20); /* of a longer input more is said */
+    UNIT_CHECK(writes_70_mb());
+    finish();
+}
+
 int main(void) {
+    UNIT_RUN(what_is_written_has_a_bound); /* before the others, which read */
     UNIT_RUN(writes_and_replaces);
     UNIT_RUN(large_and_piecewise);
     UNIT_RUN(short_and_interrupted_writes_go_on);

@@ -71,10 +71,21 @@ static void interning_keeps_one_copy(void) {
     arena_free(&a);
 }
 
+static void unique_names_are_new(void) {
+    start();
+    UNIT_TEXT(map_unique(&m, "x_2"), "x_2");
+    UNIT_TEXT(map_unique(&m, "x"), "x");
+    UNIT_TEXT(map_unique(&m, "x"), "x_3"); /* x_2 is there */
+    UNIT_TEXT(map_unique(&m, "x"), "x_4");
+    UNIT_TEXT(map_unique(&m, "x_2"), "x_2_2");
+    arena_free(&a);
+}
+
 int main(void) {
     UNIT_RUN(empty_has_nothing);
     UNIT_RUN(grows_and_finds_all);
     UNIT_RUN(putting_again_finds_the_same_place);
     UNIT_RUN(interning_keeps_one_copy);
+    UNIT_RUN(unique_names_are_new);
     return unit_end();
 }

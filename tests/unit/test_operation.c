@@ -217,8 +217,12 @@ static void empty_and_unresolved_are_skipped(void) {
     const char entries[] =
         "{\"id\": \"a\", \"op\": \"gemm\", \"shape\": [0, 3, 4], \"dtype\": \"fp16\"},"
         "{\"id\": \"b\", \"op\": \"gemm\"}, {\"id\": \"c\", \"op\": \"unknown\", \"what\": \"Foo\", \"shape\": [1]},"
-        "{\"id\": \"d\", \"op\": \"move\", \"what\": \"view\"}";
+        "{\"id\": \"d\", \"op\": \"move\", \"what\": \"view\"},"
+        "{\"id\": \"e\", \"op\": \"gemm\", \"shape\": [1, 2, 3]},"
+        "{\"id\": \"f\", \"op\": \"softmax\", \"shape\": [35184372088832, 4], \"dtype\": \"fp16\"}";
     if (!UNIT_CHECK(read_entries(entries, NULL))) return;
+    UNIT_TEXT(list.items[4].skip_code, "unresolved");
+    UNIT_TEXT(list.items[5].skip_code, "no_candidate");
     UNIT_TEXT(list.items[0].skip_code, "no_work");
     UNIT_TEXT(list.items[1].skip_code, "unresolved");
     UNIT_TEXT(list.items[2].skip_code, "no_candidate");

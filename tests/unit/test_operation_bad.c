@@ -54,7 +54,6 @@ static void bad_entries_get_one_clear_line(void) {
         {"{\"id\": \"../x\", \"op\": \"gemm\"}", "file's name"},
         {"{\"id\": \"a\", \"op\": \"view\"}", "known are"},
         {"{\"id\": \"a\", \"op\": \"gemm\"}, {\"id\": \"a\", \"op\": \"gemm\"}", "two entries"},
-        {"{\"id\": \"a\", \"op\": \"gemm\", \"shape\": [1, 2, 3]}", "dtype is missing"},
         {"{\"id\": \"a\", \"op\": \"gemm\", \"shape\": [1, 2, 3], \"dtype\": \"fp99\"}", "fp99"},
         {"{\"id\": \"a\", \"op\": \"gemm\", \"shape\": [1, 2, 3], \"dtype\": \"fp16\", \"count\": -1}", "count"},
         {"{\"id\": \"a\", \"op\": \"gemm\", \"shape\": [1, 2, 3], \"dtype\": \"fp16\", \"flops\": \"x\"}", "flops"},
