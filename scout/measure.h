@@ -63,7 +63,7 @@ struct measurement *measure_open(const scout_device_api *api, scout_device *devi
                                  const measure_request *request, const measure_watcher *watcher);
 /* The pass (docs/formats.md: `candidates`, `baseline`, `probe`, …): an object for the caller, also when nothing could
  * run; rows then say why. NULL only with SCOUT_LOST (the device is gone: the caller starts again in another process)
- * or where memory of the host ran out (SCOUT_NO_MEMORY). */
+ * or where memory of the host ran out (SCOUT_NO_MEMORY) or the device's clock says what is no time (SCOUT_FAILED). */
 json_t *measure_run(struct measurement *m, const measure_pass *pass, scout_answer *answer, scout_why *why);
 void measure_close(struct measurement *m);
 
