@@ -62,6 +62,7 @@ typedef struct measure_probe {
     uint32_t type;                /* counted: of its arithmetic; SCOUT_NONE: special functions */
     uint64_t done;                /* counted: of one launch */
     double flops, bytes;          /* of one launch: multiply-adds and special functions are flops */
+    bool resident;                /* the same bytes again */
     double read_fraction, stored; /* stored: TFLOP/s, TB/s or special functions per second in the ceilings */
     scout_op op;
     bench_set *set; /* owned, as all that follows */

@@ -12,18 +12,18 @@
 #include <string.h>
 #include <xxhash.h>
 
-enum {
-    EXHAUSTIVE_SECONDS = 120,
-    CEILINGS_JOB = 1 << 24,
-    AHEAD = 8
-};                                      /* AHEAD: jobs that are announced before their turn */
+enum { EXHAUSTIVE_SECONDS = 120, CEILINGS_JOB = 1 << 24 };
+enum { AHEAD = 8 };                     /* jobs that are announced before their turn */
 static const double LEAST_SEARCH = 0.1; /* seconds of preparing and racing that any operation has, */
 static const double SEARCH_SECONDS = 5; /* and those that all share by what they are worth */
 static const double LATER_PART = 1;     /* later passes take so many times what the first one took, */
 static const double LATER_SECONDS = 10; /* and this at least; --budget and --exhaustive say otherwise */
+static const double HOST_SECONDS = 45;  /* of a host all passes together, where that leaves later ones */
+static const double HOST_LATER = 15;    /* so much at least */
 
 static const double LEAST_SECONDS = 0.02; /* less than that measures nothing */
 static const double FIRST_SHARE = 0.6;    /* of a budget, for what prepares and races in the first pass */
+static const double BUSY_SECONDS = 0.2;   /* a look at what else runs */
 /* Of the model's time: less than that is left open. A device's passes take milliseconds; a host's, which repacks and
  * checks on the cores that it measures, tenths of a second. */
 static const double WORTH = 0.0003, HOST_WORTH = 0.001;
@@ -345,6 +345,12 @@ static bool wants_pass(const run *r, run_item *i, int pass, double model_us) {
     return under_way || open_of(r, i, model_us) >= (host ? HOST_WORTH : WORTH);
 }
 
+/* How long later passes may take, after a first one of so many seconds. */
+static double later_seconds(const run *r, double took_s) {
+    const double most = run_on_host(r) ? fmax(HOST_SECONDS - took_s, HOST_LATER) : INFINITY;
+    return fmax(fmin(LATER_PART * took_s, most), LATER_SECONDS);
+}
+
 /* NULL: nothing is open, or there is no time left. Each pass has an order of its own; what is undecided at the last
  * look comes heaviest first. */
 static run_item *next_pass(run *r, int device) {
@@ -353,7 +359,7 @@ static run_item *next_pass(run *r, int device) {
         const double took_s = r->began > 0 ? run_now() - r->began : 0;
         r->later_end = r->budget_end > 0      ? r->budget_end
                        : r->search.exhaustive ? INFINITY
-                                              : run_now() + fmax(LATER_PART * took_s, LATER_SECONDS);
+                                              : run_now() + later_seconds(r, took_s);
     }
     if (run_now() >= r->later_end) return NULL;
     for (; r->pass <= (int)estimate_last_look(); r->pass++) {
@@ -455,7 +461,7 @@ static void finish_item(run *r, run_item *i, const json_t *result, const status 
     json_put_text(&b, i->measurement, "taken", taken);
     json_put_text(&b, i->measurement, "card", card_of(r, i->device));
     run_faults_note(r, i);
-    if (first) run_ceilings_doubt(r, &r->devices[i->device], i);
+    run_ceilings_hold(r, &r->devices[i->device], i);
 }
 
 static void done(void *context, int device, int job, const json_t *result, const status *st) {
@@ -515,6 +521,15 @@ static void watch(void *context, supervisor_event_kind kind, int device, int job
     show_state(r, what);
 }
 
+/* Other work on the cores that are measured: said once, before anything is. */
+static void say_busy(run *r) {
+    char text[128];
+    if (!run_on_host(r)) return;
+    others_wait();
+    if (!others_look("/proc", BUSY_SECONDS, &r->beside)) return;
+    if (*others_words(&r->beside, text, sizeof text)) run_warn(r, "%s", text);
+}
+
 bool run_queue_work(run *r, status *st) {
     bool again = false, due = run_queue_pending(r) > 0;
     r->pass = 2;
@@ -525,5 +540,6 @@ bool run_queue_work(run *r, status *st) {
         due = due || run_ceilings_due(r, d, &again) || (r->sweep_precision && !d->sweep_tried) ||
               r->options->mode == OPTIONS_CEILINGS;
     }
+    if (due) say_busy(r);
     return !due || supervisor_run(r->supervisor, next, done, watch, r, r->stop, st);
 }

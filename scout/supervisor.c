@@ -130,7 +130,7 @@ static void on_failure(supervisor *s, const run *r, supervisor_slot *at, const p
         if (!apart) snprintf(t->trial, sizeof t->trial, "%s", candidate);
         return;
     }
-    at->alone = false;
+    if (!apart) at->alone = false;
     supervisor_task_exclude(t, candidate, variant, loss->status, loss->code, loss->text);
     if (apart) t->next_apart++;
 }

@@ -3,6 +3,7 @@
 #include "scout/worker.h"
 
 #include "scout/identity.h"
+#include "scout/others.h"
 #include "scout/plugins.h"
 #include "scout/worker_ahead.h"
 #include "scout/worker_jobs.h"
@@ -165,6 +166,7 @@ static void on_open(worker *w, const json_t *request, worker_end *end) {
     w->api = word ? device_of_word(word, &w->ordinal, &end->why) : NULL;
     end->answer = w->api ? SCOUT_OK : SCOUT_NO;
     if (w->api) {
+        if (strcmp(w->api->name, "cpu") == 0) others_wait(); /* before its threads begin, for they are as it is */
         memset(&w->identity, 0, sizeof w->identity);
         w->identity.size = sizeof w->identity;
         end->answer = w->api->identify(w->ordinal, &w->identity, &end->why);

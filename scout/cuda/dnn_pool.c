@@ -123,8 +123,8 @@ static scout_answer launch(scout_plan *plan, const scout_args *args, scout_why *
     cudnnHandle_t handle = NULL;
     cudnnStatus_t status = dnn_on(args->stream, &handle);
     if (status == CUDNN_STATUS_SUCCESS)
-        status = plan->dnn->cudnnPoolingForward(handle, plan->pool, &one, plan->in, args->tensors[POOL_INPUT],
-                                                &zero, plan->out, args->tensors[POOL_OUTPUT]);
+        status = plan->dnn->cudnnPoolingForward(handle, plan->pool, &one, plan->in, args->tensors[POOL_INPUT], &zero,
+                                                plan->out, args->tensors[POOL_OUTPUT]);
     return dnn_answer(status, "cudnnPoolingForward", why);
 }
 

@@ -259,8 +259,8 @@ static scout_answer launch(scout_plan *plan, const scout_args *args, scout_why *
     cudnnStatus_t status = dnn_on(args->stream, &handle);
     if (status == CUDNN_STATUS_SUCCESS)
         status = plan->dnn->cudnnRNNForward(
-            handle, plan->layer, CUDNN_FWD_MODE_INFERENCE, (const int32_t *)(packed + plan->lengths_at), plan->x,
-            t.x, plan->y, plan->staged ? staged : t.y, plan->state, t.h0, t.y_h, plan->state, t.c0, t.y_c,
+            handle, plan->layer, CUDNN_FWD_MODE_INFERENCE, (const int32_t *)(packed + plan->lengths_at), plan->x, t.x,
+            plan->y, plan->staged ? staged : t.y, plan->state, t.h0, t.y_h, plan->state, t.c0, t.y_c,
             plan->weight_bytes, packed, plan->room_bytes, args->workspace, 0, NULL);
     const scout_answer answer = dnn_answer(status, "cudnnRNNForward", why);
     if (answer != SCOUT_OK || !plan->staged || !t.y) return answer;

@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 """Whole models in the time that a person waits: each from an empty cache (ceilings known), again from the cache, and once
-more with a quarter of its seconds (models_quick.json).
+more with a quarter of its seconds.
 
     tests/gpu/models_quick.py --make EXTRACT_OPS FROM TO      writes TO/NAME.json from the ONNX models of folder FROM
     tests/gpu/models_quick.py BIN MODELS RESULTS [NAME]...    BIN: a folder with scout_batch; MODELS: such a TO
@@ -18,7 +18,12 @@ import sys
 import time
 
 HERE = pathlib.Path(__file__).parent
-WANTED = json.loads((HERE / "models_quick.json").read_text())
+WANTED = {  # a list's name: its model, how its dimensions are bound, and the seconds that it may take
+    "bert_base@b8_s128": {"file": "bert_base", "dims": ["--batch", "8", "--seq", "128"], "seconds": 8},
+    "llama2_7b@b1_s2048": {"file": "llama2_7b", "dims": ["--batch", "1", "--seq", "2048"], "seconds": 12},
+    "mobilenet_v3@b1": {"file": "mobilenet_v3", "dims": ["--batch", "1"], "seconds": 25},
+    "swin_t@b8": {"file": "swin_t", "dims": ["--batch", "8"], "seconds": 30},
+}
 CACHED_S, CEILINGS_S, KNOWN, SHARE, OPEN = 1, 15, 0.01, 0.95, 0.01
 
 
