@@ -262,14 +262,14 @@ static void check_clock(measurement *m) {
 
 json_t *measure_run(measurement *m, const measure_pass *pass, scout_answer *answer, scout_why *why) {
     begin(m, pass);
-    status st = {0};
     check_clock(m);
     if (!measure_stopped(m)) run_guarded(m, pass_work);
     check_clock(m);
     *why = m->why;
     *answer = m->answer;
-    json_t *result = m->answer == SCOUT_OK ? measure_json_result(m, &st) : NULL;
-    if (!result && m->answer == SCOUT_OK) *answer = scout_say(why, SCOUT_FAILED, "error", "%.200s", st.text);
+    json_t *result = m->answer == SCOUT_OK ? measure_json_result(m) : NULL;
+    if (!result && m->answer == SCOUT_OK)
+        *answer = scout_say(why, SCOUT_NO_MEMORY, "memory", "the host has no memory left");
     close_memory(m);
     parts_use(NULL);
     return result;

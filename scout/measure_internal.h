@@ -135,7 +135,7 @@ void measure_pass_prepare(measurement *m);
 timing_subject measure_pass_subject(measure_row *row); /* its plan, which says what it is before it runs */
 
 json_t *measure_json_row(const measurement *m, const measure_row *row, json_builder *b);
-json_t *measure_json_result(const measurement *m, status *st);
+json_t *measure_json_result(const measurement *m);
 
 /* Whether a candidate is one whose first variant can be the baseline. */
 bool measure_rows_is_baseline(const measurement *m, const scout_candidate *c);

@@ -149,10 +149,11 @@ static json_t *spent_json(const measurement *m, json_builder *b) {
 }
 
 /* Rows that take no part in a later pass are those of the first one. */
-json_t *measure_json_result(const measurement *m, status *st) {
+json_t *measure_json_result(const measurement *m) {
     const measure_row *base = find_baseline(m);
     json_builder b = {NULL};
     json_t *to = json_new_object(&b), *rows = json_new_array(&b);
+    status st;
     json_put_int(&b, to, "pass", m->pass.number);
     json_put_text(&b, to, "baseline", base ? base->candidate->name : NULL);
     json_put_text(&b, to, "baseline_variant", base ? base->variant : "");
@@ -173,5 +174,5 @@ json_t *measure_json_result(const measurement *m, status *st) {
     for (int k = 0; k < m->row_count; k++)
         if (m->pass.number == 1 || m->rows[k].chosen) json_push(&b, rows, measure_json_row(m, &m->rows[k], &b));
     json_put(&b, to, "candidates", rows);
-    return json_finish(&b, to, st);
+    return json_finish(&b, to, &st);
 }

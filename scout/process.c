@@ -16,7 +16,7 @@
 #include <time.h>
 #include <unistd.h>
 
-enum { MAX_PROCESSES = 512, REAP_MS = 5000, DEATH_MS = 500, POLITE_MS = 2000 };
+enum { MAX_PROCESSES = 256, REAP_MS = 5000, DEATH_MS = 500, POLITE_MS = 2000 };
 
 double process_now(void) {
     struct timespec t;
@@ -75,35 +75,21 @@ static bool reap(process *p, int ms, int *how) {
     }
 }
 
-/* All workers that are there. What else is a child of this process was started by one that is no more. */
+/* All workers that are there. What else became a child of this process after the first of them was started by one that
+ * is no more. */
 static pid_t alive[MAX_PROCESSES];
 static int alive_count;
-
-bool process_enlist(pid_t pid) {
-    if (alive_count == MAX_PROCESSES) return false;
-    alive[alive_count++] = pid;
-    return true;
-}
-
-static void strike_off(pid_t pid) {
-    for (int k = 0; k < alive_count; k++)
-        if (alive[k] == pid) alive[k--] = alive[--alive_count];
-}
-
-static bool is_worker(pid_t pid) {
-    for (int k = 0; k < alive_count; k++)
-        if (alive[k] == pid) return true;
-    return false;
-}
+static unsigned long long first_started; /* in the system's ticks; 0: there was none yet */
 
 typedef struct process_facts {
     pid_t parent;
+    unsigned long long started;
     bool ending; /* its memory is given back; it may take seconds until it is dead */
 } process_facts;
 
 /* Of /proc/PID/stat: "PID (NAME) STATE PARENT GROUP SESSION TERMINAL ITS_GROUP FLAGS …", and a name may hold anything. */
 static process_facts facts_of(pid_t pid) {
-    enum { PARENT = 2, FLAGS = 7, EXITING = 4 };
+    enum { PARENT = 2, FLAGS = 7, STARTED = 20, EXITING = 4 };
     process_facts facts = {.parent = 0};
     char path[64], text[512], *rest = NULL;
     snprintf(path, sizeof path, "/proc/%d/stat", (int)pid);
@@ -116,8 +102,26 @@ static process_facts facts_of(pid_t pid) {
     for (const char *word = end ? strtok_r(end, " ", &rest) : NULL; word; word = strtok_r(NULL, " ", &rest), k++) {
         if (k == PARENT) facts.parent = (pid_t)strtol(word, NULL, 10);
         if (k == FLAGS) facts.ending = (strtoul(word, NULL, 10) & EXITING) != 0;
+        if (k == STARTED) facts.started = strtoull(word, NULL, 10);
     }
     return facts;
+}
+
+void process_enlist(pid_t pid) {
+    if (first_started == 0) first_started = facts_of(pid).started;
+    if (alive_count < MAX_PROCESSES) alive[alive_count++] = pid;
+}
+
+static void strike_off(pid_t pid) {
+    for (int k = 0; k < alive_count; k++)
+        if (alive[k] == pid) alive[k--] = alive[--alive_count];
+}
+
+static bool is_stranger(pid_t pid) {
+    for (int k = 0; k < alive_count; k++)
+        if (alive[k] == pid) return false;
+    const process_facts facts = facts_of(pid);
+    return facts.parent == getpid() && facts.started >= first_started;
 }
 
 /* How many strangers there were. */
@@ -127,7 +131,7 @@ static int end_strangers(void) {
     if (!all) return 0;
     for (const struct dirent *e = readdir(all); e; e = readdir(all)) {
         const pid_t pid = (pid_t)strtol(e->d_name, NULL, 10);
-        if (pid <= 0 || facts_of(pid).parent != getpid() || is_worker(pid)) continue;
+        if (pid <= 0 || !is_stranger(pid)) continue;
         kill(pid, SIGKILL);
         waitpid(pid, NULL, WNOHANG);
         count++;

@@ -46,8 +46,8 @@ typedef struct process_loss { /* why a process is no more */
 
 double process_now(void);
 
-/* Starting: it is alive, and no stranger's child. False: there are too many. */
-bool process_enlist(pid_t pid);
+/* Starting: this child is a worker. */
+void process_enlist(pid_t pid);
 /* Fills in the process; it is PROCESS_STARTING and has start_seconds for its hello. */
 bool process_start(process *p, const supervisor_options *options, const char *label, status *st);
 /* Sends a frame; body is taken over. The process then has `seconds` until the next frame. A failure shows as its loss.
