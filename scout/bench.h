@@ -50,9 +50,6 @@ timing_subject bench_plan_subject(bench_plan *p); /* valid as long as the plan *
 uint32_t bench_plan_whole(const bench_plan *p);
 /* The sequence of so many launches, whole rotations of them; borrowed until others take its place. */
 scout_answer bench_plan_recorded(bench_plan *p, uint32_t launches, scout_sequence **out, scout_why *why);
-/* What the device does for all of them: runs a sequence, and takes no time for one that is no number or less than 0. */
-scout_answer bench_run(const scout_device_api *api, scout_device *device, scout_sequence *sequence, uint32_t repeats,
-                       double *seconds, scout_why *why);
 double bench_plan_pack_s(const bench_plan *p);
 const scout_plan_needs *bench_plan_needs(const bench_plan *p);
 /* What one launch is made of, once it was verified; size 0: the device cannot tell. */

@@ -2,7 +2,6 @@
  * need nothing else (the launch floor, special functions, multiply-adds in registers). */
 #include "scout/ceilings_lab.h"
 
-#include "scout/bench.h"
 #include "scout/timing/estimate.h"
 
 #include <math.h>
@@ -74,7 +73,7 @@ static scout_answer work_run(void *context, uint32_t launches, uint32_t batches,
     if (w->sequence && w->launches != launches) ceilings_work_drop(w);
     scout_answer answer = w->sequence ? SCOUT_OK : work_prepare(w, launches, why);
     if (answer != SCOUT_OK) return answer;
-    return bench_run(w->lab->api, w->lab->device, w->sequence, batches, seconds, why);
+    return w->lab->api->run(w->lab->device, w->sequence, batches, seconds, why);
 }
 
 static uint32_t work_whole(void *context) { return ((ceilings_work *)context)->whole; }

@@ -2,7 +2,6 @@
  * memory. Results are not looked at here: measure.c verifies plans of the same candidate before it reports them. */
 #include "scout/ceilings_product.h"
 
-#include "scout/bench.h"
 #include "scout/kinds/kinds.h"
 #include "scout/variants.h"
 
@@ -86,7 +85,7 @@ static scout_answer product_pack(product *x, uint32_t tensor, uint64_t bytes, sc
     if (answer != SCOUT_OK) return answer == SCOUT_NO_MEMORY ? SCOUT_NO : answer;
     x->packs = tensor;
     answer = lab->api->record(lab->device, 0, 1, enqueue_pack, x, &sequence, why);
-    if (answer == SCOUT_OK) answer = bench_run(lab->api, lab->device, sequence, 1, &seconds, why);
+    if (answer == SCOUT_OK) answer = lab->api->run(lab->device, sequence, 1, &seconds, why);
     if (sequence && answer != SCOUT_LOST) lab->api->drop(lab->device, sequence);
     x->tensors[tensor] = x->packed;
     return answer;

@@ -204,7 +204,7 @@ static scout_answer record_sequence(measure_probe *p, uint32_t launches, scout_w
 static scout_answer run_sequence(measure_probe *p, uint32_t launches, uint32_t batches, double *seconds,
                                  scout_why *why) {
     scout_answer answer = record_sequence(p, launches, why);
-    if (answer == SCOUT_OK) answer = bench_run(p->owner->api, p->owner->device, p->sequence, batches, seconds, why);
+    if (answer == SCOUT_OK) answer = p->owner->api->run(p->owner->device, p->sequence, batches, seconds, why);
     for (uint32_t k = 0; answer == SCOUT_OK && k < batches; k++) seconds[k] *= (double)launches / p->sequence_launches;
     return answer;
 }
