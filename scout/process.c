@@ -87,7 +87,8 @@ typedef struct process_facts {
     bool ending; /* its memory is given back; it may take seconds until it is dead */
 } process_facts;
 
-/* Of /proc/PID/stat: "PID (NAME) STATE PARENT GROUP SESSION TERMINAL ITS_GROUP FLAGS …", and a name may hold anything. */
+/* Of /proc/PID/stat: "PID (NAME) STATE PARENT GROUP SESSION TERMINAL ITS_GROUP FLAGS …", and a name may hold anything.
+ */
 static process_facts facts_of(pid_t pid) {
     enum { PARENT = 2, FLAGS = 7, STARTED = 20, EXITING = 4 };
     process_facts facts = {.parent = 0};
@@ -121,7 +122,7 @@ static bool is_stranger(pid_t pid) {
     for (int k = 0; k < alive_count; k++)
         if (alive[k] == pid) return false;
     const process_facts facts = facts_of(pid);
-    return facts.parent == getpid() && facts.started >= first_started;
+    return facts.parent == getpid() && facts.started > first_started;
 }
 
 /* How many strangers there were. */

@@ -8,8 +8,8 @@
  * CEILING_SCOUT_SCRIPTED_REFUSES=FILE (while it is there, the library prepares nothing),
  * CEILING_SCOUT_SCRIPTED_BESIDE=FILE (other threads prepare beside the one that measures; it gets a line for each of
  * their plans), CEILING_SCOUT_SCRIPTED_PROFILE=FILE (gets a line for what a profiler would have seen: how many
- * launches, and the time of the last one), CEILING_SCOUT_SCRIPTED_TIMER=X:N (from the Nth on, a run is said to have taken X
- * seconds), CEILING_SCOUT_SCRIPTED_CLOCK=X:N (from the Nth question on, it is X o'clock). */
+ * launches, and the time of the last one), CEILING_SCOUT_SCRIPTED_TIMER=X:N (from the Nth on, a run is said to have
+ * taken X seconds), CEILING_SCOUT_SCRIPTED_CLOCK=X:N (from the Nth question on, it is X o'clock). */
 #include "tests/scripted/device.h"
 
 #include <pthread.h>
@@ -275,9 +275,7 @@ static scout_answer made_of(scout_device *d, scout_sequence *q, scout_compositio
     return SCOUT_OK;
 }
 
-static double now(scout_device *d) {
-    return said("CEILING_SCOUT_SCRIPTED_CLOCK", ++d->asked, d->now_s);
-}
+static double now(scout_device *d) { return said("CEILING_SCOUT_SCRIPTED_CLOCK", ++d->asked, d->now_s); }
 static void pause_device(scout_device *d, double seconds) { d->now_s += seconds; }
 
 static void telemetry(scout_device *d, scout_telemetry *out) {

@@ -1,8 +1,9 @@
 /* Candidates for the scripted device that fail, each in its own way, and would be the fastest if they did not. Which of
  * them are there says CEILING_SCOUT_FAULTS ("hang,wrong"); the first ones, up to late_bounds, where it is not set. A
  * name that begins with late_ is right until it is timed; restless is right, and takes longer or shorter by chance;
- * writer is right, and once it was timed, a thread of it writes into an input that it was given, for as long as the
- * process lives; parent is right, and leaves a process behind that changed its session and lost its parent. */
+ * writer is right, and a while after it was timed first, a thread of it writes into an input that it was given, for as
+ * long as the process lives; parent is right, and leaves a process behind that changed its session and lost its parent.
+ */
 #include "tests/scripted/scripted.h"
 
 #include <pthread.h>
@@ -87,9 +88,10 @@ static void hog(void) {
         for (char *p; (p = malloc(piece)) != NULL;) p[0] = p[piece - 1] = 1;
 }
 
-static float *volatile written;
+static volatile float *volatile written;
 
 static void *write_on(void *nothing) {
+    usleep(20000);
     for (;; usleep(100)) written[0] += 1;
     return nothing;
 }
