@@ -73,8 +73,8 @@ void measure_close(struct measurement *m);
 bool measure_ahead(struct measurement *m, const measure_pass *pass);
 void measure_take(struct measurement *m, scout_device *device, const measure_watcher *watcher);
 
-/* Prepares, runs and verifies one candidate's variants alone, without timing; for candidates of plugins, in a process
- * of their own. The array of rows of those that failed (empty: all is well); with `launches`, of all. */
+/* Prepares, runs and verifies one candidate's variants alone, without timing: for a profiler, and for those that failed
+ * (the array of their rows is empty where all is well; with `launches` it has all). */
 json_t *measure_qualify(const scout_device_api *api, scout_device *device, const measure_request *request,
                         const char *candidate, const measure_watcher *watcher, scout_answer *answer, scout_why *why);
 

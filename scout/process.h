@@ -39,7 +39,7 @@ typedef struct process {
 
 typedef struct process_loss { /* why a process is no more */
     row_status status;        /* CRASHED or TIMEOUT */
-    bool by_others;           /* a signal that nothing of its own raises, or it was stopped: it says nothing of its work */
+    bool by_others; /* a signal that nothing of its own raises, or it was stopped: it says nothing of its work */
     char code[24];
     char text[512];
 } process_loss;

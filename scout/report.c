@@ -257,7 +257,8 @@ bool report_is_excused(const report_figures *f) {
 static bool was_killed(const json_t *measurement) {
     const json_t *rows = json_object_get(measurement, "candidates");
     for (size_t k = 0; k < json_array_size(rows); k++)
-        if (strcmp(json_get_text(json_object_get(json_array_get(rows, k), "reason"), "code"), "killed") == 0) return true;
+        if (strcmp(json_get_text(json_object_get(json_array_get(rows, k), "reason"), "code"), "killed") == 0)
+            return true;
     return false;
 }
 

@@ -66,9 +66,7 @@ static void put_out(supervisor *s, const run *r, supervisor_slot *at, const char
     at->task = NULL;
 }
 
-static process *active_process(supervisor_slot *at) {
-    return supervisor_task_alone(at->task) ? &at->guest : &at->main;
-}
+static process *active_process(supervisor_slot *at) { return supervisor_task_alone(at->task) ? &at->guest : &at->main; }
 
 static void end_guest(supervisor_slot *at) {
     process *guest = &at->guest;

@@ -53,8 +53,7 @@ static bool open_first_time(supervisor *s, supervisor_slot *at, status *st) {
 /* Asks the first worker which devices there are and what plugins bring. */
 static bool find_devices(supervisor *s, process *first, supervisor_words *words, status *st) {
     const double seconds = supervisor_start_seconds(&s->options);
-    json_t *list =
-        call(&s->options, first, "worker", FRAMES_JOB, json_pack("{s:s}", "what", "devices"), seconds, st);
+    json_t *list = call(&s->options, first, "worker", FRAMES_JOB, json_pack("{s:s}", "what", "devices"), seconds, st);
     bool good = list && supervisor_words_resolve(s->options.devices, json_object_get(list, "result"), words, st);
     json_decref(list);
     if (!good || s->options.plugin_count == 0) return good;

@@ -234,8 +234,8 @@ static void add_time(json_t *to, const json_t *from) {
     const char *key;
     json_t *spent = json_object_get(to, "spent_s"), *value;
     add_number(to, from, "seconds");
-    json_object_foreach(json_object_get(from, "spent_s"), key, value)
-        if (spent) add_number(spent, json_object_get(from, "spent_s"), key);
+    json_object_foreach(json_object_get(from, "spent_s"), key, value) if (spent)
+        add_number(spent, json_object_get(from, "spent_s"), key);
 }
 
 void supervisor_task_join(supervisor_task *t, const char *name, const json_t *result) {

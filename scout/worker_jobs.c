@@ -262,8 +262,8 @@ static json_t *job_ceilings(worker *w, const json_t *body, worker_end *end) {
         end->answer = ceilings_measure(w->api, w->device, &clock, &j->regime, &j->request, say, w, &j->ceilings, &b,
                                        audit, &end->why);
         if (end->answer == SCOUT_OK && !isfinite(clock_now(w)))
-            end->answer = scout_say(&end->why, SCOUT_FAILED, "error", "the device's clock says that it is %g s",
-                                    clock_now(w));
+            end->answer =
+                scout_say(&end->why, SCOUT_FAILED, "error", "the device's clock says that it is %g s", clock_now(w));
         if (end->answer == SCOUT_OK) {
             result = json_new_object(&b);
             json_put(&b, result, "ceilings", ceilings_to_json(&j->ceilings, &b));

@@ -89,8 +89,8 @@ static void lose(void) {
 static const struct {
     const char *name;
     void (*act)(void);
-} acts[] = {{"crash", crash},     {"hang", hang},     {"leave", leave}, {"lose", lose},
-            {"garbage", garbage}, {"forked", forked}, {"alive", alive}, {"flood", flood},
+} acts[] = {{"crash", crash},     {"hang", hang},     {"leave", leave},  {"lose", lose},
+            {"garbage", garbage}, {"forked", forked}, {"alive", alive},  {"flood", flood},
             {"kill", killed},     {"stop", stopped},  {"let_go", let_go}};
 
 /* Whether an act is due: as often as "times" says, of which a file has a byte each; without it, always. */
@@ -120,11 +120,10 @@ static void do_measure(const json_t *body, const char *what) {
 }
 
 static json_t *row(const char *name, const char *how, double us) {
-    return strcmp(how, "OK") == 0
-               ? json_pack("{s:s, s:s, s:s, s:n, s:{s:i, s:f}}", "name", name, "variant", "t=1", "status", how,
-                           "reason", "pass", "pass", 1, "time_us", us)
-               : json_pack("{s:s, s:s, s:s, s:{s:s, s:s}}", "name", name, "variant", "t=1", "status", how, "reason",
-                           "code", "samples", "text", "one is off");
+    return strcmp(how, "OK") == 0 ? json_pack("{s:s, s:s, s:s, s:n, s:{s:i, s:f}}", "name", name, "variant", "t=1",
+                                              "status", how, "reason", "pass", "pass", 1, "time_us", us)
+                                  : json_pack("{s:s, s:s, s:s, s:{s:s, s:s}}", "name", name, "variant", "t=1", "status",
+                                              how, "reason", "code", "samples", "text", "one is off");
 }
 
 /* The baseline takes 10 us, and twice that in a worker that measures one candidate alone, which takes 15 us there. */
