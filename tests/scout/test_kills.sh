@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # SIGKILL and SIGSTOP of workers at random moments: in the end everything is as if nothing had happened, and --resume
-# finds nothing to do. KILLS and STOPS set how many (10 and 3).
+# finds nothing to do. KILLS and STOPS set how many (6 and 2).
 source "$ROOT/tests/scout/lib.sh"
 write_ops ops.json
 warm_up scripted:0
@@ -50,7 +50,7 @@ disturb() { # SIGNAL HOW_MANY
     echo "$hits workers hit by SIG$1 in $runs runs"
     check "$1: as often as it should" test "$hits" -ge "$2"
 }
-disturb KILL "${KILLS:-10}"
-disturb STOP "${STOPS:-3}"
+disturb KILL "${KILLS:-6}"
+disturb STOP "${STOPS:-2}"
 check "no worker is left" alone "--worker .*$SCRIPTED/device.so"
 finish
