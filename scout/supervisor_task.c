@@ -153,13 +153,6 @@ static json_t *some_rows(const supervisor_task *t, const char *name) {
     return some;
 }
 
-/* A time that is waited for is shared. */
-static void share_budget(const supervisor_task *t, json_t *request) {
-    const json_t *budget = json_object_get(t->body, "budget_s");
-    const double parts = 1 + (double)json_array_size(t->apart);
-    if (json_is_number(budget)) json_object_set_new(request, "budget_s", json_real(json_number_value(budget) / parts));
-}
-
 /* In the place of each that is measured apart stands a row until it was. */
 static json_t *all_but_apart(const supervisor_task *t, const json_t *exclusions) {
     json_t *list = json_copy((json_t *)(uintptr_t)exclusions);
@@ -184,9 +177,10 @@ json_t *supervisor_task_request(const supervisor_task *t) {
     if (!alone && json_array_size(t->apart) == 0) return json_incref(t->body);
     json_t *request = json_copy(t->body); /* members are shared: nobody changes them before it is sent */
     if (!request) return NULL;
-    if (!t->trial[0]) share_budget(t, request);
     if (json_object_get(request, "rows")) json_object_set_new(request, "rows", some_rows(t, alone));
     if (alone) {
+        json_object_set_new(request, "start_s",
+                            json_real(1)); /* for what it loads, which is not the candidate's time */
         json_object_del(request, "ahead");
         json_object_set_new(request, "only", names_alone(t, alone));
     } else {
