@@ -252,9 +252,18 @@ static void begin(measurement *m, const measure_pass *pass) {
     }
 }
 
+/* What a device's clock says goes into every budget and every figure of where the time went. */
+static void check_clock(measurement *m) {
+    const double now_s = m->api->now(m->device);
+    if (measure_stopped(m) || isfinite(now_s - m->started_s)) return;
+    m->answer = scout_say(&m->why, SCOUT_FAILED, "error", "the device's clock says that it is %g s", now_s);
+}
+
 json_t *measure_run(measurement *m, const measure_pass *pass, scout_answer *answer, scout_why *why) {
     begin(m, pass);
-    run_guarded(m, pass_work);
+    check_clock(m);
+    if (!measure_stopped(m)) run_guarded(m, pass_work);
+    check_clock(m);
     *why = m->why;
     *answer = m->answer;
     json_t *result = m->answer == SCOUT_OK ? measure_json_result(m) : NULL;

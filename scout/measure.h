@@ -51,6 +51,7 @@ typedef struct measure_pass {
     int number;                 /* from 1; the first takes part in no figure of a row that it has chosen among others */
     uint64_t seed;              /* of inputs and places in memory */
     double budget_s;            /* the first pass: for preparing and racing; what is not prepared by then is SKIPPED */
+    double start_s;             /* beside it, of a fresh process: for what libraries load as they prepare first */
     const measure_choice *rows; /* later passes: what is timed, the baseline first */
     int row_count;
     double waited_s; /* before it began, for what was prepared ahead */
@@ -63,7 +64,7 @@ struct measurement *measure_open(const scout_device_api *api, scout_device *devi
                                  const measure_request *request, const measure_watcher *watcher);
 /* The pass (docs/formats.md: `candidates`, `baseline`, `probe`, …): an object for the caller, also when nothing could
  * run; rows then say why. NULL only with SCOUT_LOST (the device is gone: the caller starts again in another process)
- * or where memory of the host ran out (SCOUT_NO_MEMORY). */
+ * or where memory of the host ran out (SCOUT_NO_MEMORY) or the device's clock says what is no time (SCOUT_FAILED). */
 json_t *measure_run(struct measurement *m, const measure_pass *pass, scout_answer *answer, scout_why *why);
 void measure_close(struct measurement *m);
 
@@ -73,8 +74,8 @@ void measure_close(struct measurement *m);
 bool measure_ahead(struct measurement *m, const measure_pass *pass);
 void measure_take(struct measurement *m, scout_device *device, const measure_watcher *watcher);
 
-/* Prepares, runs and verifies one candidate's variants alone, without timing; for candidates of plugins, in a process
- * of their own. The array of rows of those that failed (empty: all is well); with `launches`, of all. */
+/* Prepares, runs and verifies one candidate's variants alone, without timing: for a profiler, and for those that failed
+ * (the array of their rows is empty where all is well; with `launches` it has all). */
 json_t *measure_qualify(const scout_device_api *api, scout_device *device, const measure_request *request,
                         const char *candidate, const measure_watcher *watcher, scout_answer *answer, scout_why *why);
 

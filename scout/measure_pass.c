@@ -58,7 +58,7 @@ static void find_baseline(measurement *m) {
 static double prepared_s(const measurement *m) {
     return m->spent_s[MEASURE_PREPARING] + measure_elapsed(m) - m->spent_until_s;
 }
-static double prepare_until(const measurement *m) { return prepare_share * m->pass.budget_s; }
+static double prepare_until(const measurement *m) { return prepare_share * m->pass.budget_s + m->pass.start_s; }
 
 static bool waits(const measure_row *row, bool last) { return !row->decided && !row->plan && is_last(row) == last; }
 

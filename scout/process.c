@@ -5,6 +5,7 @@
 #include "common/json_get.h"
 #include "scout/worker.h"
 
+#include <dirent.h>
 #include <errno.h>
 #include <math.h>
 #include <poll.h>
@@ -74,7 +75,80 @@ static bool reap(process *p, int ms, int *how) {
     }
 }
 
+/* All workers that are there. What else became a child of this process after the first of them was started by one that
+ * is no more. */
+static pid_t alive[MAX_PROCESSES];
+static int alive_count;
+static unsigned long long first_started; /* in the system's ticks; 0: there was none yet */
+
+typedef struct process_facts {
+    pid_t parent;
+    unsigned long long started;
+    bool ending; /* its memory is given back; it may take seconds until it is dead */
+} process_facts;
+
+/* Of /proc/PID/stat: "PID (NAME) STATE PARENT GROUP SESSION TERMINAL ITS_GROUP FLAGS …", and a name may hold anything.
+ */
+static process_facts facts_of(pid_t pid) {
+    enum { PARENT = 2, FLAGS = 7, STARTED = 20, EXITING = 4 };
+    process_facts facts = {.parent = 0};
+    char path[64], text[512], *rest = NULL;
+    snprintf(path, sizeof path, "/proc/%d/stat", (int)pid);
+    FILE *f = fopen(path, "re");
+    const size_t n = f ? fread(text, 1, sizeof text - 1, f) : 0;
+    if (f) fclose(f);
+    text[n] = 0;
+    char *end = strrchr(text, ')');
+    int k = 0;
+    for (const char *word = end ? strtok_r(end, " ", &rest) : NULL; word; word = strtok_r(NULL, " ", &rest), k++) {
+        if (k == PARENT) facts.parent = (pid_t)strtol(word, NULL, 10);
+        if (k == FLAGS) facts.ending = (strtoul(word, NULL, 10) & EXITING) != 0;
+        if (k == STARTED) facts.started = strtoull(word, NULL, 10);
+    }
+    return facts;
+}
+
+void process_enlist(pid_t pid) {
+    if (first_started == 0) first_started = facts_of(pid).started;
+    if (alive_count < MAX_PROCESSES) alive[alive_count++] = pid;
+}
+
+static void strike_off(pid_t pid) {
+    for (int k = 0; k < alive_count; k++)
+        if (alive[k] == pid) alive[k--] = alive[--alive_count];
+}
+
+static bool is_stranger(pid_t pid) {
+    for (int k = 0; k < alive_count; k++)
+        if (alive[k] == pid) return false;
+    const process_facts facts = facts_of(pid);
+    return facts.parent == getpid() && facts.started > first_started;
+}
+
+/* How many strangers there were. */
+static int end_strangers(void) {
+    DIR *all = opendir("/proc");
+    int count = 0;
+    if (!all) return 0;
+    for (const struct dirent *e = readdir(all); e; e = readdir(all)) {
+        const pid_t pid = (pid_t)strtol(e->d_name, NULL, 10);
+        if (pid <= 0 || !is_stranger(pid)) continue;
+        kill(pid, SIGKILL);
+        waitpid(pid, NULL, WNOHANG);
+        count++;
+    }
+    closedir(all);
+    return count;
+}
+
+/* A worker's children become ours when it ends, and theirs when they do: each round reaches another generation. */
+static void sweep(void) {
+    for (int waited = 0; end_strangers() > 0 && waited < DEATH_MS; waited++) sleep_ms(1);
+}
+
 static void forget(process *p) {
+    strike_off(p->pid);
+    sweep();
     if (p->fd >= 0) close(p->fd);
     if (p->error_fd >= 0) close(p->error_fd);
     frames_reader_free(&p->reader);
@@ -110,6 +184,7 @@ void process_end(process *const *list, int count) {
     for (int k = 0; k < count; k++) {
         process *p = list[k];
         if (p->state == PROCESS_NONE) continue;
+        p->ended_by_others = false;
         while (!died(p) && process_now() < until) sleep_ms(2);
         kill_now(p, &how); /* also where it went by itself: what it has started goes with it */
         read_errors(p);
@@ -138,6 +213,7 @@ static void blame_plugin(const process *p, process_loss *loss) {
 }
 
 static void finish_loss(process *p, process_loss *loss) {
+    p->ended_by_others = loss->by_others;
     read_errors(p);
     if (p->line_used > 0) take_line(p);
     if (p->state == PROCESS_BUSY && p->step.what[0]) say_more(loss->text, sizeof loss->text, " (%s)", p->step.what);
@@ -151,14 +227,27 @@ static void finish_loss(process *p, process_loss *loss) {
     forget(p);
 }
 
+/* Signals that somebody sends, or the system where memory runs out; all others are a program's own doing. */
+static bool is_sent(int number) {
+    static const int sent[] = {SIGKILL, SIGTERM, SIGINT, SIGHUP, SIGQUIT, SIGUSR1, SIGUSR2};
+    for (size_t k = 0; k < sizeof sent / sizeof sent[0]; k++)
+        if (sent[k] == number) return true;
+    return false;
+}
+
 static void lost_by_end(process *p, process_loss *loss) {
     int how = 0;
     for (int waited = 0; !died(p) && waited < DEATH_MS; waited += 2) sleep_ms(2);
+    const bool by_itself = died(p) || facts_of(p->pid).ending;
     kill_now(p, &how);
     *loss = (process_loss){.status = ROW_CRASHED};
-    if (WIFSIGNALED(how)) {
+    if (!by_itself) {
+        snprintf(loss->code, sizeof loss->code, "exit");
+        snprintf(loss->text, sizeof loss->text, "its process closed its connection and did not end");
+    } else if (WIFSIGNALED(how)) {
         const int number = WTERMSIG(how);
-        snprintf(loss->code, sizeof loss->code, "signal");
+        loss->by_others = is_sent(number);
+        snprintf(loss->code, sizeof loss->code, loss->by_others ? "killed" : "signal");
         snprintf(loss->text, sizeof loss->text, "its process was ended by signal %d (%s)", number, strsignal(number));
     } else {
         snprintf(loss->code, sizeof loss->code, "exit");
@@ -180,6 +269,23 @@ static void lost_by_time(process *p, process_loss *loss) {
     char text[96];
     snprintf(text, sizeof text, "gave no sign of life for %.3g s and was ended", p->seconds);
     process_condemn(p, ROW_TIMEOUT, "deadline", text, loss);
+}
+
+/* Also one that goes on already: what it timed meanwhile has a hole in it. */
+static bool was_stopped(const process *p) {
+    siginfo_t info = {.si_pid = 0};
+    const int what = WSTOPPED | WCONTINUED | WNOHANG | WNOWAIT;
+    return waitid(P_PID, (id_t)p->pid, &info, what) == 0 && info.si_pid == p->pid;
+}
+
+static void lost_by_stop(process *p, process_loss *loss) {
+    int how;
+    *loss = (process_loss){.status = ROW_CRASHED,
+                           .by_others = true,
+                           .code = "killed",
+                           .text = "its process was stopped from outside and was ended"};
+    kill_now(p, &how);
+    finish_loss(p, loss);
 }
 
 /* ---- listening ---- */
@@ -261,6 +367,10 @@ process_event process_next(process *p, frames_frame *frame, process_loss *loss) 
         return PROCESS_LOST;
     }
     p->dead = died(p);
+    if (!p->dead && was_stopped(p)) {
+        lost_by_stop(p, loss);
+        return PROCESS_LOST;
+    }
     if (p->dead || process_now() <= p->deadline) return PROCESS_QUIET;
     lost_by_time(p, loss);
     return PROCESS_LOST;

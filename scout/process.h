@@ -27,6 +27,7 @@ typedef struct process {
     supervisor_warn *warn; /* as the options have it */
     void *warn_context;
     bool dead;                /* seen to be; its last words may still be on the way */
+    bool ended_by_others;     /* how the last one was lost, also when it is no more */
     double deadline, seconds; /* when the next frame must be there; between two frames */
     struct {                  /* what it is at */
         char candidate[64], variant[256], what[64];
@@ -38,12 +39,15 @@ typedef struct process {
 
 typedef struct process_loss { /* why a process is no more */
     row_status status;        /* CRASHED or TIMEOUT */
+    bool by_others; /* a signal that nothing of its own raises, or it was stopped: it says nothing of its work */
     char code[24];
     char text[512];
 } process_loss;
 
 double process_now(void);
 
+/* Starting: this child is a worker. */
+void process_enlist(pid_t pid);
 /* Fills in the process; it is PROCESS_STARTING and has start_seconds for its hello. */
 bool process_start(process *p, const supervisor_options *options, const char *label, status *st);
 /* Sends a frame; body is taken over. The process then has `seconds` until the next frame. A failure shows as its loss.
@@ -60,7 +64,8 @@ process_event process_next(process *p, frames_frame *frame, process_loss *loss);
 /* Ends it because of what it said itself. */
 void process_condemn(process *p, row_status row, const char *code, const char *text, process_loss *loss);
 
-/* Ends them all: politely where they are idle, at once where they are busy. */
+/* Ends them all: politely where they are idle, at once where they are busy. With them goes whatever they have started,
+ * also what left their group or session: nothing but workers that are alive stays a child of this process. */
 void process_end(process *const *list, int count);
 
 /* Sends a frame and waits for the answer: the body of FRAMES_OPENED or FRAMES_DONE, the caller's. NULL: st says why; it

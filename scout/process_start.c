@@ -71,6 +71,7 @@ static bool fork_worker(process *p, launch *l, const supervisor_options *options
         good = make_arguments(l, options);
         if (!good) errno = E2BIG;
     }
+    if (good) prctl(PR_SET_CHILD_SUBREAPER, 1); /* what a worker leaves behind becomes ours, and is ended */
     const pid_t pid = good ? fork() : -1;
     if (pid == 0) become_worker(l);
     if (pid < 0) status_set(st, STATUS_ENVIRONMENT, "no worker can be started: %s", strerror(errno));
@@ -82,6 +83,7 @@ static bool fork_worker(process *p, launch *l, const supervisor_options *options
         if (error_pipe[0] >= 0) close(error_pipe[0]);
         return false;
     }
+    process_enlist(pid);
     p->pid = pid, p->fd = pair[0], p->error_fd = error_pipe[0];
     return true;
 }

@@ -47,6 +47,7 @@ static const struct {
     {"deadline", "did not answer in time and was ended"},
     {"signal", "the process was ended by a signal"},
     {"exit", "the process ended by itself"},
+    {"killed", "the process was ended from outside, again and again"},
     {"poisoned", "left the device unusable"},
     {"device_lost", "the device went away"},
     {"memory", "not enough memory"},

@@ -253,10 +253,19 @@ bool report_is_excused(const report_figures *f) {
     return false;
 }
 
+/* What somebody else ended says nothing of the candidate that was at work. */
+static bool was_killed(const json_t *measurement) {
+    const json_t *rows = json_object_get(measurement, "candidates");
+    for (size_t k = 0; k < json_array_size(rows); k++)
+        if (strcmp(json_get_text(json_object_get(json_array_get(rows, k), "reason"), "code"), "killed") == 0)
+            return true;
+    return false;
+}
+
 bool report_may_serve(const json_t *measurement, bool later) {
     static const char *const passing[] = {"budget", "memory", "device_lost"};
     report_figures f = {.status = ROW_ERROR};
-    if (!json_is_array(json_object_get(measurement, "candidates"))) return false;
+    if (!json_is_array(json_object_get(measurement, "candidates")) || was_killed(measurement)) return false;
     read_measurement(measurement, &f);
     if (f.status == ROW_OK) return true;
     if (later) return f.status == ROW_UNSUPPORTED;

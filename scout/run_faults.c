@@ -30,13 +30,14 @@ void run_faults_note(run *r, const run_item *i) {
         row_status how = ROW_OK;
         if (!reason_status_from_name(json_get_text(row, "status"), &how)) continue;
         if (how != ROW_TIMEOUT && how != ROW_CRASHED) continue;
-        if (strcmp(json_get_text(reason, "code"), "device_lost") == 0) continue; /* not the candidate's doing */
+        const char *code = json_get_text(reason, "code");
+        if (strcmp(code, "device_lost") == 0 || strcmp(code, "killed") == 0) continue; /* not the candidate's doing */
         if (strlen(name) >= sizeof r->faults->name || strlen(variant) >= sizeof r->faults->variant) continue;
         run_fault *f = find(r, name, variant);
         if (!f || f->where[1] || f->where[0] == i->operation) continue;
         f->where[f->where[0] != NULL] = i->operation;
         f->status = how;
-        snprintf(f->code, sizeof f->code, "%s", json_get_text(reason, "code"));
+        snprintf(f->code, sizeof f->code, "%s", code);
         if (f->where[1])
             run_warn(r, "%s%s%s: left out from here on, it %s in %s and %s", f->name, *f->variant ? " " : "",
                      f->variant, how == ROW_TIMEOUT ? "hung" : "crashed", f->where[0]->name, f->where[1]->name);

@@ -1,15 +1,19 @@
 /* The supervisor's loop: jobs from the caller to the workers, frames from the workers to the caller, and what becomes
- * of a job whose worker is lost. Who is blamed: whoever's step it was. Nobody's step twice fails the job; a device that
- * cannot be opened twice in a row is out, and its job goes to another one. */
+ * of a job whose worker is lost. Who is blamed: whoever's step it was, if it is lost again alone. Nobody's step twice
+ * fails the job; a device that cannot be opened twice in a row is out, and its job goes to another one. What was ended
+ * from outside is done again. */
 #include "scout/supervisor.h"
 
+#include "common/json_get.h"
 #include "scout/supervisor_internal.h"
 #include "scout/worker.h"
 
 #include <stdlib.h>
 #include <string.h>
 
-enum { MOST_LOSSES = 256 };
+/* ENDS_TOLD: workers ended from outside, after which that is told. MOST_FAILURES: beside others, of a candidate that
+ * does well alone each time. */
+enum { MOST_LOSSES = 256, ENDS_TOLD = 3, MOST_FAILURES = 3 };
 
 typedef struct run { /* what supervisor_run was given */
     supervisor_next *next;
@@ -33,6 +37,11 @@ static void finish(const supervisor *s, const run *r, supervisor_slot *at, const
     supervisor_task_free(t);
 }
 
+static void finish_if_done(const supervisor *s, const run *r, supervisor_slot *at) {
+    const status good = {.code = STATUS_OK};
+    if (at->task->result && !supervisor_task_alone(at->task)) finish(s, r, at, at->task->result, &good);
+}
+
 __attribute__((format(printf, 4, 5))) static void give_up(const supervisor *s, const run *r, supervisor_slot *at,
                                                           const char *format, ...) {
     status st;
@@ -45,7 +54,7 @@ __attribute__((format(printf, 4, 5))) static void give_up(const supervisor *s, c
 
 /* Its job goes to another device; if the last worker was lost just before, then that was the device's fault too. */
 static void put_out(supervisor *s, const run *r, supervisor_slot *at, const char *why) {
-    process *both[2] = {&at->main, &at->qualifier};
+    process *both[2] = {&at->main, &at->guest};
     at->out = true;
     snprintf(at->out_why, sizeof at->out_why, "%s", why);
     tell(s, r, SUPERVISOR_RESTART, at, NULL, NULL, why);
@@ -57,8 +66,12 @@ static void put_out(supervisor *s, const run *r, supervisor_slot *at, const char
     at->task = NULL;
 }
 
-static process *active_process(supervisor_slot *at) {
-    return supervisor_task_qualify(at->task) ? &at->qualifier : &at->main;
+static process *active_process(supervisor_slot *at) { return supervisor_task_alone(at->task) ? &at->guest : &at->main; }
+
+static void end_guest(supervisor_slot *at) {
+    process *guest = &at->guest;
+    at->guest_of[0] = 0;
+    process_end(&guest, 1);
 }
 
 static void open_failed(supervisor *s, const run *r, supervisor_slot *at, const char *why) {
@@ -74,13 +87,17 @@ static void advance(supervisor *s, const run *r, supervisor_slot *at) {
     status st;
     if (!at->task || at->out) return;
     process *p = active_process(at);
-    const char *candidate = supervisor_task_qualify(at->task);
+    const char *alone = supervisor_task_alone(at->task);
+    if (alone && strcmp(at->guest_of, alone) != 0) {
+        end_guest(at);
+        snprintf(at->guest_of, sizeof at->guest_of, "%s", alone);
+    }
     if (at->alone) supervisor_task_announce_nothing(at->task);
     if (p->state == PROCESS_NONE) {
         if (p == &at->main) at->ahead = false;
         if (!process_start(p, &s->options, at->device.name, &st)) open_failed(s, r, at, st.text);
     } else if (p->state == PROCESS_IDLE) {
-        json_t *request = supervisor_task_request(at->task, candidate);
+        json_t *request = supervisor_task_request(at->task);
         if (!request) {
             give_up(s, r, at, "out of memory");
             return;
@@ -91,37 +108,71 @@ static void advance(supervisor *s, const run *r, supervisor_slot *at) {
     }
 }
 
+/* Lost by what it was at, and not from outside; or from outside so often at the same step that it may as well be. */
+static void on_failure(supervisor *s, const run *r, supervisor_slot *at, const process *p, const process_loss *loss) {
+    supervisor_task *t = at->task;
+    const char *alone = supervisor_task_alone(t), *candidate = p->step.candidate;
+    const bool apart = alone && !t->trial[0];
+    if (apart || (alone && !candidate[0])) candidate = alone; /* whatever it was at, nothing else was there */
+    const char *variant = strcmp(candidate, p->step.candidate) == 0 && !apart ? p->step.variant : "";
+    const bool tried = t->trial[0] && strcmp(candidate, t->trial) == 0;
+    t->trial[0] = 0;
+    tell(s, r, SUPERVISOR_RESTART, at, candidate[0] ? candidate : NULL, variant, loss->text);
+    if (!candidate[0]) {
+        at->alone = false;
+        t->nameless++;
+        return;
+    }
+    const int failures = supervisor_task_count_failure(t, candidate);
+    if (apart ? failures < 2 : !tried && failures <= MOST_FAILURES) {
+        if (!apart) snprintf(t->trial, sizeof t->trial, "%s", candidate);
+        return;
+    }
+    if (!apart) at->alone = false;
+    supervisor_task_exclude(t, candidate, variant, loss->status, loss->code, loss->text);
+    if (apart) t->next_apart++;
+}
+
+/* Whether it is done again, and nothing more is said of it. */
+static bool on_end(supervisor *s, const run *r, supervisor_slot *at, const process *p, bool opening,
+                   const process_loss *loss) {
+    char text[sizeof loss->text + 48];
+    const char *variant = opening ? WORKER_STEP_OPEN : p->step.variant;
+    if (supervisor_task_count_end(at->task, p->step.candidate, variant) >= SUPERVISOR_MOST_ENDS) return false;
+    snprintf(text, sizeof text, "%s; it is measured again", loss->text);
+    tell(s, r, SUPERVISOR_RESTART, at, NULL, NULL, text);
+    return true;
+}
+
 static void on_loss(supervisor *s, const run *r, supervisor_slot *at, process *p, process_state state,
                     const process_loss *loss) {
     supervisor_task *t = at->task;
+    s->ends += loss->by_others;
+    if (loss->by_others && s->ends == ENDS_TOLD)
+        tell(s, r, SUPERVISOR_RESTART, at, NULL, NULL,
+             "something kills the workers of this run: three were ended from outside by now, which the system does "
+             "where memory runs out");
     if (!t || p != active_process(at)) return; /* an idle one: the next job starts another */
-    const char *qualified = supervisor_task_qualify(t);
     const bool opening = state != PROCESS_BUSY || strcmp(p->step.what, WORKER_STEP_OPEN) == 0;
-    const char *candidate = qualified ? qualified : p->step.candidate;
     t->losses++;
-    if (opening) {
-        open_failed(s, r, at, loss->text);
+    if (t->losses > MOST_LOSSES) {
+        give_up(s, r, at, "%s: a worker was lost more than once: %s", at->device.name, loss->text);
+    } else if (loss->by_others && on_end(s, r, at, p, opening, loss)) {
         return;
-    }
-    if (p == &at->main && at->ahead) { /* it may have been what was prepared beside this: that shows alone */
+    } else if (opening) {
+        open_failed(s, r, at, loss->text);
+    } else if (p == &at->main && at->ahead) { /* it may have been what was prepared beside this: that shows alone */
         char text[sizeof loss->text + 48];
         snprintf(text, sizeof text, "%s; it is done again with nothing beside it", loss->text);
         tell(s, r, SUPERVISOR_RESTART, at, NULL, NULL, text);
         at->alone = true;
-        return;
-    }
-    if (p == &at->main) at->alone = false;
-    tell(s, r, SUPERVISOR_RESTART, at, candidate[0] ? candidate : NULL, p->step.variant, loss->text);
-    if (qualified) {
-        supervisor_task_exclude(t, qualified, "", loss->status, loss->code, loss->text);
-        t->next_qualify++;
-    } else if (candidate[0]) {
-        supervisor_task_exclude(t, candidate, p->step.variant, loss->status, loss->code, loss->text);
     } else {
-        t->nameless++;
+        on_failure(s, r, at, p, loss);
+        if (t->nameless >= 2)
+            give_up(s, r, at, "%s: a worker was lost more than once: %s", at->device.name, loss->text);
+        else
+            finish_if_done(s, r, at);
     }
-    if (t->nameless >= 2 || t->losses > MOST_LOSSES)
-        give_up(s, r, at, "%s: a worker was lost more than once: %s", at->device.name, loss->text);
 }
 
 /* ---- frames ---- */
@@ -136,29 +187,43 @@ static void on_opened(supervisor *s, const run *r, supervisor_slot *at, process 
     open_failed(s, r, at, text);
 }
 
+static bool went_wrong(const json_t *result) {
+    const json_t *rows = json_object_get(result, "candidates");
+    for (size_t k = 0; k < json_array_size(rows); k++) {
+        row_status how = ROW_OK;
+        reason_status_from_name(json_get_text(json_array_get(rows, k), "status"), &how);
+        if (reason_status_bad(how)) return true;
+    }
+    return false;
+}
+
 static void on_done(supervisor *s, const run *r, supervisor_slot *at, process *p, const json_t *body) {
     const json_t *result = json_object_get(body, "result");
     supervisor_task *t = at->task;
     process_rest(p, PROCESS_IDLE);
     if (!t || p != active_process(at)) return;
     at->open_failures = 0;
-    const char *qualified = supervisor_task_qualify(t);
-    if (!qualified) {
-        const status good = {.code = STATUS_OK};
-        finish(s, r, at, result, &good);
-        return;
+    t->ended.ends = 0;
+    const char *alone = supervisor_task_alone(t);
+    if (t->trial[0]) { /* it does well alone: once more with the others */
+        t->trial[0] = 0;
+        end_guest(at);
+    } else if (alone) {
+        supervisor_task_join(t, alone, result);
+        /* a process in which something went wrong is not one in which anything else should be judged */
+        if (went_wrong(result)) end_guest(at);
+        t->next_apart++;
+    } else {
+        t->result = json_incref((json_t *)(uintptr_t)result);
     }
-    supervisor_task_exclude_rows(t, qualified, result);
     t->fresh = NULL;
-    t->next_qualify++;
-    /* a process in which something went wrong is not one that another candidate should be judged in */
-    if (json_array_size(result) > 0) process_end(&p, 1);
+    finish_if_done(s, r, at);
 }
 
 /* Handed on at once: what is lost later does not take it along. */
 static void on_part(const supervisor *s, const run *r, supervisor_slot *at, const process *p, const json_t *body) {
     const status good = {.code = STATUS_OK};
-    if (!at->task || p != active_process(at) || supervisor_task_qualify(at->task)) return;
+    if (!at->task || p != active_process(at) || supervisor_task_alone(at->task)) return;
     r->done(r->context, (int)(at - s->slots), at->task->job, body, &good);
 }
 
@@ -176,13 +241,17 @@ static void on_failed(supervisor *s, const run *r, supervisor_slot *at, process 
         process_condemn(p, ROW_CRASHED, "poisoned", text, &loss);
         on_loss(s, r, at, p, state, &loss);
     } else if (at->task) {
-        const char *qualified = supervisor_task_qualify(at->task);
+        const char *alone = supervisor_task_alone(at->task);
         process_rest(p, PROCESS_IDLE);
-        if (qualified) {
-            supervisor_task_exclude(at->task, qualified, "", ROW_ERROR, code && reason_known(code) ? code : "error",
-                                    text);
-            at->task->next_qualify++;
-            process_end(&p, 1);
+        if (alone) {
+            if (!at->task->trial[0]) {
+                supervisor_task_exclude(at->task, alone, "", ROW_ERROR, code && reason_known(code) ? code : "error",
+                                        text);
+                at->task->next_apart++;
+            }
+            at->task->trial[0] = 0;
+            end_guest(at);
+            finish_if_done(s, r, at);
         } else {
             give_up(s, r, at, "%s: %s", at->device.name, text);
         }
@@ -299,7 +368,7 @@ bool supervisor_run(supervisor *s, supervisor_next *next, supervisor_done *done,
         process_wait(list, supervisor_processes(s, list), busy > 0 ? look_up_s : 0);
         for (int k = 0; k < s->count; k++) {
             attend(s, &r, &s->slots[k], &s->slots[k].main);
-            attend(s, &r, &s->slots[k], &s->slots[k].qualifier);
+            attend(s, &r, &s->slots[k], &s->slots[k].guest);
         }
     }
 }

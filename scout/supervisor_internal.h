@@ -6,13 +6,17 @@
 #include "scout/supervisor_task.h"
 #include "scout/supervisor_words.h"
 
+/* So often in a row a worker may be ended from outside at one step; after that it is taken for a failure of its own. */
+enum { SUPERVISOR_MOST_ENDS = 5 };
+
 typedef struct supervisor_slot { /* one device */
     supervisor_device device;
-    process main, qualifier; /* qualifier: where plugins' candidates run for the first time */
-    supervisor_task *task;   /* owned; NULL: idle */
-    int open_failures;       /* in a row */
-    bool ahead;              /* `main` was told of jobs to come, and prepares them beside its own */
-    bool alone;              /* one that did was lost: nothing is announced until somebody else is to blame for it */
+    process main, guest;   /* guest: of the one candidate that is measured or tried alone */
+    char guest_of[64];     /* empty: it is not to be used again */
+    supervisor_task *task; /* owned; NULL: idle */
+    int open_failures;     /* in a row */
+    bool ahead;            /* `main` was told of jobs to come, and prepares them beside its own */
+    bool alone;            /* one that did was lost: nothing is announced until somebody else is to blame for it */
     bool out;
     char out_why[512];
 } supervisor_slot;
@@ -21,7 +25,7 @@ struct supervisor {
     supervisor_options options;
     json_t *candidates;        /* of plugins, owned */
     supervisor_task *returned; /* jobs of devices that are out, owned */
-    int count;
+    int count, ends;           /* ends: of workers, from outside */
     supervisor_slot slots[SUPERVISOR_MAX_DEVICES];
 };
 

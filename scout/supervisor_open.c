@@ -27,9 +27,23 @@ bool supervisor_read_opened(const json_t *body, supervisor_device *d) {
 
 double supervisor_start_seconds(const supervisor_options *o) { return o->start_seconds > 0 ? o->start_seconds : 60; }
 
+/* A worker that was ended from outside is started anew. The body is taken over. */
+static json_t *call(const supervisor_options *options, process *p, const char *label, frames_type type, json_t *body,
+                    double seconds, status *st) {
+    json_t *answer = NULL;
+    for (int ends = 0; !answer && ends < SUPERVISOR_MOST_ENDS; ends++) {
+        *st = (status){.code = STATUS_OK};
+        if (p->state == PROCESS_NONE && !process_start(p, options, label, st)) break;
+        answer = process_call(p, type, json_incref(body), seconds, st);
+        if (p->state != PROCESS_NONE || !p->ended_by_others) break;
+    }
+    json_decref(body);
+    return answer;
+}
+
 static bool open_first_time(supervisor *s, supervisor_slot *at, status *st) {
-    json_t *body = process_call(&at->main, FRAMES_OPEN, supervisor_open_request(at->device.name),
-                                supervisor_start_seconds(&s->options), st);
+    json_t *body = call(&s->options, &at->main, at->device.name, FRAMES_OPEN, supervisor_open_request(at->device.name),
+                        supervisor_start_seconds(&s->options), st);
     const bool good = body && supervisor_read_opened(body, &at->device);
     if (body && !good) status_set(st, STATUS_ENVIRONMENT, "%s does not say what it is", at->device.name);
     json_decref(body);
@@ -39,11 +53,12 @@ static bool open_first_time(supervisor *s, supervisor_slot *at, status *st) {
 /* Asks the first worker which devices there are and what plugins bring. */
 static bool find_devices(supervisor *s, process *first, supervisor_words *words, status *st) {
     const double seconds = supervisor_start_seconds(&s->options);
-    json_t *list = process_call(first, FRAMES_JOB, json_pack("{s:s}", "what", "devices"), seconds, st);
+    json_t *list = call(&s->options, first, "worker", FRAMES_JOB, json_pack("{s:s}", "what", "devices"), seconds, st);
     bool good = list && supervisor_words_resolve(s->options.devices, json_object_get(list, "result"), words, st);
     json_decref(list);
     if (!good || s->options.plugin_count == 0) return good;
-    json_t *answer = process_call(first, FRAMES_JOB, json_pack("{s:s}", "what", "candidates"), seconds, st);
+    json_t *answer =
+        call(&s->options, first, "worker", FRAMES_JOB, json_pack("{s:s}", "what", "candidates"), seconds, st);
     s->candidates = json_incref(json_object_get(answer, "result"));
     json_decref(answer);
     return s->candidates != NULL;
@@ -58,8 +73,7 @@ supervisor *supervisor_new(const supervisor_options *options, status *st) {
     }
     s->options = *options;
     s->count = 1;
-    bool good =
-        process_start(&s->slots[0].main, options, "worker", st) && find_devices(s, &s->slots[0].main, &words, st);
+    bool good = find_devices(s, &s->slots[0].main, &words, st);
     for (int k = 0; good && k < words.count; k++) {
         supervisor_slot *at = &s->slots[k];
         snprintf(at->device.name, sizeof at->device.name, "%s", words.names[k]);
@@ -77,7 +91,7 @@ int supervisor_processes(supervisor *s, process **list) {
     int n = 0;
     for (int k = 0; k < s->count; k++) {
         if (s->slots[k].main.state != PROCESS_NONE) list[n++] = &s->slots[k].main;
-        if (s->slots[k].qualifier.state != PROCESS_NONE) list[n++] = &s->slots[k].qualifier;
+        if (s->slots[k].guest.state != PROCESS_NONE) list[n++] = &s->slots[k].guest;
     }
     return n;
 }
@@ -114,14 +128,10 @@ json_t *supervisor_ask(const supervisor_options *options, const char *what, cons
         status_set(st, STATUS_ENVIRONMENT, "out of memory");
         return NULL;
     }
-    if (process_start(&p, options, "worker", st)) {
-        json_t *answer = process_call(&p, FRAMES_JOB, request, ASK_SECONDS, st);
-        result = json_incref(json_object_get(answer, "result"));
-        if (answer && !result) status_set(st, STATUS_ENVIRONMENT, "a worker gave no answer to \"%s\"", what);
-        json_decref(answer);
-    } else {
-        json_decref(request);
-    }
+    json_t *answer = call(options, &p, "worker", FRAMES_JOB, request, ASK_SECONDS, st);
+    result = json_incref(json_object_get(answer, "result"));
+    if (answer && !result) status_set(st, STATUS_ENVIRONMENT, "a worker gave no answer to \"%s\"", what);
+    json_decref(answer);
     process_end(&list, 1);
     return result;
 }

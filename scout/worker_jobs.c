@@ -116,6 +116,7 @@ static measure_pass read_pass(const json_t *body, measure_choice *rows, int room
     measure_pass p = {.number = (int)fmax(worker_request_number(body, "pass", 1), 1),
                       .seed = (uint64_t)json_integer_value(json_object_get(body, "seed")),
                       .budget_s = worker_request_number(body, "budget_s", 20),
+                      .start_s = worker_request_number(body, "start_s", 0),
                       .rows = rows};
     for (size_t k = 0; k < json_array_size(list) && p.row_count < room; k++) {
         const json_t *one = json_array_get(list, k);
@@ -261,6 +262,9 @@ static json_t *job_ceilings(worker *w, const json_t *body, worker_end *end) {
                                     .clocks = SCOUT_HAS(w->api, clocks) && w->api->clocks ? clock_clocks : NULL};
         end->answer = ceilings_measure(w->api, w->device, &clock, &j->regime, &j->request, say, w, &j->ceilings, &b,
                                        audit, &end->why);
+        if (end->answer == SCOUT_OK && !isfinite(clock_now(w)))
+            end->answer =
+                scout_say(&end->why, SCOUT_FAILED, "error", "the device's clock says that it is %g s", clock_now(w));
         if (end->answer == SCOUT_OK) {
             result = json_new_object(&b);
             json_put(&b, result, "ceilings", ceilings_to_json(&j->ceilings, &b));

@@ -29,6 +29,31 @@ faulty frames CRASHED exit
 faulty late_crash CRASHED signal
 faulty late_hang TIMEOUT deadline
 faulty late_bounds CRASHED poisoned
+# right while it is checked alone; then a thread of it writes into an input that the library is given too. A check takes
+# long enough to be hit
+wrong() { row_is "$1" "$2" WRONG input_changed || row_is "$1" "$2" WRONG samples; }
+rm -rf faulty
+CEILING_SCOUT_SCRIPTED_SLOW_US=1000 CEILING_SCOUT_FAULTS=writer scout "${FAULTS[@]}" ops.json -o faulty --device scripted:0
+check "writer: exit 1" exits 1
+check "writer: it is WRONG" wrong faulty fault_writer
+check "writer: every other row is as without it" same_but_time clean faulty fault_writer
+
+# what a plugin has started is gone with the run, also what left its session; what was there before is not touched
+rm -rf faulty
+CEILING_SCOUT_FAULTS=parent run bash -c 'sleep 100 & echo $! >sleeper; exec "$@"' - \
+    "$SCOUT" "${DEVICE[@]}" "${FAULTS[@]}" ops.json -o faulty --device scripted:0
+check "parent: exit 0" exits 0
+check "parent: its child does not outlive the run" alone "$SCRIPTED/faults.so"
+check "parent: a child of others does" kill "$(<sleeper)"
+
+# a device whose timer or clock says what is no time
+for broken in TIMER=nan:1 TIMER=inf:9 TIMER=-1:30 CLOCK=nan:1 CLOCK=inf:9; do
+    rm -rf faulty
+    run env "CEILING_SCOUT_SCRIPTED_$broken" "$SCOUT" "${DEVICE[@]}" ops.json -o faulty --device scripted:0 --no-cache
+    check "$broken: exit 1" exits 1
+    check "$broken: nothing crashes, and no memory is missing" test "$(cat stdout.txt stderr.txt | grep -cE 'CRASHED|memory')" = 0
+    check "$broken: it is said what was no time" grep -rqE "says that it (took|is) (nan|inf|-1) s" stderr.txt faulty
+done
 
 # all at once
 unset CEILING_SCOUT_FAULTS

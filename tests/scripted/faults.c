@@ -1,8 +1,13 @@
 /* Candidates for the scripted device that fail, each in its own way, and would be the fastest if they did not. Which of
- * them are there says CEILING_SCOUT_FAULTS ("hang,wrong"); all but restless, where it is not set. A name that begins
- * with late_ is right until it is timed; restless is right, and takes longer or shorter by chance. */
+ * them are there says CEILING_SCOUT_FAULTS ("hang,wrong"); the first ones, up to late_bounds, where it is not set. A
+ * name that begins with late_ is right until it is timed; restless is right, and takes longer or shorter by chance;
+ * writer is right, and a while after it was timed first, a thread of it writes into an input that it was given, for as
+ * long as the process lives; parent is right, and leaves a process behind that changed its session and lost its parent.
+ */
 #include "tests/scripted/scripted.h"
 
+#include <pthread.h>
+#include <signal.h>
 #include <stdio.h>
 #include <sys/resource.h>
 #include <unistd.h>
@@ -30,6 +35,8 @@ typedef enum fault {
     LATE_HANG,
     LATE_BOUNDS,
     RESTLESS,
+    WRITER,
+    PARENT,
     FAULTS
 } fault;
 
@@ -48,6 +55,8 @@ static const char *const names[FAULTS] = {
     [LATE_HANG] = "fault_late_hang",
     [LATE_BOUNDS] = "fault_late_bounds",
     [RESTLESS] = "fault_restless",
+    [WRITER] = "fault_writer",
+    [PARENT] = "fault_parent",
 };
 
 static _Noreturn void hang(void) {
@@ -79,6 +88,29 @@ static void hog(void) {
         for (char *p; (p = malloc(piece)) != NULL;) p[0] = p[piece - 1] = 1;
 }
 
+static volatile float *volatile written;
+
+static void *write_on(void *nothing) {
+    usleep(20000);
+    for (;; usleep(100)) written[0] += 1;
+    return nothing;
+}
+
+static void begin_to_write(void) {
+    static pthread_t thread;
+    if (!thread) pthread_create(&thread, NULL, write_on, NULL);
+}
+
+static void leave_a_child(void) {
+    static int left;
+    if (left++ > 0 || fork() > 0) return;
+    setsid();
+    if (fork() > 0) _exit(0);
+    signal(SIGTERM, SIG_IGN);
+    sleep(60);
+    _exit(0);
+}
+
 static float *end_of_output(const scout_plan *p, void *const *tensors) {
     return (float *)tensors[GEMM_C] + p->op->tensors[GEMM_C].bytes / sizeof(float);
 }
@@ -100,6 +132,8 @@ static void compute(void *plan, void *const *tensors, void *workspace) {
     case INPUT: ((float *)tensors[GEMM_A])[0] += 1; break;
     case EXIT: exit(0);
     case FRAMES: garble_all_descriptors(); break;
+    case WRITER: written = tensors[GEMM_A]; break;
+    case PARENT: leave_a_child(); break;
     default: break;
     }
 }
@@ -108,6 +142,7 @@ static void timed(void *plan) {
     scout_plan *p = plan;
     if (p->fault == LATE_CRASH) crash();
     if (p->fault == LATE_HANG) hang();
+    if (p->fault == WRITER) begin_to_write();
     if (p->fault == LATE_BOUNDS) p->stream->poison(p->stream);
     if (p->fault == RESTLESS)
         p->random = (p->launches++ / 2000 + 1) * UINT64_C(0x9e3779b97f4a7c15); /* alike for a while */
@@ -169,13 +204,15 @@ PREPARE(LATE_CRASH, prepare_late_crash)
 PREPARE(LATE_HANG, prepare_late_hang)
 PREPARE(LATE_BOUNDS, prepare_late_bounds)
 PREPARE(RESTLESS, prepare_restless)
+PREPARE(WRITER, prepare_writer)
+PREPARE(PARENT, prepare_parent)
 
 typedef scout_answer prepare_fn(const scout_op *op, scout_device *device, const int64_t *values, scout_plan **plan,
                                 scout_plan_needs *needs, scout_why *why);
 static prepare_fn *const prepares[FAULTS] = {
-    prepare_hang,       prepare_crash,     prepare_wrong,       prepare_bounds,  prepare_canary,
-    prepare_input,      prepare_memory,    prepare_hog,         prepare_exit,    prepare_frames,
-    prepare_late_crash, prepare_late_hang, prepare_late_bounds, prepare_restless};
+    prepare_hang,        prepare_crash,    prepare_wrong,  prepare_bounds, prepare_canary,     prepare_input,
+    prepare_memory,      prepare_hog,      prepare_exit,   prepare_frames, prepare_late_crash, prepare_late_hang,
+    prepare_late_bounds, prepare_restless, prepare_writer, prepare_parent};
 
 /* Whether "crash" stands in "hang,crash". */
 static int wanted(const char *list, const char *name, int otherwise) {
@@ -196,7 +233,7 @@ const scout_plugin *scout_plugin_entry(uint32_t abi) {
     plugin.candidates = list;
     plugin.candidate_count = 0;
     for (int k = 0; k < FAULTS; k++) {
-        if (!wanted(getenv("CEILING_SCOUT_FAULTS"), names[k] + strlen("fault_"), k != RESTLESS)) continue;
+        if (!wanted(getenv("CEILING_SCOUT_FAULTS"), names[k] + strlen("fault_"), k < RESTLESS)) continue;
         all[k] = (scout_candidate){.size = sizeof all[k],
                                    .kind = SCOUT_GEMM,
                                    .flags = SCOUT_OWN,

@@ -75,6 +75,12 @@ static void hang(void) {
     for (;;) pause();
 }
 static void leave(void) { _exit(3); }
+static void killed(void) { kill(getpid(), SIGKILL); }
+static void stopped(void) { kill(getpid(), SIGSTOP); }
+static void let_go(void) { /* closes its connection, and lives on */
+    close(wire);
+    hang();
+}
 static void lose(void) {
     failed("lost", "the device is poisoned");
     hang();
@@ -83,15 +89,27 @@ static void lose(void) {
 static const struct {
     const char *name;
     void (*act)(void);
-} acts[] = {{"crash", crash},     {"hang", hang},     {"leave", leave}, {"lose", lose},
-            {"garbage", garbage}, {"forked", forked}, {"alive", alive}, {"flood", flood}};
+} acts[] = {{"crash", crash},     {"hang", hang},     {"leave", leave},  {"lose", lose},
+            {"garbage", garbage}, {"forked", forked}, {"alive", alive},  {"flood", flood},
+            {"kill", killed},     {"stop", stopped},  {"let_go", let_go}};
+
+/* Whether an act is due: as often as "times" says, of which a file has a byte each; without it, always. */
+static bool is_due(const json_t *body) {
+    const json_t *times = json_object_get(body, "times");
+    const char *path = getenv("FAKE_COUNT");
+    if (!times || !path) return true;
+    const int fd = open(path, O_CREAT | O_WRONLY | O_APPEND, 0666);
+    const bool due = lseek(fd, 0, SEEK_END) < json_integer_value(times) && write(fd, "x", 1) == 1;
+    close(fd);
+    return due;
+}
 
 static void do_measure(const json_t *body, const char *what) {
     static const char *const variants[] = {"v=1", "v=2", "v=3"};
     const bool nobody = json_is_true(json_object_get(body, "nobody")), all = json_is_true(json_object_get(body, "all"));
     for (int v = 0; v < (all ? 3 : 1); v++)
         for (size_t k = 0; k < sizeof acts / sizeof acts[0]; k++) {
-            if (strcmp(acts[k].name, what) != 0 || excluded(body, "x", variants[v])) continue;
+            if (strcmp(acts[k].name, what) != 0 || excluded(body, "x", variants[v]) || !is_due(body)) continue;
             step(nobody ? NULL : "x", nobody ? "" : variants[v], nobody ? "idling" : "running", 1);
             acts[k].act();
         }
@@ -101,15 +119,32 @@ static void do_measure(const json_t *body, const char *what) {
                    (int)json_array_size(json_object_get(body, "ahead"))));
 }
 
-static void do_qualify(const json_t *body) {
-    const char *candidate = json_string_value(json_object_get(body, "candidate"));
-    step(candidate, "", "qualify", 1);
-    if (strcmp(candidate, "q_crash") == 0) crash();
+static json_t *row(const char *name, const char *how, double us) {
+    return strcmp(how, "OK") == 0 ? json_pack("{s:s, s:s, s:s, s:n, s:{s:i, s:f}}", "name", name, "variant", "t=1",
+                                              "status", how, "reason", "pass", "pass", 1, "time_us", us)
+                                  : json_pack("{s:s, s:s, s:s, s:{s:s, s:s}}", "name", name, "variant", "t=1", "status",
+                                              how, "reason", "code", "samples", "text", "one is off");
+}
+
+/* The baseline takes 10 us, and twice that in a worker that measures one candidate alone, which takes 15 us there. */
+static void do_rows(const json_t *body) {
+    const char *only = json_string_value(json_object_get(body, "only"));
+    const json_t *left_out = json_object_get(body, "exclusions");
+    const bool alone = only && !excluded(body, only, ""), spoils = alone && strcmp(only, "q_spoils") == 0;
     json_t *rows = json_array();
-    if (strcmp(candidate, "q_wrong") == 0)
-        json_array_append_new(rows, json_pack("{s:s, s:s, s:s, s:{s:s, s:s}}", "name", candidate, "variant", "t=1",
-                                              "status", "WRONG", "reason", "code", "samples", "text", "one is off"));
-    done(rows);
+    step("library", "t=1", "time", 1);
+    json_array_append_new(rows, row("library", spoils ? "WRONG" : "OK", alone ? 20 : 10));
+    if (alone) {
+        step(only, "t=1", "time", 1);
+        if (strcmp(only, "q_crash") == 0) crash();
+        if (strcmp(only, "q_once") == 0 && is_due(body)) crash();
+        json_array_append_new(rows, row(only, strcmp(only, "q_wrong") == 0 ? "WRONG" : "OK", 15));
+    }
+    for (size_t k = 0; k < json_array_size(left_out); k++)
+        json_array_append_new(
+            rows, row(json_string_value(json_object_get(json_array_get(left_out, k), "name")), "SKIPPED", 0));
+    done(json_pack("{s:s, s:s, s:o, s:i}", "baseline", "library", "baseline_variant", "t=1", "candidates", rows, "pid",
+                   (int)getpid()));
 }
 
 static json_t *device_entry(int k) {
@@ -125,8 +160,8 @@ static void do_job(const json_t *body) {
         done(json_pack("[o, o, {s:s, s:s}]", device_entry(0), device_entry(1), "device", "cuda", "why", "no driver"));
     } else if (strcmp(what, "candidates") == 0) {
         json_t *list = json_array();
-        static const char *const names[] = {"q_fine", "q_crash", "q_wrong"};
-        for (int k = 0; k < 3; k++)
+        static const char *const names[] = {"q_fine", "q_crash", "q_wrong", "q_spoils", "q_once"};
+        for (size_t k = 0; k < sizeof names / sizeof names[0]; k++)
             json_array_append_new(list, json_pack("{s:s, s:s, s:s, s:s}", "name", names[k], "kind", "gemm", "device",
                                                   "fake", "plugin", "/some/file.so"));
         json_array_append_new(list, json_pack("{s:s, s:s, s:s, s:s}", "name", "other_kind", "kind", "conv", "device",
@@ -134,8 +169,8 @@ static void do_job(const json_t *body) {
         json_array_append_new(
             list, json_pack("{s:s, s:s, s:s, s:n}", "name", "built_in", "kind", "gemm", "device", "fake", "plugin"));
         done(list);
-    } else if (strcmp(what, "qualify") == 0) {
-        do_qualify(body);
+    } else if (json_object_get(body, "operation")) {
+        do_rows(body);
     } else if (act && strcmp(act, "part") == 0) { /* one is done, and then nothing more */
         answer(FRAMES_PART, json_pack("{s:[s], s:i}", "parts", "one", "ceilings", 7));
         failed("failed", "the rest cannot be done");

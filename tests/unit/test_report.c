@@ -413,12 +413,15 @@ static void what_may_serve(void) {
     static const struct {
         const char *row;
         bool now, later;
-    } cases[] = {{ROW_TIME("4.0"), true, true},
-                 {"'status':'UNSTABLE','reason':{'code':'interval','text':''}", true, false},
-                 {"'status':'UNSUPPORTED','reason':{'code':'type','text':''}", true, true},
-                 {"'status':'ERROR','reason':{'code':'memory','text':''}", false, false},
-                 {"'status':'CRASHED','reason':{'code':'device_lost','text':''}", false, false},
-                 {"'status':'SKIPPED','reason':{'code':'budget','text':''}", false, false}};
+    } cases[] = {
+        {ROW_TIME("4.0"), true, true},
+        {"'status':'UNSTABLE','reason':{'code':'interval','text':''}", true, false},
+        {"'status':'UNSUPPORTED','reason':{'code':'type','text':''}", true, true},
+        {"'status':'ERROR','reason':{'code':'memory','text':''}", false, false},
+        {"'status':'CRASHED','reason':{'code':'device_lost','text':''}", false, false},
+        {"'status':'SKIPPED','reason':{'code':'budget','text':''}", false, false},
+        {ROW_TIME("4.0") "},{'name':'other','variant':'','status':'CRASHED','reason':{'code':'killed','text':''}",
+         false, false}};
     for (size_t k = 0; k < sizeof cases / sizeof cases[0]; k++) {
         char whole[1024];
         snprintf(whole, sizeof whole,

@@ -10,6 +10,7 @@
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <math.h>
 #include <signal.h>
 #include <stdlib.h>
 #include <sys/wait.h>
@@ -26,7 +27,7 @@ typedef struct plan { /* of a run: one job per text */
     json_t *results[MAX_JOBS]; /* owned */
     status why[MAX_JOBS];
     int device[MAX_JOBS];
-    char said[512];
+    char said[512], all_said[8192];
     volatile int stop;
     int stop_after;
 } plan;
@@ -62,6 +63,8 @@ static void watch(void *context, supervisor_event_kind kind, int device, int job
     if (kind != SUPERVISOR_RESTART) return;
     p->restarts++;
     snprintf(p->said, sizeof p->said, "%s", text);
+    const size_t used = strlen(p->all_said);
+    snprintf(p->all_said + used, sizeof p->all_said - used, "%s\n", text);
 }
 
 static supervisor_options options_for(const char *devices, int plugins) {
@@ -98,7 +101,7 @@ static void one_fault(const char *what, const char *want_status, const char *wan
     plan p = {.jobs = jobs, .count = 2};
     UNIT_CHECK(run_jobs(&p, "fake:0", 0));
     UNIT_INT(p.finished, 2);
-    UNIT_INT(p.restarts, 1);
+    UNIT_INT(p.restarts, 2); /* and once more alone */
     UNIT_INT(json_array_size(json_object_get(p.results[0], "exclusions")), 1);
     UNIT_INT(json_array_size(json_object_get(p.results[1], "exclusions")), 0);
     const json_t *e = exclusion(&p, 0, 0);
@@ -117,6 +120,36 @@ static void faults(void) {
     one_fault("lose", "CRASHED", "poisoned", "the device is poisoned (running)");
     one_fault("garbage", "CRASHED", "exit", "damaged");
     one_fault("forked", "CRASHED", "exit", "code 7");
+    one_fault("let_go", "CRASHED", "exit", "closed its connection and did not end (running)");
+}
+
+/* A job that goes wrong so many times, and how many exclusions it ends with. */
+static void some_times(const char *what, int times, int want_restarts, size_t want_exclusions, const char *want_said) {
+    char job[128], path[] = "/tmp/unit_supervisor_XXXXXX";
+    close(mkstemp(path));
+    setenv("FAKE_COUNT", path, 1);
+    snprintf(job, sizeof job, "{\"what\": \"measure\", \"do\": \"%s\", \"times\": %d}", what, times);
+    const char *jobs[] = {job};
+    plan p = {.jobs = jobs, .count = 1};
+    UNIT_CHECK(run_jobs(&p, "fake:0", 0));
+    if (!UNIT_INT(p.restarts, want_restarts)) printf("    %s, %d times: %s\n", what, times, p.said);
+    UNIT_INT(json_array_size(json_object_get(p.results[0], "exclusions")), want_exclusions);
+    if (!UNIT_CHECK(strstr(p.all_said, want_said) != NULL)) printf("    %s\n", p.all_said);
+    if (want_exclusions > 0 && strcmp(what, "crash") != 0)
+        UNIT_TEXT(json_get_text(exclusion(&p, 0, 0), "code"), "killed");
+    forget(&p);
+    unsetenv("FAKE_COUNT");
+    unlink(path);
+}
+
+/* What fails once and does well alone is not to blame; nor what somebody else ended or stopped, if that has an end. */
+static void blamed_only_alone(void) {
+    some_times("crash", 1, 1, 0, "signal 11");
+    some_times("crash", 2, 2, 1, "signal 11");
+    some_times("kill", 1, 1, 0, "signal 9 (Killed) (running); it is measured again");
+    some_times("stop", 2, 2, 0, "its process was stopped from outside and was ended (running); it is measured again");
+    some_times("kill", 4, 5, 0, "something kills the workers of this run");
+    some_times("kill", 100, 7, 1, "something kills the workers of this run");
 }
 
 /* What was lost beside others is done again alone: then nobody is at fault, and from there on all is done so. */
@@ -143,7 +176,7 @@ static void what_fails_alone_is_to_blame(void) {
     plan p = {.jobs = jobs, .count = 2};
     UNIT_CHECK(run_jobs(&p, "fake:0", 0));
     UNIT_INT(p.finished, 2);
-    UNIT_INT(p.restarts, 2);
+    UNIT_INT(p.restarts, 3); /* beside others, with nothing beside it, and alone */
     UNIT_INT(json_array_size(json_object_get(p.results[0], "exclusions")), 1);
     UNIT_TEXT(json_get_text(exclusion(&p, 0, 0), "variant"), "v=1");
     UNIT_INT(json_get_int(p.results[1], "announced", -1), 1);
@@ -183,7 +216,7 @@ static void variants(void) {
     static const char *const jobs[] = {"{\"what\": \"measure\", \"do\": \"crash\", \"all\": true}"};
     plan p = {.jobs = jobs, .count = 1};
     UNIT_CHECK(run_jobs(&p, "fake:0", 0));
-    UNIT_INT(p.restarts, 2);
+    UNIT_INT(p.restarts, 4);
     UNIT_INT(json_array_size(json_object_get(p.results[0], "exclusions")), 1);
     UNIT_TEXT(json_get_text(exclusion(&p, 0, 0), "variant"), "");
     forget(&p);
@@ -200,25 +233,59 @@ static void nobody_to_blame(void) {
     forget(&p);
 }
 
-static void qualified_first(void) {
+static void row_is(const plan *p, int job, const char *name, const char *want_status, const char *want_code,
+                   const char *want_text) {
+    const json_t *rows = json_object_get(p->results[job], "candidates"), *row = NULL;
+    int seen = 0;
+    for (size_t k = 0; k < json_array_size(rows); k++) {
+        if (strcmp(json_get_text(json_array_get(rows, k), "name"), name) != 0) continue;
+        row = json_array_get(rows, k);
+        seen++;
+    }
+    if (!UNIT_INT(seen, 1)) printf("    %s\n", name);
+    const json_t *reason = json_object_get(row, "reason");
+    UNIT_TEXT(json_get_text(row, "status"), want_status);
+    UNIT_TEXT(json_get_text(reason, "code"), want_code);
+    if (!UNIT_CHECK(strstr(json_get_text(reason, "text"), want_text) != NULL))
+        printf("    %s\n", json_get_text(reason, "text"));
+    UNIT_CHECK(!json_object_get(row, "pass") == (strcmp(want_status, "OK") != 0));
+}
+
+static double time_of(const plan *p, int job, size_t k) {
+    const json_t *row = json_array_get(json_object_get(p->results[job], "candidates"), k);
+    return json_get_number(json_object_get(row, "pass"), "time_us");
+}
+
+/* Plugins' candidates, each in a worker of its own: what one does there to the baseline it did to itself. */
+static void measured_apart(void) {
     static const char *const jobs[] = {
-        "{\"what\": \"measure\", \"operation\": {\"op\": \"gemm\"}}",
+        "{\"what\": \"measure\", \"operation\": {\"op\": \"gemm\"}, \"times\": 1}",
         "{\"what\": \"measure\", \"operation\": {\"op\": \"gemm\"}, \"only\": \"q_wrong\"}",
-        "{\"what\": \"measure\", \"operation\": {\"op\": \"norm\"}}"};
-    plan p = {.jobs = jobs, .count = 3};
+        "{\"what\": \"measure\", \"operation\": {\"op\": \"norm\"}}",
+        "{\"what\": \"measure\", \"operation\": {\"op\": \"gemm\"}, \"pass\": 2, \"rows\": [{\"name\": \"library\"},"
+        " {\"name\": \"q_fine\"}]}"};
+    char path[] = "/tmp/unit_supervisor_XXXXXX";
+    close(mkstemp(path));
+    setenv("FAKE_COUNT", path, 1);
+    plan p = {.jobs = jobs, .count = 4};
     UNIT_CHECK(run_jobs(&p, "fake:0", 1));
-    UNIT_INT(json_array_size(json_object_get(p.results[0], "exclusions")), 2);
-    UNIT_TEXT(json_get_text(exclusion(&p, 0, 0), "name"), "q_crash");
-    UNIT_TEXT(json_get_text(exclusion(&p, 0, 0), "variant"), "");
-    UNIT_TEXT(json_get_text(exclusion(&p, 0, 0), "status"), "CRASHED");
-    UNIT_TEXT(json_get_text(exclusion(&p, 0, 1), "name"), "q_wrong");
-    UNIT_TEXT(json_get_text(exclusion(&p, 0, 1), "variant"), "t=1");
-    UNIT_TEXT(json_get_text(exclusion(&p, 0, 1), "status"), "WRONG");
-    UNIT_TEXT(json_get_text(exclusion(&p, 0, 1), "code"), "samples");
-    UNIT_INT(json_array_size(json_object_get(p.results[1], "exclusions")), 1);
-    UNIT_INT(json_array_size(json_object_get(p.results[2], "exclusions")), 0);
-    UNIT_INT(p.restarts, 1);
+    UNIT_INT(json_array_size(json_object_get(p.results[0], "candidates")), 6);
+    row_is(&p, 0, "library", "OK", "", "");
+    row_is(&p, 0, "q_fine", "OK", "", "");
+    UNIT_CHECK(fabs(time_of(&p, 0, 1) - 7.5) < 1e-9); /* at the baseline's time in the device's own worker */
+    row_is(&p, 0, "q_crash", "CRASHED", "signal", "signal 11");
+    row_is(&p, 0, "q_wrong", "WRONG", "samples", "one is off");
+    row_is(&p, 0, "q_spoils", "WRONG", "samples", "beside it the default came out wrong");
+    row_is(&p, 0, "q_once", "OK", "", "");
+    UNIT_INT(p.restarts, 3); /* q_crash twice, q_once once */
+    UNIT_INT(json_array_size(json_object_get(p.results[1], "candidates")), 2);
+    row_is(&p, 1, "q_wrong", "WRONG", "samples", "one is off");
+    UNIT_INT(json_array_size(json_object_get(p.results[2], "candidates")), 1);
+    UNIT_INT(json_array_size(json_object_get(p.results[3], "candidates")), 2);
+    row_is(&p, 3, "q_fine", "OK", "", "");
     forget(&p);
+    unsetenv("FAKE_COUNT");
+    unlink(path);
 }
 
 static void two_devices(void) {
@@ -377,9 +444,10 @@ int main(int argc, char **argv) {
     UNIT_RUN(parts_come_before_the_end);
     UNIT_RUN(no_faults);
     UNIT_RUN(faults);
+    UNIT_RUN(blamed_only_alone);
     UNIT_RUN(variants);
     UNIT_RUN(nobody_to_blame);
-    UNIT_RUN(qualified_first);
+    UNIT_RUN(measured_apart);
     UNIT_RUN(two_devices);
     UNIT_RUN(device_lost);
     UNIT_RUN(stopped);
