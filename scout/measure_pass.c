@@ -5,13 +5,14 @@
 
 #include "common/verdict.h"
 #include "scout/chosen.h"
+#include "scout/timing/estimate.h"
 
 #include <math.h>
 #include <string.h>
 
 static const double prepare_share = 0.7; /* of the budget: what is not prepared by then is skipped */
 static const double hurry_s = 0.06;      /* with less for a pass, a figure is all that there is time for */
-static const double dear_check_s = 0.05; /* the second pass leaves out a check that takes longer */
+static const double dear_check_s = 0.05; /* later passes leave out a check that takes longer */
 
 /* The least that a baseline takes: a check, a look, a round. It is measured whatever the budget, unless that would
  * overrun it by minutes. */
@@ -267,12 +268,13 @@ static bool leave_out(measurement *m, double launch_s, const char *how) {
     return true;
 }
 
-/* Once more on inputs that no candidate has seen; a wrong result takes the time away. The second pass has other inputs
- * and other memory anyway; what is right there, too, is looked at no more. */
+/* Once more on inputs that no candidate has seen; a wrong result takes the time away. A later pass has new inputs
+ * anyway, and is checked where figures are looked at. */
 static void verify_again(measurement *m) {
     scout_why why = {.code = ""};
     scout_answer answer = SCOUT_OK;
-    if (m->pass.number > 2 || (m->pass.number > 1 && m->check_s > dear_check_s)) return;
+    const bool due = m->pass.number == 1 || (estimate_look((size_t)m->pass.number) && m->check_s <= dear_check_s);
+    if (!due) return;
     m->at_it = NULL;
     measure_tell(m, m->set, NULL, NULL, "reference", 120 + 50 * m->refresh_s + 10 * m->patience_s);
     if (m->pass.number == 1) answer = bench_set_refresh(m->set, true, &why);

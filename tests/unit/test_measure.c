@@ -23,7 +23,7 @@ static void the_faster_one_wins(void) {
     row_is("fast", "", "OK", NULL);
     const json_t *times = json_object_get(row("fast", ""), "time_us");
     near(number(times, "median"), 150);
-    UNIT_CHECK(number(times, "rel_ci95") < 0.005 && number(times, "batches") >= 16 && number(times, "launches") >= 100);
+    UNIT_CHECK(number(times, "rel_ci95") < 0.005 && number(times, "batches") >= 8 && number(times, "launches") >= 50);
     UNIT_TEXT(text(row("fast", ""), "quality"), "good");
     UNIT_TEXT(text(row("fast", ""), "time_from"), "plain");
     UNIT_TEXT(text(row("fast", ""), "interval_from"), "3 passes"); /* the first one chose it */
@@ -41,7 +41,7 @@ static void the_faster_one_wins(void) {
     UNIT_CHECK(json_is_null(json_object_get(result, "probe")));
     const json_t *spent = json_object_get(result, "spent_s"); /* preparing and checking, too, move the fake's clock */
     const double told = number(spent, "preparing") + number(spent, "timing") + number(spent, "checking");
-    UNIT_CHECK(number(spent, "timing") > 0.1 && number(spent, "preparing") > 0 && number(spent, "checking") > 0);
+    UNIT_CHECK(number(spent, "timing") > 0.05 && number(spent, "preparing") > 0 && number(spent, "checking") > 0);
     UNIT_CHECK(told <= 1.0001 * number(result, "seconds") && told > 0.5 * number(result, "seconds"));
     UNIT_CHECK(number(result, "seconds") < 1); /* tenths of a second a pass */
     UNIT_TEXT(text(result, "precision"), "fp32");
