@@ -20,7 +20,9 @@
 ##                              CUDA code for DIST_ARCHS="80 89 90a 100": takes four times as long as one)
 ## make clean                   remove bin/ and the build folders; `make distclean` removes all of out/
 ##@ Development
-## make debug | asan | fuzz     build in that mode (asan: address and undefined-behaviour sanitizers; fuzz: libFuzzer, clang)
+## make debug | asan | tsan | fuzz
+##                              build in that mode (asan: address and undefined-behaviour sanitizers; tsan: threads; fuzz: libFuzzer,
+##                              clang)
 ## make unit                    build and run the unit tests of the mode
 ## make cli golden              the command line's tests; the stored ops.json of models/, the stored summaries of an H200's reports
 ## make page                    open report.html in Chromium and look at it (skipped where there is none)
@@ -33,7 +35,7 @@
 ## make cuda                    bin/scout_cuda.so, the CUDA device (`make` builds it too where the CUDA toolkit is)
 ## make info                    what is built how, and which CUDA toolkit was found
 ##@ Variables
-## MODE=release|debug|asan|fuzz CC=gcc|clang BUILD=folder V=1 (show commands) STATIC=1 (link the libraries in)
+## MODE=release|debug|asan|tsan|fuzz CC=gcc|clang BUILD=folder V=1 (show commands) STATIC=1 (link the libraries in)
 
 .DEFAULT_GOAL := all
 .DELETE_ON_ERROR:
@@ -53,10 +55,10 @@ include mk/manual.mk
 include mk/cuda.mk
 include mk/scripted.mk
 
-.PHONY: all help info debug asan fuzz
+.PHONY: all help info debug asan tsan fuzz
 all: $(PROGRAMS)
 
-debug asan fuzz:
+debug asan tsan fuzz:
 	$(Q)$(MAKE) --no-print-directory MODE=$@ $(if $(filter fuzz,$@),CC=clang) modal
 
 help:

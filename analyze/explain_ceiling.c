@@ -143,6 +143,7 @@ void explain_ceiling(const explain *e) {
         const char *from, *text;
     } sources[] = {{"stored", "the device's ceilings as they were stored"},
                    {"clock", "the device's ceilings at the clock that this operation's load holds"},
+                   {"measured", "this operation itself, which was faster than the device's table of bandwidths"},
                    {"probe", "what ran in neighbouring blocks, at this operation's clock"},
                    {"both", "what is stored and what ran before this operation, together"}};
     const study_report *r = e->r;
@@ -153,8 +154,9 @@ void explain_ceiling(const explain *e) {
     }
     const json_t *ceilings = ceilings_of(e);
     if (r->physical_us > 0)
-        explain_tell(e, "Attainable at this size: %s. The physical bound, with its bytes at the best rate of any size: %s.",
-                     amount_time(r->ceiling_us).s, amount_time(r->physical_us).s);
+        explain_tell(
+            e, "Attainable at this size: %s. The physical bound, with its bytes at the best rate of any size: %s.",
+            amount_time(r->ceiling_us).s, amount_time(r->physical_us).s);
     for (size_t k = 0; k < sizeof bounds / sizeof bounds[0]; k++)
         write_bound(e, bounds[k].name, bounds[k].of(e, ceilings));
     for (size_t k = 0; r->ceiling_from && k < sizeof sources / sizeof sources[0]; k++)

@@ -8,17 +8,22 @@
 #include <cuda_fp16.h>
 #include <cuda_fp8.h>
 #include <cuda_runtime.h>
+#include <pthread.h>
 #include <stdint.h>
 
 namespace gemm {
 
 /* So much dynamic shared memory for a kernel. The limit is the kernel's, and other plans of it are there already: one
- * that needs less takes nothing from them. */
+ * that needs less takes nothing from them, whichever thread makes it. */
 static inline cudaError_t allow_shared(const void *kernel, size_t bytes) {
+    static pthread_mutex_t looking = PTHREAD_MUTEX_INITIALIZER; /* a kernel belongs to one source file */
     cudaFuncAttributes now;
-    const cudaError_t e = cudaFuncGetAttributes(&now, kernel);
-    if (e != cudaSuccess || (size_t)now.maxDynamicSharedSizeBytes >= bytes) return e;
-    return cudaFuncSetAttribute(kernel, cudaFuncAttributeMaxDynamicSharedMemorySize, (int)bytes);
+    pthread_mutex_lock(&looking);
+    cudaError_t e = cudaFuncGetAttributes(&now, kernel);
+    if (e == cudaSuccess && (size_t)now.maxDynamicSharedSizeBytes < bytes)
+        e = cudaFuncSetAttribute(kernel, cudaFuncAttributeMaxDynamicSharedMemorySize, (int)bytes);
+    pthread_mutex_unlock(&looking);
+    return e;
 }
 
 static __device__ __forceinline__ uint32_t shared_address(const void *p) {

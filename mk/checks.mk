@@ -53,6 +53,11 @@ bench-page: $(PROGRAMS)
 bench-repeat: $(PROGRAMS)
 	$(Q)tests/scout/repeat_cpu.sh $(SCOUT)
 
+# CPU figures on a machine that others use: with nothing, two, four and eight busy loops beside them. A quarter of an hour.
+.PHONY: bench-busy
+bench-busy: $(PROGRAMS)
+	$(Q)tests/scout/busy.sh '$(MAKE)' $(REPETITIONS)
+
 # How often a comparison of two runs errs: NIGHTS of each kind (10000), counted.
 .PHONY: bench-compare
 bench-compare: $(BUILD)/unit/test_compare_nights

@@ -4,7 +4,7 @@ ifeq ($(origin CC),default)
 CC := gcc
 endif
 MODE ?= release
-MODES := release debug asan fuzz
+MODES := release debug asan tsan fuzz
 ifeq ($(filter $(MODE),$(MODES)),)
 $(error MODE=$(MODE) is none of: $(MODES))
 endif
@@ -27,8 +27,10 @@ BUILD ?= $(DEFAULT_BUILD)
 OPT_release := -O2 -g
 OPT_debug := -O0 -g3
 OPT_asan := -O1 -g -fno-omit-frame-pointer -fsanitize=address,undefined -fno-sanitize-recover=all
+OPT_tsan := -O1 -g -fno-omit-frame-pointer -fsanitize=thread
 OPT_fuzz := -O1 -g -fno-omit-frame-pointer -fsanitize=fuzzer-no-link,address,undefined -fno-sanitize-recover=all
 LINK_asan := -fsanitize=address,undefined
+LINK_tsan := -fsanitize=thread
 LINK_fuzz := -fsanitize=address,undefined
 
 WARNINGS := -Wall -Wextra -Wshadow -Wpedantic -Wstrict-prototypes -Wmissing-prototypes -Wvla -Wformat=2 -Werror

@@ -21,6 +21,10 @@ typedef struct rate {
     double tbps, ci;
 } rate;
 
+static const double rounded = 0.01; /* a yardstick's bytes are: a size so much smaller is the same */
+static const double doubt = 0.02;   /* a yardstick that is faster by less bears a ceiling out */
+const char *const ceilings_in_registers = "registers";
+
 /* One that is not known counts as any, never as exact. */
 static double width(double ci) { return ci >= 0 && ci < 1 ? ci : 1; }
 
@@ -149,6 +153,53 @@ void ceilings_close(ceilings *c) {
         for (int k = 0; k < c->bandwidth_count; k++)
             if (c->bandwidths[k].resident == (resident == 1)) raise_by_mix(c, &c->bandwidths[k]);
     }
+}
+
+/* What there is of it; 0: nothing. */
+static double known_of(const ceilings *c, const ceilings_seen *seen) {
+    const ceilings_peak *peak = ceilings_find_peak(c, seen->precision);
+    if (strcmp(seen->bound, "compute") == 0) return peak ? peak->tflops : 0;
+    if (strcmp(seen->bound, "special") == 0) return c->special_per_s;
+    return bandwidth_at(c, seen->bytes, seen->read_fraction, seen->resident).tbps;
+}
+
+static void raise_peak(ceilings *c, const ceilings_seen *seen) {
+    const ceilings_peak *found = ceilings_find_peak(c, seen->precision);
+    for (int k = 0; k < c->peak_count; k++) {
+        ceilings_peak *peak = &c->peaks[k];
+        if (peak != found) continue;
+        peak->tflops = seen->rate;
+        if (seen->product || peak->shape[0] < 1) continue;
+        memset(peak->shape, 0, sizeof peak->shape);
+        peak->layout[0] = 0;
+        snprintf(peak->how, sizeof peak->how, "%s", ceilings_in_registers);
+    }
+}
+
+/* The next size of the mixes around: what a smaller size moved, a larger one does as well. */
+static void raise_bandwidth(ceilings *c, const ceilings_seen *seen, double share) {
+    double mixes[2];
+    if (!around(c, seen->read_fraction, seen->resident, true, &mixes[0], &mixes[1])) return;
+    for (int m = 0; m < (mixes[0] < mixes[1] ? 2 : 1); m++) {
+        ceilings_bandwidth *next = NULL;
+        for (int k = 0; k < c->bandwidth_count; k++) {
+            ceilings_bandwidth *row = &c->bandwidths[k];
+            if (row->resident != seen->resident || row->read_fraction != mixes[m]) continue;
+            if ((double)row->bytes < (1 - rounded) * seen->bytes || (next && row->bytes > next->bytes)) continue;
+            next = row;
+        }
+        if (next) next->tbps *= share;
+    }
+    ceilings_close(c);
+}
+
+bool ceilings_raise(ceilings *c, const ceilings_seen *seen) {
+    const double known = known_of(c, seen), share = seen->rate / known;
+    if (!(known > 0) || !(share > 1 + doubt) || !isfinite(share)) return false;
+    if (strcmp(seen->bound, "compute") == 0) raise_peak(c, seen);
+    if (strcmp(seen->bound, "special") == 0) c->special_per_s = seen->rate;
+    if (strcmp(seen->bound, "memory") == 0) raise_bandwidth(c, seen, share);
+    return true;
 }
 
 double ceilings_bandwidth_at(const ceilings *c, double bytes, double read_fraction, bool resident) {

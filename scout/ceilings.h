@@ -71,6 +71,19 @@ double ceilings_plateau(const ceilings *c, double read_fraction, bool resident);
  * than a cold one. */
 void ceilings_close(ceilings *c);
 
+/* What a yardstick reached beside an operation. */
+typedef struct ceilings_seen {
+    const char *bound; /* "compute", "memory", "special" */
+    const char *precision;
+    double rate;  /* TFLOP/s, TB/s or special functions per second */
+    bool product; /* compute: a product of the peak's shape, not multiply-adds in registers */
+    double bytes, read_fraction;
+    bool resident; /* memory: these bytes */
+} ceilings_seen;
+/* Whether that is more than `c` holds by over 2 %: then it takes its place. */
+bool ceilings_raise(ceilings *c, const ceilings_seen *seen);
+extern const char *const ceilings_in_registers; /* how a peak was reached that is no product's */
+
 /* The ceiling time of an operation and what sets it. The largest of its parts, plus the launch floor. */
 typedef struct ceilings_time {
     double seconds; /* attainable at this size; not-a-number where the peak of its precision is not known and it needs

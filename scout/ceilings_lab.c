@@ -244,7 +244,8 @@ scout_answer ceilings_special_measure(ceilings_lab *lab, ceilings *c, scout_why 
 
 scout_answer ceilings_registers_measure(ceilings_lab *lab, const char *precision, ceilings *c, scout_why *why) {
     const ceilings_precision *p = ceilings_precision_named(precision);
-    ceilings_peak peak = {.how = "registers", .layout = ""};
+    ceilings_peak peak = {.layout = ""};
+    snprintf(peak.how, sizeof peak.how, "%s", ceilings_in_registers);
     ceilings_figure figure = {.rel_ci95 = 1};
     const double start_s = ceilings_lab_now(lab);
     double per_s = 0;

@@ -131,6 +131,18 @@ static void put(json_t *to, const char *key, double x) {
         json_object_del(to, key);
 }
 
+/* Hardly a block of it was undisturbed, and it is slower than a pass on this host that had some. */
+static bool was_disturbed(const json_t *m, const json_t *base, const json_t *pass) {
+    const json_t *list = json_object_get(base, "passes");
+    double calm = INFINITY;
+    for (size_t k = 0; k < json_array_size(list); k++) {
+        const json_t *other = json_array_get(list, k);
+        if (!json_is_true(json_object_get(other, "disturbed"))) calm = fmin(calm, json_get_positive(other, "time_us"));
+    }
+    return json_is_true(json_object_get(m, "host")) && json_is_true(json_object_get(pass, "disturbed")) &&
+           json_get_positive(pass, "time_us") > estimate_agreement * calm;
+}
+
 /* By the baseline's time; infinite: all count. */
 static double slowest_that_counts(const json_t *m, const json_t *base) {
     const json_t *list = json_object_get(base, "passes");
@@ -139,7 +151,7 @@ static double slowest_that_counts(const json_t *m, const json_t *base) {
     if (!json_is_true(json_object_get(m, "host"))) return INFINITY;
     for (size_t k = 0; k < json_array_size(list) && n < MOST_PASSES; k++) {
         const double value = json_get_positive(json_array_get(list, k), "time_us");
-        if (value > 0) x[n++] = value;
+        if (value > 0 && !was_disturbed(m, base, json_array_get(list, k))) x[n++] = value;
     }
     return estimate_slowest(x, n);
 }
@@ -152,8 +164,8 @@ static void mark_slow(json_t *m, json_t *base) {
     for (size_t k = 0; k < json_array_size(list); k++) {
         const json_t *pass = json_array_get(list, k);
         const json_int_t number = json_integer_value(json_object_get(pass, "pass"));
-        if (json_get_positive(pass, "time_us") > most && number > 0 && number < MOST_PASSES)
-            slow |= UINT64_C(1) << number;
+        const bool slower = json_get_positive(pass, "time_us") > most || was_disturbed(m, base, pass);
+        if (slower && number > 0 && number < MOST_PASSES) slow |= UINT64_C(1) << number;
     }
     json_object_set_new(m, "slow_passes", json_integer((json_int_t)slow));
 }
@@ -475,18 +487,10 @@ static double gain_open(const json_t *m, const json_t *base) {
     return most;
 }
 
-/* Whether more passes may narrow the time to what is wanted. */
-static bool time_open(const json_t *m, double ci) {
-    const bool host = json_is_true(json_object_get(m, "host"));
-    if (figures_passes(m) >= (int)(host ? estimate_decided : estimate_last_look())) return false;
-    return !(ci <= hypot(target_of(m), floor_of(m)));
-}
+/* The time is not known as it is wanted. */
+static bool time_open(const json_t *m, double ci) { return !(ci <= hypot(target_of(m), floor_of(m))); }
 
-static double gain_open_yet(const json_t *m, const json_t *base) {
-    return figures_passes(m) < (int)estimate_decided ? gain_open(m, base) : 0;
-}
-
-/* What more passes may change: texts for people. */
+/* What is not decided: texts for people. */
 static void put_undecided(json_t *m, const json_t *base) {
     json_t *list = json_array();
     const double ci = json_get_number(json_object_get(base, "time_us"), "rel_ci95");
@@ -574,10 +578,14 @@ const json_t *figures_leader(const json_t *m) {
     return leader;
 }
 
+/* Nothing is where more passes would decide nothing. */
 double figures_open(const json_t *m) {
     const json_t *base = baseline_of(m);
     if (!base || !is_ok(base)) return 0;
+    const bool host = json_is_true(json_object_get(m, "host"));
+    const int passes = figures_passes(m), decided = (int)estimate_decided;
     const double ci = json_get_number(json_object_get(base, "time_us"), "rel_ci95");
     if (!(ci >= 0)) return INFINITY;
-    return fmax(time_open(m, ci) ? ci : 0, gain_open_yet(m, base));
+    const double time = passes < (host ? decided : (int)estimate_last_look()) && time_open(m, ci) ? ci : 0;
+    return fmax(time, passes < decided ? gain_open(m, base) : 0);
 }

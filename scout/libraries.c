@@ -1,6 +1,7 @@
 /* Shared libraries: where they are looked for, and which file was opened. Compiled into the program and once more into
  * the CUDA device's object, each with a list of its own. What changes here is a list that only grows: an opened library
- * stays for the life of the process, as its code may be in use by anything that was loaded after it. */
+ * stays for the life of the process, as its code may be in use by anything that was loaded after it. Any thread may
+ * ask. */
 #include "scout/libraries.h"
 
 #include <dlfcn.h>
@@ -8,6 +9,7 @@
 #include <glob.h>
 #include <limits.h>
 #include <link.h>
+#include <pthread.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
@@ -22,6 +24,7 @@ typedef struct opened {
 static char *search_path; /* of --library-path, owned */
 static opened list[MAX_OPENED];
 static int list_count;
+static pthread_mutex_t opening = PTHREAD_MUTEX_INITIALIZER; /* guards the list and the notes */
 
 /* Customary places of the toolkit; patterns, the highest version first. */
 static const char *const toolkit_folders[] = {
@@ -50,7 +53,12 @@ static void add_note(const char *path, const char *why) {
     if (note_count < MAX_NOTES) memcpy(notes[note_count++], text, sizeof text);
 }
 
-const char *libraries_note(uint32_t index) { return index < note_count ? notes[index] : NULL; }
+const char *libraries_note(uint32_t index) {
+    pthread_mutex_lock(&opening);
+    const char *note = index < note_count ? notes[index] : NULL; /* what stands there stays */
+    pthread_mutex_unlock(&opening);
+    return note;
+}
 
 /* One search: what is wanted, and the first sentence of a file that was there and would not open. */
 typedef struct search {
@@ -184,7 +192,7 @@ static opened *known(const char *const *names) {
     return NULL;
 }
 
-void *libraries_open(const char *const *names, bool global, char *path, size_t room, scout_why *why) {
+static void *open_first(const char *const *names, bool global, char *path, size_t room, scout_why *why) {
     search s = {.names = names, .flags = RTLD_NOW | (global ? RTLD_GLOBAL : RTLD_LOCAL)};
     if (path && room > 0) path[0] = 0;
     opened *before = known(names);
@@ -208,6 +216,13 @@ void *libraries_open(const char *const *names, bool global, char *path, size_t r
         snprintf(entry->name, sizeof entry->name, "%s", s.found);
         entry->handle = handle;
     }
+    return handle;
+}
+
+void *libraries_open(const char *const *names, bool global, char *path, size_t room, scout_why *why) {
+    pthread_mutex_lock(&opening);
+    void *handle = open_first(names, global, path, room, why);
+    pthread_mutex_unlock(&opening);
     return handle;
 }
 

@@ -2,6 +2,7 @@
  * the watcher what runs. Every choice is a function of the seed and of what was timed. */
 #include "scout/measure_internal.h"
 
+#include "scout/kinds/kind_tensors.h"
 #include "scout/kinds/kinds.h"
 
 #include <math.h>
@@ -135,7 +136,7 @@ static bool open_operation(measurement *m) {
                weights_make(r->operation, &m->op, 1, &counter, &m->arena, &m->weights, &why);
     m->made_s = m->api->now(m->device) - m->started_s;
     if (!m->built && m->op.kind == 0) m->op.kind = (uint32_t)r->operation->rec.kind;
-    if (m->built && r->parts.count > 0) m->layout = parts_open(m->api, &m->op, &r->parts, &m->arena);
+    if (m->built && r->parts.count > 0) m->layout = parts_open(m->api, &m->op, &r->parts, m->ahead, &m->arena);
     m->parts = parts_use(m->layout);
     measure_spend(m, MEASURE_FILLING);
     measure_rows_list(m);
@@ -145,7 +146,7 @@ static bool open_operation(measurement *m) {
         return false;
     }
     m->tolerance.projection = k->tolerance(&m->op);
-    m->tolerance.element = m->tolerance.projection + parts_tolerance(m->layout);
+    m->tolerance.element = m->tolerance.projection + kind_in_parts(&m->op) + parts_tolerance(m->layout);
     m->specials = k->specials ? k->specials(&m->op) : 0;
     m->patience_s = patience(&m->op);
     return m->row_count > 0; /* a device without candidates of this kind: no tensors are needed */
@@ -243,9 +244,9 @@ measurement *measure_open(const scout_device_api *api, scout_device *device, con
 
 static void begin(measurement *m, const measure_pass *pass) {
     m->pass = *pass;
-    m->started_s = m->api->now(m->device);
-    m->spent_until_s = 0;
+    m->started_s = m->api->now(m->device) - pass->waited_s;
     memset(m->spent_s, 0, sizeof m->spent_s);
+    m->spent_s[MEASURE_WAITING] = m->spent_until_s = pass->waited_s;
     for (int k = 0; k < m->row_count; k++) {
         measure_row *row = &m->rows[k];
         row->timed = row->chosen = row->lane.raced_out = false; /* an earlier pass may choose what lost its race */
@@ -263,6 +264,26 @@ json_t *measure_run(measurement *m, const measure_pass *pass, scout_answer *answ
     close_memory(m);
     parts_use(NULL);
     return result;
+}
+
+static void ahead_work(measurement *m) {
+    if (open_operation(m)) measure_pass_prepare(m);
+}
+
+bool measure_ahead(measurement *m, const measure_pass *pass) {
+    m->ahead = true;
+    begin(m, pass);
+    run_guarded(m, ahead_work);
+    parts_use(NULL);
+    m->ahead = false;
+    return m->answer == SCOUT_OK;
+}
+
+void measure_take(measurement *m, scout_device *device, const measure_watcher *watcher) {
+    m->device = device;
+    m->watcher = watcher;
+    m->at_it = NULL;
+    m->promised_s = 0;
 }
 
 void measure_close(measurement *m) {

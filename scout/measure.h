@@ -53,6 +53,7 @@ typedef struct measure_pass {
     double budget_s;            /* the first pass: for preparing and racing; what is not prepared by then is SKIPPED */
     const measure_choice *rows; /* later passes: what is timed, the baseline first */
     int row_count;
+    double waited_s; /* before it began, for what was prepared ahead */
 } measure_pass;
 
 struct measurement;
@@ -65,6 +66,12 @@ struct measurement *measure_open(const scout_device_api *api, scout_device *devi
  * or where memory of the host ran out (SCOUT_NO_MEMORY). */
 json_t *measure_run(struct measurement *m, const measure_pass *pass, scout_answer *answer, scout_why *why);
 void measure_close(struct measurement *m);
+
+/* On another thread than the one that measures, with a device of its own: lists what there is for the first pass and
+ * makes the plans of all but the last resort. Enqueues nothing and allocates nothing on the device. False: it is of no
+ * use but for measure_close. Else measure_take hands it to the thread that measures. */
+bool measure_ahead(struct measurement *m, const measure_pass *pass);
+void measure_take(struct measurement *m, scout_device *device, const measure_watcher *watcher);
 
 /* Prepares, runs and verifies one candidate's variants alone, without timing; for candidates of plugins, in a process
  * of their own. The array of rows of those that failed (empty: all is well); with `launches`, of all. */

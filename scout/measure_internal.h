@@ -46,6 +46,7 @@ typedef enum measure_probe_kind {
 
 /* What the time of a pass goes to, in this order; some of it several times. */
 typedef enum measure_phase {
+    MEASURE_WAITING,   /* for another thread that prepares it */
     MEASURE_LISTING,   /* what there is, with which variants: libraries are asked */
     MEASURE_FILLING,   /* tensors, and what the weights are */
     MEASURE_PREPARING, /* plans, packing, the first check */
@@ -61,6 +62,7 @@ typedef struct measure_probe {
     uint32_t type;                /* counted: of its arithmetic; SCOUT_NONE: special functions */
     uint64_t done;                /* counted: of one launch */
     double flops, bytes;          /* of one launch: multiply-adds and special functions are flops */
+    bool resident;                /* the same bytes again */
     double read_fraction, stored; /* stored: TFLOP/s, TB/s or special functions per second in the ceilings */
     scout_op op;
     bench_set *set; /* owned, as all that follows */
@@ -88,6 +90,7 @@ struct measurement {
     arena arena;
     scout_op op;
     bool opened, built;
+    bool ahead;           /* another thread than the one that measures is at it */
     parts_layout *layout; /* of a fusion; NULL: it is none */
     const scout_candidate *parts;
     bench_tolerance tolerance;
@@ -127,6 +130,8 @@ bool measure_stopped(const measurement *m);
 
 /* measure_pass.c: everything between the tensors and the figures; what it finds is in the rows. */
 void measure_pass_run(measurement *m);
+/* Ahead of it: plans, which the rows keep. */
+void measure_pass_prepare(measurement *m);
 timing_subject measure_pass_subject(measure_row *row); /* its plan, which says what it is before it runs */
 
 json_t *measure_json_row(const measurement *m, const measure_row *row, json_builder *b);
@@ -144,6 +149,9 @@ int measure_rows_candidates(const scout_device_api *api, uint32_t kind, plugins_
 /* Makes its plan; `verify`: and holds it against the reference. False: the device was lost. `row` is decided where it
  * failed. */
 bool measure_rows_prepare(measure_row *row, bool verify);
+/* Makes its plan ahead of the pass, without tensors. What fails for want of anything but the library's ability is left
+ * undecided. False: the device was lost. */
+bool measure_rows_prepare_ahead(measure_row *row);
 /* Fills row->status of what an answer says. */
 void measure_rows_decide(measure_row *row, scout_answer answer, const scout_why *why);
 void measure_rows_skip(measure_row *row, const char *code, const char *format, ...)

@@ -140,7 +140,8 @@ static void put_costs(const measurement *m, json_builder *b, json_t *to) {
 }
 
 static json_t *spent_json(const measurement *m, json_builder *b) {
-    static const char *const names[MEASURE_PHASES] = {"listing", "filling", "preparing", "timing", "checking"};
+    static const char *const names[MEASURE_PHASES] = {"waiting",   "listing", "filling",
+                                                      "preparing", "timing",  "checking"};
     json_t *to = json_new_object(b);
     for (int k = 0; k < MEASURE_PHASES; k++)
         if (m->spent_s[k] > 0) json_put_real(b, to, names[k], m->spent_s[k]);

@@ -90,7 +90,9 @@ static void pass_on(measurement *m, int k) {
     next->first = true;
 }
 
-static void prepare_all(measurement *m, bool last) {
+static bool prepare_checked(measure_row *row) { return measure_rows_prepare(row, true); }
+
+static void prepare_rows(measurement *m, bool last, bool (*prepare)(measure_row *row)) {
     const scout_candidate *of = NULL, *skipped = NULL;
     double share_s = 0;
     for (int k = 0; k < m->row_count && !measure_stopped(m); k++) {
@@ -100,7 +102,8 @@ static void prepare_all(measurement *m, bool last) {
         if (begins) share_s = share_until(m, k, last);
         of = row->candidate;
         const bool due = row->first && measure_rows_is_baseline(m, row->candidate);
-        const bool dear = begins && !due && !m->parts && !m->request->exhaustive && !m->request->only &&
+        const bool made = row->kept.plan != NULL; /* ahead */
+        const bool dear = begins && !due && !made && !m->parts && !m->request->exhaustive && !m->request->only &&
                           measure_rows_dear(row->candidate, prepare_until(m));
         if (dear) skipped = of;
         if ((!due && prepared_s(m) > (begins ? prepare_until(m) : share_s)) || skipped == of) {
@@ -111,14 +114,20 @@ static void prepare_all(measurement *m, bool last) {
             continue;
         }
         const double before_s = prepared_s(m);
-        if (!measure_rows_prepare(row, true)) measure_stop(m, SCOUT_LOST, &row->why);
-        if (begins) measure_rows_took(row->candidate, prepared_s(m) - before_s);
+        if (!prepare(row)) measure_stop(m, SCOUT_LOST, &row->why);
+        if (begins && !made) measure_rows_took(row->candidate, prepared_s(m) - before_s);
         row->chosen = row->plan != NULL;
         pass_on(m, k);
     }
-    find_baseline(m);
     measure_spend(m, MEASURE_PREPARING);
 }
+
+static void prepare_all(measurement *m, bool last) {
+    prepare_rows(m, last, prepare_checked);
+    find_baseline(m);
+}
+
+void measure_pass_prepare(measurement *m) { prepare_rows(m, false, measure_rows_prepare_ahead); }
 
 static bool is_named(const measure_row *row, const measure_choice *choice) {
     return strcmp(row->candidate->name, choice->name) == 0 && strcmp(row->variant, choice->variant) == 0;

@@ -148,6 +148,7 @@ static bool open_stream(measurement *m) {
     if (p->read && m->api->fill(m->device, p->read, p->read_bytes * p->copies, SCOUT_NONE, SCOUT_FILL_BYTE, 0x3c,
                                 &why) != SCOUT_OK)
         return false;
+    p->resident = hot;
     p->read_fraction = (double)p->read_bytes / p->bytes;
     p->stored = ceilings_bandwidth_at(c, p->bytes, p->read_fraction, hot);
     snprintf(p->precision, sizeof p->precision, "%s", operation_precision(m->request->operation));
@@ -335,6 +336,7 @@ json_t *measure_probe_json(const measurement *m, json_builder *b) {
     if (p->kind == MEASURE_PROBE_STREAM) {
         json_put_real(b, to, "bytes", p->bytes);
         json_put_real(b, to, "read_fraction", p->read_fraction);
+        json_put_bool(b, to, "resident", p->resident);
     }
     if (isfinite(p->stored)) json_put_real(b, to, stored[special ? 3 : (int)p->kind], p->stored);
     json_put_real(b, to, "work", work / (special ? 1 : 1e12));

@@ -5,6 +5,7 @@
 #include "scout/chosen.h"
 
 #include <math.h>
+#include <pthread.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -87,42 +88,52 @@ static void add_variants(measurement *m, const plugins_candidate *c, variants *a
 }
 
 /* What asking a candidate's library took in this process, on the mean: heuristics of some libraries take a third of a
- * second, which is more than most operations are worth. */
+ * second, which is more than most operations are worth. All threads that ask share what they found. */
 typedef struct asking {
     const scout_candidate *candidate;
     double seconds, prepared_s; /* of its first variants: sums */
     int times, prepared;
 } asking;
 
-static asking *asking_of(const scout_candidate *c) {
-    static asking all[PLUGINS_MAX_CANDIDATES];
-    for (size_t k = 0; k < sizeof all / sizeof all[0]; k++) {
-        if (all[k].candidate && all[k].candidate != c) continue;
-        all[k].candidate = c;
-        return &all[k];
+static asking asked_all[PLUGINS_MAX_CANDIDATES];
+static pthread_mutex_t asked_guard = PTHREAD_MUTEX_INITIALIZER;
+
+/* What is known by now, with this added. */
+static asking asking_add(const scout_candidate *c, const asking *more) {
+    asking known = {.candidate = c};
+    pthread_mutex_lock(&asked_guard);
+    for (size_t k = 0; k < sizeof asked_all / sizeof asked_all[0]; k++) {
+        asking *at = &asked_all[k];
+        if (at->candidate && at->candidate != c) continue;
+        *at = (asking){c, at->seconds + more->seconds, at->prepared_s + more->prepared_s, at->times + more->times,
+                       at->prepared + more->prepared};
+        known = *at;
+        break;
     }
-    return NULL;
+    pthread_mutex_unlock(&asked_guard);
+    return known;
 }
 
+static asking asking_of(const scout_candidate *c) { return asking_add(c, &(asking){.times = 0}); }
+
 bool measure_rows_dear(const scout_candidate *c, double most_s) {
-    const asking *known = asking_of(c);
-    return known && known->prepared > 0 && known->prepared_s / known->prepared > most_s;
+    const asking known = asking_of(c);
+    return known.prepared > 0 && known.prepared_s / known.prepared > most_s;
 }
 
 void measure_rows_took(const scout_candidate *c, double seconds) {
-    asking *known = asking_of(c);
-    if (known) known->prepared_s += seconds, known->prepared++;
+    asking_add(c, &(asking){.prepared_s = seconds, .prepared = 1});
 }
 
 static bool too_dear(measurement *m, const plugins_candidate *c, bool asked, scout_why *why) {
-    const asking *known = asking_of(c->candidate);
+    const asking known = asking_of(c->candidate);
     const bool wanted = measure_rows_is_baseline(m, c->candidate) || m->request->exhaustive || m->qualify ||
                         (asked && m->request->only) || m->pass.number > 1;
-    if (wanted || !known || known->times == 0 || known->seconds / known->times <= m->pass.budget_s) return false;
+    if (wanted || known.times == 0 || known.seconds / known.times <= m->pass.budget_s) return false;
     scout_say(why, SCOUT_NO, "budget",
               "its library takes about %.2g s to say how, more than the operation is worth; "
               "--exhaustive asks it",
-              known->seconds / known->times);
+              known.seconds / known.times);
     return true;
 }
 
@@ -156,9 +167,9 @@ static void add_candidate(measurement *m, const plugins_candidate *c) {
     variants all;
     if (answer == SCOUT_OK)
         answer = variants_open(&all, candidate, &m->op, m->device, m->request->exhaustive, domain, &why);
-    if (answer == SCOUT_LOST) measure_stop(m, answer, &why);
-    asking *const took = asking_of(candidate);
-    if (took && answer == SCOUT_OK) took->seconds += m->api->now(m->device) - began_s, took->times++;
+    /* what fails ahead may do so for the company that it has: the thread that measures tries it alone */
+    if (answer == SCOUT_LOST || (m->ahead && answer != SCOUT_OK && answer != SCOUT_NO)) measure_stop(m, answer, &why);
+    if (answer == SCOUT_OK) asking_add(candidate, &(asking){.seconds = m->api->now(m->device) - began_s, .times = 1});
     if (answer == SCOUT_OK)
         add_variants(m, c, &all, !asked);
     else
@@ -224,13 +235,31 @@ static bool verify_first(measure_row *row) {
     return true;
 }
 
+bool measure_rows_prepare_ahead(measure_row *row) {
+    measurement *m = row->owner;
+    bench_kept made = {.needs = {.size = sizeof made.needs}};
+    measure_tell_row(row, "prepare", 60 + m->patience_s);
+    row->why = (scout_why){.code = ""};
+    const scout_answer answer =
+        row->candidate->prepare(&m->op, m->device, row->values, &made.plan, &made.needs, &row->why);
+    if (answer == SCOUT_OK) row->kept = made;
+    if (answer == SCOUT_NO) {
+        const scout_why why = row->why;
+        measure_rows_decide(row, answer, &why);
+    }
+    return answer != SCOUT_LOST;
+}
+
 bool measure_rows_prepare(measure_row *row, bool verify) {
     measurement *m = row->owner;
     scout_answer answer = SCOUT_OK;
     measure_tell_row(row, "prepare", 60 + m->patience_s);
     row->why = (scout_why){.code = ""};
-    row->plan = bench_plan_new(m->set, row->candidate, row->values, m->request->regime.launch == REGIME_GRAPH,
-                               row->kept.plan ? &row->kept : NULL, &answer, &row->why);
+    if (row->kept.plan && row->candidate == m->parts)
+        answer = parts_settle(m->layout, row->kept.plan, m->device, &row->why);
+    if (answer == SCOUT_OK)
+        row->plan = bench_plan_new(m->set, row->candidate, row->values, m->request->regime.launch == REGIME_GRAPH,
+                                   row->kept.plan ? &row->kept : NULL, &answer, &row->why);
     if (!row->plan) {
         const scout_why why = row->why;
         measure_rows_decide(row, answer, &why);

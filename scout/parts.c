@@ -6,11 +6,10 @@
 #include "scout/kinds/kind_tensors.h"
 #include "scout/kinds/kinds.h"
 
-#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
-parts_layout *parts_current;
+_Thread_local parts_layout *parts_current;
 
 /* ---- the layout ---- */
 
@@ -105,38 +104,40 @@ static scout_answer supports(const scout_op *op, scout_device *device, scout_why
     return SCOUT_NO;
 }
 
-static scout_candidate candidate = {.size = sizeof candidate,
-                                    .flags = SCOUT_BASELINE,
-                                    .priority = 1000,
-                                    .name = "parts",
-                                    .about = "the operations that a fusion joins, one after another",
-                                    .approach = "NONE",
-                                    .supports = supports,
-                                    .prepare = parts_plan_prepare,
-                                    .launch = parts_plan_launch,
-                                    .describe = parts_plan_describe,
-                                    .destroy = parts_plan_destroy,
-                                    .pack_tensors = parts_plan_pack};
+static const char *const precisions[] = {NULL};
 
-parts_layout *parts_open(const scout_device_api *api, const scout_op *op, const parts_request *request, arena *a) {
+/* Of any kind: it is in no device's list. */
+static const scout_candidate candidate = {.size = sizeof candidate,
+                                          .precisions = precisions,
+                                          .flags = SCOUT_BASELINE,
+                                          .priority = 1000,
+                                          .name = "parts",
+                                          .about = "the operations that a fusion joins, one after another",
+                                          .approach = "NONE",
+                                          .supports = supports,
+                                          .prepare = parts_plan_prepare,
+                                          .launch = parts_plan_launch,
+                                          .describe = parts_plan_describe,
+                                          .destroy = parts_plan_destroy,
+                                          .pack_tensors = parts_plan_pack};
+
+parts_layout *parts_open(const scout_device_api *api, const scout_op *op, const parts_request *request, bool ahead,
+                         arena *a) {
     parts_layout *l = arena_array(a, parts_layout, 1);
     l->api = api;
     l->fused = op;
     l->arena = a;
     l->count = request->count < FUSION_PARTS ? request->count : FUSION_PARTS;
     l->exhaustive = request->exhaustive;
+    l->ahead = ahead;
     l->good = true;
     for (int k = 0; k < l->count && l->good; k++) l->good = lay_out(l, k, &request->items[k], a);
     return l;
 }
 
 const scout_candidate *parts_use(parts_layout *layout) {
-    static const char *const precisions[] = {NULL};
     parts_current = layout;
-    if (!layout) return NULL;
-    candidate.kind = layout->fused->kind;
-    candidate.precisions = precisions;
-    return &candidate;
+    return layout ? &candidate : NULL;
 }
 
 /* Whether a part goes on with what another one wrote. */
@@ -147,15 +148,9 @@ static bool goes_on(const parts_layout *l) {
     return false;
 }
 
-/* Norms allow for the residual being added by another kernel. A softmax does not for a sum that was rounded before: the
- * exponent x - largest has two of them, up to 8 each. Products and convolutions allow for what stands behind them being
- * done by others, but by the root of the number of roundings: that holds for many elements together. In one of them all
- * roundings may go the same way, and then count by their number (docs/tolerances.md). */
+/* Norms allow for the residual being added by another kernel, products and convolutions for what stands behind them. A
+ * softmax does not for a sum that was rounded before: the exponent x - largest has two of them, up to 8 each. */
 double parts_tolerance(const parts_layout *l) {
-    if (!l || !l->good || !goes_on(l)) return 0;
-    const scout_op *op = l->fused;
-    if (op->kind == SCOUT_SOFTMAX) return 16 * kind_rounding(op->input);
-    if (op->kind != SCOUT_GEMM && op->kind != SCOUT_CONV) return 0;
-    const int roundings = 1 + kind_behind(op);
-    return (roundings - sqrt(roundings)) * kind_rounding(op->output);
+    const bool rounds = l && l->good && goes_on(l) && l->fused->kind == SCOUT_SOFTMAX;
+    return rounds ? 16 * kind_rounding(l->fused->input) : 0;
 }

@@ -13,12 +13,17 @@ typedef struct parts_request {
 } parts_request;
 
 /* Lays the parts out on the fused operation's tensors. Everything is borrowed, and lies in the arena. What cannot be
- * laid out is refused when the candidate is asked whether it supports the operation. */
+ * laid out is refused when the candidate is asked whether it supports the operation. ahead: its plans wait for
+ * parts_settle. */
 typedef struct parts_layout parts_layout;
-parts_layout *parts_open(const scout_device_api *api, const scout_op *op, const parts_request *request, arena *a);
-/* The candidate, as that of this layout until the next call: the interface gives a candidate no place for what it is
- * made of, and a process is at one operation at a time. NULL: of none. */
+parts_layout *parts_open(const scout_device_api *api, const scout_op *op, const parts_request *request, bool ahead,
+                         arena *a);
+/* The candidate, as that of this layout until the next call in this thread: the interface gives a candidate no place
+ * for what it is made of, and a thread is at one operation at a time. NULL: of none. */
 const scout_candidate *parts_use(parts_layout *layout);
+
+/* Gives a plan that was made ahead its memory, on the device that runs it; one that has it already keeps it. */
+scout_answer parts_settle(const parts_layout *layout, scout_plan *plan, scout_device *device, scout_why *why);
 
 /* What the parts' roundings in between add to what an element of the fused operation may be off by, where its kind does
  * not expect them anyway: relative to |want| + spread. NULL: there are no parts. */

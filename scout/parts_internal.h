@@ -29,14 +29,14 @@ struct parts_layout {
     const scout_device_api *api;
     const scout_op *fused;
     arena *arena; /* also of plans: those of a lost device are given back with it */
-    bool exhaustive;
+    bool exhaustive, ahead;
     int count;
     parts_step steps[FUSION_PARTS];
     bool good;
     scout_why why; /* where it is not */
 };
 
-extern parts_layout *parts_current; /* that is in use */
+extern _Thread_local parts_layout *parts_current; /* that is in use */
 
 /* -1: there is no such constant. */
 int parts_constant(const char *name);

@@ -18,6 +18,7 @@ struct scout_plan {
     void *constants[FUSION_PARTS][SCOUT_MAX_TENSORS]; /* of each part's tensors */
     uint64_t pack_offsets[FUSION_PARTS];
     int packed; /* tensor of the fused operation that parts pack; -1: none */
+    bool settled;
 };
 
 /* ---- constants ---- */
@@ -55,8 +56,10 @@ static scout_answer make_constant(scout_plan *p, const scout_tensor *t, int cons
 
 /* ---- making ---- */
 
-static scout_answer allocate(scout_plan *p, scout_why *why) {
-    const parts_layout *l = p->layout;
+scout_answer parts_settle(const parts_layout *l, scout_plan *p, scout_device *device, scout_why *why) {
+    if (p->settled) return SCOUT_OK;
+    p->settled = true;
+    p->device = device;
     for (int k = 0; k < l->count; k++) {
         const parts_step *s = &l->steps[k];
         scout_answer answer = SCOUT_OK;
@@ -131,7 +134,7 @@ scout_answer parts_plan_prepare(const scout_op *op, scout_device *device, const 
         drop_choices(p);
         answer = choose(p, false, needs, why);
     }
-    if (answer == SCOUT_OK) answer = allocate(p, why);
+    if (answer == SCOUT_OK && !p->layout->ahead) answer = parts_settle(p->layout, p, device, why);
     if (answer == SCOUT_OK)
         *plan = p;
     else if (answer != SCOUT_LOST) /* a lost device is not touched any more */

@@ -365,6 +365,10 @@ typedef struct scout_device_api {
     /* The mean clock, in Hz, of each interval of the last `run` or `play`, as the device itself counted its cycles.
      * Returns how many of `most` are known. NULL: none. */
     uint32_t (*clocks)(scout_device *device, double *hz, uint32_t most);
+    /* Whether other threads may list and prepare the device's own candidates, each on a device of its own (`open`),
+     * while this thread measures, and this one may launch, describe and destroy what they have prepared. Asked once, by
+     * the thread that measures, which it makes ready for such launches. NULL or SCOUT_NO: one thread does all. */
+    scout_answer (*beside)(scout_device *device, scout_why *why);
 } scout_device_api;
 
 /* --- plugins --- */

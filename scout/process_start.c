@@ -43,7 +43,7 @@ static bool make_arguments(launch *l, const supervisor_options *o) {
 /* In the child, between fork and exec: only calls that are safe there. */
 static _Noreturn void become_worker(const launch *l) {
     sigset_t none;
-    setpgid(0, 0);
+    setsid(); /* a group to end as a whole; and where the system shares cores between sessions, a share of its own */
     prctl(PR_SET_PDEATHSIG, SIGKILL);
     if (getppid() != l->parent) _exit(127); /* it died before that call */
     sigemptyset(&none);
@@ -82,7 +82,6 @@ static bool fork_worker(process *p, launch *l, const supervisor_options *options
         if (error_pipe[0] >= 0) close(error_pipe[0]);
         return false;
     }
-    setpgid(pid, pid); /* here too: whoever comes first */
     p->pid = pid, p->fd = pair[0], p->error_fd = error_pipe[0];
     return true;
 }

@@ -225,6 +225,13 @@ static void show_all(run *r, double model_us) {
     for (int k = 0; r->options->table && k < count; k++) show_variants(stdout, &r->arena, &inputs[k], true);
 }
 
+/* Of a host: how much other work was in the way. */
+static void show_dropped(const run_counts *c) {
+    if (c->dropped > 0)
+        printf("%.0f of %.0f blocks (%.1f %%) were disturbed by other work and dropped\n", c->dropped,
+               c->blocks + c->dropped, 100 * c->dropped / (c->blocks + c->dropped));
+}
+
 /* Reports that were only cached are written here too, so that nothing finished is lost however the run ended. */
 static void finish(run *r, bool good, status *st) {
     status saving = {0};
@@ -248,6 +255,7 @@ static void finish(run *r, bool good, status *st) {
         r->failure = saving;
     cache_trim(&r->cache);
     if (!r->options->quiet) show_all(r, whole ? counts.model_us : -1);
+    if (!r->options->quiet) show_dropped(&counts);
     if (r->failure.code != STATUS_OK) {
         *st = r->failure;
     } else if (r->interrupted) {

@@ -3,6 +3,7 @@
 #include "scout/run_internal.h"
 
 #include "common/json_get.h"
+#include "scout/figures.h"
 
 #include <math.h>
 #include <stdlib.h>
@@ -12,7 +13,6 @@ const char *const run_precisions[] = {"fp32", "tf32", "fp16", "bf16", "fp8", "in
 
 enum { PART_SECONDS = 4, HOST_PART_SECONDS = 5, AUDIT_SECONDS = 12 };
 static const double CEILINGS_SHARE = 1.0 / 3; /* of a budget, at most */
-static const double DOUBT = 0.05;             /* a yardstick that is faster than its ceiling by more than this */
 static const double LEAST_SECONDS = 0.5;      /* less than that says no more than is known */
 
 unsigned run_precision_bit(const char *name) {
@@ -23,6 +23,12 @@ unsigned run_precision_bit(const char *name) {
 }
 
 static bool is_host(const run_device *d) { return strncmp(d->about->name, "cpu", 3) == 0; }
+
+bool run_on_host(const run *r) {
+    bool host = false;
+    for (int k = 0; k < r->device_count; k++) host = host || is_host(&r->devices[k]);
+    return host;
+}
 
 /* ---- kept in the cache ---- */
 
@@ -215,27 +221,36 @@ static int part_of(const run_device *d, const char *text) {
     return parts_of(d->flying & (RUN_BANDWIDTH | (bit - 1)));
 }
 
-/* Of a host's yardstick, over what the ceilings say of it; 0: there is none. A device's runs at another clock in blocks
- * than in its long run. */
-static double yardstick_over_stored(const run_device *d, const json_t *probe) {
-    static const char *const figures[][2] = {
-        {"tflops", "stored_tflops"}, {"tbps", "stored_tbps"}, {"specials_per_s", "stored_specials_per_s"}};
-    for (size_t k = 0; is_host(d) && k < sizeof figures / sizeof figures[0]; k++) {
-        const double seen = json_get_positive(probe, figures[k][0]), stored = json_get_positive(probe, figures[k][1]);
-        if (seen / stored > 0) return seen / stored;
-    }
-    return 0;
+/* Of a host, where a peak may have been taken while others used it: what a yardstick reached beside an operation takes
+ * its place, for this run and for good. A device's yardstick runs at another clock in blocks than in its long run. */
+static void learn(run *r, run_device *d, const run_item *i) {
+    static const char *const figures[] = {"tflops", "tbps", "specials_per_s"};
+    const json_t *probe = json_object_get(i->measurement, "probe");
+    ceilings_seen seen = {.bound = json_get_text(probe, "bound"),
+                          .precision = json_get_text(probe, "precision"),
+                          .product = json_object_get(probe, "shape") != NULL,
+                          .bytes = json_get_positive(probe, "bytes"),
+                          .read_fraction = json_number_value(json_object_get(probe, "read_fraction")),
+                          .resident = json_is_true(json_object_get(probe, "resident"))};
+    json_builder b = {0};
+    status st = {0};
+    for (size_t k = 0; k < sizeof figures / sizeof figures[0]; k++)
+        if (json_object_get(probe, figures[k])) seen.rate = json_get_positive(probe, figures[k]);
+    if (!d->ceilings || !is_host(d) || !ceilings_raise(d->ceilings, &seen)) return;
+    json_t *object = json_finish(&b, ceilings_to_json(d->ceilings, &b), &st);
+    if (object && take(d, object, &st)) store(r, d);
+    if (st.code != STATUS_OK) run_warn(r, "%s", st.text);
+    json_decref(object);
 }
 
-void run_ceilings_doubt(const run *r, run_device *d, const run_item *i) {
+void run_ceilings_hold(run *r, run_device *d, const run_item *i) {
     report_figures f;
+    learn(r, d, i);
+    if (figures_passes(i->measurement) > 1) return;
     const report_input in = run_input(r, i, -1);
     report_read(&in, &f);
-    const json_t *probe = json_object_get(i->measurement, "probe");
-    const bool beaten = yardstick_over_stored(d, probe) > 1 + DOUBT, own = strcmp(f.ceiling_from, "probe") == 0;
-    if (!beaten && (!f.above_ceiling || own)) return;
-    const char *bound = beaten ? json_get_text(probe, "bound") : f.bound;
-    d->suspect |= bound && strcmp(bound, "compute") == 0 ? run_precision_bit(f.precision) : (unsigned)RUN_BANDWIDTH;
+    if (!f.above_ceiling || strcmp(f.ceiling_from, "probe") == 0) return;
+    d->suspect |= f.bound && strcmp(f.bound, "compute") == 0 ? run_precision_bit(f.precision) : (unsigned)RUN_BANDWIDTH;
 }
 
 const char *run_ceilings_words(const run_device *d, bool doubted) {

@@ -4,6 +4,7 @@
 #define SCOUT_RUN_INTERNAL_H
 
 #include "scout/cache.h"
+#include "scout/others.h"
 #include "scout/report.h"
 #include "scout/run.h"
 #include "scout/show.h"
@@ -45,6 +46,7 @@ typedef struct run_item {
     double began_s;      /* the last time */
     double budget_s;
     bool started, busy; /* busy: a device is at it */
+    bool announced;     /* beside another one, so that it is prepared before its turn */
     bool changed;       /* it has passes that are in no cache yet */
     double open;        /* what figures_open said of it after `asked` passes: every pass asks all of them */
     int asked;
@@ -58,7 +60,7 @@ typedef struct run_device {
     json_t *audit;      /* owned; NULL: none was asked for */
     unsigned asked;     /* bits that were measured, or found to be impossible */
     unsigned again;     /* bits that were measured a second time */
-    unsigned suspect;   /* bits that an operation or a yardstick was faster than */
+    unsigned suspect;   /* bits that an operation was faster than */
     unsigned disturbed; /* bits whose cached peaks were, and that are measured again for that */
     unsigned flying;    /* bits that are being measured */
     unsigned before;    /* what was asked when that began */
@@ -109,6 +111,7 @@ typedef struct run {
     int of_other_cards;         /* figures that the cache has of another card of this class */
     double expected_us;         /* of the model, before it is measured; 0: not yet known */
     char taken[32];             /* when it began */
+    others beside;              /* what ran beside it at its start, on a host; cores 0: that is not known */
     status failure;             /* of writing: the run ends */
     bool interrupted;
     run_fault *faults; /* owned; candidates that hung or crashed, one per candidate */
@@ -126,14 +129,16 @@ bool run_start(run *r, status *st);
 void run_end(run *r); /* gives everything back */
 
 /* run_ceilings.c */
+bool run_on_host(const run *r); /* one of its devices is this machine's cores */
 void run_ceilings_load(run *r, run_device *d);
 /* Bits that have to be measured before operations can be: what is wanted and unknown, or (`again`) what is doubted. */
 unsigned run_ceilings_due(const run *r, const run_device *d, bool *again);
 json_t *run_ceilings_job(run *r, run_device *d, int job);          /* NULL: nothing is due */
 void run_ceilings_part(run *r, run_device *d, const json_t *body); /* some of them are done */
 void run_ceilings_done(run *r, run_device *d, const json_t *result, const status *st);
-/* What was measured is faster than the ceilings, or its yardstick is: these are measured again, once. */
-void run_ceilings_doubt(const run *r, run_device *d, const run_item *i);
+/* What was measured, held against the ceilings: those that it outran are measured again, once; what a host's yardstick
+ * reached takes the place of less. */
+void run_ceilings_hold(run *r, run_device *d, const run_item *i);
 const char *run_ceilings_words(const run_device *d, bool doubted); /* what is measured now, and why */
 /* A worker's word about its job tells which part it is at. */
 void run_ceilings_hear(run_device *d, const char *text);
@@ -183,6 +188,7 @@ typedef struct run_counts {
     double baseline_us, missing_us, model_us, best_us, ceiling_us; /* model_us: the first two together */
     double own_us, proven_us; /* gains that are proven: over kernels of this project; over libraries */
     double model_ci;          /* relative half width of model_us */
+    double blocks, dropped;   /* timed in this run and counted; and disturbed by other work, which do not count */
 } run_counts;
 run_counts run_count(const run *r);
 bool run_json_save(run *r, const char *state, status *st);

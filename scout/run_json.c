@@ -10,6 +10,17 @@ const char *const run_source_names[] = {"pending", "skipped", "left", "kept", "c
 
 /* ---- counting ---- */
 
+/* Of all rows and passes of what was measured in this run. */
+static void count_blocks(const run_item *i, run_counts *c) {
+    const json_t *rows = json_object_get(i->measurement, "candidates"), *row, *pass;
+    size_t k, n;
+    if (i->source != RUN_MEASURED || i->derived) return;
+    json_array_foreach(rows, k, row) json_array_foreach(json_object_get(row, "passes"), n, pass) {
+        c->blocks += json_number_value(json_object_get(pass, "blocks"));
+        c->dropped += json_number_value(json_object_get(pass, "dropped"));
+    }
+}
+
 run_counts run_count(const run *r) {
     run_counts c = {.open = 0};
     verdict_sum sum = {0};
@@ -48,6 +59,7 @@ run_counts run_count(const run *r) {
         report_read(&in, &f);
         c.bad += f.bad_rows > 0;
     }
+    for (int k = 0; k < r->item_count; k++) count_blocks(&r->items[k], &c);
     c.model_us = sum.us;
     c.model_ci = verdict_sum_ci(&sum);
     return c;
@@ -178,6 +190,21 @@ static void put_counts(const run *r, json_t *to, json_builder *b) {
     json_put_real(b, totals, "proven_us", c.proven_us);
     json_put_real(b, totals, "own_us", c.own_us);
     json_put(b, to, "totals", totals);
+    json_t *blocks = json_new_object(b);
+    json_put_int(b, blocks, "counted", (int64_t)c.blocks);
+    json_put_int(b, blocks, "dropped", (int64_t)c.dropped);
+    json_put(b, to, "blocks", blocks);
+}
+
+/* What else ran when the run began. */
+static void put_beside(const run *r, json_t *to, json_builder *b) {
+    if (r->beside.cores == 0) return;
+    json_t *beside = json_new_object(b), *programs = json_new_array(b);
+    for (int k = 0; k < r->beside.count; k++) json_push_text(b, programs, r->beside.programs[k]);
+    json_put_int(b, beside, "cores", r->beside.cores);
+    json_put_real(b, beside, "busy_cores", r->beside.use);
+    json_put(b, beside, "programs", programs);
+    json_put(b, to, "beside", beside);
 }
 
 static json_t *operations_json(const run *r, json_builder *b) {
@@ -254,6 +281,7 @@ bool run_json_save(run *r, const char *state, status *st) {
     for (int k = 0; k < r->device_count; k++) json_push(&b, devices, device_json(&r->devices[k], &b));
     json_put(&b, to, "devices", devices);
     put_telemetry(r, to, &b);
+    put_beside(r, to, &b);
     put_counts(r, to, &b);
     json_put(&b, to, "operations", operations_json(r, &b));
     put_crossovers(r, to, &b);

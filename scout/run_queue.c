@@ -13,14 +13,20 @@
 #include <xxhash.h>
 
 enum { EXHAUSTIVE_SECONDS = 120, CEILINGS_JOB = 1 << 24 };
+enum { AHEAD = 8 };                     /* jobs that are announced before their turn */
 static const double LEAST_SEARCH = 0.1; /* seconds of preparing and racing that any operation has, */
 static const double SEARCH_SECONDS = 5; /* and those that all share by what they are worth */
 static const double LATER_PART = 1;     /* later passes take so many times what the first one took, */
 static const double LATER_SECONDS = 10; /* and this at least; --budget and --exhaustive say otherwise */
+static const double HOST_SECONDS = 45;  /* of a host all passes together, where that leaves later ones */
+static const double HOST_LATER = 15;    /* so much at least */
 
 static const double LEAST_SECONDS = 0.02; /* less than that measures nothing */
 static const double FIRST_SHARE = 0.6;    /* of a budget, for what prepares and races in the first pass */
-static const double WORTH = 0.001;        /* of the model's time: less than that is left open */
+static const double BUSY_SECONDS = 0.2;   /* a look at what else runs */
+/* Of the model's time: less than that is left open. A device's passes take milliseconds; a host's, which repacks and
+ * checks on the cores that it measures, tenths of a second. */
+static const double WORTH = 0.0003, HOST_WORTH = 0.001;
 
 /* ---- the cache ---- */
 
@@ -196,33 +202,62 @@ static uint64_t mix(uint64_t x) {
     return x ^ (x >> 31);
 }
 
-static json_t *measure_job(run *r, run_device *d, run_item *i, int job) {
-    const int pass = figures_passes(i->measurement) + 1;
-    json_builder b = {0};
-    status st = {0};
+/* What candidates and their plans depend on. */
+static json_t *measure_body(run *r, run_item *i, int pass, json_builder *b) {
+    const int job = (int)(i - r->items);
     char key[64];
-    json_t *to = json_new_object(&b);
+    json_t *to = json_new_object(b);
     regime_key(&r->options->regime, key, sizeof key);
-    json_put_text(&b, to, "what", "measure");
-    json_put_int(&b, to, "job", job);
-    json_put(&b, to, "operation", operation_to_json(i->operation, &b));
-    json_put_text(&b, to, "regime", key);
-    json_put(&b, to, "ceilings", d->json ? json_deep_copy(d->json) : json_null());
-    json_put_bool(&b, to, "exhaustive", r->search.exhaustive);
-    json_put_int(&b, to, "session", job);
-    json_put_int(&b, to, "pass", pass);
-    json_put_real(&b, to, "budget_s", i->budget_s);
-    if (pass > 1) json_put(&b, to, "rows", figures_choose(i->measurement, r->search.candidate));
-    json_put_real(&b, to, "early_exit", r->search.early_exit);
-    json_put_int(&b, to, "workspace_limit", (int64_t)r->search.workspace_limit);
-    json_put_int(&b, to, "seed", (int64_t)(mix((uint64_t)job * 64 + (uint64_t)pass) >> 12));
-    json_put_text(&b, to, "only", r->search.candidate);
-    json_put_text(&b, to, "before", r->search.before);
+    json_put_text(b, to, "what", "measure");
+    json_put_int(b, to, "job", job);
+    json_put(b, to, "operation", operation_to_json(i->operation, b));
+    json_put_text(b, to, "regime", key);
+    json_put_bool(b, to, "exhaustive", r->search.exhaustive);
+    json_put_int(b, to, "session", job);
+    json_put_int(b, to, "pass", pass);
+    json_put_real(b, to, "budget_s", i->budget_s);
+    json_put_real(b, to, "early_exit", r->search.early_exit);
+    json_put_int(b, to, "workspace_limit", (int64_t)r->search.workspace_limit);
+    json_put_text(b, to, "only", r->search.candidate);
+    json_put_text(b, to, "before", r->search.before);
     if (i->fusion && i->fusion->how == FUSION_SEQUENCE) {
         if (pass == 1) run_fusion_choose(r, i);
-        json_put(&b, to, "parts", fusion_to_json(i->fusion, &b));
+        json_put(b, to, "parts", fusion_to_json(i->fusion, b));
     }
-    json_put(&b, to, "exclusions", run_faults_exclusions(r, &b));
+    json_put(b, to, "exclusions", run_faults_exclusions(r, b));
+    return to;
+}
+
+/* The next ones in the order of this pass that were not announced before. Those of another stage wait until it has
+ * begun: operations decide what fusions are made of, and the time that they have. */
+static json_t *announce(run *r, const run_item *now, json_builder *b) {
+    json_t *list = json_new_array(b);
+    int count = 0;
+    for (int k = r->at; k < r->item_count && count < AHEAD; k++) {
+        run_item *i = &r->items[r->order[k]];
+        if (i->source != RUN_PENDING || i->started) continue;
+        if ((i->stage == RUN_OPERATIONS) != (now->stage == RUN_OPERATIONS) || !run_fusion_ready(r, i)) break;
+        count++;
+        if (i->announced) continue;
+        i->budget_s = seconds_for(r, i);
+        if (i->budget_s == 0) break;
+        i->announced = true;
+        json_push(b, list, measure_body(r, i, 1, b));
+    }
+    return list;
+}
+
+static json_t *measure_job(run *r, const run_device *d, run_item *i) {
+    const int pass = figures_passes(i->measurement) + 1;
+    const uint64_t job = (uint64_t)(i - r->items);
+    json_builder b = {0};
+    status st = {0};
+    json_t *to = measure_body(r, i, pass, &b);
+    json_put(&b, to, "ceilings", d->json ? json_deep_copy(d->json) : json_null());
+    if (pass > 1) json_put(&b, to, "rows", figures_choose(i->measurement, r->search.candidate));
+    json_put_int(&b, to, "seed", (int64_t)(mix(job * 64 + (uint64_t)pass) >> 12));
+    /* of several devices, none knows what it will be given */
+    if (pass == 1 && d->about->ahead && r->device_count == 1) json_put(&b, to, "ahead", announce(r, i, &b));
     to = json_finish(&b, to, &st);
     if (!to && r->failure.code == STATUS_OK)
         status_set(&r->failure, st.code, "%.120s, pass %d: %.300s", i->operation->name, pass, st.text);
@@ -306,7 +341,14 @@ static bool wants_pass(const run *r, run_item *i, int pass, double model_us) {
     if (i->source == RUN_CACHED && r->budget_end == 0) return false; /* it had its time */
     const bool under_way = passes > 1 && !estimate_look((size_t)passes) && i->changed;
     if (i->busy || !json_object_get(i->measurement, "baseline_time_us")) return false;
-    return under_way || open_of(r, i, model_us) >= WORTH;
+    const bool host = json_is_true(json_object_get(i->measurement, "host"));
+    return under_way || open_of(r, i, model_us) >= (host ? HOST_WORTH : WORTH);
+}
+
+/* How long later passes may take, after a first one of so many seconds. */
+static double later_seconds(const run *r, double took_s) {
+    const double most = run_on_host(r) ? fmax(HOST_SECONDS - took_s, HOST_LATER) : INFINITY;
+    return fmax(fmin(LATER_PART * took_s, most), LATER_SECONDS);
 }
 
 /* NULL: nothing is open, or there is no time left. Each pass has an order of its own; what is undecided at the last
@@ -317,7 +359,7 @@ static run_item *next_pass(run *r, int device) {
         const double took_s = r->began > 0 ? run_now() - r->began : 0;
         r->later_end = r->budget_end > 0      ? r->budget_end
                        : r->search.exhaustive ? INFINITY
-                                              : run_now() + fmax(LATER_PART * took_s, LATER_SECONDS);
+                                              : run_now() + later_seconds(r, took_s);
     }
     if (run_now() >= r->later_end) return NULL;
     for (; r->pass <= (int)estimate_last_look(); r->pass++) {
@@ -348,7 +390,7 @@ static json_t *begin(run *r, int device, run_item *i, int *job) {
     i->began_s = run_now();
     snprintf(what, sizeof what, pass > 1 ? "%.120s, pass %d" : "%.120s", i->operation->name, pass);
     show_state(r, what);
-    return measure_job(r, &r->devices[device], i, *job);
+    return measure_job(r, &r->devices[device], i);
 }
 
 static json_t *next(void *context, int device, int *job) {
@@ -419,7 +461,7 @@ static void finish_item(run *r, run_item *i, const json_t *result, const status 
     json_put_text(&b, i->measurement, "taken", taken);
     json_put_text(&b, i->measurement, "card", card_of(r, i->device));
     run_faults_note(r, i);
-    if (first) run_ceilings_doubt(r, &r->devices[i->device], i);
+    run_ceilings_hold(r, &r->devices[i->device], i);
 }
 
 static void done(void *context, int device, int job, const json_t *result, const status *st) {
@@ -479,6 +521,15 @@ static void watch(void *context, supervisor_event_kind kind, int device, int job
     show_state(r, what);
 }
 
+/* Other work on the cores that are measured: said once, before anything is. */
+static void say_busy(run *r) {
+    char text[128];
+    if (!run_on_host(r)) return;
+    others_wait();
+    if (!others_look("/proc", BUSY_SECONDS, &r->beside)) return;
+    if (*others_words(&r->beside, text, sizeof text)) run_warn(r, "%s", text);
+}
+
 bool run_queue_work(run *r, status *st) {
     bool again = false, due = run_queue_pending(r) > 0;
     r->pass = 2;
@@ -489,5 +540,6 @@ bool run_queue_work(run *r, status *st) {
         due = due || run_ceilings_due(r, d, &again) || (r->sweep_precision && !d->sweep_tried) ||
               r->options->mode == OPTIONS_CEILINGS;
     }
+    if (due) say_busy(r);
     return !due || supervisor_run(r->supervisor, next, done, watch, r, r->stop, st);
 }

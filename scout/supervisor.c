@@ -75,7 +75,9 @@ static void advance(supervisor *s, const run *r, supervisor_slot *at) {
     if (!at->task || at->out) return;
     process *p = active_process(at);
     const char *candidate = supervisor_task_qualify(at->task);
+    if (at->alone) supervisor_task_announce_nothing(at->task);
     if (p->state == PROCESS_NONE) {
+        if (p == &at->main) at->ahead = false;
         if (!process_start(p, &s->options, at->device.name, &st)) open_failed(s, r, at, st.text);
     } else if (p->state == PROCESS_IDLE) {
         json_t *request = supervisor_task_request(at->task, candidate);
@@ -83,6 +85,7 @@ static void advance(supervisor *s, const run *r, supervisor_slot *at) {
             give_up(s, r, at, "out of memory");
             return;
         }
+        at->ahead = at->ahead || json_array_size(json_object_get(request, "ahead")) > 0;
         p->state = PROCESS_BUSY;
         process_send(p, FRAMES_JOB, request, supervisor_start_seconds(&s->options));
     }
@@ -100,6 +103,14 @@ static void on_loss(supervisor *s, const run *r, supervisor_slot *at, process *p
         open_failed(s, r, at, loss->text);
         return;
     }
+    if (p == &at->main && at->ahead) { /* it may have been what was prepared beside this: that shows alone */
+        char text[sizeof loss->text + 48];
+        snprintf(text, sizeof text, "%s; it is done again with nothing beside it", loss->text);
+        tell(s, r, SUPERVISOR_RESTART, at, NULL, NULL, text);
+        at->alone = true;
+        return;
+    }
+    if (p == &at->main) at->alone = false;
     tell(s, r, SUPERVISOR_RESTART, at, candidate[0] ? candidate : NULL, p->step.variant, loss->text);
     if (qualified) {
         supervisor_task_exclude(t, qualified, "", loss->status, loss->code, loss->text);

@@ -31,6 +31,7 @@ typedef struct supervisor_device { /* one that is used; borrowed, as long as the
     char class_folder[128];    /* of the class, safe as a folder's name, unique by a hash */
     uint64_t candidates_hash;
     uint32_t kinds; /* a bit for each kind of operation that somebody computes there */
+    bool ahead;     /* a job there may announce others ("ahead"), which are prepared beside it */
 } supervisor_device;
 
 typedef enum supervisor_event_kind {
@@ -56,8 +57,9 @@ json_t *supervisor_ask(const supervisor_options *options, const char *what, cons
  * gets its result (borrowed; NULL: it failed for good and st says why), and before that, each time that a part of it is
  * done, an object with a list "parts" (FRAMES_PART). A worker that is lost in a job is replaced,
  * what it was at is excluded with the status it earned (CRASHED, TIMEOUT, ERROR), and the job is done again; so at most
- * once per candidate. `stop` is looked at between frames: when it turns non-zero the workers are ended and false is
- * returned with what was finished handed to `done`. */
+ * once per candidate. A job that announced others is done again without them before anything is blamed. `stop` is
+ * looked at between frames: when it turns non-zero the workers are ended and false is returned with what was finished
+ * handed to `done`. */
 typedef json_t *supervisor_next(void *context, int device, int *job);
 typedef void supervisor_done(void *context, int device, int job, const json_t *result, const status *st);
 bool supervisor_run(supervisor *s, supervisor_next *next, supervisor_done *done, supervisor_watch *watch, void *context,

@@ -21,6 +21,7 @@ bool supervisor_read_opened(const json_t *body, supervisor_device *d) {
     snprintf(d->class_folder, sizeof d->class_folder, "%s", folder);
     d->candidates_hash = strtoull(hash, NULL, 16);
     d->kinds = (uint32_t)json_integer_value(json_object_get(body, "kinds"));
+    d->ahead = json_is_true(json_object_get(body, "ahead"));
     return true;
 }
 

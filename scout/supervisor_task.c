@@ -64,6 +64,8 @@ void supervisor_task_free(supervisor_task *t) {
     free(t);
 }
 
+void supervisor_task_announce_nothing(supervisor_task *t) { json_object_del(t->body, "ahead"); }
+
 const char *supervisor_task_qualify(const supervisor_task *t) {
     return json_string_value(json_array_get(t->to_qualify, t->next_qualify));
 }
@@ -71,6 +73,7 @@ const char *supervisor_task_qualify(const supervisor_task *t) {
 json_t *supervisor_task_request(const supervisor_task *t, const char *candidate) {
     if (!candidate) return json_incref(t->body);
     json_t *request = json_copy(t->body); /* members are shared: nobody changes them before it is sent */
+    if (request) json_object_del(request, "ahead");
     if (request && json_object_set_new(request, "what", json_string("qualify")) == 0 &&
         json_object_set_new(request, "candidate", json_string(candidate)) == 0)
         return request;

@@ -17,6 +17,8 @@ typedef struct supervisor_task {
 /* Takes over the body. candidates: what a worker answers to "candidates" (NULL: none are of plugins); device: name of
  * the device that it is for. NULL: no memory, and the body is gone. */
 supervisor_task *supervisor_task_new(int job, json_t *body, const json_t *candidates, const char *device);
+/* Takes out of its request what other jobs are to come. */
+void supervisor_task_announce_nothing(supervisor_task *t);
 void supervisor_task_free(supervisor_task *t);
 
 /* The candidate to qualify next, or NULL. */

@@ -161,12 +161,14 @@ static bool fill(const operation *o, scout_op *op, const scout_tensor *t, uint64
     return false;
 }
 
+bool weights_matter(const operation *o) { return o->sparsity > 0 || (o->threshold > 0 && o->weight); }
+
 bool weights_make(const operation *o, scout_op *op, uint64_t seed, const weights_counter *counter, arena *a,
                   weights_content *out, scout_why *why) {
     const int at = weight_of(op);
     const bool only_asked = !(o->sparsity > 0); /* a dense one: what cannot be told of it hinders nobody */
     *out = (weights_content){.tensor = at < 0 ? 0 : (uint32_t)at};
-    if (only_asked && !(o->threshold > 0 && o->weight)) return true;
+    if (!weights_matter(o)) return true;
     const scout_tensor *t = at < 0 ? NULL : &op->tensors[at];
     int64_t matrices = 1;
     for (uint32_t d = 0; t && d + 2 < t->rank; d++) matrices *= t->dims[d];

@@ -28,6 +28,9 @@ typedef struct weights_counter {
     scout_device *device;
 } weights_counter;
 
+/* Whether anybody asks what the operation's weight holds: else weights_make has nothing to do. */
+bool weights_matter(const operation *o);
+
 typedef struct weights_content {
     uint32_t tensor; /* its place in op->tensors */
     void *bytes;     /* owned: weights_free; NULL: nobody asks what the weight holds */

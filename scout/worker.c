@@ -3,7 +3,9 @@
 #include "scout/worker.h"
 
 #include "scout/identity.h"
+#include "scout/others.h"
 #include "scout/plugins.h"
+#include "scout/worker_ahead.h"
 #include "scout/worker_jobs.h"
 
 #include <fcntl.h>
@@ -155,6 +157,7 @@ static json_t *opened_body(const worker *w, const char *word, json_builder *b) {
     snprintf(text, sizeof text, "%016llx", (unsigned long long)plugins_candidates_hash(w->api, &w->identity));
     json_put_text(b, body, "candidates_hash", text);
     json_put_int(b, body, "kinds", plugins_kinds(w->api));
+    json_put_bool(b, body, "ahead", worker_ahead_can(w));
     return body;
 }
 
@@ -163,6 +166,7 @@ static void on_open(worker *w, const json_t *request, worker_end *end) {
     w->api = word ? device_of_word(word, &w->ordinal, &end->why) : NULL;
     end->answer = w->api ? SCOUT_OK : SCOUT_NO;
     if (w->api) {
+        if (strcmp(w->api->name, "cpu") == 0) others_wait(); /* before its threads begin, for they are as it is */
         memset(&w->identity, 0, sizeof w->identity);
         w->identity.size = sizeof w->identity;
         end->answer = w->api->identify(w->ordinal, &w->identity, &end->why);
@@ -266,6 +270,7 @@ status_code worker_run(const worker_options *options, status *st) {
     worker_end end = {.answer = SCOUT_OK};
     frames_reader reader;
     *st = (status){0};
+    if (sched_getaffinity(0, sizeof w.cores, &w.cores) != 0) CPU_ZERO(&w.cores);
     /* what foreign code starts shall not keep the connection open */
     fcntl(options->in, F_SETFD, FD_CLOEXEC);
     fcntl(options->out, F_SETFD, FD_CLOEXEC);
@@ -276,7 +281,10 @@ status_code worker_run(const worker_options *options, status *st) {
     } else {
         *st = end.st;
     }
-    if (end.answer != SCOUT_LOST) worker_jobs_forget(&w);
+    if (end.answer != SCOUT_LOST) {
+        worker_jobs_forget(&w);
+        worker_ahead_end(&w);
+    }
     if (w.device && end.answer != SCOUT_LOST) w.api->close(w.device);
     frames_reader_free(&reader);
     return st->code;

@@ -7,12 +7,14 @@
 #include "scout/identity.h"
 #include "scout/measure.h"
 #include "scout/worker.h"
+#include "scout/worker_ahead.h"
+#include "scout/worker_request.h"
 
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
-enum { OPEN_SECONDS = 120, MAX_EXCLUSIONS = 1024, MOST_LAUNCHES = 1000, ARENA_BYTES = 64 << 20 };
+enum { OPEN_SECONDS = 120 };
 
 /* ---- the device ---- */
 
@@ -32,103 +34,12 @@ static bool open_device(worker *w, worker_end *end) {
     return false;
 }
 
-/* ---- measuring ---- */
-
-typedef struct request { /* of one job, or of all passes of one operation, with what its parts borrow from */
-    guard guard;
-    arena arena;
-    operation operation;
-    ceilings ceilings;
-    measure_exclusion *exclusions;
-    fusion_part parts[FUSION_PARTS];
-    measure_request measure;
-} request;
-
-static double number_or(const json_t *body, const char *key, double otherwise) {
-    const json_t *value = json_object_get(body, key);
-    const double x = json_is_number(value) ? json_number_value(value) : otherwise;
-    return isfinite(x) ? x : otherwise;
-}
-
-static void read_exclusions(request *r, const json_t *list) {
-    const size_t n = json_array_size(list);
-    if (n > MAX_EXCLUSIONS) guard_fail(&r->guard, STATUS_ENVIRONMENT, "a job with %zu exclusions", n);
-    r->exclusions = arena_array(&r->arena, measure_exclusion, n);
-    for (size_t k = 0; k < n; k++) {
-        const json_t *one = json_array_get(list, k);
-        measure_exclusion *e = &r->exclusions[k];
-        e->name = arena_printf(&r->arena, "%s", json_get_text(one, "name"));
-        e->variant = arena_printf(&r->arena, "%s", json_get_text(one, "variant"));
-        if (!reason_status_from_name(json_get_text(one, "status"), &e->status)) e->status = ROW_ERROR;
-        snprintf(e->why.code, sizeof e->why.code, "%s", json_get_text(one, "code"));
-        snprintf(e->why.text, sizeof e->why.text, "%s", json_get_text(one, "text"));
-        if (!reason_known(e->why.code)) snprintf(e->why.code, sizeof e->why.code, "error");
-    }
-    r->measure.exclusions = r->exclusions;
-    r->measure.exclusion_count = (int)n;
-}
-
-/* Fails through the guard. */
-static void read_request(request *r, const json_t *body) {
-    measure_request *m = &r->measure;
-    const json_t *known = json_object_get(body, "ceilings");
-    const char *only = json_string_value(json_object_get(body, "only"));
-    const char *before = json_string_value(json_object_get(body, "before"));
-    status st = {0};
-    operation_from_json(json_object_get(body, "operation"), &r->arena, &r->operation);
-    m->operation = &r->operation;
-    if (!regime_from_key(json_get_text(body, "regime"), &m->regime))
-        guard_fail(&r->guard, STATUS_ENVIRONMENT, "a job of an unknown regime \"%s\"", json_get_text(body, "regime"));
-    if (json_is_object(known)) {
-        if (!ceilings_from_json(known, &r->ceilings, &st)) guard_fail(&r->guard, st.code, "%s", st.text);
-        m->ceilings = &r->ceilings;
-    }
-    m->exhaustive = json_is_true(json_object_get(body, "exhaustive"));
-    m->early_exit = number_or(body, "early_exit", 0.97);
-    m->workspace_limit = (uint64_t)number_or(body, "workspace_limit", REGIME_WORKSPACE_BYTES);
-    m->only = only ? arena_printf(&r->arena, "%s", only) : NULL;
-    m->before = before ? arena_printf(&r->arena, "%s", before) : NULL;
-    m->variant = json_string_value(json_object_get(body, "variant")); /* borrowed from the request */
-    m->launches = (uint32_t)fmin(fmax(number_or(body, "launches", 0), 0), MOST_LAUNCHES);
-    m->parts = (parts_request){fusion_from_json(json_object_get(body, "parts"), &r->arena, r->parts), r->parts,
-                               json_is_true(json_object_get(body, "exhaustive"))};
-    read_exclusions(r, json_object_get(body, "exclusions"));
-}
-
-/* A frame of its own: nothing that is set between guard_enter and a failure is looked at afterwards. */
-static bool read_guarded(request *r, const json_t *body) {
-    if (!guard_enter(&r->guard)) return false;
-    read_request(r, body);
-    return true;
-}
-
-static request *request_new(const json_t *body, worker_end *end) {
-    request *r = calloc(1, sizeof *r);
-    if (!r) {
-        status_set(&end->st, STATUS_ENVIRONMENT, "out of memory");
-        return NULL;
-    }
-    guard_init(&r->guard);
-    arena_init(&r->arena, &r->guard, ARENA_BYTES);
-    if (read_guarded(r, body)) return r;
-    end->st = r->guard.st;
-    arena_free(&r->arena);
-    free(r);
-    return NULL;
-}
-
-static void request_free(request *r) {
-    if (!r) return;
-    arena_free(&r->arena);
-    free(r);
-}
-
 /* ---- passes ---- */
 
 /* An operation that is being measured in passes: its plans stay, whatever else is measured meanwhile. */
 struct worker_session {
     int64_t id;
-    request *request; /* owned, as the measurement */
+    worker_request *request; /* owned, as the measurement */
     struct measurement *measurement;
     uint64_t used; /* when it was used last */
     worker_session *next;
@@ -137,7 +48,7 @@ struct worker_session {
 static void session_free(worker_session *s) {
     if (!s) return;
     measure_close(s->measurement);
-    request_free(s->request);
+    worker_request_free(s->request);
     free(s);
 }
 
@@ -168,7 +79,7 @@ static void make_room(worker *w) {
     if (count >= MOST_SESSIONS) drop_session(w, oldest);
 }
 
-static worker_session *session_of(worker *w, const json_t *body, const measure_watcher *watcher, worker_end *end) {
+static worker_session *session_of(worker *w, const json_t *body, double *waited_s, worker_end *end) {
     const int64_t id = json_integer_value(json_object_get(body, "session"));
     const bool first = json_integer_value(json_object_get(body, "pass")) <= 1;
     for (worker_session *s = w->sessions; s; s = s->next) {
@@ -179,16 +90,21 @@ static worker_session *session_of(worker *w, const json_t *body, const measure_w
     }
     make_room(w);
     worker_session *s = calloc(1, sizeof *s);
-    request *r = request_new(body, end);
-    if (s && r) s->measurement = measure_open(w->api, w->device, &w->identity, &r->measure, watcher);
-    if (!s || !r || !s->measurement) {
-        if (r) status_set(&end->st, STATUS_ENVIRONMENT, "out of memory");
-        request_free(r);
-        free(s);
+    if (!s) {
+        status_set(&end->st, STATUS_ENVIRONMENT, "out of memory");
+        return NULL;
+    }
+    s->measurement = worker_ahead_take(w, body, &s->request, waited_s);
+    if (!s->measurement) s->request = worker_request_new(body, &end->st);
+    if (!s->measurement && s->request) {
+        s->measurement = measure_open(w->api, w->device, &w->identity, &s->request->measure, &w->watcher);
+        if (!s->measurement) status_set(&end->st, STATUS_ENVIRONMENT, "out of memory");
+    }
+    if (!s->measurement) {
+        session_free(s);
         return NULL;
     }
     s->id = id;
-    s->request = r;
     s->next = w->sessions;
     w->sessions = s;
     return s;
@@ -197,9 +113,9 @@ static worker_session *session_of(worker *w, const json_t *body, const measure_w
 /* Rows are borrowed from the body. */
 static measure_pass read_pass(const json_t *body, measure_choice *rows, int room) {
     const json_t *list = json_object_get(body, "rows");
-    measure_pass p = {.number = (int)fmax(number_or(body, "pass", 1), 1),
+    measure_pass p = {.number = (int)fmax(worker_request_number(body, "pass", 1), 1),
                       .seed = (uint64_t)json_integer_value(json_object_get(body, "seed")),
-                      .budget_s = number_or(body, "budget_s", 20),
+                      .budget_s = worker_request_number(body, "budget_s", 20),
                       .rows = rows};
     for (size_t k = 0; k < json_array_size(list) && p.row_count < room; k++) {
         const json_t *one = json_array_get(list, k);
@@ -213,9 +129,12 @@ static json_t *job_measure(worker *w, const json_t *body, worker_end *end) {
     measure_choice rows[MOST_ROWS];
     w->watcher = (measure_watcher){.context = w, .step = worker_step};
     if (!open_device(w, end)) return NULL;
-    worker_session *s = session_of(w, body, &w->watcher, end);
+    double waited_s = 0;
+    worker_ahead_hear(w, json_object_get(body, "ahead"));
+    worker_session *s = session_of(w, body, &waited_s, end);
     if (!s) return NULL;
-    const measure_pass pass = read_pass(body, rows, MOST_ROWS);
+    measure_pass pass = read_pass(body, rows, MOST_ROWS);
+    pass.waited_s = waited_s;
     s->used = ++w->jobs;
     json_t *result = measure_run(s->measurement, &pass, &end->answer, &end->why);
     if (!result) drop_session(w, s);
@@ -226,10 +145,10 @@ static json_t *job_qualify(worker *w, const json_t *body, worker_end *end) {
     const measure_watcher watcher = {.context = w, .step = worker_step};
     const char *candidate = json_get_text(body, "candidate");
     json_t *result = NULL;
-    request *r = request_new(body, end);
+    worker_request *r = worker_request_new(body, &end->st);
     if (r && open_device(w, end))
         result = measure_qualify(w->api, w->device, &r->measure, candidate, &watcher, &end->answer, &end->why);
-    request_free(r);
+    worker_request_free(r);
     return result;
 }
 
@@ -315,12 +234,12 @@ static bool read_ceilings_job(worker *w, const json_t *body, ceilings_job *j, st
     j->request.identity = &w->identity;
     j->request.part = send_part, j->request.part_context = j;
     j->worker = w, j->parts = json_array();
-    j->request.budget_s = number_or(body, "budget_s", 4);
-    j->request.within_s = number_or(body, "within_s", 0);
+    j->request.budget_s = worker_request_number(body, "budget_s", 4);
+    j->request.within_s = worker_request_number(body, "within_s", 0);
     if (json_is_object(sweep)) {
         j->request.sweep_precision = json_string_value(json_object_get(sweep, "precision"));
-        j->request.sweep_m = (int64_t)number_or(sweep, "m", 8192);
-        j->request.sweep_n = (int64_t)number_or(sweep, "n", 8192);
+        j->request.sweep_m = (int64_t)worker_request_number(sweep, "m", 8192);
+        j->request.sweep_n = (int64_t)worker_request_number(sweep, "n", 8192);
     }
     return true;
 }

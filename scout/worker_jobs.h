@@ -6,15 +6,20 @@
 #include "scout/measure.h"
 #include "scout/plugins.h"
 
+#include <sched.h>
+
 typedef struct worker_session worker_session;
+typedef struct worker_ahead worker_ahead;
 
 typedef struct worker {
     int out;
     bool gone;                   /* the supervisor does not listen any more */
     const scout_device_api *api; /* NULL: none was asked for yet */
     int32_t ordinal;
+    cpu_set_t cores; /* that the process may use: a device's library may bind the thread that loads it to one of them */
     scout_identity identity;
     scout_device *device;               /* NULL: not opened yet */
+    worker_ahead *ahead;                /* threads that prepare what comes next; NULL: none yet; owned */
     worker_session *sessions;           /* operations that are measured in passes; owned */
     measure_watcher watcher;            /* of all of them */
     uint64_t jobs;                      /* how many passes it has measured */

@@ -18,13 +18,18 @@ skip() {
 }
 
 # Each step_NAME is one step, in the order of the list below.
-steps=(gcc clang asan unit unit_clang unit_asan unit_avx2 cli scout page dispatch golden golden_reports hostile fuzz oracle format shell tidy)
+steps=(gcc clang asan unit unit_clang unit_asan unit_tsan unit_avx2 cli scout page dispatch golden golden_reports hostile fuzz oracle format shell tidy)
 step_gcc() { build all units scripted; } # and the CUDA device, where the toolkit is
 step_clang() { build CC=clang modal units BUILD=out/build/release-clang-test; }
 step_asan() { build MODE=asan modal units; }
 step_unit() { build unit; }
 step_unit_clang() { build CC=clang BUILD=out/build/release-clang-test unit; }
 step_unit_asan() { build MODE=asan unit; }
+# What several threads of a worker share.
+step_unit_tsan() {
+    build MODE=tsan out/build/tsan-gcc/unit/test_ahead
+    tests/unit/run.sh out/build/tsan-gcc/unit ahead
+}
 # What calls oneDNN, held to what processors without AVX-512 have of it.
 step_unit_avx2() { ONEDNN_MAX_CPU_ISA=AVX2 tests/unit/run.sh out/build/release-gcc/unit cpu; }
 step_cli() { build cli; }

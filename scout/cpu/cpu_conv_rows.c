@@ -43,25 +43,58 @@ static span columns(const window_axis *a, bool transposed, int64_t tap, int64_t 
     return s;
 }
 
-FAST_BODY void add_body(double w, double w2, const double *in, int64_t in_step, int64_t count, double *want,
-                        double *squares, int64_t out_step) {
-    if (in_step == 1 && out_step == 1)
-        for (int64_t k = 0; k < count; k++) want[k] += w * in[k], squares[k] += w2 * (in[k] * in[k]);
-    else
-        for (int64_t k = 0; k < count; k++) {
-            const double x = in[k * in_step];
-            want[k * out_step] += w * x, squares[k * out_step] += w2 * (x * x);
+typedef double lanes __attribute__((vector_size(64), aligned(8), may_alias));
+enum { LANES = 8, WIDE = 4 }; /* so many vectors of sums are held at once */
+_Static_assert(CONV_ROWS_BEHIND >= LANES * WIDE, "vectors read beyond a row");
+
+/* What one tap of all channels adds to a row. */
+typedef struct tap_row {
+    const double *in, *w, *w2; /* of the first channel */
+    int64_t plane, taps;       /* from one channel to the next */
+    int64_t channels, in_step, out_step, count;
+} tap_row;
+
+/* So many vectors of columns from `at` on, of which `count` are kept: what is read behind them does no harm. */
+FAST_BODY void add_vectors(const tap_row *t, int64_t at, int64_t count, int vectors, double *want, double *squares) {
+    lanes sum[WIDE] = {{0}}, square[WIDE] = {{0}};
+    for (int64_t c = 0; c < t->channels; c++) {
+        const double w = t->w[c * t->taps], w2 = t->w2[c * t->taps];
+        const lanes *in = (const lanes *)(const void *)(t->in + c * t->plane + at);
+        for (int v = 0; v < vectors; v++) {
+            const lanes x = in[v];
+            sum[v] += w * x;
+            square[v] += w2 * (x * x);
         }
+    }
+    for (int64_t k = 0; k < count; k++) {
+        want[(at + k) * t->out_step] += sum[k / LANES][k % LANES];
+        squares[(at + k) * t->out_step] += square[k / LANES][k % LANES];
+    }
 }
 
-typedef void add_row(double w, double w2, const double *in, int64_t in_step, int64_t count, double *want,
-                     double *squares, int64_t out_step);
+FAST_BODY void add_body(const tap_row *t, double *want, double *squares) {
+    for (int64_t c = 0; c < t->channels && t->in_step > 1; c++) {
+        const double w = t->w[c * t->taps], w2 = t->w2[c * t->taps];
+        for (int64_t k = 0; k < t->count; k++) {
+            const double x = t->in[c * t->plane + k * t->in_step];
+            want[k * t->out_step] += w * x, squares[k * t->out_step] += w2 * (x * x);
+        }
+    }
+    for (int64_t at = 0; at < t->count && t->in_step == 1; at += LANES * WIDE) {
+        const int64_t left = t->count - at;
+        if (left > 2 * LANES)
+            add_vectors(t, at, left < LANES * WIDE ? left : LANES * WIDE, WIDE, want, squares);
+        else if (left > LANES)
+            add_vectors(t, at, left, 2, want, squares);
+        else
+            add_vectors(t, at, left, 1, want, squares);
+    }
+}
+
+typedef void add_row(const tap_row *t, double *want, double *squares);
 
 #define ADD(name, wide)                                                                                                \
-    FAST wide static void name(double w, double w2, const double *in, int64_t in_step, int64_t count, double *want,    \
-                               double *squares, int64_t out_step) {                                                    \
-        add_body(w, w2, in, in_step, count, want, squares, out_step);                                                  \
-    }
+    FAST wide static void name(const tap_row *t, double *want, double *squares) { add_body(t, want, squares); }
 ADD(add_any, )
 ADD(add_avx2, WIDE_AVX2)
 ADD(add_avx512, WIDE_AVX512)
@@ -88,9 +121,16 @@ void cpu_conv_rows(const conv_problem *p, const double *image, const double *wei
                 if (in_h < 0) continue;
                 const double *in = image + (in_d * h->in + in_h) * x->in + s.in;
                 const int64_t tap = (kd * h->kernel + kh) * x->kernel + kx;
-                for (int64_t c = 0; c < channels; c++)
-                    add(weights[c * taps + tap], squared[c * taps + tap], in + c * plane, in_step, s.count,
-                        want + (s.out - from), squares + (s.out - from), out_step);
+                const tap_row t = {.in = in,
+                                   .w = weights + tap,
+                                   .w2 = squared + tap,
+                                   .plane = plane,
+                                   .taps = taps,
+                                   .channels = channels,
+                                   .in_step = in_step,
+                                   .out_step = out_step,
+                                   .count = s.count};
+                add(&t, want + (s.out - from), squares + (s.out - from));
             }
         }
     }

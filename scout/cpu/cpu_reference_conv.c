@@ -229,7 +229,7 @@ static bool allocate(scout_check *c) {
     c->x = calloc((size_t)c->p.cout, sizeof *c->x);
     c->filters = calloc(weights, sizeof *c->filters);
     c->squared = calloc(weights, sizeof *c->squared);
-    c->image = calloc((size_t)(c->p.cin * window_in(&c->p.w)), sizeof *c->image);
+    c->image = calloc((size_t)(c->p.cin * window_in(&c->p.w)) + CONV_ROWS_BEHIND, sizeof *c->image);
     c->want = calloc(sums, sizeof *c->want);
     c->spread = calloc(sums, sizeof *c->spread);
     c->strips = calloc((size_t)c->strip_count + 1, sizeof *c->strips);
@@ -260,6 +260,17 @@ static void compute(scout_check *c) {
     }
 }
 
+/* What looks at one place at a time takes all places for one long row. */
+static void join_rows(window *w) {
+    window_axis *const x = &w->axes[WINDOW_AXES - 1];
+    for (int k = 0; k < WINDOW_AXES; k++) {
+        const window_axis *a = &w->axes[k];
+        if (a->kernel != 1 || a->stride != 1 || a->begin != 0 || a->end != 0) return;
+    }
+    x->in = window_in(w), x->out = window_out(w);
+    for (int k = 0; k < WINDOW_AXES - 1; k++) w->axes[k].in = w->axes[k].out = 1;
+}
+
 static scout_answer begin(scout_device *device, const scout_op *op, void *const *tensors, uint64_t seed,
                           scout_check **check, scout_why *why) {
     scout_check *c = calloc(1, sizeof *c);
@@ -267,6 +278,7 @@ static scout_answer begin(scout_device *device, const scout_op *op, void *const 
     *check = NULL;
     if (!c) return scout_say(why, SCOUT_NO_MEMORY, "memory", "no memory for the reference of this convolution");
     c->p = conv_problem_of(op);
+    join_rows(&c->p.w);
     c->tensors = tensors;
     c->bias_type = c->p.bias >= 0 ? op->tensors[c->p.bias].type : c->p.type_out;
     c->seed = cpu_fill_mix(seed ^ 0x636f6e76u);

@@ -134,6 +134,17 @@ void cuda_device_close(scout_device *device) {
     free(device);
 }
 
+/* A handle cannot be made while a launch is captured: this thread's are made before. What a library lacks, its
+ * candidates say. */
+scout_answer cuda_device_beside(scout_device *device, scout_why *why) {
+    cudnnHandle_t dnn = NULL;
+    cublasLtHandle_t lt = NULL;
+    (void)device;
+    (void)dnn_ready(&dnn, why);
+    (void)lt_ready(&lt, why);
+    return SCOUT_OK;
+}
+
 scout_answer cuda_device_memory(scout_device *device, uint64_t *free_bytes, uint64_t *total_bytes, scout_why *why) {
     size_t free_now = 0, total = 0;
     (void)device;

@@ -45,6 +45,7 @@ void *cuda_device_nvml(int32_t ordinal);
 
 scout_answer cuda_device_open(int32_t ordinal, scout_device **out, scout_why *why); /* cuda_device.c */
 void cuda_device_close(scout_device *device);
+scout_answer cuda_device_beside(scout_device *device, scout_why *why);
 scout_answer cuda_device_memory(scout_device *device, uint64_t *free_bytes, uint64_t *total_bytes, scout_why *why);
 scout_answer cuda_device_alloc(scout_device *device, uint64_t bytes, void **out, scout_why *why);
 void cuda_device_release(scout_device *device, void *memory);

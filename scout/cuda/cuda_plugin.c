@@ -117,6 +117,7 @@ static const scout_device_api api = {
     .profile = cuda_device_profile,
     .zeros = cuda_device_zeros,
     .note = libraries_note,
+    .beside = cuda_device_beside,
 };
 
 static const scout_plugin plugin = {

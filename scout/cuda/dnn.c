@@ -1,19 +1,22 @@
-/* Opening cuDNN, and what its statuses mean. Its handle belongs to the process: workers have one device each. */
+/* Opening cuDNN, and what its statuses mean. Workers have one device each, but several threads: those that prepare
+ * ahead have handles of their own, for a handle serves one thread at a time. */
 #include "scout/cuda/dnn.h"
 
 #include "scout/cuda/cuda_device.h"
 #include "scout/libraries.h"
 
+#include <pthread.h>
 #include <string.h>
 
 typedef struct dnn_state {
-    bool opened;
+    pthread_mutex_t opening;
+    bool opened, complete; /* complete: all of its parts were looked for */
     dnn_table table;
-    cudnnHandle_t handle;
 } dnn_state;
 
-/* The library and its handle are loaded once: a process can hold only one copy of it in a sensible way. */
-static dnn_state state;
+/* The library is loaded once: a process can hold only one copy of it in a sensible way. */
+static dnn_state state = {.opening = PTHREAD_MUTEX_INITIALIZER};
+static _Thread_local cudnnHandle_t own; /* of this thread, as long as the process: plans outlive those that made them */
 
 static const libraries_place functions[] = {
 #define DNN_PLACE(name) {#name, offsetof(dnn_table, name)},
@@ -53,7 +56,7 @@ static void open_needed(int from, int to) {
     for (int k = from; k < to; k++) open_part(needed[k]);
 }
 
-const dnn_table *dnn_open(scout_why *why) {
+static const dnn_table *open_once(scout_why *why) {
     static const char *const names[] = {"libcudnn.so.9", NULL};
     if (state.opened) return &state.table;
     void *const library = libraries_open(names, false, state.table.path, sizeof state.table.path, why);
@@ -67,26 +70,48 @@ const dnn_table *dnn_open(scout_why *why) {
     return &state.table;
 }
 
+const dnn_table *dnn_open(scout_why *why) {
+    pthread_mutex_lock(&state.opening);
+    const dnn_table *const dnn = open_once(why);
+    pthread_mutex_unlock(&state.opening);
+    return dnn;
+}
+
+static void open_rest(void) {
+    pthread_mutex_lock(&state.opening);
+    if (!state.complete) open_needed(1, NEEDED);
+    state.complete = true;
+    pthread_mutex_unlock(&state.opening);
+}
+
 const dnn_table *dnn_ready(cudnnHandle_t *handle, scout_why *why) {
     const dnn_table *const dnn = dnn_open(why);
     if (!dnn) return NULL;
-    if (!state.handle) {
-        open_needed(1, NEEDED);
-        const cudnnStatus_t status = dnn->cudnnCreate(&state.handle);
+    if (!own) {
+        open_rest();
+        const cudnnStatus_t status = dnn->cudnnCreate(&own);
         if (status != CUDNN_STATUS_SUCCESS) {
-            state.handle = NULL;
+            own = NULL;
             dnn_answer(status, "cudnnCreate", why);
             return NULL;
         }
     }
-    *handle = state.handle;
+    *handle = own;
     return dnn;
 }
 
 const dnn_table *dnn_ready_for(cudnnHandle_t *handle, const char *part, scout_why *why) {
     const dnn_table *const dnn = dnn_ready(handle, why);
-    if (dnn) open_part(part);
+    if (!dnn) return NULL;
+    pthread_mutex_lock(&state.opening);
+    open_part(part);
+    pthread_mutex_unlock(&state.opening);
     return dnn;
+}
+
+cudnnStatus_t dnn_on(void *stream, cudnnHandle_t *handle) {
+    const dnn_table *const dnn = dnn_ready(handle, NULL);
+    return dnn ? dnn->cudnnSetStream(*handle, stream) : CUDNN_STATUS_NOT_INITIALIZED;
 }
 
 /* Single statuses before the thousands that they belong to. */

@@ -17,6 +17,7 @@
 #include "scout/plugin.h"
 
 #include <cudnn.h>
+#include <stdatomic.h>
 #include <stdbool.h>
 
 #define DNN_FUNCTIONS(F)                                                                                               \
@@ -66,10 +67,13 @@ typedef struct dnn_table {
 
 /* The library, opened at the first call; NULL: why says where it was looked for. No context is made. */
 const dnn_table *dnn_open(scout_why *why);
-/* The handle of the device that is current; made at the first call, lives as long as the process. */
+/* The calling thread's handle of the device that is current; made at the thread's first call, lives as long as the
+ * process. */
 const dnn_table *dnn_ready(cudnnHandle_t *handle, scout_why *why);
 /* The same, and one more of its parts ("libcudnn_adv.so.9") is found where the others are; few operations need it. */
 const dnn_table *dnn_ready_for(cudnnHandle_t *handle, const char *part, scout_why *why);
+/* The same handle with its launches going to this stream: a plan may be launched by another thread than made it. */
+cudnnStatus_t dnn_on(void *stream, cudnnHandle_t *handle);
 /* What a status means: SCOUT_OK, SCOUT_NO where cuDNN has nothing for this, or worse; `doing` begins the sentence. */
 scout_answer dnn_answer(cudnnStatus_t status, const char *doing, scout_why *why);
 /* cuDNN's name of a type of scout/plugin.h; false: it has none. */
@@ -158,7 +162,7 @@ typedef struct dnn_offer {
     char *key; /* owned */
     dnn_build *build;
     int64_t way;
-    int users; /* plans that lean on it; and 1 for its place in the list */
+    atomic_int users; /* plans that lean on it, which any thread may free; and 1 for its place in the list */
     uint64_t workspace_limit;
     dnn_graph graph;
     int count;
@@ -181,7 +185,6 @@ bool dnn_offer_allows(const dnn_offer *offer, int64_t rank);
 
 typedef struct dnn_plan {
     const dnn_table *dnn;
-    cudnnHandle_t handle;
     dnn_offer *offer;
     int rank;
     bool coarse; /* for scout_plan_needs */

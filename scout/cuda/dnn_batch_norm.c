@@ -9,7 +9,6 @@
 
 struct scout_plan {
     const dnn_table *dnn;
-    cudnnHandle_t handle;
     cudnnTensorDescriptor_t images, channels; /* owned */
     norm_problem p;
 };
@@ -62,11 +61,12 @@ static scout_answer describe_shapes(scout_plan *p, const scout_op *op, scout_why
 static scout_answer prepare(const scout_op *op, scout_device *device, const int64_t *values, scout_plan **plan,
                             scout_plan_needs *needs, scout_why *why) {
     scout_plan *const p = calloc(1, sizeof *p);
+    cudnnHandle_t handle = NULL;
     (void)device, (void)values;
     *plan = NULL;
     if (!p) return scout_say(why, SCOUT_NO_MEMORY, "memory", "no memory for a plan");
     p->p = norm_problem_of(op);
-    p->dnn = dnn_ready(&p->handle, why);
+    p->dnn = dnn_ready(&handle, why);
     const scout_answer answer = p->dnn ? describe_shapes(p, op, why) : SCOUT_NO;
     if (answer != SCOUT_OK) {
         destroy(p);
@@ -81,10 +81,11 @@ static scout_answer launch(scout_plan *plan, const scout_args *args, scout_why *
     const norm_problem *const p = &plan->p;
     const float one = 1, zero = 0;
     void *const *const t = args->tensors;
-    cudnnStatus_t status = plan->dnn->cudnnSetStream(plan->handle, args->stream);
+    cudnnHandle_t handle = NULL;
+    cudnnStatus_t status = dnn_on(args->stream, &handle);
     if (status == CUDNN_STATUS_SUCCESS)
         status = plan->dnn->cudnnBatchNormalizationForwardInference(
-            plan->handle, CUDNN_BATCHNORM_SPATIAL, &one, &zero, plan->images, t[NORM_X], plan->images, t[NORM_Y],
+            handle, CUDNN_BATCHNORM_SPATIAL, &one, &zero, plan->images, t[NORM_X], plan->images, t[NORM_Y],
             plan->channels, t[p->scale], t[p->bias], t[p->mean], t[p->variance], p->epsilon);
     return dnn_answer(status, "cuDNN's batch norm", why);
 }

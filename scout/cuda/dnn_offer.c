@@ -18,7 +18,7 @@ struct dnn_offers {
 /* --- offers and who holds them --- */
 
 static void offer_drop(dnn_offer *offer) {
-    if (!offer || --offer->users > 0) return;
+    if (!offer || atomic_fetch_sub(&offer->users, 1) > 1) return;
     for (int k = 0; k < offer->count; k++) {
         if (offer->engines[k].plan) offer->graph.dnn->cudnnBackendDestroyDescriptor(offer->engines[k].plan);
         offer->graph.dnn->cudnnBackendDestroyDescriptor(offer->engines[k].config);
@@ -43,7 +43,7 @@ static dnn_offer *offer_new(scout_device *device, const scout_op *op, dnn_build 
     }
     offer->build = build;
     offer->way = way;
-    offer->users = 1;
+    atomic_init(&offer->users, 1);
     offer->workspace_limit = op->workspace_limit;
     dnn_offer **const place = &device->offers->kept[device->offers->next++ % OFFERS_KEPT];
     offer_drop(*place);
@@ -292,9 +292,8 @@ scout_answer dnn_plan_make(dnn_offer *offer, int64_t rank, dnn_plan *out, scout_
         if (why) *why = offer->engines[rank].why;
         return answer;
     }
-    offer->users++;
+    atomic_fetch_add(&offer->users, 1);
     *out = (dnn_plan){.dnn = offer->graph.dnn,
-                      .handle = offer->graph.handle,
                       .offer = offer,
                       .rank = (int)rank,
                       .coarse = offer->engines[rank].coarse,
@@ -314,14 +313,15 @@ scout_answer dnn_plan_launch(const dnn_plan *plan, int count, const int64_t *uid
                 {CUDNN_ATTR_VARIANT_PACK_DATA_POINTERS, CUDNN_TYPE_VOID_PTR, count, pointers},
                 {CUDNN_ATTR_VARIANT_PACK_WORKSPACE, CUDNN_TYPE_VOID_PTR, 1, &workspace}};
     dnn_desc pack = NULL;
-    cudnnStatus_t status = dnn->cudnnSetStream(plan->handle, stream);
+    cudnnHandle_t handle = NULL;
+    cudnnStatus_t status = dnn_on(stream, &handle);
     if (status == CUDNN_STATUS_SUCCESS)
         status = dnn->cudnnBackendCreateDescriptor(CUDNN_BACKEND_VARIANT_PACK_DESCRIPTOR, &pack);
     for (size_t k = 0; k < sizeof told / sizeof told[0] && status == CUDNN_STATUS_SUCCESS; k++)
         status = dnn->cudnnBackendSetAttribute(pack, told[k].name, told[k].type, told[k].count, told[k].value);
     if (status == CUDNN_STATUS_SUCCESS) status = dnn->cudnnBackendFinalize(pack);
     if (status == CUDNN_STATUS_SUCCESS)
-        status = dnn->cudnnBackendExecute(plan->handle, plan->offer->engines[plan->rank].plan, pack);
+        status = dnn->cudnnBackendExecute(handle, plan->offer->engines[plan->rank].plan, pack);
     if (pack) dnn->cudnnBackendDestroyDescriptor(pack);
     return dnn_answer(status, "cuDNN's launch", why);
 }

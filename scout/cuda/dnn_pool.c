@@ -11,7 +11,6 @@
 
 struct scout_plan {
     const dnn_table *dnn;
-    cudnnHandle_t handle;
     cudnnPoolingDescriptor_t pool;
     cudnnTensorDescriptor_t in, out;
     cudnnPoolingMode_t mode;
@@ -93,6 +92,7 @@ static scout_answer prepare(const scout_op *op, scout_device *device, const int6
                             scout_plan_needs *needs, scout_why *why) {
     const pool_problem p = pool_problem_of(op);
     cudnnDataType_t type = CUDNN_DATA_FLOAT;
+    cudnnHandle_t handle = NULL;
     (void)device, (void)values;
     *out = NULL;
     scout_plan *const plan = calloc(1, sizeof *plan);
@@ -100,7 +100,7 @@ static scout_answer prepare(const scout_op *op, scout_device *device, const int6
     plan->mode = !p.average ? CUDNN_POOLING_MAX
                  : p.padded ? CUDNN_POOLING_AVERAGE_COUNT_INCLUDE_PADDING
                             : CUDNN_POOLING_AVERAGE_COUNT_EXCLUDE_PADDING;
-    plan->dnn = dnn_ready(&plan->handle, why);
+    plan->dnn = dnn_ready(&handle, why);
     if (!plan->dnn || !dnn_type(p.type, &type)) {
         free(plan);
         return SCOUT_NO;
@@ -120,10 +120,11 @@ static scout_answer prepare(const scout_op *op, scout_device *device, const int6
 
 static scout_answer launch(scout_plan *plan, const scout_args *args, scout_why *why) {
     static const float one = 1, zero = 0;
-    cudnnStatus_t status = plan->dnn->cudnnSetStream(plan->handle, args->stream);
+    cudnnHandle_t handle = NULL;
+    cudnnStatus_t status = dnn_on(args->stream, &handle);
     if (status == CUDNN_STATUS_SUCCESS)
-        status = plan->dnn->cudnnPoolingForward(plan->handle, plan->pool, &one, plan->in, args->tensors[POOL_INPUT],
-                                                &zero, plan->out, args->tensors[POOL_OUTPUT]);
+        status = plan->dnn->cudnnPoolingForward(handle, plan->pool, &one, plan->in, args->tensors[POOL_INPUT], &zero,
+                                                plan->out, args->tensors[POOL_OUTPUT]);
     return dnn_answer(status, "cudnnPoolingForward", why);
 }
 

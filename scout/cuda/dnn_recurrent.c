@@ -19,7 +19,6 @@ enum { ALGORITHMS = sizeof algorithms / sizeof algorithms[0] };
 struct scout_plan {
     recurrent_problem p;
     const dnn_table *dnn;
-    cudnnHandle_t handle;
     cudnnRNNDescriptor_t layer;
     cudnnRNNDataDescriptor_t x, y;
     cudnnTensorDescriptor_t state, matrix, bias; /* the last two are what cuDNN describes its weights with */
@@ -65,7 +64,7 @@ static scout_answer supports(const scout_op *op, scout_device *device, scout_why
 
 /* ---- describing it ---- */
 
-static cudnnStatus_t tell_layer(scout_plan *plan, cudnnDataType_t type) {
+static cudnnStatus_t tell_layer(scout_plan *plan, cudnnHandle_t handle, cudnnDataType_t type) {
     const recurrent_problem *p = &plan->p;
     const cudnnRNNMode_t mode = p->cell == RECURRENT_LSTM                         ? CUDNN_LSTM
                                 : p->cell == RECURRENT_GRU                        ? CUDNN_GRU
@@ -80,7 +79,7 @@ static cudnnStatus_t tell_layer(scout_plan *plan, cudnnDataType_t type) {
         p->type == SCOUT_FP32 ? CUDNN_FMA_MATH : CUDNN_TENSOR_OP_MATH, (int32_t)p->input, (int32_t)p->hidden,
         (int32_t)p->hidden, 1, NULL, p->batch_first ? CUDNN_RNN_PADDED_IO_ENABLED : CUDNN_RNN_PADDED_IO_DISABLED);
     if (status == CUDNN_STATUS_SUCCESS && algorithm_of[plan->algorithm] == CUDNN_RNN_ALGO_PERSIST_DYNAMIC)
-        status = plan->dnn->cudnnBuildRNNDynamic(plan->handle, plan->layer, (int)p->batch);
+        status = plan->dnn->cudnnBuildRNNDynamic(handle, plan->layer, (int)p->batch);
     return status;
 }
 
@@ -106,17 +105,17 @@ static cudnnStatus_t tell_state(scout_plan *plan, cudnnDataType_t type) {
                                           : status;
 }
 
-static cudnnStatus_t tell(scout_plan *plan, cudnnDataType_t type) {
+static cudnnStatus_t tell(scout_plan *plan, cudnnHandle_t handle, cudnnDataType_t type) {
     const recurrent_problem *p = &plan->p;
     size_t reserve = 0;
-    cudnnStatus_t status = tell_layer(plan, type);
+    cudnnStatus_t status = tell_layer(plan, handle, type);
     if (status == CUDNN_STATUS_SUCCESS) status = tell_data(plan, type, p->input, &plan->x);
     if (status == CUDNN_STATUS_SUCCESS) status = tell_data(plan, type, p->directions * p->hidden, &plan->y);
     if (status == CUDNN_STATUS_SUCCESS) status = tell_state(plan, type);
     if (status == CUDNN_STATUS_SUCCESS)
-        status = plan->dnn->cudnnGetRNNWeightSpaceSize(plan->handle, plan->layer, &plan->weight_bytes);
+        status = plan->dnn->cudnnGetRNNWeightSpaceSize(handle, plan->layer, &plan->weight_bytes);
     if (status == CUDNN_STATUS_SUCCESS)
-        status = plan->dnn->cudnnGetRNNTempSpaceSizes(plan->handle, plan->layer, CUDNN_FWD_MODE_INFERENCE, plan->x,
+        status = plan->dnn->cudnnGetRNNTempSpaceSizes(handle, plan->layer, CUDNN_FWD_MODE_INFERENCE, plan->x,
                                                       &plan->room_bytes, &reserve);
     return status;
 }
@@ -153,14 +152,15 @@ static size_t output_bytes(const scout_plan *plan) {
     return (size_t)(p->steps * p->batch * p->directions * p->hidden) * element(plan);
 }
 
-static scout_answer fill(scout_plan *plan, const scout_op *op, scout_plan_needs *needs, scout_why *why) {
+static scout_answer fill(scout_plan *plan, cudnnHandle_t handle, const scout_op *op, scout_plan_needs *needs,
+                         scout_why *why) {
     const recurrent_problem *p = &plan->p;
     cudnnDataType_t type = CUDNN_DATA_FLOAT;
     if (!dnn_type(p->type, &type)) return scout_say(why, SCOUT_NO, "type", "cuDNN has no layer of this type");
     plan->lengths = malloc((size_t)p->batch * sizeof *plan->lengths);
     if (!plan->lengths) return scout_say(why, SCOUT_NO_MEMORY, "memory", "no memory left on the host");
     for (int64_t k = 0; k < p->batch; k++) plan->lengths[k] = (int32_t)p->steps;
-    const scout_answer answer = dnn_answer(tell(plan, type), "cuDNN's layer", why);
+    const scout_answer answer = dnn_answer(tell(plan, handle, type), "cuDNN's layer", why);
     if (answer != SCOUT_OK) return answer;
     plan->staged = p->y < 0 || (p->directions == 2 && !p->batch_first && p->batch > 1);
     plan->lengths_at = whole(plan->weight_bytes);
@@ -174,18 +174,19 @@ static scout_answer fill(scout_plan *plan, const scout_op *op, scout_plan_needs 
 
 static scout_answer prepare(const scout_op *op, scout_device *device, const int64_t *values, scout_plan **out,
                             scout_plan_needs *needs, scout_why *why) {
+    cudnnHandle_t handle = NULL;
     (void)device;
     *out = NULL;
     scout_plan *const plan = calloc(1, sizeof *plan);
     if (!plan) return scout_say(why, SCOUT_NO_MEMORY, "memory", "no memory left on the host");
     plan->p = recurrent_problem_of(op);
     plan->algorithm = values ? (int)values[ALGORITHM] : 0;
-    plan->dnn = dnn_ready_for(&plan->handle, "libcudnn_adv.so.9", why);
+    plan->dnn = dnn_ready_for(&handle, "libcudnn_adv.so.9", why);
     if (!plan->dnn) {
         free(plan);
         return SCOUT_NO;
     }
-    const scout_answer answer = fill(plan, op, needs, why);
+    const scout_answer answer = fill(plan, handle, op, needs, why);
     if (answer == SCOUT_OK)
         *out = plan;
     else
@@ -208,9 +209,11 @@ static scout_answer pack_gate(scout_plan *plan, void *const *tensors, char *pack
     const size_t line = (size_t)(direction * p->gates) + gate;
     const char *from = (const char *)tensors[state ? RECURRENT_R : RECURRENT_W] + line * row * depth;
     void *matrix = NULL, *bias = NULL;
-    const cudnnStatus_t status =
-        plan->dnn->cudnnGetRNNWeightParams(plan->handle, plan->layer, direction, plan->weight_bytes, packed,
-                                           place + state * p->gates, plan->matrix, &matrix, plan->bias, &bias);
+    cudnnHandle_t handle = NULL;
+    cudnnStatus_t status = dnn_on(stream, &handle);
+    if (status == CUDNN_STATUS_SUCCESS)
+        status = plan->dnn->cudnnGetRNNWeightParams(handle, plan->layer, direction, plan->weight_bytes, packed,
+                                                    place + state * p->gates, plan->matrix, &matrix, plan->bias, &bias);
     if (status != CUDNN_STATUS_SUCCESS) return dnn_answer(status, "cudnnGetRNNWeightParams", why);
     cudaError_t error =
         matrix ? cudaMemcpyAsync(matrix, from, row * depth, cudaMemcpyDeviceToDevice, stream) : cudaErrorInvalidValue;
@@ -252,11 +255,12 @@ static cudaError_t copy_output(const scout_plan *plan, const char *from, char *t
 static scout_answer launch(scout_plan *plan, const scout_args *args, scout_why *why) {
     const recurrent_layer_tensors t = own_recurrent_tensors(&plan->p, args->tensors);
     char *const packed = args->tensors[RECURRENT_W], *const staged = (char *)args->workspace + whole(plan->room_bytes);
-    cudnnStatus_t status = plan->dnn->cudnnSetStream(plan->handle, args->stream);
+    cudnnHandle_t handle = NULL;
+    cudnnStatus_t status = dnn_on(args->stream, &handle);
     if (status == CUDNN_STATUS_SUCCESS)
         status = plan->dnn->cudnnRNNForward(
-            plan->handle, plan->layer, CUDNN_FWD_MODE_INFERENCE, (const int32_t *)(packed + plan->lengths_at), plan->x,
-            t.x, plan->y, plan->staged ? staged : t.y, plan->state, t.h0, t.y_h, plan->state, t.c0, t.y_c,
+            handle, plan->layer, CUDNN_FWD_MODE_INFERENCE, (const int32_t *)(packed + plan->lengths_at), plan->x, t.x,
+            plan->y, plan->staged ? staged : t.y, plan->state, t.h0, t.y_h, plan->state, t.c0, t.y_c,
             plan->weight_bytes, packed, plan->room_bytes, args->workspace, 0, NULL);
     const scout_answer answer = dnn_answer(status, "cudnnRNNForward", why);
     if (answer != SCOUT_OK || !plan->staged || !t.y) return answer;

@@ -10,7 +10,6 @@
 
 struct scout_plan {
     const dnn_table *dnn;
-    cudnnHandle_t handle;
     cudnnReduceTensorDescriptor_t how;
     cudnnTensorDescriptor_t in, out;
     size_t workspace;
@@ -65,7 +64,7 @@ static cudnnStatus_t tell_tensor(const dnn_table *dnn, const scout_tensor *t, cu
     return status == CUDNN_STATUS_SUCCESS ? dnn->cudnnSetTensorNdDescriptor(*to, type, rank, dims, strides) : status;
 }
 
-static cudnnStatus_t tell(scout_plan *p, const scout_op *op) {
+static cudnnStatus_t tell(scout_plan *p, cudnnHandle_t handle, const scout_op *op) {
     cudnnDataType_t type = CUDNN_DATA_FLOAT;
     (void)dnn_type(op->input, &type);
     cudnnStatus_t status = tell_tensor(p->dnn, &op->tensors[REDUCE_X], type, &p->in);
@@ -75,22 +74,23 @@ static cudnnStatus_t tell(scout_plan *p, const scout_op *op) {
         status = p->dnn->cudnnSetReduceTensorDescriptor(p->how, *operator_of(op), CUDNN_DATA_FLOAT, CUDNN_PROPAGATE_NAN,
                                                         CUDNN_REDUCE_TENSOR_NO_INDICES, CUDNN_32BIT_INDICES);
     if (status == CUDNN_STATUS_SUCCESS)
-        status = p->dnn->cudnnGetReductionWorkspaceSize(p->handle, p->how, p->in, p->out, &p->workspace);
+        status = p->dnn->cudnnGetReductionWorkspaceSize(handle, p->how, p->in, p->out, &p->workspace);
     return status;
 }
 
 static scout_answer prepare(const scout_op *op, scout_device *device, const int64_t *values, scout_plan **plan,
                             scout_plan_needs *needs, scout_why *why) {
     scout_plan *const p = calloc(1, sizeof *p);
+    cudnnHandle_t handle = NULL;
     (void)device, (void)values;
     *plan = NULL;
     if (!p) return scout_say(why, SCOUT_NO_MEMORY, "memory", "no memory for a plan");
-    p->dnn = dnn_ready(&p->handle, why);
+    p->dnn = dnn_ready(&handle, why);
     if (!p->dnn) {
         free(p);
         return SCOUT_NO;
     }
-    const scout_answer answer = dnn_answer(tell(p, op), "cuDNN's reduction", why);
+    const scout_answer answer = dnn_answer(tell(p, handle, op), "cuDNN's reduction", why);
     if (answer != SCOUT_OK) {
         destroy(p);
         return answer;
@@ -102,9 +102,10 @@ static scout_answer prepare(const scout_op *op, scout_device *device, const int6
 
 static scout_answer launch(scout_plan *p, const scout_args *args, scout_why *why) {
     static const float one = 1, zero = 0;
-    cudnnStatus_t status = p->dnn->cudnnSetStream(p->handle, args->stream);
+    cudnnHandle_t handle = NULL;
+    cudnnStatus_t status = dnn_on(args->stream, &handle);
     if (status == CUDNN_STATUS_SUCCESS)
-        status = p->dnn->cudnnReduceTensor(p->handle, p->how, NULL, 0, args->workspace, p->workspace, &one, p->in,
+        status = p->dnn->cudnnReduceTensor(handle, p->how, NULL, 0, args->workspace, p->workspace, &one, p->in,
                                            args->tensors[REDUCE_X], &zero, p->out, args->tensors[REDUCE_Y]);
     return dnn_answer(status, "cudnnReduceTensor", why);
 }

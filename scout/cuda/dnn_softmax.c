@@ -11,7 +11,6 @@
 
 struct scout_plan {
     const dnn_table *dnn;
-    cudnnHandle_t handle;
     cudnnTensorDescriptor_t shape; /* of both tensors; owned */
     cudnnSoftmaxAlgorithm_t algorithm;
     cudnnSoftmaxMode_t mode;
@@ -66,12 +65,13 @@ static scout_answer describe_shape(scout_plan *p, const scout_op *op, scout_why 
 static scout_answer prepare(const scout_op *op, scout_device *device, const int64_t *values, scout_plan **plan,
                             scout_plan_needs *needs, scout_why *why) {
     scout_plan *const p = calloc(1, sizeof *p);
+    cudnnHandle_t handle = NULL;
     (void)device;
     *plan = NULL;
     if (!p) return scout_say(why, SCOUT_NO_MEMORY, "memory", "no memory for a plan");
     p->algorithm = softmax_problem_of(op).logarithm ? CUDNN_SOFTMAX_LOG : CUDNN_SOFTMAX_ACCURATE;
     p->mode = modes[values[0]];
-    p->dnn = dnn_ready(&p->handle, why);
+    p->dnn = dnn_ready(&handle, why);
     const scout_answer answer = p->dnn ? describe_shape(p, op, why) : SCOUT_NO;
     if (answer != SCOUT_OK) {
         destroy(p);
@@ -84,9 +84,10 @@ static scout_answer prepare(const scout_op *op, scout_device *device, const int6
 
 static scout_answer launch(scout_plan *plan, const scout_args *args, scout_why *why) {
     const float one = 1, zero = 0;
-    cudnnStatus_t status = plan->dnn->cudnnSetStream(plan->handle, args->stream);
+    cudnnHandle_t handle = NULL;
+    cudnnStatus_t status = dnn_on(args->stream, &handle);
     if (status == CUDNN_STATUS_SUCCESS)
-        status = plan->dnn->cudnnSoftmaxForward(plan->handle, plan->algorithm, plan->mode, &one, plan->shape,
+        status = plan->dnn->cudnnSoftmaxForward(handle, plan->algorithm, plan->mode, &one, plan->shape,
                                                 args->tensors[SOFTMAX_X], &zero, plan->shape, args->tensors[SOFTMAX_Y]);
     return dnn_answer(status, "cudnnSoftmaxForward", why);
 }

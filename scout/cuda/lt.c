@@ -3,6 +3,8 @@
 
 #include "scout/libraries.h"
 
+#include <pthread.h>
+
 typedef struct lt_state {
     bool opened;
     lt_table table;
@@ -11,6 +13,7 @@ typedef struct lt_state {
 
 /* The library and its handle are loaded once: a process can hold only one copy of it in a sensible way. */
 static lt_state state;
+static pthread_mutex_t opening = PTHREAD_MUTEX_INITIALIZER; /* any of the worker's threads may be the first */
 
 static const libraries_place functions[] = {
 #define LT_PLACE(name) {#name, offsetof(lt_table, name)},
@@ -18,7 +21,7 @@ static const libraries_place functions[] = {
 #undef LT_PLACE
 };
 
-const lt_table *lt_open(scout_why *why) {
+static const lt_table *open_once(scout_why *why) {
     static const char *const names[] = {"libcublasLt.so.13", NULL};
     if (state.opened) return &state.table;
     void *const library = libraries_open(names, false, state.table.path, sizeof state.table.path, why);
@@ -31,10 +34,16 @@ const lt_table *lt_open(scout_why *why) {
     return &state.table;
 }
 
-const lt_table *lt_ready(cublasLtHandle_t *handle, scout_why *why) {
-    const lt_table *const lt = lt_open(why);
-    if (!lt) return NULL;
-    if (!state.handle) {
+const lt_table *lt_open(scout_why *why) {
+    pthread_mutex_lock(&opening);
+    const lt_table *const table = open_once(why);
+    pthread_mutex_unlock(&opening);
+    return table;
+}
+
+static const lt_table *ready_once(scout_why *why) {
+    const lt_table *const lt = open_once(why);
+    if (lt && !state.handle) {
         const cublasStatus_t status = lt->cublasLtCreate(&state.handle);
         if (status != CUBLAS_STATUS_SUCCESS) {
             state.handle = NULL;
@@ -42,6 +51,14 @@ const lt_table *lt_ready(cublasLtHandle_t *handle, scout_why *why) {
             return NULL;
         }
     }
+    return lt;
+}
+
+/* Any thread may use the one handle. */
+const lt_table *lt_ready(cublasLtHandle_t *handle, scout_why *why) {
+    pthread_mutex_lock(&opening);
+    const lt_table *const lt = ready_once(why);
+    pthread_mutex_unlock(&opening);
     *handle = state.handle;
     return lt;
 }

@@ -4,6 +4,8 @@
 #include "scout/cuda/cuda_device.h"
 #include "scout/libraries.h"
 
+#include <pthread.h>
+
 typedef struct sparse_state {
     bool opened;
     sparse_table table;
@@ -12,6 +14,7 @@ typedef struct sparse_state {
 
 /* Loaded once: a process can hold only one copy of the library in a sensible way. */
 static sparse_state state;
+static pthread_mutex_t opening = PTHREAD_MUTEX_INITIALIZER; /* any of the worker's threads may be the first */
 
 static const libraries_place functions[] = {
 #define SPARSE_PLACE(name) {#name, offsetof(sparse_table, name)},
@@ -19,7 +22,7 @@ static const libraries_place functions[] = {
 #undef SPARSE_PLACE
 };
 
-const sparse_table *sparse_open(scout_why *why) {
+static const sparse_table *open_once(scout_why *why) {
     static const char *const names[] = {"libcusparse.so.12", NULL};
     int major = 0, minor = 0, patch = 0;
     if (state.opened) return &state.table;
@@ -32,6 +35,13 @@ const sparse_table *sparse_open(scout_why *why) {
     snprintf(state.table.version, sizeof state.table.version, "%d.%d.%d", major, minor, patch);
     state.opened = true;
     return &state.table;
+}
+
+const sparse_table *sparse_open(scout_why *why) {
+    pthread_mutex_lock(&opening);
+    const sparse_table *const table = open_once(why);
+    pthread_mutex_unlock(&opening);
+    return table;
 }
 
 const sparse_table *sparse_ready(cusparseHandle_t *handle, scout_why *why) {

@@ -4,6 +4,8 @@
 #include "scout/cuda/cuda_device.h"
 #include "scout/libraries.h"
 
+#include <pthread.h>
+
 /* Versions whose declarations were looked at. */
 enum { MAJOR = 0, OLDEST_MINOR = 8, NEWEST_MINOR = 10 };
 
@@ -15,6 +17,7 @@ typedef struct sparse_lt_state {
 
 /* Loaded once: a process can hold only one copy of the library in a sensible way. */
 static sparse_lt_state state;
+static pthread_mutex_t opening = PTHREAD_MUTEX_INITIALIZER; /* any of the worker's threads may be the first */
 
 static const libraries_place functions[] = {
 #define SPARSE_LT_PLACE(name, parameters) {#name, offsetof(sparse_lt_table, name)},
@@ -39,7 +42,7 @@ static bool known_version(void *library, scout_why *why) {
     return false;
 }
 
-const sparse_lt_table *sparse_lt_open(scout_why *why) {
+static const sparse_lt_table *open_once(scout_why *why) {
     static const char *const names[] = {"libcusparseLt.so.0", NULL};
     if (state.opened) return &state.table;
     void *const library = libraries_open(names, false, state.table.path, sizeof state.table.path, why);
@@ -47,6 +50,13 @@ const sparse_lt_table *sparse_lt_open(scout_why *why) {
     if (!libraries_bind(library, functions, sizeof functions / sizeof functions[0], &state.table, why)) return NULL;
     state.opened = true;
     return &state.table;
+}
+
+const sparse_lt_table *sparse_lt_open(scout_why *why) {
+    pthread_mutex_lock(&opening);
+    const sparse_lt_table *const table = open_once(why);
+    pthread_mutex_unlock(&opening);
+    return table;
 }
 
 const sparse_lt_table *sparse_lt_ready(const sparse_lt_object **handle, scout_why *why) {

@@ -77,7 +77,8 @@ static bool add(kind_tensors *k, const char *name, scout_role role, uint32_t typ
     return true;
 }
 
-/* Strides of 0 where it is the same for all; no shape: a padding, one row of keys per sequence. */
+/* Strides of 0 where it is the same for all; no shape: a padding, one row of keys per sequence. One that repeats after
+ * some sequences or heads (the windows of a Swin transformer) lies there for all of them, as libraries want it. */
 static bool add_mask(kind_tensors *k, const scout_op *op, const sizes *s) {
     const int64_t full[4] = {s->batch, s->heads, s->queries, s->keys};
     int64_t given[SCOUT_MAX_RANK] = {0}, dims[4] = {1, 1, 1, 1}, stride = 1;
@@ -92,6 +93,7 @@ static bool add_mask(kind_tensors *k, const scout_op *op, const sizes *s) {
     scout_tensor *t = kind_tensors_add(k, "mask", SCOUT_INPUT, op->input, 4, full);
     if (!t) return false;
     for (int d = 3; d >= 0; d--) {
+        if (d < 2 && dims[d] > 1 && full[d] % dims[d] == 0) dims[d] = full[d];
         if (dims[d] != 1 && dims[d] != full[d])
             return kind_tensors_refuse(k->why, "shape", "its mask is %lld long where the scores are %lld",
                                        (long long)dims[d], (long long)full[d]);

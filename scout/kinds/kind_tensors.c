@@ -78,6 +78,12 @@ int kind_behind(const scout_op *op) {
     return (op_field(op, "bias") != NULL) + (op_number(op, "residual", 0) != 0) + (op_field(op, "activation") != NULL);
 }
 
+double kind_in_parts(const scout_op *op) {
+    if (op->kind != SCOUT_GEMM && op->kind != SCOUT_CONV) return 0;
+    const int roundings = 1 + kind_behind(op);
+    return (roundings - sqrt(roundings)) * kind_rounding(op->output);
+}
+
 int64_t kind_small(int64_t depth, uint32_t type) {
     const bool wide = type == SCOUT_FP32 || type == SCOUT_FP16 || type == SCOUT_BF16 || type == SCOUT_FP64;
     return wide && depth > 1 ? -(int64_t)lround(log2((double)depth) / 2) : 0;

@@ -38,5 +38,9 @@ double kind_rounding(uint32_t type);
 /* What stands behind a product or a convolution and may be done by a kernel of its own: a bias, a residual, an
  * activation. How many of these. */
 int kind_behind(const scout_op *op);
+/* What an element of a product or a convolution may be off by beyond its kind's tolerance, which counts these kernels'
+ * roundings by the root of their number: that holds for many elements together. In one of them all roundings may go the
+ * same way, and then count by their number (docs/tolerances.md). */
+double kind_in_parts(const scout_op *op);
 
 #endif

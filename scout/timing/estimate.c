@@ -13,7 +13,7 @@ static const double widths[] = {NAN,  18.17, 6.50, 3.67, 3.23, 2.95, 2.78, 2.67,
 
 static const size_t looks[] = {4, 7, 13, 26};
 const size_t estimate_decided = 13;
-static const double agreement = 1.08;
+const double estimate_agreement = 1.08;
 const double estimate_floor = 0.03;
 enum { AGREEING = 3, LOOKS = sizeof looks / sizeof looks[0], WIDTHS = sizeof widths / sizeof widths[0] };
 
@@ -95,7 +95,7 @@ static int by_value(const void *a, const void *b) {
 double estimate_slowest(double *x, size_t n) {
     qsort(x, n, sizeof x[0], by_value);
     for (size_t k = 0; k + AGREEING <= n; k++)
-        if (x[k + AGREEING - 1] <= agreement * x[k]) return agreement * x[k];
+        if (x[k + AGREEING - 1] <= estimate_agreement * x[k]) return estimate_agreement * x[k];
     return INFINITY;
 }
 

@@ -32,7 +32,8 @@ estimate estimate_at_clock(const estimate_pass *passes, size_t n, double *clock,
  * disturbs it only adds. So of a host's passes those count that are near the fastest that two others agree with: those
  * that took no longer than this. Infinite: all of them. Sorts x. */
 double estimate_slowest(double *x, size_t n);
-extern const double estimate_floor; /* where some do not count, a time is known to this at best: relative, 0.03 */
+extern const double estimate_agreement; /* passes agree that differ by no more than this factor */
+extern const double estimate_floor;     /* where some do not count, a time is known to this at best: relative, 0.03 */
 
 /* Whether the passes are enough to look at the interval: a run that stops at the first interval that looks narrow has
  * intervals that are too narrow, so it looks four times and not more often, at 4, 7, 13 and 26 passes. */

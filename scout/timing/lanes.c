@@ -8,7 +8,15 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { LOOKS = 3, RACE_ROUNDS = 2, BLOCKS = 96, INTERVALS = 64, FEW = 3, PAIRS = 4 /* rounds of two pairs */ };
+enum {
+    LOOKS = 3,
+    RACE_ROUNDS = 2,
+    BLOCKS = 96,
+    INTERVALS = 64,
+    FEW = 3,
+    PAIRS = 4 /* rounds of two pairs */,
+    STARVED = 2
+};
 
 static const double hopeless = 2;                      /* one launch against the best one: nothing more is tried */
 static const double behind[RACE_ROUNDS] = {1.2, 1.08}; /* how far, after each round of the race */
@@ -474,7 +482,7 @@ static void full_rounds(course *c) {
         }
         if (number >= rules->rounds && precise(c)) break;
         const double over = (next_s - began_s) / rules->most_s;
-        if (over > 4 || (over > 1 && number >= rules->rounds && !starved(c))) break;
+        if (over > STARVED || (over > 1 && number >= rules->rounds && !starved(c))) break;
     }
 }
 

@@ -59,7 +59,7 @@ static void run_parts(const fusion *f, const scout_op *op, arena *a) {
         if (parts[k].place_count != f->parts[k].place_count) abort();
     }
     const parts_request request = {.count = count, .items = parts};
-    const scout_candidate *c = parts_use(parts_open(NULL, op, &request, a));
+    const scout_candidate *c = parts_use(parts_open(NULL, op, &request, false, a));
     if (c->supports(op, NULL, &why) != SCOUT_OK && (!why.code[0] || !why.text[0])) abort();
     parts_use(NULL);
     json_decref(sent);

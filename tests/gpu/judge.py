@@ -351,7 +351,23 @@ def claims(folder):
     verdict(rows, f"claims: {', '.join(f'{rows.count(kind)} {kind}' for kind in sorted(set(rows))) or 'no verdict'}")
 
 
-PARTS = {"kinds": kinds, "custom": custom, "fusions": fusions, "claims": claims, "targets": targets,
+def quick(folder):
+    """A line for what was missed, and one that says that nothing was."""
+    said = text(f"{folder}/quick.txt")
+    missed = re.findall(r"^MISSED (.*)$", said, re.M)
+    for what in missed:
+        verdict(False, f"quick {what}")
+    verdict("nothing was missed" in said or missed, f"quick: {len(re.findall(r' within 1 %,', said))} models")
+
+
+def allocations(folder):
+    """The verdict of the processes stands at its end."""
+    lines = text(f"{folder}/repeat_beside.txt").strip().splitlines() or ["nothing was said"]
+    beyond = sum("<- beyond" in line for line in lines)
+    verdict(beyond == 0 and len(lines) > 2, f"allocations: {beyond} operations beyond; {lines[-1]}")
+
+
+PARTS = {"quick": quick, "allocations": allocations, "kinds": kinds, "custom": custom, "fusions": fusions, "claims": claims, "targets": targets,
          "models": models, "agree_kinds": agree_kinds, "end_to_end": end_to_end,
          "devices": devices, "checks": checks, "bandwidth": bandwidth, "sweep": sweep, "repeat": repeat, "agree": agree,
          "epilogue": epilogue, "sparse": sparse,

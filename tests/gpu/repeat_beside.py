@@ -5,13 +5,14 @@ random allocations: what a figure owes to where its memory happens to lie.
     tests/gpu/repeat_beside.py BIN RESULTS [RUNS]      BIN: a folder with scout_batch; RUNS: 6; ceilings are shared
     tests/gpu/repeat_beside.py --hold SEED             holds half of 200 random allocations until its input ends
 
-Prints a line for each operation, and then what held: efficiencies within 1 point, ratios of the winner within 0.5 %,
-verdicts equal or marked open, 95 % intervals of any two processes overlapping in 93 % of rows. Ends with 1 where one
-did not.
+TORCH_LIBRARIES: where the libraries lie, if not in the search order. Prints a line for each operation, and then what
+held: efficiencies within 1 point, ratios of the winner within 0.5 %, verdicts equal or marked open, 95 % intervals of
+any two processes overlapping in 93 % of rows. Ends with 1 where one did not.
 """
 import itertools
 import json
 import math
+import os
 import pathlib
 import random
 import subprocess
@@ -42,8 +43,9 @@ def measure(scout, results, run):
         if holder.stdout.readline().strip() != "ready":
             sys.exit("the process that holds memory did not start")
     folder = results / f"run_{run}"
+    library = ["--library-path", os.environ["TORCH_LIBRARIES"]] if os.environ.get("TORCH_LIBRARIES") else []
     done = subprocess.run([scout, HERE / "repeat_beside.json", "--device", "cuda:0", "--precision", "fp16", "--no-cache",
-                           "--cache-dir", results / "cache", "-o", folder], capture_output=True, text=True)
+                           "--cache-dir", results / "cache", "-o", folder, *library], capture_output=True, text=True)
     (results / f"run_{run}.txt").write_text(done.stdout + done.stderr)
     if holder:
         holder.stdin.close()

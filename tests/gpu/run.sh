@@ -20,6 +20,7 @@
 # SANITIZE: the tools of part sanitizer (memcheck racecheck synccheck initcheck); SANITIZE_JOBS: processes at a time (12).
 # REPEAT_RUNS: how often part repeat measures (5; fewer prove less, and it says so). REPEAT_CEILINGS=cached: these runs
 # share ceilings instead of measuring them anew (45 s each instead of 70).
+# QUICK: of part quick, the lists that tests/gpu/models_quick.py --make writes where the models are (out/quick).
 # LLAMA_OPS: an ops.json of llama2_7b instead of the short form beside this file. MLP_SPARSE: mlp_sparse.onnx, whose
 # weights part sparse looks at (skipped without; BIN must hold extract_ops); SPARSE_BLOCKS: what it sweeps (64 128).
 # DEVICE: cuda:0.
@@ -29,7 +30,7 @@ cd "$(dirname "${BASH_SOURCE[0]}")/../.." || exit
 
 # Each part with the seconds that it may take; behind it what it took on an H200, or is expected to (about).
 parts=(devices sustained bandwidth llama stream sweep burst precisions repeat agree epilogue faults trace checks sanitizer kinds
-    targets sparse models agree_kinds end_to_end custom fusions claims)
+    targets sparse models agree_kinds end_to_end custom fusions claims quick allocations)
 declare -A limits=(
     [devices]=30   # 5
     [sustained]=260 # about 160: three searches of 24 s, each with its audit
@@ -52,10 +53,11 @@ declare -A limits=(
     [models]=530  # one device has no time for all 18: spread them over DEVICES
     [agree_kinds]=300 # about 150: 8 to 12 s an operation for PyTorch, 4 for scout_batch
     [custom]=200 [fusions]=420 # expected: 4 s an operation, 7 s a fusion
+    [quick]=260 [allocations]=260 # expected: four models three times each; six processes of fourteen operations
     [claims]=260 # expected: 235 at most, as LIMIT of claims.sh says
     [end_to_end]=280) # about 30 for each of two by PyTorch; 60 for each that part models has not measured
 declare -A groups=([figures]="devices sustained bandwidth llama stream sweep burst" [agreement]="repeat agree faults trace"
-    [checking]="epilogue checks sanitizer" [kinds]="kinds targets sparse" [fusions]="fusions claims" [libraries]="agree_kinds end_to_end custom")
+    [checking]="epilogue checks sanitizer" [kinds]="kinds targets sparse" [fusions]="fusions claims" [instrument]="quick allocations" [libraries]="agree_kinds end_to_end custom")
 LIMIT=${LIMIT:-540}
 
 SPARSE_BLOCKS=${SPARSE_BLOCKS:-64 128}
@@ -378,6 +380,12 @@ part_end_to_end() { # of what part models has measured here, or what is measured
     done
 }
 
+part_quick() { # whole models in the time that a person waits; QUICK: made by models_quick.py --make
+    "$here/models_quick.py" "$BIN" "${QUICK:-out/quick}" "$part/results" | tee "$part/quick.txt"
+}
+part_allocations() { # fresh processes beside one that holds random allocations
+    "$here/repeat_beside.py" "$BIN" "$part/results" | tee "$part/repeat_beside.txt"
+}
 part_claims() { # what the documents claim that this project started from
     TORCH_LIBRARIES=$libraries CACHE_DIR=$cache timed claims "$here/claims.sh" "$part/results"
     cat "$part/claims.txt"

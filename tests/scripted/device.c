@@ -6,10 +6,12 @@
  * from the moment it is there), CEILING_SCOUT_SCRIPTED_SLOW_US=N (every run really takes so long),
  * CEILING_SCOUT_SCRIPTED_DISTURBED=FILE (while it is there, intervals are longer than they are, by chance),
  * CEILING_SCOUT_SCRIPTED_REFUSES=FILE (while it is there, the library prepares nothing),
- * CEILING_SCOUT_SCRIPTED_PROFILE=FILE (gets a line for what a profiler would have seen: how many launches, and the time
- * of the last one). */
+ * CEILING_SCOUT_SCRIPTED_BESIDE=FILE (other threads prepare beside the one that measures; it gets a line for each of
+ * their plans), CEILING_SCOUT_SCRIPTED_PROFILE=FILE (gets a line for what a profiler would have seen: how many
+ * launches, and the time of the last one). */
 #include "tests/scripted/device.h"
 
+#include <pthread.h>
 #include <string.h>
 #include <unistd.h>
 
@@ -335,7 +337,23 @@ static void profile(scout_device *d, int on) {
     d->seen = 0;
 }
 
-const scout_device_api scripted_device = {
+static pthread_t measuring; /* set before any other thread begins */
+static bool asked;
+
+static scout_answer beside(scout_device *d, scout_why *why) {
+    measuring = pthread_self();
+    asked = true;
+    return check(d, why);
+}
+
+void scripted_prepares(const scout_op *op) {
+    const char *path = getenv("CEILING_SCOUT_SCRIPTED_BESIDE");
+    FILE *f = path && asked && !pthread_equal(measuring, pthread_self()) ? fopen(path, "ae") : NULL;
+    if (f) fprintf(f, "%lld,%lld,%lld\n", (long long)op->shape[0], (long long)op->shape[1], (long long)op->shape[2]);
+    if (f) fclose(f);
+}
+
+scout_device_api scripted_device = {
     .size = sizeof(scout_device_api),
     .name = "scripted",
     .count = count,
@@ -368,4 +386,5 @@ const scout_device_api scripted_device = {
     .candidates = candidates,
     .profile = profile,
     .made_of = made_of,
+    .beside = beside,
 };

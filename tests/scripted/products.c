@@ -2,9 +2,11 @@
 #include "tests/scripted/device.h"
 
 #include <math.h>
+#include <signal.h>
+#include <string.h>
 #include <unistd.h>
 
-enum { SMALL_M = 16 };
+enum { SMALL_M = 16, FLAWED_M = 8 };
 
 struct scout_plan {
     const scout_op *op;
@@ -31,6 +33,7 @@ static scout_answer blas_domain(const scout_op *op, scout_device *device, int ex
 
 static scout_answer make_plan(const scout_op *op, double factor, double noise, scout_plan **plan,
                               scout_plan_needs *needs, scout_why *why) {
+    scripted_prepares(op);
     scout_plan *p = calloc(1, sizeof *p);
     if (!p) return scout_say(why, SCOUT_NO_MEMORY, "memory", "out of memory");
     *p = (scout_plan){op, gemm_problem_of(op), factor, noise, 12345};
@@ -79,9 +82,16 @@ static scout_answer stream_supports(const scout_op *op, scout_device *device, sc
     return scripted_supports(op, device, why);
 }
 
+/* CEILING_SCOUT_SCRIPTED_FLAW: how preparing it for FLAWED_M rows ends. */
+static void fail_as(const char *how) {
+    if (how && strcmp(how, "crash") == 0) raise(SIGSEGV);
+    while (how && strcmp(how, "hang") == 0) pause();
+}
+
 static scout_answer stream_prepare(const scout_op *op, scout_device *device, const int64_t *values, scout_plan **plan,
                                    scout_plan_needs *needs, scout_why *why) {
     (void)device, (void)values;
+    if (op->shape[0] == FLAWED_M) fail_as(getenv("CEILING_SCOUT_SCRIPTED_FLAW"));
     return make_plan(op, 1.02, 0.002, plan, needs, why);
 }
 
@@ -204,5 +214,6 @@ scout_plugin_entry_fn scout_plugin_entry;
 const scout_plugin *scout_plugin_entry(uint32_t abi) {
     static const scout_plugin plugin = {
         .size = sizeof plugin, .abi = SCOUT_ABI, .name = "scripted", .version = "1", .device = &scripted_device};
+    if (!getenv("CEILING_SCOUT_SCRIPTED_BESIDE")) scripted_device.beside = NULL;
     return abi == SCOUT_ABI ? &plugin : NULL;
 }

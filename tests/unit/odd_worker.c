@@ -96,8 +96,9 @@ static void do_measure(const json_t *body, const char *what) {
             acts[k].act();
         }
     json_t *copy = json_deep_copy(json_object_get(body, "exclusions"));
-    done(json_pack("{s:o, s:i, s:s}", "exclusions", copy, "pid", (int)getpid(), "spin",
-                   getenv("GOMP_SPINCOUNT") ? getenv("GOMP_SPINCOUNT") : ""));
+    done(json_pack("{s:o, s:i, s:s, s:i}", "exclusions", copy, "pid", (int)getpid(), "spin",
+                   getenv("GOMP_SPINCOUNT") ? getenv("GOMP_SPINCOUNT") : "", "announced",
+                   (int)json_array_size(json_object_get(body, "ahead"))));
 }
 
 static void do_qualify(const json_t *body) {
@@ -144,6 +145,9 @@ static void do_job(const json_t *body) {
         close(open(getenv("FAKE_OUT"), O_CREAT | O_WRONLY, 0666)); /* from now on device 0 is out */
         step("x", "", "running", 1);
         lose();
+    } else if (act && strcmp(act, "beside") == 0 && json_array_size(json_object_get(body, "ahead")) > 0) {
+        step("x", "v=1", "running", 1); /* and meanwhile what was announced is prepared */
+        crash();
     } else {
         do_measure(body, act ? act : "");
     }

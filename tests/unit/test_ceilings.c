@@ -4,6 +4,7 @@
 
 #include <math.h>
 #include <stdlib.h>
+#include <string.h>
 
 static bool near(double got, double want, double tolerance) {
     if (fabs(got - want) <= tolerance * fabs(want)) return true;
@@ -415,6 +416,42 @@ static void refusals_name_the_place(void) {
     free(c);
 }
 
+/* A host was busy when its ceilings were taken: what a yardstick reaches later takes their place. */
+static void what_a_yardstick_reached_takes_the_place_of_less(void) {
+    ceilings *c = device();
+    const ceilings_seen slower = {.bound = "compute", .precision = "fp16", .rate = 505, .product = true};
+    UNIT_CHECK(!ceilings_raise(c, &slower) && ceilings_find_peak(c, "fp16")->tflops == 500);
+    const ceilings_seen product = {.bound = "compute", .precision = "fp16", .rate = 600, .product = true};
+    UNIT_CHECK(ceilings_raise(c, &product) && ceilings_find_peak(c, "fp16")->tflops == 600);
+    UNIT_CHECK(ceilings_find_peak(c, "fp16")->shape[0] == 8192 && ceilings_find_peak(c, "fp8")->tflops == 1000);
+    const ceilings_seen registers = {.bound = "compute", .precision = "fp16", .rate = 700};
+    UNIT_CHECK(ceilings_raise(c, &registers) && ceilings_find_peak(c, "fp16")->tflops == 700);
+    UNIT_CHECK(ceilings_find_peak(c, "fp16")->shape[0] == 0);
+    UNIT_CHECK(strcmp(ceilings_find_peak(c, "fp16")->how, ceilings_in_registers) == 0);
+    const ceilings_seen unknown = {.bound = "compute", .precision = "int8", .rate = 700};
+    UNIT_CHECK(!ceilings_raise(c, &unknown));
+    const ceilings_seen special = {.bound = "special", .precision = "fp32", .rate = 2e13};
+    UNIT_CHECK(ceilings_raise(c, &special) && c->special_per_s == 2e13);
+    free(c);
+}
+
+static void bytes_that_a_yardstick_moved_raise_the_table(void) {
+    static const double fractions[] = {1, 0.75, 0.5, 0};
+    ceilings *c = device();
+    for (size_t k = 0; k < sizeof fractions / sizeof fractions[0]; k++) {
+        const double bytes = (double)c->bandwidths[0].bytes,
+                     before = ceilings_bandwidth_at(c, bytes, fractions[k], false);
+        const double small = ceilings_bandwidth_at(c, bytes, fractions[k], true);
+        const ceilings_seen seen = {
+            .bound = "memory", .precision = "fp32", .rate = 3 * before, .bytes = bytes, .read_fraction = fractions[k]};
+        UNIT_CHECK(ceilings_raise(c, &seen));
+        UNIT_CHECK(near(ceilings_bandwidth_at(c, bytes, fractions[k], false), 3 * before, 1e-9));
+        UNIT_CHECK(ceilings_bandwidth_at(c, bytes, fractions[k], true) >= small);
+        UNIT_CHECK(!ceilings_raise(c, &seen));
+    }
+    free(c);
+}
+
 int main(void) {
     UNIT_RUN(bandwidth_between_rows);
     UNIT_RUN(a_part_is_replaced);
@@ -428,5 +465,7 @@ int main(void) {
     UNIT_RUN(round_trip);
     UNIT_RUN(hostile_files);
     UNIT_RUN(refusals_name_the_place);
+    UNIT_RUN(what_a_yardstick_reached_takes_the_place_of_less);
+    UNIT_RUN(bytes_that_a_yardstick_moved_raise_the_table);
     return unit_end();
 }

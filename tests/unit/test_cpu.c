@@ -5,6 +5,7 @@
 #include "scout/cpu/cpu_number.h"
 #include "scout/cpu/cpu_onednn_plan.h"
 #include "scout/cpu/cpu_team.h"
+#include "scout/cpu/cpu_telemetry.h"
 #include "tests/unit/unit.h"
 
 #include <math.h>
@@ -301,6 +302,16 @@ static void sequences_run_as_often_as_asked(void) {
     UNIT_CHECK(api->now(device) - start >= 0.019);
 }
 
+/* Threads that take long to hear of each other: by what that took at its best, which may come later. */
+static void threads_that_are_far_apart_are_seen(void) {
+    cpu_stolen s = {.opened = false};
+    UNIT_CHECK(!cpu_stolen_far(&s, 1.2e-6)); /* nothing is known that it could be held against */
+    UNIT_CHECK(!cpu_stolen_far(&s, 0.5e-6) && !cpu_stolen_far(&s, 0.9e-6));
+    UNIT_CHECK(cpu_stolen_far(&s, 1.2e-6) && !cpu_stolen_far(&s, 0.5e-6));
+    const double before = api->stolen(device), after = api->stolen(device);
+    UNIT_CHECK(before >= 0 && after >= before && after < before + 10);
+}
+
 static void telemetry_is_sane_or_says_nothing(void) {
     for (int k = 0; k < 3; k++) {
         scout_telemetry t = {.size = sizeof t};
@@ -400,6 +411,7 @@ int main(void) {
     UNIT_RUN(short_floats_are_exact);
     UNIT_RUN(nibbles_share_a_byte);
     UNIT_RUN(sequences_run_as_often_as_asked);
+    UNIT_RUN(threads_that_are_far_apart_are_seen);
     UNIT_RUN(telemetry_is_sane_or_says_nothing);
     UNIT_RUN(streams_write_all_of_it_and_no_more);
     UNIT_RUN(probes_do_the_work_they_report);

@@ -52,6 +52,7 @@ static void additive_masks_of_every_shape(void) {
             check("2,3,7,17", rest, 2);
         }
     check("1,2,130,32", "\"mask\": \"additive\", \"mask_shape\": [1, 1, 130, 130]", 2);
+    check("6,4,9,16", "\"mask\": \"additive\", \"mask_shape\": [3, 2, 9, 9]", 2); /* repeats over windows and heads */
     check("1,2,5,32", "\"kv_len\": 1500, \"mask\": \"additive\", \"mask_shape\": [1, 1, 5, 1500], \"dtype\": \"bf16\"",
           2);
 }

@@ -12,7 +12,7 @@ static json_t *m;
 typedef struct made { /* a row of a pass */
     const char *name;
     double us;
-    bool race;
+    bool race, disturbed;
     const char *status, *code; /* NULL: OK */
 } made;
 
@@ -45,6 +45,7 @@ static json_t *row_of(int number, const made *r) {
         json_object_set_new(pass, "held_error", json_real(0.001));
     }
     if (r->us > 0 && r->race) json_object_set_new(json_object_get(row, "pass"), "race", json_true());
+    if (r->us > 0 && r->disturbed) json_object_set_new(json_object_get(row, "pass"), "disturbed", json_true());
     return row;
 }
 
@@ -244,6 +245,24 @@ static void slow_passes_of_a_host_do_not_count(void) {
         add(k + 1, ROWS({.name = "base", .us = 100 * (1 + k)}));
     }
     UNIT_TEXT(text(row("base"), "interval_from"), "3 passes");
+    end();
+}
+
+/* Nor do passes that hardly had an undisturbed block, where others had some: of two passes one is the figure. */
+static void disturbed_passes_of_a_host_do_not_count(void) {
+    host = true;
+    add(1, ROWS({.name = "base", .us = 250, .disturbed = true}));
+    near(time_of("base"), 250); /* there is nothing better */
+    add(2, ROWS({.name = "base", .us = 100}));
+    near(time_of("base"), 100);
+    UNIT_TEXT(text(row("base"), "interval_from"), "1 pass");
+    UNIT_CHECK(isinf(figures_open(m)));
+    host = true;
+    add(3, ROWS({.name = "base", .us = 104, .disturbed = true})); /* no slower than what was not disturbed */
+    UNIT_TEXT(text(row("base"), "interval_from"), "2 passes");
+    end();
+    for (int k = 0; k < 2; k++) add(k + 1, ROWS({.name = "base", .us = 100 + 2 * k, .disturbed = k == 0}));
+    UNIT_TEXT(text(row("base"), "interval_from"), "2 passes"); /* of a device they do */
     end();
 }
 
@@ -474,6 +493,7 @@ int main(void) {
     UNIT_RUN(a_time_belongs_to_a_clock);
     UNIT_RUN(a_yardstick_says_what_bounds);
     UNIT_RUN(slow_passes_of_a_host_do_not_count);
+    UNIT_RUN(disturbed_passes_of_a_host_do_not_count);
     UNIT_RUN(what_ran_in_a_slow_pass_has_its_figure);
     UNIT_RUN(what_drifts_says_so);
     UNIT_RUN(addresses_are_told_where_they_decide);

@@ -1,11 +1,11 @@
-/* What the roundings of a fusion's parts come to in fp16, against what parts_tolerance allows: nothing that is right is
+/* What the roundings of a fusion's parts come to in fp16, against what kind_in_parts allows: nothing that is right is
  * beyond it, it is not far above what is seen, and what is wrong in one element by half a unit is found. */
 #include "scout/activation.h"
 #include "scout/cpu/cpu_fill.h"
 #include "scout/cpu/cpu_number.h"
 #include "scout/gemm.h"
+#include "scout/kinds/kind_tensors.h"
 #include "scout/kinds/kinds.h"
-#include "scout/parts_internal.h"
 #include "tests/unit/cpu_products.h"
 #include "tests/unit/unit.h"
 
@@ -51,17 +51,6 @@ static double in_parts(const problem *p, const inputs *x, int64_t i, int64_t j, 
     return p->w.activation ? as_fp16(activation_apply(&x->activation, value)) : value;
 }
 
-static double element_tolerance(const scout_op *fused) {
-    static parts_layout l;
-    memset(&l, 0, sizeof l);
-    l.fused = fused, l.good = true, l.count = 2;
-    const double without = parts_tolerance(&l); /* parts that do not read one another round but once */
-    UNIT_CHECK(without == 0);
-    l.steps[1].op.tensor_count = 1;
-    l.steps[1].sources[0] = (parts_source){.where = PARTS_BETWEEN, .at = 0};
-    return kind_gemm.tolerance(fused) + parts_tolerance(&l);
-}
-
 /* One element at a time is as another computation would have it. Faults of half a unit and more are found. */
 static void faults_are_found(const problem *p, const inputs *x, scout_check *check, double tolerance, uint64_t seed) {
     int tried = 0;
@@ -86,7 +75,7 @@ static double worst_of(const product *w, uint64_t seed, double *tolerance, uint6
     for (int64_t at = 0; at < SIDE * SIDE; at++)
         cpu_number_store(SCOUT_FP16, p.data[GEMM_C], at, in_parts(&p, &x, at / SIDE, at % SIDE, RIGHT));
     scout_check *check = cpu_products_begin(&p);
-    *tolerance = element_tolerance(&p.op);
+    *tolerance = kind_gemm.tolerance(&p.op) + kind_in_parts(&p.op);
     const scout_verdict v = cpu_products_judge_within(check, &p, *tolerance);
     UNIT_INT(v.compared, SIDE * SIDE);
     UNIT_CHECK(v.worst_projected <= kind_gemm.tolerance(&p.op)); /* many together: the root of their number is enough */

@@ -255,6 +255,50 @@ static void faster_than_the_ceiling_is_flagged(void) {
     json_decref(m);
 }
 
+/* What computes goes with the clock, where the device tells one. */
+static void a_ceiling_is_that_of_the_clock(void) {
+    report_figures f;
+    best.peaks[0].clock_mhz = 1000;
+    json_t *m = parsed(ONLY_LIB("15.0"));
+    report_input in = input(m);
+    report_read(&in, &f);
+    near(f.ceiling_us, 21);
+    json_object_set_new(m, "clock_mhz", json_real(2000));
+    report_read(&in, &f);
+    near(f.ceiling_us, 11);
+    near(f.physical_us, 11);
+    UNIT_TEXT(f.ceiling_from, "clock");
+    UNIT_CHECK(!f.above_ceiling);
+    best.peaks[0].clock_mhz = 0;
+    json_decref(m);
+}
+
+/* What ran is attainable, down to the physical bound. */
+static void what_ran_is_attainable(void) {
+    report_figures f;
+    best.peaks[0].tflops = 1000;
+    best.bandwidths[1].tbps = best.bandwidths[3].tbps = 3; /* of 6 MB it is below that, and 2 us at the plateau */
+    const double table_us = 1 + 6 / ceilings_bandwidth_at(&best, 6e6, 2.0 / 3, false);
+    for (int clocked = 0; clocked < 2; clocked++) {
+        json_t *m = parsed(ONLY_LIB("3.1"));
+        report_input in = input(m);
+        if (clocked) json_object_set_new(m, "clock_mhz", json_real(2000));
+        report_read(&in, &f);
+        UNIT_CHECK(table_us > 3.2 && f.above_ceiling == !clocked);
+        near(f.ceiling_us, clocked ? 3.1 : table_us);
+        near(f.physical_us, 3);
+        UNIT_TEXT(f.ceiling_from, clocked ? "measured" : "stored");
+        json_decref(m);
+        in.measurement = m = parsed(ONLY_LIB("2.5")); /* below the physical bound: one of the two is wrong */
+        if (clocked) json_object_set_new(m, "clock_mhz", json_real(2000));
+        report_read(&in, &f);
+        UNIT_CHECK(f.above_ceiling);
+        near(f.ceiling_us, table_us);
+        json_decref(m);
+    }
+    set_up_ceilings();
+}
+
 /* What a measurement says of the one that nearly won decides whether its report is sure of its verdict. */
 static void borderline_by_what_nearly_won(void) {
     static const struct {
@@ -397,6 +441,8 @@ int main(void) {
     UNIT_RUN(what_was_not_timed_is_estimated);
     UNIT_RUN(nonsense_is_survived);
     UNIT_RUN(faster_than_the_ceiling_is_flagged);
+    UNIT_RUN(a_ceiling_is_that_of_the_clock);
+    UNIT_RUN(what_ran_is_attainable);
     UNIT_RUN(borderline_by_what_nearly_won);
     UNIT_RUN(borderline_by_the_ceilings_interval);
     UNIT_RUN(a_product_on_a_cpu_is_not_swept);

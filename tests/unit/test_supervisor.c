@@ -119,6 +119,37 @@ static void faults(void) {
     one_fault("forked", "CRASHED", "exit", "code 7");
 }
 
+/* What was lost beside others is done again alone: then nobody is at fault, and from there on all is done so. */
+static void what_is_prepared_beside_blames_nobody(void) {
+    static const char *const jobs[] = {"{\"what\": \"measure\", \"ahead\": [{}, {}]}",
+                                       "{\"what\": \"measure\", \"do\": \"beside\", \"ahead\": [{}]}",
+                                       "{\"what\": \"measure\", \"ahead\": [{}]}"};
+    plan p = {.jobs = jobs, .count = 3};
+    UNIT_CHECK(run_jobs(&p, "fake:0", 0));
+    UNIT_INT(p.finished, 3);
+    UNIT_INT(p.restarts, 1);
+    UNIT_CHECK(strstr(p.said, "done again with nothing beside it") != NULL);
+    UNIT_INT(json_get_int(p.results[0], "announced", -1), 2);
+    UNIT_INT(json_get_int(p.results[1], "announced", -1), 0);
+    UNIT_INT(json_get_int(p.results[2], "announced", -1), 0);
+    UNIT_INT(json_array_size(json_object_get(p.results[1], "exclusions")), 0);
+    forget(&p);
+}
+
+/* Where it is lost alone, too, that one is at fault, and what comes behind is announced as before. */
+static void what_fails_alone_is_to_blame(void) {
+    static const char *const jobs[] = {"{\"what\": \"measure\", \"do\": \"crash\", \"ahead\": [{}]}",
+                                       "{\"what\": \"measure\", \"ahead\": [{}]}"};
+    plan p = {.jobs = jobs, .count = 2};
+    UNIT_CHECK(run_jobs(&p, "fake:0", 0));
+    UNIT_INT(p.finished, 2);
+    UNIT_INT(p.restarts, 2);
+    UNIT_INT(json_array_size(json_object_get(p.results[0], "exclusions")), 1);
+    UNIT_TEXT(json_get_text(exclusion(&p, 0, 0), "variant"), "v=1");
+    UNIT_INT(json_get_int(p.results[1], "announced", -1), 1);
+    forget(&p);
+}
+
 static void parts_come_before_the_end(void) {
     static const char *const jobs[] = {"{\"what\": \"measure\", \"do\": \"part\"}", "{\"what\": \"measure\"}"};
     plan p = {.jobs = jobs, .count = 2};
@@ -341,6 +372,8 @@ int main(int argc, char **argv) {
     if (argc > 2 && strcmp(argv[1], "--worker") == 0) return odd_worker_run(argv[2]);
     alarm(120);
     UNIT_RUN(words);
+    UNIT_RUN(what_is_prepared_beside_blames_nobody);
+    UNIT_RUN(what_fails_alone_is_to_blame);
     UNIT_RUN(parts_come_before_the_end);
     UNIT_RUN(no_faults);
     UNIT_RUN(faults);

@@ -1,0 +1,48 @@
+#!/usr/bin/env bash
+# What comes next is prepared beside what is measured: the figures are the same, and who fails there is blamed for it and
+# nobody else.
+source "$ROOT/tests/scout/lib.sh"
+write_ops ops.json
+warm_up scripted:0
+scout ops.json -o clean --device scripted:0 --no-cache
+check "one thread does all: exit 0" exits 0
+
+beside() { # FOLDER [ARGUMENT]…
+    local folder=$1
+    shift
+    rm -rf "$folder" prepared
+    CEILING_SCOUT_SCRIPTED_BESIDE=$PWD/prepared scout "$@" ops.json -o "$folder" --device scripted:0 --no-cache
+}
+plans_beside() { [[ $(sort -u prepared 2>/dev/null | wc -l) -ge $1 ]]; }
+unprepared() { [[ ! -e prepared ]]; }
+
+beside ahead
+check "others prepare: exit 0" exits 0
+check "others prepare: the first operation is prepared by the thread that measures it, and some of the rest beside it" \
+    plans_beside 1
+check "others prepare: every row is as without them" same_but_time clean ahead
+check "others prepare: what was waited for is told" grep -rq '"waiting":' ahead/reports
+
+flawed_row() { # of the one operation that it fails for
+    rm -rf only && mkdir -p only/reports && cp flawed/reports/few.json only/reports/ && row_is only scripted_stream "$@"
+}
+flawed() { # HOW STATUS CODE
+    export CEILING_SCOUT_SCRIPTED_FLAW=$1
+    rm -rf known
+    scout ops.json -o known --device scripted:0 --no-cache
+    beside flawed
+    check "$1 beside: exit 1" exits 1
+    check "$1 beside: it is done again alone, before anything is blamed" says "done again with nothing beside it"
+    check "$1 beside: it is $2 $3" flawed_row "$2" "$3"
+    check "$1 beside: every row is as where one thread does all" same_but_time known flawed
+    unset CEILING_SCOUT_SCRIPTED_FLAW
+}
+flawed crash CRASHED signal
+flawed hang TIMEOUT deadline
+
+# a plugin's code is run by one thread
+CEILING_SCOUT_FAULTS=wrong beside foreign "${FAULTS[@]}"
+check "with a plugin: exit 1" exits 1
+check "with a plugin: nothing is prepared beside" unprepared
+check "nothing of it is left running" alone "$SCRIPTED/device.so"
+finish
