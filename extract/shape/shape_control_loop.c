@@ -43,7 +43,7 @@ static bool leave_body(loop *l, bool *same_shapes) {
     *same_shapes = true;
     for (int k = 0; k < l->carried; k++) {
         const info *next = l->body->outputs[1 + k]->info;
-        bool shapes = shape_control_same(next, l->state[k]) && !next->inexact == !l->state[k]->inexact;
+        bool shapes = shape_control_same(next, l->state[k]);
         *same_shapes &= shapes;
         same &= shapes && shape_control_same_values(next, l->state[k]);
         l->state[k] = next;
@@ -117,14 +117,18 @@ static void loop_set_scan(loop *l, int output, const info *each) {
         infer_unresolved(c, "what its iterations give has no known shape");
         return;
     }
-    int64_t dims[INFO_MAX_RANK];
-    for (int k = 0; k < each->rank; k++) dims[k + 1] = each->dims[k];
+    int64_t least[INFO_MAX_RANK], most[INFO_MAX_RANK];
+    for (int k = 0; k < each->rank; k++) {
+        least[k + 1] = (each->least ? each->least : each)->dims[k];
+        most[k + 1] = each->dims[k];
+    }
     if (l->trips >= 0) {
-        dims[0] = l->trips;
-        infer_set(c, output, each->type, each->rank + 1, dims);
+        least[0] = most[0] = l->trips;
+        infer_set_between(c, output, each->type, each->rank + 1, least, most);
     } else if (l->limit_known && l->limit >= 0) {
-        dims[0] = l->limit;
-        infer_set_bound(c, output, each->type, each->rank + 1, dims,
+        least[0] = 0;
+        most[0] = l->limit;
+        infer_set_bound(c, output, each->type, each->rank + 1, least, most,
                         "ends on data, after at most %" PRId64 " iterations", l->limit);
     } else {
         infer_unresolved(c, "how often it runs depends on data");
@@ -137,8 +141,8 @@ static void loop_outputs(loop *l) {
         const info *x = l->state[k];
         if (x->form == INFO_UNKNOWN)
             infer_unresolved(c, "the shape of what it carries changes with iterations whose number is not known");
-        else
-            infer_set_info(c, k, x);
+        else /* it may run not at all */
+            infer_set_info(c, k, l->trips < 0 ? shape_control_without_values(c, x) : x);
     }
     for (int k = l->carried; k < infer_out_count(c); k++) loop_set_scan(l, k, l->body->outputs[1 + k]->info);
     shape_control_times(l->body, l->trips >= 0 ? (double)l->trips : 1, l->trips >= 0);

@@ -26,15 +26,13 @@ static const info *sequence(infer *c, int i) {
 
 /* What any element looks like: exact where all are alike; otherwise only the type is said, or nothing. */
 static const info *any_element(infer *c, const info *s) {
-    if (s->elem_count <= 0) return s->elem_like;
-    const info *first = s->elems[0];
+    const info *first = s->elem_count > 0 ? s->elems[0] : s->elem_like;
     for (int64_t k = 1; k < s->elem_count; k++) {
         const info *e = s->elems[k];
         if (e != first && (!info_same_shape(first, e) || first->type != e->type))
             return info_tensor(c->arena, first->type == e->type ? first->type : DTYPE_NONE, -1, NULL);
     }
-    if (!first->val) return first;
-    return first->form == INFO_TENSOR ? info_tensor_like(c->arena, first->type, first) : first;
+    return first && first->form == INFO_TENSOR ? info_tensor_like(c->arena, first->type, first) : first;
 }
 
 /* Position given by input i, counted from the front; false where it is not known. `limit` is one past the last legal
@@ -93,7 +91,7 @@ void shape_sequence_insert(infer *c) {
         if (n < 0 || n >= MAX_ELEMENTS || !alike) {
             infer_set_info(c, 0,
                            info_sequence(c->arena, NULL, -1,
-                                         alike || !any ? added : info_tensor(c->arena, added->type, -1, NULL)));
+                                         alike ? added : info_tensor(c->arena, added->type, -1, NULL)));
             return;
         }
         at = n; /* all are alike: the position does not matter */

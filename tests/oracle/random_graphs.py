@@ -18,6 +18,7 @@ import onnx
 import onnx.printer
 
 import oracle
+import random_chains
 import random_nodes
 from random_graph import LOCAL, Graph, Refused, dtype_of, free_names, run
 
@@ -27,8 +28,12 @@ INTENDED = {}
 
 
 def grown(seed):
+    """A graph of any operators; of a seed of three numbers a chain behind data."""
     rng = np.random.default_rng(seed)
     g = Graph(rng, int(rng.choice(OPSETS)))
+    if len(seed) == 3:
+        random_chains.chain(g, random_nodes.some(g, 4, 14))
+        return g
     for _ in range(random_nodes.some(g, 1, 3)):
         random_nodes.fresh(g, random_nodes.random_shape(g, random_nodes.some(g, 1, 4)))
     random_nodes.grow(g, random_nodes.some(g, 3, 14), list(random_nodes.MAKERS))
@@ -59,8 +64,9 @@ def differs(value, got, by_data):
     return None if by_data else "only a bound"
 
 
-def judge(program, g, nodes):
-    """(class, node, details) of the first difference that extract_ops shows on these nodes; None."""
+def judge(program, g, nodes, said=None):
+    """(class, node, details) of the first difference that extract_ops shows on these nodes; None. said counts what is said of
+    tensors."""
     model = g.model(nodes)
     with tempfile.TemporaryDirectory() as folder:
         path = os.path.join(folder, "model.onnx")
@@ -73,7 +79,10 @@ def judge(program, g, nodes):
         return f"refused: {plain}" if done.code == 3 else f"exit {done.code}", op.group(1) if op else None, said
     for node in nodes:
         for name in node.output:
-            how = differs(g.values[name], done.tensors.get(name), name in g.by_data)
+            got = done.tensors.get(name)
+            how = differs(g.values[name], got, name in g.by_data)
+            if said is not None and got:
+                said["unknown" if "shape" not in got else "exact" if got.get("exact", True) else "bounded"] += 1
             if how:
                 value = g.values[name]
                 is_so = [v.shape for v in value] if isinstance(value, list) else f"{value.dtype}{list(value.shape)}"
@@ -142,11 +151,16 @@ def explain(program, seed, keep):
 
 
 def look(program, seed):
-    """(class or None, operators, whether onnxruntime runs it whole)"""
+    """(class or None, operators, why onnxruntime does not run it whole, what is said of tensors)"""
     g = grown(seed)
-    found = judge(program, g, g.nodes) if g.nodes else None
+    said = collections.Counter()
+    found = judge(program, g, g.nodes, said) if g.nodes else None
     whole = runs_whole(g) if seed[1] % 20 == 0 and g.nodes else None
-    return found and found[0], [n.op_type for n in g.nodes if n.domain != LOCAL], whole
+    return found and found[0], [n.op_type for n in g.nodes if n.domain != LOCAL], whole, said
+
+
+def again(options):
+    return [sys.executable, __file__, options.program, "--seed", str(options.seed)] + ["--chains"] * bool(options.chain)
 
 
 def results(options):
@@ -154,8 +168,7 @@ def results(options):
     some nodes."""
     at = 0
     while at < options.graphs:
-        command = [sys.executable, __file__, options.program, "--seed", str(options.seed), "--graphs", str(options.graphs),
-                   "--from", str(at)]
+        command = again(options) + ["--graphs", str(options.graphs), "--from", str(at)]
         with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True) as child:
             for line in child.stdout:
                 at += 1
@@ -169,13 +182,14 @@ def results(options):
 
 def summarize(options):
     tally, classes, operators, first = oracle.Tally(), collections.Counter(), collections.Counter(), {}
-    died, apart = [], collections.Counter()
+    died, apart, said = [], collections.Counter(), collections.Counter()
     for k, result in enumerate(results(options)):
         if result is None:
             died.append(k)
             continue
-        what, made, whole = result
+        what, made, whole, counts = result
         operators.update(made)
+        said.update(counts)
         if whole:
             apart[whole] += 1
         if what:
@@ -186,13 +200,15 @@ def summarize(options):
     for what, times in classes.most_common():
         print(f"{times} x {what}" + (f" (intended: {INTENDED[what]})" if what in INTENDED else ""), flush=True)
         if what not in INTENDED:
-            command = [sys.executable, __file__, options.program, "--seed", str(options.seed), "--explain", str(first[what])]
+            command = again(options) + ["--explain", str(first[what])]
             subprocess.run(command + (["--keep", options.keep] if options.keep else []), stderr=subprocess.DEVNULL, check=False)
     for why, times in apart.most_common(5):
         print(f"run whole {times} x {why[:200]}")
-    never = sorted(set(random_nodes.MAKERS) - set(operators) - {"Function", "Optional"})
-    print(f"{options.graphs} graphs, {sum(operators.values())} nodes, {len(operators)} operator types; onnxruntime died at "
-          f"{died or 'none'}; never made: {' '.join(never) or 'none'}")
+    tables = random_chains.SOURCES | random_chains.USES if options.chain else random_nodes.MAKERS
+    never = sorted(set(tables) - set(operators) - {"Function", "Optional", "Sequence", "SplitSizes", "SqueezeAxes"})
+    print(f"{options.graphs} {'chains behind data' if options.chain else 'graphs'}, {sum(operators.values())} nodes, "
+          f"{len(operators)} operator types; tensors: {dict(said)}; onnxruntime died at {died or 'none'}; "
+          f"never made: {' '.join(never) or 'none'}")
     tally.end()
 
 
@@ -201,17 +217,18 @@ def main():
     parser.add_argument("program", nargs="?", default="bin/extract_ops")
     parser.add_argument("--graphs", type=int, default=2000)
     parser.add_argument("--seed", type=int, default=1)
+    parser.add_argument("--chains", dest="chain", action="store_const", const=[1], default=[], help="chains behind data")
     parser.add_argument("--keep", help="folder for one reduced model of each class")
     parser.add_argument("--explain", type=int, help="reduces this graph of the seed, and prints what differs")
     parser.add_argument("--from", type=int, dest="first", help=argparse.SUPPRESS)
     options = parser.parse_args()
     options.program = os.path.abspath(options.program)
     if options.explain is not None:
-        explain(options.program, [options.seed, options.explain], options.keep)
+        explain(options.program, [options.seed, options.explain, *options.chain], options.keep)
     elif options.first is not None:
         for k in range(options.first, options.graphs):
             signal.alarm(30)
-            print(json.dumps(look(options.program, [options.seed, k])), flush=True)
+            print(json.dumps(look(options.program, [options.seed, k, *options.chain])), flush=True)
     else:
         summarize(options)
 
