@@ -32,11 +32,11 @@ typedef struct value {
 
 typedef struct info {
     info_form form;
-    dtype type;          /* element type; DTYPE_NONE where unknown */
-    int rank;            /* -1: shape unknown */
-    bool inexact;        /* the dims are an upper bound because they depend on data; a sequence: may have such elements */
-    const int64_t *dims; /* never NULL, so that dims + axis is a place even of a scalar */
-    const value *val;    /* NULL where not known; only for exact tensors */
+    dtype type;   /* element type; DTYPE_NONE where unknown */
+    int rank;     /* -1: shape unknown */
+    bool inexact; /* the dims are an upper bound because they depend on data; a sequence: may have such elements */
+    const int64_t *dims;             /* never NULL, so that dims + axis is a place even of a scalar */
+    const value *val;                /* NULL where not known; only for exact tensors */
     const struct info *least, *most; /* NULL: what is known is exact. Else two exact infos of this rank and type: dims,
                                         and values where both have some, lie between theirs; dims are those of most */
     /* sequences and optionals */

@@ -1,7 +1,7 @@
-/* What follows from inputs of which only a least and a most are known, because they depend on data. Most shapes grow with
- * every dimension that they are made of: the shape function is asked twice, with every input at its least and at its
- * most, and what it says then lies between. Values are followed only through the operators of the table below, where
- * they grow or shrink steadily; to all others they are not known. */
+/* What follows from inputs of which only a least and a most are known, because they depend on data. Most shapes grow
+ * with every dimension that they are made of: the shape function is asked twice, with every input at its least and at
+ * its most, and what it says then lies between. Values are followed only through the operators of the table below,
+ * where they grow or shrink steadily; to all others they are not known. */
 #include "common/checked.h"
 #include "extract/shape/infer_state.h"
 #include "extract/shape/shape.h"
@@ -127,8 +127,8 @@ static bool made_of_shape(const tensor *t, const tensor *x, int depth) {
     return moves;
 }
 
-/* A dimension of 0 stands for the input's own, and the one that is left open shrinks where another grows, but for one that
- * is the input's. */
+/* A dimension of 0 stands for the input's own, and the one that is left open shrinks where another grows, but for one
+ * that is the input's. */
 static bool fits_reshape(const bound *b) {
     const value *low = bound_value(b, LEAST, 1), *high = bound_value(b, MOST, 1);
     const info *x = bound_info(b, MOST, 0);
@@ -270,9 +270,7 @@ static bool may_lie_between(dtype type, const value *v) {
     return true;
 }
 
-static bool fewer(const value *a, const value *b, int64_t k) {
-    return a->i ? a->i[k] < b->i[k] : a->f[k] < b->f[k];
-}
+static bool fewer(const value *a, const value *b, int64_t k) { return a->i ? a->i[k] < b->i[k] : a->f[k] < b->f[k]; }
 
 static info *least_or_most(arena *a, const info *x, const info *y, int side, bool values) {
     int64_t dims[INFO_MAX_RANK], *i;
@@ -317,9 +315,10 @@ static info *cover(arena *a, const info *x, const info *y) {
     for (int k = 0; k < 4; k++)
         values = values && all[k]->val && info_same_shape(all[k], x) && all[k]->val->n == low_x->val->n &&
                  (all[k]->val->i != NULL) == (low_x->val->i != NULL);
-    info *between = info_between(a, least_or_most(a, low_x, low_y, LEAST, values),
-                                 least_or_most(a, high_x, high_y, MOST, values));
-    if (values && between->least && !(may_lie_between(x->type, between->least->val) && may_lie_between(x->type, between->most->val)))
+    info *between =
+        info_between(a, least_or_most(a, low_x, low_y, LEAST, values), least_or_most(a, high_x, high_y, MOST, values));
+    if (values && between->least &&
+        !(may_lie_between(x->type, between->least->val) && may_lie_between(x->type, between->most->val)))
         return info_tensor_like(a, x->type, x);
     return between;
 }
@@ -349,7 +348,8 @@ static bool ask(infer *c, info **out) {
 static info *from_nothing(arena *a, const info *x) {
     static const int64_t nothing[INFO_MAX_RANK] = {0};
     if (!info_shaped(x)) return NULL;
-    return info_between(a, info_tensor(a, x->type, x->rank, nothing), info_tensor_like(a, x->type, x->most ? x->most : x));
+    return info_between(a, info_tensor(a, x->type, x->rank, nothing),
+                        info_tensor_like(a, x->type, x->most ? x->most : x));
 }
 
 /* Asks at all ends; false where one does not fit, or an output is not known at one. */

@@ -26,8 +26,7 @@ void shape_data_nonzero(infer *c) {
     const value *v = small_value(c, 0);
     int64_t dims[2] = {x->rank, v ? count_true(v) : value_index_count(x->rank, x->dims)};
     if (!v) {
-        infer_set_bound(c, 0, DTYPE_INT64, 2, (int64_t[]){x->rank, 0}, dims,
-                        "how many elements are not zero is data");
+        infer_set_bound(c, 0, DTYPE_INT64, 2, (int64_t[]){x->rank, 0}, dims, "how many elements are not zero is data");
         return;
     }
     if (!value_index_small(2, dims)) {

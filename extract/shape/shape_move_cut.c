@@ -78,14 +78,16 @@ static const int64_t *split_sizes(infer *c, int parts, int64_t whole) {
             if (given[k] < 0) infer_fail(c, "asks for a part of %lld", (long long)given[k]);
             sum = checked_add(sum, given[k]);
         }
-        if (sum != whole && !c->bound) infer_fail(c, "its parts have %lld of %lld elements", (long long)sum, (long long)whole);
+        if (sum != whole && !c->bound)
+            infer_fail(c, "its parts have %lld of %lld elements", (long long)sum, (long long)whole);
         return given;
     }
     int64_t stated = infer_attr_int(c, "num_outputs", parts);
     if (stated != parts) infer_fail(c, "states %lld outputs and has %d", (long long)stated, parts);
     /* Uneven parts are allowed since opset 18, where only the last is smaller. */
     bool even = infer_opset(c) < 18;
-    int64_t *sizes = arena_array(c->arena, int64_t, parts), each = even ? whole / parts : checked_ceil_div(whole, parts);
+    int64_t *sizes = arena_array(c->arena, int64_t, parts),
+            each = even ? whole / parts : checked_ceil_div(whole, parts);
     if (even && whole % parts != 0 && !c->bound)
         infer_fail(c, "%lld elements are not %d equal parts", (long long)whole, parts);
     for (int k = 0; k < parts; k++) sizes[k] = clamp(whole - each * k, 0, each);
@@ -166,13 +168,8 @@ static bool slice_arguments(infer *c, slice_args *a) {
  * slice comes to lie inside, what is left grows or shrinks steadily. */
 static void slice_between(infer *c, int64_t *least, int64_t *most, int64_t start, int64_t end, int64_t step) {
     int64_t from_start = start < 0 ? checked_sub(0, start) : start, from_end = end < 0 ? checked_sub(0, end) : end;
-    const int64_t bends[] = {*most,
-                             1,
-                             from_start,
-                             checked_add(from_start, 1),
-                             checked_sub(from_end, 1),
-                             from_end,
-                             checked_add(from_end, 1)};
+    const int64_t bends[] = {
+        *most, 1, from_start, checked_add(from_start, 1), checked_sub(from_end, 1), from_end, checked_add(from_end, 1)};
     int64_t low = slice_of(c, *least, start, end, step).count, high = low;
     for (size_t k = 0; k < sizeof bends / sizeof *bends; k++) {
         if (bends[k] < *least || bends[k] > *most) continue;

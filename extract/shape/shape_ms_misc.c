@@ -213,5 +213,6 @@ void shape_ms_word_conv_embedding(infer *c) {
 void shape_ms_time_warping(infer *c) {
     int rank = shape_need_rank(c, 0, 2, 3);
     int64_t most = checked_sub(checked_add(infer_dim(c, 0, rank - 2), infer_dim(c, 0, rank - 1)), 1);
-    infer_set_bound(c, 0, DTYPE_INT32, 2, (int64_t[]){2, 0}, (int64_t[]){2, most < 0 ? 0 : most}, "how long the path is depends on data");
+    infer_set_bound(c, 0, DTYPE_INT32, 2, (int64_t[]){2, 0}, (int64_t[]){2, most < 0 ? 0 : most},
+                    "how long the path is depends on data");
 }

@@ -89,9 +89,8 @@ void shape_sequence_insert(infer *c) {
         const info *any = n == 0 ? added : any_element(c, s);
         bool alike = any && info_same_shape(any, added);
         if (n < 0 || n >= MAX_ELEMENTS || !alike) {
-            infer_set_info(c, 0,
-                           info_sequence(c->arena, NULL, -1,
-                                         alike ? added : info_tensor(c->arena, added->type, -1, NULL)));
+            infer_set_info(
+                c, 0, info_sequence(c->arena, NULL, -1, alike ? added : info_tensor(c->arena, added->type, -1, NULL)));
             return;
         }
         at = n; /* all are alike: the position does not matter */

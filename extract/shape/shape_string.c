@@ -20,7 +20,8 @@ void shape_string_normalizer(infer *c) {
         shape_need_like(c, 0, 0);
         return;
     }
-    infer_set_bound(c, 0, DTYPE_STRING, rank, NULL, infer_in(c, 0)->dims, "how many words are left depends on the text");
+    infer_set_bound(c, 0, DTYPE_STRING, rank, NULL, infer_in(c, 0)->dims,
+                    "how many words are left depends on the text");
 }
 
 void shape_string_regex(infer *c) {

@@ -19,7 +19,11 @@ def maker(table, *operators):
 
 
 def data(g, shape_, kind=F32):
-    return g.input(numbers(g, shape_, kind))
+    """Truth and integers are now and then all or almost all 0, or none is: a count then is the least or the most."""
+    value = numbers(g, shape_, kind)
+    if kind in (I64, np.bool_) and chance(g, 0.6):
+        value = (value if kind == I64 else np.ones_like(value)) * (g.rng.random(value.shape) < one(g, [0, 0.1, 0.9, 1]))
+    return g.input(value.astype(kind))
 
 
 def small(g, low, high):
@@ -83,7 +87,8 @@ def branches(g, op):
 # ---- reckoning with sizes ----
 
 def latest(g, good):
-    return one(g, [n for n in g.values if n in g.by_data and isinstance(g.values[n], np.ndarray) and good(g.values[n])][-8:])
+    return one(g, [n for n in g.values if n in g.by_data and isinstance(g.values[n], np.ndarray) and good(g.values[n])]
+               [-1 if chance(g, 0.4) else -6:])
 
 
 def tensor(g, low=0, high=5):
@@ -112,7 +117,7 @@ def scalar(g, n):
 
 
 def other(g, n):
-    return small(g, -3, 7) if chance(g, 0.7) else single(g)
+    return small(g, -3, 12) if chance(g, 0.7) else single(g)
 
 
 @maker(NUMBERS, "Shape")
@@ -298,8 +303,10 @@ def resize(g, op):
 
 @maker(USES, "CenterCropPad")
 def center(g, op):
-    x = tensor(g, 1, 4)
-    g.add(op, [x, line(g, single(g))], axes=[axis(g, x)])
+    x, n = tensor(g, 1, 4), line(g, single(g))
+    if np.any(g.values[n] < 0):
+        raise Refused("onnxruntime runs it")
+    g.add(op, [x, n], axes=[axis(g, x)])
 
 
 @maker(USES, "TopK")
@@ -380,6 +387,8 @@ def sequence(g, op):
         s = g.add("SequenceInsert", [s, tensor(g, 1, 3), *([g.input(I64(0))] if chance(g, 0.5) else [])])
     g.add("SequenceLength", [s])
     if chance(g, 0.5):
+        if any(0 in part.shape for part in g.values[s]):
+            raise Refused("onnxruntime dies of it")
         g.add("ConcatFromSequence", [s], axis=0, new_axis=some(g, 0, 1))
     else:
         g.add("SequenceAt", [s, one(g, [small(g, -1, 0), g.input(I64(0))])])
@@ -406,6 +415,164 @@ def where(g, op):
     g.add(op, [test, x, x])
 
 
+# ---- every count of a few that go astray where only the largest is looked at ----
+
+MOST = 6
+
+
+class Counted:
+    """n of MOST numbers are not 0: `found` tells where, `n` is the [1] of how many; short words for what is done with them."""
+
+    def __init__(self, g, n):
+        self.g = g
+        self.found = g.add("NonZero", [g.input(np.arange(MOST) < n)], data=True)
+        self.n = g.add("Gather", [g.add("Shape", [self.found]), self.c(1)])
+        self.x = fresh(g, [10])
+
+    def c(self, *values):
+        return self.g.constant(np.asarray(values, I64))
+
+    def of(self, op, *inputs, **attributes):
+        return self.g.add(op, list(inputs), **attributes)
+
+    def dim(self, n):
+        return self.of("ConstantOfShape", n)
+
+    def run(self, start, limit, delta):
+        return self.of("Range", *[self.of("Squeeze", v) for v in (start, limit, delta)])
+
+    def cut(self, x, start, end, step=1):
+        """Along the last axis."""
+        return self.of("Slice", x, start, end, self.c(-1), self.c(step))
+
+    def row(self):
+        return self.of("Reshape", self.found, self.c(-1))
+
+    def either(self, test, yes, no):
+        return self.dim(self.of("Where", test, yes, no))
+
+    def cast(self, x, to):
+        return self.of("Cast", x, to=to)
+
+    def loop(self, trips):
+        body = Graph(self.g.rng, self.g.opset, self.g)
+        i, go = body.name(), body.name()
+        body.values.update({i: np.asarray(0, I64), go: np.asarray(True)})
+        inner = body_of(body, [i, go], [body.add("Identity", [go]), body.add("Identity", [i])], "loop")
+        return self.g.add("Loop", [self.of("Squeeze", trips), ""], data=True, body=inner)
+
+
+def by_number(op):
+    return [lambda c: c.dim(c.of(op, c.n, c.c(4))), lambda c: c.dim(c.of(op, c.c(7), c.n)),
+            lambda c: c.dim(c.of(op, c.n, c.of("Sub", c.c(MOST), c.n))), lambda c: c.dim(c.of(op, c.n, c.n))]
+
+
+def by_test(op):
+    return [lambda c: c.either(c.of(op, c.n, c.c(3)), c.c(8), c.n), lambda c: c.either(c.of(op, c.c(3), c.n), c.c(1), c.c(9)),
+            lambda c: c.dim(c.cast(c.of("Not", c.of(op, c.n, c.c(2))), 7))]
+
+
+def by_cut(start, end, step=1):
+    return lambda c: c.cut(c.found, c.c(start), c.c(end), step)
+
+
+FAR = 2**62
+DIRECTED = [case for op in "Add Sub Mul Div Mod Min Max Pow".split() for case in by_number(op)] + [
+    case for op in "Equal Less Greater LessOrEqual GreaterOrEqual".split() for case in by_test(op)] + [
+    by_cut(*ends) for ends in ((-3, FAR), (0, -3), (-4, 2), (-2, 5), (2, -1), (1, 4), (3, 1), (-5, -2), (0, FAR, 2), (-1, -FAR, -1),
+                               (4, -FAR, -1), (-2, 1, -1), (4, -3, -1), (-4, 3, 2), (5, 0, -2), (1, FAR, 3))] + [
+    lambda c: c.dim(c.of("Abs", c.of("Sub", c.n, c.c(3)))),
+    lambda c: c.dim(c.of("Neg", c.of("Sub", c.n, c.c(8)))),
+    lambda c: c.dim(c.of("Pow", c.of("Sub", c.n, c.c(3)), c.c(2))),
+    lambda c: c.dim(c.of("Clip", c.n, c.g.constant(I64(2)), c.g.constant(I64(4)))),
+    lambda c: c.dim(c.of("Mul", c.of("Sub", c.n, c.c(2)), c.of("Sub", c.n, c.c(4)))),
+    lambda c: c.dim(c.of("Sub", c.n, c.of("Transpose", c.n))),
+    lambda c: c.dim(c.of("Gather", c.c(5, 1, 9, 2, 8, 3, 7), c.n)),
+    lambda c: c.dim(c.cast(c.cast(c.of("Mul", c.n, c.c(100)), 2), 7)),
+    lambda c: c.dim(c.cast(c.cast(c.of("Sub", c.n, c.c(3)), 9), 7)),
+    lambda c: c.dim(c.cast(c.of("Sqrt", c.cast(c.n, 1)), 7)),
+    lambda c: c.dim(c.cast(c.of("Div", c.g.constant(np.asarray([9], F32)), c.of("Add", c.cast(c.n, 1), c.g.constant(F32(1)))), 7)),
+    lambda c: c.dim(c.of("ReduceProd", c.of("Concat", c.n, c.of("Sub", c.c(MOST), c.n), axis=0))),
+    lambda c: c.dim(c.of("ReduceProd", c.of("Concat", c.of("Sub", c.n, c.c(5)), c.of("Sub", c.n, c.c(5)), axis=0))),
+    lambda c: c.dim(c.of("CumSum", c.n, c.g.constant(I64(0)))),
+    lambda c: c.of("NonZero", c.of("Sub", c.n, c.c(3))),
+    lambda c: c.of("NonZero", c.dim(c.n)),
+    lambda c: c.run(c.c(0), c.n, c.c(1)),
+    lambda c: c.run(c.n, c.c(9), c.c(2)),
+    lambda c: c.run(c.c(9), c.n, c.c(-1)),
+    lambda c: c.run(c.c(0), c.c(10), c.of("Max", c.n, c.c(1))),
+    lambda c: c.run(c.c(0), c.c(-5), c.of("Sub", c.n, c.c(7))),
+    lambda c: c.run(c.c(0), c.c(8), c.of("Sub", c.of("Mul", c.n, c.c(2)), c.c(5))),
+    lambda c: c.of("Tile", c.x, c.of("Sub", c.c(7), c.n)),
+    lambda c: c.of("Tile", c.row(), c.of("Sub", c.c(7), c.n)),
+    lambda c: c.of("OneHot", c.c(1, 2), c.of("Squeeze", c.of("Sub", c.c(7), c.n)), c.c(0, 1)),
+    lambda c: c.of("Pad", c.x, c.of("Concat", c.n, c.c(1), axis=0)),
+    lambda c: c.of("Pad", c.x, c.of("Concat", c.of("Neg", c.n), c.c(-1), axis=0)),
+    lambda c: c.of("Pad", c.row(), c.of("Concat", c.of("Neg", c.n), c.n, axis=0)),
+    lambda c: c.of("Expand", c.g.constant(np.ones([1], F32)), c.of("Sub", c.c(7), c.n)),
+    lambda c: c.of("Expand", c.x, c.of("Concat", c.of("Sub", c.c(7), c.n), c.c(1), axis=0)),
+    lambda c: c.of("Resize", c.x, "", "", c.of("Sub", c.c(7), c.n), mode="nearest"),
+    lambda c: c.of("Resize", c.cast(c.found, 1), "", c.g.constant(np.asarray([1, 1.5], F32)), mode="nearest"),
+    lambda c: c.of("Resize", c.cast(c.of("Tile", c.found, c.c(3, 1)), 1), "", "", c.c(4, 2), mode="nearest",
+                   keep_aspect_ratio_policy="not_larger"),
+    lambda c: c.of("Resize", c.cast(c.of("Tile", c.found, c.c(3, 1)), 1), "", "", c.c(4, 2), mode="nearest",
+                   keep_aspect_ratio_policy="not_smaller"),
+    *[lambda c, parts=parts: c.of("Split", c.found, outputs=parts, axis=1, **({"num_outputs": parts} if c.g.opset >= 18 else {}))
+      for parts in (1, 2, 3, 4, 5)],
+    lambda c: c.of("Split", c.found, c.c(1, 2), outputs=2, axis=1),
+    lambda c: c.of("Split", c.x, c.of("Concat", c.n, c.of("Sub", c.c(10), c.n), axis=0), outputs=2),
+    lambda c: c.cut(c.x, c.n, c.c(FAR)),
+    lambda c: c.cut(c.x, c.of("Neg", c.n), c.c(FAR)),
+    lambda c: c.cut(c.x, c.c(0), c.n),
+    lambda c: c.cut(c.x, c.c(0), c.of("Neg", c.n)),
+    lambda c: c.cut(c.x, c.c(0), c.of("Sub", c.n, c.c(3))),
+    lambda c: c.cut(c.x, c.n, c.of("Mul", c.n, c.c(2))),
+    lambda c: c.cut(c.x, c.c(9), c.n, -1),
+    lambda c: c.cut(c.row(), c.of("Sub", c.n, c.c(2)), c.n),
+    lambda c: c.of("Squeeze", c.found),
+    lambda c: c.of("Squeeze", c.cut(c.found, c.c(0), c.c(1))),
+    lambda c: c.of("Squeeze", c.found, c.c(1)),
+    lambda c: c.of("Reshape", c.found, c.of("Concat", c.n, c.c(-1), axis=0)),
+    lambda c: c.of("Reshape", c.found, c.of("Concat", c.c(-1), c.n, axis=0)),
+    lambda c: c.of("Reshape", fresh(c.g, [MOST, 10]), c.of("Concat", c.n, c.c(-1), axis=0)),
+    lambda c: c.of("Reshape", fresh(c.g, [10, 0]), c.of("Concat", c.n, c.c(5), axis=0)),
+    lambda c: c.of("Reshape", fresh(c.g, [4, 6]), c.of("Concat", c.of("Add", c.n, c.c(1)), c.c(-1), axis=0)),
+    lambda c: c.of("Reshape", c.of("Tile", c.found, c.c(3, 2)), c.of("Concat", c.n, c.c(-1, 2), axis=0)),
+    lambda c: c.of("Reshape", c.of("Tile", c.found, c.c(2, 2)), c.of("Concat", c.n, c.n, c.c(-1), axis=0)),
+    lambda c: c.of("TopK", c.x, c.of("Sub", c.c(9), c.n), outputs=2),
+    lambda c: c.of("TopK", c.cast(c.found, 1), c.of("Min", c.n, c.c(3)), outputs=2),
+    lambda c: c.of("Conv", fresh(c.g, [1, 1, 9]), c.of("Reshape", c.cast(c.found, 1), c.c(1, 1, -1))),
+    lambda c: c.of("Conv", c.of("Reshape", c.cast(c.found, 1), c.c(1, 1, -1)), fresh(c.g, [2, 1, 2])),
+    lambda c: c.of("GatherND", fresh(c.g, [7] * 5), c.found),
+    lambda c: c.of("GatherND", c.x, c.of("Transpose", c.found)),
+    lambda c: c.of("CenterCropPad", c.x, c.of("Sub", c.c(9), c.n), axes=[0]),
+    lambda c: c.of("ConcatFromSequence", c.of("SplitToSequence", c.of("Concat", c.found, c.of("Reshape", c.n, c.c(1, 1)), axis=1),
+                                               c.g.constant(I64(2)), axis=1), axis=1),
+    lambda c: c.of("SequenceAt", c.of("SplitToSequence", c.of("Concat", c.found, c.of("Reshape", c.n, c.c(1, 1)), axis=1),
+                                      c.g.constant(I64(2)), axis=1), c.g.constant(I64(-1))),
+    lambda c: c.loop(c.n),
+    lambda c: c.loop(c.of("Sub", c.c(MOST), c.n)),
+    lambda c: c.of("MatMul", c.cast(c.found, 1), c.cast(c.of("Transpose", c.found), 1)),
+    lambda c: c.of("Add", c.found, c.c(1, 2, 3)),
+    lambda c: c.of("Add", c.found, c.of("Transpose", c.found)),
+    lambda c: c.of("ReduceMax", c.of("Concat", c.found, c.of("Reshape", c.n, c.c(1, 1)), axis=1), keepdims=0),
+    lambda c: c.of("EyeLike", c.found),
+    lambda c: c.of("Flatten", c.of("Tile", c.found, c.c(2, 3)), axis=2),
+]
+
+
+def directed(g, k):
+    """The k-th of those, or False where there are no more."""
+    if k >= len(DIRECTED) * (MOST + 1):
+        return False
+    g.opset = 13 if g.opset < 13 else max(18, g.opset)
+    try:
+        DIRECTED[k // (MOST + 1)](Counted(g, k % (MOST + 1)))
+    except Refused:
+        pass
+    return True
+
+
 # ---- the chain ----
 
 PLAIN = [o for o in MAKERS if o in ("Abs Transpose Flatten Unsqueeze Concat ReduceSum ReduceMax Softmax Gather MaxPool Mul Add Sub "
@@ -415,15 +582,14 @@ PLAIN = [o for o in MAKERS if o in ("Abs Transpose Flatten Unsqueeze Concat Redu
 
 def chain(g, count):
     """Adds about `count` nodes behind data."""
-    for attempt in range(4 * count):
+    made = {name: USES[name] for name in ("ConstantOfShape", "Expand", "Tile", "Range")}
+    rounds = [[SOURCES], [NUMBERS, NUMBERS, made], [NUMBERS, NUMBERS, NUMBERS, made], [NUMBERS, USES, USES], [MAKERS, MAKERS, USES]]
+    for attempt in range(2 * count):
         if len(g.nodes) >= count:
             return
-        if attempt < 2 or chance(g, 0.05):
-            table_ = SOURCES
-        else:
-            table_ = one(g, [NUMBERS, NUMBERS, USES, USES, MAKERS])
-        operator = one(g, PLAIN if table_ is MAKERS else table_)
-        try:
-            table_[operator](g, operator)
-        except Refused:
-            pass
+        for table_ in rounds[0] if attempt == 0 else one(g, rounds):
+            operator = one(g, PLAIN if table_ is MAKERS else table_)
+            try:
+                table_[operator](g, operator)
+            except Refused:
+                pass

@@ -32,7 +32,8 @@ def grown(seed):
     rng = np.random.default_rng(seed)
     g = Graph(rng, int(rng.choice(OPSETS)))
     if len(seed) == 3:
-        random_chains.chain(g, random_nodes.some(g, 4, 14))
+        if not random_chains.directed(g, seed[1]):
+            random_chains.chain(g, random_nodes.some(g, 4, 14))
         return g
     for _ in range(random_nodes.some(g, 1, 3)):
         random_nodes.fresh(g, random_nodes.random_shape(g, random_nodes.some(g, 1, 4)))
