@@ -90,7 +90,9 @@ info *info_sequence(arena *a, const info *const *elems, int64_t count, const inf
         memcpy(copy, elems, (size_t)count * sizeof(const info *));
         i->elems = copy;
         if (!like) i->elem_like = copy[0];
+        for (int64_t k = 0; k < count; k++) i->inexact |= elems[k]->inexact;
     }
+    i->inexact |= i->elem_like && i->elem_like->inexact;
     i->type = i->elem_like ? i->elem_like->type : DTYPE_NONE;
     return i;
 }

@@ -59,12 +59,6 @@ static const tensor *first_input(const node *n, bool (*is)(const info *)) {
 
 static bool is_open(const info *i) { return i->inexact || i->least; }
 
-static bool is_inexact(const info *i) {
-    bool inexact = i->inexact || (i->elem_like && i->elem_like->inexact);
-    for (int64_t k = 0; i->elems && k < i->elem_count && !inexact; k++) inexact = i->elems[k]->inexact;
-    return inexact;
-}
-
 static bool is_random(const node *n) {
     return n->def && (n->def->shape == shape_random || n->def->shape == shape_random_like ||
                       n->def->shape == shape_random_multinomial);
@@ -139,7 +133,6 @@ static void keep_outputs(infer *c) {
             continue;
         }
         infer_check_dims(c, k, x);
-        x->inexact = is_inexact(x);
         if (x->inexact && !n->unresolved) n->unresolved = bound ? follows_from(c, bound) : "its body depends on data";
         t->info = x;
         t->is_constant = constant;

@@ -10,7 +10,12 @@
 #include <math.h>
 #include <string.h>
 
-enum { LEAST, MOST, ENDS };
+enum {
+    LEAST,
+    MOST,
+    ENDS,
+    MOST_FOLLOWED = 256 /* what shapes are made of is short, and every node behind it costs several of its size */
+};
 
 /* A node's inputs at both ends. */
 typedef struct bound {
@@ -265,6 +270,7 @@ static tensor *tensor_at(arena *a, tensor *t, int side, bool values) {
 static bool may_lie_between(dtype type, const value *v) {
     double most = type == DTYPE_INT64 ? 2147483648.0 : type == DTYPE_INT32 ? 32768 : type == DTYPE_BOOL ? 1 : -1;
     if (v->f) most = 1e300;
+    if (v->n > MOST_FOLLOWED) return false;
     for (int64_t k = 0; k < v->n; k++)
         if (!(fabs(value_at(v, k)) <= most)) return false;
     return true;

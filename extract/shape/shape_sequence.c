@@ -14,6 +14,7 @@ static void set_sequence(infer *c, const info **elems, int64_t count, const info
     info *s = info_sequence(c->arena, NULL, -1, like);
     s->elem_count = count;
     s->elems = elems;
+    for (int64_t k = 0; k < count; k++) s->inexact |= elems[k]->inexact;
     infer_set_info(c, 0, s);
 }
 
@@ -227,6 +228,7 @@ static const info *optional_of(infer *c, const info *e, int64_t count) {
     o->elem_count = count;
     o->elems = count > 0 ? elems : NULL;
     o->elem_like = e;
+    o->inexact = e && e->inexact;
     return o;
 }
 

@@ -1,7 +1,8 @@
 """Random graphs, read by extract_ops and run by onnxruntime: every tensor's type and shape must agree, where extract_ops says
-that a shape is exact; be no larger than it says, where it says a bound; and be unknown only behind data.
+that a shape is exact; be no larger than it says, where it says a bound; and be unknown only behind data. With --chains most
+of each graph is behind data, and those of the first graphs are the known traps (random_chains.py).
 
-usage: random_graphs.py [PROGRAM] [--graphs N] [--seed S] [--keep FOLDER]"""
+usage: random_graphs.py [PROGRAM] [--chains] [--graphs N] [--seed S] [--keep FOLDER]"""
 
 import argparse
 import collections
