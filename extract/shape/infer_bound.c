@@ -299,7 +299,9 @@ static info *least_or_most(arena *a, const info *x, const info *y, int side, boo
 static info *cover(arena *a, const info *x, const info *y);
 
 static info *cover_sequences(arena *a, const info *x, const info *y) {
-    info *s = info_sequence(a, NULL, -1, info_tensor(a, x->type, -1, NULL));
+    bool open = x->elem_count < 0 && y->elem_count < 0 && x->elem_like && y->elem_like;
+    const info *like = open ? cover(a, x->elem_like, y->elem_like) : NULL;
+    info *s = info_sequence(a, NULL, -1, like ? like : info_tensor(a, x->type, -1, NULL));
     if (x->elem_count < 0 || x->elem_count != y->elem_count) return s;
     const info **elems = arena_array(a, const info *, x->elem_count);
     for (int64_t k = 0; k < x->elem_count; k++) {
@@ -375,6 +377,7 @@ static bool look(infer *c, const bound_row *row, bool values, info **out) {
         else
             grows = true;
     }
+    n->misfit = true; /* until something has looked whether its attributes fit */
     if (row->fits && !row->fits(&b)) return false;
     info **now = arena_array(c->arena, info *, n->out_count);
     n->in = in;
@@ -412,7 +415,8 @@ void infer_bound(infer *c) {
     }
     memset(out, 0, sizeof(info *) * (size_t)n->out_count);
     c->out = out;
-    n->misfit = !row->alone; /* nothing has looked whether its attributes fit */
     n->unresolved = NULL;
-    if (row->alone) n->def->shape(c);
+    if (!row->alone) return;
+    n->misfit = false;
+    n->def->shape(c);
 }

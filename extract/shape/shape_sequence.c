@@ -203,7 +203,9 @@ void shape_sequence_split(infer *c) {
     }
     const info *full = piece(c, axis, keep, p.sizes ? 0 : p.each);
     if (p.count > MAX_ELEMENTS) {
-        infer_set_info(c, 0, info_sequence(c->arena, NULL, -1, full));
+        bool alike = !p.sizes && length % p.each == 0;
+        infer_set_info(
+            c, 0, info_sequence(c->arena, NULL, -1, alike ? full : info_tensor(c->arena, infer_type(c, 0), -1, NULL)));
         infer_unresolved(c, "it makes %" PRId64 " pieces, more than are followed one by one", p.count);
         return;
     }
