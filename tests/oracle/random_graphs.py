@@ -6,6 +6,7 @@ usage: random_graphs.py [PROGRAM] [--chains] [--graphs N] [--seed S] [--keep FOL
 
 import argparse
 import collections
+import concurrent.futures
 import json
 import os
 import re
@@ -165,27 +166,31 @@ def again(options):
     return [sys.executable, __file__, options.program, "--seed", str(options.seed)] + ["--chains"] * bool(options.chain)
 
 
-def results(options):
-    """What look gives of each graph, from a process of its own; None of one at which that died or hung, as onnxruntime does on
-    some nodes."""
-    at = 0
+def results(options, lane, lanes):
+    """The number of every lanes-th graph and what look gives of it, from a process of its own; None of one at which that died or
+    hung, as onnxruntime does on some nodes."""
+    at, found = lane, []
     while at < options.graphs:
-        command = again(options) + ["--graphs", str(options.graphs), "--from", str(at)]
+        command = again(options) + ["--graphs", str(options.graphs), "--from", str(at), "--step", str(lanes)]
         with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True) as child:
             for line in child.stdout:
-                at += 1
-                yield json.loads(line)
+                found.append((at, json.loads(line)))
+                at += lanes
         if child.returncode > 0:
             raise RuntimeError(f"at graph {at}: {' '.join(command)} ended with {child.returncode}")
         if at < options.graphs:
-            at += 1
-            yield None
+            found.append((at, None))
+            at += lanes
+    return found
 
 
 def summarize(options):
     tally, classes, operators, first = oracle.Tally(), collections.Counter(), collections.Counter(), {}
     died, apart, said = [], collections.Counter(), collections.Counter()
-    for k, result in enumerate(results(options)):
+    lanes = len(os.sched_getaffinity(0))
+    with concurrent.futures.ThreadPoolExecutor(lanes) as pool:
+        parts = pool.map(lambda lane: results(options, lane, lanes), range(lanes))
+    for k, result in sorted((found for part in parts for found in part), key=lambda found: found[0]):
         if result is None:
             died.append(k)
             continue
@@ -223,12 +228,13 @@ def main():
     parser.add_argument("--keep", help="folder for one reduced model of each class")
     parser.add_argument("--explain", type=int, help="reduces this graph of the seed, and prints what differs")
     parser.add_argument("--from", type=int, dest="first", help=argparse.SUPPRESS)
+    parser.add_argument("--step", type=int, default=1, help=argparse.SUPPRESS)
     options = parser.parse_args()
     options.program = os.path.abspath(options.program)
     if options.explain is not None:
         explain(options.program, [options.seed, options.explain, *options.chain], options.keep)
     elif options.first is not None:
-        for k in range(options.first, options.graphs):
+        for k in range(options.first, options.graphs, options.step):
             signal.alarm(30)
             print(json.dumps(look(options.program, [options.seed, k, *options.chain])), flush=True)
     else:
