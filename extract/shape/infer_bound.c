@@ -138,12 +138,13 @@ static bool fits_reshape(const bound *b) {
     const value *low = bound_value(b, LEAST, 1), *high = bound_value(b, MOST, 1);
     const info *x = bound_info(b, MOST, 0);
     bool zero_is_zero = infer_attr_int(b->c, "allowzero", 0) != 0, rest = false;
+    const int64_t *low_dims = bound_info(b, LEAST, 0)->dims;
     int open = 0;
     if (!low || !high || !low->i || !high->i) return true;
     for (int64_t k = 0; k < low->n; k++) {
         rest |= low->i[k] == -1;
         if (low->i[k] == high->i[k]) continue;
-        bool held = zero_is_zero || low->i[k] > 0 || (k < x->rank && x->dims[k] <= high->i[k]);
+        bool held = zero_is_zero || low->i[k] > 0 || (k < x->rank && low_dims[k] <= 1 && x->dims[k] <= high->i[k]);
         if (low->i[k] < 0 || !held) return false;
         open++;
     }

@@ -20,8 +20,9 @@ void shape_string_normalizer(infer *c) {
         shape_need_like(c, 0, 0);
         return;
     }
-    infer_set_bound(c, 0, DTYPE_STRING, rank, NULL, infer_in(c, 0)->dims,
-                    "how many words are left depends on the text");
+    int64_t most[2] = {infer_dim(c, 0, 0), infer_dim(c, 0, -1)};
+    if (most[rank - 1] == 0) most[rank - 1] = 1;
+    infer_set_bound(c, 0, DTYPE_STRING, rank, NULL, most, "how many words are left depends on the text");
 }
 
 void shape_string_regex(infer *c) {

@@ -539,6 +539,8 @@ DIRECTED = [case for op in "Add Sub Mul Div Mod Min Max Pow".split() for case in
     lambda c: c.of("Reshape", fresh(c.g, [4, 6]), c.of("Concat", c.of("Add", c.n, c.c(1)), c.c(-1), axis=0)),
     lambda c: c.of("Reshape", c.of("Tile", c.found, c.c(3, 2)), c.of("Concat", c.n, c.c(-1, 2), axis=0)),
     lambda c: c.of("Reshape", c.of("Tile", c.found, c.c(2, 2)), c.of("Concat", c.n, c.n, c.c(-1), axis=0)),
+    lambda c: c.of("Reshape", c.of("Tile", c.of("Transpose", c.found), c.c(1, MOST)), c.of("Concat", c.c(-1), c.n, axis=0)),
+    lambda c: c.of("Reshape", c.of("Expand", c.found, c.c(MOST, 1, 1)), c.of("Concat", c.n, c.c(-1), axis=0)),
     lambda c: c.of("TopK", c.x, c.of("Sub", c.c(9), c.n), outputs=2),
     lambda c: c.of("TopK", c.cast(c.found, 1), c.of("Min", c.n, c.c(3)), outputs=2),
     lambda c: c.of("Conv", fresh(c.g, [1, 1, 9]), c.of("Reshape", c.cast(c.found, 1), c.c(1, 1, -1))),
