@@ -14,7 +14,7 @@ enum {
     LEAST,
     MOST,
     ENDS,
-    MOST_FOLLOWED = 256 /* what shapes are made of is short, and every node behind it costs several of its size */
+    MOST_FOLLOWED = 64 /* what shapes are made of is short, and every node behind it costs several of its size */
 };
 
 /* A node's inputs at both ends. */
@@ -383,7 +383,7 @@ static bool look(infer *c, const bound_row *row, bool values, info **out) {
     info **now = arena_array(c->arena, info *, n->out_count);
     n->in = in;
     c->bound = true;
-    for (int at = 0; at < 1 << choices && known; at++) {
+    for (int at = grows ? 0 : 1; at < 1 << choices && known; at += grows ? 1 : 2) {
         for (int k = 0; k < n->in_count; k++) in[k] = b.in[at >> choice[k] & 1][k];
         if (!ask(c, now)) {
             known = grows && !(at & 1);
