@@ -14,24 +14,30 @@ enum {
     LEAST,
     MOST,
     ENDS,
+    FEW = 8,
     MOST_FOLLOWED = 64 /* what shapes are made of is short, and every node behind it costs several of its size */
 };
 
-/* A node's inputs at both ends. */
+/* One input at both ends: copies where they differ, else the input itself. */
+typedef struct bound_input {
+    tensor *at[ENDS], copies[ENDS];
+    int choice; /* which bit says at which end it is; the first is that of all but those apart */
+} bound_input;
+
 typedef struct bound {
     infer *c;
-    tensor **in[ENDS];
+    bound_input *in;
 } bound;
 
 typedef bool bound_fits_fn(const bound *b);
 
 static const info *bound_info(const bound *b, int side, int i) {
-    return infer_has(b->c, i) ? b->in[side][i]->info : &info_unknown;
+    return infer_has(b->c, i) ? b->in[i].at[side]->info : &info_unknown;
 }
 
 /* The values of input i at an end; NULL where they are the same at both. */
 static const value *bound_value(const bound *b, int side, int i) {
-    return infer_has(b->c, i) && b->in[LEAST][i] != b->in[MOST][i] ? b->in[side][i]->info->val : NULL;
+    return infer_has(b->c, i) && b->in[i].at[LEAST] != b->in[i].at[MOST] ? b->in[i].at[side]->info->val : NULL;
 }
 
 static bool open_dim(const bound *b, int i, int d) {
@@ -257,12 +263,14 @@ static const info *end_of(arena *a, const info *x, int side, bool values) {
     return copy;
 }
 
-static tensor *tensor_at(arena *a, tensor *t, int side, bool values) {
-    if (!t || (!t->info->inexact && !t->info->least)) return t;
-    tensor *copy = arena_alloc(a, sizeof *copy);
-    *copy = *t;
-    copy->info = end_of(a, t->info, side, values);
-    return copy;
+static void set_ends(arena *a, bound_input *in, tensor *t, bool values) {
+    bool open = t && (t->info->inexact || t->info->least);
+    for (int side = 0; side < ENDS; side++) {
+        in->at[side] = open ? &in->copies[side] : t;
+        if (!open) continue;
+        in->copies[side] = *t;
+        in->copies[side].info = end_of(a, t->info, side, values);
+    }
 }
 
 /* ---- what covers two outputs ---- */
@@ -279,10 +287,16 @@ static bool may_lie_between(dtype type, const value *v) {
 
 static bool fewer(const value *a, const value *b, int64_t k) { return a->i ? a->i[k] < b->i[k] : a->f[k] < b->f[k]; }
 
-static info *least_or_most(arena *a, const info *x, const info *y, int side, bool values) {
+static const info *least_or_most(arena *a, const info *x, const info *y, int side, bool values) {
     int64_t dims[INFO_MAX_RANK], *i;
     double *f;
-    for (int d = 0; d < x->rank; d++) dims[d] = (x->dims[d] < y->dims[d]) == (side == LEAST) ? x->dims[d] : y->dims[d];
+    bool is_x = !x->val, is_y = !y->val;
+    for (int d = 0; d < x->rank; d++) {
+        dims[d] = (x->dims[d] < y->dims[d]) == (side == LEAST) ? x->dims[d] : y->dims[d];
+        is_x &= dims[d] == x->dims[d];
+        is_y &= dims[d] == y->dims[d];
+    }
+    if (is_x || is_y) return is_x ? x : y;
     info *end = info_tensor(a, x->type, x->rank, dims);
     if (!values) return end;
     value *v = value_index_new(a, x->type, x->val->n, &i, &f);
@@ -364,17 +378,20 @@ static info *from_nothing(arena *a, const info *x) {
 /* Asks at all ends; false where one does not fit, or an output is not known at one. */
 static bool look(infer *c, const bound_row *row, bool values, info **out) {
     node *n = c->node;
-    tensor **given = n->in, **in = arena_array(c->arena, tensor *, n->in_count);
-    bound b = {c, {arena_array(c->arena, tensor *, n->in_count), arena_array(c->arena, tensor *, n->in_count)}};
-    int *choice = arena_array(c->arena, int, n->in_count), choices = 1; /* the first is that of all others together */
+    bool few = n->in_count <= FEW;
+    tensor *few_in[FEW], **given = n->in, **in = few ? few_in : arena_array(c->arena, tensor *, n->in_count);
+    bound_input few_inputs[FEW];
+    bound b = {c, few ? few_inputs : arena_array(c->arena, bound_input, n->in_count)};
+    int choices = 1;
     bool grows = false, known = true, low = true;
     for (int k = 0; k < n->in_count; k++) {
         bool followed = values && row->values >> (k < 31 ? k : 31) & 1;
-        for (int side = 0; side < ENDS; side++) b.in[side][k] = tensor_at(c->arena, given[k], side, followed);
-        choice[k] = 0;
-        if (b.in[LEAST][k] == b.in[MOST][k]) continue;
-        if (row->apart && b.in[LEAST][k]->info->val)
-            choice[k] = choices++;
+        bound_input *at = &b.in[k];
+        set_ends(c->arena, at, given[k], followed);
+        at->choice = 0;
+        if (at->at[LEAST] == at->at[MOST]) continue;
+        if (row->apart && at->at[LEAST]->info->val)
+            at->choice = choices++;
         else
             grows = true;
     }
@@ -384,7 +401,7 @@ static bool look(infer *c, const bound_row *row, bool values, info **out) {
     n->in = in;
     c->bound = true;
     for (int at = grows ? 0 : 1; at < 1 << choices && known; at += grows ? 1 : 2) {
-        for (int k = 0; k < n->in_count; k++) in[k] = b.in[at >> choice[k] & 1][k];
+        for (int k = 0; k < n->in_count; k++) in[k] = b.in[k].at[at >> b.in[k].choice & 1];
         if (!ask(c, now)) {
             known = grows && !(at & 1);
             low = false;
