@@ -91,7 +91,7 @@ void ceilings_work_drop(ceilings_work *w) {
 /* ---- figures ---- */
 
 static lanes_rules rules_of(const ceilings_lab *lab, int lanes, double seconds, double block_s) {
-    lanes_rules rules = lanes_rules_of(&lab->regime, lab->host);
+    lanes_rules rules = lanes_rules_of(&lab->regime, lab->host, true);
     rules.idle_s = RESTS * rules.burst_s;
     rules.block_s = fmin(fmin(block_s, seconds / 2), rules.burst ? rules.burst_s : INFINITY); /* rounds come in pairs */
     const double interval_s = lab->host ? rules.interval_s : device_interval_s;

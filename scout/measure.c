@@ -65,8 +65,7 @@ static void clock_telemetry(void *context, scout_telemetry *out) {
                              .memory_clock_mhz = NAN,
                              .power_w = NAN,
                              .temperature_c = NAN,
-                             .most_clock_mhz = NAN,
-                             .most_power_w = NAN};
+                             .most_clock_mhz = NAN};
     if (m->api->telemetry) m->api->telemetry(m->device, out);
     out->throttle_text[sizeof out->throttle_text - 1] = 0;
     for (char *c = out->throttle_text; *c; c++) /* a plugin's may be no text */

@@ -11,7 +11,7 @@
 
 static const double prepare_share = 0.7; /* of the budget: what is not prepared by then is skipped */
 static const double hurry_s = 0.06;      /* with less for a pass, a figure is all that there is time for */
-static const double dear_check_s = 0.05; /* later passes leave out a check that takes longer */
+static const double dear_check_s = 0.05; /* the second pass leaves out a check that takes longer */
 
 /* The least that a baseline takes: a check, a look, a round. It is measured whatever the budget, unless that would
  * overrun it by minutes. */
@@ -127,7 +127,10 @@ static void prepare_all(measurement *m, bool last) {
     find_baseline(m);
 }
 
-void measure_pass_prepare(measurement *m) { prepare_rows(m, false, measure_rows_prepare_ahead); }
+void measure_pass_prepare(measurement *m) {
+    prepare_rows(m, false, measure_rows_prepare_ahead);
+    if (!measure_stopped(m)) prepare_rows(m, true, measure_rows_prepare_ahead);
+}
 
 static bool is_named(const measure_row *row, const measure_choice *choice) {
     return strcmp(row->candidate->name, choice->name) == 0 && strcmp(row->variant, choice->variant) == 0;
@@ -180,7 +183,7 @@ static void time_rows(measurement *m, bool whole) {
     measure_row **rows = arena_array(&m->arena, measure_row *, m->row_count + 1);
     const bool own = baseline_is_own(m);
     const bool hurried = m->pass.number == 1 && m->pass.budget_s < hurry_s;
-    lanes_rules rules = lanes_rules_of(&m->request->regime, !m->api->has_graphs);
+    lanes_rules rules = lanes_rules_of(&m->request->regime, !m->api->has_graphs, m->pass.number == 1);
     int count = 0, baseline = -1;
     if (hurried) {
         rules.rounds = 2;
@@ -263,12 +266,12 @@ static bool leave_out(measurement *m, double launch_s, const char *how) {
     return true;
 }
 
-/* Once more on inputs that no candidate has seen; a wrong result takes the time away. A later pass has new inputs
- * anyway. */
+/* Once more on inputs that no candidate has seen; a wrong result takes the time away. The second pass has other inputs
+ * and other memory anyway; what is right there, too, is looked at no more. */
 static void verify_again(measurement *m) {
     scout_why why = {.code = ""};
     scout_answer answer = SCOUT_OK;
-    if (m->pass.number > 1 && m->check_s > dear_check_s) return;
+    if (m->pass.number > 2 || (m->pass.number > 1 && m->check_s > dear_check_s)) return;
     m->at_it = NULL;
     measure_tell(m, m->set, NULL, NULL, "reference", 120 + 50 * m->refresh_s + 10 * m->patience_s);
     if (m->pass.number == 1) answer = bench_set_refresh(m->set, true, &why);

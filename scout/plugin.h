@@ -231,7 +231,6 @@ typedef struct scout_telemetry {
     uint64_t throttle;      /* bits as the driver has them; 0: none */
     char throttle_text[96]; /* "power cap", "thermal", … */
     double most_clock_mhz;  /* the highest that it may run at */
-    double most_power_w;    /* that it may draw */
 } scout_telemetry;
 
 /* How an output is compared: every element within tolerance * (|want| + spread), where spread is the root of the sum of

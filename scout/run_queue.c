@@ -113,14 +113,20 @@ static void level_weights(run *r) {
     for (int k = 0; k < r->list.count; k++) r->items[k].weight += mean;
 }
 
+/* Where a byte comes with less than an operation, memory is the bound on every device, and no peak is asked for. */
+static bool has_peak(const operation *o) {
+    return (double)o->rec.flops >= (double)o->rec.bytes_read + (double)o->rec.bytes_written;
+}
+
 void run_queue_fill(run *r) {
     for (int k = 0; k < r->item_count; k++) {
         run_item *i = &r->items[k];
         r->order[k] = k;
         if (i->stage == RUN_OPERATIONS) i->weight = weight_of(i->operation);
         if (i->source == RUN_PENDING) find_cached(r, i);
-        if (i->source != RUN_SKIPPED && i->source != RUN_LEFT)
-            r->wanted |= run_precision_bit(operation_precision(i->operation));
+        if (i->source == RUN_SKIPPED || i->source == RUN_LEFT) continue;
+        r->wanted |= RUN_BANDWIDTH;
+        if (has_peak(i->operation)) r->wanted |= run_precision_bit(operation_precision(i->operation));
     }
     if (r->of_other_cards > 0)
         run_warn(r,

@@ -128,6 +128,6 @@ void cpu_telemetry_read(cpu_telemetry *t, scout_telemetry *out) {
     if (isnan(all.clock_mhz)) all.clock_mhz = clock_of_chain();
     all.power_w = power_w(t);
     all.temperature_c = temperature_c();
-    all.most_clock_mhz = all.most_power_w = NAN;
+    all.most_clock_mhz = NAN;
     memcpy(out, &all, out->size < sizeof all ? out->size : sizeof all);
 }

@@ -122,6 +122,7 @@ scout_answer cuda_device_open(int32_t ordinal, scout_device **out, scout_why *wh
 /* The context itself stays until the process ends: giving it back would take handles of libraries with it. */
 void cuda_device_close(scout_device *device) {
     if (!device) return;
+    cuda_channels_free(device->channels);
     lt_lists_free(device->lists);
     dnn_offers_free(device->offers);
     for (uint32_t k = 0; k < device->event_count; k++) cudaEventDestroy(device->events[k]);

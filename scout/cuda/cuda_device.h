@@ -25,6 +25,7 @@ struct scout_device {
     int capability_major, capability_minor;
     uint64_t cache_bytes; /* L2 */
     void *nvml;           /* its NVML handle, NULL: none */
+    struct cuda_channels *channels; /* owned, NULL: nothing has run yet */
     lt_lists *lists;      /* owned, NULL: none yet */
     dnn_offers *offers;   /* owned, NULL: none yet */
 };
@@ -58,6 +59,10 @@ scout_answer cuda_device_checksum(scout_device *device, const void *data, uint64
 
 scout_answer cuda_device_zeros(scout_device *device, const void *matrix, uint32_t type, int64_t rows, int64_t cols,
                                scout_zeros *out, scout_why *why); /* cuda_device_zeros.c */
+
+bool cuda_channels_dear(scout_device *device); /* cuda_device_channels.c */
+void cuda_channels_settle(scout_device *device);
+void cuda_channels_free(struct cuda_channels *channels);
 
 scout_answer cuda_device_record(scout_device *device, int graph, uint32_t launches, scout_enqueue enqueue,
                                 void *context, scout_sequence **out, scout_why *why); /* cuda_device_sequence.c */

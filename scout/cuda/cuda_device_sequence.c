@@ -256,25 +256,36 @@ uint32_t cuda_device_clocks(scout_device *device, double *hz, uint32_t most) {
     return count;
 }
 
-scout_answer cuda_device_play(scout_device *device, scout_sequence *const *sequences, uint32_t count, double *seconds,
-                              scout_why *why) {
-    device->clock_count = 0;
-    if (count == 0) return SCOUT_OK;
-    if (count > 1u << 20) return scout_say(why, SCOUT_FAILED, "error", "%u runs at once are too many", count);
-    const scout_answer ready = sequence_room(device, count, why);
-    if (ready != SCOUT_OK) return ready;
+static scout_answer sequence_play(scout_device *device, scout_sequence *const *sequences, uint32_t count,
+                                  scout_why *why) {
     const scout_answer enqueued = sequence_all(device, sequences, count, why);
     if (enqueued == SCOUT_LOST) return enqueued;
     const scout_answer done = cuda_device_wait(device, "running", why); /* also what a failed run had enqueued */
-    if (enqueued != SCOUT_OK) return done == SCOUT_LOST ? done : enqueued;
-    if (done != SCOUT_OK) return done;
-    for (uint32_t k = 0; k < count; k++) {
+    return enqueued == SCOUT_OK || done == SCOUT_LOST ? done : enqueued;
+}
+
+/* Once more where launches became dearer meanwhile: another thread has prepared something. A single run is a look, which
+ * needs no such care. */
+scout_answer cuda_device_play(scout_device *device, scout_sequence *const *sequences, uint32_t count, double *seconds,
+                              scout_why *why) {
+    enum { ATTEMPTS = 3 };
+    device->clock_count = 0;
+    if (count == 0) return SCOUT_OK;
+    if (count > 1u << 20) return scout_say(why, SCOUT_FAILED, "error", "%u runs at once are too many", count);
+    scout_answer answer = sequence_room(device, count, why);
+    bool dear = true;
+    for (int k = 0; k < ATTEMPTS && dear && answer == SCOUT_OK; k++) {
+        cuda_channels_settle(device);
+        answer = sequence_play(device, sequences, count, why);
+        dear = answer == SCOUT_OK && count > 1 && cuda_channels_dear(device);
+    }
+    for (uint32_t k = 0; k < count && answer == SCOUT_OK; k++) {
         float milliseconds = NAN;
         const cudaError_t read = cudaEventElapsedTime(&milliseconds, device->events[2 * k], device->events[2 * k + 1]);
-        if (read != cudaSuccess) return cuda_device_answer(read, "reading an event", why);
+        answer = cuda_device_answer(read, "reading an event", why);
         seconds[k] = milliseconds / 1000.0;
     }
-    return sequence_clocks(device, count, why);
+    return answer == SCOUT_OK ? sequence_clocks(device, count, why) : answer;
 }
 
 /* The same again and again. */

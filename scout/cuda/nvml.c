@@ -141,10 +141,10 @@ void nvml_throttle_text(uint64_t bits, char *text, size_t room) {
 }
 
 void nvml_telemetry(void *device, scout_telemetry *out) {
-    unsigned int degrees = 0, most_mhz = 0, milliwatts = 0;
+    unsigned int degrees = 0, most_mhz = 0;
     unsigned long long bits = 0;
     out->clock_mhz = out->memory_clock_mhz = out->power_w = out->temperature_c = NAN;
-    out->most_clock_mhz = out->most_power_w = NAN;
+    out->most_clock_mhz = NAN;
     out->throttle = 0;
     out->throttle_text[0] = '\0';
     if (!device || !nvml.usable) return;
@@ -152,7 +152,6 @@ void nvml_telemetry(void *device, scout_telemetry *out) {
     out->memory_clock_mhz = nvml_clock_mhz(device, NVML_CLOCK_MEMORY);
     out->power_w = nvml_power_w(device);
     if (nvml.most_clock && nvml.most_clock(device, NVML_CLOCK_SM, &most_mhz) == 0) out->most_clock_mhz = most_mhz;
-    if (nvml.limit && nvml.limit(device, &milliwatts) == 0) out->most_power_w = milliwatts / 1000.0;
     if (nvml.temperature && nvml.temperature(device, NVML_SENSOR_GPU, &degrees) == 0) out->temperature_c = degrees;
     if (!nvml.reasons || nvml.reasons(device, &bits) != 0) return;
     out->throttle = bits;

@@ -24,7 +24,7 @@ static const double lower_part = 0.25; /* where hardly a block is undisturbed, w
 static const double far = 1.25;        /* a block so many times as long as the middle one was disturbed, unseen */
 static const double beat_s = 30;
 
-lanes_rules lanes_rules_of(const regime *r, bool host) {
+lanes_rules lanes_rules_of(const regime *r, bool host, bool first) {
     const bool burst = r->load == REGIME_BURST;
     return (lanes_rules){
         .burst = burst,
@@ -32,12 +32,12 @@ lanes_rules lanes_rules_of(const regime *r, bool host) {
         .interval_s = host ? 0.25e-3 : 0.5e-3,
         .look_s = 0.02,
         .quick_s = host ? 0.5e-3 : 0.3e-3,
-        .rounds = host ? 6 : 4,
+        .rounds = host ? 6 : first ? 4 : 2,
         .most_rounds = host ? 60 : 12,
         .precise = host ? 0.004 : 0.003,
         .fall = host ? 0.02 : 0.004,
         .settle_s = 0.1,
-        .most_s = host ? 0.12 : 0.02,
+        .most_s = host ? 0.12 : 0.01,
         .disturbed = 0.02,
         .finalists = 3,
         .beside = 1.05,
@@ -491,14 +491,13 @@ static void full_rounds(course *c) {
 static const double chunk_s = 0.025; /* so long it runs between two looks at the clock */
 static const double held = 0.004;    /* it holds where it moved by no more between two looks */
 static const double least_s = 0.1;   /* power is capped on the mean of so long, about */
-static const double full_clock = 0.985, little_power = 0.7;
+static const double full_clock = 0.985;
 
-/* At its highest, nothing holds it back; and what draws little power will not be held back later. */
-static bool clock_is_free(const course *c, double hz, bool loaded) {
-    scout_telemetry t = {.size = sizeof t, .power_w = (double)NAN, .most_clock_mhz = (double)NAN};
-    t.most_power_w = (double)NAN;
+/* At its highest, nothing holds it back. */
+static bool clock_is_free(const course *c, double hz) {
+    scout_telemetry t = {.size = sizeof t, .most_clock_mhz = (double)NAN};
     c->clock->telemetry(c->clock->context, &t);
-    return loaded ? t.power_w <= little_power * t.most_power_w : hz >= full_clock * 1e6 * t.most_clock_mhz;
+    return hz >= full_clock * 1e6 * t.most_clock_mhz;
 }
 
 /* The lane alone, its figures left as they are; the mean clock, 0: it is not known. */
@@ -522,7 +521,7 @@ static void hold(course *c) {
     lanes_lane *l = lane >= 0 ? &c->lanes[lane] : NULL;
     if (!(c->rules->hold_s > 0) || !l || !runs(l) || !(l->clock_hz > 0)) return;
     l->held_hz = l->clock_hz;
-    if (clock_is_free(c, l->clock_hz, false)) return;
+    if (clock_is_free(c, l->clock_hz)) return;
     slope all = {0};
     const double began_s = now_of(c);
     for (double before_hz = 0;;) {
@@ -530,8 +529,7 @@ static void hold(course *c) {
         if (!(hz > 0)) break;
         l->held_hz = hz;
         l->held_error = before_hz > 0 ? fabs(hz / before_hz - 1) : 1;
-        const bool still = before_hz > 0 && l->held_error <= held;
-        if (took_s >= c->rules->hold_s || (still && (took_s >= least_s || clock_is_free(c, hz, true)))) break;
+        if (took_s >= c->rules->hold_s || (took_s >= least_s && before_hz > 0 && l->held_error <= held)) break;
         before_hz = hz;
     }
     const slope s = slope_centred(all);

@@ -27,7 +27,8 @@ typedef struct lanes_rules {
     double idle_s, burst_s; /* burst: a pause, and the work after it */
     double hold_s;          /* so long the baseline may run alone until its clock holds; 0: that is not asked */
 } lanes_rules;
-lanes_rules lanes_rules_of(const regime *r, bool host);
+/* A later pass needs fewer rounds: what passes differ by is more. */
+lanes_rules lanes_rules_of(const regime *r, bool host, bool first);
 
 typedef struct lanes_lane {
     timing_subject subject;

@@ -227,6 +227,51 @@ static void check_sequences(void) {
     gpu_expect(gpu_time(enqueue_doing, &d, 1, 10, 3, &why, &answer) > 0, "after failures nothing works: %s", why.text);
 }
 
+/* What an empty launch takes in a graph that nothing looks after: the second of two. */
+static double launch_seconds(cudaStream_t stream) {
+    enum { LAUNCHES = 256 };
+    cudaGraph_t graph = NULL;
+    cudaGraphExec_t made = NULL;
+    cudaEvent_t events[2];
+    float milliseconds = NAN;
+    scout_why why;
+    cudaStreamBeginCapture(stream, cudaStreamCaptureModeThreadLocal);
+    for (int k = 0; k < LAUNCHES; k++) gpu_api->empty(gpu, stream, &why);
+    cudaStreamEndCapture(stream, &graph);
+    cudaGraphInstantiate(&made, graph, 0);
+    for (int k = 0; k < 2; k++) {
+        cudaEventCreate(&events[k]);
+        cudaGraphLaunch(made, stream);
+        cudaEventRecord(events[k], stream);
+    }
+    cudaStreamSynchronize(stream);
+    cudaEventElapsedTime(&milliseconds, events[0], events[1]);
+    for (int k = 0; k < 2; k++) cudaEventDestroy(events[k]);
+    cudaGraphExecDestroy(made);
+    cudaGraphDestroy(graph);
+    return milliseconds / 1000.0 / LAUNCHES;
+}
+
+/* Streams that had work make every launch dearer; those of a run are not. */
+static void check_channels(void) {
+    enum { STREAMS = 4, LAUNCHES = 2000 };
+    cudaStream_t streams[STREAMS];
+    scout_why why = {"", ""};
+    scout_answer answer = SCOUT_OK;
+    doing d = {0, 0, NULL};
+    const double before_s = gpu_time(enqueue_doing, &d, 1, 1000, 20, &why, &answer);
+    for (int k = 0; k < STREAMS; k++) cudaStreamCreateWithFlags(&streams[k], cudaStreamNonBlocking);
+    const double cheap_s = launch_seconds(streams[0]);
+    for (int k = 0; k < LAUNCHES; k++) gpu_api->empty(gpu, streams[k % STREAMS], &why);
+    cudaDeviceSynchronize();
+    const double dear_s = launch_seconds(streams[0]);
+    const double after_s = gpu_time(enqueue_doing, &d, 1, 1000, 20, &why, &answer);
+    for (int k = 0; k < STREAMS; k++) cudaStreamDestroy(streams[k]);
+    printf("  empty launch beside others: %.0f ns, once %d streams had work %.0f ns; of a run %.0f and %.0f ns\n",
+           cheap_s * 1e9, STREAMS, dear_s * 1e9, before_s * 1e9, after_s * 1e9);
+    gpu_expect(after_s < 1.03 * before_s, "launches of a run were left dear: %.3g", after_s / before_s);
+}
+
 typedef struct special {
     uint64_t wanted, done;
 } special;
@@ -280,6 +325,7 @@ int main(int argc, char **argv) {
     check_fill();
     check_checksum();
     check_sequences();
+    check_channels();
     check_rest();
     check_lost();
     return gpu_end();

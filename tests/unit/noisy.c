@@ -31,7 +31,6 @@ noisy noisy_quiet(uint64_t seed) {
                    .clock_mhz = 1980,
                    .tau_s = 0.05,
                    .clock_known = true,
-                   .power_w = 695,
                    .clock_grain_mhz = 15,
                    .noise = 0.002,
                    .swing_period_s = 1,
@@ -204,8 +203,7 @@ static void telemetry(void *context, scout_telemetry *out) {
     pass(w, 0.5e-3, w->idle_mhz);
     out->clock_mhz = w->clock_known ? round(w->clock_mhz / w->clock_grain_mhz) * w->clock_grain_mhz : NAN;
     out->most_clock_mhz = w->clock_known ? w->idle_mhz : NAN;
-    out->power_w = w->clock_known ? w->power_w : NAN;
-    out->most_power_w = w->clock_known ? 700 : NAN;
+    out->power_w = w->clock_known ? 695 : NAN;
     out->throttle = w->clock_mhz < 0.97 * w->idle_mhz && w->now_s >= w->silent_until_s ? 4 : 0;
     snprintf(out->throttle_text, sizeof out->throttle_text, "%s", out->throttle ? "power cap" : "");
 }

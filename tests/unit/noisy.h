@@ -15,7 +15,6 @@ typedef struct noisy {
     /* The clock: high when idle, and under load on its way to what the load leaves it. */
     double idle_mhz, clock_mhz, tau_s;
     bool clock_known; /* by the telemetry */
-    double power_w;   /* that it draws of the 700 it may */
     double clock_grain_mhz;
     /* Or, where step_mhz is given, a controller that hops between steps: each is held for about hold_s, aimed at what
      * the load leaves with a relative error of `aim`, and what one missed the next ones make up for. Whatever rested

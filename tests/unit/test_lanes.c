@@ -39,7 +39,7 @@ static void begin(bool host) {
     const regime sustained = {.load = REGIME_SUSTAINED};
     world = noisy_quiet(3);
     world.record_s = 0;
-    rules = lanes_rules_of(&sustained, host);
+    rules = lanes_rules_of(&sustained, host, true);
     blocks = 0;
     whole = 1;
 }
@@ -227,7 +227,7 @@ static void long_launches_get_a_round_or_two(void) {
 static void bursts_pause(void) {
     const regime burst = {.load = REGIME_BURST};
     begin(false);
-    rules = lanes_rules_of(&burst, false);
+    rules = lanes_rules_of(&burst, false, true);
     rules.rounds = 12;
     load(0, 1e-4);
     load(1, 9e-5);
@@ -252,16 +252,16 @@ static void it_ends_where_it_is_precise(void) {
 
 /* ---- the clock ---- */
 
-/* Alone it runs until its clock holds; not at all where nothing holds that back, and no longer where power will not. */
+/* Alone it runs until its clock holds; not at all where nothing holds that back. Power is capped on a mean: a clock that
+ * holds for less than a tenth of a second may yet fall. */
 static void the_clock_that_a_load_holds(void) {
-    static const double loaded_mhz[] = {1500, 1980, 1500}, power_w[] = {695, 695, 300};
+    static const double loaded_mhz[] = {1500, 1980, 1500}, tau_s[] = {0.02, 0.02, 0.002};
     double took_s[3];
     for (int k = 0; k < 3; k++) {
         begin(false);
         world.counts = true;
         world.noise = 0.0005;
-        world.tau_s = k == 2 ? 0.002 : 0.02;
-        world.power_w = power_w[k];
+        world.tau_s = tau_s[k];
         rules.hold_s = 0.2;
         loads[0] = noisy_heavy(&world, 1e-4, loaded_mhz[k]);
         took_s[k] = pass(1, 0);
@@ -270,7 +270,7 @@ static void the_clock_that_a_load_holds(void) {
         if (k != 1)
             near(-lanes[0].clock_xy / lanes[0].clock_xx, 1, k == 2 ? 0.1 : 0.02); /* its time goes with its clock */
     }
-    UNIT_CHECK(took_s[0] > 0.1 && took_s[1] < 0.03 && took_s[2] > 0.05 && took_s[2] < 0.1);
+    UNIT_CHECK(took_s[0] > 0.1 && took_s[1] < 0.03 && took_s[2] > 0.1 && took_s[2] < 0.2);
     begin(false);
     rules.hold_s = 0.2;
     loads[0] = noisy_heavy(&world, 1e-4, 1500); /* a device that tells no clock */

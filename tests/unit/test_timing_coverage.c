@@ -62,7 +62,7 @@ static estimate_pass clocked[RUNS][MOST_PASSES];
 /* One pass: all memory elsewhere, other operations before it. */
 static void run_pass(const scene *s, noisy *w, uint64_t seed, bool first, double *figures, estimate_pass *at) {
     const regime sustained = {.load = REGIME_SUSTAINED};
-    lanes_rules rules = lanes_rules_of(&sustained, s->host);
+    lanes_rules rules = lanes_rules_of(&sustained, s->host, first);
     noisy_load loads[FIGURES];
     lanes_lane lanes[FIGURES];
     rules.hold_s = first ? 0.2 : 0;
