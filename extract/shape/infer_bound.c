@@ -298,7 +298,7 @@ static const info *least_or_most(arena *a, const info *x, const info *y, int sid
     }
     if (is_x || is_y) return is_x ? x : y;
     info *end = info_tensor(a, x->type, x->rank, dims);
-    if (!values) return end;
+    if (!values || !x->val || !y->val) return end;
     value *v = value_index_new(a, x->type, x->val->n, &i, &f);
     for (int64_t k = 0; k < v->n; k++) {
         const value *of = fewer(x->val, y->val, k) == (side == LEAST) ? x->val : y->val;

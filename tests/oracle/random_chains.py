@@ -355,10 +355,12 @@ def loop(g, op):
     body.values.update({i: np.asarray(0, I64), go: np.asarray(True), carried: g.values[x]})
     body.by_data.add(carried)
     grow(body, some(g, 0, 2), SIMPLE)
-    after = body.add("Abs", [carried]) if chance(g, 0.6) else body.add("Concat", [carried, carried], axis=0)
+    keeps = chance(g, 0.6)
+    after = body.add("Abs", [carried]) if keeps else body.add("Concat", [carried, carried], axis=0)
     limit = small(g, 0, 3) if chance(g, 0.5) else scalar(g, single(g))
-    # Of a scan that has no iterations onnxruntime knows no more than what is stated.
-    scanned = body.add("Identity", [carried if g.values[limit] > 0 and chance(g, 0.5) else i])
+    # Of a scan that has no iterations onnxruntime knows no more than what is stated; of one without elements it does not see
+    # that they change their shape.
+    scanned = body.add("Identity", [carried if keeps and g.values[limit] > 0 else i])
     result = body.add("Identity", [go])
     inner = body_of(body, [i, go, carried], [result, after, scanned], "loop")
     g.add(op, [limit, g.constant(np.asarray(True)), x], 2, data=True, body=inner)
