@@ -358,6 +358,8 @@ def loop(g, op):
     keeps = chance(g, 0.6)
     after = body.add("Abs", [carried]) if keeps else body.add("Concat", [carried, carried], axis=0)
     limit = small(g, 0, 3) if chance(g, 0.5) else scalar(g, single(g))
+    if g.values[limit] > 6:
+        raise Refused("what doubles so often takes too long")
     # Of a scan that has no iterations onnxruntime knows no more than what is stated; of one without elements it does not see
     # that they change their shape.
     scanned = body.add("Identity", [carried if keeps and g.values[limit] > 0 else i])
