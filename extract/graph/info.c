@@ -32,6 +32,29 @@ info *info_tensor_like(arena *a, dtype type, const info *shape_of) {
     i->rank = shape_of->rank;
     i->dims = shape_of->dims;
     i->inexact = shape_of->inexact;
+    if (i->inexact && shape_of->least) {
+        i->least = info_tensor_like(a, type, shape_of->least);
+        i->most = info_tensor_like(a, type, shape_of->most);
+    }
+    return i;
+}
+
+static bool same_values(const value *a, const value *b) {
+    if (!a || !b) return true; /* then nothing is known of them */
+    for (int64_t k = 0; k < a->n; k++)
+        if (value_at(a, k) != value_at(b, k)) return false;
+    return true;
+}
+
+info *info_between(arena *a, const info *least, const info *most) {
+    info *i = info_tensor_like(a, most->type, most);
+    i->inexact = !info_same_shape(least, most);
+    if (!i->inexact && same_values(least->val, most->val)) {
+        i->val = least->val ? most->val : NULL;
+        return i;
+    }
+    i->least = least;
+    i->most = most;
     return i;
 }
 
@@ -67,7 +90,9 @@ info *info_sequence(arena *a, const info *const *elems, int64_t count, const inf
         memcpy(copy, elems, (size_t)count * sizeof(const info *));
         i->elems = copy;
         if (!like) i->elem_like = copy[0];
+        for (int64_t k = 0; k < count; k++) i->inexact |= elems[k]->inexact;
     }
+    i->inexact |= i->elem_like && i->elem_like->inexact;
     i->type = i->elem_like ? i->elem_like->type : DTYPE_NONE;
     return i;
 }
@@ -96,7 +121,8 @@ bool info_same_shape(const info *a, const info *b) {
     if (!info_shaped(a) || !info_shaped(b) || a->rank != b->rank) return false;
     for (int k = 0; k < a->rank; k++)
         if (a->dims[k] != b->dims[k]) return false;
-    return true;
+    if (a->inexact != b->inexact) return false;
+    return !a->least || !a->inexact || info_same_shape(a->least, b->least);
 }
 
 const char *info_text(arena *a, const info *i) {

@@ -32,11 +32,13 @@ typedef struct value {
 
 typedef struct info {
     info_form form;
-    dtype type;          /* element type; DTYPE_NONE where unknown */
-    int rank;            /* -1: shape unknown */
-    bool inexact;        /* the dims are an upper bound or follow from one (data-dependent) */
-    const int64_t *dims; /* never NULL, so that dims + axis is a place even of a scalar */
-    const value *val;    /* NULL where not known; only for exact tensors */
+    dtype type;   /* element type; DTYPE_NONE where unknown */
+    int rank;     /* -1: shape unknown */
+    bool inexact; /* the dims are an upper bound because they depend on data; a sequence: may have such elements */
+    const int64_t *dims;             /* never NULL, so that dims + axis is a place even of a scalar */
+    const value *val;                /* NULL where not known; only for exact tensors */
+    const struct info *least, *most; /* NULL: what is known is exact. Else two exact infos of this rank and type: dims,
+                                        and values where both have some, lie between theirs; dims are those of most */
     /* sequences and optionals */
     const struct info *const *elems;
     int64_t elem_count;           /* -1: unknown */
@@ -48,7 +50,9 @@ extern const int64_t info_no_dims[1]; /* of a scalar */
 
 /* A tensor's info; dims are copied. */
 info *info_tensor(arena *a, dtype type, int rank, const int64_t *dims);
-info *info_tensor_like(arena *a, dtype type, const info *shape_of); /* same dims (and inexact), other type, no values */
+info *info_tensor_like(arena *a, dtype type, const info *shape_of); /* same dims (or bounds), other type, no values */
+/* What lies between two exact infos of one rank and type; owned by neither, exact where they are equal. */
+info *info_between(arena *a, const info *least, const info *most);
 /* A scalar or a vector of known integers. */
 info *info_of_ints(arena *a, dtype type, int rank, const int64_t *dims, const int64_t *values,
                    int64_t n); /* n = product of dims */

@@ -57,7 +57,7 @@ static const tensor *first_input(const node *n, bool (*is)(const info *)) {
     return NULL;
 }
 
-static bool is_inexact(const info *i) { return i->inexact; }
+static bool is_open(const info *i) { return i->inexact || i->least; }
 
 static bool is_random(const node *n) {
     return n->def && (n->def->shape == shape_random || n->def->shape == shape_random_like ||
@@ -73,7 +73,7 @@ static bool is_constant(const node *n) {
     return true;
 }
 
-static void check_dims(infer *c, int i, const info *x) {
+void infer_check_dims(infer *c, int i, const info *x) {
     if (!info_shaped(x)) return;
     int64_t count = 1;
     for (int k = 0; k < x->rank; k++) {
@@ -121,7 +121,7 @@ static void infer_unknown_operator(infer *c) {
 
 static void keep_outputs(infer *c) {
     node *n = c->node;
-    const tensor *bound = first_input(n, is_inexact);
+    const tensor *bound = first_input(n, is_open);
     bool constant = is_constant(n);
     for (int k = 0; k < n->out_count; k++) {
         tensor *t = n->out[k];
@@ -129,14 +129,11 @@ static void keep_outputs(infer *c) {
         info *x = c->out[k];
         if (!x) {
             t->info = &info_unknown;
-            if (!n->unresolved) n->unresolved = "its shape depends on data";
+            if (!n->unresolved) n->unresolved = bound ? follows_from(c, bound) : "its shape depends on data";
             continue;
         }
-        check_dims(c, k, x);
-        /* A scalar has no dimension that could be wrong, but a value taken from a bound is not to be trusted as exact.
-         */
-        if (bound && (x->rank != 0 || x->val)) x->inexact = true;
-        if (x->inexact && !n->unresolved && bound && x->rank != 0) n->unresolved = follows_from(c, bound);
+        infer_check_dims(c, k, x);
+        if (x->inexact && !n->unresolved) n->unresolved = bound ? follows_from(c, bound) : "its body depends on data";
         t->info = x;
         t->is_constant = constant;
         check_stated(c, t);
@@ -145,7 +142,10 @@ static void keep_outputs(infer *c) {
 
 static void call_shape(infer *c) {
     check_arity(c);
-    c->node->def->shape(c);
+    if (first_input(c->node, is_open))
+        infer_bound(c);
+    else
+        c->node->def->shape(c);
     keep_outputs(c);
 }
 
@@ -164,7 +164,7 @@ static void infer_node(model *m, node *n) {
     const char *outer_reason = blank ? follows_from(&c, blank) : NULL;
     /* Reshape to known numbers says its output's shape whatever its input is. */
     bool callable = !blank || (n->def->shape == shape_view_reshape && blank == n->in[0]);
-    bool soft = blank || first_input(n, is_inexact);
+    bool soft = blank || first_input(n, is_open);
     for (int k = 0; k < n->out_count; k++)
         if (n->out[k]) n->out[k]->info = &info_unknown;
     if (!callable) {
@@ -182,7 +182,7 @@ static void infer_node(model *m, node *n) {
         s->soft = outer;
     } else { /* contradictory only because an input is a bound or unknown */
         s->soft = outer;
-        const tensor *cause = blank ? blank : first_input(n, is_inexact);
+        const tensor *cause = blank ? blank : first_input(n, is_open);
         if (cause) n->unresolved = follows_from(&c, cause);
     }
 }

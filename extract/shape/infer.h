@@ -12,6 +12,7 @@ typedef struct infer {
     arena *arena;
     node *node;
     info **out; /* what the function sets; out_count of the node */
+    bool bound; /* inputs are at the least or the most they may be, and need not divide or add up */
 } infer;
 
 /* Infers every tensor of the model. Fails through the guard where shapes contradict each other. */
@@ -54,9 +55,11 @@ void infer_set_info(infer *c, int i, const info *x);                        /* a
 void infer_set_like(infer *c, int i, dtype type, const info *shape_of);
 void infer_set_ints(infer *c, int i, dtype type, int rank, const int64_t *dims, const int64_t *x, int64_t n);
 void infer_set_floats(infer *c, int i, dtype type, int rank, const int64_t *dims, const double *x, int64_t n);
-/* As infer_set, but the dims are only an upper bound because they depend on data: listed as unresolved with why. */
-__attribute__((format(printf, 6, 7))) void infer_set_bound(infer *c, int i, dtype type, int rank, const int64_t *dims,
-                                                           const char *why, ...);
+/* As infer_set, but because they depend on data the dims are somewhere from least (NULL: 0) to most. */
+void infer_set_between(infer *c, int i, dtype type, int rank, const int64_t *least, const int64_t *most);
+/* The same, listed as unresolved with why. */
+__attribute__((format(printf, 7, 8))) void infer_set_bound(infer *c, int i, dtype type, int rank, const int64_t *least,
+                                                           const int64_t *most, const char *why, ...);
 /* Nothing can be said of output shapes: all outputs that are not set stay unknown, the node is listed with why. */
 __attribute__((format(printf, 2, 3))) void infer_unresolved(infer *c, const char *why, ...);
 /* The model is wrong: ends the run with exit 3 and "node 'x' (Op): …". Where an input is inexact or unknown the node
@@ -67,7 +70,8 @@ __attribute__((format(printf, 2, 3))) _Noreturn void infer_fail(infer *c, const 
 int infer_broadcast(infer *c, int rank_a, const int64_t *a, int rank_b, const int64_t *b, int64_t *dims);
 
 /* The driver does this after each function, so that functions need not: checks arity before and dims after (negative,
- * or element count overflow: refused), marks outputs inexact where an input was, compares with what the model states,
- * and where an input that matters is unknown: calls nothing and marks the node "follows from node 'y'". */
+ * or element count overflow: refused), compares with what the model states, and where an input that matters is unknown:
+ * calls nothing and marks the node "follows from node 'y'". Where an input is inexact it is called with exact ones, the
+ * least and the most (infer_bound.c). */
 
 #endif

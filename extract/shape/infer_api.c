@@ -155,14 +155,21 @@ __attribute__((format(printf, 2, 0))) static const char *say(infer *c, const cha
     return infer_reason(c, text);
 }
 
-void infer_set_bound(infer *c, int i, dtype type, int rank, const int64_t *dims, const char *why, ...) {
+void infer_set_between(infer *c, int i, dtype type, int rank, const int64_t *least, const int64_t *most) {
+    static const int64_t nothing[INFO_MAX_RANK] = {0};
+    if (!infer_wants(c, i)) return;
+    check_rank(c, rank);
+    c->out[i] = info_between(c->arena, info_tensor(c->arena, type, rank, least ? least : nothing),
+                             info_tensor(c->arena, type, rank, most));
+}
+
+void infer_set_bound(infer *c, int i, dtype type, int rank, const int64_t *least, const int64_t *most, const char *why,
+                     ...) {
     va_list args;
     va_start(args, why);
     c->node->unresolved = say(c, why, args);
     va_end(args);
-    if (!infer_wants(c, i)) return;
-    infer_set(c, i, type, rank, dims);
-    c->out[i]->inexact = true;
+    infer_set_between(c, i, type, rank, least, most);
 }
 
 void infer_unresolved(infer *c, const char *why, ...) {

@@ -22,15 +22,14 @@ void shape_control_times(graph *g, double times, bool known) {
 bool shape_control_may_repeat(const infer *c) { return c->model->infer->repeats <= CONTROL_MAX_REPEATS; }
 
 const info *shape_control_without_values(infer *c, const info *x) {
-    if (!x->val) return x;
-    info *copy = arena_alloc(c->arena, sizeof *copy);
-    *copy = *x;
-    copy->val = NULL;
+    if (!x->val && !x->least) return x;
+    info *copy = info_tensor_like(c->arena, x->type, x);
+    copy->form = x->form;
     return copy;
 }
 
 bool shape_control_same_values(const info *a, const info *b) {
-    if (!a->val || !b->val) return !a->val && !b->val;
+    if (!a->val || !b->val) return !a->val && !b->val && !a->least && !b->least;
     if (a->val->n != b->val->n) return false;
     for (int64_t k = 0; k < a->val->n; k++)
         if (value_at(a->val, k) != value_at(b->val, k)) return false;
@@ -72,7 +71,7 @@ void shape_control_say(const shape_control_changes *w) {
 
 /* ---- If ---- */
 
-/* One shape that covers both: equal ones stay, equal ranks give the larger of each dimension. */
+/* One shape that covers both: equal ones stay, equal ranks give the smaller and the larger of each dimension. */
 static void set_either(infer *c, int i, const info *a, const info *b) {
     if (shape_control_same(a, b) && !a->inexact && !b->inexact) {
         infer_set_info(c, i, shape_control_same_values(a, b) ? a : shape_control_without_values(c, a));
@@ -83,9 +82,13 @@ static void set_either(infer *c, int i, const info *a, const info *b) {
                          info_text(c->arena, b));
         return;
     }
-    int64_t dims[INFO_MAX_RANK];
-    for (int k = 0; k < a->rank; k++) dims[k] = a->dims[k] > b->dims[k] ? a->dims[k] : b->dims[k];
-    infer_set_bound(c, i, a->type, a->rank, dims, "its branches give %s and %s, and which one runs is not known",
+    int64_t least[INFO_MAX_RANK], most[INFO_MAX_RANK];
+    const int64_t *low_a = (a->least ? a->least : a)->dims, *low_b = (b->least ? b->least : b)->dims;
+    for (int k = 0; k < a->rank; k++) {
+        least[k] = low_a[k] < low_b[k] ? low_a[k] : low_b[k];
+        most[k] = a->dims[k] > b->dims[k] ? a->dims[k] : b->dims[k];
+    }
+    infer_set_bound(c, i, a->type, a->rank, least, most, "its branches give %s and %s, and which one runs is not known",
                     info_text(c->arena, a), info_text(c->arena, b));
 }
 
@@ -129,6 +132,7 @@ typedef struct scan {
     int first;     /* input where the states begin */
     int64_t trips; /* -1 until the first scan input */
     int64_t batch;
+    int64_t least_trips, least_batch; /* where these are an upper bound */
 } scan;
 
 static int64_t axis_of(infer *c, const char *name, int k) {
@@ -140,6 +144,8 @@ static int64_t axis_of(infer *c, const char *name, int k) {
 static const info *without_axis(infer *c, const info *x, int axis) {
     int64_t dims[INFO_MAX_RANK];
     int rank = 0;
+    if (x->inexact && x->least)
+        return info_between(c->arena, without_axis(c, x->least, axis), without_axis(c, x->most, axis));
     for (int k = 0; k < x->rank; k++)
         if (k != axis) dims[rank++] = x->dims[k];
     return info_tensor(c->arena, x->type, rank, dims);
@@ -159,9 +165,11 @@ static void scan_enter(scan *s) {
         int axis = s->lead ? 1 : infer_axis(c, axis_of(c, "scan_input_axes", k), x->rank);
         if (s->trips >= 0 && x->dims[axis] != s->trips)
             infer_fail(c, "scan inputs have lengths %" PRId64 " and %" PRId64, s->trips, x->dims[axis]);
+        const int64_t *least = (x->least ? x->least : x)->dims;
         s->trips = x->dims[axis];
+        s->least_trips = least[axis];
         const info *slice = without_axis(c, x, axis);
-        if (s->lead) s->batch = x->dims[0];
+        if (s->lead) s->batch = x->dims[0], s->least_batch = least[0];
         s->body->inputs[s->states + k]->info = s->lead ? without_axis(c, slice, 0) : slice;
     }
 }
@@ -175,16 +183,15 @@ static void scan_set_output(scan *s, int k) {
     }
     int rank = each->rank + 1 + s->lead;
     int axis = s->lead ? 1 : infer_axis(c, axis_of(c, "scan_output_axes", k), rank);
-    int64_t dims[INFO_MAX_RANK];
+    int64_t least[INFO_MAX_RANK], most[INFO_MAX_RANK];
+    const int64_t *low = (each->least ? each->least : each)->dims;
     for (int d = 0, from = 0; d < rank; d++) {
-        if (d == axis)
-            dims[d] = s->trips;
-        else if (s->lead && d == 0)
-            dims[d] = s->batch;
-        else
-            dims[d] = each->dims[from++];
+        bool trips = d == axis, batch = s->lead && d == 0;
+        least[d] = trips ? s->least_trips : batch ? s->least_batch : low[from];
+        most[d] = trips ? s->trips : batch ? s->batch : each->dims[from];
+        from += !trips && !batch;
     }
-    infer_set(c, s->states + k, each->type, rank, dims);
+    infer_set_between(c, s->states + k, each->type, rank, least, most);
 }
 
 void shape_control_scan(infer *c) {
@@ -205,10 +212,13 @@ void shape_control_scan(infer *c) {
     shape_control_check_outputs(c, s.body, s.states + s.outs);
     scan_enter(&s);
     shape_control_times(s.body, (double)s.trips * (s.lead ? (double)s.batch : 1), true);
-    infer_graph(c->model, s.body);
+    if (s.trips == 0) /* what never runs may contradict itself */
+        infer_graph_soft(c->model, s.body);
+    else
+        infer_graph(c->model, s.body);
     for (int k = 0; k < s.states; k++) {
         const info *after = s.body->outputs[k]->info;
-        if (!shape_control_same(after, s.body->inputs[k]->info))
+        if (s.trips > 0 && !shape_control_same(after, s.body->inputs[k]->info))
             infer_unresolved(c, "state %d changes its shape from one iteration to the next", k);
         else
             infer_set_info(c, k, shape_control_without_values(c, infer_in(c, s.first + k)));

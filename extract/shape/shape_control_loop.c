@@ -14,15 +14,19 @@ typedef struct loop {
     bool limit_known;   /* false: a limit is given whose value is not known */
     const info **state; /* carried infos entering the next iteration */
     int64_t trips;      /* iterations, -1: not known */
+    bool surely;        /* it runs at least once, so that a body that contradicts itself makes the model wrong */
+    bool misfit;        /* the body contradicts itself: it can only run not at all */
 } loop;
 
-static void enter_body(loop *l, const info *iteration) {
+static bool enter_body(loop *l, const info *iteration) {
     static const info flag = {.form = INFO_TENSOR, .type = DTYPE_BOOL, .rank = 0, .dims = info_no_dims};
     l->body->inputs[0]->info = iteration;
     l->body->inputs[1]->info = &flag;
     for (int k = 0; k < l->carried; k++) l->body->inputs[2 + k]->info = l->state[k];
     l->c->model->infer->repeats += l->body->node_count + 1;
+    if (!l->surely) return infer_graph_soft(l->c->model, l->body);
     infer_graph(l->c->model, l->body);
+    return true;
 }
 
 /* 1 true, 0 false, -1 not known. A condition handed through unchanged stays what it was. */
@@ -39,7 +43,7 @@ static bool leave_body(loop *l, bool *same_shapes) {
     *same_shapes = true;
     for (int k = 0; k < l->carried; k++) {
         const info *next = l->body->outputs[1 + k]->info;
-        bool shapes = shape_control_same(next, l->state[k]) && !next->inexact == !l->state[k]->inexact;
+        bool shapes = shape_control_same(next, l->state[k]);
         *same_shapes &= shapes;
         same &= shapes && shape_control_same_values(next, l->state[k]);
         l->state[k] = next;
@@ -50,7 +54,8 @@ static bool leave_body(loop *l, bool *same_shapes) {
 /* Once without values: where the carried shapes stay as they are, one look says all. */
 static bool loop_is_stable(loop *l, const info *iteration) {
     for (int k = 0; k < l->carried; k++) l->state[k] = shape_control_without_values(l->c, l->state[k]);
-    enter_body(l, iteration);
+    l->misfit = !enter_body(l, iteration);
+    if (l->misfit) return false;
     bool shapes;
     leave_body(l, &shapes);
     for (int k = 0; k < l->body->node_count; k++)
@@ -66,7 +71,7 @@ static void loop_follow(loop *l) {
     int64_t trip = 0;
     for (; go_on == 1 && trip != l->limit; trip++) {
         if (trip == CONTROL_MAX_ITERATIONS || !shape_control_may_repeat(c)) return;
-        enter_body(l, info_of_ints(c->arena, DTYPE_INT64, 0, NULL, &trip, 1));
+        if (!enter_body(l, info_of_ints(c->arena, DTYPE_INT64, 0, NULL, &trip, 1))) return;
         shape_control_note(&seen);
         bool shapes;
         leave_body(l, &shapes);
@@ -100,8 +105,7 @@ static void loop_generalise(loop *l, const info *iteration) {
         changed |= !shape_control_same(x, infer_in(l->c, 2 + k));
         l->state[k] = x;
     }
-    if (!changed || !again) return;
-    enter_body(l, iteration);
+    if (!changed || !again || !enter_body(l, iteration)) return;
     for (int k = 0; k < l->carried; k++)
         if (l->state[k]->form != INFO_UNKNOWN)
             l->state[k] = shape_control_without_values(l->c, l->body->outputs[1 + k]->info);
@@ -113,14 +117,18 @@ static void loop_set_scan(loop *l, int output, const info *each) {
         infer_unresolved(c, "what its iterations give has no known shape");
         return;
     }
-    int64_t dims[INFO_MAX_RANK];
-    for (int k = 0; k < each->rank; k++) dims[k + 1] = each->dims[k];
+    int64_t least[INFO_MAX_RANK], most[INFO_MAX_RANK];
+    for (int k = 0; k < each->rank; k++) {
+        least[k + 1] = (each->least ? each->least : each)->dims[k];
+        most[k + 1] = each->dims[k];
+    }
     if (l->trips >= 0) {
-        dims[0] = l->trips;
-        infer_set(c, output, each->type, each->rank + 1, dims);
+        least[0] = most[0] = l->trips;
+        infer_set_between(c, output, each->type, each->rank + 1, least, most);
     } else if (l->limit_known && l->limit >= 0) {
-        dims[0] = l->limit;
-        infer_set_bound(c, output, each->type, each->rank + 1, dims,
+        least[0] = 0;
+        most[0] = l->limit;
+        infer_set_bound(c, output, each->type, each->rank + 1, least, most,
                         "ends on data, after at most %" PRId64 " iterations", l->limit);
     } else {
         infer_unresolved(c, "how often it runs depends on data");
@@ -133,8 +141,8 @@ static void loop_outputs(loop *l) {
         const info *x = l->state[k];
         if (x->form == INFO_UNKNOWN)
             infer_unresolved(c, "the shape of what it carries changes with iterations whose number is not known");
-        else
-            infer_set_info(c, k, x);
+        else /* it may run not at all */
+            infer_set_info(c, k, l->trips < 0 ? shape_control_without_values(c, x) : x);
     }
     for (int k = l->carried; k < infer_out_count(c); k++) loop_set_scan(l, k, l->body->outputs[1 + k]->info);
     shape_control_times(l->body, l->trips >= 0 ? (double)l->trips : 1, l->trips >= 0);
@@ -152,12 +160,13 @@ void shape_control_loop(infer *c) {
     const value *first = infer_has(c, 1) ? infer_value(c, 1) : NULL;
     bool starts = !infer_has(c, 1) || (first && first->n == 1 && value_at(first, 0) != 0);
     bool never = (first && first->n == 1 && value_at(first, 0) == 0) || (l.limit_known && l.limit == 0);
+    l.surely = starts && l.limit_known && l.limit != 0;
     shape_control_times(l.body, 1, false);
 
     static const info counter = {.form = INFO_TENSOR, .type = DTYPE_INT64, .rank = 0, .dims = info_no_dims};
     loop_begin(&l);
     bool stable = loop_is_stable(&l, &counter);
-    if (never) {
+    if (never || l.misfit) {
         loop_begin(&l);
         l.trips = 0;
     } else if (stable && starts && l.limit_known && l.limit >= 0) {

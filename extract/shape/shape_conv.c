@@ -83,7 +83,6 @@ static bool pads_from_input(infer *c, shape_window *w) {
 
 static int64_t transpose_size(infer *c, const shape_window *w, int k, int64_t size, int64_t extra) {
     bool same = w->pad == WINDOW_SAME_UPPER || w->pad == WINDOW_SAME_LOWER;
-    if (size == 0) return 0;
     int64_t out = checked_mul(w->stride[k], checked_sub(size, 1));
     out = checked_add(out, checked_add(extra, 1));
     out = checked_add(out, checked_mul(w->kernel[k] - 1, w->dilation[k]));

@@ -26,7 +26,7 @@ void shape_data_nonzero(infer *c) {
     const value *v = small_value(c, 0);
     int64_t dims[2] = {x->rank, v ? count_true(v) : value_index_count(x->rank, x->dims)};
     if (!v) {
-        infer_set_bound(c, 0, DTYPE_INT64, 2, dims, "how many elements are not zero is data");
+        infer_set_bound(c, 0, DTYPE_INT64, 2, (int64_t[]){x->rank, 0}, dims, "how many elements are not zero is data");
         return;
     }
     if (!value_index_small(2, dims)) {
@@ -57,8 +57,11 @@ void shape_data_compress(infer *c) {
     memcpy(dims, from->dims, sizeof *dims * (size_t)from->rank);
     const value *v = small_value(c, 1), *data = NULL;
     if (!v) {
+        int64_t least[INFO_MAX_RANK];
+        memcpy(least, dims, sizeof *dims * (size_t)from->rank);
+        least[axis] = 0;
         if (chosen->dims[0] < dims[axis]) dims[axis] = chosen->dims[0];
-        infer_set_bound(c, 0, x->type, from->rank, dims, "how many it keeps is data");
+        infer_set_bound(c, 0, x->type, from->rank, least, dims, "how many it keeps is data");
         return;
     }
     int64_t n = 0, old = dims[axis], *kept = arena_array(c->arena, int64_t, v->n);
@@ -90,7 +93,7 @@ void shape_data_nms(infer *c) {
     if (dims[0] == 0)
         infer_set(c, 0, DTYPE_INT64, 2, dims);
     else
-        infer_set_bound(c, 0, DTYPE_INT64, 2, dims, "how many boxes it keeps is data");
+        infer_set_bound(c, 0, DTYPE_INT64, 2, (int64_t[]){0, 3}, dims, "how many boxes it keeps is data");
 }
 
 void shape_data_topk(infer *c) {
@@ -100,8 +103,11 @@ void shape_data_topk(infer *c) {
     int axis = infer_axis(c, infer_attr_int(c, "axis", -1), x->rank);
     memcpy(dims, x->dims, sizeof *dims * (size_t)x->rank);
     if (infer_has(c, 1) && !infer_int(c, 1, &k)) {
-        infer_set_bound(c, 0, x->type, x->rank, dims, "k is data");
-        infer_set_bound(c, 1, DTYPE_INT64, x->rank, dims, "k is data");
+        int64_t least[INFO_MAX_RANK];
+        memcpy(least, dims, sizeof *dims * (size_t)x->rank);
+        least[axis] = 0;
+        infer_set_bound(c, 0, x->type, x->rank, least, dims, "k is data");
+        infer_set_bound(c, 1, DTYPE_INT64, x->rank, least, dims, "k is data");
         return;
     }
     if (k < 0 || k > x->dims[axis])
@@ -149,8 +155,11 @@ static int64_t count_unique(infer *c, int64_t dim, int64_t inner) {
 }
 
 /* The vectors beside the unique elements: [different] and, at `inverse`, [dim]. */
-static void set_unique(infer *c, int rank, const int64_t *dims, int64_t found, int64_t bound, int inverse) {
+static void set_unique(infer *c, int rank, const int64_t *dims, int axis, int64_t found, int64_t bound, int inverse) {
     static const char why[] = "how many elements differ is data";
+    int64_t least[INFO_MAX_RANK];
+    memcpy(least, dims, sizeof *dims * (size_t)rank);
+    least[axis] = 0;
     dtype type = infer_type(c, 0);
     int64_t n = found < 0 ? bound : found;
     for (int k = 0; k < infer_out_count(c); k++) {
@@ -158,7 +167,7 @@ static void set_unique(infer *c, int rank, const int64_t *dims, int64_t found, i
         int r = k == 0 ? rank : 1;
         const int64_t *d = k == 0 ? dims : k == inverse ? &bound : &n;
         if (found < 0 && k != inverse)
-            infer_set_bound(c, k, of, r, d, "%s", why);
+            infer_set_bound(c, k, of, r, k == 0 ? least : NULL, d, "%s", why);
         else
             infer_set(c, k, of, r, d);
     }
@@ -171,14 +180,14 @@ void shape_data_unique(infer *c) {
     if (!infer_attr(c, "axis")) {
         int64_t whole = value_index_count(x->rank, x->dims), found = count_unique(c, whole, 1);
         dims[0] = found < 0 ? whole : found;
-        set_unique(c, 1, dims, found, whole, 2);
+        set_unique(c, 1, dims, 0, found, whole, 2);
         return;
     }
     int axis = infer_axis(c, infer_attr_int(c, "axis", 0), x->rank);
     int64_t found = count_unique(c, x->dims[axis], value_index_count(x->rank - axis - 1, x->dims + axis + 1));
     memcpy(dims, x->dims, sizeof *dims * (size_t)x->rank);
     if (found >= 0) dims[axis] = found;
-    set_unique(c, x->rank, dims, found, x->dims[axis], 2);
+    set_unique(c, x->rank, dims, axis, found, x->dims[axis], 2);
 }
 
 /* com.microsoft's: unique elements of a vector, where each came to, how many there are of each. */
@@ -186,5 +195,5 @@ void shape_data_unique_ms(infer *c) {
     if (!value_index_need(c, 0)) return;
     int64_t whole = value_index_count(infer_rank(c, 0), infer_in(c, 0)->dims), found = count_unique(c, whole, 1);
     int64_t n = found < 0 ? whole : found;
-    set_unique(c, 1, &n, found, whole, 1);
+    set_unique(c, 1, &n, 0, found, whole, 1);
 }

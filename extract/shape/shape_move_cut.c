@@ -78,14 +78,17 @@ static const int64_t *split_sizes(infer *c, int parts, int64_t whole) {
             if (given[k] < 0) infer_fail(c, "asks for a part of %lld", (long long)given[k]);
             sum = checked_add(sum, given[k]);
         }
-        if (sum != whole) infer_fail(c, "its parts have %lld of %lld elements", (long long)sum, (long long)whole);
+        if (sum != whole && !c->bound)
+            infer_fail(c, "its parts have %lld of %lld elements", (long long)sum, (long long)whole);
         return given;
     }
     int64_t stated = infer_attr_int(c, "num_outputs", parts);
     if (stated != parts) infer_fail(c, "states %lld outputs and has %d", (long long)stated, parts);
-    int64_t *sizes = arena_array(c->arena, int64_t, parts), each = checked_ceil_div(whole, parts);
     /* Uneven parts are allowed since opset 18, where only the last is smaller. */
-    if (infer_opset(c) < 18 && whole % parts != 0)
+    bool even = infer_opset(c) < 18;
+    int64_t *sizes = arena_array(c->arena, int64_t, parts),
+            each = even ? whole / parts : checked_ceil_div(whole, parts);
+    if (even && whole % parts != 0 && !c->bound)
         infer_fail(c, "%lld elements are not %d equal parts", (long long)whole, parts);
     for (int k = 0; k < parts; k++) sizes[k] = clamp(whole - each * k, 0, each);
     return sizes;
@@ -161,27 +164,52 @@ static bool slice_arguments(infer *c, slice_args *a) {
            (!infer_has(c, 4) || value_index_ints(c, 4, &a->steps, &a->n_steps));
 }
 
+/* The least and the most that is left of an axis of least to most elements: between the sizes at which an end of the
+ * slice comes to lie inside, what is left grows or shrinks steadily. */
+static void slice_between(infer *c, int64_t *least, int64_t *most, int64_t start, int64_t end, int64_t step) {
+    int64_t from_start = start < 0 ? checked_sub(0, start) : start, from_end = end < 0 ? checked_sub(0, end) : end;
+    const int64_t bends[] = {
+        *most, 1, from_start, checked_add(from_start, 1), checked_sub(from_end, 1), from_end, checked_add(from_end, 1)};
+    int64_t low = slice_of(c, *least, start, end, step).count, high = low;
+    for (size_t k = 0; k < sizeof bends / sizeof *bends; k++) {
+        if (bends[k] < *least || bends[k] > *most) continue;
+        int64_t count = slice_of(c, bends[k], start, end, step).count;
+        if (count < low) low = count;
+        if (count > high) high = count;
+    }
+    *least = low;
+    *most = high;
+}
+
 void shape_move_slice(infer *c) {
-    int64_t dims[INFO_MAX_RANK], strides[INFO_MAX_RANK], *parts[INFO_MAX_RANK];
+    int64_t dims[INFO_MAX_RANK], least[INFO_MAX_RANK], strides[INFO_MAX_RANK], *parts[INFO_MAX_RANK];
     slice_range ranges[INFO_MAX_RANK];
     bool seen[INFO_MAX_RANK] = {false};
     slice_args a = {0};
     if (!value_index_need(c, 0)) return;
     const info *x = infer_in(c, 0);
     if (!slice_arguments(c, &a)) {
-        infer_set_bound(c, 0, x->type, x->rank, x->dims, "where it slices is data");
+        infer_set_bound(c, 0, x->type, x->rank, NULL, x->dims, "where it slices is data");
         return;
     }
     if (a.n_ends != a.n || (a.axes && a.n_axes != a.n) || (a.steps && a.n_steps != a.n) || a.n > x->rank)
         infer_fail(c, "starts, ends, axes and steps of %s are not of one length", info_text(c->arena, x));
-    for (int d = 0; d < x->rank; d++) ranges[d] = (slice_range){0, 1, x->dims[d]};
+    for (int d = 0; d < x->rank; d++) {
+        ranges[d] = (slice_range){0, 1, x->dims[d]};
+        dims[d] = x->dims[d];
+        least[d] = x->inexact ? x->least->dims[d] : dims[d];
+    }
     for (int k = 0; k < (int)a.n; k++) {
         int d = infer_axis(c, a.axes ? a.axes[k] : k, x->rank);
         if (seen[d]) infer_fail(c, "slices axis %d twice", d);
         seen[d] = true;
         ranges[d] = slice_of(c, x->dims[d], a.starts[k], a.ends[k], a.steps ? a.steps[k] : 1);
+        slice_between(c, &least[d], &dims[d], a.starts[k], a.ends[k], a.steps ? a.steps[k] : 1);
     }
-    for (int d = 0; d < x->rank; d++) dims[d] = ranges[d].count;
+    if (x->inexact) {
+        infer_set_between(c, 0, x->type, x->rank, least, dims);
+        return;
+    }
     const value *v = cut_value(c, x->rank, dims);
     if (v) {
         value_index_strides(x->rank, x->dims, strides);

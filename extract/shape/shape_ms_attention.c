@@ -132,7 +132,7 @@ static void grouped(infer *c, int64_t batch, int64_t length, int64_t size, int64
         if (known || (length == 0 && held > 0))
             infer_set(c, k, type, 4, dims);
         else if (infer_wants(c, k))
-            infer_set_bound(c, k, type, 4, dims, "how long the cache becomes is computed from data (input 6)");
+            infer_set_bound(c, k, type, 4, NULL, dims, "how long the cache becomes is computed from data (input 6)");
     }
 }
 

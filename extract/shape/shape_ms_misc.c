@@ -162,7 +162,8 @@ void shape_ms_is_all_finite(infer *c) { infer_set(c, 0, DTYPE_BOOL, 0, NULL); }
 void shape_ms_remove_padding(infer *c) {
     shape_need_rank(c, 0, 3, 3);
     int64_t batch = infer_dim(c, 0, 0), length = infer_dim(c, 0, 1), one = 1, ends = checked_add(batch, 1);
-    infer_set_bound(c, 0, infer_type(c, 0), 2, (int64_t[]){checked_mul(batch, length), infer_dim(c, 0, 2)},
+    infer_set_bound(c, 0, infer_type(c, 0), 2, (int64_t[]){0, infer_dim(c, 0, 2)},
+                    (int64_t[]){checked_mul(batch, length), infer_dim(c, 0, 2)},
                     "how many tokens are padding depends on data");
     infer_set(c, 1, DTYPE_INT32, 2, (int64_t[]){batch, length});
     infer_set(c, 2, DTYPE_INT32, 1, &ends);
@@ -212,5 +213,6 @@ void shape_ms_word_conv_embedding(infer *c) {
 void shape_ms_time_warping(infer *c) {
     int rank = shape_need_rank(c, 0, 2, 3);
     int64_t most = checked_sub(checked_add(infer_dim(c, 0, rank - 2), infer_dim(c, 0, rank - 1)), 1);
-    infer_set_bound(c, 0, DTYPE_INT32, 2, (int64_t[]){2, most < 0 ? 0 : most}, "how long the path is depends on data");
+    infer_set_bound(c, 0, DTYPE_INT32, 2, (int64_t[]){2, 0}, (int64_t[]){2, most < 0 ? 0 : most},
+                    "how long the path is depends on data");
 }

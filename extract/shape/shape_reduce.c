@@ -106,7 +106,7 @@ void shape_reduce(infer *c) {
         for (int d = 0; d < x->rank; d++)
             dims[d] = x->dims[d] == 0 ? 1 : x->dims[d]; /* nothing, reduced, is one element */
         if (keep)
-            infer_set_bound(c, 0, x->type, x->rank, dims, "which axes it reduces is data");
+            infer_set_bound(c, 0, x->type, x->rank, NULL, dims, "which axes it reduces is data");
         else
             infer_unresolved(c, "which axes it reduces is data");
         return;

@@ -14,6 +14,7 @@ static void set_sequence(infer *c, const info **elems, int64_t count, const info
     info *s = info_sequence(c->arena, NULL, -1, like);
     s->elem_count = count;
     s->elems = elems;
+    for (int64_t k = 0; k < count; k++) s->inexact |= elems[k]->inexact;
     infer_set_info(c, 0, s);
 }
 
@@ -26,15 +27,13 @@ static const info *sequence(infer *c, int i) {
 
 /* What any element looks like: exact where all are alike; otherwise only the type is said, or nothing. */
 static const info *any_element(infer *c, const info *s) {
-    if (s->elem_count <= 0) return s->elem_like;
-    const info *first = s->elems[0];
+    const info *first = s->elem_count > 0 ? s->elems[0] : s->elem_like;
     for (int64_t k = 1; k < s->elem_count; k++) {
         const info *e = s->elems[k];
         if (e != first && (!info_same_shape(first, e) || first->type != e->type))
             return info_tensor(c->arena, first->type == e->type ? first->type : DTYPE_NONE, -1, NULL);
     }
-    if (!first->val) return first;
-    return first->form == INFO_TENSOR ? info_tensor_like(c->arena, first->type, first) : first;
+    return first && first->form == INFO_TENSOR ? info_tensor_like(c->arena, first->type, first) : first;
 }
 
 /* Position given by input i, counted from the front; false where it is not known. `limit` is one past the last legal
@@ -91,9 +90,8 @@ void shape_sequence_insert(infer *c) {
         const info *any = n == 0 ? added : any_element(c, s);
         bool alike = any && info_same_shape(any, added);
         if (n < 0 || n >= MAX_ELEMENTS || !alike) {
-            infer_set_info(c, 0,
-                           info_sequence(c->arena, NULL, -1,
-                                         alike || !any ? added : info_tensor(c->arena, added->type, -1, NULL)));
+            infer_set_info(
+                c, 0, info_sequence(c->arena, NULL, -1, alike ? added : info_tensor(c->arena, added->type, -1, NULL)));
             return;
         }
         at = n; /* all are alike: the position does not matter */
@@ -205,7 +203,9 @@ void shape_sequence_split(infer *c) {
     }
     const info *full = piece(c, axis, keep, p.sizes ? 0 : p.each);
     if (p.count > MAX_ELEMENTS) {
-        infer_set_info(c, 0, info_sequence(c->arena, NULL, -1, full));
+        bool alike = !p.sizes && length % p.each == 0;
+        infer_set_info(
+            c, 0, info_sequence(c->arena, NULL, -1, alike ? full : info_tensor(c->arena, infer_type(c, 0), -1, NULL)));
         infer_unresolved(c, "it makes %" PRId64 " pieces, more than are followed one by one", p.count);
         return;
     }
@@ -230,6 +230,7 @@ static const info *optional_of(infer *c, const info *e, int64_t count) {
     o->elem_count = count;
     o->elems = count > 0 ? elems : NULL;
     o->elem_like = e;
+    o->inexact = e && e->inexact;
     return o;
 }
 

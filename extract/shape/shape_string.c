@@ -20,7 +20,9 @@ void shape_string_normalizer(infer *c) {
         shape_need_like(c, 0, 0);
         return;
     }
-    infer_set_bound(c, 0, DTYPE_STRING, rank, infer_in(c, 0)->dims, "how many words are left depends on the text");
+    int64_t most[2] = {infer_dim(c, 0, 0), infer_dim(c, 0, -1)};
+    if (most[rank - 1] == 0) most[rank - 1] = 1;
+    infer_set_bound(c, 0, DTYPE_STRING, rank, NULL, most, "how many words are left depends on the text");
 }
 
 void shape_string_regex(infer *c) {
@@ -39,7 +41,7 @@ void shape_string_split(infer *c) {
         infer_set(c, 0, DTYPE_STRING, rank + 1, dims);
     } else if (most && most->kind == ATTR_INT && most->i >= 0) {
         dims[rank] = checked_add(most->i, 1);
-        infer_set_bound(c, 0, DTYPE_STRING, rank + 1, dims, "how many parts a text has depends on the text");
+        infer_set_bound(c, 0, DTYPE_STRING, rank + 1, NULL, dims, "how many parts a text has depends on the text");
     } else {
         infer_unresolved(c, "how many parts a text has depends on the text");
     }

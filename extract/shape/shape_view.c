@@ -21,7 +21,7 @@ static void reshape_rest(infer *c, int rank, int64_t *dims, int rest) {
         if (d != rest) others = checked_mul(others, dims[d]);
     const info as = {.form = INFO_TENSOR, .type = x->type, .rank = rank, .dims = dims};
     if (rest < 0) {
-        if (others != total && !x->inexact)
+        if (others != total && !c->bound)
             infer_fail(c, "cannot give %s the shape %s", info_text(c->arena, x), info_text(c->arena, &as));
         return;
     }
@@ -31,7 +31,7 @@ static void reshape_rest(infer *c, int rank, int64_t *dims, int rest) {
         dims[rest] = 0;
         return;
     }
-    if (total % others != 0 && !x->inexact)
+    if (total % others != 0 && !c->bound)
         infer_fail(c, "cannot give %s the shape %s", info_text(c->arena, x), info_text(c->arena, &as));
     dims[rest] = total / others;
 }
@@ -106,7 +106,7 @@ void shape_view_squeeze(infer *c) {
     for (int d = 0; d < rank; d++) {
         if (n == -1 ? x->dims[d] != 1 : !on[d])
             dims[kept++] = x->dims[d];
-        else if (x->dims[d] != 1)
+        else if (x->dims[d] != 1 && !c->bound)
             infer_fail(c, "cannot drop axis %d of %s", d, info_text(c->arena, x));
     }
     view(c, kept, dims);

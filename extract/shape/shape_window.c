@@ -44,6 +44,7 @@ static void read_pads(infer *c, shape_window *w) {
 
 void shape_window_read(infer *c, shape_window *w, int n, const int64_t *kernel) {
     w->n = n;
+    w->pool = !kernel;
     w->ceil = infer_attr_int(c, "ceil_mode", 0) != 0;
     if (!kernel && !infer_attr(c, "kernel_shape")) infer_fail(c, "attribute 'kernel_shape' is missing");
     shape_window_ints(c, "kernel_shape", n, 1, 0, w->kernel);
@@ -68,7 +69,8 @@ int64_t shape_window_slide(infer *c, const shape_window *w, int k, int64_t size)
     int64_t reach = checked_add(checked_mul(w->kernel[k] - 1, w->dilation[k]), 1);
     int64_t padded = checked_add(size, checked_add(w->before[k], w->after[k]));
     int64_t room = checked_sub(padded, reach);
-    if (room < 0)
+    /* A pool's windows are counted by division towards 0: one that is less than a stride too large is there once. */
+    if (room < 0 && (!w->pool || room / stride < -1))
         infer_fail(c,
                    "the kernel reaches over %" PRId64 " along spatial dimension %d, the padded input has %" PRId64
                    "; input 0 is %s",

@@ -10,6 +10,7 @@ typedef struct shape_window {
     int n; /* spatial dimensions */
     window_pad pad;
     bool ceil; /* ceil_mode */
+    bool pool; /* of a pool: it may hang over the end of its input by less than a stride */
     int64_t kernel[INFO_MAX_RANK], stride[INFO_MAX_RANK], dilation[INFO_MAX_RANK];
     int64_t before[INFO_MAX_RANK], after[INFO_MAX_RANK];
 } shape_window;

@@ -7,7 +7,7 @@ cd "$(dirname "${BASH_SOURCE[0]}")/../.."
 program=${1:-bin/extract_ops}
 shift $(($# > 0))
 parts=("$@")
-if ((${#parts[@]} == 0)); then parts=(operations records stripped patterns backend cases contrib runtime); fi
+if ((${#parts[@]} == 0)); then parts=(operations records stripped patterns backend cases contrib runtime random chains); fi
 export MODELS_DIR=${MODELS_DIR:-../shared/models}
 export PYTHONDONTWRITEBYTECODE=1
 
@@ -28,9 +28,13 @@ passed=0 failed=0 skipped=0
 for part in "${parts[@]}"; do
     code=0
     start=$SECONDS
-    script=tests/oracle/check_$part.py
-    if [[ $part == contrib ]]; then script=tests/oracle/contrib_ops.py; fi # also a program of its own
-    output=$("$python" "$script" "$program" 2>&1) || code=$?
+    script=(tests/oracle/check_$part.py)
+    case $part in # these are programs of their own, too
+        contrib) script=(tests/oracle/contrib_ops.py) ;;
+        random) script=(tests/oracle/random_graphs.py) ;;
+        chains) script=(tests/oracle/random_graphs.py --chains --graphs 1500) ;;
+    esac
+    output=$("$python" "${script[@]}" "$program" 2>&1) || code=$?
     printf '%s\n%s took %d s\n\n' "$output" "$part" $((SECONDS - start))
     last=${output##*$'\n'}
     if [[ $last =~ ^([0-9]+)\ passed,\ ([0-9]+)\ failed,\ ([0-9]+)\ skipped$ ]]; then

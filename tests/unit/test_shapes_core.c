@@ -292,6 +292,38 @@ static void nonzero_exact_or_bounded(void) {
     UNIT_CHECK(b->out[0].info->inexact && b->node.unresolved);
 }
 
+/* [1]: a number somewhere from low to high. */
+static void give_between(bench *b, int64_t low, int64_t high) {
+    const int64_t one = 1;
+    give(b, info_between(&test_arena, info_of_ints(&test_arena, DTYPE_INT64, 1, &one, &low, 1),
+                         info_of_ints(&test_arena, DTYPE_INT64, 1, &one, &high, 1)));
+}
+
+static void values_between_two_ends(void) {
+    bench *b = bench_of("Sub", 13); /* the most of a difference is at the least of what is taken away */
+    VECTOR(b, 9);
+    give_between(b, 0, 6);
+    UNIT_CHECK(infer_bench(b));
+    UNIT_CHECK(!b->out[0].info->inexact && !b->out[0].info->val && !b->node.unresolved);
+    is_value(b->out[0].info->least, 1, (int64_t[]){3}, __LINE__);
+    is_value(b->out[0].info->most, 1, (int64_t[]){9}, __LINE__);
+    b = bench_of("Mod", 13); /* rises and falls */
+    give_between(b, 0, 6);
+    VECTOR(b, 4);
+    UNIT_CHECK(infer_bench(b));
+    UNIT_CHECK(!b->out[0].info->least && !b->out[0].info->val);
+    b = bench_of("ConstantOfShape", 13);
+    give_between(b, 2, 6);
+    UNIT_CHECK(infer_bench(b));
+    IS_SHAPE(b, 0, 6);
+    UNIT_CHECK(b->out[0].info->inexact && b->out[0].info->least->dims[0] == 2 && b->node.unresolved);
+    b = bench_of("Clip", 13); /* the ends meet */
+    give_between(b, 2, 6);
+    give_scalar(b, DTYPE_INT64, 7);
+    UNIT_CHECK(infer_bench(b));
+    IS_VALUE(b, 0, 7);
+}
+
 static void reduce_keeps_or_drops(void) {
     bench *b = bench_of("ReduceProd", 18);
     VECTOR(b, 2, 3, 4);
@@ -385,6 +417,7 @@ int main(void) {
     UNIT_RUN(shape_of_a_part);
     UNIT_RUN(range_counts);
     UNIT_RUN(nonzero_exact_or_bounded);
+    UNIT_RUN(values_between_two_ends);
     UNIT_RUN(reduce_keeps_or_drops);
     UNIT_RUN(products);
     UNIT_RUN(scatter_patches_a_shape);
