@@ -319,17 +319,15 @@ static void put_addresses(json_t *row, const estimate *ratio) {
     json_object_set_new(row, "addresses", o);
 }
 
-/* The baseline's, and the clock that it is for: 0 where none is known. */
-static estimate baseline_time(const json_t *m, const json_t *base, double *mhz) {
+/* The baseline's, and the clock that it is for: nothing where none is known. */
+static estimate baseline_time(const json_t *m, const json_t *base, estimate_clock *at) {
     const bool own = json_is_true(json_object_get(m, "baseline_own")); /* chosen among others */
     const bool first = !own || json_array_size(json_object_get(base, "passes")) <= FEW_PASSES;
     estimate_pass passes[MOST_PASSES];
     const size_t n = clocked_passes(base, first, passes);
-    *mhz = 0;
     if (n > 0) {
-        double clock_ci = 0;
-        estimate time = estimate_at_clock(passes, n, mhz, &clock_ci);
-        time.ci = hypot(time.ci, clock_ci);
+        estimate time = estimate_at_clock(passes, n, at);
+        time.ci = hypot(time.ci, at->ci);
         return time;
     }
     estimate time = over_passes(m, base, "time_us", first);
@@ -503,11 +501,12 @@ static void settle(json_t *m) {
     json_t *base = baseline_of(m);
     if (base && (!is_ok(base) || json_array_size(json_object_get(base, "passes")) == 0)) base = NULL;
     if (base) mark_slow(m, base);
-    double mhz = 0;
-    const estimate time = base ? baseline_time(m, base, &mhz) : estimate_of(NULL, 0);
-    put(m, "clock_mhz", mhz > 0 ? mhz : NAN);
+    estimate_clock at = {.clock = NAN, .slope = NAN};
+    const estimate time = base ? baseline_time(m, base, &at) : estimate_of(NULL, 0);
+    put(m, "clock_mhz", at.clock);
+    put(m, "clock_slope", at.slope);
     for (size_t k = 0; k < json_array_size(rows_of(m)); k++)
-        settle_row(m, json_array_get(rows_of(m), k), base, &time, time_from(base, mhz));
+        settle_row(m, json_array_get(rows_of(m), k), base, &time, time_from(base, at.clock));
     put_yardstick(m, &time);
     put_summary(m, base, &time);
     put_undecided(m, base);

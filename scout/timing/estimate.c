@@ -70,20 +70,21 @@ static exponent exponent_of(const estimate_pass *passes, size_t n, double clock)
 enum { MOST = 64 };
 static const double normal = 1.96; /* its half width that holds 95 %: an exponent is of hundreds of blocks */
 
-estimate estimate_at_clock(const estimate_pass *passes, size_t n, double *clock, double *clock_ci) {
+estimate estimate_at_clock(const estimate_pass *passes, size_t n, estimate_clock *at) {
     double mean = 0, held = 0, held_error = 0, x[MOST];
     size_t holds = 0;
     if (n > MOST) n = MOST;
     for (size_t k = 0; k < n; k++) mean += log(passes[k].clock) / (double)n;
     for (size_t k = 0; k < n; k++)
         if (passes[k].held > 0) held += log(passes[k].held), held_error += passes[k].held_error, holds++;
-    *clock = exp(holds > 0 ? held / (double)holds : mean);
+    at->clock = exp(holds > 0 ? held / (double)holds : mean);
     const exponent e = exponent_of(passes, n, exp(mean));
-    for (size_t k = 0; k < n; k++) x[k] = passes[k].x * pow(passes[k].clock / *clock, e.x);
+    for (size_t k = 0; k < n; k++) x[k] = passes[k].x * pow(passes[k].clock / at->clock, e.x);
     estimate all = estimate_of(x, n);
-    const double off = fabs(mean - log(*clock)) * normal * e.error;
+    const double off = fabs(mean - log(at->clock)) * normal * e.error;
     all.ci = hypot(all.ci, off);
-    *clock_ci = holds > 0 ? e.x * held_error / (double)holds : 0;
+    at->ci = holds > 0 ? e.x * held_error / (double)holds : 0;
+    at->slope = e.x;
     return all;
 }
 

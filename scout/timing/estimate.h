@@ -23,10 +23,15 @@ typedef struct estimate_pass {
     double held, held_error; /* 0: not known */
 } estimate_pass;
 
+typedef struct estimate_clock {
+    double clock; /* that the time is for */
+    double ci;    /* what the time moves by when that clock moves as it did when it was last seen */
+    double slope; /* at another clock the time is what it is here, by the clocks' ratio to this power */
+} estimate_clock;
+
 /* The time at the clock that the operation's own load holds, or where no pass knows that, at the mean one: what it
- * would have been in each pass, by how it goes with the clock. *clock: that clock; *clock_ci: what the time moves by
- * when that clock moves as it did when it was last seen. */
-estimate estimate_at_clock(const estimate_pass *passes, size_t n, double *clock, double *clock_ci);
+ * would have been in each pass, by how it goes with the clock. */
+estimate estimate_at_clock(const estimate_pass *passes, size_t n, estimate_clock *at);
 
 /* A host is slow for seconds at a time when its cores are lent to others, in a way that its kernel does not see; what
  * disturbs it only adds. So of a host's passes those count that are near the fastest that two others agree with: those

@@ -7,7 +7,7 @@ random allocations: what a figure owes to where its memory happens to lie.
 
 TORCH_LIBRARIES: where the libraries lie, if not in the search order. Prints a line for each operation, and then what
 held: efficiencies within 1 point, ratios of the winner within 0.5 %, verdicts equal or marked open, 95 % intervals of
-any two processes overlapping in 93 % of rows. Ends with 1 where one did not.
+any two processes overlapping in 93 % of rows, where both are brought to one clock. Ends with 1 where one did not.
 """
 import itertools
 import json
@@ -65,6 +65,15 @@ def row(report):
     return {}
 
 
+def at_one_clock(reports, times):
+    """A time belongs to its clock: each as it would be at the mean of theirs."""
+    clocks = [r.get("clock_mhz") for r in reports]
+    if not all(clocks):
+        return times
+    one = math.exp(sum(map(math.log, clocks)) / len(clocks))
+    return [(t * (c / one) ** r["clock_slope"], ci) for r, c, (t, ci) in zip(reports, clocks, times)]
+
+
 def overlap(a, b):
     return abs(math.log(a[0] / b[0])) <= a[1] + b[1]
 
@@ -78,7 +87,7 @@ def main():
     results.mkdir(parents=True, exist_ok=True)
     all_runs = [measure(scout, results, run) for run in range(runs)]
     bad, pairs, overlapping = 0, 0, 0
-    print(f"{'operation':24} {'time':>9} {'spread':>7} {'eff.':>6} {'points':>6}  ratios and verdicts")
+    print(f"{'operation':24} {'time':>9} {'spread':>7} {'at one':>7} {'eff.':>6} {'points':>6}  ratios and verdicts")
     for name in sorted(all_runs[0]):
         reports = [r[name] for r in all_runs if name in r]
         times = [(row(r).get("median"), row(r).get("rel_ci95", math.inf)) for r in reports]
@@ -86,6 +95,7 @@ def main():
             print(f"{name:24} without a figure in some run")
             bad += 1
             continue
+        told, times = times, at_one_clock(reports, times)
         effs = [100 * r.get("efficiency", math.nan) for r in reports]
         ratios = [r["ratio"] for r in reports if r.get("ratio")]
         verdicts = {r["approach"] for r in reports}
@@ -93,11 +103,12 @@ def main():
         for a, b in itertools.combinations(times, 2):
             pairs += 1
             overlapping += overlap(a, b)
-        points, spread = max(effs) - min(effs), max(t[0] for t in times) / min(t[0] for t in times) - 1
+        points = max(effs) - min(effs)
+        apart_told, spread = (max(t[0] for t in all_) / min(t[0] for t in all_) - 1 for all_ in (told, times))
         apart = max(ratios) / min(ratios) - 1 if len(ratios) > 1 else 0
         good = points <= 1 and apart <= 0.005 and (len(verdicts) == 1 or open_)
         bad += not good
-        print(f"{name:24} {times[0][0]:9.2f} {100 * spread:6.2f}% {effs[0]:6.1f} {points:6.2f}  "
+        print(f"{name:24} {told[0][0]:9.2f} {100 * apart_told:6.2f}% {100 * spread:6.2f}% {effs[0]:6.1f} {points:6.2f}  "
               f"{' '.join(f'{x:.4f}' for x in ratios)} {'/'.join(sorted(verdicts))}{' open' if open_ else ''}"
               f"{'' if good else '   <- beyond'}")
     share = overlapping / pairs if pairs else 0

@@ -211,6 +211,7 @@ static void a_time_belongs_to_a_clock(void) {
         UNIT_TEXT(text(row("base"), "time_from"), "clock");
         UNIT_TEXT(text(row("base"), "quality"), "good");
         near(number(m, "clock_mhz"), at);
+        UNIT_CHECK(fabs(number(m, "clock_slope") - goes) < 0.02);
         near(number(row("fast"), "clock_mhz"), at);
         end();
     }

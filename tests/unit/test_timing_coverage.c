@@ -101,11 +101,11 @@ static void run_all(const scene *s) {
  * those count that are near the fastest. */
 static estimate figure_of(const scene *s, int run, int figure, size_t passes, double width, double floor_ci) {
     double x[MOST_PASSES] = {0}, slowest = INFINITY;
-    double clock = 0, clock_ci = 0;
     size_t n = 0;
     if (s->steered && figure == 0) {
-        estimate e = estimate_at_clock(clocked[run], passes, &clock, &clock_ci);
-        e.x *= clock / 1e6 / s->loaded_mhz; /* the time is that at the clock which is told with it */
+        estimate_clock at;
+        estimate e = estimate_at_clock(clocked[run], passes, &at);
+        e.x *= at.clock / 1e6 / s->loaded_mhz; /* the time is that at the clock which is told with it */
         e.ci *= width;
         return e;
     }
