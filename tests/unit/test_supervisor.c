@@ -262,8 +262,8 @@ static void measured_apart(void) {
         "{\"what\": \"measure\", \"operation\": {\"op\": \"gemm\"}, \"times\": 1}",
         "{\"what\": \"measure\", \"operation\": {\"op\": \"gemm\"}, \"only\": \"q_wrong\"}",
         "{\"what\": \"measure\", \"operation\": {\"op\": \"norm\"}}",
-        "{\"what\": \"measure\", \"operation\": {\"op\": \"gemm\"}, \"pass\": 2, \"rows\": [{\"name\": \"library\"},"
-        " {\"name\": \"q_fine\"}]}"};
+        ("{\"what\": \"measure\", \"operation\": {\"op\": \"gemm\"}, \"pass\": 2, \"rows\": [{\"name\": \"library\"},"
+         " {\"name\": \"q_fine\"}]}")};
     char path[] = "/tmp/unit_supervisor_XXXXXX";
     close(mkstemp(path));
     setenv("FAKE_COUNT", path, 1);
