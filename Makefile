@@ -11,6 +11,8 @@
 ##                              also OP= PRECISION= DEVICE= REGIME= BUDGET=seconds; AFTER may be the name of a candidate
 ## make test                    build with every compiler, run every test, print the totals
 ## make bench-extract           speed and memory of extract_ops beside python onnx, on the same files
+## make bench-repeat            how well CPU figures repeat, over fresh runs of six products
+## make bench-busy              the same beside nothing, two, four and eight busy loops (a quarter of an hour)
 ## make bench-analyze           speed and memory of analyze on 100,000 reports
 ## make bench-page              whether a page of 5,000 operations opens and sorts within a second
 ## make bench-dispatch          a lookup in a dispatch table of 10,000 operations, beside a hash table and a list

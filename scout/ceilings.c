@@ -177,9 +177,10 @@ static void raise_peak(ceilings *c, const ceilings_seen *seen) {
 }
 
 /* The next size of the mixes around: what a smaller size moved, a larger one does as well. */
-static void raise_bandwidth(ceilings *c, const ceilings_seen *seen, double share) {
+static bool raise_bandwidth(ceilings *c, const ceilings_seen *seen) {
     double mixes[2];
-    if (!around(c, seen->read_fraction, seen->resident, true, &mixes[0], &mixes[1])) return;
+    bool raised = false;
+    if (!around(c, seen->read_fraction, seen->resident, true, &mixes[0], &mixes[1])) return false;
     for (int m = 0; m < (mixes[0] < mixes[1] ? 2 : 1); m++) {
         ceilings_bandwidth *next = NULL;
         for (int k = 0; k < c->bandwidth_count; k++) {
@@ -188,9 +189,12 @@ static void raise_bandwidth(ceilings *c, const ceilings_seen *seen, double share
             if ((double)row->bytes < (1 - rounded) * seen->bytes || (next && row->bytes > next->bytes)) continue;
             next = row;
         }
-        if (next) next->tbps *= share;
+        if (!next || !(seen->rate > next->tbps)) continue;
+        next->tbps = seen->rate;
+        raised = true;
     }
     ceilings_close(c);
+    return raised;
 }
 
 bool ceilings_raise(ceilings *c, const ceilings_seen *seen) {
@@ -198,8 +202,7 @@ bool ceilings_raise(ceilings *c, const ceilings_seen *seen) {
     if (!(known > 0) || !(share > 1 + doubt) || !isfinite(share)) return false;
     if (strcmp(seen->bound, "compute") == 0) raise_peak(c, seen);
     if (strcmp(seen->bound, "special") == 0) c->special_per_s = seen->rate;
-    if (strcmp(seen->bound, "memory") == 0) raise_bandwidth(c, seen, share);
-    return true;
+    return strcmp(seen->bound, "memory") != 0 || raise_bandwidth(c, seen);
 }
 
 double ceilings_bandwidth_at(const ceilings *c, double bytes, double read_fraction, bool resident) {

@@ -30,7 +30,7 @@ void measure_tell(measurement *m, const void *who, const char *candidate, const 
     m->watcher->step(m->watcher->context, candidate, variant, what, seconds);
 }
 
-/* A step of its own each time: whoever is at it has done something since. */
+/* A step of its own each time: something was done since. */
 void measure_tell_row(measure_row *row, const char *what, double seconds) {
     measurement *m = row->owner;
     m->at_it = NULL;

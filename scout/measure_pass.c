@@ -196,6 +196,7 @@ static void time_rows(measurement *m, bool whole) {
         if (k == m->baseline && !own) baseline = count;
         rows[count] = row;
         lanes[count++] = (lanes_lane){.subject = measure_pass_subject(row),
+                                      .own = is_own(row),
                                       .keep = m->pass.number > 1 || (k == m->baseline && !own)};
     }
     if (count == 0) return;

@@ -68,6 +68,13 @@ static void add_decided(measurement *m, const plugins_candidate *c, scout_answer
     if (row) measure_rows_decide(row, answer, why);
 }
 
+static void add_skipped(measurement *m, const plugins_candidate *c, const scout_why *why) {
+    measure_row *row = add_row(m, c, "", NULL);
+    if (!row) return;
+    measure_rows_decide(row, SCOUT_NO, why);
+    row->status = ROW_SKIPPED;
+}
+
 static void add_variant(measurement *m, const plugins_candidate *c, const variants_one *one) {
     measure_row *row = add_row(m, c, one->text, one->values);
     if (!row) return;
@@ -145,18 +152,16 @@ static void add_candidate(measurement *m, const plugins_candidate *c) {
     if (m->qualify && strcmp(m->qualify, candidate->name) != 0) return;
     if (!asked && !measure_rows_is_baseline(m, candidate)) {
         scout_say(&why, SCOUT_NO, "not_asked", "only %.60s was asked for", only);
-        add_decided(m, c, SCOUT_NO, &why);
-        m->rows[m->row_count - 1].status = ROW_SKIPPED;
+        add_skipped(m, c, &why);
         return;
     }
-    if (!m->built) { /* nothing can be asked about it: whoever calls says why */
+    if (!m->built) { /* nothing can be asked about it: the caller says why */
         (void)add_row(m, c, "", NULL);
         return;
     }
     if (exclude(m, c, "", NULL)) return;
     if (too_dear(m, c, asked, &why)) {
-        add_decided(m, c, SCOUT_NO, &why);
-        m->rows[m->row_count - 1].status = ROW_SKIPPED;
+        add_skipped(m, c, &why);
         return;
     }
     m->at_it = NULL;

@@ -31,7 +31,7 @@ static const char after[] =
     "exit codes:\n"
     "  0  done\n"
     "  1  done, but some operation has no figure, a candidate failed (WRONG, CRASHED, TIMEOUT, ERROR), with\n"
-    "     --strict a time is known less well than to 1 %, or the run was interrupted (--resume continues)\n"
+    "     --strict a time is known less well than to 1 % (host: 2 %), or the run was interrupted (--resume continues)\n"
     "  2  wrong usage\n"
     "  3  the operations are wrong (or their file)\n"
     "  4  the device, memory, disk or another condition of this machine\n"

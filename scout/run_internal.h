@@ -50,7 +50,8 @@ typedef struct run_item {
     bool changed;       /* it has passes that are in no cache yet */
     double open;        /* what figures_open said of it after `asked` passes: every pass asks all of them */
     int asked;
-    int turn; /* its place in the order of the pass that is under way */
+    bool ended; /* a later pass failed: it has no more */
+    int turn;   /* its place in the order of the pass that is under way */
 } run_item;
 
 typedef struct run_device {

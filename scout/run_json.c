@@ -45,7 +45,7 @@ run_counts run_count(const run *r) {
         }
         if (i->source == RUN_LEFT) continue;
         c.statuses[f.status]++;
-        if (i->for_fusion) continue; /* nobody asked for it itself */
+        if (i->for_fusion) continue; /* it was not asked for itself */
         c.bad += f.bad_rows > 0;
         c.open += !f.baseline_row && !report_is_excused(&f);
         c.empty += !f.baseline_row && !f.best_row && !report_is_excused(&f);

@@ -346,7 +346,7 @@ static bool wants_pass(const run *r, run_item *i, int pass, double model_us) {
     if (i->source == RUN_PENDING || passes != pass - 1 || passes == 0) return false;
     if (i->source == RUN_CACHED && r->budget_end == 0) return false; /* it had its time */
     const bool under_way = passes > 1 && !estimate_look((size_t)passes) && i->changed;
-    if (i->busy || !json_object_get(i->measurement, "baseline_time_us")) return false;
+    if (i->busy || i->ended || !json_object_get(i->measurement, "baseline_time_us")) return false;
     const bool host = json_is_true(json_object_get(i->measurement, "host"));
     return under_way || open_of(r, i, model_us) >= (host ? HOST_WORTH : WORTH);
 }
@@ -431,7 +431,7 @@ static json_t *next(void *context, int device, int *job) {
         return ceilings_job;
     }
     while (r->at < r->item_count) {
-        if (d->about->ahead) lead(r);
+        if (d->about->ahead && r->device_count == 1) lead(r);
         run_item *i = &r->items[r->order[r->at]];
         if (i->source != RUN_PENDING || i->started) {
             r->at++;
@@ -464,12 +464,15 @@ static void finish_item(run *r, run_item *i, const json_t *result, const status 
     const bool first = !i->measurement, good = json_is_array(json_object_get(result, "candidates"));
     char taken[32];
     i->seconds += run_now() - i->began_s;
-    if (!good && !first) i->source = i->source == RUN_PENDING ? RUN_MEASURED : i->source; /* it has its figures */
-    if (!good && first) fail_item(r, i, result ? "the worker's answer is no measurement" : st->text);
-    if (!good) {
-        i->changed = false;
-        return;
+    const char *const text = result ? "the worker's answer is no measurement" : st->text;
+    if (!good && first) fail_item(r, i, text);
+    if (!good && !first) { /* it has its figures */
+        if (i->source == RUN_PENDING) i->source = RUN_MEASURED;
+        i->ended = true;
+        run_warn(r, "%s: pass %d failed, its figures are of those before: %s", i->operation->name,
+                 figures_passes(i->measurement) + 1, text);
     }
+    if (!good) return;
     i->measurement = figures_add(i->measurement, result);
     if (!i->measurement) {
         if (r->failure.code == STATUS_OK)

@@ -1,6 +1,6 @@
-/* Tasks. Blame is kept in the request itself, so that whoever does the job next knows. Plugins' candidates are measured
- * in a worker of their own, beside the baseline that is measured there again: what they do to the memory that they are
- * given, they do to themselves. */
+/* Tasks. Blame is kept in the request itself, so that the worker that does the job next knows. Plugins' candidates are
+ * measured in a worker of their own, beside the baseline that is measured there again: what they do to the memory that
+ * they are given, they do to themselves. */
 #include "scout/supervisor_task.h"
 
 #include "common/json_get.h"
@@ -175,7 +175,7 @@ static json_t *names_alone(const supervisor_task *t, const char *name) {
 json_t *supervisor_task_request(const supervisor_task *t) {
     const char *alone = supervisor_task_alone(t);
     if (!alone && json_array_size(t->apart) == 0) return json_incref(t->body);
-    json_t *request = json_copy(t->body); /* members are shared: nobody changes them before it is sent */
+    json_t *request = json_copy(t->body); /* members are shared: nothing changes them before it is sent */
     if (!request) return NULL;
     if (json_object_get(request, "rows")) json_object_set_new(request, "rows", some_rows(t, alone));
     if (alone) {

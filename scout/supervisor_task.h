@@ -17,7 +17,7 @@ typedef struct supervisor_task {
         char candidate[64], variant[256];
         int ends;
     } ended;
-    int losses, nameless; /* workers lost over it; of them, at nobody's step */
+    int losses, nameless; /* workers lost over it; of them, at no step that has a name */
     json_t *fresh;        /* borrowed: the exclusion that the last loss made, NULL where it made none */
     struct supervisor_task *next;
 } supervisor_task;

@@ -176,7 +176,7 @@ static void drop(announced *a) {
     free(a);
 }
 
-/* Takes out what no thread is at and nobody wants any more. The mutex is held. */
+/* Takes out what no thread is at and nothing wants any more. The mutex is held. */
 static announced *take_out(worker_ahead *p) {
     announced *out = NULL;
     for (announced **at = &p->first; *at;) {
@@ -255,7 +255,7 @@ static announced *find(const worker_ahead *p, const json_t *body) {
     return NULL;
 }
 
-/* Each step of the thread's is told as this one's own: it is what everybody waits for. The mutex is held. */
+/* Each step of the thread's is told as this one's own: it is what is waited for. The mutex is held. */
 static void wait_for(worker *w, const announced *a) {
     worker_ahead *p = a->pool;
     uint64_t told = 0;

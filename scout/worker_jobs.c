@@ -29,7 +29,7 @@ static bool open_device(worker *w, worker_end *end) {
     end->answer = w->api->open(w->ordinal, &w->device, &end->why);
     if (end->answer == SCOUT_OK) return true;
     w->device = NULL;
-    /* whoever cannot open the device cannot use it from this process */
+    /* without opening the device this process cannot use it */
     end->answer = SCOUT_LOST;
     return false;
 }

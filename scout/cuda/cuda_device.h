@@ -60,8 +60,9 @@ scout_answer cuda_device_checksum(scout_device *device, const void *data, uint64
 scout_answer cuda_device_zeros(scout_device *device, const void *matrix, uint32_t type, int64_t rows, int64_t cols,
                                scout_zeros *out, scout_why *why); /* cuda_device_zeros.c */
 
-bool cuda_channels_dear(scout_device *device); /* cuda_device_channels.c */
-void cuda_channels_settle(scout_device *device);
+/* What launches that do nothing take, once they are cheap; and whether they are dearer now. */
+double cuda_channels_settle(scout_device *device); /* cuda_device_channels.c */
+bool cuda_channels_dear(const scout_device *device, double settled_s);
 void cuda_channels_free(struct cuda_channels *channels);
 
 scout_answer cuda_device_record(scout_device *device, int graph, uint32_t launches, scout_enqueue enqueue,

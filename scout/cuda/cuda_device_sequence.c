@@ -268,16 +268,16 @@ static scout_answer sequence_play(scout_device *device, scout_sequence *const *s
  * which needs no such care. */
 scout_answer cuda_device_play(scout_device *device, scout_sequence *const *sequences, uint32_t count, double *seconds,
                               scout_why *why) {
-    enum { ATTEMPTS = 3 };
+    enum { ATTEMPTS = 2 };
     device->clock_count = 0;
     if (count == 0) return SCOUT_OK;
     if (count > 1u << 20) return scout_say(why, SCOUT_FAILED, "error", "%u runs at once are too many", count);
     scout_answer answer = sequence_room(device, count, why);
     bool dear = true;
     for (int k = 0; k < ATTEMPTS && dear && answer == SCOUT_OK; k++) {
-        cuda_channels_settle(device);
+        const double settled_s = cuda_channels_settle(device);
         answer = sequence_play(device, sequences, count, why);
-        dear = answer == SCOUT_OK && count > 1 && cuda_channels_dear(device);
+        dear = answer == SCOUT_OK && count > 1 && cuda_channels_dear(device, settled_s);
     }
     for (uint32_t k = 0; k < count && answer == SCOUT_OK; k++) {
         float milliseconds = NAN;

@@ -50,9 +50,10 @@ lanes_rules lanes_rules_of(const regime *r, bool host, bool first) {
 
 /* What a lane has been seen to take. */
 typedef struct record {
-    double seconds[BLOCKS]; /* of a launch, a block each */
-    double hz[BLOCKS];      /* the clock; 0: not known */
-    bool bad[BLOCKS];       /* disturbed */
+    double seconds[BLOCKS];  /* of a launch, a block each */
+    double launches[BLOCKS]; /* in it */
+    double hz[BLOCKS];       /* the clock; 0: not known */
+    bool bad[BLOCKS];        /* disturbed */
     int count;
 } record;
 
@@ -92,6 +93,11 @@ static bool fail(course *c, lanes_lane *l, scout_answer answer) {
     return false;
 }
 
+static bool fail_timer(course *c, lanes_lane *l, double seconds) {
+    scout_say(&l->why, SCOUT_FAILED, "error", "the timer says that it took %g s", seconds);
+    return fail(c, l, SCOUT_FAILED);
+}
+
 /* Intervals of so many launches, back to back. */
 static bool run(course *c, lanes_lane *l, uint32_t launches, uint32_t intervals, double *seconds) {
     const double about_s = l->launch_s * launches * intervals;
@@ -103,10 +109,7 @@ static bool run(course *c, lanes_lane *l, uint32_t launches, uint32_t intervals,
     const scout_answer answer = l->subject.run(l->subject.context, launches, intervals, seconds, &l->why);
     if (answer != SCOUT_OK) return fail(c, l, answer);
     for (uint32_t k = 0; k < intervals; k++) {
-        if (!(seconds[k] >= 0) || !isfinite(seconds[k])) {
-            scout_say(&l->why, SCOUT_FAILED, "error", "the timer says that it took %g s", seconds[k]);
-            return fail(c, l, SCOUT_FAILED);
-        }
+        if (!(seconds[k] >= 0) || !isfinite(seconds[k])) return fail_timer(c, l, seconds[k]);
         c->worked_s += seconds[k];
     }
     return true;
@@ -159,6 +162,7 @@ static void keep(course *c, int lane, double sum_s, double launches, double miss
     if (r->count == BLOCKS) return;
     r->bad[r->count] = missed_s > c->rules->disturbed * sum_s;
     r->hz[r->count] = hz;
+    r->launches[r->count] = launches;
     r->seconds[r->count++] = launch_s;
 }
 
@@ -184,8 +188,11 @@ enum { PLAYED = 1024 };
 
 typedef struct program { /* of one call of play: which sequences, and whose */
     scout_sequence *sequences[PLAYED];
-    int lanes[PLAYED];
-    uint32_t count;
+    struct {
+        int lane;
+        uint32_t intervals;
+    } blocks[PLAYED];
+    uint32_t count, block_count;
     double expected_s;
 } program;
 
@@ -197,16 +204,15 @@ static bool add_block(course *c, program *p, int lane) {
     if (p->count + intervals > PLAYED) return false;
     const scout_answer answer = l->subject.record(l->subject.context, l->launches, &sequence, &l->why);
     if (answer != SCOUT_OK) return fail(c, l, answer);
-    for (uint32_t k = 0; k < intervals; k++) {
-        p->sequences[p->count] = sequence;
-        p->lanes[p->count++] = lane;
-    }
+    for (uint32_t k = 0; k < intervals; k++) p->sequences[p->count++] = sequence;
+    p->blocks[p->block_count].lane = lane;
+    p->blocks[p->block_count++].intervals = intervals;
     p->expected_s += intervals * l->launches * l->launch_s;
     return true;
 }
 
-/* Every lane's block, there and back. Neighbours of one lane are one block. */
-static void play(course *c, program *p) {
+/* Every lane's block, there and back. */
+static void play(course *c, const program *p) {
     double seconds[PLAYED], hz[PLAYED];
     scout_why why;
     const scout_answer answer = c->clock->play(c->clock->context, p->sequences, p->count, p->expected_s, seconds, &why);
@@ -216,14 +222,15 @@ static void play(course *c, program *p) {
         c->lanes[k].why = why;
         (void)fail(c, &c->lanes[k], answer);
     }
-    for (uint32_t k = 0; answer == SCOUT_OK && k < p->count;) {
-        const int lane = p->lanes[k];
-        const uint32_t most = intervals_of(&c->lanes[lane], c->lanes[lane].launches, c->rules->block_s);
-        uint32_t n = 0;
-        const uint32_t first = k;
+    for (uint32_t n = 0, k = 0; answer == SCOUT_OK && n < p->block_count; n++) {
+        const int lane = p->blocks[n].lane;
+        const uint32_t first = k, intervals = p->blocks[n].intervals;
         double sum = 0;
-        for (; k < p->count && p->lanes[k] == lane && n < most; n++) sum += seconds[k++];
-        keep(c, lane, sum, (double)n * c->lanes[lane].launches, 0, mean_clock(&hz[first], n));
+        for (; k < first + intervals; k++) sum += seconds[k];
+        if (sum >= 0 && isfinite(sum))
+            keep(c, lane, sum, (double)intervals * c->lanes[lane].launches, 0, mean_clock(&hz[first], intervals));
+        else
+            fail_timer(c, &c->lanes[lane], sum);
     }
 }
 
@@ -238,7 +245,7 @@ static int lane_at(const course *c, int n) { return n < c->count ? n : 2 * c->co
 
 /* A pair of rounds. */
 static void play_rounds(course *c) {
-    program p = {.count = 0};
+    program p = {.count = 0, .block_count = 0};
     for (int n = 0; n < 2 * c->count && !c->lost; n++) {
         const int lane = lane_at(c, n);
         if (!runs(&c->lanes[lane]) || add_block(c, &p, lane)) continue;
@@ -284,13 +291,15 @@ static double unexplained(const slope *s) {
 static void summarise(const course *c, int lane) {
     lanes_lane *l = &c->lanes[lane];
     const record *r = &c->records[lane];
-    double kept[BLOCKS], sum = 0, logs = 0, squares = 0;
+    double kept[BLOCKS], sum = 0, logs = 0, squares = 0, launches = 0, all = 0;
     slope clocked = {0};
     const double most = far * stats_median(r->seconds, (size_t)r->count);
     int n = 0;
+    for (int k = 0; k < r->count; k++) all += r->launches[k];
     for (int k = 0; k < r->count; k++)
         if (!r->bad[k] && r->seconds[k] <= most) {
             kept[n++] = r->seconds[k];
+            launches += r->launches[k];
             if (r->hz[k] > 0) slope_add(&clocked, r->hz[k], r->seconds[k]);
         }
     l->dropped = (uint32_t)(r->count - n);
@@ -299,6 +308,7 @@ static void summarise(const course *c, int lane) {
         memcpy(kept, r->seconds, (size_t)r->count * sizeof kept[0]);
         qsort(kept, (size_t)r->count, sizeof kept[0], by_value);
         n = (int)fmax(ceil(lower_part * r->count), 1);
+        launches = all * n / r->count;
         l->dropped = (uint32_t)(r->count - n);
     }
     l->blocks = (uint32_t)n;
@@ -320,7 +330,7 @@ static void summarise(const course *c, int lane) {
     l->min_s = stats_quantile(kept, (size_t)n, 0);
     l->p05_s = stats_quantile(kept, (size_t)n, 0.05);
     l->p95_s = stats_quantile(kept, (size_t)n, 0.95);
-    l->total = (uint64_t)n * l->launches * intervals_of(l, l->launches, c->rules->block_s);
+    l->total = (uint64_t)launches;
 }
 
 /* ---- the race ---- */
@@ -449,6 +459,7 @@ static void begin_anew(course *c) {
         record *r = &c->records[k];
         if (r->count < 2) continue;
         memmove(r->seconds, &r->seconds[r->count - 2], 2 * sizeof r->seconds[0]);
+        memmove(r->launches, &r->launches[r->count - 2], 2 * sizeof r->launches[0]);
         memmove(r->hz, &r->hz[r->count - 2], 2 * sizeof r->hz[0]);
         memmove(r->bad, &r->bad[r->count - 2], 2 * sizeof r->bad[0]);
         r->count = 2;
@@ -518,21 +529,22 @@ static double run_chunk(course *c, lanes_lane *l, slope *s) {
  * it change, and show how the time goes with it. */
 static void hold(course *c) {
     int lane = c->baseline;
-    for (int k = 0; k < c->count && c->baseline < 0; k++) /* the best takes the baseline's place */
-        if (runs(&c->lanes[k]) && (lane < 0 || c->lanes[k].time_s < c->lanes[lane].time_s)) lane = k;
+    for (int k = 0; k < c->count && c->baseline < 0; k++) /* the best own one will be the baseline */
+        if (runs(&c->lanes[k]) && c->lanes[k].own && (lane < 0 || c->lanes[k].time_s < c->lanes[lane].time_s)) lane = k;
     lanes_lane *l = lane >= 0 ? &c->lanes[lane] : NULL;
     if (!(c->rules->hold_s > 0) || !l || !runs(l) || !(l->clock_hz > 0)) return;
-    l->held_hz = l->clock_hz;
-    if (clock_is_free(c, l->clock_hz)) return;
+    if (clock_is_free(c, l->clock_hz)) {
+        l->held_hz = l->clock_hz;
+        return;
+    }
     slope all = {0};
     const double began_s = now_of(c);
-    for (double before_hz = 0;;) {
-        const double hz = run_chunk(c, l, &all), took_s = now_of(c) - began_s;
-        if (!(hz > 0)) break;
+    for (double before_hz = 0, hz; (hz = run_chunk(c, l, &all)) > 0; before_hz = hz) {
+        const double took_s = now_of(c) - began_s;
+        if (!(before_hz > 0)) continue; /* a clock that was seen once may be on its way */
         l->held_hz = hz;
-        l->held_error = before_hz > 0 ? fabs(hz / before_hz - 1) : 1;
-        if (took_s >= c->rules->hold_s || (took_s >= least_s && before_hz > 0 && l->held_error <= held)) break;
-        before_hz = hz;
+        l->held_error = fabs(hz / before_hz - 1);
+        if (took_s >= c->rules->hold_s || (took_s >= least_s && l->held_error <= held)) break;
     }
     const slope s = slope_centred(all);
     l->clock_xx += s.xx, l->clock_xy += s.xy, l->clock_yy += s.yy, l->clock_n += fmax(s.n - 1, 0);

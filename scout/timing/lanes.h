@@ -32,6 +32,7 @@ lanes_rules lanes_rules_of(const regime *r, bool host, bool first);
 
 typedef struct lanes_lane {
     timing_subject subject;
+    bool own;  /* the baseline is the best of these, where none was named */
     bool keep; /* the race leaves it in: the baseline, a yardstick, one that an earlier pass has chosen */
     /* Out. */
     scout_answer answer; /* not SCOUT_OK: it failed, `why` says how; SCOUT_LOST: the device is gone, for all */

@@ -450,6 +450,14 @@ static void bytes_that_a_yardstick_moved_raise_the_table(void) {
         UNIT_CHECK(!ceilings_raise(c, &seen));
     }
     free(c);
+    c = device(); /* of a size between two rows, again and again: no row gets above what was seen */
+    const double bytes = 1.1 * (double)c->bandwidths[1].bytes, rate = 1.2 * ceilings_plateau(c, 1, false);
+    const ceilings_seen seen = {
+        .bound = "memory", .precision = "fp32", .rate = rate, .bytes = bytes, .read_fraction = 1};
+    for (int k = 0; k < 13; k++) UNIT_CHECK(ceilings_raise(c, &seen) == (k == 0));
+    for (int k = 0; k < c->bandwidth_count; k++)
+        UNIT_CHECK(c->bandwidths[k].resident || c->bandwidths[k].tbps <= rate * (1 + 1e-9));
+    free(c);
 }
 
 int main(void) {
