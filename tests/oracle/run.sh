@@ -28,7 +28,7 @@ passed=0 failed=0 skipped=0
 for part in "${parts[@]}"; do
     code=0
     start=$SECONDS
-    script=(tests/oracle/check_$part.py)
+    script=("tests/oracle/check_$part.py")
     case $part in # these are programs of their own, too
         contrib) script=(tests/oracle/contrib_ops.py) ;;
         random) script=(tests/oracle/random_graphs.py) ;;
