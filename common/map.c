@@ -83,8 +83,8 @@ const char *map_intern(map *m, const char *s, size_t n) {
 
 const char *map_unique(map *m, const char *name) {
     const char *own = name;
-    for (void **asked; *(asked = map_put(m, own));) { /* how often: numbers that were given are not tried again */
-        asked = map_put(m, name);
+    while (*map_put(m, own)) {
+        void **asked = map_put(m, name); /* how often: numbers that were given are not tried again */
         *asked = (void *)((intptr_t)*asked + 1);
         own = arena_printf(m->arena, "%s_%" PRIdPTR, name, (intptr_t)*asked);
     }

@@ -83,6 +83,7 @@ void shape_sequence_at(infer *c) {
 
 void shape_sequence_insert(infer *c) {
     const info *s = sequence(c, 0), *added = infer_in(c, 1);
+    if (!added) return;
     int64_t n = s->elem_count, at = n;
     bool known = n >= 0 && n < MAX_ELEMENTS;
     if (known && infer_has(c, 2)) known = position(c, 2, n, n + 1, &at);

@@ -213,7 +213,7 @@ static bool add_block(course *c, program *p, int lane) {
 
 /* Every lane's block, there and back. */
 static void play(course *c, const program *p) {
-    double seconds[PLAYED], hz[PLAYED];
+    double seconds[PLAYED], hz[PLAYED] = {0};
     scout_why why;
     const scout_answer answer = c->clock->play(c->clock->context, p->sequences, p->count, p->expected_s, seconds, &why);
     if (answer == SCOUT_OK) clocks_of(c, hz, p->count);
