@@ -10,7 +10,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Nobody compares as many. Each costs a look at every report. */
+/* More than anything compares. Each costs a look at every report. */
 enum { MOST_GROUPS = 256 };
 
 static bool has_baseline(const study_report *r) { return isfinite(r->baseline_us); }

@@ -37,7 +37,7 @@ static void put_escaped(json_stream *s, uint32_t c) {
     }
 }
 
-/* Whoever prints a file prints it to a terminal: what would drive that one is escaped, also where JSON needs it not. */
+/* Files are printed to terminals: what would drive one is escaped, also where JSON does not need it. */
 static void put_text(json_stream *s, const char *text) {
     put(s, "\"");
     const char *from = text, *at = text;

@@ -161,9 +161,6 @@ void measure_rows_skip(measure_row *row, const char *code, const char *format, .
 void measure_probe_open(measurement *m);
 timing_subject measure_probe_subject(measure_probe *p);
 void measure_probe_close(measure_probe *p);
-/* What the bound part of the operation takes over a launch of the baseline, by neighbouring blocks; not-a-number where
- * no yardstick ran. */
-double measure_probe_bound(const measurement *m);
 json_t *measure_probe_json(const measurement *m, json_builder *b);
 
 #endif

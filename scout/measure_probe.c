@@ -312,8 +312,9 @@ static double scale_of(const measurement *m) {
     return (p->type == SCOUT_NONE ? m->specials : m->op.flops) / done;
 }
 
-/* The launch floor, which the report adds, is in every launch of the yardstick. */
-double measure_probe_bound(const measurement *m) {
+/* What the bound part of the operation takes over a launch of the baseline, by neighbouring blocks; not-a-number where
+ * no yardstick ran. The launch floor, which the report adds, is in every launch of the yardstick. */
+static double bound_of(const measurement *m) {
     const measure_probe *p = &m->probe;
     const measure_row *base = m->baseline >= 0 ? &m->rows[m->baseline] : NULL;
     if (!p->ready || p->lane.answer != SCOUT_OK || !(p->lane.time_s > 0) || !base || !base->timed) return NAN;
@@ -324,7 +325,7 @@ double measure_probe_bound(const measurement *m) {
 json_t *measure_probe_json(const measurement *m, json_builder *b) {
     static const char *const stored[] = {"stored_tflops", "stored_tbps", "stored_tflops", "stored_specials_per_s"};
     const measure_probe *p = &m->probe;
-    const double bound = measure_probe_bound(m);
+    const double bound = bound_of(m);
     if (isnan(bound)) return json_null();
     json_t *to = json_new_object(b);
     const bool counted = p->kind == MEASURE_PROBE_COUNTED, special = counted && p->type == SCOUT_NONE;

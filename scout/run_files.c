@@ -44,7 +44,7 @@ static char *report_path(const run *r, const run_item *i) {
     return path;
 }
 
-/* Something else in a report's place, such as a pipe that nobody reads, would be waited for, and a link leads out of
+/* Something else in a report's place, such as a pipe without a reader, would be waited for, and a link leads out of
  * the folder. Nothing of it is opened. */
 static bool is_file(const char *path) {
     struct stat about;

@@ -46,7 +46,7 @@ static void find_operation(profile *p) {
         guard_fail(&p->guard, STATUS_USAGE, "--only: %s has no operation of the id or name '%s'", o->ops_path, o->only);
 }
 
-/* What goes into a report stays in its folder, and nobody else writes there meanwhile. */
+/* What goes into a report stays in its folder, and no other run writes there meanwhile. */
 static bool is_taken(profile *p, status *st) {
     const char *output = p->options->output;
     if (p->options->counters_count == 0) return false;

@@ -1,7 +1,7 @@
 /* The supervisor's loop: jobs from the caller to the workers, frames from the workers to the caller, and what becomes
- * of a job whose worker is lost. Who is blamed: whoever's step it was, if it is lost again alone. Nobody's step twice
- * fails the job; a device that cannot be opened twice in a row is out, and its job goes to another one. What was ended
- * from outside is done again. */
+ * of a job whose worker is lost. The candidate whose step it was is blamed if it is lost again alone. Two losses at no
+ * candidate's step fail the job; a device that cannot be opened twice in a row is out, and its job goes to another one.
+ * What was ended from outside is done again. */
 #include "scout/supervisor.h"
 
 #include "common/json_get.h"

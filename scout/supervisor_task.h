@@ -1,5 +1,5 @@
-/* One job on its way through the workers: its request, which grows by exclusions, what was measured by now, and who is
- * measured or tried in a worker of its own. */
+/* One job on its way through the workers: its request, which grows by exclusions, what was measured by now, and which
+ * candidate is measured or tried in a worker of its own. */
 #ifndef SCOUT_SUPERVISOR_TASK_H
 #define SCOUT_SUPERVISOR_TASK_H
 

@@ -55,7 +55,7 @@ int64_t cost_dim(const tensor *t, int axis); /* axis may be negative; 0 where th
 bool cost_shaped(const tensor *t);
 const tensor *cost_in(const work *w, int i); /* NULL where left out or not there */
 const tensor *cost_out(const work *w, int i);
-/* Whether output i has to be made: somebody reads it, or nobody reads any of the node's. That it has a name says
+/* Whether output i has to be made: something reads it, or nothing reads any of the node's. That it has a name says
  * nothing: exporters name every output. */
 bool cost_wanted(const node *n, int i);
 /* Of t, should the work read or write it, only so much is: cost_boundary from now on counts part / whole of it. Nothing

@@ -5,9 +5,9 @@ source "${ROOT:?}/tests/cli/lib.sh"
 source "$ROOT/tests/cli/scout.sh"
 unset MAKEFLAGS MFLAGS MAKELEVEL
 
-run make -s -C "$ROOT" "PROGRAM=$EXTRACT_OPS" "SCOUT=$SCOUT" PROGRAMS= "DESTDIR=$PWD/root" PREFIX=/usr install
+run make -s -C "$ROOT" "PROGRAM=$EXTRACT_OPS" "SCOUT=$SCOUT" PROGRAMS= "DESTDIR=$PWD/staged" PREFIX=/usr install
 check "make install: exit 0" exits 0
-include=$PWD/root/usr/include/ceiling-scout
+include=$PWD/staged/usr/include/ceiling-scout
 for header in "$include"/scout/*.h; do
     printf '#include "scout/%s"\nint nothing;\n' "${header##*/}" >alone.c
     run cc -std=c11 -D_GNU_SOURCE "-I$include" -c -o alone.o alone.c

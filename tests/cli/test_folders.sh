@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# Whose a folder of results is: nothing is written through links, two runs do not share one, and nobody else may change it.
+# A folder of results belongs to one run: nothing is written through links, a second run is refused, others may not change it.
 source "${ROOT:?}/tests/cli/lib.sh"
 source "$ROOT/tests/cli/scout.sh"
 source "$ROOT/tests/cli/analyze.sh"

@@ -49,10 +49,10 @@ check "its soname has its version" grep -qF "libscout_dispatch.so.1]" <(readelf 
 check "all that the header declares is there" all_exported
 
 # ---- installed ----
-check "make install" make --no-print-directory -s BUILD="$build" PROGRAMS= DESTDIR="$scratch/root" PREFIX=/usr install-dispatch
-export PKG_CONFIG_PATH=$scratch/root/usr/lib/pkgconfig LD_LIBRARY_PATH=$scratch/root/usr/lib
+check "make install" make --no-print-directory -s BUILD="$build" PROGRAMS= DESTDIR="$scratch/staged" PREFIX=/usr install-dispatch
+export PKG_CONFIG_PATH=$scratch/staged/usr/lib/pkgconfig LD_LIBRARY_PATH=$scratch/staged/usr/lib
 read -r -a flags <<<"$(pkg-config --cflags --libs scout_dispatch)"
-for header in "$scratch"/root/usr/include/ceiling-scout/dispatch/*.h; do
+for header in "$scratch"/staged/usr/include/ceiling-scout/dispatch/*.h; do
     printf '#include <dispatch/%s>\nint main(void) { return 0; }\n' "${header##*/}" >"$scratch/alone.c"
     cp "$scratch/alone.c" "$scratch/alone.cc"
     check "${header##*/} alone, C" gcc -std=c11 -Wall -Wextra -Wpedantic -Wconversion -Werror -o "$scratch/alone" "$scratch/alone.c" "${flags[@]}"
