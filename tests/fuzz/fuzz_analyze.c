@@ -1,17 +1,43 @@
-/* The libFuzzer target of what analyze reads: reports. The first byte says what is asked. Even: that the reader of JSON
- * without trees and the one with them agree on the rest. Odd: that the rest, cut at every NUL into reports, is refused
- * or becomes a study whose figures can be true, and of which every format can be written. */
+/* The libFuzzer target of what analyze reads. The first byte says what is asked. 0: that the reader of JSON without
+ * trees and the one with them agree on the rest. 1: that the rest, cut at every NUL into reports, is refused or becomes
+ * a study whose figures can be true, and of which every format can be written. 2: that a folder is read, of which the
+ * rest is run.json and then the reports, and that every operation in it is explained. */
+#include "analyze/explain.h"
 #include "analyze/formats.h"
 #include "analyze/study_internal.h"
 #include "common/plain.h"
 #include "tests/unit/json_oracle.h"
 
+#include <fcntl.h>
 #include <math.h>
 #include <stdio.h>
+#include <sys/stat.h>
+#include <unistd.h>
 
-enum { MOST_REPORTS = 16 };
+enum { MOST_REPORTS = 16, MOST_FILES = 4, PATH_ROOM = 512 };
+static char folder[PATH_ROOM], reports[PATH_ROOM + 16], paths[1 + MOST_FILES][PATH_ROOM + 32];
 
+int LLVMFuzzerInitialize(int *argc, char ***argv);
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
+
+static void clean(void) {
+    for (int k = 0; k <= MOST_FILES; k++) unlink(paths[k]);
+    rmdir(reports);
+    rmdir(folder);
+}
+
+int LLVMFuzzerInitialize(int *argc, char ***argv) {
+    (void)argc, (void)argv;
+    const char *place = getenv("TMPDIR");
+    snprintf(folder, sizeof folder, "%s/fuzz_analyze.XXXXXX", place && *place ? place : "/tmp");
+    if (!mkdtemp(folder)) abort();
+    snprintf(reports, sizeof reports, "%s/reports", folder);
+    snprintf(paths[0], sizeof paths[0], "%s/run.json", folder);
+    for (int k = 1; k <= MOST_FILES; k++) snprintf(paths[k], sizeof paths[k], "%s/%d.json", reports, k);
+    if (mkdir(reports, 0700) != 0) abort();
+    atexit(clean);
+    return 0;
+}
 
 static bool positive(double x) { return isnan(x) || (isfinite(x) && x > 0); }
 static bool amount(double x) { return isnan(x) || (isfinite(x) && x >= 0); }
@@ -100,11 +126,71 @@ static void fuzz_reports(const char *text, size_t size) {
     study_close(&s);
 }
 
+static void write_files(const char *text, size_t size) {
+    for (int k = 0; k <= MOST_FILES; k++) {
+        const size_t n = strnlen(text, size);
+        unlink(paths[k]);
+        if (size == 0) continue;
+        const int fd = open(paths[k], O_WRONLY | O_CREAT | O_CLOEXEC, 0600);
+        if (fd < 0 || write(fd, text, n) != (ssize_t)n || close(fd) != 0) abort();
+        text += n + (n < size);
+        size -= n + (n < size);
+    }
+}
+
+/* What the scanner took, the reader of trees may still refuse (a name given twice); it says so. */
+static void explain_one(study *s, const study_group *g, const study_report *r) {
+    status st = {0}, left_out = {0};
+    char *text = NULL;
+    size_t n = 0;
+    json_t *report = study_detail(r, &st), *run = study_run(r->path, &left_out);
+    FILE *out = open_memstream(&text, &n);
+    const explain e = {.out = out,
+                       .arena = &s->arena,
+                       .group = g,
+                       .r = r,
+                       .thresholds = &s->options.thresholds,
+                       .report = report,
+                       .run = run,
+                       .most = 30};
+    if (!out || (!report && !st.text[0]) || !guard_enter(&s->guard)) abort();
+    if (report) explain_write(&e);
+    if (fclose(out) != 0 || (report && n == 0) || strpbrk(text, "\x1b\r\x7f")) abort();
+    free(text);
+    json_decref(report);
+    json_decref(run);
+}
+
+static void fuzz_folder(const char *text, size_t size) {
+    static const char *const folders[] = {folder};
+    const study_options how = {.folders = folders, .folder_count = 1, .thresholds = verdict_defaults, .group = true};
+    study s;
+    summary m;
+    status st = {0};
+    write_files(text, size);
+    if (!study_open(&s, &how, &st)) {
+        if (!st.text[0]) abort();
+        return;
+    }
+    for (size_t k = 0; k < s.group_count; k++) {
+        const study_group *g = &s.groups[k];
+        for (size_t n = 0; n < g->count; n++) explain_one(&s, g, &g->reports[n]);
+        for (size_t n = 0; n < g->fusion_count; n++) explain_one(&s, g, &g->fusions[n]);
+    }
+    if (!guard_enter(&s.guard) || !summary_make(&s, 0, &m, &st)) abort();
+    write_formats(&m);
+    study_close(&s);
+}
+
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
+    const char *text = (const char *)data + 1;
     if (size == 0) return 0;
-    if (data[0] % 2)
-        fuzz_reports((const char *)data + 1, size - 1);
-    else if (!json_oracle_agree((const char *)data + 1, size - 1))
-        abort();
+    switch (data[0] % 3) {
+    case 0:
+        if (!json_oracle_agree(text, size - 1)) abort();
+        break;
+    case 1: fuzz_reports(text, size - 1); break;
+    default: fuzz_folder(text, size - 1);
+    }
     return 0;
 }

@@ -54,6 +54,12 @@ int LLVMFuzzerInitialize(int *argc, char ***argv) {
     return 0;
 }
 
+/* Far more is allowed for what a model may say; so small a one that says this much repeats itself. */
+static void check_size(const char *path, size_t size) {
+    struct stat it;
+    if (stat(path, &it) == 0 && (size_t)it.st_size > 50 * size + ((size_t)4 << 20)) abort();
+}
+
 static void check(status_code code, const status *st) {
     bool refused = code != STATUS_OK && code != STATUS_INCOMPLETE;
     if (code == STATUS_USAGE || code == STATUS_REGRESSION || (int)code < 0 || code > STATUS_REGRESSION) abort();
@@ -76,6 +82,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
     status st;
     check(extract_run(&options, &st), &st);
     if (writes) {
+        check_size(ops_path, size);
+        check_size(tensors_path, size);
         unlink(ops_path);
         unlink(tensors_path);
     }

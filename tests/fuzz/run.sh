@@ -36,12 +36,22 @@ seed 1 ceilings <<<'{"schema": "ceiling-scout/ceilings/1", "instance": "x", "loa
 for file in tests/counters/*; do seed 4 "${file##*/}" <"$file"; done
 seed 3 cached <<<'{"a":[1,2.5,-3e9,true,null,"t\\n"],"b":{}}'
 
-# What is no number is found by chance hardly ever: reports of all sorts, whole, in pairs, and as plain JSON.
+# What is no number is found by chance hardly ever: reports of all sorts, whole, in pairs, as plain JSON, and in a folder.
+story=$(python3 - tests/golden/reports/mlp_sparse/run.json <<'EOF'
+import json, sys
+
+run = json.load(open(sys.argv[1]))
+for device in run["devices"]:
+    del device["ceilings"]["bandwidths"][6:]
+print(json.dumps(run, separators=(",", ":")))
+EOF
+)
 for file in tests/analyze/seeds/*.json; do
     name=${file##*/}
     { printf '\001' && cat "$file"; } >"$out/analyze/seeds/$name"
     { printf '\001' && cat "$file" && printf '\000' && cat tests/analyze/seeds/plain.json; } >"$out/analyze/seeds/two_$name"
     { printf '\000' && cat "$file"; } >"$out/analyze/seeds/json_$name"
+    { printf '\002%s\000' "$story" && cat "$file"; } >"$out/analyze/seeds/folder_$name"
 done
 
 # Tables with and without what may be left out, on one line; with a newline behind it a device is compared.
