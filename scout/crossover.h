@@ -30,6 +30,5 @@ void crossover_operations(const char *shape, const char *precision, const char *
 /* All there are; returns how many, in the arena. */
 int crossover_find(const report_input *inputs, int count, arena *a, crossover **found);
 json_t *crossover_json(const crossover *found, int count, json_builder *b);
-void crossover_show(FILE *out, arena *a, const crossover *found, int count);
 
 #endif

@@ -214,7 +214,7 @@ static void show_all(run *r, double model_us) {
         if (inputs[k].operation->weight) show_weight_of(stdout, &r->arena, &inputs[k]);
     crossover *found;
     const int crossovers = crossover_find(inputs, count, &r->arena, &found);
-    crossover_show(stdout, &r->arena, found, crossovers);
+    show_crossovers(stdout, &r->arena, found, crossovers);
     for (int k = 0; r->options->table && k < count; k++) show_variants(stdout, &r->arena, &inputs[k], !alone);
     if (r->options->compare && !alone) show_comparisons(stdout, &r->arena, inputs, count);
     count = 0;

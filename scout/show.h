@@ -6,6 +6,7 @@
 #include "common/arena.h"
 #include "scout/cache.h"
 #include "scout/counters.h"
+#include "scout/crossover.h"
 #include "scout/report.h"
 
 #include <stdio.h>
@@ -48,6 +49,8 @@ void show_comparisons(FILE *out, arena *a, const report_input *inputs, int count
 /* What could run as one: the parts against it, the largest saving first. */
 void show_fusions(FILE *out, arena *a, const report_input *inputs, int count);
 void show_weight_of(FILE *out, arena *a, const report_input *in); /* the same below the operation's name */
+/* From how many zeros on leaving them out is faster than the dense product. */
+void show_crossovers(FILE *out, arena *a, const crossover *found, int count);
 void show_sweep(FILE *out, const ceilings *c);
 void show_ceilings(FILE *out, arena *a, const supervisor_device *device, const regime *r, const ceilings *c,
                    const json_t *audit);

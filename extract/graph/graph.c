@@ -51,3 +51,17 @@ static bool is_in(const node *n, const char *domain, const char *op_type) {
 
 bool graph_is(const node *n, const char *op_type) { return is_in(n, "", op_type); }
 bool graph_is_ms(const node *n, const char *op_type) { return is_in(n, "com.microsoft", op_type); }
+
+bool graph_is_random(const node *n) {
+    static const char *const names[] = {"Bernoulli",        "Multinomial",   "RandomNormal",
+                                        "RandomNormalLike", "RandomUniform", "RandomUniformLike"};
+    for (size_t k = 0; k < sizeof names / sizeof *names; k++)
+        if (graph_is(n, names[k])) return true;
+    return false;
+}
+
+bool graph_has_body(const node *n) {
+    for (int k = 0; k < n->attr_count; k++)
+        if (n->attrs[k].kind == ATTR_GRAPH) return true;
+    return false;
+}

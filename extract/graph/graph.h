@@ -152,5 +152,7 @@ double graph_attr_float(const node *n, const char *name, double otherwise);
 const char *graph_attr_string(const node *n, const char *name, const char *otherwise);
 bool graph_is(const node *n, const char *op_type);    /* n may be NULL; ai.onnx domain only */
 bool graph_is_ms(const node *n, const char *op_type); /* com.microsoft */
+bool graph_is_random(const node *n);                  /* its outputs differ at every run, whatever it is made from */
+bool graph_has_body(const node *n);
 
 #endif

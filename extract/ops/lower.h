@@ -10,8 +10,4 @@ operator_lower_fn lower_attention, lower_attention_ms, lower_control, lower_conv
     lower_move, lower_norm, lower_other, lower_pool, lower_quantize, lower_recurrent, lower_reduce, lower_resize,
     lower_rotary, lower_scatter, lower_softmax, lower_uncosted, lower_view;
 
-/* After any of them, for a work that is not free: attributes that are fields as they stand, and further weights. */
-void lower_attrs(work *w);
-void lower_weights(work *w);
-
 #endif

@@ -3,20 +3,10 @@
 
 #include "common/checked.h"
 #include "extract/ops/cost.h"
-#include "extract/ops/lower.h"
+#include "extract/shape/operators.h"
 
 #include <stdlib.h>
 #include <string.h>
-
-/* What draws random numbers gives others at every run, whatever it is made from. */
-static bool is_random(const node *n) {
-    static const char *const names[] = {"Bernoulli",        "Multinomial",   "RandomNormal",
-                                        "RandomNormalLike", "RandomUniform", "RandomUniformLike"};
-    for (size_t k = 0; k < sizeof names / sizeof *names; k++) {
-        if (strcmp(n->op_type, names[k]) == 0) return true;
-    }
-    return false;
-}
 
 static bool work_is_ready(const worklist *list, const tensor *t) {
     if (!t || cost_known(t)) return true;
@@ -25,7 +15,7 @@ static bool work_is_ready(const worklist *list, const tensor *t) {
 
 /* Is it computed when the model is loaded, with the dimensions that are bound? */
 static bool work_is_folded(const worklist *list, const node *n) {
-    if (!n->def || n->def->lower == lower_control || n->unresolved || n->unknown || is_random(n)) return false;
+    if (!n->def || graph_has_body(n) || n->unresolved || n->unknown || graph_is_random(n)) return false;
     bool outputs_known = n->out_count > 0;
     for (int k = 0; k < n->out_count && outputs_known; k++) outputs_known = !n->out[k] || cost_known(n->out[k]);
     if (outputs_known) return true;
@@ -63,8 +53,8 @@ static void work_lower(worklist *list, node *n) {
         w->free = w->folded = true;
     } else {
         n->def->lower(w);
-        lower_attrs(w);
-        lower_weights(w);
+        work_add_attrs(w);
+        work_add_constants(w);
     }
     list->of_node[n->id] = w;
     work_append(list, w);

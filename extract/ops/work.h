@@ -68,4 +68,9 @@ work *work_top(work *w);                            /* follows owner to the work
  * node stands in another region. */
 work *work_join(worklist *list, node *anchor, node *const *nodes, int node_count);
 
+/* ---- shared by the files of work; for a work that is lowered and not free ---- */
+
+void work_add_attrs(work *w);     /* attributes that are fields as they stand */
+void work_add_constants(work *w); /* beside its main weight */
+
 #endif

@@ -3,7 +3,6 @@
 #include "extract/shape/infer_state.h"
 
 #include "common/checked.h"
-#include "extract/shape/shape.h"
 
 #include <inttypes.h>
 #include <string.h>
@@ -59,15 +58,8 @@ static const tensor *first_input(const node *n, bool (*is)(const info *)) {
 
 static bool is_open(const info *i) { return i->inexact || i->least; }
 
-static bool is_random(const node *n) {
-    return n->def && (n->def->shape == shape_random || n->def->shape == shape_random_like ||
-                      n->def->shape == shape_random_multinomial);
-}
-
 static bool is_constant(const node *n) {
-    if (!n->def || is_random(n)) return false;
-    for (int k = 0; k < n->attr_count; k++)
-        if (n->attrs[k].kind == ATTR_GRAPH) return false;
+    if (!n->def || graph_is_random(n) || graph_has_body(n)) return false;
     for (int k = 0; k < n->in_count; k++)
         if (n->in[k] && !n->in[k]->is_constant && n->in[k]->source != TENSOR_INITIALIZER) return false;
     return true;
@@ -163,7 +155,7 @@ static void infer_node(model *m, node *n) {
     const tensor *blank = first_input(n, is_blank);
     const char *outer_reason = blank ? follows_from(&c, blank) : NULL;
     /* Reshape to known numbers says its output's shape whatever its input is. */
-    bool callable = !blank || (n->def->shape == shape_view_reshape && blank == n->in[0]);
+    bool callable = !blank || (graph_is(n, "Reshape") && blank == n->in[0]);
     bool soft = blank || first_input(n, is_open);
     for (int k = 0; k < n->out_count; k++)
         if (n->out[k]) n->out[k]->info = &info_unknown;

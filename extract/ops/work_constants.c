@@ -1,6 +1,6 @@
 /* Owns which constants beside its main weight an operation has: recurrences, biases, experts, scales. They are listed
  * with the weight, so that whoever measures can load or rebuild all of them. */
-#include "extract/ops/lower.h"
+#include "extract/ops/work.h"
 
 #include "extract/ops/cost.h"
 
@@ -92,7 +92,7 @@ static void set_scales(work *w, const cost_weight *found) {
     add_constant(w, "zero_points", found->zero_points);
 }
 
-void lower_weights(work *w) {
+void work_add_constants(work *w) {
     const node *n = w->node;
     if (!w->weight || w->free) return;
     for (int k = 0; k < n->in_count; k++) {

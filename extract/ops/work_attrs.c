@@ -1,7 +1,7 @@
 /* Owns which attributes of an operator become fields of its record as they stand: those that change the result or the
  * work and that no lower function reads by itself. What has its default is not written, so that two spellings of one
  * operation stay one. */
-#include "extract/ops/lower.h"
+#include "extract/ops/work.h"
 
 #include "extract/ops/cost.h"
 
@@ -287,7 +287,7 @@ static void set_quantised(work *w) {
         if (strcmp(names[k], w->node->op_type) == 0) oprec_set_text(&w->rec, "quant", "qdq");
 }
 
-void lower_attrs(work *w) {
+void work_add_attrs(work *w) {
     const node *n = w->node;
     if (n->op_type[0] == 'Q' && !w->free) set_quantised(w);
     if (n->attr_count == 0 || w->free) return;
