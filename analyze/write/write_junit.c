@@ -44,11 +44,10 @@ static void put_bad_rows(FILE *out, const study_report *r) {
     const json_t *rows = json_object_get(report, "candidates");
     for (size_t k = 0; k < json_array_size(rows); k++) {
         const json_t *row = json_array_get(rows, k), *reason = json_object_get(row, "reason");
-        const char *said = json_string_value(json_object_get(row, "status"));
-        const char *const parts[] = {
-            json_string_value(json_object_get(row, "name")), json_string_value(json_object_get(row, "variant")), said,
-            json_string_value(json_object_get(reason, "code")), json_string_value(json_object_get(reason, "text"))};
-        if (!said || !is_bad(said)) continue;
+        const char *said = json_get_text(row, "status");
+        const char *const parts[] = {json_get_text(row, "name"), json_get_text(row, "variant"), said,
+                                     json_get_text(reason, "code"), json_get_text(reason, "text")};
+        if (!*said || !is_bad(said)) continue;
         for (size_t n = 0; n < sizeof parts / sizeof parts[0]; n++) {
             if (!*parts[n]) continue;
             put(out, parts[n]);

@@ -35,6 +35,23 @@ check "md --top 2: says what it leaves out" prints "6 more are in summary.csv an
 analyze nasty --format md
 check "md: a file that is no report is named" prints "nasty/reports/broken.json"
 
+# A row that failed and does not say what it is of: what else it says is told.
+cp -r plain nameless
+python3 - nameless/reports <<'EOF'
+import json, pathlib, sys
+
+for path in sorted(pathlib.Path(sys.argv[1]).glob("*.json")):
+    report = json.loads(path.read_text())
+    report["candidates"] = [{"status": "WRONG"}, *report.get("candidates", [])]
+    path.write_text(json.dumps(report))
+EOF
+for format in text json md csv junit; do
+    analyze nameless --format $format --top 0
+    check "$format: a failed row without a name: exit 1" exits 1
+done
+analyze nameless --format junit
+check "junit: a failed row without a name" prints "WRONG"
+
 IFS=, read -r -a columns < <(head -n 1 plain.csv | tr -d '\r')
 for column in "${columns[@]}"; do
     check "csv: $column is documented" contains "$ROOT/docs/formats.md" "\`$column\`"

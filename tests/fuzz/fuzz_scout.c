@@ -1,15 +1,17 @@
 /* The libFuzzer target of what scout_batch reads: operation files with their fusions, ceilings, frames, cached values,
- * counters. The first byte says which. Any bytes may be refused, with a line; none may crash, leak or hang, and what
- * was read must survive its own way to a worker and back. */
+ * counters, reports that are kept. The first byte says which. Any bytes may be refused, with a line; none may crash,
+ * leak or hang, and what was read must survive its own way to a worker and back. */
 #include "common/guard.h"
 #include "scout/cache_parse.h"
 #include "scout/ceilings.h"
 #include "scout/counters.h"
+#include "scout/figures.h"
 #include "scout/frames.h"
 #include "scout/fusion.h"
 #include "scout/kinds/kinds.h"
 #include "scout/operation.h"
 #include "scout/parts.h"
+#include "scout/show.h"
 #include "tests/fuzz/json_mutate.h"
 
 #include <math.h>
@@ -171,15 +173,69 @@ static void fuzz_counters(const char *text, size_t size) {
     free(copy);
 }
 
+/* What was measured before, from a report or the cache: told again, built again, and continued. */
+static void tell_kept(const json_t *kept, arena *a) {
+    static const ceilings none;
+    static supervisor_device device = {.name = "cuda:0", .device_class = "class A", .device_instance = "class A;1"};
+    const regime rules = {REGIME_SUSTAINED, REGIME_MODEL, REGIME_GRAPH};
+    const report_search search = {.early_exit = 0.97, .workspace_limit = 1 << 25};
+    operation_list list = {0};
+    json_builder b = {NULL};
+    report_figures f;
+    char *text = NULL;
+    size_t n = 0;
+    FILE *out = open_memstream(&text, &n);
+    if (!out) abort();
+    operation_from_words("gemm", "64,96,96", "fp32", 0, NULL, a, &list);
+    const report_input in = {.operation = &list.items[0],
+                             .key = operation_key(&list.items[0], a),
+                             .device = &device,
+                             .regime = &rules,
+                             .search = &search,
+                             .measurement = kept,
+                             .ceilings = &none,
+                             .model_us = 100};
+    report_read(&in, &f);
+    if (f.proven_us < 0 || f.bad_rows < 0 || f.verdict.proven_gain_us < 0 || f.verdict.potential_gain_us < 0) abort();
+    json_decref(report_build(&in, &b));
+    if (b.why) abort();
+    show_operation(out, a, &in);
+    show_variants(out, a, &in, true);
+    show_table(out, a, &in, 1);
+    if (fclose(out) != 0 || n == 0 || strpbrk(text, "\x1b\r\x7f")) abort();
+    free(text);
+    json_decref(figures_choose(kept, NULL));
+    figures_leader(kept);
+    if (!(figures_open(kept) >= 0)) abort();
+    operation_list_free(&list);
+}
+
+static void fuzz_kept(const char *text, size_t size) {
+    guard g;
+    arena a;
+    json_t *kept = json_loadb(text, size, JSON_REJECT_DUPLICATES, NULL);
+    if (!kept) return;
+    guard_init(&g);
+    arena_init(&a, &g, (size_t)64 << 20);
+    if (guard_enter(&g)) {
+        if (report_may_serve(kept, false)) tell_kept(kept, &a);
+    } else {
+        abort();
+    }
+    arena_free(&a);
+    json_decref(kept);
+}
+
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
     if (size == 0) return 0;
     const uint8_t *rest = data + 1;
-    switch (data[0] % 5) {
+    switch (data[0] % 6) {
     case 0: fuzz_operations(rest, size - 1); break;
     case 1: fuzz_ceilings((const char *)rest, size - 1); break;
     case 2: fuzz_frames(rest, size - 1); break;
     case 3: fuzz_cached((const char *)rest, size - 1); break;
-    default: fuzz_counters((const char *)rest, size - 1); break;
+    case 4: fuzz_counters((const char *)rest, size - 1); break;
+    default: fuzz_kept((const char *)rest, size - 1); break;
     }
     return 0;
 }

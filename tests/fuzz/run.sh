@@ -34,6 +34,7 @@ done
 seed 0 short <<<'{"a": {"op": "gemm", "shape": [4, 8, 16], "sparsity": 0.875}, "b": {"op": "layernorm", "shape": [64]}}'
 seed 1 ceilings <<<'{"schema": "ceiling-scout/ceilings/1", "instance": "x", "load": "sustained", "launch": "graph", "taken": "2026-01-01T00:00:00Z", "launch_us": 1, "peaks": [], "bandwidths": [{"bytes": 65536, "read_fraction": 1, "resident": false, "tbps": 1, "rel_ci95": 0}]}'
 for file in tests/counters/*; do seed 4 "${file##*/}" <"$file"; done
+for file in tests/analyze/seeds/*.json; do seed 5 "${file##*/}" <"$file"; done
 seed 3 cached <<<'{"a":[1,2.5,-3e9,true,null,"t\\n"],"b":{}}'
 
 # What is no number is found by chance hardly ever: reports of all sorts, whole, in pairs, as plain JSON, and in a folder.
