@@ -28,6 +28,7 @@
 ## make unit                    build and run the unit tests of the mode
 ## make cli golden              the command line's tests; the stored ops.json of models/, the stored summaries of an H200's reports
 ## make page                    open report.html in Chromium and look at it (skipped where there is none)
+## make rooms                   hold every #include against the table of rooms in docs/architecture.md
 ## make golden-update           store what extract_ops and analyze say today as what is expected
 ## make format | format-check   clang-format the sources, or say which ones differ
 ## make tidy                    clang-tidy, every warning an error

@@ -2,8 +2,8 @@
 #include "analyze/command.h"
 
 #include "analyze/compare/comparison_formats.h"
-#include "analyze/left_out.h"
-#include "analyze/thresholds.h"
+#include "analyze/study/left_out.h"
+#include "analyze/study/thresholds.h"
 #include "common/files.h"
 
 #include <math.h>

@@ -1,9 +1,9 @@
 /* analyze explain DIR ID: all that is known of one operation. */
 #include "analyze/command.h"
 
-#include "analyze/explain.h"
-#include "analyze/left_out.h"
-#include "analyze/thresholds.h"
+#include "analyze/explain/explain.h"
+#include "analyze/study/left_out.h"
+#include "analyze/study/thresholds.h"
 
 #include <string.h>
 

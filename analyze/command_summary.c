@@ -1,9 +1,9 @@
 /* analyze without a command: the summary of one or more folders, in the formats that are asked for. */
 #include "analyze/command.h"
 
-#include "analyze/formats.h"
-#include "analyze/left_out.h"
-#include "analyze/thresholds.h"
+#include "analyze/study/left_out.h"
+#include "analyze/study/thresholds.h"
+#include "analyze/write/formats.h"
 #include "common/files.h"
 
 #include <stdlib.h>

@@ -1,5 +1,5 @@
 /* Owns the table of formats, and how what they write reaches its file. */
-#include "analyze/formats.h"
+#include "analyze/write/formats.h"
 
 #include "analyze/page/page.h"
 #include "common/files.h"

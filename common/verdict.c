@@ -21,7 +21,7 @@ const verdict_thresholds verdict_defaults = {
     .margin = 0.02,
 };
 
-/* The floor at which a ceiling is said to be set by launching (scout/ceilings.c): half of it. */
+/* The floor at which a ceiling is said to be set by launching (scout/ceilings/ceilings.c): half of it. */
 static const double launch_bound = 0.5;
 
 typedef verdict_figure figure;

@@ -3,11 +3,11 @@
 #include "extract/extract_run.h"
 
 #include "common/files.h"
+#include "extract/infer/infer.h"
+#include "extract/match/match.h"
 #include "extract/ops/collect.h"
 #include "extract/ops/fuse.h"
-#include "extract/ops/match.h"
 #include "extract/ops/work.h"
-#include "extract/shape/infer.h"
 #include "extract/write/emit.h"
 #include "extract/write/table.h"
 

@@ -1,19 +1,20 @@
-# Rules. Sources are found by wildcard: a program is made of common/ and its own folder; every tests/unit/test_*.c and
-# tests/fuzz/fuzz_*.c is a program of its own, linked with everything but the main files. mk/cuda.mk makes the CUDA device.
+# Rules. Sources are found by wildcard: a program is made of common/ and its own folder; every tests/unit/*/test_*.c and
+# tests/fuzz/fuzz_*.c is a program of its own, linked with what it needs of an archive of all but the main files.
+# mk/cuda.mk makes the CUDA device.
 
 COMMON_SOURCES := $(sort $(wildcard common/*.c))
 EXTRACT_SOURCES := $(sort $(wildcard extract/*.c extract/*/*.c))
-SCOUT_SOURCES := $(sort $(filter-out scout/cuda/%,$(wildcard scout/*.c scout/*/*.c)))
+SCOUT_SOURCES := $(sort $(filter-out scout/cuda/%,$(wildcard scout/*.c scout/*/*.c scout/*/*/*.c)))
 ANALYZE_SOURCES := $(sort $(wildcard analyze/*.c analyze/*/*.c))
 DISPATCH_SOURCES := $(sort $(wildcard dispatch/*.c))
 SOURCES := $(COMMON_SOURCES) $(EXTRACT_SOURCES) $(SCOUT_SOURCES) $(ANALYZE_SOURCES) $(DISPATCH_SOURCES)
 MAIN_SOURCES := extract/extract_main.c scout/scout_main.c analyze/analyze_main.c
 PART_SOURCES := $(filter-out $(MAIN_SOURCES),$(SOURCES))
-UNIT_SOURCES := $(sort $(wildcard tests/unit/test_*.c))
-UNIT_HELPERS := $(filter-out $(UNIT_SOURCES),$(wildcard tests/unit/*.c))
+UNIT_SOURCES := $(sort $(filter-out tests/unit/cuda/test_cuda_%,$(wildcard tests/unit/*/test_*.c)))
+UNIT_HELPERS := $(sort $(filter-out tests/unit/cuda/% $(UNIT_SOURCES),$(wildcard tests/unit/*/*.c)) $(wildcard tests/fakes/*.c))
 FUZZ_SOURCES := $(sort $(wildcard tests/fuzz/fuzz_*.c))
 FUZZ_HELPERS := $(filter-out $(FUZZ_SOURCES),$(wildcard tests/fuzz/*.c))
-HEADERS := $(sort $(wildcard common/*.h extract/*.h extract/*/*.h scout/*.h scout/*/*.h analyze/*.h analyze/*/*.h dispatch/*.h tests/*/*.h))
+HEADERS := $(sort $(wildcard common/*.h extract/*.h extract/*/*.h scout/*.h scout/*/*.h scout/*/*/*.h analyze/*.h analyze/*/*.h dispatch/*.h tests/*/*.h tests/*/*/*.h))
 PROTOS := $(sort $(wildcard extract/*/*.proto))
 
 GENERATED := $(patsubst %.proto,$(BUILD)/gen/%.pb-c.c,$(notdir $(PROTOS)))
@@ -21,7 +22,7 @@ PAGE_ASSETS := $(BUILD)/gen/page_assets.o
 OBJECTS := $(PART_SOURCES:%.c=$(BUILD)/obj/%.o) $(GENERATED:.c=.o) $(PAGE_ASSETS)
 objects_of = $(patsubst %.c,$(BUILD)/obj/%.o,$(COMMON_SOURCES) $(1))
 MAIN_OBJECTS := $(MAIN_SOURCES:%.c=$(BUILD)/obj/%.o)
-UNIT_PROGRAMS := $(UNIT_SOURCES:tests/unit/%.c=$(BUILD)/unit/%)
+UNIT_PROGRAMS := $(patsubst %.c,$(BUILD)/unit/%,$(notdir $(UNIT_SOURCES)))
 FUZZ_PROGRAMS := $(FUZZ_SOURCES:tests/fuzz/%.c=$(BUILD)/fuzz/%)
 
 # A build in the default release folder also puts its programs where people look for them.
@@ -87,15 +88,24 @@ LDFLAGS_test_faults := $(FAULTS:%=-Wl,--wrap=%) -Wl,-z,muldefs
 STUDY_FAULTS := malloc calloc realloc free strdup strndup realpath open close fstat read write fsync rename opendir closedir
 LDFLAGS_test_study_faults := $(STUDY_FAULTS:%=-Wl,--wrap=%) -Wl,-z,muldefs
 
-$(BUILD)/unit/%: $(BUILD)/obj/tests/unit/%.o $(UNIT_HELPERS:%.c=$(BUILD)/obj/%.o) $(OBJECTS) $(BUILD)/objects
-	$(say) LINK $@
-	$(Q)mkdir -p $(@D)
-	$(Q)$(CC) $(ALL_LDFLAGS) $(LDFLAGS_$*) -o $@ $(filter %.o,$^) $(ALL_LIBS)
+# Archives that only name their objects: a test holds what it calls, and is linked in a moment.
+PARTS := $(BUILD)/parts.a
+HELPERS := $(BUILD)/helpers.a
+$(PARTS): $(OBJECTS) $(BUILD)/objects
+$(HELPERS): $(UNIT_HELPERS:%.c=$(BUILD)/obj/%.o) $(BUILD)/objects
+$(PARTS) $(HELPERS):
+	$(Q)rm -f $@; $(AR) rcsT $@ $(filter %.o,$^)
 
-$(BUILD)/fuzz/%: $(BUILD)/obj/tests/fuzz/%.o $(FUZZ_HELPERS:%.c=$(BUILD)/obj/%.o) $(OBJECTS) $(BUILD)/objects
+$(foreach s,$(UNIT_SOURCES),$(eval $(BUILD)/unit/$(basename $(notdir $(s))): $(BUILD)/obj/$(s:.c=.o)))
+$(UNIT_PROGRAMS): $(BUILD)/unit/%: $(HELPERS) $(PARTS)
 	$(say) LINK $@
 	$(Q)mkdir -p $(@D)
-	$(Q)$(CC) -fsanitize=fuzzer $(ALL_LDFLAGS) -o $@ $(filter %.o,$^) $(ALL_LIBS)
+	$(Q)$(CC) $(ALL_LDFLAGS) $(LDFLAGS_$*) -o $@ $(filter %.o,$^) $(HELPERS) $(PARTS) $(ALL_LIBS)
+
+$(BUILD)/fuzz/%: $(BUILD)/obj/tests/fuzz/%.o $(FUZZ_HELPERS:%.c=$(BUILD)/obj/%.o) $(PARTS)
+	$(say) LINK $@
+	$(Q)mkdir -p $(@D)
+	$(Q)$(CC) -fsanitize=fuzzer $(ALL_LDFLAGS) -o $@ $(filter %.o,$^) $(PARTS) $(ALL_LIBS)
 
 .SECONDARY:
 -include $(patsubst %.o,%.d,$(OBJECTS) $(MAIN_OBJECTS) $(patsubst %.c,$(BUILD)/obj/%.o,$(UNIT_SOURCES) $(UNIT_HELPERS) $(FUZZ_SOURCES) $(FUZZ_HELPERS)))

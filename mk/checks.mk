@@ -1,7 +1,7 @@
 # Tests and checks. Every test script ends with a line "N passed, N failed[, N skipped]"; tests/run.sh adds them up.
 
-.PHONY: test unit cli page golden golden-update format format-check tidy bench-extract bench-analyze
-C_FILES := $(SOURCES) $(HEADERS) $(wildcard tests/*/*.c)
+.PHONY: test unit cli page rooms golden golden-update format format-check tidy bench-extract bench-analyze
+C_FILES := $(SOURCES) $(HEADERS) $(wildcard tests/*/*.c tests/*/*/*.c)
 
 test:
 	$(Q)tests/run.sh
@@ -11,6 +11,8 @@ cli: $(PROGRAMS) scripted
 	$(Q)SCOUT=$(abspath $(SCOUT)) SCRIPTED=$(abspath $(SCRIPTED)) tests/cli/run.sh $(PROGRAM)
 page: $(PROGRAMS)
 	$(Q)tests/page/run.sh $(ANALYZE)
+rooms:
+	$(Q)tests/rooms/run.sh
 golden: $(PROGRAMS)
 	$(Q)tests/golden/run.sh $(PROGRAM)
 	$(Q)tests/golden/analyze.sh $(ANALYZE)
@@ -39,10 +41,10 @@ compile_commands.json: $(SOURCES) $(UNIT_SOURCES) $(BUILD)/flags
 	$(Q)printf '\n]\n' >> $@.new; mv $@.new $@
 
 bench-extract: $(PROGRAMS)
-	$(Q)scripts/bench_extract.sh $(PROGRAM)
+	$(Q)tests/bench/bench_extract.sh $(PROGRAM)
 
 bench-analyze: $(PROGRAMS)
-	$(Q)scripts/bench_analyze.sh $(ANALYZE)
+	$(Q)tests/bench/bench_analyze.sh $(ANALYZE)
 
 # A page of 5,000 operations opens and sorts within a second; the tests only see that it stays within five.
 .PHONY: bench-page
@@ -51,12 +53,12 @@ bench-page: $(PROGRAMS)
 
 .PHONY: bench-repeat
 bench-repeat: $(PROGRAMS)
-	$(Q)tests/scout/repeat_cpu.sh $(SCOUT)
+	$(Q)tests/bench/repeat_cpu.sh $(SCOUT)
 
 # CPU figures on a machine that others use: with nothing, two, four and eight busy loops beside them. A quarter of an hour.
 .PHONY: bench-busy
 bench-busy: $(PROGRAMS)
-	$(Q)tests/scout/busy.sh '$(MAKE)' $(REPETITIONS)
+	$(Q)tests/bench/busy.sh '$(MAKE)' $(REPETITIONS)
 
 # How often a comparison of two runs errs: NIGHTS of each kind (10000), counted.
 .PHONY: bench-compare

@@ -4,13 +4,13 @@
 
 CUDA_ARCHS ?= 90a
 CUDA_ROOT = $(patsubst %/bin/nvcc,%,$(realpath $(NVCC)))
-CUDA_SOURCES := $(sort $(wildcard scout/cuda/*.c))
-CUDA_KERNELS := $(sort $(wildcard kernels/*.cu))
-CUDA_C_FILES := $(CUDA_SOURCES) $(sort $(wildcard scout/cuda/*.h kernels/*.h))
+CUDA_SOURCES := $(sort $(wildcard scout/cuda/*.c scout/cuda/*/*.c))
+CUDA_KERNELS := $(sort $(wildcard kernels/*/*.cu))
+CUDA_C_FILES := $(CUDA_SOURCES) $(sort $(wildcard scout/cuda/*/*.h kernels/*/*.h))
 CUDA_NAMES := $(foreach n,tiles stages clusters,$(BUILD)/cuda/gen/lt_$(n).inc)
 # Kernels are the same whatever the mode, and take minutes: one place for all, by the GPUs that they are for.
 KERNEL_BUILD = out/build/kernels-$(subst $(eval) ,-,$(strip $(CUDA_ARCHS)))
-CUDA_OBJECTS = $(patsubst %.c,$(BUILD)/cuda/%.o,$(CUDA_SOURCES) scout/libraries.c) $(CUDA_KERNELS:%.cu=$(KERNEL_BUILD)/%.o)
+CUDA_OBJECTS = $(patsubst %.c,$(BUILD)/cuda/%.o,$(CUDA_SOURCES) scout/device/libraries.c) $(CUDA_KERNELS:%.cu=$(KERNEL_BUILD)/%.o)
 CUDA_DEVICE := $(BIN)/scout_cuda.so
 DIST ?= out/dist
 DIST_BUILD ?= out/build/dist
@@ -61,14 +61,14 @@ $(CUDA_NAMES): $(BUILD)/cuda/gen/lt_%.inc: $(CUDA_ROOT)/include/cublasLt.h
 
 # What kernels that are generated at run time include, as lines of C strings: no file of ours is needed where they run.
 CHAIN_LINES := $(foreach n,elementwise_chain elementwise_functions,$(BUILD)/cuda/gen/$(n).inc)
-$(CHAIN_LINES): $(BUILD)/cuda/gen/%.inc: kernels/%.cuh
+$(CHAIN_LINES): $(BUILD)/cuda/gen/%.inc: kernels/pass/%.cuh
 	$(say) LINES $@
 	$(Q)mkdir -p $(@D)
 	$(Q)sed 's/\\/\\\\/g; s/"/\\"/g; s/^/"/; s/$$/\\n",/' $< > $@.new && mv $@.new $@
-$(BUILD)/cuda/scout/cuda/chain_source.o $(BUILD)/obj/scout/cuda/chain_source.o: $(CHAIN_LINES)
+$(BUILD)/cuda/scout/cuda/nvrtc/chain_source.o $(BUILD)/obj/scout/cuda/nvrtc/chain_source.o: $(CHAIN_LINES)
 # Writing them needs no CUDA: a unit test does it, with or without a toolkit.
-$(BUILD)/obj/scout/cuda/chain_source.o: ALL_CFLAGS += -isystem $(BUILD)/cuda/gen
-$(BUILD)/unit/test_chain_source: $(BUILD)/obj/scout/cuda/chain_source.o $(BUILD)/obj/scout/cuda/chain_steps.o
+$(BUILD)/obj/scout/cuda/nvrtc/chain_source.o: ALL_CFLAGS += -isystem $(BUILD)/cuda/gen
+$(BUILD)/unit/test_chain_source: $(BUILD)/obj/scout/cuda/nvrtc/chain_source.o $(BUILD)/obj/scout/cuda/nvrtc/chain_steps.o
 
 $(BUILD)/cuda/scout/%.o: scout/%.c $(BUILD)/cuda/flags | $(CUDA_NAMES)
 	$(say) CC $<
@@ -102,29 +102,29 @@ dist:
 GPU_CHECKS := $(patsubst tests/gpu/%.c,$(BUILD)/gpu/%,$(sort $(wildcard tests/gpu/check_*.c)))
 .PHONY: gpu-checks
 gpu-checks: $(CUDA_DEVICE) $(GPU_CHECKS) $(BUILD)/gpu/skinny_cuda.so
-$(BUILD)/gpu/skinny_cuda.so: docs/examples/custom_kernel/skinny.cu docs/examples/custom_kernel/Makefile scout/plugin.h scout/op.h scout/gemm.h
+$(BUILD)/gpu/skinny_cuda.so: docs/examples/custom_kernel/skinny.cu docs/examples/custom_kernel/Makefile scout/plugin.h scout/op/op.h scout/op/gemm.h
 	$(say) NVCC $<
 	$(Q)$(MAKE) -s -C $(dir $<) cuda SCOUT_INCLUDE='$(CURDIR)' OUT='$(abspath $(@D))' NVCC=$(NVCC)
 # check_kernels reads lists of operations with the harness's own reader.
-$(BUILD)/gpu/check_kernels: $(OBJECTS)
-$(BUILD)/gpu/check_kernels: CHECK_LIBS = $(ALL_LIBS)
-$(BUILD)/gpu/check_%: tests/gpu/check_%.c $(KERNEL_BUILD)/kernels/stream.o $(HEADERS) $(BUILD)/cuda/flags
+$(BUILD)/gpu/check_kernels: $(PARTS)
+$(BUILD)/gpu/check_kernels: CHECK_LIBS = $(PARTS) $(ALL_LIBS)
+$(BUILD)/gpu/check_%: tests/gpu/check_%.c $(KERNEL_BUILD)/kernels/harness/stream.o $(HEADERS) $(BUILD)/cuda/flags
 	$(say) CC $<
 	$(Q)mkdir -p $(@D)
-	$(Q)$(CC) $(CUDA_CFLAGS) $(ALL_LDFLAGS) -o $@ $< $(filter %.o,$^) -L$(CUDA_ROOT)/lib64 -lcudart_static $(CHECK_LIBS) -ldl -lrt -lpthread -lm
+	$(Q)$(CC) $(CUDA_CFLAGS) $(ALL_LDFLAGS) -o $@ $< $(filter %.o,$^) $(CHECK_LIBS) -L$(CUDA_ROOT)/lib64 -lcudart_static -ldl -lrt -lpthread -lm
 
 # Candidates with tables of functions in the place of libraries, on machines without a GPU.
-CUDA_UNITS := $(patsubst tests/cuda/%.c,$(BUILD)/unit/%,$(sort $(wildcard tests/cuda/test_*.c)))
+CUDA_UNITS := $(patsubst tests/unit/cuda/%.c,$(BUILD)/unit/%,$(sort $(wildcard tests/unit/cuda/test_cuda_*.c)))
 CUDA_FAKED_kinds := cpu_info_get lt_open dnn_open
 CUDA_FAKED_offers := lt_ready sparse_lt_ready dnn_ready
 CUDA_FAKED_product := lt_open lt_ready move_copy_launch tail_launch padded_rows_launch
 CUDA_FAKED_quantised := lt_open lt_ready product_bytes_input_launch product_bytes_finish_launch product_bytes_sums_launch \
   product_bytes_zeros_launch kernels_transpose whole_conv \
   cudaMemsetAsync
-$(BUILD)/unit/test_cuda_%: tests/cuda/test_cuda_%.c $(filter-out %/libraries.o,$(CUDA_OBJECTS)) $(OBJECTS) $(HEADERS) $(BUILD)/cuda/flags
+$(BUILD)/unit/test_cuda_%: tests/unit/cuda/test_cuda_%.c $(filter-out %/libraries.o,$(CUDA_OBJECTS)) $(PARTS) $(HEADERS) $(BUILD)/cuda/flags
 	$(say) CC $<
 	$(Q)mkdir -p $(@D)
-	$(Q)$(CC) $(CUDA_CFLAGS) $(ALL_LDFLAGS) $(CUDA_FAKED_$*:%=-Wl,--wrap=%) -o $@ $< $(filter %.o,$^) -L$(CUDA_ROOT)/lib64 -lcudart_static $(ALL_LIBS) -ldl -lrt -lpthread -lm
+	$(Q)$(CC) $(CUDA_CFLAGS) $(ALL_LDFLAGS) $(CUDA_FAKED_$*:%=-Wl,--wrap=%) -o $@ $< $(filter %.o,$^) $(PARTS) -L$(CUDA_ROOT)/lib64 -lcudart_static $(ALL_LIBS) -ldl -lrt -lpthread -lm
 
 C_FILES += $(CUDA_C_FILES)
 ifneq ($(NVCC),)

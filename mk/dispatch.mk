@@ -49,4 +49,4 @@ install-dispatch: dispatch
 
 # Lookups in a table of ten thousand made-up operations, beside a hash table with text keys and a list.
 bench-dispatch: $(ANALYZE) dispatch
-	$(Q)tests/dispatch/bench.sh $(ANALYZE) $(BUILD)/lib
+	$(Q)tests/bench/bench_dispatch.sh $(ANALYZE) $(BUILD)/lib

@@ -2,8 +2,7 @@
 
 PREFIX ?= /usr/local
 # What a plugin may include: the ABI, and how operations of each kind are read.
-PLUGIN_HEADERS := $(addprefix scout/,plugin.h op.h activation.h attention.h conv.h elementwise.h elementwise_chain.h embedding.h gemm.h requantize.h move.h \
-  norm.h pool.h quantize.h reduce.h recurrent.h rotary.h softmax.h window.h)
+PLUGIN_HEADERS := scout/plugin.h $(sort $(wildcard scout/op/*.h))
 .PHONY: install clean distclean
 install install-manual install-dispatch: export INSTALL_ROOT := $(DESTDIR)$(PREFIX)
 install: $(PROGRAMS)
@@ -12,8 +11,8 @@ install: $(PROGRAMS)
 	install -D -m 755 -- $(ANALYZE) "$$INSTALL_ROOT/bin/analyze"
 	$(Q)if [[ -e $(CUDA_DEVICE) ]]; then \
 	  install -D -m 755 -- $(CUDA_DEVICE) "$$INSTALL_ROOT/lib/ceiling-scout/scout_cuda.so"; fi
-	install -d -- "$$INSTALL_ROOT/include/ceiling-scout/scout"
-	install -m 644 -- $(PLUGIN_HEADERS) "$$INSTALL_ROOT/include/ceiling-scout/scout/"
+	install -d -- "$$INSTALL_ROOT/include/ceiling-scout/scout/op"
+	$(Q)for header in $(PLUGIN_HEADERS); do install -m 644 -- "$$header" "$$INSTALL_ROOT/include/ceiling-scout/$$header"; done
 	$(Q)find README.md SECURITY.md docs -type f ! -path '*/build/*' -exec \
 	  install -D -m 644 -- {} "$$INSTALL_ROOT/share/doc/ceiling-scout/{}" ';'
 

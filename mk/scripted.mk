@@ -6,10 +6,10 @@ SCRIPTED_CFLAGS := $(filter-out -fsanitize%,$(LANGUAGE)) -O2 -g $(WARNINGS) -fPI
 
 .PHONY: scripted scout-test
 scripted: $(SCRIPTED_PLUGINS)
-$(SCRIPTED)/device.so: tests/scripted/device.c tests/scripted/filling.c tests/scripted/products.c
-$(SCRIPTED)/faults.so: tests/scripted/faults.c
-$(SCRIPTED)/custom.so: tests/scripted/custom.c
-$(SCRIPTED_PLUGINS): tests/scripted/device.h tests/scripted/scripted.h scout/plugin.h scout/gemm.h $(BUILD)/flags
+$(SCRIPTED)/device.so: tests/fakes/scripted/device.c tests/fakes/scripted/filling.c tests/fakes/scripted/products.c
+$(SCRIPTED)/faults.so: tests/fakes/scripted/faults.c
+$(SCRIPTED)/custom.so: tests/fakes/scripted/custom.c
+$(SCRIPTED_PLUGINS): tests/fakes/scripted/device.h tests/fakes/scripted/scripted.h scout/plugin.h scout/op/gemm.h $(BUILD)/flags
 	$(say) LINK $@
 	$(Q)mkdir -p $(@D)
 	$(Q)$(CC) $(SCRIPTED_CFLAGS) -o $@ $(filter %.c,$^) -lm

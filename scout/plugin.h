@@ -25,8 +25,8 @@ typedef enum scout_answer {
     SCOUT_LOST       /* the device can no longer be used from this process (poisoned context, device gone) */
 } scout_answer;
 
-/* Why an answer is not SCOUT_OK: a code of the closed list in scout/reason.h ("type", "shape", "layout", "library",
- * "memory", "error", …) and a sentence for a person. */
+/* Why an answer is not SCOUT_OK: a code of the closed list in scout/terms/reason.h ("type", "shape", "layout",
+ * "library", "memory", "error", …) and a sentence for a person. */
 typedef struct scout_why {
     char code[24];
     char text[232];
@@ -283,7 +283,7 @@ typedef struct scout_composition {
     uint32_t others; /* whatever else takes the device's time */
 } scout_composition;
 
-/* What the zeros of a matrix come to: counts, from which scout/sparsity.c tells what they are good for. */
+/* What the zeros of a matrix come to: counts, from which scout/input/sparsity.c tells what they are good for. */
 typedef struct scout_zeros {
     uint32_t size;
     int64_t nonzeros, fewest, most; /* of the matrix; of the emptiest and of the fullest row */

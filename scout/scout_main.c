@@ -1,8 +1,8 @@
 /* scout_batch: from options to a run to an exit code, and nothing else. */
 #include "common/files.h"
-#include "scout/options.h"
-#include "scout/run.h"
-#include "scout/worker.h"
+#include "scout/run/options.h"
+#include "scout/run/run.h"
+#include "scout/worker/worker.h"
 
 #include <errno.h>
 #include <fcntl.h>

@@ -18,7 +18,7 @@ skip() {
 }
 
 # Each step_NAME is one step, in the order of the list below.
-steps=(gcc clang asan unit unit_clang unit_asan unit_tsan unit_avx2 cli scout page dispatch golden golden_reports hostile fuzz oracle format shell tidy)
+steps=(gcc clang asan unit unit_clang unit_asan unit_tsan unit_avx2 cli scout page dispatch golden golden_reports hostile fuzz oracle rooms format shell tidy)
 step_gcc() { build all units scripted; } # and the CUDA device, where the toolkit is
 step_clang() { build CC=clang modal units BUILD=out/build/release-clang-test; }
 step_asan() { build MODE=asan modal units; }
@@ -41,6 +41,7 @@ step_golden_reports() { tests/golden/analyze.sh bin/analyze; }
 step_hostile() { tests/hostile/run.sh; }
 step_fuzz() { tests/fuzz/run.sh "${FUZZ_SECONDS:-60}"; }
 step_oracle() { tests/oracle/run.sh; }
+step_rooms() { tests/rooms/run.sh; }
 step_format() { build format-check; }
 step_tidy() { build -k tidy; }
 step_shell() {

@@ -11,7 +11,7 @@
 #define ANALYZE_COMPARISON_H
 
 #include "analyze/compare/drift.h"
-#include "analyze/study.h"
+#include "analyze/study/study.h"
 
 /* What became of approach and priority. Borderline rows keep theirs: the next run may well decide otherwise. */
 typedef enum comparison_verdict {

@@ -158,7 +158,8 @@ drift_fit drift_fit_fixed(const drift_fit_data *data, double center, double spre
 }
 
 /* Student's t by its degrees, and its unit in deviations of a fit to such numbers (by the clipped squares above; held
- * against the integrals in tests/unit/test_drift.c). The first one, all but normal, has the members' degrees. */
+ * against the integrals in tests/unit/analyze/test_drift.c). The first one, all but normal, has the members' degrees.
+ */
 static const struct {
     double degrees, unit;
 } shapes[DRIFT_SHAPES] = {{INFINITY, 1}, {20, 0.9536}, {12, 0.9234}, {8, 0.8870}, {6, 0.8522},

@@ -3,7 +3,7 @@
 #ifndef ANALYZE_PAGE_H
 #define ANALYZE_PAGE_H
 
-#include "analyze/formats.h"
+#include "analyze/write/formats.h"
 
 formats_write page_write;
 

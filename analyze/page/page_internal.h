@@ -4,7 +4,7 @@
 #ifndef ANALYZE_PAGE_INTERNAL_H
 #define ANALYZE_PAGE_INTERNAL_H
 
-#include "analyze/summary.h"
+#include "analyze/study/summary.h"
 
 #include <jansson.h>
 #include <stdio.h>

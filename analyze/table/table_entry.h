@@ -2,7 +2,7 @@
 #ifndef ANALYZE_TABLE_ENTRY_H
 #define ANALYZE_TABLE_ENTRY_H
 
-#include "analyze/study.h"
+#include "analyze/study/study.h"
 #include "common/json.h"
 
 /* The device of a group, as dispatch.json has it; the caller's. NULL: st says what is wrong with its class. */

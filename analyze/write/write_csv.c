@@ -1,7 +1,7 @@
 /* One row per operation, all figures, for spreadsheets and scripts: RFC 4180, what is not known is empty. The table of
  * columns is the header. */
-#include "analyze/formats.h"
 #include "analyze/write/escape.h"
+#include "analyze/write/formats.h"
 
 #include <inttypes.h>
 #include <math.h>

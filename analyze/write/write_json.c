@@ -1,5 +1,5 @@
 /* The summary for programs: summary.json (docs/formats.md). What is not known is absent. */
-#include "analyze/formats.h"
+#include "analyze/write/formats.h"
 
 #include "common/json_stream.h"
 #include "common/plain.h"

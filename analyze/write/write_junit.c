@@ -1,8 +1,8 @@
 /* JUnit XML, which CI systems show: a suite per model, device and regime, a test per operation. It failed where there
  * is no baseline or where a candidate's row is bad, was skipped where it was not measured, and had an error where a
  * file is no report. That an operation could be faster is no failure. */
-#include "analyze/formats.h"
 #include "analyze/write/escape.h"
+#include "analyze/write/formats.h"
 #include "common/amount.h"
 #include "common/json_get.h"
 

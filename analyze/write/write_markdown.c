@@ -1,7 +1,7 @@
 /* A page for a pull request or a wiki: what to do first, then the figures that say why. Tables are those of GitHub and
  * GitLab; nothing but Markdown is in it. */
-#include "analyze/formats.h"
 #include "analyze/write/escape.h"
+#include "analyze/write/formats.h"
 #include "common/amount.h"
 
 #include <inttypes.h>

@@ -1,6 +1,6 @@
 /* The summary for a terminal: at most 100 columns wide, whatever the names are. Lines are put together in an arena,
  * cleaned and wrapped as they are printed. */
-#include "analyze/formats.h"
+#include "analyze/write/formats.h"
 #include "common/amount.h"
 
 #include "common/plain.h"

@@ -3,8 +3,8 @@
 #include "extract/ops/cost.h"
 
 #include "common/checked.h"
+#include "extract/graph/operators.h"
 #include "extract/read/read.h"
-#include "extract/shape/operators.h"
 
 #include <math.h>
 #include <stdlib.h>

@@ -2,8 +2,8 @@
 #include "extract/ops/work.h"
 
 #include "common/checked.h"
+#include "extract/graph/operators.h"
 #include "extract/ops/cost.h"
-#include "extract/shape/operators.h"
 
 #include <stdlib.h>
 #include <string.h>

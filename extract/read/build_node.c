@@ -2,7 +2,7 @@
 #include "extract/read/build_function.h"
 
 #include "common/plain.h"
-#include "extract/shape/operators.h"
+#include "extract/graph/operators.h"
 
 #include <string.h>
 

@@ -3,9 +3,9 @@
  * its most, and what it says then lies between. Values are followed only through the operators of the table below,
  * where they grow or shrink steadily; to all others they are not known. */
 #include "common/checked.h"
-#include "extract/shape/infer_state.h"
+#include "extract/infer/infer_state.h"
+#include "extract/infer/value_index.h"
 #include "extract/shape/shape.h"
-#include "extract/shape/value_index.h"
 
 #include <math.h>
 #include <string.h>

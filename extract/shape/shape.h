@@ -2,7 +2,7 @@
 #ifndef EXTRACT_SHAPE_SHAPE_H
 #define EXTRACT_SHAPE_SHAPE_H
 
-#include "extract/shape/operators.h"
+#include "extract/graph/operators.h"
 
 operator_shape_fn shape_attention, shape_attention_flex, shape_attention_linear, shape_attention_rotary;
 operator_shape_fn shape_const_constant, shape_const_eye_like, shape_const_of_shape, shape_const_one_hot,

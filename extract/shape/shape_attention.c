@@ -1,7 +1,7 @@
 /* Attention of ai.onnx and what goes with it: plain, flexible and linear attention, rotary embedding. */
 #include "common/checked.h"
+#include "extract/infer/shape_need.h"
 #include "extract/shape/shape.h"
-#include "extract/shape/shape_need.h"
 
 #include <inttypes.h>
 #include <string.h>

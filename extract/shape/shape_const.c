@@ -1,10 +1,10 @@
 /* Operators that make a tensor out of attributes, of a shape, or of a few numbers. Most chains of values that shapes
  * depend on begin here. */
 #include "common/checked.h"
+#include "extract/infer/value_index.h"
+#include "extract/infer/value_number.h"
 #include "extract/read/read.h"
 #include "extract/shape/shape.h"
-#include "extract/shape/value_index.h"
-#include "extract/shape/value_number.h"
 
 #include <math.h>
 

@@ -2,7 +2,7 @@
  * A body's tensors keep the infos of the last time it was inferred. */
 #include "extract/shape/shape_control.h"
 #include "common/checked.h"
-#include "extract/shape/infer_state.h"
+#include "extract/infer/infer_state.h"
 #include "extract/shape/shape.h"
 
 #include <inttypes.h>

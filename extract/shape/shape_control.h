@@ -2,7 +2,7 @@
 #ifndef EXTRACT_SHAPE_SHAPE_CONTROL_H
 #define EXTRACT_SHAPE_SHAPE_CONTROL_H
 
-#include "extract/shape/infer.h"
+#include "extract/infer/infer.h"
 
 enum {
     CONTROL_MAX_ITERATIONS = 1024, /* of a loop that is followed value by value */

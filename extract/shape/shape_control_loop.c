@@ -1,6 +1,6 @@
 /* Loop: its body is looked at once where what it carries keeps its shape; otherwise it is followed iteration by
  * iteration, and where that is not possible either, what it carries is what holds in any iteration. */
-#include "extract/shape/infer_state.h"
+#include "extract/infer/infer_state.h"
 #include "extract/shape/shape.h"
 #include "extract/shape/shape_control.h"
 

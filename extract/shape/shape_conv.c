@@ -1,9 +1,9 @@
 /* Convolutions of all ranks and kinds: plain, fused, integer, quantised, transposed, deformable, causal. Most differ
  * only in where their operands stand and whether channels come last, which a small table says. */
 #include "common/checked.h"
+#include "extract/infer/shape_need.h"
+#include "extract/infer/shape_window.h"
 #include "extract/shape/shape.h"
-#include "extract/shape/shape_need.h"
-#include "extract/shape/shape_window.h"
 
 #include <inttypes.h>
 #include <string.h>

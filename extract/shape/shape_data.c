@@ -1,7 +1,7 @@
 /* Operators whose output's shape depends on data: exact where the data is known, else bounded above and listed. */
 #include "common/checked.h"
+#include "extract/infer/value_index.h"
 #include "extract/shape/shape.h"
-#include "extract/shape/value_index.h"
 
 #include <stdlib.h>
 #include <string.h>

@@ -1,9 +1,9 @@
 /* Elementwise operators: shapes by numpy's broadcasting, values by the table of scalar functions. */
+#include "extract/infer/shape_need.h"
+#include "extract/infer/value_elementwise.h"
+#include "extract/infer/value_index.h"
+#include "extract/infer/value_number.h"
 #include "extract/shape/shape.h"
-#include "extract/shape/shape_need.h"
-#include "extract/shape/value_elementwise.h"
-#include "extract/shape/value_index.h"
-#include "extract/shape/value_number.h"
 
 #include <string.h>
 

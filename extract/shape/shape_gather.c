@@ -1,8 +1,8 @@
 /* Gather, GatherElements and GatherND: elements chosen by index. Where indices are known they are checked, because an
  * index outside (a position beyond a table) means that the bound sizes do not fit the model. */
 #include "common/checked.h"
+#include "extract/infer/value_index.h"
 #include "extract/shape/shape.h"
-#include "extract/shape/value_index.h"
 
 #include <string.h>
 

@@ -1,8 +1,8 @@
 /* Operators that sample or make images. */
 #include "common/checked.h"
+#include "extract/infer/shape_need.h"
+#include "extract/infer/shape_window.h"
 #include "extract/shape/shape.h"
-#include "extract/shape/shape_need.h"
-#include "extract/shape/shape_window.h"
 
 #include <inttypes.h>
 

@@ -1,6 +1,6 @@
 /* Losses: a number, or one per target where nothing is summed. */
+#include "extract/infer/value_index.h"
 #include "extract/shape/shape.h"
-#include "extract/shape/value_index.h"
 
 #include <string.h>
 

@@ -1,8 +1,8 @@
 /* Matrix products in all their forms, and determinants. */
 #include "common/checked.h"
+#include "extract/infer/shape_need.h"
+#include "extract/infer/value_index.h"
 #include "extract/shape/shape.h"
-#include "extract/shape/shape_need.h"
-#include "extract/shape/value_index.h"
 
 #include <ctype.h>
 #include <string.h>

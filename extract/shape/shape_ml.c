@@ -1,7 +1,7 @@
 /* The operators of ai.onnx.ml: classical models on rows of features. */
 #include "common/checked.h"
+#include "extract/infer/shape_need.h"
 #include "extract/shape/shape.h"
-#include "extract/shape/shape_need.h"
 
 #include <inttypes.h>
 #include <string.h>

@@ -1,8 +1,8 @@
 /* Operators that copy every element: type conversions, reordering, repetition. Values move by index maps. */
 #include "common/checked.h"
+#include "extract/infer/value_index.h"
+#include "extract/infer/value_number.h"
 #include "extract/shape/shape.h"
-#include "extract/shape/value_index.h"
-#include "extract/shape/value_number.h"
 
 #include <string.h>
 

@@ -1,8 +1,8 @@
 /* Operators that put tensors together and cut them up: Concat, Split, Slice, Pad and CenterCropPad. */
 #include "common/checked.h"
+#include "extract/infer/shape_need.h"
+#include "extract/infer/value_index.h"
 #include "extract/shape/shape.h"
-#include "extract/shape/shape_need.h"
-#include "extract/shape/value_index.h"
 
 #include <string.h>
 

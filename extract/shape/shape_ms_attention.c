@@ -1,8 +1,8 @@
 /* Attention of com.microsoft in its many forms: projections included or not, inputs packed together or not, a cache
  * that grows or one of fixed size. */
 #include "common/checked.h"
+#include "extract/infer/shape_need.h"
 #include "extract/shape/shape.h"
-#include "extract/shape/shape_need.h"
 
 #include <inttypes.h>
 #include <string.h>

@@ -1,7 +1,7 @@
 /* Products of com.microsoft: fused, quantised to blocks, to bytes, to eight bits of float. */
 #include "common/checked.h"
+#include "extract/infer/shape_need.h"
 #include "extract/shape/shape.h"
-#include "extract/shape/shape_need.h"
 
 #include <inttypes.h>
 #include <string.h>

@@ -1,7 +1,7 @@
 /* The rest of com.microsoft: norms with a residual, quantised elementwise operators, embeddings, and odds and ends. */
 #include "common/checked.h"
+#include "extract/infer/shape_need.h"
 #include "extract/shape/shape.h"
-#include "extract/shape/shape_need.h"
 
 #include <inttypes.h>
 #include <string.h>

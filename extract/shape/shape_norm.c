@@ -1,6 +1,6 @@
 /* Normalisations, and the many operators whose output is simply shaped like their first input. */
+#include "extract/infer/shape_need.h"
 #include "extract/shape/shape.h"
-#include "extract/shape/shape_need.h"
 
 #include <inttypes.h>
 

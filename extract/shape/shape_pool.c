@@ -1,8 +1,8 @@
 /* Pooling: windows that slide over spatial dimensions, over the whole of them, or over regions given as an input. */
 #include "common/checked.h"
+#include "extract/infer/shape_need.h"
+#include "extract/infer/shape_window.h"
 #include "extract/shape/shape.h"
-#include "extract/shape/shape_need.h"
-#include "extract/shape/shape_window.h"
 
 #include <inttypes.h>
 

@@ -1,7 +1,7 @@
 /* Quantisation and back: shapes stay, types come from the zero point, the scale or an attribute. */
 #include "common/checked.h"
+#include "extract/infer/shape_need.h"
 #include "extract/shape/shape.h"
-#include "extract/shape/shape_need.h"
 
 #include <inttypes.h>
 

@@ -1,6 +1,6 @@
 /* Random numbers: a stated shape, or that of the input. Values are of course never known. */
+#include "extract/infer/value_index.h"
 #include "extract/shape/shape.h"
-#include "extract/shape/value_index.h"
 
 static dtype stated_type(infer *c, dtype otherwise) {
     int64_t type = infer_attr_int(c, "dtype", otherwise);

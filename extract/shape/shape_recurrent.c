@@ -1,7 +1,7 @@
 /* Recurrent layers: RNN, GRU and LSTM, their quantised form, and the form with attention, which share their outputs. */
 #include "common/checked.h"
+#include "extract/infer/shape_need.h"
 #include "extract/shape/shape.h"
-#include "extract/shape/shape_need.h"
 
 #include <inttypes.h>
 #include <string.h>

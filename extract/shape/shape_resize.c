@@ -1,8 +1,8 @@
 /* Resize and its ancestor Upsample: sizes given, or scales given as an attribute or as an input, for all axes or some.
  */
 #include "common/checked.h"
+#include "extract/infer/shape_need.h"
 #include "extract/shape/shape.h"
-#include "extract/shape/shape_need.h"
 
 #include <inttypes.h>
 #include <math.h>

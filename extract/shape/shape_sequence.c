@@ -1,8 +1,8 @@
 /* Sequences and optionals. As long as it is known how many elements there are and which position is meant, each element
  * keeps its own info; where it is not, elements of one shape still tell what any of them looks like. */
 #include "common/checked.h"
+#include "extract/infer/shape_need.h"
 #include "extract/shape/shape.h"
-#include "extract/shape/shape_need.h"
 
 #include <inttypes.h>
 

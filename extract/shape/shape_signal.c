@@ -1,7 +1,7 @@
 /* Fourier transforms, windows and mel weights. */
 #include "common/checked.h"
+#include "extract/infer/shape_need.h"
 #include "extract/shape/shape.h"
-#include "extract/shape/shape_need.h"
 
 #include <inttypes.h>
 

@@ -1,6 +1,6 @@
 /* Softmax, LogSoftmax and Hardmax: the input's shape. Their values never decide a shape and are not followed. */
+#include "extract/infer/value_index.h"
 #include "extract/shape/shape.h"
-#include "extract/shape/value_index.h"
 
 void shape_softmax(infer *c) {
     if (!value_index_need(c, 0)) return;

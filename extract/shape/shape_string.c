@@ -1,7 +1,7 @@
 /* Text. The values of strings are never tracked, so what depends on them is bounded or unresolved. */
 #include "common/checked.h"
+#include "extract/infer/shape_need.h"
 #include "extract/shape/shape.h"
-#include "extract/shape/shape_need.h"
 
 #include <inttypes.h>
 

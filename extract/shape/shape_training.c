@@ -1,6 +1,6 @@
 /* Training: gradients look like what they are taken of, optimisers give back what they update. */
+#include "extract/infer/shape_need.h"
 #include "extract/shape/shape.h"
-#include "extract/shape/shape_need.h"
 
 #include <string.h>
 

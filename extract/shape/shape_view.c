@@ -1,7 +1,7 @@
 /* Operators that give the same elements another shape; values pass through. */
 #include "common/checked.h"
+#include "extract/infer/value_index.h"
 #include "extract/shape/shape.h"
-#include "extract/shape/value_index.h"
 
 #include <string.h>
 

@@ -1,19 +1,18 @@
 /* The device "cpu" as the harness sees it: its identity, its memory, and the tables of what it can do. Launches are
  * plain calls, so a sequence is a list of one function and runs where it is called. */
-#include "scout/cpu/cpu.h"
-#include "scout/cpu/cpu_arithmetic.h"
-#include "scout/cpu/cpu_candidates.h"
-#include "scout/cpu/cpu_fill.h"
-#include "scout/cpu/cpu_info.h"
-#include "scout/cpu/cpu_limits.h"
-#include "scout/cpu/cpu_memory.h"
-#include "scout/cpu/cpu_onednn.h"
-#include "scout/cpu/cpu_openblas.h"
-#include "scout/cpu/cpu_reference.h"
-#include "scout/cpu/cpu_stream.h"
-#include "scout/cpu/cpu_team.h"
-#include "scout/cpu/cpu_telemetry.h"
-#include "scout/libraries.h"
+#include "scout/cpu/device/cpu_arithmetic.h"
+#include "scout/cpu/device/cpu_candidates.h"
+#include "scout/cpu/device/cpu_fill.h"
+#include "scout/cpu/device/cpu_info.h"
+#include "scout/cpu/device/cpu_limits.h"
+#include "scout/cpu/device/cpu_memory.h"
+#include "scout/cpu/device/cpu_openblas.h"
+#include "scout/cpu/device/cpu_stream.h"
+#include "scout/cpu/device/cpu_team.h"
+#include "scout/cpu/device/cpu_telemetry.h"
+#include "scout/cpu/onednn/cpu_onednn.h"
+#include "scout/device/cpu.h"
+#include "scout/device/libraries.h"
 
 #include <pthread.h>
 #include <stdlib.h>
@@ -215,22 +214,9 @@ static double datasheet(const scout_identity *identity, uint32_t type, int tf32)
 
 /* --- the tables --- */
 
-static const scout_reference *const references[] = {
-    &cpu_reference_gemm,      &cpu_reference_conv,        &cpu_reference_pool,   &cpu_reference_norm,
-    &cpu_reference_softmax,   &cpu_reference_elementwise, &cpu_reference_reduce, &cpu_reference_attention,
-    &cpu_reference_embedding, &cpu_reference_rotary,      &cpu_reference_move,   &cpu_reference_quantize,
-    &cpu_reference_recurrent,
-};
-
-static const scout_candidate *const candidates[] = {
-    &cpu_gemm_onednn,     &cpu_gemm_openblas,  &cpu_gemm_tiled,       &cpu_gemm_widened,       &cpu_gemm_int4,
-    &cpu_gemm_bytes,      &cpu_gemm_bsr,       &cpu_gemm_csr,         &cpu_conv_onednn,        &cpu_conv_lowered,
-    &cpu_conv_widened,    &cpu_conv_depthwise, &cpu_pool_onednn,      &cpu_pool_direct,        &cpu_norm_onednn,
-    &cpu_norm_rows,       &cpu_softmax_onednn, &cpu_softmax_rows,     &cpu_elementwise_onednn, &cpu_elementwise_loop,
-    &cpu_reduce_onednn,   &cpu_reduce_loop,    &cpu_attention_onednn, &cpu_attention_tiled,    &cpu_embedding_rows,
-    &cpu_rotary_rows,     &cpu_move_copy,      &cpu_move_onednn,      &cpu_quantize_rows,      &cpu_recurrent_onednn,
-    &cpu_recurrent_steps,
-};
+#define ADDRESS(name) &name,
+static const scout_candidate *const candidates[] = {CPU_CANDIDATES(ADDRESS)};
+static const scout_reference *const references[] = {CPU_REFERENCES(ADDRESS)};
 
 static scout_device_api the_api = {
     /* written once, for the resolution that is measured */

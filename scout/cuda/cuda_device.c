@@ -1,9 +1,9 @@
 /* Opening a GPU, its memory, and what went wrong with it. All work goes to one stream of its own. */
-#include "scout/cuda/cuda_device.h"
+#include "scout/cuda/device/cuda_device.h"
 
-#include "kernels/kernels.h"
-#include "scout/cuda/dnn.h"
-#include "scout/cuda/lt.h"
+#include "kernels/harness/kernels.h"
+#include "scout/cuda/dnn/dnn.h"
+#include "scout/cuda/lt/lt.h"
 
 #include <math.h>
 #include <stdlib.h>

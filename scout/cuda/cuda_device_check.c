@@ -1,12 +1,13 @@
 /* The reference of matrix products: decides how finely an output is covered, keeps what is right on the device, and
- * turns what the kernels found into a verdict. kernels/check_gemm.cu computes. Of quantised ones every output is looked
- * at, as of other kinds: cuda_whole_gemm.c. */
-#include "scout/cuda/cuda_device.h"
+ * turns what the kernels found into a verdict. kernels/harness/check_gemm.cu computes. Of quantised ones every output
+ * is looked at, as of other kinds: cuda_whole_gemm.c. */
+#include "scout/cuda/device/cuda_candidates.h"
+#include "scout/cuda/device/cuda_device.h"
 
-#include "kernels/kernels.h"
-#include "scout/cuda/cuda_whole.h"
-#include "scout/cuda/own_activate.h"
-#include "scout/gemm.h"
+#include "kernels/harness/kernels.h"
+#include "scout/cuda/own/own_activate.h"
+#include "scout/cuda/reference/cuda_whole.h"
+#include "scout/op/gemm.h"
 
 #include <math.h>
 #include <stdlib.h>
@@ -27,7 +28,7 @@ struct scout_check {
 enum { CHECK_SAMPLES = 4096, CHECK_WIDTH = 64, CHECK_WIDE = 256, CHECK_WIDEST = 2048 };
 
 /* How many columns may be projected together so that one wrong element shows in any place: as widest_segment in
- * scout/cpu/cpu_cover.c, where it is argued. */
+ * scout/cpu/device/cpu_cover.c, where it is argued. */
 static int64_t check_widest(const kernels_gemm *g) {
     const bool coarse = g->type_b == SCOUT_INT4 && g->type_a == SCOUT_BF16;
     if (coarse || g->type_a == SCOUT_FP8E4M3 || g->type_a == SCOUT_FP8E5M2) return KERNELS_FINE_WIDTH;

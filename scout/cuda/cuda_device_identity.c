@@ -1,13 +1,13 @@
 /* Which GPUs there are and what they are, all without a context: the driver tells most, its management library the
  * power limit and the full version. The ordinals are the driver's own, so CUDA_VISIBLE_DEVICES counts. */
-#include "scout/cuda/cuda_device.h"
-#include "scout/cuda/cuda_driver.h"
-#include "scout/cuda/dnn.h"
-#include "scout/cuda/lt.h"
-#include "scout/cuda/nvml.h"
-#include "scout/cuda/nvrtc.h"
-#include "scout/cuda/sparse.h"
-#include "scout/cuda/sparse_lt.h"
+#include "scout/cuda/device/cuda_device.h"
+#include "scout/cuda/device/cuda_driver.h"
+#include "scout/cuda/device/nvml.h"
+#include "scout/cuda/dnn/dnn.h"
+#include "scout/cuda/lt/lt.h"
+#include "scout/cuda/nvrtc/nvrtc.h"
+#include "scout/cuda/sparse/sparse.h"
+#include "scout/cuda/sparse/sparse_lt.h"
 
 #include <string.h>
 

@@ -1,12 +1,12 @@
-/* Attention: its tensors as every candidate sees them (scout/attention.h), what cannot be expressed so, and how exact a
- * result has to be. */
+/* Attention: its tensors as every candidate sees them (scout/op/attention.h), what cannot be expressed so, and how
+ * exact a result has to be. */
 #include "scout/kinds/kinds.h"
 
 #include "common/checked.h"
 #include "common/dtype.h"
-#include "scout/attention.h"
 #include "scout/kinds/kind_fields.h"
 #include "scout/kinds/kind_tensors.h"
+#include "scout/op/attention.h"
 
 #include <math.h>
 #include <string.h>

@@ -3,8 +3,8 @@
  * computed more than once, and its costs are counted so, whatever a candidate does. */
 #include "scout/kinds/kind_chain.h"
 
-#include "scout/elementwise_chain.h"
 #include "scout/kinds/kind_tensors.h"
+#include "scout/op/elementwise_chain.h"
 
 #include <math.h>
 

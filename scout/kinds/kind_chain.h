@@ -1,4 +1,5 @@
-/* Elementwise operations of what `chain` (scout/elementwise_chain.h) to kind_elementwise.c: as the functions of a kind.
+/* Elementwise operations of what `chain` (scout/op/elementwise_chain.h) to kind_elementwise.c: as the functions of a
+ * kind.
  */
 #ifndef SCOUT_KINDS_KIND_CHAIN_H
 #define SCOUT_KINDS_KIND_CHAIN_H

@@ -1,13 +1,13 @@
-/* Convolutions: their tensors as every candidate sees them (scout/conv.h), what cannot be expressed so, and how exact a
- * result has to be. */
+/* Convolutions: their tensors as every candidate sees them (scout/op/conv.h), what cannot be expressed so, and how
+ * exact a result has to be. */
 #include "scout/kinds/kinds.h"
 
 #include "common/checked.h"
 #include "common/dtype.h"
-#include "scout/conv.h"
 #include "scout/kinds/kind_quantised.h"
 #include "scout/kinds/kind_tensors.h"
 #include "scout/kinds/kind_window.h"
+#include "scout/op/conv.h"
 
 #include <string.h>
 

@@ -1,6 +1,6 @@
 /* Operations of one element at a time: which operands there are and how they are broadcast, and how exact a result has
- * to be. The operators are the table of scout/elementwise.h; several of them as one are kind_chain.c's. */
-#include "scout/elementwise_chain.h"
+ * to be. The operators are the table of scout/op/elementwise.h; several of them as one are kind_chain.c's. */
+#include "scout/op/elementwise_chain.h"
 
 #include "common/checked.h"
 #include "common/dtype.h"
@@ -8,7 +8,7 @@
 #include "scout/kinds/kind_quantised.h"
 #include "scout/kinds/kind_tensors.h"
 #include "scout/kinds/kinds.h"
-#include "scout/requantize.h"
+#include "scout/op/requantize.h"
 
 #include <math.h>
 #include <string.h>

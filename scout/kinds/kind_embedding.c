@@ -2,9 +2,9 @@
 #include "scout/kinds/kinds.h"
 
 #include "common/dtype.h"
-#include "scout/embedding.h"
 #include "scout/kinds/kind_fields.h"
 #include "scout/kinds/kind_tensors.h"
+#include "scout/op/embedding.h"
 
 static const char *const known_fields[] = {"table", "index_dtype", NULL};
 

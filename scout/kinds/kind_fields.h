@@ -2,7 +2,7 @@
 #ifndef SCOUT_KINDS_KIND_FIELDS_H
 #define SCOUT_KINDS_KIND_FIELDS_H
 
-#include "scout/op.h"
+#include "scout/op/op.h"
 
 #include <stdbool.h>
 

@@ -1,11 +1,11 @@
-/* Matrix products: their tensors as every candidate sees them (scout/gemm.h), what cannot be expressed so, and how
+/* Matrix products: their tensors as every candidate sees them (scout/op/gemm.h), what cannot be expressed so, and how
  * exact a result has to be. */
 #include "scout/kinds/kinds.h"
 
 #include "common/checked.h"
-#include "scout/gemm.h"
 #include "scout/kinds/kind_quantised.h"
 #include "scout/kinds/kind_tensors.h"
+#include "scout/op/gemm.h"
 
 #include <math.h>
 #include <string.h>
@@ -226,7 +226,7 @@ static bool build(const operation *o, arena *a, scout_op *out, scout_why *why) {
  * K): `root` is the walk of independent rounding errors, taken five times its deviation since millions of elements are
  * looked at; `line` is for adders that cut off instead of rounding, whose errors add up in one direction. A wrong
  * element is off by about its spread: 1 here, and 0.01 to 0.04 where it is projected with others, as argued in
- * scout/cpu/cpu_cover.c, which chooses how many by what this table comes to. */
+ * scout/cpu/device/cpu_cover.c, which chooses how many by what this table comes to. */
 typedef struct tolerance_row {
     uint32_t input, weight; /* weight SCOUT_NONE: any */
     int tf32;

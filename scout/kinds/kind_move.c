@@ -1,4 +1,4 @@
-/* Moves of data: their tensors (scout/move.h), and what is not covered. What is moved must arrive as it was; casts
+/* Moves of data: their tensors (scout/op/move.h), and what is not covered. What is moved must arrive as it was; casts
  * round once. */
 #include "scout/kinds/kinds.h"
 
@@ -6,7 +6,7 @@
 #include "common/dtype.h"
 #include "scout/kinds/kind_fields.h"
 #include "scout/kinds/kind_tensors.h"
-#include "scout/move.h"
+#include "scout/op/move.h"
 
 #include <stdio.h>
 #include <string.h>

@@ -1,10 +1,10 @@
-/* Norms: tensors as every candidate sees them (scout/norm.h), what cannot be expressed so, and how exact a result has
- * to be. */
+/* Norms: tensors as every candidate sees them (scout/op/norm.h), what cannot be expressed so, and how exact a result
+ * has to be. */
 #include "scout/kinds/kinds.h"
 
 #include "common/checked.h"
 #include "scout/kinds/kind_tensors.h"
-#include "scout/norm.h"
+#include "scout/op/norm.h"
 
 #include <math.h>
 

@@ -1,4 +1,4 @@
-/* Pools: maximum and average over windows (scout/pool.h), what cannot be expressed so, and how exact a result has to
+/* Pools: maximum and average over windows (scout/op/pool.h), what cannot be expressed so, and how exact a result has to
  * be. */
 #include "scout/kinds/kinds.h"
 
@@ -6,7 +6,7 @@
 #include "common/dtype.h"
 #include "scout/kinds/kind_quantised.h"
 #include "scout/kinds/kind_window.h"
-#include "scout/pool.h"
+#include "scout/op/pool.h"
 
 #include <math.h>
 #include <string.h>

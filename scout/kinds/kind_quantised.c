@@ -2,7 +2,7 @@
 #include "scout/kinds/kind_quantised.h"
 
 #include "common/dtype.h"
-#include "scout/requantize.h"
+#include "scout/op/requantize.h"
 
 #include <string.h>
 

@@ -1,4 +1,4 @@
-/* Work on bytes between DequantizeLinear and QuantizeLinear (scout/requantize.h): what their kinds
+/* Work on bytes between DequantizeLinear and QuantizeLinear (scout/op/requantize.h): what their kinds
  * share. */
 #ifndef SCOUT_KINDS_KIND_QUANTISED_H
 #define SCOUT_KINDS_KIND_QUANTISED_H

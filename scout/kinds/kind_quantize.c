@@ -1,10 +1,10 @@
-/* Quantising to 8 bits and back: tensors (scout/quantize.h), and how exact a step has to be. */
+/* Quantising to 8 bits and back: tensors (scout/op/quantize.h), and how exact a step has to be. */
 #include "scout/kinds/kinds.h"
 
 #include "common/dtype.h"
 #include "scout/kinds/kind_fields.h"
 #include "scout/kinds/kind_tensors.h"
-#include "scout/quantize.h"
+#include "scout/op/quantize.h"
 
 static const char *const known_fields[] = {"axis", "zero_points", NULL};
 

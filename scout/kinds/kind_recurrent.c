@@ -1,11 +1,12 @@
-/* Recurrent layers: their tensors (scout/recurrent.h), what cannot be expressed so, and how exact a result has to be.
+/* Recurrent layers: their tensors (scout/op/recurrent.h), what cannot be expressed so, and how exact a result has to
+ * be.
  */
 #include "scout/kinds/kinds.h"
 
 #include "common/checked.h"
 #include "scout/kinds/kind_fields.h"
 #include "scout/kinds/kind_tensors.h"
-#include "scout/recurrent.h"
+#include "scout/op/recurrent.h"
 
 #include <math.h>
 

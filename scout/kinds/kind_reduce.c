@@ -1,5 +1,5 @@
-/* Reductions: their tensors, and how exact a sum has to be. The operators are the table of scout/reduce.h. */
-#include "scout/reduce.h"
+/* Reductions: their tensors, and how exact a sum has to be. The operators are the table of scout/op/reduce.h. */
+#include "scout/op/reduce.h"
 
 #include "common/checked.h"
 #include "common/dtype.h"

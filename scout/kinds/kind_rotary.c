@@ -1,10 +1,10 @@
-/* Rotary embeddings: their tensors (scout/rotary.h), and how exact a turned pair has to be. */
+/* Rotary embeddings: their tensors (scout/op/rotary.h), and how exact a turned pair has to be. */
 #include "scout/kinds/kinds.h"
 
 #include "common/dtype.h"
 #include "scout/kinds/kind_fields.h"
 #include "scout/kinds/kind_tensors.h"
-#include "scout/rotary.h"
+#include "scout/op/rotary.h"
 
 static const char *const known_fields[] = {"rotary_dim", "interleaved", NULL};
 

@@ -1,11 +1,11 @@
-/* Softmax and its logarithm: tensors as every candidate sees them (scout/softmax.h), what cannot be expressed so, and
- * how exact a result has to be. */
+/* Softmax and its logarithm: tensors as every candidate sees them (scout/op/softmax.h), what cannot be expressed so,
+ * and how exact a result has to be. */
 #include "scout/kinds/kinds.h"
 
 #include "common/checked.h"
 #include "common/dtype.h"
 #include "scout/kinds/kind_tensors.h"
-#include "scout/softmax.h"
+#include "scout/op/softmax.h"
 
 #include <math.h>
 

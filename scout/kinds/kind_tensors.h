@@ -3,7 +3,7 @@
 #define SCOUT_KINDS_KIND_TENSORS_H
 
 #include "common/arena.h"
-#include "scout/op.h"
+#include "scout/op/op.h"
 
 #include <stdbool.h>
 

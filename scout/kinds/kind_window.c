@@ -1,7 +1,7 @@
 /* Sliding windows: lists as long as the space has dimensions, numbers within what can be computed with. */
 #include "scout/kinds/kind_window.h"
 
-#include "scout/window.h"
+#include "scout/op/window.h"
 
 #include <string.h>
 

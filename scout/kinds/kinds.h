@@ -3,7 +3,7 @@
 #ifndef SCOUT_KINDS_KINDS_H
 #define SCOUT_KINDS_KINDS_H
 
-#include "scout/operation.h"
+#include "scout/input/operation.h"
 #include "scout/plugin.h"
 
 typedef struct kind {

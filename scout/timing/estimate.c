@@ -7,7 +7,7 @@
 /* Half the width of Student's t that holds 97.7 % of three passes, 96.5 % of four and 96.8 % of more, by degrees of
  * freedom. Four looks may end a measurement, and what one ends wrongly is not made good. So the truth is held up to
  * 3 % less often than by an interval that nothing chose: in 93 to 98 % of all runs, and in 90 % where it lies at the
- * margin itself (tests/unit/test_timing_coverage.c). */
+ * margin itself (tests/unit/scout/test_timing_coverage.c). */
 static const double widths[] = {NAN,  18.17, 6.50, 3.67, 3.23, 2.95, 2.78, 2.67, 2.59,
                                 2.53, 2.49,  2.45, 2.43, 2.40, 2.38, 2.36, 2.35};
 

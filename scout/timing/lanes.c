@@ -2,7 +2,7 @@
  * end the clock that the baseline holds by itself. */
 #include "scout/timing/lanes.h"
 
-#include "scout/stats.h"
+#include "scout/terms/stats.h"
 
 #include <math.h>
 #include <stdlib.h>

@@ -3,7 +3,7 @@
 #define SCOUT_TIMING_TIMING_H
 
 #include "scout/plugin.h"
-#include "scout/regime.h"
+#include "scout/terms/regime.h"
 
 /* One thing that can be timed. `run` does `batches` intervals of `launches` launches each, back to back, and writes the
  * seconds of every interval. What it returns that is not SCOUT_OK ends this subject and nothing else (SCOUT_LOST: all).

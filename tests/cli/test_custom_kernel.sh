@@ -8,8 +8,8 @@ unset MAKEFLAGS MFLAGS MAKELEVEL
 run make -s -C "$ROOT" "PROGRAM=$EXTRACT_OPS" "SCOUT=$SCOUT" PROGRAMS= "DESTDIR=$PWD/staged" PREFIX=/usr install
 check "make install: exit 0" exits 0
 include=$PWD/staged/usr/include/ceiling-scout
-for header in "$include"/scout/*.h; do
-    printf '#include "scout/%s"\nint nothing;\n' "${header##*/}" >alone.c
+for header in "$include"/scout/*.h "$include"/scout/op/*.h; do
+    printf '#include "%s"\nint nothing;\n' "${header#"$include/"}" >alone.c
     run cc -std=c11 -D_GNU_SOURCE "-I$include" -c -o alone.o alone.c
     check "${header##*/} needs nothing that is not installed" exits 0
 done

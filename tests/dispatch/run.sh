@@ -91,7 +91,7 @@ check "another branch of the driver: both are named" says "driver 580.1, here it
 # ---- threads ----
 if clang -fsanitize=thread -x c -o "$scratch/tsan" - <<<'int main(void) { return 0; }' 2>/dev/null && "$scratch/tsan"; then
     check "the reload test builds with the thread sanitizer" clang -std=c11 -D_GNU_SOURCE -O1 -g -fsanitize=thread -I. -o "$scratch/tsan" \
-        dispatch/*.c tests/unit/test_dispatch_reload.c -lpthread
+        dispatch/*.c tests/unit/dispatch/test_dispatch_reload.c -lpthread
     check "ten thousand reloads while others read, thread sanitizer" env TSAN_OPTIONS=halt_on_error=1 "$scratch/tsan"
 else
     skip "the thread sanitizer does not work here"
@@ -102,7 +102,7 @@ fast() {
     local try
     for try in 1 2 3 4 5; do
         echo "try $try"
-        if tests/dispatch/bench.sh bin/analyze "$build/lib" 10000 --at-most 50; then return 0; fi
+        if tests/bench/bench_dispatch.sh bin/analyze "$build/lib" 10000 --at-most 50; then return 0; fi
     done
     return 1
 }

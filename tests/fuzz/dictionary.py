@@ -23,7 +23,7 @@ def quoted(data):
 
 def main():
     root = Path(__file__).resolve().parent.parent.parent
-    table = (root / "extract/shape/operators.c").read_text()
+    table = (root / "extract/operators.c").read_text()
     names = sorted(set(re.findall(r'^    \{"[a-z.]*", "(\w+)"', table, re.M)))
     for name in names + ATTRIBUTES + DOMAINS:
         print(quoted(varint(len(name)) + name.encode()))

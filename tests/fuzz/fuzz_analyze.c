@@ -2,11 +2,11 @@
  * trees and the one with them agree on the rest. 1: that the rest, cut at every NUL into reports, is refused or becomes
  * a study whose figures can be true, and of which every format can be written. 2: that a folder is read, of which the
  * rest is run.json and then the reports, and that every operation in it is explained. */
-#include "analyze/explain.h"
-#include "analyze/formats.h"
-#include "analyze/study_internal.h"
+#include "analyze/explain/explain.h"
+#include "analyze/study/study_internal.h"
+#include "analyze/write/formats.h"
 #include "common/plain.h"
-#include "tests/unit/json_oracle.h"
+#include "tests/unit/common/json_oracle.h"
 
 #include <fcntl.h>
 #include <math.h>

@@ -2,16 +2,16 @@
  * counters, reports that are kept. The first byte says which. Any bytes may be refused, with a line; none may crash,
  * leak or hang, and what was read must survive its own way to a worker and back. */
 #include "common/guard.h"
-#include "scout/cache_parse.h"
-#include "scout/ceilings.h"
-#include "scout/counters.h"
-#include "scout/figures.h"
-#include "scout/frames.h"
-#include "scout/fusion.h"
+#include "scout/cache/cache_parse.h"
+#include "scout/ceilings/ceilings.h"
+#include "scout/fusion/fusion.h"
+#include "scout/input/operation.h"
 #include "scout/kinds/kinds.h"
-#include "scout/operation.h"
-#include "scout/parts.h"
-#include "scout/show.h"
+#include "scout/measure/figures.h"
+#include "scout/measure/parts.h"
+#include "scout/report/counters.h"
+#include "scout/show/show.h"
+#include "scout/worker/frames.h"
 #include "tests/fuzz/json_mutate.h"
 
 #include <math.h>

@@ -1,8 +1,8 @@
 /* The tree of fields of a model, found with the reader's own table of messages, and one change to it at a time. */
 #include "tests/fuzz/wire_mutate.h"
 
+#include "extract/graph/operators.h"
 #include "extract/read/wire_schema.h"
-#include "extract/shape/operators.h"
 
 #include <stdbool.h>
 #include <string.h>

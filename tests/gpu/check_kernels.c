@@ -15,8 +15,8 @@
 #include "tests/gpu/gpu_check.h"
 
 #include "common/arena.h"
+#include "scout/input/weights.h"
 #include "scout/kinds/kinds.h"
-#include "scout/weights.h"
 
 #include <inttypes.h>
 

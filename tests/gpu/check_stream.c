@@ -2,7 +2,7 @@
  * where a second argument is `moves`: under a sanitizer times say nothing). */
 #include "tests/gpu/gpu_check.h"
 
-#include "kernels/kernels.h"
+#include "kernels/harness/kernels.h"
 
 #include <stdlib.h>
 

@@ -1,9 +1,9 @@
-/* References of whole outputs on the CUDA device (scout/cuda/cuda_whole_*.c): against plain loops on the host, in other
- * words than the kernels', and that one wrong element is found where it is. */
+/* References of whole outputs on the CUDA device (scout/cuda/reference/cuda_whole_*.c): against plain loops on the
+ * host, in other words than the kernels', and that one wrong element is found where it is. */
 #include "tests/gpu/gpu_check.h"
 #include "tests/gpu/gpu_values.h"
 
-#include "scout/elementwise_chain.h"
+#include "scout/op/elementwise_chain.h"
 
 typedef struct whole_case {
     scout_op op;

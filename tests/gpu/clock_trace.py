@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 """How a power-capped clock moves under load, seen in the times of products: what the timing engine and the model of a
-device that it is tested on (tests/unit/noisy.c) were made from. After a rest of 0.1 s, 5 s of one load: microseconds
+device that it is tested on (tests/fakes/noisy.c) were made from. After a rest of 0.1 s, 5 s of one load: microseconds
 per launch in each 0.1 s; then by how many percent each half second, each second, each pair of half seconds from
 opposite phases (as A B B A and A B P P B A have them), and the same pairs of 0.6 s, were slower than all seconds but the
 first on average; behind them clock (MHz) and power (W). Then 0.1 s each of blocks of 1 s that alternate between loads.

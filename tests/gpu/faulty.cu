@@ -1,7 +1,7 @@
 // Candidates for the CUDA device that fail, each in its own way: one hangs, one crashes, one writes out of bounds and so
 // poisons its context, one returns wrong numbers, one takes all memory. For tests/gpu/run.sh: each must get its status,
 // and no other row may change. CEILING_SCOUT_FAULTS names those that are wanted ("hang,wrong"); all where it is not set.
-#include "scout/gemm.h"
+#include "scout/op/gemm.h"
 #include "scout/plugin.h"
 
 #include <cuda_fp16.h>

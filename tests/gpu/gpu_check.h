@@ -3,7 +3,7 @@
 #ifndef TESTS_GPU_GPU_CHECK_H
 #define TESTS_GPU_GPU_CHECK_H
 
-#include "scout/gemm.h"
+#include "scout/op/gemm.h"
 #include "scout/plugin.h"
 
 #include <dlfcn.h>

@@ -1,6 +1,6 @@
-"""Makes tests/unit/recurrent_values.h: what onnxruntime computes for small recurrent layers with every option, which the
+"""Makes tests/unit/cpu/recurrent_values.h: what onnxruntime computes for small recurrent layers with every option, which the
 unit tests hold against the reference. Inputs come from a formula that both sides know. Run it again where a case is
-added: out/venv/bin/python tests/oracle/recurrent_values.py > tests/unit/recurrent_values.h"""
+added: out/venv/bin/python tests/oracle/recurrent_values.py > tests/unit/cpu/recurrent_values.h"""
 
 import json
 

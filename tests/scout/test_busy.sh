@@ -24,7 +24,7 @@ runs() { # of ten operations: all well, and two repetitions of each load
         done
     done
 }
-compare() { run python3 -B "$ROOT/tests/scout/busy.py" "$case" 2; }
+compare() { run python3 -B "$ROOT/tests/bench/busy.py" "$case" 2; }
 fails() { [[ $STDOUT == *"FAILED $1"$'\n'* && ${STDOUT##*$'\n'} == "5 passed, 1 failed" ]] && exits 1; }
 
 case=well

@@ -60,7 +60,7 @@ unset CEILING_SCOUT_FAULTS
 rm -rf faulty
 scout "${FAULTS[@]}" ops.json -o faulty --device scripted:0
 check "all at once: exit 1" exits 1
-mapfile -t names < <(grep -ohE '"fault_[a-z_]+"' "$ROOT/tests/scripted/faults.c" | tr -d '"' | sort -u)
+mapfile -t names < <(grep -ohE '"fault_[a-z_]+"' "$ROOT/tests/fakes/scripted/faults.c" | tr -d '"' | sort -u)
 check "all at once: every other row is as without them" same_but_time clean faulty "${names[@]}"
 check "nothing of it is left running" alone "$SCRIPTED/faults.so"
 finish

@@ -18,7 +18,7 @@ wide() { # RUN NAME
     mkdir -p "$case/run_$1/reports"
     printf '{"name": "%s", "status": "OK", "baseline": "b", "baseline_time_us": 10, "efficiency": 0.5, "candidates": [{"name": "b", "status": "OK", "quality": "wide"}]}' "$2" >"$case/run_$1/reports/$2.json"
 }
-compare() { run python3 -B "$ROOT/tests/scout/repeat_cpu.py" "$case" 2; }
+compare() { run python3 -B "$ROOT/tests/bench/repeat_cpu.py" "$case" 2; }
 prints() { [[ $STDOUT == *"$1"* ]]; }
 last_line() { [[ ${STDOUT##*$'\n'} == "$1" ]]; }
 

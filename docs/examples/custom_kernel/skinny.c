@@ -1,7 +1,7 @@
 /* A custom kernel for the CPU: C[M,N] = A[M,K] * B[K,N] in fp32 for up to 4 rows of A. So few rows reuse nothing of B: the
  * time is that of reading B once, in the order in which it lies. Each thread takes strips of columns and walks down
  * them; its sums stay in the first-level cache. How wide a strip is, is a parameter: scout_batch tries all values. */
-#include "scout/gemm.h"
+#include "scout/op/gemm.h"
 
 enum { MOST_ROWS = 4, MOST_COLUMNS = 1024, DEPTH = 4 };
 

@@ -1,7 +1,7 @@
 // The same for an NVIDIA GPU: C[M,N] = A[M,K] * B[K,N] in fp16 with sums in fp32, for up to 4 rows of A. A thread reads 8
 // neighbouring columns at once, the threads of a block that share them take turns going down K, and what they have is
 // added up through shared memory. How many columns a block has, is a parameter: few make many blocks, many whole lines.
-#include "scout/gemm.h"
+#include "scout/op/gemm.h"
 
 #include <cuda_fp16.h>
 #include <cuda_runtime.h>

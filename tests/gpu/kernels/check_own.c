@@ -2,7 +2,7 @@
  * many variants there are to try.
  *
  *     check_own scout_cuda.so       ends with "N passed, N failed" */
-#include "scout/gemm.h"
+#include "scout/op/gemm.h"
 #include "scout/plugin.h"
 
 #include <dlfcn.h>

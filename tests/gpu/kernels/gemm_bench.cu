@@ -6,7 +6,7 @@
  *     gemm_bench check [small|tiny] every kernel, many shapes; ends with "N passed, N failed"
  *     gemm_bench time [all]         tables of gemm_stream and gemm_int4; `all` prints every variant
  */
-#include "kernels/gemm_kernels.h"
+#include "kernels/product/gemm_kernels.h"
 
 #include <cublasLt.h>
 #include <cuda_bf16.h>

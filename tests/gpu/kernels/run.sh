@@ -11,7 +11,7 @@ program=${GEMM_BENCH:-}
 if [ -z "$program" ]; then
     program=$folder/gemm_bench
     nvcc -std=c++17 -I. -O3 -gencode=arch=compute_90a,code=sm_90a -gencode=arch=compute_90,code=compute_90 \
-        -o "$program" kernels/gemm_*.cu tests/gpu/kernels/gemm_bench.cu -ldl || exit 1
+        -o "$program" kernels/product/gemm_*.cu tests/gpu/kernels/gemm_bench.cu -ldl || exit 1
 fi
 # cuBLASLt: the loader's own places, the toolkit's, then the one that a Python package brought.
 packaged=$(python3 -c 'import nvidia.cu13 as m; print(list(m.__path__)[0] + "/lib")' 2> /dev/null)

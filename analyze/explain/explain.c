@@ -1,0 +1,185 @@
+/* Owns the order of an explanation: what it is, its verdict, its times; and how lines of it look. */
+#include "analyze/explain/explain.h"
+
+#include "common/amount.h"
+#include "common/plain.h"
+
+#include <inttypes.h>
+#include <math.h>
+#include <string.h>
+
+enum { WIDTH = 100, NAME = 46, LONGEST = 600 };
+
+/* ---- lines ---- */
+
+void explain_title(const explain *e, const char *text) { fprintf(e->out, "\n%s\n", text); }
+
+void explain_say(const explain *e, const char *first, const char *text) {
+    const char *clean = plain_cell(e->arena, text, LONGEST);
+    const int indent = 2 + plain_columns(first);
+    int column = fprintf(e->out, "  %s", first) > 0 ? indent : 0;
+    for (bool fresh = true; *clean; fresh = false) {
+        const size_t n = strcspn(clean, " ");
+        const int wide = plain_columns(arena_strndup(e->arena, clean, n));
+        if (!fresh && column + 1 + wide > WIDTH) {
+            fprintf(e->out, "\n%*s", indent, "");
+            column = indent;
+        } else if (!fresh) {
+            fputc(' ', e->out);
+            column++;
+        }
+        fprintf(e->out, "%.*s", (int)n, clean);
+        column += wide;
+        clean += n;
+        while (*clean == ' ') clean++;
+    }
+    fputc('\n', e->out);
+}
+
+void explain_tell(const explain *e, const char *format, ...) {
+    char text[2048];
+    va_list args;
+    va_start(args, format);
+    vsnprintf(text, sizeof text, format, args);
+    va_end(args);
+    explain_say(e, "- ", text);
+}
+
+/* ---- what a report holds ---- */
+
+const char *explain_cell(const explain *e, const char *text, int columns) {
+    const char *cut = plain_cell(e->arena, text, columns);
+    const int missing = columns - plain_columns(cut);
+    return missing > 0 ? arena_printf(e->arena, "%s%*s", cut, missing, "") : cut;
+}
+
+const json_t *explain_row(const explain *e, const char *name, const char *variant) {
+    const json_t *rows = json_object_get(e->report, "candidates");
+    for (size_t k = 0; name && k < json_array_size(rows); k++) {
+        const json_t *row = json_array_get(rows, k);
+        if (strcmp(json_get_text(row, "name"), name) == 0 &&
+            strcmp(json_get_text(row, "variant"), variant ? variant : "") == 0)
+            return row;
+    }
+    return NULL;
+}
+
+const char *explain_row_name(const explain *e, const json_t *row) {
+    const char *variant = json_get_text(row, "variant");
+    return arena_printf(e->arena, "%s%s%s", json_get_text(row, "name"), *variant ? " " : "", variant);
+}
+
+const char *explain_points(const explain *e, verdict_figure f) {
+    const int digits = f.half < 0.0005 ? 2 : 1;
+    if (!isfinite(f.x)) return "not known";
+    if (!isfinite(f.half)) return arena_printf(e->arena, "%s, or any other", amount_percent(f.x).s);
+    if (f.half < 0.00005) return arena_printf(e->arena, "%s", amount_percent(f.x).s);
+    return arena_printf(e->arena, "%.*f ± %.*f %%", digits, 100 * f.x, digits, 100 * f.half);
+}
+
+const char *explain_unit(const explain *e, double x, const char *unit) {
+    static const struct {
+        double unit;
+        const char *prefix;
+    } steps[] = {{1e12, "T"}, {1e9, "G"}, {1e6, "M"}, {1e3, "K"}, {1, ""}};
+    size_t k = 0;
+    while (x < 0.9999 * steps[k].unit && k + 1 < sizeof steps / sizeof steps[0]) k++;
+    const double scaled = x / steps[k].unit;
+    return arena_printf(e->arena, scaled >= 1000 && scaled < 1e6 ? "%.0f %s%s" : "%.4g %s%s", scaled, steps[k].prefix,
+                        unit);
+}
+
+const char *explain_rate(const explain *e, double us) {
+    const bool memory = e->r->bound && strcmp(e->r->bound, "memory") == 0;
+    const double work = memory ? e->r->bytes_read + e->r->bytes_written : e->r->flops;
+    const double rate = work / us * 1e6;
+    return isfinite(rate) && rate > 0 ? explain_unit(e, rate, memory ? "B/s" : "FLOP/s") : "";
+}
+
+const char *explain_shape_of(const explain *e, const json_t *shape) {
+    const char *text = "";
+    for (size_t k = 0; k < json_array_size(shape) && k < STUDY_RANK; k++)
+        text = arena_printf(e->arena, "%s%s%" JSON_INTEGER_FORMAT, text, k > 0 ? "x" : "",
+                            json_integer_value(json_array_get(shape, k)));
+    return text;
+}
+
+/* ---- what it is ---- */
+
+static void write_head(const explain *e) {
+    const study_report *r = e->r;
+    const char *const words[] = {
+        r->op, r->what, study_shape(r, arena_alloc(e->arena, 128), 128), r->layout, r->mask, r->precision, r->pattern};
+    const char *line = "";
+    for (size_t k = 0; k < sizeof words / sizeof words[0]; k++)
+        if (words[k] && *words[k]) line = arena_printf(e->arena, "%s%s%s", line, *line ? " " : "", words[k]);
+    fprintf(e->out, "%s\n", plain_cell(e->arena, r->operation, LONGEST));
+    if (r->name && strcmp(r->name, r->operation) != 0) explain_say(e, "", r->name);
+    explain_say(e, "", line);
+    const char *model = e->group->model ? e->group->model : "-", *times = r->count == 1 ? "" : "s";
+    if (r->count > 0 && r->baseline_us > 0 && e->group->model_us > 0)
+        line = arena_printf(e->arena, "%s: run %" PRId64 " time%s, %s of its %s", model, r->count, times,
+                            amount_percent((double)r->count * r->baseline_us / e->group->model_us).s,
+                            amount_time(e->group->model_us).s);
+    else
+        line = arena_printf(e->arena, "%s: run %" PRId64 " time%s, %s", model, r->count, times,
+                            r->count > 0 ? "in its time with what it takes at least" : "in no sum");
+    explain_say(e, "", line);
+    if (r->fusion)
+        explain_say(e, "",
+                    arena_printf(e->arena, "fusion %s: %" PRId64 " kernels become %" PRId64 ", worth it: %s",
+                                 r->fusion_pattern ? r->fusion_pattern : "-", r->kernels_parts, r->kernels_fused,
+                                 r->worth ? r->worth : "not known"));
+    const char *taken = json_get_text(e->report, "taken");
+    explain_say(e, "",
+                arena_printf(e->arena, "%s (%s), %s, driver %s, %s%s", e->group->device ? e->group->device : "-",
+                             r->device ? r->device : "-", e->group->regime,
+                             e->group->driver ? e->group->driver : "not known", *taken ? "measured " : "not measured",
+                             taken));
+}
+
+/* ---- times ---- */
+
+static void write_time(const explain *e, const char *what, const char *name, double us, double ci, const json_t *row) {
+    const double clock = json_get_number(row, "clock_mhz"), power = json_get_number(row, "power_w");
+    fprintf(e->out, "  %-9s %s %11s %-9s %14s", what, explain_cell(e, name, NAME), amount_time(us).s,
+            explain_cell(e, amount_within(ci).s, 9), explain_rate(e, us));
+    if (clock > 0) fprintf(e->out, "  %.0f MHz", clock);
+    if (power > 0) fprintf(e->out, ", %.0f W", power);
+    fputc('\n', e->out);
+}
+
+static void write_times(const explain *e) {
+    const study_report *r = e->r;
+    explain_title(e, "Times");
+    const json_t *baseline = explain_row(e, r->baseline, r->baseline_variant),
+                 *best = explain_row(e, r->best, r->best_variant);
+    if (baseline && r->baseline_us > 0)
+        write_time(e, "baseline", explain_row_name(e, baseline), r->baseline_us, r->baseline_ci, baseline);
+    else
+        explain_say(e, "baseline  ",
+                    arena_printf(e->arena, "%s: %s", r->status, r->reason_text ? r->reason_text : "it has no time"));
+    if (best && best != baseline && r->best_us > 0)
+        write_time(e, "best", explain_row_name(e, best), r->best_us, r->best_ci, best);
+    if (r->ceiling_us > 0) write_time(e, "ceiling", r->bound ? r->bound : "", r->ceiling_us, r->ceiling_ci, NULL);
+    if (isfinite(r->verdict.efficiency))
+        explain_say(e, "",
+                    arena_printf(e->arena, "The baseline reaches %s of its ceiling%s.",
+                                 explain_points(e, r->verdict.figures[VERDICT_EFFICIENCY]),
+                                 study_skips_zeros(r) ? ", which counts the zeros that the best leaves out"
+                                 : r->above_ceiling   ? ", which was measured twice: one of the two is wrong"
+                                                      : ""));
+}
+
+void explain_write(const explain *e) {
+    const verdict *v = &e->r->verdict;
+    write_head(e);
+    fprintf(e->out, "\n  %s · %s%s\n", v->priority, plain_cell(e->arena, v->approach, NAME),
+            v->borderline ? " · borderline" : "");
+    explain_say(e, "", v->recommendation);
+    write_times(e);
+    explain_ceiling(e);
+    explain_candidates(e);
+    explain_verdict(e);
+    explain_changes(e);
+}

@@ -1,0 +1,46 @@
+/* All that is known of one operation and why its verdict is what it is, for a terminal. Figures are the report's; what
+ * the device can do is from the run.json beside it. */
+#ifndef ANALYZE_EXPLAIN_EXPLAIN_H
+#define ANALYZE_EXPLAIN_EXPLAIN_H
+
+#include "analyze/study/study.h"
+#include "common/json_get.h"
+
+#include <stdio.h>
+
+typedef struct explain {
+    FILE *out;
+    arena *arena; /* its guard takes what fails */
+    const study_group *group;
+    const study_report *r;
+    const verdict_thresholds *thresholds;
+    const json_t *report; /* the whole of it */
+    const json_t *run;    /* NULL: there is none */
+    size_t most;          /* candidates that are listed of those without a time; 0: all */
+} explain;
+
+void explain_write(const explain *e);
+
+/* ---- its parts, each in a file of its own ---- */
+
+void explain_ceiling(const explain *e);    /* what was taken for its ceiling, what bounds it, how far the others are */
+void explain_candidates(const explain *e); /* who ran, how fast, and why one was chosen and no other */
+void explain_verdict(const explain *e);    /* the rule that decided, those before it, and every threshold */
+void explain_changes(const explain *e);    /* what would make it another one */
+
+/* ---- shared by them ---- */
+
+void explain_title(const explain *e, const char *text);
+/* Indented by two, over as many lines as it needs; `first` stands before the first word. */
+void explain_say(const explain *e, const char *first, const char *text);
+__attribute__((format(printf, 2, 3))) void explain_tell(const explain *e, const char *format, ...); /* "- …" */
+
+const char *explain_cell(const explain *e, const char *text, int columns);          /* clean, cut and padded */
+const json_t *explain_row(const explain *e, const char *name, const char *variant); /* NULL: there is none */
+const char *explain_row_name(const explain *e, const json_t *row);                  /* with its variant */
+const char *explain_points(const explain *e, verdict_figure f);                     /* "88.2 ± 0.5 %" */
+const char *explain_unit(const explain *e, double x, const char *unit);             /* "4.302 TB/s" */
+const char *explain_rate(const explain *e, double us);               /* what that time is in TFLOP/s, or TB/s */
+const char *explain_shape_of(const explain *e, const json_t *shape); /* "8192x8192x16384" */
+
+#endif

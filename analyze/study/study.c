@@ -1,0 +1,128 @@
+/* Owns a study: opening it step by step, giving it back, and finding what is in it. */
+#include "analyze/study/study_internal.h"
+
+#include "common/files.h"
+#include "common/json.h"
+
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+/* Beside the files themselves, which are read one at a time by each thread. 100,000 reports take a twentieth of it. */
+static const size_t most_bytes = (size_t)4 << 30;
+
+static void refuse_empty(study *s) {
+    const char *folder = s->options.folders[0];
+    const size_t others = (size_t)s->options.folder_count - 1;
+    const char *more = others ? arena_printf(&s->arena, " and %zu other%s", others, others > 1 ? "s" : "") : "";
+    if (s->skipped_count > 0)
+        guard_fail(&s->guard, STATUS_INPUT,
+                   "%s%s: no report can be read, %zu file%s left out; measure again: scout_batch OPS.json -o %s",
+                   folder, more, s->skipped_count, s->skipped_count == 1 ? " was" : "s were", folder);
+    guard_fail(&s->guard, STATUS_INPUT, "%s%s: holds no report; measure first: scout_batch OPS.json -o %s", folder,
+               more, folder);
+}
+
+/* What was read lives outside of the arena, which keeps only what stays. */
+static void make(study *s, study_file **files) {
+    size_t count = 0;
+    *files = study_load(s, &count);
+    if (count == 0) refuse_empty(s);
+    study_make_groups(s, *files, count);
+    for (size_t k = 0; k < s->group_count; k++) study_judge(s, &s->groups[k]);
+}
+
+static bool make_guarded(study *s, study_file **files) {
+    if (!guard_enter(&s->guard)) return false;
+    make(s, files);
+    return true;
+}
+
+bool study_open(study *s, const study_options *options, status *st) {
+    study_file *files = NULL;
+    *s = (study){.options = *options};
+    guard_init(&s->guard);
+    arena_init(&s->arena, &s->guard, most_bytes);
+    map_init(&s->texts, &s->arena);
+    const bool good = make_guarded(s, &files);
+    free(files);
+    if (good) return true;
+    *st = s->guard.st;
+    if (options->told) options->told(s->skipped, s->skipped_count);
+    study_close(s);
+    return false;
+}
+
+void study_close(study *s) {
+    arena_free(&s->arena);
+    *s = (study){.group_count = 0};
+}
+
+json_t *study_detail(const study_report *r, status *st) {
+    const json_limits limits = {.bytes = STUDY_BYTES};
+    json_t *root = json_read(r->path, &limits, st);
+    if (!root || json_check_schema(root, "report", 1, r->path, st)) return root;
+    json_decref(root);
+    return NULL;
+}
+
+const char *study_why(const char *text, const char *path) {
+    const size_t n = strlen(path);
+    return strncmp(text, path, n) == 0 && text[n] == ':' ? text + n + 2 : text;
+}
+
+json_t *study_run(const char *path, status *st) {
+    const json_limits limits = {.bytes = STUDY_BYTES};
+    const size_t folder = (size_t)(files_base(path) - path);
+    char *place = malloc(folder + sizeof "../run.json");
+    json_t *run = NULL;
+    if (!place) return NULL;
+    memcpy(place, path, folder);
+    static const char *const places[] = {"../run.json", "run.json"};
+    for (size_t k = 0; !run && k < sizeof places / sizeof places[0]; k++) {
+        status bad = {0};
+        memcpy(place + folder, places[k], strlen(places[k]) + 1);
+        if (files_is_link(place))
+            status_set(&bad, STATUS_INPUT, "%s: is a link; put the file itself there", place);
+        else if (access(place, F_OK) == 0)
+            run = json_read(place, &limits, &bad);
+        if (run && !json_check_schema(run, "run", 1, place, &bad)) {
+            json_decref(run);
+            run = NULL;
+        }
+        if (bad.code != STATUS_OK) status_set(st, bad.code, "run.json: %s", study_why(bad.text, place));
+    }
+    free(place);
+    return run;
+}
+
+static const study_report *find_in(const study_report *rows, size_t count, const char *name, size_t n, bool whole,
+                                   int *found) {
+    const study_report *it = NULL;
+    for (size_t k = 0; k < count; k++) {
+        if (strncmp(rows[k].operation, name, n) != 0 || (whole && rows[k].operation[n])) continue;
+        it = &rows[k];
+        ++*found;
+    }
+    return it;
+}
+
+const study_report *study_find(const study_group *g, const char *operation) {
+    const size_t n = strlen(operation);
+    for (int whole = 1; whole >= 0; whole--) {
+        int found = 0;
+        const study_report *r = find_in(g->reports, g->count, operation, n, whole, &found);
+        const study_report *fusion = find_in(g->fusions, g->fusion_count, operation, n, whole, &found);
+        if (found == 1) return r ? r : fusion;
+    }
+    return NULL;
+}
+
+const char *study_shape(const study_report *r, char *text, size_t room) {
+    size_t used = 0;
+    if (room > 0) text[0] = 0;
+    for (int k = 0; k < r->rank && used < room; k++)
+        used += (size_t)snprintf(text + used, room - used, "%s%" PRId64, k > 0 ? "x" : "", r->shape[k]);
+    return text;
+}

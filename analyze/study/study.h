@@ -1,0 +1,117 @@
+/* What analyze knows of what was measured: the reports of one or more folders, lean enough for 100,000 of them, and the
+ * verdicts that follow from them with the thresholds that are asked for. Everything is owned by the study and lives as
+ * long as it does; texts are interned, so equal texts are equal pointers. Reports are never edited.
+ *
+ *     study s;
+ *     if (!study_open(&s, &options, &st)) …;      reads all folders; st: why it could not (exit code in it)
+ *     … s.groups[0].reports[k] …
+ *     study_close(&s);
+ *
+ * What a report says beside this (candidates, configurations, a weight's zeros) is read again from its file where it is
+ * wanted: study_detail. */
+#ifndef ANALYZE_STUDY_STUDY_H
+#define ANALYZE_STUDY_STUDY_H
+
+#include "common/arena.h"
+#include "common/map.h"
+#include "common/verdict.h"
+
+#include <jansson.h>
+
+enum { STUDY_RANK = 16 };
+
+/* One report. Not-a-number, 0 of counts and NULL: not known. Times are microseconds per occurrence, gains per run. */
+typedef struct study_report {
+    const char *path;      /* of its file, as it can be opened */
+    const char *operation; /* its id; unique in its group */
+    const char *device;    /* "cuda:0" */
+    const char *name, *op, *what, *layout, *mask, *dtype, *weight_dtype, *precision, *pattern, *key;
+    int rank;
+    int64_t shape[STUDY_RANK];
+    int64_t count, batch;
+    double sparsity;
+    const char *status, *reason_code, *reason_text; /* of the baseline; reasons are NULL where it is OK */
+    bool baseline_own;                              /* no library's */
+    const char *baseline, *baseline_variant, *best, *best_variant, *best_approach;
+    double baseline_us, baseline_ci, best_us, best_ci; /* medians and half widths (unless known) of the rows named */
+    double ratio, ratio_ci;
+    const char *rival_approach, *rival, *rival_variant;
+    double rival_ratio, rival_ratio_ci;
+    double flops, bytes_read, bytes_written;
+    double ceiling_us, physical_us, ceiling_ci, launch_us, peak_tflops;
+    double least_us; /* what it takes at least, where it has no baseline */
+    const char *ceiling_from, *bound;
+    bool above_ceiling;
+    double clock_mhz, power_w;          /* of the baseline's row */
+    double address_best, address_worst; /* ratios over where memory lies, as verdict_facts has them */
+    int candidates, bad_rows;           /* rows; those that are WRONG, CRASHED, TIMEOUT or ERROR */
+    bool fusion;                        /* of a folder fusions/: in no sum */
+    bool sum;                           /* its parts' own times added up, which did not run beside it */
+    const char *fusion_pattern, *worth;
+    double parts_us, fused_us, speedup, speedup_ci, saved_us;
+    int64_t kernels_parts, kernels_fused, selected;
+    verdict verdict;  /* with this study's thresholds */
+    const char *said; /* the approach that the report itself says; NULL: it has no verdict */
+} study_report;
+
+/* A file that is no report, or one that cannot be true; the rest is read without it. */
+typedef struct study_skipped {
+    const char *path, *why;
+} study_skipped;
+
+/* Reports that may be compared: one device class, one regime, one version of the method. */
+typedef struct study_group {
+    const char *device;                                           /* what it is called: "NVIDIA H200" */
+    const char *device_class, *device_instance, *driver, *regime; /* instance, driver: NULL where they differ */
+    int64_t method, units;
+    const char *model; /* the folder's name; of several "a + b", of many "5 models" */
+    size_t models; /* folders that it is of; an operation of several is one that occurs as often as in all of them */
+    study_report *reports; /* operations, in the order of their files' names */
+    size_t count;
+    study_report *fusions;
+    size_t fusion_count;
+    double model_us, model_ci; /* of all with a baseline, and what those without take at least */
+    size_t without_baseline;   /* that count and have work to do */
+} study_group;
+
+typedef void study_told(const study_skipped *files, size_t count);
+
+typedef struct study_options {
+    const char *const *folders; /* a model's folder, or one of reports */
+    int folder_count;
+    verdict_thresholds thresholds;
+    study_told *told; /* hears which files were left out where opening fails, when nothing else is left; may be NULL */
+    bool group;       /* devices and regimes that differ become groups, else they are refused (STATUS_INPUT) */
+    const char *instead; /* what to do then; NULL: what can be done everywhere */
+} study_options;
+
+typedef struct study {
+    guard guard;
+    arena arena;
+    map texts;
+    study_options options;
+    study_group *groups;
+    size_t group_count;
+    study_skipped *skipped;
+    size_t skipped_count;
+} study;
+
+bool study_open(study *s, const study_options *options, status *st);
+void study_close(study *s);
+
+/* Above its ceiling by right: a ceiling is that of all the work, and the best one leaves zeros out. Not so where the
+ * baseline, which does it all, is above as well. */
+bool study_skips_zeros(const study_report *r);
+
+/* The whole report, the caller's (json_decref); NULL: st says why. */
+json_t *study_detail(const study_report *r, status *st);
+/* run.json of the folder that a report's path is in; the caller's. NULL where there is none, or none that can be read:
+ * st says why then, and study_open has left it out. */
+json_t *study_run(const char *path, status *st);
+
+const study_report *study_find(const study_group *g,
+                               const char *operation); /* by id, or by a prefix that only one has; fusions too */
+/* "2048x4096x4096", cut to the room; "" where there is none. */
+const char *study_shape(const study_report *r, char *text, size_t room);
+
+#endif

@@ -1,0 +1,30 @@
+/* The formats of the summary, one line each: adding one is a file with a writer and a line in formats.c. */
+#ifndef ANALYZE_WRITE_FORMATS_H
+#define ANALYZE_WRITE_FORMATS_H
+
+#include "analyze/study/summary.h"
+
+#include <stdio.h>
+
+/* Writes all of it; failures of `out` are seen by who opened it. false: st says what else went wrong. */
+typedef bool formats_write(const summary *m, FILE *out, status *st);
+
+typedef struct format {
+    const char *name; /* of --format */
+    const char *file; /* in the folder of -o */
+    formats_write *write;
+} format;
+
+extern const format formats_all[]; /* ends with one that has no name */
+
+/* To a file that appears whole or not at all; path NULL: to standard output. */
+bool formats_put(const format *f, const summary *m, const char *path, status *st);
+
+/* The writers: analyze/write/, analyze/page/. */
+formats_write write_text;
+formats_write write_json;
+formats_write write_markdown;
+formats_write write_csv;
+formats_write write_junit;
+
+#endif

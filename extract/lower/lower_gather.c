@@ -1,0 +1,141 @@
+/* Owns what reads or writes by index: rows of a table (embedding), other gathers and scatters. They touch what the
+ * indices name, not the whole table. */
+#include "extract/lower/lower.h"
+
+#include "common/checked.h"
+#include "extract/ops/cost.h"
+
+#include <string.h>
+
+static bool is_integer(const tensor *t) { return t && dtype_get(t->info->type)->cls == DTYPE_CLASS_INT; }
+
+/* Rows of a table looked up by data: the table is a weight, or at least not integers of shape arithmetic. */
+static bool is_embedding(const work *w, const cost_weight *table, bool constant) {
+    const tensor *data = cost_in(w, 0), *index = cost_in(w, 1);
+    const bool whole_rows =
+        strcmp(w->node->op_type, "Gather") == 0 || strcmp(w->node->op_type, "GatherBlockQuantized") == 0;
+    int64_t axis = graph_attr_int(w->node, strcmp(w->node->op_type, "Gather") == 0 ? "axis" : "gather_axis", 0);
+    if (axis < 0) axis += cost_rank(data) > 0 ? cost_rank(data) : 0;
+    if (!whole_rows || axis != 0 || cost_rank(data) < 2 || !index || cost_known(index)) return false;
+    return (constant && table->root) || !is_integer(data);
+}
+
+static int64_t smaller(int64_t a, int64_t b) { return a < b ? a : b; }
+
+/* What belongs to some rows of a table, of all that belongs to the table. */
+static int64_t share(int64_t bytes, int64_t rows, int64_t all) {
+    return rows < all ? checked_add(checked_mul(bytes / all, rows), checked_mul(bytes % all, rows) / all) : bytes;
+}
+
+/* Where an index is no int64 the record says so. */
+static void set_index_type(work *w, const tensor *index) {
+    if (index && index->info->type != DTYPE_INT64 && !cost_known(index))
+        oprec_set_text(&w->rec, "index_dtype", dtype_get(index->info->type)->name);
+}
+
+/* Rows come with their scales and zero points. */
+static int64_t gather_set_block(work *w, int64_t rows, int64_t all) {
+    const tensor *data = cost_in(w, 0);
+    const int64_t bits = graph_attr_int(w->node, "bits", 4);
+    oprec_set_int(&w->rec, "block_size", graph_attr_int(w->node, "block_size", 128));
+    w->rec.weight_type = bits == 4 ? DTYPE_INT4 : data->info->type;
+    if (cost_in(w, 3)) oprec_set_int(&w->rec, "zero_points", 1);
+    const int64_t stored =
+        checked_add(cost_bytes(w, data), checked_add(cost_bytes(w, cost_in(w, 2)), cost_bytes(w, cost_in(w, 3))));
+    return share(stored, rows, all);
+}
+
+/* No row is read twice, so never more of them than the table has. */
+static void gather_embedding(work *w, const cost_weight *table, bool constant) {
+    const tensor *data = cost_in(w, 0), *index = cost_in(w, 1), *out = cost_out(w, 0);
+    const int64_t rows = info_count(index->info), all = cost_dim(data, 0), used = smaller(rows, all);
+    const int64_t cols = rows > 0 ? info_count(out->info) / rows : cost_product(data->info->dims, 1, data->info->rank);
+    cost_set_rows(w, OP_EMBEDDING, NULL, rows, cols, 0);
+    oprec_set_int(&w->rec, "table", all);
+    set_index_type(w, index);
+    cost_set_types(w, out, out);
+    if (constant) {
+        w->weight = table->root;
+        w->rec.weight_type = table->type;
+    }
+    int64_t read = share(constant ? table->bytes : cost_bytes(w, data), used, all);
+    if (strcmp(w->node->op_type, "GatherBlockQuantized") == 0) read = gather_set_block(w, used, all);
+    w->rec.bytes_read = checked_add(read, cost_bytes(w, index));
+    w->rec.bytes_written = cost_bytes(w, out);
+}
+
+/* The axis counted from the front. */
+static void set_axis(work *w, int64_t otherwise) {
+    int64_t axis = graph_attr_int(w->node, "axis", otherwise);
+    if (axis < 0) axis += cost_rank(cost_in(w, 0)) > 0 ? cost_rank(cost_in(w, 0)) : 0;
+    oprec_set_int(&w->rec, "axis", axis);
+}
+
+void lower_gather(work *w) {
+    const tensor *data = cost_in(w, 0), *index = cost_in(w, 1), *out = cost_out(w, 0);
+    cost_weight table;
+    const bool constant = w->node->in_count > 0 && w->node->in[0] && cost_trace(w, w->node->in[0], &table);
+    if (cost_shaped(data) && cost_shaped(index) && cost_shaped(out) && is_embedding(w, &table, constant)) {
+        gather_embedding(w, &table, constant);
+        return;
+    }
+    w->rec.kind = OP_MOVE;
+    w->rec.what = cost_what(w);
+    cost_set_types(w, data, out);
+    cost_set_shape(w, out);
+    if (cost_shaped(data)) oprec_set_ints(&w->rec, w->arena, "input", data->info->rank, data->info->dims);
+    if (strcmp(w->node->op_type, "GatherND") != 0)
+        set_axis(w, 0);
+    else if (cost_shaped(index))
+        oprec_set_ints(&w->rec, w->arena, "indices", index->info->rank, index->info->dims);
+    set_index_type(w, index);
+    w->rec.bytes_written = cost_bytes(w, out);
+    const int64_t taken = index && cost_known(index) ? 0 : cost_bytes(w, index);
+    w->rec.bytes_read = checked_add(smaller(w->rec.bytes_written, cost_bytes(w, data)), taken);
+}
+
+/* A scatter writes a changed copy: the whole tensor moves, and the updates with their indices. */
+void lower_scatter(work *w) {
+    w->rec.kind = OP_MOVE;
+    w->rec.what = cost_what(w);
+    cost_set_types(w, cost_in(w, 0), cost_out(w, 0));
+    cost_set_shape(w, cost_out(w, 0));
+    const bool whole = strcmp(w->node->op_type, "TensorScatter") == 0, nd = strcmp(w->node->op_type, "ScatterND") == 0;
+    const tensor *updates = cost_in(w, whole ? 1 : 2), *index = cost_in(w, whole ? 2 : 1);
+    if (cost_shaped(updates)) oprec_set_ints(&w->rec, w->arena, "updates", updates->info->rank, updates->info->dims);
+    if (nd && cost_shaped(index)) oprec_set_ints(&w->rec, w->arena, "indices", index->info->rank, index->info->dims);
+    if (!nd) set_axis(w, whole ? -2 : 0);
+    set_index_type(w, index);
+    cost_boundary(w);
+}
+
+/* Three tables (words, positions, kinds), summed and normalised: one pass. */
+void lower_embed_norm(work *w) {
+    const tensor *ids = cost_in(w, 0), *out = cost_out(w, 0), *words = cost_in(w, 2);
+    const int64_t rows = ids ? info_count(ids->info) : 0, cols = cost_dim(out, -1);
+    cost_set_rows(w, OP_EMBEDDING, "embed_norm", rows, cols, COST_LAYER_NORM + 2);
+    cost_set_types(w, out, out);
+    oprec_set_int(&w->rec, "table", cost_dim(words, 0));
+    cost_weight table;
+    if (words && cost_trace(w, w->node->in[2], &table)) {
+        w->weight = table.root;
+        w->rec.weight_type = table.type;
+    }
+    /* without ids of their own, positions are those of one sequence */
+    const int64_t positions =
+        strcmp(w->node->op_type, "EmbedLayerNormalization") == 0 && cost_in(w, 8) ? rows : cost_dim(ids, -1);
+    const int64_t taken[3] = {rows, positions, rows};
+    for (int k = 0; k < 3; k++) {
+        const tensor *t = cost_in(w, 2 + k);
+        const int64_t all = cost_dim(t, 0);
+        w->rec.bytes_read = checked_add(w->rec.bytes_read, share(cost_bytes(w, t), smaller(taken[k], all), all));
+    }
+    if (cost_in(w, 4)) oprec_set_int(&w->rec, "segments", cost_dim(cost_in(w, 4), 0));
+    oprec_set_int(&w->rec, "positions", cost_dim(cost_in(w, 3), 0));
+    set_index_type(w, ids);
+    static const int whole[] = {0, 1, 5, 6, 7, 8}; /* ids, scale and bias, mask */
+    for (size_t k = 0; k < sizeof whole / sizeof *whole; k++)
+        w->rec.bytes_read = checked_add(w->rec.bytes_read, cost_bytes(w, cost_in(w, whole[k])));
+    for (int k = 0; k < w->node->out_count; k++)
+        w->rec.bytes_written = checked_add(w->rec.bytes_written, cost_bytes(w, w->node->out[k]));
+}

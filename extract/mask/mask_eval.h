@@ -1,0 +1,53 @@
+/* The value of one element of a tensor, pulled from upstream on demand: nothing is computed but what one position
+ * needs. */
+#ifndef EXTRACT_MASK_MASK_EVAL_H
+#define EXTRACT_MASK_MASK_EVAL_H
+
+#include "extract/graph/graph.h"
+
+typedef struct mask_number {
+    double x;     /* booleans are 0 and 1 */
+    bool depends; /* some input of the model had a say */
+} mask_number;
+
+enum {
+    MASK_EVAL_MAX_RANK = 8,
+    MASK_EVAL_MAX_DEPTH = 64,
+    MASK_EVAL_MAX_CONSTANT =
+        1 << 22,            /* elements of all constants read for one mask: a causal buffer of 2048 by 2048 fits */
+    MASK_EVAL_CONSTANTS = 8 /* read constants that are kept at hand */
+};
+
+typedef struct mask_eval {
+    model *m;
+    int64_t steps;       /* left; evaluation fails at 0 */
+    double int_input;    /* what integer and boolean inputs of the model are taken to hold */
+    double float_input;  /* and floating ones */
+    const tensor *asked; /* the first input of the model that had a say; NULL: none so far */
+    bool asked_several;  /* and others had */
+    const tensor *read[MASK_EVAL_CONSTANTS];
+    const value *values[MASK_EVAL_CONSTANTS];
+    int read_count;
+    int64_t read_elements;
+} mask_eval;
+
+/* Element `index` (row-major) of t. False where it cannot be known: an operator that is not followed, a constant out of
+ * reach, too many steps. `depth` is 0 for a caller from outside. */
+bool mask_eval_at(mask_eval *e, const tensor *t, int64_t index, int depth, mask_number *out);
+
+/* One operator: element `index` of its output t. */
+typedef bool mask_eval_fn(mask_eval *e, const node *n, const tensor *t, int64_t index, int depth, mask_number *out);
+/* By operator name; NULL where not followed. */
+mask_eval_fn *mask_move_find(const char *op_type);   /* mask_move.c: what only moves elements */
+mask_eval_fn *mask_number_find(const char *op_type); /* mask_number.c: arithmetic, comparison, logic */
+
+int mask_eval_rank(const tensor *t); /* -1 where unknown or beyond MASK_EVAL_MAX_RANK */
+/* Position of element `index`, and back. */
+void mask_eval_split(const tensor *t, int64_t index, int64_t *pos);
+int64_t mask_eval_index(const tensor *t, const int64_t *pos);
+/* The element of `from` that numpy broadcasting puts at element `index` of `to`. */
+int64_t mask_eval_broadcast(const tensor *from, const tensor *to, int64_t index);
+/* All integers of a small known tensor that says where elements lie (starts, axes, repeats); NULL where not known. */
+const int64_t *mask_eval_ints(mask_eval *e, const tensor *t, int64_t *n);
+
+#endif

@@ -1,0 +1,190 @@
+/* Quantised models. Between a DequantizeLinear and a QuantizeLinear stands what a quantised kernel does in one: the
+ * record is that of the operator, in the types that are stored. A DequantizeLinear that feeds several such operators
+ * goes with the first; each of them reads the quantised tensor. One that feeds anything else stays a work of its own.
+ */
+#include "extract/match/match_patterns.h"
+
+#include "common/checked.h"
+#include "extract/ops/cost.h"
+
+#include <math.h>
+#include <string.h>
+
+static bool is_dequantize(const node *n) { return flow_is(n, "DequantizeLinear"); }
+static bool is_quantize(const node *n) { return flow_is(n, "QuantizeLinear"); }
+
+/* Operators for which quantised kernels exist. `whole`: only where the result is quantised again. */
+static const struct {
+    const char *op_type;
+    bool whole;
+} qdq_operators[] = {
+    {"Conv", false},       {"ConvTranspose", false},
+    {"Gemm", false},       {"MatMul", false},
+    {"Einsum", false},     {"Add", true},
+    {"Mul", true},         {"MaxPool", true},
+    {"AveragePool", true}, {"GlobalAveragePool", true},
+    {"Flatten", true},     {"Reshape", true},
+    {"Squeeze", true},     {"Unsqueeze", true},
+    {"Transpose", true},   {"Concat", true},
+    {"Relu", true},
+};
+
+/* What a quantised kernel applies to its result in passing. */
+static bool is_activation(const node *n) {
+    if (!graph_is(n, "Clip")) return graph_is(n, "Relu");
+    return (!flow_in(n, 1) || flow_constant(n->in[1])) && (!flow_in(n, 2) || flow_constant(n->in[2]));
+}
+
+/* The QuantizeLinear that n's result goes to, behind an activation perhaps; NULL where it goes elsewhere. */
+static node *quantize_after(const node *n, node **activation) {
+    node *after = flow_user(flow_out(n, 0));
+    *activation = NULL;
+    if (is_quantize(after)) return after;
+    if (!after || !is_activation(after) || flow_in(after, 0) != flow_out(n, 0)) return NULL;
+    node *last = flow_user(flow_out(after, 0));
+    if (!is_quantize(last) || flow_in(last, 0) != flow_out(after, 0)) return NULL;
+    *activation = after;
+    return last;
+}
+
+/* Would n be joined? That its activations are dequantised is the caller's to know. */
+static bool takes(const node *n) {
+    for (size_t k = 0; k < sizeof qdq_operators / sizeof *qdq_operators; k++) {
+        if (!graph_is(n, qdq_operators[k].op_type)) continue;
+        node *activation;
+        return !qdq_operators[k].whole || quantize_after(n, &activation);
+    }
+    return false;
+}
+
+static bool feeds_only_takers(const tensor *t) {
+    node *users[8];
+    int count = flow_users(t, users, 8);
+    for (int k = 0; k < count; k++) {
+        if (!takes(users[k])) return false;
+    }
+    return count > 0;
+}
+
+/* The activations of n: all inputs that are no constants. False where one of them is not dequantised. */
+static bool activations_dequantised(const node *n) {
+    int found = 0;
+    for (int i = 0; i < n->in_count; i++) {
+        const tensor *t = n->in[i];
+        if (!t || flow_constant(t) || flow_is_scalar(t)) continue;
+        if (!is_dequantize(t->producer)) return false;
+        found++;
+    }
+    return found > 0;
+}
+
+/* Each operand once, in the type that is stored; a constant with its scales. */
+static int64_t read_bytes(const work *w, const node *n) {
+    int64_t bytes = 0;
+    for (int i = 0; i < n->in_count; i++) {
+        tensor *t = n->in[i];
+        cost_weight stored;
+        if (!t || (i > 0 && t == n->in[0])) continue;
+        if (is_dequantize(t->producer) && !t->is_constant)
+            bytes = checked_add(bytes, cost_bytes(w, flow_in(t->producer, 0)));
+        else
+            bytes = checked_add(bytes, cost_trace(w, t, &stored) ? stored.bytes : cost_bytes(w, t));
+    }
+    return bytes;
+}
+
+/* What only moves elements does nothing in between when both scales are the same. */
+static bool same_scale(match *m, const node *dequantize, const node *quantize) {
+    double from, to;
+    return flow_scalar(m, flow_in(dequantize, 1), &from) && flow_scalar(m, flow_in(quantize, 1), &to) && from == to;
+}
+
+static bool is_bound(match *m, const node *clip, int slot, const char *name, double *bound) {
+    const attr *given = graph_attr(clip, name, ATTR_FLOAT);
+    if (flow_in(clip, slot)) return flow_scalar(m, clip->in[slot], bound);
+    if (given) *bound = given->f;
+    return true;
+}
+
+/* The activation's name and, where that does not say them, its bounds. False where they are not known. */
+static bool name_activation(match *m, const node *n, oprec *rec) {
+    double low = 0, high = INFINITY;
+    if (graph_is(n, "Clip")) {
+        low = -INFINITY;
+        if (!is_bound(m, n, 1, "min", &low) || !is_bound(m, n, 2, "max", &high)) return false;
+    }
+    bool plain = low == 0 && (high == 6 || isinf(high));
+    oprec_set_text(rec, "activation", !plain ? "clip" : isinf(high) ? "relu" : "relu6");
+    if (!plain && isfinite(low)) oprec_set_real(rec, "activation_min", low);
+    if (!plain && isfinite(high)) oprec_set_real(rec, "activation_max", high);
+    return true;
+}
+
+/* The nodes that n is joined with: what dequantises for it alone, what follows it up to `last`. The first of its
+ * activations as it is stored, NULL where there is none. */
+static const tensor *gather(match *m, node *n, node *activation, node *last, flow_set *set) {
+    const tensor *first = NULL;
+    flow_add(set, n);
+    flow_add(set, activation);
+    flow_add(set, last);
+    for (int i = 0; i < n->in_count; i++) {
+        node *d = n->in[i] ? n->in[i]->producer : NULL;
+        if (!d || !is_dequantize(d) || !flow_in(d, 0)) continue;
+        if (!first && !flow_constant(n->in[i])) first = d->in[0];
+        bool folded = flow_constant(n->in[i]) || !flow_free(m, d);
+        if (!folded && feeds_only_takers(n->in[i])) flow_add(set, d);
+    }
+    return first;
+}
+
+bool match_qdq_compute(match *m, node *n) {
+    if (!takes(n) || !flow_free(m, n) || !activations_dequantised(n)) return false;
+    flow_set set = {.count = 0};
+    node *activation, *after = quantize_after(n, &activation), *last = after ? after : n;
+    const work *plain = work_of(m->list, n);
+    const tensor *moved = flow_in(n, 0);
+    oprec rec = plain->rec;
+    if (activation && (!flow_free(m, activation) || !name_activation(m, activation, &rec))) return false;
+    const tensor *first = gather(m, n, activation, last, &set);
+    if (plain->free && (activation || !moved || !same_scale(m, moved->producer, last))) return false;
+    if (!first || (set.count > 1 && last != n && !flow_free(m, last))) return false;
+    work *w = set.count > 1 ? work_join(m->list, n, set.nodes, set.count) : work_of(m->list, n);
+    if (!w) return false;
+    w->weight = plain->weight;
+    w->free = plain->free;
+    w->rec = rec;
+    w->rec.type = w->rec.out_type = DTYPE_NONE;
+    cost_set_types(w, first, flow_out(last, 0));
+    oprec_set_text(&w->rec, "quant", "qdq");
+    if (w->free) return true;
+    if (activation && rec.kind == OP_ELEMENTWISE)
+        w->rec.flops = checked_add(w->rec.flops, work_of(m->list, activation)->rec.flops);
+    w->rec.bytes_read = read_bytes(w, n);
+    w->rec.bytes_written = cost_bytes(w, flow_out(last, 0));
+    return true;
+}
+
+/* Product of bytes, Cast, Mul by the product of both scales. The DynamicQuantizeLinear before it, which may feed other
+ * products too, stays an operation of its own. */
+bool match_qdq_integer(match *m, node *n) {
+    if (!flow_free(m, n)) return false;
+    flow_set set = {.count = 0};
+    node *cast = flow_user(flow_out(n, 0)), *scale = graph_is(cast, "Cast") ? flow_user(flow_out(cast, 0)) : NULL;
+    if (!cast || !scale || !graph_is(scale, "Mul") || scale->in_count != 2) return false;
+    flow_add(&set, n);
+    flow_add(&set, cast);
+    flow_add(&set, scale);
+    tensor *factor = scale->in[0] == cast->out[0] ? scale->in[1] : scale->in[0];
+    if (!factor || factor == cast->out[0]) return false;
+    if (graph_is(factor->producer, "Mul") && flow_closed(&set, factor)) flow_add(&set, factor->producer);
+    const work *plain = work_of(m->list, n);
+    work *w = flow_join(m, &set, scale);
+    if (!w) return false;
+    w->rec = plain->rec;
+    w->weight = plain->weight;
+    w->rec.out_type = cost_type(w, flow_out(scale, 0));
+    if (cost_shaped(factor) && info_count(factor->info) > 1) oprec_set_text(&w->rec, "weight_scales", "channel");
+    oprec_set_text(&w->rec, "quant", "dynamic");
+    cost_boundary(w);
+    return true;
+}

@@ -1,0 +1,261 @@
+/* Walks the scores of an attention: up from the softmax to the product of queries and keys, down to the one with the
+ * values. */
+#include "extract/match/match_scores.h"
+
+#include "extract/match/match_softmax.h"
+
+#include <math.h>
+#include <string.h>
+
+enum {
+    SCORES_MAX_STEPS = 24,
+    SCORES_MAX_SEARCH = 48, /* nodes looked at for one input */
+    SCORES_MAX_LOOKS = 512, /* and for one softmax */
+    SCORES_MAX_INPUTS = 3
+};
+
+/* Exporters' guards against overflow: scores beyond these are hidden, or infinite in half precision. */
+static const double scores_out_of_range = 1e4;
+
+/* The last two dimensions are the same before and after. */
+static bool keeps_matrix(const node *n) {
+    const tensor *in = flow_in(n, 0), *out = flow_out(n, 0);
+    return flow_rank(in) >= 2 && flow_rank(out) >= 2 && flow_dim(in, -1) == flow_dim(out, -1) &&
+           flow_dim(in, -2) == flow_dim(out, -2);
+}
+
+static bool is_activation_product(const node *n) {
+    return product_is(n) && flow_in(n, 0) && flow_in(n, 1) && !flow_constant(n->in[1]);
+}
+
+/* Scores that are stored in fewer bits for a moment. */
+static bool is_requantised(const node *n) { return graph_is(n, "QuantizeLinear") || graph_is(n, "DequantizeLinear"); }
+
+/* Does t come from a product by what may stand between it and a softmax? `budget` bounds the search over both sides of
+ * additions. */
+static bool reaches_product(const tensor *t, int *budget) {
+    while (t && t->producer && t->producer_slot == 0 && --*budget >= 0) {
+        const node *n = t->producer;
+        if (is_activation_product(n)) return true;
+        if (n->in_count > SCORES_MAX_INPUTS) return false;
+        bool two = graph_is(n, "Add") || graph_is(n, "Mul") || graph_is(n, "Where") || graph_is(n, "Max") ||
+                   graph_is(n, "Min");
+        bool one = graph_is(n, "Sub") || graph_is(n, "Div") || graph_is(n, "Tanh") || graph_is(n, "Clip") ||
+                   graph_is(n, "Transpose");
+        if (!two && !one && !flow_renames(n) && !flow_reshapes(n) && !is_requantised(n)) return false;
+        int from = graph_is(n, "Where") ? 1 : 0;
+        for (int i = from; two && i + 1 < n->in_count && *budget > 0; i++) {
+            if (n->in[i] && !flow_is_scalar(n->in[i]) && !flow_constant(n->in[i]) && reaches_product(n->in[i], budget))
+                return true;
+        }
+        t = flow_in(n, two ? n->in_count - 1 : 0);
+    }
+    return false;
+}
+
+/* Which input of n carries the scores: the one that is as large as the output and comes from a product. -1: none. */
+static int scores_slot(scores *s, const node *n, int first) {
+    int64_t whole = flow_count(flow_out(n, 0));
+    if (n->in_count != first + 2) return -1;
+    for (int i = first; i < n->in_count; i++) {
+        if (!n->in[i] || flow_constant(n->in[i]) || flow_count(n->in[i]) != whole) continue;
+        int most = s->search_left < SCORES_MAX_SEARCH ? s->search_left : SCORES_MAX_SEARCH, budget = most;
+        bool found = reaches_product(n->in[i], &budget);
+        s->search_left -= most - (budget > 0 ? budget : 0);
+        if (found) return i;
+    }
+    return -1;
+}
+
+static bool add_term(scores *s, tensor *t, mask_form form, bool turned) {
+    if (!t || s->term_count == MASK_MAX_TERMS) return false;
+    s->terms[s->term_count++] = (mask_term){.t = t, .form = form, .turned = turned};
+    return true;
+}
+
+/* A factor with nothing along queries and keys scales; any other is a mask. */
+static bool is_factor(const tensor *t) {
+    return flow_is_scalar(t) || (flow_rank(t) >= 2 && flow_dim(t, -1) == 1 && flow_dim(t, -2) == 1);
+}
+
+static bool take_factor(match *m, scores *s, const tensor *t, bool divides) {
+    double x;
+    if (flow_scalar(m, t, &x) && x != 0)
+        s->scale *= divides ? 1 / x : x;
+    else
+        s->scale_known = false;
+    return true;
+}
+
+/* Arithmetic on the scores: masks are noted, scales multiplied up. Returns where the scores come from, NULL where
+ * unfit. */
+static tensor *up_binary(match *m, scores *s, node *n, bool turned) {
+    int slot = scores_slot(s, n, 0);
+    if (slot < 0) return NULL;
+    tensor *other = flow_in(n, 1 - slot);
+    double limit;
+    bool fits = false;
+    if (graph_is(n, "Add"))
+        fits = add_term(s, other, MASK_ADD, turned);
+    else if (graph_is(n, "Sub"))
+        fits = slot == 0 && add_term(s, other, MASK_SUB, turned);
+    else if (graph_is(n, "Div"))
+        fits = slot == 0 && is_factor(other) && take_factor(m, s, other, true);
+    else if (graph_is(n, "Mul"))
+        fits = is_factor(other) ? take_factor(m, s, other, false) : add_term(s, other, MASK_MUL, turned);
+    else if (flow_scalar(m, other, &limit)) /* Max and Min with a limit that no score reaches */
+        fits = graph_is(n, "Max") ? limit <= -scores_out_of_range : limit >= scores_out_of_range;
+    return fits ? n->in[slot] : NULL;
+}
+
+/* What takes the place of a hidden score: one number, far below every score where it is known. */
+static bool is_fill(match *m, tensor *t) {
+    double x;
+    if (!t) return false;
+    node *n = flow_producer(t);
+    if (!flow_is_scalar(t) && graph_is(n, "Expand")) t = flow_in(n, 0);
+    if (t && flow_is_scalar(t)) return !flow_scalar(m, t, &x) || x <= -100;
+    return t && (flow_constant(t) || graph_is(n, "ConstantOfShape"));
+}
+
+static bool clips_nothing(match *m, const node *n) {
+    double low = graph_attr_float(n, "min", -INFINITY), high = graph_attr_float(n, "max", INFINITY);
+    if (flow_in(n, 1) && !flow_scalar(m, n->in[1], &low)) return false;
+    if (flow_in(n, 2) && !flow_scalar(m, n->in[2], &high)) return false;
+    return low <= -scores_out_of_range && high >= scores_out_of_range;
+}
+
+static tensor *up_step(match *m, scores *s, node *n, bool *turned) {
+    if (flow_renames(n) || is_requantised(n)) return flow_in(n, 0);
+    if (flow_reshapes(n)) return keeps_matrix(n) ? flow_in(n, 0) : NULL;
+    if (graph_is(n, "Transpose")) {
+        if (!flow_swaps_last(n)) return NULL;
+        *turned = !*turned;
+        return flow_in(n, 0);
+    }
+    if (graph_is(n, "Clip")) return clips_nothing(m, n) ? flow_in(n, 0) : NULL;
+    if (graph_is(n, "Tanh")) { /* cap * tanh(scores / cap): what was multiplied so far is the cap */
+        if (s->softcap != 0 || !s->scale_known) return NULL;
+        s->softcap = s->scale;
+        s->scale = 1;
+        return flow_in(n, 0);
+    }
+    if (graph_is(n, "Where")) {
+        int slot = scores_slot(s, n, 1);
+        if (slot < 1 || !is_fill(m, n->in[3 - slot]) ||
+            !add_term(s, n->in[0], slot == 1 ? MASK_KEEP : MASK_HIDE, *turned))
+            return NULL;
+        return n->in[slot];
+    }
+    bool binary = graph_is(n, "Add") || graph_is(n, "Sub") || graph_is(n, "Mul") || graph_is(n, "Div") ||
+                  graph_is(n, "Max") || graph_is(n, "Min");
+    return binary ? up_binary(m, s, n, *turned) : NULL;
+}
+
+static bool walk_up(match *m, scores *s, tensor *t) {
+    bool turned = false;
+    for (int step = 0; t && t->producer && t->producer_slot == 0 && step < SCORES_MAX_STEPS; step++) {
+        node *n = t->producer;
+        flow_add(&s->set, n);
+        if (is_activation_product(n)) {
+            s->first = n;
+            s->first_turned = turned;
+            return true;
+        }
+        t = up_step(m, s, n, &turned);
+    }
+    return false;
+}
+
+/* Where(IsNaN(p), 0, p): exporters make a row that sees nothing a row of zeros. */
+static node *down_guard(scores *s, const tensor *t, node *a, node *b) {
+    node *test = graph_is(a, "IsNaN") ? a : b, *pick = test == a ? b : a;
+    if (!graph_is(test, "IsNaN") || !graph_is(pick, "Where") || flow_in(pick, 2) != t) return NULL;
+    if (!flow_is_scalar(flow_in(pick, 1)) || flow_producer(flow_in(pick, 0)) != test) return NULL;
+    flow_add(&s->set, test);
+    if (pick->in[0]->producer != test) flow_add(&s->set, pick->in[0]->producer);
+    return pick;
+}
+
+/* t is what a term hides pairs by, so that hiding them once more changes nothing. */
+static bool is_term(const scores *s, tensor *t, mask_form form) {
+    for (int k = 0; k < s->term_count; k++) {
+        if (s->terms[k].form == form && flow_origin(s->terms[k].t) == flow_origin(t)) return true;
+    }
+    return false;
+}
+
+/* Probabilities of pairs that are hidden already are made zeros, or multiplied by what the scores were. */
+static bool hides_again(match *m, const scores *s, const node *n, const tensor *t) {
+    double x;
+    if (n->in_count == 2) {
+        tensor *other = n->in[0] == t ? n->in[1] : n->in[0];
+        if (!other || other == t) return false;
+        return flow_scalar(m, other, &x) ? x == 1 : is_term(s, other, MASK_MUL);
+    }
+    if (n->in_count != 3 || !n->in[0]) return false;
+    int slot = n->in[1] == t ? 1 : 2;
+    return n->in[slot] == t && flow_in(n, 3 - slot) && flow_scalar(m, n->in[3 - slot], &x) && x == 0 &&
+           is_term(s, n->in[0], slot == 1 ? MASK_KEEP : MASK_HIDE);
+}
+
+/* What may stand between the softmax and the product with the values. */
+static bool down_passes(match *m, const scores *s, const node *n, const tensor *t) {
+    if (flow_renames(n)) return flow_in(n, 0) == t;
+    if (flow_reshapes(n)) return flow_in(n, 0) == t && keeps_matrix(n);
+    if (graph_is(n, "Transpose")) return flow_swaps_last(n);
+    if (graph_is(n, "Where") || graph_is(n, "Mul")) return hides_again(m, s, n, t);
+    return is_requantised(n) && flow_in(n, 0) == t;
+}
+
+static bool walk_down(match *m, scores *s, tensor *t) {
+    for (int step = 0; step < SCORES_MAX_STEPS; step++) {
+        node *users[2];
+        int count = flow_users(t, users, 2);
+        if (count < 1) return false;
+        node *n = count == 2 ? down_guard(s, t, users[0], users[1]) : users[0];
+        if (!n) return false;
+        flow_add(&s->set, n);
+        if (product_is(n)) {
+            s->last = n;
+            s->probs = t;
+            return true;
+        }
+        if (count == 1 && !down_passes(m, s, n, t)) return false;
+        if (graph_is(n, "Transpose")) s->probs_turned = !s->probs_turned;
+        t = flow_out(n, 0);
+    }
+    return false;
+}
+
+/* A mask chosen from two scalars for this attention alone is applied here, and read as the booleans it was chosen by.
+ */
+static void take_own_masks(scores *s) {
+    for (int k = 0; k < s->term_count; k++) {
+        node *n = s->terms[k].t->producer;
+        if (s->terms[k].form != MASK_ADD || !graph_is(n, "Where") || !flow_closed(&s->set, s->terms[k].t)) continue;
+        if (flow_is_scalar(flow_in(n, 1)) && flow_is_scalar(flow_in(n, 2))) flow_add(&s->set, n);
+    }
+}
+
+/* Factors are no mask unless something is added where they are 0. */
+static bool is_weighted(const scores *s) {
+    bool factor = false, addend = false;
+    for (int k = 0; k < s->term_count; k++) {
+        factor = factor || s->terms[k].form == MASK_MUL;
+        addend = addend || s->terms[k].form == MASK_ADD || s->terms[k].form == MASK_SUB;
+    }
+    return factor && !addend;
+}
+
+bool scores_find(match *m, node *softmax, scores *s) {
+    memset(s, 0, sizeof *s);
+    s->scale = 1;
+    s->scale_known = true;
+    s->search_left = SCORES_MAX_LOOKS;
+    tensor *x = softmax_input(softmax, &s->set);
+    if (flow_rank(x) < 2 || !walk_up(m, s, x) || !walk_down(m, s, flow_out(softmax, 0))) return false;
+    if (is_weighted(s)) return false;
+    take_own_masks(s);
+    return !s->set.full;
+}

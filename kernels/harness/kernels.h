@@ -1,0 +1,117 @@
+/* The device's own kernels as C sees them: fills, checksums, probes, references, repacking. Each enqueues on the stream
+ * and returns what the launch said. Who owns the memory: always the caller. */
+#ifndef KERNELS_HARNESS_KERNELS_H
+#define KERNELS_HARNESS_KERNELS_H
+
+#include <cuda_runtime_api.h>
+#include <stdint.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/* --- fill.cu: types and ways of filling as in scout/plugin.h --- */
+
+/* Normal random numbers times factor (or scales, or uniform nibbles) from a counter: the same seed gives the same
+ * bytes. 0 and cudaErrorInvalidValue for a type that it does not know. */
+cudaError_t kernels_fill(void *to, uint64_t bytes, uint32_t type, int scale, float factor, uint64_t seed,
+                         cudaStream_t stream);
+/* int32 or int64 (element: their size): whole numbers from `least` on, `range` of them alike. */
+cudaError_t kernels_fill_places(void *to, uint64_t bytes, int element, uint32_t least, uint32_t range, uint64_t seed,
+                                cudaStream_t stream);
+/* Adds up all bytes, each weighed by its place, so that any one changed byte changes *sum (on the device). */
+cudaError_t kernels_checksum(const void *data, uint64_t bytes, uint64_t *sum, int multiprocessors, cudaStream_t stream);
+
+/* --- stream.cu --- */
+
+/* Reads and writes so many bytes at once, as fast as the device can; `sink` takes what reading came to. variant 0: the
+ * one that was fastest for such sizes; the others exist for the check that says so. */
+cudaError_t kernels_stream(const void *read, uint64_t read_bytes, void *written, uint64_t written_bytes, void *sink,
+                           int multiprocessors, int variant, cudaStream_t stream);
+int kernels_stream_variants(void);
+const char *kernels_stream_name(int variant);
+cudaError_t kernels_empty(cudaStream_t stream);
+/* Keeps the stream busy for so long without using memory or arithmetic. */
+cudaError_t kernels_delay(uint32_t nanoseconds, cudaStream_t stream);
+/* Writes the cycle counters of the first KERNELS_STAMPED multiprocessors, each beside the time in nanoseconds; of one
+ * that no block came to, nothing is written. */
+enum { KERNELS_STAMPED = 8 };
+typedef struct kernels_stamps { /* one instant */
+    uint64_t cycles[KERNELS_STAMPED], nanoseconds[KERNELS_STAMPED];
+} kernels_stamps;
+cudaError_t kernels_stamp(kernels_stamps *to, int multiprocessors, cudaStream_t stream);
+/* Exponentials on the special function unit; returns how many in *done. */
+cudaError_t kernels_special(uint64_t operations, uint64_t *done, void *sink, int multiprocessors, cudaStream_t stream);
+
+/* --- pack.cu --- */
+
+/* to[c][r] = from[r][c], `matrices` times; element of 1, 2, 4 or 8 bytes; ld in elements. */
+cudaError_t kernels_transpose(void *to, const void *from, int element, int64_t rows, int64_t cols, int64_t ld_from,
+                              int64_t ld_to, int64_t stride_from, int64_t stride_to, int64_t matrices,
+                              cudaStream_t stream);
+/* [rows][cols] of `type` (fp16, bf16 or fp32) from packed signed nibbles (low first) and scales [rows][cols / block] of
+ * the same type. */
+cudaError_t kernels_unpack_int4(void *to, uint32_t type, const void *from, const void *scales, int64_t rows,
+                                int64_t cols, int64_t block, cudaStream_t stream);
+
+/* --- repeat.cu --- */
+
+/* to[r][c] = row[c]; element of 2 or 4 bytes; ld in elements. */
+cudaError_t kernels_repeat_row(void *to, const void *row, int element, int64_t rows, int64_t cols, int64_t ld,
+                               cudaStream_t stream);
+
+/* --- check_gemm.cu: the reference, in fp64 --- */
+
+typedef struct kernels_gemm {
+    int64_t m, n, k, batch;
+    int64_t stride_a, stride_b, stride_c; /* elements; 0: shared by the batch */
+    int64_t lda, ldb, ldc;
+    int trans_a, trans_b;
+    uint32_t type_a, type_b, type_c;
+    const void *a, *b;
+    const void *scales; /* of an int4 b: [n][k / block] */
+    uint32_t type_scales;
+    int64_t block;
+    const void *bias; /* NULL: none; element [i][j] of product p at p * bias_p + i * bias_i + j * bias_j */
+    uint32_t type_bias;
+    int64_t bias_p, bias_i, bias_j;
+    const void *residual; /* NULL: none; of type_c, and laid out as C */
+    double alpha, beta;
+    int activation;                           /* of the sum of everything: activate.h */
+    double activation_alpha, activation_beta; /* its parameters */
+    double steepest;                          /* it passes on an error times this */
+    int64_t width;                            /* columns of a segment */
+    int64_t segments;                         /* ceil(n / width) */
+    uint64_t seed;
+} kernels_gemm;
+
+typedef struct kernels_sample {
+    uint64_t at; /* (product * m + row) * n + column */
+    double want, spread, got;
+} kernels_sample;
+
+typedef struct kernels_found { /* of all projections of one output */
+    uint64_t wrong;
+    unsigned int worst_bits; /* of a float that is not negative; infinite for what is not a number */
+    unsigned int unused;
+} kernels_found;
+
+/* folded: [batches of b][k][segments], b folded along each segment's columns; squares: the same of the squares. */
+cudaError_t kernels_gemm_fold(const kernels_gemm *g, double *folded, float *squares, cudaStream_t stream);
+/* want, spread: [batch][m][segments]. */
+cudaError_t kernels_gemm_project(const kernels_gemm *g, const double *folded, const float *squares, double *want,
+                                 float *spread, cudaStream_t stream);
+/* The same where an activation is in the way, which no folding gets through: every output one by one. Its width is
+ * KERNELS_FINE_WIDTH. */
+enum { KERNELS_FINE_WIDTH = 16 };
+cudaError_t kernels_gemm_activated(const kernels_gemm *g, double *want, float *spread, cudaStream_t stream);
+cudaError_t kernels_gemm_samples(const kernels_gemm *g, kernels_sample *samples, int count, cudaStream_t stream);
+/* Holds an output against both. `found` must be zero before. */
+cudaError_t kernels_gemm_compare(const kernels_gemm *g, const void *c, const double *want, const float *spread,
+                                 double tolerance, kernels_found *found, kernels_sample *samples, int count,
+                                 cudaStream_t stream);
+
+#ifdef __cplusplus
+}
+#endif
+#endif

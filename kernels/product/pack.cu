@@ -1,0 +1,79 @@
+/* Weights laid out anew, once, when a plan is made: transposed, or int4 taken apart. */
+#include "kernels/harness/kernels.h"
+#include "kernels/harness/values.cuh"
+
+namespace {
+
+constexpr int tile = 32, rows_at_once = 8;
+
+template <typename T>
+__global__ void pack_transpose(T *to, const T *from, int64_t rows, int64_t cols, int64_t ld_from, int64_t ld_to,
+                               int64_t stride_from, int64_t stride_to, int64_t tiles_across) {
+    __shared__ T held[tile][tile + 1];
+    const int64_t row = blockIdx.x / tiles_across * tile, col = blockIdx.x % tiles_across * tile;
+    from += blockIdx.y * stride_from;
+    to += blockIdx.y * stride_to;
+    for (int k = threadIdx.y; k < tile; k += rows_at_once)
+        if (row + k < rows && col + threadIdx.x < cols)
+            held[k][threadIdx.x] = from[(row + k) * ld_from + col + threadIdx.x];
+    __syncthreads();
+    for (int k = threadIdx.y; k < tile; k += rows_at_once)
+        if (col + k < cols && row + threadIdx.x < rows)
+            to[(col + k) * ld_to + row + threadIdx.x] = held[threadIdx.x][k];
+}
+
+template <typename T>
+__global__ void pack_int4(T *to, uint32_t type, const uint8_t *from, const T *scales, int64_t rows, int64_t cols,
+                          int64_t block) {
+    const int64_t total = rows * cols, step = (int64_t)gridDim.x * blockDim.x, blocks = (cols + block - 1) / block;
+    for (int64_t at = (int64_t)blockIdx.x * blockDim.x + threadIdx.x; at < total; at += step) {
+        const int64_t row = at / cols, col = at % cols;
+        const int value = values_nibble(from[at / 2], (int)(at & 1));
+        to[at] = (T)(float)(value * values_at(scales, type, row * blocks + col / block));
+    }
+}
+
+template <typename T>
+cudaError_t pack_launch(void *to, const void *from, int64_t rows, int64_t cols, int64_t ld_from, int64_t ld_to,
+                        int64_t stride_from, int64_t stride_to, int64_t matrices, cudaStream_t stream) {
+    const int64_t down = (rows + tile - 1) / tile, across = (cols + tile - 1) / tile;
+    if (down * across > 0x7fffffff || matrices > 65535) return cudaErrorInvalidValue;
+    pack_transpose<T><<<dim3((unsigned)(down * across), (unsigned)matrices), dim3(tile, rows_at_once), 0, stream>>>(
+        (T *)to, (const T *)from, rows, cols, ld_from, ld_to, stride_from, stride_to, across);
+    return cudaGetLastError();
+}
+
+} // namespace
+
+cudaError_t kernels_transpose(void *to, const void *from, int element, int64_t rows, int64_t cols, int64_t ld_from,
+                              int64_t ld_to, int64_t stride_from, int64_t stride_to, int64_t matrices,
+                              cudaStream_t stream) {
+    static const struct {
+        int element;
+        decltype(&pack_launch<uint8_t>) launch;
+    } launches[] = {
+        {1, pack_launch<uint8_t>}, {2, pack_launch<uint16_t>}, {4, pack_launch<uint32_t>}, {8, pack_launch<uint64_t>}};
+    for (const auto &l : launches)
+        if (l.element == element)
+            return l.launch(to, from, rows, cols, ld_from, ld_to, stride_from, stride_to, matrices, stream);
+    return cudaErrorInvalidValue;
+}
+
+cudaError_t kernels_unpack_int4(void *to, uint32_t type, const void *from, const void *scales, int64_t rows,
+                                int64_t cols, int64_t block, cudaStream_t stream) {
+    const unsigned blocks = 4096, threads = 256;
+    const uint8_t *const bytes = (const uint8_t *)from;
+    if (block < 1) return cudaErrorInvalidValue;
+    if (type == SCOUT_FP16)
+        pack_int4<__half>
+            <<<blocks, threads, 0, stream>>>((__half *)to, type, bytes, (const __half *)scales, rows, cols, block);
+    else if (type == SCOUT_BF16)
+        pack_int4<__nv_bfloat16><<<blocks, threads, 0, stream>>>((__nv_bfloat16 *)to, type, bytes,
+                                                                 (const __nv_bfloat16 *)scales, rows, cols, block);
+    else if (type == SCOUT_FP32)
+        pack_int4<float>
+            <<<blocks, threads, 0, stream>>>((float *)to, type, bytes, (const float *)scales, rows, cols, block);
+    else
+        return cudaErrorInvalidValue;
+    return cudaGetLastError();
+}

@@ -1,0 +1,184 @@
+/* Rotary embeddings: a thread turns the same pairs of some heads, so that their angles are read once for all of these.
+ * 16 bytes at a time where rows allow it, else pair by pair. */
+#include "kernels/pass/pass.cuh"
+
+namespace {
+
+constexpr int most_threads = 512;
+
+struct job {
+    int type, interleaved;
+    int64_t planes, steps, dim, half, turns, items,
+        groups; /* turns: items of a row that are pairs; groups: of planes */
+    const void *x, *cosine, *sine;
+    void *y;
+    pass::radix places; /* item of a row, step, group */
+};
+
+/* first and second become what they are turned to. */
+template <int V> __device__ __forceinline__ void turn(const float *c, const float *s, float *first, float *second) {
+#pragma unroll
+    for (int i = 0; i < V; i++) {
+        const float a = first[i], b = second[i];
+        first[i] = a * c[i] - b * s[i];
+        second[i] = b * c[i] + a * s[i];
+    }
+}
+
+/* Halves: V elements at `at`, and those that belong to them. */
+template <int SIZE, int V>
+__device__ __forceinline__ void turn_halves(int type, const float *c, const float *s, pass::bits<SIZE, V> &low,
+                                            pass::bits<SIZE, V> &high) {
+    float first[V], second[V];
+    pass::widen(type, low, first);
+    pass::widen(type, high, second);
+    turn<V>(c, s, first, second);
+    pass::narrow(type, first, low);
+    pass::narrow(type, second, high);
+}
+
+/* Neighbours: 2 V elements. */
+template <int SIZE, int V>
+__device__ __forceinline__ void turn_neighbours(int type, const float *c, const float *s, pass::bits<SIZE, 2 * V> &x) {
+    float all[2 * V], first[V], second[V];
+    pass::widen(type, x, all);
+#pragma unroll
+    for (int i = 0; i < V; i++) first[i] = all[2 * i], second[i] = all[2 * i + 1];
+    turn<V>(c, s, first, second);
+#pragma unroll
+    for (int i = 0; i < V; i++) all[2 * i] = first[i], all[2 * i + 1] = second[i];
+    pass::narrow(type, all, x);
+}
+
+struct item {
+    int64_t column, step, plane; /* plane: the first of the group */
+};
+
+__device__ __forceinline__ item find(const job &p, int64_t n, int planes) {
+    item i;
+    i.column = pass::radix_next(p.places, 0, n);
+    i.step = pass::radix_next(p.places, 1, n);
+    i.plane = n * planes;
+    return i;
+}
+
+/* What is not turned, W elements an item. */
+template <int SIZE, int W, int G> __device__ __forceinline__ void copy(const job &p, const item &i) {
+    const int64_t from = 2 * p.half + (i.column - p.turns) * W;
+#pragma unroll
+    for (int g = 0; g < G; g++)
+        if (i.plane + g < p.planes) {
+            const int64_t at = ((i.plane + g) * p.steps + i.step) * p.dim + from;
+            pass::store<SIZE, W>(p.y, at, pass::load<SIZE, W>(p.x, at));
+        }
+}
+
+/* V pairs as halves lie: pieces of V elements, `apart` elements from each other. */
+template <int SIZE, int V, int G> __device__ __forceinline__ void halves(const job &p, const item &i, bool single) {
+    const int64_t column = single && p.interleaved ? 2 * i.column : i.column * V;
+    const int64_t apart = single && p.interleaved ? 1 : p.half;
+    pass::bits<SIZE, V> low[G], high[G];
+    float c[V], s[V];
+#pragma unroll
+    for (int g = 0; g < G; g++)
+        if (i.plane + g < p.planes) {
+            const int64_t at = ((i.plane + g) * p.steps + i.step) * p.dim + column;
+            low[g] = pass::load<SIZE, V>(p.x, at);
+            high[g] = pass::load<SIZE, V>(p.x, at + apart);
+        }
+    pass::widen(p.type, pass::load<SIZE, V>(p.cosine, i.step * p.half + i.column * V), c);
+    pass::widen(p.type, pass::load<SIZE, V>(p.sine, i.step * p.half + i.column * V), s);
+#pragma unroll
+    for (int g = 0; g < G; g++)
+        if (i.plane + g < p.planes) {
+            const int64_t at = ((i.plane + g) * p.steps + i.step) * p.dim + column;
+            turn_halves<SIZE, V>(p.type, c, s, low[g], high[g]);
+            pass::store<SIZE, V>(p.y, at, low[g]);
+            pass::store<SIZE, V>(p.y, at + apart, high[g]);
+        }
+}
+
+template <int SIZE, int V, int G> __device__ __forceinline__ void neighbours(const job &p, const item &i) {
+    pass::bits<SIZE, 2 * V> x[G];
+    float c[V], s[V];
+#pragma unroll
+    for (int g = 0; g < G; g++)
+        if (i.plane + g < p.planes)
+            x[g] = pass::load<SIZE, 2 * V>(p.x, ((i.plane + g) * p.steps + i.step) * p.dim + i.column * 2 * V);
+    pass::widen(p.type, pass::load<SIZE, V>(p.cosine, i.step * p.half + i.column * V), c);
+    pass::widen(p.type, pass::load<SIZE, V>(p.sine, i.step * p.half + i.column * V), s);
+#pragma unroll
+    for (int g = 0; g < G; g++)
+        if (i.plane + g < p.planes) {
+            turn_neighbours<SIZE, V>(p.type, c, s, x[g]);
+            pass::store<SIZE, 2 * V>(p.y, ((i.plane + g) * p.steps + i.step) * p.dim + i.column * 2 * V, x[g]);
+        }
+}
+
+enum { by_halves, by_neighbours, by_pairs };
+
+template <int SIZE, int G, int MODE> __global__ void __launch_bounds__(most_threads) rotate(const job p) {
+    constexpr int vec = MODE == by_pairs ? 1 : 16 / SIZE;
+    const int64_t all = p.items * p.steps * p.groups;
+    for (int64_t n = blockIdx.x * (int64_t)blockDim.x + threadIdx.x; n < all; n += (int64_t)gridDim.x * blockDim.x) {
+        const item i = find(p, n, G);
+        if (i.column >= p.turns)
+            copy<SIZE, vec, G>(p, i);
+        else if constexpr (MODE == by_neighbours)
+            neighbours<SIZE, vec / 2, G>(p, i);
+        else
+            halves<SIZE, vec, G>(p, i, MODE == by_pairs);
+    }
+}
+
+#define MODES(size, planes)                                                                                            \
+    {                                                                                                                  \
+        (const void *)rotate<size, planes, by_halves>, (const void *)rotate<size, planes, by_neighbours>,              \
+            (const void *)rotate<size, planes, by_pairs>                                                               \
+    }
+const void *const kernels[2][3][3] = {{MODES(2, 1), MODES(2, 2), MODES(2, 4)}, {MODES(4, 1), MODES(4, 2), MODES(4, 4)}};
+
+int mode_of(const rotary_rows *r, const void *x, const void *cosine, const void *sine, const void *y) {
+    const int vec = 16 / pass::size_of(r->type);
+    const int whole = r->dim % vec == 0 && (r->interleaved ? r->rotated % vec == 0 : r->rotated / 2 % vec == 0);
+    if (!whole || !pass::aligned(x, 16) || !pass::aligned(y, 16) || !pass::aligned(cosine, 16) ||
+        !pass::aligned(sine, 16))
+        return by_pairs;
+    return r->interleaved ? by_neighbours : by_halves;
+}
+
+} // namespace
+
+int rotary_rows_fits(const rotary_rows *r) {
+    const int threads = r->config.threads, planes = r->planes_each;
+    if (r->type != PASS_FP32 && r->type != PASS_FP16 && r->type != PASS_BF16) return 0;
+    if (r->planes < 1 || r->steps < 1 || r->dim < 1 || r->rotated < 2 || r->rotated % 2 || r->rotated > r->dim)
+        return 0;
+    return threads >= 0 && threads <= most_threads && threads % 32 == 0 && r->config.resident >= 0 &&
+           (planes == 1 || planes == 2 || planes == 4);
+}
+
+const char *rotary_rows_mode(const rotary_rows *r) {
+    static const char *const names[] = {"halves", "neighbours", "pairs"};
+    return names[mode_of(r, NULL, NULL, NULL, NULL)];
+}
+
+int rotary_rows_launch(const rotary_rows *r, const void *x, const void *cosine, const void *sine, void *y,
+                       void *stream) {
+    if (!rotary_rows_fits(r)) return cudaErrorInvalidValue;
+    const int mode = mode_of(r, x, cosine, sine, y), size = pass::size_of(r->type);
+    const int threads = pass::threads_of(r->config, 256);
+    const int64_t vec = mode == by_pairs ? 1 : 16 / size, pairs = mode == by_neighbours ? vec / 2 : vec;
+    job j = {};
+    j.type = r->type, j.interleaved = r->interleaved;
+    j.planes = r->planes, j.steps = r->steps, j.dim = r->dim, j.half = r->rotated / 2;
+    j.turns = j.half / pairs, j.items = j.turns + (r->dim - r->rotated) / vec;
+    j.groups = (r->planes + r->planes_each - 1) / r->planes_each;
+    j.x = x, j.cosine = cosine, j.sine = sine, j.y = y;
+    const int64_t dims[] = {j.items, j.steps, j.groups};
+    j.places = pass::radix_of(3, dims);
+    void *args[] = {&j};
+    const int64_t tiles = (j.items * j.steps * j.groups + threads - 1) / threads;
+    return cudaLaunchKernel(kernels[size == 4][r->planes_each / 2][mode], dim3(pass::blocks_of(r->config, tiles)),
+                            dim3((unsigned)threads), args, 0, (cudaStream_t)stream);
+}

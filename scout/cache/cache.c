@@ -1,0 +1,302 @@
+/* The cache's entries. A file's name is the hash of its key; the file says the key again, so that two keys of one hash
+ * are no hit for each other. It is one line of JSON whose last member is the value, and the checksum is that of the
+ * value's bytes as they stand there: a hit reads the file once and parses nothing but the value. */
+#include "scout/cache/cache.h"
+
+#include "common/files.h"
+#include "scout/cache/cache_parse.h"
+#include "scout/cache/cache_trim.h"
+
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <limits.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/random.h>
+#include <sys/stat.h>
+#include <time.h>
+#include <unistd.h>
+#include <xxhash.h>
+
+#define SCHEMA "ceiling-scout/cache/1"
+
+enum { MAX_ENTRY_BYTES = 32 << 20, TOUCH_SECONDS = 3600 };
+
+static bool default_folder(char *path, size_t room) {
+    const char *xdg = getenv("XDG_CACHE_HOME"), *home = getenv("HOME");
+    int n = -1;
+    if (xdg && xdg[0] == '/') {
+        n = snprintf(path, room, "%s/ceiling-scout", xdg);
+    } else if (home && home[0] == '/') {
+        n = snprintf(path, room, "%s/.cache/ceiling-scout", home);
+    }
+    return n > 0 && (size_t)n < room;
+}
+
+bool cache_open(cache *c, const char *folder, const char *device_class_folder, uint64_t limit, status *st) {
+    char path[PATH_MAX];
+    *c = (cache){.limit = limit > 0 ? limit : CACHE_DEFAULT_LIMIT, .read_only = true};
+    snprintf(c->device, sizeof c->device, "%s", device_class_folder);
+    if (!folder && !default_folder(path, sizeof path)) {
+        status_set(st, STATUS_ENVIRONMENT, "no cache: neither XDG_CACHE_HOME nor HOME names a folder; use --cache-dir");
+        return false;
+    }
+    if (c->device[0] == 0 || c->device[0] == '.' || strchr(c->device, '/')) {
+        status_set(st, STATUS_ENVIRONMENT, "no cache: \"%s\" cannot be a folder's name", c->device);
+        return false;
+    }
+    c->folder = strdup(folder ? folder : path);
+    if (!c->folder || snprintf(path, sizeof path, "%s/%s", c->folder, c->device) >= (int)sizeof path) {
+        status_set(st, STATUS_ENVIRONMENT, "no cache: its folder's name is too long");
+        return false;
+    }
+    status inner = {0};
+    if (!files_make_folders(path, &inner)) {
+        status_set(st, STATUS_ENVIRONMENT, "results are not cached: %s", inner.text);
+        return false;
+    }
+    if (access(path, W_OK | X_OK) != 0) {
+        status_set(st, STATUS_ENVIRONMENT, "results are not cached: %s: %s", path, strerror(errno));
+        return false;
+    }
+    c->read_only = false;
+    return true;
+}
+
+void cache_close(cache *c) {
+    free(c->folder);
+    *c = (cache){.read_only = true};
+}
+
+static bool entry_path(const cache *c, const char *key, char *path, size_t room) {
+    const XXH128_hash_t h = XXH3_128bits(key, strlen(key));
+    const int n = snprintf(path, room, "%s/%s/%016llx%016llx.json", c->folder, c->device, (unsigned long long)h.high64,
+                           (unsigned long long)h.low64);
+    return n > 0 && (size_t)n < room;
+}
+
+/* Everything before the value, as it must stand in the file; malloc'ed. */
+static char *opening(const char *key, uint64_t checksum) {
+    json_t *text = json_string(key);
+    char *quoted = text ? json_dumps(text, JSON_ENCODE_ANY | JSON_COMPACT) : NULL;
+    char *line = NULL;
+    if (quoted && asprintf(&line, "{\"schema\":\"" SCHEMA "\",\"key\":%s,\"checksum\":\"%016llx\",\"value\":", quoted,
+                           (unsigned long long)checksum) < 0)
+        line = NULL;
+    free(quoted);
+    json_decref(text);
+    return line;
+}
+
+/* ---- reading ---- */
+
+/* The bytes with a NUL behind them, or NULL; *error 0 and NULL: no regular file, or too large. */
+static char *read_entry(int fd, size_t *size, int *error, bool *stale) {
+    struct stat about;
+    *error = 0;
+    if (fstat(fd, &about) != 0) {
+        *error = errno;
+        return NULL;
+    }
+    if (!S_ISREG(about.st_mode) || about.st_size < 0 || about.st_size > MAX_ENTRY_BYTES) return NULL;
+    *stale = time(NULL) - about.st_mtime > TOUCH_SECONDS;
+    char *bytes = malloc((size_t)about.st_size + 1);
+    *size = 0;
+    while (bytes && *size < (size_t)about.st_size) {
+        ssize_t k = read(fd, bytes + *size, (size_t)about.st_size - *size);
+        if (k < 0 && errno == EINTR) continue;
+        if (k < 0) *error = errno;
+        if (k <= 0) break;
+        *size += (size_t)k;
+    }
+    if (!bytes) *error = ENOMEM;
+    if (*error == 0) {
+        bytes[*size] = 0;
+        return bytes;
+    }
+    free(bytes);
+    return NULL;
+}
+
+/* Says where an entry is not what this program writes. The checksum's own text is compared with that of the bytes. */
+static const char *find_value(const char *bytes, size_t size, const char *key, const char **value, size_t *value_size) {
+    static const char schema[] = "{\"schema\":\"" SCHEMA "\",", tail[] = "}\n";
+    if (size == 0) return "it is empty";
+    if (strncmp(bytes, schema, sizeof schema - 1) != 0) return "it is no entry of this version";
+    char *want = opening(key, 0);
+    const char *why = NULL;
+    const size_t n = want ? strlen(want) : 0, after_sum = strlen("\",\"value\":"), sum_at = n - after_sum - 16;
+    if (!want) {
+        why = "out of memory";
+    } else if (size < n + sizeof tail - 1) {
+        why = "it is cut short, or another key's";
+    } else if (memcmp(bytes, want, sum_at) != 0) {
+        why = "it is another key's";
+    } else if (memcmp(bytes + n - after_sum, want + n - after_sum, after_sum) != 0 ||
+               memcmp(bytes + size - (sizeof tail - 1), tail, sizeof tail - 1) != 0) {
+        why = "it is cut short or damaged";
+    } else {
+        char sum[17];
+        *value = bytes + n;
+        *value_size = size - n - (sizeof tail - 1);
+        snprintf(sum, sizeof sum, "%016llx", (unsigned long long)XXH3_64bits(*value, *value_size));
+        if (memcmp(bytes + sum_at, sum, 16) != 0) why = "its checksum is another one";
+    }
+    free(want);
+    return why;
+}
+
+/* The value in an entry's bytes (which it may change), or NULL and why. */
+static json_t *decode(char *bytes, size_t size, const char *key, const char **why) {
+    const char *value = NULL;
+    size_t n = 0;
+    *why = find_value(bytes, size, key, &value, &n);
+    if (*why) return NULL;
+    bytes[value - bytes + (ptrdiff_t)n] = 0;
+    json_t *found = cache_parse(value, n);
+    if (!found) found = json_loadb(value, n, JSON_DECODE_ANY, NULL);
+    if (!found) *why = "its value is no JSON";
+    return found;
+}
+
+json_t *cache_get(const cache *c, const char *key, char *note, size_t room) {
+    char path[PATH_MAX];
+    bool stale = false;
+    size_t size = 0;
+    int error = 0;
+    const char *why = NULL;
+    json_t *found = NULL;
+    if (room > 0) note[0] = 0;
+    if (!c->folder || c->off || !entry_path(c, key, path, sizeof path)) return NULL;
+    const int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
+    if (fd < 0 && (errno == ENOENT || errno == ENOTDIR)) return NULL;
+    if (fd < 0) error = errno;
+    char *bytes = fd >= 0 ? read_entry(fd, &size, &error, &stale) : NULL;
+    if (bytes) {
+        found = decode(bytes, size, key, &why);
+    } else {
+        why = error ? strerror(error) : "it is no ordinary file, or too large";
+    }
+    if (why) snprintf(note, room, "the cache entry %s is not used: %s", path, why);
+    /* used entries stay when the cache is trimmed; once per hour is enough to know */
+    if (found && stale) futimens(fd, NULL);
+    free(bytes);
+    if (fd >= 0) close(fd);
+    return found;
+}
+
+/* ---- writing ---- */
+
+/* Unlike common/files this neither flushes to the disk (a lost entry is measured again, and a torn one is known by its
+ * checksum) nor follows links, and its temporary name is unique between machines that share the folder. */
+static int open_temp(const cache *c, char *path, size_t room) {
+    for (int attempt = 0; attempt < 16; attempt++) {
+        unsigned long long random[2] = {0, 0};
+        if (getrandom(random, sizeof random, 0) < 0) random[0] = (unsigned long long)time(NULL), random[1] = attempt;
+        const int n = snprintf(path, room, "%s/%s/" CACHE_TEMP_PREFIX "%d.%016llx%016llx", c->folder, c->device,
+                               (int)getpid(), random[0], random[1]);
+        if (n < 0 || (size_t)n >= room) {
+            errno = ENAMETOOLONG;
+            return -1;
+        }
+        const int fd = open(path, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW, 0644);
+        if (fd >= 0 || errno != EEXIST) return fd;
+    }
+    return -1;
+}
+
+static bool write_all(int fd, const char *data, size_t n) {
+    while (n > 0) {
+        ssize_t k = write(fd, data, n);
+        if (k < 0 && errno == EINTR) continue;
+        if (k < 0) return false;
+        data += k;
+        n -= (size_t)k;
+    }
+    return true;
+}
+
+/* The whole file's text; malloc'ed. NULL: no memory, or a value that cannot be written. */
+static char *entry_text(const char *key, const json_t *value, size_t *size) {
+    char *dump = json_dumps(value, JSON_COMPACT | JSON_ENCODE_ANY);
+    char *front = dump ? opening(key, XXH3_64bits(dump, strlen(dump))) : NULL;
+    char *text = NULL;
+    int n = front ? asprintf(&text, "%s%s}\n", front, dump) : -1;
+    free(front);
+    free(dump);
+    if (n < 0) return NULL;
+    *size = (size_t)n;
+    return text;
+}
+
+bool cache_put(const cache *c, const char *key, const json_t *value, status *st) {
+    char path[PATH_MAX], temp[PATH_MAX];
+    if (!c->folder || c->read_only) return true; /* cache_open has told */
+    size_t size = 0;
+    char *text = entry_text(key, value, &size);
+    if (!text || size > MAX_ENTRY_BYTES || !entry_path(c, key, path, sizeof path)) {
+        status_set(st, STATUS_ENVIRONMENT, "a result is not cached: %s", text ? "too large" : "it cannot be written");
+        free(text);
+        return false;
+    }
+    int error = 0;
+    /* a second attempt where somebody has just cleared the folder */
+    for (int attempt = 0; attempt < 2; attempt++) {
+        error = 0;
+        const int fd = open_temp(c, temp, sizeof temp);
+        if (fd < 0) {
+            error = errno;
+        } else {
+            if (!write_all(fd, text, size)) error = errno;
+            if (close(fd) != 0 && errno != EINTR && !error) error = errno;
+            if (!error && rename(temp, path) != 0) error = errno;
+            if (error) unlink(temp);
+        }
+        if (error != ENOENT) break;
+        status ignored;
+        temp[strlen(c->folder) + 1 + strlen(c->device)] = 0;
+        files_make_folders(temp, &ignored);
+    }
+    free(text);
+    if (error) status_set(st, STATUS_ENVIRONMENT, "a result is not cached: %s: %s", path, strerror(error));
+    return error == 0;
+}
+
+/* ---- what there is ---- */
+
+static int by_name(const void *a, const void *b) {
+    return strcmp(((const cache_info *)a)->device, ((const cache_info *)b)->device);
+}
+
+bool cache_list(const char *folder, char *folder_used, size_t room, cache_info **rows, int *count, status *st) {
+    char path[PATH_MAX];
+    *rows = NULL;
+    *count = 0;
+    if (folder) snprintf(path, sizeof path, "%s", folder);
+    if (!folder && !default_folder(path, sizeof path)) {
+        status_set(st, STATUS_ENVIRONMENT, "no cache: neither XDG_CACHE_HOME nor HOME names a folder; use --cache-dir");
+        return false;
+    }
+    snprintf(folder_used, room, "%s", path);
+    cache_scan scan;
+    const bool good = cache_scan_folder(path, &scan, st);
+    cache_info *found = good ? calloc((size_t)scan.class_count + 1, sizeof *found) : NULL;
+    for (int k = 0; found && k < scan.class_count; k++) {
+        snprintf(found[k].device, sizeof found[k].device, "%s", scan.classes[k]);
+        for (size_t i = 0; i < scan.count; i++) {
+            if (scan.items[i].class != k || scan.items[i].temp) continue;
+            found[k].entries++;
+            found[k].bytes += scan.items[i].bytes;
+        }
+    }
+    if (found) {
+        *count = scan.class_count;
+        qsort(found, (size_t)*count, sizeof *found, by_name);
+        *rows = found;
+    } else if (good) {
+        status_set(st, STATUS_ENVIRONMENT, "out of memory");
+    }
+    cache_scan_free(&scan);
+    return found != NULL;
+}

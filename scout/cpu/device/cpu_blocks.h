@@ -1,0 +1,27 @@
+/* Short runs of elements between the types of tensors and what own loops compute in: fp32 of floats, of truth and of
+ * quantised bytes, int64 of integers. */
+#ifndef SCOUT_CPU_DEVICE_CPU_BLOCKS_H
+#define SCOUT_CPU_DEVICE_CPU_BLOCKS_H
+
+#include "scout/plugin.h"
+
+#include <stdbool.h>
+
+enum { CPU_BLOCKS_MOST = 512 }; /* elements at a time: all operands of a block stay in the first cache */
+
+/* `count` neighbours from element `at`. */
+typedef void cpu_blocks_load(const void *data, int64_t at, int64_t count, void *block);
+typedef void cpu_blocks_store(const void *block, int64_t count, void *data, int64_t at);
+
+typedef struct cpu_blocks {
+    cpu_blocks_load *load;
+    cpu_blocks_store *store;
+    bool plain;            /* the type is what is computed in: no copy is needed */
+    size_t size, in_block; /* bytes of an element in a tensor, and in a block */
+} cpu_blocks;
+
+/* wholes: blocks are int64, else fp32. Bytes as fp32 are quantised numbers: 0 is 128 of those without sign, and a store
+ * rounds and keeps to what a byte holds. false: this type cannot be had so. */
+bool cpu_blocks_of(uint32_t type, bool wholes, cpu_blocks *out);
+
+#endif

@@ -1,0 +1,20 @@
+/* How finely the reference covers an output, and what it then allows: so that rounding passes and one wrong element
+ * does not, wherever it is. */
+#ifndef SCOUT_CPU_DEVICE_CPU_COVER_H
+#define SCOUT_CPU_DEVICE_CPU_COVER_H
+
+#include "scout/op/gemm.h"
+
+/* How many columns of a row are projected together, and how many such segments a row has. */
+void cpu_cover_segments(const gemm_problem *p, int64_t *width, int64_t *segments);
+double cpu_cover_weight(uint64_t seed, int64_t column); /* plus or minus 48 to 60, or 68 to 80 */
+
+/* What a tolerance is held against: 0 where equal; infinite where `got` is not a number, or where anything but equal
+ * has no measure. squares: of what was projected, each with its weight. */
+double cpu_cover_sample_error(double got, double want, double spread);
+double cpu_cover_projection_error(double got, double squares, double want, double spread);
+
+/* What the threads' parts of a comparison come to together; verdict->size says how much of it is wanted. */
+void cpu_cover_sum(const scout_verdict *parts, int count, scout_verdict *verdict);
+
+#endif

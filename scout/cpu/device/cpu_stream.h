@@ -1,0 +1,24 @@
+/* How fast this processor reads, writes and computes at best: the launches behind its ceilings. */
+#ifndef SCOUT_CPU_DEVICE_CPU_STREAM_H
+#define SCOUT_CPU_DEVICE_CPU_STREAM_H
+
+#include "scout/plugin.h"
+
+/* Whether stores should go past the caches depends on what the caches hold when a launch comes, which no size tells: so
+ * the first launches of a kind (bytes, read or not, same target as before or another) try both. */
+typedef struct cpu_stream_choice {
+    uint32_t tries;
+    double seconds[2]; /* least, of ordinary stores and of those past the caches */
+} cpu_stream_choice;
+
+typedef struct cpu_stream_state { /* zeroed to begin with */
+    cpu_stream_choice choices[64][2][2];
+    const void *last;
+} cpu_stream_state;
+
+/* Reads and writes both buffers once, on all threads; either may be empty. */
+void cpu_stream_run(cpu_stream_state *state, const void *read, uint64_t read_bytes, void *written,
+                    uint64_t written_bytes);
+uint64_t cpu_stream_special(uint64_t operations); /* exponentials in registers; returns how many */
+
+#endif

@@ -1,0 +1,232 @@
+/* One line an operator; every one is compiled for each width that the processor may have. */
+#include "scout/cpu/kernels/cpu_elementwise_kernels.h"
+
+#include "scout/cpu/device/cpu_info.h"
+#include "scout/cpu/device/cpu_math.h"
+
+#define WIDTHS(name)                                                                                                   \
+    FAST static void name##_any(const cpu_elementwise_call *c) { name##_body(c); }                                     \
+    FAST WIDE_AVX2 static void name##_avx2(const cpu_elementwise_call *c) { name##_body(c); }                          \
+    FAST WIDE_AVX512 static void name##_avx512(const cpu_elementwise_call *c) { name##_body(c); }
+
+/* Of x, y and z, as many as the operator has: the others are the first one again, and not read. */
+#define LOOP(name, type, expression)                                                                                   \
+    FAST_BODY void name##_body(const cpu_elementwise_call *c) {                                                        \
+        const type *const a = c->in[0], *const b = c->in[1], *const d = c->in[2];                                      \
+        __typeof__(type) *restrict const out = c->out;                                                                 \
+        const float alpha = c->alpha, beta = c->beta;                                                                  \
+        const int64_t low = c->low, high = c->high, n = c->count;                                                      \
+        (void)alpha, (void)beta, (void)low, (void)high, (void)b, (void)d;                                              \
+        for (int64_t k = 0; k < n; k++) out[k] = (type)(expression);                                                   \
+    }                                                                                                                  \
+    WIDTHS(name)
+#define FLOATS(name, expression) LOOP(f_##name, float, expression)
+#define WHOLES(name, expression) LOOP(i_##name, int64_t, expression)
+#define X                        a[k]
+#define Y                        b[k]
+#define Z                        d[k]
+
+/* Any number of operands: one after the other onto the output, which stays in the first cache. */
+#define MANY(name, type, expression, end)                                                                              \
+    FAST_BODY void name##_body(const cpu_elementwise_call *c) {                                                        \
+        const type *const first = c->in[0];                                                                            \
+        __typeof__(type) *restrict const out = c->out;                                                                 \
+        const int64_t n = c->count; /* the output may be what lies beside it, for all that compilers know */           \
+        const float share = 1.0F / (float)c->operands;                                                                 \
+        (void)share;                                                                                                   \
+        for (int64_t k = 0; k < n; k++) out[k] = first[k];                                                             \
+        for (int o = 1; o < c->operands; o++) {                                                                        \
+            const type *const a = c->in[o];                                                                            \
+            for (int64_t k = 0; k < n; k++) out[k] = (expression);                                                     \
+        }                                                                                                              \
+        for (int64_t k = 0; k < n; k++) out[k] = (end);                                                                \
+    }                                                                                                                  \
+    WIDTHS(name)
+
+FAST_BODY float gelu(float x) { return 0.5F * x * (1 + cpu_math_erf(x * 0.70710678F)); }
+FAST_BODY float gelu_tanh(float x) { return x * cpu_math_sigmoid(2 * 0.79788456F * (x + 0.044715F * x * x * x)); }
+FAST_BODY float minus_one(float x) { return cpu_math_exp(cpu_math_min(x, 0)) - 1; }
+/* tanh(log(1 + e^x)) = n / (n + 2) with n = e^x (e^x + 2) */
+FAST_BODY float mish(float x) {
+    const float e = cpu_math_exp(cpu_math_min(x, 20)), n = e * (e + 2);
+    return x * (n / (n + 2));
+}
+FAST_BODY float near_even(float x) { return cpu_math_abs(x) < 0x1p22F ? cpu_math_near(x) : x; }
+FAST_BODY float below(float x) { return near_even(x) - (near_even(x) > x ? 1.0F : 0.0F); }
+FAST_BODY float root(float x) { /* Newton's steps from a guess: the library's function may set errno, no vector can */
+    float r = cpu_math_float(0x5f375a86u - (cpu_math_bits(x) >> 1));
+    for (int step = 0; step < 3; step++) r *= 1.5F - 0.5F * x * r * r;
+    const float y = x * r;
+    return x > 0 ? y + 0.5F * r * (x - y * y) : 0;
+}
+FAST_BODY float power(float x, float y) { return cpu_math_exp(y * cpu_math_log(x)); }
+
+FLOATS(abs, cpu_math_abs(X))
+FLOATS(neg, -X)
+FLOATS(relu, X > 0 ? X : 0)
+FLOATS(relu6, cpu_math_min(cpu_math_max(X, 0), 6))
+FLOATS(squared_relu, cpu_math_max(X, 0) * cpu_math_max(X, 0))
+FLOATS(sign, (X > 0 ? 1.0F : 0.0F) - (X < 0 ? 1.0F : 0.0F))
+FLOATS(clip, cpu_math_min(cpu_math_max(X, alpha), beta))
+FLOATS(ceil, -below(-X))
+FLOATS(floor, below(X))
+FLOATS(round, near_even(X))
+FLOATS(sqrt, root(X))
+FLOATS(reciprocal, 1 / X)
+FLOATS(exp, cpu_math_exp(X))
+FLOATS(log, cpu_math_log(X))
+FLOATS(sin, cpu_math_sine(X, 0))
+FLOATS(cos, cpu_math_sine(X, 1))
+FLOATS(tanh, cpu_math_tanh(X))
+FLOATS(erf, cpu_math_erf(X))
+FLOATS(sigmoid, cpu_math_sigmoid(X))
+FLOATS(silu, X *cpu_math_sigmoid(X))
+FLOATS(quickgelu, X *cpu_math_sigmoid(alpha *X))
+FLOATS(swish, X *cpu_math_sigmoid(alpha *X))
+FLOATS(gelu, gelu(X))
+FLOATS(gelu_tanh, gelu_tanh(X))
+FLOATS(mish, mish(X))
+FLOATS(softplus, cpu_math_max(X, 0) + cpu_math_log(1 + cpu_math_exp(-cpu_math_abs(X))))
+FLOATS(softsign, X / (1 + cpu_math_abs(X)))
+FLOATS(elu, X > 0 ? X : alpha * minus_one(X))
+FLOATS(celu, X > 0 ? X : alpha * minus_one(X / alpha))
+FLOATS(selu, beta *(X > 0 ? X : alpha * minus_one(X)))
+FLOATS(leakyrelu, X > 0 ? X : alpha * X)
+FLOATS(thresholdedrelu, X > alpha ? X : 0)
+FLOATS(hardsigmoid, cpu_math_min(cpu_math_max(alpha *X + beta, 0), 1))
+FLOATS(hardswish, X *cpu_math_min(cpu_math_max(X *(1.0F / 6) + 0.5F, 0), 1))
+FLOATS(isnan, X != X ? 1.0F : 0.0F)
+FLOATS(isinf, (X == -__builtin_inff() ? alpha : 0) + (X == __builtin_inff() ? beta : 0))
+FLOATS(not, X == 0 ? 1.0F : 0.0F)
+FLOATS(add, X + Y)
+FLOATS(sub, X - Y)
+FLOATS(mul, X *Y)
+FLOATS(div, X / Y)
+FLOATS(prelu, X > 0 ? X : X * Y)
+MANY(f_min, float, cpu_math_min(out[k], a[k]), out[k])
+MANY(f_max, float, cpu_math_max(out[k], a[k]), out[k])
+MANY(f_sum, float, out[k] + a[k], out[k])
+MANY(f_mean, float, out[k] + a[k], out[k] * share)
+FLOATS(equal, X == Y ? 1.0F : 0.0F)
+FLOATS(less, X < Y ? 1.0F : 0.0F)
+FLOATS(lessorequal, X <= Y ? 1.0F : 0.0F)
+FLOATS(greater, X > Y ? 1.0F : 0.0F)
+FLOATS(greaterorequal, X >= Y ? 1.0F : 0.0F)
+FLOATS(and, X *Y)
+FLOATS(or, X + Y)
+FLOATS(xor, X != Y ? 1.0F : 0.0F)
+FLOATS(swiglu, X *cpu_math_sigmoid(X) * Y)
+FLOATS(geglu, gelu(X) * Y)
+FLOATS(geglu_tanh, gelu_tanh(X) * Y)
+FLOATS(quick_geglu, X *cpu_math_sigmoid(alpha *X) * Y)
+FLOATS(reglu, cpu_math_max(X, 0) * Y)
+FLOATS(biasgelu, gelu(X + Y))
+FLOATS(fastgelu, gelu_tanh(X + Y))
+FLOATS(biasadd, X + Y + Z)
+FLOATS(where, X != 0 ? Y : Z)
+
+/* Powers that are no special functions come first; a negative number has whole powers only. */
+FAST_BODY void f_pow_body(const cpu_elementwise_call *c) {
+    const float *const a = c->in[0], *const b = c->in[1];
+    float *restrict const out = c->out;
+    const float e = c->alpha, odd = cpu_math_near(e * 0.5F) * 2 != e ? 1.0F : 0.0F;
+    const int64_t n = c->count;
+    if (c->operands == 2)
+        for (int64_t k = 0; k < n; k++) out[k] = power(a[k], b[k]);
+    else if (e == 2)
+        for (int64_t k = 0; k < n; k++) out[k] = a[k] * a[k];
+    else if (e == 3)
+        for (int64_t k = 0; k < n; k++) out[k] = a[k] * a[k] * a[k];
+    else if (e == 0.5F)
+        for (int64_t k = 0; k < n; k++) out[k] = root(a[k]);
+    else if (e == -1)
+        for (int64_t k = 0; k < n; k++) out[k] = 1 / a[k];
+    else if (e == 0)
+        for (int64_t k = 0; k < n; k++) out[k] = 1;
+    else
+        for (int64_t k = 0; k < n; k++) {
+            const float y = power(cpu_math_abs(a[k]), e);
+            out[k] = a[k] < 0 && odd != 0 ? -y : y;
+        }
+}
+WIDTHS(f_pow)
+
+FAST_BODY int64_t wrap_mul(int64_t a, int64_t b) { return (int64_t)((uint64_t)a * (uint64_t)b); }
+FAST_BODY int64_t wrap_sub(int64_t a, int64_t b) { return (int64_t)((uint64_t)a - (uint64_t)b); }
+FAST_BODY int64_t quotient(int64_t a, int64_t b) { return b == 0 ? 0 : b == -1 ? wrap_sub(0, a) : a / b; }
+
+WHOLES(abs, X < 0 ? wrap_sub(0, X) : X)
+WHOLES(neg, wrap_sub(0, X))
+WHOLES(relu, X > 0 ? X : 0)
+WHOLES(sign, (X > 0) - (X < 0))
+WHOLES(clip, X<low ? low : X> high ? high : X)
+WHOLES(add, (uint64_t)X + (uint64_t)Y)
+WHOLES(sub, wrap_sub(X, Y))
+WHOLES(mul, wrap_mul(X, Y))
+WHOLES(div, quotient(X, Y))
+MANY(i_min, int64_t, a[k] < out[k] ? a[k] : out[k], out[k])
+MANY(i_max, int64_t, a[k] > out[k] ? a[k] : out[k], out[k])
+WHOLES(equal, X == Y)
+WHOLES(less, X < Y)
+WHOLES(lessorequal, X <= Y)
+WHOLES(greater, X > Y)
+WHOLES(greaterorequal, X >= Y)
+WHOLES(where, X != 0 ? Y : Z)
+
+/* Between the steps of a chain: from what one step computes in to what the next one does, and what integers are kept
+ * in. Numbers beyond 63 bits are no case of a cast that is right. */
+#define CHANGE(name, type, to, expression)                                                                             \
+    FAST_BODY void name##_body(const cpu_elementwise_call *c) {                                                        \
+        const type *const a = c->in[0];                                                                                \
+        __typeof__(to) *restrict const out = c->out;                                                                   \
+        const int64_t n = c->count;                                                                                    \
+        for (int64_t k = 0; k < n; k++) out[k] = (to)(expression);                                                     \
+    }                                                                                                                  \
+    WIDTHS(name)
+
+FAST_BODY int64_t cut(float x) { return x > -0x1p63F && x < 0x1p63F ? (int64_t)x : 0; }
+
+CHANGE(change_copy, float, float, X)
+CHANGE(change_wholes, float, int64_t, cut(X))
+CHANGE(change_floats, int64_t, float, X)
+CHANGE(change_truth, float, float, X != 0 ? 1.0F : 0.0F)
+CHANGE(change_whole_truth, int64_t, int64_t, X != 0)
+CHANGE(change_int32, int64_t, int64_t, (int32_t)(uint32_t)(uint64_t)X)
+CHANGE(change_int8, int64_t, int64_t, (int8_t)(uint8_t)(uint64_t)X)
+CHANGE(change_uint8, int64_t, int64_t, (uint8_t)(uint64_t)X)
+CHANGE(change_scale, float, float, X * c->alpha)
+
+typedef struct row {
+    cpu_elementwise_kernel *any, *avx2, *avx512;
+} row;
+
+#define FLOAT_ROW(name, least, most, types, truth, specials, grows, positive)                                          \
+    [ELEMENTWISE_##name] = {f_##name##_any, f_##name##_avx2, f_##name##_avx512},
+#define WHOLE_ROW(name) [ELEMENTWISE_##name] = {i_##name##_any, i_##name##_avx2, i_##name##_avx512}
+static const row floats[ELEMENTWISE_COUNT] = {ELEMENTWISE_OPERATORS(FLOAT_ROW)};
+static const row wholes[ELEMENTWISE_COUNT] = {
+    WHOLE_ROW(abs),   WHOLE_ROW(neg),         WHOLE_ROW(relu),    WHOLE_ROW(sign),
+    WHOLE_ROW(clip),  WHOLE_ROW(add),         WHOLE_ROW(sub),     WHOLE_ROW(mul),
+    WHOLE_ROW(div),   WHOLE_ROW(min),         WHOLE_ROW(max),     WHOLE_ROW(equal),
+    WHOLE_ROW(less),  WHOLE_ROW(lessorequal), WHOLE_ROW(greater), WHOLE_ROW(greaterorequal),
+    WHOLE_ROW(where),
+};
+
+#define CHANGE_ROW(of, name)                                                                                           \
+    [CPU_ELEMENTWISE_##of] = {change_##name##_any, change_##name##_avx2, change_##name##_avx512}
+static const row changes[] = {
+    CHANGE_ROW(COPY, copy),      CHANGE_ROW(TO_WHOLES, wholes),        CHANGE_ROW(TO_FLOATS, floats),
+    CHANGE_ROW(TRUTH, truth),    CHANGE_ROW(WHOLE_TRUTH, whole_truth), CHANGE_ROW(KEEP_INT32, int32),
+    CHANGE_ROW(KEEP_INT8, int8), CHANGE_ROW(KEEP_UINT8, uint8),        CHANGE_ROW(SCALE, scale),
+};
+
+static cpu_elementwise_kernel *widest(const row *r) {
+    const cpu_info *c = cpu_info_get();
+    return c->avx512 ? r->avx512 : c->avx2 ? r->avx2 : r->any;
+}
+
+cpu_elementwise_kernel *cpu_elementwise_kernel_of(elementwise_id id, int in_wholes) {
+    return id < ELEMENTWISE_COUNT ? widest(in_wholes ? &wholes[id] : &floats[id]) : NULL;
+}
+
+cpu_elementwise_kernel *cpu_elementwise_change_of(cpu_elementwise_change change) { return widest(&changes[change]); }

@@ -1,0 +1,63 @@
+/* A primitive of oneDNN with its arguments: what the candidates that call one share. A candidate's scout_plan begins
+ * with this, or is this. */
+#ifndef SCOUT_CPU_ONEDNN_CPU_ONEDNN_PLAN_H
+#define SCOUT_CPU_ONEDNN_CPU_ONEDNN_PLAN_H
+
+#include "scout/cpu/onednn/cpu_onednn.h"
+#include "scout/op/op.h"
+
+enum { CPU_ONEDNN_PARTS = 12 };
+
+typedef struct cpu_onednn_part {
+    int arg;    /* DNNL_ARG_… */
+    int tensor; /* of the operation; -1: the workspace; either from byte `offset` on */
+    uint64_t offset;
+    cpu_onednn_md md;
+    dnnl_memory_t memory;
+} cpu_onednn_part;
+
+typedef struct cpu_onednn_plan {
+    const cpu_onednn *lib;
+    dnnl_primitive_desc_t pd, pack_pd;
+    dnnl_primitive_t primitive, pack;
+    cpu_onednn_part parts[CPU_ONEDNN_PARTS];
+    int count;
+    cpu_onednn_md plain; /* a weight as it lies, where it is packed */
+    int packed;          /* the part whose tensor is packed; -1: none */
+    uint64_t workspace_bytes;
+} cpu_onednn_plan;
+
+/* Zeroed, with the library; SCOUT_NO: it is not here. */
+scout_answer cpu_onednn_plan_begin(cpu_onednn_plan *p, scout_why *why);
+dnnl_data_type_t cpu_onednn_plan_type(uint32_t type); /* dnnl_data_type_undef: it has none */
+
+/* Whether the library's products of this type are right here; where they are not, why says. */
+bool cpu_onednn_plan_multiplies(uint32_t type, scout_why *why);
+
+/* The md of a tensor as it lies, its dimensions and strides in the order `permutation` (NULL: as they are). */
+bool cpu_onednn_plan_md(cpu_onednn_md *md, const scout_tensor *t, const int *permutation);
+
+/* Adds an argument; owns md from then on. Returns its index; -1: no room. */
+int cpu_onednn_plan_part(cpu_onednn_plan *p, int arg, int tensor, cpu_onednn_md md);
+
+/* With attributes that keep scratch memory out of the library's hands (a user scratchpad). Freed by the caller. */
+dnnl_status_t cpu_onednn_plan_attr(cpu_onednn_plan *p, dnnl_primitive_attr_t *attr);
+
+/* Whether the scratch memory that p->pd asks for is within the limit; where it is not, p->pd is dropped, so that the
+ * caller can make it anew with attributes that leave scratch memory to the library. */
+bool cpu_onednn_plan_scratch_fits(cpu_onednn_plan *p, uint64_t limit);
+
+/* Once p->pd is there: scratch memory as one more part, the primitive, its memories; and where `packed` is set, the
+ * reorder from p->plain to what the primitive likes best (md of that part was created with cpu_onednn_md_any). Fills
+ * `needs`. */
+scout_answer cpu_onednn_plan_finish(cpu_onednn_plan *p, uint64_t workspace_limit, scout_plan_needs *needs,
+                                    scout_why *why);
+scout_answer cpu_onednn_plan_pack(cpu_onednn_plan *p, const void *weight, void *packed, scout_why *why);
+scout_answer cpu_onednn_plan_launch(cpu_onednn_plan *p, const scout_args *args, scout_why *why);
+int cpu_onednn_plan_describe(const cpu_onednn_plan *p, char *json, size_t room);
+void cpu_onednn_plan_free(cpu_onednn_plan *p); /* what it holds, not itself */
+
+/* What a status other than dnnl_success means: SCOUT_NO "type" where the library has no such primitive. */
+scout_answer cpu_onednn_plan_refuse(const cpu_onednn_plan *p, const char *what, dnnl_status_t status, scout_why *why);
+
+#endif

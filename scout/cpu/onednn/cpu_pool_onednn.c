@@ -1,0 +1,152 @@
+/* Pools by oneDNN: the baseline of this device. */
+#include "scout/cpu/device/cpu_candidates.h"
+#include "scout/cpu/onednn/cpu_onednn_plan.h"
+#include "scout/cpu/onednn/cpu_onednn_post.h"
+#include "scout/op/pool.h"
+
+#include <limits.h>
+
+struct scout_plan {
+    cpu_onednn_plan onednn;
+};
+
+static bool activations(cpu_onednn_md *md, const scout_tensor *t, bool last) {
+    int order[SCOUT_MAX_RANK] = {0, 1, 2, 3, 4, 5, 6, 7};
+    if (last) order[1] = (int)t->rank - 1;
+    for (int d = 2; d < (int)t->rank && last; d++) order[d] = d - 1;
+    return cpu_onednn_plan_md(md, t, order);
+}
+
+/* Padding behind, as the library counts: up to where the last window ends. */
+static int64_t padding_behind(const window_axis *a) {
+    const int64_t used = (a->out - 1) * a->stride + window_reach(a) - a->in - a->begin;
+    return used > a->end ? used : a->end;
+}
+
+static dnnl_status_t create(cpu_onednn_plan *c, const pool_problem *p, const cpu_onednn_md *src,
+                            const cpu_onednn_md *dst, uint64_t limit) {
+    const dnnl_alg_kind_t how = !p->average ? dnnl_pooling_max
+                                : p->padded ? dnnl_pooling_avg_include_padding
+                                            : dnnl_pooling_avg_exclude_padding;
+    cpu_onednn_window w;
+    for (int k = 0; k < p->w.spatial; k++) {
+        const window_axis *a = &p->w.axes[WINDOW_AXES - p->w.spatial + k];
+        w.kernel[k] = a->kernel, w.strides[k] = a->stride, w.dilates[k] = a->dilation - 1;
+        w.begin[k] = a->begin, w.end[k] = padding_behind(a);
+    }
+    dnnl_status_t status = dnnl_success;
+    for (int ours = 1; ours >= 0; ours--) { /* scratch memory is the harness's, unless it would be too much */
+        dnnl_primitive_attr_t attr = NULL;
+        status = ours ? cpu_onednn_plan_attr(c, &attr) : c->lib->dnnl_primitive_attr_create(&attr);
+        if (status == dnnl_success) status = cpu_onednn_post_sum(c->lib, attr, &p->quant, 1, &p->activation);
+        if (status == dnnl_success) status = cpu_onednn_pooling(&c->pd, how, src, dst, &w, attr);
+        if (attr) c->lib->dnnl_primitive_attr_destroy(attr);
+        if (status != dnnl_success || !ours || cpu_onednn_plan_scratch_fits(c, limit)) return status;
+    }
+    return status;
+}
+
+static void destroy(scout_plan *plan) {
+    if (!plan) return;
+    cpu_onednn_plan_free(&plan->onednn);
+    free(plan);
+}
+
+static scout_answer describe_plan(const scout_op *op, scout_plan **out, scout_why *why) {
+    const pool_problem p = pool_problem_of(op);
+    cpu_onednn_md src = {.there = false}, dst = {.there = false};
+    *out = NULL;
+    scout_plan *plan = calloc(1, sizeof *plan);
+    if (!plan) return scout_say(why, SCOUT_NO_MEMORY, "memory", "no memory for a plan");
+    scout_answer answer = cpu_onednn_plan_begin(&plan->onednn, why);
+    if (answer != SCOUT_OK) {
+        free(plan);
+        return answer;
+    }
+    dnnl_status_t status = dnnl_invalid_arguments;
+    if (activations(&src, &op->tensors[POOL_INPUT], p.w.last) && activations(&dst, &op->tensors[POOL_OUTPUT], p.w.last))
+        status = create(&plan->onednn, &p, &src, &dst, op->workspace_limit);
+    if (status != dnnl_success) {
+        cpu_onednn_md_free(&src);
+        cpu_onednn_md_free(&dst);
+        answer = status == dnnl_invalid_arguments
+                     ? scout_say(why, SCOUT_NO, "shape", "oneDNN %s knows no such window", plan->onednn.lib->version)
+                     : cpu_onednn_plan_refuse(&plan->onednn, "pooling", status, why);
+        destroy(plan);
+        return answer;
+    }
+    (void)cpu_onednn_plan_part(&plan->onednn, DNNL_ARG_SRC, POOL_INPUT, src); /* there is room for both */
+    (void)cpu_onednn_plan_part(&plan->onednn, DNNL_ARG_DST, POOL_OUTPUT, dst);
+    *out = plan;
+    return SCOUT_OK;
+}
+
+static bool fits(const pool_problem *p) {
+    bool good = p->n <= INT_MAX && p->channels <= INT_MAX;
+    for (int k = 0; k < WINDOW_AXES; k++) {
+        const window_axis *a = &p->w.axes[k];
+        good =
+            good && a->in + a->begin + a->end <= INT_MAX / 4 && a->stride <= INT_MAX / 4 && a->dilation <= INT_MAX / 4;
+    }
+    return good;
+}
+
+static scout_answer supports(const scout_op *op, scout_device *device, scout_why *why) {
+    const pool_problem p = pool_problem_of(op);
+    scout_plan *plan = NULL;
+    (void)device;
+    if (!cpu_onednn_get(why)) return SCOUT_NO;
+    if (!fits(&p)) return scout_say(why, SCOUT_NO, "shape", "a dimension is larger than oneDNN's kernels can count");
+    for (int k = 0; k < WINDOW_AXES && p.padded && p.quant.zero_in; k++)
+        if (p.w.axes[k].begin > 0 || p.w.axes[k].end > 0)
+            return scout_say(why, SCOUT_NO, "feature", "oneDNN would count padding in as bytes of 0, which are not 0");
+    for (int k = 0; k < WINDOW_AXES && p.padded; k++)
+        if (padding_behind(&p.w.axes[k]) > p.w.axes[k].end)
+            return scout_say(why, SCOUT_NO, "feature", "oneDNN would count what hangs over the padding (ceil_mode) in");
+    const scout_answer answer = describe_plan(op, &plan, why);
+    destroy(plan);
+    return answer;
+}
+
+static scout_answer prepare(const scout_op *op, scout_device *device, const int64_t *values, scout_plan **out,
+                            scout_plan_needs *needs, scout_why *why) {
+    scout_plan *plan = NULL;
+    (void)device, (void)values;
+    *out = NULL;
+    scout_answer answer = describe_plan(op, &plan, why);
+    if (answer != SCOUT_OK || !plan) return answer;
+    answer = cpu_onednn_plan_finish(&plan->onednn, op->workspace_limit, needs, why);
+    if (answer != SCOUT_OK) {
+        destroy(plan);
+        return answer;
+    }
+    *out = plan;
+    return SCOUT_OK;
+}
+
+static scout_answer launch(scout_plan *plan, const scout_args *args, scout_why *why) {
+    return cpu_onednn_plan_launch(&plan->onednn, args, why);
+}
+
+static int describe(const scout_plan *plan, char *json, size_t room) {
+    return cpu_onednn_plan_describe(&plan->onednn, json, room);
+}
+
+static const char *const precisions[] = {"fp32", "bf16", "int8", NULL};
+
+const scout_candidate cpu_pool_onednn = {
+    .size = sizeof(scout_candidate),
+    .kind = SCOUT_POOL,
+    .flags = SCOUT_BASELINE,
+    .priority = 100,
+    .name = "onednn_pool",
+    .about = "oneDNN's pooling: maximum and average",
+    .library = "onednn",
+    .approach = "LIBRARY_TUNE",
+    .precisions = precisions,
+    .supports = supports,
+    .prepare = prepare,
+    .launch = launch,
+    .describe = describe,
+    .destroy = destroy,
+};

@@ -1,0 +1,33 @@
+/* What stands behind a product, by a pass of its own: for libraries that multiply and do no more. In place; sums that
+ * the library rounded to 16 bits are rounded once more. */
+#ifndef SCOUT_CPU_PRODUCTS_CPU_GEMM_TAIL_H
+#define SCOUT_CPU_PRODUCTS_CPU_GEMM_TAIL_H
+
+#include "scout/cpu/kernels/cpu_elementwise_kernels.h"
+#include "scout/op/gemm.h"
+
+/* Rows of fp32, fp16 and bf16 to fp32 and back, at the width of this processor. */
+typedef struct cpu_gemm_tail_way {
+    void (*load)(uint32_t type, const void *from, int64_t count, float *to);
+    void (*store)(uint32_t type, const float *from, int64_t count, void *to);
+    void (*add)(const float *from, float constant, int64_t count, float *to); /* from NULL: the constant alone */
+} cpu_gemm_tail_way;
+
+typedef struct cpu_gemm_tail {
+    gemm_problem p;
+    int bias; /* its tensor; -1: none */
+    uint32_t type_bias;
+    cpu_elementwise_kernel *activate; /* NULL: none */
+    const cpu_gemm_tail_way *way;
+} cpu_gemm_tail;
+
+/* SCOUT_NO: it is not for these types, or not for this bias. */
+scout_answer cpu_gemm_tail_of(const scout_op *op, cpu_gemm_tail *out, scout_why *why);
+/* All of the output, in place, on all threads. */
+void cpu_gemm_tail_run(const cpu_gemm_tail *tail, void *const *tensors);
+/* `count` columns of a row from `first` on: from sums in fp32, which it changes, to the output. */
+enum { CPU_GEMM_TAIL_MOST = 1024 };
+void cpu_gemm_tail_row(const cpu_gemm_tail *tail, void *const *tensors, int64_t product, int64_t row, int64_t first,
+                       int64_t count, float *sums);
+
+#endif

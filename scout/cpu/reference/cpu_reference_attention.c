@@ -1,0 +1,213 @@
+/* What an attention's output should be, in fp64 and all of it: sixteen queries that share keys and values at a time, so
+ * that what is known of one key serves all of them and compilers make vectors of the loops. */
+#include "scout/cpu/device/cpu_candidates.h"
+#include "scout/cpu/device/cpu_info.h"
+#include "scout/cpu/device/cpu_number.h"
+#include "scout/cpu/device/cpu_vector.h"
+#include "scout/cpu/reference/cpu_whole.h"
+#include "scout/op/attention.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { LANES = 16, ROWS = 256 };
+
+/* About a minute and a half on a core; beyond it a check would cost more than what is measured. */
+static const double most_flops = 1e12;
+
+/* s[lane] = sum over d of k[d] * q[d][lane] */
+FAST_BODY void dots_body(const double *k, const double *q, int64_t dim, double *s) {
+    double sum[LANES] = {0};
+    for (int64_t d = 0; d < dim; d++)
+        for (int lane = 0; lane < LANES; lane++) sum[lane] += k[d] * q[d * LANES + lane];
+    memcpy(s, sum, sizeof sum);
+}
+
+/* o[d][lane] += p[lane] * v[d], and the squares of that beside it */
+FAST_BODY void adds_body(const double *p, const double *v, int64_t dim, double *o) {
+    for (int64_t d = 0; d < dim; d++)
+        for (int lane = 0; lane < LANES; lane++) {
+            const double term = p[lane] * v[d];
+            o[2 * d * LANES + lane] += term;
+            o[(2 * d + 1) * LANES + lane] += term * term;
+        }
+}
+
+typedef void dots_kernel(const double *k, const double *q, int64_t dim, double *s);
+typedef void adds_kernel(const double *p, const double *v, int64_t dim, double *o);
+FAST static void dots_any(const double *k, const double *q, int64_t dim, double *s) { dots_body(k, q, dim, s); }
+FAST static void adds_any(const double *p, const double *v, int64_t dim, double *o) { adds_body(p, v, dim, o); }
+FAST WIDE_AVX2 static void dots_avx2(const double *k, const double *q, int64_t dim, double *s) {
+    dots_body(k, q, dim, s);
+}
+FAST WIDE_AVX2 static void adds_avx2(const double *p, const double *v, int64_t dim, double *o) {
+    adds_body(p, v, dim, o);
+}
+FAST WIDE_AVX512 static void dots_avx512(const double *k, const double *q, int64_t dim, double *s) {
+    dots_body(k, q, dim, s);
+}
+FAST WIDE_AVX512 static void adds_avx512(const double *p, const double *v, int64_t dim, double *o) {
+    adds_body(p, v, dim, o);
+}
+
+typedef struct state {
+    attention_problem p;
+    dots_kernel *dots;
+    adds_kernel *adds;
+} state;
+
+typedef struct row {
+    int64_t batch, head, query, first, end; /* the keys that it sees */
+    int64_t at;                             /* among the rows that were asked for */
+    bool done;
+} row;
+
+static scout_answer open_whole(const scout_op *op, void **out, scout_why *why) {
+    const cpu_info *c = cpu_info_get();
+    if (op->flops > most_flops)
+        return scout_say(why, SCOUT_NO, "shape", "checking an attention of %.3g TFLOP in fp64 takes too long",
+                         op->flops / 1e12);
+    state *s = calloc(1, sizeof *s);
+    *out = s;
+    if (!s) return scout_say(why, SCOUT_NO_MEMORY, "memory", "no memory for the reference");
+    s->p = attention_problem_of(op);
+    s->dots = c->avx512 ? dots_avx512 : c->avx2 ? dots_avx2 : dots_any;
+    s->adds = c->avx512 ? adds_avx512 : c->avx2 ? adds_avx2 : adds_any;
+    return SCOUT_OK;
+}
+
+static int64_t grain(const void *context, const scout_op *op, uint32_t output) {
+    (void)op, (void)output;
+    return ((const state *)context)->p.v_dim;
+}
+
+static size_t scratch_doubles(const void *context, const scout_op *op) {
+    const attention_problem *p = &((const state *)context)->p;
+    (void)op;
+    return (size_t)(LANES * (p->dim + p->keys + 2 * p->v_dim) + p->dim + p->v_dim);
+}
+
+/* Output rows in the order of storage: [B, H, S] or [B, S, H]. */
+static row row_at(const attention_problem *p, void *const *tensors, int64_t number) {
+    const scout_tensor *out = &p->tensors[ATTENTION_OUT];
+    const bool inside = out->strides[1] < out->strides[2];
+    const int64_t inner = inside ? p->heads : p->queries, low = number % inner, rest = number / inner;
+    const int64_t outer = inside ? p->queries : p->heads;
+    row r = {.batch = rest / outer, .head = inside ? low : rest % outer, .query = inside ? rest % outer : low};
+    int64_t last = p->keys - 1;
+    if (p->lengths >= 0) last = ((const int32_t *)tensors[p->lengths])[r.batch];
+    attention_visible(p, r.query, last, &r.first, &r.end);
+    return r;
+}
+
+static void load_queries(const state *s, void *const *tensors, row *const *rows, int count, double *q, double *room) {
+    const attention_problem *p = &s->p;
+    memset(q, 0, (size_t)(LANES * p->dim) * sizeof *q);
+    for (int lane = 0; lane < count; lane++) {
+        const row *r = rows[lane];
+        cpu_number_load(p->type, tensors[ATTENTION_Q],
+                        attention_at(&p->tensors[ATTENTION_Q], r->batch, r->head, r->query), 1, p->dim, room);
+        for (int64_t d = 0; d < p->dim; d++) q[d * LANES + lane] = room[d] * p->scale;
+    }
+}
+
+static double mask_of(const state *s, void *const *tensors, const row *r, int64_t key) {
+    const attention_problem *p = &s->p;
+    double x = 0;
+    if (p->mask < 0) return 0;
+    const scout_tensor *t = &p->tensors[p->mask];
+    cpu_number_load(t->type, tensors[p->mask], attention_at(t, r->batch, r->head, r->query) + key * t->strides[3], 1, 1,
+                    &x);
+    return x;
+}
+
+/* Scores of all keys become probabilities; those that are not seen get 0. */
+static void weigh(const state *s, void *const *tensors, const row *r, int lane, double *scores) {
+    const double cap = s->p.softcap;
+    double most = -INFINITY, sum = 0;
+    for (int64_t key = r->first; key < r->end; key++) {
+        double *x = &scores[key * LANES + lane];
+        if (cap > 0) *x = cap * tanh(*x / cap);
+        *x += mask_of(s, tensors, r, key);
+        most = fmax(most, *x);
+    }
+    for (int64_t key = 0; key < s->p.keys; key++) {
+        double *x = &scores[key * LANES + lane];
+        *x = key >= r->first && key < r->end ? exp(*x - most) : 0;
+        sum += *x;
+    }
+    for (int64_t key = r->first; key < r->end; key++) scores[key * LANES + lane] /= sum;
+}
+
+/* Up to LANES rows of one sequence whose heads share keys and values. */
+static void compute_rows(const state *s, void *const *tensors, row *const *rows, int count, double *want,
+                         double *spread, double *room) {
+    const attention_problem *p = &s->p;
+    const scout_tensor *k = &p->tensors[ATTENTION_K], *v = &p->tensors[ATTENTION_V];
+    double *q = room, *scores = q + LANES * p->dim, *o = scores + LANES * p->keys, *line = o + 2 * LANES * p->v_dim;
+    const int64_t batch = rows[0]->batch, head = rows[0]->head / p->group;
+    load_queries(s, tensors, rows, count, q, line);
+    for (int64_t key = 0; key < p->keys; key++) {
+        cpu_number_load(p->type, tensors[ATTENTION_K], attention_at(k, batch, head, key), 1, p->dim, line);
+        s->dots(line, q, p->dim, scores + key * LANES);
+    }
+    for (int lane = 0; lane < LANES; lane++) {
+        const row nothing = {.first = 0, .end = 0};
+        weigh(s, tensors, lane < count ? rows[lane] : &nothing, lane, scores);
+    }
+    memset(o, 0, (size_t)(2 * LANES * p->v_dim) * sizeof *o);
+    for (int64_t key = 0; key < p->keys; key++) {
+        cpu_number_load(p->type, tensors[ATTENTION_V], attention_at(v, batch, head, key), 1, p->v_dim, line);
+        s->adds(scores + key * LANES, line, p->v_dim, o);
+    }
+    for (int lane = 0; lane < count; lane++)
+        for (int64_t d = 0; d < p->v_dim; d++) {
+            want[rows[lane]->at * p->v_dim + d] = o[2 * d * LANES + lane];
+            spread[rows[lane]->at * p->v_dim + d] = sqrt(o[(2 * d + 1) * LANES + lane]);
+        }
+}
+
+static scout_answer compute(const void *context, const scout_op *op, void *const *tensors, uint32_t output,
+                            int64_t from, int64_t count, double *want, double *spread, double *scratch) {
+    const state *s = context;
+    const attention_problem *p = &s->p;
+    row rows[ROWS], *group[LANES];
+    (void)op, (void)output;
+    for (int64_t at = 0, all = count / p->v_dim; at < all; at += ROWS) {
+        const int here = (int)(all - at < ROWS ? all - at : ROWS);
+        for (int k = 0; k < here; k++) {
+            rows[k] = row_at(p, tensors, from / p->v_dim + at + k);
+            rows[k].at = at + k;
+        }
+        for (int k = 0; k < here; k++) {
+            int together = 0;
+            for (int i = k; i < here && together < LANES; i++) {
+                if (rows[i].done || rows[i].batch != rows[k].batch ||
+                    rows[i].head / p->group != rows[k].head / p->group)
+                    continue;
+                rows[i].done = true;
+                group[together++] = &rows[i];
+            }
+            if (together > 0) compute_rows(s, tensors, group, together, want, spread, scratch);
+        }
+    }
+    return SCOUT_OK;
+}
+
+static const cpu_whole whole = {SCOUT_ATTENTION, open_whole, grain, compute, scratch_doubles};
+
+static scout_answer begin(scout_device *device, const scout_op *op, void *const *tensors, uint64_t seed,
+                          scout_check **check, scout_why *why) {
+    (void)device, (void)seed;
+    return cpu_whole_begin(&whole, op, tensors, check, why);
+}
+
+const scout_reference cpu_reference_attention = {
+    .size = sizeof(scout_reference),
+    .kind = SCOUT_ATTENTION,
+    .begin = begin,
+    .compare = cpu_whole_compare,
+    .end = cpu_whole_end,
+    .compare_at = cpu_whole_compare_at,
+};

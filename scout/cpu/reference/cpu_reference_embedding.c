@@ -1,0 +1,47 @@
+/* What rows of a table should be. */
+#include "scout/cpu/device/cpu_candidates.h"
+#include "scout/cpu/device/cpu_number.h"
+#include "scout/cpu/reference/cpu_whole.h"
+#include "scout/op/embedding.h"
+
+#include <math.h>
+
+static scout_answer open_whole(const scout_op *op, void **state, scout_why *why) {
+    *state = NULL;
+    if (cpu_number_bits(op->tensors[EMBEDDING_TABLE].type) > 0) return SCOUT_OK;
+    return scout_say(why, SCOUT_NO, "type", "the reference does not know this type");
+}
+
+static int64_t grain(const void *state, const scout_op *op, uint32_t output) {
+    (void)state, (void)output;
+    return op->shape[1];
+}
+
+static scout_answer compute(const void *state, const scout_op *op, void *const *tensors, uint32_t output, int64_t from,
+                            int64_t count, double *want, double *spread, double *scratch) {
+    const embedding_problem p = embedding_problem_of(op);
+    (void)state, (void)output, (void)scratch;
+    for (int64_t k = 0; k < count; k += p.cols) {
+        const int64_t row = embedding_index(p.index_type, tensors[EMBEDDING_INDICES], (from + k) / p.cols);
+        cpu_number_load(p.type, tensors[EMBEDDING_TABLE], row * p.cols, 1, p.cols, want + k);
+    }
+    for (int64_t k = 0; k < count; k++) spread[k] = fabs(want[k]);
+    return SCOUT_OK;
+}
+
+static const cpu_whole whole = {SCOUT_EMBEDDING, open_whole, grain, compute, NULL};
+
+static scout_answer begin(scout_device *device, const scout_op *op, void *const *tensors, uint64_t seed,
+                          scout_check **check, scout_why *why) {
+    (void)device, (void)seed;
+    return cpu_whole_begin(&whole, op, tensors, check, why);
+}
+
+const scout_reference cpu_reference_embedding = {
+    .size = sizeof(scout_reference),
+    .kind = SCOUT_EMBEDDING,
+    .begin = begin,
+    .compare = cpu_whole_compare,
+    .end = cpu_whole_end,
+    .compare_at = cpu_whole_compare_at,
+};

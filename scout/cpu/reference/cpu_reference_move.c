@@ -1,0 +1,175 @@
+/* Where every element of a move comes from, told by its place in the output: not by the pieces that candidates copy. */
+#include "scout/cpu/device/cpu_candidates.h"
+#include "scout/cpu/device/cpu_number.h"
+#include "scout/cpu/reference/cpu_whole.h"
+#include "scout/op/move.h"
+
+#include <math.h>
+#include <string.h>
+
+static scout_answer open_whole(const scout_op *op, void **state, scout_why *why) {
+    (void)op, (void)why;
+    *state = NULL;
+    return SCOUT_OK;
+}
+
+static int64_t grain(const void *state, const scout_op *op, uint32_t output) {
+    (void)state, (void)op, (void)output;
+    return 1;
+}
+
+typedef struct origin {
+    int tensor;
+    int64_t at; /* -1: none, a zero */
+} origin;
+
+static void place_of(const scout_tensor *t, int64_t at, int64_t *place) {
+    for (int d = (int)t->rank - 1; d >= 0; d--) place[d] = at % t->dims[d], at /= t->dims[d];
+}
+
+static int64_t flat(const scout_tensor *t, const int64_t *place) {
+    int64_t at = 0;
+    for (uint32_t d = 0; d < t->rank; d++) at = at * t->dims[d] + place[d];
+    return at;
+}
+
+static origin from_gather(const scout_op *op, void *const *tensors, int64_t at) {
+    const move_gather g = move_gather_of(op);
+    const int64_t inner = at % g.inner, k = at / g.inner % g.count, outer = at / g.inner / g.count;
+    return (origin){0, (outer * g.length + move_index(&g, tensors[1], k)) * g.inner + inner};
+}
+
+static origin from_elements(const scout_op *op, void *const *tensors, int64_t at, const int64_t *place) {
+    int64_t from[SCOUT_MAX_RANK];
+    double index;
+    memcpy(from, place, sizeof from);
+    cpu_number_load(op->tensors[1].type, tensors[1], at, 1, 1, &index);
+    from[op_number(op, "axis", 0)] = (int64_t)index;
+    return (origin){0, flat(&op->tensors[0], from)};
+}
+
+static origin from_triangle(const scout_op *op, const int64_t *place) {
+    const int64_t behind = place[op->rank - 1] - place[op->rank - 2], diagonal = op_number(op, "diagonal", 0);
+    const bool keeps = op_number(op, "upper", 1) ? behind >= diagonal : behind <= diagonal;
+    return (origin){0, keeps ? flat(&op->tensors[0], place) : -1};
+}
+
+/* As ONNX writes it: the channel of the smaller planes is (i, j, channel) or, where told, (channel, i, j). */
+static origin from_squares(const scout_op *op, const int64_t *place) {
+    const bool back = op_is(op, "spacetodepth");
+    const scout_tensor *x = &op->tensors[0], *y = &op->tensors[1];
+    const char *mode = op_text(op, "mode");
+    const bool first = mode && strcmp(mode, "CRD") == 0;
+    const int64_t side = back ? x->dims[2] / y->dims[2] : y->dims[2] / x->dims[2];
+    const int64_t channels = back ? x->dims[1] : y->dims[1];
+    int64_t from[4] = {place[0], 0, 0, 0};
+    if (back) {
+        const int64_t c = place[1], i = first ? c / side % side : c / channels / side,
+                      j = first ? c % side : c / channels % side;
+        from[1] = first ? c / side / side : c % channels;
+        from[2] = place[2] * side + i, from[3] = place[3] * side + j;
+    } else {
+        const int64_t i = place[2] % side, j = place[3] % side;
+        from[1] = first ? (place[1] * side + i) * side + j : (i * side + j) * channels + place[1];
+        from[2] = place[2] / side, from[3] = place[3] / side;
+    }
+    return (origin){0, flat(x, from)};
+}
+
+static origin from_pieces(const scout_op *op, uint32_t output, int64_t *place) {
+    const int axis = (int)op_number(op, "axis", 0);
+    if (op_is(op, "split")) {
+        for (uint32_t k = 1; k < output; k++) place[axis] += op->tensors[k].dims[axis];
+        return (origin){0, flat(&op->tensors[0], place)};
+    }
+    int tensor = 0;
+    while (place[axis] >= op->tensors[tensor].dims[axis]) place[axis] -= op->tensors[tensor++].dims[axis];
+    return (origin){tensor, flat(&op->tensors[tensor], place)};
+}
+
+static origin from_one(const scout_op *op, const int64_t *place) {
+    const scout_tensor *x = &op->tensors[0];
+    int64_t from[SCOUT_MAX_RANK] = {0}, numbers[2 * SCOUT_MAX_RANK] = {0};
+    const int behind = (int)op->rank - (int)x->rank;
+    const bool turned = op_is(op, "transpose"), padded = op_is(op, "pad");
+    if (turned) (void)op_ints(op, "perm", numbers, SCOUT_MAX_RANK);
+    if (padded) (void)op_ints(op, "pads", numbers, 2 * SCOUT_MAX_RANK);
+    for (int d = 0; d < (int)x->rank; d++) {
+        if (turned)
+            from[numbers[d]] = place[d];
+        else if (padded)
+            from[d] = place[d] - numbers[d];
+        else
+            from[d] = place[behind + d] * (op_is(op, "slice") ? move_step(op, d) : 1) % x->dims[d];
+        if (padded && (from[d] < 0 || from[d] >= x->dims[d])) return (origin){0, -1};
+    }
+    return (origin){0, flat(x, from)};
+}
+
+/* Whole numbers lose their upper bits, floats their fraction and what is beyond the range. */
+static void cast(uint32_t from, uint32_t to, double *want) {
+    static const struct {
+        uint32_t type;
+        int bits;
+        double least;
+    } whole[] = {{SCOUT_INT8, 8, -128}, {SCOUT_UINT8, 8, 0}, {SCOUT_INT32, 32, -0x1p31}, {SCOUT_INT64, 64, -0x1p63}};
+    if (to == SCOUT_BOOL) *want = *want != 0;
+    for (size_t k = 0; k < sizeof whole / sizeof whole[0]; k++) {
+        if (whole[k].type != to) continue;
+        const double range = ldexp(1, whole[k].bits), least = whole[k].least;
+        *want = trunc(*want);
+        if (*want >= least && *want < least + range) continue;
+        if (cpu_number_whole(from))
+            *want -= floor((*want - least) / range) * range;
+        else
+            *want = *want < least ? least : least + range - 1;
+    }
+}
+
+static scout_answer compute(const void *state, const scout_op *op, void *const *tensors, uint32_t output, int64_t from,
+                            int64_t count, double *want, double *spread, double *scratch) {
+    const bool gathers = op_is(op, "gather") || op_is(op, "gathernd"),
+               along = op_is(op, "concat") || op_is(op, "split"),
+               squares = op_is(op, "depthtospace") || op_is(op, "spacetodepth");
+    const uint32_t to = op->tensors[output].type, type = op->tensors[0].type;
+    (void)state, (void)scratch;
+    for (int64_t k = 0; k < count; k++) {
+        int64_t place[SCOUT_MAX_RANK] = {0};
+        origin o = {0, from + k};
+        if (!gathers) place_of(&op->tensors[output], from + k, place);
+        if (gathers)
+            o = from_gather(op, tensors, from + k);
+        else if (along)
+            o = from_pieces(op, output, place);
+        else if (squares)
+            o = from_squares(op, place);
+        else if (op_is(op, "gatherelements"))
+            o = from_elements(op, tensors, from + k, place);
+        else if (op_is(op, "trilu"))
+            o = from_triangle(op, place);
+        else if (!op_is(op, "cast"))
+            o = from_one(op, place);
+        want[k] = 0;
+        if (o.at >= 0) cpu_number_load(type, tensors[o.tensor], o.at, 1, 1, &want[k]);
+        spread[k] = move_least(to);
+        if (to != type) cast(type, to, &want[k]);
+    }
+    return SCOUT_OK;
+}
+
+static const cpu_whole whole = {SCOUT_MOVE, open_whole, grain, compute, NULL};
+
+static scout_answer begin(scout_device *device, const scout_op *op, void *const *tensors, uint64_t seed,
+                          scout_check **check, scout_why *why) {
+    (void)device, (void)seed;
+    return cpu_whole_begin(&whole, op, tensors, check, why);
+}
+
+const scout_reference cpu_reference_move = {
+    .size = sizeof(scout_reference),
+    .kind = SCOUT_MOVE,
+    .begin = begin,
+    .compare = cpu_whole_compare,
+    .end = cpu_whole_end,
+    .compare_at = cpu_whole_compare_at,
+};

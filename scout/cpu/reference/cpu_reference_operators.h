@@ -1,0 +1,16 @@
+/* What the reference knows of each elementwise operator. */
+#ifndef SCOUT_CPU_REFERENCE_CPU_REFERENCE_OPERATORS_H
+#define SCOUT_CPU_REFERENCE_CPU_REFERENCE_OPERATORS_H
+
+#include "scout/op/elementwise.h"
+
+#include <stdbool.h>
+
+bool cpu_reference_operators_has(elementwise_id id, bool wholes);
+/* Of operators that it has: the result of n operands; of integers in 64 bits, not yet as their type keeps it. */
+double cpu_reference_operators_floats(elementwise_id id, const double *x, int n, const elementwise_numbers *p);
+int64_t cpu_reference_operators_wholes(elementwise_id id, const int64_t *x, int n, const elementwise_numbers *p);
+/* The root of the sum of the squares of the terms beside the result itself that its rounding errors are part of. */
+double cpu_reference_operators_spread(elementwise_id id, const double *x, int n);
+
+#endif

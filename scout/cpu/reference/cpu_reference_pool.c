@@ -1,0 +1,93 @@
+/* The reference of pools: every output in fp64 (cpu_whole.h). */
+#include "scout/cpu/device/cpu_candidates.h"
+
+#include "scout/cpu/device/cpu_number.h"
+#include "scout/cpu/reference/cpu_whole.h"
+#include "scout/op/pool.h"
+
+#include <math.h>
+
+static scout_answer open(const scout_op *op, void **state, scout_why *why) {
+    pool_problem *p = malloc(sizeof *p);
+    *state = p;
+    if (!p) return scout_say(why, SCOUT_NO_MEMORY, "memory", "no memory for the reference of this pool");
+    *p = pool_problem_of(op);
+    return SCOUT_OK;
+}
+
+static int64_t grain(const void *state, const scout_op *op, uint32_t output) {
+    (void)state, (void)op, (void)output;
+    return 1;
+}
+
+typedef struct window_sum {
+    double sum, squares, largest;
+} window_sum;
+
+/* `count` neighbouring taps of the last dimension. */
+static void add_taps(window_sum *s, const pool_problem *p, const void *input, int64_t at, int64_t count) {
+    const int64_t step = p->in_step * p->w.axes[2].dilation;
+    double x[64];
+    for (int64_t k = 0; k < count; k += 64) {
+        const int64_t here = count - k < 64 ? count - k : 64;
+        cpu_number_load(p->type, input, at + k * step, step, here, x);
+        for (int64_t j = 0; j < here; j++)
+            s->sum += x[j] - p->quant.zero_in, s->squares += x[j] * x[j], s->largest = fmax(s->largest, x[j]);
+    }
+}
+
+/* One output: `at` tells where its channel's input begins. */
+static void one(const pool_problem *p, const void *input, int64_t at, const int64_t *place, double *want,
+                double *spread) {
+    int64_t first[WINDOW_AXES], from[WINDOW_AXES], taps[WINDOW_AXES];
+    const window_axis *a = p->w.axes;
+    window_sum s = {0, 0, -INFINITY};
+    double divisor = 1;
+    for (int d = 0; d < WINDOW_AXES; d++) {
+        taps[d] = window_taps(&a[d], place[d], &first[d], &from[d]);
+        divisor *= (double)pool_count(p, &a[d], place[d], taps[d]);
+    }
+    for (int64_t k = 0; k < taps[0]; k++)
+        for (int64_t j = 0; j < taps[1]; j++) {
+            const int64_t depth = from[0] + k * a[0].dilation, height = from[1] + j * a[1].dilation;
+            add_taps(&s, p, input, at + ((depth * a[1].in + height) * a[2].in + from[2]) * p->in_step, taps[2]);
+        }
+    if (p->quant.is) {
+        *want = requantize_apply(&p->quant, &p->activation, s.sum / divisor);
+        *spread = requantize_spread(&p->quant, *want);
+        return;
+    }
+    *want = p->average ? s.sum / divisor : s.largest;
+    *spread = p->average ? sqrt(s.squares) / divisor : fabs(s.largest);
+}
+
+static scout_answer compute(const void *state, const scout_op *op, void *const *tensors, uint32_t output, int64_t from,
+                            int64_t count, double *want, double *spread, double *scratch) {
+    const pool_problem *p = state;
+    const int64_t height = p->w.axes[1].out, width = p->w.axes[2].out, places = window_out(&p->w);
+    (void)op, (void)output, (void)scratch;
+    for (int64_t k = 0; k < count; k++) {
+        const int64_t at = from + k;
+        const int64_t rest = p->w.last ? at / p->channels % places : at % places;
+        const int64_t channel = p->w.last ? at % p->channels : at / places % p->channels;
+        const int64_t image = at / places / p->channels;
+        const int64_t place[WINDOW_AXES] = {rest / width / height, rest / width % height, rest % width};
+        one(p, tensors[POOL_INPUT], image * p->in_n + channel * p->in_c, place, &want[k], &spread[k]);
+    }
+    return SCOUT_OK;
+}
+
+static const cpu_whole whole = {.kind = SCOUT_POOL, .open = open, .grain = grain, .compute = compute};
+
+static scout_answer begin(scout_device *device, const scout_op *op, void *const *tensors, uint64_t seed,
+                          scout_check **check, scout_why *why) {
+    (void)device, (void)seed;
+    return cpu_whole_begin(&whole, op, tensors, check, why);
+}
+
+const scout_reference cpu_reference_pool = {.size = sizeof(scout_reference),
+                                            .kind = SCOUT_POOL,
+                                            .begin = begin,
+                                            .compare = cpu_whole_compare,
+                                            .end = cpu_whole_end,
+                                            .compare_at = cpu_whole_compare_at};

@@ -1,0 +1,80 @@
+/* What quantised numbers and those that come back from them should be. */
+#include "scout/cpu/device/cpu_candidates.h"
+#include "scout/cpu/device/cpu_number.h"
+#include "scout/cpu/reference/cpu_whole.h"
+#include "scout/op/quantize.h"
+
+#include <math.h>
+
+static const double half_a_step = 0.5 + 0x1p-9, within = 0x1p-10; /* within: the kind's tolerance */
+
+static scout_answer open_whole(const scout_op *op, void **state, scout_why *why) {
+    (void)op, (void)why;
+    *state = NULL;
+    return SCOUT_OK;
+}
+
+/* The range of a dynamic quantiser is looked for once: all at a time. */
+static int64_t grain(const void *state, const scout_op *op, uint32_t output) {
+    (void)state;
+    return op_is(op, "dynamic") ? op_elements(&op->tensors[output]) : 1;
+}
+
+/* Scale and zero point are found in fp32, as ONNX has it, so that no rounding of theirs is in doubt. */
+static scout_answer compute_dynamic(const scout_op *op, void *const *tensors, uint32_t output, double *want,
+                                    double *spread) {
+    const int64_t all = op_elements(&op->tensors[0]);
+    double least = 0, greatest = 0, x;
+    for (int64_t k = 0; k < all; k++) {
+        cpu_number_load(op->input, tensors[0], k, 1, 1, &x);
+        least = fmin(least, x), greatest = fmax(greatest, x);
+    }
+    const float scale = quantize_scale((float)least, (float)greatest), zero = quantize_zero((float)least, scale);
+    if (output != 1) {
+        want[0] = output == 2 ? (double)scale : (double)zero;
+        spread[0] = output == 2 ? want[0] * (0x1p-13 - 1) : 0;
+        return SCOUT_OK;
+    }
+    for (int64_t k = 0; k < all; k++) {
+        cpu_number_load(op->input, tensors[0], k, 1, 1, &x);
+        want[k] = fmin(255, fmax(0, x / (double)scale + (double)zero));
+        spread[k] = half_a_step / within - fabs(want[k]);
+    }
+    return SCOUT_OK;
+}
+
+static scout_answer compute(const void *state, const scout_op *op, void *const *tensors, uint32_t output, int64_t from,
+                            int64_t count, double *want, double *spread, double *scratch) {
+    if (op_is(op, "dynamic")) return compute_dynamic(op, tensors, output, want, spread);
+    const quantize_problem p = quantize_problem_of(op);
+    const double low = p.to == SCOUT_INT8 ? -128 : 0, high = p.to == SCOUT_INT8 ? 127 : 255;
+    (void)state, (void)output, (void)scratch;
+    for (int64_t k = 0; k < count; k++) {
+        const int64_t channel = (from + k) / p.inner % p.channels;
+        double x, scale, zero = 0;
+        cpu_number_load(p.from, tensors[0], from + k, 1, 1, &x);
+        cpu_number_load(p.scale_type, tensors[p.scales], channel, 1, 1, &scale);
+        if (p.zero_points >= 0)
+            cpu_number_load(op->tensors[p.zero_points].type, tensors[p.zero_points], channel, 1, 1, &zero);
+        want[k] = p.quantizes ? fmin(high, fmax(low, x / scale + zero)) : (x - zero) * scale;
+        spread[k] = p.quantizes ? half_a_step / within - fabs(want[k]) : p.to == SCOUT_FP16 ? 0x1p-14 : 0;
+    }
+    return SCOUT_OK;
+}
+
+static const cpu_whole whole = {SCOUT_QUANTIZE, open_whole, grain, compute, NULL};
+
+static scout_answer begin(scout_device *device, const scout_op *op, void *const *tensors, uint64_t seed,
+                          scout_check **check, scout_why *why) {
+    (void)device, (void)seed;
+    return cpu_whole_begin(&whole, op, tensors, check, why);
+}
+
+const scout_reference cpu_reference_quantize = {
+    .size = sizeof(scout_reference),
+    .kind = SCOUT_QUANTIZE,
+    .begin = begin,
+    .compare = cpu_whole_compare,
+    .end = cpu_whole_end,
+    .compare_at = cpu_whole_compare_at,
+};

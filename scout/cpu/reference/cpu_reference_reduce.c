@@ -1,0 +1,155 @@
+/* The reference of reductions: fp64 for floats, 64-bit integers that wrap around for integers. */
+#include "scout/cpu/device/cpu_candidates.h"
+
+#include "common/checked.h"
+#include "scout/cpu/device/cpu_number.h"
+#include "scout/cpu/reference/cpu_whole.h"
+#include "scout/op/reduce.h"
+
+#include <math.h>
+
+enum { RUN = 512 };
+
+typedef struct state {
+    reduce_problem p;
+    reduce_id id;
+    bool wholes;
+    uint32_t type; /* of the output */
+} state;
+
+static scout_answer open(const scout_op *op, void **out, scout_why *why) {
+    reduce_id id = REDUCE_COUNT;
+    if (!reduce_operator_of(op, &id))
+        return scout_say(why, SCOUT_NO, "feature", "the reference does not know this reduction");
+    state *s = calloc(1, sizeof *s);
+    if (!s) return scout_say(why, SCOUT_NO_MEMORY, "memory", "no memory for the reference");
+    *s = (state){.p = reduce_problem_of(op), .id = id, .wholes = cpu_number_whole(op->input), .type = op->output};
+    *out = s;
+    return SCOUT_OK;
+}
+
+static int64_t grain(const void *context, const scout_op *op, uint32_t output) {
+    (void)context, (void)op, (void)output;
+    return 1;
+}
+
+static size_t scratch(const void *context, const scout_op *op) {
+    (void)context, (void)op;
+    return RUN;
+}
+
+/* All that any of the reductions needs of a row. */
+typedef struct sums {
+    double sum, absolute, squares, product, least, most, first; /* first: of the row */
+    int64_t whole_sum, whole_absolute, whole_squares, whole_product;
+    int64_t least_at, most_at, count;
+} sums;
+
+static void take(sums *s, double x) {
+    const uint64_t w = (uint64_t)checked_from_double(x);
+    if (s->count == 0 || x < s->least) s->least = x, s->least_at = s->count;
+    if (s->count == 0 || x > s->most) s->most = x, s->most_at = s->count;
+    s->sum += x, s->absolute += fabs(x), s->squares += x * x, s->product *= x;
+    s->whole_sum = (int64_t)((uint64_t)s->whole_sum + w);
+    s->whole_absolute = (int64_t)((uint64_t)s->whole_absolute + (x < 0 ? 0 - w : w));
+    s->whole_squares = (int64_t)((uint64_t)s->whole_squares + w * w);
+    s->whole_product = (int64_t)((uint64_t)s->whole_product * w);
+    s->count++;
+}
+
+static double wrapped(uint32_t type, int64_t value) {
+    switch (type) {
+    case SCOUT_INT32: return (double)(int32_t)(uint32_t)(uint64_t)value;
+    case SCOUT_INT8: return (double)(int8_t)(uint8_t)(uint64_t)value;
+    case SCOUT_UINT8: return (double)(uint8_t)(uint64_t)value;
+    default: return (double)value;
+    }
+}
+
+static double of_floats(reduce_id id, const sums *s) {
+    const double all[REDUCE_COUNT] = {
+        [REDUCE_sum] = s->sum,
+        [REDUCE_mean] = s->sum / (double)s->count,
+        [REDUCE_max] = s->most,
+        [REDUCE_min] = s->least,
+        [REDUCE_prod] = s->product,
+        [REDUCE_l1] = s->absolute,
+        [REDUCE_l2] = sqrt(s->squares),
+        [REDUCE_sumsquare] = s->squares,
+        [REDUCE_logsum] = log(s->sum),
+        [REDUCE_argmax] = (double)s->most_at,
+        [REDUCE_argmin] = (double)s->least_at,
+    };
+    return all[id];
+}
+
+static double of_wholes(const state *s, const sums *of) {
+    const int64_t all[REDUCE_COUNT] = {
+        [REDUCE_sum] = of->whole_sum,
+        [REDUCE_mean] = of->count > 0 ? of->whole_sum / of->count : 0,
+        [REDUCE_max] = checked_from_double(of->most),
+        [REDUCE_min] = checked_from_double(of->least),
+        [REDUCE_prod] = of->whole_product,
+        [REDUCE_l1] = of->whole_absolute,
+        [REDUCE_sumsquare] = of->whole_squares,
+        [REDUCE_argmax] = of->most_at,
+        [REDUCE_argmin] = of->least_at,
+    };
+    return wrapped(s->type, all[s->id]);
+}
+
+/* A sum may cancel: its terms count. A mean of them likewise; a logarithm may be near 0. Below the smallest normal
+ * number of its type an output is coarse; products come there within a hundred factors, and go through it in another
+ * order in every implementation. */
+static double spread_of(const state *s, const sums *of) {
+    const double smallest = s->type == SCOUT_FP16 ? 0x1p-14 : s->id == REDUCE_prod ? 0x1p-100 : 0x1p-126;
+    if (s->id == REDUCE_sum) return sqrt(of->squares) + smallest;
+    if (s->id == REDUCE_mean) return sqrt(of->squares) / (double)of->count + smallest;
+    return s->id == REDUCE_logsum ? 1 : smallest;
+}
+
+static double in_range(uint32_t type, double want) {
+    const double largest = type == SCOUT_FP16 ? 0x1.ffep15 : type == SCOUT_BF16 ? 0x1.ffp127 : 0x1.ffffffp127;
+    return fabs(want) >= largest ? copysign(INFINITY, want) : want;
+}
+
+static scout_answer compute(const void *context, const scout_op *op, void *const *tensors, uint32_t output,
+                            int64_t from, int64_t count, double *want, double *spread, double *room) {
+    const state *s = context;
+    const reduce_side *reduced = &s->p.reduced;
+    (void)output;
+    for (int64_t k = 0; k < count; k++) {
+        sums all = {.product = 1, .whole_product = 1};
+        int64_t base, offset;
+        (void)reduce_to(&s->p.kept, from + k, &base);
+        for (int64_t at = 0; at < reduced->count;) {
+            int64_t run = reduce_to(reduced, at, &offset);
+            if (run > RUN) run = RUN;
+            cpu_number_load(op->input, tensors[REDUCE_X], base + offset, reduced->strides[0], run, room);
+            for (int64_t i = 0; i < run; i++) take(&all, room[i]);
+            at += run;
+        }
+        const double plain = s->wholes ? 0 : of_floats(s->id, &all);
+        want[k] = s->wholes ? of_wholes(s, &all) : in_range(s->type, plain);
+        spread[k] = s->wholes ? 0 : spread_of(s, &all);
+    }
+    return SCOUT_OK;
+}
+
+static const cpu_whole whole = {
+    .kind = SCOUT_REDUCE, .open = open, .grain = grain, .compute = compute, .scratch = scratch};
+
+static scout_answer begin(scout_device *device, const scout_op *op, void *const *tensors, uint64_t seed,
+                          scout_check **check, scout_why *why) {
+    (void)device, (void)seed;
+    return cpu_whole_begin(&whole, op, tensors, check, why);
+}
+
+const scout_reference cpu_reference_reduce = {
+    .size = sizeof(scout_reference),
+    .kind = SCOUT_REDUCE,
+    .begin = begin,
+    .compare = cpu_whole_compare,
+    .end = cpu_whole_end,
+    .compare_at = cpu_whole_compare_at,
+};

@@ -1,0 +1,64 @@
+/* What turned pairs should be. */
+#include "scout/cpu/device/cpu_candidates.h"
+#include "scout/cpu/device/cpu_number.h"
+#include "scout/cpu/reference/cpu_whole.h"
+#include "scout/op/rotary.h"
+
+#include <math.h>
+
+static scout_answer open_whole(const scout_op *op, void **state, scout_why *why) {
+    (void)op, (void)why;
+    *state = NULL;
+    return SCOUT_OK;
+}
+
+static int64_t grain(const void *state, const scout_op *op, uint32_t output) {
+    (void)state, (void)output;
+    return op->shape[3];
+}
+
+static size_t scratch_doubles(const void *state, const scout_op *op) {
+    (void)state;
+    return (size_t)(3 * op->shape[3]);
+}
+
+static scout_answer compute(const void *state, const scout_op *op, void *const *tensors, uint32_t output, int64_t from,
+                            int64_t count, double *want, double *spread, double *scratch) {
+    const rotary_problem p = rotary_problem_of(op);
+    const int64_t half = p.rotated / 2;
+    const double least = p.type == SCOUT_FP16 ? 0x1p-14 : 0; /* below, its steps grow no smaller */
+    double *x = scratch, *cosine = x + p.dim, *sine = cosine + p.dim;
+    (void)state, (void)output;
+    for (int64_t k = 0; k < count; k += p.dim) {
+        const int64_t row = (from + k) / p.dim, step = row % p.steps;
+        cpu_number_load(p.type, tensors[ROTARY_X], row * p.dim, 1, p.dim, x);
+        cpu_number_load(p.type, tensors[ROTARY_COS], step * half, 1, half, cosine);
+        cpu_number_load(p.type, tensors[ROTARY_SIN], step * half, 1, half, sine);
+        for (int64_t d = 0; d < p.dim; d++) want[k + d] = x[d], spread[k + d] = fabs(x[d]);
+        for (int64_t i = 0; i < half; i++) {
+            const int64_t first = p.interleaved ? 2 * i : i, second = p.interleaved ? 2 * i + 1 : i + half;
+            want[k + first] = x[first] * cosine[i] - x[second] * sine[i];
+            want[k + second] = x[second] * cosine[i] + x[first] * sine[i];
+            spread[k + first] = fmax(hypot(x[first] * cosine[i], x[second] * sine[i]), least);
+            spread[k + second] = fmax(hypot(x[second] * cosine[i], x[first] * sine[i]), least);
+        }
+    }
+    return SCOUT_OK;
+}
+
+static const cpu_whole whole = {SCOUT_ROTARY, open_whole, grain, compute, scratch_doubles};
+
+static scout_answer begin(scout_device *device, const scout_op *op, void *const *tensors, uint64_t seed,
+                          scout_check **check, scout_why *why) {
+    (void)device, (void)seed;
+    return cpu_whole_begin(&whole, op, tensors, check, why);
+}
+
+const scout_reference cpu_reference_rotary = {
+    .size = sizeof(scout_reference),
+    .kind = SCOUT_ROTARY,
+    .begin = begin,
+    .compare = cpu_whole_compare,
+    .end = cpu_whole_end,
+    .compare_at = cpu_whole_compare_at,
+};

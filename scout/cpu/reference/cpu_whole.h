@@ -1,0 +1,33 @@
+/* References of kinds whose outputs can all be computed again: every element of every output in fp64, and how large the
+ * terms are that it is made of. A kind says how; keeping, comparing and sharing among threads are done here. */
+#ifndef SCOUT_CPU_REFERENCE_CPU_WHOLE_H
+#define SCOUT_CPU_REFERENCE_CPU_WHOLE_H
+
+#include "scout/op/op.h"
+
+typedef struct cpu_whole {
+    uint32_t kind;
+    /* What is read of the operation, once, into what free() gives back. SCOUT_NO: this cannot be computed. */
+    scout_answer (*open)(const scout_op *op, void **state, scout_why *why);
+    /* How many neighbouring elements of that output are computed together (a row); every call is of whole ones. */
+    int64_t (*grain)(const void *state, const scout_op *op, uint32_t output);
+    /* Elements [from, from + count) of tensor `output`, in the order of its storage. spread: the root of the sum of the
+     * squares of the terms that make an element up (of what only rounds: |want|). `scratch`: `room` doubles of the
+     * thread, as many as scratch() asked for. */
+    scout_answer (*compute)(const void *state, const scout_op *op, void *const *tensors, uint32_t output, int64_t from,
+                            int64_t count, double *want, double *spread, double *scratch);
+    size_t (*scratch)(const void *state, const scout_op *op); /* doubles a thread needs; NULL: none */
+} cpu_whole;
+
+/* A reference's begin, compare and end for such a kind: a file of a kind wraps the first,
+ *     static scout_answer begin(…) { return cpu_whole_begin(&whole, device, op, tensors, seed, check, why); }
+ * and names the others. */
+scout_answer cpu_whole_begin(const cpu_whole *kind, const scout_op *op, void *const *tensors, scout_check **check,
+                             scout_why *why);
+scout_answer cpu_whole_compare(scout_check *check, const void *output, double tolerance, scout_verdict *verdict,
+                               scout_why *why);
+scout_answer cpu_whole_compare_at(scout_check *check, uint32_t tensor, const void *output, double tolerance,
+                                  scout_verdict *verdict, scout_why *why);
+void cpu_whole_end(scout_check *check);
+
+#endif

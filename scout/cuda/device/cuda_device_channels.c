@@ -1,0 +1,125 @@
+/* What a launch costs depends on what the process did before. Once several of its streams have had work, each launch
+ * takes a third longer than where one had, for every graph, stream and thread, until the GPU has been with another
+ * context. Plans that are prepared beside the measuring do just that. So the cost is looked at before and after a run.
+ * Where it is not the least that was seen, a launch in a second context makes the GPU leave this one and come back,
+ * with the channel of one stream. */
+#include "scout/cuda/device/cuda_device.h"
+
+#include "kernels/harness/kernels.h"
+
+#include <cuda.h>
+#include <math.h>
+#include <stdlib.h>
+
+enum { LAUNCHES = 24, LOOKS = 2 };
+static const double dearer = 1.17;   /* half of the third */
+static const double dear_now = 1.25; /* a clock that falls meanwhile adds some, too */
+
+typedef struct driver_calls {
+    CUresult (*create)(CUcontext *out, unsigned flags, CUdevice device);
+    CUresult (*push)(CUcontext context);
+    CUresult (*pop)(CUcontext *out);
+    CUresult (*destroy)(CUcontext context);
+} driver_calls;
+
+struct cuda_channels {
+    cudaGraphExec_t graph; /* launches that do nothing; NULL: nothing is looked at */
+    cudaEvent_t events[2];
+    driver_calls calls;
+    CUcontext other; /* NULL: what is dear stays so */
+    double least_s;  /* that the graph has taken */
+};
+
+static bool find_calls(driver_calls *calls) {
+    const struct {
+        const char *name;
+        void **to;
+        unsigned version;
+    } all[] = {{"cuCtxCreate", (void **)&calls->create, 3020},
+               {"cuCtxPushCurrent", (void **)&calls->push, 4000},
+               {"cuCtxPopCurrent", (void **)&calls->pop, 4000},
+               {"cuCtxDestroy", (void **)&calls->destroy, 4000}};
+    for (size_t k = 0; k < sizeof all / sizeof all[0]; k++) {
+        enum cudaDriverEntryPointQueryResult found = cudaDriverEntryPointSymbolNotFound;
+        const cudaError_t asked =
+            cudaGetDriverEntryPointByVersion(all[k].name, all[k].to, all[k].version, cudaEnableDefault, &found);
+        if (asked != cudaSuccess || found != cudaDriverEntryPointSuccess) return false;
+    }
+    return true;
+}
+
+static void leave_and_return(const struct cuda_channels *c) {
+    CUcontext was;
+    if (!c->other || c->calls.push(c->other) != CUDA_SUCCESS) return;
+    if (kernels_empty(NULL) != cudaSuccess || cudaStreamSynchronize(NULL) != cudaSuccess) cudaGetLastError();
+    c->calls.pop(&was);
+}
+
+static bool make_graph(struct cuda_channels *c, scout_device *device) {
+    cudaGraph_t graph = NULL;
+    bool good = cudaStreamBeginCapture(device->stream, cudaStreamCaptureModeThreadLocal) == cudaSuccess;
+    if (!good) return false;
+    for (int k = 0; k < LAUNCHES; k++) good = kernels_empty(device->stream) == cudaSuccess && good;
+    good = cudaStreamEndCapture(device->stream, &graph) == cudaSuccess && good;
+    good = good && cudaGraphInstantiate(&c->graph, graph, 0) == cudaSuccess;
+    if (graph) cudaGraphDestroy(graph);
+    for (int k = 0; good && k < 2; k++) good = cudaEventCreate(&c->events[k]) == cudaSuccess;
+    return good;
+}
+
+void cuda_channels_free(struct cuda_channels *c) {
+    if (!c) return;
+    if (c->graph) cudaGraphExecDestroy(c->graph);
+    for (int k = 0; k < 2; k++)
+        if (c->events[k]) cudaEventDestroy(c->events[k]);
+    if (c->other) c->calls.destroy(c->other);
+    free(c);
+}
+
+/* What it lacks is done without: figures are then those of a process that has several streams. */
+static struct cuda_channels *channels_new(scout_device *device) {
+    struct cuda_channels *c = calloc(1, sizeof *c);
+    CUcontext was;
+    if (!c) return NULL;
+    c->least_s = INFINITY;
+    if (make_graph(c, device) && find_calls(&c->calls) &&
+        c->calls.create(&c->other, 0, device->ordinal) == CUDA_SUCCESS)
+        c->calls.pop(&was);
+    cudaGetLastError();
+    leave_and_return(c);
+    return c;
+}
+
+/* The first launch of the graph is there to have the host ahead in the second. What the host held up is seen once. */
+static double look(const struct cuda_channels *c, const scout_device *device, double good_s) {
+    double least_s = INFINITY;
+    for (int k = 0; k < LOOKS && !(least_s <= good_s); k++) {
+        float milliseconds = NAN;
+        bool good = cudaGraphLaunch(c->graph, device->stream) == cudaSuccess &&
+                    cudaEventRecord(c->events[0], device->stream) == cudaSuccess &&
+                    cudaGraphLaunch(c->graph, device->stream) == cudaSuccess &&
+                    cudaEventRecord(c->events[1], device->stream) == cudaSuccess;
+        good = cudaStreamSynchronize(device->stream) == cudaSuccess && good;
+        good = good && cudaEventElapsedTime(&milliseconds, c->events[0], c->events[1]) == cudaSuccess;
+        if (!good) cudaGetLastError(); /* what is lost shows in the run */
+        if (good && milliseconds > 0) least_s = fmin(least_s, milliseconds / 1000.0);
+    }
+    return least_s;
+}
+
+double cuda_channels_settle(scout_device *device) {
+    if (!device->channels) device->channels = channels_new(device);
+    struct cuda_channels *const c = device->channels;
+    if (!c || !c->other) return INFINITY;
+    double now_s = look(c, device, dearer * c->least_s);
+    if (now_s > dearer * c->least_s) {
+        leave_and_return(c);
+        now_s = look(c, device, dearer * c->least_s);
+    }
+    c->least_s = fmin(c->least_s, now_s);
+    return now_s;
+}
+
+bool cuda_channels_dear(const scout_device *device, double settled_s) {
+    return isfinite(settled_s) && look(device->channels, device, dear_now * settled_s) > dear_now * settled_s;
+}

@@ -1,0 +1,75 @@
+/* gather_rows as the candidate of embeddings: a table of any type of whole bytes. */
+#include "scout/cuda/device/cuda_candidates.h"
+#include "scout/cuda/own/own_pass.h"
+#include "scout/op/embedding.h"
+
+#include <stdlib.h>
+
+struct scout_plan {
+    gather_rows rows;
+};
+
+static gather_rows rows_of(const scout_op *op) {
+    const embedding_problem p = embedding_problem_of(op);
+    return (gather_rows){.outer = 1,
+                         .length = p.table,
+                         .count = p.rows,
+                         .row_bytes = p.cols * own_pass_size(&op->tensors[EMBEDDING_TABLE]),
+                         .parts = 1,
+                         .lengths = {p.table},
+                         .index_type = (int)p.index_type};
+}
+
+static scout_answer supports(const scout_op *op, scout_device *device, scout_why *why) {
+    const gather_rows rows = rows_of(op);
+    (void)device;
+    if (gather_rows_fits(&rows)) return SCOUT_OK;
+    return scout_say(why, SCOUT_NO, "type", "gather_rows copies rows of whole bytes, by indices of int32 or int64");
+}
+
+static scout_answer prepare(const scout_op *op, scout_device *device, const int64_t *values, scout_plan **out,
+                            scout_plan_needs *needs, scout_why *why) {
+    const scout_answer answer = supports(op, device, why);
+    (void)needs;
+    *out = NULL;
+    if (answer != SCOUT_OK) return answer;
+    scout_plan *p = malloc(sizeof *p);
+    if (!p) return scout_say(why, SCOUT_NO_MEMORY, "memory", "no memory for a plan");
+    p->rows = rows_of(op);
+    p->rows.config = own_pass_config(values);
+    *out = p;
+    return SCOUT_OK;
+}
+
+static scout_answer launch(scout_plan *plan, const scout_args *args, scout_why *why) {
+    void *const *t = args->tensors;
+    const int error =
+        gather_rows_launch(&plan->rows, t[EMBEDDING_TABLE], t[EMBEDDING_INDICES], t[EMBEDDING_OUT], args->stream);
+    return error ? cuda_device_answer((cudaError_t)error, "launching gather_rows", why) : SCOUT_OK;
+}
+
+static int describe(const scout_plan *plan, char *json, size_t room) {
+    return snprintf(json, room, "{\"kernel\":\"gather_rows\",\"row_bytes\":%lld,\"piece\":%d,\"threads\":%d}",
+                    (long long)plan->rows.row_bytes, gather_rows_width(&plan->rows), plan->rows.config.threads);
+}
+
+static void destroy(scout_plan *plan) { free(plan); }
+
+static const char *const precisions[] = {"fp32", "bf16", "fp16", NULL};
+
+const scout_candidate own_embedding = {
+    .size = sizeof(scout_candidate),
+    .kind = SCOUT_EMBEDDING,
+    .flags = SCOUT_OWN | SCOUT_BASELINE,
+    .priority = 50,
+    .name = "embedding_rows",
+    .about = "own kernel, rows of a table in wide pieces; the baseline, as no library here has one",
+    .approach = "CUSTOM_KERNEL",
+    .precisions = precisions,
+    .supports = supports,
+    .domain = own_pass_domain,
+    .prepare = prepare,
+    .launch = launch,
+    .describe = describe,
+    .destroy = destroy,
+};

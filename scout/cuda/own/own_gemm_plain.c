@@ -1,0 +1,118 @@
+/* gemm_naive and gemm_tiled as candidates: references for the build, which run only where nothing better is near. */
+#include "scout/cuda/device/cuda_candidates.h"
+#include "scout/cuda/device/cuda_device.h"
+#include "scout/cuda/own/own.h"
+
+#include <stdlib.h>
+
+struct scout_plan {
+    gemm_shape shape;
+    int scales; /* index of its tensor; -1: none */
+};
+
+/* Types that the kernels have; tf32 operations are computed in fp32, which is more than they ask for. */
+static const struct {
+    int a, b, c, naive, tiled;
+} types[] = {
+    {GEMM_FP32, GEMM_FP32, GEMM_FP32, 1, 1},  {GEMM_FP16, GEMM_FP16, GEMM_FP16, 1, 1},
+    {GEMM_BF16, GEMM_BF16, GEMM_BF16, 1, 1},  {GEMM_FP8E4M3, GEMM_FP8E4M3, GEMM_BF16, 1, 0},
+    {GEMM_INT8, GEMM_INT8, GEMM_INT32, 1, 0}, {GEMM_FP16, GEMM_INT4, GEMM_FP16, 1, 0},
+};
+
+static scout_answer supports(const scout_op *op, int tiled, scout_why *why) {
+    const scout_answer plain = own_gemm_plain(op, why);
+    if (plain != SCOUT_OK) return plain;
+    const gemm_shape s = own_gemm_shape(op);
+    int known = 0;
+    for (size_t k = 0; k < sizeof types / sizeof *types; k++)
+        if (types[k].a == s.type_a && types[k].b == s.type_b && types[k].c == s.type_c)
+            known = tiled ? types[k].tiled : types[k].naive;
+    if (!known)
+        return scout_say(why, SCOUT_NO, "type", "%s is not for these types", tiled ? "gemm_tiled" : "gemm_naive");
+    if (s.type_b == GEMM_INT4 && (!s.trans_b || s.batch != 1 || s.block_size < 1 || op_tensor(op, "scales") < 0))
+        return scout_say(why, SCOUT_NO, "layout", "an int4 weight must be stored as [N,K], with scales");
+    return SCOUT_OK;
+}
+
+static scout_answer naive_supports(const scout_op *op, scout_device *device, scout_why *why) {
+    (void)device;
+    return supports(op, 0, why);
+}
+
+static scout_answer tiled_supports(const scout_op *op, scout_device *device, scout_why *why) {
+    if (device && device->capability_major < 8)
+        return scout_say(why, SCOUT_NO, "hardware", "gemm_tiled needs compute capability 8.0");
+    return supports(op, 1, why);
+}
+
+static scout_answer prepare(const scout_op *op, scout_device *device, const int64_t *values, scout_plan **plan,
+                            scout_plan_needs *needs, scout_why *why) {
+    scout_plan *p = calloc(1, sizeof *p);
+    (void)device, (void)values;
+    if (!p) return scout_say(why, SCOUT_NO_MEMORY, "memory", "no memory for a plan");
+    p->shape = own_gemm_shape(op);
+    p->scales = op_tensor(op, "scales");
+    needs->packs = 0, needs->pack_bytes = 0, needs->workspace_bytes = 0;
+    *plan = p;
+    return SCOUT_OK;
+}
+
+static scout_answer naive_launch(scout_plan *plan, const scout_args *args, scout_why *why) {
+    void *const *t = args->tensors;
+    const int error = gemm_naive_launch(&plan->shape, t[GEMM_A], t[GEMM_B], plan->scales < 0 ? NULL : t[plan->scales],
+                                        t[GEMM_C], args->stream);
+    return error ? cuda_device_answer((cudaError_t)error, "launching gemm_naive", why) : SCOUT_OK;
+}
+
+static scout_answer tiled_launch(scout_plan *plan, const scout_args *args, scout_why *why) {
+    void *const *t = args->tensors;
+    const int error = gemm_tiled_launch(&plan->shape, t[GEMM_A], t[GEMM_B], t[GEMM_C], args->stream);
+    return error ? cuda_device_answer((cudaError_t)error, "launching gemm_tiled", why) : SCOUT_OK;
+}
+
+static int naive_describe(const scout_plan *plan, char *json, size_t room) {
+    (void)plan;
+    return snprintf(json, room, "{\"kernel\":\"gemm_naive\"}");
+}
+
+static int tiled_describe(const scout_plan *plan, char *json, size_t room) {
+    (void)plan;
+    return snprintf(json, room, "{\"kernel\":\"gemm_tiled\"}");
+}
+
+static void destroy(scout_plan *plan) { free(plan); }
+
+static const char *const naive_precisions[] = {"fp32", "tf32", "fp16", "bf16", "fp8", "int8", "int4", NULL};
+static const char *const tiled_precisions[] = {"fp32", "tf32", "fp16", "bf16", NULL};
+
+const scout_candidate own_gemm_naive = {
+    .size = sizeof(scout_candidate),
+    .kind = SCOUT_GEMM,
+    .flags = SCOUT_OWN | SCOUT_LAST,
+    .priority = -100,
+    .name = "gemm_naive",
+    .about = "own kernel, one thread for each output: a reference for the build",
+    .approach = "CUSTOM_KERNEL",
+    .precisions = naive_precisions,
+    .supports = naive_supports,
+    .prepare = prepare,
+    .launch = naive_launch,
+    .describe = naive_describe,
+    .destroy = destroy,
+};
+
+const scout_candidate own_gemm_tiled = {
+    .size = sizeof(scout_candidate),
+    .kind = SCOUT_GEMM,
+    .flags = SCOUT_OWN | SCOUT_LAST,
+    .priority = -50,
+    .name = "gemm_tiled",
+    .about = "own kernel, tiles in shared memory: a reference for the build",
+    .approach = "CUSTOM_KERNEL",
+    .precisions = tiled_precisions,
+    .supports = tiled_supports,
+    .prepare = prepare,
+    .launch = tiled_launch,
+    .describe = tiled_describe,
+    .destroy = destroy,
+};

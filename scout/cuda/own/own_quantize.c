@@ -1,0 +1,87 @@
+/* quantize_rows as a candidate: to 8 bits and back; of dynamic quantising behind quantize_range, which finds scale and
+ * zero point. */
+#include "scout/cuda/device/cuda_candidates.h"
+#include "scout/cuda/own/own_pass.h"
+#include "scout/op/quantize.h"
+
+#include <stdlib.h>
+
+struct scout_plan {
+    quantize_rows rows;
+    int scales, zero_points, y; /* tensors; zero_points -1: none */
+    int dynamic;
+    int64_t count;
+};
+
+static int plan_of(const scout_op *op, scout_plan *p) {
+    const quantize_problem q = quantize_problem_of(op);
+    *p = (scout_plan){{(int)q.from, (int)q.to, (int)q.scale_type, q.outer, q.channels, q.inner, own_pass_config(NULL)},
+                      q.scales,
+                      q.zero_points,
+                      q.y,
+                      q.dynamic,
+                      op_elements(&op->tensors[0])};
+    return quantize_rows_fits(&p->rows);
+}
+
+static scout_answer supports(const scout_op *op, scout_device *device, scout_why *why) {
+    scout_plan p;
+    (void)device;
+    if (plan_of(op, &p)) return SCOUT_OK;
+    return scout_say(why, SCOUT_NO, "type", "quantize_rows takes fp32, fp16 and bf16 to int8 and uint8, and back");
+}
+
+static scout_answer prepare(const scout_op *op, scout_device *device, const int64_t *values, scout_plan **out,
+                            scout_plan_needs *needs, scout_why *why) {
+    const scout_answer answer = supports(op, device, why);
+    *out = NULL;
+    if (answer != SCOUT_OK) return answer;
+    scout_plan *p = malloc(sizeof *p);
+    if (!p) return scout_say(why, SCOUT_NO_MEMORY, "memory", "no memory for a plan");
+    (void)plan_of(op, p);
+    p->rows.config = own_pass_config(values);
+    if (p->dynamic) needs->workspace_bytes = quantize_range_workspace();
+    *out = p;
+    return SCOUT_OK;
+}
+
+static scout_answer launch(scout_plan *p, const scout_args *args, scout_why *why) {
+    void *const *t = args->tensors;
+    if (p->dynamic) {
+        const int found = quantize_range_launch(p->rows.from, p->count, t[0], args->workspace, t[p->scales],
+                                                t[p->zero_points], args->stream);
+        if (found) return cuda_device_answer((cudaError_t)found, "launching quantize_range", why);
+    }
+    const int error = quantize_rows_launch(&p->rows, t[0], t[p->scales], p->zero_points < 0 ? NULL : t[p->zero_points],
+                                           t[p->y], args->stream);
+    return error ? cuda_device_answer((cudaError_t)error, "launching quantize_rows", why) : SCOUT_OK;
+}
+
+static int describe(const scout_plan *p, char *json, size_t room) {
+    return snprintf(json, room,
+                    "{\"kernel\":\"quantize_rows\",\"range\":%d,\"scales\":%lld,\"threads\":%d,\"resident\":%d}",
+                    p->dynamic, (long long)p->rows.channels, p->rows.config.threads, p->rows.config.resident);
+}
+
+static void destroy(scout_plan *plan) { free(plan); }
+
+static const char *const precisions[] = {"fp32", "bf16", "fp16", NULL};
+
+const scout_candidate own_quantize = {
+    .size = sizeof(scout_candidate),
+    .kind = SCOUT_QUANTIZE,
+    .flags = SCOUT_OWN | SCOUT_BASELINE,
+    .priority = 50,
+    .name = "quantize_rows",
+    .about =
+        "own kernels, to 8 bits and back, also by what there is; the baseline, as no library here takes scales when "
+        "it runs",
+    .approach = "CUSTOM_KERNEL",
+    .precisions = precisions,
+    .supports = supports,
+    .domain = own_pass_domain,
+    .prepare = prepare,
+    .launch = launch,
+    .describe = describe,
+    .destroy = destroy,
+};

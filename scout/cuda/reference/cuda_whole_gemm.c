@@ -1,0 +1,56 @@
+/* The reference of quantised products, whose rounding no projection gets through, and of those with zero points and
+ * scales: each is a convolution that sees one place, with a row for an image. All other products have samples and
+ * projections (cuda_device_check.c). */
+#include "scout/cuda/reference/cuda_whole.h"
+
+#include "scout/cuda/device/cuda_device.h"
+#include "scout/cuda/reference/cuda_whole_conv.h"
+#include "scout/op/gemm.h"
+
+static whole_conv_problem problem_of(const scout_op *op, const gemm_problem *p, void *const *tensors) {
+    const int bias = op_tensor(op, "bias");
+    whole_conv_problem w = {.input = tensors[GEMM_A],
+                            .weight = tensors[GEMM_B],
+                            .bias = bias >= 0 ? tensors[bias] : NULL,
+                            .type_in = p->type_a,
+                            .type_weight = p->type_b,
+                            .type_out = p->type_c,
+                            .type_bias = bias >= 0 ? op->tensors[bias].type : p->type_c,
+                            .last = 1,
+                            .images = p->m,
+                            .group = 1,
+                            .cin = p->k,
+                            .cout = p->n,
+                            .in_n = p->trans_a ? 1 : p->lda,
+                            .in_c = p->trans_a ? p->lda : 1,
+                            .out_n = p->ldc,
+                            .out_c = 1,
+                            .w_o = p->trans_b ? p->ldb : 1,
+                            .w_i = p->trans_b ? 1 : p->ldb};
+    cuda_whole_conv_behind(&w, &p->activation, &p->quant);
+    if (p->a_zero >= 0) w.zeros_in = tensors[p->a_zero];
+    if (p->b_zero >= 0) w.zeros_weight = tensors[p->b_zero], w.zeros_weight_each = p->b_zero_each;
+    if (p->scales >= 0) w.scales = tensors[p->scales], w.scales_each = p->scales_each;
+    for (int k = 0; k < WHOLE_CONV_AXES; k++)
+        w.axes[k] = (whole_conv_axis){.in = 1, .out = 1, .kernel = 1, .stride = 1, .dilation = 1};
+    return w;
+}
+
+scout_answer cuda_whole_gemm(scout_device *device, const scout_op *op, void *const *tensors, uint32_t output,
+                             double *want, float *spread, scout_why *why) {
+    const gemm_problem p = gemm_problem_of(op);
+    (void)output;
+    if (!requantize_activation(&p.activation) || p.residual >= 0 || (p.bias && strcmp(p.bias, "n") != 0))
+        return scout_say(why, SCOUT_NO, "epilogue", "the reference does not know what stands behind this product");
+    if ((double)p.batch * (double)p.m * (double)p.n * (double)p.k > cuda_whole_conv_most_macs)
+        return scout_say(why, SCOUT_NO, "shape", "this product is too large to be checked in fp64");
+    whole_conv_problem w = problem_of(op, &p, tensors);
+    scout_answer answer = SCOUT_OK;
+    for (int64_t k = 0; k < p.batch && answer == SCOUT_OK; k++) {
+        w.input = (const uint8_t *)tensors[GEMM_A] + k * p.stride_a; /* both are bytes */
+        w.weight = (const uint8_t *)tensors[GEMM_B] + k * p.stride_b;
+        answer = cuda_device_answer(whole_conv(&w, want + k * p.stride_c, spread + k * p.stride_c, device->stream),
+                                    "computing the reference", why);
+    }
+    return answer;
+}

@@ -1,0 +1,39 @@
+/* Devices and candidates that a process has: the built-in CPU, the CUDA device's shared object where it is there, and
+ * plugins named on the command line (--custom-kernel). Only workers call this: loading a plugin runs its code. */
+#ifndef SCOUT_DEVICE_PLUGINS_H
+#define SCOUT_DEVICE_PLUGINS_H
+
+#include "common/status.h"
+#include "scout/plugin.h"
+
+#include <stdbool.h>
+
+enum { PLUGINS_MAX_DEVICES = 8, PLUGINS_MAX_CANDIDATES = 256 };
+
+typedef struct plugins_candidate {
+    const scout_candidate *candidate;
+    const char *plugin;   /* file it came from; NULL: built in, or the device's own object */
+    uint64_t plugin_hash; /* of that file's bytes */
+} plugins_candidate;
+
+/* Called before the code of a file runs for the first time, with its name as it was given, and with NULL when that is
+ * over: whoever is lost between was lost by that file. */
+typedef void plugins_watch(void *context, const char *file);
+
+/* Opens the built-in devices' objects (scout_cuda.so: its absence is no error, plugins_device_why says it) and each of
+ * `files`. A file that is no plugin, or of another ABI: false, st says so. */
+bool plugins_load(const char *const *files, int count, plugins_watch *watch, void *context, status *st);
+
+int plugins_device_count(void);
+const scout_device_api *plugins_device(int index);              /* borrowed */
+const scout_device_api *plugins_device_named(const char *name); /* NULL: none; "cpu", "cuda", … */
+/* Why a built-in device is not there ("cuda": no driver library libcuda.so.1; …); NULL where it is. */
+const char *plugins_device_why(const char *name);
+
+/* Candidates of a kind on a device (kind 0: all kinds), by priority, high first; ties by name. Borrowed. */
+int plugins_candidates(const scout_device_api *device, uint32_t kind, plugins_candidate *out, int room);
+/* Hash of names, versions and library versions of all candidates of the device: part of cache keys. */
+uint32_t plugins_kinds(const scout_device_api *device); /* a bit for each kind that somebody computes */
+uint64_t plugins_candidates_hash(const scout_device_api *device, const scout_identity *identity);
+
+#endif

@@ -1,0 +1,50 @@
+/* The operations to measure: read from ops.json, from its hand-written short form, or from the command line. */
+#ifndef SCOUT_INPUT_OPERATION_H
+#define SCOUT_INPUT_OPERATION_H
+
+#include "common/json.h"
+#include "common/oprec.h"
+
+typedef struct operation {
+    const char *id;   /* of the report's file: unique in the list, safe as a file name */
+    const char *name; /* what a person calls it: the short form's key, else the id */
+    oprec rec;
+    int64_t count;                      /* per run of the model; 0: a part */
+    double sparsity;                    /* of the weight, 0 where dense */
+    const char *pattern;                /* DENSE, BLOCK_SPARSE, STRUCTURED_24, UNSTRUCTURED */
+    const struct weights_place *weight; /* where the sparse weight's numbers are; NULL: nowhere, or it is dense */
+    uint64_t zeros_hash;                /* of which of them are zero */
+    int sparse_block;                   /* side of the blocks that are zero in a made-up weight; 0: the customary one */
+    double threshold;      /* what would be if numbers below it in size were zeros is asked as well; 0: no */
+    const char *skip_code; /* it cannot be measured, whatever the device: reason code and sentence; NULL: it can */
+    const char *skip_text;
+    json_t *source; /* its entry as read; borrowed from operation_list.root */
+} operation;
+
+typedef struct operation_list {
+    operation *items;
+    int count;
+    const char *model; /* name of the model; "" where there is none */
+    json_t *root;      /* owned: operation_list_free */
+} operation_list;
+
+/* `precision` (NULL: none) fills in dtypes that the file does not say. Everything else lies in the arena. Fails through
+ * its guard: STATUS_INPUT with file, entry and what to do. */
+void operation_read(const char *path, const char *precision, arena *a, operation_list *list);
+/* One operation from --op, --shape and --precision: the same checks, told as STATUS_USAGE. */
+void operation_from_words(const char *kind, const char *shape, const char *precision, double sparsity,
+                          const char *pattern, arena *a, operation_list *list);
+void operation_list_free(operation_list *list);
+
+/* What goes over the wire to a worker, and back: everything of it that decides how it is measured. The object is the
+ * caller's. operation_from_json fails through the arena's guard. */
+json_t *operation_to_json(const operation *o, json_builder *b);
+void operation_from_json(const json_t *o, arena *a, operation *out);
+
+/* What it computes with, as people and ceilings call it: fp32, tf32, fp16, bf16, fp8, int8, int4 (fp16 x int4). */
+const char *operation_precision(const operation *o);
+
+/* What tells two measurements apart beside the regime: the record's key, tf32, sparsity. In the arena. */
+char *operation_key(const operation *o, arena *a);
+
+#endif

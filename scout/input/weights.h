@@ -1,0 +1,49 @@
+/* The numbers of a weight, where its zeros matter: read from the model's file, or made up from the pattern that was
+ * asked for. Everything in a model's file is untrusted: a place outside of its file, a file outside of its folder, or a
+ * size that does not fit is a reason, and the weight counts as unreachable. */
+#ifndef SCOUT_INPUT_WEIGHTS_H
+#define SCOUT_INPUT_WEIGHTS_H
+
+#include "common/json.h"
+#include "scout/input/operation.h"
+#include "scout/input/sparsity.h"
+#include "scout/plugin.h"
+
+/* Splits entries whose weights are not alike: one for the dense ones, one for each pattern, fraction of zeros and side
+ * of blocks. Weights are looked at where they can be reached; what cannot be stays as it is. `model`: the path that
+ * ops.json gives; NULL: none. With a threshold, whose question is asked of all weights, the dense ones get the first of
+ * theirs as well. New entries lie in the arena. */
+void weights_split(operation_list *list, const char *model, double threshold, arena *a);
+
+/* Whether splitting them would read a weight: one lies in a file, as ops.json tells. */
+bool weights_wanted(const operation_list *list);
+
+/* Has the zeros of all weights counted with what is below a threshold as well; 0: without. What is no weight is not
+ * asked. */
+void weights_ask(operation_list *list, double threshold);
+
+/* Who counts zeros: a device that can, where it is there. */
+typedef struct weights_counter {
+    const scout_device_api *api;
+    scout_device *device;
+} weights_counter;
+
+/* Whether anybody asks what the operation's weight holds: else weights_make has nothing to do. */
+bool weights_matter(const operation *o);
+
+typedef struct weights_content {
+    uint32_t tensor; /* its place in op->tensors */
+    void *bytes;     /* owned: weights_free; NULL: nobody asks what the weight holds */
+    sparsity_facts facts;
+    sparsity_conversion conversion; /* to blocks, at the threshold that was asked for */
+    bool on_device;                 /* its zeros were counted there */
+} weights_content;
+
+/* What an operation's weight holds, and the fields that tell candidates of it, in the arena (weight_nonzeros,
+ * weight_block, weight_blocks_16, …). counter NULL: the host counts. False: why. */
+bool weights_make(const operation *o, scout_op *op, uint64_t seed, const weights_counter *counter, arena *a,
+                  weights_content *out, scout_why *why);
+void weights_free(weights_content *w);
+json_t *weights_json(const weights_content *w, const operation *o, json_builder *b);
+
+#endif

@@ -1,0 +1,30 @@
+/* What the passes of a measurement say together. A worker measures a pass; here the supervisor keeps what each pass saw
+ * of every row, and makes the figures of it: times, ratios, intervals, the winner, what is still open. A measurement is
+ * JSON (docs/formats.md), so that what was cached or written to a report goes on where it was. */
+#ifndef SCOUT_MEASURE_FIGURES_H
+#define SCOUT_MEASURE_FIGURES_H
+
+#include "common/json.h"
+
+#include <stdbool.h>
+
+/* Adds a worker's pass to `measurement` (NULL: it is the first) and makes the figures anew. The caller's, in place of
+ * `measurement`; NULL: no memory, and `measurement` is given back. */
+json_t *figures_add(json_t *measurement, const json_t *pass);
+
+/* How many passes it has; 0: it is of no such form. */
+int figures_passes(const json_t *measurement);
+
+/* The rows of the next pass, the baseline first: what may still win, and twice the best of its rivals, so that it is
+ * known how far behind it is. `only`: names that were asked for, commas between; NULL: all. The array is the caller's;
+ * NULL: there is no baseline, or no memory. */
+json_t *figures_choose(const json_t *measurement, const char *only);
+
+/* The row that is the fastest by all that is known, proven or not; borrowed. NULL: none has a figure. */
+const json_t *figures_leader(const json_t *measurement);
+
+/* By how much of itself the time of the operation is open, relative: what its interval leaves where it is wider than
+ * the target, or what a winner that is not decided may gain. 0: nothing. Infinite: only one pass is known. */
+double figures_open(const json_t *measurement);
+
+#endif

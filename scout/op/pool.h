@@ -1,0 +1,48 @@
+/* A pool as every candidate needs it, read from the tensors and fields of a scout_op; header-only, so that candidates
+ * of all devices and foreign plugins share it. */
+#ifndef SCOUT_OP_POOL_H
+#define SCOUT_OP_POOL_H
+
+#include "scout/op/requantize.h"
+#include "scout/op/window.h"
+
+/* Places in op->tensors. */
+enum { POOL_INPUT = 0, POOL_OUTPUT = 1 };
+
+typedef struct pool_problem {
+    window w;
+    int64_t n, channels;
+    int64_t in_n, in_c, in_step, out_n, out_c, out_step; /* as of a convolution (scout/op/conv.h) */
+    uint32_t type;
+    int average;              /* else the maximum */
+    int padded;               /* an average counts padding in */
+    requantize quant;         /* an average of bytes that becomes bytes again; of a maximum there is nothing to do */
+    op_activation activation; /* of such an average */
+} pool_problem;
+
+static inline pool_problem pool_problem_of(const scout_op *op) {
+    const scout_tensor *in = &op->tensors[POOL_INPUT], *out = &op->tensors[POOL_OUTPUT];
+    pool_problem p;
+    memset(&p, 0, sizeof p);
+    p.w = window_of(op);
+    const int channel = p.w.last ? (int)op->rank - 1 : 1;
+    p.n = out->dims[0], p.channels = out->dims[channel];
+    p.in_n = in->strides[0], p.in_c = in->strides[channel], p.in_step = p.w.last ? p.channels : 1;
+    p.out_n = out->strides[0], p.out_c = out->strides[channel], p.out_step = p.w.last ? p.channels : 1;
+    p.type = in->type;
+    p.average = op_is(op, "average");
+    p.padded = op_number(op, "count_include_pad", 0) != 0;
+    if (p.average) p.quant = requantize_average(op, window_kernel(&p.w)), p.activation = activation_of(op);
+    return p;
+}
+
+/* How many places an average divides by along one dimension: all of the window but what hangs over the padding (the
+ * last one of ceil_mode), or those inside of the input. `inside`: what window_taps says. */
+static inline int64_t pool_count(const pool_problem *p, const window_axis *a, int64_t out, int64_t inside) {
+    if (!p->padded) return inside;
+    const int64_t room = a->in + a->begin + a->end - out * a->stride; /* from its first place to the end of padding */
+    const int64_t fit = (room + a->dilation - 1) / a->dilation;
+    return fit < a->kernel ? fit : a->kernel;
+}
+
+#endif

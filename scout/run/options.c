@@ -1,0 +1,314 @@
+/* Owns the command line: the table of options, and what their values stand for. */
+#include "scout/run/options.h"
+
+#include "scout/device/plugins_file.h"
+#include "scout/run/options_check.h"
+
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+
+const char options_version[] = "0.1.0 (ceiling-scout)";
+
+static const char *const precisions[] = {"fp32", "tf32", "fp16", "bf16", "fp8", "int8", "int4", NULL};
+static const char *const blocks[] = {"16", "32", "64", "128", NULL};
+static const char *const patterns[] = {"BLOCK_SPARSE", "STRUCTURED_24", "UNSTRUCTURED", NULL};
+
+static const char about[] =
+    "Measures how fast the operations of a model run on this device and how fast they could run, and writes one\n"
+    "report per operation to DIR/reports, and one per fusion to DIR/fusions. Inputs: an ops.json of extract_ops, its\n"
+    "short form written by hand, or one operation by --op and --shape.";
+
+static const char after[] =
+    "examples:\n"
+    "  scout_batch out/bert/ops.json -o out/bert            every operation of a model\n"
+    "  scout_batch out/bert/ops.json -o out/bert --resume   go on where a run was stopped\n"
+    "  scout_batch --op gemm --shape 4096,11008,4096 --precision fp16\n"
+    "  scout_batch --op gemm --shape 8192,8192,147456 --precision fp16 --k-sweep -o report.json\n"
+    "  scout_batch --op gemm --shape 4,4096,4096 --custom-kernel ./mine.so --compare    keep it, or revert?\n"
+    "  scout_batch --ceilings --device cuda:0               what the device can do at best\n"
+    "\n"
+    "exit codes:\n"
+    "  0  done\n"
+    "  1  done, but some operation has no figure, a candidate failed (WRONG, CRASHED, TIMEOUT, ERROR), with\n"
+    "     --strict a time is known less well than to 1 % (host: 2 %), or the run was interrupted (--resume continues)\n"
+    "  2  wrong usage\n"
+    "  3  the operations are wrong (or their file)\n"
+    "  4  the device, memory, disk or another condition of this machine\n"
+    "  5  --compare says revert\n";
+
+static bool append(const char ***list, int *count, const char *argument, status *st) {
+    const char **more = realloc(*list, ((size_t)*count + 1) * sizeof *more);
+    if (!more) {
+        status_set(st, STATUS_ENVIRONMENT, "out of memory; free some and run again");
+        return false;
+    }
+    *list = more;
+    more[(*count)++] = argument;
+    return true;
+}
+
+static bool take_plugin(void *destination, const char *argument, status *st) {
+    options *o = destination;
+    if (plugins_file_is_path(argument)) return append(&o->plugins, &o->plugin_count, argument, st);
+    status_set(st, STATUS_USAGE, "--custom-kernel: %s is no path; say ./%s if it is here", argument, argument);
+    return false;
+}
+
+static bool take_counters(void *destination, const char *argument, status *st) {
+    options *o = destination;
+    const char *equals = strchr(argument, '=');
+    if (equals && equals > argument && equals[1]) return append(&o->counters, &o->counters_count, argument, st);
+    status_set(st, STATUS_USAGE, "--counters: '%s' is not of the form WHO=FILE, such as best=ncu.csv", argument);
+    return false;
+}
+
+#define AT(field) offsetof(options, field)
+
+static const cli_option rows[] = {
+    {.name = "output",
+     .letter = 'o',
+     .argument = "DIR",
+     .kind = CLI_FILE,
+     .offset = AT(output),
+     .help = "write DIR/reports, DIR/fusions and DIR/run.json; a name that ends with .json gets the one report itself"},
+    {.name = "op",
+     .argument = "KIND",
+     .kind = CLI_TEXT,
+     .offset = AT(op),
+     .help = "measure one operation: gemm, attention, layernorm, …"},
+    {.name = "shape", .argument = "N,N,…", .kind = CLI_TEXT, .offset = AT(shape), .help = "its shape; of a gemm M,N,K"},
+    {.name = "precision",
+     .argument = "P",
+     .kind = CLI_CHOICE,
+     .choices = precisions,
+     .offset = AT(precision),
+     .help = "of --op, and where a file says none: fp32 (the default), tf32, fp16, bf16, fp8, int8, int4"},
+    {.name = "sparsity",
+     .argument = "X",
+     .kind = CLI_REAL,
+     .max = 1,
+     .offset = AT(sparsity),
+     .help = "fraction of the weight of --op that is zero"},
+    {.name = "pattern",
+     .argument = "NAME",
+     .kind = CLI_CHOICE,
+     .choices = patterns,
+     .offset = AT(pattern),
+     .help = "how its zeros lie: BLOCK_SPARSE (the default), STRUCTURED_24, UNSTRUCTURED"},
+    {.name = "sparse-block",
+     .argument = "N",
+     .kind = CLI_CHOICE,
+     .choices = blocks,
+     .offset = AT(block),
+     .help = "side of the blocks of BLOCK_SPARSE: 16, 32, 64 (the default), 128"},
+    {.name = "sparsity-sweep",
+     .kind = CLI_FLAG,
+     .offset = AT(sparsity_sweep),
+     .help = "with --op gemm: measure it with 50 to 97 % zeros and print from where on sparse is faster than dense"},
+    {.name = "weight-threshold",
+     .argument = "X",
+     .kind = CLI_REAL,
+     .max = 1e6,
+     .offset = AT(weight_threshold),
+     .help = "report what weights would be as blocks if numbers below X in size were zeros; measures the real ones"},
+    {.name = "device",
+     .argument = "NAME",
+     .kind = CLI_TEXT,
+     .offset = AT(devices),
+     .help = "auto (a GPU where there is one, else the CPU), cpu, cuda:0, several as cuda:0,1, all"},
+    {.name = "regime",
+     .argument = "R",
+     .kind = CLI_CHOICE,
+     .choices = regime_load_names,
+     .offset = AT(load),
+     .help = "sustained (loaded until its clock is steady; the default) or burst"},
+    {.name = "cache",
+     .argument = "STATE",
+     .kind = CLI_CHOICE,
+     .choices = regime_cache_names,
+     .offset = AT(cache),
+     .help = "model (weights cold, activations warm), cold or hot; model for files, cold for --op"},
+    {.name = "launch",
+     .argument = "HOW",
+     .kind = CLI_CHOICE,
+     .choices = regime_launch_names,
+     .offset = AT(launch),
+     .help = "graph (the default) or direct"},
+    {.name = "budget",
+     .argument = "SECONDS",
+     .kind = CLI_REAL,
+     .max = 10000000,
+     .offset = AT(budget_s),
+     .help = "for the whole run; what it does not reach is SKIPPED, the largest operations come first"},
+    {.name = "exhaustive",
+     .kind = CLI_FLAG,
+     .offset = AT(exhaustive),
+     .help = "try every variant, without early exit; measure parts too; with --ceilings audit the search"},
+    {.name = "early-exit",
+     .argument = "X",
+     .kind = CLI_REAL,
+     .max = 1,
+     .offset = AT(early_exit),
+     .help = "fraction of the ceiling from which candidates of low priority are left out (0.97)"},
+    {.name = "only",
+     .argument = "ID|KIND",
+     .kind = CLI_TEXT,
+     .offset = AT(only),
+     .help =
+         "only the operation of this id or name, or those of this kind; a fusion's id or pattern, or fusion for all"},
+    {.name = "candidate",
+     .argument = "NAME",
+     .kind = CLI_TEXT,
+     .offset = AT(candidate),
+     .help = "only this candidate (or several, commas between) beside the baseline"},
+    {.name = "no-fusions",
+     .kind = CLI_FLAG,
+     .offset = AT(no_fusions),
+     .help = "leave out what could run as one (fusions of an ops.json), measured after the operations"},
+    {.name = "resume",
+     .kind = CLI_FLAG,
+     .offset = AT(resume),
+     .help = "keep the reports in DIR that were measured in the same way, measure the rest"},
+    {.name = "no-cache",
+     .kind = CLI_FLAG,
+     .offset = AT(no_cache),
+     .help = "measure anew what the cache knows (of operations; with --ceilings the ceilings)"},
+    {.name = "cache-dir",
+     .argument = "DIR",
+     .kind = CLI_FILE,
+     .offset = AT(cache_dir),
+     .help = "where results are kept, instead of $XDG_CACHE_HOME/ceiling-scout"},
+    {.name = "k-sweep",
+     .kind = CLI_FLAG,
+     .offset = AT(k_sweep),
+     .help = "with --op gemm or --ceilings: measure K from 65536 to 262144 and print it"},
+    {.name = "table",
+     .kind = CLI_FLAG,
+     .offset = AT(table),
+     .help = "print all variants of each operation beside each other: time, interval, rates, ratio to the baseline"},
+    {.name = "strict",
+     .kind = CLI_FLAG,
+     .offset = AT(strict),
+     .help = "end with 1 also where a time is known less well than to 1 %"},
+    {.name = "library-path",
+     .argument = "DIRS",
+     .kind = CLI_TEXT,
+     .offset = AT(library_path),
+     .help = "folders, divided by colons, in which libraries are looked for first"},
+    {.name = "custom-kernel",
+     .argument = "FILE",
+     .kind = CLI_CALL,
+     .call = take_plugin,
+     .help = "add the candidates (or device) of this shared object, as ./mine.so; as often as needed"},
+    {.name = "compare",
+     .kind = CLI_FLAG,
+     .offset = AT(compare),
+     .help = "measure only the baseline (before) and the custom kernels or --candidate (after): keep or revert"},
+    {.name = "before",
+     .argument = "NAME",
+     .kind = CLI_TEXT,
+     .offset = AT(before),
+     .help = "with --compare: this candidate, or this library's default (cublas, cudnn, onednn), stands before"},
+    {.name = "run-once",
+     .argument = "WHO",
+     .kind = CLI_TEXT,
+     .offset = AT(run_once),
+     .help = "for a profiler: launch best, baseline (of DIR's report) or NAME:VARIANT a few times, measure nothing"},
+    {.name = "counters",
+     .argument = "WHO=FILE",
+     .kind = CLI_CALL,
+     .call = take_counters,
+     .help = "put what ncu --csv printed of such a run into DIR's report (scripts/profile_ncu.sh does both)"},
+    {.name = "ceilings", .kind = CLI_FLAG, .offset = AT(ceilings), .help = "measure and print what the device can do"},
+    {.name = "list-devices", .kind = CLI_FLAG, .offset = AT(list_devices), .help = "print the devices and end"},
+    {.name = "list-candidates",
+     .kind = CLI_FLAG,
+     .offset = AT(list_candidates),
+     .help = "print the implementations that are known and end"},
+    {.name = "cache-info", .kind = CLI_FLAG, .offset = AT(cache_info), .help = "print what the cache holds and end"},
+    {.name = "quiet", .letter = 'q', .kind = CLI_FLAG, .offset = AT(quiet), .help = "print nothing but errors"},
+    {.name = "worker",
+     .argument = "IN,OUT",
+     .kind = CLI_TEXT,
+     .offset = AT(worker)}, /* how it starts its own workers */
+};
+
+/* ---- values ---- */
+
+/* Two descriptors, as the supervisor writes them. */
+static bool read_worker(options *o, status *st) {
+    char end = 0;
+    if (sscanf(o->worker, "%d,%d%c", &o->worker_in, &o->worker_out, &end) == 2 && o->worker_in >= 0 &&
+        o->worker_out >= 0)
+        return true;
+    status_set(st, STATUS_USAGE, "--worker: '%s' is not of the form IN,OUT", o->worker);
+    return false;
+}
+
+static int index_of(const char *const *names, const char *name, int otherwise) {
+    for (int k = 0; name && names[k]; k++)
+        if (strcmp(names[k], name) == 0) return k;
+    return otherwise;
+}
+
+static bool ends_with(const char *text, const char *end) {
+    const size_t n = strlen(text), m = strlen(end);
+    return n > m && strcmp(text + n - m, end) == 0;
+}
+
+static void fill_defaults(options *o) {
+    o->regime.load = (regime_load)index_of(regime_load_names, o->load, REGIME_SUSTAINED);
+    o->regime.cache =
+        (regime_cache)index_of(regime_cache_names, o->cache, o->mode == OPTIONS_BATCH ? REGIME_MODEL : REGIME_COLD);
+    o->regime.launch = (regime_launch)index_of(regime_launch_names, o->launch, REGIME_GRAPH);
+    if (!o->devices) o->devices = "auto";
+    if (o->block) o->sparse_block = strtol(o->block, NULL, 10);
+    if (o->early_exit < 0) o->early_exit = 0.97;
+    if (o->budget_s < 0) o->budget_s = 0;
+}
+
+static bool finish(options *o, status *st) {
+    struct stat found;
+    if (o->files.count > 0) o->ops_path = o->files.items[0];
+    if (o->shape && !o->op) {
+        status_set(st, STATUS_USAGE, "--shape needs --op, the kind of the operation");
+        return false;
+    }
+    if (!options_check_mode(o, st)) return false;
+    if (o->output)
+        o->output_is_file = ends_with(o->output, ".json") && !(stat(o->output, &found) == 0 && S_ISDIR(found.st_mode));
+    if (options_check_needs(o, st) != STATUS_OK) return false;
+    if (o->worker && !read_worker(o, st)) return false;
+    fill_defaults(o);
+    return true;
+}
+
+cli_result options_parse(int argc, char **argv, options *o, status *st) {
+    const char *file = NULL;
+    const cli_spec spec = {
+        .program = "scout_batch",
+        .version = options_version,
+        .usage = "OPS.json -o DIR [--device D] [--regime sustained|burst] [--budget SECONDS] …\n"
+                 "       scout_batch --op KIND --shape N,N,… --precision P [--k-sweep] [-o DIR]\n"
+                 "       scout_batch --ceilings | --list-devices | --list-candidates | --cache-info",
+        .about = about,
+        .after = after,
+        .options = rows,
+        .option_count = (int)(sizeof rows / sizeof rows[0]),
+        .positional = "OPS.json",
+        .most = 1,
+        .positionals = AT(files),
+    };
+    *o = (options){.budget_s = -1, .early_exit = -1, .files.items = &file};
+    const cli_result result = cli_parse(&spec, argc, argv, o, st);
+    const bool good = result != CLI_RUN || finish(o, st);
+    o->files.items = NULL; /* `file` ends here */
+    return good ? result : CLI_WRONG;
+}
+
+void options_free(options *o) {
+    free(o->plugins);
+    free(o->counters);
+    o->plugins = o->counters = NULL;
+}

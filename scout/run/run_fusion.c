@@ -1,0 +1,163 @@
+/* Fusions in a run: which are measured and when, what their parts run as, and what becomes of those that are operations
+ * of the list already. */
+#include "scout/run/run_internal.h"
+
+#include "scout/measure/figures.h"
+
+#include <math.h>
+#include <string.h>
+
+/* Of the time of a run, where there is no budget that says how long all may take; however short the rest was. */
+static const double share = 0.25, least_s = 20;
+
+static run_item *item_of(const run *r, const operation *o) { return &r->items[o - r->list.items]; }
+
+/* ---- setting up ---- */
+
+static bool is_asked(const run *r, const fusion *f) {
+    const char *only = r->options->only;
+    if (r->options->output_is_file && !only) return false; /* it holds one report */
+    return !only || strcmp(only, "fusion") == 0 || strcmp(only, f->id) == 0 || strcmp(only, f->pattern) == 0;
+}
+
+static void skip(run_item *i, const char *code, const char *text) {
+    i->source = RUN_SKIPPED;
+    i->status = ROW_SKIPPED;
+    i->code = code;
+    snprintf(i->text, sizeof i->text, "%.230s", text);
+}
+
+/* What needs to be measured although nobody asked for it: parts that are in no model's time. */
+static void need(run_item *i, double weight) {
+    const bool idle =
+        i->source == RUN_LEFT || (i->source == RUN_SKIPPED && i->code && strcmp(i->code, "not_asked") == 0);
+    if (i->for_fusion && i->weight < weight) i->weight = weight;
+    if (!idle || i->measurement || i->operation->skip_code) return;
+    i->source = RUN_PENDING;
+    i->stage = RUN_PARTS;
+    i->for_fusion = true;
+    i->weight = weight;
+}
+
+static double weight_of(const fusion *f) {
+    return (double)f->saved_bytes * (double)(f->selected > 0 ? f->selected : f->count);
+}
+
+static void set_up(run *r, run_item *i) {
+    fusion *f = i->fusion;
+    i->status = ROW_SKIPPED;
+    i->stage = f->selected > 0 ? RUN_FUSIONS : RUN_OTHER_FUSIONS;
+    i->weight = weight_of(f);
+    i->derived = f->recognised != NULL;
+    if (!is_asked(r, f))
+        i->source = RUN_LEFT;
+    else if (f->how == FUSION_SKIPPED)
+        skip(i, f->skip_code, f->skip_text);
+    else if (f->count == 0)
+        skip(i, "not_asked", "in a branch that never runs");
+    if (i->source != RUN_PENDING) i->derived = false;
+    if (i->derived) i->source = RUN_LEFT; /* until the operation that it is was measured */
+    if (!i->derived && (i->source != RUN_PENDING || f->how != FUSION_SUM)) return;
+    for (int k = 0; k < f->op_count; k++) need(item_of(r, f->ops[k]), i->weight);
+    if (f->recognised && item_of(r, f->recognised)->source == RUN_LEFT) need(item_of(r, f->recognised), i->weight);
+}
+
+int run_fusion_set_up(run *r) {
+    int asked = 0;
+    for (int k = 0; k < r->fusions.count; k++) {
+        run_item *i = &r->items[r->list.count + k];
+        i->fusion = &r->fusions.items[k];
+        i->operation = &i->fusion->fused;
+        i->key = fusion_key(i->fusion, &r->arena);
+        set_up(r, i);
+        asked += i->source != RUN_LEFT || i->derived;
+    }
+    return asked;
+}
+
+/* ---- measuring ---- */
+
+bool run_fusion_ready(const run *r, const run_item *i) {
+    for (int k = 0; i->fusion && k < i->fusion->op_count; k++)
+        if (item_of(r, i->fusion->ops[k])->busy) return false;
+    return true;
+}
+
+void run_fusion_choose(const run *r, run_item *i) {
+    for (int k = 0; k < i->fusion->op_count; k++) {
+        const run_item *part = item_of(r, i->fusion->ops[k]);
+        fusion_part *p = &i->fusion->parts[k];
+        const json_t *row = part->operation->sparsity > 0 ? NULL : figures_leader(part->measurement);
+        p->candidate = json_string_value(json_object_get(row, "name"));
+        p->variant = json_string_value(json_object_get(row, "variant"));
+    }
+}
+
+static bool any_left(const run *r) {
+    for (int k = 0; k < r->item_count; k++)
+        if (r->items[k].stage > RUN_OPERATIONS && r->items[k].source == RUN_PENDING) return true;
+    return false;
+}
+
+/* A quarter of the run is theirs. */
+double run_fusion_stage_end(run *r, run_stage stage) {
+    const double taken = run_now() - r->started;
+    if (r->budget_end > 0) {
+        const bool shared = stage == RUN_OPERATIONS && any_left(r);
+        return shared ? r->started + (1 - share) * (r->budget_end - r->started) : r->budget_end;
+    }
+    if (stage == RUN_OPERATIONS || r->search.exhaustive || r->options->only) return 0;
+    if (r->fusions_end == 0) r->fusions_end = run_now() + fmax(least_s, taken * share / (1 - share));
+    return r->fusions_end;
+}
+
+void run_fusion_skip(run_item *i) {
+    if (i->for_fusion)
+        skip(i, "not_asked", "a part of another operation; there was no time to measure it for its fusion");
+    else
+        skip(i, "budget",
+             "fusions have a quarter of the run's time, or what operations leave of it; say --only fusion --resume, or "
+             "a larger --budget");
+}
+
+/* ---- the end ---- */
+
+void run_fusion_derive(run *r) {
+    for (int k = r->list.count; k < r->item_count; k++) {
+        run_item *i = &r->items[k];
+        if (!i->derived) continue;
+        const run_item *from = item_of(r, i->fusion->recognised);
+        if (from->source == RUN_PENDING || (from->source == RUN_LEFT && !from->measurement)) continue;
+        i->source = from->source == RUN_LEFT ? RUN_KEPT : from->source;
+        i->status = from->status;
+        i->code = from->code;
+        memcpy(i->text, from->text, sizeof i->text);
+        i->device = from->device;
+        json_decref(i->measurement);
+        i->measurement = json_incref(from->measurement);
+    }
+}
+
+report_fusion run_fusion_about(const run *r, const run_item *i) {
+    report_fusion to = {.of = i->fusion, .sum_us = NAN, .sum_ci = NAN, .sum_kernels = -1};
+    verdict_sum sum = {0};
+    int kernels = 0;
+    if (!i->fusion || i->fusion->how != FUSION_SUM) return to;
+    for (int k = 0; k < i->fusion->op_count; k++) {
+        const report_input in = run_input(r, item_of(r, i->fusion->ops[k]), -1);
+        report_figures f;
+        report_read(&in, &f);
+        const json_t *own = json_object_get(f.best_row, "kernels");
+        if (!f.best_row) {
+            to.code = f.code;
+            to.text = f.text;
+            return to;
+        }
+        verdict_sum_add(&sum, f.best_us, f.best_ci);
+        kernels = json_is_integer(own) && kernels >= 0 ? kernels + (int)json_integer_value(own) : -1;
+    }
+    to.sum_us = sum.us;
+    to.sum_ci = verdict_sum_ci(&sum);
+    to.sum_kernels = kernels;
+    return to;
+}

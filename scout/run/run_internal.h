@@ -1,0 +1,199 @@
+/* What the files of a run share: its state. run.c is its sequence, run_queue.c the jobs, run_ceilings.c the ceilings
+ * that they need, run_files.c what it reads and writes in its folder, run_json.c the story of the run. */
+#ifndef SCOUT_RUN_RUN_INTERNAL_H
+#define SCOUT_RUN_RUN_INTERNAL_H
+
+#include "scout/cache/cache.h"
+#include "scout/device/others.h"
+#include "scout/report/report.h"
+#include "scout/run/run.h"
+#include "scout/show/show.h"
+
+/* What ceilings can be asked for: a bit per precision, and one for bandwidth, launches and special functions. */
+enum { RUN_PRECISIONS = 6, RUN_BANDWIDTH = 1 << RUN_PRECISIONS, RUN_MOST_DEVICES = 64, RUN_HEARD = 32 };
+extern const char *const run_precisions[]; /* ends with NULL */
+unsigned run_precision_bit(const char *name);
+
+typedef enum run_source {
+    RUN_PENDING, /* to be measured */
+    RUN_SKIPPED, /* cannot be, or was not asked for */
+    RUN_LEFT,    /* not asked for by --only: no report is written */
+    RUN_KEPT,    /* --resume: its report was there */
+    RUN_CACHED,
+    RUN_MEASURED,
+    RUN_FAILED /* no worker survived it */
+} run_source;
+extern const char *const run_source_names[];
+
+/* What is measured when: the winners of operations are what a fusion is compared with. */
+typedef enum run_stage { RUN_OPERATIONS, RUN_FUSIONS, RUN_OTHER_FUSIONS, RUN_PARTS } run_stage;
+
+typedef struct run_item {
+    const operation *operation;
+    fusion *fusion; /* that it is; NULL: an operation of the list */
+    const char *key;
+    run_stage stage;
+    bool derived;    /* a fusion that is an operation of the list: it has that one's measurement */
+    bool for_fusion; /* a part that is measured for a fusion alone */
+    run_source source;
+    row_status status; /* where there is no measurement */
+    const char *code;
+    char text[240];
+    json_t *measurement; /* owned; may be a whole report */
+    int device;          /* that measured it */
+    double weight;       /* how much of the run's time it deserves */
+    double seconds;      /* that it took */
+    double began_s;      /* the last time */
+    double budget_s;
+    bool started, busy; /* busy: a device is at it */
+    bool announced;     /* beside another one, so that it is prepared before its turn */
+    bool changed;       /* it has passes that are in no cache yet */
+    double open;        /* what figures_open said of it after `asked` passes: every pass asks all of them */
+    int asked;
+    bool ended; /* a later pass failed: it has no more */
+    int turn;   /* its place in the order of the pass that is under way */
+} run_item;
+
+typedef struct run_device {
+    const supervisor_device *about;
+    ceilings *ceilings; /* owned; NULL: not known */
+    json_t *json;       /* owned: the same as JSON */
+    json_t *audit;      /* owned; NULL: none was asked for */
+    unsigned asked;     /* bits that were measured, or found to be impossible */
+    unsigned again;     /* bits that were measured a second time */
+    unsigned suspect;   /* bits that an operation was faster than */
+    unsigned disturbed; /* bits whose cached peaks were, and that are measured again for that */
+    unsigned flying;    /* bits that are being measured */
+    unsigned before;    /* what was asked when that began */
+    double budget_s;    /* the least that one of them had */
+    double used_s;      /* by their jobs in this run */
+    double began;       /* of the job under way */
+    int parts, part;    /* of it: how many it has (0: there is none), and at which it is */
+    double part_s;      /* that each of them may take */
+    double part_began;
+    bool tried, sweep_tried, from_cache, kept; /* kept: something was measured in this run, and stored */
+    char why[240];                             /* why they are not known */
+} run_device;
+
+/* A candidate that hung or crashed. After the second operation it is left out for the rest of the run: each time costs
+ * as long as a watchdog waits. */
+typedef struct run_fault {
+    char name[64], variant[256]; /* variant empty: all of it */
+    row_status status;
+    char code[32];
+    const operation *where[2];
+} run_fault;
+
+typedef struct run {
+    const options *options;
+    const volatile int *stop;
+    guard guard;
+    arena arena;
+    operation_list list;
+    fusion_list fusions;
+    run_item *items; /* of the list, in its order, then of the fusions */
+    int item_count;
+    int *order; /* of measuring: stage by stage, the heaviest first */
+    int at;     /* in `order` */
+    int pass;   /* under way: 1, while anything has none, and then the least that is wanted of any */
+    supervisor *supervisor;
+    run_device devices[RUN_MOST_DEVICES];
+    uint64_t heard[RUN_HEARD]; /* hashes of what workers warned of */
+    int heard_count;
+    int device_count;
+    cache cache;
+    int lock; /* of the output folder; -1: none */
+    report_search search;
+    unsigned wanted; /* bits of ceilings */
+    double model_ci; /* of the model's time, once that is known */
+    show_progress progress;
+    double started, budget_end; /* budget_end 0: none */
+    double fusions_end;         /* 0: none of them has begun */
+    double began, later_end;    /* the first pass; when later ones end: 0: not yet */
+    int of_other_cards;         /* figures that the cache has of another card of this class */
+    double expected_us;         /* of the model, before it is measured; 0: not yet known */
+    char taken[32];             /* when it began */
+    others beside;              /* what ran beside it at its start, on a host; cores 0: that is not known */
+    status failure;             /* of writing: the run ends */
+    bool interrupted;
+    run_fault *faults; /* owned; candidates that hung or crashed, one per candidate */
+    int fault_count;
+    const char *sweep_precision;
+    int64_t sweep_m, sweep_n;
+} run;
+
+double run_now(void);                  /* seconds of a steady clock */
+void run_utc(char *text, size_t room); /* "2026-11-21T15:07:52Z" */
+void run_warn(run *r, const char *format, ...) __attribute__((format(printf, 2, 3)));
+
+/* Starts workers and fills `devices`; false: st says why. */
+bool run_start(run *r, status *st);
+void run_end(run *r); /* gives everything back */
+
+/* run_ceilings.c */
+bool run_on_host(const run *r); /* one of its devices is this machine's cores */
+void run_ceilings_load(run *r, run_device *d);
+/* Bits that have to be measured before operations can be: what is wanted and unknown, or (`again`) what is doubted. */
+unsigned run_ceilings_due(const run *r, const run_device *d, bool *again);
+json_t *run_ceilings_job(run *r, run_device *d, int job);          /* NULL: nothing is due */
+void run_ceilings_part(run *r, run_device *d, const json_t *body); /* some of them are done */
+void run_ceilings_done(run *r, run_device *d, const json_t *result, const status *st);
+/* What was measured, held against the ceilings: those that it outran are measured again, once; what a host's yardstick
+ * reached takes the place of less. */
+void run_ceilings_hold(run *r, run_device *d, const run_item *i);
+const char *run_ceilings_words(const run_device *d, bool doubted); /* what is measured now, and why */
+/* A worker's word about its job tells which part it is at. */
+void run_ceilings_hear(run_device *d, const char *text);
+double run_ceilings_left_s(const run_device *d); /* at most, of the job under way; not-a-number: there is none */
+
+/* run_queue.c */
+void run_queue_fill(run *r); /* what is cached is taken, the rest put in order */
+bool run_queue_work(run *r, status *st);
+void run_queue_store(run *r); /* what was measured goes to the cache */
+int run_queue_pending(const run *r);
+
+/* run_compare.c */
+/* Refuses names that nobody has, and fills search.candidate of a comparison. The devices are known. */
+bool run_compare_names(run *r, const supervisor_options *with, status *st);
+void run_compare_end(const run *r, status *st); /* the exit code of a run that came to its end */
+/* run_fusion.c */
+/* Their items, after all others, and those of parts that are needed. How many fusions are asked for. */
+int run_fusion_set_up(run *r);
+bool run_fusion_ready(const run *r, const run_item *i); /* its parts were measured, or will not be */
+void run_fusion_choose(const run *r, run_item *i);      /* what its parts run as */
+void run_fusion_derive(run *r);                         /* at the end: those that are operations of the list */
+report_fusion run_fusion_about(const run *r, const run_item *i);
+/* When a stage has to be done with what it measures; 0: it may take its time. */
+double run_fusion_stage_end(run *r, run_stage stage);
+void run_fusion_skip(run_item *i); /* its time was used up */
+
+/* run_faults.c */
+void run_faults_note(run *r, const run_item *i); /* after it was measured */
+json_t *run_faults_exclusions(const run *r, json_builder *b);
+
+/* run_files.c */
+report_input run_input(const run *r, const run_item *i, double model_us);
+bool run_files_prepare(run *r, status *st); /* the output's folders are there, can be written, and are this run's */
+bool run_files_refuse_link(const char *path, status *st); /* true: it is one, and st says so */
+void run_files_resume(run *r);
+bool run_files_report(run *r, const run_item *i, double model_us); /* false: `failure` says why */
+bool run_files_reports(run *r, double model_us); /* all of them, those that differ from what is there */
+void run_files_clean(const run *r);              /* reports of operations that are gone */
+
+/* run_json.c */
+typedef struct run_counts {
+    int statuses[ROW_STATUS_COUNT];
+    int sources[RUN_FAILED + 1];
+    int bad, open; /* operations with a bad row; without a baseline */
+    int empty;     /* of these, without any figure */
+    int wide;      /* operations whose time is known less well than is wanted */
+    int missing;   /* of the model's time: operations without a baseline; missing_us: what they take at least */
+    double baseline_us, missing_us, model_us, best_us, ceiling_us; /* model_us: the first two together */
+    double own_us, proven_us; /* gains that are proven: over kernels of this project; over libraries */
+    double model_ci;          /* relative half width of model_us */
+    double blocks, dropped;   /* timed in this run and counted; and disturbed by other work, which do not count */
+} run_counts;
+run_counts run_count(const run *r);
+bool run_json_save(run *r, const char *state, status *st);
+
+#endif

@@ -1,0 +1,571 @@
+/* Owns the order of a run's jobs: ceilings before operations, what is cached not at all, and then pass after pass. The
+ * first pass gives everything a figure, the heaviest first. Later passes go where a figure or a decision is open that
+ * is worth something to the model, each in another order. One queue for all devices. */
+#include "scout/run/run_internal.h"
+
+#include "scout/measure/figures.h"
+#include "scout/timing/estimate.h"
+
+#include <inttypes.h>
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+#include <xxhash.h>
+
+enum { EXHAUSTIVE_SECONDS = 120, CEILINGS_JOB = 1 << 24 };
+enum { AHEAD = 12 };                    /* jobs that are announced before their turn */
+static const double LEAST_SEARCH = 0.1; /* seconds of preparing and racing that any operation has, */
+static const double SEARCH_SECONDS = 5; /* and those that all share by what they are worth */
+static const double LATER_PART = 1;     /* later passes take so many times what the first one took, */
+static const double LATER_SECONDS = 10; /* and this at least; --budget and --exhaustive say otherwise */
+static const double HOST_SECONDS = 45;  /* of a host all passes together, where that leaves later ones */
+static const double HOST_LATER = 15;    /* so much at least */
+
+static const double LEAST_SECONDS = 0.02; /* less than that measures nothing */
+static const double FIRST_SHARE = 0.6;    /* of a budget, for what prepares and races in the first pass */
+static const double BUSY_SECONDS = 0.2;   /* a look at what else runs */
+/* Of the model's time: less than that is left open. A device's passes take milliseconds; a host's, which repacks and
+ * checks on the cores that it measures, tenths of a second. */
+static const double WORTH = 0.0003, HOST_WORTH = 0.001;
+
+/* ---- the cache ---- */
+
+/* The card of a device, as short as a key wants it. */
+static const char *card_of(run *r, int device) {
+    const char *instance = r->devices[device].about->device_instance;
+    return arena_printf(&r->arena, "%016" PRIx64, (uint64_t)XXH3_64bits(instance, strlen(instance)));
+}
+
+/* Of one card; NULL: of any of its class. A measurement that was given less time than usual is kept apart, and serves
+ * only those that have no more. */
+static char *key_of(run *r, const run_item *i, bool cut, const char *card) {
+    char regime_text[64];
+    regime_key(&r->options->regime, regime_text, sizeof regime_text);
+    return arena_printf(&r->arena,
+                        "measurement|%s|%s|method=%d|candidates=%016" PRIx64 "|exhaustive=%d|candidate=%s|"
+                        "early_exit=%.4f|workspace=%" PRIu64 "|cut=%d%s%s|card=%s",
+                        i->key, regime_text, REGIME_METHOD, r->devices[0].about->candidates_hash, r->search.exhaustive,
+                        r->search.candidate ? r->search.candidate : "", r->search.early_exit, r->search.workspace_limit,
+                        cut, r->search.compare ? "|compare=" : "", r->search.before ? r->search.before : "",
+                        card ? card : "any");
+}
+
+static json_t *look_up(run *r, const run_item *i, bool cut, const char *card) {
+    char note[256];
+    json_t *entry = cache_get(&r->cache, key_of(r, i, cut, card), note, sizeof note);
+    if (note[0]) run_warn(r, "%s", note);
+    if (entry && report_may_serve(entry, true)) return entry;
+    json_decref(entry);
+    return NULL;
+}
+
+/* This card's own figures before those of another one of its class. */
+static void find_cached(run *r, run_item *i) {
+    const bool cuts = r->options->budget_s > 0;
+    if (r->options->no_cache) return;
+    for (int cut = 0; cut <= cuts && !i->measurement; cut++)
+        for (int k = 0; k <= r->device_count && !i->measurement; k++)
+            i->measurement = look_up(r, i, cut, k < r->device_count ? card_of(r, k) : NULL);
+    if (!i->measurement) return;
+    i->source = RUN_CACHED;
+    const char *card = json_string_value(json_object_get(i->measurement, "card"));
+    bool own = !card;
+    for (int k = 0; k < r->device_count; k++) own = own || strcmp(card, card_of(r, k)) == 0;
+    r->of_other_cards += !own;
+}
+
+/* At the end, with all of its passes: a pass takes less time than a file. */
+void run_queue_store(run *r) {
+    for (int k = 0; k < r->item_count; k++) {
+        run_item *i = &r->items[k];
+        status st = {0};
+        if (!i->changed || !report_may_serve(i->measurement, true)) continue;
+        const char *cards[] = {json_string_value(json_object_get(i->measurement, "card")), NULL};
+        for (int n = 0; n < 2 && st.code == STATUS_OK; n++)
+            if (!cache_put(&r->cache, key_of(r, i, r->options->budget_s > 0, cards[n]), i->measurement, &st))
+                run_warn(r, "%s", st.text);
+        i->changed = false;
+    }
+}
+
+/* ---- filling ---- */
+
+/* Roughly what an operation is worth to whoever waits: its part of the model's work, damped, for small ones need their
+ * launches too. */
+static double weight_of(const operation *o) {
+    const oprec *r = &o->rec;
+    const double work = (double)r->flops / 1e12 + ((double)r->bytes_read + (double)r->bytes_written) / 1e11;
+    return sqrt(1e-6 + work * (double)(o->count > 0 ? o->count : 1));
+}
+
+static const run_item *sorted; /* what by_weight compares: qsort takes no context, and there is one run in a process */
+static int by_weight(const void *a, const void *b) {
+    const int x = *(const int *)a, y = *(const int *)b;
+    if (sorted[x].stage != sorted[y].stage) return sorted[x].stage < sorted[y].stage ? -1 : 1;
+    if (sorted[x].weight != sorted[y].weight) return sorted[x].weight < sorted[y].weight ? 1 : -1;
+    return (x > y) - (x < y);
+}
+
+/* Half of a budget is shared alike: each operation needs its tensors, its check and its blocks. */
+static void level_weights(run *r) {
+    double mean = 0;
+    for (int k = 0; k < r->list.count; k++) mean += r->items[k].weight / r->list.count;
+    for (int k = 0; k < r->list.count; k++) r->items[k].weight += mean;
+}
+
+/* Where a byte comes with less than an operation, memory is the bound on every device, and no peak is asked for. */
+static bool has_peak(const operation *o) {
+    return (double)o->rec.flops >= (double)o->rec.bytes_read + (double)o->rec.bytes_written;
+}
+
+void run_queue_fill(run *r) {
+    for (int k = 0; k < r->item_count; k++) {
+        run_item *i = &r->items[k];
+        r->order[k] = k;
+        if (i->stage == RUN_OPERATIONS) i->weight = weight_of(i->operation);
+        if (i->source == RUN_PENDING) find_cached(r, i);
+        if (i->source == RUN_SKIPPED || i->source == RUN_LEFT) continue;
+        r->wanted |= RUN_BANDWIDTH;
+        if (has_peak(i->operation)) r->wanted |= run_precision_bit(operation_precision(i->operation));
+    }
+    if (r->of_other_cards > 0)
+        run_warn(r,
+                 "%d operations have figures of another card of the same class; --no-cache measures them on this one",
+                 r->of_other_cards);
+    level_weights(r);
+    sorted = r->items;
+    if (r->item_count > 0) qsort(r->order, (size_t)r->item_count, sizeof *r->order, by_weight);
+}
+
+int run_queue_pending(const run *r) {
+    int count = 0;
+    for (int k = 0; k < r->item_count; k++) count += r->items[k].source == RUN_PENDING;
+    return count;
+}
+
+/* ---- the budget ---- */
+
+/* What it takes at least, in all of its places: known before it is measured. */
+static double expected_us(const run *r, const run_item *i) {
+    report_figures f;
+    const report_input in = run_input(r, i, -1);
+    const double places = i->fusion ? (double)i->fusion->selected : (double)i->operation->count;
+    report_read(&in, &f);
+    return f.estimate_us > 0 ? f.estimate_us * fmax(places, 1) : 0;
+}
+
+static double expected_share(run *r, const run_item *i) {
+    if (r->expected_us == 0)
+        for (int k = 0; k < r->list.count; k++)
+            if (r->items[k].source != RUN_LEFT) r->expected_us += expected_us(r, &r->items[k]);
+    const double mine = expected_us(r, i);
+    return r->expected_us > 0 && mine > 0 ? fmin(mine / r->expected_us, 1) : 0;
+}
+
+/* Seconds for preparing and racing in the first pass; 0: there are none left. The search is as wide as the operation
+ * is worth. */
+static double seconds_for(run *r, const run_item *i) {
+    const double usual =
+        r->search.exhaustive ? EXHAUSTIVE_SECONDS : LEAST_SEARCH + SEARCH_SECONDS * expected_share(r, i);
+    const double end = run_fusion_stage_end(r, i->stage);
+    if (end == 0 || i->operation == NULL) return usual;
+    double left_s = end - run_now(), weights = 0;
+    for (int k = 0; k < r->item_count; k++) {
+        const run_item *one = &r->items[k];
+        const bool rivals = (one->stage == RUN_OPERATIONS) == (i->stage == RUN_OPERATIONS);
+        if (rivals && one->source == RUN_PENDING && !one->started) weights += one->weight;
+    }
+    if (r->budget_end == 0) /* first come, first served */
+        return left_s < LEAST_SECONDS ? 0 : fmin(left_s, usual);
+    const double part = weights > 0 ? fmin(r->device_count * i->weight / weights, 1) : 1;
+    /* operations use up what is for fusions, rather than have no time */
+    if (part * left_s < LEAST_SECONDS && i->stage == RUN_OPERATIONS) left_s = r->budget_end - run_now();
+    return left_s <= 0 ? 0 : fmin(fmax(FIRST_SHARE * part * left_s, LEAST_SECONDS), usual);
+}
+
+static void skip_rest(run *r, bool operations) {
+    for (int k = 0; k < r->item_count; k++) {
+        run_item *i = &r->items[k];
+        if (i->source != RUN_PENDING || i->started || (i->stage == RUN_OPERATIONS) != operations) continue;
+        if (!operations) {
+            run_fusion_skip(i);
+            continue;
+        }
+        i->source = RUN_SKIPPED;
+        i->status = ROW_SKIPPED;
+        i->code = "budget";
+        snprintf(i->text, sizeof i->text, "the budget of %g s was used up; run again with more%s", r->options->budget_s,
+                 r->options->ops_path ? ", or with --resume" : "");
+    }
+}
+
+/* ---- jobs ---- */
+
+static uint64_t mix(uint64_t x) {
+    x += 0x9e3779b97f4a7c15u;
+    x = (x ^ (x >> 30)) * 0xbf58476d1ce4e5b9u;
+    x = (x ^ (x >> 27)) * 0x94d049bb133111ebu;
+    return x ^ (x >> 31);
+}
+
+/* What candidates and their plans depend on. */
+static json_t *measure_body(run *r, run_item *i, int pass, json_builder *b) {
+    const int job = (int)(i - r->items);
+    char key[64];
+    json_t *to = json_new_object(b);
+    regime_key(&r->options->regime, key, sizeof key);
+    json_put_text(b, to, "what", "measure");
+    json_put_int(b, to, "job", job);
+    json_put(b, to, "operation", operation_to_json(i->operation, b));
+    json_put_text(b, to, "regime", key);
+    json_put_bool(b, to, "exhaustive", r->search.exhaustive);
+    json_put_int(b, to, "session", job);
+    json_put_int(b, to, "pass", pass);
+    json_put_real(b, to, "budget_s", i->budget_s);
+    json_put_real(b, to, "early_exit", r->search.early_exit);
+    json_put_int(b, to, "workspace_limit", (int64_t)r->search.workspace_limit);
+    json_put_text(b, to, "only", r->search.candidate);
+    json_put_text(b, to, "before", r->search.before);
+    if (i->fusion && i->fusion->how == FUSION_SEQUENCE) {
+        if (pass == 1) run_fusion_choose(r, i);
+        json_put(b, to, "parts", fusion_to_json(i->fusion, b));
+    }
+    json_put(b, to, "exclusions", run_faults_exclusions(r, b));
+    return to;
+}
+
+/* The next ones in the order of this pass that were not announced before. Those of another stage wait until it has
+ * begun: operations decide what fusions are made of, and the time that they have. */
+static json_t *announce(run *r, const run_item *now, json_builder *b) {
+    json_t *list = json_new_array(b);
+    int count = 0;
+    for (int k = r->at; k < r->item_count && count < AHEAD; k++) {
+        run_item *i = &r->items[r->order[k]];
+        if (i->source != RUN_PENDING || i->started) continue;
+        if ((i->stage == RUN_OPERATIONS) != (now->stage == RUN_OPERATIONS) || !run_fusion_ready(r, i)) break;
+        count++;
+        if (i->announced) continue;
+        i->budget_s = seconds_for(r, i);
+        if (i->budget_s == 0) break;
+        i->announced = true;
+        json_push(b, list, measure_body(r, i, 1, b));
+    }
+    return list;
+}
+
+static json_t *measure_job(run *r, const run_device *d, run_item *i) {
+    const int pass = figures_passes(i->measurement) + 1;
+    const uint64_t job = (uint64_t)(i - r->items);
+    json_builder b = {0};
+    status st = {0};
+    json_t *to = measure_body(r, i, pass, &b);
+    json_put(&b, to, "ceilings", d->json ? json_deep_copy(d->json) : json_null());
+    if (pass > 1) json_put(&b, to, "rows", figures_choose(i->measurement, r->search.candidate));
+    json_put_int(&b, to, "seed", (int64_t)(mix(job * 64 + (uint64_t)pass) >> 12));
+    /* of several devices, none knows what it will be given */
+    if (pass == 1 && d->about->ahead && r->device_count == 1) json_put(&b, to, "ahead", announce(r, i, &b));
+    to = json_finish(&b, to, &st);
+    if (!to && r->failure.code == STATUS_OK)
+        status_set(&r->failure, st.code, "%.120s, pass %d: %.300s", i->operation->name, pass, st.text);
+    return to;
+}
+
+/* How much of it is done: one that is being measured has its budget, though most take less. */
+static double part_of(const run_item *i) {
+    if (i->source != RUN_PENDING) return 1;
+    return i->started && i->budget_s > 0 ? fmin(0.95, (run_now() - i->began_s) / i->budget_s) : 0;
+}
+
+/* While nothing but ceilings is measured: how far that is, by the device that needs longest. */
+static bool show_ceilings_state(run *r, const char *what) {
+    double left_s = 0, all_s = 0;
+    int part = 0, parts = 0;
+    for (int k = 0; k < r->item_count; k++)
+        if (r->items[k].started && r->items[k].source == RUN_PENDING) return false;
+    for (int k = 0; k < r->device_count; k++) {
+        const run_device *d = &r->devices[k];
+        if (d->parts == 0) continue;
+        part += d->part;
+        parts += d->parts;
+        left_s = fmax(left_s, run_ceilings_left_s(d));
+        all_s = fmax(all_s, d->parts * d->part_s);
+    }
+    if (parts == 0) return false;
+    show_progress_set(&r->progress, all_s > 0 ? 1 - left_s / all_s : 0, left_s, part, parts, what);
+    return true;
+}
+
+static void show_state(run *r, const char *what) {
+    double done = 0, all = 0;
+    int finished = 0, count = 0;
+    if (!r->progress.terminal || r->progress.quiet || show_ceilings_state(r, what)) return;
+    for (int k = 0; k < r->item_count; k++) {
+        const run_item *i = &r->items[k];
+        if (!i->started && i->source != RUN_PENDING) continue;
+        all += i->weight;
+        count++;
+        if (i->source != RUN_PENDING) finished++;
+        done += i->weight * part_of(i);
+    }
+    show_progress_set(&r->progress, all > 0 ? done / all : 0, NAN, finished, count, what);
+}
+
+/* For those who see no bar. */
+static void add_left(char *what, size_t room, double left_s) {
+    char left[32];
+    const size_t n = strlen(what);
+    if (*show_left(left_s, left, sizeof left)) snprintf(what + n, room - n, ", %s at most", left);
+}
+
+/* ---- later passes ---- */
+
+/* What of the model's time is open in an item, and worth another pass. */
+static double open_of(const run *r, run_item *i, double model_us) {
+    const double us = json_number_value(json_object_get(i->measurement, "baseline_time_us"));
+    double places = i->fusion ? (double)(i->fusion->selected > 0 ? i->fusion->selected : i->fusion->count)
+                              : (double)i->operation->count;
+    if (i->for_fusion) places = fmax(places, 1); /* in no model's time, and a fusion is held against it */
+    const int passes = figures_passes(i->measurement);
+    if (i->source == RUN_LEFT || i->busy || !i->measurement || i->derived || !(us > 0) || passes == 0) return 0;
+    if (i->asked != passes) i->open = fmin(figures_open(i->measurement), 1), i->asked = passes;
+    if (!(model_us > 0) || r->search.compare || places == 0) return i->open; /* a part of others, or all there is */
+    return i->open * places * us / model_us;
+}
+
+static double model_time(const run *r) {
+    double us = 0;
+    for (int k = 0; k < r->list.count; k++)
+        us += (double)r->items[k].operation->count *
+              json_number_value(json_object_get(r->items[k].measurement, "baseline_time_us"));
+    return us;
+}
+
+/* Between two looks a row goes on: what would be decided there was decided at the last one. */
+static bool wants_pass(const run *r, run_item *i, int pass, double model_us) {
+    const int passes = figures_passes(i->measurement);
+    if (i->source == RUN_PENDING || passes != pass - 1 || passes == 0) return false;
+    if (i->source == RUN_CACHED && r->budget_end == 0) return false; /* it had its time */
+    const bool under_way = passes > 1 && !estimate_look((size_t)passes) && i->changed;
+    if (i->busy || i->ended || !json_object_get(i->measurement, "baseline_time_us")) return false;
+    const bool host = json_is_true(json_object_get(i->measurement, "host"));
+    return under_way || open_of(r, i, model_us) >= (host ? HOST_WORTH : WORTH);
+}
+
+/* How long later passes may take, after a first one of so many seconds. */
+static double later_seconds(const run *r, double took_s) {
+    const double most = run_on_host(r) ? fmax(HOST_SECONDS - took_s, HOST_LATER) : INFINITY;
+    return fmax(fmin(LATER_PART * took_s, most), LATER_SECONDS);
+}
+
+/* NULL: nothing is open, or there is no time left. Each pass has an order of its own; what is undecided at the last
+ * look comes heaviest first. */
+static run_item *next_pass(run *r, int device) {
+    const double model_us = model_time(r);
+    if (r->later_end == 0) {
+        const double took_s = r->began > 0 ? run_now() - r->began : 0;
+        r->later_end = r->budget_end > 0      ? r->budget_end
+                       : r->search.exhaustive ? INFINITY
+                                              : run_now() + later_seconds(r, took_s);
+    }
+    if (run_now() >= r->later_end) return NULL;
+    for (; r->pass <= (int)estimate_last_look(); r->pass++) {
+        run_item *chosen = NULL;
+        bool busy = false;
+        for (int k = 0; k < r->item_count; k++) {
+            run_item *i = &r->items[k];
+            busy = busy || i->busy;
+            if (i->measurement && i->source != RUN_LEFT && i->device != device && r->device_count > 1) continue;
+            if (!wants_pass(r, i, r->pass, model_us)) continue;
+            i->turn = (int)(mix((uint64_t)r->pass * 65536 + (uint64_t)k) >> 34);
+            if (!chosen || i->turn < chosen->turn) chosen = i;
+        }
+        if (chosen) return chosen;
+        if (busy && r->device_count > 1) return NULL;
+    }
+    return NULL;
+}
+
+/* ---- jobs, in their order ---- */
+
+static json_t *begin(run *r, int device, run_item *i, int *job) {
+    char what[160];
+    const int pass = figures_passes(i->measurement) + 1;
+    *job = (int)(i - r->items);
+    i->busy = true;
+    i->device = device;
+    i->began_s = run_now();
+    snprintf(what, sizeof what, pass > 1 ? "%.120s, pass %d" : "%.120s", i->operation->name, pass);
+    show_state(r, what);
+    return measure_job(r, &r->devices[device], i);
+}
+
+/* Libraries take longest to say how for products, convolutions and attention. The first few jobs are others, while
+ * these are prepared beside them. */
+static void lead(run *r) {
+    enum { LEAD = 6 };
+    for (int k = r->at; r->at < LEAD && k < r->item_count; k++) {
+        const run_item *i = &r->items[r->order[k]];
+        const op_kind op = i->operation->rec.kind;
+        if (i->stage != RUN_OPERATIONS) return;
+        if (i->source != RUN_PENDING || op == OP_GEMM || op == OP_CONV || op == OP_ATTENTION) continue;
+        const int chosen = r->order[k];
+        memmove(&r->order[r->at + 1], &r->order[r->at], (size_t)(k - r->at) * sizeof *r->order);
+        r->order[r->at] = chosen;
+        return;
+    }
+}
+
+static json_t *next(void *context, int device, int *job) {
+    run *r = context;
+    run_device *d = &r->devices[device];
+    char what[160];
+    if (r->failure.code != STATUS_OK || *r->stop) return NULL;
+    const bool doubted = (d->suspect & ~d->again) != 0;
+    *job = CEILINGS_JOB + device;
+    json_t *ceilings_job = run_ceilings_job(r, d, *job);
+    if (ceilings_job) {
+        snprintf(what, sizeof what, "%s: %s", d->about->name, run_ceilings_words(d, doubted));
+        show_state(r, what);
+        add_left(what, sizeof what, run_ceilings_left_s(d));
+        show_progress_line(&r->progress, what);
+        return ceilings_job;
+    }
+    while (r->at < r->item_count) {
+        if (d->about->ahead && r->device_count == 1) lead(r);
+        run_item *i = &r->items[r->order[r->at]];
+        if (i->source != RUN_PENDING || i->started) {
+            r->at++;
+            continue;
+        }
+        if (!run_fusion_ready(r, i)) return NULL; /* another device is at one of its parts */
+        i->budget_s = seconds_for(r, i);
+        if (i->budget_s == 0) {
+            skip_rest(r, i->stage == RUN_OPERATIONS);
+            continue;
+        }
+        if (r->began == 0) r->began = run_now();
+        r->at++;
+        i->started = true;
+        return begin(r, device, i, job);
+    }
+    run_item *i = next_pass(r, device);
+    return i ? begin(r, device, i, job) : NULL;
+}
+
+static void fail_item(run *r, run_item *i, const char *text) {
+    i->source = RUN_FAILED;
+    i->status = ROW_ERROR;
+    i->code = "error";
+    snprintf(i->text, sizeof i->text, "%.230s", text);
+    run_warn(r, "%s: %s", i->operation->name, i->text);
+}
+
+static void finish_item(run *r, run_item *i, const json_t *result, const status *st) {
+    const bool first = !i->measurement, good = json_is_array(json_object_get(result, "candidates"));
+    char taken[32];
+    i->seconds += run_now() - i->began_s;
+    const char *const text = result ? "the worker's answer is no measurement" : st->text;
+    if (!good && first) fail_item(r, i, text);
+    if (!good && !first) { /* it has its figures */
+        if (i->source == RUN_PENDING) i->source = RUN_MEASURED;
+        i->ended = true;
+        run_warn(r, "%s: pass %d failed, its figures are of those before: %s", i->operation->name,
+                 figures_passes(i->measurement) + 1, text);
+    }
+    if (!good) return;
+    i->measurement = figures_add(i->measurement, result);
+    if (!i->measurement) {
+        if (r->failure.code == STATUS_OK)
+            status_set(&r->failure, STATUS_ENVIRONMENT, "out of memory; free some and run again");
+        return;
+    }
+    json_builder b = {0};
+    run_utc(taken, sizeof taken);
+    i->source = RUN_MEASURED;
+    i->changed = true;
+    json_put_real(&b, i->measurement, "budget_s", i->budget_s);
+    json_put_text(&b, i->measurement, "taken", taken);
+    json_put_text(&b, i->measurement, "card", card_of(r, i->device));
+    run_faults_note(r, i);
+    run_ceilings_hold(r, &r->devices[i->device], i);
+}
+
+static void done(void *context, int device, int job, const json_t *result, const status *st) {
+    run *r = context;
+    if (job >= CEILINGS_JOB) {
+        if (json_object_get(result, "parts"))
+            run_ceilings_part(r, &r->devices[device], result);
+        else
+            run_ceilings_done(r, &r->devices[device], result, st);
+        return;
+    }
+    if (job < 0 || job >= r->item_count) return;
+    run_item *i = &r->items[job];
+    i->busy = false;
+    if (!result && *r->stop) { /* ended, not failed: --resume measures it */
+        i->started = false;
+        return;
+    }
+    const bool first = !i->measurement;
+    finish_item(r, i, result, st);
+    if (!first) return; /* its report is on disk, and is written again at the end */
+    run_files_report(r, i, -1);
+    report_figures f;
+    const report_input in = run_input(r, i, -1);
+    char line[256];
+    report_read(&in, &f);
+    show_result_line(&in, &f, line, sizeof line);
+    show_state(r, i->operation->name);
+    show_progress_line(&r->progress, line);
+}
+
+static void watch(void *context, supervisor_event_kind kind, int device, int job, const char *candidate,
+                  const char *variant, const char *text) {
+    run *r = context;
+    char what[320];
+    const bool named = job >= 0 && job < r->item_count;
+    const char *subject = named ? r->items[job].operation->name : r->devices[device].about->name;
+    if (kind == SUPERVISOR_RESTART) {
+        run_warn(r, "%s: %s%s%s%s%s", subject, candidate ? candidate : "", candidate && variant && *variant ? " " : "",
+                 candidate && variant ? variant : "", candidate ? ": " : "", text ? text : "its worker was lost");
+        return;
+    }
+    if (kind == SUPERVISOR_SAY) {
+        run_device *d = &r->devices[device];
+        if (job >= CEILINGS_JOB && text) run_ceilings_hear(d, text);
+        snprintf(what, sizeof what, "%.120s: %.150s", subject, text ? text : "");
+        const size_t n = strlen(what);
+        add_left(what, sizeof what, job >= CEILINGS_JOB ? run_ceilings_left_s(d) : NAN);
+        show_progress_hint(&r->progress, what);
+        what[n] = 0; /* the bar says it itself */
+    } else {
+        const char *const words[] = {candidate, variant, text};
+        int n = snprintf(what, sizeof what, "%.120s:", subject);
+        for (size_t k = 0; k < sizeof words / sizeof words[0]; k++)
+            if (words[k] && words[k][0]) n += snprintf(what + n, sizeof what - (size_t)n, " %.60s", words[k]);
+    }
+    show_state(r, what);
+}
+
+/* Other work on the cores that are measured: said once, before anything is. */
+static void say_busy(run *r) {
+    char text[128];
+    if (!run_on_host(r)) return;
+    others_wait();
+    if (!others_look("/proc", BUSY_SECONDS, &r->beside)) return;
+    if (*others_words(&r->beside, text, sizeof text)) run_warn(r, "%s", text);
+}
+
+bool run_queue_work(run *r, status *st) {
+    bool again = false, due = run_queue_pending(r) > 0;
+    r->pass = 2;
+    for (int k = 0; k < r->item_count; k++)
+        due = due || wants_pass(r, &r->items[k], figures_passes(r->items[k].measurement) + 1, model_time(r));
+    for (int k = 0; k < r->device_count; k++) {
+        run_device *d = &r->devices[k];
+        due = due || run_ceilings_due(r, d, &again) || (r->sweep_precision && !d->sweep_tried) ||
+              r->options->mode == OPTIONS_CEILINGS;
+    }
+    if (due) say_busy(r);
+    return !due || supervisor_run(r->supervisor, next, done, watch, r, r->stop, st);
+}

@@ -1,0 +1,73 @@
+/* What a person sees: one operation in full, a table of many, lists, and what goes on meanwhile. Texts from files are
+ * cleaned before they reach a terminal. */
+#ifndef SCOUT_SHOW_SHOW_H
+#define SCOUT_SHOW_SHOW_H
+
+#include "common/arena.h"
+#include "scout/cache/cache.h"
+#include "scout/report/counters.h"
+#include "scout/report/crossover.h"
+#include "scout/report/report.h"
+
+#include <stdio.h>
+
+/* Standard error while something is measured: a bar with the time left where it is a terminal, else plain lines. */
+typedef struct show_progress {
+    bool terminal, quiet, drawn;
+    double begun, last; /* seconds of a steady clock; begun 0: nothing was drawn yet */
+    double part_begun;  /* what was done when it began: time left is told by what came since */
+} show_progress;
+void show_progress_init(show_progress *p, bool quiet);
+/* `part` (0 to 1) is done, so many of `count` are finished, and this is at work. left_s: how long the rest takes;
+ * not-a-number: as long as what was done says. */
+void show_progress_set(show_progress *p, double part, double left_s, int finished, int count, const char *what);
+/* "1:05 left"; empty where that is not known, or nearly over. */
+const char *show_left(double left_s, char *text, size_t room);
+void show_progress_line(show_progress *p, const char *text); /* a line of its own, unless on a terminal or quiet */
+void show_progress_hint(show_progress *p, const char *text); /* the same, but only every few seconds */
+void show_progress_end(show_progress *p);
+
+/* "gemm_…  412.1 us  93.2 %": one finished operation. */
+void show_result_line(const report_input *in, const report_figures *f, char *text, size_t room);
+
+/* Three figures or more and a unit: "18.92 us", "30.20 ms"; "± 0.2 %", "± ?" where the interval is not known. */
+const char *show_within(arena *a, double rel_ci95);
+void show_time(double us, char *text, size_t room);
+
+/* Memory for texts comes from the arena, whose guard takes what fails. */
+void show_operation(FILE *out, arena *a, const report_input *in);
+/* All variants beside each other (--table), below the operation's name where that was not told before. */
+void show_variants(FILE *out, arena *a, const report_input *in, bool named);
+/* Largest time first; those without a time are counted below. */
+void show_table(FILE *out, arena *a, const report_input *inputs, int count);
+void show_weight(FILE *out, arena *a,
+                 const report_input *in); /* of one that is sparse, or whose zeros were asked for */
+void show_counters(FILE *out, arena *a, const json_t *row, const counters *c); /* what a profiler says of a row */
+/* Before, after and the decision: of one operation in full, of many a line each. */
+void show_comparison(FILE *out, arena *a, const report_input *in, const report_figures *f);
+void show_comparisons(FILE *out, arena *a, const report_input *inputs, int count);
+/* What could run as one: the parts against it, the largest saving first. */
+void show_fusions(FILE *out, arena *a, const report_input *inputs, int count);
+void show_weight_of(FILE *out, arena *a, const report_input *in); /* the same below the operation's name */
+/* From how many zeros on leaving them out is faster than the dense product. */
+void show_crossovers(FILE *out, arena *a, const crossover *found, int count);
+void show_sweep(FILE *out, const ceilings *c);
+void show_ceilings(FILE *out, arena *a, const supervisor_device *device, const regime *r, const ceilings *c,
+                   const json_t *audit);
+void show_devices(FILE *out, arena *a, const json_t *devices);
+void show_candidates(FILE *out, arena *a, const json_t *candidates);
+void show_cache(FILE *out, arena *a, const char *folder, const cache_info *rows, int count);
+
+/* ---- shared by the files of show ---- */
+
+/* With a unit that keeps it readable: "655.3 TFLOP/s", "48.10 GFLOP/s", "4.302 TB/s". */
+const char *show_row_name(arena *a, const json_t *row); /* with its variant, cleaned */
+const char *show_rate(arena *a, double per_s, const char *unit);
+/* That of the operation in so many microseconds: flops, or bytes where memory bounds it. */
+const char *show_rate_of(arena *a, const report_figures *f, double us);
+const char *show_bytes(arena *a, double bytes);
+const char *show_cell(arena *a, const char *text, int columns, bool right); /* cleaned, cut and padded */
+int show_width(FILE *out);                                                  /* of the terminal; 4096 where it is none */
+const char *show_shape(arena *a, const operation *o, const char *between);
+
+#endif

@@ -1,0 +1,330 @@
+/* The pool of preparing threads. An announced job is read by the worker's own thread, prepared by one of the pool with
+ * a device of its own, and taken by the worker's own thread again: only the plans' libraries see two threads at a time.
+ */
+#include "scout/worker/worker_ahead.h"
+
+#include "scout/input/weights.h"
+
+#include <math.h>
+#include <pthread.h>
+#include <sched.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/resource.h>
+#include <time.h>
+
+/* Threads, and cores of the machine for each of them; the thread that measures needs a core to itself, and libraries
+ * have threads of their own. NICE: where cores are short all the same, the one that measures goes first. */
+enum { THREADS = 4, CORES_EACH = 4, NICE = 10, MOST_ANNOUNCED = 64, PATIENCE_S = 1 };
+
+typedef enum stage { WAITING, UNDER_WAY, READY } stage;
+
+typedef struct announced {
+    struct worker_ahead *pool;
+    json_t *body; /* owned, as what follows; for the worker's own thread alone */
+    worker_request *request;
+    struct measurement *measurement; /* NULL: not begun, or of no use */
+    measure_pass pass;
+    measure_watcher watcher;
+    stage stage;
+    bool unwanted; /* its job came and was another one */
+    struct {       /* what its thread is at */
+        char candidate[64], variant[256], what[64];
+        double seconds;
+    } step;
+    uint64_t steps; /* how many there were */
+    struct announced *next;
+} announced;
+
+struct worker_ahead {
+    const scout_device_api *api;
+    const scout_identity *identity;
+    int32_t ordinal;
+    cpu_set_t cores;       /* of the threads */
+    pthread_mutex_t mutex; /* guards all below, and the stages and steps of what is announced */
+    pthread_cond_t changed;
+    announced *first; /* in the order of their announcement */
+    int count;
+    scout_device *devices[THREADS]; /* of the threads; they stay open as long as the pool, for plans lean on them */
+    int opened;                     /* of these */
+    int alive;                      /* threads */
+    bool ended;
+};
+
+/* ---- whether ---- */
+
+/* CEILING_SCOUT_AHEAD: so many threads and no more, 0: none; to see what they do to the figures. */
+static int threads_allowed(void) {
+    const char *text = getenv("CEILING_SCOUT_AHEAD");
+    const long n = text ? strtol(text, NULL, 10) : THREADS;
+    return n < 0 ? 0 : n < THREADS ? (int)n : THREADS;
+}
+
+static int threads_here(const worker *w) {
+    const int cores = CPU_COUNT(&w->cores);
+    const int most = threads_allowed(), n = cores / CORES_EACH > 1 ? cores / CORES_EACH : 1;
+    return cores < 2 ? 0 : n < most ? n : most;
+}
+
+static bool has_plugins(const scout_device_api *api) {
+    plugins_candidate *all = malloc(PLUGINS_MAX_CANDIDATES * sizeof *all);
+    bool found = !all;
+    const int n = all ? plugins_candidates(api, 0, all, PLUGINS_MAX_CANDIDATES) : 0;
+    for (int k = 0; k < n; k++) found = found || all[k].plugin;
+    free(all);
+    return found;
+}
+
+bool worker_ahead_can(const worker *w) {
+    return SCOUT_HAS(w->api, beside) && w->api->beside && threads_here(w) > 0 && !has_plugins(w->api);
+}
+
+/* ---- the threads ---- */
+
+static void note_step(void *context, const char *candidate, const char *variant, const char *what, double seconds) {
+    announced *a = context;
+    pthread_mutex_lock(&a->pool->mutex);
+    snprintf(a->step.candidate, sizeof a->step.candidate, "%s", candidate ? candidate : "");
+    snprintf(a->step.variant, sizeof a->step.variant, "%s", variant ? variant : "");
+    snprintf(a->step.what, sizeof a->step.what, "%s", what ? what : "");
+    a->step.seconds = seconds;
+    a->steps++;
+    pthread_cond_broadcast(&a->pool->changed);
+    pthread_mutex_unlock(&a->pool->mutex);
+}
+
+/* What did not come to its end is closed by the thread that measures, as all the rest. */
+static bool prepare(announced *a, scout_device *device) {
+    const worker_ahead *p = a->pool;
+    a->measurement = measure_open(p->api, device, p->identity, &a->request->measure, &a->watcher);
+    return a->measurement && measure_ahead(a->measurement, &a->pass);
+}
+
+static announced *next_waiting(const worker_ahead *p) {
+    for (announced *a = p->first; a; a = a->next)
+        if (a->stage == WAITING) return a;
+    return NULL;
+}
+
+static void *work(void *context) {
+    worker_ahead *p = context;
+    scout_device *device = NULL;
+    scout_why why;
+    /* both of this thread alone, and of those that it starts */
+    sched_setaffinity(0, sizeof p->cores, &p->cores);
+    setpriority(PRIO_PROCESS, 0, NICE);
+    if (p->api->open(p->ordinal, &device, &why) != SCOUT_OK) device = NULL;
+    pthread_mutex_lock(&p->mutex);
+    if (device) p->devices[p->opened++] = device;
+    while (device && !p->ended) {
+        announced *a = next_waiting(p);
+        if (!a) {
+            pthread_cond_wait(&p->changed, &p->mutex);
+            continue;
+        }
+        a->stage = UNDER_WAY;
+        pthread_mutex_unlock(&p->mutex);
+        const bool good = prepare(a, device);
+        pthread_mutex_lock(&p->mutex);
+        a->stage = READY;
+        a->unwanted = a->unwanted || !good;
+        pthread_cond_broadcast(&p->changed);
+    }
+    p->alive--;
+    pthread_cond_broadcast(&p->changed);
+    pthread_mutex_unlock(&p->mutex);
+    return NULL;
+}
+
+/* Where the thread that measures is bound to a core, all others. */
+static cpu_set_t cores_beside(const worker *w) {
+    cpu_set_t set = w->cores, own;
+    if (sched_getaffinity(0, sizeof own, &own) == 0 && CPU_COUNT(&own) == 1) CPU_XOR(&set, &set, &own);
+    return set;
+}
+
+static worker_ahead *pool_new(worker *w) {
+    worker_ahead *p = calloc(1, sizeof *p);
+    scout_why why;
+    if (!p || w->api->beside(w->device, &why) != SCOUT_OK) {
+        free(p);
+        return NULL;
+    }
+    p->api = w->api;
+    p->identity = &w->identity;
+    p->ordinal = w->ordinal;
+    p->cores = cores_beside(w);
+    pthread_mutex_init(&p->mutex, NULL);
+    pthread_cond_init(&p->changed, NULL);
+    pthread_mutex_lock(&p->mutex);
+    for (int k = 0; k < threads_here(w); k++) {
+        pthread_t thread;
+        if (pthread_create(&thread, NULL, work, p) != 0) break;
+        pthread_detach(thread);
+        p->alive++;
+    }
+    pthread_mutex_unlock(&p->mutex);
+    return p;
+}
+
+/* ---- announcements ---- */
+
+static void drop(announced *a) {
+    measure_close(a->measurement);
+    worker_request_free(a->request);
+    json_decref(a->body);
+    free(a);
+}
+
+/* Takes out what no thread is at and nothing wants any more. The mutex is held. */
+static announced *take_out(worker_ahead *p) {
+    announced *out = NULL;
+    for (announced **at = &p->first; *at;) {
+        announced *a = *at;
+        if (a->stage == UNDER_WAY || !a->unwanted) {
+            at = &a->next;
+            continue;
+        }
+        *at = a->next;
+        p->count--;
+        a->next = out;
+        out = a;
+    }
+    return out;
+}
+
+static void drop_all(announced *list) {
+    while (list) {
+        announced *next = list->next;
+        drop(list);
+        list = next;
+    }
+}
+
+/* NULL: it is done when it comes. A weight's zeros are counted by the device, and what works on them has a handle of
+ * one thread. */
+static announced *read_announced(worker_ahead *p, json_t *body) {
+    status ignored;
+    announced *a = calloc(1, sizeof *a);
+    if (a) a->request = worker_request_new(body, &ignored);
+    if (!a || !a->request || weights_matter(a->request->measure.operation)) {
+        if (a) worker_request_free(a->request);
+        free(a);
+        return NULL;
+    }
+    a->pool = p;
+    a->body = json_incref(body);
+    a->pass = (measure_pass){.number = 1, .budget_s = worker_request_number(body, "budget_s", 20)};
+    a->watcher = (measure_watcher){.context = a, .step = note_step};
+    return a;
+}
+
+void worker_ahead_hear(worker *w, const json_t *list) {
+    if (json_array_size(list) == 0 || !worker_ahead_can(w)) return;
+    if (!w->ahead && !(w->ahead = pool_new(w))) return;
+    worker_ahead *p = w->ahead;
+    for (size_t k = 0; k < json_array_size(list) && p->count < MOST_ANNOUNCED; k++) {
+        announced *a = read_announced(p, json_array_get(list, k)), **end = &p->first;
+        if (!a) continue;
+        pthread_mutex_lock(&p->mutex);
+        while (*end) end = &(*end)->next;
+        *end = a;
+        p->count++;
+        pthread_cond_broadcast(&p->changed);
+        pthread_mutex_unlock(&p->mutex);
+    }
+}
+
+/* ---- taking ---- */
+
+/* All that listing and preparing depend on; a budget that has changed meanwhile changes only how wide the search is. */
+static bool is_same(const json_t *body, const json_t *was) {
+    static const char *const keys[] = {"session", "operation", "regime", "exhaustive", "workspace_limit",
+                                       "only",    "before",    "parts",  "exclusions"};
+    for (size_t k = 0; k < sizeof keys / sizeof keys[0]; k++) {
+        const json_t *now = json_object_get(body, keys[k]), *then = json_object_get(was, keys[k]);
+        if (now != then && !json_equal(now, then)) return false;
+    }
+    return true;
+}
+
+static announced *find(const worker_ahead *p, const json_t *body) {
+    const json_t *session = json_object_get(body, "session");
+    for (announced *a = p->first; a; a = a->next)
+        if (!a->unwanted && json_equal(json_object_get(a->body, "session"), session)) return a;
+    return NULL;
+}
+
+/* Each step of the thread's is told as this one's own: it is what is waited for. The mutex is held. */
+static void wait_for(worker *w, const announced *a) {
+    worker_ahead *p = a->pool;
+    uint64_t told = 0;
+    while (a->stage == UNDER_WAY) {
+        if (a->steps == told) {
+            pthread_cond_wait(&p->changed, &p->mutex);
+            continue;
+        }
+        const announced seen = {.step = a->step};
+        told = a->steps;
+        pthread_mutex_unlock(&p->mutex);
+        worker_step(w, seen.step.candidate[0] ? seen.step.candidate : NULL, seen.step.variant, seen.step.what,
+                    seen.step.seconds);
+        pthread_mutex_lock(&p->mutex);
+    }
+}
+
+static double steady_s(void) {
+    struct timespec t;
+    clock_gettime(CLOCK_MONOTONIC, &t);
+    return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
+}
+
+struct measurement *worker_ahead_take(worker *w, const json_t *body, worker_request **request, double *waited_s) {
+    worker_ahead *p = w->ahead;
+    struct measurement *m = NULL;
+    status ignored;
+    const double began_s = steady_s();
+    *waited_s = 0;
+    if (!p) return NULL;
+    pthread_mutex_lock(&p->mutex);
+    announced *a = find(p, body);
+    if (a && is_same(body, a->body)) wait_for(w, a);
+    if (a && a->stage == READY && !a->unwanted && is_same(body, a->body) &&
+        worker_request_tell_ceilings(a->request, body, &ignored)) {
+        m = a->measurement;
+        *request = a->request;
+        a->measurement = NULL;
+        a->request = NULL;
+        measure_take(m, w->device, &w->watcher);
+    }
+    if (a) a->unwanted = true;
+    announced *out = take_out(p);
+    pthread_mutex_unlock(&p->mutex);
+    drop_all(out);
+    *waited_s = steady_s() - began_s;
+    return m;
+}
+
+/* ---- the end ---- */
+
+void worker_ahead_end(worker *w) {
+    worker_ahead *p = w->ahead;
+    struct timespec until;
+    if (!p) return;
+    clock_gettime(CLOCK_REALTIME, &until);
+    until.tv_sec += PATIENCE_S;
+    pthread_mutex_lock(&p->mutex);
+    p->ended = true;
+    pthread_cond_broadcast(&p->changed);
+    int waited = 0;
+    while (p->alive > 0 && waited == 0) waited = pthread_cond_timedwait(&p->changed, &p->mutex, &until);
+    const bool gone = p->alive == 0;
+    pthread_mutex_unlock(&p->mutex);
+    w->ahead = NULL;
+    if (!gone) return;
+    drop_all(p->first);
+    for (int k = 0; k < p->opened; k++) p->api->close(p->devices[k]);
+    pthread_cond_destroy(&p->changed);
+    pthread_mutex_destroy(&p->mutex);
+    free(p);
+}

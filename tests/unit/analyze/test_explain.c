@@ -1,0 +1,207 @@
+/* Explanations: every rule has something to say of what it looked at, the times that are named would really change the
+ * verdict, and whatever a report holds, lines come out of it. */
+#include "analyze/explain/explain.h"
+#include "common/amount.h"
+#include "tests/unit/common/verdict_lab.h"
+
+#include <stdlib.h>
+
+static guard g;
+static arena a;
+
+/* A report of what was judged, as a study would hold it. */
+static study_report report_of(const verdict_facts *f) {
+    return (study_report){.path = "-",
+                          .operation = "op",
+                          .device = f->device,
+                          .op = f->op,
+                          .pattern = f->pattern,
+                          .precision = "fp16",
+                          .rank = 3,
+                          .shape = {f->shape[0], f->shape[1], f->shape[2]},
+                          .count = (int64_t)f->count,
+                          .status = f->measured ? "OK" : "UNSUPPORTED",
+                          .reason_code = f->no_work    ? "no_work"
+                                         : f->measured ? NULL
+                                                       : "type",
+                          .reason_text = f->measured ? NULL : "not that type",
+                          .baseline = "lib",
+                          .baseline_variant = "v=0",
+                          .best = "lib",
+                          .best_variant = f->ratio > 0 ? "v=1" : "v=0",
+                          .baseline_us = f->measured ? f->baseline_us : NAN,
+                          .baseline_ci = f->baseline_ci,
+                          .best_us = f->ratio > 0 ? f->ratio * f->baseline_us : f->baseline_us,
+                          .best_ci = f->best_ci,
+                          .ratio = f->ratio,
+                          .ratio_ci = f->ratio_ci,
+                          .rival_ratio = f->rival_ratio,
+                          .rival_ratio_ci = f->rival_ratio_ci,
+                          .flops = 1e11,
+                          .bytes_read = 1e8,
+                          .ceiling_us = f->ceiling_us,
+                          .ceiling_ci = f->ceiling_ci,
+                          .launch_us = f->launch_us,
+                          .peak_tflops = 1000,
+                          .bound = f->bound,
+                          .fusion = f->fusion,
+                          .verdict = judge(f)};
+}
+
+/* Where lines are broken is nobody's business here. */
+static void flatten(char *text) {
+    char *to = text;
+    for (const char *s = text; *s; s++)
+        if ((*s != ' ' && *s != '\n') || (to > text && to[-1] != ' ')) *to++ = *s == '\n' ? ' ' : *s;
+    *to = 0;
+}
+
+static const char *explained(const verdict_facts *f, const char *json) {
+    static char text[1 << 16];
+    const study_report r = report_of(f);
+    const study_group group = {.device = "GPU", .regime = "r", .model = "m", .model_us = f->model_us};
+    json_t *report = json_loads(json, 0, NULL);
+    UNIT_CHECK(report != NULL);
+    FILE *out = fmemopen(text, sizeof text, "w");
+    guard_init(&g);
+    arena_init(&a, &g, (size_t)64 << 20);
+    const explain e = {out, &a, &group, &r, &verdict_defaults, report, NULL, 0};
+    if (guard_enter(&g))
+        explain_write(&e);
+    else
+        UNIT_CHECK(!"it failed");
+    fclose(out);
+    arena_free(&a);
+    json_decref(report);
+    flatten(text);
+    return text;
+}
+
+static bool says(const char *text, const char *what) {
+    if (strstr(text, what)) return true;
+    printf("does not say \"%s\":\n%s\n", what, text);
+    return false;
+}
+
+/* Rules up to the one that applied stand there with something behind each name. */
+static void every_rule_says_something(void) {
+    verdict_facts f = product(50);
+    f.op = "norm", f.model_us = 1e6;
+    for (int k = 0; k < 2; k++) {
+        const char *text = explained(&f, "{\"candidates\": []}");
+        for (int rule = 0; rule <= judge(&f).rule; rule++) {
+            char line[64];
+            const int n =
+                snprintf(line, sizeof line, "%s %s ", rule < judge(&f).rule ? "no" : "yes", verdict_rule(rule));
+            const char *at = strstr(text, line);
+            UNIT_CHECK(at && strncmp(at + n, "no ", 3) != 0 && strncmp(at + n, "yes ", 4) != 0);
+            UNIT_CHECK(at && strncmp(at + n, "=> ", 3) != 0);
+        }
+        UNIT_INT(strcmp(verdict_rule(judge(&f).rule), "anything else"), 0);
+        f.ceiling_us = 80; /* another one that reaches the last rule */
+    }
+    UNIT_CHECK(says(explained(&f, "{}"), "yes anything else"));
+}
+
+static double time_behind(const char *text, const char *what) {
+    const char *at = strstr(text, what);
+    return at ? strtod(at + strlen(what), NULL) : NAN;
+}
+
+/* Who follows the advice gets what it promises. */
+static void the_times_are_the_thresholds(void) {
+    verdict_facts f = product(20);
+    f.model_us = 1000;
+    const char *text = explained(&f, "{}");
+    const double medium = 90;
+    UNIT_CHECK(says(text, "A kernel surely below 98.00 us (1020 TFLOP/s, 2.0 % less"));
+    UNIT_CHECK(says(text, "A kernel surely below 90.00 us"));
+    f.ratio = (medium - 0.01) / 100;
+    UNIT_TEXT(judge(&f).priority, "MEDIUM");
+    f.ratio = (medium + 0.01) / 100, f.ceiling_us = 98; /* without potential in the way */
+    UNIT_TEXT(judge(&f).priority, "LOW");
+    f = product(50);
+    f.model_us = 1000, f.device = "cpu";
+    const double baseline = time_behind(explained(&f, "{}"), "That takes a baseline of ");
+    UNIT_CHECK(baseline > 50);
+    f.baseline_us = baseline - 0.01;
+    UNIT_TEXT(verdict_rule(judge(&f).rule), "at the ceiling");
+    f.baseline_us = baseline + 0.01;
+    UNIT_CHECK(strcmp(verdict_rule(judge(&f).rule), "at the ceiling") != 0);
+}
+
+static void candidates_are_told(void) {
+    static const char rows[] =
+        "{\"rival\": {\"name\": \"other\", \"variant\": \"\"}, \"variants_left_out\": 7, \"candidates\": ["
+        "{\"name\": \"lib\", \"variant\": \"v=0\", \"status\": \"OK\", \"time_us\": {\"median\": 100, \"rel_ci95\": "
+        "0.01}},"
+        "{\"name\": \"other\", \"variant\": \"\", \"status\": \"OK\", \"time_us\": {\"median\": 99}, \"ratio\": 0.99, "
+        "\"ratio_ci\": 0.001, \"tflops\": 520.5, \"tbps\": 0.25, \"quality\": \"wide\"},"
+        "{\"name\": \"slow\", \"variant\": \"\", \"status\": \"OK\", \"time_us\": {\"median\": 200}},"
+        "{\"name\": \"no\", \"status\": \"WRONG\", \"reason\": {\"code\": \"samples\", \"text\": \"they differ\"}},"
+        "{\"name\": \"old\", \"status\": \"UNSTABLE\", \"reason\": {\"code\": \"interval\", \"text\": \"wide\"}},"
+        "{\"name\": \"bad\", \"status\": \"WRONG\", \"reason\": {\"code\": \"samples\", \"text\": \"nor here\"}}]}";
+    verdict_facts f = product(50);
+    f.rival_ratio = 0.99, f.rival_ratio_ci = 0.001;
+    const char *text = explained(&f, rows);
+    UNIT_CHECK(says(text, "Candidates: 6, of which 3 were timed"));
+    UNIT_CHECK(says(text, "the default, and chosen: nothing is proven to be faster"));
+    UNIT_CHECK(says(text, "candidate time interval TFLOP/s TB/s ratio quality other 99.00 us ± ? 520.5 0.250 0.990 ± "
+                          "0.1 % wide the nearest rival lib v=0 100.0 us ± 1.0 %"));
+    UNIT_CHECK(says(text, "slow 200.0 us ± ?"));
+    UNIT_CHECK(says(text, "WRONG samples: 2 no they differ bad nor here SKIPPED interval: 1 old wide"));
+    UNIT_CHECK(says(text, "7 variants beyond these were not looked at."));
+    UNIT_CHECK(says(text, "other, needs 1.0 % less time"));
+    UNIT_CHECK(strstr(text, "other  ") < strstr(text, "lib v=0  ") || strstr(text, "Candidates") > strstr(text, "lib"));
+}
+
+/* Members of other types than they should have, absurd numbers: it says what it can. */
+static void nothing_breaks_it(void) {
+    static const char *const reports[] = {
+        "{\"candidates\": 7, \"rival\": [], \"probe\": {\"tflops\": 1e300, \"stored_tflops\": 1e-300}, \"taken\": {}}",
+        "{\"candidates\": [1, null, \"x\", [], {}, {\"name\": 3, \"time_us\": 4, \"status\": \"OK\"}], \"rival\": {}}",
+        "{\"peak_shape\": [1, -2, \"x\"], \"peak_how\": 9, \"specials\": -1, \"resident_bytes\": 1e308}",
+        "{\"rival\": {\"name\": \"\\u001b[2J\", \"variant\": \"\\n\\n\"}, \"device\": {\"instance\": \"x\"}}"};
+    static const double odd[] = {0, -1, NAN, INFINITY, 1e300, 1e-300};
+    for (size_t k = 0; k < sizeof reports / sizeof reports[0]; k++) {
+        for (size_t n = 0; n < sizeof odd / sizeof odd[0]; n++) {
+            verdict_facts f = product(50);
+            double *const figures[] = {&f.ceiling_us, &f.ceiling_ci, &f.baseline_ci, &f.ratio,      &f.ratio_ci,
+                                       &f.launch_us,  &f.model_us,   &f.rival_ratio, &f.baseline_us};
+            for (size_t which = 0; which < sizeof figures / sizeof figures[0]; which++) {
+                const double kept = *figures[which];
+                *figures[which] = odd[n];
+                const char *text = explained(&f, reports[k]);
+                UNIT_CHECK(strstr(text, "What would change it") != NULL);
+                UNIT_CHECK(!strchr(text, '\033'));
+                *figures[which] = kept;
+            }
+        }
+    }
+}
+
+static void figures_as_text(void) {
+    UNIT_TEXT(amount_time(18.923).s, "18.92 us");
+    UNIT_TEXT(amount_time(999.96).s, "1.000 ms");
+    UNIT_TEXT(amount_time(30195).s, "30.20 ms");
+    UNIT_TEXT(amount_time(2.5e6).s, "2.500 s");
+    UNIT_TEXT(amount_time(1e300).s, "1e+294 s");
+    UNIT_TEXT(amount_time(NAN).s, "-");
+    UNIT_TEXT(amount_percent(0.0344).s, "3.4 %");
+    UNIT_TEXT(amount_percent(0).s, "0.0 %");
+    UNIT_TEXT(amount_percent(0.0004).s, "< 0.1 %");
+    UNIT_TEXT(amount_percent(-0.5).s, "-50.0 %");
+    UNIT_TEXT(amount_percent(INFINITY).s, "-");
+    UNIT_TEXT(amount_within(0.0061).s, "± 0.6 %");
+    UNIT_TEXT(amount_within(0.0004).s, "± 0.04 %");
+    UNIT_TEXT(amount_within(NAN).s, "± ?");
+}
+
+int main(void) {
+    UNIT_RUN(every_rule_says_something);
+    UNIT_RUN(the_times_are_the_thresholds);
+    UNIT_RUN(candidates_are_told);
+    UNIT_RUN(nothing_breaks_it);
+    UNIT_RUN(figures_as_text);
+    return unit_end();
+}

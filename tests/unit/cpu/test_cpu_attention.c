@@ -1,0 +1,222 @@
+/* Attention on the CPU device: the reference against a plain formula, every candidate with every mask, layout, type and
+ * awkward shape against the reference, and what is refused. */
+#include "scout/op/attention.h"
+#include "tests/unit/cpu/cpu_built.h"
+#include "tests/unit/unit.h"
+
+#include <math.h>
+
+static void check(const char *shape, const char *rest, int least) {
+    char text[512];
+    snprintf(text, sizeof text, "{\"op\": \"attention\", \"shape\": [%s]%s%s}", shape, rest[0] ? ", " : "", rest);
+    const int before = cpu_built_failures;
+    cpu_built_check(text, least);
+    UNIT_INT(cpu_built_failures, before);
+}
+
+static const char *const shapes[] = {"1,1,1,1",   "1,2,1,64",    "2,3,7,17", "1,2,17,63",
+                                     "1,2,65,64", "1,1,127,129", "2,2,129,8"};
+enum { SHAPES = sizeof shapes / sizeof *shapes };
+
+static void every_type(void) {
+    static const char *const types[] = {"fp32", "fp16", "bf16"};
+    for (int t = 0; t < 3; t++)
+        for (size_t s = 0; s < SHAPES; s++) {
+            char rest[128];
+            snprintf(rest, sizeof rest, "\"dtype\": \"%s\"", types[t]);
+            check(shapes[s], rest, 2);
+            snprintf(rest, sizeof rest, "\"dtype\": \"%s\", \"layout\": \"bshd\", \"causal\": true", types[t]);
+            check(shapes[s], rest, 2);
+        }
+}
+
+static void every_mask(void) {
+    for (size_t s = 0; s < SHAPES; s++) {
+        check(shapes[s], "\"mask\": \"causal\"", 2);
+        check(shapes[s], "\"mask\": \"causal+padding\"", 2);
+        check(shapes[s], "\"mask\": \"lengths\"", 2);
+        check(shapes[s], "\"mask\": \"additive\", \"mask_shape\": [1, 1, 1, 1]", 2);
+        check(shapes[s], "\"causal\": true, \"window\": 5", 2);
+        check(shapes[s], "\"softcap\": 1.5, \"scale\": 0.75", 2);
+    }
+}
+
+static void additive_masks_of_every_shape(void) {
+    static const char *const masks[] = {"2,3,7,7", "1,1,7,7", "2,1,1,7", "7,7", "3,1,7", "2,3,7,1", "1,1,2,1,1,7", "7"};
+    static const char *const types[] = {"fp32", "fp16"};
+    for (size_t k = 0; k < sizeof masks / sizeof *masks; k++)
+        for (int t = 0; t < 2; t++) {
+            char rest[256];
+            snprintf(rest, sizeof rest, "\"dtype\": \"%s\", \"mask\": \"additive\", \"mask_shape\": [%s]", types[t],
+                     masks[k]);
+            check("2,3,7,17", rest, 2);
+        }
+    check("1,2,130,32", "\"mask\": \"additive\", \"mask_shape\": [1, 1, 130, 130]", 2);
+    check("6,4,9,16", "\"mask\": \"additive\", \"mask_shape\": [3, 2, 9, 9]", 2); /* repeats over windows and heads */
+    check("1,2,5,32", "\"kv_len\": 1500, \"mask\": \"additive\", \"mask_shape\": [1, 1, 5, 1500], \"dtype\": \"bf16\"",
+          2);
+}
+
+static void shared_keys_and_caches(void) {
+    static const char *const types[] = {"fp32", "fp16", "bf16"};
+    for (int t = 0; t < 3; t++) {
+        char rest[256];
+        for (int inside = 0; inside < 2; inside++) {
+            const char *layout = inside ? ", \"layout\": \"bshd\"" : "";
+            snprintf(rest, sizeof rest, "\"kv_heads\": 2, \"kv_len\": 65, \"dtype\": \"%s\"%s", types[t], layout);
+            check("2,8,1,64", rest, 2);
+            check("2,6,3,17", rest, 2);
+            snprintf(rest, sizeof rest, "\"kv_heads\": 2, \"kv_len\": 200, \"causal\": true, \"dtype\": \"%s\"%s",
+                     types[t], layout);
+            check("1,4,70,16", rest, 2);
+            snprintf(rest, sizeof rest, "\"kv_heads\": 3, \"v_head\": 40, \"dtype\": \"%s\"%s", types[t], layout);
+            check("1,6,33,24", rest, 2);
+        }
+    }
+    check("1,2,3,16", "\"kv_len\": 100, \"past\": 40, \"causal\": true", 2);
+    check("1,2,70,16", "\"kv_len\": 150, \"mask\": \"causal+padding\", \"window\": 33", 2);
+    check("3,2,2,16", "\"kv_len\": 1000, \"mask\": \"lengths\", \"kv_heads\": 1", 2);
+}
+
+/* Scores that do not fit at once: heads one by one, then queries in parts. */
+static void chunks(void) {
+    static const uint64_t limits[] = {1 << 20, 160 << 10};
+    static const char *const texts[] = {
+        "{\"op\": \"attention\", \"shape\": [2, 6, 150, 16], \"causal\": true}",
+        "{\"op\": \"attention\", \"shape\": [1, 4, 150, 16], \"kv_heads\": 2, \"dtype\": \"fp16\", \"layout\": "
+        "\"bshd\"}",
+        "{\"op\": \"attention\", \"shape\": [1, 2, 90, 16], \"kv_len\": 210, \"dtype\": \"bf16\", \"mask\": "
+        "\"lengths\"}",
+    };
+    for (int t = 0; t < 3; t++)
+        for (int l = 0; l < 2; l++) {
+            cpu_built b;
+            const int before = cpu_built_failures;
+            cpu_built_make(&b, texts[t], limits[l]);
+            UNIT_CHECK(b.built);
+            cpu_built_fill(&b, 77);
+            UNIT_CHECK(cpu_built_run(&b, texts[t]) >= 1);
+            UNIT_INT(cpu_built_failures, before);
+            cpu_built_end(&b);
+        }
+}
+
+/* By hand: two queries, three keys, and the formula of the textbook for a few larger ones. */
+static void the_reference_is_the_formula(void) {
+    cpu_built b;
+    cpu_built_make(&b, "{\"op\": \"attention\", \"shape\": [1, 1, 2, 1], \"kv_len\": 3, \"causal\": true}", 1 << 20);
+    UNIT_CHECK(b.built);
+    cpu_built_fill(&b, 1);
+    const double q[] = {1, 2}, k[] = {0, 1, -1}, v[] = {10, 20, 60};
+    for (int i = 0; i < 3; i++) cpu_built_put(&b, "k", i, k[i]), cpu_built_put(&b, "v", i, v[i]);
+    for (int i = 0; i < 2; i++) cpu_built_put(&b, "q", i, q[i]);
+    const double e = exp(1), first = (10 + 20 * e) / (1 + e); /* the first query sees two keys */
+    const double second = (10 + 20 * e * e + 60 / (e * e)) / (1 + e * e + 1 / (e * e));
+    cpu_built_put(&b, "out", 0, first);
+    cpu_built_put(&b, "out", 1, second);
+    UNIT_CHECK(cpu_built_accepts(&b));
+    cpu_built_put(&b, "out", 0, first * (1 + 1e-4));
+    UNIT_CHECK(!cpu_built_accepts(&b));
+    cpu_built_end(&b);
+}
+
+static double formula(const cpu_built *b, const attention_problem *p, int64_t head, int64_t query, int64_t d) {
+    double sum = 0, all = 0;
+    for (int64_t key = 0; key <= p->past + query; key++) {
+        double score = 0;
+        for (int64_t i = 0; i < p->dim; i++)
+            score += cpu_built_at(b, "q", (query * p->heads + head) * p->dim + i) *
+                     cpu_built_at(b, "k", (key * p->kv_heads + head / p->group) * p->dim + i);
+        score = 3 * tanh(score * p->scale / 3) + cpu_built_at(b, "mask", key);
+        sum += exp(score) * cpu_built_at(b, "v", (key * p->kv_heads + head / p->group) * p->v_dim + d);
+        all += exp(score);
+    }
+    return sum / all;
+}
+
+static void the_reference_is_the_formula_in_general(void) {
+    cpu_built b;
+    cpu_built_make(&b,
+                   "{\"op\": \"attention\", \"shape\": [1, 4, 6, 5], \"kv_heads\": 2, \"v_head\": 3, \"softcap\": 3, "
+                   "\"mask\": \"causal+padding\", \"layout\": \"bshd\"}",
+                   1 << 20);
+    UNIT_CHECK(b.built);
+    cpu_built_fill(&b, 5);
+    const attention_problem p = attention_problem_of(&b.op);
+    for (int64_t query = 0; query < 6; query++)
+        for (int64_t head = 0; head < 4; head++)
+            for (int64_t d = 0; d < 3; d++)
+                cpu_built_put(&b, "out", (query * 4 + head) * 3 + d, formula(&b, &p, head, query, d));
+    UNIT_CHECK(cpu_built_accepts(&b));
+    cpu_built_put(&b, "mask", 5, 9); /* another mask is another result */
+    UNIT_CHECK(!cpu_built_accepts(&b));
+    cpu_built_end(&b);
+}
+
+static void refused(const char *shape, const char *rest, const char *code) {
+    char text[512];
+    snprintf(text, sizeof text, "{\"op\": \"attention\", \"shape\": [%s], %s}", shape, rest);
+    const int before = cpu_built_failures;
+    cpu_built_refused(text, code);
+    UNIT_INT(cpu_built_failures, before);
+}
+
+static void what_cannot_be_told_is_refused(void) {
+    static const char *const rows[][2] = {
+        {"\"rotary\": 1", "feature"},
+        {"\"what\": \"linear\"", "feature"},
+        {"\"packed\": \"qkv\"", "feature"},
+        {"\"bias\": 1", "feature"},
+        {"\"sink\": 1", "feature"},
+        {"\"window\": 3", "feature"},
+        {"\"mask\": \"additive\"", "feature"},
+        {"\"mask\": \"strange\"", "feature"},
+        {"\"mask\": \"additive\", \"mask_shape\": [2, 1, 4, 4]", "shape"},
+        {"\"dtype\": \"int8\"", "type"},
+        {"\"dtype\": \"fp64\"", "type"},
+        {"\"out_dtype\": \"fp16\"", "type"},
+        {"\"softmax_dtype\": \"fp16\"", "type"},
+        {"\"layout\": \"sbhd\"", "layout"},
+        {"\"causal\": true, \"kv_len\": 3", "shape"},
+        {"\"causal\": true, \"past\": 9223372036854775807", "shape"},
+        {"\"causal\": true, \"past\": 100, \"window\": 2", "shape"},
+    };
+    for (size_t k = 0; k < sizeof rows / sizeof *rows; k++) refused("1,2,4,8", rows[k][0], rows[k][1]);
+    refused("1000000,1000000,1000000,8", "\"mask\": \"none\"", "shape");
+}
+
+static void tensors_are_told(void) {
+    cpu_built b;
+    cpu_built_make(&b,
+                   "{\"op\": \"attention\", \"shape\": [2, 8, 5, 16], \"kv_heads\": 2, \"layout\": \"bshd\", \"mask\": "
+                   "\"additive\", \"mask_shape\": [2, 1, 1, 5]}",
+                   1 << 20);
+    UNIT_CHECK(b.built);
+    UNIT_INT(b.op.tensor_count, 5);
+    const scout_tensor *q = &b.op.tensors[ATTENTION_Q], *m = &b.op.tensors[op_tensor(&b.op, "mask")];
+    UNIT_INT(q->strides[0], 8 * 5 * 16);
+    UNIT_INT(q->strides[1], 16);
+    UNIT_INT(q->strides[2], 8 * 16);
+    UNIT_INT(q->bytes, 2 * 8 * 5 * 16 * 4);
+    UNIT_INT(m->strides[0], 5);
+    UNIT_CHECK(m->strides[1] == 0 && m->strides[2] == 0 && m->strides[3] == 1);
+    UNIT_INT(m->bytes, 2 * 5 * 4);
+    UNIT_INT(b.op.tensors[ATTENTION_K].bytes, 2 * 2 * 5 * 16 * 4);
+    UNIT_CHECK(kind_attention.specials(&b.op) == 2 * 8 * 5 * 5);
+    cpu_built_end(&b);
+}
+
+int main(void) {
+    if (!cpu_built_open()) return 1;
+    UNIT_RUN(the_reference_is_the_formula);
+    UNIT_RUN(the_reference_is_the_formula_in_general);
+    UNIT_RUN(tensors_are_told);
+    UNIT_RUN(every_type);
+    UNIT_RUN(every_mask);
+    UNIT_RUN(additive_masks_of_every_shape);
+    UNIT_RUN(shared_keys_and_caches);
+    UNIT_RUN(chunks);
+    UNIT_RUN(what_cannot_be_told_is_refused);
+    cpu_built_close();
+    return unit_end();
+}

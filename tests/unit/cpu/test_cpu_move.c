@@ -1,0 +1,342 @@
+/* What moves data on the CPU device (moves, embeddings, rotations, quantising): every candidate against the reference,
+ * references against values written by hand, whole numbers below a bound, and what is refused. */
+#include "scout/cpu/device/cpu_fill.h"
+#include "scout/cpu/onednn/cpu_onednn.h"
+#include "tests/unit/cpu/cpu_built.h"
+#include "tests/unit/unit.h"
+
+#include <stdlib.h>
+
+static void check(const char *text, int least) {
+    const int before = cpu_built_failures;
+    cpu_built_check(text, least);
+    UNIT_INT(cpu_built_failures, before);
+}
+
+/* The text goes on with the type. */
+static void check_types(const char *start, int least) {
+    static const char *const types[] = {"fp32", "fp16", "bf16", "int8", "int64", "bool", "int32", "fp64"};
+    for (size_t t = 0; t < sizeof types / sizeof *types; t++) {
+        char text[512];
+        snprintf(text, sizeof text, "%s, \"dtype\": \"%s\"}", start, types[t]);
+        check(text, least);
+    }
+}
+
+static void moves_of_every_type(void) {
+    static const char *const texts[] = {
+        "{\"op\": \"move\", \"what\": \"transpose\", \"shape\": [65, 129], \"input\": [129, 65], \"perm\": [1, 0]",
+        "{\"op\": \"move\", \"what\": \"transpose\", \"shape\": [3, 1, 12, 17, 7], \"input\": [1, 17, 3, 12, 7], "
+        "\"perm\": "
+        "[2, 0, 3, 1, 4]",
+        "{\"op\": \"move\", \"what\": \"transpose\", \"shape\": [2, 63, 127, 5], \"input\": [5, 127, 63, 2], \"perm\": "
+        "[3, 2, "
+        "1, 0]",
+        "{\"op\": \"move\", \"what\": \"concat\", \"shape\": [3, 17, 7], \"axis\": 1, \"inputs\": 3, \"sizes\": [1, 6, "
+        "10]",
+        "{\"op\": \"move\", \"what\": \"split\", \"shape\": [3, 18, 7], \"axis\": 1, \"outputs\": 3",
+        "{\"op\": \"move\", \"what\": \"split\", \"shape\": [129, 7], \"axis\": 0, \"outputs\": 2, \"sizes\": [128, 1]",
+        "{\"op\": \"move\", \"what\": \"slice\", \"shape\": [2, 5, 63], \"input\": [2, 9, 127]",
+        "{\"op\": \"move\", \"what\": \"slice\", \"shape\": [2, 5, 63], \"input\": [2, 9, 127], \"steps\": [2, 2], "
+        "\"axes\": "
+        "[1, -1]",
+        "{\"op\": \"move\", \"what\": \"expand\", \"shape\": [2, 4, 4, 65, 3], \"input\": [4, 1, 65, 3]",
+        "{\"op\": \"move\", \"what\": \"expand\", \"shape\": [7, 1000], \"input\": [7, 1]",
+        "{\"op\": \"move\", \"what\": \"tile\", \"shape\": [6, 10], \"input\": [2, 5]",
+        "{\"op\": \"move\", \"what\": \"pad\", \"shape\": [4, 10], \"input\": [2, 5], \"pads\": [1, 2, 1, 3]",
+        "{\"op\": \"move\", \"what\": \"gather\", \"shape\": [3, 65, 7], \"axis\": 1, \"input\": [3, 17, 7]",
+        "{\"op\": \"move\", \"what\": \"gather\", \"shape\": [3, 7], \"axis\": 1, \"input\": [3, 17, 7], "
+        "\"index_dtype\": "
+        "\"int32\"",
+        "{\"op\": \"move\", \"what\": \"gathernd\", \"shape\": [5, 6, 3], \"indices\": [5, 6, 2], \"input\": [9, 8, 3]",
+        "{\"op\": \"move\", \"what\": \"transpose\", \"shape\": [1, 1], \"input\": [1, 1], \"perm\": [1, 0]",
+        "{\"op\": \"move\", \"what\": \"gatherelements\", \"shape\": [5, 7, 65], \"axis\": 1, \"input\": [5, 9, 65]",
+        "{\"op\": \"move\", \"what\": \"gatherelements\", \"shape\": [5, 7, 33], \"axis\": 2, \"input\": [6, 7, 65], "
+        "\"index_dtype\": \"int32\"",
+        "{\"op\": \"move\", \"what\": \"gatherelements\", \"shape\": [11, 3], \"axis\": 0, \"input\": [4, 3]",
+        "{\"op\": \"move\", \"what\": \"gatherelements\", \"shape\": [1000], \"axis\": 0, \"input\": [17]",
+        "{\"op\": \"move\", \"what\": \"trilu\", \"shape\": [3, 17, 33], \"upper\": 1",
+        "{\"op\": \"move\", \"what\": \"trilu\", \"shape\": [33, 17], \"upper\": 0, \"diagonal\": 3",
+        "{\"op\": \"move\", \"what\": \"trilu\", \"shape\": [5, 6], \"upper\": 1, \"diagonal\": -9",
+        "{\"op\": \"move\", \"what\": \"trilu\", \"shape\": [5, 6], \"upper\": 0, \"diagonal\": -2",
+        "{\"op\": \"move\", \"what\": \"depthtospace\", \"shape\": [2, 3, 10, 14], \"input\": [2, 12, 5, 7]",
+        "{\"op\": \"move\", \"what\": \"depthtospace\", \"shape\": [1, 3, 12, 21], \"input\": [1, 27, 4, 7], \"mode\": "
+        "\"CRD\"",
+        "{\"op\": \"move\", \"what\": \"spacetodepth\", \"shape\": [2, 12, 5, 7], \"input\": [2, 3, 10, 14]",
+        "{\"op\": \"move\", \"what\": \"spacetodepth\", \"shape\": [1, 27, 4, 7], \"input\": [1, 3, 12, 21], \"mode\": "
+        "\"CRD\"",
+    };
+    for (size_t k = 0; k < sizeof texts / sizeof *texts; k++) check_types(texts[k], 1);
+}
+
+static void casts(void) {
+    static const char *const pairs[][2] = {
+        {"fp32", "fp16"},  {"fp16", "fp32"},  {"fp32", "bf16"},      {"bf16", "fp16"},      {"int64", "bool"},
+        {"bool", "fp32"},  {"int8", "fp32"},  {"int32", "int64"},    {"int64", "fp32"},     {"fp32", "fp64"},
+        {"bool", "int8"},  {"fp32", "int32"}, {"int64", "int32"},    {"int64", "int8"},     {"int32", "uint8"},
+        {"int8", "uint8"}, {"fp32", "int8"},  {"fp16", "uint8"},     {"fp64", "int8"},      {"fp64", "fp16"},
+        {"int64", "fp16"}, {"int32", "fp16"}, {"fp32", "fp8e4m3fn"}, {"bf16", "fp8e4m3fn"}, {"fp8e4m3fn", "fp16"},
+        {"fp64", "int64"}, {"bf16", "int64"}, {"uint8", "bf16"}};
+    for (size_t k = 0; k < sizeof pairs / sizeof *pairs; k++) {
+        char text[256];
+        snprintf(
+            text, sizeof text,
+            "{\"op\": \"move\", \"what\": \"cast\", \"shape\": [3, 1000], \"dtype\": \"%s\", \"out_dtype\": \"%s\"}",
+            pairs[k][0], pairs[k][1]);
+        check(text, 1);
+    }
+}
+
+static void libraries_move_too(void) {
+    check("{\"op\": \"move\", \"what\": \"transpose\", \"shape\": [2, 12, 64, 33], \"input\": [2, 12, 33, 64], "
+          "\"perm\": [0, "
+          "1, 3, 2]}",
+          2);
+    check("{\"op\": \"move\", \"what\": \"cast\", \"shape\": [7, 129], \"dtype\": \"int8\", \"out_dtype\": \"fp32\"}",
+          2);
+    check("{\"op\": \"move\", \"what\": \"cast\", \"shape\": [7, 129], \"dtype\": \"bf16\", \"out_dtype\": \"fp32\"}",
+          cpu_onednn_uses(dnnl_cpu_isa_avx512_core) ? 2 : 1);
+}
+
+static void embeddings(void) {
+    check_types("{\"op\": \"embedding\", \"shape\": [65, 17], \"table\": 1000", 1);
+    check("{\"op\": \"embedding\", \"shape\": [1, 768], \"table\": 3, \"index_dtype\": \"int32\"}", 1);
+    check("{\"op\": \"embedding\", \"shape\": [1000, 1], \"table\": 1}", 1);
+}
+
+static void rotations(void) {
+    static const char *const types[] = {"fp32", "fp16", "bf16"};
+    for (int t = 0; t < 3; t++)
+        for (int way = 0; way < 4; way++) {
+            char text[256];
+            snprintf(text, sizeof text,
+                     "{\"op\": \"rotary\", \"shape\": [2, 3, 17, 66], \"dtype\": \"%s\", \"interleaved\": %d%s}",
+                     types[t], way % 2, way / 2 ? ", \"rotary_dim\": 34" : "");
+            check(text, 1);
+        }
+    check("{\"op\": \"rotary\", \"shape\": [1, 1, 1, 2]}", 1);
+}
+
+static void quantising(void) {
+    static const char *const floats[] = {"fp32", "fp16", "bf16"}, *const bytes[] = {"int8", "uint8"};
+    for (int f = 0; f < 3; f++)
+        for (int b = 0; b < 2; b++)
+            for (int way = 0; way < 8; way++) {
+                char text[320];
+                const int back = way & 1;
+                snprintf(text, sizeof text,
+                         "{\"op\": \"quantize\", \"what\": \"%s\", \"shape\": [3, 5, 1031], \"dtype\": \"%s\", "
+                         "\"out_dtype\": \"%s\"%s%s}",
+                         back ? "dequantize" : "quantize", back ? bytes[b] : floats[f], back ? floats[f] : bytes[b],
+                         way & 2 ? ", \"axis\": 1" : "", way & 4 ? ", \"zero_points\": 1" : "");
+                check(text, 1);
+            }
+    check("{\"op\": \"quantize\", \"what\": \"dynamic\", \"shape\": [3, 1031], \"dtype\": \"fp32\", \"out_dtype\": "
+          "\"uint8\"}",
+          1);
+    check("{\"op\": \"quantize\", \"what\": \"dynamic\", \"shape\": [70000], \"dtype\": \"bf16\", \"out_dtype\": "
+          "\"uint8\"}",
+          1);
+    check(
+        "{\"op\": \"quantize\", \"what\": \"dynamic\", \"shape\": [1], \"dtype\": \"fp16\", \"out_dtype\": \"uint8\"}",
+        1);
+}
+
+/* ---- references against what is written here ---- */
+
+static void expect_output(cpu_built *b, const char *output, const double *want, int64_t count, double other) {
+    for (int64_t k = 0; k < count; k++) cpu_built_put(b, output, k, want[k]);
+    UNIT_CHECK(cpu_built_accepts(b));
+    for (int64_t k = 0; k < count; k++) {
+        cpu_built_put(b, output, k, want[k] + other);
+        UNIT_CHECK(!cpu_built_accepts(b));
+        cpu_built_put(b, output, k, want[k]);
+    }
+}
+
+static void begin(cpu_built *b, const char *text, const char *tensor, int64_t count) {
+    cpu_built_make(b, text, 1 << 20);
+    UNIT_CHECK(b->built);
+    cpu_built_fill(b, 3);
+    for (int64_t k = 0; k < count; k++) cpu_built_put(b, tensor, k, (double)k);
+}
+
+static void references_by_hand(void) {
+    cpu_built b;
+    begin(&b, "{\"op\": \"move\", \"what\": \"transpose\", \"shape\": [3, 2], \"input\": [2, 3], \"perm\": [1, 0]}",
+          "x", 6);
+    expect_output(&b, "y", (const double[]){0, 3, 1, 4, 2, 5}, 6, 1);
+    cpu_built_end(&b);
+    begin(
+        &b,
+        "{\"op\": \"move\", \"what\": \"slice\", \"shape\": [2, 2], \"input\": [2, 4], \"steps\": [2], \"axes\": [1]}",
+        "x", 8);
+    expect_output(&b, "y", (const double[]){0, 2, 4, 6}, 4, 1);
+    cpu_built_end(&b);
+    begin(&b, "{\"op\": \"move\", \"what\": \"tile\", \"shape\": [2, 4], \"input\": [1, 2]}", "x", 2);
+    expect_output(&b, "y", (const double[]){0, 1, 0, 1, 0, 1, 0, 1}, 8, 1);
+    cpu_built_end(&b);
+    begin(&b, "{\"op\": \"move\", \"what\": \"pad\", \"shape\": [4], \"input\": [2], \"pads\": [1, 1]}", "x", 2);
+    cpu_built_put(&b, "x", 0, 7);
+    expect_output(&b, "y", (const double[]){0, 7, 1, 0}, 4, 1);
+    cpu_built_end(&b);
+    begin(&b, "{\"op\": \"move\", \"what\": \"gather\", \"shape\": [2, 2], \"input\": [2, 3], \"axis\": 1}", "x", 6);
+    cpu_built_put(&b, "indices", 0, 2), cpu_built_put(&b, "indices", 1, 0);
+    expect_output(&b, "y", (const double[]){2, 0, 5, 3}, 4, 1);
+    cpu_built_end(&b);
+    begin(&b, "{\"op\": \"embedding\", \"shape\": [2, 2], \"table\": 3}", "table", 6);
+    cpu_built_put(&b, "indices", 0, 2), cpu_built_put(&b, "indices", 1, 1);
+    expect_output(&b, "out", (const double[]){4, 5, 2, 3}, 4, 1);
+    cpu_built_end(&b);
+    begin(&b, "{\"op\": \"rotary\", \"shape\": [1, 1, 1, 4]}", "x", 4);
+    for (int k = 0; k < 2; k++) cpu_built_put(&b, "cos", k, 2 + k), cpu_built_put(&b, "sin", k, 5 * (1 + k));
+    expect_output(&b, "y", (const double[]){-10, -27, 4, 19}, 4, 0.01);
+    cpu_built_end(&b);
+}
+
+/* Below the normal numbers of fp16 its steps grow no smaller: the nearest one may be off by a large part of a number.
+ */
+static void the_least_numbers_are_rounded_to_their_steps(void) {
+    const double step = 0x1p-24;
+    cpu_built b;
+    begin(&b, "{\"op\": \"rotary\", \"shape\": [1, 1, 1, 2], \"dtype\": \"fp16\"}", "x", 2);
+    cpu_built_put(&b, "x", 0, 2 * step), cpu_built_put(&b, "x", 1, 0);
+    cpu_built_put(&b, "cos", 0, 0.3), cpu_built_put(&b, "sin", 0, 0); /* 0.6 of a step */
+    cpu_built_put(&b, "y", 0, step), cpu_built_put(&b, "y", 1, 0);
+    UNIT_CHECK(cpu_built_accepts(&b));
+    cpu_built_put(&b, "y", 0, 4 * step);
+    UNIT_CHECK(!cpu_built_accepts(&b));
+    cpu_built_end(&b);
+}
+
+static void quantised_by_hand(void) {
+    cpu_built b;
+    begin(
+        &b,
+        "{\"op\": \"quantize\", \"what\": \"quantize\", \"shape\": [4], \"out_dtype\": \"uint8\", \"zero_points\": 1}",
+        "x", 4);
+    cpu_built_put(&b, "scales", 0, 0.25), cpu_built_put(&b, "zero_points", 0, 10);
+    cpu_built_put(&b, "x", 2, -3), cpu_built_put(&b, "x", 3, 100);
+    for (int k = 0; k < 4; k++) cpu_built_put(&b, "y", k, (const double[]){10, 14, 0, 255}[k]);
+    UNIT_CHECK(cpu_built_accepts(&b));
+    cpu_built_put(&b, "y", 1, 13); /* one step off */
+    UNIT_CHECK(!cpu_built_accepts(&b));
+    cpu_built_end(&b);
+    begin(&b,
+          "{\"op\": \"quantize\", \"what\": \"dequantize\", \"shape\": [2], \"dtype\": \"int8\", \"out_dtype\": "
+          "\"fp32\"}",
+          "x", 2);
+    cpu_built_put(&b, "scales", 0, 0.5), cpu_built_put(&b, "x", 0, -7);
+    expect_output(&b, "y", (const double[]){-3.5, 0.5}, 2, 1e-5);
+    cpu_built_end(&b);
+}
+
+/* ---- whole numbers below a bound ---- */
+
+static void places_are_below_their_bound(void) {
+    enum { COUNT = 5000 };
+    static int64_t places[COUNT];
+    static int32_t lengths[COUNT];
+    scout_why why;
+    int seen[7] = {0}, high = 0;
+    UNIT_CHECK(cpu_fill(places, sizeof places, SCOUT_INT64, SCOUT_FILL_BELOW, SCOUT_FILL_SEED(7, 99), &why) ==
+               SCOUT_OK);
+    for (int k = 0; k < COUNT; k++)
+        if (UNIT_CHECK(places[k] >= 0 && places[k] < 7)) seen[places[k]]++;
+    for (int k = 0; k < 7; k++) UNIT_CHECK(seen[k] > COUNT / 7 / 2 && seen[k] < COUNT / 7 * 2);
+    UNIT_CHECK(cpu_fill(lengths, sizeof lengths, SCOUT_INT32, SCOUT_FILL_NEAR, SCOUT_FILL_SEED(6400, 5), &why) ==
+               SCOUT_OK);
+    for (int k = 0; k < COUNT; k++) UNIT_CHECK(lengths[k] >= 6300 && lengths[k] < 6400);
+    UNIT_CHECK(cpu_fill(lengths, sizeof lengths, SCOUT_INT32, SCOUT_FILL_NEAR, SCOUT_FILL_SEED(65, 5), &why) ==
+               SCOUT_OK);
+    for (int k = 0; k < COUNT; k++) high += lengths[k] == 64;
+    UNIT_CHECK(high > COUNT / 3 && high < COUNT);
+    UNIT_CHECK(cpu_fill(lengths, sizeof lengths, SCOUT_FP32, SCOUT_FILL_BELOW, SCOUT_FILL_SEED(65, 5), &why) ==
+               SCOUT_NO);
+    UNIT_CHECK(cpu_fill(lengths, sizeof lengths, SCOUT_INT32, SCOUT_FILL_BELOW, 5, &why) == SCOUT_NO);
+}
+
+/* From -1 to 1.55: steps of 0.01, and 0 is 100 of them above the least. */
+static void what_a_dynamic_quantiser_finds(void) {
+    static const double x[] = {-1, 0, 1.55, 0.104}, y[] = {0, 100, 255, 110};
+    cpu_built b;
+    cpu_built_make(&b, "{\"op\": \"quantize\", \"what\": \"dynamic\", \"shape\": [4], \"out_dtype\": \"uint8\"}",
+                   1 << 20);
+    UNIT_CHECK(b.built);
+    cpu_built_fill(&b, 3);
+    for (int k = 0; k < 4; k++) cpu_built_put(&b, "x", k, x[k]), cpu_built_put(&b, "y", k, y[k]);
+    cpu_built_put(&b, "scale", 0, 2.55f / 255), cpu_built_put(&b, "zero", 0, 100);
+    UNIT_CHECK(cpu_built_accepts(&b));
+    cpu_built_put(&b, "y", 3, 111);
+    UNIT_CHECK(!cpu_built_accepts(&b));
+    cpu_built_put(&b, "y", 3, 110), cpu_built_put(&b, "zero", 0, 101);
+    UNIT_CHECK(!cpu_built_accepts(&b));
+    cpu_built_put(&b, "zero", 0, 100), cpu_built_put(&b, "scale", 0, 0.010001);
+    UNIT_CHECK(!cpu_built_accepts(&b));
+    cpu_built_end(&b);
+}
+
+static void what_cannot_be_told_is_refused(void) {
+    static const char *const rows[][2] = {
+        {"{\"op\": \"embedding\", \"shape\": [4, 4], \"table\": 0}", "shape"},
+        {"{\"op\": \"embedding\", \"shape\": [4, 4], \"table\": 9223372036854775807}", "shape"},
+        {"{\"op\": \"embedding\", \"shape\": [4, 4], \"table\": 7, \"what\": \"embed_norm\"}", "feature"},
+        {"{\"op\": \"embedding\", \"shape\": [4, 4], \"table\": 7, \"block_size\": 32}", "feature"},
+        {"{\"op\": \"embedding\", \"shape\": [4, 4], \"table\": 7, \"index_dtype\": \"fp32\"}", "type"},
+        {"{\"op\": \"rotary\", \"shape\": [1, 1, 1, 3]}", "shape"},
+        {"{\"op\": \"rotary\", \"shape\": [1, 1, 1, 4], \"rotary_dim\": 6}", "shape"},
+        {"{\"op\": \"rotary\", \"shape\": [1, 1, 1, 4], \"what\": \"gemma\"}", "feature"},
+        {"{\"op\": \"rotary\", \"shape\": [1, 1, 1, 4], \"dtype\": \"int8\"}", "type"},
+        {"{\"op\": \"move\", \"what\": \"scatter\", \"shape\": [4]}", "feature"},
+        {"{\"op\": \"move\", \"what\": \"transpose\", \"shape\": [4, 2], \"input\": [2, 4], \"perm\": [0, 0]}",
+         "shape"},
+        {"{\"op\": \"move\", \"what\": \"transpose\", \"shape\": [4, 2], \"input\": [2, 4], \"perm\": [1, 7]}",
+         "shape"},
+        {"{\"op\": \"move\", \"what\": \"slice\", \"shape\": [4], \"input\": [3]}", "shape"},
+        {"{\"op\": \"move\", \"what\": \"slice\", \"shape\": [4], \"input\": [4], \"steps\": [-1]}", "feature"},
+        {"{\"op\": \"move\", \"what\": \"expand\", \"shape\": [4], \"input\": [3]}", "shape"},
+        {"{\"op\": \"move\", \"what\": \"pad\", \"shape\": [4], \"input\": [2], \"pads\": [1, 2]}", "shape"},
+        {"{\"op\": \"move\", \"what\": \"pad\", \"shape\": [4], \"input\": [2], \"pads\": [1, 1], \"mode\": \"edge\"}",
+         "feature"},
+        {"{\"op\": \"move\", \"what\": \"concat\", \"shape\": [4], \"axis\": 0, \"inputs\": 200}", "feature"},
+        {"{\"op\": \"move\", \"what\": \"concat\", \"shape\": [4], \"axis\": 3, \"inputs\": 2}", "shape"},
+        {"{\"op\": \"move\", \"what\": \"concat\", \"shape\": [4], \"axis\": 0, \"inputs\": 2, \"sizes\": [1, 2]}",
+         "shape"},
+        {"{\"op\": \"move\", \"what\": \"split\", \"shape\": [5], \"axis\": 0, \"outputs\": 2}", "shape"},
+        {"{\"op\": \"move\", \"what\": \"gather\", \"shape\": [4, 5], \"axis\": 0, \"input\": [7, 6]}", "shape"},
+        {"{\"op\": \"move\", \"what\": \"gathernd\", \"shape\": [4], \"indices\": [4, 3], \"input\": [7, 6]}", "shape"},
+        {"{\"op\": \"move\", \"what\": \"cast\", \"shape\": [4], \"dtype\": \"int64\", \"out_dtype\": \"fp8e4m3fn\"}",
+         "type"},
+        {"{\"op\": \"move\", \"what\": \"cast\", \"shape\": [4], \"out_dtype\": \"int4\"}", "type"},
+        {"{\"op\": \"quantize\", \"what\": \"dynamic\", \"shape\": [4], \"out_dtype\": \"int8\"}", "type"},
+        {"{\"op\": \"quantize\", \"what\": \"quantize\", \"shape\": [4], \"out_dtype\": \"fp32\"}", "type"},
+        {"{\"op\": \"quantize\", \"what\": \"quantize\", \"shape\": [4], \"out_dtype\": \"int8\", \"axis\": 1}",
+         "shape"},
+        {"{\"op\": \"quantize\", \"what\": \"quantize\", \"shape\": [4], \"out_dtype\": \"int8\", \"block_size\": 2}",
+         "feature"},
+    };
+    for (size_t k = 0; k < sizeof rows / sizeof *rows; k++) {
+        const int before = cpu_built_failures;
+        cpu_built_refused(rows[k][0], rows[k][1]);
+        UNIT_INT(cpu_built_failures, before);
+    }
+}
+
+int main(void) {
+    if (!cpu_built_open()) return 1;
+    setvbuf(stdout, NULL, _IOLBF, 0);
+    UNIT_RUN(places_are_below_their_bound);
+    UNIT_RUN(references_by_hand);
+    UNIT_RUN(the_least_numbers_are_rounded_to_their_steps);
+    UNIT_RUN(quantised_by_hand);
+    UNIT_RUN(moves_of_every_type);
+    UNIT_RUN(libraries_move_too);
+    UNIT_RUN(casts);
+    UNIT_RUN(embeddings);
+    UNIT_RUN(rotations);
+    UNIT_RUN(quantising);
+    UNIT_RUN(what_a_dynamic_quantiser_finds);
+    UNIT_RUN(what_cannot_be_told_is_refused);
+    cpu_built_close();
+    return unit_end();
+}

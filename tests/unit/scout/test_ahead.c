@@ -1,0 +1,269 @@
+/* The pool of preparing threads, on a device whose plans are counted: what was announced is there when it is taken,
+ * what has changed is not, and nothing is left behind. For a build with a thread sanitizer, too. */
+#include "scout/measure/measure_internal.h"
+#include "scout/worker/worker_ahead.h"
+#include "tests/unit/unit.h"
+
+#include <pthread.h>
+#include <sched.h>
+#include <stdatomic.h>
+#include <stdlib.h>
+#include <unistd.h>
+
+enum { JOBS = 24, VARIANTS = 6 };
+
+static atomic_int live_plans, live_devices, made, measuring_made;
+static atomic_bool held; /* plans wait until it is over */
+static pthread_t measuring;
+
+/* ---- the device ---- */
+
+static scout_answer open_one(int32_t ordinal, scout_device **out, scout_why *why) {
+    (void)ordinal, (void)why;
+    *out = calloc(1, 1);
+    live_devices++;
+    return SCOUT_OK;
+}
+
+static void close_one(scout_device *d) {
+    free(d);
+    live_devices--;
+}
+
+static double now(scout_device *d) {
+    (void)d;
+    return 0;
+}
+
+static scout_answer beside(scout_device *d, scout_why *why) {
+    (void)d, (void)why;
+    return SCOUT_OK;
+}
+
+/* ---- its candidate ---- */
+
+static scout_answer supports(const scout_op *op, scout_device *d, scout_why *why) {
+    (void)d;
+    return op->shape[0] == 13 ? scout_say(why, SCOUT_NO, "shape", "not this one") : SCOUT_OK;
+}
+
+static scout_answer domain(const scout_op *op, scout_device *d, int exhaustive, scout_domain *out, scout_why *why) {
+    (void)op, (void)d, (void)exhaustive, (void)why;
+    out->count = 1;
+    out->parameters[0] = (scout_parameter){.name = "algo", .count = VARIANTS, .values = {0, 1, 2, 3, 4, 5}};
+    return SCOUT_OK;
+}
+
+/* The last one fails, as libraries do for want of memory: the thread that measures is to try it again. */
+static scout_answer prepare(const scout_op *op, scout_device *d, const int64_t *values, scout_plan **plan,
+                            scout_plan_needs *needs, scout_why *why) {
+    (void)op, (void)d, (void)needs;
+    while (held) usleep(100);
+    if (values[0] == VARIANTS - 1) return scout_say(why, SCOUT_NO_MEMORY, "memory", "no memory");
+    if (values[0] == VARIANTS - 2) return scout_say(why, SCOUT_NO, "feature", "no such algorithm");
+    *plan = malloc(1);
+    live_plans++;
+    made++;
+    measuring_made += pthread_equal(pthread_self(), measuring) != 0;
+    return SCOUT_OK;
+}
+
+static scout_answer launch(scout_plan *plan, const scout_args *args, scout_why *why) {
+    (void)plan, (void)args, (void)why;
+    return SCOUT_FAILED;
+}
+
+static void destroy(scout_plan *plan) {
+    free(plan);
+    live_plans--;
+}
+
+static const char *const precisions[] = {"fp32", NULL};
+static const scout_candidate candidate = {.size = sizeof candidate,
+                                          .kind = SCOUT_GEMM,
+                                          .flags = SCOUT_BASELINE,
+                                          .name = "counted",
+                                          .precisions = precisions,
+                                          .supports = supports,
+                                          .domain = domain,
+                                          .prepare = prepare,
+                                          .launch = launch,
+                                          .destroy = destroy};
+static const scout_candidate *const candidates[] = {&candidate};
+static scout_device_api api = {.size = sizeof api,
+                               .name = "counted",
+                               .open = open_one,
+                               .close = close_one,
+                               .now = now,
+                               .beside = beside,
+                               .candidate_count = 1,
+                               .candidates = candidates};
+
+/* ---- the worker ---- */
+
+static worker w;
+
+static void begin(void) {
+    scout_why why;
+    w = (worker){.out = -1, .gone = true, .api = &api};
+    for (int k = 0; k < 16; k++) CPU_SET(k, &w.cores); /* whatever machine this is */
+    unsetenv("CEILING_SCOUT_AHEAD");
+    measuring = pthread_self();
+    made = measuring_made = 0;
+    open_one(0, &w.device, &why);
+}
+
+static void end(void) {
+    worker_ahead_end(&w);
+    close_one(w.device);
+    UNIT_INT(live_plans, 0);
+    UNIT_INT(live_devices, 0);
+    UNIT_INT(measuring_made, 0);
+}
+
+static json_t *body(int session, int rows, double sparsity) {
+    char shape[32];
+    guard g;
+    arena a;
+    operation_list list;
+    json_builder b = {0};
+    guard_init(&g);
+    arena_init(&a, &g, (size_t)1 << 20);
+    snprintf(shape, sizeof shape, "%d,64,64", rows);
+    operation_from_words("gemm", shape, "fp32", sparsity, NULL, &a, &list);
+    json_t *to = json_pack("{s:s, s:i, s:i, s:f, s:s, s:[], s:o}", "what", "measure", "session", session, "pass", 1,
+                           "budget_s", 5.0, "regime", "sustained-model-graph", "exclusions", "operation",
+                           operation_to_json(&list.items[0], &b));
+    UNIT_CHECK(to != NULL);
+    operation_list_free(&list);
+    arena_free(&a);
+    return to;
+}
+
+static void announce(json_t *one) {
+    json_t *list = json_array();
+    json_array_append(list, one);
+    worker_ahead_hear(&w, list);
+    json_decref(list);
+}
+
+static struct measurement *take(const json_t *job, worker_request **request) {
+    double waited_s = -1;
+    struct measurement *m = worker_ahead_take(&w, job, request, &waited_s);
+    UNIT_CHECK(waited_s >= 0);
+    return m;
+}
+
+static void give_back(struct measurement *m, worker_request *request) {
+    measure_close(m);
+    worker_request_free(request);
+}
+
+/* ---- */
+
+static void what_is_announced_is_prepared(void) {
+    json_t *jobs[JOBS];
+    int taken = 0;
+    begin();
+    held = true; /* so that some of them wait, and one is under way */
+    for (int k = 0; k < JOBS; k++) announce(jobs[k] = body(k, k + 1, 0));
+    while (live_devices == 1) usleep(100);
+    usleep(10000);
+    held = false;
+    for (int k = 0; k < JOBS; k++) {
+        worker_request *request = NULL;
+        struct measurement *m = take(jobs[k], &request);
+        json_decref(jobs[k]);
+        if (!m) continue; /* it was not begun: its job does it */
+        taken++;
+        if (m->op.shape[0] == 13) {
+            UNIT_INT(m->row_count, 1);
+            UNIT_TEXT(m->rows[0].why.code, "shape");
+        } else {
+            UNIT_INT(m->row_count, VARIANTS);
+            for (int r = 0; r < VARIANTS; r++) {
+                UNIT_CHECK((m->rows[r].kept.plan != NULL) == (r < VARIANTS - 2));
+                UNIT_CHECK(m->rows[r].decided == (r == VARIANTS - 2));
+            }
+        }
+        UNIT_CHECK(m->device == w.device && m->watcher == &w.watcher && m->request == &request->measure);
+        give_back(m, request);
+    }
+    UNIT_CHECK(taken > 0 && made > 0);
+    end();
+}
+
+static void what_has_changed_is_not_taken(void) {
+    worker_request *request = NULL;
+    json_t *job = body(1, 4, 0);
+    begin();
+    announce(job);
+    while (made < VARIANTS - 2) usleep(100);
+    json_t *changed = json_deep_copy(job);
+    json_array_append_new(json_object_get(changed, "exclusions"), json_pack("{s:s}", "name", "counted"));
+    UNIT_CHECK(take(changed, &request) == NULL && request == NULL);
+    UNIT_CHECK(take(job, &request) == NULL); /* and it is not kept for another time */
+    json_decref(changed);
+    json_decref(job);
+    end();
+}
+
+static void another_budget_is_no_change(void) {
+    worker_request *request = NULL;
+    json_t *job = body(1, 4, 0);
+    begin();
+    announce(job);
+    while (made < VARIANTS - 2) usleep(100);
+    json_t *changed = json_deep_copy(job);
+    json_object_set_new(changed, "budget_s", json_real(1));
+    struct measurement *m = take(changed, &request);
+    if (UNIT_CHECK(m != NULL)) give_back(m, request);
+    json_decref(changed);
+    json_decref(job);
+    end();
+}
+
+static void what_nobody_takes_is_given_back(void) {
+    begin();
+    for (int k = 0; k < JOBS; k++) {
+        json_t *job = body(k, k + 1, 0);
+        announce(job);
+        json_decref(job);
+    }
+    end();
+}
+
+static void sparse_weights_are_left_to_the_job(void) {
+    worker_request *request = NULL;
+    json_t *job = body(1, 64, 0.5), *other = body(2, 4, 0);
+    begin();
+    announce(job);
+    announce(other);
+    while (made < VARIANTS - 2) usleep(100); /* the other one's */
+    UNIT_CHECK(take(job, &request) == NULL);
+    json_decref(job);
+    json_decref(other);
+    end();
+}
+
+static void a_device_without_is_never_shared(void) {
+    begin();
+    UNIT_CHECK(worker_ahead_can(&w));
+    api.beside = NULL;
+    UNIT_CHECK(!worker_ahead_can(&w));
+    api.beside = beside;
+    CPU_ZERO(&w.cores);
+    CPU_SET(0, &w.cores);
+    UNIT_CHECK(!worker_ahead_can(&w)); /* the one core is the measuring thread's */
+    end();
+}
+
+int main(void) {
+    UNIT_RUN(what_is_announced_is_prepared);
+    UNIT_RUN(what_has_changed_is_not_taken);
+    UNIT_RUN(another_budget_is_no_change);
+    UNIT_RUN(what_nobody_takes_is_given_back);
+    UNIT_RUN(sparse_weights_are_left_to_the_job);
+    UNIT_RUN(a_device_without_is_never_shared);
+    return unit_end();
+}

@@ -1,0 +1,360 @@
+/* One pass on scripted devices: who is left by the race, in which order blocks run, what is dropped. */
+#include "scout/timing/lanes.h"
+#include "tests/fakes/noisy.h"
+#include "tests/unit/unit.h"
+
+#include <math.h>
+
+enum { MOST = 64, BLOCKS = 4096 };
+
+static noisy world;
+static noisy_load loads[MOST];
+static lanes_lane lanes[MOST];
+static lanes_rules rules;
+
+/* What ran, in order. */
+static struct {
+    int lane;
+    uint32_t launches, intervals;
+} ran[BLOCKS];
+static int blocks, whole;
+
+static scout_answer run(void *context, uint32_t launches, uint32_t intervals, double *seconds, scout_why *why) {
+    noisy_load *load = context;
+    if (blocks < BLOCKS) {
+        ran[blocks].lane = (int)(load - loads);
+        ran[blocks].launches = launches;
+        ran[blocks++].intervals = intervals;
+    }
+    const timing_subject subject = noisy_subject(load);
+    return subject.run(subject.context, launches, intervals, seconds, why);
+}
+
+static uint32_t whole_of(void *context) {
+    (void)context;
+    return (uint32_t)whole;
+}
+
+static void begin(bool host) {
+    const regime sustained = {.load = REGIME_SUSTAINED};
+    world = noisy_quiet(3);
+    world.record_s = 0;
+    rules = lanes_rules_of(&sustained, host, true);
+    blocks = 0;
+    whole = 1;
+}
+
+static void load(int k, double launch_s) { loads[k] = noisy_load_of(&world, launch_s); }
+
+/* Lane 0 is the baseline where there is one. Seconds of the pass. */
+static double pass(int count, int baseline) {
+    const timing_clock clock = noisy_clock(&world);
+    const double began_s = world.now_s;
+    for (int k = 0; k < count; k++)
+        lanes[k] =
+            (lanes_lane){.subject = {.context = &loads[k], .run = run, .whole = whole_of}, .keep = k == baseline};
+    UNIT_CHECK(lanes_run(&clock, &rules, lanes, count, baseline, INFINITY));
+    UNIT_CHECK(blocks < BLOCKS);
+    return world.now_s - began_s;
+}
+
+static int left_of(int count) {
+    int n = 0;
+    for (int k = 0; k < count; k++) n += !lanes[k].raced_out && lanes[k].answer == SCOUT_OK;
+    return n;
+}
+
+static void near(double got, double want, double within) {
+    if (!UNIT_CHECK(fabs(got / want - 1) <= within)) printf("got %g, want %g\n", got, want);
+}
+
+/* ---- the race ---- */
+
+static void a_race_of_many_leaves_the_right_ones(void) {
+    begin(false);
+    world.noise = 0.005;
+    load(0, 1e-4);
+    for (int k = 1; k < MOST; k++) load(k, 1e-4 * (0.9 + 0.004 * (double)((k * 37) % 63))); /* 37 * 46 = 1 of 63 */
+    const double took_s = pass(MOST, 0);
+    UNIT_CHECK(!lanes[0].raced_out && !lanes[63].raced_out && !lanes[46].raced_out); /* 0.9 and 0.904 */
+    UNIT_CHECK(left_of(MOST) <= 1 + rules.finalists);
+    for (int k = 0; k < MOST; k++) {
+        UNIT_CHECK(lanes[k].time_s > 0 && lanes[k].answer == SCOUT_OK); /* all have figures */
+        near(lanes[k].time_s, loads[k].launch_s, lanes[k].raced_out ? 0.03 : 0.005);
+        UNIT_CHECK(lanes[k].raced_out || lanes[k].blocks >= (uint32_t)rules.rounds);
+    }
+    UNIT_CHECK(took_s < 0.5);
+}
+
+/* Rivals that are all slower than the baseline leave before the end; the best of them stays. */
+static void the_best_rival_is_never_dropped(void) {
+    begin(false);
+    load(0, 1e-4);
+    load(1, 5e-4);
+    load(2, 4e-4);
+    for (int k = 3; k < 10; k++) load(k, 6e-4);
+    pass(10, 0);
+    UNIT_CHECK(!lanes[2].raced_out);
+    UNIT_INT(left_of(10), 2);
+    near(lanes[2].time_s / lanes[0].time_s, 4, 0.005);
+}
+
+static void a_crawling_one_costs_single_launches(void) {
+    begin(false);
+    load(0, 1e-4);
+    load(1, 9e-5);
+    load(2, 0.5);
+    load(3, 9.1e-5);
+    pass(4, 0);
+    UNIT_CHECK(lanes[2].raced_out && loads[2].launches == 1); /* a look was enough */
+    near(lanes[2].time_s, 0.5, 0.02);
+    UNIT_INT(left_of(4), 3);
+}
+
+/* Nothing is to be beaten: all race against each other. */
+static void without_a_baseline_the_best_are_left(void) {
+    begin(false);
+    for (int k = 0; k < 20; k++) load(k, 1e-4 * (1 + 0.1 * (double)((k + 7) % 20)));
+    pass(20, -1);
+    UNIT_CHECK(!lanes[13].raced_out && left_of(20) >= 1 && left_of(20) <= rules.finalists);
+}
+
+static void what_is_kept_stays(void) {
+    begin(false);
+    const timing_clock clock = noisy_clock(&world);
+    for (int k = 0; k < 8; k++) {
+        load(k, k == 5 ? 1e-3 : 1e-4 + 1e-6 * k);
+        lanes[k] = (lanes_lane){.subject = noisy_subject(&loads[k]), .keep = k == 0 || k == 5};
+    }
+    UNIT_CHECK(lanes_run(&clock, &rules, lanes, 8, 0, INFINITY));
+    UNIT_CHECK(!lanes[5].raced_out && lanes[5].blocks >= (uint32_t)rules.rounds);
+}
+
+/* ---- faults ---- */
+
+static void what_fails_fails_alone(void) {
+    begin(false);
+    for (int k = 0; k < 4; k++) load(k, 1e-4);
+    loads[1].fails_at = 1, loads[1].answer = SCOUT_FAILED; /* at the look */
+    loads[2].fails_at = 6, loads[2].answer = SCOUT_NO;     /* in a round */
+    loads[3].lies_s = NAN;
+    pass(4, 0);
+    UNIT_INT(lanes[0].answer, SCOUT_OK);
+    UNIT_INT(lanes[1].answer, SCOUT_FAILED);
+    UNIT_INT(lanes[2].answer, SCOUT_NO);
+    UNIT_INT(lanes[3].answer, SCOUT_FAILED);
+    UNIT_CHECK(strstr(lanes[1].why.text, "scripted") && strstr(lanes[3].why.text, "timer"));
+    near(lanes[0].time_s, 1e-4, 0.005);
+    UNIT_CHECK(lanes[1].time_s == 0 || isnan(lanes[1].time_s));
+}
+
+static void a_lost_device_ends_the_pass(void) {
+    for (uint32_t at = 1; at < 8; at++) {
+        begin(false);
+        for (int k = 0; k < 3; k++) load(k, 1e-4);
+        loads[1].fails_at = at, loads[1].answer = SCOUT_LOST;
+        const timing_clock clock = noisy_clock(&world);
+        for (int k = 0; k < 3; k++) lanes[k] = (lanes_lane){.subject = {.context = &loads[k], .run = run}};
+        UNIT_CHECK(!lanes_run(&clock, &rules, lanes, 3, 0, INFINITY));
+        UNIT_INT(lanes[1].answer, SCOUT_LOST);
+        UNIT_INT(ran[blocks - 1].lane, 1); /* nothing ran after it */
+    }
+}
+
+/* ---- blocks ---- */
+
+static void rounds_go_there_and_back(void) {
+    begin(false);
+    for (int k = 0; k < 3; k++) load(k, 1e-4);
+    pass(3, 0);
+    const int full = blocks - 3 * (int)lanes[0].blocks;
+    UNIT_INT(lanes[0].blocks % 2, 0);
+    for (int k = 0; k < 3 * (int)lanes[0].blocks; k++) {
+        const int at = k % 6;
+        UNIT_INT(ran[full + k].lane, at < 3 ? at : 5 - at);
+    }
+}
+
+/* A clock that falls under load takes no side: the ratio is that of a settled one. */
+static void a_falling_clock_takes_no_side(void) {
+    begin(false);
+    world.tau_s = 0.02;
+    world.noise = 0.0005;
+    for (int k = 0; k < 4; k++) loads[k] = noisy_heavy(&world, 1e-4, 1500);
+    pass(4, 0);
+    for (int k = 1; k < 4; k++) near(lanes[k].time_s / lanes[0].time_s, 1, 0.001);
+    near(lanes[0].time_s, 1e-4 * 1980 / 1500, 0.03);
+}
+
+static void whole_rotations_are_run(void) {
+    begin(false);
+    whole = 7;
+    for (int k = 0; k < 3; k++) load(k, k == 2 ? 4e-4 : 1e-4);
+    pass(3, 0);
+    for (int k = 0; k < 3; k++) UNIT_CHECK(lanes[k].launches % 7 == 0 && lanes[k].launches > 0);
+    UNIT_INT(ran[blocks - 1].launches % 7, 0);
+    UNIT_INT(lanes[2].launches, 7); /* of 3, which would make an interval */
+}
+
+static void an_interval_is_long_against_the_timer(void) {
+    begin(false);
+    world.resolution_s = 1e-4;
+    load(0, 1e-4);
+    pass(1, 0);
+    UNIT_CHECK(lanes[0].launches >= 10);
+    near(lanes[0].time_s, 1e-4, 0.03);
+}
+
+/* What takes seconds goes there, and back at most. */
+static void long_launches_get_a_round_or_two(void) {
+    for (int host = 0; host < 2; host++) {
+        begin(host == 1);
+        load(0, 1);
+        load(1, 0.9);
+        pass(2, 0);
+        UNIT_CHECK(lanes[0].blocks >= 1 && lanes[0].blocks <= 2);
+        UNIT_CHECK(loads[0].launches <= 4);
+        near(lanes[1].time_s / lanes[0].time_s, 0.9, 0.02);
+        begin(host == 1);
+        load(0, 30);
+        load(1, 20);
+        pass(2, 0);
+        UNIT_INT(lanes[0].blocks, 1);
+        UNIT_INT(loads[0].launches, 2); /* a look, a round */
+    }
+}
+
+static void bursts_pause(void) {
+    const regime burst = {.load = REGIME_BURST};
+    begin(false);
+    rules = lanes_rules_of(&burst, false, true);
+    rules.rounds = 12;
+    load(0, 1e-4);
+    load(1, 9e-5);
+    pass(2, 0);
+    UNIT_CHECK(world.bursts > 0 && world.shortest_pause_s >= rules.idle_s);
+    UNIT_CHECK(world.longest_burst_s <= 1.1 * rules.burst_s);
+    near(lanes[1].time_s / lanes[0].time_s, 0.9, 0.01);
+}
+
+static void it_ends_where_it_is_precise(void) {
+    begin(true);
+    load(0, 1e-4);
+    const double quiet_s = pass(1, 0);
+    UNIT_CHECK(lanes[0].blocks >= (uint32_t)rules.rounds && lanes[0].blocks <= (uint32_t)rules.rounds + 1);
+    UNIT_CHECK(lanes[0].error <= rules.precise);
+    begin(true);
+    world.noise = 0.2;
+    load(0, 1e-4);
+    const double noisy_s = pass(1, 0);
+    UNIT_CHECK(noisy_s > 2 * quiet_s && noisy_s < 2 * rules.most_s);
+}
+
+/* ---- the clock ---- */
+
+/* Alone it runs until its clock holds; not at all where nothing holds that back. Power is capped on a mean: a clock
+ * that holds for less than a tenth of a second may yet fall. */
+static void the_clock_that_a_load_holds(void) {
+    static const double loaded_mhz[] = {1500, 1980, 1500}, tau_s[] = {0.02, 0.02, 0.002};
+    double took_s[3];
+    for (int k = 0; k < 3; k++) {
+        begin(false);
+        world.counts = true;
+        world.noise = 0.0005;
+        world.tau_s = tau_s[k];
+        rules.hold_s = 0.2;
+        loads[0] = noisy_heavy(&world, 1e-4, loaded_mhz[k]);
+        took_s[k] = pass(1, 0);
+        near(1e-6 * lanes[0].held_hz, loaded_mhz[k], 0.004);
+        UNIT_CHECK(lanes[0].held_error <= 0.01);
+        if (k != 1)
+            near(-lanes[0].clock_xy / lanes[0].clock_xx, 1, k == 2 ? 0.1 : 0.02); /* its time goes with its clock */
+    }
+    UNIT_CHECK(took_s[0] > 0.1 && took_s[1] < 0.03 && took_s[2] > 0.1 && took_s[2] < 0.2);
+    begin(false);
+    rules.hold_s = 0.2;
+    loads[0] = noisy_heavy(&world, 1e-4, 1500); /* a device that tells no clock */
+    pass(1, 0);
+    UNIT_CHECK(lanes[0].held_hz == 0 && lanes[0].clock_hz == 0);
+}
+
+/* Of a clock that moves from block to block no block is less worth. */
+static void a_known_clock_is_no_noise(void) {
+    for (int known = 0; known < 2; known++) {
+        begin(false);
+        world.counts = known;
+        world.noise = 0.0005;
+        world.tau_s = 0.003;
+        loads[0] = noisy_heavy(&world, 1e-4, 1200);
+        loads[1] = noisy_load_of(&world, 1e-4);
+        pass(2, 0);
+        UNIT_CHECK((lanes[0].error < 0.002) == (known == 1));
+    }
+}
+
+/* ---- disturbances ---- */
+
+static void disturbed_blocks_are_dropped_and_counted(void) {
+    begin(true);
+    world.others = 0.1;
+    world.others_s = 4;
+    world.tells = true;
+    load(0, 1e-4);
+    load(1, 9e-5);
+    pass(2, 0);
+    for (int k = 0; k < 2; k++) {
+        near(lanes[k].time_s, loads[k].launch_s, 0.01);
+        UNIT_CHECK(lanes[k].dropped > 0 && lanes[k].blocks >= (uint32_t)rules.rounds && !lanes[k].disturbed);
+    }
+}
+
+/* Hardly anything is undisturbed: what disturbs only adds. */
+static void the_lower_part_is_left(void) {
+    begin(true);
+    world.others = 0.999;
+    world.others_s = 0.5;
+    world.tells = true;
+    load(0, 1e-4);
+    pass(1, 0);
+    UNIT_CHECK(lanes[0].disturbed && lanes[0].dropped > lanes[0].blocks && lanes[0].blocks > 0);
+    UNIT_CHECK(lanes[0].time_s > 1e-4 && lanes[0].time_s < 1.25e-4); /* the middle of all is at 1.25 */
+}
+
+/* Nothing tells of it: one block is three times as long as its neighbours. */
+static void a_jump_is_no_figure(void) {
+    begin(false);
+    world.outlier_share = 0.03;
+    world.outlier_factor = 3;
+    double worst = 0;
+    for (int k = 0; k < 200; k++) {
+        load(0, 1e-4);
+        load(1, 2e-3); /* a block is an interval or two */
+        pass(2, -1);
+        blocks = 0;
+        for (int l = 0; l < 2; l++) worst = fmax(worst, fabs(lanes[l].time_s / loads[l].launch_s - 1));
+    }
+    if (!UNIT_CHECK(worst < 0.02)) printf("%g\n", worst);
+}
+
+int main(void) {
+    UNIT_RUN(a_race_of_many_leaves_the_right_ones);
+    UNIT_RUN(the_best_rival_is_never_dropped);
+    UNIT_RUN(a_crawling_one_costs_single_launches);
+    UNIT_RUN(without_a_baseline_the_best_are_left);
+    UNIT_RUN(what_is_kept_stays);
+    UNIT_RUN(what_fails_fails_alone);
+    UNIT_RUN(a_lost_device_ends_the_pass);
+    UNIT_RUN(rounds_go_there_and_back);
+    UNIT_RUN(a_falling_clock_takes_no_side);
+    UNIT_RUN(whole_rotations_are_run);
+    UNIT_RUN(an_interval_is_long_against_the_timer);
+    UNIT_RUN(long_launches_get_a_round_or_two);
+    UNIT_RUN(bursts_pause);
+    UNIT_RUN(it_ends_where_it_is_precise);
+    UNIT_RUN(the_clock_that_a_load_holds);
+    UNIT_RUN(a_known_clock_is_no_noise);
+    UNIT_RUN(disturbed_blocks_are_dropped_and_counted);
+    UNIT_RUN(the_lower_part_is_left);
+    UNIT_RUN(a_jump_is_no_figure);
+    return unit_end();
+}
