@@ -1,5 +1,6 @@
 """Counts the words of each sentence in the documents, in --help and in the manual pages, and looks for banned words
-there and in the sources. Prints a line for each text and each fault, and exits 1 where there is a fault.
+there and in the sources, and links that lead nowhere. Prints a line for each text and each fault, and exits 1 where
+there is a fault.
 Usage: check.py [--docs] ROOT [PROGRAM…]   --docs: of the sources only the number of banned words
 
 A sentence ends at a full stop, question mark or exclamation mark before a blank. Paragraphs, list items, options and
@@ -11,7 +12,7 @@ import sys
 
 MOST_MEAN, MOST_WORDS = 20, 40
 BANNED = re.compile(r"\b(who|whoever|whom|nobody|somebody|anybody|everybody)\b", re.IGNORECASE)
-COUNTED = ("README.md", "CONTRIBUTING.md", "CHANGELOG.md", "SECURITY.md", "docs/*.md")
+COUNTED = ("README.md", "CONTRIBUTING.md", "CHANGELOG.md", "SECURITY.md", "docs/*.md", "docs/examples/*/README.md")
 READ = COUNTED + ("docs/*/**/*.md", "docs/schema/*.json")
 PRODUCT = ("common", "dispatch", "extract", "scout", "kernels", "analyze")
 SUFFIXES = {".c", ".h", ".cu", ".cuh"}
@@ -50,6 +51,12 @@ def markdown(text):
         blank = False
     links = re.compile(r"\[[^\]]*\]\([^)]*\)")
     return [(line, text) for line, text in found if re.search(r"\w", links.sub("", text))]
+
+
+def headings(text):
+    """The anchors that a reader of Markdown makes of headings."""
+    heads = [line.lstrip("# ").lower() for line in text.splitlines() if line.startswith("#")]
+    return {re.sub(r"[^\w\- ]", "", head).replace(" ", "-") for head in heads}
 
 
 def help_text(text):
@@ -120,12 +127,24 @@ class Check:
         for number, line in enumerate(text.splitlines(), first):
             self.faults += [f"{name}:{number}: the word {found[0]}: {line.strip()[:110]}" for found in BANNED.finditer(line)]
 
+    def follow(self, root, path, text):
+        """Links within the repository, to files and to headings."""
+        for target in re.findall(r"\]\(([^)\s]+)\)", re.sub(r"`[^`\n]+`|^    .*", "", text, flags=re.MULTILINE)):
+            place, _, heading = target.partition("#")
+            if place.startswith("http"):
+                continue
+            other = path.parent / place if place else path
+            if not other.exists() or heading and heading not in headings(other.read_text(encoding="utf-8")):
+                self.faults.append(f"{path.relative_to(root)}: the link {target} leads nowhere")
+
     def documents(self, root):
         for pattern in COUNTED:
             for path in sorted(root.glob(pattern)):
                 self.count(str(path.relative_to(root)), markdown(path.read_text(encoding="utf-8")))
         for path in sorted({path for pattern in READ for path in root.glob(pattern)}):
-            self.ban(str(path.relative_to(root)), path.read_text(encoding="utf-8"))
+            text = path.read_text(encoding="utf-8")
+            self.ban(str(path.relative_to(root)), text)
+            self.follow(root, path, text)
 
     def program(self, path):
         name = path.name

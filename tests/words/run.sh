@@ -49,6 +49,8 @@ told "docs/fine.md:5: 41 words" add docs/fine.md $'\n'"$(many word 40)end."
 told "docs/fine.md: sentences have 21.0 words on average" bash -c "printf '%s. ' '$(many a 21)' '$(many b 21)' >'$copy/docs/fine.md'"
 told "docs/fine.md:4: the word whom" add docs/fine.md 'It knows whom it serves.'
 told "docs/fine.md:4: the word Nobody" add docs/fine.md '| Nobody | in a table |'
+told "the link ../docs/none.md leads nowhere" add docs/fine.md '[lost](../docs/none.md) and [found](fine.md#fine)'
+told "the link fine.md#finer leads nowhere" add docs/fine.md 'see [finer](fine.md#finer)'
 told "tool --help: sentences have 20.5 words" program "$(many word 39)."
 told "tool --help:3: the word who" program 'Says who ran.'
 told "tool.1:" program "$(many word 41)."
