@@ -1,4 +1,5 @@
 /* Owns run.json: what was asked, on which device, with which ceilings and libraries, and how it went. */
+#include "common/version.h"
 #include "scout/report/crossover.h"
 #include "scout/run/run_internal.h"
 
@@ -269,7 +270,7 @@ bool run_json_save(run *r, const char *state, status *st) {
     json_builder b = {0};
     json_t *to = json_new_object(&b), *devices = json_new_array(&b);
     json_put_text(&b, to, "schema", "ceiling-scout/run/1");
-    json_put_text(&b, to, "program", options_version);
+    json_put_text(&b, to, "program", version_text);
     json_put_text(&b, to, "state", state);
     json_put_text(&b, to, "started", r->taken);
     json_put_real(&b, to, "seconds", run_now() - r->started);
