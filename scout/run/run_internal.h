@@ -48,6 +48,7 @@ typedef struct run_item {
     double budget_s;
     bool started, busy; /* busy: a device is at it */
     bool announced;     /* beside another one, so that it is prepared before its turn */
+    bool unwritten;     /* its first report is not on disk yet */
     bool changed;       /* it has passes that are in no cache yet */
     double open;        /* what figures_open said of it after `asked` passes: every pass asks all of them */
     int asked;
@@ -110,6 +111,7 @@ typedef struct run {
     show_progress progress;
     budget budget;
     double started, began; /* the run; its first pass: 0: not yet */
+    int unwritten;         /* items of which that is so */
     int of_other_cards;    /* figures that the cache has of another card of this class */
     double expected_us;    /* of the model, before it is measured; 0: not yet known */
     char taken[32];        /* when it began */

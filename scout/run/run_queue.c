@@ -483,7 +483,8 @@ static void done(void *context, int device, int job, const json_t *result, const
     const bool first = !i->measurement;
     finish_item(r, i, result, st);
     if (!first) return; /* its report is on disk, and is written again at the end */
-    run_files_report(r, i, -1);
+    i->unwritten = true;
+    r->unwritten++;
     report_figures f;
     const report_input in = run_input(r, i, -1);
     char line[256];
@@ -493,10 +494,24 @@ static void done(void *context, int device, int job, const json_t *result, const
     show_progress_line(&r->progress, line);
 }
 
+/* A device measures the next operation while the last one's report goes to disk. */
+static void write_reports(run *r) {
+    for (int k = 0; k < r->item_count && r->unwritten > 0; k++) {
+        if (!r->items[k].unwritten) continue;
+        r->items[k].unwritten = false;
+        r->unwritten--;
+        run_files_report(r, &r->items[k], -1);
+    }
+}
+
 static void watch(void *context, supervisor_event_kind kind, int device, int job, const char *candidate,
                   const char *variant, const char *text) {
     run *r = context;
     char what[320];
+    if (kind == SUPERVISOR_IDLE) {
+        write_reports(r);
+        return;
+    }
     const bool named = job >= 0 && job < r->item_count;
     const char *subject = named ? r->items[job].operation->name : r->devices[device].about->name;
     if (kind == SUPERVISOR_RESTART) {
