@@ -139,7 +139,7 @@ static void finish_attention(const operation_reader *r, const json_t *entry, opr
 static void check_sizes(const operation_reader *r, const opfield *f) {
     for (int k = 0; k < f->n; k++)
         if (f->ints[k] < 1 || f->ints[k] > operation_max_dim)
-            operation_fail(r, "the numbers of %s must be at least 1", f->name);
+            operation_fail(r, "the values of %s must be at least 1", f->name);
 }
 
 static void finish_conv(const operation_reader *r, oprec *rec) {

@@ -28,7 +28,7 @@ static const json_t *rival_row(const json_t *m) {
 static void read_why(const json_t *m, report_fused *to) {
     const json_t *rows = json_object_get(m, "candidates");
     to->code = "no_candidate";
-    to->text = "nobody here does them at once";
+    to->text = "no fused implementation is known here";
     for (size_t k = 0; k < json_array_size(rows); k++) {
         const json_t *row = json_array_get(rows, k), *reason = json_object_get(row, "reason");
         if (is_parts(json_get_text_or_null(row, "name")) || !json_get_text_or_null(reason, "code") ||

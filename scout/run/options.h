@@ -31,7 +31,7 @@ typedef struct options {
     const char **plugins; /* owned: options_free */
     int plugin_count;
     const char *run_once;  /* who is to be launched for a profiler: best, baseline, NAME[:VARIANT]; NULL: nobody */
-    const char **counters; /* owned: WHO=FILE */
+    const char **counters; /* owned: ROW=FILE */
     int counters_count;
     regime regime;
     double budget_s;   /* of the whole run; 0: none */

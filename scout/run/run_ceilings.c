@@ -93,7 +93,7 @@ void run_ceilings_load(run *r, run_device *d) {
         d->budget_s = budget_s;
         d->from_cache = true;
     }
-    if (st.code != STATUS_OK) run_warn(r, "%s; they are measured anew", st.text);
+    if (st.code != STATUS_OK) run_warn(r, "%s; they are measured again", st.text);
     json_decref(entry);
 }
 
@@ -231,7 +231,7 @@ void run_ceilings_hold(run *r, run_device *d, const run_item *i) {
 }
 
 const char *run_ceilings_words(const run_device *d, bool doubted) {
-    if (doubted) return "a ceiling was outrun, and is measured once more";
+    if (doubted) return "a ceiling was exceeded, and is measured once more";
     if (d->flying & d->disturbed) return "measuring its ceilings (the last ones were disturbed: once more)";
     return "measuring its ceilings (once, then cached)";
 }
@@ -256,8 +256,8 @@ static void warn_disturbed(run *r, const run_device *d, unsigned measured) {
         if (!p->disturbed || !(measured & run_precision_bit(p->precision))) continue;
         if (p->rel_ci95 < 1) snprintf(known, sizeof known, " (+- %.1f %%)", 100 * p->rel_ci95);
         run_warn(r,
-                 "%s: its %s peak was disturbed while it was measured%s, as by something else that uses the device: "
-                 "the next run measures it again",
+                 "%s: its %s peak was disturbed while it was measured%s, perhaps by another user of the device: the "
+                 "next run measures it again",
                  d->about->name, p->precision, known);
     }
 }

@@ -101,8 +101,8 @@ void run_fusion_skip(run_item *i) {
         skip(i, "not_asked", "a part of another operation; there was no time to measure it for its fusion");
     else
         skip(i, "budget",
-             "fusions have a quarter of the run's time, or what operations leave of it; say --only fusion --resume, or "
-             "a larger --budget");
+             "fusions have a quarter of the run's time, or what operations leave of it; give --only fusion --resume, "
+             "or a larger --budget");
 }
 
 /* ---- the end ---- */

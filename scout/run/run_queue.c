@@ -120,7 +120,7 @@ void run_queue_fill(run *r) {
     }
     if (r->of_other_cards > 0)
         run_warn(r,
-                 "%d operations have figures of another card of the same class; --no-cache measures them on this one",
+                 "%d operations have figures of another device of the same class; --no-cache measures them on this one",
                  r->of_other_cards);
     level_weights(r);
     sorted = r->items;
@@ -179,8 +179,8 @@ static void skip_rest(run *r, bool operations) {
         i->source = RUN_SKIPPED;
         i->status = ROW_SKIPPED;
         i->code = "budget";
-        snprintf(i->text, sizeof i->text, "the budget of %g s was used up; run again with more%s", r->budget.whole_s,
-                 r->options->ops_path ? ", or with --resume" : "");
+        snprintf(i->text, sizeof i->text, "the budget of %g s was used up; run again with a larger one%s",
+                 r->budget.whole_s, r->options->ops_path ? ", or with --resume" : "");
     }
 }
 
@@ -443,7 +443,7 @@ static void finish_item(run *r, run_item *i, const json_t *result, const status 
     if (!good && !first) { /* it has its figures */
         if (i->source == RUN_PENDING) i->source = RUN_MEASURED;
         i->ended = true;
-        run_warn(r, "%s: pass %d failed, its figures are of those before: %s", i->operation->name,
+        run_warn(r, "%s: pass %d failed, its figures are those of earlier passes: %s", i->operation->name,
                  figures_passes(i->measurement) + 1, text);
     }
     if (!good) return;

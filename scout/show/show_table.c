@@ -214,13 +214,15 @@ void show_table(FILE *out, arena *a, const report_input *inputs, int count) {
         fprintf(
             out, "%s\n",
             plain_cell(a,
-                       arena_printf(a, "together %s %s, with what is proven %s%s, at the ceilings %s%s",
-                                    time_cell(a, sum.us), show_within(a, verdict_sum_ci(&sum)), time_cell(a, best_us),
-                                    own_us > 0 ? arena_printf(a, " (%s saved over own kernels, where no library is)",
-                                                              time_cell(a, own_us))
-                                               : "",
-                                    time_cell(a, ceiling_us), skips ? ", which count the zeros that are left out" : ""),
+                       arena_printf(
+                           a, "together %s %s, with what is proven %s%s, at the ceilings %s%s", time_cell(a, sum.us),
+                           show_within(a, verdict_sum_ci(&sum)), time_cell(a, best_us),
+                           own_us > 0
+                               ? arena_printf(a, " (%s saved over the project's own kernels, where no library has one)",
+                                              time_cell(a, own_us))
+                               : "",
+                           time_cell(a, ceiling_us), skips ? ", which count the skipped zeros" : ""),
                        width));
     print_missing(out, a, missing, missing_us, width);
-    if (borderline) fprintf(out, "%s\n", plain_cell(a, "? the next run may well decide otherwise (borderline)", width));
+    if (borderline) fprintf(out, "%s\n", plain_cell(a, "? borderline: the next run may decide otherwise", width));
 }

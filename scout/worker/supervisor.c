@@ -150,8 +150,8 @@ static void on_loss(supervisor *s, const run *r, supervisor_slot *at, process *p
     s->ends += loss->by_others;
     if (loss->by_others && s->ends == ENDS_TOLD)
         tell(s, r, SUPERVISOR_RESTART, at, NULL, NULL,
-             "something kills the workers of this run: three were ended from outside by now, which the system does "
-             "where memory runs out");
+             "something kills the workers of this run: three were ended from outside so far, as the system does when "
+             "memory runs out");
     if (!t || p != active_process(at)) return; /* an idle one: the next job starts another */
     const bool opening = state != PROCESS_BUSY || strcmp(p->step.what, WORKER_STEP_OPEN) == 0;
     t->losses++;

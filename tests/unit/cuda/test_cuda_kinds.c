@@ -173,8 +173,10 @@ static void write_head(FILE *f) {
     fprintf(
         f,
         "# Baselines by kind\n\n"
-        "The operators that extract_ops lists, with the baseline on each device. The baseline is the candidate of highest\n"
-        "priority that takes the operator, as the tables of candidates tell without a GPU. A library may still refuse a\n"
+        "The operators that extract_ops lists, with the baseline on each device. The baseline is the candidate of "
+        "highest\n"
+        "priority that takes the operator, as the tables of candidates tell without a GPU. A library may still refuse "
+        "a\n"
         "shape at run time. Where there is no baseline, the reason stands in its place.\n\n"
         "The CPU has AVX2 alone and oneDNN %s, so that the table is the same on every host. It has %d lines, %d of\n"
         "them without a baseline on a device. tests/unit/cuda/test_cuda_kinds.c writes it (`make golden-update`) and\n"

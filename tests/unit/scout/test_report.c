@@ -122,7 +122,8 @@ static void one_pass_has_no_interval(void) {
     UNIT_CHECK(f.wide && f.own && f.bad_rows == 0 && !f.above_ceiling);
     UNIT_CHECK(f.verdict.borderline && f.verdict.proven_gain_us == 0);
     near(f.proven_us, 40);
-    UNIT_CHECK(strstr(f.verdict.recommendation, "It depends on addresses: between 0.450 and 0.550") != NULL);
+    UNIT_CHECK(strstr(f.verdict.recommendation, "Its time depends on memory addresses: between 0.450 and 0.550") !=
+               NULL);
     json_builder b = {0};
     json_t *r = report_build(&in, &b);
     UNIT_INT(number(r, "passes"), 1);
