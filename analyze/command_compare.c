@@ -5,6 +5,7 @@
 #include "analyze/study/left_out.h"
 #include "analyze/study/thresholds.h"
 #include "common/files.h"
+#include "common/version.h"
 
 #include <math.h>
 #include <stdlib.h>
@@ -25,9 +26,10 @@ static const char about[] =
     "Compares the operations and fusions that two runs have in common: two nights, two drivers, two devices, before\n"
     "and after a kernel. The regimes must be equal. BEFORE and AFTER are folders of a model, or of reports.\n"
     "\n"
-    "What all operations share (a clock, a temperature, a driver) is told once, as the machine, and taken from each.\n"
-    "What is left makes an operation SLOWER or FASTER where chance would do it in one comparison of 2,000 (--alarms),\n"
-    "SAME, or AMBIGUOUS. What counts is the best of each run, which is what deployment runs.";
+    "A change that all operations share (a clock, a temperature, a driver) is reported once, as the machine's, and\n"
+    "taken out of each. What is left makes an operation SLOWER, FASTER, SAME or AMBIGUOUS. Chance alone makes it "
+    "SLOWER\n"
+    "or FASTER in one comparison of 2,000 (--alarms). The best of each run is compared, which is what deployment runs.";
 
 static const char after_help[] =
     "examples:\n"
@@ -38,9 +40,9 @@ static const char after_help[] =
     "  0  done\n"
     "  1  done, but files were left out, or an operation or a fusion has a figure in one of the runs only\n"
     "  2  wrong usage\n"
-    "  3  a run cannot be read, or regimes differ, or nothing is in both\n"
+    "  3  a run cannot be read, or the regimes differ, or no operation is in both\n"
     "  4  memory, disk or another condition of this machine\n"
-    "  5  what --fail-on names happened\n";
+    "  5  a condition of --fail-on is met\n";
 
 static const char *const fail_names[] = {"slower", "verdict", NULL};
 
@@ -56,35 +58,36 @@ static const cli_option options[] = {
      .argument = "DIR",
      .kind = CLI_FILE,
      .offset = AT(output),
-     .help = "write comparison.txt, comparison.json, … there instead of printing; without --format, all formats"},
+     .help = "write comparison.txt, comparison.json, … into this folder instead of printing; all formats unless "
+             "--format is given"},
     {.name = "format",
      .argument = "LIST",
      .kind = CLI_LIST,
      .offset = AT(formats),
      .choices = &comparison_formats[0].name,
      .choice_size = sizeof(comparison_format),
-     .help = "without -o one of them, to standard output (text)"},
+     .help = "without -o only one, to standard output (text)"},
     {.name = "top",
      .argument = "N",
      .kind = CLI_INT,
      .offset = AT(top),
      .min = 0,
      .max = 1000000,
-     .help = "operations, and fusions, that text and md list (20); 0: all"},
+     .help = "number of operations and of fusions listed in text and md (20); 0: all"},
     {.name = "alarms",
      .argument = "X",
      .kind = CLI_REAL,
      .offset = AT(alarms),
      .min = 0,
      .max = 1,
-     .help = "part of the comparisons without any change in which something is called SLOWER or FASTER (0.0005)"},
+     .help = "rate of false alarms: comparisons without a change that call something SLOWER or FASTER (0.0005)"},
     {.name = "least",
      .argument = "X",
      .kind = CLI_REAL,
      .offset = AT(least),
      .min = 0,
      .max = 1,
-     .help = "a change of less than this part of the time is none (0.01)"},
+     .help = "least change, as a fraction of the time, that counts (0.01)"},
     THRESHOLDS_OPTIONS(settings, thresholds),
 };
 
@@ -92,12 +95,12 @@ static bool settle(settings *s, status *st) {
     if (!thresholds_check(&s->thresholds, st)) return false;
     s->fail = (comparison_fail){.slower = s->fail_on & 1, .verdict = s->fail_on & 2};
     if (!(s->alarms > 0 && s->alarms < 1)) {
-        status_set(st, STATUS_USAGE, "--alarms: it has to lie between 0 and 1");
+        status_set(st, STATUS_USAGE, "--alarms: must lie between 0 and 1");
         return false;
     }
     if (!s->formats) s->formats = s->output ? UINT32_MAX : 1;
     if (s->output || (s->formats & (s->formats - 1)) == 0) return true;
-    status_set(st, STATUS_USAGE, "--format: several need a folder to go to; name it with -o");
+    status_set(st, STATUS_USAGE, "--format: several formats need a folder; give it with -o");
     return false;
 }
 
@@ -170,7 +173,7 @@ status_code command_compare(int argc, char **argv, status *st) {
     settings s = {.top = 20, .alarms = 0.0005, .least = 0.01, .thresholds = verdict_defaults, .runs.items = runs};
     const cli_spec spec = {
         .program = "analyze compare",
-        .version = command_version,
+        .version = version_text,
         .usage = "BEFORE AFTER [--fail-on LIST] [-o DIR] [--format LIST] [--top N]\n"
                  "                       [--alarms X] [--least X] [thresholds]",
         .about = about,

@@ -9,6 +9,7 @@
 #include "analyze/table/table_ranges.h"
 #include "common/files.h"
 #include "common/json.h"
+#include "common/version.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -29,7 +30,7 @@ static bool add_table(void *destination, const char *argument, status *st) {
         s->tables[s->table_count++] = argument;
         return true;
     }
-    status_set(st, STATUS_USAGE, *argument ? "--merge: no more than %d tables" : "--merge wants a file", MOST_TABLES);
+    status_set(st, STATUS_USAGE, *argument ? "--merge: at most %d tables" : "--merge needs a file", MOST_TABLES);
     return false;
 }
 
@@ -54,30 +55,30 @@ static const cli_option options[] = {
      .argument = "TABLE.json",
      .kind = CLI_FILE,
      .offset = AT(output),
-     .help = "write the table there (needed)"},
+     .help = "write the table to this file (required)"},
     {.name = "header",
      .argument = "FILE.h",
      .kind = CLI_FILE,
      .offset = AT(header),
-     .help = "and the same as a self-contained header of C11 and C++17"},
+     .help = "also write it as a self-contained header of C11 and C++17"},
     {.name = "prefix",
      .argument = "NAME",
      .kind = CLI_CALL,
      .call = set_prefix,
-     .help = "what every name in the header begins with (dispatch)"},
+     .help = "prefix of every name in the header (dispatch)"},
     {.name = "merge",
      .argument = "OTHER.json",
      .kind = CLI_CALL,
      .call = add_table,
-     .help = "take the entries of another table of this device class in; may be said again"},
+     .help = "add the entries of another table of this device class; repeatable"},
     THRESHOLDS_OPTION(settings, thresholds, margin, "margin",
-                      "what replaces the default wins by more than this fraction of its time (0.02)"),
+                      "least fraction of the default's time that a replacement must save (0.02)"),
 };
 
 static const char about[] =
-    "Makes the table that deployment loads with libscout_dispatch: what to run every measured operation with. Only\n"
-    "what is proven to be faster stands in the place of the library's default. DIR is a model's folder or one of\n"
-    "reports. Of an operation that several tables have the better proven entry stays; who decides otherwise is told.";
+    "Writes the table that deployment loads with libscout_dispatch: the implementation to run for each "
+    "measured\noperation. Only a proven winner replaces the library's default. DIR is a model's folder or a folder of "
+    "reports.\nOf an operation in several tables the better proven entry is kept; entries that disagree are reported.";
 
 static const char after[] =
     "examples:\n"
@@ -88,7 +89,7 @@ static const char after[] =
     "  0  done\n"
     "  1  done, but reports were left out, or an operation has no valid baseline\n"
     "  2  wrong usage\n"
-    "  3  there are no reports, or they, or a table to merge, are of another device class, regime or method\n"
+    "  3  there are no reports, or the reports or tables differ in device class, regime or method\n"
     "  4  memory, disk or another condition of this machine\n";
 
 /* What becomes of a run, for the line at its end. */
@@ -161,7 +162,7 @@ static dispatch_table *checked(const json_t *root, status *st) {
     char why[512] = "out of memory; free some and run again";
     char *text = json_dumps(root, JSON_COMPACT);
     dispatch_table *t = text ? dispatch_table_read(text, strlen(text), why, sizeof why) : NULL;
-    if (!t) status_set(st, STATUS_INPUT, "the reports make no table: %s", why);
+    if (!t) status_set(st, STATUS_INPUT, "no table can be made of the reports: %s", why);
     free(text);
     return t;
 }
@@ -190,7 +191,7 @@ static void show(const settings *s, const study_group *g, const outcome *o) {
     printf("  %zu by a tuned library, %zu by another kernel, %zu by the default; %zu proven ranges\n", o->choices[1],
            o->choices[2], o->choices[0], o->ranges);
     if (o->unmeasured > 0)
-        printf("  %zu have no measured baseline and no entry: parts of others, what needs no work, what failed\n",
+        printf("  %zu have no measured baseline and no entry: parts of others, operations without work, failures\n",
                o->unmeasured);
 }
 
@@ -209,8 +210,7 @@ static bool refuse_overwriting(const study *data, const char *path, status *st) 
 static status_code tabulate(const settings *s, const study *data, status *st) {
     outcome o = {.unfit = 0};
     if (data->group_count != 1 || data->groups[0].count == 0)
-        return status_set(st, STATUS_INPUT,
-                          "%s: there is no report of an operation in it to make a table of; run scout_batch first",
+        return status_set(st, STATUS_INPUT, "%s: holds no report of an operation; run scout_batch first",
                           s->folders.items[0]);
     const study_group *g = &data->groups[0];
     if (!refuse_overwriting(data, s->output, st) || !refuse_overwriting(data, s->header, st)) return st->code;
@@ -229,8 +229,8 @@ static status_code make_table(const settings *s, status *st) {
                                 .folder_count = s->folders.count,
                                 .thresholds = s->thresholds,
                                 .told = left_out_tell,
-                                .instead = "make a table of each, from a folder of its own"};
-    if (!s->output) return status_set(st, STATUS_USAGE, "where to? Say -o TABLE.json");
+                                .instead = "make a table of each, from its own folder"};
+    if (!s->output) return status_set(st, STATUS_USAGE, "no output is named; give -o TABLE.json");
     if (s->header && files_same(s->header, s->output))
         return status_set(st, STATUS_USAGE, "--header and -o name the same file");
     if (!study_open(&data, &with, st)) return st->code;
@@ -245,7 +245,7 @@ status_code command_dispatch(int argc, char **argv, status *st) {
     settings s = {.prefix = "dispatch", .thresholds = verdict_defaults, .folders.items = folders};
     const cli_spec spec = {
         .program = "analyze dispatch",
-        .version = command_version,
+        .version = version_text,
         .usage = "DIR... -o TABLE.json [--header FILE.h] [--merge OTHER.json]...",
         .about = about,
         .after = after,

@@ -4,6 +4,7 @@
 #include "analyze/explain/explain.h"
 #include "analyze/study/left_out.h"
 #include "analyze/study/thresholds.h"
+#include "common/version.h"
 
 #include <string.h>
 
@@ -22,21 +23,21 @@ static const cli_option options[] = {
      .offset = AT(top),
      .min = 0,
      .max = 1000000,
-     .help = "candidates without a time that are listed one by one (30); 0: all"},
+     .help = "number of candidates without a time that are listed (30); 0: all"},
     THRESHOLDS_OPTIONS(settings, thresholds),
 };
 
 static const char after[] =
     "examples:\n"
-    "  analyze explain out/bert attention                     the only one whose id starts so\n"
-    "  analyze explain out/bert gemm_1024x768 --top 0         with every candidate that was asked\n"
+    "  analyze explain out/bert attention                     the only id that begins so\n"
+    "  analyze explain out/bert gemm_1024x768 --top 0        with every candidate\n"
     "  analyze explain out/bert attention --ceiling 0.8       what if 80 % of the ceiling were enough?\n"
     "\n"
     "exit codes:\n"
     "  0  done\n"
-    "  1  done, but files were left out, so that the model's time is without them\n"
-    "  2  wrong usage, or ID is no operation or several\n"
-    "  3  there are no reports, or this one is wrong\n"
+    "  1  done, but files were left out and are missing from the model's time\n"
+    "  2  wrong usage, or ID names no operation or several\n"
+    "  3  there are no reports, or this one is invalid\n"
     "  4  memory, disk or another condition of this machine\n";
 
 /* ---- which one is meant ---- */
@@ -86,9 +87,9 @@ static status_code fail_unknown(const study *s, const char *asked, status *st) {
     for (size_t k = 0; k < near.count && used < sizeof list; k++)
         used += (size_t)snprintf(list + used, sizeof list - used, "%s%.100s", k > 0 ? ", " : "", near.ids[k]);
     if (near.starts > 1)
-        return status_set(st, STATUS_USAGE, "%zu operations start with '%.100s'; say more of one of them: %s%s",
+        return status_set(st, STATUS_USAGE, "%zu operations begin with '%.100s'; give more of the id: %s%s",
                           near.starts, asked, list, near.starts > near.count ? ", …" : "");
-    return status_set(st, STATUS_USAGE, "no operation starts with '%.100s'; the nearest are %s", asked, list);
+    return status_set(st, STATUS_USAGE, "no operation begins with '%.100s'; the nearest are %s", asked, list);
 }
 
 /* ---- the command ---- */
@@ -149,11 +150,11 @@ status_code command_explain(int argc, char **argv, status *st) {
     settings s = {.top = 30, .thresholds = verdict_defaults, .words.items = words};
     const cli_spec spec = {
         .program = "analyze explain",
-        .version = command_version,
+        .version = version_text,
         .usage = "DIR ID [--top N] [thresholds]",
-        .about = "Tells all that is known of one operation: which ceilings were used and what bounds it, who ran and\n"
-                 "how fast, why one was chosen and no other, which rule made the verdict, how far every threshold is,\n"
-                 "and what would change it. ID: of an operation or a fusion, or as much of its start as only one has.",
+        .about = "Explains one operation: its ceilings and what bounds it, the candidates and their times, why one "
+                 "was\nchosen, the rule that made the verdict, the distance to every threshold, and what would change "
+                 "the\nverdict. ID is the id of an operation or a fusion, or a beginning of it that no other id has.",
         .after = after,
         .options = options,
         .option_count = (int)(sizeof options / sizeof options[0]),

@@ -5,10 +5,9 @@
 #include "analyze/study/thresholds.h"
 #include "analyze/write/formats.h"
 #include "common/files.h"
+#include "common/version.h"
 
 #include <stdlib.h>
-
-const char command_version[] = "0.1.0 (ceiling-scout)";
 
 enum { MOST_FOLDERS = 1024 };
 
@@ -24,23 +23,22 @@ typedef struct settings {
 #define AT(field) offsetof(settings, field)
 
 static const char about[] =
-    "Reads what scout_batch measured and says what is worth doing: what is optimal already, what is proven to be\n"
-    "recoverable, what is only potential, and what to do first. DIR is a model's folder (with reports/ in it) or one "
-    "of\n"
-    "reports; several are taken as one model that does all of it. Reports are never changed.\n"
+    "Reads the reports of scout_batch and decides what is worth doing: which operations are optimal, which time is\n"
+    "proven to be recoverable, which gain is only potential, and what to do first. DIR is a model's folder (with\n"
+    "reports/ in it) or a folder of reports. Several folders are taken as one model. Reports are never changed.\n"
     "\n"
-    "Commands, instead of DIR (each with a --help of its own; a folder of such a name is ./NAME):\n"
+    "Commands, in place of DIR (each has its own --help; a folder of such a name is given as ./NAME):\n"
     "  analyze compare BEFORE AFTER    what got slower or faster between two runs\n"
     "  analyze dispatch DIR            the table that deployment loads\n"
-    "  analyze explain DIR ID          all that is known of one operation, and why its verdict is what it is";
+    "  analyze explain DIR ID          all that is known of one operation, and the reason for its verdict";
 
 static const char after[] =
     "examples:\n"
     "  analyze out/bert                              the summary\n"
     "  analyze out/bert -o out/bert                  all formats, into the model's folder\n"
     "  analyze out/bert --format json | jq .         one format, to standard output\n"
-    "  analyze out/* --group                         devices and regimes that differ, one after another\n"
-    "  analyze out/bert --high-proven 0.02           from 2 % of the model's time on it is HIGH\n"
+    "  analyze out/* --group                         each device and regime separately\n"
+    "  analyze out/bert --high-proven 0.02           HIGH from 2 % of the model's time on\n"
     "\n"
     "exit codes:\n"
     "  0  done\n"
@@ -57,26 +55,26 @@ static const cli_option options[] = {
      .argument = "DIR",
      .kind = CLI_FILE,
      .offset = AT(output),
-     .help = "write summary.txt, summary.json, … there instead of printing; without --format, all formats"},
+     .help = "write summary.txt, summary.json, … into this folder instead of printing; all formats unless --format is "
+             "given"},
     {.name = "format",
      .argument = "LIST",
      .kind = CLI_LIST,
      .offset = AT(formats),
      .choices = &formats_all[0].name,
      .choice_size = sizeof(format),
-     .help = "without -o one of them, to standard output (text)"},
+     .help = "without -o only one, to standard output (text)"},
     {.name = "top",
      .argument = "N",
      .kind = CLI_INT,
      .offset = AT(top),
      .min = 0,
      .max = 1000000,
-     .help = "operations and fusions that the text lists (20); 0: all"},
+     .help = "number of operations and of fusions listed in text (20); 0: all"},
     {.name = "group",
      .kind = CLI_FLAG,
      .offset = AT(group),
-     .help =
-         "device classes, regimes and versions of the method that differ: each by itself, instead of refusing them"},
+     .help = "summarise each device class, regime and version of the method separately instead of refusing a mix"},
     THRESHOLDS_OPTIONS(settings, thresholds),
 };
 
@@ -84,7 +82,7 @@ static bool settle(settings *s, status *st) {
     if (!thresholds_check(&s->thresholds, st)) return false;
     if (!s->formats) s->formats = s->output ? UINT32_MAX : 1;
     if (s->output || (s->formats & (s->formats - 1)) == 0) return true;
-    status_set(st, STATUS_USAGE, "--format: several need a folder to go to; name it with -o");
+    status_set(st, STATUS_USAGE, "--format: several formats need a folder; give it with -o");
     return false;
 }
 
@@ -98,8 +96,7 @@ static bool write_file(const settings *s, const format *f, const summary *m, sta
     }
     const bool linked = files_is_link(path);
     if (linked)
-        status_set(st, STATUS_ENVIRONMENT, "%s: is a link; move it out of the way, for nothing is written through it",
-                   path);
+        status_set(st, STATUS_ENVIRONMENT, "%s: is a link, and nothing is written through links; move it away", path);
     const bool good = !linked && formats_put(f, m, path, st);
     free(path);
     return good;
@@ -123,7 +120,7 @@ static status_code summarize(const settings *s, status *st) {
                                 .thresholds = s->thresholds,
                                 .told = left_out_tell,
                                 .group = s->group,
-                                .instead = "say --group to have each by itself"};
+                                .instead = "give --group to summarise each separately"};
     if (!study_open(&data, &with, st)) return st->code;
     const status_code code = summary_make(&data, (size_t)s->top, &m, st) ? write_all(s, &m, st) : st->code;
     if (s->output || s->formats != 1) left_out_tell(data.skipped, data.skipped_count); /* the text tells them itself */
@@ -136,7 +133,7 @@ status_code command_summary(int argc, char **argv, status *st) {
     settings s = {.top = 20, .thresholds = verdict_defaults, .folders.items = folders};
     const cli_spec spec = {
         .program = "analyze",
-        .version = command_version,
+        .version = version_text,
         .usage = "DIR... [-o DIR] [--format LIST] [--top N] [--group] [thresholds]\n"
                  "       analyze compare|dispatch|explain ...",
         .about = about,

@@ -159,7 +159,7 @@ void arena_grow(arena *a, void **items, size_t *cap, size_t count, size_t size) 
     size_t wanted = *cap < 8 ? 8 : *cap;
     while (wanted <= count) {
         if (wanted > SIZE_MAX / 4)
-            guard_fail(a->guard, STATUS_INPUT, "a list grew beyond memory; the file asks for too much");
+            guard_fail(a->guard, STATUS_INPUT, "out of memory for a list; the file asks for too much");
         wanted *= 2;
     }
     size_t total;

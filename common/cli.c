@@ -8,8 +8,8 @@
 #include <string.h>
 
 static const cli_option built_in[] = {
-    {.name = "help", .letter = 'h', .help = "print this and end"},
-    {.name = "version", .help = "print the version and end"},
+    {.name = "help", .letter = 'h', .help = "print this and exit"},
+    {.name = "version", .help = "print the version and exit"},
     {.name = "list-options"}, /* for scripts that make manuals and completions */
 };
 
@@ -143,7 +143,7 @@ static int find_choice(const parse *p, const cli_option *o, const char *name, si
     char list[CLI_CHOICES_ROOM];
     for (int k = 0; cli_choice(o, k); k++)
         if (strlen(cli_choice(o, k)) == n && memcmp(cli_choice(o, k), name, n) == 0) return k;
-    status_set(p->st, STATUS_USAGE, "--%s: '%.*s' is none of: %s", o->name, n < 100 ? (int)n : 100, name,
+    status_set(p->st, STATUS_USAGE, "--%s: '%.*s' is not one of: %s", o->name, n < 100 ? (int)n : 100, name,
                cli_choice_text(o, list, sizeof list));
     return -1;
 }
@@ -218,8 +218,8 @@ static bool take_built_in(parse *p, const cli_option *o) {
 
 static bool take_file(const parse *p, const cli_option *o, char *argument) {
     if (strcmp(argument, "-") == 0) {
-        status_set(p->st, STATUS_USAGE, "--%s: '-' names no file; name one, or say /dev/stdout (and ./- for a file -)",
-                   o->name);
+        status_set(p->st, STATUS_USAGE,
+                   "--%s: '-' is not a file name; give a file, /dev/stdout, or ./- for a file named -", o->name);
         return false;
     }
     memcpy(p->destination + o->offset, &argument, sizeof argument);
@@ -309,7 +309,7 @@ static bool take_positional(parse *p, const char *text) {
         return false;
     }
     if (!*text) {
-        status_set(p->st, STATUS_USAGE, "an empty argument stands where %s belongs", spec->positional);
+        status_set(p->st, STATUS_USAGE, "an empty argument was given in place of %s", spec->positional);
         return false;
     }
     list->items[list->count++] = text;

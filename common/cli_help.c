@@ -47,7 +47,7 @@ static void print_option(FILE *out, const cli_option *o) {
     fprintf(out, "%*s", HELP_COLUMN - column, "");
     char list[CLI_CHOICES_ROOM], text[4 * CLI_CHOICES_ROOM];
     if (o->kind == CLI_LIST)
-        snprintf(text, sizeof text, "%s (commas between): %s", cli_choice_text(o, list, sizeof list), o->help);
+        snprintf(text, sizeof text, "%s (separated by commas): %s", cli_choice_text(o, list, sizeof list), o->help);
     print_wrapped(out, o->kind == CLI_LIST ? text : o->help);
 }
 

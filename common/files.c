@@ -75,10 +75,10 @@ static void release(files_out *f) {
 
 static bool fail(files_out *f, const char *path, int error, const char *deed, status *st) {
     if (error == FILES_TOO_LONG)
-        status_set(st, STATUS_INPUT,
-                   "%s: would be longer than %llu MB, the bound for an input of this size; shorten the names in the "
-                   "input, or give less of it at once",
-                   path, (unsigned long long)(f->most / 1000000));
+        status_set(
+            st, STATUS_INPUT,
+            "%s: would be longer than %llu MB, the limit for an input of this size; shorten its names, or split it",
+            path, (unsigned long long)(f->most / 1000000));
     else
         status_set(st, STATUS_ENVIRONMENT, "%s: %s: %s", path, deed, strerror(error));
     files_abort(f);
@@ -324,8 +324,8 @@ bool files_lock(const char *folder, int *fd, status *st) {
     if (flock(*fd, LOCK_EX | LOCK_NB) == 0) return true;
     const bool taken = errno == EWOULDBLOCK;
     if (taken)
-        status_set(st, STATUS_ENVIRONMENT, "%s: another run is writing there; wait for its end, or name another folder",
-                   folder);
+        status_set(st, STATUS_ENVIRONMENT,
+                   "%s: another run is writing there; wait until it ends, or name another folder", folder);
     close(*fd);
     *fd = -1;
     return !taken;

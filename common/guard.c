@@ -31,7 +31,7 @@ static void on_sigbus(int number, siginfo_t *about, void *context) {
     uintptr_t base = g ? (uintptr_t)g->map_base : 0;
     /* The fault is synchronous: it comes from a plain read of the map, so jumping out of the handler is sound. */
     if (g && at >= base && at - base < g->map_size)
-        guard_fail(g, STATUS_INPUT, "the file was cut short while it was read; run again when nothing writes to it");
+        guard_fail(g, STATUS_INPUT, "the file was cut short while it was read; run again when no program writes to it");
     /* Not ours: the read happens again under the old disposition. */
     sigaction(SIGBUS, &previous, NULL);
 }

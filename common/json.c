@@ -88,7 +88,7 @@ bool json_check_schema(const json_t *root, const char *kind, int major, const ch
     if (found)
         status_set(st, STATUS_INPUT, "%s: its schema is %s; %s is needed", path, found, wanted);
     else
-        status_set(st, STATUS_INPUT, "%s: it does not say its schema; %s is needed", path, wanted);
+        status_set(st, STATUS_INPUT, "%s: it has no schema; %s is needed", path, wanted);
     return false;
 }
 
@@ -127,7 +127,7 @@ void json_push(json_builder *b, json_t *array, json_t *value) {
 }
 
 static json_t *new_text(json_builder *b, const char *text) {
-    return text ? made(b, json_string(text), "a text is not UTF-8, or out of memory") : json_null();
+    return text ? made(b, json_string(text), "a string is not UTF-8, or out of memory") : json_null();
 }
 
 void json_put_int(json_builder *b, json_t *object, const char *key, int64_t x) {

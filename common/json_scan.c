@@ -102,7 +102,7 @@ static char *put_utf8(char *to, int32_t code) {
 static bool take_code(json_scan *s, char **to) {
     int32_t code = hex4(s->at + 1);
     if (code <= 0) {
-        s->why = code < 0 ? "a \\u without four digits" : "a \\u0000";
+        s->why = code < 0 ? "\\u without four digits" : "a \\u0000";
         return false;
     }
     s->at += 5;
@@ -124,7 +124,7 @@ static bool take_escape(json_scan *s, char **to) {
     const char *found = *++s->at ? strchr(letters, *s->at) : NULL;
     if (*s->at == 'u') return take_code(s, to);
     if (!found) {
-        s->why = "an escape that is none";
+        s->why = "unknown escape";
         return false;
     }
     *(*to)++ = meant[found - letters];
@@ -142,12 +142,12 @@ static bool take_rest(json_scan *s) {
         } else if (c == '\\') {
             if (!take_escape(s, &to)) return false;
         } else if (c < 0x80) {
-            s->why = s->at == s->end ? "a text without its end" : "a control character in a text";
+            s->why = s->at == s->end ? "a string without its end" : "a control character in a string";
             return false;
         } else {
             const size_t n = sequence((const unsigned char *)s->at);
             if (n == 0) {
-                s->why = "a text that is not UTF-8";
+                s->why = "a string that is not UTF-8";
                 return false;
             }
             memmove(to, s->at, n);
@@ -199,14 +199,14 @@ static json_scan_token take_number(json_scan *s) {
     const size_t digits = (size_t)(at - first);
     if (*at == '.') {
         real = true;
-        if (!is_digit(*++at)) return wrong(s, "a number that ends with its point");
+        if (!is_digit(*++at)) return wrong(s, "a number without digits after its point");
         at = past_digits(at);
     }
     if (*at == 'e' || *at == 'E') {
         real = true;
         at++;
         if (*at == '+' || *at == '-') at++;
-        if (!is_digit(*at)) return wrong(s, "a number without its exponent");
+        if (!is_digit(*at)) return wrong(s, "a number without digits in its exponent");
         const char *exponent = at;
         at = past_digits(at);
         large = at - exponent > 2 || digits > 100;
@@ -245,7 +245,7 @@ int64_t json_scan_int(const json_scan *s) { return strtoll(s->number, NULL, 10);
 
 static json_scan_token take_word(json_scan *s, const char *word, json_scan_token token) {
     const size_t n = strlen(word);
-    if (strncmp(s->at, word, n) != 0) return wrong(s, "a word that is none of true, false and null");
+    if (strncmp(s->at, word, n) != 0) return wrong(s, "a word other than true, false and null");
     s->at += n;
     return token;
 }
@@ -301,7 +301,7 @@ static json_scan_token take_value(json_scan *s) {
 }
 
 static json_scan_token after_value(json_scan *s) {
-    if (s->depth == 0) return s->at == s->end ? JSON_SCAN_END : wrong(s, "something follows its end");
+    if (s->depth == 0) return s->at == s->end ? JSON_SCAN_END : wrong(s, "there is more after its end");
     const bool object = s->in_object[s->depth - 1];
     if (*s->at == (object ? '}' : ']')) return close_container(s);
     if (*s->at != ',') return wrong(s, s->at == s->end ? "it ends too early" : "a comma or a bracket is missing");

@@ -44,7 +44,7 @@ static void put_text(json_stream *s, const char *text) {
     while (*at) {
         uint32_t code = 0;
         const int n = plain_character(at, &code);
-        if (n == 0) fail(s, "a text is not UTF-8");
+        if (n == 0) fail(s, "a string is not UTF-8");
         if (n == 0) return;
         if (code == '"' || code == '\\' || plain_controls(code)) {
             append(s, from, (size_t)(at - from));
@@ -65,7 +65,8 @@ static bool begin_value(json_stream *s, const char *key) {
     if (is_over(s)) return false;
     if (s->depth > 0) {
         bool in_object = s->level[s->depth - 1].closer == '}', flat = s->level[s->depth - 1].flat;
-        if (in_object != (key != NULL)) fail(s, "a value in an object has no key, or one outside has");
+        if (in_object != (key != NULL))
+            fail(s, "a value in an object has no key, or a value outside an object has one");
         if (s->why) return false;
         if (!s->level[s->depth - 1].empty) put(s, flat ? ", " : ",");
         s->level[s->depth - 1].empty = false;
@@ -97,7 +98,7 @@ void json_stream_open(json_stream *s, const char *key, char bracket, bool flat) 
 void json_stream_close(json_stream *s) {
     if (is_over(s)) return;
     if (s->depth == 0) {
-        fail(s, "more is closed than was opened");
+        fail(s, "more was closed than opened");
         return;
     }
     s->depth--;

@@ -184,22 +184,20 @@ static const char *advice_for(const char *reason) {
         {"epilogue", none},
         {"feature", none},
         {"hardware", none},
-        {"no_candidate", "Nothing is known of it: no implementation of this kind is known here yet."},
-        {"budget", "Nothing is known of it: its time was used up, run again with a larger --budget."},
-        {"memory", "Nothing is known of it: measure it where more memory is free, or in smaller pieces."},
+        {"no_candidate", "Not measured: no implementation of this kind is known here yet."},
+        {"budget", "Not measured: the time budget was used up, run again with a larger --budget."},
+        {"memory", "Not measured: measure it where more memory is free, or in smaller pieces."},
     };
     for (size_t k = 0; reason && k < sizeof known / sizeof known[0]; k++)
         if (strcmp(known[k].reason, reason) == 0) return known[k].text;
-    return "Nothing could be measured: see the rows' reasons before deciding anything.";
+    return "Not measured: see the rows' reasons before deciding anything.";
 }
 
 static const char longer[] = "measure it longer (--budget) before writing a kernel";
 
 static void say_unmeasured(const judged *j, char *text, size_t room) {
     if (is_time(j->f->best_us) && j->f->best_name)
-        snprintf(text, room,
-                 "No baseline ran, only %s did: see the rows' reasons, there is nothing to compare it with.",
-                 j->f->best_name);
+        snprintf(text, room, "No baseline ran, only %s did: see the rows' reasons.", j->f->best_name);
     else if (j->f->measured)
         snprintf(text, room, "No ceiling is known for this operation: measure it with --ceilings, then run again.");
     else
@@ -214,25 +212,25 @@ static void say_no_work(const judged *j, char *text, size_t room) {
 static void say_proven(const judged *j, char *text, size_t room) {
     snprintf(text, room, "Use %s: proven to take %.1f %% less time than %s%s.",
              j->f->best_name ? j->f->best_name : "the measured alternative", 100 * j->win.x, library_of(j),
-             j->f->baseline_own ? ", which is no library's" : "");
+             j->f->baseline_own ? ", which is not a library's" : "");
 }
 
 static void say_apart(const judged *j, char *text, size_t room) {
     if (is_time(j->f->rival_ratio))
-        snprintf(text, room, "Leave them apart: what does them at once takes %.2f times as long.", j->f->rival_ratio);
+        snprintf(text, room, "Do not fuse them: the fused operation takes %.2f times as long.", j->f->rival_ratio);
     else
-        snprintf(text, room, "Leave them apart: nothing that does them at once was measured to be faster.");
+        snprintf(text, room, "Do not fuse them: no fused candidate was measured to be faster.");
 }
 
 static void say_launch_proven(const judged *j, char *text, size_t room) {
     snprintf(text, room,
-             "Bound by launching: %s takes %.1f %% less time than %s, joining it with its neighbours may gain more.",
+             "Bound by launching: %s takes %.1f %% less time than %s, fusing it with its neighbours may gain more.",
              j->f->best_name ? j->f->best_name : "the measured alternative", 100 * j->win.x, library_of(j));
 }
 
 static void say_launch(const judged *j, char *text, size_t room) {
     (void)j;
-    snprintf(text, room, "Bound by launching: a faster kernel gains nothing here, joining it with its neighbours may.");
+    snprintf(text, room, "Bound by launching: a faster kernel gains nothing here, fusing it with its neighbours may.");
 }
 
 static void say_vague(const judged *j, char *text, size_t room) {
@@ -241,7 +239,7 @@ static void say_vague(const judged *j, char *text, size_t room) {
     if (ci < 1)
         snprintf(text, room, "Its ceiling is known to +- %.1f %% only: %s.", 100 * ci, again);
     else
-        snprintf(text, room, "It is not known how exact its ceiling is: %s.", again);
+        snprintf(text, room, "The uncertainty of its ceiling is unknown: %s.", again);
 }
 
 static bool near_ceiling(const judged *j) { return near(j->efficiency, j->t->ceiling); }
@@ -287,12 +285,12 @@ static void say_attention(const judged *j, char *text, size_t room) {
 }
 
 static void say_kernel(const judged *j, char *text, size_t room) {
-    snprintf(text, room, "Write a kernel of its own: up to %.1f %% of the model's time is to be gained.",
+    snprintf(text, room, "Write a custom kernel: up to %.1f %% of the model's time can be gained.",
              100 * j->potential_share.x);
 }
 
 static void say_too_little(const judged *j, char *text, size_t room) {
-    snprintf(text, room, "Use %s: at best %.1f %% of the model's time is to be gained, which pays for no kernel.",
+    snprintf(text, room, "Use %s: at most %.1f %% of the model's time can be gained, too little for a custom kernel.",
              library_of(j), 100 * j->potential_share.x);
 }
 
@@ -414,8 +412,8 @@ static void add_open(const judged *j, char text[]) {
     else if (!j->proven && f->rival_name && is_open_gain(j, f->rival_ratio, f->rival_ratio_ci))
         add_gain(f->rival_name, f->rival_ratio, f->rival_ratio_ci, text);
     if (is_time(f->address_best) && is_time(f->address_worst))
-        add(text, " It depends on addresses: between %.3f and %.3f of %s time.", f->address_best, f->address_worst,
-            is_time(f->ratio) ? "the default's" : "its usual");
+        add(text, " Its time depends on memory addresses: between %.3f and %.3f of %s time.", f->address_best,
+            f->address_worst, is_time(f->ratio) ? "the default's" : "its usual");
 }
 
 /* ---- priority ---- */

@@ -96,7 +96,7 @@ static bool fill_slots(builder *b, const scout_dispatch_entry *entries) {
     for (size_t k = 0; k < b->count; k++) {
         uint32_t at = (uint32_t)b->hashes[k] & mask;
         for (int probes = 0; slots[at].entry; at = (at + 1) & mask) {
-            if (same_key(b, slots[at].entry - 1, k)) return fail(b, "a key stands there twice", entries[k].key);
+            if (same_key(b, slots[at].entry - 1, k)) return fail(b, "a key is given twice", entries[k].key);
             if (++probes == PROBES) return fail(b, "too many keys collide", entries[k].key);
         }
         slots[at] =
@@ -181,7 +181,7 @@ static bool fill_ranges(builder *b, const dispatch_between *between, size_t coun
         if (!x->entries || r->lower >= b->count) return fail(b, "a range belongs to no entry", r->upper);
         if (scout_dispatch_key_parse(&key, r->upper, strlen(r->upper))) upper = scout_dispatch_index_find(x, &key);
         if (!upper || !ends_agree(x, r, (uint32_t)(upper - x->entries)))
-            return fail(b, "a range is not what its two entries say", x->entries[r->lower].key);
+            return fail(b, "a range differs from its two entries", x->entries[r->lower].key);
         ranges[k] = (scout_dispatch_range){.form = b->entry_forms[r->lower],
                                            .mask = r->mask,
                                            .lower = r->lower,

@@ -72,7 +72,7 @@ static bool escape(dispatch_json *j, char out[4], size_t *bytes) {
         out[0] = means[name - names];
         return true;
     }
-    if (c != 'u') return dispatch_json_fail(j, "no such escape");
+    if (c != 'u') return dispatch_json_fail(j, "unknown escape");
     if (!four_digits(j, &code)) return false;
     if (code >= 0xd800 && code < 0xdc00) {
         if (j->end - j->at < 2 || j->at[0] != '\\' || j->at[1] != 'u') return dispatch_json_fail(j, "half a surrogate");
@@ -81,7 +81,7 @@ static bool escape(dispatch_json *j, char out[4], size_t *bytes) {
         if (low < 0xdc00 || low > 0xdfff) return dispatch_json_fail(j, "half a surrogate");
         code = 0x10000 + ((code - 0xd800) << 10) + (low - 0xdc00);
     } else if (code == 0 || (code >= 0xdc00 && code < 0xe000)) {
-        return dispatch_json_fail(j, "a text holds \\u%04x", code);
+        return dispatch_json_fail(j, "a string holds \\u%04x", code);
     }
     *bytes = code < 0x80 ? 1 : code < 0x800 ? 2 : code < 0x10000 ? 3 : 4;
     static const unsigned char first[] = {0, 0, 0xc0, 0xe0, 0xf0};
@@ -113,7 +113,7 @@ static size_t plain(const char *s, size_t left) {
 /* Decodes into `out` (NULL: nowhere) and tells how long it is. */
 static bool text_into(dispatch_json *j, char *out, size_t *length) {
     *length = 0;
-    if (!expect(j, '"', "a text")) return false;
+    if (!expect(j, '"', "a string")) return false;
     while (j->at < j->end && *j->at != '"') {
         char bytes[4];
         size_t n = plain(j->at, (size_t)(j->end - j->at));
@@ -128,14 +128,14 @@ static bool text_into(dispatch_json *j, char *out, size_t *length) {
             if (!escape(j, bytes, &n)) return false;
         } else {
             n = character((const unsigned char *)j->at, (size_t)(j->end - j->at));
-            if (n == 0) return dispatch_json_fail(j, "a text holds bytes that are no UTF-8 or control a terminal");
+            if (n == 0) return dispatch_json_fail(j, "a string holds bytes that are not UTF-8 or control a terminal");
             memcpy(bytes, j->at, n);
             j->at += n;
         }
         if (out) memcpy(out + *length, bytes, n);
         *length += n;
     }
-    return expect(j, '"', "the end of a text");
+    return expect(j, '"', "the end of a string");
 }
 
 static bool text_kept(dispatch_json *j, const char **text, size_t *length) {
@@ -154,11 +154,11 @@ static bool hex_kept(dispatch_json *j, dispatch_bytes *out) {
     if (!text_kept(j, &text, &length)) return false;
     unsigned char *bytes = dispatch_memory_take(j->memory, length / 2 + 1);
     if (!bytes) return dispatch_json_fail(j, "it needs more memory than a table of its size may");
-    if (length % 2 != 0 || length > 8192) return dispatch_json_fail(j, "this is no list of bytes in hex");
+    if (length % 2 != 0 || length > 8192) return dispatch_json_fail(j, "this is not a list of bytes in hex");
     for (size_t k = 0; k < length; k += 2) {
         unsigned high, low;
         if (!hex_digit(text[k], &high) || !hex_digit(text[k + 1], &low))
-            return dispatch_json_fail(j, "this is no list of bytes in hex");
+            return dispatch_json_fail(j, "this is not a list of bytes in hex");
         bytes[k / 2] = (unsigned char)(16 * high + low);
     }
     *out = (dispatch_bytes){bytes, (uint32_t)(length / 2)};
@@ -230,7 +230,7 @@ static bool real(dispatch_json *j, double *number) {
          left >>= 1, ten *= ten)
         if (left & 1) x = scale < 0 ? x / ten : x * ten;
     *number = (double)(negative ? -x : x);
-    return (*number <= 1e300 && *number >= -1e300) || dispatch_json_fail(j, "a number is beyond all measure");
+    return (*number <= 1e300 && *number >= -1e300) || dispatch_json_fail(j, "a number is too large");
 }
 
 static bool figure(dispatch_json *j, double *number, bool zero) {
@@ -341,7 +341,7 @@ bool dispatch_json_object(dispatch_json *j, const dispatch_json_member *members,
                 if (!step_over(j)) return false;
                 continue;
             }
-            if (seen >> k & 1) return dispatch_json_fail(j, "\"%s\" stands there twice", members[k].name);
+            if (seen >> k & 1) return dispatch_json_fail(j, "\"%s\" is given twice", members[k].name);
             seen |= 1U << k;
             if (!value(j, &members[k], target)) return false;
         } while (take(j, ','));
@@ -365,5 +365,5 @@ bool dispatch_json_array(dispatch_json *j, dispatch_json_call *item, void *targe
 }
 
 bool dispatch_json_end(dispatch_json *j) {
-    return (peek(j) == 0 && j->at == j->end) || dispatch_json_fail(j, "something follows the end");
+    return (peek(j) == 0 && j->at == j->end) || dispatch_json_fail(j, "there is more after the end");
 }

@@ -136,7 +136,7 @@ static bool read_place(dispatch_json *j, void *target) {
     int64_t place;
     if (!dispatch_json_integer(j, &place)) return false;
     if (place < 0 || place >= SCOUT_DISPATCH_NUMBERS || range->mask >> place & 1)
-        return dispatch_json_fail(j, "no key has this place, or it is listed twice");
+        return dispatch_json_fail(j, "no key has this position, or it is listed twice");
     range->mask |= 1U << place;
     return true;
 }
@@ -158,7 +158,7 @@ static bool read_range_item(dispatch_json *j, void *target) {
     if (!dispatch_json_object(j, members, COUNT_OF(members), &range)) return false;
     if (!text_is(range.upper, 1, "the upper end of a range", j)) return false;
     if (range.mask == 0 || range.from < 1 || range.to <= range.from || range.step < 1)
-        return dispatch_json_fail(j, "a range has no size, or no place in the key");
+        return dispatch_json_fail(j, "a range has no size, or no position in the key");
     if (!dispatch_memory_grow(j->memory, (void **)&r->ranges, &r->range_room, r->range_count, sizeof *r->ranges))
         return no_memory(j);
     r->ranges[r->range_count++] = (dispatch_between){.lower = (uint32_t)r->entry_count,
@@ -245,7 +245,7 @@ static bool read_schema(dispatch_json *j, void *target) {
     if (schema && strncmp(schema, schema_prefix, sizeof schema_prefix - 1) == 0)
         return dispatch_json_fail(j, "it is of version %.20s, only version 1 is known here",
                                   schema + sizeof schema_prefix - 1);
-    return dispatch_json_fail(j, "it is no dispatch table: \"schema\" is not %s", schema_name);
+    return dispatch_json_fail(j, "it is not a dispatch table: \"schema\" is not %s", schema_name);
 }
 
 static bool read_all(dispatch_json *j) {

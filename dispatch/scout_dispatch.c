@@ -219,7 +219,7 @@ static char *file_text(const char *path, size_t *size, scout_dispatch_note *note
     errno = 0;
     char *text = read_file(path, size);
     if (!text && errno == 0)
-        say(note, SCOUT_DISPATCH_FAILED, "%.200s: it is no file, or has more than %d MiB", path,
+        say(note, SCOUT_DISPATCH_FAILED, "%.200s: it is not a file, or has more than %d MiB", path,
             DISPATCH_TABLE_BYTES >> 20);
     else if (!text)
         say(note, SCOUT_DISPATCH_FAILED, "%.200s: %s", path, strerror(errno));

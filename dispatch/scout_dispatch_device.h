@@ -40,9 +40,9 @@ static inline void scout_dispatch_put_both(scout_dispatch_writer *w, const char 
     scout_dispatch_put_text(w, "the table was measured with ");
     scout_dispatch_put_plain(w, what);
     scout_dispatch_put_text(w, " ");
-    scout_dispatch_put_plain(w, there && there[0] ? there : "(not told)");
+    scout_dispatch_put_plain(w, there && there[0] ? there : "(not given)");
     scout_dispatch_put_text(w, ", here it is ");
-    scout_dispatch_put_plain(w, here && here[0] ? here : "(not told)");
+    scout_dispatch_put_plain(w, here && here[0] ? here : "(not given)");
 }
 
 static inline scout_dispatch_match scout_dispatch_differs(scout_dispatch_writer *w, const char *what, const char *there,

@@ -1,6 +1,7 @@
 /* extract_ops: from options to a run to an exit code, and nothing else. */
 #include "common/cli.h"
 #include "common/files.h"
+#include "common/version.h"
 #include "extract/extract_run.h"
 #include "extract/read/bind.h"
 
@@ -27,15 +28,15 @@ static const char about[] =
 static const char after[] =
     "examples:\n"
     "  extract_ops resnet50.onnx                                 only the table\n"
-    "  extract_ops bert.onnx -o ops.json --batch 8 --seq 512     customary symbols bound\n"
+    "  extract_ops bert.onnx -o ops.json --batch 8 --seq 512     bind the usual symbols\n"
     "  extract_ops gpt2.onnx -o ops.json --dim past_length=63    any symbol by its name\n"
-    "  extract_ops llama.onnx -o ops.json --precision bf16       as if weights and activations were bfloat16\n"
+    "  extract_ops llama.onnx -o ops.json --precision bf16       count weights and activations as bfloat16\n"
     "\n"
     "exit codes:\n"
     "  0  done\n"
     "  1  done, but a shape is unresolved or an operator is unknown (ops.json lists both)\n"
     "  2  wrong usage\n"
-    "  3  the model is wrong, or does not fit the dimensions given\n"
+    "  3  the model is invalid, or does not fit the given dimensions\n"
     "  4  memory, disk or another condition of this machine\n"
     "\n";
 
@@ -59,28 +60,28 @@ static const cli_option options[] = {
      .argument = "OPS.json",
      .kind = CLI_FILE,
      .offset = AT(options.ops_path),
-     .help = "write the operations there"},
+     .help = "write the operations to this file"},
     {.name = "dim",
      .argument = "NAME=N",
      .kind = CLI_BINDING,
      .offset = AT(dims),
      .min = 0,
      .max = most,
-     .help = "bind the symbolic dimension NAME to N; as often as needed, and stronger than --batch and --seq"},
+     .help = "bind the symbolic dimension NAME to N; repeatable, overrides --batch and --seq"},
     {.name = "batch",
      .argument = "N",
      .kind = CLI_INT,
      .offset = AT(options.read.batch),
      .min = 1,
      .max = most,
-     .help = "bind the symbols that customarily mean the batch size"},
+     .help = "bind the usual names of the batch dimension to N"},
     {.name = "seq",
      .argument = "N",
      .kind = CLI_INT,
      .offset = AT(options.read.seq),
      .min = 1,
      .max = most,
-     .help = "bind the symbols that customarily mean the sequence length"},
+     .help = "bind the usual names of the sequence dimension to N"},
     {.name = "precision",
      .argument = "P",
      .kind = CLI_CHOICE,
@@ -91,7 +92,7 @@ static const cli_option options[] = {
      .argument = "FILE",
      .kind = CLI_FILE,
      .offset = AT(options.tensors_path),
-     .help = "write every tensor's name, data type and shape there"},
+     .help = "write the name, data type and shape of every tensor to this file"},
     {.name = "quiet", .letter = 'q', .kind = CLI_FLAG, .offset = AT(options.quiet), .help = "print no table"},
 };
 
@@ -102,7 +103,7 @@ static cli_result parse_options(int argc, char **argv, settings *s, status *st) 
     list_names(end, sizeof end, "--seq", bind_seq_names());
     const cli_spec spec = {
         .program = "extract_ops",
-        .version = "0.1.0 (ceiling-scout)",
+        .version = version_text,
         .usage = "MODEL.onnx [-o OPS.json] [--dim NAME=N]... [--batch N] [--seq N]\n"
                  "                   [--precision fp16|bf16|fp32|model] [--tensors TENSORS.json] [--quiet]",
         .about = about,
@@ -132,7 +133,8 @@ static read_dim *bound_dims(const cli_bindings *b, status *st) {
 static void finish_output(status *st) {
     bool good = fflush(stdout) == 0 && !ferror(stdout);
     if (!good && st->code <= STATUS_INCOMPLETE)
-        status_set(st, STATUS_ENVIRONMENT, "standard output cannot be written whole; give it room, or say --quiet");
+        status_set(st, STATUS_ENVIRONMENT,
+                   "standard output cannot be written completely; make room for it, or give --quiet");
 }
 
 int main(int argc, char **argv) {

@@ -106,7 +106,7 @@ static void write_all(run *r, const model *m, const catalog *c) {
     const extract_options *o = r->options;
     status st = {0};
     if (o->ops_path && o->tensors_path && files_same(o->ops_path, o->tensors_path))
-        guard_fail(&r->guard, STATUS_USAGE, "--output and --tensors name the same file %s; give each its own",
+        guard_fail(&r->guard, STATUS_USAGE, "--output and --tensors name the same file %s; give two different files",
                    o->ops_path);
     refuse_overwriting(r, m, o->ops_path);
     refuse_overwriting(r, m, o->tensors_path);
@@ -141,7 +141,7 @@ static const char *default_dims(const run *r, char *text, size_t size) {
     for (int k = 0; r->model && k < r->model->dim_count && used < size; k++) {
         if (strcmp(r->model->dims[k].how, "default") != 0) continue;
         int n = snprintf(text + used, size - used, "%s%s",
-                         used ? ", " : " (taken as 1, for nothing else is given: ", r->model->dims[k].name);
+                         used ? ", " : " (taken as 1, as no size is given: ", r->model->dims[k].name);
         used += n > 0 ? (size_t)n : 0;
     }
     if (used && used + 1 < size) snprintf(text + used, size - used, ")");

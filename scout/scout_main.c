@@ -82,7 +82,8 @@ static status_code run_mode(const options *o, status *st) {
 static void finish_output(status *st) {
     const bool good = fflush(stdout) == 0 && !ferror(stdout);
     if (!good && st->code <= STATUS_INCOMPLETE)
-        status_set(st, STATUS_ENVIRONMENT, "standard output cannot be written whole; give it room, or say --quiet");
+        status_set(st, STATUS_ENVIRONMENT,
+                   "standard output cannot be written completely; make room for it, or give --quiet");
 }
 
 int main(int argc, char **argv) {

@@ -219,7 +219,7 @@ trap drop_empty EXIT
 # What is written here stays here: a folder that came from elsewhere may hold links to anything.
 link=$(find "$folder/" -maxdepth 2 -type l -print -quit)
 if [[ -n $link ]]; then
-    say "$link: is a link; move it out of the way, for nothing is written through it" >&2
+    say "$link: is a link, and nothing is written through links; move it away" >&2
     exit 4
 fi
 run_step extract "$folder/ops.json" "$extract" "$model" -o "$folder/ops.json" ${options[@]+"${options[@]}"}

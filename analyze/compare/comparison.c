@@ -19,13 +19,13 @@ static void check_alike(comparison *c) {
     const study_group *b = c->before, *a = c->after;
     if (!same(b->regime, a->regime))
         guard_fail(&c->guard, STATUS_INPUT,
-                   "%s was measured in the regime %s and %s in %s: no figure of one compares with one of the other; "
-                   "measure one of them again",
+                   "%s was measured in the regime %s and %s in %s: their figures cannot be compared; measure one of "
+                   "them again",
                    c->studies[0]->options.folders[0], b->regime, c->studies[1]->options.folders[0], a->regime);
     if (b->method != a->method)
         guard_fail(&c->guard, STATUS_INPUT,
                    "%s was measured by version %" PRId64 " of the method and %s by version %" PRId64
-                   ": no figure of one compares with one of the other; measure one of them again",
+                   ": their figures cannot be compared; measure one of them again",
                    c->studies[0]->options.folders[0], b->method, c->studies[1]->options.folders[0], a->method);
 }
 
@@ -226,6 +226,6 @@ bool comparison_has_any(const comparison_list *list) {
 bool comparison_is_news(const comparison_row *r) { return group_of(r) < 5; }
 
 const char *comparison_machine_text(const drift *d, drift_state state) {
-    static const char *const texts[] = {"as fast as before", "faster", "slower", "perhaps at another pace"};
-    return d->machine_known ? texts[state] : "too few operations moved alike to tell";
+    static const char *const texts[] = {"as fast as before", "faster", "slower", "perhaps at another speed"};
+    return d->machine_known ? texts[state] : "too few operations changed alike to tell";
 }

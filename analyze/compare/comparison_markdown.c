@@ -22,9 +22,9 @@ static void write_head(const comparison *c, FILE *out) {
         fputs("| differs: ", out);
         say(out, d->what);
         fputs(" | ", out);
-        say(out, *d->before ? d->before : "not said");
+        say(out, *d->before ? d->before : "not given");
         fputs(" | ", out);
-        say(out, *d->after ? d->after : "not said");
+        say(out, *d->after ? d->after : "not given");
         fputs(" |\n", out);
     }
     if (isfinite(c->clock_mhz[0]) && isfinite(c->clock_mhz[1]))

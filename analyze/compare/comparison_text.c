@@ -31,9 +31,9 @@ static void write_runs(const comparison *c, FILE *out) {
         fputs(k == 0 ? "differs     " : "            ", out);
         put(out, d->what, 20);
         fputs(": ", out);
-        put(out, *d->before ? d->before : "not said", VALUE - 6);
+        put(out, *d->before ? d->before : "not given", VALUE - 6);
         fputs(" -> ", out);
-        put(out, *d->after ? d->after : "not said", VALUE - 6);
+        put(out, *d->after ? d->after : "not given", VALUE - 6);
         fputc('\n', out);
     }
 }
@@ -100,8 +100,7 @@ static void write_counts(const comparison *c, FILE *out) {
     if (c->drift.rows == 0) return;
     fprintf(out, "seen        a slowdown of %.1f %% of one operation is found in 99 comparisons of 100",
             100 * drift_detectable(&c->drift));
-    fputs(c->drift.learned ? "\n" : ";\n            operations are too few to learn from how much they differ anyway\n",
-          out);
+    fputs(c->drift.learned ? "\n" : ";\n            there are too few operations to learn the ordinary noise\n", out);
 }
 
 static void write_note(const char *text, FILE *out) {

@@ -87,9 +87,9 @@ void comparison_weigh(comparison *c) {
 const char *comparison_ceilings_text(comparison_ceilings say) {
     static const char *const texts[] = {
         "",
-        "the ceilings are the same stored figures in both runs: they do not tell whether it is the device",
-        "the ceilings moved alike: it is the device",
-        "the ceilings did not move alike: it is not the device, but something that all operations share",
+        "both runs have the same stored ceilings, which do not tell whether it is the device",
+        "the ceilings changed alike: it is the device",
+        "the ceilings did not change alike: it is not the device, but something else that all operations share",
     };
     return texts[say];
 }

@@ -123,7 +123,7 @@ static void write_head(const explain *e) {
                             amount_time(e->group->model_us).s);
     else
         line = arena_printf(e->arena, "%s: run %" PRId64 " time%s, %s", model, r->count, times,
-                            r->count > 0 ? "in its time with what it takes at least" : "in no sum");
+                            r->count > 0 ? "in its time as its lower bound" : "in no sum");
     explain_say(e, "", line);
     if (r->fusion)
         explain_say(e, "",
@@ -166,7 +166,7 @@ static void write_times(const explain *e) {
         explain_say(e, "",
                     arena_printf(e->arena, "The baseline reaches %s of its ceiling%s.",
                                  explain_points(e, r->verdict.figures[VERDICT_EFFICIENCY]),
-                                 study_skips_zeros(r) ? ", which counts the zeros that the best leaves out"
+                                 study_skips_zeros(r) ? ", which counts the zeros that the best skips"
                                  : r->above_ceiling   ? ", which was measured twice: one of the two is wrong"
                                                       : ""));
 }

@@ -77,7 +77,7 @@ static void write_passes(const explain *e, const char *what, const char *name, c
     }
     const bool clock = strcmp(json_get_text(row, "time_from"), "clock") == 0;
     explain_tell(e, "The %s: its time is %s, its interval from %s%s%s%s.", what,
-                 clock ? "that at the clock which its own load holds" : "as measured",
+                 clock ? "taken at the clock that its own load holds" : "as measured",
                  *from ? from : arena_printf(e->arena, "%zu passes", json_array_size(passes)), list, unit,
                  dropped > 0 ? arena_printf(e->arena, "; %.0f of %.0f blocks were disturbed and dropped", dropped,
                                             blocks + dropped)
@@ -91,14 +91,14 @@ static void write_open(const explain *e) {
     const bool another = !is_row(explain_row(e, r->baseline, r->baseline_variant), r->best, r->best_variant);
     if (r->address_best > 0 && r->address_worst > 0)
         explain_tell(e,
-                     "It depends on addresses: between %.3f and %.3f of %s, as its memory lies; the verdict holds for "
-                     "the middle.",
+                     "Its time depends on memory addresses: between %.3f and %.3f of %s, by the placement of its "
+                     "memory; the verdict holds for the middle.",
                      r->address_best, r->address_worst, another ? "the baseline's time" : "its usual time");
     for (size_t k = 0; k < json_array_size(undecided); k++) {
         const char *text = json_string_value(json_array_get(undecided, k));
         if (text) list = arena_printf(e->arena, "%s%s%s", list, *list ? ", " : "", text);
     }
-    if (*list) explain_tell(e, "Not decided when its time was up: %s. More --budget narrows it.", list);
+    if (*list) explain_tell(e, "Not decided within the budget: %s. A larger --budget narrows it.", list);
 }
 
 void explain_candidates(const explain *e) {
@@ -115,7 +115,7 @@ void explain_candidates(const explain *e) {
                                    .note = why_timed,
                                    .context = e});
     const double left = json_get_number(e->report, "variants_left_out");
-    if (left > 0) explain_tell(e, "%.0f variants beyond these were not looked at.", left);
+    if (left > 0) explain_tell(e, "%.0f more variants were not tried.", left);
     write_pair(e);
     write_passes(e, "baseline", r->baseline, r->baseline_variant);
     if (r->ratio > 0) write_passes(e, "best", r->best, r->best_variant);

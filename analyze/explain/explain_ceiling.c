@@ -98,7 +98,7 @@ static bound special(const explain *e, const json_t *ceilings) {
 
 static bound launch(const explain *e, const json_t *ceilings) {
     const double us = isfinite(e->r->launch_us) ? e->r->launch_us : json_get_number(ceilings, "launch_us");
-    return (bound){us, us > 0 ? "one launch that does nothing; it comes on top of the largest" : "not known"};
+    return (bound){us, us > 0 ? "one empty launch; it is added to the largest" : "not known"};
 }
 
 static const struct {
@@ -144,8 +144,8 @@ void explain_ceiling(const explain *e) {
     } sources[] = {{"stored", "the device's ceilings as they were stored"},
                    {"clock", "the device's ceilings at the clock that this operation's load holds"},
                    {"measured", "this operation itself, which was faster than the device's table of bandwidths"},
-                   {"probe", "what ran in neighbouring blocks, at this operation's clock"},
-                   {"both", "what is stored and what ran before this operation, together"}};
+                   {"probe", "a probe in neighbouring blocks, at this operation's clock"},
+                   {"both", "the stored figure and a probe before this operation, together"}};
     const study_report *r = e->r;
     explain_title(e, "Ceiling");
     if (!(r->ceiling_us > 0)) {
@@ -164,6 +164,6 @@ void explain_ceiling(const explain *e) {
             explain_tell(e, "It follows from %s%s%s.", sources[k].text,
                          *json_get_text(ceilings, "taken") ? ", taken " : "", json_get_text(ceilings, "taken"));
     write_probe(e);
-    if (!isfinite(r->ceiling_ci)) explain_tell(e, "The report does not say how exactly it is known.");
+    if (!isfinite(r->ceiling_ci)) explain_tell(e, "The report does not give its uncertainty.");
     if (!ceilings) explain_tell(e, "There is no run.json with the device's ceilings beside the reports.");
 }

@@ -75,12 +75,11 @@ static void say_rival(const explain *e) {
     const double enough = 1 - e->thresholds->margin;
     if (!json_is_object(rival) || !(r->rival_ratio > 0) || r->verdict.figures[VERDICT_PROVEN].x > 0) return;
     if (r->rival_ratio > enough)
-        explain_tell(e, "The nearest rival, %s, needs %s less time than it takes to be proven.",
-                     explain_row_name(e, rival), amount_percent(1 - enough / r->rival_ratio).s);
+        explain_tell(e, "The nearest rival, %s, would need %s less time to be proven.", explain_row_name(e, rival),
+                     amount_percent(1 - enough / r->rival_ratio).s);
     else
-        explain_tell(
-            e, "The nearest rival, %s, took less time than would do, but not surely: measured longer, it may win.",
-            explain_row_name(e, rival));
+        explain_tell(e, "The nearest rival, %s, was fast enough, but not surely: measured longer, it may win.",
+                     explain_row_name(e, rival));
 }
 
 /* ---- the ceiling ---- */
@@ -91,16 +90,15 @@ static void say_efficiency(const explain *e) {
     const verdict_figure f = r->verdict.figures[VERDICT_EFFICIENCY];
     if (!isfinite(f.x) || !(r->ceiling_us > 0)) return;
     if (is_rule(e, "at the ceiling") || is_rule(e, VERDICT_OPEN))
-        explain_tell(
-            e,
-            "Surely below an efficiency of %s it would be worth looking at: %s now. That takes a ceiling below "
-            "%s, or a baseline above %s.",
-            amount_percent(least).s, explain_points(e, f), amount_time(least * r->baseline_us).s,
-            amount_time(r->ceiling_us / least).s);
+        explain_tell(e,
+                     "It would be worth a look at an efficiency surely below %s: %s now. That takes a ceiling below "
+                     "%s, or a baseline above %s.",
+                     amount_percent(least).s, explain_points(e, f), amount_time(least * r->baseline_us).s,
+                     amount_time(r->ceiling_us / least).s);
     else if (is_rule(e, "dense product") || is_rule(e, "attention") || is_rule(e, "worth a kernel") ||
              is_rule(e, "anything else"))
         explain_tell(e,
-                     "At an efficiency of %s nothing is to be gained (NONE): %s now. That takes a baseline of %s, or a "
+                     "At an efficiency of %s nothing can be gained (NONE): %s now. That takes a baseline of %s, or a "
                      "ceiling of %s.",
                      amount_percent(least).s, explain_points(e, f), amount_time(r->ceiling_us / least).s,
                      amount_time(least * r->baseline_us).s);
@@ -114,7 +112,7 @@ static void say_potential(const explain *e) {
         explain_tell(e, "A ceiling below %s would leave %s of the model's time to gain, enough for a kernel.",
                      amount_time(us).s, amount_percent(need).s);
     else
-        explain_tell(e, "It would be worth a kernel of its own where it takes more than %s of a model's time: %s now.",
+        explain_tell(e, "It would be worth a custom kernel if it took more than %s of a model's time: %s now.",
                      amount_percent(need).s, amount_percent(share).s);
 }
 
@@ -123,14 +121,14 @@ static void say_potential(const explain *e) {
 static void say_missing(const explain *e) {
     const study_report *r = e->r;
     if (!has_time(r) && !is_rule(e, "nothing to do"))
-        explain_tell(e, "A baseline with a time: without one nothing is compared with anything.");
+        explain_tell(e, "A baseline with a time: without one nothing can be compared.");
     else if (is_rule(e, "not measured"))
         explain_tell(e, "A ceiling: scout_batch --ceilings measures it.");
     if (is_rule(e, "ceiling not known well enough"))
         explain_tell(e, "A ceiling that is known to %s: scout_batch --ceilings --no-cache measures it again.",
                      amount_percent(e->thresholds->ceiling_ci).s);
     if (r->bad_rows > 0)
-        explain_tell(e, "%d candidate%s failed; one that does not may be faster.", r->bad_rows,
+        explain_tell(e, "%d candidate%s failed; a corrected one may be faster.", r->bad_rows,
                      r->bad_rows == 1 ? "" : "s");
 }
 

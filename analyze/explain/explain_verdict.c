@@ -28,8 +28,8 @@ static const char *measured(const explain *e) {
 static const char *proven(const explain *e) {
     const verdict_figure *f = figure(e, VERDICT_SAVING);
     const char *margin = arena_printf(e->arena, "%s", amount_percent(e->thresholds->margin).s);
-    if (f->x == 0 && !(f->half > 0)) return "nothing that is valid was found to be faster";
-    return arena_printf(e->arena, "the best saves %s; with all of it more than %s is needed", explain_points(e, *f),
+    if (f->x == 0 && !(f->half > 0)) return "the baseline is the fastest valid candidate";
+    return arena_printf(e->arena, "the best saves %s; the whole interval must lie above %s", explain_points(e, *f),
                         margin);
 }
 
@@ -38,7 +38,7 @@ static const char *proven_launch(const explain *e) {
 }
 
 static const char *fusion(const explain *e) {
-    return e->r->fusion ? "what could run as one, and no gain of that is proven" : "it is no fusion";
+    return e->r->fusion ? "it is a fusion, and no gain of it is proven" : "it is no fusion";
 }
 
 static const char *launch(const explain *e) {
@@ -49,12 +49,12 @@ static const char *launch(const explain *e) {
 static const char *exact(const explain *e) {
     const double ci = e->r->ceiling_ci, most = e->thresholds->ceiling_ci;
     const char *to = arena_printf(e->arena, "%s", amount_percent(most).s);
-    if (!isfinite(ci)) return arena_printf(e->arena, "how exact it is, is not known; to %s is needed", to);
-    return arena_printf(e->arena, "it is known to %s, %s is enough", amount_within(ci).s, to);
+    if (!isfinite(ci)) return arena_printf(e->arena, "its uncertainty is unknown; %s is needed", to);
+    return arena_printf(e->arena, "its uncertainty is %s; %s is needed", amount_within(ci).s, to);
 }
 
 static const char *efficient(const explain *e) {
-    return arena_printf(e->arena, "efficiency is %s; with all of it from %s on",
+    return arena_printf(e->arena, "efficiency is %s; the whole interval must reach %s",
                         explain_points(e, *figure(e, VERDICT_EFFICIENCY)), amount_percent(e->thresholds->ceiling).s);
 }
 
@@ -72,14 +72,14 @@ static const char *kind(const explain *e) {
 }
 
 static const char *worth(const explain *e) {
-    return arena_printf(e->arena, "%s of the model's time is potential; with all of it from %s on",
+    return arena_printf(e->arena, "%s of the model's time is potential; the whole interval must reach %s",
                         explain_points(e, *figure(e, VERDICT_POTENTIAL)),
                         amount_percent(e->thresholds->medium_potential).s);
 }
 
 static const char *rest(const explain *e) {
     (void)e;
-    return "none of these applies: no kernel would pay";
+    return "none of the others applies: no kernel would pay";
 }
 
 /* As common/verdict.c names them. */
@@ -148,9 +148,8 @@ static void write_thresholds(const explain *e) {
     explain_title(e, "Thresholds (gains: of the model's time)");
     for (int k = 0; k < VERDICT_CHECKS; k++) write_check(e, &checks[k]);
     if (v->borderline)
-        explain_tell(
-            e, "Borderline: a threshold is within two intervals of what decides, so the next run may say otherwise. "
-               "Within one the matter is open, and the cheaper action was taken.");
+        explain_tell(e, "Borderline: a threshold is within two intervals of the deciding figure, so the next run may "
+                        "decide otherwise. Within one interval it is open, and the cheaper action was taken.");
 }
 
 void explain_verdict(const explain *e) {

@@ -25,13 +25,13 @@ static void extent(const page_point *points, size_t count, page_axis *x, double 
 
 static void caption(page *p, const json_t *sweep) {
     const double from = page_real(sweep, "from"), block = page_real(sweep, "block");
-    fputs("<figcaption>Solid: dense. Dashed: the fastest that leaves zeros out. ", p->out);
+    fputs("<figcaption>Solid: dense. Dashed: the fastest that skips zeros. ", p->out);
     page_say_cut(p, page_string(sweep, "pattern"), 24);
     if (block > 0) fprintf(p->out, ", blocks of %s", page_whole(block).s);
     if (isfinite(from))
-        fprintf(p->out, ": from %s zeros on leaving them out is faster.", page_percent(from).s);
+        fprintf(p->out, ": from %s zeros on skipping them is faster.", page_percent(from).s);
     else
-        fputs(": leaving them out is never faster here.", p->out);
+        fputs(": skipping them is never faster here.", p->out);
     fputs("</figcaption>", p->out);
 }
 

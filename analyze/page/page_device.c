@@ -51,7 +51,7 @@ static void peak_rows(page *p) {
     page_peak peaks[16];
     const size_t count = page_peaks(p, peaks, sizeof peaks / sizeof peaks[0]);
     if (!count) return;
-    page_table_open(p, "", "Peaks", "The most that was reached, per precision", heads, sizeof heads / sizeof heads[0]);
+    page_table_open(p, "", "Peaks", "The measured peak of each precision", heads, sizeof heads / sizeof heads[0]);
     for (size_t k = 0; k < count; k++) {
         fputs("<tr><th scope=\"row\">", p->out);
         page_say_cut(p, peaks[k].precision, 16);
@@ -87,13 +87,13 @@ static void bandwidth_chart(page *p, const json_t *table) {
     for (size_t k = 0; k < warms; k++) highest = fmax(highest, warm[k].y);
     if (colds < 2 || !(highest < 1e6)) return;
     const page_chart c = {page_axis_of(first, last, true), page_axis_of(0, highest, false), NULL, "TB/s"};
-    fputs("<figure><h3>Reading, by how much is read</h3><svg class=\"chart\" role=\"img\" aria-label=\"Bandwidth of "
-          "reading over the size of what is read, cold and out of the cache\">",
+    fputs("<figure><h3>Read bandwidth by size</h3><svg class=\"chart\" role=\"img\" aria-label=\"Read bandwidth over "
+          "the size of the data, cold and from the cache\">",
           p->out);
     page_chart_grid(p, &c);
     page_chart_curve(p, &c, "", cold, colds);
     page_chart_curve(p, &c, "b", warm, warms);
-    fputs("</svg><figcaption>Solid: cold. Dashed: the same bytes again, out of the cache while they "
+    fputs("</svg><figcaption>Solid: cold. Dashed: the same bytes again, from the cache while they "
           "fit.</figcaption></figure>\n",
           p->out);
 }
@@ -128,10 +128,10 @@ static void text_pair(page *p, const char *term, const char *text) {
 
 static void ceilings(page *p) {
     const json_t *c = json_object_get(p->device, "ceilings");
-    fputs("<h3>Ceilings, as they were measured</h3>\n", p->out);
+    fputs("<h3>Measured ceilings</h3>\n", p->out);
     peak_rows(p);
     if (!json_is_object(c)) {
-        fputs("<p class=\"soft\">Bandwidths and floors stand in run.json, which is not beside these reports.</p>\n",
+        fputs("<p class=\"soft\">Bandwidths and floors are in run.json, which is not beside these reports.</p>\n",
               p->out);
         return;
     }
@@ -140,7 +140,7 @@ static void ceilings(page *p) {
     pair(p, "copying", page_real(c, "copy_tbps"), " TB/s");
     pair(p, "writing", page_real(c, "write_tbps"), " TB/s");
     pair(p, "datasheet", page_real(c, "datasheet_tbps"), " TB/s");
-    pair(p, "a launch that does nothing", page_real(c, "launch_us"), " µs");
+    pair(p, "an empty launch", page_real(c, "launch_us"), " µs");
     pair(p, "special functions (exp)", page_real(c, "special_per_s") / 1e12, " × 10¹² a second");
     text_pair(p, "taken", page_string(c, "taken"));
     fputs("</dl>\n<div class=\"charts\">", p->out);
@@ -179,15 +179,13 @@ static void class_pair(page *p, const char *class) {
 /* By what the verdicts of this page were made; a run may ask for others. */
 static void thresholds(page *p) {
     const verdict_thresholds *t = &p->m->study->options.thresholds;
-    fprintf(
-        p->out,
-        "<p class=\"soft\">Verdicts: nothing is to be gained from an efficiency of %s on; HIGH is %s of the model's "
-        "time "
-        "proven or %s potential, MEDIUM %s or %s; a winner wins by more than %s; a ceiling that is known to no better "
-        "than %s decides nothing.</p>\n",
-        page_percent(t->ceiling).s, page_percent(t->high_proven).s, page_percent(t->high_potential).s,
-        page_percent(t->medium_proven).s, page_percent(t->medium_potential).s, page_percent(t->margin).s,
-        page_percent(t->ceiling_ci).s);
+    fprintf(p->out,
+            "<p class=\"soft\">Verdicts: nothing can be gained from an efficiency of %s on. HIGH is %s of the model's "
+            "time proven or %s potential, MEDIUM %s or %s. A winner saves more than %s. A ceiling with an interval "
+            "wider than %s decides nothing.</p>\n",
+            page_percent(t->ceiling).s, page_percent(t->high_proven).s, page_percent(t->high_potential).s,
+            page_percent(t->medium_proven).s, page_percent(t->medium_potential).s, page_percent(t->margin).s,
+            page_percent(t->ceiling_ci).s);
 }
 
 void page_device(page *p) {
@@ -207,12 +205,10 @@ void page_device(page *p) {
     if (seconds > 0) fprintf(p->out, "<div><dt>took</dt><dd>%s</dd></div>\n", page_time(1e6 * seconds).s);
     text_pair(p, "state", page_string(p->run, "state"));
     class_pair(p, g->device_class);
-    fputs("</dl>\n<p class=\"soft\">All times are medians under one regime: how the device was loaded (sustained or "
-          "burst), what lay in its cache, "
-          "and how work was launched. A candidate is checked against a reference before and after it is timed; it "
-          "replaces the default only where it wins by "
-          "more than a fiftieth and more than its interval, in neighbouring blocks. Ceilings are measured on this "
-          "device, not quoted.</p>\n",
+    fputs("</dl>\n<p class=\"soft\">All times are medians under one regime: the load of the device (sustained or "
+          "burst), the state of its cache, and the way of launching. A candidate is checked against a reference before "
+          "and after it is timed. It replaces the default only where it wins by more than a fiftieth and more than its "
+          "interval, in neighbouring blocks. Ceilings are measured on this device, not quoted.</p>\n",
           p->out);
     thresholds(p);
     ceilings(p);

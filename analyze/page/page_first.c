@@ -71,8 +71,8 @@ static void action(page *p, const deed *d) {
     const char *sort = proven ? "proven" : "potential";
     fprintf(p->out, "<li class=\"action is-%s\"><span class=\"chip %s\">%s</span> <span class=\"chip %s\">%s</span>",
             sort, sort,
-            proven ? r->baseline_own ? "proven over an own kernel" : "proven: it was measured"
-                   : "potential: it has not been done yet",
+            proven ? r->baseline_own ? "proven over the project's own kernel" : "proven: it was measured"
+                   : "potential: not done yet",
             r->verdict.priority, r->verdict.priority);
     if (r->verdict.borderline) fputs(" <span class=\"chip\">borderline</span>", p->out);
     if (r->fusion)
@@ -126,21 +126,18 @@ static void totals(page *p) {
     bar(p, "by the default", "now", t->baseline_us, all, now);
     bar(p, "with what is proven", "proven", all - t->proven_us, all, proven);
     bar(p, "at the ceilings", "ceiling", t->ceiling_us, all, ceiling);
-    fputs(
-        "</dl>\n<p class=\"small soft\">The default is what the library does unasked. What is proven was measured and "
-        "checked on this device, and wins for certain. The ceilings are what the device could do at most, measured as "
-        "well.",
-        p->out);
+    fputs("</dl>\n<p class=\"small soft\">The default is the library's own choice. A proven gain was measured and "
+          "checked on this device, and is certain. The ceilings are the most that the device can do, measured as well.",
+          p->out);
     if (t->own_us > 0)
-        fprintf(
-            p->out,
-            " Over kernels of this project, where no library is, %s (%s) are gained beside that; they are in no bar.",
-            page_time(t->own_us).s, page_percent(t->own_share).s);
+        fprintf(p->out,
+                " Over the project's own kernels, where no library has one, %s (%s) are gained besides; they are in no "
+                "bar.",
+                page_time(t->own_us).s, page_percent(t->own_share).s);
     if (p->g->missing_us > 0)
-        fprintf(
-            p->out,
-            " %s of the default's time are of operations without a measurement, counted as what they take at least.",
-            page_time(p->g->missing_us).s);
+        fprintf(p->out,
+                " %s of the default's time are of operations without a measurement, counted with their lower bounds.",
+                page_time(p->g->missing_us).s);
     fputs("</p>\n", p->out);
 }
 

@@ -50,7 +50,7 @@ static void compared(page *p) {
     static const char *const heads[] = {"fusion",       "#count",    "#apart",   "#at once",
                                         "side by side", "#speed-up", "#kernels", "worth it"};
     const study_group *g = p->g->group;
-    page_table_open(p, "", "Fusions compared", "Pale: the parts one after another. Strong: all at once.", heads,
+    page_table_open(p, "", "Fusions compared", "Pale: the parts one after another. Strong: fused.", heads,
                     sizeof heads / sizeof heads[0]);
     for (size_t w = 0; w < WORTHS; w++)
         for (size_t k = 0; k < g->fusion_count; k++)

@@ -47,8 +47,9 @@ static void remarks(page *p) {
     fputs("<ul>\n", p->out);
     if (lost)
         fprintf(p->out,
-                "<li>%zu operation%s no measured default: %s of the model's time %s what they take at least.</li>\n",
-                lost, lost == 1 ? " has" : "s have", page_time(g->missing_us).s, "is");
+                "<li>%zu operation%s no measured default: %s of the model's time is an estimate from their lower "
+                "bounds.</li>\n",
+                lost, lost == 1 ? " has" : "s have", page_time(g->missing_us).s);
     else
         fputs("<li>Every operation that takes time has a measured default.</li>\n", p->out);
     if (g->bad_rows)
@@ -57,15 +58,15 @@ static void remarks(page *p) {
                 "these was chosen.</li>\n",
                 g->bad_rows, g->bad_rows == 1 ? "" : "s");
     if (g->all.borderline)
-        fprintf(p->out, "<li>%zu verdict%s borderline (%s of the rows): the next run may well decide otherwise.</li>\n",
+        fprintf(p->out, "<li>%zu verdict%s borderline (%s of the rows): the next run may decide otherwise.</li>\n",
                 g->all.borderline, g->all.borderline == 1 ? " is" : "s are", page_percent(g->borderline_share).s);
     if (g->said_otherwise)
-        fprintf(p->out, "<li>%zu report%s another approach, by other thresholds than those asked for here.</li>\n",
-                g->said_otherwise, g->said_otherwise == 1 ? " says" : "s say");
+        fprintf(p->out, "<li>%zu report%s another approach, by other thresholds than these.</li>\n", g->said_otherwise,
+                g->said_otherwise == 1 ? " says" : "s say");
     if (!p->run)
-        fputs(
-            "<li>run.json is not beside the reports: bandwidths, libraries and how the run went are not known.</li>\n",
-            p->out);
+        fputs("<li>run.json is not beside the reports: bandwidths, libraries and the course of the run are not "
+              "known.</li>\n",
+              p->out);
     fputs("</ul>\n", p->out);
 }
 

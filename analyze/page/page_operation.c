@@ -30,7 +30,7 @@ static void work_facts(page *p, const study_report *r) {
         end_fact(p);
     }
     if (bytes > 0) {
-        fact(p, "bytes that have to move");
+        fact(p, "compulsory bytes");
         fprintf(p->out, "%s read, %s written", page_bytes(r->bytes_read).s, page_bytes(r->bytes_written).s);
         end_fact(p);
     }
@@ -48,9 +48,9 @@ static void ceiling_fact(page *p, const study_report *r, const json_t *detail) {
         if (probe > 0) fprintf(p->out, ", beside this operation it was %s", page_figure(probe).s);
     }
     if (study_skips_zeros(r))
-        fputs("; with all its zeros: the best leaves them out and may be faster", p->out);
+        fputs("; with all its zeros: the best skips them and may be faster", p->out);
     else if (r->above_ceiling)
-        fputs(". <strong>What was measured is faster than this ceiling: do not trust either</strong>", p->out);
+        fputs(". <strong>The measured time is below this ceiling: do not trust either</strong>", p->out);
     end_fact(p);
 }
 
@@ -67,12 +67,12 @@ static void open_fact(page *p, const study_report *r, const json_t *detail) {
     const json_t *undecided = json_object_get(detail, "undecided");
     if (r->address_best > 0 && r->address_worst > 0) {
         fact(p, "depends on addresses");
-        fprintf(p->out, "between %.3f and %.3f of %s, as its memory lies; the verdict holds for the middle",
+        fprintf(p->out, "between %.3f and %.3f of %s, by the placement of its memory; the verdict holds for the middle",
                 r->address_best, r->address_worst, r->ratio > 0 ? "the default's time" : "its usual time");
         end_fact(p);
     }
     if (json_array_size(undecided) == 0) return;
-    fact(p, "not decided when its time was up");
+    fact(p, "not decided within the budget");
     for (size_t k = 0; k < json_array_size(undecided); k++) {
         const char *text = json_string_value(json_array_get(undecided, k));
         if (k > 0) fputs(", ", p->out);
@@ -84,7 +84,7 @@ static void open_fact(page *p, const study_report *r, const json_t *detail) {
 static void gain_fact(page *p, const summary_row *row) {
     const double proven = row->report->verdict.proven_gain_us;
     const bool open = summary_to_do(row->outcome);
-    fact(p, "to be gained in a run");
+    fact(p, "gain in a run");
     if (proven > 0)
         fprintf(p->out, "<span class=\"is-proven\">%s proven%s</span>", page_time(proven).s,
                 row->report->baseline_own ? " over an own kernel" : "");
@@ -103,7 +103,7 @@ static void facts(page *p, const summary_row *row, const json_t *detail) {
     if (r->verdict.efficiency > 0) {
         fact(p, "efficiency");
         fprintf(p->out, "%s of the ceiling%s", page_percent(r->verdict.efficiency).s,
-                r->verdict.borderline ? "; borderline: the next run may well decide otherwise" : "");
+                r->verdict.borderline ? "; borderline: the next run may decide otherwise" : "");
         end_fact(p);
     }
     ceiling_fact(p, r, detail);
@@ -121,7 +121,7 @@ static void facts(page *p, const summary_row *row, const json_t *detail) {
     end_fact(p);
     fputs("</dl>\n", p->out);
     if (r->name && strcmp(r->name, r->operation) != 0) {
-        fputs("<p class=\"small soft\">Its whole name: <bdi>", p->out);
+        fputs("<p class=\"small soft\">Its full name: <bdi>", p->out);
         page_say_cut(p, r->name, PAGE_WHOLE);
         fputs("</bdi></p>\n", p->out);
     }
@@ -223,11 +223,11 @@ static void head(page *p, const summary_row *row) {
 /* What the study itself knows, for those that are far down. */
 static void in_short(page *p, const summary_row *row) {
     const study_report *r = row->report;
-    fprintf(p->out,
-            "<p class=\"small\">%s of its ceiling, %s; the best takes %s; %s times a run. All else stands in its "
-            "report <code>",
-            page_percent(r->verdict.efficiency).s, page_time(r->ceiling_us).s, page_time(r->best_us).s,
-            page_whole((double)r->count).s);
+    fprintf(
+        p->out,
+        "<p class=\"small\">%s of its ceiling, %s; the best takes %s; %s times a run. All else is in its report <code>",
+        page_percent(r->verdict.efficiency).s, page_time(r->ceiling_us).s, page_time(r->best_us).s,
+        page_whole((double)r->count).s);
     page_say_cut(p, r->operation, 2 * PAGE_NAME);
     fputs("</code>.</p>\n", p->out);
 }
@@ -290,8 +290,8 @@ static void idle(page *p) {
     for (size_t k = 0; k < g->row_count; k++) count += is_idle(&g->rows[k]);
     if (!count) return;
     fprintf(p->out,
-            "<details class=\"op\" open><summary><h3>%zu that take no time of their own <span>views, folded "
-            "constants, parts of others</span></h3></summary><div><ul class=\"small\">\n",
+            "<details class=\"op\" open><summary><h3>%zu without a time of their own <span>views, folded constants, "
+            "parts of others</span></h3></summary><div><ul class=\"small\">\n",
             count);
     for (size_t k = 0; k < g->row_count; k++) {
         const arena_mark mark = arena_save(&p->arena);
@@ -303,9 +303,8 @@ static void idle(page *p) {
 
 void page_operations(page *p) {
     fprintf(p->out,
-            "<section aria-labelledby=\"each%zu\"><h2 id=\"each%zu\">Each operation</h2>\n"
-            "<p class=\"soft\">In the order of the table: what was tried, how fast it was, and why it was not "
-            "chosen.</p>\n",
+            "<section aria-labelledby=\"each%zu\"><h2 id=\"each%zu\">Each operation</h2>\n<p class=\"soft\">In the "
+            "order of the table: the candidates, their times, and the reasons why they were not chosen.</p>\n",
             p->number, p->number);
     for (size_t k = 0; k < p->g->row_count; k++) {
         const arena_mark mark = arena_save(&p->arena);

@@ -199,18 +199,17 @@ static int by_share(const void *a, const void *b) {
 }
 
 static void caption(page *p, size_t drawn, size_t left_out) {
-    fputs("<figcaption>Each dot is an operation as the default does it; its area is its share of the model's time. A "
-          "thin line leads up to the best that was measured. The heavy lines are the most that was measured: on the "
-          "slope "
-          "reading from memory limits, at the top computing does. What finds its bytes in the cache may lie above the "
+    fputs("<figcaption>Each dot is an operation by its default; its area is its share of the model's time. A thin line "
+          "leads up to the best measured candidate. The heavy lines are the measured ceilings: on the slope memory "
+          "bandwidth limits, at the top arithmetic does. An operation with its bytes in the cache may lie above the "
           "slope. ",
           p->out);
     if (left_out)
         fprintf(p->out, "%zu operation%s left out: %s no floating-point work, or no measured default. ", left_out,
                 left_out == 1 ? " is" : "s are", left_out == 1 ? "it has" : "they have");
     if (drawn > PAGE_DOTS)
-        fprintf(p->out, "Of %zu dots the %d that take most time say what they are; all stand in the table below.",
-                drawn, PAGE_DOTS);
+        fprintf(p->out, "Of %zu dots the %d that take most time are named; all are in the table below.", drawn,
+                PAGE_DOTS);
     fputs("</figcaption></figure></section>\n", p->out);
 }
 

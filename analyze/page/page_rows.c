@@ -89,7 +89,7 @@ static void decision(page *p, const study_report *r, const json_t *row) {
                                                             page_real(json_object_get(row, "addresses"), "best");
     fputs("<td class=\"wide\">", p->out);
     if (best && baseline) {
-        fputs("<strong>the default, and nothing is proven to be faster</strong>", p->out);
+        fputs("<strong>the default, and no candidate is proven to be faster</strong>", p->out);
     } else if (best) {
         const bool proven = r->count <= 0 || r->verdict.proven_gain_us > 0;
         fputs(proven ? "<strong>chosen</strong>" : "<strong>the fastest</strong>, but not by enough to be proven",
@@ -98,7 +98,7 @@ static void decision(page *p, const study_report *r, const json_t *row) {
         fputs("the default", p->out);
     }
     if (pack > 0) fprintf(p->out, "; repacks the weight once, %s", page_time(pack).s);
-    if (factor > 1) fprintf(p->out, "; depends on addresses, by %s", page_percent(factor - 1).s);
+    if (factor > 1) fprintf(p->out, "; depends on memory addresses, by %s", page_percent(factor - 1).s);
     const char *throttle = page_string(row, "throttle");
     if (*throttle) {
         fputs("; clock held back by ", p->out);
@@ -193,7 +193,7 @@ static void slower_ones(page *p, const study_report *r, const timed *rows, size_
     for (size_t k = PAGE_DRAWN; k < count && k < PAGE_TIMED; k++) short_row(p, r, &rows[k]);
     page_table_close(p);
     if (count > PAGE_TIMED)
-        fprintf(p->out, "<p class=\"small soft\">%zu more stand in its report.</p>\n", count - PAGE_TIMED);
+        fprintf(p->out, "<p class=\"small soft\">%zu more are in its report.</p>\n", count - PAGE_TIMED);
 }
 
 static void with_a_time(page *p, const study_report *r, const json_t *rows) {
@@ -209,7 +209,7 @@ static void with_a_time(page *p, const study_report *r, const json_t *rows) {
              "Block: where the median lies with 95 %% certainty. Thin line: nine tenths of all launches. Dashed: the "
              "ceiling. From %s to %s.",
              page_time(s.low).s, page_time(s.high).s);
-    fputs("<h4>All variants, the fastest first</h4>\n", p->out);
+    fputs("<h4>All variants, fastest first</h4>\n", p->out);
     page_table_open(p, "", "Candidates with a time", caption, heads, sizeof heads / sizeof heads[0]);
     for (size_t k = 0; k < count && k < PAGE_DRAWN; k++) full_row(p, r, &sorted[k], &s);
     page_table_close(p);
@@ -273,7 +273,7 @@ static void others(page *p, const json_t *rows) {
     }
     if (any) page_table_close(p);
     if (json_array_size(rows) > PAGE_ROWS)
-        fprintf(p->out, "<p class=\"small soft\">%zu more candidates stand in its report.</p>\n",
+        fprintf(p->out, "<p class=\"small soft\">%zu more candidates are in its report.</p>\n",
                 json_array_size(rows) - PAGE_ROWS);
 }
 

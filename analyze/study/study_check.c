@@ -17,13 +17,13 @@ static bool say(char *why, size_t room, const char *what) {
 /* Whether it is a report at all comes before what is wrong in it. */
 static bool check_schema(study_file *to, char *why, size_t room) {
     static const char wanted[] = "ceiling-scout/report/1";
-    if (!to->schema) return say(why, room, "is no report: it does not say its schema");
+    if (!to->schema) return say(why, room, "is not a report: it has no schema");
     if (strcmp(to->schema, wanted) == 0) return true;
-    if (!begins(to->schema, "ceiling-scout/")) return say(why, room, "is no report: its schema is another one");
+    if (!begins(to->schema, "ceiling-scout/")) return say(why, room, "is not a report: it has another schema");
     if (begins(to->schema, "ceiling-scout/report/"))
         snprintf(why, room, "is a report of another version (%.40s; %s is read)", to->schema, wanted);
     else
-        snprintf(why, room, "is no report but %.60s", to->schema);
+        snprintf(why, room, "is not a report but %.60s", to->schema);
     if (!begins(to->schema, "ceiling-scout/report/")) to->is = STUDY_OTHER;
     return false;
 }
@@ -70,17 +70,18 @@ static bool check_times(const study_scanner *s, study_report *r, char *why, size
     bool is_known = false;
     r->status = rows_table_status(r->status);
     for (size_t k = 0; k < sizeof known / sizeof known[0]; k++) is_known = is_known || same(r->status, known[k]);
-    if (!is_known) return say(why, room, "its status is none that is known");
+    if (!is_known) return say(why, room, "its status is unknown");
     if (same(r->status, "OK") == isnan(r->baseline_us))
         return say(why, room, "its status and its baseline_time_us contradict each other");
     if (!same(r->status, "OK") && !r->reason_code) return say(why, room, "it has neither a baseline nor a reason");
     const study_row *baseline = find_row(s, r->baseline, r->baseline_variant);
     const study_row *best = find_row(s, r->best, r->best_variant);
     if (!isnan(r->baseline_us) && !is_of(baseline, r->baseline_us))
-        return say(why, room, "its baseline_time_us is that of no row");
-    if (!isnan(r->best_us) && !is_of(best, r->best_us)) return say(why, room, "its best_time_us is that of no row");
+        return say(why, room, "its baseline_time_us is not the time of any row");
+    if (!isnan(r->best_us) && !is_of(best, r->best_us))
+        return say(why, room, "its best_time_us is not the time of any row");
     if (!isnan(r->baseline_us) && r->flops > most_tflops * 1e6 * r->baseline_us)
-        return say(why, room, "nothing does its flops in its baseline_time_us");
+        return say(why, room, "no device does its flops in its baseline_time_us");
     if (isnan(r->least_us)) r->least_us = r->ceiling_us;
     r->baseline_ci = r->best_ci = r->clock_mhz = r->power_w = r->address_best = r->address_worst = NAN;
     if (!isnan(r->baseline_us)) {
@@ -105,12 +106,12 @@ static bool is_approach(const char *text) {
 
 static bool check_approaches(const study_report *r, char *why, size_t room) {
     return (is_approach(r->best_approach) && is_approach(r->rival_approach) && is_approach(r->said)) ||
-           say(why, room, "it names an approach that is none");
+           say(why, room, "its approach is unknown");
 }
 
 static bool check_fusion(const study_file *to, char *why, size_t room) {
     const study_report *r = &to->report;
-    if (r->fusion && r->worth && isnan(r->speedup)) return say(why, room, "it says what it is worth, but no speedup");
+    if (r->fusion && r->worth && isnan(r->speedup)) return say(why, room, "it has a gain, but no speedup");
     return true;
 }
 

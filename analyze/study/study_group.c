@@ -54,10 +54,10 @@ static study_group *group_of(study *s, const study_file *f) {
     if (s->group_count > 0 && !s->options.group) {
         const study_group *g = &s->groups[0];
         guard_fail(&s->guard, STATUS_INPUT,
-                   "%s: its %s (%s, %s, method %d) is another one than that of the first report (%s, %s, method %d); "
-                   "figures of both cannot be compared: %s",
+                   "%s: its %s (%s, %s, method %d) differs from that of the first report (%s, %s, method %d); their "
+                   "figures cannot be compared: %s",
                    f->report.path, difference(g, f), f->model, f->regime, (int)f->method, g->device, g->regime,
-                   (int)g->method, s->options.instead ? s->options.instead : "keep each in a folder of its own");
+                   (int)g->method, s->options.instead ? s->options.instead : "keep each in its own folder");
     }
     if (s->group_count == MOST_GROUPS)
         guard_fail(&s->guard, STATUS_INPUT,

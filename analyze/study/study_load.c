@@ -120,7 +120,7 @@ static void list_all(load *l) {
         const char *fusions = arena_printf(&s->arena, "%s/fusions", folder);
         const study_file as = {.folder = k};
         if (!is_folder(folder))
-            fail(l, STATUS_INPUT, "%s: is no folder; name a model's folder, or one of reports", folder);
+            fail(l, STATUS_INPUT, "%s: is not a folder; give a model's folder, or a folder of reports", folder);
         if (!has_folder(l, reports)) reports = folder;
         refuse_twice(l, k, reports, seen);
         list_folder(l, reports, &as);

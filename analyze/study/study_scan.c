@@ -164,7 +164,7 @@ static void complain(reader *r, const char *key, const char *what) {
 static void take_text(reader *r, const field *f, char *to) {
     const char *text = r->scan.text;
     if (r->scan.length > LONGEST_TEXT) {
-        complain(r, f->key, "is longer than any text of a report");
+        complain(r, f->key, "is longer than any string of a report");
         return;
     }
     r->scan.start[text - r->scan.start + (ptrdiff_t)r->scan.length] = 0; /* where its quote was, or what it unescaped */
@@ -216,7 +216,7 @@ static void keep_row(reader *r, const study_row *row) {
     if (is_status(row->status, bad, sizeof bad / sizeof bad[0]))
         r->to->report.bad_rows++;
     else if (!is_status(row->status, fine, sizeof fine / sizeof fine[0]))
-        complain(r, "candidates", "hold a row without a status that is known");
+        complain(r, "candidates", "hold a row without a known status");
     if (!row->status || strcmp(row->status, "OK") != 0) return;
     if (s->row_count == s->row_cap) {
         const size_t cap = s->row_cap ? 2 * s->row_cap : 64;
@@ -235,7 +235,7 @@ static void take_rows(reader *r, const field *f) {
     while ((token = json_scan_next(&r->scan)) > JSON_SCAN_END && token != JSON_SCAN_ARRAY_END) {
         study_row row = {NULL, NULL, NULL, NAN, NAN, NAN, NAN, NAN, NAN};
         if (token != JSON_SCAN_OBJECT) {
-            complain(r, f->key, "hold something that is no row");
+            complain(r, f->key, "hold a value that is not a row");
             if (!json_scan_skip(&r->scan, token)) return;
         } else {
             if (!take_object(r, &row_members, &row)) return;
@@ -248,8 +248,8 @@ static const struct {
     json_scan_token first, second; /* that it may begin with */
     const char *what;              /* of another one */
 } kinds[] = {
-    [TEXT] = {JSON_SCAN_TEXT, JSON_SCAN_TEXT, "is not a text"},
-    [NAME] = {JSON_SCAN_TEXT, JSON_SCAN_NULL, "is not a text"},
+    [TEXT] = {JSON_SCAN_TEXT, JSON_SCAN_TEXT, "is not a string"},
+    [NAME] = {JSON_SCAN_TEXT, JSON_SCAN_NULL, "is not a string"},
     [POSITIVE] = {JSON_SCAN_INT, JSON_SCAN_REAL, "is not a number"},
     [AMOUNT] = {JSON_SCAN_INT, JSON_SCAN_REAL, "is not a number"},
     [WHOLE] = {JSON_SCAN_INT, JSON_SCAN_REAL, "is not a whole number"},
@@ -301,7 +301,7 @@ static bool take_object(reader *r, const members *m, void *to) {
             if (!json_scan_skip(&r->scan, token)) return false;
             continue;
         }
-        if (seen >> at & 1) complain(r, m->fields[at].key, "stands there twice");
+        if (seen >> at & 1) complain(r, m->fields[at].key, "is given twice");
         seen |= (uint64_t)1 << at;
         next = at + 1 < m->count ? at + 1 : 0;
         if (token <= JSON_SCAN_END || !take(r, &m->fields[at], token, to)) return false;

@@ -26,7 +26,7 @@ static bool has_baseline(const study_report *r) { return same(r->status, "OK") &
 
 static summary_outcome outcome_of(const study_report *r) {
     const verdict *v = &r->verdict;
-    if (r->count <= 0 || same(r->reason_code, "no_work") || same(r->reason_code, "not_asked")) return SUMMARY_OUTSIDE;
+    if (r->count <= 0 || verdict_is_excused(r->reason_code)) return SUMMARY_OUTSIDE;
     if (!has_baseline(r)) return SUMMARY_MISSING;
     if (v->proven_gain_us > 0) return r->baseline_own ? SUMMARY_OWN : SUMMARY_PROVEN;
     if (same(v->approach, "UNMEASURED")) return SUMMARY_UNKNOWN;

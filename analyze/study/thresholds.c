@@ -3,7 +3,7 @@
 
 static bool check(const char *high, double x, const char *medium, double y, status *st) {
     if (x >= y) return true;
-    status_set(st, STATUS_USAGE, "--%s %g is below --%s %g: nothing could be MEDIUM", high, x, medium, y);
+    status_set(st, STATUS_USAGE, "--%s %g is below --%s %g: no operation could be MEDIUM", high, x, medium, y);
     return false;
 }
 

@@ -17,17 +17,21 @@
         .help = about                                                                                                  \
     }
 #define THRESHOLDS_OPTIONS(type, member)                                                                               \
-    THRESHOLDS_OPTION(type, member, ceiling, "ceiling",                                                                \
-                      "efficiency from which nothing is to be gained (0.9); all of these are fractions from 0 to 1"),  \
+    THRESHOLDS_OPTION(                                                                                                 \
+        type, member, ceiling, "ceiling",                                                                              \
+        "efficiency from which on an operation is optimal (0.9); all thresholds are fractions from 0 to 1"),           \
         THRESHOLDS_OPTION(type, member, ceiling_ci, "ceiling-ci",                                                      \
-                          "a ceiling that is known no better than this decides nothing (0.05)"),                       \
+                          "widest interval of a ceiling that may decide a verdict (0.05)"),                            \
         THRESHOLDS_OPTION(type, member, high_proven, "high-proven",                                                    \
-                          "HIGH from this share of the model's time on that is proven to be saved (0.05)"),            \
-        THRESHOLDS_OPTION(type, member, high_potential, "high-potential", "… or that lies above the ceiling (0.1)"),   \
-        THRESHOLDS_OPTION(type, member, medium_proven, "medium-proven", "MEDIUM from this proven share on (0.01)"),    \
-        THRESHOLDS_OPTION(type, member, medium_potential, "medium-potential",                                          \
-                          "… or this potential one, which is also what pays for a kernel of its own (0.03)"),          \
-        THRESHOLDS_OPTION(type, member, margin, "margin", "a winner wins by more than this (0.02)")
+                          "HIGH from this share of the model's time on as proven gain (0.05)"),                        \
+        THRESHOLDS_OPTION(type, member, high_potential, "high-potential",                                              \
+                          "HIGH from this share on as potential gain (0.1)"),                                          \
+        THRESHOLDS_OPTION(type, member, medium_proven, "medium-proven",                                                \
+                          "MEDIUM from this share on as proven gain (0.01)"),                                          \
+        THRESHOLDS_OPTION(                                                                                             \
+            type, member, medium_potential, "medium-potential",                                                        \
+            "MEDIUM from this share on as potential gain, the least that pays for a custom kernel (0.03)"),            \
+        THRESHOLDS_OPTION(type, member, margin, "margin", "least fraction of time that a winner must save (0.02)")
 
 bool thresholds_check(const verdict_thresholds *t, status *st); /* false: they contradict each other */
 

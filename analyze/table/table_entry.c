@@ -54,7 +54,7 @@ json_t *table_entry_device(const study_group *g, status *st) {
         rest = at[k] = found + strlen(parts[k]);
     }
     if (!good) {
-        status_set(st, STATUS_INPUT, "the device class \"%.100s\" is none that scout_batch writes; measure again",
+        status_set(st, STATUS_INPUT, "scout_batch does not write the device class \"%.100s\"; measure again",
                    length ? g->device_class : "");
         return NULL;
     }
@@ -205,7 +205,7 @@ static const char *unfit(const study_report *r, const chosen *c, const json_t *d
     for (size_t k = 0; k < sizeof texts / sizeof texts[0]; k++)
         if (!texts[k] || strlen(texts[k]) > TEXT_ROOM) return "a name in it is missing, or longer than 1000 bytes";
     if (library && !is_library_of(device, library, version))
-        return "what it chose is of a library, or a version, that its device class does not have";
+        return "its choice is of a library, or a version, that its device class does not have";
     if (c->config && depth_of(c->config) > CONFIG_DEPTH) return "its configuration is nested too deep";
     char *text = c->config ? json_dumps(c->config, JSON_COMPACT) : NULL;
     const bool large = text && strlen(text) > CONFIG_ROOM;

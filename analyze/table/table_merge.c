@@ -44,14 +44,13 @@ static bool decide_alike(const json_t *a, const json_t *b) {
 static void tell(const table_merge *m, const json_t *there, const json_t *entry, const char *from, bool better) {
     char line[1024];
     if (!m->notes || m->conflicts > NOTES) return;
-    snprintf(
-        line, sizeof line,
-        "%.300s: %.100s %.100s (%.3f of the default's time) is there, %.100s says %.100s %.100s (%.3f): %s is kept, "
-        "its proof is better",
-        text_of(entry, "key"), text_of(there, "implementation"), text_of(there, "variant"), proof_of(there, "ratio"),
-        from, text_of(entry, "implementation"), text_of(entry, "variant"), proof_of(entry, "ratio"),
-        better ? "the latter" : "the former");
-    status_print(m->notes, "analyze", "conflict: ", m->conflicts < NOTES ? line : "more of these are not told");
+    snprintf(line, sizeof line,
+             "%.300s: %.100s %.100s (%.3f of the default's time) is there, %.100s has %.100s %.100s (%.3f): %s is "
+             "kept, its proof is better",
+             text_of(entry, "key"), text_of(there, "implementation"), text_of(there, "variant"),
+             proof_of(there, "ratio"), from, text_of(entry, "implementation"), text_of(entry, "variant"),
+             proof_of(entry, "ratio"), better ? "the latter" : "the former");
+    status_print(m->notes, "analyze", "conflict: ", m->conflicts < NOTES ? line : "more of these are not reported");
 }
 
 static bool no_memory(status *st) {

@@ -51,7 +51,7 @@ static void write_first(FILE *out, const summary_group *g) {
         else
             write_advice(out, ++written, row);
     }
-    if (written == 0) fputs("Nothing: no operation is worth a kernel, and nothing faster was found.\n", out);
+    if (written == 0) fputs("Nothing: no operation is worth a kernel, and no faster candidate was found.\n", out);
     if (left > 0) fprintf(out, "\n%zu more in the table below.\n", left);
     fputc('\n', out);
 }
@@ -66,9 +66,11 @@ static void write_totals(FILE *out, const summary_group *g) {
     fprintf(out, "| with what is proven | %s | %s less |\n", amount_time(all->baseline_us - all->proven_us).s,
             amount_percent(all->proven_share).s);
     if (all->own_us > 0)
-        fprintf(out, "| gained over own kernels | %s | %s, where no library is; not in the line above |\n",
-                amount_time(all->own_us).s, amount_percent(all->own_share).s);
-    fprintf(out, "| at the ceiling of all | %s | %s less, were every kernel that good |\n",
+        fprintf(
+            out,
+            "| gained over the project's own kernels | %s | %s, where no library has one; not in the line above |\n",
+            amount_time(all->own_us).s, amount_percent(all->own_share).s);
+    fprintf(out, "| at all ceilings | %s | %s less, if every kernel reached its ceiling |\n",
             amount_time(all->ceiling_us).s,
             amount_percent(all->baseline_us > 0 ? 1 - all->ceiling_us / all->baseline_us : 0).s);
     fputs("\n| outcome | operations | time | share | proven | potential |\n|---|--:|--:|--:|--:|--:|\n", out);
@@ -168,8 +170,10 @@ static void write_missing(FILE *out, const summary_group *g) {
     fputs("## What is missing\n\n", out);
     if (g->missing_count > 0) {
         fprintf(out,
-                "Operations without a baseline are counted as what they take at least: %s, %s of the model's "
-                "time.\n\n| status | reason | operations | runs | the first one |\n|---|---|--:|--:|---|\n",
+                "Operations without a baseline are counted with their lower bounds: %s, %s of the model's time.\n"
+                "\n"
+                "| status | reason | operations | runs | the first one |\n"
+                "|---|---|--:|--:|---|\n",
                 amount_time(g->missing_us).s, amount_percent(g->outcomes[SUMMARY_MISSING].share).s);
     }
     for (size_t k = 0; k < g->missing_count; k++) {

@@ -69,8 +69,8 @@ static void write_head(text *t, const summary_group *g) {
     line(t, "proven to be recoverable: %s (%s of the time)", amount_time(g->all.proven_us).s,
          amount_percent(g->all.proven_share).s);
     if (g->all.own_us > 0)
-        line(t, "beside it, over own kernels where no library is: %s (%s)", amount_time(g->all.own_us).s,
-             amount_percent(g->all.own_share).s);
+        line(t, "besides, over the project's own kernels where no library has one: %s (%s)",
+             amount_time(g->all.own_us).s, amount_percent(g->all.own_share).s);
     line(t, "only potential, beyond that: %s (%s); of it %s (%s) worth trying", amount_time(g->all.potential_us).s,
          amount_percent(g->all.potential_share).s, amount_time(open->potential_us).s,
          amount_percent(open->potential_share).s);
@@ -179,8 +179,7 @@ static void write_fusions(text *t, const summary_group *g) {
 
 static void write_missing(text *t, const summary_group *g) {
     if (g->missing_count == 0) return;
-    line(t,
-         "\nwithout a baseline, in the model's time with what they take at least (%s):", amount_time(g->missing_us).s);
+    line(t, "\nwithout a baseline, in the model's time as lower bounds (%s):", amount_time(g->missing_us).s);
     for (size_t k = 0; k < g->missing_count; k++) {
         const summary_missing *m = &g->missing[k];
         if (k == FEW) {
@@ -196,11 +195,11 @@ static void write_notes(text *t, const summary_group *g) {
     if (g->bad_rows == 0 && g->said_otherwise == 0) return;
     line(t, "%s", "");
     if (g->bad_rows > 0)
-        line(t, "%zu operation%s had a candidate that failed (analyze explain tells which)", g->bad_rows,
+        line(t, "%zu operation%s had a candidate that failed (analyze explain shows which)", g->bad_rows,
              plural(g->bad_rows));
     if (g->said_otherwise > 0)
-        line(t, "%zu report%s themselves say another verdict: thresholds or the model's time were others then",
-             g->said_otherwise, plural(g->said_otherwise));
+        line(t, "%zu report%s hold another verdict: thresholds or the model's time differed then", g->said_otherwise,
+             plural(g->said_otherwise));
 }
 
 static void write_skipped(text *t) {

@@ -87,7 +87,7 @@ static void check_stated(infer *c, const tensor *t) {
     }
     if (!differs) return;
     if (c->model->infer->mismatches++ == 0)
-        graph_warn(c->model, "tensor '%s' is stated as %s but follows as %s; the latter is used", t->name,
+        graph_warn(c->model, "tensor '%s' is stated as %s but inferred as %s; the latter is used", t->name,
                    info_text(c->arena, said), info_text(c->arena, is));
 }
 
@@ -188,7 +188,7 @@ static void give_up_from(graph *g) {
         node *n = g->nodes[k];
         for (int o = 0; o < n->out_count; o++)
             if (n->out[o] && n->out[o]->info->form == INFO_UNKNOWN && !n->unresolved)
-                n->unresolved = "stands behind a node that does not fit";
+                n->unresolved = "follows a node that does not fit";
     }
 }
 
@@ -229,6 +229,7 @@ void infer_model(model *m) {
             n->unresolved = arena_printf(m->arena, "follows from node '%s'", n->home->owner->name);
     }
     if (state.mismatches > 1)
-        graph_warn(m, "%" PRId64 " tensors in all are stated otherwise than they follow", state.mismatches);
+        graph_warn(m, "%" PRId64 " tensors in all are stated with a type or shape other than the inferred one",
+                   state.mismatches);
     m->infer = NULL;
 }

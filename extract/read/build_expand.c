@@ -70,6 +70,6 @@ void build_expand_check(build *b, wire_span main_graph) {
 
 void build_expand_bound(build *b) {
     if (b->file->steps / STEPS_PER_BYTE <= FREE_STEPS / STEPS_PER_BYTE + b->file->size) return;
-    build_fail(b, "calls of functions make so much of the file to be read again and again that it would take too long; "
-                  "inline the functions when exporting the model");
+    build_fail(b, "calls of functions would have too much of the file read repeatedly; inline the functions when "
+                  "exporting the model");
 }

@@ -55,7 +55,7 @@ static void register_function(build *b, wire_span span) {
     if (!*fn->name) build_fail(b, "a local function at byte %llu has no name", (unsigned long long)span.offset);
     const char *domain = build_domain(b, m->domain);
     void **place = map_put(&b->functions, key_of(b->frames, domain, fn->name, build_text(b, m->overload, "overload")));
-    if (*place) build_fail(b, "local function '%.200s' is there twice", fn->name);
+    if (*place) build_fail(b, "local function '%.200s' is defined twice", fn->name);
     *place = fn;
 }
 
@@ -130,7 +130,7 @@ static void bind_formals(build *b, build_scope *inner, const build_scope *s, con
 static void give_outputs(build *b, build_scope *inner, build_scope *s, const build_raw *raw) {
     const build_function *fn = raw->function;
     if (raw->out_count > fn->out_count)
-        build_fail(b, "%s: wants %zu outputs of a function of %zu", build_raw_text(b, raw), raw->out_count,
+        build_fail(b, "%s: takes %zu outputs of a function that has %zu", build_raw_text(b, raw), raw->out_count,
                    fn->out_count);
     for (size_t k = 0; k < raw->out_count; k++) {
         if (!*raw->out[k]) continue;

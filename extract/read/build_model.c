@@ -32,7 +32,7 @@ static void read_opsets(build *b, const model_list *list) {
     }
     const long long opset = b->model->opset;
     if (opset > NEWEST_OPSET)
-        graph_warn(b->model, "opset %lld is newer than the newest known, %d; operators are read as of that one", opset,
+        graph_warn(b->model, "opset %lld is newer than the newest known, %d; operators are read as in that one", opset,
                    NEWEST_OPSET);
     if (opset > 0 && opset < OLDEST_OPSET)
         graph_warn(b->model, "opset %lld is older than the oldest supported, %d; results may be incomplete", opset,

@@ -114,7 +114,7 @@ static int64_t entry_number(const tensor_reader *r, const char *key, const char 
     for (const char *c = text; *c && !bad; c++) {
         bad = *c < '0' || *c > '9' || __builtin_mul_overflow(x, 10, &x) || __builtin_add_overflow(x, *c - '0', &x);
     }
-    if (bad) build_fail(r->b, "%s: the %s of its external data is '%.100s', which is no size", r->where, key, text);
+    if (bad) build_fail(r->b, "%s: the %s of its external data is '%.100s', which is not a size", r->where, key, text);
     return x;
 }
 
@@ -218,7 +218,7 @@ static void check_indices(const tensor_reader *r, const info *values, const info
     const bool linear = indices->rank == 1 && indices->dims[0] == n;
     const bool rows = indices->rank == 2 && indices->dims[0] == n && indices->dims[1] == r->rank;
     if (!linear && !rows && n != 0)
-        build_fail(r->b, "%s: has %lld values, but indices for another number", r->where, (long long)n);
+        build_fail(r->b, "%s: has %lld values, but another number of indices", r->where, (long long)n);
     if (n > r->count)
         build_fail(r->b, "%s: has %lld values, but room for %lld", r->where, (long long)n, (long long)r->count);
 }

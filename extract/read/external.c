@@ -98,7 +98,7 @@ static void check_hard_links(external *e, const char *location, const char *path
     if (own == EXTERNAL_LINKS_OUTSIDE && s->st_dev == e->about.st_dev) return;
     if (data == EXTERNAL_LINKS_UNSEEN || own == EXTERNAL_LINKS_UNSEEN)
         refuse(e, location,
-               "has other names, and the model's folder is too large to look for them all (more than %d entries, "
+               "has other names, and the model's folder is too large to search for all of them (more than %d entries, "
                "deeper than %d folders or not readable); move the model to a folder of its own",
                EXTERNAL_LINKS_MAX_ENTRIES, EXTERNAL_LINKS_MAX_FOLDERS);
     refuse(e, location, "is a hard link to a file outside the model's folder; copy the file instead");
@@ -152,7 +152,7 @@ static external_file *find_new(external *e, const char *location) {
     const int bad = fstat(fd, &opened);
     close(fd);
     if (bad || opened.st_ino != s.st_ino || opened.st_dev != s.st_dev)
-        refuse(e, location, "was replaced while it was looked at");
+        refuse(e, location, "was replaced while it was examined");
     f->path = path;
     f->size = (uint64_t)opened.st_size;
     f->device = opened.st_dev;

@@ -51,7 +51,8 @@ static const uint8_t *gather(model_file *f, wire_kind kind, wire_span span, size
         if (!wire_schema_rule(kind, field.number)->meta) continue;
         const size_t size = (size_t)(w.pos - field.start);
         if (size > *length - at)
-            wire_fail(&w, field.start, "the file was changed while it was read; run again when nothing writes to it");
+            wire_fail(&w, field.start,
+                      "the file was changed while it was read; run again when no program writes to it");
         memcpy(bytes + at, f->base + field.start, size);
         at += size;
     }
@@ -112,7 +113,8 @@ void model_meta_index(model_file *f, arena *a, wire_kind kind, wire_span span, m
         if (rule->form != WIRE_FORM_MESSAGE || rule->meta) continue;
         const size_t n = filled[field.number]++;
         if (n >= index->fields[field.number].count)
-            wire_fail(&w, field.start, "the file was changed while it was read; run again when nothing writes to it");
+            wire_fail(&w, field.start,
+                      "the file was changed while it was read; run again when no program writes to it");
         index->fields[field.number].items[n] = field.payload;
         model_file_passed(f, field.payload);
     }

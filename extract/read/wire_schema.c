@@ -129,7 +129,7 @@ static bool fits(wire_form form, wire_type type) {
 static void check_packed(const wire *w, const wire_field *f, wire_form form, wire_kind kind) {
     const unsigned size = form == WIRE_FORM_FLOATS ? 4 : form == WIRE_FORM_DOUBLES ? 8 : 0;
     if (size && f->payload.size % size) {
-        wire_fail(w, f->start, "field %u of a %s has %llu bytes, which is no whole number of values of %u bytes",
+        wire_fail(w, f->start, "field %u of a %s has %llu bytes, which is not a multiple of the value size %u",
                   f->number, names[kind], (unsigned long long)f->payload.size, size);
     }
     if (form != WIRE_FORM_VARINTS || f->payload.size > CHECKED_PACKED_BYTES) return;

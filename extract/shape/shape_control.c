@@ -66,7 +66,7 @@ void shape_control_say(const shape_control_changes *w) {
     for (int k = 0; k < w->body->node_count; k++)
         if (w->changed[k] && !w->body->nodes[k]->unresolved)
             w->body->nodes[k]->unresolved =
-                "its shape changes from one iteration to the next; that of the last one is given";
+                "its shape changes from one iteration to the next; the last one's shape is given";
 }
 
 /* ---- If ---- */
@@ -78,8 +78,8 @@ static void set_either(infer *c, int i, const info *a, const info *b) {
         return;
     }
     if (!info_shaped(a) || !info_shaped(b) || a->rank != b->rank) {
-        infer_unresolved(c, "its branches give %s and %s, and which one runs is not known", info_text(c->arena, a),
-                         info_text(c->arena, b));
+        infer_unresolved(c, "its branches give %s and %s, and the branch that runs is not known",
+                         info_text(c->arena, a), info_text(c->arena, b));
         return;
     }
     int64_t least[INFO_MAX_RANK], most[INFO_MAX_RANK];
@@ -88,8 +88,9 @@ static void set_either(infer *c, int i, const info *a, const info *b) {
         least[k] = low_a[k] < low_b[k] ? low_a[k] : low_b[k];
         most[k] = a->dims[k] > b->dims[k] ? a->dims[k] : b->dims[k];
     }
-    infer_set_bound(c, i, a->type, a->rank, least, most, "its branches give %s and %s, and which one runs is not known",
-                    info_text(c->arena, a), info_text(c->arena, b));
+    infer_set_bound(c, i, a->type, a->rank, least, most,
+                    "its branches give %s and %s, and the branch that runs is not known", info_text(c->arena, a),
+                    info_text(c->arena, b));
 }
 
 void shape_control_check_outputs(infer *c, const graph *g, int need) {
@@ -178,7 +179,7 @@ static void scan_set_output(scan *s, int k) {
     infer *c = s->c;
     const info *each = s->body->outputs[s->states + k]->info;
     if (!info_shaped(each) || each->rank + 1 + s->lead > INFO_MAX_RANK) {
-        infer_unresolved(c, "what its iterations give has no known shape");
+        infer_unresolved(c, "the shape of an iteration's output is not known");
         return;
     }
     int rank = each->rank + 1 + s->lead;

@@ -114,7 +114,7 @@ static void loop_generalise(loop *l, const info *iteration) {
 static void loop_set_scan(loop *l, int output, const info *each) {
     infer *c = l->c;
     if (!info_shaped(each) || each->rank >= INFO_MAX_RANK) {
-        infer_unresolved(c, "what its iterations give has no known shape");
+        infer_unresolved(c, "the shape of an iteration's output is not known");
         return;
     }
     int64_t least[INFO_MAX_RANK], most[INFO_MAX_RANK];
@@ -131,7 +131,7 @@ static void loop_set_scan(loop *l, int output, const info *each) {
         infer_set_bound(c, output, each->type, each->rank + 1, least, most,
                         "ends on data, after at most %" PRId64 " iterations", l->limit);
     } else {
-        infer_unresolved(c, "how often it runs depends on data");
+        infer_unresolved(c, "the number of iterations depends on data");
     }
 }
 
@@ -140,7 +140,8 @@ static void loop_outputs(loop *l) {
     for (int k = 0; k < l->carried; k++) {
         const info *x = l->state[k];
         if (x->form == INFO_UNKNOWN)
-            infer_unresolved(c, "the shape of what it carries changes with iterations whose number is not known");
+            infer_unresolved(c,
+                             "the shape of a carried value changes with the iterations, and their number is not known");
         else /* it may run not at all */
             infer_set_info(c, k, l->trips < 0 ? shape_control_without_values(c, x) : x);
     }

@@ -26,7 +26,8 @@ void shape_data_nonzero(infer *c) {
     const value *v = small_value(c, 0);
     int64_t dims[2] = {x->rank, v ? count_true(v) : value_index_count(x->rank, x->dims)};
     if (!v) {
-        infer_set_bound(c, 0, DTYPE_INT64, 2, (int64_t[]){x->rank, 0}, dims, "how many elements are not zero is data");
+        infer_set_bound(c, 0, DTYPE_INT64, 2, (int64_t[]){x->rank, 0}, dims,
+                        "the number of non-zero elements depends on data");
         return;
     }
     if (!value_index_small(2, dims)) {
@@ -61,7 +62,7 @@ void shape_data_compress(infer *c) {
         memcpy(least, dims, sizeof *dims * (size_t)from->rank);
         least[axis] = 0;
         if (chosen->dims[0] < dims[axis]) dims[axis] = chosen->dims[0];
-        infer_set_bound(c, 0, x->type, from->rank, least, dims, "how many it keeps is data");
+        infer_set_bound(c, 0, x->type, from->rank, least, dims, "the number of elements that it keeps depends on data");
         return;
     }
     int64_t n = 0, old = dims[axis], *kept = arena_array(c->arena, int64_t, v->n);
@@ -93,7 +94,8 @@ void shape_data_nms(infer *c) {
     if (dims[0] == 0)
         infer_set(c, 0, DTYPE_INT64, 2, dims);
     else
-        infer_set_bound(c, 0, DTYPE_INT64, 2, (int64_t[]){0, 3}, dims, "how many boxes it keeps is data");
+        infer_set_bound(c, 0, DTYPE_INT64, 2, (int64_t[]){0, 3}, dims,
+                        "the number of boxes that it keeps depends on data");
 }
 
 void shape_data_topk(infer *c) {
@@ -106,8 +108,8 @@ void shape_data_topk(infer *c) {
         int64_t least[INFO_MAX_RANK];
         memcpy(least, dims, sizeof *dims * (size_t)x->rank);
         least[axis] = 0;
-        infer_set_bound(c, 0, x->type, x->rank, least, dims, "k is data");
-        infer_set_bound(c, 1, DTYPE_INT64, x->rank, least, dims, "k is data");
+        infer_set_bound(c, 0, x->type, x->rank, least, dims, "k depends on data");
+        infer_set_bound(c, 1, DTYPE_INT64, x->rank, least, dims, "k depends on data");
         return;
     }
     if (k < 0 || k > x->dims[axis])
@@ -156,7 +158,7 @@ static int64_t count_unique(infer *c, int64_t dim, int64_t inner) {
 
 /* The vectors beside the unique elements: [different] and, at `inverse`, [dim]. */
 static void set_unique(infer *c, int rank, const int64_t *dims, int axis, int64_t found, int64_t bound, int inverse) {
-    static const char why[] = "how many elements differ is data";
+    static const char why[] = "the number of different elements depends on data";
     int64_t least[INFO_MAX_RANK];
     memcpy(least, dims, sizeof *dims * (size_t)rank);
     least[axis] = 0;

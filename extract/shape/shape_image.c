@@ -61,7 +61,7 @@ void shape_image_col2im(infer *c) {
     infer_set(c, 0, infer_type(c, 0), 2 + (int)n, dims);
 }
 
-void shape_image_decoder(infer *c) { infer_unresolved(c, "the size of the picture is in its bytes"); }
+void shape_image_decoder(infer *c) { infer_unresolved(c, "the size of the image is in its bytes"); }
 
 void shape_image_crop_and_resize(infer *c) {
     const int64_t *size;

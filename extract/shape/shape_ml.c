@@ -40,7 +40,7 @@ void shape_ml_cast_map(infer *c) {
     const char *to = infer_attr_string(c, "cast_to", "TO_FLOAT");
     dtype type = !strcmp(to, "TO_STRING") ? DTYPE_STRING : !strcmp(to, "TO_INT64") ? DTYPE_INT64 : DTYPE_FP32;
     if (strcmp(infer_attr_string(c, "map_form", "DENSE"), "SPARSE") != 0) {
-        infer_unresolved(c, "how many keys the map has depends on data");
+        infer_unresolved(c, "the number of keys of the map depends on data");
         return;
     }
     infer_set(c, 0, type, 2, (int64_t[]){1, infer_attr_int(c, "max_map", 1)});

@@ -85,7 +85,7 @@ void shape_move_tile(infer *c) {
     if (!value_index_need(c, 0)) return;
     const info *x = infer_in(c, 0);
     if (!value_index_ints(c, 1, &repeats, &n)) {
-        infer_unresolved(c, "how often it repeats is the value of input 1, which is not known");
+        infer_unresolved(c, "the number of repeats is the value of input 1, which is not known");
         return;
     }
     if (n != x->rank) infer_fail(c, "repeats %lld axes of %s", (long long)n, info_text(c->arena, x));

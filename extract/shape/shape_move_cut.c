@@ -68,7 +68,7 @@ static const int64_t *split_sizes(infer *c, int parts, int64_t whole) {
     int64_t n;
     bool by_input = infer_has(c, 1);
     if (by_input && !value_index_ints(c, 1, &given, &n)) {
-        infer_unresolved(c, "how it splits is the value of input 1, which is not known");
+        infer_unresolved(c, "the sizes of its parts are the value of input 1, which is not known");
         return NULL;
     }
     if (by_input || (infer_attr_ints(c, "split", &given, &n) && n > 0)) {
@@ -189,7 +189,7 @@ void shape_move_slice(infer *c) {
     if (!value_index_need(c, 0)) return;
     const info *x = infer_in(c, 0);
     if (!slice_arguments(c, &a)) {
-        infer_set_bound(c, 0, x->type, x->rank, NULL, x->dims, "where it slices is data");
+        infer_set_bound(c, 0, x->type, x->rank, NULL, x->dims, "where it slices depends on data");
         return;
     }
     if (a.n_ends != a.n || (a.axes && a.n_axes != a.n) || (a.steps && a.n_steps != a.n) || a.n > x->rank)
@@ -296,12 +296,12 @@ void shape_move_pad(infer *c) {
     if (!value_index_need(c, 0)) return;
     const info *x = infer_in(c, 0);
     if (!pad_amounts(c, x->rank, begin, end)) {
-        infer_unresolved(c, "how much it pads is not known");
+        infer_unresolved(c, "the amount of padding is not known");
         return;
     }
     for (int d = 0; d < x->rank; d++) {
         dims[d] = checked_add(checked_add(x->dims[d], begin[d]), end[d]);
-        if (dims[d] < 0) infer_fail(c, "takes more than there is from axis %d of %s", d, info_text(c->arena, x));
+        if (dims[d] < 0) infer_fail(c, "removes more than axis %d of %s has", d, info_text(c->arena, x));
     }
     value fill = {0};
     const char *mode = infer_attr_string(c, "mode", "constant");

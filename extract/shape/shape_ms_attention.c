@@ -132,7 +132,7 @@ static void grouped(infer *c, int64_t batch, int64_t length, int64_t size, int64
         if (known || (length == 0 && held > 0))
             infer_set(c, k, type, 4, dims);
         else if (infer_wants(c, k))
-            infer_set_bound(c, k, type, 4, NULL, dims, "how long the cache becomes is computed from data (input 6)");
+            infer_set_bound(c, k, type, 4, NULL, dims, "the length of the cache is computed from data (input 6)");
     }
 }
 
@@ -168,7 +168,7 @@ void shape_ms_group_query(infer *c) {
     if (known)
         infer_set(c, 3, infer_type(c, 0), 4, scores);
     else
-        infer_unresolved(c, "how many keys there are is computed from data (input 6)");
+        infer_unresolved(c, "the number of keys is computed from data (input 6)");
 }
 
 /* Caches of fixed size are given back as they came. */
@@ -225,7 +225,7 @@ void shape_ms_decoder_attention(infer *c) {
     shape_need_like(c, 0, 0);
     if (!infer_wants(c, 1) && !infer_wants(c, 2)) return;
     if (!infer_int(c, 8, &fixed) || !infer_int(c, 9, &use_past)) {
-        infer_unresolved(c, "whether the cache is used is computed from data");
+        infer_unresolved(c, "the use of the cache is computed from data");
         return;
     }
     int64_t total = fixed ? infer_dim(c, 1, 0) : infer_dim(c, 0, 0);

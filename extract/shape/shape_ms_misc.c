@@ -33,7 +33,7 @@ void shape_ms_mul_integer(infer *c) { broadcast(c, 0, 2, -1, DTYPE_INT32); }
 void shape_ms_qlinear_concat(infer *c) {
     int64_t dims[INFO_MAX_RANK];
     int n = infer_in_count(c);
-    if ((n - 2) % 3 != 0) infer_fail(c, "it has %d inputs; after the first two they come in threes", n);
+    if ((n - 2) % 3 != 0) infer_fail(c, "it has %d inputs; the inputs after the first two come in threes", n);
     if (!infer_attr(c, "axis")) infer_fail(c, "attribute 'axis' is missing");
     int rank = shape_need_rank(c, 2, 1, -1), axis = infer_axis(c, infer_attr_int(c, "axis", 0), rank);
     for (int k = 0; k < rank; k++) dims[k] = infer_dim(c, 2, k);
@@ -164,7 +164,7 @@ void shape_ms_remove_padding(infer *c) {
     int64_t batch = infer_dim(c, 0, 0), length = infer_dim(c, 0, 1), one = 1, ends = checked_add(batch, 1);
     infer_set_bound(c, 0, infer_type(c, 0), 2, (int64_t[]){0, infer_dim(c, 0, 2)},
                     (int64_t[]){checked_mul(batch, length), infer_dim(c, 0, 2)},
-                    "how many tokens are padding depends on data");
+                    "the number of padding tokens depends on data");
     infer_set(c, 1, DTYPE_INT32, 2, (int64_t[]){batch, length});
     infer_set(c, 2, DTYPE_INT32, 1, &ends);
     infer_set(c, 3, DTYPE_INT32, 1, &one);
@@ -214,5 +214,5 @@ void shape_ms_time_warping(infer *c) {
     int rank = shape_need_rank(c, 0, 2, 3);
     int64_t most = checked_sub(checked_add(infer_dim(c, 0, rank - 2), infer_dim(c, 0, rank - 1)), 1);
     infer_set_bound(c, 0, DTYPE_INT32, 2, (int64_t[]){2, 0}, (int64_t[]){2, most < 0 ? 0 : most},
-                    "how long the path is depends on data");
+                    "the length of the path depends on data");
 }

@@ -106,9 +106,9 @@ void shape_reduce(infer *c) {
         for (int d = 0; d < x->rank; d++)
             dims[d] = x->dims[d] == 0 ? 1 : x->dims[d]; /* nothing, reduced, is one element */
         if (keep)
-            infer_set_bound(c, 0, x->type, x->rank, NULL, dims, "which axes it reduces is data");
+            infer_set_bound(c, 0, x->type, x->rank, NULL, dims, "the axes that it reduces depend on data");
         else
-            infer_unresolved(c, "which axes it reduces is data");
+            infer_unresolved(c, "the axes that it reduces depend on data");
         return;
     }
     int rank = 0;

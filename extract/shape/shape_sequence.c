@@ -78,7 +78,7 @@ void shape_sequence_at(infer *c) {
     if (like)
         infer_set_info(c, 0, like);
     else
-        infer_unresolved(c, "which element of the sequence is taken depends on data, and they differ");
+        infer_unresolved(c, "the chosen element of the sequence depends on data, and the elements differ");
 }
 
 void shape_sequence_insert(infer *c) {
@@ -105,7 +105,7 @@ void shape_sequence_insert(infer *c) {
 void shape_sequence_erase(infer *c) {
     const info *s = sequence(c, 0);
     int64_t n = s->elem_count, at = n - 1;
-    if (n == 0) infer_fail(c, "there is nothing to take out of an empty sequence");
+    if (n == 0) infer_fail(c, "an empty sequence has no element to take");
     bool known = n > 0;
     if (known && infer_has(c, 1)) known = position(c, 1, n, n, &at);
     const info *any = any_element(c, s);
@@ -122,10 +122,10 @@ void shape_sequence_erase(infer *c) {
 /* Adds one element to the running shape of a concatenation. */
 static void join(infer *c, const info *e, bool new_axis, int axis, int64_t *dims, const info *first) {
     if (!info_shaped(e) || e->rank != first->rank)
-        infer_fail(c, "elements %s and %s can not be joined", info_text(c->arena, first), info_text(c->arena, e));
+        infer_fail(c, "elements %s and %s cannot be joined", info_text(c->arena, first), info_text(c->arena, e));
     for (int k = 0; k < e->rank; k++)
         if ((new_axis || k != axis) && e->dims[k] != first->dims[k])
-            infer_fail(c, "elements %s and %s can not be joined along axis %d", info_text(c->arena, first),
+            infer_fail(c, "elements %s and %s cannot be joined along axis %d", info_text(c->arena, first),
                        info_text(c->arena, e), axis);
     dims[axis] = checked_add(dims[axis], new_axis ? 1 : e->dims[axis]);
 }
@@ -134,9 +134,9 @@ void shape_sequence_concat(infer *c) {
     const info *s = sequence(c, 0);
     bool new_axis = infer_attr_int(c, "new_axis", 0) != 0;
     int64_t dims[INFO_MAX_RANK + 1];
-    if (s->elem_count == 0) infer_fail(c, "an empty sequence can not be joined");
+    if (s->elem_count == 0) infer_fail(c, "an empty sequence cannot be joined");
     if (s->elem_count < 0) {
-        infer_unresolved(c, "how many tensors are joined depends on data");
+        infer_unresolved(c, "the number of joined tensors depends on data");
         return;
     }
     const info *first = s->elems[0];

@@ -22,7 +22,7 @@ void shape_string_normalizer(infer *c) {
     }
     int64_t most[2] = {infer_dim(c, 0, 0), infer_dim(c, 0, -1)};
     if (most[rank - 1] == 0) most[rank - 1] = 1;
-    infer_set_bound(c, 0, DTYPE_STRING, rank, NULL, most, "how many words are left depends on the text");
+    infer_set_bound(c, 0, DTYPE_STRING, rank, NULL, most, "the number of words left depends on the text");
 }
 
 void shape_string_regex(infer *c) {
@@ -41,9 +41,9 @@ void shape_string_split(infer *c) {
         infer_set(c, 0, DTYPE_STRING, rank + 1, dims);
     } else if (most && most->kind == ATTR_INT && most->i >= 0) {
         dims[rank] = checked_add(most->i, 1);
-        infer_set_bound(c, 0, DTYPE_STRING, rank + 1, NULL, dims, "how many parts a text has depends on the text");
+        infer_set_bound(c, 0, DTYPE_STRING, rank + 1, NULL, dims, "the number of parts of a text depends on the text");
     } else {
-        infer_unresolved(c, "how many parts a text has depends on the text");
+        infer_unresolved(c, "the number of parts of a text depends on the text");
     }
 }
 
@@ -63,4 +63,4 @@ void shape_string_tfidf(infer *c) {
     infer_set(c, 0, DTYPE_FP32, rank == 2 ? 2 : 1, dims);
 }
 
-void shape_string_tokenizer(infer *c) { infer_unresolved(c, "how many tokens a text has depends on the text"); }
+void shape_string_tokenizer(infer *c) { infer_unresolved(c, "the number of tokens of a text depends on the text"); }

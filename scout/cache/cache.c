@@ -123,16 +123,16 @@ static char *read_entry(int fd, size_t *size, int *error, bool *stale) {
 static const char *find_value(const char *bytes, size_t size, const char *key, const char **value, size_t *value_size) {
     static const char schema[] = "{\"schema\":\"" SCHEMA "\",", tail[] = "}\n";
     if (size == 0) return "it is empty";
-    if (strncmp(bytes, schema, sizeof schema - 1) != 0) return "it is no entry of this version";
+    if (strncmp(bytes, schema, sizeof schema - 1) != 0) return "it is not an entry of this version";
     char *want = opening(key, 0);
     const char *why = NULL;
     const size_t n = want ? strlen(want) : 0, after_sum = strlen("\",\"value\":"), sum_at = n - after_sum - 16;
     if (!want) {
         why = "out of memory";
     } else if (size < n + sizeof tail - 1) {
-        why = "it is cut short, or another key's";
+        why = "it is cut short, or belongs to another key";
     } else if (memcmp(bytes, want, sum_at) != 0) {
-        why = "it is another key's";
+        why = "it belongs to another key";
     } else if (memcmp(bytes + n - after_sum, want + n - after_sum, after_sum) != 0 ||
                memcmp(bytes + size - (sizeof tail - 1), tail, sizeof tail - 1) != 0) {
         why = "it is cut short or damaged";
@@ -141,7 +141,7 @@ static const char *find_value(const char *bytes, size_t size, const char *key, c
         *value = bytes + n;
         *value_size = size - n - (sizeof tail - 1);
         snprintf(sum, sizeof sum, "%016llx", (unsigned long long)XXH3_64bits(*value, *value_size));
-        if (memcmp(bytes + sum_at, sum, 16) != 0) why = "its checksum is another one";
+        if (memcmp(bytes + sum_at, sum, 16) != 0) why = "its checksum differs";
     }
     free(want);
     return why;
@@ -156,7 +156,7 @@ static json_t *decode(char *bytes, size_t size, const char *key, const char **wh
     bytes[value - bytes + (ptrdiff_t)n] = 0;
     json_t *found = cache_parse(value, n);
     if (!found) found = json_loadb(value, n, JSON_DECODE_ANY, NULL);
-    if (!found) *why = "its value is no JSON";
+    if (!found) *why = "its value is not JSON";
     return found;
 }
 
@@ -176,7 +176,7 @@ json_t *cache_get(const cache *c, const char *key, char *note, size_t room) {
     if (bytes) {
         found = decode(bytes, size, key, &why);
     } else {
-        why = error ? strerror(error) : "it is no ordinary file, or too large";
+        why = error ? strerror(error) : "it is not a regular file, or too large";
     }
     if (why) snprintf(note, room, "the cache entry %s is not used: %s", path, why);
     /* used entries stay when the cache is trimmed; once per hour is enough to know */

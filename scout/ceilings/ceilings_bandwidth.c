@@ -118,7 +118,7 @@ static scout_answer row_measure(pool *p, double bytes, double fraction, double s
     row->resident = !(spread > 0);
     row->tbps = total / net / 1e12;
     row->rel_ci95 = lane.blocks > 1 ? fmin(T95 * lane.error, 1) : 1;
-    return row->tbps > 0 ? SCOUT_OK : scout_say(why, SCOUT_FAILED, "error", "the device's timer stands still");
+    return row->tbps > 0 ? SCOUT_OK : scout_say(why, SCOUT_FAILED, "error", "the device's timer does not advance");
 }
 
 /* What disturbs only takes away: of a row that was known the faster figure stays. */

@@ -104,11 +104,11 @@ static void refuse(reader *r, const char *key, const char *why) {
 static void get_text(reader *r, const json_t *o, const char *key, char *out, size_t room) {
     const json_t *x = json_object_get(o, key);
     if (!json_is_string(x)) {
-        refuse(r, key, "is not a text");
+        refuse(r, key, "is not a string");
         return;
     }
     if (json_string_length(x) >= room || strlen(json_string_value(x)) != json_string_length(x)) {
-        refuse(r, key, "is too long a text, or has a zero byte in it");
+        refuse(r, key, "is too long, or contains a zero byte");
         return;
     }
     if (!r->failed) memcpy(out, json_string_value(x), json_string_length(x) + 1);
@@ -136,7 +136,7 @@ static bool get_flag(reader *r, const json_t *o, const char *key) {
 
 static int64_t get_int(reader *r, const json_t *x, const char *key, int64_t least, int64_t most) {
     if (!json_is_integer(x) || json_integer_value(x) < least || json_integer_value(x) > most) {
-        refuse(r, key, "is no whole number within its range");
+        refuse(r, key, "is not a whole number within its range");
         return 0;
     }
     return json_integer_value(x);
@@ -155,7 +155,7 @@ static int get_choice(reader *r, const json_t *o, const char *key, const char *c
     const char *text = json_string_value(json_object_get(o, key));
     for (int k = 0; text && names[k]; k++)
         if (strcmp(names[k], text) == 0) return k;
-    refuse(r, key, "is none of its values");
+    refuse(r, key, "is not one of its values");
     return 0;
 }
 
@@ -188,7 +188,7 @@ static void get_peak(reader *r, const json_t *o, ceilings *c) {
     p->seconds = get_number(r, o, "seconds", 0, 1e9, true);
     p->disturbed = get_flag(r, o, "disturbed");
     if (!r->failed && (p->precision[0] == 0 || ceilings_find_peak(c, p->precision)))
-        refuse(r, "precision", "is empty, or stands there twice");
+        refuse(r, "precision", "is empty, or given twice");
     if (!r->failed) c->peak_count++;
 }
 

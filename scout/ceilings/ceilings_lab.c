@@ -168,7 +168,7 @@ scout_answer ceilings_lab_long(const ceilings_lab *lab, const timing_subject *su
     }
     if (lab->host) qsort(all, (size_t)n, sizeof all[0], by_time);
     *out = figure_of(all, lab->host ? n / 2 : n, cycles);
-    return out->launch_s > 0 ? SCOUT_OK : scout_say(why, SCOUT_FAILED, "error", "the device's timer stands still");
+    return out->launch_s > 0 ? SCOUT_OK : scout_say(why, SCOUT_FAILED, "error", "the device's timer does not advance");
 }
 
 /* ---- the launch floor ---- */

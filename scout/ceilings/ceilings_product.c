@@ -71,7 +71,7 @@ static scout_answer enqueue_pack(void *context, uint32_t launch, void *stream, s
     if (SCOUT_HAS(candidate, pack_tensors) && candidate->pack_tensors)
         return candidate->pack_tensors(x->plan, x->tensors, x->packed, stream, why);
     if (candidate->pack) return candidate->pack(x->plan, x->tensors[x->packs], x->packed, stream, why);
-    return scout_say(why, SCOUT_NO, "feature", "it wants a packed weight and has no way to pack one");
+    return scout_say(why, SCOUT_NO, "feature", "it needs a packed weight and has no function to pack one");
 }
 
 /* On the device's own stream, and until it is done: what is timed afterwards reads it. */
@@ -116,7 +116,7 @@ static scout_answer product_prepare(product *x, int32_t variant, scout_why *why)
     if (answer != SCOUT_OK) return answer;
     answer = candidate->prepare(&x->op, device, values, &x->plan, &needs, why);
     if (answer == SCOUT_OK && needs.workspace_bytes > REGIME_WORKSPACE_BYTES)
-        answer = scout_say(why, SCOUT_NO, "memory", "it wants more workspace than it may have");
+        answer = scout_say(why, SCOUT_NO, "memory", "it needs more workspace than is allowed");
     if (answer == SCOUT_OK && needs.packs > 0) answer = product_pack(x, needs.packs - 1, needs.pack_bytes, why);
     return answer;
 }

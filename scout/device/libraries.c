@@ -45,7 +45,7 @@ static uint32_t note_count;
 static void add_note(const char *path, const char *why) {
     char text[sizeof notes[0]];
     const bool named = strncmp(why, path, strlen(path)) == 0;
-    snprintf(text, sizeof text, "%s%s%s; it was passed over", named ? "" : path, named ? "" : ": ", why);
+    snprintf(text, sizeof text, "%s%s%s; it was skipped", named ? "" : path, named ? "" : ": ", why);
     for (char *c = text; *c; c++) /* it goes into JSON and onto terminals */
         if (*c < 0x20 || *c > 0x7e) *c = '?';
     for (uint32_t k = 0; k < note_count; k++)
@@ -75,7 +75,7 @@ static void *found_at(search *s, const char *name, const char *path) {
         s->found = name;
     } else {
         const char *why = dlerror();
-        if (!why) why = "it is no library";
+        if (!why) why = "it is not a library";
         if (!s->broken[0]) snprintf(s->broken, sizeof s->broken, "%s", why);
         add_note(path, why);
     }

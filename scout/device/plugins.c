@@ -42,7 +42,7 @@ const scout_device_api *plugins_device_named(const char *name) {
 const char *plugins_device_why(const char *name) {
     const scout_device_api *device = plugins_device_named(name);
     if (!device && strcmp(name, "cuda") == 0) return cuda_why.text;
-    if (!device) return "no device of that name is known; one of a plugin needs --custom-kernel FILE";
+    if (!device) return "no device of that name is known; a plugin's device needs --custom-kernel FILE";
     static scout_why why; /* valid until the next call */
     why = (scout_why){.code = ""};
     if (device->count(&why) > 0) return NULL;
@@ -154,7 +154,7 @@ static bool add_source(void *handle, const char *path, uint64_t content, bool bu
     scout_plugin_entry_fn *entry;
     void *symbol = dlsym(handle, SCOUT_PLUGIN_ENTRY);
     if (!symbol) {
-        status_set(st, STATUS_INPUT, "%s: is no plugin: it exports no %s", path, SCOUT_PLUGIN_ENTRY);
+        status_set(st, STATUS_INPUT, "%s: is not a plugin: it exports no %s", path, SCOUT_PLUGIN_ENTRY);
         return false;
     }
     memcpy(&entry, &symbol, sizeof entry); /* ISO C has no cast from object to function */
@@ -191,7 +191,7 @@ static bool open_file(const char *file, const plugins_file *looked, status *st) 
     void *handle = dlopen(looked->path, RTLD_NOW | RTLD_LOCAL);
     if (!handle) {
         const char *why = dlerror();
-        status_set(st, STATUS_INPUT, "%s: is no plugin: %s", file, why ? why : "it cannot be loaded");
+        status_set(st, STATUS_INPUT, "%s: is not a plugin: %s", file, why ? why : "it cannot be loaded");
         return false;
     }
     return add_source(handle, looked->path, looked->content, false, st);

@@ -40,21 +40,21 @@ static bool known_approach(const char *approach) {
 bool plugins_check_candidate(const scout_candidate *c, scout_why *why) {
     if (!c) return refuse(why, "a candidate", "is missing");
     if (!sane_size(c->size, offsetof(scout_candidate, destroy) + sizeof c->destroy))
-        return refuse(why, "a candidate", "its size is not that of this interface");
+        return refuse(why, "a candidate", "its size differs from this interface's");
     if (!good_name(c->name, MAX_NAME)) return refuse(why, "a candidate", "its name is not letters, digits, _ - or .");
     if (c->kind == 0 || c->kind >= 64) return refuse(why, c->name, "its kind of operation is not known");
     if (!c->about || !c->precisions) return refuse(why, c->name, "about or precisions is missing");
     bool plain = good_text(c->about, true) && good_text(c->library, false);
     for (int k = 0; plain && k < 64 && c->precisions[k]; k++) plain = good_text(c->precisions[k], true);
     if (!plain) return refuse(why, c->name, "about, library or precisions is not plain ASCII");
-    if (!known_approach(c->approach)) return refuse(why, c->name, "its approach is none of those of a verdict");
+    if (!known_approach(c->approach)) return refuse(why, c->name, "its approach is not one of a verdict");
     if (!c->supports || !c->prepare || !c->launch || !c->describe || !c->destroy)
         return refuse(why, c->name, "supports, prepare, launch, describe or destroy is missing");
     return true;
 }
 
 static bool check_candidates(const scout_candidate *const *list, uint32_t count, const char *whose, scout_why *why) {
-    if (count > MAX_LIST || (count > 0 && !list)) return refuse(why, whose, "its list of candidates cannot be right");
+    if (count > MAX_LIST || (count > 0 && !list)) return refuse(why, whose, "its list of candidates is invalid");
     for (uint32_t k = 0; k < count; k++)
         if (!plugins_check_candidate(list[k], why)) return false;
     return true;
@@ -62,13 +62,13 @@ static bool check_candidates(const scout_candidate *const *list, uint32_t count,
 
 bool plugins_check_plugin(const scout_plugin *p, scout_why *why) {
     if (!sane_size(p->size, offsetof(scout_plugin, candidates) + sizeof p->candidates))
-        return refuse(why, "its description", "its size is not that of this interface");
+        return refuse(why, "its description", "its size differs from this interface's");
     if (p->abi != SCOUT_ABI) return refuse(why, "its description", "it was built for another version of the interface");
-    if (!good_name(p->name, MAX_NAME)) return refuse(why, "its description", "it has no proper name");
-    if (!p->version) return refuse(why, p->name, "it says no version");
-    if (!p->device && p->candidate_count == 0) return refuse(why, p->name, "it brings neither device nor candidates");
+    if (!good_name(p->name, MAX_NAME)) return refuse(why, "its description", "it has no valid name");
+    if (!p->version) return refuse(why, p->name, "it has no version");
+    if (!p->device && p->candidate_count == 0) return refuse(why, p->name, "it has neither a device nor candidates");
     if (p->candidate_count > 0 && !good_name(p->for_device, MAX_NAME))
-        return refuse(why, p->name, "it does not say for which device its candidates are");
+        return refuse(why, p->name, "it does not name the device of its candidates");
     if (!check_candidates(p->candidates, p->candidate_count, p->name, why)) return false;
     const bool own = p->device && SCOUT_HAS(p->device, name) && p->device->name && p->candidate_count > 0 &&
                      strcmp(p->device->name, p->for_device) == 0;
@@ -80,11 +80,11 @@ bool plugins_check_plugin(const scout_plugin *p, scout_why *why) {
 
 static bool check_references(const scout_device_api *api, scout_why *why) {
     if (api->reference_count > MAX_LIST || (api->reference_count > 0 && !api->references))
-        return refuse(why, api->name, "its list of references cannot be right");
+        return refuse(why, api->name, "its list of references is invalid");
     for (uint32_t k = 0; k < api->reference_count; k++) {
         const scout_reference *r = api->references[k];
         if (!r || !sane_size(r->size, offsetof(scout_reference, end) + sizeof r->end))
-            return refuse(why, api->name, "a reference's size is not that of this interface");
+            return refuse(why, api->name, "a reference's size differs from this interface's");
         if (!r->begin || !r->compare || !r->end) return refuse(why, api->name, "a reference lacks a function");
     }
     return true;
@@ -92,10 +92,10 @@ static bool check_references(const scout_device_api *api, scout_why *why) {
 
 bool plugins_check_device(const scout_device_api *api, scout_why *why) {
     if (!sane_size(api->size, offsetof(scout_device_api, candidates) + sizeof api->candidates))
-        return refuse(why, "the device", "its size is not that of this interface");
-    if (!good_name(api->name, 23)) return refuse(why, "the device", "it has no proper name");
+        return refuse(why, "the device", "its size differs from this interface's");
+    if (!good_name(api->name, 23)) return refuse(why, "the device", "it has no valid name");
     if (strcmp(api->name, "auto") == 0 || strcmp(api->name, "all") == 0)
-        return refuse(why, api->name, "--device needs this word for itself");
+        return refuse(why, api->name, "this word is reserved for --device");
     const bool lives = api->count && api->identify && api->open && api->close;
     const bool holds =
         api->memory && api->alloc && api->release && api->upload && api->download && api->fill && api->checksum;
@@ -103,6 +103,6 @@ bool plugins_check_device(const scout_device_api *api, scout_why *why) {
     const bool probes = api->stream && api->empty && api->special && api->arithmetic && api->datasheet;
     if (!lives || !holds || !runs || !probes) return refuse(why, api->name, "the device lacks a function");
     if (!(api->resolution_s > 0) || !isfinite(api->resolution_s))
-        return refuse(why, api->name, "its timer's resolution cannot be right");
+        return refuse(why, api->name, "its timer's resolution is invalid");
     return check_references(api, why) && check_candidates(api->candidates, api->candidate_count, api->name, why);
 }

@@ -28,14 +28,14 @@ uint64_t plugins_file_content(const char *path) {
 
 static bool is_safe(const char *file, const struct stat *about, status *st) {
     if (!S_ISREG(about->st_mode)) {
-        status_set(st, STATUS_INPUT, "%s: is no file", file);
+        status_set(st, STATUS_INPUT, "%s: is not a file", file);
     } else if (about->st_uid != geteuid() && about->st_uid != 0) {
         status_set(st, STATUS_INPUT,
-                   "%s: belongs to another user (uid %u), whose code is not run; copy it if you trust it", file,
+                   "%s: belongs to another user (uid %u); its code is not run; copy it if you trust it", file,
                    (unsigned)about->st_uid);
     } else if (about->st_mode & (S_IWGRP | S_IWOTH)) {
-        status_set(st, STATUS_INPUT, "%s: others may write to it (mode %04o); say chmod go-w if it is still yours",
-                   file, (unsigned)about->st_mode & 07777);
+        status_set(st, STATUS_INPUT, "%s: others may write to it (mode %04o); run chmod go-w if you trust it", file,
+                   (unsigned)about->st_mode & 07777);
     } else {
         return true;
     }
@@ -69,7 +69,7 @@ bool plugins_file_look(const char *file, plugins_file *out, status *st) {
         return false;
     }
     if (!realpath(file, out->path) || stat(out->path, &about) != 0) {
-        status_set(st, STATUS_INPUT, "%s: %s; build it first, or mend its path", file, strerror(errno));
+        status_set(st, STATUS_INPUT, "%s: %s; build it first, or correct its path", file, strerror(errno));
         return false;
     }
     if (!is_safe(file, &about, st)) return false;
@@ -78,7 +78,7 @@ bool plugins_file_look(const char *file, plugins_file *out, status *st) {
     const bool object = size >= SELFMAG && memcmp(bytes, ELFMAG, SELFMAG) == 0, whole = object && is_whole(bytes, size);
     out->content = XXH3_64bits(bytes, size);
     free(bytes);
-    if (!object) status_set(st, STATUS_INPUT, "%s: is no plugin: it is no shared object", file);
+    if (!object) status_set(st, STATUS_INPUT, "%s: is not a plugin: it is not a shared object", file);
     if (object && !whole) status_set(st, STATUS_INPUT, "%s: is cut short; build or copy it again", file);
     return whole;
 }

@@ -137,7 +137,7 @@ static bool add_part(joiner *j, const operation *part, elementwise_join_part *wh
     scout_op op;
     int sources[ELEMENTWISE_MAX_OPERANDS] = {0};
     const bool cast = part->rec.kind == OP_MOVE && part->rec.what && strcmp(part->rec.what, "cast") == 0;
-    if (part->rec.kind != OP_ELEMENTWISE && !cast) return refuse(j, "feature", "is no elementwise operation");
+    if (part->rec.kind != OP_ELEMENTWISE && !cast) return refuse(j, "feature", "is not an elementwise operation");
     if (!kinds_build(part, 0, j->arena, &op, j->why)) return false;
     if (op_is(&op, "chain")) return refuse(j, "feature", "is a chain already");
     if (op_field(&op, "quant")) return refuse(j, "feature", "is quantised work, which no chain has");
@@ -147,7 +147,7 @@ static bool add_part(joiner *j, const operation *part, elementwise_join_part *wh
     s->inputs = cast ? 1 : elementwise_sources(&op, sources);
     if (j->part == 0) j->type = op.input;
     const int value = j->part == 0 ? -1 : find_value(j, &op);
-    if (j->part > 0 && value < 0) return refuse(j, "shape", "reads nothing that the part before it could have written");
+    if (j->part > 0 && value < 0) return refuse(j, "shape", "reads no output of the part before it");
     where->tensor_count = (int)op.tensor_count - 1;
     for (int t = 0; t < where->tensor_count; t++) {
         where->tensors[t] = ELEMENTWISE_CHAIN_VALUE;

@@ -92,7 +92,7 @@ void fusion_read(const operation_list *list, const char *path, arena *a, fusion_
         fusion *f = &out->items[out->count++];
         read_fusion(&r, json_array_get(all, k), list, &ids, &by_parts, f);
         void **place = map_put(&own, f->id);
-        if (*place) operation_fail(&r, "the fusion %.200s stands there twice", f->id);
+        if (*place) operation_fail(&r, "the fusion %.200s is given twice", f->id);
         *place = f;
     }
 }

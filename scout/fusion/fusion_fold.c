@@ -118,7 +118,7 @@ static bool fold_part(fold *f) {
     const operation *step = f->m->f->ops[f->part];
     const scout_op *op = &f->m->ops[f->part], *before = &f->m->ops[f->part - 1];
     if (oprec_field(fused(f), "activation"))
-        return fusion_refuse(f->m, "epilogue", "what follows an activation cannot be done in passing");
+        return fusion_refuse(f->m, "epilogue", "what follows an activation cannot be fused");
     for (uint32_t t = 0; t < op->tensor_count; t++)
         if (op->tensors[t].role == SCOUT_OUTPUT) fusion_put(f->m, f->part, (int)t, f->result, 0, 0);
     fusion_put(f->m, f->part, 0, f->value, 0, 0);
@@ -128,7 +128,7 @@ static bool fold_part(fold *f) {
         if (folds[k].head == fused(f)->kind && folds[k].step == step->rec.kind &&
             (!folds[k].what || (step->rec.what && strcmp(folds[k].what, step->rec.what) == 0)))
             return folds[k].apply(f);
-    return fusion_refuse(f->m, "epilogue", "%.60s cannot be done in passing",
+    return fusion_refuse(f->m, "epilogue", "%.60s cannot be fused",
                          step->rec.what ? step->rec.what : oprec_kind_name(step->rec.kind));
 }
 
@@ -137,7 +137,7 @@ bool fusion_fold(fusion_maker *m) {
     const int last = m->f->op_count - 1;
     m->f->fused.rec = m->f->ops[0]->rec;
     if (head->kind != SCOUT_GEMM && head->kind != SCOUT_CONV)
-        return fusion_refuse(m, "feature", "its first operation is no product and no convolution");
+        return fusion_refuse(m, "feature", "its first operation is neither a product nor a convolution");
     const char *out = head->tensors[OUTPUT].name;
     fusion_put(m, 0, OUTPUT, fusion_between(m, 0), 0, 0);
     for (int k = 1; k <= last; k++) {

@@ -171,6 +171,6 @@ void fusion_make(fusion *f, const map *by_parts, arena *a) {
         f->recognised = find_recognised(f, by_parts);
         f->how = FUSION_SUM;
         if (f->recognised) f->fused = *f->recognised;
-        if (!f->recognised) skip(f, "feature", "no operation of this file does what these do at once");
+        if (!f->recognised) skip(f, "feature", "no operation of this file is these fused");
     }
 }

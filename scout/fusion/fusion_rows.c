@@ -15,7 +15,7 @@ bool fusion_norm(fusion_maker *m) {
     oprec *to = &m->f->fused.rec;
     *to = m->f->ops[1]->rec;
     if (m->f->op_count != 2 || add->kind != SCOUT_ELEMENTWISE || norm->kind != SCOUT_NORM)
-        return fusion_refuse(m, "feature", "it is not a sum and the norm of it");
+        return fusion_refuse(m, "feature", "it is not a sum and its norm");
     if (!op_is(add, "add") || add->tensor_count != 3 || add->tensors[1].role != SCOUT_INPUT ||
         op_elements(&add->tensors[0]) != op_elements(&norm->tensors[NORM_X]) ||
         op_elements(&add->tensors[1]) != op_elements(&norm->tensors[NORM_X]))
@@ -64,7 +64,7 @@ static bool add_mask(fusion_maker *m) {
     const int64_t rows = bias_rows(&add->tensors[1], &add->tensors[2], &turn);
     if (op_number(softmax, "bias", 0) != 0 || op_number(softmax, "inner", 1) != 1)
         return fusion_refuse(m, "epilogue", "a softmax that adds a tensor already, or not along its last dimension");
-    if (rows == 0) return fusion_refuse(m, "layout", "the rows of what is added do not go round with those of it");
+    if (rows == 0) return fusion_refuse(m, "layout", "the added rows do not repeat with its rows");
     oprec_set_int(to, "bias", 1);
     if (turn < rows) oprec_set_int(to, "inner_broadcast", turn);
     fusion_put(m, 0, 1, "bias", 0, 0);
@@ -90,7 +90,7 @@ bool fusion_softmax(fusion_maker *m) {
     const scout_op *before = &m->ops[0], *softmax = &m->ops[1];
     m->f->fused.rec = m->f->ops[1]->rec;
     if (m->f->op_count != 2 || before->kind != SCOUT_ELEMENTWISE || softmax->kind != SCOUT_SOFTMAX)
-        return fusion_refuse(m, "feature", "it is not an operation and the softmax of it");
+        return fusion_refuse(m, "feature", "it is not an operation and its softmax");
     const bool adds = op_is(before, "add"), scales = op_is(before, "mul") || op_is(before, "div");
     if ((!adds && !scales) || before->tensor_count != 3)
         return fusion_refuse(m, "epilogue", "a mask or a factor can be joined to a softmax, not %.40s", before->what);

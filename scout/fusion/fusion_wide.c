@@ -13,7 +13,7 @@ static bool alike(fusion_maker *m, int part) {
     oprec one = m->f->ops[part]->rec, first = m->f->ops[0]->rec;
     int64_t shape[3], shape_0[3];
     if (m->ops[part].kind != SCOUT_GEMM)
-        return fusion_refuse(m, "feature", "one of its operations is no product of these rows");
+        return fusion_refuse(m, "feature", "one of its operations is not a product of these rows");
     memcpy(shape, one.shape, sizeof shape);
     memcpy(shape_0, first.shape, sizeof shape_0);
     shape[1] = shape_0[1] = 1;
@@ -23,7 +23,7 @@ static bool alike(fusion_maker *m, int part) {
     const gemm_problem p = gemm_problem_of(&m->ops[part]);
     if (p.batch != 1 || p.weight != GEMM_B || (p.bias && strcmp(p.bias, "n") != 0) ||
         op_number(&m->ops[part], "residual", 0) != 0)
-        return fusion_refuse(m, "feature", "only plain products whose right side is a weight can lie side by side");
+        return fusion_refuse(m, "feature", "only plain products with a weight on the right side can lie side by side");
     return true;
 }
 
@@ -50,7 +50,7 @@ static bool put_bias(fusion_maker *m, int part, int product, int64_t before) {
     const scout_op *op = &m->ops[part], *from = &m->ops[product];
     if (op->kind != SCOUT_ELEMENTWISE || !op_is(op, "add") || op->tensor_count != 3 ||
         op_elements(&op->tensors[1]) != from->shape[1] || op->output != from->output || op->input != from->output)
-        return fusion_refuse(m, "epilogue", "what follows a product is no bias of it");
+        return fusion_refuse(m, "epilogue", "a product is followed by something other than its bias");
     fusion_put(m, part, 0, fusion_between(m, product), 0, 0);
     fusion_put(m, part, 1, "bias", before, 0);
     fusion_put(m, part, 2, "c", before, 0);
@@ -77,7 +77,7 @@ bool fusion_wide(fusion_maker *m) {
     while (products < m->f->op_count && m->ops[products].kind == SCOUT_GEMM) products++;
     const bool biased = products < m->f->op_count;
     if (products < 2 || (biased && m->f->op_count != 2 * products))
-        return fusion_refuse(m, "feature", "it is no row of products, each with a bias or none");
+        return fusion_refuse(m, "feature", "it is not a row of products, each with a bias or none");
     for (int k = 0; k < products; k++) {
         if (!alike(m, k)) return false;
         before = checked_add(before, m->ops[k].shape[1]);

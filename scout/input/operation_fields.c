@@ -119,7 +119,7 @@ static const char *known_kinds(arena *a) {
 static op_kind read_kind(const operation_reader *r, const json_t *o) {
     const char *name = operation_text(r, o, "op");
     op_kind kind = OP_UNKNOWN;
-    if (!name) operation_fail(r, "it does not say its kind: \"op\" is missing; known are: %s", known_kinds(r->arena));
+    if (!name) operation_fail(r, "its kind is not given: \"op\" is missing; known are: %s", known_kinds(r->arena));
     if (!oprec_kind_from_name(name, &kind))
         operation_fail(r, "kind %.60s is not known; known are: %s", name, known_kinds(r->arena));
     return kind;
@@ -189,7 +189,7 @@ void operation_check_record(const operation_reader *r, const oprec *rec) {
         operation_fail(r, "batch must be a whole number from 1 to %" PRId64, operation_max_dim);
     if (rec->layout && strcmp(rec->layout, "nn") != 0 && strcmp(rec->layout, "nt") != 0 &&
         strcmp(rec->layout, "tn") != 0 && strcmp(rec->layout, "tt") != 0)
-        operation_fail(r, "layout %.20s is none of nn, nt, tn, tt", rec->layout);
+        operation_fail(r, "layout %.20s is not one of nn, nt, tn, tt", rec->layout);
 }
 
 void operation_read_sparsity(const operation_reader *r, const json_t *o, const char *pattern_name, operation *out) {
@@ -203,21 +203,21 @@ void operation_read_sparsity(const operation_reader *r, const json_t *o, const c
     for (size_t k = 0; pattern_name && k < sizeof patterns / sizeof *patterns; k++)
         if (strcasecmp(patterns[k], pattern_name) == 0) pattern = patterns[k];
     if (pattern_name && !pattern)
-        operation_fail(r, "pattern %.40s is none of DENSE, BLOCK_SPARSE, STRUCTURED_24, UNSTRUCTURED", pattern_name);
+        operation_fail(r, "pattern %.40s is not one of DENSE, BLOCK_SPARSE, STRUCTURED_24, UNSTRUCTURED", pattern_name);
     if (!pattern) pattern = sparsity > 0 ? "BLOCK_SPARSE" : "DENSE";
     const bool half = strcmp(pattern, "STRUCTURED_24") == 0, dense = strcmp(pattern, "DENSE") == 0;
     const bool real = json_object_get(o, "weight") != NULL; /* may have more zeros than the pattern asks for */
     if (half && x && !real && fabs(sparsity - 0.5) > 1e-9)
         operation_fail(r, "STRUCTURED_24 is a sparsity of 0.5, not of %g", sparsity);
     if (half && !real) sparsity = 0.5;
-    if (dense && sparsity > 0) operation_fail(r, "a sparsity of %g is no DENSE pattern", sparsity);
+    if (dense && sparsity > 0) operation_fail(r, "a sparsity of %g is not a DENSE pattern", sparsity);
     if (!dense && !(sparsity > 0)) operation_fail(r, "pattern %s needs a sparsity above 0", pattern);
     out->sparsity = sparsity;
     out->pattern = pattern;
     out->sparse_block = (int)operation_number(r, o, "sparse_block", 1, 128, 0);
     if (out->sparse_block == sparsity_block) out->sparse_block = 0;
     if (out->sparse_block && strcmp(pattern, "BLOCK_SPARSE") != 0)
-        operation_fail(r, "sparse_block is the side of blocks; of pattern %s there are none", pattern);
+        operation_fail(r, "sparse_block is a block size; pattern %s has no blocks", pattern);
     for (int k = 0; out->sparse_block && out->sparse_block != sparsity_sizes[k];)
         if (++k == SPARSITY_SIZES) operation_fail(r, "sparse_block is 16, 32, 64 or 128, not %d", out->sparse_block);
 }
@@ -227,10 +227,8 @@ void operation_read_sparsity(const operation_reader *r, const json_t *o, const c
 void operation_check_sparsity(const operation_reader *r, const operation *o) {
     if (!(o->sparsity > 0)) return;
     if (o->rec.kind != OP_GEMM)
-        operation_fail(r,
-                       "sparsity and pattern are for gemm (matmul, linear): %s has no weight whose zeros could be left "
-                       "out",
+        operation_fail(r, "sparsity and pattern are for gemm (matmul, linear): %s has no weight that can be sparse",
                        oprec_kind_name(o->rec.kind));
     if (!oprec_field(&o->rec, "weight_side"))
-        operation_fail(r, "sparsity is of a weight, and this gemm has none: its weight_side must be a or b");
+        operation_fail(r, "sparsity belongs to a weight, and this gemm has none: its weight_side must be a or b");
 }

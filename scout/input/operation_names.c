@@ -74,10 +74,10 @@ static const struct {
     {OP_POOL, NULL, NULL, "input", "the dimensions of what it reads, as [1, 64, 112, 112]"},
     {OP_POOL, "max", "global", "kernel", "the sides of its window, as [2, 2], or \"global\": true"},
     {OP_POOL, "average", "global", "kernel", "the sides of its window, as [2, 2], or \"global\": true"},
-    {OP_NORM, "group", NULL, "channels", "how many there are"},
-    {OP_NORM, "batch", NULL, "channels", "how many there are"},
-    {OP_NORM, "instance", NULL, "channels", "how many there are"},
-    {OP_EMBEDDING, NULL, NULL, "table", "how many rows its table has"},
+    {OP_NORM, "group", NULL, "channels", "the number of them"},
+    {OP_NORM, "batch", NULL, "channels", "the number of them"},
+    {OP_NORM, "instance", NULL, "channels", "the number of them"},
+    {OP_EMBEDDING, NULL, NULL, "table", "the number of rows of its table"},
     {OP_RECURRENT, NULL, NULL, "what", "lstm, gru or rnn"},
     {OP_ELEMENTWISE, NULL, NULL, "what", "the operator, such as add or gelu"},
     {OP_REDUCE, NULL, NULL, "what", "the operator, such as sum or max"},
@@ -146,7 +146,7 @@ static _Noreturn void not_of_kind(const operation_reader *r, const char *name, o
     for (int k = 0; k < OP_KIND_COUNT; k++)
         if (kinds_of(name) & 1U << k)
             who = arena_printf(r->arena, "%s%s%s", who, *who ? ", " : "", oprec_kind_name((op_kind)k));
-    operation_fail(r, "\"%.60s\" says nothing of %s: it is a member of %s", name, oprec_kind_name(kind), who);
+    operation_fail(r, "\"%.60s\" is not a member of %s: it is a member of %s", name, oprec_kind_name(kind), who);
 }
 
 static _Noreturn void not_known(const operation_reader *r, const char *name, op_kind kind) {
@@ -173,9 +173,9 @@ void operation_check_names(const operation_reader *r, const json_t *entry) {
 }
 
 void operation_check_needs(const operation_reader *r, const json_t *entry, const oprec *rec) {
-    const char *const only = r->code == STATUS_USAGE ? "; --op has no room for it: write it into a file, in the short "
-                                                       "form of docs/formats.md"
-                                                     : "";
+    const char *const only = r->code == STATUS_USAGE
+                                 ? "; --op cannot give it: write it into a file, in the short form of docs/formats.md"
+                                 : "";
     for (size_t k = 0; k < sizeof needed / sizeof *needed; k++) {
         if (needed[k].kind != rec->kind) continue;
         if (needed[k].what && (!rec->what || strcmp(needed[k].what, rec->what) != 0)) continue;

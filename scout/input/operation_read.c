@@ -46,9 +46,9 @@ static void mark_skipped(arena *a, operation *o) {
              arena_printf(a, "the operator %.80s is not known", rec->what ? rec->what : "of this entry"));
     if (!rec->shape) skip(o, "unresolved", "its shape is not known: bind the model's dimensions and extract again");
     if (rec->type == DTYPE_NONE && rec->kind == OP_GEMM)
-        skip(o, "unresolved", "its dtype is not known: say it, or give --precision");
+        skip(o, "unresolved", "its dtype is not known: add it, or give --precision");
     if (is_empty(rec)) skip(o, "no_work", "one of its dimensions is 0");
-    if (is_huge(rec)) skip(o, "no_candidate", "one of its dimensions is more than any device holds");
+    if (is_huge(rec)) skip(o, "no_candidate", "one of its dimensions is larger than any device's memory");
 }
 
 /* ---- ops.json ---- */
@@ -70,7 +70,7 @@ static void read_entry(operation_reader *r, json_t *entry, map *ids, operation *
     *out = (operation){.id = operation_text(r, entry, "id"), .source = entry};
     if (!out->id || !*out->id) operation_fail(r, "an entry of ops has no id");
     r->entry = out->name = out->id;
-    if (!safe_id(out->id)) operation_fail(r, "this id cannot be a file's name");
+    if (!safe_id(out->id)) operation_fail(r, "this id cannot be a file name");
     claim(r, ids, out->id);
     operation_read_record(r, entry, 0, &out->rec);
     out->rec.type = operation_dtype(r, entry, "dtype");
@@ -146,7 +146,7 @@ void operation_read(const char *path, const char *precision, arena *a, operation
     operation_check_precision(&r, precision);
     list->root = json_read(path, NULL, &st);
     if (!list->root && is_model(path))
-        operation_fail(&r, "a model is not read here; make its operations first: extract_ops %s -o ops.json", path);
+        operation_fail(&r, "a model is not read here; extract its operations first: extract_ops %s -o ops.json", path);
     if (!list->root) guard_fail(a->guard, st.code, "%s", st.text);
     if (!json_is_object(list->root)) operation_fail(&r, "it must be an object: ops.json, or names of operations");
     if (json_object_get(list->root, "schema"))

@@ -148,7 +148,7 @@ static bool fill(const operation *o, scout_op *op, const scout_tensor *t, uint64
     const bool made =
         o->weight ? weights_file_read(o->weight, out->bytes, t->bytes, why) : make_up(o, t, k_last, seed, out->bytes);
     if (!made && !o->weight)
-        scout_say(why, SCOUT_NO, "type", "a pattern can be made up for fp32, fp16, bf16, fp8 (e4m3) and int8");
+        scout_say(why, SCOUT_NO, "type", "a pattern can be generated for fp32, fp16, bf16, fp8 (e4m3) and int8");
     if (made &&
         (count_on_device(counter, t, rows, cols, out) ||
          sparsity_analyse(out->bytes, (dtype)t->type, rows, cols, &out->facts)) &&
@@ -156,7 +156,7 @@ static bool fill(const operation *o, scout_op *op, const scout_tensor *t, uint64
         if (o->sparsity > 0) tell(op, &out->facts, k_last, a);
         return true;
     }
-    if (made) scout_say(why, SCOUT_NO_MEMORY, "memory", "the host has no memory to look at the weight");
+    if (made) scout_say(why, SCOUT_NO_MEMORY, "memory", "the host has no memory to examine the weight");
     weights_free(out);
     return false;
 }

@@ -74,11 +74,11 @@ bool weights_file_part(const weights_place *at, uint64_t from, void *to, uint64_
     struct stat found;
     if (at->offset < 0 || at->length < 0 || from > (uint64_t)at->length || bytes > (uint64_t)at->length - from ||
         at->offset > INT64_MAX - at->length)
-        return refuse(at, why, "its place makes no sense");
+        return refuse(at, why, "its offset or length is invalid");
     const int fd = open_place(at);
     if (fd < 0) return refuse(at, why, errno == EXDEV ? "it lies outside of the model's folder" : strerror(errno));
     bool good = fstat(fd, &found) == 0 && S_ISREG(found.st_mode) && found.st_size >= at->offset + at->length;
-    const char *what = good ? NULL : "it is no file of that size";
+    const char *what = good ? NULL : "it is not a file of that size";
     for (uint64_t done = 0; good && done < bytes;) {
         const ssize_t n =
             pread(fd, (char *)to + done, (size_t)(bytes - done), (off_t)((uint64_t)at->offset + from + done));

@@ -252,7 +252,8 @@ static scout_answer pack_weights(bench_plan *p, scout_why *why) {
     const uint32_t tensor = p->needs.packs - 1;
     if (tensor >= s->op->tensor_count || !s->tensors[tensor].input ||
         (!p->candidate->pack && !packs_tensors(p->candidate)))
-        return scout_say(why, SCOUT_FAILED, "error", "it asks to pack what is no input, or has no pack function");
+        return scout_say(why, SCOUT_FAILED, "error",
+                         "it asks to pack a tensor that is not an input, or has no pack function");
     const uint32_t count = s->tensors[tensor].copies.count;
     bench_pack *pack = calloc(1, sizeof *pack);
     if (!pack) return scout_say(why, SCOUT_NO_MEMORY, "memory", "the host has no memory left");

@@ -126,7 +126,7 @@ static scout_answer ask_reference(const bench_set *s, scout_check *check, uint32
     const scout_reference *r = s->reference;
     if (only) return r->compare(check, data, s->tolerance.element, found, why);
     if (!SCOUT_HAS(r, compare_at) || !r->compare_at)
-        return scout_say(why, SCOUT_FAILED, "error", "the reference knows one output, the operation has more");
+        return scout_say(why, SCOUT_FAILED, "error", "the reference has one output, the operation has more");
     return r->compare_at(check, output, data, s->tolerance.element, found, why);
 }
 
@@ -153,7 +153,7 @@ static scout_answer compare_output(verify *v, scout_check *check, uint32_t outpu
                  found.worst_projected, s->tolerance.projection);
     if (v->plan->needs.coarse && out->status == ROW_OK) {
         out->status = ROW_UNSUPPORTED;
-        scout_say(&out->why, SCOUT_NO, "precision", "its library says that its sums are less exact: %s", text);
+        scout_say(&out->why, SCOUT_NO, "precision", "its library reports less exact accumulation: %s", text);
     }
     judge(v, samples || !projection ? "samples" : "projection", text);
     return SCOUT_OK;

@@ -14,7 +14,7 @@ static json_t *reason_json(const scout_why *why, json_builder *b) {
     json_t *to = json_new_object(b);
     json_put_text(b, to, "code", reason_known(why->code) ? why->code : "error");
     json_t *text = json_string(why->text); /* a plugin's may not be UTF-8 */
-    json_put(b, to, "text", text ? text : json_string("it gives a reason that is no text"));
+    json_put(b, to, "text", text ? text : json_string("its reason is not a string"));
     return to;
 }
 

@@ -109,8 +109,8 @@ static void prepare_rows(measurement *m, bool last, bool (*prepare)(measure_row 
         if (dear) skipped = of;
         if ((!due && prepared_s(m) > (begins ? prepare_until(m) : share_s)) || skipped == of) {
             measure_rows_skip(row, "budget",
-                              "the time for preparing and checking that the operation is worth was used up after %.2f "
-                              "s; --exhaustive tries it",
+                              "the operation's share of time for preparing and checking was used up after %.2f s; "
+                              "--exhaustive tries it",
                               prepared_s(m));
             continue;
         }

@@ -138,8 +138,7 @@ static bool too_dear(measurement *m, const plugins_candidate *c, bool asked, sco
                         (asked && m->request->only) || m->pass.number > 1;
     if (wanted || known.times == 0 || known.seconds / known.times <= m->pass.budget_s) return false;
     scout_say(why, SCOUT_NO, "budget",
-              "its library takes about %.2g s to say how, more than the operation is worth; "
-              "--exhaustive asks it",
+              "its library needs about %.2g s to prepare, more than the operation is worth; --exhaustive tries it",
               known.seconds / known.times);
     return true;
 }
@@ -151,7 +150,7 @@ static void add_candidate(measurement *m, const plugins_candidate *c) {
     scout_why why = {.code = ""};
     if (m->qualify && strcmp(m->qualify, candidate->name) != 0) return;
     if (!asked && !measure_rows_is_baseline(m, candidate)) {
-        scout_say(&why, SCOUT_NO, "not_asked", "only %.60s was asked for", only);
+        scout_say(&why, SCOUT_NO, "not_asked", "only %.60s was requested", only);
         add_skipped(m, c, &why);
         return;
     }

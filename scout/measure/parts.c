@@ -37,7 +37,7 @@ static bool in_fused(parts_layout *l, const scout_tensor *t, const fusion_place 
     to->at = at;
     to->offset = (uint64_t)dtype_bytes((dtype)t->type, p->offset);
     if (to->offset % FUSION_ALIGNMENT != 0)
-        return refuse(l, "alignment", "a part's slice would begin between two lines of memory", p->of);
+        return refuse(l, "alignment", "a part's slice would not begin at a line of memory", p->of);
     if (to->offset > whole->bytes || t->bytes > whole->bytes - to->offset)
         return refuse(l, "shape", "a part's tensor is larger than that of the fused operation", p->of);
     if (t->role != SCOUT_OUTPUT && whole->role == SCOUT_OUTPUT) return true; /* written by a part before */

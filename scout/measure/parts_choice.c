@@ -50,7 +50,7 @@ scout_answer parts_choose_named(const parts_step *s, scout_device *device, parts
 
 scout_answer parts_choose_default(const parts_step *s, scout_device *device, parts_choice *out, scout_why *why) {
     plugins_candidate *list = malloc(PLUGINS_MAX_CANDIDATES * sizeof *list);
-    scout_answer answer = scout_say(why, SCOUT_NO, "no_candidate", "nobody computes a part of it: %.80s", s->id);
+    scout_answer answer = scout_say(why, SCOUT_NO, "no_candidate", "a part has no implementation: %.80s", s->id);
     if (!list) return scout_say(why, SCOUT_NO_MEMORY, "memory", "the host has no memory left");
     const int count = measure_rows_candidates(parts_current->api, s->op.kind, list);
     for (int k = 0; k < count; k++) {

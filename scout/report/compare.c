@@ -105,15 +105,15 @@ static void say_difference(const compare *c, const char *rest, char *text, size_
 
 static compare_decision by_ratio(compare *c) {
     switch (verdict_gain_of(c->ratio, c->ratio_ci, verdict_defaults.margin)) {
-    case VERDICT_PROVEN_GAIN: say_difference(c, "that is worth keeping", c->text, sizeof c->text); return COMPARE_KEEP;
+    case VERDICT_PROVEN_GAIN: say_difference(c, "it is worth keeping", c->text, sizeof c->text); return COMPARE_KEEP;
     case VERDICT_NO_GAIN:
         say_difference(c, c->ratio * (1 - c->ratio_ci) > 1 ? "it is slower" : "a change has to save more than 2 %",
                        c->text, sizeof c->text);
         return COMPARE_REVERT;
     case VERDICT_OPEN_GAIN: break;
     }
-    say_difference(c, "it may save 2 % or not; measure again, on a quieter machine or with more --budget", c->text,
-                   sizeof c->text);
+    say_difference(c, "it may or may not save 2 %; measure again, on a quieter machine or with a larger --budget",
+                   c->text, sizeof c->text);
     return COMPARE_UNDECIDED;
 }
 
@@ -124,7 +124,7 @@ static void say_row(const char *what, const json_t *row, char *text, size_t room
 
 static compare_decision decide(compare *c) {
     if (!c->after) {
-        snprintf(c->text, sizeof c->text, "nothing comes after: no candidate of this kind was brought or named");
+        snprintf(c->text, sizeof c->text, "nothing to compare: no candidate of this kind was added or named");
         return COMPARE_NONE;
     }
     const row_status after = status_of(c->after);
@@ -136,7 +136,8 @@ static compare_decision decide(compare *c) {
     if (c->before)
         say_row("before: ", c->before, c->text, sizeof c->text);
     else
-        snprintf(c->text, sizeof c->text, "nothing stands before: nobody else does this operation here");
+        snprintf(c->text, sizeof c->text,
+                 "nothing to compare with: no other implementation of this operation is known here");
     return COMPARE_UNDECIDED;
 }
 

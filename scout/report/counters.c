@@ -150,8 +150,7 @@ static void find_bottleneck(counters *c) {
                  memory);
     } else if (waiting >= waiting_percent) {
         c->bottleneck = "synchronisation";
-        snprintf(c->text, sizeof c->text, "warps that are held back wait at barriers for %.0f %% of that time",
-                 waiting);
+        snprintf(c->text, sizeof c->text, "stalled warps wait at barriers for %.0f %% of that time", waiting);
     } else {
         c->bottleneck = "latency";
         say_latency(c);
@@ -169,12 +168,12 @@ bool counters_read(char *text, size_t size, const char *name, counters *out, sta
         any = any || (isfinite(out->percent[f]) && f != COUNTERS_SYNCHRONISATION && f != COUNTERS_WARPS);
     }
     if (out->kernels == 0) {
-        status_set(st, STATUS_INPUT, "%s: holds no kernel; ncu says in it why", name);
+        status_set(st, STATUS_INPUT, "%s: holds no kernel; ncu's message in it gives the reason", name);
         return false;
     }
     if (!any) {
         status_set(st, STATUS_INPUT,
-                   "%s: holds none of the counters that tell a bottleneck; take scripts/profile_ncu.sh", name);
+                   "%s: holds none of the counters that show a bottleneck; use scripts/profile_ncu.sh", name);
         return false;
     }
     find_bottleneck(out);
@@ -187,7 +186,7 @@ json_t *counters_json(const counters *c, json_builder *b) {
     json_t *to = json_new_object(b), *slowest = json_string(c->slowest);
     json_put_int(b, to, "kernels", c->kernels);
     if (c->time_us > 0) json_put_real(b, to, "time_us", c->time_us);
-    json_put(b, to, "slowest", slowest ? slowest : json_string("a name that is no text"));
+    json_put(b, to, "slowest", slowest ? slowest : json_string("a name that is not a string"));
     for (int f = 0; f < COUNTERS_FIGURES; f++)
         if (isfinite(c->percent[f])) json_put_real(b, to, names[f], c->percent[f]);
     json_put_text(b, to, "bottleneck", c->bottleneck);

@@ -123,7 +123,7 @@ static bool find_head(table *t, status *st) {
         t->value = column_of(&t->head, "Metric Value");
         if (t->kernel >= 0 && (t->metric < 0) == (t->value < 0)) return true;
     }
-    return refuse(t, st, "there is no table of ncu's in it");
+    return refuse(t, st, "it holds no table of ncu");
 }
 
 static void read_raw(table *t, const counters_table_reader *reader) {
@@ -176,7 +176,7 @@ static bool read_table(table *t, const counters_table_reader *reader, status *st
 
 bool counters_table_read(char *text, size_t size, const char *name, const counters_table_reader *reader, status *st) {
     if (memchr(text, 0, size)) {
-        status_set(st, STATUS_INPUT, "%s: is no text; name what `ncu --csv` printed", name);
+        status_set(st, STATUS_INPUT, "%s: is not text; give the output of `ncu --csv`", name);
         return false;
     }
     table *t = calloc(1, sizeof *t);

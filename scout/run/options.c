@@ -1,14 +1,13 @@
 /* Owns the command line: the table of options, and what their values stand for. */
 #include "scout/run/options.h"
 
+#include "common/version.h"
 #include "scout/device/plugins_file.h"
 #include "scout/run/options_check.h"
 
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
-
-const char options_version[] = "0.1.0 (ceiling-scout)";
 
 static const char *const precisions[] = {"fp32", "tf32", "fp16", "bf16", "fp8", "int8", "int4", NULL};
 static const char *const blocks[] = {"16", "32", "64", "128", NULL};
@@ -25,15 +24,16 @@ static const char after[] =
     "  scout_batch out/bert/ops.json -o out/bert --resume   go on where a run was stopped\n"
     "  scout_batch --op gemm --shape 4096,11008,4096 --precision fp16\n"
     "  scout_batch --op gemm --shape 8192,8192,147456 --precision fp16 --k-sweep -o report.json\n"
-    "  scout_batch --op gemm --shape 4,4096,4096 --custom-kernel ./mine.so --compare    keep it, or revert?\n"
-    "  scout_batch --ceilings --device cuda:0               what the device can do at best\n"
+    "  scout_batch --op gemm --shape 4,4096,4096 --custom-kernel ./mine.so --compare    keep or revert?\n"
+    "  scout_batch --ceilings --device cuda:0               the ceilings of the device\n"
     "\n"
     "exit codes:\n"
     "  0  done\n"
     "  1  done, but some operation has no figure, a candidate failed (WRONG, CRASHED, TIMEOUT, ERROR), with\n"
-    "     --strict a time is known less well than to 1 % (host: 2 %), or the run was interrupted (--resume continues)\n"
+    "     --strict the interval of a time is wider than 1 % (host: 2 %), or the run was interrupted (--resume "
+    "continues)\n"
     "  2  wrong usage\n"
-    "  3  the operations are wrong (or their file)\n"
+    "  3  the operations or their file are invalid\n"
     "  4  the device, memory, disk or another condition of this machine\n"
     "  5  --compare says revert\n";
 
@@ -51,7 +51,7 @@ static bool append(const char ***list, int *count, const char *argument, status 
 static bool take_plugin(void *destination, const char *argument, status *st) {
     options *o = destination;
     if (plugins_file_is_path(argument)) return append(&o->plugins, &o->plugin_count, argument, st);
-    status_set(st, STATUS_USAGE, "--custom-kernel: %s is no path; say ./%s if it is here", argument, argument);
+    status_set(st, STATUS_USAGE, "--custom-kernel: %s is not a path; give ./%s if it is here", argument, argument);
     return false;
 }
 
@@ -59,7 +59,7 @@ static bool take_counters(void *destination, const char *argument, status *st) {
     options *o = destination;
     const char *equals = strchr(argument, '=');
     if (equals && equals > argument && equals[1]) return append(&o->counters, &o->counters_count, argument, st);
-    status_set(st, STATUS_USAGE, "--counters: '%s' is not of the form WHO=FILE, such as best=ncu.csv", argument);
+    status_set(st, STATUS_USAGE, "--counters: '%s' is not of the form ROW=FILE, such as best=ncu.csv", argument);
     return false;
 }
 
@@ -71,64 +71,69 @@ static const cli_option rows[] = {
      .argument = "DIR",
      .kind = CLI_FILE,
      .offset = AT(output),
-     .help = "write DIR/reports, DIR/fusions and DIR/run.json; a name that ends with .json gets the one report itself"},
+     .help = "write DIR/reports, DIR/fusions and DIR/run.json; a name that ends in .json receives a single report"},
     {.name = "op",
      .argument = "KIND",
      .kind = CLI_TEXT,
      .offset = AT(op),
      .help = "measure one operation: gemm, attention, layernorm, …"},
-    {.name = "shape", .argument = "N,N,…", .kind = CLI_TEXT, .offset = AT(shape), .help = "its shape; of a gemm M,N,K"},
+    {.name = "shape",
+     .argument = "N,N,…",
+     .kind = CLI_TEXT,
+     .offset = AT(shape),
+     .help = "shape of --op; M,N,K for a gemm"},
     {.name = "precision",
      .argument = "P",
      .kind = CLI_CHOICE,
      .choices = precisions,
      .offset = AT(precision),
-     .help = "of --op, and where a file says none: fp32 (the default), tf32, fp16, bf16, fp8, int8, int4"},
+     .help = "precision of --op, and of a file that gives none: fp32 (the default), tf32, fp16, bf16, fp8, int8, int4"},
     {.name = "sparsity",
      .argument = "X",
      .kind = CLI_REAL,
      .max = 1,
      .offset = AT(sparsity),
-     .help = "fraction of the weight of --op that is zero"},
+     .help = "fraction of zeros in the weight of --op"},
     {.name = "pattern",
      .argument = "NAME",
      .kind = CLI_CHOICE,
      .choices = patterns,
      .offset = AT(pattern),
-     .help = "how its zeros lie: BLOCK_SPARSE (the default), STRUCTURED_24, UNSTRUCTURED"},
+     .help = "pattern of these zeros: BLOCK_SPARSE (the default), STRUCTURED_24, UNSTRUCTURED"},
     {.name = "sparse-block",
      .argument = "N",
      .kind = CLI_CHOICE,
      .choices = blocks,
      .offset = AT(block),
-     .help = "side of the blocks of BLOCK_SPARSE: 16, 32, 64 (the default), 128"},
+     .help = "block size of BLOCK_SPARSE: 16, 32, 64 (the default), 128"},
     {.name = "sparsity-sweep",
      .kind = CLI_FLAG,
      .offset = AT(sparsity_sweep),
-     .help = "with --op gemm: measure it with 50 to 97 % zeros and print from where on sparse is faster than dense"},
+     .help = "with --op gemm: measure it with 50 to 97 % zeros and print where sparse becomes faster than dense"},
     {.name = "weight-threshold",
      .argument = "X",
      .kind = CLI_REAL,
      .max = 1e6,
      .offset = AT(weight_threshold),
-     .help = "report what weights would be as blocks if numbers below X in size were zeros; measures the real ones"},
+     .help = "report the block structure of weights as if values below X in magnitude were zero; the real weights are "
+             "measured"},
     {.name = "device",
      .argument = "NAME",
      .kind = CLI_TEXT,
      .offset = AT(devices),
-     .help = "auto (a GPU where there is one, else the CPU), cpu, cuda:0, several as cuda:0,1, all"},
+     .help = "auto (a GPU if present, else the CPU), cpu, cuda:0, several as in cuda:0,1, or all"},
     {.name = "regime",
      .argument = "R",
      .kind = CLI_CHOICE,
      .choices = regime_load_names,
      .offset = AT(load),
-     .help = "sustained (loaded until its clock is steady; the default) or burst"},
+     .help = "sustained (under load until the clock is steady; the default) or burst"},
     {.name = "cache",
      .argument = "STATE",
      .kind = CLI_CHOICE,
      .choices = regime_cache_names,
      .offset = AT(cache),
-     .help = "model (weights cold, activations warm), cold or hot; model for files, cold for --op"},
+     .help = "model (weights cold, activations warm), cold or hot; the default is model for files, cold for --op"},
     {.name = "launch",
      .argument = "HOW",
      .kind = CLI_CHOICE,
@@ -140,45 +145,45 @@ static const cli_option rows[] = {
      .kind = CLI_REAL,
      .max = 10000000,
      .offset = AT(budget_s),
-     .help = "for the whole run; what it does not reach is SKIPPED, the largest operations come first"},
+     .help = "time limit of the run; the largest operations come first, those not reached are SKIPPED"},
     {.name = "exhaustive",
      .kind = CLI_FLAG,
      .offset = AT(exhaustive),
-     .help = "try every variant, without early exit; measure parts too; with --ceilings audit the search"},
+     .help = "measure every variant, and parts too, without early exit; with --ceilings, audit the search"},
     {.name = "early-exit",
      .argument = "X",
      .kind = CLI_REAL,
      .max = 1,
      .offset = AT(early_exit),
-     .help = "fraction of the ceiling from which candidates of low priority are left out (0.97)"},
+     .help = "skip low-priority candidates once the best reaches this fraction of the ceiling (0.97)"},
     {.name = "only",
      .argument = "ID|KIND",
      .kind = CLI_TEXT,
      .offset = AT(only),
      .help =
-         "only the operation of this id or name, or those of this kind; a fusion's id or pattern, or fusion for all"},
+         "measure only this operation (id or name), this kind, this fusion (id or pattern), or all fusions (fusion)"},
     {.name = "candidate",
      .argument = "NAME",
      .kind = CLI_TEXT,
      .offset = AT(candidate),
-     .help = "only this candidate (or several, commas between) beside the baseline"},
+     .help = "measure only the baseline and these candidates (separated by commas)"},
     {.name = "no-fusions",
      .kind = CLI_FLAG,
      .offset = AT(no_fusions),
-     .help = "leave out what could run as one (fusions of an ops.json), measured after the operations"},
+     .help = "do not measure the fusions of an ops.json"},
     {.name = "resume",
      .kind = CLI_FLAG,
      .offset = AT(resume),
-     .help = "keep the reports in DIR that were measured in the same way, measure the rest"},
+     .help = "keep the reports in DIR that were measured with the same settings, and measure the rest"},
     {.name = "no-cache",
      .kind = CLI_FLAG,
      .offset = AT(no_cache),
-     .help = "measure anew what the cache knows (of operations; with --ceilings the ceilings)"},
+     .help = "measure again instead of taking operations (with --ceilings: ceilings) from the cache"},
     {.name = "cache-dir",
      .argument = "DIR",
      .kind = CLI_FILE,
      .offset = AT(cache_dir),
-     .help = "where results are kept, instead of $XDG_CACHE_HOME/ceiling-scout"},
+     .help = "folder of the cache, instead of $XDG_CACHE_HOME/ceiling-scout"},
     {.name = "k-sweep",
      .kind = CLI_FLAG,
      .offset = AT(k_sweep),
@@ -186,47 +191,55 @@ static const cli_option rows[] = {
     {.name = "table",
      .kind = CLI_FLAG,
      .offset = AT(table),
-     .help = "print all variants of each operation beside each other: time, interval, rates, ratio to the baseline"},
+     .help = "print a table of all variants of each operation: time, interval, rates, ratio to the baseline"},
     {.name = "strict",
      .kind = CLI_FLAG,
      .offset = AT(strict),
-     .help = "end with 1 also where a time is known less well than to 1 %"},
+     .help = "exit with 1 also where the interval of a time is wider than 1 %"},
     {.name = "library-path",
      .argument = "DIRS",
      .kind = CLI_TEXT,
      .offset = AT(library_path),
-     .help = "folders, divided by colons, in which libraries are looked for first"},
+     .help = "folders to search first for libraries, separated by colons"},
     {.name = "custom-kernel",
      .argument = "FILE",
      .kind = CLI_CALL,
      .call = take_plugin,
-     .help = "add the candidates (or device) of this shared object, as ./mine.so; as often as needed"},
+     .help = "add the candidates or the device of this shared object, such as ./mine.so; repeatable"},
     {.name = "compare",
      .kind = CLI_FLAG,
      .offset = AT(compare),
-     .help = "measure only the baseline (before) and the custom kernels or --candidate (after): keep or revert"},
+     .help = "measure only the baseline (before) and the custom kernels or --candidate (after), and decide: keep or "
+             "revert"},
     {.name = "before",
      .argument = "NAME",
      .kind = CLI_TEXT,
      .offset = AT(before),
-     .help = "with --compare: this candidate, or this library's default (cublas, cudnn, onednn), stands before"},
+     .help = "with --compare: take this candidate, or the default of this library (cublas, cudnn, onednn), as before"},
     {.name = "run-once",
-     .argument = "WHO",
+     .argument = "ROW",
      .kind = CLI_TEXT,
      .offset = AT(run_once),
-     .help = "for a profiler: launch best, baseline (of DIR's report) or NAME:VARIANT a few times, measure nothing"},
+     .help = "for a profiler: launch this row a few times and measure nothing; ROW is best, baseline (of DIR's report) "
+             "or NAME:VARIANT"},
     {.name = "counters",
-     .argument = "WHO=FILE",
+     .argument = "ROW=FILE",
      .kind = CLI_CALL,
      .call = take_counters,
-     .help = "put what ncu --csv printed of such a run into DIR's report (scripts/profile_ncu.sh does both)"},
-    {.name = "ceilings", .kind = CLI_FLAG, .offset = AT(ceilings), .help = "measure and print what the device can do"},
-    {.name = "list-devices", .kind = CLI_FLAG, .offset = AT(list_devices), .help = "print the devices and end"},
+     .help = "add the output of ncu --csv for such a run to DIR's report (scripts/profile_ncu.sh does both)"},
+    {.name = "ceilings",
+     .kind = CLI_FLAG,
+     .offset = AT(ceilings),
+     .help = "measure and print the ceilings of the device"},
+    {.name = "list-devices", .kind = CLI_FLAG, .offset = AT(list_devices), .help = "print the devices and exit"},
     {.name = "list-candidates",
      .kind = CLI_FLAG,
      .offset = AT(list_candidates),
-     .help = "print the implementations that are known and end"},
-    {.name = "cache-info", .kind = CLI_FLAG, .offset = AT(cache_info), .help = "print what the cache holds and end"},
+     .help = "print the known implementations and exit"},
+    {.name = "cache-info",
+     .kind = CLI_FLAG,
+     .offset = AT(cache_info),
+     .help = "print the contents of the cache and exit"},
     {.name = "quiet", .letter = 'q', .kind = CLI_FLAG, .offset = AT(quiet), .help = "print nothing but errors"},
     {.name = "worker",
      .argument = "IN,OUT",
@@ -288,7 +301,7 @@ cli_result options_parse(int argc, char **argv, options *o, status *st) {
     const char *file = NULL;
     const cli_spec spec = {
         .program = "scout_batch",
-        .version = options_version,
+        .version = version_text,
         .usage = "OPS.json -o DIR [--device D] [--regime sustained|burst] [--budget SECONDS] …\n"
                  "       scout_batch --op KIND --shape N,N,… --precision P [--k-sweep] [-o DIR]\n"
                  "       scout_batch --ceilings | --list-devices | --list-candidates | --cache-info",

@@ -31,7 +31,7 @@ typedef struct options {
     const char **plugins; /* owned: options_free */
     int plugin_count;
     const char *run_once;  /* who is to be launched for a profiler: best, baseline, NAME[:VARIANT]; NULL: nobody */
-    const char **counters; /* owned: WHO=FILE */
+    const char **counters; /* owned: ROW=FILE */
     int counters_count;
     regime regime;
     double budget_s;   /* of the whole run; 0: none */
@@ -50,7 +50,5 @@ typedef struct options {
 /* CLI_RUN: o is whole. CLI_DONE: --help or --version was served. Owned in every case: options_free. */
 cli_result options_parse(int argc, char **argv, options *o, status *st);
 void options_free(options *o);
-
-extern const char options_version[];
 
 #endif

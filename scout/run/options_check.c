@@ -31,14 +31,14 @@ static bool find_mode(options *o, status *st) {
     for (size_t k = 0; k < sizeof modes / sizeof modes[0]; k++) {
         if (!modes[k].given) continue;
         if (o->mode) {
-            status_set(st, STATUS_USAGE, "%s and %s do not go together; say one of them", mode_name(o->mode),
+            status_set(st, STATUS_USAGE, "%s and %s do not go together; give one of them", mode_name(o->mode),
                        mode_name(modes[k].mode));
             return false;
         }
         o->mode = modes[k].mode;
     }
     if (o->mode) return true;
-    status_set(st, STATUS_USAGE, "nothing to measure; name an OPS.json, or --op and --shape (scout_batch --help)");
+    status_set(st, STATUS_USAGE, "nothing to measure; give an OPS.json, or --op and --shape (scout_batch --help)");
     return false;
 }
 
@@ -83,7 +83,7 @@ static bool check_modes(const options *o, status *st) {
     };
     for (size_t k = 0; k < sizeof uses / sizeof uses[0]; k++) {
         if (!uses[k].given || (uses[k].modes & (int)o->mode)) continue;
-        status_set(st, STATUS_USAGE, "--%s means nothing with %s; leave it out", uses[k].name, mode_name(o->mode));
+        status_set(st, STATUS_USAGE, "--%s has no effect with %s; leave it out", uses[k].name, mode_name(o->mode));
         return false;
     }
     return true;
@@ -94,20 +94,20 @@ bool options_check_mode(options *o, status *st) { return find_mode(o, st) && che
 status_code options_check_needs(const options *o, status *st) {
     if (o->mode == OPTIONS_SINGLE && !o->shape)
         return status_set(st, STATUS_USAGE, "--op needs --shape; of a gemm it is M,N,K");
-    if (o->sparsity >= 1) return status_set(st, STATUS_USAGE, "--sparsity: a weight of nothing but zeros is no work");
+    if (o->sparsity >= 1) return status_set(st, STATUS_USAGE, "--sparsity: a weight of zeros alone needs no work");
     if (o->weight_threshold > 0 && o->mode == OPTIONS_SINGLE && o->sparsity <= 0 && !o->sparsity_sweep)
         return status_set(st, STATUS_USAGE, "--weight-threshold needs a weight: a model's, or one of --sparsity");
     if (o->sparsity_sweep && strcmp(o->op, "gemm") != 0)
-        return status_set(st, STATUS_USAGE, "--sparsity-sweep is for --op gemm; %s has no weight that may be sparse",
+        return status_set(st, STATUS_USAGE, "--sparsity-sweep is for --op gemm; %s has no weight that can be sparse",
                           o->op);
     if (o->sparsity_sweep && (o->sparsity > 0 || o->k_sweep))
-        return status_set(st, STATUS_USAGE, "--sparsity-sweep says itself how many zeros there are; leave %s out",
+        return status_set(st, STATUS_USAGE, "--sparsity-sweep sets the fraction of zeros; leave %s out",
                           o->k_sweep ? "--k-sweep" : "--sparsity");
     if (o->sparsity_sweep && o->output_is_file)
         return status_set(st, STATUS_USAGE,
                           "--sparsity-sweep writes a report for each fraction of zeros; name a folder");
     if (o->sparsity_sweep && o->pattern && strcmp(o->pattern, "STRUCTURED_24") == 0)
-        return status_set(st, STATUS_USAGE, "--sparsity-sweep: of STRUCTURED_24 half is zero, never more nor less");
+        return status_set(st, STATUS_USAGE, "--sparsity-sweep: STRUCTURED_24 is always half zeros");
     if (o->pattern && o->sparsity <= 0 && !o->sparsity_sweep)
         return status_set(st, STATUS_USAGE, "--pattern needs --sparsity");
     if (o->block &&
@@ -116,15 +116,15 @@ status_code options_check_needs(const options *o, status *st) {
     if (o->k_sweep && o->mode == OPTIONS_SINGLE && strcmp(o->op, "gemm") != 0)
         return status_set(st, STATUS_USAGE, "--k-sweep is for --op gemm; %s has no K", o->op);
     if (o->resume && (!o->output || o->output_is_file))
-        return status_set(st, STATUS_USAGE, "--resume needs -o DIR, the folder whose reports are to be kept");
+        return status_set(st, STATUS_USAGE, "--resume needs -o DIR, the folder of the reports to keep");
     if ((o->run_once || o->counters_count > 0) && (!o->only || !o->output || o->output_is_file))
         return status_set(st, STATUS_USAGE,
-                          "--run-once and --counters need --only ID and -o DIR, whose report they read");
+                          "--run-once and --counters need --only ID and -o DIR, the folder of its report");
     if (o->before && !o->compare)
-        return status_set(st, STATUS_USAGE, "--before means nothing without --compare; leave it out");
+        return status_set(st, STATUS_USAGE, "--before has no effect without --compare; leave it out");
     if (o->compare && !o->candidate && o->plugin_count == 0)
         return status_set(st, STATUS_USAGE,
-                          "--compare needs what comes after: --custom-kernel FILE, or --candidate NAME");
-    if (o->budget_s == 0) return status_set(st, STATUS_USAGE, "--budget: 0 seconds measure nothing");
+                          "--compare needs a candidate to compare: --custom-kernel FILE, or --candidate NAME");
+    if (o->budget_s == 0) return status_set(st, STATUS_USAGE, "--budget: nothing can be measured in 0 seconds");
     return STATUS_OK;
 }

@@ -68,12 +68,12 @@ bool run_start(run *r, status *st) {
     for (int k = 0; k < r->device_count; k++) {
         r->devices[k].about = supervisor_device_at(r->supervisor, k);
         if (strcmp(r->devices[k].about->device_class, r->devices[0].about->device_class) == 0) continue;
-        status_set(st, STATUS_USAGE, "%s and %s are devices of different classes; give each a run of its own",
+        status_set(st, STATUS_USAGE, "%s and %s are devices of different classes; measure each in its own run",
                    r->devices[0].about->name, r->devices[k].about->name);
         return false;
     }
     if (r->device_count == 0) {
-        status_set(st, STATUS_ENVIRONMENT, "there is no device %s; --list-devices says which there are", o->devices);
+        status_set(st, STATUS_ENVIRONMENT, "there is no device %s; --list-devices lists them", o->devices);
         return false;
     }
     if (!run_compare_names(r, &with, st)) return false;
@@ -140,7 +140,7 @@ static void skip_foreign_kinds(run *r) {
         const op_kind of = i->operation->rec.kind;
         char text[128];
         if (i->source != RUN_PENDING || (d->kinds >> of & 1)) continue;
-        snprintf(text, sizeof text, "nobody computes %s on %s yet", oprec_kind_name(of), d->name);
+        snprintf(text, sizeof text, "no implementation of %s on %s is known yet", oprec_kind_name(of), d->name);
         skip_item(i, "no_candidate", text);
     }
 }
@@ -149,11 +149,10 @@ static void read_model(run *r) {
     operation_read(r->options->ops_path, r->options->precision, &r->arena, &r->list);
     const char *const model = json_string_value(json_object_get(json_object_get(r->list.root, "model"), "path"));
     if (model && access(model, F_OK) != 0 && weights_wanted(&r->list))
-        run_warn(
-            r,
-            "%s, of which the operations are, cannot be read here (%s): nobody knows what is sparse in it, and all "
-            "its weights count as dense",
-            model, strerror(errno));
+        run_warn(r,
+                 "%s, the model of these operations, cannot be read here (%s): the sparsity of its weights is unknown, "
+                 "and they count as dense",
+                 model, strerror(errno));
     weights_split(&r->list, model, r->options->weight_threshold, &r->arena);
 }
 
@@ -280,7 +279,6 @@ static void work(run *r, status *st) {
     run_files_resume(r);
     run_queue_fill(r);
     if (!run_json_save(r, "running", st)) return;
-    if (r->options->budget_s > 0) r->budget_end = r->started + r->options->budget_s;
     const bool good = run_queue_work(r, st);
     finish(r, good, st);
 }
@@ -292,6 +290,7 @@ status_code run_operations(const options *o, const volatile int *stop, status *s
     r->stop = stop;
     r->lock = -1;
     r->started = run_now();
+    r->budget = budget_of(o, r->started);
     r->search = (report_search){.exhaustive = o->exhaustive,
                                 .candidate = o->candidate,
                                 .before = o->before,

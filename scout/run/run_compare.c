@@ -44,17 +44,18 @@ static bool check_names(const run *r, const json_t *list, status *st) {
     for (const char *at = o->candidate; at && *at;) {
         const size_t n = strcspn(at, ",");
         if (!known_candidate(r, list, at, n)) {
-            status_set(st, STATUS_USAGE, "--candidate: '%.*s' is not known on %s; --list-candidates says which are",
-                       (int)n, at, device);
+            status_set(st, STATUS_USAGE,
+                       "--candidate: '%.*s' is not known on %s; --list-candidates lists the known ones", (int)n, at,
+                       device);
             return false;
         }
         at += n + (at[n] == ',');
     }
     if (!o->before || known_before(r, list, o->before)) return true;
-    status_set(
-        st, STATUS_USAGE,
-        "--before: '%s' is neither a candidate nor a library with a default on %s; --list-candidates says which are",
-        o->before, device);
+    status_set(st, STATUS_USAGE,
+               "--before: '%s' is neither a candidate nor a library with a default on %s; --list-candidates lists the "
+               "known ones",
+               o->before, device);
     return false;
 }
 
@@ -81,7 +82,7 @@ bool run_compare_names(run *r, const supervisor_options *with, status *st) {
         good = r->search.candidate != NULL;
         if (!good)
             status_set(st, STATUS_USAGE,
-                       "--compare: no --custom-kernel brings a candidate for %s; name one by --candidate",
+                       "--compare: no --custom-kernel has a candidate for %s; name one with --candidate",
                        r->devices[0].about->name);
     }
     json_decref(list);

@@ -39,8 +39,8 @@ void run_faults_note(run *r, const run_item *i) {
         f->status = how;
         snprintf(f->code, sizeof f->code, "%s", code);
         if (f->where[1])
-            run_warn(r, "%s%s%s: left out from here on, it %s in %s and %s", f->name, *f->variant ? " " : "",
-                     f->variant, how == ROW_TIMEOUT ? "hung" : "crashed", f->where[0]->name, f->where[1]->name);
+            run_warn(r, "%s%s%s: left out from now on, it %s in %s and %s", f->name, *f->variant ? " " : "", f->variant,
+                     how == ROW_TIMEOUT ? "hung" : "crashed", f->where[0]->name, f->where[1]->name);
     }
 }
 

@@ -53,8 +53,7 @@ static bool is_file(const char *path) {
 
 bool run_files_refuse_link(const char *path, status *st) {
     if (!files_is_link(path)) return false;
-    status_set(st, STATUS_ENVIRONMENT, "%s: is a link; move it out of the way, for nothing is written through it",
-               path);
+    status_set(st, STATUS_ENVIRONMENT, "%s: is a link, and nothing is written through links; move it away", path);
     return true;
 }
 
@@ -64,7 +63,7 @@ static bool are_files(const run *r, status *st) {
         const bool good = path && is_file(path);
         if (!path) status_set(st, STATUS_ENVIRONMENT, "out of memory; free some and run again");
         if (path && !good && !run_files_refuse_link(path, st))
-            status_set(st, STATUS_ENVIRONMENT, "%s: is not a file; move it out of the way", path);
+            status_set(st, STATUS_ENVIRONMENT, "%s: is not a file; move it away", path);
         free(path);
         if (!good) return false;
     }

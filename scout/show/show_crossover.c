@@ -34,9 +34,9 @@ void show_crossovers(FILE *out, arena *a, const crossover *found, int count) {
         fprintf(out, "%s, zeros as %s\n", show_shape(a, c->operation, " x "), what);
         for (int p = 0; p < c->count; p++) show_point(out, a, &c->points[p], p == 0 ? "zeros" : "");
         if (!isfinite(c->from))
-            fprintf(out, "  %-11s none: dense is faster at all that were measured\n", "crossover");
+            fprintf(out, "  %-11s none: dense is faster at every measured fraction\n", "crossover");
         else
-            fprintf(out, "  %-11s %.1f %% zeros%s: from there on leaving them out is faster than dense\n", "crossover",
+            fprintf(out, "  %-11s %.1f %% zeros%s: from there on sparse is faster than dense\n", "crossover",
                     100 * c->from,
                     isfinite(c->behind) ? arena_printf(a, " (at %.1f %% it is not)", 100 * c->behind)
                     : any_open(c)       ? ""

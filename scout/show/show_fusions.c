@@ -125,6 +125,6 @@ void show_fusions(FILE *out, arena *a, const report_input *inputs, int count) {
         print_rows(out, a, rows, timed);
     }
     print_others(out, a, inputs, figures, count);
-    if (sum) fprintf(out, "+ times of the parts, each measured by itself, added up\n");
-    if (saved_us > 0) fprintf(out, "running as one what does not overlap saves %s a run\n", time_cell(a, saved_us));
+    if (sum) fprintf(out, "+ sum of the parts' times, each measured alone\n");
+    if (saved_us > 0) fprintf(out, "the fusions that do not overlap save %s a run\n", time_cell(a, saved_us));
 }

@@ -136,7 +136,7 @@ void show_devices(FILE *out, arena *a, const json_t *devices) {
         const json_t *d = json_array_get(devices, k);
         const char *why = json_string_value(json_object_get(d, "why"));
         if (why)
-            fprintf(out, "%-8s not there: %s\n", cell_of(a, d, "device"), plain_cell(a, why, WIDE));
+            fprintf(out, "%-8s not available: %s\n", cell_of(a, d, "device"), plain_cell(a, why, WIDE));
         else
             fprintf(out, "%-8s %s\n         class %s\n", cell_of(a, d, "device"), cell_of(a, d, "name"),
                     cell_of(a, d, "class"));

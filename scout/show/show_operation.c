@@ -107,7 +107,7 @@ static void print_times(FILE *out, arena *a, const report_figures *f) {
     if (f->best_row && f->best_row != f->baseline_row)
         print_row(out, a, "best", show_row_name(a, f->best_row), f, f->best_row, f->best_us, f->best_ci);
     else if (f->best_row)
-        fprintf(out, "  %-11s the baseline: nothing beats it by more than 2 %%\n", "best");
+        fprintf(out, "  %-11s the baseline: no candidate beats it by more than 2 %%\n", "best");
 }
 
 static void print_ceiling(FILE *out, arena *a, const report_figures *f) {
@@ -127,9 +127,9 @@ static void print_ceiling(FILE *out, arena *a, const report_figures *f) {
     else if (p && !is_by_memory(f))
         fprintf(out, "; %s measured in %s", show_rate(a, p->tflops * 1e12, "FLOP/s"), clean(a, p->how));
     fprintf(out, "%s\n",
-            f->above_ceiling                                      ? "  (the operation is faster than it)"
-            : report_skips_zeros(f) && f->best_us < f->ceiling_us ? "  (it counts the zeros that the best leaves out)"
-                                                                  : "");
+            f->above_ceiling                                             ? "  (the operation is faster than it)"
+            : verdict_is_sparse(f->family) && f->best_us < f->ceiling_us ? "  (it counts the zeros that the best skips)"
+                                                                         : "");
 }
 
 /* What a row's configuration says, one level deep. */
@@ -180,8 +180,7 @@ static void print_others(FILE *out, arena *a, const report_input *in, const repo
     }
     if (more > 0) fprintf(out, "  %-11s and %d more\n", "", more);
     if (slower > 0)
-        fprintf(out, "  %-11s %d variant%s not chosen; --table puts all beside each other\n", "others", slower,
-                slower > 1 ? "s" : "");
+        fprintf(out, "  %-11s %d variant%s not chosen; --table lists all\n", "others", slower, slower > 1 ? "s" : "");
 }
 
 /* What more time would settle. */
@@ -192,7 +191,7 @@ static void print_undecided(FILE *out, arena *a, const report_input *in) {
         const char *one = json_string_value(json_array_get(list, k));
         if (one) text = arena_printf(a, "%s%s%s", text, *text ? ", " : "", one);
     }
-    if (*text) fprintf(out, "  %-11s %s; more --budget narrows it\n", "undecided", clean(a, text));
+    if (*text) fprintf(out, "  %-11s %s; a larger --budget narrows it\n", "undecided", clean(a, text));
 }
 
 /* Without a verdict (the run was interrupted, or its report could not be written) there may be nothing to say. */
@@ -222,7 +221,7 @@ void show_operation(FILE *out, arena *a, const report_input *in) {
     print_device(out, a, in, &f);
     print_head(out, a, in, &f);
     if (in->sweep && !report_has_sweep(in))
-        fprintf(out, "  %-11s not measured: too large or too slow for this device, or nothing multiplies it\n",
+        fprintf(out, "  %-11s not measured: too large or too slow for this device, or without an implementation\n",
                 "K sweep");
     else if (in->sweep)
         show_sweep(out, in->ceilings);

@@ -186,7 +186,7 @@ void show_table(FILE *out, arena *a, const report_input *inputs, int count) {
         report_figures *f = &figures[k];
         report_read(&inputs[k], f);
         const double n = (double)inputs[k].operation->count;
-        if (!f->baseline_row && !report_is_excused(f) && n > 0) {
+        if (!f->baseline_row && !verdict_is_excused(f->code) && n > 0) {
             missing++;
             missing_us += isfinite(f->estimate_us) ? n * f->estimate_us : 0;
         }
@@ -198,7 +198,7 @@ void show_table(FILE *out, arena *a, const report_input *inputs, int count) {
         best_us += n * f->proven_us;
         own_us += f->own ? f->verdict.proven_gain_us : 0;
         ceiling_us += n * (isfinite(f->ceiling_us) ? f->ceiling_us : f->baseline_us);
-        skips = skips || (report_skips_zeros(f) && f->best_us < f->ceiling_us);
+        skips = skips || (verdict_is_sparse(f->family) && f->best_us < f->ceiling_us);
     }
     print_head(out, a, &inputs[0], width);
     if (timed > 0) {
@@ -214,13 +214,15 @@ void show_table(FILE *out, arena *a, const report_input *inputs, int count) {
         fprintf(
             out, "%s\n",
             plain_cell(a,
-                       arena_printf(a, "together %s %s, with what is proven %s%s, at the ceilings %s%s",
-                                    time_cell(a, sum.us), show_within(a, verdict_sum_ci(&sum)), time_cell(a, best_us),
-                                    own_us > 0 ? arena_printf(a, " (%s saved over own kernels, where no library is)",
-                                                              time_cell(a, own_us))
-                                               : "",
-                                    time_cell(a, ceiling_us), skips ? ", which count the zeros that are left out" : ""),
+                       arena_printf(
+                           a, "together %s %s, with what is proven %s%s, at the ceilings %s%s", time_cell(a, sum.us),
+                           show_within(a, verdict_sum_ci(&sum)), time_cell(a, best_us),
+                           own_us > 0
+                               ? arena_printf(a, " (%s saved over the project's own kernels, where no library has one)",
+                                              time_cell(a, own_us))
+                               : "",
+                           time_cell(a, ceiling_us), skips ? ", which count the skipped zeros" : ""),
                        width));
     print_missing(out, a, missing, missing_us, width);
-    if (borderline) fprintf(out, "%s\n", plain_cell(a, "? the next run may well decide otherwise (borderline)", width));
+    if (borderline) fprintf(out, "%s\n", plain_cell(a, "? borderline: the next run may decide otherwise", width));
 }

@@ -50,8 +50,8 @@ static void show_blocks(FILE *out, arena *a, const json_t *w) {
         fprintf(out, "none saves a tenth of it\n");
     if (threshold > 0)
         fprintf(out,
-                "  %-11s that is if numbers below %g in size (%.1f %%) were zeros; measured is the weight as it is\n",
-                "", threshold, 100 * json_get_number(c, "below"));
+                "  %-11s as if values below %g in magnitude (%.1f %%) were zero; the weight is measured as it is\n", "",
+                threshold, 100 * json_get_number(c, "below"));
 }
 
 static const char *name_of(const json_t *row) { return json_get_text(row, "name"); }

@@ -49,7 +49,7 @@ scout_answer variants_open(variants *v, const scout_candidate *candidate, const 
     memset(room, 0, sizeof *room);
     scout_answer answer = candidate->domain ? candidate->domain(op, device, exhaustive, room, why) : SCOUT_OK;
     if (answer == SCOUT_OK && !is_good(room))
-        answer = scout_say(why, SCOUT_FAILED, "error", "its domain of variants is broken");
+        answer = scout_say(why, SCOUT_FAILED, "error", "its domain of variants is invalid");
     v->ended = answer != SCOUT_OK;
     if (v->ended) room->count = 0;
     return answer;

@@ -157,7 +157,7 @@ static int damaged(status *st, const char *what) {
 }
 
 static const char *header_mistake(const header *h) {
-    if (h->magic != magic) return "it does not begin as one";
+    if (h->magic != magic) return "it does not begin like one";
     if (h->version != FRAMES_VERSION) return "of another version";
     if (h->type < FRAMES_HELLO || h->type >= FRAMES_TYPE_END) return "of an unknown type";
     if (h->length > FRAMES_MAX_BYTES) return "too long";
@@ -173,11 +173,11 @@ int frames_next(frames_reader *r, frames_frame *frame, status *st) {
     if (mistake) return damaged(st, mistake);
     if (there - sizeof h < h.length) return r->ended ? damaged(st, "it is cut short") : 0;
     const char *text = r->bytes + r->start + sizeof h;
-    if (checksum_of(&h, text) != h.checksum) return damaged(st, "its checksum is another one");
+    if (checksum_of(&h, text) != h.checksum) return damaged(st, "its checksum differs");
     json_t *body = json_loadb(text, h.length, JSON_REJECT_DUPLICATES, NULL);
     if (!json_is_object(body)) {
         json_decref(body);
-        return damaged(st, "no JSON object");
+        return damaged(st, "not a JSON object");
     }
     *frame = (frames_frame){.type = (frames_type)h.type, .body = body};
     r->start += sizeof h + h.length;

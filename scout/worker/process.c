@@ -207,7 +207,7 @@ static bool loads_plugin(const process *p) { return strcmp(p->step.what, WORKER_
 
 static void blame_plugin(const process *p, process_loss *loss) {
     char text[sizeof loss->text];
-    snprintf(text, sizeof text, "%.250s: %.180s while this plugin was being loaded: mend it, or leave it out",
+    snprintf(text, sizeof text, "%.250s: %.180s while this plugin was being loaded: correct it, or leave it out",
              p->step.variant, loss->text);
     memcpy(loss->text, text, sizeof text);
 }
@@ -223,7 +223,7 @@ static void finish_loss(process *p, process_loss *loss) {
         say_more(loss->text, sizeof loss->text, " before it was ready");
     /* what it said itself needs no second witness */
     if (p->last_line[0] && strcmp(loss->code, "poisoned") != 0)
-        say_more(loss->text, sizeof loss->text, "; it said last: %s", p->last_line);
+        say_more(loss->text, sizeof loss->text, "; its last message: %s", p->last_line);
     forget(p);
 }
 
@@ -267,7 +267,7 @@ void process_condemn(process *p, row_status row, const char *code, const char *t
 
 static void lost_by_time(process *p, process_loss *loss) {
     char text[96];
-    snprintf(text, sizeof text, "gave no sign of life for %.3g s and was ended", p->seconds);
+    snprintf(text, sizeof text, "sent no heartbeat for %.3g s and was ended", p->seconds);
     process_condemn(p, ROW_TIMEOUT, "deadline", text, loss);
 }
 

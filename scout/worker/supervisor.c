@@ -150,8 +150,8 @@ static void on_loss(supervisor *s, const run *r, supervisor_slot *at, process *p
     s->ends += loss->by_others;
     if (loss->by_others && s->ends == ENDS_TOLD)
         tell(s, r, SUPERVISOR_RESTART, at, NULL, NULL,
-             "something kills the workers of this run: three were ended from outside by now, which the system does "
-             "where memory runs out");
+             "something kills the workers of this run: three were ended from outside so far, as the system does when "
+             "memory runs out");
     if (!t || p != active_process(at)) return; /* an idle one: the next job starts another */
     const bool opening = state != PROCESS_BUSY || strcmp(p->step.what, WORKER_STEP_OPEN) == 0;
     t->losses++;
@@ -365,6 +365,7 @@ bool supervisor_run(supervisor *s, supervisor_next *next, supervisor_done *done,
         }
         if (out == s->count) return no_device_left(s, &r, st);
         if (busy == 0 && !s->returned) return true;
+        if (watch) watch(context, SUPERVISOR_IDLE, -1, -1, NULL, NULL, NULL);
         process_wait(list, supervisor_processes(s, list), busy > 0 ? look_up_s : 0);
         for (int k = 0; k < s->count; k++) {
             attend(s, &r, &s->slots[k], &s->slots[k].main);

@@ -45,7 +45,7 @@ static bool open_first_time(supervisor *s, supervisor_slot *at, status *st) {
     json_t *body = call(&s->options, &at->main, at->device.name, FRAMES_OPEN, supervisor_open_request(at->device.name),
                         supervisor_start_seconds(&s->options), st);
     const bool good = body && supervisor_read_opened(body, &at->device);
-    if (body && !good) status_set(st, STATUS_ENVIRONMENT, "%s does not say what it is", at->device.name);
+    if (body && !good) status_set(st, STATUS_ENVIRONMENT, "%s does not report its identity", at->device.name);
     json_decref(body);
     return good;
 }

@@ -200,7 +200,7 @@ static void spoil(json_t *row, const json_t *beside) {
     const json_t *reason = json_object_get(beside, "reason");
     const char *code = json_get_text(reason, "code");
     char text[256];
-    snprintf(text, sizeof text, "beside it the default %s, which it does not alone: %.150s",
+    snprintf(text, sizeof text, "beside it the default %s, unlike when measured alone: %.150s",
              strcmp(json_get_text(beside, "status"), "WRONG") == 0 ? "came out wrong" : "was not measured",
              json_get_text(reason, "text"));
     json_object_set_new(row, "status", json_string(beside ? json_get_text(beside, "status") : "ERROR"));

@@ -10,7 +10,7 @@ static const char digits[] = "0123456789";
 
 static bool wrong(const char *text, status *st) {
     status_set(st, STATUS_USAGE,
-               "--device %s: say auto, all, cpu, or a device and its numbers such as cuda:0 or cuda:0,1", text);
+               "--device %s: give auto, all, cpu, or a device and its numbers such as cuda:0 or cuda:0,1", text);
     return false;
 }
 
@@ -85,7 +85,7 @@ static bool look_up(const char *name, const char *kind, const json_t *list, stat
     } else if (why) {
         status_set(st, STATUS_ENVIRONMENT, "there is no device %s: %s", name, why);
     } else {
-        status_set(st, STATUS_USAGE, "--device %s: no device is called so; --list-devices shows what is there", kind);
+        status_set(st, STATUS_USAGE, "--device %s: no device has this name; --list-devices lists them", kind);
     }
     return false;
 }

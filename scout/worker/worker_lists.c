@@ -33,7 +33,7 @@ static void put_device(json_builder *b, json_t *list, const scout_device_api *ap
         json_put_text(b, o, "candidates_hash", text);
         json_put(b, o, "identity", identity_to_json(&id, b));
     } else {
-        json_put_text(b, o, "why", why.text[0] ? why.text : "it does not say what it is");
+        json_put_text(b, o, "why", why.text[0] ? why.text : "it does not report its identity");
     }
     json_push(b, list, o);
 }

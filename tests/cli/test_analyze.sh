@@ -71,7 +71,7 @@ analyze block --high-proven 1 --high-potential 1 --format json
 check "thresholds: nothing is HIGH" test "$(grep -c '"priority": "HIGH"' stdout.txt)" = 0
 check "thresholds: the reports say otherwise" test "$(grep -c '"HIGH"' block/reports/qkv.json)" = 1
 analyze block --ceiling 0.1 --margin 0.5
-check "thresholds: reports that judge otherwise are counted" prints "themselves say another verdict"
+check "thresholds: reports that judge otherwise are counted" prints "hold another verdict"
 analyze_refused "a percentage" 2 block --ceiling 90
 analyze_refused "not a number" 2 block --margin nan
 analyze_refused "HIGH below MEDIUM" 2 block --high-proven 0.001

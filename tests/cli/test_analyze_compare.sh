@@ -40,7 +40,7 @@ compare monday slow
 check "a slower machine: exit 0 where nothing is to fail" exits 0
 check "a slower machine is said once" prints "machine     slower: +5."
 check "a slower machine: no operation is" counts 300 0 0 0
-check "a slower machine: its ceilings are stored ones" prints "the same stored figures in both runs"
+check "a slower machine: its ceilings are stored ones" prints "both runs have the same stored ceilings"
 check "a slower machine: its clock" prints "clock       1470 -> 1400 MHz"
 compare monday slow --fail-on slower
 check "a slower machine: --fail-on slower" exits 5
@@ -52,7 +52,7 @@ compare monday both
 check "ceilings that moved alike" prints "it is the device"
 made driver 300 5 machine=1.08 driver=590.44 class="name=NVIDIA H200;driver=590;cublaslt=13.2.0" op_0000:ceiling=1.0001
 compare monday driver
-check "ceilings that did not: something else" prints "something that all operations share"
+check "ceilings that did not: something else" prints "something else that all operations share"
 check "what differs: the driver in full" prints "differs     driver: 580.1 -> 590.44"
 check "what differs: a library" prints "cublaslt: 13.1.0 -> 13.2.0"
 
@@ -111,7 +111,7 @@ made three 3 1 device=cuda:0
 made three_slow 3 2 op_0001=1.03
 compare three three_slow --fail-on slower
 check "three operations, one 3 % slower: nobody can say" exits 0
-check "three operations: so it says" prints "operations are too few to learn from how much they differ anyway"
+check "three operations: so it says" prints "there are too few operations to learn the ordinary noise"
 check "three operations: AMBIGUOUS" prints "AMBIGUOUS"
 made three_gone 3 2 op_0001=1.3
 compare three three_gone --fail-on slower
@@ -181,7 +181,7 @@ check "another regime: names both" says "burst-model-graph"
 compare_refused "another method" 3 monday older
 check "another method: names both" says "version 5 of the method"
 compare_refused "a run of two devices" 3 mixed tuesday
-check "a run of two devices: what to do, and no option that it lacks" says "keep each in a folder of its own"
+check "a run of two devices: what to do, and no option that it lacks" says "keep each in its own folder"
 compare_refused "an empty folder" 3 monday empty
 compare_refused "no folder" 3 nowhere monday
 made others 4 1 op_0000:key=x op_0001:key=y op_0002:key=z op_0003:key=w
@@ -190,9 +190,9 @@ compare_refused "one run" 2 monday
 compare_refused "three runs" 2 monday tuesday slow
 compare_refused "an unknown format" 2 monday tuesday --format html
 compare_refused "an unknown thing to fail on" 2 monday tuesday --fail-on faster
-check "an unknown thing to fail on: the known ones" says "'faster' is none of: slower, verdict"
+check "an unknown thing to fail on: the known ones" says "'faster' is not one of: slower, verdict"
 compare_refused "an unknown format" 2 monday tuesday --format text,html
-check "an unknown format: the known ones" says "'html' is none of: text, md, json, junit, csv"
+check "an unknown format: the known ones" says "'html' is not one of: text, md, json, junit, csv"
 compare_refused "--alarms 0" 2 monday tuesday --alarms 0
 compare_refused "--least -1" 2 monday tuesday --least -1
 compare_refused "thresholds that contradict each other" 2 monday tuesday --medium-proven 0.5

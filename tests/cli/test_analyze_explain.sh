@@ -22,7 +22,7 @@ analyze_refused "no such folder" 3 explain nowhere gemm_proven
 analyze_refused "no such operation" 2 explain plain gemm_prooven
 check "the nearest is named" says "gemm_proven"
 analyze_refused "several" 2 explain plain gemm
-check "they are counted" says "6 operations start with 'gemm'"
+check "they are counted" says "6 operations begin with 'gemm'"
 analyze_refused "an id of controls" 2 explain plain $'\033[2J\nx'
 
 explain plain gemm_prov
@@ -43,7 +43,7 @@ check "near: what would flip it" prints "That takes a ceiling below 90.00 us"
 explain plain gemm_near --ceiling 0.8
 check "a threshold of one's own" prints "from 80.0 % on"
 explain plain gemm_rival
-check "a rival: how far it is" prints "other v=1, needs 0.5 % less time"
+check "a rival: how far it is" prints "other v=1, would need 0.5 % less time"
 explain plain move_launch
 check "launch: no kernel helps" prints "a faster kernel changes no priority"
 explain plain norm_residual
@@ -81,7 +81,7 @@ for name in sorted(glob.glob("nasty/*/*.json")):
     if not name.endswith("broken.json"):
         sys.stdout.write(json.load(open(name, encoding="utf-8"))["operation"] + "\0")')
 explain "$ROOT/tests/golden/reports/mlp_sparse" gemm_4096x1024x1024_fp16_ae44557e79_block64_3
-check "sparse: faster than the ceiling by right" prints "of its ceiling, which counts the zeros that the best leaves out."
+check "sparse: faster than the ceiling by right" prints "of its ceiling, which counts the zeros that the best skips."
 
 check "all were asked" test $count -gt 50
 check "nothing that was named like a command ran" absent pwned

@@ -26,9 +26,9 @@ check "the total has its interval: page" contains made/report.html '<span class=
 check "own kernels: an outcome of its own" outcome rotary_own own
 check "own kernels: in no sum of what is proven" test "$(sum proven_us)" = 40.0
 check "own kernels: counted apart" test "$(sum own_us)" = 40.0
-check "own kernels: text" contains made/summary.txt "beside it, over own kernels where no library is: 40.00 us"
-check "own kernels: md" contains made/summary.md "| gained over own kernels | 40.00 us |"
-check "own kernels: page" contains made/report.html "Over kernels of this project, where no library is, 40.00 µs"
+check "own kernels: text" contains made/summary.txt "besides, over the project's own kernels where no library has one: 40.00 us"
+check "own kernels: md" contains made/summary.md "| gained over the project's own kernels | 40.00 us |"
+check "own kernels: page" contains made/report.html "Over the project's own kernels, where no library has one, 40.00 µs"
 
 check "a ceiling from beside: its interval alone decides" outcome gemm_close optimal
 check "an older row without a figure: SKIPPED" test "$(field made/summary.json "r['groups'][0]['missing'][0]['status']")" = SKIPPED
@@ -40,17 +40,17 @@ explain() { # what it says without its line breaks
     STDOUT=$(tr -s ' \n' ' ' <stdout.txt)
 }
 explain made gemm_addresses
-check "addresses: the recommendation" prints "It depends on addresses: between 0.860 and 0.970 of the default's time."
+check "addresses: the recommendation" prints "Its time depends on memory addresses: between 0.860 and 0.970 of the default's time."
 check "addresses: the verdict is of the middle" prints "the verdict holds for the middle"
-check "passes: how its time was come by" prints "The best: its time is that at the clock which its own load holds, its interval from 4 passes: 0.890, 0.900, 0.910, 0.920 of the baseline's time; 6 of 86 blocks were disturbed and dropped."
+check "passes: how its time was come by" prints "The best: its time is taken at the clock that its own load holds, its interval from 4 passes: 0.890, 0.900, 0.910, 0.920 of the baseline's time; 6 of 86 blocks were disturbed and dropped."
 check "the table: every loser, by time" prints "lib algo=49 101.0 us ± 2.0 % 9901.0 1.000 1.010 ± 2.0 % wide lib algo=48 102.0 us"
-check "addresses: the page" contains made/report.html "between 0.860 and 0.970 of the default's time, as its memory lies"
-check "the table: the page" contains made/report.html "<h4>All variants, the fastest first</h4>"
+check "addresses: the page" contains made/report.html "between 0.860 and 0.970 of the default's time, by the placement of its memory"
+check "the table: the page" contains made/report.html "<h4>All variants, fastest first</h4>"
 explain made gemm_once
-check "open: what was not decided" prints "Not decided when its time was up: winner, ceiling, time. More --budget narrows it."
+check "open: what was not decided" prints "Not decided within the budget: winner, ceiling, time. A larger --budget narrows it."
 check "open: it may be any" prints "lib is at about 60.0 % of the ceiling, from one pass only"
 check "open: the rule" prints "yes at the ceiling or not: open efficiency is 60.0 %, or any other"
 explain made gemm_close
-check "a ceiling from beside: where from" prints "It follows from what ran in neighbouring blocks, at this operation's clock"
+check "a ceiling from beside: where from" prints "It follows from a probe in neighbouring blocks, at this operation's clock"
 check "a ceiling from beside: how near" prints "efficiency 92.0 ± 0.1 %"
 finish

@@ -67,7 +67,7 @@ validate BEFORE=scriptlib "AFTER=$SCRIPTED/faults.so"
 check "make validate: revert" prints "  revert "
 check "make validate: revert is told to make" says "Error 5"
 validate AFTER=custom.so
-check "make validate: a bare name is refused" says "is no path; say ./custom.so"
+check "make validate: a bare name is refused" says "is not a path; give ./custom.so"
 validate
 check "make validate: without anything it says how" says "Say: make validate BEFORE=cublas AFTER=./mine.so"
 finish

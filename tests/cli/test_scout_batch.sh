@@ -159,7 +159,7 @@ check "--sparsity-sweep: it is where the sparse one overtakes the fastest dense 
 scripted --op gemm --shape 32,128,128 --precision fp32 --sparsity 0.9 --pattern UNSTRUCTURED --weight-threshold 0.5 -o below.json
 check "a sparse weight: says what it is" prints "weight      made up: "
 check "a sparse weight: both rates" prints "as if dense"
-check "--weight-threshold: says what would be" prints "numbers below 0.5 in size"
+check "--weight-threshold: says what would be" prints "values below 0.5 in magnitude"
 check "--weight-threshold: fits" fits_schema below.json
 below=$(field below.json '(lambda c: c["threshold"] == 0.5 and r["weight"]["zeros"] < c["below"] < 1 and c["norm_lost"]["128"] <= c["norm_lost"]["16"])(r["weight"]["convert_to_bsr"])')
 check "--weight-threshold: is in the report" test "$below" = True

@@ -67,7 +67,7 @@ check "a device that went away: what was finished stays" test "$(find gone/repor
 # ---- a library that is there and cannot be loaded ----
 mkdir broken
 echo "no library" >broken/libdnnl.so.2
-told() { grep -c "warning: .*broken/libdnnl.so.2: .*; it was passed over" stderr.txt || true; }
+told() { grep -c "warning: .*broken/libdnnl.so.2: .*; it was skipped" stderr.txt || true; }
 scout --list-devices --library-path "$PWD/broken"
 check "a broken library: the search goes on" exits 0
 check "a broken library: said once" test "$(told)" = 1
@@ -80,7 +80,7 @@ check "a broken library: --quiet" test "$(told)" = 0
 # ---- a model that went away: what its weights hold is not known, and that is said ----
 cp "$ROOT/models/transformer_block.onnx" moved.onnx
 "$EXTRACT_OPS" -q moved.onnx --batch 1 --seq 16 -o moved.json
-lost="moved.onnx, of which the operations are, cannot be read here"
+lost="moved.onnx, the model of these operations, cannot be read here"
 scripted moved.json --only gemm --budget 2 -o there
 check "a model that is there: nothing is said" test "$(grep -c "$lost" stderr.txt)" = 0
 rm moved.onnx

@@ -56,10 +56,10 @@ scout_refused "an unknown kind" 2 --op gemmm --shape 8,8,8 --precision fp32 -o r
 scout_refused "an impossible shape" 2 --op gemm --shape 8,0,8 --precision fp32 -o refused
 scout_refused "a shape of two" 2 --op gemm --shape 8,8 --precision fp32 -o refused
 scout_refused "a kind that needs more than a shape" 2 --op conv --shape 1,8,14,14 --precision fp32 -o refused
-check "a kind that needs more than a shape: where to say it" says '--op has no room for it: write it into a file'
+check "a kind that needs more than a shape: where to say it" says '--op cannot give it: write it into a file'
 cp "$ROOT/models/transformer_block.onnx" model.onnx
 scout_refused "a model instead of its operations" 3 model.onnx -o refused
-check "a model instead of its operations: who reads it" says 'make its operations first: extract_ops model.onnx -o ops.json'
+check "a model instead of its operations: who reads it" says 'extract its operations first: extract_ops model.onnx -o ops.json'
 scout_refused "a shape that is none" 2 --op gemm --shape big --precision fp32 -o refused
 scout_refused "output with a list" 2 --list-devices -o refused
 scout_refused "a worker's words" 2 --worker 3

@@ -97,7 +97,7 @@ cp "$SCRIPTED/custom.so" mine.so
 loads "a bare name" 2 "./mine.so" mine.so
 loads "a missing file" 3 "No such file" ./nothing.so
 mkdir folder
-loads "a folder" 3 "is no file" ./folder
+loads "a folder" 3 "is not a file" ./folder
 chmod o+w mine.so
 loads "a file that everybody may write" 3 "chmod go-w" ./mine.so
 chmod o-w,g+w mine.so
@@ -111,7 +111,7 @@ else
     skip "only root can give a file away: somebody else's file"
 fi
 echo "no object" >text.so
-loads "a text" 3 "no shared object" ./text.so
+loads "a text" 3 "not a shared object" ./text.so
 for bytes in 3 40 64 500 5000 "$(($(stat -c %s mine.so) - 1))"; do
     head -c "$bytes" mine.so >cut.so
     loads "cut to $bytes bytes" 3 "shared object|is cut short" ./cut.so
@@ -135,14 +135,14 @@ ends() { # WHAT SAYS STATEMENT…   of its constructor
     shift 2
     printf '#include <stdio.h>\n#include <stdlib.h>\n#include <unistd.h>\n__attribute__((constructor)) static void start(void) { %s }\n' "$*" |
         build ./ends.so
-    refused "$what" 3 "^scout_batch: \./ends\.so: $words while this plugin was being loaded: mend it, or leave it out" \
+    refused "$what" 3 "^scout_batch: \./ends\.so: $words while this plugin was being loaded: correct it, or leave it out" \
         "${CUSTOM[@]}" --custom-kernel ./ends.so --custom-kernel ./mine.so
 }
 ends "one that crashes when it is loaded" 'its process was ended by signal [0-9]+ \([A-Za-z ]+\)' '__builtin_trap();'
 ends "one that leaves when it is loaded" 'its process ended by itself with code 0' '_Exit(0);'
-ends "one that hangs when it is loaded" 'gave no sign of life for 1\.5[0-9]* s and was ended' 'pause();'
+ends "one that hangs when it is loaded" 'sent no heartbeat for 1\.5[0-9]* s and was ended' 'pause();'
 ends "one that says why it leaves" 'its process ended by itself with code 7' 'fputs("no licence\n", stderr); _Exit(7);'
-check "one that says why it leaves: what it said" says "leave it out; it said last: no licence"
+check "one that says why it leaves: what it said" says "leave it out; its last message: no licence"
 run "$SCOUT" --list-candidates --custom-kernel ./ends.so
 check "one that leaves, in a list: exit 3" exits 3
 check "one that leaves, in a list: it is named" says "./ends.so: its process ended"

@@ -46,7 +46,7 @@ check "a recognised one is held against the sum of its parts" says_of whole atte
     'f["how"] == "sum" and f["recognised"] == "big" and f["worth"] == "yes" and 1.7 < f["speedup"] < 2.1'
 check "what cannot be told says why" says_of whole gemm+relu 'r["status"] == "SKIPPED" and f["why"]["code"] == "epilogue"'
 check "the table shows them" grep -qE 'gemm\+gemm shared input 32x192x48 +2 .* 3 > 1 yes' stdout.txt
-check "it says what a sum is" grep -qF 'each measured by itself, added up' stdout.txt
+check "it says what a sum is" grep -qF 'each measured alone' stdout.txt
 check "and what is not compared" grep -qE '1 gemm\+relu not compared \(epilogue\)' stdout.txt
 check "run.json lists them" python3 -c '
 import json
@@ -122,8 +122,8 @@ check "no time is left for them: parts that only they need are as they were" gre
 check "no time is left for them: they say so" says_of short attention 'f["why"]["code"] in ("budget", "not_asked")'
 
 # ---- a file that is wrong ----
-sed 's/"ops": \["left", "right"\]/"ops": ["left", "nobody"]/' ops.json >wrong.json
+sed 's/"ops": \["left", "right"\]/"ops": ["left", "absent"]/' ops.json >wrong.json
 scout wrong.json -o wrong --device scripted:0
 check "an operation that is not there: exit 3" exits 3
-check "an operation that is not there: it is named" says "nobody"
+check "an operation that is not there: it is named" says "absent"
 finish

@@ -102,9 +102,9 @@ for fault in "hang TIMEOUT deadline hung" "late_crash CRASHED signal crashed"; d
     scout "${FAULTS[@]}" ops.json -o twice --device scripted:0 --no-cache
     check "$name: every row says so" row_is twice "fault_$name" "$status" "$code"
     check "$name: after two operations it is left out" test "$(grep -lE "left out: it $did in [a-z]+ and [a-z]+" twice/reports/*.json | wc -l)" = 3
-    check "$name: that is said" says "left out from here on"
+    check "$name: that is said" says "left out from now on"
     if [[ $name == hang ]]; then
-        check "hang: it is waited for twice in each of two" test "$(grep -c "fault_hang:.*no sign of life" stderr.txt)" = 4
+        check "hang: it is waited for twice in each of two" test "$(grep -c "fault_hang:.*no heartbeat" stderr.txt)" = 4
     fi
     check "$name: every other row is as without it" same_but_time usual_rows twice "fault_$name"
 done

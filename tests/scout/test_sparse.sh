@@ -15,11 +15,11 @@ exit(not (row["status"] == "OK" and row["time_us"]["median"] > 0 and row["ratio"
           0 < 3.9 * row["tflops"] < row["dense_equivalent_tflops"]))'
 sparse --sparsity 0.9 -o ahead.json
 check "ahead of the ceiling of dense work: no ceiling is doubted for it" test "$(grep -c 'once more' stderr.txt)" = 0
-check "ahead of the ceiling of dense work: it says why" says_out 'it counts the zeros that the best leaves out'
+check "ahead of the ceiling of dense work: it says why" says_out 'it counts the zeros that the best skips'
 check "ahead of the ceiling of dense work: it is no fault" grep -qF '"above_ceiling": false' ahead.json
 printf '{"one": {"op": "gemm", "shape": [64, 256, 256], "dtype": "fp32", "sparsity": 0.9}}\n' >one.json
 scout --device scripted:0 one.json --no-cache -o one
-check "ahead of the ceiling of dense work: so says the table" says_out 'at the ceilings .*, which count the zeros that are left out'
+check "ahead of the ceiling of dense work: so says the table" says_out 'at the ceilings .*, which count the skipped zeros'
 
 # ---- a model ----
 model=$(realpath -m "${MODELS_DIR:-$ROOT/../shared/models}")/mlp_sparse.onnx
@@ -36,7 +36,7 @@ run "$SCOUT" ops.json --device cpu --only gemm --no-cache --budget 40 --weight-t
 check "measured: done, or some would not settle on a busy machine" test "$EXIT" -le 1
 tells() { [[ $STDOUT == *"$1"* ]]; }
 check "measured: a person is told how the zeros lie" tells "2:4 along "
-check "measured: and what blocks would save and lose" tells "numbers below 0.01 in size"
+check "measured: and what blocks would save and lose" tells "values below 0.01 in magnitude"
 check "measured: four reports" test "$(find out/reports -name 'gemm_*.json' | wc -l)" = 4
 run python3 - out/reports <<'PYTHON'
 import glob, json, sys

@@ -150,8 +150,8 @@ static void candidates_are_told(void) {
                           "0.1 % wide the nearest rival lib v=0 100.0 us ± 1.0 %"));
     UNIT_CHECK(says(text, "slow 200.0 us ± ?"));
     UNIT_CHECK(says(text, "WRONG samples: 2 no they differ bad nor here SKIPPED interval: 1 old wide"));
-    UNIT_CHECK(says(text, "7 variants beyond these were not looked at."));
-    UNIT_CHECK(says(text, "other, needs 1.0 % less time"));
+    UNIT_CHECK(says(text, "7 more variants were not tried."));
+    UNIT_CHECK(says(text, "other, would need 1.0 % less time"));
     UNIT_CHECK(strstr(text, "other  ") < strstr(text, "lib v=0  ") || strstr(text, "Candidates") > strstr(text, "lib"));
 }
 

@@ -63,18 +63,18 @@ static void what_is_skipped(void) {
         const char *text, *why;
     } cases[] = {
         {"", "line 1, column 1: it is empty"},
-        {"{'schema':'ceiling-scout/report/1','operat", "line 1, column 43: a text without its end"},
-        {"[1]", "is no report: it does not say its schema"},
-        {"{'a':1}", "is no report: it does not say its schema"},
-        {"{'schema':'other/1'}", "is no report: its schema is another one"},
-        {"{'schema':5,'shape':'x'}", "is no report: it does not say its schema"},
+        {"{'schema':'ceiling-scout/report/1','operat", "line 1, column 43: a string without its end"},
+        {"[1]", "is not a report: it has no schema"},
+        {"{'a':1}", "is not a report: it has no schema"},
+        {"{'schema':'other/1'}", "is not a report: it has another schema"},
+        {"{'schema':5,'shape':'x'}", "is not a report: it has no schema"},
         {"{'schema':'ceiling-scout/report/2'}", "is a report of another version (ceiling-scout/report/2; "
                                                 "ceiling-scout/report/1 is read)"},
         {"{'schema':'ceiling-scout/report/1'}", "'operation' is missing in it"},
         {"{" LAB_HEAD("x", "1") "}", "'status' is missing in it"},
         {"{" LAB_HEAD("x", "1") ",'status':'OK','candidates':[]}",
          "its status and its baseline_time_us contradict each other"},
-        {"{" LAB_HEAD("x", "1") ",'status':'FINE','candidates':[]}", "its status is none that is known"},
+        {"{" LAB_HEAD("x", "1") ",'status':'FINE','candidates':[]}", "its status is unknown"},
         {"{" LAB_HEAD("x", "1") ",'status':'ERROR','candidates':[]}", "it has neither a baseline nor a reason"},
         {"{" LAB_HEAD("x", "1.5") ",'status':'ERROR','candidates':[]}", "'count' is not a whole number"},
         {"{" LAB_HEAD("x", "-1") ",'status':'ERROR','candidates':[]}", "'count' cannot be true"},
@@ -82,7 +82,7 @@ static void what_is_skipped(void) {
         {"{" LAB_HEAD("x", "'1'") ",'status':'ERROR','candidates':[]}", "'count' is not a whole number"},
         {"{" LAB_HEAD("x", "null") ",'status':'ERROR','candidates':[]}", "'count' is not a whole number"},
         {"{" LAB_HEAD("x", "9223372036854775807") ",'status':'ERROR','candidates':[]}", "'count' cannot be true"},
-        {"{" LAB_HEAD("x", "1") ",'count':2,'status':'ERROR','candidates':[]}", "'count' stands there twice"},
+        {"{" LAB_HEAD("x", "1") ",'count':2,'status':'ERROR','candidates':[]}", "'count' is given twice"},
         {LAB_PLAIN("x", "1", "-4.0", "9.5"), "'baseline_time_us' cannot be true"},
         {LAB_PLAIN("x", "1", "0.0", "9.5"), "'baseline_time_us' cannot be true"},
         {LAB_PLAIN("x", "1", "1e300", "9.5"), "'baseline_time_us' cannot be true"},
@@ -90,26 +90,26 @@ static void what_is_skipped(void) {
         {LAB_PLAIN("x", "1", "'NaN'", "9.5"), "'baseline_time_us' is not a number"},
         {LAB_PLAIN("x", "1", "{}", "9.5"), "'baseline_time_us' is not a number"},
         {LAB_PLAIN("x", "1", "10.0", "-1"), "'ceiling_time_us' cannot be true"},
-        {LAB_PLAIN("x", "1", "10.0", "1,'sparsity':2"), "'sparsity' stands there twice"},
+        {LAB_PLAIN("x", "1", "10.0", "1,'sparsity':2"), "'sparsity' is given twice"},
         {LAB_BEATEN("x", "1", "40.0", "32.0", "-0.8", "20.0"), "'ratio' cannot be true"},
         {"{" LAB_HEAD("x", "1") ",'status':'OK','baseline':'lib','flops':1e16,'baseline_time_us':5.0,'candidates':"
                                 "[" LAB_ROW("lib", "5.0") "]}",
-         "nothing does its flops in its baseline_time_us"},
+         "no device does its flops in its baseline_time_us"},
         {"{" LAB_HEAD("x", "1") ",'status':'OK','baseline':'lib','baseline_time_us':5.0,'candidates':[" LAB_ROW(
              "lib", "6.0") "]}",
-         "its baseline_time_us is that of no row"},
+         "its baseline_time_us is not the time of any row"},
         {"{" LAB_HEAD("x", "1") ",'status':'OK','baseline':'lib','baseline_time_us':6.0,'best':'no','best_time_us':5.0,"
                                 "'candidates':[" LAB_ROW("lib", "6.0") "]}",
-         "its best_time_us is that of no row"},
+         "its best_time_us is not the time of any row"},
         {"{" LAB_HEAD("x", "1") ",'status':'ERROR','reason':{'code':'a','text':'b'},'candidates':[5]}",
-         "'candidates' hold something that is no row"},
+         "'candidates' hold a value that is not a row"},
         {"{" LAB_HEAD("x", "1") ",'status':'ERROR','reason':{'code':'a','text':'b'},'candidates':[{}]}",
-         "'candidates' hold a row without a status that is known"},
+         "'candidates' hold a row without a known status"},
         {"{" LAB_HEAD("x", "1") ",'status':'ERROR','reason':{'code':'a','text':'b'},'candidates':{}}",
          "'candidates' is not a list"},
         {"{" LAB_HEAD("x", "1") ",'status':'ERROR','reason':{'code':'a','text':'b'},'best_approach':'=1+1',"
                                 "'candidates':[]}",
-         "it names an approach that is none"},
+         "its approach is unknown"},
         {LAB_PLAIN("good", "1", "10.0", "9.5"), "is of the same operation as a.json"},
         {LAB_PLAIN("x", "1", "NaN", "9.5"), NULL},
         {LAB_PLAIN("x", "1", "1e999", "9.5"), NULL},
@@ -194,7 +194,7 @@ static void long_texts_and_deep_lists(void) {
     UNIT_INT(s.groups[0].count, 1);
     UNIT_INT(s.skipped_count, 2);
     UNIT_TEXT(s.skipped[0].why, "line 1, column 65: nested too deeply");
-    UNIT_TEXT(s.skipped[1].why, "'name' is longer than any text of a report");
+    UNIT_TEXT(s.skipped[1].why, "'name' is longer than any string of a report");
     study_close(&s);
     lab_end();
 }
@@ -234,7 +234,7 @@ static void folders_without_reports(void) {
     lab_end();
     UNIT_CHECK(!lab_open(&s, &st));
     UNIT_INT(st.code, STATUS_INPUT);
-    UNIT_CHECK(strstr(st.text, "is no folder") != NULL);
+    UNIT_CHECK(strstr(st.text, "is not a folder") != NULL);
 }
 
 /* A plain folder may hold what this project writes beside reports. */

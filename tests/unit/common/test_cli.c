@@ -185,12 +185,12 @@ static void lists(void) {
     UNIT_INT(s.sides, 2);
     UNIT_INT(parse("m --sides left,right,left"), CLI_RUN);
     UNIT_INT(s.sides, 3);
-    wrong("m --kinds a,b", "--kinds: 'b' is none of: a, bc, d");
-    wrong("m --kinds a,", "--kinds: '' is none of: a, bc, d");
-    wrong("m --kinds ,a", "--kinds: '' is none of: a, bc, d");
-    wrong("m --kinds bcd", "--kinds: 'bcd' is none of: a, bc, d");
+    wrong("m --kinds a,b", "--kinds: 'b' is not one of: a, bc, d");
+    wrong("m --kinds a,", "--kinds: '' is not one of: a, bc, d");
+    wrong("m --kinds ,a", "--kinds: '' is not one of: a, bc, d");
+    wrong("m --kinds bcd", "--kinds: 'bcd' is not one of: a, bc, d");
     wrong("m --kinds", "--kinds needs LIST");
-    wrong("m --sides left,up", "--sides: 'up' is none of: left, right");
+    wrong("m --sides left,up", "--sides: 'up' is not one of: left, right");
 }
 
 static void what_is_hidden_works_and_is_not_proposed(void) {
@@ -213,7 +213,7 @@ static void wrong_values(void) {
     wrong("m --batch", "--batch needs N");
     wrong("m -o", "--output needs FILE");
     wrong("m -o --quiet", "--output needs FILE, but --quiet follows; write --output=--quiet if that is meant");
-    wrong("m --precision fp8", "--precision: 'fp8' is none of: fp16, fp32");
+    wrong("m --precision fp8", "--precision: 'fp8' is not one of: fp16, fp32");
     wrong("m --quiet=yes", "--quiet takes no value");
     wrong("m --tag bad", "--tag: bad is bad");
 }
@@ -229,7 +229,7 @@ static void wrong_options(void) {
     wrong("m -batch 3", "unknown option -b; did you mean --batch?");
     wrong("", "MODEL is missing; prog --help shows the usage");
     wrong("-q", "MODEL is missing; prog --help shows the usage");
-    wrong("_", "an empty argument stands where MODEL belongs");
+    wrong("_", "an empty argument was given in place of MODEL");
     wrong("a b c", "'c' is one argument too many; prog --help shows the usage");
 }
 
@@ -260,8 +260,8 @@ static void help_names_every_option(void) {
     UNIT_CHECK(strstr(text, "  -h, --help") && strstr(text, "      --version"));
     UNIT_CHECK(strstr(text, "      --tag T,…           calls\n")); /* … is one column */
     UNIT_CHECK(strstr(text, "examples:\n  prog x\n"));
-    UNIT_CHECK(strstr(text, "--kinds LIST        a, bc, d (commas between): which\n"));
-    UNIT_CHECK(strstr(text, "--sides LIST        left, right (commas between): both: all\n"));
+    UNIT_CHECK(strstr(text, "--kinds LIST        a, bc, d (separated by commas): which\n"));
+    UNIT_CHECK(strstr(text, "--sides LIST        left, right (separated by commas): both: all\n"));
     for (char *line = strtok(text, "\n"); line; line = strtok(NULL, "\n")) UNIT_CHECK(strlen(line) <= 100);
 }
 

@@ -184,7 +184,7 @@ static void a_proven_gain_comes_first(void) {
     UNIT_TEXT(v.recommendation, "Use lib algo=6: proven to take 10.0 % less time than lib.");
     f.baseline_own = true;
     UNIT_TEXT(judge(&f).recommendation,
-              "Use lib algo=6: proven to take 10.0 % less time than lib, which is no library's.");
+              "Use lib algo=6: proven to take 10.0 % less time than lib, which is not a library's.");
     f.baseline_own = false;
     f.best_family = "CUSTOM_KERNEL";
     wants(&f, "CUSTOM_KERNEL", "HIGH", false);
@@ -329,7 +329,7 @@ static void what_could_run_as_one(void) {
     f.fusion = true;
     f.best_family = "FUSION";
     wants(&f, "NONE", "NONE", false);
-    UNIT_CHECK(strstr(judge(&f).recommendation, "Leave them apart") != NULL);
+    UNIT_CHECK(strstr(judge(&f).recommendation, "Do not fuse them") != NULL);
     f.rival_ratio = 1.3, f.rival_ratio_ci = 0.01;
     UNIT_CHECK(strstr(judge(&f).recommendation, "1.30 times") != NULL);
     f.ratio = 0.7, f.ratio_ci = 0.01;

@@ -191,7 +191,7 @@ static void false_ranges_are_refused(void) {
         lab_add(&t, LAB_TUNED LAB_TAIL, cases[k].second, "");
         scout_dispatch *d;
         UNIT_INT(scout_dispatch_open_text(&d, t.text, t.used, NULL, &note), SCOUT_DISPATCH_BAD);
-        UNIT_CHECK(!d && (strstr(note.text, "range") || strstr(note.text, "place")));
+        UNIT_CHECK(!d && (strstr(note.text, "range") || strstr(note.text, "position")));
     }
 }
 
@@ -232,7 +232,7 @@ static void another_machine_is_refused(void) {
     here = lab_device(), here.driver = "5801.1";
     refused_with(&here, "driver 580.159.04", "5801.1");
     here = lab_device(), here.driver = NULL;
-    refused_with(&here, "driver 580.159.04", "(not told)");
+    refused_with(&here, "driver 580.159.04", "(not given)");
     here = lab_device(), here.units = 114;
     refused_with(&here, "multiprocessors 132", "114");
     here = lab_device(), here.memory_mib = 2000;
@@ -241,7 +241,7 @@ static void another_machine_is_refused(void) {
     here = lab_device(), here.libraries = newer;
     refused_with(&here, "cublaslt 13.1.0", "13.1.1");
     here = lab_device(), here.library_count = 0;
-    refused_with(&here, "cublaslt 13.1.0", "(not told)");
+    refused_with(&here, "cublaslt 13.1.0", "(not given)");
 }
 
 static void the_same_machine_is_not(void) {

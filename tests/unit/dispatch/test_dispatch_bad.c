@@ -1,4 +1,4 @@
-/* Files that are no dispatch tables: each is refused with one line that says where, whatever it holds. */
+/* Files that are not a dispatch tables: each is refused with one line that says where, whatever it holds. */
 #include "tests/unit/dispatch/dispatch_lab.h"
 #include "tests/unit/unit.h"
 
@@ -40,22 +40,22 @@ static void no_json_is_refused(void) {
     bad("[]", "an object is expected");
     bad("{\"schema\": \"ceiling-scout/dispatch/1\"} x", "is missing");
     bad("{\"schema\": \"ceiling-scout/dispatch/2\"}", "version 2");
-    bad("{\"schema\": \"ceiling-scout/report/1\"}", "no dispatch table");
-    bad("{\"schema\": null}", "no dispatch table");
+    bad("{\"schema\": \"ceiling-scout/report/1\"}", "not a dispatch table");
+    bad("{\"schema\": null}", "not a dispatch table");
     bad("{}", "\"schema\" is missing");
     bad("\n\n{\"a\": tru}", "line 3");
     bad("{\"a\" 1}", "a colon");
-    bad("{\"a\": 1,}", "a text");
+    bad("{\"a\": 1,}", "a string");
     bad("{\"a\": [1,]}", "number");
     bad("{\"a\": 01}", "zero");
     bad("{\"a\": .5}", "number");
     bad("{\"a\": 5.}", "number");
     bad("{\"a\": 1e}", "number");
-    bad("{\"a\": 1e999}", "beyond");
-    bad("{\"a\": -1e99999999999999999999}", "beyond");
+    bad("{\"a\": 1e999}", "too large");
+    bad("{\"a\": -1e99999999999999999999}", "too large");
     bad("{\"a\": NaN}", "number");
     bad("{\"a\": 'x'}", "number");
-    bad("{a: 1}", "a text");
+    bad("{a: 1}", "a string");
     bad("{\"a\": \"\n\"}", "control");
     bad("{\"a\": \"\xff\"}", "UTF-8");
     bad("{\"a\": \"\xc0\xaf\"}", "UTF-8");
@@ -68,11 +68,11 @@ static void no_json_is_refused(void) {
     bad("{\"a\": \"\\ud800\\u0041\"}", "surrogate");
     bad("{\"a\": \"\\udc00\"}", "\\udc00");
     bad("{\"a\": \"\\u0000\"}", "\\u0000");
-    bad("{\"a\": \"", "end of a text");
+    bad("{\"a\": \"", "end of a string");
 }
 
 static void contradictions_are_refused(void) {
-    bad_with("\"class\": \"name=", "\"class\": 7, \"x\": \"", "a text is expected");
+    bad_with("\"class\": \"name=", "\"class\": 7, \"x\": \"", "a string is expected");
     bad_with("\"GPU A\", \"cap", "\"\", \"cap", "name is empty");
     bad_with("\"GPU A\", \"cap", "null, \"cap", "name is empty");
     bad_with("\"driver\": \"580.159.04\", ", "", "\"driver\" is missing");
@@ -100,7 +100,7 @@ static void contradictions_are_refused(void) {
 static void nothing_is_left_over_and_keys_stand_there_once(void) {
     lab_text t = {.used = 0}, longer = {.used = 0};
     lab_add(&longer, LAB_HEAD LAB_TUNED LAB_TAIL " 5", 64, "");
-    bad(longer.text, "follows the end");
+    bad(longer.text, "more after the end");
     lab_add(&t, LAB_HEAD LAB_TUNED ",", 64, "");
     lab_add(&t, LAB_TUNED LAB_TAIL, 64, "");
     bad(t.text, "twice");
@@ -143,10 +143,10 @@ static void depth_and_size_are_bounded(void) {
     bad(text, "nested");
     memset(text, '7', SIZE); /* one number */
     memcpy(text, "{\"a\":", 5);
-    bad(text, "beyond");
+    bad(text, "too large");
     memset(text, 'x', SIZE); /* one text */
     memcpy(text, "{\"a\":\"", 6);
-    bad(text, "end of a text");
+    bad(text, "end of a string");
     free(text);
 }
 

@@ -118,7 +118,7 @@ static void packed_numbers_are_checked(void) {
     UNIT_CHECK(accepts("\x3a\x06\x2a\x04\x0a\x02\x01\x02", 8));                      /* dims 1, 2 */
     UNIT_CHECK(!accepts("\x3a\x06\x2a\x04\x0a\x02\x01\x82", 8) && says("byte 7: ")); /* the second is cut */
     UNIT_CHECK(!accepts("\x3a\x07\x2a\x05\x22\x03\x01\x02\x03", 9) &&
-               says("whole number of")); /* float_data of 3 bytes */
+               says("not a multiple of")); /* float_data of 3 bytes */
 }
 
 int main(void) {

@@ -124,7 +124,7 @@ static void bent(void) {
     memcpy(long_line, "ID,", 3);
     UNIT_CHECK(refused(long_line, "too many columns"));
     char zero[] = "ID,Kernel Name," DRAM "\n0,k\0k,50\n";
-    UNIT_CHECK(!counters_read(zero, sizeof zero - 1, "a.csv", &c, &st) && strstr(st.text, "no text"));
+    UNIT_CHECK(!counters_read(zero, sizeof zero - 1, "a.csv", &c, &st) && strstr(st.text, "not text"));
     /* and what is odd, and good */
     UNIT_CHECK(read_text("ID,Kernel Name," DRAM "\n0,k,50"));
     UNIT_CHECK(read_text("ID,Kernel Name," DRAM ",\n0,k,50,\n1\n\n2,k\n") && c.kernels == 3);

@@ -124,7 +124,7 @@ static void broken(void) {
     UNIT_INT(notes_with("libunit_d.so"), 0);
     UNIT_INT(number_of(open_one("libunit_d.so", false, path)), 5);
     UNIT_INT(notes_with(file), 1); /* it is told that another one than this was taken, once */
-    UNIT_CHECK(libraries_note(0) && strstr(libraries_note(0), "; it was passed over"));
+    UNIT_CHECK(libraries_note(0) && strstr(libraries_note(0), "; it was skipped"));
     UNIT_INT(notes_with("libunit_text.so"), 1);
     UNIT_CHECK(open_one("libunit_text.so", false, path) == NULL);
     UNIT_INT(notes_with("libunit_text.so"), 1);
@@ -142,7 +142,7 @@ static void broken(void) {
     snprintf(folders, sizeof folders, "%s/misspelt:%s/one", top, top);
     libraries_set_path(folders);
     UNIT_CHECK(open_one("libunit_none.so", false, path) == NULL);
-    UNIT_INT(notes_with("/misspelt: No such file or directory; it was passed over"), 1);
+    UNIT_INT(notes_with("/misspelt: No such file or directory; it was skipped"), 1);
     UNIT_INT(notes_with("/one: "), 0);
 }
 

@@ -23,7 +23,7 @@ static void bad_files_get_one_clear_line(void) {
     refused("{\"x\": {\"op\": \"gemm\", \"shape\": [1, 1, 1], \"sparsity\": 0.5, \"sparse_block\": 48}}", NULL,
             STATUS_INPUT, "16, 32, 64 or 128");
     refused("{\"x\": {\"op\": \"gemm\", \"shape\": [1, 1, 1], \"sparse_block\": 32}}", NULL, STATUS_INPUT,
-            "of pattern DENSE there are none");
+            "pattern DENSE has no blocks");
     refused("{\"x\": {\"op\": \"gemm\", \"shape\": [1, 1, 1], \"pattern\": \"STRIPES\"}}", NULL, STATUS_INPUT,
             "BLOCK_SPARSE");
     refused("{\"x\": {\"op\": \"gemm\", \"shape\": [1, 1, 1], \"pattern\": \"BLOCK_SPARSE\"}}", NULL, STATUS_INPUT,
@@ -33,7 +33,7 @@ static void bad_files_get_one_clear_line(void) {
     refused("{\"x\": {\"op\": \"layernorm\", \"shape\": [8], \"pattern\": \"STRUCTURED_24\"}}", NULL, STATUS_INPUT,
             "norm has no weight");
     refused("{\"x\": {\"op\": \"gemm\", \"shape\": [8, 8, 8], \"weight_side\": \"none\", \"sparsity\": 0.9}}", NULL,
-            STATUS_INPUT, "x: sparsity is of a weight, and this gemm has none");
+            STATUS_INPUT, "x: sparsity belongs to a weight, and this gemm has none");
     refused("{\"x\": {\"op\": \"gemm\", \"shape\": [1, 1, 1], \"layout\": \"no\"}}", NULL, STATUS_INPUT,
             "nn, nt, tn, tt");
     refused("{\"x\": {\"op\": \"conv\", \"shape\": [1, 8, 4, 4], \"input\": [1, 3, 4, 4], \"kernel\": [3, -3]}}", NULL,
@@ -51,7 +51,7 @@ static void bad_entries_get_one_clear_line(void) {
     } rows[] = {
         {"5", "must be an object"},
         {"{\"op\": \"gemm\"}", "no id"},
-        {"{\"id\": \"../x\", \"op\": \"gemm\"}", "file's name"},
+        {"{\"id\": \"../x\", \"op\": \"gemm\"}", "file name"},
         {"{\"id\": \"a\", \"op\": \"view\"}", "known are"},
         {"{\"id\": \"a\", \"op\": \"gemm\"}, {\"id\": \"a\", \"op\": \"gemm\"}", "two entries"},
         {"{\"id\": \"a\", \"op\": \"gemm\", \"shape\": [1, 2, 3], \"dtype\": \"fp99\"}", "fp99"},
@@ -61,7 +61,7 @@ static void bad_entries_get_one_clear_line(void) {
         {"{\"id\": \"a\", \"op\": \"conv\", \"shape\": [1, 8, 4, 4], \"dtype\": \"fp16\", \"sparsity\": 0.9}",
          "a: sparsity and pattern are for gemm"},
         {"{\"id\": \"a\", \"op\": \"gemm\", \"shape\": [1, 2, 3], \"dtype\": \"fp16\", \"sparsity\": 0.9}",
-         "a: sparsity is of a weight"},
+         "a: sparsity belongs to a weight"},
     };
     for (size_t k = 0; k < sizeof rows / sizeof *rows; k++) {
         UNIT_CHECK(!read_entries(rows[k].entries, NULL));

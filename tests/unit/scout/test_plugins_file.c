@@ -64,8 +64,8 @@ static void which(void) {
     UNIT_CHECK(plugins_file_is_path("./mine.so") && plugins_file_is_path("/mine.so") && plugins_file_is_path("a/b.so"));
     UNIT_CHECK(!plugins_file_look("mine.so", &looked, &st) && st.code == STATUS_USAGE);
     UNIT_CHECK(!plugins_file_look("/nowhere/mine.so", &looked, &st) && st.code == STATUS_INPUT);
-    UNIT_CHECK(!plugins_file_look(folder, &looked, &st) && strstr(st.text, "is no file"));
-    UNIT_CHECK(!plugins_file_look("/dev/null", &looked, &st) && strstr(st.text, "is no file"));
+    UNIT_CHECK(!plugins_file_look(folder, &looked, &st) && strstr(st.text, "is not a file"));
+    UNIT_CHECK(!plugins_file_look("/dev/null", &looked, &st) && strstr(st.text, "is not a file"));
 }
 
 static bool cut(const object *o, size_t size) { return !look(o, size, 0644) && strstr(st.text, "is cut short"); }
@@ -75,8 +75,8 @@ static void whole(void) {
     UNIT_CHECK(!look("\x7f"
                      "EL",
                      3, 0644) &&
-               strstr(st.text, "no shared object"));
-    UNIT_CHECK(!look("", 0, 0644) && strstr(st.text, "no shared object"));
+               strstr(st.text, "not a shared object"));
+    UNIT_CHECK(!look("", 0, 0644) && strstr(st.text, "not a shared object"));
     UNIT_CHECK(look(&o, sizeof o, 0644));
     for (size_t size = SELFMAG; size < sizeof o; size++)
         if (!UNIT_CHECK(cut(&o, size))) return;

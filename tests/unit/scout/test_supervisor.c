@@ -114,8 +114,9 @@ static void one_fault(const char *what, const char *want_status, const char *wan
 }
 
 static void faults(void) {
-    one_fault("crash", "CRASHED", "signal", "signal 11 (Segmentation fault) (running); it said last: the last words");
-    one_fault("hang", "TIMEOUT", "deadline", "no sign of life for 1 s and was ended (running)");
+    one_fault("crash", "CRASHED", "signal",
+              "signal 11 (Segmentation fault) (running); its last message: the last words");
+    one_fault("hang", "TIMEOUT", "deadline", "no heartbeat for 1 s and was ended (running)");
     one_fault("leave", "CRASHED", "exit", "code 3 (running)");
     one_fault("lose", "CRASHED", "poisoned", "the device is poisoned (running)");
     one_fault("garbage", "CRASHED", "exit", "damaged");
@@ -350,7 +351,7 @@ static void asked(void) {
     supervisor_options hasty = options;
     hasty.start_seconds = 1;
     UNIT_CHECK(!supervisor_ask(&hasty, "devices", NULL, &st));
-    UNIT_CHECK(strstr(st.text, "no sign of life for 1 s") && strstr(st.text, "what libraries print"));
+    UNIT_CHECK(strstr(st.text, "no heartbeat for 1 s") && strstr(st.text, "what libraries print"));
     unsetenv("FAKE_MUTE");
     hasty.program = "/nonexistent/program";
     UNIT_CHECK(!supervisor_ask(&hasty, "devices", NULL, &st));

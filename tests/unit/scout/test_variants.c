@@ -143,7 +143,7 @@ static void refused(const char *text) {
 }
 
 static void broken_domains(void) {
-    static const char broken[] = "its domain of variants is broken";
+    static const char broken[] = "its domain of variants is invalid";
     static char wide[200];
     static const char *const long_labels[] = {"x", wide}, *const no_labels[] = {"x", NULL};
     memset(wide, 'w', sizeof wide - 1);
