@@ -18,7 +18,7 @@ check:
 endif
 unit: $(UNIT_PROGRAMS)
 	$(Q)tests/unit/run.sh $(BUILD)/unit
-cli: $(PROGRAMS) scripted
+cli: $(PROGRAMS) scripted manual
 	$(Q)SCOUT=$(abspath $(SCOUT)) SCRIPTED=$(abspath $(SCRIPTED)) tests/cli/run.sh $(PROGRAM)
 page: $(PROGRAMS)
 	$(Q)tests/page/run.sh $(ANALYZE)

@@ -55,7 +55,7 @@ END
 check_steps=(programs unit_quick cli_quick golden_reports rooms format golden)
 how+=([programs]=first [unit_quick]=first [cli_quick]=beside)
 
-step_gcc() { build all units scripted; } # and the CUDA device, where the toolkit is
+step_gcc() { build all units scripted manual; } # and the CUDA device, where the toolkit is
 step_clang() { build CC=clang modal units BUILD=out/build/release-clang-test; }
 step_asan() { build MODE=asan modal units; }
 step_tsan() { build MODE=tsan out/build/tsan-gcc/unit/test_ahead; }
@@ -75,7 +75,8 @@ step_cli() { cli_tests; }
 step_cli_quick() { cli_tests usage input dims analyze scout_usage scout_fail; }
 # What measures this machine's CPU, or sees what else runs on it, is scout_cpu.
 on_cpu=(models passes)
-step_scout() { tests/scout/run.sh bin/scout_batch $release/scripted "${on_cpu[@]/#/-}"; }
+# The others wait most of their time.
+step_scout() { JOBS=$((JOBS * 2)) tests/scout/run.sh bin/scout_batch $release/scripted "${on_cpu[@]/#/-}"; }
 step_scout_cpu() { tests/scout/run.sh bin/scout_batch $release/scripted "${on_cpu[@]}"; }
 step_page() { tests/page/run.sh bin/analyze; }
 step_dispatch() { tests/dispatch/run.sh; }
