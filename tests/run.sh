@@ -108,7 +108,7 @@ run_step() {
     local name=$1 log="$logs/$1.log" code=0 start=$SECONDS ok=0 bad=0 left=0 last took
     # A program of its own: inside a function whose status is looked at, `set -e` would not end it at a failure.
     if [[ ${how[$name]} == beside ]]; then local -x JOBS=1; fi
-    bash "${BASH_SOURCE[0]}" --step "$name" >"$log" 2>&1 </dev/null || code=$?
+    $foreground bash "${BASH_SOURCE[0]}" --step "$name" >"$log" 2>&1 </dev/null || code=$?
     took=$((SECONDS - start))
     last=$(grep -E '^[0-9]+ passed, [0-9]+ failed' "$log" | tail -n 1) || true # make may have the last word
     if [[ $last =~ ^([0-9]+)\ passed,\ ([0-9]+)\ failed(,\ ([0-9]+)\ skipped)?$ ]]; then
@@ -167,6 +167,6 @@ for name in "${wanted[@]}"; do
     keep_time "$name" "$took"
 done
 if [[ -n $group ]]; then keep_time "$group" $((SECONDS - begun)); fi
-echo "make ${group:-test} took $((SECONDS - begun)) s; what each step said is in $logs"
+echo "$((SECONDS - begun)) s in all; what each step said is in $logs"
 cat "$results"/* | awk '{p += $1; f += $2; s += $3}
     END {printf "%d passed, %d failed%s\n", p, f, s ? ", " s " skipped" : ""; exit f > 0}'
