@@ -1,7 +1,8 @@
 #!/usr/bin/env bash
 # The one test runner: the steps of `make test` and of `make check`, and the totals. A step's script ends with a line
 # "N passed, N failed[, N skipped]", which is added up; a step without such a line counts as one.
-# Usage: tests/run.sh [check | STEP…]  (all steps of `make test` when none is named). FUZZ_SECONDS: how long the fuzzers run.
+# Usage: tests/run.sh [check | one | STEP…]  (all steps of `make test` when none is named). one: the unit test that CHECK_TEST
+# names, alone. FUZZ_SECONDS: how long the fuzzers run.
 set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
 unset MAKEFLAGS MFLAGS MAKELEVEL MODE CC BUILD
@@ -133,6 +134,17 @@ run_step() {
 
 if [[ ${1:-} == --step ]]; then
     "step_$2"
+    exit
+fi
+if [[ ${1:-} == one ]]; then
+    sources=(tests/unit/*/"test_$CHECK_TEST.c")
+    if [[ ! -e ${sources[0]} ]]; then
+        echo "no unit test is called $CHECK_TEST: there is no tests/unit/*/test_$CHECK_TEST.c" >&2
+        exit 2
+    fi
+    build -s "$release/unit/test_$CHECK_TEST"
+    TIMEFORMAT='%R s'
+    time "$release/unit/test_$CHECK_TEST"
     exit
 fi
 wanted=("$@") group=
