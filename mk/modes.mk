@@ -26,9 +26,10 @@ BUILD ?= $(DEFAULT_BUILD)
 
 OPT_release := -O2 -g
 OPT_debug := -O0 -g3
-OPT_asan := -O1 -g -fno-omit-frame-pointer -fsanitize=address,undefined -fno-sanitize-recover=all
-OPT_tsan := -O1 -g -fno-omit-frame-pointer -fsanitize=thread
-OPT_fuzz := -O1 -g -fno-omit-frame-pointer -fsanitize=fuzzer-no-link,address,undefined -fno-sanitize-recover=all
+# Of a sanitizer's build lines are told and values are not: a fifth less to compile.
+OPT_asan := -O1 -g1 -fno-omit-frame-pointer -fsanitize=address,undefined -fno-sanitize-recover=all
+OPT_tsan := -O1 -g1 -fno-omit-frame-pointer -fsanitize=thread
+OPT_fuzz := -O1 -g1 -fno-omit-frame-pointer -fsanitize=fuzzer-no-link,address,undefined -fno-sanitize-recover=all
 LINK_asan := -fsanitize=address,undefined
 LINK_tsan := -fsanitize=thread
 LINK_fuzz := -fsanitize=address,undefined
