@@ -82,7 +82,7 @@
 #define CPU_ONEDNN_ALL(X) CPU_ONEDNN_BOTH(X) CPU_ONEDNN_ONE(X)
 
 typedef struct cpu_onednn {
-#define CPU_ONEDNN_MEMBER(name) __typeof__ (&(name))(name);
+#define CPU_ONEDNN_MEMBER(name) __typeof__(&(name)) name;
     CPU_ONEDNN_ALL(CPU_ONEDNN_MEMBER)
 #undef CPU_ONEDNN_MEMBER
     dnnl_engine_t engine;
