@@ -9,6 +9,7 @@
 ##                              (a folder belongs to one model: another of the same name is refused and needs an OUT of its own)
 ## make validate BEFORE=cublas AFTER=./mine.so SHAPE=M,N,K   a kernel of your own beside the library's: keep, or revert;
 ##                              also OP= PRECISION= DEVICE= REGIME= BUDGET=seconds; AFTER may be the name of a candidate
+## make check                   the quick half of the tests, for every change: a minute; TEST=stats runs that unit test alone
 ## make test                    build with every compiler, run every test, print the totals
 ## make bench-extract           speed and memory of extract_ops beside python onnx, on the same files
 ## make bench-repeat            how well CPU figures repeat, over fresh runs of six products
@@ -51,7 +52,7 @@ SHELL := /bin/bash
 # typed, and nothing expands it again. Recipes find them in their environment, so that no shell reads them either.
 # CC, CFLAGS, BUILD, CUDA_ARCHS and what else says how to build are make's language, as everywhere.
 TYPED := MODEL OUT BATCH SEQ DIM PRECISION DEVICE REGIME BUDGET MEASURE BEFORE AFTER SHAPE OP NIGHTS HITS \
-  PREFIX DESTDIR DIST MODE STATIC V
+  PREFIX DESTDIR DIST MODE STATIC V TEST
 $(foreach v,$(TYPED),$(if $(filter undefined,$(origin $v)),,$(eval override $v := $$(value $v))))
 
 include mk/modes.mk

@@ -6,8 +6,6 @@
 
 #include "common/status.h"
 
-extern const char command_version[];
-
 status_code command_summary(int argc, char **argv, status *st);
 status_code command_compare(int argc, char **argv, status *st);
 status_code command_dispatch(int argc, char **argv, status *st);

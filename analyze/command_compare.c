@@ -5,6 +5,7 @@
 #include "analyze/study/left_out.h"
 #include "analyze/study/thresholds.h"
 #include "common/files.h"
+#include "common/version.h"
 
 #include <math.h>
 #include <stdlib.h>
@@ -172,7 +173,7 @@ status_code command_compare(int argc, char **argv, status *st) {
     settings s = {.top = 20, .alarms = 0.0005, .least = 0.01, .thresholds = verdict_defaults, .runs.items = runs};
     const cli_spec spec = {
         .program = "analyze compare",
-        .version = command_version,
+        .version = version_text,
         .usage = "BEFORE AFTER [--fail-on LIST] [-o DIR] [--format LIST] [--top N]\n"
                  "                       [--alarms X] [--least X] [thresholds]",
         .about = about,

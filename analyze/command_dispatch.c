@@ -9,6 +9,7 @@
 #include "analyze/table/table_ranges.h"
 #include "common/files.h"
 #include "common/json.h"
+#include "common/version.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -244,7 +245,7 @@ status_code command_dispatch(int argc, char **argv, status *st) {
     settings s = {.prefix = "dispatch", .thresholds = verdict_defaults, .folders.items = folders};
     const cli_spec spec = {
         .program = "analyze dispatch",
-        .version = command_version,
+        .version = version_text,
         .usage = "DIR... -o TABLE.json [--header FILE.h] [--merge OTHER.json]...",
         .about = about,
         .after = after,

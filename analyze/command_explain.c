@@ -4,6 +4,7 @@
 #include "analyze/explain/explain.h"
 #include "analyze/study/left_out.h"
 #include "analyze/study/thresholds.h"
+#include "common/version.h"
 
 #include <string.h>
 
@@ -149,7 +150,7 @@ status_code command_explain(int argc, char **argv, status *st) {
     settings s = {.top = 30, .thresholds = verdict_defaults, .words.items = words};
     const cli_spec spec = {
         .program = "analyze explain",
-        .version = command_version,
+        .version = version_text,
         .usage = "DIR ID [--top N] [thresholds]",
         .about = "Explains one operation: its ceilings and what bounds it, the candidates and their times, why one "
                  "was\nchosen, the rule that made the verdict, the distance to every threshold, and what would change "

@@ -5,10 +5,9 @@
 #include "analyze/study/thresholds.h"
 #include "analyze/write/formats.h"
 #include "common/files.h"
+#include "common/version.h"
 
 #include <stdlib.h>
-
-const char command_version[] = "0.1.0 (ceiling-scout)";
 
 enum { MOST_FOLDERS = 1024 };
 
@@ -134,7 +133,7 @@ status_code command_summary(int argc, char **argv, status *st) {
     settings s = {.top = 20, .thresholds = verdict_defaults, .folders.items = folders};
     const cli_spec spec = {
         .program = "analyze",
-        .version = command_version,
+        .version = version_text,
         .usage = "DIR... [-o DIR] [--format LIST] [--top N] [--group] [thresholds]\n"
                  "       analyze compare|dispatch|explain ...",
         .about = about,

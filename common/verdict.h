@@ -67,6 +67,22 @@ typedef struct verdict_facts {
     double address_best, address_worst;
 } verdict_facts;
 
+/* How scout_batch and analyze come to them, each from what it read. */
+bool verdict_is_excused(const char *reason); /* it needs no measuring: no failure, and it takes no time */
+bool verdict_is_sparse(const char *family);  /* it leaves zeros out, which the ceiling counts */
+enum { VERDICT_NAME = 160 };
+const char *verdict_name(const char *name, const char *variant, char text[VERDICT_NAME]); /* NULL for NULL */
+
+/* A fusion: its parts are the baseline. Their times may be added up, and were not measured beside the fused one then.
+ */
+typedef struct verdict_fused {
+    bool sum;
+    double parts_us, ratio, ratio_ci, sum_ci; /* ratio: fused over parts; sum_ci: of a sum's parts_us */
+} verdict_fused;
+void verdict_fuse(verdict_facts *facts, const verdict_fused *x); /* the other facts are there */
+/* "yes", "borderline" or "no", and what is saved in so many runs of it where that is proven. */
+const char *verdict_worth(const verdict_fused *x, double count, double margin, double *saved_us);
+
 /* What the rules looked at, and half the width of its interval. */
 typedef struct verdict_figure {
     double x, half;

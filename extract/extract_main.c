@@ -1,6 +1,7 @@
 /* extract_ops: from options to a run to an exit code, and nothing else. */
 #include "common/cli.h"
 #include "common/files.h"
+#include "common/version.h"
 #include "extract/extract_run.h"
 #include "extract/read/bind.h"
 
@@ -102,7 +103,7 @@ static cli_result parse_options(int argc, char **argv, settings *s, status *st) 
     list_names(end, sizeof end, "--seq", bind_seq_names());
     const cli_spec spec = {
         .program = "extract_ops",
-        .version = "0.1.0 (ceiling-scout)",
+        .version = version_text,
         .usage = "MODEL.onnx [-o OPS.json] [--dim NAME=N]... [--batch N] [--seq N]\n"
                  "                   [--precision fp16|bf16|fp32|model] [--tensors TENSORS.json] [--quiet]",
         .about = about,

@@ -19,8 +19,9 @@ PROTOS := $(sort $(wildcard extract/*/*.proto))
 
 GENERATED := $(patsubst %.proto,$(BUILD)/gen/%.pb-c.c,$(notdir $(PROTOS)))
 PAGE_ASSETS := $(BUILD)/gen/page_assets.o
-OBJECTS := $(PART_SOURCES:%.c=$(BUILD)/obj/%.o) $(GENERATED:.c=.o) $(PAGE_ASSETS)
-objects_of = $(patsubst %.c,$(BUILD)/obj/%.o,$(COMMON_SOURCES) $(1))
+VERSION_TEXT := $(BUILD)/gen/version.o
+OBJECTS := $(PART_SOURCES:%.c=$(BUILD)/obj/%.o) $(GENERATED:.c=.o) $(PAGE_ASSETS) $(VERSION_TEXT)
+objects_of = $(patsubst %.c,$(BUILD)/obj/%.o,$(COMMON_SOURCES) $(1)) $(VERSION_TEXT)
 MAIN_OBJECTS := $(MAIN_SOURCES:%.c=$(BUILD)/obj/%.o)
 UNIT_PROGRAMS := $(patsubst %.c,$(BUILD)/unit/%,$(notdir $(UNIT_SOURCES)))
 FUZZ_PROGRAMS := $(FUZZ_SOURCES:tests/fuzz/%.c=$(BUILD)/fuzz/%)
@@ -61,6 +62,11 @@ $(BUILD)/gen/page_assets.c: analyze/page/page_assets.sh analyze/page/page.css an
 	$(say) EMBED $@
 	$(Q)mkdir -p $(@D)
 	$(Q)$^ > $@
+
+# The file VERSION is the one owner of the programs' version.
+$(BUILD)/gen/version.c: VERSION
+	$(Q)mkdir -p $(@D)
+	$(Q)printf 'extern const char version_text[];\nconst char version_text[] = "%s (ceiling-scout)";\n' "$$(cat $<)" > $@
 
 $(BUILD)/gen/%.o: $(BUILD)/gen/%.c $(BUILD)/flags
 	$(say) CC $@

@@ -1,10 +1,21 @@
 # Tests and checks. Every test script ends with a line "N passed, N failed[, N skipped]"; tests/run.sh adds them up.
 
-.PHONY: test unit cli page rooms golden golden-update format format-check tidy bench-extract bench-analyze
+.PHONY: test check unit cli page rooms golden golden-update format format-check tidy bench-extract bench-analyze
 C_FILES := $(SOURCES) $(HEADERS) $(wildcard tests/*/*.c tests/*/*/*.c)
 
 test:
 	$(Q)tests/run.sh
+ifeq ($(TEST),)
+check:
+	$(Q)tests/run.sh check
+else
+check: export CHECK_TEST := $(TEST)
+check:
+	$(Q)sources=(tests/unit/*/"test_$$CHECK_TEST.c"); if [[ ! -e $${sources[0]} ]]; then \
+	  echo "no unit test is called $$CHECK_TEST: there is no tests/unit/*/test_$$CHECK_TEST.c" >&2; exit 2; fi
+	$(Q)$(MAKE) --no-print-directory "$(BUILD)/unit/test_$$CHECK_TEST"
+	$(Q)TIMEFORMAT='%R s'; time "$(BUILD)/unit/test_$$CHECK_TEST"
+endif
 unit: $(UNIT_PROGRAMS)
 	$(Q)tests/unit/run.sh $(BUILD)/unit
 cli: $(PROGRAMS) scripted

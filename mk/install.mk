@@ -13,7 +13,7 @@ install: $(PROGRAMS)
 	  install -D -m 755 -- $(CUDA_DEVICE) "$$INSTALL_ROOT/lib/ceiling-scout/scout_cuda.so"; fi
 	install -d -- "$$INSTALL_ROOT/include/ceiling-scout/scout/op"
 	$(Q)for header in $(PLUGIN_HEADERS); do install -m 644 -- "$$header" "$$INSTALL_ROOT/include/ceiling-scout/$$header"; done
-	$(Q)find README.md SECURITY.md docs -type f ! -path '*/build/*' -exec \
+	$(Q)find LICENSE README.md CHANGELOG.md CONTRIBUTING.md SECURITY.md docs -type f ! -path '*/build/*' -exec \
 	  install -D -m 644 -- {} "$$INSTALL_ROOT/share/doc/ceiling-scout/{}" ';'
 
 clean:

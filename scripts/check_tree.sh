@@ -16,7 +16,7 @@ for file in "$tree"/bin/* "$tree"/lib/ceiling-scout/*.so "$tree"/lib/*.so; do
     said=$(readelf -d "$file") || die "$file is no program and no library"
     [[ $said != *"(RPATH)"* && $said != *"(RUNPATH)"* ]] || die "$file looks for its libraries in a folder of its build"
 done
-for place in bin/extract_ops bin/scout_batch bin/analyze share/man/man1/analyze.1 include/ceiling-scout/scout/plugin.h share/doc/ceiling-scout/README.md; do
+for place in bin/extract_ops bin/scout_batch bin/analyze share/man/man1/analyze.1 include/ceiling-scout/scout/plugin.h share/doc/ceiling-scout/{README.md,LICENSE}; do
     [[ -s $tree/$place ]] || die "$tree/$place is missing"
 done
 

@@ -1,40 +1,83 @@
 #!/usr/bin/env bash
-# The one test runner: every step of `make test`, one after the other, and the totals. A step's script ends with a line
+# The one test runner: the steps of `make test` and of `make check`, and the totals. A step's script ends with a line
 # "N passed, N failed[, N skipped]", which is added up; a step without such a line counts as one.
-# Usage: tests/run.sh [STEP]…  (all steps when none is named). FUZZ_SECONDS sets how long each fuzzer runs.
+# Usage: tests/run.sh [check | STEP…]  (all steps of `make test` when none is named). FUZZ_SECONDS: how long the fuzzers run.
 set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
 unset MAKEFLAGS MFLAGS MAKELEVEL MODE CC BUILD
+source tests/pool.sh
+export JOBS
 
-logs=out/test
-jobs=$(nproc)
-passed=0 failed=0 skipped=0
+logs=out/test times=out/test/times release=out/build/release-gcc
 mkdir -p "$logs"
 
-build() { make --no-print-directory -j"$jobs" "$@"; }
+build() { make --no-print-directory -j"$JOBS" "$@"; }
 skip() {
     echo "$1"
     echo "0 passed, 0 failed, 1 skipped"
 }
 
-# Each step_NAME is one step, in the order of the list below.
-steps=(gcc clang asan unit unit_clang unit_asan unit_tsan unit_avx2 cli scout page dispatch golden golden_reports hostile fuzz oracle rooms format shell tidy)
+# How a step runs. first: before all others and one by one, for it uses every core and what it builds is used by the others.
+# beside: on one core, beside others. alone: it measures times, so it comes last and nothing runs beside it.
+# Steps begin in this order; of those beside others the longest come first.
+declare -A how=()
+steps=()
+while read -r name when; do
+    steps+=("$name") how[$name]=$when
+done <<'END'
+gcc         first
+clang       first
+asan        first
+tsan        first
+fuzzers     first
+tidy        beside
+unit_asan   beside
+scout       beside
+cli         beside
+hostile     beside
+unit_clang  beside
+unit        beside
+oracle      beside
+fuzz        beside
+page        beside
+unit_avx2   beside
+golden_reports beside
+rooms       beside
+words       beside
+format      beside
+shell       beside
+golden      beside
+unit_tsan   beside
+scout_cpu   alone
+dispatch    alone
+END
+# `make check`: without the CUDA device, slow unit tests and all that needs a second build.
+check_steps=(programs unit_quick cli_quick golden_reports rooms format golden)
+how+=([programs]=first [unit_quick]=first [cli_quick]=beside)
+
 step_gcc() { build all units scripted; } # and the CUDA device, where the toolkit is
 step_clang() { build CC=clang modal units BUILD=out/build/release-clang-test; }
 step_asan() { build MODE=asan modal units; }
-step_unit() { build unit; }
-step_unit_clang() { build CC=clang BUILD=out/build/release-clang-test unit; }
-step_unit_asan() { build MODE=asan unit; }
+step_tsan() { build MODE=tsan out/build/tsan-gcc/unit/test_ahead; }
+step_fuzzers() { build MODE=fuzz CC=clang fuzzers; }
+step_programs() { build bin/extract_ops bin/scout_batch bin/analyze units scripted; }
+step_unit() { tests/unit/run.sh $release/unit; }
+step_unit_quick() { tests/unit/run.sh --quick $release/unit; }
+step_unit_clang() { tests/unit/run.sh out/build/release-clang-test/unit; }
+step_unit_asan() { tests/unit/run.sh out/build/asan-gcc/unit; }
 # What several threads of a worker share.
-step_unit_tsan() {
-    build MODE=tsan out/build/tsan-gcc/unit/test_ahead
-    tests/unit/run.sh out/build/tsan-gcc/unit ahead
-}
+step_unit_tsan() { tests/unit/run.sh out/build/tsan-gcc/unit test_ahead; }
 # What calls oneDNN, held to what processors without AVX-512 have of it.
-step_unit_avx2() { ONEDNN_MAX_CPU_ISA=AVX2 tests/unit/run.sh out/build/release-gcc/unit cpu; }
-step_cli() { build cli; }
-step_scout() { build scout-test; }
-step_page() { build page; }
+step_unit_avx2() { ONEDNN_MAX_CPU_ISA=AVX2 tests/unit/run.sh $release/unit cpu; }
+cli_tests() { SCOUT=$PWD/bin/scout_batch SCRIPTED=$PWD/$release/scripted tests/cli/run.sh bin/extract_ops "$@"; }
+step_cli() { cli_tests; }
+# A command line's test of each program, each done in a few seconds.
+step_cli_quick() { cli_tests usage input dims analyze scout_usage scout_fail; }
+# What measures this machine's CPU, or sees what else runs on it, is scout_cpu.
+on_cpu=(models passes)
+step_scout() { tests/scout/run.sh bin/scout_batch $release/scripted "${on_cpu[@]/#/-}"; }
+step_scout_cpu() { tests/scout/run.sh bin/scout_batch $release/scripted "${on_cpu[@]}"; }
+step_page() { tests/page/run.sh bin/analyze; }
 step_dispatch() { tests/dispatch/run.sh; }
 step_golden() { tests/golden/run.sh bin/extract_ops; }
 step_golden_reports() { tests/golden/analyze.sh bin/analyze; }
@@ -42,6 +85,7 @@ step_hostile() { tests/hostile/run.sh; }
 step_fuzz() { tests/fuzz/run.sh "${FUZZ_SECONDS:-60}"; }
 step_oracle() { tests/oracle/run.sh; }
 step_rooms() { tests/rooms/run.sh; }
+step_words() { if [[ -e tests/words/run.sh ]]; then tests/words/run.sh; else skip "tests/words is not there"; fi; }
 step_format() { build format-check; }
 step_tidy() { build -k tidy; }
 step_shell() {
@@ -52,10 +96,19 @@ step_shell() {
     git ls-files --cached --others --exclude-standard '*.sh' .ci/run | xargs shellcheck
 }
 
+last_time() { awk -v step="$1" '$1 == step {print $2}' "$times" 2>/dev/null || true; } # of a step, in seconds
+keep_time() { # NAME SECONDS
+    { awk -v step="$1" '$1 != step' "$times" 2>/dev/null || true; } >"$times.new"
+    echo "$1 $2" >>"$times.new"
+    mv "$times.new" "$times"
+}
+
 run_step() {
-    local name=$1 log="$logs/$1.log" code=0 start=$SECONDS ok=0 bad=0 left=0 last
+    local name=$1 log="$logs/$1.log" code=0 start=$SECONDS ok=0 bad=0 left=0 last took
     # A program of its own: inside a function whose status is looked at, `set -e` would not end it at a failure.
+    if [[ ${how[$name]} == beside ]]; then local -x JOBS=1; fi
     bash "${BASH_SOURCE[0]}" --step "$name" >"$log" 2>&1 </dev/null || code=$?
+    took=$((SECONDS - start))
     last=$(grep -E '^[0-9]+ passed, [0-9]+ failed' "$log" | tail -n 1) || true # make may have the last word
     if [[ $last =~ ^([0-9]+)\ passed,\ ([0-9]+)\ failed(,\ ([0-9]+)\ skipped)?$ ]]; then
         ok=${BASH_REMATCH[1]} bad=${BASH_REMATCH[2]} left=${BASH_REMATCH[4]:-0}
@@ -65,32 +118,54 @@ run_step() {
     else
         bad=1
     fi
-    printf '%-12s %5d passed %5d failed %5d skipped %5d s\n' "$name" "$ok" "$bad" "$left" $((SECONDS - start))
+    echo "$ok $bad $left $took" >"$results/$name"
+    local done=("$results"/*)
+    printf '[%*d/%d] %-14s %5d passed %5d failed %5d skipped %5d s\n' ${##wanted[@]} ${#done[@]} ${#wanted[@]} "$name" "$ok" "$bad" \
+        "$left" "$took"
     if ((bad > 0)); then
         tail -n 40 "$log" | cut -c 1-240 | sed 's/^/    | /'
         echo "    everything it said: $log"
     elif ((left > 0)); then
         grep -iE 'skip|not there|not installed' "$log" | head -n 5 | cut -c 1-240 | sed 's/^/    | /' || true
     fi
-    passed=$((passed + ok)) failed=$((failed + bad)) skipped=$((skipped + left))
 }
 
 if [[ ${1:-} == --step ]]; then
     "step_$2"
     exit
 fi
-wanted=("$@")
-if ((${#wanted[@]} == 0)); then wanted=("${steps[@]}"); fi
+wanted=("$@") group=
+case $* in
+    '') wanted=("${steps[@]}") group=test ;;
+    check) wanted=("${check_steps[@]}") group=check ;;
+esac
+said=() first=() beside=() alone=()
 for name in "${wanted[@]}"; do
-    if ! declare -F "step_$name" >/dev/null; then
+    if [[ -z ${how[$name]:-} ]]; then
         echo "no step is called $name; there are: ${steps[*]}" >&2
         exit 2
     fi
+    before=$(last_time "$name")
+    said+=("$name${before:+ $before s}")
+    declare -n list=${how[$name]}
+    list+=("$name")
 done
-for name in "${wanted[@]}"; do run_step "$name"; done
-if ((skipped > 0)); then
-    echo "$passed passed, $failed failed, $skipped skipped"
-else
-    echo "$passed passed, $failed failed"
-fi
-((failed == 0))
+total=$(last_time "$group")
+printf '%d steps on %d cores%s: ' ${#wanted[@]} "$JOBS" "${total:+, $total s the last time}"
+printf '%s, ' "${said[@]}" | sed 's/, $/\n/' | fold -s -w 110 | sed '2,$s/^/    /'
+
+results=$(mktemp -d)
+trap 'rm -rf "$results"' EXIT
+begun=$SECONDS
+for name in "${first[@]}"; do run_step "$name"; done
+pool run_step "${beside[@]}"
+for name in "${alone[@]}"; do run_step "$name"; done
+
+for name in "${wanted[@]}"; do
+    read -r _ _ _ took <"$results/$name"
+    keep_time "$name" "$took"
+done
+if [[ -n $group ]]; then keep_time "$group" $((SECONDS - begun)); fi
+echo "make ${group:-test} took $((SECONDS - begun)) s; what each step said is in $logs"
+cat "$results"/* | awk '{p += $1; f += $2; s += $3}
+    END {printf "%d passed, %d failed%s\n", p, f, s ? ", " s " skipped" : ""; exit f > 0}'

@@ -1,28 +1,46 @@
 #!/usr/bin/env bash
-# Runs the test scripts of a folder (FOLDER/test_*.sh), each in a process and a scratch folder of its own, and adds up.
-# What the scripts need is in the environment, set by the folder's own run.sh.
-# Usage: tests/scripts.sh FOLDER [NAME]…   NAME: only FOLDER/test_NAME.sh
+# Runs the test scripts of a folder (FOLDER/test_*.sh) side by side, each in a process and a scratch folder of its own,
+# and adds up. What the scripts need is in the environment, set by the folder's own run.sh.
+# Usage: tests/scripts.sh FOLDER [NAME | -NAME]…   NAME: only FOLDER/test_NAME.sh; -NAME: all but it. JOBS: how many at once.
 set -euo pipefail
-folder=$(realpath "${1:?usage: tests/scripts.sh FOLDER [NAME]...}")
+# shellcheck source=tests/pool.sh
+source "$(dirname "${BASH_SOURCE[0]}")/pool.sh"
+folder=$(realpath "${1:?usage: tests/scripts.sh FOLDER [NAME | -NAME]...}")
 shift
-passed=0 failed=0 skipped=0
+results=$(mktemp -d)
+trap 'rm -rf "$results"' EXIT
 
-for script in "$folder"/test_*.sh; do
-    name=${script##*/test_}
-    if (($# > 0)) && [[ " $* " != *" ${name%.sh} "* ]]; then continue; fi
+run_one() { # SCRIPT   what it said in one piece, and its counts into the folder of results
+    local name=${1##*/test_} scratch code=0 output ok=0 bad=0 left=0 start=$EPOCHREALTIME
+    name=${name%.sh}
     scratch=$(mktemp -d)
-    code=0
-    output=$(cd "$scratch" && bash "$script" 2>&1 </dev/null) || code=$?
+    output=$(cd "$scratch" && bash "$1" 2>&1 </dev/null) || code=$?
     rm -rf "$scratch"
-    last=${output##*$'\n'}
-    if [[ $last =~ ^([0-9]+)\ passed,\ ([0-9]+)\ failed(,\ ([0-9]+)\ skipped)?$ ]]; then
-        passed=$((passed + BASH_REMATCH[1])) failed=$((failed + BASH_REMATCH[2]))
-        skipped=$((skipped + ${BASH_REMATCH[4]:-0}))
-        if ((code != 0 && BASH_REMATCH[2] == 0)); then failed=$((failed + 1)); fi
+    if [[ ${output##*$'\n'} =~ ^([0-9]+)\ passed,\ ([0-9]+)\ failed(,\ ([0-9]+)\ skipped)?$ ]]; then
+        ok=${BASH_REMATCH[1]} bad=${BASH_REMATCH[2]} left=${BASH_REMATCH[4]:-0}
+        if ((code != 0 && bad == 0)); then bad=1; fi
     else
-        failed=$((failed + 1))
+        bad=1
     fi
-    printf '%s\n' "$output" | sed "s|^|${name%.sh}: |"
+    echo "$ok $bad $left" >"$results/$name"
+    output="$output, $(seconds_since "$start") s"
+    printf '%s\n' "$name: ${output//$'\n'/$'\n'"$name: "}"
+}
+
+wanted=() spared=() scripts=()
+for name; do
+    if [[ $name == -* ]]; then spared+=("${name#-}"); else wanted+=("$name"); fi
 done
-echo "$passed passed, $failed failed, $skipped skipped"
-((failed == 0))
+for script in "$folder"/test_*.sh; do
+    name=${script##*/test_} name=${name%.sh}
+    if ((${#wanted[@]} > 0)) && [[ " ${wanted[*]} " != *" $name "* ]]; then continue; fi
+    if [[ " ${spared[*]} " != *" $name "* ]]; then scripts+=("$script"); fi
+done
+for name in "${wanted[@]}" "${spared[@]}"; do
+    if [[ ! -e $folder/test_$name.sh ]]; then
+        echo "no test is called $name: $folder/test_$name.sh is not there" >&2
+        exit 2
+    fi
+done
+pool run_one "${scripts[@]}"
+cat "$results"/* | awk '{p += $1; f += $2; s += $3} END {printf "%d passed, %d failed, %d skipped\n", p, f, s; exit f > 0}'

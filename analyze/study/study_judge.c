@@ -10,10 +10,6 @@
 
 static bool is_ok(const study_report *r) { return plain_same(r->status, "OK") && r->baseline_us > 0; }
 
-static bool is_excused(const study_report *r) {
-    return plain_same(r->reason_code, "no_work") || plain_same(r->reason_code, "not_asked");
-}
-
 /* As run.json has it. What is missing takes its ceiling's time at least, and how much more is not known. */
 static void sum_model(study_group *g) {
     verdict_sum sum = {0};
@@ -22,7 +18,7 @@ static void sum_model(study_group *g) {
         const double count = (double)r->count;
         if (is_ok(r)) {
             verdict_sum_add(&sum, count * r->baseline_us, r->baseline_ci);
-        } else if (!is_excused(r) && r->count > 0) {
+        } else if (!verdict_is_excused(r->reason_code) && r->count > 0) {
             g->without_baseline++;
             if (isfinite(r->least_us)) verdict_sum_allow(&sum, count * r->least_us);
         }
@@ -31,51 +27,25 @@ static void sum_model(study_group *g) {
     g->model_ci = verdict_sum_ci(&sum);
 }
 
-/* The parts are the baseline, whoever ran them; a sum of times has no blocks that lie beside the other's
- * (scout/report/report_fusion.c). */
-static void fusion_facts(const study_report *r, verdict_facts *facts) {
-    facts->fusion = true;
-    facts->baseline_name = "the parts";
-    facts->measured = facts->measured && isfinite(r->parts_us);
-    facts->baseline_us = r->parts_us;
-    if (!r->sum) return;
-    const double ratio = 1 / r->speedup;
+/* Of a sum: what of its ratio's interval is not the fused one's. */
+static verdict_fused fused_of(const study_report *r) {
     const double rest = r->speedup_ci * r->speedup_ci - r->best_ci * r->best_ci;
-    facts->best_family = "FUSION";
-    facts->ceiling_beside = false; /* that was beside another baseline */
-    facts->baseline_ci = rest > 0 ? sqrt(rest) : isnan(rest) ? NAN : 0;
-    facts->ratio = ratio < 1 ? ratio : 0;
-    facts->ratio_ci = r->speedup_ci;
-    facts->rival_ratio = ratio < 1 ? NAN : ratio;
-    facts->rival_ratio_ci = r->speedup_ci;
-    facts->rival_family = "FUSION";
-    facts->rival_name = facts->best_name; /* what does all at once, by whichever of the two ratios it is told */
+    return (verdict_fused){.sum = r->sum,
+                           .parts_us = r->parts_us,
+                           .ratio = 1 / r->speedup,
+                           .ratio_ci = r->speedup_ci,
+                           .sum_ci = rest > 0      ? sqrt(rest)
+                                     : isnan(rest) ? NAN
+                                                   : 0};
 }
 
 bool study_skips_zeros(const study_report *r) {
-    return r->best_approach && strncmp(r->best_approach, "SPARSE_", 7) == 0 && r->best_us < r->ceiling_us &&
-           r->baseline_us >= r->ceiling_us;
-}
-
-static void judge_worth(const study *s, study_report *r) {
-    static const char *const words[] = {"no", "borderline", "yes"};
-    const double ratio = 1 / r->speedup;
-    const verdict_gain gain = verdict_gain_of(ratio, r->speedup_ci, s->options.thresholds.margin);
-    if (!r->worth) return;
-    r->worth = words[gain];
-    r->saved_us =
-        gain == VERDICT_PROVEN_GAIN && isfinite(r->parts_us) ? (double)r->count * r->parts_us * (1 - ratio) : 0;
-}
-
-static const char *row_name(const char *name, const char *variant, char *text, size_t room) {
-    if (!name) return NULL;
-    snprintf(text, room, "%s%s%s", name, variant && *variant ? " " : "", variant ? variant : "");
-    plain_end(text);
-    return text;
+    return verdict_is_sparse(r->best_approach) && r->best_us < r->ceiling_us && r->baseline_us >= r->ceiling_us;
 }
 
 static void judge(const study *s, const study_group *g, study_report *r) {
-    char best[160], beside[160]; /* as long as in scout/report/report.c */
+    char best[VERDICT_NAME], beside[VERDICT_NAME];
+    const verdict_fused fused = fused_of(r);
     const bool alike = plain_same(r->baseline, r->best) && plain_same(r->baseline_variant, r->best_variant);
     const bool won = !alike && isfinite(r->best_us);
     verdict_facts facts = {
@@ -100,7 +70,7 @@ static void judge(const study *s, const study_group *g, study_report *r) {
         .rival_ratio = r->rival_ratio,
         .rival_ratio_ci = r->rival_ratio_ci,
         .rival_family = r->rival_approach,
-        .rival_name = row_name(r->rival, r->rival_variant, beside, sizeof beside),
+        .rival_name = verdict_name(r->rival, r->rival_variant, beside),
         .count = (double)r->count,
         .model_us = g->model_us,
         .model_ci = g->model_ci,
@@ -109,13 +79,14 @@ static void judge(const study *s, const study_group *g, study_report *r) {
         .units = (int)g->units,
         .baseline_name = r->baseline,
         .baseline_own = r->baseline_own,
-        .best_name = isfinite(r->best_us) ? row_name(r->best, r->best_variant, best, sizeof best) : NULL,
+        .best_name = isfinite(r->best_us) ? verdict_name(r->best, r->best_variant, best) : NULL,
         .address_best = r->address_best,
         .address_worst = r->address_worst,
     };
-    if (r->fusion) fusion_facts(r, &facts);
+    if (r->fusion) verdict_fuse(&facts, &fused);
     r->verdict = verdict_of(&facts, &s->options.thresholds);
-    if (r->fusion) judge_worth(s, r);
+    if (r->fusion && r->worth)
+        r->worth = verdict_worth(&fused, (double)r->count, s->options.thresholds.margin, &r->saved_us);
 }
 
 void study_judge(study *s, study_group *g) {

@@ -25,8 +25,7 @@ static bool has_baseline(const study_report *r) { return plain_same(r->status, "
 
 static summary_outcome outcome_of(const study_report *r) {
     const verdict *v = &r->verdict;
-    if (r->count <= 0 || plain_same(r->reason_code, "no_work") || plain_same(r->reason_code, "not_asked"))
-        return SUMMARY_OUTSIDE;
+    if (r->count <= 0 || verdict_is_excused(r->reason_code)) return SUMMARY_OUTSIDE;
     if (!has_baseline(r)) return SUMMARY_MISSING;
     if (v->proven_gain_us > 0) return r->baseline_own ? SUMMARY_OWN : SUMMARY_PROVEN;
     if (plain_same(v->approach, "UNMEASURED")) return SUMMARY_UNKNOWN;

@@ -3,6 +3,7 @@
 #include "extract/lower/lower.h"
 
 #include "common/checked.h"
+#include "common/opcost.h"
 #include "extract/ops/cost.h"
 
 #include <string.h>
@@ -42,8 +43,8 @@ static void attention_set_linear(work *w, const cost_attention *a) {
     /* each step updates a state of head x v_head and reads it once; the delta rules read it once more */
     const int64_t state = checked_mul(a->head, a->v_head ? a->v_head : a->head);
     const int64_t touched = strstr(rule, "delta") ? 3 : 2;
-    w->rec.macs = checked_mul(checked_mul(checked_mul(a->batch, a->heads), a->q_len), checked_mul(state, touched));
-    w->rec.flops = checked_mul(2, w->rec.macs);
+    opcost_macs(&w->rec,
+                checked_mul(checked_mul(checked_mul(a->batch, a->heads), a->q_len), checked_mul(state, touched)));
 }
 
 void lower_attention(work *w) {

@@ -3,6 +3,7 @@
 #include "extract/lower/lower.h"
 
 #include "common/checked.h"
+#include "common/opcost.h"
 #include "extract/infer/shape_window.h"
 #include "extract/ops/cost.h"
 
@@ -87,8 +88,7 @@ static void conv_set_dims(work *w, conv_dims *c) {
 static void conv_set_macs(work *w, const conv_dims *c) {
     const tensor *side = c->transposed ? c->in : c->out;
     const int64_t channels = cost_dim(c->weight, 0), weights = info_count(c->weight->info);
-    w->rec.macs = channels > 0 ? checked_mul(info_count(side->info), weights / channels) : 0;
-    w->rec.flops = checked_mul(2, w->rec.macs);
+    opcost_macs(&w->rec, channels > 0 ? checked_mul(info_count(side->info), weights / channels) : 0);
 }
 
 static void conv_set_epilogue(work *w, int bias) {
@@ -136,8 +136,7 @@ void lower_conv(work *w) {
     const int64_t group = causal ? cost_dim(c.in, c.channel) : graph_attr_int(n, "group", 1);
     if (group != 1) oprec_set_int(&w->rec, "group", group);
     conv_set_macs(w, &c);
-    if (causal) w->rec.macs = checked_mul(info_count(c.out->info), cost_product(c.kernel, 0, c.spatial));
-    w->rec.flops = checked_mul(2, w->rec.macs);
+    if (causal) opcost_macs(&w->rec, checked_mul(info_count(c.out->info), cost_product(c.kernel, 0, c.spatial)));
     conv_set_epilogue(w, quantized                                ? 8
                          : strcmp(n->op_type, "ConvInteger") == 0 ? -1
                          : strcmp(n->op_type, "DeformConv") == 0  ? 3

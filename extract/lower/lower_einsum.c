@@ -3,6 +3,7 @@
 #include "extract/lower/lower.h"
 
 #include "common/checked.h"
+#include "common/opcost.h"
 #include "extract/ops/cost.h"
 
 #include <inttypes.h>
@@ -141,8 +142,7 @@ static void set_product(work *w, const einsum *e) {
     }
     oprec_set_shape(&w->rec, w->arena, 3, shape);
     if (r.batch != 1) oprec_set_int(&w->rec, "batch", r.batch);
-    w->rec.macs = checked_mul(checked_mul(r.batch, r.m), checked_mul(r.n, r.k));
-    w->rec.flops = checked_mul(2, w->rec.macs);
+    opcost_macs(&w->rec, checked_mul(checked_mul(r.batch, r.m), checked_mul(r.n, r.k)));
     for (int side = 1; side >= 0; side--) {
         cost_weight found;
         if (w->weight || !cost_trace(w, w->node->in[side], &found)) continue;

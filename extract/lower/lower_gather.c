@@ -3,6 +3,7 @@
 #include "extract/lower/lower.h"
 
 #include "common/checked.h"
+#include "common/opcost.h"
 #include "extract/ops/cost.h"
 
 #include <string.h>
@@ -113,7 +114,7 @@ void lower_scatter(work *w) {
 void lower_embed_norm(work *w) {
     const tensor *ids = cost_in(w, 0), *out = cost_out(w, 0), *words = cost_in(w, 2);
     const int64_t rows = ids ? info_count(ids->info) : 0, cols = cost_dim(out, -1);
-    cost_set_rows(w, OP_EMBEDDING, "embed_norm", rows, cols, COST_LAYER_NORM + 2);
+    cost_set_rows(w, OP_EMBEDDING, "embed_norm", rows, cols, opcost_per_element(OP_NORM, "layer") + 2);
     cost_set_types(w, out, out);
     oprec_set_int(&w->rec, "table", cost_dim(words, 0));
     cost_weight table;

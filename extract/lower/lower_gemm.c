@@ -3,6 +3,7 @@
 #include "extract/lower/lower.h"
 
 #include "common/checked.h"
+#include "common/opcost.h"
 #include "extract/ops/cost.h"
 
 #include <string.h>
@@ -132,8 +133,7 @@ static void gemm_set_epilogue(work *w, int bias_slot, bool bias_is_row) {
 static void gemm_set_shape(work *w, int64_t m, int64_t n, int64_t k) {
     const int64_t shape[3] = {m, n, k};
     oprec_set_shape(&w->rec, w->arena, 3, shape);
-    w->rec.macs = checked_mul(checked_mul(m, n), checked_mul(k, oprec_int(&w->rec, "batch", 1)));
-    w->rec.flops = checked_mul(2, w->rec.macs);
+    opcost_gemm(&w->rec);
 }
 
 /* Not where it is known to be 0, of each channel where it has several. */

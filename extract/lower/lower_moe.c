@@ -3,6 +3,7 @@
 #include "extract/lower/lower.h"
 
 #include "common/checked.h"
+#include "common/opcost.h"
 #include "extract/ops/cost.h"
 
 #include <string.h>
@@ -47,6 +48,5 @@ void lower_moe(work *w) {
     oprec_set_text(&w->rec, "activation", cost_text(w, graph_attr_string(n, "activation_type", "relu"), true));
     if (cost_in(w, packed ? 4 : 3)) oprec_set_int(&w->rec, "bias", 1);
     if (cost_in(w, slots[2])) oprec_set_int(&w->rec, "gated", 1); /* a third matrix beside the first */
-    w->rec.macs = experts > 0 ? checked_mul(weights / experts, rows) : 0;
-    w->rec.flops = checked_mul(2, w->rec.macs);
+    opcost_macs(&w->rec, experts > 0 ? checked_mul(weights / experts, rows) : 0);
 }

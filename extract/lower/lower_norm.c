@@ -2,6 +2,7 @@
 #include "extract/lower/lower.h"
 
 #include "common/checked.h"
+#include "common/opcost.h"
 #include "extract/ops/cost.h"
 
 #include <string.h>
@@ -29,9 +30,10 @@ static void norm_rows(work *w) {
     const tensor *in = cost_in(w, 0);
     const int axis = norm_axis(w, "axis", -1, cost_rank(in));
     const bool rms = strcmp(w->node->op_type, "LayerNormalization") != 0;
+    const char *what = rms ? "rms" : "layer";
     const int64_t rows = cost_product(in->info->dims, 0, axis),
                   cols = cost_product(in->info->dims, axis, in->info->rank);
-    cost_set_rows(w, OP_NORM, rms ? "rms" : "layer", rows, cols, rms ? COST_RMS_NORM : COST_LAYER_NORM);
+    cost_set_rows(w, OP_NORM, what, rows, cols, opcost_per_element(OP_NORM, what));
     if (!rms && cost_in(w, 2)) oprec_set_int(&w->rec, "bias", 1);
     norm_set_weight(w, 1);
 }
@@ -39,10 +41,10 @@ static void norm_rows(work *w) {
 static void norm_skip(work *w) {
     const tensor *in = cost_in(w, 0);
     const bool rms = strcmp(w->node->op_type, "SkipLayerNormalization") != 0;
+    const char *what = rms ? "rms" : "layer";
     const int64_t cols = cost_dim(in, -1), rows = cost_product(in->info->dims, 0, in->info->rank - 1);
     const bool extra = cost_in(w, rms ? 3 : 4);
-    const int64_t work_each = (rms ? COST_RMS_NORM : COST_LAYER_NORM) + 1 + (extra ? 1 : 0);
-    cost_set_rows(w, OP_NORM, rms ? "rms" : "layer", rows, cols, work_each);
+    cost_set_rows(w, OP_NORM, what, rows, cols, opcost_per_element(OP_NORM, what) + 1 + (extra ? 1 : 0));
     oprec_set_int(&w->rec, "residual", 1);
     if (cost_out(w, 3)) oprec_set_int(&w->rec, "residual_out", 1);
     if (!rms && cost_in(w, 3)) oprec_set_int(&w->rec, "bias", 1);
@@ -64,7 +66,7 @@ static void norm_groups(work *w, const char *what, int64_t groups, bool channels
 static void norm_group_ms(work *w) {
     const bool skip = strcmp(w->node->op_type, "SkipGroupNorm") == 0;
     norm_groups(w, "group", graph_attr_int(w->node, "groups", 1), graph_attr_int(w->node, "channels_last", 1) != 0,
-                COST_LAYER_NORM + (skip ? 1 : 0));
+                opcost_per_element(OP_NORM, "group") + (skip ? 1 : 0));
     if (graph_attr_int(w->node, "activation", 0)) oprec_set_text(&w->rec, "activation", "silu");
     if (skip) oprec_set_int(&w->rec, "residual", 1);
     if (skip && cost_in(w, 4)) oprec_set_int(&w->rec, "input_bias", 1);
@@ -81,7 +83,7 @@ static void norm_over_axes(work *w, const char *what, const bool *reduced) {
         else
             rows = checked_mul(rows, in->info->dims[k]);
     }
-    cost_set_rows(w, OP_NORM, what, rows, cols, strcmp(what, "lp") == 0 ? 4 : 6);
+    cost_set_rows(w, OP_NORM, what, rows, cols, opcost_per_element(OP_NORM, what));
     int64_t axes[INFO_MAX_RANK];
     int count = 0;
     for (int k = 0; k < in->info->rank; k++) {
@@ -123,18 +125,19 @@ static void norm_lrn(work *w) {
 
 static void norm_batch(work *w) {
     const bool training = graph_attr_int(w->node, "training_mode", 0) != 0;
-    norm_groups(w, "batch", cost_dim(cost_in(w, 0), 1), false, training ? COST_LAYER_NORM : COST_BATCH_NORM);
+    norm_groups(w, "batch", cost_dim(cost_in(w, 0), 1), false,
+                opcost_per_element(OP_NORM, training ? "layer" : "batch"));
     if (training) oprec_set_int(&w->rec, "training", 1); /* statistics of the batch itself */
     norm_set_weight(w, 1);
 }
 
 static void norm_group(work *w) {
-    norm_groups(w, "group", graph_attr_int(w->node, "num_groups", 1), false, COST_LAYER_NORM);
+    norm_groups(w, "group", graph_attr_int(w->node, "num_groups", 1), false, opcost_per_element(OP_NORM, "group"));
     norm_set_weight(w, 1);
 }
 
 static void norm_instance(work *w) {
-    norm_groups(w, "instance", cost_dim(cost_in(w, 0), 1), false, COST_LAYER_NORM);
+    norm_groups(w, "instance", cost_dim(cost_in(w, 0), 1), false, opcost_per_element(OP_NORM, "instance"));
     norm_set_weight(w, 1);
 }
 
@@ -184,7 +187,7 @@ void lower_softmax(work *w) {
         const int end = flattens || axis >= rank ? rank : axis + 1;
         const int64_t cols = cost_product(in->info->dims, axis, end), inner = cost_product(in->info->dims, end, rank);
         const int64_t rows = checked_mul(cost_product(in->info->dims, 0, axis), inner);
-        cost_set_rows(w, OP_SOFTMAX, what, rows, cols, what && *what == 'h' ? 2 : COST_SOFTMAX);
+        cost_set_rows(w, OP_SOFTMAX, what, rows, cols, opcost_per_element(OP_SOFTMAX, what));
         if (inner != 1) oprec_set_int(&w->rec, "inner", inner);
         if (strcmp(n->op_type, "BiasSoftmax") == 0) oprec_set_int(&w->rec, "bias", 1); /* added before */
     }

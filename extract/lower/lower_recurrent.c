@@ -2,18 +2,18 @@
 #include "extract/lower/lower.h"
 
 #include "common/checked.h"
+#include "common/opcost.h"
 #include "extract/ops/cost.h"
 
 #include <string.h>
 
 static const struct {
     const char *op_type, *what;
-    int gates;
     const char *activations; /* of one direction */
-} cells[] = {{"DynamicQuantizeLSTM", "lstm", 4, "sigmoid,tanh,tanh"},
-             {"GRU", "gru", 3, "sigmoid,tanh"},
-             {"LSTM", "lstm", 4, "sigmoid,tanh,tanh"},
-             {"RNN", "rnn", 1, "tanh"}};
+} cells[] = {{"DynamicQuantizeLSTM", "lstm", "sigmoid,tanh,tanh"},
+             {"GRU", "gru", "sigmoid,tanh"},
+             {"LSTM", "lstm", "sigmoid,tanh,tanh"},
+             {"RNN", "rnn", "tanh"}};
 
 static const char *join_names(const work *w, const attr *a) {
     enum { MOST = 8 };
@@ -58,16 +58,13 @@ static void recurrent_set_operands(work *w, const char *what) {
 /* X is [steps, batch, input] (batch first where layout is 1); R is [directions, gates * hidden, hidden], transposed in
  * the dynamically quantised one. */
 void lower_recurrent(work *w) {
-    enum { POINTWISE = 12 }; /* operations per gate and hidden unit beside the products */
     const node *n = w->node;
     const tensor *in = cost_in(w, 0), *input_weight = cost_in(w, 1);
     const char *activations = "";
-    int gates = 1;
     w->rec.kind = OP_RECURRENT;
     for (size_t k = 0; k < sizeof cells / sizeof *cells; k++) {
         if (strcmp(cells[k].op_type, n->op_type) != 0) continue;
         w->rec.what = cells[k].what;
-        gates = cells[k].gates;
         activations = cells[k].activations;
     }
     cost_set_types(w, in, in);
@@ -92,10 +89,7 @@ void lower_recurrent(work *w) {
     recurrent_set_activations(w, activations, directions);
     recurrent_set_operands(w, w->rec.what ? w->rec.what : "");
     if (batch_first) oprec_set_text(&w->rec, "order", "batch_first");
-    const int64_t cells_run =
-        checked_mul(checked_mul(shape[0], shape[1]), checked_mul(directions, checked_mul(hidden, gates)));
-    w->rec.macs = checked_mul(cells_run, checked_add(shape[2], hidden));
-    w->rec.flops = checked_add(checked_mul(2, w->rec.macs), checked_mul(cells_run, POINTWISE));
+    opcost_recurrent(&w->rec);
 }
 
 /* [B, H, S, D]; three-dimensional inputs hold the heads in their last dimension. */
@@ -128,5 +122,6 @@ void lower_rotary(work *w) {
     if (graph_attr_int(n, "interleaved", 0)) oprec_set_int(&w->rec, "interleaved", 1);
     if (gemma) w->rec.what = "gemma";
     const int64_t all = checked_mul(info_count(in->info), gemma ? 2 : 1);
-    w->rec.flops = checked_mul(rotated && wide ? checked_mul(all / wide, rotated) : all, COST_ROTARY);
+    w->rec.flops =
+        checked_mul(rotated && wide ? checked_mul(all / wide, rotated) : all, opcost_per_element(OP_ROTARY, NULL));
 }

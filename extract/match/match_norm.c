@@ -4,6 +4,7 @@
 #include "extract/match/match_patterns.h"
 
 #include "common/checked.h"
+#include "common/opcost.h"
 #include "extract/match/match_eval.h"
 #include "extract/ops/cost.h"
 
@@ -17,10 +18,7 @@ static const double norm_lanes[EVAL_LANES] = {0.37, -1.21, 2.53, 0.94, -0.68, 1.
 /* In the order in which they are tried: from its centred row on, a layer norm is an RMS norm too. */
 typedef enum norm_form { NORM_LAYER, NORM_RMS, NORM_L2, NORM_FORMS } norm_form;
 
-static const struct {
-    const char *what;
-    int64_t cost;
-} norm_forms[NORM_FORMS] = {{"layer", COST_LAYER_NORM}, {"rms", COST_RMS_NORM}, {"l2", COST_RMS_NORM}};
+static const char *const norm_forms[NORM_FORMS] = {"layer", "rms", "l2"};
 
 static void expected(norm_form form, int64_t cols, double *out) {
     double mean = 0, square = 0;
@@ -174,7 +172,7 @@ static void set_axes(work *w, const norm_found *f) {
 static void fill_norm(work *w, const norm_found *f, tensor *weight, const tensor *bias) {
     int64_t rows = f->cols > 0 ? flow_count(f->x) / f->cols : 0;
     memset(&w->rec, 0, sizeof w->rec);
-    cost_set_rows(w, OP_NORM, norm_forms[f->form].what, rows, f->cols, norm_forms[f->form].cost);
+    cost_set_rows(w, OP_NORM, norm_forms[f->form], rows, f->cols, opcost_per_element(OP_NORM, norm_forms[f->form]));
     if (bias) oprec_set_int(&w->rec, "bias", 1);
     if (!is_last(f)) set_axes(w, f);
     cost_weight found;

@@ -3,6 +3,7 @@
 #include "extract/match/match_patterns.h"
 
 #include "common/checked.h"
+#include "common/opcost.h"
 #include "extract/ops/cost.h"
 
 #include <string.h>
@@ -20,7 +21,7 @@ static void fill_group(work *w, const tensor *x, const tensor *y, int64_t groups
     int64_t rows = checked_mul(flow_dim(x, 0), groups);
     cost_weight found;
     memset(&w->rec, 0, sizeof w->rec);
-    cost_set_rows(w, OP_NORM, "group", rows, rows > 0 ? flow_count(x) / rows : 0, COST_LAYER_NORM);
+    cost_set_rows(w, OP_NORM, "group", rows, rows > 0 ? flow_count(x) / rows : 0, opcost_per_element(OP_NORM, "group"));
     oprec_set_int(&w->rec, "channels", flow_dim(x, 1));
     if (bias) oprec_set_int(&w->rec, "bias", 1);
     if (weight && cost_trace(w, weight, &found)) {

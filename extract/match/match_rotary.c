@@ -3,6 +3,7 @@
 #include "extract/match/match_patterns.h"
 
 #include "common/checked.h"
+#include "common/opcost.h"
 #include "extract/ops/cost.h"
 
 #include <string.h>
@@ -206,7 +207,7 @@ static void fill_rotary(work *w, tensor *x, const tensor *y, const tensor *angle
     if (interleaved) oprec_set_int(&w->rec, "interleaved", 1);
     cost_set_types(w, x, y);
     cost_boundary(w);
-    w->rec.flops = checked_mul(flow_count(x), COST_ROTARY);
+    w->rec.flops = checked_mul(flow_count(x), opcost_per_element(OP_ROTARY, NULL));
 }
 
 /* Pairs are put together by stacking single elements; halves by a Concat of what was sliced. */

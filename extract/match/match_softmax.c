@@ -2,6 +2,7 @@
  * so that an attention finds a softmax whichever way it is spelled. */
 #include "extract/match/match_softmax.h"
 
+#include "common/opcost.h"
 #include "extract/match/match_patterns.h"
 #include "extract/ops/cost.h"
 
@@ -69,7 +70,7 @@ bool match_softmax(match *m, node *last) {
     if (!w) return false;
     memset(&w->rec, 0, sizeof w->rec);
     int64_t cols = flow_dim(x, -1);
-    cost_set_rows(w, OP_SOFTMAX, NULL, flow_count(x) / cols, cols, COST_SOFTMAX);
+    cost_set_rows(w, OP_SOFTMAX, NULL, flow_count(x) / cols, cols, opcost_per_element(OP_SOFTMAX, NULL));
     cost_set_types(w, x, flow_out(last, 0));
     cost_boundary(w);
     return true;

@@ -3,6 +3,7 @@
 #include "extract/ops/cost.h"
 
 #include "common/checked.h"
+#include "common/opcost.h"
 #include "extract/graph/operators.h"
 #include "extract/read/read.h"
 
@@ -282,21 +283,6 @@ void cost_boundary(work *w) {
 
 /* ---- attention ---- */
 
-/* Queries times the keys each may see. Query i sees past + i + 1 keys under a causal mask, never more than `cap`. */
-static int64_t visible_pairs(int64_t q_len, int64_t cap, int64_t past, bool causal) {
-    if (!causal) return checked_mul(q_len, cap);
-    int64_t first = checked_add(past, 1), rows = q_len;
-    if (first < 1) { /* the first queries see nothing */
-        const int64_t blind = checked_sub(1, first);
-        rows = rows > blind ? rows - blind : 0;
-        first = 1;
-    }
-    int64_t growing = cap > first ? checked_sub(cap, first) : 0;
-    if (growing > rows) growing = rows;
-    const int64_t ends = checked_add(checked_mul(2, first), growing - 1);
-    return checked_add(checked_mul(growing, ends) / 2, checked_mul(rows - growing, cap));
-}
-
 void cost_set_attention(work *w, const cost_attention *a) {
     oprec *r = &w->rec;
     const int64_t kv_len = a->kv_len ? a->kv_len : a->q_len, v_head = a->v_head ? a->v_head : a->head;
@@ -316,8 +302,5 @@ void cost_set_attention(work *w, const cost_attention *a) {
     const int64_t customary_past = checked_sub(kv_len, a->q_len);
     const int64_t past = a->past < 0 ? customary_past : a->past;
     if (causal && past != customary_past) oprec_set_int(r, "past", past);
-    const int64_t cap = a->window > 0 && a->window < kv_len ? a->window : kv_len;
-    const int64_t heads = checked_mul(checked_mul(a->batch, a->heads), checked_add(a->head, v_head));
-    r->macs = checked_mul(heads, checked_mul(a->q_len, kv_len));
-    r->flops = checked_mul(2, checked_mul(heads, visible_pairs(a->q_len, cap, past, causal)));
+    opcost_attention(r);
 }

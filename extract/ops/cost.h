@@ -74,7 +74,4 @@ const value *cost_values(
     const work *w, const tensor *t); /* of a small tensor, propagated or read from the file; NULL where not known */
 int64_t cost_product(const int64_t *dims, int from, int to); /* saturating; 1 where empty */
 
-/* Floating-point operations per element of what is not an elementwise operator of the table. */
-enum { COST_LAYER_NORM = 8, COST_RMS_NORM = 5, COST_BATCH_NORM = 2, COST_SOFTMAX = 12, COST_ROTARY = 3 };
-
 #endif

@@ -129,12 +129,12 @@ const struct {
     uint32_t type;
     fill_launcher *launch;
 } fill_types[] = {
-    {SCOUT_FP32, fill_launch<fill_fp32>},    {SCOUT_FP64, fill_launch<fill_fp64>},
-    {SCOUT_FP16, fill_launch<fill_fp16>},    {SCOUT_BF16, fill_launch<fill_bf16>},
-    {SCOUT_FP8E4M3, fill_launch<fill_e4m3>}, {SCOUT_FP8E5M2, fill_launch<fill_e5m2>},
-    {SCOUT_INT8, fill_launch<fill_int8>},    {SCOUT_UINT8, fill_launch<fill_uint8>},
-    {SCOUT_INT32, fill_launch<fill_int32>},  {SCOUT_INT64, fill_launch<fill_int64>},
-    {SCOUT_BOOL, fill_launch<fill_bool>},
+    {DTYPE_FP32, fill_launch<fill_fp32>},    {DTYPE_FP64, fill_launch<fill_fp64>},
+    {DTYPE_FP16, fill_launch<fill_fp16>},    {DTYPE_BF16, fill_launch<fill_bf16>},
+    {DTYPE_FP8E4M3FN, fill_launch<fill_e4m3>}, {DTYPE_FP8E5M2, fill_launch<fill_e5m2>},
+    {DTYPE_INT8, fill_launch<fill_int8>},    {DTYPE_UINT8, fill_launch<fill_uint8>},
+    {DTYPE_INT32, fill_launch<fill_int32>},  {DTYPE_INT64, fill_launch<fill_int64>},
+    {DTYPE_BOOL, fill_launch<fill_bool>},
 };
 
 unsigned fill_blocks(uint64_t bytes) {
@@ -176,7 +176,7 @@ cudaError_t kernels_fill(void *to, uint64_t bytes, uint32_t type, int scale, flo
     /* seeds that follow one another must not give shifted copies of one sequence */
     const uint64_t start = values_mix(seed ^ 0x5eedull);
     if (!bytes) return cudaSuccess;
-    if (type == SCOUT_INT4 || type == SCOUT_UINT4) {
+    if (type == DTYPE_INT4 || type == DTYPE_UINT4) {
         fill_bits<<<fill_blocks(bytes), threads, 0, stream>>>((unsigned char *)to, bytes, start);
         return cudaGetLastError();
     }

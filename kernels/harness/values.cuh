@@ -2,7 +2,7 @@
 #ifndef KERNELS_HARNESS_VALUES_CUH
 #define KERNELS_HARNESS_VALUES_CUH
 
-#include "scout/plugin.h"
+#include "common/dtype.h"
 
 #include <cuda_bf16.h>
 #include <cuda_fp16.h>
@@ -21,17 +21,17 @@ __host__ __device__ inline uint64_t values_mix(uint64_t x) {
  * product has: a reference that does not know its inputs never agrees with anything. */
 __device__ inline double values_at(const void *data, uint32_t type, int64_t at) {
     switch (type) {
-    case SCOUT_FP32: return (double)((const float *)data)[at];
-    case SCOUT_FP64: return ((const double *)data)[at];
-    case SCOUT_FP16: return (double)__half2float(((const __half *)data)[at]);
-    case SCOUT_BF16: return (double)__bfloat162float(((const __nv_bfloat16 *)data)[at]);
-    case SCOUT_FP8E4M3: return (double)(float)((const __nv_fp8_e4m3 *)data)[at];
-    case SCOUT_FP8E5M2: return (double)(float)((const __nv_fp8_e5m2 *)data)[at];
-    case SCOUT_INT8: return (double)((const int8_t *)data)[at];
-    case SCOUT_UINT8: return (double)((const uint8_t *)data)[at];
-    case SCOUT_INT32: return (double)((const int32_t *)data)[at];
-    case SCOUT_INT64: return (double)((const long long *)data)[at];
-    case SCOUT_BOOL: return (double)((const uint8_t *)data)[at];
+    case DTYPE_FP32: return (double)((const float *)data)[at];
+    case DTYPE_FP64: return ((const double *)data)[at];
+    case DTYPE_FP16: return (double)__half2float(((const __half *)data)[at]);
+    case DTYPE_BF16: return (double)__bfloat162float(((const __nv_bfloat16 *)data)[at]);
+    case DTYPE_FP8E4M3FN: return (double)(float)((const __nv_fp8_e4m3 *)data)[at];
+    case DTYPE_FP8E5M2: return (double)(float)((const __nv_fp8_e5m2 *)data)[at];
+    case DTYPE_INT8: return (double)((const int8_t *)data)[at];
+    case DTYPE_UINT8: return (double)((const uint8_t *)data)[at];
+    case DTYPE_INT32: return (double)((const int32_t *)data)[at];
+    case DTYPE_INT64: return (double)((const long long *)data)[at];
+    case DTYPE_BOOL: return (double)((const uint8_t *)data)[at];
     default: return __longlong_as_double(0x7ff8000000000000ll);
     }
 }

@@ -64,13 +64,13 @@ cudaError_t kernels_unpack_int4(void *to, uint32_t type, const void *from, const
     const unsigned blocks = 4096, threads = 256;
     const uint8_t *const bytes = (const uint8_t *)from;
     if (block < 1) return cudaErrorInvalidValue;
-    if (type == SCOUT_FP16)
+    if (type == DTYPE_FP16)
         pack_int4<__half>
             <<<blocks, threads, 0, stream>>>((__half *)to, type, bytes, (const __half *)scales, rows, cols, block);
-    else if (type == SCOUT_BF16)
+    else if (type == DTYPE_BF16)
         pack_int4<__nv_bfloat16><<<blocks, threads, 0, stream>>>((__nv_bfloat16 *)to, type, bytes,
                                                                  (const __nv_bfloat16 *)scales, rows, cols, block);
-    else if (type == SCOUT_FP32)
+    else if (type == DTYPE_FP32)
         pack_int4<float>
             <<<blocks, threads, 0, stream>>>((float *)to, type, bytes, (const float *)scales, rows, cols, block);
     else

@@ -164,9 +164,9 @@ struct range {
     double smallest, largest;
 };
 __device__ range range_of(uint32_t type) {
-    if (type == SCOUT_FP32) return {0x1p-126, 0x1.ffffffp127};
-    if (type == SCOUT_BF16) return {0x1p-126, 0x1.ffp127};
-    if (type == SCOUT_FP16) return {0x1p-14, 0x1.ffep15};
+    if (type == DTYPE_FP32) return {0x1p-126, 0x1.ffffffp127};
+    if (type == DTYPE_BF16) return {0x1p-126, 0x1.ffp127};
+    if (type == DTYPE_FP16) return {0x1p-14, 0x1.ffep15};
     return {0, infinity()};
 }
 
@@ -231,21 +231,21 @@ struct value {
 };
 
 __device__ bool is_whole(uint32_t type) {
-    return type == SCOUT_INT64 || type == SCOUT_INT32 || type == SCOUT_INT8 || type == SCOUT_UINT8;
+    return type == DTYPE_INT64 || type == DTYPE_INT32 || type == DTYPE_INT8 || type == DTYPE_UINT8;
 }
 __device__ value of_whole(int64_t x) { return {(double)x, x}; }
 __device__ value of_real(double x) { return {x, 0}; }
 __device__ value cut(double x) { return of_whole(fabs(x) < 0x1p63 ? (int64_t)x : 0); }
 
 __device__ int64_t kept(uint32_t type, int64_t x) {
-    if (type == SCOUT_INT32) return (int32_t)(uint32_t)(uint64_t)x;
-    if (type == SCOUT_INT8) return (int8_t)(uint8_t)(uint64_t)x;
-    if (type == SCOUT_UINT8) return (uint8_t)(uint64_t)x;
+    if (type == DTYPE_INT32) return (int32_t)(uint32_t)(uint64_t)x;
+    if (type == DTYPE_INT8) return (int8_t)(uint8_t)(uint64_t)x;
+    if (type == DTYPE_UINT8) return (uint8_t)(uint64_t)x;
     return x;
 }
 
 __device__ value cast(const elementwise_step &s, value x) {
-    if (s.result == SCOUT_BOOL) return of_whole(is_whole(s.type) ? x.whole != 0 : x.real != 0);
+    if (s.result == DTYPE_BOOL) return of_whole(is_whole(s.type) ? x.whole != 0 : x.real != 0);
     if (!is_whole(s.result)) return of_real(x.real);
     return of_whole(kept(s.result, is_whole(s.type) ? x.whole : cut(x.real).whole));
 }
@@ -264,10 +264,10 @@ __device__ __noinline__ value evaluate(const elementwise_step &s, const value *o
     }
     if (is_whole(s.type)) {
         const int64_t y = wholes_of(s.id, wholes, s.inputs, bound(s.numbers.alpha), bound(s.numbers.beta));
-        return of_whole(s.result == SCOUT_BOOL ? y != 0 : kept(s.result, y));
+        return of_whole(s.result == DTYPE_BOOL ? y != 0 : kept(s.result, y));
     }
     const double y = floats_of(s.id, reals, s.inputs, s.numbers);
-    return s.result == SCOUT_BOOL ? of_whole(y != 0) : of_real(y);
+    return s.result == DTYPE_BOOL ? of_whole(y != 0) : of_real(y);
 }
 
 /* What an error before the step becomes behind it: the larger distance of both ends, and of 0 where it lies between. */
@@ -293,7 +293,7 @@ __device__ value operand_at(const whole_chain_problem &p, int operand, int64_t a
     const uint32_t type = p.chain.operand[operand].type;
     const int64_t from = offset_of(p.walk, operand, at);
     if (is_whole(type)) return of_whole(whole_integer_at(p.data[operand], type, from));
-    return type == SCOUT_BOOL ? cut(values_at(p.data[operand], type, from))
+    return type == DTYPE_BOOL ? cut(values_at(p.data[operand], type, from))
                               : of_real(values_at(p.data[operand], type, from));
 }
 

@@ -11,7 +11,7 @@ __global__ void __launch_bounds__(whole_each_threads)
     const int64_t count = p.rows * p.cols;
     for (int64_t k = whole_each_first(); k < count; k += whole_each_step()) {
         const int64_t at = k / p.cols;
-        const int64_t row = p.index_type == SCOUT_INT64 ? (int64_t)((const long long *)p.indices)[at]
+        const int64_t row = p.index_type == DTYPE_INT64 ? (int64_t)((const long long *)p.indices)[at]
                                                         : ((const int32_t *)p.indices)[at];
         const double x = values_at(p.table, p.type, row * p.cols + k % p.cols);
         want[k] = x;

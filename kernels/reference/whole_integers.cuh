@@ -3,7 +3,7 @@
 #ifndef KERNELS_REFERENCE_WHOLE_INTEGERS_CUH
 #define KERNELS_REFERENCE_WHOLE_INTEGERS_CUH
 
-#include "scout/plugin.h"
+#include "common/dtype.h"
 
 __host__ __device__ inline int64_t whole_add(int64_t a, int64_t b) { return (int64_t)((uint64_t)a + (uint64_t)b); }
 __host__ __device__ inline int64_t whole_sub(int64_t a, int64_t b) { return (int64_t)((uint64_t)a - (uint64_t)b); }
@@ -12,9 +12,9 @@ __host__ __device__ inline int64_t whole_mul(int64_t a, int64_t b) { return (int
 /* An element of a type of integers as it is: a double would not hold all of them. */
 __host__ __device__ inline int64_t whole_integer_at(const void *data, uint32_t type, int64_t at) {
     switch (type) {
-    case SCOUT_INT64: return ((const int64_t *)data)[at];
-    case SCOUT_INT32: return ((const int32_t *)data)[at];
-    case SCOUT_INT8: return ((const int8_t *)data)[at];
+    case DTYPE_INT64: return ((const int64_t *)data)[at];
+    case DTYPE_INT32: return ((const int32_t *)data)[at];
+    case DTYPE_INT8: return ((const int8_t *)data)[at];
     default: return ((const uint8_t *)data)[at];
     }
 }
@@ -23,9 +23,9 @@ __host__ __device__ inline int64_t whole_integer_at(const void *data, uint32_t t
  * what is equal stays equal. */
 __host__ __device__ inline double whole_wrapped(uint32_t type, int64_t value) {
     switch (type) {
-    case SCOUT_INT32: return (double)(int32_t)(uint32_t)(uint64_t)value;
-    case SCOUT_INT8: return (double)(int8_t)(uint8_t)(uint64_t)value;
-    case SCOUT_UINT8: return (double)(uint8_t)(uint64_t)value;
+    case DTYPE_INT32: return (double)(int32_t)(uint32_t)(uint64_t)value;
+    case DTYPE_INT8: return (double)(int8_t)(uint8_t)(uint64_t)value;
+    case DTYPE_UINT8: return (double)(uint8_t)(uint64_t)value;
     default: return (double)value;
     }
 }

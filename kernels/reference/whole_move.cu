@@ -8,8 +8,8 @@ namespace {
 
 /* Below it the steps of a short float grow no smaller. */
 __device__ float least_of(uint32_t to) {
-    if (to == SCOUT_FP8E4M3) return 1.0f / 64;
-    return to == SCOUT_FP16 || to == SCOUT_FP8E5M2 ? 1.0f / 16384 : 0;
+    if (to == DTYPE_FP8E4M3FN) return 1.0f / 64;
+    return to == DTYPE_FP16 || to == DTYPE_FP8E5M2 ? 1.0f / 16384 : 0;
 }
 
 struct origin {
@@ -30,7 +30,7 @@ __device__ origin from_places(const whole_move_problem &p, int64_t k) {
 }
 
 __device__ int64_t index_at(const whole_move_problem &p, int64_t i) {
-    return p.index_type == SCOUT_INT64 ? (int64_t)((const long long *)p.indices)[i] : ((const int32_t *)p.indices)[i];
+    return p.index_type == DTYPE_INT64 ? (int64_t)((const long long *)p.indices)[i] : ((const int32_t *)p.indices)[i];
 }
 
 __device__ origin from_elements(const whole_move_problem &p, int64_t k) {
@@ -68,13 +68,13 @@ __device__ origin from_gathered(const whole_move_problem &p, int64_t k) {
 
 /* Whole numbers lose their upper bits, floats their fraction and what is beyond the range. */
 __device__ double cast(uint32_t from, uint32_t to, double x) {
-    const bool whole = from == SCOUT_INT64 || from == SCOUT_INT32 || from == SCOUT_INT8 || from == SCOUT_UINT8;
-    const double range = to == SCOUT_INT8 || to == SCOUT_UINT8 ? 256.0
-                         : to == SCOUT_INT32                   ? 4294967296.0
-                         : to == SCOUT_INT64                   ? 18446744073709551616.0
+    const bool whole = from == DTYPE_INT64 || from == DTYPE_INT32 || from == DTYPE_INT8 || from == DTYPE_UINT8;
+    const double range = to == DTYPE_INT8 || to == DTYPE_UINT8 ? 256.0
+                         : to == DTYPE_INT32                   ? 4294967296.0
+                         : to == DTYPE_INT64                   ? 18446744073709551616.0
                                                                : 0;
-    const double least = to == SCOUT_UINT8 ? 0 : -range / 2;
-    if (to == SCOUT_BOOL) return x != 0;
+    const double least = to == DTYPE_UINT8 ? 0 : -range / 2;
+    if (to == DTYPE_BOOL) return x != 0;
     if (range == 0) return x;
     x = trunc(x);
     if (whole) return x - floor((x - least) / range) * range;

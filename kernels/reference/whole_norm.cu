@@ -29,7 +29,7 @@ __device__ double activated(const norm_problem &p, double x) {
 }
 
 /* fp16 is not relative below its smallest normal number. */
-__device__ double least_spread(uint32_t type) { return type == SCOUT_FP16 ? 0x1p-14 : 0; }
+__device__ double least_spread(uint32_t type) { return type == DTYPE_FP16 ? 0x1p-14 : 0; }
 
 /* y = (x - mean) * factor * scale + bias is made of x, which may be a sum itself (size), the mean and the terms that
  * make it up, and bias. */

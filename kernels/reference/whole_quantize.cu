@@ -13,14 +13,14 @@ constexpr double least_half = 1.0 / 16384; /* below it the steps of fp16 grow no
 __global__ void __launch_bounds__(whole_each_threads)
     quantize(const whole_quantize_problem p, double *__restrict__ want, float *__restrict__ spread) {
     const int64_t count = p.outer * p.channels * p.inner;
-    const double low = p.to == SCOUT_INT8 ? -128 : 0, high = p.to == SCOUT_INT8 ? 127 : 255;
+    const double low = p.to == DTYPE_INT8 ? -128 : 0, high = p.to == DTYPE_INT8 ? 127 : 255;
     for (int64_t k = whole_each_first(); k < count; k += whole_each_step()) {
         const int64_t channel = k / p.inner % p.channels;
         const double x = values_at(p.x, p.from, k), scale = values_at(p.scales, p.scale_type, channel);
         const double zero = p.zero_points ? values_at(p.zero_points, p.zero_type, channel) : 0;
         const double y = p.quantizes ? fmin(high, fmax(low, x / scale + zero)) : (x - zero) * scale;
         want[k] = y;
-        spread[k] = (float)(p.quantizes ? half_a_step / within - fabs(y) : p.to == SCOUT_FP16 ? least_half : 0);
+        spread[k] = (float)(p.quantizes ? half_a_step / within - fabs(y) : p.to == DTYPE_FP16 ? least_half : 0);
     }
 }
 

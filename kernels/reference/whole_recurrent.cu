@@ -160,7 +160,7 @@ __device__ uncertain mix(uncertain update, uncertain fresh, uncertain before) {
 
 /* Below it types are coarse, and gates become 0. What is behind the end of a sequence is 0 and nothing else. */
 __device__ double least_spread(const walk &w, uncertain x) {
-    return !(x.square > 0) ? 0 : w.p.type == SCOUT_FP16 ? 0x1p-14 : 0x1p-100;
+    return !(x.square > 0) ? 0 : w.p.type == DTYPE_FP16 ? 0x1p-14 : 0x1p-100;
 }
 
 __device__ void keep(const walk &w, const place &at, int64_t time, uncertain h) {

@@ -59,7 +59,7 @@ __device__ double pick(const whole_reduce_problem &w, const sums<double> &s) {
                                       log(s.sum),
                                       (double)s.most_at,
                                       (double)s.least_at};
-    const double largest = w.output == SCOUT_FP16 ? 0x1.ffep15 : w.output == SCOUT_BF16 ? 0x1.ffp127 : 0x1.ffffffp127;
+    const double largest = w.output == DTYPE_FP16 ? 0x1.ffep15 : w.output == DTYPE_BF16 ? 0x1.ffp127 : 0x1.ffffffp127;
     const double want = all[w.id];
     return fabs(want) >= largest ? copysign(__longlong_as_double(0x7ff0000000000000ll), want) : want;
 }
@@ -74,7 +74,7 @@ __device__ double pick(const whole_reduce_problem &w, const sums<int64_t> &s) {
 /* A sum may cancel: its terms count. A mean of them likewise; a logarithm may be near 0. Below the smallest normal
  * number of its type an output is coarse; products go through it in another order in every implementation. */
 __device__ double spread_of(const whole_reduce_problem &w, const sums<double> &s) {
-    const double smallest = w.output == SCOUT_FP16 ? 0x1p-14 : w.id == REDUCE_prod ? 0x1p-100 : 0x1p-126;
+    const double smallest = w.output == DTYPE_FP16 ? 0x1p-14 : w.id == REDUCE_prod ? 0x1p-100 : 0x1p-126;
     if (w.id == REDUCE_sum) return sqrt(s.squares) + smallest;
     if (w.id == REDUCE_mean) return sqrt(s.squares) / (double)s.count + smallest;
     return w.id == REDUCE_logsum ? 1 : smallest;

@@ -21,7 +21,7 @@ __device__ void turn(const whole_rotary_problem &w, int64_t row, int64_t d, doub
     const double a = x * values_at(w.cosine, p.type, angle);
     const double b = values_at(w.x, p.type, from + other) * values_at(w.sine, p.type, angle);
     *want = first ? a - b : a + b;
-    *spread = (float)fmax(hypot(a, b), p.type == SCOUT_FP16 ? 0x1p-14 : 0); /* below, its steps grow no smaller */
+    *spread = (float)fmax(hypot(a, b), p.type == DTYPE_FP16 ? 0x1p-14 : 0); /* below, its steps grow no smaller */
 }
 
 __global__ void rotary_elements(whole_rotary_problem w, int64_t count, double *want, float *spread) {

@@ -32,7 +32,7 @@ __device__ void put(const whole_softmax_problem &w, int64_t at, double x, double
     if (w.p.logarithm)
         spread[at] = (float)sqrt(1 + x * x + largest * largest + log_sum * log_sum);
     else
-        spread[at] = (float)(w.output == SCOUT_FP16 ? fmax(y, 0x1p-14) : y);
+        spread[at] = (float)(w.output == DTYPE_FP16 ? fmax(y, 0x1p-14) : y);
 }
 
 __global__ void softmax_rows(whole_softmax_problem w, int lanes, double *want, float *spread) {

@@ -3,6 +3,7 @@
 #include "scout/input/operation_internal.h"
 
 #include "common/checked.h"
+#include "common/opcost.h"
 
 #include <string.h>
 
@@ -22,15 +23,6 @@ static const struct {
     {"maxpool", "max"},
     {"avgpool", "average"},
     {"transpose", "transpose"},
-};
-
-/* Operations per element, as docs/formats.md counts them; 1 where nothing is said. */
-static const struct {
-    op_kind kind;
-    const char *what; /* NULL: any */
-    int64_t flops;
-} per_element[] = {
-    {OP_NORM, "rms", 5}, {OP_NORM, "batch", 2}, {OP_NORM, NULL, 8}, {OP_SOFTMAX, NULL, 12}, {OP_ROTARY, NULL, 3},
 };
 
 static int64_t product(int n, const int64_t *x) {
@@ -110,8 +102,7 @@ static void finish_gemm(const operation_reader *r, const operation_precision_row
     const dtype out = rec->out_type != DTYPE_NONE ? rec->out_type : rec->type;
     const int64_t batch_a = oprec_int(rec, "batch_stride_a", 1) ? batch : 1,
                   batch_b = oprec_int(rec, "batch_stride_b", 1) ? batch : 1, block = oprec_int(rec, "block_size", 0);
-    rec->macs = checked_mul(checked_mul(m, n), checked_mul(k, batch));
-    rec->flops = checked_mul(2, rec->macs);
+    opcost_gemm(rec);
     rec->bytes_read = checked_add(dtype_bytes(rec->type, checked_mul(batch_a, checked_mul(m, k))),
                                   dtype_bytes(b, checked_mul(batch_b, checked_mul(n, k))));
     if (block > 0)
@@ -122,16 +113,6 @@ static void finish_gemm(const operation_reader *r, const operation_precision_row
     if (oprec_int(rec, "residual", 0)) rec->bytes_read = checked_add(rec->bytes_read, rec->bytes_written);
     if (rec->flops == INT64_MAX || rec->bytes_read >= INT64_MAX / 2 || rec->bytes_written >= INT64_MAX / 2)
         operation_fail(r, "a product of this size is impossible");
-}
-
-/* Pairs of a query and a key that it may see. */
-static int64_t attention_pairs(const oprec *rec, int64_t kv_len) {
-    const int64_t queries = rec->shape[2];
-    if (!rec->mask || strncmp(rec->mask, "causal", 6) != 0) return checked_mul(queries, kv_len);
-    const int64_t past = kv_len > queries ? kv_len - queries : 0, own = kv_len < queries ? kv_len : queries;
-    /* the first `own` queries see one key more each; those beyond the last key see all */
-    const int64_t triangle = checked_mul(own, checked_add(own, 1)) / 2;
-    return checked_add(checked_add(checked_mul(queries, past), triangle), checked_mul(queries - own, own));
 }
 
 static void finish_attention(const operation_reader *r, const json_t *entry, oprec *rec) {
@@ -149,8 +130,7 @@ static void finish_attention(const operation_reader *r, const json_t *entry, opr
     if (v_head < 1 || v_head > operation_max_dim) operation_fail(r, "v_head must be at least 1");
     const int64_t lanes = checked_mul(batch, heads), keys = checked_mul(checked_mul(batch, kv_heads), kv_len);
     const int64_t sizes = checked_add(d, v_head);
-    rec->macs = checked_mul(lanes, checked_mul(checked_mul(queries, kv_len), sizes));
-    rec->flops = checked_mul(2, checked_mul(lanes, checked_mul(attention_pairs(rec, kv_len), sizes)));
+    opcost_attention(rec);
     rec->bytes_read = checked_add(dtype_bytes(rec->type, checked_mul(checked_mul(lanes, queries), d)),
                                   dtype_bytes(rec->type, checked_mul(keys, sizes)));
     rec->bytes_written = dtype_bytes(rec->type, checked_mul(checked_mul(lanes, queries), v_head));
@@ -176,9 +156,8 @@ static void finish_conv(const operation_reader *r, oprec *rec) {
     const int64_t cout = rec->rank > 1 ? rec->shape[last ? rec->rank - 1 : 1] : 1;
     const int64_t taps = product(kernel->n, kernel->ints);
     /* every weight is used once for each output position (each input position, where transposed) */
-    rec->macs = oprec_int(rec, "transposed", 0) ? checked_mul(places, checked_mul(cout / group, taps))
-                                                : checked_mul(out, checked_mul(cin / group, taps));
-    rec->flops = checked_mul(2, rec->macs);
+    opcost_macs(rec, oprec_int(rec, "transposed", 0) ? checked_mul(places, checked_mul(cout / group, taps))
+                                                     : checked_mul(out, checked_mul(cin / group, taps)));
     rec->bytes_read = checked_add(dtype_bytes(rec->type, places),
                                   dtype_bytes(rec->weight_type, checked_mul(checked_mul(cout, cin) / group, taps)));
 }
@@ -201,13 +180,7 @@ static void finish_norm(oprec *rec, int64_t elements) {
 /* Everything else: each element read and written once. */
 static void finish_plain(oprec *rec) {
     const int64_t n = product(rec->rank, rec->shape);
-    int64_t each = 1;
-    for (size_t k = 0; k < sizeof per_element / sizeof *per_element; k++) {
-        if (per_element[k].kind != rec->kind) continue;
-        if (per_element[k].what && (!rec->what || strcmp(per_element[k].what, rec->what) != 0)) continue;
-        each = per_element[k].flops;
-        break;
-    }
+    const int64_t each = opcost_per_element(rec->kind, rec->what);
     rec->flops = rec->kind == OP_MOVE || rec->kind == OP_EMBEDDING ? 0 : checked_mul(each, n);
     rec->bytes_read = dtype_bytes(rec->type, n);
     rec->bytes_written = dtype_bytes(rec->out_type != DTYPE_NONE ? rec->out_type : rec->type, n);

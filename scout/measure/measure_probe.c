@@ -94,34 +94,29 @@ static uint64_t aligned(double bytes) { return ((uint64_t)bytes + 511) / 512 * 5
 
 static scout_answer enqueue_stream(void *context, uint32_t number, void *stream, scout_why *why) {
     measure_probe *p = context;
-    /* a captured sequence is whole rotations; others are called anew each time, and go on where the last one ended */
-    const uint64_t copy = (p->owner->api->has_graphs ? number : p->turn++) % p->copies;
+    const uint64_t copy = p->turn++ % p->copies; /* it goes on where the last sequence ended */
     const char *read = p->read;
     char *written = p->written;
+    (void)number;
     return p->owner->api->stream(p->owner->device, read ? read + copy * p->read_bytes : NULL, p->read_bytes,
                                  written ? written + copy * p->written_bytes : NULL, p->written_bytes, stream, why);
 }
 
-/* The operation's bytes, all of them; on a host those that set its ceiling, in a size that the table of bandwidths has:
- * below it there is nothing but the waking of threads. */
+/* The bytes that set the operation's ceiling, in a size that the table of bandwidths has: below it there is nothing but
+ * the waking of threads. */
 static bool choose_bytes(measurement *m, bool *hot) {
     measure_probe *p = &m->probe;
     const ceilings *c = m->request->ceilings;
     const ceilings_time *t = &m->ceiling;
-    double read = m->op.bytes_read, written = m->op.bytes_written, least = INFINITY, most = 0;
-    *hot = m->request->regime.cache == REGIME_HOT;
-    if (on_host(m)) {
-        for (int k = 0; k < c->bandwidth_count; k++) {
-            least = fmin(least, (double)c->bandwidths[k].bytes);
-            most = fmax(most, (double)c->bandwidths[k].bytes);
-        }
-        const double bytes = fmin(fmax(t->moved_bytes, least), most);
-        read = bytes * t->moved_read_fraction;
-        written = bytes - read;
-        *hot = *hot || t->moved_resident;
+    double least = INFINITY, most = 0;
+    for (int k = 0; k < c->bandwidth_count; k++) {
+        least = fmin(least, (double)c->bandwidths[k].bytes);
+        most = fmax(most, (double)c->bandwidths[k].bytes);
     }
+    const double bytes = fmin(fmax(t->moved_bytes, least), most), read = bytes * t->moved_read_fraction;
+    *hot = m->request->regime.cache == REGIME_HOT || t->moved_resident;
     p->read_bytes = aligned(read);
-    p->written_bytes = aligned(written);
+    p->written_bytes = aligned(bytes - read);
     p->bytes = (double)p->read_bytes + (double)p->written_bytes;
     return p->bytes > 0;
 }
@@ -134,12 +129,10 @@ static bool open_stream(measurement *m) {
     scout_why why;
     if (!m->api->stream || m->api->memory(m->device, &free_bytes, &total, &why) != SCOUT_OK) return false;
     if (!choose_bytes(m, &hot) || p->bytes > memory_share * (double)free_bytes) return false;
-    const bool among = on_host(m);
     /* Rotating over as much as the operation's own tensors do: colder than them would be no ceiling of theirs. */
-    const double over = among ? fmin(c->plateau_bytes, (double)bench_set_rotation_bytes(m->set)) : c->plateau_bytes;
+    const double over = fmin(c->plateau_bytes, (double)bench_set_rotation_bytes(m->set));
     const double wanted = hot ? 1 : fmax(ceil(over / p->bytes), 2);
-    const double fit = memory_share * (double)free_bytes / p->bytes;
-    const double copies = fmin(fmin(wanted, fit), among ? UINT32_MAX : BENCH_COPIES);
+    const double copies = fmin(fmin(wanted, memory_share * (double)free_bytes / p->bytes), UINT32_MAX);
     p->copies = copies > 1 ? (uint32_t)copies : 1;
     if (!hot && p->copies * p->bytes < over) return false; /* warmer than what it would be held against */
     if (p->read_bytes && m->api->alloc(m->device, p->read_bytes * p->copies, &p->read, &why) != SCOUT_OK) return false;
@@ -186,27 +179,21 @@ static scout_enqueue enqueue_of(const measure_probe *p) {
     return p->kind == MEASURE_PROBE_STREAM ? enqueue_stream : enqueue_counted;
 }
 
-/* So many launches, or whole rotations of them; the sequence is the probe's. */
+/* So many launches; the sequence is the probe's. */
 static scout_answer record_sequence(measure_probe *p, uint32_t launches, scout_why *why) {
     const scout_device_api *api = p->owner->api;
-    const uint32_t over = api->has_graphs && p->copies ? launches % p->copies : 0;
-    const uint32_t real = over ? launches + p->copies - over : launches;
-    if (p->sequence && p->sequence_launches != real) {
-        api->drop(p->owner->device, p->sequence);
-        p->sequence = NULL;
-    }
-    if (p->sequence) return SCOUT_OK;
-    p->sequence_launches = real;
-    return api->record(p->owner->device, p->owner->request->regime.launch == REGIME_GRAPH, real, enqueue_of(p), p,
+    if (p->sequence && p->sequence_launches == launches) return SCOUT_OK;
+    if (p->sequence) api->drop(p->owner->device, p->sequence);
+    p->sequence = NULL;
+    p->sequence_launches = launches;
+    return api->record(p->owner->device, p->owner->request->regime.launch == REGIME_GRAPH, launches, enqueue_of(p), p,
                        &p->sequence, why);
 }
 
 static scout_answer run_sequence(measure_probe *p, uint32_t launches, uint32_t batches, double *seconds,
                                  scout_why *why) {
-    scout_answer answer = record_sequence(p, launches, why);
-    if (answer == SCOUT_OK) answer = p->owner->api->run(p->owner->device, p->sequence, batches, seconds, why);
-    for (uint32_t k = 0; answer == SCOUT_OK && k < batches; k++) seconds[k] *= (double)launches / p->sequence_launches;
-    return answer;
+    const scout_answer answer = record_sequence(p, launches, why);
+    return answer == SCOUT_OK ? p->owner->api->run(p->owner->device, p->sequence, batches, seconds, why) : answer;
 }
 
 static scout_answer probe_record(void *context, uint32_t launches, scout_sequence **out, scout_why *why) {

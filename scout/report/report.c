@@ -112,7 +112,7 @@ static void read_measurement(const json_t *m, report_figures *out) {
 /* What ran here is attainable at this size, whatever the streaming kernels did that the table of bandwidths was made
  * with. Not of a host, whose table may have had a bad minute, nor of what leaves zeros out. */
 static void take_what_ran(const json_t *m, report_figures *out) {
-    const bool told = json_get_positive(m, "clock_mhz") > 0 && !report_skips_zeros(out);
+    const bool told = json_get_positive(m, "clock_mhz") > 0 && !verdict_is_sparse(out->family);
     if (!told || !(out->best_us < out->ceiling_us) || !(out->best_us >= out->physical_us)) return;
     out->ceiling_us = out->best_us;
     out->ceiling_ci = verdict_known(out->best_ci) ? out->best_ci : INFINITY;
@@ -161,12 +161,8 @@ static void estimate(const report_input *in, report_figures *out) {
     if (isfinite(t.seconds) && t.seconds > 0) out->estimate_us = 1e6 * t.seconds;
 }
 
-static const char *row_name(const json_t *row, char *text, size_t room) {
-    const char *name = json_get_text_or_null(row, "name"), *variant = json_get_text_or_null(row, "variant");
-    if (!name) return NULL;
-    snprintf(text, room, "%s%s%s", name, variant && *variant ? " " : "", variant ? variant : "");
-    plain_end(text);
-    return text;
+static const char *row_name(const json_t *row, char text[VERDICT_NAME]) {
+    return verdict_name(json_get_text_or_null(row, "name"), json_get_text_or_null(row, "variant"), text);
 }
 
 static void judge(const report_input *in, report_figures *out) {
@@ -174,7 +170,7 @@ static void judge(const report_input *in, report_figures *out) {
     const bool another = out->best_row && out->best_row != out->baseline_row;
     const json_t *addresses = json_object_get(another ? out->best_row : out->baseline_row, "addresses");
     const json_t *rival = json_object_get(in->measurement, "rival");
-    char best[160], beside[160];
+    char best[VERDICT_NAME], beside[VERDICT_NAME];
     verdict_facts facts = {
         .op = oprec_kind_name(o->rec.kind),
         .pattern = o->pattern,
@@ -197,7 +193,7 @@ static void judge(const report_input *in, report_figures *out) {
         .rival_ratio = out->rival_ratio,
         .rival_ratio_ci = out->rival_ratio_ci,
         .rival_family = out->rival_family,
-        .rival_name = row_name(rival, beside, sizeof beside),
+        .rival_name = row_name(rival, beside),
         .count = (double)o->count,
         .model_us = in->model_us,
         .model_ci = in->model_ci,
@@ -207,11 +203,14 @@ static void judge(const report_input *in, report_figures *out) {
         .units = in->device ? in->device->identity.units : 0,
         .baseline_name = out->baseline,
         .baseline_own = out->own,
-        .best_name = row_name(out->best_row, best, sizeof best),
+        .best_name = row_name(out->best_row, best),
         .address_best = json_get_positive(addresses, "best"),
         .address_worst = json_get_positive(addresses, "worst"),
     };
-    if (in->fusion.of) report_fusion_facts(in, out, &facts);
+    if (in->fusion.of) {
+        const verdict_fused fused = report_fusion_facts(in, out);
+        verdict_fuse(&facts, &fused);
+    }
     out->verdict = verdict_of(&facts, NULL);
     out->efficiency = out->verdict.efficiency;
     out->proven_us = !out->baseline_row || out->verdict.figures[VERDICT_PROVEN].x > 0 ? out->best_us : out->baseline_us;
@@ -240,15 +239,6 @@ void report_read(const report_input *in, report_figures *out) {
     estimate(in, out);
     if (in->fusion.of) report_fusion_read(in, out);
     judge(in, out);
-}
-
-bool report_skips_zeros(const report_figures *f) { return f->family && strncmp(f->family, "SPARSE_", 7) == 0; }
-
-bool report_is_excused(const report_figures *f) {
-    static const char *const codes[] = {"no_work", "not_asked"};
-    for (size_t k = 0; f->code && k < sizeof codes / sizeof codes[0]; k++)
-        if (plain_same(f->code, codes[k])) return true;
-    return false;
 }
 
 /* What somebody else ended says nothing of the candidate that was at work. */

@@ -79,16 +79,12 @@ typedef struct report_figures {
     int bad_rows;             /* WRONG, TIMEOUT, CRASHED, ERROR */
     verdict verdict;
 } report_figures;
-/* What needs no measuring is no failure when it has none, and takes no time. */
-bool report_is_excused(const report_figures *f);
-/* Whether the best leaves zeros out, which the ceiling counts. */
-bool report_skips_zeros(const report_figures *f);
 void report_read(const report_input *in, report_figures *out);
 
 /* report_fusion.c: the figures of a fusion from a measurement whose own are read, what its verdict is spoken on, and
  * the member `fusion` of its report. */
 void report_fusion_read(const report_input *in, report_figures *out);
-void report_fusion_facts(const report_input *in, const report_figures *f, verdict_facts *facts);
+verdict_fused report_fusion_facts(const report_input *in, const report_figures *f);
 json_t *report_fusion_json(const report_input *in, const report_figures *f, json_builder *b);
 
 /* Whether the ceilings hold the K sweep that was asked for, and not that of another product. */

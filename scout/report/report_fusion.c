@@ -82,13 +82,12 @@ static void read_sum(const report_fusion *in, const json_t *m, const report_figu
     if (verdict_known(f->best_ci) && verdict_known(in->sum_ci)) to->ratio_ci = hypot(f->best_ci, in->sum_ci);
 }
 
-static void judge_worth(const report_input *in, report_fused *to) {
-    static const char *const words[] = {"no", "borderline", "yes"};
-    const verdict_gain gain = verdict_gain_of(to->ratio, to->ratio_ci, verdict_defaults.margin);
-    if (!isfinite(to->ratio)) return;
-    to->worth = words[gain];
-    if (gain == VERDICT_PROVEN_GAIN && isfinite(to->parts_us))
-        to->saved_us = (double)in->fusion.of->count * to->parts_us * (1 - to->ratio);
+verdict_fused report_fusion_facts(const report_input *in, const report_figures *f) {
+    return (verdict_fused){.sum = in->fusion.of->how == FUSION_SUM,
+                           .parts_us = f->fused.parts_us,
+                           .ratio = f->fused.ratio,
+                           .ratio_ci = f->fused.ratio_ci,
+                           .sum_ci = in->fusion.sum_ci};
 }
 
 void report_fusion_read(const report_input *in, report_figures *out) {
@@ -106,25 +105,9 @@ void report_fusion_read(const report_input *in, report_figures *out) {
         read_sum(&in->fusion, in->measurement, out, to);
     else
         read_sequence(in->measurement, out, to);
-    judge_worth(in, to);
-}
-
-/* The parts are the baseline, whoever ran them; a sum of times has no blocks that lie beside the other's. */
-void report_fusion_facts(const report_input *in, const report_figures *f, verdict_facts *facts) {
-    facts->fusion = true;
-    facts->baseline_name = "the parts";
-    facts->measured = facts->measured && isfinite(f->fused.parts_us);
-    facts->baseline_us = f->fused.parts_us;
-    if (in->fusion.of->how != FUSION_SUM) return;
-    facts->best_family = "FUSION";
-    facts->ceiling_beside = false; /* that was beside another baseline */
-    facts->baseline_ci = in->fusion.sum_ci;
-    facts->ratio = f->fused.ratio < 1 ? f->fused.ratio : 0;
-    facts->ratio_ci = f->fused.ratio_ci;
-    facts->rival_ratio = f->fused.ratio < 1 ? NAN : f->fused.ratio;
-    facts->rival_ratio_ci = f->fused.ratio_ci;
-    facts->rival_family = "FUSION";
-    facts->rival_name = facts->best_name; /* what does all at once, by whichever of the two ratios it is told */
+    if (!isfinite(to->ratio)) return;
+    const verdict_fused fused = report_fusion_facts(in, out);
+    to->worth = verdict_worth(&fused, (double)in->fusion.of->count, verdict_defaults.margin, &to->saved_us);
 }
 
 json_t *report_fusion_json(const report_input *in, const report_figures *f, json_builder *b) {

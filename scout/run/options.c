@@ -1,14 +1,13 @@
 /* Owns the command line: the table of options, and what their values stand for. */
 #include "scout/run/options.h"
 
+#include "common/version.h"
 #include "scout/device/plugins_file.h"
 #include "scout/run/options_check.h"
 
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
-
-const char options_version[] = "0.1.0 (ceiling-scout)";
 
 static const char *const precisions[] = {"fp32", "tf32", "fp16", "bf16", "fp8", "int8", "int4", NULL};
 static const char *const blocks[] = {"16", "32", "64", "128", NULL};
@@ -302,7 +301,7 @@ cli_result options_parse(int argc, char **argv, options *o, status *st) {
     const char *file = NULL;
     const cli_spec spec = {
         .program = "scout_batch",
-        .version = options_version,
+        .version = version_text,
         .usage = "OPS.json -o DIR [--device D] [--regime sustained|burst] [--budget SECONDS] …\n"
                  "       scout_batch --op KIND --shape N,N,… --precision P [--k-sweep] [-o DIR]\n"
                  "       scout_batch --ceilings | --list-devices | --list-candidates | --cache-info",

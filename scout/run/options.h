@@ -51,6 +51,4 @@ typedef struct options {
 cli_result options_parse(int argc, char **argv, options *o, status *st);
 void options_free(options *o);
 
-extern const char options_version[];
-
 #endif

@@ -279,7 +279,6 @@ static void work(run *r, status *st) {
     run_files_resume(r);
     run_queue_fill(r);
     if (!run_json_save(r, "running", st)) return;
-    if (r->options->budget_s > 0) r->budget_end = r->started + r->options->budget_s;
     const bool good = run_queue_work(r, st);
     finish(r, good, st);
 }
@@ -291,6 +290,7 @@ status_code run_operations(const options *o, const volatile int *stop, status *s
     r->stop = stop;
     r->lock = -1;
     r->started = run_now();
+    r->budget = budget_of(o, r->started);
     r->search = (report_search){.exhaustive = o->exhaustive,
                                 .candidate = o->candidate,
                                 .before = o->before,

@@ -11,10 +11,6 @@
 
 const char *const run_precisions[] = {"fp32", "tf32", "fp16", "bf16", "fp8", "int8", NULL};
 
-enum { PART_SECONDS = 4, HOST_PART_SECONDS = 5, AUDIT_SECONDS = 12 };
-static const double CEILINGS_SHARE = 1.0 / 3; /* of a budget, at most */
-static const double LEAST_SECONDS = 0.5;      /* less than that says no more than is known */
-
 unsigned run_precision_bit(const char *name) {
     if (name && strcmp(name, "int4") == 0) name = "fp16"; /* what its products are computed in */
     for (int k = 0; name && run_precisions[k]; k++)
@@ -73,32 +69,12 @@ static bool take(run_device *d, const json_t *object, status *st) {
     return true;
 }
 
-/* Seconds that are left for ceilings, all of them together; infinite without a budget. A run that measures operations
- * keeps the rest of its budget for them. */
-static double seconds_left(const run *r, const run_device *d) {
-    const double budget_s = r->options->budget_s;
-    if (!(budget_s > 0)) return INFINITY;
-    return (r->options->mode == OPTIONS_CEILINGS ? 1 : CEILINGS_SHARE) * budget_s - d->used_s;
-}
-
-/* What each of so many parts (a precision, bandwidth) may take. */
-static double part_seconds(const run *r, const run_device *d, int parts) {
-    const double usual = is_host(d) ? HOST_PART_SECONDS : PART_SECONDS;
-    const bool audit = r->options->mode == OPTIONS_CEILINGS && r->options->exhaustive;
-    return fmin(seconds_left(r, d) / (parts > 1 ? parts : 1), audit ? AUDIT_SECONDS : usual);
-}
-
 /* Peaks that were disturbed when they were measured: good for want of better, and not known. */
 static unsigned disturbed_bits(const ceilings *c) {
     unsigned bits = 0;
     for (int k = 0; k < c->peak_count; k++)
         if (c->peaks[k].disturbed) bits |= run_precision_bit(c->peaks[k].precision);
     return bits;
-}
-
-/* Ceilings that had less time are good enough for a run that would have to give its own little time for better ones. */
-static bool had_enough(const run *r, double budget_s) {
-    return budget_s >= 0.5 * PART_SECONDS || (r->options->budget_s > 0 && r->options->mode != OPTIONS_CEILINGS);
 }
 
 void run_ceilings_load(run *r, run_device *d) {
@@ -109,7 +85,7 @@ void run_ceilings_load(run *r, run_device *d) {
     json_t *entry = cache_get(&r->cache, key, note, sizeof note);
     if (note[0]) run_warn(r, "%s", note);
     const double budget_s = json_number_value(json_object_get(entry, "budget_s"));
-    if (entry && had_enough(r, budget_s) && take(d, json_object_get(entry, "ceilings"), &st)) {
+    if (entry && budget_ceilings_enough(&r->budget, budget_s) && take(d, json_object_get(entry, "ceilings"), &st)) {
         d->disturbed = disturbed_bits(d->ceilings);
         d->asked = bits_of(json_object_get(entry, "asked")) & ~d->disturbed;
         /* A host may have been busy both times. */
@@ -149,7 +125,7 @@ static bool has_sweep(const run *r, const run_device *d) {
 unsigned run_ceilings_due(const run *r, const run_device *d, bool *again) {
     *again = false;
     if (r->search.compare) return 0; /* two times beside each other need none; those that are known are told */
-    *again = (d->suspect & ~d->again) && seconds_left(r, d) > LEAST_SECONDS;
+    *again = (d->suspect & ~d->again) && budget_ceilings_again(&r->budget, d->used_s);
     if (*again) return d->suspect & ~d->again;
     if (d->tried) return 0; /* what failed once is not tried for every operation */
     return (r->wanted | (r->wanted ? (unsigned)RUN_BANDWIDTH : 0)) & ~d->asked;
@@ -178,7 +154,7 @@ json_t *run_ceilings_job(run *r, run_device *d, int job) {
     d->before = d->asked;
     if (again) d->again |= due;
     const int parts = parts_of(due) + sweep;
-    const double part_s = part_seconds(r, d, parts);
+    const double part_s = budget_ceilings_part(&r->budget, d->used_s, parts, is_host(d));
     if (d->budget_s == 0 || part_s < d->budget_s) d->budget_s = part_s;
     d->parts = parts > 1 ? parts : 1; /* an audit alone is one */
     d->part = 0;
@@ -194,7 +170,8 @@ json_t *run_ceilings_job(run *r, run_device *d, int job) {
     json_put_bool(&b, to, "again", again);
     json_put_bool(&b, to, "audit", audit);
     json_put_real(&b, to, "budget_s", part_s);
-    if (isfinite(seconds_left(r, d))) json_put_real(&b, to, "within_s", seconds_left(r, d));
+    const double within_s = budget_ceilings_left(&r->budget, d->used_s);
+    if (isfinite(within_s)) json_put_real(&b, to, "within_s", within_s);
     if (sweep) {
         json_t *points = json_new_object(&b);
         json_put_text(&b, points, "precision", r->sweep_precision);

@@ -7,9 +7,6 @@
 #include <math.h>
 #include <string.h>
 
-/* Of the time of a run, where there is no budget that says how long all may take; however short the rest was. */
-static const double share = 0.25, least_s = 20;
-
 static run_item *item_of(const run *r, const operation *o) { return &r->items[o - r->list.items]; }
 
 /* ---- setting up ---- */
@@ -93,22 +90,10 @@ void run_fusion_choose(const run *r, run_item *i) {
     }
 }
 
-static bool any_left(const run *r) {
+bool run_fusion_left(const run *r) {
     for (int k = 0; k < r->item_count; k++)
         if (r->items[k].stage > RUN_OPERATIONS && r->items[k].source == RUN_PENDING) return true;
     return false;
-}
-
-/* A quarter of the run is theirs. */
-double run_fusion_stage_end(run *r, run_stage stage) {
-    const double taken = run_now() - r->started;
-    if (r->budget_end > 0) {
-        const bool shared = stage == RUN_OPERATIONS && any_left(r);
-        return shared ? r->started + (1 - share) * (r->budget_end - r->started) : r->budget_end;
-    }
-    if (stage == RUN_OPERATIONS || r->search.exhaustive || r->options->only) return 0;
-    if (r->fusions_end == 0) r->fusions_end = run_now() + fmax(least_s, taken * share / (1 - share));
-    return r->fusions_end;
 }
 
 void run_fusion_skip(run_item *i) {

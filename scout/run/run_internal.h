@@ -6,6 +6,7 @@
 #include "scout/cache/cache.h"
 #include "scout/device/others.h"
 #include "scout/report/report.h"
+#include "scout/run/budget.h"
 #include "scout/run/run.h"
 #include "scout/show/show.h"
 
@@ -47,6 +48,7 @@ typedef struct run_item {
     double budget_s;
     bool started, busy; /* busy: a device is at it */
     bool announced;     /* beside another one, so that it is prepared before its turn */
+    bool unwritten;     /* its first report is not on disk yet */
     bool changed;       /* it has passes that are in no cache yet */
     double open;        /* what figures_open said of it after `asked` passes: every pass asks all of them */
     int asked;
@@ -107,14 +109,14 @@ typedef struct run {
     unsigned wanted; /* bits of ceilings */
     double model_ci; /* of the model's time, once that is known */
     show_progress progress;
-    double started, budget_end; /* budget_end 0: none */
-    double fusions_end;         /* 0: none of them has begun */
-    double began, later_end;    /* the first pass; when later ones end: 0: not yet */
-    int of_other_cards;         /* figures that the cache has of another card of this class */
-    double expected_us;         /* of the model, before it is measured; 0: not yet known */
-    char taken[32];             /* when it began */
-    others beside;              /* what ran beside it at its start, on a host; cores 0: that is not known */
-    status failure;             /* of writing: the run ends */
+    budget budget;
+    double started, began; /* the run; its first pass: 0: not yet */
+    int unwritten;         /* items of which that is so */
+    int of_other_cards;    /* figures that the cache has of another card of this class */
+    double expected_us;    /* of the model, before it is measured; 0: not yet known */
+    char taken[32];        /* when it began */
+    others beside;         /* what ran beside it at its start, on a host; cores 0: that is not known */
+    status failure;        /* of writing: the run ends */
     bool interrupted;
     run_fault *faults; /* owned; candidates that hung or crashed, one per candidate */
     int fault_count;
@@ -163,9 +165,8 @@ bool run_fusion_ready(const run *r, const run_item *i); /* its parts were measur
 void run_fusion_choose(const run *r, run_item *i);      /* what its parts run as */
 void run_fusion_derive(run *r);                         /* at the end: those that are operations of the list */
 report_fusion run_fusion_about(const run *r, const run_item *i);
-/* When a stage has to be done with what it measures; 0: it may take its time. */
-double run_fusion_stage_end(run *r, run_stage stage);
-void run_fusion_skip(run_item *i); /* its time was used up */
+bool run_fusion_left(const run *r); /* one of them is not measured yet */
+void run_fusion_skip(run_item *i);  /* its time was used up */
 
 /* run_faults.c */
 void run_faults_note(run *r, const run_item *i); /* after it was measured */

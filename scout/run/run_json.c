@@ -1,4 +1,5 @@
 /* Owns run.json: what was asked, on which device, with which ceilings and libraries, and how it went. */
+#include "common/version.h"
 #include "scout/report/crossover.h"
 #include "scout/run/run_internal.h"
 
@@ -38,7 +39,7 @@ run_counts run_count(const run *r) {
             c.best_us += count * f.proven_us;
             *(f.own ? &c.own_us : &c.proven_us) += f.verdict.proven_gain_us;
             if (isfinite(f.ceiling_us)) c.ceiling_us += count * f.ceiling_us;
-        } else if (!report_is_excused(&f) && count > 0) {
+        } else if (!verdict_is_excused(f.code) && count > 0) {
             c.missing++;
             if (isfinite(f.estimate_us)) c.missing_us += count * f.estimate_us;
             if (isfinite(f.estimate_us)) verdict_sum_allow(&sum, count * f.estimate_us);
@@ -47,8 +48,8 @@ run_counts run_count(const run *r) {
         c.statuses[f.status]++;
         if (i->for_fusion) continue; /* it was not asked for itself */
         c.bad += f.bad_rows > 0;
-        c.open += !f.baseline_row && !report_is_excused(&f);
-        c.empty += !f.baseline_row && !f.best_row && !report_is_excused(&f);
+        c.open += !f.baseline_row && !verdict_is_excused(f.code);
+        c.empty += !f.baseline_row && !f.best_row && !verdict_is_excused(f.code);
         c.wide += f.wide;
     }
     for (int k = r->list.count; k < r->item_count; k++) {
@@ -269,7 +270,7 @@ bool run_json_save(run *r, const char *state, status *st) {
     json_builder b = {0};
     json_t *to = json_new_object(&b), *devices = json_new_array(&b);
     json_put_text(&b, to, "schema", "ceiling-scout/run/1");
-    json_put_text(&b, to, "program", options_version);
+    json_put_text(&b, to, "program", version_text);
     json_put_text(&b, to, "state", state);
     json_put_text(&b, to, "started", r->taken);
     json_put_real(&b, to, "seconds", run_now() - r->started);

@@ -12,18 +12,8 @@
 #include <string.h>
 #include <xxhash.h>
 
-enum { EXHAUSTIVE_SECONDS = 120, CEILINGS_JOB = 1 << 24 };
-enum { AHEAD = 12 };                    /* jobs that are announced before their turn */
-static const double LEAST_SEARCH = 0.1; /* seconds of preparing and racing that any operation has, */
-static const double SEARCH_SECONDS = 5; /* and those that all share by what they are worth */
-static const double LATER_PART = 1;     /* later passes take so many times what the first one took, */
-static const double LATER_SECONDS = 10; /* and this at least; --budget and --exhaustive say otherwise */
-static const double HOST_SECONDS = 45;  /* of a host all passes together, where that leaves later ones */
-static const double HOST_LATER = 15;    /* so much at least */
-
-static const double LEAST_SECONDS = 0.02; /* less than that measures nothing */
-static const double FIRST_SHARE = 0.6;    /* of a budget, for what prepares and races in the first pass */
-static const double BUSY_SECONDS = 0.2;   /* a look at what else runs */
+enum { CEILINGS_JOB = 1 << 24, AHEAD = 12 }; /* AHEAD: jobs that are announced before their turn */
+static const double BUSY_SECONDS = 0.2;      /* a look at what else runs */
 /* Of the model's time: less than that is left open. A device's passes take milliseconds; a host's, which repacks and
  * checks on the cores that it measures, tenths of a second. */
 static const double WORTH = 0.0003, HOST_WORTH = 0.001;
@@ -61,7 +51,7 @@ static json_t *look_up(run *r, const run_item *i, bool cut, const char *card) {
 
 /* This card's own figures before those of another one of its class. */
 static void find_cached(run *r, run_item *i) {
-    const bool cuts = r->options->budget_s > 0;
+    const bool cuts = r->budget.whole_s > 0;
     if (r->options->no_cache) return;
     for (int cut = 0; cut <= cuts && !i->measurement; cut++)
         for (int k = 0; k <= r->device_count && !i->measurement; k++)
@@ -82,7 +72,7 @@ void run_queue_store(run *r) {
         if (!i->changed || !report_may_serve(i->measurement, true)) continue;
         const char *cards[] = {json_string_value(json_object_get(i->measurement, "card")), NULL};
         for (int n = 0; n < 2 && st.code == STATUS_OK; n++)
-            if (!cache_put(&r->cache, key_of(r, i, r->options->budget_s > 0, cards[n]), i->measurement, &st))
+            if (!cache_put(&r->cache, key_of(r, i, r->budget.whole_s > 0, cards[n]), i->measurement, &st))
                 run_warn(r, "%s", st.text);
         i->changed = false;
     }
@@ -162,25 +152,20 @@ static double expected_share(run *r, const run_item *i) {
     return r->expected_us > 0 && mine > 0 ? fmin(mine / r->expected_us, 1) : 0;
 }
 
-/* Seconds for preparing and racing in the first pass; 0: there are none left. The search is as wide as the operation
- * is worth. */
+/* Seconds for preparing and racing in the first pass; 0: there are none left. */
 static double seconds_for(run *r, const run_item *i) {
-    const double usual =
-        r->search.exhaustive ? EXHAUSTIVE_SECONDS : LEAST_SEARCH + SEARCH_SECONDS * expected_share(r, i);
-    const double end = run_fusion_stage_end(r, i->stage);
-    if (end == 0 || i->operation == NULL) return usual;
-    double left_s = end - run_now(), weights = 0;
+    const bool joined = i->stage != RUN_OPERATIONS;
+    double weights = 0;
     for (int k = 0; k < r->item_count; k++) {
         const run_item *one = &r->items[k];
-        const bool rivals = (one->stage == RUN_OPERATIONS) == (i->stage == RUN_OPERATIONS);
+        const bool rivals = (one->stage != RUN_OPERATIONS) == joined;
         if (rivals && one->source == RUN_PENDING && !one->started) weights += one->weight;
     }
-    if (r->budget_end == 0) /* first come, first served */
-        return left_s < LEAST_SECONDS ? 0 : fmin(left_s, usual);
-    const double part = weights > 0 ? fmin(r->device_count * i->weight / weights, 1) : 1;
-    /* operations use up what is for fusions, rather than have no time */
-    if (part * left_s < LEAST_SECONDS && i->stage == RUN_OPERATIONS) left_s = r->budget_end - run_now();
-    return left_s <= 0 ? 0 : fmin(fmax(FIRST_SHARE * part * left_s, LEAST_SECONDS), usual);
+    const budget_job job = {.fusion = joined,
+                            .fusions_left = run_fusion_left(r),
+                            .share = expected_share(r, i),
+                            .part = weights > 0 ? r->device_count * i->weight / weights : 0};
+    return budget_search(&r->budget, &job, run_now());
 }
 
 static void skip_rest(run *r, bool operations) {
@@ -195,7 +180,7 @@ static void skip_rest(run *r, bool operations) {
         i->status = ROW_SKIPPED;
         i->code = "budget";
         snprintf(i->text, sizeof i->text, "the budget of %g s was used up; run again with a larger one%s",
-                 r->options->budget_s, r->options->ops_path ? ", or with --resume" : "");
+                 r->budget.whole_s, r->options->ops_path ? ", or with --resume" : "");
     }
 }
 
@@ -344,30 +329,19 @@ static double model_time(const run *r) {
 static bool wants_pass(const run *r, run_item *i, int pass, double model_us) {
     const int passes = figures_passes(i->measurement);
     if (i->source == RUN_PENDING || passes != pass - 1 || passes == 0) return false;
-    if (i->source == RUN_CACHED && r->budget_end == 0) return false; /* it had its time */
+    if (i->source == RUN_CACHED && r->budget.end == 0) return false; /* it had its time */
     const bool under_way = passes > 1 && !estimate_look((size_t)passes) && i->changed;
     if (i->busy || i->ended || !json_object_get(i->measurement, "baseline_time_us")) return false;
     const bool host = json_is_true(json_object_get(i->measurement, "host"));
     return under_way || open_of(r, i, model_us) >= (host ? HOST_WORTH : WORTH);
 }
 
-/* How long later passes may take, after a first one of so many seconds. */
-static double later_seconds(const run *r, double took_s) {
-    const double most = run_on_host(r) ? fmax(HOST_SECONDS - took_s, HOST_LATER) : INFINITY;
-    return fmax(fmin(LATER_PART * took_s, most), LATER_SECONDS);
-}
-
 /* NULL: nothing is open, or there is no time left. Each pass has an order of its own; what is undecided at the last
  * look comes heaviest first. */
 static run_item *next_pass(run *r, int device) {
     const double model_us = model_time(r);
-    if (r->later_end == 0) {
-        const double took_s = r->began > 0 ? run_now() - r->began : 0;
-        r->later_end = r->budget_end > 0      ? r->budget_end
-                       : r->search.exhaustive ? INFINITY
-                                              : run_now() + later_seconds(r, took_s);
-    }
-    if (run_now() >= r->later_end) return NULL;
+    const double now = run_now();
+    if (now >= budget_later_end(&r->budget, r->began > 0 ? now - r->began : 0, run_on_host(r), now)) return NULL;
     for (; r->pass <= (int)estimate_last_look(); r->pass++) {
         run_item *chosen = NULL;
         bool busy = false;
@@ -509,7 +483,8 @@ static void done(void *context, int device, int job, const json_t *result, const
     const bool first = !i->measurement;
     finish_item(r, i, result, st);
     if (!first) return; /* its report is on disk, and is written again at the end */
-    run_files_report(r, i, -1);
+    i->unwritten = true;
+    r->unwritten++;
     report_figures f;
     const report_input in = run_input(r, i, -1);
     char line[256];
@@ -519,10 +494,24 @@ static void done(void *context, int device, int job, const json_t *result, const
     show_progress_line(&r->progress, line);
 }
 
+/* A device measures the next operation while the last one's report goes to disk. */
+static void write_reports(run *r) {
+    for (int k = 0; k < r->item_count && r->unwritten > 0; k++) {
+        if (!r->items[k].unwritten) continue;
+        r->items[k].unwritten = false;
+        r->unwritten--;
+        run_files_report(r, &r->items[k], -1);
+    }
+}
+
 static void watch(void *context, supervisor_event_kind kind, int device, int job, const char *candidate,
                   const char *variant, const char *text) {
     run *r = context;
     char what[320];
+    if (kind == SUPERVISOR_IDLE) {
+        write_reports(r);
+        return;
+    }
     const bool named = job >= 0 && job < r->item_count;
     const char *subject = named ? r->items[job].operation->name : r->devices[device].about->name;
     if (kind == SUPERVISOR_RESTART) {

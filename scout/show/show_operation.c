@@ -127,9 +127,9 @@ static void print_ceiling(FILE *out, arena *a, const report_figures *f) {
     else if (p && !is_by_memory(f))
         fprintf(out, "; %s measured in %s", show_rate(a, p->tflops * 1e12, "FLOP/s"), clean(a, p->how));
     fprintf(out, "%s\n",
-            f->above_ceiling                                      ? "  (the operation is faster than it)"
-            : report_skips_zeros(f) && f->best_us < f->ceiling_us ? "  (it counts the zeros that the best skips)"
-                                                                  : "");
+            f->above_ceiling                                             ? "  (the operation is faster than it)"
+            : verdict_is_sparse(f->family) && f->best_us < f->ceiling_us ? "  (it counts the zeros that the best skips)"
+                                                                         : "");
 }
 
 /* What a row's configuration says, one level deep. */

@@ -186,7 +186,7 @@ void show_table(FILE *out, arena *a, const report_input *inputs, int count) {
         report_figures *f = &figures[k];
         report_read(&inputs[k], f);
         const double n = (double)inputs[k].operation->count;
-        if (!f->baseline_row && !report_is_excused(f) && n > 0) {
+        if (!f->baseline_row && !verdict_is_excused(f->code) && n > 0) {
             missing++;
             missing_us += isfinite(f->estimate_us) ? n * f->estimate_us : 0;
         }
@@ -198,7 +198,7 @@ void show_table(FILE *out, arena *a, const report_input *inputs, int count) {
         best_us += n * f->proven_us;
         own_us += f->own ? f->verdict.proven_gain_us : 0;
         ceiling_us += n * (isfinite(f->ceiling_us) ? f->ceiling_us : f->baseline_us);
-        skips = skips || (report_skips_zeros(f) && f->best_us < f->ceiling_us);
+        skips = skips || (verdict_is_sparse(f->family) && f->best_us < f->ceiling_us);
     }
     print_head(out, a, &inputs[0], width);
     if (timed > 0) {

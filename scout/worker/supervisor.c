@@ -365,6 +365,7 @@ bool supervisor_run(supervisor *s, supervisor_next *next, supervisor_done *done,
         }
         if (out == s->count) return no_device_left(s, &r, st);
         if (busy == 0 && !s->returned) return true;
+        if (watch) watch(context, SUPERVISOR_IDLE, -1, -1, NULL, NULL, NULL);
         process_wait(list, supervisor_processes(s, list), busy > 0 ? look_up_s : 0);
         for (int k = 0; k < s->count; k++) {
             attend(s, &r, &s->slots[k], &s->slots[k].main);

@@ -37,7 +37,8 @@ typedef struct supervisor_device { /* one that is used; borrowed, as long as the
 typedef enum supervisor_event_kind {
     SUPERVISOR_STEP, /* what goes on: candidate, variant, what */
     SUPERVISOR_SAY,
-    SUPERVISOR_RESTART /* a worker was lost: why */
+    SUPERVISOR_RESTART, /* a worker was lost: why */
+    SUPERVISOR_IDLE     /* all jobs are handed out: the moment for work that delays none (device and job: -1) */
 } supervisor_event_kind;
 typedef void supervisor_watch(void *context, supervisor_event_kind kind, int device, int job, const char *candidate,
                               const char *variant, const char *text);

@@ -10,7 +10,7 @@ fi
 python3 -B -c 'import sys
 sys.path.insert(0, sys.argv[1])
 import bench_models
-bench_models.MADE["made_3gb"]("big.onnx")' "$ROOT/scripts"
+bench_models.MADE["made_3gb"]("big.onnx")' "$ROOT/tests/bench"
 # 400 MB of address space beyond the file's own: whoever would load it does not fit
 run bash -c 'ulimit -v 3600000; exec "$@"' limited "$EXTRACT_OPS" big.onnx -o ops.json --batch 4 --quiet
 check "3 GB: exit 0" exits 0

@@ -9,8 +9,12 @@ run env -u MAKEFLAGS -u MFLAGS -u MAKELEVEL -u MODE -u CC -u BUILD make -s -C "$
 check "make install: exit 0" exits 0
 share=$dest/usr/share
 
+for document in LICENSE README.md CHANGELOG.md CONTRIBUTING.md SECURITY.md docs/method.md; do
+    check "$document is installed" cmp "$ROOT/$document" "$share/doc/ceiling-scout/$document"
+done
 for program in extract_ops scout_batch analyze; do
     check "$program is installed" test -x "$dest/usr/bin/$program"
+    check "$program has the version of VERSION" test "$("$dest/usr/bin/$program" --version)" = "$program $(<"$ROOT/VERSION") (ceiling-scout)"
     page=$share/man/man1/$program.1 words=$share/bash-completion/completions/$program
     check "$program has a manual page" present "$page"
     if command -v groff >/dev/null; then

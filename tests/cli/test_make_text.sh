@@ -76,7 +76,7 @@ for text in "$runs" '$(error x)' %; do
         check "$variable ${text@Q}: nothing ran" nothing_ran
         check "$variable ${text@Q}: is text" exits 0
     done
-    for goal in NIGHTS:bench-compare HITS:bench-cache DIST:dist PREFIX:install DESTDIR:install; do
+    for goal in TEST:check NIGHTS:bench-compare HITS:bench-cache DIST:dist PREFIX:install DESTDIR:install; do
         run make -n -C "$ROOT" PROGRAMS= "${goal%:*}=$text" "${goal#*:}"
         check "${goal%:*} ${text@Q}: nothing ran" nothing_ran
         check "${goal%:*} ${text@Q}: no command holds it" test "$STDOUT" = "${STDOUT/PWNED/}"

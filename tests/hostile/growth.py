@@ -243,7 +243,7 @@ def main(args):
     program, wanted = os.path.abspath(args[0]), tuple(args[1:])
     fields = [f for f in (*FIELDS, *LISTS) if not wanted or f.startswith(wanted)]
     failed = 0
-    with ProcessPoolExecutor() as pool:
+    with ProcessPoolExecutor(int(os.environ.get("JOBS") or os.cpu_count())) as pool:
         for field, why in zip(fields, pool.map(wrong, [program] * len(fields), fields)):
             if why:
                 failed += 1

@@ -163,7 +163,7 @@ def main(args):
     resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
     resource.setrlimit(resource.RLIMIT_FSIZE, (FULL, FULL))
     failures, most = 0, (0, 0, 0)
-    with ThreadPoolExecutor(os.cpu_count()) as pool:
+    with ThreadPoolExecutor(int(os.environ.get("JOBS") or os.cpu_count())) as pool:
         for run, failure in pool.map(lambda c: check(program, c), cases):
             most = tuple(map(max, most, (run.wall, run.megabytes, max(run.left.values(), default=0) / 1e6)))
             if failure:

@@ -76,7 +76,7 @@ def main():
     if not paths:
         tally.skip(f"there are no test models in {FOLDER} (Debian: libonnx-testdata)")
         tally.end()
-    with ThreadPoolExecutor(os.cpu_count()) as pool:
+    with ThreadPoolExecutor(int(os.environ.get("JOBS") or os.cpu_count())) as pool:
         report(tally, list(pool.map(judge, paths)))
     tally.end()
 

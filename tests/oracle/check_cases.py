@@ -43,7 +43,7 @@ def main():
     except ImportError as problem:
         tally.skip(f"this onnx package makes no test cases: {problem}")
         tally.end()
-    with ThreadPoolExecutor(os.cpu_count()) as pool:
+    with ThreadPoolExecutor(int(os.environ.get("JOBS") or os.cpu_count())) as pool:
         check_backend.report(tally, list(pool.map(judge, tests)))
     tally.end()
 

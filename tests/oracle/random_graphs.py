@@ -187,7 +187,7 @@ def results(options, lane, lanes):
 def summarize(options):
     tally, classes, operators, first = oracle.Tally(), collections.Counter(), collections.Counter(), {}
     died, apart, said = [], collections.Counter(), collections.Counter()
-    lanes = len(os.sched_getaffinity(0))
+    lanes = int(os.environ.get("JOBS") or len(os.sched_getaffinity(0)))
     with concurrent.futures.ThreadPoolExecutor(lanes) as pool:
         parts = pool.map(lambda lane: results(options, lane, lanes), range(lanes))
     for k, result in sorted((found for part in parts for found in part), key=lambda found: found[0]):

@@ -4,6 +4,9 @@
 set -euo pipefail
 passed=0 failed=0 skipped=0
 : "${SCOUT:?set by tests/scout/run.sh}" "${SCRIPTED:?set by tests/scout/run.sh}" "${ROOT:?set by tests/scout/run.sh}"
+# A copy of its own: what other tests run beside this one is not taken for what this one has left running.
+cp -a "$SCRIPTED" scripted
+SCRIPTED=$PWD/scripted
 export XDG_CACHE_HOME=$PWD/cache
 export CEILING_SCOUT_PATIENCE=${CEILING_SCOUT_PATIENCE:-0.1} # a candidate that hangs is ended after 2 seconds
 DEVICE=(--custom-kernel "$SCRIPTED/device.so")

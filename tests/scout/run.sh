@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # Runs the tests of whole runs of scout_batch on the scripted device.
-# Usage: tests/scout/run.sh SCOUT_BATCH SCRIPTED_FOLDER [NAME]…   NAME: only tests/scout/test_NAME.sh
+# Usage: tests/scout/run.sh SCOUT_BATCH SCRIPTED_FOLDER [NAME | -NAME]…   NAME: only tests/scout/test_NAME.sh; -NAME: all but it
 set -euo pipefail
 here=$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd)
 SCOUT=$(realpath "${1:?usage: tests/scout/run.sh SCOUT_BATCH SCRIPTED_FOLDER [NAME]...}")

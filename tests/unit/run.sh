@@ -1,27 +1,62 @@
 #!/usr/bin/env bash
-# Runs every unit test program of a build folder and adds up what they say. Usage: tests/unit/run.sh FOLDER [PART]
-# PART: only programs with this in their name.
+# Runs the unit test programs of a build folder side by side, with a line for each and the output of those that fail, and
+# adds up. Usage: tests/unit/run.sh [--quick] FOLDER [PART]
+# PART: only programs with this in their name. --quick: without the slow ones of the table below. JOBS: how many at once.
 set -euo pipefail
-folder=${1:?usage: tests/unit/run.sh FOLDER [PART]} part=${2:-}
-passed=0 failed=0
-said=$(mktemp)
-trap 'rm -f "$said"' EXIT
+# shellcheck source=tests/pool.sh
+source "$(dirname "${BASH_SOURCE[0]}")/../pool.sh"
 
+# Programs that are not run like the others. alone: compares times of this machine, so no other program runs beside it.
+# slow: seconds of one core; `make check` leaves it out, `make unit` and `make test` begin with it.
+declare -A special=(
+    [test_cpu]=alone            # eight times the work takes at least twice as long
+    [test_others]=alone         # what else runs on the machine, counted over tenths of a second
+    [test_timing_coverage]=slow # ten thousand simulated measurements
+    [test_chain_source]=slow    # NVRTC compiles every operator in every type
+    [test_compare_nights]=slow  # thousands of simulated nights
+)
+
+quick=0
+if [[ ${1:-} == --quick ]]; then
+    quick=1
+    shift
+fi
+folder=${1:?usage: tests/unit/run.sh [--quick] FOLDER [PART]} part=${2:-}
+scratch=$(mktemp -d)
+trap 'rm -rf "$scratch"' EXIT
+
+run_one() { # PROGRAM   its line at once, and what it said into the scratch folder where it failed
+    local name=${1##*/} code=0 output ok=0 bad=1 start=$EPOCHREALTIME
+    output=$(timeout 300 "$1" 2>"$scratch/$name.stderr" </dev/null) || code=$?
+    if [[ $output =~ ([0-9]+)\ passed,\ ([0-9]+)\ failed$ ]]; then
+        ok=${BASH_REMATCH[1]} bad=${BASH_REMATCH[2]}
+        if ((code != 0 && bad == 0)); then bad=1; fi
+    fi
+    if ((bad > 0)); then
+        printf '%s: exit %d\n%s\n' "$name" "$code" "$output" >"$scratch/$name.failure"
+        tail -n 30 "$scratch/$name.stderr" >>"$scratch/$name.failure"
+    fi
+    printf '%-26s %4d passed %4d failed %6s s\n' "$name" "$ok" "$bad" "$(seconds_since "$start")" | tee "$scratch/$name.line"
+}
+
+alone=() slow=() usual=()
 for program in "$folder"/test_*"$part"*; do
     if [[ ! -x $program || -d $program ]]; then continue; fi
-    code=0
-    output=$(timeout 300 "$program" 2>"$said" </dev/null) || code=$?
-    if [[ $output =~ ([0-9]+)\ passed,\ ([0-9]+)\ failed$ ]]; then
-        passed=$((passed + BASH_REMATCH[1]))
-        failed=$((failed + BASH_REMATCH[2]))
-        if ((code != 0 && BASH_REMATCH[2] == 0)); then failed=$((failed + 1)); fi
-    else
-        failed=$((failed + 1))
-    fi
-    if ((code != 0)); then
-        printf '%s: exit %d\n%s\n' "${program##*/}" "$code" "$output"
-        tail -n 30 "$said"
-    fi
+    case ${special[${program##*/}]:-usual} in
+        alone) alone+=("$program") ;;
+        slow) slow+=("$program") ;;
+        *) usual+=("$program") ;;
+    esac
 done
-echo "$passed passed, $failed failed"
-((failed == 0))
+if ((${#alone[@]} + ${#slow[@]} + ${#usual[@]} == 0)); then
+    echo "no unit test program in $folder has \"$part\" in its name" >&2
+    exit 2
+fi
+if ((quick && ${#slow[@]} > 0)); then
+    echo "left out, for \`make test\` runs them: ${slow[*]##*/}"
+    slow=()
+fi
+pool run_one "${slow[@]}" "${usual[@]}"
+JOBS=1 pool run_one "${alone[@]}"
+find "$scratch" -name '*.failure' -exec cat {} +
+cat "$scratch"/*.line | awk '{passed += $2; failed += $4} END {printf "%d passed, %d failed\n", passed, failed; exit failed > 0}'

@@ -138,7 +138,7 @@ static void time_of_the_model(double *model_us, double *model_ci) {
         report_read(&all[k].in, &f);
         if (f.baseline_row) {
             verdict_sum_add(&sum, count * f.baseline_us, f.baseline_ci);
-        } else if (!report_is_excused(&f) && isfinite(f.estimate_us)) {
+        } else if (!verdict_is_excused(f.code) && isfinite(f.estimate_us)) {
             verdict_sum_allow(&sum, count * f.estimate_us);
         }
     }

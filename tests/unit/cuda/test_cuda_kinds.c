@@ -173,12 +173,14 @@ static void write_head(FILE *f) {
     fprintf(
         f,
         "# Baselines by kind\n\n"
-        "What extract_ops lists, by kind and operator, and the baseline on each device: the candidate of most\n"
-        "priority that takes it, as its tables say without a GPU. A library may still refuse a shape when it is "
-        "asked.\n"
-        "The CPU is one with AVX2 alone and oneDNN %s, so that the table is the same on every host.\n"
-        "Where there is none, the reason stands there. Lines: %d, without a baseline on a device: %d.\n\n"
-        "tests/unit/cuda/test_cuda_kinds.c writes this file (`make golden-update`) and holds it against the code.\n",
+        "The operators that extract_ops lists, with the baseline on each device. The baseline is the candidate of "
+        "highest\n"
+        "priority that takes the operator, as the tables of candidates tell without a GPU. A library may still refuse "
+        "a\n"
+        "shape at run time. Where there is no baseline, the reason stands in its place.\n\n"
+        "The CPU has AVX2 alone and oneDNN %s, so that the table is the same on every host. It has %d lines, %d of\n"
+        "them without a baseline on a device. tests/unit/cuda/test_cuda_kinds.c writes it (`make golden-update`) and\n"
+        "compares it with the code.\n",
         cpu_onednn_get(NULL)->version, all, none);
 }
 

@@ -1,0 +1,18 @@
+/* What an operation costs, as far as its own record says: one count for what a model holds and for what is written by
+ * hand. Numbers that do not fit saturate (checked.h). */
+#ifndef COMMON_OPCOST_H
+#define COMMON_OPCOST_H
+
+#include "common/oprec.h"
+
+/* Floating-point operations per element of a norm, a softmax or a rotary embedding; 1 of all others. */
+int64_t opcost_per_element(op_kind kind, const char *what);
+
+/* These set macs and flops. */
+void opcost_macs(oprec *r, int64_t macs); /* two operations each */
+void opcost_gemm(oprec *r);               /* of shape and batch */
+void opcost_attention(oprec *r);  /* of shape, kv_len, v_head; masked pairs (past, window) have macs, no flops */
+void opcost_recurrent(oprec *r);  /* of shape and directions */
+int opcost_gates(const oprec *r); /* of a recurrent layer */
+
+#endif

@@ -1,0 +1,84 @@
+/* Owns how the time of a run is divided. */
+#include "scout/run/budget.h"
+
+#include <math.h>
+
+/* Ceilings: seconds of a part, and of one that is measured in every way; of a budget this share at most. */
+static const double CEILINGS_PART = 4, CEILINGS_PART_HOST = 5, CEILINGS_PART_AUDIT = 12;
+static const double CEILINGS_SHARE = 1.0 / 3;
+static const double CEILINGS_LEAST = 0.5; /* less measures nothing new */
+
+/* The first pass: what any operation has, and what all share by their worth. */
+static const double SEARCH_LEAST = 0.1, SEARCH_SHARED = 5, SEARCH_EXHAUSTIVE = 120;
+static const double SEARCH_SHARE = 0.6; /* of a budget; the rest is for checks and blocks */
+static const double LEAST = 0.02;       /* less measures nothing */
+
+static const double FUSIONS_SHARE = 0.25, FUSIONS_LEAST = 20; /* of a run; seconds, where there is no budget */
+
+/* Later passes take as long as the first one, and this at least. Of a host all passes together take HOST_SECONDS,
+ * where that leaves HOST_LATER. */
+static const double LATER_LEAST = 10, HOST_SECONDS = 45, HOST_LATER = 15;
+
+budget budget_of(const options *o, double now) {
+    return (budget){.whole_s = o->budget_s,
+                    .started = now,
+                    .end = o->budget_s > 0 ? now + o->budget_s : 0,
+                    .exhaustive = o->exhaustive,
+                    .chosen = o->only != NULL,
+                    .ceilings_alone = o->mode == OPTIONS_CEILINGS};
+}
+
+/* ---- ceilings ---- */
+
+double budget_ceilings_left(const budget *b, double used_s) {
+    if (!(b->whole_s > 0)) return INFINITY;
+    return (b->ceilings_alone ? 1 : CEILINGS_SHARE) * b->whole_s - used_s;
+}
+
+double budget_ceilings_part(const budget *b, double used_s, int parts, bool host) {
+    const double most = b->ceilings_alone && b->exhaustive ? CEILINGS_PART_AUDIT
+                        : host                             ? CEILINGS_PART_HOST
+                                                           : CEILINGS_PART;
+    return fmin(budget_ceilings_left(b, used_s) / (parts > 1 ? parts : 1), most);
+}
+
+bool budget_ceilings_enough(const budget *b, double part_s) {
+    return part_s >= 0.5 * CEILINGS_PART || (b->whole_s > 0 && !b->ceilings_alone);
+}
+
+bool budget_ceilings_again(const budget *b, double used_s) { return budget_ceilings_left(b, used_s) > CEILINGS_LEAST; }
+
+/* ---- the first pass ---- */
+
+/* Fusions keep their share for themselves until they begin. 0: there is no end. */
+static double stage_end(budget *b, const budget_job *job, double now) {
+    if (b->end > 0) {
+        const bool shared = !job->fusion && job->fusions_left;
+        return shared ? b->started + (1 - FUSIONS_SHARE) * b->whole_s : b->end;
+    }
+    if (!job->fusion || b->exhaustive || b->chosen) return 0;
+    const double share_s = (now - b->started) * FUSIONS_SHARE / (1 - FUSIONS_SHARE);
+    if (b->fusions_end == 0) b->fusions_end = now + fmax(FUSIONS_LEAST, share_s);
+    return b->fusions_end;
+}
+
+double budget_search(budget *b, const budget_job *job, double now) {
+    const double usual = b->exhaustive ? SEARCH_EXHAUSTIVE : SEARCH_LEAST + SEARCH_SHARED * job->share;
+    const double end = stage_end(b, job, now);
+    if (end == 0) return usual;
+    double left_s = end - now;
+    if (b->end == 0) return left_s < LEAST ? 0 : fmin(left_s, usual); /* first come, first served */
+    const double part = job->part > 0 ? fmin(job->part, 1) : 1;
+    /* Operations use up what is for fusions, rather than have no time. */
+    if (part * left_s < LEAST && !job->fusion) left_s = b->end - now;
+    return left_s <= 0 ? 0 : fmin(fmax(SEARCH_SHARE * part * left_s, LEAST), usual);
+}
+
+/* ---- later passes ---- */
+
+double budget_later_end(budget *b, double first_s, bool host, double now) {
+    const double most = host ? fmax(HOST_SECONDS - first_s, HOST_LATER) : INFINITY;
+    if (b->later_end == 0)
+        b->later_end = b->end > 0 ? b->end : b->exhaustive ? INFINITY : now + fmax(fmin(first_s, most), LATER_LEAST);
+    return b->later_end;
+}

@@ -1,0 +1,39 @@
+/* How the time of a run is divided: ceilings first, then the first pass over every operation, fusions, later passes.
+ * All of these shares stand in budget.c. Functions take the present moment, in seconds of a steady clock. */
+#ifndef SCOUT_RUN_BUDGET_H
+#define SCOUT_RUN_BUDGET_H
+
+#include "scout/run/options.h"
+
+typedef struct budget {
+    double whole_s, started, end; /* --budget, and when it ends; 0: none */
+    bool exhaustive, chosen;      /* --exhaustive; --only names what is measured */
+    bool ceilings_alone;          /* the run measures nothing else */
+    double fusions_end;           /* where no budget says so; 0: no fusion has begun */
+    double later_end;             /* of later passes; 0: none has begun */
+} budget;
+
+budget budget_of(const options *o, double now);
+
+/* Seconds left for ceilings, of which `used_s` are gone; infinite without a budget. */
+double budget_ceilings_left(const budget *b, double used_s);
+/* What each of so many parts (a precision, the bandwidths) may take. */
+double budget_ceilings_part(const budget *b, double used_s, int parts, bool host);
+/* Whether stored ceilings that had so much time a part are good enough: a short run does not pay for better ones. */
+bool budget_ceilings_enough(const budget *b, double part_s);
+/* Whether what is left of their time can tell more than is known. */
+bool budget_ceilings_again(const budget *b, double used_s);
+
+/* A job of the first pass. */
+typedef struct budget_job {
+    bool fusion, fusions_left; /* it is a fusion; some fusion is not measured yet */
+    double share;              /* of the model's time that the operation is expected to take */
+    double part;               /* of all that is left of its stage, for this job; 0: it is the last one */
+} budget_job;
+/* Seconds for preparing and racing; 0: none are left. The search is as wide as the operation is worth. */
+double budget_search(budget *b, const budget_job *job, double now);
+
+/* When later passes end, after a first one of so many seconds. */
+double budget_later_end(budget *b, double first_s, bool host, double now);
+
+#endif

@@ -1,0 +1,101 @@
+/* How the time of a run is divided, from its first second to its last. */
+#include "scout/run/budget.h"
+#include "tests/unit/unit.h"
+
+#include <math.h>
+
+static void near(double got, double want) {
+    if (!UNIT_CHECK(got == want || fabs(got - want) <= 1e-9 * fabs(want))) printf("got %.12g, want %.12g\n", got, want);
+}
+
+static budget made(const char *what, double seconds) {
+    const bool alone = strcmp(what, "ceilings") == 0 || strcmp(what, "audit") == 0;
+    const options o = {.mode = alone ? OPTIONS_CEILINGS : OPTIONS_BATCH,
+                       .budget_s = seconds,
+                       .exhaustive = strcmp(what, "exhaustive") == 0 || strcmp(what, "audit") == 0,
+                       .only = strcmp(what, "only") == 0 ? "gemm" : NULL};
+    return budget_of(&o, 100);
+}
+
+static void ceilings_have_a_third(void) {
+    const budget none = made("run", 0), thirty = made("run", 30), alone = made("ceilings", 30),
+                 audit = made("audit", 0);
+    UNIT_CHECK(isinf(budget_ceilings_left(&none, 7)));
+    near(budget_ceilings_left(&thirty, 0), 10);
+    near(budget_ceilings_left(&thirty, 4), 6);
+    near(budget_ceilings_left(&alone, 4), 26);
+    near(budget_ceilings_part(&none, 0, 3, false), 4);
+    near(budget_ceilings_part(&none, 0, 3, true), 5);
+    near(budget_ceilings_part(&thirty, 0, 5, false), 2);
+    near(budget_ceilings_part(&thirty, 0, 0, false), 4);
+    near(budget_ceilings_part(&audit, 0, 9, false), 12);
+    UNIT_CHECK(budget_ceilings_again(&thirty, 9) && !budget_ceilings_again(&thirty, 9.5));
+}
+
+static void short_runs_take_what_is_stored(void) {
+    const budget none = made("run", 0), short_one = made("run", 3), alone = made("ceilings", 3);
+    UNIT_CHECK(!budget_ceilings_enough(&none, 1.9) && budget_ceilings_enough(&none, 2));
+    UNIT_CHECK(budget_ceilings_enough(&short_one, 0.1));
+    UNIT_CHECK(!budget_ceilings_enough(&alone, 0.1));
+}
+
+static void searches_are_as_wide_as_their_worth(void) {
+    budget none = made("run", 0), all = made("exhaustive", 0);
+    near(budget_search(&none, &(budget_job){.share = 0}, 200), 0.1);
+    near(budget_search(&none, &(budget_job){.share = 0.5}, 200), 2.6);
+    near(budget_search(&all, &(budget_job){.share = 0.5}, 200), 120);
+    near(budget_search(&all, &(budget_job){.fusion = true}, 200), 120);
+}
+
+static void a_budget_is_shared(void) {
+    budget b = made("run", 40);
+    /* 30 s are for operations while there are fusions, of which 0.6 may be searched in. */
+    near(budget_search(&b, &(budget_job){.fusions_left = true, .share = 1, .part = 0.1}, 110), 0.6 * 0.1 * 20);
+    near(budget_search(&b, &(budget_job){.share = 1, .part = 0.1}, 110), 0.6 * 0.1 * 30);
+    near(budget_search(&b, &(budget_job){.share = 1, .part = 3}, 137), 0.6 * 3);
+    near(budget_search(&b, &(budget_job){.share = 0, .part = 0.5}, 110), 0.1);
+    near(budget_search(&b, &(budget_job){.share = 0, .part = 0.001}, 110), 0.02);
+    /* Rather than have none, operations take the time of fusions; a fusion has none then. */
+    near(budget_search(&b, &(budget_job){.fusions_left = true, .share = 1}, 131), 0.6 * 9 < 5.1 ? 0.6 * 9 : 5.1);
+    near(budget_search(&b, &(budget_job){.fusions_left = true, .share = 1}, 140), 0);
+    near(budget_search(&b, &(budget_job){.fusion = true, .fusions_left = true, .share = 1}, 141), 0);
+}
+
+static void fusions_without_a_budget(void) {
+    budget b = made("run", 0), only = made("only", 0);
+    const budget_job job = {.fusion = true, .fusions_left = true, .share = 0};
+    near(budget_search(&b, &job, 220), 0.1);
+    near(b.fusions_end, 220 + 40); /* a quarter of all: a third of the 120 s before */
+    near(budget_search(&b, &job, 259.95), 0.05);
+    near(budget_search(&b, &job, 259.99), 0);
+    near(budget_search(&only, &job, 1000), 0.1);
+    b = made("run", 0);
+    near(budget_search(&b, &job, 101), 0.1);
+    near(b.fusions_end, 121);
+}
+
+static void later_passes(void) {
+    budget b = made("run", 0);
+    near(budget_later_end(&b, 3, false, 103), 113);
+    near(budget_later_end(&b, 9, false, 109), 113); /* it is said once */
+    b = made("run", 0);
+    near(budget_later_end(&b, 30, false, 130), 160);
+    b = made("run", 0);
+    near(budget_later_end(&b, 25, true, 130), 150);
+    b = made("run", 0);
+    near(budget_later_end(&b, 60, true, 160), 175);
+    b = made("run", 50);
+    near(budget_later_end(&b, 60, true, 130), 150);
+    b = made("exhaustive", 0);
+    UNIT_CHECK(isinf(budget_later_end(&b, 1, true, 130)));
+}
+
+int main(void) {
+    UNIT_RUN(ceilings_have_a_third);
+    UNIT_RUN(short_runs_take_what_is_stored);
+    UNIT_RUN(searches_are_as_wide_as_their_worth);
+    UNIT_RUN(a_budget_is_shared);
+    UNIT_RUN(fusions_without_a_budget);
+    UNIT_RUN(later_passes);
+    return unit_end();
+}
