@@ -46,10 +46,10 @@ fuzzers: $(FUZZ_PROGRAMS)
 
 # Changed flags rebuild everything; the same flags nothing. A removed source links again.
 FLAGS_TEXT := $(CC) $(ALL_CFLAGS) $(ALL_LDFLAGS) $(ALL_LIBS)
-$(BUILD)/flags: FORCE
-	@mkdir -p $(@D); printf '%s\n' '$(FLAGS_TEXT)' | cmp -s - $@ || printf '%s\n' '$(FLAGS_TEXT)' > $@
-$(BUILD)/objects: FORCE
-	@mkdir -p $(@D); printf '%s\n' '$(OBJECTS)' | cmp -s - $@ || printf '%s\n' '$(OBJECTS)' > $@
+$(BUILD)/flags: $(call unless_holds,$(BUILD)/flags,$(FLAGS_TEXT))
+	@mkdir -p $(@D); printf '%s\n' '$(FLAGS_TEXT)' > $@
+$(BUILD)/objects: $(call unless_holds,$(BUILD)/objects,$(OBJECTS))
+	@mkdir -p $(@D); printf '%s\n' '$(OBJECTS)' > $@
 
 # Headers of generated code must be there before anything that may include them is compiled; afterwards -MMD knows who does.
 $(BUILD)/gen/%.pb-c.c $(BUILD)/gen/%.pb-c.h &: extract/read/%.proto
@@ -86,7 +86,7 @@ $(BUILT): $(BUILD)/flags $(BUILD)/objects
 	$(Q)$(CC) $(ALL_LDFLAGS) -o $@ $(filter %.o,$^) $(ALL_LIBS)
 
 bin/%: $(BUILD)/bin/% FORCE
-	$(Q)mkdir -p $(@D); cmp -s $< $@ || { cp $< $@.new && mv $@.new $@; }
+	$(Q)cmp -s $< $@ || { mkdir -p $(@D) && cp $< $@.new && mv $@.new $@; }
 
 # What these two tests make fail goes through them, and their own arena (of tiny chunks) comes before the ordinary one.
 FAULTS := malloc calloc realloc free strdup strndup realpath mmap munmap open close fstat read pread write fsync rename

@@ -5,20 +5,12 @@ C_FILES := $(SOURCES) $(HEADERS) $(wildcard tests/*/*.c tests/*/*/*.c)
 
 test:
 	$(Q)tests/run.sh
-ifeq ($(TEST),)
-check:
-	$(Q)tests/run.sh check
-else
 check: export CHECK_TEST := $(TEST)
 check:
-	$(Q)sources=(tests/unit/*/"test_$$CHECK_TEST.c"); if [[ ! -e $${sources[0]} ]]; then \
-	  echo "no unit test is called $$CHECK_TEST: there is no tests/unit/*/test_$$CHECK_TEST.c" >&2; exit 2; fi
-	$(Q)$(MAKE) --no-print-directory "$(BUILD)/unit/test_$$CHECK_TEST"
-	$(Q)TIMEFORMAT='%R s'; time "$(BUILD)/unit/test_$$CHECK_TEST"
-endif
+	$(Q)tests/run.sh $(if $(TEST),one,check)
 unit: $(UNIT_PROGRAMS)
 	$(Q)tests/unit/run.sh $(BUILD)/unit
-cli: $(PROGRAMS) scripted
+cli: $(PROGRAMS) scripted manual
 	$(Q)SCOUT=$(abspath $(SCOUT)) SCRIPTED=$(abspath $(SCRIPTED)) tests/cli/run.sh $(PROGRAM)
 page: $(PROGRAMS)
 	$(Q)tests/page/run.sh $(ANALYZE)

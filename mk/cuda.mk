@@ -42,12 +42,12 @@ all: $(CUDA_DEVICE)
 cuda: $(CUDA_DEVICE)
 endif
 
-$(BUILD)/cuda/flags: FORCE
-	@mkdir -p $(@D); printf '%s\n' '$(CC) $(CUDA_CFLAGS) $(NVCC) $(CUDA_NVCC_FLAGS) $(CUDA_OBJECTS)' > $@.new; \
-	  cmp -s $@.new $@ && rm $@.new || mv $@.new $@
-
-$(KERNEL_BUILD)/flags: FORCE
-	@mkdir -p $(@D); printf '%s\n' '$(NVCC) $(CUDA_NVCC_FLAGS)' > $@.new; cmp -s $@.new $@ && rm $@.new || mv $@.new $@
+CUDA_FLAGS_TEXT := $(CC) $(CUDA_CFLAGS) $(NVCC) $(CUDA_NVCC_FLAGS) $(CUDA_OBJECTS)
+$(BUILD)/cuda/flags: $(call unless_holds,$(BUILD)/cuda/flags,$(CUDA_FLAGS_TEXT))
+	@mkdir -p $(@D); printf '%s\n' '$(CUDA_FLAGS_TEXT)' > $@
+KERNEL_FLAGS_TEXT := $(NVCC) $(CUDA_NVCC_FLAGS)
+$(KERNEL_BUILD)/flags: $(call unless_holds,$(KERNEL_BUILD)/flags,$(KERNEL_FLAGS_TEXT))
+	@mkdir -p $(@D); printf '%s\n' '$(KERNEL_FLAGS_TEXT)' > $@
 
 # Names of cuBLASLt's tiles, stages and clusters, as designated initialisers of arrays of strings.
 lt_prefix_tiles := CUBLASLT_MATMUL_TILE_

@@ -22,3 +22,7 @@ seconds_since() {
     local tenths=$(((${EPOCHREALTIME/[.,]/} - ${1/[.,]/}) / 100000))
     echo "$((tenths / 10)).$((tenths % 10))"
 }
+
+# What a shell starts in the background ignores Ctrl-C, and what that starts, too. A test is to see it as on a terminal.
+# shellcheck disable=SC2034 # for the runners
+foreground="env --default-signal=INT,QUIT"

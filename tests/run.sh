@@ -1,7 +1,8 @@
 #!/usr/bin/env bash
 # The one test runner: the steps of `make test` and of `make check`, and the totals. A step's script ends with a line
 # "N passed, N failed[, N skipped]", which is added up; a step without such a line counts as one.
-# Usage: tests/run.sh [check | STEP…]  (all steps of `make test` when none is named). FUZZ_SECONDS: how long the fuzzers run.
+# Usage: tests/run.sh [check | one | STEP…]  (all steps of `make test` when none is named). one: the unit test that CHECK_TEST
+# names, alone. FUZZ_SECONDS: how long the fuzzers run.
 set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
 unset MAKEFLAGS MFLAGS MAKELEVEL MODE CC BUILD
@@ -55,7 +56,7 @@ END
 check_steps=(programs unit_quick cli_quick golden_reports rooms format golden)
 how+=([programs]=first [unit_quick]=first [cli_quick]=beside)
 
-step_gcc() { build all units scripted; } # and the CUDA device, where the toolkit is
+step_gcc() { build all units scripted manual; } # and the CUDA device, where the toolkit is
 step_clang() { build CC=clang modal units BUILD=out/build/release-clang-test; }
 step_asan() { build MODE=asan modal units; }
 step_tsan() { build MODE=tsan out/build/tsan-gcc/unit/test_ahead; }
@@ -75,7 +76,8 @@ step_cli() { cli_tests; }
 step_cli_quick() { cli_tests usage input dims analyze scout_usage scout_fail; }
 # What measures this machine's CPU, or sees what else runs on it, is scout_cpu.
 on_cpu=(models passes)
-step_scout() { tests/scout/run.sh bin/scout_batch $release/scripted "${on_cpu[@]/#/-}"; }
+# The others wait most of their time.
+step_scout() { JOBS=$((JOBS * 2)) tests/scout/run.sh bin/scout_batch $release/scripted "${on_cpu[@]/#/-}"; }
 step_scout_cpu() { tests/scout/run.sh bin/scout_batch $release/scripted "${on_cpu[@]}"; }
 step_page() { tests/page/run.sh bin/analyze; }
 step_dispatch() { tests/dispatch/run.sh; }
@@ -107,7 +109,7 @@ run_step() {
     local name=$1 log="$logs/$1.log" code=0 start=$SECONDS ok=0 bad=0 left=0 last took
     # A program of its own: inside a function whose status is looked at, `set -e` would not end it at a failure.
     if [[ ${how[$name]} == beside ]]; then local -x JOBS=1; fi
-    bash "${BASH_SOURCE[0]}" --step "$name" >"$log" 2>&1 </dev/null || code=$?
+    $foreground bash "${BASH_SOURCE[0]}" --step "$name" >"$log" 2>&1 </dev/null || code=$?
     took=$((SECONDS - start))
     last=$(grep -E '^[0-9]+ passed, [0-9]+ failed' "$log" | tail -n 1) || true # make may have the last word
     if [[ $last =~ ^([0-9]+)\ passed,\ ([0-9]+)\ failed(,\ ([0-9]+)\ skipped)?$ ]]; then
@@ -132,6 +134,17 @@ run_step() {
 
 if [[ ${1:-} == --step ]]; then
     "step_$2"
+    exit
+fi
+if [[ ${1:-} == one ]]; then
+    sources=(tests/unit/*/"test_$CHECK_TEST.c")
+    if [[ ! -e ${sources[0]} ]]; then
+        echo "no unit test is called $CHECK_TEST: there is no tests/unit/*/test_$CHECK_TEST.c" >&2
+        exit 2
+    fi
+    build -s "$release/unit/test_$CHECK_TEST"
+    TIMEFORMAT='%R s'
+    time "$release/unit/test_$CHECK_TEST"
     exit
 fi
 wanted=("$@") group=
@@ -166,6 +179,6 @@ for name in "${wanted[@]}"; do
     keep_time "$name" "$took"
 done
 if [[ -n $group ]]; then keep_time "$group" $((SECONDS - begun)); fi
-echo "make ${group:-test} took $((SECONDS - begun)) s; what each step said is in $logs"
+echo "$((SECONDS - begun)) s in all; what each step said is in $logs"
 cat "$results"/* | awk '{p += $1; f += $2; s += $3}
     END {printf "%d passed, %d failed%s\n", p, f, s ? ", " s " skipped" : ""; exit f > 0}'

@@ -14,7 +14,7 @@ run_one() { # SCRIPT   what it said in one piece, and its counts into the folder
     local name=${1##*/test_} scratch code=0 output ok=0 bad=0 left=0 start=$EPOCHREALTIME
     name=${name%.sh}
     scratch=$(mktemp -d)
-    output=$(cd "$scratch" && bash "$1" 2>&1 </dev/null) || code=$?
+    output=$(cd "$scratch" && $foreground bash "$1" 2>&1 </dev/null) || code=$?
     rm -rf "$scratch"
     if [[ ${output##*$'\n'} =~ ^([0-9]+)\ passed,\ ([0-9]+)\ failed(,\ ([0-9]+)\ skipped)?$ ]]; then
         ok=${BASH_REMATCH[1]} bad=${BASH_REMATCH[2]} left=${BASH_REMATCH[4]:-0}

@@ -6,7 +6,6 @@
 #include "common/plain.h"
 
 #include <math.h>
-#include <string.h>
 
 static bool is_ok(const study_report *r) { return plain_same(r->status, "OK") && r->baseline_us > 0; }
 

@@ -214,7 +214,7 @@ static double datasheet(const scout_identity *identity, uint32_t type, int tf32)
 
 /* --- the tables --- */
 
-#define ADDRESS(name) &name,
+#define ADDRESS(name) &(name),
 static const scout_candidate *const candidates[] = {CPU_CANDIDATES(ADDRESS)};
 static const scout_reference *const references[] = {CPU_REFERENCES(ADDRESS)};
 

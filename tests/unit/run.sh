@@ -27,7 +27,7 @@ trap 'rm -rf "$scratch"' EXIT
 
 run_one() { # PROGRAM   its line at once, and what it said into the scratch folder where it failed
     local name=${1##*/} code=0 output ok=0 bad=1 start=$EPOCHREALTIME
-    output=$(timeout 300 "$1" 2>"$scratch/$name.stderr" </dev/null) || code=$?
+    output=$($foreground timeout 300 "$1" 2>"$scratch/$name.stderr" </dev/null) || code=$?
     if [[ $output =~ ([0-9]+)\ passed,\ ([0-9]+)\ failed$ ]]; then
         ok=${BASH_REMATCH[1]} bad=${BASH_REMATCH[2]}
         if ((code != 0 && bad == 0)); then bad=1; fi

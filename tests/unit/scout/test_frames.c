@@ -195,6 +195,8 @@ static void on_alarm(int number) { (void)number; }
 static void interrupted(void) {
     int pair[2];
     open_pair(pair);
+    struct sigaction action = {.sa_handler = on_alarm};
+    sigaction(SIGALRM, &action, NULL); /* before there is a child that sends one */
     const pid_t parent = getpid(), child = fork();
     if (child == 0) {
         for (int k = 0; k < 20; k++) {
@@ -204,8 +206,6 @@ static void interrupted(void) {
         json_t *body = some_body(3, 100);
         _exit(frames_send(pair[1], FRAMES_SAY, body, &st) ? 0 : 1);
     }
-    struct sigaction action = {.sa_handler = on_alarm};
-    sigaction(SIGALRM, &action, NULL);
     frames_reader r;
     frames_frame frame = {0};
     int how = 1;
