@@ -157,7 +157,7 @@ static bool add_all(const settings *s, const study_group *g, json_t *root, outco
     return true;
 }
 
-/* Read as those read it who will load it: what the library refuses is not written. */
+/* Read with the reader of deployment: a table that the library refuses is not written. */
 static dispatch_table *checked(const json_t *root, status *st) {
     char why[512] = "out of memory; free some and run again";
     char *text = json_dumps(root, JSON_COMPACT);
@@ -195,7 +195,7 @@ static void show(const settings *s, const study_group *g, const outcome *o) {
                o->unmeasured);
 }
 
-/* Somebody else's measurements are not to be had again. */
+/* A merged table's measurements cannot be repeated here. */
 static bool refuse_overwriting(const study *data, const char *path, status *st) {
     const study_group *g = &data->groups[0];
     for (size_t k = 0; path && k < g->count + g->fusion_count; k++) {

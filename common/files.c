@@ -85,7 +85,7 @@ static bool fail(files_out *f, const char *path, int error, const char *deed, st
     return false;
 }
 
-/* A name beside the target that nobody uses. Sets errno and returns false where none can be made. */
+/* An unused name beside the target. Sets errno and returns false where none can be made. */
 static bool open_temp(files_out *f) {
     static unsigned counter;
     const char *base = files_base(f->target);
@@ -361,7 +361,7 @@ static char *read_all(int fd, size_t hint, size_t limit, size_t *size, int *erro
 }
 
 char *files_read(const char *path, size_t limit, size_t *size, status *st) {
-    /* without waiting: a pipe that nobody writes to must not hold the program */
+    /* without waiting: a pipe without a writer must not hold the program */
     int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
     if (fd < 0) {
         status_set(st, STATUS_INPUT, "%s: cannot be opened: %s", path, strerror(errno));

@@ -1,4 +1,4 @@
-/* The one way out of deep work: whoever starts a run enters a guard; a failure far below jumps back to it with a
+/* The one way out of deep work: the start of a run enters a guard; a failure far below jumps back to it with a
  * status. Everything a run owns lives in an arena or in fields that its starter releases, so nothing leaks on the way.
  *
  *     guard g;

@@ -1,5 +1,5 @@
-/* One member of an object, for those who can do without it: what is missing, of another type or beyond belief reads as
- * "not known" and nothing fails. The object may be NULL. Whoever must refuse a bad member looks for himself. */
+/* One optional member of an object: what is missing, of another type or out of range reads as
+ * "not known" and nothing fails. The object may be NULL. A caller that must refuse a bad member checks it itself. */
 #ifndef COMMON_JSON_GET_H
 #define COMMON_JSON_GET_H
 

@@ -1,6 +1,6 @@
 /* Reading JSON token by token, without a tree and without memory of its own: for many files of which little is wanted.
  * As strict as json_read about syntax, UTF-8, numbers that no type holds, and depth; but for members that stand twice
- * in an object, which only who looks at its keys can tell. Texts are unescaped where they stand: the bytes change.
+ * in an object, which only the reader of its keys can tell. Texts are unescaped where they stand: the bytes change.
  *
  *     json_scan s;
  *     json_scan_begin(&s, bytes, n, 64);            bytes[n] is a NUL, as files_read leaves it

@@ -10,7 +10,7 @@
 
 static void append(json_stream *s, const void *data, size_t n) {
     if (s->out)
-        fwrite(data, 1, n, s->out); /* who opened it looks at its failures */
+        fwrite(data, 1, n, s->out); /* its opener checks it for failures */
     else
         files_append(&s->file, data, n);
 }
@@ -127,7 +127,7 @@ void json_stream_real(json_stream *s, const char *key, double x) {
             least = middle + 1;
     }
     snprintf(digits, sizeof digits, "%.*g", most, x);
-    if (!strpbrk(digits, ".e")) memcpy(digits + strlen(digits), ".0", 3); /* a real stays one for whoever reads it */
+    if (!strpbrk(digits, ".e")) memcpy(digits + strlen(digits), ".0", 3); /* a real stays one for every reader */
     put(s, digits);
 }
 

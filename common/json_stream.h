@@ -33,10 +33,10 @@ typedef struct json_stream {
 } json_stream;
 
 bool json_stream_begin(json_stream *s, const char *path, status *st);
-/* To a stream that somebody else opened, and looks at for failures: ended by json_stream_end. */
+/* To a stream that the caller opened, and checks for failures: ended by json_stream_end. */
 void json_stream_begin_on(json_stream *s, FILE *out);
 bool json_stream_commit(json_stream *s, status *st); /* false: st says why, and there is no file */
-/* Half of a commit, for who commits several files at once: true: all is said, and `file` waits for its commit. */
+/* Half of a commit, to commit several files at once: true: all is said, and `file` waits for its commit. */
 bool json_stream_end(json_stream *s, status *st);
 void json_stream_abort(json_stream *s);
 

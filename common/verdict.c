@@ -160,7 +160,7 @@ static judged judge(const verdict_facts *f, const verdict_thresholds *t) {
     j.model_us = is_time(f->model_us) && f->model_us > weight ? f->model_us : weight;
     judge_ceiling(&j);
     judge_win(&j);
-    if (j.model_us > 0) judge_shares(&j); /* else a part: in nobody's time */
+    if (j.model_us > 0) judge_shares(&j); /* else a part, which is in no sum */
     return j;
 }
 
@@ -432,8 +432,8 @@ static const char *priority(const judged *j, bool *borderline) {
     return priorities[level(j, surely)];
 }
 
-/* What comes before the rules' own thresholds: whether anything was proven, by whom, and what bounds the operation. A
- * rival that might have won (it did not settle, or came near) may win the next time. */
+/* What comes before the rules' own thresholds: whether anything was proven, by which candidate, and what bounds the
+ * operation. A rival that might have won (it did not settle, or came near) may win the next time. */
 static bool near_another_rule(const judged *j) {
     const double margin = j->t->margin;
     return near(j->win, margin) || (!j->proven && possibly_later(j->rival, margin)) || j->tie ||

@@ -6,7 +6,7 @@
 #include <stdlib.h>
 
 enum {
-    PROBES = 256,     /* who needs more was made to collide */
+    PROBES = 256,     /* a table that needs more was made to collide */
     LARGEST_STEP = 16 /* alignment that kernels tell apart */
 };
 

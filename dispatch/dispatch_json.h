@@ -1,4 +1,4 @@
-/* A strict reader of JSON (RFC 8259, UTF-8) for files that nobody vouches for: no tree, members go by a table to where
+/* A strict reader of JSON (RFC 8259, UTF-8) for untrusted files: no tree, members go by a table to where
  * they belong, unknown ones are stepped over. The first mistake ends it with one line that says where. */
 #ifndef DISPATCH_JSON_H
 #define DISPATCH_JSON_H

@@ -3,8 +3,8 @@
  * A handle has a few places for tables, and says which of them is current. A reader counts itself into the place that
  * is current, and looks again: is it still the current one, the table in it cannot go away before the reader has
  * counted itself out; else it tries the new one, which happens once for a reload that comes in between and never waits
- * for anybody. A table is only given back from a place that is not current and counts no readers: whoever counts
- * himself in after that was seen looks again, and leaves without having touched it. Counters belong to the handle and
+ * for another thread. A table is only given back from a place that is not current and counts no readers: a reader that
+ * counts itself in after that looks again, and leaves without having touched it. Counters belong to the handle and
  * never move. They are spread over cache lines by the reader's stack, so that threads do not write to each other's. */
 #include "dispatch/scout_dispatch.h"
 
@@ -34,7 +34,7 @@ typedef struct table_place {
 struct scout_dispatch {
     table_place places[PLACES];
     atomic_uint current;
-    pthread_mutex_t writing;      /* among those who reload; readers never take it */
+    pthread_mutex_t writing;      /* taken to reload; readers never take it */
     scout_dispatch_device device; /* the caller's, copied; name NULL: nothing is compared */
     dispatch_memory memory;       /* of the copy */
 };
@@ -111,7 +111,7 @@ static bool has_readers(table_place *p) {
     return false;
 }
 
-/* Gives back what nobody reads any more; a free place, or -1. Only under `writing`. */
+/* Frees tables that are no longer read; a free place, or -1. Only under `writing`. */
 static int sweep(scout_dispatch *d) {
     const unsigned current = atomic_load(&d->current);
     int free_place = -1;

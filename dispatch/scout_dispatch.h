@@ -1,4 +1,4 @@
-/* libscout_dispatch: what was measured to be fastest, looked up by those who run models. Depends on the C library
+/* libscout_dispatch: what was measured to be fastest, looked up where models run. Depends on the C library
  * alone; C11 and C++.
  *
  *     scout_dispatch *d;
@@ -34,7 +34,7 @@ extern "C" {
 
 typedef enum scout_dispatch_status {
     SCOUT_DISPATCH_OK = 0,
-    SCOUT_DISPATCH_WARNED,  /* usable; the note has a line that somebody should read (another driver patch) */
+    SCOUT_DISPATCH_WARNED,  /* usable; the note has a warning (another driver patch) */
     SCOUT_DISPATCH_REFUSED, /* of another device, driver branch or library version */
     SCOUT_DISPATCH_BAD,     /* no table, or one that contradicts itself */
     SCOUT_DISPATCH_FAILED,  /* it could not be read: no such file, no memory */

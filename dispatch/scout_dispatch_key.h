@@ -2,8 +2,8 @@
  * `analyze dispatch` writes; C11 and C++17, nothing but the C library's headers, no allocation.
  *
  * The canonical text of an operation ("gemm;shape=2048,4096,4096;layout=nn;type=fp16;weight=fp16;weight_side=b", the
- * `key` of reports and tables) is taken apart once into its form, where every number is a blank, and its numbers. Who
- * asks again for another size only sets a number:
+ * `key` of reports and tables) is taken apart once into its form, where every number is a blank, and its numbers. To
+ * ask again for another size only a number is set:
  *
  *     scout_dispatch_key key;
  *     const int64_t shape[] = {1, 4096, 4096};

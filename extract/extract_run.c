@@ -134,7 +134,7 @@ static void run_work(run *r) {
     r->complete = collect_is_complete(c);
 }
 
-/* A size that nobody gave is the likeliest reason why shapes do not fit. */
+/* A size that was not given is the likeliest reason why shapes do not fit. */
 static const char *default_dims(const run *r, char *text, size_t size) {
     size_t used = 0;
     text[0] = '\0';

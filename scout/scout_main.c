@@ -15,7 +15,7 @@
  * A handler has nothing but globals to tell by. */
 static volatile int stop;
 
-/* Whoever ends a whole group (timeout, batch systems) signals each process twice at once: that is one wish. */
+/* What ends a whole group (timeout, batch systems) signals each process twice at once: that is one request. */
 static bool is_echo(void) {
     static struct timespec first;
     struct timespec now;
@@ -44,7 +44,7 @@ static void watch_signals(void) {
         /* a signal that the parent ignores (nohup) stays ignored */
         if (sigaction(numbers[k], NULL, &old) == 0 && old.sa_handler != SIG_IGN) sigaction(numbers[k], &action, NULL);
     }
-    signal(SIGPIPE, SIG_IGN); /* who stops reading the table does not end the measuring */
+    signal(SIGPIPE, SIG_IGN); /* a closed pipe of the table does not end the measuring */
     signal(SIGXFSZ, SIG_IGN); /* nor does a limit on the size of files: the write fails, and says so */
 }
 

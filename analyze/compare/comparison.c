@@ -144,7 +144,7 @@ static int by_size(const void *a, const void *b) {
     return (x > y) - (x < y);
 }
 
-/* Of the baselines' rows; not-a-number where nobody knows. */
+/* Of the baselines' rows; not-a-number where it is unknown. */
 static double clock_of(comparison *c, int which) {
     double *clocks = arena_array(&c->arena, double, c->operations.row_count + 1);
     size_t n = 0;

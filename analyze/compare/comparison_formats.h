@@ -19,7 +19,7 @@ typedef struct comparison_shown {
     comparison_fail fail;
 } comparison_shown;
 
-/* Writes all of it; failures of `out` are seen by who opened it. false: st says what else went wrong. */
+/* Writes all of it; the caller, which opened `out`, checks it for failures. false: st says what else went wrong. */
 typedef bool comparison_write(const comparison *c, const comparison_shown *shown, FILE *out, status *st);
 
 typedef struct comparison_format {

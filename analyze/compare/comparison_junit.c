@@ -20,7 +20,7 @@ static void begin(FILE *out, const char *class, const char *name, double us) {
     fprintf(out, "\" time=\"%.9f\">\n", isfinite(us) ? 1e-6 * us : 0);
 }
 
-/* Per run of the model; not-a-number where nobody knows. */
+/* Per run of the model; not-a-number where it is unknown. */
 static double run_us(const comparison_row *r) { return (double)r->after->count * r->after->best_us; }
 
 static double all_us(const comparison_list *list) {

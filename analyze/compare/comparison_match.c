@@ -64,7 +64,8 @@ static void match_keys(comparison *c, comparison_list *to, const side *before, c
     }
 }
 
-/* Names of files that one of the runs has and nobody could read: what the other run has under such a name is not gone.
+/* Names of files that one of the runs has and that could not be read: what the other run has under such a name is not
+ * gone.
  */
 static map left_out_of(comparison *c, const study *s) {
     map names;

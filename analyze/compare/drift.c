@@ -1,5 +1,5 @@
 /* Owns the estimate of what all operations share, and the test of what one has for itself. Every step holds where a
- * good part of the operations did change: the start is the densest half, and who lies far out has no say. */
+ * good part of the operations did change: the start is the densest half, and outliers are ignored. */
 #include "analyze/compare/drift.h"
 
 #include "analyze/compare/drift_fit.h"
@@ -29,8 +29,8 @@ static double known_ci(double ci) { return isnan(ci) ? 1 : ci > 0 && isfinite(ci
 
 double drift_noise(double before_ci, double after_ci) { return hypot(known_ci(before_ci), known_ci(after_ci)) / in_95; }
 
-/* Of whom the machine's factor is that of: those that moved together; a part of them that stayed where it was outweighs
- * a larger one that moved, for then it was not the machine as a whole. */
+/* The operations that give the machine's factor: those that moved together; a part of them that stayed where it was
+ * outweighs a larger one that moved, for then it was not the machine as a whole. */
 static drift_fit cluster(const drift_fit_data *data, const drift_options *options) {
     drift_fit moved = drift_fit_densest(data);
     const size_t at_zero = drift_fit_near(data, &moved, 0);

@@ -53,7 +53,7 @@ typedef struct drift {
     bool learned;       /* the spread; else it is the prior's */
     double spread;      /* deviation of change + between, in excess of the intervals */
     double trust;       /* below 1: times are steadier than their intervals say, which count that much only */
-    double ordinary;    /* noise up to which trust is for; who has more of it is believed */
+    double ordinary;    /* ordinary noise; operations with more of it are taken as they are */
     double normal;      /* how likely it is that no tails are heavier than normal ones */
     double limit;       /* deviations that a change has to exceed */
     double machine_limit;

@@ -9,11 +9,11 @@
 #include <string.h>
 
 enum { ROUNDS = 20, HALVINGS = 30, TAILS_FROM = 50 };
-static const double reach = 4.5;     /* deviations: who is further away has changed */
+static const double reach = 4.5;     /* deviations: an operation that is further away has changed */
 static const double clip = 3;        /* where squares are clipped, and what their mean is then */
 static const double clipped = 0.995; /* P(|Z|<3) - 6 phi(3) + 9 P(|Z|>3) */
 static const double biweight = 4.685;
-static const double floor_spread = 0.001; /* nobody measures the same to less than 0.1 % twice */
+static const double floor_spread = 0.001; /* no measurement repeats to less than 0.1 % */
 static const double least_trust = 0.1;
 static const double shape_reach = 4;      /* deviations */
 static const double heavy_prior = 0.0003; /* how likely each heavier tail is before anything is seen */

@@ -9,7 +9,7 @@ typedef struct drift_fit_data {
     size_t n;
     double middle_noise; /* median */
     double ordinary;     /* one and a half of it */
-    double least_spread; /* 0.1 %; who knows more may raise it */
+    double least_spread; /* 0.1 %; a caller that knows more may raise it */
 } drift_fit_data;
 
 bool drift_fit_open(drift_fit_data *data, const drift_row *rows, size_t n); /* false: no memory */

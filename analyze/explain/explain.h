@@ -24,7 +24,7 @@ void explain_write(const explain *e);
 /* ---- its parts, each in a file of its own ---- */
 
 void explain_ceiling(const explain *e);    /* what was taken for its ceiling, what bounds it, how far the others are */
-void explain_candidates(const explain *e); /* who ran, how fast, and why one was chosen and no other */
+void explain_candidates(const explain *e); /* which ran, how fast, and why one was chosen */
 void explain_verdict(const explain *e);    /* the rule that decided, those before it, and every threshold */
 void explain_changes(const explain *e);    /* what would make it another one */
 

@@ -99,7 +99,7 @@ static void dot(page *p, const page_chart *c, const spot *s, bool alone) {
             page_place(page_chart_y(c, s->y)).s, radius(s), alone ? "</a>" : "");
 }
 
-/* ---- names beside the largest dots, where they are in nobody's way */
+/* ---- names beside the largest dots, where they cover no other */
 typedef struct box {
     double x0, y0, x1, y1;
 } box;

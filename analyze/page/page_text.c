@@ -100,7 +100,7 @@ void page_say_wrapped(page *p, const char *text, int most) {
     }
 }
 
-/* A name that somebody gave, or the kind where the name is only an id made of it. */
+/* A given name, or the kind where the name is only an id made of it. */
 const char *page_title(page *p, const study_report *r) {
     const char *op = r->op ? r->op : "", *name = r->name ? r->name : r->operation;
     const size_t n = strlen(op);

@@ -65,7 +65,7 @@ static bool is_of(const study_row *row, double us) {
 
 static const double most_tflops = 1e9; /* of a device, as in its peak */
 
-/* A time is that of a row that is OK, or nobody measured it. */
+/* A time must be the time of a row that is OK. */
 static bool check_times(const study_scanner *s, study_report *r, char *why, size_t room) {
     static const char *const known[] = {"OK", "SKIPPED", "UNSUPPORTED", "WRONG", "TIMEOUT", "CRASHED", "ERROR"};
     bool is_known = false;

@@ -59,7 +59,7 @@ static void judge(const study *s, const study_group *g, study_report *r) {
         .ceiling_us = r->ceiling_us,
         .baseline_us = r->baseline_us,
         .best_us = r->best_us,
-        .ceiling_ci = isnan(r->ceiling_ci) ? INFINITY : r->ceiling_ci, /* nobody knows */
+        .ceiling_ci = isnan(r->ceiling_ci) ? INFINITY : r->ceiling_ci, /* unknown */
         .baseline_ci = r->baseline_ci,
         .best_ci = r->best_ci,
         .ceiling_beside = plain_same(r->ceiling_from, "probe"),

@@ -1,5 +1,5 @@
 /* Owns the way from folders to reports as they were read: which files there are, and reading them with as many threads
- * as there are processors. What comes out does not depend on who read what. */
+ * as there are processors. The result does not depend on which thread read which file. */
 #include "analyze/study/study_internal.h"
 
 #include "common/files.h"

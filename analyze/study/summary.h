@@ -1,4 +1,4 @@
-/* What follows from a study: sums, categories, and what to do first. Everybody who writes it prints these figures, so
+/* What follows from a study: sums, categories, and what to do first. Every format prints these figures, so
  * that all formats say the same. Proven gains, those over own kernels and potential ones are never added: what is only
  * potential (the distance to the ceiling less what is proven of it) stands by itself. Times are microseconds per run of
  * the model, shares are of the model's time. Texts and reports are the study's, which must live as long. */

@@ -165,7 +165,7 @@ static void put_packing(json_builder *b, json_t *entry, const chosen *c) {
 static void put_plugin(json_builder *b, json_t *entry, const json_t *row) {
     const char *file = text_of(row, "plugin"), *hash = text_of(row, "plugin_hash");
     if (!file) return;
-    const char *slash = strrchr(file, '/'); /* where it lies on the machine that measured is nobody's business */
+    const char *slash = strrchr(file, '/'); /* the folder on the machine that measured is left out */
     json_t *plugin = json_new_object(b);
     json_put_text(b, plugin, "file", slash ? slash + 1 : file);
     json_put_text(b, plugin, "hash", hash ? hash : "");

@@ -1,7 +1,7 @@
 /* Owns what a proven range is: two neighbours, measured and each proven by itself, which differ in one size alone, that
  * chose the very same thing, and of which the larger is at most twice the smaller. What lies between was not measured:
  * that the choice is the best one there too is likely because it is at both ends, and nothing more is claimed. So it is
- * only found by who asks for it, and only at sizes that are as well aligned as both ends. */
+ * only found on request, and only at sizes that are as well aligned as both ends. */
 #include "analyze/table/table_ranges.h"
 
 #include "common/json.h"

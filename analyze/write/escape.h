@@ -22,7 +22,7 @@ typedef enum escape_kind {
     ESCAPE_C_COMMENT, /* within a comment of either sort, with a blank before and behind */
 } escape_kind;
 
-/* What cannot be written, whoever owns `out` has to find out. */
+/* The owner of `out` checks it for failures. */
 void escape_print(FILE *out, escape_kind kind, const char *text);
 /* At most so many characters of the text, "…" where there are more. */
 void escape_print_cut(FILE *out, escape_kind kind, const char *text, size_t most);

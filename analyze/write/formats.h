@@ -6,7 +6,7 @@
 
 #include <stdio.h>
 
-/* Writes all of it; failures of `out` are seen by who opened it. false: st says what else went wrong. */
+/* Writes all of it; the caller, which opened `out`, checks it for failures. false: st says what else went wrong. */
 typedef bool formats_write(const summary *m, FILE *out, status *st);
 
 typedef struct format {

@@ -10,7 +10,7 @@
 #include <inttypes.h>
 #include <math.h>
 
-enum { LONGEST = 400 }; /* characters of a text that somebody else wrote */
+enum { LONGEST = 400 }; /* characters of a foreign text */
 
 static void put(FILE *out, const char *text) { escape_print_cut(out, ESCAPE_MARKUP, text, LONGEST); }
 

@@ -110,7 +110,7 @@ static void write_categories(text *t, const summary_group *g) {
 
 /* ---- the ranked list ---- */
 
-/* The id, by which analyze explain knows it; it holds kind, shape and type where nobody gave it a name. */
+/* The id, by which analyze explain knows it; it holds kind, shape and type where it has no given name. */
 static const char *name_of(text *t, const study_report *r) {
     const size_t n = strlen(r->op);
     char shape[256];

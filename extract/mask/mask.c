@@ -197,7 +197,7 @@ static bool hides_from(mask_query *s, int64_t length, int64_t offset, int leads)
     s->eval.int_input = (double)length;
     for (int i = 0; i < leads * query_count; i++) {
         int64_t q = queries[i % query_count];
-        if (q >= end && s->q_len == s->kv_len) continue; /* what becomes of padding is nobody's concern */
+        if (q >= end && s->q_len == s->kv_len) continue; /* padding does not matter */
         for (int k = 0; k < key_count; k++) {
             if (pair_at(s, i / query_count, q, keys[k]) != (keys[k] < end ? PAIR_VISIBLE : PAIR_HIDDEN)) return false;
         }

@@ -1,7 +1,6 @@
 /* Owns the merging of works into the entries of a catalog: equal records of one region become one entry with a count.
  * One look-up per work, so that the time grows with the graph and not with its square. */
 #include "extract/ops/collect.h"
-#include "extract/ops/collect_totals.h"
 
 #include "common/checked.h"
 #include "common/map.h"

@@ -21,7 +21,7 @@ struct catalog_entry {
     int part_count;
 };
 
-/* Operations that could run as one. Filled by whoever looks for fusions, after collect. */
+/* Operations that could run as one. Filled by the search for fusions, after collect. */
 typedef struct catalog_fusion {
     const char *pattern;
     catalog_entry **ops; /* what it joins, in graph order */
@@ -59,5 +59,10 @@ typedef struct catalog {
 catalog *collect(worklist *list);
 int64_t collect_bytes(const catalog_totals *t); /* read and written together */
 bool collect_is_complete(const catalog *c);     /* every node resolved, no operator unknown */
+
+/* ---- collect_totals.c: sums over a catalog with complete entries; collect calls them in this order ---- */
+void collect_totals(catalog *c);
+void collect_parameters(catalog *c, const worklist *list);
+void collect_coverage(catalog *c);
 
 #endif

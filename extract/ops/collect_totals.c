@@ -1,5 +1,5 @@
 /* Owns the sums over a catalog: totals that follow control flow, parameters, and what could not be resolved. */
-#include "extract/ops/collect_totals.h"
+#include "extract/ops/collect.h"
 
 #include "common/checked.h"
 #include "common/map.h"

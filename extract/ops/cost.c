@@ -239,7 +239,7 @@ static int64_t shared(const work *w, const tensor *t, int64_t bytes) {
 
 static bool leaves(const work *w, const tensor *t) {
     if (t->is_graph_output || t->user_count == 0 || w->node_count == 1) return true;
-    for (int k = 0; k < t->user_count; k++) { /* who asks for a shape alone needs no data */
+    for (int k = 0; k < t->user_count; k++) { /* a user of the shape alone needs no data */
         const node *n = t->users[k];
         if (!is_inside(w, n) && !graph_is(n, "Shape") && !graph_is(n, "Size")) return true;
     }

@@ -40,8 +40,7 @@ static void walk_users(user_walk *x, const tensor *t, const graph *home) {
     for (int u = 0; u < t->user_count; u++) {
         const node *n = t->users[u];
         work *w = x->f->unit_of[n->id];
-        if (++x->steps >
-            FUSE_MAX_THROUGH) { /* so many users that nobody is the only one: no need to look at them all */
+        if (++x->steps > FUSE_MAX_THROUGH) { /* so many users that none is the only one: no need to look at them all */
             x->others++;
             return;
         }

@@ -1,4 +1,4 @@
-/* Owns the list of works: every node lowered to one, joined works on top of them, and the question who counts. */
+/* Owns the list of works: every node lowered to one, joined works on top of them, and which of them count. */
 #include "extract/ops/work.h"
 
 #include "common/checked.h"

@@ -60,7 +60,7 @@ typedef struct worklist {
  * leaves the model's own. */
 void work_list(worklist *list, model *m, dtype precision);
 work *work_of(const worklist *list, const node *n); /* the plain work; NULL for NULL */
-const work *work_weights(const work *w);            /* who holds `more` for its weight: itself or one of its parts */
+const work *work_weights(const work *w);            /* the holder of `more` for its weight: itself or a part */
 work *work_top(work *w);                            /* follows owner to the work that counts */
 
 /* Joins nodes into one new work anchored at `anchor`, whose record the caller fills (cost.h helps). Nodes that already

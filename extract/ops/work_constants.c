@@ -1,5 +1,5 @@
 /* Owns which constants beside its main weight an operation has: recurrences, biases, experts, scales. They are listed
- * with the weight, so that whoever measures can load or rebuild all of them. */
+ * with the weight, so that a measurement can load or rebuild all of them. */
 #include "extract/ops/work.h"
 
 #include "extract/ops/cost.h"

@@ -84,7 +84,7 @@ const char *build_text(build *b, ProtobufCBinaryData bytes, const char *what); /
 const char *build_domain(build *b, ProtobufCBinaryData bytes);                 /* "" for ai.onnx */
 const char *build_raw_text(build *b, const build_raw *raw);                    /* "node 'x' (Op)" */
 build_name *build_name_find(const build_scope *s, const char *name);           /* NULL where nothing has that name */
-build_name *build_name_declare(build *b, build_scope *s, const char *name, const char *who);
+build_name *build_name_declare(build *b, build_scope *s, const char *name, const char *owner);
 const char *build_name_joined(build *b, const char *prefix, const char *name); /* as plain_name has it */
 const char *build_name_of_node(build *b, const build_scope *s, const char *given, const char *op_type); /* unique */
 const char *build_name_of_tensor(build *b, const build_scope *s, const char *name); /* unique in its graph */

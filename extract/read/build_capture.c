@@ -1,4 +1,4 @@
-/* Which names the bodies of a node use from the graphs around them: a node must come after those who produce them. A
+/* Which names the bodies of a node use from the graphs around them: a node must come after their producers. A
  * name that a body (or a body around it) gives itself is not captured. */
 #include "extract/read/build.h"
 

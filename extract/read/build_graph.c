@@ -49,7 +49,7 @@ static graph *new_graph(build *b, graph *parent, node *owner, const char *region
     return g;
 }
 
-/* A body's input may have an initializer of its name as a default; whoever runs the body always gives a value, so it is
+/* A body's input may have an initializer of its name as a default; a run of the body always gives a value, so it is
  * dropped. */
 static void read_initializers(build *b, build_scope *s, const model_index *index) {
     const model_list *dense = &index->fields[FIELD_INITIALIZERS], *sparse = &index->fields[FIELD_SPARSE];

@@ -1,4 +1,5 @@
-/* From a mapped file to a model: checked, indexed, its graphs built, and at the end linked: who uses which tensor. */
+/* From a mapped file to a model: checked, indexed, its graphs built, and at the end linked: each tensor to its users.
+ */
 #include "extract/read/build_function.h"
 
 #include <string.h>

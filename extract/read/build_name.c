@@ -70,11 +70,10 @@ build_name *build_name_find(const build_scope *s, const char *name) {
     return NULL;
 }
 
-build_name *build_name_declare(build *b, build_scope *s, const char *name, const char *who) {
+build_name *build_name_declare(build *b, build_scope *s, const char *name, const char *owner) {
     void **place = map_put(&s->names, name);
     if (*place)
-        build_fail(b, "%s: the name '%.200s' is given twice in one graph; every value needs a name of its own", who,
-                   name);
+        build_fail(b, "%s: the name '%.200s' is given twice in one graph; every value needs its own name", owner, name);
     build_name *n = arena_zalloc(b->frames, sizeof *n);
     n->producer = -1;
     *place = n;

@@ -2,7 +2,7 @@
  * lie
  *   - under the folder in which the model lies as given, or
  *   - where the model itself is a link, in the very folder in which the file lies that it links to. That is how model
- * hubs lay out a model: a folder of links into one store of blobs. Who could put a link to the model there has chosen
+ * hubs lay out a model: a folder of links into one store of blobs. The owner of that link has chosen
  * that store. A hard link has no target to look at, only a count of names: a file with names that are not under the
  * model's folder is refused, unless the model has such names too: then the folder was made by linking, from a store on
  * the same file system. Only regular files are opened, and nothing here can block. */

@@ -28,7 +28,7 @@ static void meta_free(void *context, void *pointer) { /* the arena is rewound as
 }
 
 /* A copy of all metadata fields, one behind the other. protobuf-c goes over its bytes twice and must find the same ones
- * both times, whoever writes to the file meanwhile. */
+ * both times, even if the file is written meanwhile. */
 static const uint8_t *gather(model_file *f, wire_kind kind, wire_span span, size_t *length) {
     const wire file = model_file_wire(f);
     wire w = wire_inside(&file, span);

@@ -17,7 +17,7 @@ typedef struct wire {
     const uint8_t *base; /* byte 0 of the file */
     uint64_t pos, end;   /* what is left of this message; end is never past the file */
     guard *guard;
-    uint64_t *steps; /* fields read, counted for whoever bounds them; NULL: nobody does */
+    uint64_t *steps; /* fields read, counted for a limit; NULL: there is none */
 } wire;
 
 typedef enum wire_type { WIRE_VARINT = 0, WIRE_FIXED64 = 1, WIRE_BYTES = 2, WIRE_FIXED32 = 5 } wire_type;

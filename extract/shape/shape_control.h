@@ -13,7 +13,7 @@ graph *shape_control_body(infer *c, const char *name); /* the body in that attri
 void shape_control_check_outputs(infer *c, const graph *g, int need);
 /* How often a body runs per run of its owner; infer_model multiplies along the nesting in the end. */
 void shape_control_times(graph *g, double times, bool known);
-/* Whether bodies may be inferred once more: bounds the repetitions of a whole run. Who infers one adds its nodes to
+/* Whether bodies may be inferred once more: bounds the repetitions of a whole run. To infer one adds its nodes to
  * infer_state's repeats. */
 bool shape_control_may_repeat(const infer *c);
 const info *shape_control_without_values(infer *c, const info *x);

@@ -1,5 +1,6 @@
 /* Normalisations, and the many operators whose output is simply shaped like their first input. */
 #include "extract/infer/shape_need.h"
+#include "extract/infer/value_index.h"
 #include "extract/shape/shape.h"
 
 #include <inttypes.h>
@@ -72,4 +73,15 @@ void shape_norm_batch(infer *c) {
         if (infer_rank(c, i) == 1) shape_need_dim(c, i, 0, channels, "channels");
     shape_need_like(c, 0, 0);
     for (int k = 1; k <= 4; k++) shape_need_like(c, k, k % 2 ? 3 : 4);
+}
+
+/* Softmax, LogSoftmax and Hardmax. Their values never decide a shape and are not followed. */
+void shape_softmax(infer *c) {
+    if (!value_index_need(c, 0)) return;
+    const info *x = infer_in(c, 0);
+    int64_t axis = infer_attr_int(c, "axis", infer_opset(c) < 13 ? 1 : -1);
+    /* Before opset 13 the axis is where the shape is flattened, which may be at its very end. */
+    bool at_end = infer_opset(c) < 13 && axis == x->rank;
+    if (x->rank > 0 && !at_end) infer_axis(c, axis, x->rank);
+    infer_set(c, 0, x->type, x->rank, x->dims);
 }

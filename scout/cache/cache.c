@@ -241,7 +241,7 @@ bool cache_put(const cache *c, const char *key, const json_t *value, status *st)
         return false;
     }
     int error = 0;
-    /* a second attempt where somebody has just cleared the folder */
+    /* a second attempt, as the folder may just have been cleared */
     for (int attempt = 0; attempt < 2; attempt++) {
         error = 0;
         const int fd = open_temp(c, temp, sizeof temp);

@@ -123,7 +123,7 @@ typedef struct ceilings_request {
     const char *sweep_precision; /* K sweep: M = N = sweep_m, sweep_n, K from 65,536 to 262,144; NULL: none */
     int64_t sweep_m, sweep_n;
     double budget_s; /* per precision; bandwidth gets as much, on a host twice */
-    /* Told when a part is done ("bandwidth", a precision), with all that is known by then; NULL: nobody asks. */
+    /* Told when a part is done ("bandwidth", a precision), with all that is known by then; NULL: not needed. */
     void (*part)(void *part_context, const ceilings *c, const char *name);
     void *part_context;
     double within_s; /* for all parts together; 0: each has its budget, and they take what they take */

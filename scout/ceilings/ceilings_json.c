@@ -1,4 +1,4 @@
-/* Ceilings as JSON (schema ceiling-scout/ceilings/1), out and in. A file may come from anybody: every member is checked
+/* Ceilings as JSON (schema ceiling-scout/ceilings/1), out and in. A file is untrusted: every member is checked
  * before it is believed, and the first that is wrong is named. */
 #include "scout/ceilings/ceilings.h"
 

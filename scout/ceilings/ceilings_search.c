@@ -78,7 +78,8 @@ static int best_of(field *x, entry **out, int most) {
 
 /* ---- timing ---- */
 
-/* One pass of them all; flop/s into rates, 0 where there is none. Who fails is dead; SCOUT_LOST ends everything. */
+/* One pass of them all; flop/s into rates, 0 where there is none. An entry that fails is dead; SCOUT_LOST ends the
+ * search. */
 static scout_answer together(field *x, entry **list, int count, double seconds, double block_s, double *rates,
                              scout_why *why) {
     const ceilings_search_bench *bench = &x->s->bench;

@@ -7,7 +7,7 @@
 
 const scout_device_api *cpu_device_api(void); /* borrowed, for the life of the process; threads: one at a time */
 
-/* Must be called before anybody else's object is loaded into this process: it may bring the threads' library. */
+/* Must be called before any other object is loaded into this process: it may bring the threads' library. */
 void cpu_device_prepare(void);
 
 #endif

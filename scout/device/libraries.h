@@ -17,8 +17,8 @@ void libraries_set_path(const char *folders);
  * name again gives the same handle. `path` gets the file that was really opened. `global`: its symbols serve what is
  * opened later (a library that another object names as needed must be opened so first). Handles are never closed. */
 void *libraries_open(const char *const *names, bool global, char *path, size_t room, scout_why *why);
-/* What somebody should know of the search: files that were where a library belongs and could not be loaded, so that it
- * was looked for elsewhere. Each is told once, whoever asked for it; NULL: there are no more. Borrowed. */
+/* A warning of the search: files that were where a library belongs and could not be loaded, so that it
+ * was looked for elsewhere. Each is reported once; NULL: there are no more. Borrowed. */
 const char *libraries_note(uint32_t index);
 void *libraries_symbol(void *handle, const char *name, scout_why *why); /* NULL where it has none */
 

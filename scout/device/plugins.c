@@ -209,7 +209,7 @@ static bool load_file(const char *file, plugins_watch *watch, void *context, sta
 }
 
 /* Its absence is no error, and neither is one that is unfit: the machine then has no CUDA device, and the reason is
- * there for who asks for one. */
+ * there on request. */
 static void load_cuda(void) {
     static const char *const names[] = {"scout_cuda.so", NULL};
     char path[PATH_MAX];
@@ -219,7 +219,7 @@ static void load_cuda(void) {
         scout_say(&cuda_why, SCOUT_NO, "library", "%.200s", st.text);
 }
 
-/* Names are unique within a device's list, whoever brought them; and what a plugin is for must be known. */
+/* Names are unique within a device's list, its plugins' included, and the device of a plugin must be known. */
 static bool check_lists(status *st) {
     static plugins_candidate all[PLUGINS_MAX_CANDIDATES + 1];
     for (int d = 0; d < device_count; d++) {

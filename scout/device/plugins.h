@@ -17,7 +17,7 @@ typedef struct plugins_candidate {
 } plugins_candidate;
 
 /* Called before the code of a file runs for the first time, with its name as it was given, and with NULL when that is
- * over: whoever is lost between was lost by that file. */
+ * over: a worker that is lost between was lost by that file. */
 typedef void plugins_watch(void *context, const char *file);
 
 /* Opens the built-in devices' objects (scout_cuda.so: its absence is no error, plugins_device_why says it) and each of
@@ -33,7 +33,7 @@ const char *plugins_device_why(const char *name);
 /* Candidates of a kind on a device (kind 0: all kinds), by priority, high first; ties by name. Borrowed. */
 int plugins_candidates(const scout_device_api *device, uint32_t kind, plugins_candidate *out, int room);
 /* Hash of names, versions and library versions of all candidates of the device: part of cache keys. */
-uint32_t plugins_kinds(const scout_device_api *device); /* a bit for each kind that somebody computes */
+uint32_t plugins_kinds(const scout_device_api *device); /* a bit for each kind with an implementation */
 uint64_t plugins_candidates_hash(const scout_device_api *device, const scout_identity *identity);
 
 #endif

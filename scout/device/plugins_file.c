@@ -1,6 +1,6 @@
-/* Loading a shared object runs its code with all rights of the user. So nobody else may have written it, and one that
- * is cut short, which would end the loader by a signal, is told apart here. Only the file itself is judged: who may
- * write to its folder may put another one in its place, as with any program. */
+/* Loading a shared object runs its code with all rights of the user. So no other user may have written it, and one that
+ * is cut short, which would end the loader by a signal, is refused here. Only the file itself is checked: a user
+ * with the right to write to its folder may replace it, as with any program. */
 #include "scout/device/plugins_file.h"
 
 #include "common/files.h"

@@ -1,4 +1,4 @@
-/* What is looked at of a plugin's file before any code of it runs: whose it is, who may change it, whether all of it is
+/* What is looked at of a plugin's file before any code of it runs: its owner, its permissions, whether all of it is
  * there; and its hash. */
 #ifndef SCOUT_DEVICE_PLUGINS_FILE_H
 #define SCOUT_DEVICE_PLUGINS_FILE_H

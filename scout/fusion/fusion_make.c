@@ -125,7 +125,7 @@ static void skip(fusion *f, const char *code, const char *text) {
 }
 
 bool fusion_build(fusion_maker *m, const operation *o, scout_op *out) {
-    static const uint64_t any_workspace = 1 << 20; /* nobody is asked to run it */
+    static const uint64_t any_workspace = 1 << 20; /* it is never run with it */
     return kinds_build(o, any_workspace, m->a, out, &m->why);
 }
 

@@ -139,7 +139,7 @@ void operation_read_record(const operation_reader *r, const json_t *o, int64_t l
         operation_fail(r, "shape has %zu dimensions, %d at most are possible", json_array_size(shape),
                        (int)OPERATION_MAX_RANK);
     rec->rank = (int)json_array_size(shape);
-    /* what extract_ops wrote is read whatever it is; who types a shape may slip */
+    /* what extract_ops wrote is read whatever it is; a typed shape may have errors */
     rec->shape = read_ints(r, shape, "a dimension of shape", least, least ? operation_max_dim : INT64_MAX);
 }
 
@@ -222,7 +222,7 @@ void operation_read_sparsity(const operation_reader *r, const json_t *o, const c
         if (++k == SPARSITY_SIZES) operation_fail(r, "sparse_block is 16, 32, 64 or 128, not %d", out->sparse_block);
 }
 
-/* Nobody could do it, which would show only after the ceilings are measured. A right side that is no weight may hold
+/* It could not run, which would show only after the ceilings are measured. A right side that is no weight may hold
  * anything. */
 void operation_check_sparsity(const operation_reader *r, const operation *o) {
     if (!(o->sparsity > 0)) return;

@@ -44,7 +44,7 @@ const char *operation_field_name(size_t k); /* of that table; NULL: it ends befo
 /* Shape and layout are possible for their kind; said for both forms alike. */
 void operation_check_record(const operation_reader *r, const oprec *rec);
 void operation_read_sparsity(const operation_reader *r, const json_t *o, const char *pattern_name, operation *out);
-/* That what somebody wrote has zeros only where they can be left out: asked when all of it is read. */
+/* That a written entry has zeros only where they can be skipped: asked when all of it is read. */
 void operation_check_sparsity(const operation_reader *r, const operation *o);
 
 /* That all members of a hand-written entry are known ones. */

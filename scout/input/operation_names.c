@@ -1,5 +1,5 @@
-/* Which members an entry of the hand-written form can have, and which it must have. Who types a file misspells a name
- * now and then, or takes it from another kind, and what is silently left out would be measured as another operation: so
+/* Which members an entry of the hand-written form can have, and which it must have. A typed file may misspell a name,
+ * or take it from another kind, and what is silently left out would be measured as another operation: so
  * a name that its kind does not have is refused, with the nearest one that it has. An entry that lacks what its kind
  * cannot do without is refused as well, with what is to be said: no candidate could tell it as clearly. */
 #include "scout/input/operation_internal.h"
@@ -61,7 +61,7 @@ static const struct {
     {"transB", "\"layout\": \"nt\"", OP_GEMM},      {"transA", "\"layout\": \"tn\"", OP_GEMM},
 };
 
-/* Without these nobody knows what to do. Nothing stands here that only some of its kind need, or that has a customary
+/* Without these the work is undefined. Nothing stands here that only some of its kind need, or that has a customary
  * value. */
 static const struct {
     op_kind kind;
@@ -99,7 +99,7 @@ static bool is_known(const char *name) {
     return operation_is_field(name);
 }
 
-/* Bits of the kinds that have it; all where it is nobody's own. */
+/* Bits of the kinds that have it; all where it belongs to no kind alone. */
 static unsigned kinds_of(const char *name) {
     for (size_t k = 0; k < sizeof owned / sizeof *owned; k++)
         for (int n = 0; n < MOST_NAMES && owned[k].names[n]; n++)
@@ -142,11 +142,11 @@ static const char *nearest(const char *name, op_kind kind) {
 }
 
 static _Noreturn void not_of_kind(const operation_reader *r, const char *name, op_kind kind) {
-    const char *who = "";
+    const char *kinds = "";
     for (int k = 0; k < OP_KIND_COUNT; k++)
         if (kinds_of(name) & 1U << k)
-            who = arena_printf(r->arena, "%s%s%s", who, *who ? ", " : "", oprec_kind_name((op_kind)k));
-    operation_fail(r, "\"%.60s\" is not a member of %s: it is a member of %s", name, oprec_kind_name(kind), who);
+            kinds = arena_printf(r->arena, "%s%s%s", kinds, *kinds ? ", " : "", oprec_kind_name((op_kind)k));
+    operation_fail(r, "\"%.60s\" is not a member of %s: it is a member of %s", name, oprec_kind_name(kind), kinds);
 }
 
 static _Noreturn void not_known(const operation_reader *r, const char *name, op_kind kind) {

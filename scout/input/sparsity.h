@@ -36,7 +36,7 @@ typedef struct sparsity_facts {
 bool sparsity_analyse(const void *data, dtype type, int64_t rows, int64_t cols, sparsity_facts *out);
 bool sparsity_knows(dtype type);
 
-/* The same of a matrix whose zeros somebody else has counted: blocks and pieces with any number, those at the edge
+/* The same of a matrix with zeros counted elsewhere: blocks and pieces with any number, those at the edge
  * included. Everything but the hash. */
 typedef struct sparsity_counts {
     int64_t nonzeros, fewest, most, same_rows;

@@ -63,7 +63,7 @@ typedef struct tiles {
     uint8_t *stays;
 } tiles;
 
-/* A not-a-number stays: who knows what it was. */
+/* A not-a-number stays: its value is unknown. */
 static int64_t add_row(const float *row, int64_t cols, double threshold, double *squares, uint8_t *stays) {
     const float limit = (float)threshold;
     int64_t below = 0;

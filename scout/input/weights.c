@@ -166,7 +166,7 @@ bool weights_matter(const operation *o) { return o->sparsity > 0 || (o->threshol
 bool weights_make(const operation *o, scout_op *op, uint64_t seed, const weights_counter *counter, arena *a,
                   weights_content *out, scout_why *why) {
     const int at = weight_of(op);
-    const bool only_asked = !(o->sparsity > 0); /* a dense one: what cannot be told of it hinders nobody */
+    const bool only_asked = !(o->sparsity > 0); /* a dense one: missing facts about it do no harm */
     *out = (weights_content){.tensor = at < 0 ? 0 : (uint32_t)at};
     if (!weights_matter(o)) return true;
     const scout_tensor *t = at < 0 ? NULL : &op->tensors[at];

@@ -22,18 +22,18 @@ bool weights_wanted(const operation_list *list);
  * asked. */
 void weights_ask(operation_list *list, double threshold);
 
-/* Who counts zeros: a device that can, where it is there. */
+/* The counter of zeros: a device that can, where there is one. */
 typedef struct weights_counter {
     const scout_device_api *api;
     scout_device *device;
 } weights_counter;
 
-/* Whether anybody asks what the operation's weight holds: else weights_make has nothing to do. */
+/* Whether the values of the operation's weight are needed: else weights_make has nothing to do. */
 bool weights_matter(const operation *o);
 
 typedef struct weights_content {
     uint32_t tensor; /* its place in op->tensors */
-    void *bytes;     /* owned: weights_free; NULL: nobody asks what the weight holds */
+    void *bytes;     /* owned: weights_free; NULL: the weight's values are not needed */
     sparsity_facts facts;
     sparsity_conversion conversion; /* to blocks, at the threshold that was asked for */
     bool on_device;                 /* its zeros were counted there */

@@ -52,7 +52,7 @@ static bool plainly_dense(const weights_place *at, dtype type, int64_t element) 
     return zeros / looked < worth_looking;
 }
 
-/* False: it cannot be reached, or nobody needs to know more than that it is dense. What numbers below a threshold are
+/* False: it cannot be reached, or no more is needed than that it is dense. What numbers below a threshold are
  * depends on all of them, and so does then what the weight is known by. */
 static bool look(const weights_place *at, dtype type, int64_t rows, int64_t cols, double threshold,
                  sparsity_facts *facts) {

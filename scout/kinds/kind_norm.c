@@ -176,8 +176,9 @@ static bool build(const operation *o, arena *a, scout_op *out, scout_why *why) {
 
 /* Relative to |want| + spread, where spread is made of the terms x / deviation and mean / deviation: so rows whose
  * values lie close together may lose what they must. Statistics are sums of `cols` rounded terms, which walk by their
- * root; scaling takes a few roundings more. Whoever adds a residual may round the sum to the input's type before it
- * goes on with it (what it writes is rounded so), or not. Powers of lrn are exponentials of logarithms: 8 more. */
+ * root; scaling takes a few roundings more. A candidate that adds a residual may round the sum to the input's type
+ * before it goes on with it (what it writes is rounded so), or not. Powers of lrn are exponentials of logarithms: 8
+ * more. */
 static double tolerance(const scout_op *op) {
     const double extra = op_number(op, "residual", 0) ? kind_rounding(op->input) : 0;
     const double cols = op_is(op, "lrn") ? (double)op_number(op, "size", 1) : (double)op->shape[1];

@@ -1,4 +1,4 @@
-/* What the kinds with sliding windows check alike, before anybody computes with these numbers. */
+/* What the kinds with sliding windows check alike, before these numbers are used. */
 #ifndef SCOUT_KINDS_KIND_WINDOW_H
 #define SCOUT_KINDS_KIND_WINDOW_H
 

@@ -15,7 +15,7 @@ typedef struct kind {
     double (*tolerance)(const scout_op *op);
     /* Special functions (exponentials and their like) that a launch evaluates, at the least; NULL: none. */
     double (*specials)(const scout_op *op);
-    /* Its workspace, in times of the usual one (0: one), where those who call the library give it more. */
+    /* Its workspace, in times of the usual one (0: one), where callers of the library give it more. */
     uint32_t workspaces;
 } kind;
 

@@ -65,7 +65,7 @@ struct bench_set {
     bench_pack *packs;
     bench_plan *plans; /* all that are alive */
     bool burst;        /* no interval may be longer than one */
-    bool suspect;      /* timed launches have damaged a canary, nobody knows whose: each is looked at alone */
+    bool suspect;      /* timed launches have damaged a canary, of which plan is unknown: each is examined alone */
     bool lost;         /* the device: nothing is called any more */
 };
 

@@ -190,7 +190,7 @@ static scout_answer look_around(bench_set *s, bool *whole, scout_why *why) {
     return answer;
 }
 
-/* Somebody's timed launches damaged a canary: who did it once does it again, alone with its own. */
+/* Timed launches of one plan damaged a canary: a plan that did it once does it again, alone with its own. */
 static scout_answer prepare_canaries(verify *v) {
     bench_set *s = v->set;
     bool whole = true;
@@ -212,8 +212,9 @@ static scout_answer check_rotation(verify *v) {
     return answer == SCOUT_OK ? inspect_all(v, true) : answer;
 }
 
-/* The last copy must come out right as well: who goes on with the addresses of an earlier launch, or with what it kept
- * of an earlier weight, would be timed on warm memory. Not looked at where there is no memory for a second reference.
+/* The last copy must come out right as well: a plan that goes on with the addresses of an earlier launch, or with what
+ * it kept of an earlier weight, would be timed on warm memory. Not looked at where there is no memory for a second
+ * reference.
  */
 static scout_answer check_last_copy(verify *v) {
     bench_set *s = v->set;
@@ -253,7 +254,7 @@ bench_verdict bench_plan_verify(bench_plan *p) {
     if (v.damaged && !p->set->lost) {
         scout_why why = {.code = ""};
         answer = bench_restore(p->set, &why);
-        if (answer != SCOUT_OK && answer != SCOUT_LOST) p->set->lost = true; /* nobody may run on damaged inputs */
+        if (answer != SCOUT_OK && answer != SCOUT_LOST) p->set->lost = true; /* no plan may run on damaged inputs */
     }
     p->timed = false;
     verdict.lost = p->set->lost;

@@ -20,12 +20,12 @@ static double steady_s(void) {
     return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
 }
 
-void measure_tell(measurement *m, const void *who, const char *candidate, const char *variant, const char *what,
+void measure_tell(measurement *m, const void *row, const char *candidate, const char *variant, const char *what,
                   double seconds) {
     const double now = steady_s();
     if (!m->watcher || !m->watcher->step) return;
-    if (who == m->at_it && now + 0.5 * seconds < m->promised_s) return;
-    m->at_it = who;
+    if (row == m->at_it && now + 0.5 * seconds < m->promised_s) return;
+    m->at_it = row;
     m->promised_s = now + seconds;
     m->watcher->step(m->watcher->context, candidate, variant, what, seconds);
 }

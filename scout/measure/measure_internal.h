@@ -120,7 +120,7 @@ struct measurement {
 };
 
 /* Tells the watcher what runs next and how long that may take; not again where what was told still holds. */
-void measure_tell(measurement *m, const void *who, const char *candidate, const char *variant, const char *what,
+void measure_tell(measurement *m, const void *row, const char *candidate, const char *variant, const char *what,
                   double seconds);
 void measure_tell_row(measure_row *row, const char *what, double seconds);
 double measure_elapsed(const measurement *m);

@@ -17,8 +17,8 @@ static bool on_host(const measurement *m) { return !m->api->has_graphs; }
 
 /* ---- a product of the peak's shape ---- */
 
-/* Who multiplies: the baseline, or (of another kind of operation, and of a fusion's parts) the device's baseline of
- * products. */
+/* The multiplying candidate: the baseline, or (of another kind of operation, and of a fusion's parts) the device's
+ * baseline of products. */
 static const scout_candidate *product_candidate(const measurement *m) {
     const scout_candidate *c = m->rows[m->baseline].candidate;
     scout_why why;

@@ -1,5 +1,5 @@
-/* Who takes part: the candidates of a device and their variants, in an order that is the same in every run; and how
- * each is prepared and verified. */
+/* The rows that take part: the candidates of a device and their variants, in an order that is the same in every run;
+ * and how each is prepared and verified. */
 #include "scout/measure/measure_internal.h"
 
 #include "scout/terms/chosen.h"

@@ -83,7 +83,7 @@ static bool lay_out(parts_layout *l, int part, const fusion_part *from, arena *a
         if (strcmp(p->tensor, tensors[k].name) != 0)
             return refuse(l, "feature", "a part has no such tensor at this place", p->tensor);
         widen(&tensors[k], p->stride);
-        if (p->stride) /* another layout is another operation to whoever remembers what it found for this one */
+        if (p->stride) /* another layout is another operation for a candidate that caches its findings */
             s->op.key = arena_printf(a, "%s;%s=%lld", s->op.key, p->tensor, (long long)p->stride);
         const bool good = p->of[0] == '@'   ? between(l, part, &tensors[k], p, &s->sources[k])
                           : p->of[0] == '=' ? constant(l, &tensors[k], p, &s->sources[k])

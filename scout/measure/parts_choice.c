@@ -1,4 +1,4 @@
-/* Who computes a part of a fusion: the candidate and variant that its own measurement found best, else the library's
+/* The choice for a part of a fusion: the candidate and variant that its own measurement found best, else the library's
  * default. */
 #include "scout/measure/parts_internal.h"
 

@@ -1,5 +1,5 @@
 /* What the files of parts share: parts.c lays the parts out and is the candidate, parts_plan.c makes and runs a plan,
- * parts_choice.c finds who computes a part. */
+ * parts_choice.c finds the candidate of a part. */
 #ifndef SCOUT_MEASURE_PARTS_INTERNAL_H
 #define SCOUT_MEASURE_PARTS_INTERNAL_H
 

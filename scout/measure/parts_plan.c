@@ -80,7 +80,7 @@ static void drop_choices(scout_plan *p) {
     }
 }
 
-/* The harness packs one tensor: all that parts pack must be slices of it, and nobody may read it as it lies. */
+/* The harness packs one tensor: all that parts pack must be slices of it, and no part may read it unpacked. */
 static scout_answer share_pack(scout_plan *p, scout_plan_needs *needs, scout_why *why) {
     const parts_layout *l = p->layout;
     uint64_t bytes = 0;

@@ -21,13 +21,13 @@ static bool is_of(const json_t *row, const char *name, const char *variant) {
     return strcmp(json_get_text(row, "name"), name) == 0 && strcmp(json_get_text(row, "variant"), variant) == 0;
 }
 
-/* ---- who comes after ---- */
+/* ---- which row is after ---- */
 
 static bool is_not_asked(const json_t *row) {
     return strcmp(json_get_text(json_object_get(row, "reason"), "code"), "not_asked") == 0;
 }
 
-/* Where nobody has a time: whose failure says most. */
+/* Where no row has a time: the most telling failure. */
 static int telling(const json_t *row) {
     static const row_status order[] = {ROW_UNSUPPORTED, ROW_SKIPPED, ROW_ERROR, ROW_TIMEOUT, ROW_CRASHED, ROW_WRONG};
     for (int k = 0; k < (int)(sizeof order / sizeof order[0]); k++)
@@ -53,7 +53,7 @@ static const json_t *find_after(const report_input *in, const json_t *before) {
     return fastest ? fastest : found;
 }
 
-/* Also where it failed, and so is nobody's baseline: then it is who was asked for and does not come after. */
+/* Also where it failed, and so is no baseline: it was requested as before, and so is not after. */
 static const json_t *find_before(const report_input *in) {
     const json_t *m = in->measurement, *rows = json_object_get(m, "candidates");
     for (size_t k = 0; k < json_array_size(rows); k++) {

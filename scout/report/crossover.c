@@ -65,7 +65,7 @@ static int by_zeros(const void *a, const void *b) {
 /* What is not measured to the end was behind. */
 static bool wins(const crossover_point *p) { return p->sparse_us < p->dense_us; }
 
-/* Whether the row is of somebody who leaves zeros out at any of the points. */
+/* Whether the row's candidate skips zeros at any of the points. */
 static bool is_sparse(const crossover *c, const json_t *row) {
     for (int k = 0; k < c->count; k++)
         if (c->points[k].name && strcmp(c->points[k].name, json_get_text(row, "name")) == 0) return true;

@@ -62,7 +62,7 @@ static void take_reason(report_figures *out, const json_t *row) {
     out->text = text ? text : "";
 }
 
-/* Where no baseline is named: the worst row tells, and where there is none, nobody was there to run it. */
+/* Where no baseline is named: the worst row tells, and where there is none, there was no candidate. */
 static void read_status(const json_t *rows, const char *variant, report_figures *out) {
     const json_t *told = find_row(rows, out->baseline, variant);
     if (out->baseline_row) {
@@ -241,7 +241,7 @@ void report_read(const report_input *in, report_figures *out) {
     judge(in, out);
 }
 
-/* What somebody else ended says nothing of the candidate that was at work. */
+/* A kill from outside says nothing about the running candidate. */
 static bool was_killed(const json_t *measurement) {
     const json_t *rows = json_object_get(measurement, "candidates");
     for (size_t k = 0; k < json_array_size(rows); k++)

@@ -54,7 +54,7 @@ typedef struct report_fused {
     const char *code, *text;    /* why there is no comparison */
 } report_fused;
 
-/* What everybody wants to know of a measurement; texts and rows are borrowed from it. */
+/* The figures of a measurement; texts and rows are borrowed from it. */
 typedef struct report_figures {
     row_status status; /* of the baseline; of the whole where there is none */
     const char *code, *text;

@@ -7,8 +7,8 @@
 #include <math.h>
 #include <string.h>
 
-/* A ceiling that is known to less than 5 % is no excuse: it is to be measured again. It is that of dense work: who
- * leaves zeros out may well be faster. */
+/* A ceiling that is known to less than 5 % is no excuse: it is to be measured again. It is that of dense work: a
+ * candidate that skips zeros may be faster. */
 bool report_beside_outruns(const report_figures *f, double ceiling_us, double ceiling_ci) {
     const bool best = (f->best_us < f->baseline_us || isnan(f->baseline_us)) && !verdict_is_sparse(f->family);
     const double fastest = best ? f->best_us : f->baseline_us;

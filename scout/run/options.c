@@ -3,7 +3,6 @@
 
 #include "common/version.h"
 #include "scout/device/plugins_file.h"
-#include "scout/run/options_check.h"
 
 #include <stdlib.h>
 #include <string.h>

@@ -30,7 +30,7 @@ typedef struct options {
     const char *cache_dir, *library_path;
     const char **plugins; /* owned: options_free */
     int plugin_count;
-    const char *run_once;  /* who is to be launched for a profiler: best, baseline, NAME[:VARIANT]; NULL: nobody */
+    const char *run_once;  /* the row to launch for a profiler: best, baseline, NAME[:VARIANT]; NULL: none */
     const char **counters; /* owned: ROW=FILE */
     int counters_count;
     regime regime;
@@ -50,5 +50,12 @@ typedef struct options {
 /* CLI_RUN: o is whole. CLI_DONE: --help or --version was served. Owned in every case: options_free. */
 cli_result options_parse(int argc, char **argv, options *o, status *st);
 void options_free(options *o);
+
+/* ---- options_check.c: which options go together ---- */
+
+/* Finds o->mode. False: nothing is asked for, several things are, or an option has no effect with it. */
+bool options_check_mode(options *o, status *st);
+/* What options need beside themselves; after options_check_mode. */
+status_code options_check_needs(const options *o, status *st);
 
 #endif

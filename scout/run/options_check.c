@@ -1,5 +1,5 @@
 /* Two tables: which options ask for what, and which go with it; and what an option needs beside itself. */
-#include "scout/run/options_check.h"
+#include "scout/run/options.h"
 
 #include <string.h>
 

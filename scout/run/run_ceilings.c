@@ -262,7 +262,7 @@ static void warn_disturbed(run *r, const run_device *d, unsigned measured) {
     }
 }
 
-/* Kept at once: whoever interrupts a run, or loses a device, has measured them. A job that is done again begins anew.
+/* Kept at once: an interrupted run, or a lost device, keeps them. A job that is done again begins anew.
  */
 void run_ceilings_part(run *r, run_device *d, const json_t *body) {
     status bad = {0};

@@ -1,5 +1,5 @@
-/* Owns who has hung or crashed in this run, so that what is found out twice is not found out again for every operation
- * of a model. The baseline is spared as far as can be: of it only the very variant is left out. */
+/* Owns the list of candidates that hung or crashed in this run, so that what is found out twice is not found out again
+ * for every operation of a model. The baseline is spared as far as can be: of it only the very variant is left out. */
 #include "scout/run/run_internal.h"
 
 #include "common/json_get.h"

@@ -124,7 +124,7 @@ void run_files_resume(run *r) {
     if (!r->options->output || r->options->output_is_file) return;
     for (int k = 0; k < r->item_count; k++) {
         run_item *i = &r->items[k];
-        if (i->fusion && i->source == RUN_LEFT) continue; /* it is in nobody's time */
+        if (i->fusion && i->source == RUN_LEFT) continue; /* it is in no sum */
         if (i->source != RUN_LEFT && !(i->source == RUN_PENDING && r->options->resume)) continue;
         char *path = report_path(r, i);
         const report_input in = run_input(r, i, -1);

@@ -24,7 +24,7 @@ static void skip(run_item *i, const char *code, const char *text) {
     snprintf(i->text, sizeof i->text, "%.230s", text);
 }
 
-/* What needs to be measured although nobody asked for it: parts that are in no model's time. */
+/* What needs to be measured without a request: parts that are in no model's time. */
 static void need(run_item *i, double weight) {
     const bool idle =
         i->source == RUN_LEFT || (i->source == RUN_SKIPPED && i->code && strcmp(i->code, "not_asked") == 0);

@@ -155,7 +155,7 @@ void run_queue_store(run *r); /* what was measured goes to the cache */
 int run_queue_pending(const run *r);
 
 /* run_compare.c */
-/* Refuses names that nobody has, and fills search.candidate of a comparison. The devices are known. */
+/* Refuses unknown names, and fills search.candidate of a comparison. The devices are known. */
 bool run_compare_names(run *r, const supervisor_options *with, status *st);
 void run_compare_end(const run *r, status *st); /* the exit code of a run that came to its end */
 /* run_fusion.c */

@@ -69,7 +69,7 @@ static void ceilings_work(run *r, status *st) {
         return;
     }
     if (o->k_sweep) {
-        /* nobody waits for such products on a CPU at half precision */
+        /* such products take too long on a CPU at half precision */
         const bool gpu = strncmp(r->devices[0].about->name, "cpu", 3) != 0;
         r->sweep_precision = o->precision ? o->precision : gpu ? "fp16" : "fp32";
         r->sweep_m = r->sweep_n = 8192;

@@ -1,6 +1,6 @@
 /* One operation under a profiler: --run-once has a worker launch one candidate a few times and measure nothing,
- * --counters puts what the profiler counted into the report. Who is the best and the baseline says the report in the
- * folder. */
+ * --counters puts what the profiler counted into the report. The report in the folder names the best and the
+ * baseline. */
 #include "scout/run/run_internal.h"
 
 #include "common/files.h"
@@ -30,7 +30,7 @@ typedef struct profile {
     status failure;
 } profile;
 
-/* ---- which operation, and who ---- */
+/* ---- which operation, and which row ---- */
 
 /* Fails through the guard. */
 static void find_operation(profile *p) {
@@ -70,11 +70,11 @@ static void read_report(profile *p) {
 }
 
 /* "best", "baseline", or "NAME:VARIANT" up to `end`. */
-static void find_who(profile *p, const char *who, size_t length) {
+static void choose_row(profile *p, const char *text, size_t length) {
     static const char *const roles[] = {"best", "baseline"};
-    const char *colon = memchr(who, ':', length);
-    const size_t name = colon ? (size_t)(colon - who) : length;
-    snprintf(p->name, sizeof p->name, "%.*s", (int)name, who);
+    const char *colon = memchr(text, ':', length);
+    const size_t name = colon ? (size_t)(colon - text) : length;
+    snprintf(p->name, sizeof p->name, "%.*s", (int)name, text);
     snprintf(p->variant, sizeof p->variant, "%.*s", colon ? (int)(length - name - 1) : 0, colon ? colon + 1 : "");
     for (size_t k = 0; k < sizeof roles / sizeof roles[0]; k++) {
         char key[32];
@@ -165,7 +165,7 @@ static bool take_counters(profile *p, const char *argument, status *st) {
     json_builder b = {0};
     counters c;
     size_t size = 0;
-    find_who(p, argument, (size_t)(file - 1 - argument));
+    choose_row(p, argument, (size_t)(file - 1 - argument));
     json_t *row = find_row(p);
     if (!row) {
         status_set(st, STATUS_USAGE, "--counters: %s has no row %s %s", p->path, p->name, p->variant);
@@ -189,7 +189,7 @@ static void work(profile *p, const volatile int *stop, status *st) {
     find_operation(p);
     read_report(p);
     if (o->run_once) {
-        find_who(p, o->run_once, strlen(o->run_once));
+        choose_row(p, o->run_once, strlen(o->run_once));
         launch(p, stop, st);
     }
     for (int k = 0; k < o->counters_count && st->code == STATUS_OK; k++)

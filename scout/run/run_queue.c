@@ -80,8 +80,8 @@ void run_queue_store(run *r) {
 
 /* ---- filling ---- */
 
-/* Roughly what an operation is worth to whoever waits: its part of the model's work, damped, for small ones need their
- * launches too. */
+/* Roughly what an operation is worth to the waiting user: its part of the model's work, damped, for small ones need
+ * their launches too. */
 static double weight_of(const operation *o) {
     const oprec *r = &o->rec;
     const double work = (double)r->flops / 1e12 + ((double)r->bytes_read + (double)r->bytes_written) / 1e11;
@@ -295,7 +295,7 @@ static void show_state(run *r, const char *what) {
     show_progress_set(&r->progress, all > 0 ? done / all : 0, NAN, finished, count, what);
 }
 
-/* For those who see no bar. */
+/* For output without a progress bar. */
 static void add_left(char *what, size_t room, double left_s) {
     char left[32];
     const size_t n = strlen(what);

@@ -1,5 +1,5 @@
 /* Owns the line on a terminal that tells what goes on and how long it will take, and the plain lines that stand for it
- * where nobody watches. */
+ * where no terminal shows it. */
 #include "scout/show/show.h"
 
 #include <math.h>

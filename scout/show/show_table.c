@@ -38,7 +38,7 @@ static const char *dtype_cell(arena *a, const report_input *in, const report_fig
     return f->precision ? f->precision : dtype_get(r->type)->name;
 }
 
-/* A name that somebody gave, or the kind where the name is only an id made of it. */
+/* A given name, or the kind where the name is only an id made of it. */
 static const char *name_cell(const operation *o) {
     const char *made_of = oprec_kind_name(o->rec.kind);
     const size_t n = strlen(made_of);

@@ -5,7 +5,7 @@
 
 #include <stdbool.h>
 
-/* Whether `name` stands in "one,two"; NULL: everybody was asked for. */
+/* Whether `name` stands in "one,two"; NULL: all were requested. */
 bool chosen_is(const char *list, const char *name);
 
 /* Whether a candidate is what stands first in a comparison: the one of that name; or, where `before` names a library

@@ -1,6 +1,6 @@
 /* Variants of a candidate for one operation: the combinations of its domain's values that it allows, in an order that
- * is the same in every run, and the texts that name them ("algo=6,weight=packed") in reports, caches and options. Who
- * has such a text gets its values back from here, so that nothing is ever prepared that its candidate does not offer.
+ * is the same in every run, and the texts that name them ("algo=6,weight=packed") in reports, caches and options. Such
+ * a text gives its values back here, so that no variant is ever prepared that its candidate does not offer.
  */
 #ifndef SCOUT_TERMS_VARIANTS_H
 #define SCOUT_TERMS_VARIANTS_H

@@ -227,7 +227,7 @@ static void finish_loss(process *p, process_loss *loss) {
     forget(p);
 }
 
-/* Signals that somebody sends, or the system where memory runs out; all others are a program's own doing. */
+/* Signals from outside, also from the system where memory runs out; all others are a program's own doing. */
 static bool is_sent(int number) {
     static const int sent[] = {SIGKILL, SIGTERM, SIGINT, SIGHUP, SIGQUIT, SIGUSR1, SIGUSR2};
     for (size_t k = 0; k < sizeof sent / sizeof sent[0]; k++)
@@ -305,7 +305,7 @@ void process_send(process *p, frames_type type, json_t *body, double seconds) {
     json_decref(body);
 }
 
-/* Time in which the supervisor itself did not run (it was stopped) is nobody's silence. */
+/* Time in which the supervisor itself did not run (it was stopped) does not count as silence. */
 static void forgive(process *const *list, int count, double began, double seconds) {
     const double over = process_now() - began - seconds;
     if (over > 1)

@@ -15,10 +15,9 @@ typedef struct supervisor_options {
     const char *library_path;
     const char *const *plugins;
     int plugin_count;
-    const char *devices;  /* auto, cpu, cuda:0, cuda:0,1, all (of the kind that auto picks), also of plugins */
-    double start_seconds; /* a worker must be there by then: 60 */
-    supervisor_warn
-        *warn; /* what a worker found that somebody should know of; each worker says it; NULL: nobody asks */
+    const char *devices;   /* auto, cpu, cuda:0, cuda:0,1, all (of the kind that auto picks), also of plugins */
+    double start_seconds;  /* a worker must be there by then: 60 */
+    supervisor_warn *warn; /* a warning that each worker reports; NULL: none is wanted */
     void *warn_context;
     bool verbose; /* what workers print is passed on to stderr, with the name of the device in front */
 } supervisor_options;
@@ -30,7 +29,7 @@ typedef struct supervisor_device { /* one that is used; borrowed, as long as the
     char device_instance[640]; /* class and UUID */
     char class_folder[128];    /* of the class, safe as a folder's name, unique by a hash */
     uint64_t candidates_hash;
-    uint32_t kinds; /* a bit for each kind of operation that somebody computes there */
+    uint32_t kinds; /* a bit for each kind of operation with an implementation there */
     bool ahead;     /* a job there may announce others ("ahead"), which are prepared beside it */
 } supervisor_device;
 

@@ -16,7 +16,7 @@ typedef struct supervisor_slot { /* one device */
     supervisor_task *task; /* owned; NULL: idle */
     int open_failures;     /* in a row */
     bool ahead;            /* `main` was told of jobs to come, and prepares them beside its own */
-    bool alone;            /* one that did was lost: nothing is announced until somebody else is to blame for it */
+    bool alone;            /* one that did was lost: nothing is announced until another one is to blame for it */
     bool out;
     char out_why[512];
 } supervisor_slot;

@@ -45,7 +45,7 @@ void worker_send(worker *w, frames_type type, json_t *body) {
     json_decref(body);
 }
 
-/* How long steps may take, as a factor: CEILING_SCOUT_PATIENCE, for a machine that is slower than anybody thought of,
+/* How long steps may take, as a factor: CEILING_SCOUT_PATIENCE, for a machine that is slower than expected,
  * and for tests that do not want to wait. */
 static double patience(void) {
     const char *text = getenv("CEILING_SCOUT_PATIENCE");

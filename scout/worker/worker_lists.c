@@ -16,7 +16,7 @@ static void put_device(json_builder *b, json_t *list, const scout_device_api *ap
     memset(&id, 0, sizeof id);
     id.size = sizeof id;
     json_t *o = json_new_object(b);
-    /* there is one CPU device, and nobody counts it */
+    /* there is one CPU device, which needs no number */
     snprintf(text, sizeof text, strcmp(api->name, "cpu") == 0 ? "%s" : "%s:%d", api->name, (int)ordinal);
     json_put_text(b, o, "device", text);
     const bool good = api->identify(ordinal, &id, &why) == SCOUT_OK;
