@@ -92,3 +92,6 @@ const char *plain_cell(arena *a, const char *text, int columns) {
     const int head = (columns - 1) / 2, tail = columns - 1 - head;
     return arena_printf(a, "%.*s…%s", (int)(skip(whole, head) - whole), whole, skip(whole, wide - tail));
 }
+
+bool plain_same(const char *a, const char *b) { return a && b && strcmp(a, b) == 0; }
+bool plain_alike(const char *a, const char *b) { return strcmp(a ? a : "", b ? b : "") == 0; }

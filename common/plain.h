@@ -28,4 +28,7 @@ const char *plain_name(arena *a, const char *name);
 
 int plain_columns(const char *text); /* characters of valid UTF-8 */
 
+bool plain_same(const char *a, const char *b);  /* both are there and equal: NULL equals nothing, not even NULL */
+bool plain_alike(const char *a, const char *b); /* equal, where NULL is an empty text */
+
 #endif

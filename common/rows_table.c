@@ -136,12 +136,11 @@ static void print_others(FILE *out, arena *a, const rows_table *t, const line *l
     }
 }
 
-static bool same(const char *a, const char *b) { return a && b && strcmp(a, b) == 0; }
-
 /* The first line that has no time for the same reason. */
 static size_t first_alike(const line *lines, size_t k) {
     for (size_t j = 0; j < k; j++)
-        if (!isfinite(lines[j].us) && same(lines[j].status, lines[k].status) && same(lines[j].code, lines[k].code))
+        if (!isfinite(lines[j].us) && plain_same(lines[j].status, lines[k].status) &&
+            plain_same(lines[j].code, lines[k].code))
             return lines[j].at;
     return k;
 }

@@ -1,11 +1,11 @@
-/* The one ABI between the harness and everything that computes: devices, libraries' candidates, own kernels, and
- * anybody else's. Plain C, no other header of the project, so that a kernel can be built against this file alone.
+/* The one ABI between the harness and everything that computes: devices, libraries' candidates, own kernels and
+ * plugins. Plain C without another header of the project, so that a kernel can be built against this file alone.
  *
  * Three levels: a device owns handles and knows its identity; a candidate is an immutable descriptor of one way to
  * compute a kind of operation; a plan is a candidate prepared for one operation and one variant.
  *
  * A shared object exports `scout_plugin_entry`. Every struct that crosses the border begins with its own size, as the
- * one who filled it knew it: the reader looks at no member beyond that (SCOUT_HAS), and new members go to the end. */
+ * writer's compiler knew it: the reader looks at no member beyond that (SCOUT_HAS), and new members go to the end. */
 #ifndef SCOUT_PLUGIN_H
 #define SCOUT_PLUGIN_H
 
@@ -13,6 +13,7 @@
 #include <stddef.h>
 #include <stdint.h>
 #include <stdio.h>
+#include <stdlib.h>
 
 #define SCOUT_ABI            1u
 #define SCOUT_HAS(p, member) ((p)->size >= offsetof(__typeof__(*(p)), member) + sizeof((p)->member))
@@ -96,8 +97,8 @@ typedef struct scout_tensor {
     int64_t strides[SCOUT_MAX_RANK]; /* in elements; 0: the same for all of that dimension */
     uint64_t bytes;                  /* of storage */
     char name[16];                   /* "a", "b", "c", "bias", "scales"; docs/kinds_tensors.md lists them */
-    /* What it holds. 0: any values; above: whole numbers from 0 to below - 1 (rows, positions); under: numbers of about
-     * 2 to this power (a weight whose sums are to be of about 1, since an activation bends there). */
+    /* Its values. 0: any; above: whole numbers from 0 to below - 1 (rows, positions); under: numbers of about 2 to this
+     * power (a weight, so that sums are about 1, where an activation bends). */
     int64_t below;
 } scout_tensor;
 
@@ -165,7 +166,7 @@ typedef struct scout_args {
 } scout_args;
 
 enum {
-    SCOUT_BASELINE = 1, /* its first variant is what a library's user gets without asking */
+    SCOUT_BASELINE = 1, /* its first variant is the library's default */
     SCOUT_OWN = 2,      /* a kernel of the project or of a plugin, not of a library */
     SCOUT_LAST = 4      /* runs only while the best so far is below the early-exit fraction of the ceiling */
 };
@@ -177,10 +178,11 @@ typedef struct scout_candidate {
     int32_t priority;              /* high ones run first */
     const char *name;              /* "cublaslt", "gemm_stream"; unique within a device's list */
     const char *about;             /* one line for --list-candidates */
-    const char *library;           /* whose version is this candidate's version; NULL: own code */
-    const char *approach;          /* what a verdict calls its victory: LIBRARY_TUNE, CUSTOM_KERNEL, SPARSE_24, … */
+    const char *library;           /* its version is this candidate's version; NULL: own code */
+    const char *approach;          /* the approach of a verdict for it: LIBRARY_TUNE, CUSTOM_KERNEL, SPARSE_24, … */
     const char *const *precisions; /* for --list-candidates, ends with NULL */
-    /* Cheap and pure; SCOUT_NO says why. device may be NULL (no context yet: say what can be said). */
+    /* Cheap and pure; SCOUT_NO says why. device may be NULL: there is no context yet. The other functions are called
+     * only for what is supported. */
     scout_answer (*supports)(const scout_op *op, scout_device *device, scout_why *why);
     /* The variants worth trying for this operation; NULL: one variant without parameters. `exhaustive`: all there are.
      */
@@ -192,13 +194,44 @@ typedef struct scout_candidate {
     scout_answer (*pack)(scout_plan *plan, const void *weight, void *packed, void *stream, scout_why *why);
     /* Enqueues only: no allocation, no waiting, capturable. All side tensors (scales) come through args. */
     scout_answer (*launch)(scout_plan *plan, const scout_args *args, scout_why *why);
-    /* A JSON object of what the dispatch table needs to run this again; returns its length as snprintf does. */
+    /* A JSON object of what the dispatch table needs to run this again; returns its length as snprintf does. NULL: its
+     * name is all. */
     int (*describe)(const scout_plan *plan, char *json, size_t room);
-    void (*destroy)(scout_plan *plan);
+    void (*destroy)(scout_plan *plan); /* may be NULL where plan_bytes is not 0 */
     /* As pack, for a weight that cannot be repacked without its side tensors (scales): `tensors` as in scout_args,
      * unpacked. Used instead of pack where it is there; may be NULL. */
     scout_answer (*pack_tensors)(scout_plan *plan, void *const *tensors, void *packed, void *stream, scout_why *why);
+    /* Above 0: the harness allocates the plan. prepare finds it in *plan, so many bytes, all zero. destroy releases
+     * what the plan holds, also after a prepare that failed halfway; then the harness frees the plan. 0: prepare
+     * allocates the plan, where it succeeds, and destroy frees it. */
+    size_t plan_bytes;
 } scout_candidate;
+
+/* Plans are made, described and ended through these three. `needs` is zero, its size apart; *plan is NULL where it
+ * fails. On a lost device nothing is released. */
+static inline int scout_allocates(const scout_candidate *c) { return SCOUT_HAS(c, plan_bytes) && c->plan_bytes > 0; }
+
+static inline void scout_destroy(const scout_candidate *c, scout_plan *plan) {
+    if (plan && c->destroy) c->destroy(plan);
+    if (scout_allocates(c)) free(plan);
+}
+
+static inline scout_answer scout_prepare(const scout_candidate *c, const scout_op *op, scout_device *device,
+                                         const int64_t *values, scout_plan **plan, scout_plan_needs *needs,
+                                         scout_why *why) {
+    const int allocates = scout_allocates(c);
+    *plan = allocates ? (scout_plan *)calloc(1, c->plan_bytes) : NULL;
+    if (allocates && !*plan) return scout_say(why, SCOUT_NO_MEMORY, "memory", "no memory for a plan");
+    const scout_answer answer = c->prepare(op, device, values, plan, needs, why);
+    if (answer == SCOUT_OK) return answer;
+    if (answer != SCOUT_LOST) scout_destroy(c, *plan);
+    *plan = NULL;
+    return answer;
+}
+
+static inline int scout_describe(const scout_candidate *c, const scout_plan *plan, char *json, size_t room) {
+    return c->describe ? c->describe(plan, json, room) : snprintf(json, room, "{\"kernel\":\"%s\"}", c->name);
+}
 
 /* --- devices --- */
 
@@ -208,7 +241,7 @@ typedef struct scout_library {
     char path[256];
 } scout_library;
 
-/* Everything that can be said of a device without a context on it. */
+/* A device, as far as it can be described without a context on it. */
 typedef struct scout_identity {
     uint32_t size;
     int32_t ordinal;
@@ -234,8 +267,8 @@ typedef struct scout_telemetry {
 } scout_telemetry;
 
 /* How an output is compared: every element within tolerance * (|want| + spread), where spread is the root of the sum of
- * the squares of the terms that make it up; a projection adds up many roundings, and how far it may be off by them is
- * the reference's to say (docs/tolerances.md). tolerance 0: equal. */
+ * the squares of its terms. A projection adds up many roundings; the reference sets its bound (docs/tolerances.md).
+ * tolerance 0: equal. */
 typedef struct scout_verdict {
     uint32_t size;
     double worst;           /* largest |got - want| / (|want| + spread); infinite for what is not a number */
@@ -246,8 +279,8 @@ typedef struct scout_verdict {
     uint64_t wrong;    /* samples and projections beyond the tolerance */
 } scout_verdict;
 
-/* The reference of a kind, in fp64. `begin` computes from the inputs in `tensors` what is right (at least 4,096 sampled
- * outputs or all, and a random projection that covers every output); `compare` holds an output against it. */
+/* The reference of a kind, in fp64. `begin` computes the right outputs from the inputs in `tensors`: at least 4,096
+ * samples or all, and a random projection that covers every output. `compare` compares an output with them. */
 typedef struct scout_reference {
     uint32_t size;
     uint32_t kind;
@@ -275,15 +308,15 @@ power of that half, 64 at most; of types with 16 bits or more. */
 
 #define SCOUT_FILL_SEED(bound, seed) ((uint64_t)(bound) << 32 | ((seed)&0xffffffffu))
 
-/* What a device is given to do by a graph. */
+/* The nodes of a graph. */
 typedef struct scout_composition {
     uint32_t size;
     uint32_t kernels;
     uint32_t copies; /* and fills */
-    uint32_t others; /* whatever else takes the device's time */
+    uint32_t others; /* all other nodes that take time */
 } scout_composition;
 
-/* What the zeros of a matrix come to: counts, from which scout/input/sparsity.c tells what they are good for. */
+/* Zeros of a matrix: counts, from which scout/input/sparsity.c derives a pattern. */
 typedef struct scout_zeros {
     uint32_t size;
     int64_t nonzeros, fewest, most; /* of the matrix; of the emptiest and of the fullest row */
@@ -296,7 +329,7 @@ typedef scout_answer (*scout_enqueue)(void *context, uint32_t launch, void *stre
 
 typedef struct scout_device_api {
     uint32_t size;
-    const char *name; /* "cpu", "cuda": what stands before the colon in --device */
+    const char *name; /* "cpu", "cuda": the word before the colon in --device */
     /* Devices that are there; 0 with a reason where there is none (no driver, too old, no memory). No context. */
     int32_t (*count)(scout_why *why);
     scout_answer (*identify)(int32_t ordinal, scout_identity *out, scout_why *why);

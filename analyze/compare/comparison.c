@@ -10,14 +10,13 @@
 
 static const size_t memory_limit = (size_t)2 << 30;
 
-static bool same(const char *a, const char *b) { return strcmp(a ? a : "", b ? b : "") == 0; }
 static bool is_known(double us) { return isfinite(us) && us > 0; }
 
 /* ---- what is refused ---- */
 
 static void check_alike(comparison *c) {
     const study_group *b = c->before, *a = c->after;
-    if (!same(b->regime, a->regime))
+    if (!plain_alike(b->regime, a->regime))
         guard_fail(&c->guard, STATUS_INPUT,
                    "%s was measured in the regime %s and %s in %s: their figures cannot be compared; measure one of "
                    "them again",
@@ -71,11 +70,11 @@ static void learn(comparison *c) {
 }
 
 static bool is_other(const study_report *r) {
-    return !same(r->baseline, r->best) || !same(r->baseline_variant, r->best_variant);
+    return !plain_alike(r->baseline, r->best) || !plain_alike(r->baseline_variant, r->best_variant);
 }
 
 static const char *say_missing(comparison *c, const char *which, const study_report *r) {
-    const char *why = !same(r->status, "OK") ? r->status : r->fusion ? "its parts have no time" : "no time";
+    const char *why = !plain_alike(r->status, "OK") ? r->status : r->fusion ? "its parts have no time" : "no time";
     return arena_printf(&c->arena, "no figure %s: %s%s%s", which, why, r->reason_text ? ", " : "",
                         r->reason_text ? r->reason_text : "");
 }
@@ -89,7 +88,7 @@ static const char *say_best(comparison *c, const study_report *r) {
 static const char *note(comparison *c, const comparison_row *r) {
     if (!is_known(best_us(r->before))) return say_missing(c, "before", r->before);
     if (!is_known(best_us(r->after))) return say_missing(c, "after", r->after);
-    if (!same(r->before->best, r->after->best) || !same(r->before->best_variant, r->after->best_variant))
+    if (!plain_alike(r->before->best, r->after->best) || !plain_alike(r->before->best_variant, r->after->best_variant))
         return arena_printf(&c->arena, "was run by %s, now by %s", say_best(c, r->before), say_best(c, r->after));
     return NULL;
 }

@@ -1,27 +1,25 @@
 /* Owns what a change of approach or priority means: one table of rules, the first that applies. */
 #include "analyze/compare/comparison.h"
 
-#include <string.h>
+#include "common/plain.h"
 
 const char *const comparison_verdict_names[COMPARISON_VERDICTS] = {"same", "worse", "better", "other"};
-
-static bool same(const char *a, const char *b) { return strcmp(a ? a : "", b ? b : "") == 0; }
 
 static int rank(const char *priority) {
     static const char *const priorities[] = {"NONE", "LOW", "MEDIUM", "HIGH"};
     int k = 3;
-    while (k > 0 && !same(priority, priorities[k])) k--;
+    while (k > 0 && !plain_alike(priority, priorities[k])) k--;
     return k;
 }
 
 static bool proven(const study_report *r) { return r->verdict.proven_gain_us > 0; }
-static bool unmeasured(const study_report *r) { return same(r->verdict.approach, "UNMEASURED"); }
+static bool unmeasured(const study_report *r) { return plain_alike(r->verdict.approach, "UNMEASURED"); }
 static int rise(const comparison_row *r) {
     return rank(r->after->verdict.priority) - rank(r->before->verdict.priority);
 }
 
 static bool kept(const comparison_row *r) {
-    return same(r->before->verdict.approach, r->after->verdict.approach) && rise(r) == 0;
+    return plain_alike(r->before->verdict.approach, r->after->verdict.approach) && rise(r) == 0;
 }
 static bool borderline(const comparison_row *r) {
     return r->before->verdict.borderline || r->after->verdict.borderline;
@@ -30,7 +28,7 @@ static bool broken(const comparison_row *r) {
     static const char *const bad[] = {"WRONG", "CRASHED", "TIMEOUT", "ERROR"};
     if (!unmeasured(r->after)) return false;
     for (size_t k = 0; k < sizeof bad / sizeof bad[0]; k++)
-        if (same(r->after->status, bad[k])) return true;
+        if (plain_alike(r->after->status, bad[k])) return true;
     return false;
 }
 static bool not_known(const comparison_row *r) { return unmeasured(r->before) || unmeasured(r->after); }

@@ -2,14 +2,13 @@
 #include "analyze/explain/explain.h"
 
 #include "common/amount.h"
+#include "common/plain.h"
 
 #include <math.h>
-#include <string.h>
 
-static bool same(const char *a, const char *b) { return a && b && strcmp(a, b) == 0; }
-static bool has_time(const study_report *r) { return same(r->status, "OK") && r->baseline_us > 0; }
-static bool is_launch(const explain *e) { return same(e->r->bound, "launch") && !e->r->fusion; }
-static bool is_rule(const explain *e, const char *name) { return same(verdict_rule(e->r->verdict.rule), name); }
+static bool has_time(const study_report *r) { return plain_same(r->status, "OK") && r->baseline_us > 0; }
+static bool is_launch(const explain *e) { return plain_same(e->r->bound, "launch") && !e->r->fusion; }
+static bool is_rule(const explain *e, const char *name) { return plain_same(verdict_rule(e->r->verdict.rule), name); }
 
 /* What the operation takes of the model's time. */
 static double share_of(const explain *e) {
@@ -140,7 +139,7 @@ void explain_changes(const explain *e) {
     say_kernels(e);
     say_rival(e);
     say_potential(e);
-    if (e->r->said && !same(e->r->said, e->r->verdict.approach))
+    if (e->r->said && !plain_same(e->r->said, e->r->verdict.approach))
         explain_tell(e, "The report itself says %s: by its thresholds, and the model's time when it was written.",
                      e->r->said);
 }

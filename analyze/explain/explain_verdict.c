@@ -3,18 +3,17 @@
 #include "analyze/explain/explain.h"
 
 #include "common/amount.h"
+#include "common/plain.h"
 
 #include <math.h>
 #include <string.h>
 
 static const verdict_figure *figure(const explain *e, verdict_figures which) { return &e->r->verdict.figures[which]; }
 static const char *said(const char *text) { return text ? text : "not known"; }
-static bool same(const char *a, const char *b) { return a && b && strcmp(a, b) == 0; }
-
 /* ---- what each rule looked at ---- */
 
 static const char *work(const explain *e) {
-    return same(e->r->reason_code, "no_work") ? "it computes nothing and moves nothing" : "it has work to do";
+    return plain_same(e->r->reason_code, "no_work") ? "it computes nothing and moves nothing" : "it has work to do";
 }
 
 static const char *measured(const explain *e) {

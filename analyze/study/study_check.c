@@ -1,12 +1,12 @@
 /* Owns what no report can say: members that must be there, and figures that contradict each other. */
 #include "analyze/study/study_internal.h"
+#include "common/plain.h"
 
 #include "common/rows_table.h"
 
 #include <math.h>
 #include <string.h>
 
-static bool same(const char *a, const char *b) { return a && b && strcmp(a, b) == 0; }
 static bool begins(const char *text, const char *with) { return strncmp(text, with, strlen(with)) == 0; }
 
 static bool say(char *why, size_t room, const char *what) {
@@ -54,7 +54,8 @@ static bool check_members(const study_file *to, char *why, size_t room) {
 
 static const study_row *find_row(const study_scanner *s, const char *name, const char *variant) {
     for (size_t k = 0; name && k < s->row_count; k++)
-        if (same(s->rows[k].name, name) && (!variant || same(s->rows[k].variant, variant))) return &s->rows[k];
+        if (plain_same(s->rows[k].name, name) && (!variant || plain_same(s->rows[k].variant, variant)))
+            return &s->rows[k];
     return NULL;
 }
 
@@ -69,11 +70,12 @@ static bool check_times(const study_scanner *s, study_report *r, char *why, size
     static const char *const known[] = {"OK", "SKIPPED", "UNSUPPORTED", "WRONG", "TIMEOUT", "CRASHED", "ERROR"};
     bool is_known = false;
     r->status = rows_table_status(r->status);
-    for (size_t k = 0; k < sizeof known / sizeof known[0]; k++) is_known = is_known || same(r->status, known[k]);
+    for (size_t k = 0; k < sizeof known / sizeof known[0]; k++) is_known = is_known || plain_same(r->status, known[k]);
     if (!is_known) return say(why, room, "its status is unknown");
-    if (same(r->status, "OK") == isnan(r->baseline_us))
+    if (plain_same(r->status, "OK") == isnan(r->baseline_us))
         return say(why, room, "its status and its baseline_time_us contradict each other");
-    if (!same(r->status, "OK") && !r->reason_code) return say(why, room, "it has neither a baseline nor a reason");
+    if (!plain_same(r->status, "OK") && !r->reason_code)
+        return say(why, room, "it has neither a baseline nor a reason");
     const study_row *baseline = find_row(s, r->baseline, r->baseline_variant);
     const study_row *best = find_row(s, r->best, r->best_variant);
     if (!isnan(r->baseline_us) && !is_of(baseline, r->baseline_us))
@@ -122,7 +124,7 @@ bool study_check(const study_scanner *s, study_file *to, char *why, size_t room)
     if (!check_schema(to, why, room)) return false;
     if (complaint[0]) return say(why, room, complaint);
     to->report.fusion = to->report.fusion_pattern != NULL;
-    to->report.sum = same(to->fusion_how, "sum");
+    to->report.sum = plain_same(to->fusion_how, "sum");
     return check_members(to, why, room) && check_times(s, &to->report, why, room) &&
            check_approaches(&to->report, why, room) && check_fusion(to, why, room);
 }

@@ -3,11 +3,11 @@
  * thresholds the verdicts are the same. */
 #include "analyze/study/study_internal.h"
 
-#include <math.h>
-#include <string.h>
+#include "common/plain.h"
 
-static bool same(const char *a, const char *b) { return a && b && strcmp(a, b) == 0; }
-static bool is_ok(const study_report *r) { return same(r->status, "OK") && r->baseline_us > 0; }
+#include <math.h>
+
+static bool is_ok(const study_report *r) { return plain_same(r->status, "OK") && r->baseline_us > 0; }
 
 /* As run.json has it. What is missing takes its ceiling's time at least, and how much more is not known. */
 static void sum_model(study_group *g) {
@@ -45,7 +45,7 @@ bool study_skips_zeros(const study_report *r) {
 static void judge(const study *s, const study_group *g, study_report *r) {
     char best[VERDICT_NAME], beside[VERDICT_NAME];
     const verdict_fused fused = fused_of(r);
-    const bool alike = same(r->baseline, r->best) && same(r->baseline_variant, r->best_variant);
+    const bool alike = plain_same(r->baseline, r->best) && plain_same(r->baseline_variant, r->best_variant);
     const bool won = !alike && isfinite(r->best_us);
     verdict_facts facts = {
         .op = r->op,
@@ -54,7 +54,7 @@ static void judge(const study *s, const study_group *g, study_report *r) {
         .bound = r->bound,
         .best_family = won ? r->best_approach : NULL,
         .reason = r->reason_code,
-        .no_work = same(r->reason_code, "no_work"),
+        .no_work = plain_same(r->reason_code, "no_work"),
         .measured = is_ok(r),
         .ceiling_us = r->ceiling_us,
         .baseline_us = r->baseline_us,
@@ -62,7 +62,7 @@ static void judge(const study *s, const study_group *g, study_report *r) {
         .ceiling_ci = isnan(r->ceiling_ci) ? INFINITY : r->ceiling_ci, /* nobody knows */
         .baseline_ci = r->baseline_ci,
         .best_ci = r->best_ci,
-        .ceiling_beside = same(r->ceiling_from, "probe"),
+        .ceiling_beside = plain_same(r->ceiling_from, "probe"),
         .launch_us = r->launch_us,
         .ratio = won ? r->ratio : 0,
         .ratio_ci = r->ratio_ci,

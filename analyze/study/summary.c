@@ -1,5 +1,6 @@
 /* Owns the sums over a study, its categories, and the order in which its operations deserve attention. */
 #include "analyze/study/summary.h"
+#include "common/plain.h"
 
 #include <math.h>
 #include <stdlib.h>
@@ -20,20 +21,18 @@ const summary_outcome_info summary_outcomes[SUMMARY_OUTCOMES] = {
 
 bool summary_to_do(summary_outcome outcome) { return outcome <= SUMMARY_OPEN; }
 
-static bool same(const char *a, const char *b) { return a && b && strcmp(a, b) == 0; }
-
-static bool has_baseline(const study_report *r) { return same(r->status, "OK") && r->baseline_us > 0; }
+static bool has_baseline(const study_report *r) { return plain_same(r->status, "OK") && r->baseline_us > 0; }
 
 static summary_outcome outcome_of(const study_report *r) {
     const verdict *v = &r->verdict;
     if (r->count <= 0 || verdict_is_excused(r->reason_code)) return SUMMARY_OUTSIDE;
     if (!has_baseline(r)) return SUMMARY_MISSING;
     if (v->proven_gain_us > 0) return r->baseline_own ? SUMMARY_OWN : SUMMARY_PROVEN;
-    if (same(v->approach, "UNMEASURED")) return SUMMARY_UNKNOWN;
-    if (!same(v->approach, "NONE")) return SUMMARY_OPEN;
-    if (same(verdict_rule(v->rule), VERDICT_OPEN)) return SUMMARY_UNDECIDED;
-    if (!same(v->priority, "NONE")) return SUMMARY_SMALL;
-    return same(r->bound, "launch") ? SUMMARY_LAUNCH : SUMMARY_OPTIMAL;
+    if (plain_same(v->approach, "UNMEASURED")) return SUMMARY_UNKNOWN;
+    if (!plain_same(v->approach, "NONE")) return SUMMARY_OPEN;
+    if (plain_same(verdict_rule(v->rule), VERDICT_OPEN)) return SUMMARY_UNDECIDED;
+    if (!plain_same(v->priority, "NONE")) return SUMMARY_SMALL;
+    return plain_same(r->bound, "launch") ? SUMMARY_LAUNCH : SUMMARY_OPTIMAL;
 }
 
 static double share_of(double us, double model_us) { return model_us > 0 ? us / model_us : 0; }
@@ -120,7 +119,7 @@ static void make_categories(study *s, summary_group *to) {
 static int level(const summary_row *row) {
     static const char *const names[] = {"NONE", "LOW", "MEDIUM", "HIGH"};
     for (int k = 0; k < 4 && row->outcome != SUMMARY_OUTSIDE; k++)
-        if (same(names[k], row->report->verdict.priority)) return k;
+        if (plain_same(names[k], row->report->verdict.priority)) return k;
     return -1;
 }
 
@@ -163,7 +162,7 @@ static void make_sums(summary_group *to) {
         add(&to->all, row);
         judged += row->outcome != SUMMARY_MISSING;
         to->bad_rows += r->bad_rows > 0;
-        to->said_otherwise += r->said && !same(r->said, r->verdict.approach);
+        to->said_otherwise += r->said && !plain_same(r->said, r->verdict.approach);
     }
     finish(&to->all, to->group->model_us);
     for (int k = 0; k < SUMMARY_OUTCOMES; k++) finish(&to->outcomes[k], to->group->model_us);
@@ -222,7 +221,7 @@ static void make_fusions(study *s, summary_group *to) {
     f->rows = rows;
     for (size_t k = 0; k < g->fusion_count; k++) {
         const study_report *r = &g->fusions[k];
-        const bool worth = same(r->worth, "yes"), borderline = same(r->worth, "borderline");
+        const bool worth = plain_same(r->worth, "yes"), borderline = plain_same(r->worth, "borderline");
         f->worth += worth;
         f->borderline += borderline;
         f->unknown += !r->worth;

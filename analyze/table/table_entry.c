@@ -3,6 +3,7 @@
  * things. What is taken from a report is bounded, because libscout_dispatch and dispatch.h are. */
 #include "analyze/table/table_entry.h"
 
+#include "common/plain.h"
 #include "dispatch/scout_dispatch_key.h"
 
 #include <math.h>
@@ -11,13 +12,12 @@
 
 enum { TEXT_ROOM = 1000, CONFIG_ROOM = 3500, CONFIG_DEPTH = 8, CLASS_ROOM = 2048 };
 
-static bool same(const char *a, const char *b) { return a && b && strcmp(a, b) == 0; }
 static const char *text_of(const json_t *o, const char *key) { return json_string_value(json_object_get(o, key)); }
 static bool is_time(double us) { return isfinite(us) && us > 0; }
 static double part(double x) { return isfinite(x) && x > 0 ? x : 0; }
 
 bool table_entry_measured(const study_report *r) {
-    return same(r->status, "OK") && r->key && r->baseline && is_time(r->baseline_us);
+    return plain_same(r->status, "OK") && r->key && r->baseline && is_time(r->baseline_us);
 }
 
 /* ---- the device ---- */
@@ -84,8 +84,8 @@ json_t *table_entry_device(const study_group *g, status *st) {
 static bool is_library_of(const json_t *device, const char *name, const char *version) {
     const json_t *libraries = json_object_get(device, "libraries");
     for (size_t k = 0; k < json_array_size(libraries); k++)
-        if (same(text_of(json_array_get(libraries, k), "name"), name))
-            return same(text_of(json_array_get(libraries, k), "version"), version);
+        if (plain_same(text_of(json_array_get(libraries, k), "name"), name))
+            return plain_same(text_of(json_array_get(libraries, k), "version"), version);
     return false;
 }
 
@@ -104,14 +104,15 @@ static const json_t *find_row(const json_t *report, const char *name, const char
     for (size_t k = 0; k < json_array_size(rows); k++) {
         const json_t *row = json_array_get(rows, k);
         const char *has = text_of(row, "variant");
-        if (same(text_of(row, "name"), name) && same(has ? has : "", variant) && same(text_of(row, "status"), "OK"))
+        if (plain_same(text_of(row, "name"), name) && plain_same(has ? has : "", variant) &&
+            plain_same(text_of(row, "status"), "OK"))
             return row;
     }
     return NULL;
 }
 
 static chosen choose(const study_report *r, const json_t *report) {
-    const bool alike = same(r->baseline, r->best) && same(r->baseline_variant, r->best_variant);
+    const bool alike = plain_same(r->baseline, r->best) && plain_same(r->baseline_variant, r->best_variant);
     const bool proven = r->verdict.proven_gain_us > 0 && r->best && is_time(r->best_us) && is_time(r->ratio) && !alike;
     chosen c = {.proven = proven, .name = proven ? r->best : r->baseline};
     const char *variant = proven ? r->best_variant : r->baseline_variant;
@@ -152,7 +153,7 @@ static void put_config(json_builder *b, json_t *entry, const json_t *config) {
 static void put_packing(json_builder *b, json_t *entry, const chosen *c) {
     const char *weight = text_of(c->config, "weight");
     const json_t *us = json_object_get(c->row, "pack_us"), *bytes = json_object_get(c->row, "pack_bytes");
-    if (same(weight, "as_is") || (!weight && !us && !bytes)) return;
+    if (plain_same(weight, "as_is") || (!weight && !us && !bytes)) return;
     json_t *packing = json_new_object(b);
     json_put_text(b, packing, "how", weight ? weight : "packed");
     if (json_is_number(us)) json_put_real(b, packing, "us", part(json_number_value(us)));
@@ -221,7 +222,8 @@ static json_t *fill(const study_report *r, const chosen *c, status *st) {
     json_put_text(&b, entry, "key", r->key);
     json_put_text(&b, entry, "operation", r->operation);
     /* a kernel may call a library too */
-    const bool tuned = same(r->best_approach, "LIBRARY_TUNE") || (library && !json_object_get(c->config, "kernel"));
+    const bool tuned =
+        plain_same(r->best_approach, "LIBRARY_TUNE") || (library && !json_object_get(c->config, "kernel"));
     json_put_text(&b, entry, "choice", !c->proven ? "default" : tuned ? "tuned" : "custom");
     json_put_text(&b, entry, "implementation", c->name);
     json_put_text(&b, entry, "variant", c->variant);
@@ -232,7 +234,7 @@ static json_t *fill(const study_report *r, const chosen *c, status *st) {
         json_put_text(&b, of, "version", text_of(c->config, "version"));
         json_put(&b, entry, "library", of);
     }
-    if (same(library, "cublaslt") && is_hex(algo)) json_put_text(&b, entry, "algo", algo);
+    if (plain_same(library, "cublaslt") && is_hex(algo)) json_put_text(&b, entry, "algo", algo);
     put_config(&b, entry, c->config);
     put_plugin(&b, entry, c->row);
     put_packing(&b, entry, c);

@@ -5,10 +5,10 @@
 #include "analyze/write/formats.h"
 #include "common/amount.h"
 #include "common/json_get.h"
+#include "common/plain.h"
 
 #include <inttypes.h>
 #include <math.h>
-#include <string.h>
 
 enum { LONGEST = 400 }; /* characters of a text that somebody else wrote */
 
@@ -20,8 +20,6 @@ static void put_attribute(FILE *out, const char *name, const char *value) {
     fputc('"', out);
 }
 
-static bool same(const char *a, const char *b) { return a && b && strcmp(a, b) == 0; }
-
 /* ---- what a test says ---- */
 
 typedef enum test_result { PASSED, SKIPPED, FAILED } test_result;
@@ -29,12 +27,12 @@ typedef enum test_result { PASSED, SKIPPED, FAILED } test_result;
 static test_result result_of(const summary_row *row) {
     const study_report *r = row->report;
     if (r->bad_rows > 0) return FAILED;
-    if (same(r->status, "SKIPPED")) return SKIPPED;
-    return same(r->status, "OK") ? PASSED : FAILED;
+    if (plain_same(r->status, "SKIPPED")) return SKIPPED;
+    return plain_same(r->status, "OK") ? PASSED : FAILED;
 }
 
 static bool is_bad(const char *said) {
-    return !same(said, "OK") && !same(said, "SKIPPED") && !same(said, "UNSUPPORTED");
+    return !plain_same(said, "OK") && !plain_same(said, "SKIPPED") && !plain_same(said, "UNSUPPORTED");
 }
 
 /* The bad rows, read again from the report: one line each. */
@@ -60,7 +58,7 @@ static void put_bad_rows(FILE *out, const study_report *r) {
 }
 
 static void put_failure(FILE *out, const study_report *r) {
-    if (same(r->status, "OK")) {
+    if (plain_same(r->status, "OK")) {
         fprintf(out, "      <failure message=\"%d of %d candidates failed\" type=\"candidates\">", r->bad_rows,
                 r->candidates);
     } else {

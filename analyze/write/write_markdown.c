@@ -3,14 +3,12 @@
 #include "analyze/write/escape.h"
 #include "analyze/write/formats.h"
 #include "common/amount.h"
+#include "common/plain.h"
 
 #include <inttypes.h>
 #include <math.h>
-#include <string.h>
 
 enum { FIRST = 5, NAME = 100, SENTENCE = 400, FUSIONS = 20, FILES = 20 };
-
-static bool same(const char *a, const char *b) { return a && b && strcmp(a, b) == 0; }
 
 static void say(FILE *out, const char *text) { escape_print_cut(out, ESCAPE_MARKDOWN, text, SENTENCE); }
 static void name(FILE *out, const char *text) { escape_print_cut(out, ESCAPE_MARKDOWN_CODE, text, NAME); }
@@ -20,7 +18,7 @@ static const char *plural(size_t n) { return n == 1 ? "" : "s"; }
 /* ---- what to do first ---- */
 
 static bool is_to_do(const summary_row *row) { return summary_to_do(row->outcome); }
-static bool is_low(const summary_row *row) { return same(row->report->verdict.priority, "LOW"); }
+static bool is_low(const summary_row *row) { return plain_same(row->report->verdict.priority, "LOW"); }
 
 static void write_advice(FILE *out, size_t number, const summary_row *row) {
     const verdict *v = &row->report->verdict;
@@ -157,7 +155,7 @@ static void write_fusions(FILE *out, const summary_group *g) {
         fprintf(out, " | %" PRId64 " | %s | %s | ", r->count, amount_time(r->parts_us).s, amount_time(r->fused_us).s);
         if (isfinite(r->speedup)) fprintf(out, "%.2f x %s", r->speedup, amount_within(r->speedup_ci).s);
         fprintf(out, " | %" PRId64 " to %" PRId64 " | %s |\n", r->kernels_parts, r->kernels_fused,
-                same(r->worth, "yes") ? amount_time(r->saved_us).s : "borderline");
+                plain_same(r->worth, "yes") ? amount_time(r->saved_us).s : "borderline");
     }
     if (f->count > FUSIONS) fprintf(out, "\n%zu more are in summary.json.\n", f->count - FUSIONS);
     fputc('\n', out);

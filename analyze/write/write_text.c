@@ -16,7 +16,6 @@ typedef struct text {
     const summary *m;
 } text;
 
-static bool same(const char *a, const char *b) { return a && b && strcmp(a, b) == 0; }
 static const char *plural(size_t n) { return n == 1 ? "" : "s"; }
 
 /* Where a line that begins here and may be so wide has to end: at a blank where there is one. */
@@ -171,7 +170,8 @@ static void write_fusions(text *t, const summary_group *g) {
             break;
         }
         line(t, "     %s %6" PRId64 " %7.2fx faster%s%s", cell(t, r->operation, NAME), r->count, r->speedup,
-             same(r->worth, "yes") ? ", saves " : " ?", same(r->worth, "yes") ? amount_time(r->saved_us).s : "");
+             plain_same(r->worth, "yes") ? ", saves " : " ?",
+             plain_same(r->worth, "yes") ? amount_time(r->saved_us).s : "");
     }
 }
 

@@ -1,7 +1,7 @@
-/* Attention of few queries: keys and values come once, and all heads that share them are served by one block, on tensor
- * cores (attention_decode.cuh) or, where they are very few, without (attention_vector.cuh), or by a kernel that is for
- * nothing but one query of all keys (attention_dense.cuh). Blocks that share the keys of a head make one result of what
- * they found (attention_exchange.cuh). */
+/* Attention of few queries. Keys and values are read once: one block computes all heads that share them, on tensor
+ * cores (attention_decode.cuh) or, for very few queries, without (attention_vector.cuh). A third kernel computes one
+ * query that sees all keys and nothing else (attention_dense.cuh). Blocks that share the keys of a head merge their
+ * partial results (attention_exchange.cuh). */
 #include "kernels/attention/attention_decode.cuh"
 #include "kernels/attention/attention_dense.cuh"
 #include "kernels/attention/attention_vector.cuh"
@@ -12,7 +12,7 @@ using namespace attention;
 
 enum { TENSOR_WARPS = 8, MAX_SPLITS = 256, MAX_GRID = 65535 };
 
-/* Where a block leaves what it found of a row. */
+/* Where a block leaves its partial result of a row. */
 __device__ __forceinline__ unsigned long long *words_of(const decode_job &job, int split, int row) {
     const int64_t unit = (int64_t)blockIdx.z * gridDim.y + blockIdx.y;
     return job.words + ((unit * job.splits + split) * job.rows + row) * (job.v_dim + 1);
@@ -23,9 +23,9 @@ template <typename T> __device__ __forceinline__ T *out_of(const decode_job &job
            query_of(job, at, row) * job.s.out[2];
 }
 
-/* What the warps of a block found becomes one, and goes to the output or to the block that merges. In shared memory
- * every warp has its sums at the beginning of its `room` bytes. `mine` is the first thread's. A thread has A outputs at
- * a time: who merges waits as long for one as for all of them. */
+/* Merges the partial results of a block's warps; the result goes to the output or to the merging block. In shared
+ * memory every warp has its sums at the beginning of its `room` bytes. `mine` is the first thread's. A thread has A
+ * outputs at a time: a merging thread waits as long for one as for all of them. */
 template <typename T, int DIM, int A>
 __device__ __forceinline__ void hand_over(const decode_job &job, const decode_place &at, const char *shared, int room,
                                           const float2 *stats, const decode_turn &mine) {
@@ -61,7 +61,7 @@ __device__ __forceinline__ void hand_over(const decode_job &job, const decode_pl
             if (row[a] >= 0)
                 out_of<T>(job, at, row[a])[d[a]] = gemm::from_float<T>(all[a].sum * inverse(all[a].seen.y));
     }
-    if (merges && threadIdx.x == 0) turn_of(job)->y = launch; /* what is handed over has told that all know it */
+    if (merges && threadIdx.x == 0) turn_of(job)->y = launch; /* the data handed over proves that all have read it */
 }
 
 template <typename T, int DIM, int DEPTH>
@@ -169,14 +169,14 @@ int splits_of(const attention_shape *s, const kernel_row *k, int64_t blocks, int
     return (int)splits;
 }
 
-/* How many rows a block has, and how many blocks those that share keys need. */
+/* The rows of a block, and the blocks that rows sharing keys need. */
 void rows_of(const attention_shape *s, const kernel_row *k, attention_decode_plan *plan) {
     const int64_t all = s->heads / s->kv_heads * s->queries;
     plan->rows = all < k->rows ? (int)all : k->rows, plan->tiles = (int)((all + k->rows - 1) / k->rows);
 }
 
-/* Where blocks hand over what they found: zeros, as no launch is number 0, which are there before the first launch on
- * any stream. Turns come first. */
+/* Where blocks hand over partial results. It is zeroed before the first launch on any stream, since no launch has
+ * number 0. Turns come first. */
 cudaError_t open_parts(const attention_shape *s, attention_decode_plan *plan) {
     const size_t blocks = (size_t)(s->batch * s->kv_heads * plan->tiles);
     const size_t words = blocks * (size_t)plan->splits * (size_t)plan->rows * (size_t)(s->v_dim + 1);

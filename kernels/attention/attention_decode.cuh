@@ -1,7 +1,7 @@
 /* How a warp of attention_decode walks over its keys: copies that pass by the registers, products, and sums that follow
  * the largest score so far. A warp takes 16 keys at a time; every lane reads from shared memory what it copied there
- * itself, so that warps need no barriers until they merge what they found. The order of a row's elements within a
- * product is free, and chosen so that every piece of 16 bytes is a whole operand. */
+ * itself, so that warps need no barriers until they merge. The order of a row's elements within a product is free, and
+ * chosen so that every piece of 16 bytes is a whole operand. */
 #ifndef KERNELS_ATTENTION_ATTENTION_DECODE_CUH
 #define KERNELS_ATTENTION_ATTENTION_DECODE_CUH
 
@@ -29,7 +29,7 @@ __device__ __forceinline__ uint2 *turn_of(const decode_job &job) {
     return job.turns + (int64_t)blockIdx.z * gridDim.y + blockIdx.y;
 }
 
-/* What a lane knows of one of the 16 rows. */
+/* One of the 16 rows, as a lane sees it. */
 struct decode_row {
     int first, end; /* the keys that it sees; none where there is no such row */
     const void *mask;

@@ -1,7 +1,7 @@
 /* One query of its own keys, all of which it sees, in rows that lie side by side: what decoding is as long as no head
- * shares its keys. A launch takes ten microseconds, and whatever else there may be (masks, lengths, windows, rows that
- * end within a load) would take one or two of them: words of it that come one after the other before the first load,
- * and a question behind each. Here a warp's loads are one piece of memory, and know their place from seven words. */
+ * shares its keys. A launch takes ten microseconds. Masks, lengths, windows and rows that end within a load would add
+ * one or two: dependent parameter loads and branches before the first load. Here a warp's loads are one piece of
+ * memory, addressed from seven words. */
 #ifndef KERNELS_ATTENTION_ATTENTION_DENSE_CUH
 #define KERNELS_ATTENTION_ATTENTION_DENSE_CUH
 
@@ -56,7 +56,7 @@ __device__ __forceinline__ void walk_dense(const dense_job &job, vector_row &r, 
     }
 }
 
-/* What the block found of one output goes to the output, or to the block that merges. */
+/* The block's partial result goes to the output, or to the merging block. */
 template <typename T, int DIM>
 __device__ __forceinline__ void hand_over_dense(const dense_job &job, const decode_turn &turn, int d, part found) {
     const int64_t unit = (int64_t)blockIdx.z * gridDim.y + blockIdx.y;
@@ -71,7 +71,7 @@ __device__ __forceinline__ void hand_over_dense(const dense_job &job, const deco
         }
         const decode_words from[1] = {{words + d, words + DIM}};
         of_blocks<1, 8>(job.splits, DIM + 1, launch_of(turn), from, all);
-        if (d == 0) job.turns[unit].y = launch_of(turn); /* what is handed over has told that all know it */
+        if (d == 0) job.turns[unit].y = launch_of(turn); /* the data handed over proves that all have read it */
     }
     T *const out = (T *)job.out + dense_at(job.out_step);
     out[d] = gemm::from_float<T>(all[0].sum * inverse(all[0].seen.y));

@@ -34,11 +34,10 @@ static __device__ __forceinline__ float capped(const attention_shape &s, float d
     return s.softcap > 0 ? s.softcap * tanhf(x / s.softcap) : x;
 }
 
-/* What exponents are taken from: the largest score so far, or 0 while nothing was seen, as infinities have no
- * difference. */
+/* The base of exponents: the largest score so far, or 0 before the first, as infinities have no difference. */
 static __device__ __forceinline__ float base_of(float most) { return most == -INFINITY ? 0.0f : most; }
 
-/* What sums are multiplied with in the end: a query that sees nothing gets 0. */
+/* The final factor of sums: a query that sees no key gets 0. */
 static __device__ __forceinline__ float inverse(float total) { return total == 0 ? 0.0f : 1 / total; }
 
 /* 2^x */

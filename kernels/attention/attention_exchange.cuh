@@ -1,7 +1,6 @@
-/* How blocks of attention_decode that share the keys of a head become one result: all but one hand over what they
- * found, and the last one to have begun waits for it and merges: those it waits for run already. What is handed over
- * carries the number of the launch, so that there is no barrier between the two, no second kernel, and nothing to
- * clear: data and the word that it is there arrive together. */
+/* How blocks of attention_decode that share the keys of a head merge. All but one hand over a partial result; the last
+ * one to begin waits for these and merges, since the others are running already. Data carry the number of their launch,
+ * so that no barrier, no second kernel and no clearing is needed: data and their flag arrive together. */
 #ifndef KERNELS_ATTENTION_ATTENTION_EXCHANGE_CUH
 #define KERNELS_ATTENTION_ATTENTION_EXCHANGE_CUH
 
@@ -16,8 +15,8 @@ struct decode_turn {
     unsigned before, place;
 };
 
-/* By a block's first thread. What comes back is not looked at before it is needed, so that nobody waits for it. `turn`:
- * of these blocks, how many have begun, and which launch it is. */
+/* By a block's first thread. The result is not used before it is needed, so that no thread waits for it. `turn`: of
+ * these blocks, how many have begun, and which launch it is. */
 __device__ __forceinline__ decode_turn take_turn(uint2 *turn, int splits) {
     decode_turn mine = {0, 0};
     if (splits == 1 || threadIdx.x > 0) return mine;
@@ -28,12 +27,12 @@ __device__ __forceinline__ decode_turn take_turn(uint2 *turn, int splits) {
 __device__ __forceinline__ bool merges_by(const decode_turn &turn, int splits) {
     return splits > 1 && turn.place == (unsigned)splits - 1;
 }
-/* 0 is nobody's number: memory that nobody wrote yet has it. */
+/* No launch has number 0, the value of memory not written yet. */
 __device__ __forceinline__ unsigned launch_of(const decode_turn &turn) {
     return turn.before == UINT32_MAX ? 1 : turn.before + 1;
 }
 
-/* What is known of one output: a sum of values, and what it is over. */
+/* A partial output: a sum of values, and its scale. */
 struct part {
     float2 seen; /* the largest score, and the total */
     float sum;
@@ -59,7 +58,7 @@ __device__ __forceinline__ part whole(const part &p) {
     return {make_float2(p.seen.x + __log2f(p.seen.y), 1), p.sum * inverse(p.seen.y)};
 }
 
-/* What the warps of a block found: sums `pitch` floats from warp to warp. */
+/* The partial results of a block's warps: sums `pitch` floats from warp to warp. */
 __device__ __forceinline__ part of_warps(const float2 *stats, const float *sums, int pitch, int warps) {
     constexpr int N = 8;
     part all = nothing();
@@ -92,9 +91,9 @@ struct decode_words {
     const unsigned long long *sum, *most;
 };
 
-/* What all blocks found of A outputs of this thread, of which this block has `own`, always added up in the same order.
- * N parts of each are on their way at a time, and looked at again until they are of this launch. `step`: words from
- * split to split. */
+/* Merges what all blocks have of A outputs of this thread, `own` from this block, always in the same order. N parts of
+ * each are on their way at a time, and looked at again until they are of this launch. `step`: words from split to
+ * split. */
 template <int A, int N>
 __device__ __forceinline__ void of_blocks(int splits, int64_t step, unsigned launch, const decode_words (&from)[A],
                                           part (&own)[A]) {

@@ -106,6 +106,12 @@ int attention_tiled_prepare(const attention_shape *shape, const attention_tiled_
                             attention_tiled_plan *plan);
 int attention_tiled_launch(const attention_tiled_plan *plan, const attention_tensors *tensors, void *stream);
 
+/* --- attention_lengths --- */
+
+/* Sequence lengths as a library takes them: of_queries[s] = queries and of_keys[s] = last[s] + 1 for every sequence. */
+int attention_lengths(int32_t *of_queries, int32_t *of_keys, const int32_t *last, int64_t batch, int32_t queries,
+                      void *stream);
+
 #ifdef __cplusplus
 }
 #endif

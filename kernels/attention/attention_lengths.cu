@@ -1,5 +1,5 @@
-/* Sequence lengths as a library wants them: how many keys there are, not where the last one stands. */
-#include "kernels/attention/attention_lengths.h"
+/* Sequence lengths as a library takes them: the number of keys, not the place of the last one. */
+#include "kernels/attention/attention_kernels.h"
 
 #include <cuda_runtime.h>
 

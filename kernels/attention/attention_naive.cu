@@ -1,5 +1,5 @@
-/* Attention with one warp for each query: no tiles, every type, stride and option. What a build is checked with, what a
- * reader reads first, and the baseline where no library computes an operation. */
+/* Attention with one warp for each query: no tiles, every type, stride and option. It checks a build, is read first,
+ * and is the baseline where no library computes an operation. */
 #include "kernels/attention/attention_device.cuh"
 
 namespace {

@@ -55,7 +55,7 @@ template <typename F> __global__ void __launch_bounds__(F::THREADS) tiled_kernel
         const uint32_t from = keys + now * 2 * F::tile;
         float x[F::MT][F::KEYS / 8][4] = {};
         gemm::copy_wait<0>();
-        __syncthreads(); /* everybody's copies are there, and everybody has done with the other tile */
+        __syncthreads(); /* all copies have arrived, and all threads have finished with the other tile */
         if (key + F::KEYS < at.stop) copy_tile<F>(job, at, keys + (now ^ 1) * 2 * F::tile, key + F::KEYS);
         gemm::copy_commit();
         multiply_keys<F>(mine, from, x);

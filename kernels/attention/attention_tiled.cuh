@@ -1,6 +1,6 @@
-/* What a block of attention_tiled does with one tile of keys: copies into shared memory, products by mma.sync, and
- * sums that follow the largest score so far, all in registers. Rows in shared memory have DIM elements; their pieces of
- * 16 bytes change places with the row, so that the eight rows that ldmatrix reads together lie in different banks. */
+/* What a block of attention_tiled does with one tile of keys: copies into shared memory, products by mma.sync, and sums
+ * that follow the largest score so far, all in registers. Rows in shared memory have DIM elements; their pieces of 16
+ * bytes are swizzled by the row, so that the eight rows that ldmatrix reads together are in different banks. */
 #ifndef KERNELS_ATTENTION_ATTENTION_TILED_CUH
 #define KERNELS_ATTENTION_ATTENTION_TILED_CUH
 

@@ -9,7 +9,7 @@
 
 namespace attention {
 
-enum { VECTOR_ROWS = 4 }; /* more rows are the business of tensor cores */
+enum { VECTOR_ROWS = 4 }; /* more rows go to tensor cores */
 
 template <int DIM> constexpr int lanes_of = DIM / 8;       /* that have a key */
 template <int DIM> constexpr int keys_of = 32 / (DIM / 8); /* that a warp loads at once */
@@ -27,7 +27,7 @@ template <typename T> struct vector_source {
     bool there, whole; /* the lane has elements; all lanes have */
 };
 
-/* Nobody reads it again: it stays out of the nearest cache. */
+/* It is not read again: it stays out of L1. */
 __device__ __forceinline__ uint4 load_once(const void *from) {
     uint4 x;
     asm volatile("ld.global.nc.L1::no_allocate.v4.u32 {%0,%1,%2,%3}, [%4];"
@@ -54,8 +54,8 @@ __device__ __forceinline__ void fetch(const vector_source<T> &s, int from, int s
     }
 }
 
-/* Adds up each of U values over the lanes of a key, and leaves value `share_of` to each lane: halves change hands, so
- * that it takes about as many exchanges as values. */
+/* Adds up each of U values over the lanes of a key, and leaves value `share_of` to each lane: halves are exchanged, so
+ * that it takes about as many shuffles as values. */
 template <int DIM, int U> __device__ __forceinline__ float fold(float (&s)[U]) {
     const int lane = threadIdx.x & 31;
 #pragma unroll
@@ -95,7 +95,7 @@ __device__ __forceinline__ void open_row(const decode_job &job, const decode_pla
     for (int k = 0; k < 8; k++) r.o[k] = 0;
 }
 
-/* What the lane's share of U keys has to do with the query; 0 where there is no such key. */
+/* Dot products of the lane's share of U keys with the query; 0 where there is no such key. */
 template <typename T, int DIM, int U>
 __device__ __forceinline__ float multiply(const vector_row &r, const uint4 (&k)[U]) {
     float dots[U];

@@ -1,5 +1,5 @@
-/* What buffers are filled with, and how it is seen that they were left alone. Both run near the speed of memory, since
- * whole sets of rotating buffers are filled and checked for every operation. */
+/* Fills buffers, and checks that they were not written. Both run near memory speed, since whole sets of rotating
+ * buffers are filled and checked for every operation. */
 #include "kernels/harness/kernels.h"
 #include "kernels/harness/values.cuh"
 
@@ -159,7 +159,7 @@ __global__ void fill_checksum(const unsigned char *data, uint64_t bytes, unsigne
     if (threadIdx.x % 32 == 0) atomicAdd(sum, (unsigned long long)mine);
 }
 
-/* Where the data is not aligned to 16 bytes: the same promise, a byte at a time. */
+/* For data not aligned to 16 bytes: the same guarantee, a byte at a time. */
 __global__ void fill_checksum_bytes(const unsigned char *data, uint64_t bytes, unsigned long long *sum) {
     const uint64_t step = (uint64_t)gridDim.x * threads;
     uint64_t mine = 0;

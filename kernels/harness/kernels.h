@@ -1,9 +1,10 @@
-/* The device's own kernels as C sees them: fills, checksums, probes, references, repacking. Each enqueues on the stream
- * and returns what the launch said. Who owns the memory: always the caller. */
+/* The device's own kernels as C functions: fills, checksums, probes, references, repacking. Each enqueues on the stream
+ * and returns the launch's error. The caller owns all memory. */
 #ifndef KERNELS_HARNESS_KERNELS_H
 #define KERNELS_HARNESS_KERNELS_H
 
 #include <cuda_runtime_api.h>
+#include <stddef.h>
 #include <stdint.h>
 
 #ifdef __cplusplus
@@ -13,19 +14,19 @@ extern "C" {
 /* --- fill.cu: types and ways of filling as in scout/plugin.h --- */
 
 /* Normal random numbers times factor (or scales, or uniform nibbles) from a counter: the same seed gives the same
- * bytes. 0 and cudaErrorInvalidValue for a type that it does not know. */
+ * bytes. cudaErrorInvalidValue for an unknown type. */
 cudaError_t kernels_fill(void *to, uint64_t bytes, uint32_t type, int scale, float factor, uint64_t seed,
                          cudaStream_t stream);
 /* int32 or int64 (element: their size): whole numbers from `least` on, `range` of them alike. */
 cudaError_t kernels_fill_places(void *to, uint64_t bytes, int element, uint32_t least, uint32_t range, uint64_t seed,
                                 cudaStream_t stream);
-/* Adds up all bytes, each weighed by its place, so that any one changed byte changes *sum (on the device). */
+/* Adds up all bytes, weighted by position, so that any single changed byte changes *sum (on the device). */
 cudaError_t kernels_checksum(const void *data, uint64_t bytes, uint64_t *sum, int multiprocessors, cudaStream_t stream);
 
 /* --- stream.cu --- */
 
-/* Reads and writes so many bytes at once, as fast as the device can; `sink` takes what reading came to. variant 0: the
- * one that was fastest for such sizes; the others exist for the check that says so. */
+/* Reads and writes so many bytes at once, as fast as the device can; `sink` takes the sum of what was read. variant 0:
+ * the fastest for such sizes; the others are for the check that shows this. */
 cudaError_t kernels_stream(const void *read, uint64_t read_bytes, void *written, uint64_t written_bytes, void *sink,
                            int multiprocessors, int variant, cudaStream_t stream);
 int kernels_stream_variants(void);
@@ -106,10 +107,30 @@ cudaError_t kernels_gemm_project(const kernels_gemm *g, const double *folded, co
 enum { KERNELS_FINE_WIDTH = 16 };
 cudaError_t kernels_gemm_activated(const kernels_gemm *g, double *want, float *spread, cudaStream_t stream);
 cudaError_t kernels_gemm_samples(const kernels_gemm *g, kernels_sample *samples, int count, cudaStream_t stream);
-/* Holds an output against both. `found` must be zero before. */
+/* Compares an output with both. `found` must be zero before. */
 cudaError_t kernels_gemm_compare(const kernels_gemm *g, const void *c, const double *want, const float *spread,
                                  double tolerance, kernels_found *found, kernels_sample *samples, int count,
                                  cudaStream_t stream);
+
+/* --- sparsity_scan.cu: counts of zeros: one pass over the numbers, which leaves a bit for each, and one over the bits
+ * --- */
+
+enum { SPARSITY_SCAN_SIZES = 4 }; /* 16, 32, 64, 128 */
+
+/* On the device, zeroed before. */
+typedef struct sparsity_scan_counts {
+    unsigned long long blocks[SPARSITY_SCAN_SIZES]; /* square ones with any number */
+    unsigned long long pieces[SPARSITY_SCAN_SIZES]; /* of rows, with any number */
+    unsigned long long by_row, by_col;              /* how often more than two of four neighbours are numbers */
+} sparsity_scan_counts;
+
+/* Bytes of the bits, on 16 bytes. */
+size_t sparsity_scan_bytes(int64_t rows, int64_t cols);
+
+/* A dense matrix of elements of 1, 2 or 4 bytes, which are numbers where any of `bits` is set. For each row: how many
+ * numbers it has, and a hash of all its bytes. Only enqueues; returns a cudaError_t. */
+int sparsity_scan(const void *data, int element, uint32_t bits, int64_t rows, int64_t cols, void *scratch,
+                  int32_t *row_counts, unsigned long long *row_hashes, sparsity_scan_counts *counts, void *stream);
 
 #ifdef __cplusplus
 }

@@ -1,4 +1,4 @@
-/* A row repeated down a matrix: what a library's product that adds no bias is added to. */
+/* A row repeated down a matrix: the bias, as the addend of a library's product that has none. */
 #include "kernels/harness/kernels.h"
 
 namespace {

@@ -1,7 +1,7 @@
 /* Counting zeros. A thread block turns a row into bits; then a warp has 128 by 128 bits, four rows of four words for
- * each lane, so that what lanes hold together is told by a few exchanges: 4 lanes make 16 rows, 8 make 32, and so on.
+ * each lane, so that lanes combine their bits by a few shuffles: 4 lanes make 16 rows, 8 make 32, and so on.
  */
-#include "kernels/harness/sparsity_scan.h"
+#include "kernels/harness/kernels.h"
 
 #include <cuda_runtime.h>
 

@@ -1,7 +1,7 @@
 /* Probes of what the device can do at best: reading and writing in any proportion, a launch that does nothing, special
  * functions. The variants differ in how much a thread has in flight and how its accesses pass through the caches;
  * `choices` says which is taken when, as measured on an H200 (tests/gpu/check_stream.c measures them all again). The
- * bulk copy engine was a rival too: it never won by more than 1 %, and lost by 10 % on writes. */
+ * bulk copy engine was measured too: it never won by more than 1 %, and lost by 10 % on writes. */
 #include "kernels/harness/kernels.h"
 
 namespace {
@@ -42,7 +42,7 @@ template <int policy> __device__ void stream_store(unsigned char *to, uint4 x) {
 
 __device__ void stream_join(uint4 &into, uint4 x) { into.x ^= x.x, into.y ^= x.y, into.z ^= x.z, into.w ^= x.w; }
 
-/* Nobody can know that this never happens, so what was read had to be read. */
+/* The compiler cannot prove that this never happens, so the reads stay. */
 __device__ void stream_keep(uint4 *sink, uint4 x) {
     if (x.x == 0x9e3779b9u && x.y == 0x7f4a7c15u && x.z == 0xbf58476du && x.w == 0x1ce4e5b9u) *sink = x;
 }

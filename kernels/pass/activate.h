@@ -1,5 +1,5 @@
-/* Functions that may stand behind the sums of a product or a convolution, by number. Self-contained: nothing of the
- * program is needed to use it. */
+/* Activations in the epilogue of a product or a convolution, by number. Self-contained: nothing of the program is
+ * needed to use it. */
 #ifndef KERNELS_PASS_ACTIVATE_H
 #define KERNELS_PASS_ACTIVATE_H
 

@@ -263,7 +263,7 @@ __device__ __forceinline__ bool b_or(bool x, bool y, i64, i64) { return x || y; 
 __device__ __forceinline__ bool b_xor(bool x, bool y, i64, i64) { return x != y; }
 __device__ __forceinline__ bool b_equal(bool x, bool y, i64, i64) { return x == y; }
 
-/* C: int of what is narrow, whose results the generated code narrows; long long. */
+/* C: int for narrow types, narrowed again by the generated code, or long long. */
 #define CHAIN_WHOLE(name, expression)                                                                                  \
     template <class C> __device__ __forceinline__ C i_##name(C x, i64 alpha, i64 beta) {                               \
         (void)alpha, (void)beta;                                                                                       \

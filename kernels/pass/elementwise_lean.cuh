@@ -1,6 +1,6 @@
-/* One kernel for each operator of floats, with no more in it than it needs: what is over in microseconds shows every
- * line of code and every number that a thread waits for, and what is large gains too. A thread has one piece of 16
- * bytes; operands lie as the output does, or the same in every row, or one number for each row. */
+/* One minimal kernel for each operator of floats. A launch of microseconds shows every instruction and every parameter
+ * that a thread waits for; large ones gain too. A thread has one piece of 16 bytes; operands lie as the output does, or
+ * the same in every row, or one number for each row. */
 #ifndef KERNELS_PASS_ELEMENTWISE_LEAN_CUH
 #define KERNELS_PASS_ELEMENTWISE_LEAN_CUH
 
@@ -79,7 +79,7 @@ template <int TYPE, int WHAT, int N, bool ROWS> __global__ void __launch_bounds_
     }
 }
 
-/* --- which of them --- */
+/* --- choosing --- */
 
 enum { types = 3 };
 
@@ -122,7 +122,7 @@ const choice choices[] = {
 
 inline int type_of(int type) { return type == PASS_FP16 ? 0 : type == PASS_BF16 ? 1 : type == PASS_FP32 ? 2 : -1; }
 
-/* The kernel, and what it has to know; NULL: it is not for these. Only of operands that are found in pieces: pointers
+/* The kernel and its parameters; NULL: these operands do not fit. Only of operands that are found in pieces: pointers
  * at multiples of 16 bytes, and rows that are whole pieces where there are any. */
 inline const void *choose(const elementwise_pass *s, const void *const *in, void *out, job *j) {
     const int type = type_of(s->type);

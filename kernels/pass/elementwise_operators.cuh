@@ -15,7 +15,7 @@ struct numbers {
     int64_t low, high;
 };
 
-/* Long, and seldom wanted: once in the code is enough. */
+/* Long and seldom used: not inlined. */
 static __device__ __noinline__ float power(float x, float y) { return powf(x, y); }
 static __device__ __noinline__ float sine(float x) { return sinf(x); }
 static __device__ __noinline__ float cosine(float x) { return cosf(x); }

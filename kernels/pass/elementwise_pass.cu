@@ -23,7 +23,7 @@ template <class C, int N, int E, int MODE> __global__ void __launch_bounds__(mos
     }
 }
 
-/* Quantised bytes, as integers around what stands for 0. */
+/* Quantised bytes, as integers minus the zero point. */
 template <class, int N, int E, int MODE> __global__ void __launch_bounds__(most_threads, 2) quantised(const job p) {
     for (int64_t tile = blockIdx.x; tile < p.tiles; tile += gridDim.x) {
         int x[N][E];
@@ -59,7 +59,7 @@ template <int SIZE> struct chosen_pieces {
     enum { count = SIZE == 1 ? 1 : 2 };
 };
 
-/* Where a byte says so the second operand, else the third: values as they are. */
+/* The second operand where the condition byte is set, else the third: values are not converted. */
 template <int SIZE, int MODE> __global__ void __launch_bounds__(most_threads, 2) chosen(const job p) {
     constexpr int vec = piece<SIZE, MODE>::elements, pieces = MODE == single ? 4 : (int)chosen_pieces<SIZE>::count,
                   elements = vec * pieces;

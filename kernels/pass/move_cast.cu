@@ -1,6 +1,6 @@
-/* Casts: one kernel for each pair of sizes, which knows the types of these. To whole numbers the fraction is cut off
- * and a float beyond the range becomes its end, where whole numbers lose their upper bits; to bool it is whether it is
- * not 0; fp8 has no infinity to become. */
+/* Casts: one kernel for each pair of sizes, which branches on their types. To whole numbers the fraction is cut off and
+ * a float beyond the range becomes its end, where whole numbers lose their upper bits; to bool it is whether it is not
+ * 0; fp8 has no infinity to become. */
 #include "kernels/pass/pass.cuh"
 
 #include <cuda_fp8.h>

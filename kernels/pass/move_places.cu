@@ -1,5 +1,5 @@
-/* Moves whose places are found element by element: what an index of each element's own names along a dimension, and
- * triangles, whose other half becomes 0. */
+/* Moves that compute a source for each element: gathers with an index of each element's own along a dimension, and
+ * triangles, of which the other half becomes 0. */
 #include "kernels/pass/pass.cuh"
 
 namespace {

@@ -124,7 +124,7 @@ inline radix radix_of(int rank, const int64_t *dims) {
     return r;
 }
 
-/* Long, and seldom wanted: once in the code is enough. */
+/* Long and seldom used: not inlined. */
 static __device__ __noinline__ int64_t divide_any(int64_t n, int64_t by) { return n / by; }
 
 /* One place after the other, from the innermost dimension on: `n` becomes what is left. */

@@ -62,7 +62,7 @@ template <typename T, int many> struct pool_sum {
     __device__ inline void add(float x, int k, int average) {
         values[k] = average ? values[k] + x : fmaxf(values[k], x);
     }
-    /* Bytes count from what stands for 0 among them, so that sums stay small enough to be exact. */
+    /* The zero point is subtracted from bytes first, so that sums stay small enough to be exact. */
     __device__ inline void add(const T *from, const pool_job &j) {
         const pool_pack<T, many> p = *(const pool_pack<T, many> *)from;
         const float zero = sizeof(T) == 1 ? (float)j.quant.zero : 0.0f;

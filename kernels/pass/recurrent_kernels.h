@@ -1,6 +1,6 @@
-/* Recurrent layers (LSTM, GRU, RNN) as ONNX means them, as plain C functions: what a dispatch table names can be linked
- * from here. No header of CUDA is needed to include this; link the object of kernels/pass/recurrent_steps.cu and the
- * CUDA runtime.
+/* Recurrent layers (LSTM, GRU, RNN) as ONNX defines them, as plain C functions: what a dispatch table names can be
+ * linked from here. No header of CUDA is needed to include this; link the object of kernels/pass/recurrent_steps.cu and
+ * the CUDA runtime.
  *
  *     recurrent_steps_plan plan;
  *     if (recurrent_steps_prepare(&layer, rows, limit, &plan) != 0) …      once; nothing to free

@@ -1,5 +1,5 @@
 /* Convolutions of bytes in any mixture by a plain kernel: a thread for each output. Self-contained, as product_bytes.h,
- * whose finish stands behind the sums. */
+ * which has the epilogue. */
 #ifndef KERNELS_PRODUCT_CONV_BYTES_H
 #define KERNELS_PRODUCT_CONV_BYTES_H
 

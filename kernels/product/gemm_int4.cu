@@ -1,6 +1,6 @@
 /* fp16 x int4 with fp16 scales in blocks along k: the weight is turned into fp16 in registers, on its way from shared
- * memory to the tensor cores. Two ways: streaming for few rows, built as gemm_stream is (a lane's own copies, no
- * barrier within a tile, warps that divide k), and tiles for many rows (gemm_tile.cuh).
+ * memory to the tensor cores. Two ways: streaming for few rows, as gemm_stream (a lane's own copies, no barrier within
+ * a tile, warps that divide k), and tiles for many rows (gemm_tile.cuh).
  *
  * A nibble becomes a half by bits: or-ed into 0x6400 it is 1024 + q. The nibbles of a word that one logic instruction
  * brings out stand four apart, so A's values are paired in the same way: the order of k within a fragment is free.

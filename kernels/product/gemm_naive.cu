@@ -1,5 +1,4 @@
-/* A matrix product with one thread for each output: no tricks, every type and layout. What a build is checked with, and
- * what a reader reads first. */
+/* A matrix product with one thread for each output: every type and layout. It checks a build, and is read first. */
 #include "kernels/product/gemm_device.cuh"
 #include "kernels/product/gemm_kernels.h"
 

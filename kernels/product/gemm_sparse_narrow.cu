@@ -1,5 +1,5 @@
 /* Rounding sums to 16 bits. Two neighbours at a time where they begin on whole words: one write then fills one. */
-#include "kernels/product/gemm_sparse_narrow.h"
+#include "kernels/product/gemm_sparse_pack.h"
 
 #include "kernels/product/gemm_device.cuh"
 

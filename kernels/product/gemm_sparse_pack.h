@@ -34,6 +34,13 @@ int gemm_sparse_pack_longest(const gemm_sparse_weight *w, int side, int32_t *lon
 int gemm_sparse_pack_rows(const gemm_sparse_weight *w, int side, int64_t width, int32_t *place, void *values,
                           void *stream);
 
+/* --- gemm_sparse_narrow: the epilogue of a library that is exact only in fp32 --- */
+
+/* to[r][c] = sums[r][c] + bias[c], rounded once; sums are dense, rows of `to` are `ld` elements apart. bias, of the
+ * output's type: NULL is none. brain: bf16 instead of fp16. Returns a cudaError_t. */
+int gemm_sparse_narrow(const float *sums, int64_t rows, int64_t cols, const void *bias, int brain, void *to, int64_t ld,
+                       void *stream);
+
 #ifdef __cplusplus
 }
 #endif

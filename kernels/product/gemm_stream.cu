@@ -1,5 +1,5 @@
-/* gemm_stream's host side: which kernel, how the outputs are divided, what fits. The kernel itself and its why are in
- * gemm_stream.cuh. */
+/* gemm_stream's host side: which kernel, how the outputs are divided, what fits. gemm_stream.cuh has the kernel and its
+ * reasons. */
 #include "kernels/product/gemm_kernels.h"
 #include "kernels/product/gemm_stream.cuh"
 

@@ -1,5 +1,5 @@
-/* The weight-streaming product for at most 16 rows: what decode steps of language models are made of. The weight is
- * read once, so the kernel is a read of the weight that happens to multiply.
+/* The weight-streaming product for at most 16 rows: the bulk of decode steps of language models. The weight is read
+ * once, at the speed of a plain read.
  *
  * - The outputs (columns of C) are divided evenly over clusters of 1, 2 or 4 blocks, whose blocks divide k; the 8 warps
  *   of a block divide its part of k again, so every multiprocessor has the same bytes to read at every moment.

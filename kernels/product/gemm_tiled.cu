@@ -1,5 +1,5 @@
-/* Tiled matrix products without cleverness: what a good build should reach at least, for every layout and alignment.
- * fp32 multiplies in FFMA, fp16 and bf16 on the tensor cores (gemm_tile.cuh). */
+/* Plain tiled matrix products: the least that a good build should reach, for every layout and alignment. fp32
+ * multiplies in FFMA, fp16 and bf16 on the tensor cores (gemm_tile.cuh). */
 #include "kernels/product/gemm_kernels.h"
 #include "kernels/product/gemm_tile.cuh"
 

@@ -1,5 +1,5 @@
-/* Rows of a matrix brought to another distance: filled up with zeros so that every row begins at 16 bytes, or back to
- * where they follow one another. Self-contained: nothing of the program is needed to use it. */
+/* Changes the leading dimension of a matrix: rows padded with zeros so that each begins at 16 bytes, or packed densely
+ * again. Self-contained: nothing of the program is needed to use it. */
 #ifndef KERNELS_PRODUCT_PADDED_ROWS_H
 #define KERNELS_PRODUCT_PADDED_ROWS_H
 

@@ -1,7 +1,7 @@
-/* What stands around a library's product of bytes (int8 times int8 into int32): its input as the library takes it, what
- * zero points of both sides take from its sums, and what becomes of these; and a product of any bytes without one.
- * Self-contained: nothing of the program is needed to use it. What is done to one number stands here, for the kernels
- * and for tests on machines without a GPU. */
+/* The prologue and epilogue of a library's product of bytes (int8 times int8 into int32): the input as the library
+ * takes it, the correction of sums for zero points of both sides, and the conversion of sums; and a product of any
+ * bytes without a library. Self-contained: nothing of the program is needed to use it. The arithmetic of one number is
+ * here, for the kernels and for tests on machines without a GPU. */
 #ifndef KERNELS_PRODUCT_PRODUCT_BYTES_H
 #define KERNELS_PRODUCT_PRODUCT_BYTES_H
 

@@ -1,5 +1,5 @@
-/* Bias, residual and activation behind sums. Memory bound: 16 bytes a thread and step where rows allow it, no shared
- * memory. */
+/* The epilogue of sums: bias, residual and activation. Memory bound: 16 bytes a thread and step where rows allow it, no
+ * shared memory. */
 #include "kernels/product/tail.h"
 
 #include "kernels/pass/activate.cuh"

@@ -1,5 +1,5 @@
-/* What is done to the sums of a product or a convolution behind it: bias, residual, activation, in place. For libraries
- * that have no kernel which does all at once. Self-contained: nothing of the program is needed to use it. */
+/* The epilogue of a product or a convolution in a pass of its own: bias, residual, activation, in place. For libraries
+ * without a fused kernel. Self-contained: nothing of the program is needed to use it. */
 #ifndef KERNELS_PRODUCT_TAIL_H
 #define KERNELS_PRODUCT_TAIL_H
 

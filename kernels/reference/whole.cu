@@ -1,4 +1,4 @@
-/* Holds every element of an output against what is right. */
+/* Compares every element of an output with the reference. */
 #include "kernels/reference/whole.h"
 
 #include "kernels/harness/values.cuh"
@@ -15,8 +15,8 @@ struct worst {
 /* The greater error; of equal ones the first, so that the answer is the same every time. */
 __device__ worst worse(worst a, worst b) { return b.error > a.error || (b.error == a.error && b.at < a.at) ? b : a; }
 
-/* Equal is right, infinite or not; what is no number, or is measured by none, is as wrong as can be: as error_of in
- * scout/cpu/device/cpu_cover.c. */
+/* Equal is right, infinite or not. NaN on either side is infinitely wrong, as error_of in scout/cpu/device/cpu_cover.c.
+ */
 __device__ double error_of(double got, double want, double spread) {
     const double measure = fabs(want) + spread;
     if (got == want) return 0;

@@ -1,6 +1,6 @@
 /* The reference of attention: sixteen queries of a head a block, keys in chunks with a running maximum, so that the
  * shared memory is the same however many keys there are and however large a head is. */
-#include "kernels/reference/whole_attention.h"
+#include "kernels/reference/whole.h"
 
 #include "kernels/harness/values.cuh"
 

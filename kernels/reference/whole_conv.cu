@@ -1,5 +1,5 @@
 /* The reference of convolutions: a thread adds up one output, product by product. */
-#include "kernels/reference/whole_conv.h"
+#include "kernels/reference/whole.h"
 
 #include "kernels/pass/activate.cuh"
 #include "kernels/harness/values.cuh"

@@ -1,4 +1,4 @@
-/* A thread for each element of an output: what references share whose elements have nothing to do with each other. */
+/* A thread for each element of an output: shared by references with independent elements. */
 #ifndef KERNELS_REFERENCE_WHOLE_EACH_CUH
 #define KERNELS_REFERENCE_WHOLE_EACH_CUH
 

@@ -1,7 +1,7 @@
 /* What is computed element by element: every operator in fp64, and on integers in 64 bits, wrapped to the type; alone,
  * or one after the other in a chain. What an element is and what it may be off by are those of the CPU's reference
  * (scout/cpu/reference/cpu_reference_elementwise.c, cpu_reference_chain.c). */
-#include "kernels/reference/whole_elementwise.h"
+#include "kernels/reference/whole.h"
 
 #include "kernels/harness/values.cuh"
 #include "kernels/reference/whole_integers.cuh"
@@ -253,7 +253,7 @@ __device__ value cast(const elementwise_step &s, value x) {
 /* A bound of integers that no double holds is none. */
 __device__ int64_t bound(double x) { return x >= 0x1p63 ? INT64_MAX : x <= -0x1p63 ? INT64_MIN : (int64_t)x; }
 
-/* Of a step, whose value `v` may be another one than it was. */
+/* Of a step whose value `v` may have changed. */
 __device__ __noinline__ value evaluate(const elementwise_step &s, const value *operands, value v) {
     double reals[ELEMENTWISE_MAX_INPUTS];
     int64_t wholes[ELEMENTWISE_MAX_INPUTS];

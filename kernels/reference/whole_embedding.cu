@@ -1,5 +1,5 @@
 /* The reference of embeddings: a thread fetches one element. */
-#include "kernels/reference/whole_embedding.h"
+#include "kernels/reference/whole.h"
 
 #include "kernels/harness/values.cuh"
 #include "kernels/reference/whole_each.cuh"

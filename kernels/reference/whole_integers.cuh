@@ -1,5 +1,5 @@
-/* Integers of 64 bits that wrap around instead of overflowing, and how a type keeps them: for references that are exact
- * where results are. */
+/* Integers of 64 bits that wrap around instead of overflowing, and how a type keeps them: for references of exact
+ * results. */
 #ifndef KERNELS_REFERENCE_WHOLE_INTEGERS_CUH
 #define KERNELS_REFERENCE_WHOLE_INTEGERS_CUH
 

@@ -24,7 +24,7 @@ inline unsigned whole_blocks(int64_t rows, int lanes) {
 /* Of all lanes of a row, for each of them. All threads of the block must come here; `shared` has one place for each. */
 template <typename combine> __device__ double whole_together(double mine, double *shared, int lanes, combine two) {
     const int at = (int)threadIdx.x, lane = at % lanes;
-    __syncthreads(); /* nobody reads what was there before */
+    __syncthreads(); /* all threads have read the old values */
     shared[at] = mine;
     for (int half = lanes / 2; half > 0; half /= 2) {
         __syncthreads();

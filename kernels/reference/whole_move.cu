@@ -1,5 +1,5 @@
-/* The reference of moves: a thread asks where its element comes from, fetches it and converts it. */
-#include "kernels/reference/whole_move.h"
+/* The reference of moves: a thread computes the source of its element, loads it and converts it. */
+#include "kernels/reference/whole.h"
 
 #include "kernels/harness/values.cuh"
 #include "kernels/reference/whole_each.cuh"

@@ -1,6 +1,6 @@
 /* Norms in fp64: every element of the normalised output, and of the sum where that is written too. What an element is
  * and what it may be off by are those of the CPU's reference (scout/cpu/reference/cpu_reference_norm.c). */
-#include "kernels/reference/whole_norm.h"
+#include "kernels/reference/whole.h"
 
 #include "kernels/harness/values.cuh"
 #include "kernels/reference/whole_lanes.cuh"

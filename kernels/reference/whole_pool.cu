@@ -1,6 +1,6 @@
 /* The reference of pools: a warp for each output, whose threads share the window, so that a global pool of a large
- * input is no matter of one thread. */
-#include "kernels/reference/whole_pool.h"
+ * input is not one thread's work. */
+#include "kernels/reference/whole.h"
 
 #include "kernels/harness/values.cuh"
 #include "kernels/reference/whole_each.cuh"

@@ -1,5 +1,5 @@
 /* The reference of quantising: quotients stay as they are, and their spread makes half a step of them right. */
-#include "kernels/reference/whole_quantize.h"
+#include "kernels/reference/whole.h"
 
 #include "kernels/harness/values.cuh"
 #include "kernels/reference/whole_each.cuh"

@@ -1,7 +1,7 @@
 /* The reference of recurrent layers, step by step, a warp for each hidden unit of each row. Beside each number its
  * spread is carried along: the root of the sum of the squares of all that may have been rounded on the way to it, so
- * that what one step is off by counts in the next as far as it weighs there. */
-#include "kernels/reference/whole_recurrent.h"
+ * that the error of a step is propagated to the next. */
+#include "kernels/reference/whole.h"
 
 #include "kernels/harness/values.cuh"
 #include "kernels/reference/whole_each.cuh"

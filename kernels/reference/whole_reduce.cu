@@ -1,6 +1,6 @@
 /* Reductions: fp64 for floats, 64-bit integers that wrap around for integers. What an output is and what it may be off
  * by are those of the CPU's reference (scout/cpu/reference/cpu_reference_reduce.c). */
-#include "kernels/reference/whole_reduce.h"
+#include "kernels/reference/whole.h"
 
 #include "kernels/harness/values.cuh"
 #include "kernels/reference/whole_integers.cuh"

@@ -1,5 +1,5 @@
-/* What turned pairs should be, in fp64: as scout/cpu/reference/cpu_reference_rotary.c. */
-#include "kernels/reference/whole_rotary.h"
+/* The reference of rotary embeddings, in fp64, as scout/cpu/reference/cpu_reference_rotary.c. */
+#include "kernels/reference/whole.h"
 
 #include "kernels/harness/values.cuh"
 #include "kernels/reference/whole_lanes.cuh"

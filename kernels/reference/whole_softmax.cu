@@ -1,6 +1,6 @@
 /* Softmax and its logarithm in fp64. What an element is and what it may be off by are those of the CPU's reference
  * (scout/cpu/reference/cpu_reference_softmax.c). */
-#include "kernels/reference/whole_softmax.h"
+#include "kernels/reference/whole.h"
 
 #include "kernels/harness/values.cuh"
 #include "kernels/reference/whole_lanes.cuh"

@@ -1,8 +1,8 @@
-/* What the kernels share whose number of threads T is known to the compiler: norm_long and softmax_long. They are for
- * rows of whole pieces of 16 bytes that are long enough for a block each, of which a thread has V, two or four. There
- * every instruction counts between a row's coming and its being done, as do the registers, as many blocks at other
- * points of their rows are what keeps the memory busy, and power that instructions take is missing from the clock: no
- * loops over threads, no choices at run time, nothing is asked for twice. */
+/* Shared by norm_long and softmax_long, whose number of threads T is a compile-time constant. They are for rows of
+ * whole pieces of 16 bytes that are long enough for a block each, of which a thread has V, two or four. Every
+ * instruction and every register counts there: many blocks at different points of their rows keep memory busy, and the
+ * power of instructions lowers the clock. So there are no loops over threads, no branches at run time and no repeated
+ * loads. */
 #ifndef KERNELS_ROWS_LONG_ROWS_CUH
 #define KERNELS_ROWS_LONG_ROWS_CUH
 
@@ -60,8 +60,8 @@ template <int LANES = 32> __device__ inline float lanes_total(float x) {
     return x;
 }
 
-/* What each warp found, for all of its block: the one meeting of the threads. Of the answers lane w has that of warp w
- * % WARPS, as passing sums round among lanes takes fewer instructions than adding them up in every thread. */
+/* What each warp found, for all of its block: the only synchronisation. Of the answers lane w has that of warp w %
+ * WARPS, as passing sums round among lanes takes fewer instructions than adding them up in every thread. */
 template <class H> __device__ inline float2 swap_parts(float2 (&room)[H::WARPS], float2 part) {
     if ((threadIdx.x & 31) == 0) room[threadIdx.x >> 5] = part;
     __syncthreads();

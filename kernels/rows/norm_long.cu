@@ -1,6 +1,6 @@
 /* Layer and RMS norms of long rows (long_rows.cuh), with or without a residual whose sum is kept: each row is read
  * once. A variance is taken about the mean of each warp's part, and the parts are put together exactly, so that one
- * meeting of the threads is enough and nothing cancels. */
+ * synchronisation is enough and nothing cancels. */
 #include "kernels/rows/long_rows.cuh"
 
 using namespace long_rows;

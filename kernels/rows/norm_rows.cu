@@ -1,6 +1,6 @@
 /* Layer, RMS and length norms of rows that fit into the registers of their threads (rows.cuh): each is read once. A
- * variance is taken about the mean of each warp's part, and the parts are put together exactly, so that one meeting of
- * the threads is enough and nothing cancels. */
+ * variance is taken about the mean of each warp's part, and the parts are put together exactly, so that one
+ * synchronisation is enough and nothing cancels. */
 #include "kernels/rows/rows.cuh"
 
 using namespace rows;
@@ -14,7 +14,7 @@ struct norm_job {
     float epsilon;
 };
 
-struct shared_parts { /* of the block's warps; two sets in turn, so that nobody overwrites what is still read */
+struct shared_parts { /* of the block's warps; two sets in turn, so that no warp overwrites what is still read */
     float sums[2][32], squares[2][32], counts[32];
 };
 
@@ -189,8 +189,8 @@ extern "C" int row_loads(int type, int64_t cols, int threads) {
     return size < 0 ? 0 : sizes[size].loads;
 }
 
-/* Four loads for each thread keep enough under way, and few threads have to meet. Threads without any part of the row
- * are a waste. */
+/* Four loads for each thread keep enough under way, and few threads have to synchronise. Threads without any part of
+ * the row are a waste. */
 extern "C" int row_threads(int type, int64_t cols, int choice) {
     static const int loads[] = {4, 2, 8, 1, 16};
     for (int k = 0; k < (int)(sizeof loads / sizeof loads[0]); k++)

@@ -1,5 +1,5 @@
-/* What a dynamic quantiser looks for before it quantises: the least and the greatest number, 0 among them, and from
- * these a scale and a zero point for uint8. Blocks look at a part each, then one block at what they found. */
+/* The range of a dynamic quantiser: the least and the greatest number, 0 included, and from these a scale and a zero
+ * point for uint8. Each block reduces a part, then one block reduces the results. */
 #include "kernels/pass/pass.cuh"
 
 namespace {

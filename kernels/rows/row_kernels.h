@@ -26,7 +26,7 @@ enum { ROW_FP32 = 1, ROW_FP16 = 10, ROW_BF16 = 16 };
 /* How rows are shared out where each is read once and stays in registers. */
 typedef struct row_config {
     int threads;   /* of one row: a power of 2 from 4 to 1024 */
-    int streaming; /* 1: tells the caches that nothing is used again */
+    int streaming; /* 1: streaming cache hints: nothing is used again */
 } row_config;
 
 /* Loads of each thread for a row of that length; 0: that many threads cannot hold it. */

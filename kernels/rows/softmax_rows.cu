@@ -17,7 +17,7 @@ struct softmax_job {
     int cols, logarithm, streaming;
 };
 
-struct shared_parts { /* of the block's warps; two sets in turn, so that nobody overwrites what is still read */
+struct shared_parts { /* of the block's warps; two sets in turn, so that no warp overwrites what is still read */
     float most[2][32], sums[2][32];
 };
 

@@ -114,7 +114,7 @@ static scout_answer product_prepare(product *x, int32_t variant, scout_why *why)
     if (answer == SCOUT_OK && candidate->allows && !candidate->allows(&x->op, device, values))
         answer = scout_say(why, SCOUT_NO, "variant", "this shape does not allow the variant");
     if (answer != SCOUT_OK) return answer;
-    answer = candidate->prepare(&x->op, device, values, &x->plan, &needs, why);
+    answer = scout_prepare(candidate, &x->op, device, values, &x->plan, &needs, why);
     if (answer == SCOUT_OK && needs.workspace_bytes > REGIME_WORKSPACE_BYTES)
         answer = scout_say(why, SCOUT_NO, "memory", "it needs more workspace than is allowed");
     if (answer == SCOUT_OK && needs.packs > 0) answer = product_pack(x, needs.packs - 1, needs.pack_bytes, why);
@@ -124,7 +124,7 @@ static scout_answer product_prepare(product *x, int32_t variant, scout_why *why)
 static void product_free(product *x) {
     const ceilings_lab *lab = x->pool->lab;
     ceilings_work_drop(&x->work);
-    if (x->plan) x->pool->candidate->destroy(x->plan);
+    if (x->plan) scout_destroy(x->pool->candidate, x->plan);
     if (x->packed) lab->api->release(lab->device, x->packed);
     operation_list_free(&x->list);
     arena_free(&x->arena);

@@ -1,11 +1,9 @@
-/* The device "cpu" as the harness sees it: its identity, its memory, and the tables of what it can do. Launches are
- * plain calls, so a sequence is a list of one function and runs where it is called. */
-#include "scout/cpu/device/cpu_arithmetic.h"
+/* The device "cpu": its identity, its memory, and its tables of candidates and references. Launches are plain calls, so
+ * a sequence is a list of one function and runs where it is called. */
 #include "scout/cpu/device/cpu_candidates.h"
 #include "scout/cpu/device/cpu_fill.h"
 #include "scout/cpu/device/cpu_info.h"
 #include "scout/cpu/device/cpu_limits.h"
-#include "scout/cpu/device/cpu_memory.h"
 #include "scout/cpu/device/cpu_openblas.h"
 #include "scout/cpu/device/cpu_stream.h"
 #include "scout/cpu/device/cpu_team.h"
@@ -49,7 +47,8 @@ static void add_library(scout_identity *id, const char *name, const char *versio
     snprintf(l->path, sizeof l->path, "%s", path);
 }
 
-/* Two machines of one model differ by their machine-id. It is said to be confidential, so only a hash of it is told. */
+/* Two machines of one model differ by their machine-id. Its manual page calls it confidential, so only a hash of it is
+ * reported. */
 static void say_uuid(const cpu_info *c, char *text, size_t room) {
     char id[128] = "", all[512];
     if (!cpu_info_line("/etc/machine-id", id, sizeof id) && gethostname(id, sizeof id - 1) != 0) id[0] = 0;
@@ -99,7 +98,7 @@ static void close_device(scout_device *device) {
 static scout_answer memory(scout_device *device, uint64_t *free_bytes, uint64_t *total_bytes, scout_why *why) {
     (void)device;
     if (cpu_limits_memory(free_bytes, total_bytes)) return SCOUT_OK;
-    return scout_say(why, SCOUT_FAILED, "error", "/proc/meminfo does not say how much memory there is");
+    return scout_say(why, SCOUT_FAILED, "error", "/proc/meminfo has no MemAvailable");
 }
 
 static scout_answer alloc(scout_device *device, uint64_t bytes, void **out, scout_why *why) {
@@ -189,7 +188,7 @@ static scout_answer stream(scout_device *device, const void *read, uint64_t read
     return SCOUT_OK;
 }
 
-/* A call and no more: who works alone on a few numbers need not wake the team. */
+/* A call and no more: small work on one thread need not wake the team. */
 static scout_answer empty(scout_device *device, void *queue, scout_why *why) {
     (void)device, (void)queue, (void)why;
     return SCOUT_OK;
@@ -214,7 +213,7 @@ static double datasheet(const scout_identity *identity, uint32_t type, int tf32)
 
 /* --- the tables --- */
 
-#define ADDRESS(name) &name,
+#define ADDRESS(name) &(name),
 static const scout_candidate *const candidates[] = {CPU_CANDIDATES(ADDRESS)};
 static const scout_reference *const references[] = {CPU_REFERENCES(ADDRESS)};
 

@@ -1,4 +1,4 @@
-/* Opening a GPU, its memory, and what went wrong with it. All work goes to one stream of its own. */
+/* Opening a GPU, its memory, and the meaning of its errors. All work goes to one stream of its own. */
 #include "scout/cuda/device/cuda_device.h"
 
 #include "kernels/harness/kernels.h"
@@ -11,7 +11,7 @@
 
 enum { SCRATCH_BYTES = 4096 };
 
-/* Errors after which nothing works any more in this process: the context is gone, or the device. */
+/* Errors after which the context or the device is lost to this process. */
 static const cudaError_t sticky[] = {
     cudaErrorIllegalAddress,
     cudaErrorLaunchFailure,
@@ -53,7 +53,7 @@ scout_answer cuda_device_answer(cudaError_t error, const char *doing, scout_why 
     if (error == cudaSuccess) return SCOUT_OK;
     cudaGetLastError();
     if (error == cudaErrorMemoryAllocation)
-        return scout_say(why, SCOUT_NO_MEMORY, "memory", "the GPU has not enough memory left for %s", doing);
+        return scout_say(why, SCOUT_NO_MEMORY, "memory", "not enough GPU memory for %s", doing);
     if (device_lost(error))
         return scout_say(why, SCOUT_LOST, "poisoned", "%s: %s; the GPU cannot be used any more from this process",
                          doing, cudaGetErrorString(error));
@@ -66,7 +66,7 @@ scout_answer cuda_device_wait(scout_device *device, const char *doing, scout_why
     const double start = cuda_device_now(device);
     cudaError_t state = cudaStreamQuery(device->stream);
     while (state == cudaErrorNotReady) {
-        /* short work is waited for awake; a processor that spins through long work could be another worker's */
+        /* short work is polled; a processor that spins through long work could run another worker */
         if (cuda_device_now(device) - start > 0.002) nanosleep(&nap, NULL);
         state = cudaStreamQuery(device->stream);
     }
@@ -187,7 +187,7 @@ scout_answer cuda_device_download(scout_device *device, void *to, const void *fr
     return device_copy(device, to, from, bytes, "copying from the GPU", why);
 }
 
-/* As on the CPU: lengths come from the last 64th below the bound, of two values at least. */
+/* As on the CPU: lengths are from the last 64th below the bound, at least two values. */
 static cudaError_t fill_places(scout_device *device, void *to, uint64_t bytes, uint32_t type, uint32_t how,
                                uint64_t seed) {
     const uint32_t bound = (uint32_t)(seed >> 32), last = bound / 64 < 2 ? 2 : bound / 64;
@@ -206,7 +206,7 @@ scout_answer cuda_device_fill(scout_device *device, void *to, uint64_t bytes, ui
         : how == SCOUT_FILL_BYTE ? cudaMemsetAsync(to, (int)(seed & 0xff), bytes, device->stream)
                                  : kernels_fill(to, bytes, type, how == SCOUT_FILL_SCALE, factor, seed, device->stream);
     if (error == cudaErrorInvalidValue && how != SCOUT_FILL_BYTE)
-        return scout_say(why, SCOUT_NO, "type", "no random numbers of type %u are made on the GPU", type);
+        return scout_say(why, SCOUT_NO, "type", "the GPU makes no random numbers of type %u", type);
     const scout_answer answer = cuda_device_answer(error, "filling a buffer", why);
     return answer == SCOUT_OK ? cuda_device_wait(device, "filling a buffer", why) : answer;
 }

@@ -1,6 +1,6 @@
-/* The reference of matrix products: decides how finely an output is covered, keeps what is right on the device, and
- * turns what the kernels found into a verdict. kernels/harness/check_gemm.cu computes. Of quantised ones every output
- * is looked at, as of other kinds: cuda_whole_gemm.c. */
+/* The reference of matrix products: chooses how finely an output is covered, keeps the right values on the device, and
+ * makes a verdict of the kernels' counts. kernels/harness/check_gemm.cu computes. Every output of a quantised product
+ * is compared, as of other kinds: cuda_whole_gemm.c. */
 #include "scout/cuda/device/cuda_candidates.h"
 #include "scout/cuda/device/cuda_device.h"
 
@@ -92,8 +92,7 @@ static scout_answer check_describe(kernels_gemm *g, const scout_op *op, void *co
     g->activation = own_activate(p.activation.function);
     g->activation_alpha = p.activation.alpha, g->activation_beta = p.activation.beta;
     g->steepest = activation_steepest(&p.activation);
-    if (g->activation < 0)
-        return scout_say(why, SCOUT_NO, "epilogue", "no reference for this activation behind a product");
+    if (g->activation < 0) return scout_say(why, SCOUT_NO, "epilogue", "no reference for this activation of a product");
     if (p.type_b == SCOUT_INT4 && (!p.trans_b || !g->scales))
         return scout_say(why, SCOUT_NO, "layout", "an int4 weight must be stored [N,K] and have scales");
     if (p.type_b != SCOUT_INT4 && g->scales) return scout_say(why, SCOUT_NO, "feature", "no reference for scales here");

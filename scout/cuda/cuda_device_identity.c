@@ -1,5 +1,5 @@
-/* Which GPUs there are and what they are, all without a context: the driver tells most, its management library the
- * power limit and the full version. The ordinals are the driver's own, so CUDA_VISIBLE_DEVICES counts. */
+/* The GPUs and their identities, without a context. Most is from the driver; the power limit and the full version are
+ * from its management library. Ordinals are the driver's own, so CUDA_VISIBLE_DEVICES applies. */
 #include "scout/cuda/device/cuda_device.h"
 #include "scout/cuda/device/cuda_driver.h"
 #include "scout/cuda/device/nvml.h"
@@ -43,7 +43,7 @@ static void identity_library(scout_identity *out, const char *name, const char *
     snprintf(l->path, sizeof l->path, "%s", path);
 }
 
-/* Without the management library /proc still tells the driver's version: the word that has two dots in it. */
+/* Without the management library the driver's version is in /proc: the word with two dots. */
 static void identity_driver_version(char *text, size_t room) {
     char line[256], *rest = NULL;
     if (nvml_driver_version(text, room)) return;
@@ -100,7 +100,7 @@ scout_answer cuda_device_identify(int32_t ordinal, scout_identity *out, scout_wh
     out->ordinal = ordinal;
     if (driver->name(out->name, sizeof out->name, device) != CUDA_SUCCESS ||
         driver->uuid(&uuid, device) != CUDA_SUCCESS || driver->memory(&memory, device) != CUDA_SUCCESS)
-        return scout_say(why, SCOUT_LOST, "device_lost", "the driver does not answer for cuda:%d", ordinal);
+        return scout_say(why, SCOUT_LOST, "device_lost", "the driver does not respond for cuda:%d", ordinal);
     identity_uuid(&uuid, out->uuid, sizeof out->uuid);
     snprintf(out->capability, sizeof out->capability, "%d.%d",
              identity_attribute(driver, device, CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MAJOR),

@@ -3,7 +3,7 @@
 #include "scout/cuda/device/cuda_device.h"
 #include "scout/device/libraries.h"
 
-#define ADDRESS(name) &name,
+#define ADDRESS(name) &(name),
 static const scout_candidate *const candidates[] = {CUDA_CANDIDATES(ADDRESS)};
 
 static const scout_reference *const references[] = {CUDA_REFERENCES(ADDRESS)};

@@ -48,8 +48,8 @@ bool plugins_check_candidate(const scout_candidate *c, scout_why *why) {
     for (int k = 0; plain && k < 64 && c->precisions[k]; k++) plain = good_text(c->precisions[k], true);
     if (!plain) return refuse(why, c->name, "about, library or precisions is not plain ASCII");
     if (!known_approach(c->approach)) return refuse(why, c->name, "its approach is not one of a verdict");
-    if (!c->supports || !c->prepare || !c->launch || !c->describe || !c->destroy)
-        return refuse(why, c->name, "supports, prepare, launch, describe or destroy is missing");
+    if (!c->supports || !c->prepare || !c->launch || (!c->destroy && !scout_allocates(c)))
+        return refuse(why, c->name, "supports, prepare, launch or destroy is missing");
     return true;
 }
 

@@ -296,7 +296,7 @@ static scout_answer prepare(bench_plan *p, const int64_t *values, scout_why *why
     if (!p->plan) {
         answer = bench_note(s, s->api->memory(s->device, &free_bytes, &total, why));
         if (answer == SCOUT_OK)
-            answer = bench_note(s, p->candidate->prepare(s->op, s->device, values, &p->plan, &p->needs, why));
+            answer = bench_note(s, scout_prepare(p->candidate, s->op, s->device, values, &p->plan, &p->needs, why));
         if (answer != SCOUT_OK) return answer;
         if (!p->plan) return scout_say(why, SCOUT_FAILED, "error", "prepare made no plan");
         if ((answer = check_greed(s, free_bytes, why)) != SCOUT_OK) return answer;
@@ -353,7 +353,7 @@ void bench_plan_free(bench_plan *p) {
         break;
     }
     drop_pack(s, p->pack);
-    if (p->plan && !s->lost && p->candidate->destroy) p->candidate->destroy(p->plan);
+    if (p->plan && !s->lost) scout_destroy(p->candidate, p->plan);
     free(p);
 }
 
@@ -370,5 +370,5 @@ void bench_plan_made_of(bench_plan *p, scout_composition *out) {
 
 int bench_plan_describe(const bench_plan *p, char *json, size_t room) {
     if (room > 0) json[0] = 0;
-    return p->candidate->describe ? p->candidate->describe(p->plan, json, room) : 0;
+    return scout_describe(p->candidate, p->plan, json, room);
 }

@@ -300,8 +300,7 @@ void measure_close(measurement *m) {
     close_memory(m);
     for (int k = 0; k < m->row_count; k++) {
         const measure_row *row = &m->rows[k];
-        if (row->kept.plan && m->answer != SCOUT_LOST && row->candidate->destroy)
-            row->candidate->destroy(row->kept.plan);
+        if (row->kept.plan && m->answer != SCOUT_LOST) scout_destroy(row->candidate, row->kept.plan);
     }
     parts_use(NULL);
     weights_free(&m->weights);

@@ -245,7 +245,7 @@ bool measure_rows_prepare_ahead(measure_row *row) {
     measure_tell_row(row, "prepare", 60 + m->patience_s);
     row->why = (scout_why){.code = ""};
     const scout_answer answer =
-        row->candidate->prepare(&m->op, m->device, row->values, &made.plan, &made.needs, &row->why);
+        scout_prepare(row->candidate, &m->op, m->device, row->values, &made.plan, &made.needs, &row->why);
     if (answer == SCOUT_OK) row->kept = made;
     if (answer == SCOUT_NO) {
         const scout_why why = row->why;

@@ -27,7 +27,7 @@ static scout_answer prepare(const scout_candidate *c, const parts_step *s, scout
     if (answer == SCOUT_OK) answer = find_variant(c, s, device, variant, d, &one, why);
     if (answer == SCOUT_OK) {
         memcpy(out->variant, one.text, sizeof out->variant);
-        answer = c->prepare(&s->op, device, one.values, &out->plan, &out->needs, why);
+        answer = scout_prepare(c, &s->op, device, one.values, &out->plan, &out->needs, why);
     }
     free(d);
     if (answer == SCOUT_OK && !out->plan) answer = scout_say(why, SCOUT_FAILED, "error", "prepare made no plan");

@@ -75,7 +75,7 @@ scout_answer parts_settle(const parts_layout *l, scout_plan *p, scout_device *de
 static void drop_choices(scout_plan *p) {
     for (int k = 0; k < p->layout->count; k++) {
         const parts_choice *c = &p->choices[k];
-        if (c->plan && c->candidate->destroy) c->candidate->destroy(c->plan);
+        if (c->plan) scout_destroy(c->candidate, c->plan);
         p->choices[k].plan = NULL;
     }
 }

@@ -1,5 +1,5 @@
-/* What may stand behind the sums of a product or a convolution: one function of each of them, with its parameters. Read
- * from an operation's fields; header-only, so that candidates and references of all devices share it. */
+/* The activation in the epilogue of a product or a convolution: a function of each sum, with its parameters. Read from
+ * an operation's fields; header-only, so that candidates and references of all devices share it. */
 #ifndef SCOUT_OP_ACTIVATION_H
 #define SCOUT_OP_ACTIVATION_H
 
@@ -26,7 +26,7 @@ typedef struct op_activation {
     double alpha, beta;
 } op_activation;
 
-/* What stands in "activation", with parameters under their own names or, as ONNX Runtime has them, in a list. */
+/* Values of the field "activation"; parameters are fields of their own or, as in ONNX Runtime, a list. */
 static inline op_activation activation_of(const scout_op *op) {
     static const struct {
         const char *name;
@@ -90,7 +90,7 @@ static inline const char *activation_refused(const op_activation *a) {
     return NULL;
 }
 
-/* It passes on an error times its slope: less than 2 for all there are (hardswish 1.5). */
+/* An error grows by its slope, which is less than 2 for all of them (hardswish 1.5). */
 static inline double activation_steepest(const op_activation *a) { return a->function == ACTIVATION_PLAIN ? 1 : 2; }
 
 /* Whether it takes an exponential for each element. */

@@ -1,6 +1,5 @@
-/* An attention as every candidate needs it: out = softmax(scale * Q K^T + mask) V, once per sequence and head. Read
- * from the tensors and fields of a scout_op; header-only, so that candidates of all devices and foreign plugins share
- * it. */
+/* An attention: out = softmax(scale * Q K^T + mask) V, once per sequence and head. Read from the tensors and fields of
+ * a scout_op; header-only, shared by candidates of all devices and by plugins. */
 #ifndef SCOUT_OP_ATTENTION_H
 #define SCOUT_OP_ATTENTION_H
 

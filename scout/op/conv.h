@@ -1,5 +1,5 @@
-/* A convolution as every candidate needs it, read from the tensors and fields of a scout_op; header-only, so that
- * candidates of all devices and foreign plugins share it. */
+/* A convolution, read from the tensors and fields of a scout_op; header-only, shared by candidates of all devices and
+ * by plugins. */
 #ifndef SCOUT_OP_CONV_H
 #define SCOUT_OP_CONV_H
 

@@ -1,8 +1,7 @@
-/* What is computed element by element, as every candidate needs it: which operator, its numbers, and how the operands
- * lie under the output. Header-only, so that candidates of all devices and foreign plugins share it. Operands come
- * first in op->tensors, in the operator's order, the output is the last tensor. An operand has the output's rank; a
- * dimension that it is broadcast along is 1 with stride 0. Several operators in one pass (what `chain`) are read by
- * scout/op/elementwise_chain.h. */
+/* An elementwise operation as candidates read it: its operator, parameters, and the strides of operands under the
+ * output. Header-only, shared by candidates of all devices and by plugins. Operands come first in op->tensors, in the
+ * operator's order, the output is the last tensor. An operand has the output's rank; a dimension that it is broadcast
+ * along is 1 with stride 0. Several operators in one pass (what `chain`) are read by scout/op/elementwise_chain.h. */
 #ifndef SCOUT_OP_ELEMENTWISE_H
 #define SCOUT_OP_ELEMENTWISE_H
 
@@ -124,7 +123,7 @@ static inline const elementwise_operator *elementwise_operator_of(const scout_op
     return elementwise_operator_at(elementwise_id_of(op));
 }
 
-/* The numbers of an operator: alpha and beta as ONNX names and defaults them; of clip its bounds (what is not known is
+/* The numbers of an operator: alpha and beta as ONNX names and defaults them; of clip its bounds (an unknown one is
  * none), of pow its exponent where it is known, of isinf whether it looks for negative and positive ones. */
 typedef struct elementwise_numbers {
     double alpha, beta;
@@ -166,8 +165,8 @@ static inline elementwise_numbers elementwise_numbers_of(const scout_op *op) {
     return n;
 }
 
-/* Which tensor each operand is; returns how many operands there are. One that stands there once more (x * x) is told by
- * "same" and is the tensor before it. A chain has every tensor once; its steps tell who reads which. */
+/* The tensor of each operand; returns the number of operands. The field "same" marks a repeated operand (x * x), which
+ * is the tensor before it. A chain has every tensor once; its steps name their operands. */
 static inline int elementwise_sources(const scout_op *op, int *sources) {
     const char *at = op_text(op, "inputs");
     const int tensors = (int)op->tensor_count - 1;
@@ -185,7 +184,7 @@ static inline int elementwise_sources(const scout_op *op, int *sources) {
     return count;
 }
 
-/* Operands and output with as few dimensions as they can be told with: what lies alike in all of them is one. */
+/* Operands and output in as few dimensions as possible: dimensions that are contiguous in all of them are merged. */
 typedef struct elementwise_walk {
     int inputs, rank; /* at least 1 */
     int64_t count;    /* of the output */

@@ -1,4 +1,4 @@
-/* Several elementwise operators as one operation: kind elementwise, what `chain`, whose text field `chain` holds the
+/* Several elementwise operators as one operation: kind elementwise, what `chain`. Its text field `chain` holds the
  * steps in order, separated by ";":
  *
  *     add(tensor,vector);gelu(v);cast[to=fp16];mul[…](v,1x8x1x64:fp32)
@@ -7,13 +7,13 @@
  * alone has them by, its operands in parentheses: `v` is what the step before computed, everything else a tensor of its
  * own by how it compares with the output: tensor (as large), vector (its last dimension), scalar, dimensions, or `same`
  * (the tensor before it once more). Tensors come in op->tensors in order of appearance, the output is the last one. A
- * tensor has the operation's type unless one is told behind a colon. Without parentheses a step takes `v`; the first
- * step has no `v`, all others must read it.
+ * tensor has the operation's type unless a colon and another type follow. Without parentheses a step takes `v`; the
+ * first step has no `v`, all others must read it.
  *
  * Types: operands of a step are of one type, which the result has as well, but comparisons tell bool, and the first of
  * `where` is bool. Integers wrap to their type at every step; a cast from a float to integers cuts the fraction off.
- * Between steps on floats whoever computes may round to their type or keep fp32 (docs/tolerances.md). Header-only, so
- * that candidates of all devices and foreign plugins share it. */
+ * Between steps on floats an implementation may round to their type or keep fp32 (docs/tolerances.md). Header-only,
+ * shared by candidates of all devices and by plugins. */
 #ifndef SCOUT_OP_ELEMENTWISE_CHAIN_H
 #define SCOUT_OP_ELEMENTWISE_CHAIN_H
 
@@ -29,7 +29,7 @@ typedef enum elementwise_form {
     ELEMENTWISE_FORM_DIMS
 } elementwise_form;
 
-/* A tensor as the text tells it. */
+/* A tensor as the text describes it. */
 typedef struct elementwise_chain_operand {
     elementwise_form form;
     uint32_t type;
@@ -295,7 +295,7 @@ static inline int elementwise_chain_read(const char *text, uint32_t type, elemen
         return 0;
     }
     if (elementwise_class_of(type) == 0) {
-        (void)scout_say(why, SCOUT_NO, "type", "chains do not cover this type");
+        (void)scout_say(why, SCOUT_NO, "type", "chains do not support this type");
         return 0;
     }
     do
@@ -304,8 +304,8 @@ static inline int elementwise_chain_read(const char *text, uint32_t type, elemen
     return *r.at == 0 ? 1 : elementwise_chain_refuse(&r, "feature", "ends before the text does,");
 }
 
-/* The steps of any elementwise operation as it is told to candidates: those of a chain, or the one operator, whose
- * operand k is operand k of elementwise_walk_of. */
+/* The steps of any elementwise operation: those of a chain, or the one operator. Operand k is operand k of
+ * elementwise_walk_of. */
 static inline int elementwise_chain_of(const scout_op *op, elementwise_chain *out, scout_why *why) {
     elementwise_step *const s = &out->steps[0];
     int sources[ELEMENTWISE_MAX_OPERANDS];
@@ -313,7 +313,7 @@ static inline int elementwise_chain_of(const scout_op *op, elementwise_chain *ou
     memset(out, 0, sizeof *out);
     s->id = elementwise_id_of(op);
     if (s->id == ELEMENTWISE_COUNT) {
-        (void)scout_say(why, SCOUT_NO, "feature", "the operator %.60s is not covered", op->what ? op->what : "");
+        (void)scout_say(why, SCOUT_NO, "feature", "the operator %.60s is not supported", op->what ? op->what : "");
         return 0;
     }
     out->count = 1;

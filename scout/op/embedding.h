@@ -1,5 +1,5 @@
 /* Rows of a table looked up by their numbers: out[k] = table[indices[k]]. Read from the tensors of a scout_op;
- * header-only, so that candidates of all devices and foreign plugins share it. */
+ * header-only, shared by candidates of all devices and by plugins. */
 #ifndef SCOUT_OP_EMBEDDING_H
 #define SCOUT_OP_EMBEDDING_H
 

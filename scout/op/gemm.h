@@ -1,6 +1,6 @@
-/* A matrix product as every candidate needs it: C[M,N] = activation(A[M,K] * B[K,N] + bias + residual), row-major, once
- * per batch. Read from the tensors and fields of a scout_op; header-only, so that candidates of all devices and foreign
- * plugins share it. */
+/* A matrix product as candidates read it: C[M,N] = activation(A[M,K] * B[K,N] + bias + residual), row-major, once per
+ * batch. Read from the tensors and fields of a scout_op; header-only, shared by candidates of all devices and by
+ * plugins. */
 #ifndef SCOUT_OP_GEMM_H
 #define SCOUT_OP_GEMM_H
 
@@ -58,10 +58,10 @@ static inline gemm_problem gemm_problem_of(const scout_op *op) {
     return p;
 }
 
-/* Whether its numbers stand for others: candidates that do not know of that must refuse. */
+/* Whether its numbers are quantised: candidates without support for that refuse. */
 static inline int gemm_has_zeros(const gemm_problem *p) { return p->a_zero >= 0 || p->b_zero >= 0 || p->scales >= 0; }
 
-/* Whether anything stands behind the product. */
+/* Whether the product has an epilogue. */
 static inline int gemm_has_epilogue(const gemm_problem *p) {
     return p->bias || p->residual >= 0 || p->activation.function != ACTIVATION_PLAIN;
 }

@@ -1,7 +1,7 @@
 /* Moves of data as candidates need them: pieces that are copied from one tensor to another, element by element along
- * steps; gathers, triangles and casts beside. Read from the tensors and fields of a scout_op; header-only, so that
- * candidates of all devices and foreign plugins share it. Inputs are the first tensors ("x", or "x0", "x1", …), then
- * "indices" where there are any, then the outputs ("y", or "y0", …); all lie densely. */
+ * steps; gathers, triangles and casts beside. Read from the tensors and fields of a scout_op; header-only, shared by
+ * candidates of all devices and by plugins. Inputs are the first tensors ("x", or "x0", "x1", …), then "indices" where
+ * there are any, then the outputs ("y", or "y0", …); all lie densely. */
 #ifndef SCOUT_OP_MOVE_H
 #define SCOUT_OP_MOVE_H
 

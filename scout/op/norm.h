@@ -1,7 +1,6 @@
-/* A norm as every candidate needs it. Rows may lie anywhere in the dimensions, so a tensor is told as five levels:
- * element (a, i, b, j, c) lies at (((a * r0 + i) * k1 + b) * r1 + j) * k2 + c; (a, b, c) tell the row, (i, j) the place
- * in it. Rows at the end of the dimensions have k1 = r0 = k2 = 1. Header-only, so that candidates of all devices and
- * foreign plugins share it. */
+/* A norm. Rows may be any of the dimensions, so a tensor is described by five levels: element (a, i, b, j, c) lies at
+ * (((a * r0 + i) * k1 + b) * r1 + j) * k2 + c; (a, b, c) are the row, (i, j) the place in it. Rows at the end of the
+ * dimensions have k1 = r0 = k2 = 1. Header-only, shared by candidates of all devices and by plugins. */
 #ifndef SCOUT_OP_NORM_H
 #define SCOUT_OP_NORM_H
 
@@ -37,7 +36,7 @@ typedef struct norm_problem {
     int64_t size;
 } norm_problem;
 
-/* What models say of it is no part of an operation; these are the customary ones. */
+/* An operation does not carry the values of its model; these are the usual ones. */
 static inline double norm_epsilon(const char *what) {
     if (!what || strcmp(what, "l2") == 0 || strcmp(what, "lp") == 0) return 0;
     return strcmp(what, "mvn") == 0 ? 1e-18 : 1e-5;
@@ -80,7 +79,7 @@ static inline void norm_channels(norm_problem *p, const scout_op *op) {
     if (op->layout && strcmp(op->layout, "nhwc") == 0) { /* [images, space, groups, channels of one] */
         p->k0 = p->rows / groups, p->r0 = space, p->k1 = groups, p->r1 = each;
         p->step_b = each, p->step_j = 1;
-    } else if (p->form == NORM_BATCH) { /* no row is looked at as a whole: [images, channels, space] */
+    } else if (p->form == NORM_BATCH) { /* no statistics of rows: [images, channels, space] */
         p->k0 = p->rows / channels, p->r0 = space > 1 ? channels : 1, p->r1 = space > 1 ? space : channels;
         p->step_i = space > 1, p->step_j = space <= 1;
     } else { /* [images * groups, channels of one, space] */

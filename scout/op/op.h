@@ -1,5 +1,5 @@
-/* Reading an operation's fields and tensors by name: header-only, so that candidates of all devices and foreign plugins
- * share it. */
+/* Reading an operation's fields and tensors by name: header-only, shared by candidates of all devices and by plugins.
+ */
 #ifndef SCOUT_OP_OP_H
 #define SCOUT_OP_OP_H
 

@@ -1,5 +1,5 @@
-/* A pool as every candidate needs it, read from the tensors and fields of a scout_op; header-only, so that candidates
- * of all devices and foreign plugins share it. */
+/* A pool, read from the tensors and fields of a scout_op; header-only, shared by candidates of all devices and by
+ * plugins. */
 #ifndef SCOUT_OP_POOL_H
 #define SCOUT_OP_POOL_H
 
@@ -16,7 +16,7 @@ typedef struct pool_problem {
     uint32_t type;
     int average;              /* else the maximum */
     int padded;               /* an average counts padding in */
-    requantize quant;         /* an average of bytes that becomes bytes again; of a maximum there is nothing to do */
+    requantize quant;         /* a quantised average; a maximum needs nothing */
     op_activation activation; /* of such an average */
 } pool_problem;
 
@@ -36,8 +36,8 @@ static inline pool_problem pool_problem_of(const scout_op *op) {
     return p;
 }
 
-/* How many places an average divides by along one dimension: all of the window but what hangs over the padding (the
- * last one of ceil_mode), or those inside of the input. `inside`: what window_taps says. */
+/* The divisor of an average along one dimension: all taps of the window up to the end of padding (ceil_mode), or those
+ * inside of the input. `inside`: the result of window_taps. */
 static inline int64_t pool_count(const pool_problem *p, const window_axis *a, int64_t out, int64_t inside) {
     if (!p->padded) return inside;
     const int64_t room = a->in + a->begin + a->end - out * a->stride; /* from its first place to the end of padding */

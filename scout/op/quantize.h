@@ -1,10 +1,10 @@
 /* Quantising and back: y = round(x / scale) + zero point within the type's range, and y = (x - zero point) * scale.
- * Read from the tensors and fields of a scout_op; header-only, so that candidates of all devices and foreign plugins
- * share it. Tensors: x, scales, then zero_points where there are any, then y.
+ * Read from the tensors and fields of a scout_op; header-only, shared by candidates of all devices and by plugins.
+ * Tensors: x, scales, then zero_points where there are any, then y.
  *
- * Dynamic quantising finds scale and zero point itself: x, y, and what it found as outputs, "scale" (fp32) and "zero".
- * With x from least to greatest, and 0 among them, the scale is (greatest - least) / 255, in fp32 as ONNX has it, and
- * the zero point -least / scale, rounded. */
+ * Dynamic quantising computes scale and zero point itself; its tensors are x, y, and the outputs "scale" (fp32) and
+ * "zero". With x from least to greatest, and 0 among them, the scale is (greatest - least) / 255, in fp32 as ONNX has
+ * it, and the zero point -least / scale, rounded. */
 #ifndef SCOUT_OP_QUANTIZE_H
 #define SCOUT_OP_QUANTIZE_H
 
@@ -13,7 +13,7 @@
 #include <math.h>
 
 typedef struct quantize_problem {
-    int quantizes;                  /* else it goes back */
+    int quantizes;                  /* else it dequantises */
     int dynamic;                    /* scales and zero_points are outputs, one each */
     int64_t outer, channels, inner; /* channels: how many scales there are */
     int scales, zero_points, y;     /* tensors; zero_points -1: none */

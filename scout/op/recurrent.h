@@ -1,6 +1,5 @@
-/* A recurrent layer (LSTM, GRU, RNN) as every candidate needs it, with the meaning, the order of gates and the layouts
- * of ONNX: gates i, o, f, c of an LSTM, z, r, h of a GRU. Header-only, so that candidates of all devices and foreign
- * plugins share it. */
+/* A recurrent layer (LSTM, GRU, RNN) with the meaning, the order of gates and the layouts of ONNX: gates i, o, f, c of
+ * an LSTM, z, r, h of a GRU. Header-only, shared by candidates of all devices and by plugins. */
 #ifndef SCOUT_OP_RECURRENT_H
 #define SCOUT_OP_RECURRENT_H
 
@@ -67,7 +66,7 @@ static const struct recurrent_function_row {
     [RECURRENT_SOFTPLUS] = {"softplus", 0, 0, 0},
 };
 
-/* How steep it is where it is steepest. */
+/* Its largest slope. */
 static inline double recurrent_steepest(const recurrent_activation *a) {
     double s = 1;
     if (a->function == RECURRENT_SIGMOID) s = 0.25;
@@ -96,7 +95,7 @@ static inline const char *recurrent_list(const scout_op *op, const char *name, c
     return room;
 }
 
-/* The function whose name begins the list; what is behind it. NULL: not known. */
+/* The function named first in the list; the text behind it. NULL: unknown. */
 static inline const char *recurrent_name(const char *list, recurrent_function *out) {
     const size_t length = strcspn(list, ",");
     for (int k = 0; k < RECURRENT_FUNCTIONS; k++) {
@@ -173,11 +172,11 @@ static inline recurrent_problem recurrent_problem_of(const scout_op *op) {
     return p;
 }
 
-/* A reference refuses a layer whose numbers have a larger spread than so many times their own size, or 1. */
+/* A reference refuses a layer with a spread larger than so many times the number, or 1. */
 static const double recurrent_most_spread = 1024;
 
 static inline scout_answer recurrent_say_unbounded(scout_why *why) {
-    return scout_say(why, SCOUT_NO, "feature", "what a step is off by grows in those behind: nothing could be checked");
+    return scout_say(why, SCOUT_NO, "feature", "errors grow from step to step, so that outputs cannot be checked");
 }
 
 /* Whether that direction goes from the last step to the first. */

@@ -1,6 +1,6 @@
-/* Reductions as every candidate needs them: which one, and how the reduced dimensions lie in the input. Header-only, so
- * that candidates of all devices and foreign plugins share it. The input is tensor 0 with its dimensions, the output
- * tensor 1 with the same number of them: 1 where they were reduced. */
+/* Reductions: the operator, and the strides of reduced dimensions in the input. Header-only, shared by candidates of
+ * all devices and by plugins. The input is tensor 0 with its dimensions, the output tensor 1 with the same number of
+ * them: 1 where they were reduced. */
 #ifndef SCOUT_OP_REDUCE_H
 #define SCOUT_OP_REDUCE_H
 

@@ -1,6 +1,5 @@
-/* Sums of bytes that become bytes again (or fp32): what stands behind an operation that was recognised between
- * DequantizeLinear and QuantizeLinear (`quant` qdq). Header-only, so that kinds, candidates and references of all
- * devices share it.
+/* Requantising: the epilogue of an operation between DequantizeLinear and QuantizeLinear (`quant` qdq), from sums of
+ * bytes to bytes or fp32. Header-only, shared by kinds, candidates and references of all devices.
  *
  *     y = activation(factor * (sum of (x - zero_in) * (w - zero_weight) + bias)), for bytes + zero_out, rounded, and
  * clipped to them
@@ -8,8 +7,8 @@
  * That is a product or convolution; element by element the sum is that of the operands x - zero_in (or their product,
  * or what relu leaves), of a pool their average over the window.
  *
- * What a model scales by and its zero points are constants, and ops.json tells no values: one factor stands for all of
- * them, a power of 2 near which the outputs of normal inputs use their range, and bytes without sign have 128 for 0. */
+ * Scales and zero points of a model are constants, and ops.json has no values. One factor replaces them: a power of 2
+ * near which the outputs of normal inputs use their range. The zero point of unsigned bytes is 128. */
 #ifndef SCOUT_OP_REQUANTIZE_H
 #define SCOUT_OP_REQUANTIZE_H
 
@@ -18,7 +17,7 @@
 typedef struct requantize {
     int is;                             /* 0: there is none, and all else is 0 */
     int rounds;                         /* y is bytes */
-    int zero_in, zero_weight, zero_out; /* what stands for 0 in x, in w and in y */
+    int zero_in, zero_weight, zero_out; /* zero points of x, w and y */
     double factor, least, most;
 } requantize;
 
@@ -63,7 +62,7 @@ static inline requantize requantize_elements(const scout_op *op) {
 /* The largest bias and 1: about as large as the sums. */
 static inline int64_t requantize_bias(int64_t depth) { return (int64_t)exp2(rint(log2((double)depth) / 2) + 10); }
 
-/* What becomes of a sum with its bias, before it is rounded. */
+/* The result of a sum with its bias, before rounding. */
 static inline double requantize_apply(const requantize *r, const op_activation *a, double sum) {
     const double y = activation_apply(a, r->factor * sum) + r->zero_out;
     return r->rounds ? fmin(r->most, fmax(r->least, y)) : y;
@@ -75,13 +74,13 @@ static inline double requantize_spread(const requantize *r, double want) {
 }
 static inline double requantize_tolerance(const requantize *r) { return r->rounds ? 0x1p-10 : 0x1p-22; }
 
-/* Activations that may stand there: those whose bounds are as good in fp32 as in bytes. */
+/* Activations that are bounds, in fp32 as in bytes. */
 static inline int requantize_activation(const op_activation *a) {
     return a->function == ACTIVATION_PLAIN || a->function == ACTIVATION_RELU || a->function == ACTIVATION_CLIP;
 }
 
-/* Activation (none, relu, clip) and range as bounds of factor * sum, before zero_out is added to it: what is left for a
- * kernel that knows no activations. */
+/* Activation (none, relu, clip) and range as bounds of factor * sum, before zero_out is added to it: for kernels
+ * without activations. */
 static inline void requantize_bounds(const requantize *r, const op_activation *a, double *least, double *most) {
     const double from = r->least - r->zero_out, to = r->most - r->zero_out;
     *least = a->function == ACTIVATION_RELU ? 0 : a->function == ACTIVATION_CLIP ? a->alpha : from;

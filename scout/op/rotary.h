@@ -1,6 +1,6 @@
-/* Rotary embedding: pairs of the first `rotated` numbers of each head are turned by an angle of their position. Read
- * from the tensors and fields of a scout_op; header-only, so that candidates of all devices and foreign plugins share
- * it. */
+/* Rotary embedding: pairs of the first `rotated` numbers of each head are rotated by an angle that depends on their
+ * position. Read from the tensors and fields of a scout_op; header-only, shared by candidates of all devices and by
+ * plugins. */
 #ifndef SCOUT_OP_ROTARY_H
 #define SCOUT_OP_ROTARY_H
 
@@ -11,7 +11,7 @@ enum { ROTARY_X = 0, ROTARY_COS = 1, ROTARY_SIN = 2, ROTARY_Y = 3 };
 
 typedef struct rotary_problem {
     int64_t batch, heads, steps, dim, rotated;
-    int interleaved; /* pairs are neighbours; else the halves of what is rotated belong together */
+    int interleaved; /* pairs are neighbours; else one of each half */
     uint32_t type;   /* of all four */
 } rotary_problem;
 

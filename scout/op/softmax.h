@@ -1,5 +1,5 @@
-/* A softmax as every candidate needs it: of scale * x + bias, where x is [outer, cols, inner] and each of the outer *
- * inner rows runs along the middle. Header-only, so that candidates of all devices and foreign plugins share it. */
+/* A softmax of scale * x + bias, where x is [outer, cols, inner] and each of the outer * inner rows runs along the
+ * middle. Header-only, shared by candidates of all devices and by plugins. */
 #ifndef SCOUT_OP_SOFTMAX_H
 #define SCOUT_OP_SOFTMAX_H
 

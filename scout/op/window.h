@@ -1,6 +1,6 @@
 /* A window that slides over the space of a tensor, as convolutions and pools have it: read from an operation's fields.
- * Header-only, so that candidates of all devices and foreign plugins share it. Space is always told as depth, height
- * and width; what an operation has not is 1. */
+ * Header-only, shared by candidates of all devices and by plugins. Space is always depth, height and width; a missing
+ * dimension is 1. */
 #ifndef SCOUT_OP_WINDOW_H
 #define SCOUT_OP_WINDOW_H
 
@@ -23,7 +23,7 @@ static inline int64_t window_read(const int64_t *list, int count, int at, int64_
     return at < count ? list[at] : otherwise;
 }
 
-/* Of an operation whose kind has checked it: rank 3 to 5, with as many numbers in each list as it has dimensions. */
+/* Of an operation that its kind has checked: rank 3 to 5, each list with a number for each dimension. */
 static inline window window_of(const scout_op *op) {
     int64_t input[SCOUT_MAX_RANK], kernel[WINDOW_AXES], stride[WINDOW_AXES], dilation[WINDOW_AXES];
     int64_t pads[2 * WINDOW_AXES];

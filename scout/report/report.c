@@ -11,10 +11,8 @@
 
 static double at_least_0(double x) { return isfinite(x) && x > 0 ? x : 0; }
 
-static bool same_text(const char *a, const char *b) { return a && b && strcmp(a, b) == 0; }
-
 static bool says(const json_t *object, const char *key, const char *wanted) {
-    return same_text(json_get_text_or_null(object, key), wanted);
+    return plain_same(json_get_text_or_null(object, key), wanted);
 }
 
 static row_status row_status_of(const json_t *row) {
@@ -180,7 +178,7 @@ static void judge(const report_input *in, report_figures *out) {
         .bound = out->bound,
         .best_family = out->family,
         .reason = out->code,
-        .no_work = same_text(out->code, "no_work"),
+        .no_work = plain_same(out->code, "no_work"),
         .measured = out->baseline_row != NULL,
         .ceiling_us = out->ceiling_us,
         .baseline_us = out->baseline_us,
@@ -260,6 +258,6 @@ bool report_may_serve(const json_t *measurement, bool later) {
     if (f.status == ROW_OK) return true;
     if (later) return f.status == ROW_UNSUPPORTED;
     for (size_t k = 0; k < sizeof passing / sizeof passing[0]; k++)
-        if (same_text(f.code, passing[k])) return false;
+        if (plain_same(f.code, passing[k])) return false;
     return true;
 }

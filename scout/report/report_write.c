@@ -2,11 +2,11 @@
 #include "scout/report/report.h"
 
 #include "common/json_get.h"
+#include "common/plain.h"
 #include "scout/report/compare.h"
 
 #include <inttypes.h>
 #include <math.h>
-#include <string.h>
 
 /* What is taken over from a measurement as it is, in this order. A report holds all of it under the same names, so that
  * it can stand for its measurement. */
@@ -39,10 +39,8 @@ static const char *const taken_over[] = {"baseline_variant",
                                          "libraries",
                                          "candidates"};
 
-static bool same_text(const char *a, const char *b) { return a && b && strcmp(a, b) == 0; }
-
 static bool says(const json_t *object, const char *key, const char *wanted) {
-    return same_text(json_get_text_or_null(object, key), wanted);
+    return plain_same(json_get_text_or_null(object, key), wanted);
 }
 
 /* ---- its members ---- */
@@ -161,7 +159,7 @@ bool report_has_sweep(const report_input *in) {
     const ceilings *c = in->ceilings;
     const oprec *r = &in->operation->rec;
     return in->sweep && c && c->sweep_count > 0 && r->rank == 3 &&
-           same_text(c->sweep_precision, operation_precision(in->operation)) && c->sweep[0].shape[0] == r->shape[0] &&
+           plain_same(c->sweep_precision, operation_precision(in->operation)) && c->sweep[0].shape[0] == r->shape[0] &&
            c->sweep[0].shape[1] == r->shape[1];
 }
 
@@ -204,8 +202,8 @@ bool report_is_of(const json_t *report, const report_input *in) {
         fabs(json_number_value(json_object_get(search, "early_exit")) - in->search->early_exit) > 1e-9)
         return false;
     const char *before = json_get_text_or_null(search, "before");
-    const bool same_before = in->search->before ? same_text(before, in->search->before) : !before;
-    const bool same_candidate = in->search->candidate ? same_text(json_string_value(candidate), in->search->candidate)
+    const bool same_before = in->search->before ? plain_same(before, in->search->before) : !before;
+    const bool same_candidate = in->search->candidate ? plain_same(json_string_value(candidate), in->search->candidate)
                                                       : json_is_null(candidate);
     return same_candidate && same_before && json_array_size(json_object_get(report, "candidates")) > 0;
 }

@@ -41,7 +41,7 @@ check "near: the rule" prints "yes at the ceiling"
 check "near: how near" prints "0.30 points below: open, between "
 check "near: what would flip it" prints "That takes a ceiling below 90.00 us"
 explain plain gemm_near --ceiling 0.8
-check "a threshold of one's own" prints "from 80.0 % on"
+check "a threshold of one's own" prints "the whole interval must reach 80.0 %"
 explain plain gemm_rival
 check "a rival: how far it is" prints "other v=1, would need 0.5 % less time"
 explain plain move_launch

@@ -4,7 +4,7 @@
 #define TESTS_FAKES_QUANTISED_FAKES_H
 
 #include "kernels/product/product_bytes.h"
-#include "kernels/reference/whole_conv.h"
+#include "kernels/reference/whole.h"
 #include "scout/cuda/own/own_activate.h"
 #include "tests/fakes/lt_fake.h"
 
@@ -100,7 +100,7 @@ cudaError_t __wrap_cudaMemsetAsync(void *to, int value, size_t bytes, cudaStream
     return cudaSuccess;
 }
 
-/* Of a single place, as kernels/reference/whole_conv.h has it. */
+/* Of a single place, as kernels/reference/whole.h has it. */
 cudaError_t __wrap_whole_conv(const whole_conv_problem *p, double *want, float *spread, cudaStream_t stream);
 cudaError_t __wrap_whole_conv(const whole_conv_problem *p, double *want, float *spread, cudaStream_t stream) {
     (void)stream;

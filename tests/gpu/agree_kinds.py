@@ -177,9 +177,9 @@ def say(row):
     print(f"{row['name']:15s} scout {at('scout_us')} us  torch {at('torch_us')}  benchmark {at('benchmark_us')}  replay "
           f"{at('replay_us')}  {100 * (row['ratio'] - 1):+.2f} % of {row['by']}{'' if row['right'] else ', WRONG'}")
     print(f"    scout: {row['variant']}: {', '.join(row['kernel'])[:170]}")
-    for who, key in (("torch", "torch_kernel"), ("benchmark", "benchmark_kernel")):
+    for source, key in (("torch", "torch_kernel"), ("benchmark", "benchmark_kernel")):
         if row.get(key) and row[key] != row["kernel"]:
-            print(f"    {who}: {', '.join(row[key])[:170]}")
+            print(f"    {source}: {', '.join(row[key])[:170]}")
     if row["refused"]:
         print(f"    torch refuses: {row['refused']}")
 
@@ -199,7 +199,7 @@ def main(argv):
         except (RuntimeError, ValueError, KeyError) as error:  # the others can be compared all the same
             print(f"{name}: {type(error).__name__}: {error}", flush=True)
         torch.cuda.empty_cache()
-    for row, names in zip(rows, waiting):  # at the end: who has profiled once pays for it at each launch that follows
+    for row, names in zip(rows, waiting):  # at the end: after profiling once, each later launch costs more
         row.update(names())
     others = ask_benchmark(rows, argv)
     for row in rows:

@@ -7,7 +7,7 @@ that PyTorch's graphs can time it and its profiler can name its kernels.
 """
 import ctypes
 from ctypes import CFUNCTYPE, POINTER, Structure, c_char, c_char_p, c_double, c_int, c_int32, c_int64, c_uint32, c_uint64
-from ctypes import c_void_p
+from ctypes import c_size_t, c_void_p
 
 import torch
 
@@ -70,7 +70,7 @@ class Candidate(Structure):
                                       POINTER(Why))),
                 ("pack", CFUNCTYPE(c_int, c_void_p, c_void_p, c_void_p, c_void_p, POINTER(Why))),
                 ("launch", CFUNCTYPE(c_int, c_void_p, POINTER(Args), POINTER(Why))),
-                ("describe", c_void_p), ("destroy", c_void_p)]
+                ("describe", c_void_p), ("destroy", c_void_p), ("pack_tensors", c_void_p), ("plan_bytes", c_size_t)]
 
 
 class Device(Structure):
@@ -151,7 +151,8 @@ class Plan:
     """A variant of a candidate, ready to be launched. Weights that it packs are packed once for each address."""
 
     def __init__(self, plugin, op, candidate, variant):
-        why, self.plan, self.needs = Why(), c_void_p(), Needs(size=ctypes.sizeof(Needs))
+        self.memory = ctypes.create_string_buffer(max(1, candidate.plan_bytes))
+        why, self.plan, self.needs = Why(), ctypes.cast(self.memory, c_void_p), Needs(size=ctypes.sizeof(Needs))
         self.op, self.candidate, self.packed = op, candidate, {}
         values = self.values(plugin, variant)
         check(candidate.prepare(ctypes.byref(op), plugin.device, values, ctypes.byref(self.plan), ctypes.byref(self.needs),

@@ -84,20 +84,20 @@ static bool recorded(scout_sequence *sequence, uint32_t runs, long *its_kernels,
 
 /* ---- what is counted ---- */
 
-static void compare(const char *who, scout_sequence *sequence, bool records) {
+static void compare(const char *subject, scout_sequence *sequence, bool records) {
     scout_composition counted = {.size = sizeof counted};
     long one[2] = {0, 0}, three[2] = {0, 0};
     GPU_OK(gpu_api->made_of(gpu, sequence, &counted, &gpu_why));
-    if (!gpu_expect(counted.kernels + counted.copies > 0, "%s: nothing is counted", who) || !records) return;
+    if (!gpu_expect(counted.kernels + counted.copies > 0, "%s: nothing is counted", subject) || !records) return;
     if (!gpu_expect(recorded(sequence, 1, &one[0], &one[1]) && recorded(sequence, 3, &three[0], &three[1]),
-                    "%s: no records", who))
+                    "%s: no records", subject))
         return;
     const long kernels_each = (three[0] - one[0]) / 2, copies_each = (three[1] - one[1]) / 2;
-    printf("  %-60s %u kernels, %u copies; recorded %ld, %ld\n", who, counted.kernels, counted.copies, kernels_each,
+    printf("  %-60s %u kernels, %u copies; recorded %ld, %ld\n", subject, counted.kernels, counted.copies, kernels_each,
            copies_each);
     gpu_expect(kernels_each == (long)counted.kernels && copies_each == (long)counted.copies,
-               "%s: %u kernels and %u copies are counted, %ld and %ld recorded", who, counted.kernels, counted.copies,
-               kernels_each, copies_each);
+               "%s: %u kernels and %u copies are counted, %ld and %ld recorded", subject, counted.kernels,
+               counted.copies, kernels_each, copies_each);
 }
 
 /* The first variant of a candidate that takes the product and packs nothing. */
@@ -107,7 +107,7 @@ static void check_candidate(const scout_candidate *c, const gpu_operation *o, co
     int64_t values[SCOUT_MAX_PARAMETERS] = {0};
     scout_sequence *sequence = NULL;
     gpu_launch l = {.candidate = c, .args = {.size = sizeof l.args, .tensors = tensors, .workspace = workspace}};
-    char who[160];
+    char subject[160];
     scout_why why = {"", ""};
     scout_domain *const domain = calloc(1, sizeof *domain);
     if (!domain || c->kind != SCOUT_GEMM || c->supports(&o->op, gpu, &why) != SCOUT_OK ||
@@ -117,15 +117,15 @@ static void check_candidate(const scout_candidate *c, const gpu_operation *o, co
     }
     for (uint32_t k = 0; k < domain->count; k++) values[k] = domain->parameters[k].values[0];
     free(domain);
-    if (c->prepare(&o->op, gpu, values, &l.plan, &needs, &why) != SCOUT_OK) return;
-    snprintf(who, sizeof who, "%s, %s", c->name, text);
+    if (scout_prepare(c, &o->op, gpu, values, &l.plan, &needs, &why) != SCOUT_OK) return;
+    snprintf(subject, sizeof subject, "%s, %s", c->name, text);
     if (needs.packs == 0 && gpu_api->record(gpu, 1, 1, gpu_enqueue, &l, &sequence, &why) == SCOUT_OK) {
         double seconds = 0;
         GPU_OK(gpu_api->run(gpu, sequence, 1, &seconds, &gpu_why)); /* what is loaded at first is not counted */
-        compare(who, sequence, records);
+        compare(subject, sequence, records);
         gpu_api->drop(gpu, sequence);
     }
-    c->destroy(l.plan);
+    scout_destroy(c, l.plan);
 }
 
 int main(int argc, char **argv) {

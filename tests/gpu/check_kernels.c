@@ -70,7 +70,7 @@ static scout_answer fill_input(const subject *s, uint32_t k) {
     return gpu_api->fill(gpu, s->tensors[k], t->bytes, t->type, how, seed, &gpu_why);
 }
 
-/* Memory that nobody has written, or poison. */
+/* Memory that was not written, or poison. */
 static bool fresh(const subject *s, uint64_t bytes, void **out) {
     bool good = gpu_api->alloc(gpu, bytes, out, &gpu_why) == SCOUT_OK;
     if (good && !s->choices->unwritten && bytes > 0)
@@ -123,7 +123,7 @@ static scout_answer enqueue_launch(void *context, uint32_t number, void *stream,
 /* What a launch was that went wrong: which engine or algorithm is not in a variant's name. */
 static void say_plan(const launching *l) {
     char text[2048] = "";
-    if (SCOUT_HAS(l->candidate, describe) && l->candidate->describe) l->candidate->describe(l->plan, text, sizeof text);
+    scout_describe(l->candidate, l->plan, text, sizeof text);
     printf("    %s\n", text);
 }
 
@@ -188,7 +188,7 @@ static bool prepare_variant(subject *s, const scout_candidate *c, const int64_t 
     *l = (launching){.candidate = c, .needs = {.size = sizeof l->needs}};
     snprintf(l->text, sizeof l->text, "%s %s %s", s->about->id, c->name, variant);
     memcpy(l->tensors, s->tensors, sizeof l->tensors);
-    const scout_answer answer = c->prepare(&s->op, gpu, values, &l->plan, &l->needs, &gpu_why);
+    const scout_answer answer = scout_prepare(c, &s->op, gpu, values, &l->plan, &l->needs, &gpu_why);
     if (answer != SCOUT_NO)
         return gpu_expect(answer == SCOUT_OK && l->plan, "%s: preparing: %s", l->text, gpu_why.text);
     printf("refused %s: %s %s\n", l->text, gpu_why.code, gpu_why.text);
@@ -205,10 +205,10 @@ static void try_variant(subject *s, launching *l) {
         say_plan(l);
     for (uint32_t k = 0; k < s->op.tensor_count; k++)
         if (s->op.tensors[k].role == SCOUT_OUTPUT) gpu_api->release(gpu, l->tensors[k]);
-    fflush(stdout); /* whoever is ended by a sanitizer or a limit has said where */
+    fflush(stdout); /* a run that a sanitizer or a limit ends has printed its place */
     gpu_api->release(gpu, l->packed);
     gpu_api->release(gpu, l->workspace);
-    if (l->candidate->destroy) l->candidate->destroy(l->plan);
+    scout_destroy(l->candidate, l->plan);
 }
 
 /* --- all variants of all --- */

@@ -183,7 +183,7 @@ static void try_variant(const gpu_operation *o, void *const *tensors, scout_chec
     scout_why why = {"", ""};
     scout_verdict v = {.size = sizeof v};
     void *workspace = NULL, *packed = NULL, *mine[6];
-    scout_answer answer = c->prepare(&o->op, gpu, values, &l.plan, &needs, &why);
+    scout_answer answer = scout_prepare(c, &o->op, gpu, values, &l.plan, &needs, &why);
     memcpy(mine, tensors, sizeof mine);
     if (answer == SCOUT_OK && needs.workspace_bytes)
         answer = gpu_api->alloc(gpu, needs.workspace_bytes, &workspace, &why);
@@ -216,10 +216,11 @@ static void try_variant(const gpu_operation *o, void *const *tensors, scout_chec
         }
         if (timed && t->first_s == 0) t->first_s = seconds;
         char json[1200];
-        if (timed && (t->right == 1 || t->right % 50 == 0) && c->describe(l.plan, json, sizeof json) < (int)sizeof json)
+        if (timed && (t->right == 1 || t->right % 50 == 0) &&
+            scout_describe(c, l.plan, json, sizeof json) < (int)sizeof json)
             printf("  %s\n", json);
     }
-    if (l.plan) c->destroy(l.plan);
+    if (l.plan) scout_destroy(c, l.plan);
     gpu_api->release(gpu, workspace);
     gpu_api->release(gpu, packed);
 }

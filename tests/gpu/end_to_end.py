@@ -273,7 +273,7 @@ def by_operation(model, given):
         graph.replay()
     torch.cuda.synchronize()
     events, alone = kernel_events(graph.replay), [event for _, kernels in order for event in kernels]
-    if len(events) != len(alone):  # nobody knows whose they are
+    if len(events) != len(alone):  # events cannot be attributed
         print(f"a replay runs {len(events)} kernels, the operations by themselves {len(alone)}: times are of these")
         events = alone
     times, names, calls, at = {}, {}, {}, 0

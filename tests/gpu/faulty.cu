@@ -29,7 +29,7 @@ static __global__ void multiply(const __half *a, const __half *b, __half *c, int
     c[(size_t)row * n + col] = __float2half(sum);
 }
 
-// Ends by itself after ten minutes: longer than any watchdog waits, and no GPU is lost for good if nobody ends it.
+// Ends by itself after ten minutes: longer than any watchdog waits, and no GPU is lost for good if nothing ends it.
 static __global__ void spin() {
     unsigned long long start, now;
     asm volatile("mov.u64 %0, %%globaltimer;" : "=l"(start));

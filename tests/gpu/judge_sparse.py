@@ -1,4 +1,4 @@
-"""What judge.py holds sparse products against: real rates, who leaves zeros out, and from how many on it pays."""
+"""What judge.py holds sparse products against: real rates, which candidates skip zeros, and from how many on that pays."""
 import os
 
 from judge_common import BAD, load, reports, row_said, verdict
@@ -47,7 +47,7 @@ def sparse(folder):
             wrong = [row_said(row) for row in report["candidates"] if row["status"] in BAD]
             verdict(not wrong, f"sparse mlp_sparse {pattern}: {len(wrong)} wrong or failed {' '.join(wrong)[:200]}")
             if LEAVES_OUT.get(pattern):
-                verdict(good, f"sparse mlp_sparse {pattern}: zeros left out by {', '.join(sorted(good)) or 'nobody'}")
+                verdict(good, f"sparse mlp_sparse {pattern}: zeros left out by {', '.join(sorted(good)) or 'none'}")
     else:
         print("SKIPPED sparse mlp_sparse: MLP_SPARSE or extract_ops is not there")
     for block in os.environ.get("SPARSE_BLOCKS", "64 128").split():

@@ -238,7 +238,7 @@ part_faults() {
             -o "$plugin" || return 1
     fi
     local own
-    own=$(mktemp -d)/faulty.so # whoever brought the other one here
+    own=$(mktemp -d)/faulty.so # another copy may be there already
     install -m 755 "$plugin" "$own"
     known
     timed without batch --op gemm --shape 1024,1024,1024 --precision fp16 --no-cache -o "$part/without.json"
@@ -319,13 +319,13 @@ part_sanitizer() { # every own kernel over awkward shapes, launched alone; the l
                 --variants 6 "${after[@]}" "$here/kinds/conv_product.json"
         fi
         if [[ $tool == memcheck ]]; then
-            sanitize "$tool" check_stream "$CHECKS/check_stream" "$BIN/scout_cuda.so" moves # reads what nobody wrote
+            sanitize "$tool" check_stream "$CHECKS/check_stream" "$BIN/scout_cuda.so" moves # reads memory that was not written
         fi
         sanitize "$tool" check_whole "$CHECKS/check_whole" "$BIN/scout_cuda.so"
     done
     wait
 }
-next_model() { # FILE…: the first that nobody has taken; as many devices as there are ask at once
+next_model() { # FILE…: the first one not taken; all devices ask at once
     local file
     for file; do
         if mkdir "$part/.${file##*/}" 2>/dev/null; then

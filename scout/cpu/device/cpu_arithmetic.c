@@ -1,8 +1,8 @@
 /* Peaks in registers. One kernel for each way in which a processor multiplies, best first in the table; a kernel does
- * rounds of independent multiply-adds, enough of them in flight to hide their latency on two units. What is multiplied
- * are random mantissas and signs, as zeros would cost less power; sums are kept alive by an empty asm statement, so
- * that nothing can be left out. */
-#include "scout/cpu/device/cpu_arithmetic.h"
+ * rounds of independent multiply-adds, enough of them in flight to hide their latency on two units. Operands have
+ * random mantissas and signs, as zeros would cost less power; an empty asm statement keeps sums alive, so that nothing
+ * is optimised away. */
+#include "scout/cpu/device/cpu_stream.h"
 
 #include "scout/cpu/device/cpu_fill.h"
 #include "scout/cpu/device/cpu_info.h"

@@ -20,8 +20,8 @@ typedef struct cpu_blocks {
     size_t size, in_block; /* bytes of an element in a tensor, and in a block */
 } cpu_blocks;
 
-/* wholes: blocks are int64, else fp32. Bytes as fp32 are quantised numbers: 0 is 128 of those without sign, and a store
- * rounds and keeps to what a byte holds. false: this type cannot be had so. */
+/* wholes: blocks are int64, else fp32. Bytes as fp32 are quantised numbers: the zero point of unsigned ones is 128, and
+ * a store rounds and saturates. false: this type is not supported so. */
 bool cpu_blocks_of(uint32_t type, bool wholes, cpu_blocks *out);
 
 #endif

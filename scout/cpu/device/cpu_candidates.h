@@ -1,5 +1,4 @@
-/* The candidates and the references of this device: one file and one line each. Of candidates that can do the same the
- * first is asked first. */
+/* The candidates and the references of this device: one file and one line each. */
 #ifndef SCOUT_CPU_DEVICE_CPU_CANDIDATES_H
 #define SCOUT_CPU_DEVICE_CPU_CANDIDATES_H
 

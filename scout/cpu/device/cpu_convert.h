@@ -1,5 +1,6 @@
 /* Rows of fp16 and bf16 to fp32 and back without a branch, so that compilers make vectors of them whatever the
- * processor has; cpu_number.h has the same one by one. Bodies: they are compiled with the width of who calls them. */
+ * processor has; cpu_number.h has the same one by one. Bodies: they are compiled with the vector width of their caller.
+ */
 #ifndef SCOUT_CPU_DEVICE_CPU_CONVERT_H
 #define SCOUT_CPU_DEVICE_CPU_CONVERT_H
 

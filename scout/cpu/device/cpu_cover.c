@@ -1,4 +1,4 @@
-/* The rule by which a reference's samples and projections are judged. Why it finds what is wrong, and nothing else:
+/* The bounds of a reference's samples and projections, and why they find wrong outputs and nothing else:
  *
  * An element may be off by tolerance * (|want| + spread), which is a bound. A projection may be off by
  *
@@ -16,8 +16,8 @@
  * An element that is off by its own spread moves its projection by 48/65 of that, and the projection's squares are
  * `width` times the element's, twice: it shows in any place where tolerance < 0.74 / (4.3 * root(width)), which is
  * 0.043 for segments of 16 and 0.011 for 256. cpu_cover_segments holds that against the types.
- * kernels/harness/check_gemm.cu has the same rule and the same weights. What an activation may pass on of an error is
- * twice the error, and so is its spread: that leaves 0.029 for segments of 16. */
+ * kernels/harness/check_gemm.cu has the same rule and the same weights. An activation may double an error and its
+ * spread: that leaves 0.029 for segments of 16. */
 #include "scout/cpu/device/cpu_cover.h"
 
 #include "scout/cpu/device/cpu_fill.h"
@@ -49,7 +49,7 @@ void cpu_cover_segments(const gemm_problem *p, int64_t *width, int64_t *segments
     }
 }
 
-/* Neighbours never weigh the same. */
+/* Neighbours never have the same weight. */
 double cpu_cover_weight(uint64_t seed, int64_t column) {
     const uint64_t random = cpu_fill_mix(seed ^ cpu_fill_mix((uint64_t)column));
     const int size = (column % 2 ? 68 : 48) + (int)((random >> 8) % 13);

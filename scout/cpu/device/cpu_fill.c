@@ -1,6 +1,6 @@
-/* Random data by counting: every block of 512 values is made from the seed and its own number alone, so threads need
- * not know of each other. Normal values by Box and Muller with short polynomials, in loops that compilers turn into
- * vector code; fills of gigabytes are part of every measurement. */
+/* Random data by counting: every block of 512 values is made from the seed and its own number alone, so threads are
+ * independent. Normal values by Box and Muller with short polynomials, in loops that compilers turn into vector code;
+ * fills of gigabytes are part of every measurement. */
 #include "scout/cpu/device/cpu_fill.h"
 
 #include "scout/cpu/device/cpu_info.h"
@@ -225,8 +225,8 @@ scout_answer cpu_fill(void *to, uint64_t bytes, uint32_t type, uint32_t how, uin
     job.element = job.byte ? 1 : (size_t)(cpu_number_bits(type) + 7) / 8;
     if (!job.byte) job.convert = types[k].convert;
     if (places && !cpu_fill_range(how, seed, &job.least, &job.range))
-        return scout_say(why, SCOUT_NO, "shape", "there is no whole number below that bound");
-    if (small && seed >> 32 > 64) return scout_say(why, SCOUT_NO, "shape", "no number is that small");
+        return scout_say(why, SCOUT_NO, "shape", "the bound leaves no whole number");
+    if (small && seed >> 32 > 64) return scout_say(why, SCOUT_NO, "shape", "the power of 2 is out of range");
     if (small) job.factor = ldexpf(1, -(int)(seed >> 32));
     const cpu_info *c = cpu_info_get();
     job.words = c->avx512 ? words_avx512 : c->avx2 ? words_avx2 : words_any;

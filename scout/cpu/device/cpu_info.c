@@ -41,7 +41,7 @@ static uint64_t saved_state(void) { /* XCR0: which registers the kernel saves */
     return (uint64_t)high << 32 | low;
 }
 
-/* Tile registers need the kernel's leave, for the whole process, now and for threads to come. */
+/* Tile registers need the kernel's permission, for the whole process and its future threads. */
 static bool may_use_tiles(void) {
     enum { ASK_FOR_STATE = 0x1023, TILE_DATA = 18 };
     return syscall(SYS_arch_prctl, ASK_FOR_STATE, TILE_DATA) == 0;
@@ -93,7 +93,7 @@ static void read_cpuinfo(cpu_info *c) {
     char line[4096];
     FILE *f = fopen("/proc/cpuinfo", "re");
     if (!f) return;
-    while (fgets(line, sizeof line, f) && line[0] != '\n') { /* the first processor speaks for all */
+    while (fgets(line, sizeof line, f) && line[0] != '\n') { /* of the first processor, as of all */
         char *value = strchr(line, ':');
         if (!value) continue;
         value += 1 + strspn(value + 1, " \t");
@@ -138,7 +138,7 @@ static void read_caches(cpu_info *c) {
 
 /* --- cores --- */
 
-/* Package and core of a logical processor as one number; a processor that does not tell is a core of its own. */
+/* Package and core of a logical processor as one number; unknown: a core of its own. */
 static int64_t core_of(int cpu) {
     char path[128];
     double package = 0, core = 0;

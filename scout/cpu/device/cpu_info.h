@@ -1,4 +1,4 @@
-/* What processor this is and what of it this process may use. Read once, before anything is pinned: the first call of
+/* The processor, and the part of it that this process may use. Read once, before anything is pinned: the first call of
  * cpu_info_get sees the affinity that the process was started with. */
 #ifndef SCOUT_CPU_DEVICE_CPU_INFO_H
 #define SCOUT_CPU_DEVICE_CPU_INFO_H
@@ -15,7 +15,7 @@ typedef struct cpu_info {
     char capability[48]; /* "avx512+bf16+vnni+fp16+amx_bf16+amx_int8": what is there and may be used */
     bool avx2, avx_vnni, avx512, avx512_bf16, avx512_vnni, avx512_fp16, amx_bf16, amx_int8;
     bool intel;
-    bool virtualised;                         /* the clock that the system tells is then a nominal one */
+    bool virtualised;                         /* the clock that the system reports is then nominal */
     int cores[CPU_INFO_MAX_CORES];            /* one logical processor of each core that is used, ascending */
     int core_count;                           /* cores that are used: affinity, hyperthreads, quota */
     int allowed_cpus;                         /* logical processors in the affinity mask */

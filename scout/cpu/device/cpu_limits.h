@@ -1,4 +1,4 @@
-/* What control groups and memory leave to this process. */
+/* Limits of processors and memory for this process. */
 #ifndef SCOUT_CPU_DEVICE_CPU_LIMITS_H
 #define SCOUT_CPU_DEVICE_CPU_LIMITS_H
 

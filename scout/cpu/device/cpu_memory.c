@@ -1,7 +1,7 @@
-/* Allocation. The kernel promises more memory than there is and ends whoever touches it; so what would not fit is
- * refused before it is asked for. Every page is touched by the thread that a share of the buffer falls to, so that it
- * lies near that thread on machines with several memory nodes, and so that no timed launch ever waits for a page. */
-#include "scout/cpu/device/cpu_memory.h"
+/* Allocation. The kernel overcommits memory and kills a process that touches too much of it; so an allocation that
+ * would not fit is refused first. Every page is touched by the thread that works on this share of the buffer, so that
+ * it is local to that thread on machines with several memory nodes, and so that no timed launch waits for a page. */
+#include "scout/cpu/device/cpu_fill.h"
 
 #include "scout/cpu/device/cpu_limits.h"
 #include "scout/cpu/device/cpu_team.h"
@@ -35,7 +35,7 @@ scout_answer cpu_memory_alloc(uint64_t bytes, void **out, scout_why *why) {
     const uint64_t align = bytes >= HUGE_PAGE ? HUGE_PAGE : PAGE, around = align + 2 * PAGE;
     *out = NULL;
     if (bytes > (uint64_t)1 << 46 || (cpu_limits_memory(&left, &total) && bytes + SPARE > left))
-        return scout_say(why, SCOUT_NO_MEMORY, "memory", "%.1f MB wanted, %.1f MB are free", (double)bytes / 1e6,
+        return scout_say(why, SCOUT_NO_MEMORY, "memory", "%.1f MB needed, %.1f MB are free", (double)bytes / 1e6,
                          (double)left / 1e6);
     const size_t length = (size_t)(bytes + around);
     char *base = mmap(NULL, length, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);

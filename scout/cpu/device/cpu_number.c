@@ -41,8 +41,8 @@ static float float_of(uint32_t u) {
     return x;
 }
 
-/* A float of fewer bits: sign, `exponent` bits with the usual bias, `fraction` bits. fp8e4m3 gives the codes that would
- * be infinities to numbers, and has one not-a-number. */
+/* A float of fewer bits: sign, `exponent` bits with the usual bias, `fraction` bits. fp8e4m3 uses the codes of
+ * infinities for numbers, and has one NaN. */
 typedef struct short_float {
     int exponent, fraction;
     bool infinities;

@@ -1,5 +1,5 @@
 /* Opening OpenBLAS. Distributions build it three times (serial, pthread, OpenMP) under one name; only the OpenMP build
- * will do, as a pool of its own would spin beside the team of everybody else. */
+ * is used, as a thread pool of its own would compete with the team. */
 #include "scout/cpu/device/cpu_openblas.h"
 
 #include "scout/cpu/device/cpu_info.h"
@@ -31,8 +31,8 @@ static void say_version(cpu_openblas *l, text_fn *config, text_fn *core) {
              core ? core() : "");
 }
 
-/* OpenBLAS maps a buffer for each thread and two more, and asks again without end where it is refused one: a limit on
- * memory would be a hang. So it is only opened where all of them can be had. */
+/* OpenBLAS maps a buffer for each thread and two more, and retries forever where an allocation fails: a memory limit
+ * would be a hang. So it is only opened where all of them fit. */
 static bool has_room(void) {
     enum { BUFFER_BYTES = 136 << 20, OTHER_BUFFERS = 3, MOST_BUFFERS = 1024 }; /* with a thread's stack; its code */
     void *buffers[MOST_BUFFERS];
@@ -86,8 +86,8 @@ static bool open_one(const char *const *names) {
 }
 
 /* OpenBLAS takes processors that came out after it for the oldest of their maker, and then multiplies four times slower
- * than it can. Of Intel's it knows three generations of vectors, so it is told which one this is, unless somebody said
- * it before. The name of the kernels in use is part of the version that is reported. */
+ * than it can. It has three generations of vectors for Intel's, so this one is set, unless the environment sets it. The
+ * name of the kernels in use is part of the version that is reported. */
 static void name_generation(void) {
     const cpu_info *c = cpu_info_get();
     const char *name = c->avx512_bf16 ? "Cooperlake" : c->avx512 ? "SkylakeX" : c->avx2 ? "Haswell" : NULL;
@@ -104,7 +104,7 @@ static void open_once(void) {
     name_generation();
     cpu_team_start(); /* before the library brings its runtime of threads */
     if (!has_room()) return;
-    if (asked && *asked) /* somebody has one of their own: it goes first */
+    if (asked && *asked) /* a path that the user gave goes first */
         usable = open_one(plain) || open_one(own);
     else
         usable = open_one(own) || open_one(plain);

@@ -1,10 +1,10 @@
-/* What other work takes from this process: each of its threads has a line in /proc whose second number is how long it
- * waited for a processor while it could have run. The files stay open, since they are read before and after each block
- * of a millisecond. A kernel without them says nothing, and nothing is then known to be stolen.
+/* Time that other work takes from this process: each of its threads has a line in /proc. Its second number is how long
+ * the thread was runnable and waited for a processor. The files stay open, since they are read before and after each
+ * block of a millisecond. On a kernel without them no time counts as stolen.
  *
- * A virtual machine's processors move about on the real ones. For seconds they may lie on chips far from each other,
- * and all that threads tell each other takes several times as long. So the team is called with nothing to do: where
- * that takes much longer than at its best, all of the time since the last look is called stolen. */
+ * The host may move a virtual machine's processors. For seconds they may be on distant chips, and communication between
+ * threads takes several times as long. So an empty call of the team is timed: where it takes much longer than at its
+ * best, all time since the last check counts as stolen. */
 #include "scout/cpu/device/cpu_telemetry.h"
 
 #include "scout/cpu/device/cpu_team.h"
@@ -44,7 +44,7 @@ static double waited_ns(int file) {
 
 static void nothing(void *context, int thread, int threads) { (void)context, (void)thread, (void)threads; }
 
-/* The first call wakes threads that sleep, and is none that counts. */
+/* The first call wakes sleeping threads and does not count. */
 static double meeting_s(void) {
     enum { CALLS = 4 };
     double least = INFINITY, start = cpu_telemetry_now();

@@ -16,7 +16,7 @@
 
 enum { BLOCK = 4096, LINE = 64 };
 
-/* Reads a block; what comes back depends on all of it. */
+/* Reads a block; the result depends on all of it. */
 typedef uint64_t read_block(const char *from, uint64_t bytes);
 typedef void write_block(char *to, uint64_t bytes, uint64_t value);
 
@@ -107,7 +107,7 @@ static void stream_share(void *context, int thread, int threads) {
         if (w_next > w) j->writes(j->written + w, w_next - w, seen + turn);
         r = r_next, w = w_next;
     }
-    __asm__ volatile("" : : "r"(seen) : "memory"); /* somebody might look at it */
+    __asm__ volatile("" : : "r"(seen) : "memory"); /* keeps the reads */
 #if defined(__x86_64__)
     _mm_sfence();
 #endif
@@ -128,8 +128,8 @@ static bool stays_near(const cpu_info *c, uint64_t bytes, bool again) {
     return again && bytes <= c->l2_bytes / 2 * (uint64_t)c->core_count;
 }
 
-/* How both are tried: by turns in rows, for a row finds the caches as its own first launch leaves them. What is larger
- * finds little there, and is launched a few times only when it is metered: most of these must be of the better one. */
+/* Both are tried in alternating rows of launches, as a row sees the caches that its own first launch leaves. Larger
+ * sizes find little there and are launched only a few times when measured: most of these must use the better one. */
 typedef struct trial {
     uint32_t row, tries;
 } trial;

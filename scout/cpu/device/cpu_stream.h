@@ -21,4 +21,8 @@ void cpu_stream_run(cpu_stream_state *state, const void *read, uint64_t read_byt
                     uint64_t written_bytes);
 uint64_t cpu_stream_special(uint64_t operations); /* exponentials in registers; returns how many */
 
+/* cpu_arithmetic.c: at least `flops` in multiply-adds (two each) in registers, on all threads; *done: how many.
+ * SCOUT_NO: no such instructions here. */
+scout_answer cpu_arithmetic_run(uint32_t type, uint64_t flops, uint64_t *done, scout_why *why);
+
 #endif

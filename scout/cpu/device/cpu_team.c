@@ -27,8 +27,8 @@ static struct {
 static pthread_once_t team_prepared = PTHREAD_ONCE_INIT;
 static pthread_once_t team_once = PTHREAD_ONCE_INIT;
 
-/* The leak checker of gcc 12 and clang 14 falls over thread-local memory of libraries that were opened at run time;
- * only builds that have the checker have this function, which it asks for its options. */
+/* The leak checker of gcc 12 and clang 14 crashes on thread-local memory of libraries opened at run time; only builds
+ * that have the checker have this function, which it asks for its options. */
 #if defined(__has_feature)
 #if __has_feature(address_sanitizer)
 #define HAS_LEAK_CHECKER
@@ -118,8 +118,8 @@ static void list_cores(const cpu_info *c, const char *before, const char *after,
     }
 }
 
-/* libgomp reads its environment once, when it is loaded, so everything is said before. What the user said is overruled:
- * the device is all cores that are allowed, and a figure must not depend on a forgotten variable. */
+/* libgomp reads its environment once, when it is loaded, so everything is set before. The user's settings are
+ * overridden: the device is all allowed cores, and a figure must not depend on a forgotten variable. */
 static void set_environment(const cpu_info *c) {
     char number[16], *places = malloc((size_t)CPU_INFO_MAX_CORES * 16);
     snprintf(number, sizeof number, "%d", c->core_count);

@@ -2,10 +2,10 @@
  *
  * Both libraries and our own loops run on the same libgomp. Loops are given to it through the entry points that gcc's
  * `#pragma omp parallel` calls, taken from the library at run time: so the program links no threading runtime, starts
- * without one, and no second pool of threads ever competes for the cores. That makes idle threads harmless: whoever has
- * the turn works with the very threads that wait for it. They spin for some hundred microseconds after a turn (10,000
- * pauses of the processor), and then sleep: small products in a row start in under 1 microsecond, where threads that
- * sleep at once need 8 (on two cores of a Xeon), and a device that idles really idles. */
+ * without one, and no second pool of threads ever competes for the cores. That makes idle threads harmless: the next
+ * user has the very threads that wait. They spin for some hundred microseconds after a turn (10,000 pauses of the
+ * processor), and then sleep: small products in a row start in under 1 microsecond, where threads that sleep at once
+ * need 8 (on two cores of a Xeon), and a device that idles really idles. */
 #ifndef SCOUT_CPU_DEVICE_CPU_TEAM_H
 #define SCOUT_CPU_DEVICE_CPU_TEAM_H
 

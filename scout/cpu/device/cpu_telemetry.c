@@ -51,7 +51,7 @@ static double clock_of_cpufreq(const cpu_info *c) {
 static double clock_of_chain(void) {
     enum { ROUNDS = 400, ADDITIONS = 16 };
     double best = 0;
-    for (int try = 0; try < 8; try++) { /* the fastest: whatever interrupts a chain only makes it longer */
+    for (int try = 0; try < 8; try++) { /* the fastest: interruptions only make a chain longer */
         uint64_t rounds = ROUNDS, value = 0, step = 1;
         const double start = cpu_telemetry_now();
         __asm__ volatile("1:\n\t"

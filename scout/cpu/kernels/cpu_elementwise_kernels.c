@@ -31,7 +31,7 @@
     FAST_BODY void name##_body(const cpu_elementwise_call *c) {                                                        \
         const type *const first = c->in[0];                                                                            \
         __typeof__(type) *restrict const out = c->out;                                                                 \
-        const int64_t n = c->count; /* the output may be what lies beside it, for all that compilers know */           \
+        const int64_t n = c->count; /* the output may alias, as far as compilers know */                               \
         const float share = 1.0F / (float)c->operands;                                                                 \
         (void)share;                                                                                                   \
         for (int64_t k = 0; k < n; k++) out[k] = first[k];                                                             \
@@ -174,7 +174,7 @@ WHOLES(greaterorequal, X >= Y)
 WHOLES(where, X != 0 ? Y : Z)
 
 /* Between the steps of a chain: from what one step computes in to what the next one does, and what integers are kept
- * in. Numbers beyond 63 bits are no case of a cast that is right. */
+ * in. A cast of numbers beyond 63 bits is undefined. */
 #define CHANGE(name, type, to, expression)                                                                             \
     FAST_BODY void name##_body(const cpu_elementwise_call *c) {                                                        \
         const type *const a = c->in[0];                                                                                \

@@ -1,13 +1,13 @@
-/* Element by element by a loop of the project: blocks of 512 elements are brought to fp32 (or int64), computed step by
- * step in the first cache, and brought to the output's type, so that memory sees each tensor once, however many
- * operators there are. fp32 is read and written where it lies. */
+/* Elementwise operations by an own loop: blocks of 512 elements are converted to fp32 (or int64), computed step by step
+ * in L1, and converted to the output's type, so that each tensor passes memory once, however many operators there are.
+ * fp32 is read and written in place. */
 #include "scout/cpu/device/cpu_candidates.h"
 #include "scout/cpu/device/cpu_team.h"
 #include "scout/cpu/kernels/cpu_elementwise_steps.h"
 
 #include <stdlib.h>
 
-enum { FEW = 4096, STEP = 64 }; /* fewer than these are done sooner alone than by waking others; a line of output */
+enum { FEW = 4096, STEP = 64 }; /* below this one thread is faster than waking others; a line of output */
 
 struct scout_plan {
     elementwise_walk walk;
@@ -57,7 +57,7 @@ typedef struct scratch {
     block operands[ELEMENTWISE_MAX_OPERANDS], values[2];
 } scratch;
 
-/* `count` elements from output element `at`, whose operands lie at `offsets`. */
+/* `count` elements from output element `at`, with operands at `offsets`. */
 static void compute_block(const launching *l, scratch *r, const int64_t *offsets, int64_t at, int64_t count) {
     const cpu_elementwise_steps *run = &l->plan->run;
     char *const out = (char *)l->tensors[l->plan->output] + (size_t)at * run->out.size;
@@ -132,12 +132,7 @@ static scout_answer supports(const scout_op *op, scout_device *device, scout_why
 static scout_answer prepare(const scout_op *op, scout_device *device, const int64_t *values, scout_plan **out,
                             scout_plan_needs *needs, scout_why *why) {
     (void)device, (void)values, (void)needs;
-    *out = malloc(sizeof **out);
-    if (!*out) return scout_say(why, SCOUT_NO_MEMORY, "memory", "no memory for a plan");
-    if (plan_of(op, *out, why)) return SCOUT_OK;
-    free(*out);
-    *out = NULL;
-    return SCOUT_NO;
+    return plan_of(op, *out, why) ? SCOUT_OK : SCOUT_NO;
 }
 
 static int describe(const scout_plan *plan, char *json, size_t room) {
@@ -145,22 +140,18 @@ static int describe(const scout_plan *plan, char *json, size_t room) {
                     plan->walk.count <= FEW ? "1 thread" : cpu_team_about());
 }
 
-static void destroy(scout_plan *plan) { free(plan); }
-
-static const char *const precisions[] = {"fp32", "bf16", "fp16", "int64", "int32", "int8", "uint8", "bool", NULL};
-
 const scout_candidate cpu_elementwise_loop = {
     .size = sizeof(scout_candidate),
     .kind = SCOUT_ELEMENTWISE,
-    .flags = SCOUT_OWN | SCOUT_BASELINE, /* the baseline of what no library has */
+    .flags = SCOUT_OWN | SCOUT_BASELINE, /* the baseline where no library has one */
     .priority = 50,
     .name = "cpu_elementwise",
     .about = "own vector loop over blocks, every operator and type, chains in one pass",
     .approach = "CUSTOM_KERNEL",
-    .precisions = precisions,
+    .precisions = (const char *const[]){"fp32", "bf16", "fp16", "int64", "int32", "int8", "uint8", "bool", NULL},
     .supports = supports,
     .prepare = prepare,
     .launch = launch,
     .describe = describe,
-    .destroy = destroy,
+    .plan_bytes = sizeof(scout_plan),
 };

@@ -1,5 +1,5 @@
-/* Which calls an elementwise operation takes. Floats and truth are fp32 between steps, never rounded to their type;
- * integers are int64, kept within their type after every step. Quantised bytes are fp32 as well. */
+/* The calls of an elementwise operation. Floats and truth are fp32 between steps, never rounded to their type; integers
+ * are int64, kept within their type after every step. Quantised bytes are fp32 as well. */
 #include "scout/cpu/kernels/cpu_elementwise_steps.h"
 
 #include "common/checked.h"
@@ -84,7 +84,7 @@ static bool add_operator(builder *b, const elementwise_chain *c, const elementwi
     return true;
 }
 
-/* Behind the one operator; the store rounds and adds what stands for 0. */
+/* After the one operator; the store rounds and adds the zero point. */
 static void requantise(builder *b, const scout_op *op, const requantize *quant) {
     const op_activation a = activation_of(op);
     double least, most;

@@ -1,5 +1,5 @@
 /* An elementwise operation, one operator or a chain of them, as a list of calls over short runs in the first cache: the
- * operators' kernels, and between them the changes from what one computes in to what the next one does. */
+ * operators' kernels, and between them conversions of arithmetic. */
 #ifndef SCOUT_CPU_KERNELS_CPU_ELEMENTWISE_STEPS_H
 #define SCOUT_CPU_KERNELS_CPU_ELEMENTWISE_STEPS_H
 

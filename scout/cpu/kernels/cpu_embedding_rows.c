@@ -1,11 +1,9 @@
-/* Rows of a table copied by all threads; the place of a row some steps ahead is asked for before it is needed. No
- * library here has such a call, so this is the baseline. */
+/* Rows of a table copied by all threads; a row some steps ahead is prefetched. No library here has such a call, so this
+ * is the baseline. */
 #include "scout/cpu/device/cpu_candidates.h"
 #include "scout/cpu/device/cpu_number.h"
 #include "scout/cpu/device/cpu_team.h"
 #include "scout/op/embedding.h"
-
-#include <stdlib.h>
 
 enum { AHEAD = 4, LINE = 64 };
 
@@ -44,15 +42,13 @@ static void share(void *context, int thread, int threads) {
 static scout_answer supports(const scout_op *op, scout_device *device, scout_why *why) {
     (void)device;
     if (cpu_number_bits(op->tensors[EMBEDDING_TABLE].type) >= 8) return SCOUT_OK;
-    return scout_say(why, SCOUT_NO, "type", "copies whole bytes of types that are known here");
+    return scout_say(why, SCOUT_NO, "type", "copies types of whole bytes");
 }
 
 static scout_answer prepare(const scout_op *op, scout_device *device, const int64_t *values, scout_plan **out,
                             scout_plan_needs *needs, scout_why *why) {
-    scout_plan *plan = calloc(1, sizeof *plan);
-    (void)device, (void)values, (void)needs;
-    *out = plan;
-    if (!plan) return scout_say(why, SCOUT_NO_MEMORY, "memory", "no memory for a plan");
+    scout_plan *const plan = *out;
+    (void)device, (void)values, (void)needs, (void)why;
     plan->p = embedding_problem_of(op);
     plan->bytes = plan->p.cols * cpu_number_bits(plan->p.type) / 8;
     return SCOUT_OK;
@@ -70,10 +66,6 @@ static int describe(const scout_plan *plan, char *json, size_t room) {
                     (long long)plan->bytes, cpu_team_about());
 }
 
-static void destroy(scout_plan *plan) { free(plan); }
-
-static const char *const precisions[] = {"fp32", "bf16", "fp16", NULL};
-
 const scout_candidate cpu_embedding_rows = {
     .size = sizeof(scout_candidate),
     .kind = SCOUT_EMBEDDING,
@@ -82,10 +74,10 @@ const scout_candidate cpu_embedding_rows = {
     .name = "embedding_rows",
     .about = "rows of a table, copied by all threads",
     .approach = "CUSTOM_KERNEL",
-    .precisions = precisions,
+    .precisions = (const char *const[]){"fp32", "bf16", "fp16", NULL},
     .supports = supports,
     .prepare = prepare,
     .launch = launch,
     .describe = describe,
-    .destroy = destroy,
+    .plan_bytes = sizeof(scout_plan),
 };

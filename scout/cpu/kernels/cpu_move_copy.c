@@ -1,7 +1,6 @@
-/* Moves by loops of the project, on all threads: pieces are copied row by row where rows lie together on both sides,
- * in square tiles where they are turned, else element by element; gathers copy what an index names; triangles keep a
- * part of each row; casts convert rows.
- * The baseline wherever oneDNN has no reorder for it. */
+/* Moves by own loops, on all threads: pieces are copied row by row where rows are contiguous on both sides, in square
+ * tiles for transposes, else element by element; gathers copy what an index names; triangles keep a part of each row;
+ * casts convert rows. The baseline wherever oneDNN has no reorder for it. */
 #include "scout/cpu/device/cpu_candidates.h"
 #include "scout/cpu/device/cpu_convert.h"
 #include "scout/cpu/device/cpu_number.h"
@@ -9,7 +8,6 @@
 #include "scout/op/move.h"
 
 #include <math.h>
-#include <stdlib.h>
 
 enum { TILE = 32, ROW_BYTES = 1 << 15, BLOCK = 512 };
 
@@ -269,16 +267,14 @@ static scout_answer supports(const scout_op *op, scout_device *device, scout_why
     (void)device;
     for (uint32_t k = 0; k < op->tensor_count; k++)
         if (cpu_number_bits(op->tensors[k].type) < 8)
-            return scout_say(why, SCOUT_NO, "type", "moves whole bytes of types that are known here");
+            return scout_say(why, SCOUT_NO, "type", "moves types of whole bytes");
     return SCOUT_OK;
 }
 
 static scout_answer prepare(const scout_op *op, scout_device *device, const int64_t *values, scout_plan **out,
                             scout_plan_needs *needs, scout_why *why) {
-    scout_plan *plan = calloc(1, sizeof *plan);
-    (void)device, (void)values, (void)needs;
-    *out = plan;
-    if (!plan) return scout_say(why, SCOUT_NO_MEMORY, "memory", "no memory for a plan");
+    scout_plan *const plan = *out;
+    (void)device, (void)values, (void)needs, (void)why;
     plan->op = op;
     plan->size = cpu_number_bits(op->tensors[0].type) / 8;
     plan->count = move_pieces(op, plan->pieces);
@@ -311,10 +307,6 @@ static int describe(const scout_plan *plan, char *json, size_t room) {
                     cpu_team_about());
 }
 
-static void destroy(scout_plan *plan) { free(plan); }
-
-static const char *const precisions[] = {"fp32", "bf16", "fp16", "int8", NULL};
-
 const scout_candidate cpu_move_copy = {
     .size = sizeof(scout_candidate),
     .kind = SCOUT_MOVE,
@@ -323,10 +315,10 @@ const scout_candidate cpu_move_copy = {
     .name = "move_copy",
     .about = "copies, transposes, gathers, triangles and casts by own loops",
     .approach = "CUSTOM_KERNEL",
-    .precisions = precisions,
+    .precisions = (const char *const[]){"fp32", "bf16", "fp16", "int8", NULL},
     .supports = supports,
     .prepare = prepare,
     .launch = launch,
     .describe = describe,
-    .destroy = destroy,
+    .plan_bytes = sizeof(scout_plan),
 };

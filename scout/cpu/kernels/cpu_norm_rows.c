@@ -1,7 +1,7 @@
-/* Norms by loops of the project: a thread takes whole rows, and goes over each three times (its sum, its squares, its
- * output) while it is in the nearest cache. Rows of 16-bit types, and those that a residual is added to, become a row
- * of floats first. Where elements of a row lie apart, neighbouring rows are taken together, column by column. Needs no
- * library; nothing else has rms norms, group norms or a residual here. */
+/* Norms by own loops: a thread takes whole rows, and passes over each three times (its sum, its squares, its output)
+ * while it is in L1. Rows of 16-bit types, and those that a residual is added to, become a row of floats first. Where
+ * elements of a row lie apart, neighbouring rows are taken together, column by column. Needs no library; nothing else
+ * has rms norms, group norms or a residual here. */
 #include "scout/cpu/device/cpu_candidates.h"
 #include "scout/cpu/device/cpu_number.h"
 #include "scout/cpu/device/cpu_team.h"
@@ -10,7 +10,6 @@
 
 #include <math.h>
 #include <stdbool.h>
-#include <stdlib.h>
 
 enum { SLAB = 256 };
 
@@ -50,7 +49,7 @@ static float factor_of(const norm_problem *p, double sum) {
     return (float)(1 / (p->power == 1 ? sum : sqrt(sum)));
 }
 
-/* --- rows that lie together, whole or in segments of r1 --- */
+/* --- contiguous rows, whole or in segments of r1 --- */
 
 static int64_t segment_at(const norm_problem *p, int64_t a, int64_t i, int64_t b) {
     return ((a * p->r0 + i) * p->k1 + b) * p->r1;
@@ -294,10 +293,9 @@ static scout_answer supports(const scout_op *op, scout_device *device, scout_why
     const scout_plan plan = plan_of(op);
     const norm_problem *p = &plan.p;
     (void)device;
-    if (p->form == NORM_NONE || p->form == NORM_LRN)
-        return scout_say(why, SCOUT_NO, "feature", "has no norm over neighbouring channels");
+    if (p->form == NORM_NONE || p->form == NORM_LRN) return scout_say(why, SCOUT_NO, "feature", "lrn is not supported");
     if ((p->k2 > 1 || p->form == NORM_BATCH) && (p->residual >= 0 || p->input_bias >= 0 || p->sum >= 0))
-        return scout_say(why, SCOUT_NO, "feature", "adds a residual only to rows that lie together");
+        return scout_say(why, SCOUT_NO, "feature", "adds a residual only to contiguous rows");
     if (workspace_of(&plan) > op->workspace_limit)
         return scout_say(why, SCOUT_NO, "memory", "needs %.1f MB of workspace for %d threads",
                          (double)workspace_of(&plan) / 1e6, cpu_team_size());
@@ -306,10 +304,8 @@ static scout_answer supports(const scout_op *op, scout_device *device, scout_why
 
 static scout_answer prepare(const scout_op *op, scout_device *device, const int64_t *values, scout_plan **out,
                             scout_plan_needs *needs, scout_why *why) {
-    scout_plan *plan = malloc(sizeof *plan);
-    (void)device, (void)values;
-    *out = plan;
-    if (!plan) return scout_say(why, SCOUT_NO_MEMORY, "memory", "no memory for a plan");
+    scout_plan *const plan = *out;
+    (void)device, (void)values, (void)why;
     *plan = plan_of(op);
     needs->workspace_bytes = workspace_of(plan);
     return SCOUT_OK;
@@ -321,7 +317,7 @@ static scout_answer launch(scout_plan *plan, const scout_args *args, scout_why *
     if (plan->items > 1)
         cpu_team_run(share, &j);
     else
-        share(&j, 0, 1); /* nothing to share: nobody needs to be called */
+        share(&j, 0, 1); /* nothing to share: no other thread is woken */
     return SCOUT_OK;
 }
 
@@ -333,22 +329,18 @@ static int describe(const scout_plan *plan, char *json, size_t room) {
                     plan->v->name, cpu_team_about());
 }
 
-static void destroy(scout_plan *plan) { free(plan); }
-
-static const char *const precisions[] = {"fp32", "bf16", "fp16", NULL};
-
 const scout_candidate cpu_norm_rows = {
     .size = sizeof(scout_candidate),
     .kind = SCOUT_NORM,
-    .flags = SCOUT_BASELINE | SCOUT_OWN, /* the baseline of what no library has: it comes after those */
+    .flags = SCOUT_BASELINE | SCOUT_OWN, /* the baseline where no library has one */
     .priority = 50,
     .name = "cpu_norm",
     .about = "own norms (layer, rms, group, batch and more), with residual, bias and activation; needs no library",
     .approach = "CUSTOM_KERNEL",
-    .precisions = precisions,
+    .precisions = (const char *const[]){"fp32", "bf16", "fp16", NULL},
     .supports = supports,
     .prepare = prepare,
     .launch = launch,
     .describe = describe,
-    .destroy = destroy,
+    .plan_bytes = sizeof(scout_plan),
 };

@@ -1,7 +1,7 @@
-/* Pools by a direct loop: a rival to the library, and the baseline of what it refuses (fp16, overhanging averages).
- * Rows of the input are combined into a row of the output, tap by tap; where the output is narrow (global pools) each
- * window is gone through along the input instead, and where channels lie last (nhwc) all of them at once. Types other
- * than fp32 are widened row by row. */
+/* Pools by a direct loop: an alternative to the library, and the baseline where that refuses (fp16, overhanging
+ * averages). Rows of the input are combined into a row of the output, tap by tap; where the output is narrow (global
+ * pools) each window is gone through along the input instead, and where channels lie last (nhwc) all of them at once.
+ * Types other than fp32 are widened row by row. */
 #include "scout/cpu/device/cpu_blocks.h"
 #include "scout/cpu/device/cpu_candidates.h"
 #include "scout/cpu/device/cpu_info.h"
@@ -24,7 +24,7 @@ struct scout_plan {
     int64_t lanes; /* of a piece of input that is widened, and of a row of results */
     bool along;    /* each window by itself */
     cpu_blocks blocks;
-    float least, most; /* of a quantised average, before what stands for 0 is added */
+    float least, most; /* of a quantised average, before the zero point is added */
 };
 
 typedef struct pool_job {
@@ -80,7 +80,7 @@ static const float *widened(const scout_plan *plan, const void *data, int64_t at
     return room;
 }
 
-/* A maximum of bytes without sign comes and goes around their middle, as an average does. */
+/* A maximum of unsigned bytes is computed around their middle, as an average is. */
 static void store(const scout_plan *plan, void *data, int64_t at, int64_t count, float *results) {
     const float factor = (float)plan->p.quant.factor, least = plan->least, most = plan->most;
     for (int64_t k = 0; k < count && plan->p.quant.is; k++) {
@@ -210,24 +210,17 @@ static scout_answer supports(const scout_op *op, scout_device *device, scout_why
     return SCOUT_OK;
 }
 
-static void destroy(scout_plan *plan) { free(plan); }
-
 static scout_answer prepare(const scout_op *op, scout_device *device, const int64_t *values, scout_plan **out,
                             scout_plan_needs *needs, scout_why *why) {
-    scout_plan *plan = calloc(1, sizeof *plan);
+    scout_plan *const plan = *out;
     const cpu_info *c = cpu_info_get();
     (void)device, (void)values;
-    *out = plan;
-    if (!plan) return scout_say(why, SCOUT_NO_MEMORY, "memory", "no memory for a plan");
     plan->p = pool_problem_of(op);
     plan->combine = c->avx512 ? combine_avx512 : c->avx2 ? combine_avx2 : combine_any;
     plan->reduce = c->avx512 ? reduce_avx512 : c->avx2 ? reduce_avx2 : reduce_any;
     plan->lanes = lanes_of(&plan->p);
-    if (!cpu_blocks_of(plan->p.type, false, &plan->blocks)) {
-        destroy(plan);
-        *out = NULL;
+    if (!cpu_blocks_of(plan->p.type, false, &plan->blocks))
         return scout_say(why, SCOUT_NO, "type", "there is no loop for pools of this type");
-    }
     if (plan->p.quant.is) {
         double least, most;
         requantize_bounds(&plan->p.quant, &plan->p.activation, &least, &most);
@@ -253,20 +246,18 @@ static int describe(const scout_plan *plan, char *json, size_t room) {
                     cpu_team_about());
 }
 
-static const char *const precisions[] = {"fp32", "fp16", "bf16", "int8", NULL};
-
 const scout_candidate cpu_pool_direct = {
     .size = sizeof(scout_candidate),
     .kind = SCOUT_POOL,
-    .flags = SCOUT_OWN | SCOUT_BASELINE, /* of what the library refuses */
+    .flags = SCOUT_OWN | SCOUT_BASELINE, /* where the library refuses */
     .priority = 50,
     .name = "cpu_pool",
     .about = "own direct loop for maximum and average",
     .approach = "CUSTOM_KERNEL",
-    .precisions = precisions,
+    .precisions = (const char *const[]){"fp32", "fp16", "bf16", "int8", NULL},
     .supports = supports,
     .prepare = prepare,
     .launch = launch,
     .describe = describe,
-    .destroy = destroy,
+    .plan_bytes = sizeof(scout_plan),
 };

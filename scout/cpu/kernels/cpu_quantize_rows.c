@@ -1,13 +1,11 @@
-/* Quantising and back in blocks by all threads, in fp32 whatever the type. The baseline: oneDNN's reorder wants its
- * scales when it is made, an operation brings them when it runs. */
+/* Quantising and back in blocks by all threads, in fp32 whatever the type. The baseline: oneDNN's reorder takes scales
+ * when it is created, an operation has them as tensors. */
 #include "scout/cpu/device/cpu_candidates.h"
 #include "scout/cpu/device/cpu_convert.h"
 #include "scout/cpu/device/cpu_info.h"
 #include "scout/cpu/device/cpu_number.h"
 #include "scout/cpu/device/cpu_team.h"
 #include "scout/op/quantize.h"
-
-#include <stdlib.h>
 
 enum { BLOCK = 2048 };
 
@@ -62,7 +60,7 @@ FAST WIDE_AVX512 static void block_avx512(const quantize_problem *p, const char 
     block_body(p, from, to, count, scale, zero);
 }
 
-/* Widens what is known by what a block holds, in lanes, so that compilers make vectors of them. */
+/* Extends the range by a block's, in lanes, so that compilers vectorise it. */
 FAST_BODY void range_body(uint32_t type, const char *from, int64_t count, float *least, float *greatest) {
     float row[BLOCK], low[LANES], high[LANES];
     int64_t k = 0;
@@ -144,7 +142,7 @@ static void find_range(const job *j) {
 static scout_answer supports(const scout_op *op, scout_device *device, scout_why *why) {
     const quantize_problem p = quantize_problem_of(op);
     (void)device;
-    if (cpu_team_size() > MOST_THREADS) return scout_say(why, SCOUT_NO, "hardware", "has room for fewer threads");
+    if (cpu_team_size() > MOST_THREADS) return scout_say(why, SCOUT_NO, "hardware", "too many threads");
     if (cpu_convert_known(p.quantizes ? p.from : p.to)) return SCOUT_OK;
     return scout_say(why, SCOUT_NO, "type", "takes fp32, fp16 and bf16");
 }
@@ -152,10 +150,8 @@ static scout_answer supports(const scout_op *op, scout_device *device, scout_why
 static scout_answer prepare(const scout_op *op, scout_device *device, const int64_t *values, scout_plan **out,
                             scout_plan_needs *needs, scout_why *why) {
     const cpu_info *c = cpu_info_get();
-    scout_plan *plan = calloc(1, sizeof *plan);
-    (void)device, (void)values, (void)needs;
-    *out = plan;
-    if (!plan) return scout_say(why, SCOUT_NO_MEMORY, "memory", "no memory for a plan");
+    scout_plan *const plan = *out;
+    (void)device, (void)values, (void)needs, (void)why;
     plan->p = quantize_problem_of(op);
     plan->count = op_elements(&op->tensors[0]);
     plan->range = c->avx512 ? range_avx512 : c->avx2 ? range_avx2 : range_any;
@@ -182,22 +178,18 @@ static int describe(const scout_plan *plan, char *json, size_t room) {
                     (long long)plan->p.channels, cpu_team_about());
 }
 
-static void destroy(scout_plan *plan) { free(plan); }
-
-static const char *const precisions[] = {"fp32", "bf16", "fp16", NULL};
-
 const scout_candidate cpu_quantize_rows = {
     .size = sizeof(scout_candidate),
     .kind = SCOUT_QUANTIZE,
     .flags = SCOUT_OWN | SCOUT_BASELINE,
     .priority = 50,
     .name = "quantize_rows",
-    .about = "to 8 bits and back, also by what there is, by all threads",
+    .about = "to 8 bits and back, also dynamically, by all threads",
     .approach = "CUSTOM_KERNEL",
-    .precisions = precisions,
+    .precisions = (const char *const[]){"fp32", "bf16", "fp16", NULL},
     .supports = supports,
     .prepare = prepare,
     .launch = launch,
     .describe = describe,
-    .destroy = destroy,
+    .plan_bytes = sizeof(scout_plan),
 };

@@ -1,10 +1,27 @@
-/* What a step of a recurrent layer does behind its products, for neighbouring hidden units of one row. */
+/* A step of a recurrent layer after its products, for neighbouring hidden units of one row, and the inner loops of
+ * recurrent layers in fp32. */
 #ifndef SCOUT_CPU_KERNELS_CPU_RECURRENT_GATES_H
 #define SCOUT_CPU_KERNELS_CPU_RECURRENT_GATES_H
 
-#include "scout/cpu/kernels/cpu_recurrent_kernels.h"
+#include "scout/op/recurrent.h"
 
 #include <stdbool.h>
+
+/* One table for each width of vectors that a processor may have (cpu_recurrent_kernels.c). */
+typedef struct cpu_recurrent_kernels {
+    const char *name; /* "avx512", "avx2", "portable" */
+    /* out[k * out_apart] = the product of w with row k of x; rows are `apart` from each other. */
+    void (*dots)(const float *w, const float *x, int64_t count, int64_t rows, int64_t apart, float *out,
+                 int64_t out_apart);
+    void (*sigmoid)(float *x, int64_t count);
+    void (*tangent)(float *x, int64_t count);
+} cpu_recurrent_kernels;
+
+const cpu_recurrent_kernels *cpu_recurrent_kernels_best(void);
+
+/* In place, after clipping (clip 0: none). */
+void cpu_recurrent_activate(const cpu_recurrent_kernels *k, const recurrent_activation *a, float clip, float *x,
+                            int64_t count);
 
 /* Pointers are those of the first unit; the same unit of the next gate is `hidden` further. */
 typedef struct cpu_recurrent_gates {
@@ -21,7 +38,7 @@ typedef struct cpu_recurrent_gates {
     float *reset;                          /* what a gru that resets before its product multiplies */
 } cpu_recurrent_gates;
 
-/* second: the last gate of such a gru, whose product is there by now. */
+/* second: the last gate of such a gru, after its product. */
 void cpu_recurrent_gates_run(const cpu_recurrent_gates *g, bool second);
 
 #endif

@@ -1,5 +1,5 @@
 /* Every body is compiled once for each width of vectors. */
-#include "scout/cpu/kernels/cpu_recurrent_kernels.h"
+#include "scout/cpu/kernels/cpu_recurrent_gates.h"
 
 #include "scout/cpu/device/cpu_info.h"
 #include "scout/cpu/device/cpu_math.h"

@@ -1,6 +1,6 @@
 /* Recurrent layers step by step, in fp32: the input's products of many steps are one product (by OpenBLAS, where it is
  * here), then each step has its product with the state and its gates. Threads share out the hidden units, and all gates
- * of a unit are one thread's. Weights in half types are packed as fp32. The baseline of what oneDNN has not: lengths,
+ * of a unit are one thread's. Weights in half types are packed as fp32. The baseline of what oneDNN lacks: lengths,
  * peepholes, clipping, other activations, fp16. */
 #include "scout/cpu/device/cpu_candidates.h"
 #include "scout/cpu/device/cpu_openblas.h"
@@ -11,7 +11,7 @@
 #include <limits.h>
 #include <stdbool.h>
 
-enum { FEW_ROWS = 4 }; /* for fewer no product pays: the weight is read once in any case */
+enum { FEW_ROWS = 4 }; /* for fewer a product gains nothing: the weight is read once in any case */
 
 static const char *const ways[] = {"dots", "openblas"}; /* how the state is multiplied */
 
@@ -107,7 +107,7 @@ static void multiply_input(job *j) {
         cpu_team_run(multiply_input_share, j);
 }
 
-/* What the state brings to this thread's units of the gates at work. */
+/* The state's product with this thread's units of the current gates. */
 static void multiply_state(const job *j, int64_t from, int64_t to) {
     const scout_plan *plan = j->plan;
     const int64_t hidden = plan->p.hidden;
@@ -301,11 +301,8 @@ static scout_answer domain(const scout_op *op, scout_device *device, int exhaust
 
 static scout_answer prepare(const scout_op *op, scout_device *device, const int64_t *values, scout_plan **out,
                             scout_plan_needs *needs, scout_why *why) {
-    const scout_answer answer = supports(op, device, why);
-    *out = NULL;
-    if (answer != SCOUT_OK) return answer;
-    scout_plan *plan = malloc(sizeof *plan);
-    if (!plan) return scout_say(why, SCOUT_NO_MEMORY, "memory", "no memory for a plan");
+    (void)device, (void)why;
+    scout_plan *const plan = *out;
     *plan = plan_of(op);
     const recurrent_problem *p = &plan->p;
     plan->lib = fits_library(p) ? cpu_openblas_get(NULL) : NULL;
@@ -314,7 +311,6 @@ static scout_answer prepare(const scout_op *op, scout_device *device, const int6
     needs->packs = plan->half ? RECURRENT_W + 1 : 0;
     needs->pack_bytes =
         plan->half ? (uint64_t)(p->directions * plan->wide * (p->input + p->hidden)) * sizeof(float) : 0;
-    *out = plan;
     return SCOUT_OK;
 }
 
@@ -336,25 +332,21 @@ static int describe(const scout_plan *plan, char *json, size_t room) {
                     (long long)plan->chunk, cpu_team_about());
 }
 
-static void destroy(scout_plan *plan) { free(plan); }
-
-static const char *const precisions[] = {"fp32", "bf16", "fp16", NULL};
-
 const scout_candidate cpu_recurrent_steps = {
     .size = sizeof(scout_candidate),
     .kind = SCOUT_RECURRENT,
-    .flags = SCOUT_OWN | SCOUT_BASELINE, /* the baseline of what the library has not */
+    .flags = SCOUT_OWN | SCOUT_BASELINE, /* the baseline where the library has none */
     .priority = 60,
     .name = "cpu_recurrent_steps",
     .about = "one product for the input of all steps, then the state's and the gates step by step; fp32 arithmetic",
     .library = "openblas",
     .approach = "CUSTOM_KERNEL",
-    .precisions = precisions,
+    .precisions = (const char *const[]){"fp32", "bf16", "fp16", NULL},
     .supports = supports,
     .domain = domain,
     .prepare = prepare,
     .launch = launch,
     .describe = describe,
-    .destroy = destroy,
+    .plan_bytes = sizeof(scout_plan),
     .pack_tensors = pack_tensors,
 };

@@ -15,7 +15,7 @@ typedef void cpu_reduce_row(const void *x, int64_t count, cpu_reduce_value *sum)
 typedef void cpu_reduce_column(const void *x, int64_t count, void *sums, int64_t *places, int64_t which);
 
 typedef struct cpu_reduce_kernels {
-    cpu_reduce_row *row, *join; /* join: of what rows came to */
+    cpu_reduce_row *row, *join; /* join: of partial sums of rows */
     cpu_reduce_column *column;
     cpu_reduce_value start;
     int order; /* of places: 1: the larger is better, -1: the smaller */
@@ -23,7 +23,7 @@ typedef struct cpu_reduce_kernels {
 
 /* The best for this processor; false: there is none. */
 int cpu_reduce_kernels_of(reduce_id id, int wholes, cpu_reduce_kernels *out);
-/* What the sum of so many elements comes to. */
+/* The result of a sum of so many elements. */
 cpu_reduce_value cpu_reduce_finish(reduce_id id, int wholes, cpu_reduce_value sum, int64_t count);
 
 #endif

@@ -1,6 +1,6 @@
-/* Reductions by a loop of the project. Where the innermost dimension is reduced, rows are added up one by one; where it
- * is kept, runs of up to 512 outputs at a time, so that memory is read in order either way. Few long rows are cut among
- * the threads, and what these come to is put together at the end. */
+/* Reductions by an own loop. Where the innermost dimension is reduced, rows are added up one by one; where it is kept,
+ * runs of up to 512 outputs at a time, so that memory is read in order either way. Few long rows are divided among the
+ * threads, and the partial results are merged at the end. */
 #include "scout/cpu/device/cpu_blocks.h"
 #include "scout/cpu/device/cpu_candidates.h"
 #include "scout/cpu/device/cpu_number.h"
@@ -9,7 +9,7 @@
 
 #include <stdlib.h>
 
-/* Elements done sooner alone than by waking others; outputs of one cache line; the shortest row worth cutting. */
+/* Elements below which one thread is faster; outputs of a cache line; the shortest row worth dividing. */
 enum { FEW = 8192, LINE = 16, LONG = 16384 };
 
 typedef struct found { /* of one row, or of a part of it */
@@ -222,27 +222,15 @@ static scout_answer supports(const scout_op *op, scout_device *device, scout_why
     return scout_say(why, SCOUT_NO, "type", "there is no loop for %.30s of this type", op->what ? op->what : "this");
 }
 
-static void destroy(scout_plan *plan) {
-    if (plan) free(plan->parts);
-    free(plan);
-}
+static void destroy(scout_plan *plan) { free(plan->parts); }
 
 static scout_answer prepare(const scout_op *op, scout_device *device, const int64_t *values, scout_plan **out,
                             scout_plan_needs *needs, scout_why *why) {
     (void)device, (void)values, (void)needs;
-    scout_plan *plan = malloc(sizeof *plan);
-    *out = NULL;
-    if (!plan) return scout_say(why, SCOUT_NO_MEMORY, "memory", "no memory for a plan");
-    if (!plan_of(op, plan)) {
-        destroy(plan);
-        return scout_say(why, SCOUT_NO, "type", "there is no loop for this reduction");
-    }
+    scout_plan *const plan = *out;
+    if (!plan_of(op, plan)) return scout_say(why, SCOUT_NO, "type", "there is no loop for this reduction");
     if (plan->cut) plan->parts = calloc((size_t)plan->p.kept.count * (size_t)plan->threads, sizeof *plan->parts);
-    if (plan->cut && !plan->parts) {
-        destroy(plan);
-        return scout_say(why, SCOUT_NO_MEMORY, "memory", "no memory for a plan");
-    }
-    *out = plan;
+    if (plan->cut && !plan->parts) return scout_say(why, SCOUT_NO_MEMORY, "memory", "no memory for a plan");
     return SCOUT_OK;
 }
 
@@ -253,20 +241,19 @@ static int describe(const scout_plan *plan, char *json, size_t room) {
                     plan->alone ? "1 thread" : cpu_team_about());
 }
 
-static const char *const precisions[] = {"fp32", "bf16", "fp16", "int64", "int32", "int8", "uint8", NULL};
-
 const scout_candidate cpu_reduce_loop = {
     .size = sizeof(scout_candidate),
     .kind = SCOUT_REDUCE,
-    .flags = SCOUT_OWN | SCOUT_BASELINE, /* the baseline of what no library has */
+    .flags = SCOUT_OWN | SCOUT_BASELINE, /* the baseline where no library has one */
     .priority = 50,
     .name = "cpu_reduce",
     .about = "own vector loop along rows or across them, every reduction and type",
     .approach = "CUSTOM_KERNEL",
-    .precisions = precisions,
+    .precisions = (const char *const[]){"fp32", "bf16", "fp16", "int64", "int32", "int8", "uint8", NULL},
     .supports = supports,
     .prepare = prepare,
     .launch = launch,
     .describe = describe,
     .destroy = destroy,
+    .plan_bytes = sizeof(scout_plan),
 };

@@ -1,12 +1,10 @@
-/* Pairs turned row by row by all threads, in fp32 whatever the type. No library here has such a call, so this is the
+/* Rotates pairs row by row on all threads, in fp32 for every type. No library here has such a call, so this is the
  * baseline. */
 #include "scout/cpu/device/cpu_candidates.h"
 #include "scout/cpu/device/cpu_convert.h"
 #include "scout/cpu/device/cpu_info.h"
 #include "scout/cpu/device/cpu_team.h"
 #include "scout/op/rotary.h"
-
-#include <stdlib.h>
 
 typedef void turn_kernel(const rotary_problem *p, const char *x, const char *cosine, const char *sine, char *y,
                          float *room);
@@ -82,10 +80,8 @@ static scout_answer supports(const scout_op *op, scout_device *device, scout_why
 static scout_answer prepare(const scout_op *op, scout_device *device, const int64_t *values, scout_plan **out,
                             scout_plan_needs *needs, scout_why *why) {
     const cpu_info *c = cpu_info_get();
-    scout_plan *plan = calloc(1, sizeof *plan);
-    (void)device, (void)values;
-    *out = plan;
-    if (!plan) return scout_say(why, SCOUT_NO_MEMORY, "memory", "no memory for a plan");
+    scout_plan *const plan = *out;
+    (void)device, (void)values, (void)why;
     plan->p = rotary_problem_of(op);
     plan->turn = c->avx512 ? turn_avx512 : c->avx2 ? turn_avx2 : turn_any;
     needs->workspace_bytes = (uint64_t)workspace_bytes(op);
@@ -104,22 +100,18 @@ static int describe(const scout_plan *plan, char *json, size_t room) {
                     plan->p.interleaved ? "neighbours" : "halves", cpu_team_about());
 }
 
-static void destroy(scout_plan *plan) { free(plan); }
-
-static const char *const precisions[] = {"fp32", "bf16", "fp16", NULL};
-
 const scout_candidate cpu_rotary_rows = {
     .size = sizeof(scout_candidate),
     .kind = SCOUT_ROTARY,
     .flags = SCOUT_OWN | SCOUT_BASELINE,
     .priority = 50,
     .name = "rotary_rows",
-    .about = "pairs turned row by row, by all threads",
+    .about = "rotates pairs row by row, by all threads",
     .approach = "CUSTOM_KERNEL",
-    .precisions = precisions,
+    .precisions = (const char *const[]){"fp32", "bf16", "fp16", NULL},
     .supports = supports,
     .prepare = prepare,
     .launch = launch,
     .describe = describe,
-    .destroy = destroy,
+    .plan_bytes = sizeof(scout_plan),
 };

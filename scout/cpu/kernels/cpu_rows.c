@@ -24,7 +24,8 @@
 
 /* Iterations do not depend on each other, whether or not an output is the input. */
 #if defined(__clang__)
-#pragma clang diagnostic ignored "-Wpass-failed" /* a build that does not vectorize may not: a fuzzer's */
+#pragma clang diagnostic ignored                                                                                       \
+    "-Wpass-failed" /* a build without vectorizing, such as a fuzzer's, refuses the pragma */
 #define APART _Pragma("clang loop vectorize(assume_safety)")
 #else
 #define APART _Pragma("GCC ivdep")
@@ -103,7 +104,7 @@ JOINED_BODY float largest_body(const float *x, int64_t count) {
 /* --- exponentials --- */
 
 /* 2^n times a polynomial for what is left, at most half an octave. Subnormal results are rounded once more, beyond -104
- * everything is 0, beyond 89 infinite. Adding 1.5 * 2^23 rounds to a whole number, whose bits then stand at the end. */
+ * everything is 0, beyond 89 infinite. Adding 1.5 * 2^23 rounds to a whole number in the low bits. */
 JOINED_BODY float exp_one(float x) {
     const float magic = 0x1.8p23f;
     x = x < -104.5f ? -104.5f : x;

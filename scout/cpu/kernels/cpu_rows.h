@@ -1,6 +1,6 @@
-/* Rows of numbers in vector form: what norms, softmax and their like are made of. One table for each width of vectors
- * that a processor may have. Types are fp32, fp16 and bf16; `count` may be anything, nothing needs to be aligned, and
- * an output may be the very input. */
+/* Rows of numbers in vector form: the inner loops of norms and softmax. One table for each width of vectors that a
+ * processor may have. Types are fp32, fp16 and bf16; `count` may be anything, nothing needs to be aligned, and an
+ * output may be the very input. */
 #ifndef SCOUT_CPU_KERNELS_CPU_ROWS_H
 #define SCOUT_CPU_KERNELS_CPU_ROWS_H
 

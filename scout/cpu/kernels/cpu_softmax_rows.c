@@ -1,6 +1,6 @@
-/* Softmax by loops of the project: a thread takes whole rows, and goes over each three times (its largest, the
- * exponentials with their sum, the scaling) while it is in the nearest cache. Where rows run along the middle,
- * neighbouring ones are taken together, column by column. */
+/* Softmax by own loops: a thread takes whole rows, and passes over each three times (its largest, the exponentials with
+ * their sum, the scaling) while it is in L1. Where rows run along the middle, neighbouring ones are taken together,
+ * column by column. */
 #include "scout/cpu/device/cpu_candidates.h"
 #include "scout/cpu/device/cpu_number.h"
 #include "scout/cpu/device/cpu_team.h"
@@ -9,7 +9,6 @@
 
 #include <math.h>
 #include <stdbool.h>
-#include <stdlib.h>
 
 enum { SLAB = 256 };
 
@@ -62,7 +61,7 @@ static void do_row(const job *j, int64_t row, float *room) {
     const float *x = load_row(j, row, room);
     const float largest = plan->v->largest(x, cols);
     float *out = direct ? y : room;
-    if (p->logarithm) { /* exponentials are needed for their sum alone: they go where x does not lie */
+    if (p->logarithm) { /* exponentials are needed for their sum alone: they do not overwrite x */
         const double sum = plan->v->exponentials(x, cols, largest, room + 2 * cols);
         plan->v->affine(x, cols, largest, 1, (float)-log(sum), out);
     } else {
@@ -84,7 +83,7 @@ static const float *columns(const job *j, int64_t from, int64_t count, float *ro
     return room;
 }
 
-/* The exponentials are taken twice, first for their sums: what is kept of a slab need not fit into a cache. */
+/* The exponentials are taken twice, first for their sums: the values kept for a slab need not fit into a cache. */
 static void do_slab(const job *j, int64_t item, float *room) {
     const scout_plan *plan = j->plan;
     const softmax_problem *p = &plan->p;
@@ -125,7 +124,7 @@ static void share(void *context, int thread, int threads) {
     int64_t from, to;
     cpu_team_share(j->plan->items, thread, threads, &from, &to);
     if (j->plan->p.inner > 1)
-        for (int64_t k = 0; k < 2 * SLAB; k++) room[4 * SLAB + k] = 0; /* sums nobody reads, and zeros to subtract */
+        for (int64_t k = 0; k < 2 * SLAB; k++) room[4 * SLAB + k] = 0; /* unused sums, and zeros to subtract */
     for (int64_t item = from; item < to; item++) {
         if (j->plan->p.inner > 1)
             do_slab(j, item, room);
@@ -161,10 +160,8 @@ static scout_answer supports(const scout_op *op, scout_device *device, scout_why
 
 static scout_answer prepare(const scout_op *op, scout_device *device, const int64_t *values, scout_plan **out,
                             scout_plan_needs *needs, scout_why *why) {
-    scout_plan *plan = malloc(sizeof *plan);
-    (void)device, (void)values;
-    *out = plan;
-    if (!plan) return scout_say(why, SCOUT_NO_MEMORY, "memory", "no memory for a plan");
+    scout_plan *const plan = *out;
+    (void)device, (void)values, (void)why;
     *plan = plan_of(op);
     needs->workspace_bytes = workspace_of(plan);
     return SCOUT_OK;
@@ -176,7 +173,7 @@ static scout_answer launch(scout_plan *plan, const scout_args *args, scout_why *
     if (plan->items > 1)
         cpu_team_run(share, &j);
     else
-        share(&j, 0, 1); /* nothing to share: nobody needs to be called */
+        share(&j, 0, 1); /* nothing to share: no other thread is woken */
     return SCOUT_OK;
 }
 
@@ -185,22 +182,18 @@ static int describe(const scout_plan *plan, char *json, size_t room) {
                     plan->p.inner > 1 ? "columns" : "rows", plan->v->name, cpu_team_about());
 }
 
-static void destroy(scout_plan *plan) { free(plan); }
-
-static const char *const precisions[] = {"fp32", "bf16", "fp16", NULL};
-
 const scout_candidate cpu_softmax_rows = {
     .size = sizeof(scout_candidate),
     .kind = SCOUT_SOFTMAX,
-    .flags = SCOUT_BASELINE | SCOUT_OWN, /* the baseline of what no library has: it comes after those */
+    .flags = SCOUT_BASELINE | SCOUT_OWN, /* the baseline where no library has one */
     .priority = 50,
     .name = "cpu_softmax",
     .about = "own softmax, its logarithm, with a bias added before; needs no library",
     .approach = "CUSTOM_KERNEL",
-    .precisions = precisions,
+    .precisions = (const char *const[]){"fp32", "bf16", "fp16", NULL},
     .supports = supports,
     .prepare = prepare,
     .launch = launch,
     .describe = describe,
-    .destroy = destroy,
+    .plan_bytes = sizeof(scout_plan),
 };

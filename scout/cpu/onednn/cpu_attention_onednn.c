@@ -1,8 +1,7 @@
-/* Attention as a composition of oneDNN's calls, what a user of the library builds: scores by a batched matmul (scaled
- * in passing), a softmax in place, another matmul. The scores lie in the workspace, so work is cut into chunks of
- * heads, or of queries, whose scores fit in there. What the library has no call for (masks by place, soft caps) is put
- * on the scores by a loop on all threads in between. Half types that its matmul does not take are converted by its
- * reorder. */
+/* Attention composed of oneDNN's primitives, as users of the library build it: scores by a batched matmul with a scale,
+ * a softmax in place, another matmul. Scores are in the workspace, so work is divided into chunks of heads, or of
+ * queries, with scores that fit. Masks by position and soft caps, for which the library has no primitive, are applied
+ * to the scores by a loop on all threads. Half types that its matmul does not take are converted by its reorder. */
 #include "scout/cpu/device/cpu_candidates.h"
 #include "scout/cpu/device/cpu_convert.h"
 #include "scout/cpu/device/cpu_team.h"
@@ -15,7 +14,7 @@
 /* What primitives work on: pointers into tensors, and places in the workspace. */
 enum { Q, K, V, OUT, WIDE_Q, WIDE_K, WIDE_V, WIDE_OUT, SCORES, PROBS, SLOTS };
 
-/* In the order in which a chunk runs them; those that the types need. */
+/* In the order of execution; those that the types need. */
 enum { LOAD_K, LOAD_V, LOAD_Q, PRODUCT, SOFTMAX, NARROW, WEIGHTED, STORE, STEPS };
 
 typedef struct step {
@@ -151,7 +150,7 @@ static dnnl_status_t add_softmax(step *s, int64_t rows, int64_t keys) {
     return status;
 }
 
-/* By a loop of ours: oneDNN's reorder of half types takes 100 ns for a number where it has no code of its own for it.
+/* By an own loop: oneDNN's reference reorder of half types takes 100 ns for a number.
  */
 static dnnl_status_t add_rows(step *s, const view *a, uint32_t type_a, int slot_a, const view *b, uint32_t type_b,
                               int slot_b) {
@@ -248,11 +247,7 @@ static void place(scout_plan *plan) {
 
 /* --- the candidate --- */
 
-static void destroy(scout_plan *plan) {
-    if (!plan) return;
-    free_steps(plan);
-    free(plan);
-}
+static void destroy(scout_plan *plan) { free_steps(plan); }
 
 static scout_answer supports(const scout_op *op, scout_device *device, scout_why *why) {
     scout_plan plan = {.p = attention_problem_of(op)};
@@ -283,11 +278,9 @@ static scout_answer domain(const scout_op *op, scout_device *device, int exhaust
 
 static scout_answer prepare(const scout_op *op, scout_device *device, const int64_t *values, scout_plan **out,
                             scout_plan_needs *needs, scout_why *why) {
-    scout_plan *plan = calloc(1, sizeof *plan);
+    scout_plan *const plan = *out;
     scout_answer answer = SCOUT_NO;
     (void)device;
-    *out = NULL;
-    if (!plan) return scout_say(why, SCOUT_NO_MEMORY, "memory", "no memory for a plan");
     plan->p = attention_problem_of(op);
     for (int convert = 0; convert < (plan->p.type == SCOUT_FP32 ? 1 : 2) && answer == SCOUT_NO; convert++) {
         plan->convert = convert != 0;
@@ -299,14 +292,10 @@ static scout_answer prepare(const scout_op *op, scout_device *device, const int6
     }
     place(plan);
     if (answer == SCOUT_OK && plan->end + plan->scratch > op->workspace_limit)
-        answer = scout_say(why, SCOUT_NO, "memory", "oneDNN wants %llu bytes of scratch memory beside the scores",
+        answer = scout_say(why, SCOUT_NO, "memory", "oneDNN needs %llu bytes of scratch memory beside the scores",
                            (unsigned long long)plan->scratch);
-    if (answer != SCOUT_OK) {
-        destroy(plan);
-        return answer;
-    }
+    if (answer != SCOUT_OK) return answer;
     needs->workspace_bytes = plan->end + plan->scratch;
-    *out = plan;
     return SCOUT_OK;
 }
 
@@ -373,8 +362,6 @@ static int describe(const scout_plan *plan, char *json, size_t room) {
                     (long long)plan->rows, plan->convert ? "fp32" : "its type", cpu_team_about());
 }
 
-static const char *const precisions[] = {"fp32", "bf16", "fp16", NULL};
-
 const scout_candidate cpu_attention_onednn = {
     .size = sizeof(scout_candidate),
     .kind = SCOUT_ATTENTION,
@@ -384,11 +371,12 @@ const scout_candidate cpu_attention_onednn = {
     .about = "oneDNN's matmul, softmax and matmul, the scores in the workspace",
     .library = "onednn",
     .approach = "LIBRARY_TUNE",
-    .precisions = precisions,
+    .precisions = (const char *const[]){"fp32", "bf16", "fp16", NULL},
     .supports = supports,
     .domain = domain,
     .prepare = prepare,
     .launch = launch,
     .describe = describe,
     .destroy = destroy,
+    .plan_bytes = sizeof(scout_plan),
 };

@@ -1,7 +1,7 @@
 /* Convolutions by oneDNN: the baseline of this device. Variants:
  *
  * - packed: the weight in the format that the library likes best for activations as they lie; it stays as it is where
- *   the library likes that best. What a user gets who follows the library's guide.
+ * the library prefers that. The default of the library's guide.
  * - as_is: the weight as it lies; only where that is another thing, and more than the library's reference loop.
  * - blocked: activations too in the library's format, brought there and back within each launch. A model that keeps
  *   them so all the way does not pay for that; one layer alone does. The default where the library has nothing but its
@@ -23,25 +23,15 @@ struct scout_plan {
 };
 
 static void destroy(scout_plan *plan) {
-    if (!plan) return;
     cpu_onednn_plan_free(&plan->conv);
     if (plan->before.lib) cpu_onednn_plan_free(&plan->before);
     if (plan->behind.lib) cpu_onednn_plan_free(&plan->behind);
-    free(plan);
 }
 
 /* Everything but the compiled primitive. */
-static scout_answer describe_plan(const scout_op *op, int64_t form, scout_plan **out, scout_why *why) {
-    *out = NULL;
-    scout_plan *plan = calloc(1, sizeof *plan);
-    if (!plan) return scout_say(why, SCOUT_NO_MEMORY, "memory", "no memory for a plan");
+static scout_answer describe_plan(const scout_op *op, int64_t form, scout_plan *plan, scout_why *why) {
     plan->form = (cpu_onednn_conv_form)form;
-    const scout_answer answer = cpu_onednn_conv_describe(&plan->conv, op, plan->form, &plan->moves, why);
-    if (answer != SCOUT_OK)
-        free(plan);
-    else
-        *out = plan;
-    return answer;
+    return cpu_onednn_conv_describe(&plan->conv, op, plan->form, &plan->moves, why);
 }
 
 /* Kernels count in int. */
@@ -57,17 +47,17 @@ static bool fits(const conv_problem *p) {
 
 static scout_answer supports(const scout_op *op, scout_device *device, scout_why *why) {
     const conv_problem p = conv_problem_of(op);
-    scout_plan *plan = NULL;
+    scout_plan plan = {.form = CPU_ONEDNN_CONV_PACKED};
     (void)device;
     if (!cpu_onednn_get(why)) return SCOUT_NO;
-    if (!fits(&p)) return scout_say(why, SCOUT_NO, "shape", "a dimension is larger than oneDNN's kernels can count");
+    if (!fits(&p)) return scout_say(why, SCOUT_NO, "shape", "a dimension exceeds the limit of oneDNN's kernels");
     if (cpu_onednn_plan_type(p.type_in) == dnnl_data_type_undef ||
         cpu_onednn_plan_type(p.type_weight) == dnnl_data_type_undef ||
         cpu_onednn_plan_type(p.type_out) == dnnl_data_type_undef)
-        return scout_say(why, SCOUT_NO, "type", "oneDNN's convolution does not know these types");
+        return scout_say(why, SCOUT_NO, "type", "oneDNN's convolution does not support these types");
     if (!cpu_onednn_plan_multiplies(p.type_in, why)) return SCOUT_NO;
     const scout_answer answer = describe_plan(op, CPU_ONEDNN_CONV_PACKED, &plan, why);
-    destroy(plan);
+    destroy(&plan);
     return answer;
 }
 
@@ -78,16 +68,15 @@ static bool is_reference(const scout_plan *plan) {
            name && strncmp(name, "ref", 3) == 0;
 }
 
-/* Activations as they lie are for the library's reference loop alone, which takes a thousand times as long (bytes in
- * nchw): nobody runs a model so, and the default is the library's own format. */
+/* For activations as they are the library may have only its reference loop (bytes in nchw), which takes a thousand
+ * times as long. No model is run so, and the default is then the library's own format. */
 static cpu_onednn_conv_form first_form(const scout_op *op) {
-    scout_plan *packed = NULL, *blocked = NULL;
+    scout_plan packed = {.form = CPU_ONEDNN_CONV_PACKED}, blocked = packed;
     scout_why why;
-    const bool slow = describe_plan(op, CPU_ONEDNN_CONV_PACKED, &packed, &why) == SCOUT_OK && packed &&
-                      is_reference(packed) && describe_plan(op, CPU_ONEDNN_CONV_BLOCKED, &blocked, &why) == SCOUT_OK &&
-                      blocked && !is_reference(blocked);
-    destroy(packed);
-    destroy(blocked);
+    const bool slow = describe_plan(op, CPU_ONEDNN_CONV_PACKED, &packed, &why) == SCOUT_OK && is_reference(&packed) &&
+                      describe_plan(op, CPU_ONEDNN_CONV_BLOCKED, &blocked, &why) == SCOUT_OK && !is_reference(&blocked);
+    destroy(&packed);
+    destroy(&blocked);
     return slow ? CPU_ONEDNN_CONV_BLOCKED : CPU_ONEDNN_CONV_PACKED;
 }
 
@@ -104,19 +93,18 @@ static scout_answer domain(const scout_op *op, scout_device *device, int exhaust
     return SCOUT_OK;
 }
 
-/* Whether this form is another one than those before it. */
+/* Whether this form differs from those before it. */
 static int allows(const scout_op *op, scout_device *device, const int64_t *values) {
-    scout_plan *packed = NULL, *plan = NULL;
+    scout_plan packed = {.form = CPU_ONEDNN_CONV_PACKED}, plan = packed;
     scout_why why;
     (void)device;
     if (values[0] == CPU_ONEDNN_CONV_PACKED) return 1;
     bool good = op->tensors[CONV_WEIGHT].role == SCOUT_WEIGHT || values[0] == CPU_ONEDNN_CONV_BLOCKED;
     good = good && describe_plan(op, CPU_ONEDNN_CONV_PACKED, &packed, &why) == SCOUT_OK &&
-           describe_plan(op, values[0], &plan, &why) == SCOUT_OK;
-    good = good && packed && plan && !is_reference(plan);
-    if (good) good = values[0] == CPU_ONEDNN_CONV_AS_IS ? packed->conv.packed >= 0 : plan->moves.in || plan->moves.out;
-    destroy(packed);
-    destroy(plan);
+           describe_plan(op, values[0], &plan, &why) == SCOUT_OK && !is_reference(&plan);
+    if (good) good = values[0] == CPU_ONEDNN_CONV_AS_IS ? packed.conv.packed >= 0 : plan.moves.in || plan.moves.out;
+    destroy(&packed);
+    destroy(&plan);
     return good;
 }
 
@@ -163,19 +151,11 @@ static scout_answer prepare_moves(scout_plan *plan, const scout_op *op, scout_pl
 
 static scout_answer prepare(const scout_op *op, scout_device *device, const int64_t *values, scout_plan **out,
                             scout_plan_needs *needs, scout_why *why) {
-    scout_plan *plan = NULL;
+    scout_plan *const plan = *out;
     (void)device;
-    *out = NULL;
-    scout_answer answer = describe_plan(op, values ? values[0] : CPU_ONEDNN_CONV_PACKED, &plan, why);
-    if (answer != SCOUT_OK || !plan) return answer;
-    answer = cpu_onednn_plan_finish(&plan->conv, op->workspace_limit, needs, why);
-    if (answer == SCOUT_OK) answer = prepare_moves(plan, op, needs, why);
-    if (answer != SCOUT_OK) {
-        destroy(plan);
-        return answer;
-    }
-    *out = plan;
-    return SCOUT_OK;
+    scout_answer answer = describe_plan(op, values ? values[0] : CPU_ONEDNN_CONV_PACKED, plan, why);
+    if (answer == SCOUT_OK) answer = cpu_onednn_plan_finish(&plan->conv, op->workspace_limit, needs, why);
+    return answer == SCOUT_OK ? prepare_moves(plan, op, needs, why) : answer;
 }
 
 static scout_answer pack(scout_plan *plan, const void *weight, void *packed, void *stream, scout_why *why) {
@@ -203,18 +183,16 @@ static int describe(const scout_plan *plan, char *json, size_t room) {
                     plan->conv.packed >= 0 ? "packed" : "as_is", cpu_team_about());
 }
 
-static const char *const precisions[] = {"fp32", "tf32", "bf16", "int8", NULL};
-
 const scout_candidate cpu_conv_onednn = {
     .size = sizeof(scout_candidate),
     .kind = SCOUT_CONV,
     .flags = SCOUT_BASELINE,
     .priority = 100,
     .name = "onednn_conv",
-    .about = "oneDNN's convolution, the weight packed or as it lies, activations as they lie or blocked",
+    .about = "oneDNN's convolution, the weight packed or as it is, activations as they are or blocked",
     .library = "onednn",
     .approach = "LIBRARY_TUNE",
-    .precisions = precisions,
+    .precisions = (const char *const[]){"fp32", "tf32", "bf16", "int8", NULL},
     .supports = supports,
     .domain = domain,
     .allows = allows,
@@ -223,4 +201,5 @@ const scout_candidate cpu_conv_onednn = {
     .launch = launch,
     .describe = describe,
     .destroy = destroy,
+    .plan_bytes = sizeof(scout_plan),
 };

@@ -1,5 +1,5 @@
-/* Element by element by oneDNN: its eltwise primitive for one operand, its binary primitive for two, where one of them
- * is the whole operation. Truth is bytes of 0 and 1 to it. */
+/* Elementwise operations by oneDNN: its eltwise primitive for one operand, its binary primitive for two, where that is
+ * the whole operation. bool is bytes of 0 and 1. */
 #include "scout/cpu/device/cpu_candidates.h"
 #include "scout/cpu/onednn/cpu_onednn_post.h"
 #include "scout/cpu/onednn/cpu_onednn_single.h"
@@ -108,10 +108,11 @@ static dnnl_status_t describe_primitive(const scout_op *op, const row *r, cpu_on
     return status;
 }
 
-/* What the library refuses as wrong arguments are broadcasts that it does not have. */
+/* The library reports unsupported broadcasts as invalid arguments. */
 static scout_answer refuse(const cpu_onednn_plan *p, dnnl_status_t status, scout_why *why) {
     if (status != dnnl_invalid_arguments) return cpu_onednn_plan_refuse(p, "eltwise or binary primitive", status, why);
-    return scout_say(why, SCOUT_NO, "feature", "oneDNN %s has no binary primitive that broadcasts so", p->lib->version);
+    return scout_say(why, SCOUT_NO, "feature", "oneDNN %s has no binary primitive with this broadcast",
+                     p->lib->version);
 }
 
 static scout_answer describe(cpu_onednn_plan *p, const scout_op *op, scout_why *why) {
@@ -121,12 +122,12 @@ static scout_answer describe(cpu_onednn_plan *p, const scout_op *op, scout_why *
 
 /* --- the candidate --- */
 
-/* What stands for 0 comes out of a sum as a sum of it, and of nothing else; its eltwise primitive has one type. */
+/* A sum of zero points can be corrected, no other operator; the eltwise primitive has one type. */
 static bool quantised_fits(const scout_op *op, const requantize *quant) {
     return op_is(op, "add") || (!quant->zero_in && (op_is(op, "mul") || op->input == op->output));
 }
 
-/* Integers wrap around in ONNX, and are cut off at their ends in the library, as quantised numbers are. */
+/* Integers wrap around in ONNX and saturate in the library, as quantised numbers do. */
 static bool type_fits(const scout_op *op) {
     static const uint32_t types[] = {SCOUT_FP32, SCOUT_BF16, SCOUT_FP16, SCOUT_BOOL};
     for (size_t k = 0; k < sizeof types / sizeof types[0]; k++)
@@ -140,10 +141,10 @@ static scout_answer supports(const scout_op *op, scout_device *device, scout_why
     (void)device;
     if (!cpu_onednn_get(why)) return SCOUT_NO;
     if (!r || elementwise_sources(op, sources) != r->operands)
-        return scout_say(why, SCOUT_NO, "feature", "oneDNN has no single primitive that is this operation");
+        return scout_say(why, SCOUT_NO, "feature", "oneDNN has no single primitive for this operation");
     const requantize quant = requantize_elements(op);
     if (quant.is && !quantised_fits(op, &quant))
-        return scout_say(why, SCOUT_NO, "feature", "oneDNN's primitive takes no zero points, or has one type alone");
+        return scout_say(why, SCOUT_NO, "feature", "oneDNN's primitive has no zero points, or needs equal types");
     if (!quant.is && !type_fits(op))
         return scout_say(why, SCOUT_NO, "type", "oneDNN's primitives do not wrap integers around");
     return cpu_onednn_single_supports(describe, op, why);
@@ -152,10 +153,8 @@ static scout_answer supports(const scout_op *op, scout_device *device, scout_why
 static scout_answer prepare(const scout_op *op, scout_device *device, const int64_t *values, scout_plan **out,
                             scout_plan_needs *needs, scout_why *why) {
     (void)device, (void)values;
-    return cpu_onednn_single_prepare(describe, op, out, needs, why);
+    return cpu_onednn_single_prepare(describe, op, *out, needs, why);
 }
-
-static const char *const precisions[] = {"fp32", "bf16", "fp16", "int8", "uint8", "bool", NULL};
 
 const scout_candidate cpu_elementwise_onednn = {
     .size = sizeof(scout_candidate),
@@ -166,10 +165,11 @@ const scout_candidate cpu_elementwise_onednn = {
     .about = "oneDNN's eltwise or binary primitive",
     .library = "onednn",
     .approach = "LIBRARY_TUNE",
-    .precisions = precisions,
+    .precisions = (const char *const[]){"fp32", "bf16", "fp16", "int8", "uint8", "bool", NULL},
     .supports = supports,
     .prepare = prepare,
     .launch = cpu_onednn_single_launch,
     .describe = cpu_onednn_single_json,
     .destroy = cpu_onednn_single_destroy,
+    .plan_bytes = sizeof(scout_plan),
 };

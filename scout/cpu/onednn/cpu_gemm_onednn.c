@@ -1,7 +1,7 @@
 /* Products by oneDNN's matmul: the baseline of this device. Layouts are strides of its memory descriptors, a matrix
  * that the batch shares is a dimension of 1, a bias is matmul's own, a residual and an activation are post-operations.
- * Variants: the weight as it lies, or packed once into the format that the library likes best; and what stands behind
- * the product within the primitive, where the library has that, or by a pass of the project's own. */
+ * Variants: the weight as it is, or packed once into the library's preferred format; and the epilogue within the
+ * primitive, where the library has it, or by a pass of the project's own. */
 #include "scout/cpu/device/cpu_candidates.h"
 #include "scout/cpu/device/cpu_team.h"
 #include "scout/cpu/onednn/cpu_onednn_plan.h"
@@ -116,7 +116,6 @@ static dnnl_status_t describe_product(scout_plan *plan, uint64_t limit) {
 /* --- the candidate --- */
 
 static void destroy(scout_plan *plan) {
-    if (!plan) return;
     const cpu_onednn *l = plan->lib;
     for (int k = 0; k < PARTS; k++) {
         if (plan->memory[k]) l->dnnl_memory_destroy(plan->memory[k]);
@@ -127,7 +126,6 @@ static void destroy(scout_plan *plan) {
     if (plan->pack) l->dnnl_primitive_destroy(plan->pack);
     if (plan->pd) l->dnnl_primitive_desc_destroy(plan->pd);
     if (plan->pack_pd) l->dnnl_primitive_desc_destroy(plan->pack_pd);
-    free(plan);
 }
 
 static scout_answer refuse(const cpu_onednn *l, const gemm_problem *p, bool fused, dnnl_status_t status,
@@ -143,35 +141,24 @@ static scout_answer refuse(const cpu_onednn *l, const gemm_problem *p, bool fuse
     return scout_say(why, SCOUT_NO, "type", "oneDNN %s has no matmul for these types on this processor", l->version);
 }
 
-static scout_answer describe_plan(const scout_op *op, way w, scout_plan **out, scout_why *why) {
+static scout_answer describe_plan(const scout_op *op, way w, scout_plan *plan, scout_why *why) {
     const gemm_problem p = gemm_problem_of(op);
     const cpu_onednn *l = cpu_onednn_get(why);
-    *out = NULL;
     if (!l) return SCOUT_NO;
-    scout_plan *plan = calloc(1, sizeof *plan);
-    if (!plan) return scout_say(why, SCOUT_NO_MEMORY, "memory", "no memory for a plan");
     plan->lib = l;
     plan->way = w;
     const scout_answer tail = w.pass ? cpu_gemm_tail_of(op, &plan->tail, why) : SCOUT_OK;
-    if (tail != SCOUT_OK) {
-        destroy(plan);
-        return tail;
-    }
+    if (tail != SCOUT_OK) return tail;
     dnnl_status_t status = dnnl_invalid_arguments;
     if (describe_all(op, &p, plan)) status = describe_product(plan, op->workspace_limit);
-    if (status != dnnl_success) {
-        destroy(plan);
-        return refuse(l, &p, !w.pass, status, why);
-    }
-    *out = plan;
-    return SCOUT_OK;
+    return status == dnnl_success ? SCOUT_OK : refuse(l, &p, !w.pass, status, why);
 }
 
 /* Asks the library; compiles nothing yet. */
 static bool can(const scout_op *op, way w, scout_why *why) {
-    scout_plan *plan = NULL;
+    scout_plan plan = {.lib = NULL};
     const scout_answer answer = describe_plan(op, w, &plan, why);
-    destroy(plan);
+    destroy(&plan);
     return answer == SCOUT_OK;
 }
 
@@ -179,14 +166,13 @@ static scout_answer supports(const scout_op *op, scout_device *device, scout_why
     const gemm_problem p = gemm_problem_of(op);
     (void)device;
     if (!cpu_onednn_get(why)) return SCOUT_NO;
-    if (p.block_size > 0)
-        return scout_say(why, SCOUT_NO, "feature", "weights quantised in blocks are not covered by this candidate");
+    if (p.block_size > 0) return scout_say(why, SCOUT_NO, "feature", "weights quantised in blocks are not supported");
     if (gemm_has_zeros(&p) || p.quant.zero_weight)
-        return scout_say(why, SCOUT_NO, "feature", "zero points and scales that come when it runs are not covered");
+        return scout_say(why, SCOUT_NO, "feature", "zero points and scales as tensors are not supported");
     if (cpu_onednn_plan_type(p.type_a) == dnnl_data_type_undef ||
         cpu_onednn_plan_type(p.type_b) == dnnl_data_type_undef ||
         cpu_onednn_plan_type(p.type_c) == dnnl_data_type_undef)
-        return scout_say(why, SCOUT_NO, "type", "oneDNN's matmul does not know these types");
+        return scout_say(why, SCOUT_NO, "type", "oneDNN's matmul does not support these types");
     if (!cpu_onednn_plan_multiplies(p.type_a, why)) return SCOUT_NO;
     if (can(op, (way){false, false}, why)) return SCOUT_OK;
     return gemm_has_epilogue(&p) && can(op, (way){false, true}, why) ? SCOUT_OK : SCOUT_NO;
@@ -247,24 +233,17 @@ static dnnl_status_t compile(scout_plan *plan) {
 static scout_answer prepare(const scout_op *op, scout_device *device, const int64_t *values, scout_plan **out,
                             scout_plan_needs *needs, scout_why *why) {
     const gemm_problem p = gemm_problem_of(op);
-    scout_plan *plan = NULL;
+    scout_plan *const plan = *out;
     (void)device;
-    *out = NULL;
-    scout_answer answer = describe_plan(op, way_of(&p, values), &plan, why);
-    if (answer != SCOUT_OK || !plan) return answer;
+    const scout_answer answer = describe_plan(op, way_of(&p, values), plan, why);
+    if (answer != SCOUT_OK) return answer;
     const dnnl_status_t status = compile(plan);
-    if (status != dnnl_success)
-        answer = refuse(plan->lib, &p, !plan->way.pass, status, why);
-    else if (plan->way.packed && cpu_onednn_md_same(&plan->md[WEIGHTS], &plan->plain))
-        answer = scout_say(why, SCOUT_NO, "feature", "oneDNN would keep the weight as it is: nothing to pack");
-    if (answer != SCOUT_OK) {
-        destroy(plan);
-        return answer;
-    }
+    if (status != dnnl_success) return refuse(plan->lib, &p, !plan->way.pass, status, why);
+    if (plan->way.packed && cpu_onednn_md_same(&plan->md[WEIGHTS], &plan->plain))
+        return scout_say(why, SCOUT_NO, "feature", "oneDNN keeps this weight's layout: nothing to pack");
     needs->packs = plan->way.packed ? GEMM_B + 1 : 0;
     needs->pack_bytes = plan->way.packed ? cpu_onednn_md_bytes(&plan->md[WEIGHTS]) : 0;
     needs->workspace_bytes = cpu_onednn_md_bytes(&plan->md[SCRATCH]);
-    *out = plan;
     return SCOUT_OK;
 }
 
@@ -317,19 +296,17 @@ static int describe(const scout_plan *plan, char *json, size_t room) {
                     1 + plan->way.pass, cpu_team_about());
 }
 
-static const char *const precisions[] = {"fp32", "tf32", "bf16", "int8", "fp16", NULL};
-
 const scout_candidate cpu_gemm_onednn = {
     .size = sizeof(scout_candidate),
     .kind = SCOUT_GEMM,
     .flags = SCOUT_BASELINE,
     .priority = 100,
     .name = "onednn",
-    .about = "oneDNN's matmul, the weight as it lies or packed once; bias, residual and activation fused or in a "
+    .about = "oneDNN's matmul, the weight as it is or packed once; bias, residual and activation fused or in a "
              "second pass",
     .library = "onednn",
     .approach = "LIBRARY_TUNE",
-    .precisions = precisions,
+    .precisions = (const char *const[]){"fp32", "tf32", "bf16", "int8", "fp16", NULL},
     .supports = supports,
     .domain = domain,
     .prepare = prepare,
@@ -337,4 +314,5 @@ const scout_candidate cpu_gemm_onednn = {
     .launch = launch,
     .describe = describe,
     .destroy = destroy,
+    .plan_bytes = sizeof(scout_plan),
 };

@@ -1,16 +1,12 @@
 /* Transposes and casts by oneDNN's reorder: the same elements with other strides, or of another type. */
 #include "scout/cpu/device/cpu_candidates.h"
-#include "scout/cpu/onednn/cpu_onednn_plan.h"
+#include "scout/cpu/onednn/cpu_onednn_single.h"
 #include "scout/op/move.h"
 
 #include <stdlib.h>
 
-struct scout_plan {
-    cpu_onednn_plan inner;
-};
-
 /* Both sides in the output's order; a transposed input by its strides. */
-static dnnl_status_t describe_both(const scout_op *op, cpu_onednn_plan *p) {
+static scout_answer describe(cpu_onednn_plan *p, const scout_op *op, scout_why *why) {
     int64_t perm[SCOUT_MAX_RANK] = {0};
     int order[SCOUT_MAX_RANK];
     cpu_onednn_md from = {.there = false}, to = {.there = false};
@@ -22,8 +18,8 @@ static dnnl_status_t describe_both(const scout_op *op, cpu_onednn_plan *p) {
         cpu_onednn_plan_md(&to, &op->tensors[1], NULL))
         status = cpu_onednn_reorder(&p->pd, &from, &to);
     if (cpu_onednn_plan_part(p, DNNL_ARG_FROM, 0, from) < 0 || cpu_onednn_plan_part(p, DNNL_ARG_TO, 1, to) < 0)
-        return dnnl_out_of_memory;
-    return status;
+        status = dnnl_out_of_memory;
+    return status == dnnl_success ? SCOUT_OK : cpu_onednn_plan_refuse(p, "reorder", status, why);
 }
 
 static scout_answer supports(const scout_op *op, scout_device *device, scout_why *why) {
@@ -33,19 +29,14 @@ static scout_answer supports(const scout_op *op, scout_device *device, scout_why
         return scout_say(why, SCOUT_NO, "feature", "oneDNN's reorder transposes and casts");
     if (cpu_onednn_plan_type(op->input) == dnnl_data_type_undef ||
         cpu_onednn_plan_type(op->output) == dnnl_data_type_undef)
-        return scout_say(why, SCOUT_NO, "type", "oneDNN does not know these types");
-    /* it rounds to the nearest whole number where a cast cuts off */
+        return scout_say(why, SCOUT_NO, "type", "oneDNN does not support these types");
+    /* it rounds to the nearest whole number where a cast truncates */
     if (op->input != op->output && (op->output == SCOUT_INT32 || op->output == SCOUT_INT8 || op->output == SCOUT_UINT8))
-        return scout_say(why, SCOUT_NO, "type", "oneDNN's reorder rounds where a cast cuts off");
+        return scout_say(why, SCOUT_NO, "type", "oneDNN's reorder rounds where a cast truncates");
     return SCOUT_OK;
 }
 
-static void destroy(scout_plan *plan) {
-    if (plan && plan->inner.lib) cpu_onednn_plan_free(&plan->inner);
-    free(plan);
-}
-
-/* Its reference goes through every index by divisions: some 100 ns a number, which nobody would call a baseline. */
+/* Its reference computes every index by divisions: some 100 ns a number, which is no baseline. */
 static bool is_plain(const cpu_onednn_plan *p) {
     const char *name = NULL;
     if (p->lib->dnnl_primitive_desc_query(p->pd, dnnl_query_impl_info_str, 0, (void *)&name) != dnnl_success || !name)
@@ -55,35 +46,12 @@ static bool is_plain(const cpu_onednn_plan *p) {
 
 static scout_answer prepare(const scout_op *op, scout_device *device, const int64_t *values, scout_plan **out,
                             scout_plan_needs *needs, scout_why *why) {
-    scout_plan *plan = calloc(1, sizeof *plan);
     (void)device, (void)values;
-    *out = NULL;
-    if (!plan) return scout_say(why, SCOUT_NO_MEMORY, "memory", "no memory for a plan");
-    scout_answer answer = cpu_onednn_plan_begin(&plan->inner, why);
-    if (answer == SCOUT_OK) {
-        const dnnl_status_t status = describe_both(op, &plan->inner);
-        answer = status == dnnl_success ? cpu_onednn_plan_finish(&plan->inner, op->workspace_limit, needs, why)
-                                        : cpu_onednn_plan_refuse(&plan->inner, "reorder", status, why);
-    }
-    if (answer == SCOUT_OK && is_plain(&plan->inner))
-        answer = scout_say(why, SCOUT_NO, "library", "oneDNN has only its plain reference for this reorder");
-    if (answer != SCOUT_OK) {
-        destroy(plan);
-        return answer;
-    }
-    *out = plan;
-    return SCOUT_OK;
+    const scout_answer answer = cpu_onednn_single_prepare(describe, op, *out, needs, why);
+    if (answer == SCOUT_OK && is_plain(&(*out)->p))
+        return scout_say(why, SCOUT_NO, "library", "oneDNN has only its plain reference for this reorder");
+    return answer;
 }
-
-static scout_answer launch(scout_plan *plan, const scout_args *args, scout_why *why) {
-    return cpu_onednn_plan_launch(&plan->inner, args, why);
-}
-
-static int describe(const scout_plan *plan, char *json, size_t room) {
-    return cpu_onednn_plan_describe(&plan->inner, json, room);
-}
-
-static const char *const precisions[] = {"fp32", "bf16", "fp16", "int8", NULL};
 
 const scout_candidate cpu_move_onednn = {
     .size = sizeof(scout_candidate),
@@ -94,10 +62,11 @@ const scout_candidate cpu_move_onednn = {
     .about = "oneDNN's reorder: transposes and casts",
     .library = "onednn",
     .approach = "LIBRARY_TUNE",
-    .precisions = precisions,
+    .precisions = (const char *const[]){"fp32", "bf16", "fp16", "int8", NULL},
     .supports = supports,
     .prepare = prepare,
-    .launch = launch,
-    .describe = describe,
-    .destroy = destroy,
+    .launch = cpu_onednn_single_launch,
+    .describe = cpu_onednn_single_json,
+    .destroy = cpu_onednn_single_destroy,
+    .plan_bytes = sizeof(scout_plan),
 };

@@ -1,15 +1,15 @@
-/* Norms by oneDNN: layer norms of rows that lie together, batch norms in inference, and norms over neighbouring
- * channels. Scale, bias, mean and variance are fp32 there, whatever the type of the rows. */
+/* Norms by oneDNN: layer norms of contiguous rows, batch norms in inference, and norms over neighbouring channels.
+ * Scale, bias, mean and variance are fp32 there, whatever the type of the rows. */
 #include "scout/cpu/device/cpu_candidates.h"
 #include "scout/cpu/onednn/cpu_onednn_single.h"
 #include "scout/op/norm.h"
 
-/* --- what it has --- */
+/* --- support --- */
 
-/* Rows at the end, or channels: what the library's three norms look like. */
+/* Rows at the end, or channels: the shapes of the library's three norms. */
 static bool has_form(const scout_op *op, const norm_problem *p, scout_why *why) {
     if ((!op_is(op, "layer") || p->form == NORM_NONE) && p->form != NORM_BATCH && p->form != NORM_LRN) {
-        scout_say(why, SCOUT_NO, "feature", "oneDNN has layer and batch norms and those over channels, no %.20s norm",
+        scout_say(why, SCOUT_NO, "feature", "oneDNN has layer norm, batch norm and lrn, no %.20s norm",
                   op->what ? op->what : "such");
         return false;
     }
@@ -18,7 +18,7 @@ static bool has_form(const scout_op *op, const norm_problem *p, scout_why *why) 
         return false;
     }
     if (p->form == NORM_LRN && p->size % 2 == 0) {
-        scout_say(why, SCOUT_NO, "feature", "oneDNN looks at as many channels before as behind: an odd number");
+        scout_say(why, SCOUT_NO, "feature", "oneDNN's lrn needs an odd number of channels");
         return false;
     }
     return true;
@@ -27,14 +27,15 @@ static bool has_form(const scout_op *op, const norm_problem *p, scout_why *why) 
 static scout_answer covers(const scout_op *op, const norm_problem *p, scout_why *why) {
     if (!has_form(op, p, why)) return SCOUT_NO;
     if (p->residual >= 0 || p->input_bias >= 0 || p->sum >= 0)
-        return scout_say(why, SCOUT_NO, "feature", "oneDNN's norms add no residual before");
+        return scout_say(why, SCOUT_NO, "feature", "oneDNN's norms add no residual");
     if (p->activation != NORM_LINEAR)
-        return scout_say(why, SCOUT_NO, "epilogue", "an activation behind oneDNN's norms is not covered");
-    if (op->input != op->output) return scout_say(why, SCOUT_NO, "type", "oneDNN's norms keep the type of their rows");
+        return scout_say(why, SCOUT_NO, "epilogue", "no activation is fused with oneDNN's norms");
+    if (op->input != op->output)
+        return scout_say(why, SCOUT_NO, "type", "oneDNN's norms need input and output of one type");
     const int sides[] = {p->scale, p->bias, p->mean, p->variance};
     for (size_t k = 0; k < sizeof sides / sizeof sides[0]; k++)
         if (sides[k] >= 0 && op->tensors[sides[k]].type != SCOUT_FP32)
-            return scout_say(why, SCOUT_NO, "type", "oneDNN wants scale, bias, mean and variance in fp32");
+            return scout_say(why, SCOUT_NO, "type", "oneDNN needs scale, bias, mean and variance in fp32");
     return SCOUT_OK;
 }
 
@@ -106,10 +107,8 @@ static scout_answer supports(const scout_op *op, scout_device *device, scout_why
 static scout_answer prepare(const scout_op *op, scout_device *device, const int64_t *values, scout_plan **out,
                             scout_plan_needs *needs, scout_why *why) {
     (void)device, (void)values;
-    return cpu_onednn_single_prepare(describe, op, out, needs, why);
+    return cpu_onednn_single_prepare(describe, op, *out, needs, why);
 }
-
-static const char *const precisions[] = {"fp32", "bf16", NULL};
 
 const scout_candidate cpu_norm_onednn = {
     .size = sizeof(scout_candidate),
@@ -117,13 +116,14 @@ const scout_candidate cpu_norm_onednn = {
     .flags = SCOUT_BASELINE,
     .priority = 100,
     .name = "onednn_norm",
-    .about = "oneDNN's layer and batch norms and its norm over neighbouring channels",
+    .about = "oneDNN's layer norm, batch norm and lrn",
     .library = "onednn",
     .approach = "LIBRARY_TUNE",
-    .precisions = precisions,
+    .precisions = (const char *const[]){"fp32", "bf16", NULL},
     .supports = supports,
     .prepare = prepare,
     .launch = cpu_onednn_single_launch,
     .describe = cpu_onednn_single_json,
     .destroy = cpu_onednn_single_destroy,
+    .plan_bytes = sizeof(scout_plan),
 };

@@ -1,4 +1,4 @@
-/* Opening oneDNN, and the one place that knows how its major versions differ. */
+/* Opening oneDNN, and the differences of its major versions. */
 #include "scout/cpu/onednn/cpu_onednn.h"
 
 #include "scout/cpu/device/cpu_team.h"
@@ -72,7 +72,7 @@ bool cpu_onednn_uses(dnnl_cpu_isa_t isa) {
     return l && ((unsigned)l->dnnl_get_effective_cpu_isa() & (unsigned)isa) == (unsigned)isa;
 }
 
-/* --- what the versions do differently --- */
+/* --- differences of versions --- */
 
 #if DNNL_VERSION_MAJOR >= 3
 

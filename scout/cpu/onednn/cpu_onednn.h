@@ -1,6 +1,6 @@
 /* oneDNN, opened at run time, in the two major versions that distributions carry (2: Debian 12, 3: Ubuntu 24.04). What
- * differs between them (memory descriptors, creation of matmul) stays behind the functions below; everything else is
- * called through the table, whose types are those of dnnl.h. */
+ * differs between them (memory descriptors, creation of matmul) is hidden by the functions below; everything else is
+ * called through the table, with the types of dnnl.h. */
 #ifndef SCOUT_CPU_ONEDNN_CPU_ONEDNN_H
 #define SCOUT_CPU_ONEDNN_CPU_ONEDNN_H
 
@@ -93,7 +93,7 @@ typedef struct cpu_onednn {
 
 const cpu_onednn *cpu_onednn_get(scout_why *why); /* borrowed, for the life of the process; NULL: why says */
 
-/* Whether the library uses this instruction set (dnnl_cpu_isa_…). It may be held to less than the processor has. */
+/* Whether the library uses this instruction set (dnnl_cpu_isa_…). The user may limit it below the processor's. */
 bool cpu_onednn_uses(dnnl_cpu_isa_t isa);
 
 /* A memory descriptor that owns what it holds: cpu_onednn_md_free, also of a zeroed one. */

@@ -1,5 +1,5 @@
-/* Convolutions as primitives of oneDNN: tensors are told by strides, groups are a dimension of the weight, a residual
- * and an activation are post-operations. */
+/* Convolutions as primitives of oneDNN: tensors are described by strides, groups are a dimension of the weight, a
+ * residual and an activation are post-operations. */
 #include "scout/cpu/onednn/cpu_onednn_conv.h"
 
 #include "scout/cpu/onednn/cpu_onednn_post.h"
@@ -131,7 +131,7 @@ static bool add_parts(cpu_onednn_plan *c, const scout_op *op, const conv_problem
 static scout_answer refuse(const cpu_onednn_plan *c, const conv_problem *p, dnnl_status_t status, scout_why *why) {
     const bool more = p->residual >= 0 || p->activation.function != ACTIVATION_PLAIN;
     if (status == dnnl_invalid_arguments)
-        return scout_say(why, SCOUT_NO, "shape", "oneDNN %s knows no such window", c->lib->version);
+        return scout_say(why, SCOUT_NO, "shape", "oneDNN %s has no such window", c->lib->version);
     if (status == dnnl_unimplemented && more)
         return scout_say(why, SCOUT_NO, "epilogue",
                          "oneDNN %s has no convolution with this residual or activation here", c->lib->version);
@@ -149,8 +149,5 @@ scout_answer cpu_onednn_conv_describe(cpu_onednn_plan *c, const scout_op *op, cp
     if (describe_parts(op, &p, form, &m)) status = create(c, &p, &m, keep, op->workspace_limit);
     if (status == dnnl_success && !add_parts(c, op, &p, &m, moves)) status = dnnl_out_of_memory;
     free_parts(&m);
-    if (status == dnnl_success) return SCOUT_OK;
-    answer = refuse(c, &p, status, why);
-    cpu_onednn_plan_free(c);
-    return answer;
+    return status == dnnl_success ? SCOUT_OK : refuse(c, &p, status, why);
 }

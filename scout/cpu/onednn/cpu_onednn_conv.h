@@ -6,9 +6,9 @@
 #include "scout/op/conv.h"
 
 typedef enum cpu_onednn_conv_form {
-    CPU_ONEDNN_CONV_PACKED,  /* the weight as the library likes it, activations as they lie */
+    CPU_ONEDNN_CONV_PACKED,  /* the weight in the library's format, activations as they are */
     CPU_ONEDNN_CONV_AS_IS,   /* the weight as it lies too */
-    CPU_ONEDNN_CONV_BLOCKED, /* all as the library likes it */
+    CPU_ONEDNN_CONV_BLOCKED, /* all in the library's format */
     CPU_ONEDNN_CONV_FORMS
 } cpu_onednn_conv_form;
 
@@ -18,7 +18,8 @@ typedef struct cpu_onednn_conv_moves { /* which activations the primitive has in
     bool in, out;
 } cpu_onednn_conv_moves;
 
-/* c->packed is set where the weight comes in another format than it lies. Not SCOUT_OK: nothing is left to free. */
+/* c->packed is set where the weight comes in another format than it lies. cpu_onednn_plan_free also where it is not
+ * SCOUT_OK. */
 scout_answer cpu_onednn_conv_describe(cpu_onednn_plan *c, const scout_op *op, cpu_onednn_conv_form form,
                                       cpu_onednn_conv_moves *moves, scout_why *why);
 

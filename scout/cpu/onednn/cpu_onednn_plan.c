@@ -97,7 +97,7 @@ static dnnl_status_t make(cpu_onednn_plan *p) {
     const cpu_onednn *l = p->lib;
     cpu_onednn_md scratch = {.there = false};
     dnnl_status_t status = l->dnnl_primitive_create(&p->primitive, p->pd);
-    (void)dlerror(); /* it looks for a profiler, and leaves the loader's message about there being none behind */
+    (void)dlerror(); /* it looks for a profiler, and leaves the loader's error message if there is none */
     if (status == dnnl_success && p->packed >= 0) status = find_packing(p);
     if (status != dnnl_success) return status;
     if (cpu_onednn_md_of(&scratch, p->pd, dnnl_query_scratchpad_md) && cpu_onednn_md_bytes(&scratch) > 0) {
@@ -116,11 +116,11 @@ scout_answer cpu_onednn_plan_finish(cpu_onednn_plan *p, uint64_t workspace_limit
     const dnnl_status_t status = make(p);
     if (status != dnnl_success) return cpu_onednn_plan_refuse(p, "primitive", status, why);
     if (p->workspace_bytes > workspace_limit)
-        return scout_say(why, SCOUT_NO, "memory", "oneDNN wants %llu bytes of scratch memory",
+        return scout_say(why, SCOUT_NO, "memory", "oneDNN needs %llu bytes of scratch memory",
                          (unsigned long long)p->workspace_bytes);
     const cpu_onednn_part *packed = p->packed >= 0 ? &p->parts[p->packed] : NULL;
     if (packed && cpu_onednn_md_same(&packed->md, &p->plain))
-        return scout_say(why, SCOUT_NO, "feature", "oneDNN would keep the weight as it is: nothing to pack");
+        return scout_say(why, SCOUT_NO, "feature", "oneDNN keeps this weight's layout: nothing to pack");
     needs->packs = packed ? (uint32_t)packed->tensor + 1 : 0;
     needs->pack_bytes = packed ? cpu_onednn_md_bytes(&packed->md) : 0;
     needs->workspace_bytes = p->workspace_bytes;

@@ -1,5 +1,4 @@
-/* A primitive of oneDNN with its arguments: what the candidates that call one share. A candidate's scout_plan begins
- * with this, or is this. */
+/* A primitive of oneDNN with its arguments, shared by the candidates that call one. */
 #ifndef SCOUT_CPU_ONEDNN_CPU_ONEDNN_PLAN_H
 #define SCOUT_CPU_ONEDNN_CPU_ONEDNN_PLAN_H
 
@@ -40,7 +39,7 @@ bool cpu_onednn_plan_md(cpu_onednn_md *md, const scout_tensor *t, const int *per
 /* Adds an argument; owns md from then on. Returns its index; -1: no room. */
 int cpu_onednn_plan_part(cpu_onednn_plan *p, int arg, int tensor, cpu_onednn_md md);
 
-/* With attributes that keep scratch memory out of the library's hands (a user scratchpad). Freed by the caller. */
+/* Attributes with a user scratchpad, so that the harness owns scratch memory. Freed by the caller. */
 dnnl_status_t cpu_onednn_plan_attr(cpu_onednn_plan *p, dnnl_primitive_attr_t *attr);
 
 /* Whether the scratch memory that p->pd asks for is within the limit; where it is not, p->pd is dropped, so that the
@@ -48,7 +47,7 @@ dnnl_status_t cpu_onednn_plan_attr(cpu_onednn_plan *p, dnnl_primitive_attr_t *at
 bool cpu_onednn_plan_scratch_fits(cpu_onednn_plan *p, uint64_t limit);
 
 /* Once p->pd is there: scratch memory as one more part, the primitive, its memories; and where `packed` is set, the
- * reorder from p->plain to what the primitive likes best (md of that part was created with cpu_onednn_md_any). Fills
+ * reorder from p->plain to the primitive's preferred format (md of that part was created with cpu_onednn_md_any). Fills
  * `needs`. */
 scout_answer cpu_onednn_plan_finish(cpu_onednn_plan *p, uint64_t workspace_limit, scout_plan_needs *needs,
                                     scout_why *why);
@@ -57,7 +56,7 @@ scout_answer cpu_onednn_plan_launch(cpu_onednn_plan *p, const scout_args *args, 
 int cpu_onednn_plan_describe(const cpu_onednn_plan *p, char *json, size_t room);
 void cpu_onednn_plan_free(cpu_onednn_plan *p); /* what it holds, not itself */
 
-/* What a status other than dnnl_success means: SCOUT_NO "type" where the library has no such primitive. */
+/* The meaning of a status other than dnnl_success: SCOUT_NO "type" where the library has no such primitive. */
 scout_answer cpu_onednn_plan_refuse(const cpu_onednn_plan *p, const char *what, dnnl_status_t status, scout_why *why);
 
 #endif

@@ -1,5 +1,4 @@
-/* What stands behind the sums of a primitive, as post-operations of oneDNN: the residual first, the activation of the
- * sum behind it. */
+/* The epilogue of a primitive as post-operations of oneDNN: the residual first, then the activation of the sum. */
 #ifndef SCOUT_CPU_ONEDNN_CPU_ONEDNN_POST_H
 #define SCOUT_CPU_ONEDNN_CPU_ONEDNN_POST_H
 
@@ -9,12 +8,12 @@
 /* The residual's argument of the primitive. */
 enum { CPU_ONEDNN_POST_RESIDUAL = DNNL_ARG_ATTR_MULTIPLE_POST_OP(0) | DNNL_ARG_SRC_1 };
 
-/* What makes bytes of sums of bytes, in front of the post-operations: a factor and zero points. Nothing where there is
- * none. oneDNN 3 tells these by memories of a launch, and is not asked: dnnl_unimplemented. */
+/* Requantising before the post-operations: a factor and zero points, where there are any. oneDNN 3 takes these as
+ * memories of a launch, which is not supported here: dnnl_unimplemented. */
 dnnl_status_t cpu_onednn_post_quantise(const cpu_onednn *l, dnnl_primitive_attr_t attr, const requantize *quant);
 
-/* The same of a primitive that takes no zero points, and whose result has what stands for 0 in it `zeros` times (a sum
- * of two 2, an average 1): by post-operations alone, which both versions have. */
+/* The same for a primitive without zero points, with the zero point `zeros` times in its result (a sum of two 2, an
+ * average 1): by post-operations alone, which both versions have. */
 dnnl_status_t cpu_onednn_post_sum(const cpu_onednn *l, dnnl_primitive_attr_t attr, const requantize *quant, int zeros,
                                   const op_activation *a);
 

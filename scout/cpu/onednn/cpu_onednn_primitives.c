@@ -1,7 +1,7 @@
-/* The primitives of oneDNN that candidates use, in the words of both major versions. */
+/* The primitives of oneDNN that candidates use, for both major versions. */
 #include "scout/cpu/onednn/cpu_onednn.h"
 
-static const cpu_onednn *library(void) { return cpu_onednn_get(NULL); } /* whoever has descriptors has opened it */
+static const cpu_onednn *library(void) { return cpu_onednn_get(NULL); } /* it is open wherever there are descriptors */
 
 #if DNNL_VERSION_MAJOR >= 3
 

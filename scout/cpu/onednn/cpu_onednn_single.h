@@ -1,16 +1,20 @@
-/* Candidates that are one primitive of oneDNN and nothing else: a file says how it is described, and has the rest here.
+/* Candidates that are one primitive of oneDNN: a file describes it and takes the rest from here.
  */
 #ifndef SCOUT_CPU_ONEDNN_CPU_ONEDNN_SINGLE_H
 #define SCOUT_CPU_ONEDNN_CPU_ONEDNN_SINGLE_H
 
 #include "scout/cpu/onednn/cpu_onednn_plan.h"
 
+struct scout_plan {
+    cpu_onednn_plan p;
+};
+
 /* Adds the parts and fills p->pd, which asks the library and compiles nothing yet. */
 typedef scout_answer cpu_onednn_single_describe(cpu_onednn_plan *p, const scout_op *op, scout_why *why);
 
 /* A candidate's supports and prepare, but for the description. */
 scout_answer cpu_onednn_single_supports(cpu_onednn_single_describe *how, const scout_op *op, scout_why *why);
-scout_answer cpu_onednn_single_prepare(cpu_onednn_single_describe *how, const scout_op *op, scout_plan **out,
+scout_answer cpu_onednn_single_prepare(cpu_onednn_single_describe *how, const scout_op *op, scout_plan *plan,
                                        scout_plan_needs *needs, scout_why *why);
 /* As they stand in a scout_candidate. */
 scout_answer cpu_onednn_single_launch(scout_plan *plan, const scout_args *args, scout_why *why);

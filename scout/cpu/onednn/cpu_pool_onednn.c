@@ -1,14 +1,10 @@
 /* Pools by oneDNN: the baseline of this device. */
 #include "scout/cpu/device/cpu_candidates.h"
-#include "scout/cpu/onednn/cpu_onednn_plan.h"
 #include "scout/cpu/onednn/cpu_onednn_post.h"
+#include "scout/cpu/onednn/cpu_onednn_single.h"
 #include "scout/op/pool.h"
 
 #include <limits.h>
-
-struct scout_plan {
-    cpu_onednn_plan onednn;
-};
 
 static bool activations(cpu_onednn_md *md, const scout_tensor *t, bool last) {
     int order[SCOUT_MAX_RANK] = {0, 1, 2, 3, 4, 5, 6, 7};
@@ -46,39 +42,17 @@ static dnnl_status_t create(cpu_onednn_plan *c, const pool_problem *p, const cpu
     return status;
 }
 
-static void destroy(scout_plan *plan) {
-    if (!plan) return;
-    cpu_onednn_plan_free(&plan->onednn);
-    free(plan);
-}
-
-static scout_answer describe_plan(const scout_op *op, scout_plan **out, scout_why *why) {
+static scout_answer describe(cpu_onednn_plan *c, const scout_op *op, scout_why *why) {
     const pool_problem p = pool_problem_of(op);
     cpu_onednn_md src = {.there = false}, dst = {.there = false};
-    *out = NULL;
-    scout_plan *plan = calloc(1, sizeof *plan);
-    if (!plan) return scout_say(why, SCOUT_NO_MEMORY, "memory", "no memory for a plan");
-    scout_answer answer = cpu_onednn_plan_begin(&plan->onednn, why);
-    if (answer != SCOUT_OK) {
-        free(plan);
-        return answer;
-    }
     dnnl_status_t status = dnnl_invalid_arguments;
     if (activations(&src, &op->tensors[POOL_INPUT], p.w.last) && activations(&dst, &op->tensors[POOL_OUTPUT], p.w.last))
-        status = create(&plan->onednn, &p, &src, &dst, op->workspace_limit);
-    if (status != dnnl_success) {
-        cpu_onednn_md_free(&src);
-        cpu_onednn_md_free(&dst);
-        answer = status == dnnl_invalid_arguments
-                     ? scout_say(why, SCOUT_NO, "shape", "oneDNN %s knows no such window", plan->onednn.lib->version)
-                     : cpu_onednn_plan_refuse(&plan->onednn, "pooling", status, why);
-        destroy(plan);
-        return answer;
-    }
-    (void)cpu_onednn_plan_part(&plan->onednn, DNNL_ARG_SRC, POOL_INPUT, src); /* there is room for both */
-    (void)cpu_onednn_plan_part(&plan->onednn, DNNL_ARG_DST, POOL_OUTPUT, dst);
-    *out = plan;
-    return SCOUT_OK;
+        status = create(c, &p, &src, &dst, op->workspace_limit);
+    (void)cpu_onednn_plan_part(c, DNNL_ARG_SRC, POOL_INPUT, src); /* there is room for both */
+    (void)cpu_onednn_plan_part(c, DNNL_ARG_DST, POOL_OUTPUT, dst);
+    if (status == dnnl_invalid_arguments)
+        return scout_say(why, SCOUT_NO, "shape", "oneDNN %s has no such window", c->lib->version);
+    return status == dnnl_success ? SCOUT_OK : cpu_onednn_plan_refuse(c, "pooling", status, why);
 }
 
 static bool fits(const pool_problem *p) {
@@ -93,46 +67,25 @@ static bool fits(const pool_problem *p) {
 
 static scout_answer supports(const scout_op *op, scout_device *device, scout_why *why) {
     const pool_problem p = pool_problem_of(op);
-    scout_plan *plan = NULL;
     (void)device;
     if (!cpu_onednn_get(why)) return SCOUT_NO;
-    if (!fits(&p)) return scout_say(why, SCOUT_NO, "shape", "a dimension is larger than oneDNN's kernels can count");
+    if (!fits(&p)) return scout_say(why, SCOUT_NO, "shape", "a dimension exceeds the limit of oneDNN's kernels");
     for (int k = 0; k < WINDOW_AXES && p.padded && p.quant.zero_in; k++)
         if (p.w.axes[k].begin > 0 || p.w.axes[k].end > 0)
-            return scout_say(why, SCOUT_NO, "feature", "oneDNN would count padding in as bytes of 0, which are not 0");
+            return scout_say(why, SCOUT_NO, "feature",
+                             "oneDNN would average padding as bytes of 0, which is not the zero point");
     for (int k = 0; k < WINDOW_AXES && p.padded; k++)
         if (padding_behind(&p.w.axes[k]) > p.w.axes[k].end)
-            return scout_say(why, SCOUT_NO, "feature", "oneDNN would count what hangs over the padding (ceil_mode) in");
-    const scout_answer answer = describe_plan(op, &plan, why);
-    destroy(plan);
-    return answer;
+            return scout_say(why, SCOUT_NO, "feature",
+                             "oneDNN would count the window's overhang beyond the padding (ceil_mode)");
+    return cpu_onednn_single_supports(describe, op, why);
 }
 
 static scout_answer prepare(const scout_op *op, scout_device *device, const int64_t *values, scout_plan **out,
                             scout_plan_needs *needs, scout_why *why) {
-    scout_plan *plan = NULL;
     (void)device, (void)values;
-    *out = NULL;
-    scout_answer answer = describe_plan(op, &plan, why);
-    if (answer != SCOUT_OK || !plan) return answer;
-    answer = cpu_onednn_plan_finish(&plan->onednn, op->workspace_limit, needs, why);
-    if (answer != SCOUT_OK) {
-        destroy(plan);
-        return answer;
-    }
-    *out = plan;
-    return SCOUT_OK;
+    return cpu_onednn_single_prepare(describe, op, *out, needs, why);
 }
-
-static scout_answer launch(scout_plan *plan, const scout_args *args, scout_why *why) {
-    return cpu_onednn_plan_launch(&plan->onednn, args, why);
-}
-
-static int describe(const scout_plan *plan, char *json, size_t room) {
-    return cpu_onednn_plan_describe(&plan->onednn, json, room);
-}
-
-static const char *const precisions[] = {"fp32", "bf16", "int8", NULL};
 
 const scout_candidate cpu_pool_onednn = {
     .size = sizeof(scout_candidate),
@@ -143,10 +96,11 @@ const scout_candidate cpu_pool_onednn = {
     .about = "oneDNN's pooling: maximum and average",
     .library = "onednn",
     .approach = "LIBRARY_TUNE",
-    .precisions = precisions,
+    .precisions = (const char *const[]){"fp32", "bf16", "int8", NULL},
     .supports = supports,
     .prepare = prepare,
-    .launch = launch,
-    .describe = describe,
-    .destroy = destroy,
+    .launch = cpu_onednn_single_launch,
+    .describe = cpu_onednn_single_json,
+    .destroy = cpu_onednn_single_destroy,
+    .plan_bytes = sizeof(scout_plan),
 };

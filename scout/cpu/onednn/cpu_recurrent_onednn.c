@@ -1,6 +1,6 @@
-/* Recurrent layers by oneDNN's own primitives: the baseline of this device. Its gates stand in another order, so both
- * weights and the bias are packed as one: gates brought into its order, then laid as it likes them best. Where its
- * outputs lie otherwise than ONNX's they go to the workspace first and are copied. */
+/* Recurrent layers by oneDNN's own primitives: the baseline of this device. Its gates have another order, so both
+ * weights and the bias are packed as one: gates reordered, then in the library's preferred format. Where its output's
+ * layout differs from ONNX's, the output goes to the workspace first and is copied. */
 #include "scout/cpu/device/cpu_candidates.h"
 #include "scout/cpu/device/cpu_number.h"
 #include "scout/cpu/device/cpu_team.h"
@@ -31,22 +31,22 @@ typedef struct describing {
     cpu_onednn_recurrent r;
 } describing;
 
-/* ---- what it has ---- */
+/* ---- support ---- */
 
 static scout_answer covers(const scout_op *op, const recurrent_problem *p, scout_why *why) {
     const bool plain = p->cell == RECURRENT_RNN && (p->activations[0][0].function == RECURRENT_RELU ||
                                                     p->activations[0][0].function == RECURRENT_SIGMOID);
     const bool alike = p->directions == 1 || p->activations[0][0].function == p->activations[1][0].function;
     if (!cpu_onednn_get(why)) return SCOUT_NO;
-    if (p->lengths >= 0) return scout_say(why, SCOUT_NO, "feature", "oneDNN runs all sequences to their end");
+    if (p->lengths >= 0) return scout_say(why, SCOUT_NO, "feature", "oneDNN has no sequence lengths");
     if (p->clip > 0 || p->input_forget)
         return scout_say(why, SCOUT_NO, "feature", "oneDNN has no clipping and no coupled gates");
-    if (p->peephole >= 0) return scout_say(why, SCOUT_NO, "feature", "peepholes are not told to oneDNN here");
+    if (p->peephole >= 0) return scout_say(why, SCOUT_NO, "feature", "peepholes are not supported with oneDNN");
     if (!p->customary && !(plain && alike))
-        return scout_say(why, SCOUT_NO, "feature", "oneDNN's gates have the customary activations");
+        return scout_say(why, SCOUT_NO, "feature", "oneDNN's gates have the default activations alone");
     for (uint32_t k = 0; k < op->rank; k++)
         if (op->shape[k] > INT_MAX / 8)
-            return scout_say(why, SCOUT_NO, "shape", "a dimension is larger than oneDNN's kernels can count");
+            return scout_say(why, SCOUT_NO, "shape", "a dimension exceeds the limit of oneDNN's kernels");
     return SCOUT_OK;
 }
 
@@ -70,8 +70,8 @@ static uint64_t stage(scout_plan *plan, int64_t elements) {
     return at;
 }
 
-/* A state, [1, directions, batch, hidden]; one that the library must be given or give, but nobody asked for, lies in
- * the workspace. */
+/* A state, [1, directions, batch, hidden]; one that the library requires and the operation lacks is in the workspace.
+ */
 static bool add_state(describing *d, int arg, int tensor, cpu_onednn_md **out) {
     const recurrent_problem *p = &d->plan->p;
     const int64_t dims[] = {1, p->directions, p->batch, p->hidden};
@@ -106,7 +106,7 @@ static bool add_y(describing *d) {
     return true;
 }
 
-/* [1, directions, in, gates, hidden]; our copy has the gates in the library's order and lies otherwise as ONNX's. */
+/* [1, directions, in, gates, hidden]; the copy has the gates in the library's order and is as in ONNX otherwise. */
 static bool add_weight(describing *d, int which, int arg, int tensor, int64_t in, cpu_onednn_md **out) {
     scout_plan *plan = d->plan;
     const recurrent_problem *p = &plan->p;
@@ -121,8 +121,8 @@ static bool add_weight(describing *d, int which, int arg, int tensor, int64_t in
     return plan->parts[which] >= 0;
 }
 
-/* Biases are fp32, whatever the type; those of input and state are added up but for the last one of such a gru. Where
- * there are none they are zeros: kernels for processors insist on some. */
+/* Biases are fp32, whatever the type; those of input and state are added up but for the last one of such a gru. Missing
+ * ones are zeros: optimised kernels require them. */
 static bool add_bias(describing *d) {
     scout_plan *plan = d->plan;
     const recurrent_problem *p = &plan->p;
@@ -164,7 +164,6 @@ static dnnl_status_t describe_recurrent(describing *d) {
 }
 
 static void destroy(scout_plan *plan) {
-    if (!plan) return;
     const cpu_onednn *l = plan->onednn.lib;
     for (int k = 0; k < BIAS; k++) {
         cpu_onednn_md_free(&plan->plain[k]);
@@ -172,47 +171,35 @@ static void destroy(scout_plan *plan) {
         if (plan->order_pd[k]) l->dnnl_primitive_desc_destroy(plan->order_pd[k]);
     }
     cpu_onednn_plan_free(&plan->onednn);
-    free(plan);
 }
 
-static scout_answer describe_plan(const scout_op *op, scout_plan **out, scout_why *why) {
+static scout_answer describe_plan(const scout_op *op, scout_plan *plan, scout_why *why) {
     const recurrent_problem p = recurrent_problem_of(op);
     scout_answer answer = covers(op, &p, why);
-    *out = NULL;
     if (answer != SCOUT_OK) return answer;
-    scout_plan *plan = calloc(1, sizeof *plan);
-    if (!plan) return scout_say(why, SCOUT_NO_MEMORY, "memory", "no memory for a plan");
     plan->p = p;
     plan->linear = p.cell == RECURRENT_GRU && p.linear_before_reset;
     answer = cpu_onednn_plan_begin(&plan->onednn, why);
-    if (answer != SCOUT_OK) {
-        free(plan);
-        return answer;
-    }
+    if (answer != SCOUT_OK) return answer;
     describing d = {.plan = plan, .type = cpu_onednn_plan_type(p.type)};
     const dnnl_status_t status = add_all(&d) ? describe_recurrent(&d) : dnnl_unimplemented;
-    if (status == dnnl_success) {
-        *out = plan;
-        return SCOUT_OK;
-    }
+    if (status == dnnl_success) return SCOUT_OK;
     /* what it does not have it calls unimplemented or, where strides are too odd for it, an invalid argument */
-    answer = cpu_onednn_plan_refuse(&plan->onednn, "recurrent layer",
-                                    status == dnnl_invalid_arguments ? dnnl_unimplemented : status, why);
-    destroy(plan);
-    return answer;
+    return cpu_onednn_plan_refuse(&plan->onednn, "recurrent layer",
+                                  status == dnnl_invalid_arguments ? dnnl_unimplemented : status, why);
 }
 
 static scout_answer supports(const scout_op *op, scout_device *device, scout_why *why) {
-    scout_plan *plan = NULL;
+    scout_plan plan = {.linear = false};
     (void)device;
     const scout_answer answer = describe_plan(op, &plan, why);
-    destroy(plan);
+    destroy(&plan);
     return answer;
 }
 
 /* ---- packing ---- */
 
-/* What the primitive wants its weights to be, in one piece of memory. */
+/* Places the weights in the primitive's formats, in one piece of memory. */
 static dnnl_status_t place_weights(scout_plan *plan) {
     static const int args[PACKED] = {DNNL_ARG_WEIGHTS_LAYER, DNNL_ARG_WEIGHTS_ITER, DNNL_ARG_BIAS};
     cpu_onednn_plan *o = &plan->onednn;
@@ -231,7 +218,7 @@ static dnnl_status_t place_weights(scout_plan *plan) {
     return status;
 }
 
-/* Which gate of ONNX's stands at a place of the library's. */
+/* The gate of ONNX at a place of the library's. */
 static int gate_at(const scout_plan *plan, int place) {
     static const int lstm[] = {0, 2, 3, 1};
     return plan->p.cell == RECURRENT_LSTM ? lstm[place] : place;
@@ -287,7 +274,7 @@ static scout_answer pack_tensors(scout_plan *plan, void *const *tensors, void *p
     const size_t w = cpu_onednn_md_bytes(&plan->plain[W]), r = cpu_onednn_md_bytes(&plan->plain[R]);
     void *room = malloc(w > r ? w : r);
     (void)stream;
-    if (!room) return scout_say(why, SCOUT_NO_MEMORY, "memory", "no memory to bring gates into another order");
+    if (!room) return scout_say(why, SCOUT_NO_MEMORY, "memory", "no memory to reorder gates");
     dnnl_status_t status = pack_weight(plan, W, tensors[RECURRENT_W], room, packed);
     if (status == dnnl_success) status = pack_weight(plan, R, tensors[RECURRENT_R], room, packed);
     free(room);
@@ -302,23 +289,19 @@ static scout_answer pack_tensors(scout_plan *plan, void *const *tensors, void *p
 
 static scout_answer prepare(const scout_op *op, scout_device *device, const int64_t *values, scout_plan **out,
                             scout_plan_needs *needs, scout_why *why) {
-    scout_plan *plan = NULL;
+    scout_plan *const plan = *out;
     (void)device, (void)values;
-    *out = NULL;
-    scout_answer answer = describe_plan(op, &plan, why);
-    if (answer != SCOUT_OK || !plan) return answer;
+    scout_answer answer = describe_plan(op, plan, why);
+    if (answer != SCOUT_OK) return answer;
     const dnnl_status_t status = place_weights(plan);
     answer = status == dnnl_success ? cpu_onednn_plan_finish(&plan->onednn, op->workspace_limit, needs, why)
                                     : cpu_onednn_plan_refuse(&plan->onednn, "packing", status, why);
     const uint64_t scratch = (plan->onednn.workspace_bytes + 63) / 64 * 64;
     if (answer == SCOUT_OK && scratch + plan->staged > op->workspace_limit)
-        answer =
-            scout_say(why, SCOUT_NO, "memory", "oneDNN's outputs lie otherwise, and %llu bytes are too many to copy",
-                      (unsigned long long)plan->staged);
-    if (answer != SCOUT_OK) {
-        destroy(plan);
-        return answer;
-    }
+        answer = scout_say(why, SCOUT_NO, "memory",
+                           "oneDNN's outputs have another layout, and %llu bytes are too many to copy",
+                           (unsigned long long)plan->staged);
+    if (answer != SCOUT_OK) return answer;
     for (int k = 0; k < plan->onednn.count; k++) {
         cpu_onednn_part *part = &plan->onednn.parts[k];
         if (part->tensor < 0 && part->arg != DNNL_ARG_SCRATCHPAD) part->offset += scratch;
@@ -326,7 +309,6 @@ static scout_answer prepare(const scout_op *op, scout_device *device, const int6
     needs->workspace_bytes = scratch + plan->staged;
     needs->packs = RECURRENT_W + 1;
     needs->pack_bytes = plan->pack_bytes;
-    *out = plan;
     return SCOUT_OK;
 }
 
@@ -363,8 +345,6 @@ static int describe(const scout_plan *plan, char *json, size_t room) {
     return cpu_onednn_plan_describe(&plan->onednn, json, room);
 }
 
-static const char *const precisions[] = {"fp32", "bf16", NULL};
-
 const scout_candidate cpu_recurrent_onednn = {
     .size = sizeof(scout_candidate),
     .kind = SCOUT_RECURRENT,
@@ -374,11 +354,12 @@ const scout_candidate cpu_recurrent_onednn = {
     .about = "oneDNN's LSTM, GRU and plain recurrent layer, weights packed",
     .library = "onednn",
     .approach = "LIBRARY_TUNE",
-    .precisions = precisions,
+    .precisions = (const char *const[]){"fp32", "bf16", NULL},
     .supports = supports,
     .prepare = prepare,
     .launch = launch,
     .describe = describe,
     .destroy = destroy,
+    .plan_bytes = sizeof(scout_plan),
     .pack_tensors = pack_tensors,
 };

@@ -1,4 +1,4 @@
-/* Reductions by oneDNN's primitive of that name, which keeps the rank: a reduced dimension is 1 behind it. */
+/* Reductions by oneDNN's primitive of that name, which keeps the rank: a reduced dimension becomes 1. */
 #include "scout/cpu/device/cpu_candidates.h"
 #include "scout/cpu/onednn/cpu_onednn_single.h"
 #include "scout/op/reduce.h"
@@ -55,10 +55,8 @@ static scout_answer supports(const scout_op *op, scout_device *device, scout_why
 static scout_answer prepare(const scout_op *op, scout_device *device, const int64_t *values, scout_plan **out,
                             scout_plan_needs *needs, scout_why *why) {
     (void)device, (void)values;
-    return cpu_onednn_single_prepare(describe, op, out, needs, why);
+    return cpu_onednn_single_prepare(describe, op, *out, needs, why);
 }
-
-static const char *const precisions[] = {"fp32", "bf16", "fp16", NULL};
 
 const scout_candidate cpu_reduce_onednn = {
     .size = sizeof(scout_candidate),
@@ -69,10 +67,11 @@ const scout_candidate cpu_reduce_onednn = {
     .about = "oneDNN's reduction",
     .library = "onednn",
     .approach = "LIBRARY_TUNE",
-    .precisions = precisions,
+    .precisions = (const char *const[]){"fp32", "bf16", "fp16", NULL},
     .supports = supports,
     .prepare = prepare,
     .launch = cpu_onednn_single_launch,
     .describe = cpu_onednn_single_json,
     .destroy = cpu_onednn_single_destroy,
+    .plan_bytes = sizeof(scout_plan),
 };

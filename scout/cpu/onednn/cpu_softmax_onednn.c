@@ -3,7 +3,7 @@
 #include "scout/cpu/onednn/cpu_onednn_single.h"
 #include "scout/op/softmax.h"
 
-/* A row at the end is a row at the end to the library, too: without a dimension of 1 behind it. */
+/* A row at the end has no dimension of 1 after it for the library, either. */
 static bool add(cpu_onednn_plan *p, const scout_op *op, int arg, int tensor) {
     const scout_tensor *t = &op->tensors[tensor];
     const dnnl_data_type_t type = cpu_onednn_plan_type(t->type);
@@ -29,8 +29,8 @@ static dnnl_status_t describe_softmax(cpu_onednn_plan *p, const scout_op *op) {
 
 static scout_answer describe(cpu_onednn_plan *p, const scout_op *op, scout_why *why) {
     if (op_real(op, "scale", 1) != 1)
-        return scout_say(why, SCOUT_NO, "feature", "oneDNN's softmax scales nothing before");
-    if (op_tensor(op, "bias") >= 0) return scout_say(why, SCOUT_NO, "feature", "oneDNN's softmax adds nothing before");
+        return scout_say(why, SCOUT_NO, "feature", "oneDNN's softmax does not scale its input");
+    if (op_tensor(op, "bias") >= 0) return scout_say(why, SCOUT_NO, "feature", "oneDNN's softmax adds no bias");
     const dnnl_status_t status = describe_softmax(p, op);
     return status == dnnl_success ? SCOUT_OK : cpu_onednn_plan_refuse(p, "softmax", status, why);
 }
@@ -43,10 +43,8 @@ static scout_answer supports(const scout_op *op, scout_device *device, scout_why
 static scout_answer prepare(const scout_op *op, scout_device *device, const int64_t *values, scout_plan **out,
                             scout_plan_needs *needs, scout_why *why) {
     (void)device, (void)values;
-    return cpu_onednn_single_prepare(describe, op, out, needs, why);
+    return cpu_onednn_single_prepare(describe, op, *out, needs, why);
 }
-
-static const char *const precisions[] = {"fp32", "bf16", NULL};
 
 const scout_candidate cpu_softmax_onednn = {
     .size = sizeof(scout_candidate),
@@ -57,10 +55,11 @@ const scout_candidate cpu_softmax_onednn = {
     .about = "oneDNN's softmax and logarithm of it, along any axis",
     .library = "onednn",
     .approach = "LIBRARY_TUNE",
-    .precisions = precisions,
+    .precisions = (const char *const[]){"fp32", "bf16", NULL},
     .supports = supports,
     .prepare = prepare,
     .launch = cpu_onednn_single_launch,
     .describe = cpu_onednn_single_json,
     .destroy = cpu_onednn_single_destroy,
+    .plan_bytes = sizeof(scout_plan),
 };

@@ -1,5 +1,5 @@
-/* The inner loops of the own attention, on blocks whose rows are queries: what they compute with lies in scratch memory
- * of one thread, transposed, so that vectors run over the queries and no sum goes across a vector. */
+/* The inner loops of the own attention, on blocks of queries. Operands are in one thread's scratch memory, transposed,
+ * so that vectors run over the queries and no sum goes across a vector. */
 #ifndef SCOUT_CPU_PRODUCTS_CPU_ATTENTION_KERNEL_H
 #define SCOUT_CPU_PRODUCTS_CPU_ATTENTION_KERNEL_H
 

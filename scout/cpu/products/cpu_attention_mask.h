@@ -1,4 +1,4 @@
-/* Masks and soft caps put on scores that lie in memory, by all threads: what compositions of library calls lack. */
+/* Masks and soft caps applied to scores in memory, by all threads, for compositions of library calls. */
 #ifndef SCOUT_CPU_PRODUCTS_CPU_ATTENTION_MASK_H
 #define SCOUT_CPU_PRODUCTS_CPU_ATTENTION_MASK_H
 

@@ -1,14 +1,12 @@
-/* Attention in one pass over keys and values by a kernel of the project: scores never leave a thread's cache. A task is
- * a block of up to 64 queries (of all heads that share keys and values) of one sequence; keys come in blocks of 64, and
- * blocks that none of the queries sees are left out. The softmax is taken as it comes: sums so far are corrected when a
- * larger score is found. */
+/* Attention in one pass over keys and values by an own kernel: scores never leave a thread's cache. A task is a block
+ * of up to 64 queries (of all heads that share keys and values) of one sequence; keys come in blocks of 64, and blocks
+ * that none of the queries sees are left out. The softmax is computed online: sums so far are rescaled when a larger
+ * score is found. */
 #include "scout/cpu/device/cpu_candidates.h"
 #include "scout/cpu/device/cpu_convert.h"
 #include "scout/cpu/device/cpu_team.h"
 #include "scout/cpu/products/cpu_attention_kernel.h"
 #include "scout/op/attention.h"
-
-#include <stdlib.h>
 
 enum { KEYS = CPU_ATTENTION_KEYS, MOST_LANES = 64 };
 
@@ -31,7 +29,7 @@ typedef struct task {
     scratch *room;
     int64_t batch, kv_head, row, rows; /* rows: as many lanes as are in use */
     int64_t begin, end;                /* keys that any of them sees */
-    bool whole;                        /* every one sees all of them */
+    bool whole;                        /* every query sees all of them */
 } task;
 
 static int64_t most_of(int64_t a, int64_t b) { return a > b ? a : b; }
@@ -117,7 +115,7 @@ static void add_mask(const task *t, int64_t key, int64_t keys) {
     }
 }
 
-/* What happens to scores between the product and the softmax. */
+/* Scores between the product and the softmax: soft cap and mask. */
 static void adjust(const task *t, int64_t key, int64_t keys) {
     const attention_problem *p = &t->plan->p;
     const int64_t lanes = t->plan->lanes;
@@ -200,7 +198,7 @@ static scout_answer supports(const scout_op *op, scout_device *device, scout_why
     (void)device;
     if (!cpu_convert_known(p.type)) return scout_say(why, SCOUT_NO, "type", "takes fp32, fp16 and bf16");
     if (p.keys > INT32_MAX || p.queries > INT32_MAX || p.heads > INT32_MAX)
-        return scout_say(why, SCOUT_NO, "shape", "counts keys, queries and heads in 32 bits");
+        return scout_say(why, SCOUT_NO, "shape", "keys, queries and heads exceed 32-bit counters");
     if (workspace_bytes(&p) > (double)op->workspace_limit)
         return scout_say(why, SCOUT_NO, "memory", "needs %.1f MB of workspace for %d threads",
                          workspace_bytes(&p) / 1e6, cpu_team_size());
@@ -209,10 +207,8 @@ static scout_answer supports(const scout_op *op, scout_device *device, scout_why
 
 static scout_answer prepare(const scout_op *op, scout_device *device, const int64_t *values, scout_plan **out,
                             scout_plan_needs *needs, scout_why *why) {
-    scout_plan *plan = calloc(1, sizeof *plan);
-    (void)device, (void)values;
-    *out = plan;
-    if (!plan) return scout_say(why, SCOUT_NO_MEMORY, "memory", "no memory for a plan");
+    scout_plan *const plan = *out;
+    (void)device, (void)values, (void)why;
     plan->p = attention_problem_of(op);
     plan->kernel = cpu_attention_kernel_get();
     plan->rows = plan->p.group * plan->p.queries;
@@ -236,10 +232,6 @@ static int describe(const scout_plan *plan, char *json, size_t room) {
         plan->kernel->name, (long long)plan->lanes, KEYS, cpu_team_about());
 }
 
-static void destroy(scout_plan *plan) { free(plan); }
-
-static const char *const precisions[] = {"fp32", "bf16", "fp16", NULL};
-
 /* Also the baseline where oneDNN is not here, or cannot hold a row of scores. */
 const scout_candidate cpu_attention_tiled = {
     .size = sizeof(scout_candidate),
@@ -249,10 +241,10 @@ const scout_candidate cpu_attention_tiled = {
     .name = "attention_tiled",
     .about = "own attention in one pass over keys and values, every mask and type",
     .approach = "CUSTOM_ATTENTION",
-    .precisions = precisions,
+    .precisions = (const char *const[]){"fp32", "bf16", "fp16", NULL},
     .supports = supports,
     .prepare = prepare,
     .launch = launch,
     .describe = describe,
-    .destroy = destroy,
+    .plan_bytes = sizeof(scout_plan),
 };

@@ -1,7 +1,7 @@
-/* Depthwise convolutions in fp32 by a direct loop: every output channel sees one input channel, so there is no product
- * to be made of it. The input of a channel is laid out anew in a thread's scratch memory, which stays in its cache:
- * with its padding, and with the places that a stride brings together beside each other (one plane for each phase of
- * the stride). There every tap is the same distance away from every output, so that the whole channel is one long loop
+/* Depthwise convolutions in fp32 by a direct loop: every output channel sees one input channel, so it is no matrix
+ * product. The input of a channel is laid out anew in a thread's scratch memory, which stays in its cache: with its
+ * padding, and with the places that a stride brings together beside each other (one plane for each phase of the
+ * stride). There every tap is the same distance away from every output, so that the whole channel is one long loop
  * without edges, whatever kernel, stride and dilation are. */
 #include "common/checked.h"
 #include "scout/cpu/device/cpu_candidates.h"
@@ -30,8 +30,8 @@ typedef struct depthwise_job {
     const scout_args *args;
 } depthwise_job;
 
-/* The whole body in the macro: gcc takes vectors apart for the width of the function in which they are written, before
- * it inlines that into a wider one. */
+/* The whole body in the macro: gcc splits vectors to the width of the function where they are written, before it
+ * inlines that into a wider one. */
 #define ADD(name, wide)                                                                                                \
     FAST wide static void name(const float *in, const int64_t *offsets, const float *w, int64_t taps, int64_t count,   \
                                float *out) {                                                                           \
@@ -72,7 +72,7 @@ static void lay_row(const window_axis *a, int64_t phase, const float *input, int
     memset(out + to, 0, (size_t)(size - to) * sizeof *out);
 }
 
-/* All planes of a channel: phases of depth, height and width, the last one turning fastest. */
+/* All planes of a channel: phases of depth, height and width; the last varies fastest. */
 static void lay_planes(const scout_plan *plan, const float *input, float *out) {
     const window_axis *d = &plan->p.w.axes[0], *h = &plan->p.w.axes[1], *x = &plan->p.w.axes[2];
     const int64_t rows = plan->size[0] * plan->size[1];
@@ -159,7 +159,7 @@ static scout_answer supports(const scout_op *op, scout_device *device, scout_why
     scout_plan plan;
     (void)device;
     if (cpu_conv_epilogue_covers(&p, why) != SCOUT_OK) return SCOUT_NO;
-    if (p.cin != p.group) return scout_say(why, SCOUT_NO, "shape", "wants groups of one input channel (depthwise)");
+    if (p.cin != p.group) return scout_say(why, SCOUT_NO, "shape", "needs groups of one input channel (depthwise)");
     if (!measure(&p, &plan) || workspace_bytes(&plan) > op->workspace_limit)
         return scout_say(why, SCOUT_NO, "memory", "a channel's planes do not fit into the workspace");
     return SCOUT_OK;
@@ -183,6 +183,7 @@ static void set_offsets(scout_plan *plan) {
 static scout_answer prepare(const scout_op *op, scout_device *device, const int64_t *values, scout_plan **out,
                             scout_plan_needs *needs, scout_why *why) {
     const conv_problem p = conv_problem_of(op);
+    /* as long as its window */
     scout_plan *plan = calloc(1, sizeof *plan + (size_t)window_kernel(&p.w) * sizeof plan->offsets[0]);
     const cpu_info *c = cpu_info_get();
     (void)device, (void)values;
@@ -216,8 +217,6 @@ static int describe(const scout_plan *plan, char *json, size_t room) {
 
 static void destroy(scout_plan *plan) { free(plan); }
 
-static const char *const precisions[] = {"fp32", "tf32", NULL};
-
 const scout_candidate cpu_conv_depthwise = {
     .size = sizeof(scout_candidate),
     .kind = SCOUT_CONV,
@@ -226,7 +225,7 @@ const scout_candidate cpu_conv_depthwise = {
     .name = "cpu_conv_depthwise",
     .about = "own direct loop for depthwise convolutions in fp32, nchw",
     .approach = "CUSTOM_KERNEL",
-    .precisions = precisions,
+    .precisions = (const char *const[]){"fp32", "tf32", NULL},
     .supports = supports,
     .prepare = prepare,
     .launch = launch,

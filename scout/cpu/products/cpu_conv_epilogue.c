@@ -9,10 +9,10 @@
 scout_answer cpu_conv_epilogue_covers(const conv_problem *p, scout_why *why) {
     if (p->type_in != SCOUT_FP32 || p->type_weight != SCOUT_FP32 || p->type_out != SCOUT_FP32)
         return scout_say(why, SCOUT_NO, "type", "convolves fp32 with fp32");
-    if (p->w.last) return scout_say(why, SCOUT_NO, "layout", "wants channels before space (nchw)");
-    if (p->transposed) return scout_say(why, SCOUT_NO, "feature", "transposed convolutions are not covered");
+    if (p->w.last) return scout_say(why, SCOUT_NO, "layout", "needs channels before space (nchw)");
+    if (p->transposed) return scout_say(why, SCOUT_NO, "feature", "transposed convolutions are not supported");
     if (activation_is_special(&p->activation))
-        return scout_say(why, SCOUT_NO, "epilogue", "activations with exponentials are not covered");
+        return scout_say(why, SCOUT_NO, "epilogue", "activations with exponentials are not supported");
     return SCOUT_OK;
 }
 

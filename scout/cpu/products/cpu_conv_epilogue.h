@@ -1,4 +1,4 @@
-/* What stands behind the sums of a convolution in fp32: bias, residual, activation. Shared by the project's own loops.
+/* The epilogue of a convolution in fp32: bias, residual, activation. Shared by the project's own loops.
  */
 #ifndef SCOUT_CPU_PRODUCTS_CPU_CONV_EPILOGUE_H
 #define SCOUT_CPU_PRODUCTS_CPU_CONV_EPILOGUE_H
@@ -7,7 +7,7 @@
 
 #include <stdbool.h>
 
-/* Types, layout and activation that these loops have; SCOUT_NO: why says what they have not. */
+/* Types, layout and activation that these loops have; SCOUT_NO with the reason otherwise. */
 scout_answer cpu_conv_epilogue_covers(const conv_problem *p, scout_why *why);
 
 /* out[k] = activation(out[k] + bias + residual[k]); residual NULL: none. */

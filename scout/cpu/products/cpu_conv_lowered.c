@@ -1,5 +1,5 @@
-/* Convolutions as products by OpenBLAS: the windows of some rows of the output are laid side by side as columns
- * (im2col) and multiplied with the weight as it lies. A kernel of 1 without stride or padding is a product already. */
+/* Convolutions as products by OpenBLAS: the windows of some rows of the output become columns (im2col), which are
+ * multiplied with the weight as it is. A kernel of 1 without stride or padding is a product already. */
 #include "scout/cpu/device/cpu_candidates.h"
 #include "scout/cpu/device/cpu_openblas.h"
 #include "scout/cpu/device/cpu_team.h"
@@ -111,7 +111,7 @@ static scout_answer supports(const scout_op *op, scout_device *device, scout_why
         row_bytes(&p) / (int64_t)sizeof(float) > INT_MAX)
         return scout_say(why, SCOUT_NO, "shape", "a dimension does not fit cblas's int");
     if (p.cin == p.group && p.group > 1)
-        return scout_say(why, SCOUT_NO, "shape", "a product per channel is no way to do a depthwise convolution");
+        return scout_say(why, SCOUT_NO, "shape", "a depthwise convolution would be one product per channel");
     if ((uint64_t)row_bytes(&p) > op->workspace_limit)
         return scout_say(why, SCOUT_NO, "memory", "needs %.1f MB of workspace for a row of the output",
                          (double)row_bytes(&p) / 1e6);
@@ -130,11 +130,9 @@ static bool is_product(const conv_problem *p) {
 static scout_answer prepare(const scout_op *op, scout_device *device, const int64_t *values, scout_plan **out,
                             scout_plan_needs *needs, scout_why *why) {
     (void)device, (void)values;
-    *out = NULL;
     const cpu_openblas *l = cpu_openblas_get(why);
     if (!l) return SCOUT_NO;
-    scout_plan *plan = calloc(1, sizeof *plan);
-    if (!plan) return scout_say(why, SCOUT_NO_MEMORY, "memory", "no memory for a plan");
+    scout_plan *const plan = *out;
     plan->p = conv_problem_of(op);
     plan->lib = l;
     plan->direct = is_product(&plan->p);
@@ -142,7 +140,6 @@ static scout_answer prepare(const scout_op *op, scout_device *device, const int6
     const int64_t room = op->workspace_limit < COLUMN_BYTES ? (int64_t)op->workspace_limit : COLUMN_BYTES;
     plan->rows = each > room ? 1 : room / each < rows ? room / each : rows;
     needs->workspace_bytes = plan->direct ? 0 : (uint64_t)(plan->rows * each);
-    *out = plan;
     return SCOUT_OK;
 }
 
@@ -169,10 +166,6 @@ static int describe(const scout_plan *plan, char *json, size_t room) {
                     plan->lib->version, plan->direct ? "the input" : "im2col", (long long)plan->rows, cpu_team_about());
 }
 
-static void destroy(scout_plan *plan) { free(plan); }
-
-static const char *const precisions[] = {"fp32", "tf32", NULL};
-
 const scout_candidate cpu_conv_lowered = {
     .size = sizeof(scout_candidate),
     .kind = SCOUT_CONV,
@@ -182,10 +175,10 @@ const scout_candidate cpu_conv_lowered = {
     .about = "windows laid out as columns (im2col), multiplied by OpenBLAS's sgemm; fp32, nchw",
     .library = "openblas",
     .approach = "CUSTOM_KERNEL",
-    .precisions = precisions,
+    .precisions = (const char *const[]){"fp32", "tf32", NULL},
     .supports = supports,
     .prepare = prepare,
     .launch = launch,
     .describe = describe,
-    .destroy = destroy,
+    .plan_bytes = sizeof(scout_plan),
 };

@@ -1,13 +1,10 @@
 /* Convolutions of fp16 and bf16, and of bytes, by the project's own products of these (cpu_gemm_widened,
- * cpu_gemm_bytes): the windows of an image are laid side by side as columns (im2col), and the weight is multiplied with
- * them as it lies; what stands behind the sums stands behind the product. The baseline of processors whose library has
- * none for these types. */
+ * cpu_gemm_bytes): the windows of an image become columns (im2col), which the weight is multiplied with as it is; the
+ * convolution's epilogue is the product's. The baseline on processors without library support for these types. */
 #include "scout/cpu/device/cpu_candidates.h"
 #include "scout/cpu/device/cpu_team.h"
 #include "scout/op/conv.h"
 #include "scout/op/gemm.h"
-
-#include <stdlib.h>
 
 enum { MOST_FIELDS = 32, TENSORS = 5 };
 
@@ -31,7 +28,7 @@ typedef struct columns_job {
     const char *input; /* of the group */
     char *columns;
     int64_t size; /* of an element */
-    int padding;  /* what stands for 0: of bytes */
+    int padding;  /* the zero point of bytes */
 } columns_job;
 
 /* --- columns --- */
@@ -101,7 +98,7 @@ static void add_matrix(product *to, const char *name, scout_role role, uint32_t 
     t->bytes = (uint64_t)(rows * cols * size_of(type));
 }
 
-/* Output channels by places: what a convolution has for each channel is along M. false: it has too many fields. */
+/* Output channels by places: a convolution's vector for channels is along M. false: it has too many fields. */
 static bool product_of(const scout_op *op, const conv_problem *p, product *to) {
     const int64_t m = p->cout / p->group, n = window_out(&p->w), k = conv_depth(p);
     memset(to, 0, sizeof *to);
@@ -144,9 +141,9 @@ static scout_answer covers(const scout_op *op, const conv_problem *p, product *a
     const bool halves = p->type_in == SCOUT_FP16 || p->type_in == SCOUT_BF16;
     if (!halves && !(is_byte(p->type_in) && is_byte(p->type_weight)))
         return scout_say(why, SCOUT_NO, "type", "convolves fp16, bf16 and bytes");
-    if (p->transposed) return scout_say(why, SCOUT_NO, "feature", "goes forward alone");
-    if (p->w.last) return scout_say(why, SCOUT_NO, "layout", "channels must come before places");
-    if (!product_of(op, p, asked)) return scout_say(why, SCOUT_NO, "feature", "has too many fields to hand on");
+    if (p->transposed) return scout_say(why, SCOUT_NO, "feature", "transposed convolutions are not supported");
+    if (p->w.last) return scout_say(why, SCOUT_NO, "layout", "channels must come before space");
+    if (!product_of(op, p, asked)) return scout_say(why, SCOUT_NO, "feature", "the operation has too many fields");
     if (columns_of(p) > op->workspace_limit / 2)
         return scout_say(why, SCOUT_NO, "memory", "needs %.1f MB of workspace for an image",
                          (double)columns_of(p) / 1e6);
@@ -162,29 +159,22 @@ static scout_answer supports(const scout_op *op, scout_device *device, scout_why
 }
 
 static void destroy(scout_plan *plan) {
-    if (!plan) return;
-    if (plan->multiply) plan->by->destroy(plan->multiply);
-    free(plan);
+    if (plan->multiply) scout_destroy(plan->by, plan->multiply);
 }
 
 static scout_answer prepare(const scout_op *op, scout_device *device, const int64_t *values, scout_plan **out,
                             scout_plan_needs *needs, scout_why *why) {
-    *out = NULL;
-    scout_plan *plan = calloc(1, sizeof *plan);
-    if (!plan) return scout_say(why, SCOUT_NO_MEMORY, "memory", "no memory for a plan");
+    scout_plan *const plan = *out;
     plan->p = conv_problem_of(op);
     plan->by = multiplier(&plan->p);
     scout_answer answer = covers(op, &plan->p, &plan->asked, why);
     plan->asked.op.fields = plan->asked.fields, plan->asked.op.tensors = plan->asked.tensors;
-    if (answer == SCOUT_OK) answer = plan->by->prepare(&plan->asked.op, device, values, &plan->multiply, needs, why);
-    if (answer != SCOUT_OK) {
-        destroy(plan);
-        return answer;
-    }
+    if (answer == SCOUT_OK)
+        answer = scout_prepare(plan->by, &plan->asked.op, device, values, &plan->multiply, needs, why);
+    if (answer != SCOUT_OK) return answer;
     plan->direct = is_product(&plan->p);
     plan->columns_bytes = columns_of(&plan->p);
     needs->workspace_bytes += plan->columns_bytes;
-    *out = plan;
     return SCOUT_OK;
 }
 
@@ -223,20 +213,19 @@ static int describe(const scout_plan *plan, char *json, size_t room) {
                     plan->direct ? "the input" : "im2col", cpu_team_about());
 }
 
-static const char *const precisions[] = {"fp16", "bf16", "int8", NULL};
-
 const scout_candidate cpu_conv_widened = {
     .size = sizeof(scout_candidate),
     .kind = SCOUT_CONV,
-    .flags = SCOUT_BASELINE | SCOUT_OWN, /* the baseline of what no library has: it comes after those */
+    .flags = SCOUT_BASELINE | SCOUT_OWN, /* the baseline where no library has one */
     .priority = 15,
     .name = "cpu_conv_widened",
     .about = "windows laid out as columns (im2col), multiplied by the own products of fp16, bf16 and bytes; nchw",
     .approach = "CUSTOM_KERNEL",
-    .precisions = precisions,
+    .precisions = (const char *const[]){"fp16", "bf16", "int8", NULL},
     .supports = supports,
     .prepare = prepare,
     .launch = launch,
     .describe = describe,
     .destroy = destroy,
+    .plan_bytes = sizeof(scout_plan),
 };

@@ -1,5 +1,5 @@
-/* Products with a weight whose numbers come in blocks: blocks of nothing but zeros are left out, the others are dense
- * little products. The block's side is a variant. */
+/* Products with a block-sparse weight: blocks of zeros are skipped, the others are small dense products. The block's
+ * side is a variant. */
 #include "scout/cpu/device/cpu_candidates.h"
 #include "scout/cpu/device/cpu_info.h"
 #include "scout/cpu/device/cpu_team.h"
@@ -73,7 +73,7 @@ static int64_t blocks_of(const scout_op *op, int64_t side) {
     return -1;
 }
 
-/* Those that leave something out. */
+/* Block sides with zero blocks to skip. */
 static int64_t all_blocks(const gemm_problem *p, int64_t side) {
     return ((p->n + side - 1) / side) * ((p->k + side - 1) / side);
 }
@@ -93,8 +93,7 @@ static scout_answer supports(const scout_op *op, scout_device *device, scout_why
         return scout_say(why, SCOUT_NO, "memory", "rows of %lld numbers exceed the workspace", (long long)p.k);
     for (int k = 0; k < SIDES; k++)
         if (allows(op, device, &sides[k].side)) return SCOUT_OK;
-    return scout_say(why, SCOUT_NO, "pattern", "no block of %lld numbers a side is all zeros",
-                     (long long)sides[0].side);
+    return scout_say(why, SCOUT_NO, "pattern", "no block of side %lld is all zeros", (long long)sides[0].side);
 }
 
 static scout_answer domain(const scout_op *op, scout_device *device, int exhaustive, scout_domain *out,
@@ -110,10 +109,8 @@ static scout_answer domain(const scout_op *op, scout_device *device, int exhaust
 static scout_answer prepare(const scout_op *op, scout_device *device, const int64_t *values, scout_plan **out,
                             scout_plan_needs *needs, scout_why *why) {
     const cpu_info *c = cpu_info_get();
-    scout_plan *plan = calloc(1, sizeof *plan);
-    (void)device;
-    *out = plan;
-    if (!plan) return scout_say(why, SCOUT_NO_MEMORY, "memory", "no memory for a plan");
+    scout_plan *const plan = *out;
+    (void)device, (void)why;
     const gemm_problem p = gemm_problem_of(op);
     plan->p = p;
     plan->side = values[0];
@@ -230,19 +227,15 @@ static int describe(const scout_plan *plan, char *json, size_t room) {
         (long long)plan->side, (long long)plan->blocks, plan->vectors, cpu_team_about());
 }
 
-static void destroy(scout_plan *plan) { free(plan); }
-
-static const char *const precisions[] = {"fp32", "fp16", "bf16", NULL};
-
 const scout_candidate cpu_gemm_bsr = {
     .size = sizeof(scout_candidate),
     .kind = SCOUT_GEMM,
     .flags = SCOUT_OWN,
     .priority = 45,
     .name = "cpu_bsr",
-    .about = "own product with a weight of blocks, most of which are zero",
+    .about = "own product with a block-sparse weight",
     .approach = "SPARSE_BLOCK",
-    .precisions = precisions,
+    .precisions = (const char *const[]){"fp32", "fp16", "bf16", NULL},
     .supports = supports,
     .domain = domain,
     .allows = allows,
@@ -250,5 +243,5 @@ const scout_candidate cpu_gemm_bsr = {
     .pack = pack,
     .launch = launch,
     .describe = describe,
-    .destroy = destroy,
+    .plan_bytes = sizeof(scout_plan),
 };

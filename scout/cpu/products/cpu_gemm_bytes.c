@@ -1,6 +1,6 @@
-/* Products of int8 and uint8 in any mixture by a kernel of the project: into int32, with zero points and scales that an
- * operation brings when it runs (dynamic quantising), and between DequantizeLinear and QuantizeLinear. The baseline of
- * what oneDNN has not: zero points, weights without sign, processors without dot products of bytes.
+/* Products of int8 and uint8 in any mixture by an own kernel: into int32, with zero points and scales as tensors
+ * (dynamic quantising), and between DequantizeLinear and QuantizeLinear. The baseline of what oneDNN lacks: zero
+ * points, unsigned weights, processors without dot products of bytes.
  *
  * Bytes become 16 bits when they are packed, and lose their zero points there. Two neighbours along K are multiplied
  * and added at once, which every vector unit can and which is exact. */
@@ -11,7 +11,6 @@
 #include "scout/cpu/device/cpu_team.h"
 #include "scout/op/gemm.h"
 
-#include <stdlib.h>
 #if defined(__x86_64__)
 #include <immintrin.h>
 #endif
@@ -144,7 +143,7 @@ static void pack_block(const source *s, int64_t line, int64_t lines, int64_t wid
         pack_strip(s, line + at, lines - at < width ? lines - at : width, width, k, depth, out);
 }
 
-/* --- what becomes of sums --- */
+/* --- the epilogue --- */
 
 FAST static void scale_row(const int32_t *sums, int64_t count, const float *scales, bool each, float *out) {
     if (each)
@@ -237,7 +236,7 @@ typedef struct room { /* of a thread */
     int16_t zeros_a[BLOCK_M], zeros_b[BLOCK_N];
 } room;
 
-/* What stands for 0 in `count` lines: told when it runs, or by convention (scout/op/requantize.h). */
+/* Zero points of `count` lines: from tensors, or by convention (scout/op/requantize.h). */
 static void load_zeros(const bytes_job *job, int tensor, uint32_t type, bool each, int64_t first, int64_t count,
                        int otherwise, int16_t *out) {
     for (int64_t k = 0; k < count; k++) {
@@ -300,16 +299,14 @@ static scout_answer supports(const scout_op *op, scout_device *device, scout_why
     if (bias >= 0 && !p.quant.is && !cpu_convert_known(op->tensors[bias].type))
         return scout_say(why, SCOUT_NO, "type", "adds a bias of fp32, fp16 or bf16");
     if (p.quant.is ? !requantize_activation(&p.activation) : p.activation.function != ACTIVATION_PLAIN)
-        return scout_say(why, SCOUT_NO, "epilogue", "knows no such activation");
+        return scout_say(why, SCOUT_NO, "epilogue", "no such activation");
     return SCOUT_OK;
 }
 
 static scout_answer prepare(const scout_op *op, scout_device *device, const int64_t *values, scout_plan **out,
                             scout_plan_needs *needs, scout_why *why) {
-    scout_plan *plan = calloc(1, sizeof *plan);
-    (void)device, (void)values;
-    *out = plan;
-    if (!plan) return scout_say(why, SCOUT_NO_MEMORY, "memory", "no memory for a plan");
+    scout_plan *const plan = *out;
+    (void)device, (void)values, (void)why;
     plan->p = gemm_problem_of(op);
     plan->shape = best_shape();
     plan->blocks_m = (plan->p.m + BLOCK_M - 1) / BLOCK_M;
@@ -335,22 +332,18 @@ static int describe(const scout_plan *plan, char *json, size_t room_left) {
                     2 * PAIRS, cpu_team_about());
 }
 
-static void destroy(scout_plan *plan) { free(plan); }
-
-static const char *const precisions[] = {"int8", NULL};
-
 const scout_candidate cpu_gemm_bytes = {
     .size = sizeof(scout_candidate),
     .kind = SCOUT_GEMM,
-    .flags = SCOUT_BASELINE | SCOUT_OWN, /* the baseline of what no library has: it comes after those */
+    .flags = SCOUT_BASELINE | SCOUT_OWN, /* the baseline where no library has one */
     .priority = 20,
     .name = "cpu_bytes",
     .about = "own product of int8 and uint8 in any mixture, zero points, scales and requantising fused",
     .approach = "CUSTOM_KERNEL",
-    .precisions = precisions,
+    .precisions = (const char *const[]){"int8", NULL},
     .supports = supports,
     .prepare = prepare,
     .launch = launch,
     .describe = describe,
-    .destroy = destroy,
+    .plan_bytes = sizeof(scout_plan),
 };

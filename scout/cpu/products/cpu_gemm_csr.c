@@ -1,12 +1,10 @@
-/* Products with a weight of few numbers, as a list of them for each column of the product. One row of A is gathered
- * from; of more rows sixteen at a time lie side by side, so that each number of the weight multiplies a vector. */
+/* Products with a sparse weight, as a list of nonzeros for each column of the product. A single row of A is gathered
+ * from; more rows are interleaved by sixteen, so that each nonzero multiplies a vector. */
 #include "scout/cpu/device/cpu_candidates.h"
 #include "scout/cpu/device/cpu_info.h"
 #include "scout/cpu/device/cpu_team.h"
 #include "scout/cpu/device/cpu_vector.h"
 #include "scout/cpu/products/cpu_gemm_sparse.h"
-
-#include <stdlib.h>
 
 enum { LANES = 16 };
 
@@ -78,7 +76,7 @@ static scout_answer supports(const scout_op *op, scout_device *device, scout_why
     const scout_answer answer = cpu_gemm_sparse_supports(op, why);
     if (answer != SCOUT_OK) return answer;
     if (op_number(op, "weight_nonzeros", 0) > INT32_MAX || p.n >= INT32_MAX || p.k >= INT32_MAX)
-        return scout_say(why, SCOUT_NO, "shape", "counts the weight's numbers in 32 bits");
+        return scout_say(why, SCOUT_NO, "shape", "the weight's nonzeros exceed 32-bit counters");
     if ((uint64_t)p.k * LANES * sizeof(float) > op->workspace_limit)
         return scout_say(why, SCOUT_NO, "memory", "rows of %lld numbers exceed the workspace", (long long)p.k);
     return SCOUT_OK;
@@ -86,10 +84,8 @@ static scout_answer supports(const scout_op *op, scout_device *device, scout_why
 
 static scout_answer prepare(const scout_op *op, scout_device *device, const int64_t *values, scout_plan **out,
                             scout_plan_needs *needs, scout_why *why) {
-    scout_plan *plan = calloc(1, sizeof *plan);
-    (void)device, (void)values;
-    *out = plan;
-    if (!plan) return scout_say(why, SCOUT_NO_MEMORY, "memory", "no memory for a plan");
+    scout_plan *const plan = *out;
+    (void)device, (void)values, (void)why;
     plan->p = gemm_problem_of(op);
     plan->nonzeros = op_number(op, "weight_nonzeros", 0);
     plan->bias = op_tensor(op, "bias");
@@ -168,23 +164,19 @@ static int describe(const scout_plan *plan, char *json, size_t room) {
                     plan->vectors, (long long)plan->nonzeros, cpu_team_about());
 }
 
-static void destroy(scout_plan *plan) { free(plan); }
-
-static const char *const precisions[] = {"fp32", "fp16", "bf16", NULL};
-
 const scout_candidate cpu_gemm_csr = {
     .size = sizeof(scout_candidate),
     .kind = SCOUT_GEMM,
     .flags = SCOUT_OWN,
     .priority = 40,
     .name = "cpu_csr",
-    .about = "own product with a sparse weight, by lists of its numbers",
+    .about = "own product with a sparse weight in CSR",
     .approach = "SPARSE_CSR",
-    .precisions = precisions,
+    .precisions = (const char *const[]){"fp32", "fp16", "bf16", NULL},
     .supports = supports,
     .prepare = prepare,
     .pack = pack,
     .launch = launch,
     .describe = describe,
-    .destroy = destroy,
+    .plan_bytes = sizeof(scout_plan),
 };

@@ -1,7 +1,7 @@
 /* Products of fp32, fp16 and bf16 with a weight of 4 bits, quantised in blocks along K with a scale each. The weight
  * stays in 4 bits in memory and is widened on the way, a column at a time (K floats, which stay in a core's cache), and
- * multiplied with rows of A that were widened before. Such weights are for few rows, where the time goes into reading
- * them. */
+ * multiplied with rows of A that were widened before. Such weights are for few rows, where reading them takes most of
+ * the time. */
 #include "scout/cpu/device/cpu_candidates.h"
 #include "scout/cpu/device/cpu_info.h"
 #include "scout/cpu/device/cpu_number.h"
@@ -26,7 +26,7 @@ typedef struct kernels {
 
 struct scout_plan {
     gemm_problem p;
-    cpu_gemm_tail tail; /* where something stands behind the product */
+    cpu_gemm_tail tail; /* where there is an epilogue */
     kernels k;
     int scales;           /* the tensor */
     int64_t blocks;       /* of a column */
@@ -147,8 +147,8 @@ static scout_answer supports(const scout_op *op, scout_device *device, scout_why
     if ((p.type_a != SCOUT_FP32 && p.type_a != SCOUT_FP16 && p.type_a != SCOUT_BF16) || p.type_b != SCOUT_INT4 ||
         p.type_c != p.type_a || (scales >= 0 && op->tensors[scales].type != p.type_a))
         return scout_say(why, SCOUT_NO, "type", "multiplies fp32, fp16 and bf16 with int4, into the same type");
-    if (!p.trans_b) return scout_say(why, SCOUT_NO, "layout", "reads weights that are stored column by column (nt)");
-    if (p.batch != 1) return scout_say(why, SCOUT_NO, "shape", "multiplies one matrix at a time");
+    if (!p.trans_b) return scout_say(why, SCOUT_NO, "layout", "needs a weight stored as [N,K] (nt)");
+    if (p.batch != 1) return scout_say(why, SCOUT_NO, "shape", "no batches");
     if (p.block_size < 2 || p.block_size % 2 != 0 || p.ldb % 2 != 0 || p.k % 2 != 0 || scales < 0)
         return scout_say(why, SCOUT_NO, "feature", "reads blocks of an even number of weights, with a scale each");
     if (rows_that_fit(&p, op->workspace_limit) < 1)
@@ -160,20 +160,14 @@ static scout_answer supports(const scout_op *op, scout_device *device, scout_why
 
 static scout_answer prepare(const scout_op *op, scout_device *device, const int64_t *values, scout_plan **out,
                             scout_plan_needs *needs, scout_why *why) {
-    scout_plan *plan = calloc(1, sizeof *plan);
+    scout_plan *const plan = *out;
     (void)device, (void)values;
-    *out = plan;
-    if (!plan) return scout_say(why, SCOUT_NO_MEMORY, "memory", "no memory for a plan");
     plan->p = gemm_problem_of(op);
     plan->k = best_kernels();
     plan->scales = op_tensor(op, "scales");
     plan->blocks = plan->p.block_size > 0 ? (plan->p.k + plan->p.block_size - 1) / plan->p.block_size : 0;
     plan->rows_at_once = rows_that_fit(&plan->p, op->workspace_limit);
-    if (gemm_has_epilogue(&plan->p) && cpu_gemm_tail_of(op, &plan->tail, why) != SCOUT_OK) {
-        free(plan);
-        *out = NULL;
-        return SCOUT_NO;
-    }
+    if (gemm_has_epilogue(&plan->p) && cpu_gemm_tail_of(op, &plan->tail, why) != SCOUT_OK) return SCOUT_NO;
     needs->workspace_bytes = (uint64_t)((plan->rows_at_once + cpu_team_size()) * plan->p.k) * sizeof(float);
     return SCOUT_OK;
 }
@@ -198,24 +192,20 @@ static int describe(const scout_plan *plan, char *json, size_t room) {
                     plan->k.name, (long long)plan->rows_at_once, cpu_team_about());
 }
 
-static void destroy(scout_plan *plan) { free(plan); }
-
-static const char *const precisions[] = {"int4", NULL};
-
 const scout_candidate cpu_gemm_int4 = {
     .size = sizeof(scout_candidate),
     .kind = SCOUT_GEMM,
-    .flags = SCOUT_BASELINE | SCOUT_OWN, /* the baseline of what no library has */
+    .flags = SCOUT_BASELINE | SCOUT_OWN, /* the baseline where no library has one */
     .priority = 50,
     .name = "cpu_int4",
     .about =
         "own product of floats with int4 weights in blocks, widened on the way; bias, residual and activation in a "
         "second pass",
     .approach = "CUSTOM_KERNEL",
-    .precisions = precisions,
+    .precisions = (const char *const[]){"int4", NULL},
     .supports = supports,
     .prepare = prepare,
     .launch = launch,
     .describe = describe,
-    .destroy = destroy,
+    .plan_bytes = sizeof(scout_plan),
 };

@@ -1,5 +1,5 @@
 /* Products by OpenBLAS: sgemm, and sbgemm where the build has it. A batch is one call after the other, as cblas has no
- * other way; what stands behind the product is a pass of the project's own. */
+ * batches; the epilogue is a pass of the project's own. */
 #include "scout/cpu/device/cpu_candidates.h"
 #include "scout/cpu/device/cpu_openblas.h"
 #include "scout/cpu/device/cpu_team.h"
@@ -12,7 +12,7 @@
 struct scout_plan {
     const cpu_openblas *lib;
     gemm_problem p;
-    bool more; /* something stands behind the product */
+    bool more; /* there is an epilogue */
     cpu_gemm_tail tail;
 };
 
@@ -38,19 +38,12 @@ static scout_answer prepare(const scout_op *op, scout_device *device, const int6
                             scout_plan_needs *needs, scout_why *why) {
     (void)device, (void)values, (void)needs;
     const cpu_openblas *l = cpu_openblas_get(why);
-    *out = NULL;
     if (!l) return SCOUT_NO;
-    scout_plan *plan = calloc(1, sizeof *plan);
-    if (!plan) return scout_say(why, SCOUT_NO_MEMORY, "memory", "no memory for a plan");
+    scout_plan *const plan = *out;
     plan->lib = l;
     plan->p = gemm_problem_of(op);
     plan->more = gemm_has_epilogue(&plan->p);
-    const scout_answer answer = plan->more ? cpu_gemm_tail_of(op, &plan->tail, why) : SCOUT_OK;
-    if (answer == SCOUT_OK)
-        *out = plan;
-    else
-        free(plan);
-    return answer;
+    return plan->more ? cpu_gemm_tail_of(op, &plan->tail, why) : SCOUT_OK;
 }
 
 static scout_answer launch(scout_plan *plan, const scout_args *args, scout_why *why) {
@@ -81,10 +74,6 @@ static int describe(const scout_plan *plan, char *json, size_t room) {
         cpu_team_about());
 }
 
-static void destroy(scout_plan *plan) { free(plan); }
-
-static const char *const precisions[] = {"fp32", "tf32", NULL};
-
 const scout_candidate cpu_gemm_openblas = {
     .size = sizeof(scout_candidate),
     .kind = SCOUT_GEMM,
@@ -93,10 +82,10 @@ const scout_candidate cpu_gemm_openblas = {
     .about = "OpenBLAS's sgemm (and sbgemm where the build has it), bias, residual and activation in a second pass",
     .library = "openblas",
     .approach = "LIBRARY_TUNE",
-    .precisions = precisions,
+    .precisions = (const char *const[]){"fp32", "tf32", NULL},
     .supports = supports,
     .prepare = prepare,
     .launch = launch,
     .describe = describe,
-    .destroy = destroy,
+    .plan_bytes = sizeof(scout_plan),
 };

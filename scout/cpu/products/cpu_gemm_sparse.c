@@ -1,4 +1,4 @@
-/* Products with sparse weights: what is the same whatever form the weight takes. */
+/* Products with sparse weights: shared by all forms of the weight. */
 #include "scout/cpu/products/cpu_gemm_sparse.h"
 
 #include "scout/cpu/device/cpu_convert.h"
@@ -10,13 +10,13 @@ enum { PIECE = 64 };
 scout_answer cpu_gemm_sparse_supports(const scout_op *op, scout_why *why) {
     const gemm_problem p = gemm_problem_of(op);
     if (op_number(op, "weight_nonzeros", -1) < 0)
-        return scout_say(why, SCOUT_NO, "pattern", "its weight is dense, or nobody knows its zeros");
+        return scout_say(why, SCOUT_NO, "pattern", "weight is dense, or its sparsity is unknown");
     if (!cpu_convert_known(p.type_a) || p.type_b != p.type_a || p.type_c != p.type_a)
         return scout_say(why, SCOUT_NO, "type", "multiplies fp32, fp16 or bf16 with its like into the same");
     if (p.weight != GEMM_B || p.batch != 1)
         return scout_say(why, SCOUT_NO, "shape", "multiplies one matrix with a weight on the right");
     if ((p.bias && strcmp(p.bias, "n") != 0) || p.residual >= 0 || p.activation.function != ACTIVATION_PLAIN)
-        return scout_say(why, SCOUT_NO, "epilogue", "has no residual or activation, and no bias but one per column");
+        return scout_say(why, SCOUT_NO, "epilogue", "no activation, no residual, and no bias but one per column");
     return SCOUT_OK;
 }
 

@@ -1,11 +1,11 @@
-/* What products with sparse weights share: which operations they take, A widened to fp32, the end of a column. The
- * weight is seen as [N,K], whichever way it is stored: a column of the product is a row of it. */
+/* Shared by products with sparse weights: the operations they take, A widened to fp32, the end of a column. The weight
+ * is seen as [N,K], whichever way it is stored: a column of the product is a row of it. */
 #ifndef SCOUT_CPU_PRODUCTS_CPU_GEMM_SPARSE_H
 #define SCOUT_CPU_PRODUCTS_CPU_GEMM_SPARSE_H
 
 #include "scout/op/gemm.h"
 
-/* Whether the weight is sparse, and the product one that these kernels know. */
+/* Whether the weight is sparse, and the product supported by these kernels. */
 scout_answer cpu_gemm_sparse_supports(const scout_op *op, scout_why *why);
 
 /* Element [n][k] of the weight. */

@@ -53,17 +53,17 @@ scout_answer cpu_gemm_tail_of(const scout_op *op, cpu_gemm_tail *out, scout_why 
     *out = (cpu_gemm_tail){.p = gemm_problem_of(op), .bias = op_tensor(op, "bias")};
     const gemm_problem *p = &out->p;
     bool known = !p->bias;
-    if (p->quant.is) return scout_say(why, SCOUT_NO, "epilogue", "the pass behind the product quantises nothing");
+    if (p->quant.is) return scout_say(why, SCOUT_NO, "epilogue", "the epilogue pass does not quantise");
     for (size_t k = 0; k < sizeof forms / sizeof forms[0]; k++)
         known = known || (out->bias >= 0 && strcmp(forms[k], p->bias) == 0);
-    if (!known) return scout_say(why, SCOUT_NO, "epilogue", "the pass behind the product knows no such bias");
+    if (!known) return scout_say(why, SCOUT_NO, "epilogue", "the epilogue pass has no such bias");
     if (out->bias >= 0) out->type_bias = op->tensors[out->bias].type;
     if (!cpu_convert_known(p->type_c) || (out->bias >= 0 && !cpu_convert_known(out->type_bias)))
-        return scout_say(why, SCOUT_NO, "type", "the pass behind the product is for fp32, fp16 and bf16");
+        return scout_say(why, SCOUT_NO, "type", "the epilogue pass is for fp32, fp16 and bf16");
     if (p->activation.function != ACTIVATION_PLAIN)
         out->activate = cpu_elementwise_kernel_of(functions[p->activation.function], 0);
     if (p->activation.function != ACTIVATION_PLAIN && !out->activate)
-        return scout_say(why, SCOUT_NO, "epilogue", "the pass behind the product has no such activation");
+        return scout_say(why, SCOUT_NO, "epilogue", "the epilogue pass has no such activation");
     out->way = c->avx512 ? &way_avx512 : c->avx2 ? &way_avx2 : &way_any;
     return SCOUT_OK;
 }

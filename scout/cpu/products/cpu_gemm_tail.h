@@ -1,5 +1,5 @@
-/* What stands behind a product, by a pass of its own: for libraries that multiply and do no more. In place; sums that
- * the library rounded to 16 bits are rounded once more. */
+/* The epilogue of a product in a pass of its own: for libraries without a fused one. In place; sums that the library
+ * rounded to 16 bits are rounded once more. */
 #ifndef SCOUT_CPU_PRODUCTS_CPU_GEMM_TAIL_H
 #define SCOUT_CPU_PRODUCTS_CPU_GEMM_TAIL_H
 
@@ -21,7 +21,7 @@ typedef struct cpu_gemm_tail {
     const cpu_gemm_tail_way *way;
 } cpu_gemm_tail;
 
-/* SCOUT_NO: it is not for these types, or not for this bias. */
+/* SCOUT_NO: unsupported types or bias. */
 scout_answer cpu_gemm_tail_of(const scout_op *op, cpu_gemm_tail *out, scout_why *why);
 /* All of the output, in place, on all threads. */
 void cpu_gemm_tail_run(const cpu_gemm_tail *tail, void *const *tensors);

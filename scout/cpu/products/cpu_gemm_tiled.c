@@ -1,8 +1,8 @@
-/* Products in fp32 by a kernel of the project: the reference for the build, and what is left where no library is; and
- * products of fp16 and bf16, which are widened when they are packed, for processors whose library has none. C is cut
- * into blocks, each thread does whole blocks; operands are packed into strips that the inner kernel reads in order,
- * which also makes every layout the same to it. The inner kernel keeps a tile of C in registers: 12 x 32 with AVX-512,
- * 6 x 16 with AVX2, 4 x 8 in plain C. */
+/* Products in fp32 by an own kernel: the reference for the build, and the baseline without a library; and products of
+ * fp16 and bf16, which are widened when they are packed, for processors without library support. C is cut into blocks,
+ * each thread does whole blocks; operands are packed into strips that the inner kernel reads in order, which also makes
+ * every layout the same to it. The inner kernel keeps a tile of C in registers: 12 x 32 with AVX-512, 6 x 16 with AVX2,
+ * 4 x 8 in plain C. */
 #include "scout/cpu/device/cpu_candidates.h"
 #include "scout/cpu/device/cpu_convert.h"
 #include "scout/cpu/device/cpu_info.h"
@@ -10,7 +10,6 @@
 #include "scout/cpu/products/cpu_gemm_tail.h"
 #include "scout/op/gemm.h"
 
-#include <stdlib.h>
 #if defined(__x86_64__)
 #include <immintrin.h>
 #endif
@@ -30,7 +29,7 @@ struct scout_plan {
     gemm_problem p;
     const tile_shape *shape;
     int64_t blocks_m, blocks_n;
-    bool apart; /* a block's sums are kept in fp32 until all are there: what stands behind them is done with them */
+    bool apart; /* a block's sums are kept in fp32 until the epilogue */
     cpu_gemm_tail tail;
 };
 
@@ -248,22 +247,16 @@ static scout_answer widened_supports(const scout_op *op, scout_device *device, s
 
 static scout_answer prepare(const scout_op *op, scout_device *device, const int64_t *values, scout_plan **out,
                             scout_plan_needs *needs, scout_why *why) {
-    scout_plan *plan = calloc(1, sizeof *plan);
+    scout_plan *const plan = *out;
     (void)device, (void)values;
-    *out = NULL;
-    if (!plan) return scout_say(why, SCOUT_NO_MEMORY, "memory", "no memory for a plan");
     const scout_answer answer = cpu_gemm_tail_of(op, &plan->tail, why);
-    if (answer != SCOUT_OK) {
-        free(plan);
-        return answer;
-    }
+    if (answer != SCOUT_OK) return answer;
     plan->p = gemm_problem_of(op);
     plan->apart = keeps_apart(&plan->p);
     plan->shape = best_shape();
     plan->blocks_m = (plan->p.m + BLOCK_M - 1) / BLOCK_M;
     plan->blocks_n = (plan->p.n + BLOCK_N - 1) / BLOCK_N;
     needs->workspace_bytes = workspace_bytes(&plan->p);
-    *out = plan;
     return SCOUT_OK;
 }
 
@@ -282,11 +275,6 @@ static int describe(const scout_plan *plan, char *json, size_t room) {
                     DEPTH, cpu_team_about());
 }
 
-static void destroy(scout_plan *plan) { free(plan); }
-
-static const char *const tiled_precisions[] = {"fp32", "tf32", NULL};
-static const char *const widened_precisions[] = {"fp16", "bf16", NULL};
-
 const scout_candidate cpu_gemm_tiled = {
     .size = sizeof(scout_candidate),
     .kind = SCOUT_GEMM,
@@ -295,26 +283,26 @@ const scout_candidate cpu_gemm_tiled = {
     .name = "cpu_tiled",
     .about = "own product in fp32, blocked for caches and registers, bias, residual and activation fused",
     .approach = "CUSTOM_KERNEL",
-    .precisions = tiled_precisions,
+    .precisions = (const char *const[]){"fp32", "tf32", NULL},
     .supports = tiled_supports,
     .prepare = prepare,
     .launch = launch,
     .describe = describe,
-    .destroy = destroy,
+    .plan_bytes = sizeof(scout_plan),
 };
 
 const scout_candidate cpu_gemm_widened = {
     .size = sizeof(scout_candidate),
     .kind = SCOUT_GEMM,
-    .flags = SCOUT_BASELINE | SCOUT_OWN, /* the baseline of what no library has: it comes after those */
+    .flags = SCOUT_BASELINE | SCOUT_OWN, /* the baseline where no library has one */
     .priority = 15,
     .name = "cpu_widened",
     .about = "own product of fp16 and bf16, widened to fp32 on the way, bias, residual and activation fused",
     .approach = "CUSTOM_KERNEL",
-    .precisions = widened_precisions,
+    .precisions = (const char *const[]){"fp16", "bf16", NULL},
     .supports = widened_supports,
     .prepare = prepare,
     .launch = launch,
     .describe = describe,
-    .destroy = destroy,
+    .plan_bytes = sizeof(scout_plan),
 };

@@ -1,5 +1,5 @@
-/* Projections of a product with an activation behind it. Folding columns beforehand gets through no activation, so
- * every output is computed, in fp64; what is kept of them is as small as ever. */
+/* Projections of a product with an activation behind it. An activation rules out folding columns beforehand, so every
+ * output is computed in fp64; only projections are kept. */
 #ifndef SCOUT_CPU_REFERENCE_CPU_ACTIVATED_H
 #define SCOUT_CPU_REFERENCE_CPU_ACTIVATED_H
 

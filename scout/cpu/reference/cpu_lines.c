@@ -25,7 +25,7 @@ static scout_answer find_bias(const scout_op *op, void *const *tensors, cpu_line
     return scout_say(why, SCOUT_NO, "epilogue", "no reference for a bias of kind \"%.30s\"", p->bias);
 }
 
-/* Products have neither truth nor 64-bit integers, whose sums no double holds. */
+/* Products have no bool and no 64-bit integers: a double would not hold their sums. */
 static bool readable(uint32_t type) { return cpu_number_bits(type) > 0 && type != SCOUT_BOOL && type != SCOUT_INT64; }
 
 scout_answer cpu_lines_of(const scout_op *op, void *const *tensors, cpu_lines *out, scout_why *why) {

@@ -23,8 +23,8 @@ void cpu_lines_b_column(const cpu_lines *l, int64_t product, int64_t column, dou
 void cpu_lines_b_row(const cpu_lines *l, int64_t product, int64_t row, double *out);       /* n values, scaled */
 double cpu_lines_bias(const cpu_lines *l, int64_t product, int64_t row, int64_t column);   /* 0 without one */
 double cpu_lines_residual(const cpu_lines *l, int64_t product, int64_t row, int64_t column);
-/* What becomes of a sum: alpha times it, bias, residual and activation; *squares, of the terms of the sum, becomes that
- * of all terms, as far as the activation may pass on their errors. */
+/* The epilogue of a sum: alpha, bias, residual and activation; *squares, of the terms of the sum, becomes that of all
+ * terms, as far as the activation may pass on their errors. */
 double cpu_lines_finish(const cpu_lines *l, int64_t product, int64_t row, int64_t column, double total,
                         double *squares);
 

@@ -1,4 +1,4 @@
-/* The reference of products. Two nets, and a wrong output must pass neither:
+/* The reference of products. Two checks, and a wrong output must pass neither:
  *
  * - samples: at least 4,096 outputs (all, where there are few), each a sum in fp64;
  * - projections: every row of C is cut into segments of 256 columns (16 where results are coarse), and of every segment
@@ -6,8 +6,8 @@
  *   plus or minus an integer from 48 to 60 or from 68 to 80, so that one wrong element shows (no weight is near 0), two
  *   neighbours that are swapped show (weights differ), and integer products stay exact.
  *
- * An activation gets in the way of that, and so does rounding to bytes: of what has one every output is computed
- * (cpu_activated.c), and then projected.
+ * An activation rules out projections, and so does rounding to bytes: every output of such a product is computed
+ * (cpu_activated.c) and then projected.
  *
  * With a spread (the root of the sum of squares of the terms) kept beside every sum, an error is judged against what
  * rounding can do: cpu_cover.c argues how far a projection may be off, and how many columns may be projected together.
@@ -49,7 +49,7 @@ struct scout_check {
     int64_t product; /* the one of the batch that is at work */
 };
 
-/* Sums of a*b and of (a*b)^2, in lanes: order and error do not depend on the compiler's mood. */
+/* Sums of a*b and of (a*b)^2, in lanes: order and error do not depend on the compiler. */
 static void dot(const double *a, const double *b, int64_t count, double *total, double *squares) {
     double t[LANES] = {0}, q[LANES] = {0};
     int64_t k = 0;
@@ -150,7 +150,7 @@ static void project_rows(void *context, int thread, int threads) {
     }
 }
 
-/* Whether something stands behind the sums that no projection gets through. */
+/* Whether the epilogue rules out projections. */
 static bool is_bent(const gemm_problem *p) { return p->activation.function != ACTIVATION_PLAIN || p->quant.is; }
 
 static bool project(scout_check *c) {
@@ -277,7 +277,7 @@ static scout_answer begin(scout_device *device, const scout_op *op, void *const 
     if (answer != SCOUT_OK) goto failed;
     if (is_bent(&c->lines.p) && cpu_activated_too_large(&c->lines.p)) {
         answer = scout_say(why, SCOUT_NO, "shape",
-                           "with an activation or rounded to bytes this product is too large to be checked");
+                           "this product is too large to be checked with its activation or its rounding to bytes");
         goto failed;
     }
     c->seed = cpu_fill_mix(seed ^ 0x7265666572u);

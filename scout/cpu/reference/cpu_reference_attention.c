@@ -1,5 +1,5 @@
-/* What an attention's output should be, in fp64 and all of it: sixteen queries that share keys and values at a time, so
- * that what is known of one key serves all of them and compilers make vectors of the loops. */
+/* The whole output of an attention in fp64: sixteen queries that share keys and values at a time, so that a loaded key
+ * serves all of them and compilers vectorise the loops. */
 #include "scout/cpu/device/cpu_candidates.h"
 #include "scout/cpu/device/cpu_info.h"
 #include "scout/cpu/device/cpu_number.h"
@@ -13,7 +13,7 @@
 
 enum { LANES = 16, ROWS = 256 };
 
-/* About a minute and a half on a core; beyond it a check would cost more than what is measured. */
+/* About a minute and a half on a core; beyond it a check would cost more than the measurement. */
 static const double most_flops = 1e12;
 
 /* s[lane] = sum over d of k[d] * q[d][lane] */
@@ -140,7 +140,7 @@ static void weigh(const state *s, void *const *tensors, const row *r, int lane, 
     for (int64_t key = r->first; key < r->end; key++) scores[key * LANES + lane] /= sum;
 }
 
-/* Up to LANES rows of one sequence whose heads share keys and values. */
+/* Up to LANES rows of one sequence that share keys and values. */
 static void compute_rows(const state *s, void *const *tensors, row *const *rows, int count, double *want,
                          double *spread, double *room) {
     const attention_problem *p = &s->p;

@@ -32,7 +32,7 @@ static bool whole(uint32_t type) { return elementwise_class_of(type) == ELEMENTW
 
 static value of_whole(int64_t x) { return (value){(double)x, x}; }
 
-/* A fraction is cut off; what is beyond 64 bits is no case of a cast that is right. */
+/* The fraction is truncated; beyond 64 bits a cast is undefined. */
 static value cut(double x) { return of_whole(fabs(x) < 0x1p63 ? (int64_t)x : 0); }
 
 static value operand_of(uint32_t type, double x) {
@@ -85,8 +85,7 @@ bool cpu_reference_chain_of(const scout_op *op, cpu_reference_chain *out, scout_
         out->step_tolerance[k] = elementwise_step_tolerance(s);
         out->step_smallest[k] = cpu_reference_chain_smallest(s->result);
         if (s->id != ELEMENTWISE_COUNT && !cpu_reference_operators_has(s->id, whole(s->type))) {
-            (void)scout_say(why, SCOUT_NO, "type", "the reference does not know step %d of the chain in this type",
-                            k + 1);
+            (void)scout_say(why, SCOUT_NO, "type", "no reference for step %d of the chain in this type", k + 1);
             return false;
         }
     }

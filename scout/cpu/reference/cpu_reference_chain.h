@@ -1,4 +1,4 @@
-/* One element of a chain of elementwise steps, and how far anybody may be off who rounds between them. */
+/* One element of a chain of elementwise steps, and its bound of error where an implementation rounds between them. */
 #ifndef SCOUT_CPU_REFERENCE_CPU_REFERENCE_CHAIN_H
 #define SCOUT_CPU_REFERENCE_CPU_REFERENCE_CHAIN_H
 

@@ -1,21 +1,23 @@
-/* The reference of convolutions, in fp64. Small ones are computed as a whole, and every output is compared. Of large
- * ones two nets are held up, and a wrong output must pass neither:
+/* The reference of convolutions, in fp64. Small ones are computed as a whole, and every output is compared. Large ones
+ * have two checks, and a wrong output must pass neither:
  *
  * - samples: at least 4,096 outputs, spread over all images, channels and rows;
  * - projections: a convolution is linear in its filter, so the sum of x[o] * output[o] over a segment of channels is
  * one convolution, with the filter that is the sum of x[o] * filter[o]. Known beforehand, it costs one channel instead
- * of a segment's. Segments lie within a group; how wide they are, the weights x, and how far a projection may be off is
- *   what cpu_cover.c says of products, whose rows are the places of the output and whose columns the channels.
+ * of a segment's. Segments lie within a group; their width, the weights x and the bound of a projection are those of
+ * products in cpu_cover.c: rows are places of the output, columns are channels.
  *
- * A residual and a bias are linear too. An activation is not: what has one is always computed as a whole, and refused
- * where that would take minutes. A whole output is the case of segments of one channel with the weight 1. */
+ * A residual and a bias are linear too. An activation is not: such a convolution is always computed as a whole, and
+ * refused where that would take minutes. A whole output is the case of segments of one channel with the weight 1. */
 #include "scout/cpu/device/cpu_candidates.h"
 
 #include "scout/cpu/device/cpu_cover.h"
 #include "scout/cpu/device/cpu_fill.h"
+#include "scout/cpu/device/cpu_info.h"
 #include "scout/cpu/device/cpu_number.h"
 #include "scout/cpu/device/cpu_team.h"
-#include "scout/cpu/products/cpu_conv_rows.h"
+#include "scout/cpu/device/cpu_vector.h"
+#include "scout/op/conv.h"
 
 #include <math.h>
 #include <stdatomic.h>
@@ -49,6 +51,143 @@ struct scout_check {
     int64_t strip_count;
     atomic_bool failed; /* a thread had no memory */
 };
+
+/* --- sums of a row, tap by tap. For every tap the columns with an input inside are one interval, so the inner loop has
+ * no condition; of a transposed convolution these columns are `stride` apart instead of the inputs. --- */
+
+enum { CONV_ROWS_BEHIND = 32 };
+
+/* Outputs out + k * out_step from inputs in + k * in_step, k < count. */
+typedef struct span {
+    int64_t out, in, count;
+} span;
+
+static int64_t ceil_div(int64_t a, int64_t b) { return a / b + (a % b > 0); } /* b > 0 */
+
+/* Place of the input that output `out` sees through a tap; -1: none. */
+static int64_t seen(const window_axis *a, bool transposed, int64_t out, int64_t tap) {
+    const int64_t at = transposed ? out + a->begin - tap * a->dilation : out * a->stride - a->begin + tap * a->dilation;
+    if (at < 0 || (transposed && at % a->stride != 0)) return -1;
+    const int64_t place = transposed ? at / a->stride : at;
+    return place < a->in ? place : -1;
+}
+
+static int64_t least(int64_t a, int64_t b) { return a < b ? a : b; }
+static int64_t most(int64_t a, int64_t b) { return a > b ? a : b; }
+
+/* The columns in [from, to) that see an input through this tap. */
+static span columns(const window_axis *a, bool transposed, int64_t tap, int64_t from, int64_t to) {
+    const int64_t shift =
+        tap * a->dilation - a->begin; /* in = out * stride + shift; transposed: out = in * stride + … */
+    span s = {0, 0, 0};
+    if (transposed) {
+        s.in = most(0, ceil_div(from - shift, a->stride));
+        s.out = s.in * a->stride + shift;
+        if (s.in < a->in && s.out < to) s.count = least(a->in - s.in, ceil_div(to - s.out, a->stride));
+    } else {
+        s.out = most(from, ceil_div(-shift, a->stride));
+        s.in = s.out * a->stride + shift;
+        if (s.out < to && s.in < a->in) s.count = least(to - s.out, ceil_div(a->in - s.in, a->stride));
+    }
+    return s;
+}
+
+typedef double lanes __attribute__((vector_size(64), aligned(8), may_alias));
+enum { LANES = 8, WIDE = 4 }; /* so many vectors of sums are held at once */
+_Static_assert(CONV_ROWS_BEHIND >= LANES * WIDE, "vectors read beyond a row");
+
+/* The contribution of one tap of all channels to a row. */
+typedef struct tap_row {
+    const double *in, *w, *w2; /* of the first channel */
+    int64_t plane, taps;       /* from one channel to the next */
+    int64_t channels, in_step, out_step, count;
+} tap_row;
+
+/* So many vectors of columns from `at` on, of which `count` are kept: what is read behind them does no harm. */
+FAST_BODY void add_vectors(const tap_row *t, int64_t at, int64_t count, int vectors, double *want, double *squares) {
+    lanes sum[WIDE] = {{0}}, square[WIDE] = {{0}};
+    for (int64_t c = 0; c < t->channels; c++) {
+        const double w = t->w[c * t->taps], w2 = t->w2[c * t->taps];
+        const lanes *in = (const lanes *)(const void *)(t->in + c * t->plane + at);
+        for (int v = 0; v < vectors; v++) {
+            const lanes x = in[v];
+            sum[v] += w * x;
+            square[v] += w2 * (x * x);
+        }
+    }
+    for (int64_t k = 0; k < count; k++) {
+        want[(at + k) * t->out_step] += sum[k / LANES][k % LANES];
+        squares[(at + k) * t->out_step] += square[k / LANES][k % LANES];
+    }
+}
+
+FAST_BODY void add_body(const tap_row *t, double *want, double *squares) {
+    for (int64_t c = 0; c < t->channels && t->in_step > 1; c++) {
+        const double w = t->w[c * t->taps], w2 = t->w2[c * t->taps];
+        for (int64_t k = 0; k < t->count; k++) {
+            const double x = t->in[c * t->plane + k * t->in_step];
+            want[k * t->out_step] += w * x, squares[k * t->out_step] += w2 * (x * x);
+        }
+    }
+    for (int64_t at = 0; at < t->count && t->in_step == 1; at += LANES * WIDE) {
+        const int64_t left = t->count - at;
+        if (left > 2 * LANES)
+            add_vectors(t, at, left < LANES * WIDE ? left : LANES * WIDE, WIDE, want, squares);
+        else if (left > LANES)
+            add_vectors(t, at, left, 2, want, squares);
+        else
+            add_vectors(t, at, left, 1, want, squares);
+    }
+}
+
+typedef void add_row(const tap_row *t, double *want, double *squares);
+
+#define ADD(name, wide)                                                                                                \
+    FAST wide static void name(const tap_row *t, double *want, double *squares) { add_body(t, want, squares); }
+ADD(add_any, )
+ADD(add_avx2, WIDE_AVX2)
+ADD(add_avx512, WIDE_AVX512)
+
+static add_row *fastest(void) {
+    const cpu_info *c = cpu_info_get();
+    return c->avx512 ? add_avx512 : c->avx2 ? add_avx2 : add_any;
+}
+
+/* Columns [from, to) of the row (depth, height) of one output channel: want is increased by the sum of the products,
+ * squares by the sum of their squares. `image`: the input channels of the group, dense, each in order of depth, height
+ * and width, and CONV_ROWS_BEHIND numbers of any kind behind all of them. weights, squared: of this output channel,
+ * [input channel][tap]; squared are what the squares of the inputs are multiplied with. */
+static void add_columns(const conv_problem *p, const double *image, const double *weights, const double *squared,
+                        int64_t depth, int64_t height, int64_t from, int64_t to, double *want, double *squares) {
+    const window_axis *d = &p->w.axes[0], *h = &p->w.axes[1], *x = &p->w.axes[2];
+    const bool transposed = p->transposed != 0;
+    const int64_t in_step = transposed ? 1 : x->stride, out_step = transposed ? x->stride : 1;
+    const int64_t channels = p->cin / p->group, plane = window_in(&p->w), taps = window_kernel(&p->w);
+    add_row *const add = fastest();
+    for (int64_t kx = 0; kx < x->kernel; kx++) {
+        const span s = columns(x, transposed, kx, from, to);
+        if (s.count <= 0) continue;
+        for (int64_t kd = 0; kd < d->kernel; kd++) {
+            const int64_t in_d = seen(d, transposed, depth, kd);
+            for (int64_t kh = 0; kh < h->kernel && in_d >= 0; kh++) {
+                const int64_t in_h = seen(h, transposed, height, kh);
+                if (in_h < 0) continue;
+                const double *in = image + (in_d * h->in + in_h) * x->in + s.in;
+                const int64_t tap = (kd * h->kernel + kh) * x->kernel + kx;
+                const tap_row t = {.in = in,
+                                   .w = weights + tap,
+                                   .w2 = squared + tap,
+                                   .plane = plane,
+                                   .taps = taps,
+                                   .channels = channels,
+                                   .in_step = in_step,
+                                   .out_step = out_step,
+                                   .count = s.count};
+                add(&t, want + (s.out - from), squares + (s.out - from));
+            }
+        }
+    }
+}
 
 /* --- what is convolved --- */
 
@@ -153,8 +292,8 @@ static void sum_rows(void *context, int thread, int threads) {
         const int64_t s = k / c->rows, row = k % c->rows;
         const int64_t at = (c->at * all_segments(c) + s) * c->places + row * columns;
         memset(squares, 0, (size_t)columns * sizeof *squares);
-        cpu_conv_rows(p, c->image + s / c->segments * inputs, c->filters + s * filter_size(c),
-                      c->squared + s * filter_size(c), row / height, row % height, 0, columns, c->want + at, squares);
+        add_columns(p, c->image + s / c->segments * inputs, c->filters + s * filter_size(c),
+                    c->squared + s * filter_size(c), row / height, row % height, 0, columns, c->want + at, squares);
         for (int64_t o = 0; o < width_of(c, s); o++)
             add_rest(c, first_channel(c, s) + o, c->x[first_channel(c, s) + o], row * columns, columns, c->want + at,
                      squares);
@@ -178,8 +317,8 @@ static void sum_strips(void *context, int thread, int threads) {
         if (s->image != c->at) continue;
         memset(filter, 0, 2 * (size_t)size * sizeof *filter);
         add_filter(c, s->channel, 1, filter, filter + size);
-        cpu_conv_rows(p, c->image + s->channel / (p->cout / p->group) * inputs, filter, filter + size, s->row / height,
-                      s->row % height, s->from, s->from + s->count, s->want, s->spread);
+        add_columns(p, c->image + s->channel / (p->cout / p->group) * inputs, filter, filter + size, s->row / height,
+                    s->row % height, s->from, s->from + s->count, s->want, s->spread);
         add_rest(c, s->channel, 1, s->row * columns + s->from, s->count, s->want, s->spread);
         finish(c, s->count, s->want, s->spread);
     }

@@ -1,5 +1,5 @@
-/* The reference of what is computed element by element: every operator in fp64 from the C library's functions, and on
- * integers in 64 bits, wrapped to the type. */
+/* The reference of elementwise operations: every operator in fp64 from the C library's functions, and on integers in 64
+ * bits, wrapped to the type. */
 #include "scout/cpu/device/cpu_candidates.h"
 
 #include "scout/cpu/device/cpu_number.h"
@@ -71,7 +71,7 @@ static void one_operator(const state *s, const double *x, double *want, double *
 
 static void quantised(const state *s, const double *x, double *want, double *spread) {
     const elementwise_step *one = &s->steps.chain.steps[0];
-    double above[ELEMENTWISE_MAX_INPUTS] = {0}; /* what stands for 0 */
+    double above[ELEMENTWISE_MAX_INPUTS] = {0}; /* the zero point */
     for (int k = 0; k < one->inputs; k++) above[k] = x[k] - s->quant.zero_in;
     *want = requantize_apply(&s->quant, &s->activation,
                              cpu_reference_operators_floats(one->id, above, one->inputs, &one->numbers));

@@ -1,4 +1,4 @@
-/* What rows of a table should be. */
+/* The reference of embeddings. */
 #include "scout/cpu/device/cpu_candidates.h"
 #include "scout/cpu/device/cpu_number.h"
 #include "scout/cpu/reference/cpu_whole.h"
@@ -9,7 +9,7 @@
 static scout_answer open_whole(const scout_op *op, void **state, scout_why *why) {
     *state = NULL;
     if (cpu_number_bits(op->tensors[EMBEDDING_TABLE].type) > 0) return SCOUT_OK;
-    return scout_say(why, SCOUT_NO, "type", "the reference does not know this type");
+    return scout_say(why, SCOUT_NO, "type", "no reference for this type");
 }
 
 static int64_t grain(const void *state, const scout_op *op, uint32_t output) {

@@ -131,7 +131,7 @@ static void do_position(const place *w, int64_t c, double *row) {
     }
 }
 
-/* What a residual makes of x, before it is normalised. */
+/* x with its residual, before it is normalised. */
 static void do_sum(const place *w) {
     const norm_problem *p = w->p;
     const int64_t all = p->r0 * p->k1 * p->r1 * p->k2;

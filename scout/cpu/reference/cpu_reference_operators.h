@@ -1,4 +1,4 @@
-/* What the reference knows of each elementwise operator. */
+/* Elementwise operators of the reference. */
 #ifndef SCOUT_CPU_REFERENCE_CPU_REFERENCE_OPERATORS_H
 #define SCOUT_CPU_REFERENCE_CPU_REFERENCE_OPERATORS_H
 

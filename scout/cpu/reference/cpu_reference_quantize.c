@@ -1,4 +1,4 @@
-/* What quantised numbers and those that come back from them should be. */
+/* The reference of quantising and dequantising. */
 #include "scout/cpu/device/cpu_candidates.h"
 #include "scout/cpu/device/cpu_number.h"
 #include "scout/cpu/reference/cpu_whole.h"

@@ -1,6 +1,6 @@
 /* Recurrent layers in fp64: every step of every sequence, one after the other. Beside each number its spread is carried
- * along: the root of the sum of the squares of all that may have been rounded on the way to it, so that what one step
- * is off by counts in the next as far as it weighs there (docs/tolerances.md). */
+ * along: the root of the sum of the squares of all that may have been rounded on the way to it, so that the error of a
+ * step is propagated to the next (docs/tolerances.md). */
 #include "scout/cpu/device/cpu_candidates.h"
 
 #include "scout/cpu/device/cpu_number.h"
@@ -303,8 +303,7 @@ static scout_answer walk_all(const scout_op *op, const recurrent_problem *p, voi
 
 /* ---- the reference ---- */
 
-/* Where what a step is off by grows in those behind (activations without bounds can do that), nothing could be told
- * from rounding in the end. */
+/* Where errors grow from step to step, as with unbounded activations, outputs cannot be told from rounding errors. */
 static bool bounded(const scout_op *op, number *const *outputs) {
     for (uint32_t k = 0; k < op->tensor_count; k++)
         for (int64_t at = 0; outputs[k] && at < op_elements(&op->tensors[k]); at++) {

@@ -19,8 +19,7 @@ typedef struct state {
 
 static scout_answer open(const scout_op *op, void **out, scout_why *why) {
     reduce_id id = REDUCE_COUNT;
-    if (!reduce_operator_of(op, &id))
-        return scout_say(why, SCOUT_NO, "feature", "the reference does not know this reduction");
+    if (!reduce_operator_of(op, &id)) return scout_say(why, SCOUT_NO, "feature", "no reference for this reduction");
     state *s = calloc(1, sizeof *s);
     if (!s) return scout_say(why, SCOUT_NO_MEMORY, "memory", "no memory for the reference");
     *s = (state){.p = reduce_problem_of(op), .id = id, .wholes = cpu_number_whole(op->input), .type = op->output};

@@ -1,4 +1,4 @@
-/* What turned pairs should be. */
+/* The reference of rotary embeddings. */
 #include "scout/cpu/device/cpu_candidates.h"
 #include "scout/cpu/device/cpu_number.h"
 #include "scout/cpu/reference/cpu_whole.h"

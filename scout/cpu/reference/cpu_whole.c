@@ -1,4 +1,4 @@
-/* Keeping and comparing whole outputs. One wrong element is found wherever it is, because every one is looked at. */
+/* Keeping and comparing whole outputs. One wrong element is found anywhere, since every one is compared. */
 #include "scout/cpu/reference/cpu_whole.h"
 
 #include "scout/cpu/device/cpu_cover.h"

@@ -1,5 +1,5 @@
-/* References of kinds whose outputs can all be computed again: every element of every output in fp64, and how large the
- * terms are that it is made of. A kind says how; keeping, comparing and sharing among threads are done here. */
+/* References of whole outputs: every element of every output in fp64, with the size of its terms. A kind has the
+ * arithmetic; storing, comparing and sharing among threads are here. */
 #ifndef SCOUT_CPU_REFERENCE_CPU_WHOLE_H
 #define SCOUT_CPU_REFERENCE_CPU_WHOLE_H
 

@@ -1,5 +1,4 @@
-/* The candidates and the references of this device: one file and one line each. Of candidates that can do the same the
- * first is asked first. */
+/* The candidates and the references of this device: one file and one line each. */
 #ifndef SCOUT_CUDA_DEVICE_CUDA_CANDIDATES_H
 #define SCOUT_CUDA_DEVICE_CUDA_CANDIDATES_H
 
@@ -8,7 +7,7 @@
 /* clang-format off */
 #define CUDA_CANDIDATES(each)                                                                                         \
     each(lt_candidate)                                                                                                \
-    each(own_gemm_tail) /* something behind the product in a second kernel; by cuBLASLt */                            \
+    each(own_gemm_tail) /* the epilogue in a second kernel; the product by cuBLASLt */                            \
     each(own_gemm_quantised)                                                                                          \
     each(own_gemm_padded)                                                                                             \
     each(own_gemm_bytes)                                                                                              \
@@ -28,8 +27,8 @@
     each(own_conv_bytes)                                                                                              \
     each(dnn_pool)                                                                                                    \
     each(own_pool_direct)                                                                                             \
-    each(own_norm_long) /* long ones, by threads whose number the compiler knows */                                   \
-    each(own_norm_rows) /* rows that lie together, each read once */                                                  \
+    each(own_norm_long) /* long rows, with a compile-time number of threads */                                   \
+    each(own_norm_rows) /* contiguous rows, each read once */                                                  \
     each(own_norm_any) /* any rows, batch and lrn */                                                                  \
     each(own_softmax_long)                                                                                            \
     each(own_softmax_rows)                                                                                            \

@@ -1,6 +1,6 @@
 /* An NVIDIA GPU behind the device interface of scout/plugin.h: what its parts (identity, memory, sequences, probes,
  * reference, libraries' candidates) share. Own kernels' candidates (own_*.c) need only cuda_device_answer and
- * cuda_device_of. Everything runs on the one stream of the device; nothing here waits but what says so. */
+ * cuda_device_of. Everything runs on the one stream of the device; functions wait only where their comment says so. */
 #ifndef SCOUT_CUDA_DEVICE_CUDA_DEVICE_H
 #define SCOUT_CUDA_DEVICE_CUDA_DEVICE_H
 
@@ -10,7 +10,7 @@
 #include <stdbool.h>
 
 typedef struct lt_lists lt_lists;     /* what cuBLASLt offered for the last operations; lt.h */
-typedef struct dnn_offers dnn_offers; /* and what cuDNN did; dnn.h */
+typedef struct dnn_offers dnn_offers; /* and cuDNN; dnn.h */
 
 struct scout_device {
     int32_t ordinal;
@@ -30,8 +30,8 @@ struct scout_device {
     dnn_offers *offers;             /* owned, NULL: none yet */
 };
 
-/* What a call of the CUDA runtime that went wrong means: out of memory, a poisoned context (SCOUT_LOST), or this call
- * alone. Clears the error that the runtime remembers. `doing` completes "… failed while ": "copying to the device". */
+/* The meaning of an error of the CUDA runtime: out of memory, a poisoned context (SCOUT_LOST), or a failure of this
+ * call alone. Clears the runtime's last error. `doing` completes "… failed while ": "copying to the device". */
 scout_answer cuda_device_answer(cudaError_t error, const char *doing, scout_why *why);
 
 /* Waits until the stream is empty, by polling, so that a device that died is noticed. */
@@ -60,7 +60,7 @@ scout_answer cuda_device_checksum(scout_device *device, const void *data, uint64
 scout_answer cuda_device_zeros(scout_device *device, const void *matrix, uint32_t type, int64_t rows, int64_t cols,
                                scout_zeros *out, scout_why *why); /* cuda_device_zeros.c */
 
-/* What launches that do nothing take, once they are cheap; and whether they are dearer now. */
+/* The time of empty launches at their cheapest, and whether they cost more now. */
 double cuda_channels_settle(scout_device *device); /* cuda_device_channels.c */
 bool cuda_channels_dear(const scout_device *device, double settled_s);
 void cuda_channels_free(struct cuda_channels *channels);

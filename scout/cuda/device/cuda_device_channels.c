@@ -1,8 +1,7 @@
-/* What a launch costs depends on what the process did before. Once several of its streams have had work, each launch
- * takes a third longer than where one had, for every graph, stream and thread, until the GPU has been with another
- * context. Plans that are prepared beside the measuring do just that. So the cost is looked at before and after a run.
- * Where it is not the least that was seen, a launch in a second context makes the GPU leave this one and come back,
- * with the channel of one stream. */
+/* The cost of a launch depends on the process's history. Once several of its streams have had work, each launch takes a
+ * third longer, on every graph, stream and thread, until the GPU switches to another context. Preparing plans on a
+ * second thread does this. So the cost is measured before and after a run. Where it is not the least seen, a launch in
+ * a second context makes the GPU switch away and back, to the channel of one stream. */
 #include "scout/cuda/device/cuda_device.h"
 
 #include "kernels/harness/kernels.h"
@@ -23,10 +22,10 @@ typedef struct driver_calls {
 } driver_calls;
 
 struct cuda_channels {
-    cudaGraphExec_t graph; /* launches that do nothing; NULL: nothing is looked at */
+    cudaGraphExec_t graph; /* empty launches; NULL: nothing is measured */
     cudaEvent_t events[2];
     driver_calls calls;
-    CUcontext other; /* NULL: what is dear stays so */
+    CUcontext other; /* NULL: the cost stays */
     double least_s;  /* that the graph has taken */
 };
 
@@ -76,7 +75,7 @@ void cuda_channels_free(struct cuda_channels *c) {
     free(c);
 }
 
-/* What it lacks is done without: figures are then those of a process that has several streams. */
+/* Missing functions are tolerated: figures are then those of a process with several streams. */
 static struct cuda_channels *channels_new(scout_device *device) {
     struct cuda_channels *c = calloc(1, sizeof *c);
     CUcontext was;
@@ -90,7 +89,7 @@ static struct cuda_channels *channels_new(scout_device *device) {
     return c;
 }
 
-/* The first launch of the graph is there to have the host ahead in the second. What the host held up is seen once. */
+/* The first launch of the graph puts the host ahead for the second. A delay of the host is seen once. */
 static double look(const struct cuda_channels *c, const scout_device *device, double good_s) {
     double least_s = INFINITY;
     for (int k = 0; k < LOOKS && !(least_s <= good_s); k++) {

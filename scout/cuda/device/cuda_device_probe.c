@@ -1,4 +1,4 @@
-/* What ceilings are measured with, the datasheets' figures beside them, and what the GPU says of itself meanwhile. */
+/* Probes for ceilings, figures of datasheets beside them, and telemetry. */
 #include "scout/cuda/device/cuda_device.h"
 
 #include "kernels/harness/kernels.h"
@@ -28,11 +28,11 @@ scout_answer cuda_device_arithmetic(scout_device *device, uint32_t type, uint64_
                                     scout_why *why) {
     (void)device, (void)type, (void)flops, (void)stream;
     *done = 0;
-    return scout_say(why, SCOUT_NO, "feature", "peaks of a GPU come from the search over products");
+    return scout_say(why, SCOUT_NO, "feature", "a GPU's peaks come from the search over products");
 }
 
-/* Vendor's datasheets, dense, at boost clock: a check on what is measured, never used in its place. First match of the
- * name counts, so the longer names come first. TFLOP/s: fp32, tf32, fp16 and bf16, fp8, int8; TB/s. */
+/* Vendor's datasheets, dense, at boost clock: a check on measurements, never a replacement. First match of the name
+ * counts, so the longer names come first. TFLOP/s: fp32, tf32, fp16 and bf16, fp8, int8; TB/s. */
 static const struct {
     const char *name;
     double fp32, tf32, half, fp8, int8, tbps;

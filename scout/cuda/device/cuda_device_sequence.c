@@ -18,8 +18,8 @@ struct scout_sequence {
     double enqueue_s; /* that the host took for the first interval of the last run; 0: not run yet */
 };
 
-/* The stream is held for a while before the first event, so that the host is ahead from the first interval on and no
- * interval holds the host's own pace: twice what the host needed to enqueue one interval the last time, or a guess. */
+/* The stream is held before the first event, so that the host is ahead from the first interval on and no interval
+ * includes the host's own time: twice what enqueueing one interval took the last time, or a guess. */
 static uint32_t sequence_head_start_ns(const scout_sequence *sequence) {
     const double guess_s = sequence->enqueue_s > 0 ? sequence->enqueue_s : 0.3e-6 * sequence->launches;
     const double held_s = 40e-6 + 2 * guess_s, most_s = 2e-3;
@@ -33,7 +33,7 @@ static scout_answer sequence_enqueue(scout_device *device, uint32_t launches, sc
     return answer;
 }
 
-/* Whatever state a failed capture left behind: afterwards the stream works again. */
+/* Ends a failed capture, so that the stream works again. */
 static scout_answer sequence_recover(scout_device *device, scout_why *why) {
     enum cudaStreamCaptureStatus status = cudaStreamCaptureStatusNone;
     cudaGetLastError();
@@ -65,7 +65,7 @@ static scout_answer sequence_capture(scout_device *device, uint32_t launches, sc
     const bool refused = answer != SCOUT_OK;
     if (ended != cudaSuccess) answer = cuda_device_answer(ended, "ending a graph", why);
     if (answer == SCOUT_LOST) return answer;
-    if (refused) { /* a launch that fails anywhere breaks a capture, too, and that it did is all that is told then */
+    if (refused) { /* a failed launch also invalidates the capture, and its error is all that is reported */
         answer = sequence_enqueue(device, 1, enqueue, context, why);
         if (answer == SCOUT_OK) answer = cuda_device_wait(device, "a launch outside of a graph", why);
         cudaGetLastError();
@@ -84,7 +84,7 @@ static scout_answer sequence_instantiate(scout_device *device, scout_sequence *s
     return answer == SCOUT_OK ? cuda_device_wait(device, "uploading a graph", why) : answer;
 }
 
-/* A graph within a graph counts by what is in it. What only orders others (empty nodes, events) is nothing. */
+/* A child graph counts by its nodes. Empty nodes and events do not count. */
 static bool sequence_count(cudaGraph_t graph, int depth, scout_composition *out) {
     size_t count = 0;
     if (depth == 0 || cudaGraphGetNodes(graph, NULL, &count) != cudaSuccess) return false;
@@ -125,7 +125,8 @@ static void sequence_compose(scout_sequence *sequence, cudaGraph_t graph) {
 scout_answer cuda_device_made_of(scout_device *device, scout_sequence *sequence, scout_composition *out,
                                  scout_why *why) {
     (void)device;
-    if (sequence->made_of.size == 0) return scout_say(why, SCOUT_NO, "capture", "it is no graph that can be counted");
+    if (sequence->made_of.size == 0)
+        return scout_say(why, SCOUT_NO, "capture", "the sequence is no graph, so its nodes cannot be counted");
     out->kernels = sequence->made_of.kernels;
     out->copies = sequence->made_of.copies;
     out->others = sequence->made_of.others;
@@ -264,7 +265,7 @@ static scout_answer sequence_play(scout_device *device, scout_sequence *const *s
     return enqueued == SCOUT_OK || done == SCOUT_LOST ? done : enqueued;
 }
 
-/* Once more where launches became dearer meanwhile: another thread has prepared something. A single run is a look,
+/* Once more where launches cost more now, because another thread has prepared a plan. A single run is a first look,
  * which needs no such care. */
 scout_answer cuda_device_play(scout_device *device, scout_sequence *const *sequences, uint32_t count, double *seconds,
                               scout_why *why) {

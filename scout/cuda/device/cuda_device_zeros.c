@@ -1,5 +1,5 @@
-/* Counting the zeros of a weight on the GPU: the kernels' counts, and what is told of single rows by the host. */
-#include "kernels/harness/sparsity_scan.h"
+/* Counting the zeros of a weight on the GPU: the kernels' counts, and the host's work on single rows. */
+#include "kernels/harness/kernels.h"
 #include "scout/cuda/device/cuda_device.h"
 
 #include <stdlib.h>
@@ -74,13 +74,13 @@ scout_answer cuda_device_zeros(scout_device *device, const void *matrix, uint32_
     size_t k = 0;
     while (k < sizeof known / sizeof known[0] && known[k].type != type) k++;
     if (k == sizeof known / sizeof known[0] || rows < 1 || cols < 1 || rows > INT32_MAX || cols > INT32_MAX)
-        return scout_say(why, SCOUT_NO, "type", "the zeros of such a matrix are not counted on the GPU");
+        return scout_say(why, SCOUT_NO, "type", "zeros of this type are not counted on the GPU");
     const places p = lay_out(rows, cols);
     void *memory = NULL;
     scout_answer answer = cuda_device_alloc(device, p.bytes, &memory, why);
     char *const host = answer == SCOUT_OK ? malloc(p.bits_at) : NULL;
     if (answer == SCOUT_OK && !host)
-        answer = scout_say(why, SCOUT_NO_MEMORY, "memory", "no memory for what is known of %lld rows", (long long)rows);
+        answer = scout_say(why, SCOUT_NO_MEMORY, "memory", "no memory for the counts of %lld rows", (long long)rows);
     if (answer == SCOUT_OK) answer = count(device, matrix, k, rows, cols, &p, memory, host, why);
     if (answer == SCOUT_OK) tell(host, &p, rows, cols, out);
     free(host);

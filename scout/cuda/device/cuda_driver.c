@@ -1,4 +1,4 @@
-/* Opening the driver. Kept apart from the CUDA runtime, whose first call on a device would make a context. */
+/* Opening the driver. Kept apart from the CUDA runtime: its first call on a device would make a context. */
 #include "scout/cuda/device/cuda_driver.h"
 
 #include <cuda_runtime_api.h>
@@ -6,7 +6,7 @@
 #include <stdbool.h>
 #include <string.h>
 
-/* A process has one driver, and it can be initialised only once: what came of that is kept. */
+/* A process has one driver, which can be initialised only once: the result is kept. */
 static struct {
     bool tried, usable;
     cuda_driver table;

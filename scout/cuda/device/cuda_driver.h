@@ -1,4 +1,4 @@
-/* The few functions of the driver (libcuda.so.1) that tell of devices without making a context on them. */
+/* The functions of the driver (libcuda.so.1) that describe devices without a context. */
 #ifndef SCOUT_CUDA_DEVICE_CUDA_DRIVER_H
 #define SCOUT_CUDA_DEVICE_CUDA_DRIVER_H
 

@@ -6,7 +6,7 @@
 #include <math.h>
 #include <string.h>
 
-/* As in nvml.h, whose layout is stable by the library's versioned symbols. */
+/* As in nvml.h; its layout is stable by the library's versioned symbols. */
 typedef struct nvml_field {
     unsigned int id, scope;
     long long timestamp, latency_us;
@@ -97,7 +97,7 @@ double nvml_power_limit_w(void *device) {
     return device && nvml.limit && nvml.limit(device, &milliwatts) == 0 ? milliwatts / 1000.0 : 0;
 }
 
-/* The power of this moment where the driver tells it: the older question answers with a mean over about a second. */
+/* Instantaneous power where the driver has it: the older call returns a mean over about a second. */
 static double nvml_power_w(void *device) {
     nvml_field field;
     unsigned int milliwatts = 0;

@@ -1,5 +1,5 @@
-/* The driver's management library, opened at run time: what a GPU is at the moment (clocks, power, temperature, what
- * holds it back), and the facts that the driver's own interface does not tell. Never changes a setting. */
+/* The driver's management library, opened at run time: the state of a GPU (clocks, power, temperature, throttling), and
+ * facts that the driver's own interface lacks. Never changes a setting. */
 #ifndef SCOUT_CUDA_DEVICE_NVML_H
 #define SCOUT_CUDA_DEVICE_NVML_H
 

@@ -1,4 +1,4 @@
-/* Opening cuDNN, and what its statuses mean. Workers have one device each, but several threads: those that prepare
+/* Opening cuDNN, and the meaning of its statuses. Workers have one device each, but several threads: those that prepare
  * ahead have handles of their own, for a handle serves one thread at a time. */
 #include "scout/cuda/dnn/dnn.h"
 
@@ -14,7 +14,7 @@ typedef struct dnn_state {
     dnn_table table;
 } dnn_state;
 
-/* The library is loaded once: a process can hold only one copy of it in a sensible way. */
+/* The library is loaded once: two copies in a process would not work together. */
 static dnn_state state = {.opening = PTHREAD_MUTEX_INITIALIZER};
 static _Thread_local cudnnHandle_t own; /* of this thread, as long as the process: plans outlive those that made them */
 
@@ -26,7 +26,7 @@ static const libraries_place functions[] = {
 
 /* What it opens by itself, by name, in its own folder and where the loader looks. In our order they are found where
  * only --library-path names the folder, and a name that is loaded already is not looked for again. The first one is
- * needed for anything at all; the others are large, and who only asks for the version does without. */
+ * always needed; the others are large, and a query for the version does not need them. */
 static const char *const needed[] = {
     "libcudnn_graph.so.9",
     "libcudnn_ops.so.9",
@@ -39,7 +39,7 @@ static const char *const needed[] = {
 
 enum { NEEDED = sizeof needed / sizeof needed[0] };
 
-/* One that is not there is cuDNN's to complain about: not every operation needs all. */
+/* cuDNN itself reports a missing one: not every operation needs all. */
 static void open_part(const char *name) {
     const char *const slash = strrchr(state.table.path, '/');
     char beside[512];
@@ -135,7 +135,7 @@ static const struct {
      SCOUT_NO_MEMORY, "memory"},
 };
 
-/* Its messages are long and may have line breaks; the end says most. */
+/* Its messages are long and may have line breaks; the end is the useful part. */
 static void last_words(char *text, size_t room) {
     char all[2048] = "";
     state.table.cudnnGetLastErrorString(all, sizeof all);

@@ -1,6 +1,6 @@
 /* cuDNN, opened at run time (so that the search order of scout/device/libraries.h decides which file it is), and what
- * its candidates share. An operation is told to it as a graph of descriptors; it answers with ranked engines ("offer"),
- * and an engine is built into a plan. How a candidate uses this:
+ * its candidates share. An operation is described to it as a graph; it returns ranked engines (an "offer"), and an
+ * engine is built into a plan. How a candidate uses this:
  *
  *   a function of type dnn_build tells the graph: dnn_tensor, dnn_pointwise, dnn_matmul, dnn_reduce, dnn_node. No call
  *     needs checking by itself: the first one that fails is remembered, and those behind it do nothing;
@@ -74,7 +74,8 @@ const dnn_table *dnn_ready(cudnnHandle_t *handle, scout_why *why);
 const dnn_table *dnn_ready_for(cudnnHandle_t *handle, const char *part, scout_why *why);
 /* The same handle with its launches going to this stream: a plan may be launched by another thread than made it. */
 cudnnStatus_t dnn_on(void *stream, cudnnHandle_t *handle);
-/* What a status means: SCOUT_OK, SCOUT_NO where cuDNN has nothing for this, or worse; `doing` begins the sentence. */
+/* The meaning of a status: SCOUT_OK, SCOUT_NO where cuDNN does not support this, or worse; `doing` begins the sentence.
+ */
 scout_answer dnn_answer(cudnnStatus_t status, const char *doing, scout_why *why);
 /* cuDNN's name of a type of scout/plugin.h; false: it has none. */
 bool dnn_type(uint32_t type, cudnnDataType_t *out);
@@ -93,13 +94,13 @@ typedef struct dnn_graph {
     int part_count, node_count;
     int64_t next_uid;    /* of virtual tensors */
     uint32_t refused;    /* engines with one of these are left out: 1 << CUDNN_NUMERICAL_NOTE_… */
-    uint32_t coarse;     /* of these, those that frameworks do not look at: the heuristic's first choice is taken */
+    uint32_t coarse;     /* of these, those that frameworks ignore: the heuristic's first choice is taken */
     dnn_desc graph;      /* one of the parts, once dnn_graph_end was there */
     scout_answer answer; /* of the first call that failed */
     scout_why why;       /* its reason */
 } dnn_graph;
 
-scout_answer dnn_graph_begin(dnn_graph *g, scout_why *why); /* in every case dnn_graph_free is right afterwards */
+scout_answer dnn_graph_begin(dnn_graph *g, scout_why *why); /* dnn_graph_free is valid afterwards in every case */
 scout_answer dnn_graph_end(dnn_graph *g, scout_why *why);
 void dnn_graph_free(dnn_graph *g);
 
@@ -122,7 +123,7 @@ dnn_desc dnn_tensor(dnn_graph *g, int64_t uid, cudnnDataType_t type, int rank, c
                     const int64_t *strides);
 /* One that exists only between nodes; strides NULL: rows behind each other. */
 dnn_desc dnn_virtual(dnn_graph *g, cudnnDataType_t type, int rank, const int64_t *dims, const int64_t *strides);
-/* A number that is handed over at launch by the address of a value on the host; all its `rank` dimensions are 1. */
+/* A number passed at launch by the address of a value on the host; all its `rank` dimensions are 1. */
 dnn_desc dnn_scalar(dnn_graph *g, int64_t uid, cudnnDataType_t type, int rank);
 
 /* Parameters of a pointwise operation; all zero is what most need. */
@@ -142,8 +143,8 @@ dnn_desc dnn_reduce(dnn_graph *g, cudnnReduceTensorOp_t how, dnn_desc x, dnn_des
 
 /* --- what the library offers, kept for the operations at hand, and plans: dnn_offer.c --- */
 
-/* Tells the graph of one way to do the operation (`way`: the candidate's own number). dnn_graph_begin and _end are done
- * around it. SCOUT_NO: this way does not exist; what cuDNN refuses needs no answer here. */
+/* Builds the graph of one way to compute the operation (`way`: the candidate's own number). dnn_graph_begin and _end
+ * are done around it. SCOUT_NO: this way does not exist; what cuDNN refuses needs no answer here. */
 typedef scout_answer dnn_build(dnn_graph *g, const scout_op *op, int64_t way, scout_why *why);
 
 enum { DNN_MAX_ENGINES = 64, DNN_RANKED_ENGINES = 16 };
@@ -162,7 +163,7 @@ typedef struct dnn_offer {
     char *key; /* owned */
     dnn_build *build;
     int64_t way;
-    atomic_int users; /* plans that lean on it, which any thread may free; and 1 for its place in the list */
+    atomic_int users; /* plans that use it, which any thread may free; and 1 for its place in the list */
     uint64_t workspace_limit;
     dnn_graph graph;
     int count;
@@ -175,7 +176,7 @@ void dnn_offers_free(dnn_offers *offers);
 /* The ranked engines for one way of an operation: those of heuristic mode A, then its fallbacks. Borrowed until the
  * next calls for others; NULL: why. Asking again is cheap. */
 dnn_offer *dnn_offer_get(scout_device *device, const scout_op *op, dnn_build *build, int64_t way, scout_why *why);
-/* The first engine that can be built: what a user of the library gets. Its rank, or -1: why is that of the best one. */
+/* The first engine that can be built: the library's default. Its rank, or -1: why is that of the best one. */
 int dnn_offer_first(dnn_offer *offer, scout_why *why);
 /* Adds a parameter "engine" to a domain: the rank of the first that can be built, then those behind it (as many as
  * DNN_RANKED_ENGINES, or all). SCOUT_NO where there is none. */

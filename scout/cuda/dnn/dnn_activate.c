@@ -19,7 +19,7 @@ static dnn_desc between(dnn_graph *g, const dnn_behind *b) {
     return dnn_virtual(g, CUDNN_DATA_FLOAT, b->rank, b->dims, b->strides);
 }
 
-/* What has a mode of its own. */
+/* Activations with a mode of their own. */
 static bool tell_simple(dnn_graph *g, const op_activation *a, dnn_desc x, dnn_desc y) {
     static const struct {
         activation_function function;

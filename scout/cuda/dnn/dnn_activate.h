@@ -1,4 +1,4 @@
-/* What stands behind sums as nodes of a graph of cuDNN's, for products and convolutions alike. */
+/* The epilogue as nodes of a cuDNN graph, for products and convolutions alike. */
 #ifndef SCOUT_CUDA_DNN_DNN_ACTIVATE_H
 #define SCOUT_CUDA_DNN_DNN_ACTIVATE_H
 
@@ -11,15 +11,15 @@ enum { DNN_ACTIVATE_FIRST = 100, DNN_ACTIVATE_CONSTANTS = 2 };
 int dnn_activate_constants(const op_activation *a, float values[DNN_ACTIVATE_CONSTANTS]);
 
 typedef struct dnn_behind {
-    dnn_desc residual, bias; /* NULL: none; both broadcast as they are told */
+    dnn_desc residual, bias; /* NULL: none; both may broadcast */
     op_activation activation;
     int rank; /* of the sums, with dimensions and strides: what lies between nodes is in fp32 */
     const int64_t *dims, *strides;
 } dnn_behind;
 
 bool dnn_activate_any(const dnn_behind *b);
-/* Residual, bias, activation, in the order that the library's ready-made kernels know: from the sums, a virtual tensor
- * in fp32, to y. */
+/* Residual, bias, activation, in the order of the library's precompiled kernels: from the sums, a virtual tensor in
+ * fp32, to y. */
 void dnn_activate(dnn_graph *g, const dnn_behind *b, dnn_desc sums, dnn_desc y);
 /* Notes of engines that would not be as exact as the operation asks for (dnn_graph's `refused`), and those of them that
  * PyTorch, too, leaves out. */

@@ -1,12 +1,11 @@
-/* The candidate "cudnn_attention": cuDNN's fused attention, told in one of two ways. As one node ("whole"), which
+/* The candidate "cudnn_attention": cuDNN's fused attention, described in one of two ways. As one node ("whole"), which
  * serves attention without masks and with lengths; or as the products, the softmax and the arithmetic between them
- * ("parts"), out of which the library makes one kernel as well, and which serves every mask that can be written as
- * arithmetic on scores. Nodes stand in the order in which the library knows them: another order may be right and
- * slower. */
+ * ("parts"), which the library also compiles to one kernel, and which serves every mask that is arithmetic on scores.
+ * Nodes have the order of the library's patterns: another order may be right and slower. */
 #include "scout/cuda/device/cuda_candidates.h"
 #include "scout/cuda/dnn/dnn.h"
 
-#include "kernels/attention/attention_lengths.h"
+#include "kernels/attention/attention_kernels.h"
 #include "scout/cuda/device/cuda_device.h"
 #include "scout/op/attention.h"
 
@@ -15,12 +14,12 @@
 
 enum { WHOLE, PARTS, WAYS };
 
-/* What tensors are called in both graphs: those of the operation by their place and 1, then what is handed over. */
+/* Numbers of tensors in both graphs: the operation's by place plus 1, then the scalars. */
 enum { UID_SCALE = 20, UID_CAP, UID_UNCAP, UID_END, UID_QUERIES, UID_WINDOW, UID_HIDDEN, UID_PASSED, UID_COUNTS };
 
 enum { MOST_UIDS = 16 };
 
-/* Numbers that a launch hands over by their address. */
+/* Scalars that a launch passes by address. */
 typedef struct scalars {
     float scale, cap, uncap, hidden;
     int32_t end, queries, window; /* end: one behind the place of the last query */
@@ -36,18 +35,17 @@ struct scout_plan {
 
 /* --- what an operation is made of --- */
 
-/* Whether a query sees less than all keys before its sequence's end: of those behind its own place, of early ones. */
+/* Whether a query sees less than all keys before its sequence's end: a causal mask, a window. */
 static bool masks_later(const attention_problem *p) { return p->causal && p->past + 1 < p->keys; }
 
 static bool masks_earlier(const attention_problem *p) {
     return p->causal && p->window > 0 && p->past + p->queries - p->window > 0;
 }
 
-/* Whether arithmetic on places has to move queries to where they stand among the keys. */
+/* Whether arithmetic on positions has to shift queries to their positions among the keys. */
 static bool moved(const attention_problem *p) { return p->past > 0 && (masks_later(p) || masks_earlier(p)); }
 
-/* The library knows this arithmetic when it sees it, and takes the last query to stand at the last key, whatever the
- * numbers say. */
+/* The library recognises this arithmetic, and assumes the last query at the last key, whatever the scalars are. */
 static bool stands_elsewhere(const attention_problem *p) { return moved(p) && p->past + p->queries != p->keys; }
 
 static bool serves(const attention_problem *p, int64_t way) {
@@ -100,7 +98,7 @@ static dnn_desc place_of(const sketch *s, dnn_desc x, int64_t dimension) {
     return y;
 }
 
-/* Scores stay where the comparison holds. */
+/* Keeps scores where the comparison holds. */
 static dnn_desc keep(const sketch *s, dnn_desc x, cudnnPointwiseMode_t mode, dnn_desc a, dnn_desc b, int64_t uid) {
     const dnn_desc holds = step(s, mode, a, b, CUDNN_DATA_BOOLEAN), y = between(s, CUDNN_DATA_FLOAT);
     dnn_pointwise(s->g, CUDNN_POINTWISE_BINARY_SELECT, x, number(s, uid, CUDNN_DATA_FLOAT), holds, y, NULL);
@@ -135,7 +133,7 @@ static dnn_desc hide_earlier(const sketch *s, dnn_desc x) {
 static dnn_desc add_mask(const sketch *s, dnn_desc x) {
     const scout_tensor *const t = &s->p.tensors[s->p.mask];
     int64_t dims[4], strides[4], stride = 1;
-    for (int d = 3; d >= 0; d--) { /* where it is the same for all it has one element, which the library repeats */
+    for (int d = 3; d >= 0; d--) { /* a broadcast dimension has one element, which the library repeats */
         dims[d] = t->strides[d] != 0 ? t->dims[d] : 1;
         strides[d] = stride;
         stride *= dims[d];
@@ -151,7 +149,7 @@ static dnn_desc soft_cap(const sketch *s, dnn_desc x) {
     return step(s, CUDNN_POINTWISE_MUL, x, number(s, UID_CAP, real), real);
 }
 
-/* What training would keep of the sums is made here too, for nobody: the library knows no softmax without it. */
+/* The statistics for training are computed too and not used: the library has no softmax without them. */
 static dnn_desc softmax(const sketch *s, dnn_desc x) {
     dnn_graph *const g = s->g;
     const cudnnDataType_t real = CUDNN_DATA_FLOAT;
@@ -213,7 +211,7 @@ static void draw_whole(const sketch *s) {
 static scout_answer build(dnn_graph *g, const scout_op *op, int64_t way, scout_why *why) {
     sketch s = {.g = g, .p = attention_problem_of(op)};
     if (!serves(&s.p, way) || !dnn_type(s.p.type, &s.type))
-        return scout_say(why, SCOUT_NO, "feature", "this graph does not tell this attention");
+        return scout_say(why, SCOUT_NO, "feature", "this graph does not express this attention");
     const int64_t scores[4] = {s.p.batch, s.p.heads, s.p.queries, s.p.keys};
     memcpy(s.scores, scores, sizeof scores);
     memcpy(s.rows, scores, sizeof scores);
@@ -234,11 +232,11 @@ static scout_answer supports(const scout_op *op, scout_device *device, scout_why
     if (p.type != SCOUT_FP16 && p.type != SCOUT_BF16)
         return scout_say(why, SCOUT_NO, "type", "cuDNN's fused attention is for fp16 and bf16");
     if (stands_elsewhere(&p) && p.lengths < 0)
-        return scout_say(why, SCOUT_NO, "feature", "cuDNN takes the last query to stand at the last key");
+        return scout_say(why, SCOUT_NO, "feature", "cuDNN assumes that the last query is at the last key");
     if (!serves(&p, WHOLE) && !serves(&p, PARTS))
         return scout_say(why, SCOUT_NO, "feature", "lengths together with a mask or a soft cap are not told to cuDNN");
     if (p.past + p.queries > INT32_MAX || p.keys > INT32_MAX || p.window > INT32_MAX)
-        return scout_say(why, SCOUT_NO, "shape", "places of keys do not fit into 32 bits");
+        return scout_say(why, SCOUT_NO, "shape", "positions of keys do not fit into 32 bits");
     if (device && device->capability_major < 8)
         return scout_say(why, SCOUT_NO, "hardware", "cuDNN's fused attention needs compute capability 8.0");
     return dnn_open(why) ? SCOUT_OK : SCOUT_NO;
@@ -277,35 +275,23 @@ static int allows(const scout_op *op, scout_device *device, const int64_t *value
     return offer && dnn_offer_allows(offer, values[1]);
 }
 
-static void destroy(scout_plan *plan) {
-    if (!plan) return;
-    dnn_plan_free(&plan->plan);
-    free(plan);
-}
+static void destroy(scout_plan *plan) { dnn_plan_free(&plan->plan); }
 
 static scout_answer prepare(const scout_op *op, scout_device *device, const int64_t *values, scout_plan **plan,
                             scout_plan_needs *needs, scout_why *why) {
-    scout_plan *const p = calloc(1, sizeof *p);
-    *plan = NULL;
-    if (!p) return scout_say(why, SCOUT_NO_MEMORY, "memory", "no memory for a plan");
+    scout_plan *const p = *plan;
     p->p = attention_problem_of(op);
     p->way = values[0];
     p->numbers = scalars_of(&p->p);
     if (p->p.lengths >= 0) p->counts_bytes = ((uint64_t)p->p.batch * sizeof(int32_t) + 255) / 256 * 256;
     dnn_offer *const offer = dnn_offer_get(device, op, build, p->way, why);
     const scout_answer answer = offer ? dnn_plan_make(offer, values[1], &p->plan, why) : SCOUT_NO;
-    if (answer != SCOUT_OK) {
-        destroy(p);
-        return answer;
-    }
-    needs->packs = 0;
-    needs->pack_bytes = 0;
+    if (answer != SCOUT_OK) return answer;
     needs->workspace_bytes = 2 * p->counts_bytes + p->plan.workspace;
-    *plan = p;
     return SCOUT_OK;
 }
 
-typedef struct handed { /* what a launch hands over */
+typedef struct handed { /* scalars of a launch */
     int64_t uids[MOST_UIDS];
     void *pointers[MOST_UIDS];
     int count;
@@ -355,8 +341,6 @@ static int describe(const scout_plan *plan, char *json, size_t room) {
     return snprintf(json, room, "{%s,\"graph\":\"%s\"}", engine, plan->way == WHOLE ? "whole" : "parts");
 }
 
-static const char *const precisions[] = {"fp16", "bf16", NULL};
-
 const scout_candidate dnn_attention = {
     .size = sizeof(scout_candidate),
     .kind = SCOUT_ATTENTION,
@@ -366,7 +350,7 @@ const scout_candidate dnn_attention = {
     .about = "cuDNN's fused attention, as one node and as a graph: its ranked engines",
     .library = "cudnn",
     .approach = "LIBRARY_TUNE",
-    .precisions = precisions,
+    .precisions = (const char *const[]){"fp16", "bf16", NULL},
     .supports = supports,
     .domain = domain,
     .allows = allows,
@@ -374,4 +358,5 @@ const scout_candidate dnn_attention = {
     .launch = launch,
     .describe = describe,
     .destroy = destroy,
+    .plan_bytes = sizeof(scout_plan),
 };

@@ -1,7 +1,7 @@
-/* Convolutions by cuDNN: the baseline of this device. Its first variant is what a user gets who follows the library's
- * guide, and what PyTorch takes: the first engine of its heuristics that builds, also where its sums are of lower
- * precision, everything in one graph where it has such an engine, and a constant weight in the order of nhwc where the
- * activations are. The others are its other engines, and other forms (dnn_conv.h). */
+/* Convolutions by cuDNN: the baseline of this device. Its first variant is the default of the library's guide and of
+ * PyTorch: the first engine of its heuristics that builds, also with sums of lower precision; everything in one graph
+ * where there is such an engine; and a constant weight in nhwc where the activations are. The others are its other
+ * engines, and other forms (dnn_conv.h). */
 #include "scout/cuda/dnn/dnn_conv.h"
 #include "scout/cuda/device/cuda_candidates.h"
 
@@ -12,8 +12,8 @@
 
 #include <stdlib.h>
 
-/* The first of these that works is the default. Sums that are rounded to 16 bits before their bias are the last resort:
- * where another form has an engine, that one is not tried. */
+/* The first that works is the default. Sums rounded to 16 bits before the bias are the last resort, tried only where no
+ * other form has an engine. */
 typedef struct form_order {
     dnn_conv_form forms[DNN_CONV_FORMS];
     const char *names[DNN_CONV_FORMS];
@@ -28,7 +28,7 @@ static const form_order *order_of(const scout_op *op) { return op->output == SCO
 
 enum { ALIGN = 512 };
 
-/* Activations that are brought to another order: where they are in the workspace. */
+/* Activations converted to another layout: their place in the workspace. */
 typedef struct moved {
     int place; /* in op->tensors; -1: none */
     uint64_t offset;
@@ -44,7 +44,7 @@ struct scout_plan {
     int element;          /* of the weight, in bytes */
     int64_t outer, inner; /* first two dimensions of the weight */
     moved input, residual, output;
-    uint64_t own_workspace; /* offset of cuDNN's, behind what is moved */
+    uint64_t own_workspace; /* offset of cuDNN's, after the converted activations */
     int constant_count;
     float constants[DNN_ACTIVATE_CONSTANTS];
 };
@@ -55,14 +55,14 @@ static scout_answer supports(const scout_op *op, scout_device *device, scout_why
     (void)device;
     if (!dnn_open(why)) return SCOUT_NO;
     if (!dnn_type(p.type_in, &type) || !dnn_type(p.type_weight, &type) || !dnn_type(p.type_out, &type))
-        return scout_say(why, SCOUT_NO, "type", "cuDNN's convolution does not know these types");
+        return scout_say(why, SCOUT_NO, "type", "cuDNN's convolution does not support these types");
     if (p.type_in != p.type_weight)
         return scout_say(why, SCOUT_NO, "type", "cuDNN's convolution has one type for input and weight");
-    if (p.quant.zero_out) return scout_say(why, SCOUT_NO, "type", "bytes without sign are not told to cuDNN here");
+    if (p.quant.zero_out) return scout_say(why, SCOUT_NO, "type", "unsigned bytes are not supported with cuDNN");
     for (uint32_t k = 0; k < op->tensor_count; k++)
         for (uint32_t d = 0; d < op->tensors[k].rank; d++)
             if (op->tensors[k].dims[d] > INT32_MAX)
-                return scout_say(why, SCOUT_NO, "shape", "a dimension is larger than cuDNN can count");
+                return scout_say(why, SCOUT_NO, "shape", "a dimension exceeds cuDNN's limit");
     return SCOUT_OK;
 }
 
@@ -72,8 +72,8 @@ static dnn_offer *offer_of(const scout_op *op, scout_device *device, int64_t for
     return dnn_offer_get(device, op, dnn_conv_build, form, why);
 }
 
-/* Parameters are "engine", from the first that the default form can build, and "form", from the default one on; which
- * form has which ranks, allows() says. */
+/* Parameters are "engine", from the first that the default form can build, and "form", from the default one on;
+ * allows() says which form has which ranks. */
 static scout_answer domain(const scout_op *op, scout_device *device, int exhaustive, scout_domain *out,
                            scout_why *why) {
     scout_parameter *const engine = &out->parameters[0], *const form = &out->parameters[1];
@@ -115,13 +115,9 @@ static int allows(const scout_op *op, scout_device *device, const int64_t *value
 
 /* --- preparing --- */
 
-static void destroy(scout_plan *plan) {
-    if (!plan) return;
-    dnn_plan_free(&plan->plan);
-    free(plan);
-}
+static void destroy(scout_plan *plan) { dnn_plan_free(&plan->plan); }
 
-/* Takes room in the workspace for a tensor in another order. */
+/* Reserves workspace for a tensor in another layout. */
 static moved move_of(const scout_op *op, int place, int64_t channels, uint64_t *used) {
     moved m = {.place = place, .offset = *used, .channels = channels};
     if (place < 0) return m;
@@ -146,11 +142,9 @@ static void plan_moves(scout_plan *plan, const scout_op *op) {
 static scout_answer prepare(const scout_op *op, scout_device *device, const int64_t *values, scout_plan **out,
                             scout_plan_needs *needs, scout_why *why) {
     const scout_tensor *const weight = &op->tensors[CONV_WEIGHT];
-    *out = NULL;
     dnn_offer *const offer = offer_of(op, device, values[1], why);
     if (!offer) return SCOUT_NO;
-    scout_plan *const plan = calloc(1, sizeof *plan);
-    if (!plan) return scout_say(why, SCOUT_NO_MEMORY, "memory", "no memory left on the host");
+    scout_plan *const plan = *out;
     plan->p = conv_problem_of(op);
     plan->form = (dnn_conv_form)values[1];
     plan->tensor_count = (int)op->tensor_count;
@@ -161,15 +155,11 @@ static scout_answer prepare(const scout_op *op, scout_device *device, const int6
     if (plan->p.quant.is) plan->constant_count = 1, plan->constants[0] = (float)plan->p.quant.factor;
     plan_moves(plan, op);
     const scout_answer answer = dnn_plan_make(offer, values[0], &plan->plan, why);
-    if (answer != SCOUT_OK) {
-        destroy(plan);
-        return answer;
-    }
+    if (answer != SCOUT_OK) return answer;
     needs->packs = dnn_conv_packs(op, plan->form) ? CONV_WEIGHT + 1 : 0;
     needs->pack_bytes = needs->packs ? weight->bytes : 0;
     needs->workspace_bytes = plan->own_workspace + plan->plan.workspace;
     if (SCOUT_HAS(needs, coarse)) needs->coarse = plan->plan.coarse;
-    *out = plan;
     return SCOUT_OK;
 }
 
@@ -185,7 +175,7 @@ static scout_answer pack(scout_plan *plan, const void *weight, void *packed, voi
 
 static void *in_workspace(const scout_args *args, uint64_t offset) { return (char *)args->workspace + offset; }
 
-/* Brings activations to nhwc in the workspace, or from there back; where there is something to bring. */
+/* Converts activations to nhwc in the workspace, or back, where needed. */
 static scout_answer move(const moved *m, bool back, const scout_args *args, scout_why *why) {
     if (m->place < 0) return SCOUT_OK;
     void *const plain = args->tensors[m->place], *const last = in_workspace(args, m->offset);
@@ -244,8 +234,6 @@ static int describe(const scout_plan *plan, char *json, size_t room) {
     return snprintf(json, room, "{%s,\"form\":\"%s\"}", members, name);
 }
 
-static const char *const precisions[] = {"fp32", "tf32", "fp16", "bf16", "int8", NULL};
-
 const scout_candidate dnn_conv = {
     .size = sizeof(scout_candidate),
     .kind = SCOUT_CONV,
@@ -255,7 +243,7 @@ const scout_candidate dnn_conv = {
     .about = "cuDNN's convolutions: the engines of its heuristics, with bias, residual and activation",
     .library = "cudnn",
     .approach = "LIBRARY_TUNE",
-    .precisions = precisions,
+    .precisions = (const char *const[]){"fp32", "tf32", "fp16", "bf16", "int8", NULL},
     .supports = supports,
     .domain = domain,
     .allows = allows,
@@ -264,4 +252,5 @@ const scout_candidate dnn_conv = {
     .launch = launch,
     .describe = describe,
     .destroy = destroy,
+    .plan_bytes = sizeof(scout_plan),
 };

@@ -1,15 +1,15 @@
-/* How a convolution is told to cuDNN, and its candidate. */
+/* How a convolution is described to cuDNN, and its candidate. */
 #ifndef SCOUT_CUDA_DNN_DNN_CONV_H
 #define SCOUT_CUDA_DNN_DNN_CONV_H
 
 #include "scout/cuda/dnn/dnn.h"
 #include "scout/op/conv.h"
 
-/* What lies how, and what is one launch: the parameter "form" of the candidate. */
+/* Layouts, and what one launch computes: the parameter "form" of the candidate. */
 typedef enum dnn_conv_form {
-    DNN_CONV_AS_IS,     /* everything as the operation says, all of it one graph */
+    DNN_CONV_AS_IS,     /* everything in the operation's layouts, in one graph */
     DNN_CONV_PACKED,    /* nhwc: the weight too with its channels last, repacked once */
-    DNN_CONV_SPLIT,     /* the convolution alone; bias, residual and activation by a kernel behind it */
+    DNN_CONV_SPLIT,     /* the convolution alone; bias, residual and activation by a second kernel */
     DNN_CONV_CONVERTED, /* nchw: activations brought to nhwc and back within each launch; the weight as in PACKED */
     DNN_CONV_FORMS
 } dnn_conv_form;

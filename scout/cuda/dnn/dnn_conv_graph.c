@@ -1,5 +1,5 @@
-/* A convolution as a graph of cuDNN's: the convolution, then what is done to its sums, in the order that the library's
- * ready-made kernels know (residual, bias, activation). One dimension of space is told as two. */
+/* A convolution as a cuDNN graph: the convolution, then its epilogue in the order of the library's precompiled kernels
+ * (residual, bias, activation). One dimension of space becomes two. */
 #include "scout/cuda/dnn/dnn_conv.h"
 
 #include "scout/cuda/dnn/dnn_activate.h"
@@ -7,7 +7,7 @@
 #include <limits.h>
 #include <string.h>
 
-/* Behind sums that are fp32. */
+/* After sums in fp32. */
 static bool has_more(const conv_problem *p) {
     if (p->quant.is) return false;
     return p->bias >= 0 || p->residual >= 0 || p->activation.function != ACTIVATION_PLAIN;
@@ -24,8 +24,8 @@ bool dnn_conv_packs(const scout_op *op, dnn_conv_form form) {
     return wanted && two_orders(op) && op->tensors[CONV_WEIGHT].role == SCOUT_WEIGHT;
 }
 
-/* Channels last with a weight that has them elsewhere is nothing that cuDNN says it can do: some engines take it, and
- * some of those give wrong numbers. */
+/* cuDNN does not document nhwc activations with a weight in another layout: some engines take it, and some of those
+ * give wrong results. */
 bool dnn_conv_exists(const scout_op *op, dnn_conv_form form) {
     const conv_problem p = conv_problem_of(op);
     enum { MANY = 65535 }; /* matrices that one launch transposes */
@@ -142,7 +142,7 @@ static void tell_convolution(const teller *t, dnn_desc how, dnn_desc x, dnn_desc
              attributes, sizeof attributes / sizeof attributes[0], "cuDNN's convolution");
 }
 
-/* Bytes of bytes: the bias, a factor and the activation behind whole sums; the library rounds what it writes. */
+/* Quantised: the bias, a factor and the activation of integer sums; the library rounds its output. */
 static void tell_quantised(const teller *t, dnn_desc sums, dnn_desc y) {
     const bool plain = t->p.activation.function == ACTIVATION_PLAIN;
     const dnn_behind behind = {
@@ -158,8 +158,8 @@ static void tell_quantised(const teller *t, dnn_desc sums, dnn_desc y) {
     if (!plain) dnn_activate(t->g, &behind, scaled, y);
 }
 
-/* The library's ready-made engines for bytes say that they write 32 bits, and write saturated bytes (9.19). Those that
- * it compiles at run time write what they are told to, and only they take a graph with something behind the sums. */
+/* The library's precompiled engines for bytes claim 32-bit output and write saturated bytes (9.19). Engines compiled at
+ * run time write the right type, and only they take a graph with an epilogue. */
 static void tell_whole(const teller *t, dnn_desc how, dnn_desc x, dnn_desc w, dnn_desc y) {
     const dnn_pointwise_how copy = {.math = CUDNN_DATA_INT32};
     const dnn_desc sums = between(t, CUDNN_DATA_INT32);
@@ -175,9 +175,9 @@ scout_answer dnn_conv_build(dnn_graph *g, const scout_op *op, int64_t way, scout
     cudnnDataType_t in = CUDNN_DATA_FLOAT, weight = CUDNN_DATA_FLOAT, out = CUDNN_DATA_FLOAT;
     int64_t space[WINDOW_AXES];
     teller t = {.g = g, .op = op, .p = conv_problem_of(op)};
-    if (!dnn_conv_exists(op, form)) return scout_say(why, SCOUT_NO, "layout", "this form is none of this operation");
+    if (!dnn_conv_exists(op, form)) return scout_say(why, SCOUT_NO, "layout", "this form does not fit the operation");
     if (!dnn_type(t.p.type_in, &in) || !dnn_type(t.p.type_weight, &weight) || !dnn_type(t.p.type_out, &out))
-        return scout_say(why, SCOUT_NO, "type", "cuDNN's convolution does not know these types");
+        return scout_say(why, SCOUT_NO, "type", "cuDNN's convolution does not support these types");
     t.last = t.p.w.last || form == DNN_CONV_CONVERTED;
     t.space = t.p.w.spatial < 2 ? 2 : t.p.w.spatial;
     for (int k = 0; k < t.space; k++) space[k] = axis(&t, k)->out;

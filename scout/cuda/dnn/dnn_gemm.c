@@ -1,6 +1,6 @@
-/* The candidate "cudnn_gemm": a product, and what stands behind it, as one graph, which cuDNN compiles to one kernel.
- * It has what cuBLASLt has no epilogue for: gelu by the error function, silu, a residual and an activation at once. A
- * product alone is left to cuBLASLt. */
+/* The candidate "cudnn_gemm": a product with its epilogue as one graph, which cuDNN compiles to one kernel. It covers
+ * epilogues that cuBLASLt lacks: gelu by the error function, silu, a residual with an activation. A plain product is
+ * left to cuBLASLt. */
 
 #include "scout/cuda/device/cuda_candidates.h"
 #include "scout/cuda/device/cuda_device.h"
@@ -9,7 +9,7 @@
 
 #include <stdlib.h>
 
-/* Each takes a good part of a second to compile; the heuristic has the best ones first. */
+/* Each takes part of a second to compile; the heuristic ranks the best first. */
 enum { RANKED = 6 };
 
 struct scout_plan {
@@ -23,7 +23,7 @@ static scout_answer supports(const scout_op *op, scout_device *device, scout_why
     cudnnDataType_t type;
     (void)device;
     if (!gemm_has_epilogue(&p))
-        return scout_say(why, SCOUT_NO, "epilogue", "nothing stands behind this product: it is cuBLASLt's");
+        return scout_say(why, SCOUT_NO, "epilogue", "no epilogue to fuse: cublaslt covers the plain product");
     if (!dnn_open(why)) return SCOUT_NO;
     const bool half = p.type_a == SCOUT_FP16 || p.type_a == SCOUT_BF16;
     if (p.type_a != p.type_b || (!half && !(p.type_a == SCOUT_FP32 && p.tf32)) || !dnn_type(p.type_c, &type))
@@ -31,7 +31,7 @@ static scout_answer supports(const scout_op *op, scout_device *device, scout_why
     for (uint32_t k = 0; k < op->tensor_count; k++)
         for (uint32_t d = 0; d < op->tensors[k].rank; d++)
             if (op->tensors[k].dims[d] > INT32_MAX)
-                return scout_say(why, SCOUT_NO, "shape", "a dimension is larger than cuDNN can count");
+                return scout_say(why, SCOUT_NO, "shape", "a dimension exceeds cuDNN's limit");
     return SCOUT_OK;
 }
 
@@ -61,7 +61,7 @@ static scout_answer build(dnn_graph *g, const scout_op *op, int64_t way, scout_w
     cudnnDataType_t in = CUDNN_DATA_FLOAT, out = CUDNN_DATA_FLOAT;
     (void)way;
     if (!dnn_type(p.type_a, &in) || !dnn_type(p.type_c, &out))
-        return scout_say(why, SCOUT_NO, "type", "cuDNN's products do not know these types");
+        return scout_say(why, SCOUT_NO, "type", "cuDNN's products do not support these types");
     const int64_t dims[] = {p.batch, p.m, p.n}, strides[] = {p.batch > 1 ? p.stride_c : p.m * p.ldc, p.ldc, 1};
     g->refused = dnn_activate_refused(op);
     const dnn_desc a = tell_matrix(g, op, GEMM_A, in, p.trans_a != 0),
@@ -97,30 +97,19 @@ static int allows(const scout_op *op, scout_device *device, const int64_t *value
     return offer && dnn_offer_allows(offer, values[0]);
 }
 
-static void destroy(scout_plan *plan) {
-    if (!plan) return;
-    dnn_plan_free(&plan->plan);
-    free(plan);
-}
+static void destroy(scout_plan *plan) { dnn_plan_free(&plan->plan); }
 
 static scout_answer prepare(const scout_op *op, scout_device *device, const int64_t *values, scout_plan **out,
                             scout_plan_needs *needs, scout_why *why) {
     const gemm_problem p = gemm_problem_of(op);
-    *out = NULL;
     dnn_offer *const offer = dnn_offer_get(device, op, build, 0, why);
     if (!offer) return SCOUT_NO;
-    scout_plan *const plan = calloc(1, sizeof *plan);
-    if (!plan) return scout_say(why, SCOUT_NO_MEMORY, "memory", "no memory left on the host");
+    scout_plan *const plan = *out;
     plan->tensor_count = (int)op->tensor_count;
     plan->constant_count = dnn_activate_constants(&p.activation, plan->constants);
     const scout_answer answer = dnn_plan_make(offer, values[0], &plan->plan, why);
-    if (answer != SCOUT_OK) {
-        destroy(plan);
-        return answer;
-    }
-    needs->packs = 0, needs->pack_bytes = 0;
+    if (answer != SCOUT_OK) return answer;
     needs->workspace_bytes = plan->plan.workspace;
-    *out = plan;
     return SCOUT_OK;
 }
 
@@ -140,8 +129,6 @@ static int describe(const scout_plan *plan, char *json, size_t room) {
     return snprintf(json, room, "{%s}", members);
 }
 
-static const char *const precisions[] = {"tf32", "fp16", "bf16", NULL};
-
 const scout_candidate dnn_gemm = {
     .size = sizeof(scout_candidate),
     .kind = SCOUT_GEMM,
@@ -150,7 +137,7 @@ const scout_candidate dnn_gemm = {
     .about = "cuDNN's fused products: bias, residual and any activation in the kernel that multiplies",
     .library = "cudnn",
     .approach = "LIBRARY_TUNE",
-    .precisions = precisions,
+    .precisions = (const char *const[]){"tf32", "fp16", "bf16", NULL},
     .supports = supports,
     .domain = domain,
     .allows = allows,
@@ -158,4 +145,5 @@ const scout_candidate dnn_gemm = {
     .launch = launch,
     .describe = describe,
     .destroy = destroy,
+    .plan_bytes = sizeof(scout_plan),
 };

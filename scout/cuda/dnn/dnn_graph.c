@@ -1,5 +1,5 @@
-/* Telling cuDNN an operation as a graph of descriptors. A graph takes a dozen calls per node, any of which may fail: so
- * failures stick in the graph, and those who build one read as what they build. */
+/* Describes an operation to cuDNN as a graph. A node takes a dozen calls, any of which may fail. The graph keeps the
+ * first failure, so that code that builds one needs no checks. */
 #include "scout/cuda/dnn/dnn.h"
 
 #include <string.h>

@@ -1,6 +1,6 @@
 /* The candidate "cudnn_norm": layer and RMS norms by cuDNN's norm operation, for rows at the end of the dimensions. A
- * row is told as the channels of one image of one pixel, which is how the library looks at it. It is no baseline:
- * PyTorch and onnxruntime have kernels of their own for these norms. */
+ * row is the channels of one image of one pixel, the library's own view of it. It is no baseline: PyTorch and
+ * onnxruntime have kernels of their own for these norms. */
 #include "scout/cuda/device/cuda_candidates.h"
 #include "scout/cuda/dnn/dnn.h"
 
@@ -10,7 +10,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Tensors are called by their place and 1, what is handed over beside them by this. */
+/* Tensors are numbered by place plus 1, the scalar by this. */
 enum { UID_EPSILON = 20, MOST_UIDS = 8 };
 
 struct scout_plan {
@@ -29,7 +29,7 @@ static scout_answer build(dnn_graph *g, const scout_op *op, int64_t way, scout_w
     cudnnDataType_t type, side;
     (void)way;
     if (!dnn_type(op->input, &type) || !dnn_type(op->tensors[p.scale].type, &side))
-        return scout_say(why, SCOUT_NO, "type", "cuDNN does not know these types");
+        return scout_say(why, SCOUT_NO, "type", "cuDNN does not support these types");
     const dnn_desc x = dnn_tensor(g, NORM_X + 1, type, 4, rows, strides);
     const dnn_desc y = dnn_tensor(g, NORM_Y + 1, type, 4, rows, strides);
     const dnn_desc scale = dnn_tensor(g, p.scale + 1, side, 4, sides, strides);
@@ -56,15 +56,17 @@ static scout_answer supports(const scout_op *op, scout_device *device, scout_why
     const norm_problem p = norm_problem_of(op);
     const bool layer = op_is(op, "layer");
     if ((!layer && !op_is(op, "rms")) || p.form == NORM_NONE)
-        return scout_say(why, SCOUT_NO, "feature", "cuDNN's norm operation is told for layer and rms norms, no %.20s",
+        return scout_say(why, SCOUT_NO, "feature",
+                         "cuDNN's norm operation is used for layer and rms norms, not for %.20s",
                          op->what ? op->what : "such");
     if (p.k2 > 1 || p.k1 > 1 || p.r0 > 1)
         return scout_say(why, SCOUT_NO, "layout", "cuDNN's norms take rows at the end of the dimensions");
     if (p.residual >= 0 || p.input_bias >= 0 || p.sum >= 0)
-        return scout_say(why, SCOUT_NO, "feature", "cuDNN's norms add no residual before");
+        return scout_say(why, SCOUT_NO, "feature", "cuDNN's norms add no residual");
     if (p.activation != NORM_LINEAR)
-        return scout_say(why, SCOUT_NO, "epilogue", "an activation behind cuDNN's norms is not covered");
-    if (op->input != op->output) return scout_say(why, SCOUT_NO, "type", "cuDNN's norms keep the type of their rows");
+        return scout_say(why, SCOUT_NO, "epilogue", "no activation is fused with cuDNN's norms");
+    if (op->input != op->output)
+        return scout_say(why, SCOUT_NO, "type", "cuDNN's norms need input and output of one type");
     if (p.scale < 0 || (layer && p.bias < 0))
         return scout_say(why, SCOUT_NO, "feature", "cuDNN's %s",
                          layer ? "layer norm wants a scale and a bias" : "rms norm wants a scale");
@@ -85,31 +87,19 @@ static int allows(const scout_op *op, scout_device *device, const int64_t *value
     return offer && dnn_offer_allows(offer, values[0]);
 }
 
-static void destroy(scout_plan *plan) {
-    if (!plan) return;
-    dnn_plan_free(&plan->plan);
-    free(plan);
-}
+static void destroy(scout_plan *plan) { dnn_plan_free(&plan->plan); }
 
 static scout_answer prepare(const scout_op *op, scout_device *device, const int64_t *values, scout_plan **plan,
                             scout_plan_needs *needs, scout_why *why) {
     const norm_problem problem = norm_problem_of(op);
-    scout_plan *const p = calloc(1, sizeof *p);
-    *plan = NULL;
-    if (!p) return scout_say(why, SCOUT_NO_MEMORY, "memory", "no memory for a plan");
+    scout_plan *const p = *plan;
     p->scale = problem.scale;
     p->bias = problem.bias;
     p->epsilon = (float)problem.epsilon;
     dnn_offer *const offer = dnn_offer_get(device, op, build, 0, why);
     const scout_answer answer = offer ? dnn_plan_make(offer, values[0], &p->plan, why) : SCOUT_NO;
-    if (answer != SCOUT_OK) {
-        destroy(p);
-        return answer;
-    }
-    needs->packs = 0;
-    needs->pack_bytes = 0;
+    if (answer != SCOUT_OK) return answer;
     needs->workspace_bytes = p->plan.workspace;
-    *plan = p;
     return SCOUT_OK;
 }
 
@@ -132,17 +122,15 @@ static int describe(const scout_plan *plan, char *json, size_t room) {
     return snprintf(json, room, "{%s}", engine);
 }
 
-static const char *const precisions[] = {"fp32", "fp16", "bf16", NULL};
-
 const scout_candidate dnn_norm = {
     .size = sizeof(scout_candidate),
     .kind = SCOUT_NORM,
     .priority = 100,
     .name = "cudnn_norm",
-    .about = "cuDNN's layer and rms norms of rows that lie together: its ranked engines",
+    .about = "cuDNN's layer and rms norms of contiguous rows: its ranked engines",
     .library = "cudnn",
     .approach = "LIBRARY_TUNE",
-    .precisions = precisions,
+    .precisions = (const char *const[]){"fp32", "fp16", "bf16", NULL},
     .supports = supports,
     .domain = domain,
     .allows = allows,
@@ -150,4 +138,5 @@ const scout_candidate dnn_norm = {
     .launch = launch,
     .describe = describe,
     .destroy = destroy,
+    .plan_bytes = sizeof(scout_plan),
 };

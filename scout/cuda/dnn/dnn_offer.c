@@ -1,6 +1,6 @@
-/* What cuDNN offers for an operation: engines in the order of its heuristics, and those that were built into plans. A
- * candidate's variants are prepared one after another and each needs the same list, and building takes a good part of a
- * second: so the last few offers are kept with the device, with what was built of them. */
+/* cuDNN's engines for an operation in the order of its heuristics, and the plans built from them. A candidate's
+ * variants are prepared one after another from the same list, and building takes part of a second: so the device keeps
+ * the last few offers with their plans. */
 #include "scout/cuda/dnn/dnn.h"
 
 #include "scout/cuda/device/cuda_device.h"
@@ -15,7 +15,7 @@ struct dnn_offers {
     unsigned next; /* place of the next one */
 };
 
-/* --- offers and who holds them --- */
+/* --- offers and their users --- */
 
 static void offer_drop(dnn_offer *offer) {
     if (!offer || atomic_fetch_sub(&offer->users, 1) > 1) return;
@@ -57,7 +57,7 @@ static dnn_desc create(const dnn_graph *g, cudnnBackendDescriptorType_t type) {
     return g->dnn->cudnnBackendCreateDescriptor(type, &made) == CUDNN_STATUS_SUCCESS ? made : NULL;
 }
 
-/* The knobs that the heuristic chose, as [type, value]; what would not fit is left out. */
+/* The knobs that the heuristic chose, as [type, value], as far as they fit. */
 static void tell_knobs(const dnn_graph *g, dnn_desc config, char *text, size_t room) {
     dnn_desc knobs[MAX_KNOBS];
     int64_t count = 0;
@@ -81,7 +81,7 @@ static void tell_knobs(const dnn_graph *g, dnn_desc config, char *text, size_t r
     for (int k = 0; k < made; k++) g->dnn->cudnnBackendDestroyDescriptor(knobs[k]);
 }
 
-/* Whether it wants the weight or the bias in an order of its own, which nobody here brings them to. */
+/* Whether it needs the weight or the bias reordered, which is not supported here. */
 static bool wants_reorder(const dnn_graph *g, dnn_desc engine) {
     cudnnBackendBehaviorNote_t list[MAX_NOTES];
     int64_t count = 0;
@@ -95,7 +95,7 @@ static bool wants_reorder(const dnn_graph *g, dnn_desc engine) {
     return false;
 }
 
-/* Its global number and its numerical notes, as bits; false: it wants what nobody here does. */
+/* Its global number and its numerical notes, as bits; false: it needs something not supported here. */
 static bool tell_engine(const dnn_graph *g, dnn_desc config, int64_t *index, uint32_t *notes) {
     dnn_desc engine = create(g, CUDNN_BACKEND_ENGINE_DESCRIPTOR);
     cudnnBackendNumericalNote_t list[MAX_NOTES];
@@ -124,7 +124,7 @@ static bool any_usable(const dnn_offer *offer) {
 }
 
 /* Takes the configuration, unless the graph refuses it or it is there already. One that frameworks would take, as the
- * heuristic puts it before all that the graph likes better, is taken for what it is: coarse. */
+ * heuristic ranks it above all that the graph prefers, is taken as coarse. */
 static bool engine_add(dnn_offer *offer, dnn_desc config) {
     char knobs[300];
     int64_t index = -1;
@@ -177,7 +177,7 @@ static cudnnStatus_t ask(dnn_offer *offer, cudnnBackendHeurMode_t mode) {
     return status;
 }
 
-/* The refusal of the graph or of the heuristics stays in the graph, for whoever asks for the same again. */
+/* A refusal of the graph or of the heuristics is kept, for the next request of the same. */
 static void offer_fill(dnn_offer *offer, const scout_op *op) {
     dnn_graph *const g = &offer->graph;
     scout_why why = {"", ""};
@@ -189,7 +189,7 @@ static void offer_fill(dnn_offer *offer, const scout_op *op) {
         g->why = why;
         return;
     }
-    ask(offer, CUDNN_HEUR_MODE_INSTANT); /* what frameworks ask for; where it knows nothing, A does */
+    ask(offer, CUDNN_HEUR_MODE_INSTANT); /* the mode of frameworks; where it has no answer, A has */
     const cudnnStatus_t best = ask(offer, CUDNN_HEUR_MODE_A);
     if (best != CUDNN_STATUS_SUCCESS) answer = dnn_answer(best, "cuDNN's heuristic", &why);
     ask(offer, CUDNN_HEUR_MODE_FALLBACK);
@@ -239,7 +239,7 @@ static cudnnStatus_t build_plan(const dnn_graph *g, dnn_engine *e) {
     return status;
 }
 
-/* An engine that is offered and then does not build is one that is not there: the next one may be. */
+/* An offered engine that does not build counts as missing; the next one may build. */
 static scout_answer engine_build(dnn_offer *offer, int rank) {
     dnn_engine *const e = &offer->engines[rank];
     if (e->tried) return e->answer;

@@ -1,6 +1,6 @@
-/* Pools by cuDNN: the baseline of this device, through the one function that the library has had for them from the
- * beginning, which frameworks call. Its windows have no dilation and the same padding on both sides, and its outputs
- * are as long as the rounded-down formula says: what goes beyond that is refused here. */
+/* Pools by cuDNN: the baseline of this device, through the library's oldest function for them, which frameworks call.
+ * Its windows have no dilation and the same padding on both sides, and its output lengths are rounded down: all else is
+ * refused here. */
 
 #include "scout/cuda/device/cuda_candidates.h"
 #include "scout/cuda/device/cuda_device.h"
@@ -16,7 +16,7 @@ struct scout_plan {
     cudnnPoolingMode_t mode;
 };
 
-/* Dimensions of space as cuDNN is told them: 2 or 3. */
+/* Dimensions of space for cuDNN: 2 or 3. */
 static int space_of(const pool_problem *p) { return p->w.spatial < 2 ? 2 : p->w.spatial; }
 static const window_axis *axis(const pool_problem *p, int k) { return &p->w.axes[WINDOW_AXES - space_of(p) + k]; }
 
@@ -28,7 +28,7 @@ static scout_answer check_axis(const pool_problem *p, const window_axis *a, scou
                          "cuDNN's pools have the same padding on both sides and no overhang (ceil_mode)");
     /* cuDNN divides by the whole window; ours ends with the padding that the operation has */
     if (p->average && p->padded && (a->out - 1) * a->stride + reach > a->in + a->begin + a->end)
-        return scout_say(why, SCOUT_NO, "feature", "cuDNN would count what hangs over the padding in");
+        return scout_say(why, SCOUT_NO, "feature", "cuDNN would count the window's overhang beyond the padding");
     return SCOUT_OK;
 }
 
@@ -39,23 +39,21 @@ static scout_answer supports(const scout_op *op, scout_device *device, scout_why
     if (!dnn_open(why)) return SCOUT_NO;
     if (!dnn_type(p.type, &type) || type == CUDNN_DATA_UINT8)
         return scout_say(why, SCOUT_NO, "type", "cuDNN has no pool of this type");
-    if (p.quant.is) return scout_say(why, SCOUT_NO, "feature", "cuDNN's pools do not bring averages to another scale");
+    if (p.quant.is) return scout_say(why, SCOUT_NO, "feature", "cuDNN's pools do not rescale averages");
     for (int k = 0; k < WINDOW_AXES; k++) {
         const scout_answer answer = check_axis(&p, &p.w.axes[k], why);
         if (answer != SCOUT_OK) return answer;
     }
     for (int k = 0; k < 2; k++)
         if (op_elements(&op->tensors[k]) > INT_MAX)
-            return scout_say(why, SCOUT_NO, "shape", "a tensor is larger than cuDNN's pools can count");
+            return scout_say(why, SCOUT_NO, "shape", "a tensor exceeds the limit of cuDNN's pools");
     return SCOUT_OK;
 }
 
 static void destroy(scout_plan *plan) {
-    if (!plan) return;
     if (plan->pool) plan->dnn->cudnnDestroyPoolingDescriptor(plan->pool);
     if (plan->in) plan->dnn->cudnnDestroyTensorDescriptor(plan->in);
     if (plan->out) plan->dnn->cudnnDestroyTensorDescriptor(plan->out);
-    free(plan);
 }
 
 static cudnnStatus_t tell_tensor(const dnn_table *dnn, const pool_problem *p, cudnnDataType_t type, bool out,
@@ -93,29 +91,18 @@ static scout_answer prepare(const scout_op *op, scout_device *device, const int6
     const pool_problem p = pool_problem_of(op);
     cudnnDataType_t type = CUDNN_DATA_FLOAT;
     cudnnHandle_t handle = NULL;
-    (void)device, (void)values;
-    *out = NULL;
-    scout_plan *const plan = calloc(1, sizeof *plan);
-    if (!plan) return scout_say(why, SCOUT_NO_MEMORY, "memory", "no memory left on the host");
+    (void)device, (void)values, (void)needs;
+    scout_plan *const plan = *out;
     plan->mode = !p.average ? CUDNN_POOLING_MAX
                  : p.padded ? CUDNN_POOLING_AVERAGE_COUNT_INCLUDE_PADDING
                             : CUDNN_POOLING_AVERAGE_COUNT_EXCLUDE_PADDING;
     plan->dnn = dnn_ready(&handle, why);
-    if (!plan->dnn || !dnn_type(p.type, &type)) {
-        free(plan);
-        return SCOUT_NO;
-    }
+    if (!plan->dnn || !dnn_type(p.type, &type)) return SCOUT_NO;
     cudnnStatus_t status = tell_tensor(plan->dnn, &p, type, false, &plan->in);
     if (status == CUDNN_STATUS_SUCCESS) status = tell_tensor(plan->dnn, &p, type, true, &plan->out);
     if (status == CUDNN_STATUS_SUCCESS) status = tell_pool(plan, &p);
     const scout_answer answer = dnn_answer(status, "cuDNN's pool", why);
-    if (answer != SCOUT_OK) {
-        destroy(plan);
-        return answer;
-    }
-    needs->packs = 0, needs->pack_bytes = 0, needs->workspace_bytes = 0;
-    *out = plan;
-    return SCOUT_OK;
+    return answer;
 }
 
 static scout_answer launch(scout_plan *plan, const scout_args *args, scout_why *why) {
@@ -133,8 +120,6 @@ static int describe(const scout_plan *plan, char *json, size_t room) {
                     plan->dnn->version);
 }
 
-static const char *const precisions[] = {"fp32", "fp16", "bf16", "int8", NULL};
-
 const scout_candidate dnn_pool = {
     .size = sizeof(scout_candidate),
     .kind = SCOUT_POOL,
@@ -144,10 +129,11 @@ const scout_candidate dnn_pool = {
     .about = "cuDNN's pooling: maximum and average",
     .library = "cudnn",
     .approach = "LIBRARY_TUNE",
-    .precisions = precisions,
+    .precisions = (const char *const[]){"fp32", "fp16", "bf16", "int8", NULL},
     .supports = supports,
     .prepare = prepare,
     .launch = launch,
     .describe = describe,
     .destroy = destroy,
+    .plan_bytes = sizeof(scout_plan),
 };

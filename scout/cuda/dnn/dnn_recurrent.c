@@ -1,7 +1,7 @@
-/* Recurrent layers by cuDNN: the baseline of this device. Its gates stand in another order and its weights in a space
- * of its own, so both weights and the biases are packed as one, with the lengths of the sequences (all of them whole)
- * behind them, which it reads on the device. Its output has both directions side by side: where ONNX's lies otherwise
- * it goes to the workspace first and is copied. */
+/* Recurrent layers by cuDNN: the baseline of this device. Its gates have another order and its weights a buffer of
+ * their own, so both weights and the biases are packed as one, with the lengths of the sequences (all of them whole)
+ * behind them, which it reads on the device. Its output has both directions side by side: where ONNX's layout differs,
+ * the output goes to the workspace first and is copied. */
 #include "scout/cuda/device/cuda_candidates.h"
 #include "scout/cuda/device/cuda_device.h"
 #include "scout/cuda/dnn/dnn.h"
@@ -30,20 +30,22 @@ struct scout_plan {
     int algorithm;
 };
 
-/* ---- what it has ---- */
+/* ---- support ---- */
 
 static scout_answer covers_cell(const recurrent_problem *p, scout_why *why) {
     const recurrent_function f = p->activations[0][0].function;
     const bool alike = p->directions == 1 || f == p->activations[1][0].function;
     if (p->cell == RECURRENT_GRU && !p->linear_before_reset)
-        return scout_say(why, SCOUT_NO, "feature", "cuDNN's GRU resets behind the product (linear_before_reset)");
+        return scout_say(why, SCOUT_NO, "feature", "cuDNN's GRU resets after the product (linear_before_reset)");
     if (p->cell == RECURRENT_RNN ? !alike || (f != RECURRENT_TANH && f != RECURRENT_RELU) : !p->customary)
-        return scout_say(why, SCOUT_NO, "feature", "cuDNN's layers have the customary activations");
+        return scout_say(why, SCOUT_NO, "feature", "cuDNN's layers have the default activations alone");
     if (p->peephole >= 0 || p->input_forget || p->clip > 0)
-        return scout_say(why, SCOUT_NO, "feature", "cuDNN has no peepholes, no coupled gates, and clips otherwise");
+        return scout_say(why, SCOUT_NO, "feature",
+                         "cuDNN has no peepholes and no coupled gates, and clips differently");
     if (p->lengths >= 0)
-        return scout_say(why, SCOUT_NO, "feature", "cuDNN is told the lengths of sequences on the host, beforehand");
-    if (p->reverse) return scout_say(why, SCOUT_NO, "feature", "cuDNN has no layer that only goes backwards");
+        return scout_say(why, SCOUT_NO, "feature",
+                         "cuDNN takes the lengths of sequences on the host, before the launch");
+    if (p->reverse) return scout_say(why, SCOUT_NO, "feature", "cuDNN has no layer with the backward direction alone");
     return SCOUT_OK;
 }
 
@@ -57,9 +59,9 @@ static scout_answer supports(const scout_op *op, scout_device *device, scout_why
     if (answer != SCOUT_OK) return answer;
     if (!dnn_type(p.type, &type)) return scout_say(why, SCOUT_NO, "type", "cuDNN has no layer of this type");
     if (p.batch_first && p.directions == 2 && p.batch > 1 && states)
-        return scout_say(why, SCOUT_NO, "layout", "cuDNN's states have their directions in front of the batch");
+        return scout_say(why, SCOUT_NO, "layout", "cuDNN's states have the directions before the batch");
     for (uint32_t k = 0; k < op->rank; k++)
-        if (op->shape[k] > INT_MAX / 8) return scout_say(why, SCOUT_NO, "shape", "a dimension is too large for cuDNN");
+        if (op->shape[k] > INT_MAX / 8) return scout_say(why, SCOUT_NO, "shape", "a dimension exceeds cuDNN's limit");
     return SCOUT_OK;
 }
 
@@ -122,7 +124,6 @@ static cudnnStatus_t tell(scout_plan *plan, cudnnHandle_t handle, cudnnDataType_
 }
 
 static void destroy(scout_plan *plan) {
-    if (!plan) return;
     if (plan->layer) plan->dnn->cudnnDestroyRNNDescriptor(plan->layer);
     if (plan->x) plan->dnn->cudnnDestroyRNNDataDescriptor(plan->x);
     if (plan->y) plan->dnn->cudnnDestroyRNNDataDescriptor(plan->y);
@@ -130,7 +131,6 @@ static void destroy(scout_plan *plan) {
     if (plan->matrix) plan->dnn->cudnnDestroyTensorDescriptor(plan->matrix);
     if (plan->bias) plan->dnn->cudnnDestroyTensorDescriptor(plan->bias);
     free(plan->lengths);
-    free(plan);
 }
 
 /* ---- the candidate ---- */
@@ -169,7 +169,7 @@ static scout_answer fill(scout_plan *plan, cudnnHandle_t handle, const scout_op 
     needs->pack_bytes = plan->lengths_at + (size_t)p->batch * sizeof *plan->lengths;
     needs->workspace_bytes = whole(plan->room_bytes) + (plan->staged ? output_bytes(plan) : 0);
     if (needs->workspace_bytes <= op->workspace_limit) return SCOUT_OK;
-    return scout_say(why, SCOUT_NO, "memory", "cuDNN's layer wants %llu bytes of workspace",
+    return scout_say(why, SCOUT_NO, "memory", "cuDNN's layer needs %llu bytes of workspace",
                      (unsigned long long)needs->workspace_bytes);
 }
 
@@ -177,25 +177,15 @@ static scout_answer prepare(const scout_op *op, scout_device *device, const int6
                             scout_plan_needs *needs, scout_why *why) {
     cudnnHandle_t handle = NULL;
     (void)device;
-    *out = NULL;
-    scout_plan *const plan = calloc(1, sizeof *plan);
-    if (!plan) return scout_say(why, SCOUT_NO_MEMORY, "memory", "no memory left on the host");
+    scout_plan *const plan = *out;
     plan->p = recurrent_problem_of(op);
     plan->algorithm = values ? (int)values[ALGORITHM] : 0;
     plan->dnn = dnn_ready_for(&handle, "libcudnn_adv.so.9", why);
-    if (!plan->dnn) {
-        free(plan);
-        return SCOUT_NO;
-    }
-    const scout_answer answer = fill(plan, handle, op, needs, why);
-    if (answer == SCOUT_OK)
-        *out = plan;
-    else
-        destroy(plan);
-    return answer;
+    if (!plan->dnn) return SCOUT_NO;
+    return fill(plan, handle, op, needs, why);
 }
 
-/* Which gate of ONNX's (i, o, f, c; z, r, h) stands at a place of cuDNN's (i, f, c, o; r, z, h). */
+/* The gate of ONNX (i, o, f, c; z, r, h) at a place of cuDNN's (i, f, c, o; r, z, h). */
 static int gate_at(const recurrent_problem *p, int place) {
     static const int lstm[] = {0, 2, 3, 1}, gru[] = {1, 0, 2};
     return p->cell == RECURRENT_LSTM ? lstm[place] : p->cell == RECURRENT_GRU ? gru[place] : place;
@@ -274,8 +264,6 @@ static int describe(const scout_plan *plan, char *json, size_t room) {
                     plan->dnn->version, algorithms[plan->algorithm]);
 }
 
-static const char *const precisions[] = {"fp32", "fp16", "bf16", NULL};
-
 const scout_candidate dnn_recurrent = {
     .size = sizeof(scout_candidate),
     .kind = SCOUT_RECURRENT,
@@ -285,12 +273,13 @@ const scout_candidate dnn_recurrent = {
     .about = "cuDNN's recurrent layers, weights packed; its algorithms are variants",
     .library = "cudnn",
     .approach = "LIBRARY_TUNE",
-    .precisions = precisions,
+    .precisions = (const char *const[]){"fp32", "fp16", "bf16", NULL},
     .supports = supports,
     .domain = domain,
     .prepare = prepare,
     .launch = launch,
     .describe = describe,
     .destroy = destroy,
+    .plan_bytes = sizeof(scout_plan),
     .pack_tensors = pack_tensors,
 };

@@ -1,12 +1,9 @@
-/* The candidate "cudnn_reduce": reductions by the one function that the library has had for them from the beginning; as
- * a graph it has only those of a whole tensor. It is no baseline: PyTorch has kernels of its own for these, and against
- * a call that takes up to ten times as long anything would look like a gain. */
+/* The candidate "cudnn_reduce": reductions by the library's oldest function for them; as a graph it reduces only a
+ * whole tensor. It is no baseline: PyTorch has kernels of its own, and this call takes up to ten times as long. */
 
 #include "scout/cuda/device/cuda_candidates.h"
 #include "scout/cuda/dnn/dnn.h"
 #include "scout/op/reduce.h"
-
-#include <stdlib.h>
 
 struct scout_plan {
     const dnn_table *dnn;
@@ -15,7 +12,7 @@ struct scout_plan {
     size_t workspace;
 };
 
-/* What cuDNN calls them; the others it has not. */
+/* cuDNN's names; it lacks the others. */
 static const struct {
     const char *what;
     cudnnReduceTensorOp_t how;
@@ -43,14 +40,12 @@ static scout_answer supports(const scout_op *op, scout_device *device, scout_why
 }
 
 static void destroy(scout_plan *p) {
-    if (!p) return;
     if (p->how) p->dnn->cudnnDestroyReduceTensorDescriptor(p->how);
     if (p->in) p->dnn->cudnnDestroyTensorDescriptor(p->in);
     if (p->out) p->dnn->cudnnDestroyTensorDescriptor(p->out);
-    free(p);
 }
 
-/* At least four dimensions, which the library wants. */
+/* At least four dimensions, as the library requires. */
 static cudnnStatus_t tell_tensor(const dnn_table *dnn, const scout_tensor *t, cudnnDataType_t type,
                                  cudnnTensorDescriptor_t *to) {
     const int more = t->rank < 4 ? 4 - (int)t->rank : 0, rank = (int)t->rank + more;
@@ -80,23 +75,14 @@ static cudnnStatus_t tell(scout_plan *p, cudnnHandle_t handle, const scout_op *o
 
 static scout_answer prepare(const scout_op *op, scout_device *device, const int64_t *values, scout_plan **plan,
                             scout_plan_needs *needs, scout_why *why) {
-    scout_plan *const p = calloc(1, sizeof *p);
+    scout_plan *const p = *plan;
     cudnnHandle_t handle = NULL;
     (void)device, (void)values;
-    *plan = NULL;
-    if (!p) return scout_say(why, SCOUT_NO_MEMORY, "memory", "no memory for a plan");
     p->dnn = dnn_ready(&handle, why);
-    if (!p->dnn) {
-        free(p);
-        return SCOUT_NO;
-    }
+    if (!p->dnn) return SCOUT_NO;
     const scout_answer answer = dnn_answer(tell(p, handle, op), "cuDNN's reduction", why);
-    if (answer != SCOUT_OK) {
-        destroy(p);
-        return answer;
-    }
+    if (answer != SCOUT_OK) return answer;
     needs->workspace_bytes = p->workspace;
-    *plan = p;
     return SCOUT_OK;
 }
 
@@ -115,8 +101,6 @@ static int describe(const scout_plan *p, char *json, size_t room) {
                     p->dnn->version);
 }
 
-static const char *const precisions[] = {"fp32", "fp16", NULL};
-
 const scout_candidate dnn_reduce_tensor = {
     .size = sizeof(scout_candidate),
     .kind = SCOUT_REDUCE,
@@ -125,10 +109,11 @@ const scout_candidate dnn_reduce_tensor = {
     .about = "cudnnReduceTensor: sums, means, extremes, products, norms",
     .library = "cudnn",
     .approach = "LIBRARY_TUNE",
-    .precisions = precisions,
+    .precisions = (const char *const[]){"fp32", "fp16", NULL},
     .supports = supports,
     .prepare = prepare,
     .launch = launch,
     .describe = describe,
     .destroy = destroy,
+    .plan_bytes = sizeof(scout_plan),
 };

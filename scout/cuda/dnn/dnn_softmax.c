@@ -7,7 +7,6 @@
 #include "scout/cuda/device/cuda_device.h"
 #include "scout/op/softmax.h"
 
-#include <stdlib.h>
 #include <string.h>
 
 struct scout_plan {
@@ -25,9 +24,10 @@ static scout_answer supports(const scout_op *op, scout_device *device, scout_why
     (void)device;
     if (op->kind != SCOUT_SOFTMAX) return scout_say(why, SCOUT_NO, "feature", "this is no softmax");
     const softmax_problem p = softmax_problem_of(op);
-    if (p.scale != 1) return scout_say(why, SCOUT_NO, "feature", "cuDNN's softmax scales nothing before");
-    if (p.bias >= 0) return scout_say(why, SCOUT_NO, "feature", "cuDNN's softmax adds no bias before");
-    if (op->input != op->output) return scout_say(why, SCOUT_NO, "type", "cuDNN's softmax keeps the type of its input");
+    if (p.scale != 1) return scout_say(why, SCOUT_NO, "feature", "cuDNN's softmax does not scale its input");
+    if (p.bias >= 0) return scout_say(why, SCOUT_NO, "feature", "cuDNN's softmax adds no bias");
+    if (op->input != op->output)
+        return scout_say(why, SCOUT_NO, "type", "cuDNN's softmax needs input and output of one type");
     if (p.rows > INT32_MAX / p.cols)
         return scout_say(why, SCOUT_NO, "shape", "cuDNN's softmax takes at most 2^31 elements");
     return dnn_open(why) ? SCOUT_OK : SCOUT_NO;
@@ -47,9 +47,7 @@ static scout_answer domain(const scout_op *op, scout_device *device, int exhaust
 }
 
 static void destroy(scout_plan *plan) {
-    if (!plan) return;
     if (plan->dnn && plan->shape) plan->dnn->cudnnDestroyTensorDescriptor(plan->shape);
-    free(plan);
 }
 
 static scout_answer describe_shape(scout_plan *p, const scout_op *op, scout_why *why) {
@@ -57,7 +55,7 @@ static scout_answer describe_shape(scout_plan *p, const scout_op *op, scout_why 
     const int dims[4] = {(int)s.outer, (int)s.cols, (int)s.inner, 1};
     const int strides[4] = {(int)(s.cols * s.inner), (int)s.inner, 1, 1};
     cudnnDataType_t type;
-    if (!dnn_type(op->input, &type)) return scout_say(why, SCOUT_NO, "type", "cuDNN does not know this type");
+    if (!dnn_type(op->input, &type)) return scout_say(why, SCOUT_NO, "type", "cuDNN does not support this type");
     cudnnStatus_t status = p->dnn->cudnnCreateTensorDescriptor(&p->shape);
     if (status == CUDNN_STATUS_SUCCESS) status = p->dnn->cudnnSetTensorNdDescriptor(p->shape, type, 4, dims, strides);
     return dnn_answer(status, "cuDNN's tensor", why);
@@ -65,22 +63,14 @@ static scout_answer describe_shape(scout_plan *p, const scout_op *op, scout_why 
 
 static scout_answer prepare(const scout_op *op, scout_device *device, const int64_t *values, scout_plan **plan,
                             scout_plan_needs *needs, scout_why *why) {
-    scout_plan *const p = calloc(1, sizeof *p);
+    scout_plan *const p = *plan;
     cudnnHandle_t handle = NULL;
-    (void)device;
-    *plan = NULL;
-    if (!p) return scout_say(why, SCOUT_NO_MEMORY, "memory", "no memory for a plan");
+    (void)device, (void)needs;
     p->algorithm = softmax_problem_of(op).logarithm ? CUDNN_SOFTMAX_LOG : CUDNN_SOFTMAX_ACCURATE;
     p->mode = modes[values[0]];
     p->dnn = dnn_ready(&handle, why);
     const scout_answer answer = p->dnn ? describe_shape(p, op, why) : SCOUT_NO;
-    if (answer != SCOUT_OK) {
-        destroy(p);
-        return answer;
-    }
-    needs->packs = 0, needs->pack_bytes = 0, needs->workspace_bytes = 0;
-    *plan = p;
-    return SCOUT_OK;
+    return answer;
 }
 
 static scout_answer launch(scout_plan *plan, const scout_args *args, scout_why *why) {
@@ -99,8 +89,6 @@ static int describe(const scout_plan *plan, char *json, size_t room) {
                     plan->dnn->version, names[plan->mode == modes[0] ? 0 : 1]);
 }
 
-static const char *const precisions[] = {"fp32", "fp16", "bf16", NULL};
-
 const scout_candidate dnn_softmax = {
     .size = sizeof(scout_candidate),
     .kind = SCOUT_SOFTMAX,
@@ -109,11 +97,12 @@ const scout_candidate dnn_softmax = {
     .about = "cudnnSoftmaxForward, accurate or logarithmic",
     .library = "cudnn",
     .approach = "LIBRARY_TUNE",
-    .precisions = precisions,
+    .precisions = (const char *const[]){"fp32", "fp16", "bf16", NULL},
     .supports = supports,
     .domain = domain,
     .prepare = prepare,
     .launch = launch,
     .describe = describe,
     .destroy = destroy,
+    .plan_bytes = sizeof(scout_plan),
 };

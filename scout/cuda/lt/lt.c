@@ -11,7 +11,7 @@ typedef struct lt_state {
     cublasLtHandle_t handle;
 } lt_state;
 
-/* The library and its handle are loaded once: a process can hold only one copy of it in a sensible way. */
+/* The library and its handle are opened once: two copies in a process would not work together. */
 static lt_state state;
 static pthread_mutex_t opening = PTHREAD_MUTEX_INITIALIZER; /* any of the worker's threads may be the first */
 

@@ -43,13 +43,13 @@ const lt_table *lt_open(scout_why *why);
 /* The handle of the device that is current; made at the first call, lives as long as the process. */
 const lt_table *lt_ready(cublasLtHandle_t *handle, scout_why *why);
 
-/* --- how a product is put to cuBLASLt: lt_setup.c --- */
+/* --- a product as cuBLASLt describes it: lt_setup.c --- */
 
 /* Of an ordinary search: the first of the heuristic's; or, for a product that does not fill the device once (fewer
  * tiles than multiprocessors), as many as it has, and the best of them with K divided. */
 enum { LT_FIRST_ALGOS = 64, LT_HEURISTIC_ALGOS = 128, LT_RANKED_ALGOS = 192, LT_MAX_ALGOS = 512 };
 
-/* In which shape the weight is handed over: a parameter of the candidate. */
+/* The weight's layout: a parameter of the candidate. */
 typedef struct lt_way {
     bool transposed; /* by pack() */
 } lt_way;
@@ -67,11 +67,11 @@ typedef struct lt_setup {
     double alpha_double, beta_double;
 } lt_setup;
 
-/* Types, epilogue, sizes: what can be said without a device. */
+/* Types, epilogue, sizes: everything that needs no device. */
 scout_answer lt_setup_covers(const scout_op *op, scout_why *why);
 bool lt_setup_fp8(const scout_op *op);
-/* Whether pack() can make `transposed`, and what it makes: element size, stored rows and columns before, leading
- * dimension after, and how many matrices. */
+/* Whether pack() can make `transposed`, and its shape: element size, stored rows and columns before, leading dimension
+ * after, and how many matrices. */
 typedef struct lt_packing {
     int element;
     int64_t rows, cols, ld_from, ld_to, stride_from, stride_to, matrices;
@@ -81,12 +81,12 @@ bool lt_setup_packing(const scout_op *op, lt_packing *out);
 scout_answer lt_setup_make(const lt_table *lt, const scout_op *op, lt_way way, lt_setup *out, scout_why *why);
 const void *lt_setup_alpha(const lt_setup *setup);
 const void *lt_setup_beta(const lt_setup *setup);
-/* In which ways (CUBLASLT_REDUCTION_SCHEME_…, as bits) parts of K may be brought together. Two of the library's three
- * add up in the output's type: an operation whose sums are fp32 is another one where that has 16 bits. */
+/* The reduction schemes (CUBLASLT_REDUCTION_SCHEME_…, as bits) allowed for parts of K. Two of the library's three add
+ * up in the output's type: with 16 bits they do not compute an operation with fp32 sums. */
 uint32_t lt_setup_schemes(const lt_setup *setup);
 void lt_setup_free(const lt_table *lt, lt_setup *setup);
 
-/* --- what the library offers, kept for the operation at hand: lt_lists.c --- */
+/* --- the library's algorithms, cached for recent operations: lt_lists.c --- */
 
 typedef struct lt_list {
     char key[320];

@@ -1,4 +1,4 @@
-/* An algorithm of cuBLASLt in words: its bytes, which run it again on the same version, and its fields by name. The
+/* An algorithm of cuBLASLt as text: its bytes, which run it again on the same version, and its fields by name. The
  * names of tiles, stages and clusters are taken from the library's header when this is built (mk/cuda.mk). */
 #include "scout/cuda/lt/lt.h"
 
@@ -36,7 +36,7 @@ static const struct {
     {"inner_shape", CUBLASLT_ALGO_CONFIG_INNER_SHAPE_ID, 2, {NULL, 0}},
 };
 
-/* Adds behind what is there; nothing where it does not fit, so that what comes out stays whole. */
+/* Appends; nothing where it does not fit, so that the result stays valid. */
 __attribute__((format(printf, 4, 5))) static void describe_add(char *text, size_t room, size_t *used,
                                                                const char *format, ...) {
     va_list args;

@@ -10,7 +10,7 @@
 
 enum { ENUM_IDS = 64, ENUM_VALUES = 128, ENUM_FOUND = 8192, ENUM_PARTS = 16, ENUM_DIVIDED = 8 };
 
-/* The library takes its time to say no; each of its algorithms gets an equal part of this. */
+/* The library refuses slowly; each of its algorithms gets an equal part of this. */
 static const double enum_seconds = 1.5;
 
 typedef struct enum_values {
@@ -50,7 +50,7 @@ static enum_values enum_range(const enumeration *e, const cublasLtMatmulAlgo_t *
 
 static void enum_set(const enumeration *e, cublasLtMatmulAlgo_t *algo, cublasLtMatmulAlgoConfigAttributes_t which,
                      uint32_t value, size_t size) {
-    /* one that it refuses stays as it was, and the check below decides */
+    /* a refused one stays unchanged, and the check below decides */
     (void)e->lt->cublasLtMatmulAlgoConfigSetAttribute(algo, which, &value, size);
 }
 
@@ -145,7 +145,7 @@ int lt_enumerate(const lt_table *lt, cublasLtHandle_t handle, const lt_setup *se
     e.found = calloc(ENUM_FOUND, sizeof *e.found);
     for (int k = 0; e.found && k < id_count && k < ENUM_IDS; k++) {
         cublasLtMatmulAlgo_t algo;
-        e.deadline = start + enum_seconds * (k + 1) / id_count; /* what one leaves is the next one's */
+        e.deadline = start + enum_seconds * (k + 1) / id_count; /* unused time goes to the next */
         if (lt->cublasLtMatmulAlgoInit(handle, setup->compute, setup->scale, setup->type_a, setup->type_b,
                                        setup->type_c, setup->type_c, ids[k], &algo) == CUBLAS_STATUS_SUCCESS)
             enum_algo(&e, &algo);

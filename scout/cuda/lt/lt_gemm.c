@@ -1,5 +1,5 @@
-/* The candidate "cublaslt": the library's ranked algorithms for a product as variants, the first of which is what its
- * user gets without asking. Where the operation has a weight, its transpose is an alternative. */
+/* The candidate "cublaslt": the library's ranked algorithms for a product as variants, the first of which is its
+ * default. Where the operation has a weight, its transpose is an alternative. */
 #include "scout/cuda/device/cuda_candidates.h"
 #include "scout/cuda/lt/lt.h"
 
@@ -124,17 +124,11 @@ static void gemm_needs(const scout_plan *p, scout_plan_needs *needs) {
     }
 }
 
-static void gemm_destroy(scout_plan *plan) {
-    if (!plan) return;
-    lt_setup_free(plan->lt, &plan->setup);
-    free(plan);
-}
+static void gemm_destroy(scout_plan *plan) { lt_setup_free(plan->lt, &plan->setup); }
 
 static scout_answer gemm_prepare(const scout_op *op, scout_device *device, const int64_t *values, scout_plan **plan,
                                  scout_plan_needs *needs, scout_why *why) {
-    *plan = NULL;
-    scout_plan *const p = calloc(1, sizeof *p);
-    if (!p) return scout_say(why, SCOUT_NO_MEMORY, "memory", "no memory left on the host");
+    scout_plan *const p = *plan;
     p->way = gemm_way(op, values);
     p->problem = gemm_problem_of(op);
     p->scales = p->problem.type_b == SCOUT_INT4 ? op_tensor(op, "scales") : -1;
@@ -142,16 +136,8 @@ static scout_answer gemm_prepare(const scout_op *op, scout_device *device, const
     p->lt = lt_ready(&p->handle, why);
     scout_answer answer = p->lt ? gemm_choose(p, op, device, values[0], why) : SCOUT_NO;
     if (answer == SCOUT_OK) answer = lt_setup_make(p->lt, op, p->way, &p->setup, why);
-    if (answer != SCOUT_OK) {
-        if (p->lt)
-            gemm_destroy(p);
-        else
-            free(p);
-        return answer;
-    }
-    gemm_needs(p, needs);
-    *plan = p;
-    return SCOUT_OK;
+    if (answer == SCOUT_OK) gemm_needs(p, needs);
+    return answer;
 }
 
 static scout_answer gemm_pack_tensors(scout_plan *plan, void *const *tensors, void *packed, void *stream,
@@ -218,8 +204,6 @@ static int gemm_describe(const scout_plan *plan, char *json, size_t room) {
                                            : "as_is");
 }
 
-static const char *const precisions[] = {"fp32", "tf32", "fp64", "fp16", "bf16", "fp8", "int8", "int4", NULL};
-
 const scout_candidate lt_candidate = {
     .size = sizeof(scout_candidate),
     .kind = SCOUT_GEMM,
@@ -229,7 +213,7 @@ const scout_candidate lt_candidate = {
     .about = "cuBLASLt: the heuristic's default, its ranked algorithms, and the pre-transposed weight",
     .library = "cublaslt",
     .approach = "LIBRARY_TUNE",
-    .precisions = precisions,
+    .precisions = (const char *const[]){"fp32", "tf32", "fp64", "fp16", "bf16", "fp8", "int8", "int4", NULL},
     .supports = gemm_supports,
     .domain = gemm_domain,
     .allows = gemm_allows,
@@ -238,5 +222,6 @@ const scout_candidate lt_candidate = {
     .launch = gemm_launch,
     .describe = gemm_describe,
     .destroy = gemm_destroy,
+    .plan_bytes = sizeof(scout_plan),
     .pack_tensors = gemm_pack_tensors,
 };

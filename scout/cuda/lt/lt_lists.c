@@ -1,5 +1,5 @@
-/* What cuBLASLt's heuristic offers for an operation, best first. A candidate's variants are prepared one after another
- * and each needs the same list, so the last few are kept with the device. */
+/* The results of cuBLASLt's heuristic for an operation, best first. A candidate's variants are prepared one after
+ * another from the same list, so the device keeps the last few. */
 #include "scout/cuda/lt/lt.h"
 
 #include "scout/cuda/device/cuda_device.h"
@@ -14,7 +14,7 @@ struct lt_lists {
     unsigned next; /* place of the next one */
 };
 
-/* Everything that the heuristic sees. */
+/* Everything that the heuristic depends on. */
 static void lists_key(const scout_op *op, lt_way way, char *key, size_t room) {
     const gemm_problem p = gemm_problem_of(op);
     snprintf(key, room,
@@ -25,7 +25,7 @@ static void lists_key(const scout_op *op, lt_way way, char *key, size_t room) {
              p.residual >= 0, way.transposed, (unsigned long long)op->workspace_limit);
 }
 
-/* Whether it divides K and brings the parts together in another way than those. */
+/* Whether it divides K with a reduction scheme that is not among those. */
 static bool lists_rounds(const lt_table *lt, const cublasLtMatmulAlgo_t *algo, uint32_t schemes) {
     uint32_t scheme = CUBLASLT_REDUCTION_SCHEME_NONE;
     int32_t parts = 1;
@@ -56,7 +56,8 @@ static cublasStatus_t lists_heuristic(const lt_table *lt, cublasLtHandle_t handl
     return s;
 }
 
-/* What fills the device has enough in its first choices. What does not may gain by any tile, and by dividing K. */
+/* A product that fills the device has enough in its first choices. A smaller one may gain by any tile, and by dividing
+ * K. */
 static void lists_fit(const lt_table *lt, cublasLtHandle_t handle, const lt_setup *setup, uint64_t workspace,
                       lt_list *list) {
     const double fill = lt_enumerate_fill(lt, &list->results[0]);
@@ -67,8 +68,8 @@ static void lists_fit(const lt_table *lt, cublasLtHandle_t handle, const lt_setu
         list->count = LT_FIRST_ALGOS;
 }
 
-/* Without conditions, so that the first is what a user gets who names none. Where that one would add up in 16 bits it
- * is no answer to what was asked, fp32 sums: then the first is what a user gets who says so to the library. */
+/* Without preferences, so that the first is the library's default. Where that adds up in 16 bits although fp32 sums
+ * were asked for, the default is the first with that preference set. */
 static cublasStatus_t lists_ask(const lt_table *lt, cublasLtHandle_t handle, const lt_setup *setup, uint64_t workspace,
                                 lt_list *list) {
     const uint32_t schemes = lt_setup_schemes(setup);

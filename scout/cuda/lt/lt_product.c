@@ -1,4 +1,4 @@
-/* Operations for lt_candidate, put together by hand. */
+/* Builds operations for lt_candidate. */
 #include "scout/cuda/lt/lt_product.h"
 
 #include "scout/cuda/device/cuda_candidates.h"
@@ -55,7 +55,7 @@ void lt_product_choices(scout_parameter *p, const char *name, const char *const 
 
 int lt_product_describe(const scout_plan *multiply, const char *members, char *json, size_t room) {
     char by[2048];
-    const int n = lt_candidate.describe(multiply, by, sizeof by);
+    const int n = scout_describe(&lt_candidate, multiply, by, sizeof by);
     const bool whole = n > 1 && (size_t)n < sizeof by && by[0] == '{';
     return snprintf(json, room, "{%s%s%s", members, whole ? "," : "}", whole ? by + 1 : "");
 }

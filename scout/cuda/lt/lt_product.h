@@ -1,5 +1,5 @@
-/* Products that other candidates ask cuBLASLt's for (lt_candidate): operations of their own. Both sides are inputs
- * there, as whoever asks packs what has to be packed. */
+/* Products that other candidates compute through cuBLASLt's (lt_candidate), as operations of their own. Both sides are
+ * inputs there, as the other candidate does the packing. */
 #ifndef SCOUT_CUDA_LT_LT_PRODUCT_H
 #define SCOUT_CUDA_LT_LT_PRODUCT_H
 
@@ -27,10 +27,10 @@ typedef struct lt_product_matrix {
 void lt_product_begin(lt_product *p, const scout_op *from, const char *layout, const int64_t shape[3], int64_t batch,
                       uint64_t workspace);
 void lt_product_add(lt_product *p, const char *name, const lt_product_matrix *m);
-/* What stands behind it: the activation of `from`, and a vector of that many along "n" or "m"; along NULL: none. */
+/* Its epilogue: the activation of `from`, and a vector of that many along "n" or "m"; along NULL: none. */
 void lt_product_behind(lt_product *p, const scout_op *from, const char *along, int64_t count);
 
-/* --- what candidates that ask so have in common --- */
+/* --- shared by these candidates --- */
 
 enum { LT_PRODUCT_ALGOS = 8 }; /* that are raced, of the library's first */
 

@@ -1,10 +1,11 @@
-/* A product as cuBLASLt is asked for it. Our matrices lie by rows and its by columns, so every matrix is its transpose
- * to it and the sides change places: C' = B' A'. A bias along N is then its bias along rows, the only one it has. */
+/* A product as cuBLASLt describes it. Our matrices are row-major and its are column-major, so every matrix is
+ * transposed to it and the sides change places: C' = B' A'. A bias along N is then its bias along rows, the only one it
+ * has. */
 #include "scout/cuda/lt/lt.h"
 
 #include <string.h>
 
-/* Which types it multiplies. An int4 weight is unpacked to the input's type by pack(). */
+/* The types that it multiplies. An int4 weight is unpacked to the input's type by pack(). */
 typedef struct lt_types {
     uint32_t a, b, c;
     int tf32;
@@ -54,8 +55,8 @@ static int setup_element(uint32_t type) {
 
 bool lt_setup_fp8(const scout_op *op) { return op->input == SCOUT_FP8E4M3 || op->input == SCOUT_FP8E5M2; }
 
-/* Which of its epilogues do what the operation wants behind the product. Its GELU is the one by the hyperbolic tangent:
- * the one by the error function is another function, also where a tolerance would not tell them apart. */
+/* Its epilogue for that of the operation. Its GELU is the tanh approximation: GELU by the error function is another
+ * function, even where the tolerance cannot tell them apart. */
 static const struct {
     activation_function function;
     cublasLtEpilogue_t plain, with_bias;
@@ -82,10 +83,10 @@ scout_answer lt_setup_covers(const scout_op *op, scout_why *why) {
     const gemm_problem p = gemm_problem_of(op);
     const bool scales = op_tensor(op, "scales") >= 0, bias = op_tensor(op, "bias") >= 0;
     if (!setup_types(&p)) return scout_say(why, SCOUT_NO, "type", "cuBLASLt has no product of these types");
-    if (gemm_has_zeros(&p)) return scout_say(why, SCOUT_NO, "feature", "cuBLASLt knows no zero points");
-    if (p.batch > INT32_MAX) return scout_say(why, SCOUT_NO, "shape", "cuBLASLt counts a batch in 32 bits");
+    if (gemm_has_zeros(&p)) return scout_say(why, SCOUT_NO, "feature", "cuBLASLt has no zero points");
+    if (p.batch > INT32_MAX) return scout_say(why, SCOUT_NO, "shape", "the batch exceeds cuBLASLt's 32-bit counter");
     if ((p.type_b == SCOUT_INT4) != scales)
-        return scout_say(why, SCOUT_NO, "feature", "scales go with an int4 weight and only with one");
+        return scout_say(why, SCOUT_NO, "feature", "scales belong to an int4 weight and to nothing else");
     if (p.type_b == SCOUT_INT4 && (!p.trans_b || p.block_size < 1 || p.weight != GEMM_B || p.batch != 1))
         return scout_say(why, SCOUT_NO, "layout", "an int4 weight must be stored as [N,K], in blocks along K");
     if (!setup_epilogue(&p, &epilogue))
@@ -93,12 +94,12 @@ scout_answer lt_setup_covers(const scout_op *op, scout_why *why) {
                          "cuBLASLt's epilogues are relu and the tanh form of gelu, not %.40s",
                          op_text(op, "activation"));
     if (p.bias && ((strcmp(p.bias, "n") != 0 && strcmp(p.bias, "full") != 0) || !bias))
-        return scout_say(why, SCOUT_NO, "epilogue",
-                         "cuBLASLt adds a bias along N or a whole matrix, not one of kind %s", p.bias);
+        return scout_say(why, SCOUT_NO, "epilogue", "cuBLASLt adds a bias along N or a matrix, not a bias of kind %s",
+                         p.bias);
     if (p.bias && strcmp(p.bias, "full") == 0 && p.residual >= 0)
-        return scout_say(why, SCOUT_NO, "epilogue", "cuBLASLt adds one whole matrix, not a bias and a residual");
+        return scout_say(why, SCOUT_NO, "epilogue", "cuBLASLt adds one matrix, not a bias and a residual");
     if (p.bias && strcmp(p.bias, "full") == 0 && p.batch != 1)
-        return scout_say(why, SCOUT_NO, "epilogue", "a whole matrix is added only without a batch");
+        return scout_say(why, SCOUT_NO, "epilogue", "a matrix is added only without a batch");
     return SCOUT_OK;
 }
 
@@ -203,8 +204,7 @@ scout_answer lt_setup_make(const lt_table *lt, const scout_op *op, lt_way way, l
     if (s == CUBLAS_STATUS_SUCCESS) s = setup_layout(lt, &c, &out->c);
     if (s == CUBLAS_STATUS_SUCCESS) return SCOUT_OK;
     lt_setup_free(lt, out);
-    return scout_say(why, SCOUT_FAILED, "error", "cuBLASLt does not take the operation: %s",
-                     lt->cublasLtGetStatusString(s));
+    return scout_say(why, SCOUT_FAILED, "error", "cuBLASLt refuses the operation: %s", lt->cublasLtGetStatusString(s));
 }
 
 const void *lt_setup_alpha(const lt_setup *s) {

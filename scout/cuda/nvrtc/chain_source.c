@@ -1,5 +1,6 @@
 /* Writing the source of a chain's kernels. The parts that do not depend on the chain are
- * kernels/pass/elementwise_chain.cuh, the steps are chain_steps.c; here stands where every operand's elements are. */
+ * kernels/pass/elementwise_chain.cuh, the steps are chain_steps.c; this file computes where every operand's elements
+ * are. */
 #include "scout/cuda/nvrtc/chain_source.h"
 
 #include "scout/cuda/nvrtc/chain_steps.h"
@@ -57,7 +58,7 @@ int chain_source_of(const scout_op *op, chain_source_config config, chain_source
     int known = chain_steps_type(out->output) != NULL;
     for (int k = 0; k < out->chain.operands; k++) known = known && operand_type(out, k);
     if (!known) {
-        (void)scout_say(why, SCOUT_NO, "type", "generated kernels do not have its types");
+        (void)scout_say(why, SCOUT_NO, "type", "generated kernels do not support its types");
         return 0;
     }
     out->elements = elements_of(out);
@@ -190,7 +191,7 @@ static void put_finish(chain_writer *w) {
                     s->elements * t->size, t->tag, s->elements, t->size);
 }
 
-/* One element by itself: at the end, and where a tensor does not begin where pieces may. */
+/* A single element: at the end, and where a tensor is not aligned to pieces. */
 static void put_single(chain_writer *w) {
     const chain_source *s = w->s;
     chain_steps_put(
@@ -278,8 +279,8 @@ static void put_kernel(chain_writer *w, int pieces, int stream) {
 
 const int chain_source_pieces[CHAIN_SOURCE_PIECES] = {2, 4, 1};
 
-/* The first kernel comes alone: it is wanted first, and mostly there is time for no other. To start the compiler and to
- * read the chain costs as much as a kernel, so all others come together. */
+/* The first kernel is compiled alone: it is needed first, and mostly there is time for no other. Starting the compiler
+ * and parsing the chain cost as much as a kernel, so all others are compiled together. */
 static void put_kernels(chain_writer *w) {
     const chain_source_config *c = &w->s->config;
     const int first = c->pieces == chain_source_pieces[0] && c->stream == 0;

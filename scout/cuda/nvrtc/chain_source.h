@@ -1,13 +1,13 @@
 /* The CUDA source of one pass over memory that computes a whole chain of elementwise steps
- * (scout/op/elementwise_chain.h), for one shape: dimensions, strides and numbers stand in it as constants. Nothing of a
- * model's or a file's text is in it: operators and types are named by the tables, numbers are written as their bits.
- * Needs no CUDA to be written. */
+ * (scout/op/elementwise_chain.h), for one shape: dimensions, strides and numbers are constants in it. No text of a
+ * model or a file is in it: operators and types are named by the tables, numbers are written as their bits. Needs no
+ * CUDA to be written. */
 #ifndef SCOUT_CUDA_NVRTC_CHAIN_SOURCE_H
 #define SCOUT_CUDA_NVRTC_CHAIN_SOURCE_H
 
 #include "scout/op/elementwise_chain.h"
 
-/* How the kernel comes to an operand's elements. */
+/* How the kernel reads an operand's elements. */
 typedef enum chain_source_way {
     CHAIN_SOURCE_FULL,  /* lies as the output does: whole pieces */
     CHAIN_SOURCE_ALONE, /* one element for all */

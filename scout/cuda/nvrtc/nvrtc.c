@@ -1,4 +1,4 @@
-/* Opening NVRTC, compiling with it, and keeping what it made. */
+/* Opening NVRTC, compiling with it, and caching its code. */
 #include "scout/cuda/nvrtc/nvrtc.h"
 
 #include "scout/device/libraries.h"
@@ -28,7 +28,7 @@ static void open_builtins(int major, int minor) {
     snprintf(name, sizeof name, "libnvrtc-builtins.so.%d.%d", major, minor);
     snprintf(beside, sizeof beside, "%.*s/%s", slash ? (int)(slash - state.table.path) : 0, state.table.path, name);
     const char *const names[] = {slash ? beside : name, name, NULL};
-    (void)libraries_open(names, false, NULL, 0, NULL); /* one that is missing is its own to complain about */
+    (void)libraries_open(names, false, NULL, 0, NULL); /* NVRTC itself reports a missing one */
 }
 
 static bool open_library(scout_why *why) {
@@ -69,12 +69,12 @@ static void first_line(const nvrtc_table *nvrtc, nvrtcProgram program, char *lin
 
 static scout_answer take_code(const nvrtc_table *nvrtc, nvrtcProgram program, nvrtc_code *out, scout_why *why) {
     if (nvrtc->nvrtcGetCUBINSize(program, &out->bytes) != NVRTC_SUCCESS || out->bytes == 0)
-        return scout_say(why, SCOUT_NO, "library", "NVRTC %s gives no code", nvrtc->version);
+        return scout_say(why, SCOUT_NO, "library", "NVRTC %s returned no code", nvrtc->version);
     out->cubin = malloc(out->bytes);
     if (!out->cubin) return scout_say(why, SCOUT_NO_MEMORY, "memory", "no memory for a kernel");
     if (nvrtc->nvrtcGetCUBIN(program, out->cubin) == NVRTC_SUCCESS) return SCOUT_OK;
     drop(out);
-    return scout_say(why, SCOUT_NO, "library", "NVRTC %s gives no code", nvrtc->version);
+    return scout_say(why, SCOUT_NO, "library", "NVRTC %s returned no code", nvrtc->version);
 }
 
 static scout_answer compile(const nvrtc_source *source, int major, int minor, nvrtc_code *out, scout_why *why) {
@@ -90,7 +90,7 @@ static scout_answer compile(const nvrtc_source *source, int major, int minor, nv
     nvrtcResult result = nvrtc->nvrtcCreateProgram(&program, source->text, "generated.cu", source->include_count,
                                                    source->includes, source->include_names);
     if (result != NVRTC_SUCCESS)
-        return scout_say(why, SCOUT_NO, "library", "NVRTC %s takes no source: %s", nvrtc->version,
+        return scout_say(why, SCOUT_NO, "library", "NVRTC %s refuses the source: %s", nvrtc->version,
                          nvrtc->nvrtcGetErrorString(result));
     do /* the last ones are younger than NVRTC is */
         result = nvrtc->nvrtcCompileProgram(program, count, options);
@@ -107,7 +107,7 @@ static scout_answer compile(const nvrtc_source *source, int major, int minor, nv
     return answer;
 }
 
-/* --- what is kept --- */
+/* --- the cache --- */
 
 typedef struct kept {
     nvrtc_code code; /* at its beginning: what is returned is found by it */
@@ -133,7 +133,7 @@ static kept *find(const char *text, int major, int minor) {
     return NULL;
 }
 
-/* A place that nothing uses: an empty one, or what was not asked for for the longest time. */
+/* A place not in use: an empty one, or the least recently used. */
 static kept *oldest(void) {
     kept *found = NULL;
     for (int k = 0; k < KEPT; k++)
@@ -141,7 +141,7 @@ static kept *oldest(void) {
     return found;
 }
 
-/* With the lock, which it has again when it comes back. What may go well the next time is not found again. */
+/* Called with the lock, which is held again on return. A failure that may be temporary is not cached. */
 static void fill(kept *k, const nvrtc_source *source, int major, int minor) {
     free(k->text);
     drop(&k->code);

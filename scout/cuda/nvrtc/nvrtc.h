@@ -43,9 +43,9 @@ typedef struct nvrtc_source {
 } nvrtc_source;
 
 /* Code for a GPU of that compute capability. It is compiled at the first call for this text, and kept: the same kernel
- * in another operation costs nothing. What asks for a text that is being compiled waits for it; nothing else waits.
- * Borrowed, until nvrtc_return; NULL where it fails. SCOUT_NO (library): NVRTC does not know this GPU, or refuses the
- * source. */
+ * in another operation costs nothing. A second request for a text that is being compiled waits for it; no other request
+ * waits. Borrowed, until nvrtc_return; NULL where it fails. SCOUT_NO (library): NVRTC does not support this GPU, or
+ * refuses the source. */
 scout_answer nvrtc_borrow(const nvrtc_source *source, int major, int minor, const nvrtc_code **out, scout_why *why);
 void nvrtc_return(const nvrtc_code *code);
 

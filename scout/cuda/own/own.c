@@ -23,7 +23,7 @@ scout_answer own_gemm_plain(const scout_op *op, scout_why *why) {
     if (p.residual >= 0) return scout_say(why, SCOUT_NO, "epilogue", "this kernel adds no residual");
     if (p.activation.function != ACTIVATION_PLAIN)
         return scout_say(why, SCOUT_NO, "epilogue", "this kernel applies no activation");
-    if (gemm_has_zeros(&p)) return scout_say(why, SCOUT_NO, "feature", "this kernel knows no zero points");
+    if (gemm_has_zeros(&p)) return scout_say(why, SCOUT_NO, "feature", "this kernel has no zero points");
     if (p.m < 1 || p.n < 1 || p.k < 1 || p.batch < 1)
         return scout_say(why, SCOUT_NO, "shape", "a dimension of the product is 0");
     return SCOUT_OK;

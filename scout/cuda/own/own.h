@@ -10,11 +10,11 @@
 /* The shape as the kernels take it. */
 gemm_shape own_gemm_shape(const scout_op *op);
 
-/* What no own kernel does: another kind, a bias, an activation. SCOUT_OK or SCOUT_NO with the reason. */
+/* Common refusals: another kind, a bias, an activation. SCOUT_OK or SCOUT_NO with the reason. */
 scout_answer own_gemm_plain(const scout_op *op, scout_why *why);
 
-/* What a kernel's blocks may have of shared memory, in bytes, and the multiprocessors there are; as of an H200 where
- * there is no device yet. */
+/* The shared memory of a block in bytes, and the number of multiprocessors; those of an H200 where there is no device
+ * yet. */
 size_t own_shared_limit(const scout_device *device);
 int own_units(const scout_device *device);
 /* Whether blocks can form clusters (compute capability 9.0). */

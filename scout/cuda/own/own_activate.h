@@ -1,4 +1,4 @@
-/* An activation as the kernels number it, and what stands behind a convolution as their tail is told. */
+/* An activation as the kernels number it, and the epilogue of a convolution as a tail. */
 #ifndef SCOUT_CUDA_OWN_OWN_ACTIVATE_H
 #define SCOUT_CUDA_OWN_OWN_ACTIVATE_H
 

@@ -43,12 +43,11 @@ scout_answer own_attention_plain(const scout_op *op, scout_why *why) {
     for (int k = ATTENTION_Q; k <= ATTENTION_OUT; k++) {
         const scout_tensor *t = &op->tensors[k];
         if (t->rank != 4 || t->type != p.type)
-            return scout_say(why, SCOUT_NO, "type", "this kernel wants queries, keys, values and output of one type");
-        if (t->strides[3] != 1)
-            return scout_say(why, SCOUT_NO, "layout", "this kernel wants the elements of a row side by side");
+            return scout_say(why, SCOUT_NO, "type", "this kernel needs queries, keys, values and output of one type");
+        if (t->strides[3] != 1) return scout_say(why, SCOUT_NO, "layout", "this kernel needs contiguous rows");
     }
     if (p.mask >= 0 && p.mask_type != p.type)
-        return scout_say(why, SCOUT_NO, "type", "this kernel wants a mask of the type of its input");
+        return scout_say(why, SCOUT_NO, "type", "this kernel needs a mask of its input's type");
     if (p.dim < 1 || p.v_dim < 1 || p.batch < 1 || p.queries < 1 || p.keys < 1)
         return scout_say(why, SCOUT_NO, "shape", "a dimension of the attention is 0");
     return SCOUT_OK;
@@ -64,7 +63,7 @@ scout_answer own_attention_copies(const scout_op *op, const scout_device *device
     for (int k = ATTENTION_Q; k <= ATTENTION_OUT; k++)
         for (int d = 0; d < 3; d++) all |= op->tensors[k].strides[d];
     if (all % 8 != 0)
-        return scout_say(why, SCOUT_NO, "alignment", "%s wants heads and rows in multiples of 16 bytes", name);
+        return scout_say(why, SCOUT_NO, "alignment", "%s needs heads and rows in multiples of 16 bytes", name);
     if (device && device->capability_major < 8)
         return scout_say(why, SCOUT_NO, "hardware", "%s needs compute capability 8.0", name);
     return SCOUT_OK;

@@ -6,8 +6,7 @@
 #include "kernels/attention/attention_kernels.h"
 #include "scout/plugin.h"
 
-/* What no own kernel does: another kind, rows whose elements do not lie side by side. SCOUT_OK or SCOUT_NO with the
- * reason. */
+/* Common refusals: another kind, rows that are not contiguous. SCOUT_OK or SCOUT_NO with the reason. */
 scout_answer own_attention_plain(const scout_op *op, scout_why *why);
 
 /* What the kernels that copy 16 bytes at once need beyond that: a half type, rows in multiples of 16 bytes, compute

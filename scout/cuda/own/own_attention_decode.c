@@ -6,7 +6,6 @@
 #include "scout/cuda/own/own_attention.h"
 #include "scout/op/attention.h"
 
-#include <stdlib.h>
 #include <string.h>
 
 enum { WALK, SPLITS, WARPS, DEPTH, PARAMETERS };
@@ -29,7 +28,7 @@ static scout_answer supports(const scout_op *op, scout_device *device, scout_why
     return SCOUT_OK;
 }
 
-/* What is likely to be the fastest comes first. */
+/* The likely fastest comes first. */
 static const int64_t walks[] = {ATTENTION_DECODE_DENSE, ATTENTION_DECODE_VECTOR, ATTENTION_DECODE_TENSOR};
 static const char *const walk_names[] = {"dense", "vector", "tensor"};
 enum { WALKS = sizeof walks / sizeof walks[0] };
@@ -63,14 +62,13 @@ static attention_decode_config config_of(const int64_t *values) {
     return config;
 }
 
-/* Where the device has blocks enough without, more of them only have more to merge; and half of it does not keep the
- * memory busy. */
+/* Where there are enough blocks already, more of them only add merging; and half a device does not keep memory busy. */
 static int hopeless(const attention_shape *s, const attention_decode_config *config, const scout_device *device) {
     const int64_t blocks = s->batch * s->kv_heads * config->splits, units = own_units(device);
     return config->splits > 0 && ((config->splits > 1 && blocks > 16 * units) || 2 * blocks <= units);
 }
 
-/* Where few rows share keys, tensor cores only lose: one look at them is enough. */
+/* Where few rows share keys, tensor cores are slower: one variant of them is enough. */
 static int idle(const attention_shape *s, const attention_decode_config *config) {
     const attention_decode_config vector = {.warps = 4, .depth = 4, .walk = ATTENTION_DECODE_VECTOR};
     const int first = config->splits == 0 && config->warps == 4 && config->depth == 3;
@@ -84,34 +82,22 @@ static int allows(const scout_op *op, scout_device *device, const int64_t *value
     return attention_decode_fits(&s, &config, own_shared_limit(device));
 }
 
-static void destroy(scout_plan *plan) {
-    attention_decode_close(&plan->decode);
-    free(plan);
-}
+static void destroy(scout_plan *plan) { attention_decode_close(&plan->decode); }
 
 static scout_answer prepare(const scout_op *op, scout_device *device, const int64_t *values, scout_plan **plan,
                             scout_plan_needs *needs, scout_why *why) {
+    (void)needs;
     const attention_shape s = own_attention_shape(op);
     const attention_decode_config config = config_of(values);
-    const scout_answer answer = supports(op, device, why);
-    if (answer != SCOUT_OK) return answer;
     if (!allows(op, device, values))
         return scout_say(why, SCOUT_NO, "hardware", "this variant does not fit these keys, or shared memory here");
-    scout_plan *p = calloc(1, sizeof *p);
-    if (!p) return scout_say(why, SCOUT_NO_MEMORY, "memory", "no memory for a plan");
+    scout_plan *const p = *plan;
     const int error = attention_decode_prepare(&s, &config, own_units(device), own_shared_limit(device), &p->decode);
-    if (error) {
-        destroy(p);
-        return cuda_device_answer((cudaError_t)error, "preparing attention_decode", why);
-    }
-    if (p->decode.parts_bytes > op->workspace_limit) {
-        destroy(p);
+    if (error) return cuda_device_answer((cudaError_t)error, "preparing attention_decode", why);
+    if (p->decode.parts_bytes > op->workspace_limit)
         return scout_say(why, SCOUT_NO, "memory",
-                         "what blocks of this variant hand over is more than a workspace may be");
-    }
+                         "the partial results of this variant's blocks exceed the workspace limit");
     p->op = op;
-    needs->packs = 0, needs->pack_bytes = 0, needs->workspace_bytes = 0; /* that memory is the plan's own */
-    *plan = p;
     return SCOUT_OK;
 }
 
@@ -130,8 +116,6 @@ static int describe(const scout_plan *plan, char *json, size_t room) {
                     d->parts_bytes);
 }
 
-static const char *const precisions[] = {"fp16", "bf16", NULL};
-
 const scout_candidate own_attention_decode = {
     .size = sizeof(scout_candidate),
     .kind = SCOUT_ATTENTION,
@@ -140,7 +124,7 @@ const scout_candidate own_attention_decode = {
     .name = "attention_decode",
     .about = "own attention of at most 8 queries: reads keys and values once, at memory speed",
     .approach = "CUSTOM_ATTENTION",
-    .precisions = precisions,
+    .precisions = (const char *const[]){"fp16", "bf16", NULL},
     .supports = supports,
     .domain = domain,
     .allows = allows,
@@ -148,4 +132,5 @@ const scout_candidate own_attention_decode = {
     .launch = launch,
     .describe = describe,
     .destroy = destroy,
+    .plan_bytes = sizeof(scout_plan),
 };

@@ -1,10 +1,8 @@
-/* attention_naive as a candidate: a reference for the build, and the baseline of what no library computes. */
+/* attention_naive as a candidate: a reference for the build, and the baseline where no library computes it. */
 #include "scout/cuda/device/cuda_candidates.h"
 #include "scout/cuda/device/cuda_device.h"
 #include "scout/cuda/own/own_attention.h"
 #include "scout/op/attention.h"
-
-#include <stdlib.h>
 
 struct scout_plan {
     attention_shape shape;
@@ -20,21 +18,16 @@ static scout_answer supports(const scout_op *op, scout_device *device, scout_why
         return scout_say(why, SCOUT_NO, "shape", "attention_naive is for heads of at most %d",
                          (int)ATTENTION_NAIVE_DIM);
     if ((double)p.batch * (double)p.heads * (double)p.queries > 8.0 * INT32_MAX)
-        return scout_say(why, SCOUT_NO, "shape", "attention_naive is not for so many queries");
+        return scout_say(why, SCOUT_NO, "shape", "attention_naive is for fewer queries");
     return SCOUT_OK;
 }
 
 static scout_answer prepare(const scout_op *op, scout_device *device, const int64_t *values, scout_plan **plan,
                             scout_plan_needs *needs, scout_why *why) {
-    const scout_answer answer = supports(op, device, why);
-    (void)values;
-    if (answer != SCOUT_OK) return answer;
-    scout_plan *p = calloc(1, sizeof *p);
-    if (!p) return scout_say(why, SCOUT_NO_MEMORY, "memory", "no memory for a plan");
+    (void)device, (void)values, (void)needs, (void)why;
+    scout_plan *const p = *plan;
     p->shape = own_attention_shape(op);
     p->op = op;
-    needs->packs = 0, needs->pack_bytes = 0, needs->workspace_bytes = 0;
-    *plan = p;
     return SCOUT_OK;
 }
 
@@ -44,15 +37,6 @@ static scout_answer launch(scout_plan *plan, const scout_args *args, scout_why *
     return error ? cuda_device_answer((cudaError_t)error, "launching attention_naive", why) : SCOUT_OK;
 }
 
-static int describe(const scout_plan *plan, char *json, size_t room) {
-    (void)plan;
-    return snprintf(json, room, "{\"kernel\":\"attention_naive\"}");
-}
-
-static void destroy(scout_plan *plan) { free(plan); }
-
-static const char *const precisions[] = {"fp32", "tf32", "fp16", "bf16", NULL};
-
 const scout_candidate own_attention_naive = {
     .size = sizeof(scout_candidate),
     .kind = SCOUT_ATTENTION,
@@ -61,10 +45,9 @@ const scout_candidate own_attention_naive = {
     .name = "attention_naive",
     .about = "own attention, one warp for each query: a reference for the build, the baseline where there is no other",
     .approach = "CUSTOM_ATTENTION",
-    .precisions = precisions,
+    .precisions = (const char *const[]){"fp32", "tf32", "fp16", "bf16", NULL},
     .supports = supports,
     .prepare = prepare,
     .launch = launch,
-    .describe = describe,
-    .destroy = destroy,
+    .plan_bytes = sizeof(scout_plan),
 };

@@ -6,14 +6,12 @@
 #include "scout/cuda/own/own_attention.h"
 #include "scout/op/attention.h"
 
-#include <stdlib.h>
-
 struct scout_plan {
     attention_tiled_plan tiled;
     const scout_op *op;
 };
 
-/* A variant's number is its place here. */
+/* A variant's number is its index here. */
 static const attention_tiled_config tiles[] = {{128, 64, 4}, {128, 64, 8}, {64, 64, 4}, {128, 128, 8}};
 static const char *const labels[] = {"128x64x4", "128x64x8", "64x64x4", "128x128x8"};
 enum { TILES = sizeof tiles / sizeof *tiles };
@@ -27,8 +25,7 @@ static scout_answer supports(const scout_op *op, scout_device *device, scout_why
                          (int)ATTENTION_TILED_DIM);
     if (!(p.scale > 0))
         return scout_say(why, SCOUT_NO, "feature",
-                         "attention_tiled wants a scale above 0: it finds the largest score "
-                         "before it scales");
+                         "attention_tiled needs a scale above 0, as it finds the largest score before scaling");
     return SCOUT_OK;
 }
 
@@ -45,25 +42,16 @@ static int allows(const scout_op *op, scout_device *device, const int64_t *value
     return attention_tiled_fits(&s, &tiles[values ? values[0] : 0], own_shared_limit(device));
 }
 
-static void destroy(scout_plan *plan) { free(plan); }
-
 static scout_answer prepare(const scout_op *op, scout_device *device, const int64_t *values, scout_plan **plan,
                             scout_plan_needs *needs, scout_why *why) {
+    (void)needs;
     const attention_shape s = own_attention_shape(op);
-    const scout_answer answer = supports(op, device, why);
-    if (answer != SCOUT_OK) return answer;
     if (!allows(op, device, values))
         return scout_say(why, SCOUT_NO, "hardware", "this variant does not fit into shared memory here");
-    scout_plan *p = calloc(1, sizeof *p);
-    if (!p) return scout_say(why, SCOUT_NO_MEMORY, "memory", "no memory for a plan");
+    scout_plan *const p = *plan;
     const int error = attention_tiled_prepare(&s, &tiles[values ? values[0] : 0], own_shared_limit(device), &p->tiled);
-    if (error) {
-        destroy(p);
-        return cuda_device_answer((cudaError_t)error, "preparing attention_tiled", why);
-    }
+    if (error) return cuda_device_answer((cudaError_t)error, "preparing attention_tiled", why);
     p->op = op;
-    needs->packs = 0, needs->pack_bytes = 0, needs->workspace_bytes = 0;
-    *plan = p;
     return SCOUT_OK;
 }
 
@@ -80,8 +68,6 @@ static int describe(const scout_plan *plan, char *json, size_t room) {
                     c->rows, c->keys, c->warps, plan->tiled.shared_bytes);
 }
 
-static const char *const precisions[] = {"fp16", "bf16", NULL};
-
 const scout_candidate own_attention_tiled = {
     .size = sizeof(scout_candidate),
     .kind = SCOUT_ATTENTION,
@@ -90,12 +76,12 @@ const scout_candidate own_attention_tiled = {
     .name = "attention_tiled",
     .about = "own attention in tiles for many queries: tensor cores, in one pass over keys and values",
     .approach = "CUSTOM_ATTENTION",
-    .precisions = precisions,
+    .precisions = (const char *const[]){"fp16", "bf16", NULL},
     .supports = supports,
     .domain = domain,
     .allows = allows,
     .prepare = prepare,
     .launch = launch,
     .describe = describe,
-    .destroy = destroy,
+    .plan_bytes = sizeof(scout_plan),
 };

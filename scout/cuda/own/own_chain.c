@@ -1,6 +1,6 @@
 /* Elementwise operations by a kernel that is generated and compiled for each (chain_source.h, nvrtc.h): chains of
- * steps, which have no other kernel in one pass, and single operators where elementwise_pass leaves something of the
- * ceiling: with everything known, more is in flight. */
+ * steps, which have no other kernel in one pass, and single operators where elementwise_pass is below the ceiling: with
+ * constants known, more loads are in flight. */
 #include "scout/cuda/device/cuda_candidates.h"
 #include "scout/cuda/nvrtc/chain_source.h"
 #include "scout/cuda/nvrtc/nvrtc.h"
@@ -30,7 +30,7 @@ static chain_source_config config_of(const int64_t *values) {
 
 static scout_answer generates(const scout_op *op, scout_why *why) {
     chain_source s;
-    if (op_field(op, "quant")) return scout_say(why, SCOUT_NO, "feature", "generated kernels do no quantised work");
+    if (op_field(op, "quant")) return scout_say(why, SCOUT_NO, "feature", "generated kernels do not quantise");
     if (!chain_source_of(op, config_of(NULL), &s, why)) return SCOUT_NO;
     return nvrtc_open(why) ? SCOUT_OK : SCOUT_NO;
 }
@@ -84,7 +84,7 @@ static scout_answer code_of(const chain_source *s, const scout_device *device, c
     return answer;
 }
 
-/* Attributes are asked for so that the code is on the device before any launch, which may be captured. */
+/* Querying attributes loads the code onto the device before any launch, which may be captured. */
 static scout_answer load(scout_plan *p, const nvrtc_code *code, scout_why *why) {
     struct cudaFuncAttributes attributes;
     char name[CHAIN_SOURCE_NAME];
@@ -99,16 +99,13 @@ static scout_answer load(scout_plan *p, const nvrtc_code *code, scout_why *why) 
 }
 
 static void destroy(scout_plan *plan) {
-    if (plan && plan->library) (void)cudaLibraryUnload(plan->library);
-    free(plan);
+    if (plan->library) (void)cudaLibraryUnload(plan->library);
 }
 
 static scout_answer prepare(const scout_op *op, scout_device *device, const int64_t *values, scout_plan **out,
                             scout_plan_needs *needs, scout_why *why) {
     (void)needs;
-    *out = NULL;
-    scout_plan *const p = calloc(1, sizeof *p);
-    if (!p) return scout_say(why, SCOUT_NO_MEMORY, "memory", "no memory for a plan");
+    scout_plan *const p = *out;
     p->threads = values ? (int)values[THREADS] : 256;
     p->resident = values ? (int)values[RESIDENT] : 0;
     p->units = device->multiprocessors;
@@ -120,12 +117,7 @@ static scout_answer prepare(const scout_op *op, scout_device *device, const int6
         answer = load(p, code, why);
         nvrtc_return(code);
     }
-    if (answer != SCOUT_OK) {
-        destroy(p);
-        return answer;
-    }
-    *out = p;
-    return SCOUT_OK;
+    return answer;
 }
 
 /* --- running --- */
@@ -178,6 +170,7 @@ const scout_candidate own_chain = {
     .launch = launch,
     .describe = describe,
     .destroy = destroy,
+    .plan_bytes = sizeof(scout_plan),
 };
 
 const scout_candidate own_generated = {
@@ -195,4 +188,5 @@ const scout_candidate own_generated = {
     .launch = launch,
     .describe = describe,
     .destroy = destroy,
+    .plan_bytes = sizeof(scout_plan),
 };

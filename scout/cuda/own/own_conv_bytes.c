@@ -1,4 +1,4 @@
-/* Convolutions of bytes by an own kernel: the baseline of what cuDNN has no engines for, as uint8 inputs with int8
+/* Convolutions of bytes by an own kernel: the baseline where cuDNN has no engine, such as uint8 inputs with int8
  * weights (its convolution has one type for both). */
 #include "kernels/product/conv_bytes.h"
 #include "scout/cuda/device/cuda_candidates.h"
@@ -6,8 +6,6 @@
 #include "scout/cuda/own/own.h"
 #include "scout/cuda/own/own_gemm_quantised.h"
 #include "scout/op/conv.h"
-
-#include <stdlib.h>
 
 struct scout_plan {
     conv_bytes conv;
@@ -20,18 +18,18 @@ static scout_answer supports(const scout_op *op, scout_device *device, scout_why
     const conv_problem p = conv_problem_of(op);
     (void)device;
     if (!is_byte(p.type_in) || !is_byte(p.type_weight)) return scout_say(why, SCOUT_NO, "type", "convolves bytes");
-    if (p.transposed) return scout_say(why, SCOUT_NO, "feature", "goes forward alone");
+    if (p.transposed) return scout_say(why, SCOUT_NO, "feature", "transposed convolutions are not supported");
     if (p.residual >= 0) return scout_say(why, SCOUT_NO, "epilogue", "adds no residual to sums of bytes");
     if (p.quant.is && p.type_out != SCOUT_FP32 && !is_byte(p.type_out))
         return scout_say(why, SCOUT_NO, "type", "quantised convolutions come out as int8, uint8 or fp32");
     if (!p.quant.is && (p.type_out != SCOUT_INT32 || p.bias >= 0))
         return scout_say(why, SCOUT_NO, "type", "sums of bytes come out as int32, without a bias");
     if (p.quant.is ? !requantize_activation(&p.activation) : p.activation.function != ACTIVATION_PLAIN)
-        return scout_say(why, SCOUT_NO, "epilogue", "knows no such activation");
+        return scout_say(why, SCOUT_NO, "epilogue", "no such activation");
     return SCOUT_OK;
 }
 
-/* What stands behind sums of a convolution is what stands behind those of a product. */
+/* The epilogue of a convolution is that of a product. */
 static product_bytes_finish finish_of(const conv_problem *p) {
     const gemm_problem product = {.type_c = p->type_out, .activation = p->activation, .quant = p->quant};
     return own_gemm_quantised_finish(&product);
@@ -40,10 +38,8 @@ static product_bytes_finish finish_of(const conv_problem *p) {
 static scout_answer prepare(const scout_op *op, scout_device *device, const int64_t *values, scout_plan **out,
                             scout_plan_needs *needs, scout_why *why) {
     const conv_problem p = conv_problem_of(op);
-    scout_plan *const plan = calloc(1, sizeof *plan);
-    (void)device, (void)values, (void)needs;
-    *out = plan;
-    if (!plan) return scout_say(why, SCOUT_NO_MEMORY, "memory", "no memory left on the host");
+    scout_plan *const plan = *out;
+    (void)device, (void)values, (void)needs, (void)why;
     plan->bias = p.bias;
     plan->conv = (conv_bytes){.images = p.n,
                               .group = p.group,
@@ -83,22 +79,18 @@ static int describe(const scout_plan *plan, char *json, size_t room) {
     return snprintf(json, room, "{\"kernel\":\"conv_bytes\",\"quantised\":%d}", plan->conv.quantised);
 }
 
-static void destroy(scout_plan *plan) { free(plan); }
-
-static const char *const precisions[] = {"int8", NULL};
-
 const scout_candidate own_conv_bytes = {
     .size = sizeof(scout_candidate),
     .kind = SCOUT_CONV,
-    .flags = SCOUT_BASELINE | SCOUT_OWN, /* the baseline of what no library has: it comes after those */
+    .flags = SCOUT_BASELINE | SCOUT_OWN, /* the baseline where no library has one */
     .priority = 5,
     .name = "conv_bytes",
     .about = "own convolution of int8 and uint8 in any mixture, requantising fused, an output a thread",
     .approach = "CUSTOM_KERNEL",
-    .precisions = precisions,
+    .precisions = (const char *const[]){"int8", NULL},
     .supports = supports,
     .prepare = prepare,
     .launch = launch,
     .describe = describe,
-    .destroy = destroy,
+    .plan_bytes = sizeof(scout_plan),
 };

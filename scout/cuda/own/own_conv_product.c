@@ -1,6 +1,6 @@
-/* A convolution whose windows do not overlap, as a product of cuBLASLt's: "conv_product". What each window sees becomes
- * a row (or a column) of a matrix, by one copy; a window of one place with a stride of 1 needs not even that. Windows
- * that overlap would be copied several times over, so they are left to others. */
+/* A convolution with non-overlapping windows as a product by cuBLASLt: "conv_product". One copy makes each window a row
+ * (or a column) of a matrix; a 1x1 window with a stride of 1 needs no copy. Overlapping windows would be copied several
+ * times, so they are left to other candidates. */
 
 #include "kernels/pass/pass_kernels.h"
 #include "scout/cuda/device/cuda_candidates.h"
@@ -9,15 +9,13 @@
 #include "scout/cuda/lt/lt_product.h"
 #include "scout/cuda/own/own_activate.h"
 
-#include <stdlib.h>
-
-/* How windows lie and what is one product. Images with their channels last, or of one output place, are one product
- * whose result lies as it should (ALL). Others have a product for each image, of windows in columns or in rows, or one
- * of all whose result is turned behind it. These orders are the parameter "form". */
+/* The layout of windows, and the extent of a product. Images in nhwc, or with one output place, are one product with
+ * the right layout (ALL). Others have a product for each image, with windows in columns or in rows, or one product and
+ * a transpose after it. These are the parameter "form". */
 typedef enum form { COLUMNS, ROWS, TURNED, ALL, FORMS } form;
 static const char *const form_names[] = {"columns", "rows", "turned", "all"};
 
-/* What does bias, residual and activation, where there are any: the library, or a kernel behind it. */
+/* Bias, residual and activation, where there are any: by the library, or by a kernel after it. */
 enum { WITHIN, APART, BEHINDS };
 static const char *const behind_names[] = {"within", "apart"};
 
@@ -30,7 +28,7 @@ typedef struct shape {
     int behind;
     int element; /* bytes, of input and weight */
     int64_t depth, places;
-    bool unfolds, packs, more; /* more: something stands behind the sums */
+    bool unfolds, packs, more; /* more: there is an epilogue */
     move_copy unfold, turn, pack;
     uint64_t windows_bytes, sums_bytes;
 } shape;
@@ -55,13 +53,13 @@ static void copy_add(move_copy *c, int64_t count, int64_t from) {
     c->rank++;
 }
 
-/* Whether anything changes its place; a copy of one element has a dimension, too. */
+/* Whether the copy changes the layout; a copy of one element has a dimension, too. */
 static bool copy_end(move_copy *c) {
     if (c->rank == 0) c->rank = 1, c->dims[0] = c->from_strides[0] = c->to_strides[0] = 1;
     return c->rank > 1 || c->from_strides[0] != 1;
 }
 
-/* One window: as the weight lies, or with its channels last where the weight is brought to that. */
+/* One window: in the weight's layout, or with its channels last where the weight is packed so. */
 static void copy_window(move_copy *c, const conv_problem *p, const int64_t *steps) {
     if (p->w.last) copy_add(c, p->cin, p->in_c);
     for (int k = WINDOW_AXES - 1; k >= 0; k--) copy_add(c, p->w.axes[k].kernel, p->w.axes[k].dilation * steps[k]);
@@ -112,16 +110,16 @@ static bool apart_from_each_other(const window_axis *a) {
 
 static scout_answer covers(const scout_op *op, const conv_problem *p, scout_why *why) {
     if (p->transposed || p->group != 1)
-        return scout_say(why, SCOUT_NO, "feature", "transposed or grouped convolutions are no plain product");
+        return scout_say(why, SCOUT_NO, "feature", "a transposed or grouped convolution is not one product");
     if (p->type_in != SCOUT_FP32 && p->type_in != SCOUT_FP16 && p->type_in != SCOUT_BF16)
         return scout_say(why, SCOUT_NO, "type", "conv_product is for fp32, fp16 and bf16");
     if (p->type_weight != p->type_in || p->quant.is)
         return scout_say(why, SCOUT_NO, "type", "conv_product has one type for input and weight");
     for (int k = 0; k < WINDOW_AXES; k++)
         if (!apart_from_each_other(&p->w.axes[k]))
-            return scout_say(why, SCOUT_NO, "shape", "windows that overlap or are padded are left to others");
+            return scout_say(why, SCOUT_NO, "shape", "windows that overlap or are padded are not supported");
     if (p->w.last && window_kernel(&p->w) > 1 && p->cin > 1 && op->tensors[CONV_WEIGHT].role != SCOUT_WEIGHT)
-        return scout_say(why, SCOUT_NO, "layout", "a weight that is no constant cannot be packed");
+        return scout_say(why, SCOUT_NO, "layout", "a weight that is not constant cannot be packed");
     return SCOUT_OK;
 }
 
@@ -139,9 +137,11 @@ static scout_answer shape_of(const scout_op *op, form f, int behind, shape *s, s
     s->element = element_of(p);
     s->depth = conv_depth(p), s->places = window_out(&p->w);
     s->more = p->bias >= 0 || p->residual >= 0 || p->activation.function != ACTIVATION_PLAIN;
-    if (!form_exists(p, s->element, f)) return scout_say(why, SCOUT_NO, "layout", "this form is none of it");
+    if (!form_exists(p, s->element, f))
+        return scout_say(why, SCOUT_NO, "layout", "this form does not fit the convolution");
     if (behind == WITHIN && f == TURNED && p->residual >= 0)
-        return scout_say(why, SCOUT_NO, "epilogue", "a residual does not lie as the product before it is turned");
+        return scout_say(why, SCOUT_NO, "epilogue",
+                         "a residual does not have the layout of the product before its transpose");
     copies_of(s);
     const uint64_t rows = (uint64_t)(p->n * s->places);
     s->windows_bytes = s->unfolds ? aligned(rows * (uint64_t)s->depth * (uint64_t)s->element) : 0;
@@ -174,18 +174,18 @@ static void product_of(const scout_op *op, const shape *s, lt_product *out) {
 
 /* --- the candidate --- */
 
-/* Whether the library may have this one. */
+/* Whether the library takes this epilogue. */
 static scout_answer asks(const scout_op *op, scout_device *device, form f, int behind, lt_product *out,
                          scout_why *why) {
     shape s;
     const scout_answer answer = shape_of(op, f, behind, &s, why);
     if (answer != SCOUT_OK) return answer;
-    if (behind == APART && !s.more) return scout_say(why, SCOUT_NO, "epilogue", "nothing stands behind it");
+    if (behind == APART && !s.more) return scout_say(why, SCOUT_NO, "epilogue", "no epilogue to fuse");
     product_of(op, &s, out);
     return lt_candidate.supports(&out->op, device, why);
 }
 
-/* The product alone: what stands behind it has a kernel of its own where the library has nothing. */
+/* The product alone: its epilogue has a kernel of its own where the library has none. */
 static scout_answer supports(const scout_op *op, scout_device *device, scout_why *why) {
     if (op->kind != SCOUT_CONV) return scout_say(why, SCOUT_NO, "feature", "only convolutions");
     const conv_problem p = conv_problem_of(op);
@@ -214,7 +214,7 @@ static scout_answer domain(const scout_op *op, scout_device *device, int exhaust
         if (out->parameters[0].count > most) most = out->parameters[0].count;
         forms |= 1U << f, behinds |= 1U << behind;
     }
-    if (most == 0) return answer; /* the library has said why */
+    if (most == 0) return answer; /* why is the library's */
     lt_product_algos(&out->parameters[ALGO], most, exhaustive);
     lt_product_choices(&out->parameters[FORM], "form", form_names, forms);
     lt_product_choices(&out->parameters[BEHIND], "behind", behind_names, behinds);
@@ -229,9 +229,7 @@ static int allows(const scout_op *op, scout_device *device, const int64_t *value
 }
 
 static void destroy(scout_plan *plan) {
-    if (!plan) return;
-    if (plan->multiply) lt_candidate.destroy(plan->multiply);
-    free(plan);
+    if (plan->multiply) scout_destroy(&lt_candidate, plan->multiply);
 }
 
 static scout_answer prepare(const scout_op *op, scout_device *device, const int64_t *values, scout_plan **out,
@@ -239,24 +237,18 @@ static scout_answer prepare(const scout_op *op, scout_device *device, const int6
     shape made;
     lt_product asked;
     scout_answer answer = shape_of(op, (form)values[FORM], (int)values[BEHIND], &made, why);
-    *out = NULL;
     if (answer != SCOUT_OK) return answer;
-    scout_plan *const plan = calloc(1, sizeof *plan);
-    if (!plan) return scout_say(why, SCOUT_NO_MEMORY, "memory", "no memory left on the host");
+    scout_plan *const plan = *out;
     plan->s = made;
     const shape *const s = &plan->s;
     product_of(op, s, &asked);
-    answer = lt_candidate.prepare(&asked.op, device, values, &plan->multiply, needs, why);
-    if (answer != SCOUT_OK) {
-        destroy(plan);
-        return answer;
-    }
+    answer = scout_prepare(&lt_candidate, &asked.op, device, values, &plan->multiply, needs, why);
+    if (answer != SCOUT_OK) return answer;
     plan->windows_at = aligned(needs->workspace_bytes);
     plan->sums_at = plan->windows_at + s->windows_bytes;
     needs->workspace_bytes = plan->sums_at + s->sums_bytes;
     needs->packs = s->packs ? CONV_WEIGHT + 1 : 0;
     needs->pack_bytes = s->packs ? op->tensors[CONV_WEIGHT].bytes : 0;
-    *out = plan;
     return SCOUT_OK;
 }
 
@@ -299,7 +291,7 @@ static scout_answer launch(scout_plan *plan, const scout_args *args, scout_why *
         error = tail_launch(&t, output, p->bias >= 0 ? args->tensors[p->bias] : NULL,
                             p->residual >= 0 ? args->tensors[p->residual] : NULL, args->stream);
     }
-    return cuda_device_answer((cudaError_t)error, "what stands behind the product", why);
+    return cuda_device_answer((cudaError_t)error, "the epilogue of a product", why);
 }
 
 static int describe(const scout_plan *plan, char *json, size_t room) {
@@ -310,8 +302,6 @@ static int describe(const scout_plan *plan, char *json, size_t room) {
     return lt_product_describe(plan->multiply, members, json, room);
 }
 
-static const char *const precisions[] = {"fp32", "tf32", "fp16", "bf16", NULL};
-
 const scout_candidate own_conv_product = {
     .size = sizeof(scout_candidate),
     .kind = SCOUT_CONV,
@@ -320,7 +310,7 @@ const scout_candidate own_conv_product = {
     .about = "a convolution whose windows do not overlap as cuBLASLt's product of unfolded windows",
     .library = "cublaslt",
     .approach = "LIBRARY_TUNE",
-    .precisions = precisions,
+    .precisions = (const char *const[]){"fp32", "tf32", "fp16", "bf16", NULL},
     .supports = supports,
     .domain = domain,
     .allows = allows,
@@ -329,4 +319,5 @@ const scout_candidate own_conv_product = {
     .launch = launch,
     .describe = describe,
     .destroy = destroy,
+    .plan_bytes = sizeof(scout_plan),
 };

@@ -5,8 +5,6 @@
 #include "scout/op/elementwise.h"
 #include "scout/op/requantize.h"
 
-#include <stdlib.h>
-
 struct scout_plan {
     elementwise_pass pass;
     int source[ELEMENTWISE_MAX_INPUTS]; /* the tensor of each operand */
@@ -64,15 +62,9 @@ static scout_answer supports(const scout_op *op, scout_device *device, scout_why
 static scout_answer prepare(const scout_op *op, scout_device *device, const int64_t *values, scout_plan **out,
                             scout_plan_needs *needs, scout_why *why) {
     (void)device, (void)needs;
-    *out = NULL;
-    scout_plan *p = malloc(sizeof *p);
-    if (!p) return scout_say(why, SCOUT_NO_MEMORY, "memory", "no memory for a plan");
-    if (!plan_of(op, p)) {
-        free(p);
-        return scout_say(why, SCOUT_NO, "type", "elementwise_pass does not have this operation");
-    }
+    scout_plan *const p = *out;
+    if (!plan_of(op, p)) return scout_say(why, SCOUT_NO, "type", "elementwise_pass does not support this operation");
     p->pass.config = own_pass_config(values);
-    *out = p;
     return SCOUT_OK;
 }
 
@@ -89,10 +81,6 @@ static int describe(const scout_plan *plan, char *json, size_t room) {
         plan->what, elementwise_pass_mode(&plan->pass), plan->pass.config.threads, plan->pass.config.resident);
 }
 
-static void destroy(scout_plan *plan) { free(plan); }
-
-static const char *const precisions[] = {"fp32", "bf16", "fp16", "int64", "int32", "int8", "uint8", "bool", NULL};
-
 const scout_candidate own_elementwise = {
     .size = sizeof(scout_candidate),
     .kind = SCOUT_ELEMENTWISE,
@@ -101,11 +89,11 @@ const scout_candidate own_elementwise = {
     .name = "elementwise_pass",
     .about = "own kernel, every operator and type; the baseline, as no library here has one",
     .approach = "CUSTOM_KERNEL",
-    .precisions = precisions,
+    .precisions = (const char *const[]){"fp32", "bf16", "fp16", "int64", "int32", "int8", "uint8", "bool", NULL},
     .supports = supports,
     .domain = own_pass_domain,
     .prepare = prepare,
     .launch = launch,
     .describe = describe,
-    .destroy = destroy,
+    .plan_bytes = sizeof(scout_plan),
 };

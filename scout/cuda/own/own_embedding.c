@@ -3,8 +3,6 @@
 #include "scout/cuda/own/own_pass.h"
 #include "scout/op/embedding.h"
 
-#include <stdlib.h>
-
 struct scout_plan {
     gather_rows rows;
 };
@@ -29,15 +27,10 @@ static scout_answer supports(const scout_op *op, scout_device *device, scout_why
 
 static scout_answer prepare(const scout_op *op, scout_device *device, const int64_t *values, scout_plan **out,
                             scout_plan_needs *needs, scout_why *why) {
-    const scout_answer answer = supports(op, device, why);
-    (void)needs;
-    *out = NULL;
-    if (answer != SCOUT_OK) return answer;
-    scout_plan *p = malloc(sizeof *p);
-    if (!p) return scout_say(why, SCOUT_NO_MEMORY, "memory", "no memory for a plan");
+    (void)device, (void)needs, (void)why;
+    scout_plan *const p = *out;
     p->rows = rows_of(op);
     p->rows.config = own_pass_config(values);
-    *out = p;
     return SCOUT_OK;
 }
 
@@ -53,10 +46,6 @@ static int describe(const scout_plan *plan, char *json, size_t room) {
                     (long long)plan->rows.row_bytes, gather_rows_width(&plan->rows), plan->rows.config.threads);
 }
 
-static void destroy(scout_plan *plan) { free(plan); }
-
-static const char *const precisions[] = {"fp32", "bf16", "fp16", NULL};
-
 const scout_candidate own_embedding = {
     .size = sizeof(scout_candidate),
     .kind = SCOUT_EMBEDDING,
@@ -65,11 +54,11 @@ const scout_candidate own_embedding = {
     .name = "embedding_rows",
     .about = "own kernel, rows of a table in wide pieces; the baseline, as no library here has one",
     .approach = "CUSTOM_KERNEL",
-    .precisions = precisions,
+    .precisions = (const char *const[]){"fp32", "bf16", "fp16", NULL},
     .supports = supports,
     .domain = own_pass_domain,
     .prepare = prepare,
     .launch = launch,
     .describe = describe,
-    .destroy = destroy,
+    .plan_bytes = sizeof(scout_plan),
 };

@@ -5,8 +5,6 @@
 #include "scout/cuda/own/own.h"
 #include "scout/cuda/sparse/sparse_weight.h"
 
-#include <stdlib.h>
-
 enum { BLOCK, ROWS, DEPTH, PARAMETERS };
 
 struct scout_plan {
@@ -19,7 +17,7 @@ static gemm_block_sparse_config config_of(const int64_t *values) {
         .side = (int)values[BLOCK], .rows = (int)values[ROWS], .depth = (int)values[DEPTH]};
 }
 
-/* Taller tiles than there are rows would only compute more zeros. */
+/* Tiles taller than the rows would only compute zeros. */
 static int allows(const scout_op *op, scout_device *device, const int64_t *values) {
     const gemm_shape s = own_gemm_shape(op);
     const gemm_block_sparse_config config = config_of(values);
@@ -37,7 +35,7 @@ static scout_answer supports(const scout_op *op, scout_device *device, scout_why
         return scout_say(why, SCOUT_NO, "hardware", "gemm_block_sparse needs compute capability 8.0");
     for (int k = 0; k < SPARSE_WEIGHT_SIDES; k++)
         if (allows(op, device, (const int64_t[]){sparse_weight_sides[k], 64, 2})) return SCOUT_OK;
-    return scout_say(why, SCOUT_NO, "pattern", "no block of %lld numbers a side is all zeros",
+    return scout_say(why, SCOUT_NO, "pattern", "no block of side %lld is all zeros",
                      (long long)sparse_weight_sides[SPARSE_WEIGHT_SIDES - 1]);
 }
 
@@ -52,28 +50,18 @@ static scout_answer domain(const scout_op *op, scout_device *device, int exhaust
     return SCOUT_OK;
 }
 
-static void destroy(scout_plan *plan) { free(plan); }
-
 static scout_answer prepare(const scout_op *op, scout_device *device, const int64_t *values, scout_plan **plan,
                             scout_plan_needs *needs, scout_why *why) {
     const gemm_shape s = own_gemm_shape(op);
     const gemm_block_sparse_config config = config_of(values);
-    const scout_answer answer = supports(op, device, why);
-    if (answer != SCOUT_OK) return answer;
     if (!allows(op, device, values))
         return scout_say(why, SCOUT_NO, "shape", "this variant does not fit the product or the shared memory here");
-    scout_plan *p = calloc(1, sizeof *p);
-    if (!p) return scout_say(why, SCOUT_NO_MEMORY, "memory", "no memory for a plan");
+    scout_plan *const p = *plan;
     p->bias = op_tensor(op, "bias");
     const int error = gemm_block_sparse_prepare(&s, &config, sparse_weight_blocks(op, config.side), &p->product);
-    if (error) {
-        destroy(p);
-        return cuda_device_answer((cudaError_t)error, "preparing gemm_block_sparse", why);
-    }
+    if (error) return cuda_device_answer((cudaError_t)error, "preparing gemm_block_sparse", why);
     needs->packs = GEMM_B + 1;
     needs->pack_bytes = p->product.pack_bytes;
-    needs->workspace_bytes = 0;
-    *plan = p;
     return SCOUT_OK;
 }
 
@@ -102,17 +90,15 @@ static int describe(const scout_plan *plan, char *json, size_t room) {
                     p->threads, p->shared_bytes);
 }
 
-static const char *const precisions[] = {"fp16", "bf16", NULL};
-
 const scout_candidate own_gemm_block_sparse = {
     .size = sizeof(scout_candidate),
     .kind = SCOUT_GEMM,
     .flags = SCOUT_OWN,
     .priority = 60,
     .name = "gemm_block_sparse",
-    .about = "own kernel for a weight of blocks, most of which are zeros: leaves those out",
+    .about = "own kernel for a block-sparse weight: skips zero blocks",
     .approach = "SPARSE_BLOCK",
-    .precisions = precisions,
+    .precisions = (const char *const[]){"fp16", "bf16", NULL},
     .supports = supports,
     .domain = domain,
     .allows = allows,
@@ -120,5 +106,5 @@ const scout_candidate own_gemm_block_sparse = {
     .pack = pack,
     .launch = launch,
     .describe = describe,
-    .destroy = destroy,
+    .plan_bytes = sizeof(scout_plan),
 };

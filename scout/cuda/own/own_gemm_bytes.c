@@ -1,11 +1,9 @@
 /* Products of bytes in any mixture and layout by an own kernel, with zero points, scales and requantising: the baseline
- * of what cublaslt_quantised does not cover, as products of two activations. */
+ * where cublaslt_quantised does not apply, such as products of two activations. */
 #include "scout/cuda/device/cuda_candidates.h"
 #include "scout/cuda/device/cuda_device.h"
 #include "scout/cuda/own/own.h"
 #include "scout/cuda/own/own_gemm_quantised.h"
-
-#include <stdlib.h>
 
 struct scout_plan {
     product_bytes_any any;
@@ -28,17 +26,15 @@ static scout_answer supports(const scout_op *op, scout_device *device, scout_why
     if (!known || (bias >= 0 && p.quant.is && op->tensors[bias].type != SCOUT_INT32))
         return scout_say(why, SCOUT_NO, "epilogue", "adds no bias of this kind");
     if (p.quant.is ? !requantize_activation(&p.activation) : p.activation.function != ACTIVATION_PLAIN)
-        return scout_say(why, SCOUT_NO, "epilogue", "knows no such activation");
+        return scout_say(why, SCOUT_NO, "epilogue", "no such activation");
     return SCOUT_OK;
 }
 
 static scout_answer prepare(const scout_op *op, scout_device *device, const int64_t *values, scout_plan **out,
                             scout_plan_needs *needs, scout_why *why) {
-    scout_plan *const plan = calloc(1, sizeof *plan);
+    scout_plan *const plan = *out;
     const gemm_problem p = gemm_problem_of(op);
-    (void)device, (void)values, (void)needs;
-    *out = plan;
-    if (!plan) return scout_say(why, SCOUT_NO_MEMORY, "memory", "no memory left on the host");
+    (void)device, (void)values, (void)needs, (void)why;
     const bool by_row = p.bias && (p.bias[0] == 'm' || p.bias[0] == 'f'),
                by_col = p.bias && (p.bias[0] == 'n' || p.bias[0] == 'f');
     plan->any = (product_bytes_any){.m = p.m,
@@ -83,22 +79,18 @@ static int describe(const scout_plan *plan, char *json, size_t room) {
                     plan->any.quantised);
 }
 
-static void destroy(scout_plan *plan) { free(plan); }
-
-static const char *const precisions[] = {"int8", NULL};
-
 const scout_candidate own_gemm_bytes = {
     .size = sizeof(scout_candidate),
     .kind = SCOUT_GEMM,
-    .flags = SCOUT_BASELINE | SCOUT_OWN, /* the baseline of what no library has: it comes after those */
+    .flags = SCOUT_BASELINE | SCOUT_OWN, /* the baseline where no library has one */
     .priority = 5,
     .name = "gemm_bytes",
     .about = "own product of int8 and uint8 in any mixture and layout, zero points, scales and requantising fused",
     .approach = "CUSTOM_KERNEL",
-    .precisions = precisions,
+    .precisions = (const char *const[]){"int8", NULL},
     .supports = supports,
     .prepare = prepare,
     .launch = launch,
     .describe = describe,
-    .destroy = destroy,
+    .plan_bytes = sizeof(scout_plan),
 };

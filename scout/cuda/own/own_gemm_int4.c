@@ -4,8 +4,6 @@
 #include "scout/cuda/device/cuda_device.h"
 #include "scout/cuda/own/own.h"
 
-#include <stdlib.h>
-
 enum { STREAMING_ROWS = 128, TILED_ROWS = 33 }; /* streaming up to, tiles from; between them both are tried */
 
 struct scout_plan {
@@ -27,11 +25,11 @@ static scout_answer supports(const scout_op *op, scout_device *device, scout_why
         return scout_say(why, SCOUT_NO, "type", "gemm_int4 multiplies fp16 with int4 into fp16");
     if (s.batch != 1) return scout_say(why, SCOUT_NO, "shape", "gemm_int4 takes no batches");
     if (s.trans_a || !s.trans_b || op_tensor(op, "scales") < 0)
-        return scout_say(why, SCOUT_NO, "layout", "gemm_int4 wants A as [M,K], the weight as [N,K], and scales");
+        return scout_say(why, SCOUT_NO, "layout", "gemm_int4 needs A as [M,K], the weight as [N,K], and scales");
     if (device && device->capability_major < 8)
         return scout_say(why, SCOUT_NO, "hardware", "gemm_int4 needs compute capability 8.0");
     if (!fits(op, device, 0) && !fits(op, device, 1))
-        return scout_say(why, SCOUT_NO, "alignment", "gemm_int4 wants blocks and K in multiples of 16");
+        return scout_say(why, SCOUT_NO, "alignment", "gemm_int4 needs blocks and K in multiples of 16");
     return SCOUT_OK;
 }
 
@@ -52,26 +50,17 @@ static int allows(const scout_op *op, scout_device *device, const int64_t *value
     return fits(op, device, 1) && (rows >= TILED_ROWS || !fits(op, device, 0));
 }
 
-static void destroy(scout_plan *plan) { free(plan); }
-
 static scout_answer prepare(const scout_op *op, scout_device *device, const int64_t *values, scout_plan **plan,
                             scout_plan_needs *needs, scout_why *why) {
+    (void)needs;
     const gemm_shape s = own_gemm_shape(op);
     const gemm_int4_config config = {.tiled = tiled_of(values)};
-    const scout_answer answer = supports(op, device, why);
-    if (answer != SCOUT_OK) return answer;
     if (!fits(op, device, config.tiled))
-        return scout_say(why, SCOUT_NO, "shape", "streaming wants K in multiples of 256 and blocks of 32, 64 or 128");
-    scout_plan *p = calloc(1, sizeof *p);
-    if (!p) return scout_say(why, SCOUT_NO_MEMORY, "memory", "no memory for a plan");
+        return scout_say(why, SCOUT_NO, "shape", "streaming needs K in multiples of 256 and blocks of 32, 64 or 128");
+    scout_plan *const p = *plan;
     p->scales = op_tensor(op, "scales");
     const int error = gemm_int4_prepare(&s, &config, &p->int4);
-    if (error) {
-        destroy(p);
-        return cuda_device_answer((cudaError_t)error, "preparing gemm_int4", why);
-    }
-    needs->packs = 0, needs->pack_bytes = 0, needs->workspace_bytes = 0;
-    *plan = p;
+    if (error) return cuda_device_answer((cudaError_t)error, "preparing gemm_int4", why);
     return SCOUT_OK;
 }
 
@@ -87,8 +76,6 @@ static int describe(const scout_plan *plan, char *json, size_t room) {
                     p->config.tiled ? "true" : "false", p->blocks, p->shared_bytes);
 }
 
-static const char *const precisions[] = {"int4", NULL};
-
 const scout_candidate own_gemm_int4 = {
     .size = sizeof(scout_candidate),
     .kind = SCOUT_GEMM,
@@ -97,12 +84,12 @@ const scout_candidate own_gemm_int4 = {
     .name = "gemm_int4",
     .about = "own kernel for fp16 x int4: dequantises the weight in registers",
     .approach = "CUSTOM_KERNEL",
-    .precisions = precisions,
+    .precisions = (const char *const[]){"int4", NULL},
     .supports = supports,
     .domain = domain,
     .allows = allows,
     .prepare = prepare,
     .launch = launch,
     .describe = describe,
-    .destroy = destroy,
+    .plan_bytes = sizeof(scout_plan),
 };

@@ -1,8 +1,8 @@
-/* Products whose rows begin anywhere, by cuBLASLt on rows that begin at 16 bytes: "cublaslt_padded". For a K or an N
- * that is no multiple of 16 bytes the library has kernels of another kind alone. The weight is packed once; an input of
- * such a K is copied before the product, within each launch, and an output of such an N goes to the workspace and is
- * brought together behind it. Where these do not fit they go in pieces, which the cache still holds. What is added are
- * zeros, which change no sum. */
+/* Products with unaligned rows, by cuBLASLt on rows padded to 16 bytes: "cublaslt_padded". For a K or an N that is no
+ * multiple of 16 bytes the library has only other, slower kernels. The weight is packed once. An input of such a K is
+ * copied before the product, within each launch; an output of such an N goes to the workspace and is copied from there.
+ * Where these do not fit, the work is done in pieces, which the cache still holds. The padding is zeros, which change
+ * no sum. */
 
 #include "kernels/product/padded_rows.h"
 #include "scout/cuda/device/cuda_candidates.h"
@@ -11,9 +11,7 @@
 #include "scout/cuda/lt/lt_product.h"
 #include "scout/cuda/own/own_gemm_quantised.h"
 
-#include <stdlib.h>
-
-/* Where sums go: to the output as it lies; to padded rows, of which N columns are computed; or all columns of these,
+/* Where sums go: directly to the output; to padded rows, of which N columns are computed; or to all columns of these,
  * for which a bias would be too short. */
 enum { DIRECT, EXACT, WHOLE, OUTPUTS };
 static const char *const output_names[] = {"direct", "exact", "whole"};
@@ -67,11 +65,11 @@ static scout_answer covers(const gemm_problem *p, scout_why *why) {
         return scout_say(why, SCOUT_NO, "epilogue", "padded products have no residual, and a bias along N alone");
     if (p->trans_a) return scout_say(why, SCOUT_NO, "layout", "the input must be stored along K");
     if (p->batch > 1 && (p->stride_b != 0 || p->stride_a != p->m * p->lda || p->stride_c != p->m * p->ldc))
-        return scout_say(why, SCOUT_NO, "layout", "a batch must share its weight, and follow one another");
+        return scout_say(why, SCOUT_NO, "layout", "a batch must share its weight and be dense");
     return p->ldc == p->n ? SCOUT_OK : scout_say(why, SCOUT_NO, "layout", "the output must be dense");
 }
 
-/* Whether this output is another one than cuBLASLt's own candidate has. */
+/* Whether this output differs from that of cuBLASLt's own candidate. */
 static bool output_exists(const shape *s, int output) {
     const gemm_problem *const p = &s->p;
     const bool odd_n = p->n != s->n_to, odd_k = p->k != s->k_to;
@@ -98,7 +96,7 @@ static scout_answer shape_of(const scout_op *op, int output, shape *s, scout_why
     const gemm_problem *const p = &s->p;
     const scout_answer answer = begin(op, s, why);
     if (answer != SCOUT_OK) return answer;
-    if (!output_exists(s, output)) return scout_say(why, SCOUT_NO, "layout", "this output is none of it");
+    if (!output_exists(s, output)) return scout_say(why, SCOUT_NO, "layout", "this output does not fit the product");
     s->copies = p->k != s->k_to;
     s->gathers = output != DIRECT;
     s->columns = output == WHOLE ? s->n_to : p->n;
@@ -161,7 +159,7 @@ static scout_answer domain(const scout_op *op, scout_device *device, int exhaust
         if (out->parameters[0].count > most) most = out->parameters[0].count;
         outputs |= 1U << output;
     }
-    if (most == 0) return answer; /* the library has said why */
+    if (most == 0) return answer; /* why is the library's */
     lt_product_algos(&out->parameters[ALGO], most, exhaustive);
     lt_product_choices(&out->parameters[OUTPUT], "output", output_names, outputs);
     out->count = 2;
@@ -175,27 +173,20 @@ static int allows(const scout_op *op, scout_device *device, const int64_t *value
 }
 
 static void destroy(scout_plan *plan) {
-    if (!plan) return;
-    if (plan->multiply) lt_candidate.destroy(plan->multiply);
-    free(plan);
+    if (plan->multiply) scout_destroy(&lt_candidate, plan->multiply);
 }
 
 static scout_answer prepare(const scout_op *op, scout_device *device, const int64_t *values, scout_plan **out,
                             scout_plan_needs *needs, scout_why *why) {
     lt_product asked;
-    *out = NULL;
-    scout_plan *const plan = calloc(1, sizeof *plan);
-    if (!plan) return scout_say(why, SCOUT_NO_MEMORY, "memory", "no memory left on the host");
+    scout_plan *const plan = *out;
     shape *const s = &plan->s;
     scout_answer answer = shape_of(op, (int)values[OUTPUT], s, why);
     if (answer == SCOUT_OK) {
         product_of(op, s, &asked);
-        answer = lt_candidate.prepare(&asked.op, device, values, &plan->multiply, needs, why);
+        answer = scout_prepare(&lt_candidate, &asked.op, device, values, &plan->multiply, needs, why);
     }
-    if (answer != SCOUT_OK) {
-        destroy(plan);
-        return answer;
-    }
+    if (answer != SCOUT_OK) return answer;
     plan->output = (int)values[OUTPUT];
     plan->bias = op_tensor(op, "bias");
     plan->input_at = aligned(needs->workspace_bytes);
@@ -203,7 +194,6 @@ static scout_answer prepare(const scout_op *op, scout_device *device, const int6
     needs->workspace_bytes = plan->sums_at + s->sums_bytes;
     needs->packs = s->packs ? GEMM_B + 1 : 0;
     needs->pack_bytes = s->packs ? (uint64_t)(s->pack.rows_to * s->pack.cols_to * s->element) : 0;
-    *out = plan;
     return SCOUT_OK;
 }
 
@@ -251,8 +241,6 @@ static int describe(const scout_plan *plan, char *json, size_t room) {
     return lt_product_describe(plan->multiply, members, json, room);
 }
 
-static const char *const precisions[] = {"fp32", "tf32", "fp16", "bf16", "fp8", "int8", NULL};
-
 const scout_candidate own_gemm_padded = {
     .size = sizeof(scout_candidate),
     .kind = SCOUT_GEMM,
@@ -261,7 +249,7 @@ const scout_candidate own_gemm_padded = {
     .about = "cuBLASLt on padded rows, where N or K is no multiple of 16 bytes",
     .library = "cublaslt",
     .approach = "LIBRARY_TUNE",
-    .precisions = precisions,
+    .precisions = (const char *const[]){"fp32", "tf32", "fp16", "bf16", "fp8", "int8", NULL},
     .supports = supports,
     .domain = domain,
     .allows = allows,
@@ -270,4 +258,5 @@ const scout_candidate own_gemm_padded = {
     .launch = launch,
     .describe = describe,
     .destroy = destroy,
+    .plan_bytes = sizeof(scout_plan),
 };

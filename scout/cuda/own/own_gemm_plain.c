@@ -1,9 +1,7 @@
-/* gemm_naive and gemm_tiled as candidates: references for the build, which run only where nothing better is near. */
+/* gemm_naive and gemm_tiled as candidates: references for the build, which run only where nothing faster applies. */
 #include "scout/cuda/device/cuda_candidates.h"
 #include "scout/cuda/device/cuda_device.h"
 #include "scout/cuda/own/own.h"
-
-#include <stdlib.h>
 
 struct scout_plan {
     gemm_shape shape;
@@ -47,13 +45,10 @@ static scout_answer tiled_supports(const scout_op *op, scout_device *device, sco
 
 static scout_answer prepare(const scout_op *op, scout_device *device, const int64_t *values, scout_plan **plan,
                             scout_plan_needs *needs, scout_why *why) {
-    scout_plan *p = calloc(1, sizeof *p);
-    (void)device, (void)values;
-    if (!p) return scout_say(why, SCOUT_NO_MEMORY, "memory", "no memory for a plan");
+    scout_plan *const p = *plan;
+    (void)device, (void)values, (void)needs, (void)why;
     p->shape = own_gemm_shape(op);
     p->scales = op_tensor(op, "scales");
-    needs->packs = 0, needs->pack_bytes = 0, needs->workspace_bytes = 0;
-    *plan = p;
     return SCOUT_OK;
 }
 
@@ -70,21 +65,6 @@ static scout_answer tiled_launch(scout_plan *plan, const scout_args *args, scout
     return error ? cuda_device_answer((cudaError_t)error, "launching gemm_tiled", why) : SCOUT_OK;
 }
 
-static int naive_describe(const scout_plan *plan, char *json, size_t room) {
-    (void)plan;
-    return snprintf(json, room, "{\"kernel\":\"gemm_naive\"}");
-}
-
-static int tiled_describe(const scout_plan *plan, char *json, size_t room) {
-    (void)plan;
-    return snprintf(json, room, "{\"kernel\":\"gemm_tiled\"}");
-}
-
-static void destroy(scout_plan *plan) { free(plan); }
-
-static const char *const naive_precisions[] = {"fp32", "tf32", "fp16", "bf16", "fp8", "int8", "int4", NULL};
-static const char *const tiled_precisions[] = {"fp32", "tf32", "fp16", "bf16", NULL};
-
 const scout_candidate own_gemm_naive = {
     .size = sizeof(scout_candidate),
     .kind = SCOUT_GEMM,
@@ -93,12 +73,11 @@ const scout_candidate own_gemm_naive = {
     .name = "gemm_naive",
     .about = "own kernel, one thread for each output: a reference for the build",
     .approach = "CUSTOM_KERNEL",
-    .precisions = naive_precisions,
+    .precisions = (const char *const[]){"fp32", "tf32", "fp16", "bf16", "fp8", "int8", "int4", NULL},
     .supports = naive_supports,
     .prepare = prepare,
     .launch = naive_launch,
-    .describe = naive_describe,
-    .destroy = destroy,
+    .plan_bytes = sizeof(scout_plan),
 };
 
 const scout_candidate own_gemm_tiled = {
@@ -109,10 +88,9 @@ const scout_candidate own_gemm_tiled = {
     .name = "gemm_tiled",
     .about = "own kernel, tiles in shared memory: a reference for the build",
     .approach = "CUSTOM_KERNEL",
-    .precisions = tiled_precisions,
+    .precisions = (const char *const[]){"fp32", "tf32", "fp16", "bf16", NULL},
     .supports = tiled_supports,
     .prepare = prepare,
     .launch = tiled_launch,
-    .describe = tiled_describe,
-    .destroy = destroy,
+    .plan_bytes = sizeof(scout_plan),
 };

@@ -1,11 +1,11 @@
-/* Products of bytes that a model holds between DequantizeLinear and QuantizeLinear (scout/op/requantize.h), or
- * quantises when it runs (zero points and scales are tensors), by cuBLASLt: "cublaslt_quantised". The library
- * multiplies int8 with int8 into int32 and has nothing for what stands behind, so an own kernel adds the bias, scales,
- * applies the activation and rounds. The library wants both sides stored along K, in multiples of 16: the weight is
- * packed so, once; an input that does not lie so, or is uint8, goes through a pass of its own before, within each
- * launch. uint8 becomes the int8 that is 128 less. Where 128 stands for 0, as between quantisers here, that is all. A
- * zero point that is told takes its product with the sum of the other side's line from each sum: those of the weight
- * are packed with it, those of the input's rows are made within each launch where the weight has zero points.
+/* Products of bytes between DequantizeLinear and QuantizeLinear (scout/op/requantize.h), or quantised dynamically (zero
+ * points and scales are tensors), by cuBLASLt: "cublaslt_quantised". The library multiplies int8 with int8 into int32
+ * and has no epilogue for that, so an own kernel adds the bias, scales, applies the activation and rounds. The library
+ * needs both sides stored along K, in multiples of 16: the weight is packed so, once. An input of another layout, or of
+ * uint8, is converted within each launch. uint8 becomes the int8 that is 128 less. With a zero point of 128, as between
+ * quantisers here, that is all. Any other zero point needs a correction of each sum: its product with the sum of the
+ * other side's line. Sums of the weight are packed with it; sums of the input's rows are made within each launch where
+ * the weight has zero points.
  *
  * Sums take four times the bytes of what they become. Where they are not written to the output itself (fp32), they go
  * to the workspace, in pieces that fit. */
@@ -16,8 +16,6 @@
 #include "scout/cuda/device/cuda_device.h"
 #include "scout/cuda/lt/lt.h"
 #include "scout/cuda/lt/lt_product.h"
-
-#include <stdlib.h>
 
 /* FEW: rows up to which the library may have no kernel; PADDED: what they become then. SQUARE: a side of pieces. */
 enum { LINE = 16, ALIGNMENT = 256, FEW = 16, PADDED = 32, SQUARE = 2048 };
@@ -53,7 +51,7 @@ static scout_answer covers_quantised(const scout_op *op, const gemm_problem *p, 
     if (!is_byte(p->type_c) && p->type_c != SCOUT_FP32)
         return scout_say(why, SCOUT_NO, "type", "quantised products come out as int8, uint8 or fp32");
     if (!requantize_activation(&p->activation))
-        return scout_say(why, SCOUT_NO, "epilogue", "relu and clip alone stand behind quantised products");
+        return scout_say(why, SCOUT_NO, "epilogue", "quantised products have no activation but relu and clip");
     if (p->bias && (strcmp(p->bias, "n") != 0 || bias < 0 || op->tensors[bias].type != SCOUT_INT32))
         return scout_say(why, SCOUT_NO, "epilogue", "a quantised product's bias is int32 along N");
     return SCOUT_OK;
@@ -67,9 +65,9 @@ static scout_answer covers_told(const gemm_problem *p, scout_why *why) {
     if (p->type_c != SCOUT_INT32 && !(is_float && p->scales >= 0))
         return scout_say(why, SCOUT_NO, "type", "products of bytes come out as int32, or with scales as floats");
     if (p->activation.function != ACTIVATION_PLAIN)
-        return scout_say(why, SCOUT_NO, "epilogue", "no activation stands behind sums of bytes");
+        return scout_say(why, SCOUT_NO, "epilogue", "sums of bytes have no activation");
     if (p->bias && (strcmp(p->bias, "n") != 0 || !is_float))
-        return scout_say(why, SCOUT_NO, "epilogue", "a bias goes along N, with floats");
+        return scout_say(why, SCOUT_NO, "epilogue", "the bias must run along N, with a floating-point output");
     return SCOUT_OK;
 }
 
@@ -81,17 +79,17 @@ static scout_answer covers(const scout_op *op, const gemm_problem *p, scout_why 
     const scout_answer behind = p->quant.is ? covers_quantised(op, p, why) : covers_told(p, why);
     if (behind != SCOUT_OK) return behind;
     if (p->weight != GEMM_B) return scout_say(why, SCOUT_NO, "feature", "the right side must be the weight");
-    if (p->residual >= 0) return scout_say(why, SCOUT_NO, "epilogue", "no residual within quantised work");
+    if (p->residual >= 0) return scout_say(why, SCOUT_NO, "epilogue", "quantised products have no residual");
     if (p->trans_a) return scout_say(why, SCOUT_NO, "layout", "the input must be stored along K");
     if (p->batch > 1 && (p->stride_b != 0 || p->stride_a != p->m * p->lda || p->stride_c != p->m * p->ldc))
-        return scout_say(why, SCOUT_NO, "layout", "a batch must share its weight, and follow one another");
+        return scout_say(why, SCOUT_NO, "layout", "a batch must share its weight and be dense");
     return p->ldc == p->n ? SCOUT_OK : scout_say(why, SCOUT_NO, "layout", "the output must be dense");
 }
 
 static int64_t lines(int64_t count) { return (count + LINE - 1) / LINE * LINE; }
 static uint64_t aligned(uint64_t bytes) { return (bytes + ALIGNMENT - 1) / ALIGNMENT * ALIGNMENT; }
 
-/* Half of the workspace is for sums, a quarter for the input, and a quarter the library's. */
+/* Half of the workspace is for sums, a quarter for the input, and a quarter for the library. */
 static bool divide(const scout_op *op, bool padded, shape *s) {
     const int64_t sums = (int64_t)(op->workspace_limit / 2 / sizeof(int32_t)),
                   copied = (int64_t)(op->workspace_limit / 4) / s->k_to;
@@ -133,7 +131,7 @@ static scout_answer shape_of(const scout_op *op, bool padded, shape *s, scout_wh
     return SCOUT_OK;
 }
 
-/* Of one piece. To the library the weight is an input like the other: it lies as it should already. */
+/* Of one piece. To the library the weight is an input like the other, already in its layout. */
 static void product_of(const scout_op *op, const shape *s, lt_product *out) {
     const int64_t m = s->product_rows, n = s->cols.size, k = s->k_to, sizes[] = {m, n, k};
     const scout_op types = {.input = SCOUT_INT8, .accumulate = SCOUT_INT32, .output = SCOUT_INT32};
@@ -181,7 +179,7 @@ static scout_answer domain(const scout_op *op, scout_device *device, int exhaust
         if (answer != SCOUT_OK && answer != SCOUT_NO) return answer;
     }
     const uint32_t most = counts[0] > counts[1] ? counts[0] : counts[1];
-    if (most == 0) return SCOUT_NO; /* the library has said why */
+    if (most == 0) return SCOUT_NO; /* why is the library's */
     lt_product_algos(&out->parameters[0], most, exhaustive);
     lt_product_choices(&out->parameters[1], "rows", ways, (uint32_t)(counts[0] > 0) | (uint32_t)(counts[1] > 0) << 1);
     out->count = both ? 2 : 1;
@@ -197,26 +195,19 @@ static int allows(const scout_op *op, scout_device *device, const int64_t *value
 }
 
 static void destroy(scout_plan *plan) {
-    if (!plan) return;
-    if (plan->multiply) lt_candidate.destroy(plan->multiply);
-    free(plan);
+    if (plan->multiply) scout_destroy(&lt_candidate, plan->multiply);
 }
 
 static scout_answer prepare(const scout_op *op, scout_device *device, const int64_t *values, scout_plan **out,
                             scout_plan_needs *needs, scout_why *why) {
     lt_product asked;
-    *out = NULL;
-    scout_plan *const plan = calloc(1, sizeof *plan);
-    if (!plan) return scout_say(why, SCOUT_NO_MEMORY, "memory", "no memory left on the host");
+    scout_plan *const plan = *out;
     scout_answer answer = shape_of(op, padded_by(op, values), &plan->s, why);
     if (answer == SCOUT_OK) {
         product_of(op, &plan->s, &asked);
-        answer = lt_candidate.prepare(&asked.op, device, values, &plan->multiply, needs, why);
+        answer = scout_prepare(&lt_candidate, &asked.op, device, values, &plan->multiply, needs, why);
     }
-    if (answer != SCOUT_OK) {
-        destroy(plan);
-        return answer;
-    }
+    if (answer != SCOUT_OK) return answer;
     const shape *const s = &plan->s;
     plan->bias = op_tensor(op, "bias");
     plan->finish = own_gemm_quantised_finish(&s->p);
@@ -227,7 +218,6 @@ static scout_answer prepare(const scout_op *op, scout_device *device, const int6
     needs->workspace_bytes = plan->sums_at + s->sums_bytes;
     needs->packs = s->packs ? GEMM_B + 1 : 0;
     needs->pack_bytes = s->packs ? plan->of_w_at + (s->of_w ? (uint64_t)s->n_to * sizeof(int32_t) : 0) : 0;
-    *out = plan;
     return SCOUT_OK;
 }
 
@@ -271,7 +261,7 @@ static int64_t element_of(uint32_t type) {
     return is_byte(type) ? 1 : type == SCOUT_FP16 || type == SCOUT_BF16 ? 2 : (int64_t)sizeof(float);
 }
 
-/* What becomes of the sums of columns from `col` to `end`. */
+/* The epilogue of columns `col` to `end`. */
 static int finish(const scout_plan *plan, const scout_args *args, int64_t col, int64_t end, const void *sums,
                   void *to) {
     const shape *const s = &plan->s;
@@ -318,7 +308,7 @@ static scout_answer compute(scout_plan *plan, const scout_args *args, int64_t ro
         const scout_answer answer = lt_candidate.launch(plan->multiply, &each, why);
         if (answer != SCOUT_OK) return answer;
         const int error = finish(plan, args, col, end, sums, to);
-        if (error) return cuda_device_answer((cudaError_t)error, "what stands behind the product", why);
+        if (error) return cuda_device_answer((cudaError_t)error, "the epilogue of a product", why);
     }
     return SCOUT_OK;
 }
@@ -357,8 +347,6 @@ static int describe(const scout_plan *plan, char *json, size_t room) {
     return lt_product_describe(plan->multiply, members, json, room);
 }
 
-static const char *const precisions[] = {"int8", NULL};
-
 const scout_candidate own_gemm_quantised = {
     .size = sizeof(scout_candidate),
     .kind = SCOUT_GEMM,
@@ -368,7 +356,7 @@ const scout_candidate own_gemm_quantised = {
     .about = "cuBLASLt's product of int8 into int32 for quantised products and zero points, and own kernels around it",
     .library = "cublaslt",
     .approach = "LIBRARY_TUNE",
-    .precisions = precisions,
+    .precisions = (const char *const[]){"int8", NULL},
     .supports = supports,
     .domain = domain,
     .allows = allows,
@@ -377,4 +365,5 @@ const scout_candidate own_gemm_quantised = {
     .launch = launch,
     .describe = describe,
     .destroy = destroy,
+    .plan_bytes = sizeof(scout_plan),
 };

@@ -1,5 +1,5 @@
-/* Quantised products in three kernels: what of an operation the passes around the library's product are told, and how a
- * product is divided where its sums do not fit. Header-only, so that tests without a GPU see the same. */
+/* Quantised products in three kernels: parameters of the passes around the library's product, and how a product is
+ * divided where its sums do not fit. Header-only, for tests without a GPU. */
 #ifndef SCOUT_CUDA_OWN_OWN_GEMM_QUANTISED_H
 #define SCOUT_CUDA_OWN_OWN_GEMM_QUANTISED_H
 
@@ -8,8 +8,8 @@
 
 #include <stdbool.h>
 
-/* What becomes of the sums; rows, columns and distances are the caller's to set. Bounds are those of the activation,
- * kept within what a byte holds. */
+/* The epilogue of sums; the caller sets rows, columns and leading dimensions. Bounds are those of the activation,
+ * within a byte's range. */
 static inline product_bytes_finish own_gemm_quantised_finish(const gemm_problem *p) {
     const op_activation *const a = &p->activation;
     const requantize *const q = &p->quant;

@@ -1,11 +1,9 @@
-/* gemm_stream as a candidate: fp16 and bf16 products of at most 16 rows. Its variants: the weight as it lies or turned
- * from [K,N] into [N,K] once, the outputs and steps that a warp has in hand, and blocks that share a range of outputs.
+/* gemm_stream as a candidate: fp16 and bf16 products of at most 16 rows. Its variants: the weight as it is or
+ * transposed from [K,N] to [N,K] once, the outputs and steps of a warp, and blocks that share a range of outputs.
  */
 #include "scout/cuda/device/cuda_candidates.h"
 #include "scout/cuda/device/cuda_device.h"
 #include "scout/cuda/own/own.h"
-
-#include <stdlib.h>
 
 enum { WEIGHT, TILE, DEPTH, SPLIT, PARAMETERS };
 
@@ -22,12 +20,12 @@ static scout_answer supports(const scout_op *op, scout_device *device, scout_why
     if (s.m > GEMM_STREAM_MAX_M)
         return scout_say(why, SCOUT_NO, "shape", "gemm_stream is for at most %d rows", (int)GEMM_STREAM_MAX_M);
     if (s.batch != 1) return scout_say(why, SCOUT_NO, "shape", "gemm_stream takes no batches");
-    if (s.trans_a) return scout_say(why, SCOUT_NO, "layout", "gemm_stream wants A as [M,K]");
+    if (s.trans_a) return scout_say(why, SCOUT_NO, "layout", "gemm_stream needs A as [M,K]");
     if (s.k % 8 != 0 || s.lda % 8 != 0)
-        return scout_say(why, SCOUT_NO, "alignment", "gemm_stream wants K in multiples of 8");
+        return scout_say(why, SCOUT_NO, "alignment", "gemm_stream needs K in multiples of 8");
     const int packs = !s.trans_b && gemm_problem_of(op).weight == GEMM_B;
     if (!packs && (s.ldb % 8 != 0 || (!s.trans_b && s.n % 8 != 0)))
-        return scout_say(why, SCOUT_NO, "alignment", "gemm_stream wants the weight's rows in multiples of 16 bytes");
+        return scout_say(why, SCOUT_NO, "alignment", "gemm_stream needs the weight's rows in multiples of 16 bytes");
     if (device && device->capability_major < 8)
         return scout_say(why, SCOUT_NO, "hardware", "gemm_stream needs compute capability 8.0");
     return SCOUT_OK;
@@ -53,9 +51,9 @@ static gemm_stream_config config_of(const int64_t *values) {
     return config;
 }
 
-/* Blocks share a range of outputs where there are too few outputs for all of them, or where half of A stays in a
- * block and all of it does not: what is read again comes from L2 beside the weight, and that path is as narrow.
- * Elsewhere the exchange at the end cost more than it brought. There, the deepest of each tile are enough. */
+/* Blocks share a range of outputs where there are too few outputs for all of them, or where half of A stays in a block
+ * and all of it does not: repeated reads come from L2 beside the weight, over the same narrow path. Elsewhere the
+ * exchange at the end cost more than it gained; there, the deepest of each tile are enough. */
 static int allows_split(const gemm_shape *s, const gemm_stream_config *config, scout_device *device) {
     const int units = own_units(device), few = s->n < (int64_t)16 * units;
     const size_t limit = own_shared_limit(device);
@@ -79,27 +77,17 @@ static int allows(const scout_op *op, scout_device *device, const int64_t *value
     return gemm_stream_fits(&s, &config, own_units(device), own_shared_limit(device));
 }
 
-static void destroy(scout_plan *plan) { free(plan); }
-
 static scout_answer prepare(const scout_op *op, scout_device *device, const int64_t *values, scout_plan **plan,
                             scout_plan_needs *needs, scout_why *why) {
     const gemm_shape s = own_gemm_shape(op);
     const gemm_stream_config config = config_of(values);
-    scout_answer answer = supports(op, device, why);
-    if (answer != SCOUT_OK) return answer;
     if (!allows(op, device, values))
         return scout_say(why, SCOUT_NO, "hardware", "this variant does not fit into shared memory here");
-    scout_plan *p = calloc(1, sizeof *p);
-    if (!p) return scout_say(why, SCOUT_NO_MEMORY, "memory", "no memory for a plan");
+    scout_plan *const p = *plan;
     const int error = gemm_stream_prepare(&s, &config, &p->stream);
-    if (error) {
-        destroy(p);
-        return cuda_device_answer((cudaError_t)error, "preparing gemm_stream", why);
-    }
+    if (error) return cuda_device_answer((cudaError_t)error, "preparing gemm_stream", why);
     needs->packs = p->stream.pack_bytes ? GEMM_B + 1 : 0;
     needs->pack_bytes = p->stream.pack_bytes;
-    needs->workspace_bytes = 0;
-    *plan = p;
     return SCOUT_OK;
 }
 
@@ -123,8 +111,6 @@ static int describe(const scout_plan *plan, char *json, size_t room) {
                     (int)GEMM_STREAM_THREADS, s->shared_bytes);
 }
 
-static const char *const precisions[] = {"fp16", "bf16", NULL};
-
 const scout_candidate own_gemm_stream = {
     .size = sizeof(scout_candidate),
     .kind = SCOUT_GEMM,
@@ -133,7 +119,7 @@ const scout_candidate own_gemm_stream = {
     .name = "gemm_stream",
     .about = "own kernel for at most 16 rows: reads the weight once, at memory speed",
     .approach = "CUSTOM_KERNEL",
-    .precisions = precisions,
+    .precisions = (const char *const[]){"fp16", "bf16", NULL},
     .supports = supports,
     .domain = domain,
     .allows = allows,
@@ -141,5 +127,5 @@ const scout_candidate own_gemm_stream = {
     .pack = pack,
     .launch = launch,
     .describe = describe,
-    .destroy = destroy,
+    .plan_bytes = sizeof(scout_plan),
 };

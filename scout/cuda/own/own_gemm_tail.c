@@ -1,8 +1,7 @@
-/* Products by somebody else's candidate, and one kernel of the project's own behind it for bias, residual and
- * activation: "cublaslt_tail", and the same of own kernels that multiply and do no more. Two kernels, which is what a
- * user gets where the library has no such epilogue; where it has one, this is what the epilogue is worth. The product
- * is an operation of its own here, that the other candidate is asked for: the same tensors without those that stand
- * behind it. */
+/* A product by another candidate, and an own kernel for bias, residual and activation: "cublaslt_tail", and the same of
+ * own kernels without an epilogue. Two kernels are the default where the library has no such epilogue; where it has
+ * one, this shows what the epilogue gains. The product is an operation of its own here: the same tensors without those
+ * of the epilogue. */
 
 #include "kernels/product/tail.h"
 #include "scout/cuda/device/cuda_candidates.h"
@@ -11,10 +10,9 @@
 #include "scout/cuda/own/own.h"
 #include "scout/cuda/own/own_activate.h"
 
-#include <stdlib.h>
 #include <string.h>
 
-/* Of the product's first parameter: the race of all its values is the other candidate's. */
+/* Of the product's first parameter: the other candidate measures all its values. */
 enum { TAIL_VALUES = 8, TAIL_FIELDS = 48 };
 
 typedef struct bare { /* the product alone */
@@ -48,7 +46,7 @@ static scout_answer bare_of(const scout_op *op, bare *out, scout_why *why) {
     out->op = *op;
     out->op.field_count = out->op.tensor_count = 0;
     if (op->field_count > TAIL_FIELDS || op->tensor_count > SCOUT_MAX_TENSORS)
-        return scout_say(why, SCOUT_NO, "feature", "this operation is told by too many fields");
+        return scout_say(why, SCOUT_NO, "feature", "the operation has too many fields");
     for (uint32_t k = 0; k < op->field_count; k++)
         if (!stands_behind(op->fields[k].name)) out->fields[out->op.field_count++] = op->fields[k];
     for (uint32_t k = 0; k < op->tensor_count; k++) {
@@ -68,17 +66,17 @@ static void bare_tensors(const bare *b, void *const *all, void **own) {
     for (uint32_t k = 0; k < b->op.tensor_count; k++) own[k] = all[b->from[k]];
 }
 
-/* --- what stands behind it --- */
+/* --- the epilogue --- */
 
 static scout_answer tail_of(const scout_op *op, tail *out, scout_why *why) {
     const gemm_problem p = gemm_problem_of(op);
     const int bias = op_tensor(op, "bias");
     const int64_t all = p.m * p.n * p.batch;
-    if (!gemm_has_epilogue(&p)) return scout_say(why, SCOUT_NO, "epilogue", "nothing stands behind this product");
+    if (!gemm_has_epilogue(&p)) return scout_say(why, SCOUT_NO, "epilogue", "no epilogue to fuse");
     if (p.type_c != SCOUT_FP32 && p.type_c != SCOUT_FP16 && p.type_c != SCOUT_BF16)
-        return scout_say(why, SCOUT_NO, "type", "the kernel behind the product is for fp32, fp16 and bf16");
+        return scout_say(why, SCOUT_NO, "type", "the epilogue kernel is for fp32, fp16 and bf16");
     if (p.ldc != p.n || (p.batch > 1 && p.stride_c != p.m * p.n))
-        return scout_say(why, SCOUT_NO, "layout", "the kernel behind the product wants a dense output");
+        return scout_say(why, SCOUT_NO, "layout", "the epilogue kernel needs a dense output");
     if (p.bias && (bias < 0 || op->tensors[bias].type != p.type_c))
         return scout_say(why, SCOUT_NO, "type", "the bias must be of the output's type");
     *out = (tail){.elements = all,
@@ -121,29 +119,21 @@ static int tail_allows(const scout_candidate *by, const scout_op *op, scout_devi
 }
 
 static void tail_destroy(scout_plan *plan) {
-    if (!plan) return;
-    if (plan->multiply) plan->by->destroy(plan->multiply);
-    free(plan);
+    if (plan->multiply) scout_destroy(plan->by, plan->multiply);
 }
 
 static scout_answer tail_prepare(const scout_candidate *by, const scout_op *op, scout_device *device,
                                  const int64_t *values, scout_plan **out, scout_plan_needs *needs, scout_why *why) {
-    *out = NULL;
-    scout_plan *const plan = calloc(1, sizeof *plan);
-    if (!plan) return scout_say(why, SCOUT_NO_MEMORY, "memory", "no memory left on the host");
+    scout_plan *const plan = *out;
     plan->by = by;
     plan->bias = op_tensor(op, "bias");
     plan->residual = op_tensor(op, "residual");
     scout_answer answer = tail_of(op, &plan->tail, why);
     if (answer == SCOUT_OK) answer = bare_of(op, &plan->product, why);
-    if (answer == SCOUT_OK) answer = by->prepare(&plan->product.op, device, values, &plan->multiply, needs, why);
-    if (answer != SCOUT_OK) {
-        tail_destroy(plan);
-        return answer;
-    }
+    if (answer == SCOUT_OK) answer = scout_prepare(by, &plan->product.op, device, values, &plan->multiply, needs, why);
+    if (answer != SCOUT_OK) return answer;
     plan->packs = needs->packs;
     if (needs->packs) needs->packs = (uint32_t)plan->product.from[needs->packs - 1] + 1;
-    *out = plan;
     return SCOUT_OK;
 }
 
@@ -164,20 +154,19 @@ static scout_answer tail_launch_both(scout_plan *plan, const scout_args *args, s
     return cuda_device_answer(
         (cudaError_t)tail_launch(&plan->tail, args->tensors[GEMM_C], plan->bias >= 0 ? args->tensors[plan->bias] : NULL,
                                  plan->residual >= 0 ? args->tensors[plan->residual] : NULL, args->stream),
-        "what stands behind the product", why);
+        "the epilogue of a product", why);
 }
 
-/* The product's own, with the name of the kernel behind it. */
+/* The product's own, with the name of the epilogue kernel. */
 static int tail_describe(const scout_plan *plan, char *json, size_t room) {
     char product[2048];
-    const int n = plan->by->describe(plan->multiply, product, sizeof product);
+    const int n = scout_describe(plan->by, plan->multiply, product, sizeof product);
     const bool whole = n > 1 && (size_t)n < sizeof product && product[0] == '{';
     return snprintf(json, room, "{\"behind\":\"tail\"%s%s", whole ? "," : "}", whole ? product + 1 : "");
 }
 
-static const char *const precisions[] = {"fp32", "tf32", "fp16", "bf16", "fp8", "int4", NULL};
-
-/* A candidate's functions are told of no candidate: so each of these has its own, which say whom to ask. */
+/* A candidate's functions do not get the candidate, so each of these has functions of its own, which name the
+ * product's. */
 #define TAIL_OF(candidate, asked, called, how, said, rank, loaded, won)                                                \
     static scout_answer candidate##_supports(const scout_op *op, scout_device *device, scout_why *why) {               \
         return tail_supports(&(asked), op, device, why);                                                               \
@@ -202,7 +191,7 @@ static const char *const precisions[] = {"fp32", "tf32", "fp16", "bf16", "fp8", 
         .about = (said),                                                                                               \
         .library = (loaded),                                                                                           \
         .approach = (won),                                                                                             \
-        .precisions = precisions,                                                                                      \
+        .precisions = (const char *const[]){"fp32", "tf32", "fp16", "bf16", "fp8", "int4", NULL},                      \
         .supports = candidate##_supports,                                                                              \
         .domain = candidate##_domain,                                                                                  \
         .allows = candidate##_allows,                                                                                  \
@@ -210,15 +199,14 @@ static const char *const precisions[] = {"fp32", "tf32", "fp16", "bf16", "fp8", 
         .launch = tail_launch_both,                                                                                    \
         .describe = tail_describe,                                                                                     \
         .destroy = tail_destroy,                                                                                       \
+        .plan_bytes = sizeof(scout_plan),                                                                              \
         .pack_tensors = tail_pack,                                                                                     \
     };
 
 TAIL_OF(own_gemm_tail, lt_candidate, "cublaslt_tail", SCOUT_BASELINE,
-        "cuBLASLt's product, and one own kernel behind it: bias, residual and activation in a second pass", 80,
-        "cublaslt", "LIBRARY_TUNE")
+        "cuBLASLt's product, and an own kernel for bias, residual and activation in a second pass", 80, "cublaslt",
+        "LIBRARY_TUNE")
 TAIL_OF(own_gemm_stream_tail, own_gemm_stream, "gemm_stream_tail", SCOUT_OWN,
-        "gemm_stream, and one own kernel behind it: bias, residual and activation in a second pass", 49, NULL,
-        "CUSTOM_KERNEL")
+        "gemm_stream, and an own kernel for bias, residual and activation in a second pass", 49, NULL, "CUSTOM_KERNEL")
 TAIL_OF(own_gemm_int4_tail, own_gemm_int4, "gemm_int4_tail", SCOUT_OWN,
-        "gemm_int4, and one own kernel behind it: bias, residual and activation in a second pass", 49, NULL,
-        "CUSTOM_KERNEL")
+        "gemm_int4, and an own kernel for bias, residual and activation in a second pass", 49, NULL, "CUSTOM_KERNEL")

@@ -4,8 +4,6 @@
 #include "scout/cuda/own/own_pass.h"
 #include "scout/op/move.h"
 
-#include <stdlib.h>
-
 typedef enum way { WAY_COPY, WAY_GATHER, WAY_ELEMENTS, WAY_TRIANGLE, WAY_CAST } way;
 
 struct scout_plan {
@@ -117,14 +115,8 @@ static scout_answer supports(const scout_op *op, scout_device *device, scout_why
 static scout_answer prepare(const scout_op *op, scout_device *device, const int64_t *values, scout_plan **out,
                             scout_plan_needs *needs, scout_why *why) {
     (void)device, (void)needs;
-    *out = NULL;
-    scout_plan *p = malloc(sizeof *p);
-    if (!p) return scout_say(why, SCOUT_NO_MEMORY, "memory", "no memory for a plan");
-    if (!plan_of(op, values, p)) {
-        free(p);
-        return scout_say(why, SCOUT_NO, "type", "move_copy does not have this operation");
-    }
-    *out = p;
+    scout_plan *const p = *out;
+    if (!plan_of(op, values, p)) return scout_say(why, SCOUT_NO, "type", "move_copy does not support this operation");
     return SCOUT_OK;
 }
 
@@ -156,10 +148,6 @@ static int describe(const scout_plan *p, char *json, size_t room) {
                     c->resident);
 }
 
-static void destroy(scout_plan *plan) { free(plan); }
-
-static const char *const precisions[] = {"fp32", "bf16", "fp16", "int8", NULL};
-
 const scout_candidate own_move = {
     .size = sizeof(scout_candidate),
     .kind = SCOUT_MOVE,
@@ -168,11 +156,11 @@ const scout_candidate own_move = {
     .name = "move_copy",
     .about = "own kernels: copies, transposes, gathers, triangles and casts; the baseline, as no library here has one",
     .approach = "CUSTOM_KERNEL",
-    .precisions = precisions,
+    .precisions = (const char *const[]){"fp32", "bf16", "fp16", "int8", NULL},
     .supports = supports,
     .domain = own_pass_domain,
     .prepare = prepare,
     .launch = launch,
     .describe = describe,
-    .destroy = destroy,
+    .plan_bytes = sizeof(scout_plan),
 };

@@ -1,6 +1,6 @@
-/* The own direct loop over windows as a candidate: a rival to the library, and the baseline of what it refuses
- * (dilation, ceil_mode, uneven padding). Variants: how many threads share a window, and whether channels that lie last
- * are read 16 bytes at a time. What is likely to be best comes first. */
+/* The own direct loop over windows as a candidate: an alternative to the library, and the baseline where that refuses
+ * (dilation, ceil_mode, uneven padding). Variants: how many threads share a window, and whether nhwc channels are read
+ * 16 bytes at a time. The likely best comes first. */
 
 #include "kernels/pass/pool_kernels.h"
 #include "scout/cuda/device/cuda_candidates.h"
@@ -45,7 +45,7 @@ static scout_answer supports(const scout_op *op, scout_device *device, scout_why
     pool_shape shape;
     (void)device;
     if (shape_of(op, &shape) && pool_direct_fits(&shape, &plain)) return SCOUT_OK;
-    return scout_say(why, SCOUT_NO, "shape", "a plane or image of this pool is larger than the kernel can count");
+    return scout_say(why, SCOUT_NO, "shape", "a plane or image of this pool exceeds the kernel's 32-bit counters");
 }
 
 static void add(scout_domain *out, const char *name, int count, const int64_t *values) {
@@ -79,17 +79,11 @@ static int allows(const scout_op *op, scout_device *device, const int64_t *value
 
 static scout_answer prepare(const scout_op *op, scout_device *device, const int64_t *values, scout_plan **out,
                             scout_plan_needs *needs, scout_why *why) {
-    scout_plan *const plan = calloc(1, sizeof *plan);
-    (void)device;
-    *out = NULL;
-    if (!plan) return scout_say(why, SCOUT_NO_MEMORY, "memory", "no memory left on the host");
+    scout_plan *const plan = *out;
+    (void)device, (void)needs;
     plan->config = (pool_config){.lanes = (int)values[0], .vector = (int)values[1]};
-    if (!shape_of(op, &plan->shape) || !pool_direct_fits(&plan->shape, &plan->config)) {
-        free(plan);
+    if (!shape_of(op, &plan->shape) || !pool_direct_fits(&plan->shape, &plan->config))
         return scout_say(why, SCOUT_NO, "feature", "this variant does not fit the pool");
-    }
-    needs->packs = 0, needs->pack_bytes = 0, needs->workspace_bytes = 0;
-    *out = plan;
     return SCOUT_OK;
 }
 
@@ -104,10 +98,6 @@ static int describe(const scout_plan *plan, char *json, size_t room) {
                     plan->config.vector);
 }
 
-static void destroy(scout_plan *plan) { free(plan); }
-
-static const char *const precisions[] = {"fp32", "fp16", "bf16", "int8", NULL};
-
 const scout_candidate own_pool_direct = {
     .size = sizeof(scout_candidate),
     .kind = SCOUT_POOL,
@@ -116,12 +106,12 @@ const scout_candidate own_pool_direct = {
     .name = "pool_direct",
     .about = "own direct loop for maximum and average",
     .approach = "CUSTOM_KERNEL",
-    .precisions = precisions,
+    .precisions = (const char *const[]){"fp32", "fp16", "bf16", "int8", NULL},
     .supports = supports,
     .domain = domain,
     .allows = allows,
     .prepare = prepare,
     .launch = launch,
     .describe = describe,
-    .destroy = destroy,
+    .plan_bytes = sizeof(scout_plan),
 };

@@ -1,10 +1,8 @@
-/* quantize_rows as a candidate: to 8 bits and back; of dynamic quantising behind quantize_range, which finds scale and
- * zero point. */
+/* quantize_rows as a candidate: to 8 bits and back; dynamic quantising runs quantize_range first, for scale and zero
+ * point. */
 #include "scout/cuda/device/cuda_candidates.h"
 #include "scout/cuda/own/own_pass.h"
 #include "scout/op/quantize.h"
-
-#include <stdlib.h>
 
 struct scout_plan {
     quantize_rows rows;
@@ -33,15 +31,11 @@ static scout_answer supports(const scout_op *op, scout_device *device, scout_why
 
 static scout_answer prepare(const scout_op *op, scout_device *device, const int64_t *values, scout_plan **out,
                             scout_plan_needs *needs, scout_why *why) {
-    const scout_answer answer = supports(op, device, why);
-    *out = NULL;
-    if (answer != SCOUT_OK) return answer;
-    scout_plan *p = malloc(sizeof *p);
-    if (!p) return scout_say(why, SCOUT_NO_MEMORY, "memory", "no memory for a plan");
+    (void)device, (void)why;
+    scout_plan *const p = *out;
     (void)plan_of(op, p);
     p->rows.config = own_pass_config(values);
     if (p->dynamic) needs->workspace_bytes = quantize_range_workspace();
-    *out = p;
     return SCOUT_OK;
 }
 
@@ -63,10 +57,6 @@ static int describe(const scout_plan *p, char *json, size_t room) {
                     p->dynamic, (long long)p->rows.channels, p->rows.config.threads, p->rows.config.resident);
 }
 
-static void destroy(scout_plan *plan) { free(plan); }
-
-static const char *const precisions[] = {"fp32", "bf16", "fp16", NULL};
-
 const scout_candidate own_quantize = {
     .size = sizeof(scout_candidate),
     .kind = SCOUT_QUANTIZE,
@@ -74,14 +64,13 @@ const scout_candidate own_quantize = {
     .priority = 50,
     .name = "quantize_rows",
     .about =
-        "own kernels, to 8 bits and back, also by what there is; the baseline, as no library here takes scales when "
-        "it runs",
+        "own kernels, to 8 bits and back, also dynamically; the baseline, as no library here takes scales as tensors",
     .approach = "CUSTOM_KERNEL",
-    .precisions = precisions,
+    .precisions = (const char *const[]){"fp32", "bf16", "fp16", NULL},
     .supports = supports,
     .domain = own_pass_domain,
     .prepare = prepare,
     .launch = launch,
     .describe = describe,
-    .destroy = destroy,
+    .plan_bytes = sizeof(scout_plan),
 };

@@ -8,7 +8,7 @@ enum { ROWS, PARAMETERS };
 
 _Static_assert((int)RECURRENT_RNN == RECURRENT_LAYER_RNN && (int)RECURRENT_LSTM == RECURRENT_LAYER_LSTM &&
                    (int)RECURRENT_SOFTPLUS == RECURRENT_LAYER_SOFTPLUS && (int)RECURRENT_LAYER_BF16 == (int)SCOUT_BF16,
-               "kernels are told cells, functions and types by the same numbers");
+               "kernels number cells, functions and types alike");
 
 struct scout_plan {
     recurrent_problem p;
@@ -93,18 +93,12 @@ static scout_answer domain(const scout_op *op, scout_device *device, int exhaust
 static scout_answer prepare(const scout_op *op, scout_device *device, const int64_t *values, scout_plan **out,
                             scout_plan_needs *needs, scout_why *why) {
     (void)device;
-    *out = NULL;
-    scout_plan *plan = malloc(sizeof *plan);
-    if (!plan) return scout_say(why, SCOUT_NO_MEMORY, "memory", "no memory for a plan");
+    scout_plan *const plan = *out;
     const recurrent_problem p = recurrent_problem_of(op);
     const int rows = values ? (int)values[ROWS] : usual_rows(&p);
     const scout_answer answer = make(op, rows, &plan->p, &plan->steps, why);
-    if (answer != SCOUT_OK) {
-        free(plan);
-        return answer;
-    }
+    if (answer != SCOUT_OK) return answer;
     needs->workspace_bytes = plan->steps.workspace_bytes;
-    *out = plan;
     return SCOUT_OK;
 }
 
@@ -119,23 +113,19 @@ static int describe(const scout_plan *plan, char *json, size_t room) {
                     (long long)plan->steps.chunk);
 }
 
-static void destroy(scout_plan *plan) { free(plan); }
-
-static const char *const precisions[] = {"fp32", "fp16", "bf16", NULL};
-
 const scout_candidate own_recurrent = {
     .size = sizeof(scout_candidate),
     .kind = SCOUT_RECURRENT,
-    .flags = SCOUT_OWN | SCOUT_BASELINE, /* the baseline of what cuDNN has not */
+    .flags = SCOUT_OWN | SCOUT_BASELINE, /* the baseline where cuDNN has none */
     .priority = 50,
     .name = "recurrent_steps",
     .about = "own kernels: the input's products of many steps, then a kernel for each step; every option",
     .approach = "CUSTOM_KERNEL",
-    .precisions = precisions,
+    .precisions = (const char *const[]){"fp32", "fp16", "bf16", NULL},
     .supports = supports,
     .domain = domain,
     .prepare = prepare,
     .launch = launch,
     .describe = describe,
-    .destroy = destroy,
+    .plan_bytes = sizeof(scout_plan),
 };

@@ -3,8 +3,6 @@
 #include "scout/cuda/own/own_pass.h"
 #include "scout/op/reduce.h"
 
-#include <stdlib.h>
-
 struct scout_plan {
     reduce_pass pass;
     const char *what;
@@ -49,15 +47,11 @@ static scout_answer supports(const scout_op *op, scout_device *device, scout_why
 
 static scout_answer prepare(const scout_op *op, scout_device *device, const int64_t *values, scout_plan **out,
                             scout_plan_needs *needs, scout_why *why) {
-    const scout_answer answer = supports(op, device, why);
-    *out = NULL;
-    if (answer != SCOUT_OK) return answer;
-    scout_plan *p = malloc(sizeof *p);
-    if (!p) return scout_say(why, SCOUT_NO_MEMORY, "memory", "no memory for a plan");
+    (void)device, (void)why;
+    scout_plan *const p = *out;
     (void)plan_of(op, p);
     p->pass.config = own_pass_config(values);
     needs->workspace_bytes = reduce_pass_workspace(&p->pass);
-    *out = p;
     return SCOUT_OK;
 }
 
@@ -73,10 +67,6 @@ static int describe(const scout_plan *plan, char *json, size_t room) {
                     plan->what, reduce_pass_mode(&plan->pass), plan->pass.config.threads, plan->pass.config.resident);
 }
 
-static void destroy(scout_plan *plan) { free(plan); }
-
-static const char *const precisions[] = {"fp32", "bf16", "fp16", "int64", "int32", "int8", "uint8", NULL};
-
 const scout_candidate own_reduce = {
     .size = sizeof(scout_candidate),
     .kind = SCOUT_REDUCE,
@@ -85,11 +75,11 @@ const scout_candidate own_reduce = {
     .name = "reduce_pass",
     .about = "own kernels along rows or across them, every reduction and type; the baseline, as PyTorch's own are",
     .approach = "CUSTOM_KERNEL",
-    .precisions = precisions,
+    .precisions = (const char *const[]){"fp32", "bf16", "fp16", "int64", "int32", "int8", "uint8", NULL},
     .supports = supports,
     .domain = own_pass_domain,
     .prepare = prepare,
     .launch = launch,
     .describe = describe,
-    .destroy = destroy,
+    .plan_bytes = sizeof(scout_plan),
 };

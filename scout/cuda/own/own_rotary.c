@@ -4,8 +4,6 @@
 #include "scout/cuda/own/own_pass.h"
 #include "scout/op/rotary.h"
 
-#include <stdlib.h>
-
 enum { THREADS, PLANES, PARAMETERS };
 
 struct scout_plan {
@@ -28,7 +26,7 @@ static scout_answer supports(const scout_op *op, scout_device *device, scout_why
     const rotary_rows rows = rows_of(op);
     (void)device;
     if (rotary_rows_fits(&rows)) return SCOUT_OK;
-    return scout_say(why, SCOUT_NO, "type", "rotary_rows turns pairs of fp32, fp16 and bf16");
+    return scout_say(why, SCOUT_NO, "type", "rotary_rows rotates pairs of fp32, fp16 and bf16");
 }
 
 static scout_answer domain(const scout_op *op, scout_device *device, int exhaustive, scout_domain *out,
@@ -42,15 +40,10 @@ static scout_answer domain(const scout_op *op, scout_device *device, int exhaust
 
 static scout_answer prepare(const scout_op *op, scout_device *device, const int64_t *values, scout_plan **out,
                             scout_plan_needs *needs, scout_why *why) {
-    const scout_answer answer = supports(op, device, why);
-    (void)needs;
-    *out = NULL;
-    if (answer != SCOUT_OK) return answer;
-    scout_plan *p = malloc(sizeof *p);
-    if (!p) return scout_say(why, SCOUT_NO_MEMORY, "memory", "no memory for a plan");
+    (void)device, (void)needs, (void)why;
+    scout_plan *const p = *out;
     p->rows = rows_of(op);
     if (values) p->rows.config.threads = (int)values[THREADS], p->rows.planes_each = (int)values[PLANES];
-    *out = p;
     return SCOUT_OK;
 }
 
@@ -66,10 +59,6 @@ static int describe(const scout_plan *plan, char *json, size_t room) {
                     rotary_rows_mode(&plan->rows), plan->rows.config.threads, plan->rows.planes_each);
 }
 
-static void destroy(scout_plan *plan) { free(plan); }
-
-static const char *const precisions[] = {"fp32", "bf16", "fp16", NULL};
-
 const scout_candidate own_rotary = {
     .size = sizeof(scout_candidate),
     .kind = SCOUT_ROTARY,
@@ -78,11 +67,11 @@ const scout_candidate own_rotary = {
     .name = "rotary_rows",
     .about = "own kernel, reads angles once for several heads; the baseline, as no library here has one",
     .approach = "CUSTOM_KERNEL",
-    .precisions = precisions,
+    .precisions = (const char *const[]){"fp32", "bf16", "fp16", NULL},
     .supports = supports,
     .domain = domain,
     .prepare = prepare,
     .launch = launch,
     .describe = describe,
-    .destroy = destroy,
+    .plan_bytes = sizeof(scout_plan),
 };

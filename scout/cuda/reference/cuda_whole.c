@@ -1,4 +1,4 @@
-/* What every reference of whole outputs does alike: memory for what is right, comparing, the verdict. */
+/* Shared by all references of whole outputs: memory for the right values, comparing, the verdict. */
 #include "scout/cuda/reference/cuda_whole.h"
 
 #include "kernels/reference/whole.h"

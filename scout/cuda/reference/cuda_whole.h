@@ -1,6 +1,5 @@
 /* The references of every kind but products, and of quantised products: each element of each output is computed in fp64
- * on the device, one after another, and each element of what a candidate wrote is held against it. A kind brings one
- * function. */
+ * on the device and compared with the candidate's. A kind has one function. */
 #ifndef SCOUT_CUDA_REFERENCE_CUDA_WHOLE_H
 #define SCOUT_CUDA_REFERENCE_CUDA_WHOLE_H
 

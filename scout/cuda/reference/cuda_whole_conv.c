@@ -1,4 +1,4 @@
-/* The reference of convolutions: an operation as kernels/reference/whole_conv.h wants it. */
+/* The reference of convolutions: an operation as kernels/reference/whole.h describes it. */
 #include "scout/cuda/device/cuda_candidates.h"
 #include "scout/cuda/reference/cuda_whole.h"
 
@@ -43,7 +43,7 @@ static scout_answer compute(scout_device *device, const scout_op *op, void *cons
     const conv_problem p = conv_problem_of(op);
     (void)output;
     if (p.activation.function == ACTIVATION_UNKNOWN)
-        return scout_say(why, SCOUT_NO, "epilogue", "the reference does not know this activation");
+        return scout_say(why, SCOUT_NO, "epilogue", "no reference for this activation");
     if ((double)p.n * (double)p.cout * (double)window_out(&p.w) * (double)conv_depth(&p) > cuda_whole_conv_most_macs)
         return scout_say(why, SCOUT_NO, "shape", "this convolution is too large to be checked in fp64");
     const whole_conv_problem w = problem_of(op, &p, tensors);

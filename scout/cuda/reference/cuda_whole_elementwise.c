@@ -3,7 +3,7 @@
 #include "scout/cuda/reference/cuda_whole.h"
 
 #include "common/checked.h"
-#include "kernels/reference/whole_elementwise.h"
+#include "kernels/reference/whole.h"
 #include "scout/cuda/device/cuda_device.h"
 #include "scout/op/requantize.h"
 
@@ -39,9 +39,9 @@ static scout_answer compute(scout_device *device, const scout_op *op, void *cons
                                    .output = op->tensors[output].type,
                                    .quant = quant_of(op)};
     if (op_is(op, "chain")) return compute_chain(device, op, tensors, output, want, spread, why);
-    if (!is) return scout_say(why, SCOUT_NO, "feature", "the reference does not know this operator");
+    if (!is) return scout_say(why, SCOUT_NO, "feature", "no reference for this operator");
     if (w.wholes && !(is->types & ELEMENTWISE_WHOLE))
-        return scout_say(why, SCOUT_NO, "type", "the reference does not know this operator on integers");
+        return scout_say(why, SCOUT_NO, "type", "no reference for this operator on integers");
     w.low = checked_from_double(w.numbers.alpha), w.high = checked_from_double(w.numbers.beta);
     for (int k = 0; k < w.walk.inputs; k++)
         w.data[k] = tensors[w.walk.source[k]], w.types[k] = op->tensors[w.walk.source[k]].type;

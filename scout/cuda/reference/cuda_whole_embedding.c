@@ -1,8 +1,8 @@
-/* The reference of embeddings: an operation as kernels/reference/whole_embedding.h wants it. */
+/* The reference of embeddings: an operation as kernels/reference/whole.h describes it. */
 #include "scout/cuda/device/cuda_candidates.h"
 #include "scout/cuda/reference/cuda_whole.h"
 
-#include "kernels/reference/whole_embedding.h"
+#include "kernels/reference/whole.h"
 #include "scout/cuda/device/cuda_device.h"
 #include "scout/op/embedding.h"
 
@@ -16,8 +16,7 @@ static scout_answer compute(scout_device *device, const scout_op *op, void *cons
     size_t row = 0;
     (void)output;
     while (row < sizeof types / sizeof *types && types[row] != p.type) row++;
-    if (row == sizeof types / sizeof *types)
-        return scout_say(why, SCOUT_NO, "type", "the reference does not know this type");
+    if (row == sizeof types / sizeof *types) return scout_say(why, SCOUT_NO, "type", "no reference for this type");
     const whole_embedding_problem w = {.table = tensors[EMBEDDING_TABLE],
                                        .indices = tensors[EMBEDDING_INDICES],
                                        .type = p.type,

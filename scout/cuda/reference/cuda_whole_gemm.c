@@ -1,6 +1,6 @@
-/* The reference of quantised products, whose rounding no projection gets through, and of those with zero points and
- * scales: each is a convolution that sees one place, with a row for an image. All other products have samples and
- * projections (cuda_device_check.c). */
+/* The reference of quantised products, as rounding rules out projections, and of those with zero points and scales:
+ * each is a 1x1 convolution with a row for an image. All other products have samples and projections
+ * (cuda_device_check.c). */
 #include "scout/cuda/reference/cuda_whole.h"
 
 #include "scout/cuda/device/cuda_device.h"
@@ -41,7 +41,7 @@ scout_answer cuda_whole_gemm(scout_device *device, const scout_op *op, void *con
     const gemm_problem p = gemm_problem_of(op);
     (void)output;
     if (!requantize_activation(&p.activation) || p.residual >= 0 || (p.bias && strcmp(p.bias, "n") != 0))
-        return scout_say(why, SCOUT_NO, "epilogue", "the reference does not know what stands behind this product");
+        return scout_say(why, SCOUT_NO, "epilogue", "no reference for this product's epilogue");
     if ((double)p.batch * (double)p.m * (double)p.n * (double)p.k > cuda_whole_conv_most_macs)
         return scout_say(why, SCOUT_NO, "shape", "this product is too large to be checked in fp64");
     whole_conv_problem w = problem_of(op, &p, tensors);

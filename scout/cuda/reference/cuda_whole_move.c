@@ -1,9 +1,9 @@
-/* The reference of moves: where every element of an output comes from, as kernels/reference/whole_move.h wants it told.
+/* The reference of moves: the source of every element of an output, as kernels/reference/whole.h describes it.
  */
 #include "scout/cuda/device/cuda_candidates.h"
 #include "scout/cuda/reference/cuda_whole.h"
 
-#include "kernels/reference/whole_move.h"
+#include "kernels/reference/whole.h"
 #include "scout/cuda/device/cuda_device.h"
 #include "scout/op/move.h"
 

@@ -2,7 +2,7 @@
 #include "scout/cuda/device/cuda_candidates.h"
 #include "scout/cuda/reference/cuda_whole.h"
 
-#include "kernels/reference/whole_norm.h"
+#include "kernels/reference/whole.h"
 #include "scout/cuda/device/cuda_device.h"
 
 static whole_norm_tensor tensor_of(const scout_op *op, void *const *tensors, int at) {

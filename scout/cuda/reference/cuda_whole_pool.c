@@ -1,8 +1,8 @@
-/* The reference of pools: an operation as kernels/reference/whole_pool.h wants it. */
+/* The reference of pools: an operation as kernels/reference/whole.h describes it. */
 #include "scout/cuda/device/cuda_candidates.h"
 #include "scout/cuda/reference/cuda_whole.h"
 
-#include "kernels/reference/whole_pool.h"
+#include "kernels/reference/whole.h"
 #include "scout/cuda/device/cuda_device.h"
 #include "scout/op/pool.h"
 

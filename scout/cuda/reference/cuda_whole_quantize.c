@@ -1,8 +1,8 @@
-/* The reference of quantising: an operation as kernels/reference/whole_quantize.h wants it. */
+/* The reference of quantising: an operation as kernels/reference/whole.h describes it. */
 #include "scout/cuda/device/cuda_candidates.h"
 #include "scout/cuda/reference/cuda_whole.h"
 
-#include "kernels/reference/whole_quantize.h"
+#include "kernels/reference/whole.h"
 #include "scout/cuda/device/cuda_device.h"
 #include "scout/op/quantize.h"
 

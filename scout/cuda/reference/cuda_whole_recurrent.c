@@ -1,5 +1,5 @@
-/* The reference of recurrent layers: an operation as kernels/reference/whole_recurrent.h wants it. */
-#include "kernels/reference/whole_recurrent.h"
+/* The reference of recurrent layers: an operation as kernels/reference/whole.h describes it. */
+#include "kernels/reference/whole.h"
 #include "scout/cuda/device/cuda_candidates.h"
 #include "scout/cuda/device/cuda_device.h"
 #include "scout/cuda/own/own_recurrent.h"

@@ -2,7 +2,7 @@
 #include "scout/cuda/device/cuda_candidates.h"
 #include "scout/cuda/reference/cuda_whole.h"
 
-#include "kernels/reference/whole_reduce.h"
+#include "kernels/reference/whole.h"
 #include "scout/cuda/device/cuda_device.h"
 
 static int is_whole(uint32_t type) {
@@ -17,8 +17,7 @@ static scout_answer compute(scout_device *device, const scout_op *op, void *cons
                               .output = op->tensors[output].type,
                               .wholes = is_whole(op->input)};
     const reduce_operator *const is = reduce_operator_of(op, &w.id);
-    if (!is || (w.wholes && !is->wholes))
-        return scout_say(why, SCOUT_NO, "feature", "the reference does not know this reduction");
+    if (!is || (w.wholes && !is->wholes)) return scout_say(why, SCOUT_NO, "feature", "no reference for this reduction");
     return cuda_device_answer(whole_reduce(&w, want, spread, device->stream), "computing the reference of a reduction",
                               why);
 }

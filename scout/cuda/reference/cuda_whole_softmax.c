@@ -2,7 +2,7 @@
 #include "scout/cuda/device/cuda_candidates.h"
 #include "scout/cuda/reference/cuda_whole.h"
 
-#include "kernels/reference/whole_softmax.h"
+#include "kernels/reference/whole.h"
 #include "scout/cuda/device/cuda_device.h"
 
 static scout_answer compute(scout_device *device, const scout_op *op, void *const *tensors, uint32_t output,

@@ -3,7 +3,6 @@
  * output's own type. So sums go to a workspace in fp32, as many rows at a time as fit, and a kernel of our own rounds
  * them and adds the bias. In fp32 they go straight to the output, which the bias was written to before. */
 #include "kernels/harness/kernels.h"
-#include "kernels/product/gemm_sparse_narrow.h"
 #include "scout/cuda/device/cuda_candidates.h"
 #include "scout/cuda/device/cuda_device.h"
 #include "scout/cuda/sparse/sparse_matrices.h"
@@ -91,8 +90,6 @@ static scout_answer domain(const scout_op *op, scout_device *device, int exhaust
     return SCOUT_OK;
 }
 
-static void destroy(scout_plan *plan) { free(plan); }
-
 /* Half of the workspace for sums: the rest is for the library. */
 static void divide(scout_plan *p, uint64_t workspace_limit) {
     const uint64_t row = (uint64_t)p->p.n * sizeof(float);
@@ -110,17 +107,14 @@ static scout_answer ask(scout_plan *p, scout_device *device, uint64_t workspace_
         status = ask_workspace(p, device->scratch, p->p.m % p->rows);
     if (status != CUSPARSE_STATUS_SUCCESS) return sparse_answer(p->table, status, "cusparseSpMM_bufferSize", why);
     if (p->sums_bytes + p->library_bytes > workspace_limit)
-        return scout_say(why, SCOUT_NO, "shape", "its sums in fp32 and the library want %.3g MB of workspace",
+        return scout_say(why, SCOUT_NO, "shape", "fp32 sums and the library need %.3g MB of workspace",
                          (double)(p->sums_bytes + p->library_bytes) / 1e6);
     return SCOUT_OK;
 }
 
 static scout_answer prepare(const scout_op *op, scout_device *device, const int64_t *values, scout_plan **plan,
                             scout_plan_needs *needs, scout_why *why) {
-    scout_answer answer = supports(op, device, why);
-    if (answer != SCOUT_OK) return answer;
-    scout_plan *const p = calloc(1, sizeof *p);
-    if (!p) return scout_say(why, SCOUT_NO_MEMORY, "memory", "no memory for a plan");
+    scout_plan *const p = *plan;
     p->p = gemm_problem_of(op);
     p->weight = sparse_weight_of(&p->p);
     p->type = sparse_matrices_type(op->input);
@@ -131,15 +125,11 @@ static scout_answer prepare(const scout_op *op, scout_device *device, const int6
     p->values_at = p->place_at + sparse_matrices_rounded((uint64_t)p->kept * sizeof(int32_t));
     p->pack_bytes = p->values_at + (uint64_t)p->kept * (uint64_t)p->weight.element;
     divide(p, op->workspace_limit);
-    answer = ask(p, device, op->workspace_limit, why);
-    if (answer != SCOUT_OK) {
-        destroy(p);
-        return answer;
-    }
+    scout_answer answer = ask(p, device, op->workspace_limit, why);
+    if (answer != SCOUT_OK) return answer;
     needs->packs = GEMM_B + 1;
     needs->pack_bytes = p->pack_bytes;
     needs->workspace_bytes = p->sums_bytes + p->library_bytes;
-    *plan = p;
     return SCOUT_OK;
 }
 
@@ -197,22 +187,20 @@ static int describe(const scout_plan *plan, char *json, size_t room) {
                     (size_t)plan->sums_bytes + plan->library_bytes);
 }
 
-static const char *const precisions[] = {"fp32", "fp16", "bf16", NULL};
-
 const scout_candidate sparse_csr = {
     .size = sizeof(scout_candidate),
     .kind = SCOUT_GEMM,
     .priority = 56,
     .name = "cusparse_csr",
-    .about = "cuSPARSE: a sparse weight as lists of its numbers; in 16 bits by way of sums in fp32",
+    .about = "cuSPARSE: a sparse weight in CSR; 16-bit outputs through fp32 sums",
     .library = "cusparse",
     .approach = "SPARSE_CSR",
-    .precisions = precisions,
+    .precisions = (const char *const[]){"fp32", "fp16", "bf16", NULL},
     .supports = supports,
     .domain = domain,
     .prepare = prepare,
     .pack = pack,
     .launch = launch,
     .describe = describe,
-    .destroy = destroy,
+    .plan_bytes = sizeof(scout_plan),
 };

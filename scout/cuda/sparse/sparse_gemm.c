@@ -24,7 +24,7 @@ struct scout_plan {
     size_t workspace_bytes;
 };
 
-/* A form of the weight: what packing makes, and how cuSPARSE is told of it. */
+/* A form of the weight: its packing, and its descriptor for cuSPARSE. */
 struct sparse_format {
     const char *name;
     scout_answer (*pack)(scout_plan *plan, void *packed, void *stream, scout_why *why);
@@ -135,7 +135,7 @@ static scout_answer blocks_supports(const scout_op *op, scout_device *device, sc
     if (answer != SCOUT_OK) return answer;
     for (int k = 0; k < SPARSE_WEIGHT_SIDES; k++)
         if (blocks_allows(op, device, &sparse_weight_sides[k])) return SCOUT_OK;
-    return scout_say(why, SCOUT_NO, "pattern", "the weight is not made of whole blocks some of which are all zeros");
+    return scout_say(why, SCOUT_NO, "pattern", "the weight has no whole blocks of which some are zero");
 }
 
 static scout_answer blocks_domain(const scout_op *op, scout_device *device, int exhaustive, scout_domain *out,
@@ -147,58 +147,33 @@ static scout_answer blocks_domain(const scout_op *op, scout_device *device, int 
     return SCOUT_OK;
 }
 
-static void destroy(scout_plan *plan) { free(plan); }
-
-/* What both forms have. */
-static scout_plan *new_plan(const scout_op *op, const sparse_format *format, int64_t side, scout_why *why) {
-    scout_plan *const p = calloc(1, sizeof *p);
-    if (!p) {
-        scout_say(why, SCOUT_NO_MEMORY, "memory", "no memory for a plan");
-        return NULL;
-    }
+static scout_answer blocks_prepare(const scout_op *op, scout_device *device, const int64_t *values,
+                                   const sparse_format *format, scout_plan *p, scout_plan_needs *needs,
+                                   scout_why *why) {
+    if (!blocks_allows(op, device, values))
+        return scout_say(why, SCOUT_NO, "pattern", "the weight has no whole blocks of this side");
     p->format = format;
     p->p = gemm_problem_of(op);
     p->weight = sparse_weight_of(&p->p);
     p->type = sparse_matrices_type(op->input);
     p->bias = op_tensor(op, "bias");
-    p->side = side;
-    p->columns = p->p.n / side;
-    p->width = p->places = p->p.k / side;
-    p->kept = sparse_weight_blocks(op, side);
-    return p;
-}
-
-static scout_answer finish_plan(scout_plan *p, scout_device *device, scout_plan **plan, scout_plan_needs *needs,
-                                scout_why *why) {
+    p->side = values[0];
+    p->columns = p->p.n / p->side;
+    p->width = p->places = p->p.k / p->side;
+    p->kept = sparse_weight_blocks(op, p->side);
+    const int64_t blocks = format == &ell ? p->columns * p->places : p->kept;
+    lay_out(p, format == &ell ? 0 : p->columns + 1, blocks, blocks * p->side * p->side);
     p->table = sparse_ready(&p->handle, why);
-    const scout_answer answer = p->table ? ask_workspace(p, device->scratch, why) : SCOUT_NO;
-    if (answer != SCOUT_OK) {
-        destroy(p);
-        return answer;
-    }
+    const scout_answer asked = p->table ? ask_workspace(p, device->scratch, why) : SCOUT_NO;
     needs->packs = GEMM_B + 1;
     needs->pack_bytes = p->bytes;
     needs->workspace_bytes = p->workspace_bytes;
-    *plan = p;
-    return SCOUT_OK;
-}
-
-static scout_answer blocks_prepare(const scout_op *op, scout_device *device, const int64_t *values, int rows,
-                                   scout_plan **plan, scout_plan_needs *needs, scout_why *why) {
-    const scout_answer answer = blocks_supports(op, device, why);
-    if (answer != SCOUT_OK) return answer;
-    if (!blocks_allows(op, device, values))
-        return scout_say(why, SCOUT_NO, "pattern", "the weight is not made of such blocks");
-    scout_plan *const p = new_plan(op, rows ? &ell : &bsr, values[0], why);
-    if (!p) return SCOUT_NO_MEMORY;
-    const int64_t blocks = rows ? p->columns * p->places : p->kept;
-    lay_out(p, rows ? 0 : p->columns + 1, blocks, blocks * p->side * p->side);
-    return finish_plan(p, device, plan, needs, why);
+    return asked;
 }
 
 static scout_answer bsr_prepare(const scout_op *op, scout_device *device, const int64_t *values, scout_plan **plan,
                                 scout_plan_needs *needs, scout_why *why) {
-    return blocks_prepare(op, device, values, 0, plan, needs, why);
+    return blocks_prepare(op, device, values, &bsr, *plan, needs, why);
 }
 
 /* It rounds them to 19 bits, whatever is said of the arithmetic. */
@@ -210,7 +185,7 @@ static scout_answer ell_supports(const scout_op *op, scout_device *device, scout
 
 static scout_answer ell_prepare(const scout_op *op, scout_device *device, const int64_t *values, scout_plan **plan,
                                 scout_plan_needs *needs, scout_why *why) {
-    return blocks_prepare(op, device, values, 1, plan, needs, why);
+    return blocks_prepare(op, device, values, &ell, *plan, needs, why);
 }
 
 static scout_answer pack(scout_plan *plan, const void *weight, void *packed, void *stream, scout_why *why) {
@@ -234,7 +209,7 @@ const scout_candidate sparse_gemm_bsr = {
     .kind = SCOUT_GEMM,
     .priority = 57,
     .name = "cusparse_bsr",
-    .about = "cuSPARSE: a sparse weight as lists of blocks",
+    .about = "cuSPARSE: a sparse weight in BSR",
     .library = "cusparse",
     .approach = "SPARSE_BLOCK",
     .precisions = precisions,
@@ -245,7 +220,7 @@ const scout_candidate sparse_gemm_bsr = {
     .pack = pack,
     .launch = launch,
     .describe = describe,
-    .destroy = destroy,
+    .plan_bytes = sizeof(scout_plan),
 };
 
 const scout_candidate sparse_gemm_ell = {
@@ -253,7 +228,7 @@ const scout_candidate sparse_gemm_ell = {
     .kind = SCOUT_GEMM,
     .priority = 58,
     .name = "cusparse_ell",
-    .about = "cuSPARSE: a sparse weight as rows of blocks, all as long as the longest",
+    .about = "cuSPARSE: a sparse weight in Blocked-ELL",
     .library = "cusparse",
     .approach = "SPARSE_BLOCK",
     .precisions = precisions,
@@ -264,5 +239,5 @@ const scout_candidate sparse_gemm_ell = {
     .pack = pack,
     .launch = launch,
     .describe = describe,
-    .destroy = destroy,
+    .plan_bytes = sizeof(scout_plan),
 };

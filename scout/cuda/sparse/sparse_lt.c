@@ -6,7 +6,7 @@
 
 #include <pthread.h>
 
-/* Versions whose declarations were looked at. */
+/* Versions with checked declarations. */
 enum { MAJOR = 0, OLDEST_MINOR = 8, NEWEST_MINOR = 10 };
 
 typedef struct sparse_lt_state {

@@ -1,9 +1,9 @@
-/* The candidate "cusparselt": products whose weight keeps two of each four numbers along K. The library is shown
- * everything by columns, as which it sees what we store by rows: C = A B becomes C' = B' A', without a copy, and either
- * side of it may be the sparse one. The weight is compressed as it is, after the library has agreed that no number of
- * it would be lost. Where a bias lies is part of the library's plan, but pointers change from launch to
- * launch: there is a plan for each, which is host work alone. The other way is a variant: a kernel of our own writes
- * the bias to every row of C, which the product is then added to. */
+/* The candidate "cusparselt": products with a 2:4 sparse weight along K. The library is shown everything by columns, as
+ * which it sees what we store by rows: C = A B becomes C' = B' A', without a copy, and either side of it may be the
+ * sparse one. The weight is compressed as it is, after the library has agreed that no number of it would be lost. Where
+ * a bias lies is part of the library's plan, but pointers change from launch to launch: there is a plan for each, which
+ * is host work alone. The other way is a variant: a kernel of our own writes the bias to every row of C, which the
+ * product is then added to. */
 #include "kernels/harness/kernels.h"
 #include "scout/cuda/device/cuda_candidates.h"
 #include "scout/cuda/device/cuda_device.h"
@@ -163,8 +163,7 @@ static scout_answer supports(const scout_op *op, scout_device *device, scout_why
     if (answer != SCOUT_OK) return answer;
     const gemm_problem p = gemm_problem_of(op);
     const struct lt_type *const t = type_of(&p);
-    if (!op_number(op, "weight_24", 0))
-        return scout_say(why, SCOUT_NO, "pattern", "of four neighbours along K more than two are not zero somewhere");
+    if (!op_number(op, "weight_24", 0)) return scout_say(why, SCOUT_NO, "pattern", "the weight is not 2:4 along K");
     if (!t)
         return scout_say(why, SCOUT_NO, "type",
                          "cuSPARSELt multiplies fp16 and bf16 into the same, int8 into int32, and fp8 (e4m3)%s",
@@ -226,7 +225,7 @@ static scout_answer domain(const scout_op *op, scout_device *device, int exhaust
     return answer;
 }
 
-/* Any address of the device stands for a bias whose place is not known yet. */
+/* Any device address will do for a bias with an address not known yet. */
 static const void *bias_inside(const gemm_problem *p, scout_device *device, const int64_t *values) {
     return p->bias && values[BIAS] == INSIDE ? device->scratch : NULL;
 }
@@ -243,7 +242,6 @@ static void destroy(scout_plan *plan) {
         free(first);
     }
     if (plan->s.table) setup_free(&plan->s);
-    free(plan);
 }
 
 static scout_answer make_plan(scout_plan *p, const scout_op *op, scout_why *why) {
@@ -260,31 +258,24 @@ static scout_answer make_plan(scout_plan *p, const scout_op *op, scout_why *why)
     if (status != CUSPARSE_STATUS_SUCCESS)
         return sparse_lt_answer(s->table, status, "asking cuSPARSELt for its sizes", NULL, why);
     if (p->workspace_bytes > op->workspace_limit)
-        return scout_say(why, SCOUT_NO, "feature", "this algorithm wants %zu bytes of workspace", p->workspace_bytes);
+        return scout_say(why, SCOUT_NO, "feature", "this algorithm needs %zu bytes of workspace", p->workspace_bytes);
     p->buffer_at = rounded(p->compressed_bytes), p->packed_bytes = p->buffer_at + rounded(buffer_bytes);
     return SCOUT_OK;
 }
 
 static scout_answer prepare(const scout_op *op, scout_device *device, const int64_t *values, scout_plan **plan,
                             scout_plan_needs *needs, scout_why *why) {
-    scout_answer answer = supports(op, device, why);
-    if (answer != SCOUT_OK) return answer;
-    scout_plan *const p = calloc(1, sizeof *p);
-    if (!p) return scout_say(why, SCOUT_NO_MEMORY, "memory", "no memory for a plan");
+    scout_plan *const p = *plan;
     p->p = gemm_problem_of(op);
     p->bias = op_tensor(op, "bias");
     p->element = op->output == SCOUT_FP16 || op->output == SCOUT_BF16 ? 2 : 4;
     p->inside = bias_inside(&p->p, device, values);
     p->algo = (int)values[ALGO], p->split_k = (int)values[SPLIT_K];
-    answer = make_plan(p, op, why);
-    if (answer != SCOUT_OK) {
-        destroy(p);
-        return answer;
-    }
+    scout_answer answer = make_plan(p, op, why);
+    if (answer != SCOUT_OK) return answer;
     needs->packs = (uint32_t)p->p.weight + 1;
     needs->pack_bytes = p->packed_bytes;
     needs->workspace_bytes = p->workspace_bytes;
-    *plan = p;
     return SCOUT_OK;
 }
 
@@ -356,17 +347,15 @@ static int describe(const scout_plan *plan, char *json, size_t room) {
                     plan->workspace_bytes);
 }
 
-static const char *const precisions[] = {"fp16", "bf16", "fp8", "int8", NULL};
-
 const scout_candidate sparse_lt_gemm = {
     .size = sizeof(scout_candidate),
     .kind = SCOUT_GEMM,
     .priority = 59,
     .name = "cusparselt",
-    .about = "cuSPARSELt: a weight that keeps two of each four numbers along K",
+    .about = "cuSPARSELt: a 2:4 sparse weight along K",
     .library = "cusparselt",
     .approach = "SPARSE_24",
-    .precisions = precisions,
+    .precisions = (const char *const[]){"fp16", "bf16", "fp8", "int8", NULL},
     .supports = supports,
     .domain = domain,
     .prepare = prepare,
@@ -374,4 +363,5 @@ const scout_candidate sparse_lt_gemm = {
     .launch = launch,
     .describe = describe,
     .destroy = destroy,
+    .plan_bytes = sizeof(scout_plan),
 };

@@ -9,7 +9,7 @@ scout_answer sparse_matrices_supports(const scout_op *op, scout_why *why) {
     if (answer != SCOUT_OK) return answer;
     const gemm_problem p = gemm_problem_of(op);
     if (op_number(op, "weight_nonzeros", 0) > INT32_MAX || p.m > INT32_MAX || p.n >= INT32_MAX || p.k >= INT32_MAX)
-        return scout_say(why, SCOUT_NO, "shape", "dimensions and the weight's numbers are counted in 32 bits");
+        return scout_say(why, SCOUT_NO, "shape", "dimensions or nonzeros exceed 32-bit counters");
     return sparse_open(why) ? SCOUT_OK : SCOUT_NO;
 }
 

@@ -5,13 +5,13 @@ const int64_t sparse_weight_sides[SPARSE_WEIGHT_SIDES] = {64, 128, 32, 16};
 
 scout_answer sparse_weight_known(const scout_op *op, scout_why *why) {
     if (op->kind != SCOUT_GEMM || op->rank != 3 || op->tensor_count < 3)
-        return scout_say(why, SCOUT_NO, "feature", "is for matrix products alone");
+        return scout_say(why, SCOUT_NO, "feature", "computes matrix products alone");
     const gemm_problem p = gemm_problem_of(op);
     if (op_number(op, "weight_nonzeros", -1) < 0)
-        return scout_say(why, SCOUT_NO, "pattern", "its weight is dense, or nobody knows its zeros");
+        return scout_say(why, SCOUT_NO, "pattern", "weight is dense, or its sparsity is unknown");
     if (p.weight < 0 || p.batch != 1) return scout_say(why, SCOUT_NO, "shape", "multiplies one matrix with one weight");
     if ((p.bias && strcmp(p.bias, "n") != 0) || p.residual >= 0 || p.activation.function != ACTIVATION_PLAIN)
-        return scout_say(why, SCOUT_NO, "epilogue", "has no activation, no residual, and no bias but one per column");
+        return scout_say(why, SCOUT_NO, "epilogue", "no activation, no residual, and no bias but one per column");
     if (p.m < 1 || p.n < 1 || p.k < 1) return scout_say(why, SCOUT_NO, "shape", "a dimension of the product is 0");
     return SCOUT_OK;
 }

@@ -1,12 +1,12 @@
-/* What candidates for products with a sparse weight share, whoever computes them: which operations they take, and what
- * the operation's fields say of the weight's blocks. */
+/* Shared by all candidates for products with a sparse weight: which operations they take, and what the operation's
+ * fields say of the weight's blocks. */
 #ifndef SCOUT_CUDA_SPARSE_SPARSE_WEIGHT_H
 #define SCOUT_CUDA_SPARSE_SPARSE_WEIGHT_H
 
 #include "kernels/product/gemm_sparse_pack.h"
 #include "scout/op/gemm.h"
 
-/* Sides of square blocks whose numbers an operation tells, the one to try first in front. */
+/* Sides of square blocks that an operation counts, the first to try first. */
 enum { SPARSE_WEIGHT_SIDES = 4 };
 extern const int64_t sparse_weight_sides[SPARSE_WEIGHT_SIDES];
 

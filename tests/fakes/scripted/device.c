@@ -159,7 +159,7 @@ static scout_answer copy(scout_device *d, void *to, const void *from, uint64_t b
 static scout_answer fill(scout_device *d, void *to, uint64_t bytes, uint32_t type, uint32_t how, uint64_t seed,
                          scout_why *why) {
     const scout_answer answer = check(d, why);
-    (void)type; /* of others only bandwidth probes ask, and nobody reads them */
+    (void)type; /* only bandwidth probes use others, and they are not read */
     if (answer == SCOUT_OK) scripted_fill(to, bytes, how, seed);
     return answer;
 }
@@ -236,7 +236,7 @@ static double said(const char *variable, uint64_t times, double really) {
     return colon && times >= strtoull(colon + 1, NULL, 10) ? strtod(text, NULL) : really;
 }
 
-/* What somebody else's work adds to an interval: nothing to three times as much. */
+/* What other work adds to an interval: from nothing to three times as much. */
 static double stray(uint64_t *state) {
     *state = *state * UINT64_C(6364136223846793005) + UINT64_C(1442695040888963407);
     return 3 * (double)(*state >> 11) / 9007199254740992.0;

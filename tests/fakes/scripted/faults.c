@@ -162,7 +162,7 @@ static scout_answer prepare(int which, const scout_op *op, scout_plan **plan, sc
 
 static scout_answer pack(scout_plan *plan, const void *weight, void *packed, void *stream, scout_why *why) {
     (void)plan, (void)weight, (void)packed, (void)stream;
-    return scout_say(why, SCOUT_FAILED, "error", "nobody has so much memory");
+    return scout_say(why, SCOUT_FAILED, "error", "no device has so much memory");
 }
 
 static scout_answer launch(scout_plan *plan, const scout_args *args, scout_why *why) {

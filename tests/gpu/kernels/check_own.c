@@ -1,5 +1,5 @@
-/* What the own kernels' candidates say of operations, which needs no GPU: whom they serve, why not the others, and how
- * many variants there are to try.
+/* The own kernels' candidates, asked without a GPU: the operations that they take, reasons of refusals, and numbers of
+ * variants.
  *
  *     check_own scout_cuda.so       ends with "N passed, N failed" */
 #include "scout/op/gemm.h"

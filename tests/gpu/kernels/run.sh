@@ -2,7 +2,7 @@
 # Checks and times the project's own matrix products on the GPU of this machine:
 #     tests/gpu/kernels/run.sh [FOLDER]      results go to FOLDER (default out/gpu-kernels)
 # GEMM_BENCH names a program that is built already; else nvcc builds it. SCOUT_CUDA=bin/scout_cuda.so also asks its
-# candidates whom they serve. SANITIZE=0 leaves out compute-sanitizer, ALL=1 prints every variant.
+# candidates which operations they take. SANITIZE=0 leaves out compute-sanitizer, ALL=1 prints every variant.
 set -uo pipefail
 cd "$(dirname "$0")/../../.." || exit 2
 folder=${1:-out/gpu-kernels}

@@ -25,9 +25,9 @@ bool cpu_built_open(void) {
 
 void cpu_built_close(void) { api->close(device); }
 
-static bool expect(bool good, const char *text, const char *who, const char *what) {
+static bool expect(bool good, const char *text, const char *subject, const char *what) {
     if (!good) {
-        printf("%s: %s: %s\n", text, who, what);
+        printf("%s: %s: %s\n", text, subject, what);
         cpu_built_failures++;
     }
     return good;
@@ -166,21 +166,21 @@ static uint64_t sum_inputs(const cpu_built *b) {
     return all;
 }
 
-static void judge_outputs(cpu_built *b, scout_check *check, const char *text, const char *who) {
+static void judge_outputs(cpu_built *b, scout_check *check, const char *text, const char *subject) {
     for (uint32_t k = 0; k < b->op.tensor_count; k++) {
         if (b->op.tensors[k].role != SCOUT_OUTPUT) continue;
         const scout_verdict v = judge(b, check, k);
-        expect(v.compared == (uint64_t)op_elements(&b->op.tensors[k]), text, who, "not all was compared");
+        expect(v.compared == (uint64_t)op_elements(&b->op.tensors[k]), text, subject, "not all was compared");
         if (v.wrong == 0) continue;
         printf("%llu of %llu, worst %.3g at %llu: %.9g instead of %.9g\n", (unsigned long long)v.wrong,
                (unsigned long long)v.compared, v.worst, (unsigned long long)v.at, v.got, v.want);
-        expect(false, text, who, "a wrong output");
+        expect(false, text, subject, "a wrong output");
     }
 }
 
 static void describe(const scout_candidate *c, const scout_plan *plan, const char *text) {
     char json[1024];
-    const int length = c->describe(plan, json, sizeof json);
+    const int length = scout_describe(c, plan, json, sizeof json);
     expect(length > 2 && length < (int)sizeof json && json[0] == '{' && json[length - 1] == '}', text, c->name,
            "describes itself badly");
 }
@@ -208,7 +208,7 @@ static bool run_variant(cpu_built *b, const scout_candidate *c, const int64_t *v
     scout_plan *plan = NULL;
     scout_plan_needs needs = {.size = sizeof needs};
     scout_why why = {"", ""};
-    const scout_answer answer = c->prepare(&b->op, device, values, &plan, &needs, &why);
+    const scout_answer answer = scout_prepare(c, &b->op, device, values, &plan, &needs, &why);
     if (answer == SCOUT_NO) {
         expect(reason_known(why.code) && why.text[0] && !plan, text, c->name, "refuses without a reason");
         return false;
@@ -231,7 +231,7 @@ static bool run_variant(cpu_built *b, const scout_candidate *c, const int64_t *v
         expect(whole(b->data[k], b->op.tensors[k].bytes), text, c->name, "wrote beside a tensor");
     expect(sum_inputs(b) == before, text, c->name, "changed an input");
     describe(c, plan, text);
-    c->destroy(plan);
+    scout_destroy(c, plan);
     give_back(packed);
     give_back(workspace);
     return true;

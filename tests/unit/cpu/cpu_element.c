@@ -161,9 +161,9 @@ static void run_plan(element *e, const scout_candidate *c, scout_plan *plan, con
     UNIT_COUNT(sum_inputs(e) == before);
     UNIT_COUNT(guards_hold(workspace, needs->workspace_bytes));
     for (uint32_t k = 0; k < e->op.tensor_count; k++) UNIT_COUNT(guards_hold(e->data[k], e->op.tensors[k].bytes));
-    const int length = c->describe(plan, json, sizeof json);
+    const int length = scout_describe(c, plan, json, sizeof json);
     UNIT_COUNT(length > 2 && length < (int)sizeof json && json[0] == '{' && json[length - 1] == '}');
-    UNIT_COUNT(c->describe(plan, NULL, 0) == length);
+    UNIT_COUNT(scout_describe(c, plan, NULL, 0) == length);
     api->release(device, (char *)workspace - CANARY);
 }
 
@@ -178,12 +178,12 @@ int element_run(element *e, const char *name) {
             printf("  %s: %s %s\n", name, why.code, why.text);
         return 0;
     }
-    if (!UNIT_COUNT(c->prepare(&e->op, device, NULL, &plan, &needs, &why) == SCOUT_OK && plan)) {
+    if (!UNIT_COUNT(scout_prepare(c, &e->op, device, NULL, &plan, &needs, &why) == SCOUT_OK && plan)) {
         printf("  %s: %s\n", name, why.text);
         return 0;
     }
     run_plan(e, c, plan, &needs);
-    c->destroy(plan);
+    scout_destroy(c, plan);
     return 1;
 }
 

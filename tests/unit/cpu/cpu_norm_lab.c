@@ -171,17 +171,17 @@ bool cpu_norm_lab_run(cpu_norm_lab *lab, const scout_candidate *c) {
         HOLD(reason_known(lab->why.code) && lab->why.text[0]);
         return false;
     }
-    if (!HOLD(c->prepare(&lab->op, cpu_products_device, NULL, &plan, &needs, &lab->why) == SCOUT_OK && plan)) {
+    if (!HOLD(scout_prepare(c, &lab->op, cpu_products_device, NULL, &plan, &needs, &lab->why) == SCOUT_OK && plan)) {
         printf("  %s: %s\n", c->name, lab->why.text);
         return false;
     }
     HOLD(needs.workspace_bytes <= lab->op.workspace_limit && needs.packs == 0);
     void *workspace = cpu_products_guarded(needs.workspace_bytes);
     for (int twice = 0; twice < 2; twice++) launch_and_look(lab, c, plan, workspace, needs.workspace_bytes);
-    const int length = c->describe(plan, json, sizeof json);
+    const int length = scout_describe(c, plan, json, sizeof json);
     HOLD(length > 2 && length < (int)sizeof json && json[0] == '{' && json[length - 1] == '}');
-    HOLD(c->describe(plan, NULL, 0) == length);
-    c->destroy(plan);
+    HOLD(scout_describe(c, plan, NULL, 0) == length);
+    scout_destroy(c, plan);
     cpu_products_give_back(workspace);
     return true;
 }

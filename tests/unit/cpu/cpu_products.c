@@ -160,9 +160,9 @@ scout_verdict cpu_products_judge(scout_check *check, const problem *p) {
     return cpu_products_judge_within(check, p, tolerance_of(p));
 }
 
-void cpu_products_say(const problem *p, const char *who, const scout_verdict *v) {
+void cpu_products_say(const problem *p, const char *subject, const scout_verdict *v) {
     printf("  %s: %lldx%lldx%lld batch %lld %s types %u %u %u%s%s%s%s %s: worst %g projected %g of %g, wrong %llu\n",
-           who, (long long)p->w.m, (long long)p->w.n, (long long)p->w.k, (long long)p->w.batch, p->w.layout,
+           subject, (long long)p->w.m, (long long)p->w.n, (long long)p->w.k, (long long)p->w.batch, p->w.layout,
            (unsigned)p->w.type_a, (unsigned)p->w.type_b, (unsigned)p->w.type_c, p->w.bias ? " bias " : "",
            p->w.bias ? p->w.bias : "", p->w.shared_a ? " shared a" : "", p->w.shared_b ? " shared b" : "",
            p->w.activation ? p->w.activation : "", v->worst, v->worst_projected, tolerance_of(p),

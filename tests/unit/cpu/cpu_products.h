@@ -54,6 +54,6 @@ scout_verdict cpu_products_judge_within(scout_check *check, const problem *p, do
 void cpu_products_triple_loop(const problem *p);
 /* That the device's reference says the same, and looks at enough of it. */
 void cpu_products_check_reference(const product *w, uint64_t seed);
-void cpu_products_say(const problem *p, const char *who, const scout_verdict *v);
+void cpu_products_say(const problem *p, const char *subject, const scout_verdict *v);
 
 #endif

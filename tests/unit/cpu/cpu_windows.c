@@ -10,10 +10,10 @@
 #include <string.h>
 
 /* What goes wrong here is a failed check of the test that called. */
-static void expect(bool good, const windows_run *r, const char *who, const char *what) {
+static void expect(bool good, const windows_run *r, const char *subject, const char *what) {
     if (good) return;
-    printf("  %s: %s\n", who, what);
-    cpu_windows_say(r, who, &(scout_verdict){.size = sizeof(scout_verdict)});
+    printf("  %s: %s\n", subject, what);
+    cpu_windows_say(r, subject, &(scout_verdict){.size = sizeof(scout_verdict)});
     fflush(stdout);
     abort();
 }
@@ -146,8 +146,8 @@ scout_verdict cpu_windows_judge(const windows_run *r, scout_check *check, double
     return v;
 }
 
-void cpu_windows_say(const windows_run *r, const char *who, const scout_verdict *v) {
-    printf("  %s: %s: worst %g projected %g of %g, %llu wrong, %g instead of %g\n", who, r->op.key, v->worst,
+void cpu_windows_say(const windows_run *r, const char *subject, const scout_verdict *v) {
+    printf("  %s: %s: worst %g projected %g of %g, %llu wrong, %g instead of %g\n", subject, r->op.key, v->worst,
            v->worst_projected, cpu_windows_tolerance(r), (unsigned long long)v->wrong, v->got, v->want);
 }
 
@@ -160,7 +160,7 @@ static void run_variant(windows_run *r, const scout_candidate *c, const int64_t 
     scout_why why = {"", ""};
     void *packed = NULL, *tensors[SCOUT_MAX_TENSORS];
     char json[1024];
-    const scout_answer answer = c->prepare(&r->op, cpu_products_device, values, &plan, &needs, &why);
+    const scout_answer answer = scout_prepare(c, &r->op, cpu_products_device, values, &plan, &needs, &why);
     if (answer == SCOUT_NO && values && values[0] > 0) return; /* too little workspace */
     expect(answer == SCOUT_OK && plan, r, c->name, why.text);
     expect(needs.workspace_bytes <= r->op.workspace_limit, r, c->name, "more workspace than allowed");
@@ -184,10 +184,10 @@ static void run_variant(windows_run *r, const scout_candidate *c, const int64_t 
     expect(!packed || cpu_products_guards_hold(packed, needs.pack_bytes), r, c->name, "wrote beside its weight");
     for (uint32_t k = 0; k < r->op.tensor_count; k++)
         expect(cpu_products_guards_hold(r->data[k], r->op.tensors[k].bytes), r, c->name, "wrote beside a tensor");
-    const int length = c->describe(plan, json, sizeof json);
+    const int length = scout_describe(c, plan, json, sizeof json);
     expect(length > 2 && length < (int)sizeof json && json[length - 1] == '}', r, c->name, "describes nothing");
     t->ran[index]++;
-    c->destroy(plan);
+    scout_destroy(c, plan);
     cpu_products_give_back(workspace);
     cpu_products_give_back(packed);
 }
@@ -232,7 +232,7 @@ void cpu_windows_all(const windows_case *w, uint64_t seed, windows_tally *t) {
             run_candidate(&r, cpu_products_api->candidates[k], check, t, (int)k);
     for (uint32_t k = 0; k < r.op.tensor_count; k++) {
         (void)cpu_products_api->checksum(cpu_products_device, r.data[k], r.op.tensors[k].bytes, &after, &why);
-        expect((int)k == r.output || after == before[k], &r, "somebody", "changed an input");
+        expect((int)k == r.output || after == before[k], &r, "a candidate", "changed an input");
     }
     cpu_windows_end(&r, check);
     cpu_windows_drop(&r);
@@ -246,11 +246,11 @@ bool cpu_windows_compute(windows_run *r) {
         scout_why why;
         if (c->kind != r->op.kind || !(c->flags & SCOUT_OWN)) continue; /* needs no packing */
         if (c->supports(&r->op, cpu_products_device, &why) != SCOUT_OK) continue;
-        if (c->prepare(&r->op, cpu_products_device, NULL, &plan, &needs, &why) != SCOUT_OK) return false;
+        if (scout_prepare(c, &r->op, cpu_products_device, NULL, &plan, &needs, &why) != SCOUT_OK) return false;
         void *workspace = cpu_products_guarded(needs.workspace_bytes);
         const scout_args args = {sizeof args, r->data, workspace, NULL};
         const bool good = c->launch(plan, &args, &why) == SCOUT_OK;
-        c->destroy(plan);
+        scout_destroy(c, plan);
         cpu_products_give_back(workspace);
         return good;
     }

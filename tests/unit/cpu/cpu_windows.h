@@ -48,7 +48,7 @@ double cpu_windows_tolerance(const windows_run *r);
 scout_check *cpu_windows_begin(const windows_run *r);
 void cpu_windows_end(const windows_run *r, scout_check *check);
 scout_verdict cpu_windows_judge(const windows_run *r, scout_check *check, double tolerance);
-void cpu_windows_say(const windows_run *r, const char *who, const scout_verdict *v);
+void cpu_windows_say(const windows_run *r, const char *subject, const scout_verdict *v);
 
 /* Every candidate and variant on this case, each held against the reference, twice; adds to the tally. */
 void cpu_windows_all(const windows_case *w, uint64_t seed, windows_tally *t);

@@ -106,10 +106,10 @@ static void run_part(const scout_op *op, void **tensors) {
     scout_plan *plan = NULL;
     scout_plan_needs needs = {.size = sizeof needs};
     scout_why why;
-    if (!UNIT_CHECK(c->prepare(op, NULL, NULL, &plan, &needs, &why) == SCOUT_OK)) return;
+    if (!UNIT_CHECK(scout_prepare(c, op, NULL, NULL, &plan, &needs, &why) == SCOUT_OK)) return;
     const scout_args args = {sizeof args, tensors, NULL, NULL};
     UNIT_CHECK(c->launch(plan, &args, &why) == SCOUT_OK);
-    c->destroy(plan);
+    scout_destroy(c, plan);
 }
 
 /* The parts on the joined operation's own tensors, each rounding what it writes: within what the reference allows. */

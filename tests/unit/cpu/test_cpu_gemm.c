@@ -16,7 +16,7 @@ static void run_variant(const problem *p, const scout_candidate *c, const int64_
     scout_why why = {"", ""};
     void *workspace = NULL, *packed = NULL, *tensors[6];
     char json[1024];
-    const scout_answer answer = c->prepare(&p->op, cpu_products_device, values, &plan, &needs, &why);
+    const scout_answer answer = scout_prepare(c, &p->op, cpu_products_device, values, &plan, &needs, &why);
     if (answer == SCOUT_NO && values && values[0] == 1) { /* the library likes the weight as it is */
         UNIT_CHECK(reason_known(why.code) && plan == NULL);
         return;
@@ -45,11 +45,11 @@ static void run_variant(const problem *p, const scout_candidate *c, const int64_
     UNIT_CHECK(!packed || cpu_products_guards_hold(packed, needs.pack_bytes));
     for (uint32_t k = 0; k < p->op.tensor_count; k++)
         UNIT_CHECK(cpu_products_guards_hold(p->data[k], p->tensors[k].bytes));
-    const int length = c->describe(plan, json, sizeof json);
+    const int length = scout_describe(c, plan, json, sizeof json);
     UNIT_CHECK(length > 2 && length < (int)sizeof json && json[0] == '{' && json[length - 1] == '}');
-    UNIT_CHECK(c->describe(plan, NULL, 0) == length);
+    UNIT_CHECK(scout_describe(c, plan, NULL, 0) == length);
     t->ran++;
-    c->destroy(plan);
+    scout_destroy(c, plan);
     cpu_products_give_back(workspace);
     cpu_products_give_back(packed);
 }

@@ -221,7 +221,7 @@ static bool run_variant(quantised *q, const scout_candidate *c, const int64_t *v
     scout_plan *plan = NULL;
     scout_plan_needs needs = {.size = sizeof needs};
     void *tensors[SCOUT_MAX_TENSORS], *packed = NULL, *workspace = NULL;
-    scout_answer answer = c->prepare(&q->op, cpu_products_device, values, &plan, &needs, &q->why);
+    scout_answer answer = scout_prepare(c, &q->op, cpu_products_device, values, &plan, &needs, &q->why);
     if (answer == SCOUT_NO) return false;
     UNIT_INT(answer, SCOUT_OK);
     memcpy(tensors, q->data, sizeof tensors);
@@ -236,7 +236,7 @@ static bool run_variant(quantised *q, const scout_candidate *c, const int64_t *v
     UNIT_INT(c->launch(plan, &args, &q->why), SCOUT_OK);
     if (packed) cpu_products_give_back(packed);
     if (workspace) cpu_products_give_back(workspace);
-    c->destroy(plan);
+    scout_destroy(c, plan);
     return true;
 }
 

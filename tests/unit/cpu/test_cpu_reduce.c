@@ -116,7 +116,7 @@ static void one_wrong_element_is_found(void) {
     UNIT_INT(element_failures, 0);
 }
 
-/* Who leaves out one element of a long row, or takes one twice, is found as well. */
+/* A candidate that skips one element of a long row, or takes one twice, is found as well. */
 static void one_left_out_is_found(void) {
     element e;
     const element_want w = want("mean", DTYPE_FP32, 4, 8192);

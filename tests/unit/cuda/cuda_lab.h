@@ -73,7 +73,7 @@ static bool run_lab(lab *l, const scout_candidate *c, uint32_t output, const int
     scout_plan_needs needs = {.size = sizeof needs};
     void *tensors[SCOUT_MAX_TENSORS];
     char text[2048];
-    if (!UNIT_INT(c->prepare(&l->op, &device, values, &plan, &needs, &why), SCOUT_OK)) return false;
+    if (!UNIT_INT(scout_prepare(c, &l->op, &device, values, &plan, &needs, &why), SCOUT_OK)) return false;
     uint8_t *const packed = room(needs.pack_bytes, 0xff), *const workspace = room(needs.workspace_bytes, 0xff);
     for (uint32_t k = 0; k < l->op.tensor_count; k++) tensors[k] = l->data[k];
     bool good = true;
@@ -88,9 +88,9 @@ static bool run_lab(lab *l, const scout_candidate *c, uint32_t output, const int
     good = UNIT_CHECK(is_whole(packed, needs.pack_bytes) && is_whole(workspace, needs.workspace_bytes)) && good;
     for (uint32_t k = 0; k < l->op.tensor_count; k++)
         good = UNIT_CHECK(is_whole(l->data[k], l->op.tensors[k].bytes)) && good;
-    const int length = c->describe(plan, text, sizeof text);
+    const int length = scout_describe(c, plan, text, sizeof text);
     good = UNIT_CHECK(length > 0 && text[0] == '{' && text[length - 1] == '}') && good;
-    c->destroy(plan);
+    scout_destroy(c, plan);
     free(packed);
     free(workspace);
     return good;

@@ -1,6 +1,6 @@
 /* Quantised products of the CUDA device on machines without a GPU: cuBLASLt's product and the kernels around it are
- * plain loops here (quantised_fakes.h), memory is the host's, and everything between them is the real thing: who takes
- * what, how it is divided, where each piece lies. Needs the toolkit's headers. */
+ * plain loops here (quantised_fakes.h), memory is the host's, and everything between them is the real thing: which
+ * candidate takes what, how it is divided, where each piece lies. Needs the toolkit's headers. */
 #include "scout/cuda/device/cuda_candidates.h"
 #include "scout/cuda/own/own_gemm_quantised.h"
 #include "scout/cuda/reference/cuda_whole.h"

@@ -74,12 +74,56 @@ static void candidates(void) {
     WITH(c.supports = NULL, "supports");
     WITH(c.prepare = NULL, "prepare");
     WITH(c.launch = NULL, "launch");
-    WITH(c.describe = NULL, "describe");
     WITH(c.destroy = NULL, "destroy");
+    WITH((c.destroy = NULL, c.plan_bytes = 64, c.size = offsetof(scout_candidate, plan_bytes)), "destroy");
 #undef WITH
     c = right; /* what may be missing: domain, allows, pack are; and a struct that ends before newer members */
     c.size = offsetof(scout_candidate, destroy) + sizeof c.destroy;
     UNIT_CHECK(plugins_check_candidate(&c, &why));
+    c = right;
+    c.plan_bytes = 1, c.describe = NULL, c.destroy = NULL;
+    UNIT_CHECK(plugins_check_candidate(&c, &why));
+}
+
+/* ---- plans: the harness's memory, or the candidate's own ---- */
+
+struct scout_plan {
+    char bytes[100];
+};
+static scout_plan *seen, own;
+static int destroyed;
+
+static scout_answer fill(const scout_op *op, scout_device *d, const int64_t *v, scout_plan **p, scout_plan_needs *n,
+                         scout_why *w) {
+    (void)op, (void)d, (void)n, (void)w;
+    seen = *p;
+    if (!*p) *p = &own;
+    for (size_t k = 0; k < sizeof own.bytes; k++) UNIT_CHECK((*p)->bytes[k] == 0);
+    (*p)->bytes[99] = seen ? 1 : 0;
+    return (scout_answer)v[0];
+}
+static void count(scout_plan *p) { destroyed += p != NULL; }
+
+static void plans(void) {
+    scout_plan_needs needs = {.size = sizeof needs};
+    scout_plan *plan = NULL;
+    char json[64];
+    for (int old = 0; old < 2; old++) {
+        scout_candidate c = right;
+        c.prepare = fill, c.destroy = count, c.describe = NULL, c.plan_bytes = sizeof own;
+        if (old) c.size = offsetof(scout_candidate, plan_bytes);
+        for (int64_t answer = SCOUT_OK; answer <= SCOUT_LOST; answer++) {
+            destroyed = 0;
+            UNIT_INT(scout_prepare(&c, NULL, NULL, &answer, &plan, &needs, &why), answer);
+            UNIT_CHECK(old ? !seen : seen != NULL);
+            UNIT_CHECK(answer == SCOUT_OK ? plan == (old ? &own : seen) : !plan);
+            UNIT_INT(destroyed, answer != SCOUT_OK && answer != SCOUT_LOST);
+            if (answer == SCOUT_OK) scout_destroy(&c, plan);
+            if (answer == SCOUT_LOST && !old) free(seen); /* what the device was left with */
+        }
+        UNIT_CHECK(scout_describe(&c, NULL, json, sizeof json) == 26 &&
+                   !strcmp(json, "{\"kernel\":\"right_one-1.0\"}"));
+    }
 }
 
 static void plugins(void) {
@@ -164,6 +208,7 @@ static void devices(void) {
 
 int main(void) {
     UNIT_RUN(candidates);
+    UNIT_RUN(plans);
     UNIT_RUN(plugins);
     UNIT_RUN(devices);
     return unit_end();
