@@ -67,7 +67,7 @@ step_unit_quick() { tests/unit/run.sh --quick $release/unit; }
 step_unit_clang() { tests/unit/run.sh out/build/release-clang-test/unit; }
 step_unit_asan() { tests/unit/run.sh out/build/asan-gcc/unit; }
 # What several threads of a worker share.
-step_unit_tsan() { tests/unit/run.sh out/build/tsan-gcc/unit test_ahead; }
+step_unit_tsan() { tests/unit/run.sh out/build/tsan-gcc/unit ahead; }
 # What calls oneDNN, held to what processors without AVX-512 have of it.
 step_unit_avx2() { ONEDNN_MAX_CPU_ISA=AVX2 tests/unit/run.sh $release/unit cpu; }
 cli_tests() { SCOUT=$PWD/bin/scout_batch SCRIPTED=$PWD/$release/scripted tests/cli/run.sh bin/extract_ops "$@"; }

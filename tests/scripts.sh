@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # Runs the test scripts of a folder (FOLDER/test_*.sh) side by side, each in a process and a scratch folder of its own,
-# and adds up. What the scripts need is in the environment, set by the folder's own run.sh.
+# and adds up; what failing ones say comes last. What scripts need is in the environment, set by the folder's own run.sh.
 # Usage: tests/scripts.sh FOLDER [NAME | -NAME]…   NAME: only FOLDER/test_NAME.sh; -NAME: all but it. JOBS: how many at once.
 set -euo pipefail
 # shellcheck source=tests/pool.sh
@@ -10,7 +10,7 @@ shift
 results=$(mktemp -d)
 trap 'rm -rf "$results"' EXIT
 
-run_one() { # SCRIPT   what it said in one piece, and its counts into the folder of results
+run_one() { # SCRIPT   what it said in one piece, or into the folder of results where it failed; its counts
     local name=${1##*/test_} scratch code=0 output ok=0 bad=0 left=0 start=$EPOCHREALTIME
     name=${name%.sh}
     scratch=$(mktemp -d)
@@ -22,9 +22,14 @@ run_one() { # SCRIPT   what it said in one piece, and its counts into the folder
     else
         bad=1
     fi
-    echo "$ok $bad $left" >"$results/$name"
+    echo "$ok $bad $left" >"$results/$name.counts"
     output="$output, $(seconds_since "$start") s"
-    printf '%s\n' "$name: ${output//$'\n'/$'\n'"$name: "}"
+    output="$name: ${output//$'\n'/$'\n'"$name: "}"
+    if ((bad > 0)); then
+        echo "$output" >"$results/$name.failure"
+        output="$name: $bad failed, see below"
+    fi
+    printf '%s\n' "$output"
 }
 
 wanted=() spared=() scripts=()
@@ -43,4 +48,5 @@ for name in "${wanted[@]}" "${spared[@]}"; do
     fi
 done
 pool run_one "${scripts[@]}"
-cat "$results"/* | awk '{p += $1; f += $2; s += $3} END {printf "%d passed, %d failed, %d skipped\n", p, f, s; exit f > 0}'
+find "$results" -name '*.failure' -exec cat {} +
+cat "$results"/*.counts | awk '{p += $1; f += $2; s += $3} END {printf "%d passed, %d failed, %d skipped\n", p, f, s; exit f > 0}'
