@@ -13,8 +13,8 @@
 
 #define THRESHOLDS_OPTION(type, member, field, text, about)                                                            \
     {                                                                                                                  \
-        .name = (text), .argument = "X", .kind = CLI_REAL, .offset = offsetof(type, member.field), .min = 0, .max = 1,   \
-        .help = (about)                                                                                                  \
+        .name = (text), .argument = "X", .kind = CLI_REAL, .offset = offsetof(type, member.field), .min = 0, .max = 1, \
+        .help = (about)                                                                                                \
     }
 #define THRESHOLDS_OPTIONS(type, member)                                                                               \
     THRESHOLDS_OPTION(                                                                                                 \
