@@ -32,6 +32,12 @@ for place in reports run.json reports/a.json; do
     linked "scout_batch, $place" "$place" "${measure[@]}" ops.json --precision fp32 -o dir -q
     linked "scout_batch --resume, $place" "$place" "${measure[@]}" ops.json --precision fp32 -o dir -q --resume
 done
+joined=$ROOT/tests/golden/transformer_block.ops.json # a list with fusions
+scripted "$joined" -o joined -q
+fusion=$(cd joined && printf '%s\n' fusions/*.json | head -n 1)
+for place in fusions "$fusion"; do
+    linked "scout_batch, $place" "$place" "${measure[@]}" "$joined" -o dir -q
+done
 linked "scout_batch --ceilings" ceilings_scripted0_sustained-graph.json "${measure[@]}" --ceilings --precision fp32 -o dir -q
 for place in summary.txt summary.json report.html; do linked "analyze, $place" "$place" "$ANALYZE" good -o dir; done
 cp "$MODEL" dir.onnx
