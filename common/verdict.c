@@ -47,7 +47,7 @@ double verdict_width(double rel_ci) { return verdict_known(rel_ci) ? rel_ci : 1;
 /* Half of the interval of x, and of two that both matter. */
 static double half_of(double x, double rel_ci) { return verdict_known(rel_ci) ? x * rel_ci : INFINITY; }
 static double both(double a, double b) { return verdict_known(a) && verdict_known(b) ? a + b : INFINITY; }
-static double part(double of, double half) { return of > 0 ? of * half : 0; } /* none of an infinite one is nothing */
+static double part(double of, double half) { return of > 0 ? of * half : 0; } /* 0 x infinity counts as 0 */
 
 verdict_gain verdict_gain_of(double ratio, double ratio_ci, double margin) {
     const double half = half_of(ratio, ratio_ci);
@@ -462,4 +462,42 @@ verdict verdict_of(const verdict_facts *facts, const verdict_thresholds *thresho
     add_open(&j, v.recommendation);
     plain_end(v.recommendation);
     return v;
+}
+
+/* ---- how scout_batch, from what it measured, and analyze, from a report, come to the same facts ---- */
+
+bool verdict_is_excused(const char *reason) {
+    return reason && (strcmp(reason, "no_work") == 0 || strcmp(reason, "not_asked") == 0);
+}
+
+bool verdict_is_sparse(const char *family) { return family && strncmp(family, "SPARSE_", 7) == 0; }
+
+const char *verdict_name(const char *name, const char *variant, char text[VERDICT_NAME]) {
+    if (!name) return NULL;
+    snprintf(text, VERDICT_NAME, "%s%s%s", name, variant && *variant ? " " : "", variant ? variant : "");
+    plain_end(text);
+    return text;
+}
+
+void verdict_fuse(verdict_facts *facts, const verdict_fused *x) {
+    facts->fusion = true;
+    facts->baseline_name = "the parts";
+    facts->measured = facts->measured && isfinite(x->parts_us);
+    facts->baseline_us = x->parts_us;
+    if (!x->sum) return;
+    facts->best_family = facts->rival_family = "FUSION";
+    facts->ceiling_beside = false; /* that was beside another baseline */
+    facts->baseline_ci = x->sum_ci;
+    facts->ratio = x->ratio < 1 ? x->ratio : 0;
+    facts->rival_ratio = x->ratio < 1 ? NAN : x->ratio;
+    facts->ratio_ci = facts->rival_ratio_ci = x->ratio_ci;
+    facts->rival_name = facts->best_name;
+}
+
+const char *verdict_worth(const verdict_fused *x, double count, double margin, double *saved_us) {
+    static const char *const words[] = {"no", "borderline", "yes"};
+    const verdict_gain gain = verdict_gain_of(x->ratio, x->ratio_ci, margin);
+    const bool proven = gain == VERDICT_PROVEN_GAIN && isfinite(x->parts_us);
+    *saved_us = proven ? count * x->parts_us * (1 - x->ratio) : 0;
+    return words[gain];
 }

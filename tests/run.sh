@@ -87,7 +87,7 @@ step_hostile() { tests/hostile/run.sh; }
 step_fuzz() { tests/fuzz/run.sh "${FUZZ_SECONDS:-60}"; }
 step_oracle() { tests/oracle/run.sh; }
 step_rooms() { tests/rooms/run.sh; }
-step_words() { if [[ -e tests/words/run.sh ]]; then tests/words/run.sh; else skip "tests/words is not there"; fi; }
+step_words() { tests/words/run.sh; }
 step_format() { build format-check; }
 step_tidy() { build -k tidy; }
 step_shell() {
@@ -121,8 +121,8 @@ run_step() {
         bad=1
     fi
     echo "$ok $bad $left $took" >"$results/$name"
-    local done=("$results"/*)
-    printf '[%*d/%d] %-14s %5d passed %5d failed %5d skipped %5d s\n' ${##wanted[@]} ${#done[@]} ${#wanted[@]} "$name" "$ok" "$bad" \
+    local done=("$results"/*) count=${#wanted[@]}
+    printf '[%*d/%d] %-14s %5d passed %5d failed %5d skipped %5d s\n' ${#count} ${#done[@]} ${#wanted[@]} "$name" "$ok" "$bad" \
         "$left" "$took"
     if ((bad > 0)); then
         tail -n 40 "$log" | cut -c 1-240 | sed 's/^/    | /'

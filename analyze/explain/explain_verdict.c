@@ -41,7 +41,7 @@ static const char *fusion(const explain *e) {
 }
 
 static const char *launch(const explain *e) {
-    return arena_printf(e->arena, "launching is %s of the ceiling, from 50 %% on it is what bounds it (%s does)",
+    return arena_printf(e->arena, "launch overhead is %s of the ceiling, and bounds it from 50 %% on (%s does)",
                         explain_points(e, *figure(e, VERDICT_FLOOR)), said(e->r->bound));
 }
 

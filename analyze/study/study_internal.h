@@ -27,7 +27,7 @@ typedef struct study_file {
     int folder;      /* which of the options' */
 } study_file;
 
-/* study_scan.c: reads the bytes (bytes[n] is a NUL; they change). Rows go to memory that is used again and again and
+/* study_scan.c: reads the bytes (bytes[n] is a NUL; they change). Rows go to memory that is reused and
  * freed by study_scan_free. Without a study and without its guard, so that several threads can do it. */
 typedef struct study_scanner {
     study_row *rows; /* those that are OK, of the last report */

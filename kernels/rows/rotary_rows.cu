@@ -15,7 +15,7 @@ struct job {
     pass::radix places; /* item of a row, step, group */
 };
 
-/* first and second become what they are turned to. */
+/* first and second become the rotated pair. */
 template <int V> __device__ __forceinline__ void turn(const float *c, const float *s, float *first, float *second) {
 #pragma unroll
     for (int i = 0; i < V; i++) {

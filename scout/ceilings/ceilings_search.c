@@ -118,7 +118,7 @@ static scout_answer beside(field *x, entry *base, entry **list, int count, scout
     return answer;
 }
 
-/* The best ones once more, all beside each other and for longer; afterwards only these have scores. */
+/* Repeats the best shapes in alternating blocks, for longer; afterwards only these have scores. */
 static scout_answer again(field *x, int most, double seconds, double block_s, scout_why *why) {
     entry *list[DOZEN];
     double rates[DOZEN];

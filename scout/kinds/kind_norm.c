@@ -86,7 +86,7 @@ static bool check_axes(const scout_op *op, scout_why *why) {
     }
     for (int k = 0; k < count; k++) {
         if (axes[k] < 0 || axes[k] >= rank || (seen >> axes[k] & 1))
-            return kind_tensors_refuse(why, "shape", "axis %lld is none of its input's, or is given twice",
+            return kind_tensors_refuse(why, "shape", "axis %lld is out of range, or is given twice",
                                        (long long)axes[k]);
         seen |= 1u << axes[k];
         cols = checked_mul(cols, dims[axes[k]]);

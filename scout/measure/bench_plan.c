@@ -80,8 +80,8 @@ static scout_answer look(bench_plan *p, uint32_t repeats, double *seconds, scout
     return SCOUT_OK;
 }
 
-/* Rotations shall be as cold as the plateau of bandwidths is, which memory reads in a fraction of a millisecond: of
- * what takes so much longer that is a hundredth, and the part of a rotation that an interval holds is cold enough. A
+/* Rotations shall be as cold as the plateau of bandwidths, which memory reads in a fraction of a millisecond. Of a
+ * kernel that takes longer that is 1 %, and the part of a rotation inside of an interval is cold enough. A
  * burst is 10 ms, which a rotation shall fit into even where launches beside cold copies are slower than the first
  * looks. */
 static const double longest_rotation_s = 0.02, longest_in_burst_s = 0.007;

@@ -22,7 +22,7 @@ static bool on_host(const measurement *m) { return !m->api->has_graphs; }
 static const scout_candidate *product_candidate(const measurement *m) {
     const scout_candidate *c = m->rows[m->baseline].candidate;
     scout_why why;
-    /* one that is for products with something behind them alone is no measure of the peak */
+    /* one that computes only products with an epilogue is no measure of the peak */
     const bool itself = c->kind == SCOUT_GEMM && c->supports(&m->probe.op, m->device, &why) == SCOUT_OK;
     for (uint32_t k = 0; !itself && k < m->api->candidate_count; k++) {
         const scout_candidate *other = m->api->candidates[k];

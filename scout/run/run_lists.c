@@ -84,6 +84,7 @@ status_code run_ceilings(const options *o, const volatile int *stop, status *st)
     r->stop = stop;
     r->lock = -1;
     r->started = run_now();
+    r->budget = budget_of(o, r->started);
     guard_init(&r->guard);
     arena_init(&r->arena, &r->guard, MOST_MEMORY);
     show_progress_init(&r->progress, o->quiet);

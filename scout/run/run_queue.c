@@ -482,7 +482,7 @@ static void done(void *context, int device, int job, const json_t *result, const
     }
     const bool first = !i->measurement;
     finish_item(r, i, result, st);
-    if (!first) return; /* its report is on disk, and is written again at the end */
+    if (!first) return; /* it has a report, which is written again at the end */
     i->unwritten = true;
     r->unwritten++;
     report_figures f;

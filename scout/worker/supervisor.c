@@ -163,7 +163,7 @@ static void on_loss(supervisor *s, const run *r, supervisor_slot *at, process *p
         open_failed(s, r, at, loss->text);
     } else if (p == &at->main && at->ahead) { /* it may have been what was prepared beside this: that shows alone */
         char text[sizeof loss->text + 48];
-        snprintf(text, sizeof text, "%s; it is done again with nothing beside it", loss->text);
+        snprintf(text, sizeof text, "%s; it is repeated alone", loss->text);
         tell(s, r, SUPERVISOR_RESTART, at, NULL, NULL, text);
         at->alone = true;
     } else {

@@ -194,7 +194,7 @@ static void on_job(worker *w, const json_t *request, worker_end *end) {
     if (job) {
         result = job(w, request, end);
     } else {
-        status_set(&end->st, STATUS_ENVIRONMENT, "a worker knows no job \"%s\"", what ? what : "");
+        status_set(&end->st, STATUS_ENVIRONMENT, "unknown job \"%s\"", what ? what : "");
     }
     if (result) {
         send_result(w, result);

@@ -186,8 +186,10 @@ check "--ceilings: from the cache" test -z "$STDERR"
 anew=("$SCOUT" --custom-kernel "$SCRIPTED/device.so" --device scripted:0 --ceilings --precision fp32 --no-cache)
 run "${anew[@]}"
 check "--ceilings --no-cache: how long it may take, without a terminal" test "$(grep -cE '^scout_batch: scripted:0: measuring its ceilings \(once, then cached\), 0:0[78] left at most$' stderr.txt)" = 1
-run "${anew[@]}" --budget 9
-check "--ceilings --budget: no longer than that" test "$(grep -cE 'cached\), 0:0[789] left at most$' stderr.txt)" = 1
+run "${anew[@]}" --budget 3
+check "--ceilings --budget: no longer than that" test "$(grep -cE 'cached\), 0:0[23] left at most$' stderr.txt)" = 1
+run "${anew[@]}" --exhaustive
+check "--ceilings --exhaustive: longer" test "$(grep -cE 'cached\), 0:[1-3][0-9] left at most$' stderr.txt)" = 1
 
 # ---- on a terminal ----
 

@@ -6,6 +6,7 @@ import sys
 
 MOST_FILES = 40  # of a room
 PRODUCT = ("common", "dispatch", "extract", "scout", "kernels", "analyze")
+GENERATED = (".inc", ".pb-c.h")
 SUFFIXES = {".c", ".h", ".cu", ".cuh"}
 
 
@@ -41,13 +42,15 @@ def look(root):
     for file in files:
         room = room_of[str(file)]
         for number, line in enumerate((root / file).read_text(encoding="utf-8").splitlines(), 1):
-            found = re.match(r'\s*#\s*include\s*"([^"]+)"', line)
-            other = room_of.get(found[1]) if found else None
+            found = re.match(r'\s*#\s*include\s*(["<])([^">]+)[">]', line)
+            other = room_of.get(found[2]) if found else None
+            if found and other is None and found[1] == '"' and not found[2].endswith(GENERATED):
+                breaches.append(f"{file}:{number}: {found[2]} is no file of the product; name it from the root")
             if other is None or other == room:
                 continue
             used.add((room, other))
             if other not in table.get(room, []):
-                breaches.append(f"{file}:{number}: {room} may not include {found[1]}")
+                breaches.append(f"{file}:{number}: {room} may not include {found[2]}")
     breaches += [f"{room}: may include {other}, and does not" for room in table for other in table[room] if (room, other) not in used]
     return breaches, len(table), len(files), len(used)
 

@@ -57,7 +57,7 @@ skip() {
 exits() { ((EXIT == $1)); }
 says() { [[ $STDERR == *"$1"* ]]; }
 same_but_time() { python3 "$ROOT/tests/scout/reports.py" same "$@"; } # DIR DIR [NAME]…: rows of these candidates aside
-row_is() { python3 "$ROOT/tests/scout/reports.py" row "$@"; }         # DIR CANDIDATE STATUS CODE
+row_is() { python3 "$ROOT/tests/scout/reports.py" row "$@"; }         # DIR CANDIDATE STATUS CODE[|CODE]
 some_report() { compgen -G "$1/reports/*.json" >/dev/null; }
 report_count() { find "$1/reports" -type f 2>/dev/null | wc -l; }
 wait_for_report() { # DIR   while a run fills it

@@ -53,13 +53,13 @@ def same(one, other, *aside):
 
 
 def row(folder, candidate, status, code):
-    """In every report that has rows, that candidate has one of this status and code, and no time."""
+    """In every report that has rows, that candidate has one of this status and one of these codes (a|b), and no time."""
     seen = 0
     for name, report in reports(folder).items():
         if report["op"] != "gemm":
             continue
         rows = [r for r in report["candidates"] if r["name"] == candidate]
-        good = [r for r in rows if r["status"] == status and r["reason"]["code"] == code and "time_us" not in r]
+        good = [r for r in rows if r["status"] == status and r["reason"]["code"] in code.split("|") and "time_us" not in r]
         if not rows or len(good) != len(rows):
             print(f"    {name}: {candidate}: {[(r['status'], r['reason']) for r in rows]}, not {status} {code}")
             return False

@@ -32,7 +32,7 @@ flawed() { # HOW STATUS CODE
     scout ops.json -o known --device scripted:0 --no-cache
     beside flawed
     check "$1 beside: exit 1" exits 1
-    check "$1 beside: it is done again alone, before anything is blamed" says "done again with nothing beside it"
+    check "$1 beside: it is done again alone, before anything is blamed" says "repeated alone"
     check "$1 beside: it is $2 $3" flawed_row "$2" "$3"
     check "$1 beside: every row is as where one thread does all" same_but_time known flawed
     unset CEILING_SCOUT_SCRIPTED_FLAW

@@ -8,7 +8,7 @@
 
 enum { LANES = 32 };
 
-/* expression: of s, what is there, and x; merge: of two sums a and b. */
+/* expression: of the accumulator s and an element x; merge: of two sums a and b. */
 #define STEP(name, type, member, identity, expression, merge)                                                          \
     FAST_BODY type name##_merge(type a, type b) { return merge; }                                                      \
     FAST_BODY type name##_step(type s, type x) { return expression; }                                                  \

@@ -234,7 +234,7 @@ static scout_answer supports(const scout_op *op, scout_device *device, scout_why
     if (stands_elsewhere(&p) && p.lengths < 0)
         return scout_say(why, SCOUT_NO, "feature", "cuDNN assumes that the last query is at the last key");
     if (!serves(&p, WHOLE) && !serves(&p, PARTS))
-        return scout_say(why, SCOUT_NO, "feature", "lengths together with a mask or a soft cap are not told to cuDNN");
+        return scout_say(why, SCOUT_NO, "feature", "lengths with a mask or a soft cap are not supported with cuDNN");
     if (p.past + p.queries > INT32_MAX || p.keys > INT32_MAX || p.window > INT32_MAX)
         return scout_say(why, SCOUT_NO, "shape", "positions of keys do not fit into 32 bits");
     if (device && device->capability_major < 8)

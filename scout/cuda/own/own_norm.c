@@ -171,7 +171,8 @@ static scout_answer launch(scout_plan *plan, const scout_args *args, scout_why *
                       : p->form == NORM_LRN   ? norm_lrn_launch(&plan->lrn, plan->threads, t.x, t.y, args->stream)
                       : p->form == NORM_BATCH ? norm_batch_launch(&plan->any, plan->threads, &t, args->stream)
                                               : norm_any_launch(&plan->any, plan->threads, &t, args->stream);
-    return error ? cuda_device_answer((cudaError_t)error, "launching a norm", why) : SCOUT_OK;
+    return error ? cuda_device_answer((cudaError_t)error, plan->kernel ? plan->kernel->rows.name : "norm_any", why)
+                 : SCOUT_OK;
 }
 
 static int describe(const scout_plan *plan, char *json, size_t room) {

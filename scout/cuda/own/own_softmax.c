@@ -107,7 +107,8 @@ static scout_answer launch(scout_plan *plan, const scout_args *args, scout_why *
     const int error =
         plan->kernel ? plan->kernel->launch(&plan->rows, t[SOFTMAX_X], bias, t[SOFTMAX_Y], args->stream)
                      : softmax_any_launch(&plan->any, plan->threads, t[SOFTMAX_X], bias, t[SOFTMAX_Y], args->stream);
-    return error ? cuda_device_answer((cudaError_t)error, "launching a softmax", why) : SCOUT_OK;
+    return error ? cuda_device_answer((cudaError_t)error, plan->kernel ? plan->kernel->rows.name : "softmax_any", why)
+                 : SCOUT_OK;
 }
 
 static int describe(const scout_plan *plan, char *json, size_t room) {

@@ -2,7 +2,8 @@
 """Makes tests/unit/cuda/kinds.json, one entry for each kind, operator, types and form that extract_ops lists, out of any
 number of its ops.json: of onnx's backend tests, of the oracle's contrib operators, of exported and quantised models.
 
-Usage: make_kinds.py OPS.json... > tests/unit/cuda/kinds.json     (the stored entries may be among them)
+Usage: make_kinds.py OPS.json... > kinds.new && mv kinds.new tests/unit/cuda/kinds.json
+The stored entries may be among them: they are read before the new file takes their place.
 Of entries that are alike the smallest stays, so that the file does not depend on the order. Parts of operations and
 those that do no work are entries, too, where nothing else is like them.
 """

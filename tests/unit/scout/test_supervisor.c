@@ -162,7 +162,7 @@ static void what_is_prepared_beside_blames_nobody(void) {
     UNIT_CHECK(run_jobs(&p, "fake:0", 0));
     UNIT_INT(p.finished, 3);
     UNIT_INT(p.restarts, 1);
-    UNIT_CHECK(strstr(p.said, "done again with nothing beside it") != NULL);
+    UNIT_CHECK(strstr(p.said, "repeated alone") != NULL);
     UNIT_INT(json_get_int(p.results[0], "announced", -1), 2);
     UNIT_INT(json_get_int(p.results[1], "announced", -1), 0);
     UNIT_INT(json_get_int(p.results[2], "announced", -1), 0);
