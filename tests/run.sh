@@ -78,7 +78,7 @@ step_cli_quick() { cli_tests usage input dims analyze scout_usage scout_fail; }
 on_cpu=(models passes)
 # The others wait most of their time.
 step_scout() { JOBS=$((JOBS * 2)) tests/scout/run.sh bin/scout_batch $release/scripted "${on_cpu[@]/#/-}"; }
-step_scout_cpu() { tests/scout/run.sh bin/scout_batch $release/scripted "${on_cpu[@]}"; }
+step_scout_cpu() { JOBS=1 tests/scout/run.sh bin/scout_batch $release/scripted "${on_cpu[@]}"; }
 step_page() { tests/page/run.sh bin/analyze; }
 step_dispatch() { tests/dispatch/run.sh; }
 step_golden() { tests/golden/run.sh bin/extract_ops; }

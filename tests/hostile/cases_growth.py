@@ -119,7 +119,7 @@ def read_again():
     body_of_junk = Graph(graph([node("Relu", "x", "q")], [], [value("q", None)]) + junk)
     refers = blob(5, blob(1, "then_branch") + blob(21, "g") + num(20, 5))
     many_ints = blob(5, blob(1, "k") + blob(8, bytes(1000000)) + num(20, 7))
-    again = "again and again"
+    again = "read repeatedly"
     return [
         Case("call_4096_attributes_3000_references", OPEN, lambda: references(4096)),
         Case("call_100k_attributes_3000_references", BAD, lambda: references(100000), pattern="100000 attributes"),

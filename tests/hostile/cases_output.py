@@ -1,4 +1,4 @@
-"""Hostile output: long names that are said again and again, and numbers that no file may hold.
+"""Hostile output: long names that are said read repeatedly, and numbers that no file may hold.
 
 The runner holds every file to its bound and gives every ops.json to scout_batch; the cases here are those that once grew
 to gigabytes, went below zero or could not be written.

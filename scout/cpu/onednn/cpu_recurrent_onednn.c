@@ -167,8 +167,8 @@ static void destroy(scout_plan *plan) {
     const cpu_onednn *l = plan->onednn.lib;
     for (int k = 0; k < BIAS; k++) {
         cpu_onednn_md_free(&plan->plain[k]);
-        if (plan->order[k]) l->dnnl_primitive_destroy(plan->order[k]);
-        if (plan->order_pd[k]) l->dnnl_primitive_desc_destroy(plan->order_pd[k]);
+        if (l && plan->order[k]) l->dnnl_primitive_destroy(plan->order[k]);
+        if (l && plan->order_pd[k]) l->dnnl_primitive_desc_destroy(plan->order_pd[k]);
     }
     cpu_onednn_plan_free(&plan->onednn);
 }
