@@ -4,7 +4,7 @@
 
 #include "common/json_get.h"
 #include "common/verdict.h"
-#include "scout/terms/chosen.h"
+#include "scout/terms/filter.h"
 #include "scout/timing/estimate.h"
 
 #include <math.h>
@@ -535,7 +535,9 @@ json_t *figures_add(json_t *m, const json_t *pass) {
 
 /* ---- what comes next ---- */
 
-static bool asked(const json_t *row, const char *only) { return only && chosen_is(only, json_get_text(row, "name")); }
+static bool asked(const json_t *row, const char *only) {
+    return only && filter_takes(only, json_get_text(row, "name"));
+}
 
 static void choose(json_t *to, const json_t *row) {
     json_array_append_new(

@@ -32,7 +32,7 @@ typedef struct measure_request {
     double early_exit;        /* fraction of the ceiling: 0.97 */
     uint64_t workspace_limit; /* 32 MiB */
     const char *only;         /* names of the candidates to run beside the baseline, commas between; NULL: all */
-    const char *before;       /* what stands in the baseline's place (chosen_is_before), or NULL */
+    const char *before;       /* what stands in the baseline's place (filter_is_before), or NULL */
     parts_request parts;      /* of a fusion: what is measured beside it, as the baseline */
     const measure_exclusion *exclusions;
     int exclusion_count;

@@ -2,7 +2,7 @@
  * and how each is prepared and verified. */
 #include "scout/measure/measure_internal.h"
 
-#include "scout/terms/chosen.h"
+#include "scout/terms/filter.h"
 
 #include <math.h>
 #include <pthread.h>
@@ -27,7 +27,7 @@ void measure_rows_skip(measure_row *row, const char *code, const char *format, .
 }
 
 bool measure_rows_is_baseline(const measurement *m, const scout_candidate *c) {
-    return chosen_is_before(m->request->before, c->name, c->library, (c->flags & SCOUT_BASELINE) != 0);
+    return filter_is_before(m->request->before, c->name, c->library, (c->flags & SCOUT_BASELINE) != 0);
 }
 
 /* ---- the list ---- */
@@ -146,7 +146,7 @@ static bool too_dear(measurement *m, const plugins_candidate *c, bool asked, sco
 static void add_candidate(measurement *m, const plugins_candidate *c) {
     const scout_candidate *candidate = c->candidate;
     const char *only = m->request->only;
-    const bool asked = chosen_is(only, candidate->name);
+    const bool asked = filter_takes(only, candidate->name);
     scout_why why = {.code = ""};
     if (m->qualify && strcmp(m->qualify, candidate->name) != 0) return;
     if (!asked && !measure_rows_is_baseline(m, candidate)) {

@@ -4,7 +4,7 @@
 
 #include "common/json_get.h"
 
-#include "scout/terms/chosen.h"
+#include "scout/terms/filter.h"
 
 #include <math.h>
 #include <string.h>
@@ -43,7 +43,7 @@ static const json_t *find_after(const report_input *in, const json_t *before) {
     int most = -1;
     for (size_t k = 0; k < json_array_size(rows); k++) {
         const json_t *row = json_array_get(rows, k);
-        if (row == before || is_not_asked(row) || !chosen_is(in->search->candidate, json_get_text(row, "name")))
+        if (row == before || is_not_asked(row) || !filter_takes(in->search->candidate, json_get_text(row, "name")))
             continue;
         if (rival && is_of(row, json_get_text(rival, "name"), json_get_text(rival, "variant"))) return row;
         const double ratio = status_of(row) == ROW_OK ? json_get_positive(row, "ratio") : NAN;
@@ -60,7 +60,7 @@ static const json_t *find_before(const report_input *in) {
         const json_t *row = json_array_get(rows, k);
         const bool told = json_is_string(json_object_get(m, "baseline"));
         if (told ? is_of(row, json_get_text(m, "baseline"), json_get_text(m, "baseline_variant"))
-                 : !is_not_asked(row) && !chosen_is(in->search->candidate, json_get_text(row, "name")))
+                 : !is_not_asked(row) && !filter_takes(in->search->candidate, json_get_text(row, "name")))
             return row;
     }
     return NULL;

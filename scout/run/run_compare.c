@@ -4,7 +4,7 @@
 #include "common/json_get.h"
 
 #include "scout/report/compare.h"
-#include "scout/terms/chosen.h"
+#include "scout/terms/filter.h"
 
 #include <string.h>
 
@@ -30,7 +30,7 @@ static bool known_before(const run *r, const json_t *list, const char *before) {
     for (size_t k = 0; k < json_array_size(list); k++) {
         const json_t *one = json_array_get(list, k);
         const bool is_default = json_integer_value(json_object_get(one, "flags")) & SCOUT_BASELINE;
-        if (is_here(r, one) && chosen_is_before(before, json_get_text(one, "name"),
+        if (is_here(r, one) && filter_is_before(before, json_get_text(one, "name"),
                                                 json_string_value(json_object_get(one, "library")), is_default))
             return true;
     }

@@ -5,7 +5,7 @@
 #include "common/plain.h"
 #include "common/rows_table.h"
 #include "scout/report/report_beside.h"
-#include "scout/terms/chosen.h"
+#include "scout/terms/filter.h"
 
 #include <inttypes.h>
 #include <math.h>
@@ -154,7 +154,7 @@ void show_counters(FILE *out, arena *a, const json_t *row, const counters *c) {
 /* By --candidate. */
 static bool is_asked(const report_input *in, const json_t *row) {
     const char *name = json_get_text_or_null(row, "name"), *asked = in->search->candidate;
-    return name && asked && chosen_is(asked, name);
+    return name && asked && filter_takes(asked, name);
 }
 
 /* What has no time, and why; of those that were only slower the number. */

@@ -5,7 +5,7 @@
 
 #include "common/json_get.h"
 
-#include "scout/terms/chosen.h"
+#include "scout/terms/filter.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -15,7 +15,7 @@ static bool is_for(const json_t *candidate, const char *kind, const char *device
     const size_t n = strcspn(device, ":");
     if (!json_is_string(json_object_get(candidate, "plugin"))) return false;
     if (strcmp(json_get_text(candidate, "kind"), kind) != 0) return false;
-    if (!chosen_is(only, name)) return false;
+    if (!filter_takes(only, name)) return false;
     return strlen(of) == n && strncmp(of, device, n) == 0;
 }
 

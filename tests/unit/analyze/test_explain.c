@@ -2,7 +2,7 @@
  * verdict, and whatever a report holds, lines come out of it. */
 #include "analyze/explain/explain.h"
 #include "common/amount.h"
-#include "tests/unit/common/verdict_lab.h"
+#include "tests/unit/common/verdict_fixture.h"
 
 #include <stdlib.h>
 

@@ -3,7 +3,7 @@
 #include "analyze/page/page.h"
 #include "analyze/page/page_assets.h"
 #include "analyze/page/page_internal.h"
-#include "tests/unit/analyze/study_lab.h"
+#include "tests/unit/analyze/study_fixture.h"
 
 static void figures(void) {
     UNIT_TEXT(page_time(18.92).s, "18.92 µs");

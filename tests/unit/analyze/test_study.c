@@ -1,6 +1,6 @@
 /* Studies: what is read of reports, what is skipped and why, which of them may be compared. */
 #include "analyze/study/study.h"
-#include "tests/unit/analyze/study_lab.h"
+#include "tests/unit/analyze/study_fixture.h"
 
 #include <fcntl.h>
 

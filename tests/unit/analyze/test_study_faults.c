@@ -8,7 +8,7 @@
 #include "common/arena.c" // NOLINT(bugprone-suspicious-include): compiled again with another chunk size
 
 #include "analyze/write/formats.h"
-#include "tests/unit/analyze/study_lab.h"
+#include "tests/unit/analyze/study_fixture.h"
 
 #include <dirent.h>
 #include <errno.h>

@@ -1,6 +1,6 @@
 /* Several folders: what may stand together, what is told apart, and what happens to an operation of both. */
 #include "analyze/study/study.h"
-#include "tests/unit/analyze/study_lab.h"
+#include "tests/unit/analyze/study_fixture.h"
 
 static void near(double got, double want) {
     if (!UNIT_CHECK(fabs(got - want) <= 1e-9 * fabs(want))) printf("got %.12g, want %.12g\n", got, want);

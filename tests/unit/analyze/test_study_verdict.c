@@ -2,7 +2,7 @@
  * and every one that is read says with the default thresholds what it said itself. */
 #include "analyze/study/study_internal.h"
 #include "scout/report/report.h"
-#include "tests/unit/analyze/study_lab.h"
+#include "tests/unit/analyze/study_fixture.h"
 #include "tests/unit/scout/report_made.h"
 
 enum { OPERATIONS = 160, FUSIONS = 40 };

@@ -2,7 +2,7 @@
  * and the order is what somebody should do first. And what is printed of it, whatever the names are. */
 #include "analyze/write/formats.h"
 #include "common/plain.h"
-#include "tests/unit/analyze/study_lab.h"
+#include "tests/unit/analyze/study_fixture.h"
 
 static void near(double got, double want) {
     if (!UNIT_CHECK(fabs(got - want) <= 1e-9 * fabs(want) + 1e-12)) printf("got %.12g, want %.12g\n", got, want);

@@ -1,5 +1,5 @@
 /* The rules of verdicts: each of them, and both sides of every threshold. */
-#include "tests/unit/common/verdict_lab.h"
+#include "tests/unit/common/verdict_fixture.h"
 
 #include <math.h>
 

@@ -1,5 +1,5 @@
 /* How far from its ceiling an operation is, and what that says when the ceiling is hardly known. */
-#include "tests/unit/common/verdict_lab.h"
+#include "tests/unit/common/verdict_fixture.h"
 
 static void at_the_ceiling_nothing_is_done(void) {
     verdict_facts f = product(97.7);

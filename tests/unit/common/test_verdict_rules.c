@@ -1,5 +1,5 @@
 /* What a verdict says of itself: which rule decided, and every threshold with the figure that it was compared with. */
-#include "tests/unit/common/verdict_lab.h"
+#include "tests/unit/common/verdict_fixture.h"
 
 static const char *rule_of(const verdict_facts *f) {
     const verdict v = judge(f);

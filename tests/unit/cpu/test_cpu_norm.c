@@ -1,6 +1,6 @@
 /* Norms on the CPU device: the reference against plain loops in other words, every candidate against the reference. */
 #include "scout/op/norm.h"
-#include "tests/unit/cpu/cpu_norm_lab.h"
+#include "tests/unit/cpu/cpu_norm_fixture.h"
 #include "tests/unit/cpu/cpu_products.h"
 #include "tests/unit/unit.h"
 

@@ -1,6 +1,6 @@
 /* Softmax on the CPU device: the reference against plain loops, every candidate against the reference. */
 #include "scout/op/softmax.h"
-#include "tests/unit/cpu/cpu_norm_lab.h"
+#include "tests/unit/cpu/cpu_norm_fixture.h"
 #include "tests/unit/cpu/cpu_products.h"
 #include "tests/unit/unit.h"
 

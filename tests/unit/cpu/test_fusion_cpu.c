@@ -1,6 +1,6 @@
 /* Every pattern on the CPU, in its types: the parts in sequence come out as the one operation does. In fp32 all of them
  * run; in a half type those whose parts have a baseline on this processor each. */
-#include "tests/unit/scout/fusion_lab.h"
+#include "tests/unit/scout/fusion_fixture.h"
 
 #include "scout/device/cpu.h"
 #include "scout/kinds/kinds.h"

@@ -1,7 +1,7 @@
 /* What candidates are told of norms and softmax, what cannot be told, and how exact they have to be. */
 #include "scout/op/norm.h"
 #include "scout/op/softmax.h"
-#include "tests/unit/cpu/cpu_norm_lab.h"
+#include "tests/unit/cpu/cpu_norm_fixture.h"
 #include "tests/unit/unit.h"
 
 #include <math.h>

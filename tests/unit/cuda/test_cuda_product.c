@@ -8,7 +8,7 @@
 #include "scout/cuda/device/cuda_candidates.h"
 #include "scout/op/conv.h"
 #include "tests/fakes/lt_fake.h"
-#include "tests/unit/cuda/cuda_lab.h"
+#include "tests/unit/cuda/cuda_fixture.h"
 
 #include <cuda_runtime_api.h>
 

@@ -5,7 +5,7 @@
 #include "scout/cuda/own/own_gemm_quantised.h"
 #include "scout/cuda/reference/cuda_whole.h"
 #include "tests/fakes/quantised_fakes.h"
-#include "tests/unit/cuda/cuda_lab.h"
+#include "tests/unit/cuda/cuda_fixture.h"
 
 #define GEMM "\"op\": \"gemm\", \"weight_dtype\": \"int8\", \"weight_side\": \"b\", \"quant\": \"qdq\", "
 

@@ -1,5 +1,5 @@
 /* libscout_dispatch: opening, finding, what lies between two that agree, and what is refused. */
-#include "tests/unit/dispatch/dispatch_lab.h"
+#include "tests/unit/dispatch/dispatch_fixture.h"
 #include "tests/unit/unit.h"
 
 #include <stdlib.h>

@@ -1,5 +1,5 @@
 /* Files that are not a dispatch tables: each is refused with one line that says where, whatever it holds. */
-#include "tests/unit/dispatch/dispatch_lab.h"
+#include "tests/unit/dispatch/dispatch_fixture.h"
 #include "tests/unit/unit.h"
 
 #include <stdlib.h>

@@ -1,6 +1,6 @@
 /* Keep, revert, or undecided: what a measurement says, at both sides of every limit; and whose names are meant. */
 #include "scout/report/compare.h"
-#include "scout/terms/chosen.h"
+#include "scout/terms/filter.h"
 #include "tests/unit/unit.h"
 
 #include <math.h>
@@ -135,20 +135,20 @@ static void in_the_report(void) {
 }
 
 static void names(void) {
-    UNIT_CHECK(chosen_is(NULL, "any"));
-    UNIT_CHECK(chosen_is("one", "one"));
-    UNIT_CHECK(chosen_is("one,two", "two") && chosen_is("one,two", "one"));
-    UNIT_CHECK(!chosen_is("one,two", "on") && !chosen_is("one,two", "one,two") && !chosen_is("onetwo", "two"));
-    UNIT_CHECK(!chosen_is("", "one") && !chosen_is(",,one", "on") && chosen_is(",,one", "one"));
-    UNIT_CHECK(chosen_is_before(NULL, "cublaslt", "cublaslt", true));
-    UNIT_CHECK(!chosen_is_before(NULL, "own", NULL, false));
-    UNIT_CHECK(chosen_is_before("own", "own", NULL, false));
-    UNIT_CHECK(chosen_is_before("cublas", "lt_gemm", "cublaslt", true));
-    UNIT_CHECK(!chosen_is_before("cublas", "lt_gemm", "cublaslt", false)); /* it is no default */
-    UNIT_CHECK(!chosen_is_before("cublas", "conv", "cudnn", true));
-    UNIT_CHECK(chosen_is_before("cudnn", "conv", "cudnn", true));
-    UNIT_CHECK(chosen_is_before("library", "loops", NULL, true));
-    UNIT_CHECK(!chosen_is_before("cublas", "loops", NULL, true) && !chosen_is_before("onednn", "loops", NULL, true));
+    UNIT_CHECK(filter_takes(NULL, "any"));
+    UNIT_CHECK(filter_takes("one", "one"));
+    UNIT_CHECK(filter_takes("one,two", "two") && filter_takes("one,two", "one"));
+    UNIT_CHECK(!filter_takes("one,two", "on") && !filter_takes("one,two", "one,two") && !filter_takes("onetwo", "two"));
+    UNIT_CHECK(!filter_takes("", "one") && !filter_takes(",,one", "on") && filter_takes(",,one", "one"));
+    UNIT_CHECK(filter_is_before(NULL, "cublaslt", "cublaslt", true));
+    UNIT_CHECK(!filter_is_before(NULL, "own", NULL, false));
+    UNIT_CHECK(filter_is_before("own", "own", NULL, false));
+    UNIT_CHECK(filter_is_before("cublas", "lt_gemm", "cublaslt", true));
+    UNIT_CHECK(!filter_is_before("cublas", "lt_gemm", "cublaslt", false)); /* it is no default */
+    UNIT_CHECK(!filter_is_before("cublas", "conv", "cudnn", true));
+    UNIT_CHECK(filter_is_before("cudnn", "conv", "cudnn", true));
+    UNIT_CHECK(filter_is_before("library", "loops", NULL, true));
+    UNIT_CHECK(!filter_is_before("cublas", "loops", NULL, true) && !filter_is_before("onednn", "loops", NULL, true));
 }
 
 int main(void) {

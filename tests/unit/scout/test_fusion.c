@@ -1,5 +1,5 @@
 /* What a fusion of ops.json becomes: one operation, and places for its parts' tensors in it; or a reason why not. */
-#include "tests/unit/scout/fusion_lab.h"
+#include "tests/unit/scout/fusion_fixture.h"
 
 static const fusion *one(const char *asked) {
     if (!UNIT_CHECK(fusion_make_of("fp32", 4, asked))) printf("%s\n", g.st.text);

@@ -1,6 +1,6 @@
 /* One operation from its candidates to its rows, on a device whose clock only launches move. */
 #include "scout/report/report.h"
-#include "tests/unit/scout/measure_lab.h"
+#include "tests/unit/scout/measure_fixture.h"
 #include "tests/unit/unit.h"
 
 #include <math.h>

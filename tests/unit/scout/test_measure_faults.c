@@ -1,5 +1,5 @@
 /* Candidates at fault, and what keeps an operation from being measured at all: each gets its row. */
-#include "tests/unit/scout/measure_lab.h"
+#include "tests/unit/scout/measure_fixture.h"
 #include "tests/unit/unit.h"
 
 #include <math.h>

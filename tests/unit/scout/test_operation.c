@@ -1,5 +1,5 @@
 /* Operations: ops.json, the short form, the command line, and their way between processes. */
-#include "tests/unit/scout/operation_lab.h"
+#include "tests/unit/scout/operation_fixture.h"
 
 /* ---- the short form ---- */
 

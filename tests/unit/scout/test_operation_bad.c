@@ -1,5 +1,5 @@
 /* Files, entries and words that tell no operation: each gets one clear line. */
-#include "tests/unit/scout/operation_lab.h"
+#include "tests/unit/scout/operation_fixture.h"
 
 static void bad_files_get_one_clear_line(void) {
     refused("{", NULL, STATUS_INPUT, "line 1");

@@ -1,5 +1,5 @@
 /* Members of the hand-written form: those of its kind, and no others. */
-#include "tests/unit/scout/operation_lab.h"
+#include "tests/unit/scout/operation_fixture.h"
 
 /* What is typed by hand is misspelt by hand. */
 static void misspelt_members_are_refused(void) {

@@ -1,5 +1,5 @@
 /* The parts of a fusion in sequence, beside what does all of it at once, on a device whose clock only launches move. */
-#include "tests/unit/scout/measure_lab.h"
+#include "tests/unit/scout/measure_fixture.h"
 #include "tests/unit/unit.h"
 
 static fusion_part parts[FUSION_PARTS];

@@ -1,6 +1,6 @@
 /* What the tests of analyze share: a folder of reports that are made up from a few figures, and a study of it. */
-#ifndef TESTS_STUDY_LAB_H
-#define TESTS_STUDY_LAB_H
+#ifndef TESTS_STUDY_FIXTURE_H
+#define TESTS_STUDY_FIXTURE_H
 
 #include "analyze/study/study.h"
 #include "common/files.h"

@@ -1,5 +1,5 @@
 /* Matching of names that a person typed, in the supervisor (to refuse slips) and in the worker (to list rows). */
-#include "scout/terms/chosen.h"
+#include "scout/terms/filter.h"
 
 #include <stddef.h>
 #include <string.h>
@@ -7,7 +7,7 @@
 /* What people say, and what the library is called in a candidate; NULL: any of them. */
 static const struct { const char *said, *library; } aliases[] = {{"cublas", "cublaslt"}, {"library", NULL}};
 
-bool chosen_is(const char *list, const char *name) {
+bool filter_takes(const char *list, const char *name) {
     const size_t length = strlen(name);
     if (!list) return true;
     for (const char *at = list; *at;) {
@@ -18,7 +18,7 @@ bool chosen_is(const char *list, const char *name) {
     return false;
 }
 
-bool chosen_is_before(const char *before, const char *name, const char *library, bool is_default) {
+bool filter_is_before(const char *before, const char *name, const char *library, bool is_default) {
     if (!before) return is_default;
     if (strcmp(before, name) == 0) return true;
     if (!is_default) return false;

@@ -1,5 +1,5 @@
 /* One operation after the other: built as from a file, filled, run by all, compared. */
-#include "tests/unit/cpu/cpu_norm_lab.h"
+#include "tests/unit/cpu/cpu_norm_fixture.h"
 
 #include "common/dtype.h"
 #include "scout/cpu/device/cpu_number.h"
@@ -16,7 +16,7 @@ int cpu_norm_lab_wrong;
 /* unit.h counts by file: what is seen here is counted for all, and a test looks at the sum. */
 static bool hold(bool good, const char *what, int line) {
     if (good) return true;
-    printf("cpu_norm_lab.c:%d: not so: %s\n", line, what);
+    printf("cpu_norm_fixture.c:%d: not so: %s\n", line, what);
     cpu_norm_lab_wrong++;
     return false;
 }

@@ -1,7 +1,7 @@
 /* The fixture of the tests of a measurement, a header because each of their programs has its own: begin, change the
  * request, USE candidates, measure (four passes), look, end (nothing may be left on the device). */
-#ifndef TESTS_MEASURE_LAB_H
-#define TESTS_MEASURE_LAB_H
+#ifndef TESTS_MEASURE_FIXTURE_H
+#define TESTS_MEASURE_FIXTURE_H
 
 #include "scout/measure/figures.h"
 #include "scout/measure/measure.h"

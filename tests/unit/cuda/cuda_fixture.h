@@ -1,6 +1,6 @@
 /* Operations in the host's memory, for tests of the CUDA device's candidates on machines without a GPU. */
-#ifndef TESTS_CUDA_LAB_H
-#define TESTS_CUDA_LAB_H
+#ifndef TESTS_CUDA_FIXTURE_H
+#define TESTS_CUDA_FIXTURE_H
 
 #include "common/arena.h"
 #include "scout/cuda/device/cuda_device.h"
@@ -27,7 +27,7 @@ typedef struct lab {
 
 /* From a list with this one operation; drop is right afterwards in every case. */
 static bool read_op(lab *l, const char *fields, uint64_t workspace) {
-    char path[] = "/tmp/test_cuda_lab.XXXXXX", text[512];
+    char path[] = "/tmp/test_cuda_fixture.XXXXXX", text[512];
     const int file = mkstemp(path), length = snprintf(text, sizeof text, "{\"q\": {%s}}", fields);
     const bool written = file >= 0 && write(file, text, (size_t)length) == length;
     if (file >= 0) close(file);

@@ -1,6 +1,6 @@
 /* What the tests of verdicts share: a product to judge, and what is expected of its verdict. */
-#ifndef TESTS_VERDICT_LAB_H
-#define TESTS_VERDICT_LAB_H
+#ifndef TESTS_VERDICT_FIXTURE_H
+#define TESTS_VERDICT_FIXTURE_H
 
 #include "common/verdict.h"
 #include "tests/unit/unit.h"

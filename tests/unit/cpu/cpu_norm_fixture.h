@@ -1,7 +1,7 @@
 /* Norms and softmax for the tests of the CPU device: an operation from a line of text, its tensors filled and guarded,
  * and every candidate of its kind held against the device's reference. A test that cannot even get memory aborts. */
-#ifndef TESTS_CPU_NORM_LAB_H
-#define TESTS_CPU_NORM_LAB_H
+#ifndef TESTS_CPU_NORM_FIXTURE_H
+#define TESTS_CPU_NORM_FIXTURE_H
 
 #include "common/arena.h"
 #include "scout/kinds/kinds.h"

@@ -1,6 +1,6 @@
 /* Tables for the tests of libscout_dispatch, made of entries in one line each. */
-#ifndef TESTS_DISPATCH_LAB_H
-#define TESTS_DISPATCH_LAB_H
+#ifndef TESTS_DISPATCH_FIXTURE_H
+#define TESTS_DISPATCH_FIXTURE_H
 
 #include "dispatch/scout_dispatch.h"
 

@@ -1,10 +1,10 @@
 /* What the tests of fusions share: an ops.json with operations that follow one another, and the fusions that a test
- * asks for. A header because each program has its own state (operation_lab.h). */
-#ifndef TESTS_FUSION_LAB_H
-#define TESTS_FUSION_LAB_H
+ * asks for. A header because each program has its own state (operation_fixture.h). */
+#ifndef TESTS_FUSION_FIXTURE_H
+#define TESTS_FUSION_FIXTURE_H
 
 #include "scout/fusion/fusion.h"
-#include "tests/unit/scout/operation_lab.h"
+#include "tests/unit/scout/operation_fixture.h"
 
 static fusion_list fusions;
 

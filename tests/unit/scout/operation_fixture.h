@@ -1,6 +1,6 @@
 /* What the tests of reading operations share: begin, read, look at `list` or at what went wrong in `g.st`, end. */
-#ifndef TESTS_OPERATION_LAB_H
-#define TESTS_OPERATION_LAB_H
+#ifndef TESTS_OPERATION_FIXTURE_H
+#define TESTS_OPERATION_FIXTURE_H
 
 #include "scout/input/operation_internal.h"
 #include "tests/unit/unit.h"
