@@ -272,7 +272,15 @@ static void finish(run *r, bool good, status *st) {
     }
 }
 
-static void work(run *r, status *st) {
+static void operations_work(run *r, status *st) {
+    const options *o = r->options;
+    r->search = (report_search){.exhaustive = o->exhaustive,
+                                .candidate = o->candidate,
+                                .before = o->before,
+                                .compare = o->compare,
+                                .early_exit = o->exhaustive ? 1 : o->early_exit,
+                                .workspace_limit = REGIME_WORKSPACE_BYTES};
+    run_utc(r->taken, sizeof r->taken);
     read_operations(r);
     if (!run_files_prepare(r, st) || !run_start(r, st)) return;
     skip_foreign_kinds(r);
@@ -283,23 +291,15 @@ static void work(run *r, status *st) {
     finish(r, good, st);
 }
 
-status_code run_operations(const options *o, const volatile int *stop, status *st) {
+status_code run_whole(const options *o, const volatile int *stop, size_t most_memory, run_work *work, status *st) {
     run *r = calloc(1, sizeof *r);
     if (!r) return status_set(st, STATUS_ENVIRONMENT, "out of memory; free some and run again");
     r->options = o;
     r->stop = stop;
     r->lock = -1;
-    r->started = run_now();
-    r->budget = budget_of(o, r->started);
-    r->search = (report_search){.exhaustive = o->exhaustive,
-                                .candidate = o->candidate,
-                                .before = o->before,
-                                .compare = o->compare,
-                                .early_exit = o->exhaustive ? 1 : o->early_exit,
-                                .workspace_limit = REGIME_WORKSPACE_BYTES};
-    run_utc(r->taken, sizeof r->taken);
+    r->budget = budget_of(o, run_now());
     guard_init(&r->guard);
-    arena_init(&r->arena, &r->guard, MOST_MEMORY);
+    arena_init(&r->arena, &r->guard, most_memory);
     show_progress_init(&r->progress, o->quiet);
     if (guard_enter(&r->guard))
         work(r, st);
@@ -308,4 +308,8 @@ status_code run_operations(const options *o, const volatile int *stop, status *s
     run_end(r);
     free(r);
     return st->code;
+}
+
+status_code run_operations(const options *o, const volatile int *stop, status *st) {
+    return run_whole(o, stop, MOST_MEMORY, operations_work, st);
 }

@@ -110,13 +110,13 @@ typedef struct run {
     double model_ci; /* of the model's time, once that is known */
     show_progress progress;
     budget budget;
-    double started, began; /* the run; its first pass: 0: not yet */
-    int unwritten;         /* items of which that is so */
-    int of_other_cards;    /* figures that the cache has of another card of this class */
-    double expected_us;    /* of the model, before it is measured; 0: not yet known */
-    char taken[32];        /* when it began */
-    others beside;         /* what ran beside it at its start, on a host; cores 0: that is not known */
-    status failure;        /* of writing: the run ends */
+    double began;       /* the first pass; 0: not yet */
+    int unwritten;      /* items of which that is so */
+    int of_other_cards; /* figures that the cache has of another card of this class */
+    double expected_us; /* of the model, before it is measured; 0: not yet known */
+    char taken[32];     /* when it began */
+    others beside;      /* what ran beside it at its start, on a host; cores 0: that is not known */
+    status failure;     /* of writing: the run ends */
     bool interrupted;
     run_fault *faults; /* owned; candidates that hung or crashed, one per candidate */
     int fault_count;
@@ -127,6 +127,10 @@ typedef struct run {
 double run_now(void);                  /* seconds of a steady clock */
 void run_utc(char *text, size_t room); /* "2026-11-21T15:07:52Z" */
 void run_warn(run *r, const char *format, ...) __attribute__((format(printf, 2, 3)));
+
+/* A run from its options to its end: `work` has it whole, with its guard entered and the time of its budget begun. */
+typedef void run_work(run *r, status *st);
+status_code run_whole(const options *o, const volatile int *stop, size_t most_memory, run_work *work, status *st);
 
 /* Starts workers and fills `devices`; false: st says why. */
 bool run_start(run *r, status *st);

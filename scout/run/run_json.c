@@ -273,7 +273,7 @@ bool run_json_save(run *r, const char *state, status *st) {
     json_put_text(&b, to, "program", version_text);
     json_put_text(&b, to, "state", state);
     json_put_text(&b, to, "started", r->taken);
-    json_put_real(&b, to, "seconds", run_now() - r->started);
+    json_put_real(&b, to, "seconds", run_now() - r->budget.started);
     json_put_text(&b, to, "model", r->list.model ? r->list.model : "");
     json_put(&b, to, "options", options_json(r, &b));
     regime_key(&o->regime, key, sizeof key);

@@ -78,23 +78,7 @@ static void ceilings_work(run *r, status *st) {
 }
 
 status_code run_ceilings(const options *o, const volatile int *stop, status *st) {
-    run *r = calloc(1, sizeof *r);
-    if (!r) return status_set(st, STATUS_ENVIRONMENT, "out of memory; free some and run again");
-    r->options = o;
-    r->stop = stop;
-    r->lock = -1;
-    r->started = run_now();
-    r->budget = budget_of(o, r->started);
-    guard_init(&r->guard);
-    arena_init(&r->arena, &r->guard, MOST_MEMORY);
-    show_progress_init(&r->progress, o->quiet);
-    if (guard_enter(&r->guard))
-        ceilings_work(r, st);
-    else
-        *st = r->guard.st;
-    run_end(r);
-    free(r);
-    return st->code;
+    return run_whole(o, stop, MOST_MEMORY, ceilings_work, st);
 }
 
 /* ---- lists ---- */

@@ -1,5 +1,4 @@
-/* Candidates that are one primitive of oneDNN: a file describes it and takes the rest from here.
- */
+/* Candidates that are one primitive of oneDNN: a file describes it and takes the rest from here. */
 #ifndef SCOUT_CPU_ONEDNN_CPU_ONEDNN_SINGLE_H
 #define SCOUT_CPU_ONEDNN_CPU_ONEDNN_SINGLE_H
 
