@@ -8,6 +8,7 @@ enum {
     BENCH_CANARY = 256,   /* bytes on either side of every buffer */
     BENCH_FRONT = 512,    /* before the data, which so keeps the allocation's alignment; the canary is its end */
     BENCH_COPIES = 512,   /* at most: tiny tensors stay below the plateau, which rotation_bytes says */
+    BENCH_PLACES = 32,    /* of what stays in the cache anyway */
     BENCH_LINE = 512,     /* copies begin at multiples of it, as allocations do */
     BENCH_GAP = 16 << 20, /* a slab begins up to so far behind where its memory does */
     BENCH_WATCHED = 6,    /* copies between the first and the last that have canaries, about */
@@ -54,6 +55,8 @@ struct bench_set {
     bench_given given;
     uint64_t seed, round;
     uint32_t copies; /* of every tensor that rotates */
+    uint32_t places; /* of every other one, which stays in the cache in all of them */
+    bool cold;       /* a rotation empties the cache, so a recorded sequence holds whole ones */
     uint32_t turn;   /* next copy where launches are not captured */
     bench_tensor tensors[SCOUT_MAX_TENSORS];
     bench_slab workspace; /* of workspace_limit bytes, made when the first plan asks for some */
@@ -101,7 +104,7 @@ struct bench_plan {
 
 void *bench_data(const bench_buffer *b);
 scout_answer bench_slab_new(bench_set *s, bench_slab *slab, uint64_t bytes, uint32_t count, scout_why *why);
-bench_buffer bench_slab_at(const bench_slab *slab, uint32_t copy);
+bench_buffer bench_slab_at(const bench_slab *slab, uint32_t launch); /* of all copies in turn */
 void bench_slab_free(bench_set *s, bench_slab *slab);
 bool bench_watched(const bench_set *s, uint32_t copy, uint32_t count); /* whether this copy of so many has canaries */
 void bench_copy_tensors(const bench_set *s, uint32_t copy, void **tensors);

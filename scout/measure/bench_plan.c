@@ -9,15 +9,11 @@
 
 /* ---- launching ---- */
 
-static bench_buffer packed_at(const bench_pack *pack, uint32_t copy) {
-    return bench_slab_at(&pack->copies, pack->copies.count > 1 ? copy : 0);
-}
-
 static scout_answer launch(bench_plan *p, uint32_t copy, void *stream, scout_why *why) {
     bench_set *s = p->set;
     void *tensors[SCOUT_MAX_TENSORS];
     bench_copy_tensors(s, copy, tensors);
-    const bench_buffer packed = p->pack ? packed_at(p->pack, copy) : (bench_buffer){NULL, 0};
+    const bench_buffer packed = p->pack ? bench_slab_at(&p->pack->copies, copy) : (bench_buffer){NULL, 0};
     if (p->pack) tensors[p->pack->tensor] = bench_data(&packed);
     const bench_buffer workspace = bench_slab_at(&s->workspace, 0);
     const scout_args args = {.size = sizeof args,
@@ -89,7 +85,7 @@ static const double longest_rotation_s = 0.02, longest_in_burst_s = 0.007;
 uint32_t bench_plan_whole(const bench_plan *p) {
     const uint32_t copies = p->set->copies;
     const double longest_s = p->set->burst ? longest_in_burst_s : longest_rotation_s;
-    return p->captured && !(p->look_s * copies > longest_s) ? copies : 1;
+    return p->captured && p->set->cold && !(p->look_s * copies > longest_s) ? copies : 1;
 }
 
 scout_answer bench_plan_run(bench_plan *p, uint32_t launches, uint32_t repeats, double *seconds, scout_why *why) {
@@ -179,7 +175,7 @@ static scout_answer enqueue_pack(void *context, uint32_t number, void *stream, s
     const packing *work = context;
     bench_plan *p = work->plan;
     const uint32_t copy = work->first + number;
-    const bench_buffer to = packed_at(p->pack, copy);
+    const bench_buffer to = bench_slab_at(&p->pack->copies, copy);
     void *tensors[SCOUT_MAX_TENSORS], *packed = bench_data(&to);
     bench_copy_tensors(p->set, copy, tensors);
     if (packs_tensors(p->candidate)) return p->candidate->pack_tensors(p->plan, tensors, packed, stream, why);
@@ -193,7 +189,7 @@ static scout_answer pack_some(bench_plan *p, uint32_t first, uint32_t count, dou
     packing work = {p, first};
     scout_sequence *sequence = NULL;
     double ignored = 0;
-    const bench_buffer to = packed_at(p->pack, first);
+    const bench_buffer to = bench_slab_at(&p->pack->copies, first);
     scout_answer answer = bench_poison(s, &to, p->pack->copies.stride * (count - 1) + p->pack->bytes, why);
     if (answer == SCOUT_OK && count > 1) answer = bench_pack_arm(s, p->pack, why);
     if (answer == SCOUT_OK) answer = s->api->record(s->device, 0, count, enqueue_pack, &work, &sequence, why);

@@ -103,7 +103,7 @@ static scout_answer inspect_all(verify *v, bool every_copy) {
 }
 
 static bench_buffer output_of(const bench_set *s, uint32_t output, uint32_t copy) {
-    return bench_slab_at(&s->tensors[output].copies, s->tensors[output].rotates ? copy : 0);
+    return bench_slab_at(&s->tensors[output].copies, copy);
 }
 
 static scout_answer poison_all(verify *v) {

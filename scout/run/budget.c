@@ -56,7 +56,7 @@ static double stage_end(budget *b, const budget_job *job, double now) {
         const bool shared = !job->fusion && job->fusions_left;
         return shared ? b->started + (1 - FUSIONS_SHARE) * b->whole_s : b->end;
     }
-    if (!job->fusion || b->exhaustive || b->chosen) return 0;
+    if (!job->fusion || job->early || b->exhaustive || b->chosen) return 0;
     const double share_s = (now - b->started) * FUSIONS_SHARE / (1 - FUSIONS_SHARE);
     if (b->fusions_end == 0) b->fusions_end = now + fmax(FUSIONS_LEAST, share_s);
     return b->fusions_end;

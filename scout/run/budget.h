@@ -27,6 +27,7 @@ bool budget_ceilings_again(const budget *b, double used_s);
 /* A job of the first pass. */
 typedef struct budget_job {
     bool fusion, fusions_left; /* it is a fusion; some fusion is not measured yet */
+    bool early;                /* its stage has not begun */
     double share;              /* of the model's time that the operation is expected to take */
     double part;               /* of all that is left of its stage, for this job; 0: it is the last one */
 } budget_job;

@@ -51,6 +51,7 @@ typedef struct run_item {
     bool unwritten;     /* its first report goes to disk once all jobs are handed out */
     bool changed;       /* it has passes that are in no cache yet */
     double open;        /* what figures_open said of it after `asked` passes: every pass asks all of them */
+    bool wide;          /* figures_wide, likewise */
     int asked;
     bool ended; /* a later pass failed: it has no more */
     int turn;   /* its place in the order of the pass that is under way */

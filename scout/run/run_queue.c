@@ -12,11 +12,12 @@
 #include <string.h>
 #include <xxhash.h>
 
-enum { CEILINGS_JOB = 1 << 24, AHEAD = 12 }; /* AHEAD: jobs that are announced before their turn */
+enum { CEILINGS_JOB = 1 << 24, AHEAD = 32 }; /* AHEAD: jobs that are announced before their turn */
 static const double BUSY_SECONDS = 0.2;      /* a look at what else runs */
 /* Of the model's time: less than that is left open. A device's passes take milliseconds; a host's, which repacks and
  * checks on the cores that it measures, tenths of a second. */
 static const double WORTH = 0.0003, HOST_WORTH = 0.001;
+static const double WIDE = 0.04; /* of the model's time: operations whose times are not known as wanted */
 
 /* ---- the cache ---- */
 
@@ -152,8 +153,8 @@ static double expected_share(run *r, const run_item *i) {
     return r->expected_us > 0 && mine > 0 ? fmin(mine / r->expected_us, 1) : 0;
 }
 
-/* Seconds for preparing and racing in the first pass; 0: there are none left. */
-static double seconds_for(run *r, const run_item *i) {
+/* Seconds for preparing and racing in the first pass; 0: there are none left. `early`: its stage has not begun. */
+static double seconds_for(run *r, const run_item *i, bool early) {
     const bool joined = i->stage != RUN_OPERATIONS;
     double weights = 0;
     for (int k = 0; k < r->item_count; k++) {
@@ -162,6 +163,7 @@ static double seconds_for(run *r, const run_item *i) {
         if (rivals && one->source == RUN_PENDING && !one->started) weights += one->weight;
     }
     const budget_job job = {.fusion = joined,
+                            .early = early,
                             .fusions_left = run_fusion_left(r),
                             .share = expected_share(r, i),
                             .part = weights > 0 ? r->device_count * i->weight / weights : 0};
@@ -219,18 +221,19 @@ static json_t *measure_body(run *r, run_item *i, int pass, json_builder *b) {
     return to;
 }
 
-/* The next ones in the order of this pass that were not announced before. Those of another stage wait until it has
- * begun: operations decide what fusions are made of, and the time that they have. */
+/* The next ones in the order of this pass that were not announced before. Operations decide what a sequence is made of,
+ * so it waits until its stage has begun. */
 static json_t *announce(run *r, const run_item *now, json_builder *b) {
     json_t *list = json_new_array(b);
     int count = 0;
     for (int k = r->at; k < r->item_count && count < AHEAD; k++) {
         run_item *i = &r->items[r->order[k]];
         if (i->source != RUN_PENDING || i->started) continue;
-        if ((i->stage == RUN_OPERATIONS) != (now->stage == RUN_OPERATIONS) || !run_fusion_ready(r, i)) break;
+        const bool early = i->stage != RUN_OPERATIONS && now->stage == RUN_OPERATIONS;
+        if (i->fusion && i->fusion->how == FUSION_SEQUENCE && (early || !run_fusion_ready(r, i))) continue;
         count++;
         if (i->announced) continue;
-        i->budget_s = seconds_for(r, i);
+        i->budget_s = seconds_for(r, i, early);
         if (i->budget_s == 0) break;
         i->announced = true;
         json_push(b, list, measure_body(r, i, 1, b));
@@ -304,17 +307,54 @@ static void add_left(char *what, size_t room, double left_s) {
 
 /* ---- later passes ---- */
 
-/* What of the model's time is open in an item, and worth another pass. */
-static double open_of(const run *r, run_item *i, double model_us) {
+/* An item's part of the model's time; 1: it is a part of others, or all there is. */
+static double share_of(const run *r, const run_item *i, double model_us) {
     const double us = json_number_value(json_object_get(i->measurement, "baseline_time_us"));
     double places = i->fusion ? (double)(i->fusion->selected > 0 ? i->fusion->selected : i->fusion->count)
                               : (double)i->operation->count;
     if (i->for_fusion) places = fmax(places, 1); /* in no model's time, and a fusion is held against it */
+    return !(model_us > 0) || r->search.compare || places == 0 ? 1 : places * us / model_us;
+}
+
+/* Its figures say what is open, once after each pass. False: they say nothing. */
+static bool ask(run_item *i) {
     const int passes = figures_passes(i->measurement);
-    if (i->source == RUN_LEFT || i->busy || !i->measurement || i->derived || !(us > 0) || passes == 0) return 0;
-    if (i->asked != passes) i->open = fmin(figures_open(i->measurement), 1), i->asked = passes;
-    if (!(model_us > 0) || r->search.compare || places == 0) return i->open; /* a part of others, or all there is */
-    return i->open * places * us / model_us;
+    const bool known = json_number_value(json_object_get(i->measurement, "baseline_time_us")) > 0;
+    if (i->source == RUN_LEFT || i->busy || i->derived || !known || passes == 0) return false;
+    if (i->asked == passes) return true;
+    i->open = fmin(figures_open(i->measurement), 1);
+    i->wide = figures_wide(i->measurement);
+    i->asked = passes;
+    return true;
+}
+
+/* What of the model's time is open in an item, and worth another pass. */
+static double open_of(const run *r, run_item *i, double model_us) {
+    return ask(i) ? i->open * share_of(r, i, model_us) : 0;
+}
+
+static int by_value(const void *a, const void *b) {
+    const double x = *(const double *)a, y = *(const double *)b;
+    return (x > y) - (x < y);
+}
+
+/* Operations whose times are not known as wanted may be a small part of the model's time. The least share of one that
+ * goes on: all below it are such a part together. */
+static double wide_share(const run *r, double model_us) {
+    double *const shares = malloc(((size_t)r->list.count + 1) * sizeof *shares), sum = 0;
+    size_t count = 0, k = 0;
+    if (!shares || !(model_us > 0) || run_on_host(r)) {
+        free(shares);
+        return INFINITY;
+    }
+    for (int n = 0; n < r->list.count; n++)
+        if (ask(&r->items[n]) && r->items[n].wide && r->items[n].operation->count > 0)
+            shares[count++] = share_of(r, &r->items[n], model_us);
+    qsort(shares, count, sizeof *shares, by_value);
+    while (k < count && (sum += shares[k]) <= WIDE) k++;
+    const double least = k < count ? shares[k] : (double)INFINITY;
+    free(shares);
+    return least;
 }
 
 static double model_time(const run *r) {
@@ -326,20 +366,21 @@ static double model_time(const run *r) {
 }
 
 /* Between two looks a row goes on: what would be decided there was decided at the last one. */
-static bool wants_pass(const run *r, run_item *i, int pass, double model_us) {
+static bool wants_pass(const run *r, run_item *i, int pass, double model_us, double wide) {
     const int passes = figures_passes(i->measurement);
     if (i->source == RUN_PENDING || passes != pass - 1 || passes == 0) return false;
     if (i->source == RUN_CACHED && r->budget.end == 0) return false; /* it had its time */
     const bool under_way = passes > 1 && !estimate_look((size_t)passes) && i->changed;
     if (i->busy || i->ended || !json_object_get(i->measurement, "baseline_time_us")) return false;
     const bool host = json_is_true(json_object_get(i->measurement, "host"));
-    return under_way || open_of(r, i, model_us) >= (host ? HOST_WORTH : WORTH);
+    return under_way || open_of(r, i, model_us) >= (host ? HOST_WORTH : WORTH) ||
+           (ask(i) && i->wide && i->operation->count > 0 && !i->fusion && share_of(r, i, model_us) >= wide);
 }
 
 /* NULL: nothing is open, or there is no time left. Each pass has an order of its own; what is undecided at the last
  * look comes heaviest first. */
 static run_item *next_pass(run *r, int device) {
-    const double model_us = model_time(r);
+    const double model_us = model_time(r), wide = wide_share(r, model_us);
     const double now = run_now();
     if (now >= budget_later_end(&r->budget, r->began > 0 ? now - r->began : 0, run_on_host(r), now)) return NULL;
     for (; r->pass <= (int)estimate_last_look(); r->pass++) {
@@ -349,7 +390,7 @@ static run_item *next_pass(run *r, int device) {
             run_item *i = &r->items[k];
             busy = busy || i->busy;
             if (i->measurement && i->source != RUN_LEFT && i->device != device && r->device_count > 1) continue;
-            if (!wants_pass(r, i, r->pass, model_us)) continue;
+            if (!wants_pass(r, i, r->pass, model_us, wide)) continue;
             i->turn = (int)(mix((uint64_t)r->pass * 65536 + (uint64_t)k) >> 34);
             if (!chosen || i->turn < chosen->turn) chosen = i;
         }
@@ -373,15 +414,22 @@ static json_t *begin(run *r, int device, run_item *i, int *job) {
     return measure_job(r, &r->devices[device], i);
 }
 
-/* Libraries take longest to say how for products, convolutions and attention. The first few jobs are others, while
- * these are prepared beside them. */
+/* Libraries take a second to be loaded, and long to say how. The first few jobs are such as no library is asked for,
+ * while the others are prepared beside them. */
+static bool asks_library(op_kind kind) {
+    static const op_kind kinds[] = {OP_GEMM,   OP_CONV, OP_ATTENTION, OP_NORM, OP_SOFTMAX,
+                                    OP_REDUCE, OP_POOL, OP_RECURRENT};
+    for (size_t k = 0; k < sizeof kinds / sizeof kinds[0]; k++)
+        if (kinds[k] == kind) return true;
+    return false;
+}
+
 static void lead(run *r) {
     enum { LEAD = 6 };
     for (int k = r->at; r->at < LEAD && k < r->item_count; k++) {
         const run_item *i = &r->items[r->order[k]];
-        const op_kind op = i->operation->rec.kind;
         if (i->stage != RUN_OPERATIONS) return;
-        if (i->source != RUN_PENDING || op == OP_GEMM || op == OP_CONV || op == OP_ATTENTION) continue;
+        if (i->source != RUN_PENDING || asks_library(i->operation->rec.kind)) continue;
         const int chosen = r->order[k];
         memmove(&r->order[r->at + 1], &r->order[r->at], (size_t)(k - r->at) * sizeof *r->order);
         r->order[r->at] = chosen;
@@ -412,7 +460,7 @@ static json_t *next(void *context, int device, int *job) {
             continue;
         }
         if (!run_fusion_ready(r, i)) return NULL; /* another device is at one of its parts */
-        i->budget_s = seconds_for(r, i);
+        i->budget_s = seconds_for(r, i, false);
         if (i->budget_s == 0) {
             skip_rest(r, i->stage == RUN_OPERATIONS);
             continue;
@@ -548,8 +596,9 @@ static void say_busy(run *r) {
 bool run_queue_work(run *r, status *st) {
     bool again = false, due = run_queue_pending(r) > 0;
     r->pass = 2;
+    const double model_us = model_time(r), wide = wide_share(r, model_us);
     for (int k = 0; k < r->item_count; k++)
-        due = due || wants_pass(r, &r->items[k], figures_passes(r->items[k].measurement) + 1, model_time(r));
+        due = due || wants_pass(r, &r->items[k], figures_passes(r->items[k].measurement) + 1, model_us, wide);
     for (int k = 0; k < r->device_count; k++) {
         run_device *d = &r->devices[k];
         due = due || run_ceilings_due(r, d, &again) || (r->sweep_precision && !d->sweep_tried) ||

@@ -28,10 +28,10 @@ lanes_rules lanes_rules_of(const regime *r, bool host, bool first) {
     const bool burst = r->load == REGIME_BURST;
     return (lanes_rules){
         .burst = burst,
-        .block_s = host ? 1e-3 : 0.5e-3,
-        .interval_s = host ? 0.25e-3 : 0.5e-3,
+        .block_s = host ? 1e-3 : 0.25e-3,
+        .interval_s = 0.25e-3,
         .look_s = 0.02,
-        .quick_s = host ? 0.5e-3 : 0.3e-3,
+        .quick_s = host ? 0.5e-3 : 0.25e-3,
         .rounds = host    ? 6
                   : first ? 4
                           : 2,
@@ -191,13 +191,14 @@ typedef struct program { /* of one call of play: which sequences, and whose */
     struct {
         int lane;
         uint32_t intervals;
+        bool counts;
     } blocks[PLAYED];
     uint32_t count, block_count;
     double expected_s;
 } program;
 
 /* Adds a lane's block; false: there is no room, or it cannot be recorded (then it has failed). */
-static bool add_block(course *c, program *p, int lane) {
+static bool add_block(course *c, program *p, int lane, bool counts) {
     lanes_lane *l = &c->lanes[lane];
     scout_sequence *sequence = NULL;
     const uint32_t intervals = intervals_of(l, l->launches, c->rules->block_s);
@@ -206,12 +207,13 @@ static bool add_block(course *c, program *p, int lane) {
     if (answer != SCOUT_OK) return fail(c, l, answer);
     for (uint32_t k = 0; k < intervals; k++) p->sequences[p->count++] = sequence;
     p->blocks[p->block_count].lane = lane;
+    p->blocks[p->block_count].counts = counts;
     p->blocks[p->block_count++].intervals = intervals;
     p->expected_s += intervals * l->launches * l->launch_s;
     return true;
 }
 
-/* Every lane's block, there and back. */
+/* The blocks of a program, in its order. */
 static void play(course *c, const program *p) {
     double seconds[PLAYED], hz[PLAYED] = {0};
     scout_why why;
@@ -227,6 +229,7 @@ static void play(course *c, const program *p) {
         const uint32_t first = k, intervals = p->blocks[n].intervals;
         double sum = 0;
         for (; k < first + intervals; k++) sum += seconds[k];
+        if (!p->blocks[n].counts) continue;
         if (sum >= 0 && isfinite(sum))
             keep(c, lane, sum, (double)intervals * c->lanes[lane].launches, 0, mean_clock(&hz[first], intervals));
         else
@@ -243,12 +246,14 @@ static bool plays(const course *c) {
 /* Of a pair of rounds: there and back. */
 static int lane_at(const course *c, int n) { return n < c->count ? n : 2 * c->count - 1 - n; }
 
-/* A pair of rounds. */
-static void play_rounds(course *c) {
+/* A pair of rounds. The first has one before it that does not count: for the memory of each lane, and the clock. */
+static void play_rounds(course *c, bool first) {
     program p = {.count = 0, .block_count = 0};
+    for (int lane = 0; first && lane < c->count && !c->lost; lane++)
+        if (runs(&c->lanes[lane]) && c->lanes[lane].launch_s < c->rules->block_s) add_block(c, &p, lane, false);
     for (int n = 0; n < 2 * c->count && !c->lost; n++) {
         const int lane = lane_at(c, n);
-        if (!runs(&c->lanes[lane]) || add_block(c, &p, lane)) continue;
+        if (!runs(&c->lanes[lane]) || add_block(c, &p, lane, true)) continue;
         if (runs(&c->lanes[lane])) break; /* no room: blocks of this lane are too many for one call */
     }
     if (p.count > 0 && !c->lost) play(c, &p);
@@ -470,17 +475,17 @@ static void full_rounds(course *c) {
     const lanes_rules *rules = c->rules;
     double began_s = now_of(c);
     const double settled_s = began_s + rules->settle_s;
+    const bool played = plays(c);
     for (int k = 0; k < c->count && !c->lost; k++) {
         if (!runs(&c->lanes[k])) continue;
         c->records[k].count = 0;
-        if (c->lanes[k].launch_s < rules->block_s)
+        if (!played && c->lanes[k].launch_s < rules->block_s)
             block(c, k, c->lanes[k].launches, rules->interval_s, false); /* its memory, its clock */
     }
-    const bool played = plays(c);
     for (int number = 2; (number == 2 || number <= rules->most_rounds) && !c->lost; number += 2) {
         const double start_s = now_of(c);
         if (played)
-            play_rounds(c);
+            play_rounds(c, number == 2);
         else
             run_rounds(c);
         const double end_s = now_of(c), next_s = end_s + (end_s - start_s);

@@ -175,7 +175,7 @@ static scout_answer enqueue_doing(void *context, uint32_t number, void *stream, 
 }
 
 /* The first interval of a run is one like the others: it holds neither the host's pace nor a start. */
-static void check_first(uint32_t launches) {
+static double check_first(uint32_t launches) {
     enum { REPEATS = 20 };
     doing d = {0, 0, NULL};
     scout_sequence *sequence = NULL;
@@ -190,6 +190,7 @@ static void check_first(uint32_t launches) {
     }
     gpu_expect(seconds[0] < sum * 1.1, "the first interval takes %.3g of the others", seconds[0] / sum);
     gpu_api->drop(gpu, sequence);
+    return sum / launches;
 }
 
 static void check_sequences(void) {
@@ -200,9 +201,9 @@ static void check_sequences(void) {
     gpu_expect(answer == SCOUT_OK && d.calls == 1000, "a graph of 1000: %s", why.text);
     const double direct = gpu_time(enqueue_doing, &d, 0, 1000, 20, &why, &answer);
     gpu_expect(answer == SCOUT_OK && d.calls == 21000, "20 runs of 1000 direct launches: %u", d.calls);
-    check_first(50);
-    check_first(500);
-    check_first(4000);
+    const double few = check_first(50), more = check_first(500), many = check_first(4000);
+    gpu_expect(fabs(few / many - 1) < 0.03 && fabs(more / many - 1) < 0.01,
+               "a launch takes %.4g ns of 50, %.4g of 500, %.4g of 4000", few * 1e9, more * 1e9, many * 1e9);
     const double single = gpu_time(enqueue_doing, &d, 1, 1, 1000, &why, &answer);
     printf("  empty launch: graph %.3f us, direct %.3f us, a graph each %.3f us\n", in_graph * 1e6, direct * 1e6,
            single * 1e6);

@@ -63,6 +63,7 @@ scout_answer cuda_device_zeros(scout_device *device, const void *matrix, uint32_
 /* The time of empty launches at their cheapest, and whether they cost more now. */
 double cuda_channels_settle(scout_device *device); /* cuda_device_channels.c */
 bool cuda_channels_dear(const scout_device *device, double settled_s);
+double cuda_channels_beside(const scout_device *device); /* what a graph's interval takes beside its launches */
 void cuda_channels_free(struct cuda_channels *channels);
 
 scout_answer cuda_device_record(scout_device *device, int graph, uint32_t launches, scout_enqueue enqueue,

@@ -1,7 +1,10 @@
 /* The cost of a launch depends on the process's history. Once several of its streams have had work, each launch takes a
  * third longer, on every graph, stream and thread, until the GPU switches to another context. Preparing plans on a
  * second thread does this. So the cost is measured before and after a run. Where it is not the least seen, a launch in
- * a second context makes the GPU switch away and back, to the channel of one stream. */
+ * a second context makes the GPU switch away and back, to the channel of one stream.
+ *
+ * The same empty launches tell what an interval takes beside its launches: its events, and a graph's beginning and end.
+ */
 #include "scout/cuda/device/cuda_device.h"
 
 #include "kernels/harness/kernels.h"
@@ -10,7 +13,7 @@
 #include <math.h>
 #include <stdlib.h>
 
-enum { LAUNCHES = 24, LOOKS = 2 };
+enum { LAUNCHES = 24, TIMES = 10, LOOKS = 2, MANY_LOOKS = 5 };
 static const double dearer = 1.17;   /* half of the third */
 static const double dear_now = 1.25; /* a clock that falls meanwhile adds some, too */
 
@@ -27,6 +30,7 @@ struct cuda_channels {
     driver_calls calls;
     CUcontext other; /* NULL: the cost stays */
     double least_s;  /* that the graph has taken */
+    double beside_s; /* what an interval takes beside its launches */
 };
 
 static bool find_calls(driver_calls *calls) {
@@ -54,16 +58,49 @@ static void leave_and_return(const struct cuda_channels *c) {
     c->calls.pop(&was);
 }
 
-static bool make_graph(struct cuda_channels *c, scout_device *device) {
+static cudaGraphExec_t graph_of(scout_device *device, int launches) {
     cudaGraph_t graph = NULL;
+    cudaGraphExec_t made = NULL;
     bool good = cudaStreamBeginCapture(device->stream, cudaStreamCaptureModeThreadLocal) == cudaSuccess;
-    if (!good) return false;
-    for (int k = 0; k < LAUNCHES; k++) good = kernels_empty(device->stream) == cudaSuccess && good;
+    if (!good) return NULL;
+    for (int k = 0; k < launches; k++) good = kernels_empty(device->stream) == cudaSuccess && good;
     good = cudaStreamEndCapture(device->stream, &graph) == cudaSuccess && good;
-    good = good && cudaGraphInstantiate(&c->graph, graph, 0) == cudaSuccess;
+    if (good && cudaGraphInstantiate(&made, graph, 0) != cudaSuccess) made = NULL;
     if (graph) cudaGraphDestroy(graph);
+    return made;
+}
+
+static bool make_graph(struct cuda_channels *c, scout_device *device) {
+    c->graph = graph_of(device, LAUNCHES);
+    bool good = c->graph != NULL;
     for (int k = 0; good && k < 2; k++) good = cudaEventCreate(&c->events[k]) == cudaSuccess;
     return good;
+}
+
+/* The first launch of the graph puts the host ahead for the second. A delay of the host is seen once. */
+static double look_at(const struct cuda_channels *c, const scout_device *device, cudaGraphExec_t graph) {
+    float milliseconds = NAN;
+    bool good = cudaGraphLaunch(graph, device->stream) == cudaSuccess &&
+                cudaEventRecord(c->events[0], device->stream) == cudaSuccess &&
+                cudaGraphLaunch(graph, device->stream) == cudaSuccess &&
+                cudaEventRecord(c->events[1], device->stream) == cudaSuccess;
+    good = cudaStreamSynchronize(device->stream) == cudaSuccess && good;
+    good = good && cudaEventElapsedTime(&milliseconds, c->events[0], c->events[1]) == cudaSuccess;
+    if (!good) cudaGetLastError(); /* what is lost shows in the run */
+    return good && milliseconds > 0 ? milliseconds / 1000.0 : (double)INFINITY;
+}
+
+/* Of so many launches, and of many times as many: what does not grow with them. */
+static double beside_of(const struct cuda_channels *c, scout_device *device) {
+    const cudaGraphExec_t many = graph_of(device, TIMES * LAUNCHES);
+    double few_s = INFINITY, many_s = INFINITY;
+    for (int k = 0; k < MANY_LOOKS && many; k++) {
+        few_s = fmin(few_s, look_at(c, device, c->graph));
+        many_s = fmin(many_s, look_at(c, device, many));
+    }
+    if (many) cudaGraphExecDestroy(many);
+    const double beside_s = (TIMES * few_s - many_s) / (TIMES - 1);
+    return beside_s > 0 && isfinite(beside_s) ? beside_s : 0;
 }
 
 void cuda_channels_free(struct cuda_channels *c) {
@@ -81,31 +118,24 @@ static struct cuda_channels *channels_new(scout_device *device) {
     CUcontext was;
     if (!c) return NULL;
     c->least_s = INFINITY;
-    if (make_graph(c, device) && find_calls(&c->calls) &&
-        c->calls.create(&c->other, 0, device->ordinal) == CUDA_SUCCESS)
+    const bool ready = make_graph(c, device);
+    if (ready && find_calls(&c->calls) && c->calls.create(&c->other, 0, device->ordinal) == CUDA_SUCCESS)
         c->calls.pop(&was);
     cudaGetLastError();
     leave_and_return(c);
+    if (ready) c->beside_s = beside_of(c, device);
     return c;
 }
 
-/* The first launch of the graph puts the host ahead for the second. A delay of the host is seen once. It looks at least
- * once: before the first look, everything is good enough. */
+/* Once at least: before the first look, everything is good enough. */
 static double look(const struct cuda_channels *c, const scout_device *device, double good_s) {
     double least_s = INFINITY;
-    for (int k = 0; k < LOOKS && (k == 0 || least_s > good_s); k++) {
-        float milliseconds = NAN;
-        bool good = cudaGraphLaunch(c->graph, device->stream) == cudaSuccess &&
-                    cudaEventRecord(c->events[0], device->stream) == cudaSuccess &&
-                    cudaGraphLaunch(c->graph, device->stream) == cudaSuccess &&
-                    cudaEventRecord(c->events[1], device->stream) == cudaSuccess;
-        good = cudaStreamSynchronize(device->stream) == cudaSuccess && good;
-        good = good && cudaEventElapsedTime(&milliseconds, c->events[0], c->events[1]) == cudaSuccess;
-        if (!good) cudaGetLastError(); /* what is lost shows in the run */
-        if (good && milliseconds > 0) least_s = fmin(least_s, milliseconds / 1000.0);
-    }
+    for (int k = 0; k < LOOKS && (k == 0 || least_s > good_s); k++)
+        least_s = fmin(least_s, look_at(c, device, c->graph));
     return least_s;
 }
+
+double cuda_channels_beside(const scout_device *device) { return device->channels ? device->channels->beside_s : 0; }
 
 double cuda_channels_settle(scout_device *device) {
     if (!device->channels) device->channels = channels_new(device);
