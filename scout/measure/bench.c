@@ -9,7 +9,7 @@
 static const unsigned char canary_byte = 0xA5, poison_byte = 0xFF;
 
 /* Of the free memory: the rest is for workspaces, packed weights, the reference and the libraries' own. */
-static const double memory_share = 0.6;
+static const double memory_share = 0.6, places_share = 0.1;
 
 /* Parts of the plateau, which is several times the cache: a rotation of less never leaves it, and what stays in it has
  * so many places that they fill no more than a little of it. */
@@ -247,15 +247,10 @@ static uint32_t count_copies(double rotating, double stored, double all, double 
 
 /* A launch on tensors in the cache is up to a tenth faster where they lie well, and a model has them in many places. So
  * each launch of a recorded sequence takes the next of several: one pass then tells the mean. */
-static void plan_places(bench_set *s, double resident, double rotating, double plateau) {
-    const double most = s->api->has_graphs && resident > 0 ? places_part * plateau / resident : 1;
-    s->cold = rotating * s->copies > in_cache * plateau || !s->api->has_graphs;
-    if (!s->cold && s->copies > BENCH_PLACES) s->copies = BENCH_PLACES;
-    s->places = most < 1 ? 1 : most < BENCH_PLACES ? (uint32_t)most : BENCH_PLACES;
-    if (!(rotating > 0)) s->copies = s->places;
-    if (s->places > s->copies) s->places = s->copies;
+static uint32_t count_places(const bench_set *s, double resident, double plateau, double memory) {
+    const double most = resident > 0 ? fmin(places_part * plateau, places_share * memory) / resident : 1;
+    return !s->api->has_graphs || most < 1 ? 1 : most < BENCH_PLACES ? (uint32_t)most : BENCH_PLACES;
 }
-
 static scout_answer plan_copies(bench_set *s, regime_cache cache, double plateau, scout_why *why) {
     uint64_t free_bytes = 0, total_bytes = 0;
     double rotating = 0, stored = 0, all = 0, resident = 0;
@@ -273,8 +268,13 @@ static scout_answer plan_copies(bench_set *s, regime_cache cache, double plateau
     if (all > (double)free_bytes)
         return scout_say(why, SCOUT_NO_MEMORY, "memory", "its tensors take %.2f GB, and %.2f GB are free", all / 1e9,
                          (double)free_bytes / 1e9);
+    s->places = count_places(s, resident, plateau, (double)free_bytes);
+    all += (s->places - 1) * resident;
     s->copies = count_copies(rotating, stored, all, plateau, (double)free_bytes, (double)s->op->workspace_limit);
-    plan_places(s, resident, rotating, plateau);
+    s->cold = rotating * s->copies > in_cache * plateau || !s->api->has_graphs;
+    if (!s->cold && s->copies > BENCH_PLACES) s->copies = BENCH_PLACES;
+    if (!(rotating > 0)) s->copies = s->places;
+    if (s->places > s->copies) s->places = s->copies;
     return SCOUT_OK;
 }
 

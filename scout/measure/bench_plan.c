@@ -40,6 +40,10 @@ static scout_answer record(bench_plan *p, uint32_t launches, bench_launcher *lau
     return bench_note(s, answer);
 }
 
+/* Where a part of a rotation begins. Another plan's part is elsewhere, but for what is in the cache anyway: that begins
+ * at the last copy, which is watched. */
+static uint32_t first_of_part(const bench_plan *p) { return p->set->cold ? p->window : p->set->copies - 1; }
+
 /* The recorded sequence of so many launches; the oldest makes room. */
 static scout_answer sequence_of(bench_plan *p, uint32_t launches, scout_sequence **out, scout_why *why) {
     bench_set *s = p->set;
@@ -53,7 +57,7 @@ static scout_answer sequence_of(bench_plan *p, uint32_t launches, scout_sequence
         memmove(&p->sequences[0], &p->sequences[1], (BENCH_SEQUENCES - 1) * sizeof p->sequences[0]);
         p->sequence_count--;
     }
-    p->rotating.first = launches < s->copies ? p->window : 0;
+    p->rotating.first = launches < s->copies ? first_of_part(p) : 0;
     const scout_answer answer = record(p, launches, &p->rotating, out, why);
     if (answer == SCOUT_OK) p->sequences[p->sequence_count++] = (bench_sequence){launches, *out};
     return answer;

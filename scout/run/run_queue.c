@@ -417,8 +417,8 @@ static json_t *begin(run *r, int device, run_item *i, int *job) {
 /* Libraries take a second to be loaded, and long to say how. The first few jobs are such as no library is asked for,
  * while the others are prepared beside them. */
 static bool asks_library(op_kind kind) {
-    static const op_kind kinds[] = {OP_GEMM,   OP_CONV, OP_ATTENTION, OP_NORM, OP_SOFTMAX,
-                                    OP_REDUCE, OP_POOL, OP_RECURRENT};
+    static const op_kind kinds[] = {OP_GEMM,    OP_CONV,   OP_ATTENTION, OP_NORM,
+                                    OP_SOFTMAX, OP_REDUCE, OP_POOL,      OP_RECURRENT};
     for (size_t k = 0; k < sizeof kinds / sizeof kinds[0]; k++)
         if (kinds[k] == kind) return true;
     return false;

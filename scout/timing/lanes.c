@@ -37,7 +37,7 @@ lanes_rules lanes_rules_of(const regime *r, bool host, bool first) {
                           : 2,
         .most_rounds = host ? 60 : 12,
         .precise = host ? 0.004 : 0.003,
-        .fall = host ? 0.02 : 0.004,
+        .fall = host ? 0.02 : 0.002,
         .settle_s = 0.1,
         .most_s = host ? 0.12 : 0.01,
         .disturbed = 0.02,
@@ -507,6 +507,7 @@ static void full_rounds(course *c) {
 /* ---- the clock that a load holds ---- */
 
 static const double chunk_s = 0.025; /* so long it runs between two looks at the clock */
+static const double first_s = 0.01;  /* a load that the clock does not bear shows within so long */
 static const double held = 0.004;    /* it holds where it moved by no more between two looks */
 static const double least_s = 0.1;   /* power is capped on the mean of so long, about */
 static const double full_clock = 0.985;
@@ -518,10 +519,10 @@ static bool clock_is_free(const course *c, double hz) {
     return hz >= full_clock * 1e6 * t.most_clock_mhz;
 }
 
-/* The lane alone, its figures left as they are; the mean clock, 0: it is not known. */
-static double run_chunk(course *c, lanes_lane *l, slope *s) {
+/* The lane alone for so long, its figures left as they are; the mean clock, 0: it is not known. */
+static double run_chunk(course *c, lanes_lane *l, double for_s, slope *s) {
     double seconds[INTERVALS], hz[INTERVALS];
-    const uint32_t intervals = intervals_of(l, l->launches, chunk_s);
+    const uint32_t intervals = intervals_of(l, l->launches, for_s);
     if (!run(c, l, l->launches, intervals, seconds)) return 0;
     clocks_of(c, hz, intervals);
     const double most = far * stats_median(seconds, intervals);
@@ -538,13 +539,13 @@ static void hold(course *c) {
         if (runs(&c->lanes[k]) && c->lanes[k].own && (lane < 0 || c->lanes[k].time_s < c->lanes[lane].time_s)) lane = k;
     lanes_lane *l = lane >= 0 ? &c->lanes[lane] : NULL;
     if (!(c->rules->hold_s > 0) || !l || !runs(l) || !(l->clock_hz > 0)) return;
-    if (clock_is_free(c, l->clock_hz)) {
+    slope all = {0};
+    const double began_s = now_of(c);
+    if (clock_is_free(c, l->clock_hz) && clock_is_free(c, run_chunk(c, l, first_s, &all))) {
         l->held_hz = l->clock_hz;
         return;
     }
-    slope all = {0};
-    const double began_s = now_of(c);
-    for (double before_hz = 0, hz; (hz = run_chunk(c, l, &all)) > 0; before_hz = hz) {
+    for (double before_hz = 0, hz; (hz = run_chunk(c, l, chunk_s, &all)) > 0; before_hz = hz) {
         const double took_s = now_of(c) - began_s;
         if (!(before_hz > 0)) continue; /* a clock that was seen once may be on its way */
         l->held_hz = hz;

@@ -107,8 +107,33 @@ static void copies_stay_within_the_memory(void) {
 }
 
 static void copies_are_bounded(void) {
-    begin(REGIME_MODEL, 1e9);
+    begin(REGIME_MODEL, 1e6);
     UNIT_INT(bench_set_copies(set), BENCH_COPIES);
+    end();
+}
+
+/* What never leaves the cache is at a few places, which launches take in turn: any number of them makes a sequence. */
+static void what_stays_in_the_cache_has_a_few_places(void) {
+    for (int graphs = 0; graphs < 2; graphs++)
+        for (int cache = 0; cache < 3; cache++) {
+            fake_api.has_graphs = graphs;
+            begin((regime_cache)cache, 1e9);
+            const uint32_t least = graphs || cache == REGIME_HOT ? 1 : BENCH_COPIES;
+            UNIT_INT(bench_set_copies(set), graphs ? BENCH_PLACES : least);
+            for (int k = 0; k < 3; k++) {
+                const bench_tensor *t = &set->tensors[k];
+                UNIT_INT(t->copies.count, graphs ? BENCH_PLACES : t->rotates ? BENCH_COPIES : 1);
+            }
+            bench_plan *p = prepare(&fake_right, 0);
+            UNIT_INT(bench_plan_whole(p), 1);
+            UNIT_INT(bench_plan_verify(p).status, ROW_OK);
+            bench_plan_free(p);
+            end();
+        }
+    fake_api.has_graphs = true;
+    begin(REGIME_MODEL, 256 * 1024); /* some of them are no more than a little of the cache */
+    UNIT_CHECK(bench_set_copies(set) > BENCH_PLACES && set->tensors[0].copies.count > 1);
+    UNIT_CHECK(set->tensors[0].copies.count < BENCH_PLACES);
     end();
 }
 
@@ -153,7 +178,7 @@ static void direct_launches_rotate_over_all_copies(void) { launches_rotate(false
 
 static void a_rotation_may_take_too_long(void) {
     double seconds[1];
-    begin(REGIME_MODEL, 1e9);
+    begin(REGIME_MODEL, 1e6);
     bench_plan *p = prepare(&fake_slow, 0); /* 512 times 500 us */
     UNIT_INT(bench_plan_whole(p), BENCH_COPIES);
     UNIT_INT(bench_plan_run(p, 1, 1, seconds, &why), SCOUT_OK);
@@ -447,6 +472,7 @@ int main(void) {
     UNIT_RUN(a_rotation_covers_the_plateau);
     UNIT_RUN(copies_stay_within_the_memory);
     UNIT_RUN(copies_are_bounded);
+    UNIT_RUN(what_stays_in_the_cache_has_a_few_places);
     UNIT_RUN(graphs_rotate_over_all_copies);
     UNIT_RUN(direct_launches_rotate_over_all_copies);
     UNIT_RUN(a_rotation_may_take_too_long);
