@@ -401,6 +401,9 @@ typedef struct scout_device_api {
      * while this thread measures, and this one may launch, describe and destroy what they have prepared. Asked once, by
      * the thread that measures, which it makes ready for such launches. NULL or SCOUT_NO: one thread does all. */
     scout_answer (*beside)(scout_device *device, scout_why *why);
+    /* Has everything loaded that a launch needs, and runs nothing: `enqueue` is called once, on a stream that only
+     * notes it. What goes wrong shows in the launch itself. May be NULL. */
+    void (*load)(scout_device *device, scout_enqueue enqueue, void *context);
 } scout_device_api;
 
 /* --- plugins --- */

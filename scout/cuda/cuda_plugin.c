@@ -46,6 +46,7 @@ static const scout_device_api api = {
     .zeros = cuda_device_zeros,
     .note = libraries_note,
     .beside = cuda_device_beside,
+    .load = cuda_device_load,
 };
 
 static const scout_plugin plugin = {

@@ -38,4 +38,4 @@ static double tolerance(const scout_op *op) {
     return 0; /* a copy */
 }
 
-const kind kind_embedding = {.op = OP_EMBEDDING, .build = build, .tolerance = tolerance};
+const kind kind_embedding = {.op = OP_EMBEDDING, .build = build, .tolerance = tolerance, .light = true};

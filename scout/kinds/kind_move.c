@@ -245,4 +245,4 @@ static bool build(const operation *o, arena *a, scout_op *out, scout_why *why) {
  * off, which is exact. */
 static double tolerance(const scout_op *op) { return op->input == op->output ? 0 : kind_rounding(op->output); }
 
-const kind kind_move = {.op = OP_MOVE, .build = build, .tolerance = tolerance};
+const kind kind_move = {.op = OP_MOVE, .build = build, .tolerance = tolerance, .light = true};

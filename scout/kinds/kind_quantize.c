@@ -54,4 +54,4 @@ static double tolerance(const scout_op *op) {
     return !op_is(op, "dequantize") ? 0x1p-10 : kind_rounding(op->output) + 3 * 0x1p-24;
 }
 
-const kind kind_quantize = {.op = OP_QUANTIZE, .build = build, .tolerance = tolerance};
+const kind kind_quantize = {.op = OP_QUANTIZE, .build = build, .tolerance = tolerance, .light = true};

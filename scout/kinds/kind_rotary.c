@@ -32,4 +32,4 @@ static bool build(const operation *o, arena *a, scout_op *out, scout_why *why) {
 /* Two products and a sum, each rounded once: in fp32, or (operators in half types, one after the other) in the type. */
 static double tolerance(const scout_op *op) { return 4 * kind_rounding(op->output); }
 
-const kind kind_rotary = {.op = OP_ROTARY, .build = build, .tolerance = tolerance};
+const kind kind_rotary = {.op = OP_ROTARY, .build = build, .tolerance = tolerance, .light = true};

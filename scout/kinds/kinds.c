@@ -16,6 +16,11 @@ const kind *kinds_find(op_kind op) {
     return NULL;
 }
 
+bool kinds_light(op_kind op) {
+    const kind *k = kinds_find(op);
+    return k && k->light;
+}
+
 static const char *ints_text(arena *a, int n, const int64_t *x) {
     const char *text = "";
     for (int k = 0; k < n; k++) text = arena_printf(a, "%s%s%lld", text, k ? "," : "", (long long)x[k]);

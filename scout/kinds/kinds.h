@@ -17,9 +17,11 @@ typedef struct kind {
     double (*specials)(const scout_op *op);
     /* Its workspace, in times of the usual one (0: one), where callers of the library give it more. */
     uint32_t workspaces;
+    bool light; /* no candidate asks a library that takes long to load */
 } kind;
 
 const kind *kinds_find(op_kind op); /* NULL: no candidates of this kind exist yet */
+bool kinds_light(op_kind op);
 bool kinds_build(const operation *o, uint64_t workspace_limit, arena *a, scout_op *out, scout_why *why);
 
 /* Whether a candidate takes a product of this precision here and now (its library, this processor): it is asked about a

@@ -55,6 +55,8 @@ typedef struct measure_pass {
     const measure_choice *rows; /* later passes: what is timed, the baseline first */
     int row_count;
     double waited_s; /* before it began, for what was prepared ahead */
+    void *spare;     /* ahead: memory of the device that launches may be noted on, and how much; NULL: none is */
+    uint64_t spare_bytes;
 } measure_pass;
 
 struct measurement;
@@ -69,7 +71,7 @@ json_t *measure_run(struct measurement *m, const measure_pass *pass, scout_answe
 void measure_close(struct measurement *m);
 
 /* On another thread than the one that measures, with a device of its own: lists what there is for the first pass and
- * makes the plans of all but the last resort. Enqueues nothing and allocates nothing on the device. False: it is of no
+ * makes the plans of all but the last resort. Runs nothing and allocates nothing on the device. False: it is of no
  * use but for measure_close. Else measure_take hands it to the thread that measures. */
 bool measure_ahead(struct measurement *m, const measure_pass *pass);
 void measure_take(struct measurement *m, scout_device *device, const measure_watcher *watcher);

@@ -178,6 +178,21 @@ static double hold_s(const measurement *m) {
     return m->pass.number == 1 && !m->parts && m->pass.budget_s >= worth_s ? most_s : 0;
 }
 
+/* It takes as long as a later pass itself. What a device counts of its clock is known with each block. */
+static void read_telemetry(measurement *m, const lanes_lane *lane) {
+    const double unknown = (double)NAN;
+    if (m->pass.number == 1 || !(lane->clock_hz > 0)) {
+        m->clock.telemetry(m->clock.context, &m->telemetry);
+        return;
+    }
+    m->telemetry = (scout_telemetry){.size = sizeof m->telemetry,
+                                     .clock_mhz = unknown,
+                                     .memory_clock_mhz = unknown,
+                                     .power_w = unknown,
+                                     .temperature_c = unknown,
+                                     .most_clock_mhz = unknown};
+}
+
 /* `whole`: nothing comes behind it in this pass. */
 static void time_rows(measurement *m, bool whole) {
     lanes_lane *lanes = arena_array(&m->arena, lanes_lane, m->row_count + 1);
@@ -207,7 +222,7 @@ static void time_rows(measurement *m, bool whole) {
     const double race_s = (1 - prepare_share) * m->pass.budget_s; /* at least, however long preparing took */
     const double end_s = fmax(m->started_s + m->pass.budget_s, m->api->now(m->device) + race_s);
     (void)lanes_run(&m->clock, &rules, lanes, all, baseline, end_s);
-    m->clock.telemetry(m->clock.context, &m->telemetry);
+    read_telemetry(m, &lanes[0]);
     for (int k = 0; k < count; k++) finish_row(m, rows[k], &lanes[k]);
     if (m->probe.ready) m->probe.lane = lanes[count];
     if (m->probe.ready && lanes[count].answer == SCOUT_LOST) measure_stop(m, SCOUT_LOST, &lanes[count].why);

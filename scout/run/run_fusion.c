@@ -80,6 +80,13 @@ bool run_fusion_ready(const run *r, const run_item *i) {
     return true;
 }
 
+bool run_fusion_known(const run *r, const run_item *i) {
+    const bool parts = i->fusion && i->fusion->how == FUSION_SEQUENCE;
+    for (int k = 0; parts && k < i->fusion->op_count; k++)
+        if (item_of(r, i->fusion->ops[k])->source == RUN_PENDING) return false;
+    return true;
+}
+
 void run_fusion_choose(const run *r, run_item *i) {
     for (int k = 0; k < i->fusion->op_count; k++) {
         const run_item *part = item_of(r, i->fusion->ops[k]);

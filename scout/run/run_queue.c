@@ -3,6 +3,7 @@
  * is worth something to the model, each in another order. One queue for all devices. */
 #include "scout/run/run_internal.h"
 
+#include "scout/kinds/kinds.h"
 #include "scout/measure/figures.h"
 #include "scout/timing/estimate.h"
 
@@ -12,7 +13,7 @@
 #include <string.h>
 #include <xxhash.h>
 
-enum { CEILINGS_JOB = 1 << 24, AHEAD = 32 }; /* AHEAD: jobs that are announced before their turn */
+enum { CEILINGS_JOB = 1 << 24, AHEAD = 64 }; /* AHEAD: jobs that are announced before their turn */
 static const double BUSY_SECONDS = 0.2;      /* a look at what else runs */
 /* Of the model's time: less than that is left open. A device's passes take milliseconds; a host's, which repacks and
  * checks on the cores that it measures, tenths of a second. */
@@ -221,19 +222,18 @@ static json_t *measure_body(run *r, run_item *i, int pass, json_builder *b) {
     return to;
 }
 
-/* The next ones in the order of this pass that were not announced before. Operations decide what a sequence is made of,
- * so it waits until its stage has begun. */
+/* The next ones in the order of this pass that were not announced before. A sequence waits until all of its parts are
+ * measured: they decide what it is made of. */
 static json_t *announce(run *r, const run_item *now, json_builder *b) {
     json_t *list = json_new_array(b);
     int count = 0;
     for (int k = r->at; k < r->item_count && count < AHEAD; k++) {
         run_item *i = &r->items[r->order[k]];
         if (i->source != RUN_PENDING || i->started) continue;
-        const bool early = i->stage != RUN_OPERATIONS && now->stage == RUN_OPERATIONS;
-        if (i->fusion && i->fusion->how == FUSION_SEQUENCE && (early || !run_fusion_ready(r, i))) continue;
+        if (!run_fusion_known(r, i)) continue;
         count++;
         if (i->announced) continue;
-        i->budget_s = seconds_for(r, i, early);
+        i->budget_s = seconds_for(r, i, i->stage != RUN_OPERATIONS && now->stage == RUN_OPERATIONS);
         if (i->budget_s == 0) break;
         i->announced = true;
         json_push(b, list, measure_body(r, i, 1, b));
@@ -414,22 +414,14 @@ static json_t *begin(run *r, int device, run_item *i, int *job) {
     return measure_job(r, &r->devices[device], i);
 }
 
-/* Libraries take a second to be loaded, and long to say how. The first few jobs are such as no library is asked for,
- * while the others are prepared beside them. */
-static bool asks_library(op_kind kind) {
-    static const op_kind kinds[] = {OP_GEMM,    OP_CONV,   OP_ATTENTION, OP_NORM,
-                                    OP_SOFTMAX, OP_REDUCE, OP_POOL,      OP_RECURRENT};
-    for (size_t k = 0; k < sizeof kinds / sizeof kinds[0]; k++)
-        if (kinds[k] == kind) return true;
-    return false;
-}
-
+/* Libraries take a second to be loaded, and long to say how. The first few jobs are such as ask none, while the others
+ * are prepared beside them. */
 static void lead(run *r) {
-    enum { LEAD = 6 };
+    enum { LEAD = 16 };
     for (int k = r->at; r->at < LEAD && k < r->item_count; k++) {
         const run_item *i = &r->items[r->order[k]];
         if (i->stage != RUN_OPERATIONS) return;
-        if (i->source != RUN_PENDING || asks_library(i->operation->rec.kind)) continue;
+        if (i->source != RUN_PENDING || !kinds_light(i->operation->rec.kind)) continue;
         const int chosen = r->order[k];
         memmove(&r->order[r->at + 1], &r->order[r->at], (size_t)(k - r->at) * sizeof *r->order);
         r->order[r->at] = chosen;
@@ -552,22 +544,22 @@ static void write_reports(run *r) {
     }
 }
 
-static void watch(void *context, supervisor_event_kind kind, int device, int job, const char *candidate,
+static void watch(void *context, supervisor_event_kind event, int device, int job, const char *candidate,
                   const char *variant, const char *text) {
     run *r = context;
     char what[320];
-    if (kind == SUPERVISOR_IDLE) {
+    if (event == SUPERVISOR_IDLE) {
         write_reports(r);
         return;
     }
     const bool named = job >= 0 && job < r->item_count;
     const char *subject = named ? r->items[job].operation->name : r->devices[device].about->name;
-    if (kind == SUPERVISOR_RESTART) {
+    if (event == SUPERVISOR_RESTART) {
         run_warn(r, "%s: %s%s%s%s%s", subject, candidate ? candidate : "", candidate && variant && *variant ? " " : "",
                  candidate && variant ? variant : "", candidate ? ": " : "", text ? text : "its worker was lost");
         return;
     }
-    if (kind == SUPERVISOR_SAY) {
+    if (event == SUPERVISOR_SAY) {
         run_device *d = &r->devices[device];
         if (job >= CEILINGS_JOB && text) run_ceilings_hear(d, text);
         snprintf(what, sizeof what, "%.120s: %.150s", subject, text ? text : "");

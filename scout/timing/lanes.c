@@ -10,7 +10,7 @@
 
 enum {
     LOOKS = 3,
-    RACE_ROUNDS = 2,
+    RACE_ROUNDS = LANES_RACE_ROUNDS,
     BLOCKS = 96,
     INTERVALS = 64,
     FEW = 3,
@@ -31,7 +31,7 @@ lanes_rules lanes_rules_of(const regime *r, bool host, bool first) {
         .block_s = host ? 1e-3 : 0.25e-3,
         .interval_s = 0.25e-3,
         .look_s = 0.02,
-        .quick_s = host ? 0.5e-3 : 0.25e-3,
+        .quick_s = {host ? 0.5e-3 : 0.1e-3, host ? 0.5e-3 : 0.25e-3},
         .rounds = host    ? 6
                   : first ? 4
                           : 2,
@@ -64,6 +64,7 @@ typedef struct course {
     record *records;
     int count, baseline;
     double worked_s; /* burst: since the last pause */
+    double most_hz;  /* of the clock; 0: not read yet */
     bool lost;
 } course;
 
@@ -142,8 +143,8 @@ static void pace(const course *c, lanes_lane *l) {
 /* ---- blocks ---- */
 
 /* An interval of the race may be a part of a rotation: recording whole ones takes longer than the race. */
-static uint32_t quick_launches(const course *c, const lanes_lane *l) {
-    const double wanted = ceil(c->rules->quick_s / l->launch_s);
+static uint32_t quick_launches(const lanes_lane *l, double quick_s) {
+    const double wanted = ceil(quick_s / l->launch_s);
     return (uint32_t)fmin(fmax(wanted, 1), l->launches);
 }
 
@@ -246,11 +247,14 @@ static bool plays(const course *c) {
 /* Of a pair of rounds: there and back. */
 static int lane_at(const course *c, int n) { return n < c->count ? n : 2 * c->count - 1 - n; }
 
-/* A pair of rounds. The first has one before it that does not count: for the memory of each lane, and the clock. */
+/* A pair of rounds. The first has one before it that does not count: for the memory of each lane, and the clock. A long
+ * interval needs none. */
 static void play_rounds(course *c, bool first) {
+    const double longest = 2;
     program p = {.count = 0, .block_count = 0};
     for (int lane = 0; first && lane < c->count && !c->lost; lane++)
-        if (runs(&c->lanes[lane]) && c->lanes[lane].launch_s < c->rules->block_s) add_block(c, &p, lane, false);
+        if (runs(&c->lanes[lane]) && c->lanes[lane].launch_s * c->lanes[lane].launches < longest * c->rules->block_s)
+            add_block(c, &p, lane, false);
     for (int n = 0; n < 2 * c->count && !c->lost; n++) {
         const int lane = lane_at(c, n);
         if (!runs(&c->lanes[lane]) || add_block(c, &p, lane, true)) continue;
@@ -380,10 +384,11 @@ static void drop_to(const course *c, int most) {
 
 /* In one direction and back: what a neighbour leaves behind in a cache is not always the same neighbour's. */
 static void quick_round(course *c, int number) {
+    const double quick_s = c->rules->quick_s[number];
     for (int k = 0; k < c->count && !c->lost; k++) {
         const int at = number % 2 ? c->count - 1 - k : k;
         if (!runs(&c->lanes[at])) continue;
-        block(c, at, quick_launches(c, &c->lanes[at]), c->rules->quick_s, true);
+        block(c, at, quick_launches(&c->lanes[at], quick_s), quick_s, true);
         summarise(c, at);
     }
 }
@@ -513,10 +518,13 @@ static const double least_s = 0.1;   /* power is capped on the mean of so long, 
 static const double full_clock = 0.985;
 
 /* At its highest, nothing holds it back. */
-static bool clock_is_free(const course *c, double hz) {
+static bool clock_is_free(course *c, double hz) {
     scout_telemetry t = {.size = sizeof t, .most_clock_mhz = (double)NAN};
-    c->clock->telemetry(c->clock->context, &t);
-    return hz >= full_clock * 1e6 * t.most_clock_mhz;
+    if (c->most_hz == 0) {
+        c->clock->telemetry(c->clock->context, &t); /* takes milliseconds */
+        c->most_hz = 1e6 * t.most_clock_mhz;
+    }
+    return hz >= full_clock * c->most_hz;
 }
 
 /* The lane alone for so long, its figures left as they are; the mean clock, 0: it is not known. */

@@ -4,6 +4,7 @@
 #include "scout/worker/worker_ahead.h"
 
 #include "scout/input/weights.h"
+#include "scout/kinds/kinds.h"
 
 #include <math.h>
 #include <pthread.h>
@@ -15,7 +16,7 @@
 
 /* Threads, and cores of the machine for each of them; the thread that measures needs a core to itself, and libraries
  * have threads of their own. NICE: where cores are short all the same, the one that measures goes first. */
-enum { THREADS = 4, CORES_EACH = 4, NICE = 10, MOST_ANNOUNCED = 64, PATIENCE_S = 1 };
+enum { THREADS = 4, CORES_EACH = 4, NICE = 10, MOST_ANNOUNCED = 64, PATIENCE_S = 1, SPARE = 64 << 20 };
 
 typedef enum stage { WAITING, UNDER_WAY, READY } stage;
 
@@ -49,6 +50,7 @@ struct worker_ahead {
     int opened;                     /* of these */
     int alive;                      /* threads */
     bool ended;
+    bool ready; /* the thread that measures, for what libraries have prepared; its own */
 };
 
 /* ---- whether ---- */
@@ -106,6 +108,16 @@ static announced *next_waiting(const worker_ahead *p) {
     return NULL;
 }
 
+/* In zeros, whatever is read from them as a place is one. */
+static void *spare_of(const worker_ahead *p, scout_device *device) {
+    void *memory = NULL;
+    scout_why why;
+    if (p->api->alloc(device, SPARE, &memory, &why) != SCOUT_OK) return NULL;
+    if (p->api->fill(device, memory, SPARE, SCOUT_NONE, SCOUT_FILL_BYTE, 0, &why) == SCOUT_OK) return memory;
+    p->api->release(device, memory);
+    return NULL;
+}
+
 static void *work(void *context) {
     worker_ahead *p = context;
     scout_device *device = NULL;
@@ -114,6 +126,7 @@ static void *work(void *context) {
     sched_setaffinity(0, sizeof p->cores, &p->cores);
     setpriority(PRIO_PROCESS, 0, NICE);
     if (p->api->open(p->ordinal, &device, &why) != SCOUT_OK) device = NULL;
+    void *const spare = device ? spare_of(p, device) : NULL;
     pthread_mutex_lock(&p->mutex);
     if (device) p->devices[p->opened++] = device;
     while (device && !p->ended) {
@@ -123,6 +136,8 @@ static void *work(void *context) {
             continue;
         }
         a->stage = UNDER_WAY;
+        a->pass.spare = spare;
+        a->pass.spare_bytes = SPARE;
         pthread_mutex_unlock(&p->mutex);
         const bool good = prepare(a, device);
         pthread_mutex_lock(&p->mutex);
@@ -130,6 +145,9 @@ static void *work(void *context) {
         a->unwanted = a->unwanted || !good;
         pthread_cond_broadcast(&p->changed);
     }
+    pthread_mutex_unlock(&p->mutex);
+    if (spare) p->api->release(device, spare);
+    pthread_mutex_lock(&p->mutex);
     p->alive--;
     pthread_cond_broadcast(&p->changed);
     pthread_mutex_unlock(&p->mutex);
@@ -145,11 +163,7 @@ static cpu_set_t cores_beside(const worker *w) {
 
 static worker_ahead *pool_new(worker *w) {
     worker_ahead *p = calloc(1, sizeof *p);
-    scout_why why;
-    if (!p || w->api->beside(w->device, &why) != SCOUT_OK) {
-        free(p);
-        return NULL;
-    }
+    if (!p) return NULL;
     p->api = w->api;
     p->identity = &w->identity;
     p->ordinal = w->ordinal;
@@ -279,6 +293,17 @@ static double steady_s(void) {
     return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
 }
 
+/* Libraries take their time to be ready for this thread, too: only when something needs them. The mutex is held. */
+static bool is_ready(worker *w, const measure_request *request) {
+    worker_ahead *p = w->ahead;
+    scout_why why;
+    if (p->ready || (request->parts.count == 0 && kinds_light(request->operation->rec.kind))) return true;
+    pthread_mutex_unlock(&p->mutex);
+    p->ready = w->api->beside(w->device, &why) == SCOUT_OK;
+    pthread_mutex_lock(&p->mutex);
+    return p->ready;
+}
+
 struct measurement *worker_ahead_take(worker *w, const json_t *body, worker_request **request, double *waited_s) {
     worker_ahead *p = w->ahead;
     struct measurement *m = NULL;
@@ -289,7 +314,7 @@ struct measurement *worker_ahead_take(worker *w, const json_t *body, worker_requ
     pthread_mutex_lock(&p->mutex);
     announced *a = find(p, body);
     if (a && is_same(body, a->body)) wait_for(w, a);
-    if (a && a->stage == READY && !a->unwanted && is_same(body, a->body) &&
+    if (a && a->stage == READY && !a->unwanted && is_same(body, a->body) && is_ready(w, &a->request->measure) &&
         worker_request_tell_ceilings(a->request, body, &ignored)) {
         m = a->measurement;
         *request = a->request;

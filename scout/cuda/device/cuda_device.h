@@ -68,6 +68,7 @@ void cuda_channels_free(struct cuda_channels *channels);
 
 scout_answer cuda_device_record(scout_device *device, int graph, uint32_t launches, scout_enqueue enqueue,
                                 void *context, scout_sequence **out, scout_why *why); /* cuda_device_sequence.c */
+void cuda_device_load(scout_device *device, scout_enqueue enqueue, void *context);
 scout_answer cuda_device_run(scout_device *device, scout_sequence *sequence, uint32_t repeats, double *seconds,
                              scout_why *why);
 scout_answer cuda_device_play(scout_device *device, scout_sequence *const *sequences, uint32_t count, double *seconds,

@@ -157,6 +157,17 @@ scout_answer cuda_device_record(scout_device *device, int graph, uint32_t launch
     return SCOUT_OK;
 }
 
+void cuda_device_load(scout_device *device, scout_enqueue enqueue, void *context) {
+    cudaGraph_t graph = NULL;
+    scout_why ignored;
+    if (cudaStreamBeginCapture(device->stream, cudaStreamCaptureModeThreadLocal) == cudaSuccess) {
+        (void)enqueue(context, 0, device->stream, &ignored);
+        if (cudaStreamEndCapture(device->stream, &graph) == cudaSuccess && graph) cudaGraphDestroy(graph);
+        (void)sequence_recover(device, &ignored);
+    }
+    cudaGetLastError();
+}
+
 /* Room for so many intervals: two events each, and an instant of the cycle counters between any two. */
 static scout_answer sequence_room(scout_device *device, uint32_t count, scout_why *why) {
     const uint32_t wanted = 2 * count;
@@ -271,8 +282,8 @@ static double sequence_seconds(const scout_device *device, const scout_sequence 
     return sequence->graph ? fmax(seconds - cuda_channels_beside(device), least * seconds) : seconds;
 }
 
-/* Once more where launches cost more now, because another thread has prepared a plan. A single run is a first look,
- * which needs no such care. */
+/* Once more where launches cost more now, because another thread has prepared a plan. A sequence of one launch is a look
+ * or takes long, and needs no such care. */
 scout_answer cuda_device_play(scout_device *device, scout_sequence *const *sequences, uint32_t count, double *seconds,
                               scout_why *why) {
     enum { ATTEMPTS = 2 };
@@ -280,11 +291,12 @@ scout_answer cuda_device_play(scout_device *device, scout_sequence *const *seque
     if (count == 0) return SCOUT_OK;
     if (count > 1u << 20) return scout_say(why, SCOUT_FAILED, "error", "%u runs at once are too many", count);
     scout_answer answer = sequence_room(device, count, why);
-    bool dear = true;
+    bool many = false, dear = true;
+    for (uint32_t k = 0; k < count; k++) many = many || sequences[k]->launches > 1 || !device->channels;
     for (int k = 0; k < ATTEMPTS && dear && answer == SCOUT_OK; k++) {
-        const double settled_s = cuda_channels_settle(device);
+        const double settled_s = many ? cuda_channels_settle(device) : (double)INFINITY;
         answer = sequence_play(device, sequences, count, why);
-        dear = answer == SCOUT_OK && count > 1 && cuda_channels_dear(device, settled_s);
+        dear = answer == SCOUT_OK && cuda_channels_dear(device, settled_s);
     }
     for (uint32_t k = 0; k < count && answer == SCOUT_OK; k++) {
         float milliseconds = NAN;
