@@ -186,4 +186,5 @@ static double specials(const scout_op *op) {
     return (double)is->specials * (double)op_elements(&op->tensors[op->tensor_count - 1]);
 }
 
-const kind kind_elementwise = {.op = OP_ELEMENTWISE, .build = build, .tolerance = tolerance, .specials = specials, .light = true};
+const kind kind_elementwise = {
+    .op = OP_ELEMENTWISE, .build = build, .tolerance = tolerance, .specials = specials, .light = true};

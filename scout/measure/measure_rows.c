@@ -259,8 +259,8 @@ static scout_answer enqueue_noted(void *context, uint32_t number, void *stream, 
 /* Libraries load a kernel when it is launched first. Noted on spare memory, it does not run. */
 static void load_ahead(const measure_row *row, const bench_kept *made) {
     const measurement *m = row->owner;
-    uint64_t most = made->needs.workspace_bytes > made->needs.pack_bytes ? made->needs.workspace_bytes
-                                                                         : made->needs.pack_bytes;
+    uint64_t most =
+        made->needs.workspace_bytes > made->needs.pack_bytes ? made->needs.workspace_bytes : made->needs.pack_bytes;
     noted n = {row, made};
     for (uint32_t k = 0; k < m->op.tensor_count; k++)
         if (m->op.tensors[k].bytes > most) most = m->op.tensors[k].bytes;

@@ -48,6 +48,7 @@ typedef struct run_item {
     double budget_s;
     bool started, busy; /* busy: a device is at it */
     bool announced;     /* beside another one, so that it is prepared before its turn */
+    bool ready;         /* it is */
     bool unwritten;     /* its first report goes to disk once all jobs are handed out */
     bool changed;       /* it has passes that are in no cache yet */
     double open;        /* what figures_open said of it after `asked` passes: every pass asks all of them */

@@ -13,8 +13,9 @@
 #include <string.h>
 #include <xxhash.h>
 
-enum { CEILINGS_JOB = 1 << 24, AHEAD = 64 }; /* AHEAD: jobs that are announced before their turn */
-static const double BUSY_SECONDS = 0.2;      /* a look at what else runs */
+enum { CEILINGS_JOB = 1 << 24, AHEAD = 64, FILLS = 4 };
+/* AHEAD: jobs that are announced before their turn; FILLS: passes that an operation may have until then */
+static const double BUSY_SECONDS = 0.2; /* a look at what else runs */
 /* Of the model's time: less than that is left open. A device's passes take milliseconds; a host's, which repacks and
  * checks on the cores that it measures, tenths of a second. */
 static const double WORTH = 0.0003, HOST_WORTH = 0.001;
@@ -400,6 +401,43 @@ static run_item *next_pass(run *r, int device) {
     return NULL;
 }
 
+/* ---- while jobs are prepared ---- */
+
+static void bring_forward(run *r, int k) {
+    const int chosen = r->order[k];
+    memmove(&r->order[r->at + 1], &r->order[r->at], (size_t)(k - r->at) * sizeof *r->order);
+    r->order[r->at] = chosen;
+}
+
+/* What is being prepared beside gives way to the next of its stage that is ready. False: none is. */
+static bool pass_over(run *r) {
+    const run_item *first = &r->items[r->order[r->at]];
+    for (int k = r->at; k < r->item_count; k++) {
+        const run_item *i = &r->items[r->order[k]];
+        if (i->source != RUN_PENDING || i->started || (i->announced && !i->ready)) continue;
+        if ((i->stage == RUN_OPERATIONS) != (first->stage == RUN_OPERATIONS)) break;
+        if (!i->announced && k > r->at) continue;
+        bring_forward(r, k);
+        return true;
+    }
+    return false;
+}
+
+/* None is ready: a further pass of what has the fewest. */
+static run_item *fill_in(run *r) {
+    const double model_us = model_time(r), now = run_now();
+    run_item *chosen = NULL;
+    if (r->budget.end > 0 && now >= r->budget.end) return NULL;
+    for (int k = 0; k < r->item_count; k++) {
+        run_item *i = &r->items[k];
+        const int passes = figures_passes(i->measurement), least = chosen ? figures_passes(chosen->measurement) : FILLS;
+        if (passes >= FILLS || !wants_pass(r, i, passes + 1, model_us, INFINITY)) continue;
+        i->turn = (int)(mix((uint64_t)passes * 65536 + (uint64_t)k) >> 34);
+        if (!chosen || passes < least || (passes == least && i->turn < chosen->turn)) chosen = i;
+    }
+    return chosen;
+}
+
 /* ---- jobs, in their order ---- */
 
 static json_t *begin(run *r, int device, run_item *i, int *job) {
@@ -422,9 +460,7 @@ static void lead(run *r) {
         const run_item *i = &r->items[r->order[k]];
         if (i->stage != RUN_OPERATIONS) return;
         if (i->source != RUN_PENDING || !kinds_light(i->operation->rec.kind)) continue;
-        const int chosen = r->order[k];
-        memmove(&r->order[r->at + 1], &r->order[r->at], (size_t)(k - r->at) * sizeof *r->order);
-        r->order[r->at] = chosen;
+        bring_forward(r, k);
         return;
     }
 }
@@ -452,6 +488,9 @@ static json_t *next(void *context, int device, int *job) {
             continue;
         }
         if (!run_fusion_ready(r, i)) return NULL; /* another device is at one of its parts */
+        run_item *const filler = pass_over(r) ? NULL : fill_in(r);
+        if (filler) return begin(r, device, filler, job);
+        i = &r->items[r->order[r->at]];
         i->budget_s = seconds_for(r, i, false);
         if (i->budget_s == 0) {
             skip_rest(r, i->stage == RUN_OPERATIONS);
@@ -504,16 +543,27 @@ static void finish_item(run *r, run_item *i, const json_t *result, const status 
     run_ceilings_hold(r, &r->devices[i->device], i);
 }
 
+static void hear_ready(run *r, const json_t *list) {
+    for (size_t k = 0; k < json_array_size(list); k++) {
+        const json_int_t job = json_integer_value(json_array_get(list, k));
+        if (job >= 0 && job < r->item_count) r->items[job].ready = true;
+    }
+}
+
 static void done(void *context, int device, int job, const json_t *result, const status *st) {
     run *r = context;
     if (job >= CEILINGS_JOB) {
-        if (json_object_get(result, "parts"))
+        if (json_object_get(result, "parts")) /* those of a job that are done */
             run_ceilings_part(r, &r->devices[device], result);
         else
             run_ceilings_done(r, &r->devices[device], result, st);
         return;
     }
     if (job < 0 || job >= r->item_count) return;
+    if (json_object_get(result, "ready")) {
+        hear_ready(r, json_object_get(result, "ready"));
+        return;
+    }
     run_item *i = &r->items[job];
     i->busy = false;
     if (!result && *r->stop) { /* ended, not failed: --resume measures it */
@@ -555,6 +605,7 @@ static void watch(void *context, supervisor_event_kind event, int device, int jo
     const bool named = job >= 0 && job < r->item_count;
     const char *subject = named ? r->items[job].operation->name : r->devices[device].about->name;
     if (event == SUPERVISOR_RESTART) {
+        for (int k = 0; k < r->item_count; k++) r->items[k].ready = true; /* what it was preparing is lost with it */
         run_warn(r, "%s: %s%s%s%s%s", subject, candidate ? candidate : "", candidate && variant && *variant ? " " : "",
                  candidate && variant ? variant : "", candidate ? ": " : "", text ? text : "its worker was lost");
         return;

@@ -16,7 +16,8 @@ typedef enum frames_type {
     FRAMES_STEP,      /* worker: {candidate, variant, what, seconds}: heartbeat; silence beyond `seconds` is a hang;
                        also before its hello: then variant is the file of the plugin that is being loaded */
     FRAMES_SAY,       /* worker: {text}: progress for a person; with warning: true what went wrong on the way */
-    FRAMES_PART,   /* worker: {ceilings, parts: [name, …]}: those of a job that are done, and what is known by then */
+    FRAMES_PART,   /* worker: {ceilings, parts: [name, …]}: those of a job that are done, and what is known by then;
+                      {ready: [session, …]}: of jobs that were announced, those that are prepared now */
     FRAMES_DONE,   /* worker: {result} */
     FRAMES_FAILED, /* worker: {answer, code, text, status}; it goes on unless answer is "lost" */
     FRAMES_QUIT,   /* supervisor: end */

@@ -55,13 +55,13 @@ json_t *supervisor_ask(const supervisor_options *options, const char *what, cons
 /* Runs jobs until all are done or one of the callbacks stops it. `next` gives the next job for that device (an object
  * as in FRAMES_JOB, taken over; *job is its number; NULL: none is left now: it is asked again while others run), `done`
  * gets its result (borrowed; NULL: it failed for good and st says why), and before that, each time that a part of it is
- * done, an object with a list "parts" (FRAMES_PART). A worker that is lost in a job is replaced and the job is done
- * again: what was at work is tried alone first, and if that is lost too it is excluded with the status it earned
- * (CRASHED, TIMEOUT, ERROR). A job that announced others is done again without them before anything is blamed. What was
- * ended from outside is done again and blamed for nothing, five times in a row at most. Candidates of plugins are
- * measured in a worker of their own, beside the baseline. `stop` is
- * looked at between frames: when it turns non-zero the workers are ended and false is returned with what was finished
- * handed to `done`. */
+ * done, an object with a list "parts", or with one of announced jobs that are "ready" (FRAMES_PART). A worker that is
+ * lost in a job is replaced and the job is done again: what was at work is tried alone first, and if that is lost too
+ * it is excluded with the status it earned (CRASHED, TIMEOUT, ERROR). A job that announced others is done again without
+ * them before anything is blamed. What was ended from outside is done again and blamed for nothing, five times in a row
+ * at most. Candidates of plugins are measured in a worker of their own, beside the baseline. `stop` is looked at
+ * between frames: when it turns non-zero the workers are ended and false is returned with what was finished handed to
+ * `done`. */
 typedef json_t *supervisor_next(void *context, int device, int *job);
 typedef void supervisor_done(void *context, int device, int job, const json_t *result, const status *st);
 bool supervisor_run(supervisor *s, supervisor_next *next, supervisor_done *done, supervisor_watch *watch, void *context,

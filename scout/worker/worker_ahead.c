@@ -16,7 +16,7 @@
 
 /* Threads, and cores of the machine for each of them; the thread that measures needs a core to itself, and libraries
  * have threads of their own. NICE: where cores are short all the same, the one that measures goes first. */
-enum { THREADS = 4, CORES_EACH = 4, NICE = 10, MOST_ANNOUNCED = 64, PATIENCE_S = 1, SPARE = 64 << 20 };
+enum { THREADS = 8, CORES_EACH = 2, NICE = 10, MOST_ANNOUNCED = 64, PATIENCE_S = 1, SPARE = 64 << 20 };
 
 typedef enum stage { WAITING, UNDER_WAY, READY } stage;
 
@@ -29,6 +29,7 @@ typedef struct announced {
     measure_watcher watcher;
     stage stage;
     bool unwanted; /* its job came and was another one */
+    bool told;     /* that it is ready */
     struct {       /* what its thread is at */
         char candidate[64], variant[256], what[64];
         double seconds;
@@ -112,6 +113,7 @@ static announced *next_waiting(const worker_ahead *p) {
 static void *spare_of(const worker_ahead *p, scout_device *device) {
     void *memory = NULL;
     scout_why why;
+    if (!SCOUT_HAS(p->api, load) || !p->api->load) return NULL;
     if (p->api->alloc(device, SPARE, &memory, &why) != SCOUT_OK) return NULL;
     if (p->api->fill(device, memory, SPARE, SCOUT_NONE, SCOUT_FILL_BYTE, 0, &why) == SCOUT_OK) return memory;
     p->api->release(device, memory);
@@ -233,20 +235,43 @@ static announced *read_announced(worker_ahead *p, json_t *body) {
     return a;
 }
 
+static bool announce(worker *w, json_t *body) {
+    worker_ahead *const p = w->ahead;
+    announced *const a = p && p->count < MOST_ANNOUNCED ? read_announced(p, body) : NULL;
+    if (!a) return false;
+    pthread_mutex_lock(&p->mutex);
+    announced **end = &p->first;
+    while (*end) end = &(*end)->next;
+    *end = a;
+    p->count++;
+    pthread_cond_broadcast(&p->changed);
+    pthread_mutex_unlock(&p->mutex);
+    return true;
+}
+
 void worker_ahead_hear(worker *w, const json_t *list) {
-    if (json_array_size(list) == 0 || !worker_ahead_can(w)) return;
-    if (!w->ahead && !(w->ahead = pool_new(w))) return;
-    worker_ahead *p = w->ahead;
-    for (size_t k = 0; k < json_array_size(list) && p->count < MOST_ANNOUNCED; k++) {
-        announced *a = read_announced(p, json_array_get(list, k)), **end = &p->first;
-        if (!a) continue;
-        pthread_mutex_lock(&p->mutex);
-        while (*end) end = &(*end)->next;
-        *end = a;
-        p->count++;
-        pthread_cond_broadcast(&p->changed);
-        pthread_mutex_unlock(&p->mutex);
+    if (json_array_size(list) == 0) return;
+    if (!w->ahead && worker_ahead_can(w)) w->ahead = pool_new(w);
+    if (!w->declined) w->declined = json_array();
+    for (size_t k = 0; k < json_array_size(list); k++) {
+        json_t *const body = json_array_get(list, k);
+        if (!announce(w, body)) json_array_append(w->declined, json_object_get(body, "session"));
     }
+}
+
+json_t *worker_ahead_ready(worker *w) {
+    worker_ahead *const p = w->ahead;
+    json_t *const sessions = w->declined ? w->declined : json_array();
+    w->declined = NULL;
+    if (!p) return sessions;
+    pthread_mutex_lock(&p->mutex);
+    for (announced *a = p->first; a; a = a->next) {
+        if (a->stage != READY || a->told) continue;
+        a->told = true;
+        json_array_append(sessions, json_object_get(a->body, "session"));
+    }
+    pthread_mutex_unlock(&p->mutex);
+    return sessions;
 }
 
 /* ---- taking ---- */
@@ -335,6 +360,8 @@ struct measurement *worker_ahead_take(worker *w, const json_t *body, worker_requ
 void worker_ahead_end(worker *w) {
     worker_ahead *p = w->ahead;
     struct timespec until;
+    json_decref(w->declined);
+    w->declined = NULL;
     if (!p) return;
     clock_gettime(CLOCK_REALTIME, &until);
     until.tv_sec += PATIENCE_S;

@@ -14,6 +14,9 @@ void worker_ahead_hear(worker *w, const json_t *list);
 /* What was prepared for this job, the caller's; waits where a thread is at it, and tells the supervisor what that one
  * does meanwhile. NULL: nothing was, or for another job than this has become. */
 struct measurement *worker_ahead_take(worker *w, const json_t *body, worker_request **request, double *waited_s);
+/* Sessions of announced jobs for which nothing is waited any more, each once: prepared, or left to the job itself. The
+ * caller's. */
+json_t *worker_ahead_ready(worker *w);
 /* Nothing new is begun, and what was not taken is given back, unless a thread is still at something: then all stays as
  * it is, and goes with the process. */
 void worker_ahead_end(worker *w);

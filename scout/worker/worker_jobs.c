@@ -125,6 +125,13 @@ static measure_pass read_pass(const json_t *body, measure_choice *rows, int room
     return p;
 }
 
+static void tell_ready(worker *w) {
+    json_t *const ready = worker_ahead_ready(w);
+    json_t *const body = json_array_size(ready) > 0 ? json_pack("{s:O}", "ready", ready) : NULL;
+    json_decref(ready);
+    if (body) worker_send(w, FRAMES_PART, body);
+}
+
 static json_t *job_measure(worker *w, const json_t *body, worker_end *end) {
     enum { MOST_ROWS = 16 };
     measure_choice rows[MOST_ROWS];
@@ -138,6 +145,7 @@ static json_t *job_measure(worker *w, const json_t *body, worker_end *end) {
     pass.waited_s = waited_s;
     s->used = ++w->jobs;
     json_t *result = measure_run(s->measurement, &pass, &end->answer, &end->why);
+    tell_ready(w);
     if (!result) drop_session(w, s);
     return result;
 }

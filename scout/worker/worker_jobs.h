@@ -20,6 +20,7 @@ typedef struct worker {
     scout_identity identity;
     scout_device *device;               /* NULL: not opened yet */
     worker_ahead *ahead;                /* threads that prepare what comes next; NULL: none yet; owned */
+    json_t *declined;                   /* sessions that were announced and that none of them prepares; owned */
     worker_session *sessions;           /* operations that are measured in passes; owned */
     measure_watcher watcher;            /* of all of them */
     uint64_t jobs;                      /* how many passes it has measured */

@@ -282,8 +282,8 @@ static double sequence_seconds(const scout_device *device, const scout_sequence 
     return sequence->graph ? fmax(seconds - cuda_channels_beside(device), least * seconds) : seconds;
 }
 
-/* Once more where launches cost more now, because another thread has prepared a plan. A sequence of one launch is a look
- * or takes long, and needs no such care. */
+/* Once more where launches cost more now, because another thread has prepared a plan. A sequence of one launch is a
+ * look or takes long, and needs no such care. */
 scout_answer cuda_device_play(scout_device *device, scout_sequence *const *sequences, uint32_t count, double *seconds,
                               scout_why *why) {
     enum { ATTEMPTS = 2 };

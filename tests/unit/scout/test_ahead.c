@@ -40,6 +40,33 @@ static scout_answer beside(scout_device *d, scout_why *why) {
     return SCOUT_OK;
 }
 
+static atomic_int live_memory, noted;
+
+static scout_answer alloc(scout_device *d, uint64_t bytes, void **out, scout_why *why) {
+    (void)d, (void)why;
+    *out = malloc(bytes);
+    live_memory++;
+    return SCOUT_OK;
+}
+
+static void release(scout_device *d, void *memory) {
+    (void)d;
+    free(memory);
+    live_memory--;
+}
+
+static scout_answer fill(scout_device *d, void *to, uint64_t bytes, uint32_t type, uint32_t how, uint64_t seed,
+                         scout_why *why) {
+    (void)d, (void)type, (void)how, (void)why;
+    memset(to, (int)seed, bytes);
+    return SCOUT_OK;
+}
+
+static void load(scout_device *d, scout_enqueue enqueue, void *context) {
+    scout_why why;
+    (void)enqueue(context, 0, d, &why);
+}
+
 /* ---- its candidate ---- */
 
 static scout_answer supports(const scout_op *op, scout_device *d, scout_why *why) {
@@ -69,8 +96,9 @@ static scout_answer prepare(const scout_op *op, scout_device *d, const int64_t *
 }
 
 static scout_answer launch(scout_plan *plan, const scout_args *args, scout_why *why) {
-    (void)plan, (void)args, (void)why;
-    return SCOUT_FAILED;
+    (void)plan;
+    for (int k = 0; k < 3; k++) noted += args->tensors[k] != NULL && args->stream != NULL;
+    return scout_say(why, SCOUT_FAILED, "error", "on purpose");
 }
 
 static void destroy(scout_plan *plan) {
@@ -96,6 +124,9 @@ static scout_device_api api = {.size = sizeof api,
                                .close = close_one,
                                .now = now,
                                .beside = beside,
+                               .alloc = alloc,
+                               .release = release,
+                               .fill = fill,
                                .candidate_count = 1,
                                .candidates = candidates};
 
@@ -118,6 +149,7 @@ static void end(void) {
     close_one(w.device);
     UNIT_INT(live_plans, 0);
     UNIT_INT(live_devices, 0);
+    UNIT_INT(live_memory, 0);
     UNIT_INT(measuring_made, 0);
 }
 
@@ -246,6 +278,56 @@ static void sparse_weights_are_left_to_the_job(void) {
     end();
 }
 
+/* The list of sessions, until it has so many. */
+static json_t *ready(size_t wanted) {
+    json_t *all = json_array();
+    while (json_array_size(all) < wanted) {
+        json_t *more = worker_ahead_ready(&w);
+        json_array_extend(all, more);
+        json_decref(more);
+        usleep(100);
+    }
+    return all;
+}
+
+static void it_says_once_what_is_ready(void) {
+    json_t *job = body(7, 4, 0), *sparse = body(8, 64, 0.5);
+    begin();
+    held = true;
+    announce(job);
+    announce(sparse); /* left to its job: there is nothing to wait for */
+    json_t *first = ready(1);
+    UNIT_INT(json_integer_value(json_array_get(first, 0)), 8);
+    held = false;
+    json_t *second = ready(1);
+    UNIT_INT(json_integer_value(json_array_get(second, 0)), 7);
+    json_t *rest = worker_ahead_ready(&w);
+    UNIT_INT(json_array_size(rest), 0);
+    json_t *const all[] = {job, sparse, first, second, rest};
+    for (int k = 0; k < 5; k++) json_decref(all[k]);
+    end();
+}
+
+/* Each plan's launch is noted once, on memory that is there; what it answers changes nothing. */
+static void kernels_are_loaded_ahead(void) {
+    worker_request *request = NULL;
+    json_t *job = body(1, 4, 0);
+    begin();
+    api.load = load;
+    noted = 0;
+    announce(job);
+    json_decref(ready(1));
+    UNIT_INT(noted, 3 * (VARIANTS - 2));
+    struct measurement *m = take(job, &request);
+    if (UNIT_CHECK(m != NULL)) {
+        UNIT_CHECK(m->rows[0].kept.plan && !m->rows[0].decided);
+        give_back(m, request);
+    }
+    json_decref(job);
+    end();
+    api.load = NULL;
+}
+
 static void a_device_without_is_never_shared(void) {
     begin();
     UNIT_CHECK(worker_ahead_can(&w));
@@ -260,6 +342,8 @@ static void a_device_without_is_never_shared(void) {
 
 int main(void) {
     UNIT_RUN(what_is_announced_is_prepared);
+    UNIT_RUN(it_says_once_what_is_ready);
+    UNIT_RUN(kernels_are_loaded_ahead);
     UNIT_RUN(what_has_changed_is_not_taken);
     UNIT_RUN(another_budget_is_no_change);
     UNIT_RUN(what_nobody_takes_is_given_back);
