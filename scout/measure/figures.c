@@ -581,10 +581,7 @@ const json_t *figures_leader(const json_t *m) {
 
 bool figures_wide(const json_t *m) {
     const json_t *base = baseline_of(m);
-    const bool host = json_is_true(json_object_get(m, "host"));
-    const int most = (int)(host ? estimate_decided : estimate_last_look());
-    const double ci = json_get_number(json_object_get(base, "time_us"), "rel_ci95");
-    return base && is_ok(base) && figures_passes(m) < most && time_open(m, ci);
+    return base && is_ok(base) && time_open(m, json_get_number(json_object_get(base, "time_us"), "rel_ci95"));
 }
 
 /* Nothing is where more passes would decide nothing. */
@@ -593,5 +590,8 @@ double figures_open(const json_t *m) {
     if (!base || !is_ok(base)) return 0;
     const double ci = json_get_number(json_object_get(base, "time_us"), "rel_ci95");
     if (!(ci >= 0)) return INFINITY;
-    return fmax(figures_wide(m) ? ci : 0, figures_passes(m) < (int)estimate_decided ? gain_open(m, base) : 0);
+    const bool host = json_is_true(json_object_get(m, "host"));
+    const int passes = figures_passes(m), decided = (int)estimate_decided;
+    const double time = passes < (host ? decided : (int)estimate_last_look()) && time_open(m, ci) ? ci : 0;
+    return fmax(time, passes < decided ? gain_open(m, base) : 0);
 }

@@ -342,15 +342,20 @@ static int by_value(const void *a, const void *b) {
 /* Operations whose times are not known as wanted may be a small part of the model's time. The least share of one that
  * goes on: all below it are such a part together. */
 static double wide_share(const run *r, double model_us) {
-    double *const shares = malloc(((size_t)r->list.count + 1) * sizeof *shares), sum = 0;
+    double *const shares = malloc(((size_t)r->list.count + 1) * sizeof *shares), sum = 0; /* of what goes no further */
     size_t count = 0, k = 0;
     if (!shares || !(model_us > 0) || run_on_host(r)) {
         free(shares);
         return INFINITY;
     }
-    for (int n = 0; n < r->list.count; n++)
-        if (ask(&r->items[n]) && r->items[n].wide && r->items[n].operation->count > 0)
-            shares[count++] = share_of(r, &r->items[n], model_us);
+    for (int n = 0; n < r->list.count; n++) {
+        run_item *i = &r->items[n];
+        if (!ask(i) || !i->wide || i->operation->count == 0) continue;
+        if (figures_passes(i->measurement) < (int)estimate_last_look())
+            shares[count++] = share_of(r, i, model_us);
+        else
+            sum += share_of(r, i, model_us);
+    }
     qsort(shares, count, sizeof *shares, by_value);
     while (k < count && (sum += shares[k]) <= WIDE) k++;
     const double least = k < count ? shares[k] : (double)INFINITY;

@@ -16,7 +16,7 @@
 
 /* Threads, and cores of the machine for each of them; the thread that measures needs a core to itself, and libraries
  * have threads of their own. NICE: where cores are short all the same, the one that measures goes first. */
-enum { THREADS = 8, CORES_EACH = 2, NICE = 10, MOST_ANNOUNCED = 64, PATIENCE_S = 1, SPARE = 64 << 20 };
+enum { THREADS = 4, CORES_EACH = 4, NICE = 10, MOST_ANNOUNCED = 64, PATIENCE_MS = 200, SPARE = 64 << 20 };
 
 typedef enum stage { WAITING, UNDER_WAY, READY } stage;
 
@@ -357,14 +357,16 @@ struct measurement *worker_ahead_take(worker *w, const json_t *body, worker_requ
 
 /* ---- the end ---- */
 
-void worker_ahead_end(worker *w) {
+bool worker_ahead_end(worker *w) {
     worker_ahead *p = w->ahead;
     struct timespec until;
     json_decref(w->declined);
     w->declined = NULL;
-    if (!p) return;
+    if (!p) return true;
     clock_gettime(CLOCK_REALTIME, &until);
-    until.tv_sec += PATIENCE_S;
+    until.tv_nsec += PATIENCE_MS * 1000000L;
+    until.tv_sec += until.tv_nsec / 1000000000L;
+    until.tv_nsec %= 1000000000L;
     pthread_mutex_lock(&p->mutex);
     p->ended = true;
     pthread_cond_broadcast(&p->changed);
@@ -373,10 +375,11 @@ void worker_ahead_end(worker *w) {
     const bool gone = p->alive == 0;
     pthread_mutex_unlock(&p->mutex);
     w->ahead = NULL;
-    if (!gone) return;
+    if (!gone) return false;
     drop_all(p->first);
     for (int k = 0; k < p->opened; k++) p->api->close(p->devices[k]);
     pthread_cond_destroy(&p->changed);
     pthread_mutex_destroy(&p->mutex);
     free(p);
+    return true;
 }

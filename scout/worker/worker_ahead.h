@@ -17,8 +17,8 @@ struct measurement *worker_ahead_take(worker *w, const json_t *body, worker_requ
 /* Sessions of announced jobs for which nothing is waited any more, each once: prepared, or left to the job itself. The
  * caller's. */
 json_t *worker_ahead_ready(worker *w);
-/* Nothing new is begun, and what was not taken is given back, unless a thread is still at something: then all stays as
- * it is, and goes with the process. */
-void worker_ahead_end(worker *w);
+/* Nothing new is begun, and what was not taken is given back. False: a thread is still at something, so all stays as it
+ * is and goes with the process. */
+bool worker_ahead_end(worker *w);
 
 #endif

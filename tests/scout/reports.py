@@ -86,6 +86,21 @@ def passes(folder, least, most):
     return good
 
 
+def known(folder, target, share, most):
+    """All but that share of the model's time is known to the target, or has had as many passes as there are."""
+    whole = wide = few = 0.0
+    for report in reports(folder).values():
+        time = report["count"] * report["baseline_time_us"]
+        whole += time
+        few += time if report["passes"] < 13 else 0
+        if baseline(report)["time_us"]["rel_ci95"] > float(target) and report["passes"] < int(most):
+            wide += time
+    good = few > 0 and wide <= float(share) * whole
+    if not good:
+        print(f"    {wide / whole:.1%} of the time is wide, {few / whole:.1%} had less than 13 passes")
+    return good
+
+
 def went_on(one, other):
     """The first passes are the same, and there are more where something was open."""
     later = reports(other)
@@ -98,4 +113,4 @@ def went_on(one, other):
 
 
 if __name__ == "__main__":
-    sys.exit(0 if {"same": same, "row": row, "passes": passes, "went_on": went_on}[sys.argv[1]](*sys.argv[2:]) else 1)
+    sys.exit(0 if {"same": same, "row": row, "passes": passes, "known": known, "went_on": went_on}[sys.argv[1]](*sys.argv[2:]) else 1)

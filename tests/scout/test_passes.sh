@@ -80,6 +80,16 @@ check "a restless machine: --strict ends with 1" exits 1
 rm noise
 unset CEILING_SCOUT_SCRIPTED_DISTURBED
 
+# ---- many small operations: each is worth little, and together they are the model ----
+python3 - >many.json <<'END'
+import json
+print(json.dumps({f"op{k}": {"op": "gemm", "shape": [16, 16 + k, 16], "dtype": "fp32"} for k in range(100)}))
+END
+CEILING_SCOUT_SCRIPTED_ADDRESSES=0.12 scout many.json -o many --device scripted:2 --no-cache
+check "many small ones: exit 0" exits 0
+check "many small ones: most of the model's time is known as wanted" \
+    python3 "$ROOT/tests/scout/reports.py" known many 0.01 0.05 26
+
 # what is faster than the baseline, but never twice alike
 CEILING_SCOUT_FAULTS=restless scout "${FAULTS[@]}" ops.json -o winner --device scripted:2 --no-cache
 check "a restless winner: it has a figure" test "$(grep -c '"name": "fault_restless"' winner/reports/square.json)" -ge 1

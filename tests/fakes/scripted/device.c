@@ -9,7 +9,8 @@
  * CEILING_SCOUT_SCRIPTED_BESIDE=FILE (other threads prepare beside the one that measures; it gets a line for each of
  * their plans), CEILING_SCOUT_SCRIPTED_PROFILE=FILE (gets a line for what a profiler would have seen: how many
  * launches, and the time of the last one), CEILING_SCOUT_SCRIPTED_TIMER=X:N (from the Nth on, a run is said to have
- * taken X seconds), CEILING_SCOUT_SCRIPTED_CLOCK=X:N (from the Nth question on, it is X o'clock). */
+ * taken X seconds), CEILING_SCOUT_SCRIPTED_ADDRESSES=X (with memory anew, everything takes up to that part longer, by
+ * chance), CEILING_SCOUT_SCRIPTED_CLOCK=X:N (from the Nth question on, it is X o'clock). */
 #include "tests/fakes/scripted/device.h"
 
 #include <string.h>
@@ -26,6 +27,8 @@ struct scout_device {
     bool poisoned;
     double now_s;
     uint64_t used_bytes, random, runs, asked; /* asked: for the time */
+    uint64_t places;                          /* what chance says of the last ones */
+    double slower;                            /* by this part, there */
     scout_sequence *recording;
     bool watched; /* by a profiler */
     int seen;
@@ -117,6 +120,11 @@ static void close_device(scout_device *d) { free(d); }
 
 /* ---- memory ---- */
 
+static double chance(uint64_t *state) {
+    *state = *state * UINT64_C(6364136223846793005) + UINT64_C(1442695040888963407);
+    return (double)(*state >> 11) / 9007199254740992.0;
+}
+
 typedef struct block { /* in front of what is handed out, a page before it */
     uint64_t bytes;
 } block;
@@ -139,6 +147,8 @@ static scout_answer alloc(scout_device *d, uint64_t bytes, void **out, scout_why
     ((block *)(void *)memory_block)->bytes = bytes;
     d->used_bytes += bytes;
     *out = memory_block + FRONT;
+    const char *most = getenv("CEILING_SCOUT_SCRIPTED_ADDRESSES");
+    if (most) d->slower = strtod(most, NULL) * chance(&d->places);
     return SCOUT_OK;
 }
 
@@ -226,7 +236,7 @@ static double take(scout_device *d, const scripted_work *w) {
     for (int k = 0; k < SCOUT_MAX_TENSORS; k++)
         if (w->bytes[k] > 0) moving_s += touch(d, w->tensors[k], w->bytes[k]);
     if (w->random) noise = w->noise * ((double)(scripted_random(w->random) >> 11) * 0x1p-52 - 1);
-    return launch_s + fmax(moving_s, w->compute_s) * w->factor * (1 + noise);
+    return launch_s + fmax(moving_s, w->compute_s) * w->factor * (1 + noise) * (1 + d->slower);
 }
 
 /* What the variable says from the Nth time on, else what is so. */
@@ -236,10 +246,7 @@ static double said(const char *variable, uint64_t times, double really) {
 }
 
 /* What other work adds to an interval: from nothing to three times as much. */
-static double stray(uint64_t *state) {
-    *state = *state * UINT64_C(6364136223846793005) + UINT64_C(1442695040888963407);
-    return 3 * (double)(*state >> 11) / 9007199254740992.0;
-}
+static double stray(uint64_t *state) { return 3 * chance(state); }
 
 static scout_answer run(scout_device *d, scout_sequence *q, uint32_t repeats, double *seconds, scout_why *why) {
     const char *slow = getenv("CEILING_SCOUT_SCRIPTED_SLOW_US");

@@ -145,7 +145,7 @@ static void begin(void) {
 }
 
 static void end(void) {
-    worker_ahead_end(&w);
+    UNIT_CHECK(worker_ahead_end(&w));
     close_one(w.device);
     UNIT_INT(live_plans, 0);
     UNIT_INT(live_devices, 0);
