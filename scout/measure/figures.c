@@ -579,6 +579,11 @@ const json_t *figures_leader(const json_t *m) {
     return leader;
 }
 
+double figures_ci(const json_t *m) {
+    const double ci = json_get_number(json_object_get(baseline_of(m), "time_us"), "rel_ci95");
+    return ci >= 0 ? ci : INFINITY;
+}
+
 bool figures_wide(const json_t *m) {
     const json_t *base = baseline_of(m);
     return base && is_ok(base) && time_open(m, json_get_number(json_object_get(base, "time_us"), "rel_ci95"));

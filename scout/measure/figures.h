@@ -27,6 +27,9 @@ const json_t *figures_leader(const json_t *measurement);
  * the target, or what a winner that is not decided may gain. 0: nothing. Infinite: only one pass is known. */
 double figures_open(const json_t *measurement);
 
+/* The relative half width of the interval of the operation's time; infinite: only one pass is known. */
+double figures_ci(const json_t *measurement);
+
 /* Whether the interval of the operation's time is wider than the target. */
 bool figures_wide(const json_t *measurement);
 

@@ -53,6 +53,7 @@ typedef struct run_item {
     bool changed;       /* it has passes that are in no cache yet */
     double open;        /* what figures_open said of it after `asked` passes: every pass asks all of them */
     bool wide;          /* figures_wide, likewise */
+    double ci;          /* figures_ci */
     int asked;
     bool ended; /* a later pass failed: it has no more */
     int turn;   /* its place in the order of the pass that is under way */
@@ -113,6 +114,8 @@ typedef struct run {
     show_progress progress;
     budget budget;
     double began;       /* the first pass; 0: not yet */
+    int jobs;           /* of operations and fusions, that were handed out */
+    double narrow_end;  /* of passes that nothing asks for; 0: none has begun */
     int unwritten;      /* items of which that is so */
     int of_other_cards; /* figures that the cache has of another card of this class */
     double expected_us; /* of the model, before it is measured; 0: not yet known */

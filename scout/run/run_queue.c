@@ -20,6 +20,9 @@ static const double BUSY_SECONDS = 0.2; /* a look at what else runs */
  * checks on the cores that it measures, tenths of a second. */
 static const double WORTH = 0.0003, HOST_WORTH = 0.001;
 static const double WIDE = 0.04; /* of the model's time: operations whose times are not known as wanted */
+/* Where all that is done, so long it goes on for what is known worse than that: few operations are known better. */
+static const double NARROW_SECONDS = 1, NARROW = 0.004;
+static const double LOAD_SECONDS = 1, LOAD_SHARE = 0.05; /* what the first job may load beside its budget */
 
 /* ---- the cache ---- */
 
@@ -250,6 +253,9 @@ static json_t *measure_job(run *r, const run_device *d, run_item *i) {
     json_t *to = measure_body(r, i, pass, &b);
     json_put(&b, to, "ceilings", d->json ? json_deep_copy(d->json) : json_null());
     if (pass > 1) json_put(&b, to, "rows", figures_choose(i->measurement, r->search.candidate));
+    if (r->jobs++ == 0)
+        json_put_real(&b, to, "start_s",
+                      r->budget.end > 0 ? fmin(LOAD_SHARE * r->budget.whole_s, LOAD_SECONDS) : LOAD_SECONDS);
     json_put_int(&b, to, "seed", (int64_t)(mix(job * 64 + (uint64_t)pass) >> 12));
     /* of several devices, none knows what it will be given */
     if (pass == 1 && d->about->ahead && r->device_count == 1) json_put(&b, to, "ahead", announce(r, i, &b));
@@ -325,6 +331,7 @@ static bool ask(run_item *i) {
     if (i->asked == passes) return true;
     i->open = fmin(figures_open(i->measurement), 1);
     i->wide = figures_wide(i->measurement);
+    i->ci = figures_ci(i->measurement);
     i->asked = passes;
     return true;
 }
@@ -383,6 +390,22 @@ static bool wants_pass(const run *r, run_item *i, int pass, double model_us, dou
            (ask(i) && i->wide && i->operation->count > 0 && !i->fusion && share_of(r, i, model_us) >= wide);
 }
 
+/* Of the operations, the one that leaves most of the model's time uncertain; NULL: there is no time for that. */
+static run_item *narrow(run *r, int device, double model_us) {
+    run_item *chosen = NULL;
+    double most = 0;
+    if (r->narrow_end == 0) r->narrow_end = run_now() + NARROW_SECONDS;
+    for (int k = 0; k < r->list.count && run_now() < r->narrow_end; k++) {
+        run_item *i = &r->items[k];
+        const int passes = figures_passes(i->measurement);
+        const bool here = i->device == device || r->device_count == 1;
+        if (!here || !i->changed || i->ended || passes >= (int)estimate_last_look() || !ask(i)) continue;
+        const double left = i->ci > NARROW ? i->ci * share_of(r, i, model_us) : 0;
+        if (left > most) most = left, chosen = i;
+    }
+    return chosen;
+}
+
 /* NULL: nothing is open, or there is no time left. Each pass has an order of its own; what is undecided at the last
  * look comes heaviest first. */
 static run_item *next_pass(run *r, int device) {
@@ -403,7 +426,7 @@ static run_item *next_pass(run *r, int device) {
         if (chosen) return chosen;
         if (busy && r->device_count > 1) return NULL;
     }
-    return NULL;
+    return run_on_host(r) ? NULL : narrow(r, device, model_us);
 }
 
 /* ---- while jobs are prepared ---- */

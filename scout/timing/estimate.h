@@ -29,8 +29,9 @@ typedef struct estimate_clock {
     double slope; /* at another clock the time is what it is here, by the clocks' ratio to this power */
 } estimate_clock;
 
-/* The time at the clock that the operation's own load holds, or where no pass knows that, at the mean one: what it
- * would have been in each pass, by how it goes with the clock. */
+/* The time at the clock that the operation's own load holds. Where no pass knows that, at the highest one that a pass
+ * saw: what ran before a pass can only have taken from it. What it would have been in each, by how it goes with the
+ * clock. */
 estimate estimate_at_clock(const estimate_pass *passes, size_t n, estimate_clock *at);
 
 /* A host is slow for seconds at a time when its cores are lent to others, in a way that its kernel does not see; what

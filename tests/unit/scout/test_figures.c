@@ -194,18 +194,16 @@ static void a_yardstick_says_what_bounds(void) {
     end();
 }
 
-/* What a pass saw is brought to one clock: that which the first pass saw held, or their mean. */
+/* What a pass saw is brought to one clock: that which the first pass saw held, or the highest. */
 static void a_time_belongs_to_a_clock(void) {
     static const double mhz[] = {1400, 1980, 1600, 1750};
     for (int held = 0; held < 2; held++) {
-        double logs = 0;
         for (int k = 0; k < 4; k++) {
             clock_mhz = mhz[k], held_mhz = held && k == 0 ? 1500 : 0;
             const double us = 100 * pow(1500 / mhz[k], goes);
             add(k + 1, ROWS({.name = "base", .us = us}, {.name = "fast", .us = 0.8 * us}));
-            logs += log(mhz[k]) / 4;
         }
-        const double at = held ? 1500 : exp(logs), want = 100 * pow(1500 / at, goes);
+        const double at = held ? 1500 : 1980, want = 100 * pow(1500 / at, goes);
         UNIT_CHECK(fabs(time_of("base") / want - 1) < 0.002 && fabs(time_of("fast") / want / 0.8 - 1) < 0.002);
         UNIT_CHECK(ci_of("base") < 0.005);
         UNIT_TEXT(text(row("base"), "time_from"), "clock");
