@@ -107,7 +107,7 @@ static void prepare_rows(measurement *m, bool last, bool (*prepare)(measure_row 
         const bool dear = begins && !due && !made && !m->parts && !m->request->exhaustive && !m->request->only &&
                           measure_rows_dear(row->candidate, prepare_until(m));
         if (dear) skipped = of;
-        if ((!due && prepared_s(m) > (begins ? prepare_until(m) : share_s)) || skipped == of) {
+        if ((!due && prepared_s(m) > (begins || made ? prepare_until(m) : share_s)) || skipped == of) {
             measure_rows_skip(row, "budget",
                               "the operation's share of time for preparing and checking was used up after %.2f s; "
                               "--exhaustive tries it",
@@ -174,7 +174,7 @@ static void finish_row(measurement *m, measure_row *row, const lanes_lane *lane)
 
 /* The clock that an operation's own load holds is looked for where it is worth that: a hundredth of the model. */
 static double hold_s(const measurement *m) {
-    static const double worth_s = 0.15, most_s = 0.2; /* of a first pass's budget */
+    static const double worth_s = 0.15, most_s = 0.25; /* of a first pass's budget */
     return m->pass.number == 1 && !m->parts && m->pass.budget_s >= worth_s ? most_s : 0;
 }
 

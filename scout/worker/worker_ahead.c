@@ -18,6 +18,10 @@
  * have threads of their own. NICE: where cores are short all the same, the one that measures goes first. */
 enum { THREADS = 4, CORES_EACH = 4, NICE = 10, MOST_ANNOUNCED = 64, PATIENCE_MS = 200, SPARE = 64 << 20 };
 
+/* Beside its budget, for it keeps nothing waiting: so many seconds, and on a thread that is new to the libraries so
+ * many more. Of a short budget no more than these multiples. */
+static const double beside_s = 0.3, beside_most = 3, first_s = 1, first_most = 10;
+
 typedef enum stage { WAITING, UNDER_WAY, READY } stage;
 
 typedef struct announced {
@@ -129,6 +133,7 @@ static void *work(void *context) {
     setpriority(PRIO_PROCESS, 0, NICE);
     if (p->api->open(p->ordinal, &device, &why) != SCOUT_OK) device = NULL;
     void *const spare = device ? spare_of(p, device) : NULL;
+    bool used = false;
     pthread_mutex_lock(&p->mutex);
     if (device) p->devices[p->opened++] = device;
     while (device && !p->ended) {
@@ -138,6 +143,9 @@ static void *work(void *context) {
             continue;
         }
         a->stage = UNDER_WAY;
+        a->pass.start_s = fmin(beside_s, beside_most * a->pass.budget_s);
+        if (!used) a->pass.start_s += fmin(first_s, first_most * a->pass.budget_s);
+        used = true;
         a->pass.spare = spare;
         a->pass.spare_bytes = SPARE;
         pthread_mutex_unlock(&p->mutex);
