@@ -514,7 +514,7 @@ static void full_rounds(course *c) {
 static const double chunk_s = 0.025; /* so long it runs between two looks at the clock */
 static const double first_s = 0.01;  /* a load that the clock does not bear shows within so long */
 static const double held = 0.004;    /* it holds where it moved by no more between two looks */
-static const double least_s = 0.16;  /* power is capped on the mean of a tenth of a second or more */
+static const double least_s = 0.1;   /* power is capped on the mean of so long, about */
 static const double full_clock = 0.985;
 
 /* At its highest, nothing holds it back. */
