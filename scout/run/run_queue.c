@@ -13,14 +13,14 @@
 #include <string.h>
 #include <xxhash.h>
 
-enum { CEILINGS_JOB = 1 << 24, AHEAD = 64, FILLS = 4 };
+enum { CEILINGS_JOB = 1 << 24, AHEAD = 64, FILLS = 4, FEW = 16 };
 /* AHEAD: jobs that are announced before their turn; FILLS: passes that an operation may have until then */
 static const double BUSY_SECONDS = 0.2; /* a look at what else runs */
 /* Of the model's time: less than that is left open. A device's passes take milliseconds; a host's, which repacks and
  * checks on the cores that it measures, tenths of a second. */
 static const double WORTH = 0.0003, HOST_WORTH = 0.001;
 static const double WIDE = 0.04; /* of the model's time: operations whose times are not known as wanted */
-/* Where all that is done, so long it goes on for what is known worse than that: few operations are known better. */
+/* Where all that is done, a list of few operations goes on so long for what is known worse than that. */
 static const double NARROW_SECONDS = 1, NARROW = 0.004;
 static const double LOAD_SECONDS = 1, LOAD_SHARE = 0.05; /* what the first job may load beside its budget */
 
@@ -426,7 +426,7 @@ static run_item *next_pass(run *r, int device) {
         if (chosen) return chosen;
         if (busy && r->device_count > 1) return NULL;
     }
-    return run_on_host(r) ? NULL : narrow(r, device, model_us);
+    return run_on_host(r) || r->list.count > FEW ? NULL : narrow(r, device, model_us);
 }
 
 /* ---- while jobs are prepared ---- */
