@@ -40,6 +40,7 @@
 ## make info                    what is built how, and which CUDA toolkit was found
 ##@ Variables
 ## MODE=release|debug|asan|tsan|fuzz CC=gcc|clang BUILD=folder V=1 (show commands) STATIC=1 (link the libraries in)
+## CUDA=no (leave the CUDA device out)
 
 .DEFAULT_GOAL := all
 .DELETE_ON_ERROR:
@@ -48,12 +49,36 @@ MAKEFLAGS += --no-builtin-rules
 SHELL := /bin/bash
 .SHELLFLAGS := -euo pipefail -c
 
+# What a user says, and what else the command line does.
+TYPED := MODEL OUT BATCH SEQ DIM PRECISION DEVICE REGIME BUDGET MEASURE BEFORE AFTER SHAPE OP NIGHTS HITS \
+  PREFIX DESTDIR DIST MODE STATIC V TEST
+GIVEN := $(foreach v,$(.VARIABLES),$(if $(filter command,$(firstword $(origin $v))),$v))
+
 # What these hold is text, such as a model's file name, and never make's own language: from here on each is what was
 # typed, and nothing expands it again. Recipes find them in their environment, so that no shell reads them either.
 # CC, CFLAGS, BUILD, CUDA_ARCHS and what else says how to build are make's language, as everywhere.
-TYPED := MODEL OUT BATCH SEQ DIM PRECISION DEVICE REGIME BUDGET MEASURE BEFORE AFTER SHAPE OP NIGHTS HITS \
-  PREFIX DESTDIR DIST MODE STATIC V TEST
 $(foreach v,$(TYPED),$(if $(filter undefined,$(origin $v)),,$(eval override $v := $$(value $v))))
+
+# What a build compiles goes to all cores, unless -j says how many. Several goals keep their order.
+BUILDS := all debug asan tsan fuzz cuda profile validate
+ifeq ($(filter -j% --jobserver%,$(MAKEFLAGS))$(filter-out $(BUILDS),$(or $(MAKECMDGOALS),all))$(word 2,$(MAKECMDGOALS)),)
+MAKEFLAGS += -j$(shell nproc)
+endif
+
+# A variable of the command line that none of these files reads is a slip. Its name is shown to a shell where it has
+# nothing but letters, digits and underscores.
+NAMED := A B C D E F G H I J K L M N O P Q R S T U V W X Y Z a b c d e f g h i j k l m n o p q r s t u v w x y z \
+  0 1 2 3 4 5 6 7 8 9 _
+left = $(if $2,$(call left,$(subst $(firstword $2),,$1),$(wordlist 2,99,$2)),$1)
+UNREAD := $(firstword $(foreach v,$(filter-out $(TYPED) CC CFLAGS CXX NVCC BUILD,$(GIVEN)),$\
+  $(if $(call left,$v,$(NAMED)),,$(if $(shell grep -rq -e '[$$][[:punct:]]*$v\b' -e 'env.*\b$v\b' Makefile mk scripts tests 2>/dev/null && echo read),,$v))))
+ifneq ($(UNREAD),)
+MEANT := $(firstword $(foreach t,$(filter-out V,$(TYPED)),$(if $(findstring $t,$(UNREAD)),$t)))
+$(error $(UNREAD) is no variable of this Makefile$(if $(MEANT),; did you mean $(MEANT)?,;) make help lists them)
+endif
+ifeq ($(MAKECMDGOALS)$(if $(filter MODEL,$(GIVEN)),,none),)
+$(error MODEL is for a goal: say make MODEL=$(value MODEL) profile)
+endif
 
 include mk/modes.mk
 include mk/build.mk

@@ -1,6 +1,7 @@
 /* analyze: from the first word to a command to an exit code, and nothing else. */
 #include "analyze/command.h"
 
+#include "common/cli.h"
 #include "common/files.h"
 
 #include <fcntl.h>
@@ -27,6 +28,10 @@ static void hold_standard_files(void) {
 static status_code run(int argc, char **argv, status *st) {
     for (size_t k = 1; argc > 1 && k < sizeof commands / sizeof commands[0]; k++)
         if (strcmp(argv[1], commands[k].name) == 0) return commands[k].run(argc - 1, argv + 1, st);
+    for (size_t k = 1; argc > 1 && k < sizeof commands / sizeof commands[0]; k++)
+        if (access(argv[1], F_OK) != 0 && cli_near(argv[1], commands[k].name))
+            return status_set(st, STATUS_USAGE, "%s: there is no such folder, and no such command; did you mean %s?",
+                              argv[1], commands[k].name);
     return commands[0].run(argc, argv, st);
 }
 

@@ -78,21 +78,31 @@ static int distance(const char *a, size_t na, const char *b, size_t nb) {
     return d[na][nb];
 }
 
+static int guess(size_t n) { return n < 4 ? 2 : 3; } /* so far apart it is one */
+
+static int distance_from(const char *name, size_t n, const char *candidate) {
+    const size_t length = strlen(candidate);
+    if (n >= 3 && n < length && strncmp(candidate, name, n) == 0) return 1; /* shortened */
+    return distance(name, n, candidate, length);
+}
+
 static const char *nearest(const cli_spec *spec, const char *name, size_t n) {
     const char *found = NULL;
-    int least = n < 4 ? 2 : 3; /* farther than that it is a guess */
+    int least = guess(n);
     for (int k = 0; k < cli_row_count(spec); k++) {
         const char *candidate = cli_row(spec, k)->name;
         if (!cli_row(spec, k)->help) continue;
-        size_t length = strlen(candidate);
-        int d = distance(name, n, candidate, length);
-        if (n >= 3 && n < length && strncmp(candidate, name, n) == 0) d = 1; /* shortened */
+        const int d = distance_from(name, n, candidate);
         if (d < least) {
             least = d;
             found = candidate;
         }
     }
     return found;
+}
+
+bool cli_near(const char *typed, const char *meant) {
+    return distance_from(typed, strlen(typed), meant) < guess(strlen(typed));
 }
 
 static bool fail_unknown(const parse *p, const char *name, size_t n) {
@@ -123,13 +133,29 @@ static bool parse_number(const parse *p, const cli_option *o, const char *text, 
     return true;
 }
 
+/* What the letter behind a time stands for, in seconds; 0: nothing. */
+static double unit_of(const char *letter) {
+    static const struct {
+        const char *letter;
+        double seconds;
+    } units[] = {{"", 1}, {"s", 1}, {"m", 60}, {"h", 3600}};
+    for (size_t k = 0; k < sizeof units / sizeof units[0]; k++)
+        if (strcmp(units[k].letter, letter) == 0) return units[k].seconds;
+    return 0;
+}
+
 static bool take_real(const parse *p, const cli_option *o, const char *text) {
     char *end = NULL;
-    const double x = strtod(text, &end);
-    if (end == text || *end != 0 || !isfinite(x) || strpbrk(text, "xX ")) {
-        status_set(p->st, STATUS_USAGE, "--%s: '%s' is not a number", o->name, text);
+    double x = strtod(text, &end);
+    const bool is_time = o->kind == CLI_SECONDS;
+    const double unit = is_time ? unit_of(end) : *end == 0;
+    if (end == text || unit == 0 || !isfinite(x) || strpbrk(text, "xX ")) {
+        status_set(p->st, STATUS_USAGE,
+                   is_time ? "--%s: '%s' is not a time; write 90, 90s, 2m or 1h" : "--%s: '%s' is not a number",
+                   o->name, text);
         return false;
     }
+    x *= unit;
     if (x < (double)o->min || x > (double)o->max) {
         status_set(p->st, STATUS_USAGE, "--%s: %s is outside %" PRId64 "..%" PRId64, o->name, text, o->min, o->max);
         return false;
@@ -239,7 +265,8 @@ static bool take(parse *p, const cli_option *o, char *argument) {
         memcpy(to, &number, sizeof number);
         return true;
     }
-    case CLI_REAL: return take_real(p, o, argument);
+    case CLI_REAL:
+    case CLI_SECONDS: return take_real(p, o, argument);
     case CLI_CHOICE: return take_choice(p, o, argument);
     case CLI_LIST: return take_list(p, o, argument);
     case CLI_BINDING: return take_binding(p, o, argument);

@@ -21,6 +21,7 @@ typedef enum cli_kind {
     CLI_FILE,    /* as CLI_TEXT, and not "-", which elsewhere means standard output and would name a file here */
     CLI_INT,     /* int64_t within [min, max] */
     CLI_REAL,    /* double within [min, max] */
+    CLI_SECONDS, /* likewise, in seconds; 90s, 2m and 1.5h are 90, 120 and 5400 */
     CLI_CHOICE,  /* const char *, one of `choices` (the table's own copy) */
     CLI_LIST,    /* uint32_t, of `choices` (at most 32) those that are named, commas between: a bit for each, the first
                   * one is 1; said again it adds to them. --help names the choices itself */
@@ -80,5 +81,6 @@ typedef enum cli_result {
 cli_result cli_parse(const cli_spec *spec, int argc, char **argv, void *destination, status *st);
 void cli_help(const cli_spec *spec, FILE *out);
 void cli_bindings_free(cli_bindings *b);
+bool cli_near(const char *typed, const char *meant); /* a slip of the finger apart, or the beginning of it */
 
 #endif

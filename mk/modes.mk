@@ -60,5 +60,5 @@ unless_holds = $(call unless_same,<$(strip $(file <$(1)))>,<$(strip $(2))>)
 unless_same = $(if $(and $(findstring $(1),$(2)),$(findstring $(2),$(1))),,FORCE)
 
 # The CUDA toolkit is looked for, and said, even where nothing needs it.
-NVCC := $(firstword $(if $(CUDA_HOME),$(wildcard $(CUDA_HOME)/bin/nvcc)) $(wildcard $(addsuffix /nvcc,$(subst :, ,$(PATH)))) $(wildcard /usr/local/cuda/bin/nvcc))
-CUDA_SAYS = $(if $(NVCC),$(shell $(NVCC) --version | sed -n 's/.*release \([0-9.]*\).*/\1/p') at $(patsubst %/bin/nvcc,%,$(NVCC)),none found: the CUDA device is left out)
+NVCC := $(if $(filter no,$(CUDA)),,$(firstword $(if $(CUDA_HOME),$(wildcard $(CUDA_HOME)/bin/nvcc)) $(wildcard $(addsuffix /nvcc,$(subst :, ,$(PATH)))) $(wildcard /usr/local/cuda/bin/nvcc)))
+CUDA_SAYS = $(if $(NVCC),$(shell $(NVCC) --version | sed -n 's/.*release \([0-9.]*\).*/\1/p') at $(patsubst %/bin/nvcc,%,$(NVCC)),$(if $(filter no,$(CUDA)),not wanted,none found): the CUDA device is left out)

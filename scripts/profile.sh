@@ -64,6 +64,11 @@ if [[ -e $folder/.model ]]; then
     fi
 fi
 
+# A slip in a device's name is told before anything is made.
+if [[ -n $scout && -n $device && ! -e $folder ]]; then
+    "$scout" --list-devices --device="$device" >/dev/null
+fi
+
 # What a result depends on: the command, the program's bytes, and size and time of the model and of the files of external
 # data that the result says the model names, there or not: shapes can be read from those.
 about() { stat -L -c '%n %s %y' -- "$1" 2>/dev/null || printf '%s is missing\n' "$1"; }

@@ -24,6 +24,33 @@ static const char *kind_of(mode_t mode) {
     return "not a regular file";
 }
 
+/* What people take for a model: by its first bytes. ONNX itself has none that say so. */
+static const char *other_format(const uint8_t *bytes, uint64_t size) {
+    static const struct {
+        const char *bytes;
+        uint8_t at, count;
+        const char *text;
+    } formats[] = {
+        {"version https://git-lfs", 0, 23, "this is a pointer of git-lfs, not the file itself: say git lfs pull"},
+        {"PK\3\4", 0, 4, "this is a zip file, as PyTorch saves its checkpoints: export it with torch.onnx.export"},
+        {"\x80\2", 0, 2, "this is a pickle, as PyTorch saved its checkpoints: export it with torch.onnx.export"},
+        {"\0\0\0\0{\"", 4, 6,
+         "these are safetensors, which hold weights alone: export the model with torch.onnx.export"},
+        {"GGUF", 0, 4, "this is a GGUF file, which holds weights alone: export the model to ONNX"},
+        {"\x89HDF", 0, 4, "this is an HDF5 file, as Keras saves its models: convert it with tf2onnx"},
+        {"TFL3", 4, 4, "this is a TensorFlow Lite model: convert it with tf2onnx"},
+        {"ptrt", 0, 4, "this is a TensorRT engine: give the ONNX model that it was built from"},
+        {"\x1f\x8b", 0, 2, "this is a gzip file: unpack it first"},
+        {"{", 0, 1, "this is JSON, not an ONNX model; an ops.json is for scout_batch"},
+        {"<", 0, 1, "this is XML or HTML, not an ONNX model; was it downloaded as a file?"},
+    };
+    for (size_t k = 0; k < sizeof formats / sizeof formats[0]; k++)
+        if (size >= (uint64_t)formats[k].at + formats[k].count &&
+            memcmp(bytes + formats[k].at, formats[k].bytes, formats[k].count) == 0)
+            return formats[k].text;
+    return NULL;
+}
+
 static bool is_machines_fault(int error) {
     return error == EMFILE || error == ENFILE || error == ENOMEM || error == EIO;
 }
@@ -71,6 +98,12 @@ model_file *read_open(arena *a, const char *path) {
     madvise((void *)(uintptr_t)f->base, (size_t)f->size, MADV_RANDOM);
     guard_watch_map(f->guard, f->base, (size_t)f->size);
     files_have_read(f->size);
+    const char *const other = other_format(f->base, f->size);
+    if (other) {
+        guard *const g = f->guard;
+        read_close(f);
+        guard_fail(g, STATUS_INPUT, "%s", other);
+    }
     return f;
 }
 

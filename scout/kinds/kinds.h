@@ -17,7 +17,7 @@ typedef struct kind {
     double (*specials)(const scout_op *op);
     /* Its workspace, in times of the usual one (0: one), where callers of the library give it more. */
     uint32_t workspaces;
-    bool light; /* no candidate asks a library that takes long to load */
+    bool light; /* no candidate asks a library that takes a second to load; a compiler's tenth is no such */
 } kind;
 
 const kind *kinds_find(op_kind op); /* NULL: no candidates of this kind exist yet */

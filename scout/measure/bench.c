@@ -246,10 +246,22 @@ static uint32_t count_copies(double rotating, double stored, double all, double 
 }
 
 /* A launch on tensors in the cache is up to a tenth faster where they lie well, and a model has them in many places. So
- * each launch of a recorded sequence takes the next of several: one pass then tells the mean. */
-static uint32_t count_places(const bench_set *s, double resident, double plateau, double memory) {
+ * each launch of a recorded sequence takes the next of several: one pass then tells the mean. A power of two, so that
+ * the last copy of what rotates comes with the last place. */
+static uint32_t count_places(double resident, double plateau, double memory) {
     const double most = resident > 0 ? fmin(places_part * plateau, places_share * memory) / resident : 1;
-    return !s->api->has_graphs || most < 1 ? 1 : most < BENCH_PLACES ? (uint32_t)most : BENCH_PLACES;
+    uint32_t places = 1;
+    while (2 * places <= most && 2 * places <= BENCH_PLACES) places *= 2;
+    return places;
+}
+
+/* What rotates between two uses of a place would drive it out of the cache: there each has one. */
+static void plan_places(bench_set *s, double resident, double rotating, double plateau, double memory) {
+    s->cold = rotating * s->copies > in_cache * plateau || !s->api->has_graphs;
+    s->places = s->cold ? 1 : count_places(resident, plateau, memory);
+    if (!s->cold && s->copies > BENCH_PLACES) s->copies = BENCH_PLACES;
+    if (s->copies < s->places) s->copies = s->places;
+    s->copies -= s->copies % s->places;
 }
 static scout_answer plan_copies(bench_set *s, regime_cache cache, double plateau, scout_why *why) {
     uint64_t free_bytes = 0, total_bytes = 0;
@@ -268,13 +280,8 @@ static scout_answer plan_copies(bench_set *s, regime_cache cache, double plateau
     if (all > (double)free_bytes)
         return scout_say(why, SCOUT_NO_MEMORY, "memory", "its tensors take %.2f GB, and %.2f GB are free", all / 1e9,
                          (double)free_bytes / 1e9);
-    s->places = count_places(s, resident, plateau, (double)free_bytes);
-    all += (s->places - 1) * resident;
     s->copies = count_copies(rotating, stored, all, plateau, (double)free_bytes, (double)s->op->workspace_limit);
-    s->cold = rotating * s->copies > in_cache * plateau || !s->api->has_graphs;
-    if (!s->cold && s->copies > BENCH_PLACES) s->copies = BENCH_PLACES;
-    if (!(rotating > 0)) s->copies = s->places;
-    if (s->places > s->copies) s->places = s->copies;
+    plan_places(s, resident, rotating, plateau, (double)free_bytes);
     return SCOUT_OK;
 }
 
@@ -289,7 +296,7 @@ static scout_answer allocate_tensors(bench_set *s, scout_why *why) {
         if (answer != SCOUT_NO_MEMORY || s->tight) break;
         for (uint32_t k = 0; k < s->op->tensor_count; k++) bench_slab_free(s, &s->tensors[k].copies);
         s->tight = s->copies == 1;
-        if (s->copies > 1) s->copies /= 2;
+        s->copies = s->copies > s->places ? s->copies / 2 : 1;
         s->places = 1;
     }
     for (uint32_t k = 0; k < s->op->tensor_count && answer == SCOUT_OK; k++)

@@ -69,7 +69,9 @@ static double share_until(const measurement *m, int k, bool last) {
     const double now = prepared_s(m), until = prepare_until(m);
     int waiting = 1;
     for (int other = k + 1; other < m->row_count; other++)
-        if (m->rows[other].candidate != m->rows[other - 1].candidate && waits(&m->rows[other], last)) waiting++;
+        if (m->rows[other].candidate != m->rows[other - 1].candidate && waits(&m->rows[other], last) &&
+            !m->rows[other].kept.plan)
+            waiting++;
     return until > now ? now + (until - now) / waiting : until;
 }
 
@@ -100,14 +102,15 @@ static bool is_due(const measure_row *row) {
 /* The baseline and own kernels, or all others: how long a library takes differs between runs, and is to leave out no
  * kernel that is ready in no time. */
 static void prepare_some(measurement *m, bool last, bool own, bool (*prepare)(measure_row *row)) {
-    const scout_candidate *of = NULL, *skipped = NULL;
+    const scout_candidate *of = NULL, *skipped = NULL, *met = NULL;
     double share_s = 0;
     for (int k = 0; k < m->row_count && !measure_stopped(m); k++) {
         measure_row *row = &m->rows[k];
         const bool due = is_due(row);
+        if (due && !own) met = row->candidate;
         if (!waits(row, last) || (is_own(row) || due) != own) continue;
-        const bool begins = row->candidate != of;
-        if (begins) share_s = share_until(m, k, last);
+        const bool begins = row->candidate != of && row->candidate != met;
+        if (row->candidate != of) share_s = share_until(m, k, last);
         of = row->candidate;
         const bool made = row->kept.plan != NULL; /* ahead */
         const bool dear = begins && !due && !made && !m->parts && !m->request->exhaustive && !m->request->only &&

@@ -141,10 +141,11 @@ static const cli_option rows[] = {
      .help = "graph (the default) or direct"},
     {.name = "budget",
      .argument = "SECONDS",
-     .kind = CLI_REAL,
+     .kind = CLI_SECONDS,
      .max = 10000000,
      .offset = AT(budget_s),
-     .help = "time limit of the run; the largest operations come first, those not reached are SKIPPED"},
+     .help =
+         "time limit of the run (90, 90s, 2m, 1h); the largest operations come first, those not reached are SKIPPED"},
     {.name = "exhaustive",
      .kind = CLI_FLAG,
      .offset = AT(exhaustive),

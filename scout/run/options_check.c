@@ -58,7 +58,7 @@ static bool check_modes(const options *o, status *st) {
         {"sparse-block", o->block != NULL, OPTIONS_SINGLE},
         {"sparsity-sweep", o->sparsity_sweep, OPTIONS_SINGLE},
         {"weight-threshold", o->weight_threshold > 0, RUNS},
-        {"device", o->devices != NULL, MEASURES},
+        {"device", o->devices != NULL, MEASURES | OPTIONS_DEVICES},
         {"regime", o->load != NULL, MEASURES},
         {"cache", o->cache != NULL, RUNS},
         {"launch", o->launch != NULL, MEASURES},

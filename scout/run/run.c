@@ -272,6 +272,9 @@ static void finish(run *r, bool good, status *st) {
     }
 }
 
+/* A folder that is not there belongs to no other run: it is made once the devices are. */
+static bool is_new(const options *o) { return o->output && access(o->output, F_OK) != 0; }
+
 static void operations_work(run *r, status *st) {
     const options *o = r->options;
     r->search = (report_search){.exhaustive = o->exhaustive,
@@ -282,10 +285,13 @@ static void operations_work(run *r, status *st) {
                                 .workspace_limit = REGIME_WORKSPACE_BYTES};
     run_utc(r->taken, sizeof r->taken);
     read_operations(r);
-    if (!run_files_prepare(r, st) || !run_start(r, st)) return;
+    if (!(is_new(o) ? run_start(r, st) && run_files_prepare(r, st) : run_files_prepare(r, st) && run_start(r, st)))
+        return;
     skip_foreign_kinds(r);
     run_files_resume(r);
     run_queue_fill(r);
+    if (o->ops_path && !o->output && !o->quiet)
+        status_print(stderr, "scout_batch", "", "no -o: nothing is kept but what is printed; -o DIR keeps reports");
     if (!run_json_save(r, "running", st)) return;
     const bool good = run_queue_work(r, st);
     finish(r, good, st);

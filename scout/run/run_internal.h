@@ -73,6 +73,7 @@ typedef struct run_device {
     double budget_s;    /* the least that one of them had */
     double used_s;      /* by their jobs in this run */
     double began;       /* of the job under way */
+    int jobs;           /* of operations and fusions, that its worker was given */
     int parts, part;    /* of it: how many it has (0: there is none), and at which it is */
     double part_s;      /* that each of them may take */
     double part_began;
@@ -100,7 +101,7 @@ typedef struct run {
     int item_count;
     int *order; /* of measuring: stage by stage, the heaviest first */
     int at;     /* in `order` */
-    int pass;   /* under way: 1, while anything has none, and then the least that is wanted of any */
+    int pass;   /* under way, once everything has a first one: the least that is wanted of any */
     supervisor *supervisor;
     run_device devices[RUN_MOST_DEVICES];
     uint64_t heard[RUN_HEARD]; /* hashes of what workers warned of */
@@ -114,7 +115,6 @@ typedef struct run {
     show_progress progress;
     budget budget;
     double began;       /* the first pass; 0: not yet */
-    int jobs;           /* of operations and fusions, that were handed out */
     double narrow_end;  /* of passes that nothing asks for; 0: none has begun */
     int unwritten;      /* items of which that is so */
     int of_other_cards; /* figures that the cache has of another card of this class */

@@ -102,6 +102,8 @@ static status_code ask_and_show(const options *o, const char *what, list_show *s
     json_t *list = supervisor_ask(&with, what, NULL, st);
     guard g;
     arena a;
+    const bool named = o->mode == OPTIONS_DEVICES && o->devices && strcmp(o->devices, "auto") != 0;
+    if (list && named) list = supervisor_only_named(list, o->devices, st);
     if (!list) return st->code;
     guard_init(&g);
     arena_init(&a, &g, MOST_MEMORY);

@@ -1,6 +1,6 @@
 /* Owns the order of a run's jobs: ceilings before operations, what is cached not at all, and then pass after pass. The
- * first pass gives everything a figure, the heaviest first. Later passes go where a figure or a decision is open that
- * is worth something to the model, each in another order. One queue for all devices. */
+ * first pass gives everything a figure, the heaviest first, but for what is ready. Later passes go where a figure or a
+ * decision is open that is worth something to the model, each in another order. One queue for all devices. */
 #include "scout/run/run_internal.h"
 
 #include "scout/kinds/kinds.h"
@@ -22,6 +22,7 @@ static const double WORTH = 0.0003, HOST_WORTH = 0.001;
 static const double WIDE = 0.04; /* of the model's time: operations whose times are not known as wanted */
 /* Where all that is done, a list of few operations goes on so long for what is known worse than that. */
 static const double NARROW_SECONDS = 1, NARROW = 0.004;
+static const double FILL_SHARE = 0.02; /* of a budget, that such a pass may take, by those before it */
 static const double LOAD_SECONDS = 1, LOAD_SHARE = 0.05; /* what the first job may load beside its budget */
 
 /* ---- the cache ---- */
@@ -253,7 +254,7 @@ static json_t *measure_job(run *r, const run_device *d, run_item *i) {
     json_t *to = measure_body(r, i, pass, &b);
     json_put(&b, to, "ceilings", d->json ? json_deep_copy(d->json) : json_null());
     if (pass > 1) json_put(&b, to, "rows", figures_choose(i->measurement, r->search.candidate));
-    if (r->jobs++ == 0)
+    if (r->devices[i->device].jobs++ == 0)
         json_put_real(&b, to, "start_s",
                       r->budget.end > 0 ? fmin(LOAD_SHARE * r->budget.whole_s, LOAD_SECONDS) : LOAD_SECONDS);
     json_put_int(&b, to, "seed", (int64_t)(mix(job * 64 + (uint64_t)pass) >> 12));
@@ -387,7 +388,18 @@ static bool wants_pass(const run *r, run_item *i, int pass, double model_us, dou
     if (i->busy || i->ended || !json_object_get(i->measurement, "baseline_time_us")) return false;
     const bool host = json_is_true(json_object_get(i->measurement, "host"));
     return under_way || open_of(r, i, model_us) >= (host ? HOST_WORTH : WORTH) ||
-           (ask(i) && i->wide && i->operation->count > 0 && !i->fusion && share_of(r, i, model_us) >= wide);
+           (passes < (int)estimate_last_look() && ask(i) && i->wide && i->operation->count > 0 && !i->fusion &&
+            share_of(r, i, model_us) >= wide);
+}
+
+/* The least pass that is wanted of anything: what was left out may be wanted once others go no further. */
+static int least_wanted(const run *r, double model_us, double wide) {
+    int least = (int)estimate_last_look() + 1;
+    for (int k = 0; k < r->item_count; k++) {
+        const int pass = figures_passes(r->items[k].measurement) + 1;
+        if (pass < least && wants_pass(r, &r->items[k], pass, model_us, wide)) least = pass;
+    }
+    return least;
 }
 
 /* Of the operations, the one that leaves most of the model's time uncertain; NULL: there is no time for that. */
@@ -399,8 +411,11 @@ static run_item *narrow(run *r, int device, double model_us) {
         run_item *i = &r->items[k];
         const int passes = figures_passes(i->measurement);
         const bool here = i->device == device || r->device_count == 1;
-        if (!here || !i->changed || i->ended || passes >= (int)estimate_last_look() || !ask(i)) continue;
-        const double left = i->ci > NARROW ? i->ci * share_of(r, i, model_us) : 0;
+        if (!here || !i->changed || i->ended || i->operation->count == 0 || !ask(i)) continue;
+        if (passes >= (int)estimate_last_look()) continue;
+        const bool open =
+            !estimate_look((size_t)passes) || i->ci > NARROW; /* it is looked at no more often than else */
+        const double left = open ? i->ci * share_of(r, i, model_us) : 0;
         if (left > most) most = left, chosen = i;
     }
     return chosen;
@@ -412,6 +427,7 @@ static run_item *next_pass(run *r, int device) {
     const double model_us = model_time(r), wide = wide_share(r, model_us);
     const double now = run_now();
     if (now >= budget_later_end(&r->budget, r->began > 0 ? now - r->began : 0, run_on_host(r), now)) return NULL;
+    if (r->pass > (int)estimate_last_look()) r->pass = least_wanted(r, model_us, wide);
     for (; r->pass <= (int)estimate_last_look(); r->pass++) {
         run_item *chosen = NULL;
         bool busy = false;
@@ -455,15 +471,24 @@ static bool pass_over(run *r) {
 static run_item *fill_in(run *r) {
     const double model_us = model_time(r), now = run_now();
     run_item *chosen = NULL;
+    const double most_s = r->budget.end > 0 ? FILL_SHARE * r->budget.whole_s : (double)INFINITY;
     if (r->budget.end > 0 && now >= r->budget.end) return NULL;
     for (int k = 0; k < r->item_count; k++) {
         run_item *i = &r->items[k];
         const int passes = figures_passes(i->measurement), least = chosen ? figures_passes(chosen->measurement) : FILLS;
-        if (passes >= FILLS || !wants_pass(r, i, passes + 1, model_us, INFINITY)) continue;
+        if (passes >= FILLS || i->seconds > most_s * passes || !wants_pass(r, i, passes + 1, model_us, INFINITY))
+            continue;
         i->turn = (int)(mix((uint64_t)passes * 65536 + (uint64_t)k) >> 34);
         if (!chosen || passes < least || (passes == least && i->turn < chosen->turn)) chosen = i;
     }
     return chosen;
+}
+
+/* A fusion that is still being prepared would keep a run waiting beyond the end of its budget. */
+static bool would_wait(const run *r, const run_item *i) {
+    const double last_s = fmin(0.1 * r->budget.whole_s, 1);
+    return i->stage != RUN_OPERATIONS && i->announced && !i->ready && r->budget.end > 0 &&
+           run_now() > r->budget.end - last_s;
 }
 
 /* ---- jobs, in their order ---- */
@@ -519,6 +544,10 @@ static json_t *next(void *context, int device, int *job) {
         run_item *const filler = pass_over(r) ? NULL : fill_in(r);
         if (filler) return begin(r, device, filler, job);
         i = &r->items[r->order[r->at]];
+        if (would_wait(r, i)) {
+            run_fusion_skip(i);
+            continue;
+        }
         i->budget_s = seconds_for(r, i, false);
         if (i->budget_s == 0) {
             skip_rest(r, i->stage == RUN_OPERATIONS);
@@ -633,7 +662,9 @@ static void watch(void *context, supervisor_event_kind event, int device, int jo
     const bool named = job >= 0 && job < r->item_count;
     const char *subject = named ? r->items[job].operation->name : r->devices[device].about->name;
     if (event == SUPERVISOR_RESTART) {
-        for (int k = 0; k < r->item_count; k++) r->items[k].ready = true; /* what it was preparing is lost with it */
+        for (int k = 0; k < r->item_count; k++) /* what it was preparing is lost with it */
+            r->items[k].ready = r->items[k].announced;
+        r->devices[device].jobs = 0;
         run_warn(r, "%s: %s%s%s%s%s", subject, candidate ? candidate : "", candidate && variant && *variant ? " " : "",
                  candidate && variant ? variant : "", candidate ? ": " : "", text ? text : "its worker was lost");
         return;

@@ -70,17 +70,22 @@ static exponent exponent_of(const estimate_pass *passes, size_t n, double clock)
 enum { MOST = 64 };
 static const double normal = 1.96; /* its half width that holds 95 %: an exponent is of hundreds of blocks */
 
+/* The highest clocks of passes are those so near to the highest: a mean of them grows with no number of passes. */
+static const double near_most = 0.995;
+
 estimate estimate_at_clock(const estimate_pass *passes, size_t n, estimate_clock *at) {
-    double mean = 0, most = 0, held = 0, held_error = 0, x[MOST];
-    size_t holds = 0;
+    double mean = 0, most = 0, high = 0, held = 0, held_error = 0, x[MOST];
+    size_t holds = 0, highs = 0;
     if (n > MOST) n = MOST;
     for (size_t k = 0; k < n; k++) {
         mean += log(passes[k].clock) / (double)n;
         most = fmax(most, passes[k].clock);
     }
     for (size_t k = 0; k < n; k++)
+        if (passes[k].clock >= near_most * most) high += log(passes[k].clock), highs++;
+    for (size_t k = 0; k < n; k++)
         if (passes[k].held > 0) held += log(passes[k].held), held_error += passes[k].held_error, holds++;
-    at->clock = holds > 0 ? exp(held / (double)holds) : most;
+    at->clock = exp(holds > 0 ? held / (double)holds : high / (double)highs);
     const exponent e = exponent_of(passes, n, exp(mean));
     for (size_t k = 0; k < n; k++) x[k] = passes[k].x * pow(passes[k].clock / at->clock, e.x);
     estimate all = estimate_of(x, n);

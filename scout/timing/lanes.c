@@ -12,14 +12,14 @@ enum {
     LOOKS = 3,
     RACE_ROUNDS = LANES_RACE_ROUNDS,
     BLOCKS = 96,
-    INTERVALS = 64,
+    INTERVALS = 128,
     FEW = 3,
     PAIRS = 4 /* rounds of two pairs */,
     STARVED = 2
 };
 
-static const double hopeless = 2;                      /* one launch against the best one: nothing more is tried */
-static const double behind[RACE_ROUNDS] = {1.2, 1.08}; /* how far, after each round of the race */
+static const double hopeless = 2;                       /* one launch against the best one: nothing more is tried */
+static const double behind[RACE_ROUNDS] = {1.25, 1.08}; /* how far, after each round of the race */
 static const double lower_part = 0.25; /* where hardly a block is undisturbed, what disturbs only adds */
 static const double far = 1.25;        /* a block so many times as long as the middle one was disturbed, unseen */
 static const double beat_s = 30;

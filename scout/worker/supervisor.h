@@ -51,6 +51,8 @@ const supervisor_device *supervisor_device_at(const supervisor *s, int device);
 
 /* Asks one worker for something that needs no device: "devices" or "candidates". The caller's object, or NULL. */
 json_t *supervisor_ask(const supervisor_options *options, const char *what, const json_t *body, status *st);
+/* Of the answer to "devices" those that --device names, in its place; NULL: it names none, and st says why. */
+json_t *supervisor_only_named(json_t *list, const char *devices, status *st);
 
 /* Runs jobs until all are done or one of the callbacks stops it. `next` gives the next job for that device (an object
  * as in FRAMES_JOB, taken over; *job is its number; NULL: none is left now: it is asked again while others run), `done`

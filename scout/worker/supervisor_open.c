@@ -1,4 +1,5 @@
 /* Starting the supervisor: one worker per device, and what each of them says that it is. */
+#include "common/json_get.h"
 #include "scout/device/identity.h"
 #include "scout/worker/supervisor_internal.h"
 
@@ -134,4 +135,15 @@ json_t *supervisor_ask(const supervisor_options *options, const char *what, cons
     json_decref(answer);
     process_end(&list, 1);
     return result;
+}
+
+json_t *supervisor_only_named(json_t *list, const char *devices, status *st) {
+    supervisor_words words;
+    json_t *named = supervisor_words_resolve(devices, list, &words, st) ? json_array() : NULL;
+    for (size_t k = 0; named && k < json_array_size(list); k++)
+        for (int n = 0; n < words.count; n++)
+            if (strcmp(json_get_text(json_array_get(list, k), "device"), words.names[n]) == 0)
+                json_array_append(named, json_array_get(list, k));
+    json_decref(list);
+    return named;
 }

@@ -5,6 +5,7 @@
 #include "common/json_get.h"
 
 #include <string.h>
+#include <strings.h>
 
 static const char digits[] = "0123456789";
 
@@ -69,6 +70,29 @@ static bool pick(const char *text, const json_t *list, supervisor_words *out, st
     return false;
 }
 
+/* What people call a device: its name in other letters, its kind, or what is printed on the card. */
+static bool is_called(const json_t *entry, const char *kind) {
+    static const char *const any_gpu[] = {"gpu", "nvidia"};
+    const char *const device = json_get_text(entry, "device");
+    const size_t n = strcspn(device, ":");
+    if (strlen(kind) == n && strncasecmp(device, kind, n) == 0) return true;
+    for (size_t k = 0; k < sizeof any_gpu / sizeof any_gpu[0]; k++)
+        if (strcasecmp(kind, any_gpu[k]) == 0) return strncmp(device, "cuda", n) == 0;
+    return strlen(kind) >= 3 && strcasestr(json_get_text(entry, "name"), kind) != NULL;
+}
+
+static void say_unknown(const char *kind, const json_t *list, status *st) {
+    for (size_t k = 0; k < json_array_size(list); k++) {
+        const json_t *entry = json_array_get(list, k);
+        const char *const device = json_get_text(entry, "device");
+        if (!is_there(entry) || !is_called(entry, kind)) continue;
+        status_set(st, STATUS_USAGE, "--device %s: no device has this name; say %s, which is %.100s", kind, device,
+                   json_get_text(entry, "name"));
+        return;
+    }
+    status_set(st, STATUS_USAGE, "--device %s: no device has this name; --list-devices lists them", kind);
+}
+
 /* A name that is not in the list: its kind may be, with fewer devices or with the reason why there is none. */
 static bool look_up(const char *name, const char *kind, const json_t *list, status *st) {
     const char *last = NULL, *why = NULL;
@@ -85,7 +109,7 @@ static bool look_up(const char *name, const char *kind, const json_t *list, stat
     } else if (why) {
         status_set(st, STATUS_ENVIRONMENT, "there is no device %s: %s", name, why);
     } else {
-        status_set(st, STATUS_USAGE, "--device %s: no device has this name; --list-devices lists them", kind);
+        say_unknown(kind, list, st);
     }
     return false;
 }

@@ -16,7 +16,7 @@
 
 /* Threads, and cores of the machine for each of them; the thread that measures needs a core to itself, and libraries
  * have threads of their own. NICE: where cores are short all the same, the one that measures goes first. */
-enum { THREADS = 4, CORES_EACH = 4, NICE = 10, MOST_ANNOUNCED = 64, PATIENCE_MS = 200, SPARE = 64 << 20 };
+enum { THREADS = 4, CORES_EACH = 4, NICE = 10, MOST_ANNOUNCED = 80, PATIENCE_MS = 200, SPARE = 64 << 20 };
 
 /* Beside its budget, for it keeps nothing waiting: so many seconds, and on a thread that is new to the libraries so
  * many more. Of a short budget no more than these multiples. */
@@ -55,7 +55,7 @@ struct worker_ahead {
     int opened;                     /* of these */
     int alive;                      /* threads */
     bool ended;
-    bool ready; /* the thread that measures, for what libraries have prepared; its own */
+    bool asked, ready; /* the thread that measures, for what libraries have prepared; its own */
 };
 
 /* ---- whether ---- */
@@ -274,7 +274,7 @@ json_t *worker_ahead_ready(worker *w) {
     if (!p) return sessions;
     pthread_mutex_lock(&p->mutex);
     for (announced *a = p->first; a; a = a->next) {
-        if (a->stage != READY || a->told) continue;
+        if ((a->stage != READY && p->alive > 0) || a->told) continue;
         a->told = true;
         json_array_append(sessions, json_object_get(a->body, "session"));
     }
@@ -330,7 +330,9 @@ static double steady_s(void) {
 static bool is_ready(worker *w, const measure_request *request) {
     worker_ahead *p = w->ahead;
     scout_why why;
-    if (p->ready || (request->parts.count == 0 && kinds_light(request->operation->rec.kind))) return true;
+    if (p->asked || (request->parts.count == 0 && kinds_light(request->operation->rec.kind)))
+        return p->ready || !p->asked;
+    p->asked = true;
     pthread_mutex_unlock(&p->mutex);
     p->ready = w->api->beside(w->device, &why) == SCOUT_OK;
     pthread_mutex_lock(&p->mutex);

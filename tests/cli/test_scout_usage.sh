@@ -95,6 +95,10 @@ scout_refused "a device that is not there" 4 ops.json --device cuda:7 -o refused
 scout --list-devices
 check "--list-devices: exit 0" exits 0
 check "--list-devices: the CPU" prints "cpu "
+scout --list-devices --custom-kernel "$SCRIPTED/device.so"
+check "--list-devices: all of them" test "$(grep -c '^[a-z]' stdout.txt)" -ge 3
+scout --list-devices --custom-kernel "$SCRIPTED/device.so" --device scripted:1
+check "--list-devices --device: that one" test "$(grep '^[a-z]' stdout.txt | cut -d' ' -f1)" = scripted:1
 scout --list-candidates --custom-kernel "$SCRIPTED/device.so"
 check "--list-candidates: exit 0" exits 0
 check "--list-candidates: of the plugin" prints "scripted_blas"

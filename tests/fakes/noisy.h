@@ -32,7 +32,7 @@ typedef struct noisy {
     bool tells;              /* the clock says how much of the time other work has taken */
     double stolen_s;
     bool counts; /* the device counts its cycles: the mean clock of each interval */
-    double hz[64];
+    double hz[128];
     uint32_t hz_count;
     double creep_mhz_per_s; /* the clock falls for ever */
     /* What was seen. */

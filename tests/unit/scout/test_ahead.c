@@ -281,7 +281,7 @@ static void sparse_weights_are_left_to_the_job(void) {
 /* The list of sessions, until it has so many. */
 static json_t *ready(size_t wanted) {
     json_t *all = json_array();
-    while (json_array_size(all) < wanted) {
+    for (int k = 0; k < 100000 && json_array_size(all) < wanted; k++) {
         json_t *more = worker_ahead_ready(&w);
         json_array_extend(all, more);
         json_decref(more);

@@ -131,10 +131,18 @@ static void what_stays_in_the_cache_has_a_few_places(void) {
             end();
         }
     fake_api.has_graphs = true;
-    begin(REGIME_MODEL, 256 * 1024); /* some of them are no more than a little of the cache */
-    UNIT_CHECK(bench_set_copies(set) > BENCH_PLACES && set->tensors[0].copies.count > 1);
-    UNIT_CHECK(set->tensors[0].copies.count < BENCH_PLACES);
+    begin(REGIME_MODEL, 256 * 1024); /* what rotates would drive the others out of the cache */
+    UNIT_CHECK(bench_set_copies(set) > BENCH_PLACES && set->cold);
+    UNIT_INT(set->tensors[0].copies.count, 1);
     end();
+    for (int k = 0; k < 7; k++) { /* the last copy comes with the last place, which has its canaries */
+        begin(REGIME_HOT, 32.0 * 4000 * (1 << k));
+        const uint32_t places = set->tensors[0].copies.count;
+        UNIT_INT(bench_set_copies(set) % places, 0);
+        UNIT_CHECK(places <= BENCH_PLACES && (places & (places - 1)) == 0);
+        UNIT_CHECK(bench_watched(set, places - 1, places));
+        end();
+    }
 }
 
 /* Every weight used is another one than those of the rotation before, across runs, graphs and plans. */

@@ -1,0 +1,89 @@
+#!/usr/bin/env bash
+# What people type wrongly in their first hour. Each is answered by one line that names the cause and what to type
+# instead, before anything is made.
+source "${ROOT:?}/tests/cli/lib.sh"
+source "$ROOT/tests/cli/scout.sh"
+ANALYZE=$(dirname "$EXTRACT_OPS")/analyze
+
+lines() { grep -cv -e '^make' <<<"$STDERR" || true; } # make's own word on what failed comes last
+mistake() { # CODE CAUSE REMEDY COMMAND…
+    local code=$1 cause=$2 remedy=$3
+    shift 3
+    rm -rf made
+    run "$@"
+    check "${*##*/}: exit $code" exits "$code"
+    check "${*##*/}: the cause ($cause)" says "$cause"
+    check "${*##*/}: what to type ($remedy)" says "$remedy"
+    check "${*##*/}: one line" test "$(lines)" -le 1
+    check "${*##*/}: nothing is made" absent made
+}
+
+# ---- files that are no ONNX models ----
+printf 'version https://git-lfs.github.com/spec/v1\noid sha256:00\nsize 12\n' >lfs.onnx
+printf 'PK\3\4rest of a zip' >model.pt
+printf '\200\2}q\0.' >old.pt
+printf '\20\0\0\0\0\0\0\0{"a":{"dtype":"F32"}}' >model.safetensors
+printf 'GGUF\3\0\0\0' >model.gguf
+printf '\211HDF\r\n\32\n' >model.h5
+printf '\34\0\0\0TFL3' >model.tflite
+printf 'ptrt\0\0\0\0' >model.engine
+printf '\37\213\10\0' >model.onnx.gz
+printf '<!DOCTYPE html><title>404</title>' >page.onnx
+printf '{"operations": {}}' >ops.json
+: >empty.onnx
+extract=("$EXTRACT_OPS" -o made)
+mistake 3 "pointer of git-lfs" "git lfs pull" "${extract[@]}" lfs.onnx
+mistake 3 "PyTorch" "torch.onnx.export" "${extract[@]}" model.pt
+mistake 3 "pickle" "torch.onnx.export" "${extract[@]}" old.pt
+mistake 3 "weights alone" "torch.onnx.export" "${extract[@]}" model.safetensors
+mistake 3 "GGUF" "to ONNX" "${extract[@]}" model.gguf
+mistake 3 "Keras" "tf2onnx" "${extract[@]}" model.h5
+mistake 3 "TensorFlow Lite" "tf2onnx" "${extract[@]}" model.tflite
+mistake 3 "TensorRT engine" "the ONNX model" "${extract[@]}" model.engine
+mistake 3 "gzip" "unpack" "${extract[@]}" model.onnx.gz
+mistake 3 "HTML" "downloaded" "${extract[@]}" page.onnx
+mistake 3 "JSON" "scout_batch" "${extract[@]}" ops.json
+mistake 3 "empty" "downloaded" "${extract[@]}" empty.onnx
+mistake 3 "cannot be opened" "missing.onnx" "${extract[@]}" missing.onnx
+mistake 2 "unknown option --bach" "--batch" "${extract[@]}" "$MODEL" --bach 1
+
+# ---- devices, times, places ----
+single=("$SCOUT" --op gemm --shape 8,8,8 --precision fp32 -o made)
+mistake 2 "--device CPU" "say cpu" "${single[@]}" --device CPU
+mistake 2 "--device tpu" "--list-devices" "${single[@]}" --device tpu
+mistake 2 "--device SCRIPTED" "say scripted:0" "${single[@]}" --custom-kernel "$SCRIPTED/device.so" --device SCRIPTED
+mistake 2 "--device one" "which is Scripted One" "${single[@]}" --custom-kernel "$SCRIPTED/device.so" --device one
+mistake 2 "'10x' is not a time" "2m" "${single[@]}" --budget 10x
+mistake 2 "0 seconds" "--budget" "${single[@]}" --budget 0s
+mistake 2 "not one of" "sustained" "${single[@]}" --regime steady
+mistake 2 "needs --shape" "M,N,K" "$SCOUT" --op gemm
+mistake 2 "unknown option --shap" "--shape" "$SCOUT" --op gemm --shap 1,2,3
+mistake 3 "missing.json" "cannot be opened" "$SCOUT" missing.json -o made
+mistake 2 "is not a path" "./mine.so" "${single[@]}" --custom-kernel mine.so
+
+# ---- analyze ----
+mistake 2 "explan" "did you mean explain" "$ANALYZE" explan out/model
+mistake 2 "dispach" "did you mean dispatch" "$ANALYZE" dispach out/model
+mistake 3 "is not a folder" "a model's folder" "$ANALYZE" out/model
+
+# ---- make ----
+if command -v make >/dev/null; then
+    unset MAKEFLAGS MFLAGS MAKELEVEL
+    make_it=(make -s -C "$ROOT" "PROGRAM=$EXTRACT_OPS" "SCOUT=$SCOUT" "ANALYZE=$ANALYZE" PROGRAMS= "OUT=$PWD/made")
+    mistake 2 "MODEL is for a goal" "make MODEL=$MODEL profile" "${make_it[@]}" "MODEL=$MODEL"
+    mistake 2 "BATCHSIZE is no variable" "did you mean BATCH" "${make_it[@]}" "MODEL=$MODEL" BATCHSIZE=8 profile
+    mistake 2 "FROBNICATE is no variable" "make help" "${make_it[@]}" "MODEL=$MODEL" FROBNICATE=1 profile
+    mistake 2 "Which model?" "profile" "${make_it[@]}" profile
+    mistake 2 "--device CPU" "say cpu" "${make_it[@]}" "MODEL=$MODEL" BATCH=1 SEQ=8 DEVICE=CPU profile
+else
+    skip "make is not installed"
+fi
+
+# ---- what is no mistake ----
+run "${single[@]}" --custom-kernel "$SCRIPTED/device.so" --device scripted:0 --budget 1m
+check "--budget 1m: a minute" exits 0
+printf '{"a": {"op": "gemm", "shape": [8, 8, 8], "dtype": "fp32"}}' >few.json
+scripted few.json --budget 5
+check "a file without -o: exit 0" exits 0
+check "a file without -o: nothing is kept, and it says so first" test "$(grep -n 'no -o: nothing is kept' stderr.txt | cut -d: -f1)" -le 2
+finish
