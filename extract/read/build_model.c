@@ -82,6 +82,7 @@ static void link_users(const model *m) {
 model *read_model(arena *a, model_file *f, const read_options *options) {
     const wire whole = model_file_wire(f);
     const wire_span span = {0, f->size};
+    model_file_refuse_others(f);
     wire_schema_check(&whole, model_file_passed, f);
     arena_alloc(&f->frames, 1); /* keeps the first chunk when rewinding */
     const arena_mark mark = arena_save(&f->frames);

@@ -98,13 +98,12 @@ model_file *read_open(arena *a, const char *path) {
     madvise((void *)(uintptr_t)f->base, (size_t)f->size, MADV_RANDOM);
     guard_watch_map(f->guard, f->base, (size_t)f->size);
     files_have_read(f->size);
-    const char *const other = other_format(f->base, f->size);
-    if (other) {
-        guard *const g = f->guard;
-        read_close(f);
-        guard_fail(g, STATUS_INPUT, "%s", other);
-    }
     return f;
+}
+
+void model_file_refuse_others(const model_file *f) {
+    const char *const other = other_format(f->base, f->size);
+    if (other) guard_fail(f->guard, STATUS_INPUT, "%s", other);
 }
 
 void read_close(model_file *f) {

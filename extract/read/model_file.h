@@ -22,6 +22,7 @@ struct model_file {
 
 /* The whole file, to be read. */
 wire model_file_wire(model_file *f);
+void model_file_refuse_others(const model_file *f); /* a checkpoint, an archive, …: what it is, and what to do */
 /* Notes that a large field was stepped over. The pages around it were read from the page cache with their neighbours;
  * now and then all are given back, so that a file of many gigabytes stays out of the process. A wire_schema_passed. */
 void model_file_passed(void *file, wire_span field);

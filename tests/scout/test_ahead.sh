@@ -6,6 +6,9 @@ write_ops ops.json
 warm_up scripted:0
 scout ops.json -o clean --device scripted:0 --no-cache
 check "one thread does all: exit 0" exits 0
+order_of() { sed -nE 's/^scout_batch: ([a-z]+)  .*/\1/p' stderr.txt | tr '\n' ' '; }
+last_is() { [[ $(order_of) == *" $1 " ]]; }
+check "one thread does all: the heaviest come first" test "$(order_of)" = "square deep wide few row "
 
 beside() { # FOLDER [ARGUMENT]…
     local folder=$1
@@ -22,6 +25,13 @@ check "others prepare: the first operation is prepared by the thread that measur
     plans_beside 1
 check "others prepare: every row is as without them" same_but_time clean ahead
 check "others prepare: what was waited for is told" grep -rq '"waiting":' ahead/reports
+
+CEILING_SCOUT_SCRIPTED_SLOW_BESIDE=24:400000 beside slow
+check "what is still being prepared gives way to what is ready" last_is deep
+check "what is still being prepared gives way: every row is as without" same_but_time clean slow
+passes_of() { python3 -c 'import json, sys; print(json.load(open(sys.argv[1]))["passes"])' "$1"; }
+CEILING_SCOUT_SCRIPTED_SLOW_BESIDE=24:400000 beside slow --budget 1.5
+check "with a budget: every operation has a figure" test "$(passes_of slow/reports/deep.json)" -ge 1
 
 flawed_row() { # of the one operation that it fails for
     rm -rf only && mkdir -p only/reports && cp flawed/reports/few.json only/reports/ && row_is only scripted_stream "$@"

@@ -7,7 +7,8 @@
  * CEILING_SCOUT_SCRIPTED_DISTURBED=FILE (while it is there, intervals are longer than they are, by chance),
  * CEILING_SCOUT_SCRIPTED_REFUSES=FILE (while it is there, the library prepares nothing),
  * CEILING_SCOUT_SCRIPTED_BESIDE=FILE (other threads prepare beside the one that measures; it gets a line for each of
- * their plans), CEILING_SCOUT_SCRIPTED_PROFILE=FILE (gets a line for what a profiler would have seen: how many
+ * their plans), CEILING_SCOUT_SCRIPTED_SLOW_BESIDE=M:US (a plan for M rows takes them so long),
+ * CEILING_SCOUT_SCRIPTED_PROFILE=FILE (gets a line for what a profiler would have seen: how many
  * launches, and the time of the last one), CEILING_SCOUT_SCRIPTED_TIMER=X:N (from the Nth on, a run is said to have
  * taken X seconds), CEILING_SCOUT_SCRIPTED_ADDRESSES=X (with memory anew, everything takes up to that part longer, by
  * chance), CEILING_SCOUT_SCRIPTED_CLOCK=X:N (from the Nth question on, it is X o'clock). */
@@ -356,7 +357,10 @@ static scout_answer beside(scout_device *d, scout_why *why) { return check(d, wh
 /* A worker's first thread is the one that measures. */
 void scripted_prepares(const scout_op *op) {
     const char *path = getenv("CEILING_SCOUT_SCRIPTED_BESIDE");
-    FILE *f = path && gettid() != getpid() ? fopen(path, "ae") : NULL;
+    const char *slow = getenv("CEILING_SCOUT_SCRIPTED_SLOW_BESIDE"), *colon = slow ? strchr(slow, ':') : NULL;
+    if (gettid() == getpid()) return;
+    if (colon && op->shape[0] == strtol(slow, NULL, 10)) usleep((useconds_t)strtoul(colon + 1, NULL, 10));
+    FILE *f = path ? fopen(path, "ae") : NULL;
     if (f) fprintf(f, "%lld,%lld,%lld\n", (long long)op->shape[0], (long long)op->shape[1], (long long)op->shape[2]);
     if (f) fclose(f);
 }
