@@ -290,8 +290,7 @@ static void operations_work(run *r, status *st) {
     skip_foreign_kinds(r);
     run_files_resume(r);
     run_queue_fill(r);
-    if (o->ops_path && !o->output && !o->quiet)
-        status_print(stderr, "scout_batch", "", "no -o: nothing is kept but what is printed; -o DIR keeps reports");
+    if (o->ops_path && !o->output && !o->quiet) status_print(stderr, "scout_batch", "", "no -o: no report is kept");
     if (!run_json_save(r, "running", st)) return;
     const bool good = run_queue_work(r, st);
     finish(r, good, st);

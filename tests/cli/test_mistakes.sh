@@ -48,7 +48,7 @@ mistake 3 "cannot be opened" "missing.onnx" "${extract[@]}" missing.onnx
 mistake 2 "unknown option --bach" "--batch" "${extract[@]}" "$MODEL" --bach 1
 
 # ---- devices, times, places ----
-single=("$SCOUT" --op gemm --shape 8,8,8 --precision fp32 -o made)
+single=("$SCOUT" --op gemm --shape "8,8,8" --precision fp32 -o made)
 mistake 2 "--device CPU" "say cpu" "${single[@]}" --device CPU
 mistake 2 "--device tpu" "--list-devices" "${single[@]}" --device tpu
 mistake 2 "--device SCRIPTED" "say scripted:0" "${single[@]}" --custom-kernel "$SCRIPTED/device.so" --device SCRIPTED
@@ -85,5 +85,5 @@ check "--budget 1m: a minute" exits 0
 printf '{"a": {"op": "gemm", "shape": [8, 8, 8], "dtype": "fp32"}}' >few.json
 scripted few.json --budget 5
 check "a file without -o: exit 0" exits 0
-check "a file without -o: nothing is kept, and it says so first" test "$(grep -n 'no -o: nothing is kept' stderr.txt | cut -d: -f1)" -le 2
+check "a file without -o: it says so first" test "$(grep -n 'no -o: no report is kept' stderr.txt | cut -d: -f1)" -le 2
 finish
