@@ -39,7 +39,9 @@ lanes_rules lanes_rules_of(const regime *r, bool host, bool first) {
         .precise = host ? 0.004 : 0.003,
         .fall = host ? 0.02 : 0.002,
         .settle_s = 0.1,
-        .most_s = host ? 0.12 : 0.01,
+        .most_s = !host   ? 0.01
+                  : first ? 0.12
+                          : 0.06, /* another pass tells more than more of the same */
         .disturbed = 0.02,
         .finalists = 3,
         .beside = 1.05,
