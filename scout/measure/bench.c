@@ -263,6 +263,7 @@ static void plan_places(bench_set *s, double resident, double rotating, double p
     if (s->copies < s->places) s->copies = s->places;
     s->copies -= s->copies % s->places;
 }
+
 static scout_answer plan_copies(bench_set *s, regime_cache cache, double plateau, scout_why *why) {
     uint64_t free_bytes = 0, total_bytes = 0;
     double rotating = 0, stored = 0, all = 0, resident = 0;

@@ -586,17 +586,17 @@ double figures_ci(const json_t *m) {
 
 bool figures_wide(const json_t *m) {
     const json_t *base = baseline_of(m);
-    return base && is_ok(base) && time_open(m, json_get_number(json_object_get(base, "time_us"), "rel_ci95"));
+    return base && is_ok(base) && time_open(m, figures_ci(m));
 }
 
 /* Nothing is where more passes would decide nothing. */
 double figures_open(const json_t *m) {
     const json_t *base = baseline_of(m);
     if (!base || !is_ok(base)) return 0;
-    const double ci = json_get_number(json_object_get(base, "time_us"), "rel_ci95");
-    if (!(ci >= 0)) return INFINITY;
+    const double ci = figures_ci(m);
+    if (!isfinite(ci)) return INFINITY;
     const bool host = json_is_true(json_object_get(m, "host"));
     const int passes = figures_passes(m), decided = (int)estimate_decided;
-    const double time = passes < (host ? decided : (int)estimate_last_look()) && time_open(m, ci) ? ci : 0;
+    const double time = passes < (host ? decided : (int)estimate_last_look()) && figures_wide(m) ? ci : 0;
     return fmax(time, passes < decided ? gain_open(m, base) : 0);
 }

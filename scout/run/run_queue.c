@@ -5,6 +5,7 @@
 
 #include "scout/kinds/kinds.h"
 #include "scout/measure/figures.h"
+#include "scout/terms/stats.h"
 #include "scout/timing/estimate.h"
 
 #include <inttypes.h>
@@ -342,11 +343,6 @@ static double open_of(const run *r, run_item *i, double model_us) {
     return ask(i) ? i->open * share_of(r, i, model_us) : 0;
 }
 
-static int by_value(const void *a, const void *b) {
-    const double x = *(const double *)a, y = *(const double *)b;
-    return (x > y) - (x < y);
-}
-
 /* Operations whose times are not known as wanted may be a small part of the model's time. The least share of one that
  * goes on: all below it are such a part together. */
 static double wide_share(const run *r, double model_us) {
@@ -364,7 +360,7 @@ static double wide_share(const run *r, double model_us) {
         else
             sum += share_of(r, i, model_us);
     }
-    qsort(shares, count, sizeof *shares, by_value);
+    stats_sort(shares, count);
     while (k < count && (sum += shares[k]) <= WIDE) k++;
     const double least = k < count ? shares[k] : (double)INFINITY;
     free(shares);
@@ -610,7 +606,7 @@ static void hear_ready(run *r, const json_t *list) {
 static void done(void *context, int device, int job, const json_t *result, const status *st) {
     run *r = context;
     if (job >= CEILINGS_JOB) {
-        if (json_object_get(result, "parts")) /* those of a job that are done */
+        if (json_object_get(result, "parts"))
             run_ceilings_part(r, &r->devices[device], result);
         else
             run_ceilings_done(r, &r->devices[device], result, st);

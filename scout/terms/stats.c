@@ -10,6 +10,8 @@ static int by_value(const void *a, const void *b) {
     return (x > y) - (x < y);
 }
 
+void stats_sort(double *x, size_t n) { qsort(x, n, sizeof *x, by_value); }
+
 /* The finite ones of x, in their order. NULL where there are none or no memory. The caller frees. */
 static double *finite_copy(const double *x, size_t n, size_t *kept) {
     *kept = 0;
@@ -39,7 +41,7 @@ double stats_quantile(const double *x, size_t n, double q) {
         free(copy);
         return NAN;
     }
-    qsort(copy, kept, sizeof *copy, by_value);
+    stats_sort(copy, kept);
     const double found = sorted_quantile(copy, kept, q);
     free(copy);
     return found;

@@ -7,5 +7,6 @@
 
 double stats_median(const double *x, size_t n);             /* x is not changed */
 double stats_quantile(const double *x, size_t n, double q); /* linear between neighbours */
+void stats_sort(double *x, size_t n);                       /* all of it, the least first */
 
 #endif

@@ -1,8 +1,9 @@
 /* Means of logarithms and Student's t. */
 #include "scout/timing/estimate.h"
 
+#include "scout/terms/stats.h"
+
 #include <math.h>
-#include <stdlib.h>
 
 /* Half the width of Student's t that holds 97.7 % of three passes, 96.5 % of four and 96.8 % of more, by degrees of
  * freedom. Four looks may end a measurement, and what one ends wrongly is not made good. So the truth is held up to
@@ -96,13 +97,8 @@ estimate estimate_at_clock(const estimate_pass *passes, size_t n, estimate_clock
     return all;
 }
 
-static int by_value(const void *a, const void *b) {
-    const double x = *(const double *)a, y = *(const double *)b;
-    return (x > y) - (x < y);
-}
-
 double estimate_slowest(double *x, size_t n) {
-    qsort(x, n, sizeof x[0], by_value);
+    stats_sort(x, n);
     for (size_t k = 0; k + AGREEING <= n; k++)
         if (x[k + AGREEING - 1] <= estimate_agreement * x[k]) return estimate_agreement * x[k];
     return INFINITY;

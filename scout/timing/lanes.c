@@ -267,11 +267,6 @@ static void play_rounds(course *c, bool first) {
 
 /* ---- figures ---- */
 
-static int by_value(const void *a, const void *b) {
-    const double x = *(const double *)a, y = *(const double *)b;
-    return (x > y) - (x < y);
-}
-
 /* How the time goes with the clock, in blocks that all know theirs: their number, and sums of logarithms. */
 typedef struct slope {
     double n, x, y, xx, xy, yy;
@@ -317,7 +312,7 @@ static void summarise(const course *c, int lane) {
     l->disturbed = n < r->count && n < FEW;
     if (l->disturbed) {
         memcpy(kept, r->seconds, (size_t)r->count * sizeof kept[0]);
-        qsort(kept, (size_t)r->count, sizeof kept[0], by_value);
+        stats_sort(kept, (size_t)r->count);
         n = (int)fmax(ceil(lower_part * r->count), 1);
         launches = all * n / r->count;
         l->dropped = (uint32_t)(r->count - n);

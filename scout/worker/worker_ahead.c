@@ -330,8 +330,8 @@ static double steady_s(void) {
 static bool is_ready(worker *w, const measure_request *request) {
     worker_ahead *p = w->ahead;
     scout_why why;
-    if (p->asked || (request->parts.count == 0 && kinds_light(request->operation->rec.kind)))
-        return p->ready || !p->asked;
+    if (request->parts.count == 0 && kinds_light(request->operation->rec.kind)) return true;
+    if (p->asked) return p->ready;
     p->asked = true;
     pthread_mutex_unlock(&p->mutex);
     p->ready = w->api->beside(w->device, &why) == SCOUT_OK;

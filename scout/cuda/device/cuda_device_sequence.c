@@ -291,8 +291,8 @@ scout_answer cuda_device_play(scout_device *device, scout_sequence *const *seque
     if (count == 0) return SCOUT_OK;
     if (count > 1u << 20) return scout_say(why, SCOUT_FAILED, "error", "%u runs at once are too many", count);
     scout_answer answer = sequence_room(device, count, why);
-    bool many = false, dear = true;
-    for (uint32_t k = 0; k < count; k++) many = many || sequences[k]->launches > 1 || !device->channels;
+    bool many = !device->channels, dear = true; /* the first run finds out what an interval takes beside its launches */
+    for (uint32_t k = 0; k < count; k++) many = many || sequences[k]->launches > 1;
     for (int k = 0; k < ATTEMPTS && dear && answer == SCOUT_OK; k++) {
         const double settled_s = many ? cuda_channels_settle(device) : (double)INFINITY;
         answer = sequence_play(device, sequences, count, why);
