@@ -359,6 +359,8 @@ static void settle_row(const json_t *m, json_t *row, json_t *base, const estimat
         estimate own = *base_time;
         own.least /= own.x, own.most /= own.x;
         put_time(m, row, base_time, from);
+        put(row, "ratio", NAN); /* of before it was elected */
+        put(row, "ratio_ci", NAN);
         if (!json_is_true(json_object_get(m, "host")))
             put_addresses(row, &own); /* whose passes differ for other reasons */
         return;
@@ -497,7 +499,24 @@ static void put_undecided(json_t *m, const json_t *base) {
     json_object_set_new(m, "undecided", list);
 }
 
-static void settle(json_t *m) {
+/* An own baseline is the best of its like: where later passes know a better one, that takes its place. */
+static bool elect(json_t *m) {
+    json_t *best = NULL;
+    if (!json_is_true(json_object_get(m, "baseline_own"))) return false;
+    for (size_t k = 0; k < json_array_size(rows_of(m)); k++) {
+        json_t *row = json_array_get(rows_of(m), k);
+        const bool better = json_is_true(json_object_get(row, "own")) && rivals(row, baseline_of(m)) &&
+                            json_array_size(json_object_get(row, "passes")) >= FEW_PASSES &&
+                            ratio_of(row) * (1 + ci_of(row)) < 1;
+        if (better && (!best || ratio_of(row) < ratio_of(best))) best = row;
+    }
+    if (!best) return false;
+    json_object_set(m, "baseline", json_object_get(best, "name"));
+    json_object_set(m, "baseline_variant", json_object_get(best, "variant"));
+    return true;
+}
+
+static void settle_all(json_t *m) {
     json_t *base = baseline_of(m);
     if (base && (!is_ok(base) || json_array_size(json_object_get(base, "passes")) == 0)) base = NULL;
     if (base) mark_slow(m, base);
@@ -510,6 +529,11 @@ static void settle(json_t *m) {
     put_yardstick(m, &time);
     put_summary(m, base, &time);
     put_undecided(m, base);
+}
+
+static void settle(json_t *m) {
+    settle_all(m);
+    if (elect(m)) settle_all(m);
 }
 
 json_t *figures_add(json_t *m, const json_t *pass) {

@@ -398,10 +398,10 @@ static int least_wanted(const run *r, double model_us, double wide) {
     return least;
 }
 
-/* Of the operations, the one that leaves most of the model's time uncertain; NULL: there is no time for that. */
-static run_item *narrow(run *r, int device, double model_us) {
+/* Of the operations, the one that is known worst: each of so few may be the one that was asked for. NULL: there is no
+ * time for that. */
+static run_item *narrow(run *r, int device) {
     run_item *chosen = NULL;
-    double most = 0;
     if (r->narrow_end == 0) r->narrow_end = run_now() + NARROW_SECONDS;
     for (int k = 0; k < r->list.count && run_now() < r->narrow_end; k++) {
         run_item *i = &r->items[k];
@@ -409,10 +409,8 @@ static run_item *narrow(run *r, int device, double model_us) {
         const bool here = i->device == device || r->device_count == 1;
         if (!here || !i->changed || i->ended || i->operation->count == 0 || !ask(i)) continue;
         if (passes >= (int)estimate_last_look()) continue;
-        const bool open =
-            !estimate_look((size_t)passes) || i->ci > NARROW; /* it is looked at no more often than else */
-        const double left = open ? i->ci * share_of(r, i, model_us) : 0;
-        if (left > most) most = left, chosen = i;
+        if (estimate_look((size_t)passes) && i->ci <= NARROW) continue; /* it is looked at no more often than else */
+        if (!chosen || i->ci > chosen->ci) chosen = i;
     }
     return chosen;
 }
@@ -438,7 +436,7 @@ static run_item *next_pass(run *r, int device) {
         if (chosen) return chosen;
         if (busy && r->device_count > 1) return NULL;
     }
-    return run_on_host(r) || r->list.count > FEW ? NULL : narrow(r, device, model_us);
+    return run_on_host(r) || r->list.count > FEW ? NULL : narrow(r, device);
 }
 
 /* ---- while jobs are prepared ---- */

@@ -12,7 +12,7 @@ static json_t *m;
 typedef struct made { /* a row of a pass */
     const char *name;
     double us;
-    bool race, disturbed;
+    bool race, disturbed, own;
     const char *status, *code; /* NULL: OK */
 } made;
 
@@ -44,6 +44,7 @@ static json_t *row_of(int number, const made *r) {
         json_object_set_new(pass, "held_mhz", json_real(held_mhz));
         json_object_set_new(pass, "held_error", json_real(0.001));
     }
+    if (r->own) json_object_set_new(row, "own", json_true());
     if (r->us > 0 && r->race) json_object_set_new(json_object_get(row, "pass"), "race", json_true());
     if (r->us > 0 && r->disturbed) json_object_set_new(json_object_get(row, "pass"), "disturbed", json_true());
     return row;
@@ -177,6 +178,23 @@ static void an_own_baseline_was_chosen_too(void) {
     }
     near(time_of("base"), 100);
     end();
+}
+
+/* The first pass chose the worse one: later ones elect the better, and what is of another library never. */
+static void a_better_own_baseline_is_elected(void) {
+    for (int better = 0; better < 2; better++) {
+        own = "base";
+        for (int k = 1; k <= 6; k++) {
+            const double other = k > 1 && better ? 97 + 0.1 * k : 101;
+            add(k, ROWS({.name = "base", .us = 100}, {.name = "other", .us = other, .own = true},
+                        {.name = "foreign", .us = 90 + 0.1 * k}));
+            UNIT_TEXT(text(m, "baseline"), k >= 4 && better ? "other" : "base");
+        }
+        UNIT_CHECK(json_object_get(row(better ? "other" : "base"), "ratio") == NULL);
+        if (better) UNIT_CHECK(number(row("base"), "ratio") > 1.02 && number(row("base"), "ratio") < 1.03);
+        UNIT_TEXT(text(m, "best"), "foreign");
+        end();
+    }
 }
 
 static void a_yardstick_says_what_bounds(void) {
@@ -489,6 +507,7 @@ int main(void) {
     UNIT_RUN(ratios_are_within_a_pass);
     UNIT_RUN(a_pass_that_chose_says_nothing_of_the_chosen);
     UNIT_RUN(an_own_baseline_was_chosen_too);
+    UNIT_RUN(a_better_own_baseline_is_elected);
     UNIT_RUN(a_time_belongs_to_a_clock);
     UNIT_RUN(a_yardstick_says_what_bounds);
     UNIT_RUN(slow_passes_of_a_host_do_not_count);
