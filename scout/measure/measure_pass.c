@@ -191,7 +191,8 @@ static void finish_row(measurement *m, measure_row *row, const lanes_lane *lane)
 /* The clock that an operation's own load holds is looked for where it is worth that: a hundredth of the model. */
 static double hold_s(const measurement *m) {
     static const double worth_s = 0.15, most_s = 0.8; /* worth_s: of a first pass's budget */
-    return m->pass.number == 1 && !m->parts && m->pass.budget_s >= worth_s ? most_s : 0;
+    const bool first = m->pass.number == 1 && !m->parts && m->pass.budget_s >= worth_s;
+    return first || m->pass.hold ? most_s : 0;
 }
 
 /* It takes as long as a later pass itself. What a device counts of its clock is known with each block. */
@@ -275,6 +276,7 @@ static bool any(const measurement *m, bool (*is)(const measure_row *row)) {
     return false;
 }
 static bool waits_last(const measure_row *row) { return waits(row, true); }
+static bool is_unmade(const measure_row *row) { return waits(row, true) && !row->kept.plan; }
 static bool is_ready(const measure_row *row) { return row->plan != NULL; }
 
 static void skip_last(measurement *m) {
@@ -336,7 +338,8 @@ static void verify_again(measurement *m) {
 static void first_pass(measurement *m) {
     if (leave_out(m, m->ceiling.seconds, " at the ceiling alone")) return;
     prepare_all(m, false);
-    if (m->request->exhaustive) prepare_all(m, true);
+    /* Those that were made ahead cost next to nothing, and no chance decides whether they run. */
+    if (m->request->exhaustive || !any(m, is_unmade)) prepare_all(m, true);
     const bool last = !measure_stopped(m) && any(m, waits_last);
     if (!last || !any(m, is_ready)) {
         if (last) prepare_all(m, true);

@@ -537,6 +537,7 @@ static const double held = 0.004;    /* it holds where the halves of still_s dif
 /* Power is capped on a mean: a clock may stand for a tenth of a second, and then fall. */
 static const double still_s = 0.2;
 static const double full_clock = 0.985;
+static const double aside = 1.03; /* what is longer in time and in cycles than the middle one, no clock has made longer */
 static const double alike = 0.99; /* loads at clocks so near to each other draw as much */
 
 /* At its highest, nothing holds it back. */
@@ -551,14 +552,16 @@ static bool clock_is_free(course *c, double hz) {
 
 /* The lane alone for so long, its figures left as they are; the mean clock, 0: it is not known. */
 static double run_chunk(course *c, lanes_lane *l, double for_s, slope *s) {
-    double seconds[INTERVALS], hz[INTERVALS];
+    double seconds[INTERVALS], hz[INTERVALS], cycles[INTERVALS];
     const uint32_t whole = whole_of(l), launches = l->launches < whole ? whole : l->launches;
     const uint32_t intervals = intervals_of(l, launches, for_s);
     if (!run(c, l, launches, intervals, seconds)) return 0;
     clocks_of(c, hz, intervals);
-    const double most = far * stats_median(seconds, intervals);
+    for (uint32_t k = 0; k < intervals; k++) cycles[k] = seconds[k] * hz[k];
+    const double most_s = aside * stats_median(seconds, intervals), most = aside * stats_median(cycles, intervals);
     for (uint32_t k = 0; k < intervals; k++)
-        if (hz[k] > 0 && seconds[k] > 0 && seconds[k] <= most) slope_add(s, hz[k], seconds[k] / launches);
+        if (hz[k] > 0 && seconds[k] > 0 && (seconds[k] <= most_s || cycles[k] <= most))
+            slope_add(s, hz[k], seconds[k] / launches);
     return mean_clock(hz, intervals);
 }
 
