@@ -63,7 +63,10 @@ static double prepared_s(const measurement *m) {
 }
 static double prepare_until(const measurement *m) { return prepare_share * m->pass.budget_s + m->pass.start_s; }
 
-static bool waits(const measure_row *row, bool last) { return !row->decided && !row->plan && is_last(row) == last; }
+/* One of the last resort that was made ahead takes part at once: all that is dear of it is done. */
+static bool waits(const measure_row *row, bool last) {
+    return !row->decided && !row->plan && (is_last(row) && !row->kept.plan) == last;
+}
 
 /* When the variants of row k's candidate have had their share of the time that is left: as much as each other candidate
  * that waits behind it, so that a library whose plans take long does not keep the others out. */
@@ -276,7 +279,6 @@ static bool any(const measurement *m, bool (*is)(const measure_row *row)) {
     return false;
 }
 static bool waits_last(const measure_row *row) { return waits(row, true); }
-static bool is_unmade(const measure_row *row) { return waits(row, true) && !row->kept.plan; }
 static bool is_ready(const measure_row *row) { return row->plan != NULL; }
 
 static void skip_last(measurement *m) {
@@ -338,8 +340,7 @@ static void verify_again(measurement *m) {
 static void first_pass(measurement *m) {
     if (leave_out(m, m->ceiling.seconds, " at the ceiling alone")) return;
     prepare_all(m, false);
-    /* Those that were made ahead cost next to nothing, and no chance decides whether they run. */
-    if (m->request->exhaustive || !any(m, is_unmade)) prepare_all(m, true);
+    if (m->request->exhaustive) prepare_all(m, true);
     const bool last = !measure_stopped(m) && any(m, waits_last);
     if (!last || !any(m, is_ready)) {
         if (last) prepare_all(m, true);
