@@ -537,17 +537,18 @@ static const double held = 0.004;    /* it holds where the halves of still_s dif
 /* Power is capped on a mean: a clock may stand for a tenth of a second, and then fall. */
 static const double still_s = 0.2;
 static const double full_clock = 0.985;
+static const double little_less = 0.88; /* of the highest: a cap on power takes more, and may hold from the start */
 static const double aside = 1.03; /* what is longer in time and in cycles than the middle one, no clock has made longer */
 static const double alike = 0.99; /* loads at clocks so near to each other draw as much */
 
-/* At its highest, nothing holds it back. */
-static bool clock_is_free(course *c, double hz) {
+/* At the highest, nothing holds it back. Infinite: not known. */
+static double most_clock(course *c) {
     scout_telemetry t = {.size = sizeof t, .most_clock_mhz = (double)NAN};
     if (c->most_hz == 0) {
         c->clock->telemetry(c->clock->context, &t); /* takes milliseconds */
-        c->most_hz = 1e6 * t.most_clock_mhz;
+        c->most_hz = t.most_clock_mhz > 0 ? 1e6 * t.most_clock_mhz : (double)INFINITY;
     }
-    return hz >= full_clock * c->most_hz;
+    return c->most_hz;
 }
 
 /* The lane alone for so long, its figures left as they are; the mean clock, 0: it is not known. */
@@ -600,11 +601,13 @@ static void hold(course *c) {
     slope all = {0};
     const double hz = run_chunk(c, l, first_s, &all);
     if (!(hz > 0)) return;
-    if ((clock_is_free(c, l->clock_hz) && clock_is_free(c, hz)) || hz >= alike * *steady_hz) {
+    const double free_hz = full_clock * most_clock(c), able_hz = little_less * most_clock(c);
+    if ((l->clock_hz >= free_hz && hz >= free_hz) || (hz >= able_hz && hz >= alike * *steady_hz)) {
         l->held_hz = hz;
     } else {
         run_until_still(c, l, &all);
-        if (l->held_error <= held && l->held_hz >= alike * hz) *steady_hz = fmin(*steady_hz, hz);
+        const bool stood = l->held_error <= held && l->held_hz >= alike * hz;
+        if (stood && hz >= able_hz) *steady_hz = fmin(*steady_hz, hz);
     }
     for (int k = 0; k < r->count; k++)
         if (r->hz[k] > 0 && undisturbed(r, k)) slope_add(&all, r->hz[k], r->seconds[k]);

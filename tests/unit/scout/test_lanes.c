@@ -329,21 +329,22 @@ static void the_clock_that_a_load_holds(void) {
     UNIT_CHECK(lanes[0].held_hz == 0 && lanes[0].clock_hz == 0);
 }
 
-/* One load has shown that it holds its clock: of those that run at such a clock or a higher one, none is asked to. */
+/* One load has shown that it holds its clock: of those that run at such a clock or a higher one, none is asked to. One
+ * at a low clock may have begun where another's had fallen to, and shows nothing. */
 static void a_clock_that_holds_is_learned(void) {
-    static const double loaded_mhz[] = {1700, 1800, 1690, 1500};
+    static const double loaded_mhz[] = {1500, 1500, 1770, 1800, 1760};
     double steady_hz = INFINITY;
-    for (int k = 0; k < 4; k++) {
+    for (int k = 0; k < 5; k++) {
         begin(false);
         world.counts = true;
         world.noise = 0.0005;
         world.tau_s = 0.0005;
         rules.hold_s = 0.8, rules.steady_hz = &steady_hz;
         loads[0] = noisy_heavy(&world, 1e-4, loaded_mhz[k]);
-        UNIT_CHECK((pass(1, 0) > 0.2) == (k % 3 == 0));
+        UNIT_CHECK((pass(1, 0) > 0.2) == (k < 3));
         near(1e-6 * lanes[0].held_hz, loaded_mhz[k], 0.004);
     }
-    near(1e-6 * steady_hz, 1500, 0.004);
+    near(1e-6 * steady_hz, 1770, 0.01);
 }
 
 /* Of a clock that moves from block to block no block is less worth. */
