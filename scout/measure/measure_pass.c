@@ -14,7 +14,7 @@ static const double prepare_share = 0.7; /* of the budget: what is not prepared 
 static const double hurry_s = 0.06;      /* with less for a pass, a figure is all that there is time for */
 static const double dear_check_s = 0.05; /* later passes leave out a check that takes longer */
 
-static double steady_hz = INFINITY; /* of the one device that this process measures */
+static lanes_learned learned; /* of the one device that this process measures */
 
 /* The least that a baseline takes: a check, a look, a round. It is measured whatever the budget, unless that would
  * overrun it by minutes. */
@@ -191,11 +191,14 @@ static void finish_row(measurement *m, measure_row *row, const lanes_lane *lane)
     row->plan = NULL;
 }
 
-/* The clock that an operation's own load holds is looked for where it is worth that: a hundredth of the model. */
-static double hold_s(const measurement *m) {
-    static const double worth_s = 0.15, most_s = 0.8; /* worth_s: of a first pass's budget */
-    const bool first = m->pass.number == 1 && !m->parts && m->pass.budget_s >= worth_s;
-    return first || m->pass.hold ? most_s : 0;
+/* The clock that an operation's own load holds is looked for where it is worth that, a hundredth of the model, and where
+ * power is capped: there it lies far below what the first blocks see. */
+static void ask_to_hold(const measurement *m, lanes_rules *rules) {
+    static const double worth_s = 0.15, least_s = 0.1, most_s = 0.8; /* worth_s, least_s: of a first pass's budget */
+    const bool first = m->pass.number == 1 && !m->parts && m->pass.budget_s >= least_s;
+    rules->hold_s = first || m->pass.hold ? most_s : 0;
+    rules->hold_low = first && m->pass.budget_s < worth_s;
+    rules->learned = &learned;
 }
 
 /* It takes as long as a later pass itself. What a device counts of its clock is known with each block. */
@@ -235,8 +238,7 @@ static void time_rows(measurement *m, bool whole) {
                                       .keep = m->pass.number > 1 || (k == m->baseline && !own)};
     }
     if (count == 0) return;
-    rules.hold_s = whole ? hold_s(m) : 0;
-    rules.steady_hz = &steady_hz;
+    if (whole) ask_to_hold(m, &rules);
     if (whole && !hurried) measure_probe_open(m);
     const int all = count + m->probe.ready;
     if (m->probe.ready) lanes[count] = (lanes_lane){.subject = measure_probe_subject(&m->probe), .keep = true};

@@ -69,7 +69,6 @@ typedef struct course {
     record *records;
     int count, baseline;
     double worked_s; /* burst: since the last pause */
-    double most_hz;  /* of the clock; 0: not read yet */
     bool lost;
 } course;
 
@@ -541,14 +540,15 @@ static const double little_less = 0.88; /* of the highest: a cap on power takes 
 static const double aside = 1.03; /* what is longer in time and in cycles than the middle one, no clock has made longer */
 static const double alike = 0.99; /* loads at clocks so near to each other draw as much */
 
-/* At the highest, nothing holds it back. Infinite: not known. */
-static double most_clock(course *c) {
+/* Infinite: the device does not tell. */
+static double most_clock(const course *c) {
     scout_telemetry t = {.size = sizeof t, .most_clock_mhz = (double)NAN};
-    if (c->most_hz == 0) {
+    lanes_learned *const l = c->rules->learned;
+    if (l->most_hz == 0) {
         c->clock->telemetry(c->clock->context, &t); /* takes milliseconds */
-        c->most_hz = t.most_clock_mhz > 0 ? 1e6 * t.most_clock_mhz : (double)INFINITY;
+        l->most_hz = t.most_clock_mhz > 0 ? 1e6 * t.most_clock_mhz : (double)INFINITY;
     }
-    return c->most_hz;
+    return l->most_hz;
 }
 
 /* The lane alone for so long, its figures left as they are; the mean clock, 0: it is not known. */
@@ -597,17 +597,18 @@ static void hold(course *c) {
     lanes_lane *l = lane >= 0 ? &c->lanes[lane] : NULL;
     if (!(c->rules->hold_s > 0) || !l || !runs(l) || !(l->clock_hz > 0)) return;
     const record *r = &c->records[lane];
-    double *const steady_hz = c->rules->steady_hz;
-    slope all = {0};
-    const double hz = run_chunk(c, l, first_s, &all);
-    if (!(hz > 0)) return;
     const double free_hz = full_clock * most_clock(c), able_hz = little_less * most_clock(c);
-    if ((l->clock_hz >= free_hz && hz >= free_hz) || (hz >= able_hz && hz >= alike * *steady_hz)) {
+    double *const steady_hz = &c->rules->learned->steady_hz;
+    slope all = {0};
+    double hz = 0;
+    if (c->rules->hold_low && l->clock_hz >= able_hz) return;
+    if (!((hz = run_chunk(c, l, first_s, &all)) > 0)) return;
+    if ((l->clock_hz >= free_hz && hz >= free_hz) || (hz >= able_hz && *steady_hz > 0 && hz >= alike * *steady_hz)) {
         l->held_hz = hz;
     } else {
         run_until_still(c, l, &all);
         const bool stood = l->held_error <= held && l->held_hz >= alike * hz;
-        if (stood && hz >= able_hz) *steady_hz = fmin(*steady_hz, hz);
+        if (stood && hz >= able_hz && !(*steady_hz > 0 && *steady_hz < hz)) *steady_hz = hz;
     }
     for (int k = 0; k < r->count; k++)
         if (r->hz[k] > 0 && undisturbed(r, k)) slope_add(&all, r->hz[k], r->seconds[k]);

@@ -10,6 +10,11 @@
 
 enum { LANES_RACE_ROUNDS = 2 };
 
+typedef struct lanes_learned {
+    double steady_hz; /* loads at this clock or a higher one hold it; 0: not known yet, as of */
+    double most_hz;   /* the highest clock; infinite: the device does not tell */
+} lanes_learned;
+
 /* All that the method fixes for one pass. */
 typedef struct lanes_rules {
     bool burst;
@@ -28,7 +33,8 @@ typedef struct lanes_rules {
     double beside;          /* and only those that are no further behind the best than this factor */
     double idle_s, burst_s; /* burst: a pause, and the work after it */
     double hold_s;          /* so long the baseline may run alone until its clock holds; 0: that is not asked */
-    double *steady_hz;      /* loads of a device at this clock or a higher one hold it; learned, infinite at first */
+    bool hold_low;          /* asked only where the clock is far from the highest */
+    lanes_learned *learned; /* of the device, by all passes; wanted where hold_s is */
 } lanes_rules;
 /* A later pass needs fewer rounds: what passes differ by is more. */
 lanes_rules lanes_rules_of(const regime *r, bool host, bool first);
