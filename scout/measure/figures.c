@@ -180,6 +180,12 @@ static bool counts(const json_t *m, const json_t *pass) {
     return number < 0 || number >= MOST_PASSES || !(slow >> number & 1);
 }
 
+bool figures_lost(const json_t *m) {
+    const json_t *passes = json_object_get(baseline_of(m), "passes");
+    const json_t *last = json_array_get(passes, json_array_size(passes) - 1);
+    return json_is_true(json_object_get(last, "disturbed")) || (last && !counts(m, last));
+}
+
 /* A row that ran in slow passes alone has the figure of these. */
 static bool all_slow(const json_t *m, const json_t *owner) {
     const json_t *list = json_object_get(owner, "passes");

@@ -14,12 +14,15 @@ json_t *figures_add(json_t *measurement, const json_t *pass);
 
 /* How many passes it has; 0: it is of no such form. */
 int figures_passes(const json_t *measurement);
+/* Whether other work disturbed the last one, or slowed it so that it does not count. */
+bool figures_lost(const json_t *measurement);
 
 /* The rows of the next pass, the baseline first: what may still win, and twice the best of its rivals, so that it is
  * known how far behind it is. `only`: names that were asked for, commas between; NULL: all. The array is the caller's;
  * NULL: there is no baseline, or no memory. */
 json_t *figures_choose(const json_t *measurement, const char *only);
-/* Whether the next pass asks once more for the clock that the baseline's load holds: it moved while it was looked at. */
+/* Whether the next pass asks once more for the clock that the baseline's load holds: it moved while it was looked at.
+ */
 bool figures_hold_again(const json_t *measurement);
 
 /* The row that is the fastest by all that is known, proven or not; borrowed. NULL: none has a figure. */

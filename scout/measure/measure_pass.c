@@ -191,8 +191,8 @@ static void finish_row(measurement *m, measure_row *row, const lanes_lane *lane)
     row->plan = NULL;
 }
 
-/* The clock that an operation's own load holds is looked for where it is worth that, a hundredth of the model, and where
- * power is capped: there it lies far below what the first blocks see. */
+/* The clock that an operation's own load holds is looked for where it is worth that, a hundredth of the model, and
+ * where power is capped: there it lies far below what the first blocks see. */
 static void ask_to_hold(const measurement *m, lanes_rules *rules) {
     static const double worth_s = 0.15, least_s = 0.1, most_s = 0.8; /* worth_s, least_s: of a first pass's budget */
     const bool first = m->pass.number == 1 && !m->parts && m->pass.budget_s >= least_s;

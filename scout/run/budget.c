@@ -18,6 +18,7 @@ static const double FUSIONS_SHARE = 0.25, FUSIONS_LEAST = 20; /* of a run; secon
 /* Later passes take as long as the first one, and this at least. Of a host all passes together take HOST_SECONDS,
  * where that leaves HOST_LATER. */
 static const double LATER_LEAST = 14, HOST_SECONDS = 45, HOST_LATER = 15;
+static const double LOST_MOST = 30; /* is made up for */
 
 budget budget_of(const options *o, double now) {
     return (budget){.whole_s = o->budget_s,
@@ -76,9 +77,11 @@ double budget_search(budget *b, const budget_job *job, double now) {
 
 /* ---- later passes ---- */
 
+void budget_lose(budget *b, double seconds) { b->lost_s = fmin(b->lost_s + seconds, LOST_MOST); }
+
 double budget_later_end(budget *b, double first_s, bool host, double now) {
     const double most = host ? fmax(HOST_SECONDS - first_s, HOST_LATER) : INFINITY;
-    if (b->later_end == 0)
-        b->later_end = b->end > 0 ? b->end : b->exhaustive ? INFINITY : now + fmax(fmin(first_s, most), LATER_LEAST);
-    return b->later_end;
+    if (b->end > 0) return b->end;
+    if (b->later_end == 0) b->later_end = b->exhaustive ? INFINITY : now + fmax(fmin(first_s, most), LATER_LEAST);
+    return b->later_end + b->lost_s;
 }

@@ -11,6 +11,7 @@ typedef struct budget {
     bool ceilings_alone;          /* the run measures nothing else */
     double fusions_end;           /* where no budget says so; 0: no fusion has begun */
     double later_end;             /* of later passes; 0: none has begun */
+    double lost_s;                /* of passes that other work disturbed; they are made up for */
 } budget;
 
 budget budget_of(const options *o, double now);
@@ -34,6 +35,8 @@ typedef struct budget_job {
 /* Seconds for preparing and racing; 0: none are left. The search is as wide as the operation is worth. */
 double budget_search(budget *b, const budget_job *job, double now);
 
+/* A pass of so many seconds was disturbed. Where no budget says when a run ends, it ends so much later. */
+void budget_lose(budget *b, double seconds);
 /* When later passes end, after a first one of so many seconds. */
 double budget_later_end(budget *b, double first_s, bool host, double now);
 

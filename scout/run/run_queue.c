@@ -574,7 +574,8 @@ static void fail_item(run *r, run_item *i, const char *text) {
 static void finish_item(run *r, run_item *i, const json_t *result, const status *st) {
     const bool first = !i->measurement, good = json_is_array(json_object_get(result, "candidates"));
     char taken[32];
-    i->seconds += run_now() - i->began_s;
+    const double took_s = run_now() - i->began_s;
+    i->seconds += took_s;
     const char *const text = result ? "the worker's answer is no measurement" : st->text;
     if (!good && first) fail_item(r, i, text);
     if (!good && !first) { /* it has its figures */
@@ -590,6 +591,7 @@ static void finish_item(run *r, run_item *i, const json_t *result, const status 
             status_set(&r->failure, STATUS_ENVIRONMENT, "out of memory; free some and run again");
         return;
     }
+    if (figures_lost(i->measurement)) budget_lose(&r->budget, took_s);
     json_builder b = {0};
     run_utc(taken, sizeof taken);
     i->source = RUN_MEASURED;

@@ -70,8 +70,8 @@ static exponent exponent_of(const estimate_pass *passes, size_t n, double clock)
 
 enum { MOST = 64 };
 
-/* Of a mean of n passes, and of another part of its standard error, which hundreds of blocks tell: the interval of both,
- * by Welch and Satterthwaite. */
+/* Of a mean of n passes, and of another part of its standard error, which hundreds of blocks tell: the interval of
+ * both, by Welch and Satterthwaite. */
 static double widened(double ci, size_t n, double error) {
     if (n < 2 || !isfinite(ci)) return ci;
     const double own = ci / width_of(n - 1), both = hypot(own, error);

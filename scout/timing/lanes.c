@@ -24,7 +24,7 @@ static const double hopeless = 2;                       /* one launch against th
 static const double behind[RACE_ROUNDS] = {1.25, 1.08}; /* how far, after each round of the race */
 static const double lower_part = 0.25; /* where hardly a block is undisturbed, what disturbs only adds */
 static const double far = 1.25;        /* a block so many times as long as the middle one was disturbed, unseen */
-static const double unsure = 0.05; /* standard error of a figure that other work disturbed */
+static const double unsure = 0.05;     /* standard error of a figure that other work disturbed */
 static const double beat_s = 30;
 
 lanes_rules lanes_rules_of(const regime *r, bool host, bool first) {
@@ -531,13 +531,14 @@ static void full_rounds(course *c) {
 
 /* ---- the clock that a load holds ---- */
 
-static const double first_s = 0.01;  /* a load that the clock does not bear at all shows within so long */
-static const double held = 0.004;    /* it holds where the halves of still_s differ by no more */
+static const double first_s = 0.01; /* a load that the clock does not bear at all shows within so long */
+static const double held = 0.004;   /* it holds where the halves of still_s differ by no more */
 /* Power is capped on a mean: a clock may stand for a tenth of a second, and then fall. */
 static const double still_s = 0.2;
 static const double full_clock = 0.985;
 static const double little_less = 0.88; /* of the highest: a cap on power takes more, and may hold from the start */
-static const double aside = 1.03; /* what is longer in time and in cycles than the middle one, no clock has made longer */
+static const double aside =
+    1.03; /* what is longer in time and in cycles than the middle one, no clock has made longer */
 static const double alike = 0.99; /* loads at clocks so near to each other draw as much */
 
 /* Infinite: the device does not tell. */

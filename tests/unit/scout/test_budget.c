@@ -84,7 +84,12 @@ static void later_passes(void) {
     near(budget_later_end(&b, 25, true, 130), 150);
     b = made("run", 0);
     near(budget_later_end(&b, 60, true, 160), 175);
+    budget_lose(&b, 4);
+    near(budget_later_end(&b, 60, true, 170), 179); /* what was disturbed is made up for */
+    for (int k = 0; k < 9; k++) budget_lose(&b, 4);
+    near(budget_later_end(&b, 60, true, 170), 205); /* not without end */
     b = made("run", 50);
+    budget_lose(&b, 4);
     near(budget_later_end(&b, 60, true, 130), 150);
     b = made("exhaustive", 0);
     UNIT_CHECK(isinf(budget_later_end(&b, 1, true, 130)));

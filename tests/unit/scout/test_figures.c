@@ -23,7 +23,7 @@ static double launch_us;           /* of the yardstick; 0: there is none */
 static const double goes = 0.8;    /* a time with the clock, as its exponent */
 static double clock_mhz, held_mhz; /* that the device tells of a pass; 0: it tells none */
 static double held_error = 0.001;
-static const char *own;            /* the name of a baseline that was chosen among others */
+static const char *own; /* the name of a baseline that was chosen among others */
 
 static json_t *row_of(int number, const made *r) {
     json_t *row = json_pack("{s:s, s:s, s:s, s:s}", "name", r->name, "variant", "", "status",
@@ -274,6 +274,7 @@ static void slow_passes_of_a_host_do_not_count(void) {
     for (int k = 0; k < 6; k++) {
         host = true;
         add(k + 1, ROWS({.name = "base", .us = 100 * at[k]}, {.name = "fast", .us = (k % 2 ? 90 : 80) * at[k]}));
+        UNIT_CHECK(figures_lost(m) == (k == 5)); /* which of the first are slow, three that agree tell */
     }
     near(time_of("base"), 100 * pow(1.01 * 1.02, 1.0 / 3));
     near(number(row("fast"), "ratio"), 0.8);
@@ -294,8 +295,10 @@ static void disturbed_passes_of_a_host_do_not_count(void) {
     host = true;
     add(1, ROWS({.name = "base", .us = 250, .disturbed = true}));
     near(time_of("base"), 250); /* there is nothing better */
+    UNIT_CHECK(figures_lost(m));
     add(2, ROWS({.name = "base", .us = 100}));
     near(time_of("base"), 100);
+    UNIT_CHECK(!figures_lost(m));
     UNIT_TEXT(text(row("base"), "interval_from"), "1 pass");
     UNIT_CHECK(isinf(figures_open(m)));
     host = true;

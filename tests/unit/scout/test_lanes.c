@@ -291,8 +291,8 @@ static void a_part_of_a_rotation_is_played(void) {
         asked = played = 0;
         timing_clock clock = noisy_clock(&world);
         if (cases[k].plays) clock.play = play;
-        lanes[0] = (lanes_lane){
-            .subject = {.context = &loads[0], .run = run, .whole = whole_of, .record = record}, .keep = true};
+        lanes[0] = (lanes_lane){.subject = {.context = &loads[0], .run = run, .whole = whole_of, .record = record},
+                                .keep = true};
         UNIT_CHECK(lanes_run(&clock, &rules, lanes, 1, 0, INFINITY));
         UNIT_CHECK(labs((long)lanes[0].launches - (long)cases[k].launches) <= (cases[k].whole > 1 ? 0 : 2));
         UNIT_CHECK(asked == played && (played > 3) == cases[k].plays);
@@ -319,7 +319,7 @@ static void the_clock_that_a_load_holds(void) {
         near(1e-6 * lanes[0].held_hz, loaded_mhz[k], 0.004);
         UNIT_CHECK(lanes[0].held_error <= 0.004);
         if (k != 1) near(-lanes[0].clock_xy / lanes[0].clock_xx, 1, 0.02); /* its time goes with its clock */
-        UNIT_CHECK(learned.steady_hz == 0); /* it fell, or it is free */
+        UNIT_CHECK(learned.steady_hz == 0);                                /* it fell, or it is free */
     }
     UNIT_CHECK(took_s[0] > 0.2 && took_s[0] < 0.4 && took_s[1] < 0.03 && took_s[2] > 0.2 && took_s[2] < 0.25);
     begin(false);
