@@ -3,6 +3,9 @@
 MAN_PAGES := $(PROGRAM_NAMES:%=$(BUILD)/share/man/man1/%.1)
 COMPLETIONS := $(PROGRAM_NAMES:%=$(BUILD)/share/bash-completion/completions/%)
 
+# The command in front asks the others what they take.
+$(filter %ceiling-scout.1 %/ceiling-scout %/_ceiling-scout %ceiling-scout.fish,$(MAN_PAGES) $(COMPLETIONS)): $(BUILT)
+
 .PHONY: manual install-manual
 manual: $(MAN_PAGES) $(COMPLETIONS)
 $(BUILD)/share/man/man1/%.1: $(BUILD)/bin/% scripts/make_man.sh scripts/make_man.awk

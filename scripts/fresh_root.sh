@@ -104,7 +104,7 @@ cd "$1"
 make -s install PREFIX=/usr/local
 ldconfig
 cd /root
-for program in extract_ops scout_batch analyze; do
+for program in ceiling-scout extract_ops scout_batch analyze; do
     "$program" --version
     page=$(man "$program" 2>&1)
     grep -q "^SYNOPSIS" <<<"$page"
