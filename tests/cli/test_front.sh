@@ -43,6 +43,19 @@ check "profile --regime takes what scout_batch takes" same <(grep -e '^--regime'
 front validate --list-options
 check "validate --precision takes what scout_batch takes" same <(grep -e '^--precision' stdout.txt) <("$SCOUT" --list-options | grep -e '^--precision')
 
+# The README's daily commands are commands, and their options are theirs.
+# shellcheck disable=SC2016 # the backquotes are the README's
+mapfile -t daily < <(sed -n 's/^| `ceiling-scout \([^`]*\)`.*/\1/p' "$ROOT/README.md")
+check "the README has daily commands" test "${#daily[@]}" -gt 8
+for line in "${daily[@]}"; do
+    read -r -a words <<<"$line"
+    front "${words[0]}" --list-options
+    cut -f 1,2 stdout.txt | tr '\t' '\n' >options.txt
+    for word in "${words[@]:1}"; do
+        if [[ $word == -* ]]; then check "ceiling-scout $line: $word" grep -qxF -e "$word" options.txt; fi
+    done
+done
+
 # ---- arguments and codes as they are ----
 hostile=$'./ -it\'s "a" $HOME; #1\nmodel.onnx'
 cp "$MODEL" "$hostile"
