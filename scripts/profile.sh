@@ -73,7 +73,7 @@ if ((${#measuring[@]} > 0)) && [[ ! -e $folder ]]; then
     "$scout" --list-devices "${measuring[@]}" >/dev/null
 fi
 
-# What a result depends on: the command, the program's bytes, and size and time of the model and of the files of external
+# What a result depends on: the program's bytes wherever it lies, what it is told, and size and time of the model and of the files of external
 # data that the result says the model names, there or not: shapes can be read from those.
 about() { stat -L -c '%n %s %y' -- "$1" 2>/dev/null || printf '%s is missing\n' "$1"; }
 data_files() { # RESULT   each with a zero behind it
@@ -89,9 +89,9 @@ data_files() { # RESULT   each with a zero behind it
         if [[ -L $model ]]; then printf '%s\0' "$store/$name"; fi
     done
 }
-fingerprint() { # RESULT COMMAND…
+fingerprint() { # RESULT PROGRAM ARGUMENT…
     local result=$1 file
-    shift
+    shift 2
     printf '%q ' "$@"
     echo
     cksum <"$extract"
@@ -146,7 +146,7 @@ contents() {
 measured_from() {
     local home cuda
     home=$(dirname -- "$scout")
-    printf '%q ' "$scout" "${measuring[@]+"${measuring[@]}"}"
+    printf '%q ' "${measuring[@]+"${measuring[@]}"}"
     echo
     cksum <"$scout"
     for cuda in "$home/scout_cuda.so" "$home/../lib/ceiling-scout/scout_cuda.so"; do

@@ -87,16 +87,20 @@ check "alone: profile: what to do" says "build it with make"
 
 # ---- profile: what make does, by the same script ----
 export PROFILE_MODEL=none.onnx PROFILE_BATCH=77 PROFILE_DIM="a=7" # of another run; not of this one
-front profile "$MODEL" --batch 1 --seq 8 -o 'the out' --device cpu --regime burst --budget 2s
+front profile "$MODEL" --batch 1 --seq 8 -o "$PWD/the out" --device cpu --regime burst --budget 2s
 check "profile: ended" test "$EXIT" -le 1
 folder="the out/transformer_block@b1_s8_cpu_burst"
 for file in ops.json run.json summary.txt report.html dispatch.json; do check "profile: $file" present "$folder/$file"; done
-front profile "$MODEL" --batch 1 --seq 8 -o 'the out' --device cpu --regime burst --budget 2s
-check "profile again: nothing to do" test "$(grep -c 'is up to date' stdout.txt)" -ge 2
+front profile "$MODEL" --batch 1 --seq 8 -o "$PWD/the out" --device cpu --regime burst --budget 2s
+check "profile again: nothing to do" test "$(grep -c 'is up to date' stdout.txt)" -ge 4
+ln -s "$(dirname "$SCOUT")" programs # as make names them, by another path
+run env PROFILE_SCOUT=programs/scout_batch PROFILE_ANALYZE=programs/analyze PROFILE_MODEL="$MODEL" PROFILE_BATCH=1 PROFILE_SEQ=8 \
+    PROFILE_DIM='' PROFILE_OUT="$PWD/the out" PROFILE_DEVICE=cpu PROFILE_REGIME=burst PROFILE_BUDGET=2 "$ROOT/scripts/profile.sh" programs/extract_ops
+check "the script by another path: nothing to do" test "$(grep -c 'is up to date' stdout.txt)" -ge 4
 if command -v make >/dev/null; then
     run env -u MAKEFLAGS -u MFLAGS -u MAKELEVEL make -s -C "$ROOT" "PROGRAM=$EXTRACT_OPS" "SCOUT=$SCOUT" "ANALYZE=$ANALYZE" PROGRAMS= \
         "OUT=$PWD/the out" "MODEL=$MODEL" BATCH=1 SEQ=8 DEVICE=cpu REGIME=burst BUDGET=2 profile
-    check "make profile of the same: nothing to do" test "$(grep -c 'is up to date' stdout.txt)" -ge 1
+    check "make profile of the same: nothing to do" test "$(grep -c 'is up to date' stdout.txt)" -ge 4
 else
     skip "make is not installed"
 fi
