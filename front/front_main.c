@@ -70,13 +70,20 @@ static bool beside(const char *place, const char *name, char *path, size_t room)
 /* Installed, or in the folder of a build; or in the source tree. */
 static bool find_script(const char *name, char *path, size_t room) {
     return (beside("../lib/ceiling-scout/", name, path, room) && is_file(path)) ||
-           beside("../scripts/", name, path, room);
+           (beside("../scripts/", name, path, room) && is_file(path));
+}
+
+static bool find_program(const char *name, char *path, size_t room) {
+    return beside("", name, path, room) && is_file(path);
+}
+
+static status_code not_there(const char *name, status *st) {
+    return status_set(st, STATUS_ENVIRONMENT, "%s is not beside this program; build it with make, or install it again",
+                      name);
 }
 
 static status_code start(const char *path, char **argv, status *st) {
     execv(path, argv);
-    if (errno == ENOENT && !is_file(path))
-        return status_set(st, STATUS_ENVIRONMENT, "%s is not there; build it with make, or install it again", path);
     return status_set(st, STATUS_ENVIRONMENT, "%s cannot be started: %s", path, strerror(errno));
 }
 
@@ -91,12 +98,10 @@ struct command {
 
 static status_code run_program(const command *c, int argc, char **argv, status *st) {
     char path[PATH_MAX], name[32], first[32];
-    char **line = calloc((size_t)argc + 2, sizeof *line);
     int n = 0;
-    if (!line || !beside("", c->program, path, sizeof path)) {
-        free(line);
-        return status_set(st, STATUS_ENVIRONMENT, "%s cannot be looked for: no memory, or no /proc", c->program);
-    }
+    if (!find_program(c->program, path, sizeof path)) return not_there(c->program, st);
+    char **line = calloc((size_t)argc + 2, sizeof *line);
+    if (!line) return status_set(st, STATUS_ENVIRONMENT, "out of memory; free some and run again");
     snprintf(name, sizeof name, "%s", c->program);
     line[n++] = name;
     if (c->first) {
@@ -236,13 +241,11 @@ static bool give(const char *prefix, const char *name, const char *text) {
     return (text ? setenv(variable, text, 1) : unsetenv(variable)) == 0;
 }
 
-static bool give_settings(const char *prefix, const settings *s) {
-    char batch[24] = "", seq[24] = "", budget[40] = "", scout[PATH_MAX], analyze[PATH_MAX];
+static bool give_settings(const char *prefix, const settings *s, const char *scout, const char *analyze) {
+    char batch[24] = "", seq[24] = "", budget[40] = "";
     if (s->batch) snprintf(batch, sizeof batch, "%" PRId64, s->batch);
     if (s->seq) snprintf(seq, sizeof seq, "%" PRId64, s->seq);
     if (s->budget > 0) snprintf(budget, sizeof budget, "%.12g", s->budget);
-    if (!beside("", "scout_batch", scout, sizeof scout) || !beside("", "analyze", analyze, sizeof analyze))
-        return false;
     const struct {
         const char *name, *text;
     } all[] = {{"MODEL", s->model}, {"OUT", s->out},       {"BATCH", batch},           {"SEQ", seq},
@@ -264,17 +267,21 @@ static bool add_dims(const cli_bindings *dims, char **line, int n) {
     return true;
 }
 
+/* `program` is the script's first word; the others it finds in its environment. */
 static status_code run_script(const char *script, const char *program, const char *prefix, const settings *s,
                               status *st) {
-    char path[PATH_MAX], beside_it[PATH_MAX];
+    char path[PATH_MAX], first[PATH_MAX], scout[PATH_MAX], analyze[PATH_MAX];
+    if (!find_script(script, path, sizeof path)) return not_there(script, st);
+    if (!find_program(program, first, sizeof first)) return not_there(program, st);
+    if (!find_program("scout_batch", scout, sizeof scout)) return not_there("scout_batch", st);
+    if (!find_program("analyze", analyze, sizeof analyze)) return not_there("analyze", st);
     char **line = calloc((size_t)s->dims.count + 3, sizeof *line);
-    if (line && find_script(script, path, sizeof path) && beside("", program, beside_it, sizeof beside_it) &&
-        add_dims(&s->dims, line, 2) && give_settings(prefix, s)) {
+    if (line && add_dims(&s->dims, line, 2) && give_settings(prefix, s, scout, analyze)) {
         line[0] = path;
-        line[1] = beside_it;
+        line[1] = first;
         (void)start(path, line, st);
     } else {
-        status_set(st, STATUS_ENVIRONMENT, "%s cannot be started: no memory, or no /proc", script);
+        status_set(st, STATUS_ENVIRONMENT, "out of memory; free some and run again");
     }
     for (int k = 0; line && k < s->dims.count; k++) free(line[2 + k]);
     free(line);

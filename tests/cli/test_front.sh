@@ -80,10 +80,17 @@ check "through a link it finds its programs" exits 0
 mkdir alone && cp "$FRONT" alone/
 run alone/ceiling-scout extract --help
 check "alone: exit 4" exits 4
-check "alone: what to do" says "alone/extract_ops is not there; build it with make"
+check "alone: what to do" says "extract_ops is not beside this program; build it with make"
 run alone/ceiling-scout profile "$MODEL"
 check "alone: profile: exit 4" exits 4
 check "alone: profile: what to do" says "build it with make"
+mkdir -p half/bin half/lib/ceiling-scout && cp "$FRONT" half/bin/ && cp "$ROOT"/scripts/{profile,validate}.sh half/lib/ceiling-scout/
+for arguments in "profile $MODEL" "validate --after a --shape 8,8,8"; do
+    read -r -a words <<<"$arguments"
+    run half/bin/ceiling-scout "${words[@]}"
+    check "programs missing: ${words[0]}: exit 4" exits 4
+    check "programs missing: ${words[0]}: one line" test "$(wc -l <stderr.txt)" = 1
+done
 
 # ---- profile: what make does, by the same script ----
 export PROFILE_MODEL=none.onnx PROFILE_BATCH=77 PROFILE_DIM="a=7" # of another run; not of this one
