@@ -45,10 +45,11 @@ bench_plan *bench_plan_new(bench_set *s, const scout_candidate *candidate, const
 bench_kept bench_plan_keep(bench_plan *p); /* frees the rest; the caller's, for the next set or its destroy */
 void bench_plan_free(bench_plan *p);
 timing_subject bench_plan_subject(bench_plan *p); /* valid as long as the plan */
-/* Launches of a rotation, of which a recorded sequence holds whole ones; 1: any number, as on a host and where a
- * rotation takes too long. */
+/* Launches of a rotation; 1: any number is good, as on a host and where a rotation takes too long. What runs alone runs
+ * whole ones. */
 uint32_t bench_plan_whole(const bench_plan *p);
-/* The sequence of so many launches, whole rotations of them; borrowed until others take its place. */
+/* The next sequence of so many launches that takes turns with others: whole rotations, or a quarter of one at most, which
+ * begins where the last one on this set ended. Borrowed until others take its place. */
 scout_answer bench_plan_recorded(bench_plan *p, uint32_t launches, scout_sequence **out, scout_why *why);
 double bench_plan_pack_s(const bench_plan *p);
 const scout_plan_needs *bench_plan_needs(const bench_plan *p);

@@ -13,7 +13,7 @@ enum {
     BENCH_GAP = 16 << 20, /* a slab begins up to so far behind where its memory does */
     BENCH_WATCHED = 6,    /* copies between the first and the last that have canaries, about */
     BENCH_WINDOW = 64,    /* copies between the first ones of two plans' rotations */
-    BENCH_SEQUENCES = 4,  /* recorded per plan */
+    BENCH_SEQUENCES = 96, /* recorded per plan: parts of a rotation (LANES_PARTS), and those of a race */
     BENCH_PACK_TIMES = 4  /* packed alone, of which the median is told */
 };
 
@@ -58,6 +58,7 @@ struct bench_set {
     uint32_t places; /* of every other one, which stays in the cache in all of them */
     bool cold;       /* a rotation empties the cache, so a recorded sequence holds whole ones */
     uint32_t turn;   /* next copy where launches are not captured */
+    uint32_t next;   /* copy that the next part of a rotation begins at */
     bench_tensor tensors[SCOUT_MAX_TENSORS];
     bench_slab workspace; /* of workspace_limit bytes, made when the first plan asks for some */
     uint64_t gaps;        /* how many places were drawn */
@@ -73,7 +74,7 @@ struct bench_set {
 };
 
 typedef struct bench_sequence {
-    uint32_t launches;
+    uint32_t launches, first; /* first: copy */
     scout_sequence *recorded; /* owned */
 } bench_sequence;
 

@@ -40,15 +40,29 @@ static scout_answer record(bench_plan *p, uint32_t launches, bench_launcher *lau
     return bench_note(s, answer);
 }
 
-/* Where a part of a rotation begins. Another plan's part is elsewhere, but for what is in the cache anyway: that begins
- * at the last copy, which is watched. */
-static uint32_t first_of_part(const bench_plan *p) { return p->set->cold ? p->window : p->set->copies - 1; }
+/* Where a part of a rotation begins that runs alone. Another plan's part is elsewhere, but for what is in the cache
+ * anyway: that begins at the last copy, which is watched. */
+static uint32_t first_alone(const bench_plan *p, uint32_t launches) {
+    if (launches >= p->set->copies) return 0;
+    return p->set->cold ? p->window : p->set->copies - 1;
+}
 
-/* The recorded sequence of so many launches; the oldest makes room. */
-static scout_answer sequence_of(bench_plan *p, uint32_t launches, scout_sequence **out, scout_why *why) {
+/* Where one begins that is played in turns with others: behind theirs, so that a copy comes again only after most of the
+ * rotation. At multiples of its own length, so that there are few to record. */
+static uint32_t first_in_turn(const bench_plan *p, uint32_t launches) {
+    bench_set *s = p->set;
+    if (!s->cold || launches >= bench_plan_whole(p)) return first_alone(p, launches);
+    const uint32_t at = (s->next + launches - 1) / launches * launches, first = at + launches > s->copies ? 0 : at;
+    s->next = first + launches;
+    return first;
+}
+
+/* The recorded sequence of so many launches from copy `first` on; the oldest makes room. */
+static scout_answer sequence_of(bench_plan *p, uint32_t launches, uint32_t first, scout_sequence **out,
+                                scout_why *why) {
     bench_set *s = p->set;
     for (uint32_t k = 0; k < p->sequence_count; k++) {
-        if (p->sequences[k].launches != launches) continue;
+        if (p->sequences[k].launches != launches || p->sequences[k].first != first) continue;
         *out = p->sequences[k].recorded;
         return SCOUT_OK;
     }
@@ -57,9 +71,9 @@ static scout_answer sequence_of(bench_plan *p, uint32_t launches, scout_sequence
         memmove(&p->sequences[0], &p->sequences[1], (BENCH_SEQUENCES - 1) * sizeof p->sequences[0]);
         p->sequence_count--;
     }
-    p->rotating.first = launches < s->copies ? first_of_part(p) : 0;
+    p->rotating.first = first;
     const scout_answer answer = record(p, launches, &p->rotating, out, why);
-    if (answer == SCOUT_OK) p->sequences[p->sequence_count++] = (bench_sequence){launches, *out};
+    if (answer == SCOUT_OK) p->sequences[p->sequence_count++] = (bench_sequence){launches, first, *out};
     return answer;
 }
 
@@ -102,7 +116,7 @@ scout_answer bench_plan_run(bench_plan *p, uint32_t launches, uint32_t repeats, 
      * asked for where many plans take turns: each has copies of its own, and the others' launches are in between. */
     const uint32_t whole = bench_plan_whole(p), over = launches < whole ? 0 : launches % whole,
                    real = over ? launches + whole - over : launches;
-    scout_answer answer = sequence_of(p, real, &sequence, why);
+    scout_answer answer = sequence_of(p, real, first_alone(p, real), &sequence, why);
     if (answer != SCOUT_OK) return answer;
     p->timed = true;
     answer = bench_note(s, s->api->run(s->device, sequence, repeats, seconds, why));
@@ -114,7 +128,7 @@ scout_answer bench_plan_run(bench_plan *p, uint32_t launches, uint32_t repeats, 
 scout_answer bench_plan_recorded(bench_plan *p, uint32_t launches, scout_sequence **out, scout_why *why) {
     if (p->set->lost) return scout_say(why, SCOUT_LOST, "poisoned", "the device was lost before");
     p->timed = true;
-    return sequence_of(p, launches, out, why);
+    return sequence_of(p, launches, first_in_turn(p, launches), out, why);
 }
 
 /* A library may load a kernel at its first launch, which cannot be part of a graph: then it is launched once outside of

@@ -220,18 +220,27 @@ static void put_ratios(json_t *row, const json_t *base) {
     }
 }
 
+/* The clock that its own load holds, where it moved least while it was looked at; returns how often it was. */
+static int held_of(const json_t *row, double *mhz, double *error) {
+    const json_t *list = json_object_get(row, "passes");
+    int times = 0;
+    *mhz = *error = 0;
+    for (size_t k = 0; k < json_array_size(list); k++) {
+        const json_t *pass = json_array_get(list, k);
+        const double held = json_get_positive(pass, "held_mhz"), moved = fmax(json_get_number(pass, "held_error"), 0);
+        if (!(held > 0)) continue;
+        if (times++ == 0 || moved < *error) *mhz = held, *error = moved;
+    }
+    return times;
+}
+
 /* Passes of a device that tells its clock; 0: one of those that count does not know it. `first`: the pass that chose
  * counts as well; what its own load holds it says in any case. */
 static size_t clocked_passes(const json_t *row, bool first, estimate_pass *out) {
     const json_t *list = json_object_get(row, "passes");
-    double held = 0, held_error = 0;
     size_t n = 0;
     for (size_t k = 0; k < json_array_size(list) && n < MOST_PASSES; k++) {
         const json_t *pass = json_array_get(list, k);
-        if (json_get_positive(pass, "held_mhz") > 0) {
-            held = json_get_positive(pass, "held_mhz");
-            held_error = fmax(json_get_number(pass, "held_error"), 0);
-        }
         if (!first && json_integer_value(json_object_get(pass, "pass")) == 1) continue;
         const estimate_pass p = {.x = json_get_positive(pass, "time_us"),
                                  .clock = json_get_positive(pass, "clock_mhz"),
@@ -242,7 +251,7 @@ static size_t clocked_passes(const json_t *row, bool first, estimate_pass *out) 
         if (!(p.x > 0) || !(p.clock > 0) || !(p.xx >= 0) || !isfinite(p.xy) || !(p.yy >= 0) || !(p.n >= 0)) return 0;
         out[n++] = p;
     }
-    if (n > 0) out[0].held = held, out[0].held_error = held_error;
+    if (n > 0) held_of(row, &out[0].held, &out[0].held_error);
     return n;
 }
 
@@ -359,6 +368,8 @@ static void settle_row(const json_t *m, json_t *row, json_t *base, const estimat
         estimate own = *base_time;
         own.least /= own.x, own.most /= own.x;
         put_time(m, row, base_time, from);
+        put(row, "ratio", NAN); /* of before it was elected */
+        put(row, "ratio_ci", NAN);
         if (!json_is_true(json_object_get(m, "host")))
             put_addresses(row, &own); /* whose passes differ for other reasons */
         return;
@@ -497,7 +508,24 @@ static void put_undecided(json_t *m, const json_t *base) {
     json_object_set_new(m, "undecided", list);
 }
 
-static void settle(json_t *m) {
+/* An own baseline is the best of its like: where later passes know a better one, that takes its place. */
+static bool elect(json_t *m) {
+    json_t *best = NULL;
+    if (!json_is_true(json_object_get(m, "baseline_own"))) return false;
+    for (size_t k = 0; k < json_array_size(rows_of(m)); k++) {
+        json_t *row = json_array_get(rows_of(m), k);
+        const bool better = json_is_true(json_object_get(row, "own")) && rivals(row, baseline_of(m)) &&
+                            json_array_size(json_object_get(row, "passes")) >= FEW_PASSES &&
+                            ratio_of(row) * (1 + ci_of(row)) < 1;
+        if (better && (!best || ratio_of(row) < ratio_of(best))) best = row;
+    }
+    if (!best) return false;
+    json_object_set(m, "baseline", json_object_get(best, "name"));
+    json_object_set(m, "baseline_variant", json_object_get(best, "variant"));
+    return true;
+}
+
+static void settle_all(json_t *m) {
     json_t *base = baseline_of(m);
     if (base && (!is_ok(base) || json_array_size(json_object_get(base, "passes")) == 0)) base = NULL;
     if (base) mark_slow(m, base);
@@ -510,6 +538,11 @@ static void settle(json_t *m) {
     put_yardstick(m, &time);
     put_summary(m, base, &time);
     put_undecided(m, base);
+}
+
+static void settle(json_t *m) {
+    settle_all(m);
+    if (elect(m)) settle_all(m);
 }
 
 json_t *figures_add(json_t *m, const json_t *pass) {
@@ -566,6 +599,13 @@ json_t *figures_choose(const json_t *m, const char *only) {
         if (next) choose(to, next);
     }
     return to;
+}
+
+bool figures_hold_again(const json_t *m) {
+    enum { TIMES = 3 };
+    double mhz, moved;
+    const int times = held_of(baseline_of(m), &mhz, &moved);
+    return times > 0 && times < TIMES && moved > clock_spread;
 }
 
 const json_t *figures_leader(const json_t *m) {

@@ -19,6 +19,8 @@ int figures_passes(const json_t *measurement);
  * known how far behind it is. `only`: names that were asked for, commas between; NULL: all. The array is the caller's;
  * NULL: there is no baseline, or no memory. */
 json_t *figures_choose(const json_t *measurement, const char *only);
+/* Whether the next pass asks once more for the clock that the baseline's load holds: it moved while it was looked at. */
+bool figures_hold_again(const json_t *measurement);
 
 /* The row that is the fastest by all that is known, proven or not; borrowed. NULL: none has a figure. */
 const json_t *figures_leader(const json_t *measurement);

@@ -52,6 +52,7 @@ typedef struct measure_pass {
     uint64_t seed;              /* of inputs and places in memory */
     double budget_s;            /* the first pass: for preparing and racing; what is not prepared by then is SKIPPED */
     double start_s;             /* beside it, of a fresh process: for what libraries load as they prepare first */
+    bool hold;                  /* later passes: the clock of an earlier one did not hold still; it is asked once more */
     const measure_choice *rows; /* later passes: what is timed, the baseline first */
     int row_count;
     double waited_s; /* before it began, for what was prepared ahead */

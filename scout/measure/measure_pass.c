@@ -14,6 +14,8 @@ static const double prepare_share = 0.7; /* of the budget: what is not prepared 
 static const double hurry_s = 0.06;      /* with less for a pass, a figure is all that there is time for */
 static const double dear_check_s = 0.05; /* later passes leave out a check that takes longer */
 
+static double steady_hz = INFINITY; /* of the one device that this process measures */
+
 /* The least that a baseline takes: a check, a look, a round. It is measured whatever the budget, unless that would
  * overrun it by minutes. */
 static const double least_launches = 4, overrun = 2, overrun_s = 5;
@@ -61,7 +63,10 @@ static double prepared_s(const measurement *m) {
 }
 static double prepare_until(const measurement *m) { return prepare_share * m->pass.budget_s + m->pass.start_s; }
 
-static bool waits(const measure_row *row, bool last) { return !row->decided && !row->plan && is_last(row) == last; }
+/* One of the last resort that was made ahead takes part at once: all that is dear of it is done. */
+static bool waits(const measure_row *row, bool last) {
+    return !row->decided && !row->plan && (is_last(row) && !row->kept.plan) == last;
+}
 
 /* When the variants of row k's candidate have had their share of the time that is left: as much as each other candidate
  * that waits behind it, so that a library whose plans take long does not keep the others out. */
@@ -188,8 +193,9 @@ static void finish_row(measurement *m, measure_row *row, const lanes_lane *lane)
 
 /* The clock that an operation's own load holds is looked for where it is worth that: a hundredth of the model. */
 static double hold_s(const measurement *m) {
-    static const double worth_s = 0.15, most_s = 0.2; /* of a first pass's budget */
-    return m->pass.number == 1 && !m->parts && m->pass.budget_s >= worth_s ? most_s : 0;
+    static const double worth_s = 0.15, most_s = 0.8; /* worth_s: of a first pass's budget */
+    const bool first = m->pass.number == 1 && !m->parts && m->pass.budget_s >= worth_s;
+    return first || m->pass.hold ? most_s : 0;
 }
 
 /* It takes as long as a later pass itself. What a device counts of its clock is known with each block. */
@@ -230,6 +236,7 @@ static void time_rows(measurement *m, bool whole) {
     }
     if (count == 0) return;
     rules.hold_s = whole ? hold_s(m) : 0;
+    rules.steady_hz = &steady_hz;
     if (whole && !hurried) measure_probe_open(m);
     const int all = count + m->probe.ready;
     if (m->probe.ready) lanes[count] = (lanes_lane){.subject = measure_probe_subject(&m->probe), .keep = true};

@@ -17,7 +17,7 @@ static const double FUSIONS_SHARE = 0.25, FUSIONS_LEAST = 20; /* of a run; secon
 
 /* Later passes take as long as the first one, and this at least. Of a host all passes together take HOST_SECONDS,
  * where that leaves HOST_LATER. */
-static const double LATER_LEAST = 10, HOST_SECONDS = 45, HOST_LATER = 15;
+static const double LATER_LEAST = 14, HOST_SECONDS = 45, HOST_LATER = 15;
 
 budget budget_of(const options *o, double now) {
     return (budget){.whole_s = o->budget_s,

@@ -255,6 +255,7 @@ static json_t *measure_job(run *r, const run_device *d, run_item *i) {
     json_t *to = measure_body(r, i, pass, &b);
     json_put(&b, to, "ceilings", d->json ? json_deep_copy(d->json) : json_null());
     if (pass > 1) json_put(&b, to, "rows", figures_choose(i->measurement, r->search.candidate));
+    if (figures_hold_again(i->measurement)) json_put_bool(&b, to, "hold", true);
     if (r->devices[i->device].jobs++ == 0)
         json_put_real(&b, to, "start_s",
                       r->budget.end > 0 ? fmin(LOAD_SHARE * r->budget.whole_s, LOAD_SECONDS) : LOAD_SECONDS);
@@ -398,10 +399,10 @@ static int least_wanted(const run *r, double model_us, double wide) {
     return least;
 }
 
-/* Of the operations, the one that leaves most of the model's time uncertain; NULL: there is no time for that. */
-static run_item *narrow(run *r, int device, double model_us) {
+/* Of the operations, the one that is known worst: each of so few may be the one that was asked for. NULL: there is no
+ * time for that. */
+static run_item *narrow(run *r, int device) {
     run_item *chosen = NULL;
-    double most = 0;
     if (r->narrow_end == 0) r->narrow_end = run_now() + NARROW_SECONDS;
     for (int k = 0; k < r->list.count && run_now() < r->narrow_end; k++) {
         run_item *i = &r->items[k];
@@ -409,36 +410,40 @@ static run_item *narrow(run *r, int device, double model_us) {
         const bool here = i->device == device || r->device_count == 1;
         if (!here || !i->changed || i->ended || i->operation->count == 0 || !ask(i)) continue;
         if (passes >= (int)estimate_last_look()) continue;
-        const bool open =
-            !estimate_look((size_t)passes) || i->ci > NARROW; /* it is looked at no more often than else */
-        const double left = open ? i->ci * share_of(r, i, model_us) : 0;
-        if (left > most) most = left, chosen = i;
+        if (estimate_look((size_t)passes) && i->ci <= NARROW) continue; /* it is looked at no more often than else */
+        if (!chosen || i->ci > chosen->ci) chosen = i;
     }
     return chosen;
 }
 
-/* NULL: nothing is open, or there is no time left. Each pass has an order of its own; what is undecided at the last
- * look comes heaviest first. */
+/* Of those that want the pass whose turn it is; in each pass they have another order. */
+static run_item *of_pass(run *r, int device, double model_us, double wide, bool *busy) {
+    run_item *chosen = NULL;
+    for (int k = 0; k < r->item_count; k++) {
+        run_item *i = &r->items[k];
+        *busy = *busy || i->busy;
+        if (i->measurement && i->source != RUN_LEFT && i->device != device && r->device_count > 1) continue;
+        if (!wants_pass(r, i, r->pass, model_us, wide)) continue;
+        i->turn = (int)(mix((uint64_t)r->pass * 65536 + (uint64_t)k) >> 34);
+        if (!chosen || i->turn < chosen->turn) chosen = i;
+    }
+    return chosen;
+}
+
+/* NULL: nothing is open, or there is no time left. */
 static run_item *next_pass(run *r, int device) {
     const double model_us = model_time(r), wide = wide_share(r, model_us);
     const double now = run_now();
+    bool busy = false;
     if (now >= budget_later_end(&r->budget, r->began > 0 ? now - r->began : 0, run_on_host(r), now)) return NULL;
-    if (r->pass > (int)estimate_last_look()) r->pass = least_wanted(r, model_us, wide);
-    for (; r->pass <= (int)estimate_last_look(); r->pass++) {
-        run_item *chosen = NULL;
-        bool busy = false;
-        for (int k = 0; k < r->item_count; k++) {
-            run_item *i = &r->items[k];
-            busy = busy || i->busy;
-            if (i->measurement && i->source != RUN_LEFT && i->device != device && r->device_count > 1) continue;
-            if (!wants_pass(r, i, r->pass, model_us, wide)) continue;
-            i->turn = (int)(mix((uint64_t)r->pass * 65536 + (uint64_t)k) >> 34);
-            if (!chosen || i->turn < chosen->turn) chosen = i;
+    for (int turn = 0; turn < 2; turn++) { /* what was left out before */
+        for (; r->pass <= (int)estimate_last_look(); r->pass++) {
+            run_item *const chosen = of_pass(r, device, model_us, wide, &busy);
+            if (chosen || (busy && r->device_count > 1)) return chosen;
         }
-        if (chosen) return chosen;
-        if (busy && r->device_count > 1) return NULL;
+        r->pass = least_wanted(r, model_us, wide);
     }
-    return run_on_host(r) || r->list.count > FEW ? NULL : narrow(r, device, model_us);
+    return run_on_host(r) || r->list.count > FEW ? NULL : narrow(r, device);
 }
 
 /* ---- while jobs are prepared ---- */

@@ -69,7 +69,15 @@ static exponent exponent_of(const estimate_pass *passes, size_t n, double clock)
 }
 
 enum { MOST = 64 };
-static const double normal = 1.96; /* its half width that holds 95 %: an exponent is of hundreds of blocks */
+
+/* Of a mean of n passes, and of another part of its standard error, which hundreds of blocks tell: the interval of both,
+ * by Welch and Satterthwaite. */
+static double widened(double ci, size_t n, double error) {
+    if (n < 2 || !isfinite(ci)) return ci;
+    const double own = ci / width_of(n - 1), both = hypot(own, error);
+    const double degrees = own > 0 ? (double)(n - 1) * pow(both / own, 4) : WIDTHS;
+    return width_of((size_t)fmin(degrees, WIDTHS)) * both;
+}
 
 /* The highest clocks of passes are those so near to the highest: a mean of them grows with no number of passes. */
 static const double near_most = 0.995;
@@ -90,8 +98,7 @@ estimate estimate_at_clock(const estimate_pass *passes, size_t n, estimate_clock
     const exponent e = exponent_of(passes, n, exp(mean));
     for (size_t k = 0; k < n; k++) x[k] = passes[k].x * pow(passes[k].clock / at->clock, e.x);
     estimate all = estimate_of(x, n);
-    const double off = fabs(mean - log(at->clock)) * normal * e.error;
-    all.ci = hypot(all.ci, off);
+    all.ci = widened(all.ci, all.passes, fabs(mean - log(at->clock)) * e.error);
     at->ci = holds > 0 ? e.x * held_error / (double)holds : 0;
     at->slope = e.x;
     return all;

@@ -15,13 +15,16 @@ enum {
     INTERVALS = 128,
     FEW = 3,
     PAIRS = 4 /* rounds of two pairs */,
-    STARVED = 2
+    STARVED = 2,
+    FEWEST_PARTS = 4, /* of a rotation: what is between two uses of one is most of it */
+    MOST_PARTS = 64   /* so many recordings at most */
 };
 
 static const double hopeless = 2;                       /* one launch against the best one: nothing more is tried */
 static const double behind[RACE_ROUNDS] = {1.25, 1.08}; /* how far, after each round of the race */
 static const double lower_part = 0.25; /* where hardly a block is undisturbed, what disturbs only adds */
 static const double far = 1.25;        /* a block so many times as long as the middle one was disturbed, unseen */
+static const double unsure = 0.05; /* standard error of a figure that other work disturbed */
 static const double beat_s = 30;
 
 lanes_rules lanes_rules_of(const regime *r, bool host, bool first) {
@@ -133,13 +136,31 @@ static bool look(course *c, lanes_lane *l) {
     return true;
 }
 
-/* As many launches as make an interval; whole rotations, where the subject has any. */
+static bool plays(const course *c) {
+    bool all = c->clock->play != NULL && !c->rules->burst;
+    for (int k = 0; k < c->count; k++) all = all && (!runs(&c->lanes[k]) || c->lanes[k].subject.record);
+    return all;
+}
+
+static uint32_t whole_of(const lanes_lane *l) { return l->subject.whole ? l->subject.whole(l->subject.context) : 1; }
+
+/* About `wanted` launches: a power of two, so that parts of several lanes lie behind each other without gaps. */
+static uint32_t part_of(double wanted, uint32_t whole) {
+    uint32_t launches = 1;
+    while (launches < 0.7 * wanted || launches * MOST_PARTS < whole) launches *= 2;
+    return launches;
+}
+
+/* As many launches as make an interval; whole rotations, where the subject has any. Of what is played a small part of
+ * one will do: the next interval has the next part. */
 static void pace(const course *c, lanes_lane *l) {
     const double wanted = fmax(c->rules->interval_s, 20 * c->clock->resolution_s) / l->launch_s;
-    const uint32_t whole = l->subject.whole ? l->subject.whole(l->subject.context) : 1;
+    const uint32_t whole = whole_of(l), part = part_of(fmin(wanted, whole), whole);
     l->launches = (uint32_t)fmin(fmax(ceil(wanted), 1), 1 << 20);
-    if (whole > 1) l->launches = (l->launches + whole / 2) / whole * whole;
-    if (l->launches == 0) l->launches = whole;
+    if (whole >= FEWEST_PARTS * part && plays(c))
+        l->launches = part;
+    else if (whole > 1)
+        l->launches = (uint32_t)fmax((l->launches + whole / 2) / whole, 1) * whole;
 }
 
 /* ---- blocks ---- */
@@ -203,12 +224,14 @@ typedef struct program { /* of one call of play: which sequences, and whose */
 /* Adds a lane's block; false: there is no room, or it cannot be recorded (then it has failed). */
 static bool add_block(course *c, program *p, int lane, bool counts) {
     lanes_lane *l = &c->lanes[lane];
-    scout_sequence *sequence = NULL;
     const uint32_t intervals = intervals_of(l, l->launches, c->rules->block_s);
     if (p->count + intervals > PLAYED) return false;
-    const scout_answer answer = l->subject.record(l->subject.context, l->launches, &sequence, &l->why);
-    if (answer != SCOUT_OK) return fail(c, l, answer);
-    for (uint32_t k = 0; k < intervals; k++) p->sequences[p->count++] = sequence;
+    for (uint32_t k = 0; k < intervals; k++) {
+        const scout_answer answer =
+            l->subject.record(l->subject.context, l->launches, &p->sequences[p->count + k], &l->why);
+        if (answer != SCOUT_OK) return fail(c, l, answer);
+    }
+    p->count += intervals;
     p->blocks[p->block_count].lane = lane;
     p->blocks[p->block_count].counts = counts;
     p->blocks[p->block_count++].intervals = intervals;
@@ -238,12 +261,6 @@ static void play(course *c, const program *p) {
         else
             fail_timer(c, &c->lanes[lane], sum);
     }
-}
-
-static bool plays(const course *c) {
-    bool all = c->clock->play != NULL && !c->rules->burst;
-    for (int k = 0; k < c->count; k++) all = all && (!runs(&c->lanes[k]) || c->lanes[k].subject.record);
-    return all;
 }
 
 /* Of a pair of rounds: there and back. */
@@ -293,17 +310,21 @@ static double unexplained(const slope *s) {
     return fmax(s->yy + 2 * b * s->xy + b * b * s->xx, 0);
 }
 
+/* No other work is known to have disturbed it. */
+static bool undisturbed(const record *r, int k) {
+    return !r->bad[k] && r->seconds[k] <= far * stats_median(r->seconds, (size_t)r->count);
+}
+
 /* Of the undisturbed blocks; where these are too few, of the lower part of all. */
 static void summarise(const course *c, int lane) {
     lanes_lane *l = &c->lanes[lane];
     const record *r = &c->records[lane];
     double kept[BLOCKS], sum = 0, logs = 0, squares = 0, launches = 0, all = 0;
     slope clocked = {0};
-    const double most = far * stats_median(r->seconds, (size_t)r->count);
     int n = 0;
     for (int k = 0; k < r->count; k++) all += r->launches[k];
     for (int k = 0; k < r->count; k++)
-        if (!r->bad[k] && r->seconds[k] <= most) {
+        if (undisturbed(r, k)) {
             kept[n++] = r->seconds[k];
             launches += r->launches[k];
             if (r->hz[k] > 0) slope_add(&clocked, r->hz[k], r->seconds[k]);
@@ -427,10 +448,13 @@ static bool precise(const course *c) {
     return true;
 }
 
-/* Fewer blocks count than are wanted. */
+/* Fewer blocks count than are wanted, or of too few to say which one was disturbed, one was. */
 static bool starved(const course *c) {
-    for (int k = 0; k < c->count; k++)
-        if (runs(&c->lanes[k]) && c->lanes[k].dropped > 0 && (int)c->lanes[k].blocks < c->rules->rounds) return true;
+    for (int k = 0; k < c->count; k++) {
+        const lanes_lane *l = &c->lanes[k];
+        const bool missed = l->dropped > 0 && (int)l->blocks < c->rules->rounds;
+        if (runs(l) && (missed || (l->blocks < PAIRS && l->error > unsure))) return true;
+    }
     return false;
 }
 
@@ -508,57 +532,87 @@ static void full_rounds(course *c) {
 
 /* ---- the clock that a load holds ---- */
 
-static const double chunk_s = 0.025; /* so long it runs between two looks at the clock */
-static const double first_s = 0.01;  /* a load that the clock does not bear shows within so long */
-static const double held = 0.004;    /* it holds where it moved by no more between two looks */
-static const double least_s = 0.1;   /* power is capped on the mean of so long, about */
+static const double first_s = 0.01;  /* a load that the clock does not bear at all shows within so long */
+static const double held = 0.004;    /* it holds where the halves of still_s differ by no more */
+/* Power is capped on a mean: a clock may stand for a tenth of a second, and then fall. */
+static const double still_s = 0.2;
 static const double full_clock = 0.985;
+static const double little_less = 0.88; /* of the highest: a cap on power takes more, and may hold from the start */
+static const double aside = 1.03; /* what is longer in time and in cycles than the middle one, no clock has made longer */
+static const double alike = 0.99; /* loads at clocks so near to each other draw as much */
 
-/* At its highest, nothing holds it back. */
-static bool clock_is_free(course *c, double hz) {
+/* At the highest, nothing holds it back. Infinite: not known. */
+static double most_clock(course *c) {
     scout_telemetry t = {.size = sizeof t, .most_clock_mhz = (double)NAN};
     if (c->most_hz == 0) {
         c->clock->telemetry(c->clock->context, &t); /* takes milliseconds */
-        c->most_hz = 1e6 * t.most_clock_mhz;
+        c->most_hz = t.most_clock_mhz > 0 ? 1e6 * t.most_clock_mhz : (double)INFINITY;
     }
-    return hz >= full_clock * c->most_hz;
+    return c->most_hz;
 }
 
 /* The lane alone for so long, its figures left as they are; the mean clock, 0: it is not known. */
 static double run_chunk(course *c, lanes_lane *l, double for_s, slope *s) {
-    double seconds[INTERVALS], hz[INTERVALS];
-    const uint32_t intervals = intervals_of(l, l->launches, for_s);
-    if (!run(c, l, l->launches, intervals, seconds)) return 0;
+    double seconds[INTERVALS], hz[INTERVALS], cycles[INTERVALS];
+    const uint32_t whole = whole_of(l), launches = l->launches < whole ? whole : l->launches;
+    const uint32_t intervals = intervals_of(l, launches, for_s);
+    if (!run(c, l, launches, intervals, seconds)) return 0;
     clocks_of(c, hz, intervals);
-    const double most = far * stats_median(seconds, intervals);
+    for (uint32_t k = 0; k < intervals; k++) cycles[k] = seconds[k] * hz[k];
+    const double most_s = aside * stats_median(seconds, intervals), most = aside * stats_median(cycles, intervals);
     for (uint32_t k = 0; k < intervals; k++)
-        if (hz[k] > 0 && seconds[k] > 0 && seconds[k] <= most) slope_add(s, hz[k], seconds[k] / l->launches);
+        if (hz[k] > 0 && seconds[k] > 0 && (seconds[k] <= most_s || cycles[k] <= most))
+            slope_add(s, hz[k], seconds[k] / launches);
     return mean_clock(hz, intervals);
 }
 
-/* A time belongs to a clock, and an operation's own is that of its own load in the long run. The blocks until then have
- * it change, and show how the time goes with it. */
+static double mean_of(const double *x, int count) {
+    double sum = 0;
+    for (int k = 0; k < count; k++) sum += x[k];
+    return sum / count;
+}
+
+/* It runs until its clock has stood still: the mean of so long goes to the lane, and by how much its halves differ. */
+static void run_until_still(course *c, lanes_lane *l, slope *all) {
+    enum { CHUNKS = 8, HALF = CHUNKS / 2 }; /* of still_s */
+    double hz[CHUNKS] = {0};
+    const double began_s = now_of(c);
+    for (int n = 1;; n++) {
+        memmove(&hz[0], &hz[1], (CHUNKS - 1) * sizeof hz[0]);
+        if (!((hz[CHUNKS - 1] = run_chunk(c, l, still_s / CHUNKS, all)) > 0)) return;
+        if (n < CHUNKS) continue;
+        const bool over = now_of(c) - began_s >= c->rules->hold_s;
+        l->held_hz = mean_of(hz, CHUNKS);
+        l->held_error = fabs(mean_of(hz, HALF) / mean_of(&hz[HALF], HALF) - 1);
+        if (l->held_error <= held || over) return;
+    }
+}
+
+/* A time belongs to a clock, and an operation's own is that of its own load in the long run. These blocks and those of
+ * the rounds show how the time goes with it. What another load at such a clock has held, this one will. */
 static void hold(course *c) {
     int lane = c->baseline;
     for (int k = 0; k < c->count && c->baseline < 0; k++) /* the best own one will be the baseline */
         if (runs(&c->lanes[k]) && c->lanes[k].own && (lane < 0 || c->lanes[k].time_s < c->lanes[lane].time_s)) lane = k;
     lanes_lane *l = lane >= 0 ? &c->lanes[lane] : NULL;
     if (!(c->rules->hold_s > 0) || !l || !runs(l) || !(l->clock_hz > 0)) return;
+    const record *r = &c->records[lane];
+    double *const steady_hz = c->rules->steady_hz;
     slope all = {0};
-    const double began_s = now_of(c);
-    if (clock_is_free(c, l->clock_hz) && clock_is_free(c, run_chunk(c, l, first_s, &all))) {
-        l->held_hz = l->clock_hz;
-        return;
-    }
-    for (double before_hz = 0, hz; (hz = run_chunk(c, l, chunk_s, &all)) > 0; before_hz = hz) {
-        const double took_s = now_of(c) - began_s;
-        if (!(before_hz > 0)) continue; /* a clock that was seen once may be on its way */
+    const double hz = run_chunk(c, l, first_s, &all);
+    if (!(hz > 0)) return;
+    const double free_hz = full_clock * most_clock(c), able_hz = little_less * most_clock(c);
+    if ((l->clock_hz >= free_hz && hz >= free_hz) || (hz >= able_hz && hz >= alike * *steady_hz)) {
         l->held_hz = hz;
-        l->held_error = fabs(hz / before_hz - 1);
-        if (took_s >= c->rules->hold_s || (took_s >= least_s && l->held_error <= held)) break;
+    } else {
+        run_until_still(c, l, &all);
+        const bool stood = l->held_error <= held && l->held_hz >= alike * hz;
+        if (stood && hz >= able_hz) *steady_hz = fmin(*steady_hz, hz);
     }
+    for (int k = 0; k < r->count; k++)
+        if (r->hz[k] > 0 && undisturbed(r, k)) slope_add(&all, r->hz[k], r->seconds[k]);
     const slope s = slope_centred(all);
-    l->clock_xx += s.xx, l->clock_xy += s.xy, l->clock_yy += s.yy, l->clock_n += fmax(s.n - 1, 0);
+    l->clock_xx = s.xx, l->clock_xy = s.xy, l->clock_yy = s.yy, l->clock_n = s.n;
 }
 
 bool lanes_run(const timing_clock *clock, const lanes_rules *rules, lanes_lane *lanes, int count, int baseline,

@@ -28,6 +28,7 @@ typedef struct lanes_rules {
     double beside;          /* and only those that are no further behind the best than this factor */
     double idle_s, burst_s; /* burst: a pause, and the work after it */
     double hold_s;          /* so long the baseline may run alone until its clock holds; 0: that is not asked */
+    double *steady_hz;      /* loads of a device at this clock or a higher one hold it; learned, infinite at first */
 } lanes_rules;
 /* A later pass needs fewer rounds: what passes differ by is more. */
 lanes_rules lanes_rules_of(const regime *r, bool host, bool first);

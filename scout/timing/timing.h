@@ -11,10 +11,12 @@
 typedef struct timing_subject {
     void *context;
     scout_answer (*run)(void *context, uint32_t launches, uint32_t batches, double *seconds, scout_why *why);
-    /* Launches of an interval are best a multiple of so many, known once one was run; NULL: any number is good. */
+    /* Launches of an interval that runs alone are a multiple of so many, known once one was run; NULL: any number is
+     * good. */
     uint32_t (*whole)(void *context);
-    /* The recorded sequence of so many launches, for a clock that plays several subjects without a pause; borrowed.
-     * NULL where the subject can only be run. */
+    /* The recorded sequence of so many launches, for a clock that plays several subjects without a pause; borrowed. One
+     * is asked for each interval: it may be a part of a whole, the next one then. NULL where the subject can only be
+     * run. */
     scout_answer (*record)(void *context, uint32_t launches, scout_sequence **out, scout_why *why);
 } timing_subject;
 

@@ -90,6 +90,15 @@ check "many small ones: exit 0" exits 0
 check "many small ones: most of the model's time is known as wanted" \
     python3 "$ROOT/tests/scout/reports.py" known many 0.01 0.05 26
 
+python3 - >few_heavy.json <<'END'
+import json
+shapes = {f"op{k}": [16, 16 + k, 16] for k in range(60)} | {"heavy": [64, 64, 16], "heavier": [64, 66, 16]}
+print(json.dumps({name: {"op": "gemm", "shape": shape, "dtype": "fp32"} for name, shape in shapes.items()}))
+END
+CEILING_SCOUT_SCRIPTED_ADDRESSES=0.2 scout few_heavy.json -o few_heavy --device scripted:2 --no-cache
+check "some are never known: all others that are wide go on to the end" \
+    python3 "$ROOT/tests/scout/reports.py" known few_heavy 0.01 0.005 26
+
 # what is faster than the baseline, but never twice alike
 CEILING_SCOUT_FAULTS=restless scout "${FAULTS[@]}" ops.json -o winner --device scripted:2 --no-cache
 check "a restless winner: it has a figure" test "$(grep -c '"name": "fault_restless"' winner/reports/square.json)" -ge 1

@@ -184,6 +184,29 @@ static void launches_rotate(bool graphs) {
 static void graphs_rotate_over_all_copies(void) { launches_rotate(true); }
 static void direct_launches_rotate_over_all_copies(void) { launches_rotate(false); }
 
+/* Where parts of two plans take turns, a copy comes again after half of a rotation at least, and each part is recorded
+ * once. */
+static void parts_of_a_rotation_take_turns(void) {
+    enum { ROUNDS = 40, SHORT = 2, LONG = 8 };
+    begin(REGIME_MODEL, 64 * 768);
+    const uint32_t copies = bench_set_copies(set), live = d->live_sequences;
+    bench_plan *plans[2] = {prepare(&fake_right, 0), prepare(&fake_fast, 0)};
+    double seconds = 0;
+    UNIT_CHECK(copies >= 64 && copies < 100);
+    d->launches = 0;
+    for (uint32_t k = 0; k < 2 * ROUNDS; k++) {
+        const uint32_t launches = k % 2 ? SHORT : LONG;
+        scout_sequence *part = NULL;
+        UNIT_INT(bench_plan_recorded(plans[k % 2], launches, &part, &why), SCOUT_OK);
+        UNIT_INT(fake_api.run(set->device, part, 1, &seconds, &why), SCOUT_OK);
+    }
+    UNIT_INT(d->launches, ROUNDS * (SHORT + LONG));
+    check_distance(copies / 2);
+    UNIT_CHECK(d->live_sequences - live <= copies / SHORT + copies / LONG);
+    for (int k = 0; k < 2; k++) bench_plan_free(plans[k]);
+    end();
+}
+
 static void a_rotation_may_take_too_long(void) {
     double seconds[1];
     begin(REGIME_MODEL, 1e6);
@@ -221,7 +244,7 @@ static void a_sequence_is_recorded_once(void) {
     bench_plan *p = prepare(&fake_right, 0);
     for (int k = 0; k < 5; k++) UNIT_INT(bench_plan_run(p, 10, 4, seconds, &why), SCOUT_OK);
     UNIT_INT(d->live_sequences, 1);
-    for (uint32_t k = 1; k < 10; k++) UNIT_INT(bench_plan_run(p, k, 4, seconds, &why), SCOUT_OK);
+    for (uint32_t k = 1; k < BENCH_SEQUENCES + 5; k++) UNIT_INT(bench_plan_run(p, k, 4, seconds, &why), SCOUT_OK);
     UNIT_INT(d->live_sequences, BENCH_SEQUENCES);
     bench_plan_free(p);
     end();
@@ -483,6 +506,7 @@ int main(void) {
     UNIT_RUN(what_stays_in_the_cache_has_a_few_places);
     UNIT_RUN(graphs_rotate_over_all_copies);
     UNIT_RUN(direct_launches_rotate_over_all_copies);
+    UNIT_RUN(parts_of_a_rotation_take_turns);
     UNIT_RUN(a_rotation_may_take_too_long);
     UNIT_RUN(a_rotation_fits_into_a_burst);
     UNIT_RUN(a_sequence_is_recorded_once);

@@ -76,8 +76,8 @@ static void fusions_without_a_budget(void) {
 
 static void later_passes(void) {
     budget b = made("run", 0);
-    near(budget_later_end(&b, 3, false, 103), 113);
-    near(budget_later_end(&b, 9, false, 109), 113); /* it is said once */
+    near(budget_later_end(&b, 3, false, 103), 117);
+    near(budget_later_end(&b, 9, false, 109), 117); /* it is said once */
     b = made("run", 0);
     near(budget_later_end(&b, 30, false, 130), 160);
     b = made("run", 0);

@@ -63,9 +63,11 @@ static estimate_pass clocked[RUNS][MOST_PASSES];
 static void run_pass(const scene *s, noisy *w, uint64_t seed, bool first, double *figures, estimate_pass *at) {
     const regime sustained = {.load = REGIME_SUSTAINED};
     lanes_rules rules = lanes_rules_of(&sustained, s->host, first);
+    double steady_hz = INFINITY;
     noisy_load loads[FIGURES];
     lanes_lane lanes[FIGURES];
-    rules.hold_s = first ? 0.2 : 0;
+    rules.hold_s = first ? 0.8 : 0;
+    rules.steady_hz = &steady_hz;
     noisy_idle(w, 4 + 8 * noisy_uniform(&w->random));
     for (int k = 0; k < FIGURES; k++) {
         const double each_s = launch_s * (k > 0 ? ratios[k - 1] : 1);
