@@ -2,7 +2,7 @@
 # `make help` prints the lines that begin with "##".
 
 ##@ Everyday
-## make                         build bin/extract_ops, bin/scout_batch and bin/analyze (release, gcc)
+## make                         build bin/extract_ops, bin/scout_batch, bin/analyze, and bin/ceiling-scout in front of them (release, gcc)
 ## make MODEL=m.onnx profile    write out/<model>[@<options>]/ops.json, measure every operation into reports/ beside it, and
 ##                              say what is worth doing (summary.txt, report.html, …, dispatch.json and dispatch.h);
 ##                              also BATCH= SEQ= DIM="a=1 b=2" PRECISION= DEVICE= REGIME= BUDGET=seconds MEASURE=no OUT=

@@ -85,6 +85,17 @@ static bool fail(files_out *f, const char *path, int error, const char *deed, st
     return false;
 }
 
+bool files_lacks_folder(const char *path, status *st) {
+    const size_t n = (size_t)(files_base(path) - path);
+    char *folder = n > 1 ? strndup(path, n - 1) : NULL;
+    const bool lacks = folder && access(folder, F_OK) != 0 && errno == ENOENT;
+    if (lacks)
+        status_set(st, STATUS_ENVIRONMENT, "%s: there is no folder %s; make it first (mkdir -p), or name another", path,
+                   folder);
+    free(folder);
+    return lacks;
+}
+
 /* An unused name beside the target. Sets errno and returns false where none can be made. */
 static bool open_temp(files_out *f) {
     static unsigned counter;
@@ -193,7 +204,11 @@ bool files_begin(files_out *f, const char *path, status *st) {
     if (!f->target) return fail(f, path, exists ? ENOMEM : errno, "cannot be written", st);
     if (exists && (!S_ISREG(about.st_mode) || standard_stream(&about) >= 0)) return open_directly(f, path, &about, st);
     if (exists && access(path, W_OK) != 0) return fail(f, path, errno, "cannot be written", st);
-    if (!open_temp(f)) return fail(f, path, errno, "no file can be made beside it", st);
+    if (!open_temp(f)) {
+        fail(f, path, errno, "no file can be made beside it", st);
+        (void)files_lacks_folder(path, st);
+        return false;
+    }
     if (exists && fchmod(f->fd, about.st_mode & 0777) != 0) return fail(f, path, errno, "cannot keep its mode", st);
     return true;
 }

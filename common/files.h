@@ -56,6 +56,9 @@ void files_have_read(uint64_t bytes);
  * place only where the paths are the same text. */
 bool files_same(const char *a, const char *b);
 
+/* Whether the folder of this file is not there: st says so, and what to do. */
+bool files_lacks_folder(const char *path, status *st);
+
 /* Takes a file that was written away again; a device, a pipe or a link to one stays. */
 void files_remove(const char *path);
 

@@ -7,8 +7,9 @@ EXTRACT_SOURCES := $(sort $(wildcard extract/*.c extract/*/*.c))
 SCOUT_SOURCES := $(sort $(filter-out scout/cuda/%,$(wildcard scout/*.c scout/*/*.c scout/*/*/*.c)))
 ANALYZE_SOURCES := $(sort $(wildcard analyze/*.c analyze/*/*.c))
 DISPATCH_SOURCES := $(sort $(wildcard dispatch/*.c))
-SOURCES := $(COMMON_SOURCES) $(EXTRACT_SOURCES) $(SCOUT_SOURCES) $(ANALYZE_SOURCES) $(DISPATCH_SOURCES)
-MAIN_SOURCES := extract/extract_main.c scout/scout_main.c analyze/analyze_main.c
+FRONT_SOURCES := $(sort $(wildcard front/*.c))
+SOURCES := $(COMMON_SOURCES) $(EXTRACT_SOURCES) $(SCOUT_SOURCES) $(ANALYZE_SOURCES) $(DISPATCH_SOURCES) $(FRONT_SOURCES)
+MAIN_SOURCES := extract/extract_main.c scout/scout_main.c analyze/analyze_main.c front/front_main.c
 PART_SOURCES := $(filter-out $(MAIN_SOURCES),$(SOURCES))
 UNIT_SOURCES := $(sort $(filter-out tests/unit/cuda/test_cuda_%,$(wildcard tests/unit/*/test_*.c)))
 UNIT_HELPERS := $(sort $(filter-out tests/unit/cuda/% $(UNIT_SOURCES),$(wildcard tests/unit/*/*.c)) $(wildcard tests/fakes/*.c))
@@ -27,7 +28,7 @@ UNIT_PROGRAMS := $(patsubst %.c,$(BUILD)/unit/%,$(notdir $(UNIT_SOURCES)))
 FUZZ_PROGRAMS := $(FUZZ_SOURCES:tests/fuzz/%.c=$(BUILD)/fuzz/%)
 
 # A build in the default release folder also puts its programs where people look for them.
-PROGRAM_NAMES := extract_ops scout_batch analyze
+PROGRAM_NAMES := extract_ops scout_batch analyze ceiling-scout
 BUILT := $(PROGRAM_NAMES:%=$(BUILD)/bin/%)
 ifeq ($(MODE):$(BUILD),release:$(DEFAULT_BUILD))
 BIN := bin
@@ -38,6 +39,8 @@ PROGRAMS := $(PROGRAM_NAMES:%=$(BIN)/%)
 PROGRAM := $(BIN)/extract_ops
 SCOUT := $(BIN)/scout_batch
 ANALYZE := $(BIN)/analyze
+FRONT := $(BIN)/ceiling-scout
+FRONT_SCRIPTS := scripts/profile.sh scripts/validate.sh
 
 .PHONY: modal units fuzzers FORCE
 modal: $(if $(filter fuzz,$(MODE)),fuzzers,$(BUILT))
@@ -80,6 +83,9 @@ $(BUILD)/obj/%.o: %.c $(BUILD)/flags | $(GENERATED:.c=.h)
 $(BUILD)/bin/extract_ops: $(call objects_of,$(EXTRACT_SOURCES)) $(GENERATED:.c=.o)
 $(BUILD)/bin/scout_batch: $(call objects_of,$(SCOUT_SOURCES))
 $(BUILD)/bin/analyze: $(call objects_of,$(ANALYZE_SOURCES) $(DISPATCH_SOURCES)) $(PAGE_ASSETS)
+$(BUILD)/bin/ceiling-scout: $(call objects_of,$(FRONT_SOURCES)) $(FRONT_SCRIPTS:scripts/%=$(BUILD)/lib/ceiling-scout/%)
+$(BUILD)/lib/ceiling-scout/%.sh: scripts/%.sh
+	$(Q)install -D -m 755 $< $@
 $(BUILT): $(BUILD)/flags $(BUILD)/objects
 	$(say) LINK $@
 	$(Q)mkdir -p $(@D)

@@ -9,6 +9,8 @@ install: $(PROGRAMS)
 	install -D -m 755 -- $(PROGRAM) "$$INSTALL_ROOT/bin/extract_ops"
 	install -D -m 755 -- $(SCOUT) "$$INSTALL_ROOT/bin/scout_batch"
 	install -D -m 755 -- $(ANALYZE) "$$INSTALL_ROOT/bin/analyze"
+	install -D -m 755 -- $(FRONT) "$$INSTALL_ROOT/bin/ceiling-scout"
+	install -D -m 755 -t "$$INSTALL_ROOT/lib/ceiling-scout" -- $(FRONT_SCRIPTS)
 	$(Q)if [[ -e $(CUDA_DEVICE) ]]; then \
 	  install -D -m 755 -- $(CUDA_DEVICE) "$$INSTALL_ROOT/lib/ceiling-scout/scout_cuda.so"; fi
 	install -d -- "$$INSTALL_ROOT/include/ceiling-scout/scout/op"

@@ -16,7 +16,7 @@ for file in "$tree"/bin/* "$tree"/lib/ceiling-scout/*.so "$tree"/lib/*.so; do
     said=$(readelf -d "$file") || die "$file is no program and no library"
     [[ $said != *"(RPATH)"* && $said != *"(RUNPATH)"* ]] || die "$file looks for its libraries in a folder of its build"
 done
-for place in bin/extract_ops bin/scout_batch bin/analyze share/man/man1/analyze.1 include/ceiling-scout/scout/plugin.h share/doc/ceiling-scout/{README.md,LICENSE}; do
+for place in bin/{extract_ops,scout_batch,analyze,ceiling-scout} lib/ceiling-scout/{profile,validate}.sh share/man/man1/analyze.1 include/ceiling-scout/scout/plugin.h share/doc/ceiling-scout/{README.md,LICENSE}; do
     [[ -s $tree/$place ]] || die "$tree/$place is missing"
 done
 
@@ -31,6 +31,9 @@ runs() { # WHAT-IT-SAYS PROGRAM ARGUMENTS…   from / and with nothing in the en
 }
 for program in "$copy/moved tree"/bin/*; do runs ceiling-scout "${program##*/}" --version; done
 runs '^cpu ' scout_batch --list-devices
+runs '^ok  *device  *cpu: ' ceiling-scout doctor --device cpu -o "$copy" --cache-dir "$copy/cache"
+said=$(env -i "$copy/moved tree/bin/ceiling-scout" profile "$copy" --out "$copy/none" 2>&1) || true
+[[ $said == "extract_ops: $copy: this is a folder"* ]] || die "ceiling-scout profile of a folder: said $said"
 if [[ -e $tree/lib/ceiling-scout/scout_cuda.so ]]; then runs '^cuda' scout_batch --list-devices; fi
 runs '^gemm 16 x 16 x 16' scout_batch --op gemm --shape 16,16,16 --precision fp32 --device cpu --regime burst --budget 1 \
     --cache-dir "$copy/cache" -o "$copy/out"

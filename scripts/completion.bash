@@ -2,6 +2,7 @@
 # shellcheck disable=SC2154 # the file that this becomes a part of has them in its first lines
 # PROGRAM stands for a program's name; _PROGRAM_options has a line for each option: the command that it is of (empty: of
 # none), its name, its letter, what its argument is called (empty: it has none), the words that may stand there.
+# _PROGRAM_alone is not empty where a command must come first; _PROGRAM_devices prints the names of devices.
 
 # The line of the option called $2 of the command $1.
 _PROGRAM_option() {
@@ -21,9 +22,12 @@ _PROGRAM_files() {
 }
 
 # What may stand behind an option: its words, files, or nothing that could be guessed.
-_PROGRAM_value() { # LINE BEGUN
+_PROGRAM_value() { # LINE BEGUN OPTION HEAD   the head: what stands before a colon, which divides words too
     local argument=${1%%$'\x1f'*} choices=${1#*$'\x1f'}
-    if [[ -n $choices && $argument == LIST && $2 == *,* ]]; then
+    if [[ $3 == --device ]]; then
+        mapfile -t COMPREPLY < <(compgen -W "$(_PROGRAM_devices)" -- "$4$2")
+        COMPREPLY=("${COMPREPLY[@]#"$4"}")
+    elif [[ -n $choices && $argument == LIST && $2 == *,* ]]; then
         mapfile -t COMPREPLY < <(compgen -P "${2%,*}," -W "$choices" -- "${2##*,}")
     elif [[ -n $choices ]]; then
         mapfile -t COMPREPLY < <(compgen -W "$choices" -- "$2")
@@ -43,12 +47,16 @@ _PROGRAM_operations() { # FOLDER BEGUN
 }
 
 _PROGRAM() {
-    local current=${COMP_WORDS[COMP_CWORD]} previous='' command='' line names='' word at
+    local current=${COMP_WORDS[COMP_CWORD]} previous='' command='' line names='' word at head=''
     local -a words=()
     COMPREPLY=()
     if ((COMP_CWORD > 0)); then previous=${COMP_WORDS[COMP_CWORD - 1]}; fi
-    # --name=value comes as three words
-    if [[ $current == '=' ]]; then
+    # cuda:0 comes as three words, and so does --name=value
+    if [[ $current == ':' ]]; then
+        head=$previous: current='' previous=${COMP_WORDS[COMP_CWORD - 2]}
+    elif [[ $previous == ':' ]]; then
+        head=${COMP_WORDS[COMP_CWORD - 2]}: previous=${COMP_WORDS[COMP_CWORD - 3]}
+    elif [[ $current == '=' ]]; then
         current=''
     elif [[ $previous == '=' ]]; then
         previous=${COMP_WORDS[COMP_CWORD - 2]}
@@ -57,7 +65,7 @@ _PROGRAM() {
         if ((COMP_CWORD > 1)) && [[ ${COMP_WORDS[1]} == "$word" ]]; then command=$word; fi
     done
     if [[ $previous == -* ]] && line=$(_PROGRAM_option "$command" "$previous") && [[ -n ${line%%$'\x1f'*} ]]; then
-        _PROGRAM_value "$line" "$current"
+        _PROGRAM_value "$line" "$current" "$previous" "$head"
         return
     fi
     if [[ $current == -* ]]; then
@@ -77,9 +85,8 @@ _PROGRAM() {
         _PROGRAM_operations "${words[0]}" "$current"
         return
     fi
-    _PROGRAM_files "$current"
-    if ((COMP_CWORD == 1)); then
+    if [[ $command != help && ($COMP_CWORD -gt 1 || -z $_PROGRAM_alone) ]]; then _PROGRAM_files "$current"; fi
+    if ((COMP_CWORD == 1)) || [[ $command == help ]]; then
         mapfile -t -O "${#COMPREPLY[@]}" COMPREPLY < <(compgen -W "$_PROGRAM_commands" -- "$current")
     fi
 }
-complete -F _PROGRAM PROGRAM

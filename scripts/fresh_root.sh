@@ -1,27 +1,32 @@
 #!/usr/bin/env bash
-# Proves the README's two commands on a machine with git alone: makes a fresh Debian 12 root with debootstrap, installs git,
-# clones this repository's HEAD (--worktree: its files as they are now) and runs there what the README says, each command in
-# a clone of its own; --user: as a user who has sudo, and not as root. What the first one built is then installed (`make
-# install`) and used as a newcomer would: manual pages, completions, and a C program that pkg-config finds the library for.
+# Proves the README's two commands on a machine with git alone: makes a fresh Debian 12 root with debootstrap (--suite
+# trixie: Debian 13; DEBIAN_MIRROR: from there), installs git, clones this repository's HEAD (--worktree: its files as they
+# are now) and runs there what the README says, each command in a clone of its own; --user: as a user who has sudo, and not
+# as root. What the first one built is then installed (`make install`) and used as a newcomer would: manual pages,
+# completions, and a C program that pkg-config finds the library for. Then the RUN lines of the Dockerfile (docker).
 # Needs root, debootstrap, and a network as this machine's own apt and pip are set up to use it: their settings, proxies and
 # certificates are handed on. The folder is removed at the end unless --keep is given.
 # Takes 5 to 10 minutes for the first command, 20 to 30 for the second. CI leaves it out.
-# Usage: scripts/fresh_root.sh [--worktree] [--user] [--keep] [--only 1|2] [FOLDER]
+# Usage: scripts/fresh_root.sh [--worktree] [--user] [--keep] [--suite NAME] [--only 1|2|docker] [FOLDER]
 set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
 
-worktree=0 keep=0 user='' root='' numbers=(1 2)
+worktree=0 keep=0 user='' root='' suite=bookworm numbers=(1 2 docker)
 while (($# > 0)); do
     case $1 in
         --worktree) worktree=1 ;;
         --keep) keep=1 ;;
         --user) user=newcomer ;;
         --only)
-            numbers=("${2:?--only wants 1 or 2}")
+            numbers=("${2:?--only wants 1, 2 or docker}")
+            shift
+            ;;
+        --suite)
+            suite=${2:?--suite wants the name of a release, such as trixie}
             shift
             ;;
         -*)
-            echo "usage: scripts/fresh_root.sh [--worktree] [--user] [--keep] [--only 1|2] [FOLDER]" >&2
+            echo "usage: scripts/fresh_root.sh [--worktree] [--user] [--keep] [--suite NAME] [--only 1|2|docker] [FOLDER]" >&2
             exit 2
             ;;
         *) root=$1 ;;
@@ -104,7 +109,7 @@ cd "$1"
 make -s install PREFIX=/usr/local
 ldconfig
 cd /root
-for program in extract_ops scout_batch analyze; do
+for program in ceiling-scout extract_ops scout_batch analyze; do
     "$program" --version
     page=$(man "$program" 2>&1)
     grep -q "^SYNOPSIS" <<<"$page"
@@ -131,9 +136,9 @@ grep -q "NVIDIA H200.*another" <<<"$said"
 INSIDE
 }
 
-echo "fresh_root: making a Debian 12 root in $root"
+echo "fresh_root: making a root of Debian's $suite in $root"
 mkdir -p "$root"
-debootstrap --variant=minbase bookworm "$root" ${DEBIAN_MIRROR:+"$DEBIAN_MIRROR"} >"$root.log" 2>&1 || {
+debootstrap --variant=minbase "$suite" "$root" ${DEBIAN_MIRROR:+"$DEBIAN_MIRROR"} >"$root.log" 2>&1 || {
     tail -n 20 "$root.log" >&2
     exit 4
 }
@@ -152,18 +157,24 @@ fi
 copy_settings # a package's own certificates must not replace this machine's
 if ((!worktree)); then git bundle create -q "$root/repository.bundle" HEAD; fi
 
+# The lines of the Dockerfile as one command; each is a line of its own there (tests/cli/test_setup.sh).
+docker_command() { sed -n 's/^RUN //p' Dockerfile | paste -s -d '~' | sed 's/~/ \&\& /g'; }
+
 passed=0 failed=0
 for number in "${numbers[@]}"; do
-    command=$(scripts/readme_command.sh "$number")
+    case $number in
+    docker) command=$(docker_command) as=inside ;;
+    *) command=$(scripts/readme_command.sh "$number") as=newcomer ;;
+    esac
     clone "clone$number"
     printf '\nfresh_root: $ %s\n' "$command"
     start=$SECONDS code=0
-    newcomer bash -c "cd /clone$number && $command" </dev/null || code=$?
+    $as bash -c "cd /clone$number && $command" </dev/null || code=$?
     # A profile that is complete ends with 1 while some kinds cannot be measured, and make says 2 for that.
-    if ((number == 1 && code == 2)) && inside bash -c "grep -qs '\"state\": \"complete\"' /clone1/out/*/run.json"; then code=0; fi
+    if [[ $number == 1 && $code == 2 ]] && inside bash -c "grep -qs '\"state\": \"complete\"' /clone1/out/*/run.json"; then code=0; fi
     if ((code == 0)); then passed=$((passed + 1)); else failed=$((failed + 1)); fi
     printf 'fresh_root: exit %d after %d s\n' "$code" $((SECONDS - start))
-    if ((number == 1 && code == 0)); then
+    if [[ $number == 1 && $code == 0 ]]; then
         printf '\nfresh_root: what make install puts there\n'
         use_installed clone1 && passed=$((passed + 1)) || failed=$((failed + 1))
     fi

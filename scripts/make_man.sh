@@ -7,7 +7,11 @@ here=$(dirname "${BASH_SOURCE[0]}")
 name=${program##*/}
 read -r _ version _ < <("$program" --version)
 date=$(date -u -d "@${SOURCE_DATE_EPOCH:-$(stat -L -c %Y "$program")}" +%Y-%m-%d)
-mapfile -t commands < <("$program" --help | sed -n "s/^  $name \([a-z][a-z]*\) [A-Z].*/\1/p" | sort -u)
+mapfile -t named < <("$program" --help | sed -n "s/^  $name \([a-z][a-z]*\)  *[A-Za-z].*/\1/p" | sort -u)
+commands=()
+for command in "${named[@]}"; do # what another program does has a page of its own
+    if [[ $("$program" "$command" --help) == "usage: $name $command "* ]]; then commands+=("$command"); fi
+done
 
 help_of() { # HOW WORD…   one help text as the parts of a page; HOW: page or section
     local how=$1
@@ -23,5 +27,5 @@ if ((${#commands[@]} > 0)); then
 fi
 echo '.SH SEE ALSO'
 others=()
-for other in extract_ops scout_batch analyze; do if [[ $other != "$name" ]]; then others+=("$other"); fi; done
+for other in ceiling-scout extract_ops scout_batch analyze; do if [[ $other != "$name" ]]; then others+=("$other"); fi; done
 printf '.BR %s (1),\n.BR %s (1)\n' "${others[@]//_/\\_}" | sed 's/\\_/_/g'

@@ -3,9 +3,10 @@
 # stops at anything worse, and ends with the worst code. The steps: extract_ops, then, where PROFILE_SCOUT names it,
 # scout_batch, which is what PROFILE_DEVICE, PROFILE_REGIME and PROFILE_BUDGET are for, then, where PROFILE_ANALYZE names
 # it, analyze, for a dispatch table and for a summary, which is printed at the end, done again or not.
+# What `make profile` and `ceiling-scout profile` do.
 # Usage: PROFILE_MODEL=FILE [PROFILE_OUT=FOLDER] [PROFILE_BATCH=N] [PROFILE_SEQ=N] [PROFILE_DIM="NAME=N…"]
 #        [PROFILE_PRECISION=P] [PROFILE_SCOUT=SCOUT_BATCH] [PROFILE_DEVICE=D] [PROFILE_REGIME=R] [PROFILE_BUDGET=SECONDS]
-#        [PROFILE_ANALYZE=ANALYZE] scripts/profile.sh EXTRACT_OPS [option of extract_ops]…
+#        [PROFILE_ANALYZE=ANALYZE] scripts/profile.sh EXTRACT_OPS [--dim=NAME=N | option of extract_ops]…
 set -euo pipefail
 umask go-w # what others could change would be taken for measured
 model=${PROFILE_MODEL:-} out=${PROFILE_OUT:-out}
@@ -17,8 +18,11 @@ if (($# < 1)) || [[ -z $model ]]; then
 fi
 extract=$1
 shift
-options=("$@")
+options=()
 read -r -d '' -a dims <<<"${PROFILE_DIM:-}" || true
+for option; do # a name may hold a blank there
+    if [[ $option == --dim=* ]]; then dims+=("${option#--dim=}"); else options+=("$option"); fi
+done
 worst=0
 
 # A name as a terminal may see it: what would drive that one, or turn the direction of text around, becomes a "?".
@@ -59,17 +63,17 @@ path=$(realpath -s -- "$model")
 if [[ -e $folder/.model ]]; then
     owner=$(<"$folder/.model")
     if [[ $owner != "$path" && -e $owner && ! $owner -ef $path ]]; then
-        say "$folder holds the results of $owner; say OUT=another-folder for $model, or remove $folder" >&2
+        say "$folder holds the results of $owner; give $model another folder (--out, of make OUT=), or remove $folder" >&2
         exit 2
     fi
 fi
 
-# A slip in a device's name is told before anything is made.
-if [[ -n $scout && -n $device && ! -e $folder ]]; then
-    "$scout" --list-devices --device="$device" >/dev/null
+# A slip in what the last step gets is told before anything is made.
+if ((${#measuring[@]} > 0)) && [[ ! -e $folder ]]; then
+    "$scout" --list-devices "${measuring[@]}" >/dev/null
 fi
 
-# What a result depends on: the command, the program's bytes, and size and time of the model and of the files of external
+# What a result depends on: the program's bytes wherever it lies, what it is told, and size and time of the model and of the files of external
 # data that the result says the model names, there or not: shapes can be read from those.
 about() { stat -L -c '%n %s %y' -- "$1" 2>/dev/null || printf '%s is missing\n' "$1"; }
 data_files() { # RESULT   each with a zero behind it
@@ -85,13 +89,18 @@ data_files() { # RESULT   each with a zero behind it
         if [[ -L $model ]]; then printf '%s\0' "$store/$name"; fi
     done
 }
-fingerprint() { # RESULT COMMAND…
+fingerprint() { # RESULT PROGRAM ARGUMENT…
     local result=$1 file
-    shift
+    shift 2
     printf '%q ' "$@"
     echo
     cksum <"$extract"
     data_files "$result" | while IFS= read -r -d '' file; do about "$file"; done
+}
+
+# A program that ends by itself has said why.
+ended() { # NAME CODE
+    if (($2 > 5)); then echo "$1 ended with $2" >&2; fi
 }
 
 run_step() { # NAME RESULT COMMAND…
@@ -112,7 +121,7 @@ run_step() { # NAME RESULT COMMAND…
     fi
     if ((code > worst)); then worst=$code; fi
     if ((code > 1)); then
-        echo "$name ended with $code" >&2
+        ended "$name" "$code"
         exit "$worst"
     fi
 }
@@ -137,7 +146,7 @@ contents() {
 measured_from() {
     local home cuda
     home=$(dirname -- "$scout")
-    printf '%q ' "$scout" "${measuring[@]+"${measuring[@]}"}"
+    printf '%q ' "${measuring[@]+"${measuring[@]}"}"
     echo
     cksum <"$scout"
     for cuda in "$home/scout_cuda.so" "$home/../lib/ceiling-scout/scout_cuda.so"; do
@@ -168,7 +177,7 @@ measure() {
     fi
     if ((code > worst)); then worst=$code; fi
     if ((code > 1)); then
-        echo "measure ended with $code" >&2
+        ended measure "$code"
         exit "$worst"
     fi
 }
@@ -197,7 +206,7 @@ derive() { # NAME INPUTS RESULTS ARGUMENT…   inputs and results: files in the 
         if ((code <= 1)); then printf '%s\n%s\n' "$code" "$want" >"$stamp"; fi
     fi
     if ((code > worst)); then worst=$code; fi
-    if ((code > 1)); then echo "$name ended with $code" >&2; fi
+    ended "$name" "$code"
 }
 summarize() {
     if (($(count_reports) == 0)); then return; fi # a model without operations

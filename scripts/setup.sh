@@ -1,25 +1,40 @@
 #!/usr/bin/env bash
-# Makes a bare Debian 12 or Ubuntu 24.04 ready: installs what the build needs and, unless --build-only is given, what the
-# tests need. Safe to run again: what is there is left alone. Run as root, or as a user who may use sudo.
+# Makes a bare Debian 12 or 13, Ubuntu 22.04 or 24.04 ready: installs what the build needs and, unless --build-only is
+# given, what the tests need. Safe to run again: what is there is left alone. Run as root, or as a user who may use sudo.
+# Elsewhere it looks for what is needed and ends with the list of what to install.
 # It needs nothing but bash, apt and dpkg, because on a bare machine there is nothing else.
 set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
 
-build_packages=(
-    gcc libc6-dev make pkg-config             # the compiler and what drives it
-    libjansson-dev libxxhash-dev              # JSON, hashes
-    libprotobuf-c-dev protobuf-c-compiler     # protocol buffers: the library, and the compiler of schemas
-    libdnnl-dev libopenblas-openmp-dev        # headers of what the CPU device opens at run time, and the libraries
+# Debian's package, what it is elsewhere, and a command that finds it there.
+build_needs=(
+    "gcc|a C11 compiler called gcc|command -v gcc"
+    "libc6-dev|the C library's headers|has_header stdio.h"
+    "make|GNU make 4.3 or newer|make --version"
+    "pkg-config|pkg-config|command -v pkg-config"
+    "libjansson-dev|jansson, with its headers|pkg-config --exists jansson"
+    "libxxhash-dev|xxHash, with its headers|pkg-config --exists libxxhash"
+    "libprotobuf-c-dev|protobuf-c, with its headers|pkg-config --exists libprotobuf-c"
+    "protobuf-c-compiler|protoc-c, the compiler of protobuf-c|command -v protoc-c"
+    "libdnnl-dev|oneDNN 2 or 3, with its headers|has_header oneapi/dnnl/dnnl.h"
+    "libopenblas-openmp-dev|OpenBLAS with OpenMP, with its headers|has_header cblas.h"
 )
-test_packages=(
-    clang clang-format clang-tidy libclang-rt-dev # the second compiler, its checks, its sanitizers and fuzzer
-    shellcheck                                    # checks of the scripts
-    g++                                           # a table's header is C++ too
-    groff-base                                    # renders the manual pages
-    libonnx-testdata                              # the operators' own test models
+test_needs=(
+    "clang|clang, the second compiler|command -v clang"
+    "clang-format|clang-format|command -v clang-format"
+    "clang-tidy|clang-tidy|command -v clang-tidy"
+    "libclang-rt-dev|clang's sanitizers and libFuzzer|true"
+    "shellcheck|shellcheck|command -v shellcheck"
+    "g++|a C++ compiler called g++|command -v g++"
+    "groff-base|groff, for the manual pages|command -v groff"
+    "zsh|zsh, for its completions|command -v zsh"
+    "fish|fish, for its completions|command -v fish"
+    "libonnx-testdata|onnx's own test models|true"
+    "python3|Python 3.11 or newer|command -v python3"
+    "python3-venv|Python's venv and ensurepip|python3 -c 'import ensurepip, venv'"
+    "chromium|Chromium, which opens report.html|command -v chromium"
+    "fonts-liberation|a font for it|true"
 )
-# What opens report.html, and a font for it. Ubuntu has it as a snap alone; there these tests are skipped.
-if grep -qs '^ID=debian' /etc/os-release; then test_packages+=(chromium fonts-liberation); fi
 
 usage() {
     echo "usage: scripts/setup.sh [--build-only]"
@@ -32,8 +47,6 @@ die() {
     exit 4
 }
 
-installed() { [[ "$(dpkg-query -W -f '${Status}' "$1" 2>/dev/null)" == "install ok installed" ]]; }
-
 as_root() {
     if ((EUID == 0)); then
         "$@"
@@ -44,19 +57,57 @@ as_root() {
     fi
 }
 
-install_packages() {
-    local missing=() package
-    for package in "$@"; do
-        if ! installed "$package"; then missing+=("$package"); fi
+# ---- Debian and Ubuntu ----
+
+installed() { [[ "$(dpkg-query -W -f '${Status}' "$1" 2>/dev/null)" == "install ok installed" ]]; }
+# A Python from elsewhere does as well.
+there() { # NEED
+    installed "${1%%|*}" || [[ $1 == python3* && $(eval "${1##*|}" >/dev/null 2>&1 && echo yes) ]]
+}
+offered() { [[ -n $(apt-cache policy "$1" 2>/dev/null | sed -n 's/^  Candidate: \([^(]\)/\1/p') ]]; }
+
+# What only tests want and this release does not have is left out, and the tests of it are skipped. Ubuntu has Chromium as
+# a snap alone, which a package of that name would install.
+apt_install() {
+    local missing=() chosen=() need package
+    for need in "${needs[@]}"; do
+        if ! there "$need"; then missing+=("${need%%|*}"); fi
     done
     if ((${#missing[@]} == 0)); then
-        say "all $# packages are there"
+        say "all ${#needs[@]} packages are there"
         return
     fi
-    command -v apt-get >/dev/null || die "this system has no apt-get; install by hand what these are: ${missing[*]}"
-    say "installing ${missing[*]}"
     as_root env DEBIAN_FRONTEND=noninteractive apt-get update -qq
-    as_root env DEBIAN_FRONTEND=noninteractive apt-get install -y -qq --no-install-recommends "${missing[@]}" </dev/null >/dev/null
+    for package in "${missing[@]}"; do
+        if [[ " ${build_needs[*]/|*/} " == *" $package "* ]] || { offered "$package" && [[ $package != chromium || $id == debian ]]; }; then
+            chosen+=("$package")
+        else
+            say "there is no package $package here: the tests that want it are skipped"
+        fi
+    done
+    if ((${#chosen[@]} == 0)); then return; fi
+    say "installing ${chosen[*]}"
+    as_root env DEBIAN_FRONTEND=noninteractive apt-get install -y -qq --no-install-recommends "${chosen[@]}" </dev/null >/dev/null
+}
+
+# ---- elsewhere ----
+
+has_header() { echo "#include <$1>" | "${CC:-cc}" -E - >/dev/null; }
+look_for() {
+    local missing=() need package
+    for need in "${needs[@]}"; do
+        if ! eval "${need##*|}" >/dev/null 2>&1; then missing+=("$need"); fi
+    done
+    if ((${#missing[@]} == 0)); then
+        say "this is $system, where nothing is installed by this script; what is needed was found"
+        return
+    fi
+    say "this is $system, where nothing is installed by this script. Install:" >&2
+    for need in "${missing[@]}"; do
+        package=${need#*|}
+        printf '  %-42s (%s in Debian)\n' "${package%%|*}" "${need%%|*}" >&2
+    done
+    exit 4
 }
 
 # The tests compare with other people's tools; those live in a folder of their own and never touch the system's Python.
@@ -64,6 +115,10 @@ install_venv() {
     local wanted=tests/requirements.txt have=out/venv/installed.txt
     if [[ -x out/venv/bin/python ]] && cmp -s "$wanted" "$have" && out/venv/bin/python -c '' 2>/dev/null; then
         say "out/venv is there"
+        return
+    fi
+    if ! python3 -c 'import sys; sys.exit(sys.version_info < (3, 11))'; then
+        say "the tests' Python packages need Python 3.11: the tests that want them are skipped"
         return
     fi
     say "installing the tests' Python packages into out/venv"
@@ -89,7 +144,7 @@ report_cuda() {
     fi
 }
 
-packages=("${build_packages[@]}")
+needs=("${build_needs[@]}")
 with_tests=1
 for argument in "$@"; do
     case $argument in
@@ -105,12 +160,14 @@ for argument in "$@"; do
     esac
 done
 
-if ((with_tests)); then
-    packages+=("${test_packages[@]}")
-    if ! command -v python3 >/dev/null || ! python3 -c 'import ensurepip, venv' 2>/dev/null; then
-        packages+=(python3 python3-venv)
-    fi
-fi
-install_packages "${packages[@]}"
+# ID, VERSION_ID and PRETTY_NAME; a test names another file.
+about() { sed -n "s/^$1=\"\{0,1\}\([^\"]*\)\"\{0,1\}\$/\1/p" "${OS_RELEASE:-/etc/os-release}" 2>/dev/null || true; }
+id=$(about ID) system=$(about PRETTY_NAME)
+system=${system:-a system without /etc/os-release}
+if ((with_tests)); then needs+=("${test_needs[@]}"); fi
+case $id-$(about VERSION_ID) in
+debian-12 | debian-13 | ubuntu-22.04 | ubuntu-24.04) apt_install ;;
+*) look_for ;;
+esac
 if ((with_tests)); then install_venv; fi
 report_cuda

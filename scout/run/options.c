@@ -240,6 +240,10 @@ static const cli_option rows[] = {
      .kind = CLI_FLAG,
      .offset = AT(cache_info),
      .help = "print the contents of the cache and exit"},
+    {.name = "doctor",
+     .kind = CLI_FLAG,
+     .offset = AT(doctor),
+     .help = "say whether this machine can measure, what makes its figures worse, and what to do about it"},
     {.name = "quiet", .letter = 'q', .kind = CLI_FLAG, .offset = AT(quiet), .help = "print nothing but errors"},
     {.name = "worker",
      .argument = "IN,OUT",
@@ -304,7 +308,7 @@ cli_result options_parse(int argc, char **argv, options *o, status *st) {
         .version = version_text,
         .usage = "OPS.json -o DIR [--device D] [--regime sustained|burst] [--budget SECONDS] …\n"
                  "       scout_batch --op KIND --shape N,N,… --precision P [--k-sweep] [-o DIR]\n"
-                 "       scout_batch --ceilings | --list-devices | --list-candidates | --cache-info",
+                 "       scout_batch --ceilings | --list-devices | --list-candidates | --cache-info | --doctor",
         .about = about,
         .after = after,
         .options = rows,

@@ -12,7 +12,8 @@ typedef enum options_mode {
     OPTIONS_DEVICES = 8,     /* --list-devices */
     OPTIONS_CANDIDATES = 16, /* --list-candidates */
     OPTIONS_CACHE = 32,      /* --cache-info */
-    OPTIONS_WORKER = 64      /* --worker */
+    OPTIONS_WORKER = 64,     /* --worker */
+    OPTIONS_DOCTOR = 128     /* --doctor */
 } options_mode;
 
 /* Texts are borrowed from argv. */
@@ -43,7 +44,7 @@ typedef struct options {
 
     /* as parsed */
     const char *load, *cache, *launch, *worker, *block;
-    bool ceilings, list_devices, list_candidates, cache_info;
+    bool ceilings, list_devices, list_candidates, cache_info, doctor;
     cli_positionals files;
 } options;
 

@@ -12,6 +12,7 @@ static const struct {
                   {OPTIONS_DEVICES, "--list-devices"},
                   {OPTIONS_CANDIDATES, "--list-candidates"},
                   {OPTIONS_CACHE, "--cache-info"},
+                  {OPTIONS_DOCTOR, "--doctor"},
                   {OPTIONS_WORKER, "--worker"}};
 
 static const char *mode_name(options_mode mode) {
@@ -24,10 +25,10 @@ static bool find_mode(options *o, status *st) {
     const struct {
         options_mode mode;
         bool given;
-    } modes[] = {{OPTIONS_BATCH, o->ops_path != NULL},     {OPTIONS_SINGLE, o->op != NULL},
-                 {OPTIONS_CEILINGS, o->ceilings},          {OPTIONS_DEVICES, o->list_devices},
-                 {OPTIONS_CANDIDATES, o->list_candidates}, {OPTIONS_CACHE, o->cache_info},
-                 {OPTIONS_WORKER, o->worker != NULL}};
+    } modes[] = {
+        {OPTIONS_BATCH, o->ops_path != NULL}, {OPTIONS_SINGLE, o->op != NULL},          {OPTIONS_CEILINGS, o->ceilings},
+        {OPTIONS_DEVICES, o->list_devices},   {OPTIONS_CANDIDATES, o->list_candidates}, {OPTIONS_CACHE, o->cache_info},
+        {OPTIONS_DOCTOR, o->doctor},          {OPTIONS_WORKER, o->worker != NULL}};
     for (size_t k = 0; k < sizeof modes / sizeof modes[0]; k++) {
         if (!modes[k].given) continue;
         if (o->mode) {
@@ -44,13 +45,13 @@ static bool find_mode(options *o, status *st) {
 
 static bool check_modes(const options *o, status *st) {
     enum { RUNS = OPTIONS_BATCH | OPTIONS_SINGLE, MEASURES = RUNS | OPTIONS_CEILINGS };
-    enum { LOADS = MEASURES | OPTIONS_DEVICES | OPTIONS_CANDIDATES | OPTIONS_WORKER };
+    enum { LOADS = MEASURES | OPTIONS_DEVICES | OPTIONS_CANDIDATES | OPTIONS_WORKER | OPTIONS_DOCTOR };
     const struct {
         const char *name;
         bool given;
         int modes;
     } uses[] = {
-        {"output", o->output != NULL, MEASURES},
+        {"output", o->output != NULL, MEASURES | OPTIONS_DOCTOR},
         {"shape", o->shape != NULL, OPTIONS_SINGLE},
         {"precision", o->precision != NULL, MEASURES},
         {"sparsity", o->sparsity > 0, OPTIONS_SINGLE},
@@ -58,11 +59,11 @@ static bool check_modes(const options *o, status *st) {
         {"sparse-block", o->block != NULL, OPTIONS_SINGLE},
         {"sparsity-sweep", o->sparsity_sweep, OPTIONS_SINGLE},
         {"weight-threshold", o->weight_threshold > 0, RUNS},
-        {"device", o->devices != NULL, MEASURES | OPTIONS_DEVICES},
-        {"regime", o->load != NULL, MEASURES},
+        {"device", o->devices != NULL, MEASURES | OPTIONS_DEVICES | OPTIONS_DOCTOR},
+        {"regime", o->load != NULL, MEASURES | OPTIONS_DEVICES}, /* whether they are right, before a run is begun */
         {"cache", o->cache != NULL, RUNS},
         {"launch", o->launch != NULL, MEASURES},
-        {"budget", o->budget_s >= 0, MEASURES},
+        {"budget", o->budget_s >= 0, MEASURES | OPTIONS_DEVICES},
         {"exhaustive", o->exhaustive, MEASURES},
         {"early-exit", o->early_exit >= 0, RUNS},
         {"only", o->only != NULL, OPTIONS_BATCH},
@@ -70,7 +71,7 @@ static bool check_modes(const options *o, status *st) {
         {"no-fusions", o->no_fusions, OPTIONS_BATCH},
         {"resume", o->resume, OPTIONS_BATCH},
         {"no-cache", o->no_cache, MEASURES},
-        {"cache-dir", o->cache_dir != NULL, MEASURES | OPTIONS_CACHE},
+        {"cache-dir", o->cache_dir != NULL, MEASURES | OPTIONS_CACHE | OPTIONS_DOCTOR},
         {"k-sweep", o->k_sweep, OPTIONS_SINGLE | OPTIONS_CEILINGS},
         {"table", o->table, RUNS},
         {"strict", o->strict, RUNS},

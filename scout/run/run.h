@@ -14,5 +14,7 @@ status_code run_ceilings(const options *o, const volatile int *stop, status *st)
 status_code run_list_devices(const options *o, status *st);
 status_code run_list_candidates(const options *o, status *st);
 status_code run_cache_info(const options *o, status *st);
+/* Prints a line for each thing that measuring depends on; not 0 where it cannot be done here. */
+status_code run_doctor(const options *o, status *st);
 
 #endif

@@ -104,6 +104,7 @@ bool run_files_prepare(run *r, status *st) {
     bool good = access(folder[0] ? folder : ".", W_OK | X_OK) == 0;
     if (!good) {
         status_set(st, STATUS_ENVIRONMENT, "%s: cannot be written there: %s", o->output, strerror(errno));
+        (void)files_lacks_folder(o->output, st);
     } else if (o->ops_path && files_same(o->output, o->ops_path)) {
         status_set(st, STATUS_USAGE, "%s holds the operations; name another file for the report", o->output);
         good = false;

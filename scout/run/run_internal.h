@@ -137,6 +137,9 @@ void run_warn(run *r, const char *format, ...) __attribute__((format(printf, 2, 
 typedef void run_work(run *r, status *st);
 status_code run_whole(const options *o, const volatile int *stop, size_t most_memory, run_work *work, status *st);
 
+/* A list that one worker makes: "devices" or "candidates"; the caller's, or NULL. */
+json_t *run_list_ask(const options *o, const char *what, const json_t *body, status *st);
+
 /* Starts workers and fills `devices`; false: st says why. */
 bool run_start(run *r, status *st);
 void run_end(run *r); /* gives everything back */

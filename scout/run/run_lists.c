@@ -90,7 +90,7 @@ static void warn(void *context, const char *text) {
     if (!o->quiet) status_print(stderr, "scout_batch", "warning: ", text);
 }
 
-static status_code ask_and_show(const options *o, const char *what, list_show *show, status *st) {
+json_t *run_list_ask(const options *o, const char *what, const json_t *body, status *st) {
     const supervisor_options with = {.program = "/proc/self/exe",
                                      .library_path = o->library_path,
                                      .plugins = o->plugins,
@@ -99,7 +99,11 @@ static status_code ask_and_show(const options *o, const char *what, list_show *s
                                      .warn = warn,
                                      .warn_context = (void *)(uintptr_t)o,
                                      .start_seconds = 60};
-    json_t *list = supervisor_ask(&with, what, NULL, st);
+    return supervisor_ask(&with, what, body, st);
+}
+
+static status_code ask_and_show(const options *o, const char *what, list_show *show, status *st) {
+    json_t *list = run_list_ask(o, what, NULL, st);
     guard g;
     arena a;
     const bool named = o->mode == OPTIONS_DEVICES && o->devices && strcmp(o->devices, "auto") != 0;

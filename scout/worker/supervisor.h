@@ -49,7 +49,8 @@ void supervisor_free(supervisor *s);
 int supervisor_device_count(const supervisor *s);
 const supervisor_device *supervisor_device_at(const supervisor *s, int device);
 
-/* Asks one worker for something that needs no device: "devices" or "candidates". The caller's object, or NULL. */
+/* Asks one worker for something that needs no device: "devices" or "candidates". The caller's object, or NULL. A body
+ * {open: true} has each device opened, too, and what only then is told stands in its "opened". */
 json_t *supervisor_ask(const supervisor_options *options, const char *what, const json_t *body, status *st);
 /* Of the answer to "devices" those that --device names, in its place; NULL: it names none, and st says why. */
 json_t *supervisor_only_named(json_t *list, const char *devices, status *st);

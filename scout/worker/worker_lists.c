@@ -5,11 +5,41 @@
 #include "scout/kinds/kinds.h"
 #include "scout/worker/worker_jobs.h"
 
+#include <math.h>
 #include <string.h>
 
 /* ---- devices ---- */
 
-static void put_device(json_builder *b, json_t *list, const scout_device_api *api, int32_t ordinal) {
+/* What only an open device tells, or why it cannot be opened. */
+static json_t *open_device(json_builder *b, const scout_device_api *api, int32_t ordinal) {
+    json_t *o = json_new_object(b);
+    scout_device *device = NULL;
+    scout_why why = {.code = ""};
+    scout_telemetry now = {.size = sizeof now};
+    uint64_t left = 0, all = 0;
+    if (api->open(ordinal, &device, &why) != SCOUT_OK) {
+        json_put_text(b, o, "why", why.text[0] ? why.text : "it does not say why");
+        return o;
+    }
+    if (api->memory(device, &left, &all, &why) == SCOUT_OK) {
+        json_put_int(b, o, "memory_free_bytes", (int64_t)(left & INT64_MAX));
+        json_put_int(b, o, "memory_bytes", (int64_t)(all & INT64_MAX));
+    }
+    now.clock_mhz = now.power_w = now.temperature_c = now.most_clock_mhz = NAN;
+    api->telemetry(device, &now);
+    json_put_known(b, o, "clock_mhz", now.clock_mhz);
+    json_put_known(b, o, "most_clock_mhz", now.most_clock_mhz);
+    json_put_known(b, o, "power_w", now.power_w);
+    json_put_known(b, o, "temperature_c", now.temperature_c);
+    for (size_t k = 0; k < sizeof now.throttle_text && now.throttle_text[k]; k++) /* whatever a plugin wrote */
+        if (now.throttle_text[k] < 0x20 || now.throttle_text[k] > 0x7e) now.throttle_text[k] = '?';
+    now.throttle_text[sizeof now.throttle_text - 1] = 0;
+    json_put_text(b, o, "throttle", now.throttle ? now.throttle_text : "");
+    api->close(device);
+    return o;
+}
+
+static void put_device(json_builder *b, json_t *list, const scout_device_api *api, int32_t ordinal, bool open) {
     char text[IDENTITY_INSTANCE_ROOM];
     scout_identity id;
     scout_why why = {.code = ""};
@@ -32,6 +62,7 @@ static void put_device(json_builder *b, json_t *list, const scout_device_api *ap
         snprintf(text, sizeof text, "%016llx", (unsigned long long)plugins_candidates_hash(api, &id));
         json_put_text(b, o, "candidates_hash", text);
         json_put(b, o, "identity", identity_to_json(&id, b));
+        if (open) json_put(b, o, "opened", open_device(b, api, ordinal));
     } else {
         json_put_text(b, o, "why", why.text[0] ? why.text : "it does not report its identity");
     }
@@ -48,12 +79,13 @@ static void put_missing(json_builder *b, json_t *list, const char *name, const c
 json_t *worker_jobs_devices(worker *w, const json_t *body, worker_end *end) {
     json_builder b = {0};
     json_t *list = json_new_array(&b);
-    (void)w, (void)body;
+    const bool open = json_is_true(json_object_get(body, "open"));
+    (void)w;
     for (int k = 0; k < plugins_device_count(); k++) {
         const scout_device_api *api = plugins_device(k);
         scout_why why = {.code = ""};
         const int32_t count = api->count(&why);
-        for (int32_t i = 0; i < count && i < 256; i++) put_device(&b, list, api, i);
+        for (int32_t i = 0; i < count && i < 256; i++) put_device(&b, list, api, i, open);
         if (count <= 0) put_missing(&b, list, api->name, why.text[0] ? why.text : "there is none");
     }
     if (!plugins_device_named("cuda")) put_missing(&b, list, "cuda", plugins_device_why("cuda"));

@@ -61,6 +61,10 @@ mistake 2 "unknown option --shap" "--shape" "$SCOUT" --op gemm --shap 1,2,3
 mistake 3 "missing.json" "cannot be opened" "$SCOUT" missing.json -o made
 mistake 2 "is not a path" "./mine.so" "${single[@]}" --custom-kernel mine.so
 
+mistake 4 "there is no folder made" "mkdir -p" "${extract[@]::2}" made/ops.json "$MODEL" --batch 1 --seq 8
+mistake 4 "there is no folder made/in" "mkdir -p" "${single[@]::7}" -o made/in/report.json
+mistake 4 "there is no folder made" "mkdir -p" "$ANALYZE" dispatch "$ROOT/tests/golden/reports/llama2_7b@b1_s2048" -o made/table.json
+
 # ---- analyze ----
 mistake 2 "explan" "did you mean explain" "$ANALYZE" explan out/model
 mistake 2 "dispach" "did you mean dispatch" "$ANALYZE" dispach out/model

@@ -137,7 +137,7 @@ if command -v make >/dev/null; then
     run make -s -C "$ROOT" "PROGRAM=$EXTRACT_OPS" "SCOUT=$(dirname "$EXTRACT_OPS")/scout_batch" \
         "ANALYZE=$(dirname "$EXTRACT_OPS")/analyze" PROGRAMS= "DESTDIR=$PWD/root" PREFIX=/usr install
     check "make install: exit 0" exits 0
-    for program in extract_ops scout_batch analyze; do check "make install: $program" test -x "root/usr/bin/$program"; done
+    for program in extract_ops scout_batch analyze ceiling-scout; do check "make install: $program" test -x "root/usr/bin/$program"; done
     check "make install: the interface for plugins" present root/usr/include/ceiling-scout/scout/plugin.h
     run make -s -C "$ROOT" help
     check "make help" contains stdout.txt bench-extract

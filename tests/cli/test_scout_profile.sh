@@ -54,7 +54,7 @@ printf '#!/bin/sh\n[ "$1" != dispatch ] || { echo "no table today" >&2; exit 3; 
 chmod +x no_table
 profile PROFILE_ANALYZE=./no_table
 check "no table can be made: its code" exits 3
-check "no table can be made: is said" says "dispatch ended with 3"
+check "no table can be made: is said" says "no table today"
 check "no table can be made: none of an earlier run stays" absent "$folder/dispatch.json"
 check "no table can be made: nor its header" absent "$folder/dispatch.h"
 check "no table can be made: the summary all the same" prints " a run ("

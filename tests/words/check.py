@@ -14,7 +14,7 @@ MOST_MEAN, MOST_WORDS = 20, 40
 BANNED = re.compile(r"\b(who|whoever|whom|nobody|somebody|anybody|everybody)\b", re.IGNORECASE)
 COUNTED = ("README.md", "CONTRIBUTING.md", "CHANGELOG.md", "SECURITY.md", "docs/**/*.md")
 READ = COUNTED + ("docs/schema/*.json",)
-PRODUCT = ("common", "dispatch", "extract", "scout", "kernels", "analyze")
+PRODUCT = ("common", "dispatch", "extract", "scout", "kernels", "analyze", "front")
 SUFFIXES = {".c", ".h", ".cu", ".cuh"}
 # What a compiler sees as one piece: comments and string literals, and characters so that '"' opens no string.
 PIECES = re.compile(r"""//[^\n]*|/\*.*?\*/|"(?:\\.|[^"\\\n])*"|'(?:\\.|[^'\\\n])*'""", re.DOTALL)

@@ -11,7 +11,7 @@ count() { # STATUS WHAT
     if (($1 == 0)); then passed=$((passed + 1)); else failed=$((failed + 1)) && echo "FAILED $2"; fi
 }
 code=0
-python3 -B tests/words/check.py "${extent[@]}" . "$bin/extract_ops" "$bin/scout_batch" "$bin/analyze" || code=$?
+python3 -B tests/words/check.py "${extent[@]}" . "$bin/extract_ops" "$bin/scout_batch" "$bin/analyze" "$bin/ceiling-scout" || code=$?
 count $code "the tree"
 
 copy=$(mktemp -d)
