@@ -1,12 +1,8 @@
 /* analyze dispatch: from reports to the table that deployment loads: dispatch.json, and the same as a C header. */
 #include "analyze/command.h"
 
-#include "analyze/study/left_out.h"
-#include "analyze/study/thresholds.h"
-#include "analyze/table/table_entry.h"
-#include "analyze/table/table_header.h"
-#include "analyze/table/table_merge.h"
-#include "analyze/table/table_ranges.h"
+#include "analyze/study/study.h"
+#include "analyze/table/table.h"
 #include "common/files.h"
 #include "common/json.h"
 #include "common/version.h"

@@ -1,8 +1,7 @@
 /* analyze without a command: the summary of one or more folders, in the formats that are asked for. */
 #include "analyze/command.h"
 
-#include "analyze/study/left_out.h"
-#include "analyze/study/thresholds.h"
+#include "analyze/study/study.h"
 #include "analyze/write/formats.h"
 #include "common/files.h"
 #include "common/version.h"

@@ -51,4 +51,11 @@ bool json_save(const char *path, const json_t *root, status *st);
  * others are in place. */
 bool json_save_all(const char *const *paths, json_t *const *roots, int count, status *st);
 
+/* Borrowed from the object. */
+const char *json_get_text(const json_t *object, const char *key);         /* "" where it is no text */
+const char *json_get_text_or_null(const json_t *object, const char *key); /* NULL where it is no text */
+double json_get_number(const json_t *object, const char *key);            /* not-a-number where it is no finite one */
+double json_get_positive(const json_t *object, const char *key);          /* the same where it is not above 0 */
+int64_t json_get_int(const json_t *object, const char *key, int64_t missing);
+
 #endif

@@ -4,7 +4,7 @@
 #define ANALYZE_EXPLAIN_EXPLAIN_H
 
 #include "analyze/study/study.h"
-#include "common/json_get.h"
+#include "common/json.h"
 
 #include <stdio.h>
 

@@ -1,7 +1,7 @@
 /* Owns what happens where two tables say something of one operation: the better proof stays. Proven beats not proven;
  * of two that are proven, the one that surely saves more; of two defaults, the one whose time is known better; else the
  * one that came first. */
-#include "analyze/table/table_merge.h"
+#include "analyze/table/table.h"
 
 #include "common/files.h"
 #include "common/json.h"

@@ -4,7 +4,7 @@
 #include "analyze/write/escape.h"
 #include "analyze/write/formats.h"
 #include "common/amount.h"
-#include "common/json_get.h"
+#include "common/json.h"
 #include "common/plain.h"
 
 #include <inttypes.h>

@@ -65,4 +65,8 @@ void collect_totals(catalog *c);
 void collect_parameters(catalog *c, const worklist *list);
 void collect_coverage(catalog *c);
 
+/* ---- fuse.c ---- */
+/* Finds the candidates in the catalog's works, marks the set that saves most without overlap, and fills c->fusions. */
+void fuse_all(catalog *c);
+
 #endif

@@ -4,12 +4,47 @@
 #define EXTRACT_READ_BUILD_H
 
 #include "extract/read/bind.h"
-#include "extract/read/build_strings.h"
 #include "extract/read/constants.h"
 #include "extract/read/external.h"
-#include "extract/read/model_meta.h"
 
+#include "common/arena.h"
+#include "extract/read/model_file.h"
 #include "onnx_meta.pb-c.h"
+
+#include <stdbool.h>
+
+/* Unpacks the metadata fields of one message: a pointer to its OnnxMeta__ struct, valid until the next call. */
+const void *model_meta_unpack(model_file *f, wire_kind kind, wire_span span);
+
+/* The nested messages of one message by field number, in order; in the arena given. */
+typedef struct model_list {
+    wire_span *items;
+    size_t count;
+} model_list;
+typedef struct model_index {
+    model_list fields[WIRE_SCHEMA_FIELDS];
+} model_index;
+void model_meta_index(model_file *f, arena *a, wire_kind kind, wire_span span, model_index *index);
+/* The same for one field alone. */
+model_list model_meta_list(model_file *f, arena *a, wire_span span, uint32_t number);
+
+typedef struct build_string {
+    const char *text; /* NULL: free */
+    uint32_t hash;    /* its upper half */
+    uint32_t count;   /* the user's */
+} build_string;
+
+typedef struct build_strings {
+    arena *tables; /* of the slots */
+    build_string *slots;
+    size_t capacity, count; /* capacity is 0 or a power of two */
+    uint64_t seed;          /* random, so that a hostile model cannot choose names that collide */
+} build_strings;
+
+void build_strings_init(build_strings *s, arena *tables);
+/* The slot of a text, valid until the next call; `added` says whether it is new: its text is `text` itself then, where
+ * `copies` is NULL, or a copy in that arena. */
+build_string *build_strings_put(build_strings *s, const char *text, size_t length, arena *copies, bool *added);
 
 enum {
     BUILD_MAX_NODES = 1000000, /* after inlining */

@@ -5,7 +5,12 @@
 #include "common/status.h"
 #include "extract/ops/collect.h"
 
+#include <stdio.h>
+
 status_code emit_ops(const catalog *c, const char *path, status *st);
 status_code emit_tensors(const model *m, const char *path, status *st);
+
+/* Coloured and fitted to the width where `out` is a terminal, plain and wide otherwise. */
+void table_print(FILE *out, const catalog *c);
 
 #endif

@@ -4,8 +4,6 @@
 
 #include "scout/device/cpu.h"
 #include "scout/device/libraries.h"
-#include "scout/device/plugins_check.h"
-#include "scout/device/plugins_file.h"
 
 #include <dlfcn.h>
 #include <limits.h>

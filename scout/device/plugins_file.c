@@ -1,7 +1,7 @@
 /* Loading a shared object runs its code with all rights of the user. So no other user may have written it, and one that
  * is cut short, which would end the loader by a signal, is refused here. Only the file itself is checked: a user
  * with the right to write to its folder may replace it, as with any program. */
-#include "scout/device/plugins_file.h"
+#include "scout/device/plugins.h"
 
 #include "common/files.h"
 

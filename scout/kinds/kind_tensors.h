@@ -43,4 +43,7 @@ int kind_behind(const scout_op *op);
  * same way, and then count by their number (docs/tolerances.md). */
 double kind_in_parts(const scout_op *op);
 
+/* `known` ends with NULL. false, with "feature": the operation has a field that is not among them, and is not 0. */
+bool kind_fields_only(const scout_op *op, const char *const *known, scout_why *why);
+
 #endif

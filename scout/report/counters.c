@@ -2,8 +2,6 @@
  * read in counters_table.c. */
 #include "scout/report/counters.h"
 
-#include "scout/report/counters_table.h"
-
 #include <math.h>
 #include <string.h>
 

@@ -1,7 +1,7 @@
 /* Comma-separated values as ncu writes them: lines of its own ("==PROF== …") and of the profiled program before the
  * head, a line of units below it on the raw page, quotes around every cell, numbers that may have commas between their
  * thousands. What a program prints into the same file is foreign: nothing is believed before a head is found. */
-#include "scout/report/counters_table.h"
+#include "scout/report/counters.h"
 
 #include <math.h>
 #include <stdlib.h>

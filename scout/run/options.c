@@ -2,7 +2,7 @@
 #include "scout/run/options.h"
 
 #include "common/version.h"
-#include "scout/device/plugins_file.h"
+#include "scout/device/plugins.h"
 
 #include <stdlib.h>
 #include <string.h>

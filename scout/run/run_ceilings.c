@@ -2,7 +2,7 @@
  * else by a job before the first operation; and once more where an operation turned out faster than its ceiling. */
 #include "scout/run/run_internal.h"
 
-#include "common/json_get.h"
+#include "common/json.h"
 #include "scout/measure/figures.h"
 
 #include <math.h>

@@ -1,7 +1,7 @@
 /* Owns what --compare adds to a run: whose candidates come after, whether all names are known, and how the run ends. */
 #include "scout/run/run_internal.h"
 
-#include "common/json_get.h"
+#include "common/json.h"
 
 #include "scout/report/compare.h"
 #include "scout/terms/filter.h"

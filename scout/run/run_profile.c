@@ -4,7 +4,7 @@
 #include "scout/run/run_internal.h"
 
 #include "common/files.h"
-#include "common/json_get.h"
+#include "common/json.h"
 #include "scout/input/weights.h"
 #include "scout/report/counters.h"
 

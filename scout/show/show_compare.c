@@ -2,7 +2,7 @@
 #include "scout/report/compare.h"
 #include "scout/show/show.h"
 
-#include "common/json_get.h"
+#include "common/json.h"
 #include "common/plain.h"
 
 #include <math.h>

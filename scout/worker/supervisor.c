@@ -4,7 +4,7 @@
  * What was ended from outside is done again. */
 #include "scout/worker/supervisor.h"
 
-#include "common/json_get.h"
+#include "common/json.h"
 #include "scout/worker/supervisor_internal.h"
 #include "scout/worker/worker.h"
 

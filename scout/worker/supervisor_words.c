@@ -1,8 +1,8 @@
 /* Names of devices. The words are checked before the list is looked at, so that a slip of the keyboard is told as one
  * on any machine. */
-#include "scout/worker/supervisor_words.h"
+#include "scout/worker/supervisor_internal.h"
 
-#include "common/json_get.h"
+#include "common/json.h"
 
 #include <string.h>
 #include <strings.h>

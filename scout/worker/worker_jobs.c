@@ -2,7 +2,7 @@
  * stranger had sent it, opens the device on first need, and tells the supervisor before each step of foreign code. */
 #include "scout/worker/worker_jobs.h"
 
-#include "common/json_get.h"
+#include "common/json.h"
 
 #include "scout/device/identity.h"
 #include "scout/measure/measure.h"

@@ -1,7 +1,6 @@
 /* JSON in with its limits, builders that fail once, and the exact bytes that come out. */
 #include "common/files.h"
 #include "common/json.h"
-#include "common/json_get.h"
 #include "common/json_stream.h"
 #include "tests/unit/unit.h"
 
