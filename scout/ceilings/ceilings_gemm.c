@@ -1,5 +1,4 @@
 /* Peaks by products: how large the space of shapes is on this device, the search over it, its audit, the K sweep. */
-#include "scout/ceilings/ceilings_points.h"
 
 #include "scout/ceilings/ceilings_lab.h"
 #include "scout/ceilings/ceilings_search.h"

@@ -5,7 +5,6 @@
 
 #include <stdbool.h>
 #include <stddef.h>
-#include <stdint.h>
 #include <sys/types.h>
 
 enum { OTHERS_PROGRAMS = 4, OTHERS_NAME = 16 };

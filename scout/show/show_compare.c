@@ -6,7 +6,6 @@
 #include "common/plain.h"
 
 #include <math.h>
-#include <string.h>
 
 enum { WIDE = 400 };
 

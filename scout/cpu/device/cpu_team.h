@@ -10,7 +10,6 @@
 #define SCOUT_CPU_DEVICE_CPU_TEAM_H
 
 #include <stdbool.h>
-#include <stddef.h>
 #include <stdint.h>
 
 typedef void cpu_team_work(void *context, int thread, int threads);

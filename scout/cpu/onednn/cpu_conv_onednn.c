@@ -6,7 +6,6 @@
  * - blocked: activations too in the library's format, brought there and back within each launch. A model that keeps
  *   them so all the way does not pay for that; one layer alone does. The default where the library has nothing but its
  *   reference loop for activations as they lie. */
-#include "scout/cpu/device/cpu_candidates.h"
 #include "scout/cpu/device/cpu_team.h"
 #include "scout/cpu/onednn/cpu_onednn_plan.h"
 #include "scout/cpu/onednn/cpu_onednn_post.h"

@@ -2,7 +2,6 @@
  * that the batch shares is a dimension of 1, a bias is matmul's own, a residual and an activation are post-operations.
  * Variants: the weight as it is, or packed once into the library's preferred format; and the epilogue within the
  * primitive, where the library has it, or by a pass of the project's own. */
-#include "scout/cpu/device/cpu_candidates.h"
 #include "scout/cpu/device/cpu_team.h"
 #include "scout/cpu/onednn/cpu_onednn_plan.h"
 #include "scout/cpu/onednn/cpu_onednn_post.h"

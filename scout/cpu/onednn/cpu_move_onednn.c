@@ -1,5 +1,4 @@
 /* Transposes and casts by oneDNN's reorder: the same elements with other strides, or of another type. */
-#include "scout/cpu/device/cpu_candidates.h"
 #include "scout/cpu/onednn/cpu_onednn_single.h"
 #include "scout/op/move.h"
 

@@ -2,6 +2,7 @@
 #ifndef SCOUT_CPU_ONEDNN_CPU_ONEDNN_PLAN_H
 #define SCOUT_CPU_ONEDNN_CPU_ONEDNN_PLAN_H
 
+#include "scout/cpu/device/cpu_candidates.h"
 #include "scout/cpu/onednn/cpu_onednn.h"
 #include "scout/op/op.h"
 

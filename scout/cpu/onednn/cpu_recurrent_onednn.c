@@ -1,7 +1,6 @@
 /* Recurrent layers by oneDNN's own primitives: the baseline of this device. Its gates have another order, so both
  * weights and the bias are packed as one: gates reordered, then in the library's preferred format. Where its output's
  * layout differs from ONNX's, the output goes to the workspace first and is copied. */
-#include "scout/cpu/device/cpu_candidates.h"
 #include "scout/cpu/device/cpu_number.h"
 #include "scout/cpu/device/cpu_team.h"
 #include "scout/cpu/onednn/cpu_onednn_plan.h"

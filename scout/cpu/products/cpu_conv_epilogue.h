@@ -5,8 +5,6 @@
 
 #include "scout/op/conv.h"
 
-#include <stdbool.h>
-
 /* Types, layout and activation that these loops have; SCOUT_NO with the reason otherwise. */
 scout_answer cpu_conv_epilogue_covers(const conv_problem *p, scout_why *why);
 

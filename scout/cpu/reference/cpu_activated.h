@@ -5,6 +5,8 @@
 
 #include "scout/cpu/reference/cpu_lines.h"
 
+#include <stdbool.h>
+
 typedef struct cpu_activated_sum { /* what an output, or a projection of outputs, should be */
     double want, spread;
 } cpu_activated_sum;

@@ -5,8 +5,6 @@
 
 #include "scout/op/gemm.h"
 
-#include <stdbool.h>
-
 typedef struct cpu_lines {
     gemm_problem p;
     const void *a, *b, *bias, *scales, *residual; /* borrowed; the last three: NULL where there are none */

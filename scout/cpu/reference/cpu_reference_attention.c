@@ -1,8 +1,6 @@
 /* The whole output of an attention in fp64: sixteen queries that share keys and values at a time, so that a loaded key
  * serves all of them and compilers vectorise the loops. */
-#include "scout/cpu/device/cpu_candidates.h"
 #include "scout/cpu/device/cpu_info.h"
-#include "scout/cpu/device/cpu_number.h"
 #include "scout/cpu/device/cpu_vector.h"
 #include "scout/cpu/reference/cpu_whole.h"
 #include "scout/op/attention.h"

@@ -1,8 +1,5 @@
 /* The reference of elementwise operations: every operator in fp64 from the C library's functions, and on integers in 64
  * bits, wrapped to the type. */
-#include "scout/cpu/device/cpu_candidates.h"
-
-#include "scout/cpu/device/cpu_number.h"
 #include "scout/cpu/reference/cpu_reference_operators.h"
 #include "scout/cpu/reference/cpu_whole.h"
 #include "scout/op/elementwise_chain.h"

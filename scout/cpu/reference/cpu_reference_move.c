@@ -1,7 +1,5 @@
 /* The reference of moves: the source of every element, computed from its place in the output, not from the pieces that
  * candidates copy. */
-#include "scout/cpu/device/cpu_candidates.h"
-#include "scout/cpu/device/cpu_number.h"
 #include "scout/cpu/reference/cpu_whole.h"
 #include "scout/op/move.h"
 

@@ -1,7 +1,4 @@
 /* Norms in fp64: every element of the normalised output, and of the sum where that is written too. */
-#include "scout/cpu/device/cpu_candidates.h"
-
-#include "scout/cpu/device/cpu_number.h"
 #include "scout/cpu/reference/cpu_whole.h"
 #include "scout/op/norm.h"
 

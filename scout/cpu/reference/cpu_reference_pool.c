@@ -1,7 +1,4 @@
 /* The reference of pools: every output in fp64 (cpu_whole.h). */
-#include "scout/cpu/device/cpu_candidates.h"
-
-#include "scout/cpu/device/cpu_number.h"
 #include "scout/cpu/reference/cpu_whole.h"
 #include "scout/op/pool.h"
 

@@ -1,9 +1,6 @@
 /* Recurrent layers in fp64: every step of every sequence, one after the other. Beside each number its spread is carried
  * along: the root of the sum of the squares of all that may have been rounded on the way to it, so that the error of a
  * step is propagated to the next (docs/tolerances.md). */
-#include "scout/cpu/device/cpu_candidates.h"
-
-#include "scout/cpu/device/cpu_number.h"
 #include "scout/cpu/device/cpu_team.h"
 #include "scout/cpu/reference/cpu_whole.h"
 #include "scout/op/recurrent.h"

@@ -1,8 +1,5 @@
 /* The reference of reductions: fp64 for floats, 64-bit integers that wrap around for integers. */
-#include "scout/cpu/device/cpu_candidates.h"
-
 #include "common/checked.h"
-#include "scout/cpu/device/cpu_number.h"
 #include "scout/cpu/reference/cpu_whole.h"
 #include "scout/op/reduce.h"
 

@@ -1,6 +1,4 @@
 /* The reference of rotary embeddings. */
-#include "scout/cpu/device/cpu_candidates.h"
-#include "scout/cpu/device/cpu_number.h"
 #include "scout/cpu/reference/cpu_whole.h"
 #include "scout/op/rotary.h"
 

@@ -1,7 +1,4 @@
 /* Softmax in fp64: every element. */
-#include "scout/cpu/device/cpu_candidates.h"
-
-#include "scout/cpu/device/cpu_number.h"
 #include "scout/cpu/reference/cpu_whole.h"
 #include "scout/op/softmax.h"
 

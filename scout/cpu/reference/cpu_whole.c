@@ -2,7 +2,6 @@
 #include "scout/cpu/reference/cpu_whole.h"
 
 #include "scout/cpu/device/cpu_cover.h"
-#include "scout/cpu/device/cpu_number.h"
 #include "scout/cpu/device/cpu_team.h"
 
 #include <stdlib.h>

@@ -3,6 +3,8 @@
 #ifndef SCOUT_CPU_REFERENCE_CPU_WHOLE_H
 #define SCOUT_CPU_REFERENCE_CPU_WHOLE_H
 
+#include "scout/cpu/device/cpu_candidates.h"
+#include "scout/cpu/device/cpu_number.h"
 #include "scout/op/op.h"
 
 typedef struct cpu_whole {

@@ -14,6 +14,8 @@
 #ifndef SCOUT_CUDA_DNN_DNN_H
 #define SCOUT_CUDA_DNN_DNN_H
 
+#include "scout/cuda/device/cuda_candidates.h"
+#include "scout/cuda/device/cuda_device.h"
 #include "scout/plugin.h"
 
 #include <cudnn.h>

@@ -3,6 +3,8 @@
 #ifndef SCOUT_CUDA_LT_LT_H
 #define SCOUT_CUDA_LT_LT_H
 
+#include "scout/cuda/device/cuda_candidates.h"
+#include "scout/cuda/device/cuda_device.h"
 #include "scout/op/gemm.h"
 #include "scout/plugin.h"
 

@@ -6,8 +6,6 @@
 #include "scout/op/gemm.h"
 #include "scout/plugin.h"
 
-#include <stdbool.h>
-
 enum { LT_PRODUCT_FIELDS = 8 };
 
 typedef struct lt_product { /* holds pointers into itself: made where it stays */

@@ -1,8 +1,6 @@
 /* What the candidates of the project's own kernels share: shapes, common refusals, the device's limits. */
 #include "scout/cuda/own/own.h"
 
-#include "scout/cuda/device/cuda_device.h"
-
 gemm_shape own_gemm_shape(const scout_op *op) {
     const gemm_problem p = gemm_problem_of(op);
     gemm_shape s = {0};

@@ -4,6 +4,8 @@
 #define SCOUT_CUDA_OWN_OWN_H
 
 #include "kernels/product/gemm_kernels.h"
+#include "scout/cuda/device/cuda_candidates.h"
+#include "scout/cuda/device/cuda_device.h"
 #include "scout/op/gemm.h"
 #include "scout/plugin.h"
 

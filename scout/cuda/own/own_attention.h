@@ -4,6 +4,8 @@
 #define SCOUT_CUDA_OWN_OWN_ATTENTION_H
 
 #include "kernels/attention/attention_kernels.h"
+#include "scout/cuda/device/cuda_candidates.h"
+#include "scout/cuda/device/cuda_device.h"
 #include "scout/plugin.h"
 
 /* Common refusals: another kind, rows that are not contiguous. SCOUT_OK or SCOUT_NO with the reason. */

@@ -1,6 +1,4 @@
 /* attention_naive as a candidate: a reference for the build, and the baseline where no library computes it. */
-#include "scout/cuda/device/cuda_candidates.h"
-#include "scout/cuda/device/cuda_device.h"
 #include "scout/cuda/own/own_attention.h"
 #include "scout/op/attention.h"
 

@@ -1,5 +1,4 @@
 /* gather_rows as the candidate of embeddings: a table of any type of whole bytes. */
-#include "scout/cuda/device/cuda_candidates.h"
 #include "scout/cuda/own/own_pass.h"
 #include "scout/op/embedding.h"
 

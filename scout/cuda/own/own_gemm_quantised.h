@@ -4,6 +4,8 @@
 #define SCOUT_CUDA_OWN_OWN_GEMM_QUANTISED_H
 
 #include "kernels/product/product_bytes.h"
+#include "scout/cuda/device/cuda_candidates.h"
+#include "scout/cuda/device/cuda_device.h"
 #include "scout/op/gemm.h"
 
 #include <stdbool.h>

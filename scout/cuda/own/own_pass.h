@@ -4,6 +4,7 @@
 #define SCOUT_CUDA_OWN_OWN_PASS_H
 
 #include "kernels/pass/pass_kernels.h"
+#include "scout/cuda/device/cuda_candidates.h"
 #include "scout/cuda/device/cuda_device.h"
 #include "scout/plugin.h"
 

@@ -1,6 +1,5 @@
 /* rotary_rows as a candidate. Its variants: threads of a block, and how many heads a thread turns with the same angles.
  */
-#include "scout/cuda/device/cuda_candidates.h"
 #include "scout/cuda/own/own_pass.h"
 #include "scout/op/rotary.h"
 

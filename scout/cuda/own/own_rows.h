@@ -4,6 +4,8 @@
 #define SCOUT_CUDA_OWN_OWN_ROWS_H
 
 #include "kernels/rows/row_kernels.h"
+#include "scout/cuda/device/cuda_candidates.h"
+#include "scout/cuda/device/cuda_device.h"
 #include "scout/plugin.h"
 
 /* Kernels that hold each row in registers. */

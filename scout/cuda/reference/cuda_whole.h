@@ -3,6 +3,8 @@
 #ifndef SCOUT_CUDA_REFERENCE_CUDA_WHOLE_H
 #define SCOUT_CUDA_REFERENCE_CUDA_WHOLE_H
 
+#include "scout/cuda/device/cuda_candidates.h"
+#include "scout/cuda/device/cuda_device.h"
 #include "scout/plugin.h"
 
 /* Enqueues on the device's stream what fills want and spread (both on the device) with as many elements as

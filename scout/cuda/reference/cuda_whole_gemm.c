@@ -4,8 +4,6 @@
 #include "scout/cuda/reference/cuda_whole.h"
 
 #include "kernels/reference/whole.h"
-#include "scout/cuda/device/cuda_candidates.h"
-#include "scout/cuda/device/cuda_device.h"
 #include "scout/cuda/own/own_activate.h"
 #include "scout/op/activation.h"
 #include "scout/op/conv.h"

@@ -1,10 +1,8 @@
 /* The references of the kinds whose operation kernels/reference/whole.h computes as it is: each only says there which
  * tensors and sizes are meant. */
-#include "scout/cuda/device/cuda_candidates.h"
 #include "scout/cuda/reference/cuda_whole.h"
 
 #include "kernels/reference/whole.h"
-#include "scout/cuda/device/cuda_device.h"
 #include "scout/cuda/own/own_recurrent.h"
 #include "scout/op/embedding.h"
 #include "scout/op/pool.h"

@@ -4,6 +4,8 @@
 #define SCOUT_CUDA_SPARSE_SPARSE_WEIGHT_H
 
 #include "kernels/product/gemm_sparse_pack.h"
+#include "scout/cuda/device/cuda_candidates.h"
+#include "scout/cuda/device/cuda_device.h"
 #include "scout/op/gemm.h"
 
 /* Sides of square blocks that an operation counts, the first to try first. */
