@@ -310,12 +310,6 @@ static bool bounded(const scout_op *op, number *const *outputs) {
     return true;
 }
 
-static scout_answer open_recurrent(const scout_op *op, void **state, scout_why *why) {
-    (void)op, (void)why;
-    *state = NULL;
-    return SCOUT_OK;
-}
-
 static int64_t grain(const void *state, const scout_op *op, uint32_t output) {
     (void)state, (void)op, (void)output;
     return 1;
@@ -335,7 +329,7 @@ static scout_answer compute(const void *state, const scout_op *op, void *const *
     return SCOUT_OK;
 }
 
-static const cpu_whole kind = {SCOUT_RECURRENT, open_recurrent, grain, compute, NULL};
+static const cpu_whole kind = {NULL, grain, compute, NULL};
 
 static scout_answer begin(scout_device *device, const scout_op *op, void *const *tensors, uint64_t seed,
                           scout_check **check, scout_why *why) {
