@@ -230,10 +230,7 @@ static scout_answer supports(const scout_op *op, scout_device *device, scout_why
 }
 
 static bool is_reference(const scout_plan *plan) {
-    const char *name = NULL;
-    const cpu_onednn *l = plan->conv.lib;
-    return l->dnnl_primitive_desc_query(plan->conv.pd, dnnl_query_impl_info_str, 0, (void *)&name) == dnnl_success &&
-           name && strncmp(name, "ref", 3) == 0;
+    return strncmp(cpu_onednn_plan_implementation(&plan->conv), "ref", 3) == 0;
 }
 
 /* For activations as they are the library may have only its reference loop (bytes in nchw), which takes a thousand
@@ -340,14 +337,10 @@ static scout_answer launch(scout_plan *plan, const scout_args *args, scout_why *
 }
 
 static int describe(const scout_plan *plan, char *json, size_t room) {
-    const char *name = NULL;
-    if (plan->conv.lib->dnnl_primitive_desc_query(plan->conv.pd, dnnl_query_impl_info_str, 0, (void *)&name) !=
-        dnnl_success)
-        name = NULL;
     return snprintf(json, room,
                     "{\"library\": \"onednn\", \"version\": \"%s\", \"implementation\": \"%s\", \"form\": \"%s\", "
                     "\"weight\": \"%s\", \"threads\": \"%s\"}",
-                    plan->conv.lib->version, name ? name : "", forms[plan->form],
+                    plan->conv.lib->version, cpu_onednn_plan_implementation(&plan->conv), forms[plan->form],
                     plan->conv.packed >= 0 ? "packed" : "as_is", cpu_team_about());
 }
 

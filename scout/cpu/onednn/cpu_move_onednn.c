@@ -37,9 +37,7 @@ static scout_answer supports(const scout_op *op, scout_device *device, scout_why
 
 /* Its reference computes every index by divisions: some 100 ns a number, which is no baseline. */
 static bool is_plain(const cpu_onednn_plan *p) {
-    const char *name = NULL;
-    if (p->lib->dnnl_primitive_desc_query(p->pd, dnnl_query_impl_info_str, 0, (void *)&name) != dnnl_success || !name)
-        return false;
+    const char *const name = cpu_onednn_plan_implementation(p);
     return strstr(name, "ref") != NULL || strstr(name, "simple:any") != NULL;
 }
 
