@@ -181,11 +181,9 @@ bool cli_near(const char *typed, const char *meant) {
 
 static bool fail_unknown(const parse *p, const char *name, size_t n) {
     const char *near = nearest(p->spec, name, n);
-    if (near)
-        status_set(p->st, STATUS_USAGE, "unknown option --%.*s; did you mean --%s?", (int)n, name, near);
-    else
-        status_set(p->st, STATUS_USAGE, "unknown option --%.*s; %s --help lists them", (int)n, name, p->spec->program);
-    return false;
+    if (near) return status_fail(p->st, STATUS_USAGE, "unknown option --%.*s; did you mean --%s?", (int)n, name, near);
+    return status_fail(p->st, STATUS_USAGE, "unknown option --%.*s; %s --help lists them", (int)n, name,
+                       p->spec->program);
 }
 
 /* ---- values ---- */
@@ -195,14 +193,11 @@ static bool parse_number(const parse *p, const cli_option *o, const char *text, 
     errno = 0;
     long long x = strtoll(text, &end, 10);
     bool starts = (text[0] >= '0' && text[0] <= '9') || ((text[0] == '-' || text[0] == '+') && text[1]);
-    if (!starts || *end != 0 || errno == EINVAL) {
-        status_set(p->st, STATUS_USAGE, "--%s: '%s' is not a whole number", o->name, text);
-        return false;
-    }
-    if (errno == ERANGE || x < o->min || x > o->max) {
-        status_set(p->st, STATUS_USAGE, "--%s: %s is outside %" PRId64 "..%" PRId64, o->name, text, o->min, o->max);
-        return false;
-    }
+    if (!starts || *end != 0 || errno == EINVAL)
+        return status_fail(p->st, STATUS_USAGE, "--%s: '%s' is not a whole number", o->name, text);
+    if (errno == ERANGE || x < o->min || x > o->max)
+        return status_fail(p->st, STATUS_USAGE, "--%s: %s is outside %" PRId64 "..%" PRId64, o->name, text, o->min,
+                           o->max);
     *number = x;
     return true;
 }
@@ -223,17 +218,14 @@ static bool take_real(const parse *p, const cli_option *o, const char *text) {
     double x = strtod(text, &end);
     const bool is_time = o->kind == CLI_SECONDS;
     const double unit = is_time ? unit_of(end) : *end == 0;
-    if (end == text || unit == 0 || !isfinite(x) || strpbrk(text, "xX ")) {
-        status_set(p->st, STATUS_USAGE,
-                   is_time ? "--%s: '%s' is not a time; write 90, 90s, 2m or 1h" : "--%s: '%s' is not a number",
-                   o->name, text);
-        return false;
-    }
+    if (end == text || unit == 0 || !isfinite(x) || strpbrk(text, "xX "))
+        return status_fail(p->st, STATUS_USAGE,
+                           is_time ? "--%s: '%s' is not a time; write 90, 90s, 2m or 1h" : "--%s: '%s' is not a number",
+                           o->name, text);
     x *= unit;
-    if (x < (double)o->min || x > (double)o->max) {
-        status_set(p->st, STATUS_USAGE, "--%s: %s is outside %" PRId64 "..%" PRId64, o->name, text, o->min, o->max);
-        return false;
-    }
+    if (x < (double)o->min || x > (double)o->max)
+        return status_fail(p->st, STATUS_USAGE, "--%s: %s is outside %" PRId64 "..%" PRId64, o->name, text, o->min,
+                           o->max);
     memcpy(p->destination + o->offset, &x, sizeof x);
     return true;
 }
@@ -275,25 +267,19 @@ static bool take_list(const parse *p, const cli_option *o, const char *argument)
 static bool take_binding(const parse *p, const cli_option *o, char *argument) {
     cli_bindings *b = (cli_bindings *)(void *)(p->destination + o->offset);
     char *divider = strrchr(argument, '=');
-    if (!divider || divider == argument) {
-        status_set(p->st, STATUS_USAGE, "--%s: '%s' is not of the form %s", o->name, argument, o->argument);
-        return false;
-    }
+    if (!divider || divider == argument)
+        return status_fail(p->st, STATUS_USAGE, "--%s: '%s' is not of the form %s", o->name, argument, o->argument);
     int64_t number = 0;
     if (!parse_number(p, o, divider + 1, &number)) return false;
     *divider = 0;
     for (int k = 0; k < b->count; k++) {
         if (strcmp(b->items[k].name, argument) != 0) continue;
         if (b->items[k].number == number) return true;
-        status_set(p->st, STATUS_USAGE, "--%s: %s is given as %" PRId64 " and as %" PRId64 "; give it once", o->name,
-                   argument, b->items[k].number, number);
-        return false;
+        return status_fail(p->st, STATUS_USAGE, "--%s: %s is given as %" PRId64 " and as %" PRId64 "; give it once",
+                           o->name, argument, b->items[k].number, number);
     }
     if (!b->items) b->items = calloc((size_t)p->argc, sizeof *b->items); /* there cannot be more than arguments */
-    if (!b->items) {
-        status_set(p->st, STATUS_ENVIRONMENT, "out of memory; free some and run again");
-        return false;
-    }
+    if (!b->items) return status_fail(p->st, STATUS_ENVIRONMENT, "out of memory; free some and run again");
     b->items[b->count++] = (cli_binding){argument, number};
     return true;
 }
@@ -312,16 +298,14 @@ static bool take_built_in(parse *p, const cli_option *o) {
         printf("%s %s\n", p->spec->program, p->spec->version);
     p->done = true;
     if (fflush(stdout) == 0 && !ferror(stdout)) return true;
-    status_set(p->st, STATUS_ENVIRONMENT, "standard output cannot be written: %s", strerror(errno));
-    return false;
+    return status_fail(p->st, STATUS_ENVIRONMENT, "standard output cannot be written: %s", strerror(errno));
 }
 
 static bool take_file(const parse *p, const cli_option *o, char *argument) {
-    if (strcmp(argument, "-") == 0) {
-        status_set(p->st, STATUS_USAGE,
-                   "--%s: '-' is not a file name; give a file, /dev/stdout, or ./- for a file named -", o->name);
-        return false;
-    }
+    if (strcmp(argument, "-") == 0)
+        return status_fail(p->st, STATUS_USAGE,
+                           "--%s: '-' is not a file name; give a file, /dev/stdout, or ./- for a file named -",
+                           o->name);
     memcpy(p->destination + o->offset, &argument, sizeof argument);
     return true;
 }
@@ -357,22 +341,16 @@ static char no_argument[1];
 static bool take_with_value(parse *p, const cli_option *o, char *attached) {
     if (!o->argument) {
         if (!attached) return take(p, o, no_argument);
-        status_set(p->st, STATUS_USAGE, "--%s takes no value", o->name);
-        return false;
+        return status_fail(p->st, STATUS_USAGE, "--%s takes no value", o->name);
     }
     char *value = attached;
     if (!value && p->at < p->argc) {
         value = p->argv[p->at++];
-        if (value[0] == '-' && value[1] == '-') {
-            status_set(p->st, STATUS_USAGE, "--%s needs %s, but %s follows; write --%s=%s if that is meant", o->name,
-                       o->argument, value, o->name, value);
-            return false;
-        }
+        if (value[0] == '-' && value[1] == '-')
+            return status_fail(p->st, STATUS_USAGE, "--%s needs %s, but %s follows; write --%s=%s if that is meant",
+                               o->name, o->argument, value, o->name, value);
     }
-    if (!value || !*value) {
-        status_set(p->st, STATUS_USAGE, "--%s needs %s", o->name, o->argument);
-        return false;
-    }
+    if (!value || !*value) return status_fail(p->st, STATUS_USAGE, "--%s needs %s", o->name, o->argument);
     return take(p, o, value);
 }
 
@@ -390,10 +368,9 @@ static bool take_letters(parse *p, char *text) {
         if (!o) {
             const cli_option *whole = find_name(p->spec, text, strcspn(text, "="));
             if (whole)
-                status_set(p->st, STATUS_USAGE, "unknown option -%c; did you mean --%s?", *text, whole->name);
-            else
-                status_set(p->st, STATUS_USAGE, "unknown option -%c; %s --help lists them", *text, p->spec->program);
-            return false;
+                return status_fail(p->st, STATUS_USAGE, "unknown option -%c; did you mean --%s?", *text, whole->name);
+            return status_fail(p->st, STATUS_USAGE, "unknown option -%c; %s --help lists them", *text,
+                               p->spec->program);
         }
         if (o->argument) return take_with_value(p, o, text[1] ? text + 1 : NULL);
         if (!take(p, o, no_argument)) return false;
@@ -404,15 +381,10 @@ static bool take_letters(parse *p, char *text) {
 static bool take_positional(parse *p, const char *text) {
     const cli_spec *spec = p->spec;
     cli_positionals *list = (cli_positionals *)(void *)(p->destination + spec->positionals);
-    if (spec->most == 0 || list->count == spec->most) {
-        status_set(p->st, STATUS_USAGE, "'%s' is one argument too many; %s --help shows the usage", text,
-                   spec->program);
-        return false;
-    }
-    if (!*text) {
-        status_set(p->st, STATUS_USAGE, "an empty argument was given in place of %s", spec->positional);
-        return false;
-    }
+    if (spec->most == 0 || list->count == spec->most)
+        return status_fail(p->st, STATUS_USAGE, "'%s' is one argument too many; %s --help shows the usage", text,
+                           spec->program);
+    if (!*text) return status_fail(p->st, STATUS_USAGE, "an empty argument was given in place of %s", spec->positional);
     list->items[list->count++] = text;
     return true;
 }

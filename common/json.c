@@ -85,11 +85,8 @@ bool json_check_schema(const json_t *root, const char *kind, int major, const ch
     snprintf(wanted, sizeof wanted, "ceiling-scout/%s/%d", kind, major);
     const char *found = json_string_value(json_object_get(root, "schema"));
     if (found && strcmp(found, wanted) == 0) return true;
-    if (found)
-        status_set(st, STATUS_INPUT, "%s: its schema is %s; %s is needed", path, found, wanted);
-    else
-        status_set(st, STATUS_INPUT, "%s: it has no schema; %s is needed", path, wanted);
-    return false;
+    if (found) return status_fail(st, STATUS_INPUT, "%s: its schema is %s; %s is needed", path, found, wanted);
+    return status_fail(st, STATUS_INPUT, "%s: it has no schema; %s is needed", path, wanted);
 }
 
 /* ---- building ---- */

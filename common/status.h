@@ -3,6 +3,7 @@
 #define COMMON_STATUS_H
 
 #include <stdarg.h>
+#include <stdbool.h>
 #include <stdio.h>
 
 typedef enum status_code {
@@ -23,6 +24,8 @@ typedef struct status {
 __attribute__((format(printf, 3, 4))) status_code status_set(status *st, status_code code, const char *format, ...);
 __attribute__((format(printf, 3, 0))) status_code status_setv(status *st, status_code code, const char *format,
                                                               va_list args);
+/* The same for functions that say whether they succeeded: always false. */
+__attribute__((format(printf, 3, 4))) bool status_fail(status *st, status_code code, const char *format, ...);
 
 /* Prints "program: text" as exactly one line: control bytes and broken UTF-8 are escaped, so that a hostile name in a
  * model can neither break a log nor drive a terminal. A line of more than 2000 bytes is cut. `label` goes between (e.g.

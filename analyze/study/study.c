@@ -146,8 +146,7 @@ void left_out_tell(const study_skipped *files, size_t count) {
 
 static bool check(const char *high, double x, const char *medium, double y, status *st) {
     if (x >= y) return true;
-    status_set(st, STATUS_USAGE, "--%s %g is below --%s %g: no operation could be MEDIUM", high, x, medium, y);
-    return false;
+    return status_fail(st, STATUS_USAGE, "--%s %g is below --%s %g: no operation could be MEDIUM", high, x, medium, y);
 }
 
 bool thresholds_check(const verdict_thresholds *t, status *st) {

@@ -54,8 +54,7 @@ static void tell(const table_merge *m, const json_t *there, const json_t *entry,
 }
 
 static bool no_memory(status *st) {
-    status_set(st, STATUS_ENVIRONMENT, "out of memory; free some and run again");
-    return false;
+    return status_fail(st, STATUS_ENVIRONMENT, "out of memory; free some and run again");
 }
 
 bool table_merge_begin(table_merge *m, json_t *root, const char *name, FILE *notes, status *st) {

@@ -97,10 +97,7 @@ static bool cache_scan_folder(const char *folder, cache_scan *out, status *st) {
     DIR *top = opendir(folder);
     bool good = true;
     if (!top && errno == ENOENT) return true;
-    if (!top) {
-        status_set(st, STATUS_ENVIRONMENT, "%s: cannot be read: %s", folder, strerror(errno));
-        return false;
-    }
+    if (!top) return status_fail(st, STATUS_ENVIRONMENT, "%s: cannot be read: %s", folder, strerror(errno));
     for (struct dirent *e; good && out->class_count < CACHE_MAX_CLASSES && (e = readdir(top));) {
         struct stat about;
         if (e->d_name[0] == '.') continue;
@@ -112,8 +109,7 @@ static bool cache_scan_folder(const char *folder, cache_scan *out, status *st) {
     closedir(top);
     if (good) return true;
     cache_scan_free(out);
-    status_set(st, STATUS_ENVIRONMENT, "out of memory");
-    return false;
+    return status_fail(st, STATUS_ENVIRONMENT, "out of memory");
 }
 
 static int oldest_first(const void *a, const void *b) {
@@ -167,28 +163,19 @@ bool cache_open(cache *c, const char *folder, const char *device_class_folder, u
     char path[PATH_MAX];
     *c = (cache){.limit = limit > 0 ? limit : CACHE_DEFAULT_LIMIT, .read_only = true};
     snprintf(c->device, sizeof c->device, "%s", device_class_folder);
-    if (!folder && !default_folder(path, sizeof path)) {
-        status_set(st, STATUS_ENVIRONMENT, "no cache: neither XDG_CACHE_HOME nor HOME names a folder; use --cache-dir");
-        return false;
-    }
-    if (c->device[0] == 0 || c->device[0] == '.' || strchr(c->device, '/')) {
-        status_set(st, STATUS_ENVIRONMENT, "no cache: \"%s\" cannot be a folder's name", c->device);
-        return false;
-    }
+    if (!folder && !default_folder(path, sizeof path))
+        return status_fail(st, STATUS_ENVIRONMENT,
+                           "no cache: neither XDG_CACHE_HOME nor HOME names a folder; use --cache-dir");
+    if (c->device[0] == 0 || c->device[0] == '.' || strchr(c->device, '/'))
+        return status_fail(st, STATUS_ENVIRONMENT, "no cache: \"%s\" cannot be a folder's name", c->device);
     c->folder = strdup(folder ? folder : path);
-    if (!c->folder || snprintf(path, sizeof path, "%s/%s", c->folder, c->device) >= (int)sizeof path) {
-        status_set(st, STATUS_ENVIRONMENT, "no cache: its folder's name is too long");
-        return false;
-    }
+    if (!c->folder || snprintf(path, sizeof path, "%s/%s", c->folder, c->device) >= (int)sizeof path)
+        return status_fail(st, STATUS_ENVIRONMENT, "no cache: its folder's name is too long");
     status inner = {0};
-    if (!files_make_folders(path, &inner)) {
-        status_set(st, STATUS_ENVIRONMENT, "results are not cached: %s", inner.text);
-        return false;
-    }
-    if (access(path, W_OK | X_OK) != 0) {
-        status_set(st, STATUS_ENVIRONMENT, "results are not cached: %s: %s", path, strerror(errno));
-        return false;
-    }
+    if (!files_make_folders(path, &inner))
+        return status_fail(st, STATUS_ENVIRONMENT, "results are not cached: %s", inner.text);
+    if (access(path, W_OK | X_OK) != 0)
+        return status_fail(st, STATUS_ENVIRONMENT, "results are not cached: %s: %s", path, strerror(errno));
     c->read_only = false;
     return true;
 }
@@ -403,10 +390,9 @@ bool cache_list(const char *folder, char *folder_used, size_t room, cache_info *
     *rows = NULL;
     *count = 0;
     if (folder) snprintf(path, sizeof path, "%s", folder);
-    if (!folder && !default_folder(path, sizeof path)) {
-        status_set(st, STATUS_ENVIRONMENT, "no cache: neither XDG_CACHE_HOME nor HOME names a folder; use --cache-dir");
-        return false;
-    }
+    if (!folder && !default_folder(path, sizeof path))
+        return status_fail(st, STATUS_ENVIRONMENT,
+                           "no cache: neither XDG_CACHE_HOME nor HOME names a folder; use --cache-dir");
     snprintf(folder_used, room, "%s", path);
     cache_scan scan;
     const bool good = cache_scan_folder(path, &scan, st);
