@@ -38,13 +38,9 @@ typedef struct flow_set {
 } flow_set;
 
 void flow_add(flow_set *s, node *n); /* NULL is ignored */
-bool flow_has(const flow_set *s, const node *n);
 /* Every use of t that needs its numbers is by a node of the set, and t is no output of the graph. Uses that only ask
  * for its shape do not count: a joined operation still knows its shapes. */
 bool flow_closed(const flow_set *s, const tensor *t);
-/* The same for all outputs of all nodes of the set, but those of `last`: what a pattern keeps inside is used nowhere
- * else. */
-bool flow_sealed(const flow_set *s, const node *last);
 
 /* The one node that uses t's numbers (however often); NULL where there are several, none, or t is an output of the
  * graph. */

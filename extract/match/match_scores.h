@@ -15,7 +15,6 @@ typedef struct product_sides {
                         */
 } product_sides;
 
-bool product_is(const node *n); /* an operator that may be such a product */
 /* n makes scores; turned: they are [kv_len, q_len] as n writes them. */
 bool product_scores(const node *n, bool turned, product_sides *s);
 /* n multiplies probabilities p, which are [q_len, kv_len], or [kv_len, q_len] where turned, with a value. */

@@ -6,7 +6,6 @@
 #include "extract/ops/work.h"
 
 dtype cost_type(const work *w, const tensor *t);    /* element type under the work's precision; DTYPE_NONE for NULL */
-dtype cost_as(const work *w, dtype type);           /* the same of a type */
 int64_t cost_bytes(const work *w, const tensor *t); /* packed bytes under the work's precision; 0 for NULL or unknown */
 
 /* Bytes of the whole work: each distinct tensor that comes from outside is read once, each one that leaves is written

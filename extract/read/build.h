@@ -132,7 +132,6 @@ tensor *build_graph_tensor(build *b, build_target *target, const char *name, ten
 /* ---- build_node.c ---- */
 void build_nodes(build *b, build_scope *s, const model_list *spans);
 void build_node_identity(build *b, build_scope *s, const char *name, tensor *in, tensor *out);
-void build_node_output(build *b, const build_scope *s, node *n, int slot, tensor *t);
 
 /* ---- build_order.c: the order in which every input is there before its use ---- */
 const int64_t *build_order(build *b, const build_scope *s, const build_raw *raws, size_t count);

@@ -72,7 +72,7 @@ static node *new_node(build *b, const build_scope *s, const char *name, const ch
     return n;
 }
 
-void build_node_output(build *b, const build_scope *s, node *n, int slot, tensor *t) {
+static void build_node_output(build *b, const build_scope *s, node *n, int slot, tensor *t) {
     (void)b;
     (void)s;
     n->out[slot] = t;

@@ -45,8 +45,6 @@ typedef struct gemm_shape {
 } gemm_shape;
 
 const char *gemm_kernel_error(int error); /* borrowed */
-int gemm_kernel_fatal(int error);         /* 1: the context is lost */
-int gemm_kernel_memory(int error);        /* 1: there was no memory */
 
 /* --- gemm_naive: one thread per output; fp32, fp16, bf16, fp8 → bf16, int8 → int32, fp16 x int4 (scales) --- */
 int gemm_naive_launch(const gemm_shape *shape, const void *a, const void *b, const void *scales, void *c, void *stream);

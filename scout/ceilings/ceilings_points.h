@@ -7,7 +7,6 @@
 
 uint64_t ceilings_points_next(uint64_t *state); /* random bits */
 bool ceilings_points_fit(const ceilings_search_space *space, const ceilings_search_point *p);
-ceilings_search_point ceilings_points_cube(const ceilings_search_space *space); /* in the middle of the space */
 /* Log-uniform multiples of 128 (of 32 in a space of small shapes) that fit. */
 ceilings_search_point ceilings_points_random(const ceilings_search_space *space, uint64_t *state);
 /* What earlier searches ended with on devices of as many units, at most `room`; returns how many. */

@@ -99,11 +99,4 @@ bool report_is_of(const json_t *report, const report_input *in);
  * any run that finds it in the cache, which would rather try again than serve a failure. */
 bool report_may_serve(const json_t *measurement, bool later);
 
-/* Whether the operation is faster than a ceiling by more than all intervals. */
-bool report_beside_outruns(const report_figures *f, double ceiling_us, double ceiling_ci);
-
-/* Of measurement m: puts what its probe saw into *t, what was stored into out->stored_ceiling_us, and whose word it is
- * into out->ceiling_from; nothing where there was no such probe. out has its times already. */
-void report_beside_read(const json_t *m, ceilings_time *t, report_figures *out);
-
 #endif

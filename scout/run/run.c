@@ -80,7 +80,8 @@ bool run_start(run *r, status *st) {
     return true;
 }
 
-void run_end(run *r) {
+/* gives everything back */
+static void run_end(run *r) {
     show_progress_end(&r->progress);
     supervisor_free(r->supervisor);
     for (int k = 0; k < r->device_count; k++) {

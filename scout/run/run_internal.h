@@ -139,7 +139,6 @@ status_code run_whole(const options *o, const volatile int *stop, size_t most_me
 
 /* Starts workers and fills `devices`; false: st says why. */
 bool run_start(run *r, status *st);
-void run_end(run *r); /* gives everything back */
 
 /* run_ceilings.c */
 bool run_on_host(const run *r); /* one of its devices is this machine's cores */

@@ -17,7 +17,6 @@ typedef struct dnn_behind {
     const int64_t *dims, *strides;
 } dnn_behind;
 
-bool dnn_activate_any(const dnn_behind *b);
 /* Residual, bias, activation, in the order of the library's precompiled kernels: from the sums, a virtual tensor in
  * fp32, to y. */
 void dnn_activate(dnn_graph *g, const dnn_behind *b, dnn_desc sums, dnn_desc y);
