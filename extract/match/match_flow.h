@@ -3,7 +3,7 @@
 #ifndef EXTRACT_MATCH_MATCH_FLOW_H
 #define EXTRACT_MATCH_MATCH_FLOW_H
 
-#include "extract/mask/mask.h"
+#include "extract/mask/mask_eval.h"
 #include "extract/ops/work.h"
 
 /* A scalar's value as once looked up. Patterns try the same constants many times. */

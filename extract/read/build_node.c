@@ -1,5 +1,5 @@
 /* Nodes: decoded, put in order, and either built or, where they call a local function, replaced by it. */
-#include "extract/read/build_function.h"
+#include "extract/read/build.h"
 
 #include "common/plain.h"
 #include "extract/graph/operators.h"

@@ -7,8 +7,6 @@
 #include "scout/device/identity.h"
 #include "scout/measure/measure.h"
 #include "scout/worker/worker.h"
-#include "scout/worker/worker_ahead.h"
-#include "scout/worker/worker_request.h"
 
 #include <math.h>
 #include <stdlib.h>

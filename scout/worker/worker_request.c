@@ -1,5 +1,5 @@
 /* Reads what a job asks to be measured, as if a stranger had sent it. */
-#include "scout/worker/worker_request.h"
+#include "scout/worker/worker_jobs.h"
 
 #include "common/json.h"
 

@@ -3,7 +3,7 @@
  * behind them, which it reads on the device. Its output has both directions side by side: where ONNX's layout differs,
  * the output goes to the workspace first and is copied. */
 #include "scout/cuda/dnn/dnn.h"
-#include "scout/cuda/own/own_recurrent.h"
+#include "scout/cuda/own/own.h"
 
 #include <limits.h>
 

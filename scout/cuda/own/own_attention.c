@@ -1,5 +1,5 @@
 /* What the candidates of the project's own attention kernels share: shapes, pointers, common refusals. */
-#include "scout/cuda/own/own_attention.h"
+#include "scout/cuda/own/own.h"
 
 #include "scout/op/attention.h"
 

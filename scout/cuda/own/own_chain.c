@@ -3,7 +3,7 @@
  * constants known, more loads are in flight. */
 #include "scout/cuda/nvrtc/chain_source.h"
 #include "scout/cuda/nvrtc/nvrtc.h"
-#include "scout/cuda/own/own_pass.h"
+#include "scout/cuda/own/own.h"
 
 #include <stdbool.h>
 #include <stdlib.h>

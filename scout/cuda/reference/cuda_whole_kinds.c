@@ -3,7 +3,7 @@
 #include "scout/cuda/reference/cuda_whole.h"
 
 #include "kernels/reference/whole.h"
-#include "scout/cuda/own/own_recurrent.h"
+#include "scout/cuda/own/own.h"
 #include "scout/op/embedding.h"
 #include "scout/op/pool.h"
 #include "scout/op/quantize.h"
