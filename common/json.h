@@ -1,7 +1,6 @@
 /* JSON trees (jansson): reading files within limits, building trees without a check after every step, saving them.
  * For large output that needs no tree see common/json_stream.h. */
-#ifndef COMMON_JSON_H
-#define COMMON_JSON_H
+#pragma once
 
 #include "common/status.h"
 
@@ -57,5 +56,3 @@ const char *json_get_text_or_null(const json_t *object, const char *key); /* NUL
 double json_get_number(const json_t *object, const char *key);            /* not-a-number where it is no finite one */
 double json_get_positive(const json_t *object, const char *key);          /* the same where it is not above 0 */
 int64_t json_get_int(const json_t *object, const char *key, int64_t missing);
-
-#endif

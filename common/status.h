@@ -1,6 +1,5 @@
 /* What a call that can fail says: a code that is also the exit code of the program, and one line of text. */
-#ifndef COMMON_STATUS_H
-#define COMMON_STATUS_H
+#pragma once
 
 #include <stdarg.h>
 #include <stdbool.h>
@@ -31,5 +30,3 @@ __attribute__((format(printf, 3, 4))) bool status_fail(status *st, status_code c
  * model can neither break a log nor drive a terminal. A line of more than 2000 bytes is cut. `label` goes between (e.g.
  * "warning: "), or NULL. */
 void status_print(FILE *out, const char *program, const char *label, const char *text);
-
-#endif

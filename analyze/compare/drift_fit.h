@@ -1,6 +1,5 @@
 /* Robust location and spread of the changes of many operations, each with a noise of its own. Pure; used by drift.c. */
-#ifndef ANALYZE_DRIFT_FIT_H
-#define ANALYZE_DRIFT_FIT_H
+#pragma once
 
 #include "analyze/compare/drift.h"
 
@@ -38,5 +37,3 @@ double student_tail(double t, double degrees); /* the part of the distribution a
 /* What the part `tail` (above 0, at most a half) of the distribution lies above. */
 double student_quantile(double tail, double degrees);
 double student_log_density(double t, double degrees);
-
-#endif

@@ -1,7 +1,6 @@
 /* All that is known of one operation and why its verdict is what it is, for a terminal. Figures are the report's; what
  * the device can do is from the run.json beside it. */
-#ifndef ANALYZE_EXPLAIN_EXPLAIN_H
-#define ANALYZE_EXPLAIN_EXPLAIN_H
+#pragma once
 
 #include "analyze/study/study.h"
 #include "common/json.h"
@@ -42,5 +41,3 @@ const char *explain_points(const explain *e, verdict_figure f);                 
 const char *explain_unit(const explain *e, double x, const char *unit);             /* "4.302 TB/s" */
 const char *explain_rate(const explain *e, double us);               /* what that time is in TFLOP/s, or TB/s */
 const char *explain_shape_of(const explain *e, const json_t *shape); /* "8192x8192x16384" */
-
-#endif

@@ -9,8 +9,7 @@
  *
  * What a report says beside this (candidates, configurations, a weight's zeros) is read again from its file where it is
  * wanted: study_detail. */
-#ifndef ANALYZE_STUDY_STUDY_H
-#define ANALYZE_STUDY_STUDY_H
+#pragma once
 
 #include "common/arena.h"
 #include "common/cli.h"
@@ -143,5 +142,3 @@ void left_out_more(size_t more, const char *what); /* "analyze: left out: 12 mor
         THRESHOLDS_OPTION(type, member, margin, "margin", "least fraction of time that a winner must save (0.02)")
 
 bool thresholds_check(const verdict_thresholds *t, status *st); /* false: they contradict each other */
-
-#endif

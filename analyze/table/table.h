@@ -1,6 +1,5 @@
 /* One entry of dispatch.json, as it follows from a report: what to run, and how that was proven. */
-#ifndef ANALYZE_TABLE_TABLE_H
-#define ANALYZE_TABLE_TABLE_H
+#pragma once
 
 #include "analyze/study/study.h"
 #include "common/files.h"
@@ -48,5 +47,3 @@ bool table_ranges_add(json_t *entries, size_t *count, status *st);
 /* Appends all of it. `prefix` begins every name that it defines, `models` (which may be anything) stands in its first
  * comment. */
 void table_header_write(files_out *out, const dispatch_table *t, const char *prefix, const char *models);
-
-#endif

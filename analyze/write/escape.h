@@ -5,8 +5,7 @@
  *
  * In all kinds but ESCAPE_C_STRING, which keeps every byte, broken UTF-8 becomes U+FFFD, and what controls something
  * (newlines, tabs, what turns the direction of text around) becomes '?', as in common/plain.h: the text is one line. */
-#ifndef ANALYZE_ESCAPE_H
-#define ANALYZE_ESCAPE_H
+#pragma once
 
 #include "common/files.h"
 
@@ -35,5 +34,3 @@ typedef struct escape_line {
 } escape_line;
 escape_line escape_text(escape_kind kind, const char *text, size_t most);
 void escape_append(files_out *out, escape_kind kind, const char *text);
-
-#endif

@@ -1,7 +1,6 @@
 /* Moving known values about: which element of an input each element of the output comes from. Shape functions that only
  * move data say it axis by axis; this file turns that into the output's values. */
-#ifndef EXTRACT_INFER_VALUE_INDEX_H
-#define EXTRACT_INFER_VALUE_INDEX_H
+#pragma once
 
 #include "extract/graph/info.h"
 #include "extract/infer/infer.h"
@@ -64,5 +63,3 @@ const value *value_elementwise_compare(arena *a, const char *name, const value_o
 const value *value_elementwise_clip(arena *a, const value *v, dtype type, const value *low, const value *high);
 /* One step of a running reduction; false where undefined. */
 bool value_elementwise_step(const char *name, bool integer, int64_t *i, double *f, int64_t xi, double xf);
-
-#endif

@@ -1,7 +1,6 @@
 /* The value of one element of a tensor, pulled from upstream on demand: nothing is computed but what one position
  * needs. */
-#ifndef EXTRACT_MASK_MASK_EVAL_H
-#define EXTRACT_MASK_MASK_EVAL_H
+#pragma once
 
 #include "extract/graph/graph.h"
 
@@ -93,5 +92,3 @@ void mask_cache_init(mask_cache *cache);
  * Queries stand at the end of the keys. No terms: none. */
 mask_verdict mask_classify(mask_cache *cache, model *m, const mask_term *terms, int count, int64_t q_len,
                            int64_t kv_len);
-
-#endif

@@ -1,7 +1,6 @@
 /* What every pattern needs to follow data through the graph: whose result is used where, which operators leave numbers
  * alone, scalars with their values, and the set of nodes that a pattern gathers before it joins them. */
-#ifndef EXTRACT_MATCH_MATCH_FLOW_H
-#define EXTRACT_MATCH_MATCH_FLOW_H
+#pragma once
 
 #include "extract/mask/mask_eval.h"
 #include "extract/ops/work.h"
@@ -77,5 +76,3 @@ bool flow_free(const match *m, const node *n);
 /* Joins the set at `anchor` after making sure that it is sealed, whole, and part of no other pattern but as a whole.
  * NULL where it can't be. The new work starts with the anchor's record. */
 work *flow_join(match *m, flow_set *s, node *anchor);
-
-#endif

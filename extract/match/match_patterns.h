@@ -1,7 +1,6 @@
 /* Patterns: finds what several nodes spell out together (attention, norms, activations, rotary embedding, quantised
  * products) and joins their works into one. Recognition follows the flow of data, never names or fixed templates. */
-#ifndef EXTRACT_MATCH_MATCH_PATTERNS_H
-#define EXTRACT_MATCH_MATCH_PATTERNS_H
+#pragma once
 
 #include "extract/match/match_flow.h"
 
@@ -19,5 +18,3 @@ match_fn match_gemm_transposes;                /* MatMul, Gemm */
 
 /* Runs every pattern of the table in match.c over the list, in the table's order. */
 void match_all(worklist *list);
-
-#endif

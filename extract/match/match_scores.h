@@ -1,7 +1,6 @@
 /* An attention's scores between the product of queries and keys and the one with the values: scales, masks, softmax,
  * guards. */
-#ifndef EXTRACT_MATCH_MATCH_SCORES_H
-#define EXTRACT_MATCH_MATCH_SCORES_H
+#pragma once
 
 #include "extract/match/match_flow.h"
 
@@ -36,5 +35,3 @@ typedef struct scores {
 
 /* Walks up and down from the node that writes a softmax; false where what it finds is no attention. */
 bool scores_find(match *m, node *softmax, scores *s);
-
-#endif

@@ -1,7 +1,6 @@
 /* What lower functions and patterns share to fill a record: types under --precision, compulsory bytes, weights traced
  * to their initializers, the record of an attention. */
-#ifndef EXTRACT_OPS_COST_H
-#define EXTRACT_OPS_COST_H
+#pragma once
 
 #include "extract/ops/work.h"
 
@@ -72,5 +71,3 @@ bool cost_known(const tensor *t);                                  /* constant, 
 const value *cost_values(
     const work *w, const tensor *t); /* of a small tensor, propagated or read from the file; NULL where not known */
 int64_t cost_product(const int64_t *dims, int from, int to); /* saturating; 1 where empty */
-
-#endif

@@ -1,7 +1,6 @@
 /* What the builders of the graph share: the model under construction, scopes in which names have a meaning, and nodes
  * as the file states them. Everything that must stay is in the run's arena; everything else in the file's frames. */
-#ifndef EXTRACT_READ_BUILD_H
-#define EXTRACT_READ_BUILD_H
+#pragma once
 
 #include "extract/read/bind.h"
 #include "extract/read/constants.h"
@@ -189,5 +188,3 @@ struct build_function {
 
 /* Decodes a function; before its first call is inlined. */
 void build_function_open(build *b, build_function *fn);
-
-#endif

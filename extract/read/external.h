@@ -1,6 +1,5 @@
 /* Files beside the model that hold weights: which ones may be read at all, and whether they are there. */
-#ifndef EXTRACT_READ_EXTERNAL_H
-#define EXTRACT_READ_EXTERNAL_H
+#pragma once
 
 #include "common/arena.h"
 #include "common/map.h"
@@ -60,5 +59,3 @@ void external_init(external *e, arena *a, const char *model_path);
 const external_file *external_find(external *e, const char *location);
 /* Reads from a file that was found; fails where it is no longer the same. */
 void external_read(guard *g, const external_file *f, uint64_t offset, void *bytes, size_t size);
-
-#endif

@@ -1,6 +1,5 @@
 /* Writers of what extract_ops found: ops.json and tensors.json. Files appear whole or not at all. */
-#ifndef EXTRACT_WRITE_EMIT_H
-#define EXTRACT_WRITE_EMIT_H
+#pragma once
 
 #include "common/status.h"
 #include "extract/ops/collect.h"
@@ -12,5 +11,3 @@ status_code emit_tensors(const model *m, const char *path, status *st);
 
 /* Coloured and fitted to the width where `out` is a terminal, plain and wide otherwise. */
 void table_print(FILE *out, const catalog *c);
-
-#endif

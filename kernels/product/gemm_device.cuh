@@ -1,8 +1,7 @@
 /* What the matrix kernels share, mostly on the device: copies into shared memory that pass by the registers, tensor
  * core instructions, barriers of the copy engine and of clusters, conversions. Newer instructions are guarded by
  * __CUDA_ARCH__; sm_80 is enough for everything else. */
-#ifndef KERNELS_PRODUCT_GEMM_DEVICE_CUH
-#define KERNELS_PRODUCT_GEMM_DEVICE_CUH
+#pragma once
 
 #include <cuda_bf16.h>
 #include <cuda_fp16.h>
@@ -114,5 +113,3 @@ template <> __device__ __forceinline__ __nv_bfloat16 from_float<__nv_bfloat16>(f
 }
 
 } // namespace gemm
-
-#endif

@@ -11,8 +11,7 @@
  * A launch only enqueues, allocates nothing, needs no workspace, and can be captured in a graph. `stream` is a
  * cudaStream_t. Everything works on the current device and returns 0 or a cudaError_t (gemm_kernel_error tells it in
  * words); what the shape rules out is cudaErrorInvalidValue, before anything runs. */
-#ifndef KERNELS_PRODUCT_GEMM_KERNELS_H
-#define KERNELS_PRODUCT_GEMM_KERNELS_H
+#pragma once
 
 #include <stddef.h>
 #include <stdint.h>
@@ -127,6 +126,4 @@ int gemm_block_sparse_launch(const gemm_block_sparse_plan *plan, const void *a, 
 
 #ifdef __cplusplus
 }
-#endif
-
 #endif

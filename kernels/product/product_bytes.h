@@ -2,8 +2,7 @@
  * takes it, the correction of sums for zero points of both sides, and the conversion of sums; and a product of any
  * bytes without a library. Self-contained: nothing of the program is needed to use it. The arithmetic of one number is
  * here, for the kernels and for tests on machines without a GPU. */
-#ifndef KERNELS_PRODUCT_PRODUCT_BYTES_H
-#define KERNELS_PRODUCT_PRODUCT_BYTES_H
+#pragma once
 
 #include <math.h>
 #include <stdint.h>
@@ -134,6 +133,4 @@ int conv_bytes_launch(const conv_bytes *c, const void *input, const void *weight
 
 #ifdef __cplusplus
 }
-#endif
-
 #endif

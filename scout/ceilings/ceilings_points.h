@@ -1,7 +1,6 @@
 /* Which shapes are worth looking at: whole waves of tiles over the device's units, customary sizes, random ones, and
  * the neighbours of a good one. */
-#ifndef SCOUT_CEILINGS_CEILINGS_POINTS_H
-#define SCOUT_CEILINGS_CEILINGS_POINTS_H
+#pragma once
 
 #include "scout/ceilings/ceilings_search.h"
 
@@ -16,5 +15,3 @@ ceilings_search_point ceilings_points_try(const ceilings_search_space *space, in
 /* Writes at most `room` neighbours that fit; returns how many. */
 int ceilings_points_near(const ceilings_search_space *space, const ceilings_search_point *p, ceilings_search_point *out,
                          int room);
-
-#endif

@@ -1,7 +1,6 @@
 /* Devices and candidates that a process has: the built-in CPU, the CUDA device's shared object where it is there, and
  * plugins named on the command line (--custom-kernel). Only workers call this: loading a plugin runs its code. */
-#ifndef SCOUT_DEVICE_PLUGINS_H
-#define SCOUT_DEVICE_PLUGINS_H
+#pragma once
 
 #include "common/status.h"
 #include "scout/plugin.h"
@@ -54,5 +53,3 @@ bool plugins_file_is_path(const char *file);
 bool plugins_file_look(const char *file, plugins_file *out, status *st);
 
 uint64_t plugins_file_content(const char *path); /* 0: it cannot be read */
-
-#endif

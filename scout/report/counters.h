@@ -1,7 +1,6 @@
 /* What Nsight Compute counted while a candidate's kernels ran, read from the table that `ncu --csv` prints, and what it
  * says of the bottleneck. Pure: text in, figures out. */
-#ifndef SCOUT_REPORT_COUNTERS_H
-#define SCOUT_REPORT_COUNTERS_H
+#pragma once
 
 #include "common/json.h"
 #include "common/status.h"
@@ -41,5 +40,3 @@ typedef struct counters_table_reader {
 } counters_table_reader;
 
 bool counters_table_read(char *text, size_t size, const char *name, const counters_table_reader *reader, status *st);
-
-#endif

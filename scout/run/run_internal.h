@@ -1,7 +1,6 @@
 /* What the files of a run share: its state. run.c is its sequence, run_queue.c the jobs, run_ceilings.c the ceilings
  * that they need, run_files.c what it reads and writes in its folder, run_json.c the story of the run. */
-#ifndef SCOUT_RUN_RUN_INTERNAL_H
-#define SCOUT_RUN_RUN_INTERNAL_H
+#pragma once
 
 #include "scout/cache/cache.h"
 #include "scout/device/others.h"
@@ -205,5 +204,3 @@ typedef struct run_counts {
 } run_counts;
 run_counts run_count(const run *r);
 bool run_json_save(run *r, const char *state, status *st);
-
-#endif

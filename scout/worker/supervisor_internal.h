@@ -1,6 +1,5 @@
 /* What the supervisor's parts share: starting (supervisor_open.c) and running (supervisor.c). */
-#ifndef SCOUT_WORKER_SUPERVISOR_INTERNAL_H
-#define SCOUT_WORKER_SUPERVISOR_INTERNAL_H
+#pragma once
 
 #include "common/json.h"
 #include "scout/worker/process.h"
@@ -88,5 +87,3 @@ json_t *supervisor_open_request(const char *name);
 bool supervisor_read_opened(const json_t *body, supervisor_device *d);
 int supervisor_processes(supervisor *s, process **list); /* those that are there; room for two a device */
 void supervisor_drop_tasks(supervisor *s);
-
-#endif

@@ -1,6 +1,5 @@
 /* What a worker does for each job. */
-#ifndef SCOUT_WORKER_WORKER_JOBS_H
-#define SCOUT_WORKER_WORKER_JOBS_H
+#pragma once
 
 #include "common/json.h"
 #include "scout/device/plugins.h"
@@ -83,5 +82,3 @@ json_t *worker_ahead_ready(worker *w);
 /* Nothing new is begun, and what was not taken is given back. False: a thread is still at something, so all stays as it
  * is and goes with the process. */
 bool worker_ahead_end(worker *w);
-
-#endif

@@ -1,6 +1,5 @@
 /* A primitive of oneDNN with its arguments, shared by the candidates that call one. */
-#ifndef SCOUT_CPU_ONEDNN_CPU_ONEDNN_PLAN_H
-#define SCOUT_CPU_ONEDNN_CPU_ONEDNN_PLAN_H
+#pragma once
 
 #include "scout/cpu/device/cpu_candidates.h"
 #include "scout/cpu/onednn/cpu_onednn.h"
@@ -63,5 +62,3 @@ void cpu_onednn_plan_free(cpu_onednn_plan *p); /* what it holds, not itself */
 
 /* The meaning of a status other than dnnl_success: SCOUT_NO "type" where the library has no such primitive. */
 scout_answer cpu_onednn_plan_refuse(const cpu_onednn_plan *p, const char *what, dnnl_status_t status, scout_why *why);
-
-#endif

@@ -1,7 +1,6 @@
 /* Rows and columns of a product's operands as doubles, whatever their types and layouts; weights in blocks with their
  * scales. */
-#ifndef SCOUT_CPU_REFERENCE_CPU_LINES_H
-#define SCOUT_CPU_REFERENCE_CPU_LINES_H
+#pragma once
 
 #include "scout/op/gemm.h"
 
@@ -40,5 +39,3 @@ bool cpu_activated_too_large(const gemm_problem *p);
 enum { CPU_ACTIVATED_COLUMNS = 32 };
 bool cpu_activated(const cpu_lines *lines, int64_t product, const double *x, int64_t width, int64_t segments,
                    cpu_activated_sum *sums);
-
-#endif

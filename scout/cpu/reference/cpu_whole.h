@@ -1,7 +1,6 @@
 /* References of whole outputs: every element of every output in fp64, with the size of its terms. A kind has the
  * arithmetic; storing, comparing and sharing among threads are here. */
-#ifndef SCOUT_CPU_REFERENCE_CPU_WHOLE_H
-#define SCOUT_CPU_REFERENCE_CPU_WHOLE_H
+#pragma once
 
 #include "scout/cpu/device/cpu_candidates.h"
 #include "scout/cpu/device/cpu_number.h"
@@ -42,5 +41,3 @@ void cpu_whole_end(scout_check *check);
                                    .compare = cpu_whole_compare,                                                       \
                                    .end = cpu_whole_end,                                                               \
                                    .compare_at = cpu_whole_compare_at}
-
-#endif

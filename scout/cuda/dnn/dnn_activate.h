@@ -1,6 +1,5 @@
 /* The epilogue as nodes of a cuDNN graph, for products and convolutions alike. */
-#ifndef SCOUT_CUDA_DNN_DNN_ACTIVATE_H
-#define SCOUT_CUDA_DNN_DNN_ACTIVATE_H
+#pragma once
 
 #include "scout/cuda/dnn/dnn.h"
 #include "scout/op/activation.h"
@@ -24,5 +23,3 @@ void dnn_activate(dnn_graph *g, const dnn_behind *b, dnn_desc sums, dnn_desc y);
  * PyTorch, too, leaves out. */
 uint32_t dnn_activate_refused(const scout_op *op);
 uint32_t dnn_activate_never(const scout_op *op);
-
-#endif

@@ -1,6 +1,5 @@
 /* The project's own kernels as candidates of the CUDA device, and what their files share. */
-#ifndef SCOUT_CUDA_OWN_OWN_H
-#define SCOUT_CUDA_OWN_OWN_H
+#pragma once
 
 #include "kernels/attention/attention_kernels.h"
 #include "kernels/pass/pass_kernels.h"
@@ -48,5 +47,3 @@ attention_tensors own_attention_tensors(const scout_op *op, void *const *tensors
 
 recurrent_layer own_recurrent_layer(const recurrent_problem *p);
 recurrent_layer_tensors own_recurrent_tensors(const recurrent_problem *p, void *const *tensors);
-
-#endif
