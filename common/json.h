@@ -50,7 +50,8 @@ bool json_save(const char *path, const json_t *root, status *st);
  * others are in place. */
 bool json_save_all(const char *const *paths, json_t *const *roots, int count, status *st);
 
-/* Borrowed from the object. */
+/* One optional member of an object: what is missing, of another type or out of range reads as "not known" and nothing
+ * fails. The object may be NULL, and texts are borrowed from it. A caller that must refuse a bad member checks it. */
 const char *json_get_text(const json_t *object, const char *key);         /* "" where it is no text */
 const char *json_get_text_or_null(const json_t *object, const char *key); /* NULL where it is no text */
 double json_get_number(const json_t *object, const char *key);            /* not-a-number where it is no finite one */

@@ -7,6 +7,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
+/* The memory of one table: taken piece by piece up to a limit, given back all at once. */
 typedef struct dispatch_memory {
     struct dispatch_piece *pieces; /* newest first */
     size_t used, limit;            /* bytes */

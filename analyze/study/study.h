@@ -114,11 +114,17 @@ const study_report *study_find(const study_group *g,
 /* "2048x4096x4096", cut to the room; "" where there is none. */
 const char *study_shape(const study_report *r, char *text, size_t room);
 
+/* Files that are left out: the first few by name, one line each on stderr, then how many more. */
 enum { LEFT_OUT_NAMED = 10 };
 
 study_told left_out_tell;
 void left_out_more(size_t more, const char *what); /* "analyze: left out: 12 more files"; nothing for 0 */
 
+/* The options that say from where on something is worth doing: one for each threshold of common/verdict.h.
+ *
+ *     static const cli_option options[] = {…, THRESHOLDS_OPTIONS(settings, thresholds)};
+ *     settings s = {.thresholds = verdict_defaults};
+ *     … cli_parse …; if (!thresholds_check(&s.thresholds, &st)) … */
 #define THRESHOLDS_OPTION(type, member, field, text, about)                                                            \
     {                                                                                                                  \
         .name = (text), .argument = "X", .kind = CLI_REAL, .offset = offsetof(type, member.field), .min = 0, .max = 1, \

@@ -21,6 +21,7 @@ json_t *table_entry_make(const study_report *r, const json_t *device, status *st
 /* Whether a report has anything to say: its baseline was measured. */
 bool table_entry_measured(const study_report *r);
 
+/* Tables of one device class as one. */
 typedef struct table_merge {
     json_t *root;     /* the table that grows: dispatch.json as a tree, borrowed */
     json_t *by_key;   /* its entries by key; owned: table_merge_end */

@@ -39,6 +39,7 @@ bool value_index_ints(infer *c, int i, const int64_t **x, int64_t *n);
 /* Input i is a tensor whose shape is known. Where it is not: fails on another form, else marks the node. */
 bool value_index_need(infer *c, int i);
 
+/* What a number becomes when it is stored in an element type: rounded, wrapped, truncated. */
 bool value_number_tracked(dtype t);            /* values of this type are propagated */
 double value_number_round(dtype t, double x);  /* to the nearest of a floating type */
 int64_t value_number_wrap(dtype t, int64_t x); /* to the bits of an integer type; booleans to 0 and 1 */

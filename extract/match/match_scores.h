@@ -4,6 +4,7 @@
 
 #include "extract/match/match_flow.h"
 
+/* A product of two activations, read as one half of an attention. */
 typedef struct product_sides {
     tensor *left, *right;      /* scores: query and key; values: probabilities and value */
     int64_t batch, heads;      /* heads -1: batch and heads are one dimension, `batch` holds both */

@@ -27,6 +27,8 @@ void model_meta_index(model_file *f, arena *a, wire_kind kind, wire_span span, m
 /* The same for one field alone. */
 model_list model_meta_list(model_file *f, arena *a, wire_span span, uint32_t number);
 
+/* A set of texts, each with a small count: the names of a model. Slots hold no more than a pointer and a count, because
+ * a model has as many names as tensors and nodes together, and the table is thrown away once the graphs are built. */
 typedef struct build_string {
     const char *text; /* NULL: free */
     uint32_t hash;    /* its upper half */

@@ -7,6 +7,8 @@
 #include <stdbool.h>
 #include <sys/stat.h>
 
+/* Files with several names: which of their names lie under a folder. One walk answers for all files, because a model of
+ * thousands of weight files may have been copied by linking each of them. */
 enum { EXTERNAL_LINKS_MAX_ENTRIES = 100000, EXTERNAL_LINKS_MAX_FOLDERS = 8 }; /* that are looked at */
 
 typedef struct external_link { /* a file that has several names */

@@ -2,7 +2,6 @@
  * the infos of the last time it was inferred. */
 #include "common/checked.h"
 #include "extract/infer/infer.h"
-#include "extract/infer/infer_state.h"
 #include "extract/shape/shape.h"
 
 #include <inttypes.h>

@@ -1,6 +1,6 @@
 /* Shapes to try. What a device does best are products whose tiles fill its units a whole number of times, so most of
  * them are made like that; the others make sure that nothing is missed for a wrong idea of tiles. */
-#include "scout/ceilings/ceilings_points.h"
+#include "scout/ceilings/ceilings_search.h"
 
 #include <math.h>
 #include <stddef.h>

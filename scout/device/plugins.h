@@ -37,11 +37,14 @@ int plugins_candidates(const scout_device_api *device, uint32_t kind, plugins_ca
 uint32_t plugins_kinds(const scout_device_api *device); /* a bit for each kind with an implementation */
 uint64_t plugins_candidates_hash(const scout_device_api *device, const scout_identity *identity);
 
+/* ---- whether what a shared object brings can be used: sizes, versions, names, functions that must be there ---- */
+
 /* false: why says what is amiss. */
 bool plugins_check_plugin(const scout_plugin *p, scout_why *why);       /* with its candidates, not its device */
 bool plugins_check_device(const scout_device_api *api, scout_why *why); /* with its references and candidates */
 bool plugins_check_candidate(const scout_candidate *c, scout_why *why);
 
+/* What is looked at of a plugin's file before any code of it runs. */
 typedef struct plugins_file {
     char path[PATH_MAX]; /* the real one */
     uint64_t content;    /* XXH3 of its bytes, as `xxhsum -H3` prints it: a kernel that was built anew is another one */

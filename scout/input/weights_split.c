@@ -4,8 +4,6 @@
 
 #include "common/json.h"
 
-#include "scout/input/weights_file.h"
-
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>

@@ -32,6 +32,8 @@ typedef struct counters {
 bool counters_read(char *text, size_t size, const char *name, counters *out, status *st);
 json_t *counters_json(const counters *c, json_builder *b); /* the caller's */
 
+/* ---- the table that `ncu --csv` prints, kernel by kernel ---- */
+
 /* Texts are borrowed for the call. A value that ncu does not tell ("n/a") is not-a-number. */
 typedef struct counters_table_reader {
     void *context;

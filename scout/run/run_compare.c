@@ -4,7 +4,7 @@
 #include "common/json.h"
 
 #include "scout/report/compare.h"
-#include "scout/terms/filter.h"
+#include "scout/terms/variants.h"
 
 #include <string.h>
 

@@ -5,7 +5,7 @@
 #include "common/plain.h"
 #include "common/rows_table.h"
 #include "scout/report/report.h"
-#include "scout/terms/filter.h"
+#include "scout/terms/variants.h"
 
 #include <inttypes.h>
 #include <math.h>

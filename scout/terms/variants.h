@@ -37,3 +37,12 @@ bool variants_find(const variants *v, const char *text, variants_one *out);
 /* "algo=6,weight=transposed" from a domain and the index of each parameter's value; "" where there are no parameters.
  */
 void variants_text(const scout_domain *domain, const int *indices, char *text, size_t room);
+
+/* ---- what a run was told to measure by name: some candidates among all, or another baseline ---- */
+
+/* Whether `name` stands in "one,two"; NULL: all were requested. */
+bool filter_takes(const char *list, const char *name);
+
+/* Whether a candidate is what stands first in a comparison: the one of that name; or, where `before` names a library
+ * ("cublas", "onednn", "library": whichever it is), that library's default. NULL: the device's default. */
+bool filter_is_before(const char *before, const char *name, const char *library, bool is_default);

@@ -4,6 +4,7 @@
 #include "common/json.h"
 #include "scout/worker/process.h"
 
+/* One job on its way through the workers: its request, which grows by exclusions, and what was measured by now. */
 typedef struct supervisor_task {
     int job;
     json_t *body;      /* owned */
@@ -47,6 +48,7 @@ void supervisor_task_exclude(supervisor_task *t, const char *name, const char *v
 /* The last loss was the device's fault, as it turned out; what was measured on it is measured again. */
 void supervisor_task_acquit(supervisor_task *t);
 
+/* ---- what --device says: words into names of devices ---- */
 enum { SUPERVISOR_MAX_DEVICES = 64 };
 
 typedef struct supervisor_words {

@@ -5,7 +5,7 @@
 
 #include "common/json.h"
 
-#include "scout/terms/filter.h"
+#include "scout/terms/variants.h"
 
 #include <stdlib.h>
 #include <string.h>

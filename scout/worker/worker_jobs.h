@@ -8,6 +8,7 @@
 
 #include <sched.h>
 
+/* What a job asks to be measured: read when the job comes, or when it is announced. */
 typedef struct worker_request { /* of one job, or of all passes of one operation, with what its parts borrow from */
     guard guard;
     arena arena;
@@ -68,6 +69,10 @@ worker_job *worker_jobs_find(const char *what); /* NULL: there is no such job */
 /* Parts of it, by file. */
 json_t *worker_jobs_devices(worker *w, const json_t *body, worker_end *end);
 json_t *worker_jobs_candidates(worker *w, const json_t *body, worker_end *end);
+
+/* Operations are listed and prepared before their job comes, by other threads than the one that measures: most
+ * libraries take longer to say how than the device takes to be timed. The supervisor announces what comes next; what is
+ * ready by then, or under way, is taken instead of being done by the job itself. */
 
 /* Whether this worker could: the device says so, no plugin's code would run there, and the machine has cores for it. */
 bool worker_ahead_can(const worker *w);

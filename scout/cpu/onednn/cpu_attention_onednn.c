@@ -5,7 +5,7 @@
 #include "scout/cpu/device/cpu_convert.h"
 #include "scout/cpu/device/cpu_team.h"
 #include "scout/cpu/onednn/cpu_onednn_plan.h"
-#include "scout/cpu/products/cpu_attention_mask.h"
+#include "scout/cpu/products/cpu_attention_kernel.h"
 #include "scout/op/attention.h"
 
 #include <stdlib.h>

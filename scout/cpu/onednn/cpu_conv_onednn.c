@@ -8,7 +8,6 @@
  *   reference loop for activations as they lie. */
 #include "scout/cpu/device/cpu_team.h"
 #include "scout/cpu/onednn/cpu_onednn_plan.h"
-#include "scout/cpu/onednn/cpu_onednn_post.h"
 #include "scout/op/conv.h"
 
 #include <limits.h>

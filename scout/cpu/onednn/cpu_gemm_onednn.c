@@ -4,7 +4,6 @@
  * primitive, where the library has it, or by a pass of the project's own. */
 #include "scout/cpu/device/cpu_team.h"
 #include "scout/cpu/onednn/cpu_onednn_plan.h"
-#include "scout/cpu/onednn/cpu_onednn_post.h"
 #include "scout/cpu/products/cpu_gemm_tail.h"
 #include "scout/op/gemm.h"
 

@@ -27,6 +27,8 @@ double cpu_lines_residual(const cpu_lines *l, int64_t product, int64_t row, int6
 double cpu_lines_finish(const cpu_lines *l, int64_t product, int64_t row, int64_t column, double total,
                         double *squares);
 
+/* Projections of a product with an activation behind it. An activation rules out folding columns beforehand, so every
+ * output is computed in fp64; only projections are kept. */
 typedef struct cpu_activated_sum { /* what an output, or a projection of outputs, should be */
     double want, spread;
 } cpu_activated_sum;

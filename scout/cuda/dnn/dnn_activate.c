@@ -1,5 +1,5 @@
 /* Bias, residual and activation as pointwise nodes. */
-#include "scout/cuda/dnn/dnn_activate.h"
+#include "scout/cuda/dnn/dnn.h"
 
 #include <float.h>
 

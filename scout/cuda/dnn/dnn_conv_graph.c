@@ -1,8 +1,7 @@
 /* A convolution as a cuDNN graph: the convolution, then its epilogue in the order of the library's precompiled kernels
  * (residual, bias, activation). One dimension of space becomes two. */
-#include "scout/cuda/dnn/dnn_conv.h"
 
-#include "scout/cuda/dnn/dnn_activate.h"
+#include "scout/cuda/dnn/dnn.h"
 
 #include <string.h>
 

@@ -4,7 +4,7 @@
 #include "common/arena.h"
 #include "scout/cuda/device/cuda_candidates.h"
 #include "scout/cuda/device/cuda_device.h"
-#include "scout/cuda/dnn/dnn_conv.h"
+#include "scout/cuda/dnn/dnn.h"
 #include "scout/cuda/lt/lt.h"
 #include "scout/cuda/own/own.h"
 #include "scout/cuda/sparse/sparse_lt.h"
