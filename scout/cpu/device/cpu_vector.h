@@ -15,3 +15,11 @@
 #define WIDE_AVX2
 #define WIDE_AVX512
 #endif
+
+/* name_any, name_avx2 and name_avx512: name_body of all widths. Parameters and arguments in parentheses. */
+#define FAST_WIDTHS(name, parameters, arguments)                                                                       \
+    FAST static void name##_any parameters { name##_body arguments; }                                                  \
+    FAST WIDE_AVX2 static void name##_avx2 parameters { name##_body arguments; }                                       \
+    FAST WIDE_AVX512 static void name##_avx512 parameters { name##_body arguments; }
+/* The widest of them that the CPU has; `info` is cpu_info_get(). */
+#define FAST_WIDEST(name, info) ((info)->avx512 ? name##_avx512 : (info)->avx2 ? name##_avx2 : name##_any)

@@ -47,18 +47,8 @@ FAST_BODY void block_body(const quantize_problem *p, const char *from, char *to,
     cpu_convert_store(p->to, row, count, to);
 }
 
-FAST static void block_any(const quantize_problem *p, const char *from, char *to, int64_t count, float scale,
-                           float zero) {
-    block_body(p, from, to, count, scale, zero);
-}
-FAST WIDE_AVX2 static void block_avx2(const quantize_problem *p, const char *from, char *to, int64_t count, float scale,
-                                      float zero) {
-    block_body(p, from, to, count, scale, zero);
-}
-FAST WIDE_AVX512 static void block_avx512(const quantize_problem *p, const char *from, char *to, int64_t count,
-                                          float scale, float zero) {
-    block_body(p, from, to, count, scale, zero);
-}
+FAST_WIDTHS(block, (const quantize_problem *p, const char *from, char *to, int64_t count, float scale, float zero),
+            (p, from, to, count, scale, zero))
 
 /* Extends the range by a block's, in lanes, so that compilers vectorise it. */
 FAST_BODY void range_body(uint32_t type, const char *from, int64_t count, float *least, float *greatest) {
@@ -75,16 +65,8 @@ FAST_BODY void range_body(uint32_t type, const char *from, int64_t count, float 
     for (int u = 0; u < LANES; u++) *least = fminf(*least, low[u]), *greatest = fmaxf(*greatest, high[u]);
 }
 
-FAST static void range_any(uint32_t type, const char *from, int64_t count, float *least, float *greatest) {
-    range_body(type, from, count, least, greatest);
-}
-FAST WIDE_AVX2 static void range_avx2(uint32_t type, const char *from, int64_t count, float *least, float *greatest) {
-    range_body(type, from, count, least, greatest);
-}
-FAST WIDE_AVX512 static void range_avx512(uint32_t type, const char *from, int64_t count, float *least,
-                                          float *greatest) {
-    range_body(type, from, count, least, greatest);
-}
+FAST_WIDTHS(range, (uint32_t type, const char *from, int64_t count, float *least, float *greatest),
+            (type, from, count, least, greatest))
 
 typedef struct job {
     scout_plan *plan;
@@ -154,8 +136,8 @@ static scout_answer prepare(const scout_op *op, scout_device *device, const int6
     (void)device, (void)values, (void)needs, (void)why;
     plan->p = quantize_problem_of(op);
     plan->count = op_elements(&op->tensors[0]);
-    plan->range = c->avx512 ? range_avx512 : c->avx2 ? range_avx2 : range_any;
-    plan->kernel = c->avx512 ? block_avx512 : c->avx2 ? block_avx2 : block_any;
+    plan->range = FAST_WIDEST(range, c);
+    plan->kernel = FAST_WIDEST(block, c);
     return SCOUT_OK;
 }
 

@@ -35,17 +35,8 @@ FAST_BODY void turn_body(const rotary_problem *p, const char *x, const char *cos
     cpu_convert_store(p->type, from, dim, y);
 }
 
-FAST static void turn_any(const rotary_problem *p, const char *x, const char *c, const char *s, char *y, float *room) {
-    turn_body(p, x, c, s, y, room);
-}
-FAST WIDE_AVX2 static void turn_avx2(const rotary_problem *p, const char *x, const char *c, const char *s, char *y,
-                                     float *room) {
-    turn_body(p, x, c, s, y, room);
-}
-FAST WIDE_AVX512 static void turn_avx512(const rotary_problem *p, const char *x, const char *c, const char *s, char *y,
-                                         float *room) {
-    turn_body(p, x, c, s, y, room);
-}
+FAST_WIDTHS(turn, (const rotary_problem *p, const char *x, const char *c, const char *s, char *y, float *room),
+            (p, x, c, s, y, room))
 
 typedef struct job {
     const scout_plan *plan;
@@ -83,7 +74,7 @@ static scout_answer prepare(const scout_op *op, scout_device *device, const int6
     scout_plan *const plan = *out;
     (void)device, (void)values, (void)why;
     plan->p = rotary_problem_of(op);
-    plan->turn = c->avx512 ? turn_avx512 : c->avx2 ? turn_avx2 : turn_any;
+    plan->turn = FAST_WIDEST(turn, c);
     needs->workspace_bytes = (uint64_t)workspace_bytes(op);
     return SCOUT_OK;
 }
