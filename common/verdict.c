@@ -470,6 +470,15 @@ bool verdict_is_excused(const char *reason) {
     return reason && (strcmp(reason, "no_work") == 0 || strcmp(reason, "not_asked") == 0);
 }
 
+bool verdict_has_approach(const char *approach, bool of_candidate) {
+    static const char *const known[] = {"LIBRARY_TUNE",  "CUTLASS_SWEEP",    "SPARSE_24", "SPARSE_BLOCK", "SPARSE_CSR",
+                                        "CUSTOM_KERNEL", "CUSTOM_ATTENTION", "FUSION",    "NONE",         "UNMEASURED"};
+    const size_t count = sizeof known / sizeof known[0] - (of_candidate ? 2 : 0); /* the last two are verdicts alone */
+    for (size_t k = 0; approach && k < count; k++)
+        if (strcmp(known[k], approach) == 0) return true;
+    return false;
+}
+
 bool verdict_is_sparse(const char *family) { return family && strncmp(family, "SPARSE_", 7) == 0; }
 
 const char *verdict_name(const char *name, const char *variant, char text[VERDICT_NAME]) {
