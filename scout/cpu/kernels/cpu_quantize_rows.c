@@ -68,11 +68,6 @@ FAST_BODY void range_body(uint32_t type, const char *from, int64_t count, float 
 FAST_WIDTHS(range, (uint32_t type, const char *from, int64_t count, float *least, float *greatest),
             (type, from, count, least, greatest))
 
-typedef struct job {
-    scout_plan *plan;
-    const scout_args *args;
-} job;
-
 static float side(const scout_args *args, int tensor, uint32_t type, int64_t at) {
     double x = 0;
     if (tensor >= 0) cpu_number_load(type, args->tensors[tensor], at, 1, 1, &x);
@@ -81,7 +76,7 @@ static float side(const scout_args *args, int tensor, uint32_t type, int64_t at)
 
 /* A unit is a block of what shares a scale. */
 static void share(void *context, int thread, int threads) {
-    const job *j = context;
+    const cpu_job *j = context;
     const quantize_problem *p = &j->plan->p;
     const int64_t blocks = (p->inner + BLOCK - 1) / BLOCK, from_size = cpu_number_bits(p->from) / 8,
                   to_size = cpu_number_bits(p->to) / 8;
@@ -98,7 +93,7 @@ static void share(void *context, int thread, int threads) {
 }
 
 static void range_share(void *context, int thread, int threads) {
-    const job *j = context;
+    const cpu_job *j = context;
     scout_plan *const plan = j->plan;
     const int64_t size = cpu_number_bits(plan->p.from) / 8;
     int64_t from, to;
@@ -111,7 +106,7 @@ static void range_share(void *context, int thread, int threads) {
 }
 
 /* Scale and zero point are outputs first, and then what the rows are quantised by. */
-static void find_range(const job *j) {
+static void find_range(const cpu_job *j) {
     const scout_plan *const plan = j->plan;
     float least = 0, greatest = 0;
     for (int k = 0; k < cpu_team_size(); k++)
@@ -142,7 +137,7 @@ static scout_answer prepare(const scout_op *op, scout_device *device, const int6
 }
 
 static scout_answer launch(scout_plan *plan, const scout_args *args, scout_why *why) {
-    job j = {.plan = plan, .args = args};
+    cpu_job j = {plan, args};
     (void)why;
     if (plan->p.dynamic) {
         cpu_team_run(range_share, &j);

@@ -38,13 +38,8 @@ FAST_BODY void turn_body(const rotary_problem *p, const char *x, const char *cos
 FAST_WIDTHS(turn, (const rotary_problem *p, const char *x, const char *c, const char *s, char *y, float *room),
             (p, x, c, s, y, room))
 
-typedef struct job {
-    const scout_plan *plan;
-    const scout_args *args;
-} job;
-
 static void share(void *context, int thread, int threads) {
-    const job *j = context;
+    const cpu_job *j = context;
     const rotary_problem *p = &j->plan->p;
     const int64_t size = cpu_convert_size(p->type), angles = p->rotated / 2 * size, bytes = p->dim * size;
     const char *x = j->args->tensors[ROTARY_X];
@@ -80,10 +75,8 @@ static scout_answer prepare(const scout_op *op, scout_device *device, const int6
 }
 
 static scout_answer launch(scout_plan *plan, const scout_args *args, scout_why *why) {
-    job j = {plan, args};
     (void)why;
-    cpu_team_run(share, &j);
-    return SCOUT_OK;
+    return cpu_team_launch(share, plan, args);
 }
 
 static int describe(const scout_plan *plan, char *json, size_t room) {
