@@ -37,6 +37,10 @@ bool mask_eval_at(mask_eval *e, const tensor *t, int64_t index, int depth, mask_
 /* One operator: element `index` of its output t. */
 typedef bool mask_eval_fn(mask_eval *e, const node *n, const tensor *t, int64_t index, int depth, mask_number *out);
 /* By operator name; NULL where not followed. */
+typedef struct mask_eval_row { /* of a table that is sorted by name */
+    const char *name;
+    mask_eval_fn *fn;
+} mask_eval_row;
 mask_eval_fn *mask_move_find(const char *op_type);   /* mask_move.c: what only moves elements */
 mask_eval_fn *mask_number_find(const char *op_type); /* mask_number.c: arithmetic, comparison, logic */
 
