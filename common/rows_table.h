@@ -10,6 +10,11 @@
 /* The status of a row, or of a whole report. UNSTABLE, of older ones, is SKIPPED: they have no figure. */
 const char *rows_table_status(const char *name);
 
+/* Whether a row is of that candidate and variant; NULL is no name, and a variant without text. */
+bool rows_table_is(const json_t *row, const char *name, const char *variant);
+json_t *rows_table_find(const json_t *report, const char *name, const char *variant); /* borrowed; NULL: none */
+const char *rows_table_name(arena *a, const json_t *row);                             /* with its variant */
+
 typedef struct rows_table {
     const json_t *rows;
     const char *baseline, *baseline_variant; /* NULL: there is none */
