@@ -2,6 +2,7 @@
  * report at once, and write the verdicts when the model's time is known. Owns the state of the run. */
 #include "scout/run/run_internal.h"
 
+#include "common/clock.h"
 #include "scout/input/sparsity.h"
 #include "scout/input/weights.h"
 #include "scout/kinds/kinds.h"
@@ -16,11 +17,7 @@
 
 static const size_t MOST_MEMORY = (size_t)2 << 30; /* of everything that the operations need here */
 
-double run_now(void) {
-    struct timespec t;
-    clock_gettime(CLOCK_MONOTONIC, &t);
-    return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
-}
+double run_now(void) { return clock_seconds(); }
 
 void run_utc(char *text, size_t room) {
     const time_t now = time(NULL);

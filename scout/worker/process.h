@@ -1,6 +1,7 @@
 /* One worker process as its supervisor sees it: started, listened to, timed, ended. */
 #pragma once
 
+#include "common/clock.h"
 #include "scout/terms/reason.h"
 #include "scout/worker/frames.h"
 #include "scout/worker/supervisor.h"
@@ -42,8 +43,6 @@ typedef struct process_loss { /* why a process is no more */
     char code[24];
     char text[512];
 } process_loss;
-
-double process_now(void);
 
 /* Starting: this child is a worker. */
 void process_enlist(pid_t pid);
