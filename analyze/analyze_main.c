@@ -4,7 +4,6 @@
 #include "common/cli.h"
 #include "common/files.h"
 
-#include <fcntl.h>
 #include <string.h>
 #include <unistd.h>
 
@@ -18,13 +17,6 @@ static const struct {
     {"explain", command_explain},
 };
 
-/* Started with one of them closed, the next file that is opened would take its place, and be printed into. */
-static void hold_standard_files(void) {
-    int fd = 0;
-    while (fd >= 0 && fd <= STDERR_FILENO) fd = open("/dev/null", O_RDWR);
-    if (fd >= 0) close(fd);
-}
-
 static status_code run(int argc, char **argv, status *st) {
     for (size_t k = 1; argc > 1 && k < sizeof commands / sizeof commands[0]; k++)
         if (strcmp(argv[1], commands[k].name) == 0) return commands[k].run(argc - 1, argv + 1, st);
@@ -35,19 +27,12 @@ static status_code run(int argc, char **argv, status *st) {
     return commands[0].run(argc, argv, st);
 }
 
-/* What could not be printed whole is a failure too, but not a worse one than what happened before. */
-static void finish_output(status *st) {
-    const bool good = fflush(stdout) == 0 && !ferror(stdout);
-    if (!good && st->code <= STATUS_INCOMPLETE)
-        status_set(st, STATUS_ENVIRONMENT, "standard output cannot be written whole; give it room, or say -o");
-}
-
 int main(int argc, char **argv) {
     status st = {0};
-    hold_standard_files();
+    files_hold_standard();
     files_clean_on_signals();
     st.code = run(argc, argv, &st);
-    finish_output(&st);
+    files_finish_output(&st, "whole; give it room, or say -o");
     if (st.code > STATUS_INCOMPLETE || (st.code != STATUS_OK && st.text[0]))
         status_print(stderr, "analyze", NULL, st.text);
     return (int)st.code;

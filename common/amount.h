@@ -3,8 +3,7 @@
  *     fprintf(out, "%s\n", amount_time(us).s);
  *
  * What is not known is "-". */
-#ifndef COMMON_AMOUNT_H
-#define COMMON_AMOUNT_H
+#pragma once
 
 typedef struct amount {
     char s[32];
@@ -13,5 +12,3 @@ typedef struct amount {
 amount amount_time(double us);         /* "18.92 us", "30.20 ms" */
 amount amount_percent(double share);   /* "3.4 %" */
 amount amount_within(double relative); /* "± 0.6 %"; "± ?" where it is not known */
-
-#endif

@@ -27,17 +27,33 @@ static void on_signal(int number) {
     raise(number); /* arrives when the handler returns */
 }
 
-void files_clean_on_signals(void) {
+void files_on_signals(void (*handler)(int number)) {
     static const int numbers[] = {SIGINT, SIGTERM, SIGHUP};
     for (size_t k = 0; k < sizeof numbers / sizeof numbers[0]; k++) {
         struct sigaction action, old;
         memset(&action, 0, sizeof action);
-        action.sa_handler = on_signal;
+        action.sa_handler = handler;
         sigemptyset(&action.sa_mask);
         /* a signal that the parent ignores (nohup) stays ignored */
         if (sigaction(numbers[k], NULL, &old) == 0 && old.sa_handler != SIG_IGN) sigaction(numbers[k], &action, NULL);
     }
     signal(SIGXFSZ, SIG_IGN);
+}
+
+void files_clean_on_signals(void) { files_on_signals(on_signal); }
+
+/* ---- standard files ---- */
+
+void files_hold_standard(void) {
+    int fd = 0;
+    while (fd >= 0 && fd <= STDERR_FILENO) fd = open("/dev/null", O_RDWR);
+    if (fd >= 0) close(fd);
+}
+
+void files_finish_output(status *st, const char *advice) {
+    const bool good = fflush(stdout) == 0 && !ferror(stdout);
+    if (!good && st->code <= STATUS_INCOMPLETE)
+        status_set(st, STATUS_ENVIRONMENT, "standard output cannot be written %s", advice);
 }
 
 static int take_ticket(char *temp) {
@@ -332,10 +348,7 @@ bool files_is_link(const char *path) {
 
 bool files_lock(const char *folder, int *fd, status *st) {
     *fd = open(folder, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-    if (*fd < 0) {
-        status_set(st, STATUS_ENVIRONMENT, "%s: cannot be opened: %s", folder, strerror(errno));
-        return false;
-    }
+    if (*fd < 0) return status_fail(st, STATUS_ENVIRONMENT, "%s: cannot be opened: %s", folder, strerror(errno));
     if (flock(*fd, LOCK_EX | LOCK_NB) == 0) return true;
     const bool taken = errno == EWOULDBLOCK;
     if (taken)

@@ -1,6 +1,5 @@
 /* Files that appear whole or not at all, reading with a limit, folders, names. */
-#ifndef COMMON_FILES_H
-#define COMMON_FILES_H
+#pragma once
 
 #include "common/status.h"
 
@@ -62,9 +61,16 @@ bool files_lacks_folder(const char *path, status *st);
 /* Takes a file that was written away again; a device, a pipe or a link to one stays. */
 void files_remove(const char *path);
 
-/* From now on SIGINT, SIGTERM and SIGHUP remove half-written files before they end the program, and a limit on the size
- * of files (SIGXFSZ) is a failed write like any other. */
+/* From now on SIGINT, SIGTERM and SIGHUP call `handler`, and a limit on the size of files (SIGXFSZ) is a failed write
+ * like any other: the write fails, and says so. */
+void files_on_signals(void (*handler)(int number));
+/* The same with a handler that removes half-written files before it ends the program. */
 void files_clean_on_signals(void);
+
+/* Started with one of them closed, the next file that is opened would take its place, and be printed into. */
+void files_hold_standard(void);
+/* What could not be printed whole is a failure too, but not a worse one than what happened before. */
+void files_finish_output(status *st, const char *advice);
 
 /* Whether the path's last name is a link. What lies in a folder of results is refused then, for it would be written
  * elsewhere: the folder may come from others. */
@@ -79,5 +85,3 @@ char *files_read(const char *path, size_t limit, size_t *size, status *st);
 
 bool files_make_folders(const char *path, status *st); /* as mkdir -p, written by their owner alone */
 const char *files_base(const char *path);              /* what follows the last slash; borrowed from path */
-
-#endif

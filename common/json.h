@@ -1,7 +1,6 @@
 /* JSON trees (jansson): reading files within limits, building trees without a check after every step, saving them.
  * For large output that needs no tree see common/json_stream.h. */
-#ifndef COMMON_JSON_H
-#define COMMON_JSON_H
+#pragma once
 
 #include "common/status.h"
 
@@ -51,4 +50,10 @@ bool json_save(const char *path, const json_t *root, status *st);
  * others are in place. */
 bool json_save_all(const char *const *paths, json_t *const *roots, int count, status *st);
 
-#endif
+/* One optional member of an object: what is missing, of another type or out of range reads as "not known" and nothing
+ * fails. The object may be NULL, and texts are borrowed from it. A caller that must refuse a bad member checks it. */
+const char *json_get_text(const json_t *object, const char *key);         /* "" where it is no text */
+const char *json_get_text_or_null(const json_t *object, const char *key); /* NULL where it is no text */
+double json_get_number(const json_t *object, const char *key);            /* not-a-number where it is no finite one */
+double json_get_positive(const json_t *object, const char *key);          /* the same where it is not above 0 */
+int64_t json_get_int(const json_t *object, const char *key, int64_t missing);

@@ -95,3 +95,9 @@ const char *plain_cell(arena *a, const char *text, int columns) {
 
 bool plain_same(const char *a, const char *b) { return a && b && strcmp(a, b) == 0; }
 bool plain_alike(const char *a, const char *b) { return strcmp(a ? a : "", b ? b : "") == 0; }
+
+const char *plain_padded(arena *a, const char *text, int columns) {
+    const char *cut = plain_cell(a, text, columns);
+    const int missing = columns - plain_columns(cut);
+    return missing > 0 ? arena_printf(a, "%s%*s", cut, missing, "") : cut;
+}

@@ -1,6 +1,5 @@
 /* Text that may hold anything, made fit for a file or a terminal. */
-#ifndef COMMON_PLAIN_H
-#define COMMON_PLAIN_H
+#pragma once
 
 #include "common/arena.h"
 
@@ -20,6 +19,7 @@ const char *plain_utf8(arena *a, const char *text);
 /* As plain_utf8, and control characters, and those that turn the direction of text around, become '?'. At most
  * `columns` characters, the middle replaced by "…" where there are more. */
 const char *plain_cell(arena *a, const char *text, int columns);
+const char *plain_padded(arena *a, const char *text, int columns); /* the same, with blanks behind what is shorter */
 
 /* A name as it is repeated: itself up to PLAIN_NAME bytes, else its head, the hash of the whole and its tail, in the
  * arena. What names a model gives then costs no more than a line wherever it is said. */
@@ -30,5 +30,3 @@ int plain_columns(const char *text); /* characters of valid UTF-8 */
 
 bool plain_same(const char *a, const char *b);  /* both are there and equal: NULL equals nothing, not even NULL */
 bool plain_alike(const char *a, const char *b); /* equal, where NULL is an empty text */
-
-#endif

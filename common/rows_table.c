@@ -2,7 +2,7 @@
 #include "common/rows_table.h"
 
 #include "common/amount.h"
-#include "common/json_get.h"
+#include "common/json.h"
 #include "common/plain.h"
 #include "common/verdict.h"
 
@@ -40,20 +40,21 @@ static int by_time(const void *a, const void *b) {
     return (x->order > y->order) - (x->order < y->order);
 }
 
-static bool is_named(const json_t *row, const char *name, const char *variant) {
+bool rows_table_is(const json_t *row, const char *name, const char *variant) {
     return name && strcmp(json_get_text(row, "name"), name) == 0 &&
            strcmp(json_get_text(row, "variant"), variant ? variant : "") == 0;
 }
 
-/* ---- cells ---- */
-
-static const char *pad(arena *a, const char *text, int columns) {
-    const char *cut = plain_cell(a, text, columns);
-    const int missing = columns - plain_columns(cut);
-    return missing > 0 ? arena_printf(a, "%s%*s", cut, missing, "") : cut;
+json_t *rows_table_find(const json_t *report, const char *name, const char *variant) {
+    const json_t *rows = json_object_get(report, "candidates");
+    for (size_t k = 0; k < json_array_size(rows); k++)
+        if (rows_table_is(json_array_get(rows, k), name, variant)) return json_array_get(rows, k);
+    return NULL;
 }
 
-static const char *name_of(arena *a, const json_t *row) {
+/* ---- cells ---- */
+
+const char *rows_table_name(arena *a, const json_t *row) {
     const char *variant = json_get_text(row, "variant");
     return arena_printf(a, "%s%s%s", json_get_text(row, "name"), *variant ? " " : "", variant);
 }
@@ -70,7 +71,7 @@ static const char *within(arena *a, double ci) {
 /* Its own ratio is that of neighbouring blocks; else the two times'. */
 static const char *ratio(arena *a, const rows_table *t, const json_t *row, double us) {
     const double own = json_get_positive(row, "ratio"), times = us / t->baseline_us;
-    if (is_named(row, t->baseline, t->baseline_variant)) return "1";
+    if (rows_table_is(row, t->baseline, t->baseline_variant)) return "1";
     if (own > 0) return arena_printf(a, "%.3f %s", own, within(a, json_get_number(row, "ratio_ci")));
     return times > 0 && isfinite(times) ? arena_printf(a, "%.3f", times) : "-";
 }
@@ -84,15 +85,16 @@ static void print_line(FILE *out, const char *text) {
 }
 
 static const char *cells(arena *a, const char *name, int wide, const char *const c[6], const char *note) {
-    return arena_printf(a, "  %s %11s %s %9s %8s  %s %s  %s", pad(a, name, wide), c[0], pad(a, c[1], 9), c[2], c[3],
-                        pad(a, c[4], 14), pad(a, c[5], 8), plain_cell(a, note, REASON));
+    return arena_printf(a, "  %s %11s %s %9s %8s  %s %s  %s", plain_padded(a, name, wide), c[0],
+                        plain_padded(a, c[1], 9), c[2], c[3], plain_padded(a, c[4], 14), plain_padded(a, c[5], 8),
+                        plain_cell(a, note, REASON));
 }
 
 static void print_timed(FILE *out, arena *a, const rows_table *t, const line *lines, size_t count) {
     static const char *const heads[] = {"time", "interval", "TFLOP/s", "TB/s", "ratio", "quality"};
     int wide = 9;
     for (size_t k = 0; k < count; k++) {
-        const int columns = plain_columns(plain_cell(a, name_of(a, lines[k].row), NAME));
+        const int columns = plain_columns(plain_cell(a, rows_table_name(a, lines[k].row), NAME));
         if (columns > wide) wide = columns;
     }
     print_line(out, cells(a, "candidate", wide, heads, ""));
@@ -104,7 +106,8 @@ static void print_timed(FILE *out, arena *a, const rows_table *t, const line *li
                                  rate(a, row, "tbps"),
                                  ratio(a, t, row, lines[k].us),
                                  json_get_text(row, "quality")};
-        print_line(out, cells(a, name_of(a, row), wide, c, t->note ? t->note(t->context, row, lines[k].us) : ""));
+        print_line(out,
+                   cells(a, rows_table_name(a, row), wide, c, t->note ? t->note(t->context, row, lines[k].us) : ""));
     }
 }
 
@@ -130,7 +133,7 @@ static void print_others(FILE *out, arena *a, const rows_table *t, const line *l
                 break;
             }
             const json_t *reason = json_object_get(lines[k].row, "reason");
-            fprintf(out, "    %s %s\n", pad(a, name_of(a, lines[k].row), NAME - 2),
+            fprintf(out, "    %s %s\n", plain_padded(a, rows_table_name(a, lines[k].row), NAME - 2),
                     plain_cell(a, json_get_text(reason, "text"), REASON));
         }
     }

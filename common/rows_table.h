@@ -1,7 +1,6 @@
 /* The rows of a measurement beside each other, for a terminal: those with a time first, the fastest on top, then all
  * others by the reason why they have none. */
-#ifndef COMMON_ROWS_TABLE_H
-#define COMMON_ROWS_TABLE_H
+#pragma once
 
 #include "common/arena.h"
 
@@ -10,6 +9,11 @@
 
 /* The status of a row, or of a whole report. UNSTABLE, of older ones, is SKIPPED: they have no figure. */
 const char *rows_table_status(const char *name);
+
+/* Whether a row is of that candidate and variant; NULL is no name, and a variant without text. */
+bool rows_table_is(const json_t *row, const char *name, const char *variant);
+json_t *rows_table_find(const json_t *report, const char *name, const char *variant); /* borrowed; NULL: none */
+const char *rows_table_name(arena *a, const json_t *row);                             /* with its variant */
 
 typedef struct rows_table {
     const json_t *rows;
@@ -24,5 +28,3 @@ typedef struct rows_table {
 /* Memory comes from the arena, whose guard takes what fails. How many rows have a time. */
 size_t rows_table_timed(const json_t *rows);
 void rows_table_print(FILE *out, arena *a, const rows_table *t);
-
-#endif

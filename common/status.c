@@ -2,30 +2,9 @@
  * terminal or breaks a log. */
 #include "common/status.h"
 
-#include <stdbool.h>
-#include <stdint.h>
+#include "common/plain.h"
+
 #include <string.h>
-
-/* Length of the well-formed UTF-8 sequence at s (at most n bytes), 0 where it is broken. Sets the code point. */
-static size_t utf8_sequence(const unsigned char *s, size_t n, uint32_t *code) {
-    static const uint32_t smallest[5] = {0, 0, 0x80, 0x800, 0x10000};
-    size_t length = s[0] < 0x80 ? 1 : s[0] < 0xc2 ? 0 : s[0] < 0xe0 ? 2 : s[0] < 0xf0 ? 3 : s[0] < 0xf5 ? 4 : 0;
-    if (length == 0 || length > n) return 0;
-    uint32_t c = length == 1 ? s[0] : s[0] & (0x7fu >> length);
-    for (size_t k = 1; k < length; k++) {
-        if ((s[k] & 0xc0) != 0x80) return 0;
-        c = c << 6 | (s[k] & 0x3fu);
-    }
-    if (c < smallest[length] || c > 0x10ffff || (c >= 0xd800 && c <= 0xdfff)) return 0;
-    *code = c;
-    return length;
-}
-
-/* Control characters, and those that end a line or turn the direction of text around. */
-static bool is_unsafe(uint32_t c) {
-    return c < 0x20 || (c >= 0x7f && c < 0xa0) || c == 0x061c || c == 0x200e || c == 0x200f ||
-           (c >= 0x2028 && c <= 0x202e) || (c >= 0x2066 && c <= 0x2069) || c == 0xfeff;
-}
 
 status_code status_setv(status *st, status_code code, const char *format, va_list args) {
     st->code = code;
@@ -47,6 +26,14 @@ status_code status_set(status *st, status_code code, const char *format, ...) {
     return code;
 }
 
+bool status_fail(status *st, status_code code, const char *format, ...) {
+    va_list args;
+    va_start(args, format);
+    status_setv(st, code, format, args);
+    va_end(args);
+    return false;
+}
+
 /* The longest line that is printed: a log's reader must not drown in one hostile name. */
 enum { STATUS_LINE = 2000 };
 
@@ -65,25 +52,22 @@ static void line_add(line *l, const char *s, size_t n) {
 }
 
 static void line_add_escaped(line *l, const char *text) {
-    const unsigned char *s = (const unsigned char *)text;
-    size_t left = strlen(text);
-    while (left > 0 && !l->cut) {
+    while (*text && !l->cut) {
         uint32_t c = 0;
-        size_t n = utf8_sequence(s, left, &c);
-        if (n > 0 && !is_unsafe(c)) {
-            line_add(l, (const char *)s, n);
+        size_t n = (size_t)plain_character(text, &c);
+        if (n > 0 && !plain_controls(c)) {
+            line_add(l, text, n);
         } else if (n == 1 && (c == '\n' || c == '\t' || c == '\r')) {
             line_add(l, c == '\n' ? "\\n" : c == '\t' ? "\\t" : "\\r", 2);
         } else {
             if (n == 0) n = 1;
             for (size_t k = 0; k < n; k++) {
                 char hex[5];
-                snprintf(hex, sizeof hex, "\\x%02x", (unsigned)s[k]);
+                snprintf(hex, sizeof hex, "\\x%02x", (unsigned)(unsigned char)text[k]);
                 line_add(l, hex, 4);
             }
         }
-        s += n;
-        left -= n;
+        text += n;
     }
 }
 

@@ -1,6 +1,5 @@
 /* From measured times to what should be done: the rules, as one table, with thresholds that are options. Pure. */
-#ifndef COMMON_VERDICT_H
-#define COMMON_VERDICT_H
+#pragma once
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -69,7 +68,8 @@ typedef struct verdict_facts {
 
 /* How scout_batch and analyze come to them, each from what it read. */
 bool verdict_is_excused(const char *reason); /* it needs no measuring: no failure, and it takes no time */
-bool verdict_is_sparse(const char *family);  /* it leaves zeros out, which the ceiling counts */
+bool verdict_has_approach(const char *approach, bool of_candidate); /* whether there is such a one; of a candidate */
+bool verdict_is_sparse(const char *family);                         /* it leaves zeros out, which the ceiling counts */
 enum { VERDICT_NAME = 160 };
 const char *verdict_name(const char *name, const char *variant, char text[VERDICT_NAME]); /* NULL for NULL */
 
@@ -134,5 +134,3 @@ typedef struct verdict_tile {
     int m, n, k;
 } verdict_tile;
 int verdict_tiles(const verdict_facts *facts, verdict_tile tiles[VERDICT_TILES]);
-
-#endif

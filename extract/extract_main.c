@@ -129,14 +129,6 @@ static read_dim *bound_dims(const cli_bindings *b, status *st) {
     return dims;
 }
 
-/* A table that could not be printed whole is a failure too, but not a worse one than what happened before. */
-static void finish_output(status *st) {
-    bool good = fflush(stdout) == 0 && !ferror(stdout);
-    if (!good && st->code <= STATUS_INCOMPLETE)
-        status_set(st, STATUS_ENVIRONMENT,
-                   "standard output cannot be written completely; make room for it, or give --quiet");
-}
-
 int main(int argc, char **argv) {
     status st = {0};
     settings s = {.options.precision = "model"};
@@ -150,7 +142,7 @@ int main(int argc, char **argv) {
         s.options.read.dims = dims;
         s.options.read.dim_count = s.dims.count;
         st.code = extract_run(&s.options, &st);
-        finish_output(&st);
+        files_finish_output(&st, "completely; make room for it, or give --quiet");
     }
     if (st.code > STATUS_INCOMPLETE || (st.code != STATUS_OK && st.text[0]))
         status_print(stderr, "extract_ops", NULL, st.text);

@@ -2,18 +2,16 @@
  * all three back however the run ends. */
 #include "extract/extract_run.h"
 
+#include "common/clock.h"
 #include "common/files.h"
 #include "extract/infer/infer.h"
-#include "extract/match/match.h"
+#include "extract/match/match_patterns.h"
 #include "extract/ops/collect.h"
-#include "extract/ops/fuse.h"
 #include "extract/ops/work.h"
 #include "extract/write/emit.h"
-#include "extract/write/table.h"
 
 #include <string.h>
 #include <sys/stat.h>
-#include <time.h>
 #include <unistd.h>
 
 /* Memory follows the size of the file within these bounds, so that a small hostile file cannot ask for much. */
@@ -35,14 +33,8 @@ typedef struct run {
     bool complete, progress; /* progress: something stands on the terminal's line */
 } run;
 
-static double now(void) {
-    struct timespec t;
-    clock_gettime(CLOCK_MONOTONIC, &t);
-    return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
-}
-
 static void show_stage(run *r, const char *stage) {
-    if (r->options->quiet || !isatty(STDERR_FILENO) || now() - r->started < RUN_SILENT_SECONDS) return;
+    if (r->options->quiet || !isatty(STDERR_FILENO) || clock_seconds() - r->started < RUN_SILENT_SECONDS) return;
     fprintf(stderr, "\r\033[Kextract_ops: %s", stage);
     fflush(stderr);
     r->progress = true;
@@ -166,7 +158,7 @@ static void run_guarded(run *r, status *st) {
 }
 
 status_code extract_run(const extract_options *options, status *st) {
-    run r = {.options = options, .started = now()};
+    run r = {.options = options, .started = clock_seconds()};
     *st = (status){0};
     guard_init(&r.guard);
     arena_init(&r.arena, &r.guard, memory_limit(options->model_path));

@@ -5,11 +5,8 @@
 #include "scout/worker/worker.h"
 
 #include <errno.h>
-#include <fcntl.h>
 #include <signal.h>
-#include <string.h>
 #include <time.h>
-#include <unistd.h>
 
 /* Set by the first signal that asks for an end; a second one ends the program as it would have without a handler.
  * A handler has nothing but globals to tell by. */
@@ -35,24 +32,8 @@ static void on_signal(int number) {
 }
 
 static void watch_signals(void) {
-    static const int numbers[] = {SIGINT, SIGTERM, SIGHUP};
-    for (size_t k = 0; k < sizeof numbers / sizeof numbers[0]; k++) {
-        struct sigaction action, old;
-        memset(&action, 0, sizeof action);
-        action.sa_handler = on_signal;
-        sigemptyset(&action.sa_mask);
-        /* a signal that the parent ignores (nohup) stays ignored */
-        if (sigaction(numbers[k], NULL, &old) == 0 && old.sa_handler != SIG_IGN) sigaction(numbers[k], &action, NULL);
-    }
+    files_on_signals(on_signal);
     signal(SIGPIPE, SIG_IGN); /* a closed pipe of the table does not end the measuring */
-    signal(SIGXFSZ, SIG_IGN); /* nor does a limit on the size of files: the write fails, and says so */
-}
-
-/* Started with one of them closed, the next file that is opened would take its place, and be printed into. */
-static void hold_standard_files(void) {
-    int fd = 0;
-    while (fd >= 0 && fd <= STDERR_FILENO) fd = open("/dev/null", O_RDWR);
-    if (fd >= 0) close(fd);
 }
 
 static status_code run_worker(const options *o, status *st) {
@@ -79,22 +60,14 @@ static status_code run_mode(const options *o, status *st) {
     return STATUS_USAGE;
 }
 
-/* A table that could not be printed whole is a failure too, but not a worse one than what happened before. */
-static void finish_output(status *st) {
-    const bool good = fflush(stdout) == 0 && !ferror(stdout);
-    if (!good && st->code <= STATUS_INCOMPLETE)
-        status_set(st, STATUS_ENVIRONMENT,
-                   "standard output cannot be written completely; make room for it, or give --quiet");
-}
-
 int main(int argc, char **argv) {
     status st = {0};
     options o;
-    hold_standard_files();
+    files_hold_standard();
     if (options_parse(argc, argv, &o, &st) == CLI_RUN) {
         if (o.mode != OPTIONS_WORKER) watch_signals();
         st.code = run_mode(&o, &st);
-        if (o.mode != OPTIONS_WORKER) finish_output(&st);
+        if (o.mode != OPTIONS_WORKER) files_finish_output(&st, "completely; make room for it, or give --quiet");
     }
     if (st.code > STATUS_INCOMPLETE || (st.code != STATUS_OK && st.text[0]))
         status_print(stderr, "scout_batch", NULL, st.text);

@@ -9,32 +9,21 @@
 
 enum { NAME = 42, NOTE = 84, VALUE = 36, WHERE = 60 };
 
-static void put(FILE *out, const char *text, size_t most) { escape_print_cut(out, ESCAPE_TERMINAL, text, most); }
+static escape_line cut(const char *text, size_t most) { return escape_text(ESCAPE_TERMINAL, text, most); }
 
 static const char *plural(size_t n) { return n == 1 ? "" : "s"; }
 
 static void write_runs(const comparison *c, FILE *out) {
     static const char *const names[] = {"before", "after"};
-    for (int k = 0; k < 2; k++) {
-        const study_group *g = k ? c->after : c->before;
-        fprintf(out, "%-10s  ", names[k]);
-        put(out, c->folders[k], WHERE);
-        fputs("  ", out);
-        put(out, g->device, VALUE);
-        fputc('\n', out);
-    }
-    fputs("regime      ", out);
-    put(out, c->after->regime, WHERE);
-    fputc('\n', out);
+    for (int k = 0; k < 2; k++)
+        fprintf(out, "%-10s  %s  %s\n", names[k], cut(c->folders[k], WHERE).s,
+                cut((k ? c->after : c->before)->device, VALUE).s);
+    fprintf(out, "regime      %s\n", cut(c->after->regime, WHERE).s);
     for (size_t k = 0; k < c->difference_count; k++) {
         const comparison_difference *d = &c->differences[k];
-        fputs(k == 0 ? "differs     " : "            ", out);
-        put(out, d->what, 20);
-        fputs(": ", out);
-        put(out, *d->before ? d->before : "not given", VALUE - 6);
-        fputs(" -> ", out);
-        put(out, *d->after ? d->after : "not given", VALUE - 6);
-        fputc('\n', out);
+        fprintf(out, "%s%s: %s -> %s\n", k == 0 ? "differs     " : "            ", cut(d->what, 20).s,
+                cut(*d->before ? d->before : "not given", VALUE - 6).s,
+                cut(*d->after ? d->after : "not given", VALUE - 6).s);
     }
 }
 
@@ -45,12 +34,9 @@ static void write_ceilings(const comparison *c, FILE *out) {
     if (c->ceilings_say == COMPARISON_CEILINGS_STORED) return;
     for (size_t k = 0; k < c->ceiling_count && k < 8; k++) {
         const comparison_ceiling *kind = &c->ceilings[k];
-        fputs(k == 0 ? "ceilings    " : "            ", out);
-        put(out, *kind->bound ? kind->bound : "unknown", 10);
-        fputc(' ', out);
-        put(out, kind->precision, 10);
-        fprintf(out, ": %s of the time (%zu operation%s)\n", comparison_percent(kind->change).s, kind->operations,
-                plural(kind->operations));
+        fprintf(out, "%s%s %s: %s of the time (%zu operation%s)\n", k == 0 ? "ceilings    " : "            ",
+                cut(*kind->bound ? kind->bound : "unknown", 10).s, cut(kind->precision, 10).s,
+                comparison_percent(kind->change).s, kind->operations, plural(kind->operations));
     }
 }
 
@@ -103,27 +89,17 @@ static void write_counts(const comparison *c, FILE *out) {
     fputs(c->drift.learned ? "\n" : ";\n            there are too few operations to learn the ordinary noise\n", out);
 }
 
-static void write_note(const char *text, FILE *out) {
-    fputs("            ", out);
-    put(out, text, NOTE);
-    fputc('\n', out);
-}
-
-static void write_verdict(const comparison_row *r, FILE *out) {
-    char text[128];
-    write_note(comparison_verdict_text(r, text, sizeof text), out);
-}
+static void write_note(const char *text, FILE *out) { fprintf(out, "            %s\n", cut(text, NOTE).s); }
 
 /* The sign of ± takes two bytes. */
 static void write_row(const comparison_row *r, FILE *out) {
     const comparison_figure net = comparison_net(r);
-    fprintf(out, "%-10s%*s %9s", drift_state_name(r->best.state), strchr(net.s, '%') ? 16 : 15, net.s,
-            amount_time(r->before->best_us).s);
-    fprintf(out, " %9s %9s  ", amount_time(r->after->best_us).s, comparison_span(r->lost_us).s);
-    put(out, r->after->operation, NAME);
-    fputc('\n', out);
+    char text[128];
+    fprintf(out, "%-10s%*s %9s %9s %9s  %s\n", drift_state_name(r->best.state), strchr(net.s, '%') ? 16 : 15, net.s,
+            amount_time(r->before->best_us).s, amount_time(r->after->best_us).s, comparison_span(r->lost_us).s,
+            cut(r->after->operation, NAME).s);
     if (r->note) write_note(r->note, out);
-    if (r->verdict != COMPARISON_KEPT) write_verdict(r, out);
+    if (r->verdict != COMPARISON_KEPT) write_note(comparison_verdict_text(r, text, sizeof text), out);
 }
 
 static void write_list(const char *title, const study_report *const *list, size_t count, size_t top, FILE *out) {
@@ -134,9 +110,7 @@ static void write_list(const char *title, const study_report *const *list, size_
             fprintf(out, "  and %zu more\n", count - k);
             return;
         }
-        fputs("  ", out);
-        put(out, list[k]->operation, NAME + 40);
-        fputc('\n', out);
+        fprintf(out, "  %s\n", cut(list[k]->operation, NAME + 40).s);
     }
 }
 
@@ -164,13 +138,8 @@ static void write_changes(const comparison *c, size_t top, FILE *out) {
 
 static void write_skipped(const comparison *c, size_t top, FILE *out) {
     if (c->skipped_count > 0) fprintf(out, "\n%zu file%s left out\n", c->skipped_count, plural(c->skipped_count));
-    for (size_t k = 0; k < c->skipped_count && (top == 0 || k < top); k++) {
-        fputs("  ", out);
-        put(out, c->skipped[k].path, NAME);
-        fputs(": ", out);
-        put(out, c->skipped[k].why, NAME);
-        fputc('\n', out);
-    }
+    for (size_t k = 0; k < c->skipped_count && (top == 0 || k < top); k++)
+        fprintf(out, "  %s: %s\n", cut(c->skipped[k].path, NAME).s, cut(c->skipped[k].why, NAME).s);
 }
 
 bool comparison_text(const comparison *c, const comparison_shown *shown, FILE *out, status *st) {

@@ -2,7 +2,6 @@
 #include "analyze/explain/explain.h"
 
 #include "common/amount.h"
-#include "common/plain.h"
 
 #include <inttypes.h>
 #include <math.h>
@@ -46,28 +45,6 @@ void explain_tell(const explain *e, const char *format, ...) {
 }
 
 /* ---- what a report holds ---- */
-
-const char *explain_cell(const explain *e, const char *text, int columns) {
-    const char *cut = plain_cell(e->arena, text, columns);
-    const int missing = columns - plain_columns(cut);
-    return missing > 0 ? arena_printf(e->arena, "%s%*s", cut, missing, "") : cut;
-}
-
-const json_t *explain_row(const explain *e, const char *name, const char *variant) {
-    const json_t *rows = json_object_get(e->report, "candidates");
-    for (size_t k = 0; name && k < json_array_size(rows); k++) {
-        const json_t *row = json_array_get(rows, k);
-        if (strcmp(json_get_text(row, "name"), name) == 0 &&
-            strcmp(json_get_text(row, "variant"), variant ? variant : "") == 0)
-            return row;
-    }
-    return NULL;
-}
-
-const char *explain_row_name(const explain *e, const json_t *row) {
-    const char *variant = json_get_text(row, "variant");
-    return arena_printf(e->arena, "%s%s%s", json_get_text(row, "name"), *variant ? " " : "", variant);
-}
 
 const char *explain_points(const explain *e, verdict_figure f) {
     const int digits = f.half < 0.0005 ? 2 : 1;
@@ -142,8 +119,8 @@ static void write_head(const explain *e) {
 
 static void write_time(const explain *e, const char *what, const char *name, double us, double ci, const json_t *row) {
     const double clock = json_get_number(row, "clock_mhz"), power = json_get_number(row, "power_w");
-    fprintf(e->out, "  %-9s %s %11s %-9s %14s", what, explain_cell(e, name, NAME), amount_time(us).s,
-            explain_cell(e, amount_within(ci).s, 9), explain_rate(e, us));
+    fprintf(e->out, "  %-9s %s %11s %-9s %14s", what, plain_padded(e->arena, name, NAME), amount_time(us).s,
+            plain_padded(e->arena, amount_within(ci).s, 9), explain_rate(e, us));
     if (clock > 0) fprintf(e->out, "  %.0f MHz", clock);
     if (power > 0) fprintf(e->out, ", %.0f W", power);
     fputc('\n', e->out);
@@ -152,15 +129,15 @@ static void write_time(const explain *e, const char *what, const char *name, dou
 static void write_times(const explain *e) {
     const study_report *r = e->r;
     explain_title(e, "Times");
-    const json_t *baseline = explain_row(e, r->baseline, r->baseline_variant),
-                 *best = explain_row(e, r->best, r->best_variant);
+    const json_t *baseline = rows_table_find(e->report, r->baseline, r->baseline_variant),
+                 *best = rows_table_find(e->report, r->best, r->best_variant);
     if (baseline && r->baseline_us > 0)
-        write_time(e, "baseline", explain_row_name(e, baseline), r->baseline_us, r->baseline_ci, baseline);
+        write_time(e, "baseline", rows_table_name(e->arena, baseline), r->baseline_us, r->baseline_ci, baseline);
     else
         explain_say(e, "baseline  ",
                     arena_printf(e->arena, "%s: %s", r->status, r->reason_text ? r->reason_text : "it has no time"));
     if (best && best != baseline && r->best_us > 0)
-        write_time(e, "best", explain_row_name(e, best), r->best_us, r->best_ci, best);
+        write_time(e, "best", rows_table_name(e->arena, best), r->best_us, r->best_ci, best);
     if (r->ceiling_us > 0) write_time(e, "ceiling", r->bound ? r->bound : "", r->ceiling_us, r->ceiling_ci, NULL);
     if (isfinite(r->verdict.efficiency))
         explain_say(e, "",

@@ -1,10 +1,11 @@
 /* All that is known of one operation and why its verdict is what it is, for a terminal. Figures are the report's; what
  * the device can do is from the run.json beside it. */
-#ifndef ANALYZE_EXPLAIN_EXPLAIN_H
-#define ANALYZE_EXPLAIN_EXPLAIN_H
+#pragma once
 
 #include "analyze/study/study.h"
-#include "common/json_get.h"
+#include "common/json.h"
+#include "common/plain.h"
+#include "common/rows_table.h"
 
 #include <stdio.h>
 
@@ -35,12 +36,7 @@ void explain_title(const explain *e, const char *text);
 void explain_say(const explain *e, const char *first, const char *text);
 __attribute__((format(printf, 2, 3))) void explain_tell(const explain *e, const char *format, ...); /* "- …" */
 
-const char *explain_cell(const explain *e, const char *text, int columns);          /* clean, cut and padded */
-const json_t *explain_row(const explain *e, const char *name, const char *variant); /* NULL: there is none */
-const char *explain_row_name(const explain *e, const json_t *row);                  /* with its variant */
-const char *explain_points(const explain *e, verdict_figure f);                     /* "88.2 ± 0.5 %" */
-const char *explain_unit(const explain *e, double x, const char *unit);             /* "4.302 TB/s" */
-const char *explain_rate(const explain *e, double us);               /* what that time is in TFLOP/s, or TB/s */
-const char *explain_shape_of(const explain *e, const json_t *shape); /* "8192x8192x16384" */
-
-#endif
+const char *explain_points(const explain *e, verdict_figure f);         /* "88.2 ± 0.5 %" */
+const char *explain_unit(const explain *e, double x, const char *unit); /* "4.302 TB/s" */
+const char *explain_rate(const explain *e, double us);                  /* what that time is in TFLOP/s, or TB/s */
+const char *explain_shape_of(const explain *e, const json_t *shape);    /* "8192x8192x16384" */

@@ -2,20 +2,14 @@
 #include "analyze/explain/explain.h"
 
 #include "common/amount.h"
-#include "common/rows_table.h"
 
 #include <math.h>
 #include <string.h>
 
-static bool is_row(const json_t *row, const char *name, const char *variant) {
-    return name && strcmp(json_get_text(row, "name"), name) == 0 &&
-           strcmp(json_get_text(row, "variant"), variant ? variant : "") == 0;
-}
-
 static bool is_rival(const explain *e, const json_t *row) {
     const json_t *rival = json_object_get(e->report, "rival");
     const char *name = json_get_text(rival, "name");
-    return *name && is_row(row, name, json_get_text(rival, "variant"));
+    return *name && rows_table_is(row, name, json_get_text(rival, "variant"));
 }
 
 /* ---- why one was chosen, or not ---- */
@@ -30,7 +24,8 @@ static const char *why_best(const explain *e) {
 static const char *why_timed(const void *context, const json_t *row, double us) {
     const explain *e = context;
     const study_report *r = e->r;
-    const bool baseline = is_row(row, r->baseline, r->baseline_variant), best = is_row(row, r->best, r->best_variant);
+    const bool baseline = rows_table_is(row, r->baseline, r->baseline_variant),
+               best = rows_table_is(row, r->best, r->best_variant);
     if (baseline && best) return "the default, and chosen: nothing is proven to be faster";
     if (baseline) return "the default: all are compared with it";
     if (best && r->baseline_us > 0) return why_best(e);
@@ -46,7 +41,7 @@ static void write_pair(const explain *e) {
     const study_report *r = e->r;
     const verdict_figure saved = r->verdict.figures[VERDICT_SAVING];
     const json_t *rival = json_object_get(e->report, "rival");
-    if (r->ratio > 0 && !is_row(json_object_get(e->report, "candidates"), r->best, r->best_variant) &&
+    if (r->ratio > 0 && !rows_table_is(json_object_get(e->report, "candidates"), r->best, r->best_variant) &&
         (saved.x != 0 || saved.half > 0))
         explain_tell(e,
                      "The pair that decided: the best takes %.3f %s of the baseline's time in neighbouring blocks, so "
@@ -55,13 +50,13 @@ static void write_pair(const explain *e) {
                      explain_points(e, saved));
     if (json_is_object(rival) && r->rival_ratio > 0)
         explain_tell(e, "The nearest of the others: %s takes %.3f %s of the baseline's time in neighbouring blocks.",
-                     explain_row_name(e, rival), r->rival_ratio,
+                     rows_table_name(e->arena, rival), r->rival_ratio,
                      verdict_known(r->rival_ratio_ci) ? amount_within(r->rival_ratio_ci).s : "(in one pass)");
 }
 
 /* How a row's figure was come by: what each pass saw, with memory allocated anew, and what was left out of it. */
 static void write_passes(const explain *e, const char *what, const char *name, const char *variant) {
-    const json_t *row = explain_row(e, name, variant), *passes = json_object_get(row, "passes"), *pass;
+    const json_t *row = rows_table_find(e->report, name, variant), *passes = json_object_get(row, "passes"), *pass;
     const char *from = json_get_text(row, "interval_from"), *list = "", *unit = "";
     double blocks = 0, dropped = 0;
     size_t k;
@@ -88,7 +83,8 @@ static void write_open(const explain *e) {
     const study_report *r = e->r;
     const json_t *undecided = json_object_get(e->report, "undecided");
     const char *list = "";
-    const bool another = !is_row(explain_row(e, r->baseline, r->baseline_variant), r->best, r->best_variant);
+    const bool another =
+        !rows_table_is(rows_table_find(e->report, r->baseline, r->baseline_variant), r->best, r->best_variant);
     if (r->address_best > 0 && r->address_worst > 0)
         explain_tell(e,
                      "Its time depends on memory addresses: between %.3f and %.3f of %s, by the placement of its "

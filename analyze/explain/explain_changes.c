@@ -2,7 +2,6 @@
 #include "analyze/explain/explain.h"
 
 #include "common/amount.h"
-#include "common/plain.h"
 
 #include <math.h>
 
@@ -74,11 +73,11 @@ static void say_rival(const explain *e) {
     const double enough = 1 - e->thresholds->margin;
     if (!json_is_object(rival) || !(r->rival_ratio > 0) || r->verdict.figures[VERDICT_PROVEN].x > 0) return;
     if (r->rival_ratio > enough)
-        explain_tell(e, "The nearest rival, %s, would need %s less time to be proven.", explain_row_name(e, rival),
-                     amount_percent(1 - enough / r->rival_ratio).s);
+        explain_tell(e, "The nearest rival, %s, would need %s less time to be proven.",
+                     rows_table_name(e->arena, rival), amount_percent(1 - enough / r->rival_ratio).s);
     else
         explain_tell(e, "The nearest rival, %s, was fast enough, but not surely: measured longer, it may win.",
-                     explain_row_name(e, rival));
+                     rows_table_name(e->arena, rival));
 }
 
 /* ---- the ceiling ---- */

@@ -3,7 +3,6 @@
 #include "analyze/explain/explain.h"
 
 #include "common/amount.h"
-#include "common/plain.h"
 
 #include <math.h>
 #include <string.h>
@@ -112,7 +111,8 @@ static void write_rules(const explain *e) {
     explain_title(e, "Why: the first rule that applies decides");
     for (int k = 0; k <= v->rule && verdict_rule(k); k++)
         explain_say(
-            e, arena_printf(e->arena, "%s %s ", k == v->rule ? "yes" : "no ", explain_cell(e, verdict_rule(k), 31)),
+            e,
+            arena_printf(e->arena, "%s %s ", k == v->rule ? "yes" : "no ", plain_padded(e->arena, verdict_rule(k), 31)),
             saying(e, verdict_rule(k)));
     explain_say(e, "    => ", arena_printf(e->arena, "%s, priority %s", v->approach, v->priority));
 }
@@ -125,8 +125,8 @@ static void write_check(const explain *e, const verdict_check *check) {
     const verdict_figure *f = figure(e, check->figure);
     if (!is_asked(f)) return;
     const double points = 100 * (f->x - check->threshold);
-    fprintf(e->out, "  %s %s %7s  %-19s", explain_cell(e, check->what, 25), explain_cell(e, explain_points(e, *f), 20),
-            amount_percent(check->threshold).s, check->effect);
+    fprintf(e->out, "  %s %s %7s  %-19s", plain_padded(e->arena, check->what, 25),
+            plain_padded(e->arena, explain_points(e, *f), 20), amount_percent(check->threshold).s, check->effect);
     if (!isfinite(f->half))
         fputs(" may be on either side\n", e->out);
     else

@@ -97,18 +97,12 @@ static bool check_times(const study_scanner *s, study_report *r, char *why, size
     return true;
 }
 
-/* What a verdict may call it: the text goes where only these are looked for. */
-static bool is_approach(const char *text) {
-    static const char *const known[] = {"NONE",       "LIBRARY_TUNE",     "CUTLASS_SWEEP", "SPARSE_24", "SPARSE_BLOCK",
-                                        "SPARSE_CSR", "CUSTOM_ATTENTION", "CUSTOM_KERNEL", "FUSION",    "UNMEASURED"};
-    for (size_t k = 0; k < sizeof known / sizeof known[0]; k++)
-        if (!text || strcmp(text, known[k]) == 0) return true;
-    return false;
-}
-
+/* The text goes where only these are looked for. */
 static bool check_approaches(const study_report *r, char *why, size_t room) {
-    return (is_approach(r->best_approach) && is_approach(r->rival_approach) && is_approach(r->said)) ||
-           say(why, room, "its approach is unknown");
+    const char *const texts[] = {r->best_approach, r->rival_approach, r->said};
+    for (size_t k = 0; k < sizeof texts / sizeof texts[0]; k++)
+        if (texts[k] && !verdict_has_approach(texts[k], false)) return say(why, room, "its approach is unknown");
+    return true;
 }
 
 static bool check_fusion(const study_file *to, char *why, size_t room) {

@@ -2,6 +2,7 @@
 #include "extract/graph/graph.h"
 
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 enum { GRAPH_MAX_WARNINGS = 100 };
@@ -64,4 +65,10 @@ bool graph_has_body(const node *n) {
     for (int k = 0; k < n->attr_count; k++)
         if (n->attrs[k].kind == ATTR_GRAPH) return true;
     return false;
+}
+
+static int by_name(const void *name, const void *row) { return strcmp(name, *(const char *const *)row); }
+
+const void *graph_row(const void *rows, size_t count, size_t size, const char *name) {
+    return bsearch(name, rows, count, size, by_name);
 }

@@ -1,6 +1,6 @@
 /* The driver of shape inference: takes the nodes in order, calls each operator's shape function, and checks what it
  * says. */
-#include "extract/infer/infer_state.h"
+#include "extract/infer/infer.h"
 
 #include "common/checked.h"
 

@@ -1,11 +1,12 @@
 /* Shape inference: the driver, and what an operator's shape function may use. A shape function is called with every
  * input's info set and sets every wanted output's info. It may ask for values of inputs: where they are known
  * (constants, arithmetic on shapes) it gets them, whether they come from the model file or were propagated. */
-#ifndef EXTRACT_INFER_INFER_H
-#define EXTRACT_INFER_INFER_H
+#pragma once
 
 #include "extract/graph/graph.h"
 #include "extract/graph/operators.h"
+
+#include <setjmp.h>
 
 typedef struct infer {
     model *model;
@@ -74,4 +75,22 @@ int infer_broadcast(infer *c, int rank_a, const int64_t *a, int rank_b, const in
  * calls nothing and marks the node "follows from node 'y'". Where an input is inexact it is called with exact ones, the
  * least and the most (infer_bound.c). */
 
-#endif
+typedef struct infer_state {
+    jmp_buf *soft;      /* where infer_fail goes while a node may be unresolvable without the model being wrong */
+    int64_t repeats;    /* nodes inferred again for loop iterations so far: bounded */
+    int64_t mismatches; /* tensors whose stated type or shape differs from the inferred one */
+} infer_state;
+
+/* Why a node is unresolved, as ops.json can have it. */
+const char *infer_reason(infer *c, char *text);
+
+/* Sets what is known of the outputs of a node behind inputs of which only a least and a most are known; an output stays
+ * NULL where that can't be said. */
+void infer_bound(infer *c);
+
+/* Fails where a node's output i can't be. */
+void infer_check_dims(infer *c, int i, const info *x);
+
+/* Infers a body whose failure does not make the model wrong (a branch that may never run). False where it failed: the
+ * nodes from there on are listed as unresolved. */
+bool infer_graph_soft(model *m, graph *g);

@@ -1,5 +1,5 @@
 /* What an operator's shape function may ask and say: inputs, attributes, outputs. The driver is in infer.c. */
-#include "extract/infer/infer_state.h"
+#include "extract/infer/infer.h"
 
 #include "common/checked.h"
 #include "common/plain.h"

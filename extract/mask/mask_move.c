@@ -247,7 +247,7 @@ static bool move_trilu(mask_eval *e, const node *n, const tensor *t, int64_t ind
 }
 
 /* clang-format off */
-static const struct { const char *name; mask_eval_fn *fn; } moves[] = { /* sorted by name */
+static const mask_eval_row moves[] = { /* sorted by name */
     {"Concat", move_concat},
     {"Dropout", move_same},
     {"Expand", move_expand},
@@ -269,15 +269,6 @@ static const struct { const char *name; mask_eval_fn *fn; } moves[] = { /* sorte
 /* clang-format on */
 
 mask_eval_fn *mask_move_find(const char *op_type) {
-    size_t low = 0, high = sizeof moves / sizeof *moves;
-    while (low < high) {
-        size_t middle = (low + high) / 2;
-        int order = strcmp(moves[middle].name, op_type);
-        if (order == 0) return moves[middle].fn;
-        if (order < 0)
-            low = middle + 1;
-        else
-            high = middle;
-    }
-    return NULL;
+    const mask_eval_row *row = graph_row(moves, sizeof moves / sizeof *moves, sizeof *moves, op_type);
+    return row ? row->fn : NULL;
 }

@@ -194,7 +194,7 @@ static bool number_eye(mask_eval *e, const node *n, const tensor *t, int64_t ind
 }
 
 /* clang-format off */
-static const struct { const char *name; mask_eval_fn *fn; } numbers[] = { /* sorted by name */
+static const mask_eval_row numbers[] = { /* sorted by name */
     {"Abs", number_unary}, {"Add", number_binary}, {"And", number_logic}, {"Cast", number_cast}, {"CastLike", number_cast},
     {"Ceil", number_unary}, {"Clip", number_clip}, {"ConstantOfShape", number_of_shape}, {"CumSum", number_cumsum}, {"Div", number_binary},
     {"Equal", number_binary}, {"Exp", number_unary}, {"EyeLike", number_eye}, {"Floor", number_unary}, {"Greater", number_binary},
@@ -207,15 +207,6 @@ static const struct { const char *name; mask_eval_fn *fn; } numbers[] = { /* sor
 /* clang-format on */
 
 mask_eval_fn *mask_number_find(const char *op_type) {
-    size_t low = 0, high = sizeof numbers / sizeof *numbers;
-    while (low < high) {
-        size_t middle = (low + high) / 2;
-        int order = strcmp(numbers[middle].name, op_type);
-        if (order == 0) return numbers[middle].fn;
-        if (order < 0)
-            low = middle + 1;
-        else
-            high = middle;
-    }
-    return NULL;
+    const mask_eval_row *row = graph_row(numbers, sizeof numbers / sizeof *numbers, sizeof *numbers, op_type);
+    return row ? row->fn : NULL;
 }

@@ -77,18 +77,9 @@ static const eval_op eval_ops[] = { /* sorted by name */
 static bool is_exact(const node *n) { return flow_renames(n) || !(graph_is(n, "Cast") || graph_is(n, "CastLike")); }
 
 static const eval_op *eval_find(const node *n) {
-    size_t low = 0, high = sizeof eval_ops / sizeof *eval_ops;
     if (n->domain[0] || n->in_count > EVAL_MAX_INPUTS) return NULL;
-    while (low < high) {
-        size_t middle = (low + high) / 2;
-        int order = strcmp(eval_ops[middle].name, n->op_type);
-        if (order == 0) return is_exact(n) ? &eval_ops[middle] : NULL;
-        if (order < 0)
-            low = middle + 1;
-        else
-            high = middle;
-    }
-    return NULL;
+    const eval_op *op = graph_row(eval_ops, sizeof eval_ops / sizeof *eval_ops, sizeof *eval_ops, n->op_type);
+    return op && is_exact(n) ? op : NULL;
 }
 
 bool eval_follows(const node *n, bool rows) {

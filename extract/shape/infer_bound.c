@@ -3,7 +3,7 @@
  * its most, and what it says then lies between. Values are followed only through the operators of the table below,
  * where they grow or shrink steadily; to all others they are not known. */
 #include "common/checked.h"
-#include "extract/infer/infer_state.h"
+#include "extract/infer/infer.h"
 #include "extract/infer/value_index.h"
 #include "extract/shape/shape.h"
 

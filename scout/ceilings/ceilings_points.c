@@ -1,6 +1,6 @@
 /* Shapes to try. What a device does best are products whose tiles fill its units a whole number of times, so most of
  * them are made like that; the others make sure that nothing is missed for a wrong idea of tiles. */
-#include "scout/ceilings/ceilings_points.h"
+#include "scout/ceilings/ceilings_search.h"
 
 #include <math.h>
 #include <stddef.h>
@@ -52,7 +52,8 @@ static int64_t log_uniform(const ceilings_search_space *space, uint64_t *state) 
     return on_grain(space, (double)space->least * pow((double)space->most / (double)space->least, u));
 }
 
-ceilings_search_point ceilings_points_cube(const ceilings_search_space *space) {
+/* in the middle of the space */
+static ceilings_search_point ceilings_points_cube(const ceilings_search_space *space) {
     ceilings_search_point p = {0};
     double side = (double)space->most / 2;
     do {

@@ -4,7 +4,6 @@
  * power cap short blocks tell the flops per cycle and long ones what a shape's own load leaves of the clock. */
 #include "scout/ceilings/ceilings_search.h"
 
-#include "scout/ceilings/ceilings_points.h"
 #include "scout/timing/estimate.h"
 
 #include <math.h>

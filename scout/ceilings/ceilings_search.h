@@ -1,7 +1,6 @@
 /* Finding the shape at which a device multiplies fastest, and holding what was found against random shapes. Knows no
  * device: a bench opens shapes as subjects that can be timed, so that the tests search on a model of one. */
-#ifndef SCOUT_CEILINGS_CEILINGS_SEARCH_H
-#define SCOUT_CEILINGS_CEILINGS_SEARCH_H
+#pragma once
 
 #include "scout/ceilings/ceilings_lab.h"
 
@@ -58,4 +57,15 @@ static inline double ceilings_search_flops(const ceilings_search_point *p) {
     return 2.0 * (double)p->m * (double)p->n * (double)p->k;
 }
 
-#endif
+/* Which shapes are worth looking at: whole waves of tiles, customary sizes, random ones, neighbours of a good one. */
+uint64_t ceilings_points_next(uint64_t *state); /* random bits */
+bool ceilings_points_fit(const ceilings_search_space *space, const ceilings_search_point *p);
+/* Log-uniform multiples of 128 (of 32 in a space of small shapes) that fit. */
+ceilings_search_point ceilings_points_random(const ceilings_search_space *space, uint64_t *state);
+/* What earlier searches ended with on devices of as many units, at most `room`; returns how many. */
+int ceilings_points_known(const ceilings_search_space *space, ceilings_search_point *out, int room);
+/* The index-th thing to try: first the customary and the deep ones, then whole waves and random ones in turns. */
+ceilings_search_point ceilings_points_try(const ceilings_search_space *space, int index, uint64_t *state);
+/* Writes at most `room` neighbours that fit; returns how many. */
+int ceilings_points_near(const ceilings_search_space *space, const ceilings_search_point *p, ceilings_search_point *out,
+                         int room);

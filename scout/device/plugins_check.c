@@ -1,5 +1,7 @@
 /* What is looked at before anything of a plugin is used. Sizes first: a member is read only where the struct has it. */
-#include "scout/device/plugins_check.h"
+#include "scout/device/plugins.h"
+
+#include "common/verdict.h"
 
 #include <math.h>
 #include <string.h>
@@ -29,14 +31,6 @@ static bool good_text(const char *text, bool needed) {
     return *text == 0;
 }
 
-static bool known_approach(const char *approach) {
-    static const char *const known[] = {"LIBRARY_TUNE", "CUTLASS_SWEEP", "SPARSE_24",        "SPARSE_BLOCK",
-                                        "SPARSE_CSR",   "CUSTOM_KERNEL", "CUSTOM_ATTENTION", "FUSION"};
-    for (size_t k = 0; approach && k < sizeof known / sizeof known[0]; k++)
-        if (strcmp(known[k], approach) == 0) return true;
-    return false;
-}
-
 bool plugins_check_candidate(const scout_candidate *c, scout_why *why) {
     if (!c) return refuse(why, "a candidate", "is missing");
     if (!sane_size(c->size, offsetof(scout_candidate, destroy) + sizeof c->destroy))
@@ -47,7 +41,7 @@ bool plugins_check_candidate(const scout_candidate *c, scout_why *why) {
     bool plain = good_text(c->about, true) && good_text(c->library, false);
     for (int k = 0; plain && k < 64 && c->precisions[k]; k++) plain = good_text(c->precisions[k], true);
     if (!plain) return refuse(why, c->name, "about, library or precisions is not plain ASCII");
-    if (!known_approach(c->approach)) return refuse(why, c->name, "its approach is not one of a verdict");
+    if (!verdict_has_approach(c->approach, true)) return refuse(why, c->name, "its approach is not one of a verdict");
     if (!c->supports || !c->prepare || !c->launch || (!c->destroy && !scout_allocates(c)))
         return refuse(why, c->name, "supports, prepare, launch or destroy is missing");
     return true;

@@ -2,7 +2,7 @@
  * Reading them from files is in operation_read.c, the hand-written form in operation_short.c. */
 #include "scout/input/operation_internal.h"
 
-#include "scout/input/weights_file.h"
+#include "scout/input/weights.h"
 
 #include <inttypes.h>
 #include <stdlib.h>

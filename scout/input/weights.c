@@ -1,7 +1,6 @@
 /* Makes what a weight holds: from the model's file or from a pattern, and tells candidates what they need to know. */
 #include "scout/input/weights.h"
 
-#include "scout/input/weights_file.h"
 #include "scout/op/op.h"
 
 #include <stdlib.h>

@@ -1,13 +1,15 @@
 /* The numbers of a weight, where its zeros matter: read from the model's file, or made up from the pattern that was
  * asked for. Everything in a model's file is untrusted: a place outside of its file, a file outside of its folder, or a
  * size that does not fit is a reason, and the weight counts as unreachable. */
-#ifndef SCOUT_INPUT_WEIGHTS_H
-#define SCOUT_INPUT_WEIGHTS_H
+#pragma once
 
 #include "common/json.h"
 #include "scout/input/operation.h"
 #include "scout/input/sparsity.h"
 #include "scout/plugin.h"
+
+#include <stdbool.h>
+#include <stdint.h>
 
 /* Splits entries whose weights are not alike: one for the dense ones, one for each pattern, fraction of zeros and side
  * of blocks. Weights are looked at where they can be reached; what cannot be stays as it is. `model`: the path that
@@ -46,4 +48,15 @@ bool weights_make(const operation *o, scout_op *op, uint64_t seed, const weights
 void weights_free(weights_content *w);
 json_t *weights_json(const weights_content *w, const operation *o, json_builder *b);
 
-#endif
+typedef struct weights_place {
+    const char *model; /* path of the model */
+    const char *file;  /* the file that holds it: the model's own name, or one in the model's folder */
+    const char *name;  /* what the model calls it */
+    int64_t offset, length;
+} weights_place;
+
+/* Fills `to` with all of it. False: why (unreachable: the file is not there, is too short, lies outside of the model's
+ * folder; or the length is not `bytes`). */
+bool weights_file_read(const weights_place *at, void *to, uint64_t bytes, scout_why *why);
+/* The same for a part of it, from `from` on. */
+bool weights_file_part(const weights_place *at, uint64_t from, void *to, uint64_t bytes, scout_why *why);

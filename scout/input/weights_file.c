@@ -1,6 +1,6 @@
 /* Reading a weight. The model's path is the user's word; the name of a file beside it is the model's, and must not lead
  * out of the model's folder: no absolute name, no "..", no link (but the model itself may be one). */
-#include "scout/input/weights_file.h"
+#include "scout/input/weights.h"
 
 #include "common/files.h"
 

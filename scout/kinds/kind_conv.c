@@ -6,7 +6,6 @@
 #include "common/dtype.h"
 #include "scout/kinds/kind_quantised.h"
 #include "scout/kinds/kind_tensors.h"
-#include "scout/kinds/kind_window.h"
 #include "scout/op/conv.h"
 
 #include <string.h>

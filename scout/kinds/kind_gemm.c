@@ -42,10 +42,9 @@ static bool set_types(const oprec *rec, scout_op *out, scout_why *why) {
         out->tf32 = out->input == SCOUT_FP32 && math && math->text && strcmp(math->text, "tf32") == 0;
         return true;
     }
-    scout_say(why, SCOUT_NO, "type", "no product of %s with a weight of %s into %s is known here",
-              dtype_get(rec->type)->name, dtype_get(rec->weight_type ? rec->weight_type : rec->type)->name,
-              dtype_get((dtype)out->output)->name);
-    return false;
+    return kind_tensors_refuse(
+        why, "type", "no product of %s with a weight of %s into %s is known here", dtype_get(rec->type)->name,
+        dtype_get(rec->weight_type ? rec->weight_type : rec->type)->name, dtype_get((dtype)out->output)->name);
 }
 
 /* ---- properties that a candidate is not told about ---- */
@@ -71,10 +70,8 @@ static bool text_is(const scout_op *op, const char *field, const char *text) {
 }
 
 static bool expressible(const scout_op *op, scout_why *why) {
-    if (op->what && strcmp(op->what, "plain") != 0) {
-        scout_say(why, SCOUT_NO, "feature", "%.60s is no plain product", op->what);
-        return false;
-    }
+    if (op->what && strcmp(op->what, "plain") != 0)
+        return kind_tensors_refuse(why, "feature", "%.60s is no plain product", op->what);
     for (size_t k = 0; k < sizeof not_expressed / sizeof *not_expressed; k++) {
         const scout_field *f = op_field(op, not_expressed[k].field);
         if (f && (f->text || f->number != 0)) return kind_tensors_refuse(why, "feature", "%s", not_expressed[k].text);

@@ -5,7 +5,7 @@
 #include "common/checked.h"
 #include "common/dtype.h"
 #include "scout/kinds/kind_quantised.h"
-#include "scout/kinds/kind_window.h"
+#include "scout/kinds/kind_tensors.h"
 #include "scout/op/pool.h"
 
 #include <math.h>

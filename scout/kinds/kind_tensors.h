@@ -1,6 +1,5 @@
 /* The tensors of an operation, one after the other: what the files of the kinds share. */
-#ifndef SCOUT_KINDS_KIND_TENSORS_H
-#define SCOUT_KINDS_KIND_TENSORS_H
+#pragma once
 
 #include "common/arena.h"
 #include "scout/op/op.h"
@@ -43,4 +42,13 @@ int kind_behind(const scout_op *op);
  * same way, and then count by their number (docs/tolerances.md). */
 double kind_in_parts(const scout_op *op);
 
-#endif
+/* `known` ends with NULL. false, with "feature": the operation has a field that is not among them, and is not 0. */
+bool kind_fields_only(const scout_op *op, const char *const *known, scout_why *why);
+
+/* 3 to 5 dimensions, nchw or nhwc, and the lists input, kernel, stride, dilation and pads as long as they have to be,
+ * with numbers that cannot overflow. `global`: the kernel may be missing. Fills in an absent layout. */
+bool kind_window_check(scout_op *op, bool global, scout_why *why);
+
+/* The dimensions of the input; its channels. Of a checked operation. */
+void kind_window_input(const scout_op *op, int64_t *dims);
+int64_t kind_window_channels(const scout_op *op, const int64_t *dims);

@@ -1,6 +1,7 @@
 /* The kinds of operations that can be measured, one line each, and what all of them have in common as candidates see
  * it. */
 #include "scout/kinds/kinds.h"
+#include "scout/kinds/kind_tensors.h"
 
 #include <stdio.h>
 #include <string.h>
@@ -46,11 +47,9 @@ static const scout_field *common_fields(const oprec *rec, arena *a) {
 bool kinds_build(const operation *o, uint64_t workspace_limit, arena *a, scout_op *out, scout_why *why) {
     const oprec *rec = &o->rec;
     const kind *k = kinds_find(rec->kind);
-    if (!k) {
-        scout_say(why, SCOUT_NO, "no_candidate", "no implementation of %s is known here yet",
-                  oprec_kind_name(rec->kind));
-        return false;
-    }
+    if (!k)
+        return kind_tensors_refuse(why, "no_candidate", "no implementation of %s is known here yet",
+                                   oprec_kind_name(rec->kind));
     memset(out, 0, sizeof *out);
     out->size = sizeof *out;
     out->kind = (uint32_t)rec->kind;
@@ -58,11 +57,9 @@ bool kinds_build(const operation *o, uint64_t workspace_limit, arena *a, scout_o
     out->what = rec->what;
     out->layout = rec->layout;
     out->mask = rec->mask;
-    if (!rec->shape || rec->rank > SCOUT_MAX_RANK) {
-        scout_say(why, SCOUT_NO, "shape", "its shape is not known, or has more than %d dimensions",
-                  (int)SCOUT_MAX_RANK);
-        return false;
-    }
+    if (!rec->shape || rec->rank > SCOUT_MAX_RANK)
+        return kind_tensors_refuse(why, "shape", "its shape is not known, or has more than %d dimensions",
+                                   (int)SCOUT_MAX_RANK);
     out->rank = (uint32_t)rec->rank;
     for (int d = 0; d < rec->rank; d++) out->shape[d] = rec->shape[d];
     out->workspace_limit = workspace_limit * (k->workspaces > 0 ? k->workspaces : 1);

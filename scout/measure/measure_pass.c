@@ -4,7 +4,7 @@
 #include "scout/measure/measure_internal.h"
 
 #include "common/verdict.h"
-#include "scout/terms/filter.h"
+#include "scout/terms/variants.h"
 #include "scout/timing/estimate.h"
 
 #include <math.h>

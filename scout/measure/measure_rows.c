@@ -2,7 +2,7 @@
  * and how each is prepared and verified. */
 #include "scout/measure/measure_internal.h"
 
-#include "scout/terms/filter.h"
+#include "scout/terms/variants.h"
 
 #include <math.h>
 #include <pthread.h>

@@ -2,6 +2,7 @@
  * report at once, and write the verdicts when the model's time is known. Owns the state of the run. */
 #include "scout/run/run_internal.h"
 
+#include "common/clock.h"
 #include "scout/input/sparsity.h"
 #include "scout/input/weights.h"
 #include "scout/kinds/kinds.h"
@@ -16,11 +17,7 @@
 
 static const size_t MOST_MEMORY = (size_t)2 << 30; /* of everything that the operations need here */
 
-double run_now(void) {
-    struct timespec t;
-    clock_gettime(CLOCK_MONOTONIC, &t);
-    return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
-}
+double run_now(void) { return clock_seconds(); }
 
 void run_utc(char *text, size_t room) {
     const time_t now = time(NULL);
@@ -68,14 +65,11 @@ bool run_start(run *r, status *st) {
     for (int k = 0; k < r->device_count; k++) {
         r->devices[k].about = supervisor_device_at(r->supervisor, k);
         if (strcmp(r->devices[k].about->device_class, r->devices[0].about->device_class) == 0) continue;
-        status_set(st, STATUS_USAGE, "%s and %s are devices of different classes; measure each in its own run",
-                   r->devices[0].about->name, r->devices[k].about->name);
-        return false;
+        return status_fail(st, STATUS_USAGE, "%s and %s are devices of different classes; measure each in its own run",
+                           r->devices[0].about->name, r->devices[k].about->name);
     }
-    if (r->device_count == 0) {
-        status_set(st, STATUS_ENVIRONMENT, "there is no device %s; --list-devices lists them", o->devices);
-        return false;
-    }
+    if (r->device_count == 0)
+        return status_fail(st, STATUS_ENVIRONMENT, "there is no device %s; --list-devices lists them", o->devices);
     if (!run_compare_names(r, &with, st)) return false;
     status bad = {0};
     if (!cache_open(&r->cache, o->cache_dir, r->devices[0].about->class_folder, 0, &bad)) run_warn(r, "%s", bad.text);
@@ -83,7 +77,8 @@ bool run_start(run *r, status *st) {
     return true;
 }
 
-void run_end(run *r) {
+/* gives everything back */
+static void run_end(run *r) {
     show_progress_end(&r->progress);
     supervisor_free(r->supervisor);
     for (int k = 0; k < r->device_count; k++) {

@@ -208,19 +208,25 @@ static void put_beside(const run *r, json_t *to, json_builder *b) {
     json_put(b, to, "beside", beside);
 }
 
-static json_t *operations_json(const run *r, json_builder *b) {
+/* Of items [from, to): operations, or fusions. */
+static json_t *items_json(const run *r, int from, int to, json_builder *b) {
     json_t *list = json_new_array(b);
-    for (int k = 0; k < r->list.count; k++) {
+    for (int k = from; k < to; k++) {
         const run_item *i = &r->items[k];
         const report_input in = run_input(r, i, -1);
         report_figures f;
         report_read(&in, &f);
         json_t *o = json_new_object(b);
-        json_put_text(b, o, "operation", i->operation->id);
+        json_put_text(b, o, i->fusion ? "fusion" : "operation", i->operation->id);
+        if (i->fusion) json_put_text(b, o, "pattern", i->fusion->pattern);
         json_put_text(b, o, "source", run_source_names[i->source]);
         if (i->source != RUN_PENDING && i->source != RUN_LEFT)
             json_put_text(b, o, "status", reason_status_name(f.status));
-        if (i->source == RUN_MEASURED) json_put_real(b, o, "seconds", i->seconds);
+        if (i->fusion && f.fused.worth) {
+            json_put_text(b, o, "worth", f.fused.worth);
+            json_put_real(b, o, "saved_us", f.fused.saved_us);
+        }
+        if (i->source == RUN_MEASURED && !i->derived) json_put_real(b, o, "seconds", i->seconds);
         json_push(b, list, o);
     }
     return list;
@@ -237,29 +243,6 @@ static void put_crossovers(run *r, json_t *to, json_builder *b) {
     }
     const int crossovers = crossover_find(inputs, count, &r->arena, &found);
     if (crossovers > 0) json_put(b, to, "crossovers", crossover_json(found, crossovers, b));
-}
-
-static json_t *fusions_json(const run *r, json_builder *b) {
-    json_t *list = json_new_array(b);
-    for (int k = r->list.count; k < r->item_count; k++) {
-        const run_item *i = &r->items[k];
-        const report_input in = run_input(r, i, -1);
-        report_figures f;
-        report_read(&in, &f);
-        json_t *o = json_new_object(b);
-        json_put_text(b, o, "fusion", i->operation->id);
-        json_put_text(b, o, "pattern", i->fusion->pattern);
-        json_put_text(b, o, "source", run_source_names[i->source]);
-        if (i->source != RUN_PENDING && i->source != RUN_LEFT)
-            json_put_text(b, o, "status", reason_status_name(f.status));
-        if (f.fused.worth) {
-            json_put_text(b, o, "worth", f.fused.worth);
-            json_put_real(b, o, "saved_us", f.fused.saved_us);
-        }
-        if (i->source == RUN_MEASURED && !i->derived) json_put_real(b, o, "seconds", i->seconds);
-        json_push(b, list, o);
-    }
-    return list;
 }
 
 bool run_json_save(run *r, const char *state, status *st) {
@@ -284,9 +267,9 @@ bool run_json_save(run *r, const char *state, status *st) {
     put_telemetry(r, to, &b);
     put_beside(r, to, &b);
     put_counts(r, to, &b);
-    json_put(&b, to, "operations", operations_json(r, &b));
+    json_put(&b, to, "operations", items_json(r, 0, r->list.count, &b));
     put_crossovers(r, to, &b);
-    json_put(&b, to, "fusions", fusions_json(r, &b));
+    json_put(&b, to, "fusions", items_json(r, r->list.count, r->item_count, &b));
     to = json_finish(&b, to, st);
     const bool good = to && json_save(path, to, st);
     json_decref(to);

@@ -4,7 +4,8 @@
 #include "scout/run/run_internal.h"
 
 #include "common/files.h"
-#include "common/json_get.h"
+#include "common/json.h"
+#include "common/rows_table.h"
 #include "scout/input/weights.h"
 #include "scout/report/counters.h"
 
@@ -86,16 +87,6 @@ static void choose_row(profile *p, const char *text, size_t length) {
     }
 }
 
-static json_t *find_row(const profile *p) {
-    const json_t *rows = json_object_get(p->report, "candidates");
-    for (size_t k = 0; k < json_array_size(rows); k++) {
-        json_t *row = json_array_get(rows, k);
-        if (strcmp(json_get_text(row, "name"), p->name) == 0 && strcmp(json_get_text(row, "variant"), p->variant) == 0)
-            return row;
-    }
-    return NULL;
-}
-
 /* ---- launching ---- */
 
 /* Hot, for a profiler empties the caches itself; launched directly, so that each kernel is seen by itself. */
@@ -166,20 +157,14 @@ static bool take_counters(profile *p, const char *argument, status *st) {
     counters c;
     size_t size = 0;
     choose_row(p, argument, (size_t)(file - 1 - argument));
-    json_t *row = find_row(p);
-    if (!row) {
-        status_set(st, STATUS_USAGE, "--counters: %s has no row %s %s", p->path, p->name, p->variant);
-        return false;
-    }
+    json_t *row = rows_table_find(p->report, p->name, p->variant);
+    if (!row) return status_fail(st, STATUS_USAGE, "--counters: %s has no row %s %s", p->path, p->name, p->variant);
     char *text = files_read(file, COUNTERS_BYTES, &size, st);
     const bool good = text && counters_read(text, size, file, &c, st);
     free(text);
     if (!good) return false;
     json_put(&b, row, "counters", counters_json(&c, &b));
-    if (b.why) {
-        status_set(st, STATUS_ENVIRONMENT, "out of memory; free some and run again");
-        return false;
-    }
+    if (b.why) return status_fail(st, STATUS_ENVIRONMENT, "out of memory; free some and run again");
     if (!p->options->quiet) show_counters(stdout, &p->arena, row, &c);
     return true;
 }

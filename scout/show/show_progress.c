@@ -2,23 +2,17 @@
  * where no terminal shows it. */
 #include "scout/show/show.h"
 
+#include "common/clock.h"
 #include <math.h>
 #include <string.h>
 #include <sys/ioctl.h>
-#include <time.h>
 #include <unistd.h>
 
 enum { BAR = 20, WIDEST = 240 };
 static const double REDRAW_SECONDS = 0.1, HINT_SECONDS = 5;
 
-static double now(void) {
-    struct timespec t;
-    clock_gettime(CLOCK_MONOTONIC, &t);
-    return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
-}
-
 void show_progress_init(show_progress *p, bool quiet) {
-    *p = (show_progress){.quiet = quiet, .terminal = isatty(STDERR_FILENO) == 1, .last = now()};
+    *p = (show_progress){.quiet = quiet, .terminal = isatty(STDERR_FILENO) == 1, .last = clock_seconds()};
 }
 
 static void write_left(double left_s, const char *behind, char *text, size_t room) {
@@ -47,7 +41,7 @@ static void plain(const char *from, char *to, size_t room) {
 }
 
 void show_progress_set(show_progress *p, double part, double left_s, int finished, int count, const char *what) {
-    const double at = now();
+    const double at = clock_seconds();
     if (p->quiet || !p->terminal || (p->drawn && at - p->last < REDRAW_SECONDS)) return;
     if (p->begun == 0 || part <= p->part_begun) {
         p->begun = at;
@@ -76,7 +70,7 @@ void show_progress_line(show_progress *p, const char *text) {
 }
 
 void show_progress_hint(show_progress *p, const char *text) {
-    const double at = now();
+    const double at = clock_seconds();
     if (p->terminal || at - p->last < HINT_SECONDS) return;
     p->last = at;
     show_progress_line(p, text);

@@ -1,6 +1,7 @@
 /* Turns domains into combinations, combinations into texts, and texts back. */
 #include "scout/terms/variants.h"
 
+#include <stddef.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -109,4 +110,29 @@ bool variants_find(const variants *v, const char *text, variants_one *out) {
     variants_text(v->domain, indices, out->text, sizeof out->text);
     out->first = is_first(v, out);
     return true;
+}
+
+/* What people say, and what the library is called in a candidate; NULL: any of them. */
+static const struct { const char *said, *library; } aliases[] = {{"cublas", "cublaslt"}, {"library", NULL}};
+
+bool filter_takes(const char *list, const char *name) {
+    const size_t length = strlen(name);
+    if (!list) return true;
+    for (const char *at = list; *at;) {
+        const size_t n = strcspn(at, ",");
+        if (n == length && strncmp(at, name, n) == 0) return true;
+        at += n + (at[n] == ',');
+    }
+    return false;
+}
+
+bool filter_is_before(const char *before, const char *name, const char *library, bool is_default) {
+    if (!before) return is_default;
+    if (strcmp(before, name) == 0) return true;
+    if (!is_default) return false;
+    for (size_t k = 0; k < sizeof aliases / sizeof aliases[0]; k++) {
+        if (strcmp(aliases[k].said, before) != 0) continue;
+        return !aliases[k].library || (library && strcmp(aliases[k].library, library) == 0);
+    }
+    return library && strcmp(before, library) == 0;
 }

@@ -2,8 +2,7 @@
  * is the same in every run, and the texts that name them ("algo=6,weight=packed") in reports, caches and options. Such
  * a text gives its values back here, so that no variant is ever prepared that its candidate does not offer.
  */
-#ifndef SCOUT_TERMS_VARIANTS_H
-#define SCOUT_TERMS_VARIANTS_H
+#pragma once
 
 #include "scout/plugin.h"
 
@@ -39,4 +38,11 @@ bool variants_find(const variants *v, const char *text, variants_one *out);
  */
 void variants_text(const scout_domain *domain, const int *indices, char *text, size_t room);
 
-#endif
+/* ---- what a run was told to measure by name: some candidates among all, or another baseline ---- */
+
+/* Whether `name` stands in "one,two"; NULL: all were requested. */
+bool filter_takes(const char *list, const char *name);
+
+/* Whether a candidate is what stands first in a comparison: the one of that name; or, where `before` names a library
+ * ("cublas", "onednn", "library": whichever it is), that library's default. NULL: the device's default. */
+bool filter_is_before(const char *before, const char *name, const char *library, bool is_default);

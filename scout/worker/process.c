@@ -2,7 +2,7 @@
  * prints goes to a pipe: the last line of it is the best reason for a crash there is. */
 #include "scout/worker/process.h"
 
-#include "common/json_get.h"
+#include "common/json.h"
 #include "scout/worker/worker.h"
 
 #include <dirent.h>
@@ -17,12 +17,6 @@
 #include <unistd.h>
 
 enum { MAX_PROCESSES = 256, REAP_MS = 5000, DEATH_MS = 500, POLITE_MS = 2000 };
-
-double process_now(void) {
-    struct timespec t;
-    clock_gettime(CLOCK_MONOTONIC, &t);
-    return (double)t.tv_sec + (double)t.tv_nsec * 1e-9;
-}
 
 static void sleep_ms(int ms) {
     const struct timespec t = {ms / 1000, (long)(ms % 1000) * 1000000};
@@ -180,12 +174,12 @@ void process_end(process *const *list, int count) {
             kill(-p->pid, SIGKILL);
         }
     }
-    const double until = process_now() + POLITE_MS * 1e-3;
+    const double until = clock_seconds() + POLITE_MS * 1e-3;
     for (int k = 0; k < count; k++) {
         process *p = list[k];
         if (p->state == PROCESS_NONE) continue;
         p->ended_by_others = false;
-        while (!died(p) && process_now() < until) sleep_ms(2);
+        while (!died(p) && clock_seconds() < until) sleep_ms(2);
         kill_now(p, &how); /* also where it went by itself: what it has started goes with it */
         read_errors(p);
         forget(p);
@@ -298,16 +292,16 @@ void process_rest(process *p, process_state state) {
 void process_send(process *p, frames_type type, json_t *body, double seconds) {
     status ignored;
     p->seconds = seconds;
-    p->deadline = process_now() + seconds;
+    p->deadline = clock_seconds() + seconds;
     p->last_line[0] = p->step.candidate[0] = p->step.variant[0] = p->step.what[0] = 0;
     /* what cannot be sent is not answered: either it is dead, which shows, or its time will be up */
-    if (!frames_send(p->fd, type, body, &ignored)) p->deadline = process_now() + 1;
+    if (!frames_send(p->fd, type, body, &ignored)) p->deadline = clock_seconds() + 1;
     json_decref(body);
 }
 
 /* Time in which the supervisor itself did not run (it was stopped) does not count as silence. */
 static void forgive(process *const *list, int count, double began, double seconds) {
-    const double over = process_now() - began - seconds;
+    const double over = clock_seconds() - began - seconds;
     if (over > 1)
         for (int k = 0; k < count; k++) list[k]->deadline += over;
 }
@@ -315,7 +309,7 @@ static void forgive(process *const *list, int count, double began, double second
 void process_wait(process *const *list, int count, double seconds) {
     struct pollfd fds[2 * MAX_PROCESSES];
     int n = 0;
-    const double began = process_now();
+    const double began = clock_seconds();
     double wait = seconds;
     for (int k = 0; k < count && k < MAX_PROCESSES; k++) {
         const process *p = list[k];
@@ -354,7 +348,7 @@ process_event process_next(process *p, frames_frame *frame, process_loss *loss) 
         if (frame->type == FRAMES_STEP) note_step(p, frame->body);
         if (frame->type == FRAMES_SAY && p->warn && json_is_true(json_object_get(frame->body, "warning")))
             p->warn(p->warn_context, json_get_text(frame->body, "text"));
-        if (isfinite(p->deadline)) p->deadline = process_now() + p->seconds;
+        if (isfinite(p->deadline)) p->deadline = clock_seconds() + p->seconds;
         return PROCESS_FRAME;
     }
     /* a child of a dead worker may hold the connection open: what was still in it is read once more */
@@ -371,7 +365,7 @@ process_event process_next(process *p, frames_frame *frame, process_loss *loss) 
         lost_by_stop(p, loss);
         return PROCESS_LOST;
     }
-    if (p->dead || process_now() <= p->deadline) return PROCESS_QUIET;
+    if (p->dead || clock_seconds() <= p->deadline) return PROCESS_QUIET;
     lost_by_time(p, loss);
     return PROCESS_LOST;
 }

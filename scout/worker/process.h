@@ -1,7 +1,7 @@
 /* One worker process as its supervisor sees it: started, listened to, timed, ended. */
-#ifndef SCOUT_WORKER_PROCESS_H
-#define SCOUT_WORKER_PROCESS_H
+#pragma once
 
+#include "common/clock.h"
 #include "scout/terms/reason.h"
 #include "scout/worker/frames.h"
 #include "scout/worker/supervisor.h"
@@ -44,8 +44,6 @@ typedef struct process_loss { /* why a process is no more */
     char text[512];
 } process_loss;
 
-double process_now(void);
-
 /* Starting: this child is a worker. */
 void process_enlist(pid_t pid);
 /* Fills in the process; it is PROCESS_STARTING and has start_seconds for its hello. */
@@ -71,5 +69,3 @@ void process_end(process *const *list, int count);
 /* Sends a frame and waits for the answer: the body of FRAMES_OPENED or FRAMES_DONE, the caller's. NULL: st says why; it
  * was lost, or answered FAILED. First waits for the hello of one that is just starting. */
 json_t *process_call(process *p, frames_type type, json_t *body, double seconds, status *st);
-
-#endif

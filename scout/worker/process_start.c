@@ -100,6 +100,6 @@ bool process_start(process *p, const supervisor_options *options, const char *la
     frames_reader_init(&p->reader, p->fd);
     p->state = PROCESS_STARTING;
     p->seconds = options->start_seconds > 0 ? options->start_seconds : 60;
-    p->deadline = process_now() + p->seconds;
+    p->deadline = clock_seconds() + p->seconds;
     return true;
 }

@@ -2,10 +2,10 @@
  * runs from here, so everything that can go wrong in it does so in this process and in no other. */
 #include "scout/worker/worker.h"
 
+#include "common/clock.h"
 #include "scout/device/identity.h"
 #include "scout/device/others.h"
 #include "scout/device/plugins.h"
-#include "scout/worker/worker_ahead.h"
 #include "scout/worker/worker_jobs.h"
 
 #include <fcntl.h>
@@ -13,14 +13,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/resource.h>
-#include <time.h>
 #include <unistd.h>
-
-static double now_s(void) {
-    struct timespec t;
-    clock_gettime(CLOCK_MONOTONIC, &t);
-    return (double)t.tv_sec + (double)t.tv_nsec * 1e-9;
-}
 
 /* What the devices have to say of what they found, before the answer that it may explain. */
 static void send_notes(worker *w) {
@@ -65,7 +58,7 @@ static bool same_step(const worker *w, const char *candidate, const char *varian
 void worker_step(void *context, const char *candidate, const char *variant, const char *what, double seconds) {
     static const double quiet_s = 0.05, longest_s = 1e5;
     worker *w = context;
-    const double now = now_s();
+    const double now = clock_seconds();
     if (!(seconds > 0 && seconds < longest_s)) seconds = longest_s;
     const char *name = candidate ? candidate : "", *form = variant ? variant : "", *doing = what ? what : "";
     if (same_step(w, name, form, doing) && now - w->step.at < quiet_s && seconds <= w->step.seconds) return;

@@ -1,8 +1,9 @@
 /* The pool of preparing threads. An announced job is read by the worker's own thread, prepared by one of the pool with
  * a device of its own, and taken by the worker's own thread again: only the plans' libraries see two threads at a time.
  */
-#include "scout/worker/worker_ahead.h"
+#include "scout/worker/worker_jobs.h"
 
+#include "common/clock.h"
 #include "scout/input/weights.h"
 #include "scout/kinds/kinds.h"
 
@@ -320,12 +321,6 @@ static void wait_for(worker *w, const announced *a) {
     }
 }
 
-static double steady_s(void) {
-    struct timespec t;
-    clock_gettime(CLOCK_MONOTONIC, &t);
-    return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
-}
-
 /* Libraries take their time to be ready for this thread, too: only when something needs them. The mutex is held. */
 static bool is_ready(worker *w, const measure_request *request) {
     worker_ahead *p = w->ahead;
@@ -343,7 +338,7 @@ struct measurement *worker_ahead_take(worker *w, const json_t *body, worker_requ
     worker_ahead *p = w->ahead;
     struct measurement *m = NULL;
     status ignored;
-    const double began_s = steady_s();
+    const double began_s = clock_seconds();
     *waited_s = 0;
     if (!p) return NULL;
     pthread_mutex_lock(&p->mutex);
@@ -361,7 +356,7 @@ struct measurement *worker_ahead_take(worker *w, const json_t *body, worker_requ
     announced *out = take_out(p);
     pthread_mutex_unlock(&p->mutex);
     drop_all(out);
-    *waited_s = steady_s() - began_s;
+    *waited_s = clock_seconds() - began_s;
     return m;
 }
 

@@ -81,12 +81,8 @@ FAST_BODY void normal_body(uint64_t key, float *out) {
 
 typedef void words_block(uint64_t key, uint32_t *words);
 typedef void normal_block(uint64_t key, float *out);
-FAST static void words_any(uint64_t key, uint32_t *words) { words_body(key, words); }
-FAST static void normal_any(uint64_t key, float *out) { normal_body(key, out); }
-FAST WIDE_AVX2 static void words_avx2(uint64_t key, uint32_t *words) { words_body(key, words); }
-FAST WIDE_AVX2 static void normal_avx2(uint64_t key, float *out) { normal_body(key, out); }
-FAST WIDE_AVX512 static void words_avx512(uint64_t key, uint32_t *words) { words_body(key, words); }
-FAST WIDE_AVX512 static void normal_avx512(uint64_t key, float *out) { normal_body(key, out); }
+FAST_WIDTHS(words, (uint64_t key, uint32_t *words), (key, words))
+FAST_WIDTHS(normal, (uint64_t key, float *out), (key, out))
 
 /* --- types --- */
 
@@ -229,8 +225,8 @@ scout_answer cpu_fill(void *to, uint64_t bytes, uint32_t type, uint32_t how, uin
     if (small && seed >> 32 > 64) return scout_say(why, SCOUT_NO, "shape", "the power of 2 is out of range");
     if (small) job.factor = ldexpf(1, -(int)(seed >> 32));
     const cpu_info *c = cpu_info_get();
-    job.words = c->avx512 ? words_avx512 : c->avx2 ? words_avx2 : words_any;
-    job.normal = c->avx512 ? normal_avx512 : c->avx2 ? normal_avx2 : normal_any;
+    job.words = FAST_WIDEST(words, c);
+    job.normal = FAST_WIDEST(normal, c);
     if (bytes > 0) cpu_team_run(fill_share, &job);
     return SCOUT_OK;
 }

@@ -4,7 +4,6 @@
 #include "scout/cpu/device/cpu_info.h"
 #include "scout/device/libraries.h"
 
-#include <dlfcn.h>
 #include <pthread.h>
 #include <sched.h>
 #include <stdio.h>
@@ -215,4 +214,16 @@ const char *cpu_team_about(void) {
 const char *cpu_team_library(void) {
     cpu_team_start();
     return team.library;
+}
+
+scout_answer cpu_team_launch(cpu_team_work *work, scout_plan *plan, const scout_args *args) {
+    cpu_job job = {plan, args};
+    cpu_team_run(work, &job);
+    return SCOUT_OK;
+}
+
+scout_answer cpu_team_room(uint64_t bytes, uint64_t limit, scout_why *why) {
+    if (bytes <= limit) return SCOUT_OK;
+    return scout_say(why, SCOUT_NO, "memory", "needs %.1f MB of workspace for %d threads", (double)bytes / 1e6,
+                     cpu_team_size());
 }

@@ -6,11 +6,11 @@
  * user has the very threads that wait. They spin for some hundred microseconds after a turn (10,000 pauses of the
  * processor), and then sleep: small products in a row start in under 1 microsecond, where threads that sleep at once
  * need 8 (on two cores of a Xeon), and a device that idles really idles. */
-#ifndef SCOUT_CPU_DEVICE_CPU_TEAM_H
-#define SCOUT_CPU_DEVICE_CPU_TEAM_H
+#pragma once
+
+#include "scout/plugin.h"
 
 #include <stdbool.h>
-#include <stddef.h>
 #include <stdint.h>
 
 typedef void cpu_team_work(void *context, int thread, int threads);
@@ -27,7 +27,14 @@ const char *cpu_team_library(void); /* path of the runtime; "" where there is no
 /* Calls work(context, thread, threads) on every thread of the team and waits for all. */
 void cpu_team_run(cpu_team_work *work, void *context);
 
+/* What most launches are: a plan's work on every thread, which gets a cpu_job. */
+typedef struct cpu_job {
+    scout_plan *plan;
+    const scout_args *args;
+} cpu_job;
+scout_answer cpu_team_launch(cpu_team_work *work, scout_plan *plan, const scout_args *args);
+/* Whether the workspace has room for what all threads need. */
+scout_answer cpu_team_room(uint64_t bytes, uint64_t limit, scout_why *why);
+
 /* The share of a thread: items [*from, *to) of count. */
 void cpu_team_share(int64_t count, int thread, int threads, int64_t *from, int64_t *to);
-
-#endif

@@ -1,6 +1,5 @@
 /* Vector code whatever the mode of the build: a body is compiled once for every width that the CPU may have. */
-#ifndef SCOUT_CPU_DEVICE_CPU_VECTOR_H
-#define SCOUT_CPU_DEVICE_CPU_VECTOR_H
+#pragma once
 
 #if defined(__GNUC__) && !defined(__clang__)
 #define FAST      __attribute__((optimize("O3", "no-math-errno", "no-trapping-math")))
@@ -17,4 +16,10 @@
 #define WIDE_AVX512
 #endif
 
-#endif
+/* name_any, name_avx2 and name_avx512: name_body of all widths. Parameters and arguments in parentheses. */
+#define FAST_WIDTHS(name, parameters, arguments)                                                                       \
+    FAST static void name##_any parameters { name##_body arguments; }                                                  \
+    FAST WIDE_AVX2 static void name##_avx2 parameters { name##_body arguments; }                                       \
+    FAST WIDE_AVX512 static void name##_avx512 parameters { name##_body arguments; }
+/* The widest of them that the CPU has; `info` is cpu_info_get(). */
+#define FAST_WIDEST(name, info) ((info)->avx512 ? name##_avx512 : (info)->avx2 ? name##_avx2 : name##_any)

@@ -12,14 +12,9 @@ struct scout_plan {
     int64_t bytes; /* of a row */
 };
 
-typedef struct job {
-    const scout_plan *plan;
-    const scout_args *args;
-} job;
-
 /* Long rows are shared as well as many: a share is a range of the output's bytes, cut at lines of the cache. */
 static void share(void *context, int thread, int threads) {
-    const job *j = context;
+    const cpu_job *j = context;
     const embedding_problem *p = &j->plan->p;
     const int64_t bytes = j->plan->bytes, all = p->rows * bytes;
     const char *table = j->args->tensors[EMBEDDING_TABLE];
@@ -55,10 +50,8 @@ static scout_answer prepare(const scout_op *op, scout_device *device, const int6
 }
 
 static scout_answer launch(scout_plan *plan, const scout_args *args, scout_why *why) {
-    job j = {plan, args};
     (void)why;
-    cpu_team_run(share, &j);
-    return SCOUT_OK;
+    return cpu_team_launch(share, plan, args);
 }
 
 static int describe(const scout_plan *plan, char *json, size_t room) {

@@ -230,13 +230,8 @@ static const float *side_of(const hands *h, int tensor, float **free) {
     return copy;
 }
 
-typedef struct job {
-    const scout_plan *plan;
-    const scout_args *args;
-} job;
-
 static void share(void *context, int thread, int threads) {
-    const job *j = context;
+    const cpu_job *j = context;
     const scout_plan *plan = j->plan;
     const norm_problem *p = &plan->p;
     int64_t from, to;
@@ -296,10 +291,7 @@ static scout_answer supports(const scout_op *op, scout_device *device, scout_why
     if (p->form == NORM_NONE || p->form == NORM_LRN) return scout_say(why, SCOUT_NO, "feature", "lrn is not supported");
     if ((p->k2 > 1 || p->form == NORM_BATCH) && (p->residual >= 0 || p->input_bias >= 0 || p->sum >= 0))
         return scout_say(why, SCOUT_NO, "feature", "adds a residual only to contiguous rows");
-    if (workspace_of(&plan) > op->workspace_limit)
-        return scout_say(why, SCOUT_NO, "memory", "needs %.1f MB of workspace for %d threads",
-                         (double)workspace_of(&plan) / 1e6, cpu_team_size());
-    return SCOUT_OK;
+    return cpu_team_room(workspace_of(&plan), op->workspace_limit, why);
 }
 
 static scout_answer prepare(const scout_op *op, scout_device *device, const int64_t *values, scout_plan **out,
@@ -312,12 +304,9 @@ static scout_answer prepare(const scout_op *op, scout_device *device, const int6
 }
 
 static scout_answer launch(scout_plan *plan, const scout_args *args, scout_why *why) {
-    job j = {plan, args};
     (void)why;
-    if (plan->items > 1)
-        cpu_team_run(share, &j);
-    else
-        share(&j, 0, 1); /* nothing to share: no other thread is woken */
+    if (plan->items > 1) return cpu_team_launch(share, plan, args);
+    share(&(cpu_job){plan, args}, 0, 1); /* nothing to share: no other thread is woken */
     return SCOUT_OK;
 }
 

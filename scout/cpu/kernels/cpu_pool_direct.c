@@ -27,11 +27,6 @@ struct scout_plan {
     float least, most; /* of a quantised average, before the zero point is added */
 };
 
-typedef struct pool_job {
-    const scout_plan *plan;
-    const scout_args *args;
-} pool_job;
-
 FAST_BODY void combine_body(const float *in, int64_t step, int64_t count, bool average, float *out) {
     if (average && step == 1)
         for (int64_t k = 0; k < count; k++) out[k] += in[k];
@@ -130,7 +125,7 @@ static void add_line(const scout_plan *plan, const float *in, float *out) {
     }
 }
 
-static void do_row(const pool_job *job, int64_t index, float *room) {
+static void do_row(const cpu_job *job, int64_t index, float *room) {
     const scout_plan *plan = job->plan;
     const pool_problem *p = &plan->p;
     const window_axis *d = &p->w.axes[0], *h = &p->w.axes[1], *x = &p->w.axes[2];
@@ -156,7 +151,7 @@ static void do_row(const pool_job *job, int64_t index, float *room) {
 
 /* --- places of nhwc: all channels at once --- */
 
-static void do_place(const pool_job *job, int64_t index, float *room) {
+static void do_place(const cpu_job *job, int64_t index, float *room) {
     const scout_plan *plan = job->plan;
     const pool_problem *p = &plan->p;
     const window_axis *a = p->w.axes;
@@ -180,7 +175,7 @@ static void do_place(const pool_job *job, int64_t index, float *room) {
 }
 
 static void pool_share(void *context, int thread, int threads) {
-    const pool_job *job = context;
+    const cpu_job *job = context;
     const pool_problem *p = &job->plan->p;
     float *room = (float *)job->args->workspace + thread * 2 * job->plan->lanes;
     int64_t from, to;
@@ -204,10 +199,7 @@ static uint64_t workspace_bytes(const pool_problem *p) {
 static scout_answer supports(const scout_op *op, scout_device *device, scout_why *why) {
     const pool_problem p = pool_problem_of(op);
     (void)device;
-    if (workspace_bytes(&p) > op->workspace_limit)
-        return scout_say(why, SCOUT_NO, "memory", "needs %.1f MB of workspace for %d threads",
-                         (double)workspace_bytes(&p) / 1e6, cpu_team_size());
-    return SCOUT_OK;
+    return cpu_team_room(workspace_bytes(&p), op->workspace_limit, why);
 }
 
 static scout_answer prepare(const scout_op *op, scout_device *device, const int64_t *values, scout_plan **out,
@@ -232,10 +224,8 @@ static scout_answer prepare(const scout_op *op, scout_device *device, const int6
 }
 
 static scout_answer launch(scout_plan *plan, const scout_args *args, scout_why *why) {
-    pool_job job = {plan, args};
     (void)why;
-    cpu_team_run(pool_share, &job);
-    return SCOUT_OK;
+    return cpu_team_launch(pool_share, plan, args);
 }
 
 static int describe(const scout_plan *plan, char *json, size_t room) {

@@ -47,18 +47,8 @@ FAST_BODY void block_body(const quantize_problem *p, const char *from, char *to,
     cpu_convert_store(p->to, row, count, to);
 }
 
-FAST static void block_any(const quantize_problem *p, const char *from, char *to, int64_t count, float scale,
-                           float zero) {
-    block_body(p, from, to, count, scale, zero);
-}
-FAST WIDE_AVX2 static void block_avx2(const quantize_problem *p, const char *from, char *to, int64_t count, float scale,
-                                      float zero) {
-    block_body(p, from, to, count, scale, zero);
-}
-FAST WIDE_AVX512 static void block_avx512(const quantize_problem *p, const char *from, char *to, int64_t count,
-                                          float scale, float zero) {
-    block_body(p, from, to, count, scale, zero);
-}
+FAST_WIDTHS(block, (const quantize_problem *p, const char *from, char *to, int64_t count, float scale, float zero),
+            (p, from, to, count, scale, zero))
 
 /* Extends the range by a block's, in lanes, so that compilers vectorise it. */
 FAST_BODY void range_body(uint32_t type, const char *from, int64_t count, float *least, float *greatest) {
@@ -75,21 +65,8 @@ FAST_BODY void range_body(uint32_t type, const char *from, int64_t count, float 
     for (int u = 0; u < LANES; u++) *least = fminf(*least, low[u]), *greatest = fmaxf(*greatest, high[u]);
 }
 
-FAST static void range_any(uint32_t type, const char *from, int64_t count, float *least, float *greatest) {
-    range_body(type, from, count, least, greatest);
-}
-FAST WIDE_AVX2 static void range_avx2(uint32_t type, const char *from, int64_t count, float *least, float *greatest) {
-    range_body(type, from, count, least, greatest);
-}
-FAST WIDE_AVX512 static void range_avx512(uint32_t type, const char *from, int64_t count, float *least,
-                                          float *greatest) {
-    range_body(type, from, count, least, greatest);
-}
-
-typedef struct job {
-    scout_plan *plan;
-    const scout_args *args;
-} job;
+FAST_WIDTHS(range, (uint32_t type, const char *from, int64_t count, float *least, float *greatest),
+            (type, from, count, least, greatest))
 
 static float side(const scout_args *args, int tensor, uint32_t type, int64_t at) {
     double x = 0;
@@ -99,7 +76,7 @@ static float side(const scout_args *args, int tensor, uint32_t type, int64_t at)
 
 /* A unit is a block of what shares a scale. */
 static void share(void *context, int thread, int threads) {
-    const job *j = context;
+    const cpu_job *j = context;
     const quantize_problem *p = &j->plan->p;
     const int64_t blocks = (p->inner + BLOCK - 1) / BLOCK, from_size = cpu_number_bits(p->from) / 8,
                   to_size = cpu_number_bits(p->to) / 8;
@@ -116,7 +93,7 @@ static void share(void *context, int thread, int threads) {
 }
 
 static void range_share(void *context, int thread, int threads) {
-    const job *j = context;
+    const cpu_job *j = context;
     scout_plan *const plan = j->plan;
     const int64_t size = cpu_number_bits(plan->p.from) / 8;
     int64_t from, to;
@@ -129,7 +106,7 @@ static void range_share(void *context, int thread, int threads) {
 }
 
 /* Scale and zero point are outputs first, and then what the rows are quantised by. */
-static void find_range(const job *j) {
+static void find_range(const cpu_job *j) {
     const scout_plan *const plan = j->plan;
     float least = 0, greatest = 0;
     for (int k = 0; k < cpu_team_size(); k++)
@@ -154,13 +131,13 @@ static scout_answer prepare(const scout_op *op, scout_device *device, const int6
     (void)device, (void)values, (void)needs, (void)why;
     plan->p = quantize_problem_of(op);
     plan->count = op_elements(&op->tensors[0]);
-    plan->range = c->avx512 ? range_avx512 : c->avx2 ? range_avx2 : range_any;
-    plan->kernel = c->avx512 ? block_avx512 : c->avx2 ? block_avx2 : block_any;
+    plan->range = FAST_WIDEST(range, c);
+    plan->kernel = FAST_WIDEST(block, c);
     return SCOUT_OK;
 }
 
 static scout_answer launch(scout_plan *plan, const scout_args *args, scout_why *why) {
-    job j = {.plan = plan, .args = args};
+    cpu_job j = {plan, args};
     (void)why;
     if (plan->p.dynamic) {
         cpu_team_run(range_share, &j);

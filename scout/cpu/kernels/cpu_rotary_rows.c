@@ -35,25 +35,11 @@ FAST_BODY void turn_body(const rotary_problem *p, const char *x, const char *cos
     cpu_convert_store(p->type, from, dim, y);
 }
 
-FAST static void turn_any(const rotary_problem *p, const char *x, const char *c, const char *s, char *y, float *room) {
-    turn_body(p, x, c, s, y, room);
-}
-FAST WIDE_AVX2 static void turn_avx2(const rotary_problem *p, const char *x, const char *c, const char *s, char *y,
-                                     float *room) {
-    turn_body(p, x, c, s, y, room);
-}
-FAST WIDE_AVX512 static void turn_avx512(const rotary_problem *p, const char *x, const char *c, const char *s, char *y,
-                                         float *room) {
-    turn_body(p, x, c, s, y, room);
-}
-
-typedef struct job {
-    const scout_plan *plan;
-    const scout_args *args;
-} job;
+FAST_WIDTHS(turn, (const rotary_problem *p, const char *x, const char *c, const char *s, char *y, float *room),
+            (p, x, c, s, y, room))
 
 static void share(void *context, int thread, int threads) {
-    const job *j = context;
+    const cpu_job *j = context;
     const rotary_problem *p = &j->plan->p;
     const int64_t size = cpu_convert_size(p->type), angles = p->rotated / 2 * size, bytes = p->dim * size;
     const char *x = j->args->tensors[ROTARY_X];
@@ -83,16 +69,14 @@ static scout_answer prepare(const scout_op *op, scout_device *device, const int6
     scout_plan *const plan = *out;
     (void)device, (void)values, (void)why;
     plan->p = rotary_problem_of(op);
-    plan->turn = c->avx512 ? turn_avx512 : c->avx2 ? turn_avx2 : turn_any;
+    plan->turn = FAST_WIDEST(turn, c);
     needs->workspace_bytes = (uint64_t)workspace_bytes(op);
     return SCOUT_OK;
 }
 
 static scout_answer launch(scout_plan *plan, const scout_args *args, scout_why *why) {
-    job j = {plan, args};
     (void)why;
-    cpu_team_run(share, &j);
-    return SCOUT_OK;
+    return cpu_team_launch(share, plan, args);
 }
 
 static int describe(const scout_plan *plan, char *json, size_t room) {

@@ -20,11 +20,6 @@ struct scout_plan {
     int64_t scratch; /* floats of one thread */
 };
 
-typedef struct job {
-    const scout_plan *plan;
-    const scout_args *args;
-} job;
-
 static const void *at_const(const void *data, uint32_t type, int64_t element) {
     return (const char *)data + element * (cpu_number_bits(type) / 8);
 }
@@ -36,7 +31,7 @@ static void *at(void *data, uint32_t type, int64_t element) {
 /* --- rows that lie together --- */
 
 /* scale * x + bias as floats: where it lies, or in `room`. */
-static const float *load_row(const job *j, int64_t row, float *room) {
+static const float *load_row(const cpu_job *j, int64_t row, float *room) {
     const scout_plan *plan = j->plan;
     const softmax_problem *p = &plan->p;
     const void *x = at_const(j->args->tensors[SOFTMAX_X], plan->type_x, row * p->cols);
@@ -52,7 +47,7 @@ static const float *load_row(const job *j, int64_t row, float *room) {
     return room;
 }
 
-static void do_row(const job *j, int64_t row, float *room) {
+static void do_row(const cpu_job *j, int64_t row, float *room) {
     const scout_plan *plan = j->plan;
     const softmax_problem *p = &plan->p;
     const int64_t cols = p->cols;
@@ -73,7 +68,7 @@ static void do_row(const job *j, int64_t row, float *room) {
 
 /* --- rows side by side --- */
 
-static const float *columns(const job *j, int64_t from, int64_t count, float *room) {
+static const float *columns(const cpu_job *j, int64_t from, int64_t count, float *room) {
     const scout_plan *plan = j->plan;
     const void *x = at_const(j->args->tensors[SOFTMAX_X], plan->type_x, from);
     const float scale = (float)plan->p.scale;
@@ -84,7 +79,7 @@ static const float *columns(const job *j, int64_t from, int64_t count, float *ro
 }
 
 /* The exponentials are taken twice, first for their sums: the values kept for a slab need not fit into a cache. */
-static void do_slab(const job *j, int64_t item, float *room) {
+static void do_slab(const cpu_job *j, int64_t item, float *room) {
     const scout_plan *plan = j->plan;
     const softmax_problem *p = &plan->p;
     const cpu_rows *v = plan->v;
@@ -119,7 +114,7 @@ static void do_slab(const job *j, int64_t item, float *room) {
 /* --- threads --- */
 
 static void share(void *context, int thread, int threads) {
-    const job *j = context;
+    const cpu_job *j = context;
     float *room = (float *)j->args->workspace + thread * j->plan->scratch;
     int64_t from, to;
     cpu_team_share(j->plan->items, thread, threads, &from, &to);
@@ -152,10 +147,7 @@ static uint64_t workspace_of(const scout_plan *plan) {
 static scout_answer supports(const scout_op *op, scout_device *device, scout_why *why) {
     const scout_plan plan = plan_of(op);
     (void)device;
-    if (workspace_of(&plan) > op->workspace_limit)
-        return scout_say(why, SCOUT_NO, "memory", "needs %.1f MB of workspace for %d threads",
-                         (double)workspace_of(&plan) / 1e6, cpu_team_size());
-    return SCOUT_OK;
+    return cpu_team_room(workspace_of(&plan), op->workspace_limit, why);
 }
 
 static scout_answer prepare(const scout_op *op, scout_device *device, const int64_t *values, scout_plan **out,
@@ -168,12 +160,9 @@ static scout_answer prepare(const scout_op *op, scout_device *device, const int6
 }
 
 static scout_answer launch(scout_plan *plan, const scout_args *args, scout_why *why) {
-    job j = {plan, args};
     (void)why;
-    if (plan->items > 1)
-        cpu_team_run(share, &j);
-    else
-        share(&j, 0, 1); /* nothing to share: no other thread is woken */
+    if (plan->items > 1) return cpu_team_launch(share, plan, args);
+    share(&(cpu_job){plan, args}, 0, 1); /* nothing to share: no other thread is woken */
     return SCOUT_OK;
 }
 

@@ -1,9 +1,10 @@
 /* A primitive of oneDNN with its arguments, shared by the candidates that call one. */
-#ifndef SCOUT_CPU_ONEDNN_CPU_ONEDNN_PLAN_H
-#define SCOUT_CPU_ONEDNN_CPU_ONEDNN_PLAN_H
+#pragma once
 
+#include "scout/cpu/device/cpu_candidates.h"
 #include "scout/cpu/onednn/cpu_onednn.h"
 #include "scout/op/op.h"
+#include "scout/op/requantize.h"
 
 enum { CPU_ONEDNN_PARTS = 12 };
 
@@ -51,12 +52,32 @@ bool cpu_onednn_plan_scratch_fits(cpu_onednn_plan *p, uint64_t limit);
  * `needs`. */
 scout_answer cpu_onednn_plan_finish(cpu_onednn_plan *p, uint64_t workspace_limit, scout_plan_needs *needs,
                                     scout_why *why);
+/* Runs a reorder of a weight to where it is packed. */
+dnnl_status_t cpu_onednn_plan_reorder(const cpu_onednn *l, dnnl_primitive_t reorder, const cpu_onednn_md *plain,
+                                      const void *weight, const cpu_onednn_md *md, void *packed);
 scout_answer cpu_onednn_plan_pack(cpu_onednn_plan *p, const void *weight, void *packed, scout_why *why);
 scout_answer cpu_onednn_plan_launch(cpu_onednn_plan *p, const scout_args *args, scout_why *why);
+const char *cpu_onednn_plan_implementation(const cpu_onednn_plan *p); /* the library's name of its kernel, or "" */
 int cpu_onednn_plan_describe(const cpu_onednn_plan *p, char *json, size_t room);
 void cpu_onednn_plan_free(cpu_onednn_plan *p); /* what it holds, not itself */
 
 /* The meaning of a status other than dnnl_success: SCOUT_NO "type" where the library has no such primitive. */
 scout_answer cpu_onednn_plan_refuse(const cpu_onednn_plan *p, const char *what, dnnl_status_t status, scout_why *why);
 
-#endif
+/* ---- the epilogue as post-operations: the residual first, then the activation of the sum ---- */
+
+/* The residual's argument of the primitive. */
+enum { CPU_ONEDNN_POST_RESIDUAL = DNNL_ARG_ATTR_MULTIPLE_POST_OP(0) | DNNL_ARG_SRC_1 };
+
+/* Requantising before the post-operations: a factor and zero points, where there are any. oneDNN 3 takes these as
+ * memories of a launch, which is not supported here: dnnl_unimplemented. */
+dnnl_status_t cpu_onednn_post_quantise(const cpu_onednn *l, dnnl_primitive_attr_t attr, const requantize *quant);
+
+/* The same for a primitive without zero points, with the zero point `zeros` times in its result (a sum of two 2, an
+ * average 1): by post-operations alone, which both versions have. */
+dnnl_status_t cpu_onednn_post_sum(const cpu_onednn *l, dnnl_primitive_attr_t attr, const requantize *quant, int zeros,
+                                  const op_activation *a);
+
+/* residual: NULL or not `there`: none. */
+dnnl_status_t cpu_onednn_post(const cpu_onednn *l, dnnl_primitive_attr_t attr, const cpu_onednn_md *residual,
+                              const op_activation *a);

@@ -1,5 +1,5 @@
 /* Post-operations: which of the library's functions an activation is. */
-#include "scout/cpu/onednn/cpu_onednn_post.h"
+#include "scout/cpu/onednn/cpu_onednn_plan.h"
 
 static dnnl_status_t append_activation(dnnl_post_ops_t ops, const op_activation *a) {
     static const dnnl_alg_kind_t algorithms[ACTIVATION_UNKNOWN] = {

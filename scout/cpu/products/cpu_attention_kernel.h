@@ -1,9 +1,11 @@
 /* The inner loops of the own attention, on blocks of queries. Operands are in one thread's scratch memory, transposed,
  * so that vectors run over the queries and no sum goes across a vector. */
-#ifndef SCOUT_CPU_PRODUCTS_CPU_ATTENTION_KERNEL_H
-#define SCOUT_CPU_PRODUCTS_CPU_ATTENTION_KERNEL_H
+#pragma once
 
+#include <stdbool.h>
 #include <stdint.h>
+
+#include "scout/op/attention.h"
 
 enum { CPU_ATTENTION_KEYS = 64 }; /* of one block */
 
@@ -35,4 +37,23 @@ typedef struct cpu_attention_kernel {
 
 const cpu_attention_kernel *cpu_attention_kernel_get(void); /* the widest that this processor has */
 
-#endif
+typedef struct cpu_attention_scores {
+    const attention_problem *p;
+    void *const *tensors;                       /* of the operation: mask, lengths */
+    float *scores;                              /* [heads][queries][p->keys], scaled */
+    int64_t batch, head, heads, query, queries; /* which of them these are */
+} cpu_attention_scores;
+
+/* Rows of fp32, fp16 or bf16 converted by all threads: [a][b][c] rows of `cols` numbers; steps in elements. */
+typedef struct cpu_attention_rows {
+    uint32_t from_type, to_type;
+    int64_t dims[3], cols, from_strides[3], to_strides[3];
+    const void *from;
+    void *to;
+} cpu_attention_rows;
+
+void cpu_attention_convert(const cpu_attention_rows *r);
+
+/* Masks and soft caps applied to scores in memory, by all threads, for compositions of library calls. */
+bool cpu_attention_masked(const attention_problem *p); /* whether there is anything to do */
+void cpu_attention_mask(const cpu_attention_scores *s);

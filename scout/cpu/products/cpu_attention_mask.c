@@ -1,5 +1,4 @@
 /* One pass over scores, row by row: soft cap, mask, and minus infinity for keys that a query does not see. */
-#include "scout/cpu/products/cpu_attention_mask.h"
 
 #include "scout/cpu/device/cpu_convert.h"
 #include "scout/cpu/device/cpu_team.h"

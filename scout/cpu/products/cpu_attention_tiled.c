@@ -162,14 +162,9 @@ static void end_task(const task *t) {
 
 /* --- all tasks --- */
 
-typedef struct tiled_job {
-    const scout_plan *plan;
-    const scout_args *args;
-} tiled_job;
-
 /* Threads take every threads-th task: under a causal mask neighbours cost alike, and shares of them would not. */
 static void tiled_share(void *context, int thread, int threads) {
-    const tiled_job *job = context;
+    const cpu_job *job = context;
     const scout_plan *plan = job->plan;
     const attention_problem *p = &plan->p;
     scratch room;
@@ -219,10 +214,8 @@ static scout_answer prepare(const scout_op *op, scout_device *device, const int6
 }
 
 static scout_answer launch(scout_plan *plan, const scout_args *args, scout_why *why) {
-    tiled_job job = {plan, args};
     (void)why;
-    cpu_team_run(tiled_share, &job);
-    return SCOUT_OK;
+    return cpu_team_launch(tiled_share, plan, args);
 }
 
 static int describe(const scout_plan *plan, char *json, size_t room) {

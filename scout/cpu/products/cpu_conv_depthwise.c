@@ -25,11 +25,6 @@ struct scout_plan {
     int64_t offsets[];             /* of the taps */
 };
 
-typedef struct depthwise_job {
-    const scout_plan *plan;
-    const scout_args *args;
-} depthwise_job;
-
 /* The whole body in the macro: gcc splits vectors to the width of the function where they are written, before it
  * inlines that into a wider one. */
 #define ADD(name, wide)                                                                                                \
@@ -91,7 +86,7 @@ static void lay_planes(const scout_plan *plan, const float *input, float *out) {
     }
 }
 
-static void finish_channel(const depthwise_job *job, int64_t channel, const float *sums) {
+static void finish_channel(const cpu_job *job, int64_t channel, const float *sums) {
     const scout_plan *plan = job->plan;
     const conv_problem *p = &plan->p;
     const int64_t columns = p->w.axes[2].out, rows = p->w.axes[0].out * p->w.axes[1].out;
@@ -109,7 +104,7 @@ static void finish_channel(const depthwise_job *job, int64_t channel, const floa
 }
 
 static void depthwise_share(void *context, int thread, int threads) {
-    const depthwise_job *job = context;
+    const cpu_job *job = context;
     const scout_plan *plan = job->plan;
     const conv_problem *p = &plan->p;
     const int64_t each = p->cout / p->group, taps = window_kernel(&p->w);
@@ -201,10 +196,8 @@ static scout_answer prepare(const scout_op *op, scout_device *device, const int6
 }
 
 static scout_answer launch(scout_plan *plan, const scout_args *args, scout_why *why) {
-    depthwise_job job = {plan, args};
     (void)why;
-    cpu_team_run(depthwise_share, &job);
-    return SCOUT_OK;
+    return cpu_team_launch(depthwise_share, plan, args);
 }
 
 static int describe(const scout_plan *plan, char *json, size_t room) {

@@ -59,19 +59,10 @@ FAST_BODY void row_body(const formula *f, float bias, const float *residual, flo
         for (int64_t k = 0; k < count; k++) out[k] = clipped(f, out[k] + bias);
 }
 
-FAST static void row_any(const formula *f, float bias, const float *residual, float *out, int64_t count) {
-    row_body(f, bias, residual, out, count);
-}
-FAST WIDE_AVX2 static void row_avx2(const formula *f, float bias, const float *residual, float *out, int64_t count) {
-    row_body(f, bias, residual, out, count);
-}
-FAST WIDE_AVX512 static void row_avx512(const formula *f, float bias, const float *residual, float *out,
-                                        int64_t count) {
-    row_body(f, bias, residual, out, count);
-}
+FAST_WIDTHS(row, (const formula *f, float bias, const float *residual, float *out, int64_t count),
+            (f, bias, residual, out, count))
 
 void cpu_conv_epilogue_row(const op_activation *a, float bias, const float *residual, float *out, int64_t count) {
     const formula f = formula_of(a);
-    const cpu_info *c = cpu_info_get();
-    (c->avx512 ? row_avx512 : c->avx2 ? row_avx2 : row_any)(&f, bias, residual, out, count);
+    FAST_WIDEST(row, cpu_info_get())(&f, bias, residual, out, count);
 }

@@ -49,15 +49,8 @@ FAST_BODY void block_body(const float *a, int64_t stride, const float *block, in
     }
 }
 
-#define WIDTH(NAME, TARGET)                                                                                            \
-    FAST TARGET static void block_##NAME(const float *a, int64_t stride, const float *block, int64_t side,             \
-                                         float *sums) {                                                                \
-        block_body(a, stride, block, side, sums);                                                                      \
-    }
-#define NO_TARGET
-WIDTH(portable, NO_TARGET)
-WIDTH(avx2, WIDE_AVX2)
-WIDTH(avx512, WIDE_AVX512)
+FAST_WIDTHS(block, (const float *a, int64_t stride, const float *block, int64_t side, float *sums),
+            (a, stride, block, side, sums))
 
 /* --- the candidate --- */
 
@@ -119,7 +112,7 @@ static scout_answer prepare(const scout_op *op, scout_device *device, const int6
     plan->width = (p.k + plan->side - 1) / plan->side * plan->side;
     plan->bias = op_tensor(op, "bias");
     plan->vectors = c->avx512 ? "avx512" : c->avx2 ? "avx2" : "portable";
-    plan->multiply = c->avx512 ? block_avx512 : c->avx2 ? block_avx2 : block_portable;
+    plan->multiply = FAST_WIDEST(block, c);
     const int64_t fit = (int64_t)(op->workspace_limit / sizeof(float)) / plan->width / ROWS * ROWS;
     const int64_t wanted = (p.m + ROWS - 1) / ROWS * ROWS;
     plan->rows = fit < AT_ONCE ? fit : AT_ONCE;

@@ -50,21 +50,14 @@ FAST static void one_row(const float *a, const int32_t *place, const float *valu
     *sums = (s[0] + s[1]) + (s[2] + s[3]);
 }
 
-#define WIDTH(NAME, TARGET)                                                                                            \
-    FAST TARGET static void sixteen_##NAME(const float *a, const int32_t *place, const float *value, int64_t count,    \
-                                           float *sums) {                                                              \
-        sixteen_body(a, place, value, count, sums);                                                                    \
-    }
-#define NO_TARGET
-WIDTH(portable, NO_TARGET)
-WIDTH(avx2, WIDE_AVX2)
-WIDTH(avx512, WIDE_AVX512)
+FAST_WIDTHS(sixteen, (const float *a, const int32_t *place, const float *value, int64_t count, float *sums),
+            (a, place, value, count, sums))
 
 static void choose_kernel(scout_plan *plan) {
     const cpu_info *c = cpu_info_get();
     plan->rows = plan->p.m == 1 ? 1 : LANES;
     plan->vectors = c->avx512 ? "avx512" : c->avx2 ? "avx2" : "portable";
-    plan->column = c->avx512 ? sixteen_avx512 : c->avx2 ? sixteen_avx2 : sixteen_portable;
+    plan->column = FAST_WIDEST(sixteen, c);
     if (plan->rows == 1) plan->column = one_row;
 }
 

@@ -33,11 +33,6 @@ struct scout_plan {
     cpu_gemm_tail tail;
 };
 
-typedef struct tiled_job {
-    const scout_plan *plan;
-    const scout_args *args;
-} tiled_job;
-
 static void tile_portable(const float *a, const float *b, int64_t depth, float *tile) {
     for (int64_t k = 0; k < depth; k++)
         for (int i = 0; i < 4; i++)
@@ -181,7 +176,7 @@ static source source_of(const scout_plan *plan, const void *data, uint32_t type,
     return (source){at, type, along ? 1 : ld, along ? ld : 1, plan->tail.way};
 }
 
-static void do_block(const tiled_job *job, int64_t index, float *scratch) {
+static void do_block(const cpu_job *job, int64_t index, float *scratch) {
     const scout_plan *plan = job->plan;
     const gemm_problem *p = &plan->p;
     const int64_t product = index / (plan->blocks_m * plan->blocks_n), rest = index % (plan->blocks_m * plan->blocks_n);
@@ -206,7 +201,7 @@ static void do_block(const tiled_job *job, int64_t index, float *scratch) {
 }
 
 static void tiled_share(void *context, int thread, int threads) {
-    const tiled_job *job = context;
+    const cpu_job *job = context;
     int64_t from, to;
     cpu_team_share(job->plan->blocks_m * job->plan->blocks_n * job->plan->p.batch, thread, threads, &from, &to);
     for (int64_t k = from; k < to; k++)
@@ -224,10 +219,8 @@ static uint64_t workspace_bytes(const gemm_problem *p) {
 static scout_answer supports(const scout_op *op, scout_why *why) {
     const gemm_problem p = gemm_problem_of(op);
     cpu_gemm_tail tail;
-    if (workspace_bytes(&p) > op->workspace_limit)
-        return scout_say(why, SCOUT_NO, "memory", "needs %.1f MB of workspace for %d threads",
-                         (double)workspace_bytes(&p) / 1e6, cpu_team_size());
-    return cpu_gemm_tail_of(op, &tail, why);
+    const scout_answer answer = cpu_team_room(workspace_bytes(&p), op->workspace_limit, why);
+    return answer == SCOUT_OK ? cpu_gemm_tail_of(op, &tail, why) : answer;
 }
 
 static scout_answer tiled_supports(const scout_op *op, scout_device *device, scout_why *why) {
@@ -261,10 +254,8 @@ static scout_answer prepare(const scout_op *op, scout_device *device, const int6
 }
 
 static scout_answer launch(scout_plan *plan, const scout_args *args, scout_why *why) {
-    tiled_job job = {plan, args};
     (void)why;
-    cpu_team_run(tiled_share, &job);
-    return SCOUT_OK;
+    return cpu_team_launch(tiled_share, plan, args);
 }
 
 static int describe(const scout_plan *plan, char *json, size_t room) {

@@ -1,5 +1,5 @@
 /* Every output of a product in fp64: blocks of columns, which threads share; two rows and eight columns at a time. */
-#include "scout/cpu/reference/cpu_activated.h"
+#include "scout/cpu/reference/cpu_lines.h"
 
 #include "scout/cpu/device/cpu_info.h"
 #include "scout/cpu/device/cpu_team.h"
@@ -31,15 +31,7 @@ FAST_BODY void tile_body(const double *rows, const double *panel, int64_t k_all,
     memcpy(out->squares, squares, sizeof squares);
 }
 
-FAST static void tile_any(const double *rows, const double *panel, int64_t k, tile *out) {
-    tile_body(rows, panel, k, out);
-}
-FAST WIDE_AVX2 static void tile_avx2(const double *rows, const double *panel, int64_t k, tile *out) {
-    tile_body(rows, panel, k, out);
-}
-FAST WIDE_AVX512 static void tile_avx512(const double *rows, const double *panel, int64_t k, tile *out) {
-    tile_body(rows, panel, k, out);
-}
+FAST_WIDTHS(tile, (const double *rows, const double *panel, int64_t k, tile *out), (rows, panel, k, out))
 
 typedef struct activated {
     const cpu_lines *lines;
@@ -74,10 +66,7 @@ static void project(const activated *w, int64_t row, int64_t first, const double
 
 static void block(const activated *w, int64_t first, double *rows, const double *panel) {
     const gemm_problem *p = &w->lines->p;
-    const cpu_info *c = cpu_info_get();
-    void (*const add)(const double *, const double *, int64_t, tile *) = c->avx512 ? tile_avx512
-                                                                         : c->avx2 ? tile_avx2
-                                                                                   : tile_any;
+    void (*const add)(const double *, const double *, int64_t, tile *) = FAST_WIDEST(tile, cpu_info_get());
     for (int64_t i = 0; i < p->m; i += ROWS) {
         tile t;
         for (int64_t r = 0; r < ROWS; r++) /* of an odd number the last row is done twice */

@@ -1,8 +1,6 @@
 /* The whole output of an attention in fp64: sixteen queries that share keys and values at a time, so that a loaded key
  * serves all of them and compilers vectorise the loops. */
-#include "scout/cpu/device/cpu_candidates.h"
 #include "scout/cpu/device/cpu_info.h"
-#include "scout/cpu/device/cpu_number.h"
 #include "scout/cpu/device/cpu_vector.h"
 #include "scout/cpu/reference/cpu_whole.h"
 #include "scout/op/attention.h"
@@ -36,20 +34,8 @@ FAST_BODY void adds_body(const double *p, const double *v, int64_t dim, double *
 
 typedef void dots_kernel(const double *k, const double *q, int64_t dim, double *s);
 typedef void adds_kernel(const double *p, const double *v, int64_t dim, double *o);
-FAST static void dots_any(const double *k, const double *q, int64_t dim, double *s) { dots_body(k, q, dim, s); }
-FAST static void adds_any(const double *p, const double *v, int64_t dim, double *o) { adds_body(p, v, dim, o); }
-FAST WIDE_AVX2 static void dots_avx2(const double *k, const double *q, int64_t dim, double *s) {
-    dots_body(k, q, dim, s);
-}
-FAST WIDE_AVX2 static void adds_avx2(const double *p, const double *v, int64_t dim, double *o) {
-    adds_body(p, v, dim, o);
-}
-FAST WIDE_AVX512 static void dots_avx512(const double *k, const double *q, int64_t dim, double *s) {
-    dots_body(k, q, dim, s);
-}
-FAST WIDE_AVX512 static void adds_avx512(const double *p, const double *v, int64_t dim, double *o) {
-    adds_body(p, v, dim, o);
-}
+FAST_WIDTHS(dots, (const double *k, const double *q, int64_t dim, double *s), (k, q, dim, s))
+FAST_WIDTHS(adds, (const double *p, const double *v, int64_t dim, double *o), (p, v, dim, o))
 
 typedef struct state {
     attention_problem p;
@@ -72,8 +58,8 @@ static scout_answer open_whole(const scout_op *op, void **out, scout_why *why) {
     *out = s;
     if (!s) return scout_say(why, SCOUT_NO_MEMORY, "memory", "no memory for the reference");
     s->p = attention_problem_of(op);
-    s->dots = c->avx512 ? dots_avx512 : c->avx2 ? dots_avx2 : dots_any;
-    s->adds = c->avx512 ? adds_avx512 : c->avx2 ? adds_avx2 : adds_any;
+    s->dots = FAST_WIDEST(dots, c);
+    s->adds = FAST_WIDEST(adds, c);
     return SCOUT_OK;
 }
 
@@ -195,19 +181,5 @@ static scout_answer compute(const void *context, const scout_op *op, void *const
     return SCOUT_OK;
 }
 
-static const cpu_whole whole = {SCOUT_ATTENTION, open_whole, grain, compute, scratch_doubles};
-
-static scout_answer begin(scout_device *device, const scout_op *op, void *const *tensors, uint64_t seed,
-                          scout_check **check, scout_why *why) {
-    (void)device, (void)seed;
-    return cpu_whole_begin(&whole, op, tensors, check, why);
-}
-
-const scout_reference cpu_reference_attention = {
-    .size = sizeof(scout_reference),
-    .kind = SCOUT_ATTENTION,
-    .begin = begin,
-    .compare = cpu_whole_compare,
-    .end = cpu_whole_end,
-    .compare_at = cpu_whole_compare_at,
-};
+static const cpu_whole whole = {open_whole, grain, compute, scratch_doubles};
+CPU_WHOLE_REFERENCE(cpu_reference_attention, SCOUT_ATTENTION, whole);

@@ -142,16 +142,7 @@ FAST_BODY void add_body(const tap_row *t, double *want, double *squares) {
 
 typedef void add_row(const tap_row *t, double *want, double *squares);
 
-#define ADD(name, wide)                                                                                                \
-    FAST wide static void name(const tap_row *t, double *want, double *squares) { add_body(t, want, squares); }
-ADD(add_any, )
-ADD(add_avx2, WIDE_AVX2)
-ADD(add_avx512, WIDE_AVX512)
-
-static add_row *fastest(void) {
-    const cpu_info *c = cpu_info_get();
-    return c->avx512 ? add_avx512 : c->avx2 ? add_avx2 : add_any;
-}
+FAST_WIDTHS(add, (const tap_row *t, double *want, double *squares), (t, want, squares))
 
 /* Columns [from, to) of the row (depth, height) of one output channel: want is increased by the sum of the products,
  * squares by the sum of their squares. `image`: the input channels of the group, dense, each in order of depth, height
@@ -163,7 +154,7 @@ static void add_columns(const conv_problem *p, const double *image, const double
     const bool transposed = p->transposed != 0;
     const int64_t in_step = transposed ? 1 : x->stride, out_step = transposed ? x->stride : 1;
     const int64_t channels = p->cin / p->group, plane = window_in(&p->w), taps = window_kernel(&p->w);
-    add_row *const add = fastest();
+    add_row *const add = FAST_WIDEST(add, cpu_info_get());
     for (int64_t kx = 0; kx < x->kernel; kx++) {
         const span s = columns(x, transposed, kx, from, to);
         if (s.count <= 0) continue;

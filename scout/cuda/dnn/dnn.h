@@ -11,9 +11,12 @@
  *   destroy(): dnn_plan_free
  *
  * Its functions are a table with the types of cudnn.h: a call that does not fit does not compile. */
-#ifndef SCOUT_CUDA_DNN_DNN_H
-#define SCOUT_CUDA_DNN_DNN_H
+#pragma once
 
+#include "scout/cuda/device/cuda_candidates.h"
+#include "scout/cuda/device/cuda_device.h"
+#include "scout/op/activation.h"
+#include "scout/op/conv.h"
 #include "scout/plugin.h"
 
 #include <cudnn.h>
@@ -202,4 +205,43 @@ void dnn_plan_free(dnn_plan *plan); /* all zero: nothing happens */
 
 /* --- the candidates, one file each --- */
 
-#endif
+/* --- the epilogue as nodes of a graph, for products and convolutions alike --- */
+
+/* Constants of activations (dnn_scalar) are known by numbers from here on. */
+enum { DNN_ACTIVATE_FIRST = 100, DNN_ACTIVATE_CONSTANTS = 2 };
+/* Their values, in this order; returns how many there are. */
+int dnn_activate_constants(const op_activation *a, float values[DNN_ACTIVATE_CONSTANTS]);
+
+typedef struct dnn_behind {
+    dnn_desc residual, bias; /* NULL: none; both may broadcast */
+    op_activation activation;
+    int rank; /* of the sums, with dimensions and strides: what lies between nodes is in fp32 */
+    const int64_t *dims, *strides;
+} dnn_behind;
+
+/* Residual, bias, activation, in the order of the library's precompiled kernels: from the sums, a virtual tensor in
+ * fp32, to y. */
+void dnn_activate(dnn_graph *g, const dnn_behind *b, dnn_desc sums, dnn_desc y);
+/* Notes of engines that would not be as exact as the operation asks for (dnn_graph's `refused`), and those of them that
+ * PyTorch, too, leaves out. */
+uint32_t dnn_activate_refused(const scout_op *op);
+uint32_t dnn_activate_never(const scout_op *op);
+
+/* --- convolutions --- */
+
+/* Layouts, and what one launch computes: the parameter "form" of the candidate. */
+typedef enum dnn_conv_form {
+    DNN_CONV_AS_IS,     /* everything in the operation's layouts, in one graph */
+    DNN_CONV_PACKED,    /* nhwc: the weight too with its channels last, repacked once */
+    DNN_CONV_SPLIT,     /* the convolution alone; bias, residual and activation by a second kernel */
+    DNN_CONV_CONVERTED, /* nchw: activations brought to nhwc and back within each launch; the weight as in PACKED */
+    DNN_CONV_FORMS
+} dnn_conv_form;
+
+/* Whether there is such a form of this operation, as far as it can be said without the library. */
+bool dnn_conv_exists(const scout_op *op, dnn_conv_form form);
+/* Whether the weight has to be repacked for it. */
+bool dnn_conv_packs(const scout_op *op, dnn_conv_form form);
+
+/* A dnn_build; `way` is a form. Tensors are known by their places in op->tensors plus 1. */
+scout_answer dnn_conv_build(dnn_graph *g, const scout_op *op, int64_t way, scout_why *why);

@@ -1,5 +1,5 @@
 /* Bias, residual and activation as pointwise nodes. */
-#include "scout/cuda/dnn/dnn_activate.h"
+#include "scout/cuda/dnn/dnn.h"
 
 #include <float.h>
 
@@ -9,10 +9,6 @@ int dnn_activate_constants(const op_activation *a, float values[DNN_ACTIVATE_CON
     values[0] = swish ? 1.0F / 6 : (float)a->alpha;
     values[1] = swish ? 0.5F : (float)a->beta;
     return 2;
-}
-
-bool dnn_activate_any(const dnn_behind *b) {
-    return b->residual || b->bias || b->activation.function != ACTIVATION_PLAIN;
 }
 
 static dnn_desc between(dnn_graph *g, const dnn_behind *b) {

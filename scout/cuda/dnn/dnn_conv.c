@@ -1,13 +1,10 @@
 /* Convolutions by cuDNN: the baseline of this device. Its first variant is the default of the library's guide and of
  * PyTorch: the first engine of its heuristics that builds, also with sums of lower precision; everything in one graph
  * where there is such an engine; and a constant weight in nhwc where the activations are. The others are its other
- * engines, and other forms (dnn_conv.h). */
-#include "scout/cuda/dnn/dnn_conv.h"
-#include "scout/cuda/device/cuda_candidates.h"
+ * engines, and other forms (dnn.h). */
 
 #include "kernels/harness/kernels.h"
-#include "scout/cuda/device/cuda_device.h"
-#include "scout/cuda/dnn/dnn_activate.h"
+#include "scout/cuda/dnn/dnn.h"
 #include "scout/cuda/own/own_activate.h"
 
 #include <stdlib.h>

@@ -1,10 +1,8 @@
 /* A convolution as a cuDNN graph: the convolution, then its epilogue in the order of the library's precompiled kernels
  * (residual, bias, activation). One dimension of space becomes two. */
-#include "scout/cuda/dnn/dnn_conv.h"
 
-#include "scout/cuda/dnn/dnn_activate.h"
+#include "scout/cuda/dnn/dnn.h"
 
-#include <limits.h>
 #include <string.h>
 
 /* After sums in fp32. */

@@ -3,8 +3,6 @@
  * are. */
 #include "scout/cuda/nvrtc/chain_source.h"
 
-#include "scout/cuda/nvrtc/chain_steps.h"
-
 #include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>

@@ -2,8 +2,7 @@
  * (scout/op/elementwise_chain.h), for one shape: dimensions, strides and numbers are constants in it. No text of a
  * model or a file is in it: operators and types are named by the tables, numbers are written as their bits. Needs no
  * CUDA to be written. */
-#ifndef SCOUT_CUDA_NVRTC_CHAIN_SOURCE_H
-#define SCOUT_CUDA_NVRTC_CHAIN_SOURCE_H
+#pragma once
 
 #include "scout/op/elementwise_chain.h"
 
@@ -55,4 +54,24 @@ char *chain_source_include(int include);
 /* Elements that a block of that many threads computes at a time. */
 int64_t chain_source_tile(const chain_source *s, int threads);
 
-#endif
+enum { CHAIN_STEPS_ROOM = 1 << 16 }; /* more than 16 steps and 11 operands can fill */
+
+typedef struct chain_writer {
+    const chain_source *s;
+    char *text; /* CHAIN_STEPS_ROOM bytes */
+    size_t used;
+} chain_writer;
+
+__attribute__((format(printf, 2, 3))) void chain_steps_put(chain_writer *w, const char *format, ...);
+
+/* Of a type: its name in kernels/pass/elementwise_chain.cuh, what it is computed in, bytes of an element. */
+typedef struct chain_type {
+    uint32_t type;
+    const char *tag, *value;
+    int size;
+} chain_type;
+
+const chain_type *chain_steps_type(uint32_t type); /* NULL: it has none */
+
+/* "compute", of the operands of one element: names of its operators come from the table, numbers are bits. */
+void chain_steps_function(chain_writer *w);

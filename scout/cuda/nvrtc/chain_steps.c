@@ -1,5 +1,5 @@
 /* The steps of a chain as a function of CUDA C++. */
-#include "scout/cuda/nvrtc/chain_steps.h"
+#include "scout/cuda/nvrtc/chain_source.h"
 
 #include <inttypes.h>
 #include <stdarg.h>

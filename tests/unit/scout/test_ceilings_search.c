@@ -2,7 +2,6 @@
  * a power cap that pulls the clock down after a while and more for hungry shapes, a slow drift, noise. Time is virtual.
  * The rule: what is found reaches 99 % of the best of 500 random shapes with nine seeds in ten, 97.5 % with all, within
  * seconds. */
-#include "scout/ceilings/ceilings_points.h"
 #include "scout/ceilings/ceilings_search.h"
 #include "tests/unit/unit.h"
 

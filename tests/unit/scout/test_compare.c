@@ -1,6 +1,6 @@
 /* Keep, revert, or undecided: what a measurement says, at both sides of every limit; and whose names are meant. */
 #include "scout/report/compare.h"
-#include "scout/terms/filter.h"
+#include "scout/terms/variants.h"
 #include "tests/unit/unit.h"
 
 #include <math.h>

@@ -1,7 +1,6 @@
 /* Weights as they are: reading them from a model's folder and nothing beside it, entries split by what their zeros are
  * good for, and what a made-up weight holds. */
 #include "scout/input/weights.h"
-#include "scout/input/weights_file.h"
 #include "scout/kinds/kinds.h"
 #include "tests/unit/unit.h"
 
