@@ -3,7 +3,7 @@
  * program then. Devices are asked, opened and closed in a worker, as for a run. */
 #include "scout/run/run_internal.h"
 
-#include "common/json_get.h"
+#include "common/json.h"
 #include "common/plain.h"
 #include "common/version.h"
 #include "scout/device/host.h"
