@@ -138,6 +138,20 @@ static void write_head(const explain *e) {
                              taken));
 }
 
+/* Whole, as the model's file has them. */
+static void write_layers(const explain *e) {
+    const study_report *r = e->r;
+    if (r->layer_count == 0) return;
+    explain_title(e, r->layers_among ? "Layers of the model, among which it is" : "Layers of the model");
+    for (size_t k = 0; k < r->layer_count; k++) {
+        if (e->most > 0 && k == e->most) {
+            fprintf(e->out, "  … %zu more (--top 0 shows all)\n", r->layer_count - k);
+            return;
+        }
+        explain_say(e, "", r->layers[k]);
+    }
+}
+
 /* ---- times ---- */
 
 static void write_time(const explain *e, const char *what, const char *name, double us, double ci, const json_t *row) {
@@ -177,6 +191,7 @@ void explain_write(const explain *e) {
     fprintf(e->out, "\n  %s · %s%s\n", v->priority, plain_cell(e->arena, v->approach, NAME),
             v->borderline ? " · borderline" : "");
     explain_say(e, "", v->recommendation);
+    write_layers(e);
     write_times(e);
     explain_ceiling(e);
     explain_candidates(e);

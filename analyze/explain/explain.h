@@ -16,7 +16,7 @@ typedef struct explain {
     const verdict_thresholds *thresholds;
     const json_t *report; /* the whole of it */
     const json_t *run;    /* NULL: there is none */
-    size_t most;          /* candidates that are listed of those without a time; 0: all */
+    size_t most;          /* layers that are listed, and candidates of those without a time; 0: all */
 } explain;
 
 void explain_write(const explain *e);

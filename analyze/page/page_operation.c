@@ -220,6 +220,21 @@ static void head(page *p, const summary_row *row) {
             r->verdict.priority);
 }
 
+/* Their names as they are in the model's file, a line each; one element, however many they are. page.js searches them.
+ */
+static void layers(page *p, const study_report *r) {
+    if (r->layer_count == 0) return;
+    fprintf(p->out, "<p class=\"layers\">%s%zu layer%s of the model:", r->layers_among ? "Some of " : "",
+            r->layer_count, r->layer_count == 1 ? "" : "s");
+    for (size_t k = 0; k < r->layer_count && k < PAGE_LAYERS; k++) {
+        fputs("\n", p->out);
+        page_say(p, r->layers[k]);
+    }
+    if (r->layer_count > PAGE_LAYERS)
+        fprintf(p->out, "\n… and %zu more, which are in ops.json", r->layer_count - PAGE_LAYERS);
+    fputs("</p>\n", p->out);
+}
+
 /* What the study itself knows, for those that are far down. */
 static void in_short(page *p, const summary_row *row) {
     const study_report *r = row->report;
@@ -262,6 +277,7 @@ static void section(page *p, const summary_row *row) {
         page_say_cut(p, r->reason_text, PAGE_SENTENCE);
         fputs("</p>\n", p->out);
     }
+    layers(p, r);
     if (row->rank <= PAGE_FULL)
         in_full(p, row);
     else
@@ -281,6 +297,7 @@ static void idle_line(page *p, const summary_row *row) {
     fputs("</span>", p->out);
     if (r->reason_text) fputs(": ", p->out);
     page_say_cut(p, r->reason_text, 200);
+    layers(p, r);
     fputs("</li>\n", p->out);
 }
 

@@ -3,6 +3,7 @@
 
 #include "common/files.h"
 #include "common/json.h"
+#include "common/plain.h"
 
 #include <inttypes.h>
 #include <stdlib.h>
@@ -117,6 +118,33 @@ const study_report *study_find(const study_group *g, const char *operation) {
         if (found == 1) return r ? r : fusion;
     }
     return NULL;
+}
+
+static bool has_layer(const study_report *r, const char *layer, bool whole) {
+    for (size_t k = 0; k < r->layer_count; k++)
+        if (whole ? strcmp(r->layers[k], layer) == 0 : strstr(r->layers[k], layer) != NULL) return true;
+    return false;
+}
+
+size_t study_find_layer(const study_group *g, const char *layer, const study_report **first) {
+    size_t found = 0;
+    for (int whole = 1; whole >= 0 && found == 0 && *layer; whole--) {
+        for (size_t k = 0; k < g->count; k++) {
+            if (g->reports[k].count == 0 || !has_layer(&g->reports[k], layer, whole)) continue;
+            if (found++ == 0) *first = &g->reports[k];
+        }
+    }
+    return found;
+}
+
+const char *study_layers(const study_report *r, char text[STUDY_LAYERS]) {
+    text[0] = 0;
+    if (r->layer_count == 0) return text;
+    snprintf(text, STUDY_LAYERS, "%s%.*s", r->layers_among ? "among " : "", PLAIN_NAME, r->layers[0]);
+    plain_end(text);
+    const size_t n = strlen(text);
+    if (r->layer_count > 1) snprintf(text + n, STUDY_LAYERS - n, " and %zu more", r->layer_count - 1);
+    return text;
 }
 
 const char *study_shape(const study_report *r, char *text, size_t room) {

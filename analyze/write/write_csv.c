@@ -6,6 +6,7 @@
 #include <inttypes.h>
 #include <math.h>
 #include <stddef.h>
+#include <string.h>
 
 /* Where a column's figure stands. */
 typedef struct line {
@@ -13,7 +14,7 @@ typedef struct line {
     const summary_group *group;
 } line;
 
-typedef enum column_kind { TEXT, REAL, WHOLE, INT, SIZE, BOOL, CALL } column_kind;
+typedef enum column_kind { TEXT, REAL, WHOLE, INT, SIZE, BOOL, CALL, LAYERS } column_kind;
 typedef enum column_owner { REPORT, ROW, GROUP } column_owner;
 
 typedef struct column {
@@ -48,6 +49,7 @@ static const column columns[] = {
     OF_ROW("rank", SIZE, rank),
     OF_REPORT("operation", TEXT, operation),
     OF_REPORT("name", TEXT, name),
+    {"layers", REPORT, LAYERS, 0, NULL},
     OF_REPORT("op", TEXT, op),
     OF_REPORT("what", TEXT, what),
     {"shape", REPORT, CALL, 0, shape},
@@ -120,7 +122,23 @@ static void write_real(FILE *out, double x) {
     if (isfinite(x)) fprintf(out, "%.9g", x);
 }
 
-static void write_cell(FILE *out, const line *l, const column *c) {
+/* One text of all of them, as far as a spreadsheet's cell holds it. */
+static void write_layers(FILE *out, arena *a, const study_report *r) {
+    enum { MOST = 32000 };
+    size_t bytes = 0, count = 0;
+    while (count < r->layer_count && bytes < MOST) bytes += strlen(r->layers[count++]) + 2;
+    const arena_mark mark = arena_save(a);
+    const size_t room = bytes + 64;
+    char *text = arena_zalloc(a, room);
+    size_t used = 0;
+    for (size_t k = 0; k < count; k++)
+        used += (size_t)snprintf(text + used, room - used, "%s%s", k > 0 ? "; " : "", r->layers[k]);
+    if (count < r->layer_count) snprintf(text + used, room - used, "; and %zu more", r->layer_count - count);
+    escape_print(out, ESCAPE_CSV, text);
+    arena_rewind(a, mark);
+}
+
+static void write_cell(FILE *out, arena *a, const line *l, const column *c) {
     const void *owners[] = {[REPORT] = l->row->report, [ROW] = l->row, [GROUP] = l->group->group};
     const void *at = (const char *)owners[c->owner] + c->offset;
     char text[256];
@@ -131,12 +149,12 @@ static void write_cell(FILE *out, const line *l, const column *c) {
     case INT: fprintf(out, "%d", *(const int *)at); break;
     case SIZE: fprintf(out, "%zu", *(const size_t *)at); break;
     case BOOL: fputs(*(const bool *)at ? "true" : "false", out); break;
+    case LAYERS: write_layers(out, a, l->row->report); break;
     case CALL: escape_print(out, ESCAPE_CSV, c->call(l, text, sizeof text)); break;
     }
 }
 
-bool write_csv(const summary *m, FILE *out, status *st) {
-    (void)st;
+static void write_all(const summary *m, FILE *out, arena *a) {
     for (int c = 0; c < COLUMNS; c++) fprintf(out, "%s%s", c > 0 ? "," : "", columns[c].name);
     fputs("\r\n", out);
     for (size_t k = 0; k < m->group_count; k++) {
@@ -144,10 +162,22 @@ bool write_csv(const summary *m, FILE *out, status *st) {
             const line l = {&m->groups[k].rows[n], &m->groups[k]};
             for (int c = 0; c < COLUMNS; c++) {
                 if (c > 0) fputc(',', out);
-                write_cell(out, &l, &columns[c]);
+                write_cell(out, a, &l, &columns[c]);
             }
             fputs("\r\n", out);
         }
     }
-    return true;
+}
+
+bool write_csv(const summary *m, FILE *out, status *st) {
+    guard g;
+    arena a;
+    guard_init(&g);
+    arena_init(&a, &g, (size_t)1 << 30);
+    if (guard_enter(&g))
+        write_all(m, out, &a);
+    else
+        *st = g.st;
+    arena_free(&a);
+    return g.st.code == STATUS_OK;
 }

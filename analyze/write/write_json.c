@@ -111,9 +111,17 @@ static void put_missing(json_stream *s, const summary_group *g) {
 
 /* ---- operations ---- */
 
+static void put_layers(json_stream *s, const study_report *r) {
+    json_stream_open(s, "layers", '[', false);
+    for (size_t k = 0; k < r->layer_count; k++) json_stream_text(s, NULL, r->layers[k]);
+    json_stream_close(s);
+    if (r->layers_among) json_stream_bool(s, "layers_among", true);
+}
+
 static void put_what(json_stream *s, const study_report *r) {
     json_stream_text(s, "operation", r->operation);
     put_text(s, "name", r->name);
+    if (r->layer_count > 0) put_layers(s, r);
     json_stream_text(s, "op", r->op);
     put_text(s, "what", r->what);
     json_stream_ints(s, "shape", r->rank, r->shape);

@@ -77,6 +77,7 @@ static void put_failure(FILE *out, const study_report *r) {
 static void put_test(FILE *out, const summary_row *row) {
     const study_report *r = row->report;
     const test_result result = result_of(row);
+    char layers[STUDY_LAYERS];
     fputs("    <testcase", out);
     put_attribute(out, "classname", r->op);
     fputs(" name=\"", out);
@@ -95,6 +96,8 @@ static void put_test(FILE *out, const summary_row *row) {
     put(out, r->verdict.approach);
     fputs(": ", out);
     put(out, r->verdict.recommendation);
+    if (r->layer_count > 0) fputs("\nlayers: ", out);
+    put(out, study_layers(r, layers));
     fputs("</system-out>\n    </testcase>\n", out);
 }
 

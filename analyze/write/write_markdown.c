@@ -85,12 +85,14 @@ static void write_totals(FILE *out, const summary_group *g) {
 
 /* ---- tables ---- */
 
-static void write_row(FILE *out, const summary_row *row) {
+static void write_row(FILE *out, const summary_row *row, bool named) {
     const study_report *r = row->report;
     const verdict *v = &r->verdict;
-    char shape[128];
+    char shape[128], layers[STUDY_LAYERS];
     fprintf(out, "| %zu | %s%s | ", row->rank, v->priority, v->borderline ? " (borderline)" : "");
     name(out, r->operation);
+    if (named) fputs(" | ", out);
+    if (r->layer_count > 0) escape_print_cut(out, ESCAPE_MARKDOWN_CODE, study_layers(r, layers), STUDY_LAYERS);
     fprintf(out, " | %s | %" PRId64 " | %s %s | %s | %s | %s | %s | ", study_shape(r, shape, sizeof shape), r->count,
             amount_time(r->baseline_us).s, amount_within(r->baseline_ci).s, amount_percent(row->share).s,
             amount_percent(v->efficiency).s, amount_percent(row->proven_share).s,
@@ -101,16 +103,25 @@ static void write_row(FILE *out, const summary_row *row) {
     fputs(" |\n", out);
 }
 
+/* A column for the layers of the model, where any are known. */
+static bool is_named(const summary_group *g) {
+    size_t k = 0;
+    while (k < g->row_count && g->rows[k].report->layer_count == 0) k++;
+    return k < g->row_count;
+}
+
 static void write_ranking(FILE *out, const summary_group *g, size_t top) {
     size_t inside = 0, written = 0;
-    fputs("## Operations\n\n| # | priority | operation | shape | runs | time | share | of its ceiling | proven | "
-          "potential | what to do |\n|--:|---|---|---|--:|--:|--:|--:|--:|--:|---|\n",
-          out);
+    const bool named = is_named(g);
+    fprintf(out,
+            "## Operations\n\n| # | priority | operation | %sshape | runs | time | share | of its ceiling | proven | "
+            "potential | what to do |\n|--:|---|---|%s---|--:|--:|--:|--:|--:|--:|---|\n",
+            named ? "layers | " : "", named ? "---|" : "");
     for (size_t k = 0; k < g->row_count; k++) {
         if (g->rows[k].outcome == SUMMARY_OUTSIDE || g->rows[k].outcome == SUMMARY_MISSING) continue;
         inside++;
         if (top > 0 && written == top) continue;
-        write_row(out, &g->rows[k]);
+        write_row(out, &g->rows[k], named);
         written++;
     }
     if (inside > written) fprintf(out, "\n%zu more are in summary.csv and summary.json.\n", inside - written);

@@ -127,9 +127,11 @@ static bool is_told(const summary_row *row) {
 static void write_row(text *t, const summary_row *row) {
     const study_report *r = row->report;
     const verdict *v = &r->verdict;
+    char layers[STUDY_LAYERS];
     line(t, "%4zu %s %6" PRId64 " %8s %8s  %-8s %s%s", row->rank, cell(t, name_of(t, r), NAME), r->count,
          amount_percent(row->share).s, amount_percent(v->efficiency).s, v->priority, v->approach,
          v->borderline ? " ?" : "");
+    if (r->layer_count > 0) line(t, "     %s", study_layers(r, layers));
     line(t, "     %s", v->recommendation);
 }
 

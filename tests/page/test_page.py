@@ -125,6 +125,19 @@ def test_sections(browser, url):
     page.close()
 
 
+def test_layers(browser, url):
+    """The table names the first layer of each operation, and its search finds an operation by any of them."""
+    page = browser.open(url)
+    search = "(t => { const i = document.querySelector('.tools input'); i.value = t; i.dispatchEvent(new Event('input')); })"
+    check("a row names its first layer", page.run(f"document.querySelector('{NAMES}').closest('th').textContent").endswith("and 7 more"))
+    for typed, found in (("layer.7/attention_4", ["attention"]), ("LAYER.3/gemm_0/op", ["gemm"]), ("onfocus='document", ["gemm"]), ("layer.9/", [])):
+        page.run(f"{search}({typed!r})")
+        time.sleep(0.05)
+        shown = page.run(TEXTS)
+        check(f"a search for {typed}", [name.split()[0] for name in shown] == found, shown)
+    page.close()
+
+
 def test_first(browser, url):
     """The same ranking for operations and fusions: what is proven before what is only potential."""
     page = browser.open(url)
@@ -324,7 +337,7 @@ def main():
         r"default-src 'none'; style-src 'sha256-[\w+/]{43}='; script-src 'sha256-[\w+/]{43}='; base-uri 'none'; form-action 'none'", text))
     check("no address is in the page", "http://" not in text and "https://" not in text)
     with Browser() as browser:
-        for test in (test_first, test_table, test_sections, test_plain, test_print, test_look, test_names):
+        for test in (test_first, test_layers, test_table, test_sections, test_plain, test_print, test_look, test_names):
             test(browser, "file://" + ordinary)
         test_hostile(browser, "file://" + hostile)
         test_convolutions(browser)
