@@ -120,11 +120,13 @@ static void write_head(const explain *e) {
     if (r->count > 0 && r->baseline_us > 0 && e->group->model_us > 0)
         line = arena_printf(e->arena, "%s: run %" PRId64 " time%s, %s of its %s", model, r->count, times,
                             amount_percent((double)r->count * r->baseline_us / e->group->model_us).s,
-                            amount_time(e->group->model_us).s);
+                            e->group->partial.text ? "time as far as it is known"
+                                                   : arena_printf(e->arena, "%s", amount_time(e->group->model_us).s));
     else
         line = arena_printf(e->arena, "%s: run %" PRId64 " time%s, %s", model, r->count, times,
-                            r->count > 0 ? "in its time as its lower bound" : "in no sum");
+                            r->count > 0 ? "without a figure" : "in no sum");
     explain_say(e, "", line);
+    if (e->group->partial.text) explain_say(e, "", e->group->partial.text);
     if (r->fusion)
         explain_say(e, "",
                     arena_printf(e->arena, "fusion %s: %" PRId64 " kernels become %" PRId64 ", worth it: %s",

@@ -71,7 +71,8 @@ static void efficiency_cell(page *p, const summary_row *row) {
 static void share_cell(page *p, const summary_row *row) {
     char class[16];
     snprintf(class, sizeof class, " part p%d", (int)(5 * fmin(20, fmax(0, ceil(20 * row->share)))));
-    number(p, row->share, page_percent(row->share).s, class);
+    const double share = study_has_baseline(row->report) && row->outcome != SUMMARY_OUTSIDE ? row->share : NAN;
+    number(p, share, page_percent(share).s, class);
 }
 static void proven_cell(page *p, const summary_row *row) {
     const double us = row->report->verdict.proven_gain_us;

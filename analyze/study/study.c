@@ -78,7 +78,10 @@ json_t *study_run(const char *path, status *st) {
     const size_t folder = (size_t)(files_base(path) - path);
     char *place = malloc(folder + sizeof "../run.json");
     json_t *run = NULL;
-    if (!place) return NULL;
+    if (!place) {
+        status_set(st, STATUS_ENVIRONMENT, "run.json: out of memory; free some and run again");
+        return NULL;
+    }
     memcpy(place, path, folder);
     static const char *const places[] = {"../run.json", "run.json"};
     for (size_t k = 0; !run && k < sizeof places / sizeof places[0]; k++) {
@@ -97,6 +100,8 @@ json_t *study_run(const char *path, status *st) {
     free(place);
     return run;
 }
+
+bool study_has_baseline(const study_report *r) { return plain_same(r->status, "OK") && r->baseline_us > 0; }
 
 static const study_report *find_in(const study_report *rows, size_t count, const char *name, size_t n, bool whole,
                                    int *found) {

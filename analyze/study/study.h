@@ -62,6 +62,22 @@ typedef struct study_skipped {
     const char *path, *why;
 } study_skipped;
 
+/* How the runs went whose reports these are, by run.json beside them; zeros where there is none. */
+typedef struct study_course {
+    const char *state;     /* of one that has not come to its end: "interrupted", "running", "failed"; else NULL */
+    size_t absent, left;   /* operations without a report: not reached, left out by --only */
+    size_t absent_fusions; /* not reached */
+    int64_t wide;          /* operations whose time is known less well than good */
+    double budget_s;       /* the largest; not-a-number: none had one */
+} study_course;
+
+/* What has no figure of what the model's time consists of. */
+typedef struct study_partial {
+    const char *text;            /* "PARTIAL: 9 of 17 operations have a figure (…)"; NULL: all have one */
+    size_t operations, measured; /* that take time in the model, and that have a figure of it */
+    double share; /* of the model's time by estimate that the measured ones take; not-a-number: not known */
+} study_partial;
+
 /* Reports that may be compared: one device class, one regime, one version of the method. */
 typedef struct study_group {
     const char *device;                                           /* what it is called: "NVIDIA H200" */
@@ -73,8 +89,11 @@ typedef struct study_group {
     size_t count;
     study_report *fusions;
     size_t fusion_count;
-    double model_us, model_ci; /* of all with a baseline, and what those without take at least */
-    size_t without_baseline;   /* that count and have work to do */
+    double model_us, model_ci;       /* of all with a baseline, and what those without take at least */
+    double measured_us, measured_ci; /* of those with a baseline */
+    size_t without_baseline;         /* that count and have work to do */
+    study_course course;
+    study_partial partial;
 } study_group;
 
 typedef void study_told(const study_skipped *files, size_t count);
@@ -106,6 +125,7 @@ typedef struct study {
 bool study_open(study *s, const study_options *options, status *st);
 void study_close(study *s);
 
+bool study_has_baseline(const study_report *r);
 /* Above its ceiling by right: a ceiling is that of all the work, and the best one leaves zeros out. Not so where the
  * baseline, which does it all, is above as well. */
 bool study_skips_zeros(const study_report *r);

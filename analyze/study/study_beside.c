@@ -57,7 +57,6 @@ static void take_run(study *s, const json_t *run, study_beside *to) {
     to->state = map_intern(&s->texts, state, strlen(state));
     to->wide = json_get_int(run, "wide", 0);
     to->budget_s = json_get_positive(options, "budget_s");
-    to->seconds = json_get_positive(run, "seconds");
     take_list(s, json_object_get(run, "operations"), "operation", &to->operations, &to->operation_count);
     take_list(s, json_object_get(run, "fusions"), "fusion", &to->fusions, &to->fusion_count);
 }

@@ -13,8 +13,6 @@
 /* More than anything compares. Each costs a look at every report. */
 enum { MOST_GROUPS = 256 };
 
-static bool has_baseline(const study_report *r) { return isfinite(r->baseline_us); }
-
 /* ---- names ---- */
 
 /* A model's folder is called as the model is; one of reports by what it lies in. */
@@ -73,6 +71,7 @@ static study_group *group_of(study *s, const study_file *f) {
                        .driver = f->driver,
                        .regime = f->regime,
                        .method = f->method,
+                       .course.budget_s = NAN,
                        .units = f->units};
     return g;
 }
@@ -92,7 +91,7 @@ static void join_layers(study *s, study_report *to, const study_report *one, con
 /* Two models do it: as often as both together. What was measured stands as the first folder says it that could. */
 static void merge(study *s, study_report *to, const study_report *from) {
     const study_report first = *to;
-    if (!has_baseline(to) && has_baseline(from)) *to = *from;
+    if (!study_has_baseline(to) && study_has_baseline(from)) *to = *from;
     to->count = checked_add(first.count, from->count);
     to->selected = checked_add(first.selected, from->selected);
     join_layers(s, to, &first, from);
@@ -134,7 +133,10 @@ static void fill(study *s, study_group *g, size_t which, const study_file *files
         if (of[k] != which) continue;
         reports += !files[k].report.fusion;
         fusions += files[k].report.fusion;
-        if (files[k].folder != folder) add_model(s, g, model_of(s, s->options.folders[files[k].folder]));
+        if (files[k].folder != folder) {
+            add_model(s, g, model_of(s, s->options.folders[files[k].folder]));
+            study_join_course(&g->course, &s->beside[files[k].folder]);
+        }
         folder = files[k].folder;
         if (g->device_instance != files[k].device_instance) g->device_instance = NULL;
         if (g->driver != files[k].driver) g->driver = NULL;

@@ -52,10 +52,11 @@ typedef struct study_asked {
 typedef struct study_beside {
     const char *state; /* of run.json; NULL: there is none */
     int64_t wide;
-    double budget_s, seconds;          /* not-a-number: not known */
+    double budget_s;                   /* not-a-number: not known */
     study_asked *operations, *fusions; /* that the run was to measure */
     size_t operation_count, fusion_count;
-    map entries; /* of ops.json */
+    size_t absent, left, absent_fusions; /* of them, without a report */
+    map entries;                         /* of ops.json */
 } study_beside;
 
 /* study_beside.c: what a jump out of it must give back. */
@@ -67,6 +68,11 @@ void study_let_go(study_held *held);
 void study_look_beside(study *s, const char *folder, const char *reports, study_held *held, study_beside *to);
 /* weight: the name of the report's weight, or NULL. */
 void study_name_layers(study *s, const study_beside *b, const char *weight, study_report *r);
+
+/* study_partial.c: of each folder, of a group, and when its times are known. */
+void study_count_absent(study *s, const study_file *files, size_t count);
+void study_join_course(study_course *c, const study_beside *b);
+void study_make_partial(study *s, study_group *g);
 
 /* study_load.c: all files of all folders, in the order of the folders and of the names in them; fails through the
  * study's guard. Owned by the caller (free). */

@@ -209,6 +209,7 @@ static void load_all(load *l) {
         if (f->is == STUDY_SKIPPED) study_skip(l->s, f->report.path, f->why);
     }
     l->count = kept;
+    study_count_absent(l->s, l->files, l->count);
 }
 
 /* What is in `l` lives in the caller's frame, which no jump leaves. */

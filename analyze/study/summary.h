@@ -33,9 +33,11 @@ bool summary_to_do(summary_outcome outcome); /* something is to be done about it
 typedef struct summary_sum {
     size_t operations; /* distinct ones */
     int64_t occurrences;
-    double baseline_us, best_us;          /* of those that are missing, what they take at least */
-    double ceiling_us;                    /* where none is known, the baseline */
-    double share;                         /* of baseline_us */
+    double baseline_us, best_us; /* of those that are missing, what they take at least */
+    double ceiling_us;           /* where none is known, the baseline */
+    double share;                /* of baseline_us */
+    size_t measured;             /* of these, with a figure, and their own times: what people are told */
+    double measured_us, measured_ceiling_us, measured_share;
     double proven_us, proven_share;       /* over libraries */
     double own_us, own_share;             /* over kernels of this project */
     double potential_us, potential_share; /* only that: without what is proven of either */
@@ -78,8 +80,7 @@ typedef struct summary_group {
     const study_group *group;
     summary_sum all; /* in the model's time */
     summary_sum outcomes[SUMMARY_OUTCOMES];
-    double measured_us;                 /* of model_us, what was measured */
-    double missing_us;                  /* the rest: what those without a baseline take at least */
+    double missing_us;                  /* of model_us, what those without a baseline take at least */
     double borderline_share;            /* of the rows in the model's time that have a verdict */
     const summary_category *categories; /* the largest share first */
     size_t category_count;

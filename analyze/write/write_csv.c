@@ -14,7 +14,8 @@ typedef struct line {
     const summary_group *group;
 } line;
 
-typedef enum column_kind { TEXT, REAL, WHOLE, INT, SIZE, BOOL, CALL, LAYERS } column_kind;
+/* GAIN: a real number that is not known of what has no baseline. */
+typedef enum column_kind { TEXT, REAL, WHOLE, INT, SIZE, BOOL, CALL, LAYERS, GAIN } column_kind;
 typedef enum column_owner { REPORT, ROW, GROUP } column_owner;
 
 typedef struct column {
@@ -67,12 +68,12 @@ static const column columns[] = {
     OF_REPORT("approach", TEXT, verdict.approach),
     OF_REPORT("borderline", BOOL, verdict.borderline),
     {"recommendation", REPORT, CALL, 0, recommendation},
-    OF_ROW("weight_us", REAL, weight_us),
-    OF_ROW("share", REAL, share),
-    OF_REPORT("proven_gain_us", REAL, verdict.proven_gain_us),
-    OF_ROW("proven_share", REAL, proven_share),
-    OF_ROW("potential_us", REAL, potential_us),
-    OF_ROW("potential_share", REAL, potential_share),
+    OF_ROW("weight_us", GAIN, weight_us),
+    OF_ROW("share", GAIN, share),
+    OF_REPORT("proven_gain_us", GAIN, verdict.proven_gain_us),
+    OF_ROW("proven_share", GAIN, proven_share),
+    OF_ROW("potential_us", GAIN, potential_us),
+    OF_ROW("potential_share", GAIN, potential_share),
     OF_REPORT("status", TEXT, status),
     OF_REPORT("reason_code", TEXT, reason_code),
     OF_REPORT("reason_text", TEXT, reason_text),
@@ -108,6 +109,7 @@ static const column columns[] = {
     OF_REPORT("bad_rows", INT, bad_rows),
     OF_REPORT("said", TEXT, said),
     OF_GROUP("model", TEXT, model),
+    OF_GROUP("partial", TEXT, partial.text),
     OF_GROUP("model_us", REAL, model_us),
     OF_GROUP("model_ci", REAL, model_ci),
     OF_GROUP("device", TEXT, device),
@@ -145,6 +147,7 @@ static void write_cell(FILE *out, arena *a, const line *l, const column *c) {
     switch (c->kind) {
     case TEXT: escape_print(out, ESCAPE_CSV, *(const char *const *)at); break;
     case REAL: write_real(out, *(const double *)at); break;
+    case GAIN: write_real(out, l->row->outcome == SUMMARY_MISSING ? NAN : *(const double *)at); break;
     case WHOLE: fprintf(out, "%" PRId64, *(const int64_t *)at); break;
     case INT: fprintf(out, "%d", *(const int *)at); break;
     case SIZE: fprintf(out, "%zu", *(const size_t *)at); break;

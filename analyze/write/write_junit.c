@@ -154,7 +154,8 @@ static void put_suite(FILE *out, const summary_group *to) {
     fputs("    <properties>\n", out);
     const struct {
         const char *name, *value;
-    } properties[] = {{"model", g->model},
+    } properties[] = {{"partial", g->partial.text},
+                      {"model", g->model},
                       {"device", g->device},
                       {"device_class", g->device_class},
                       {"device_instance", g->device_instance},

@@ -53,26 +53,29 @@ static const char *cell(text *t, const char *from, int columns) {
 
 /* ---- sums ---- */
 
+/* Of what was measured alone; where that is not all, how much it is comes before everything else. */
 static void write_head(text *t, const summary_group *g) {
     const study_group *of = g->group;
     const summary_sum *optimal = &g->outcomes[SUMMARY_OPTIMAL], *open = &g->outcomes[SUMMARY_OPEN];
+    if (of->partial.text) line(t, "%s", of->partial.text);
     line(t, "%s · %s · %s", of->model, of->device, of->regime);
-    line(t, "%s%s %s a run (%zu operation%s in %" PRId64 " places)", g->missing_us > 0 ? "at least " : "",
-         amount_time(g->all.baseline_us).s, amount_within(of->model_ci).s, g->all.operations, plural(g->all.operations),
-         g->all.occurrences);
-    line(t, "%s with what is proven, %s at ceilings", amount_time(g->all.baseline_us - g->all.proven_us).s,
-         amount_time(g->all.ceiling_us).s);
-    if (g->measured_us <= 0) return;
-    line(t, "\nalready optimal: %zu of %zu operations, %s of the time", optimal->operations, g->all.operations,
-         amount_percent(optimal->share).s);
+    if (g->all.measured == 0) return;
+    line(t, "%s %s a run (%zu operation%s in %" PRId64 " places)", amount_time(of->measured_us).s,
+         amount_within(of->measured_ci).s, g->all.measured, plural(g->all.measured),
+         g->all.occurrences - g->outcomes[SUMMARY_MISSING].occurrences);
+    line(t, "%s with what is proven, %s at ceilings", amount_time(of->measured_us - g->all.proven_us).s,
+         amount_time(g->all.measured_ceiling_us).s);
+    const double all_us = of->measured_us; /* the time above */
+    line(t, "\nalready optimal: %zu of %zu operations, %s of the time", optimal->operations, g->all.measured,
+         amount_percent(optimal->measured_us / all_us).s);
     line(t, "proven to be recoverable: %s (%s of the time)", amount_time(g->all.proven_us).s,
-         amount_percent(g->all.proven_share).s);
+         amount_percent(g->all.proven_us / all_us).s);
     if (g->all.own_us > 0)
         line(t, "besides, over the project's own kernels where no library has one: %s (%s)",
-             amount_time(g->all.own_us).s, amount_percent(g->all.own_share).s);
+             amount_time(g->all.own_us).s, amount_percent(g->all.own_us / all_us).s);
     line(t, "only potential, beyond that: %s (%s); of it %s (%s) worth trying", amount_time(g->all.potential_us).s,
-         amount_percent(g->all.potential_share).s, amount_time(open->potential_us).s,
-         amount_percent(open->potential_share).s);
+         amount_percent(g->all.potential_us / all_us).s, amount_time(open->potential_us).s,
+         amount_percent(open->potential_us / all_us).s);
 }
 
 /* How many there are, what share of the model's time they take, and what can be had of it: proven and potential stand
@@ -84,27 +87,31 @@ static void write_outcomes(text *t, const summary_group *g) {
         const double gain_us = s->proven_us + s->own_us; /* of an outcome one of them is 0 */
         if (s->operations == 0) continue;
         line(t, "%s %10zu %11s %8s %11s %8s %11s %8s", cell(t, summary_outcomes[k].title, 26), s->operations,
-             k == SUMMARY_OUTSIDE ? "" : amount_time(s->baseline_us).s,
-             k == SUMMARY_OUTSIDE ? "" : amount_percent(s->share).s, gain_us > 0 ? amount_time(gain_us).s : "",
+             s->measured > 0 ? amount_time(s->measured_us).s : "",
+             s->measured > 0 ? amount_percent(s->measured_share).s : "", gain_us > 0 ? amount_time(gain_us).s : "",
              gain_us > 0 ? amount_percent(s->proven_share + s->own_share).s : "",
              s->potential_us > 0 ? amount_time(s->potential_us).s : "",
              s->potential_us > 0 ? amount_percent(s->potential_share).s : "");
     }
-    line(t, "%-26s %10zu %11s %8s %11s %8s %11s %8s", "together", g->all.operations, amount_time(g->all.baseline_us).s,
+    if (g->all.measured == 0) return;
+    line(t, "%-26s %10zu %11s %8s %11s %8s %11s %8s", "together", g->all.measured, amount_time(g->all.measured_us).s,
          "", amount_time(g->all.proven_us).s, amount_percent(g->all.proven_share).s, amount_time(g->all.potential_us).s,
          amount_percent(g->all.potential_share).s);
 }
 
 static void write_categories(text *t, const summary_group *g) {
-    if (g->category_count < 2) return;
+    if (g->category_count < 2 || g->all.measured == 0) return;
     line(t, "\n%-16s %10s %11s %8s %8s %12s %15s", "kind", "operations", "time", "share", "optimal", "proven gain",
          "only potential");
     for (size_t k = 0; k < g->category_count; k++) {
         const summary_category *c = &g->categories[k];
         const summary_sum *s = &c->sum;
-        line(t, "%s %10zu %11s %8s %8s %12s %15s", cell(t, c->op, 16), s->operations, amount_time(s->baseline_us).s,
-             amount_percent(s->share).s, amount_percent(c->optimal.share).s, amount_percent(s->proven_share).s,
-             amount_percent(s->potential_share).s);
+        if (s->measured == 0)
+            line(t, "%s %10zu %11s", cell(t, c->op, 16), s->operations, "-");
+        else
+            line(t, "%s %10zu %11s %8s %8s %12s %15s", cell(t, c->op, 16), s->operations, amount_time(s->measured_us).s,
+                 amount_percent(s->measured_share).s, amount_percent(c->optimal.share).s,
+                 amount_percent(s->proven_share).s, amount_percent(s->potential_share).s);
     }
 }
 
@@ -181,7 +188,7 @@ static void write_fusions(text *t, const summary_group *g) {
 
 static void write_missing(text *t, const summary_group *g) {
     if (g->missing_count == 0) return;
-    line(t, "\nwithout a baseline, in the model's time as lower bounds (%s):", amount_time(g->missing_us).s);
+    line(t, "\nwithout a baseline, and in no figure above:");
     for (size_t k = 0; k < g->missing_count; k++) {
         const summary_missing *m = &g->missing[k];
         if (k == FEW) {

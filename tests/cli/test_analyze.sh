@@ -121,7 +121,7 @@ analyze odd
 check "odd files: exit 1" exits 1
 check "odd files: named" prints "7 files left out"
 for name in half foreign pipe link nan negative twice; do check "odd files: $name" prints "odd/reports/$name.json: "; done
-check "odd files: the rest is as before" test "$(grep -c 'a run (4 operations' stdout.txt)" = 1
+check "odd files: the rest is as before" test "$(grep -c 'a run (3 operations' stdout.txt)" = 1
 analyze odd --format json
 check "odd files: said elsewhere where text is not printed" test "$(grep -c 'left out: ' stderr.txt)" = 7
 cp stdout.txt odd.json
@@ -158,5 +158,5 @@ check "--group: fits" fits_schema grouped.json
 cp -r kept other
 analyze block other
 check "two models of one device: as one" prints "block + other"
-check "two models of one device: every operation as often as in both" prints "(4 operations in 8 places)"
+check "two models of one device: every operation as often as in both" prints "(3 operations in 6 places)"
 finish

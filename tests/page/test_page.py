@@ -1,6 +1,7 @@
 #!/usr/bin/env python3
 """report.html in a real browser: made by analyze from folders of made-up reports, opened in Chromium without a window.
 Usage: test_page.py ANALYZE FOLDER   FOLDER: for what is made"""
+import json
 import os
 import re
 import shutil
@@ -316,6 +317,29 @@ def test_convolutions(browser):
     check("by their kernel and what they read", any("by 3 × 3 from 256, stride 2" in text for text in said), said)
 
 
+def test_partial(browser):
+    """What was measured in part says so at its head; what has no figure has no bar and no share."""
+    folder = os.path.join(SCRATCH, "partial")
+    shutil.copytree(os.path.join(HERE, "../golden/reports/bert_base@b8_s128"), folder)
+    for name in sorted(os.listdir(os.path.join(folder, "reports"))):
+        path = os.path.join(folder, "reports", name)
+        with open(path, encoding="utf-8") as file:
+            made = json.load(file)
+        if made["op"] == "gemm":
+            os.remove(path)
+        elif made["op"] == "attention":
+            with open(path, "w", encoding="utf-8") as file:
+                json.dump(make_folder.without_baseline(made, "SKIPPED", "budget", "the time was used up"), file)
+    page = browser.open("file://" + page_of("partial"))
+    said = page.run("document.querySelector('header .partial').textContent")
+    check("partial: how much has a figure", said == "PARTIAL: 13 of 17 operations have a figure (3 not reached, 1 skipped for want of time)", said)
+    kinds = page.run("Array.from(document.querySelectorAll('.bars .kind'), k => k.textContent)")
+    check("partial: no bar of what has no figure", kinds and not any("attention" in kind or "gemm" in kind for kind in kinds), kinds)
+    shares = [v for v, kind in zip(column(page, "share"), column(page, "kind")) if kind.startswith("attention")]
+    check("partial: no share of what has no figure", shares == ["-1"], shares)
+    page.close()
+
+
 def test_sparse(browser):
     """What leaves zeros out may be faster than the ceiling of all the work: that is no reason to distrust it."""
     shutil.copytree(os.path.join(HERE, "../golden/reports/mlp_sparse"), os.path.join(SCRATCH, "sparse"))
@@ -342,6 +366,7 @@ def main():
         test_hostile(browser, "file://" + hostile)
         test_convolutions(browser)
         test_sparse(browser)
+        test_partial(browser)
         test_many(browser)
 
 
