@@ -139,6 +139,18 @@ static void totals(page *p) {
     fputs("</p>\n", p->out);
 }
 
+static void next(page *p) {
+    const summary_group *g = p->g;
+    if (g->next_count == 0) return;
+    fputs("<h3>What to type next</h3>\n<ul class=\"next\">\n", p->out);
+    for (size_t k = 0; k < g->next_count; k++) {
+        fputs("<li><code>", p->out);
+        page_say(p, g->next[k].command);
+        fprintf(p->out, "</code> <span class=\"soft\">%s</span></li>\n", g->next[k].why);
+    }
+    fputs("</ul>\n", p->out);
+}
+
 void page_first(page *p) {
     deed deeds[ACTIONS];
     const size_t count = find_deeds(p->g, deeds);
@@ -153,6 +165,7 @@ void page_first(page *p) {
           p->out);
     fusions_line(p);
     totals(p);
+    next(p);
     fputs("</section>\n", p->out);
 }
 

@@ -67,14 +67,13 @@ typedef struct study_course {
     const char *state;     /* of one that has not come to its end: "interrupted", "running", "failed"; else NULL */
     size_t absent, left;   /* operations without a report: not reached, left out by --only */
     size_t absent_fusions; /* not reached */
-    int64_t wide;          /* operations whose time is known less well than good */
-    double budget_s;       /* the largest; not-a-number: none had one */
 } study_course;
 
 /* What has no figure of what the model's time consists of. */
 typedef struct study_partial {
     const char *text;            /* "PARTIAL: 9 of 17 operations have a figure (…)"; NULL: all have one */
     size_t operations, measured; /* that take time in the model, and that have a figure of it */
+    size_t late;                 /* that were skipped for want of time */
     double share; /* of the model's time by estimate that the measured ones take; not-a-number: not known */
 } study_partial;
 

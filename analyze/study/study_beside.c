@@ -53,10 +53,7 @@ static void take_list(study *s, const json_t *list, const char *key, study_asked
 
 static void take_run(study *s, const json_t *run, study_beside *to) {
     const char *state = json_get_text(run, "state");
-    const json_t *options = json_object_get(run, "options");
     to->state = map_intern(&s->texts, state, strlen(state));
-    to->wide = json_get_int(run, "wide", 0);
-    to->budget_s = json_get_positive(options, "budget_s");
     take_list(s, json_object_get(run, "operations"), "operation", &to->operations, &to->operation_count);
     take_list(s, json_object_get(run, "fusions"), "fusion", &to->fusions, &to->fusion_count);
 }

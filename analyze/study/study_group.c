@@ -71,7 +71,6 @@ static study_group *group_of(study *s, const study_file *f) {
                        .driver = f->driver,
                        .regime = f->regime,
                        .method = f->method,
-                       .course.budget_s = NAN,
                        .units = f->units};
     return g;
 }

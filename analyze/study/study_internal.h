@@ -50,9 +50,7 @@ typedef struct study_asked {
     bool left; /* --only left it out */
 } study_asked;
 typedef struct study_beside {
-    const char *state; /* of run.json; NULL: there is none */
-    int64_t wide;
-    double budget_s;                   /* not-a-number: not known */
+    const char *state;                 /* of run.json; NULL: there is none */
     study_asked *operations, *fusions; /* that the run was to measure */
     size_t operation_count, fusion_count;
     size_t absent, left, absent_fusions; /* of them, without a report */

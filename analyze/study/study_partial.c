@@ -43,8 +43,6 @@ void study_join_course(study_course *c, const study_beside *b) {
     c->absent += b->absent;
     c->left += b->left;
     c->absent_fusions += b->absent_fusions;
-    c->wide += b->wide;
-    c->budget_s = fmax(c->budget_s, b->budget_s);
 }
 
 static const char *more(arena *a, const char *text, size_t count, const char *what) {
@@ -54,7 +52,6 @@ static const char *more(arena *a, const char *text, size_t count, const char *wh
 void study_make_partial(study *s, study_group *g) {
     const study_course *c = &g->course;
     study_partial *p = &g->partial;
-    size_t late = 0;
     bool known = c->absent + c->left == 0; /* what each takes by estimate */
     for (size_t k = 0; k < g->count; k++) {
         const study_report *r = &g->reports[k];
@@ -62,7 +59,7 @@ void study_make_partial(study *s, study_group *g) {
         const bool figure = study_has_baseline(r);
         p->measured += figure;
         p->operations++;
-        late += !figure && plain_same(r->reason_code, "budget");
+        p->late += !figure && plain_same(r->reason_code, "budget");
         known = known && (figure || r->least_us > 0);
     }
     const size_t without = p->operations - p->measured;
@@ -72,8 +69,8 @@ void study_make_partial(study *s, study_group *g) {
     arena *a = &s->arena;
     const char *why = c->state ? ending(c->state) : "";
     why = more(a, why, c->absent, "not reached");
-    why = more(a, why, late, "skipped for want of time");
-    why = more(a, why, without - late, "without a valid baseline");
+    why = more(a, why, p->late, "skipped for want of time");
+    why = more(a, why, without - p->late, "without a valid baseline");
     why = more(a, why, c->left, "left out by --only");
     why = more(a, why, c->absent_fusions, c->absent_fusions == 1 ? "fusion not reached" : "fusions not reached");
     const char *share = isfinite(p->share) && p->measured < p->operations

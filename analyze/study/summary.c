@@ -249,6 +249,7 @@ bool summary_make(study *s, size_t top, summary *m, status *st) {
         make_categories(s, to);
         make_missing(s, to);
         make_fusions(s, to);
+        summary_make_next(s, to);
         m->incomplete = m->incomplete || to->missing_count > 0 || to->bad_rows > 0;
     }
     m->groups = groups;

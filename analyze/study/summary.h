@@ -75,6 +75,11 @@ typedef struct summary_fusions {
     double saved_share;
 } summary_fusions;
 
+/* What to type next: words that a shell takes as they are, and what it is for. */
+typedef struct summary_next {
+    const char *command, *why;
+} summary_next;
+
 /* Of one group: what may be compared. */
 typedef struct summary_group {
     const study_group *group;
@@ -89,6 +94,8 @@ typedef struct summary_group {
     const summary_missing *missing; /* the most operations first */
     size_t missing_count;
     summary_fusions fusions;
+    const summary_next *next;
+    size_t next_count;
     size_t bad_rows;       /* operations of which some candidate failed */
     size_t said_otherwise; /* reports whose own approach is another one than by these thresholds */
 } summary_group;
@@ -101,6 +108,8 @@ typedef struct summary {
     bool incomplete; /* exit code 1: skipped files, missing baselines, bad rows */
 } summary;
 
+/* summary_next.c: of a group whose rows are there. */
+void summary_make_next(study *s, summary_group *to);
 /* In the study's arena. false: st says why (memory). */
 bool summary_make(study *s, size_t top, summary *m, status *st);
 

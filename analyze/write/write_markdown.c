@@ -235,6 +235,17 @@ static void write_skipped(FILE *out, const study *s) {
     fputc('\n', out);
 }
 
+static void write_next(FILE *out, const summary_group *g) {
+    if (g->next_count == 0) return;
+    fputs("## Next\n\n", out);
+    for (size_t k = 0; k < g->next_count; k++) {
+        fputs("- ", out);
+        escape_print(out, ESCAPE_MARKDOWN_CODE, g->next[k].command);
+        fprintf(out, ": %s\n", g->next[k].why);
+    }
+    fputc('\n', out);
+}
+
 /* ---- where it was measured ---- */
 
 static void write_device(FILE *out, const study_group *g) {
@@ -266,6 +277,7 @@ static void write_group(FILE *out, const summary_group *g, size_t top) {
     write_categories(out, g);
     write_fusions(out, g);
     write_missing(out, g);
+    write_next(out, g);
     write_device(out, g->group);
 }
 

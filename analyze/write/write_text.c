@@ -211,6 +211,32 @@ static void write_notes(text *t, const summary_group *g) {
              plural(g->said_otherwise));
 }
 
+/* A command goes on behind a backslash, so that it can be copied: never between quotes. */
+static const char *end_of_words(const char *from, int width) {
+    const char *blank = NULL, *at = from;
+    bool quoted = false;
+    for (int columns = 0; *at && (columns <= width || !blank); at++) {
+        columns += ((unsigned char)*at & 0xc0) != 0x80;
+        quoted ^= *at == '\'';
+        if (*at == ' ' && !quoted) blank = at;
+    }
+    return *at ? blank : at;
+}
+
+static void write_next(text *t, const summary_group *g) {
+    for (size_t k = 0; k < g->next_count; k++) {
+        const char *rest = plain_cell(&t->a, g->next[k].command, MOST);
+        for (int indent = INDENT;; indent = 2 * INDENT) {
+            const char *end = end_of_words(rest, WIDTH - indent - 2);
+            const bool last = !*end;
+            fprintf(t->out, "%*s%.*s%s\n", indent, "", (int)(end - rest), rest, last ? "" : " \\");
+            if (last) break;
+            for (rest = end; *rest == ' ';) rest++;
+        }
+        line(t, "       %s", g->next[k].why);
+    }
+}
+
 static void write_skipped(text *t) {
     const study *s = t->m->study;
     if (s->skipped_count == 0) return;
@@ -237,6 +263,11 @@ static void write_all(text *t) {
         write_notes(t, g);
     }
     write_skipped(t);
+    size_t told = 0;
+    for (size_t k = 0; k < t->m->group_count; k++) {
+        if (t->m->groups[k].next_count > 0 && told++ == 0) line(t, "\nnext:");
+        write_next(t, &t->m->groups[k]);
+    }
 }
 
 bool write_text(const summary *m, FILE *out, status *st) {
