@@ -8,6 +8,8 @@
 
 #include <string.h>
 
+enum { WIDTH = 100 }; /* of what is no terminal */
+
 typedef struct settings {
     int64_t top;
     verdict_thresholds thresholds;
@@ -113,7 +115,7 @@ static status_code fail_several(const study_group *g, const char *asked, size_t 
 static status_code explain_one(study *s, const study_group *group, const study_report *r, size_t most, status *st) {
     status left_out = {0};
     json_t *report = study_detail(r, st), *run = study_run(r->path, &left_out);
-    const explain e = {.out = stdout,
+    const explain e = {.to = terminal_of(stdout, WIDTH),
                        .arena = &s->arena,
                        .group = group,
                        .r = r,

@@ -8,32 +8,18 @@
 #include <math.h>
 #include <string.h>
 
-enum { WIDTH = 100, NAME = 46, LONGEST = 600 };
+enum { NAME = 46, LONGEST = 4000 };
 
 /* ---- lines ---- */
 
-void explain_title(const explain *e, const char *text) { fprintf(e->out, "\n%s\n", text); }
+void explain_title(const explain *e, const char *text) {
+    fputc('\n', e->to.out);
+    terminal_put(&e->to, TERMINAL_BOLD, 2, text);
+}
 
 void explain_say(const explain *e, const char *first, const char *text) {
-    const char *clean = plain_cell(e->arena, text, LONGEST);
-    const int indent = 2 + plain_columns(first);
-    int column = fprintf(e->out, "  %s", first) > 0 ? indent : 0;
-    for (bool fresh = true; *clean; fresh = false) {
-        const size_t n = strcspn(clean, " ");
-        const int wide = plain_columns(arena_strndup(e->arena, clean, n));
-        if (!fresh && column + 1 + wide > WIDTH) {
-            fprintf(e->out, "\n%*s", indent, "");
-            column = indent;
-        } else if (!fresh) {
-            fputc(' ', e->out);
-            column++;
-        }
-        fprintf(e->out, "%.*s", (int)n, clean);
-        column += wide;
-        clean += n;
-        while (*clean == ' ') clean++;
-    }
-    fputc('\n', e->out);
+    terminal_put(&e->to, TERMINAL_PLAIN, 2 + plain_columns(first),
+                 arena_printf(e->arena, "  %s%s", first, plain_cell(e->arena, text, LONGEST)));
 }
 
 void explain_tell(const explain *e, const char *format, ...) {
@@ -89,6 +75,10 @@ const char *explain_unit(const explain *e, double x, const char *unit) {
                         unit);
 }
 
+const char *explain_time(const explain *e, amount_unit unit, double us) {
+    return isfinite(us) ? arena_printf(e->arena, "%s %s", amount_in(unit, us).s, unit.name) : "-";
+}
+
 const char *explain_rate(const explain *e, double us) {
     const bool memory = e->r->bound && strcmp(e->r->bound, "memory") == 0;
     const double work = memory ? e->r->bytes_read + e->r->bytes_written : e->r->flops;
@@ -113,7 +103,7 @@ static void write_head(const explain *e) {
     const char *line = "";
     for (size_t k = 0; k < sizeof words / sizeof words[0]; k++)
         if (words[k] && *words[k]) line = arena_printf(e->arena, "%s%s%s", line, *line ? " " : "", words[k]);
-    fprintf(e->out, "%s\n", plain_cell(e->arena, r->operation, LONGEST));
+    terminal_put(&e->to, TERMINAL_BOLD, 2, plain_cell(e->arena, r->operation, LONGEST));
     if (r->name && strcmp(r->name, r->operation) != 0) explain_say(e, "", r->name);
     explain_say(e, "", line);
     const char *model = e->group->model ? e->group->model : "-", *times = r->count == 1 ? "" : "s";
@@ -147,7 +137,7 @@ static void write_layers(const explain *e) {
     explain_title(e, r->layers_among ? "Layers of the model, among which it is" : "Layers of the model");
     for (size_t k = 0; k < r->layer_count; k++) {
         if (e->most > 0 && k == e->most) {
-            fprintf(e->out, "  … %zu more (--top 0 shows all)\n", r->layer_count - k);
+            explain_say(e, "", arena_printf(e->arena, "… %zu more (--top 0 shows all)", r->layer_count - k));
             return;
         }
         explain_say(e, "", r->layers[k]);
@@ -156,13 +146,23 @@ static void write_layers(const explain *e) {
 
 /* ---- times ---- */
 
+/* On one line where it fits, else its name and beneath it the figures. */
 static void write_time(const explain *e, const char *what, const char *name, double us, double ci, const json_t *row) {
+    const amount_unit unit = amount_unit_of(fmax(e->r->baseline_us, e->r->ceiling_us)); /* of all times here */
+    enum { FIGURES = 66 }; /* columns of all but the name */
     const double clock = json_get_number(row, "clock_mhz"), power = json_get_number(row, "power_w");
-    fprintf(e->out, "  %-9s %s %11s %-9s %14s", what, explain_cell(e, name, NAME), amount_time(us).s,
-            explain_cell(e, amount_within(ci).s, 9), explain_rate(e, us));
-    if (clock > 0) fprintf(e->out, "  %.0f MHz", clock);
-    if (power > 0) fprintf(e->out, ", %.0f W", power);
-    fputc('\n', e->out);
+    const char *first = arena_printf(e->arena, "%-9s ", what);
+    const char *figures = arena_printf(e->arena, "%11s %s %14s", explain_time(e, unit, us),
+                                       explain_cell(e, amount_within(ci).s, 9), explain_rate(e, us));
+    if (clock > 0) figures = arena_printf(e->arena, "%s  %.0f MHz", figures, clock);
+    if (power > 0) figures = arena_printf(e->arena, "%s, %.0f W", figures, power);
+    const int room = e->to.columns - FIGURES < NAME ? e->to.columns - FIGURES : NAME;
+    if (plain_columns(plain_cell(e->arena, name, NAME)) <= room) {
+        explain_say(e, first, arena_printf(e->arena, "%s %s", explain_cell(e, name, room), figures));
+        return;
+    }
+    explain_say(e, first, name);
+    explain_say(e, arena_printf(e->arena, "%*s", 10, ""), figures + strspn(figures, " "));
 }
 
 static void write_times(const explain *e) {
@@ -190,8 +190,8 @@ static void write_times(const explain *e) {
 void explain_write(const explain *e) {
     const verdict *v = &e->r->verdict;
     write_head(e);
-    fprintf(e->out, "\n  %s · %s%s\n", v->priority, plain_cell(e->arena, v->approach, NAME),
-            v->borderline ? " · borderline" : "");
+    explain_title(e, arena_printf(e->arena, "  %s · %s%s", v->priority, plain_cell(e->arena, v->approach, NAME),
+                                  v->borderline ? " · borderline" : ""));
     explain_say(e, "", v->recommendation);
     write_layers(e);
     write_times(e);

@@ -4,12 +4,12 @@
 #define ANALYZE_EXPLAIN_EXPLAIN_H
 
 #include "analyze/study/study.h"
+#include "common/amount.h"
 #include "common/json_get.h"
-
-#include <stdio.h>
+#include "common/terminal.h"
 
 typedef struct explain {
-    FILE *out;
+    terminal to;
     arena *arena; /* its guard takes what fails */
     const study_group *group;
     const study_report *r;
@@ -40,6 +40,7 @@ const json_t *explain_row(const explain *e, const char *name, const char *varian
 const char *explain_row_name(const explain *e, const json_t *row);                  /* with its variant */
 const char *explain_points(const explain *e, verdict_figure f);                     /* "88.2 ± 0.5 %" */
 const char *explain_unit(const explain *e, double x, const char *unit);             /* "4.302 TB/s" */
+const char *explain_time(const explain *e, amount_unit unit, double us);            /* "0.726 ms" */
 const char *explain_rate(const explain *e, double us);               /* what that time is in TFLOP/s, or TB/s */
 const char *explain_shape_of(const explain *e, const json_t *shape); /* "8192x8192x16384" */
 

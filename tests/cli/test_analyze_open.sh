@@ -43,7 +43,7 @@ explain made gemm_addresses
 check "addresses: the recommendation" prints "Its time depends on memory addresses: between 0.860 and 0.970 of the default's time."
 check "addresses: the verdict is of the middle" prints "the verdict holds for the middle"
 check "passes: how its time was come by" prints "The best: its time is taken at the clock that its own load holds, its interval from 4 passes: 0.890, 0.900, 0.910, 0.920 of the baseline's time; 6 of 86 blocks were disturbed and dropped."
-check "the table: every loser, by time" prints "lib algo=49 101.0 us ± 2.0 % 9901.0 1.000 1.010 ± 2.0 % wide lib algo=48 102.0 us"
+check "the table: every loser, by time" prints "lib algo=49 101.00 ± 2.0 % 9901.0 1.000 1.010 ± 2.0 % wide lib algo=48 102.00"
 check "addresses: the page" contains made/report.html "between 0.860 and 0.970 of the default's time, by the placement of its memory"
 check "the table: the page" contains made/report.html "<h4>All variants, fastest first</h4>"
 explain made gemm_once
