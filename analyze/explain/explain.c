@@ -119,8 +119,11 @@ static void write_head(const explain *e) {
     if (e->group->partial.text) explain_say(e, "", e->group->partial.text);
     if (r->fusion)
         explain_say(e, "",
-                    arena_printf(e->arena, "fusion %s: %" PRId64 " kernels become %" PRId64 ", worth it: %s",
-                                 r->fusion_pattern ? r->fusion_pattern : "-", r->kernels_parts, r->kernels_fused,
+                    arena_printf(e->arena, "fusion %s: %sworth it: %s", r->fusion_pattern ? r->fusion_pattern : "-",
+                                 r->kernels_parts > 0 && r->kernels_fused > 0
+                                     ? arena_printf(e->arena, "%" PRId64 " kernels become %" PRId64 ", ",
+                                                    r->kernels_parts, r->kernels_fused)
+                                     : "",
                                  r->worth ? r->worth : "not known"));
     const char *taken = json_get_text(e->report, "taken");
     explain_say(e, "",
@@ -144,11 +147,27 @@ static void write_layers(const explain *e) {
     }
 }
 
+/* Of a fusion: what it joins, and where that is in the model. */
+static void write_joined(const explain *e) {
+    const json_t *ops = json_object_get(json_object_get(e->report, "fusion"), "ops");
+    for (size_t k = 0; k < json_array_size(ops); k++) {
+        const char *id = json_string_value(json_array_get(ops, k));
+        const study_report *part = id ? study_find(e->group, id) : NULL;
+        char layers[STUDY_LAYERS];
+        if (k == 0) explain_title(e, "Joins");
+        if (id) explain_say(e, "", id);
+        if (part && part->layer_count > 0)
+            explain_say(
+                e, "  ",
+                arena_printf(e->arena, "%s%s", part->count > e->r->count ? "among " : "", study_layers(part, layers)));
+    }
+}
+
 /* ---- times ---- */
 
 /* On one line where it fits, else its name and beneath it the figures. */
 static void write_time(const explain *e, const char *what, const char *name, double us, double ci, const json_t *row) {
-    const amount_unit unit = amount_unit_of(fmax(e->r->baseline_us, e->r->ceiling_us)); /* of all times here */
+    const amount_unit unit = amount_unit_of(fmax(fmax(e->r->baseline_us, e->r->best_us), e->r->ceiling_us));
     enum { FIGURES = 66 }; /* columns of all but the name */
     const double clock = json_get_number(row, "clock_mhz"), power = json_get_number(row, "power_w");
     const char *first = arena_printf(e->arena, "%-9s ", what);
@@ -194,6 +213,7 @@ void explain_write(const explain *e) {
                                   v->borderline ? " · borderline" : ""));
     explain_say(e, "", v->recommendation);
     write_layers(e);
+    write_joined(e);
     write_times(e);
     explain_ceiling(e);
     explain_candidates(e);

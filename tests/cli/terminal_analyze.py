@@ -1,5 +1,5 @@
 """analyze on pseudo-terminals of several widths: every line fits, nothing but names is cut, and colours are there unless
-NO_COLOR is set. Usage: terminal_analyze.py ANALYZE FOLDER [WORD…]   WORDs: what has to be in it, whole"""
+NO_COLOR is set. Usage: terminal_analyze.py ANALYZE FOLDER [BEFORE WORD…]   BEFORE: a folder that it is compared with; WORDs: what that says"""
 import json
 import os
 import re
@@ -8,7 +8,7 @@ import sys
 
 from pseudo_terminal import on_terminal
 
-analyze, folder, *words = sys.argv[1:]
+analyze, folder, *compared = sys.argv[1:]
 
 
 def joined(text):
@@ -49,10 +49,12 @@ def reasons(operation):
 
 
 bad = 0
-wanted = {"summary": (["--top", "0", folder], [*sentences(), *words])}
+wanted = {"summary": (["--top", "0", folder], [*sentences()])}
+if compared:
+    wanted["compare"] = (["compare", compared[0], folder, "--top", "0"], compared[1:])
 for name in sorted(os.listdir(os.path.join(folder, "reports")))[::5]:
     wanted[f"explain {name[:-5]}"] = (["explain", folder, name[:-5], "--top", "0"], reasons(name[:-5]))
-for columns in (50, 72, 80, 99, 100, 120, 140, 250):
+for columns in (50, 80, 99, 140, 250):
     for what, (command, sentence) in wanted.items():
         for wrong in what_is_wrong(columns, command, sentence):
             print(f"{what}, {columns} columns: {wrong}")

@@ -67,6 +67,8 @@ check "explain: a part of another is not meant" prints $'gemm_proven\n'
 check "explain --top: the rest is counted" prints "… 10 more (--top 0 shows all)"
 analyze explain named /a/MatMul
 check "explain: among others" prints "Layers of the model, among which it is"
+analyze explain "$ROOT/tests/golden/reports/bert_base@b8_s128" gemm_gelu
+check "explain: what a fusion joins, and where" prints $'Joins\n  gemm_1024x3072x768_fp16_ff54e53359\n    node_MatMul_114 and 11 more'
 analyze_refused "a layer of several" 2 explain named MatMul
 check "a layer of several: they are named" says "3 operations have layers with 'MatMul'; give one of their ids: gemm_near, gemm_optimal, gemm_proven"
 analyze_refused "no layer" 2 explain named /nowhere/

@@ -70,6 +70,7 @@ set_run nasty 'run.update(state="interrupted", options={"operations": "$(touch p
 analyze nasty
 sed -n '/^next:$/,$p' stdout.txt | sed -n '/^     [^ ]/{p;:a;/\\$/{n;p;ba}}' >typed.sh
 check "hostile: no operation of a name that cannot be typed" test "$(grep -c '^     [^ ]' typed.sh)" = 1
+# shellcheck disable=SC2016
 printf '#!/bin/sh\nfor word; do printf "[%%s]" "$word"; done\n' >analyze
 cp analyze scout_batch
 chmod +x analyze scout_batch
