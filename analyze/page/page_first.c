@@ -86,6 +86,12 @@ static void action(page *p, const deed *d) {
     fputs("</a> <span class=\"soft\">", p->out);
     page_shape(p, r);
     fputs("</span></h3>", p->out);
+    if (r->layer_count > 0) {
+        char layers[STUDY_LAYERS];
+        fputs("<p class=\"small soft\">", p->out);
+        page_say(p, study_layers(r, layers));
+        fputs("</p>", p->out);
+    }
     gain(p, proven ? d->proven_us : d->potential_us, proven ? d->proven_share : d->potential_share, proven);
     if (proven && d->potential_us > 0)
         fprintf(p->out, "<p class=\"small soft\">Up to %s more is potential.</p>", page_time(d->potential_us).s);

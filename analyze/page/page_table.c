@@ -84,7 +84,7 @@ static void potential_cell(page *p, const summary_row *row) {
            open ? " is-potential" : " soft");
 }
 static void priority_cell(page *p, const summary_row *row) {
-    if (row->outcome == SUMMARY_OUTSIDE) {
+    if (row->outcome == SUMMARY_OUTSIDE || row->outcome == SUMMARY_MISSING) {
         fputs("<td data-v=\"-1\"></td>", p->out);
         return;
     }

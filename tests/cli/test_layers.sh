@@ -51,7 +51,7 @@ check "junit: in its output" contains named.junit "layers: $first and 11 more"
 check "md: in a column of their own" contains named.md "| \`gemm_proven\` | \`$first and 11 more\` |"
 analyze named -o page --format html
 check "html: in the table" contains page/report.html "<span class=\"soft\">$first and 11 more</span>"
-check "html: all of them" grep -qxF "${first/layer.0/layer.11}</p>" page/report.html
+check "html: all of them" grep -qxF "${first/layer.0/layer.11}</p></details>" page/report.html
 check "html: hostile ones as text" grep -qxF "&#60;script&#62;alert(1)&#60;/script&#62;" page/report.html
 
 # ---- explain ----
