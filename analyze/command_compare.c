@@ -2,8 +2,7 @@
 #include "analyze/command.h"
 
 #include "analyze/compare/comparison_formats.h"
-#include "analyze/study/left_out.h"
-#include "analyze/study/thresholds.h"
+#include "analyze/study/study.h"
 #include "common/files.h"
 #include "common/version.h"
 
@@ -94,23 +93,17 @@ static const cli_option options[] = {
 static bool settle(settings *s, status *st) {
     if (!thresholds_check(&s->thresholds, st)) return false;
     s->fail = (comparison_fail){.slower = s->fail_on & 1, .verdict = s->fail_on & 2};
-    if (!(s->alarms > 0 && s->alarms < 1)) {
-        status_set(st, STATUS_USAGE, "--alarms: must lie between 0 and 1");
-        return false;
-    }
+    if (!(s->alarms > 0 && s->alarms < 1)) return status_fail(st, STATUS_USAGE, "--alarms: must lie between 0 and 1");
     if (!s->formats) s->formats = s->output ? UINT32_MAX : 1;
     if (s->output || (s->formats & (s->formats - 1)) == 0) return true;
-    status_set(st, STATUS_USAGE, "--format: several formats need a folder; give it with -o");
-    return false;
+    return status_fail(st, STATUS_USAGE, "--format: several formats need a folder; give it with -o");
 }
 
 static bool write_file(const settings *s, const comparison_format *f, const comparison *c,
                        const comparison_shown *shown, status *st) {
     char *path = NULL;
-    if (asprintf(&path, "%s/%s", s->output, f->file) < 0) {
-        status_set(st, STATUS_ENVIRONMENT, "out of memory; free some and run again");
-        return false;
-    }
+    if (asprintf(&path, "%s/%s", s->output, f->file) < 0)
+        return status_fail(st, STATUS_ENVIRONMENT, "out of memory; free some and run again");
     const bool good = comparison_formats_put(f, c, shown, path, st);
     free(path);
     return good;

@@ -1,12 +1,8 @@
 /* analyze dispatch: from reports to the table that deployment loads: dispatch.json, and the same as a C header. */
 #include "analyze/command.h"
 
-#include "analyze/study/left_out.h"
-#include "analyze/study/thresholds.h"
-#include "analyze/table/table_entry.h"
-#include "analyze/table/table_header.h"
-#include "analyze/table/table_merge.h"
-#include "analyze/table/table_ranges.h"
+#include "analyze/study/study.h"
+#include "analyze/table/table.h"
 #include "common/files.h"
 #include "common/json.h"
 #include "common/version.h"
@@ -30,8 +26,8 @@ static bool add_table(void *destination, const char *argument, status *st) {
         s->tables[s->table_count++] = argument;
         return true;
     }
-    status_set(st, STATUS_USAGE, *argument ? "--merge: at most %d tables" : "--merge needs a file", MOST_TABLES);
-    return false;
+    return status_fail(st, STATUS_USAGE, *argument ? "--merge: at most %d tables" : "--merge needs a file",
+                       MOST_TABLES);
 }
 
 static bool set_prefix(void *destination, const char *argument, status *st) {
@@ -41,10 +37,10 @@ static bool set_prefix(void *destination, const char *argument, status *st) {
     if (n > 0 && n < PREFIX_ROOM && strspn(argument, letters) > 0 && strspn(argument, all) == n &&
         strncmp(argument, "scout_dispatch", 14) != 0)
         return true;
-    status_set(st, STATUS_USAGE,
-               "--prefix: a small letter, then small letters, digits and _, at most %d; the library has scout_dispatch",
-               PREFIX_ROOM - 1);
-    return false;
+    return status_fail(
+        st, STATUS_USAGE,
+        "--prefix: a small letter, then small letters, digits and _, at most %d; the library has scout_dispatch",
+        PREFIX_ROOM - 1);
 }
 
 #define AT(field) offsetof(settings, field)
@@ -201,8 +197,7 @@ static bool refuse_overwriting(const study *data, const char *path, status *st) 
     for (size_t k = 0; path && k < g->count + g->fusion_count; k++) {
         const study_report *r = k < g->count ? &g->reports[k] : &g->fusions[k - g->count];
         if (strcmp(files_base(r->path), files_base(path)) != 0 || !files_same(r->path, path)) continue;
-        status_set(st, STATUS_USAGE, "%s is one of the reports; name another file for the table", path);
-        return false;
+        return status_fail(st, STATUS_USAGE, "%s is one of the reports; name another file for the table", path);
     }
     return true;
 }

@@ -2,8 +2,7 @@
 #include "analyze/command.h"
 
 #include "analyze/explain/explain.h"
-#include "analyze/study/left_out.h"
-#include "analyze/study/thresholds.h"
+#include "analyze/study/study.h"
 #include "common/version.h"
 
 #include <string.h>

@@ -1,8 +1,7 @@
 /* analyze without a command: the summary of one or more folders, in the formats that are asked for. */
 #include "analyze/command.h"
 
-#include "analyze/study/left_out.h"
-#include "analyze/study/thresholds.h"
+#include "analyze/study/study.h"
 #include "analyze/write/formats.h"
 #include "common/files.h"
 #include "common/version.h"
@@ -82,18 +81,15 @@ static bool settle(settings *s, status *st) {
     if (!thresholds_check(&s->thresholds, st)) return false;
     if (!s->formats) s->formats = s->output ? UINT32_MAX : 1;
     if (s->output || (s->formats & (s->formats - 1)) == 0) return true;
-    status_set(st, STATUS_USAGE, "--format: several formats need a folder; give it with -o");
-    return false;
+    return status_fail(st, STATUS_USAGE, "--format: several formats need a folder; give it with -o");
 }
 
 /* ---- work ---- */
 
 static bool write_file(const settings *s, const format *f, const summary *m, status *st) {
     char *path = NULL;
-    if (asprintf(&path, "%s/%s", s->output, f->file) < 0) {
-        status_set(st, STATUS_ENVIRONMENT, "out of memory; free some and run again");
-        return false;
-    }
+    if (asprintf(&path, "%s/%s", s->output, f->file) < 0)
+        return status_fail(st, STATUS_ENVIRONMENT, "out of memory; free some and run again");
     const bool linked = files_is_link(path);
     if (linked)
         status_set(st, STATUS_ENVIRONMENT, "%s: is a link, and nothing is written through links; move it away", path);

@@ -3,8 +3,7 @@
  *     fprintf(out, "%s\n", amount_time(us).s);
  *
  * What is not known is "-". */
-#ifndef COMMON_AMOUNT_H
-#define COMMON_AMOUNT_H
+#pragma once
 
 typedef struct amount {
     char s[32];
@@ -21,5 +20,3 @@ amount_unit amount_unit_of(double largest_us);
 amount amount_in(amount_unit unit, double us);
 amount amount_percent(double share);   /* "3.4 %" */
 amount amount_within(double relative); /* "± 0.6 %"; "± ?" where it is not known */
-
-#endif

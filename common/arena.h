@@ -1,8 +1,7 @@
 /* Memory that lives as long as a run. Allocation never returns NULL: what cannot be had fails
  * through the guard: STATUS_ENVIRONMENT where memory runs out, STATUS_INPUT where the stated limit is reached (a file
  * that asks for more than its size justifies). Nothing is freed one by one; arena_free gives everything back. */
-#ifndef COMMON_ARENA_H
-#define COMMON_ARENA_H
+#pragma once
 
 #include "common/guard.h"
 
@@ -45,5 +44,3 @@ typedef struct arena_mark {
 } arena_mark;
 arena_mark arena_save(const arena *a);
 void arena_rewind(arena *a, arena_mark mark);
-
-#endif

@@ -1,7 +1,6 @@
 /* Arithmetic on numbers that come from a file: saturates instead of overflowing, so that a nonsense dimension stays a
  * huge number that a later bound refuses. */
-#ifndef COMMON_CHECKED_H
-#define COMMON_CHECKED_H
+#pragma once
 
 #include <stdint.h>
 
@@ -37,5 +36,3 @@ static inline int64_t checked_from_double(double x) {
     if (x <= -9223372036854775808.0) return INT64_MIN;
     return (int64_t)x;
 }
-
-#endif

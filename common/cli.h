@@ -6,8 +6,7 @@
  *     switch (cli_parse(&spec, argc, argv, &settings, &st)) { case CLI_RUN: …; case CLI_DONE: return 0; case CLI_WRONG:
  * … }
  */
-#ifndef COMMON_CLI_H
-#define COMMON_CLI_H
+#pragma once
 
 #include "common/status.h"
 
@@ -82,5 +81,3 @@ cli_result cli_parse(const cli_spec *spec, int argc, char **argv, void *destinat
 void cli_help(const cli_spec *spec, FILE *out);
 void cli_bindings_free(cli_bindings *b);
 bool cli_near(const char *typed, const char *meant); /* a slip of the finger apart, or the beginning of it */
-
-#endif

@@ -1,6 +1,5 @@
 /* The data types of ONNX: one table, numbered as in the format. */
-#ifndef COMMON_DTYPE_H
-#define COMMON_DTYPE_H
+#pragma once
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -57,5 +56,3 @@ const dtype_info *dtype_get(
 bool dtype_known(int64_t number);               /* 1..26 */
 dtype dtype_from_name(const char *name);        /* DTYPE_NONE where unknown */
 int64_t dtype_bytes(dtype t, int64_t elements); /* packed size, rounded up to a byte; saturates */
-
-#endif

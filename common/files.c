@@ -317,10 +317,7 @@ bool files_is_link(const char *path) {
 
 bool files_lock(const char *folder, int *fd, status *st) {
     *fd = open(folder, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-    if (*fd < 0) {
-        status_set(st, STATUS_ENVIRONMENT, "%s: cannot be opened: %s", folder, strerror(errno));
-        return false;
-    }
+    if (*fd < 0) return status_fail(st, STATUS_ENVIRONMENT, "%s: cannot be opened: %s", folder, strerror(errno));
     if (flock(*fd, LOCK_EX | LOCK_NB) == 0) return true;
     const bool taken = errno == EWOULDBLOCK;
     if (taken)

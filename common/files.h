@@ -1,6 +1,5 @@
 /* Files that appear whole or not at all, reading with a limit, folders, names. */
-#ifndef COMMON_FILES_H
-#define COMMON_FILES_H
+#pragma once
 
 #include "common/status.h"
 
@@ -76,5 +75,3 @@ char *files_read(const char *path, size_t limit, size_t *size, status *st);
 
 bool files_make_folders(const char *path, status *st); /* as mkdir -p, written by their owner alone */
 const char *files_base(const char *path);              /* what follows the last slash; borrowed from path */
-
-#endif

@@ -5,8 +5,7 @@
  *     guard_init(&g);
  *     if (guard_enter(&g)) { work(&g); } else { ... g.st says why ... }
  */
-#ifndef COMMON_GUARD_H
-#define COMMON_GUARD_H
+#pragma once
 
 #include "common/status.h"
 
@@ -29,5 +28,3 @@ __attribute__((format(printf, 3, 4))) _Noreturn void guard_fail(guard *g, status
 /* Turns SIGBUS inside [base, base + size) into guard_fail(STATUS_INPUT). One guard at a time; base NULL switches it
  * off. */
 void guard_watch_map(guard *g, const void *base, size_t size);
-
-#endif

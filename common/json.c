@@ -85,11 +85,8 @@ bool json_check_schema(const json_t *root, const char *kind, int major, const ch
     snprintf(wanted, sizeof wanted, "ceiling-scout/%s/%d", kind, major);
     const char *found = json_string_value(json_object_get(root, "schema"));
     if (found && strcmp(found, wanted) == 0) return true;
-    if (found)
-        status_set(st, STATUS_INPUT, "%s: its schema is %s; %s is needed", path, found, wanted);
-    else
-        status_set(st, STATUS_INPUT, "%s: it has no schema; %s is needed", path, wanted);
-    return false;
+    if (found) return status_fail(st, STATUS_INPUT, "%s: its schema is %s; %s is needed", path, found, wanted);
+    return status_fail(st, STATUS_INPUT, "%s: it has no schema; %s is needed", path, wanted);
 }
 
 /* ---- building ---- */
@@ -242,4 +239,29 @@ bool json_save_all(const char *const *paths, json_t *const *roots, int count, st
     }
     free(streams);
     return good;
+}
+
+const char *json_get_text_or_null(const json_t *object, const char *key) {
+    return json_string_value(json_object_get(object, key));
+}
+
+const char *json_get_text(const json_t *object, const char *key) {
+    const char *text = json_get_text_or_null(object, key);
+    return text ? text : "";
+}
+
+double json_get_number(const json_t *object, const char *key) {
+    const json_t *x = json_object_get(object, key);
+    const double value = json_is_number(x) ? json_number_value(x) : NAN;
+    return isfinite(value) ? value : NAN;
+}
+
+double json_get_positive(const json_t *object, const char *key) {
+    const double value = json_get_number(object, key);
+    return value > 0 ? value : NAN;
+}
+
+int64_t json_get_int(const json_t *object, const char *key, int64_t missing) {
+    const json_t *x = json_object_get(object, key);
+    return json_is_integer(x) ? json_integer_value(x) : missing;
 }

@@ -1,7 +1,6 @@
 /* JSON trees (jansson): reading files within limits, building trees without a check after every step, saving them.
  * For large output that needs no tree see common/json_stream.h. */
-#ifndef COMMON_JSON_H
-#define COMMON_JSON_H
+#pragma once
 
 #include "common/status.h"
 
@@ -51,4 +50,9 @@ bool json_save(const char *path, const json_t *root, status *st);
  * others are in place. */
 bool json_save_all(const char *const *paths, json_t *const *roots, int count, status *st);
 
-#endif
+/* Borrowed from the object. */
+const char *json_get_text(const json_t *object, const char *key);         /* "" where it is no text */
+const char *json_get_text_or_null(const json_t *object, const char *key); /* NULL where it is no text */
+double json_get_number(const json_t *object, const char *key);            /* not-a-number where it is no finite one */
+double json_get_positive(const json_t *object, const char *key);          /* the same where it is not above 0 */
+int64_t json_get_int(const json_t *object, const char *key, int64_t missing);

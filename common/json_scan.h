@@ -7,8 +7,7 @@
  *     while ((token = json_scan_next(&s)) > JSON_SCAN_END) …
  *     if (token == JSON_SCAN_WRONG) … s.why, json_scan_place …
  */
-#ifndef COMMON_JSON_SCAN_H
-#define COMMON_JSON_SCAN_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -55,5 +54,3 @@ bool json_scan_skip(json_scan *s, json_scan_token token);
 
 /* Where it stands, from 1. */
 void json_scan_place(const json_scan *s, size_t *line, size_t *column);
-
-#endif

@@ -153,12 +153,6 @@ void json_stream_ints(json_stream *s, const char *key, int64_t n, const int64_t 
     json_stream_close(s);
 }
 
-void json_stream_texts(json_stream *s, const char *key, int64_t n, const char *const *texts) {
-    json_stream_open(s, key, '[', true);
-    for (int64_t k = 0; k < n; k++) json_stream_text(s, NULL, texts[k]);
-    json_stream_close(s);
-}
-
 void json_stream_begin_on(json_stream *s, FILE *out) { *s = (json_stream){.file.fd = -1, .out = out}; }
 
 bool json_stream_begin(json_stream *s, const char *path, status *st) {

@@ -11,8 +11,7 @@
  *
  * In an object every value has a key, in an array none has (NULL). Two spaces of indentation, one member a line; what
  * is opened `flat` stays on one line with everything in it. */
-#ifndef COMMON_JSON_STREAM_H
-#define COMMON_JSON_STREAM_H
+#pragma once
 
 #include "common/files.h"
 
@@ -47,7 +46,4 @@ void json_stream_real(json_stream *s, const char *key, double x); /* infinities 
 void json_stream_bool(json_stream *s, const char *key, bool x);
 void json_stream_null(json_stream *s, const char *key);
 void json_stream_text(json_stream *s, const char *key, const char *text); /* UTF-8, else refused; NULL: null */
-void json_stream_ints(json_stream *s, const char *key, int64_t n, const int64_t *x);          /* a flat array */
-void json_stream_texts(json_stream *s, const char *key, int64_t n, const char *const *texts); /* a flat array */
-
-#endif
+void json_stream_ints(json_stream *s, const char *key, int64_t n, const int64_t *x); /* a flat array */

@@ -1,6 +1,5 @@
 /* A hash map from text to pointer, in an arena. Keys are borrowed: they must live as long as the map. */
-#ifndef COMMON_MAP_H
-#define COMMON_MAP_H
+#pragma once
 
 #include "common/arena.h"
 
@@ -24,5 +23,3 @@ const char *map_intern(map *m, const char *s, size_t n); /* the one copy of a te
 /* The name where the map has none such yet, else name_2, name_3, …: the first that is new. The map holds nothing else.
  */
 const char *map_unique(map *m, const char *name);
-
-#endif

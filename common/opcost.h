@@ -1,7 +1,6 @@
 /* What an operation costs, as far as its own record says: one count for what a model holds and for what is written by
  * hand. Numbers that do not fit saturate (checked.h). */
-#ifndef COMMON_OPCOST_H
-#define COMMON_OPCOST_H
+#pragma once
 
 #include "common/oprec.h"
 
@@ -14,5 +13,3 @@ void opcost_gemm(oprec *r);               /* of shape and batch */
 void opcost_attention(oprec *r);  /* of shape, kv_len, v_head; masked pairs (past, window) have macs, no flops */
 void opcost_recurrent(oprec *r);  /* of shape and directions */
 int opcost_gates(const oprec *r); /* of a recurrent layer */
-
-#endif

@@ -1,7 +1,6 @@
 /* One operation, as all three programs speak of it: its kind, its dimensions by name, its types and what it costs. Two
  * operations are the same when their canonical keys are the same text. */
-#ifndef COMMON_OPREC_H
-#define COMMON_OPREC_H
+#pragma once
 
 #include "common/arena.h"
 #include "common/dtype.h"
@@ -70,5 +69,3 @@ int64_t oprec_int(const oprec *r, const char *name, int64_t otherwise);
 char *oprec_key(const oprec *r, arena *a);
 /* Readable and unique for practical purposes; safe as a file name: "gemm_128x768x768_fp16_1f0c63ab21". In the arena. */
 char *oprec_id(const oprec *r, arena *a);
-
-#endif

@@ -1,6 +1,5 @@
 /* Text that may hold anything, made fit for a file or a terminal. */
-#ifndef COMMON_PLAIN_H
-#define COMMON_PLAIN_H
+#pragma once
 
 #include "common/arena.h"
 
@@ -30,5 +29,3 @@ int plain_columns(const char *text); /* characters of valid UTF-8 */
 
 bool plain_same(const char *a, const char *b);  /* both are there and equal: NULL equals nothing, not even NULL */
 bool plain_alike(const char *a, const char *b); /* equal, where NULL is an empty text */
-
-#endif

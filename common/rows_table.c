@@ -2,7 +2,7 @@
 #include "common/rows_table.h"
 
 #include "common/amount.h"
-#include "common/json_get.h"
+#include "common/json.h"
 #include "common/plain.h"
 #include "common/terminal.h"
 #include "common/verdict.h"

@@ -1,7 +1,6 @@
 /* The rows of a measurement beside each other, for a terminal: those with a time first, the fastest on top, then all
  * others by the reason why they have none. */
-#ifndef COMMON_ROWS_TABLE_H
-#define COMMON_ROWS_TABLE_H
+#pragma once
 
 #include "common/arena.h"
 
@@ -25,5 +24,3 @@ typedef struct rows_table {
 /* Memory comes from the arena, whose guard takes what fails. How many rows have a time. */
 size_t rows_table_timed(const json_t *rows);
 void rows_table_print(FILE *out, arena *a, const rows_table *t);
-
-#endif

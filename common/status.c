@@ -47,6 +47,14 @@ status_code status_set(status *st, status_code code, const char *format, ...) {
     return code;
 }
 
+bool status_fail(status *st, status_code code, const char *format, ...) {
+    va_list args;
+    va_start(args, format);
+    status_setv(st, code, format, args);
+    va_end(args);
+    return false;
+}
+
 /* The longest line that is printed: a log's reader must not drown in one hostile name. */
 enum { STATUS_LINE = 2000 };
 

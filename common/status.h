@@ -1,8 +1,8 @@
 /* What a call that can fail says: a code that is also the exit code of the program, and one line of text. */
-#ifndef COMMON_STATUS_H
-#define COMMON_STATUS_H
+#pragma once
 
 #include <stdarg.h>
+#include <stdbool.h>
 #include <stdio.h>
 
 typedef enum status_code {
@@ -23,10 +23,10 @@ typedef struct status {
 __attribute__((format(printf, 3, 4))) status_code status_set(status *st, status_code code, const char *format, ...);
 __attribute__((format(printf, 3, 0))) status_code status_setv(status *st, status_code code, const char *format,
                                                               va_list args);
+/* The same for functions that say whether they succeeded: always false. */
+__attribute__((format(printf, 3, 4))) bool status_fail(status *st, status_code code, const char *format, ...);
 
 /* Prints "program: text" as exactly one line: control bytes and broken UTF-8 are escaped, so that a hostile name in a
  * model can neither break a log nor drive a terminal. A line of more than 2000 bytes is cut. `label` goes between (e.g.
  * "warning: "), or NULL. */
 void status_print(FILE *out, const char *program, const char *label, const char *text);
-
-#endif

@@ -3,8 +3,7 @@
  *     const terminal t = terminal_of(stdout, 100);
  *     terminal_put(&t, TERMINAL_BOLD, 5, text);     over as many lines as it needs, those after the first indented by 5
  */
-#ifndef COMMON_TERMINAL_H
-#define COMMON_TERMINAL_H
+#pragma once
 
 #include <stdbool.h>
 #include <stdio.h>
@@ -38,5 +37,3 @@ const char *terminal_off(const terminal *t, terminal_style style);
 
 /* Where a line that begins here has to end: at a blank where there is one, but not between a figure and its unit. */
 const char *terminal_break(const char *from, int columns);
-
-#endif

@@ -1,6 +1,5 @@
 /* From measured times to what should be done: the rules, as one table, with thresholds that are options. Pure. */
-#ifndef COMMON_VERDICT_H
-#define COMMON_VERDICT_H
+#pragma once
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -134,5 +133,3 @@ typedef struct verdict_tile {
     int m, n, k;
 } verdict_tile;
 int verdict_tiles(const verdict_facts *facts, verdict_tile tiles[VERDICT_TILES]);
-
-#endif

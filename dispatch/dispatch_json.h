@@ -3,9 +3,20 @@
 #ifndef DISPATCH_JSON_H
 #define DISPATCH_JSON_H
 
-#include "dispatch/dispatch_memory.h"
-
+#include <stdbool.h>
+#include <stddef.h>
 #include <stdint.h>
+
+typedef struct dispatch_memory {
+    struct dispatch_piece *pieces; /* newest first */
+    size_t used, limit;            /* bytes */
+} dispatch_memory;
+
+/* Cleared and aligned for anything; NULL: there is no more, or the limit is reached. */
+void *dispatch_memory_take(dispatch_memory *m, size_t size);
+/* Room for one more behind `count`: *items moves when it is full. false: no memory. */
+bool dispatch_memory_grow(dispatch_memory *m, void **items, size_t *room, size_t count, size_t size);
+void dispatch_memory_free(dispatch_memory *m);
 
 typedef struct dispatch_json {
     const char *text, *at, *end;

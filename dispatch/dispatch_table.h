@@ -2,7 +2,7 @@
 #ifndef DISPATCH_TABLE_H
 #define DISPATCH_TABLE_H
 
-#include "dispatch/dispatch_memory.h"
+#include "dispatch/dispatch_json.h"
 #include "dispatch/scout_dispatch_device.h"
 #include "dispatch/scout_dispatch_index.h"
 

@@ -4,12 +4,10 @@
 
 #include "common/files.h"
 #include "extract/infer/infer.h"
-#include "extract/match/match.h"
+#include "extract/match/match_patterns.h"
 #include "extract/ops/collect.h"
-#include "extract/ops/fuse.h"
 #include "extract/ops/work.h"
 #include "extract/write/emit.h"
-#include "extract/write/table.h"
 
 #include <string.h>
 #include <sys/stat.h>

@@ -1,6 +1,5 @@
 /* One run of extract_ops: a model in, ops.json (and tensors.json, and a table) out. */
-#ifndef EXTRACT_EXTRACT_RUN_H
-#define EXTRACT_EXTRACT_RUN_H
+#pragma once
 
 #include "common/status.h"
 #include "extract/read/read.h"
@@ -16,5 +15,3 @@ typedef struct extract_options {
 
 /* STATUS_OK, STATUS_INCOMPLETE (files written, something unresolved), or a failure with its text and no file. */
 status_code extract_run(const extract_options *options, status *st);
-
-#endif

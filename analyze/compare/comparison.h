@@ -7,8 +7,7 @@
  *     … c.rows[k] …
  *     comparison_close(&c);
  */
-#ifndef ANALYZE_COMPARISON_H
-#define ANALYZE_COMPARISON_H
+#pragma once
 
 #include "analyze/compare/drift.h"
 #include "analyze/study/study.h"
@@ -124,5 +123,3 @@ void comparison_match(comparison *c);                                       /* b
 void comparison_differ(comparison *c);                                      /* differences */
 void comparison_weigh(comparison *c);                                       /* ceilings, against the machine */
 comparison_verdict comparison_verdict_of(const comparison_row *row);
-
-#endif

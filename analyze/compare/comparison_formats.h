@@ -1,6 +1,5 @@
 /* The formats of a comparison, one line each: adding one is a file with a writer and a line in comparison_formats.c. */
-#ifndef ANALYZE_COMPARISON_FORMATS_H
-#define ANALYZE_COMPARISON_FORMATS_H
+#pragma once
 
 #include "analyze/compare/comparison.h"
 
@@ -53,5 +52,3 @@ comparison_figure comparison_span(double us);                /* "+18.9 us", "-1.
 comparison_figure comparison_net(const comparison_row *row); /* "+3.1 ± 0.6 %": net of the machine, and 95 % */
 /* "verdict worse: approach NONE to CUSTOM_KERNEL, priority NONE to LOW" */
 const char *comparison_verdict_text(const comparison_row *row, char *text, size_t room);
-
-#endif

@@ -8,14 +8,10 @@
 
 #include <math.h>
 
-enum { LONGEST = 400 };
-
-static void put(FILE *out, const char *text) { escape_print_cut(out, ESCAPE_MARKUP, text, LONGEST); }
+static escape_line cut(const char *text) { return escape_text(ESCAPE_MARKUP, text, ESCAPE_MOST); }
 
 static void begin(FILE *out, const char *class, const char *name, double us) {
-    fputs("    <testcase classname=\"", out);
-    put(out, class);
-    fputs("\" name=\"", out);
+    fprintf(out, "    <testcase classname=\"%s\" name=\"", cut(class).s);
     escape_print(out, ESCAPE_MARKUP, name); /* whole: two that begin alike are two tests */
     fprintf(out, "\" time=\"%.9f\">\n", isfinite(us) ? 1e-6 * us : 0);
 }
@@ -64,12 +60,9 @@ static void write_row(const comparison_row *r, comparison_fail fail, FILE *out) 
         write_figures(r, out);
         fputs("\">", out);
         if (r->verdict != COMPARISON_KEPT) fprintf(out, "%s. ", comparison_verdict_text(r, text, sizeof text));
-        put(out, r->note);
-        fputs("</failure>\n", out);
+        fprintf(out, "%s</failure>\n", cut(r->note).s);
     } else if (!isfinite(r->best.net)) {
-        fputs("      <skipped message=\"", out);
-        put(out, r->note);
-        fputs("\"/>\n", out);
+        fprintf(out, "      <skipped message=\"%s\"/>\n", cut(r->note).s);
     }
     fputs("      <system-out>", out);
     write_figures(r, out);
@@ -79,9 +72,7 @@ static void write_row(const comparison_row *r, comparison_fail fail, FILE *out) 
 /* Files that are no reports. */
 static void write_skipped_file(const study_skipped *file, FILE *out) {
     begin(out, "report", file->path, NAN);
-    fputs("      <error type=\"input\" message=\"", out);
-    put(out, file->why);
-    fputs("\"/>\n    </testcase>\n", out);
+    fprintf(out, "      <error type=\"input\" message=\"%s\"/>\n    </testcase>\n", cut(file->why).s);
 }
 
 bool comparison_junit(const comparison *c, const comparison_shown *shown, FILE *out, status *st) {
@@ -101,13 +92,8 @@ bool comparison_junit(const comparison *c, const comparison_shown *shown, FILE *
     snprintf(sum, sizeof sum, "tests=\"%zu\" failures=\"%zu\" errors=\"%zu\" time=\"%.3f\"", tests, failed,
              c->skipped_count, 1e-6 * us);
     fprintf(out, "<?xml version=\"1.0\" encoding=\"UTF-8\"?>\n<testsuites name=\"analyze compare\" %s>\n", sum);
-    fputs("  <testsuite name=\"", out);
-    put(out, c->after->model);
-    fputs(" on ", out);
-    put(out, c->after->device);
-    fputs(", ", out);
-    put(out, c->after->regime);
-    fprintf(out, "\" %s skipped=\"%zu\">\n", sum, skipped); /* which the root has no place for */
+    fprintf(out, "  <testsuite name=\"%s on %s, %s\" %s skipped=\"%zu\">\n", cut(c->after->model).s,
+            cut(c->after->device).s, cut(c->after->regime).s, sum, skipped); /* which the root has no place for */
     write_machines(c, shown->fail, out);
     for (int n = 0; n < 2; n++)
         for (size_t k = 0; k < lists[n]->row_count; k++)

@@ -8,31 +8,21 @@
 
 enum { NAME = 100, SENTENCE = 300 };
 
-static void say(FILE *out, const char *text) { escape_print_cut(out, ESCAPE_MARKDOWN, text, SENTENCE); }
-static void name(FILE *out, const char *text) { escape_print_cut(out, ESCAPE_MARKDOWN_CODE, text, NAME); }
+static escape_line say(const char *text) { return escape_text(ESCAPE_MARKDOWN, text, SENTENCE); }
+static escape_line name(const char *text) { return escape_text(ESCAPE_MARKDOWN_CODE, text, NAME); }
 
 static void write_head(const comparison *c, FILE *out) {
-    fputs("# Two runs beside each other\n\n| | before | after |\n|---|---|---|\n| run | ", out);
-    name(out, c->folders[0]);
-    fputs(" | ", out);
-    name(out, c->folders[1]);
-    fputs(" |\n", out);
+    fprintf(out, "# Two runs beside each other\n\n| | before | after |\n|---|---|---|\n| run | %s | %s |\n",
+            name(c->folders[0]).s, name(c->folders[1]).s);
     for (size_t k = 0; k < c->difference_count; k++) {
         const comparison_difference *d = &c->differences[k];
-        fputs("| differs: ", out);
-        say(out, d->what);
-        fputs(" | ", out);
-        say(out, *d->before ? d->before : "not given");
-        fputs(" | ", out);
-        say(out, *d->after ? d->after : "not given");
-        fputs(" |\n", out);
+        fprintf(out, "| differs: %s | %s | %s |\n", say(d->what).s, say(*d->before ? d->before : "not given").s,
+                say(*d->after ? d->after : "not given").s);
     }
     if (isfinite(c->clock_mhz[0]) && isfinite(c->clock_mhz[1]))
         fprintf(out, "| clock | %.0f MHz | %.0f MHz |\n", c->clock_mhz[0], c->clock_mhz[1]);
-    fprintf(out, "| model, by the best of what both measured | %s | ", amount_time(c->model_us[0]).s);
-    fprintf(out, "%s |\n\nRegime: ", amount_time(c->model_us[1]).s);
-    say(out, c->after->regime);
-    fputs("\n\n", out);
+    fprintf(out, "| model, by the best of what both measured | %s | %s |\n\nRegime: %s\n\n",
+            amount_time(c->model_us[0]).s, amount_time(c->model_us[1]).s, say(c->after->regime).s);
 }
 
 static void write_change(const char *what, const drift *d, drift_judgement machine, FILE *out) {
@@ -77,15 +67,11 @@ static void write_counts(const comparison *c, FILE *out) {
 
 static void write_row(const comparison_row *r, FILE *out) {
     char text[128];
-    fprintf(out, "| %s | ", drift_state_name(r->best.state));
-    name(out, r->after->operation);
-    fprintf(out, " | %s | %s | ", comparison_net(r).s, amount_time(r->before->best_us).s);
-    fprintf(out, "%s | %s | ", amount_time(r->after->best_us).s, comparison_span(r->lost_us).s);
-    say(out, r->note);
-    if (r->verdict != COMPARISON_KEPT) {
-        if (r->note) fputs("; ", out);
-        say(out, comparison_verdict_text(r, text, sizeof text));
-    }
+    fprintf(out, "| %s | %s | %s | %s | %s | %s | %s", drift_state_name(r->best.state), name(r->after->operation).s,
+            comparison_net(r).s, amount_time(r->before->best_us).s, amount_time(r->after->best_us).s,
+            comparison_span(r->lost_us).s, say(r->note).s);
+    if (r->verdict != COMPARISON_KEPT)
+        fprintf(out, "%s%s", r->note ? "; " : "", say(comparison_verdict_text(r, text, sizeof text)).s);
     fputs(" |\n", out);
 }
 
@@ -116,23 +102,14 @@ static void write_changes(const comparison *c, size_t top, FILE *out) {
 static void write_list(const char *title, const study_report *const *list, size_t count, size_t top, FILE *out) {
     if (count == 0) return;
     fprintf(out, "\n## %s\n\n", title);
-    for (size_t k = 0; k < count && (top == 0 || k < top); k++) {
-        fputs("- ", out);
-        name(out, list[k]->operation);
-        fputc('\n', out);
-    }
+    for (size_t k = 0; k < count && (top == 0 || k < top); k++) fprintf(out, "- %s\n", name(list[k]->operation).s);
     if (top > 0 && count > top) fprintf(out, "\n%zu more are left out here.\n", count - top);
 }
 
 static void write_skipped(const comparison *c, size_t top, FILE *out) {
     if (c->skipped_count > 0) fputs("\n## Files that were left out\n\n", out);
-    for (size_t k = 0; k < c->skipped_count && (top == 0 || k < top); k++) {
-        fputs("- ", out);
-        name(out, c->skipped[k].path);
-        fputs(": ", out);
-        say(out, c->skipped[k].why);
-        fputc('\n', out);
-    }
+    for (size_t k = 0; k < c->skipped_count && (top == 0 || k < top); k++)
+        fprintf(out, "- %s: %s\n", name(c->skipped[k].path).s, say(c->skipped[k].why).s);
     if (top > 0 && c->skipped_count > top) fprintf(out, "\n%zu more were left out.\n", c->skipped_count - top);
 }
 

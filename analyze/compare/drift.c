@@ -3,7 +3,6 @@
 #include "analyze/compare/drift.h"
 
 #include "analyze/compare/drift_fit.h"
-#include "analyze/compare/student.h"
 
 #include <math.h>
 #include <stdlib.h>

@@ -12,8 +12,7 @@
  *
  * An operation is SLOWER or FASTER where it lies so far out that among all operations of a comparison without changes
  * one would, by chance, only once in 1 / `alarms` comparisons (each direction for itself). */
-#ifndef ANALYZE_DRIFT_H
-#define ANALYZE_DRIFT_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -78,5 +77,3 @@ drift_judgement drift_judge_machine(const drift *d);
 
 /* The slowdown of an ordinary operation that is found in 99 comparisons of 100: 0.02 is 2 %. */
 double drift_detectable(const drift *d);
-
-#endif

@@ -1,6 +1,5 @@
 /* Robust location and spread of the changes of many operations, each with a noise of its own. Pure; used by drift.c. */
-#ifndef ANALYZE_DRIFT_FIT_H
-#define ANALYZE_DRIFT_FIT_H
+#pragma once
 
 #include "analyze/compare/drift.h"
 
@@ -34,4 +33,7 @@ bool drift_fit_tails(const drift_fit_data *data, const drift_fit *fit, double we
 /* What the part of such a mixture lies above, in deviations; degrees: of the first one. */
 double drift_fit_limit(const double weights[DRIFT_SHAPES], double degrees, double part);
 
-#endif
+double student_tail(double t, double degrees); /* the part of the distribution above t */
+/* What the part `tail` (above 0, at most a half) of the distribution lies above. */
+double student_quantile(double tail, double degrees);
+double student_log_density(double t, double degrees);

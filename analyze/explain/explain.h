@@ -1,11 +1,10 @@
 /* All that is known of one operation and why its verdict is what it is, for a terminal. Figures are the report's; what
  * the device can do is from the run.json beside it. */
-#ifndef ANALYZE_EXPLAIN_EXPLAIN_H
-#define ANALYZE_EXPLAIN_EXPLAIN_H
+#pragma once
 
 #include "analyze/study/study.h"
 #include "common/amount.h"
-#include "common/json_get.h"
+#include "common/json.h"
 #include "common/terminal.h"
 
 typedef struct explain {
@@ -43,5 +42,3 @@ const char *explain_unit(const explain *e, double x, const char *unit);         
 const char *explain_time(const explain *e, amount_unit unit, double us);            /* "0.726 ms" */
 const char *explain_rate(const explain *e, double us);               /* what that time is in TFLOP/s, or TB/s */
 const char *explain_shape_of(const explain *e, const json_t *shape); /* "8192x8192x16384" */
-
-#endif

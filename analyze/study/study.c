@@ -1,6 +1,7 @@
 /* Owns a study: opening it step by step, giving it back, and finding what is in it. */
 #include "analyze/study/study_internal.h"
 
+#include "analyze/study/study.h"
 #include "common/files.h"
 #include "common/json.h"
 #include "common/plain.h"
@@ -158,4 +159,30 @@ const char *study_shape(const study_report *r, char *text, size_t room) {
     for (int k = 0; k < r->rank && used < room; k++)
         used += (size_t)snprintf(text + used, room - used, "%s%" PRId64, k > 0 ? "x" : "", r->shape[k]);
     return text;
+}
+
+void left_out_more(size_t more, const char *what) {
+    char text[64];
+    if (more == 0) return;
+    snprintf(text, sizeof text, "%zu more %s%s", more, what, more == 1 ? "" : "s");
+    status_print(stderr, "analyze", "left out: ", text);
+}
+
+void left_out_tell(const study_skipped *files, size_t count) {
+    char text[1024];
+    for (size_t k = 0; k < count && k < LEFT_OUT_NAMED; k++) {
+        snprintf(text, sizeof text, "%s: %s", files[k].path, files[k].why);
+        status_print(stderr, "analyze", "left out: ", text);
+    }
+    left_out_more(count > LEFT_OUT_NAMED ? count - LEFT_OUT_NAMED : 0, "file");
+}
+
+static bool check(const char *high, double x, const char *medium, double y, status *st) {
+    if (x >= y) return true;
+    return status_fail(st, STATUS_USAGE, "--%s %g is below --%s %g: no operation could be MEDIUM", high, x, medium, y);
+}
+
+bool thresholds_check(const verdict_thresholds *t, status *st) {
+    return check("high-proven", t->high_proven, "medium-proven", t->medium_proven, st) &&
+           check("high-potential", t->high_potential, "medium-potential", t->medium_potential, st);
 }

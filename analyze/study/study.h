@@ -9,10 +9,10 @@
  *
  * What a report says beside this (candidates, configurations, a weight's zeros) is read again from its file where it is
  * wanted: study_detail. */
-#ifndef ANALYZE_STUDY_STUDY_H
-#define ANALYZE_STUDY_STUDY_H
+#pragma once
 
 #include "common/arena.h"
+#include "common/cli.h"
 #include "common/map.h"
 #include "common/verdict.h"
 
@@ -146,4 +146,31 @@ const char *study_layers(const study_report *r, char text[STUDY_LAYERS]);
 /* "2048x4096x4096", cut to the room; "" where there is none. */
 const char *study_shape(const study_report *r, char *text, size_t room);
 
-#endif
+enum { LEFT_OUT_NAMED = 10 };
+
+study_told left_out_tell;
+void left_out_more(size_t more, const char *what); /* "analyze: left out: 12 more files"; nothing for 0 */
+
+#define THRESHOLDS_OPTION(type, member, field, text, about)                                                            \
+    {                                                                                                                  \
+        .name = (text), .argument = "X", .kind = CLI_REAL, .offset = offsetof(type, member.field), .min = 0, .max = 1, \
+        .help = (about)                                                                                                \
+    }
+#define THRESHOLDS_OPTIONS(type, member)                                                                               \
+    THRESHOLDS_OPTION(                                                                                                 \
+        type, member, ceiling, "ceiling",                                                                              \
+        "efficiency from which on an operation is optimal (0.9); all thresholds are fractions from 0 to 1"),           \
+        THRESHOLDS_OPTION(type, member, ceiling_ci, "ceiling-ci",                                                      \
+                          "widest interval of a ceiling that may decide a verdict (0.05)"),                            \
+        THRESHOLDS_OPTION(type, member, high_proven, "high-proven",                                                    \
+                          "HIGH from this share of the model's time on as proven gain (0.05)"),                        \
+        THRESHOLDS_OPTION(type, member, high_potential, "high-potential",                                              \
+                          "HIGH from this share on as potential gain (0.1)"),                                          \
+        THRESHOLDS_OPTION(type, member, medium_proven, "medium-proven",                                                \
+                          "MEDIUM from this share on as proven gain (0.01)"),                                          \
+        THRESHOLDS_OPTION(                                                                                             \
+            type, member, medium_potential, "medium-potential",                                                        \
+            "MEDIUM from this share on as potential gain, the least that pays for a custom kernel (0.03)"),            \
+        THRESHOLDS_OPTION(type, member, margin, "margin", "least fraction of time that a winner must save (0.02)")
+
+bool thresholds_check(const verdict_thresholds *t, status *st); /* false: they contradict each other */

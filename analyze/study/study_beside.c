@@ -3,7 +3,7 @@
 #include "analyze/study/study_internal.h"
 
 #include "common/files.h"
-#include "common/json_get.h"
+#include "common/json.h"
 #include "common/json_scan.h"
 #include "common/plain.h"
 

@@ -1,6 +1,5 @@
 /* Shared by the files of study: a report as it was read, and the steps of opening a study. */
-#ifndef ANALYZE_STUDY_STUDY_INTERNAL_H
-#define ANALYZE_STUDY_STUDY_INTERNAL_H
+#pragma once
 
 #include "analyze/study/study.h"
 
@@ -83,5 +82,3 @@ void study_make_groups(study *s, const study_file *files, size_t count);
 
 /* study_judge.c: times of the model and verdicts of one group. */
 void study_judge(study *s, study_group *g);
-
-#endif

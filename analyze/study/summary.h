@@ -2,8 +2,7 @@
  * that all formats say the same. Proven gains, those over own kernels and potential ones are never added: what is only
  * potential (the distance to the ceiling less what is proven of it) stands by itself. Times are microseconds per run of
  * the model, shares are of the model's time. Texts and reports are the study's, which must live as long. */
-#ifndef ANALYZE_STUDY_SUMMARY_H
-#define ANALYZE_STUDY_SUMMARY_H
+#pragma once
 
 #include "analyze/study/study.h"
 
@@ -112,5 +111,3 @@ typedef struct summary {
 void summary_make_next(study *s, summary_group *to);
 /* In the study's arena. false: st says why (memory). */
 bool summary_make(study *s, size_t top, summary *m, status *st);
-
-#endif

@@ -5,7 +5,7 @@
 #include "analyze/study/summary.h"
 
 #include "common/files.h"
-#include "common/json_get.h"
+#include "common/json.h"
 #include "common/plain.h"
 
 #include <dirent.h>

@@ -1,7 +1,7 @@
 /* Owns what replaces the default: only what the verdict calls a proven gain. Everything else that was measured gets an
  * entry too, which says that the default is to be run: so that "measured, nothing better" and "not measured" are two
  * things. What is taken from a report is bounded, because libscout_dispatch and dispatch.h are. */
-#include "analyze/table/table_entry.h"
+#include "analyze/table/table.h"
 
 #include "common/plain.h"
 #include "dispatch/scout_dispatch_key.h"

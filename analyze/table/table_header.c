@@ -1,6 +1,6 @@
 /* Owns how a table is written as C: the three headers of the library that need nothing but libc, then the index exactly
  * as the library builds it, as static const data. The names of a model only ever appear within strings and comments. */
-#include "analyze/table/table_header.h"
+#include "analyze/table/table.h"
 
 #include "analyze/write/escape.h"
 

@@ -1,7 +1,7 @@
 /* Owns what happens where two tables say something of one operation: the better proof stays. Proven beats not proven;
  * of two that are proven, the one that surely saves more; of two defaults, the one whose time is known better; else the
  * one that came first. */
-#include "analyze/table/table_merge.h"
+#include "analyze/table/table.h"
 
 #include "common/files.h"
 #include "common/json.h"
@@ -54,8 +54,7 @@ static void tell(const table_merge *m, const json_t *there, const json_t *entry,
 }
 
 static bool no_memory(status *st) {
-    status_set(st, STATUS_ENVIRONMENT, "out of memory; free some and run again");
-    return false;
+    return status_fail(st, STATUS_ENVIRONMENT, "out of memory; free some and run again");
 }
 
 bool table_merge_begin(table_merge *m, json_t *root, const char *name, FILE *notes, status *st) {

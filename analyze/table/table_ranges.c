@@ -2,7 +2,7 @@
  * chose the very same thing, and of which the larger is at most twice the smaller. What lies between was not measured:
  * that the choice is the best one there too is likely because it is at both ends, and nothing more is claimed. So it is
  * only found on request, and only at sizes that are as well aligned as both ends. */
-#include "analyze/table/table_ranges.h"
+#include "analyze/table/table.h"
 
 #include "common/json.h"
 #include "dispatch/scout_dispatch_key.h"

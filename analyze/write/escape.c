@@ -198,6 +198,26 @@ void escape_print_cut(FILE *out, escape_kind kind, const char *text, size_t most
     write_some(to_file, out, kind, text, most);
 }
 
+typedef struct line_end {
+    escape_line *line;
+    size_t used;
+} line_end;
+
+static void to_line(void *to, const char *bytes, size_t n) {
+    line_end *end = to;
+    if (end->used + n >= sizeof end->line->s) return; /* whole or not at all */
+    memcpy(end->line->s + end->used, bytes, n);
+    end->used += n;
+}
+
+escape_line escape_text(escape_kind kind, const char *text, size_t most) {
+    escape_line line;
+    line_end end = {&line, 0};
+    write_some(to_line, &end, kind, text, most < ESCAPE_MOST ? most : ESCAPE_MOST);
+    line.s[end.used] = '\0';
+    return line;
+}
+
 static void to_files(void *to, const char *bytes, size_t n) { files_append(to, bytes, n); }
 void escape_append(files_out *out, escape_kind kind, const char *text) {
     write_some(to_files, out, kind, text, SIZE_MAX);

@@ -5,8 +5,7 @@
  *
  * In all kinds but ESCAPE_C_STRING, which keeps every byte, broken UTF-8 becomes U+FFFD, and what controls something
  * (newlines, tabs, what turns the direction of text around) becomes '?', as in common/plain.h: the text is one line. */
-#ifndef ANALYZE_ESCAPE_H
-#define ANALYZE_ESCAPE_H
+#pragma once
 
 #include "common/files.h"
 
@@ -26,6 +25,12 @@ typedef enum escape_kind {
 void escape_print(FILE *out, escape_kind kind, const char *text);
 /* At most so many characters of the text, "…" where there are more. */
 void escape_print_cut(FILE *out, escape_kind kind, const char *text, size_t most);
+/* The same as a text that lives to the end of the expression, of at most ESCAPE_MOST characters:
+ *
+ *     fprintf(out, "<td>%s</td>", escape_text(ESCAPE_MARKUP, r->name, 100).s);  */
+enum { ESCAPE_MOST = 400 };
+typedef struct escape_line {
+    char s[16 * ESCAPE_MOST + 16]; /* of a character at most 16 bytes come */
+} escape_line;
+escape_line escape_text(escape_kind kind, const char *text, size_t most);
 void escape_append(files_out *out, escape_kind kind, const char *text);
-
-#endif

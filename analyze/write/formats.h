@@ -1,6 +1,5 @@
 /* The formats of the summary, one line each: adding one is a file with a writer and a line in formats.c. */
-#ifndef ANALYZE_WRITE_FORMATS_H
-#define ANALYZE_WRITE_FORMATS_H
+#pragma once
 
 #include "analyze/study/summary.h"
 
@@ -26,5 +25,3 @@ formats_write write_json;
 formats_write write_markdown;
 formats_write write_csv;
 formats_write write_junit;
-
-#endif

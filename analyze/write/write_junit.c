@@ -4,21 +4,13 @@
 #include "analyze/write/escape.h"
 #include "analyze/write/formats.h"
 #include "common/amount.h"
-#include "common/json_get.h"
+#include "common/json.h"
 #include "common/plain.h"
 
 #include <inttypes.h>
 #include <math.h>
 
-enum { LONGEST = 400 }; /* characters of a foreign text */
-
-static void put(FILE *out, const char *text) { escape_print_cut(out, ESCAPE_MARKUP, text, LONGEST); }
-
-static void put_attribute(FILE *out, const char *name, const char *value) {
-    fprintf(out, " %s=\"", name);
-    put(out, value);
-    fputc('"', out);
-}
+static escape_line cut(const char *text) { return escape_text(ESCAPE_MARKUP, text, ESCAPE_MOST); }
 
 /* ---- what a test says ---- */
 
@@ -48,28 +40,22 @@ static void put_bad_rows(FILE *out, const study_report *r) {
         if (!*said || !is_bad(said)) continue;
         for (size_t n = 0; n < sizeof parts / sizeof parts[0]; n++) {
             if (!*parts[n]) continue;
-            put(out, parts[n]);
-            fputs(n + 1 < sizeof parts / sizeof parts[0] ? " " : "", out);
+            fprintf(out, "%s%s", cut(parts[n]).s, n + 1 < sizeof parts / sizeof parts[0] ? " " : "");
         }
         fputc('\n', out);
     }
-    if (!report) put(out, st.text);
+    if (!report) fputs(cut(st.text).s, out);
     json_decref(report);
 }
 
 static void put_failure(FILE *out, const study_report *r) {
-    if (plain_same(r->status, "OK")) {
+    if (plain_same(r->status, "OK"))
         fprintf(out, "      <failure message=\"%d of %d candidates failed\" type=\"candidates\">", r->bad_rows,
                 r->candidates);
-    } else {
-        fputs("      <failure message=\"no baseline: ", out);
-        put(out, r->reason_text ? r->reason_text : r->status);
-        fputc('"', out);
-        put_attribute(out, "type", r->reason_code ? r->reason_code : r->status);
-        fputc('>', out);
-    }
-    put(out, r->verdict.recommendation);
-    fputc('\n', out);
+    else
+        fprintf(out, "      <failure message=\"no baseline: %s\" type=\"%s\">",
+                cut(r->reason_text ? r->reason_text : r->status).s, cut(r->reason_code ? r->reason_code : r->status).s);
+    fprintf(out, "%s\n", cut(r->verdict.recommendation).s);
     if (r->bad_rows > 0) put_bad_rows(out, r);
     fputs("</failure>\n", out);
 }
@@ -78,27 +64,15 @@ static void put_test(FILE *out, const summary_row *row) {
     const study_report *r = row->report;
     const test_result result = result_of(row);
     char layers[STUDY_LAYERS];
-    fputs("    <testcase", out);
-    put_attribute(out, "classname", r->op);
-    fputs(" name=\"", out);
+    fprintf(out, "    <testcase classname=\"%s\" name=\"", cut(r->op).s);
     escape_print(out, ESCAPE_MARKUP, r->operation); /* whole: two that begin alike are two tests */
-    fputc('"', out);
-    fprintf(out, " time=\"%.9f\">\n", isfinite(row->weight_us) ? 1e-6 * row->weight_us : 0);
+    fprintf(out, "\" time=\"%.9f\">\n", isfinite(row->weight_us) ? 1e-6 * row->weight_us : 0);
     if (result == FAILED) put_failure(out, r);
-    if (result == SKIPPED) {
-        fputs("      <skipped", out);
-        put_attribute(out, "message", r->reason_text ? r->reason_text : r->status);
-        fputs("/>\n", out);
-    }
-    fputs("      <system-out>", out);
-    put(out, r->verdict.priority);
-    fputc(' ', out);
-    put(out, r->verdict.approach);
-    fputs(": ", out);
-    put(out, r->verdict.recommendation);
-    if (r->layer_count > 0) fputs("\nlayers: ", out);
-    put(out, study_layers(r, layers));
-    fputs("</system-out>\n    </testcase>\n", out);
+    if (result == SKIPPED)
+        fprintf(out, "      <skipped message=\"%s\"/>\n", cut(r->reason_text ? r->reason_text : r->status).s);
+    fprintf(out, "      <system-out>%s %s: %s%s%s</system-out>\n    </testcase>\n", cut(r->verdict.priority).s,
+            cut(r->verdict.approach).s, cut(r->verdict.recommendation).s, r->layer_count > 0 ? "\nlayers: " : "",
+            cut(study_layers(r, layers)).s);
 }
 
 /* ---- suites ---- */
@@ -129,9 +103,7 @@ static void put_sum(FILE *out, const suite_sum *sum, bool root) {
 
 static void put_property(FILE *out, const char *name, const char *value) {
     if (!value) return;
-    fputs("      <property", out);
-    put_attribute(out, "name", name);
-    fputs(" value=\"", out);
+    fprintf(out, "      <property name=\"%s\" value=\"", name);
     escape_print(out, ESCAPE_MARKUP, value);
     fputs("\"/>\n", out);
 }
@@ -143,13 +115,8 @@ static void put_suite(FILE *out, const summary_group *to) {
     snprintf(method, sizeof method, "%" PRId64, g->method);
     snprintf(model_us, sizeof model_us, "%.9g", g->model_us);
     snprintf(model_ci, sizeof model_ci, "%.4g", g->model_ci);
-    fputs("  <testsuite name=\"", out);
-    put(out, g->model ? g->model : "operations");
-    fputs(" on ", out);
-    put(out, g->device ? g->device : "an unknown device");
-    fputs(", ", out);
-    put(out, g->regime);
-    fputc('"', out);
+    fprintf(out, "  <testsuite name=\"%s on %s, %s\"", cut(g->model ? g->model : "operations").s,
+            cut(g->device ? g->device : "an unknown device").s, cut(g->regime).s);
     put_sum(out, &sum, false);
     fputs("    <properties>\n", out);
     const struct {
@@ -177,13 +144,11 @@ static void put_skipped_files(FILE *out, const study *s) {
     if (s->skipped_count == 0) return;
     fputs("  <testsuite name=\"reports that cannot be read\"", out);
     put_sum(out, &sum, false);
-    for (size_t k = 0; k < s->skipped_count; k++) {
-        fputs("    <testcase classname=\"report\"", out);
-        put_attribute(out, "name", s->skipped[k].path);
-        fputs(" time=\"0\">\n      <error type=\"input\"", out);
-        put_attribute(out, "message", s->skipped[k].why);
-        fputs("/>\n    </testcase>\n", out);
-    }
+    for (size_t k = 0; k < s->skipped_count; k++)
+        fprintf(out,
+                "    <testcase classname=\"report\" name=\"%s\" time=\"0\">\n"
+                "      <error type=\"input\" message=\"%s\"/>\n    </testcase>\n",
+                cut(s->skipped[k].path).s, cut(s->skipped[k].why).s);
     fputs("  </testsuite>\n", out);
 }
 

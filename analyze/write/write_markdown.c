@@ -10,8 +10,8 @@
 
 enum { FIRST = 5, NAME = 100, SENTENCE = 400, FUSIONS = 20, FILES = 20 };
 
-static void say(FILE *out, const char *text) { escape_print_cut(out, ESCAPE_MARKDOWN, text, SENTENCE); }
-static void name(FILE *out, const char *text) { escape_print_cut(out, ESCAPE_MARKDOWN_CODE, text, NAME); }
+static escape_line say(const char *text) { return escape_text(ESCAPE_MARKDOWN, text, SENTENCE); }
+static escape_line name(const char *text) { return escape_text(ESCAPE_MARKDOWN_CODE, text, NAME); }
 
 static const char *plural(size_t n) { return n == 1 ? "" : "s"; }
 
@@ -22,10 +22,7 @@ static bool is_low(const summary_row *row) { return plain_same(row->report->verd
 
 static void write_advice(FILE *out, size_t number, const summary_row *row) {
     const verdict *v = &row->report->verdict;
-    fprintf(out, "%zu. **%s** ", number, v->priority);
-    name(out, row->report->operation);
-    fputs(": ", out);
-    say(out, v->recommendation);
+    fprintf(out, "%zu. **%s** %s: %s", number, v->priority, name(row->report->operation).s, say(v->recommendation).s);
     if (row->proven_share > 0)
         fprintf(out, " Proven%s: %s of the model's time.", row->outcome == SUMMARY_OWN ? " over an own kernel" : "",
                 amount_percent(row->proven_share).s);
@@ -104,18 +101,15 @@ static void write_row(FILE *out, const summary_row *row, bool named) {
     const study_report *r = row->report;
     const verdict *v = &r->verdict;
     char shape[128], layers[STUDY_LAYERS];
-    fprintf(out, "| %zu | %s%s | ", row->rank, v->priority, v->borderline ? " (borderline)" : "");
-    name(out, r->operation);
-    if (named) fputs(" | ", out);
-    if (r->layer_count > 0) escape_print_cut(out, ESCAPE_MARKDOWN_CODE, study_layers(r, layers), STUDY_LAYERS);
-    fprintf(out, " | %s | %" PRId64 " | %s %s | %s | %s | %s | %s | ", study_shape(r, shape, sizeof shape), r->count,
+    fprintf(out, "| %zu | %s%s | %s%s%s", row->rank, v->priority, v->borderline ? " (borderline)" : "",
+            name(r->operation).s, named ? " | " : "",
+            r->layer_count > 0 ? escape_text(ESCAPE_MARKDOWN_CODE, study_layers(r, layers), STUDY_LAYERS).s : "");
+    fprintf(out, " | %s | %" PRId64 " | %s %s | %s | %s | %s | %s", study_shape(r, shape, sizeof shape), r->count,
             amount_time(r->baseline_us).s, amount_within(r->baseline_ci).s, amount_percent(row->share).s,
             amount_percent(v->efficiency).s, amount_percent(row->proven_share).s,
             amount_percent(row->potential_share).s);
-    say(out, v->approach); /* that of the best is what the report says */
-    fputs(": ", out);
-    say(out, v->recommendation);
-    fputs(" |\n", out);
+    /* the approach: that of the best is what the report says */
+    fprintf(out, " | %s: %s |\n", say(v->approach).s, say(v->recommendation).s);
 }
 
 /* A column for the layers of the model, where any are known. */
@@ -152,12 +146,10 @@ static void write_categories(FILE *out, const summary_group *g) {
           out);
     for (size_t k = 0; k < g->category_count; k++) {
         const summary_category *c = &g->categories[k];
-        fputs("| ", out);
-        name(out, c->op);
         if (c->sum.measured == 0)
-            fprintf(out, " | %zu | - | - | - | - | - |\n", c->sum.operations);
+            fprintf(out, "| %s | %zu | - | - | - | - | - |\n", name(c->op).s, c->sum.operations);
         else
-            fprintf(out, " | %zu | %s | %s | %s | %s | %zu (%s) |\n", c->sum.operations,
+            fprintf(out, "| %s | %zu | %s | %s | %s | %s | %zu (%s) |\n", name(c->op).s, c->sum.operations,
                     amount_time(c->sum.measured_us).s, amount_percent(c->sum.measured_share).s,
                     amount_percent(c->sum.proven_share).s, amount_percent(c->sum.potential_share).s,
                     c->optimal.operations, amount_percent(c->optimal.share).s);
@@ -179,11 +171,8 @@ static void write_fusions(FILE *out, const summary_group *g) {
         out);
     for (size_t k = 0; k < f->count && k < FUSIONS; k++) {
         const study_report *r = f->rows[k];
-        fputs("| ", out);
-        name(out, r->operation);
-        fputs(" | ", out);
-        say(out, r->fusion_pattern);
-        fprintf(out, " | %" PRId64 " | %s | %s | ", r->count, amount_time(r->parts_us).s, amount_time(r->fused_us).s);
+        fprintf(out, "| %s | %s | %" PRId64 " | %s | %s | ", name(r->operation).s, say(r->fusion_pattern).s, r->count,
+                amount_time(r->parts_us).s, amount_time(r->fused_us).s);
         if (isfinite(r->speedup)) fprintf(out, "%.2f x %s", r->speedup, amount_within(r->speedup_ci).s);
         fprintf(out, " | %" PRId64 " to %" PRId64 " | %s |\n", r->kernels_parts, r->kernels_fused,
                 plain_same(r->worth, "yes") ? amount_time(r->saved_us).s : "borderline");
@@ -205,15 +194,8 @@ static void write_missing(FILE *out, const summary_group *g) {
     }
     for (size_t k = 0; k < g->missing_count; k++) {
         const summary_missing *m = &g->missing[k];
-        fputs("| ", out);
-        name(out, m->status);
-        fputs(" | ", out);
-        name(out, m->code);
-        fputs(": ", out);
-        say(out, m->text);
-        fprintf(out, " | %zu | %" PRId64 " | ", m->operations, m->occurrences);
-        name(out, m->first->operation);
-        fputs(" |\n", out);
+        fprintf(out, "| %s | %s: %s | %zu | %" PRId64 " | %s |\n", name(m->status).s, name(m->code).s, say(m->text).s,
+                m->operations, m->occurrences, name(m->first->operation).s);
     }
     if (g->missing_count > 0) fputc('\n', out);
     if (g->bad_rows > 0)
@@ -224,13 +206,8 @@ static void write_missing(FILE *out, const summary_group *g) {
 static void write_skipped(FILE *out, const study *s) {
     if (s->skipped_count == 0) return;
     fprintf(out, "## Files that are no reports: %zu\n\n", s->skipped_count);
-    for (size_t k = 0; k < s->skipped_count && k < FILES; k++) {
-        fputs("- ", out);
-        name(out, s->skipped[k].path);
-        fputs(": ", out);
-        say(out, s->skipped[k].why);
-        fputc('\n', out);
-    }
+    for (size_t k = 0; k < s->skipped_count && k < FILES; k++)
+        fprintf(out, "- %s: %s\n", name(s->skipped[k].path).s, say(s->skipped[k].why).s);
     if (s->skipped_count > FILES) fprintf(out, "- and %zu more\n", s->skipped_count - FILES);
     fputc('\n', out);
 }
@@ -253,20 +230,14 @@ static void write_device(FILE *out, const study_group *g) {
     const struct {
         const char *what, *text;
     } rows[] = {{"device", g->device}, {"class", g->device_class}, {"driver", g->driver}, {"regime", g->regime}};
-    for (size_t k = 0; k < sizeof rows / sizeof rows[0]; k++) {
-        if (!rows[k].text) continue;
-        fprintf(out, "| %s | ", rows[k].what);
-        say(out, rows[k].text);
-        fputs(" |\n", out);
-    }
+    for (size_t k = 0; k < sizeof rows / sizeof rows[0]; k++)
+        if (rows[k].text) fprintf(out, "| %s | %s |\n", rows[k].what, say(rows[k].text).s);
     fprintf(out, "| method | version %" PRId64 " |\n\n", g->method);
 }
 
 static void write_group(FILE *out, const summary_group *g, size_t top) {
-    fputs("# ", out);
-    name(out, g->group->model ? g->group->model : "operations");
-    fputs(" on ", out);
-    say(out, g->group->device ? g->group->device : "an unknown device");
+    fprintf(out, "# %s on %s", name(g->group->model ? g->group->model : "operations").s,
+            say(g->group->device ? g->group->device : "an unknown device").s);
     if (g->all.measured > 0)
         fprintf(out, ": %s %s per run", amount_time(g->group->measured_us).s, amount_within(g->group->measured_ci).s);
     fputs("\n\n", out);

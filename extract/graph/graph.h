@@ -1,7 +1,6 @@
 /* The model as the rest of extract sees it: tensors, nodes and regions. Functions are inlined already; every name in it
  * is valid UTF-8 without NUL; every node is in topological order within its region's list. All in the run's arena. */
-#ifndef EXTRACT_GRAPH_GRAPH_H
-#define EXTRACT_GRAPH_GRAPH_H
+#pragma once
 
 #include "common/map.h"
 #include "extract/graph/info.h"
@@ -154,5 +153,3 @@ bool graph_is(const node *n, const char *op_type);    /* n may be NULL; ai.onnx 
 bool graph_is_ms(const node *n, const char *op_type); /* com.microsoft */
 bool graph_is_random(const node *n);                  /* its outputs differ at every run, whatever it is made from */
 bool graph_has_body(const node *n);
-
-#endif

@@ -1,8 +1,7 @@
 /* What is known of one tensor (or sequence, optional, map): its type, its concrete shape and, where shapes may depend
  * on it, its values. Infos are immutable once set and may share dims and values freely; everything lives in the run's
  * arena. */
-#ifndef EXTRACT_GRAPH_INFO_H
-#define EXTRACT_GRAPH_INFO_H
+#pragma once
 
 #include "common/arena.h"
 #include "common/dtype.h"
@@ -67,5 +66,3 @@ bool info_same_shape(const info *a, const info *b);
 /* "fp16[2,128,768]", "?" … for messages; in the arena. */
 const char *info_text(arena *a, const info *i);
 double value_at(const value *v, int64_t k); /* element k as a double */
-
-#endif

@@ -1,6 +1,5 @@
 /* The table of operators: adding one is one line in operators.c (and, where nothing fits, one function). */
-#ifndef EXTRACT_GRAPH_OPERATORS_H
-#define EXTRACT_GRAPH_OPERATORS_H
+#pragma once
 
 #include "extract/graph/graph.h"
 
@@ -29,5 +28,3 @@ typedef struct operator_def {
 /* NULL where unknown. Domains "" and "ai.onnx" are the same. */
 const operator_def *operators_find(const char *domain, const char *name);
 const operator_def *operators_table(size_t *count);
-
-#endif

@@ -1,8 +1,7 @@
 /* Shape inference: the driver, and what an operator's shape function may use. A shape function is called with every
  * input's info set and sets every wanted output's info. It may ask for values of inputs: where they are known
  * (constants, arithmetic on shapes) it gets them, whether they come from the model file or were propagated. */
-#ifndef EXTRACT_INFER_INFER_H
-#define EXTRACT_INFER_INFER_H
+#pragma once
 
 #include "extract/graph/graph.h"
 #include "extract/graph/operators.h"
@@ -73,5 +72,3 @@ int infer_broadcast(infer *c, int rank_a, const int64_t *a, int rank_b, const in
  * or element count overflow: refused), compares with what the model states, and where an input that matters is unknown:
  * calls nothing and marks the node "follows from node 'y'". Where an input is inexact it is called with exact ones, the
  * least and the most (infer_bound.c). */
-
-#endif

@@ -1,6 +1,5 @@
 /* What the driver keeps during a run, shared with control flow only. */
-#ifndef EXTRACT_INFER_INFER_STATE_H
-#define EXTRACT_INFER_INFER_STATE_H
+#pragma once
 
 #include "extract/infer/infer.h"
 
@@ -25,5 +24,3 @@ void infer_check_dims(infer *c, int i, const info *x);
 /* Infers a body whose failure does not make the model wrong (a branch that may never run). False where it failed: the
  * nodes from there on are listed as unresolved. */
 bool infer_graph_soft(model *m, graph *g);
-
-#endif

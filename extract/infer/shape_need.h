@@ -1,7 +1,6 @@
 /* What shape functions demand of a node before they compute with it: each demand that is not met ends the function with
  * a message that carries the shapes. They differ from the infer_* API in that they know what an operator may ask. */
-#ifndef EXTRACT_INFER_SHAPE_NEED_H
-#define EXTRACT_INFER_SHAPE_NEED_H
+#pragma once
 
 #include "extract/infer/infer.h"
 
@@ -24,5 +23,3 @@ bool shape_need_ints(infer *c, int i, const int64_t **x, int64_t *n, const char 
 bool shape_need_int(infer *c, int i, int64_t *x, const char *what);
 /* Output k has the shape and type of input i. */
 void shape_need_like(infer *c, int k, int i);
-
-#endif

@@ -1,6 +1,5 @@
 /* Sliding windows: what convolution, pooling and unfolding share. */
-#ifndef EXTRACT_INFER_SHAPE_WINDOW_H
-#define EXTRACT_INFER_SHAPE_WINDOW_H
+#pragma once
 
 #include "extract/infer/infer.h"
 
@@ -25,5 +24,3 @@ void shape_window_ints(infer *c, const char *name, int n, int64_t least, int64_t
 /* Where the kernel's sizes start in the shape of a convolution's weight: 2 for [M, C/group, k...], the usual, 1 for
  * [M, k..., C/group], which channels-last operators of com.microsoft may have. */
 int shape_window_kernel_at(const node *n, const info *in, const info *weight);
-
-#endif

@@ -1,10 +1,8 @@
 /* Scalar functions by operator name. Integers are computed as int64 and wrapped to their type, floating numbers as
  * double and rounded to theirs, which for the basic operations is exactly what a runtime computes. */
-#include "extract/infer/value_elementwise.h"
 
 #include "common/checked.h"
 #include "extract/infer/value_index.h"
-#include "extract/infer/value_number.h"
 
 #include <math.h>
 #include <string.h>

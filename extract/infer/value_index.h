@@ -1,8 +1,8 @@
 /* Moving known values about: which element of an input each element of the output comes from. Shape functions that only
  * move data say it axis by axis; this file turns that into the output's values. */
-#ifndef EXTRACT_INFER_VALUE_INDEX_H
-#define EXTRACT_INFER_VALUE_INDEX_H
+#pragma once
 
+#include "extract/graph/info.h"
 #include "extract/infer/infer.h"
 
 int64_t value_index_count(int rank, const int64_t *dims); /* saturates */
@@ -39,4 +39,27 @@ bool value_index_ints(infer *c, int i, const int64_t **x, int64_t *n);
 /* Input i is a tensor whose shape is known. Where it is not: fails on another form, else marks the node. */
 bool value_index_need(infer *c, int i);
 
-#endif
+bool value_number_tracked(dtype t);            /* values of this type are propagated */
+double value_number_round(dtype t, double x);  /* to the nearest of a floating type */
+int64_t value_number_wrap(dtype t, int64_t x); /* to the bits of an integer type; booleans to 0 and 1 */
+/* Values as another type; NULL where that type's values are not tracked (or v is NULL). */
+const value *value_number_cast(arena *a, const value *v, dtype from, dtype to);
+
+/* A tensor's values with its shape and type. */
+typedef struct value_operand {
+    const value *v;
+    dtype type;
+    int rank;
+    const int64_t *dims;
+} value_operand;
+
+/* All return NULL where the operator has no entry or the result is not defined (division by 0). `name` is an operator's
+ * name, or that of a form of it: "FMod", "ShiftLeft", "ShiftRight". */
+const value *value_elementwise_unary(const infer *c, const char *name, const value *v, dtype type);
+const value *value_elementwise_binary(arena *a, const char *name, const value_operand *x, const value_operand *y,
+                                      dtype type, int rank, const int64_t *dims);
+const value *value_elementwise_compare(arena *a, const char *name, const value_operand *x, const value_operand *y,
+                                       int rank, const int64_t *dims);
+const value *value_elementwise_clip(arena *a, const value *v, dtype type, const value *low, const value *high);
+/* One step of a running reduction; false where undefined. */
+bool value_elementwise_step(const char *name, bool integer, int64_t *i, double *f, int64_t xi, double xf);

@@ -1,6 +1,6 @@
 /* Rounding and wrapping per element type. Sizes in real models pass through fp32 and fp16 arithmetic before they are
  * cast back to integers, so a value must be exactly what a runtime would have at each step. */
-#include "extract/infer/value_number.h"
+#include "extract/infer/value_index.h"
 
 #include "common/checked.h"
 

@@ -1,6 +1,5 @@
 /* Decides the kind of a mask from its values at sampled pairs of query and key: a grid over both, the neighbours of the
  * diagonal (where a causal mask changes), and the first, middle and last of the dimensions before them. */
-#include "extract/mask/mask.h"
 
 #include "extract/mask/mask_eval.h"
 

@@ -1,8 +1,7 @@
 /* The table of patterns and the one pass per pattern that offers it every node whose operator it is anchored at. */
-#include "extract/match/match.h"
+#include "extract/match/match_patterns.h"
 
 #include "extract/graph/operators.h"
-#include "extract/match/match_patterns.h"
 
 #include <string.h>
 

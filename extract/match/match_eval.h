@@ -1,7 +1,6 @@
 /* A part of the graph tried out on numbers: two formulas are the same when they give the same results, in whatever
  * order and with whatever operators they are written. */
-#ifndef EXTRACT_MATCH_MATCH_EVAL_H
-#define EXTRACT_MATCH_MATCH_EVAL_H
+#pragma once
 
 #include "extract/match/match_flow.h"
 
@@ -31,5 +30,3 @@ typedef struct eval_cone {
 bool eval_lanes(eval_cone *c, tensor *t, int depth, double *out);
 bool eval_follows(const node *n, bool rows);                        /* an operator that eval_lanes understands */
 bool eval_near(const double *a, const double *b, double tolerance); /* lanes agree, absolutely and relatively */
-
-#endif

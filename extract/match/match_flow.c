@@ -6,6 +6,13 @@
 
 #include <string.h>
 
+static bool flow_has(const flow_set *s, const node *n) {
+    for (int i = 0; i < s->count; i++) {
+        if (s->nodes[i] == n) return true;
+    }
+    return false;
+}
+
 void flow_add(flow_set *s, node *n) {
     if (!n || flow_has(s, n)) return;
     if (s->count == FLOW_MAX_NODES) {
@@ -13,13 +20,6 @@ void flow_add(flow_set *s, node *n) {
         return;
     }
     s->nodes[s->count++] = n;
-}
-
-bool flow_has(const flow_set *s, const node *n) {
-    for (int i = 0; i < s->count; i++) {
-        if (s->nodes[i] == n) return true;
-    }
-    return false;
 }
 
 /* Shape and Size read no numbers. */
@@ -33,7 +33,9 @@ bool flow_closed(const flow_set *s, const tensor *t) {
     return true;
 }
 
-bool flow_sealed(const flow_set *s, const node *last) {
+/* The same for all outputs of all nodes of the set, but those of `last`: what a pattern keeps inside is used nowhere
+ * else. */
+static bool flow_sealed(const flow_set *s, const node *last) {
     for (int i = 0; i < s->count; i++) {
         const node *n = s->nodes[i];
         if (n == last) continue;

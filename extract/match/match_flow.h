@@ -1,9 +1,8 @@
 /* What every pattern needs to follow data through the graph: whose result is used where, which operators leave numbers
  * alone, scalars with their values, and the set of nodes that a pattern gathers before it joins them. */
-#ifndef EXTRACT_MATCH_MATCH_FLOW_H
-#define EXTRACT_MATCH_MATCH_FLOW_H
+#pragma once
 
-#include "extract/mask/mask.h"
+#include "extract/mask/mask_eval.h"
 #include "extract/ops/work.h"
 
 /* A scalar's value as once looked up. Patterns try the same constants many times. */
@@ -38,13 +37,9 @@ typedef struct flow_set {
 } flow_set;
 
 void flow_add(flow_set *s, node *n); /* NULL is ignored */
-bool flow_has(const flow_set *s, const node *n);
 /* Every use of t that needs its numbers is by a node of the set, and t is no output of the graph. Uses that only ask
  * for its shape do not count: a joined operation still knows its shapes. */
 bool flow_closed(const flow_set *s, const tensor *t);
-/* The same for all outputs of all nodes of the set, but those of `last`: what a pattern keeps inside is used nowhere
- * else. */
-bool flow_sealed(const flow_set *s, const node *last);
 
 /* The one node that uses t's numbers (however often); NULL where there are several, none, or t is an output of the
  * graph. */
@@ -81,5 +76,3 @@ bool flow_free(const match *m, const node *n);
 /* Joins the set at `anchor` after making sure that it is sealed, whole, and part of no other pattern but as a whole.
  * NULL where it can't be. The new work starts with the anchor's record. */
 work *flow_join(match *m, flow_set *s, node *anchor);
-
-#endif

@@ -1,6 +1,6 @@
-/* Every pattern that the table in match.c names, by the file that holds it. */
-#ifndef EXTRACT_MATCH_MATCH_PATTERNS_H
-#define EXTRACT_MATCH_MATCH_PATTERNS_H
+/* Patterns: finds what several nodes spell out together (attention, norms, activations, rotary embedding, quantised
+ * products) and joins their works into one. Recognition follows the flow of data, never names or fixed templates. */
+#pragma once
 
 #include "extract/match/match_flow.h"
 
@@ -16,4 +16,5 @@ match_fn match_rotary_add, match_rotary_concat;     /* Add; Concat */
 match_fn match_qdq_compute, match_qdq_integer; /* what computes on dequantised numbers; MatMulInteger, ConvInteger */
 match_fn match_gemm_transposes;                /* MatMul, Gemm */
 
-#endif
+/* Runs every pattern of the table in match.c over the list, in the table's order. */
+void match_all(worklist *list);

@@ -1,9 +1,23 @@
 /* An attention's scores between the product of queries and keys and the one with the values: scales, masks, softmax,
  * guards. */
-#ifndef EXTRACT_MATCH_MATCH_SCORES_H
-#define EXTRACT_MATCH_MATCH_SCORES_H
+#pragma once
 
-#include "extract/match/match_product.h"
+#include "extract/match/match_flow.h"
+
+typedef struct product_sides {
+    tensor *left, *right;      /* scores: query and key; values: probabilities and value */
+    int64_t batch, heads;      /* heads -1: batch and heads are one dimension, `batch` holds both */
+    int64_t kv_heads;          /* of the right side */
+    int64_t rows, cols, inner; /* scores: q_len, kv_len, head; values: q_len, v_head, kv_len */
+    double alpha;
+    bool right_turned; /* MatMul's usual right side [inner, cols] is meant; true: [cols, inner], by the operator itself
+                        */
+} product_sides;
+
+/* n makes scores; turned: they are [kv_len, q_len] as n writes them. */
+bool product_scores(const node *n, bool turned, product_sides *s);
+/* n multiplies probabilities p, which are [q_len, kv_len], or [kv_len, q_len] where turned, with a value. */
+bool product_values(const node *n, const tensor *p, bool turned, product_sides *s);
 
 typedef struct scores {
     flow_set set;        /* every node from one product to the other, both included */
@@ -21,5 +35,3 @@ typedef struct scores {
 
 /* Walks up and down from the node that writes a softmax; false where what it finds is no attention. */
 bool scores_find(match *m, node *softmax, scores *s);
-
-#endif

@@ -1,7 +1,6 @@
 /* The catalog of a model's operations: equal works merged into entries, with counts, totals and coverage. What ops.json
  * and the terminal table are written from. Everything in the run's arena. */
-#ifndef EXTRACT_OPS_COLLECT_H
-#define EXTRACT_OPS_COLLECT_H
+#pragma once
 
 #include "extract/ops/work.h"
 
@@ -65,4 +64,6 @@ void collect_totals(catalog *c);
 void collect_parameters(catalog *c, const worklist *list);
 void collect_coverage(catalog *c);
 
-#endif
+/* ---- fuse.c ---- */
+/* Finds the candidates in the catalog's works, marks the set that saves most without overlap, and fills c->fusions. */
+void fuse_all(catalog *c);

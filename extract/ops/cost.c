@@ -11,7 +11,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-dtype cost_as(const work *w, dtype type) {
+/* the same of a type */
+static dtype cost_as(const work *w, dtype type) {
     const bool replaced = type == DTYPE_FP32 || type == DTYPE_FP16 || type == DTYPE_BF16 || type == DTYPE_FP64;
     return replaced && w->precision != DTYPE_NONE ? w->precision : type;
 }

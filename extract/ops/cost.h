@@ -1,12 +1,10 @@
 /* What lower functions and patterns share to fill a record: types under --precision, compulsory bytes, weights traced
  * to their initializers, the record of an attention. */
-#ifndef EXTRACT_OPS_COST_H
-#define EXTRACT_OPS_COST_H
+#pragma once
 
 #include "extract/ops/work.h"
 
 dtype cost_type(const work *w, const tensor *t);    /* element type under the work's precision; DTYPE_NONE for NULL */
-dtype cost_as(const work *w, dtype type);           /* the same of a type */
 int64_t cost_bytes(const work *w, const tensor *t); /* packed bytes under the work's precision; 0 for NULL or unknown */
 
 /* Bytes of the whole work: each distinct tensor that comes from outside is read once, each one that leaves is written
@@ -73,5 +71,3 @@ bool cost_known(const tensor *t);                                  /* constant, 
 const value *cost_values(
     const work *w, const tensor *t); /* of a small tensor, propagated or read from the file; NULL where not known */
 int64_t cost_product(const int64_t *dims, int from, int to); /* saturating; 1 where empty */
-
-#endif

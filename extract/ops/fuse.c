@@ -1,5 +1,5 @@
 /* Fusions: finds the candidates, chooses among them, and merges equal ones into the catalog's list. */
-#include "extract/ops/fuse.h"
+#include "extract/ops/collect.h"
 
 #include "common/checked.h"
 #include "extract/ops/fuse_internal.h"
@@ -50,7 +50,7 @@ static void merge(fuse *f) {
     }
 }
 
-void fuse_all(struct catalog *c) {
+void fuse_all(catalog *c) {
     fuse f = {.catalog = c, .arena = c->arena};
     map_units(&f);
     fuse_find(&f);

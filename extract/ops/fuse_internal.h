@@ -1,6 +1,5 @@
 /* What the files of fuse share: units (works that run), what flows between them, and candidates. */
-#ifndef EXTRACT_OPS_FUSE_INTERNAL_H
-#define EXTRACT_OPS_FUSE_INTERNAL_H
+#pragma once
 
 #include "extract/ops/collect.h"
 
@@ -48,5 +47,3 @@ void fuse_add(fuse *f, const fuse_candidate *c);
 
 /* ---- fuse_select.c ---- */
 void fuse_select(fuse *f);
-
-#endif

@@ -1,8 +1,7 @@
 /* Work: what the model asks a device to do. Every node becomes one work by its operator's lower function; patterns then
  * join works into larger ones (the joined ones become parts). collect.c merges equal works into the entries of
  * ops.json. */
-#ifndef EXTRACT_OPS_WORK_H
-#define EXTRACT_OPS_WORK_H
+#pragma once
 
 #include "common/oprec.h"
 #include "extract/graph/graph.h"
@@ -72,5 +71,3 @@ work *work_join(worklist *list, node *anchor, node *const *nodes, int node_count
 
 void work_add_attrs(work *w);     /* attributes that are fields as they stand */
 void work_add_constants(work *w); /* beside its main weight */
-
-#endif

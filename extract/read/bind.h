@@ -1,7 +1,6 @@
 /* From symbols to numbers: which size every symbolic dimension of the model's inputs has, by --dim, --batch, --seq or
  * default. */
-#ifndef EXTRACT_READ_BIND_H
-#define EXTRACT_READ_BIND_H
+#pragma once
 
 #include "extract/read/read.h"
 
@@ -55,5 +54,3 @@ typedef enum bind_expr_result {
 /* `names` may be NULL. Not strict: what cannot be computed is passed over, for a look at the symbols alone. What is no
  * whole number in the end is rounded down. */
 bind_expr_result bind_expr(const char *text, const bind_expr_names *names, bool strict, int64_t *size);
-
-#endif

@@ -1,15 +1,49 @@
 /* What the builders of the graph share: the model under construction, scopes in which names have a meaning, and nodes
  * as the file states them. Everything that must stay is in the run's arena; everything else in the file's frames. */
-#ifndef EXTRACT_READ_BUILD_H
-#define EXTRACT_READ_BUILD_H
+#pragma once
 
 #include "extract/read/bind.h"
-#include "extract/read/build_strings.h"
 #include "extract/read/constants.h"
 #include "extract/read/external.h"
-#include "extract/read/model_meta.h"
 
+#include "common/arena.h"
+#include "extract/read/model_file.h"
 #include "onnx_meta.pb-c.h"
+
+#include <stdbool.h>
+
+/* Unpacks the metadata fields of one message: a pointer to its OnnxMeta__ struct, valid until the next call. */
+const void *model_meta_unpack(model_file *f, wire_kind kind, wire_span span);
+
+/* The nested messages of one message by field number, in order; in the arena given. */
+typedef struct model_list {
+    wire_span *items;
+    size_t count;
+} model_list;
+typedef struct model_index {
+    model_list fields[WIRE_SCHEMA_FIELDS];
+} model_index;
+void model_meta_index(model_file *f, arena *a, wire_kind kind, wire_span span, model_index *index);
+/* The same for one field alone. */
+model_list model_meta_list(model_file *f, arena *a, wire_span span, uint32_t number);
+
+typedef struct build_string {
+    const char *text; /* NULL: free */
+    uint32_t hash;    /* its upper half */
+    uint32_t count;   /* the user's */
+} build_string;
+
+typedef struct build_strings {
+    arena *tables; /* of the slots */
+    build_string *slots;
+    size_t capacity, count; /* capacity is 0 or a power of two */
+    uint64_t seed;          /* random, so that a hostile model cannot choose names that collide */
+} build_strings;
+
+void build_strings_init(build_strings *s, arena *tables);
+/* The slot of a text, valid until the next call; `added` says whether it is new: its text is `text` itself then, where
+ * `copies` is NULL, or a copy in that arena. */
+build_string *build_strings_put(build_strings *s, const char *text, size_t length, arena *copies, bool *added);
 
 enum {
     BUILD_MAX_NODES = 1000000, /* after inlining */
@@ -97,7 +131,6 @@ tensor *build_graph_tensor(build *b, build_target *target, const char *name, ten
 /* ---- build_node.c ---- */
 void build_nodes(build *b, build_scope *s, const model_list *spans);
 void build_node_identity(build *b, build_scope *s, const char *name, tensor *in, tensor *out);
-void build_node_output(build *b, const build_scope *s, node *n, int slot, tensor *t);
 
 /* ---- build_order.c: the order in which every input is there before its use ---- */
 const int64_t *build_order(build *b, const build_scope *s, const build_raw *raws, size_t count);
@@ -137,4 +170,21 @@ void build_expand_check(build *b, wire_span main_graph);
  * reads. */
 void build_expand_bound(build *b);
 
-#endif
+typedef enum build_visit { BUILD_NEW, BUILD_OPEN, BUILD_DONE } build_visit;
+
+struct build_function {
+    wire_span span;
+    const char *name;
+    build_visit visit; /* of the check for cycles */
+    int64_t expanded;  /* nodes it stands for when everything it calls is inlined */
+    /* set by build_function_open */
+    const char **in, **out;
+    size_t in_count, out_count;
+    model_list nodes;
+    model_list defaults; /* attributes with a default value */
+    map default_spans;   /* name -> wire_span *, in defaults */
+    map opsets;          /* domain -> int64_t * */
+};
+
+/* Decodes a function; before its first call is inlined. */
+void build_function_open(build *b, build_function *fn);

@@ -1,7 +1,7 @@
 /* What inlining would come to, computed before anything is inlined: ten functions that call each other ten times are a
  * small file and a model of ten thousand million nodes. Cycles of calls are found on the way. And what it does come to:
  * nodes are not all, because a node may be megabytes of fields that are stepped over at every call. */
-#include "extract/read/build_function.h"
+#include "extract/read/build.h"
 
 #include "common/checked.h"
 

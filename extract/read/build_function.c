@@ -1,6 +1,6 @@
 /* Local functions: indexed once, inlined wherever they are called. Inside, names mean what the function says; what
  * stays of a call is its path in the names of nodes and tensors. */
-#include "extract/read/build_function.h"
+#include "extract/read/build.h"
 
 #include <string.h>
 

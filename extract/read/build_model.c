@@ -1,6 +1,6 @@
 /* From a mapped file to a model: checked, indexed, its graphs built, and at the end linked: each tensor to its users.
  */
-#include "extract/read/build_function.h"
+#include "extract/read/build.h"
 
 #include <string.h>
 

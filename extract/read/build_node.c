@@ -1,5 +1,5 @@
 /* Nodes: decoded, put in order, and either built or, where they call a local function, replaced by it. */
-#include "extract/read/build_function.h"
+#include "extract/read/build.h"
 
 #include "common/plain.h"
 #include "extract/graph/operators.h"
@@ -72,7 +72,7 @@ static node *new_node(build *b, const build_scope *s, const char *name, const ch
     return n;
 }
 
-void build_node_output(build *b, const build_scope *s, node *n, int slot, tensor *t) {
+static void build_node_output(build *b, const build_scope *s, node *n, int slot, tensor *t) {
     (void)b;
     (void)s;
     n->out[slot] = t;

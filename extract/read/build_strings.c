@@ -1,5 +1,5 @@
 /* Open addressing; the table doubles before it is three quarters full. */
-#include "extract/read/build_strings.h"
+#include "extract/read/build.h"
 
 #include <string.h>
 #include <sys/random.h>

@@ -4,7 +4,6 @@
 
 #include "common/checked.h"
 
-#include <errno.h>
 #include <string.h>
 
 enum {

@@ -1,6 +1,5 @@
 /* Constants: where their bytes are and how the few that shapes depend on are read. */
-#ifndef EXTRACT_READ_CONSTANTS_H
-#define EXTRACT_READ_CONSTANTS_H
+#pragma once
 
 #include "extract/read/external.h"
 #include "extract/read/read.h"
@@ -18,5 +17,3 @@ typedef struct constant {
 /* One element of raw little-endian bytes: integers and booleans. False where the type has none. */
 bool constants_int(dtype type, const uint8_t *bytes, int64_t index, int64_t *x);
 bool constants_float(dtype type, const uint8_t *bytes, int64_t index, double *x);
-
-#endif

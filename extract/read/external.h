@@ -1,12 +1,36 @@
 /* Files beside the model that hold weights: which ones may be read at all, and whether they are there. */
-#ifndef EXTRACT_READ_EXTERNAL_H
-#define EXTRACT_READ_EXTERNAL_H
+#pragma once
 
+#include "common/arena.h"
 #include "common/map.h"
-#include "extract/read/external_links.h"
 
 #include <stdbool.h>
 #include <sys/stat.h>
+
+enum { EXTERNAL_LINKS_MAX_ENTRIES = 100000, EXTERNAL_LINKS_MAX_FOLDERS = 8 }; /* that are looked at */
+
+typedef struct external_link { /* a file that has several names */
+    dev_t device;
+    ino_t inode;
+    uint64_t names; /* found */
+} external_link;
+
+typedef struct external_links {
+    external_link *items; /* sorted; NULL: not listed yet */
+    size_t count;
+    int entries; /* looked at */
+    bool cut;    /* not everything was */
+} external_links;
+
+typedef enum external_links_verdict {
+    EXTERNAL_LINKS_INSIDE,  /* all names of the file are under the folder */
+    EXTERNAL_LINKS_OUTSIDE, /* some are not */
+    EXTERNAL_LINKS_UNSEEN   /* some were not seen, but not everything was looked at */
+} external_links_verdict;
+
+/* Walks a folder and the folders in it; links to folders are not followed. */
+void external_links_list(external_links *links, arena *a, const char *folder);
+external_links_verdict external_links_find(const external_links *links, const struct stat *file);
 
 typedef struct external_file {
     const char *location; /* as the model says */
@@ -35,5 +59,3 @@ void external_init(external *e, arena *a, const char *model_path);
 const external_file *external_find(external *e, const char *location);
 /* Reads from a file that was found; fails where it is no longer the same. */
 void external_read(guard *g, const external_file *f, uint64_t offset, void *bytes, size_t size);
-
-#endif

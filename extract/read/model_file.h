@@ -1,7 +1,6 @@
 /* The mapped model and what reading it needs besides the run's arena. Not in the arena itself, because it must outlive
  * a run that failed: read_close gives everything back, whatever was reached. */
-#ifndef EXTRACT_READ_MODEL_FILE_H
-#define EXTRACT_READ_MODEL_FILE_H
+#pragma once
 
 #include "extract/read/read.h"
 #include "extract/read/wire_schema.h"
@@ -27,5 +26,3 @@ void model_file_refuse_others(const model_file *f); /* a checkpoint, an archive,
  * now and then all are given back, so that a file of many gigabytes stays out of the process. A wire_schema_passed. */
 void model_file_passed(void *file, wire_span field);
 void model_file_rest(model_file *f); /* gives the pages back now: most of the reading is done */
-
-#endif

@@ -1,6 +1,6 @@
 /* From spans of the file to decoded metadata, one message at a time: the metadata fields alone are gathered and given
  * to protobuf-c, which would otherwise copy weights and whole graphs as fields it does not know. */
-#include "extract/read/model_meta.h"
+#include "extract/read/build.h"
 
 #include "onnx_meta.pb-c.h"
 

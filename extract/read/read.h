@@ -1,7 +1,6 @@
 /* From a path to a model: maps the file, indexes and checks the wire format, decodes the metadata, inlines functions,
  * binds symbols to numbers. Weight bytes are not touched. */
-#ifndef EXTRACT_READ_READ_H
-#define EXTRACT_READ_READ_H
+#pragma once
 
 #include "extract/graph/graph.h"
 
@@ -28,5 +27,3 @@ model *read_model(arena *a, model_file *f, const read_options *options);
 /* Values of a constant (initializer, Constant output, attribute tensor) of up to `max` elements, whichever way they are
  * stored (raw, typed fields, external file, sparse). NULL where it is larger, unreachable, or not of a numeric type. */
 const value *read_values(model *m, const tensor *t, int64_t max);
-
-#endif

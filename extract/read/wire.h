@@ -1,8 +1,7 @@
 /* A bounded reader of the protobuf wire format over bytes in memory. It never reads outside what it was given, and
  * whatever is wrong ends the run through the guard with the offset of the byte at fault. Groups are refused: ONNX has
  * none. */
-#ifndef EXTRACT_READ_WIRE_H
-#define EXTRACT_READ_WIRE_H
+#pragma once
 
 #include "common/guard.h"
 
@@ -38,5 +37,3 @@ wire wire_inside(const wire *w, wire_span span);
 uint32_t wire_fixed32(wire *w);
 uint64_t wire_fixed64(wire *w);
 __attribute__((format(printf, 3, 4))) _Noreturn void wire_fail(const wire *w, uint64_t at, const char *format, ...);
-
-#endif

@@ -1,7 +1,6 @@
 /* What each ONNX message may hold, as a table: which wire type a field must have, what a nested message is, and which
  * fields are metadata that protobuf-c unpacks. And the check of a whole file against that table. */
-#ifndef EXTRACT_READ_WIRE_SCHEMA_H
-#define EXTRACT_READ_WIRE_SCHEMA_H
+#pragma once
 
 #include "extract/read/wire.h"
 
@@ -60,5 +59,3 @@ typedef void wire_schema_passed(void *context, wire_span field);
 void wire_schema_check(const wire *file, wire_schema_passed *passed, void *context);
 /* Checks one message alone. */
 void wire_schema_check_message(const wire *message, wire_kind kind);
-
-#endif

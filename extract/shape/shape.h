@@ -1,6 +1,5 @@
 /* Every shape function that the operator table names, by the file that holds it. */
-#ifndef EXTRACT_SHAPE_SHAPE_H
-#define EXTRACT_SHAPE_SHAPE_H
+#pragma once
 
 #include "extract/graph/operators.h"
 
@@ -58,5 +57,3 @@ operator_shape_fn shape_string_concat, shape_string_normalizer, shape_string_reg
 operator_shape_fn shape_training_gradient, shape_training_optimizer;
 operator_shape_fn shape_view_expand_dims, shape_view_flatten, shape_view_reshape, shape_view_squeeze,
     shape_view_unsqueeze;
-
-#endif

@@ -2,7 +2,6 @@
  * depend on begin here. */
 #include "common/checked.h"
 #include "extract/infer/value_index.h"
-#include "extract/infer/value_number.h"
 #include "extract/read/read.h"
 #include "extract/shape/shape.h"
 

@@ -1,34 +1,51 @@
-/* If, Scan and SequenceMap (Loop has a file of its own): what their bodies see, how often they run, and what comes out.
- * A body's tensors keep the infos of the last time it was inferred. */
-#include "extract/shape/shape_control.h"
+/* If, Scan, SequenceMap and Loop: what their bodies see, how often they run, and what comes out. A body's tensors keep
+ * the infos of the last time it was inferred. */
 #include "common/checked.h"
+#include "extract/infer/infer.h"
 #include "extract/infer/infer_state.h"
 #include "extract/shape/shape.h"
 
 #include <inttypes.h>
 #include <string.h>
 
-graph *shape_control_body(infer *c, const char *name) {
+enum {
+    CONTROL_MAX_ITERATIONS = 1024, /* of a loop that is followed value by value */
+    CONTROL_MAX_REPEATS = 200000   /* nodes inferred again, in the whole run */
+};
+
+/* Nodes of a body that is inferred several times and gives other shapes from one time to the next: they have no one
+ * shape to be listed with, which shape_control_say writes down as their reason. */
+typedef struct shape_control_changes {
+    graph *body;
+    const info **before; /* by output of the body's nodes; NULL before the first time */
+    bool *changed;       /* by node */
+} shape_control_changes;
+
+/* the body in that attribute; fails where there is none */
+static graph *shape_control_body(infer *c, const char *name) {
     const attr *a = infer_attr(c, name);
     if (!a || a->kind != ATTR_GRAPH || !a->g) infer_fail(c, "has no body '%s'", name);
     return a->g;
 }
 
-void shape_control_times(graph *g, double times, bool known) {
+/* How often a body runs per run of its owner; infer_model multiplies along the nesting in the end. */
+static void shape_control_times(graph *g, double times, bool known) {
     g->times = times;
     g->times_known = known;
 }
 
-bool shape_control_may_repeat(const infer *c) { return c->model->infer->repeats <= CONTROL_MAX_REPEATS; }
+/* Whether bodies may be inferred once more: bounds the repetitions of a whole run. To infer one adds its nodes to
+ * infer_state's repeats. */
+static bool shape_control_may_repeat(const infer *c) { return c->model->infer->repeats <= CONTROL_MAX_REPEATS; }
 
-const info *shape_control_without_values(infer *c, const info *x) {
+static const info *shape_control_without_values(infer *c, const info *x) {
     if (!x->val && !x->least) return x;
     info *copy = info_tensor_like(c->arena, x->type, x);
     copy->form = x->form;
     return copy;
 }
 
-bool shape_control_same_values(const info *a, const info *b) {
+static bool shape_control_same_values(const info *a, const info *b) {
     if (!a->val || !b->val) return !a->val && !b->val && !a->least && !b->least;
     if (a->val->n != b->val->n) return false;
     for (int64_t k = 0; k < a->val->n; k++)
@@ -36,13 +53,14 @@ bool shape_control_same_values(const info *a, const info *b) {
     return true;
 }
 
-bool shape_control_same(const info *a, const info *b) {
+/* form, type and shape; of sequences, the length */
+static bool shape_control_same(const info *a, const info *b) {
     if (a->form != b->form || a->type != b->type) return false;
     if (a->form == INFO_TENSOR || a->form == INFO_SPARSE) return info_same_shape(a, b);
     return a->form != INFO_SEQUENCE || a->elem_count == b->elem_count;
 }
 
-shape_control_changes shape_control_watch(infer *c, graph *body) {
+static shape_control_changes shape_control_watch(infer *c, graph *body) {
     int64_t outputs = 1;
     for (int k = 0; k < body->node_count; k++) outputs += body->nodes[k]->out_count;
     return (shape_control_changes){.body = body,
@@ -50,7 +68,8 @@ shape_control_changes shape_control_watch(infer *c, graph *body) {
                                    .changed = arena_array(c->arena, bool, body->node_count + 1)};
 }
 
-void shape_control_note(shape_control_changes *w) {
+/* after each time */
+static void shape_control_note(shape_control_changes *w) {
     for (int k = 0, at = 0; k < w->body->node_count; k++) {
         const node *n = w->body->nodes[k];
         for (int o = 0; o < n->out_count; o++, at++) {
@@ -62,7 +81,7 @@ void shape_control_note(shape_control_changes *w) {
     }
 }
 
-void shape_control_say(const shape_control_changes *w) {
+static void shape_control_say(const shape_control_changes *w) {
     for (int k = 0; k < w->body->node_count; k++)
         if (w->changed[k] && !w->body->nodes[k]->unresolved)
             w->body->nodes[k]->unresolved =
@@ -93,7 +112,7 @@ static void set_either(infer *c, int i, const info *a, const info *b) {
                     info_text(c->arena, b));
 }
 
-void shape_control_check_outputs(infer *c, const graph *g, int need) {
+static void shape_control_check_outputs(infer *c, const graph *g, int need) {
     if (g->output_count < need)
         infer_fail(c, "body '%s' has %d outputs where %d are needed", g->region, g->output_count, need);
 }
@@ -259,4 +278,182 @@ void shape_control_sequence_map(infer *c) {
     shape_control_say(&seen);
     for (int k = 0; k < count; k++)
         infer_set_info(c, k, info_sequence(c->arena, got + k * runs, runs == n ? n : (n == 0 ? 0 : -1), got[k * runs]));
+}
+
+/* Loop: its body is looked at once where what it carries keeps its shape; otherwise it is followed iteration by
+ * iteration, and where that is not possible either, what it carries is what holds in any iteration. */
+typedef struct loop {
+    infer *c;
+    graph *body;
+    int carried;        /* loop-carried values */
+    int64_t limit;      /* -1: none or not known */
+    bool limit_known;   /* false: a limit is given whose value is not known */
+    const info **state; /* carried infos entering the next iteration */
+    int64_t trips;      /* iterations, -1: not known */
+    bool surely;        /* it runs at least once, so that a body that contradicts itself makes the model wrong */
+    bool misfit;        /* the body contradicts itself: it can only run not at all */
+} loop;
+
+static bool enter_body(loop *l, const info *iteration) {
+    static const info flag = {.form = INFO_TENSOR, .type = DTYPE_BOOL, .rank = 0, .dims = info_no_dims};
+    l->body->inputs[0]->info = iteration;
+    l->body->inputs[1]->info = &flag;
+    for (int k = 0; k < l->carried; k++) l->body->inputs[2 + k]->info = l->state[k];
+    l->c->model->infer->repeats += l->body->node_count + 1;
+    if (!l->surely) return infer_graph_soft(l->c->model, l->body);
+    infer_graph(l->c->model, l->body);
+    return true;
+}
+
+/* 1 true, 0 false, -1 not known. A condition handed through unchanged stays what it was. */
+static int condition(const tensor *t, const graph *body) {
+    const tensor *at = t;
+    while (at->producer && graph_is(at->producer, "Identity")) at = at->producer->in[0];
+    if (at == body->inputs[1]) return 1;
+    const value *v = t->info->val;
+    return v && v->n == 1 ? value_at(v, 0) != 0 : -1;
+}
+
+static bool leave_body(loop *l, bool *same_shapes) {
+    bool same = true;
+    *same_shapes = true;
+    for (int k = 0; k < l->carried; k++) {
+        const info *next = l->body->outputs[1 + k]->info;
+        bool shapes = shape_control_same(next, l->state[k]);
+        *same_shapes &= shapes;
+        same &= shapes && shape_control_same_values(next, l->state[k]);
+        l->state[k] = next;
+    }
+    return same;
+}
+
+/* Once without values: where the carried shapes stay as they are, one look says all. */
+static bool loop_is_stable(loop *l, const info *iteration) {
+    for (int k = 0; k < l->carried; k++) l->state[k] = shape_control_without_values(l->c, l->state[k]);
+    l->misfit = !enter_body(l, iteration);
+    if (l->misfit) return false;
+    bool shapes;
+    leave_body(l, &shapes);
+    for (int k = 0; k < l->body->node_count; k++)
+        if (l->body->nodes[k]->unresolved) return false;
+    return shapes && condition(l->body->outputs[0], l->body) == 1;
+}
+
+/* Follows the loop value by value until it ends, repeats itself, or can't be followed. */
+static void loop_follow(loop *l) {
+    infer *c = l->c;
+    shape_control_changes seen = shape_control_watch(c, l->body);
+    int go_on = 1;
+    int64_t trip = 0;
+    for (; go_on == 1 && trip != l->limit; trip++) {
+        if (trip == CONTROL_MAX_ITERATIONS || !shape_control_may_repeat(c)) return;
+        if (!enter_body(l, info_of_ints(c->arena, DTYPE_INT64, 0, NULL, &trip, 1))) return;
+        shape_control_note(&seen);
+        bool shapes;
+        leave_body(l, &shapes);
+        go_on = condition(l->body->outputs[0], l->body);
+        if (go_on < 0 || (go_on == 1 && !l->limit_known)) return;
+    }
+    l->trips = trip;
+    shape_control_say(&seen);
+}
+
+static void loop_begin(loop *l) {
+    for (int k = 0; k < l->carried; k++) l->state[k] = infer_in(l->c, 2 + k);
+}
+
+/* What a carried value is in any iteration: of a sequence that grows, how long it is stays open. */
+static const info *any_iteration(loop *l, int k) {
+    const info *before = infer_in(l->c, 2 + k), *after = l->body->outputs[1 + k]->info;
+    if (shape_control_same(before, after)) return shape_control_without_values(l->c, before);
+    if (before->form != INFO_SEQUENCE || after->form != INFO_SEQUENCE) return &info_unknown;
+    return info_sequence(l->c->arena, NULL, -1, after->elem_like ? after->elem_like : before->elem_like);
+}
+
+/* A loop that cannot be followed: what it carries keeps its shape or is not known. */
+static void loop_generalise(loop *l, const info *iteration) {
+    loop_begin(l);
+    const bool again = shape_control_may_repeat(l->c); /* else what the last look showed has to do */
+    if (again && loop_is_stable(l, iteration)) return;
+    bool changed = false;
+    for (int k = 0; k < l->carried; k++) {
+        const info *x = any_iteration(l, k);
+        changed |= !shape_control_same(x, infer_in(l->c, 2 + k));
+        l->state[k] = x;
+    }
+    if (!changed || !again || !enter_body(l, iteration)) return;
+    for (int k = 0; k < l->carried; k++)
+        if (l->state[k]->form != INFO_UNKNOWN)
+            l->state[k] = shape_control_without_values(l->c, l->body->outputs[1 + k]->info);
+}
+
+static void loop_set_scan(loop *l, int output, const info *each) {
+    infer *c = l->c;
+    if (!info_shaped(each) || each->rank >= INFO_MAX_RANK) {
+        infer_unresolved(c, "the shape of an iteration's output is not known");
+        return;
+    }
+    int64_t least[INFO_MAX_RANK], most[INFO_MAX_RANK];
+    for (int k = 0; k < each->rank; k++) {
+        least[k + 1] = (each->least ? each->least : each)->dims[k];
+        most[k + 1] = each->dims[k];
+    }
+    if (l->trips >= 0) {
+        least[0] = most[0] = l->trips;
+        infer_set_between(c, output, each->type, each->rank + 1, least, most);
+    } else if (l->limit_known && l->limit >= 0) {
+        least[0] = 0;
+        most[0] = l->limit;
+        infer_set_bound(c, output, each->type, each->rank + 1, least, most,
+                        "ends on data, after at most %" PRId64 " iterations", l->limit);
+    } else {
+        infer_unresolved(c, "the number of iterations depends on data");
+    }
+}
+
+static void loop_outputs(loop *l) {
+    infer *c = l->c;
+    for (int k = 0; k < l->carried; k++) {
+        const info *x = l->state[k];
+        if (x->form == INFO_UNKNOWN)
+            infer_unresolved(c,
+                             "the shape of a carried value changes with the iterations, and their number is not known");
+        else /* it may run not at all */
+            infer_set_info(c, k, l->trips < 0 ? shape_control_without_values(c, x) : x);
+    }
+    for (int k = l->carried; k < infer_out_count(c); k++) loop_set_scan(l, k, l->body->outputs[1 + k]->info);
+    shape_control_times(l->body, l->trips >= 0 ? (double)l->trips : 1, l->trips >= 0);
+}
+
+void shape_control_loop(infer *c) {
+    loop l = {.c = c, .body = shape_control_body(c, "body"), .limit = -1, .limit_known = true, .trips = -1};
+    l.carried = infer_in_count(c) > 2 ? infer_in_count(c) - 2 : 0;
+    if (l.body->input_count != l.carried + 2)
+        infer_fail(c, "its body takes %d inputs where %d are carried", l.body->input_count - 2, l.carried);
+    shape_control_check_outputs(c, l.body, 1 + (infer_out_count(c) > l.carried ? infer_out_count(c) : l.carried));
+    l.state = arena_array(c->arena, const info *, l.carried + 1);
+    if (infer_has(c, 0)) l.limit_known = infer_int(c, 0, &l.limit);
+    if (l.limit_known && infer_has(c, 0) && l.limit < 0) l.limit = 0;
+    const value *first = infer_has(c, 1) ? infer_value(c, 1) : NULL;
+    bool starts = !infer_has(c, 1) || (first && first->n == 1 && value_at(first, 0) != 0);
+    bool never = (first && first->n == 1 && value_at(first, 0) == 0) || (l.limit_known && l.limit == 0);
+    l.surely = starts && l.limit_known && l.limit != 0;
+    shape_control_times(l.body, 1, false);
+
+    static const info counter = {.form = INFO_TENSOR, .type = DTYPE_INT64, .rank = 0, .dims = info_no_dims};
+    loop_begin(&l);
+    bool stable = loop_is_stable(&l, &counter);
+    if (never || l.misfit) {
+        loop_begin(&l);
+        l.trips = 0;
+    } else if (stable && starts && l.limit_known && l.limit >= 0) {
+        l.trips = l.limit;
+    } else if (starts) {
+        loop_begin(&l);
+        loop_follow(&l);
+        if (l.trips < 0) loop_generalise(&l, &counter);
+    } else if (!stable) {
+        loop_generalise(&l, &counter);
+    }
+    loop_outputs(&l);
 }

@@ -1,8 +1,6 @@
 /* Elementwise operators: shapes by numpy's broadcasting, values by the table of scalar functions. */
 #include "extract/infer/shape_need.h"
-#include "extract/infer/value_elementwise.h"
 #include "extract/infer/value_index.h"
-#include "extract/infer/value_number.h"
 #include "extract/shape/shape.h"
 
 #include <string.h>

@@ -1,7 +1,6 @@
 /* Operators that copy every element: type conversions, reordering, repetition. Values move by index maps. */
 #include "common/checked.h"
 #include "extract/infer/value_index.h"
-#include "extract/infer/value_number.h"
 #include "extract/shape/shape.h"
 
 #include <string.h>

@@ -1,9 +1,7 @@
 /* Reductions over axes, ArgMax and ArgMin, running sums and products. Products and maxima of dimensions are common in
  * chains that shapes depend on, so values are followed. */
 #include "common/checked.h"
-#include "extract/infer/value_elementwise.h"
 #include "extract/infer/value_index.h"
-#include "extract/infer/value_number.h"
 #include "extract/shape/shape.h"
 
 #include <math.h>

@@ -1,9 +1,7 @@
 /* Scatter operators: the data's shape with some elements replaced. Exporters patch shapes with ScatterND and
  * ScatterElements, so values are followed. */
 #include "common/checked.h"
-#include "extract/infer/value_elementwise.h"
 #include "extract/infer/value_index.h"
-#include "extract/infer/value_number.h"
 #include "extract/shape/shape.h"
 
 #include <string.h>

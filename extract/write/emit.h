@@ -1,11 +1,13 @@
 /* Writers of what extract_ops found: ops.json and tensors.json. Files appear whole or not at all. */
-#ifndef EXTRACT_WRITE_EMIT_H
-#define EXTRACT_WRITE_EMIT_H
+#pragma once
 
 #include "common/status.h"
 #include "extract/ops/collect.h"
 
+#include <stdio.h>
+
 status_code emit_ops(const catalog *c, const char *path, status *st);
 status_code emit_tensors(const model *m, const char *path, status *st);
 
-#endif
+/* Coloured and fitted to the width where `out` is a terminal, plain and wide otherwise. */
+void table_print(FILE *out, const catalog *c);

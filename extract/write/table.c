@@ -1,6 +1,6 @@
 /* Owns what a person sees after a run: the model, the largest operations with their share of the work, what was not
  * understood, and what could be fused. Everything that comes out of a model is cleaned before it reaches a terminal. */
-#include "extract/write/table.h"
+#include "extract/write/emit.h"
 
 #include "common/checked.h"
 #include "common/plain.h"

@@ -2,8 +2,7 @@
  * the largest score so far. A warp takes 16 keys at a time; every lane reads from shared memory what it copied there
  * itself, so that warps need no barriers until they merge. The order of a row's elements within a product is free, and
  * chosen so that every piece of 16 bytes is a whole operand. */
-#ifndef KERNELS_ATTENTION_ATTENTION_DECODE_CUH
-#define KERNELS_ATTENTION_ATTENTION_DECODE_CUH
+#pragma once
 
 #include "kernels/attention/attention_exchange.cuh"
 
@@ -271,5 +270,3 @@ __device__ __forceinline__ void leave(float *sums, float2 *stats, const decode_r
 }
 
 } // namespace attention
-
-#endif

@@ -2,8 +2,7 @@
  * shares its keys. A launch takes ten microseconds. Masks, lengths, windows and rows that end within a load would add
  * one or two: dependent parameter loads and branches before the first load. Here a warp's loads are one piece of
  * memory, addressed from seven words. */
-#ifndef KERNELS_ATTENTION_ATTENTION_DENSE_CUH
-#define KERNELS_ATTENTION_ATTENTION_DENSE_CUH
+#pragma once
 
 #include "kernels/attention/attention_vector.cuh"
 
@@ -94,5 +93,3 @@ __global__ void __launch_bounds__(MAX_WARPS * 32) dense_kernel(const dense_job j
 }
 
 } // namespace attention
-
-#endif

@@ -1,7 +1,6 @@
 /* What the attention kernels share on the device: which keys a query sees, and the arithmetic of a softmax that is
  * computed as its scores come in. */
-#ifndef KERNELS_ATTENTION_ATTENTION_DEVICE_CUH
-#define KERNELS_ATTENTION_ATTENTION_DEVICE_CUH
+#pragma once
 
 #include "kernels/attention/attention_kernels.h"
 #include "kernels/product/gemm_device.cuh"
@@ -58,5 +57,3 @@ template <> __device__ __forceinline__ uint32_t pack<__nv_bfloat16>(float low, f
 }
 
 } // namespace attention
-
-#endif

@@ -1,8 +1,7 @@
 /* How blocks of attention_decode that share the keys of a head merge. All but one hand over a partial result; the last
  * one to begin waits for these and merges, since the others are running already. Data carry the number of their launch,
  * so that no barrier, no second kernel and no clearing is needed: data and their flag arrive together. */
-#ifndef KERNELS_ATTENTION_ATTENTION_EXCHANGE_CUH
-#define KERNELS_ATTENTION_ATTENTION_EXCHANGE_CUH
+#pragma once
 
 #include "kernels/attention/attention_device.cuh"
 
@@ -125,5 +124,3 @@ __device__ __forceinline__ void of_blocks(int splits, int64_t step, unsigned lau
 }
 
 } // namespace attention
-
-#endif

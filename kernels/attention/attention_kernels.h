@@ -11,8 +11,7 @@
  * A launch only enqueues, allocates nothing and can be captured in a graph. `stream` is a cudaStream_t. Everything
  * works on the current device and returns 0 or a cudaError_t; what the shape rules out is cudaErrorInvalidValue, before
  * anything runs. */
-#ifndef KERNELS_ATTENTION_ATTENTION_KERNELS_H
-#define KERNELS_ATTENTION_ATTENTION_KERNELS_H
+#pragma once
 
 #include <stddef.h>
 #include <stdint.h>
@@ -114,6 +113,4 @@ int attention_lengths(int32_t *of_queries, int32_t *of_keys, const int32_t *last
 
 #ifdef __cplusplus
 }
-#endif
-
 #endif

@@ -1,8 +1,7 @@
 /* What a block of attention_tiled does with one tile of keys: copies into shared memory, products by mma.sync, and sums
  * that follow the largest score so far, all in registers. Rows in shared memory have DIM elements; their pieces of 16
  * bytes are swizzled by the row, so that the eight rows that ldmatrix reads together are in different banks. */
-#ifndef KERNELS_ATTENTION_ATTENTION_TILED_CUH
-#define KERNELS_ATTENTION_ATTENTION_TILED_CUH
+#pragma once
 
 #include "kernels/attention/attention_device.cuh"
 
@@ -206,5 +205,3 @@ static __device__ __forceinline__ void store(const tiled_job &job, const tiled_p
 }
 
 } // namespace attention
-
-#endif

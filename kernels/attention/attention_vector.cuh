@@ -2,8 +2,7 @@
  * would multiply mostly zeros. Keys and values come straight into registers, 16 bytes a lane: DIM / 8 lanes have a key.
  * While the values of some keys are added up, the next keys are on their way already, and while those are multiplied,
  * their values; more warps, and not more of each, keep the memory busy. */
-#ifndef KERNELS_ATTENTION_ATTENTION_VECTOR_CUH
-#define KERNELS_ATTENTION_ATTENTION_VECTOR_CUH
+#pragma once
 
 #include "kernels/attention/attention_decode.cuh"
 
@@ -204,5 +203,3 @@ __device__ __forceinline__ void leave_vectors(float *sums, float2 *stats, vector
 }
 
 } // namespace attention
-
-#endif

@@ -1,7 +1,6 @@
 /* The device's own kernels as C functions: fills, checksums, probes, references, repacking. Each enqueues on the stream
  * and returns the launch's error. The caller owns all memory. */
-#ifndef KERNELS_HARNESS_KERNELS_H
-#define KERNELS_HARNESS_KERNELS_H
+#pragma once
 
 #include <cuda_runtime_api.h>
 #include <stddef.h>
@@ -134,5 +133,4 @@ int sparsity_scan(const void *data, int element, uint32_t bits, int64_t rows, in
 
 #ifdef __cplusplus
 }
-#endif
 #endif

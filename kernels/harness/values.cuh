@@ -1,6 +1,5 @@
 /* Values of every type as doubles, and counter-based random bits: shared by fills and references. */
-#ifndef KERNELS_HARNESS_VALUES_CUH
-#define KERNELS_HARNESS_VALUES_CUH
+#pragma once
 
 #include "common/dtype.h"
 
@@ -41,5 +40,3 @@ __host__ __device__ inline int values_nibble(uint8_t byte, int high) {
     const int nibble = high ? byte >> 4 : byte & 15;
     return nibble < 8 ? nibble : nibble - 16;
 }
-
-#endif

@@ -1,7 +1,6 @@
 /* The functions of activate.h: in fp64 for references, which see the function at run time, and in fp32 for kernels that
  * are made for one. */
-#ifndef KERNELS_PASS_ACTIVATE_CUH
-#define KERNELS_PASS_ACTIVATE_CUH
+#pragma once
 
 #include "kernels/pass/activate.h"
 
@@ -36,5 +35,3 @@ template <int function> __device__ inline float activate(float x, float alpha, f
     }
     return x;
 }
-
-#endif

@@ -1,7 +1,6 @@
 /* Activations in the epilogue of a product or a convolution, by number. Self-contained: nothing of the program is
  * needed to use it. */
-#ifndef KERNELS_PASS_ACTIVATE_H
-#define KERNELS_PASS_ACTIVATE_H
+#pragma once
 
 enum {
     ACTIVATE_PLAIN,
@@ -16,5 +15,3 @@ enum {
     ACTIVATE_GELU_TANH, /* by the hyperbolic tangent */
     ACTIVATE_COUNT
 };
-
-#endif

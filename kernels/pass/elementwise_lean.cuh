@@ -1,8 +1,7 @@
 /* One minimal kernel for each operator of floats. A launch of microseconds shows every instruction and every parameter
  * that a thread waits for; large ones gain too. A thread has one piece of 16 bytes; operands lie as the output does, or
  * the same in every row, or one number for each row. */
-#ifndef KERNELS_PASS_ELEMENTWISE_LEAN_CUH
-#define KERNELS_PASS_ELEMENTWISE_LEAN_CUH
+#pragma once
 
 #include "kernels/pass/elementwise_operators.cuh"
 #include "kernels/pass/pass.cuh"
@@ -146,5 +145,3 @@ inline const void *choose(const elementwise_pass *s, const void *const *in, void
 }
 
 } // namespace lean
-
-#endif

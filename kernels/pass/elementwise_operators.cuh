@@ -1,7 +1,6 @@
 /* The operators of elementwise_pass over values in registers: a branch that all threads take alike, and behind it a
  * line for each operator. */
-#ifndef KERNELS_PASS_ELEMENTWISE_OPERATORS_CUH
-#define KERNELS_PASS_ELEMENTWISE_OPERATORS_CUH
+#pragma once
 
 #include "kernels/pass/elementwise_functions.cuh"
 #include "kernels/pass/pass_kernels.h"
@@ -185,5 +184,3 @@ template <class C, int E> __device__ __forceinline__ void share(C count, C (&y)[
 }
 
 } // namespace operators
-
-#endif

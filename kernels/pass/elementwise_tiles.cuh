@@ -1,7 +1,6 @@
 /* How elementwise_pass finds, reads and writes elements: some of a thread's, in pieces of 16 bytes where they lie
  * together, brought to what is computed in (float, int, long long) and back. */
-#ifndef KERNELS_PASS_ELEMENTWISE_TILES_CUH
-#define KERNELS_PASS_ELEMENTWISE_TILES_CUH
+#pragma once
 
 #include "kernels/pass/elementwise_operators.cuh"
 #include "kernels/pass/pass.cuh"
@@ -176,5 +175,3 @@ __device__ __forceinline__ void write_any(const job &p, int64_t tile, const C (&
 }
 
 } // namespace tiles
-
-#endif

@@ -1,7 +1,6 @@
 /* What passes over memory share: pieces of any width, places found by multiplying instead of dividing, types to fp32
  * and back. */
-#ifndef KERNELS_PASS_PASS_CUH
-#define KERNELS_PASS_PASS_CUH
+#pragma once
 
 #include "kernels/pass/pass_kernels.h"
 
@@ -172,5 +171,3 @@ inline unsigned blocks_of(const pass_config &c, int64_t tiles) {
 }
 
 } // namespace pass
-
-#endif

@@ -4,8 +4,7 @@
  * graph. `stream` is a cudaStream_t. Everything works on the current device and returns 0 or a cudaError_t; what cannot
  * be is cudaErrorInvalidValue, before anything runs. Pointers may have any alignment that their elements allow: what
  * lies at multiples of 16 bytes is faster. */
-#ifndef KERNELS_PASS_PASS_KERNELS_H
-#define KERNELS_PASS_PASS_KERNELS_H
+#pragma once
 
 #include <stddef.h>
 #include <stdint.h>
@@ -269,6 +268,4 @@ int quantize_range_launch(int type, int64_t count, const void *x, void *workspac
 
 #ifdef __cplusplus
 }
-#endif
-
 #endif

@@ -8,8 +8,7 @@
  *
  * A launch only enqueues, allocates nothing, needs no workspace, and can be captured in a graph. `stream` is a
  * cudaStream_t. */
-#ifndef KERNELS_PASS_POOL_KERNELS_H
-#define KERNELS_PASS_POOL_KERNELS_H
+#pragma once
 
 #include <stdint.h>
 
@@ -56,6 +55,4 @@ int pool_direct_launch(const pool_shape *shape, const pool_config *config, const
 
 #ifdef __cplusplus
 }
-#endif
-
 #endif

@@ -9,8 +9,7 @@
  * A launch only enqueues (a kernel for each step, two where a GRU resets before its product), allocates nothing, and
  * can be captured in a graph. `stream` is a cudaStream_t. Everything works on the current device and returns 0 or a
  * cudaError_t; what the layer rules out is cudaErrorInvalidValue, before anything runs. */
-#ifndef KERNELS_PASS_RECURRENT_KERNELS_H
-#define KERNELS_PASS_RECURRENT_KERNELS_H
+#pragma once
 
 #include <stddef.h>
 #include <stdint.h>
@@ -73,5 +72,4 @@ int recurrent_steps_launch(const recurrent_steps_plan *plan, const recurrent_lay
 
 #ifdef __cplusplus
 }
-#endif
 #endif

@@ -1,5 +1,5 @@
 /* Convolutions of bytes, an output a thread: neighbours read neighbouring inputs, and the same weights. */
-#include "kernels/product/conv_bytes.h"
+#include "kernels/product/product_bytes.h"
 
 #include <cuda_runtime.h>
 

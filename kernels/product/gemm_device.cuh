@@ -1,8 +1,7 @@
 /* What the matrix kernels share, mostly on the device: copies into shared memory that pass by the registers, tensor
  * core instructions, barriers of the copy engine and of clusters, conversions. Newer instructions are guarded by
  * __CUDA_ARCH__; sm_80 is enough for everything else. */
-#ifndef KERNELS_PRODUCT_GEMM_DEVICE_CUH
-#define KERNELS_PRODUCT_GEMM_DEVICE_CUH
+#pragma once
 
 #include <cuda_bf16.h>
 #include <cuda_fp16.h>
@@ -84,27 +83,6 @@ static __device__ __forceinline__ uint4 load_shared16(uint32_t from) {
 
 #if defined(__CUDA_ARCH__) && __CUDA_ARCH__ >= 900
 #define GEMM_HAS_CLUSTERS 1
-static __device__ __forceinline__ void barrier_init(uint32_t barrier, uint32_t arrivals) {
-    asm volatile("mbarrier.init.shared::cta.b64 [%0], %1;" ::"r"(barrier), "r"(arrivals) : "memory");
-    asm volatile("fence.mbarrier_init.release.cluster;" ::: "memory");
-}
-static __device__ __forceinline__ void barrier_expect(uint32_t barrier, uint32_t bytes) {
-    asm volatile("mbarrier.arrive.expect_tx.shared::cta.b64 _, [%0], %1;" ::"r"(barrier), "r"(bytes) : "memory");
-}
-static __device__ __forceinline__ void barrier_wait(uint32_t barrier, uint32_t parity) {
-    asm volatile("{\n"
-                 ".reg .pred done;\n"
-                 "again: mbarrier.try_wait.parity.shared::cta.b64 done, [%0], %1;\n"
-                 "@!done bra again;\n"
-                 "}" ::"r"(barrier),
-                 "r"(parity)
-                 : "memory");
-}
-static __device__ __forceinline__ void copy_bulk(uint32_t to, const void *from, uint32_t bytes, uint32_t barrier) {
-    asm volatile("cp.async.bulk.shared::cluster.global.mbarrier::complete_tx::bytes [%0], [%1], %2, [%3];" ::"r"(to),
-                 "l"(from), "r"(bytes), "r"(barrier)
-                 : "memory");
-}
 static __device__ __forceinline__ void cluster_arrive_relaxed() {
     asm volatile("barrier.cluster.arrive.relaxed.aligned;" ::: "memory");
 }
@@ -135,5 +113,3 @@ template <> __device__ __forceinline__ __nv_bfloat16 from_float<__nv_bfloat16>(f
 }
 
 } // namespace gemm
-
-#endif

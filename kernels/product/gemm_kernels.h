@@ -11,8 +11,7 @@
  * A launch only enqueues, allocates nothing, needs no workspace, and can be captured in a graph. `stream` is a
  * cudaStream_t. Everything works on the current device and returns 0 or a cudaError_t (gemm_kernel_error tells it in
  * words); what the shape rules out is cudaErrorInvalidValue, before anything runs. */
-#ifndef KERNELS_PRODUCT_GEMM_KERNELS_H
-#define KERNELS_PRODUCT_GEMM_KERNELS_H
+#pragma once
 
 #include <stddef.h>
 #include <stdint.h>
@@ -45,8 +44,6 @@ typedef struct gemm_shape {
 } gemm_shape;
 
 const char *gemm_kernel_error(int error); /* borrowed */
-int gemm_kernel_fatal(int error);         /* 1: the context is lost */
-int gemm_kernel_memory(int error);        /* 1: there was no memory */
 
 /* --- gemm_naive: one thread per output; fp32, fp16, bf16, fp8 → bf16, int8 → int32, fp16 x int4 (scales) --- */
 int gemm_naive_launch(const gemm_shape *shape, const void *a, const void *b, const void *scales, void *c, void *stream);
@@ -129,6 +126,4 @@ int gemm_block_sparse_launch(const gemm_block_sparse_plan *plan, const void *a, 
 
 #ifdef __cplusplus
 }
-#endif
-
 #endif

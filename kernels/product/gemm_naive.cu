@@ -91,24 +91,3 @@ extern "C" int gemm_naive_launch(const gemm_shape *shape, const void *a, const v
 }
 
 extern "C" const char *gemm_kernel_error(int error) { return cudaGetErrorString((cudaError_t)error); }
-
-extern "C" int gemm_kernel_memory(int error) { return error == cudaErrorMemoryAllocation; }
-
-/* Errors after which no call of this process can use the device. */
-extern "C" int gemm_kernel_fatal(int error) {
-    static const cudaError_t fatal[] = {cudaErrorIllegalAddress,
-                                        cudaErrorLaunchFailure,
-                                        cudaErrorLaunchTimeout,
-                                        cudaErrorMisalignedAddress,
-                                        cudaErrorIllegalInstruction,
-                                        cudaErrorHardwareStackError,
-                                        cudaErrorInvalidAddressSpace,
-                                        cudaErrorInvalidPc,
-                                        cudaErrorECCUncorrectable,
-                                        cudaErrorNvlinkUncorrectable,
-                                        cudaErrorAssert,
-                                        cudaErrorDevicesUnavailable};
-    for (const cudaError_t e : fatal)
-        if (error == (int)e) return 1;
-    return 0;
-}

@@ -1,8 +1,7 @@
 /* Sparse forms of a weight, made on the device from its dense one: lists of blocks, lists of numbers, and blocks in
  * rows of one length. The weight is seen as [n,k], whichever way it is stored: what is listed of each column of the
  * product lies together. What is written depends on the weight alone, byte for byte. Each call only enqueues. */
-#ifndef KERNELS_PRODUCT_GEMM_SPARSE_PACK_H
-#define KERNELS_PRODUCT_GEMM_SPARSE_PACK_H
+#pragma once
 
 #include <stdint.h>
 
@@ -43,6 +42,4 @@ int gemm_sparse_narrow(const float *sums, int64_t rows, int64_t cols, const void
 
 #ifdef __cplusplus
 }
-#endif
-
 #endif

@@ -26,8 +26,7 @@
  * - Clusters that divide k: about 1 more; they pay where there are too few outputs to fill a tile on each block.
  * - Columns: tiles narrower than a block's outputs read lines twice (11008 x 4096: 55 instead of 24): hence wide tiles.
  */
-#ifndef KERNELS_PRODUCT_GEMM_STREAM_CUH
-#define KERNELS_PRODUCT_GEMM_STREAM_CUH
+#pragma once
 
 #include "kernels/product/gemm_device.cuh"
 
@@ -308,5 +307,3 @@ __global__ void __launch_bounds__(THREADS, 1) stream_kernel(const __grid_constan
 }
 
 } // namespace gemm_stream
-
-#endif

@@ -1,8 +1,7 @@
 /* One tile of C by mma.sync out of shared memory: what gemm_tiled and the many-row side of gemm_int4 share. A block of
  * 256 threads computes 128 x 128 outputs in slices of 32 along k; the next slice is on its way in registers while the
  * current one is multiplied. How a slice of B comes from memory is the caller's (LOADER). */
-#ifndef KERNELS_PRODUCT_GEMM_TILE_CUH
-#define KERNELS_PRODUCT_GEMM_TILE_CUH
+#pragma once
 
 #include "kernels/product/gemm_device.cuh"
 
@@ -119,5 +118,3 @@ __device__ __forceinline__ void tile_product(matrix_loader<T, ALONG_A> &a, LOADE
 }
 
 } // namespace gemm
-
-#endif

@@ -1,7 +1,6 @@
 /* Changes the leading dimension of a matrix: rows padded with zeros so that each begins at 16 bytes, or packed densely
  * again. Self-contained: nothing of the program is needed to use it. */
-#ifndef KERNELS_PRODUCT_PADDED_ROWS_H
-#define KERNELS_PRODUCT_PADDED_ROWS_H
+#pragma once
 
 #include <stdint.h>
 
@@ -20,6 +19,4 @@ int padded_rows_launch(const padded_rows *p, const void *from, void *to, void *s
 
 #ifdef __cplusplus
 }
-#endif
-
 #endif

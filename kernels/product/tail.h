@@ -1,7 +1,6 @@
 /* The epilogue of a product or a convolution in a pass of its own: bias, residual, activation, in place. For libraries
  * without a fused kernel. Self-contained: nothing of the program is needed to use it. */
-#ifndef KERNELS_PRODUCT_TAIL_H
-#define KERNELS_PRODUCT_TAIL_H
+#pragma once
 
 #include "kernels/pass/activate.h"
 
@@ -28,6 +27,4 @@ int tail_launch(const tail *t, void *data, const void *bias, const void *residua
 
 #ifdef __cplusplus
 }
-#endif
-
 #endif

@@ -1,8 +1,7 @@
 /* References of whole outputs, a function for each kind, and the comparison with them. A reference computes every
  * element in fp64, indexed as the output's storage is (densely). Pointers are of the device, memory is the caller's,
  * types are as in scout/plugin.h, and everything is enqueued on the stream. */
-#ifndef KERNELS_REFERENCE_WHOLE_H
-#define KERNELS_REFERENCE_WHOLE_H
+#pragma once
 
 #include "kernels/pass/recurrent_kernels.h"
 #include "scout/op/elementwise_chain.h"
@@ -275,5 +274,4 @@ cudaError_t whole_recurrent(const recurrent_layer *p, const recurrent_layer_tens
 
 #ifdef __cplusplus
 }
-#endif
 #endif

@@ -1,6 +1,5 @@
 /* A thread for each element of an output: shared by references with independent elements. */
-#ifndef KERNELS_REFERENCE_WHOLE_EACH_CUH
-#define KERNELS_REFERENCE_WHOLE_EACH_CUH
+#pragma once
 
 #include <stdint.h>
 
@@ -14,5 +13,3 @@ inline unsigned whole_each_blocks(int64_t count) {
 
 __device__ inline int64_t whole_each_first() { return blockIdx.x * (int64_t)whole_each_threads + threadIdx.x; }
 __device__ inline int64_t whole_each_step() { return gridDim.x * (int64_t)whole_each_threads; }
-
-#endif

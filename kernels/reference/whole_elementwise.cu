@@ -1,6 +1,6 @@
 /* What is computed element by element: every operator in fp64, and on integers in 64 bits, wrapped to the type; alone,
  * or one after the other in a chain. What an element is and what it may be off by are those of the CPU's reference
- * (scout/cpu/reference/cpu_reference_elementwise.c, cpu_reference_chain.c). */
+ * (scout/cpu/reference/cpu_reference_elementwise.c). */
 #include "kernels/reference/whole.h"
 
 #include "kernels/harness/values.cuh"

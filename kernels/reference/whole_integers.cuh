@@ -1,7 +1,6 @@
 /* Integers of 64 bits that wrap around instead of overflowing, and how a type keeps them: for references of exact
  * results. */
-#ifndef KERNELS_REFERENCE_WHOLE_INTEGERS_CUH
-#define KERNELS_REFERENCE_WHOLE_INTEGERS_CUH
+#pragma once
 
 #include "common/dtype.h"
 
@@ -29,5 +28,3 @@ __host__ __device__ inline double whole_wrapped(uint32_t type, int64_t value) {
     default: return (double)value;
     }
 }
-
-#endif

@@ -1,7 +1,6 @@
 /* How the references of kernels/reference/whole_*.cu share work: elements one by one, or rows that several lanes of a block read
  * together, more of them the longer a row is. */
-#ifndef KERNELS_REFERENCE_WHOLE_LANES_CUH
-#define KERNELS_REFERENCE_WHOLE_LANES_CUH
+#pragma once
 
 #include <cuda_runtime_api.h>
 #include <stdint.h>
@@ -40,5 +39,3 @@ struct whole_plus {
 struct whole_greater {
     __device__ double operator()(double a, double b) const { return fmax(a, b); }
 };
-
-#endif

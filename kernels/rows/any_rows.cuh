@@ -1,8 +1,7 @@
 /* What the general kernels of norms and softmax share: rows that may be of any length and lie anywhere, of any types,
  * element by element. A block is `blockDim.x` neighbouring rows wide, whose elements lie side by side, and has
  * blockDim.y threads along each: 1 wide where the elements of a row itself are neighbours. */
-#ifndef KERNELS_ROWS_ANY_ROWS_CUH
-#define KERNELS_ROWS_ANY_ROWS_CUH
+#pragma once
 
 #include "kernels/rows/rows.cuh"
 
@@ -59,5 +58,3 @@ inline bool divide_any(int64_t outer, int64_t inner, int threads, dim3 *grid, di
 }
 
 } // namespace any_rows
-
-#endif

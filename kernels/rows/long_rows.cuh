@@ -3,8 +3,7 @@
  * instruction and every register counts there: many blocks at different points of their rows keep memory busy, and the
  * power of instructions lowers the clock. So there are no loops over threads, no branches at run time and no repeated
  * loads. */
-#ifndef KERNELS_ROWS_LONG_ROWS_CUH
-#define KERNELS_ROWS_LONG_ROWS_CUH
+#pragma once
 
 #include "kernels/rows/rows.cuh"
 
@@ -106,5 +105,3 @@ inline void plan_launch(int64_t rows, const row_config &config, const void *kern
 constexpr int64_t most_rows = 0x7fffffff;
 
 } // namespace long_rows
-
-#endif

@@ -10,8 +10,7 @@
  * A launch only enqueues, allocates nothing, needs no workspace, and can be captured in a graph. `stream` is a
  * cudaStream_t. Everything works on the current device and returns 0 or a cudaError_t; what the shape rules out is
  * cudaErrorInvalidValue, before anything runs. Tensors are dense and begin at multiples of 32 bytes. */
-#ifndef KERNELS_ROWS_ROW_KERNELS_H
-#define KERNELS_ROWS_ROW_KERNELS_H
+#pragma once
 
 #include <stddef.h>
 #include <stdint.h>
@@ -152,6 +151,4 @@ int softmax_any_launch(const softmax_any_shape *shape, int threads, const void *
 
 #ifdef __cplusplus
 }
-#endif
-
 #endif

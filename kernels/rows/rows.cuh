@@ -7,8 +7,7 @@
  *
  * There are teams for every row, which load it and are done: more than one in a block only where these are 32 threads
  * or fewer. */
-#ifndef KERNELS_ROWS_ROWS_CUH
-#define KERNELS_ROWS_ROWS_CUH
+#pragma once
 
 #include "kernels/rows/row_kernels.h"
 
@@ -207,5 +206,3 @@ inline int launch(const row_launch *l, void *job, void *stream) {
 }
 
 } // namespace rows
-
-#endif

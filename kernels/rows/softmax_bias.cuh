@@ -1,6 +1,5 @@
 /* Which row of what is added before a softmax belongs to which of its rows: what the kernels share that take one. */
-#ifndef KERNELS_ROWS_SOFTMAX_BIAS_CUH
-#define KERNELS_ROWS_SOFTMAX_BIAS_CUH
+#pragma once
 
 #include "kernels/rows/row_kernels.h"
 
@@ -36,5 +35,3 @@ __device__ inline int64_t row_of(const turns &t, int64_t row) {
 }
 
 } // namespace softmax_bias
-
-#endif

@@ -1,8 +1,7 @@
 /* Results by key, one file per entry, under <folder>/<device class>/. No locks: an entry is written beside its place
  * and renamed, so that readers see all of it or nothing, also on a network folder, and the last of two writers wins. A
  * bad or foreign entry is a miss, with a message. */
-#ifndef SCOUT_CACHE_CACHE_H
-#define SCOUT_CACHE_CACHE_H
+#pragma once
 
 #include "common/json.h"
 
@@ -36,5 +35,3 @@ typedef struct cache_info {
 } cache_info;
 /* One row per device class, by name; the caller frees *rows. A folder that is not there yet has none. */
 bool cache_list(const char *folder, char *folder_used, size_t room, cache_info **rows, int *count, status *st);
-
-#endif

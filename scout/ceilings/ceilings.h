@@ -1,8 +1,7 @@
 /* What a device can do at best, measured on that very device: peak per precision, bandwidth over working-set size and
  * read fraction, special functions, launch overhead. One `ceilings` per device instance and regime (load and launch;
  * cache states share it), stored as JSON (docs/formats.md). */
-#ifndef SCOUT_CEILINGS_CEILINGS_H
-#define SCOUT_CEILINGS_CEILINGS_H
+#pragma once
 
 #include "common/json.h"
 #include "scout/plugin.h"
@@ -137,5 +136,3 @@ typedef void ceilings_say(void *context, const char *text);
 scout_answer ceilings_measure(const scout_device_api *api, scout_device *device, const timing_clock *clock,
                               const regime *r, const ceilings_request *request, ceilings_say *say, void *say_context,
                               ceilings *c, json_builder *b, json_t *audit, scout_why *why);
-
-#endif

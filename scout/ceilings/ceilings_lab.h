@@ -1,7 +1,6 @@
 /* What the parts of measuring ceilings share: the device, its clock and regime, and how launches become figures. Only
  * for scout/ceilings/ceilings_*.c. */
-#ifndef SCOUT_CEILINGS_CEILINGS_LAB_H
-#define SCOUT_CEILINGS_CEILINGS_LAB_H
+#pragma once
 
 #include "scout/ceilings/ceilings.h"
 #include "scout/timing/lanes.h"
@@ -82,5 +81,3 @@ const ceilings_precision *ceilings_precision_named(const char *name); /* NULL: t
 
 /* Keeps the larger one of what is known and `p`. */
 void ceilings_peak_offer(ceilings *c, const ceilings_peak *p);
-
-#endif

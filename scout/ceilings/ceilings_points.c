@@ -52,7 +52,8 @@ static int64_t log_uniform(const ceilings_search_space *space, uint64_t *state) 
     return on_grain(space, (double)space->least * pow((double)space->most / (double)space->least, u));
 }
 
-ceilings_search_point ceilings_points_cube(const ceilings_search_space *space) {
+/* in the middle of the space */
+static ceilings_search_point ceilings_points_cube(const ceilings_search_space *space) {
     ceilings_search_point p = {0};
     double side = (double)space->most / 2;
     do {

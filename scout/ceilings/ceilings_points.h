@@ -1,13 +1,11 @@
 /* Which shapes are worth looking at: whole waves of tiles over the device's units, customary sizes, random ones, and
  * the neighbours of a good one. */
-#ifndef SCOUT_CEILINGS_CEILINGS_POINTS_H
-#define SCOUT_CEILINGS_CEILINGS_POINTS_H
+#pragma once
 
 #include "scout/ceilings/ceilings_search.h"
 
 uint64_t ceilings_points_next(uint64_t *state); /* random bits */
 bool ceilings_points_fit(const ceilings_search_space *space, const ceilings_search_point *p);
-ceilings_search_point ceilings_points_cube(const ceilings_search_space *space); /* in the middle of the space */
 /* Log-uniform multiples of 128 (of 32 in a space of small shapes) that fit. */
 ceilings_search_point ceilings_points_random(const ceilings_search_space *space, uint64_t *state);
 /* What earlier searches ended with on devices of as many units, at most `room`; returns how many. */
@@ -17,5 +15,3 @@ ceilings_search_point ceilings_points_try(const ceilings_search_space *space, in
 /* Writes at most `room` neighbours that fit; returns how many. */
 int ceilings_points_near(const ceilings_search_space *space, const ceilings_search_point *p, ceilings_search_point *out,
                          int room);
-
-#endif

@@ -1,7 +1,6 @@
 /* Finding the shape at which a device multiplies fastest, and holding what was found against random shapes. Knows no
  * device: a bench opens shapes as subjects that can be timed, so that the tests search on a model of one. */
-#ifndef SCOUT_CEILINGS_CEILINGS_SEARCH_H
-#define SCOUT_CEILINGS_CEILINGS_SEARCH_H
+#pragma once
 
 #include "scout/ceilings/ceilings_lab.h"
 
@@ -57,5 +56,3 @@ scout_answer ceilings_search_audit(const ceilings_search *s, const ceilings_sear
 static inline double ceilings_search_flops(const ceilings_search_point *p) {
     return 2.0 * (double)p->m * (double)p->n * (double)p->k;
 }
-
-#endif

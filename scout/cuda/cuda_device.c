@@ -1,6 +1,4 @@
 /* Opening a GPU, its memory, and the meaning of its errors. All work goes to one stream of its own. */
-#include "scout/cuda/device/cuda_device.h"
-
 #include "kernels/harness/kernels.h"
 #include "scout/cuda/dnn/dnn.h"
 #include "scout/cuda/lt/lt.h"

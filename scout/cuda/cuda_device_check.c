@@ -1,9 +1,6 @@
 /* The reference of matrix products: chooses how finely an output is covered, keeps the right values on the device, and
  * makes a verdict of the kernels' counts. kernels/harness/check_gemm.cu computes. Every output of a quantised product
  * is compared, as of other kinds: cuda_whole_gemm.c. */
-#include "scout/cuda/device/cuda_candidates.h"
-#include "scout/cuda/device/cuda_device.h"
-
 #include "kernels/harness/kernels.h"
 #include "scout/cuda/own/own_activate.h"
 #include "scout/cuda/reference/cuda_whole.h"

@@ -1,6 +1,5 @@
 /* The GPUs and their identities, without a context. Most is from the driver; the power limit and the full version are
  * from its management library. Ordinals are the driver's own, so CUDA_VISIBLE_DEVICES applies. */
-#include "scout/cuda/device/cuda_device.h"
 #include "scout/cuda/device/cuda_driver.h"
 #include "scout/cuda/device/nvml.h"
 #include "scout/cuda/dnn/dnn.h"

@@ -1,7 +1,6 @@
 /* A device's two identities as text. The class (name, capability, units, memory, power limit, library versions, driver
  * branch) is the key of caches and dispatch tables; the instance adds which one of its class it is. */
-#ifndef SCOUT_DEVICE_IDENTITY_H
-#define SCOUT_DEVICE_IDENTITY_H
+#pragma once
 
 #include "common/json.h"
 #include "scout/plugin.h"
@@ -18,5 +17,3 @@ void identity_class_folder(const scout_identity *id, char *text, size_t room);
 
 json_t *identity_to_json(const scout_identity *id, json_builder *b); /* the caller's */
 bool identity_from_json(const json_t *o, scout_identity *id);        /* false: not an identity */
-
-#endif

@@ -3,8 +3,7 @@
  * the system's loader ($LD_LIBRARY_PATH, ld.so.cache, default folders), then $CUDA_HOME/lib64 and the customary folders
  * of the CUDA toolkit.
  */
-#ifndef SCOUT_DEVICE_LIBRARIES_H
-#define SCOUT_DEVICE_LIBRARIES_H
+#pragma once
 
 #include "scout/plugin.h"
 
@@ -29,5 +28,3 @@ typedef struct libraries_place {
 } libraries_place;
 /* Fills a whole table; false: the library has not all of them, why names the first that is missing. */
 bool libraries_bind(void *handle, const libraries_place *places, size_t count, void *table, scout_why *why);
-
-#endif

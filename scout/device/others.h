@@ -1,11 +1,9 @@
 /* What else runs on a host whose cores are the device: by the kernel's own account, over a moment in which this process
  * does nothing. */
-#ifndef SCOUT_DEVICE_OTHERS_H
-#define SCOUT_DEVICE_OTHERS_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
-#include <stdint.h>
 #include <sys/types.h>
 
 enum { OTHERS_PROGRAMS = 4, OTHERS_NAME = 16 };
@@ -28,5 +26,3 @@ const char *others_words(const others *b, char *text, size_t room);
  * does a session that began with this process.
  * One that was told to be nice stays so. */
 void others_wait(void);
-
-#endif

@@ -4,8 +4,6 @@
 
 #include "scout/device/cpu.h"
 #include "scout/device/libraries.h"
-#include "scout/device/plugins_check.h"
-#include "scout/device/plugins_file.h"
 
 #include <dlfcn.h>
 #include <limits.h>
@@ -153,32 +151,20 @@ static bool add_source(void *handle, const char *path, uint64_t content, bool bu
     scout_why why = {.code = ""};
     scout_plugin_entry_fn *entry;
     void *symbol = dlsym(handle, SCOUT_PLUGIN_ENTRY);
-    if (!symbol) {
-        status_set(st, STATUS_INPUT, "%s: is not a plugin: it exports no %s", path, SCOUT_PLUGIN_ENTRY);
-        return false;
-    }
+    if (!symbol)
+        return status_fail(st, STATUS_INPUT, "%s: is not a plugin: it exports no %s", path, SCOUT_PLUGIN_ENTRY);
     memcpy(&entry, &symbol, sizeof entry); /* ISO C has no cast from object to function */
     const scout_plugin *plugin = entry(SCOUT_ABI);
-    if (!plugin) {
-        status_set(st, STATUS_INPUT,
-                   "%s: cannot serve version %u of the plugin interface: build it against this "
-                   "program's scout/plugin.h",
-                   path, SCOUT_ABI);
-        return false;
-    }
-    if (!plugins_check_plugin(plugin, &why)) {
-        status_set(st, STATUS_INPUT, "%s: cannot be used: %s", path, why.text);
-        return false;
-    }
-    if (source_count == MAX_FILES) {
-        status_set(st, STATUS_INPUT, "%s: more than %d plugins", path, MAX_FILES);
-        return false;
-    }
+    if (!plugin)
+        return status_fail(st, STATUS_INPUT,
+                           "%s: cannot serve version %u of the plugin interface: build it against this "
+                           "program's scout/plugin.h",
+                           path, SCOUT_ABI);
+    if (!plugins_check_plugin(plugin, &why))
+        return status_fail(st, STATUS_INPUT, "%s: cannot be used: %s", path, why.text);
+    if (source_count == MAX_FILES) return status_fail(st, STATUS_INPUT, "%s: more than %d plugins", path, MAX_FILES);
     char *copy = strdup(path);
-    if (!copy) {
-        status_set(st, STATUS_ENVIRONMENT, "out of memory");
-        return false;
-    }
+    if (!copy) return status_fail(st, STATUS_ENVIRONMENT, "out of memory");
     if (plugin->device && !add_device(plugin->device, path, st)) {
         free(copy);
         return false;
@@ -191,8 +177,7 @@ static bool open_file(const char *file, const plugins_file *looked, status *st) 
     void *handle = dlopen(looked->path, RTLD_NOW | RTLD_LOCAL);
     if (!handle) {
         const char *why = dlerror();
-        status_set(st, STATUS_INPUT, "%s: is not a plugin: %s", file, why ? why : "it cannot be loaded");
-        return false;
+        return status_fail(st, STATUS_INPUT, "%s: is not a plugin: %s", file, why ? why : "it cannot be loaded");
     }
     return add_source(handle, looked->path, looked->content, false, st);
 }
@@ -224,24 +209,20 @@ static bool check_lists(status *st) {
     static plugins_candidate all[PLUGINS_MAX_CANDIDATES + 1];
     for (int d = 0; d < device_count; d++) {
         const int n = plugins_candidates(devices[d], 0, all, PLUGINS_MAX_CANDIDATES + 1);
-        if (n > PLUGINS_MAX_CANDIDATES) {
-            status_set(st, STATUS_INPUT, "more than %d candidates for one device", PLUGINS_MAX_CANDIDATES);
-            return false;
-        }
+        if (n > PLUGINS_MAX_CANDIDATES)
+            return status_fail(st, STATUS_INPUT, "more than %d candidates for one device", PLUGINS_MAX_CANDIDATES);
         for (int a = 0; a < n; a++)
             for (int b = a + 1; b < n; b++) {
                 if (strcmp(all[a].candidate->name, all[b].candidate->name) != 0) continue;
                 const char *file = all[b].plugin ? all[b].plugin : all[a].plugin;
-                status_set(st, STATUS_INPUT, "%s: there is a candidate \"%s\" for %s already", file ? file : "built in",
-                           all[a].candidate->name, devices[d]->name);
-                return false;
+                return status_fail(st, STATUS_INPUT, "%s: there is a candidate \"%s\" for %s already",
+                                   file ? file : "built in", all[a].candidate->name, devices[d]->name);
             }
     }
     for (int k = 0; k < source_count; k++) {
         const char *name = sources[k].plugin->for_device;
         if (!name || plugins_device_named(name) || strcmp(name, "cuda") == 0) continue;
-        status_set(st, STATUS_INPUT, "%s: is for a device \"%s\" that is not known", sources[k].file, name);
-        return false;
+        return status_fail(st, STATUS_INPUT, "%s: is for a device \"%s\" that is not known", sources[k].file, name);
     }
     return true;
 }

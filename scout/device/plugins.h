@@ -1,12 +1,13 @@
 /* Devices and candidates that a process has: the built-in CPU, the CUDA device's shared object where it is there, and
  * plugins named on the command line (--custom-kernel). Only workers call this: loading a plugin runs its code. */
-#ifndef SCOUT_DEVICE_PLUGINS_H
-#define SCOUT_DEVICE_PLUGINS_H
+#pragma once
 
 #include "common/status.h"
 #include "scout/plugin.h"
 
+#include <limits.h>
 #include <stdbool.h>
+#include <stdint.h>
 
 enum { PLUGINS_MAX_DEVICES = 8, PLUGINS_MAX_CANDIDATES = 256 };
 
@@ -36,4 +37,19 @@ int plugins_candidates(const scout_device_api *device, uint32_t kind, plugins_ca
 uint32_t plugins_kinds(const scout_device_api *device); /* a bit for each kind with an implementation */
 uint64_t plugins_candidates_hash(const scout_device_api *device, const scout_identity *identity);
 
-#endif
+/* false: why says what is amiss. */
+bool plugins_check_plugin(const scout_plugin *p, scout_why *why);       /* with its candidates, not its device */
+bool plugins_check_device(const scout_device_api *api, scout_why *why); /* with its references and candidates */
+bool plugins_check_candidate(const scout_candidate *c, scout_why *why);
+
+typedef struct plugins_file {
+    char path[PATH_MAX]; /* the real one */
+    uint64_t content;    /* XXH3 of its bytes, as `xxhsum -H3` prints it: a kernel that was built anew is another one */
+} plugins_file;
+
+/* Whether a name tells a place by itself: one without a slash might be meant as a library that a loader looks for. */
+bool plugins_file_is_path(const char *file);
+/* false: st says what is amiss, and how to mend it. */
+bool plugins_file_look(const char *file, plugins_file *out, status *st);
+
+uint64_t plugins_file_content(const char *path); /* 0: it cannot be read */

@@ -1,5 +1,5 @@
 /* What is looked at before anything of a plugin is used. Sizes first: a member is read only where the struct has it. */
-#include "scout/device/plugins_check.h"
+#include "scout/device/plugins.h"
 
 #include <math.h>
 #include <string.h>

@@ -1,7 +1,7 @@
 /* Loading a shared object runs its code with all rights of the user. So no other user may have written it, and one that
  * is cut short, which would end the loader by a signal, is refused here. Only the file itself is checked: a user
  * with the right to write to its folder may replace it, as with any program. */
-#include "scout/device/plugins_file.h"
+#include "scout/device/plugins.h"
 
 #include "common/files.h"
 
@@ -64,14 +64,10 @@ static bool is_whole(const char *bytes, size_t size) {
 bool plugins_file_look(const char *file, plugins_file *out, status *st) {
     struct stat about;
     size_t size = 0;
-    if (!plugins_file_is_path(file)) {
-        status_set(st, STATUS_USAGE, "%s: is no path; say ./%s if it is here", file, file);
-        return false;
-    }
-    if (!realpath(file, out->path) || stat(out->path, &about) != 0) {
-        status_set(st, STATUS_INPUT, "%s: %s; build it first, or correct its path", file, strerror(errno));
-        return false;
-    }
+    if (!plugins_file_is_path(file))
+        return status_fail(st, STATUS_USAGE, "%s: is no path; say ./%s if it is here", file, file);
+    if (!realpath(file, out->path) || stat(out->path, &about) != 0)
+        return status_fail(st, STATUS_INPUT, "%s: %s; build it first, or correct its path", file, strerror(errno));
     if (!is_safe(file, &about, st)) return false;
     char *bytes = files_read(out->path, MOST_BYTES, &size, st);
     if (!bytes) return false;

@@ -6,8 +6,7 @@
  * dimensions fit, so a - v may become v - a. The work is the same, and both sides of the measurement compute alike.
  * The part before may be smaller than the part that reads it (it is broadcast then), or the same elements by other
  * dimensions (a view lies between) where its operands can be told by the new ones. */
-#ifndef SCOUT_FUSION_ELEMENTWISE_JOIN_H
-#define SCOUT_FUSION_ELEMENTWISE_JOIN_H
+#pragma once
 
 #include "scout/input/operation.h"
 #include "scout/plugin.h"
@@ -25,5 +24,3 @@ typedef struct elementwise_join_part {
  * says which part and why. Memory that runs out fails through the arena's guard. */
 bool elementwise_join(const operation *const *parts, int count, arena *a, operation *out, elementwise_join_part *where,
                       scout_why *why);
-
-#endif

@@ -1,8 +1,7 @@
 /* Fusions: what ops.json says could run as one, and how it is measured. A fusion is one ordinary operation (the fused
  * one) whose parts in sequence are measured beside it on the same tensors (scout/measure/parts.h); where it cannot be
  * told how the parts' tensors lie in those of the fused one, the parts' own times are added up. */
-#ifndef SCOUT_FUSION_FUSION_H
-#define SCOUT_FUSION_FUSION_H
+#pragma once
 
 #include "common/map.h"
 #include "scout/input/operation.h"
@@ -70,5 +69,3 @@ char *fusion_key(const fusion *f, arena *a);
 json_t *fusion_to_json(const fusion *f, json_builder *b);
 /* Fails through the arena's guard. 0: there are none. */
 int fusion_from_json(const json_t *from, arena *a, fusion_part *parts);
-
-#endif

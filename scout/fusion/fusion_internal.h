@@ -1,8 +1,7 @@
 /* What the makers of fused operations share: fusion_make.c has the table of patterns, fusion_fold.c products and
  * convolutions with what follows them, fusion_wide.c products side by side, fusion_rows.c norms and
  * softmax, fusion_chain.c elementwise operations. */
-#ifndef SCOUT_FUSION_FUSION_INTERNAL_H
-#define SCOUT_FUSION_FUSION_INTERNAL_H
+#pragma once
 
 #include "scout/fusion/fusion.h"
 #include "scout/op/op.h"
@@ -36,5 +35,3 @@ bool fusion_wide(fusion_maker *m);
 bool fusion_norm(fusion_maker *m);
 bool fusion_softmax(fusion_maker *m);
 bool fusion_chain(fusion_maker *m);
-
-#endif

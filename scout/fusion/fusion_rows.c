@@ -5,8 +5,6 @@
 #include "scout/op/norm.h"
 #include "scout/op/softmax.h"
 
-#include <string.h>
-
 /* ---- a residual and the norm of the sum ---- */
 
 /* Where the sum is read elsewhere too it is still written, and only its reading is saved. */

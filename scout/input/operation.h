@@ -1,6 +1,5 @@
 /* The operations to measure: read from ops.json, from its hand-written short form, or from the command line. */
-#ifndef SCOUT_INPUT_OPERATION_H
-#define SCOUT_INPUT_OPERATION_H
+#pragma once
 
 #include "common/json.h"
 #include "common/oprec.h"
@@ -46,5 +45,3 @@ const char *operation_precision(const operation *o);
 
 /* What tells two measurements apart beside the regime: the record's key, tf32, sparsity. In the arena. */
 char *operation_key(const operation *o, arena *a);
-
-#endif

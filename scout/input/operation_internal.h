@@ -1,6 +1,5 @@
 /* What the readers of operations share: how they complain, and how a record's members are read from JSON. */
-#ifndef SCOUT_INPUT_OPERATION_INTERNAL_H
-#define SCOUT_INPUT_OPERATION_INTERNAL_H
+#pragma once
 
 #include "scout/input/operation.h"
 
@@ -57,5 +56,3 @@ void operation_finish_recurrent(const operation_reader *r, oprec *rec); /* of th
 
 /* The hand-written form: one entry, and all of them. */
 void operation_read_short(operation_reader *r, const char *name, json_t *entry, operation *out);
-
-#endif

@@ -1,7 +1,6 @@
 /* What the zeros of a weight are good for: how many there are, whether they come in a pattern that some kernel can
  * leave out, and what each pattern would keep. Pure: a matrix in memory, no device. */
-#ifndef SCOUT_INPUT_SPARSITY_H
-#define SCOUT_INPUT_SPARSITY_H
+#pragma once
 
 #include "common/dtype.h"
 
@@ -76,5 +75,3 @@ typedef struct sparsity_made {
 extern const int sparsity_block; /* 64: the customary side */
 sparsity_made sparsity_make(const char *pattern, double zeros, int block, uint64_t seed);
 bool sparsity_keeps(sparsity_made *of, int64_t row, int64_t col);
-
-#endif

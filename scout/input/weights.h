@@ -1,8 +1,7 @@
 /* The numbers of a weight, where its zeros matter: read from the model's file, or made up from the pattern that was
  * asked for. Everything in a model's file is untrusted: a place outside of its file, a file outside of its folder, or a
  * size that does not fit is a reason, and the weight counts as unreachable. */
-#ifndef SCOUT_INPUT_WEIGHTS_H
-#define SCOUT_INPUT_WEIGHTS_H
+#pragma once
 
 #include "common/json.h"
 #include "scout/input/operation.h"
@@ -45,5 +44,3 @@ bool weights_make(const operation *o, scout_op *op, uint64_t seed, const weights
                   weights_content *out, scout_why *why);
 void weights_free(weights_content *w);
 json_t *weights_json(const weights_content *w, const operation *o, json_builder *b);
-
-#endif

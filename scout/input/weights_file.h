@@ -1,6 +1,5 @@
 /* A weight's place in a model's file. */
-#ifndef SCOUT_INPUT_WEIGHTS_FILE_H
-#define SCOUT_INPUT_WEIGHTS_FILE_H
+#pragma once
 
 #include "scout/plugin.h"
 
@@ -19,5 +18,3 @@ typedef struct weights_place {
 bool weights_file_read(const weights_place *at, void *to, uint64_t bytes, scout_why *why);
 /* The same for a part of it, from `from` on. */
 bool weights_file_part(const weights_place *at, uint64_t from, void *to, uint64_t bytes, scout_why *why);
-
-#endif

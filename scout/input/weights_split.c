@@ -2,7 +2,7 @@
  * may differ, and then each kind of them becomes an entry of its own. */
 #include "scout/input/weights.h"
 
-#include "common/json_get.h"
+#include "common/json.h"
 
 #include "scout/input/weights_file.h"
 

@@ -4,7 +4,6 @@
 
 #include "common/checked.h"
 #include "common/dtype.h"
-#include "scout/kinds/kind_fields.h"
 #include "scout/kinds/kind_tensors.h"
 #include "scout/op/attention.h"
 

@@ -1,7 +1,6 @@
 /* Work on bytes between DequantizeLinear and QuantizeLinear (scout/op/requantize.h): what their kinds
  * share. */
-#ifndef SCOUT_KINDS_KIND_QUANTISED_H
-#define SCOUT_KINDS_KIND_QUANTISED_H
+#pragma once
 
 #include "scout/kinds/kind_tensors.h"
 
@@ -20,5 +19,3 @@ void kind_quantised_bias(const scout_op *op, scout_tensor *bias, int64_t depth);
 bool kind_quantised_sum(const scout_op *op, scout_why *why);
 /* The type of a bias. */
 uint32_t kind_quantised_bias_type(const scout_op *op);
-
-#endif

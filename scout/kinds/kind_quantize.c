@@ -2,7 +2,6 @@
 #include "scout/kinds/kinds.h"
 
 #include "common/dtype.h"
-#include "scout/kinds/kind_fields.h"
 #include "scout/kinds/kind_tensors.h"
 #include "scout/op/quantize.h"
 

@@ -4,7 +4,6 @@
 #include "scout/kinds/kinds.h"
 
 #include "common/checked.h"
-#include "scout/kinds/kind_fields.h"
 #include "scout/kinds/kind_tensors.h"
 #include "scout/op/recurrent.h"
 

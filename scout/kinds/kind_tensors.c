@@ -88,3 +88,14 @@ int64_t kind_small(int64_t depth, uint32_t type) {
     const bool wide = type == SCOUT_FP32 || type == SCOUT_FP16 || type == SCOUT_BF16 || type == SCOUT_FP64;
     return wide && depth > 1 ? -(int64_t)lround(log2((double)depth) / 2) : 0;
 }
+
+bool kind_fields_only(const scout_op *op, const char *const *known, scout_why *why) {
+    for (uint32_t k = 0; k < op->field_count; k++) {
+        const scout_field *f = &op->fields[k];
+        const char *const *name = known;
+        while (*name && strcmp(*name, f->name) != 0) name++;
+        if (*name || (!f->text && f->number == 0)) continue;
+        return kind_tensors_refuse(why, "feature", "\"%.40s\" of this operation is not covered", f->name);
+    }
+    return true;
+}

@@ -1,6 +1,5 @@
 /* The tensors of an operation, one after the other: what the files of the kinds share. */
-#ifndef SCOUT_KINDS_KIND_TENSORS_H
-#define SCOUT_KINDS_KIND_TENSORS_H
+#pragma once
 
 #include "common/arena.h"
 #include "scout/op/op.h"
@@ -43,4 +42,5 @@ int kind_behind(const scout_op *op);
  * same way, and then count by their number (docs/tolerances.md). */
 double kind_in_parts(const scout_op *op);
 
-#endif
+/* `known` ends with NULL. false, with "feature": the operation has a field that is not among them, and is not 0. */
+bool kind_fields_only(const scout_op *op, const char *const *known, scout_why *why);

@@ -1,6 +1,5 @@
 /* What the kinds with sliding windows check alike, before these numbers are used. */
-#ifndef SCOUT_KINDS_KIND_WINDOW_H
-#define SCOUT_KINDS_KIND_WINDOW_H
+#pragma once
 
 #include "scout/kinds/kind_tensors.h"
 
@@ -11,5 +10,3 @@ bool kind_window_check(scout_op *op, bool global, scout_why *why);
 /* The dimensions of the input; its channels. Of a checked operation. */
 void kind_window_input(const scout_op *op, int64_t *dims);
 int64_t kind_window_channels(const scout_op *op, const int64_t *dims);
-
-#endif

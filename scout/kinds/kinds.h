@@ -1,7 +1,6 @@
 /* What the harness itself knows of each kind of operation: its tensors, its tolerance, which precision it computes in.
  * One file per kind (kind_gemm.c, …) and one line in kinds.c. */
-#ifndef SCOUT_KINDS_KINDS_H
-#define SCOUT_KINDS_KINDS_H
+#pragma once
 
 #include "scout/input/operation.h"
 #include "scout/plugin.h"
@@ -41,5 +40,3 @@ extern const kind kind_rotary;
 extern const kind kind_move;
 extern const kind kind_quantize;
 extern const kind kind_recurrent;
-
-#endif

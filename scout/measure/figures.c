@@ -2,7 +2,7 @@
  * baseline within a pass, and the pass that chose a row among others says nothing of it once there are later ones. */
 #include "scout/measure/figures.h"
 
-#include "common/json_get.h"
+#include "common/json.h"
 #include "common/verdict.h"
 #include "scout/terms/filter.h"
 #include "scout/timing/estimate.h"

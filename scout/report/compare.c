@@ -2,7 +2,7 @@
  * undecided, and said so. What is wrong, crashes or hangs is reverted however fast it was. */
 #include "scout/report/compare.h"
 
-#include "common/json_get.h"
+#include "common/json.h"
 
 #include "scout/terms/filter.h"
 

@@ -1,7 +1,6 @@
 /* How a comparison came out: before (the measurement's baseline), after (the best of what was asked for), and whether
  * to keep it. Pure; the ratio is that of neighbouring blocks, as everywhere. */
-#ifndef SCOUT_REPORT_COMPARE_H
-#define SCOUT_REPORT_COMPARE_H
+#pragma once
 
 #include "scout/report/report.h"
 
@@ -26,5 +25,3 @@ void compare_read(const report_input *in, const report_figures *f, compare *out)
 json_t *compare_json(const compare *c, json_builder *b); /* the caller's */
 /* Both at once, as the report's member. */
 void compare_put(const report_input *in, const report_figures *f, json_t *report, json_builder *b);
-
-#endif

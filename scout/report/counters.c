@@ -2,8 +2,6 @@
  * read in counters_table.c. */
 #include "scout/report/counters.h"
 
-#include "scout/report/counters_table.h"
-
 #include <math.h>
 #include <string.h>
 
@@ -167,15 +165,11 @@ bool counters_read(char *text, size_t size, const char *name, counters *out, sta
         out->percent[f] = t.weight[f] > 0 ? t.sum[f] / t.weight[f] : NAN;
         any = any || (isfinite(out->percent[f]) && f != COUNTERS_SYNCHRONISATION && f != COUNTERS_WARPS);
     }
-    if (out->kernels == 0) {
-        status_set(st, STATUS_INPUT, "%s: holds no kernel; ncu's message in it gives the reason", name);
-        return false;
-    }
-    if (!any) {
-        status_set(st, STATUS_INPUT,
-                   "%s: holds none of the counters that show a bottleneck; use scripts/profile_ncu.sh", name);
-        return false;
-    }
+    if (out->kernels == 0)
+        return status_fail(st, STATUS_INPUT, "%s: holds no kernel; ncu's message in it gives the reason", name);
+    if (!any)
+        return status_fail(st, STATUS_INPUT,
+                           "%s: holds none of the counters that show a bottleneck; use scripts/profile_ncu.sh", name);
     find_bottleneck(out);
     return true;
 }

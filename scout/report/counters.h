@@ -1,10 +1,11 @@
 /* What Nsight Compute counted while a candidate's kernels ran, read from the table that `ncu --csv` prints, and what it
  * says of the bottleneck. Pure: text in, figures out. */
-#ifndef SCOUT_REPORT_COUNTERS_H
-#define SCOUT_REPORT_COUNTERS_H
+#pragma once
 
 #include "common/json.h"
+#include "common/status.h"
 
+#include <stdbool.h>
 #include <stddef.h>
 
 typedef enum counters_figure {                           /* each in percent of what the hardware can sustain */
@@ -31,4 +32,11 @@ typedef struct counters {
 bool counters_read(char *text, size_t size, const char *name, counters *out, status *st);
 json_t *counters_json(const counters *c, json_builder *b); /* the caller's */
 
-#endif
+/* Texts are borrowed for the call. A value that ncu does not tell ("n/a") is not-a-number. */
+typedef struct counters_table_reader {
+    void *context;
+    void (*metric)(void *context, const char *name, const char *unit, double value);
+    void (*end)(void *context, const char *kernel); /* all metrics of this kernel's launch were told */
+} counters_table_reader;
+
+bool counters_table_read(char *text, size_t size, const char *name, const counters_table_reader *reader, status *st);

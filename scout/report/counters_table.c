@@ -1,7 +1,7 @@
 /* Comma-separated values as ncu writes them: lines of its own ("==PROF== …") and of the profiled program before the
  * head, a line of units below it on the raw page, quotes around every cell, numbers that may have commas between their
  * thousands. What a program prints into the same file is foreign: nothing is believed before a head is found. */
-#include "scout/report/counters_table.h"
+#include "scout/report/counters.h"
 
 #include <math.h>
 #include <stdlib.h>
@@ -26,8 +26,7 @@ typedef struct table {
 /* ---- lines and cells ---- */
 
 static bool refuse(const table *t, status *st, const char *what) {
-    status_set(st, STATUS_INPUT, "%s: %s; run ncu again", t->name, what);
-    return false;
+    return status_fail(st, STATUS_INPUT, "%s: %s; run ncu again", t->name, what);
 }
 
 /* A quoted cell, without its quotes and with "" as ": ends behind the closing quote. NULL: it never closes. */
@@ -175,15 +174,10 @@ static bool read_table(table *t, const counters_table_reader *reader, status *st
 }
 
 bool counters_table_read(char *text, size_t size, const char *name, const counters_table_reader *reader, status *st) {
-    if (memchr(text, 0, size)) {
-        status_set(st, STATUS_INPUT, "%s: is not text; give the output of `ncu --csv`", name);
-        return false;
-    }
+    if (memchr(text, 0, size))
+        return status_fail(st, STATUS_INPUT, "%s: is not text; give the output of `ncu --csv`", name);
     table *t = calloc(1, sizeof *t);
-    if (!t) {
-        status_set(st, STATUS_ENVIRONMENT, "out of memory; free some and run again");
-        return false;
-    }
+    if (!t) return status_fail(st, STATUS_ENVIRONMENT, "out of memory; free some and run again");
     t->at = text;
     t->end = text + size;
     t->name = name;

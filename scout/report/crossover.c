@@ -1,7 +1,7 @@
 /* Finds and tells where sparse products overtake dense ones. */
 #include "scout/report/crossover.h"
 
-#include "common/json_get.h"
+#include "common/json.h"
 #include "common/map.h"
 #include "scout/input/sparsity.h"
 

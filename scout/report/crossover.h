@@ -1,7 +1,6 @@
 /* From how many zeros on leaving them out is faster than the dense product: told from products that differ in nothing
  * but the zeros of their weights, as --sparsity-sweep makes them, or a file that holds several. */
-#ifndef SCOUT_REPORT_CROSSOVER_H
-#define SCOUT_REPORT_CROSSOVER_H
+#pragma once
 
 #include "scout/report/report.h"
 
@@ -30,5 +29,3 @@ void crossover_operations(const char *shape, const char *precision, const char *
 /* All there are; returns how many, in the arena. */
 int crossover_find(const report_input *inputs, int count, arena *a, crossover **found);
 json_t *crossover_json(const crossover *found, int count, json_builder *b);
-
-#endif

@@ -2,9 +2,8 @@
  * is trusted), sets it beside its ceiling, and has the verdict spoken. */
 #include "scout/report/report.h"
 
-#include "common/json_get.h"
+#include "common/json.h"
 #include "common/plain.h"
-#include "scout/report/report_beside.h"
 
 #include <math.h>
 #include <string.h>
@@ -119,6 +118,35 @@ static void take_what_ran(const json_t *m, report_figures *out) {
     out->ceiling_from = "measured";
 }
 
+/* A ceiling that is known to less than 5 % is no excuse: it is to be measured again. It is that of dense work: a
+ * candidate that skips zeros may be faster. */
+static bool outruns(const report_figures *f, double ceiling_us, double ceiling_ci) {
+    const bool best = (f->best_us < f->baseline_us || isnan(f->baseline_us)) && !verdict_is_sparse(f->family);
+    const double fastest = best ? f->best_us : f->baseline_us;
+    const double most = verdict_defaults.ceiling_ci;
+    const double own = verdict_known(f->baseline_ci) ? f->baseline_ci : most;
+    const double intervals = own + fmin(ceiling_ci, most);
+    return fastest > 0 && ceiling_us > fastest * (1.01 + intervals);
+}
+
+/* A probe that the operation outran is no ceiling: its bytes lay in the cache less well than the operation's. Where
+ * another part is the larger one beside what it saw, that one is as it is stored. */
+static void read_beside(const json_t *m, ceilings_time *t, report_figures *out) {
+    const json_t *probe = json_object_get(m, "probe");
+    const char *bound = json_get_text_or_null(probe, "bound");
+    const double seconds = 1e-6 * json_get_positive(probe, "bound_us"), ci = json_get_number(probe, "bound_ci");
+    if (isnan(seconds) || !bound || json_is_false(json_object_get(probe, "among"))) return;
+    ceilings_time beside = ceilings_time_beside(*t, bound, seconds, ci);
+    const bool set = strcmp(beside.bound, bound) == 0;
+    if (set && !verdict_known(ci)) beside.rel_ci95 = INFINITY;
+    if (beside.seconds > t->seconds && outruns(out, 1e6 * beside.seconds, beside.rel_ci95)) return;
+    if (set) {
+        out->stored_ceiling_us = 1e6 * t->seconds;
+        out->ceiling_from = "probe";
+    }
+    *t = beside;
+}
+
 static void read_ceiling(const report_input *in, report_figures *out) {
     const ceilings *c = in->ceilings;
     const oprec *r = &in->operation->rec;
@@ -137,7 +165,7 @@ static void read_ceiling(const report_input *in, report_figures *out) {
     if (!isfinite(t.seconds) || t.seconds <= 0) return;
     t = ceilings_time_at(t, c, out->precision, json_get_positive(m, "clock_mhz"));
     if (json_get_positive(m, "clock_mhz") > 0 && strcmp(t.bound, "memory") != 0) out->ceiling_from = "clock";
-    report_beside_read(m, &t, out);
+    read_beside(m, &t, out);
     out->ceiling_us = 1e6 * t.seconds;
     if (isfinite(t.physical_s) && t.physical_s > 0) out->physical_us = 1e6 * fmin(t.physical_s, t.seconds);
     out->ceiling_ci = t.rel_ci95;
@@ -145,7 +173,7 @@ static void read_ceiling(const report_input *in, report_figures *out) {
     out->launch_us = 1e6 * t.launch_s;
     out->bound = t.bound;
     out->above_ceiling = verdict_known(out->baseline_ci) && verdict_known(out->ceiling_ci) &&
-                         report_beside_outruns(out, out->ceiling_us, out->ceiling_ci);
+                         outruns(out, out->ceiling_us, out->ceiling_ci);
 }
 
 /* What an operation takes at least, for the model's time where its baseline has none. Without a peak or a precision,

@@ -1,7 +1,6 @@
 /* The report of one operation (docs/formats.md): what was measured, its ceiling, and, once the model's time is known,
  * its verdict. The same measurement gives the same report, whether it was just made, cached, or read from a report. */
-#ifndef SCOUT_REPORT_REPORT_H
-#define SCOUT_REPORT_REPORT_H
+#pragma once
 
 #include "common/verdict.h"
 #include "scout/ceilings/ceilings.h"
@@ -98,5 +97,3 @@ bool report_is_of(const json_t *report, const report_input *in);
 /* Whether a measurement need not be made again: by the run that goes on where another one was stopped, or (`later`) by
  * any run that finds it in the cache, which would rather try again than serve a failure. */
 bool report_may_serve(const json_t *measurement, bool later);
-
-#endif

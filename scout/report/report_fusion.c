@@ -1,7 +1,7 @@
 /* What a report says of a fusion: the parts against what does all of them at once, and whether it is worth it. */
 #include "scout/report/report.h"
 
-#include "common/json_get.h"
+#include "common/json.h"
 
 #include <math.h>
 #include <string.h>

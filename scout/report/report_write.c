@@ -1,7 +1,7 @@
 /* Owns how a report is written, and whether one that was written before is of the same. */
 #include "scout/report/report.h"
 
-#include "common/json_get.h"
+#include "common/json.h"
 #include "common/plain.h"
 #include "scout/report/compare.h"
 

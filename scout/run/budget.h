@@ -1,7 +1,6 @@
 /* How the time of a run is divided: ceilings first, then the first pass over every operation, fusions, later passes.
  * All of these shares stand in budget.c. Functions take the present moment, in seconds of a steady clock. */
-#ifndef SCOUT_RUN_BUDGET_H
-#define SCOUT_RUN_BUDGET_H
+#pragma once
 
 #include "scout/run/options.h"
 
@@ -36,5 +35,3 @@ double budget_search(budget *b, const budget_job *job, double now);
 
 /* When later passes end, after a first one of so many seconds. */
 double budget_later_end(budget *b, double first_s, bool host, double now);
-
-#endif

@@ -2,7 +2,7 @@
 #include "scout/run/options.h"
 
 #include "common/version.h"
-#include "scout/device/plugins_file.h"
+#include "scout/device/plugins.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -38,10 +38,7 @@ static const char after[] =
 
 static bool append(const char ***list, int *count, const char *argument, status *st) {
     const char **more = realloc(*list, ((size_t)*count + 1) * sizeof *more);
-    if (!more) {
-        status_set(st, STATUS_ENVIRONMENT, "out of memory; free some and run again");
-        return false;
-    }
+    if (!more) return status_fail(st, STATUS_ENVIRONMENT, "out of memory; free some and run again");
     *list = more;
     more[(*count)++] = argument;
     return true;
@@ -50,16 +47,16 @@ static bool append(const char ***list, int *count, const char *argument, status 
 static bool take_plugin(void *destination, const char *argument, status *st) {
     options *o = destination;
     if (plugins_file_is_path(argument)) return append(&o->plugins, &o->plugin_count, argument, st);
-    status_set(st, STATUS_USAGE, "--custom-kernel: %s is not a path; give ./%s if it is here", argument, argument);
-    return false;
+    return status_fail(st, STATUS_USAGE, "--custom-kernel: %s is not a path; give ./%s if it is here", argument,
+                       argument);
 }
 
 static bool take_counters(void *destination, const char *argument, status *st) {
     options *o = destination;
     const char *equals = strchr(argument, '=');
     if (equals && equals > argument && equals[1]) return append(&o->counters, &o->counters_count, argument, st);
-    status_set(st, STATUS_USAGE, "--counters: '%s' is not of the form ROW=FILE, such as best=ncu.csv", argument);
-    return false;
+    return status_fail(st, STATUS_USAGE, "--counters: '%s' is not of the form ROW=FILE, such as best=ncu.csv",
+                       argument);
 }
 
 #define AT(field) offsetof(options, field)
@@ -255,8 +252,7 @@ static bool read_worker(options *o, status *st) {
     if (sscanf(o->worker, "%d,%d%c", &o->worker_in, &o->worker_out, &end) == 2 && o->worker_in >= 0 &&
         o->worker_out >= 0)
         return true;
-    status_set(st, STATUS_USAGE, "--worker: '%s' is not of the form IN,OUT", o->worker);
-    return false;
+    return status_fail(st, STATUS_USAGE, "--worker: '%s' is not of the form IN,OUT", o->worker);
 }
 
 static int index_of(const char *const *names, const char *name, int otherwise) {
@@ -284,10 +280,7 @@ static void fill_defaults(options *o) {
 static bool finish(options *o, status *st) {
     struct stat found;
     if (o->files.count > 0) o->ops_path = o->files.items[0];
-    if (o->shape && !o->op) {
-        status_set(st, STATUS_USAGE, "--shape needs --op, the kind of the operation");
-        return false;
-    }
+    if (o->shape && !o->op) return status_fail(st, STATUS_USAGE, "--shape needs --op, the kind of the operation");
     if (!options_check_mode(o, st)) return false;
     if (o->output)
         o->output_is_file = ends_with(o->output, ".json") && !(stat(o->output, &found) == 0 && S_ISDIR(found.st_mode));

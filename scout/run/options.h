@@ -1,6 +1,5 @@
 /* The command line of scout_batch: what was asked, with defaults filled in and nonsense refused. */
-#ifndef SCOUT_RUN_OPTIONS_H
-#define SCOUT_RUN_OPTIONS_H
+#pragma once
 
 #include "common/cli.h"
 #include "scout/terms/regime.h"
@@ -57,5 +56,3 @@ void options_free(options *o);
 bool options_check_mode(options *o, status *st);
 /* What options need beside themselves; after options_check_mode. */
 status_code options_check_needs(const options *o, status *st);
-
-#endif

@@ -30,16 +30,14 @@ static bool find_mode(options *o, status *st) {
                  {OPTIONS_WORKER, o->worker != NULL}};
     for (size_t k = 0; k < sizeof modes / sizeof modes[0]; k++) {
         if (!modes[k].given) continue;
-        if (o->mode) {
-            status_set(st, STATUS_USAGE, "%s and %s do not go together; give one of them", mode_name(o->mode),
-                       mode_name(modes[k].mode));
-            return false;
-        }
+        if (o->mode)
+            return status_fail(st, STATUS_USAGE, "%s and %s do not go together; give one of them", mode_name(o->mode),
+                               mode_name(modes[k].mode));
         o->mode = modes[k].mode;
     }
     if (o->mode) return true;
-    status_set(st, STATUS_USAGE, "nothing to measure; give an OPS.json, or --op and --shape (scout_batch --help)");
-    return false;
+    return status_fail(st, STATUS_USAGE,
+                       "nothing to measure; give an OPS.json, or --op and --shape (scout_batch --help)");
 }
 
 static bool check_modes(const options *o, status *st) {
@@ -83,8 +81,8 @@ static bool check_modes(const options *o, status *st) {
     };
     for (size_t k = 0; k < sizeof uses / sizeof uses[0]; k++) {
         if (!uses[k].given || (uses[k].modes & (int)o->mode)) continue;
-        status_set(st, STATUS_USAGE, "--%s has no effect with %s; leave it out", uses[k].name, mode_name(o->mode));
-        return false;
+        return status_fail(st, STATUS_USAGE, "--%s has no effect with %s; leave it out", uses[k].name,
+                           mode_name(o->mode));
     }
     return true;
 }

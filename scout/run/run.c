@@ -68,14 +68,11 @@ bool run_start(run *r, status *st) {
     for (int k = 0; k < r->device_count; k++) {
         r->devices[k].about = supervisor_device_at(r->supervisor, k);
         if (strcmp(r->devices[k].about->device_class, r->devices[0].about->device_class) == 0) continue;
-        status_set(st, STATUS_USAGE, "%s and %s are devices of different classes; measure each in its own run",
-                   r->devices[0].about->name, r->devices[k].about->name);
-        return false;
+        return status_fail(st, STATUS_USAGE, "%s and %s are devices of different classes; measure each in its own run",
+                           r->devices[0].about->name, r->devices[k].about->name);
     }
-    if (r->device_count == 0) {
-        status_set(st, STATUS_ENVIRONMENT, "there is no device %s; --list-devices lists them", o->devices);
-        return false;
-    }
+    if (r->device_count == 0)
+        return status_fail(st, STATUS_ENVIRONMENT, "there is no device %s; --list-devices lists them", o->devices);
     if (!run_compare_names(r, &with, st)) return false;
     status bad = {0};
     if (!cache_open(&r->cache, o->cache_dir, r->devices[0].about->class_folder, 0, &bad)) run_warn(r, "%s", bad.text);
@@ -83,7 +80,8 @@ bool run_start(run *r, status *st) {
     return true;
 }
 
-void run_end(run *r) {
+/* gives everything back */
+static void run_end(run *r) {
     show_progress_end(&r->progress);
     supervisor_free(r->supervisor);
     for (int k = 0; k < r->device_count; k++) {

@@ -1,7 +1,6 @@
 /* What scout_batch does, in the supervisor's process: measure a list of operations, or a device's ceilings, or say what
  * there is. Prints on standard output what a person asked for, and on standard error what goes on. */
-#ifndef SCOUT_RUN_RUN_H
-#define SCOUT_RUN_RUN_H
+#pragma once
 
 #include "scout/run/options.h"
 
@@ -14,5 +13,3 @@ status_code run_ceilings(const options *o, const volatile int *stop, status *st)
 status_code run_list_devices(const options *o, status *st);
 status_code run_list_candidates(const options *o, status *st);
 status_code run_cache_info(const options *o, status *st);
-
-#endif

@@ -2,7 +2,7 @@
  * else by a job before the first operation; and once more where an operation turned out faster than its ceiling. */
 #include "scout/run/run_internal.h"
 
-#include "common/json_get.h"
+#include "common/json.h"
 #include "scout/measure/figures.h"
 
 #include <math.h>
@@ -54,10 +54,7 @@ static unsigned bits_of(const json_t *names) {
 /* Takes a ceilings object; false: it is none. */
 static bool take(run_device *d, const json_t *object, status *st) {
     ceilings *c = calloc(1, sizeof *c);
-    if (!c) {
-        status_set(st, STATUS_ENVIRONMENT, "out of memory; free some and run again");
-        return false;
-    }
+    if (!c) return status_fail(st, STATUS_ENVIRONMENT, "out of memory; free some and run again");
     if (!ceilings_from_json(object, c, st)) {
         free(c);
         return false;

@@ -1,7 +1,7 @@
 /* Owns what --compare adds to a run: whose candidates come after, whether all names are known, and how the run ends. */
 #include "scout/run/run_internal.h"
 
-#include "common/json_get.h"
+#include "common/json.h"
 
 #include "scout/report/compare.h"
 #include "scout/terms/filter.h"
@@ -43,20 +43,18 @@ static bool check_names(const run *r, const json_t *list, status *st) {
     const char *device = r->devices[0].about->name;
     for (const char *at = o->candidate; at && *at;) {
         const size_t n = strcspn(at, ",");
-        if (!known_candidate(r, list, at, n)) {
-            status_set(st, STATUS_USAGE,
-                       "--candidate: '%.*s' is not known on %s; --list-candidates lists the known ones", (int)n, at,
-                       device);
-            return false;
-        }
+        if (!known_candidate(r, list, at, n))
+            return status_fail(st, STATUS_USAGE,
+                               "--candidate: '%.*s' is not known on %s; --list-candidates lists the known ones", (int)n,
+                               at, device);
         at += n + (at[n] == ',');
     }
     if (!o->before || known_before(r, list, o->before)) return true;
-    status_set(st, STATUS_USAGE,
-               "--before: '%s' is neither a candidate nor a library with a default on %s; --list-candidates lists the "
-               "known ones",
-               o->before, device);
-    return false;
+    return status_fail(
+        st, STATUS_USAGE,
+        "--before: '%s' is neither a candidate nor a library with a default on %s; --list-candidates lists the "
+        "known ones",
+        o->before, device);
 }
 
 /* All that custom kernels bring, as one list. */

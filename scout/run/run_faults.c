@@ -2,7 +2,7 @@
  * for every operation of a model. The baseline is spared as far as can be: of it only the very variant is left out. */
 #include "scout/run/run_internal.h"
 
-#include "common/json_get.h"
+#include "common/json.h"
 
 #include <stdlib.h>
 #include <string.h>

@@ -72,8 +72,7 @@ static bool are_files(const run *r, status *st) {
 
 static bool join(char *path, size_t room, const options *o, const char *name, status *st) {
     if (snprintf(path, room, "%s/%s", o->output, name) < (int)room) return true;
-    status_set(st, STATUS_USAGE, "--output: the folder's name is too long");
-    return false;
+    return status_fail(st, STATUS_USAGE, "--output: the folder's name is too long");
 }
 
 static bool make_folder(const options *o, const char *name, status *st) {
@@ -81,8 +80,7 @@ static bool make_folder(const options *o, const char *name, status *st) {
     if (!join(path, sizeof path, o, name, st) || run_files_refuse_link(path, st) || !files_make_folders(path, st))
         return false;
     if (access(path, W_OK | X_OK) == 0) return true;
-    status_set(st, STATUS_ENVIRONMENT, "%s: cannot be written: %s", path, strerror(errno));
-    return false;
+    return status_fail(st, STATUS_ENVIRONMENT, "%s: cannot be written: %s", path, strerror(errno));
 }
 
 /* A slip of the hand must not replace the operations by what is said about them. */
@@ -96,10 +94,7 @@ bool run_files_prepare(run *r, status *st) {
         return files_lock(o->output, &r->lock, st) && are_files(r, st);
     }
     char *folder = strdup(o->output);
-    if (!folder) {
-        status_set(st, STATUS_ENVIRONMENT, "out of memory; free some and run again");
-        return false;
-    }
+    if (!folder) return status_fail(st, STATUS_ENVIRONMENT, "out of memory; free some and run again");
     folder[files_base(o->output) - o->output] = 0;
     bool good = access(folder[0] ? folder : ".", W_OK | X_OK) == 0;
     if (!good) {

@@ -1,7 +1,6 @@
 /* What the files of a run share: its state. run.c is its sequence, run_queue.c the jobs, run_ceilings.c the ceilings
  * that they need, run_files.c what it reads and writes in its folder, run_json.c the story of the run. */
-#ifndef SCOUT_RUN_RUN_INTERNAL_H
-#define SCOUT_RUN_RUN_INTERNAL_H
+#pragma once
 
 #include "scout/cache/cache.h"
 #include "scout/device/others.h"
@@ -139,7 +138,6 @@ status_code run_whole(const options *o, const volatile int *stop, size_t most_me
 
 /* Starts workers and fills `devices`; false: st says why. */
 bool run_start(run *r, status *st);
-void run_end(run *r); /* gives everything back */
 
 /* run_ceilings.c */
 bool run_on_host(const run *r); /* one of its devices is this machine's cores */
@@ -206,5 +204,3 @@ typedef struct run_counts {
 } run_counts;
 run_counts run_count(const run *r);
 bool run_json_save(run *r, const char *state, status *st);
-
-#endif

@@ -24,10 +24,7 @@ static bool save_ceilings(const run *r, const run_device *d, status *st) {
                            ? snprintf(path, sizeof path, "%s", o->output)
                            : snprintf(path, sizeof path, "%s/ceilings_%s_%s-%s.json", o->output, name,
                                       regime_load_names[o->regime.load], regime_launch_names[o->regime.launch]);
-    if (length >= (int)sizeof path) {
-        status_set(st, STATUS_USAGE, "--output: the name is too long");
-        return false;
-    }
+    if (length >= (int)sizeof path) return status_fail(st, STATUS_USAGE, "--output: the name is too long");
     if (!o->output_is_file && run_files_refuse_link(path, st)) return false;
     json_builder b = {0};
     json_t *root = json_deep_copy(d->json);

@@ -4,7 +4,7 @@
 #include "scout/run/run_internal.h"
 
 #include "common/files.h"
-#include "common/json_get.h"
+#include "common/json.h"
 #include "scout/input/weights.h"
 #include "scout/report/counters.h"
 
@@ -167,19 +167,13 @@ static bool take_counters(profile *p, const char *argument, status *st) {
     size_t size = 0;
     choose_row(p, argument, (size_t)(file - 1 - argument));
     json_t *row = find_row(p);
-    if (!row) {
-        status_set(st, STATUS_USAGE, "--counters: %s has no row %s %s", p->path, p->name, p->variant);
-        return false;
-    }
+    if (!row) return status_fail(st, STATUS_USAGE, "--counters: %s has no row %s %s", p->path, p->name, p->variant);
     char *text = files_read(file, COUNTERS_BYTES, &size, st);
     const bool good = text && counters_read(text, size, file, &c, st);
     free(text);
     if (!good) return false;
     json_put(&b, row, "counters", counters_json(&c, &b));
-    if (b.why) {
-        status_set(st, STATUS_ENVIRONMENT, "out of memory; free some and run again");
-        return false;
-    }
+    if (b.why) return status_fail(st, STATUS_ENVIRONMENT, "out of memory; free some and run again");
     if (!p->options->quiet) show_counters(stdout, &p->arena, row, &c);
     return true;
 }

@@ -1,7 +1,6 @@
 /* What a person sees: one operation in full, a table of many, lists, and what goes on meanwhile. Texts from files are
  * cleaned before they reach a terminal. */
-#ifndef SCOUT_SHOW_SHOW_H
-#define SCOUT_SHOW_SHOW_H
+#pragma once
 
 #include "common/arena.h"
 #include "scout/cache/cache.h"
@@ -69,5 +68,3 @@ const char *show_bytes(arena *a, double bytes);
 const char *show_cell(arena *a, const char *text, int columns, bool right); /* cleaned, cut and padded */
 int show_width(FILE *out);                                                  /* of the terminal; 4096 where it is none */
 const char *show_shape(arena *a, const operation *o, const char *between);
-
-#endif

@@ -2,11 +2,10 @@
 #include "scout/report/compare.h"
 #include "scout/show/show.h"
 
-#include "common/json_get.h"
+#include "common/json.h"
 #include "common/plain.h"
 
 #include <math.h>
-#include <string.h>
 
 enum { WIDE = 400 };
 

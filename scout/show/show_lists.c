@@ -1,7 +1,7 @@
 /* Lists that a person asks for: ceilings, devices, candidates, what the cache holds. */
 #include "scout/show/show.h"
 
-#include "common/json_get.h"
+#include "common/json.h"
 #include "common/plain.h"
 
 #include <inttypes.h>

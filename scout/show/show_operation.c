@@ -1,10 +1,10 @@
 /* One operation in full: device, shape, sweep, baseline, best, ceiling, and what to do. */
 #include "scout/show/show.h"
 
-#include "common/json_get.h"
+#include "common/json.h"
 #include "common/plain.h"
 #include "common/rows_table.h"
-#include "scout/report/report_beside.h"
+#include "scout/report/report.h"
 #include "scout/terms/filter.h"
 
 #include <inttypes.h>

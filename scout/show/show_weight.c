@@ -1,5 +1,5 @@
 /* What a person is told of a sparse weight: its zeros, what they are good for, and what leaving them out reaches. */
-#include "common/json_get.h"
+#include "common/json.h"
 #include "common/plain.h"
 #include "scout/input/sparsity.h"
 #include "scout/show/show.h"

@@ -1,7 +1,6 @@
 /* Why a row carries no time: statuses and the closed list of reason codes that reports may hold. Whatever ran and was
  * right is OK and has a time, however wide its interval is. */
-#ifndef SCOUT_TERMS_REASON_H
-#define SCOUT_TERMS_REASON_H
+#pragma once
 
 #include <stdbool.h>
 
@@ -23,5 +22,3 @@ bool reason_status_bad(row_status status); /* makes the program end with 1: WRON
 /* Codes: the table in reason.c says each with the status that it goes with. NULL where the code is not in the list. */
 const char *reason_about(const char *code);
 bool reason_known(const char *code);
-
-#endif

@@ -1,6 +1,5 @@
 /* Under which conditions a figure was taken. Figures are compared only within one regime. */
-#ifndef SCOUT_TERMS_REGIME_H
-#define SCOUT_TERMS_REGIME_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -29,5 +28,3 @@ enum { REGIME_METHOD = 10 };
 
 /* What a plan may ask for beside its tensors, wherever it is launched. */
 enum { REGIME_WORKSPACE_BYTES = 32 << 20 };
-
-#endif

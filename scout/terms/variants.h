@@ -2,8 +2,7 @@
  * is the same in every run, and the texts that name them ("algo=6,weight=packed") in reports, caches and options. Such
  * a text gives its values back here, so that no variant is ever prepared that its candidate does not offer.
  */
-#ifndef SCOUT_TERMS_VARIANTS_H
-#define SCOUT_TERMS_VARIANTS_H
+#pragma once
 
 #include "scout/plugin.h"
 
@@ -38,5 +37,3 @@ bool variants_find(const variants *v, const char *text, variants_one *out);
 /* "algo=6,weight=transposed" from a domain and the index of each parameter's value; "" where there are no parameters.
  */
 void variants_text(const scout_domain *domain, const int *indices, char *text, size_t room);
-
-#endif

@@ -76,16 +76,11 @@ static bool send_all(int fd, const char *data, size_t n) {
 bool frames_send(int fd, frames_type type, const json_t *body, status *st) {
     static const char empty[] = "{}";
     const size_t size = body ? json_dumpb(body, NULL, 0, JSON_COMPACT) : sizeof empty - 1;
-    if (size == 0 || size > FRAMES_MAX_BYTES) {
-        status_set(st, STATUS_ENVIRONMENT, "a message cannot be sent: %s",
-                   size == 0 ? "it cannot be written as JSON" : "it is too long");
-        return false;
-    }
+    if (size == 0 || size > FRAMES_MAX_BYTES)
+        return status_fail(st, STATUS_ENVIRONMENT, "a message cannot be sent: %s",
+                           size == 0 ? "it cannot be written as JSON" : "it is too long");
     char *frame = malloc(sizeof(header) + size);
-    if (!frame) {
-        status_set(st, STATUS_ENVIRONMENT, "a message cannot be sent: out of memory");
-        return false;
-    }
+    if (!frame) return status_fail(st, STATUS_ENVIRONMENT, "a message cannot be sent: out of memory");
     char *text = frame + sizeof(header);
     if (body) {
         json_dumpb(body, text, size, JSON_COMPACT);
@@ -130,19 +125,14 @@ static bool make_room(frames_reader *r, size_t n) {
 bool frames_feed(frames_reader *r, status *st) {
     enum { CHUNK = 64 << 10 };
     if (r->ended) return true;
-    if (!make_room(r, CHUNK)) {
-        status_set(st, STATUS_ENVIRONMENT, "a message cannot be read: out of memory");
-        return false;
-    }
+    if (!make_room(r, CHUNK)) return status_fail(st, STATUS_ENVIRONMENT, "a message cannot be read: out of memory");
     ssize_t k;
     do {
         k = read(r->fd, r->bytes + r->used, r->room - r->used);
     } while (k < 0 && errno == EINTR);
     if (k < 0 && (errno == EAGAIN || errno == EWOULDBLOCK)) return true;
-    if (k < 0 && errno != ECONNRESET) {
-        status_set(st, STATUS_ENVIRONMENT, "a message cannot be read: %s", strerror(errno));
-        return false;
-    }
+    if (k < 0 && errno != ECONNRESET)
+        return status_fail(st, STATUS_ENVIRONMENT, "a message cannot be read: %s", strerror(errno));
     if (k <= 0) {
         r->ended = true;
     } else {

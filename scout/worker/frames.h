@@ -1,8 +1,7 @@
 /* Frames between the supervisor and its workers: a header (magic, version, type, length, checksum) and a JSON object.
  * Either side may die at any byte; a frame that is cut short or damaged is an error of the connection, never of the
  * reader. */
-#ifndef SCOUT_WORKER_FRAMES_H
-#define SCOUT_WORKER_FRAMES_H
+#pragma once
 
 #include "common/json.h"
 
@@ -47,5 +46,3 @@ bool frames_feed(frames_reader *r, status *st);                     /* false: fa
 int frames_next(frames_reader *r, frames_frame *frame, status *st); /* 1: a frame; 0: none yet; -1: damaged */
 /* Blocks until a frame is there; false: ended (STATUS_OK in st where that was between two frames) or damaged. */
 bool frames_receive(frames_reader *r, frames_frame *frame, status *st);
-
-#endif

@@ -2,7 +2,7 @@
  * prints goes to a pipe: the last line of it is the best reason for a crash there is. */
 #include "scout/worker/process.h"
 
-#include "common/json_get.h"
+#include "common/json.h"
 #include "scout/worker/worker.h"
 
 #include <dirent.h>

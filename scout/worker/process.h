@@ -1,6 +1,5 @@
 /* One worker process as its supervisor sees it: started, listened to, timed, ended. */
-#ifndef SCOUT_WORKER_PROCESS_H
-#define SCOUT_WORKER_PROCESS_H
+#pragma once
 
 #include "scout/terms/reason.h"
 #include "scout/worker/frames.h"
@@ -71,5 +70,3 @@ void process_end(process *const *list, int count);
 /* Sends a frame and waits for the answer: the body of FRAMES_OPENED or FRAMES_DONE, the caller's. NULL: st says why; it
  * was lost, or answered FAILED. First waits for the hello of one that is just starting. */
 json_t *process_call(process *p, frames_type type, json_t *body, double seconds, status *st);
-
-#endif

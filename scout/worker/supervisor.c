@@ -4,7 +4,7 @@
  * What was ended from outside is done again. */
 #include "scout/worker/supervisor.h"
 
-#include "common/json_get.h"
+#include "common/json.h"
 #include "scout/worker/supervisor_internal.h"
 #include "scout/worker/worker.h"
 
@@ -354,8 +354,7 @@ bool supervisor_run(supervisor *s, supervisor_next *next, supervisor_done *done,
         int busy = 0, out = 0;
         if (stop && *stop) {
             stop_all(s);
-            status_set(st, STATUS_INCOMPLETE, "stopped; what is finished is kept, --resume does the rest");
-            return false;
+            return status_fail(st, STATUS_INCOMPLETE, "stopped; what is finished is kept, --resume does the rest");
         }
         for (int k = 0; k < s->count; k++) {
             supervisor_slot *at = &s->slots[k];

@@ -1,7 +1,6 @@
 /* The supervisor: one queue of jobs, one worker process per device, a watchdog over each. Loads neither CUDA nor
  * plugins: whatever they do to a process, they do to a worker. */
-#ifndef SCOUT_WORKER_SUPERVISOR_H
-#define SCOUT_WORKER_SUPERVISOR_H
+#pragma once
 
 #include "common/json.h"
 #include "scout/measure/measure.h"
@@ -68,5 +67,3 @@ typedef json_t *supervisor_next(void *context, int device, int *job);
 typedef void supervisor_done(void *context, int device, int job, const json_t *result, const status *st);
 bool supervisor_run(supervisor *s, supervisor_next *next, supervisor_done *done, supervisor_watch *watch, void *context,
                     const volatile int *stop, status *st);
-
-#endif

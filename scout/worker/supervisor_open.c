@@ -1,5 +1,5 @@
 /* Starting the supervisor: one worker per device, and what each of them says that it is. */
-#include "common/json_get.h"
+#include "common/json.h"
 #include "scout/device/identity.h"
 #include "scout/worker/supervisor_internal.h"
 

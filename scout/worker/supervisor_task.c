@@ -1,9 +1,9 @@
 /* Tasks. Blame is kept in the request itself, so that the worker that does the job next knows. Plugins' candidates are
  * measured in a worker of their own, beside the baseline that is measured there again: what they do to the memory that
  * they are given, they do to themselves. */
-#include "scout/worker/supervisor_task.h"
+#include "scout/worker/supervisor_internal.h"
 
-#include "common/json_get.h"
+#include "common/json.h"
 
 #include "scout/terms/filter.h"
 

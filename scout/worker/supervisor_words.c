@@ -1,8 +1,8 @@
 /* Names of devices. The words are checked before the list is looked at, so that a slip of the keyboard is told as one
  * on any machine. */
-#include "scout/worker/supervisor_words.h"
+#include "scout/worker/supervisor_internal.h"
 
-#include "common/json_get.h"
+#include "common/json.h"
 
 #include <string.h>
 #include <strings.h>
@@ -10,9 +10,9 @@
 static const char digits[] = "0123456789";
 
 static bool wrong(const char *text, status *st) {
-    status_set(st, STATUS_USAGE,
-               "--device %s: give auto, all, cpu, or a device and its numbers such as cuda:0 or cuda:0,1", text);
-    return false;
+    return status_fail(st, STATUS_USAGE,
+                       "--device %s: give auto, all, cpu, or a device and its numbers such as cuda:0 or cuda:0,1",
+                       text);
 }
 
 /* "cuda", "cuda:0", or a further "1" behind a comma. */
@@ -64,10 +64,9 @@ static bool pick(const char *text, const json_t *list, supervisor_words *out, st
         snprintf(out->names[out->count++], sizeof out->names[0], "%s", json_get_text(entry, "device"));
     }
     if (out->count > 0) return true;
-    status_set(st, STATUS_ENVIRONMENT, "there is no device: %s",
-               json_get_text(json_array_get(list, 0), "why")[0] ? json_get_text(json_array_get(list, 0), "why")
-                                                                : "none was found");
-    return false;
+    return status_fail(st, STATUS_ENVIRONMENT, "there is no device: %s",
+                       json_get_text(json_array_get(list, 0), "why")[0] ? json_get_text(json_array_get(list, 0), "why")
+                                                                        : "none was found");
 }
 
 /* What people call a device: its name in other letters, its kind, or what is printed on the card. */

@@ -5,7 +5,6 @@
 #include "scout/device/identity.h"
 #include "scout/device/others.h"
 #include "scout/device/plugins.h"
-#include "scout/worker/worker_ahead.h"
 #include "scout/worker/worker_jobs.h"
 
 #include <fcntl.h>

@@ -1,6 +1,5 @@
 /* The worker: a started program (this one with --worker) that loads devices and plugins, and does one job at a time. */
-#ifndef SCOUT_WORKER_WORKER_H
-#define SCOUT_WORKER_WORKER_H
+#pragma once
 
 #include "common/status.h"
 
@@ -18,5 +17,3 @@ typedef struct worker_options {
 
 /* Until FRAMES_QUIT, the end of the connection (both STATUS_OK), or the loss of the device. */
 status_code worker_run(const worker_options *options, status *st);
-
-#endif

@@ -1,7 +1,7 @@
 /* The pool of preparing threads. An announced job is read by the worker's own thread, prepared by one of the pool with
  * a device of its own, and taken by the worker's own thread again: only the plans' libraries see two threads at a time.
  */
-#include "scout/worker/worker_ahead.h"
+#include "scout/worker/worker_jobs.h"
 
 #include "scout/input/weights.h"
 #include "scout/kinds/kinds.h"

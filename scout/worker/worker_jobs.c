@@ -2,13 +2,11 @@
  * stranger had sent it, opens the device on first need, and tells the supervisor before each step of foreign code. */
 #include "scout/worker/worker_jobs.h"
 
-#include "common/json_get.h"
+#include "common/json.h"
 
 #include "scout/device/identity.h"
 #include "scout/measure/measure.h"
 #include "scout/worker/worker.h"
-#include "scout/worker/worker_ahead.h"
-#include "scout/worker/worker_request.h"
 
 #include <math.h>
 #include <stdlib.h>
@@ -22,8 +20,7 @@ static bool open_device(worker *w, worker_end *end) {
     if (w->device) return true;
     if (!w->api) {
         end->answer = SCOUT_FAILED;
-        status_set(&end->st, STATUS_ENVIRONMENT, "a worker was given a job before a device");
-        return false;
+        return status_fail(&end->st, STATUS_ENVIRONMENT, "a worker was given a job before a device");
     }
     worker_step(w, NULL, NULL, WORKER_STEP_OPEN, OPEN_SECONDS);
     end->answer = w->api->open(w->ordinal, &w->device, &end->why);
@@ -222,10 +219,8 @@ static bool read_ceilings_job(worker *w, const json_t *body, ceilings_job *j, st
     const json_t *sweep = json_object_get(body, "sweep");
     char instance[sizeof j->ceilings.instance];
     identity_instance(&w->identity, instance, sizeof instance);
-    if (!regime_from_key(json_get_text(body, "regime"), &j->regime)) {
-        status_set(st, STATUS_ENVIRONMENT, "a job of an unknown regime \"%s\"", json_get_text(body, "regime"));
-        return false;
-    }
+    if (!regime_from_key(json_get_text(body, "regime"), &j->regime))
+        return status_fail(st, STATUS_ENVIRONMENT, "a job of an unknown regime \"%s\"", json_get_text(body, "regime"));
     if (json_is_object(known) && !ceilings_from_json(known, &j->ceilings, st)) return false;
     /* what was measured on another device or under other conditions is none of this one's */
     const bool ours = json_is_object(known) && strcmp(j->ceilings.instance, instance) == 0 &&

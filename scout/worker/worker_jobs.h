@@ -1,12 +1,30 @@
 /* What a worker does for each job. */
-#ifndef SCOUT_WORKER_WORKER_JOBS_H
-#define SCOUT_WORKER_WORKER_JOBS_H
+#pragma once
 
+#include "common/json.h"
 #include "scout/device/plugins.h"
 #include "scout/measure/measure.h"
 #include "scout/worker/frames.h"
 
 #include <sched.h>
+
+typedef struct worker_request { /* of one job, or of all passes of one operation, with what its parts borrow from */
+    guard guard;
+    arena arena;
+    operation operation;
+    ceilings ceilings;
+    measure_exclusion *exclusions;
+    fusion_part parts[FUSION_PARTS];
+    measure_request measure;
+} worker_request;
+
+/* Owned: worker_request_free. NULL: st says what is wrong with it. Borrows from the body. */
+worker_request *worker_request_new(const json_t *body, status *st);
+void worker_request_free(worker_request *r);
+/* The ceilings that the body has, for a request that was read without. False: st says why. */
+bool worker_request_tell_ceilings(worker_request *r, const json_t *body, status *st);
+/* A finite number of the body, or another one. */
+double worker_request_number(const json_t *body, const char *key, double otherwise);
 
 typedef struct worker_session worker_session;
 typedef struct worker_ahead worker_ahead;
@@ -51,4 +69,16 @@ worker_job *worker_jobs_find(const char *what); /* NULL: there is no such job */
 json_t *worker_jobs_devices(worker *w, const json_t *body, worker_end *end);
 json_t *worker_jobs_candidates(worker *w, const json_t *body, worker_end *end);
 
-#endif
+/* Whether this worker could: the device says so, no plugin's code would run there, and the machine has cores for it. */
+bool worker_ahead_can(const worker *w);
+/* The jobs that are announced, a list of their bodies; threads begin with the first of them. The device is open. */
+void worker_ahead_hear(worker *w, const json_t *list);
+/* What was prepared for this job, the caller's; waits where a thread is at it, and tells the supervisor what that one
+ * does meanwhile. NULL: nothing was, or for another job than this has become. */
+struct measurement *worker_ahead_take(worker *w, const json_t *body, worker_request **request, double *waited_s);
+/* Sessions of announced jobs for which nothing is waited any more, each once: prepared, or left to the job itself. The
+ * caller's. */
+json_t *worker_ahead_ready(worker *w);
+/* Nothing new is begun, and what was not taken is given back. False: a thread is still at something, so all stays as it
+ * is and goes with the process. */
+bool worker_ahead_end(worker *w);

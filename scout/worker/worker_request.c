@@ -1,7 +1,7 @@
 /* Reads what a job asks to be measured, as if a stranger had sent it. */
-#include "scout/worker/worker_request.h"
+#include "scout/worker/worker_jobs.h"
 
-#include "common/json_get.h"
+#include "common/json.h"
 
 #include <math.h>
 #include <stdlib.h>

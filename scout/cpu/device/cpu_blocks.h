@@ -1,7 +1,6 @@
 /* Short runs of elements between the types of tensors and what own loops compute in: fp32 of floats, of truth and of
  * quantised bytes, int64 of integers. */
-#ifndef SCOUT_CPU_DEVICE_CPU_BLOCKS_H
-#define SCOUT_CPU_DEVICE_CPU_BLOCKS_H
+#pragma once
 
 #include "scout/plugin.h"
 
@@ -23,5 +22,3 @@ typedef struct cpu_blocks {
 /* wholes: blocks are int64, else fp32. Bytes as fp32 are quantised numbers: the zero point of unsigned ones is 128, and
  * a store rounds and saturates. false: this type is not supported so. */
 bool cpu_blocks_of(uint32_t type, bool wholes, cpu_blocks *out);
-
-#endif

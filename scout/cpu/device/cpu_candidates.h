@@ -1,6 +1,5 @@
 /* The candidates and the references of this device: one file and one line each. */
-#ifndef SCOUT_CPU_DEVICE_CPU_CANDIDATES_H
-#define SCOUT_CPU_DEVICE_CPU_CANDIDATES_H
+#pragma once
 
 #include "scout/plugin.h"
 
@@ -60,5 +59,3 @@ CPU_CANDIDATES(CPU_CANDIDATE)
 CPU_REFERENCES(CPU_REFERENCE)
 #undef CPU_CANDIDATE
 #undef CPU_REFERENCE
-
-#endif

@@ -1,8 +1,7 @@
 /* Rows of fp16 and bf16 to fp32 and back without a branch, so that compilers make vectors of them whatever the
  * processor has; cpu_number.h has the same one by one. Bodies: they are compiled with the vector width of their caller.
  */
-#ifndef SCOUT_CPU_DEVICE_CPU_CONVERT_H
-#define SCOUT_CPU_DEVICE_CPU_CONVERT_H
+#pragma once
 
 #include "scout/cpu/device/cpu_vector.h"
 #include "scout/plugin.h"
@@ -70,5 +69,3 @@ static inline int cpu_convert_known(uint32_t type) {
 }
 
 static inline int64_t cpu_convert_size(uint32_t type) { return type == SCOUT_FP32 ? 4 : 2; }
-
-#endif

@@ -1,7 +1,6 @@
 /* How finely the reference covers an output, and what it then allows: so that rounding passes and one wrong element
  * does not, wherever it is. */
-#ifndef SCOUT_CPU_DEVICE_CPU_COVER_H
-#define SCOUT_CPU_DEVICE_CPU_COVER_H
+#pragma once
 
 #include "scout/op/gemm.h"
 
@@ -16,5 +15,3 @@ double cpu_cover_projection_error(double got, double squares, double want, doubl
 
 /* Merges the threads' parts of a comparison; verdict->size says how much of it is filled. */
 void cpu_cover_sum(const scout_verdict *parts, int count, scout_verdict *verdict);
-
-#endif

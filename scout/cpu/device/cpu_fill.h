@@ -1,6 +1,5 @@
 /* Memory of this device: allocation, fills with random or fixed values, checksums; on all threads. */
-#ifndef SCOUT_CPU_DEVICE_CPU_FILL_H
-#define SCOUT_CPU_DEVICE_CPU_FILL_H
+#pragma once
 
 #include "scout/plugin.h"
 
@@ -12,5 +11,3 @@ void cpu_memory_release(void *memory);                                     /* NU
 scout_answer cpu_fill(void *to, uint64_t bytes, uint32_t type, uint32_t how, uint64_t seed, scout_why *why);
 uint64_t cpu_fill_checksum(const void *data, uint64_t bytes);
 uint64_t cpu_fill_mix(uint64_t x); /* a good hash of one word: the source of all randomness here */
-
-#endif

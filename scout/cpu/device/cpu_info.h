@@ -1,7 +1,6 @@
 /* The processor, and the part of it that this process may use. Read once, before anything is pinned: the first call of
  * cpu_info_get sees the affinity that the process was started with. */
-#ifndef SCOUT_CPU_DEVICE_CPU_INFO_H
-#define SCOUT_CPU_DEVICE_CPU_INFO_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -28,5 +27,3 @@ const cpu_info *cpu_info_get(void); /* borrowed */
 /* First line of a small file of /proc or /sys, without its newline; false where it cannot be read. */
 bool cpu_info_line(const char *path, char *text, size_t room);
 bool cpu_info_number(const char *path, double *number);
-
-#endif

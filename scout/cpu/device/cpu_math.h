@@ -1,7 +1,6 @@
 /* Special functions in fp32 as straight code that compilers turn into vectors. All are within a few roundings for
  * finite arguments; sine and cosine for |x| up to 8192. */
-#ifndef SCOUT_CPU_DEVICE_CPU_MATH_H
-#define SCOUT_CPU_DEVICE_CPU_MATH_H
+#pragma once
 
 #include "scout/cpu/device/cpu_vector.h"
 
@@ -115,5 +114,3 @@ FAST_BODY float cpu_math_sine(float x, int32_t quarter) {
     const float y = turn & 1 ? cosine : sine;
     return cpu_math_float(cpu_math_bits(y) ^ (turn & 2) << 30);
 }
-
-#endif

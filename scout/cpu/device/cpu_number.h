@@ -1,7 +1,6 @@
 /* Numbers of every type that tensors hold, to and from float and double. Loads are exact; stores round to nearest, ties
  * to even, and saturate where the type has no infinity. */
-#ifndef SCOUT_CPU_DEVICE_CPU_NUMBER_H
-#define SCOUT_CPU_DEVICE_CPU_NUMBER_H
+#pragma once
 
 #include "scout/plugin.h"
 
@@ -24,5 +23,3 @@ uint8_t cpu_number_to_fp8e5m2(float x);
 void cpu_number_load(uint32_t type, const void *data, int64_t at, int64_t step, int64_t count, double *out);
 /* Stores one. 4-bit types: the other half of the byte stays. */
 void cpu_number_store(uint32_t type, void *data, int64_t at, double value);
-
-#endif

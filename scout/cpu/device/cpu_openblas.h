@@ -1,6 +1,5 @@
 /* OpenBLAS, opened at run time: the build on OpenMP, which shares its threads with everything else here. */
-#ifndef SCOUT_CPU_DEVICE_CPU_OPENBLAS_H
-#define SCOUT_CPU_DEVICE_CPU_OPENBLAS_H
+#pragma once
 
 #include "scout/plugin.h"
 
@@ -19,5 +18,3 @@ typedef struct cpu_openblas {
 } cpu_openblas;
 
 const cpu_openblas *cpu_openblas_get(scout_why *why); /* borrowed, for the life of the process; NULL: why says */
-
-#endif

@@ -1,6 +1,5 @@
 /* How fast this processor reads, writes and computes at best: the launches behind its ceilings. */
-#ifndef SCOUT_CPU_DEVICE_CPU_STREAM_H
-#define SCOUT_CPU_DEVICE_CPU_STREAM_H
+#pragma once
 
 #include "scout/plugin.h"
 
@@ -24,5 +23,3 @@ uint64_t cpu_stream_special(uint64_t operations); /* exponentials in registers; 
 /* cpu_arithmetic.c: at least `flops` in multiply-adds (two each) in registers, on all threads; *done: how many.
  * SCOUT_NO: no such instructions here. */
 scout_answer cpu_arithmetic_run(uint32_t type, uint64_t flops, uint64_t *done, scout_why *why);
-
-#endif

@@ -4,7 +4,6 @@
 #include "scout/cpu/device/cpu_info.h"
 #include "scout/device/libraries.h"
 
-#include <dlfcn.h>
 #include <pthread.h>
 #include <sched.h>
 #include <stdio.h>

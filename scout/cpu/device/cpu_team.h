@@ -6,11 +6,9 @@
  * user has the very threads that wait. They spin for some hundred microseconds after a turn (10,000 pauses of the
  * processor), and then sleep: small products in a row start in under 1 microsecond, where threads that sleep at once
  * need 8 (on two cores of a Xeon), and a device that idles really idles. */
-#ifndef SCOUT_CPU_DEVICE_CPU_TEAM_H
-#define SCOUT_CPU_DEVICE_CPU_TEAM_H
+#pragma once
 
 #include <stdbool.h>
-#include <stddef.h>
 #include <stdint.h>
 
 typedef void cpu_team_work(void *context, int thread, int threads);
@@ -29,5 +27,3 @@ void cpu_team_run(cpu_team_work *work, void *context);
 
 /* The share of a thread: items [*from, *to) of count. */
 void cpu_team_share(int64_t count, int thread, int threads, int64_t *from, int64_t *to);
-
-#endif

@@ -1,6 +1,5 @@
 /* Clock, power and temperature of the processor, where available. */
-#ifndef SCOUT_CPU_DEVICE_CPU_TELEMETRY_H
-#define SCOUT_CPU_DEVICE_CPU_TELEMETRY_H
+#pragma once
 
 #include "scout/plugin.h"
 
@@ -30,5 +29,3 @@ void cpu_telemetry_read(cpu_telemetry *t, scout_telemetry *out);
 double cpu_telemetry_power_limit(void); /* W; 0: not known */
 double cpu_telemetry_now(void);         /* seconds of a clock that is never adjusted */
 double cpu_telemetry_resolution(void);  /* least time that it can tell, its own cost included */
-
-#endif

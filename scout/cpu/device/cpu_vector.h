@@ -1,6 +1,5 @@
 /* Vector code whatever the mode of the build: a body is compiled once for every width that the CPU may have. */
-#ifndef SCOUT_CPU_DEVICE_CPU_VECTOR_H
-#define SCOUT_CPU_DEVICE_CPU_VECTOR_H
+#pragma once
 
 #if defined(__GNUC__) && !defined(__clang__)
 #define FAST      __attribute__((optimize("O3", "no-math-errno", "no-trapping-math")))
@@ -15,6 +14,4 @@
 #else
 #define WIDE_AVX2
 #define WIDE_AVX512
-#endif
-
 #endif

@@ -1,6 +1,5 @@
 /* The inner loops of the elementwise operators, over short dense runs: fp32 (and truth as 0 and 1), and int64. */
-#ifndef SCOUT_CPU_KERNELS_CPU_ELEMENTWISE_KERNELS_H
-#define SCOUT_CPU_KERNELS_CPU_ELEMENTWISE_KERNELS_H
+#pragma once
 
 #include "scout/op/elementwise.h"
 
@@ -33,5 +32,3 @@ cpu_elementwise_kernel *cpu_elementwise_change_of(cpu_elementwise_change change)
 
 /* The best for this processor; NULL: this operator is not known in that type. */
 cpu_elementwise_kernel *cpu_elementwise_kernel_of(elementwise_id id, int wholes);
-
-#endif

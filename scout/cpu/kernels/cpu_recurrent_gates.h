@@ -1,7 +1,6 @@
 /* A step of a recurrent layer after its products, for neighbouring hidden units of one row, and the inner loops of
  * recurrent layers in fp32. */
-#ifndef SCOUT_CPU_KERNELS_CPU_RECURRENT_GATES_H
-#define SCOUT_CPU_KERNELS_CPU_RECURRENT_GATES_H
+#pragma once
 
 #include "scout/op/recurrent.h"
 
@@ -40,5 +39,3 @@ typedef struct cpu_recurrent_gates {
 
 /* second: the last gate of such a gru, after its product. */
 void cpu_recurrent_gates_run(const cpu_recurrent_gates *g, bool second);
-
-#endif

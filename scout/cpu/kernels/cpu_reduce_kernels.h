@@ -1,6 +1,5 @@
 /* The inner loops of reductions in fp32 and int64: along a row, and across rows into a run of sums. */
-#ifndef SCOUT_CPU_KERNELS_CPU_REDUCE_KERNELS_H
-#define SCOUT_CPU_KERNELS_CPU_REDUCE_KERNELS_H
+#pragma once
 
 #include "scout/op/reduce.h"
 
@@ -25,5 +24,3 @@ typedef struct cpu_reduce_kernels {
 int cpu_reduce_kernels_of(reduce_id id, int wholes, cpu_reduce_kernels *out);
 /* The result of a sum of so many elements. */
 cpu_reduce_value cpu_reduce_finish(reduce_id id, int wholes, cpu_reduce_value sum, int64_t count);
-
-#endif

@@ -1,8 +1,7 @@
 /* Rows of numbers in vector form: the inner loops of norms and softmax. One table for each width of vectors that a
  * processor may have. Types are fp32, fp16 and bf16; `count` may be anything, nothing needs to be aligned, and an
  * output may be the very input. */
-#ifndef SCOUT_CPU_KERNELS_CPU_ROWS_H
-#define SCOUT_CPU_KERNELS_CPU_ROWS_H
+#pragma once
 
 #include <stdint.h>
 
@@ -39,5 +38,3 @@ const cpu_rows *cpu_rows_at(int index); /* each that this processor can run, fro
 
 /* Where the scratch of a thread begins, and how much there is of it for all threads, in whole lines of the cache. */
 int64_t cpu_rows_scratch(int64_t floats);
-
-#endif

@@ -2,7 +2,6 @@
  * a softmax in place, another matmul. Scores are in the workspace, so work is divided into chunks of heads, or of
  * queries, with scores that fit. Masks by position and soft caps, for which the library has no primitive, are applied
  * to the scores by a loop on all threads. Half types that its matmul does not take are converted by its reorder. */
-#include "scout/cpu/device/cpu_candidates.h"
 #include "scout/cpu/device/cpu_convert.h"
 #include "scout/cpu/device/cpu_team.h"
 #include "scout/cpu/onednn/cpu_onednn_plan.h"

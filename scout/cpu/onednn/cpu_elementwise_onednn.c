@@ -1,6 +1,5 @@
 /* Elementwise operations by oneDNN: its eltwise primitive for one operand, its binary primitive for two, where that is
  * the whole operation. bool is bytes of 0 and 1. */
-#include "scout/cpu/device/cpu_candidates.h"
 #include "scout/cpu/onednn/cpu_onednn_post.h"
 #include "scout/cpu/onednn/cpu_onednn_single.h"
 #include "scout/op/elementwise.h"

@@ -2,7 +2,6 @@
  * that the batch shares is a dimension of 1, a bias is matmul's own, a residual and an activation are post-operations.
  * Variants: the weight as it is, or packed once into the library's preferred format; and the epilogue within the
  * primitive, where the library has it, or by a pass of the project's own. */
-#include "scout/cpu/device/cpu_candidates.h"
 #include "scout/cpu/device/cpu_team.h"
 #include "scout/cpu/onednn/cpu_onednn_plan.h"
 #include "scout/cpu/onednn/cpu_onednn_post.h"
@@ -12,29 +11,20 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { SRC, WEIGHTS, DST, BIAS, RESIDUAL, SCRATCH, PARTS };
+enum { SRC, WEIGHTS, DST, BIAS, RESIDUAL, PARTS };
 
 typedef struct way { /* a variant */
     bool packed, pass;
 } way;
 
 struct scout_plan {
-    const cpu_onednn *lib;
-    dnnl_primitive_desc_t pd, pack_pd;
-    dnnl_primitive_t primitive, pack;
-    cpu_onednn_md md[PARTS], plain; /* plain: the weight before packing */
-    dnnl_memory_t memory[PARTS];
-    dnnl_exec_arg_t args[PARTS];
-    int arg_count, bias, residual; /* the last two: their tensors; -1: none */
+    cpu_onednn_plan p;
     way way;
-    bool scratch_is_ours;
-    op_activation activation; /* within the primitive */
-    requantize quant;
     cpu_gemm_tail tail; /* where way.pass */
 };
 
-static const int arg_of[PARTS] = {DNNL_ARG_SRC,  DNNL_ARG_WEIGHTS,         DNNL_ARG_DST,
-                                  DNNL_ARG_BIAS, CPU_ONEDNN_POST_RESIDUAL, DNNL_ARG_SCRATCHPAD};
+static const int arg_of[PARTS] = {DNNL_ARG_SRC, DNNL_ARG_WEIGHTS, DNNL_ARG_DST, DNNL_ARG_BIAS,
+                                  CPU_ONEDNN_POST_RESIDUAL};
 
 /* --- descriptors --- */
 
@@ -53,80 +43,53 @@ static bool strided(cpu_onednn_md *md, const matrix *m, bool batched, uint32_t t
                                  m->strides + !batched);
 }
 
-static bool describe_bias(const scout_op *op, const gemm_problem *p, scout_plan *plan) {
-    plan->bias = op_tensor(op, "bias");
-    if (plan->bias < 0) return false;
-    const scout_tensor *t = &op->tensors[plan->bias];
+static bool describe_bias(const scout_op *op, const gemm_problem *p, int bias, cpu_onednn_md *md) {
+    if (bias < 0) return false;
+    const scout_tensor *t = &op->tensors[bias];
     const bool rows = strcmp(p->bias, "m") == 0 || strcmp(p->bias, "full") == 0;
     const bool cols = strcmp(p->bias, "n") == 0 || strcmp(p->bias, "full") == 0;
     const int64_t height = rows ? p->m : 1, width = cols ? p->n : 1;
     const bool full = rows && cols;
     const matrix m = operand(p->batch, full && t->rank == 3 ? t->strides[0] : 0, height, width, 0, width);
-    return cpu_onednn_plan_type(t->type) != dnnl_data_type_undef && strided(&plan->md[BIAS], &m, p->batch > 1, t->type);
+    return cpu_onednn_plan_type(t->type) != dnnl_data_type_undef && strided(md, &m, p->batch > 1, t->type);
 }
 
-static bool describe_all(const scout_op *op, const gemm_problem *p, scout_plan *plan) {
-    const bool batched = p->batch > 1;
+static bool describe_all(const scout_op *op, const gemm_problem *p, scout_plan *plan, int bias, cpu_onednn_md *md) {
+    const bool batched = p->batch > 1, packed = plan->way.packed;
     const matrix a = operand(p->batch, p->stride_a, p->m, p->k, p->trans_a, p->lda);
     const matrix b = operand(p->batch, p->stride_b, p->k, p->n, p->trans_b, p->ldb);
     const matrix c = operand(p->batch, p->stride_c, p->m, p->n, 0, p->ldc);
-    plan->bias = -1, plan->residual = -1;
-    bool good = strided(&plan->md[SRC], &a, batched, p->type_a) && strided(&plan->plain, &b, batched, p->type_b) &&
-                strided(&plan->md[DST], &c, batched, p->type_c);
-    if (plan->way.packed)
-        good = good && cpu_onednn_md_any(&plan->md[WEIGHTS], batched ? 3 : 2, b.dims + !batched,
-                                         cpu_onednn_plan_type(p->type_b));
-    else
-        good = good && strided(&plan->md[WEIGHTS], &b, batched, p->type_b);
-    plan->quant = p->quant;
+    bool good = strided(&md[SRC], &a, batched, p->type_a) && strided(&md[DST], &c, batched, p->type_c) &&
+                strided(packed ? &plan->p.plain : &md[WEIGHTS], &b, batched, p->type_b);
+    if (packed)
+        good = good &&
+               cpu_onednn_md_any(&md[WEIGHTS], batched ? 3 : 2, b.dims + !batched, cpu_onednn_plan_type(p->type_b));
     if (plan->way.pass) return good;
-    plan->activation = p->activation;
-    plan->residual = p->residual;
-    if (p->residual >= 0) good = good && strided(&plan->md[RESIDUAL], &c, batched, p->type_c);
-    return good && (!p->bias || describe_bias(op, p, plan));
+    if (p->residual >= 0) good = good && strided(&md[RESIDUAL], &c, batched, p->type_c);
+    return good && (!p->bias || describe_bias(op, p, bias, &md[BIAS]));
 }
 
 /* The harness owns the scratch memory, unless it would be more than a plan may ask for. */
-static dnnl_status_t describe_product(scout_plan *plan, uint64_t limit) {
-    const cpu_onednn *l = plan->lib;
-    dnnl_status_t status = dnnl_success;
-    for (int ours = 1; ours >= 0; ours--) {
+static dnnl_status_t describe_product(scout_plan *plan, const gemm_problem *p, const cpu_onednn_md *md,
+                                      uint64_t limit) {
+    const op_activation none = {.function = ACTIVATION_PLAIN};
+    const cpu_onednn *l = plan->p.lib;
+    for (bool ours = true;; ours = false) {
         dnnl_primitive_attr_t attr = NULL;
-        status = l->dnnl_primitive_attr_create(&attr);
-        if (status == dnnl_success && ours)
-            status = l->dnnl_primitive_attr_set_scratchpad_mode(attr, dnnl_scratchpad_mode_user);
-        if (status == dnnl_success) status = cpu_onednn_post_quantise(l, attr, &plan->quant);
-        if (status == dnnl_success) status = cpu_onednn_post(l, attr, &plan->md[RESIDUAL], &plan->activation);
+        dnnl_status_t status = ours ? cpu_onednn_plan_attr(&plan->p, &attr) : l->dnnl_primitive_attr_create(&attr);
+        if (status == dnnl_success) status = cpu_onednn_post_quantise(l, attr, &p->quant);
         if (status == dnnl_success)
-            status =
-                cpu_onednn_matmul(&plan->pd, &plan->md[SRC], &plan->md[WEIGHTS], &plan->md[BIAS], &plan->md[DST], attr);
+            status = cpu_onednn_post(l, attr, &md[RESIDUAL], plan->way.pass ? &none : &p->activation);
+        if (status == dnnl_success)
+            status = cpu_onednn_matmul(&plan->p.pd, &md[SRC], &md[WEIGHTS], &md[BIAS], &md[DST], attr);
         if (attr) l->dnnl_primitive_attr_destroy(attr);
-        if (status != dnnl_success) return status;
-        plan->scratch_is_ours = ours != 0;
-        if (!ours) return status;
-        if (!cpu_onednn_md_of(&plan->md[SCRATCH], plan->pd, dnnl_query_scratchpad_md)) return dnnl_runtime_error;
-        if (cpu_onednn_md_bytes(&plan->md[SCRATCH]) <= limit) return status;
-        l->dnnl_primitive_desc_destroy(plan->pd);
-        plan->pd = NULL;
-        cpu_onednn_md_free(&plan->md[SCRATCH]);
+        if (status != dnnl_success || !ours || cpu_onednn_plan_scratch_fits(&plan->p, limit)) return status;
     }
-    return status;
 }
 
 /* --- the candidate --- */
 
-static void destroy(scout_plan *plan) {
-    const cpu_onednn *l = plan->lib;
-    for (int k = 0; k < PARTS; k++) {
-        if (plan->memory[k]) l->dnnl_memory_destroy(plan->memory[k]);
-        cpu_onednn_md_free(&plan->md[k]);
-    }
-    cpu_onednn_md_free(&plan->plain);
-    if (plan->primitive) l->dnnl_primitive_destroy(plan->primitive);
-    if (plan->pack) l->dnnl_primitive_destroy(plan->pack);
-    if (plan->pd) l->dnnl_primitive_desc_destroy(plan->pd);
-    if (plan->pack_pd) l->dnnl_primitive_desc_destroy(plan->pack_pd);
-}
+static void destroy(scout_plan *plan) { cpu_onednn_plan_free(&plan->p); }
 
 static scout_answer refuse(const cpu_onednn *l, const gemm_problem *p, bool fused, dnnl_status_t status,
                            scout_why *why) {
@@ -143,20 +106,27 @@ static scout_answer refuse(const cpu_onednn *l, const gemm_problem *p, bool fuse
 
 static scout_answer describe_plan(const scout_op *op, way w, scout_plan *plan, scout_why *why) {
     const gemm_problem p = gemm_problem_of(op);
-    const cpu_onednn *l = cpu_onednn_get(why);
-    if (!l) return SCOUT_NO;
-    plan->lib = l;
+    const int bias = op_tensor(op, "bias"), tensors[PARTS] = {GEMM_A, GEMM_B, GEMM_C, bias, p.residual};
+    cpu_onednn_md md[PARTS] = {{.there = false}};
+    scout_answer answer = cpu_onednn_plan_begin(&plan->p, why);
     plan->way = w;
-    const scout_answer tail = w.pass ? cpu_gemm_tail_of(op, &plan->tail, why) : SCOUT_OK;
-    if (tail != SCOUT_OK) return tail;
+    if (answer == SCOUT_OK && w.pass) answer = cpu_gemm_tail_of(op, &plan->tail, why);
+    if (answer != SCOUT_OK) return answer;
     dnnl_status_t status = dnnl_invalid_arguments;
-    if (describe_all(op, &p, plan)) status = describe_product(plan, op->workspace_limit);
-    return status == dnnl_success ? SCOUT_OK : refuse(l, &p, !w.pass, status, why);
+    if (describe_all(op, &p, plan, bias, md)) status = describe_product(plan, &p, md, op->workspace_limit);
+    for (int k = 0; k < PARTS; k++) {
+        if (md[k].there && status == dnnl_success)
+            (void)cpu_onednn_plan_part(&plan->p, arg_of[k], tensors[k], md[k]); /* all have room */
+        else
+            cpu_onednn_md_free(&md[k]);
+    }
+    if (w.packed) plan->p.packed = WEIGHTS;
+    return status == dnnl_success ? SCOUT_OK : refuse(plan->p.lib, &p, !w.pass, status, why);
 }
 
 /* Asks the library; compiles nothing yet. */
 static bool can(const scout_op *op, way w, scout_why *why) {
-    scout_plan plan = {.lib = NULL};
+    scout_plan plan = {.way = w};
     const scout_answer answer = describe_plan(op, w, &plan, why);
     destroy(&plan);
     return answer == SCOUT_OK;
@@ -209,91 +179,32 @@ static way way_of(const gemm_problem *p, const int64_t *values) {
     return w;
 }
 
-static bool add_arg(scout_plan *plan, int part) {
-    if (!plan->md[part].there) return true;
-    if (!cpu_onednn_memory(&plan->memory[part], &plan->md[part], DNNL_MEMORY_NONE)) return false;
-    plan->args[plan->arg_count++] = (dnnl_exec_arg_t){arg_of[part], plan->memory[part]};
-    return true;
-}
-
-static dnnl_status_t compile(scout_plan *plan) {
-    const cpu_onednn *l = plan->lib;
-    dnnl_status_t status = l->dnnl_primitive_create(&plan->primitive, plan->pd);
-    if (status == dnnl_success && plan->way.packed) {
-        cpu_onednn_md_free(&plan->md[WEIGHTS]);
-        if (!cpu_onednn_md_of(&plan->md[WEIGHTS], plan->pd, dnnl_query_weights_md)) return dnnl_runtime_error;
-        status = cpu_onednn_reorder(&plan->pack_pd, &plan->plain, &plan->md[WEIGHTS]);
-        if (status == dnnl_success) status = l->dnnl_primitive_create(&plan->pack, plan->pack_pd);
-    }
-    for (int part = 0; part < PARTS && status == dnnl_success; part++)
-        if (!add_arg(plan, part)) status = dnnl_out_of_memory;
-    return status;
-}
-
 static scout_answer prepare(const scout_op *op, scout_device *device, const int64_t *values, scout_plan **out,
                             scout_plan_needs *needs, scout_why *why) {
     const gemm_problem p = gemm_problem_of(op);
     scout_plan *const plan = *out;
     (void)device;
     const scout_answer answer = describe_plan(op, way_of(&p, values), plan, why);
-    if (answer != SCOUT_OK) return answer;
-    const dnnl_status_t status = compile(plan);
-    if (status != dnnl_success) return refuse(plan->lib, &p, !plan->way.pass, status, why);
-    if (plan->way.packed && cpu_onednn_md_same(&plan->md[WEIGHTS], &plan->plain))
-        return scout_say(why, SCOUT_NO, "feature", "oneDNN keeps this weight's layout: nothing to pack");
-    needs->packs = plan->way.packed ? GEMM_B + 1 : 0;
-    needs->pack_bytes = plan->way.packed ? cpu_onednn_md_bytes(&plan->md[WEIGHTS]) : 0;
-    needs->workspace_bytes = cpu_onednn_md_bytes(&plan->md[SCRATCH]);
-    return SCOUT_OK;
+    return answer == SCOUT_OK ? cpu_onednn_plan_finish(&plan->p, op->workspace_limit, needs, why) : answer;
 }
 
 static scout_answer pack(scout_plan *plan, const void *weight, void *packed, void *stream, scout_why *why) {
-    const cpu_onednn *l = plan->lib;
-    dnnl_memory_t from = NULL, to = NULL;
-    dnnl_status_t status = dnnl_out_of_memory;
     (void)stream;
-    /* the library takes no pointer to const; a reorder only reads its source */
-    if (cpu_onednn_memory(&from, &plan->plain, (void *)(uintptr_t)weight) &&
-        cpu_onednn_memory(&to, &plan->md[WEIGHTS], packed)) {
-        const dnnl_exec_arg_t args[] = {{DNNL_ARG_FROM, from}, {DNNL_ARG_TO, to}};
-        status = l->dnnl_primitive_execute(plan->pack, l->stream, 2, args);
-        if (status == dnnl_success) status = l->dnnl_stream_wait(l->stream);
-    }
-    if (from) l->dnnl_memory_destroy(from);
-    if (to) l->dnnl_memory_destroy(to);
-    if (status == dnnl_success) return SCOUT_OK;
-    return scout_say(why, SCOUT_FAILED, "error", "oneDNN could not pack the weight: status %d", (int)status);
+    return cpu_onednn_plan_pack(&plan->p, weight, packed, why);
 }
 
 static scout_answer launch(scout_plan *plan, const scout_args *args, scout_why *why) {
-    const cpu_onednn *l = plan->lib;
-    void *const parts[PARTS] = {args->tensors[GEMM_A],
-                                args->tensors[GEMM_B],
-                                args->tensors[GEMM_C],
-                                plan->bias >= 0 ? args->tensors[plan->bias] : NULL,
-                                plan->residual >= 0 ? args->tensors[plan->residual] : NULL,
-                                args->workspace};
-    dnnl_status_t status = dnnl_success;
-    for (int part = 0; part < PARTS && status == dnnl_success; part++)
-        if (plan->memory[part]) status = l->dnnl_memory_set_data_handle(plan->memory[part], parts[part]);
-    if (status == dnnl_success)
-        status = l->dnnl_primitive_execute(plan->primitive, l->stream, plan->arg_count, plan->args);
-    if (status == dnnl_success) status = l->dnnl_stream_wait(l->stream);
-    if (status == dnnl_success && plan->way.pass) cpu_gemm_tail_run(&plan->tail, args->tensors);
-    if (status == dnnl_success) return SCOUT_OK;
-    return scout_say(why, SCOUT_FAILED, "error", "oneDNN's matmul failed with status %d", (int)status);
+    const scout_answer answer = cpu_onednn_plan_launch(&plan->p, args, why);
+    if (answer == SCOUT_OK && plan->way.pass) cpu_gemm_tail_run(&plan->tail, args->tensors);
+    return answer;
 }
 
 static int describe(const scout_plan *plan, char *json, size_t room) {
-    const char *implementation = NULL;
-    if (plan->lib->dnnl_primitive_desc_query(plan->pd, dnnl_query_impl_info_str, 0, (void *)&implementation) !=
-        dnnl_success)
-        implementation = NULL;
     return snprintf(json, room,
                     "{\"library\": \"onednn\", \"version\": \"%s\", \"implementation\": \"%s\", \"weight\": \"%s\", "
                     "\"passes\": %d, \"threads\": \"%s\"}",
-                    plan->lib->version, implementation ? implementation : "", plan->way.packed ? "packed" : "as_is",
-                    1 + plan->way.pass, cpu_team_about());
+                    plan->p.lib->version, cpu_onednn_plan_implementation(&plan->p),
+                    plan->way.packed ? "packed" : "as_is", 1 + plan->way.pass, cpu_team_about());
 }
 
 const scout_candidate cpu_gemm_onednn = {

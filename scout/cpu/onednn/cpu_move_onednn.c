@@ -1,5 +1,4 @@
 /* Transposes and casts by oneDNN's reorder: the same elements with other strides, or of another type. */
-#include "scout/cpu/device/cpu_candidates.h"
 #include "scout/cpu/onednn/cpu_onednn_single.h"
 #include "scout/op/move.h"
 
@@ -38,9 +37,7 @@ static scout_answer supports(const scout_op *op, scout_device *device, scout_why
 
 /* Its reference computes every index by divisions: some 100 ns a number, which is no baseline. */
 static bool is_plain(const cpu_onednn_plan *p) {
-    const char *name = NULL;
-    if (p->lib->dnnl_primitive_desc_query(p->pd, dnnl_query_impl_info_str, 0, (void *)&name) != dnnl_success || !name)
-        return false;
+    const char *const name = cpu_onednn_plan_implementation(p);
     return strstr(name, "ref") != NULL || strstr(name, "simple:any") != NULL;
 }
 

@@ -1,6 +1,5 @@
 /* Norms by oneDNN: layer norms of contiguous rows, batch norms in inference, and norms over neighbouring channels.
  * Scale, bias, mean and variance are fp32 there, whatever the type of the rows. */
-#include "scout/cpu/device/cpu_candidates.h"
 #include "scout/cpu/onednn/cpu_onednn_single.h"
 #include "scout/op/norm.h"
 

@@ -1,8 +1,7 @@
 /* oneDNN, opened at run time, in the two major versions that distributions carry (2: Debian 12, 3: Ubuntu 24.04). What
  * differs between them (memory descriptors, creation of matmul) is hidden by the functions below; everything else is
  * called through the table, with the types of dnnl.h. */
-#ifndef SCOUT_CPU_ONEDNN_CPU_ONEDNN_H
-#define SCOUT_CPU_ONEDNN_CPU_ONEDNN_H
+#pragma once
 
 #include "scout/plugin.h"
 
@@ -161,5 +160,3 @@ dnnl_status_t cpu_onednn_recurrence(dnnl_primitive_desc_t *pd, const cpu_onednn_
                                     const_dnnl_primitive_attr_t attr);
 /* What comes out is multiplied by a number. */
 dnnl_status_t cpu_onednn_scaled(dnnl_primitive_attr_t attr, float scale);
-
-#endif

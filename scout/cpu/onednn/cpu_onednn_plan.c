@@ -129,19 +129,24 @@ scout_answer cpu_onednn_plan_finish(cpu_onednn_plan *p, uint64_t workspace_limit
 
 /* --- running --- */
 
-scout_answer cpu_onednn_plan_pack(cpu_onednn_plan *p, const void *weight, void *packed, scout_why *why) {
-    const cpu_onednn *l = p->lib;
+dnnl_status_t cpu_onednn_plan_reorder(const cpu_onednn *l, dnnl_primitive_t reorder, const cpu_onednn_md *plain,
+                                      const void *weight, const cpu_onednn_md *md, void *packed) {
     dnnl_memory_t from = NULL, to = NULL;
     dnnl_status_t status = dnnl_out_of_memory;
     /* the library takes no pointer to const; a reorder only reads its source */
-    if (cpu_onednn_memory(&from, &p->plain, (void *)(uintptr_t)weight) &&
-        cpu_onednn_memory(&to, &p->parts[p->packed].md, packed)) {
+    if (cpu_onednn_memory(&from, plain, (void *)(uintptr_t)weight) && cpu_onednn_memory(&to, md, packed)) {
         const dnnl_exec_arg_t args[] = {{DNNL_ARG_FROM, from}, {DNNL_ARG_TO, to}};
-        status = l->dnnl_primitive_execute(p->pack, l->stream, 2, args);
+        status = l->dnnl_primitive_execute(reorder, l->stream, 2, args);
         if (status == dnnl_success) status = l->dnnl_stream_wait(l->stream);
     }
     if (from) l->dnnl_memory_destroy(from);
     if (to) l->dnnl_memory_destroy(to);
+    return status;
+}
+
+scout_answer cpu_onednn_plan_pack(cpu_onednn_plan *p, const void *weight, void *packed, scout_why *why) {
+    const dnnl_status_t status =
+        cpu_onednn_plan_reorder(p->lib, p->pack, &p->plain, weight, &p->parts[p->packed].md, packed);
     if (status == dnnl_success) return SCOUT_OK;
     return scout_say(why, SCOUT_FAILED, "error", "oneDNN could not pack the weight: status %d", (int)status);
 }
@@ -162,14 +167,17 @@ scout_answer cpu_onednn_plan_launch(cpu_onednn_plan *p, const scout_args *args, 
     return scout_say(why, SCOUT_FAILED, "error", "oneDNN's primitive failed with status %d", (int)status);
 }
 
+const char *cpu_onednn_plan_implementation(const cpu_onednn_plan *p) {
+    const char *name = NULL;
+    if (p->lib->dnnl_primitive_desc_query(p->pd, dnnl_query_impl_info_str, 0, (void *)&name) != dnnl_success) return "";
+    return name ? name : "";
+}
+
 int cpu_onednn_plan_describe(const cpu_onednn_plan *p, char *json, size_t room) {
-    const char *implementation = NULL;
-    if (p->lib->dnnl_primitive_desc_query(p->pd, dnnl_query_impl_info_str, 0, (void *)&implementation) != dnnl_success)
-        implementation = NULL;
     return snprintf(json, room,
                     "{\"library\": \"onednn\", \"version\": \"%s\", \"implementation\": \"%s\", \"weight\": \"%s\", "
                     "\"threads\": \"%s\"}",
-                    p->lib->version, implementation ? implementation : "", p->packed >= 0 ? "packed" : "as_is",
+                    p->lib->version, cpu_onednn_plan_implementation(p), p->packed >= 0 ? "packed" : "as_is",
                     cpu_team_about());
 }
 

@@ -1,7 +1,7 @@
 /* A primitive of oneDNN with its arguments, shared by the candidates that call one. */
-#ifndef SCOUT_CPU_ONEDNN_CPU_ONEDNN_PLAN_H
-#define SCOUT_CPU_ONEDNN_CPU_ONEDNN_PLAN_H
+#pragma once
 
+#include "scout/cpu/device/cpu_candidates.h"
 #include "scout/cpu/onednn/cpu_onednn.h"
 #include "scout/op/op.h"
 
@@ -51,12 +51,14 @@ bool cpu_onednn_plan_scratch_fits(cpu_onednn_plan *p, uint64_t limit);
  * `needs`. */
 scout_answer cpu_onednn_plan_finish(cpu_onednn_plan *p, uint64_t workspace_limit, scout_plan_needs *needs,
                                     scout_why *why);
+/* Runs a reorder of a weight to where it is packed. */
+dnnl_status_t cpu_onednn_plan_reorder(const cpu_onednn *l, dnnl_primitive_t reorder, const cpu_onednn_md *plain,
+                                      const void *weight, const cpu_onednn_md *md, void *packed);
 scout_answer cpu_onednn_plan_pack(cpu_onednn_plan *p, const void *weight, void *packed, scout_why *why);
 scout_answer cpu_onednn_plan_launch(cpu_onednn_plan *p, const scout_args *args, scout_why *why);
+const char *cpu_onednn_plan_implementation(const cpu_onednn_plan *p); /* the library's name of its kernel, or "" */
 int cpu_onednn_plan_describe(const cpu_onednn_plan *p, char *json, size_t room);
 void cpu_onednn_plan_free(cpu_onednn_plan *p); /* what it holds, not itself */
 
 /* The meaning of a status other than dnnl_success: SCOUT_NO "type" where the library has no such primitive. */
 scout_answer cpu_onednn_plan_refuse(const cpu_onednn_plan *p, const char *what, dnnl_status_t status, scout_why *why);
-
-#endif

@@ -1,6 +1,5 @@
 /* The epilogue of a primitive as post-operations of oneDNN: the residual first, then the activation of the sum. */
-#ifndef SCOUT_CPU_ONEDNN_CPU_ONEDNN_POST_H
-#define SCOUT_CPU_ONEDNN_CPU_ONEDNN_POST_H
+#pragma once
 
 #include "scout/cpu/onednn/cpu_onednn.h"
 #include "scout/op/requantize.h"
@@ -20,5 +19,3 @@ dnnl_status_t cpu_onednn_post_sum(const cpu_onednn *l, dnnl_primitive_attr_t att
 /* residual: NULL or not `there`: none. */
 dnnl_status_t cpu_onednn_post(const cpu_onednn *l, dnnl_primitive_attr_t attr, const cpu_onednn_md *residual,
                               const op_activation *a);
-
-#endif

@@ -1,6 +1,5 @@
 /* Candidates that are one primitive of oneDNN: a file describes it and takes the rest from here. */
-#ifndef SCOUT_CPU_ONEDNN_CPU_ONEDNN_SINGLE_H
-#define SCOUT_CPU_ONEDNN_CPU_ONEDNN_SINGLE_H
+#pragma once
 
 #include "scout/cpu/onednn/cpu_onednn_plan.h"
 
@@ -19,5 +18,3 @@ scout_answer cpu_onednn_single_prepare(cpu_onednn_single_describe *how, const sc
 scout_answer cpu_onednn_single_launch(scout_plan *plan, const scout_args *args, scout_why *why);
 int cpu_onednn_single_json(const scout_plan *plan, char *json, size_t room);
 void cpu_onednn_single_destroy(scout_plan *plan);
-
-#endif

@@ -1,5 +1,4 @@
 /* Pools by oneDNN: the baseline of this device. */
-#include "scout/cpu/device/cpu_candidates.h"
 #include "scout/cpu/onednn/cpu_onednn_post.h"
 #include "scout/cpu/onednn/cpu_onednn_single.h"
 #include "scout/op/pool.h"

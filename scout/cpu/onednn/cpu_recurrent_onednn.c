@@ -1,7 +1,6 @@
 /* Recurrent layers by oneDNN's own primitives: the baseline of this device. Its gates have another order, so both
  * weights and the bias are packed as one: gates reordered, then in the library's preferred format. Where its output's
  * layout differs from ONNX's, the output goes to the workspace first and is copied. */
-#include "scout/cpu/device/cpu_candidates.h"
 #include "scout/cpu/device/cpu_number.h"
 #include "scout/cpu/device/cpu_team.h"
 #include "scout/cpu/onednn/cpu_onednn_plan.h"
@@ -234,20 +233,10 @@ static void order_gates(const scout_plan *plan, const char *from, int64_t in, ch
 }
 
 static dnnl_status_t pack_weight(const scout_plan *plan, int which, const void *weight, void *room, void *packed) {
-    const cpu_onednn *l = plan->onednn.lib;
     const cpu_onednn_part *part = &plan->onednn.parts[plan->parts[which]];
-    dnnl_memory_t from = NULL, to = NULL;
-    dnnl_status_t status = dnnl_out_of_memory;
     order_gates(plan, weight, which == W ? plan->p.input : plan->p.hidden, room);
-    if (cpu_onednn_memory(&from, &plan->plain[which], room) &&
-        cpu_onednn_memory(&to, &part->md, (char *)packed + part->offset)) {
-        const dnnl_exec_arg_t args[] = {{DNNL_ARG_FROM, from}, {DNNL_ARG_TO, to}};
-        status = l->dnnl_primitive_execute(plan->order[which], l->stream, 2, args);
-        if (status == dnnl_success) status = l->dnnl_stream_wait(l->stream);
-    }
-    if (from) l->dnnl_memory_destroy(from);
-    if (to) l->dnnl_memory_destroy(to);
-    return status;
+    return cpu_onednn_plan_reorder(plan->onednn.lib, plan->order[which], &plan->plain[which], room, &part->md,
+                                   (char *)packed + part->offset);
 }
 
 static double bias_of(const recurrent_problem *p, const void *bias, int64_t at) {

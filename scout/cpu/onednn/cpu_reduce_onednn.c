@@ -1,5 +1,4 @@
 /* Reductions by oneDNN's primitive of that name, which keeps the rank: a reduced dimension becomes 1. */
-#include "scout/cpu/device/cpu_candidates.h"
 #include "scout/cpu/onednn/cpu_onednn_single.h"
 #include "scout/op/reduce.h"
 

@@ -1,5 +1,4 @@
 /* Softmax and its logarithm by oneDNN, along any axis. */
-#include "scout/cpu/device/cpu_candidates.h"
 #include "scout/cpu/onednn/cpu_onednn_single.h"
 #include "scout/op/softmax.h"
 

@@ -1,7 +1,6 @@
 /* The inner loops of the own attention, on blocks of queries. Operands are in one thread's scratch memory, transposed,
  * so that vectors run over the queries and no sum goes across a vector. */
-#ifndef SCOUT_CPU_PRODUCTS_CPU_ATTENTION_KERNEL_H
-#define SCOUT_CPU_PRODUCTS_CPU_ATTENTION_KERNEL_H
+#pragma once
 
 #include <stdint.h>
 
@@ -34,5 +33,3 @@ typedef struct cpu_attention_kernel {
 } cpu_attention_kernel;
 
 const cpu_attention_kernel *cpu_attention_kernel_get(void); /* the widest that this processor has */
-
-#endif

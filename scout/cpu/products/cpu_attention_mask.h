@@ -1,6 +1,5 @@
 /* Masks and soft caps applied to scores in memory, by all threads, for compositions of library calls. */
-#ifndef SCOUT_CPU_PRODUCTS_CPU_ATTENTION_MASK_H
-#define SCOUT_CPU_PRODUCTS_CPU_ATTENTION_MASK_H
+#pragma once
 
 #include "scout/op/attention.h"
 
@@ -25,5 +24,3 @@ void cpu_attention_convert(const cpu_attention_rows *r);
 
 bool cpu_attention_masked(const attention_problem *p); /* whether there is anything to do */
 void cpu_attention_mask(const cpu_attention_scores *s);
-
-#endif

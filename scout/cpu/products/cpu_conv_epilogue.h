@@ -1,16 +1,11 @@
 /* The epilogue of a convolution in fp32: bias, residual, activation. Shared by the project's own loops.
  */
-#ifndef SCOUT_CPU_PRODUCTS_CPU_CONV_EPILOGUE_H
-#define SCOUT_CPU_PRODUCTS_CPU_CONV_EPILOGUE_H
+#pragma once
 
 #include "scout/op/conv.h"
-
-#include <stdbool.h>
 
 /* Types, layout and activation that these loops have; SCOUT_NO with the reason otherwise. */
 scout_answer cpu_conv_epilogue_covers(const conv_problem *p, scout_why *why);
 
 /* out[k] = activation(out[k] + bias + residual[k]); residual NULL: none. */
 void cpu_conv_epilogue_row(const op_activation *a, float bias, const float *residual, float *out, int64_t count);
-
-#endif

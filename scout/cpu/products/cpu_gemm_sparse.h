@@ -1,7 +1,6 @@
 /* Shared by products with sparse weights: the operations they take, A widened to fp32, the end of a column. The weight
  * is seen as [N,K], whichever way it is stored: a column of the product is a row of it. */
-#ifndef SCOUT_CPU_PRODUCTS_CPU_GEMM_SPARSE_H
-#define SCOUT_CPU_PRODUCTS_CPU_GEMM_SPARSE_H
+#pragma once
 
 #include "scout/op/gemm.h"
 
@@ -24,5 +23,3 @@ void cpu_gemm_sparse_widen(const cpu_gemm_sparse_rows *job);
 
 /* c[row][n] = sum + bias[n]; bias NULL: none. */
 void cpu_gemm_sparse_store(const gemm_problem *p, const void *bias, void *c, int64_t row, int64_t n, float sum);
-
-#endif

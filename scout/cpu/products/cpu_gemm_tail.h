@@ -1,7 +1,6 @@
 /* The epilogue of a product in a pass of its own: for libraries without a fused one. In place; sums that the library
  * rounded to 16 bits are rounded once more. */
-#ifndef SCOUT_CPU_PRODUCTS_CPU_GEMM_TAIL_H
-#define SCOUT_CPU_PRODUCTS_CPU_GEMM_TAIL_H
+#pragma once
 
 #include "scout/cpu/kernels/cpu_elementwise_kernels.h"
 #include "scout/op/gemm.h"
@@ -29,5 +28,3 @@ void cpu_gemm_tail_run(const cpu_gemm_tail *tail, void *const *tensors);
 enum { CPU_GEMM_TAIL_MOST = 1024 };
 void cpu_gemm_tail_row(const cpu_gemm_tail *tail, void *const *tensors, int64_t product, int64_t row, int64_t first,
                        int64_t count, float *sums);
-
-#endif

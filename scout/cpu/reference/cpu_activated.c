@@ -1,5 +1,5 @@
 /* Every output of a product in fp64: blocks of columns, which threads share; two rows and eight columns at a time. */
-#include "scout/cpu/reference/cpu_activated.h"
+#include "scout/cpu/reference/cpu_lines.h"
 
 #include "scout/cpu/device/cpu_info.h"
 #include "scout/cpu/device/cpu_team.h"

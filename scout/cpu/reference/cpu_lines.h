@@ -1,7 +1,6 @@
 /* Rows and columns of a product's operands as doubles, whatever their types and layouts; weights in blocks with their
  * scales. */
-#ifndef SCOUT_CPU_REFERENCE_CPU_LINES_H
-#define SCOUT_CPU_REFERENCE_CPU_LINES_H
+#pragma once
 
 #include "scout/op/gemm.h"
 
@@ -28,4 +27,15 @@ double cpu_lines_residual(const cpu_lines *l, int64_t product, int64_t row, int6
 double cpu_lines_finish(const cpu_lines *l, int64_t product, int64_t row, int64_t column, double total,
                         double *squares);
 
-#endif
+typedef struct cpu_activated_sum { /* what an output, or a projection of outputs, should be */
+    double want, spread;
+} cpu_activated_sum;
+
+/* Whether that many multiply-adds are too many to be done here: they would take minutes. */
+bool cpu_activated_too_large(const gemm_problem *p);
+
+/* Of one product of the batch: sums[row * segments + s] becomes the sum of x[j] * output[row][j] over the columns of
+ * segment s, each `width` (at most CPU_ACTIVATED_COLUMNS, which it divides) wide. false: no memory. */
+enum { CPU_ACTIVATED_COLUMNS = 32 };
+bool cpu_activated(const cpu_lines *lines, int64_t product, const double *x, int64_t width, int64_t segments,
+                   cpu_activated_sum *sums);

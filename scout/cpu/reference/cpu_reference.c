@@ -18,7 +18,6 @@
 #include "scout/cpu/device/cpu_fill.h"
 #include "scout/cpu/device/cpu_number.h"
 #include "scout/cpu/device/cpu_team.h"
-#include "scout/cpu/reference/cpu_activated.h"
 #include "scout/cpu/reference/cpu_lines.h"
 
 #include <math.h>

@@ -1,8 +1,6 @@
 /* The whole output of an attention in fp64: sixteen queries that share keys and values at a time, so that a loaded key
  * serves all of them and compilers vectorise the loops. */
-#include "scout/cpu/device/cpu_candidates.h"
 #include "scout/cpu/device/cpu_info.h"
-#include "scout/cpu/device/cpu_number.h"
 #include "scout/cpu/device/cpu_vector.h"
 #include "scout/cpu/reference/cpu_whole.h"
 #include "scout/op/attention.h"
@@ -195,19 +193,5 @@ static scout_answer compute(const void *context, const scout_op *op, void *const
     return SCOUT_OK;
 }
 
-static const cpu_whole whole = {SCOUT_ATTENTION, open_whole, grain, compute, scratch_doubles};
-
-static scout_answer begin(scout_device *device, const scout_op *op, void *const *tensors, uint64_t seed,
-                          scout_check **check, scout_why *why) {
-    (void)device, (void)seed;
-    return cpu_whole_begin(&whole, op, tensors, check, why);
-}
-
-const scout_reference cpu_reference_attention = {
-    .size = sizeof(scout_reference),
-    .kind = SCOUT_ATTENTION,
-    .begin = begin,
-    .compare = cpu_whole_compare,
-    .end = cpu_whole_end,
-    .compare_at = cpu_whole_compare_at,
-};
+static const cpu_whole whole = {open_whole, grain, compute, scratch_doubles};
+CPU_WHOLE_REFERENCE(cpu_reference_attention, SCOUT_ATTENTION, whole);

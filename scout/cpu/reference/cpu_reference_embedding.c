@@ -1,6 +1,4 @@
 /* The reference of embeddings. */
-#include "scout/cpu/device/cpu_candidates.h"
-#include "scout/cpu/device/cpu_number.h"
 #include "scout/cpu/reference/cpu_whole.h"
 #include "scout/op/embedding.h"
 
@@ -29,19 +27,5 @@ static scout_answer compute(const void *state, const scout_op *op, void *const *
     return SCOUT_OK;
 }
 
-static const cpu_whole whole = {SCOUT_EMBEDDING, open_whole, grain, compute, NULL};
-
-static scout_answer begin(scout_device *device, const scout_op *op, void *const *tensors, uint64_t seed,
-                          scout_check **check, scout_why *why) {
-    (void)device, (void)seed;
-    return cpu_whole_begin(&whole, op, tensors, check, why);
-}
-
-const scout_reference cpu_reference_embedding = {
-    .size = sizeof(scout_reference),
-    .kind = SCOUT_EMBEDDING,
-    .begin = begin,
-    .compare = cpu_whole_compare,
-    .end = cpu_whole_end,
-    .compare_at = cpu_whole_compare_at,
-};
+static const cpu_whole whole = {open_whole, grain, compute, NULL};
+CPU_WHOLE_REFERENCE(cpu_reference_embedding, SCOUT_EMBEDDING, whole);

@@ -1,18 +1,10 @@
 /* The reference of moves: the source of every element, computed from its place in the output, not from the pieces that
  * candidates copy. */
-#include "scout/cpu/device/cpu_candidates.h"
-#include "scout/cpu/device/cpu_number.h"
 #include "scout/cpu/reference/cpu_whole.h"
 #include "scout/op/move.h"
 
 #include <math.h>
 #include <string.h>
-
-static scout_answer open_whole(const scout_op *op, void **state, scout_why *why) {
-    (void)op, (void)why;
-    *state = NULL;
-    return SCOUT_OK;
-}
 
 static int64_t grain(const void *state, const scout_op *op, uint32_t output) {
     (void)state, (void)op, (void)output;
@@ -158,19 +150,5 @@ static scout_answer compute(const void *state, const scout_op *op, void *const *
     return SCOUT_OK;
 }
 
-static const cpu_whole whole = {SCOUT_MOVE, open_whole, grain, compute, NULL};
-
-static scout_answer begin(scout_device *device, const scout_op *op, void *const *tensors, uint64_t seed,
-                          scout_check **check, scout_why *why) {
-    (void)device, (void)seed;
-    return cpu_whole_begin(&whole, op, tensors, check, why);
-}
-
-const scout_reference cpu_reference_move = {
-    .size = sizeof(scout_reference),
-    .kind = SCOUT_MOVE,
-    .begin = begin,
-    .compare = cpu_whole_compare,
-    .end = cpu_whole_end,
-    .compare_at = cpu_whole_compare_at,
-};
+static const cpu_whole whole = {NULL, grain, compute, NULL};
+CPU_WHOLE_REFERENCE(cpu_reference_move, SCOUT_MOVE, whole);

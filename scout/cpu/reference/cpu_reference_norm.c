@@ -1,7 +1,4 @@
 /* Norms in fp64: every element of the normalised output, and of the sum where that is written too. */
-#include "scout/cpu/device/cpu_candidates.h"
-
-#include "scout/cpu/device/cpu_number.h"
 #include "scout/cpu/reference/cpu_whole.h"
 #include "scout/op/norm.h"
 
@@ -165,17 +162,5 @@ static scout_answer compute(const void *state, const scout_op *op, void *const *
     return SCOUT_OK;
 }
 
-static const cpu_whole whole = {SCOUT_NORM, open_norm, grain, compute, scratch};
-
-static scout_answer begin(scout_device *device, const scout_op *op, void *const *tensors, uint64_t seed,
-                          scout_check **check, scout_why *why) {
-    (void)device, (void)seed;
-    return cpu_whole_begin(&whole, op, tensors, check, why);
-}
-
-const scout_reference cpu_reference_norm = {.size = sizeof(scout_reference),
-                                            .kind = SCOUT_NORM,
-                                            .begin = begin,
-                                            .compare = cpu_whole_compare,
-                                            .end = cpu_whole_end,
-                                            .compare_at = cpu_whole_compare_at};
+static const cpu_whole whole = {open_norm, grain, compute, scratch};
+CPU_WHOLE_REFERENCE(cpu_reference_norm, SCOUT_NORM, whole);

@@ -1,6 +1,5 @@
 /* Elementwise operators of the reference. */
-#ifndef SCOUT_CPU_REFERENCE_CPU_REFERENCE_OPERATORS_H
-#define SCOUT_CPU_REFERENCE_CPU_REFERENCE_OPERATORS_H
+#pragma once
 
 #include "scout/op/elementwise.h"
 
@@ -12,5 +11,3 @@ double cpu_reference_operators_floats(elementwise_id id, const double *x, int n,
 int64_t cpu_reference_operators_wholes(elementwise_id id, const int64_t *x, int n, const elementwise_numbers *p);
 /* The root of the sum of the squares of the terms beside the result itself that its rounding errors are part of. */
 double cpu_reference_operators_spread(elementwise_id id, const double *x, int n);
-
-#endif

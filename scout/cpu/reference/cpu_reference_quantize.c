@@ -1,18 +1,10 @@
 /* The reference of quantising and dequantising. */
-#include "scout/cpu/device/cpu_candidates.h"
-#include "scout/cpu/device/cpu_number.h"
 #include "scout/cpu/reference/cpu_whole.h"
 #include "scout/op/quantize.h"
 
 #include <math.h>
 
 static const double half_a_step = 0.5 + 0x1p-9, within = 0x1p-10; /* within: the kind's tolerance */
-
-static scout_answer open_whole(const scout_op *op, void **state, scout_why *why) {
-    (void)op, (void)why;
-    *state = NULL;
-    return SCOUT_OK;
-}
 
 /* The range of a dynamic quantiser is looked for once: all at a time. */
 static int64_t grain(const void *state, const scout_op *op, uint32_t output) {
@@ -62,19 +54,5 @@ static scout_answer compute(const void *state, const scout_op *op, void *const *
     return SCOUT_OK;
 }
 
-static const cpu_whole whole = {SCOUT_QUANTIZE, open_whole, grain, compute, NULL};
-
-static scout_answer begin(scout_device *device, const scout_op *op, void *const *tensors, uint64_t seed,
-                          scout_check **check, scout_why *why) {
-    (void)device, (void)seed;
-    return cpu_whole_begin(&whole, op, tensors, check, why);
-}
-
-const scout_reference cpu_reference_quantize = {
-    .size = sizeof(scout_reference),
-    .kind = SCOUT_QUANTIZE,
-    .begin = begin,
-    .compare = cpu_whole_compare,
-    .end = cpu_whole_end,
-    .compare_at = cpu_whole_compare_at,
-};
+static const cpu_whole whole = {NULL, grain, compute, NULL};
+CPU_WHOLE_REFERENCE(cpu_reference_quantize, SCOUT_QUANTIZE, whole);

@@ -1,9 +1,6 @@
 /* Recurrent layers in fp64: every step of every sequence, one after the other. Beside each number its spread is carried
  * along: the root of the sum of the squares of all that may have been rounded on the way to it, so that the error of a
  * step is propagated to the next (docs/tolerances.md). */
-#include "scout/cpu/device/cpu_candidates.h"
-
-#include "scout/cpu/device/cpu_number.h"
 #include "scout/cpu/device/cpu_team.h"
 #include "scout/cpu/reference/cpu_whole.h"
 #include "scout/op/recurrent.h"
@@ -313,12 +310,6 @@ static bool bounded(const scout_op *op, number *const *outputs) {
     return true;
 }
 
-static scout_answer open_recurrent(const scout_op *op, void **state, scout_why *why) {
-    (void)op, (void)why;
-    *state = NULL;
-    return SCOUT_OK;
-}
-
 static int64_t grain(const void *state, const scout_op *op, uint32_t output) {
     (void)state, (void)op, (void)output;
     return 1;
@@ -338,7 +329,7 @@ static scout_answer compute(const void *state, const scout_op *op, void *const *
     return SCOUT_OK;
 }
 
-static const cpu_whole kind = {SCOUT_RECURRENT, open_recurrent, grain, compute, NULL};
+static const cpu_whole kind = {NULL, grain, compute, NULL};
 
 static scout_answer begin(scout_device *device, const scout_op *op, void *const *tensors, uint64_t seed,
                           scout_check **check, scout_why *why) {

@@ -1,8 +1,5 @@
 /* The reference of reductions: fp64 for floats, 64-bit integers that wrap around for integers. */
-#include "scout/cpu/device/cpu_candidates.h"
-
 #include "common/checked.h"
-#include "scout/cpu/device/cpu_number.h"
 #include "scout/cpu/reference/cpu_whole.h"
 #include "scout/op/reduce.h"
 
@@ -135,20 +132,5 @@ static scout_answer compute(const void *context, const scout_op *op, void *const
     return SCOUT_OK;
 }
 
-static const cpu_whole whole = {
-    .kind = SCOUT_REDUCE, .open = open, .grain = grain, .compute = compute, .scratch = scratch};
-
-static scout_answer begin(scout_device *device, const scout_op *op, void *const *tensors, uint64_t seed,
-                          scout_check **check, scout_why *why) {
-    (void)device, (void)seed;
-    return cpu_whole_begin(&whole, op, tensors, check, why);
-}
-
-const scout_reference cpu_reference_reduce = {
-    .size = sizeof(scout_reference),
-    .kind = SCOUT_REDUCE,
-    .begin = begin,
-    .compare = cpu_whole_compare,
-    .end = cpu_whole_end,
-    .compare_at = cpu_whole_compare_at,
-};
+static const cpu_whole whole = {.open = open, .grain = grain, .compute = compute, .scratch = scratch};
+CPU_WHOLE_REFERENCE(cpu_reference_reduce, SCOUT_REDUCE, whole);

@@ -1,16 +1,8 @@
 /* The reference of rotary embeddings. */
-#include "scout/cpu/device/cpu_candidates.h"
-#include "scout/cpu/device/cpu_number.h"
 #include "scout/cpu/reference/cpu_whole.h"
 #include "scout/op/rotary.h"
 
 #include <math.h>
-
-static scout_answer open_whole(const scout_op *op, void **state, scout_why *why) {
-    (void)op, (void)why;
-    *state = NULL;
-    return SCOUT_OK;
-}
 
 static int64_t grain(const void *state, const scout_op *op, uint32_t output) {
     (void)state, (void)output;
@@ -46,19 +38,5 @@ static scout_answer compute(const void *state, const scout_op *op, void *const *
     return SCOUT_OK;
 }
 
-static const cpu_whole whole = {SCOUT_ROTARY, open_whole, grain, compute, scratch_doubles};
-
-static scout_answer begin(scout_device *device, const scout_op *op, void *const *tensors, uint64_t seed,
-                          scout_check **check, scout_why *why) {
-    (void)device, (void)seed;
-    return cpu_whole_begin(&whole, op, tensors, check, why);
-}
-
-const scout_reference cpu_reference_rotary = {
-    .size = sizeof(scout_reference),
-    .kind = SCOUT_ROTARY,
-    .begin = begin,
-    .compare = cpu_whole_compare,
-    .end = cpu_whole_end,
-    .compare_at = cpu_whole_compare_at,
-};
+static const cpu_whole whole = {NULL, grain, compute, scratch_doubles};
+CPU_WHOLE_REFERENCE(cpu_reference_rotary, SCOUT_ROTARY, whole);

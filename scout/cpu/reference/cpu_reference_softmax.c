@@ -1,7 +1,4 @@
 /* Softmax in fp64: every element. */
-#include "scout/cpu/device/cpu_candidates.h"
-
-#include "scout/cpu/device/cpu_number.h"
 #include "scout/cpu/reference/cpu_whole.h"
 #include "scout/op/softmax.h"
 
@@ -67,17 +64,5 @@ static scout_answer compute(const void *state, const scout_op *op, void *const *
     return SCOUT_OK;
 }
 
-static const cpu_whole whole = {SCOUT_SOFTMAX, open_softmax, grain, compute, scratch};
-
-static scout_answer begin(scout_device *device, const scout_op *op, void *const *tensors, uint64_t seed,
-                          scout_check **check, scout_why *why) {
-    (void)device, (void)seed;
-    return cpu_whole_begin(&whole, op, tensors, check, why);
-}
-
-const scout_reference cpu_reference_softmax = {.size = sizeof(scout_reference),
-                                               .kind = SCOUT_SOFTMAX,
-                                               .begin = begin,
-                                               .compare = cpu_whole_compare,
-                                               .end = cpu_whole_end,
-                                               .compare_at = cpu_whole_compare_at};
+static const cpu_whole whole = {open_softmax, grain, compute, scratch};
+CPU_WHOLE_REFERENCE(cpu_reference_softmax, SCOUT_SOFTMAX, whole);

@@ -2,7 +2,6 @@
 #include "scout/cpu/reference/cpu_whole.h"
 
 #include "scout/cpu/device/cpu_cover.h"
-#include "scout/cpu/device/cpu_number.h"
 #include "scout/cpu/device/cpu_team.h"
 
 #include <stdlib.h>
@@ -86,7 +85,7 @@ scout_answer cpu_whole_begin(const cpu_whole *kind, const scout_op *op, void *co
                              scout_why *why) {
     void *state = NULL;
     *check = NULL;
-    scout_answer answer = kind->open(op, &state, why);
+    scout_answer answer = kind->open ? kind->open(op, &state, why) : SCOUT_OK;
     if (answer != SCOUT_OK) return answer;
     scout_check *c = calloc(1, sizeof *c);
     answer = c ? SCOUT_OK : SCOUT_NO_MEMORY;

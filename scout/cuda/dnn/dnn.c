@@ -2,7 +2,6 @@
  * ahead have handles of their own, for a handle serves one thread at a time. */
 #include "scout/cuda/dnn/dnn.h"
 
-#include "scout/cuda/device/cuda_device.h"
 #include "scout/device/libraries.h"
 
 #include <pthread.h>

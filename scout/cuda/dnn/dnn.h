@@ -11,9 +11,10 @@
  *   destroy(): dnn_plan_free
  *
  * Its functions are a table with the types of cudnn.h: a call that does not fit does not compile. */
-#ifndef SCOUT_CUDA_DNN_DNN_H
-#define SCOUT_CUDA_DNN_DNN_H
+#pragma once
 
+#include "scout/cuda/device/cuda_candidates.h"
+#include "scout/cuda/device/cuda_device.h"
 #include "scout/plugin.h"
 
 #include <cudnn.h>
@@ -201,5 +202,3 @@ int dnn_plan_describe(const dnn_plan *plan, char *text, size_t room);
 void dnn_plan_free(dnn_plan *plan); /* all zero: nothing happens */
 
 /* --- the candidates, one file each --- */
-
-#endif

@@ -11,10 +11,6 @@ int dnn_activate_constants(const op_activation *a, float values[DNN_ACTIVATE_CON
     return 2;
 }
 
-bool dnn_activate_any(const dnn_behind *b) {
-    return b->residual || b->bias || b->activation.function != ACTIVATION_PLAIN;
-}
-
 static dnn_desc between(dnn_graph *g, const dnn_behind *b) {
     return dnn_virtual(g, CUDNN_DATA_FLOAT, b->rank, b->dims, b->strides);
 }

@@ -1,6 +1,5 @@
 /* The epilogue as nodes of a cuDNN graph, for products and convolutions alike. */
-#ifndef SCOUT_CUDA_DNN_DNN_ACTIVATE_H
-#define SCOUT_CUDA_DNN_DNN_ACTIVATE_H
+#pragma once
 
 #include "scout/cuda/dnn/dnn.h"
 #include "scout/op/activation.h"
@@ -17,7 +16,6 @@ typedef struct dnn_behind {
     const int64_t *dims, *strides;
 } dnn_behind;
 
-bool dnn_activate_any(const dnn_behind *b);
 /* Residual, bias, activation, in the order of the library's precompiled kernels: from the sums, a virtual tensor in
  * fp32, to y. */
 void dnn_activate(dnn_graph *g, const dnn_behind *b, dnn_desc sums, dnn_desc y);
@@ -25,5 +23,3 @@ void dnn_activate(dnn_graph *g, const dnn_behind *b, dnn_desc sums, dnn_desc y);
  * PyTorch, too, leaves out. */
 uint32_t dnn_activate_refused(const scout_op *op);
 uint32_t dnn_activate_never(const scout_op *op);
-
-#endif

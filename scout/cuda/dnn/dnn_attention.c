@@ -2,11 +2,9 @@
  * serves attention without masks and with lengths; or as the products, the softmax and the arithmetic between them
  * ("parts"), which the library also compiles to one kernel, and which serves every mask that is arithmetic on scores.
  * Nodes have the order of the library's patterns: another order may be right and slower. */
-#include "scout/cuda/device/cuda_candidates.h"
 #include "scout/cuda/dnn/dnn.h"
 
 #include "kernels/attention/attention_kernels.h"
-#include "scout/cuda/device/cuda_device.h"
 #include "scout/op/attention.h"
 
 #include <stdlib.h>

@@ -1,9 +1,7 @@
 /* The candidate "cudnn_batch_norm": batch norms in inference, by the library's call for them. It wants scale, bias,
  * mean and variance in fp32, whatever the type of the images. */
-#include "scout/cuda/device/cuda_candidates.h"
 #include "scout/cuda/dnn/dnn.h"
 
-#include "scout/cuda/device/cuda_device.h"
 #include "scout/op/norm.h"
 
 struct scout_plan {

@@ -3,10 +3,8 @@
  * where there is such an engine; and a constant weight in nhwc where the activations are. The others are its other
  * engines, and other forms (dnn_conv.h). */
 #include "scout/cuda/dnn/dnn_conv.h"
-#include "scout/cuda/device/cuda_candidates.h"
 
 #include "kernels/harness/kernels.h"
-#include "scout/cuda/device/cuda_device.h"
 #include "scout/cuda/dnn/dnn_activate.h"
 #include "scout/cuda/own/own_activate.h"
 

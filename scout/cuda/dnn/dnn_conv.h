@@ -1,6 +1,5 @@
 /* How a convolution is described to cuDNN, and its candidate. */
-#ifndef SCOUT_CUDA_DNN_DNN_CONV_H
-#define SCOUT_CUDA_DNN_DNN_CONV_H
+#pragma once
 
 #include "scout/cuda/dnn/dnn.h"
 #include "scout/op/conv.h"
@@ -21,5 +20,3 @@ bool dnn_conv_packs(const scout_op *op, dnn_conv_form form);
 
 /* A dnn_build; `way` is a form. Tensors are known by their places in op->tensors plus 1. */
 scout_answer dnn_conv_build(dnn_graph *g, const scout_op *op, int64_t way, scout_why *why);
-
-#endif

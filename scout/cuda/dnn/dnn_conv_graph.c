@@ -4,7 +4,6 @@
 
 #include "scout/cuda/dnn/dnn_activate.h"
 
-#include <limits.h>
 #include <string.h>
 
 /* After sums in fp32. */

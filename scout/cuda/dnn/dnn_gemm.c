@@ -1,9 +1,6 @@
 /* The candidate "cudnn_gemm": a product with its epilogue as one graph, which cuDNN compiles to one kernel. It covers
  * epilogues that cuBLASLt lacks: gelu by the error function, silu, a residual with an activation. A plain product is
  * left to cuBLASLt. */
-
-#include "scout/cuda/device/cuda_candidates.h"
-#include "scout/cuda/device/cuda_device.h"
 #include "scout/cuda/dnn/dnn_activate.h"
 #include "scout/op/gemm.h"
 

@@ -1,10 +1,8 @@
 /* The candidate "cudnn_norm": layer and RMS norms by cuDNN's norm operation, for rows at the end of the dimensions. A
  * row is the channels of one image of one pixel, the library's own view of it. It is no baseline: PyTorch and
  * onnxruntime have kernels of their own for these norms. */
-#include "scout/cuda/device/cuda_candidates.h"
 #include "scout/cuda/dnn/dnn.h"
 
-#include "scout/cuda/device/cuda_device.h"
 #include "scout/op/norm.h"
 
 #include <stdlib.h>

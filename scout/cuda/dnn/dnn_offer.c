@@ -3,8 +3,6 @@
  * the last few offers with their plans. */
 #include "scout/cuda/dnn/dnn.h"
 
-#include "scout/cuda/device/cuda_device.h"
-
 #include <stdlib.h>
 #include <string.h>
 

@@ -1,9 +1,6 @@
 /* Pools by cuDNN: the baseline of this device, through the library's oldest function for them, which frameworks call.
  * Its windows have no dilation and the same padding on both sides, and its output lengths are rounded down: all else is
  * refused here. */
-
-#include "scout/cuda/device/cuda_candidates.h"
-#include "scout/cuda/device/cuda_device.h"
 #include "scout/cuda/dnn/dnn.h"
 #include "scout/op/pool.h"
 

@@ -2,10 +2,8 @@
  * their own, so both weights and the biases are packed as one, with the lengths of the sequences (all of them whole)
  * behind them, which it reads on the device. Its output has both directions side by side: where ONNX's layout differs,
  * the output goes to the workspace first and is copied. */
-#include "scout/cuda/device/cuda_candidates.h"
-#include "scout/cuda/device/cuda_device.h"
 #include "scout/cuda/dnn/dnn.h"
-#include "scout/cuda/own/own_recurrent.h"
+#include "scout/cuda/own/own.h"
 
 #include <limits.h>
 

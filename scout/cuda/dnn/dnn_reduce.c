@@ -1,7 +1,5 @@
 /* The candidate "cudnn_reduce": reductions by the library's oldest function for them; as a graph it reduces only a
  * whole tensor. It is no baseline: PyTorch has kernels of its own, and this call takes up to ten times as long. */
-
-#include "scout/cuda/device/cuda_candidates.h"
 #include "scout/cuda/dnn/dnn.h"
 #include "scout/op/reduce.h"
 

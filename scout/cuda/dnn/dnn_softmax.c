@@ -1,10 +1,8 @@
 /* The candidate "cudnn_softmax": softmax and its logarithm by the library's call of that name. Rows run along the
  * channels of images that are `inner` pixels high. It is no baseline: PyTorch and onnxruntime have kernels of their
  * own. */
-#include "scout/cuda/device/cuda_candidates.h"
 #include "scout/cuda/dnn/dnn.h"
 
-#include "scout/cuda/device/cuda_device.h"
 #include "scout/op/softmax.h"
 
 #include <string.h>

@@ -1,8 +1,9 @@
 /* cuBLASLt, opened at run time (so that the search order of scout/device/libraries.h decides which file it is), and its
  * candidate. Its functions are a table with the types of cublasLt.h: a call that does not fit does not compile. */
-#ifndef SCOUT_CUDA_LT_LT_H
-#define SCOUT_CUDA_LT_LT_H
+#pragma once
 
+#include "scout/cuda/device/cuda_candidates.h"
+#include "scout/cuda/device/cuda_device.h"
 #include "scout/op/gemm.h"
 #include "scout/plugin.h"
 
@@ -117,5 +118,3 @@ int lt_enumerate_splits(const lt_table *lt, cublasLtHandle_t handle, const lt_se
 
 /* The algorithm as JSON members, for dispatch tables and for people: bytes and readable fields. As snprintf. */
 int lt_describe_algo(const lt_table *lt, const cublasLtMatmulAlgo_t *algo, char *text, size_t room);
-
-#endif

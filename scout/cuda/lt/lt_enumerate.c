@@ -3,8 +3,6 @@
  * more than there is room for, an even selection of them is taken. */
 #include "scout/cuda/lt/lt.h"
 
-#include "scout/cuda/device/cuda_device.h"
-
 #include <stdlib.h>
 #include <string.h>
 

@@ -1,10 +1,8 @@
 /* The candidate "cublaslt": the library's ranked algorithms for a product as variants, the first of which is its
  * default. Where the operation has a weight, its transpose is an alternative. */
-#include "scout/cuda/device/cuda_candidates.h"
 #include "scout/cuda/lt/lt.h"
 
 #include "kernels/harness/kernels.h"
-#include "scout/cuda/device/cuda_device.h"
 
 #include <stdlib.h>
 #include <string.h>

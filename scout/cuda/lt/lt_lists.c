@@ -2,8 +2,6 @@
  * another from the same list, so the device keeps the last few. */
 #include "scout/cuda/lt/lt.h"
 
-#include "scout/cuda/device/cuda_device.h"
-
 #include <stdlib.h>
 #include <string.h>
 

@@ -1,7 +1,6 @@
 /* Builds operations for lt_candidate. */
 #include "scout/cuda/lt/lt_product.h"
 
-#include "scout/cuda/device/cuda_candidates.h"
 #include "scout/cuda/lt/lt.h"
 
 void lt_product_begin(lt_product *p, const scout_op *from, const char *layout, const int64_t shape[3], int64_t batch,

@@ -1,12 +1,9 @@
 /* Products that other candidates compute through cuBLASLt's (lt_candidate), as operations of their own. Both sides are
  * inputs there, as the other candidate does the packing. */
-#ifndef SCOUT_CUDA_LT_LT_PRODUCT_H
-#define SCOUT_CUDA_LT_LT_PRODUCT_H
+#pragma once
 
 #include "scout/op/gemm.h"
 #include "scout/plugin.h"
-
-#include <stdbool.h>
 
 enum { LT_PRODUCT_FIELDS = 8 };
 
@@ -41,5 +38,3 @@ void lt_product_algos(scout_parameter *p, uint32_t most, int exhaustive);
 void lt_product_choices(scout_parameter *p, const char *name, const char *const *labels, uint32_t found);
 /* The JSON object of lt_candidate's plan, with members before its own; as snprintf. */
 int lt_product_describe(const scout_plan *multiply, const char *members, char *json, size_t room);
-
-#endif

@@ -2,8 +2,7 @@
  * (scout/op/elementwise_chain.h), for one shape: dimensions, strides and numbers are constants in it. No text of a
  * model or a file is in it: operators and types are named by the tables, numbers are written as their bits. Needs no
  * CUDA to be written. */
-#ifndef SCOUT_CUDA_NVRTC_CHAIN_SOURCE_H
-#define SCOUT_CUDA_NVRTC_CHAIN_SOURCE_H
+#pragma once
 
 #include "scout/op/elementwise_chain.h"
 
@@ -54,5 +53,3 @@ char *chain_source_include(int include);
 
 /* Elements that a block of that many threads computes at a time. */
 int64_t chain_source_tile(const chain_source *s, int threads);
-
-#endif

@@ -1,7 +1,6 @@
 /* Parts of writing a chain's source: text that grows, what types are called in it, and the function that computes one
  * element. */
-#ifndef SCOUT_CUDA_NVRTC_CHAIN_STEPS_H
-#define SCOUT_CUDA_NVRTC_CHAIN_STEPS_H
+#pragma once
 
 #include "scout/cuda/nvrtc/chain_source.h"
 
@@ -26,5 +25,3 @@ const chain_type *chain_steps_type(uint32_t type); /* NULL: it has none */
 
 /* "compute", of the operands of one element: names of its operators come from the table, numbers are bits. */
 void chain_steps_function(chain_writer *w);
-
-#endif

@@ -1,7 +1,6 @@
 /* NVRTC, the compiler of CUDA source at run time, opened then like every other library (scout/device/libraries.h), and
  * kernels made by it. It compiles without any header or toolkit where it runs. */
-#ifndef SCOUT_CUDA_NVRTC_NVRTC_H
-#define SCOUT_CUDA_NVRTC_NVRTC_H
+#pragma once
 
 #include "scout/plugin.h"
 
@@ -48,5 +47,3 @@ typedef struct nvrtc_source {
  * refuses the source. */
 scout_answer nvrtc_borrow(const nvrtc_source *source, int major, int minor, const nvrtc_code **out, scout_why *why);
 void nvrtc_return(const nvrtc_code *code);
-
-#endif

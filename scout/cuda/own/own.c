@@ -1,7 +1,7 @@
 /* What the candidates of the project's own kernels share: shapes, common refusals, the device's limits. */
 #include "scout/cuda/own/own.h"
 
-#include "scout/cuda/device/cuda_device.h"
+#include "scout/op/op.h"
 
 gemm_shape own_gemm_shape(const scout_op *op) {
     const gemm_problem p = gemm_problem_of(op);
@@ -39,3 +39,22 @@ size_t own_shared_limit(const scout_device *device) {
 int own_units(const scout_device *device) { return device ? device->multiprocessors : 132; }
 
 int own_has_clusters(const scout_device *device) { return !device || device->capability_major >= 9; }
+
+enum { THREADS, RESIDENT, PARAMETERS };
+
+scout_answer own_pass_domain(const scout_op *op, scout_device *device, int exhaustive, scout_domain *out,
+                             scout_why *why) {
+    (void)op, (void)device, (void)exhaustive, (void)why;
+    out->count = PARAMETERS;
+    out->parameters[THREADS] = (scout_parameter){.name = "threads", .count = 3, .values = {256, 512, 128}};
+    out->parameters[RESIDENT] = (scout_parameter){.name = "resident", .count = 2, .values = {0, 4}};
+    return SCOUT_OK;
+}
+
+pass_config own_pass_config(const int64_t *values) {
+    pass_config c = {.threads = 256, .resident = 0};
+    if (values) c.threads = (int)values[THREADS], c.resident = (int)values[RESIDENT];
+    return c;
+}
+
+int own_pass_size(const scout_tensor *t) { return (int)(t->bytes / (uint64_t)op_elements(t)); }

@@ -1,6 +1,5 @@
 /* An activation as the kernels number it, and the epilogue of a convolution as a tail. */
-#ifndef SCOUT_CUDA_OWN_OWN_ACTIVATE_H
-#define SCOUT_CUDA_OWN_OWN_ACTIVATE_H
+#pragma once
 
 #include "kernels/product/tail.h"
 #include "scout/op/conv.h"
@@ -27,5 +26,3 @@ static inline tail own_activate_tail(const conv_problem *p) {
                   .alpha = (float)p->activation.alpha,
                   .beta = (float)p->activation.beta};
 }
-
-#endif

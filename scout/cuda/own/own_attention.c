@@ -1,7 +1,6 @@
 /* What the candidates of the project's own attention kernels share: shapes, pointers, common refusals. */
-#include "scout/cuda/own/own_attention.h"
+#include "scout/cuda/own/own.h"
 
-#include "scout/cuda/device/cuda_device.h"
 #include "scout/op/attention.h"
 
 static void copy_strides(int64_t *to, const scout_tensor *t, int count) {

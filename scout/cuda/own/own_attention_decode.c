@@ -1,9 +1,6 @@
 /* attention_decode as a candidate: fp16 and bf16 attention of at most 8 queries. Its variants: how a warp walks over
  * its keys, the blocks that share the keys of a head, the warps of a block, and what a warp has in flight. */
-#include "scout/cuda/device/cuda_candidates.h"
-#include "scout/cuda/device/cuda_device.h"
 #include "scout/cuda/own/own.h"
-#include "scout/cuda/own/own_attention.h"
 #include "scout/op/attention.h"
 
 #include <string.h>

@@ -1,7 +1,5 @@
 /* attention_naive as a candidate: a reference for the build, and the baseline where no library computes it. */
-#include "scout/cuda/device/cuda_candidates.h"
-#include "scout/cuda/device/cuda_device.h"
-#include "scout/cuda/own/own_attention.h"
+#include "scout/cuda/own/own.h"
 #include "scout/op/attention.h"
 
 struct scout_plan {

@@ -1,9 +1,6 @@
 /* attention_tiled as a candidate: fp16 and bf16 attention of heads of at most 128. Its variants: the queries and keys
  * of a tile, and the warps that share it. */
-#include "scout/cuda/device/cuda_candidates.h"
-#include "scout/cuda/device/cuda_device.h"
 #include "scout/cuda/own/own.h"
-#include "scout/cuda/own/own_attention.h"
 #include "scout/op/attention.h"
 
 struct scout_plan {

@@ -1,10 +1,9 @@
 /* Elementwise operations by a kernel that is generated and compiled for each (chain_source.h, nvrtc.h): chains of
  * steps, which have no other kernel in one pass, and single operators where elementwise_pass is below the ceiling: with
  * constants known, more loads are in flight. */
-#include "scout/cuda/device/cuda_candidates.h"
 #include "scout/cuda/nvrtc/chain_source.h"
 #include "scout/cuda/nvrtc/nvrtc.h"
-#include "scout/cuda/own/own_pass.h"
+#include "scout/cuda/own/own.h"
 
 #include <stdbool.h>
 #include <stdlib.h>

@@ -1,9 +1,6 @@
 /* Convolutions of bytes by an own kernel: the baseline where cuDNN has no engine, such as uint8 inputs with int8
  * weights (its convolution has one type for both). */
-#include "kernels/product/conv_bytes.h"
-#include "scout/cuda/device/cuda_candidates.h"
-#include "scout/cuda/device/cuda_device.h"
-#include "scout/cuda/own/own.h"
+#include "kernels/product/product_bytes.h"
 #include "scout/cuda/own/own_gemm_quantised.h"
 #include "scout/op/conv.h"
 

@@ -1,10 +1,7 @@
 /* A convolution with non-overlapping windows as a product by cuBLASLt: "conv_product". One copy makes each window a row
  * (or a column) of a matrix; a 1x1 window with a stride of 1 needs no copy. Overlapping windows would be copied several
  * times, so they are left to other candidates. */
-
 #include "kernels/pass/pass_kernels.h"
-#include "scout/cuda/device/cuda_candidates.h"
-#include "scout/cuda/device/cuda_device.h"
 #include "scout/cuda/lt/lt.h"
 #include "scout/cuda/lt/lt_product.h"
 #include "scout/cuda/own/own_activate.h"

@@ -1,7 +1,6 @@
 /* elementwise_pass as a candidate: every operator and type of scout/op/elementwise.h. */
 #include "common/checked.h"
-#include "scout/cuda/device/cuda_candidates.h"
-#include "scout/cuda/own/own_pass.h"
+#include "scout/cuda/own/own.h"
 #include "scout/op/elementwise.h"
 #include "scout/op/requantize.h"
 

@@ -1,6 +1,5 @@
 /* gather_rows as the candidate of embeddings: a table of any type of whole bytes. */
-#include "scout/cuda/device/cuda_candidates.h"
-#include "scout/cuda/own/own_pass.h"
+#include "scout/cuda/own/own.h"
 #include "scout/op/embedding.h"
 
 struct scout_plan {

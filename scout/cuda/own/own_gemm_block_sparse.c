@@ -1,7 +1,5 @@
 /* gemm_block_sparse as a candidate: fp16 and bf16 products with a weight of blocks, most of which are zeros. Its
  * variants: the side of the blocks, the rows of A for each thread block, and the steps in flight. */
-#include "scout/cuda/device/cuda_candidates.h"
-#include "scout/cuda/device/cuda_device.h"
 #include "scout/cuda/own/own.h"
 #include "scout/cuda/sparse/sparse_weight.h"
 

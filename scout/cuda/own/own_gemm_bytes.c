@@ -1,8 +1,5 @@
 /* Products of bytes in any mixture and layout by an own kernel, with zero points, scales and requantising: the baseline
  * where cublaslt_quantised does not apply, such as products of two activations. */
-#include "scout/cuda/device/cuda_candidates.h"
-#include "scout/cuda/device/cuda_device.h"
-#include "scout/cuda/own/own.h"
 #include "scout/cuda/own/own_gemm_quantised.h"
 
 struct scout_plan {

@@ -1,7 +1,5 @@
 /* gemm_int4 as a candidate: fp16 x int4 with scales in blocks along K. Its variants: the weight streamed once for every
  * 16 rows, or tiles. */
-#include "scout/cuda/device/cuda_candidates.h"
-#include "scout/cuda/device/cuda_device.h"
 #include "scout/cuda/own/own.h"
 
 enum { STREAMING_ROWS = 128, TILED_ROWS = 33 }; /* streaming up to, tiles from; between them both are tried */

@@ -3,10 +3,7 @@
  * copied before the product, within each launch; an output of such an N goes to the workspace and is copied from there.
  * Where these do not fit, the work is done in pieces, which the cache still holds. The padding is zeros, which change
  * no sum. */
-
 #include "kernels/product/padded_rows.h"
-#include "scout/cuda/device/cuda_candidates.h"
-#include "scout/cuda/device/cuda_device.h"
 #include "scout/cuda/lt/lt.h"
 #include "scout/cuda/lt/lt_product.h"
 #include "scout/cuda/own/own_gemm_quantised.h"

@@ -1,6 +1,4 @@
 /* gemm_naive and gemm_tiled as candidates: references for the build, which run only where nothing faster applies. */
-#include "scout/cuda/device/cuda_candidates.h"
-#include "scout/cuda/device/cuda_device.h"
 #include "scout/cuda/own/own.h"
 
 struct scout_plan {

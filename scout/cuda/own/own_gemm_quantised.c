@@ -10,10 +10,8 @@
  * Sums take four times the bytes of what they become. Where they are not written to the output itself (fp32), they go
  * to the workspace, in pieces that fit. */
 #include "scout/cuda/own/own_gemm_quantised.h"
-#include "scout/cuda/device/cuda_candidates.h"
 
 #include "kernels/harness/kernels.h"
-#include "scout/cuda/device/cuda_device.h"
 #include "scout/cuda/lt/lt.h"
 #include "scout/cuda/lt/lt_product.h"
 

@@ -1,9 +1,10 @@
 /* Quantised products in three kernels: parameters of the passes around the library's product, and how a product is
  * divided where its sums do not fit. Header-only, for tests without a GPU. */
-#ifndef SCOUT_CUDA_OWN_OWN_GEMM_QUANTISED_H
-#define SCOUT_CUDA_OWN_OWN_GEMM_QUANTISED_H
+#pragma once
 
 #include "kernels/product/product_bytes.h"
+#include "scout/cuda/device/cuda_candidates.h"
+#include "scout/cuda/device/cuda_device.h"
 #include "scout/op/gemm.h"
 
 #include <stdbool.h>
@@ -48,5 +49,3 @@ static inline own_gemm_pieces own_gemm_pieces_of(int64_t all, int64_t most) {
 static inline int64_t own_gemm_pieces_begin(const own_gemm_pieces *p, int64_t k) {
     return k + 1 < p->count ? k * p->step : p->all - p->size;
 }
-
-#endif

@@ -1,8 +1,6 @@
 /* gemm_stream as a candidate: fp16 and bf16 products of at most 16 rows. Its variants: the weight as it is or
  * transposed from [K,N] to [N,K] once, the outputs and steps of a warp, and blocks that share a range of outputs.
  */
-#include "scout/cuda/device/cuda_candidates.h"
-#include "scout/cuda/device/cuda_device.h"
 #include "scout/cuda/own/own.h"
 
 enum { WEIGHT, TILE, DEPTH, SPLIT, PARAMETERS };

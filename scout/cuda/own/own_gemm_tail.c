@@ -2,12 +2,8 @@
  * own kernels without an epilogue. Two kernels are the default where the library has no such epilogue; where it has
  * one, this shows what the epilogue gains. The product is an operation of its own here: the same tensors without those
  * of the epilogue. */
-
 #include "kernels/product/tail.h"
-#include "scout/cuda/device/cuda_candidates.h"
-#include "scout/cuda/device/cuda_device.h"
 #include "scout/cuda/lt/lt.h"
-#include "scout/cuda/own/own.h"
 #include "scout/cuda/own/own_activate.h"
 
 #include <string.h>

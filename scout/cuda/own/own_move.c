@@ -1,7 +1,6 @@
 /* Moves of data by own kernels: pieces by move_copy, one launch for each; gathers by gather_rows and move_elements;
  * triangles by move_triangle; casts by move_cast. */
-#include "scout/cuda/device/cuda_candidates.h"
-#include "scout/cuda/own/own_pass.h"
+#include "scout/cuda/own/own.h"
 #include "scout/op/move.h"
 
 typedef enum way { WAY_COPY, WAY_GATHER, WAY_ELEMENTS, WAY_TRIANGLE, WAY_CAST } way;

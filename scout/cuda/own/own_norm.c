@@ -1,8 +1,6 @@
 /* The own norms as candidates. norm_rows and norm_long hold each row in the registers of one block, norm_long with a
  * number of threads that the compiler knows; norm_any takes rows of any length and layout (group, instance and mvn
  * norms, batch norms, norms over neighbouring channels) of any types. */
-#include "scout/cuda/device/cuda_candidates.h"
-#include "scout/cuda/device/cuda_device.h"
 #include "scout/cuda/own/own_rows.h"
 #include "scout/op/norm.h"
 

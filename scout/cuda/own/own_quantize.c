@@ -1,7 +1,6 @@
 /* quantize_rows as a candidate: to 8 bits and back; dynamic quantising runs quantize_range first, for scale and zero
  * point. */
-#include "scout/cuda/device/cuda_candidates.h"
-#include "scout/cuda/own/own_pass.h"
+#include "scout/cuda/own/own.h"
 #include "scout/op/quantize.h"
 
 struct scout_plan {

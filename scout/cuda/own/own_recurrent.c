@@ -1,6 +1,6 @@
 /* recurrent_steps as a candidate. Its variants: how many rows of the batch a warp takes at once. */
-#include "scout/cuda/own/own_recurrent.h"
 #include "scout/cuda/device/cuda_candidates.h"
+#include "scout/cuda/own/own.h"
 
 #include "scout/cuda/device/cuda_device.h"
 

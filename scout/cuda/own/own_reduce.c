@@ -1,6 +1,5 @@
 /* reduce_pass as a candidate: every reduction and type of scout/op/reduce.h. */
-#include "scout/cuda/device/cuda_candidates.h"
-#include "scout/cuda/own/own_pass.h"
+#include "scout/cuda/own/own.h"
 #include "scout/op/reduce.h"
 
 struct scout_plan {

@@ -1,7 +1,6 @@
 /* rotary_rows as a candidate. Its variants: threads of a block, and how many heads a thread turns with the same angles.
  */
-#include "scout/cuda/device/cuda_candidates.h"
-#include "scout/cuda/own/own_pass.h"
+#include "scout/cuda/own/own.h"
 #include "scout/op/rotary.h"
 
 enum { THREADS, PLANES, PARAMETERS };

@@ -1,7 +1,6 @@
 /* Variants of the own norms and softmax: how rows are shared among threads. */
 #include "scout/cuda/own/own_rows.h"
 
-#include "scout/cuda/device/cuda_device.h"
 #include "scout/cuda/own/own.h"
 
 #include <stdio.h>

@@ -1,9 +1,10 @@
 /* What the own norms and softmax (kernels/rows/row_kernels.h) share as candidates: their variants, and whether rows fit
  * into the registers of one block. */
-#ifndef SCOUT_CUDA_OWN_OWN_ROWS_H
-#define SCOUT_CUDA_OWN_OWN_ROWS_H
+#pragma once
 
 #include "kernels/rows/row_kernels.h"
+#include "scout/cuda/device/cuda_candidates.h"
+#include "scout/cuda/device/cuda_device.h"
 #include "scout/plugin.h"
 
 /* Kernels that hold each row in registers. */
@@ -38,5 +39,3 @@ scout_answer own_rows_any_domain(int few, scout_domain *out);
 int own_rows_any_threads(int few, const int64_t *values);
 /* Whether so many rows, `side` by side in memory (1: not), are few. */
 int own_rows_few(const scout_device *device, int64_t rows, int64_t side);
-
-#endif

@@ -1,8 +1,6 @@
 /* The own softmax kernels as candidates. softmax_rows and softmax_long hold each row in the registers of one block,
  * softmax_long with a number of threads that the compiler knows; softmax_any takes rows of any length, also along a
  * middle dimension, of any types. */
-#include "scout/cuda/device/cuda_candidates.h"
-#include "scout/cuda/device/cuda_device.h"
 #include "scout/cuda/own/own_rows.h"
 #include "scout/op/softmax.h"
 

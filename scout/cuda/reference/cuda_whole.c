@@ -2,7 +2,6 @@
 #include "scout/cuda/reference/cuda_whole.h"
 
 #include "kernels/reference/whole.h"
-#include "scout/cuda/device/cuda_device.h"
 #include "scout/op/op.h"
 
 #include <stdlib.h>

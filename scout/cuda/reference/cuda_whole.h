@@ -1,8 +1,9 @@
 /* The references of every kind but products, and of quantised products: each element of each output is computed in fp64
  * on the device and compared with the candidate's. A kind has one function. */
-#ifndef SCOUT_CUDA_REFERENCE_CUDA_WHOLE_H
-#define SCOUT_CUDA_REFERENCE_CUDA_WHOLE_H
+#pragma once
 
+#include "scout/cuda/device/cuda_candidates.h"
+#include "scout/cuda/device/cuda_device.h"
 #include "scout/plugin.h"
 
 /* Enqueues on the device's stream what fills want and spread (both on the device) with as many elements as
@@ -36,5 +37,3 @@ scout_answer cuda_whole_gemm(scout_device *device, const scout_op *op, void *con
                                    .compare = cuda_whole_compare,                                                      \
                                    .end = cuda_whole_end,                                                              \
                                    .compare_at = cuda_whole_compare_at}
-
-#endif

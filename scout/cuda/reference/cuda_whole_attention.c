@@ -1,9 +1,7 @@
 /* The reference of attention: an operation as kernels/reference/whole.h describes it. */
-#include "scout/cuda/device/cuda_candidates.h"
 #include "scout/cuda/reference/cuda_whole.h"
 
 #include "kernels/reference/whole.h"
-#include "scout/cuda/device/cuda_device.h"
 #include "scout/op/attention.h"
 
 /* Some tens of seconds where fp64 is quick; beyond it a check would cost more than the measurement. */

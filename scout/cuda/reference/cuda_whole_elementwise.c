@@ -1,10 +1,8 @@
 /* The reference of what is computed element by element, on this device. */
-#include "scout/cuda/device/cuda_candidates.h"
 #include "scout/cuda/reference/cuda_whole.h"
 
 #include "common/checked.h"
 #include "kernels/reference/whole.h"
-#include "scout/cuda/device/cuda_device.h"
 #include "scout/op/requantize.h"
 
 static int is_whole(uint32_t type) {

@@ -1,10 +1,8 @@
 /* The reference of moves: the source of every element of an output, as kernels/reference/whole.h describes it.
  */
-#include "scout/cuda/device/cuda_candidates.h"
 #include "scout/cuda/reference/cuda_whole.h"
 
 #include "kernels/reference/whole.h"
-#include "scout/cuda/device/cuda_device.h"
 #include "scout/op/move.h"
 
 _Static_assert((int)WHOLE_MOVE_RANK >= (int)SCOUT_MAX_RANK && (int)WHOLE_MOVE_INPUTS >= (int)SCOUT_MAX_TENSORS,

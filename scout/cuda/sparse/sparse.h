@@ -1,7 +1,6 @@
 /* cuSPARSE, opened at run time as cuBLASLt is (lt.h), and its candidates: a weight as lists of its numbers, as lists of
  * blocks, and as rows of blocks of one length. */
-#ifndef SCOUT_CUDA_SPARSE_SPARSE_H
-#define SCOUT_CUDA_SPARSE_SPARSE_H
+#pragma once
 
 #include "scout/plugin.h"
 
@@ -35,5 +34,3 @@ const sparse_table *sparse_open(scout_why *why);
 const sparse_table *sparse_ready(cusparseHandle_t *handle, scout_why *why);
 /* What a status other than success means; `doing` is the function's name. */
 scout_answer sparse_answer(const sparse_table *table, cusparseStatus_t status, const char *doing, scout_why *why);
-
-#endif

@@ -3,8 +3,6 @@
  * output's own type. So sums go to a workspace in fp32, as many rows at a time as fit, and a kernel of our own rounds
  * them and adds the bias. In fp32 they go straight to the output, which the bias was written to before. */
 #include "kernels/harness/kernels.h"
-#include "scout/cuda/device/cuda_candidates.h"
-#include "scout/cuda/device/cuda_device.h"
 #include "scout/cuda/sparse/sparse_matrices.h"
 #include "scout/cuda/sparse/sparse_weight.h"
 

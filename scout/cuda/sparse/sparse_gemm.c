@@ -1,8 +1,6 @@
 /* Products with a weight of blocks by cuSPARSE, seen by columns (sparse_matrices.h): W' as [N,K] is what packing lists.
  * It adds no bias: a kernel of our own writes it to every row of C, which the product is then added to. */
 #include "kernels/harness/kernels.h"
-#include "scout/cuda/device/cuda_candidates.h"
-#include "scout/cuda/device/cuda_device.h"
 #include "scout/cuda/sparse/sparse_matrices.h"
 #include "scout/cuda/sparse/sparse_weight.h"
 

@@ -1,8 +1,7 @@
 /* cuSPARSELt, opened at run time as cuSPARSE is (sparse.h), and its candidate: a weight that keeps two of each four
  * numbers along K. Its header comes with the library and not with the CUDA toolkit, so that what is called is declared
  * here: values and signatures of versions 0.8 to 0.10, which agree. Others may not, and are refused. */
-#ifndef SCOUT_CUDA_SPARSE_SPARSE_LT_H
-#define SCOUT_CUDA_SPARSE_SPARSE_LT_H
+#pragma once
 
 #include "scout/plugin.h"
 
@@ -71,5 +70,3 @@ const sparse_lt_table *sparse_lt_ready(const sparse_lt_object **handle, scout_wh
 /* What a status other than success means; `doing` is the function's name. What it refuses is `code`. */
 scout_answer sparse_lt_answer(const sparse_lt_table *table, cusparseStatus_t status, const char *doing,
                               const char *code, scout_why *why);
-
-#endif

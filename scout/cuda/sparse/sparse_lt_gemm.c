@@ -5,8 +5,6 @@
  * is host work alone. The other way is a variant: a kernel of our own writes the bias to every row of C, which the
  * product is then added to. */
 #include "kernels/harness/kernels.h"
-#include "scout/cuda/device/cuda_candidates.h"
-#include "scout/cuda/device/cuda_device.h"
 #include "scout/cuda/sparse/sparse_lt.h"
 #include "scout/cuda/sparse/sparse_weight.h"
 

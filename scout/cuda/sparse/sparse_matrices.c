@@ -1,7 +1,6 @@
 /* Descriptors of dense matrices for cuSPARSE, and what is asked of a weight before and after it is packed. */
 #include "scout/cuda/sparse/sparse_matrices.h"
 
-#include "scout/cuda/device/cuda_device.h"
 #include "scout/cuda/sparse/sparse_weight.h"
 
 scout_answer sparse_matrices_supports(const scout_op *op, scout_why *why) {

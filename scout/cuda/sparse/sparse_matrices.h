@@ -1,8 +1,7 @@
 /* What a product by cuSPARSE is made of, whatever form its weight has. It wants the sparse matrix on the left and
  * stores by columns what we store by rows, so C = A W becomes C' = W' A' without a copy. Descriptors hold pointers, and
  * those change with every launch: they are made for each, which is host work alone and no part of a graph. */
-#ifndef SCOUT_CUDA_SPARSE_SPARSE_MATRICES_H
-#define SCOUT_CUDA_SPARSE_SPARSE_MATRICES_H
+#pragma once
 
 #include "scout/cuda/sparse/sparse.h"
 #include "scout/op/gemm.h"
@@ -32,5 +31,3 @@ uint64_t sparse_matrices_rounded(uint64_t bytes); /* to whole lines: what follow
 int sparse_matrices_download(const int32_t *from, int32_t *to, void *stream);
 /* That packing kept as many as the operation says; `what` is their name. */
 scout_answer sparse_matrices_kept(const int32_t *at, int64_t wanted, const char *what, void *stream, scout_why *why);
-
-#endif

@@ -1,9 +1,10 @@
 /* Shared by all candidates for products with a sparse weight: which operations they take, and what the operation's
  * fields say of the weight's blocks. */
-#ifndef SCOUT_CUDA_SPARSE_SPARSE_WEIGHT_H
-#define SCOUT_CUDA_SPARSE_SPARSE_WEIGHT_H
+#pragma once
 
 #include "kernels/product/gemm_sparse_pack.h"
+#include "scout/cuda/device/cuda_candidates.h"
+#include "scout/cuda/device/cuda_device.h"
 #include "scout/op/gemm.h"
 
 /* Sides of square blocks that an operation counts, the first to try first. */
@@ -23,5 +24,3 @@ int sparse_weight_has_empty(const scout_op *op, int64_t side);
 
 /* The weight as packing takes it, but for where it lies. */
 gemm_sparse_weight sparse_weight_of(const gemm_problem *p);
-
-#endif

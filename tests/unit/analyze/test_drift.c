@@ -1,7 +1,6 @@
 /* What two runs share and what one operation has for itself: figures known by hand, and populations made up to mislead.
  * How often the test errs is in test_compare_nights.c. */
 #include "analyze/compare/drift_fit.h"
-#include "analyze/compare/student.h"
 #include "tests/fakes/noisy.h"
 #include "tests/unit/unit.h"
 

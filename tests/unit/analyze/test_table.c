@@ -1,6 +1,5 @@
 /* analyze dispatch: which sizes lie in a proven range, and which of two entries stays. */
-#include "analyze/table/table_merge.h"
-#include "analyze/table/table_ranges.h"
+#include "analyze/table/table.h"
 
 #include "tests/unit/unit.h"
 

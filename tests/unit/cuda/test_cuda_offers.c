@@ -6,7 +6,7 @@
 #include "scout/cuda/device/cuda_device.h"
 #include "scout/cuda/dnn/dnn_conv.h"
 #include "scout/cuda/lt/lt.h"
-#include "scout/cuda/own/own_pass.h"
+#include "scout/cuda/own/own.h"
 #include "scout/cuda/sparse/sparse_lt.h"
 #include "scout/input/operation.h"
 #include "scout/kinds/kinds.h"

@@ -1,7 +1,7 @@
 /* The pool of preparing threads, on a device whose plans are counted: what was announced is there when it is taken,
  * what has changed is not, and nothing is left behind. For a build with a thread sanitizer, too. */
 #include "scout/measure/measure_internal.h"
-#include "scout/worker/worker_ahead.h"
+#include "scout/worker/worker_jobs.h"
 #include "tests/unit/unit.h"
 
 #include <pthread.h>

@@ -1,7 +1,6 @@
 /* What ncu printed, read: stored tables of both pages (written after its documentation), and every way in which such a
  * file can be bent. */
 #include "scout/report/counters.h"
-#include "scout/report/counters_table.h"
 #include "tests/unit/unit.h"
 
 #include <math.h>

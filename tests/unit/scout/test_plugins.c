@@ -1,6 +1,6 @@
 /* What is refused of a plugin before anything of it is used: every function that must be there taken away, every size,
  * name and list bent. */
-#include "scout/device/plugins_check.h"
+#include "scout/device/plugins.h"
 #include "tests/unit/unit.h"
 
 static scout_why why;

@@ -1,5 +1,5 @@
 /* Reports whose probe has a say in the ceiling: in place of what is stored. */
-#include "scout/report/report_beside.h"
+#include "scout/report/report.h"
 #include "tests/unit/scout/report_made.h"
 
 #include <math.h>

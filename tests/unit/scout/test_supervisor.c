@@ -1,8 +1,8 @@
 /* The supervisor against workers that do whatever the job says (odd_worker.h): this program is its own worker. */
-#include "common/json_get.h"
+#include "common/json.h"
 #include "scout/worker/frames.h"
 #include "scout/worker/supervisor.h"
-#include "scout/worker/supervisor_words.h"
+#include "scout/worker/supervisor_internal.h"
 #include "scout/worker/worker.h"
 #include "tests/fakes/odd_worker.h"
 #include "tests/unit/unit.h"
