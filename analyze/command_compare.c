@@ -150,8 +150,11 @@ static status_code compare(const settings *s, const study *before, const study *
 
 static status_code read_and_compare(const settings *s, status *st) {
     study before, after;
-    study_options with = {
-        .folders = s->runs.items, .folder_count = 1, .thresholds = s->thresholds, .told = left_out_tell};
+    study_options with = {.folders = s->runs.items,
+                          .folder_count = 1,
+                          .thresholds = s->thresholds,
+                          .told = left_out_tell,
+                          .layers = true};
     if (!study_open(&before, &with, st)) return st->code;
     with.folders = s->runs.items + 1;
     const bool both = study_open(&after, &with, st);

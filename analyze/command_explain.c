@@ -7,6 +7,8 @@
 
 #include <string.h>
 
+enum { WIDTH = 100 }; /* of what is no terminal */
+
 typedef struct settings {
     int64_t top;
     verdict_thresholds thresholds;
@@ -22,13 +24,14 @@ static const cli_option options[] = {
      .offset = AT(top),
      .min = 0,
      .max = 1000000,
-     .help = "number of candidates without a time that are listed (30); 0: all"},
+     .help = "number of layers, and of candidates without a time, that are listed (30); 0: all"},
     THRESHOLDS_OPTIONS(settings, thresholds),
 };
 
 static const char after[] =
     "examples:\n"
     "  analyze explain out/bert attention                     the only id that begins so\n"
+    "  analyze explain out/bert layer.3/attention/self/query  the one with this layer of the model\n"
     "  analyze explain out/bert gemm_1024x768 --top 0        with every candidate\n"
     "  analyze explain out/bert attention --ceiling 0.8       what if 80 % of the ceiling were enough?\n"
     "\n"
@@ -88,7 +91,22 @@ static status_code fail_unknown(const study *s, const char *asked, status *st) {
     if (near.starts > 1)
         return status_set(st, STATUS_USAGE, "%zu operations begin with '%.100s'; give more of the id: %s%s",
                           near.starts, asked, list, near.starts > near.count ? ", …" : "");
-    return status_set(st, STATUS_USAGE, "no operation begins with '%.100s'; the nearest are %s", asked, list);
+    return status_set(st, STATUS_USAGE,
+                      "no operation begins with '%.100s', no layer has it in its name; the nearest are %s", asked,
+                      list);
+}
+
+static status_code fail_several(const study_group *g, const char *asked, size_t count, status *st) {
+    char list[640] = "";
+    size_t used = 0, told = 0;
+    for (size_t k = 0; k < g->count && used < sizeof list && told < 5; k++) {
+        const study_report *one = NULL;
+        const study_group alone = {.reports = &g->reports[k], .count = 1};
+        if (study_find_layer(&alone, asked, &one) == 0) continue;
+        used += (size_t)snprintf(list + used, sizeof list - used, "%s%.100s", told++ > 0 ? ", " : "", one->operation);
+    }
+    return status_set(st, STATUS_USAGE, "%zu operations have layers with '%.100s'; give one of their ids: %s%s", count,
+                      asked, list, count > told ? ", …" : "");
 }
 
 /* ---- the command ---- */
@@ -96,7 +114,7 @@ static status_code fail_unknown(const study *s, const char *asked, status *st) {
 static status_code explain_one(study *s, const study_group *group, const study_report *r, size_t most, status *st) {
     status left_out = {0};
     json_t *report = study_detail(r, st), *run = study_run(r->path, &left_out);
-    const explain e = {.out = stdout,
+    const explain e = {.to = terminal_of(stdout, WIDTH),
                        .arena = &s->arena,
                        .group = group,
                        .r = r,
@@ -121,6 +139,8 @@ static status_code explain_all(study *s, const settings *with, status *st) {
     size_t found = 0;
     for (size_t k = 0; k < s->group_count; k++) {
         const study_report *r = study_find(&s->groups[k], asked);
+        const size_t layers = r ? 0 : study_find_layer(&s->groups[k], asked, &r);
+        if (layers > 1) return fail_several(&s->groups[k], asked, layers, st);
         if (!r) continue;
         if (found++ > 0) fputs("\n\n", stdout);
         if (explain_one(s, &s->groups[k], r, (size_t)with->top, st) != STATUS_OK) return st->code;
@@ -137,6 +157,7 @@ static status_code run(const settings *with, status *st) {
                                .folder_count = 1,
                                .thresholds = with->thresholds,
                                .told = left_out_tell,
+                               .layers = true,
                                .group = true};
     if (!study_open(&s, &how, st)) return st->code;
     const status_code code = explain_all(&s, with, st);
@@ -151,9 +172,11 @@ status_code command_explain(int argc, char **argv, status *st) {
         .program = "analyze explain",
         .version = version_text,
         .usage = "DIR ID [--top N] [thresholds]",
-        .about = "Explains one operation: its ceilings and what bounds it, the candidates and their times, why one "
-                 "was\nchosen, the rule that made the verdict, the distance to every threshold, and what would change "
-                 "the\nverdict. ID is the id of an operation or a fusion, or a beginning of it that no other id has.",
+        .about =
+            "Explains one operation: its ceilings and what bounds it, the candidates and their times, why one "
+            "was\nchosen, the rule that made the verdict, the distance to every threshold, and what would change "
+            "the\nverdict. ID is the id of an operation or a fusion, a beginning of it that no other id has, or the\n"
+            "name of a layer of the model, or a part of that.",
         .after = after,
         .options = options,
         .option_count = (int)(sizeof options / sizeof options[0]),

@@ -115,6 +115,7 @@ static status_code summarize(const settings *s, status *st) {
                                 .folder_count = s->folders.count,
                                 .thresholds = s->thresholds,
                                 .told = left_out_tell,
+                                .layers = true,
                                 .group = s->group,
                                 .instead = "give --group to summarise each separately"};
     if (!study_open(&data, &with, st)) return st->code;

@@ -8,17 +8,35 @@
 /* Four figures. */
 static int digits_of(double x) { return x < 9.9995 ? 3 : x < 99.995 ? 2 : x < 999.95 ? 1 : 0; }
 
-amount amount_time(double us) {
-    static const struct {
-        double most, unit;
-        const char *name;
-    } units[] = {{999.95, 1, "us"}, {999.95e3, 1e3, "ms"}, {INFINITY, 1e6, "s"}};
-    amount a = {"-"};
+static const struct {
+    double most, us;
+    const char *name;
+} units[] = {{999.95, 1, "us"}, {999.95e3, 1e3, "ms"}, {INFINITY, 1e6, "s"}};
+
+amount_unit amount_unit_of(double largest_us) {
     size_t k = 0;
+    while (largest_us >= units[k].most && k + 1 < sizeof units / sizeof units[0]) k++;
+    return (amount_unit){units[k].name, units[k].us, digits_of(largest_us / units[k].us)};
+}
+
+amount amount_in(amount_unit unit, double us) {
+    amount a = {"-"};
+    const double x = us / unit.us, least = pow(10, -unit.digits);
     if (!isfinite(us)) return a;
-    while (us >= units[k].most && k + 1 < sizeof units / sizeof units[0]) k++;
-    const double x = us / units[k].unit;
-    snprintf(a.s, sizeof a.s, x < 1e9 ? "%.*f %s" : "%.*g %s", x < 1e9 ? digits_of(x) : 4, x, units[k].name);
+    const bool small = x > 0 && x < least / 2;
+    if (fabs(x) < 1e9)
+        snprintf(a.s, sizeof a.s, "%s%.*f", small ? "< " : "", unit.digits, small ? least : x);
+    else
+        snprintf(a.s, sizeof a.s, "%.4g", x);
+    return a;
+}
+
+amount amount_time(double us) {
+    amount a = {"-"};
+    if (!isfinite(us)) return a;
+    const amount_unit unit = amount_unit_of(us);
+    const double x = us / unit.us;
+    snprintf(a.s, sizeof a.s, x < 1e9 ? "%.*f %s" : "%.*g %s", x < 1e9 ? unit.digits : 4, x, unit.name);
     return a;
 }
 

@@ -9,6 +9,14 @@ typedef struct amount {
     char s[32];
 } amount;
 
-amount amount_time(double us);         /* "18.92 us", "30.20 ms" */
+amount amount_time(double us); /* "18.92 us", "30.20 ms" */
+/* Of a column of times: the unit that suits the largest, and times in it: "0.726". */
+typedef struct amount_unit {
+    const char *name; /* "ms" */
+    double us;
+    int digits;
+} amount_unit;
+amount_unit amount_unit_of(double largest_us);
+amount amount_in(amount_unit unit, double us);
 amount amount_percent(double share);   /* "3.4 %" */
 amount amount_within(double relative); /* "± 0.6 %"; "± ?" where it is not known */

@@ -4,13 +4,14 @@
 #include "common/amount.h"
 #include "common/json.h"
 #include "common/plain.h"
+#include "common/terminal.h"
 #include "common/verdict.h"
 
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
-enum { MOST_ROWS = 4096, NAME = 46, REASON = 200 };
+enum { MOST_ROWS = 4096, NAME = 46, REASON = 2000, FIGURES = 68, FEWER = 48 };
 
 const char *rows_table_status(const char *name) { return name && strcmp(name, "UNSTABLE") == 0 ? "SKIPPED" : name; }
 
@@ -78,36 +79,44 @@ static const char *ratio(arena *a, const rows_table *t, const json_t *row, doubl
 
 /* ---- those with a time ---- */
 
-static void print_line(FILE *out, const char *text) {
-    size_t n = strlen(text);
-    while (n > 0 && text[n - 1] == ' ') n--;
-    fprintf(out, "%.*s\n", (int)n, text);
+static void print_line(FILE *out, const rows_table *t, int indent, const char *text) {
+    const terminal to = {.out = out, .columns = t->columns > 0 ? t->columns : 1 << 20};
+    terminal_put(&to, TERMINAL_PLAIN, indent, text);
 }
 
-static const char *cells(arena *a, const char *name, int wide, const char *const c[6], const char *note) {
-    return arena_printf(a, "  %s %11s %s %9s %8s  %s %s  %s", plain_padded(a, name, wide), c[0],
-                        plain_padded(a, c[1], 9), c[2], c[3], plain_padded(a, c[4], 14), plain_padded(a, c[5], 8),
-                        plain_cell(a, note, REASON));
+/* In few columns without what follows from the rest; what is said of a row stands beneath it where it is too long. */
+static void print_cells(FILE *out, arena *a, const rows_table *t, const char *name, int wide, const char *const c[6],
+                        const char *note) {
+    const bool few = t->columns > 0 && t->columns < wide + FIGURES;
+    const char *text = few ? arena_printf(a, "  %s %11s %s  %s", plain_padded(a, name, wide), c[0], plain_padded(a, c[1], 9), c[4])
+                           : arena_printf(a, "  %s %11s %s %9s %8s  %s %s", plain_padded(a, name, wide), c[0], plain_padded(a, c[1], 9),
+                                          c[2], c[3], plain_padded(a, c[4], 14), plain_padded(a, c[5], 8));
+    const bool beneath = t->columns > 0 && plain_columns(text) + 2 + plain_columns(note) > t->columns;
+    print_line(out, t, 4, beneath ? text : arena_printf(a, "%s  %s", text, note));
+    if (beneath && *note) print_line(out, t, 6, arena_printf(a, "      %s", note));
 }
 
 static void print_timed(FILE *out, arena *a, const rows_table *t, const line *lines, size_t count) {
-    static const char *const heads[] = {"time", "interval", "TFLOP/s", "TB/s", "ratio", "quality"};
+    const amount_unit unit = amount_unit_of(lines[0].us); /* of the fastest */
+    const char *const heads[] = {
+        arena_printf(a, "time, %s", unit.name), "interval", "TFLOP/s", "TB/s", "ratio", "quality"};
     int wide = 9;
     for (size_t k = 0; k < count; k++) {
         const int columns = plain_columns(plain_cell(a, rows_table_name(a, lines[k].row), NAME));
         if (columns > wide) wide = columns;
     }
-    print_line(out, cells(a, "candidate", wide, heads, ""));
+    if (t->columns > 0 && wide > t->columns - FEWER) wide = t->columns > FEWER + 9 ? t->columns - FEWER : 9;
+    print_cells(out, a, t, "candidate", wide, heads, "");
     for (size_t k = 0; k < count; k++) {
         const json_t *row = lines[k].row;
-        const char *const c[] = {arena_printf(a, "%s", amount_time(lines[k].us).s),
+        const char *const c[] = {arena_printf(a, "%s", amount_in(unit, lines[k].us).s),
                                  within(a, json_get_number(json_object_get(row, "time_us"), "rel_ci95")),
                                  rate(a, row, "tflops"),
                                  rate(a, row, "tbps"),
                                  ratio(a, t, row, lines[k].us),
                                  json_get_text(row, "quality")};
-        print_line(out,
-                   cells(a, rows_table_name(a, row), wide, c, t->note ? t->note(t->context, row, lines[k].us) : ""));
+        const char *note = t->note ? plain_cell(a, t->note(t->context, row, lines[k].us), REASON) : "";
+        print_cells(out, a, t, rows_table_name(a, row), wide, c, note);
     }
 }
 
@@ -133,8 +142,13 @@ static void print_others(FILE *out, arena *a, const rows_table *t, const line *l
                 break;
             }
             const json_t *reason = json_object_get(lines[k].row, "reason");
-            fprintf(out, "    %s %s\n", plain_padded(a, rows_table_name(a, lines[k].row), NAME - 2),
-                    plain_cell(a, json_get_text(reason, "text"), REASON));
+            const char *text = plain_cell(a, json_get_text(reason, "text"), REASON);
+            if (t->columns == 0 || t->columns >= 2 * NAME)
+                print_line(out, t, NAME + 3,
+                           arena_printf(a, "    %s %s", plain_padded(a, rows_table_name(a, lines[k].row), NAME - 2), text));
+            else
+                print_line(out, t, 6,
+                           arena_printf(a, "    %s: %s", plain_cell(a, rows_table_name(a, lines[k].row), REASON), text));
         }
     }
 }

@@ -20,6 +20,7 @@ typedef struct rows_table {
     const char *baseline, *baseline_variant; /* NULL: there is none */
     double baseline_us;                      /* of rows that do not tell their ratio; not-a-number: none is told */
     size_t most;                             /* that are listed of those without a time; 0: all */
+    int columns;                             /* that a line may have; 0: as many as it needs */
     /* What stands behind a row with a time; NULL: nothing does. */
     const char *(*note)(const void *context, const json_t *row, double us);
     const void *context;

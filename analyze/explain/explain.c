@@ -7,32 +7,18 @@
 #include <math.h>
 #include <string.h>
 
-enum { WIDTH = 100, NAME = 46, LONGEST = 600 };
+enum { NAME = 46, LONGEST = 4000 };
 
 /* ---- lines ---- */
 
-void explain_title(const explain *e, const char *text) { fprintf(e->out, "\n%s\n", text); }
+void explain_title(const explain *e, const char *text) {
+    fputc('\n', e->to.out);
+    terminal_put(&e->to, TERMINAL_BOLD, 2, text);
+}
 
 void explain_say(const explain *e, const char *first, const char *text) {
-    const char *clean = plain_cell(e->arena, text, LONGEST);
-    const int indent = 2 + plain_columns(first);
-    int column = fprintf(e->out, "  %s", first) > 0 ? indent : 0;
-    for (bool fresh = true; *clean; fresh = false) {
-        const size_t n = strcspn(clean, " ");
-        const int wide = plain_columns(arena_strndup(e->arena, clean, n));
-        if (!fresh && column + 1 + wide > WIDTH) {
-            fprintf(e->out, "\n%*s", indent, "");
-            column = indent;
-        } else if (!fresh) {
-            fputc(' ', e->out);
-            column++;
-        }
-        fprintf(e->out, "%.*s", (int)n, clean);
-        column += wide;
-        clean += n;
-        while (*clean == ' ') clean++;
-    }
-    fputc('\n', e->out);
+    terminal_put(&e->to, TERMINAL_PLAIN, 2 + plain_columns(first),
+                 arena_printf(e->arena, "  %s%s", first, plain_cell(e->arena, text, LONGEST)));
 }
 
 void explain_tell(const explain *e, const char *format, ...) {
@@ -66,6 +52,10 @@ const char *explain_unit(const explain *e, double x, const char *unit) {
                         unit);
 }
 
+const char *explain_time(const explain *e, amount_unit unit, double us) {
+    return isfinite(us) ? arena_printf(e->arena, "%s %s", amount_in(unit, us).s, unit.name) : "-";
+}
+
 const char *explain_rate(const explain *e, double us) {
     const bool memory = e->r->bound && strcmp(e->r->bound, "memory") == 0;
     const double work = memory ? e->r->bytes_read + e->r->bytes_written : e->r->flops;
@@ -90,22 +80,27 @@ static void write_head(const explain *e) {
     const char *line = "";
     for (size_t k = 0; k < sizeof words / sizeof words[0]; k++)
         if (words[k] && *words[k]) line = arena_printf(e->arena, "%s%s%s", line, *line ? " " : "", words[k]);
-    fprintf(e->out, "%s\n", plain_cell(e->arena, r->operation, LONGEST));
+    terminal_put(&e->to, TERMINAL_BOLD, 2, plain_cell(e->arena, r->operation, LONGEST));
     if (r->name && strcmp(r->name, r->operation) != 0) explain_say(e, "", r->name);
     explain_say(e, "", line);
     const char *model = e->group->model ? e->group->model : "-", *times = r->count == 1 ? "" : "s";
     if (r->count > 0 && r->baseline_us > 0 && e->group->model_us > 0)
         line = arena_printf(e->arena, "%s: run %" PRId64 " time%s, %s of its %s", model, r->count, times,
                             amount_percent((double)r->count * r->baseline_us / e->group->model_us).s,
-                            amount_time(e->group->model_us).s);
+                            e->group->partial.text ? "time as far as it is known"
+                                                   : arena_printf(e->arena, "%s", amount_time(e->group->model_us).s));
     else
         line = arena_printf(e->arena, "%s: run %" PRId64 " time%s, %s", model, r->count, times,
-                            r->count > 0 ? "in its time as its lower bound" : "in no sum");
+                            r->count > 0 ? "without a figure" : "in no sum");
     explain_say(e, "", line);
+    if (e->group->partial.text) explain_say(e, "", e->group->partial.text);
     if (r->fusion)
         explain_say(e, "",
-                    arena_printf(e->arena, "fusion %s: %" PRId64 " kernels become %" PRId64 ", worth it: %s",
-                                 r->fusion_pattern ? r->fusion_pattern : "-", r->kernels_parts, r->kernels_fused,
+                    arena_printf(e->arena, "fusion %s: %sworth it: %s", r->fusion_pattern ? r->fusion_pattern : "-",
+                                 r->kernels_parts > 0 && r->kernels_fused > 0
+                                     ? arena_printf(e->arena, "%" PRId64 " kernels become %" PRId64 ", ",
+                                                    r->kernels_parts, r->kernels_fused)
+                                     : "",
                                  r->worth ? r->worth : "not known"));
     const char *taken = json_get_text(e->report, "taken");
     explain_say(e, "",
@@ -115,15 +110,55 @@ static void write_head(const explain *e) {
                              taken));
 }
 
+/* Whole, as the model's file has them. */
+static void write_layers(const explain *e) {
+    const study_report *r = e->r;
+    if (r->layer_count == 0) return;
+    explain_title(e, r->layers_among ? "Layers of the model, among which it is" : "Layers of the model");
+    for (size_t k = 0; k < r->layer_count; k++) {
+        if (e->most > 0 && k == e->most) {
+            explain_say(e, "", arena_printf(e->arena, "… %zu more (--top 0 shows all)", r->layer_count - k));
+            return;
+        }
+        explain_say(e, "", r->layers[k]);
+    }
+}
+
+/* Of a fusion: what it joins, and where that is in the model. */
+static void write_joined(const explain *e) {
+    const json_t *ops = json_object_get(json_object_get(e->report, "fusion"), "ops");
+    for (size_t k = 0; k < json_array_size(ops); k++) {
+        const char *id = json_string_value(json_array_get(ops, k));
+        const study_report *part = id ? study_find(e->group, id) : NULL;
+        char layers[STUDY_LAYERS];
+        if (k == 0) explain_title(e, "Joins");
+        if (id) explain_say(e, "", id);
+        if (part && part->layer_count > 0)
+            explain_say(
+                e, "  ",
+                arena_printf(e->arena, "%s%s", part->count > e->r->count ? "among " : "", study_layers(part, layers)));
+    }
+}
+
 /* ---- times ---- */
 
+/* On one line where it fits, else its name and beneath it the figures. */
 static void write_time(const explain *e, const char *what, const char *name, double us, double ci, const json_t *row) {
+    const amount_unit unit = amount_unit_of(fmax(fmax(e->r->baseline_us, e->r->best_us), e->r->ceiling_us));
+    enum { FIGURES = 66 }; /* columns of all but the name */
     const double clock = json_get_number(row, "clock_mhz"), power = json_get_number(row, "power_w");
-    fprintf(e->out, "  %-9s %s %11s %-9s %14s", what, plain_padded(e->arena, name, NAME), amount_time(us).s,
-            plain_padded(e->arena, amount_within(ci).s, 9), explain_rate(e, us));
-    if (clock > 0) fprintf(e->out, "  %.0f MHz", clock);
-    if (power > 0) fprintf(e->out, ", %.0f W", power);
-    fputc('\n', e->out);
+    const char *first = arena_printf(e->arena, "%-9s ", what);
+    const char *figures = arena_printf(e->arena, "%11s %s %14s", explain_time(e, unit, us),
+                                       plain_padded(e->arena, amount_within(ci).s, 9), explain_rate(e, us));
+    if (clock > 0) figures = arena_printf(e->arena, "%s  %.0f MHz", figures, clock);
+    if (power > 0) figures = arena_printf(e->arena, "%s, %.0f W", figures, power);
+    const int room = e->to.columns - FIGURES < NAME ? e->to.columns - FIGURES : NAME;
+    if (plain_columns(plain_cell(e->arena, name, NAME)) <= room) {
+        explain_say(e, first, arena_printf(e->arena, "%s %s", plain_padded(e->arena, name, room), figures));
+        return;
+    }
+    explain_say(e, first, name);
+    explain_say(e, arena_printf(e->arena, "%*s", 10, ""), figures + strspn(figures, " "));
 }
 
 static void write_times(const explain *e) {
@@ -151,9 +186,11 @@ static void write_times(const explain *e) {
 void explain_write(const explain *e) {
     const verdict *v = &e->r->verdict;
     write_head(e);
-    fprintf(e->out, "\n  %s · %s%s\n", v->priority, plain_cell(e->arena, v->approach, NAME),
-            v->borderline ? " · borderline" : "");
+    explain_title(e, arena_printf(e->arena, "  %s · %s%s", v->priority, plain_cell(e->arena, v->approach, NAME),
+                                  v->borderline ? " · borderline" : ""));
     explain_say(e, "", v->recommendation);
+    write_layers(e);
+    write_joined(e);
     write_times(e);
     explain_ceiling(e);
     explain_candidates(e);

@@ -3,21 +3,21 @@
 #pragma once
 
 #include "analyze/study/study.h"
+#include "common/amount.h"
 #include "common/json.h"
 #include "common/plain.h"
 #include "common/rows_table.h"
-
-#include <stdio.h>
+#include "common/terminal.h"
 
 typedef struct explain {
-    FILE *out;
+    terminal to;
     arena *arena; /* its guard takes what fails */
     const study_group *group;
     const study_report *r;
     const verdict_thresholds *thresholds;
     const json_t *report; /* the whole of it */
     const json_t *run;    /* NULL: there is none */
-    size_t most;          /* candidates that are listed of those without a time; 0: all */
+    size_t most;          /* layers that are listed, and candidates of those without a time; 0: all */
 } explain;
 
 void explain_write(const explain *e);
@@ -36,7 +36,8 @@ void explain_title(const explain *e, const char *text);
 void explain_say(const explain *e, const char *first, const char *text);
 __attribute__((format(printf, 2, 3))) void explain_tell(const explain *e, const char *format, ...); /* "- …" */
 
-const char *explain_points(const explain *e, verdict_figure f);         /* "88.2 ± 0.5 %" */
-const char *explain_unit(const explain *e, double x, const char *unit); /* "4.302 TB/s" */
-const char *explain_rate(const explain *e, double us);                  /* what that time is in TFLOP/s, or TB/s */
-const char *explain_shape_of(const explain *e, const json_t *shape);    /* "8192x8192x16384" */
+const char *explain_points(const explain *e, verdict_figure f);          /* "88.2 ± 0.5 %" */
+const char *explain_unit(const explain *e, double x, const char *unit);  /* "4.302 TB/s" */
+const char *explain_time(const explain *e, amount_unit unit, double us); /* "0.726 ms" */
+const char *explain_rate(const explain *e, double us);                   /* what that time is in TFLOP/s, or TB/s */
+const char *explain_shape_of(const explain *e, const json_t *shape);     /* "8192x8192x16384" */

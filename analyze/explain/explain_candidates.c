@@ -102,12 +102,13 @@ void explain_candidates(const explain *e) {
     const json_t *rows = json_object_get(e->report, "candidates");
     explain_title(e, arena_printf(e->arena, "Candidates: %zu, of which %zu were timed", json_array_size(rows),
                                   rows_table_timed(rows)));
-    rows_table_print(e->out, e->arena,
+    rows_table_print(e->to.out, e->arena,
                      &(rows_table){.rows = rows,
                                    .baseline = r->baseline,
                                    .baseline_variant = r->baseline_variant,
                                    .baseline_us = r->baseline_us,
                                    .most = e->most,
+                                   .columns = e->to.columns,
                                    .note = why_timed,
                                    .context = e});
     const double left = json_get_number(e->report, "variants_left_out");

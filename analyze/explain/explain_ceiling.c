@@ -116,7 +116,9 @@ static void write_bound(const explain *e, const char *name, bound b) {
                       : isfinite(b.us) && r->ceiling_us > 0
                           ? arena_printf(e->arena, "%s", amount_percent(b.us / r->ceiling_us).s)
                           : "";
-    explain_say(e, arena_printf(e->arena, "%-8s %11s  %s ", name, amount_time(b.us).s, plain_padded(e->arena, far, 8)),
+    explain_say(e,
+                arena_printf(e->arena, "%-8s %11s  %s ", name, explain_time(e, amount_unit_of(r->ceiling_us), b.us),
+                             plain_padded(e->arena, far, 8)),
                 b.from);
 }
 

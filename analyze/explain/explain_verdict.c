@@ -125,16 +125,17 @@ static void write_check(const explain *e, const verdict_check *check) {
     const verdict_figure *f = figure(e, check->figure);
     if (!is_asked(f)) return;
     const double points = 100 * (f->x - check->threshold);
-    fprintf(e->out, "  %s %s %7s  %-19s", plain_padded(e->arena, check->what, 25),
-            plain_padded(e->arena, explain_points(e, *f), 20), amount_percent(check->threshold).s, check->effect);
-    if (!isfinite(f->half))
-        fputs(" may be on either side\n", e->out);
-    else
-        fprintf(e->out, " %.*f points %s%s\n", fabs(points) < 1 ? 2 : 1, fabs(points), points < 0 ? "below" : "above",
-                check->touches ? arena_printf(e->arena, ": open, between %.1f and %.1f %%", 100 * (f->x - f->half),
-                                              100 * (f->x + f->half))
-                : check->near  ? ": within two intervals"
-                               : "");
+    const char *far = "may be on either side";
+    if (isfinite(f->half))
+        far = arena_printf(e->arena, "%.*f points %s%s", fabs(points) < 1 ? 2 : 1, fabs(points),
+                           points < 0 ? "below" : "above",
+                           check->touches ? arena_printf(e->arena, ": open, between %.1f and %.1f %%",
+                                                         100 * (f->x - f->half), 100 * (f->x + f->half))
+                           : check->near  ? ": within two intervals"
+                                          : "");
+    explain_say(e, plain_padded(e->arena, check->what, 26),
+                arena_printf(e->arena, "%s %7s  %-19s %s", plain_padded(e->arena, explain_points(e, *f), 20),
+                             amount_percent(check->threshold).s, check->effect, far));
 }
 
 static void write_thresholds(const explain *e) {

@@ -67,13 +67,15 @@ static void title(page *p, const char *tag) {
     page_say_cut(p, g->device, PAGE_NAME);
     fprintf(p->out, "</%s>\n<p class=\"meta\">", tag);
     regime(p, g->regime);
-    fprintf(p->out, " · %zu operation%s in %" PRId64 " place%s", all->operations, all->operations == 1 ? "" : "s",
-            all->occurrences, all->occurrences == 1 ? "" : "s");
+    const int64_t places = all->occurrences - p->g->outcomes[SUMMARY_MISSING].occurrences;
+    fprintf(p->out, " · %zu operation%s in %" PRId64 " place%s", all->measured, all->measured == 1 ? "" : "s", places,
+            places == 1 ? "" : "s");
     if (*page_string(p->run, "started")) {
         fputs(" · measured ", p->out);
         page_say_cut(p, page_string(p->run, "started"), 24);
     }
     fputs("</p>\n", p->out);
+    if (g->partial.text) fprintf(p->out, "<p class=\"partial\" role=\"note\">%s</p>\n", g->partial.text);
 }
 
 static void contents(page *p) {

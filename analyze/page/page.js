@@ -49,14 +49,18 @@
     const more = tools.querySelector("button[type=button]");
     const shown = tools.querySelector("output");
     let limit = MOST;
-    let rows = Array.from(body.rows, (row) => ({ row, is: new Set(row.dataset.f.split(" ")), text: row.textContent.toLowerCase() }));
+    // What is searched: the row, and the layers in its operation's section; put together when first something is typed.
+    const layers = (row) => document.querySelector(`${row.querySelector("th a").hash} .layers`)?.textContent ?? "";
+    const textOf = (one) => (one.text ??= (one.row.textContent + layers(one.row)).toLowerCase());
+    let rows = Array.from(body.rows, (row) => ({ row, is: new Set(row.dataset.f.split(" ")) }));
 
     const filter = () => {
       const wanted = selects.map((select) => select.value).filter(Boolean);
       const typed = search.value.toLowerCase().split(/\s+/).filter(Boolean);
       let found = 0;
-      for (const { row, is, text } of rows) {
-        const fits = wanted.every((word) => is.has(word)) && typed.every((word) => text.includes(word));
+      for (const one of rows) {
+        const { row, is } = one;
+        const fits = wanted.every((word) => is.has(word)) && typed.every((word) => textOf(one).includes(word));
         if (fits) found += 1;
         row.hidden = !fits || found > limit;
       }

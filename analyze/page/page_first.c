@@ -86,6 +86,12 @@ static void action(page *p, const deed *d) {
     fputs("</a> <span class=\"soft\">", p->out);
     page_shape(p, r);
     fputs("</span></h3>", p->out);
+    if (r->layer_count > 0) {
+        char layers[STUDY_LAYERS];
+        fputs("<p class=\"small soft\">", p->out);
+        page_say(p, study_layers(r, layers));
+        fputs("</p>", p->out);
+    }
     gain(p, proven ? d->proven_us : d->potential_us, proven ? d->proven_share : d->potential_share, proven);
     if (proven && d->potential_us > 0)
         fprintf(p->out, "<p class=\"small soft\">Up to %s more is potential.</p>", page_time(d->potential_us).s);
@@ -117,15 +123,17 @@ static void bar(page *p, const char *name, const char *class, double us, double 
 static void totals(page *p) {
     const summary_sum *t = &p->g->all;
     char now[96], proven[96], ceiling[96];
-    const double all = t->baseline_us;
-    snprintf(now, sizeof now, " <span class=\"soft\">%s</span>", amount_within(p->g->group->model_ci).s);
-    snprintf(proven, sizeof proven, " <span class=\"soft\">%s less</span>", page_percent(t->proven_share).s);
+    const double all = t->measured_us;
+    if (t->measured == 0) return;
+    snprintf(now, sizeof now, " <span class=\"soft\">%s</span>", amount_within(p->g->group->measured_ci).s);
+    snprintf(proven, sizeof proven, " <span class=\"soft\">%s less</span>", page_percent(t->proven_us / all).s);
     snprintf(ceiling, sizeof ceiling, " <span class=\"soft\">%s less</span>",
-             page_percent(all > 0 ? 1 - t->ceiling_us / all : 0).s);
-    fputs("<h3>One run of the model, all operations added up</h3>\n<dl class=\"bars\">", p->out);
-    bar(p, "by the default", "now", t->baseline_us, all, now);
+             page_percent(1 - t->measured_ceiling_us / all).s);
+    fprintf(p->out, "<h3>One run of the model, %s operations added up</h3>\n<dl class=\"bars\">",
+            p->g->group->partial.text ? "the measured" : "all");
+    bar(p, "by the default", "now", all, all, now);
     bar(p, "with what is proven", "proven", all - t->proven_us, all, proven);
-    bar(p, "at the ceilings", "ceiling", t->ceiling_us, all, ceiling);
+    bar(p, "at the ceilings", "ceiling", t->measured_ceiling_us, all, ceiling);
     fputs("</dl>\n<p class=\"small soft\">The default is the library's own choice. A proven gain was measured and "
           "checked on this device, and is certain. The ceilings are the most that the device can do, measured as well.",
           p->out);
@@ -133,12 +141,20 @@ static void totals(page *p) {
         fprintf(p->out,
                 " Over the project's own kernels, where no library has one, %s (%s) are gained besides; they are in no "
                 "bar.",
-                page_time(t->own_us).s, page_percent(t->own_share).s);
-    if (p->g->missing_us > 0)
-        fprintf(p->out,
-                " %s of the default's time are of operations without a measurement, counted with their lower bounds.",
-                page_time(p->g->missing_us).s);
+                page_time(t->own_us).s, page_percent(t->own_us / all).s);
     fputs("</p>\n", p->out);
+}
+
+static void next(page *p) {
+    const summary_group *g = p->g;
+    if (g->next_count == 0) return;
+    fputs("<h3>What to type next</h3>\n<ul class=\"next\">\n", p->out);
+    for (size_t k = 0; k < g->next_count; k++) {
+        fputs("<li><code>", p->out);
+        page_say(p, g->next[k].command);
+        fprintf(p->out, "</code> <span class=\"soft\">%s</span></li>\n", g->next[k].why);
+    }
+    fputs("</ul>\n", p->out);
 }
 
 void page_first(page *p) {
@@ -148,12 +164,14 @@ void page_first(page *p) {
             p->number);
     if (count) fputs("<ol class=\"actions\">\n", p->out);
     for (size_t k = 0; k < count; k++) action(p, &deeds[k]);
-    fputs(count
-              ? "</ol>\n"
-              : "<p>Nothing: no measured alternative is faster, and no operation is far enough from its ceiling.</p>\n",
+    fputs(count                       ? "</ol>\n"
+          : p->g->group->partial.text ? "<p>Not known yet: too little was measured.</p>\n"
+                                      : "<p>Nothing: no measured alternative is faster, and no operation is far enough "
+                                        "from its ceiling.</p>\n",
           p->out);
     fusions_line(p);
     totals(p);
+    next(p);
     fputs("</section>\n", p->out);
 }
 
@@ -163,8 +181,8 @@ static void outcome_row(page *p, summary_outcome k) {
     fprintf(p->out,
             "<tr><th scope=\"row\">%s</th><td class=\"n\">%zu</td><td class=\"n\">%s</td><td class=\"n\">%s</td>"
             "<td class=\"n\">%s</td><td class=\"n\">%s</td></tr>\n",
-            summary_outcomes[k].title, s->operations, s->baseline_us > 0 ? page_time(s->baseline_us).s : "",
-            s->baseline_us > 0 ? page_percent(s->share).s : "",
+            summary_outcomes[k].title, s->operations, s->measured > 0 ? page_time(s->measured_us).s : "",
+            s->measured > 0 ? page_percent(s->measured_share).s : "",
             s->proven_us + s->own_us > 0 ? page_time(s->proven_us + s->own_us).s : "",
             s->potential_us > 0 ? page_time(s->potential_us).s : "");
 }
@@ -179,18 +197,19 @@ static void category(page *p, const summary_category *c, double longest) {
         p->out,
         "</span> <span class=\"soft small\">%zu</span></dt><dd class=\"draw\"><svg class=\"bar\" aria-hidden=\"true\">"
         "<rect class=\"k-%s\" width=\"%s\" height=\"100%%\"/>",
-        s->operations, page_kind(c->op), page_place(whole * s->baseline_us).s);
+        s->measured, page_kind(c->op), page_place(whole * s->measured_us).s);
     fprintf(p->out, "<rect class=\"veil\" x=\"%s\" width=\"%s\" height=\"100%%\"/></svg></dd>",
-            page_place(whole * s->ceiling_us).s, page_place(whole * fmax(0, s->baseline_us - s->ceiling_us)).s);
-    fprintf(p->out, "<dd class=\"end\">%s <span class=\"soft\">%s</span></dd></div>\n", page_time(s->baseline_us).s,
-            page_percent(s->share).s);
+            page_place(whole * s->measured_ceiling_us).s,
+            page_place(whole * fmax(0, s->measured_us - s->measured_ceiling_us)).s);
+    fprintf(p->out, "<dd class=\"end\">%s <span class=\"soft\">%s</span></dd></div>\n", page_time(s->measured_us).s,
+            page_percent(s->measured_share).s);
 }
 
 void page_categories(page *p) {
     static const char *const heads[] = {"operations", "#how many", "#time of a run", "#share", "#proven", "#potential"};
     const summary_group *g = p->g;
     double longest = 0;
-    for (size_t k = 0; k < g->category_count; k++) longest = fmax(longest, g->categories[k].sum.baseline_us);
+    for (size_t k = 0; k < g->category_count; k++) longest = fmax(longest, g->categories[k].sum.measured_us);
     fprintf(p->out,
             "<section aria-labelledby=\"time%zu\"><h2 id=\"time%zu\">Where the time goes</h2>\n"
             "<p class=\"soft\">By kind of operation, each as often as a run of the model needs it. The pale end of a "
@@ -198,7 +217,7 @@ void page_categories(page *p) {
             "lies above the ceilings.</p>\n<dl class=\"bars\">\n",
             p->number, p->number);
     for (size_t k = 0; k < g->category_count; k++)
-        if (g->categories[k].sum.baseline_us > 0) category(p, &g->categories[k], longest);
+        if (g->categories[k].sum.measured > 0) category(p, &g->categories[k], longest);
     fputs("</dl>\n<h3>What came out of it</h3>\n", p->out);
     page_table_open(p, "", "Time by outcome", NULL, heads, sizeof heads / sizeof heads[0]);
     for (int k = 0; k < SUMMARY_OUTCOMES; k++) outcome_row(p, (summary_outcome)k);

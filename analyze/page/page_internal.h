@@ -17,6 +17,7 @@ enum {
     PAGE_TIMED = 100,    /* of those with a time that are listed, the fastest */
     PAGE_DRAWN = 8,      /* and of these, those whose interval is drawn */
     PAGE_POINTS = 400,   /* of a curve */
+    PAGE_LAYERS = 2000,  /* layers of an operation that are named */
     PAGE_NAME = 80,      /* characters of a name where it is not told in full */
     PAGE_SENTENCE = 300, /* of a sentence */
     PAGE_WHOLE = 20000   /* and where it is */

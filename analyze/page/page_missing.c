@@ -47,10 +47,10 @@ static void remarks(page *p) {
     fputs("<ul>\n", p->out);
     if (lost)
         fprintf(p->out,
-                "<li>%zu operation%s no measured default: %s of the model's time is an estimate from their lower "
-                "bounds.</li>\n",
-                lost, lost == 1 ? " has" : "s have", page_time(g->missing_us).s);
-    else
+                "<li>%zu operation%s no measured default, and no part in any total; for shares of the model's time an "
+                "estimate stands in.</li>\n",
+                lost, lost == 1 ? " has" : "s have");
+    else if (!g->group->partial.text)
         fputs("<li>Every operation that takes time has a measured default.</li>\n", p->out);
     if (g->bad_rows)
         fprintf(p->out,

@@ -216,8 +216,31 @@ static void head(page *p, const summary_row *row) {
         if (row->share > 0) fprintf(p->out, " · %s", page_percent(row->share).s);
     } else
         page_say_cut(p, r->status, 16);
-    fprintf(p->out, "</span> <span class=\"chip %s\">%s</span></summary><div>\n", r->verdict.priority,
-            r->verdict.priority);
+    fputs("</span>", p->out);
+    if (row->outcome != SUMMARY_MISSING)
+        fprintf(p->out, " <span class=\"chip %s\">%s</span>", r->verdict.priority, r->verdict.priority);
+    fputs("</summary><div>\n", p->out);
+}
+
+/* Their names as they are in the model's file, a line each; one element, however many they are. page.js searches them.
+ * Many are folded. */
+static void layers(page *p, const study_report *r, bool fold) {
+    enum { FEW = 6 };
+    const char *some = r->layers_among ? "Some of " : "", *more = r->layer_count == 1 ? "" : "s";
+    if (r->layer_count == 0) return;
+    fold = fold && r->layer_count > FEW;
+    if (fold)
+        fprintf(p->out, "<details class=\"more\" open><summary>%s%zu layers of the model</summary><p class=\"layers\">",
+                some, r->layer_count);
+    else
+        fprintf(p->out, "<p class=\"layers\">%s%zu layer%s of the model:", some, r->layer_count, more);
+    for (size_t k = 0; k < r->layer_count && k < PAGE_LAYERS; k++) {
+        fputs(k > 0 || !fold ? "\n" : "", p->out);
+        page_say(p, r->layers[k]);
+    }
+    if (r->layer_count > PAGE_LAYERS)
+        fprintf(p->out, "\n… and %zu more, which are in ops.json", r->layer_count - PAGE_LAYERS);
+    fputs(fold ? "</p></details>\n" : "</p>\n", p->out);
 }
 
 /* What the study itself knows, for those that are far down. */
@@ -230,6 +253,7 @@ static void in_short(page *p, const summary_row *row) {
         page_whole((double)r->count).s);
     page_say_cut(p, r->operation, 2 * PAGE_NAME);
     fputs("</code>.</p>\n", p->out);
+    layers(p, r, false);
 }
 
 static void in_full(page *p, const summary_row *row) {
@@ -237,6 +261,7 @@ static void in_full(page *p, const summary_row *row) {
     status st = {0};
     json_t *detail = study_detail(r, &st);
     facts(p, row, detail);
+    layers(p, r, true);
     if (!detail) {
         fputs("<p>Its report cannot be read again: ", p->out);
         page_say_cut(p, st.text, PAGE_SENTENCE);
@@ -281,6 +306,7 @@ static void idle_line(page *p, const summary_row *row) {
     fputs("</span>", p->out);
     if (r->reason_text) fputs(": ", p->out);
     page_say_cut(p, r->reason_text, 200);
+    layers(p, r, false);
     fputs("</li>\n", p->out);
 }
 

@@ -26,7 +26,14 @@ static void name_cell(page *p, const summary_row *row) {
     page_say(p, page_title(p, r));
     fputs("</a><span class=\"soft\">", p->out);
     page_shape(p, r);
-    fputs("</span></th>", p->out);
+    fputs("</span>", p->out);
+    if (r->layer_count > 0) {
+        char layers[STUDY_LAYERS];
+        fputs("<span class=\"soft\">", p->out);
+        page_say(p, study_layers(r, layers));
+        fputs("</span>", p->out);
+    }
+    fputs("</th>", p->out);
 }
 static void kind_cell(page *p, const summary_row *row) {
     const study_report *r = row->report;
@@ -64,7 +71,8 @@ static void efficiency_cell(page *p, const summary_row *row) {
 static void share_cell(page *p, const summary_row *row) {
     char class[16];
     snprintf(class, sizeof class, " part p%d", (int)(5 * fmin(20, fmax(0, ceil(20 * row->share)))));
-    number(p, row->share, page_percent(row->share).s, class);
+    const double share = study_has_baseline(row->report) && row->outcome != SUMMARY_OUTSIDE ? row->share : NAN;
+    number(p, share, page_percent(share).s, class);
 }
 static void proven_cell(page *p, const summary_row *row) {
     const double us = row->report->verdict.proven_gain_us;
@@ -76,7 +84,7 @@ static void potential_cell(page *p, const summary_row *row) {
            open ? " is-potential" : " soft");
 }
 static void priority_cell(page *p, const summary_row *row) {
-    if (row->outcome == SUMMARY_OUTSIDE) {
+    if (row->outcome == SUMMARY_OUTSIDE || row->outcome == SUMMARY_MISSING) {
         fputs("<td data-v=\"-1\"></td>", p->out);
         return;
     }
@@ -94,7 +102,10 @@ static void approach_cell(page *p, const summary_row *row) {
 
 static const column columns[] = {
     {"#", "The order of worth: the largest proven gains first, then the largest potential ones.", true, rank_cell},
-    {"operation", "Its name, or its kind, and its shape. The link leads to its section.", false, name_cell},
+    {"operation",
+     "Its name, or its kind, its shape, and the first layer of the model that it stands for. The link leads to its "
+     "section, which names all of them.",
+     false, name_cell},
     {"priority", "HIGH from 5 % of the model's time proven or 10 % potential, MEDIUM from 1 % or 3 % (by default).",
      false, priority_cell},
     {"approach", "What to do. A ? says that the next run may decide otherwise.", false, approach_cell},
@@ -122,7 +133,7 @@ static void tools(page *p) {
     const summary_group *g = p->g;
     fprintf(p->out,
             "<form class=\"tools\" data-table=\"ops%zu\" hidden><label>search<input type=\"search\" "
-            "placeholder=\"name, shape, approach\" autocomplete=\"off\"></label>"
+            "placeholder=\"name, layer, shape\" autocomplete=\"off\"></label>"
             "<label>kind<select><option value=\"\">all</option>",
             p->number);
     const char *seen[16] = {0};

@@ -4,6 +4,7 @@
 #include "analyze/study/study.h"
 #include "common/files.h"
 #include "common/json.h"
+#include "common/plain.h"
 
 #include <inttypes.h>
 #include <stdlib.h>
@@ -78,7 +79,10 @@ json_t *study_run(const char *path, status *st) {
     const size_t folder = (size_t)(files_base(path) - path);
     char *place = malloc(folder + sizeof "../run.json");
     json_t *run = NULL;
-    if (!place) return NULL;
+    if (!place) {
+        status_set(st, STATUS_ENVIRONMENT, "run.json: out of memory; free some and run again");
+        return NULL;
+    }
     memcpy(place, path, folder);
     static const char *const places[] = {"../run.json", "run.json"};
     for (size_t k = 0; !run && k < sizeof places / sizeof places[0]; k++) {
@@ -97,6 +101,8 @@ json_t *study_run(const char *path, status *st) {
     free(place);
     return run;
 }
+
+bool study_has_baseline(const study_report *r) { return plain_same(r->status, "OK") && r->baseline_us > 0; }
 
 static const study_report *find_in(const study_report *rows, size_t count, const char *name, size_t n, bool whole,
                                    int *found) {
@@ -118,6 +124,33 @@ const study_report *study_find(const study_group *g, const char *operation) {
         if (found == 1) return r ? r : fusion;
     }
     return NULL;
+}
+
+static bool has_layer(const study_report *r, const char *layer, bool whole) {
+    for (size_t k = 0; k < r->layer_count; k++)
+        if (whole ? strcmp(r->layers[k], layer) == 0 : strstr(r->layers[k], layer) != NULL) return true;
+    return false;
+}
+
+size_t study_find_layer(const study_group *g, const char *layer, const study_report **first) {
+    size_t found = 0;
+    for (int whole = 1; whole >= 0 && found == 0 && *layer; whole--) {
+        for (size_t k = 0; k < g->count; k++) {
+            if (g->reports[k].count == 0 || !has_layer(&g->reports[k], layer, whole)) continue;
+            if (found++ == 0) *first = &g->reports[k];
+        }
+    }
+    return found;
+}
+
+const char *study_layers(const study_report *r, char text[STUDY_LAYERS]) {
+    text[0] = 0;
+    if (r->layer_count == 0) return text;
+    snprintf(text, STUDY_LAYERS, "%s%.*s", r->layers_among ? "among " : "", PLAIN_NAME, r->layers[0]);
+    plain_end(text);
+    const size_t n = strlen(text);
+    if (r->layer_count > 1) snprintf(text + n, STUDY_LAYERS - n, " and %zu more", r->layer_count - 1);
+    return text;
 }
 
 const char *study_shape(const study_report *r, char *text, size_t room) {

@@ -50,14 +50,32 @@ typedef struct study_report {
     const char *fusion_pattern, *worth;
     double parts_us, fused_us, speedup, speedup_ci, saved_us;
     int64_t kernels_parts, kernels_fused, selected;
-    verdict verdict;  /* with this study's thresholds */
-    const char *said; /* the approach that the report itself says; NULL: it has no verdict */
+    verdict verdict;           /* with this study's thresholds */
+    const char *said;          /* the approach that the report itself says; NULL: it has no verdict */
+    const char *const *layers; /* names of the model's nodes that it stands for, in their order; NULL: not known */
+    size_t layer_count;
+    bool layers_among; /* it stands for some of these, and which is not known */
 } study_report;
 
 /* A file that is no report, or one that cannot be true; the rest is read without it. */
 typedef struct study_skipped {
     const char *path, *why;
 } study_skipped;
+
+/* How the runs went whose reports these are, by run.json beside them; zeros where there is none. */
+typedef struct study_course {
+    const char *state;     /* of one that has not come to its end: "interrupted", "running", "failed"; else NULL */
+    size_t absent, left;   /* operations without a report: not reached, left out by --only */
+    size_t absent_fusions; /* not reached */
+} study_course;
+
+/* What has no figure of what the model's time consists of. */
+typedef struct study_partial {
+    const char *text;            /* "PARTIAL: 9 of 17 operations have a figure (…)"; NULL: all have one */
+    size_t operations, measured; /* that take time in the model, and that have a figure of it */
+    size_t late;                 /* that were skipped for want of time */
+    double share; /* of the model's time by estimate that the measured ones take; not-a-number: not known */
+} study_partial;
 
 /* Reports that may be compared: one device class, one regime, one version of the method. */
 typedef struct study_group {
@@ -70,8 +88,11 @@ typedef struct study_group {
     size_t count;
     study_report *fusions;
     size_t fusion_count;
-    double model_us, model_ci; /* of all with a baseline, and what those without take at least */
-    size_t without_baseline;   /* that count and have work to do */
+    double model_us, model_ci;       /* of all with a baseline, and what those without take at least */
+    double measured_us, measured_ci; /* of those with a baseline */
+    size_t without_baseline;         /* that count and have work to do */
+    study_course course;
+    study_partial partial;
 } study_group;
 
 typedef void study_told(const study_skipped *files, size_t count);
@@ -81,15 +102,19 @@ typedef struct study_options {
     int folder_count;
     verdict_thresholds thresholds;
     study_told *told; /* hears which files were left out where opening fails, when nothing else is left; may be NULL */
+    bool layers;      /* read ops.json beside the reports, which names them */
     bool group;       /* devices and regimes that differ become groups, else they are refused (STATUS_INPUT) */
     const char *instead; /* what to do then; NULL: what can be done everywhere */
 } study_options;
+
+struct study_beside;
 
 typedef struct study {
     guard guard;
     arena arena;
     map texts;
     study_options options;
+    struct study_beside *beside; /* of each folder */
     study_group *groups;
     size_t group_count;
     study_skipped *skipped;
@@ -99,6 +124,7 @@ typedef struct study {
 bool study_open(study *s, const study_options *options, status *st);
 void study_close(study *s);
 
+bool study_has_baseline(const study_report *r);
 /* Above its ceiling by right: a ceiling is that of all the work, and the best one leaves zeros out. Not so where the
  * baseline, which does it all, is above as well. */
 bool study_skips_zeros(const study_report *r);
@@ -111,6 +137,12 @@ json_t *study_run(const char *path, status *st);
 
 const study_report *study_find(const study_group *g,
                                const char *operation); /* by id, or by a prefix that only one has; fusions too */
+/* By a layer of the model that it stands for: the operation that has a layer of this name, else the one that has layers
+ * with this text in their names; parts of others are never it. How many there are; *first: the first of them. */
+size_t study_find_layer(const study_group *g, const char *layer, const study_report **first);
+/* The first of its layers and how many more: "/layer.3/query/MatMul and 11 more"; "" where none is known. */
+enum { STUDY_LAYERS = 320 }; /* room for every name that extract_ops writes */
+const char *study_layers(const study_report *r, char text[STUDY_LAYERS]);
 /* "2048x4096x4096", cut to the room; "" where there is none. */
 const char *study_shape(const study_report *r, char *text, size_t room);
 

@@ -13,8 +13,6 @@
 /* More than anything compares. Each costs a look at every report. */
 enum { MOST_GROUPS = 256 };
 
-static bool has_baseline(const study_report *r) { return isfinite(r->baseline_us); }
-
 /* ---- names ---- */
 
 /* A model's folder is called as the model is; one of reports by what it lies in. */
@@ -79,12 +77,23 @@ static study_group *group_of(study *s, const study_file *f) {
 
 /* ---- two reports of one operation ---- */
 
+static void join_layers(study *s, study_report *to, const study_report *one, const study_report *other) {
+    const size_t count = one->layer_count + other->layer_count;
+    const char **all = arena_array(&s->arena, const char *, count + 1);
+    if (one->layer_count) memcpy(all, one->layers, one->layer_count * sizeof *all);
+    if (other->layer_count) memcpy(all + one->layer_count, other->layers, other->layer_count * sizeof *all);
+    to->layers_among = one->layers_among || other->layers_among;
+    to->layers = count ? all : NULL;
+    to->layer_count = count;
+}
+
 /* Two models do it: as often as both together. What was measured stands as the first folder says it that could. */
-static void merge(study_report *to, const study_report *from) {
-    const int64_t count = checked_add(to->count, from->count), selected = checked_add(to->selected, from->selected);
-    if (!has_baseline(to) && has_baseline(from)) *to = *from;
-    to->count = count;
-    to->selected = selected;
+static void merge(study *s, study_report *to, const study_report *from) {
+    const study_report first = *to;
+    if (!study_has_baseline(to) && study_has_baseline(from)) *to = *from;
+    to->count = checked_add(first.count, from->count);
+    to->selected = checked_add(first.selected, from->selected);
+    join_layers(s, to, &first, from);
 }
 
 typedef struct place {
@@ -109,7 +118,7 @@ static void put(study *s, study_group *g, map *places, const study_file *f) {
         study_skip(s, r->path,
                    arena_printf(&s->arena, "is of another operation than %s, of the same name", there->report->path));
     } else {
-        merge(there->report, r);
+        merge(s, there->report, r);
         there->folder = f->folder;
     }
 }
@@ -123,7 +132,10 @@ static void fill(study *s, study_group *g, size_t which, const study_file *files
         if (of[k] != which) continue;
         reports += !files[k].report.fusion;
         fusions += files[k].report.fusion;
-        if (files[k].folder != folder) add_model(s, g, model_of(s, s->options.folders[files[k].folder]));
+        if (files[k].folder != folder) {
+            add_model(s, g, model_of(s, s->options.folders[files[k].folder]));
+            study_join_course(&g->course, &s->beside[files[k].folder]);
+        }
         folder = files[k].folder;
         if (g->device_instance != files[k].device_instance) g->device_instance = NULL;
         if (g->driver != files[k].driver) g->driver = NULL;

@@ -19,6 +19,7 @@ typedef struct study_file {
     study_report report;
     const char *schema, *model, *device_class, *device_instance, *driver, *regime; /* model: the device's name */
     const char *fusion_how;                                                        /* "sum", "sequence" */
+    const char *weight;                                                            /* its name, where it has one */
     int64_t method, units;
     bool shaped, rows; /* these members were there */
     study_is is;
@@ -41,6 +42,34 @@ void study_scan_texts(map *texts, study_file *to);
 
 /* study_check.c: what no report can say. false: `why` says what. */
 bool study_check(const study_scanner *s, study_file *to, char *why, size_t room);
+
+/* What lies beside the reports of one folder. */
+typedef struct study_asked {
+    const char *id;
+    bool left; /* --only left it out */
+} study_asked;
+typedef struct study_beside {
+    const char *state;                 /* of run.json; NULL: there is none */
+    study_asked *operations, *fusions; /* that the run was to measure */
+    size_t operation_count, fusion_count;
+    size_t absent, left, absent_fusions; /* of them, without a report */
+    map entries;                         /* of ops.json */
+} study_beside;
+
+/* study_beside.c: what a jump out of it must give back. */
+typedef struct study_held {
+    json_t *run;
+    char *bytes;
+} study_held;
+void study_let_go(study_held *held);
+void study_look_beside(study *s, const char *folder, const char *reports, study_held *held, study_beside *to);
+/* weight: the name of the report's weight, or NULL. */
+void study_name_layers(study *s, const study_beside *b, const char *weight, study_report *r);
+
+/* study_partial.c: of each folder, of a group, and when its times are known. */
+void study_count_absent(study *s, const study_file *files, size_t count);
+void study_join_course(study_course *c, const study_beside *b);
+void study_make_partial(study *s, study_group *g);
 
 /* study_load.c: all files of all folders, in the order of the folders and of the names in them; fails through the
  * study's guard. Owned by the caller (free). */

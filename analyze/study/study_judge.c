@@ -7,16 +7,15 @@
 
 #include <math.h>
 
-static bool is_ok(const study_report *r) { return plain_same(r->status, "OK") && r->baseline_us > 0; }
-
 /* As run.json has it. What is missing takes its ceiling's time at least, and how much more is not known. */
 static void sum_model(study_group *g) {
-    verdict_sum sum = {0};
+    verdict_sum sum = {0}, measured = {0};
     for (size_t k = 0; k < g->count; k++) {
         const study_report *r = &g->reports[k];
         const double count = (double)r->count;
-        if (is_ok(r)) {
+        if (study_has_baseline(r)) {
             verdict_sum_add(&sum, count * r->baseline_us, r->baseline_ci);
+            verdict_sum_add(&measured, count * r->baseline_us, r->baseline_ci);
         } else if (!verdict_is_excused(r->reason_code) && r->count > 0) {
             g->without_baseline++;
             if (isfinite(r->least_us)) verdict_sum_allow(&sum, count * r->least_us);
@@ -24,6 +23,8 @@ static void sum_model(study_group *g) {
     }
     g->model_us = sum.us;
     g->model_ci = verdict_sum_ci(&sum);
+    g->measured_us = measured.us;
+    g->measured_ci = verdict_sum_ci(&measured);
 }
 
 /* Of a sum: what of its ratio's interval is not the fused one's. */
@@ -55,7 +56,7 @@ static void judge(const study *s, const study_group *g, study_report *r) {
         .best_family = won ? r->best_approach : NULL,
         .reason = r->reason_code,
         .no_work = plain_same(r->reason_code, "no_work"),
-        .measured = is_ok(r),
+        .measured = study_has_baseline(r),
         .ceiling_us = r->ceiling_us,
         .baseline_us = r->baseline_us,
         .best_us = r->best_us,
@@ -90,6 +91,7 @@ static void judge(const study *s, const study_group *g, study_report *r) {
 
 void study_judge(study *s, study_group *g) {
     sum_model(g);
+    study_make_partial(s, g);
     for (size_t k = 0; k < g->count; k++) judge(s, g, &g->reports[k]);
     for (size_t k = 0; k < g->fusion_count; k++) judge(s, g, &g->fusions[k]);
 }

@@ -21,6 +21,7 @@ typedef struct load {
     study_file *files;
     size_t count, cap;
     DIR *folder; /* that is being read */
+    study_held held;
     atomic_size_t next;
     atomic_bool failed;
     pthread_mutex_t lock; /* of the study: its arena, its texts */
@@ -103,17 +104,10 @@ static void refuse_twice(load *l, int k, const char *reports, struct stat *seen)
             fail(l, STATUS_USAGE, "%s: is the same folder as %s; name it once", folders[k], folders[j]);
 }
 
-/* What the ceilings and the device are told from: without it much less can be said of the reports. */
-static void look_at_run(load *l, const char *folder, const char *reports) {
-    status st = {0};
-    json_t *run = study_run(arena_printf(&l->s->arena, "%s/", reports), &st);
-    if (!run && st.code != STATUS_OK) study_skip(l->s, folder, arena_strndup(&l->s->arena, st.text, strlen(st.text)));
-    json_decref(run);
-}
-
 static void list_all(load *l) {
     study *s = l->s;
     struct stat *seen = arena_array(&s->arena, struct stat, s->options.folder_count);
+    s->beside = arena_array(&s->arena, study_beside, s->options.folder_count);
     for (int k = 0; k < s->options.folder_count; k++) {
         const char *folder = s->options.folders[k];
         const char *reports = arena_printf(&s->arena, "%s/reports", folder);
@@ -125,7 +119,7 @@ static void list_all(load *l) {
         refuse_twice(l, k, reports, seen);
         list_folder(l, reports, &as);
         if (has_folder(l, fusions)) list_folder(l, fusions, &as);
-        look_at_run(l, folder, reports);
+        study_look_beside(s, folder, reports, &l->held, &s->beside[k]);
     }
 }
 
@@ -207,11 +201,15 @@ static void load_all(load *l) {
     if (atomic_load(&l->failed)) fail(l, l->st.code, "%s", l->st.text);
     size_t kept = 0;
     for (size_t k = 0; k < l->count; k++) {
-        const study_file *f = &l->files[k];
-        if (f->is == STUDY_REPORT) l->files[kept++] = *f;
+        study_file *f = &l->files[k];
+        if (f->is == STUDY_REPORT) {
+            study_name_layers(l->s, &l->s->beside[f->folder], f->weight, &f->report);
+            l->files[kept++] = *f;
+        }
         if (f->is == STUDY_SKIPPED) study_skip(l->s, f->report.path, f->why);
     }
     l->count = kept;
+    study_count_absent(l->s, l->files, l->count);
 }
 
 /* What is in `l` lives in the caller's frame, which no jump leaves. */
@@ -232,6 +230,7 @@ study_file *study_load(study *s, size_t *count) {
     *count = l.count;
     if (good) return l.files;
     if (l.folder) closedir(l.folder);
+    study_let_go(&l.held);
     free(l.files);
     guard_fail(outer, own.st.code, "%s", own.st.text);
 }

@@ -94,6 +94,9 @@ static const field fusion_fields[] = {
 };
 static const members fusion_members = MEMBERS(fusion_fields);
 
+static const field weight_fields[] = {{"name", NAME, AT(weight), 0, NULL}};
+static const members weight_members = MEMBERS(weight_fields);
+
 static const field root_fields[] = {
     {"schema", TEXT, AT(schema), 0, NULL},
     {"operation", TEXT, AT(report.operation), 0, NULL},
@@ -110,6 +113,7 @@ static const field root_fields[] = {
     {"batch", WHOLE, AT(report.batch), most_whole, NULL},
     {"pattern", TEXT, AT(report.pattern), 0, NULL},
     {"sparsity", AMOUNT, AT(report.sparsity), 1, NULL},
+    {"weight", OBJECT, 0, 0, &weight_members},
     {"key", TEXT, AT(report.key), 0, NULL},
     {"device", OBJECT, 0, 0, &device_members},
     {"regime", TEXT, AT(regime), 0, NULL},

@@ -21,12 +21,10 @@ const summary_outcome_info summary_outcomes[SUMMARY_OUTCOMES] = {
 
 bool summary_to_do(summary_outcome outcome) { return outcome <= SUMMARY_OPEN; }
 
-static bool has_baseline(const study_report *r) { return plain_same(r->status, "OK") && r->baseline_us > 0; }
-
 static summary_outcome outcome_of(const study_report *r) {
     const verdict *v = &r->verdict;
     if (r->count <= 0 || verdict_is_excused(r->reason_code)) return SUMMARY_OUTSIDE;
-    if (!has_baseline(r)) return SUMMARY_MISSING;
+    if (!study_has_baseline(r)) return SUMMARY_MISSING;
     if (v->proven_gain_us > 0) return r->baseline_own ? SUMMARY_OWN : SUMMARY_PROVEN;
     if (plain_same(v->approach, "UNMEASURED")) return SUMMARY_UNKNOWN;
     if (!plain_same(v->approach, "NONE")) return SUMMARY_OPEN;
@@ -64,6 +62,9 @@ static void add(summary_sum *sum, const summary_row *row) {
         sum->ceiling_us += us;
         return;
     }
+    sum->measured++;
+    sum->measured_us += row->weight_us;
+    sum->measured_ceiling_us += count * (r->ceiling_us > 0 ? r->ceiling_us : r->baseline_us);
     sum->baseline_us += row->weight_us;
     sum->best_us += count * (r->verdict.proven_gain_us > 0 ? r->best_us : r->baseline_us);
     sum->ceiling_us += count * (r->ceiling_us > 0 ? r->ceiling_us : r->baseline_us);
@@ -74,6 +75,7 @@ static void add(summary_sum *sum, const summary_row *row) {
 
 static void finish(summary_sum *sum, double model_us) {
     sum->share = share_of(sum->baseline_us, model_us);
+    sum->measured_share = share_of(sum->measured_us, model_us);
     sum->proven_share = share_of(sum->proven_us, model_us);
     sum->own_share = share_of(sum->own_us, model_us);
     sum->potential_share = share_of(sum->potential_us, model_us);
@@ -167,7 +169,6 @@ static void make_sums(summary_group *to) {
     finish(&to->all, to->group->model_us);
     for (int k = 0; k < SUMMARY_OUTCOMES; k++) finish(&to->outcomes[k], to->group->model_us);
     to->missing_us = to->outcomes[SUMMARY_MISSING].baseline_us;
-    to->measured_us = to->group->model_us - to->missing_us;
     to->borderline_share = judged > 0 ? (double)to->all.borderline / (double)judged : 0;
 }
 
@@ -248,6 +249,7 @@ bool summary_make(study *s, size_t top, summary *m, status *st) {
         make_categories(s, to);
         make_missing(s, to);
         make_fusions(s, to);
+        summary_make_next(s, to);
         m->incomplete = m->incomplete || to->missing_count > 0 || to->bad_rows > 0;
     }
     m->groups = groups;

@@ -32,9 +32,11 @@ bool summary_to_do(summary_outcome outcome); /* something is to be done about it
 typedef struct summary_sum {
     size_t operations; /* distinct ones */
     int64_t occurrences;
-    double baseline_us, best_us;          /* of those that are missing, what they take at least */
-    double ceiling_us;                    /* where none is known, the baseline */
-    double share;                         /* of baseline_us */
+    double baseline_us, best_us; /* of those that are missing, what they take at least */
+    double ceiling_us;           /* where none is known, the baseline */
+    double share;                /* of baseline_us */
+    size_t measured;             /* of these, with a figure, and their own times: what people are told */
+    double measured_us, measured_ceiling_us, measured_share;
     double proven_us, proven_share;       /* over libraries */
     double own_us, own_share;             /* over kernels of this project */
     double potential_us, potential_share; /* only that: without what is proven of either */
@@ -72,13 +74,17 @@ typedef struct summary_fusions {
     double saved_share;
 } summary_fusions;
 
+/* What to type next: words that a shell takes as they are, and what it is for. */
+typedef struct summary_next {
+    const char *command, *why;
+} summary_next;
+
 /* Of one group: what may be compared. */
 typedef struct summary_group {
     const study_group *group;
     summary_sum all; /* in the model's time */
     summary_sum outcomes[SUMMARY_OUTCOMES];
-    double measured_us;                 /* of model_us, what was measured */
-    double missing_us;                  /* the rest: what those without a baseline take at least */
+    double missing_us;                  /* of model_us, what those without a baseline take at least */
     double borderline_share;            /* of the rows in the model's time that have a verdict */
     const summary_category *categories; /* the largest share first */
     size_t category_count;
@@ -87,6 +93,8 @@ typedef struct summary_group {
     const summary_missing *missing; /* the most operations first */
     size_t missing_count;
     summary_fusions fusions;
+    const summary_next *next;
+    size_t next_count;
     size_t bad_rows;       /* operations of which some candidate failed */
     size_t said_otherwise; /* reports whose own approach is another one than by these thresholds */
 } summary_group;
@@ -99,5 +107,7 @@ typedef struct summary {
     bool incomplete; /* exit code 1: skipped files, missing baselines, bad rows */
 } summary;
 
+/* summary_next.c: of a group whose rows are there. */
+void summary_make_next(study *s, summary_group *to);
 /* In the study's arena. false: st says why (memory). */
 bool summary_make(study *s, size_t top, summary *m, status *st);

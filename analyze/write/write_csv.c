@@ -6,6 +6,7 @@
 #include <inttypes.h>
 #include <math.h>
 #include <stddef.h>
+#include <string.h>
 
 /* Where a column's figure stands. */
 typedef struct line {
@@ -13,7 +14,8 @@ typedef struct line {
     const summary_group *group;
 } line;
 
-typedef enum column_kind { TEXT, REAL, WHOLE, INT, SIZE, BOOL, CALL } column_kind;
+/* GAIN: a real number that is not known of what has no baseline. */
+typedef enum column_kind { TEXT, REAL, WHOLE, INT, SIZE, BOOL, CALL, LAYERS, GAIN } column_kind;
 typedef enum column_owner { REPORT, ROW, GROUP } column_owner;
 
 typedef struct column {
@@ -48,6 +50,7 @@ static const column columns[] = {
     OF_ROW("rank", SIZE, rank),
     OF_REPORT("operation", TEXT, operation),
     OF_REPORT("name", TEXT, name),
+    {"layers", REPORT, LAYERS, 0, NULL},
     OF_REPORT("op", TEXT, op),
     OF_REPORT("what", TEXT, what),
     {"shape", REPORT, CALL, 0, shape},
@@ -65,12 +68,12 @@ static const column columns[] = {
     OF_REPORT("approach", TEXT, verdict.approach),
     OF_REPORT("borderline", BOOL, verdict.borderline),
     {"recommendation", REPORT, CALL, 0, recommendation},
-    OF_ROW("weight_us", REAL, weight_us),
-    OF_ROW("share", REAL, share),
-    OF_REPORT("proven_gain_us", REAL, verdict.proven_gain_us),
-    OF_ROW("proven_share", REAL, proven_share),
-    OF_ROW("potential_us", REAL, potential_us),
-    OF_ROW("potential_share", REAL, potential_share),
+    OF_ROW("weight_us", GAIN, weight_us),
+    OF_ROW("share", GAIN, share),
+    OF_REPORT("proven_gain_us", GAIN, verdict.proven_gain_us),
+    OF_ROW("proven_share", GAIN, proven_share),
+    OF_ROW("potential_us", GAIN, potential_us),
+    OF_ROW("potential_share", GAIN, potential_share),
     OF_REPORT("status", TEXT, status),
     OF_REPORT("reason_code", TEXT, reason_code),
     OF_REPORT("reason_text", TEXT, reason_text),
@@ -106,6 +109,7 @@ static const column columns[] = {
     OF_REPORT("bad_rows", INT, bad_rows),
     OF_REPORT("said", TEXT, said),
     OF_GROUP("model", TEXT, model),
+    OF_GROUP("partial", TEXT, partial.text),
     OF_GROUP("model_us", REAL, model_us),
     OF_GROUP("model_ci", REAL, model_ci),
     OF_GROUP("device", TEXT, device),
@@ -120,23 +124,40 @@ static void write_real(FILE *out, double x) {
     if (isfinite(x)) fprintf(out, "%.9g", x);
 }
 
-static void write_cell(FILE *out, const line *l, const column *c) {
+/* One text of all of them, as far as a spreadsheet's cell holds it. */
+static void write_layers(FILE *out, arena *a, const study_report *r) {
+    enum { MOST = 32000 };
+    size_t bytes = 0, count = 0;
+    while (count < r->layer_count && bytes < MOST) bytes += strlen(r->layers[count++]) + 2;
+    const arena_mark mark = arena_save(a);
+    const size_t room = bytes + 64;
+    char *text = arena_zalloc(a, room);
+    size_t used = 0;
+    for (size_t k = 0; k < count; k++)
+        used += (size_t)snprintf(text + used, room - used, "%s%s", k > 0 ? "; " : "", r->layers[k]);
+    if (count < r->layer_count) snprintf(text + used, room - used, "; and %zu more", r->layer_count - count);
+    escape_print(out, ESCAPE_CSV, text);
+    arena_rewind(a, mark);
+}
+
+static void write_cell(FILE *out, arena *a, const line *l, const column *c) {
     const void *owners[] = {[REPORT] = l->row->report, [ROW] = l->row, [GROUP] = l->group->group};
     const void *at = (const char *)owners[c->owner] + c->offset;
     char text[256];
     switch (c->kind) {
     case TEXT: escape_print(out, ESCAPE_CSV, *(const char *const *)at); break;
     case REAL: write_real(out, *(const double *)at); break;
+    case GAIN: write_real(out, l->row->outcome == SUMMARY_MISSING ? NAN : *(const double *)at); break;
     case WHOLE: fprintf(out, "%" PRId64, *(const int64_t *)at); break;
     case INT: fprintf(out, "%d", *(const int *)at); break;
     case SIZE: fprintf(out, "%zu", *(const size_t *)at); break;
     case BOOL: fputs(*(const bool *)at ? "true" : "false", out); break;
+    case LAYERS: write_layers(out, a, l->row->report); break;
     case CALL: escape_print(out, ESCAPE_CSV, c->call(l, text, sizeof text)); break;
     }
 }
 
-bool write_csv(const summary *m, FILE *out, status *st) {
-    (void)st;
+static void write_all(const summary *m, FILE *out, arena *a) {
     for (int c = 0; c < COLUMNS; c++) fprintf(out, "%s%s", c > 0 ? "," : "", columns[c].name);
     fputs("\r\n", out);
     for (size_t k = 0; k < m->group_count; k++) {
@@ -144,10 +165,22 @@ bool write_csv(const summary *m, FILE *out, status *st) {
             const line l = {&m->groups[k].rows[n], &m->groups[k]};
             for (int c = 0; c < COLUMNS; c++) {
                 if (c > 0) fputc(',', out);
-                write_cell(out, &l, &columns[c]);
+                write_cell(out, a, &l, &columns[c]);
             }
             fputs("\r\n", out);
         }
     }
-    return true;
+}
+
+bool write_csv(const summary *m, FILE *out, status *st) {
+    guard g;
+    arena a;
+    guard_init(&g);
+    arena_init(&a, &g, (size_t)1 << 30);
+    if (guard_enter(&g))
+        write_all(m, out, &a);
+    else
+        *st = g.st;
+    arena_free(&a);
+    return g.st.code == STATUS_OK;
 }

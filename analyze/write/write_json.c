@@ -55,11 +55,23 @@ static void put_sum(json_stream *s, const summary_sum *sum) {
     json_stream_int(s, "borderline", (int64_t)sum->borderline);
 }
 
+static void put_partial(json_stream *s, const study_group *g) {
+    const study_partial *p = &g->partial;
+    if (!p->text) return;
+    json_stream_open(s, "partial", '{', false);
+    json_stream_text(s, "text", p->text);
+    json_stream_int(s, "operations", (int64_t)p->operations);
+    json_stream_int(s, "measured", (int64_t)p->measured);
+    put_known(s, "share", p->share);
+    put_text(s, "state", g->course.state);
+    json_stream_close(s);
+}
+
 static void put_totals(json_stream *s, const summary_group *g) {
     json_stream_open(s, "totals", '{', false);
     json_stream_real(s, "model_us", g->group->model_us);
     json_stream_real(s, "model_ci", g->group->model_ci);
-    json_stream_real(s, "measured_us", g->measured_us);
+    json_stream_real(s, "measured_us", g->group->measured_us);
     json_stream_real(s, "missing_us", g->missing_us);
     put_sum(s, &g->all);
     json_stream_real(s, "borderline_share", g->borderline_share);
@@ -111,9 +123,17 @@ static void put_missing(json_stream *s, const summary_group *g) {
 
 /* ---- operations ---- */
 
+static void put_layers(json_stream *s, const study_report *r) {
+    json_stream_open(s, "layers", '[', false);
+    for (size_t k = 0; k < r->layer_count; k++) json_stream_text(s, NULL, r->layers[k]);
+    json_stream_close(s);
+    if (r->layers_among) json_stream_bool(s, "layers_among", true);
+}
+
 static void put_what(json_stream *s, const study_report *r) {
     json_stream_text(s, "operation", r->operation);
     put_text(s, "name", r->name);
+    if (r->layer_count > 0) put_layers(s, r);
     json_stream_text(s, "op", r->op);
     put_text(s, "what", r->what);
     json_stream_ints(s, "shape", r->rank, r->shape);
@@ -205,6 +225,7 @@ static void put_group(json_stream *s, const summary_group *g) {
     put_device(s, g->group);
     json_stream_text(s, "regime", g->group->regime);
     json_stream_int(s, "method", g->group->method);
+    put_partial(s, g->group);
     put_totals(s, g);
     put_categories(s, g);
     put_missing(s, g);

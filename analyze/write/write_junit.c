@@ -63,14 +63,16 @@ static void put_failure(FILE *out, const study_report *r) {
 static void put_test(FILE *out, const summary_row *row) {
     const study_report *r = row->report;
     const test_result result = result_of(row);
+    char layers[STUDY_LAYERS];
     fprintf(out, "    <testcase classname=\"%s\" name=\"", cut(r->op).s);
     escape_print(out, ESCAPE_MARKUP, r->operation); /* whole: two that begin alike are two tests */
     fprintf(out, "\" time=\"%.9f\">\n", isfinite(row->weight_us) ? 1e-6 * row->weight_us : 0);
     if (result == FAILED) put_failure(out, r);
     if (result == SKIPPED)
         fprintf(out, "      <skipped message=\"%s\"/>\n", cut(r->reason_text ? r->reason_text : r->status).s);
-    fprintf(out, "      <system-out>%s %s: %s</system-out>\n    </testcase>\n", cut(r->verdict.priority).s,
-            cut(r->verdict.approach).s, cut(r->verdict.recommendation).s);
+    fprintf(out, "      <system-out>%s %s: %s%s%s</system-out>\n    </testcase>\n", cut(r->verdict.priority).s,
+            cut(r->verdict.approach).s, cut(r->verdict.recommendation).s, r->layer_count > 0 ? "\nlayers: " : "",
+            cut(study_layers(r, layers)).s);
 }
 
 /* ---- suites ---- */
@@ -119,7 +121,8 @@ static void put_suite(FILE *out, const summary_group *to) {
     fputs("    <properties>\n", out);
     const struct {
         const char *name, *value;
-    } properties[] = {{"model", g->model},
+    } properties[] = {{"partial", g->partial.text},
+                      {"model", g->model},
                       {"device", g->device},
                       {"device_class", g->device_class},
                       {"device_instance", g->device_instance},

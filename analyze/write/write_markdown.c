@@ -46,48 +46,65 @@ static void write_first(FILE *out, const summary_group *g) {
         else
             write_advice(out, ++written, row);
     }
-    if (written == 0) fputs("Nothing: no operation is worth a kernel, and no faster candidate was found.\n", out);
+    if (written == 0 && g->group->partial.text)
+        fputs("Not known yet: too little was measured.\n", out);
+    else if (written == 0)
+        fputs("Nothing: no operation is worth a kernel, and no faster candidate was found.\n", out);
     if (left > 0) fprintf(out, "\n%zu more in the table below.\n", left);
     fputc('\n', out);
 }
 
 /* ---- totals ---- */
 
+/* Of what was measured alone. */
 static void write_totals(FILE *out, const summary_group *g) {
     const summary_sum *all = &g->all;
-    fputs("## Totals\n\n| per run of the model | time | |\n|---|--:|---|\n", out);
-    fprintf(out, "| by default | %s %s | %zu operation%s, run %" PRId64 " times |\n", amount_time(all->baseline_us).s,
-            amount_within(g->group->model_ci).s, all->operations, plural(all->operations), all->occurrences);
-    fprintf(out, "| with what is proven | %s | %s less |\n", amount_time(all->baseline_us - all->proven_us).s,
-            amount_percent(all->proven_share).s);
-    if (all->own_us > 0)
-        fprintf(
-            out,
-            "| gained over the project's own kernels | %s | %s, where no library has one; not in the line above |\n",
-            amount_time(all->own_us).s, amount_percent(all->own_share).s);
-    fprintf(out, "| at all ceilings | %s | %s less, if every kernel reached its ceiling |\n",
-            amount_time(all->ceiling_us).s,
-            amount_percent(all->baseline_us > 0 ? 1 - all->ceiling_us / all->baseline_us : 0).s);
-    fputs("\n| outcome | operations | time | share | proven | potential |\n|---|--:|--:|--:|--:|--:|\n", out);
+    fputs("## Totals\n\n", out);
+    if (all->measured > 0) {
+        fputs("| per run of the model | time | |\n|---|--:|---|\n", out);
+        fprintf(out, "| by default | %s %s | %zu operation%s, run %" PRId64 " times |\n",
+                amount_time(all->measured_us).s, amount_within(g->group->measured_ci).s, all->measured,
+                plural(all->measured), all->occurrences - g->outcomes[SUMMARY_MISSING].occurrences);
+        fprintf(out, "| with what is proven | %s | %s less |\n", amount_time(all->measured_us - all->proven_us).s,
+                amount_percent(all->proven_us / all->measured_us).s);
+        if (all->own_us > 0)
+            fprintf(
+                out,
+                "| gained over the project's own kernels | %s | %s, where no library has one; not in the line above "
+                "|\n",
+                amount_time(all->own_us).s, amount_percent(all->own_us / all->measured_us).s);
+        fprintf(out, "| at all ceilings | %s | %s less, if every kernel reached its ceiling |\n\n",
+                amount_time(all->measured_ceiling_us).s,
+                amount_percent(1 - all->measured_ceiling_us / all->measured_us).s);
+    }
+    fputs("| outcome | operations | time | share | proven | potential |\n|---|--:|--:|--:|--:|--:|\n", out);
     for (int k = 0; k < SUMMARY_OUTCOMES; k++) {
         const summary_sum *sum = &g->outcomes[k];
         if (sum->operations == 0) continue;
-        fprintf(out, "| %s | %zu | %s | %s | %s | %s |\n", summary_outcomes[k].title, sum->operations,
-                amount_time(sum->baseline_us).s, amount_percent(sum->share).s,
-                amount_percent(sum->proven_share + sum->own_share).s, amount_percent(sum->potential_share).s);
+        fprintf(out, "| %s | %zu | ", summary_outcomes[k].title, sum->operations);
+        if (sum->measured > 0)
+            fprintf(out, "%s | %s | %s | %s |\n", amount_time(sum->measured_us).s,
+                    amount_percent(sum->measured_share).s, amount_percent(sum->proven_share + sum->own_share).s,
+                    amount_percent(sum->potential_share).s);
+        else
+            fputs("- | - | - | - |\n", out);
     }
-    fprintf(out, "\nBorderline (a threshold is within two intervals: the next run may differ): %zu, %s of all.\n\n",
-            all->borderline, amount_percent(g->borderline_share).s);
+    if (all->measured > 0)
+        fprintf(out, "\nBorderline (a threshold is within two intervals: the next run may differ): %zu, %s of all.\n",
+                all->borderline, amount_percent(g->borderline_share).s);
+    fputc('\n', out);
 }
 
 /* ---- tables ---- */
 
-static void write_row(FILE *out, const summary_row *row) {
+static void write_row(FILE *out, const summary_row *row, bool named) {
     const study_report *r = row->report;
     const verdict *v = &r->verdict;
-    char shape[128];
-    fprintf(out, "| %zu | %s%s | %s | %s | %" PRId64 " | %s %s | %s | %s | %s | %s", row->rank, v->priority,
-            v->borderline ? " (borderline)" : "", name(r->operation).s, study_shape(r, shape, sizeof shape), r->count,
+    char shape[128], layers[STUDY_LAYERS];
+    fprintf(out, "| %zu | %s%s | %s%s%s", row->rank, v->priority, v->borderline ? " (borderline)" : "",
+            name(r->operation).s, named ? " | " : "",
+            r->layer_count > 0 ? escape_text(ESCAPE_MARKDOWN_CODE, study_layers(r, layers), STUDY_LAYERS).s : "");
+    fprintf(out, " | %s | %" PRId64 " | %s %s | %s | %s | %s | %s", study_shape(r, shape, sizeof shape), r->count,
             amount_time(r->baseline_us).s, amount_within(r->baseline_ci).s, amount_percent(row->share).s,
             amount_percent(v->efficiency).s, amount_percent(row->proven_share).s,
             amount_percent(row->potential_share).s);
@@ -95,16 +112,25 @@ static void write_row(FILE *out, const summary_row *row) {
     fprintf(out, " | %s: %s |\n", say(v->approach).s, say(v->recommendation).s);
 }
 
+/* A column for the layers of the model, where any are known. */
+static bool is_named(const summary_group *g) {
+    size_t k = 0;
+    while (k < g->row_count && g->rows[k].report->layer_count == 0) k++;
+    return k < g->row_count;
+}
+
 static void write_ranking(FILE *out, const summary_group *g, size_t top) {
     size_t inside = 0, written = 0;
-    fputs("## Operations\n\n| # | priority | operation | shape | runs | time | share | of its ceiling | proven | "
-          "potential | what to do |\n|--:|---|---|---|--:|--:|--:|--:|--:|--:|---|\n",
-          out);
+    const bool named = is_named(g);
+    fprintf(out,
+            "## Operations\n\n| # | priority | operation | %sshape | runs | time | share | of its ceiling | proven | "
+            "potential | what to do |\n|--:|---|---|%s---|--:|--:|--:|--:|--:|--:|---|\n",
+            named ? "layers | " : "", named ? "---|" : "");
     for (size_t k = 0; k < g->row_count; k++) {
         if (g->rows[k].outcome == SUMMARY_OUTSIDE || g->rows[k].outcome == SUMMARY_MISSING) continue;
         inside++;
         if (top > 0 && written == top) continue;
-        write_row(out, &g->rows[k]);
+        write_row(out, &g->rows[k], named);
         written++;
     }
     if (inside > written) fprintf(out, "\n%zu more are in summary.csv and summary.json.\n", inside - written);
@@ -114,15 +140,19 @@ static void write_ranking(FILE *out, const summary_group *g, size_t top) {
 }
 
 static void write_categories(FILE *out, const summary_group *g) {
+    if (g->all.measured == 0) return;
     fputs("## By kind\n\n| kind | operations | time | share | proven | potential | already optimal |\n"
           "|---|--:|--:|--:|--:|--:|--:|\n",
           out);
     for (size_t k = 0; k < g->category_count; k++) {
         const summary_category *c = &g->categories[k];
-        fprintf(out, "| %s | %zu | %s | %s | %s | %s | %zu (%s) |\n", name(c->op).s, c->sum.operations,
-                amount_time(c->sum.baseline_us).s, amount_percent(c->sum.share).s,
-                amount_percent(c->sum.proven_share).s, amount_percent(c->sum.potential_share).s, c->optimal.operations,
-                amount_percent(c->optimal.share).s);
+        if (c->sum.measured == 0)
+            fprintf(out, "| %s | %zu | - | - | - | - | - |\n", name(c->op).s, c->sum.operations);
+        else
+            fprintf(out, "| %s | %zu | %s | %s | %s | %s | %zu (%s) |\n", name(c->op).s, c->sum.operations,
+                    amount_time(c->sum.measured_us).s, amount_percent(c->sum.measured_share).s,
+                    amount_percent(c->sum.proven_share).s, amount_percent(c->sum.potential_share).s,
+                    c->optimal.operations, amount_percent(c->optimal.share).s);
     }
     fputc('\n', out);
 }
@@ -157,12 +187,10 @@ static void write_missing(FILE *out, const summary_group *g) {
     if (g->missing_count == 0 && g->bad_rows == 0) return;
     fputs("## What is missing\n\n", out);
     if (g->missing_count > 0) {
-        fprintf(out,
-                "Operations without a baseline are counted with their lower bounds: %s, %s of the model's time.\n"
-                "\n"
-                "| status | reason | operations | runs | the first one |\n"
-                "|---|---|--:|--:|---|\n",
-                amount_time(g->missing_us).s, amount_percent(g->outcomes[SUMMARY_MISSING].share).s);
+        fputs("Operations without a baseline are in no figure above.\n\n"
+              "| status | reason | operations | runs | the first one |\n"
+              "|---|---|--:|--:|---|\n",
+              out);
     }
     for (size_t k = 0; k < g->missing_count; k++) {
         const summary_missing *m = &g->missing[k];
@@ -184,6 +212,17 @@ static void write_skipped(FILE *out, const study *s) {
     fputc('\n', out);
 }
 
+static void write_next(FILE *out, const summary_group *g) {
+    if (g->next_count == 0) return;
+    fputs("## Next\n\n", out);
+    for (size_t k = 0; k < g->next_count; k++) {
+        fputs("- ", out);
+        escape_print(out, ESCAPE_MARKDOWN_CODE, g->next[k].command);
+        fprintf(out, ": %s\n", g->next[k].why);
+    }
+    fputc('\n', out);
+}
+
 /* ---- where it was measured ---- */
 
 static void write_device(FILE *out, const study_group *g) {
@@ -197,16 +236,19 @@ static void write_device(FILE *out, const study_group *g) {
 }
 
 static void write_group(FILE *out, const summary_group *g, size_t top) {
-    fprintf(out, "# %s on %s: %s %s per run\n\n", name(g->group->model ? g->group->model : "operations").s,
-            say(g->group->device ? g->group->device : "an unknown device").s, amount_time(g->group->model_us).s,
-            amount_within(g->group->model_ci).s);
-    if (g->missing_us > 0) fputs("A lower bound: not every operation has a baseline.\n\n", out);
+    fprintf(out, "# %s on %s", name(g->group->model ? g->group->model : "operations").s,
+            say(g->group->device ? g->group->device : "an unknown device").s);
+    if (g->all.measured > 0)
+        fprintf(out, ": %s %s per run", amount_time(g->group->measured_us).s, amount_within(g->group->measured_ci).s);
+    fputs("\n\n", out);
+    if (g->group->partial.text) fprintf(out, "**%s**\n\n", g->group->partial.text);
     write_first(out, g);
     write_totals(out, g);
     write_ranking(out, g, top);
     write_categories(out, g);
     write_fusions(out, g);
     write_missing(out, g);
+    write_next(out, g);
     write_device(out, g->group);
 }
 

@@ -4,22 +4,13 @@
 
 #include "common/checked.h"
 #include "common/plain.h"
+#include "common/terminal.h"
 
 #include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/ioctl.h>
-#include <unistd.h>
 
-enum {
-    TABLE_ROWS = 14,
-    TABLE_FUSIONS = 8,
-    TABLE_OPEN = 5,
-    TABLE_NARROWEST = 24,
-    TABLE_WIDE = 4096,
-    TABLE_SAVED = 8,
-    TABLE_JOINED = 12
-};
+enum { TABLE_ROWS = 14, TABLE_FUSIONS = 8, TABLE_OPEN = 5, TABLE_WIDE = 4096, TABLE_SAVED = 8, TABLE_JOINED = 12 };
 
 typedef struct table {
     FILE *out;
@@ -338,14 +329,10 @@ static void print_fusions(table *t) {
 }
 
 void table_print(FILE *out, const catalog *c) {
-    table t = {.out = out, .catalog = c, .arena = c->arena, .width = TABLE_WIDE, .flops = 1, .bytes = 1};
-    const char *no_color = getenv("NO_COLOR"), *term = getenv("TERM");
-    struct winsize size;
-    if (isatty(fileno(out))) {
-        t.width = ioctl(fileno(out), TIOCGWINSZ, &size) == 0 && size.ws_col > 0 ? size.ws_col : 80;
-        if (t.width < TABLE_NARROWEST) t.width = TABLE_NARROWEST;
-        t.coloured = !(no_color && *no_color) && !(term && strcmp(term, "dumb") == 0);
-    }
+    const terminal to = terminal_of(out, TABLE_WIDE);
+    table t = {.out = out, .catalog = c, .arena = c->arena, .flops = 1, .bytes = 1};
+    t.width = to.columns;
+    t.coloured = to.coloured;
     for (size_t k = 0; k < c->entry_count; k++) {
         if (c->entries[k]->part) continue;
         t.flops += entry_flops(c->entries[k]);

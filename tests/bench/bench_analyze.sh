@@ -6,7 +6,7 @@
 set -euo pipefail
 analyze=$(realpath "${1:?usage: tests/bench/bench_analyze.sh ANALYZE [REPORTS]}")
 count=${2:-100000}
-cd "$(dirname "${BASH_SOURCE[0]}")/.."
+cd "$(dirname "${BASH_SOURCE[0]}")/../.."
 folder=out/bench/reports_$count
 
 if [[ ! -e $folder/.made ]]; then

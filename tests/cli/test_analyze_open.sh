@@ -18,7 +18,7 @@ check "one pass: nothing is proven of it" contains made/summary.txt "Open: lib a
 check "one pass: no interval is made up" test "$(field made/summary.json "['baseline_ci' in o for o in r['groups'][0]['operations'] if o['operation'] == 'gemm_once']")" = "[False]"
 check "one pass: it counts as any in the model's time" test "$(field made/summary.json "0.09 < r['groups'][0]['totals']['model_ci'] < 0.3")" = True
 check "the total has its interval: text" contains made/summary.txt "± "
-check "the total has its interval: md" contains made/summary.md "| by default | 1.080 ms ± "
+check "the total has its interval: md" contains made/summary.md "| by default | 1.000 ms ± "
 check "the total has its interval: csv" contains made/summary.csv ",model_us,model_ci,"
 check "the total has its interval: junit" contains made/junit.xml '<property name="model_ci" value="0.'
 check "the total has its interval: page" contains made/report.html '<span class="soft">± '
@@ -43,7 +43,7 @@ explain made gemm_addresses
 check "addresses: the recommendation" prints "Its time depends on memory addresses: between 0.860 and 0.970 of the default's time."
 check "addresses: the verdict is of the middle" prints "the verdict holds for the middle"
 check "passes: how its time was come by" prints "The best: its time is taken at the clock that its own load holds, its interval from 4 passes: 0.890, 0.900, 0.910, 0.920 of the baseline's time; 6 of 86 blocks were disturbed and dropped."
-check "the table: every loser, by time" prints "lib algo=49 101.0 us ± 2.0 % 9901.0 1.000 1.010 ± 2.0 % wide lib algo=48 102.0 us"
+check "the table: every loser, by time" prints "lib algo=49 101.00 ± 2.0 % 9901.0 1.000 1.010 ± 2.0 % wide lib algo=48 102.00"
 check "addresses: the page" contains made/report.html "between 0.860 and 0.970 of the default's time, by the placement of its memory"
 check "the table: the page" contains made/report.html "<h4>All variants, fastest first</h4>"
 explain made gemm_once

@@ -114,8 +114,8 @@ check "no --table, no table" test "$(grep -c 'all variants' stdout.txt)" = 0
 # ---- all variants beside each other, and what is known less well than is wanted ----
 
 scripted --op gemm --shape 4,64,64 --precision fp32 --table
-check "--table: its head" test "$(grep -cE '^  candidate +time interval +TFLOP/s +TB/s  ratio +quality$' stdout.txt)" = 1
-check "--table: the baseline" test "$(grep -cE '^  scripted_blas algo=0 +[0-9.]+ us ± .* 1( +good)?$' stdout.txt)" = 1
+check "--table: its head" test "$(grep -cE '^  candidate +time, us interval +TFLOP/s +TB/s  ratio +quality$' stdout.txt)" = 1
+check "--table: the baseline" test "$(grep -cE '^  scripted_blas algo=0 +[0-9.]+ ± .* 1( +good)?$' stdout.txt)" = 1
 check "--table: the others by their reasons" prints "  UNSUPPORTED "
 echo '{"a": {"op": "gemm", "shape": [64, 64, 64]}}' >table.json
 scripted table.json --precision fp32 -o table --table

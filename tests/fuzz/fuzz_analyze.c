@@ -1,7 +1,9 @@
 /* The libFuzzer target of what analyze reads. The first byte says what is asked. 0: that the reader of JSON without
  * trees and the one with them agree on the rest. 1: that the rest, cut at every NUL into reports, is refused or becomes
  * a study whose figures can be true, and of which every format can be written. 2: that a folder is read, of which the
- * rest is run.json and then the reports, and that every operation in it is explained. */
+ * rest is run.json, ops.json and then the reports, and that every operation in it is explained, and found by its
+ * layers.
+ */
 #include "analyze/explain/explain.h"
 #include "analyze/study/study_internal.h"
 #include "analyze/write/formats.h"
@@ -14,14 +16,14 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-enum { MOST_REPORTS = 16, MOST_FILES = 4, PATH_ROOM = 512 };
-static char folder[PATH_ROOM], reports[PATH_ROOM + 16], paths[1 + MOST_FILES][PATH_ROOM + 32];
+enum { MOST_REPORTS = 16, BESIDE = 2, MOST_FILES = BESIDE + 4, PATH_ROOM = 512 };
+static char folder[PATH_ROOM], reports[PATH_ROOM + 16], paths[MOST_FILES][PATH_ROOM + 32];
 
 int LLVMFuzzerInitialize(int *argc, char ***argv);
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
 static void clean(void) {
-    for (int k = 0; k <= MOST_FILES; k++) unlink(paths[k]);
+    for (int k = 0; k < MOST_FILES; k++) unlink(paths[k]);
     rmdir(reports);
     rmdir(folder);
 }
@@ -33,19 +35,23 @@ int LLVMFuzzerInitialize(int *argc, char ***argv) {
     if (!mkdtemp(folder)) abort();
     snprintf(reports, sizeof reports, "%s/reports", folder);
     snprintf(paths[0], sizeof paths[0], "%s/run.json", folder);
-    for (int k = 1; k <= MOST_FILES; k++) snprintf(paths[k], sizeof paths[k], "%s/%d.json", reports, k);
+    snprintf(paths[1], sizeof paths[1], "%s/ops.json", folder);
+    for (int k = BESIDE; k < MOST_FILES; k++) snprintf(paths[k], sizeof paths[k], "%s/%d.json", reports, k);
     if (mkdir(reports, 0700) != 0) abort();
     atexit(clean);
     return 0;
 }
 
-static bool positive(double x) { return isnan(x) || (isfinite(x) && x > 0); }
-static bool amount(double x) { return isnan(x) || (isfinite(x) && x >= 0); }
+static bool is_positive(double x) { return isnan(x) || (isfinite(x) && x > 0); }
+static bool is_amount(double x) { return isnan(x) || (isfinite(x) && x >= 0); }
 
 static void check_report(const study_report *r) {
     if (!r->operation || !r->op || !r->key || !r->status || r->rank < 0 || r->rank > STUDY_RANK) abort();
-    if (!positive(r->baseline_us) || !positive(r->best_us) || !positive(r->ceiling_us) || !positive(r->ratio)) abort();
-    if (!amount(r->baseline_ci) || !amount(r->ratio_ci) || !amount(r->flops) || !amount(r->ceiling_ci)) abort();
+    if (!is_positive(r->baseline_us) || !is_positive(r->best_us) || !is_positive(r->ceiling_us) ||
+        !is_positive(r->ratio))
+        abort();
+    if (!is_amount(r->baseline_ci) || !is_amount(r->ratio_ci) || !is_amount(r->flops) || !is_amount(r->ceiling_ci))
+        abort();
     if (r->count < 0 || r->batch < 0 || r->candidates < r->bad_rows) abort();
     if (isnan(r->baseline_us) != (strcmp(r->status, "OK") != 0)) abort();
     if (!isfinite(r->verdict.proven_gain_us) || !isfinite(r->verdict.potential_gain_us)) abort();
@@ -94,6 +100,7 @@ static void write_formats(const summary *m) {
             char *end = strchr(line, '\n');
             if (!end) abort();
             *end = 0;
+            if (strcmp(line, "next:") == 0) break; /* a word of a command may be longer than a line */
             if (plain_columns(line) > 100 || strpbrk(line, "\x1b\r\x7f")) abort();
             line = end + 1;
         }
@@ -112,6 +119,7 @@ static void fuzz_reports(const char *text, size_t size) {
     arena_init(&s.arena, &s.guard, (size_t)256 << 20);
     map_init(&s.texts, &s.arena);
     if (!guard_enter(&s.guard)) abort();
+    s.beside = arena_array(&s.arena, study_beside, 1);
     read_reports(&s, text, size, files, &count);
     if (count > 0) {
         study_make_groups(&s, files, count);
@@ -127,7 +135,7 @@ static void fuzz_reports(const char *text, size_t size) {
 }
 
 static void write_files(const char *text, size_t size) {
-    for (int k = 0; k <= MOST_FILES; k++) {
+    for (int k = 0; k < MOST_FILES; k++) {
         const size_t n = strnlen(text, size);
         unlink(paths[k]);
         if (size == 0) continue;
@@ -145,7 +153,7 @@ static void explain_one(study *s, const study_group *g, const study_report *r) {
     size_t n = 0;
     json_t *report = study_detail(r, &st), *run = study_run(r->path, &left_out);
     FILE *out = open_memstream(&text, &n);
-    const explain e = {.out = out,
+    const explain e = {.to = {.out = out, .columns = 100},
                        .arena = &s->arena,
                        .group = g,
                        .r = r,
@@ -161,9 +169,18 @@ static void explain_one(study *s, const study_group *g, const study_report *r) {
     json_decref(run);
 }
 
+static void check_layers(const study_group *g, const study_report *r) {
+    const study_report *found = NULL;
+    char text[STUDY_LAYERS];
+    if ((r->layer_count > 0) != (study_layers(r, text)[0] != 0)) abort();
+    if (r->layer_count == 0 || !*r->layers[0] || r->count == 0) return;
+    if (study_find_layer(g, r->layers[0], &found) == 0 || !found) abort();
+}
+
 static void fuzz_folder(const char *text, size_t size) {
     static const char *const folders[] = {folder};
-    const study_options how = {.folders = folders, .folder_count = 1, .thresholds = verdict_defaults, .group = true};
+    const study_options how = {
+        .folders = folders, .folder_count = 1, .thresholds = verdict_defaults, .layers = true, .group = true};
     study s;
     summary m;
     status st = {0};
@@ -175,6 +192,7 @@ static void fuzz_folder(const char *text, size_t size) {
     for (size_t k = 0; k < s.group_count; k++) {
         const study_group *g = &s.groups[k];
         for (size_t n = 0; n < g->count; n++) explain_one(&s, g, &g->reports[n]);
+        for (size_t n = 0; n < g->count; n++) check_layers(g, &g->reports[n]);
         for (size_t n = 0; n < g->fusion_count; n++) explain_one(&s, g, &g->fusions[n]);
     }
     if (!guard_enter(&s.guard) || !summary_make(&s, 0, &m, &st)) abort();

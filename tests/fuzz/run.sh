@@ -47,12 +47,15 @@ for device in run["devices"]:
 print(json.dumps(run, separators=(",", ":")))
 EOF
 )
+named=$(python3 -c 'import glob, json
+ids = [json.load(open(path))["operation"] for path in sorted(glob.glob("tests/analyze/seeds/*.json"))]
+print(json.dumps({"schema": "ceiling-scout/ops/1", "ops": [{"id": id, "count": 4, "nodes": ["/a", "/b"], "weights": [{"name": "w"}, None]} for id in ids]}))')
 for file in tests/analyze/seeds/*.json; do
     name=${file##*/}
     { printf '\001' && cat "$file"; } >"$out/analyze/seeds/$name"
     { printf '\001' && cat "$file" && printf '\000' && cat tests/analyze/seeds/plain.json; } >"$out/analyze/seeds/two_$name"
     { printf '\000' && cat "$file"; } >"$out/analyze/seeds/json_$name"
-    { printf '\002%s\000' "$story" && cat "$file"; } >"$out/analyze/seeds/folder_$name"
+    { printf '\002%s\000%s\000' "$story" "$named" && cat "$file"; } >"$out/analyze/seeds/folder_$name"
 done
 
 # Tables with and without what may be left out, on one line; with a newline behind it a device is compared.

@@ -169,14 +169,22 @@ def run_of(reports, model):
                 {**device, "libraries": [{"name": "library", "version": "13.1.0", "path": "linked in"}], "ceilings": ceilings}]}
 
 
+def ops_of(reports):
+    """The layers of a model: as many as an operation occurs, up to eight; of the second one their names are hostile."""
+    ops = [{"id": r["operation"], "count": r["count"], "nodes": [n for n in HOSTILE if "://" not in n] if k == 1 else
+            [f"/encoder/layer.{n}/{r['op']}_{k}/Op" for n in range(min(r["count"], 8))]} for k, r in enumerate(reports)]
+    return {"schema": "ceiling-scout/ops/1", "ops": ops}
+
+
 def write(folder, reports, fusions, model):
     for name, group in (("reports", reports), ("fusions", fusions)):
         os.makedirs(os.path.join(folder, name), exist_ok=True)
         for made in group:
             with open(os.path.join(folder, name, made["operation"] + ".json"), "w", encoding="utf-8") as out:
                 json.dump(made, out)
-    with open(os.path.join(folder, "run.json"), "w", encoding="utf-8") as out:
-        json.dump(run_of(reports, model), out)
+    for name, made in (("run.json", run_of(reports, model)), ("ops.json", ops_of(reports))):
+        with open(os.path.join(folder, name), "w", encoding="utf-8") as out:
+            json.dump(made, out)
 
 
 if __name__ == "__main__":

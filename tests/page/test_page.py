@@ -1,6 +1,7 @@
 #!/usr/bin/env python3
 """report.html in a real browser: made by analyze from folders of made-up reports, opened in Chromium without a window.
 Usage: test_page.py ANALYZE FOLDER   FOLDER: for what is made"""
+import json
 import os
 import re
 import shutil
@@ -122,6 +123,19 @@ def test_sections(browser, url):
     for stop in ("a.skip", "input.search", "select.select-one", "button.button", "div.scroll long", "summary."):
         check(f"the tab key reaches {stop}", stop in stops, stops)
     quiet("sections", page)
+    page.close()
+
+
+def test_layers(browser, url):
+    """The table names the first layer of each operation, and its search finds an operation by any of them."""
+    page = browser.open(url)
+    search = "(t => { const i = document.querySelector('.tools input'); i.value = t; i.dispatchEvent(new Event('input')); })"
+    check("a row names its first layer", page.run(f"document.querySelector('{NAMES}').closest('th').textContent").endswith("and 7 more"))
+    for typed, found in (("layer.7/attention_4", ["attention"]), ("LAYER.3/gemm_0/op", ["gemm"]), ("onfocus='document", ["gemm"]), ("layer.9/", [])):
+        page.run(f"{search}({typed!r})")
+        time.sleep(0.05)
+        shown = page.run(TEXTS)
+        check(f"a search for {typed}", [name.split()[0] for name in shown] == found, shown)
     page.close()
 
 
@@ -303,6 +317,29 @@ def test_convolutions(browser):
     check("by their kernel and what they read", any("by 3 × 3 from 256, stride 2" in text for text in said), said)
 
 
+def test_partial(browser):
+    """What was measured in part says so at its head; what has no figure has no bar and no share."""
+    folder = os.path.join(SCRATCH, "partial")
+    shutil.copytree(os.path.join(HERE, "../golden/reports/bert_base@b8_s128"), folder)
+    for name in sorted(os.listdir(os.path.join(folder, "reports"))):
+        path = os.path.join(folder, "reports", name)
+        with open(path, encoding="utf-8") as file:
+            made = json.load(file)
+        if made["op"] == "gemm":
+            os.remove(path)
+        elif made["op"] == "attention":
+            with open(path, "w", encoding="utf-8") as file:
+                json.dump(make_folder.without_baseline(made, "SKIPPED", "budget", "the time was used up"), file)
+    page = browser.open("file://" + page_of("partial"))
+    said = page.run("document.querySelector('header .partial').textContent")
+    check("partial: how much has a figure", said == "PARTIAL: 13 of 17 operations have a figure (3 not reached, 1 skipped for want of time)", said)
+    kinds = page.run("Array.from(document.querySelectorAll('.bars .kind'), k => k.textContent)")
+    check("partial: no bar of what has no figure", kinds and not any("attention" in kind or "gemm" in kind for kind in kinds), kinds)
+    shares = [v for v, kind in zip(column(page, "share"), column(page, "kind")) if kind.startswith("attention")]
+    check("partial: no share of what has no figure", shares == ["-1"], shares)
+    page.close()
+
+
 def test_sparse(browser):
     """What leaves zeros out may be faster than the ceiling of all the work: that is no reason to distrust it."""
     shutil.copytree(os.path.join(HERE, "../golden/reports/mlp_sparse"), os.path.join(SCRATCH, "sparse"))
@@ -324,11 +361,12 @@ def main():
         r"default-src 'none'; style-src 'sha256-[\w+/]{43}='; script-src 'sha256-[\w+/]{43}='; base-uri 'none'; form-action 'none'", text))
     check("no address is in the page", "http://" not in text and "https://" not in text)
     with Browser() as browser:
-        for test in (test_first, test_table, test_sections, test_plain, test_print, test_look, test_names):
+        for test in (test_first, test_layers, test_table, test_sections, test_plain, test_print, test_look, test_names):
             test(browser, "file://" + ordinary)
         test_hostile(browser, "file://" + hostile)
         test_convolutions(browser)
         test_sparse(browser)
+        test_partial(browser)
         test_many(browser)
 
 

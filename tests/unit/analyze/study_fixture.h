@@ -81,7 +81,7 @@ static inline void lab_write(const char *name, const char *text) {
 static inline bool lab_open(study *s, status *st) {
     static const char *folder;
     folder = lab_folder;
-    const study_options with = {.folders = &folder, .folder_count = 1, .thresholds = verdict_defaults};
+    const study_options with = {.folders = &folder, .folder_count = 1, .thresholds = verdict_defaults, .layers = true};
     return study_open(s, &with, st);
 }
 

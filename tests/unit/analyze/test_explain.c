@@ -65,7 +65,7 @@ static const char *explained(const verdict_facts *f, const char *json) {
     FILE *out = fmemopen(text, sizeof text, "w");
     guard_init(&g);
     arena_init(&a, &g, (size_t)64 << 20);
-    const explain e = {out, &a, &group, &r, &verdict_defaults, report, NULL, 0};
+    const explain e = {terminal_of(out, 100), &a, &group, &r, &verdict_defaults, report, NULL, 0};
     if (guard_enter(&g))
         explain_write(&e);
     else
@@ -146,9 +146,9 @@ static void candidates_are_told(void) {
     const char *text = explained(&f, rows);
     UNIT_CHECK(says(text, "Candidates: 6, of which 3 were timed"));
     UNIT_CHECK(says(text, "the default, and chosen: nothing is proven to be faster"));
-    UNIT_CHECK(says(text, "candidate time interval TFLOP/s TB/s ratio quality other 99.00 us ± ? 520.5 0.250 0.990 ± "
-                          "0.1 % wide the nearest rival lib v=0 100.0 us ± 1.0 %"));
-    UNIT_CHECK(says(text, "slow 200.0 us ± ?"));
+    UNIT_CHECK(says(text, "candidate time, us interval TFLOP/s TB/s ratio quality other 99.00 ± ? 520.5 0.250 0.990 ± "
+                          "0.1 % wide the nearest rival lib v=0 100.00 ± 1.0 %"));
+    UNIT_CHECK(says(text, "slow 200.00 ± ?"));
     UNIT_CHECK(says(text, "WRONG samples: 2 no they differ bad nor here SKIPPED interval: 1 old wide"));
     UNIT_CHECK(says(text, "7 more variants were not tried."));
     UNIT_CHECK(says(text, "other, would need 1.0 % less time"));

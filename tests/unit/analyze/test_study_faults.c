@@ -133,6 +133,9 @@ static void every_call_fails_in_turn(void) {
     lab_write("reports/b.json", LAB_MISSING("b", "2", "UNSTABLE", "interval", "7.5"));
     lab_write("reports/c.json", "{");
     lab_write("fusions/d.json", LAB_PLAIN("d", "1", "10.0", "9.5"));
+    lab_write("run.json", "{'schema':'ceiling-scout/run/1','state':'interrupted','operations':[{'operation':'a'},"
+                          "{'operation':'x'}],'fusions':[{'fusion':'d'}]}");
+    lab_write("ops.json", "{'schema':'ceiling-scout/ops/1','ops':[{'id':'a','count':3,'nodes':['/1','/2','/3']}]}");
     UNIT_CHECK(run_once(&st, &left_out) && read_file(lab_path("summary.json"), wanted, sizeof wanted));
     UNIT_INT(left_out, 1);
     for (long n = 1;; n++) {

@@ -62,7 +62,7 @@ static void outcomes_and_sums(void) {
     const double model = 10 * 40 + 10 * 40 + 5 * 20 + 4 * 15 + 5 + 3;
     near(g->group->model_us, model);
     near(g->missing_us, 68);
-    near(g->measured_us, 900);
+    near(g->group->measured_us, 900);
     near(g->all.baseline_us, model);
     near(g->all.share, 1);
     UNIT_INT(g->all.operations, 6);
