@@ -54,7 +54,7 @@ enum {
     BUILD_MAX_DEPTH = 128      /* bodies and calls of functions inside one another */
 };
 
-typedef struct build_function build_function; /* build_function.h */
+typedef struct build_function build_function; /* below */
 
 typedef struct build {
     model *model;
