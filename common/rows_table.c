@@ -88,9 +88,10 @@ static void print_line(FILE *out, const rows_table *t, int indent, const char *t
 static void print_cells(FILE *out, arena *a, const rows_table *t, const char *name, int wide, const char *const c[6],
                         const char *note) {
     const bool few = t->columns > 0 && t->columns < wide + FIGURES;
-    const char *text = few ? arena_printf(a, "  %s %11s %s  %s", plain_padded(a, name, wide), c[0], plain_padded(a, c[1], 9), c[4])
-                           : arena_printf(a, "  %s %11s %s %9s %8s  %s %s", plain_padded(a, name, wide), c[0], plain_padded(a, c[1], 9),
-                                          c[2], c[3], plain_padded(a, c[4], 14), plain_padded(a, c[5], 8));
+    const char *text =
+        few ? arena_printf(a, "  %s %11s %s  %s", plain_padded(a, name, wide), c[0], plain_padded(a, c[1], 9), c[4])
+            : arena_printf(a, "  %s %11s %s %9s %8s  %s %s", plain_padded(a, name, wide), c[0],
+                           plain_padded(a, c[1], 9), c[2], c[3], plain_padded(a, c[4], 14), plain_padded(a, c[5], 8));
     const bool beneath = t->columns > 0 && plain_columns(text) + 2 + plain_columns(note) > t->columns;
     print_line(out, t, 4, beneath ? text : arena_printf(a, "%s  %s", text, note));
     if (beneath && *note) print_line(out, t, 6, arena_printf(a, "      %s", note));
@@ -144,11 +145,13 @@ static void print_others(FILE *out, arena *a, const rows_table *t, const line *l
             const json_t *reason = json_object_get(lines[k].row, "reason");
             const char *text = plain_cell(a, json_get_text(reason, "text"), REASON);
             if (t->columns == 0 || t->columns >= 2 * NAME)
-                print_line(out, t, NAME + 3,
-                           arena_printf(a, "    %s %s", plain_padded(a, rows_table_name(a, lines[k].row), NAME - 2), text));
+                print_line(
+                    out, t, NAME + 3,
+                    arena_printf(a, "    %s %s", plain_padded(a, rows_table_name(a, lines[k].row), NAME - 2), text));
             else
-                print_line(out, t, 6,
-                           arena_printf(a, "    %s: %s", plain_cell(a, rows_table_name(a, lines[k].row), REASON), text));
+                print_line(
+                    out, t, 6,
+                    arena_printf(a, "    %s: %s", plain_cell(a, rows_table_name(a, lines[k].row), REASON), text));
         }
     }
 }
