@@ -1,10 +1,7 @@
 /* report.html: all that a summary says, and what the reports hold beside it, as one page that needs nothing else: no
  * network, no JavaScript. page.css and page.js lie beside this file and are put into the program when it is built. */
-#ifndef ANALYZE_PAGE_H
-#define ANALYZE_PAGE_H
+#pragma once
 
 #include "analyze/write/formats.h"
 
 formats_write page_write;
-
-#endif

@@ -1,8 +1,7 @@
 /* What the files of the page share: where it goes, and how figures and foreign text are put into it. A file writes one
  * section; page.c has their order. What is kept in memory does not grow with what reports hold: a report is read, its
  * section written, and it is let go. */
-#ifndef ANALYZE_PAGE_INTERNAL_H
-#define ANALYZE_PAGE_INTERNAL_H
+#pragma once
 
 #include "analyze/study/summary.h"
 
@@ -115,5 +114,3 @@ typedef struct page_peak {
     const json_t *shape; /* or NULL */
 } page_peak;
 size_t page_peaks(const page *p, page_peak *peaks, size_t room); /* page_device.c: measured, from run.json or reports */
-
-#endif

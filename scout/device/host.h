@@ -1,6 +1,5 @@
 /* What a host's /sys says of the clock of its processors, and whether a GPU is plugged in. */
-#ifndef SCOUT_DEVICE_HOST_H
-#define SCOUT_DEVICE_HOST_H
+#pragma once
 
 #include <stdbool.h>
 
@@ -14,5 +13,3 @@ typedef struct host {
 } host;
 
 void host_look(const char *sys, host *out); /* sys: "/sys" */
-
-#endif

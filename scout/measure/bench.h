@@ -1,7 +1,6 @@
 /* An operation's tensors on a device, and plans that run on them: rotating copies for cold runs, canaries around every
  * buffer, poisoned outputs, checksummed inputs, and the check against the reference. */
-#ifndef SCOUT_MEASURE_BENCH_H
-#define SCOUT_MEASURE_BENCH_H
+#pragma once
 
 #include "common/arena.h"
 #include "scout/plugin.h"
@@ -70,5 +69,3 @@ bench_verdict bench_plan_verify(bench_plan *p);
 
 /* The row that an answer stands for; an unknown code becomes the answer's own. */
 row_status bench_status_of(scout_answer answer, scout_why *why);
-
-#endif

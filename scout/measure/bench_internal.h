@@ -1,6 +1,5 @@
 /* What the parts of the bench share: bench.c owns tensors, bench_plan.c plans, bench_verify.c the check. */
-#ifndef SCOUT_MEASURE_BENCH_INTERNAL_H
-#define SCOUT_MEASURE_BENCH_INTERNAL_H
+#pragma once
 
 #include "scout/measure/bench.h"
 
@@ -129,5 +128,3 @@ scout_answer bench_plan_record_alone(bench_plan *p, scout_why *why); /* what ben
 scout_answer bench_plan_run_alone(bench_plan *p, scout_why *why);
 scout_answer bench_plan_run_last(bench_plan *p, scout_why *why); /* one launch on the last copy */
 scout_answer bench_note(bench_set *s, scout_answer answer);      /* remembers that the device is lost */
-
-#endif

@@ -1,8 +1,7 @@
 /* What the passes of a measurement say together. A worker measures a pass; here the supervisor keeps what each pass saw
  * of every row, and makes the figures of it: times, ratios, intervals, the winner, what is still open. A measurement is
  * JSON (docs/formats.md), so that what was cached or written to a report goes on where it was. */
-#ifndef SCOUT_MEASURE_FIGURES_H
-#define SCOUT_MEASURE_FIGURES_H
+#pragma once
 
 #include "common/json.h"
 
@@ -37,5 +36,3 @@ double figures_ci(const json_t *measurement);
 
 /* Whether the interval of the operation's time is wider than the target. */
 bool figures_wide(const json_t *measurement);
-
-#endif

@@ -2,8 +2,7 @@
  * in passes: the first one prepares, verifies and races all candidates, each later one times those that are still of
  * interest on memory that is allocated anew. What the passes say together is the supervisor's matter (figures.h).
  * Runs in a worker. */
-#ifndef SCOUT_MEASURE_MEASURE_H
-#define SCOUT_MEASURE_MEASURE_H
+#pragma once
 
 #include "common/json.h"
 #include "scout/ceilings/ceilings.h"
@@ -81,5 +80,3 @@ void measure_take(struct measurement *m, scout_device *device, const measure_wat
  * (the array of their rows is empty where all is well; with `launches` it has all). */
 json_t *measure_qualify(const scout_device_api *api, scout_device *device, const measure_request *request,
                         const char *candidate, const measure_watcher *watcher, scout_answer *answer, scout_why *why);
-
-#endif

@@ -1,7 +1,6 @@
 /* What the parts of measuring share: measure.c is the frame, measure_rows.c what takes part, measure_pass.c one pass,
  * measure_probe.c the yardstick beside it, measure_json.c the result. */
-#ifndef SCOUT_MEASURE_MEASURE_INTERNAL_H
-#define SCOUT_MEASURE_MEASURE_INTERNAL_H
+#pragma once
 
 #include "scout/input/weights.h"
 #include "scout/measure/bench_internal.h"
@@ -162,5 +161,3 @@ void measure_probe_open(measurement *m);
 timing_subject measure_probe_subject(measure_probe *p);
 void measure_probe_close(measure_probe *p);
 json_t *measure_probe_json(const measurement *m, json_builder *b);
-
-#endif

@@ -1,8 +1,7 @@
 /* The candidate `parts`: the operations that a fusion joins, one after another on the fused operation's tensors, each
  * by the candidate of the device that it runs best with. Made of the device's own candidates and nothing else, it is
  * the baseline of a fusion's measurement: verified, raced and confirmed as whatever does all at once. */
-#ifndef SCOUT_MEASURE_PARTS_H
-#define SCOUT_MEASURE_PARTS_H
+#pragma once
 
 #include "scout/fusion/fusion.h"
 
@@ -28,5 +27,3 @@ scout_answer parts_settle(const parts_layout *layout, scout_plan *plan, scout_de
 /* What the parts' roundings in between add to what an element of the fused operation may be off by, where its kind does
  * not expect them anyway: relative to |want| + spread. NULL: there are no parts. */
 double parts_tolerance(const parts_layout *layout);
-
-#endif

@@ -1,7 +1,6 @@
 /* What the files of parts share: parts.c lays the parts out and is the candidate, parts_plan.c makes and runs a plan,
  * parts_choice.c finds the candidate of a part. */
-#ifndef SCOUT_MEASURE_PARTS_INTERNAL_H
-#define SCOUT_MEASURE_PARTS_INTERNAL_H
+#pragma once
 
 #include "scout/measure/measure_internal.h"
 #include "scout/measure/parts.h"
@@ -60,5 +59,3 @@ scout_answer parts_plan_pack(scout_plan *plan, void *const *tensors, void *packe
 scout_answer parts_plan_launch(scout_plan *plan, const scout_args *args, scout_why *why);
 int parts_plan_describe(const scout_plan *plan, char *json, size_t room);
 void parts_plan_destroy(scout_plan *plan);
-
-#endif

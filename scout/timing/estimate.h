@@ -1,8 +1,7 @@
 /* The one estimator: what repetitions of a figure say together. A repetition is a pass: another place in the order of
  * the run, other memory, other inputs. The mean of the passes' logarithms is the figure, Student's t over passes is its
  * interval (Kalibera and Jones, "Rigorous benchmarking in reasonable time"). Pure numbers. */
-#ifndef SCOUT_TIMING_ESTIMATE_H
-#define SCOUT_TIMING_ESTIMATE_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -46,5 +45,3 @@ extern const double estimate_floor;     /* where some do not count, a time is kn
 bool estimate_look(size_t passes);
 size_t estimate_last_look(void);      /* more passes than these decide nothing */
 extern const size_t estimate_decided; /* 13: and of a winner, or of a host, none more than these */
-
-#endif

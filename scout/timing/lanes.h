@@ -3,8 +3,7 @@
  * allocation of memory, one place in the order of a run. The passes' figures meet in scout/timing/estimate.h.
  *
  * It knows no device: a lane has a `run`, a clock tells what passes, and in the tests both are scripted. */
-#ifndef SCOUT_TIMING_LANES_H
-#define SCOUT_TIMING_LANES_H
+#pragma once
 
 #include "scout/timing/timing.h"
 
@@ -68,5 +67,3 @@ typedef struct lanes_lane {
  * after it. False: the device is lost, one lane says how. */
 bool lanes_run(const timing_clock *clock, const lanes_rules *rules, lanes_lane *lanes, int count, int baseline,
                double end_s);
-
-#endif

@@ -1,6 +1,5 @@
 /* What can be timed, and what tells the time: all that timing knows of a device. */
-#ifndef SCOUT_TIMING_TIMING_H
-#define SCOUT_TIMING_TIMING_H
+#pragma once
 
 #include "scout/plugin.h"
 #include "scout/terms/regime.h"
@@ -37,5 +36,3 @@ typedef struct timing_clock {
     /* The mean clock, in Hz, of each interval of the last run or play; returns how many are known. NULL: none. */
     uint32_t (*clocks)(void *context, double *hz, uint32_t most);
 } timing_clock;
-
-#endif

@@ -1,6 +1,5 @@
 /* The candidates and the references of this device: one file and one line each. */
-#ifndef SCOUT_CUDA_DEVICE_CUDA_CANDIDATES_H
-#define SCOUT_CUDA_DEVICE_CUDA_CANDIDATES_H
+#pragma once
 
 #include "scout/plugin.h"
 
@@ -75,5 +74,3 @@ CUDA_CANDIDATES(CUDA_CANDIDATE)
 CUDA_REFERENCES(CUDA_REFERENCE)
 #undef CUDA_CANDIDATE
 #undef CUDA_REFERENCE
-
-#endif

@@ -1,8 +1,7 @@
 /* An NVIDIA GPU behind the device interface of scout/plugin.h: what its parts (identity, memory, sequences, probes,
  * reference, libraries' candidates) share. Own kernels' candidates (own_*.c) need only cuda_device_answer and
  * cuda_device_of. Everything runs on the one stream of the device; functions wait only where their comment says so. */
-#ifndef SCOUT_CUDA_DEVICE_CUDA_DEVICE_H
-#define SCOUT_CUDA_DEVICE_CUDA_DEVICE_H
+#pragma once
 
 #include "scout/plugin.h"
 
@@ -90,5 +89,3 @@ scout_answer cuda_device_arithmetic(scout_device *device, uint32_t type, uint64_
 double cuda_device_datasheet(const scout_identity *identity, uint32_t type, int tf32);
 void cuda_device_profile(scout_device *device, int on);
 void cuda_device_telemetry(scout_device *device, scout_telemetry *out);
-
-#endif

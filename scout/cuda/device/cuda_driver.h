@@ -1,6 +1,5 @@
 /* The functions of the driver (libcuda.so.1) that describe devices without a context. */
-#ifndef SCOUT_CUDA_DEVICE_CUDA_DRIVER_H
-#define SCOUT_CUDA_DEVICE_CUDA_DRIVER_H
+#pragma once
 
 #include "scout/plugin.h"
 
@@ -22,5 +21,3 @@ typedef struct cuda_driver {
 /* NULL where there is no driver, it is too old for the runtime that is linked in, or it finds no device it can use: why
  * says which. */
 const cuda_driver *cuda_driver_open(scout_why *why);
-
-#endif

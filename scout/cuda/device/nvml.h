@@ -1,7 +1,6 @@
 /* The driver's management library, opened at run time: the state of a GPU (clocks, power, temperature, throttling), and
  * facts that the driver's own interface lacks. Never changes a setting. */
-#ifndef SCOUT_CUDA_DEVICE_NVML_H
-#define SCOUT_CUDA_DEVICE_NVML_H
+#pragma once
 
 #include "scout/plugin.h"
 
@@ -15,5 +14,3 @@ double nvml_power_limit_w(void *device);           /* the enforced one; 0: not k
 void nvml_telemetry(void *device, scout_telemetry *out);
 /* "power cap, thermal" from the driver's bits. */
 void nvml_throttle_text(uint64_t bits, char *text, size_t room);
-
-#endif
