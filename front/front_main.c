@@ -346,6 +346,8 @@ static const char *command_for(const char *word) {
 
 static status_code say_unknown(const char *word, status *st) {
     const char *const meant = command_for(word);
+    if (meant && strpbrk(word, " '\"\\$`&;|<>()*?!#~\t\n"))
+        return status_set(st, STATUS_USAGE, "%s is no command; say " NAME " %s, and then that in quotes", word, meant);
     if (meant) return status_set(st, STATUS_USAGE, "%s is no command; say " NAME " %s %s", word, meant, word);
     for (int k = 0; k < COMMANDS; k++)
         if (cli_near(word, commands[k].name))
@@ -363,9 +365,10 @@ static status_code run_help(const command *c, int argc, char **argv, status *st)
     char ask[] = "--help", *line[] = {argc > 1 ? argv[1] : ask, ask, NULL};
     (void)c;
     if (argc > 2) return status_set(st, STATUS_USAGE, "help is for one command at a time: " NAME " help %s", argv[1]);
-    if (argc == 2 && strcmp(argv[1], "help") != 0 && argv[1][0] != '-') return run_command(2, line, st);
+    if (argc == 2 && strcmp(argv[1], "help") != 0) return run_command(2, line, st);
     cli_help(&spec, stdout);
-    return STATUS_OK;
+    return fflush(stdout) == 0 ? STATUS_OK
+                               : status_set(st, STATUS_ENVIRONMENT, "writing the help failed: %s", strerror(errno));
 }
 
 int main(int argc, char **argv) {

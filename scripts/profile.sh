@@ -63,7 +63,7 @@ path=$(realpath -s -- "$model")
 if [[ -e $folder/.model ]]; then
     owner=$(<"$folder/.model")
     if [[ $owner != "$path" && -e $owner && ! $owner -ef $path ]]; then
-        say "$folder holds the results of $owner; give $model another folder (--out, of make OUT=), or remove $folder" >&2
+        say "$folder holds the results of $owner; give $model another folder (--out; with make OUT=), or remove $folder" >&2
         exit 2
     fi
 fi
@@ -73,8 +73,8 @@ if ((${#measuring[@]} > 0)) && [[ ! -e $folder ]]; then
     "$scout" --list-devices "${measuring[@]}" >/dev/null
 fi
 
-# What a result depends on: the program's bytes wherever it lies, what it is told, and size and time of the model and of the files of external
-# data that the result says the model names, there or not: shapes can be read from those.
+# What a result depends on: the program's bytes wherever it lies, what it is told, and size and time of the model and of
+# the files of external data that the result says the model names, there or not: shapes can be read from those.
 about() { stat -L -c '%n %s %y' -- "$1" 2>/dev/null || printf '%s is missing\n' "$1"; }
 data_files() { # RESULT   each with a zero behind it
     local result=$1 name home store

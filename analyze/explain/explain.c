@@ -134,9 +134,9 @@ static void write_joined(const explain *e) {
         if (k == 0) explain_title(e, "Joins");
         if (id) explain_say(e, "", id);
         if (part && part->layer_count > 0)
-            explain_say(
-                e, "  ",
-                arena_printf(e->arena, "%s%s", part->count > e->r->count ? "among " : "", study_layers(part, layers)));
+            explain_say(e, "  ",
+                        arena_printf(e->arena, "%s%s", part->count > e->r->count && !part->layers_among ? "among " : "",
+                                     study_layers(part, layers)));
     }
 }
 

@@ -196,8 +196,9 @@ void study_name_layers(study *s, const study_beside *b, const char *weight, stud
     r->layer_count = e->node_count;
     r->layers_among = r->count < e->count;
     const size_t each = e->weight_count > 0 ? e->node_count / e->weight_count : 0;
-    if (!r->layers_among || each * e->weight_count != e->node_count || r->count * (int64_t)e->weight_count != e->count)
-        return;
+    const bool alike = each * e->weight_count == e->node_count && e->weight_count > 0 &&
+                       e->count % (int64_t)e->weight_count == 0 && e->count / (int64_t)e->weight_count == r->count;
+    if (!r->layers_among || !alike) return;
     for (size_t k = 0; k < e->weight_count; k++) {
         if (!plain_same(e->weights[k], weight)) continue;
         r->layers = e->nodes + k * each;

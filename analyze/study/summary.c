@@ -250,7 +250,8 @@ bool summary_make(study *s, size_t top, summary *m, status *st) {
         make_missing(s, to);
         make_fusions(s, to);
         summary_make_next(s, to);
-        m->incomplete = m->incomplete || to->missing_count > 0 || to->bad_rows > 0;
+        const study_course *c = &to->group->course;
+        m->incomplete = m->incomplete || to->missing_count > 0 || to->bad_rows > 0 || c->absent + c->absent_fusions > 0;
     }
     m->groups = groups;
     m->group_count = s->group_count;

@@ -10,6 +10,7 @@
 
 #include <dirent.h>
 #include <math.h>
+#include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
@@ -77,7 +78,7 @@ static const char *scout_command(maker *m) {
     const json_t *options = json_object_get(m->run, "options");
     const char *ops = arena_printf(a, "%s/ops.json", m->folder);
     if (access(ops, F_OK) != 0) ops = json_get_text(options, "operations");
-    if (!can_type(m, ops) || !can_type(m, m->folder)) return NULL;
+    if (!can_type(m, ops) || !can_type(m, m->folder) || access(ops, F_OK) != 0) return NULL;
     const char *command = arena_printf(a, "scout_batch %s -o %s", word(m, ops), word(m, m->folder));
     for (size_t k = 0; k < sizeof kept / sizeof kept[0]; k++) {
         const char *value = json_get_text(options, kept[k]);
@@ -100,8 +101,10 @@ static void say_scout(maker *m) {
     const int64_t wide = json_get_int(m->run, "wide", 0);
     arena *a = &m->s->arena;
     if (!command) return;
-    if (g->course.state || g->course.absent > 0 || g->course.absent_fusions > 0)
-        say(m, arena_printf(a, "%s --resume", command), "measures what was not reached");
+    if (g->course.absent > 0 || g->course.absent_fusions > 0)
+        say(m, arena_printf(a, "%s --resume", command), "measures what was not reached; analyze it again then");
+    else if (g->course.state)
+        say(m, arena_printf(a, "%s --resume", command), "ends the run; analyze it again then");
     else if (g->partial.late > 0 && time)
         say(m, arena_printf(a, "%s --resume%s", command, time), "measures what there was no time for");
     else if (wide > 0 && time)
@@ -129,6 +132,21 @@ static bool is_before(const maker *m, const char *latest) {
            has_operation(m->other, m->to->rows[0].report->operation);
 }
 
+static int by_name(const void *a, const void *b) { return strcmp(*(const char *const *)a, *(const char *const *)b); }
+
+/* In an order that no file system decides. */
+static size_t names_in(maker *m, const char *folder, void **names) {
+    size_t count = 0, room = 0;
+    m->beside = opendir(folder);
+    for (const struct dirent *e; m->beside && (e = readdir(m->beside));) {
+        if (e->d_name[0] == '.' || e->d_name[0] == '-') continue;
+        arena_grow(&m->s->arena, names, &room, count, sizeof(const char *));
+        ((const char **)*names)[count++] = arena_strndup(&m->s->arena, e->d_name, strlen(e->d_name));
+    }
+    if (count > 0) qsort(*names, count, sizeof(const char *), by_name);
+    return count;
+}
+
 /* The latest of those that began earlier. */
 static void say_compare(maker *m) {
     arena *a = &m->s->arena;
@@ -138,12 +156,13 @@ static void say_compare(maker *m) {
     if (*name == '.' || !can_type(m, m->folder)) return;
     if (name > m->folder) parent = arena_strndup(a, m->folder, (size_t)(name - m->folder) - (name - m->folder > 1));
     if (!*parent || name == m->folder) parent = ".";
-    m->beside = opendir(parent);
-    const struct dirent *e;
-    while (m->beside && looked < MOST_BESIDE && (e = readdir(m->beside))) {
-        const char *one = name == m->folder ? e->d_name : arena_printf(a, "%s/%s", parent, e->d_name);
+    void *names = NULL;
+    const size_t count = names_in(m, parent, &names);
+    for (size_t k = 0; k < count && looked < MOST_BESIDE; k++) {
+        const char *beside = ((const char **)names)[k];
+        const char *one = name == m->folder ? beside : arena_printf(a, "%s/%s", parent, beside);
         status st = {0};
-        if (e->d_name[0] == '.' || e->d_name[0] == '-' || strcmp(e->d_name, name) == 0) continue;
+        if (strcmp(beside, name) == 0) continue;
         const char *reports = arena_printf(a, "%s/reports", one);
         if (access(reports, F_OK) != 0) continue;
         looked++;

@@ -270,7 +270,7 @@ static const char *end_of_words(const char *from, int width) {
     bool quoted = false;
     for (int columns = 0; *at && (columns <= width || !blank); at++) {
         columns += ((unsigned char)*at & 0xc0) != 0x80;
-        quoted ^= *at == '\'';
+        quoted ^= *at == '\'' && !(at > from && at[-1] == '\\' && !quoted);
         if (*at == ' ' && !quoted) blank = at;
     }
     return *at ? blank : at;

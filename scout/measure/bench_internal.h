@@ -12,7 +12,7 @@ enum {
     BENCH_GAP = 16 << 20, /* a slab begins up to so far behind where its memory does */
     BENCH_WATCHED = 6,    /* copies between the first and the last that have canaries, about */
     BENCH_WINDOW = 64,    /* copies between the first ones of two plans' rotations */
-    BENCH_SEQUENCES = 96, /* recorded per plan: parts of a rotation (LANES_PARTS), and those of a race */
+    BENCH_SEQUENCES = 96, /* recorded per plan: 64 parts of a rotation (lanes.c), and those of a race */
     BENCH_PACK_TIMES = 4  /* packed alone, of which the median is told */
 };
 
@@ -55,7 +55,7 @@ struct bench_set {
     uint64_t seed, round;
     uint32_t copies; /* of every tensor that rotates */
     uint32_t places; /* of every other one, which stays in the cache in all of them */
-    bool cold;       /* a rotation empties the cache, so a recorded sequence holds whole ones */
+    bool cold;       /* a rotation empties the cache, so launches go through all of it in turn */
     uint32_t turn;   /* next copy where launches are not captured */
     uint32_t next;   /* copy that the next part of a rotation begins at */
     bench_tensor tensors[SCOUT_MAX_TENSORS];

@@ -23,7 +23,7 @@ static scout_answer launch(bench_plan *p, uint32_t copy, void *stream, scout_why
     return p->candidate->launch(p->plan, &args, why);
 }
 
-/* A graph holds whole rotations, so that its place in the graph says the copy; without one the set's turn goes on. */
+/* In a graph a launch's place says the copy; without one the set's turn goes on. */
 static scout_answer enqueue(void *context, uint32_t number, void *stream, scout_why *why) {
     const bench_launcher *l = context;
     bench_set *s = l->plan->set;

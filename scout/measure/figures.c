@@ -181,9 +181,9 @@ static bool counts(const json_t *m, const json_t *pass) {
 }
 
 bool figures_lost(const json_t *m) {
-    const json_t *passes = json_object_get(baseline_of(m), "passes");
-    const json_t *last = json_array_get(passes, json_array_size(passes) - 1);
-    return json_is_true(json_object_get(last, "disturbed")) || (last && !counts(m, last));
+    const json_t *pass = pass_of(baseline_of(m), figures_passes(m));
+    const bool later = pass && figures_passes(m) > 1 && json_is_true(json_object_get(m, "host"));
+    return later && (json_is_true(json_object_get(pass, "disturbed")) || !counts(m, pass));
 }
 
 /* A row that ran in slow passes alone has the figure of these. */
@@ -226,23 +226,29 @@ static void put_ratios(json_t *row, const json_t *base) {
     }
 }
 
-/* The clock that its own load holds, where it moved least while it was looked at; returns how often it was. */
-static int held_of(const json_t *row, double *mhz, double *error) {
-    const json_t *list = json_object_get(row, "passes");
+/* The clock that the baseline's load holds, where it moved least while it was looked at; returns how often it was. Of
+ * an own one that of its like, which was the baseline before it was elected. */
+static int held_of(const json_t *m, double *mhz, double *error) {
+    const bool elected = json_is_true(json_object_get(m, "baseline_elected"));
     int times = 0;
     *mhz = *error = 0;
-    for (size_t k = 0; k < json_array_size(list); k++) {
-        const json_t *pass = json_array_get(list, k);
-        const double held = json_get_positive(pass, "held_mhz"), moved = fmax(json_get_number(pass, "held_error"), 0);
-        if (!(held > 0)) continue;
-        if (times++ == 0 || moved < *error) *mhz = held, *error = moved;
+    for (size_t r = 0; r < json_array_size(rows_of(m)); r++) {
+        const json_t *row = json_array_get(rows_of(m), r), *list = json_object_get(row, "passes");
+        if (row != baseline_of(m) && !(elected && json_is_true(json_object_get(row, "own")))) continue;
+        for (size_t k = 0; k < json_array_size(list); k++) {
+            const json_t *pass = json_array_get(list, k);
+            const double held = json_get_positive(pass, "held_mhz"),
+                         moved = fmax(json_get_number(pass, "held_error"), 0);
+            if (!(held > 0)) continue;
+            if (times++ == 0 || moved < *error) *mhz = held, *error = moved;
+        }
     }
     return times;
 }
 
 /* Passes of a device that tells its clock; 0: one of those that count does not know it. `first`: the pass that chose
  * counts as well; what its own load holds it says in any case. */
-static size_t clocked_passes(const json_t *row, bool first, estimate_pass *out) {
+static size_t clocked_passes(const json_t *m, const json_t *row, bool first, estimate_pass *out) {
     const json_t *list = json_object_get(row, "passes");
     size_t n = 0;
     for (size_t k = 0; k < json_array_size(list) && n < MOST_PASSES; k++) {
@@ -257,7 +263,7 @@ static size_t clocked_passes(const json_t *row, bool first, estimate_pass *out) 
         if (!(p.x > 0) || !(p.clock > 0) || !(p.xx >= 0) || !isfinite(p.xy) || !(p.yy >= 0) || !(p.n >= 0)) return 0;
         out[n++] = p;
     }
-    if (n > 0) held_of(row, &out[0].held, &out[0].held_error);
+    if (n > 0) held_of(m, &out[0].held, &out[0].held_error);
     return n;
 }
 
@@ -339,7 +345,7 @@ static estimate baseline_time(const json_t *m, const json_t *base, estimate_cloc
     const bool own = json_is_true(json_object_get(m, "baseline_own")); /* chosen among others */
     const bool first = !own || json_array_size(json_object_get(base, "passes")) <= FEW_PASSES;
     estimate_pass passes[MOST_PASSES];
-    const size_t n = clocked_passes(base, first, passes);
+    const size_t n = clocked_passes(m, base, first, passes);
     if (n > 0) {
         estimate time = estimate_at_clock(passes, n, at);
         time.ci = hypot(time.ci, at->ci);
@@ -514,18 +520,33 @@ static void put_undecided(json_t *m, const json_t *base) {
     json_object_set_new(m, "undecided", list);
 }
 
-/* An own baseline is the best of its like: where later passes know a better one, that takes its place. */
+/* The yardstick's bound is known within a pass, beside the baseline that was. */
+static void move_bound(json_t *m, const json_t *from, const json_t *to) {
+    const json_t *list = json_object_get(json_object_get(m, "probe"), "passes");
+    for (size_t k = 0; k < json_array_size(list); k++) {
+        json_t *pass = json_array_get(list, k);
+        const int number = (int)json_integer_value(json_object_get(pass, "pass"));
+        put(pass, "bound_ratio",
+            json_get_positive(pass, "bound_ratio") * json_get_positive(pass_of(from, number), "time_us") /
+                json_get_positive(pass_of(to, number), "time_us"));
+    }
+}
+
+/* An own baseline is the best of its like: where later passes know a better one, that takes its place. A plugin's runs
+ * in a process of its own, and has no place beside others. */
 static bool elect(json_t *m) {
-    json_t *best = NULL;
-    if (!json_is_true(json_object_get(m, "baseline_own"))) return false;
+    const json_t *best = NULL, *base = baseline_of(m);
+    if (!json_is_true(json_object_get(m, "baseline_elected")) || !estimate_look((size_t)figures_passes(m)))
+        return false;
     for (size_t k = 0; k < json_array_size(rows_of(m)); k++) {
-        json_t *row = json_array_get(rows_of(m), k);
-        const bool better = json_is_true(json_object_get(row, "own")) && rivals(row, baseline_of(m)) &&
-                            json_array_size(json_object_get(row, "passes")) >= FEW_PASSES &&
-                            ratio_of(row) * (1 + ci_of(row)) < 1;
+        const json_t *row = json_array_get(rows_of(m), k);
+        const bool like = json_is_true(json_object_get(row, "own")) && !json_object_get(row, "plugin");
+        const bool better = like && rivals(row, base) && ratio_of(row) * (1 + ci_of(row)) < 1 &&
+                            json_array_size(json_object_get(row, "passes")) >= FEW_PASSES;
         if (better && (!best || ratio_of(row) < ratio_of(best))) best = row;
     }
     if (!best) return false;
+    move_bound(m, base, best);
     json_object_set(m, "baseline", json_object_get(best, "name"));
     json_object_set(m, "baseline_variant", json_object_get(best, "variant"));
     return true;
@@ -610,7 +631,7 @@ json_t *figures_choose(const json_t *m, const char *only) {
 bool figures_hold_again(const json_t *m) {
     enum { TIMES = 3 };
     double mhz, moved;
-    const int times = held_of(baseline_of(m), &mhz, &moved);
+    const int times = held_of(m, &mhz, &moved);
     return times > 0 && times < TIMES && moved > clock_spread;
 }
 

@@ -13,7 +13,7 @@ json_t *figures_add(json_t *measurement, const json_t *pass);
 
 /* How many passes it has; 0: it is of no such form. */
 int figures_passes(const json_t *measurement);
-/* Whether other work disturbed the last one, or slowed it so that it does not count. */
+/* Whether other work on a host disturbed the last of several, or slowed it so that it does not count. */
 bool figures_lost(const json_t *measurement);
 
 /* The rows of the next pass, the baseline first: what may still win, and twice the best of its rivals, so that it is

@@ -157,8 +157,10 @@ json_t *measure_json_result(const measurement *m) {
     json_put_int(&b, to, "pass", m->pass.number);
     json_put_text(&b, to, "baseline", base ? base->candidate->name : NULL);
     json_put_text(&b, to, "baseline_variant", base ? base->variant : "");
-    if (base && base->candidate->flags & SCOUT_OWN) json_put_bool(&b, to, "baseline_own", true);
-    if (!m->api->has_graphs) json_put_bool(&b, to, "host", true); /* shares its cores with others */
+    const bool own = base && base->candidate->flags & SCOUT_OWN;
+    if (own) json_put_bool(&b, to, "baseline_own", true);
+    if (own && !m->request->before) json_put_bool(&b, to, "baseline_elected", true); /* and not named */
+    if (!m->api->has_graphs) json_put_bool(&b, to, "host", true);                    /* shares its cores with others */
     json_put_int(&b, to, "rotation_bytes", (int64_t)m->rotation_bytes);
     json_put_int(&b, to, "copies", m->copies);
     json_put_real(&b, to, "resident_bytes", m->resident_bytes);

@@ -195,9 +195,11 @@ static void finish_row(measurement *m, measure_row *row, const lanes_lane *lane)
  * where power is capped: there it lies far below what the first blocks see. */
 static void ask_to_hold(const measurement *m, lanes_rules *rules) {
     static const double worth_s = 0.15, least_s = 0.1, most_s = 0.8; /* worth_s, least_s: of a first pass's budget */
-    const bool first = m->pass.number == 1 && !m->parts && m->pass.budget_s >= least_s;
-    rules->hold_s = first || m->pass.hold ? most_s : 0;
+    const bool sustained = m->request->regime.load != REGIME_BURST, first = m->pass.number == 1;
+    const bool asked = first ? !m->parts && m->pass.budget_s >= least_s : m->pass.hold;
+    rules->hold_s = sustained && asked ? most_s : 0;
     rules->hold_low = first && m->pass.budget_s < worth_s;
+    rules->believe = first;
     rules->learned = &learned;
 }
 

@@ -138,11 +138,14 @@ static void check_libraries(doctor *d, const char *name, const json_t *identity)
         line(d, GOOD, "libraries", NULL, "%s: %s", name, libraries_text(d, found));
 }
 
-static void check_memory(doctor *d, const char *name, const json_t *opened) {
+static void check_memory(doctor *d, const char *name, bool used, const json_t *opened) {
     const double left = json_get_number(opened, "memory_free_bytes"), all = json_get_positive(opened, "memory_bytes");
     if (isnan(left) || isnan(all)) return;
-    const mark m = left < LEAST_MEMORY ? FAILED : left < LITTLE_MEMORY ? NOTE : GOOD;
-    line(d, m, "memory", m == GOOD ? NULL : "end what holds it, or larger operations are SKIPPED",
+    const mark m = left < LEAST_MEMORY && used ? FAILED : left < LITTLE_MEMORY ? NOTE : GOOD;
+    line(d, m, "memory",
+         m == GOOD     ? NULL
+         : m == FAILED ? "end what holds it: nothing fits into so little"
+                       : "end what holds it, or larger operations are SKIPPED",
          "%s: %s of %s are free", name, show_bytes(d->a, left), show_bytes(d->a, all));
 }
 
@@ -178,7 +181,7 @@ static void check_device(doctor *d, const json_t *device) {
          is_used(d, device) ? ", which a run takes" : "");
     if (cuda) line(d, GOOD, "driver", NULL, "%s: %s", name, cell_of(d, identity, "driver"));
     check_libraries(d, name, identity);
-    check_memory(d, name, opened);
+    check_memory(d, name, is_used(d, device), opened);
     check_clock(d, name, opened);
 }
 

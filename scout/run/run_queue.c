@@ -23,7 +23,8 @@ static const double WORTH = 0.0003, HOST_WORTH = 0.001;
 static const double WIDE = 0.04; /* of the model's time: operations whose times are not known as wanted */
 /* Where all that is done, a list of few operations goes on so long for what is known worse than that. */
 static const double NARROW_SECONDS = 1, NARROW = 0.004;
-static const double FILL_SHARE = 0.02; /* of a budget, that such a pass may take, by those before it */
+static const double FILL_SHARE = 0.02;  /* of a budget, that such a pass may take, by those before it */
+static const double HOLD_SECONDS = 1.5; /* with less before a budget's end, no clock is asked for again */
 static const double LOAD_SECONDS = 1, LOAD_SHARE = 0.05; /* what the first job may load beside its budget */
 
 /* ---- the cache ---- */
@@ -255,7 +256,8 @@ static json_t *measure_job(run *r, const run_device *d, run_item *i) {
     json_t *to = measure_body(r, i, pass, &b);
     json_put(&b, to, "ceilings", d->json ? json_deep_copy(d->json) : json_null());
     if (pass > 1) json_put(&b, to, "rows", figures_choose(i->measurement, r->search.candidate));
-    if (figures_hold_again(i->measurement)) json_put_bool(&b, to, "hold", true);
+    const bool time_left = r->budget.end == 0 || r->budget.end - run_now() > HOLD_SECONDS;
+    if (time_left && figures_hold_again(i->measurement)) json_put_bool(&b, to, "hold", true);
     if (r->devices[i->device].jobs++ == 0)
         json_put_real(&b, to, "start_s",
                       r->budget.end > 0 ? fmin(LOAD_SHARE * r->budget.whole_s, LOAD_SECONDS) : LOAD_SECONDS);

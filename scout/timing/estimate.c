@@ -74,9 +74,11 @@ enum { MOST = 64 };
  * both, by Welch and Satterthwaite. */
 static double widened(double ci, size_t n, double error) {
     if (n < 2 || !isfinite(ci)) return ci;
+    enum { FEW = 4 }; /* of fewer passes the spread may be small by luck */
     const double own = ci / width_of(n - 1), both = hypot(own, error);
     const double degrees = own > 0 ? (double)(n - 1) * pow(both / own, 4) : WIDTHS;
-    return width_of((size_t)fmin(degrees, WIDTHS)) * both;
+    const double wide = width_of((size_t)fmin(degrees, WIDTHS)) * both;
+    return n < FEW ? fmax(ci, wide) : wide;
 }
 
 /* The highest clocks of passes are those so near to the highest: a mean of them grows with no number of passes. */

@@ -150,16 +150,29 @@ static uint32_t part_of(double wanted, uint32_t whole) {
     return launches;
 }
 
-/* As many launches as make an interval; whole rotations, where the subject has any. Of what is played a small part of
- * one will do: the next interval has the next part. */
-static void pace(const course *c, lanes_lane *l) {
+/* As many launches as make an interval; whole rotations, where the subject has any, or a small part of one. */
+static void pace(const course *c, lanes_lane *l, bool parts) {
     const double wanted = fmax(c->rules->interval_s, 20 * c->clock->resolution_s) / l->launch_s;
     const uint32_t whole = whole_of(l), part = part_of(fmin(wanted, whole), whole);
     l->launches = (uint32_t)fmin(fmax(ceil(wanted), 1), 1 << 20);
-    if (whole >= FEWEST_PARTS * part && plays(c))
+    l->part = parts && whole >= FEWEST_PARTS * part;
+    if (l->part)
         l->launches = part;
     else if (whole > 1)
         l->launches = (uint32_t)fmax((l->launches + whole / 2) / whole, 1) * whole;
+}
+
+/* What is played needs a part of a rotation for an interval: the next one has the next part. Parts and whole ones do
+ * not mix: a part that follows a whole one might find in the cache what that has just read. */
+static void pace_all(const course *c) {
+    bool parts = plays(c);
+    for (int k = 0; k < c->count; k++) {
+        lanes_lane *l = &c->lanes[k];
+        if (runs(l)) pace(c, l, parts);
+        parts = parts && (!runs(l) || l->part || whole_of(l) == 1);
+    }
+    for (int k = 0; k < c->count && !parts; k++)
+        if (runs(&c->lanes[k])) pace(c, &c->lanes[k], false);
 }
 
 /* ---- blocks ---- */
@@ -167,7 +180,7 @@ static void pace(const course *c, lanes_lane *l) {
 /* An interval of the race may be a part of a rotation: recording whole ones takes longer than the race. */
 static uint32_t quick_launches(const lanes_lane *l, double quick_s) {
     const double wanted = ceil(quick_s / l->launch_s);
-    return (uint32_t)fmin(fmax(wanted, 1), l->launches);
+    return (uint32_t)fmin(fmax(wanted, 1), fmax(l->launches, whole_of(l)));
 }
 
 static uint32_t intervals_of(const lanes_lane *l, uint32_t launches, double block_s) {
@@ -309,10 +322,10 @@ static double unexplained(const slope *s) {
     return fmax(s->yy + 2 * b * s->xy + b * b * s->xx, 0);
 }
 
+static double longest_of(const record *r) { return far * stats_median(r->seconds, (size_t)r->count); }
+
 /* No other work is known to have disturbed it. */
-static bool undisturbed(const record *r, int k) {
-    return !r->bad[k] && r->seconds[k] <= far * stats_median(r->seconds, (size_t)r->count);
-}
+static bool undisturbed(const record *r, int k, double longest_s) { return !r->bad[k] && r->seconds[k] <= longest_s; }
 
 /* Of the undisturbed blocks; where these are too few, of the lower part of all. */
 static void summarise(const course *c, int lane) {
@@ -320,10 +333,11 @@ static void summarise(const course *c, int lane) {
     const record *r = &c->records[lane];
     double kept[BLOCKS], sum = 0, logs = 0, squares = 0, launches = 0, all = 0;
     slope clocked = {0};
+    const double longest_s = longest_of(r);
     int n = 0;
     for (int k = 0; k < r->count; k++) all += r->launches[k];
     for (int k = 0; k < r->count; k++)
-        if (undisturbed(r, k)) {
+        if (undisturbed(r, k, longest_s)) {
             kept[n++] = r->seconds[k];
             launches += r->launches[k];
             if (r->hz[k] > 0) slope_add(&clocked, r->hz[k], r->seconds[k]);
@@ -419,7 +433,7 @@ static void look_again(course *c) {
         const double before_s = l->launch_s;
         if (!is_rival(l) || before_s >= c->rules->look_s || before_s <= hopeless * least_s || !look(c, l)) continue;
         l->launch_s = l->time_s = fmin(l->launch_s, before_s);
-        pace(c, l);
+        pace(c, l, false);
     }
 }
 
@@ -501,6 +515,7 @@ static void full_rounds(course *c) {
     double began_s = now_of(c);
     const double settled_s = began_s + rules->settle_s;
     const bool played = plays(c);
+    pace_all(c);
     for (int k = 0; k < c->count && !c->lost; k++) {
         if (!runs(&c->lanes[k])) continue;
         c->records[k].count = 0;
@@ -575,16 +590,18 @@ static double mean_of(const double *x, int count) {
 
 /* It runs until its clock has stood still: the mean of so long goes to the lane, and by how much its halves differ. */
 static void run_until_still(course *c, lanes_lane *l, slope *all) {
-    enum { CHUNKS = 8, HALF = CHUNKS / 2 }; /* of still_s */
+    enum { CHUNKS = 8 }; /* of still_s */
     double hz[CHUNKS] = {0};
     const double began_s = now_of(c);
     for (int n = 1;; n++) {
         memmove(&hz[0], &hz[1], (CHUNKS - 1) * sizeof hz[0]);
         if (!((hz[CHUNKS - 1] = run_chunk(c, l, still_s / CHUNKS, all)) > 0)) return;
-        if (n < CHUNKS) continue;
         const bool over = now_of(c) - began_s >= c->rules->hold_s;
-        l->held_hz = mean_of(hz, CHUNKS);
-        l->held_error = fabs(mean_of(hz, HALF) / mean_of(&hz[HALF], HALF) - 1);
+        if (n == 1 || (n < CHUNKS && !over)) continue; /* a clock that was seen once may be on its way */
+        const int half = (n < CHUNKS ? n : CHUNKS) / 2;
+        const double before_hz = mean_of(&hz[CHUNKS - 2 * half], half), after_hz = mean_of(&hz[CHUNKS - half], half);
+        l->held_hz = (before_hz + after_hz) / 2;
+        l->held_error = fabs(before_hz / after_hz - 1);
         if (l->held_error <= held || over) return;
     }
 }
@@ -601,10 +618,12 @@ static void hold(course *c) {
     const double free_hz = full_clock * most_clock(c), able_hz = little_less * most_clock(c);
     double *const steady_hz = &c->rules->learned->steady_hz;
     slope all = {0};
+    const double longest_s = longest_of(r);
     double hz = 0;
     if (c->rules->hold_low && l->clock_hz >= able_hz) return;
     if (!((hz = run_chunk(c, l, first_s, &all)) > 0)) return;
-    if ((l->clock_hz >= free_hz && hz >= free_hz) || (hz >= able_hz && *steady_hz > 0 && hz >= alike * *steady_hz)) {
+    const bool falls = hz<(1 - held) * l->clock_hz, known = *steady_hz> 0 && hz >= alike * *steady_hz;
+    if ((l->clock_hz >= free_hz && hz >= free_hz) || (c->rules->believe && known && !falls && hz >= able_hz)) {
         l->held_hz = hz;
     } else {
         run_until_still(c, l, &all);
@@ -612,7 +631,7 @@ static void hold(course *c) {
         if (stood && hz >= able_hz && !(*steady_hz > 0 && *steady_hz < hz)) *steady_hz = hz;
     }
     for (int k = 0; k < r->count; k++)
-        if (r->hz[k] > 0 && undisturbed(r, k)) slope_add(&all, r->hz[k], r->seconds[k]);
+        if (r->hz[k] > 0 && undisturbed(r, k, longest_s)) slope_add(&all, r->hz[k], r->seconds[k]);
     const slope s = slope_centred(all);
     l->clock_xx = s.xx, l->clock_xy = s.xy, l->clock_yy = s.yy, l->clock_n = s.n;
 }
@@ -627,7 +646,7 @@ bool lanes_run(const timing_clock *clock, const lanes_rules *rules, lanes_lane *
     }
     for (int k = 0; k < count && c.records && !c.lost; k++) (void)look(&c, &lanes[k]);
     for (int k = 0; k < count && c.records && !c.lost; k++)
-        if (runs(&lanes[k])) pace(&c, &lanes[k]);
+        if (runs(&lanes[k])) pace(&c, &lanes[k], false);
     if (c.records && !c.lost) race(&c, end_s);
     if (c.records && !c.lost) full_rounds(&c);
     if (c.records && !c.lost) hold(&c);

@@ -33,6 +33,7 @@ typedef struct lanes_rules {
     double idle_s, burst_s; /* burst: a pause, and the work after it */
     double hold_s;          /* so long the baseline may run alone until its clock holds; 0: that is not asked */
     bool hold_low;          /* asked only where the clock is far from the highest */
+    bool believe;           /* what other loads have shown is not asked for again */
     lanes_learned *learned; /* of the device, by all passes; wanted where hold_s is */
 } lanes_rules;
 /* A later pass needs fewer rounds: what passes differ by is more. */
@@ -48,6 +49,7 @@ typedef struct lanes_lane {
     bool raced_out;    /* it has figures of the race alone */
     double launch_s;   /* roughly */
     uint32_t launches; /* of an interval */
+    bool part;         /* which is a part of a rotation */
     double time_s;     /* of a launch: the mean of logarithms over the blocks that count; 0: it never ran */
     double mean_s, min_s, p05_s, p95_s;
     double error;             /* standard error of time_s within this pass, relative */
@@ -59,7 +61,7 @@ typedef struct lanes_lane {
      * the time's, and of the time's squared; n: of so many. */
     double clock_hz, clock_xx, clock_xy, clock_yy, clock_n;
     double held_hz,
-        held_error; /* of the baseline: what its own load holds, and by how much that last moved, relative */
+        held_error; /* of the baseline: what its own load holds, and by how much the halves differ, relative */
 } lanes_lane;
 
 /* Runs a pass. `baseline`: the lane that is to be beaten, -1: none. The best of its rivals is never dropped, so that

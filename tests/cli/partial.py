@@ -65,7 +65,7 @@ def figures(said):
 def look(what, folder, left, counted, absent):
     out = folder + "_out"
     done = subprocess.run([analyze, folder, "-o", out], capture_output=True, text=True, check=False)
-    sure(done.returncode in (0, 1), f"{what}: exit {done.returncode} {done.stderr}")
+    sure(done.returncode == 1 or (done.returncode == 0 and not absent and not left), f"{what}: exit {done.returncode} {done.stderr}")
     said = {}
     for name, file in FORMATS.items():
         with open(os.path.join(out, file), encoding="utf-8", newline="") as text:

@@ -54,6 +54,13 @@ analyze "$day" -o written
 for file in summary.txt summary.md report.html; do
     check "$file has it" test "$(sed "s/&#39;/'/g" "written/$file" | grep -c "analyze compare runs/monday 'runs/it'")" = 1
 done
+long="runs/it's a name with more words than a line has room for: it's kept whole, or else a shell finds another folder"
+cp -r "$day" "$long"
+analyze "$long"
+sed -n '/^     analyze explain/{p;:a;/\\$/{n;p;ba}}' stdout.txt >typed.sh
+run env PATH="$(dirname "$ANALYZE"):$PATH" bash -e typed.sh
+check "a long name with an apostrophe: a shell takes it" test "$EXIT" = 0 -a -n "$STDOUT"
+rm -r "$long"
 analyze runs/monday
 check "not with a later one" test "$(grep -c 'analyze compare' stdout.txt)" = 0
 analyze runs/monday "$day"
@@ -67,6 +74,7 @@ python3 "$MADE" nasty hostile
 rm -f nasty/reports/g*.json nasty/reports/a*.json
 # shellcheck disable=SC2016 # nothing of it is to run
 set_run nasty 'run.update(state="interrupted", options={"operations": "$(touch pwned); x", "device": "`touch pwned`;touch pwned", "only": "--no-cache"})'
+: >'$(touch pwned); x'
 analyze nasty
 sed -n '/^next:$/,$p' stdout.txt | sed -n '/^     [^ ]/{p;:a;/\\$/{n;p;ba}}' >typed.sh
 check "hostile: no operation of a name that cannot be typed" test "$(grep -c '^     [^ ]' typed.sh)" = 1

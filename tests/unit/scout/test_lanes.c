@@ -300,6 +300,25 @@ static void a_part_of_a_rotation_is_played(void) {
     }
 }
 
+/* Parts of one lane and whole rotations of another would meet in the cache: then all are whole. */
+static void parts_and_whole_ones_do_not_mix(void) {
+    static const double second_s[] = {1e-5, 2.5e-6};
+    for (int k = 0; k < 2; k++) {
+        begin(false);
+        world.noise = 0;
+        load(0, 1e-5);
+        load(1, second_s[k]);
+        whole = 200;
+        timing_clock clock = noisy_clock(&world);
+        clock.play = play;
+        for (int n = 0; n < 2; n++)
+            lanes[n] = (lanes_lane){.subject = {.context = &loads[n], .run = run, .whole = whole_of, .record = record},
+                                    .keep = true};
+        UNIT_CHECK(lanes_run(&clock, &rules, lanes, 2, 0, INFINITY));
+        for (int n = 0; n < 2; n++) UNIT_INT(lanes[n].launches, k == 0 ? 32 : 200);
+    }
+}
+
 /* ---- the clock ---- */
 
 /* Alone it runs until its clock stands still; not at all where nothing holds that back. Power is capped on a mean: a
@@ -313,7 +332,7 @@ static void the_clock_that_a_load_holds(void) {
         world.counts = true;
         world.noise = 0.0005;
         world.tau_s = tau_s[k];
-        rules.hold_s = 0.8, rules.learned = &learned;
+        rules.hold_s = 0.8, rules.believe = true, rules.learned = &learned;
         loads[0] = noisy_heavy(&world, 1e-4, loaded_mhz[k]);
         took_s[k] = pass(1, 0);
         near(1e-6 * lanes[0].held_hz, loaded_mhz[k], 0.004);
@@ -338,13 +357,41 @@ static void a_clock_that_holds_is_learned(void) {
         begin(false);
         world.counts = true;
         world.noise = 0.0005;
-        world.tau_s = 0.0005;
-        rules.hold_s = 0.8, rules.learned = &learned;
+        world.tau_s = 0.00005;
+        world.call_s = 0; /* it never rests between blocks */
+        rules.hold_s = 0.8, rules.believe = true, rules.learned = &learned;
         loads[0] = noisy_heavy(&world, 1e-4, loaded_mhz[k]);
         UNIT_CHECK((pass(1, 0) > 0.2) == (k < 3));
         near(1e-6 * lanes[0].held_hz, loaded_mhz[k], 0.004);
     }
     near(1e-6 * learned.steady_hz, 1770, 0.01);
+}
+
+/* A clock that falls is not believed, whatever others have held at such a one. */
+static void a_falling_clock_is_not_believed(void) {
+    for (int believe = 0; believe < 2; believe++) {
+        lanes_learned learned = {.steady_hz = 1770e6};
+        begin(false);
+        world.counts = true;
+        world.noise = 0.0005;
+        world.tau_s = 0.05;
+        rules.hold_s = 0.8, rules.believe = believe, rules.learned = &learned;
+        loads[0] = noisy_heavy(&world, 1e-4, 1500);
+        UNIT_CHECK(pass(1, 0) > 0.2);
+        near(1e-6 * lanes[0].held_hz, 1500, 0.01);
+    }
+}
+
+/* A launch that takes long is not repeated for the sake of its clock. */
+static void a_long_launch_is_held_briefly(void) {
+    lanes_learned learned = {.steady_hz = 0};
+    begin(false);
+    world.counts = true;
+    world.tau_s = 0.0005;
+    rules.hold_s = 0.8, rules.learned = &learned;
+    loads[0] = noisy_heavy(&world, 1, 1500);
+    const double took_s = pass(1, 0);
+    UNIT_CHECK(lanes[0].held_hz > 0 && took_s < 12);
 }
 
 /* What is worth little is asked only where it runs far below the highest clock. */
@@ -435,9 +482,12 @@ int main(void) {
     UNIT_RUN(bursts_pause);
     UNIT_RUN(it_ends_where_it_is_precise);
     UNIT_RUN(a_part_of_a_rotation_is_played);
+    UNIT_RUN(parts_and_whole_ones_do_not_mix);
     UNIT_RUN(the_clock_that_a_load_holds);
     UNIT_RUN(a_clock_that_holds_is_learned);
     UNIT_RUN(a_low_clock_is_always_asked);
+    UNIT_RUN(a_falling_clock_is_not_believed);
+    UNIT_RUN(a_long_launch_is_held_briefly);
     UNIT_RUN(a_known_clock_is_no_noise);
     UNIT_RUN(disturbed_blocks_are_dropped_and_counted);
     UNIT_RUN(the_lower_part_is_left);
