@@ -51,7 +51,7 @@ static uint32_t first_alone(const bench_plan *p, uint32_t launches) {
  * the rotation. At multiples of its own length, so that there are few to record. */
 static uint32_t first_in_turn(const bench_plan *p, uint32_t launches) {
     bench_set *s = p->set;
-    if (!s->cold || launches >= bench_plan_whole(p)) return first_alone(p, launches);
+    if (!s->cold || launches == 0 || launches >= bench_plan_whole(p)) return first_alone(p, launches);
     const uint32_t at = (s->next + launches - 1) / launches * launches, first = at + launches > s->copies ? 0 : at;
     s->next = first + launches;
     return first;

@@ -159,7 +159,7 @@ static void pace(const course *c, lanes_lane *l, bool parts) {
     if (l->part)
         l->launches = part;
     else if (whole > 1)
-        l->launches = (uint32_t)fmax((l->launches + whole / 2) / whole, 1) * whole;
+        l->launches = l->launches < whole ? whole : (l->launches + whole / 2) / whole * whole;
 }
 
 /* What is played needs a part of a rotation for an interval: the next one has the next part. Parts and whole ones do

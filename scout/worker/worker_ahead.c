@@ -379,8 +379,8 @@ bool worker_ahead_end(worker *w) {
     while (p->alive > 0 && waited == 0) waited = pthread_cond_timedwait(&p->changed, &p->mutex, &until);
     const bool gone = p->alive == 0;
     pthread_mutex_unlock(&p->mutex);
-    w->ahead = NULL;
     if (!gone) return false;
+    w->ahead = NULL;
     drop_all(p->first);
     for (int k = 0; k < p->opened; k++) p->api->close(p->devices[k]);
     pthread_cond_destroy(&p->changed);

@@ -85,5 +85,5 @@ struct measurement *worker_ahead_take(worker *w, const json_t *body, worker_requ
  * caller's. */
 json_t *worker_ahead_ready(worker *w);
 /* Nothing new is begun, and what was not taken is given back. False: a thread is still at something, so all stays as it
- * is and goes with the process. */
+ * is; it goes with the process, or is asked again. */
 bool worker_ahead_end(worker *w);

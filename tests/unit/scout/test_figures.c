@@ -298,7 +298,7 @@ static void slow_passes_of_a_host_do_not_count(void) {
 static void disturbed_passes_of_a_host_do_not_count(void) {
     host = true;
     add(1, ROWS({.name = "base", .us = 250, .disturbed = true}));
-    near(time_of("base"), 250); /* there is nothing better */
+    near(time_of("base"), 250);   /* there is nothing better */
     UNIT_CHECK(!figures_lost(m)); /* a first pass is none of the later ones */
     add(2, ROWS({.name = "base", .us = 100}));
     near(time_of("base"), 100);
