@@ -365,7 +365,8 @@ static status_code run_help(const command *c, int argc, char **argv, status *st)
     char ask[] = "--help", *line[] = {argc > 1 ? argv[1] : ask, ask, NULL};
     (void)c;
     if (argc > 2) return status_set(st, STATUS_USAGE, "help is for one command at a time: " NAME " help %s", argv[1]);
-    if (argc == 2 && strcmp(argv[1], "help") != 0) return run_command(2, line, st);
+    const bool of_all = argc < 2 || strcmp(argv[1], "help") == 0 || strcmp(argv[1], "--help") == 0;
+    if (!of_all) return run_command(2, line, st);
     cli_help(&spec, stdout);
     return fflush(stdout) == 0 ? STATUS_OK
                                : status_set(st, STATUS_ENVIRONMENT, "writing the help failed: %s", strerror(errno));
