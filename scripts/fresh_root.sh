@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # Proves the README's two commands on a machine with git alone: makes a fresh Debian 12 root with debootstrap (--suite
 # trixie: Debian 13; DEBIAN_MIRROR: from there), installs git, clones this repository's HEAD (--worktree: its files as they
-# are now) and runs there what the README says, each command in a clone of its own; --user: as a user who has sudo, and not
+# are now) and runs there what the README says, each command in a clone of its own; --user: as a user with sudo, and not
 # as root. What the first one built is then installed (`make install`) and used as a newcomer would: manual pages,
 # completions, and a C program that pkg-config finds the library for. Then the RUN lines of the Dockerfile (docker).
 # Needs root, debootstrap, and a network as this machine's own apt and pip are set up to use it: their settings, proxies and

@@ -47,8 +47,8 @@ static uint32_t first_alone(const bench_plan *p, uint32_t launches) {
     return p->set->cold ? p->window : p->set->copies - 1;
 }
 
-/* Where one begins that is played in turns with others: behind theirs, so that a copy comes again only after most of
- * the rotation. At multiples of its own length, so that there are few to record. */
+/* Where one begins that is played in turns with others: behind theirs, so that a copy comes again only after half
+ * of the rotation at least. At multiples of its own length, so that there are few to record. */
 static uint32_t first_in_turn(const bench_plan *p, uint32_t launches) {
     bench_set *s = p->set;
     if (!s->cold || launches == 0 || launches >= bench_plan_whole(p)) return first_alone(p, launches);

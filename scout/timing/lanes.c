@@ -155,8 +155,7 @@ static void pace(const course *c, lanes_lane *l, bool parts) {
     const double wanted = fmax(c->rules->interval_s, 20 * c->clock->resolution_s) / l->launch_s;
     const uint32_t whole = whole_of(l), part = part_of(fmin(wanted, whole), whole);
     l->launches = (uint32_t)fmin(fmax(ceil(wanted), 1), 1 << 20);
-    l->part = parts && whole >= FEWEST_PARTS * part;
-    if (l->part)
+    if (parts && whole >= FEWEST_PARTS * part)
         l->launches = part;
     else if (whole > 1)
         l->launches = l->launches < whole ? whole : (l->launches + whole / 2) / whole * whole;
@@ -169,7 +168,7 @@ static void pace_all(const course *c) {
     for (int k = 0; k < c->count; k++) {
         lanes_lane *l = &c->lanes[k];
         if (runs(l)) pace(c, l, parts);
-        parts = parts && (!runs(l) || l->part || whole_of(l) == 1);
+        parts = parts && (!runs(l) || whole_of(l) == 1 || l->launches < whole_of(l));
     }
     for (int k = 0; k < c->count && !parts; k++)
         if (runs(&c->lanes[k])) pace(c, &c->lanes[k], false);
@@ -552,8 +551,8 @@ static const double held = 0.004;   /* it holds where the halves of still_s diff
 static const double still_s = 0.2;
 static const double full_clock = 0.985;
 static const double little_less = 0.88; /* of the highest: a cap on power takes more, and may hold from the start */
-static const double aside =
-    1.03; /* what is longer in time and in cycles than the middle one, no clock has made longer */
+/* What is longer in time and in cycles than the middle one, no clock has made longer. */
+static const double aside = 1.03;
 static const double alike = 0.99; /* loads at clocks so near to each other draw as much */
 
 /* Infinite: the device does not tell. */
@@ -620,9 +619,10 @@ static void hold(course *c) {
     slope all = {0};
     const double longest_s = longest_of(r);
     double hz = 0;
-    if (c->rules->hold_low && l->clock_hz >= able_hz) return;
+    if (c->rules->hold_low && (isinf(able_hz) || l->clock_hz >= able_hz)) return;
     if (!((hz = run_chunk(c, l, first_s, &all)) > 0)) return;
-    const bool falls = hz<(1 - held) * l->clock_hz, known = *steady_hz> 0 && hz >= alike * *steady_hz;
+    const bool falls = hz < (1 - held) * l->clock_hz;
+    const bool known = *steady_hz > 0 && hz >= alike * *steady_hz;
     if ((l->clock_hz >= free_hz && hz >= free_hz) || (c->rules->believe && known && !falls && hz >= able_hz)) {
         l->held_hz = hz;
     } else {

@@ -49,7 +49,6 @@ typedef struct lanes_lane {
     bool raced_out;    /* it has figures of the race alone */
     double launch_s;   /* roughly */
     uint32_t launches; /* of an interval */
-    bool part;         /* which is a part of a rotation */
     double time_s;     /* of a launch: the mean of logarithms over the blocks that count; 0: it never ran */
     double mean_s, min_s, p05_s, p95_s;
     double error;             /* standard error of time_s within this pass, relative */

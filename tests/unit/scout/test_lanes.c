@@ -367,6 +367,17 @@ static void a_clock_that_holds_is_learned(void) {
     near(1e-6 * learned.steady_hz, 1770, 0.01);
 }
 
+/* Of a device that does not tell its highest clock, what is worth little is not asked. */
+static void no_highest_clock_is_known(void) {
+    lanes_learned learned = {.most_hz = INFINITY};
+    begin(false);
+    world.counts = true;
+    world.tau_s = 0.0005;
+    rules.hold_s = 0.8, rules.hold_low = true, rules.learned = &learned;
+    loads[0] = noisy_heavy(&world, 1e-4, 1400);
+    UNIT_CHECK(pass(1, 0) < 0.1 && lanes[0].held_hz == 0);
+}
+
 /* A clock that falls is not believed, whatever others have held at such a one. */
 static void a_falling_clock_is_not_believed(void) {
     for (int believe = 0; believe < 2; believe++) {
@@ -486,6 +497,7 @@ int main(void) {
     UNIT_RUN(the_clock_that_a_load_holds);
     UNIT_RUN(a_clock_that_holds_is_learned);
     UNIT_RUN(a_low_clock_is_always_asked);
+    UNIT_RUN(no_highest_clock_is_known);
     UNIT_RUN(a_falling_clock_is_not_believed);
     UNIT_RUN(a_long_launch_is_held_briefly);
     UNIT_RUN(a_known_clock_is_no_noise);
