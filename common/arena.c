@@ -68,6 +68,18 @@ void arena_free(arena *a) {
     arena_rewind(a, start);
 }
 
+bool arena_within(arena *a, void (*work)(void *context), void *context, status *st) {
+    guard g;
+    guard_init(&g);
+    arena_init(a, &g, (size_t)1 << 30);
+    if (guard_enter(&g))
+        work(context);
+    else
+        *st = g.st;
+    arena_free(a);
+    return g.st.code == STATUS_OK;
+}
+
 static arena_chunk *make_chunk(arena *a, size_t size) {
     if (size > a->limit || a->limit - size < HEADER || a->used > a->limit - size - HEADER)
         guard_fail(a->guard, STATUS_INPUT, "more than %zu MiB of memory would be needed; the file asks for too much",

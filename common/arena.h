@@ -23,6 +23,8 @@ typedef struct arena {
 
 void arena_init(arena *a, guard *g, size_t limit);
 void arena_free(arena *a);
+/* The work with an arena of its own, of 1 GB at most, in `a` while it lasts. False: it failed, and st says why. */
+bool arena_within(arena *a, void (*work)(void *context), void *context, status *st);
 
 void *arena_alloc(arena *a, size_t size);                    /* 16-byte aligned, not cleared; size 0 is fine */
 void *arena_zalloc(arena *a, size_t size);                   /* cleared */

@@ -121,6 +121,56 @@ static void print_timed(FILE *out, arena *a, const rows_table *t, const line *li
     }
 }
 
+/* ---- the fastest against each ---- */
+
+/* How long it takes, as a part of the baseline's time in neighbouring blocks, and how surely that is known. False: its
+ * interval is not known, or there is no baseline. */
+static bool paired(const rows_table *t, const json_t *row, double *part, double *ci) {
+    const bool base = rows_table_is(row, t->baseline, t->baseline_variant);
+    *part = base ? 1 : json_get_positive(row, "ratio");
+    *ci = base ? 0 : json_get_number(row, "ratio_ci");
+    return *part > 0 && verdict_known(*ci);
+}
+
+/* Rows of one pass prove nothing, and are left out. */
+static void print_versus(FILE *out, arena *a, const rows_table *t, const line *lines, size_t count) {
+    enum { MOST = 10 };
+    const line *best = NULL;
+    double least = 0, least_ci = 0, part, ci;
+    size_t told = 0;
+    for (size_t k = 0; k < count; k++) {
+        if (!paired(t, lines[k].row, &part, &ci) || (best && part >= least)) continue;
+        best = &lines[k], least = part, least_ci = ci;
+    }
+    for (size_t k = 0; best && k < count && told < MOST; k++) {
+        if (&lines[k] == best || !paired(t, lines[k].row, &part, &ci)) continue;
+        const double times = part / least, half = times * hypot(ci, least_ci);
+        if (told++ == 0)
+            print_line(out, t, 2, arena_printf(a, "  %s ran", plain_cell(a, rows_table_name(a, best->row), REASON)));
+        print_line(out, t, 6,
+                   arena_printf(a,
+                                half < 0.005 ? "    %.3f ± %.3f times faster than %s%s"
+                                             : "    %.2f ± %.2f times faster than %s%s",
+                                times, half, plain_cell(a, rows_table_name(a, lines[k].row), REASON),
+                                times - half > 1 ? "" : ", which is not proven"));
+    }
+}
+
+const char *rows_table_blocks(arena *a, const json_t *row) {
+    static const char *const names[] = {"min", "p05", "p25", "p50", "p75", "p95"};
+    enum { NAMES = sizeof names / sizeof names[0] };
+    const json_t *time = json_object_get(row, "time_us");
+    double x[NAMES];
+    amount t[NAMES];
+    for (int k = 0; k < NAMES; k++)
+        if (!((x[k] = json_get_positive(time, names[k])) > 0)) return NULL;
+    const amount_unit unit = amount_unit_of(x[NAMES - 1]);
+    for (int k = 0; k < NAMES; k++) t[k] = amount_in(unit, x[k]);
+    return arena_printf(a, "min %s, 5 %% %s, quartiles %s, %s, %s, 95 %% %s %s; %lld of %lld are outliers", t[0].s,
+                        t[1].s, t[2].s, t[3].s, t[4].s, t[5].s, unit.name, (long long)json_get_int(time, "outliers", 0),
+                        (long long)json_get_int(time, "batches", 0));
+}
+
 /* ---- the others ---- */
 
 static size_t count_alike(const line *lines, size_t from, size_t count) {
@@ -180,6 +230,7 @@ void rows_table_print(FILE *out, arena *a, const rows_table *t) {
     }
     qsort(lines, count, sizeof *lines, by_time);
     if (timed > 0) print_timed(out, a, t, lines, timed);
+    print_versus(out, a, t, lines, timed);
     print_others(out, a, t, lines + timed, count - timed);
     if (all > count) fprintf(out, "  %zu more rows were not looked at\n", all - count);
 }

@@ -1,5 +1,5 @@
-/* The rows of a measurement beside each other, for a terminal: those with a time first, the fastest on top, then all
- * others by the reason why they have none. */
+/* The rows of a measurement beside each other, for a terminal: those with a time first, the fastest on top, and how
+ * many times as fast that is as the others; then all others by the reason why they have none. */
 #pragma once
 
 #include "common/arena.h"
@@ -25,6 +25,10 @@ typedef struct rows_table {
     const char *(*note)(const void *context, const json_t *row, double us);
     const void *context;
 } rows_table;
+
+/* What a row's blocks took: "min 82.1, 5 % 83.0, quartiles 83.5, 83.9, 84.6, 95 % 88.0 us; 3 of 91 blocks are
+ * outliers". NULL: its report does not tell. */
+const char *rows_table_blocks(arena *a, const json_t *row);
 
 /* Memory comes from the arena, whose guard takes what fails. How many rows have a time. */
 size_t rows_table_timed(const json_t *rows);

@@ -118,6 +118,8 @@ static status_code run_program(const command *c, int argc, char **argv, status *
 
 typedef struct settings { /* NULL and 0: not given */
     const char *model, *precision, *device, *regime, *out;
+    const char *target_ci, *min_time;
+    bool quick;
     const char *before, *after, *shape, *op;
     int64_t batch, seq;
     double budget;
@@ -164,6 +166,20 @@ static const cli_option rows[] = {
      .kind = CLI_FILE,
      .offset = AT(out),
      .help = "write DIR/<model>[@<options>] (out)"},
+    {.name = "quick",
+     .kind = CLI_FLAG,
+     .offset = AT(quick),
+     .help = "first figures soon: --budget 20s --target-ci 5%, and no fusions"},
+    {.name = "target-ci",
+     .argument = "X%",
+     .kind = CLI_TEXT,
+     .offset = AT(target_ci),
+     .help = "measure until a time is known to ± X % (1 %, on a CPU 2 %)"},
+    {.name = "min-time",
+     .argument = "TIME",
+     .kind = CLI_TEXT,
+     .offset = AT(min_time),
+     .help = "time each operation for so long at least"},
     {.name = "device",
      .argument = "NAME",
      .kind = CLI_TEXT,
@@ -205,7 +221,7 @@ static const cli_option rows[] = {
      .offset = AT(precision),
      .help = "its precision: fp32 (the default), tf32, fp16, bf16, fp8, int8, int4"},
 };
-enum { ROWS = sizeof rows / sizeof rows[0], OF_PROFILE = 8, OF_BOTH = 3 };
+enum { ROWS = sizeof rows / sizeof rows[0], OF_PROFILE = 11, OF_BOTH = 3 };
 
 static const cli_spec profile_spec = {
     .program = NAME " profile",
@@ -248,10 +264,24 @@ static bool give_settings(const char *prefix, const settings *s, const char *sco
     if (s->budget > 0) snprintf(budget, sizeof budget, "%.12g", s->budget);
     const struct {
         const char *name, *text;
-    } all[] = {{"MODEL", s->model}, {"OUT", s->out},       {"BATCH", batch},           {"SEQ", seq},
-               {"DIM", NULL},       {"DEVICE", s->device}, {"REGIME", s->regime},      {"BUDGET", budget},
-               {"SCOUT", scout},    {"ANALYZE", analyze},  {"BEFORE", s->before},      {"AFTER", s->after},
-               {"SHAPE", s->shape}, {"OP", s->op},         {"PRECISION", s->precision}};
+    } all[] = {{"MODEL", s->model},
+               {"OUT", s->out},
+               {"BATCH", batch},
+               {"SEQ", seq},
+               {"DIM", NULL},
+               {"DEVICE", s->device},
+               {"REGIME", s->regime},
+               {"BUDGET", budget},
+               {"SCOUT", scout},
+               {"ANALYZE", analyze},
+               {"BEFORE", s->before},
+               {"AFTER", s->after},
+               {"SHAPE", s->shape},
+               {"OP", s->op},
+               {"PRECISION", s->precision},
+               {"QUICK", s->quick ? "1" : NULL},
+               {"TARGET_CI", s->target_ci},
+               {"MIN_TIME", s->min_time}};
     for (size_t k = 0; k < sizeof all / sizeof all[0]; k++)
         if (!give(prefix, all[k].name, all[k].text && *all[k].text ? all[k].text : NULL)) return false;
     return true;

@@ -10,7 +10,9 @@ DISPATCH_SOURCES := $(sort $(wildcard dispatch/*.c))
 FRONT_SOURCES := $(sort $(wildcard front/*.c))
 SOURCES := $(COMMON_SOURCES) $(EXTRACT_SOURCES) $(SCOUT_SOURCES) $(ANALYZE_SOURCES) $(DISPATCH_SOURCES) $(FRONT_SOURCES)
 MAIN_SOURCES := extract/extract_main.c scout/scout_main.c analyze/analyze_main.c front/front_main.c
-PART_SOURCES := $(filter-out $(MAIN_SOURCES),$(SOURCES))
+# Threads that share anything are a worker's: the thread sanitizer builds scout_batch and its tests alone.
+TRIED_tsan := common/% scout/%
+PART_SOURCES := $(filter-out $(MAIN_SOURCES),$(filter $(or $(TRIED_$(MODE)),%),$(SOURCES)))
 UNIT_SOURCES := $(sort $(filter-out tests/unit/cuda/test_cuda_%,$(wildcard tests/unit/*/test_*.c)))
 UNIT_HELPERS := $(sort $(filter-out tests/unit/cuda/% $(UNIT_SOURCES),$(wildcard tests/unit/*/*.c)) $(wildcard tests/fakes/*.c))
 FUZZ_SOURCES := $(sort $(wildcard tests/fuzz/fuzz_*.c))
@@ -54,7 +56,7 @@ $(BUILD)/flags: $(call unless_holds,$(BUILD)/flags,$(FLAGS_TEXT))
 $(BUILD)/objects: $(call unless_holds,$(BUILD)/objects,$(OBJECTS))
 	@mkdir -p $(@D); printf '%s\n' '$(OBJECTS)' > $@
 
-# Headers of generated code must be there before anything that may include them is compiled; afterwards -MMD knows who does.
+# Headers of generated code must be there before anything that may include them is compiled; afterwards -MMD knows what does.
 $(BUILD)/gen/%.pb-c.c $(BUILD)/gen/%.pb-c.h &: extract/read/%.proto
 	$(say) PROTOC $<
 	$(Q)mkdir -p $(BUILD)/gen

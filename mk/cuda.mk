@@ -26,7 +26,7 @@ CUDA_CFLAGS = $(LANGUAGE) -isystem $(CUDA_ROOT)/include -isystem $(BUILD)/cuda/g
 # No C++ runtime is linked: no exceptions, and no locks around the launch stubs' static data (a worker has one thread).
 CUDA_HOST_FLAGS := -fPIC,-fvisibility=hidden,-Wall,-Wextra,-Werror,-fno-exceptions,-fno-threadsafe-statics
 # Code is packed as small as it gets: a fifth of the size for a fifth more of compiling. A driver unpacks what a kernel's
-# file holds when it is first wanted, in milliseconds. Since 13 one word says how; who is older knows only whether.
+# file holds when it is first wanted, in milliseconds. Since 13 one word says how; an older nvcc knows only whether.
 ifneq ($(NVCC),)
 CUDA_MAJOR := $(shell $(NVCC) --version | sed -n 's/.*release \([0-9]*\)\..*/\1/p')
 CUDA_PACKING := $(if $(filter 10 11 12,$(CUDA_MAJOR)),-Xfatbin -compress-all,--compress-mode=size)

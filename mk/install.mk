@@ -1,4 +1,4 @@
-# Installing and cleaning. Who builds a plugin says -I$(PREFIX)/include/ceiling-scout.
+# Installing and cleaning. A plugin is built with -I$(PREFIX)/include/ceiling-scout.
 
 PREFIX ?= /usr/local
 # What a plugin may include: the ABI, and how operations of each kind are read.

@@ -26,7 +26,7 @@ BUILD ?= $(DEFAULT_BUILD)
 
 OPT_release := -O2 -g
 OPT_debug := -O0 -g3
-# Of a sanitizer's build lines are told and values are not: a fifth less to compile.
+# A sanitizer's build reports lines and no values: a fifth less to compile.
 OPT_asan := -O1 -g1 -fno-omit-frame-pointer -fsanitize=address,undefined -fno-sanitize-recover=all
 OPT_tsan := -O1 -g1 -fno-omit-frame-pointer -fsanitize=thread
 OPT_fuzz := -O1 -g1 -fno-omit-frame-pointer -fsanitize=fuzzer-no-link,address,undefined -fno-sanitize-recover=all

@@ -92,7 +92,7 @@ clone() { # FOLDER
     if [[ -n $user ]]; then inside chown -R "$user:" "/$1"; fi
 }
 
-# What the README is followed by: root, or one who has to ask for what root may.
+# The user that follows the README: root, or one that needs sudo.
 newcomer() {
     if [[ -n $user ]]; then
         inside_as "/home/$user" setpriv --reuid "$user" --regid "$user" --init-groups "$@"

@@ -1,11 +1,12 @@
 #!/usr/bin/env bash
 # One model's folder: runs the steps whose inputs have changed since they last ran, goes on after a step that ends with 1,
 # stops at anything worse, and ends with the worst code. The steps: extract_ops, then, where PROFILE_SCOUT names it,
-# scout_batch, which is what PROFILE_DEVICE, PROFILE_REGIME and PROFILE_BUDGET are for, then, where PROFILE_ANALYZE names
+# scout_batch, which is what PROFILE_DEVICE to PROFILE_MIN_TIME are for, then, where PROFILE_ANALYZE names
 # it, analyze, for a dispatch table and for a summary, which is printed at the end, done again or not.
 # What `make profile` and `ceiling-scout profile` do.
 # Usage: PROFILE_MODEL=FILE [PROFILE_OUT=FOLDER] [PROFILE_BATCH=N] [PROFILE_SEQ=N] [PROFILE_DIM="NAME=N…"]
 #        [PROFILE_PRECISION=P] [PROFILE_SCOUT=SCOUT_BATCH] [PROFILE_DEVICE=D] [PROFILE_REGIME=R] [PROFILE_BUDGET=SECONDS]
+#        [PROFILE_QUICK=1] [PROFILE_TARGET_CI=X%] [PROFILE_MIN_TIME=SECONDS]
 #        [PROFILE_ANALYZE=ANALYZE] scripts/profile.sh EXTRACT_OPS [--dim=NAME=N | option of extract_ops]…
 set -euo pipefail
 umask go-w # what others could change would be taken for measured
@@ -52,6 +53,9 @@ measuring=()
 if [[ -n $scout && -n $device ]]; then tag+=_$(escaped "$device") measuring+=("--device=$device"); fi
 if [[ -n $scout && -n $regime ]]; then tag+=_$(escaped "$regime") measuring+=("--regime=$regime"); fi
 if [[ -n $scout && -n $budget ]]; then measuring+=("--budget=$budget"); fi
+if [[ -n $scout && -n ${PROFILE_QUICK:-} ]]; then measuring+=(--quick); fi
+if [[ -n $scout && -n ${PROFILE_TARGET_CI:-} ]]; then measuring+=("--target-ci=$PROFILE_TARGET_CI"); fi
+if [[ -n $scout && -n ${PROFILE_MIN_TIME:-} ]]; then measuring+=("--min-time=$PROFILE_MIN_TIME"); fi
 for dim in ${dims[@]+"${dims[@]}"}; do tag+=,$(escaped "$dim") options+=("--dim=$dim"); done
 if [[ -n $tag ]]; then folder+=@${tag#[_,]}; fi
 case $model in -*) model=./$model ;; esac

@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # Makes a bare Debian 12 or 13, Ubuntu 22.04 or 24.04 ready: installs what the build needs and, unless --build-only is
-# given, what the tests need. Safe to run again: what is there is left alone. Run as root, or as a user who may use sudo.
+# given, what the tests need. Safe to run again: what is there is left alone. Run as root, or as a user that may use sudo.
 # Elsewhere it looks for what is needed and ends with the list of what to install.
 # It needs nothing but bash, apt and dpkg, because on a bare machine there is nothing else.
 set -euo pipefail

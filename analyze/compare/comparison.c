@@ -93,11 +93,18 @@ static const char *note(comparison *c, const comparison_row *r) {
     return NULL;
 }
 
+/* So much of the model's time is not known that a share of it says little. */
+static bool lacks_time(const study_group *g) {
+    static const double enough = 0.95;
+    return g->partial.text && !(g->partial.share >= enough);
+}
+
 static void judge(comparison *c, comparison_row *r) {
     const drift_row best = best_row(r), baseline = baseline_row(r);
     const drift *d = comparison_drift(c, r);
     const bool unsure = r->before->verdict.borderline || r->after->verdict.borderline;
     r->lost_us = NAN;
+    r->partial = lacks_time(c->before) || lacks_time(c->after);
     r->measured = is_known(best_us(r->before)) || is_known(best_us(r->after));
     if (!r->measured) return;
     r->chosen_otherwise = is_other(r->before) != is_other(r->after);

@@ -38,6 +38,7 @@ typedef struct comparison_row {
     double change, baseline_change; /* after / before - 1; not-a-number: a figure is missing */
     drift_judgement best, baseline; /* net of the machine; the baseline of a fusion is its parts */
     double lost_us;                 /* per run, net of the machine: below 0 it is a gain; not-a-number as change */
+    bool partial;                   /* of a model without all of its times: shares of that are not compared */
     bool chosen_otherwise;          /* the library's default before and another one after, or the other way round */
     const char *note;               /* what else there is to know; NULL */
     comparison_verdict verdict;

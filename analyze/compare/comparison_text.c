@@ -189,7 +189,12 @@ static void write_changes(text *t) {
 /* ---- what was not compared ---- */
 
 static void write_without(text *t, const char *what, const comparison_list *list) {
-    const size_t count = list->row_count - list->measured;
+    size_t count = 0; /* of what has something to measure */
+    for (size_t k = 0; k < list->row_count; k++) {
+        const comparison_row *r = &list->rows[k];
+        count +=
+            !r->measured && !verdict_is_excused(r->before->reason_code) && !verdict_is_excused(r->after->reason_code);
+    }
     if (count > 0)
         line(t, "\n%zu %s%s %s no figure in either run", count, what, plural(count), count == 1 ? "has" : "have");
 }
@@ -213,7 +218,8 @@ static void write_skipped(text *t) {
         line(t, "  %s: %s", c->skipped[k].path, c->skipped[k].why);
 }
 
-static void write_all(text *t) {
+static void write_all(void *of) {
+    text *const t = of;
     const comparison_list *const o = &t->c->operations, *const f = &t->c->fusions;
     write_runs(t);
     write_machine(t);
@@ -229,15 +235,7 @@ static void write_all(text *t) {
 }
 
 bool comparison_text(const comparison *c, const comparison_shown *shown, FILE *out, status *st) {
-    guard g;
     text t = {.to = terminal_of(out, WIDTH), .c = c, .top = shown->top};
     if (t.to.columns > TERMINAL_MOST) t.to.columns = TERMINAL_MOST;
-    guard_init(&g);
-    arena_init(&t.a, &g, (size_t)1 << 30);
-    if (guard_enter(&g))
-        write_all(&t);
-    else
-        *st = g.st;
-    arena_free(&t.a);
-    return g.st.code == STATUS_OK;
+    return arena_within(&t.a, write_all, &t, st);
 }

@@ -38,6 +38,8 @@ static bool lost_but_as_fast(const comparison_row *r) {
     return lost(r) && (r->best.state == DRIFT_SAME || r->best.state == DRIFT_FASTER);
 }
 static bool still_proven(const comparison_row *r) { return proven(r->after); }
+/* What is left are shares of the model's time, and one of the two has not all of it. */
+static bool by_share(const comparison_row *r) { return r->partial; }
 static bool rose(const comparison_row *r) { return rise(r) > 0; }
 static bool fell(const comparison_row *r) { return rise(r) < 0; }
 static bool always(const comparison_row *r) { return r != NULL; }
@@ -54,7 +56,8 @@ static const struct {
     {lost_but_as_fast, COMPARISON_OTHER}, /* the library is as good as the alternative was */
     {lost, COMPARISON_WORSE},
     {still_proven, COMPARISON_OTHER}, /* by another one, or another share of the model's time */
-    {rose, COMPARISON_WORSE},         /* more is lost to the ceiling, and nothing is known that gets it back */
+    {by_share, COMPARISON_OTHER},
+    {rose, COMPARISON_WORSE}, /* more is lost to the ceiling, and nothing is known that gets it back */
     {fell, COMPARISON_BETTER},
     {always, COMPARISON_OTHER},
 };

@@ -79,6 +79,12 @@ static void write_passes(const explain *e, const char *what, const char *name, c
                              : "");
 }
 
+/* How the blocks of a row are spread, where its report tells. */
+static void write_blocks(const explain *e, const char *what, const char *name, const char *variant) {
+    const char *text = rows_table_blocks(e->arena, rows_table_find(e->report, name, variant));
+    if (text) explain_tell(e, "The blocks of the %s: %s.", what, text);
+}
+
 static void write_open(const explain *e) {
     const study_report *r = e->r;
     const json_t *undecided = json_object_get(e->report, "undecided");
@@ -116,5 +122,7 @@ void explain_candidates(const explain *e) {
     write_pair(e);
     write_passes(e, "baseline", r->baseline, r->baseline_variant);
     if (r->ratio > 0) write_passes(e, "best", r->best, r->best_variant);
+    write_blocks(e, "baseline", r->baseline, r->baseline_variant);
+    if (r->ratio > 0) write_blocks(e, "best", r->best, r->best_variant);
     write_open(e);
 }

@@ -21,6 +21,7 @@ static const struct {
     {page_over_time, NULL, NULL},
     {page_fusions, NULL, NULL},
     {page_crossover, NULL, NULL},
+    {page_along, NULL, NULL},
     {page_device, "device", "Method and device"},
     {page_missing, "missing", "What is missing"},
 };

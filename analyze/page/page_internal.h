@@ -105,6 +105,7 @@ void page_weight(page *p, const json_t *detail);                      /* page_we
 void page_over_time(page *p);                                         /* page_run.c */
 void page_fusions(page *p);                                           /* page_fusions.c */
 void page_crossover(page *p);                                         /* page_crossover.c: a sparsity sweep */
+void page_along(page *p);                                             /* page_along.c: --axis, and ranges in --shape */
 void page_device(page *p);                                            /* page_device.c */
 void page_missing(page *p);                                           /* page_missing.c */
 

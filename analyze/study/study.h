@@ -66,6 +66,7 @@ typedef struct study_skipped {
 typedef struct study_course {
     const char *state;     /* of one that has not come to its end: "interrupted", "running", "failed"; else NULL */
     size_t absent, left;   /* operations without a report: not reached, left out by --only */
+    size_t unread;         /* operations with a report that cannot be read */
     size_t absent_fusions; /* not reached */
 } study_course;
 

@@ -54,6 +54,11 @@ static void take_list(study *s, const json_t *list, const char *key, study_asked
 static void take_run(study *s, const json_t *run, study_beside *to) {
     const char *state = json_get_text(run, "state");
     to->state = map_intern(&s->texts, state, strlen(state));
+    const json_t *const device = json_array_get(json_object_get(run, "devices"), 0);
+    const char *const class = json_get_text(device, "class"), *const regime = json_get_text(run, "regime");
+    to->device_class = map_intern(&s->texts, class, strlen(class));
+    to->regime = map_intern(&s->texts, regime, strlen(regime));
+    to->method = json_get_int(run, "method", 0);
     take_list(s, json_object_get(run, "operations"), "operation", &to->operations, &to->operation_count);
     take_list(s, json_object_get(run, "fusions"), "fusion", &to->fusions, &to->fusion_count);
 }

@@ -146,8 +146,24 @@ static void fill(study *s, study_group *g, size_t which, const study_file *files
         if (of[k] == which) put(s, g, &places, &files[k]);
 }
 
+/* A run that reached nothing is a part of what it would have been compared with. */
+static void join_without_reports(study *s, int folder) {
+    study_beside *const b = &s->beside[folder];
+    for (size_t k = 0; k < s->group_count; k++) {
+        study_group *g = &s->groups[k];
+        if (!plain_same(g->device_class, b->device_class) || !plain_same(g->regime, b->regime) ||
+            g->method != b->method)
+            continue;
+        add_model(s, g, model_of(s, s->options.folders[folder]));
+        study_join_course(&g->course, b);
+        return;
+    }
+}
+
 void study_make_groups(study *s, const study_file *files, size_t count) {
     size_t *of = arena_array(&s->arena, size_t, count + 1);
     for (size_t k = 0; k < count; k++) of[k] = (size_t)(group_of(s, &files[k]) - s->groups);
     for (size_t k = 0; k < s->group_count; k++) fill(s, &s->groups[k], k, files, of, count);
+    for (int k = 0; k < s->options.folder_count; k++)
+        if (!s->beside[k].joined) join_without_reports(s, k);
 }

@@ -53,7 +53,12 @@ typedef struct study_beside {
     study_asked *operations, *fusions; /* that the run was to measure */
     size_t operation_count, fusion_count;
     size_t absent, left, absent_fusions; /* of them, without a report */
-    map entries;                         /* of ops.json */
+    size_t unread;                       /* of them, with a report that cannot be read */
+    map unreadable;                      /* their ids, by the names of the files */
+    const char *device_class, *regime;   /* of run.json; NULL: there is none */
+    int64_t method;
+    bool joined; /* it is a part of some group */
+    map entries; /* of ops.json */
 } study_beside;
 
 /* study_beside.c: what a jump out of it must give back. */
@@ -68,7 +73,7 @@ void study_name_layers(study *s, const study_beside *b, const char *weight, stud
 
 /* study_partial.c: of each folder, of a group, and when its times are known. */
 void study_count_absent(study *s, const study_file *files, size_t count);
-void study_join_course(study_course *c, const study_beside *b);
+void study_join_course(study_course *c, study_beside *b);
 void study_make_partial(study *s, study_group *g);
 
 /* study_load.c: all files of all folders, in the order of the folders and of the names in them; fails through the

@@ -119,6 +119,7 @@ static void list_all(load *l) {
         refuse_twice(l, k, reports, seen);
         list_folder(l, reports, &as);
         if (has_folder(l, fusions)) list_folder(l, fusions, &as);
+        map_init(&s->beside[k].unreadable, &s->arena);
         study_look_beside(s, folder, reports, &l->held, &s->beside[k]);
     }
 }
@@ -193,6 +194,14 @@ static void read_all(load *l) {
     for (int k = 0; k < started; k++) pthread_join(threads[k], NULL);
 }
 
+/* A report is called as its operation. */
+static void skip_report(study *s, const study_file *f) {
+    const char *const name = files_base(f->report.path);
+    map *const unreadable = &s->beside[f->folder].unreadable;
+    *map_put(unreadable, map_intern(&s->texts, name, strlen(name) - strlen(".json"))) = s;
+    study_skip(s, f->report.path, f->why);
+}
+
 static void load_all(load *l) {
     list_all(l);
     pthread_mutex_init(&l->lock, NULL);
@@ -206,7 +215,7 @@ static void load_all(load *l) {
             study_name_layers(l->s, &l->s->beside[f->folder], f->weight, &f->report);
             l->files[kept++] = *f;
         }
-        if (f->is == STUDY_SKIPPED) study_skip(l->s, f->report.path, f->why);
+        if (f->is == STUDY_SKIPPED) skip_report(l->s, f);
     }
     l->count = kept;
     study_count_absent(l->s, l->files, l->count);

@@ -14,13 +14,20 @@ static size_t without_report(const map *reports, const study_asked *asked, size_
     return absent;
 }
 
+/* Files of one folder stand together; a folder may have none. */
 void study_count_absent(study *s, const study_file *files, size_t count) {
-    for (size_t from = 0, to; from < count; from = to) {
-        study_beside *b = &s->beside[files[from].folder];
+    size_t at = 0;
+    for (int folder = 0; folder < s->options.folder_count; folder++) {
+        study_beside *b = &s->beside[folder];
         map reports;
         map_init(&reports, &s->arena);
-        for (to = from; to < count && files[to].folder == files[from].folder; to++)
-            *map_put(&reports, files[to].report.operation) = b;
+        for (; at < count && files[at].folder == folder; at++) *map_put(&reports, files[at].report.operation) = b;
+        for (size_t k = 0; k < b->operation_count; k++) {
+            const char *const id = b->operations[k].id;
+            if (map_get(&reports, id) || !map_get(&b->unreadable, id)) continue;
+            b->unread++;
+            *map_put(&reports, id) = b;
+        }
         b->absent = without_report(&reports, b->operations, b->operation_count, false);
         b->left = without_report(&reports, b->operations, b->operation_count, true);
         b->absent_fusions = without_report(&reports, b->fusions, b->fusion_count, false);
@@ -38,9 +45,11 @@ static const char *ending(const char *state) {
     return NULL;
 }
 
-void study_join_course(study_course *c, const study_beside *b) {
+void study_join_course(study_course *c, study_beside *b) {
+    b->joined = true;
     if (!c->state && ending(b->state)) c->state = b->state;
     c->absent += b->absent;
+    c->unread += b->unread;
     c->left += b->left;
     c->absent_fusions += b->absent_fusions;
 }
@@ -52,7 +61,7 @@ static const char *more(arena *a, const char *text, size_t count, const char *wh
 void study_make_partial(study *s, study_group *g) {
     const study_course *c = &g->course;
     study_partial *p = &g->partial;
-    bool known = c->absent + c->left == 0; /* what each takes by estimate */
+    bool known = c->absent + c->unread + c->left == 0; /* what each takes by estimate */
     for (size_t k = 0; k < g->count; k++) {
         const study_report *r = &g->reports[k];
         if (r->count <= 0 || verdict_is_excused(r->reason_code)) continue;
@@ -63,12 +72,13 @@ void study_make_partial(study *s, study_group *g) {
         known = known && (figure || r->least_us > 0);
     }
     const size_t without = p->operations - p->measured;
-    p->operations += c->absent + c->left;
+    p->operations += c->absent + c->unread + c->left;
     p->share = known && g->model_us > 0 ? g->measured_us / g->model_us : NAN;
     if (p->measured == p->operations && !c->state && c->absent_fusions == 0) return;
     arena *a = &s->arena;
     const char *why = c->state ? ending(c->state) : "";
     why = more(a, why, c->absent, "not reached");
+    why = more(a, why, c->unread, "with a report that cannot be read");
     why = more(a, why, p->late, "skipped for want of time");
     why = more(a, why, without - p->late, "without a valid baseline");
     why = more(a, why, c->left, "left out by --only");

@@ -101,7 +101,7 @@ static void say_scout(maker *m) {
     const int64_t wide = json_get_int(m->run, "wide", 0);
     arena *a = &m->s->arena;
     if (!command) return;
-    if (g->course.absent > 0 || g->course.absent_fusions > 0)
+    if (g->course.absent + g->course.unread + g->course.absent_fusions > 0)
         say(m, arena_printf(a, "%s --resume", command), "measures what was not reached; analyze it again then");
     else if (g->course.state)
         say(m, arena_printf(a, "%s --resume", command), "ends the run; analyze it again then");

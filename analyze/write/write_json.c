@@ -158,11 +158,12 @@ static void put_what(json_stream *s, const study_report *r) {
     put_text(s, "bound", r->bound);
 }
 
-static void put_verdict(json_stream *s, const study_report *r) {
+/* What is gained of something without a figure is not known. */
+static void put_verdict(json_stream *s, const study_report *r, bool figure) {
     const verdict *v = &r->verdict;
     put_known(s, "efficiency", v->efficiency);
-    json_stream_real(s, "proven_gain_us", v->proven_gain_us);
-    json_stream_real(s, "potential_gain_us", v->potential_gain_us);
+    put_known(s, "proven_gain_us", figure ? v->proven_gain_us : NAN);
+    put_known(s, "potential_gain_us", figure ? v->potential_gain_us : NAN);
     json_stream_text(s, "priority", v->priority);
     json_stream_text(s, "approach", v->approach);
     json_stream_bool(s, "borderline", v->borderline);
@@ -178,12 +179,13 @@ static void put_operations(json_stream *s, const summary_group *g) {
         json_stream_int(s, "rank", (int64_t)row->rank);
         json_stream_text(s, "outcome", summary_outcomes[row->outcome].name);
         put_what(s, row->report);
-        json_stream_real(s, "weight_us", row->weight_us);
-        json_stream_real(s, "share", row->share);
-        json_stream_real(s, "proven_share", row->proven_share);
-        json_stream_real(s, "potential_us", row->potential_us);
-        json_stream_real(s, "potential_share", row->potential_share);
-        put_verdict(s, row->report);
+        const bool figure = row->outcome != SUMMARY_MISSING;
+        put_known(s, "weight_us", figure ? row->weight_us : NAN);
+        put_known(s, "share", figure ? row->share : NAN);
+        put_known(s, "proven_share", figure ? row->proven_share : NAN);
+        put_known(s, "potential_us", figure ? row->potential_us : NAN);
+        put_known(s, "potential_share", figure ? row->potential_share : NAN);
+        put_verdict(s, row->report, figure);
         json_stream_close(s);
     }
     json_stream_close(s);

@@ -299,7 +299,8 @@ static void write_next(text *t) {
     }
 }
 
-static void write_all(text *t) {
+static void write_all(void *of) {
+    text *const t = of;
     for (size_t k = 0; k < t->m->group_count; k++) {
         const summary_group *g = &t->m->groups[k];
         t->unit = amount_unit_of(g->all.measured_us);
@@ -317,19 +318,11 @@ static void write_all(text *t) {
 }
 
 bool write_text(const summary *m, FILE *out, status *st) {
-    guard g;
     text t = {.to = terminal_of(out, WIDTH), .m = m};
     if (t.to.columns > TERMINAL_MOST) t.to.columns = TERMINAL_MOST;
     t.wide = t.to.columns >= WIDTH;
     t.name = t.wide ? t.to.columns - 59 : t.to.columns - 42;
     if (t.name < 16) t.name = 16;
     if (t.name > 64) t.name = 64;
-    guard_init(&g);
-    arena_init(&t.a, &g, (size_t)1 << 30);
-    if (guard_enter(&g))
-        write_all(&t);
-    else
-        *st = g.st;
-    arena_free(&t.a);
-    return g.st.code == STATUS_OK;
+    return arena_within(&t.a, write_all, &t, st);
 }

@@ -47,6 +47,8 @@ typedef struct ceilings {
     double read_tbps, copy_tbps, write_tbps; /* largest sets, cold */
     double datasheet_tbps;
     double clock_mhz, power_w;
+    double
+        clock_fall; /* by how much a capped clock lies below what stands, over whole seconds; 0: not known, or none */
     int peak_count, bandwidth_count;
     ceilings_peak peaks[CEILINGS_MAX_PEAKS];
     ceilings_bandwidth bandwidths[CEILINGS_MAX_BANDWIDTHS];

@@ -399,6 +399,20 @@ static scout_answer run_audit(ceilings_product_pool *p, const ceilings_search *s
     return SCOUT_OK;
 }
 
+/* Once for a device: under the load that draws most of what is known. */
+static scout_answer find_fall(ceilings_product_pool *p, const ceilings_search_best *best, ceilings *c, scout_why *why) {
+    const ceilings_lab *lab = p->lab;
+    timing_subject subject;
+    if (c->clock_fall > 0 || !lab->clock->clocks || lab->regime.load == REGIME_BURST || ceilings_lab_late(lab))
+        return SCOUT_OK;
+    if (ceilings_product_open(p, &best->point, &subject, why) != SCOUT_OK) return SCOUT_OK;
+    const scout_answer answer = ceilings_lab_fall(lab, &subject, &c->clock_fall, why);
+    ceilings_product_close(p, &subject);
+    if (c->clock_fall > 0)
+        ceilings_lab_say(lab, "a clock that power caps falls by %.1f %% more over whole seconds", 100 * c->clock_fall);
+    return answer;
+}
+
 scout_answer ceilings_gemm_measure(ceilings_lab *lab, const char *precision, double budget_s, ceilings *c,
                                    json_builder *b, json_t *audit, scout_why *why) {
     ceilings_product_pool pool;
@@ -426,7 +440,8 @@ scout_answer ceilings_gemm_measure(ceilings_lab *lab, const char *precision, dou
     ceilings_lab_say(lab, "%s: %.4g TFLOP/s at %lld x %lld x %lld (%s), %d tried in %.1f s", peak.precision,
                      peak.tflops, (long long)peak.shape[0], (long long)peak.shape[1], (long long)peak.shape[2],
                      peak.how, (int)peak.tried, peak.seconds);
-    if (audit) answer = run_audit(&pool, &search, &best.point, c, b, audit, why);
+    answer = find_fall(&pool, &best, c, why);
+    if (audit && answer == SCOUT_OK) answer = run_audit(&pool, &search, &best.point, c, b, audit, why);
 done:
     ceilings_product_end(&pool);
     return answer;

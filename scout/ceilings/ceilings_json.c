@@ -78,6 +78,7 @@ json_t *ceilings_to_json(const ceilings *c, json_builder *b) {
     put_positive(b, o, "datasheet_tbps", c->datasheet_tbps);
     put_positive(b, o, "clock_mhz", c->clock_mhz);
     put_positive(b, o, "power_w", c->power_w);
+    put_positive(b, o, "clock_fall", c->clock_fall);
     for (int k = 0; k < c->peak_count; k++) json_push(b, peaks, peak_to_json(&c->peaks[k], b));
     json_put(b, o, "peaks", peaks);
     for (int k = 0; k < c->bandwidth_count; k++) json_push(b, rows, bandwidth_to_json(&c->bandwidths[k], b));
@@ -238,6 +239,7 @@ static void get_head(reader *r, const json_t *root, ceilings *c) {
     c->datasheet_tbps = get_number(r, root, "datasheet_tbps", 0, TERA_MOST, false);
     c->clock_mhz = get_number(r, root, "clock_mhz", 0, 1e6, false);
     c->power_w = get_number(r, root, "power_w", 0, 1e6, false);
+    c->clock_fall = get_number(r, root, "clock_fall", 0, 0.5, false);
 }
 
 bool ceilings_from_json(const json_t *root, ceilings *out, status *st) {

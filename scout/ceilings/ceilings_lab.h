@@ -60,6 +60,10 @@ typedef struct ceilings_figure {
 scout_answer ceilings_lab_long(const ceilings_lab *lab, const timing_subject *subject, bool cycles, double seconds,
                                int passes, ceilings_figure *out, scout_why *why);
 
+/* By how much a clock that power caps lies below what stands, over whole seconds; 0: nothing caps it, or the device
+ * does not tell. */
+scout_answer ceilings_lab_fall(const ceilings_lab *lab, const timing_subject *subject, double *fall, scout_why *why);
+
 /* The parts. Each fills its members of c. */
 scout_answer ceilings_launch_measure(ceilings_lab *lab, ceilings *c, scout_why *why);
 scout_answer ceilings_special_measure(ceilings_lab *lab, ceilings *c, scout_why *why);

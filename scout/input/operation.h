@@ -33,6 +33,26 @@ void operation_read(const char *path, const char *precision, arena *a, operation
 /* One operation from --op, --shape and --precision: the same checks, told as STATUS_USAGE. */
 void operation_from_words(const char *kind, const char *shape, const char *precision, double sparsity,
                           const char *pattern, arena *a, operation_list *list);
+
+/* Several of one kind: a range in the shape and each --axis is an axis; every combination is an operation, the last
+ * axis varies fastest. */
+enum { OPERATION_AXES = 4 };
+typedef struct operation_axis {
+    const char *name; /* M, kv_len, precision, … */
+    const char **values;
+    int count;
+    int dimension; /* of the shape; -1: a member of the short form */
+} operation_axis;
+typedef struct operation_axes {
+    operation_axis items[OPERATION_AXES];
+    int count; /* 0: one operation */
+} operation_axes;
+/* `axes`: NAME=VALUE,VALUE,… each. `zeros`: sparsity and pattern of all of them. */
+void operation_from_axes(const char *kind, const char *shape, const char *const *axes, int axis_count,
+                         const operation *zeros, const char *precision, arena *a, operation_list *list,
+                         operation_axes *out);
+const char *operation_axis_value(const operation_axes *axes, int axis, int item); /* of the list's item */
+
 void operation_list_free(operation_list *list);
 
 /* What goes over the wire to a worker, and back: everything of it that decides how it is measured. The object is the

@@ -13,6 +13,7 @@
 enum {
     MOST_PASSES = 63,
     MOST_CHOSEN = 4,
+    MOST_BESIDE = 16,
     FEW_PASSES = 4,  /* of which none can be spared: that which chose a baseline among its like favours it by little */
     KNOWN_BEHIND = 3 /* passes after which a rival that lost is left out */
 };
@@ -63,7 +64,9 @@ static void append(json_t *to, const json_t *from) {
         list = json_array();
         if (json_object_set_new(to, "passes", list) != 0) return;
     }
-    if (json_array_size(list) < MOST_PASSES) json_array_append_new(list, json_deep_copy(from));
+    json_t *const pass = json_array_size(list) < MOST_PASSES ? json_deep_copy(from) : NULL;
+    json_object_del(pass, "samples"); /* of --samples alone */
+    if (pass) json_array_append_new(list, pass);
 }
 
 /* What a later pass had no room or no time for keeps the figures that it has. */
@@ -267,7 +270,10 @@ static size_t clocked_passes(const json_t *m, const json_t *row, bool first, est
     return n;
 }
 
-static double target_of(const json_t *m) { return json_is_true(json_object_get(m, "host")) ? host_target : target; }
+static double target_of(const json_t *m) {
+    const double asked = json_get_positive(m, "target_ci");
+    return asked > 0 ? asked : json_is_true(json_object_get(m, "host")) ? host_target : target;
+}
 
 static const char *quality_of(const json_t *m, const json_t *row, const estimate *e) {
     const json_t *list = json_object_get(row, "passes");
@@ -279,6 +285,22 @@ static const char *quality_of(const json_t *m, const json_t *row, const estimate
     const bool drifts = fabs(sums[1] - sums[0]) > drift && !json_object_get(m, "clock_mhz");
     if (n >= 4 && drifts && e->ci > target_of(m)) return "drifting";
     return e->ci <= target_of(m) ? "good" : "wide";
+}
+
+/* Quartiles of its blocks, and how many lie far from them: means and sums over passes, where these tell it. */
+static void put_blocks(const json_t *m, const json_t *row, bool slow, double scale, json_t *time) {
+    static const char *const names[][2] = {{"p25_us", "p25"}, {"p50_us", "p50"}, {"p75_us", "p75"}};
+    const json_t *list = json_object_get(row, "passes");
+    double sums[] = {0, 0, 0}, outliers = 0, n = 0;
+    for (size_t k = 0; k < json_array_size(list); k++) {
+        const json_t *pass = json_array_get(list, k);
+        if (!slow && !counts(m, pass)) continue;
+        n++;
+        for (size_t q = 0; q < 3; q++) sums[q] += json_get_positive(pass, names[q][0]);
+        outliers += fmax(json_get_number(pass, "outliers"), 0);
+    }
+    for (size_t q = 0; q < 3; q++) put(time, names[q][1], sums[q] / n * scale);
+    if (isfinite(sums[0])) json_object_set_new(time, "outliers", json_integer((json_int_t)outliers));
 }
 
 static void put_time(const json_t *m, json_t *row, const estimate *e, const char *from) {
@@ -307,6 +329,7 @@ static void put_time(const json_t *m, json_t *row, const estimate *e, const char
     put(time, "min", least * scale);
     put(time, "p05", p05 / n * scale);
     put(time, "p95", p95 / n * scale);
+    put_blocks(m, row, slow, scale, time);
     put(time, "rel_ci95", e->ci);
     json_object_set_new(time, "batches", json_integer((json_int_t)blocks));
     json_object_set_new(time, "launches", json_integer((json_int_t)launches));
@@ -593,6 +616,13 @@ json_t *figures_add(json_t *m, const json_t *pass) {
     return m;
 }
 
+void figures_aim(json_t *m, double target_ci) {
+    const double before = json_get_positive(m, "target_ci");
+    if (target_ci > 0 ? before == target_ci : !(before > 0)) return;
+    put(m, "target_ci", target_ci > 0 ? target_ci : NAN);
+    settle(m);
+}
+
 /* ---- what comes next ---- */
 
 static bool asked(const json_t *row, const char *only) {
@@ -604,14 +634,26 @@ static void choose(json_t *to, const json_t *row) {
         to, json_pack("{s:s, s:s}", "name", json_get_text(row, "name"), "variant", json_get_text(row, "variant")));
 }
 
-json_t *figures_choose(const json_t *m, const char *only) {
+/* The fastest of its candidate's rows that the race left in. */
+static bool leads(const json_t *m, const json_t *row) {
+    for (size_t k = 0; k < json_array_size(rows_of(m)); k++) {
+        const json_t *other = json_array_get(rows_of(m), k);
+        if (strcmp(json_get_text(other, "name"), json_get_text(row, "name")) == 0 && is_ok(other) &&
+            !was_raced_out(other) && ratio_of(other) < ratio_of(row))
+            return false;
+    }
+    return true;
+}
+
+json_t *figures_choose(const json_t *m, const char *only, bool beside) {
     const json_t *base = baseline_of(m), *rows = rows_of(m);
     if (!base || !is_ok(base)) return NULL;
     const json_t *best = best_rival(m, base);
     json_t *to = json_array();
     choose(to, base);
     const bool early = figures_passes(m) < KNOWN_BEHIND;
-    for (int left = MOST_CHOSEN - 1; left > 0 && best; left--) {
+    const int most = beside ? MOST_BESIDE : MOST_CHOSEN;
+    for (int left = most - 1; left > 0 && best; left--) {
         const json_t *next = NULL;
         for (size_t k = 0; k < json_array_size(rows); k++) {
             const json_t *row = json_array_get(rows, k);
@@ -620,7 +662,8 @@ json_t *figures_choose(const json_t *m, const char *only) {
                 taken = taken || is_row(row, json_get_text(json_array_get(to, c), "name"),
                                         json_get_text(json_array_get(to, c), "variant"));
             if (taken || !rivals(row, base) || was_raced_out(row)) continue;
-            if (!may_win(row, best) && !(row == best && (early || asked(row, only)))) continue;
+            const bool told = beside ? leads(m, row) : row == best;
+            if (!may_win(row, best) && !(told && (early || asked(row, only)))) continue;
             if (!next || ratio_of(row) < ratio_of(next)) next = row;
         }
         if (next) choose(to, next);
@@ -630,9 +673,9 @@ json_t *figures_choose(const json_t *m, const char *only) {
 
 bool figures_hold_again(const json_t *m) {
     enum { TIMES = 3 };
-    double mhz, moved;
-    const int times = held_of(m, &mhz, &moved);
-    return times > 0 && times < TIMES && moved > clock_spread;
+    double mhz, error;
+    const int times = held_of(m, &mhz, &error);
+    return times > 0 && times < TIMES && error > clock_spread && figures_passes(m) >= FEW_PASSES && figures_wide(m);
 }
 
 const json_t *figures_leader(const json_t *m) {
@@ -645,6 +688,8 @@ const json_t *figures_leader(const json_t *m) {
     }
     return leader;
 }
+
+double figures_timed_s(const json_t *m) { return fmax(json_get_number(json_object_get(m, "spent_s"), "timing"), 0); }
 
 double figures_ci(const json_t *m) {
     const double ci = json_get_number(json_object_get(baseline_of(m), "time_us"), "rel_ci95");

@@ -11,15 +11,21 @@
  * `measurement`; NULL: no memory, and `measurement` is given back. */
 json_t *figures_add(json_t *measurement, const json_t *pass);
 
+/* A time is good, and no longer open, once it is known to so much: relative; 0: as the method says. */
+void figures_aim(json_t *measurement, double target_ci);
+
+/* Seconds that its blocks ran. */
+double figures_timed_s(const json_t *measurement);
+
 /* How many passes it has; 0: it is of no such form. */
 int figures_passes(const json_t *measurement);
 /* Whether other work on a host disturbed the last of several, or slowed it so that it does not count. */
 bool figures_lost(const json_t *measurement);
 
 /* The rows of the next pass, the baseline first: what may still win, and twice the best of its rivals, so that it is
- * known how far behind it is. `only`: names that were asked for, commas between; NULL: all. The array is the caller's;
- * NULL: there is no baseline, or no memory. */
-json_t *figures_choose(const json_t *measurement, const char *only);
+ * known how far behind it is. `only`: names that were asked for, commas between; NULL: all. `beside`: each of these,
+ * the fastest of its variants. The array is the caller's; NULL: there is no baseline, or no memory. */
+json_t *figures_choose(const json_t *measurement, const char *only, bool beside);
 /* Whether the next pass asks once more for the clock that the baseline's load holds: it moved while it was looked at.
  */
 bool figures_hold_again(const json_t *measurement);

@@ -31,6 +31,7 @@ typedef struct measure_request {
     double early_exit;        /* fraction of the ceiling: 0.97 */
     uint64_t workspace_limit; /* 32 MiB */
     const char *only;         /* names of the candidates to run beside the baseline, commas between; NULL: all */
+    bool beside;              /* the fastest of each of these stays in, whatever the others take */
     const char *before;       /* what stands in the baseline's place (filter_is_before), or NULL */
     parts_request parts;      /* of a fusion: what is measured beside it, as the baseline */
     const measure_exclusion *exclusions;
@@ -51,6 +52,8 @@ typedef struct measure_pass {
     uint64_t seed;   /* of inputs and places in memory */
     double budget_s; /* the first pass: for preparing and racing; what is not prepared by then is SKIPPED */
     double start_s;  /* beside it, of a fresh process: for what libraries load as they prepare first */
+    double least_s;  /* of its blocks, however precise they are */
+    bool samples;    /* each block is told */
     bool hold;       /* later passes: the clock of an earlier one did not hold still; it is asked once more */
     const measure_choice *rows; /* later passes: what is timed, the baseline first */
     int row_count;

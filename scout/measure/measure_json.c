@@ -18,6 +18,20 @@ static json_t *reason_json(const scout_why *why, json_builder *b) {
     return to;
 }
 
+static json_t *samples_json(const lanes_lane *l, json_builder *b) {
+    json_t *list = json_new_array(b);
+    for (uint32_t k = 0; k < l->sample_count; k++) {
+        const lanes_sample *s = &l->samples[k];
+        json_t *one = json_new_object(b);
+        json_put_real(b, one, "time_us", 1e6 * s->seconds);
+        json_put_int(b, one, "launches", (int64_t)s->launches);
+        if (s->hz > 0) json_put_real(b, one, "clock_mhz", 1e-6 * s->hz);
+        json_put_bool(b, one, "counts", s->counts);
+        json_push(b, list, one);
+    }
+    return list;
+}
+
 /* What this pass says of a row. `blocks` are those that count. */
 static json_t *pass_json(const measurement *m, const measure_row *row, json_builder *b) {
     const lanes_lane *l = &row->lane;
@@ -29,9 +43,13 @@ static json_t *pass_json(const measurement *m, const measure_row *row, json_buil
         json_put_real(b, to, "mean_us", 1e6 * l->mean_s);
         json_put_real(b, to, "min_us", 1e6 * l->min_s);
         json_put_real(b, to, "p05_us", 1e6 * l->p05_s);
+        json_put_real(b, to, "p25_us", 1e6 * l->p25_s);
+        json_put_real(b, to, "p50_us", 1e6 * l->p50_s);
+        json_put_real(b, to, "p75_us", 1e6 * l->p75_s);
         json_put_real(b, to, "p95_us", 1e6 * l->p95_s);
     }
     json_put_int(b, to, "blocks", l->blocks);
+    if (l->outliers > 0) json_put_int(b, to, "outliers", l->outliers);
     if (l->dropped > 0) json_put_int(b, to, "dropped", l->dropped);
     json_put_int(b, to, "launches", (int64_t)l->total);
     if (l->raced_out) json_put_bool(b, to, "race", true);
@@ -51,6 +69,7 @@ static json_t *pass_json(const measurement *m, const measure_row *row, json_buil
     json_put_known(b, to, "power_w", m->telemetry.power_w);
     json_put_known(b, to, "temperature_c", m->telemetry.temperature_c);
     if (m->telemetry.throttle_text[0]) json_put_text(b, to, "throttle", m->telemetry.throttle_text);
+    if (l->sample_count > 0) json_put(b, to, "samples", samples_json(l, b));
     return to;
 }
 

@@ -192,13 +192,15 @@ static void finish_row(measurement *m, measure_row *row, const lanes_lane *lane)
 }
 
 /* The clock that an operation's own load holds is looked for where it is worth that, a hundredth of the model, and
- * where power is capped: there it lies far below what the first blocks see. */
+ * where power is capped: there it lies far below what the first blocks see. A later pass takes whole seconds. */
 static void ask_to_hold(const measurement *m, lanes_rules *rules) {
     static const double worth_s = 0.15, least_s = 0.1, most_s = 0.8; /* worth_s, least_s: of a first pass's budget */
     const bool sustained = m->request->regime.load != REGIME_BURST, first = m->pass.number == 1;
     const bool asked = first ? !m->parts && m->pass.budget_s >= least_s : m->pass.hold;
     rules->hold_s = sustained && asked ? most_s : 0;
     rules->hold_low = first && m->pass.budget_s < worth_s;
+    rules->hold_whole = !first;
+    rules->clock_fall = m->request->ceilings ? m->request->ceilings->clock_fall : 0;
     rules->believe = first;
     rules->learned = &learned;
 }
@@ -218,6 +220,14 @@ static void read_telemetry(measurement *m, const lanes_lane *lane) {
                                      .most_clock_mhz = unknown};
 }
 
+/* Those that were asked for by name, beside each other: the number of its candidate's first row. */
+static int side_of(const measurement *m, int row) {
+    const scout_candidate *const c = m->rows[row].candidate;
+    int first = 0;
+    while (m->rows[first].candidate != c) first++;
+    return m->request->beside && filter_takes(m->request->only, c->name) ? first + 1 : 0;
+}
+
 /* `whole`: nothing comes behind it in this pass. */
 static void time_rows(measurement *m, bool whole) {
     lanes_lane *lanes = arena_array(&m->arena, lanes_lane, m->row_count + 1);
@@ -226,6 +236,7 @@ static void time_rows(measurement *m, bool whole) {
     const bool hurried = m->pass.number == 1 && m->pass.budget_s < hurry_s;
     lanes_rules rules = lanes_rules_of(&m->request->regime, !m->api->has_graphs, m->pass.number == 1);
     int count = 0, baseline = -1;
+    rules.least_s = hurried ? 0 : m->pass.least_s;
     if (hurried) {
         rules.rounds = 2;
         rules.most_s = fmin(rules.most_s, m->pass.budget_s / 3);
@@ -235,9 +246,12 @@ static void time_rows(measurement *m, bool whole) {
         if (!row->plan || row->decided || row->lane.raced_out) continue;
         if (k == m->baseline && !own) baseline = count;
         rows[count] = row;
-        lanes[count++] = (lanes_lane){.subject = measure_pass_subject(row),
-                                      .own = is_own(row),
-                                      .keep = m->pass.number > 1 || (k == m->baseline && !own)};
+        lanes[count++] =
+            (lanes_lane){.subject = measure_pass_subject(row),
+                         .samples = m->pass.samples ? arena_array(&m->arena, lanes_sample, LANES_BLOCKS) : NULL,
+                         .side = side_of(m, k),
+                         .own = is_own(row),
+                         .keep = m->pass.number > 1 || (k == m->baseline && !own)};
     }
     if (count == 0) return;
     if (whole) ask_to_hold(m, &rules);

@@ -22,6 +22,7 @@ static const char after[] =
     "  scout_batch out/bert/ops.json -o out/bert            every operation of a model\n"
     "  scout_batch out/bert/ops.json -o out/bert --resume   go on where a run was stopped\n"
     "  scout_batch --op gemm --shape 4096,11008,4096 --precision fp16\n"
+    "  scout_batch --op gemm --shape 1..4096:x2,4096,4096 --precision fp16 -o out/sweep\n"
     "  scout_batch --op gemm --shape 8192,8192,147456 --precision fp16 --k-sweep -o report.json\n"
     "  scout_batch --op gemm --shape 4,4096,4096 --custom-kernel ./mine.so --compare    keep or revert?\n"
     "  scout_batch --ceilings --device cuda:0               the ceilings of the device\n"
@@ -51,11 +52,29 @@ static bool take_plugin(void *destination, const char *argument, status *st) {
                        argument);
 }
 
+static bool take_axis(void *destination, const char *argument, status *st) {
+    options *o = destination;
+    const char *equals = strchr(argument, '=');
+    if (equals && equals > argument && equals[1]) return append(&o->axes, &o->axes_count, argument, st);
+    return status_fail(st, STATUS_USAGE, "--axis: '%s' is not of the form NAME=VALUES, such as M=1,16,64", argument);
+}
+
 static bool take_counters(void *destination, const char *argument, status *st) {
     options *o = destination;
     const char *equals = strchr(argument, '=');
     if (equals && equals > argument && equals[1]) return append(&o->counters, &o->counters_count, argument, st);
     return status_fail(st, STATUS_USAGE, "--counters: '%s' is not of the form ROW=FILE, such as best=ncu.csv",
+                       argument);
+}
+
+/* "2%" or 0.02. */
+static bool take_target(void *destination, const char *argument, status *st) {
+    options *o = destination;
+    char *end = NULL;
+    const double x = strtod(argument, &end);
+    o->target_ci = strcmp(end, "%") == 0 ? x / 100 : *end ? -1 : x;
+    if (end != argument && !strpbrk(argument, "xX ") && o->target_ci >= 0.0001 && o->target_ci <= 0.5) return true;
+    return status_fail(st, STATUS_USAGE, "--target-ci: '%s' is not a half width from 0.01%% to 50%%; write 2%%",
                        argument);
 }
 
@@ -77,7 +96,12 @@ static const cli_option rows[] = {
      .argument = "N,N,…",
      .kind = CLI_TEXT,
      .offset = AT(shape),
-     .help = "shape of --op; M,N,K for a gemm"},
+     .help = "shape of --op; M,N,K for a gemm; 1..4096:x2 in a number's place measures 1, 2, 4, … 4096"},
+    {.name = "axis",
+     .argument = "NAME=V,V,…",
+     .kind = CLI_CALL,
+     .call = take_axis,
+     .help = "measure --op for each of these: M=1,16,64, kv_len=512..8192:x2, precision=fp16,fp32; repeatable"},
     {.name = "precision",
      .argument = "P",
      .kind = CLI_CHOICE,
@@ -143,6 +167,21 @@ static const cli_option rows[] = {
      .offset = AT(budget_s),
      .help =
          "time limit of the run (90, 90s, 2m, 1h); the largest operations come first, those not reached are SKIPPED"},
+    {.name = "target-ci",
+     .argument = "X%",
+     .kind = CLI_CALL,
+     .call = take_target,
+     .help = "measure until a time is known to ± X %, and call it good then (1 %, on a host 2 %)"},
+    {.name = "min-time",
+     .argument = "SECONDS",
+     .kind = CLI_SECONDS,
+     .max = 3600,
+     .offset = AT(min_time_s),
+     .help = "time the blocks of each operation for so long at least, however narrow its interval is"},
+    {.name = "quick",
+     .kind = CLI_FLAG,
+     .offset = AT(quick),
+     .help = "first figures soon: --budget 20s --target-ci 5% --no-fusions; what is given beside it counts instead"},
     {.name = "exhaustive",
      .kind = CLI_FLAG,
      .offset = AT(exhaustive),
@@ -189,6 +228,11 @@ static const cli_option rows[] = {
      .kind = CLI_FLAG,
      .offset = AT(table),
      .help = "print a table of all variants of each operation: time, interval, rates, ratio to the baseline"},
+    {.name = "samples",
+     .argument = "FILE",
+     .kind = CLI_FILE,
+     .offset = AT(samples),
+     .help = "write the time of every block of this run to FILE as CSV; operations do not come from the cache then"},
     {.name = "strict",
      .kind = CLI_FLAG,
      .offset = AT(strict),
@@ -278,11 +322,16 @@ static void fill_defaults(options *o) {
     if (!o->devices) o->devices = "auto";
     if (o->block) o->sparse_block = strtol(o->block, NULL, 10);
     if (o->early_exit < 0) o->early_exit = 0.97;
+    if (o->quick && o->budget_s < 0) o->budget_s = 20;
+    if (o->quick && o->target_ci == 0) o->target_ci = 0.05;
+    o->no_fusions = o->no_fusions || o->quick;
     if (o->budget_s < 0) o->budget_s = 0;
+    if (o->min_time_s < 0) o->min_time_s = 0;
 }
 
 static bool finish(options *o, status *st) {
     struct stat found;
+    o->sweep = o->axes_count > 0 || (o->shape && strstr(o->shape, ".."));
     if (o->files.count > 0) o->ops_path = o->files.items[0];
     if (o->shape && !o->op) return status_fail(st, STATUS_USAGE, "--shape needs --op, the kind of the operation");
     if (!options_check_mode(o, st)) return false;
@@ -310,7 +359,7 @@ cli_result options_parse(int argc, char **argv, options *o, status *st) {
         .most = 1,
         .positionals = AT(files),
     };
-    *o = (options){.budget_s = -1, .early_exit = -1, .files.items = &file};
+    *o = (options){.budget_s = -1, .early_exit = -1, .min_time_s = -1, .files.items = &file};
     const cli_result result = cli_parse(&spec, argc, argv, o, st);
     const bool good = result != CLI_RUN || finish(o, st);
     o->files.items = NULL; /* `file` ends here */
@@ -320,5 +369,6 @@ cli_result options_parse(int argc, char **argv, options *o, status *st) {
 void options_free(options *o) {
     free(o->plugins);
     free(o->counters);
-    o->plugins = o->counters = NULL;
+    free(o->axes);
+    o->plugins = o->counters = o->axes = NULL;
 }

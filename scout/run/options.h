@@ -30,12 +30,18 @@ typedef struct options {
     const char *cache_dir, *library_path;
     const char **plugins; /* owned: options_free */
     int plugin_count;
-    const char *run_once;  /* the row to launch for a profiler: best, baseline, NAME[:VARIANT]; NULL: none */
+    const char *run_once; /* the row to launch for a profiler: best, baseline, NAME[:VARIANT]; NULL: none */
+    const char **axes;    /* owned: NAME=VALUE,… */
+    int axes_count;
+    const char *samples;   /* every block that is timed, as CSV; NULL: not asked */
+    bool sweep;            /* several operations of one kind: by --axis, or a range in --shape */
     const char **counters; /* owned: ROW=FILE */
     int counters_count;
     regime regime;
     double budget_s;   /* of the whole run; 0: none */
     double early_exit; /* fraction of the ceiling */
+    double target_ci;  /* a time is good once it is known to this, relative; 0: as the method says */
+    double min_time_s; /* that the blocks of an operation run at least; 0: as long as its figures need */
     bool exhaustive, no_cache, resume, k_sweep, sparsity_sweep, compare, no_fusions, quiet;
     bool strict; /* what is wide ends the run with 1 too */
     bool table;  /* all variants beside each other are printed */
@@ -43,7 +49,7 @@ typedef struct options {
 
     /* as parsed */
     const char *load, *cache, *launch, *worker, *block;
-    bool ceilings, list_devices, list_candidates, cache_info, doctor;
+    bool ceilings, list_devices, list_candidates, cache_info, doctor, quick;
     cli_positionals files;
 } options;
 

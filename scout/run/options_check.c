@@ -51,6 +51,7 @@ static bool check_modes(const options *o, status *st) {
     } uses[] = {
         {"output", o->output != NULL, MEASURES | OPTIONS_DOCTOR},
         {"shape", o->shape != NULL, OPTIONS_SINGLE},
+        {"axis", o->axes_count > 0, OPTIONS_SINGLE},
         {"precision", o->precision != NULL, MEASURES},
         {"sparsity", o->sparsity > 0, OPTIONS_SINGLE},
         {"pattern", o->pattern != NULL, OPTIONS_SINGLE},
@@ -62,6 +63,9 @@ static bool check_modes(const options *o, status *st) {
         {"cache", o->cache != NULL, RUNS},
         {"launch", o->launch != NULL, MEASURES},
         {"budget", o->budget_s >= 0, MEASURES | OPTIONS_DEVICES},
+        {"target-ci", o->target_ci > 0, RUNS | OPTIONS_DEVICES},
+        {"min-time", o->min_time_s >= 0, RUNS | OPTIONS_DEVICES},
+        {"quick", o->quick, RUNS | OPTIONS_DEVICES},
         {"exhaustive", o->exhaustive, MEASURES},
         {"early-exit", o->early_exit >= 0, RUNS},
         {"only", o->only != NULL, OPTIONS_BATCH},
@@ -72,6 +76,7 @@ static bool check_modes(const options *o, status *st) {
         {"cache-dir", o->cache_dir != NULL, MEASURES | OPTIONS_CACHE | OPTIONS_DOCTOR},
         {"k-sweep", o->k_sweep, OPTIONS_SINGLE | OPTIONS_CEILINGS},
         {"table", o->table, RUNS},
+        {"samples", o->samples != NULL, RUNS},
         {"strict", o->strict, RUNS},
         {"library-path", o->library_path != NULL, LOADS},
         {"custom-kernel", o->plugin_count > 0, LOADS},
@@ -107,6 +112,11 @@ status_code options_check_needs(const options *o, status *st) {
                           "--sparsity-sweep writes a report for each fraction of zeros; name a folder");
     if (o->sparsity_sweep && o->pattern && strcmp(o->pattern, "STRUCTURED_24") == 0)
         return status_set(st, STATUS_USAGE, "--sparsity-sweep: STRUCTURED_24 is always half zeros");
+    if (o->sweep && (o->sparsity_sweep || o->k_sweep))
+        return status_set(st, STATUS_USAGE, "--%s is for one shape; leave --axis and ranges out",
+                          o->k_sweep ? "k-sweep" : "sparsity-sweep");
+    if (o->sweep && o->output_is_file)
+        return status_set(st, STATUS_USAGE, "--axis and ranges write a report for each shape; name a folder");
     if (o->pattern && o->sparsity <= 0 && !o->sparsity_sweep)
         return status_set(st, STATUS_USAGE, "--pattern needs --sparsity");
     if (o->block &&

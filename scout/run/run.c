@@ -81,6 +81,7 @@ bool run_start(run *r, status *st) {
 static void run_end(run *r) {
     show_progress_end(&r->progress);
     supervisor_free(r->supervisor);
+    run_samples_end(r, false); /* where that was not reached */
     for (int k = 0; k < r->device_count; k++) {
         free(r->devices[k].ceilings);
         json_decref(r->devices[k].json);
@@ -153,8 +154,14 @@ static void read_model(run *r) {
 
 static void read_words(run *r) {
     const options *o = r->options;
-    operation_from_words(o->op, o->shape, o->precision, o->sparsity, o->pattern, &r->arena, &r->list);
-    if (o->sparse_block != sparsity_block) r->list.items[0].sparse_block = (int)o->sparse_block;
+    const operation zeros = {.sparsity = o->sparsity, .pattern = o->pattern};
+    if (o->sweep)
+        operation_from_axes(o->op, o->shape, o->axes, o->axes_count, &zeros, o->precision, &r->arena, &r->list,
+                            &r->axes);
+    else
+        operation_from_words(o->op, o->shape, o->precision, o->sparsity, o->pattern, &r->arena, &r->list);
+    for (int k = 0; o->sparse_block != sparsity_block && k < r->list.count; k++)
+        r->list.items[k].sparse_block = (int)o->sparse_block;
 }
 
 static void read_operations(run *r) {
@@ -202,6 +209,8 @@ static void show_all(run *r, double model_us) {
     const bool alone = r->options->op && count == 1;
     if (alone)
         show_operation(stdout, &r->arena, &inputs[0]);
+    else if (r->axes.count > 0)
+        show_axes(stdout, &r->arena, inputs, count, &r->axes, r->list.items);
     else
         show_table(stdout, &r->arena, inputs, count);
     for (int k = 0; count > 1 && k < count; k++)
@@ -248,6 +257,7 @@ static void finish(run *r, bool good, status *st) {
                        &saving) &&
         r->failure.code == STATUS_OK)
         r->failure = saving;
+    run_samples_end(r, true);
     cache_trim(&r->cache);
     if (!r->options->quiet) show_all(r, whole ? counts.model_us : -1);
     if (!r->options->quiet) show_dropped(&counts);
@@ -282,6 +292,7 @@ static void operations_work(run *r, status *st) {
     read_operations(r);
     if (!(is_new(o) ? run_start(r, st) && run_files_prepare(r, st) : run_files_prepare(r, st) && run_start(r, st)))
         return;
+    if (!run_samples_begin(r, st)) return;
     skip_foreign_kinds(r);
     run_files_resume(r);
     run_queue_fill(r);

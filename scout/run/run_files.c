@@ -3,6 +3,7 @@
 #include "scout/run/run_internal.h"
 
 #include "common/files.h"
+#include "scout/measure/figures.h"
 
 #include <ctype.h>
 #include <dirent.h>
@@ -133,7 +134,10 @@ void run_files_resume(run *r) {
             json_decref(i->measurement);
             i->measurement = report;
             i->device = device_named(r, json_string_value(json_object_get(json_object_get(report, "device"), "name")));
-            if (i->source == RUN_PENDING) i->source = RUN_KEPT;
+            if (i->source == RUN_PENDING) {
+                i->source = RUN_KEPT;
+                figures_aim(i->measurement, r->options->target_ci);
+            }
         } else {
             json_decref(report);
         }

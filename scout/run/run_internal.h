@@ -2,6 +2,7 @@
  * that they need, run_files.c what it reads and writes in its folder, run_json.c the story of the run. */
 #pragma once
 
+#include "common/files.h"
 #include "scout/cache/cache.h"
 #include "scout/device/others.h"
 #include "scout/report/report.h"
@@ -95,6 +96,7 @@ typedef struct run {
     guard guard;
     arena arena;
     operation_list list;
+    operation_axes axes; /* that the list is along; count 0: none */
     fusion_list fusions;
     run_item *items; /* of the list, in its order, then of the fusions */
     int item_count;
@@ -114,6 +116,7 @@ typedef struct run {
     show_progress progress;
     budget budget;
     double began;       /* the first pass; 0: not yet */
+    bool late;          /* later passes are over, but for what --min-time asks */
     double narrow_end;  /* of passes that nothing asks for; 0: none has begun */
     int unwritten;      /* items of which that is so */
     int of_other_cards; /* figures that the cache has of another card of this class */
@@ -122,6 +125,8 @@ typedef struct run {
     others beside;      /* what ran beside it at its start, on a host; cores 0: that is not known */
     status failure;     /* of writing: the run ends */
     bool interrupted;
+    files_out samples; /* of --samples */
+    bool sampling;
     run_fault *faults; /* owned; candidates that hung or crashed, one per candidate */
     int fault_count;
     const char *sweep_precision;
@@ -178,6 +183,11 @@ void run_fusion_derive(run *r);                         /* at the end: those tha
 report_fusion run_fusion_about(const run *r, const run_item *i);
 bool run_fusion_left(const run *r); /* one of them is not measured yet */
 void run_fusion_skip(run_item *i);  /* its time was used up */
+
+/* run_samples.c: --samples */
+bool run_samples_begin(run *r, status *st); /* before anything is measured */
+void run_samples_add(run *r, const run_item *i, const json_t *pass);
+void run_samples_end(run *r, bool good);
 
 /* run_faults.c */
 void run_faults_note(run *r, const run_item *i); /* after it was measured */

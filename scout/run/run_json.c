@@ -74,6 +74,9 @@ static json_t *options_json(const run *r, json_builder *b) {
     json_put_text(b, to, "operations", o->ops_path);
     json_put_text(b, to, "op", o->op);
     json_put_text(b, to, "shape", o->shape);
+    json_t *const axes = o->axes_count > 0 ? json_new_array(b) : NULL;
+    for (int k = 0; k < o->axes_count; k++) json_push_text(b, axes, o->axes[k]);
+    if (axes) json_put(b, to, "axes", axes);
     json_put_text(b, to, "precision", o->precision);
     if (o->sparsity > 0) json_put_real(b, to, "sparsity", o->sparsity);
     if (o->pattern) json_put_text(b, to, "pattern", o->pattern);
@@ -88,6 +91,8 @@ static json_t *options_json(const run *r, json_builder *b) {
     if (o->strict) json_put_bool(b, to, "strict", true);
     if (o->before) json_put_text(b, to, "before", o->before);
     if (o->budget_s > 0) json_put_real(b, to, "budget_s", o->budget_s);
+    if (o->target_ci > 0) json_put_real(b, to, "target_ci", o->target_ci);
+    if (o->min_time_s > 0) json_put_real(b, to, "min_time_s", o->min_time_s);
     json_put_real(b, to, "early_exit", o->early_exit);
     json_put_bool(b, to, "exhaustive", o->exhaustive);
     json_put_bool(b, to, "cache", !o->no_cache);
@@ -245,6 +250,29 @@ static void put_crossovers(run *r, json_t *to, json_builder *b) {
     if (crossovers > 0) json_put(b, to, "crossovers", crossover_json(found, crossovers, b));
 }
 
+/* What varies, and the figures of each combination that has some. */
+static void put_along(run *r, json_t *to, json_builder *b) {
+    json_t *along = json_new_object(b), *names = json_new_array(b), *points = json_new_array(b);
+    for (int k = 0; k < r->axes.count; k++) json_push_text(b, names, r->axes.items[k].name);
+    for (int k = 0; k < r->list.count; k++) {
+        const report_input in = run_input(r, &r->items[k], -1);
+        report_figures f;
+        report_read(&in, &f);
+        if (!f.baseline_row) continue;
+        json_t *point = json_new_object(b), *at = json_new_array(b);
+        json_put_text(b, point, "operation", r->items[k].operation->id);
+        for (int n = 0; n < r->axes.count; n++) json_push_text(b, at, operation_axis_value(&r->axes, n, k));
+        json_put(b, point, "at", at);
+        json_put_real(b, point, "baseline_time_us", f.baseline_us);
+        json_put_known(b, point, "baseline_ci", f.baseline_ci);
+        json_put_known(b, point, "efficiency", f.efficiency);
+        json_push(b, points, point);
+    }
+    json_put(b, along, "axes", names);
+    json_put(b, along, "points", points);
+    json_put(b, to, "along", along);
+}
+
 bool run_json_save(run *r, const char *state, status *st) {
     const options *o = r->options;
     char path[4096], key[64];
@@ -269,6 +297,7 @@ bool run_json_save(run *r, const char *state, status *st) {
     put_counts(r, to, &b);
     json_put(&b, to, "operations", items_json(r, 0, r->list.count, &b));
     put_crossovers(r, to, &b);
+    if (r->axes.count > 0) put_along(r, to, &b);
     json_put(&b, to, "fusions", items_json(r, r->list.count, r->item_count, &b));
     to = json_finish(&b, to, st);
     const bool good = to && json_save(path, to, st);

@@ -14,8 +14,9 @@
 #include <string.h>
 #include <xxhash.h>
 
-enum { CEILINGS_JOB = 1 << 24, AHEAD = 64, FILLS = 4, FEW = 16 };
-/* AHEAD: jobs that are announced before their turn; FILLS: passes that an operation may have until then */
+enum { CEILINGS_JOB = 1 << 24, AHEAD = 64, FILLS = 4, FEW = 16, FIRST_LOOK = 4 };
+/* AHEAD: jobs that are announced before their turn; FILLS: passes that an operation may have until then; FIRST_LOOK: of
+ * the passes, over which --min-time is divided */
 static const double BUSY_SECONDS = 0.2; /* a look at what else runs */
 /* Of the model's time: less than that is left open. A device's passes take milliseconds; a host's, which repacks and
  * checks on the cores that it measures, tenths of a second. */
@@ -58,15 +59,22 @@ static json_t *look_up(run *r, const run_item *i, bool cut, const char *card) {
     return NULL;
 }
 
+/* It ends sooner than usual: its figures are for those alone that want no better ones. */
+static bool is_cut(const run *r) {
+    static const double usual = 0.01;
+    return r->budget.whole_s > 0 || r->options->target_ci > usual;
+}
+
 /* This card's own figures before those of another one of its class. */
 static void find_cached(run *r, run_item *i) {
-    const bool cuts = r->budget.whole_s > 0;
-    if (r->options->no_cache) return;
+    const bool cuts = is_cut(r);
+    if (r->options->no_cache || r->options->samples) return; /* a cache has no blocks */
     for (int cut = 0; cut <= cuts && !i->measurement; cut++)
         for (int k = 0; k <= r->device_count && !i->measurement; k++)
             i->measurement = look_up(r, i, cut, k < r->device_count ? card_of(r, k) : NULL);
     if (!i->measurement) return;
     i->source = RUN_CACHED;
+    figures_aim(i->measurement, r->options->target_ci);
     const char *card = json_string_value(json_object_get(i->measurement, "card"));
     bool own = !card;
     for (int k = 0; k < r->device_count; k++) own = own || strcmp(card, card_of(r, k)) == 0;
@@ -81,7 +89,7 @@ void run_queue_store(run *r) {
         if (!i->changed || !report_may_serve(i->measurement, true)) continue;
         const char *cards[] = {json_string_value(json_object_get(i->measurement, "card")), NULL};
         for (int n = 0; n < 2 && st.code == STATUS_OK; n++)
-            if (!cache_put(&r->cache, key_of(r, i, r->budget.whole_s > 0, cards[n]), i->measurement, &st))
+            if (!cache_put(&r->cache, key_of(r, i, is_cut(r), cards[n]), i->measurement, &st))
                 run_warn(r, "%s", st.text);
         i->changed = false;
     }
@@ -203,6 +211,11 @@ static uint64_t mix(uint64_t x) {
     return x ^ (x >> 31);
 }
 
+/* Several candidates by name are wanted side by side, and not the fastest of them. */
+static bool is_beside(const run *r) {
+    return r->search.candidate && strchr(r->search.candidate, ',') && !r->search.compare;
+}
+
 /* What candidates and their plans depend on. */
 static json_t *measure_body(run *r, run_item *i, int pass, json_builder *b) {
     const int job = (int)(i - r->items);
@@ -220,6 +233,7 @@ static json_t *measure_body(run *r, run_item *i, int pass, json_builder *b) {
     json_put_real(b, to, "early_exit", r->search.early_exit);
     json_put_int(b, to, "workspace_limit", (int64_t)r->search.workspace_limit);
     json_put_text(b, to, "only", r->search.candidate);
+    if (is_beside(r)) json_put_bool(b, to, "beside", true);
     json_put_text(b, to, "before", r->search.before);
     if (i->fusion && i->fusion->how == FUSION_SEQUENCE) {
         if (pass == 1) run_fusion_choose(r, i);
@@ -255,12 +269,14 @@ static json_t *measure_job(run *r, const run_device *d, run_item *i) {
     status st = {0};
     json_t *to = measure_body(r, i, pass, &b);
     json_put(&b, to, "ceilings", d->json ? json_deep_copy(d->json) : json_null());
-    if (pass > 1) json_put(&b, to, "rows", figures_choose(i->measurement, r->search.candidate));
+    if (pass > 1) json_put(&b, to, "rows", figures_choose(i->measurement, r->search.candidate, is_beside(r)));
     const bool time_left = r->budget.end == 0 || r->budget.end - run_now() > HOLD_SECONDS;
     if (time_left && figures_hold_again(i->measurement)) json_put_bool(&b, to, "hold", true);
     if (r->devices[i->device].jobs++ == 0)
         json_put_real(&b, to, "start_s",
                       r->budget.end > 0 ? fmin(LOAD_SHARE * r->budget.whole_s, LOAD_SECONDS) : LOAD_SECONDS);
+    if (r->options->min_time_s > 0) json_put_real(&b, to, "least_s", r->options->min_time_s / FIRST_LOOK);
+    if (r->options->samples) json_put_bool(&b, to, "samples", true);
     json_put_int(&b, to, "seed", (int64_t)(mix(job * 64 + (uint64_t)pass) >> 12));
     /* of several devices, none knows what it will be given */
     if (pass == 1 && d->about->ahead && r->device_count == 1) json_put(&b, to, "ahead", announce(r, i, &b));
@@ -325,7 +341,7 @@ static double share_of(const run *r, const run_item *i, double model_us) {
     double places = i->fusion ? (double)(i->fusion->selected > 0 ? i->fusion->selected : i->fusion->count)
                               : (double)i->operation->count;
     if (i->for_fusion) places = fmax(places, 1); /* in no model's time, and a fusion is held against it */
-    return !(model_us > 0) || r->search.compare || places == 0 ? 1 : places * us / model_us;
+    return !(model_us > 0) || r->search.compare || r->axes.count > 0 || places == 0 ? 1 : places * us / model_us;
 }
 
 /* Its figures say what is open, once after each pass. False: they say nothing. */
@@ -378,13 +394,21 @@ static double model_time(const run *r) {
     return us;
 }
 
+/* --min-time: its blocks have not run so long. */
+static bool is_short(const run *r, const run_item *i) {
+    return !i->fusion && r->options->min_time_s > 0 && figures_passes(i->measurement) < (int)estimate_last_look() &&
+           figures_timed_s(i->measurement) < r->options->min_time_s;
+}
+
 /* Between two looks a row goes on: what would be decided there was decided at the last one. */
 static bool wants_pass(const run *r, run_item *i, int pass, double model_us, double wide) {
     const int passes = figures_passes(i->measurement);
     if (i->source == RUN_PENDING || passes != pass - 1 || passes == 0) return false;
-    if (i->source == RUN_CACHED && r->budget.end == 0) return false; /* it had its time */
+    const bool more = r->options->target_ci > 0 || r->options->min_time_s > 0;
+    if (i->source == RUN_CACHED && r->budget.end == 0 && !more) return false; /* it had its time */
     const bool under_way = passes > 1 && !estimate_look((size_t)passes) && i->changed;
     if (i->busy || i->ended || !json_object_get(i->measurement, "baseline_time_us")) return false;
+    if (is_short(r, i) || r->late) return is_short(r, i);
     const bool host = json_is_true(json_object_get(i->measurement, "host"));
     return under_way || open_of(r, i, model_us) >= (host ? HOST_WORTH : WORTH) ||
            (passes < (int)estimate_last_look() && ask(i) && i->wide && i->operation->count > 0 && !i->fusion &&
@@ -437,7 +461,8 @@ static run_item *next_pass(run *r, int device) {
     const double model_us = model_time(r), wide = wide_share(r, model_us);
     const double now = run_now();
     bool busy = false;
-    if (now >= budget_later_end(&r->budget, r->began > 0 ? now - r->began : 0, run_on_host(r), now)) return NULL;
+    r->late = now >= budget_later_end(&r->budget, r->began > 0 ? now - r->began : 0, run_on_host(r), now);
+    if (r->late && (r->budget.end > 0 || !(r->options->min_time_s > 0))) return NULL;
     for (int turn = 0; turn < 2; turn++) { /* what was left out before */
         for (; r->pass <= (int)estimate_last_look(); r->pass++) {
             run_item *const chosen = of_pass(r, device, model_us, wide, &busy);
@@ -445,7 +470,8 @@ static run_item *next_pass(run *r, int device) {
         }
         r->pass = least_wanted(r, model_us, wide);
     }
-    return run_on_host(r) || r->list.count > FEW ? NULL : narrow(r, device);
+    const bool enough = r->late || r->options->target_ci > 0;
+    return enough || run_on_host(r) || r->list.count > FEW ? NULL : narrow(r, device);
 }
 
 /* ---- while jobs are prepared ---- */
@@ -587,12 +613,14 @@ static void finish_item(run *r, run_item *i, const json_t *result, const status 
                  figures_passes(i->measurement) + 1, text);
     }
     if (!good) return;
+    run_samples_add(r, i, result);
     i->measurement = figures_add(i->measurement, result);
     if (!i->measurement) {
         if (r->failure.code == STATUS_OK)
             status_set(&r->failure, STATUS_ENVIRONMENT, "out of memory; free some and run again");
         return;
     }
+    if (first) figures_aim(i->measurement, r->options->target_ci);
     if (figures_lost(i->measurement)) budget_lose(&r->budget, took_s);
     json_builder b = {0};
     run_utc(taken, sizeof taken);

@@ -39,6 +39,9 @@ void show_operation(FILE *out, arena *a, const report_input *in);
 void show_variants(FILE *out, arena *a, const report_input *in, bool named);
 /* Largest time first; those without a time are counted below. */
 void show_table(FILE *out, arena *a, const report_input *inputs, int count);
+/* Those along axes, in their order; `first`: of the list that has all of them. */
+void show_axes(FILE *out, arena *a, const report_input *inputs, int count, const operation_axes *axes,
+               const operation *first);
 void show_weight(FILE *out, arena *a,
                  const report_input *in); /* of one that is sparse, or whose zeros were asked for */
 void show_counters(FILE *out, arena *a, const json_t *row, const counters *c); /* what a profiler says of a row */
@@ -58,6 +61,11 @@ void show_candidates(FILE *out, arena *a, const json_t *candidates);
 void show_cache(FILE *out, arena *a, const char *folder, const cache_info *rows, int count);
 
 /* ---- shared by the files of show ---- */
+
+void show_head(FILE *out, arena *a, const report_input *in, int width); /* the device and the regime */
+/* Those without a figure, and candidates that failed; `figures` of the inputs. */
+void show_failures(FILE *out, arena *a, const report_input *inputs, const report_figures *figures, int count,
+                   int width);
 
 /* With a unit that keeps it readable: "655.3 TFLOP/s", "48.10 GFLOP/s", "4.302 TB/s". */
 const char *show_row_name(arena *a, const json_t *row); /* with its variant, cleaned */

@@ -95,6 +95,8 @@ static void print_row(FILE *out, arena *a, const char *label, const char *name, 
     fprintf(out, "  %-11s %-28s %14s %12s %s", label, name, show_rate_of(a, f, us), time, show_within(a, ci));
     if (*quality && strcmp(quality, "good") != 0) fprintf(out, ", %s", clean(a, quality));
     fputc('\n', out);
+    const char *const blocks = rows_table_blocks(a, row);
+    if (blocks) fprintf(out, "  %-11s %s\n", "  blocks", blocks);
 }
 
 static void print_times(FILE *out, arena *a, const report_figures *f) {

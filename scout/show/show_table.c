@@ -105,7 +105,7 @@ static void print_line(FILE *out, arena *a, const char *const *cells, const int 
     fprintf(out, "%.*s\n", (int)n, whole);
 }
 
-static void print_head(FILE *out, arena *a, const report_input *in, int width) {
+void show_head(FILE *out, arena *a, const report_input *in, int width) {
     char words[96];
     regime_say(in->regime, words, sizeof words);
     const char *line = arena_printf(a, "%s · %s", in->device ? in->device->identity.name : "no device", words);
@@ -162,6 +162,12 @@ static void print_failed(FILE *out, arena *a, const report_input *inputs, const 
     }
 }
 
+void show_failures(FILE *out, arena *a, const report_input *inputs, const report_figures *figures, int count,
+                   int width) {
+    print_untimed(out, a, inputs, figures, count, width);
+    print_failed(out, a, inputs, figures, count, width);
+}
+
 /* Whose time is not in the sum, and by what it counts in the shares that priorities follow. */
 static void print_missing(FILE *out, arena *a, int missing, double missing_us, int width) {
     if (missing == 0) return;
@@ -200,7 +206,7 @@ void show_table(FILE *out, arena *a, const report_input *inputs, int count) {
         ceiling_us += n * (isfinite(f->ceiling_us) ? f->ceiling_us : f->baseline_us);
         skips = skips || (verdict_is_sparse(f->family) && f->best_us < f->ceiling_us);
     }
-    print_head(out, a, &inputs[0], width);
+    show_head(out, a, &inputs[0], width);
     if (timed > 0) {
         qsort(rows, (size_t)timed, sizeof *rows, by_weight);
         for (int c = 0; c < COLUMNS; c++) heads[c] = columns[c].head;
@@ -208,8 +214,7 @@ void show_table(FILE *out, arena *a, const report_input *inputs, int count) {
         print_line(out, a, heads, widths, width);
         for (int k = 0; k < timed; k++) print_line(out, a, rows[k].cells, widths, width);
     }
-    print_untimed(out, a, inputs, figures, count, width);
-    print_failed(out, a, inputs, figures, count, width);
+    show_failures(out, a, inputs, figures, count, width);
     if (sum.us > 0)
         fprintf(
             out, "%s\n",

@@ -100,7 +100,10 @@ estimate estimate_at_clock(const estimate_pass *passes, size_t n, estimate_clock
     const exponent e = exponent_of(passes, n, exp(mean));
     for (size_t k = 0; k < n; k++) x[k] = passes[k].x * pow(passes[k].clock / at->clock, e.x);
     estimate all = estimate_of(x, n);
-    all.ci = widened(all.ci, all.passes, fabs(mean - log(at->clock)) * e.error);
+    /* The pass that was held tells how its time goes with the clock: what its blocks were off by, its part of the mean
+     * is as well, the other way round. */
+    const double part = all.passes > 2 ? 1 - 2 / (double)all.passes : 1;
+    all.ci = widened(all.ci, all.passes, sqrt(part) * fabs(mean - log(at->clock)) * e.error);
     at->ci = holds > 0 ? e.x * held_error / (double)holds : 0;
     at->slope = e.x;
     return all;

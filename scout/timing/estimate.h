@@ -24,7 +24,7 @@ typedef struct estimate_pass {
 
 typedef struct estimate_clock {
     double clock; /* that the time is for */
-    double ci;    /* what the time moves by when that clock moves as it did when it was last seen */
+    double ci;    /* of the time, for not knowing that clock better */
     double slope; /* at another clock the time is what it is here, by the clocks' ratio to this power */
 } estimate_clock;
 

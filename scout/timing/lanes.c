@@ -11,7 +11,7 @@
 enum {
     LOOKS = 3,
     RACE_ROUNDS = LANES_RACE_ROUNDS,
-    BLOCKS = 96,
+    BLOCKS = LANES_BLOCKS,
     INTERVALS = 128,
     FEW = 3,
     PAIRS = 4 /* rounds of two pairs */,
@@ -368,13 +368,40 @@ static void summarise(const course *c, int lane) {
     l->error = n > 1 ? sqrt(squares / (n - 1) / n) : INFINITY;
     l->min_s = stats_quantile(kept, (size_t)n, 0);
     l->p05_s = stats_quantile(kept, (size_t)n, 0.05);
+    l->p25_s = stats_quantile(kept, (size_t)n, 0.25);
+    l->p50_s = stats_median(kept, (size_t)n);
+    l->p75_s = stats_quantile(kept, (size_t)n, 0.75);
     l->p95_s = stats_quantile(kept, (size_t)n, 0.95);
+    const double fence_s = 1.5 * (l->p75_s - l->p25_s); /* Tukey's */
+    l->outliers = 0;
+    for (int k = 0; k < n; k++) l->outliers += kept[k] < l->p25_s - fence_s || kept[k] > l->p75_s + fence_s;
     l->total = (uint64_t)launches;
+}
+
+/* All that was kept, where it was asked for. */
+static void hand_over(const course *c, int lane) {
+    lanes_lane *l = &c->lanes[lane];
+    const record *r = &c->records[lane];
+    const double longest_s = longest_of(r);
+    for (int k = 0; l->samples && k < r->count; k++)
+        l->samples[l->sample_count++] =
+            (lanes_sample){r->seconds[k], r->launches[k], r->hz[k], undisturbed(r, k, longest_s)};
 }
 
 /* ---- the race ---- */
 
 static bool is_rival(const lanes_lane *l) { return runs(l) && !l->keep; }
+
+/* The fastest of its side so far. */
+static bool leads(const course *c, const lanes_lane *l) {
+    for (int k = 0; l->side > 0 && k < c->count; k++) {
+        const lanes_lane *other = &c->lanes[k];
+        if (other->side == l->side && runs(other) &&
+            (other->time_s < l->time_s || (other->time_s == l->time_s && other < l)))
+            return false;
+    }
+    return l->side > 0;
+}
 
 static lanes_lane *best_of(const course *c) {
     lanes_lane *best = NULL;
@@ -388,7 +415,7 @@ static void drop_behind(const course *c, double factor) {
     const lanes_lane *best = best_of(c), *base = c->baseline >= 0 ? &c->lanes[c->baseline] : NULL;
     for (int k = 0; k < c->count; k++) {
         lanes_lane *l = &c->lanes[k];
-        if (!is_rival(l) || l == best) continue;
+        if (!is_rival(l) || l == best || leads(c, l)) continue;
         const bool late = base && runs(base) && l->time_s > factor * base->time_s;
         if (late || l->time_s > factor * best->time_s) l->raced_out = true;
     }
@@ -396,7 +423,7 @@ static void drop_behind(const course *c, double factor) {
 
 static int rivals_left(const course *c) {
     int n = 0;
-    for (int k = 0; k < c->count; k++) n += is_rival(&c->lanes[k]);
+    for (int k = 0; k < c->count; k++) n += is_rival(&c->lanes[k]) && !leads(c, &c->lanes[k]);
     return n;
 }
 
@@ -405,7 +432,7 @@ static void drop_to(const course *c, int most) {
         lanes_lane *last = NULL;
         for (int k = 0; k < c->count; k++) {
             lanes_lane *l = &c->lanes[k];
-            if (is_rival(l) && (!last || l->time_s > last->time_s)) last = l;
+            if (is_rival(l) && !leads(c, l) && (!last || l->time_s > last->time_s)) last = l;
         }
         if (!last) return;
         last->raced_out = true;
@@ -521,7 +548,8 @@ static void full_rounds(course *c) {
         if (!played && c->lanes[k].launch_s < rules->block_s)
             block(c, k, c->lanes[k].launches, rules->interval_s, false); /* its memory, its clock */
     }
-    for (int number = 2; (number == 2 || number <= rules->most_rounds) && !c->lost; number += 2) {
+    const int most_rounds = rules->least_s > 0 ? BLOCKS : rules->most_rounds;
+    for (int number = 2; (number == 2 || number <= most_rounds) && !c->lost; number += 2) {
         const double start_s = now_of(c);
         if (played)
             play_rounds(c, number == 2);
@@ -537,6 +565,7 @@ static void full_rounds(course *c) {
             for (int k = 0; k < c->count; k++)
                 if (runs(&c->lanes[k])) summarise(c, k);
         }
+        if (end_s - began_s < rules->least_s) continue;
         if (number >= rules->rounds && precise(c)) break;
         const double over = (next_s - began_s) / rules->most_s;
         if (over > STARVED || (over > 1 && number >= rules->rounds && !starved(c))) break;
@@ -549,6 +578,12 @@ static const double first_s = 0.01; /* a load that the clock does not bear at al
 static const double held = 0.004;   /* it holds where the halves of still_s differ by no more */
 /* Power is capped on a mean: a clock may stand for a tenth of a second, and then fall. */
 static const double still_s = 0.2;
+/* And what has stood for half a second falls by a sixth for two tenths of it, once a second. From fallen_s after a load
+ * begins to whole_s the mean is that of the long run, to whole_error (docs/h200-clock.md). */
+static const double fallen_s = 0.1, whole_s = 1.3, whole_error = 0.004;
+/* The long run of one load tells that of others to this part of how much it lies below what stands; where none is
+ * known, to unknown_error. */
+static const double fall_error = 0.4, unknown_error = 0.02;
 static const double full_clock = 0.985;
 static const double little_less = 0.88; /* of the highest: a cap on power takes more, and may hold from the start */
 /* What is longer in time and in cycles than the middle one, no clock has made longer. */
@@ -566,18 +601,21 @@ static double most_clock(const course *c) {
     return l->most_hz;
 }
 
-/* The lane alone for so long, its figures left as they are; the mean clock, 0: it is not known. */
+/* The lane alone for so long, its figures left as they are; the mean clock, 0: it is not known. It is one point of the
+ * slope: of many that lie close together, what is between them and the rounds would hardly count. */
 static double run_chunk(course *c, lanes_lane *l, double for_s, slope *s) {
-    double seconds[INTERVALS], hz[INTERVALS], cycles[INTERVALS];
+    double seconds[INTERVALS], hz[INTERVALS], cycles[INTERVALS], logs = 0, log_hz = 0;
     const uint32_t whole = whole_of(l), launches = l->launches < whole ? whole : l->launches;
     const uint32_t intervals = intervals_of(l, launches, for_s);
+    int n = 0;
     if (!run(c, l, launches, intervals, seconds)) return 0;
     clocks_of(c, hz, intervals);
     for (uint32_t k = 0; k < intervals; k++) cycles[k] = seconds[k] * hz[k];
     const double most_s = aside * stats_median(seconds, intervals), most = aside * stats_median(cycles, intervals);
     for (uint32_t k = 0; k < intervals; k++)
         if (hz[k] > 0 && seconds[k] > 0 && (seconds[k] <= most_s || cycles[k] <= most))
-            slope_add(s, hz[k], seconds[k] / launches);
+            logs += log(seconds[k] / launches), log_hz += log(hz[k]), n++;
+    if (n > 0) slope_add(s, exp(log_hz / n), exp(logs / n));
     return mean_clock(hz, intervals);
 }
 
@@ -587,22 +625,33 @@ static double mean_of(const double *x, int count) {
     return sum / count;
 }
 
-/* It runs until its clock has stood still: the mean of so long goes to the lane, and by how much its halves differ. */
-static void run_until_still(course *c, lanes_lane *l, slope *all) {
+/* It runs until its clock has stood still, and where power is capped for whole seconds, if these are asked for: the
+ * clock goes to the lane, and how far from it the long run may be. */
+static void run_until_still(course *c, lanes_lane *l, double able_hz, slope *all) {
     enum { CHUNKS = 8 }; /* of still_s */
-    double hz[CHUNKS] = {0};
-    const double began_s = now_of(c);
+    const double began_s = now_of(c), fall = c->rules->clock_fall;
+    double hz[CHUNKS] = {0}, passed_s = 0, seconds = 0, cycles = 0, apart = INFINITY;
+    bool over = false;
+    l->still_hz = 0;
     for (int n = 1;; n++) {
+        const double start_s = passed_s;
         memmove(&hz[0], &hz[1], (CHUNKS - 1) * sizeof hz[0]);
         if (!((hz[CHUNKS - 1] = run_chunk(c, l, still_s / CHUNKS, all)) > 0)) return;
-        const bool over = now_of(c) - began_s >= c->rules->hold_s;
-        if (n == 1 || (n < CHUNKS && !over)) continue; /* a clock that was seen once may be on its way */
-        const int half = (n < CHUNKS ? n : CHUNKS) / 2;
-        const double before_hz = mean_of(&hz[CHUNKS - 2 * half], half), after_hz = mean_of(&hz[CHUNKS - half], half);
-        l->held_hz = (before_hz + after_hz) / 2;
-        l->held_error = fabs(before_hz / after_hz - 1);
-        if (l->held_error <= held || over) return;
+        passed_s = now_of(c) - began_s;
+        if (start_s >= fallen_s) seconds += passed_s - start_s, cycles += hz[CHUNKS - 1] * (passed_s - start_s);
+        if (!over && n > 1 && (n >= CHUNKS || passed_s >= c->rules->hold_s)) { /* what is seen once may be on its way */
+            const int half = (n < CHUNKS ? n : CHUNKS) / 2;
+            const double before_hz = mean_of(&hz[CHUNKS - 2 * half], half),
+                         after_hz = mean_of(&hz[CHUNKS - half], half);
+            l->still_hz = (before_hz + after_hz) / 2;
+            apart = fabs(before_hz / after_hz - 1);
+            over = apart <= held || passed_s >= c->rules->hold_s;
+        }
+        if (over && (passed_s >= whole_s || !c->rules->hold_whole || l->still_hz >= able_hz)) break;
     }
+    const bool capped = l->still_hz < able_hz, whole = capped && c->rules->hold_whole && seconds > 0;
+    l->held_hz = whole ? cycles / seconds : capped ? (1 - fall) * l->still_hz : l->still_hz;
+    l->held_error = whole ? whole_error : capped ? hypot(apart, fall > 0 ? fall_error * fall : unknown_error) : apart;
 }
 
 /* A time belongs to a clock, and an operation's own is that of its own load in the long run. These blocks and those of
@@ -621,12 +670,12 @@ static void hold(course *c) {
     double hz = 0;
     if (c->rules->hold_low && (isinf(able_hz) || l->clock_hz >= able_hz)) return;
     if (!((hz = run_chunk(c, l, first_s, &all)) > 0)) return;
-    const bool falls = hz < (1 - held) * l->clock_hz;
+    const bool moves = fabs(hz / l->clock_hz - 1) > held;
     const bool known = *steady_hz > 0 && hz >= alike * *steady_hz;
-    if ((l->clock_hz >= free_hz && hz >= free_hz) || (c->rules->believe && known && !falls && hz >= able_hz)) {
+    if ((l->clock_hz >= free_hz && hz >= free_hz) || (c->rules->believe && known && !moves && hz >= able_hz)) {
         l->held_hz = hz;
     } else {
-        run_until_still(c, l, &all);
+        run_until_still(c, l, able_hz, &all);
         const bool stood = l->held_error <= held && l->held_hz >= alike * hz;
         if (stood && hz >= able_hz && !(*steady_hz > 0 && *steady_hz < hz)) *steady_hz = hz;
     }
@@ -650,6 +699,7 @@ bool lanes_run(const timing_clock *clock, const lanes_rules *rules, lanes_lane *
     if (c.records && !c.lost) race(&c, end_s);
     if (c.records && !c.lost) full_rounds(&c);
     if (c.records && !c.lost) hold(&c);
+    for (int k = 0; k < count && c.records; k++) hand_over(&c, k);
     free(c.records);
     return !c.lost;
 }

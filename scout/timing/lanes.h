@@ -7,7 +7,7 @@
 
 #include "scout/timing/timing.h"
 
-enum { LANES_RACE_ROUNDS = 2 };
+enum { LANES_RACE_ROUNDS = 2, LANES_BLOCKS = 1024 /* of a lane, that a pass keeps */ };
 
 typedef struct lanes_learned {
     double steady_hz; /* loads at this clock or a higher one hold it; 0: not known yet, as of */
@@ -27,22 +27,33 @@ typedef struct lanes_rules {
     double fall;            /* rounds count from where two take no more than so much longer than the two before */
     double settle_s;        /* so long they may fall, and no longer */
     double most_s;          /* of all full rounds; the least is run whatever they take, if a round fits */
+    double least_s;         /* they go on so long, however precise they are, as far as LANES_BLOCKS reach */
     double disturbed;       /* a block of which other work took more than this part is dropped */
     int finalists;          /* lanes that are left by the race beside those that are kept */
     double beside;          /* and only those that are no further behind the best than this factor */
     double idle_s, burst_s; /* burst: a pause, and the work after it */
     double hold_s;          /* so long the baseline may run alone until its clock holds; 0: that is not asked */
     bool hold_low;          /* asked only where the clock is far from the highest */
+    bool hold_whole;        /* and where power is capped for whole seconds, as it is capped on a mean of one */
+    double clock_fall;      /* by how much a capped clock lies below what stands, over whole seconds; 0: not known */
     bool believe;           /* what other loads have shown is not asked for again */
     lanes_learned *learned; /* of the device, by all passes; wanted where hold_s is */
 } lanes_rules;
 /* A later pass needs fewer rounds: what passes differ by is more. */
 lanes_rules lanes_rules_of(const regime *r, bool host, bool first);
 
+typedef struct lanes_sample { /* a block */
+    double seconds;           /* of a launch */
+    double launches, hz;      /* in it; 0: the device does not tell its clock */
+    bool counts;              /* not disturbed, and not far from the others */
+} lanes_sample;
+
 typedef struct lanes_lane {
     timing_subject subject;
-    bool own;  /* the baseline is the best of these, where none was named */
-    bool keep; /* the race leaves it in: the baseline, a yardstick, one that an earlier pass has chosen */
+    lanes_sample *samples; /* room for LANES_BLOCKS; NULL: they are not asked for */
+    bool own;              /* the baseline is the best of these, where none was named */
+    int side;              /* the fastest of a side is never left out, whatever others take; 0: of none */
+    bool keep;             /* the race leaves it in: the baseline, a yardstick, one that an earlier pass has chosen */
     /* Out. */
     scout_answer answer; /* not SCOUT_OK: it failed, `why` says how; SCOUT_LOST: the device is gone, for all */
     scout_why why;
@@ -50,7 +61,9 @@ typedef struct lanes_lane {
     double launch_s;   /* roughly */
     uint32_t launches; /* of an interval */
     double time_s;     /* of a launch: the mean of logarithms over the blocks that count; 0: it never ran */
-    double mean_s, min_s, p05_s, p95_s;
+    double mean_s, min_s, p05_s, p25_s, p50_s, p75_s, p95_s;
+    uint32_t outliers; /* of its blocks that count: beyond the quartiles by more than 1.5 times their distance */
+    uint32_t sample_count;
     double error;             /* standard error of time_s within this pass, relative */
     uint32_t blocks, dropped; /* that count, and that other work disturbed */
     bool disturbed;           /* hardly a block was undisturbed: time_s is the lower quarter of all */
@@ -59,8 +72,9 @@ typedef struct lanes_lane {
      * how the time goes with it, as sums over blocks about their means: of the clock's logarithm squared, times
      * the time's, and of the time's squared; n: of so many. */
     double clock_hz, clock_xx, clock_xy, clock_yy, clock_n;
-    double held_hz,
-        held_error; /* of the baseline: what its own load holds, and by how much the halves differ, relative */
+    /* Of the baseline, where it was held: what stood, what its own load holds over whole seconds, and how far from that
+     * it may be, relative. */
+    double still_hz, held_hz, held_error;
 } lanes_lane;
 
 /* Runs a pass. `baseline`: the lane that is to be beaten, -1: none. The best of its rivals is never dropped, so that

@@ -114,6 +114,8 @@ static measure_pass read_pass(const json_t *body, measure_choice *rows, int room
                       .seed = (uint64_t)json_integer_value(json_object_get(body, "seed")),
                       .budget_s = worker_request_number(body, "budget_s", 20),
                       .start_s = worker_request_number(body, "start_s", 0),
+                      .least_s = worker_request_number(body, "least_s", 0),
+                      .samples = json_is_true(json_object_get(body, "samples")),
                       .hold = json_is_true(json_object_get(body, "hold")),
                       .rows = rows};
     for (size_t k = 0; k < json_array_size(list) && p.row_count < room; k++) {

@@ -54,6 +54,7 @@ static void read_request(worker_request *r, const json_t *body) {
     m->early_exit = worker_request_number(body, "early_exit", 0.97);
     m->workspace_limit = (uint64_t)worker_request_number(body, "workspace_limit", REGIME_WORKSPACE_BYTES);
     m->only = only ? arena_printf(&r->arena, "%s", only) : NULL;
+    m->beside = json_is_true(json_object_get(body, "beside"));
     m->before = before ? arena_printf(&r->arena, "%s", before) : NULL;
     m->variant = json_string_value(json_object_get(body, "variant")); /* borrowed from the request */
     m->launches = (uint32_t)fmin(fmax(worker_request_number(body, "launches", 0), 0), MOST_LAUNCHES);

@@ -89,7 +89,7 @@ static const scout_dispatch_entry *by_chain(const bench *b, const question *q) {
     return NULL;
 }
 
-/* As a caller would have to who has sizes in hand: the text is written first. */
+/* As a caller with sizes in hand would have to: the text is written first. */
 static const scout_dispatch_entry *by_written_chain(const bench *b, const question *q) {
     char text[SCOUT_DISPATCH_KEY_ROOM];
     size_t used = 0;

@@ -1,4 +1,4 @@
-"""Writes reports as scout_batch would, of products nobody measured: for tables of any size.
+"""Writes reports as scout_batch would, of products that were never measured: for tables of any size.
 Usage: made_products.py FOLDER COUNT   operations of 20 forms, every second one with a proven gain"""
 import itertools
 import json

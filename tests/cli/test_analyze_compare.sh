@@ -60,7 +60,7 @@ check "what differs: a library" prints "cublaslt: 13.1.0 -> 13.2.0"
 made capped 300 10 compute=1.05 clock=1380 op_0001=1.05
 compare monday capped -o capped_out --fail-on slower
 check "a slower clock: exit 5" exits 5
-check "a slower clock: says who" says "--fail-on: the machine, and 1 operation"
+check "a slower clock: says which" says "--fail-on: the machine, and 1 operation"
 run cat capped_out/comparison.txt
 check "a slower clock: what it does not bound is the same" prints "machine     as fast as before"
 check "a slower clock: what it bounds is told once" prints "but what compute bounds (200 operations): slower: +5."
@@ -89,7 +89,7 @@ compare changed monday --fail-on slower
 check "the other way round what was won is lost" exits 5
 check "the other way round: by its old one" prints "was run by mine tile=64, now by lib"
 compare monday changed --alarms 1e-300
-check "--alarms: nobody dares to say anything" counts 293 0 0 5
+check "--alarms: nothing is claimed" counts 293 0 0 5
 compare monday changed --least 0.5
 check "--least: a change below it is none" counts 296 0 0 2
 compare monday changed --top 1
@@ -111,7 +111,7 @@ check "--format twice: no other" absent two/comparison.csv
 made three 3 1 device=cuda:0
 made three_slow 3 2 op_0001=1.03
 compare three three_slow --fail-on slower
-check "three operations, one 3 % slower: nobody can say" exits 0
+check "three operations, one 3 % slower: undecided" exits 0
 check "three operations: so it says" flows "there are too few operations to learn the ordinary noise"
 check "three operations: AMBIGUOUS" prints "AMBIGUOUS"
 made three_gone 3 2 op_0001=1.3
@@ -219,6 +219,10 @@ check "a report cut short, -o: is named" says "left out: torn"
 run python3 "$ROOT/tests/cli/compared.py" torn_out
 check "a report cut short: what others read of it" exits 0
 check "a report cut short: comparison.json fits its schema" fits_schema torn_out/comparison.json
+stored=$ROOT/tests/golden/reports/bert_base@b8_s128
+compare "$stored" "$stored"
+check "folded moves and parts have nothing to measure: not counted" test "$(grep -c 'operations\? ha.* no figure in either run' <<<"$STDOUT")" = 0
+check "fusions that were not compared: counted" prints "9 fusions have no figure in either run"
 run bash -c '"$0" compare monday tuesday >/dev/full' "$ANALYZE"
 check "a full disk: exit 4" exits 4
 mkdir -p locked && : >locked/comparison.txt

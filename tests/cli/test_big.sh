@@ -11,7 +11,7 @@ python3 -B -c 'import sys
 sys.path.insert(0, sys.argv[1])
 import bench_models
 bench_models.MADE["made_3gb"]("big.onnx")' "$ROOT/tests/bench"
-# 400 MB of address space beyond the file's own: whoever would load it does not fit
+# 400 MB of address space beyond the file's own: a program that loads it does not fit
 run bash -c 'ulimit -v 3600000; exec "$@"' limited "$EXTRACT_OPS" big.onnx -o ops.json --batch 4 --quiet
 check "3 GB: exit 0" exits 0
 check "3 GB: ops.json" present ops.json

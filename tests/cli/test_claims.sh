@@ -26,7 +26,7 @@ import re, sys
 sys.path.insert(0, sys.argv[1])
 import claims
 data = claims.load(f"{sys.argv[1]}/claims.json")
-names = {name for claim in data["claims"] for member in ("who", "over") for name in claims.several(claim.get(member))}
+names = {name for claim in data["claims"] for member in ("candidate", "over") for name in claims.several(claim.get(member))}
 names |= {name for call in data["calls"].values() for names in re.findall(r"--candidate (\S+)", call) for name in names.split(",")}
 print(*sorted((names | {name for group in claims.GROUPS.values() for name in group}) - {None, "baseline", *claims.GROUPS}))
 P

@@ -25,7 +25,7 @@ without=$STDOUT
 scout --list-devices --custom-kernel ./mine/build/skinny.so
 check "the example leaves the device as it is" test "$STDOUT" = "$without"
 
-# What it takes here and now is nobody's business: a busy machine may call it unstable. It must be right.
+# What it takes here and now does not matter: a busy machine may call it unstable. It must be right.
 right() { # SHAPE
     rm -f r.json
     scout --op gemm --shape "$1" --precision fp32 --device cpu --budget 6 --regime burst --custom-kernel ./mine/build/skinny.so --compare \

@@ -78,5 +78,5 @@ analyze open/dir -o open/dir/more
 analyze dispatch open/dir -o open/dir/dispatch.json --header open/dir/dispatch.h
 run env PROFILE_MODEL=dir.onnx PROFILE_OUT=open/out "$ROOT/scripts/profile.sh" "$EXTRACT_OPS" --quiet
 check "umask 0: there are files of each" test -e open/dir/run.json -a -e open/dir/more/report.html -a -e open/dir/dispatch.h -a -e open/out/dir/.extract -a -d open/cache
-check "umask 0: nobody else may write any" test -z "$(open open)"
+check "umask 0: no other user may write any" test -z "$(open open)"
 finish

@@ -104,6 +104,13 @@ ln -s "$(dirname "$SCOUT")" programs # as make names them, by another path
 run env PROFILE_SCOUT=programs/scout_batch PROFILE_ANALYZE=programs/analyze PROFILE_MODEL="$MODEL" PROFILE_BATCH=1 PROFILE_SEQ=8 \
     PROFILE_DIM='' PROFILE_OUT="$PWD/the out" PROFILE_DEVICE=cpu PROFILE_REGIME=burst PROFILE_BUDGET=2 "$ROOT/scripts/profile.sh" programs/extract_ops
 check "the script by another path: nothing to do" test "$(grep -c 'is up to date' stdout.txt)" -ge 4
+front profile "$MODEL" --batch 1 --seq 8 -o "$PWD/the out" --device cpu --regime burst --quick --target-ci 20% --min-time 0.01
+check "profile --quick --target-ci --min-time: ended" test "$EXIT" -le 1
+check "profile --quick --target-ci --min-time: as scout_batch has them" python3 -c '
+import json, sys
+o = json.load(open(sys.argv[1] + "/run.json"))["options"]
+sys.exit(not (o["budget_s"] == 20 and o["target_ci"] == 0.2 and o["min_time_s"] == 0.01 and not o["fusions"]))' "$folder"
+front profile "$MODEL" --batch 1 --seq 8 -o "$PWD/the out" --device cpu --regime burst --budget 2s
 if command -v make >/dev/null; then
     run env -u MAKEFLAGS -u MFLAGS -u MAKELEVEL make -s -C "$ROOT" "PROGRAM=$EXTRACT_OPS" "SCOUT=$SCOUT" "ANALYZE=$ANALYZE" PROGRAMS= \
         "OUT=$PWD/the out" "MODEL=$MODEL" BATCH=1 SEQ=8 DEVICE=cpu REGIME=burst BUDGET=2 profile
@@ -150,6 +157,7 @@ slip 2 "-1 is outside" "--batch" "${profile[@]}" --batch -1
 slip 2 "'12' is not of the form NAME=N" "--dim" "${profile[@]}" --dim 12
 slip 2 "unknown option --bach" "did you mean --batch" "${profile[@]}" --bach 1
 slip 2 "'soon' is not a time" "2m" "${profile[@]}" --budget soon
+slip 2 "not a half width" "write 2%" "${profile[@]}" --target-ci soon
 slip 2 "0s is outside" "--budget" "${profile[@]}" --budget 0s
 slip 2 "'steady' is not one of" "sustained" "${profile[@]}" --regime steady
 slip 2 "'fp12' is not one of" "fp16" "${profile[@]}" --precision fp12

@@ -218,7 +218,7 @@ rm -rf out
 CEILING_SCOUT_SCRIPTED_SLOW_US=50000 batch --budget 1 --no-cache
 check "--budget: exit 1" exits 1
 check "--budget: the run is complete" contains out/run.json '"complete"'
-check "--budget: says who was left out" prints "(budget)"
+check "--budget: says what was left out" prints "(budget)"
 check "--budget: the report says so too" contains <(cat out/reports/*.json) '"code": "budget"'
 check "--budget: a report for each" test "$(find out/reports -name '*.json' | wc -l)" = 6
 check "--budget: fits" fits_schema out/reports/*.json out/run.json

@@ -15,8 +15,8 @@ scripted ops.json --precision fp32 -o file/out
 check "a folder under a file: exit 4" exits 4
 check "a folder under a file: one line" one_line
 scripted ops.json --precision fp32 -o /proc/nothing
-check "a folder that nobody can make: exit 4" exits 4
-check "a folder that nobody can make: one line" one_line
+check "a folder that cannot be made: exit 4" exits 4
+check "a folder that cannot be made: one line" one_line
 scripted ops.json --precision fp32 -o nowhere/out.json --only a
 check "a report in no folder: exit 4" exits 4
 if ((EUID != 0)); then

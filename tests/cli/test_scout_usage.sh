@@ -7,7 +7,8 @@ scout --help
 check "--help: exit 0" exits 0
 for option in --output --op --shape --precision --sparsity --device --regime --cache --launch --budget --exhaustive --only \
     --resume --no-cache --cache-dir --k-sweep --library-path --custom-kernel --compare --before --run-once --counters --ceilings \
-    --list-devices --list-candidates --cache-info --early-exit --quiet --sparse-block --sparsity-sweep --weight-threshold; do
+    --list-devices --list-candidates --cache-info --early-exit --quiet --sparse-block --sparsity-sweep --weight-threshold \
+    --target-ci --min-time --quick --axis; do
     check "--help names $option" contains stdout.txt "$option"
 done
 check "--help keeps its workings to itself" test -z "$(grep -e --worker stdout.txt)"
@@ -27,7 +28,7 @@ scout_refused "--sparsity with a file" 2 ops.json --sparsity 0.5 -o refused
 scout_refused "--sparsity 1" 2 --op gemm --shape 8,8,8 --sparsity 1
 scout_refused "--sparsity -1" 2 --op gemm --shape 8,8,8 --sparsity -1
 scout_refused "--sparsity of what has no weight" 2 --op softmax --shape 64,64 --sparsity 0.9 -o refused
-check "--sparsity of what has no weight: who has one" says "sparsity and pattern are for gemm"
+check "--sparsity of what has no weight: what has one" says "sparsity and pattern are for gemm"
 scout_refused "--pattern without --sparsity" 2 --op gemm --shape 8,8,8 --pattern UNSTRUCTURED
 scout_refused "--sparse-block without --sparsity" 2 --op gemm --shape 8,8,8 --sparse-block 32
 scout_refused "--sparse-block of single numbers" 2 --op gemm --shape 8,8,8 --sparsity 0.5 --pattern UNSTRUCTURED --sparse-block 32
@@ -59,7 +60,7 @@ scout_refused "a kind that needs more than a shape" 2 --op conv --shape 1,8,14,1
 check "a kind that needs more than a shape: where to say it" says '--op cannot give it: write it into a file'
 cp "$ROOT/models/transformer_block.onnx" model.onnx
 scout_refused "a model instead of its operations" 3 model.onnx -o refused
-check "a model instead of its operations: who reads it" says 'extract its operations first: extract_ops model.onnx -o ops.json'
+check "a model instead of its operations: which program reads it" says 'extract its operations first: extract_ops model.onnx -o ops.json'
 scout_refused "a shape that is none" 2 --op gemm --shape big --precision fp32 -o refused
 scout_refused "output with a list" 2 --list-devices -o refused
 scout_refused "a worker's words" 2 --worker 3
@@ -102,7 +103,7 @@ check "--list-devices --device: that one" test "$(grep '^[a-z]' stdout.txt | cut
 scout --list-candidates --custom-kernel "$SCRIPTED/device.so"
 check "--list-candidates: exit 0" exits 0
 check "--list-candidates: of the plugin" prints "scripted_blas"
-check "--list-candidates: says who is the baseline" prints "[baseline]"
+check "--list-candidates: says which is the baseline" prints "[baseline]"
 scout --cache-info
 check "--cache-info: exit 0" exits 0
 check "--cache-info: says where" prints "$XDG_CACHE_HOME"

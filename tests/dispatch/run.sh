@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# libscout_dispatch as those get it who link it: what it exports and needs, from C and C++, installed, with the example;
+# libscout_dispatch as a program that links it gets it: what it exports and needs, from C and C++, installed, with the example;
 # ten thousand reloads under the thread sanitizer; how long a lookup takes. Usage: tests/dispatch/run.sh [BUILD]
 set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/../.."

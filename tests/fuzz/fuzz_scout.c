@@ -204,7 +204,7 @@ static void tell_kept(const json_t *kept, arena *a) {
     show_table(out, a, &in, 1);
     if (fclose(out) != 0 || n == 0 || strpbrk(text, "\x1b\r\x7f")) abort();
     free(text);
-    json_decref(figures_choose(kept, NULL));
+    json_decref(figures_choose(kept, NULL, true));
     figures_leader(kept);
     if (!(figures_open(kept) >= 0)) abort();
     operation_list_free(&list);

@@ -101,12 +101,15 @@ def compare(report, by_torch, replay, sets, want, others=None, comparable=True):
     other = times["torch" if same else "replay"]
     replay(*sets[0])
     right = ((sets[0][2].float() - want).norm() / want.norm()).item() < 1e-2
-    return {"name": report["name"], "shape": [m, n, k], "scout_us": report["baseline_time_us"], "other_us": other,
-            "torch_us": times["torch"], "replay_us": times["replay"], "by": by, "kernel": ", ".join(ours),
+    scout_us, mhz, slope = report["baseline_time_us"], report.get("clock_mhz"), report.get("clock_slope", 0)
+    return {"name": report["name"], "shape": [m, n, k], "scout_us": scout_us, "other_us": other.us,
+            "scout_mhz": mhz, "other_mhz": other.mhz,
+            "ratio_at_its_clock": scout_us * (mhz / other.mhz) ** slope / other.us if mhz else None,
+            "torch_us": times["torch"].us, "replay_us": times["replay"].us, "by": by, "kernel": ", ".join(ours),
             "torch_kernel": ", ".join(theirs), "torch_picks_it": same,
-            "others_us": {name: times[name] for name in others or {}},
+            "others_us": {name: times[name].us for name in others or {}},
             "same_kernel": bool(ours) and right,  # what was compared is the report's kernel, and it multiplies
-            "ratio": report["baseline_time_us"] / other, "sets": len(sets)}
+            "ratio": scout_us / other.us, "sets": len(sets)}
 
 
 def plain(report, lt):
@@ -133,8 +136,10 @@ def run(folder, result, compare_one):
             continue
         rows.append(row)
         others = "".join(f"  {name} {time:.3f}" for name, time in row["others_us"].items())
+        clocks = (f" (at {row['scout_mhz']:.0f} and {row['other_mhz']:.0f} MHz; at one clock "
+                  f"{100 * (row['ratio_at_its_clock'] - 1):+.2f} %)") if row["scout_mhz"] else ""
         print(f"{row['name']:12s} scout {row['scout_us']:10.3f} us  torch {row['torch_us']:10.3f}  replay "
-              f"{row['replay_us']:10.3f}  {100 * (row['ratio'] - 1):+.2f} %{others}  {row['kernel'][:70]}"
+              f"{row['replay_us']:10.3f}  {100 * (row['ratio'] - 1):+.2f} %{clocks}{others}  {row['kernel'][:70]}"
               f"{'' if row['torch_picks_it'] else '  | torch: ' + row['torch_kernel'][:70]}", flush=True)
         torch.cuda.empty_cache()
     with open(result, "w", encoding="utf-8") as file:

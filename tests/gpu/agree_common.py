@@ -2,17 +2,21 @@
 under a CUDA graph, the device loaded until its clock is steady, then whole seconds (a clock at the power limit swings
 once a second), all that ran in them over all their time; and the names of the kernels that were launched.
 """
+import collections
 import glob
 import json
 import os
 import time
 
 import torch
+import triton
+import triton.language as tl
 
 DROP_S, KEEP_S, BLOCKS, WARM_S = 0.1, 1.0, 3, 2.5
 GRAPH_S, LEAST_LAUNCHES, TRAIN = 0.006, 20, 8  # a replay is so long that what surrounds it does not count
 MOST_SETS, MOST_LAUNCHES = 512, 4096
 KEPT, STREAMS = [], []
+Timed = collections.namedtuple("Timed", "us mhz")  # of a launch, and the clock meanwhile
 
 
 def library(word):
@@ -113,20 +117,43 @@ def train(graph):
     return [first.elapsed_time(last) for first, last in zip(marks[1:], marks[2:])]
 
 
+@triton.jit
+def stamp_kernel(out):
+    processor = tl.inline_asm_elementwise("mov.u32 $0, %smid;", "=r", [], dtype=tl.int32, is_pure=False, pack=1)
+    cycles = tl.inline_asm_elementwise("mov.u64 $0, %clock64;", "=l", [], dtype=tl.int64, is_pure=False, pack=1)
+    now = tl.inline_asm_elementwise("mov.u64 $0, %globaltimer;", "=l", [], dtype=tl.int64, is_pure=False, pack=1)
+    tl.store(out + 2 * processor, cycles)
+    tl.store(out + 2 * processor + 1, now)
+
+
+def stamp():
+    """Cycles and nanoseconds of the multiprocessors, as they count them: a row each, zeros where none ran."""
+    out = torch.zeros(512, 2, device="cuda", dtype=torch.int64)
+    stamp_kernel[(torch.cuda.get_device_properties(0).multi_processor_count,)](out)
+    return out
+
+
+def mean_clock(first, last):
+    """MHz between two stamps, by the multiprocessors that both have."""
+    both = ((first[:, 1] > 0) & (last[:, 1] > 0)).nonzero()
+    passed = (last - first)[both.flatten()].double()
+    return 1e3 * (passed[:, 0] / passed[:, 1]).median().item()
+
+
 def block(graph, launches, drop, keep):
-    """Microseconds of a launch, on average over the replays of `keep` seconds; those of `drop` before do not count."""
+    """A launch, on average over the replays of `keep` seconds; those of `drop` before do not count."""
     times, start = [], time.perf_counter()
     while time.perf_counter() - start < drop:
         train(graph)
-    start = time.perf_counter()
+    first, start = stamp(), time.perf_counter()
     while time.perf_counter() - start < keep:
         times += train(graph)
-    return sum(times) / len(times) * 1e3 / launches
+    return Timed(sum(times) / len(times) * 1e3 / launches, mean_clock(first, stamp()))
 
 
 def measure(launchers, sets, warm=WARM_S, keep=KEEP_S, blocks=BLOCKS):
-    """Microseconds of a launch by the launchers' names: interleaved blocks of all, after the device's clock has come to
-    rest under the first."""
+    """A launch, by the launchers' names: interleaved blocks of all, after the device's clock has come to rest under the
+    first."""
     graphs = {name: record(launch, sets) for name, launch in launchers.items()}
     block(*next(iter(graphs.values())), 0, warm)
     times = {name: [] for name in graphs}
@@ -134,4 +161,4 @@ def measure(launchers, sets, warm=WARM_S, keep=KEEP_S, blocks=BLOCKS):
         order = list(graphs) if turn % 2 == 0 else list(reversed(graphs))
         for name in order:
             times[name].append(block(*graphs[name], DROP_S, keep))
-    return {name: sum(values) / len(values) for name, values in times.items()}
+    return {name: Timed(*(sum(column) / len(values) for column in zip(*values))) for name, values in times.items()}

@@ -122,7 +122,8 @@ def compare(entry, report, plugin):
         return {"kernel": kernels(replay, first), "torch_kernel": kernels(work.torch_call, first) if not refused else []}
 
     return names, {"name": report["name"], "op": entry["op"], "shape": entry["shape"],
-            "variant": f"{row['name']} {row['variant']}", "scout_us": report["baseline_time_us"], "replay_us": times["replay"], "torch_us": times.get("torch"),
+            "variant": f"{row['name']} {row['variant']}", "scout_us": report["baseline_time_us"], "replay_us": times["replay"].us,
+            "torch_us": times["torch"].us if "torch" in times else None,
             "refused": refused, "right": right, "sets": len(sets)}
 
 
@@ -137,7 +138,7 @@ def benchmark(names, entries, found):
         done.append((name, work, sets[0], measure({"torch": keeping(work.torch_call, len(sets))}, sets, **TIMING)))
     for name, work, first, times in done:
         chosen = kernels(work.torch_call, first)
-        print(json.dumps({"name": name, "kernel": chosen, "us": times["torch"]}), flush=True)
+        print(json.dumps({"name": name, "kernel": chosen, "us": times["torch"].us}), flush=True)
 
 
 def ask_benchmark(rows, argv):

@@ -5,7 +5,7 @@ claims.py --check | --calls | --list | --write [RESULTS]
 --check says what is wrong with the data file. --calls prints the calls for claims.sh: name, tab, arguments. --list
 prints every claim with what decides it. --write prints docs/claims.md; without RESULTS its figures are left out.
 A claim has "take", one of TAKES below; "of": CALL/NAME, patterns; "bound": least and most, null where there is none.
-Beside them: "who" and "over", candidates; "beside", what the figure is divided by; "where", which figures count;
+Beside them: "candidate" and "over", candidates; "beside", what the figure is divided by; "where", which figures count;
 "at", a number that "take" needs; "some", where one figure is enough; "hardware", whose figure it is; "stand_in".
 """
 import fnmatch
@@ -19,8 +19,8 @@ HERE = os.path.dirname(os.path.abspath(__file__))
 ROOT = os.path.dirname(os.path.dirname(HERE))
 GROUPS = {"sparse": ("gemm_block_sparse", "cusparse_bsr", "cusparse_ell", "cusparse_csr", "cusparselt"),
           "own": ("attention_tiled", "attention_decode", "attention_naive")}
-MEMBERS = {"id", "from", "claim", "hardware", "stand_in", "take", "at", "who", "over", "of", "beside", "where", "some",
-           "bound", "missing"}
+MEMBERS = {"id", "from", "claim", "hardware", "stand_in", "take", "at", "candidate", "over", "of", "beside", "where",
+           "some", "bound", "missing"}
 NONE = "–"
 
 
@@ -56,7 +56,7 @@ def interval(row):
 
 def ratio(report, claim):
     """Times of two rows over each other: by their ratios to the baseline, from neighbouring blocks, where there are."""
-    rows = row_of(report, claim["who"]), row_of(report, claim["over"])
+    rows = row_of(report, claim["candidate"]), row_of(report, claim["over"])
     baseline = row_of(report, "baseline")
     if all(row is baseline or "ratio" in row for row in rows):
         (a, x), (b, y) = ((1, 0) if row is baseline else (row["ratio"], row.get("ratio_ci", float("inf")))
@@ -85,12 +85,12 @@ def efficiency(report, _):
 
 
 def rate(report, claim, member="tflops"):
-    row = row_of(report, claim.get("who", "baseline"))
+    row = row_of(report, claim.get("candidate", "baseline"))
     return row.get(member, row["tflops"]), interval(row)
 
 
 def us_per_head(report, claim):
-    row = row_of(report, claim.get("who", "baseline"))
+    row = row_of(report, claim.get("candidate", "baseline"))
     return row["time_us"]["median"] / (report["shape"][0] * report["shape"][1]), interval(row)
 
 
@@ -176,11 +176,11 @@ def sweep_over_rest(ceilings, claim):
 
 # What is taken: of which files, how, its unit (%: a fraction is shown as percent), and which members it needs.
 TAKES = {
-    "ratio": ("reports", ratio, "x", ("who", "over")),
+    "ratio": ("reports", ratio, "x", ("candidate", "over")),
     "best_ratio": ("reports", best_ratio, "x", ()),
     "efficiency": ("reports", efficiency, "%", ()),
     "tflops": ("reports", rate, "TFLOP/s", ()),
-    "dense_tflops": ("reports", lambda r, c: rate(r, c, "dense_equivalent_tflops"), "TFLOP/s as dense", ("who",)),
+    "dense_tflops": ("reports", lambda r, c: rate(r, c, "dense_equivalent_tflops"), "TFLOP/s as dense", ("candidate",)),
     "us_per_head": ("reports", us_per_head, "us a head", ()),
     "rate_of_datasheet": ("reports", rate_of_datasheet, "x", ("at",)),
     "zeros": ("reports", lambda report, _: (report["sparsity"], 0), "%", ()),
@@ -278,10 +278,10 @@ def figures_of(results, claim):
         for name, report in matching:
             if len({one.partition("/")[0] for one in claim["of"]}) > 1:
                 name = f"{of.partition('/')[0]} {name}"
-            for who in several(claim.get("who")):
+            for wanted in several(claim.get("candidate")):
                 for at in several(claim.get("at")):
-                    one = dict(claim, who=who or "baseline", at=at)
-                    label = " ".join([name] + [str(part) for part, member in ((who, "who"), (at, "at"))
+                    one = dict(claim, candidate=wanted or "baseline", at=at)
+                    label = " ".join([name] + [str(part) for part, member in ((wanted, "candidate"), (at, "at"))
                                                if isinstance(claim.get(member), list)])
                     try:
                         if counts(claim, report):

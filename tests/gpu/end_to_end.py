@@ -318,7 +318,7 @@ def main(ops_path, folder, result_path):
     found = {report["operation"]: report for report in reports(folder)}
     given = model.inputs()
     times, names, calls = by_operation(model, given)
-    took = measure({"torch": lambda *inputs: model(*inputs)}, [given, model.inputs()])["torch"] * model.share
+    took = measure({"torch": lambda *inputs: model(*inputs)}, [given, model.inputs()])["torch"].us * model.share
     rows = table(model, found, times, names, calls)
     missing = [row["operation"] for row in rows if not row["scout_us"]]
     missing += [f"{op['id']} is called {calls.get(op['id'], 0) * model.share:g} times" for op in model.ops

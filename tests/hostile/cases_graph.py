@@ -5,7 +5,7 @@ from wire import (BOOL, DOUBLE, FLOAT, INT64, STRING, Type, attribute, blob, ext
 
 RELU = node("Relu")
 
-# What somebody may write into any string of a model. None of it may reach a terminal or a log as it is.
+# What any string of a model may hold. None of it may reach a terminal or a log as it is.
 NASTY = [
     ("newline", b"a\nextract_ops: all is well", FINE),
     ("carriage_return", b"a\rb", FINE),

@@ -13,7 +13,7 @@ def chain(op, count, first="x", stem="t", **attrs):
 
 
 def tangled():
-    """Long ways that patterns look through, with many who look."""
+    """Long ways that patterns look through, with many that look."""
     last = "t%d" % (MANY - 1)
     looks = lambda op, ins: [node(op, ins, "z%d" % i) for i in range(MANY)]
     square = [value("x", (4, 4))]

@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
-"""Grows each repeated field of a model, and of a list of operations, from 15,000 to 60,000 and sees that the time of who
-reads it grows with it, not with its square.
+"""Grows each repeated field of a model, and of a list of operations, from 15,000 to 60,000 and sees that the time to
+read it grows with it, not with its square.
 
     growth.py PROGRAM [NAME]…    NAME: only the fields whose names begin so
 
@@ -126,7 +126,7 @@ FIELDS = {
     "subgraphs_of_unknown": lambda n: each(n // 4000, lambda k: node("Nope", "x", "z%d" % k, **{
         "g%d" % j: BRANCHES["then_branch"] for j in range(4000)})),
     "loop_states": loop_states, "loop_scans": loop_scans, "scan_states": scan_states, "captured": captured,
-    # nodes and who reads them
+    # nodes and what reads them
     "nodes_chained": lambda n: net(chain(n, "Relu") + [RELU]),
     "nodes_backwards": lambda n: net(chain(n, "Relu")[::-1] + [RELU]),
     "nodes_beside": lambda n: each(n, lambda k: node("Relu", "x", "t%d" % k)),

@@ -43,7 +43,7 @@ def c(values, dtype=np.int64):
 
 def model(nodes, opset):
     """Nodes are (operator, inputs, outputs, attributes, domain); inputs are made by x, w and c, or name an earlier output;
-    outputs are a count, or a count and which of them anybody reads."""
+    outputs are a count, or a count and which of them are read."""
     inputs, constants, made, outs = [], [], [], []
     for k, (op, operands, outputs, attributes, domain) in enumerate(nodes):
         names = []

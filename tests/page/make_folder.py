@@ -133,7 +133,7 @@ def hostile():
         if r in reports:
             r["name"] = HOSTILE[k % len(HOSTILE)]
         r["device"]["model"] = HOSTILE[1]
-        for who in ("baseline", "best") if r["best"] else ():  # who is meant must still be found among the rows
+        for who in ("baseline", "best") if r["best"] else ():  # these rows must still be found
             second = who == "best" and r["best_time_us"] != r["baseline_time_us"]
             r[who], r[who + "_variant"] = r["candidates"][second]["name"], r["candidates"][second]["variant"]
     extra = [passes(100 + k, "norm", 64, 64 + k, 1.5, name=text) for k, text in enumerate(HOSTILE)]

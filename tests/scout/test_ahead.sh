@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# What comes next is prepared beside what is measured: the figures are the same, and who fails there is blamed for it and
-# nobody else.
+# What comes next is prepared beside what is measured: the figures are the same, and what fails there alone is
+# blamed for it.
 source "$ROOT/tests/scout/lib.sh"
 write_ops ops.json
 warm_up scripted:0

@@ -2,7 +2,7 @@
 # Custom kernels beside the device's library: what is kept and what is reverted, whose files are not loaded at all, and
 # `make validate`.
 source "$ROOT/tests/scout/lib.sh"
-umask 022 # what is built and copied here is nobody else's to write
+umask 022 # what is built and copied here may be written by no other user
 warm_up scripted:0
 CUSTOM=(--custom-kernel "$SCRIPTED/custom.so")
 prints() { [[ $STDOUT == *"$1"* ]]; }
@@ -46,7 +46,7 @@ unset CEILING_SCOUT_SCRIPTED_DISTURBED
 rm noise
 compare "${CUSTOM[@]}" --candidate custom_slower --before custom_better
 decides "one custom kernel against another" revert OK 5
-check "one against another: who stands before" test "$(field r.json 'r["baseline"]')" = custom_better
+check "one against another: which stands before" test "$(field r.json 'r["baseline"]')" = custom_better
 compare "${CUSTOM[@]}" --candidate custom_better --before scriptlib
 decides "a library's name" keep OK 0
 compare "${CUSTOM[@]}" --candidate scripted_stream
@@ -99,16 +99,16 @@ loads "a missing file" 3 "No such file" ./nothing.so
 mkdir folder
 loads "a folder" 3 "is not a file" ./folder
 chmod o+w mine.so
-loads "a file that everybody may write" 3 "chmod go-w" ./mine.so
+loads "a file that every user may write" 3 "chmod go-w" ./mine.so
 chmod o-w,g+w mine.so
 loads "a file that its group may write" 3 "chmod go-w" ./mine.so
 chmod g-w mine.so
 if ((EUID == 0)); then
     chown 12345 mine.so
-    loads "somebody else's file" 3 "another user" ./mine.so
+    loads "another user's file" 3 "another user" ./mine.so
     chown 0 mine.so
 else
-    skip "only root can give a file away: somebody else's file"
+    skip "only root can give a file away: another user's file"
 fi
 echo "no object" >text.so
 loads "a text" 3 "not a shared object" ./text.so

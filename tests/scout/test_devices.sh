@@ -51,7 +51,7 @@ for _ in 1 2 3 4 5 6 7 8 9 10; do # on a busy machine the run may be over before
     set +m
     wait_for_report stopped
     kill -INT -- "-$pid" || true
-    kill -INT -- "-$pid" || true # at once, as from who signals a process and its group
+    kill -INT -- "-$pid" || true # at once, as where a process and its group are signalled
     EXIT=0
     wait "$pid" || EXIT=$?
     if ((EXIT != 0)); then break; fi

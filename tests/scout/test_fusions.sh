@@ -81,7 +81,7 @@ check "--no-fusions leaves those that are there" test "$(count_fusions whole)" =
 scout ops.json -o only --device scripted:0 --only "$wide" --no-cache
 check "--only PATTERN: exit 0" exits 0
 check "--only PATTERN: that one alone" test "$(count_fusions only)" = 1
-check "--only PATTERN: parts that nobody measured run by default" says_of only "$wide" \
+check "--only PATTERN: parts that were not measured run by default" says_of only "$wide" \
     '[c for c in r["candidates"] if c["name"] == "parts"][0]["config"]["parts"][0]["variant"] == "algo=0"'
 scout ops.json -o only --device scripted:0 --only fusion
 check "--only fusion: all of them" test "$(count_fusions only)" = 3

@@ -112,7 +112,7 @@ check "--resume with one more candidate: it is measured" row_is short fault_wron
 scout "${FAULTS[@]}" ops.json -o short --device scripted:0 --resume --no-cache
 check "--resume with the same ones: everything is kept" grep -qF '"kept": 5' short/run.json
 
-# ---- who hangs or crashes twice ----
+# ---- what hangs or crashes twice ----
 scout ops.json -o usual_rows --device scripted:0 --no-cache
 for fault in "hang TIMEOUT deadline hung" "late_crash CRASHED signal crashed"; do
     read -r name status code did <<<"$fault"

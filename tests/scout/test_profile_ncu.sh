@@ -65,8 +65,8 @@ r["best"], r["best_variant"] = r["baseline"], r["baseline_variant"]
 json.dump(r, open("alone/reports/row.json", "w"), indent=2)
 END
 profile alone/ops.json row alone "${DEVICE[@]}"
-check "nobody beats the baseline: exit 0" exits 0
-check "nobody beats the baseline: it is launched alone" test "$(grep -c . seen.txt)" = 1
+check "no candidate beats the baseline: exit 0" exits 0
+check "no candidate beats the baseline: it is launched alone" test "$(grep -c . seen.txt)" = 1
 
 # ---- what goes wrong ----
 NCU=$PWD/nothing profile ops.json row out "${DEVICE[@]}"
@@ -109,7 +109,7 @@ check "--counters of no file: exit 2" exits 2
 scout ops.json -o out --only row --counters best=nowhere.csv
 check "--counters of a missing file: exit 3" exits 3
 scout ops.json -o out --only row --counters "nobody=$TABLE"
-check "--counters of nobody: exit 2" exits 2
+check "--counters of an unknown candidate: exit 2" exits 2
 scout ops.json -o out --only gemm --counters "best=$TABLE"
 check "--counters of a kind: exit 2" exits 2
 finish

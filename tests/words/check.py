@@ -1,6 +1,6 @@
 """Counts the words of each sentence in the documents, in --help and in the manual pages, and looks for banned words
-there and in the sources, and links that lead nowhere. Prints a line for each text and each fault, and exits 1 where
-there is a fault.
+there, in the sources and in the comments of scripts and tests, and links that lead nowhere. Prints a line for each
+text and each fault, and exits 1 where there is a fault.
 Usage: check.py [--docs] ROOT [PROGRAM…]   --docs: of the sources only the number of banned words
 
 A sentence ends at a full stop, question mark or exclamation mark before a blank. Paragraphs, list items, options and
@@ -16,6 +16,11 @@ COUNTED = ("README.md", "CONTRIBUTING.md", "CHANGELOG.md", "SECURITY.md", "docs/
 READ = COUNTED + ("docs/schema/*.json",)
 PRODUCT = ("common", "dispatch", "extract", "scout", "kernels", "analyze", "front")
 SUFFIXES = {".c", ".h", ".cu", ".cuh"}
+# Beside the product: comments alone, and what a shell test is called. Its data may hold any word.
+BESIDE = ("Makefile", "mk/*.mk", "scripts/*", "tests/**/*", "docs/examples/**/*", ".ci/run")
+REMARKS = {suffix: r"//[^\n]*|/\*.*?\*/" for suffix in SUFFIXES} | {
+    ".py": r'"""(?:.*?)"""|(?<![^\s])#[^\n]*', "": r'(?<![^\s])#[^\n]*|(?<=check )"[^"\n]*"'}
+REMARKS |= {".sh": REMARKS[""], ".mk": REMARKS[""]}
 # What a compiler sees as one piece: comments and string literals, and characters so that '"' opens no string.
 PIECES = re.compile(r"""//[^\n]*|/\*.*?\*/|"(?:\\.|[^"\\\n])*"|'(?:\\.|[^'\\\n])*'""", re.DOTALL)
 
@@ -161,9 +166,12 @@ class Check:
 
     def sources(self, root):
         files = [path for top in PRODUCT for path in sorted((root / top).rglob("*")) if path.suffix in SUFFIXES]
-        for path in files:
+        remarks = {suffix: re.compile(pattern, re.DOTALL) for suffix, pattern in REMARKS.items()}
+        beside = [path for pattern in BESIDE for path in sorted(root.glob(pattern))
+                  if path.is_file() and path.suffix in remarks and path.parent.name != "words"]
+        for path, pieces in [(path, PIECES) for path in files] + [(path, remarks[path.suffix]) for path in beside]:
             text = path.read_text(encoding="utf-8")
-            for piece in PIECES.finditer(text):
+            for piece in pieces.finditer(text):
                 if BANNED.search(piece[0]):
                     self.ban(str(path.relative_to(root)), piece[0], text.count("\n", 0, piece.start()) + 1)
 

@@ -18,7 +18,10 @@ copy=$(mktemp -d)
 trap 'rm -rf "$copy"' EXIT
 reset() {
     rm -rf "${copy:?}"/*
-    mkdir -p "$copy/docs" "$copy/common" "$copy/bin"
+    mkdir -p "$copy/docs" "$copy/common" "$copy/bin" "$copy/mk" "$copy/scripts" "$copy/tests/cli" "$copy/tests/unit"
+    echo 'static const char *const data = "nobody"; /* any word */' >"$copy/tests/unit/fine.c"
+    # shellcheck disable=SC2016 # no comment begins within a word
+    echo 'who=${#nobody} # fine' >"$copy/scripts/fine.sh"
     printf '# Fine\n\nA fine document has short sentences. This is one.\n' >"$copy/docs/fine.md"
     # shellcheck disable=SC2028 # the backslash is for C
     echo 'static const char *text = "fine\n", quote = '\''"'\''; /* fine, too */ int whoever_is_no_comment;' >"$copy/common/fine.c"
@@ -57,6 +60,11 @@ told "tool.1:" program "$(many word 41)."
 told "common/fine.c:3: the word nobody" add common/fine.c $'/* one line\n * nobody reads */'
 told "common/fine.c:2: the word somebody" add common/fine.c '// somebody does'
 told "common/fine.c:2: the word Whoever" add common/fine.c 'const char *x = "\"Whoever";'
+told "mk/fine.mk:1: the word who" add mk/fine.mk '# knows who does'
+told "scripts/fine.sh:2: the word nobody" add scripts/fine.sh 'x=1 # nobody reads it'
+told "tests/cli/fine.sh:1: the word whoever" add tests/cli/fine.sh 'check "whoever wins" true'
+told "tests/cli/fine.py:1: the word Nobody" add tests/cli/fine.py '"""Nobody reads it."""'
+told "tests/unit/fine.c:2: the word whom" add tests/unit/fine.c '/* whom it blames */'
 code=0
 reset
 add common/fine.c '/* nobody */'

@@ -83,7 +83,7 @@ static scout_answer skinny_launch(scout_plan *plan, const scout_args *args, scou
     return SCOUT_OK;
 }
 
-/* What somebody needs to run this variant again; it goes into the report. */
+/* What is needed to run this variant again; it goes into the report. */
 static int skinny_describe(const scout_plan *plan, char *json, size_t room) {
     return snprintf(json, room, "{\"columns\": %lld}", (long long)plan->columns);
 }

@@ -1,4 +1,4 @@
-/* Two studies made by hand: who is whom, what a changed verdict means, what the ceilings and devices say. The
+/* Two studies made by hand: which is which, what a changed verdict means, what the ceilings and devices say. The
  * statistics are in test_drift.c. */
 #include "analyze/compare/comparison_formats.h"
 #include "tests/unit/unit.h"
@@ -83,13 +83,13 @@ static void who_is_whom(void) {
     start(12);
     after.reports[1].operation = "renamed";
     after.reports[2].key = "another";
-    after.reports[3].operation = "a", after.reports[3].key = "twice"; /* nobody can say which of two it is */
+    after.reports[3].operation = "a", after.reports[3].key = "twice"; /* which of two it is cannot be decided */
     after.reports[4].operation = "b", after.reports[4].key = "twice";
     before.reports[3].key = "twice";
     after.reports[5].operation = "op_06", after.reports[6].operation = "op_05"; /* names changed places */
     before.study.skipped = (study_skipped[]){{"monday/reports/another", "is cut short"}};
     before.study.skipped_count = 1;
-    after.reports[2].path = "tuesday/reports/another"; /* nobody knows whether it is new */
+    after.reports[2].path = "tuesday/reports/another"; /* whether it is new is unknown */
     if (!UNIT_CHECK(compare())) return;
     UNIT_INT(made.operations.row_count, 9);
     UNIT_TEXT(row_of("op_01")->after->operation, "renamed");
@@ -136,7 +136,7 @@ static void the_best_counts(void) {
     comparison_close(&made);
 }
 
-/* Who wins by 2.1 % one night may win by 1.9 % the next, and then nobody has won. */
+/* What wins by 2.1 % one night may win by 1.9 % the next, and then nothing has won. */
 static void a_choice_at_its_threshold(void) {
     for (int unsure = 0; unsure < 2; unsure++) {
         start(20);
@@ -236,7 +236,7 @@ static void what_the_ceilings_say(void) {
     }
 }
 
-/* A clock that power holds back: what computes is slower, what moves data is not, and nobody is to blame. */
+/* A clock that power holds back: what computes is slower, what moves data is not, and nothing is to blame. */
 static void a_part_of_the_machine(void) {
     static const struct {
         double compute, memory;

@@ -138,7 +138,7 @@ static void few_operations(void) {
     drift d = learned(rows, 3);
     UNIT_CHECK(!d.learned && d.spread >= gpu().prior->spread);
     UNIT_INT(drift_judge(&d, rows[0], 0).state, DRIFT_AMBIGUOUS);
-    rows[0].change = 0.2; /* nobody's drift */
+    rows[0].change = 0.2; /* no machine's drift */
     d = learned(rows, 3);
     UNIT_INT(drift_judge(&d, rows[0], 0).state, DRIFT_SLOWER);
     UNIT_CHECK(drift_judge(&d, rows[1], 0).state != DRIFT_FASTER);
@@ -146,7 +146,7 @@ static void few_operations(void) {
     d = learned(rows, 3);
     UNIT_INT(drift_judge_machine(&d).state, DRIFT_SLOWER);
     UNIT_INT(named(&d, rows, 0, 3, DRIFT_SLOWER), 0);
-    d = learned(rows, 2); /* of two nobody can tell */
+    d = learned(rows, 2); /* two rows cannot decide */
     UNIT_CHECK(!d.machine_known && drift_judge_machine(&d).state == DRIFT_AMBIGUOUS);
     UNIT_INT(named(&d, rows, 0, 2, DRIFT_SLOWER), 2);
     d = learned(rows, 0);

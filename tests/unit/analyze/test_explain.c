@@ -48,7 +48,7 @@ static study_report report_of(const verdict_facts *f) {
                           .verdict = judge(f)};
 }
 
-/* Where lines are broken is nobody's business here. */
+/* Where lines are broken does not matter here. */
 static void flatten(char *text) {
     char *to = text;
     for (const char *s = text; *s; s++)
@@ -108,7 +108,7 @@ static double time_behind(const char *text, const char *what) {
     return at ? strtod(at + strlen(what), NULL) : NAN;
 }
 
-/* Who follows the advice gets what it promises. */
+/* The advice, once followed, gives what it promises. */
 static void the_times_are_the_thresholds(void) {
     verdict_facts f = product(20);
     f.model_us = 1000;

@@ -137,12 +137,15 @@ static void odd_numbers(void) {
                                 "'bytes_read':1e9,'bytes_written':0.0,'baseline_time_us':4000.0,'best_time_us':4000.0,"
                                 "'peak_tflops':1e9," LAB_CEILING("3000.0") ",'candidates':[" LAB_ROW(
                                     "lib", "4000.0") "," ODD_ROW "]}");
-    lab_write("run.json",
-              "{'schema':'ceiling-scout/run/1','seconds':-1,'devices':[{'class':'class A','libraries':7,'ceilings':{"
-              "'read_tbps':1e-300,'peaks':[{'tflops':-5},{'precision':'fp16','tflops':1e8,'shape':[1e300,0]}],"
-              "'bandwidths':[{'bytes':1e300,'read_fraction':1,'resident':false,'tbps':1e300},{'bytes':1,"
-              "'read_fraction':1,'resident':false,'tbps':1e-300}]}}],'crossovers':[7,{'points':[{'zeros':0.5,"
-              "'dense_us':1e300},{'zeros':0.5,'dense_us':1e11},{'zeros':0.5,'dense_us':1.0}]}]}");
+    lab_write(
+        "run.json",
+        "{'schema':'ceiling-scout/run/1','seconds':-1,'devices':[{'class':'class A','libraries':7,'ceilings':{"
+        "'read_tbps':1e-300,'peaks':[{'tflops':-5},{'precision':'fp16','tflops':1e8,'shape':[1e300,0]}],"
+        "'bandwidths':[{'bytes':1e300,'read_fraction':1,'resident':false,'tbps':1e300},{'bytes':1,"
+        "'read_fraction':1,'resident':false,'tbps':1e-300}]}}],'crossovers':[7,{'points':[{'zeros':0.5,"
+        "'dense_us':1e300},{'zeros':0.5,'dense_us':1e11},{'zeros':0.5,'dense_us':1.0}]}],'along':{'axes':['<i>',7],"
+        "'points':[{'at':['1',null],'efficiency':1e-300,'baseline_ci':-1},{'at':['1'],'efficiency':0.5},"
+        "{'at':['1e14','</script>'],'efficiency':0.5},{'at':['1e14','</script>'],'efficiency':999}]}}");
     char *text = page_text_of(&s), *body = body_of(text);
     all_is_closed(text);
     UNIT_CHECK(strstr(body, "Each operation") != NULL);
@@ -150,6 +153,26 @@ static void odd_numbers(void) {
                                         "inf%",  ">nan",   ">inf",  "</script>"};
     for (size_t k = 0; k < sizeof never / sizeof never[0]; k++)
         if (!UNIT_CHECK(!strstr(body, never[k]))) printf("%.80s\n", strstr(body, never[k]));
+    free(text);
+    study_close(&s);
+    lab_end();
+}
+
+/* A picture for each combination of the other axes, over the first one of numbers. */
+static void shapes_along_an_axis(void) {
+    study s;
+    lab_begin();
+    lab_write("reports/a.json", LAB_BEATEN("a", "10", "40.0", "32.0", "0.8", "30.0"));
+    lab_write("run.json", "{'schema':'ceiling-scout/run/1','seconds':1,'along':{'axes':['precision','M'],'points':["
+                          "{'at':['fp32','1'],'efficiency':0.25},{'at':['fp32','64'],'efficiency':0.5},"
+                          "{'at':['bf16','1'],'efficiency':0.75,'baseline_ci':0.1},{'at':['bf16','64'],'efficiency':"
+                          "0.5},{'at':['fp16','1'],'efficiency':0.5}]}}");
+    char *text = page_text_of(&s), *body = body_of(text);
+    all_is_closed(text);
+    UNIT_CHECK(strstr(body, "How near to the ceiling, shape by shape") != NULL);
+    UNIT_CHECK(strstr(body, "precision = fp32, over M") != NULL && strstr(body, "precision = bf16, over M") != NULL);
+    UNIT_CHECK(!strstr(body, "precision = fp16")); /* one point is no curve */
+    UNIT_CHECK(strstr(body, "class=\"whisker\"") != NULL);
     free(text);
     study_close(&s);
     lab_end();
@@ -199,6 +222,7 @@ int main(void) {
     UNIT_RUN(axes);
     UNIT_RUN(what_is_known_is_shown);
     UNIT_RUN(odd_numbers);
+    UNIT_RUN(shapes_along_an_axis);
     UNIT_RUN(foreign_text_stays_text);
     UNIT_RUN(a_report_that_went_away);
     return unit_end();

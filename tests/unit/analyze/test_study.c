@@ -138,7 +138,7 @@ static void what_is_skipped(void) {
     lab_end();
 }
 
-/* Pipes, folders, links and files that nobody may read; and one that is as large as none is. Nothing hangs. */
+/* Pipes, folders, links and files that cannot be read; and one that is as large as none is. Nothing hangs. */
 static void what_is_no_file(void) {
     study s;
     status st = {0};

@@ -1,5 +1,5 @@
 /* Summaries: every operation comes out as one thing, sums add up, what is proven and what is only potential stay apart,
- * and the order is what somebody should do first. And what is printed of it, whatever the names are. */
+ * and the order is what should be done first. And what is printed of it, whatever the names are. */
 #include "analyze/write/formats.h"
 #include "common/plain.h"
 #include "tests/unit/analyze/study_fixture.h"

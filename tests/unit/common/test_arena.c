@@ -225,6 +225,25 @@ static void checked_arithmetic_saturates(void) {
     UNIT_INT(checked_from_double(-2.9), -2);
 }
 
+static arena within;
+static void work(void *context) {
+    *(char **)context = arena_strndup(&within, "text", 4);
+    UNIT_TEXT(*(char **)context, "text");
+}
+static void fail(void *context) {
+    work(context);
+    guard_fail(within.guard, STATUS_INPUT, "no more");
+}
+
+static void work_with_an_arena_of_its_own(void) {
+    status st = {0};
+    char *text = NULL;
+    UNIT_CHECK(arena_within(&within, work, &text, &st) && st.code == STATUS_OK);
+    UNIT_CHECK(!arena_within(&within, fail, &text, &st));
+    UNIT_INT(st.code, STATUS_INPUT);
+    UNIT_TEXT(st.text, "no more");
+}
+
 int main(void) {
     UNIT_RUN(guard_carries_the_reason);
     UNIT_RUN(pieces_are_aligned_and_apart);
@@ -237,5 +256,6 @@ int main(void) {
     UNIT_RUN(failing_leaves_the_arena_usable);
     UNIT_RUN(cut_short_map_fails);
     UNIT_RUN(checked_arithmetic_saturates);
+    UNIT_RUN(work_with_an_arena_of_its_own);
     return unit_end();
 }

@@ -80,7 +80,7 @@ static void the_models_time_has_an_interval(void) {
     wants(&f, "NONE", "NONE", true);
 }
 
-/* Who nearly won may win the next time. */
+/* What nearly won may win the next time. */
 static void a_rival_at_the_margin_is_told(void) {
     verdict_facts f = product(80);
     f.rival_ratio_ci = 0.004, f.rival_family = "LIBRARY_TUNE";
@@ -138,7 +138,7 @@ static void without_cutlass_nothing_is_swept(void) {
         f.device = others[k];
         wants(&f, "CUSTOM_KERNEL", "HIGH", false);
         UNIT_CHECK(!strstr(judge(&f).recommendation, "tile"));
-        f.model_us = 1666.8; /* of 3 % nobody writes a kernel */
+        f.model_us = 1666.8; /* 3 % is not worth a kernel */
         wants(&f, "NONE", "LOW", false);
         f = product(95);
         f.device = others[k];

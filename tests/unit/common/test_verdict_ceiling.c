@@ -78,7 +78,7 @@ static void an_interval_that_is_not_known_decides_nothing(void) {
             wants(&f, "LIBRARY_TUNE", "LOW", true);
         }
     verdict_facts f = product(50);
-    f.ratio_ci = NAN, f.best_us = 30, f.best_ci = NAN; /* two times, and of one nobody knows how exact it is */
+    f.ratio_ci = NAN, f.best_us = 30, f.best_ci = NAN; /* two times, and how exact one is is unknown */
     wants(&f, "CUTLASS_SWEEP", "HIGH", true);
 }
 

@@ -286,7 +286,7 @@ static void reload_keeps_what_is_held(void) {
     scout_dispatch_close(d);
 }
 
-/* Who holds on to every table keeps new ones out, and loses none. */
+/* A reader that holds every table keeps new ones out, and loses none. */
 static void held_tables_are_bounded(void) {
     lab_text t = {.used = 0};
     scout_dispatch_view views[64];

@@ -7,7 +7,7 @@
 static scout_dispatch_note note;
 
 static scout_dispatch_status try_text(const char *text, size_t size) {
-    /* behind its end is nobody's memory: a sanitizer sees who looks there */
+    /* memory behind its end is not allocated: a sanitizer sees what reads there */
     char *alone = malloc(size ? size : 1);
     scout_dispatch *d = NULL;
     if (!alone) return SCOUT_DISPATCH_FAILED;

@@ -1,4 +1,4 @@
-/* A table that is replaced ten thousand times while others read: nobody waits, nobody sees parts of two. Also built
+/* A table that is replaced ten thousand times while others read: no reader waits, none sees parts of two. Also built
  * with the thread sanitizer (tests/dispatch/run.sh), which is why it needs nothing but the library. */
 #include "tests/unit/dispatch/dispatch_fixture.h"
 #include "tests/unit/unit.h"

@@ -125,7 +125,7 @@ static void bad_entries(void) {
         UNIT_CHECK(files_write(path, good, k, &st));
         UNIT_CHECK(miss(&c, "key") && note[0]);
     }
-    /* an entry of another key under this name; then one that is a folder, and a pipe that nobody writes to */
+    /* an entry of another key under this name; then one that is a folder, and a pipe without a writer */
     UNIT_CHECK(put(&c, "key", 1));
     char *moved = strstr(good, "\"key\":\"key\"");
     if (moved) memcpy(moved, "\"key\":\"yek\"", 11);
@@ -293,7 +293,7 @@ static void trimming(void) {
 
 enum { WRITERS = 32, ENTRIES = 1000, READERS = 2 };
 
-/* Half of a writer's keys are its own, the other half are everybody's. The value says the key's number. */
+/* Half of a writer's keys are its own, the other half are shared. The value says the key's number. */
 static int key_of(int writer, int k, char *key, size_t room) {
     if (k % 2)
         snprintf(key, room, "shared %d", k);

@@ -73,7 +73,7 @@ static void parts_are_told_as_they_end(void) {
     UNIT_TEXT(parts, "bandwidth 1+0 fp16 1+1 ");
     parts[0] = 0;
     q.bandwidth = false;
-    q.precisions[1] = "fp8", q.precisions[2] = "int8"; /* nobody computes that here, which is known then */
+    q.precisions[1] = "fp8", q.precisions[2] = "int8"; /* no candidate computes that here, which is known then */
     UNIT_CHECK(measure(&q, c, NULL, &why) == SCOUT_OK);
     UNIT_TEXT(parts, "fp8 1+2 int8 1+2 ");
     made_up.loss_at = made_up.now;
@@ -121,7 +121,7 @@ static void one_deadline_for_all(void) {
     free(c);
 }
 
-/* What was disturbed counts until it is measured again, which is the next time that anybody asks for it. */
+/* What was disturbed counts until it is measured again, which is the next time that it is wanted. */
 static void disturbed_is_measured_again(void) {
     ceilings *c = calloc(1, sizeof *c);
     scout_why why = {.text = ""};

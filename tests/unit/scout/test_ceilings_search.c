@@ -21,7 +21,7 @@ typedef struct model {
     int lost_at;
     double said; /* last promised sign of life */
     bool late;
-    double slow_from, slow_to; /* somebody else uses the device meanwhile */
+    double slow_from, slow_to; /* another process uses the device meanwhile */
 } model;
 
 typedef struct shape {

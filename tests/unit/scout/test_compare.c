@@ -111,7 +111,7 @@ static void failures(void) {
              COMPARE_NONE);
     UNIT_TEXT(json_string_value(json_object_get(c.before, "name")), "lib");
     UNIT_CHECK(!c.after);
-    /* who was left out by name takes no part */
+    /* what was left out by name takes no part */
     UNIT_INT(decide("{" BEFORE_LIB "'best':'lib','candidates':[" OK_ROW("lib", "1.0") "," BAD_ROW("third", "SKIPPED",
                                                                                                   "not_asked") "]}"),
              COMPARE_NONE);

@@ -1,4 +1,5 @@
-/* Frames over pipes and sockets: in one piece, byte by byte, many at once, damaged everywhere, cut short, to nobody. */
+/* Frames over pipes and sockets: in one piece, byte by byte, many at once, damaged everywhere, cut short, without a
+ * reader. */
 #include "scout/worker/frames.h"
 #include "tests/unit/unit.h"
 
@@ -154,7 +155,7 @@ static void damaged(void) {
     json_decref(body);
 }
 
-/* A length that is too large is refused at once: nobody waits for bytes that never come. */
+/* A length that is too large is refused at once: nothing waits for bytes that never come. */
 static void too_long(void) {
     static char bytes[4096];
     const uint32_t length = FRAMES_MAX_BYTES + 1;
@@ -174,7 +175,7 @@ static void too_long(void) {
     close(ends[1]);
 }
 
-/* Writing to nobody is an error and no signal: neither on a socket nor on a pipe. */
+/* Writing without a reader is an error and no signal: neither on a socket nor on a pipe. */
 static void to_nobody(void) {
     int pair[2], ends[2];
     signal(SIGPIPE, SIG_DFL);

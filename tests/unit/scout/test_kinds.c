@@ -236,7 +236,7 @@ static void types_that_go_together(void) {
         end();
     }
     begin("16,128,128", "fp32");
-    o.rec.weight_type = DTYPE_INT8; /* dequantised when the model is loaded: nobody is told its scales */
+    o.rec.weight_type = DTYPE_INT8; /* dequantised when the model is loaded: its scales are not passed on */
     UNIT_CHECK(!build());
     UNIT_TEXT(why.code, "type");
     end();

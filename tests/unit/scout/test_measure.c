@@ -6,7 +6,7 @@
 #include <math.h>
 #include <stdlib.h>
 
-/* ---- who wins ---- */
+/* ---- what wins ---- */
 
 static void the_faster_one_wins(void) {
     begin("16,24,8", "fp32");
@@ -214,7 +214,7 @@ static void the_last_resort_waits(void) {
     end();
     begin("16,24,8", "fp32");
     ceilings_at(work / 199e-6);
-    known.peaks[0].rel_ci95 = 0.2; /* so does the baseline seem to be, but nobody knows */
+    known.peaks[0].rel_ci95 = 0.2; /* so does the baseline seem to be, but that is unknown */
     measure();
     row_is("last", "", "OK", NULL);
     end();
@@ -287,7 +287,7 @@ static void a_host_is_held_against_its_own_minute(void) {
     }
 }
 
-/* Where a product set the peak, registers may only have had a bad moment then: who is faster now is the scale. */
+/* Where a product set the peak, registers may only have had a bad moment then: what is faster now is the scale. */
 static void the_faster_one_of_now_is_the_scale(void) {
     const double product = 2.0 * 16 * 16 * 16 / 200e-6;
     for (int faster = 0; faster < 2; faster++) {
@@ -313,6 +313,7 @@ static void a_time_is_told_at_its_own_clock(void) {
     USE(&fake_right, &fake_fast);
     ceilings_at(product / 1e12);
     known.peaks[0].clock_mhz = 1000;
+    known.clock_fall = 0.001; /* whole seconds are hardly another matter */
     d->held_mhz = 1500;
     fake_api.clocks = fake_clocks;
     measure_opens();
@@ -365,7 +366,7 @@ static void bytes_of_a_host(void) {
     known.bandwidths[3] = known.bandwidths[2];
     known.bandwidths[3].resident = true;
     known.bandwidth_count = 4;
-    known.plateau_bytes = 1e7; /* more than 512 copies have: who records nothing may have as many as it takes */
+    known.plateau_bytes = 1e7; /* more than 512 copies have: what records nothing may have as many as it takes */
     measure();
     const json_t *probe = json_object_get(result, "probe");
     UNIT_TEXT(text(probe, "bound"), "memory");
@@ -395,7 +396,7 @@ static void what_the_budget_does_not_reach(void) {
     end();
 }
 
-/* A launch of minutes is known to be one before it begins. Where nobody waits for an end, it is timed. */
+/* A launch of minutes is known to be one before it begins. Without a deadline it is timed. */
 static void what_would_overrun_the_budget_by_minutes(void) {
     for (int waits = 0; waits < 2; waits++) {
         begin("16,24,8", "fp32");

@@ -81,7 +81,7 @@ static void a_lost_device_ends_it(void) {
     measure();
     UNIT_CHECK(result == NULL);
     UNIT_INT(answer, SCOUT_LOST);
-    UNIT_TEXT(last_step, "lost||verify"); /* whom the supervisor will blame */
+    UNIT_TEXT(last_step, "lost||verify"); /* what the supervisor will blame */
     end();
 }
 
@@ -174,7 +174,7 @@ static void qualifying_names_the_faulty(void) {
         UNIT_INT(json_array_size(result), 1);
         UNIT_TEXT(text(json_array_get(result, 0), "status"), rows[k].status);
         UNIT_TEXT(text(json_object_get(json_array_get(result, 0), "reason"), "code"), rows[k].code);
-        UNIT_CHECK(strstr(all_steps, "right|") == NULL); /* nobody else ran */
+        UNIT_CHECK(strstr(all_steps, "right|") == NULL); /* nothing else ran */
         end();
     }
     static const char *const fine[] = {"right", "refuses"};

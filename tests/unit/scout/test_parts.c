@@ -66,7 +66,7 @@ static void each_part_runs_as_it_is_best(void) {
     end_fusion();
 }
 
-/* Who is not here, or has no such variant, or cannot be prepared: the library's default takes its place. */
+/* What is not here, or has no such variant, or cannot be prepared: the library's default takes its place. */
 static void the_default_is_there_for_all(void) {
     static const char *const names[][2] = {
         {"gone", ""}, {"tuned", "algo=9,split=1"}, {"tuned", "algo=5,split=2"}, {"fails", ""}, {"refuses", ""}};
@@ -112,7 +112,7 @@ static void weights_are_packed_once(void) {
     end_fusion();
 }
 
-/* The harness packs a tensor or not: there is nobody to copy what one part wants as it lies. */
+/* The harness packs a tensor or not: nothing copies what one part wants as it lies. */
 static void who_packs_alone_does_not(void) {
     begin_fusion();
     USE(&fake_right, &fake_packs);
@@ -163,7 +163,7 @@ static void what_cannot_be_laid_out_is_refused(void) {
     }
 }
 
-/* What the device still has is nobody's any more: it is not touched. */
+/* What the device still has belongs to no plan any more: it is not touched. */
 static void a_part_that_loses_the_device(void) {
     begin_fusion();
     USE(&fake_right, &fake_lost);

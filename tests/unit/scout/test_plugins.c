@@ -153,7 +153,7 @@ static void plugins(void) {
     bad.launch = NULL;
     WITH((p.candidates = bads, p.candidate_count = 2));
     bad = right;
-    bad.flags = SCOUT_BASELINE; /* of somebody else's device */
+    bad.flags = SCOUT_BASELINE; /* of another plugin's device */
     WITH((p.candidates = bads, p.candidate_count = 2));
     scout_device_api api = {.size = sizeof api, .name = "other"};
     WITH((p.candidates = bads, p.candidate_count = 2, p.device = &api));

@@ -1,4 +1,5 @@
-/* A plugin's file before it is loaded: who may have written it, and whether its headers promise more than is there. */
+/* A plugin's file before it is loaded: which users may have written it, and whether its headers promise more than is
+ * there. */
 #include "scout/device/plugins.h"
 #include "tests/unit/unit.h"
 

@@ -1,4 +1,4 @@
-/* Reports: what is taken from a measurement, whoever wrote it; figures beside their ceiling; what may be reused. */
+/* Reports: what is taken from a measurement, whatever wrote it; figures beside their ceiling; what may be reused. */
 #include "scout/report/report.h"
 #include "tests/unit/scout/report_made.h"
 

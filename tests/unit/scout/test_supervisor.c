@@ -143,7 +143,8 @@ static void some_times(const char *what, int times, int want_restarts, size_t wa
     unlink(path);
 }
 
-/* What fails once and does well alone is not to blame; nor what somebody else ended or stopped, if that has an end. */
+/* What fails once and does well alone is not to blame; nor what was ended or stopped from outside, if that has an end.
+ */
 static void blamed_only_alone(void) {
     some_times("crash", 1, 1, 0, "signal 11");
     some_times("crash", 2, 2, 1, "signal 11");
@@ -153,7 +154,7 @@ static void blamed_only_alone(void) {
     some_times("kill", 100, 7, 1, "something kills the workers of this run");
 }
 
-/* What was lost beside others is done again alone: then nobody is at fault, and from there on all is done so. */
+/* What was lost beside others is done again alone: then nothing is at fault, and from there on all is done so. */
 static void what_is_prepared_beside_blames_nobody(void) {
     static const char *const jobs[] = {"{\"what\": \"measure\", \"ahead\": [{}, {}]}",
                                        "{\"what\": \"measure\", \"do\": \"beside\", \"ahead\": [{}]}",
@@ -208,7 +209,7 @@ static void no_faults(void) {
     UNIT_INT(p.why[2].code, STATUS_ENVIRONMENT);
     UNIT_CHECK(strstr(p.why[2].text, "this job cannot be done") != NULL);
     UNIT_CHECK(json_equal(json_object_get(p.results[0], "pid"), json_object_get(p.results[3], "pid")));
-    UNIT_TEXT(json_get_text(p.results[3], "spin"), ""); /* a device says what its threads do, and nobody else */
+    UNIT_TEXT(json_get_text(p.results[3], "spin"), ""); /* only a device says what its threads do */
     forget(&p);
 }
 
@@ -303,7 +304,7 @@ static void two_devices(void) {
     forget(&p);
 }
 
-/* A device that goes away: what it had in hand goes to the other one, and nobody is blamed for it. */
+/* A device that goes away: what it had in hand goes to the other one, and nothing is blamed for it. */
 static void device_lost(void) {
     static const char *const jobs[] = {"{\"what\": \"measure\", \"do\": \"open\"}", "{\"what\": \"measure\"}",
                                        "{\"what\": \"measure\"}"};

@@ -43,8 +43,8 @@ static noisy hop(uint64_t seed) { return counted(noisy_hopping(seed, true)); }
 
 static const scene scenes[] = {
     {"steady", noisy_quiet, .wander = 0},
-    {"hopping clock", hop, .loaded_mhz = 1700, .steered = true},
-    {"steered power", steered, .loaded_mhz = 1400, .steered = true},
+    {"hopping clock", hop, .allocations = 0.005, .loaded_mhz = 1700, .steered = true},
+    {"steered power", steered, .allocations = 0.005, .loaded_mhz = 1400, .steered = true},
     {"slow wander of 0.3 %", noisy_quiet, .wander = 0.003},
     {"slow wander of 1 %", noisy_quiet, .wander = 0.01},
     {"a host that swings", noisy_shared, .host = true, .swings = true},

@@ -163,7 +163,7 @@ static void broken_domains(void) {
     made.parameters[1].labels = long_labels; /* cut, it would be another one's name */
     refused(broken);
     begin();
-    made.count = UINT32_MAX; /* whoever says no may leave anything behind */
+    made.count = UINT32_MAX; /* a refusal may leave anything behind */
     says = SCOUT_LOST;
     UNIT_INT(ask(&candidate), SCOUT_LOST);
     UNIT_INT(room.count, 0);

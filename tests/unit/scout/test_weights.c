@@ -119,7 +119,7 @@ static void entries_are_split(void) {
     }
     UNIT_CHECK(strstr(operation_key(&list.items[1], &a), ";zeros=") != NULL);
     operation_list_free(&list);
-    UNIT_INT(split(entry(6, 0), 0, &list), 1); /* nobody knows which of them runs how often */
+    UNIT_INT(split(entry(6, 0), 0, &list), 1); /* how often each of them runs is unknown */
     operation_list_free(&list);
     UNIT_INT(split(entry(4, 4 * BYTES), 0, &list), 1); /* unreachable */
     UNIT_CHECK(list.items[0].count == 4 && list.items[0].sparsity == 0);
