@@ -7,6 +7,7 @@
 #include "extract/infer/infer.h"
 #include "extract/match/match_patterns.h"
 #include "extract/ops/collect.h"
+#include "extract/ops/dataflow.h"
 #include "extract/ops/work.h"
 #include "extract/write/emit.h"
 
@@ -67,6 +68,8 @@ static const catalog *catalogue(run *r, model *m) {
     catalog *c = collect(&list);
     show_stage(r, "finding fusions");
     fuse_all(c);
+    show_stage(r, "following tensors");
+    c->dataflow = dataflow_build(c);
     return c;
 }
 
