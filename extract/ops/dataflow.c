@@ -69,6 +69,8 @@ static unit *unit_of(const flow_builder *b, const node *n) {
 
 static unit *producer_of(const flow_builder *b, const tensor *t) { return unit_of(b, t->producer); }
 
+static bool is_read(const tensor *t) { return t->is_graph_output || t->user_count > 0; }
+
 /* Output 0 is input 0, as it lies. Others that are free, as the handling of sequences, stand for themselves. */
 static bool is_alias(const unit *u) {
     static const char *const others[] = {"Constant", "Optional", "OptionalHasElement", "Shape", "Size"};
@@ -78,7 +80,7 @@ static bool is_alias(const unit *u) {
     for (size_t k = 0; k < sizeof others / sizeof *others; k++)
         if (graph_is(w->node, others[k])) return false;
     for (int k = 1; k < w->node->out_count; k++)
-        if (cost_wanted(w->node, k)) return false;
+        if (w->node->out[k] && is_read(w->node->out[k])) return false;
     return cost_shaped(in) && cost_shaped(out) && in->info->form == INFO_TENSOR && out->info->form == INFO_TENSOR &&
            info_count(in->info) == info_count(out->info) && cost_type(w, in) == cost_type(w, out);
 }
@@ -113,7 +115,7 @@ static dataflow_kind kind_of(const flow_builder *b, const tensor *t) {
     if (t->source == TENSOR_FORMAL) return DATAFLOW_STATE;
     if (t->source == TENSOR_INITIALIZER || t->blob) return DATAFLOW_WEIGHT;
     const unit *u = producer_of(b, t);
-    if (t->is_constant || (u && u->w->folded)) return DATAFLOW_CONSTANT;
+    if (u ? u->w->folded : t->is_constant) return DATAFLOW_CONSTANT;
     return t->is_graph_output && t->home == b->catalog->model->main ? DATAFLOW_OUTPUT : DATAFLOW_ACTIVATION;
 }
 
@@ -176,7 +178,8 @@ static bool is_there(const flow_builder *b, const tensor *t) {
 static void read_tensor(flow_builder *b, const work *w, tensor *t) {
     cost_weight found;
     if (!t || cost_is_parameter(t)) return;
-    if (cost_trace(w, t, &found)) {
+    const unit *u = producer_of(b, t); /* of a constant too, where what makes it is not resolved */
+    if ((!u || u->w->folded) && cost_trace(w, t, &found) && is_there(b, found.root)) {
         read_constant(b, &found);
     } else if (is_there(b, t)) {
         read_row(b, row_of(b, t, type_of(b, t)));
@@ -209,10 +212,12 @@ static void make_tensors(flow_builder *b, const work *w, int begin) {
         const node *n = w->nodes[k];
         for (int i = 0; i < n->out_count; i++) {
             const tensor *t = n->out[i];
-            if (t && (w->node_count == 1 ? cost_wanted(n, i) : leaves(b, w, t))) make_tensor(b, t, begin);
+            if (t && (w->node_count == 1 ? is_read(t) : leaves(b, w, t))) make_tensor(b, t, begin);
         }
     }
-    if (o->makes == 0 && w->node->out_count > 0 && w->node->out[0]) make_tensor(b, w->node->out[0], begin);
+    const bool unread = o->makes == 0;
+    for (int i = 0; unread && i < w->node->out_count; i++)
+        if (w->node->out[i]) make_tensor(b, w->node->out[i], begin);
 }
 
 /* Of a move: each of its outputs as strides over what it moves. */
@@ -221,12 +226,14 @@ static void tell_views(flow_builder *b, const work *w) {
     const tensor *in = cost_in(w, 0);
     if (w->rec.kind != OP_MOVE || w->node_count != 1 || !in || cost_known(in) || !b->row_of[in->place]) return;
     const int from = b->row_of[in->place] - 1;
+    int64_t before = 0;
     for (int k = 0; k < w->node->out_count; k++) {
         const tensor *out = w->node->out[k];
-        if (!out || !b->row_of[out->place]) continue;
+        const dataflow_strides *view = dataflow_view(w, k, &before);
+        if (!view || !b->row_of[out->place]) continue;
         dataflow_tensor *row = &d->tensors[b->row_of[out->place] - 1];
-        row->view = dataflow_view(w, k);
-        if (row->view) row->source = dataflow_is_alias(&d->tensors[from]) ? d->tensors[from].source : from;
+        row->view = view;
+        row->source = dataflow_is_alias(&d->tensors[from]) ? d->tensors[from].source : from;
     }
 }
 
@@ -260,7 +267,7 @@ static void add_occurrence(flow_builder *b, const unit *u, int begin) {
         }
         if (graph_has_body(n)) read_bodies(b, w, n);
     }
-    make_tensors(b, w, begin);
+    make_tensors(b, w, w->free ? begin : d->occurrence_count);
     tell_views(b, w);
     d->occurrence_count++;
 }

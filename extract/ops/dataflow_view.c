@@ -11,7 +11,7 @@ typedef struct move_view {
     const work *w;
     const node *n;
     const tensor *in, *out;
-    int k; /* which output */
+    int64_t *before; /* of Split: how much of its axis the outputs before it have; -1: not known */
     int rank, out_rank;
     int64_t own[INFO_MAX_RANK], strides[INFO_MAX_RANK], offset;
 } move_view;
@@ -70,14 +70,9 @@ static bool view_slice(move_view *v) {
 static bool view_split(move_view *v) {
     const int axis = axis_of(v, graph_attr_int(v->n, "axis", 0));
     if (axis < 0 || v->out_rank != v->rank) return false;
-    int64_t before = 0;
-    for (int k = 0; k < v->k; k++) {
-        const tensor *piece = v->n->out[k];
-        if (!piece || cost_rank(piece) != v->rank || piece->info->inexact) return false;
-        before = checked_add(before, piece->info->dims[axis]);
-    }
     memcpy(v->strides, v->own, (size_t)v->rank * sizeof *v->strides);
-    v->offset = checked_mul(before, v->own[axis]);
+    v->offset = checked_mul(*v->before, v->own[axis]);
+    *v->before = checked_add(*v->before, dim_out(v, axis));
     return true;
 }
 
@@ -130,7 +125,7 @@ static bool is_inside(const move_view *v) {
     int64_t first = v->offset, last = v->offset;
     for (int k = 0; k < v->out_rank; k++) {
         const int64_t reach = checked_mul(checked_sub(dim_out(v, k), 1), v->strides[k]);
-        if (dim_out(v, k) < 1) return false;
+        if (dim_out(v, k) < 1 || v->strides[k] == INT64_MIN) return false;
         if (reach < 0)
             first = checked_add(first, reach);
         else
@@ -139,10 +134,15 @@ static bool is_inside(const move_view *v) {
     return first >= 0 && last < info_count(v->in->info);
 }
 
-const dataflow_strides *dataflow_view(const work *w, int k) {
-    move_view v = {.w = w, .n = w->node, .in = cost_in(w, 0), .out = cost_out(w, k), .k = k};
-    if (w->node_count != 1 || w->node->domain[0] || !cost_shaped(v.in) || !cost_shaped(v.out)) return NULL;
-    if (v.in->info->inexact || v.out->info->inexact || cost_type(w, v.in) != cost_type(w, v.out)) return NULL;
+static bool is_told(const move_view *v) {
+    return v->w->node_count == 1 && !v->n->domain[0] && cost_shaped(v->in) && cost_shaped(v->out) &&
+           !v->in->info->inexact && !v->out->info->inexact && cost_type(v->w, v->in) == cost_type(v->w, v->out);
+}
+
+const dataflow_strides *dataflow_view(const work *w, int k, int64_t *before) {
+    move_view v = {.w = w, .n = w->node, .in = cost_in(w, 0), .out = cost_out(w, k), .before = before};
+    if (!is_told(&v)) *before = -1;
+    if (*before < 0) return NULL;
     const struct move_view_row *row = graph_row(rows, sizeof rows / sizeof *rows, sizeof *rows, w->node->op_type);
     v.rank = v.in->info->rank;
     v.out_rank = v.out->info->rank;

@@ -221,7 +221,7 @@ static void make_edge(graph_reader *g, int index, const operation *o) {
     if (t->last < g->row) t->last = g->row;
 }
 
-/* How many elements one of its outputs must have; -1: its shape does not say it. */
+/* How many elements one of its outputs must have; less than 1: its shape does not say it. */
 static int64_t shape_elements(const oprec *rec) {
     static const op_kind outputs[] = {OP_CONV, OP_ELEMENTWISE, OP_NORM, OP_POOL, OP_SOFTMAX};
     if (!rec->shape) return -1;
@@ -234,7 +234,7 @@ static int64_t shape_elements(const oprec *rec) {
 
 static void read_edges(graph_reader *g, const operation *o, bool made) {
     const int64_t wanted = made ? shape_elements(&o->rec) : -1;
-    bool fits = wanted < 0;
+    bool fits = wanted < 1;
     json_scan_token token;
     want(g, JSON_SCAN_ARRAY, made ? "what it makes is not a list" : "what it reads is not a list");
     while ((token = next(g)) != JSON_SCAN_ARRAY_END) {
