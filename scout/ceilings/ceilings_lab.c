@@ -173,12 +173,12 @@ scout_answer ceilings_lab_long(const ceilings_lab *lab, const timing_subject *su
 
 /* What the cap takes in a second depends on the second before: that is a rest. */
 scout_answer ceilings_lab_fall(const ceilings_lab *lab, const timing_subject *subject, double *fall, scout_why *why) {
-    static const double seconds = 0.02, block_s = 0.01, still_s = 0.8, rest_s = 0.5;
+    static const double seconds = 0.02, block_s = 0.01, rest_s = 0.5;
     lanes_rules rules = rules_of(lab, 1, seconds, block_s);
     lanes_learned learned = {.steady_hz = 0};
     lanes_lane lane = {.subject = *subject, .keep = true};
     *fall = 0;
-    rules.hold_s = still_s, rules.hold_whole = true, rules.learned = &learned;
+    rules.hold_s = LANES_WHOLE_S, rules.learned = &learned;
     lab->clock->pause(lab->clock->context, rest_s);
     if (!lanes_run(lab->clock, &rules, &lane, 1, 0, INFINITY)) {
         *why = lane.why;

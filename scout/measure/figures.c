@@ -22,7 +22,7 @@ static const double target = 0.01, host_target = 0.02;
 static const double address_spread = 0.02;
 static const double first_doubt = 0.04; /* of a ratio that one pass saw */
 static const double drift = 0.02;
-static const double clock_spread = 0.005;
+static const double clock_spread = 0.005, held_well = 0.01;
 
 static json_t *rows_of(const json_t *m) { return json_object_get(m, "candidates"); }
 
@@ -675,7 +675,7 @@ bool figures_hold_again(const json_t *m) {
     enum { TIMES = 3 };
     double mhz, error;
     const int times = held_of(m, &mhz, &error);
-    return times > 0 && times < TIMES && error > clock_spread && figures_passes(m) >= FEW_PASSES && figures_wide(m);
+    return times > 0 && times < TIMES && error > held_well && figures_passes(m) >= FEW_PASSES && figures_wide(m);
 }
 
 const json_t *figures_leader(const json_t *m) {

@@ -48,13 +48,13 @@ typedef struct measure_watcher {
 } measure_watcher;
 
 typedef struct measure_pass {
-    int number;      /* from 1; the first takes part in no figure of a row that it has chosen among others */
-    uint64_t seed;   /* of inputs and places in memory */
-    double budget_s; /* the first pass: for preparing and racing; what is not prepared by then is SKIPPED */
-    double start_s;  /* beside it, of a fresh process: for what libraries load as they prepare first */
-    double least_s;  /* of its blocks, however precise they are */
-    bool samples;    /* each block is told */
-    bool hold;       /* later passes: the clock of an earlier one did not hold still; it is asked once more */
+    int number;                 /* from 1; the first takes part in no figure of a row that it has chosen among others */
+    uint64_t seed;              /* of inputs and places in memory */
+    double budget_s;            /* the first pass: for preparing and racing; what is not prepared by then is SKIPPED */
+    double start_s;             /* beside it, of a fresh process: for what libraries load as they prepare first */
+    double least_s;             /* of its blocks, however precise they are */
+    bool samples;               /* each block is told */
+    double hold_s;              /* so long the baseline may run alone until its clock holds; 0: that is not asked */
     const measure_choice *rows; /* later passes: what is timed, the baseline first */
     int row_count;
     double waited_s; /* before it began, for what was prepared ahead */

@@ -192,14 +192,12 @@ static void finish_row(measurement *m, measure_row *row, const lanes_lane *lane)
 }
 
 /* The clock that an operation's own load holds is looked for where it is worth that, a hundredth of the model, and
- * where power is capped: there it lies far below what the first blocks see. A later pass takes whole seconds. */
+ * where power is capped: there it lies far below what the first blocks see. */
 static void ask_to_hold(const measurement *m, lanes_rules *rules) {
-    static const double worth_s = 0.15, least_s = 0.1, most_s = 0.8; /* worth_s, least_s: of a first pass's budget */
+    static const double worth_s = 0.15; /* of a first pass's budget */
     const bool sustained = m->request->regime.load != REGIME_BURST, first = m->pass.number == 1;
-    const bool asked = first ? !m->parts && m->pass.budget_s >= least_s : m->pass.hold;
-    rules->hold_s = sustained && asked ? most_s : 0;
+    rules->hold_s = sustained && !(first && m->parts) ? m->pass.hold_s : 0;
     rules->hold_low = first && m->pass.budget_s < worth_s;
-    rules->hold_whole = !first;
     rules->clock_fall = m->request->ceilings ? m->request->ceilings->clock_fall : 0;
     rules->believe = first;
     rules->learned = &learned;
@@ -220,12 +218,14 @@ static void read_telemetry(measurement *m, const lanes_lane *lane) {
                                      .most_clock_mhz = unknown};
 }
 
-/* Those that were asked for by name, beside each other: the number of its candidate's first row. */
-static int side_of(const measurement *m, int row) {
+/* Those that were asked for by name, beside each other: the number of its candidate's first row. Else, where the
+ * baseline is the best of the own kernels, these are a side: it is that one, however far ahead a library's is. */
+static int side_of(const measurement *m, int row, bool own) {
     const scout_candidate *const c = m->rows[row].candidate;
     int first = 0;
     while (m->rows[first].candidate != c) first++;
-    return m->request->beside && filter_takes(m->request->only, c->name) ? first + 1 : 0;
+    if (m->request->beside && filter_takes(m->request->only, c->name)) return first + 1;
+    return own && is_own(&m->rows[row]) ? m->row_count + 1 : 0;
 }
 
 /* `whole`: nothing comes behind it in this pass. */
@@ -249,7 +249,7 @@ static void time_rows(measurement *m, bool whole) {
         lanes[count++] =
             (lanes_lane){.subject = measure_pass_subject(row),
                          .samples = m->pass.samples ? arena_array(&m->arena, lanes_sample, LANES_BLOCKS) : NULL,
-                         .side = side_of(m, k),
+                         .side = side_of(m, k, own),
                          .own = is_own(row),
                          .keep = m->pass.number > 1 || (k == m->baseline && !own)};
     }

@@ -13,6 +13,11 @@ static const double SEARCH_LEAST = 0.1, SEARCH_SHARED = 5, SEARCH_EXHAUSTIVE = 1
 static const double SEARCH_SHARE = 0.6; /* of a budget; the rest is for checks and blocks */
 static const double LEAST = 0.02;       /* less measures nothing */
 
+/* Until a clock stands still, and the whole seconds that a cap on power takes the mean of: an operation is worth these
+ * from so much of the model's time on. */
+static const double HOLD_STILL = 0.8, HOLD_WHOLE = 1.5, HOLD_WORTH = 0.03;
+static const double HOLD_SHARE = 0.5, HOLD_LEAST = 0.1; /* of a first pass that a budget cuts; less shows nothing */
+
 static const double FUSIONS_SHARE = 0.25, FUSIONS_LEAST = 20; /* of a run; seconds, where there is no budget */
 
 /* Later passes take as long as the first one, and this at least. Of a host all passes together take HOST_SECONDS,
@@ -63,8 +68,12 @@ static double stage_end(budget *b, const budget_job *job, double now) {
     return b->fusions_end;
 }
 
+static double usual_search(const budget *b, double share) {
+    return b->exhaustive ? SEARCH_EXHAUSTIVE : SEARCH_LEAST + SEARCH_SHARED * share;
+}
+
 double budget_search(budget *b, const budget_job *job, double now) {
-    const double usual = b->exhaustive ? SEARCH_EXHAUSTIVE : SEARCH_LEAST + SEARCH_SHARED * job->share;
+    const double usual = usual_search(b, job->share);
     const double end = stage_end(b, job, now);
     if (end == 0) return usual;
     double left_s = end - now;
@@ -73,6 +82,13 @@ double budget_search(budget *b, const budget_job *job, double now) {
     /* Operations use up what is for fusions, rather than have no time. */
     if (part * left_s < LEAST && !job->fusion) left_s = b->end - now;
     return left_s <= 0 ? 0 : fmin(fmax(SEARCH_SHARE * part * left_s, LEAST), usual);
+}
+
+double budget_hold(const budget *b, double share, double pass_s, bool again, double now) {
+    if (again) return b->end > 0 && b->end - now < HOLD_WHOLE ? 0 : HOLD_WHOLE;
+    const double most = share >= HOLD_WORTH ? HOLD_WHOLE : HOLD_STILL;
+    if (b->end == 0 || pass_s >= usual_search(b, share)) return most;
+    return HOLD_SHARE * pass_s < HOLD_LEAST ? 0 : fmin(HOLD_SHARE * pass_s, most);
 }
 
 /* ---- later passes ---- */

@@ -34,6 +34,10 @@ typedef struct budget_job {
 /* Seconds for preparing and racing; 0: none are left. The search is as wide as the operation is worth. */
 double budget_search(budget *b, const budget_job *job, double now);
 
+/* Seconds that a load may be held for, so that its times are those of the clock that it holds in the long run; 0: none.
+ * In a first pass that has `pass_s`, or `again` in a later one. No operation is to lack a figure for it. */
+double budget_hold(const budget *b, double share, double pass_s, bool again, double now);
+
 /* A pass of so many seconds was disturbed. Where no budget says when a run ends, it ends so much later. */
 void budget_lose(budget *b, double seconds);
 /* When later passes end, after a first one of so many seconds. */

@@ -24,8 +24,7 @@ static const double WORTH = 0.0003, HOST_WORTH = 0.001;
 static const double WIDE = 0.04; /* of the model's time: operations whose times are not known as wanted */
 /* Where all that is done, a list of few operations goes on so long for what is known worse than that. */
 static const double NARROW_SECONDS = 1, NARROW = 0.004;
-static const double FILL_SHARE = 0.02;  /* of a budget, that such a pass may take, by those before it */
-static const double HOLD_SECONDS = 1.5; /* with less before a budget's end, no clock is asked for again */
+static const double FILL_SHARE = 0.02; /* of a budget, that such a pass may take, by those before it */
 static const double LOAD_SECONDS = 1, LOAD_SHARE = 0.05; /* what the first job may load beside its budget */
 
 /* ---- the cache ---- */
@@ -270,8 +269,9 @@ static json_t *measure_job(run *r, const run_device *d, run_item *i) {
     json_t *to = measure_body(r, i, pass, &b);
     json_put(&b, to, "ceilings", d->json ? json_deep_copy(d->json) : json_null());
     if (pass > 1) json_put(&b, to, "rows", figures_choose(i->measurement, r->search.candidate, is_beside(r)));
-    const bool time_left = r->budget.end == 0 || r->budget.end - run_now() > HOLD_SECONDS;
-    if (time_left && figures_hold_again(i->measurement)) json_put_bool(&b, to, "hold", true);
+    if (pass == 1 || figures_hold_again(i->measurement))
+        json_put_real(&b, to, "hold_s",
+                      budget_hold(&r->budget, expected_share(r, i), i->budget_s, pass > 1, run_now()));
     if (r->devices[i->device].jobs++ == 0)
         json_put_real(&b, to, "start_s",
                       r->budget.end > 0 ? fmin(LOAD_SHARE * r->budget.whole_s, LOAD_SECONDS) : LOAD_SECONDS);
@@ -496,12 +496,36 @@ static bool pass_over(run *r) {
     return false;
 }
 
+/* At the pace of the first pass so far a budget ends before it does. */
+static bool is_hurried(const run *r, double now) {
+    int begun = 0, left = 0;
+    for (int k = 0; k < r->item_count; k++) {
+        const run_item *i = &r->items[k];
+        begun += i->started;
+        left += i->source == RUN_PENDING && !i->started && i->stage == RUN_OPERATIONS;
+    }
+    return r->budget.end > 0 && r->began > 0 && left * (now - r->began) > begun * (r->budget.end - now);
+}
+
+/* None is ready, and there is no time to wait: what needs no library, else what was announced last, for no thread is
+ * likely to be at it. */
+static void take_from_behind(run *r) {
+    for (int light = 1; light >= 0; light--)
+        for (int k = r->item_count - 1; k >= r->at; k--) {
+            const run_item *i = &r->items[r->order[k]];
+            if (i->source != RUN_PENDING || i->started || i->stage != RUN_OPERATIONS) continue;
+            if (light && !kinds_light(i->operation->rec.kind)) continue;
+            bring_forward(r, k);
+            return;
+        }
+}
+
 /* None is ready: a further pass of what has the fewest. */
 static run_item *fill_in(run *r) {
     const double model_us = model_time(r), now = run_now();
     run_item *chosen = NULL;
     const double most_s = r->budget.end > 0 ? FILL_SHARE * r->budget.whole_s : (double)INFINITY;
-    if (r->budget.end > 0 && now >= r->budget.end) return NULL;
+    if (is_hurried(r, now)) return NULL;
     for (int k = 0; k < r->item_count; k++) {
         run_item *i = &r->items[k];
         const int passes = figures_passes(i->measurement), least = chosen ? figures_passes(chosen->measurement) : FILLS;
@@ -570,8 +594,10 @@ static json_t *next(void *context, int device, int *job) {
             continue;
         }
         if (!run_fusion_ready(r, i)) return NULL; /* another device is at one of its parts */
-        run_item *const filler = pass_over(r) ? NULL : fill_in(r);
+        const bool ready = pass_over(r);
+        run_item *const filler = ready ? NULL : fill_in(r);
         if (filler) return begin(r, device, filler, job);
+        if (!ready && r->budget.end > 0) take_from_behind(r);
         i = &r->items[r->order[r->at]];
         if (would_wait(r, i)) {
             run_fusion_skip(i);

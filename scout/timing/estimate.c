@@ -81,11 +81,12 @@ static double widened(double ci, size_t n, double error) {
     return n < FEW ? fmax(ci, wide) : wide;
 }
 
-/* The highest clocks of passes are those so near to the highest: a mean of them grows with no number of passes. */
-static const double near_most = 0.995;
+/* The highest clock of passes is the middle one of those so near to the highest: it grows with no number of passes, and
+ * a light load may overshoot its clock by 5 % in a pass. */
+static const double near_most = 0.95;
 
 estimate estimate_at_clock(const estimate_pass *passes, size_t n, estimate_clock *at) {
-    double mean = 0, most = 0, high = 0, held = 0, held_error = 0, x[MOST];
+    double mean = 0, most = 0, held = 0, held_error = 0, x[MOST];
     size_t holds = 0, highs = 0;
     if (n > MOST) n = MOST;
     for (size_t k = 0; k < n; k++) {
@@ -93,10 +94,10 @@ estimate estimate_at_clock(const estimate_pass *passes, size_t n, estimate_clock
         most = fmax(most, passes[k].clock);
     }
     for (size_t k = 0; k < n; k++)
-        if (passes[k].clock >= near_most * most) high += log(passes[k].clock), highs++;
+        if (passes[k].clock >= near_most * most) x[highs++] = passes[k].clock;
     for (size_t k = 0; k < n; k++)
         if (passes[k].held > 0) held += log(passes[k].held), held_error += passes[k].held_error, holds++;
-    at->clock = exp(holds > 0 ? held / (double)holds : high / (double)highs);
+    at->clock = holds > 0 ? exp(held / (double)holds) : stats_median(x, highs);
     const exponent e = exponent_of(passes, n, exp(mean));
     for (size_t k = 0; k < n; k++) x[k] = passes[k].x * pow(passes[k].clock / at->clock, e.x);
     estimate all = estimate_of(x, n);

@@ -578,12 +578,13 @@ static const double first_s = 0.01; /* a load that the clock does not bear at al
 static const double held = 0.004;   /* it holds where the halves of still_s differ by no more */
 /* Power is capped on a mean: a clock may stand for a tenth of a second, and then fall. */
 static const double still_s = 0.2;
+static const double still_most_s = 0.8;
 /* And what has stood for half a second falls by a sixth for two tenths of it, once a second. From fallen_s after a load
- * begins to whole_s the mean is that of the long run, to whole_error (docs/h200-clock.md). */
-static const double fallen_s = 0.1, whole_s = 1.3, whole_error = 0.004;
+ * begins to LANES_WHOLE_S the mean is that of the long run, to whole_error (docs/h200-clock.md). */
+static const double fallen_s = 0.1, whole_error = 0.008;
 /* The long run of one load tells that of others to this part of how much it lies below what stands; where none is
  * known, to unknown_error. */
-static const double fall_error = 0.4, unknown_error = 0.02;
+static const double fall_error = 0.4, unknown_error = 0.05;
 static const double full_clock = 0.985;
 static const double little_less = 0.88; /* of the highest: a cap on power takes more, and may hold from the start */
 /* What is longer in time and in cycles than the middle one, no clock has made longer. */
@@ -630,6 +631,8 @@ static double mean_of(const double *x, int count) {
 static void run_until_still(course *c, lanes_lane *l, double able_hz, slope *all) {
     enum { CHUNKS = 8 }; /* of still_s */
     const double began_s = now_of(c), fall = c->rules->clock_fall;
+    const double stop_s = fmin(c->rules->hold_s, still_most_s);
+    const bool asked = c->rules->hold_s >= LANES_WHOLE_S;
     double hz[CHUNKS] = {0}, passed_s = 0, seconds = 0, cycles = 0, apart = INFINITY;
     bool over = false;
     l->still_hz = 0;
@@ -639,19 +642,20 @@ static void run_until_still(course *c, lanes_lane *l, double able_hz, slope *all
         if (!((hz[CHUNKS - 1] = run_chunk(c, l, still_s / CHUNKS, all)) > 0)) return;
         passed_s = now_of(c) - began_s;
         if (start_s >= fallen_s) seconds += passed_s - start_s, cycles += hz[CHUNKS - 1] * (passed_s - start_s);
-        if (!over && n > 1 && (n >= CHUNKS || passed_s >= c->rules->hold_s)) { /* what is seen once may be on its way */
+        if (!over && n > 1 && (n >= CHUNKS || passed_s >= stop_s)) { /* what is seen once may be on its way */
             const int half = (n < CHUNKS ? n : CHUNKS) / 2;
             const double before_hz = mean_of(&hz[CHUNKS - 2 * half], half),
                          after_hz = mean_of(&hz[CHUNKS - half], half);
             l->still_hz = (before_hz + after_hz) / 2;
             apart = fabs(before_hz / after_hz - 1);
-            over = apart <= held || passed_s >= c->rules->hold_s;
+            over = apart <= held || passed_s >= stop_s;
         }
-        if (over && (passed_s >= whole_s || !c->rules->hold_whole || l->still_hz >= able_hz)) break;
+        if (over && (passed_s >= LANES_WHOLE_S || !asked || l->still_hz >= able_hz)) break;
     }
-    const bool capped = l->still_hz < able_hz, whole = capped && c->rules->hold_whole && seconds > 0;
+    const bool capped = l->still_hz < able_hz, whole = capped && asked && seconds > 0;
     l->held_hz = whole ? cycles / seconds : capped ? (1 - fall) * l->still_hz : l->still_hz;
     l->held_error = whole ? whole_error : capped ? hypot(apart, fall > 0 ? fall_error * fall : unknown_error) : apart;
+    if (apart > held) l->still_hz = 0; /* what was seen last may lie anywhere between */
 }
 
 /* A time belongs to a clock, and an operation's own is that of its own load in the long run. These blocks and those of
@@ -672,9 +676,10 @@ static void hold(course *c) {
     if (!((hz = run_chunk(c, l, first_s, &all)) > 0)) return;
     const bool moves = fabs(hz / l->clock_hz - 1) > held;
     const bool known = *steady_hz > 0 && hz >= alike * *steady_hz;
-    if ((l->clock_hz >= free_hz && hz >= free_hz) || (c->rules->believe && known && !moves && hz >= able_hz)) {
-        l->held_hz = hz;
-    } else {
+    const bool is_free =
+        l->clock_hz >= free_hz && hz >= free_hz; /* now and then by 5 % above what it is in the long run */
+    if (c->rules->believe && known && !moves && hz >= able_hz && !is_free) l->held_hz = hz;
+    if (!is_free && !(l->held_hz > 0)) {
         run_until_still(c, l, able_hz, &all);
         const bool stood = l->held_error <= held && l->held_hz >= alike * hz;
         if (stood && hz >= able_hz && !(*steady_hz > 0 && *steady_hz < hz)) *steady_hz = hz;

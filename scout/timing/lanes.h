@@ -8,6 +8,7 @@
 #include "scout/timing/timing.h"
 
 enum { LANES_RACE_ROUNDS = 2, LANES_BLOCKS = 1024 /* of a lane, that a pass keeps */ };
+#define LANES_WHOLE_S 1.3
 
 typedef struct lanes_learned {
     double steady_hz; /* loads at this clock or a higher one hold it; 0: not known yet, as of */
@@ -32,9 +33,9 @@ typedef struct lanes_rules {
     int finalists;          /* lanes that are left by the race beside those that are kept */
     double beside;          /* and only those that are no further behind the best than this factor */
     double idle_s, burst_s; /* burst: a pause, and the work after it */
-    double hold_s;          /* so long the baseline may run alone until its clock holds; 0: that is not asked */
+    double hold_s;          /* so long the baseline may run alone until its clock holds; 0: that is not asked. Where
+                             * power is capped, LANES_WHOLE_S or more ask for the mean of whole seconds */
     bool hold_low;          /* asked only where the clock is far from the highest */
-    bool hold_whole;        /* and where power is capped for whole seconds, as it is capped on a mean of one */
     double clock_fall;      /* by how much a capped clock lies below what stands, over whole seconds; 0: not known */
     bool believe;           /* what other loads have shown is not asked for again */
     lanes_learned *learned; /* of the device, by all passes; wanted where hold_s is */
@@ -72,8 +73,8 @@ typedef struct lanes_lane {
      * how the time goes with it, as sums over blocks about their means: of the clock's logarithm squared, times
      * the time's, and of the time's squared; n: of so many. */
     double clock_hz, clock_xx, clock_xy, clock_yy, clock_n;
-    /* Of the baseline, where it was held: what stood, what its own load holds over whole seconds, and how far from that
-     * it may be, relative. */
+    /* Of the baseline, where it was held: what stood (0: nothing did), what its own load holds over whole seconds, and
+     * how far from that it may be, relative. */
     double still_hz, held_hz, held_error;
 } lanes_lane;
 

@@ -253,6 +253,8 @@ PREPARE(lazy, LAZY, 1e-4, 0)
 PREPARE(remembers, REMEMBERS, 1e-4, 0)
 PREPARE(many, RIGHT, 1e-3, 0)
 PREPARE(last, RIGHT, 1.2e-4, 0)
+PREPARE(plain, RIGHT, 5e-4, 0)
+PREPARE(plain_last, RIGHT, 3e-4, 0)
 
 CANDIDATE(right, SCOUT_BASELINE, .priority = 100, .supports = supports);
 CANDIDATE(fast, SCOUT_OWN, .priority = 50, .supports = supports);
@@ -278,3 +280,5 @@ CANDIDATE(lazy, SCOUT_OWN, .priority = 50, .supports = supports);
 CANDIDATE(remembers, SCOUT_OWN, .priority = 50, .supports = supports);
 CANDIDATE(many, 0, .priority = 1, .supports = supports, .domain = many_domain);
 CANDIDATE(last, SCOUT_LAST, .priority = 0, .supports = supports);
+CANDIDATE(plain, SCOUT_BASELINE | SCOUT_OWN, .priority = 50, .supports = supports);
+CANDIDATE(plain_last, SCOUT_BASELINE | SCOUT_OWN | SCOUT_LAST, .priority = 0, .supports = supports);

@@ -83,5 +83,7 @@ extern const scout_candidate fake_late_outside; /* spoils what lies behind every
 extern const scout_candidate fake_lazy;         /* its first launch cannot be captured; fast */
 extern const scout_candidate fake_remembers;    /* goes on with the tensors of its first launch; fast */
 extern const scout_candidate fake_last;         /* of the last resort; 120 us */
+extern const scout_candidate fake_plain;        /* a baseline where no library is: 500 us */
+extern const scout_candidate fake_plain_last;   /* its like, of the last resort: 300 us */
 
 #endif

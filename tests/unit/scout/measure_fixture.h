@@ -19,6 +19,7 @@ static ceilings known;
 static struct measurement *session;
 static uint64_t seed;
 static double budget_s; /* of the first pass */
+static double hold_s;
 static json_t *result;
 static scout_answer answer;
 static scout_why why;
@@ -49,6 +50,7 @@ static inline void begin(const char *shape, const char *precision) {
                                 .early_exit = 0.97,
                                 .workspace_limit = 1 << 16};
     budget_s = 20;
+    hold_s = 0;
     seed = 5;
 }
 
@@ -79,7 +81,8 @@ static inline void measure_pass_of(int number) {
     enum { MOST = 8 };
     measure_choice rows[MOST];
     json_t *chosen = number > 1 ? figures_choose(result, request.only, request.beside) : NULL;
-    measure_pass pass = {.number = number, .seed = seed * 64 + (uint64_t)number, .budget_s = budget_s, .rows = rows};
+    measure_pass pass = {
+        .number = number, .seed = seed * 64 + (uint64_t)number, .budget_s = budget_s, .hold_s = hold_s, .rows = rows};
     for (; pass.row_count < (int)json_array_size(chosen) && pass.row_count < MOST; pass.row_count++) {
         const json_t *one = json_array_get(chosen, (size_t)pass.row_count);
         rows[pass.row_count] = (measure_choice){json_string_value(json_object_get(one, "name")),

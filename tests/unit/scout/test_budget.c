@@ -74,6 +74,20 @@ static void fusions_without_a_budget(void) {
     near(b.fusions_end, 121);
 }
 
+/* Whole seconds for what is worth them, and no time that another operation needs for a figure. */
+static void a_load_is_held_as_long_as_it_is_worth(void) {
+    const budget none = made("run", 0), some = made("run", 40);
+    near(budget_hold(&none, 0.02, 0.2, false, 110), 0.8);
+    near(budget_hold(&none, 0.03, 0.25, false, 110), 1.5);
+    near(budget_hold(&none, 0, 0.1, true, 110), 1.5);
+    near(budget_hold(&some, 0.03, 0.25, false, 110), 1.5); /* its pass is not cut */
+    near(budget_hold(&some, 0.03, 0.24, false, 110), 0.12);
+    near(budget_hold(&some, 0.03, 0.19, false, 110), 0);
+    near(budget_hold(&some, 0.6, 3, false, 110), 1.5);
+    near(budget_hold(&some, 0.6, 3, true, 138), 1.5);
+    near(budget_hold(&some, 0.6, 3, true, 139), 0);
+}
+
 static void later_passes(void) {
     budget b = made("run", 0);
     near(budget_later_end(&b, 3, false, 103), 117);
@@ -101,6 +115,7 @@ int main(void) {
     UNIT_RUN(searches_are_as_wide_as_their_worth);
     UNIT_RUN(a_budget_is_shared);
     UNIT_RUN(fusions_without_a_budget);
+    UNIT_RUN(a_load_is_held_as_long_as_it_is_worth);
     UNIT_RUN(later_passes);
     return unit_end();
 }

@@ -67,6 +67,18 @@ static void two_that_may_win_are_both_known(void) {
     end();
 }
 
+/* Where no library is the default, the own kernel that is best is the baseline, though it came last and another
+ * candidate is far ahead of all of them. */
+static void the_best_own_kernel_is_the_baseline(void) {
+    begin("16,24,8", "fp32");
+    USE(&fake_plain, &fake_plain_last, &fake_last);
+    measure();
+    UNIT_TEXT(text(result, "baseline"), "plain_last");
+    UNIT_TEXT(text(result, "best"), "last");
+    near(number(result, "ratio"), 0.4);
+    end();
+}
+
 static void a_small_lead_is_none(void) {
     begin("16,24,8", "fp32");
     USE(&fake_near, &fake_right);
@@ -314,6 +326,7 @@ static void a_time_is_told_at_its_own_clock(void) {
     ceilings_at(product / 1e12);
     known.peaks[0].clock_mhz = 1000;
     known.clock_fall = 0.001; /* whole seconds are hardly another matter */
+    hold_s = 0.8;
     d->held_mhz = 1500;
     fake_api.clocks = fake_clocks;
     measure_opens();
@@ -511,6 +524,7 @@ int main(void) {
     UNIT_RUN(a_new_session_goes_on);
     UNIT_RUN(the_faster_one_wins);
     UNIT_RUN(two_that_may_win_are_both_known);
+    UNIT_RUN(the_best_own_kernel_is_the_baseline);
     UNIT_RUN(a_small_lead_is_none);
     UNIT_RUN(a_variant_as_fast_as_the_baseline_does_not_win);
     UNIT_RUN(what_crawls_costs_single_launches);
